@@ -1,0 +1,303 @@
+/* queue.h - open a queue; add, find, change and count jobs.
+ *
+ * A weir_queue may be used from any number of threads at once, and any number of queues may be
+ * open in a process. Every call that can fail returns a code, explains itself in `err` (which may
+ * be NULL), and sets its outputs to NULL or zero when it fails. `x_async` is `x` without the
+ * waiting: see future.h. Besides what each call names, any of them can end with the store's own
+ * trouble: WEIR_EUNAVAIL, WEIR_EFULL, WEIR_EIO, WEIR_ENOMEM, WEIR_ECLOSED, and in a queue that is
+ * open for reading WEIR_EREADONLY. */
+#ifndef WEIR_QUEUE_H
+#define WEIR_QUEUE_H
+
+#include "weir/event.h"
+#include "weir/future.h"
+#include "weir/job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- open and close ---- */
+
+typedef enum weir_durability {
+    WEIR_DURABLE_DEFAULT = 0,   /* what the URL says (`?durability=os`), else disk */
+    WEIR_DURABLE_DISK,          /* acknowledged means synced to the disk */
+    WEIR_DURABLE_OS,            /* survives a killed process, not a power cut */
+    WEIR_DURABLE_NONE           /* gone with the process: only ever reached by mem: */
+} weir_durability;
+
+WEIR_API const char *weir_durability_name(weir_durability d);   /* "disk" */
+
+typedef struct weir_options {
+    weir_durability durability;
+    bool            read_only;       /* only look; sqlite: also beside the process that owns the file */
+    int64_t         wait_owner_ms;   /* sqlite: how long to wait for another owner to go; 0: not */
+    const char     *name;            /* of this program, shown to others; NULL: its file name */
+    int64_t       (*now)(void *ctx); /* a clock of your own (tests): milliseconds since 1970; after */
+    void           *now_ctx;         /* turning it call weir_wake(). NULL: the system's */
+} weir_options;
+
+/* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os", "mem:". A
+ * store that is not there is made, except for reading. `opt` may be NULL. On success *out belongs
+ * to the caller: weir_close(). Errors: WEIR_EINVAL (URL), WEIR_EBUSY (names the owner's pid),
+ * WEIR_ENOENT (for reading, not there), WEIR_EREADONLY (no permission to write), WEIR_ECORRUPT,
+ * WEIR_EVERSION. */
+WEIR_API weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, weir_error *err);
+
+/* Stop all workers without waiting for running handlers (call weir_stop() first to be graceful),
+ * finish what was submitted, and release everything. A handler that is still running keeps its
+ * job pointer valid until it returns; what it asks of it then ends with WEIR_ECLOSED. Not from a
+ * callback of this queue. NULL is fine. */
+WEIR_API void weir_close(weir_queue *q);
+
+/* The clock of weir_options.now has been turned: look at what is due. Any thread. */
+WEIR_API void weir_wake(weir_queue *q);
+
+/* Milliseconds since 1970 by the queue's clock. */
+WEIR_API int64_t weir_now(weir_queue *q);
+
+/* ---- add ---- */
+
+typedef struct weir_added {
+    uint64_t        id;
+    weir_state      state;
+    bool            existed;        /* its unique key was taken: this is the job that has it */
+    weir_durability durability;     /* what was reached before the answer */
+} weir_added;
+
+/* Add one job. `out` may be NULL. Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the member. */
+WEIR_API weir_code weir_add(weir_queue *q, const weir_spec *spec, weir_added *out, weir_error *err);
+WEIR_API weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out, weir_future **f,
+                         weir_error *err);
+
+/* Add n jobs (at most WEIR_MAX_ADD), all or none. `out` has room for n, or is NULL. An error names
+ * the element: "jobs[3].type: ...". */
+WEIR_API weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
+                        weir_error *err);
+WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
+                              weir_future **f, weir_error *err);
+
+/* ---- one job ---- */
+
+/* *out belongs to the caller: weir_job_release(). Error: WEIR_ENOENT. */
+WEIR_API weir_code weir_get(weir_queue *q, uint64_t id, weir_job **out, weir_error *err);
+WEIR_API weir_code weir_get_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
+                         weir_error *err);
+
+WEIR_API weir_code weir_exists(weir_queue *q, uint64_t id, bool *out, weir_error *err);
+WEIR_API weir_code weir_exists_async(weir_queue *q, uint64_t id, bool *out, weir_future **f,
+                            weir_error *err);
+
+/* Wait until the job is complete, failed or cancelled, at most `timeout_ms`. *out (may be NULL)
+ * gets the job as it is then, also when it failed: weir_job_release(). A job that is removed when
+ * it completes is told from its last event: only id, type, state, result, attempts are set.
+ * Errors: WEIR_ETIMEOUT, WEIR_ENOENT. */
+WEIR_API weir_code weir_wait(weir_queue *q, uint64_t id, int64_t timeout_ms, weir_job **out,
+                    weir_error *err);
+WEIR_API weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
+                          weir_error *err);
+
+/* What to change. {0} changes nothing. */
+typedef struct weir_change {
+    bool        set_priority;
+    bool        set_delay;
+    int32_t     priority;       /* in any state but active */
+    int64_t     delay_ms;       /* from now: inactive or delayed becomes delayed, or inactive with 0;
+                                   together with state WEIR_DELAYED also what is finished */
+    const char *data;           /* JSON; in any state but active */
+    size_t      data_len;       /* 0: data ends at its NUL */
+    weir_state  state;          /* WEIR_INACTIVE: delayed is promoted, finished runs again;
+                                   WEIR_DELAYED: with set_delay; WEIR_CANCELLED: cancels */
+} weir_change;
+
+/* Change a job, all of it or nothing. Errors: WEIR_ENOENT; WEIR_ESTATE (names the state it is in);
+ * WEIR_EINVAL, WEIR_ELIMIT. */
+WEIR_API weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_error *err);
+WEIR_API weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change, weir_future **f,
+                            weir_error *err);
+
+/* Run it again: complete, failed or cancelled becomes inactive, with all its attempts. */
+WEIR_API weir_code weir_retry(weir_queue *q, uint64_t id, weir_error *err);
+WEIR_API weir_code weir_retry_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
+
+/* Do not wait for its time: delayed becomes inactive. */
+WEIR_API weir_code weir_promote(weir_queue *q, uint64_t id, weir_error *err);
+WEIR_API weir_code weir_promote_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
+
+/* Do not do it: inactive, delayed or active becomes cancelled. A running handler is told
+ * (weir_cancelled()), and whatever it answers comes too late. */
+WEIR_API weir_code weir_cancel(weir_queue *q, uint64_t id, weir_error *err);
+WEIR_API weir_code weir_cancel_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
+
+/* Forget it and its log, in any state. */
+WEIR_API weir_code weir_remove(weir_queue *q, uint64_t id, weir_error *err);
+WEIR_API weir_code weir_remove_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
+
+/* ---- log ---- */
+
+/* Append a line; longer than WEIR_MAX_TEXT it is cut, and beyond WEIR_MAX_LOG lines the oldest
+ * goes. weir adds lines of its own when an attempt fails ("error | why") and when something
+ * unusual happens ("stalled | ..."). */
+WEIR_API weir_code weir_log(weir_queue *q, uint64_t id, const char *line, weir_error *err);
+WEIR_API weir_code weir_log_async(weir_queue *q, uint64_t id, const char *line, weir_future **f,
+                         weir_error *err);
+
+typedef struct weir_line {
+    uint64_t    n;              /* 1, 2, 3 ...: its number in the job's log */
+    int64_t     at;
+    const char *text;
+} weir_line;
+
+typedef struct weir_lines {
+    weir_line *line;
+    size_t     n;
+} weir_lines;
+
+/* The lines after number `after` (0: from the start), oldest first, at most `limit` (0:
+ * WEIR_MAX_PAGE). *out belongs to the caller: weir_lines_release(). Error: WEIR_ENOENT. */
+WEIR_API weir_code weir_logs(weir_queue *q, uint64_t id, uint64_t after, size_t limit, weir_lines **out,
+                    weir_error *err);
+WEIR_API weir_code weir_logs_async(weir_queue *q, uint64_t id, uint64_t after, size_t limit,
+                          weir_lines **out, weir_future **f, weir_error *err);
+WEIR_API void weir_lines_release(weir_lines *lines);
+
+/* ---- lists ---- */
+
+/* Where a page ends. {0} is the start. Treat it as opaque. */
+typedef struct weir_cursor {
+    int64_t  rank;
+    uint64_t id;
+} weir_cursor;
+
+/* Which jobs. {0} is all of them. Order: with a state, by what matters in it (inactive: as they
+ * will run; delayed: by their time; active: by their start; finished: by their end); without a
+ * state, or with `search`, by id. */
+typedef struct weir_query {
+    weir_state  state;
+    const char *type;
+    const char *search;         /* every word of it is in data, error or log; a word ending in * is
+                                   the start of one. Only jobs added with `search` are found */
+    bool        descending;
+    bool        ids_only;       /* fill page->job[i] with ids alone (all else zero) */
+    weir_cursor after;          /* where the last page ended */
+    size_t      limit;          /* at most WEIR_MAX_PAGE; 0: 100 */
+} weir_query;
+
+typedef struct weir_page {
+    weir_job  **job;
+    size_t      n;
+    bool        more;
+    weir_cursor next;           /* for weir_query.after, when there is more */
+} weir_page;
+
+/* *out belongs to the caller: weir_page_release(), which releases the jobs too (to keep one, set
+ * its place to NULL). Errors: WEIR_EINVAL, WEIR_ELIMIT. */
+WEIR_API weir_code weir_list(weir_queue *q, const weir_query *query, weir_page **out, weir_error *err);
+WEIR_API weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **out, weir_future **f,
+                          weir_error *err);
+WEIR_API void weir_page_release(weir_page *page);
+
+/* ---- counts ---- */
+
+/* How many jobs, by state and type (WEIR_ANY, NULL: all). Constant time. A type that was never
+ * seen has none. */
+WEIR_API weir_code weir_count(weir_queue *q, weir_state state, const char *type, uint64_t *out,
+                     weir_error *err);
+WEIR_API weir_code weir_count_async(weir_queue *q, weir_state state, const char *type, uint64_t *out,
+                           weir_future **f, weir_error *err);
+
+/* How long finished jobs of a type are kept. */
+typedef struct weir_keep {
+    int64_t age_ms;             /* 0: however old */
+    int64_t count;              /* 0: however many; the oldest go first */
+} weir_keep;
+
+/* Settings of a type; those of the type "*" hold for every type that has none of its own. */
+typedef struct weir_settings {
+    weir_keep keep_complete;
+    weir_keep keep_failed;      /* also for cancelled ones */
+    bool      search;           /* index new jobs of this type */
+} weir_settings;
+
+typedef struct weir_type_stats {
+    const char   *type;
+    bool          paused;
+    weir_settings settings;
+    uint64_t      count[WEIR_STATES];   /* by state; [WEIR_ANY] is their sum */
+    uint64_t      completed;            /* executions, ever */
+    uint64_t      failed;               /* failed executions, ever */
+    int64_t       work_ms;              /* time spent in executions that completed, ever */
+    int64_t       last_taken_at;        /* when a worker last took one; 0: never */
+    int64_t       oldest_at;            /* created_at of the job that is next to run; 0: none waits */
+} weir_type_stats;
+
+typedef struct weir_stats {
+    weir_type_stats  all;               /* the sum; type is "*", with its settings */
+    weir_type_stats *type;              /* by name */
+    size_t           n;
+    uint64_t         last_id;
+} weir_stats;
+
+/* All of it in one consistent view, without looking at jobs: types, counts, work time. *out
+ * belongs to the caller: weir_stats_release(). */
+WEIR_API weir_code weir_get_stats(weir_queue *q, weir_stats **out, weir_error *err);
+WEIR_API weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_future **f, weir_error *err);
+WEIR_API void weir_stats_release(weir_stats *stats);
+
+/* ---- types ---- */
+
+/* No worker takes jobs of a paused type; running ones go on. "*" pauses all of them (resuming one
+ * type does not undo that). The type need not exist yet. */
+WEIR_API weir_code weir_pause(weir_queue *q, const char *type, weir_error *err);
+WEIR_API weir_code weir_pause_async(weir_queue *q, const char *type, weir_future **f, weir_error *err);
+WEIR_API weir_code weir_resume(weir_queue *q, const char *type, weir_error *err);
+WEIR_API weir_code weir_resume_async(weir_queue *q, const char *type, weir_future **f, weir_error *err);
+
+/* Set all settings of a type. What is over what is to be kept goes at once. */
+WEIR_API weir_code weir_configure(weir_queue *q, const char *type, const weir_settings *settings,
+                         weir_error *err);
+WEIR_API weir_code weir_configure_async(weir_queue *q, const char *type, const weir_settings *settings,
+                               weir_future **f, weir_error *err);
+
+/* ---- understanding and mending ---- */
+
+/* One thing that happened to a job, or will. */
+typedef struct weir_moment {
+    int64_t     at;
+    const char *what;
+} weir_moment;
+
+typedef struct weir_explanation {
+    weir_job    *job;
+    const char  *why;           /* why it is not running, or what became of it; some sentences */
+    const char  *help;          /* what would help; "" when nothing needs to be done */
+    weir_moment *moment;        /* oldest first */
+    size_t       n;
+} weir_explanation;
+
+/* Why is this job not running, or what happened to it, and what would help? Several reads, so
+ * there is no async form. *out belongs to the caller: weir_explanation_release(). Error:
+ * WEIR_ENOENT. */
+WEIR_API weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_error *err);
+WEIR_API void weir_explanation_release(weir_explanation *e);
+
+/* What is wrong with a store: one line each. */
+typedef struct weir_report {
+    char   **line;
+    size_t   n;                 /* 0: all is well */
+    size_t   mended;            /* how many of them were mended */
+    uint64_t jobs;              /* how many were looked at */
+} weir_report;
+
+/* Compare everything derived (counts, order, search, unique keys) with the jobs themselves, and
+ * the file with its checksums and structure. Looks at every job; other calls wait. With `mend`,
+ * what differs is made anew from the jobs. *out belongs to the caller: weir_report_release(). */
+WEIR_API weir_code weir_check(weir_queue *q, bool mend, weir_report **out, weir_error *err);
+WEIR_API weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_future **f,
+                           weir_error *err);
+WEIR_API void weir_report_release(weir_report *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,98 @@
+/* worker.h - have jobs done: pools of handlers, or jobs taken by hand. */
+#ifndef WEIR_WORKER_H
+#define WEIR_WORKER_H
+
+#include "weir/queue.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Does one job. Called on a thread of its pool; may block as long as it likes, the lease is
+ * renewed meanwhile by another thread. The job is borrowed until it returns. Its answer:
+ *
+ *   return weir_job_done(job, "{\"sent\":true}");    complete, with a result (JSON or NULL)
+ *   return WEIR_OK;                                  complete, without one
+ *   return weir_job_fail(job, "smtp: %s", why);      failed: tried again if attempts are left
+ *   return any other code;                           failed, with the text of the code
+ *   return WEIR_LATER;                               not yet: weir_job_done() or weir_job_fail()
+ *                                                    will be called, from any thread; the job is
+ *                                                    valid until then. (It may also have been
+ *                                                    called before the handler returns.)
+ *
+ * The outcome reaches the store once the handler has returned; the event `complete` or `failed`
+ * says that it did. */
+typedef weir_code weir_handler(weir_job *job, void *ctx);
+
+typedef struct weir_pool {
+    weir_handler      *handler;
+    void              *ctx;
+    int32_t            threads;      /* handlers at once; 0: 1; at most WEIR_MAX_THREADS */
+    int32_t            running;      /* jobs at once, with handlers that answer WEIR_LATER; 0: as
+                                        many as threads; at most WEIR_MAX_RUNNING */
+    int32_t            prefetch;     /* jobs taken ahead for each thread: faster for short jobs, but
+                                        those are then not free for other workers; 0: none */
+    int64_t            lease_ms;     /* 0: WEIR_DEFAULT_LEASE_MS; at least WEIR_MIN_LEASE_MS */
+    const char *const *types;        /* with type NULL: several types, NULL at the end; best job of
+                                        all of them first */
+} weir_pool;
+
+enum { WEIR_MAX_THREADS = 1024, WEIR_MAX_RUNNING = 100000, WEIR_MIN_LEASE_MS = 100 };
+
+/* Start a pool for jobs of `type`; returns at once. `pool` is borrowed for the call, its ctx until
+ * the pool has stopped. A type may have several pools. Errors: WEIR_EINVAL, WEIR_ELIMIT,
+ * WEIR_ENOMEM, WEIR_EREADONLY. */
+WEIR_API weir_code weir_process(weir_queue *q, const char *type, const weir_pool *pool, weir_error *err);
+
+/* Stop the pools of `type` (NULL: all): they take nothing more, hand back what they have not begun,
+ * and their handlers may finish for `timeout_ms`. Then what is left fails with "Shutdown" by the
+ * rule of attempts, and what its handler answers later is ignored. Waits; not from a handler or
+ * callback. WEIR_ETIMEOUT: some jobs were failed so. A pool of several types stops as a whole. */
+WEIR_API weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_error *err);
+
+/* Work until SIGTERM or SIGINT arrives, then weir_stop() all pools with WEIR_DRAIN_MS. Blocks these
+ * two signals in the calling thread for that time: call it from main(), and block them in threads
+ * of your own. The answer is an exit status: 0 after a clean stop. */
+WEIR_API int weir_run(weir_queue *q, weir_error *err);
+enum { WEIR_DRAIN_MS = 30000 };
+
+/* ---- inside a handler, or with a job from weir_take() ---- */
+
+/* End the job. In a handler this only notes the outcome (see weir_handler); for a job from
+ * weir_take() it goes to the store at once. `result` is JSON or NULL. Errors: WEIR_EINVAL (not
+ * JSON), WEIR_ELIMIT: then the job goes on; WEIR_ESTALE: it is no longer ours. A second call ends
+ * with WEIR_ESTALE. weir_job_fail() returns WEIR_EJOB when it worked, to be returned by the
+ * handler. */
+WEIR_API weir_code weir_job_done(weir_job *job, const char *result);
+WEIR_API weir_code weir_job_fail(weir_job *job, const char *fmt, ...) WEIR_PRINTF(2, 3);
+
+/* Append a line to the job's log, printf-like; extends the ttl. Any thread. */
+WEIR_API weir_code weir_job_log(weir_job *job, const char *fmt, ...) WEIR_PRINTF(2, 3);
+
+/* done/total as percent, at most 100; extends the ttl. `data` is JSON or NULL. Errors:
+ * WEIR_EINVAL (total <= 0, done < 0, not JSON), WEIR_ESTALE. Any thread. */
+WEIR_API weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total);
+WEIR_API weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total, const char *data);
+
+/* Is there no point in going on? True once the job was cancelled or removed, ran out of ttl, lost
+ * its lease, or the pool was stopped and its time is up. Costs next to nothing. Any thread. */
+WEIR_API bool weir_cancelled(const weir_job *job);
+
+/* ---- by hand ---- */
+
+/* Take up to n jobs of these types (NULL at the end), best first, with a lease of `lease_ms` (0:
+ * WEIR_DEFAULT_LEASE_MS) that nobody renews but weir_job_renew(). out[0..*n_out) belong to the
+ * caller: end each with weir_job_done() or weir_job_fail(), then weir_job_release(). None waiting
+ * is WEIR_OK with *n_out 0. The queue must be open as long as they are used. */
+WEIR_API weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
+                    weir_job **out, size_t *n_out, weir_error *err);
+WEIR_API weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
+                          weir_job **out, size_t *n_out, weir_future **f, weir_error *err);
+
+/* A new lease from now. WEIR_ESTALE: it is no longer ours. */
+WEIR_API weir_code weir_job_renew(weir_job *job, int64_t lease_ms);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+/* buf.h - a byte buffer that grows. {0} is empty. After a failed allocation `failed` is set and
+ * further appends do nothing, so that a caller may check once at the end. */
+#ifndef WEIR_BASE_BUF_H
+#define WEIR_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "weir/error.h"
+
+typedef struct weir_buf {
+    char  *data;       /* always ends with a NUL that len does not count, once anything was added */
+    size_t len, cap;
+    bool   failed;
+} weir_buf;
+
+void weir__buf_fini(weir_buf *b);
+void weir__buf_clear(weir_buf *b);                 /* empty, keeps its memory */
+bool weir__buf_reserve(weir_buf *b, size_t more);
+void weir__buf_add(weir_buf *b, const void *bytes, size_t n);
+void weir__buf_str(weir_buf *b, const char *text);
+void weir__buf_char(weir_buf *b, char c);
+void weir__buf_int(weir_buf *b, int64_t n);
+void weir__buf_printf(weir_buf *b, const char *fmt, ...) WEIR_PRINTF(2, 3);
+/* Give the bytes to the caller (free()); the buffer is empty after. NULL if anything failed. */
+char *weir__buf_steal(weir_buf *b, size_t *len);
+
+#endif

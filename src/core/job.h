@@ -1,0 +1,77 @@
+/* job.h - the life of a job, as pure functions on weir_job: no clock, no store, no allocation
+ * (but for weir__job_copy()). The stores call them, so that they agree.
+ *
+ * They change the numbers of a job. Its strings (type, data, error ...) are only pointed at: a
+ * store that keeps a job copies them. */
+#ifndef WEIR_CORE_JOB_H
+#define WEIR_CORE_JOB_H
+
+#include "weir/queue.h"
+
+#define WEIR__TTL_TEXT      "TTL exceeded"
+#define WEIR__DEADLINE_TEXT "Deadline exceeded"
+#define WEIR__SHUTDOWN_TEXT "Shutdown"
+
+/* Is the spec within the limits? `index` names it in errors ("jobs[3].type"); -1 for a lone one. */
+weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err);
+weir_code weir__type_check(const char *type, const char *field, weir_error *err);
+
+/* A new job: inactive, or delayed when its time is yet to come. Strings are those of the spec. */
+void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now);
+
+/* A worker has it now. */
+void weir__job_take(weir_job *j, const char *worker, int64_t now);
+
+/* It was done. `result` may be NULL. */
+void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now);
+
+/* It was not. Uses up an attempt; becomes inactive, delayed (backoff) or failed. */
+void weir__job_fail(weir_job *j, const char *error, int64_t now);
+
+/* Given back unused: inactive as before, the delivery number stays used up. */
+void weir__job_release(weir_job *j, int64_t now);
+
+/* Its worker is gone: inactive again, or failed after max_lost such losses. Writes the log line
+ * into `line`: "stalled | worker W was lost (2 of 3)". When it failed, j->error is `line`. */
+enum { WEIR__LINE = 320 };
+void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE]);
+
+/* Deadline passed while it waited: failed. */
+void weir__job_expire(weir_job *j, int64_t now);
+
+/* Its time has come: delayed becomes inactive. */
+void weir__job_promote(weir_job *j, int64_t now);
+
+/* Change by hand, all or nothing. `from`: allowed states as bits, 0 for any. On WEIR_OK j holds the
+ * new values; whether data was replaced is change->data != NULL. */
+weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
+                           weir_error *err);
+
+/* The place in the list of its state: see weir_query. */
+int64_t weir__job_rank(const weir_job *j);
+
+/* When a TICK must look at a waiting job (its promotion or deadline, whichever comes first); 0:
+ * never. For active jobs the lease and the ttl are the store's. */
+int64_t weir__job_due(const weir_job *j);
+
+/* Milliseconds until the next attempt, after `failures` of them; 0: at once. */
+int64_t weir__backoff_ms(const weir_job *j, int32_t failures);
+
+static inline bool weir__finished(weir_state s)
+{
+    return s == WEIR_COMPLETE || s == WEIR_FAILED || s == WEIR_CANCELLED;
+}
+
+/* A copy with all its strings in one block: weir_job_release(). hold is NULL. NULL: out of memory.*/
+weir_job *weir__job_copy(const weir_job *j);
+
+/* The facts drawn at the top of job.c, asserted. Nothing in release builds. */
+void weir__job_check(const weir_job *j);
+
+/* Compare jobs as take does: by priority, then id. */
+static inline bool weir__job_before(int32_t prio_a, uint64_t id_a, int32_t prio_b, uint64_t id_b)
+{
+    return prio_a != prio_b ? prio_a < prio_b : id_a < id_b;
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* store.h - what a place to keep jobs must do: run batches of atomic operations.
+ *
+ * A store is one const table (weir_store_ops) and is entered by one thread at a time: whoever
+ * calls run() (the batcher) sees to that. An operation is a whole step of the domain. It happens
+ * entirely or not at all, carries its own inputs, outputs and error, and gets the time from its
+ * caller. `mem` is the reference: where the comments here leave a question open, what mem does is
+ * the answer, and the conformance suite asks it.
+ *
+ * Inputs are borrowed until run() returns and have passed weir__op_check(). Outputs belong to the
+ * submitter. An operation that fails has no outputs and changed nothing. */
+#ifndef WEIR_STORE_STORE_H
+#define WEIR_STORE_STORE_H
+
+#include "weir/queue.h"
+
+/* kind, member of the union, does it write? */
+#define WEIR_OPS(X)                                                                            \
+    X(ADD,       add,       true)    /* -> delayed, inactive */                                \
+    X(TAKE,      take,      true)    /* inactive -> active */                                  \
+    X(FINISH,    finish,    true)    /* active -> complete, failed, delayed, inactive, gone */ \
+    X(RENEW,     renew,     true)    /* active, a new deadline */                              \
+    X(PROGRESS,  progress,  true)    /* active */                                              \
+    X(LOG,       log,       true)    /* any state */                                           \
+    X(TICK,      tick,      true)    /* whatever is due at op->now_ms */                       \
+    X(UPDATE,    update,    true)    /* by hand: change, retry, promote, cancel */             \
+    X(REMOVE,    remove,    true)    /* any state -> gone */                                   \
+    X(CONFIGURE, configure, true)    /* a type: pause, resume, settings */                     \
+    X(GET,       get,       false)                                                             \
+    X(LIST,      list,      false)                                                             \
+    X(LOGS,      logs,      false)                                                             \
+    X(STATS,     stats,     false)                                                             \
+    X(CHECK,     check,     true)
+
+typedef enum weir_op_kind {
+#define X(kind, member, writes) WEIR_OP_##kind,
+    WEIR_OPS(X)
+#undef X
+    WEIR_OP_KINDS
+} weir_op_kind;
+
+/* Add n jobs in their order; ids increase and are never used twice. A spec whose unique key is
+ * held by a job of its type that is inactive, delayed or active (also one added earlier in the
+ * same operation) adds nothing: out[i] names that job with existed = true.
+ * Events: enqueue for each that is inactive. */
+typedef struct weir_op_add {
+    const weir_spec *specs;
+    size_t           n;
+    weir_added      *out;           /* room for n */
+} weir_op_add;
+
+/* Take up to n jobs of these types that are not paused, lowest (priority, id) first over all
+ * types. Each becomes active with delivery + 1, started_at = now, progress 0, worker, a lease
+ * until now + lease_ms, and ttl running from now. A job whose deadline has passed
+ * (deadline_at <= now) is never taken: the TICK fails it. Events: start. */
+typedef struct weir_op_take {
+    const char *const *types;
+    size_t             n_types;
+    size_t             n;
+    int64_t            lease_ms;
+    const char        *worker;
+    weir_job         **jobs;        /* room for n; weir_job_release() each */
+    size_t             n_jobs;      /* out */
+} weir_op_take;
+
+typedef enum weir_outcome {
+    WEIR_OUTCOME_DONE,      /* text: the result (JSON) or NULL */
+    WEIR_OUTCOME_FAIL,      /* text: the error */
+    WEIR_OUTCOME_RELEASE    /* not begun: inactive again, no attempt used, nothing logged */
+} weir_outcome;
+
+/* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also
+ * when it is not there). DONE: complete, or gone with remove_on_complete. FAIL: see
+ * weir__job_fail(); a log line "error | TEXT". When it worked and next.n > 0, then take, in the
+ * same step. Events: complete | failed_attempt, then enqueue if inactive | failed | enqueue. */
+typedef struct weir_op_finish {
+    uint64_t      id;
+    uint32_t      delivery;
+    weir_outcome  outcome;
+    const char   *text;
+    size_t        len;
+    weir_op_take  next;             /* n = 0: none */
+    weir_state    state;            /* out: WEIR_ANY when it is gone */
+} weir_op_finish;
+
+/* New leases until now + lease_ms. Each item has its own answer: WEIR_OK or WEIR_ESTALE. */
+typedef struct weir_lease {
+    uint64_t  id;
+    uint32_t  delivery;
+    weir_code code;                 /* out */
+    int64_t   lease_ms;
+} weir_lease;
+typedef struct weir_op_renew {
+    weir_lease *items;
+    size_t      n;
+} weir_op_renew;
+
+/* Percent and data (NULL: unchanged); the ttl runs anew from now. WEIR_ESTALE as in finish.
+ * Event: progress. */
+typedef struct weir_op_progress {
+    uint64_t    id;
+    uint32_t    delivery;
+    int32_t     percent;
+    const char *data;
+    size_t      len;
+} weir_op_progress;
+
+/* Append a line. delivery != 0: WEIR_ESTALE as in finish, and the ttl runs anew; 0: any state,
+ * WEIR_ENOENT when it is not there. updated_at is not changed. */
+typedef struct weir_op_log {
+    uint64_t    id;
+    uint32_t    delivery;
+    const char *text;
+    size_t      len;
+} weir_op_log;
+
+/* Do what is due at now_ms, at most `limit` jobs of each sort, in this order:
+ * 1. active, lease over: weir__job_lose(), a log line "stalled | ..."  Events: stalled, then
+ *    enqueue or failed. By id.
+ * 2. active, ttl over: fails with "TTL exceeded" as in finish. Events: ttl_exceeded, then as FAIL.
+ *    By id.
+ * 3. waiting (inactive or delayed), deadline_at or promote_at reached, by (that time, id): past
+ *    its deadline it fails with "Deadline exceeded" (no attempt used; log line as in FAIL; event
+ *    failed); else delayed becomes inactive. Events: promotion, enqueue.
+ * 4. complete, failed or cancelled beyond what its type keeps (older than age_ms: finished_at +
+ *    age_ms <= now; or more than count): removed, oldest first, type by type in order of name,
+ *    states in their order. Events: remove. */
+typedef struct weir_op_tick {
+    size_t  limit;
+    size_t  changed;                /* out */
+    int64_t next_at;                /* out: when something is due again; INT64_MAX: nothing.
+                                       May be early, never late. <= now_ms: there is more now */
+} weir_op_tick;
+
+/* Change a job by hand: from one of `from` (bits 1u << state; 0: any that allows it), as
+ * weir__job_update() says. WEIR_ENOENT, WEIR_ESTATE. Events: promotion and enqueue (delayed ->
+ * inactive), enqueue (finished -> inactive), cancelled. */
+typedef struct weir_op_update {
+    uint64_t    id;
+    uint32_t    from;
+    weir_change change;
+    weir_state  old_state;          /* out */
+    weir_state  new_state;          /* out */
+} weir_op_update;
+
+/* Forget a job, its log and its index entries. WEIR_ENOENT. Event: remove. */
+typedef struct weir_op_remove {
+    uint64_t id;
+} weir_op_remove;
+
+/* Pause or resume a type, or set its settings. Makes the type known. Events: pause, resume (only
+ * when that changes something). */
+typedef struct weir_op_configure {
+    const char          *type;
+    bool                 set_paused;
+    bool                 paused;
+    const weir_settings *settings;  /* NULL: as they are */
+} weir_op_configure;
+
+/* WEIR_ENOENT when it is not there. */
+typedef struct weir_op_get {
+    uint64_t  id;
+    weir_job *job;                  /* out: weir_job_release() */
+} weir_op_get;
+
+typedef struct weir_op_list {
+    weir_query query;               /* limit already between 1 and WEIR_MAX_PAGE */
+    weir_page *page;                /* out: weir_page_release() */
+} weir_op_list;
+
+typedef struct weir_op_logs {
+    uint64_t    id;
+    uint64_t    after;
+    size_t      limit;
+    weir_lines *lines;              /* out: weir_lines_release() */
+} weir_op_logs;
+
+typedef struct weir_op_stats {
+    weir_stats *stats;              /* out: weir_stats_release() */
+} weir_op_stats;
+
+typedef struct weir_op_check {
+    bool         mend;
+    weir_report *report;            /* out: weir_report_release() */
+} weir_op_check;
+
+typedef struct weir_op {
+    weir_op_kind kind;
+    int64_t      now_ms;
+    union {
+#define X(kind, member, writes) weir_op_##member member;
+        WEIR_OPS(X)
+#undef X
+    } u;
+    weir_error   err;               /* this operation's own outcome; code is WEIR_OK when it worked */
+} weir_op;
+
+/* What a store is given by whoever opens it, and may call. The functions are called from inside
+ * open() or run(), or from a thread of the store's; they must not call back into the store. */
+typedef struct weir_env {
+    weir_durability durability;     /* never WEIR_DURABLE_DEFAULT: the URL has been looked at */
+    bool            read_only;
+    int64_t         wait_owner_ms;
+    const char     *name;           /* of the program, for the owner's mark */
+    int64_t       (*now)(void *ctx);
+    /* These happened, and are committed. Borrowed for the call. */
+    void          (*emit)(void *ctx, const weir_event *events, size_t n);
+    /* A TICK is wanted at that time. Called when that is earlier than what the last TICK or the
+     * last call said; too early does no harm. */
+    void          (*due)(void *ctx, int64_t at_ms);
+    void           *ctx;
+} weir_env;
+
+typedef struct weir_store weir_store;
+
+enum { WEIR_STORE_OPS_VERSION = 1 };
+
+typedef struct weir_store_ops {
+    const char *scheme;             /* "mem", "sqlite": picked by the store URL */
+    unsigned    version;            /* WEIR_STORE_OPS_VERSION; checked when opened */
+    /* `rest` is the URL behind "scheme:", without its query. Jobs that were active when the last
+     * owner died are dealt with as in TICK 1 before open() returns. */
+    weir_code (*open)(weir_store **out, const char *rest, const weir_env *env, weir_error *err);
+    void      (*close)(weir_store *s);
+    /* Run n operations, in order, with one commit. Returns an error only when none of them was
+     * applied; otherwise each carries its own. */
+    weir_code (*run)(weir_store *s, weir_op **ops, size_t n, weir_error *err);
+} weir_store_ops;
+
+struct weir_store {                 /* first member of every backend */
+    const weir_store_ops *ops;
+};
+
+/* Open the store at `url`; options in its query ("?durability=os") are put into a copy of *env.
+ * On success *out belongs to the caller: (*out)->ops->close(). */
+weir_code weir__store_open(weir_store **out, const char *url, const weir_env *env, weir_error *err);
+
+/* Is the operation within the limits, its JSON valid? Fills in defaults (lengths, limits). Called
+ * by the submitter, on its own thread, before the store sees it. */
+weir_code weir__op_check(weir_op *op, weir_error *err);
+
+/* The table of all operations: name and whether it writes. */
+typedef struct weir_op_info {
+    const char *name;
+    bool        writes;
+} weir_op_info;
+extern const weir_op_info weir__op_info[WEIR_OP_KINDS];
+
+extern const weir_store_ops weir__mem_store;
+extern const weir_store_ops weir__sqlite_store;
+
+#endif
