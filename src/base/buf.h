@@ -25,4 +25,7 @@ void weir__buf_printf(weir_buf *b, const char *fmt, ...) WEIR_PRINTF(2, 3);
 /* Give the bytes to the caller (free()); the buffer is empty after. NULL if anything failed. */
 char *weir__buf_steal(weir_buf *b, size_t *len);
 
+/* How much of `text` to keep so that it is at most `max` bytes and no UTF-8 character is cut. */
+size_t weir__utf8_cut(const char *text, size_t len, size_t max);
+
 #endif

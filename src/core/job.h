@@ -65,6 +65,10 @@ static inline bool weir__finished(weir_state s)
 /* A copy with all its strings in one block: weir_job_release(). hold is NULL. NULL: out of memory.*/
 weir_job *weir__job_copy(const weir_job *j);
 
+/* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, the only
+ * one that makes such jobs; weir_job_release() calls it when job->hold is set. */
+void weir__hold_release(struct weir__hold *hold);
+
 /* The facts drawn at the top of job.c, asserted. Nothing in release builds. */
 void weir__job_check(const weir_job *j);
 

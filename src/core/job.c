@@ -1,0 +1,376 @@
+/* job.c - the life of a job.
+ *
+ *    init ──► delayed ──promote──► inactive ──take──► active ──complete──► complete
+ *      │       ▲   │                ▲  ▲  │            │ │ │
+ *      └───────┼───┼────────────────┘  │  │            │ │ └──fail, lose──► failed
+ *              │   └──expire───────────┼──┴──expire────┼─┼────────────────►   "
+ *              │                       │               │ └──cancel────────► cancelled
+ *              │   release, lose, fail └───────────────┤                 (also of the waiting)
+ *              └──────────────fail, with a backoff─────┘
+ *
+ *    complete, failed, cancelled ──retry──► inactive, delayed
+ *
+ * Each arrow is the function weir__job_<its name>; cancel, retry and what else is done by hand is
+ * weir__job_update(). What is true in a state:
+ *
+ *   always      0 <= attempts <= max_attempts, 0 <= lost <= max_lost, 0 <= progress <= 100;
+ *               delivery only grows, created_at and delay_ms (but by hand) never change
+ *   inactive,   attempts < max_attempts; no result, no finished_at, no duration. error and
+ *   delayed     failed_at tell of the last failure, also after a retry
+ *   active      as before, and: delivery > 0, worker is set
+ *   complete    attempts > 0, progress 100, no error
+ *   failed      error says why; attempts are used up, or lost is, or the deadline passed
+ *   cancelled   no result
+ *   not finished (the first three): finished_at is 0
+ *
+ * weir__job_check() asserts these. Gone (removed) is no state. */
+#include "core/job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void weir__job_check(const weir_job *j)
+{
+    (void)j;
+#ifndef NDEBUG
+    assert(j->id != 0);
+    assert(j->state > WEIR_ANY && j->state < WEIR_STATES);
+    assert(j->max_attempts >= 1 && j->attempts >= 0 && j->attempts <= j->max_attempts);
+    assert(j->max_lost >= 1 && j->lost >= 0 && j->lost <= j->max_lost);
+    assert(j->progress >= 0 && j->progress <= 100);
+    if (!weir__finished(j->state)) {
+        assert(j->attempts < j->max_attempts);
+        assert(j->finished_at == 0 && j->duration_ms == 0 && !j->result);
+    }
+    switch (j->state) {
+    case WEIR_ACTIVE:
+        assert(j->delivery > 0 && j->worker);
+        break;
+    case WEIR_COMPLETE:
+        assert(j->attempts > 0 && j->progress == 100 && !j->error);
+        break;
+    case WEIR_FAILED:
+        assert(j->error && !j->result && j->duration_ms == 0);
+        break;
+    case WEIR_CANCELLED:
+        assert(!j->result && j->duration_ms == 0);
+        break;
+    default:
+        break;
+    }
+#endif
+}
+
+/* run_at is not turned into a delay_ms: that one is also the default of the backoff, for which
+ * "at noon tomorrow" says nothing. */
+void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now)
+{
+    int64_t at = now + spec->delay_ms;
+    if (spec->run_at > at)
+        at = spec->run_at;
+    *j = (weir_job){
+        .id = id,
+        .type = spec->type,
+        .state = at > now ? WEIR_DELAYED : WEIR_INACTIVE,
+        .priority = spec->priority,
+        .data = spec->data ? spec->data : "{}",
+        .data_len = !spec->data ? 2 : spec->data_len ? spec->data_len : strlen(spec->data),
+        .unique = spec->unique,
+        .search_keys = spec->search_keys,
+        .backoff = spec->backoff,
+        .max_attempts = spec->attempts ? spec->attempts : 1,
+        .max_lost = spec->max_lost ? spec->max_lost : WEIR_DEFAULT_MAX_LOST,
+        .delay_ms = spec->delay_ms,
+        .ttl_ms = spec->ttl_ms,
+        .deadline_at = spec->deadline_at,
+        .created_at = now,
+        .promote_at = at,
+        .updated_at = now,
+        .remove_on_complete = spec->remove_on_complete,
+        .search = spec->search,
+    };
+    weir__job_check(j);
+}
+
+static void enter(weir_job *j, weir_state state, int64_t now)
+{
+    j->state = state;
+    j->updated_at = now;
+    if (weir__finished(state))
+        j->finished_at = now;
+    weir__job_check(j);
+}
+
+void weir__job_take(weir_job *j, const char *worker, int64_t now)
+{
+    assert(j->state == WEIR_INACTIVE);
+    j->delivery++;
+    j->worker = worker;
+    j->started_at = now;
+    j->progress = 0;
+    j->progress_data = NULL;
+    j->progress_data_len = 0;
+    enter(j, WEIR_ACTIVE, now);
+}
+
+void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now)
+{
+    assert(j->state == WEIR_ACTIVE);
+    j->attempts++;
+    j->progress = 100;
+    j->result = result;
+    j->result_len = result ? len : 0;
+    j->error = NULL;
+    j->duration_ms = now > j->started_at ? now - j->started_at : 0;   /* clocks go back, too */
+    enter(j, WEIR_COMPLETE, now);
+}
+
+void weir__job_fail(weir_job *j, const char *error, int64_t now)
+{
+    assert(j->state == WEIR_ACTIVE);
+    j->attempts++;
+    j->error = error;
+    j->failed_at = now;
+    if (j->attempts >= j->max_attempts) {
+        enter(j, WEIR_FAILED, now);
+        return;
+    }
+    int64_t delay = weir__backoff_ms(j, j->attempts);
+    if (delay > 0)
+        j->promote_at = now + delay;
+    enter(j, delay > 0 ? WEIR_DELAYED : WEIR_INACTIVE, now);
+}
+
+void weir__job_release(weir_job *j, int64_t now)
+{
+    assert(j->state == WEIR_ACTIVE);
+    enter(j, WEIR_INACTIVE, now);
+}
+
+void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE])
+{
+    assert(j->state == WEIR_ACTIVE);
+    const char *worker = j->worker ? j->worker : "?";
+    if (j->lost < j->max_lost) {
+        j->lost++;
+        snprintf(line, WEIR__LINE, "stalled | worker %.200s was lost (%" PRId32 " of %" PRId32 ")",
+                 worker, j->lost, j->max_lost);
+        enter(j, WEIR_INACTIVE, now);
+        return;
+    }
+    snprintf(line, WEIR__LINE,
+             "stalled | worker %.200s was lost, and %" PRId32 " before it: not tried again", worker,
+             j->lost);
+    j->error = line;
+    j->failed_at = now;
+    enter(j, WEIR_FAILED, now);
+}
+
+void weir__job_expire(weir_job *j, int64_t now)
+{
+    assert(j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED);
+    j->error = WEIR__DEADLINE_TEXT;
+    j->failed_at = now;
+    enter(j, WEIR_FAILED, now);
+}
+
+void weir__job_promote(weir_job *j, int64_t now)
+{
+    assert(j->state == WEIR_DELAYED);
+    if (j->promote_at > now)    /* by hand, before its time */
+        j->promote_at = now;
+    enter(j, WEIR_INACTIVE, now);
+}
+
+int64_t weir__job_rank(const weir_job *j)
+{
+    switch (j->state) {
+    case WEIR_INACTIVE:
+        return j->priority;
+    case WEIR_DELAYED:
+        return j->promote_at;
+    case WEIR_ACTIVE:
+        return j->started_at;
+    default:
+        return j->finished_at;
+    }
+}
+
+int64_t weir__job_due(const weir_job *j)
+{
+    if (j->state == WEIR_DELAYED)
+        return j->deadline_at && j->deadline_at < j->promote_at ? j->deadline_at : j->promote_at;
+    return j->state == WEIR_INACTIVE ? j->deadline_at : 0;
+}
+
+/* ---- backoff ---- */
+
+/* round(d/2 * (2^n - 1)), at most WEIR_MAX_MS. */
+static int64_t exponential(int64_t d, int32_t n)
+{
+    if (d <= 0 || n <= 0)
+        return 0;
+    if (n >= 43)    /* 2^42 > WEIR_MAX_MS */
+        return WEIR_MAX_MS;
+    int64_t times = (INT64_C(1) << n) - 1;
+    if (d > 2 * WEIR_MAX_MS / times)
+        return WEIR_MAX_MS;
+    int64_t ms = (d * times + 1) / 2;
+    return ms < WEIR_MAX_MS ? ms : WEIR_MAX_MS;
+}
+
+/* What jitter takes off. A hash of job and failure rather than a random number, so that all stores
+ * agree. It must come out the same in a store that only has doubles, hence the small numbers and
+ * delay * pct * h / (100 * MODULUS) in two steps, none of which passes 2^53. */
+static int64_t jitter(int64_t delay, int32_t pct, uint64_t id, int32_t failures)
+{
+    enum { MODULUS = 10007, WHOLE = 100 * MODULUS };
+    int64_t h = ((int64_t)(id % 9973) * 7919 + (int64_t)failures * 104729) % MODULUS;
+    return delay / WHOLE * pct * h + delay % WHOLE * pct * h / WHOLE;
+}
+
+int64_t weir__backoff_ms(const weir_job *j, int32_t failures)
+{
+    const weir_backoff *b = &j->backoff;
+    int64_t             d = b->delay_ms ? b->delay_ms : j->delay_ms;
+    int64_t             ms = 0;
+    if (b->kind == WEIR_FIXED)
+        ms = d;
+    else if (b->kind == WEIR_EXPONENTIAL)
+        ms = exponential(d, failures);
+    if (b->max_ms > 0 && ms > b->max_ms)
+        ms = b->max_ms;
+    if (ms > 0 && b->jitter_pct > 0)
+        ms -= jitter(ms, b->jitter_pct, j->id, failures);
+    return ms;
+}
+
+/* ---- by hand ---- */
+
+static weir_code wrong_state(const weir_job *j, weir_error *err, const char *what)
+{
+    return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is %s: %s", j->id,
+                     weir_state_name(j->state), what);
+}
+
+static weir_code check_from(const weir_job *j, uint32_t from, weir_error *err)
+{
+    if (!from || (from & 1u << j->state))
+        return WEIR_OK;
+    char   list[80] = "";
+    size_t len = 0;
+    for (int s = WEIR_INACTIVE; s < WEIR_STATES; s++) {
+        if (!(from & 1u << s))
+            continue;
+        const char *sep = !len ? "" : from >> (s + 1) ? ", " : " or ";
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", sep,
+                                weir_state_name((weir_state)s));
+    }
+    return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is %s, but must be %s for this", j->id,
+                     weir_state_name(j->state), list);
+}
+
+static weir_code check_target(const weir_job *j, const weir_change *c, weir_error *err)
+{
+    weir_state s = j->state;
+    switch (c->state) {
+    case WEIR_ANY:
+        if (c->set_delay && s == WEIR_ACTIVE)
+            return wrong_state(j, err, "its delay can change once it is inactive or delayed");
+        if (c->set_delay && weir__finished(s))
+            return wrong_state(j, err, "to run it again after a delay, set its state to delayed too");
+        return WEIR_OK;
+    case WEIR_INACTIVE:
+        if (s == WEIR_INACTIVE)
+            return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already inactive", j->id);
+        if (s == WEIR_ACTIVE)
+            return wrong_state(j, err, "its worker must end it, or cancel it and then retry");
+        if (c->set_delay && c->delay_ms > 0)
+            return weir_fail(err, WEIR_EINVAL, "delay: not together with state inactive, but with "
+                                               "delayed");
+        return WEIR_OK;
+    case WEIR_DELAYED:
+        if (s == WEIR_ACTIVE)
+            return wrong_state(j, err, "its worker must end it, or cancel it and then retry");
+        if (c->set_delay)
+            return WEIR_OK;
+        if (s == WEIR_DELAYED)
+            return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already delayed", j->id);
+        return weir_fail(err, WEIR_EINVAL, "state: delayed needs a delay");
+    case WEIR_CANCELLED:
+        if (s == WEIR_CANCELLED)
+            return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already cancelled", j->id);
+        if (weir__finished(s))
+            return wrong_state(j, err, "only inactive, delayed and active ones can be cancelled");
+        if (c->set_delay)
+            return weir_fail(err, WEIR_EINVAL, "delay: not together with state cancelled");
+        return WEIR_OK;
+    case WEIR_ACTIVE:
+    case WEIR_COMPLETE:
+    case WEIR_FAILED:
+        return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is %s: only a worker can make a job %s",
+                         j->id, weir_state_name(s), weir_state_name(c->state));
+    default:
+        return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)c->state);
+    }
+}
+
+/* Finished: as new, but for what tells of its past (error, failed_at, delivery, created_at). */
+static void reset(weir_job *j)
+{
+    j->attempts = 0;
+    j->lost = 0;
+    j->progress = 0;
+    j->progress_data = NULL;
+    j->progress_data_len = 0;
+    j->result = NULL;
+    j->result_len = 0;
+    j->finished_at = 0;
+    j->duration_ms = 0;
+}
+
+static void wait_again(weir_job *j, int64_t delay_ms, int64_t now)
+{
+    if (weir__finished(j->state))
+        reset(j);
+    if (j->state != WEIR_INACTIVE || delay_ms > 0)
+        j->promote_at = now + delay_ms;
+    enter(j, delay_ms > 0 ? WEIR_DELAYED : WEIR_INACTIVE, now);
+}
+
+weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
+                           weir_error *err)
+{
+    weir_code rc = check_from(j, from, err);
+    if (!rc)
+        rc = check_target(j, change, err);
+    if (rc)
+        return rc;
+    if (j->state == WEIR_ACTIVE && change->set_priority)
+        return wrong_state(j, err, "its priority can change when no worker has it");
+    if (j->state == WEIR_ACTIVE && change->data)
+        return wrong_state(j, err, "its data can change when no worker has it");
+
+    if (change->set_priority)
+        j->priority = change->priority;
+    if (change->data) {
+        j->data = change->data;
+        j->data_len = change->data_len ? change->data_len : strlen(change->data);
+    }
+    if (change->set_delay)
+        j->delay_ms = change->delay_ms;
+    if (change->set_priority || change->data)
+        j->updated_at = now;
+
+    if (change->state == WEIR_CANCELLED)
+        enter(j, WEIR_CANCELLED, now);
+    else if (change->set_delay)
+        wait_again(j, change->delay_ms, now);
+    else if (change->state == WEIR_INACTIVE && j->state == WEIR_DELAYED)
+        weir__job_promote(j, now);
+    else if (change->state == WEIR_INACTIVE)
+        wait_again(j, 0, now);
+    return WEIR_OK;
+}
