@@ -1,0 +1,225 @@
+/* results.c - making and releasing what the library gives to its callers. */
+#include "core/results.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more behind n: arrays have a power of two of places, so that none must note how
+ * many. The new array, or NULL: the old one is as it was. */
+static void *grow(void *array, size_t n, size_t size)
+{
+    if (n & (n - 1))
+        return array;
+    size_t cap = n ? 2 * n : 1;
+    return cap > SIZE_MAX / size ? NULL : realloc(array, cap * size);
+}
+
+static char *copy_text(const char *text, size_t len)
+{
+    char *copy = malloc(len + 1);
+    if (!copy)
+        return NULL;
+    if (len)
+        memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+/* ---- pages ---- */
+
+weir_page *weir__page_create(size_t cap)
+{
+    if (cap > (SIZE_MAX - sizeof(weir_page)) / sizeof(weir_job *))
+        return NULL;
+    weir_page *page = calloc(1, sizeof *page + cap * sizeof(weir_job *));
+    if (page)
+        page->job = (weir_job **)(page + 1);
+    return page;
+}
+
+void weir_page_release(weir_page *page)
+{
+    if (!page)
+        return;
+    for (size_t i = 0; i < page->n; i++)
+        weir_job_release(page->job[i]);
+    free(page);
+}
+
+/* ---- log lines ---- */
+
+weir_lines *weir__lines_create(void)
+{
+    return calloc(1, sizeof(weir_lines));
+}
+
+bool weir__lines_add(weir_lines *lines, uint64_t n, int64_t at, const char *text, size_t len)
+{
+    weir_line *line = grow(lines->line, lines->n, sizeof *line);
+    if (!line)
+        return false;
+    lines->line = line;
+    char *copy = copy_text(text, len);
+    if (!copy)
+        return false;
+    lines->line[lines->n++] = (weir_line){ .n = n, .at = at, .text = copy };
+    return true;
+}
+
+void weir_lines_release(weir_lines *lines)
+{
+    if (!lines)
+        return;
+    for (size_t i = 0; i < lines->n; i++)
+        free((char *)lines->line[i].text);
+    free(lines->line);
+    free(lines);
+}
+
+/* ---- statistics ---- */
+
+weir_stats *weir__stats_create(void)
+{
+    weir_stats *stats = calloc(1, sizeof *stats);
+    if (stats)
+        stats->all.type = "*";
+    return stats;
+}
+
+weir_type_stats *weir__stats_add(weir_stats *stats, const char *type)
+{
+    weir_type_stats *t = grow(stats->type, stats->n, sizeof *t);
+    if (!t)
+        return NULL;
+    stats->type = t;
+    char *name = copy_text(type, strlen(type));
+    if (!name)
+        return NULL;
+    t += stats->n++;
+    *t = (weir_type_stats){ .type = name };
+    return t;
+}
+
+void weir__stats_sum(weir_stats *stats)
+{
+    weir_type_stats *all = &stats->all;
+    memset(all->count, 0, sizeof all->count);
+    all->completed = all->failed = 0;
+    all->work_ms = all->last_taken_at = all->oldest_at = 0;
+    for (size_t i = 0; i < stats->n; i++) {
+        const weir_type_stats *t = &stats->type[i];
+        for (int s = 0; s < WEIR_STATES; s++)
+            all->count[s] += t->count[s];
+        all->completed += t->completed;
+        all->failed += t->failed;
+        all->work_ms += t->work_ms;
+        if (t->last_taken_at > all->last_taken_at)
+            all->last_taken_at = t->last_taken_at;
+        if (t->oldest_at && (!all->oldest_at || t->oldest_at < all->oldest_at))
+            all->oldest_at = t->oldest_at;
+    }
+}
+
+void weir_stats_release(weir_stats *stats)
+{
+    if (!stats)
+        return;
+    for (size_t i = 0; i < stats->n; i++)
+        free((char *)stats->type[i].type);
+    free(stats->type);
+    free(stats);
+}
+
+/* ---- reports ---- */
+
+weir_report *weir__report_create(void)
+{
+    return calloc(1, sizeof(weir_report));
+}
+
+bool weir__report_line(weir_report *report, const char *fmt, ...)
+{
+    char **line = grow(report->line, report->n, sizeof *line);
+    if (!line)
+        return false;
+    report->line = line;
+    va_list args;
+    va_start(args, fmt);
+    int n = vasprintf(&report->line[report->n], fmt, args);
+    va_end(args);
+    if (n < 0)
+        return false;
+    report->n++;
+    return true;
+}
+
+void weir_report_release(weir_report *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->n; i++)
+        free(r->line[i]);
+    free(r->line);
+    free(r);
+}
+
+/* ---- explanations ---- */
+
+weir_explanation *weir__explanation_create(weir_job *job)
+{
+    weir_explanation *e = calloc(1, sizeof *e);
+    if (!e) {
+        weir_job_release(job);
+        return NULL;
+    }
+    e->job = job;
+    return e;
+}
+
+bool weir__explanation_say(weir_explanation *e, const char *why, const char *help)
+{
+    char *new_why = copy_text(why, strlen(why));
+    char *new_help = copy_text(help, strlen(help));
+    if (!new_why || !new_help) {
+        free(new_why);
+        free(new_help);
+        return false;
+    }
+    free((char *)e->why);
+    free((char *)e->help);
+    e->why = new_why;
+    e->help = new_help;
+    return true;
+}
+
+bool weir__explanation_moment(weir_explanation *e, int64_t at, const char *fmt, ...)
+{
+    weir_moment *moment = grow(e->moment, e->n, sizeof *moment);
+    if (!moment)
+        return false;
+    e->moment = moment;
+    char   *what = NULL;
+    va_list args;
+    va_start(args, fmt);
+    int n = vasprintf(&what, fmt, args);
+    va_end(args);
+    if (n < 0)
+        return false;
+    e->moment[e->n++] = (weir_moment){ .at = at, .what = what };
+    return true;
+}
+
+void weir_explanation_release(weir_explanation *e)
+{
+    if (!e)
+        return;
+    for (size_t i = 0; i < e->n; i++)
+        free((char *)e->moment[i].what);
+    free(e->moment);
+    free((char *)e->why);
+    free((char *)e->help);
+    weir_job_release(e->job);
+    free(e);
+}

@@ -1,0 +1,34 @@
+/* results.h - making what the library gives to its callers: pages, log lines, statistics, reports
+ * and explanations. The public release functions rely on these, so make them with nothing else.
+ *
+ * All strings are copied. NULL or false means out of memory; what was made so far stays valid and
+ * is released as usual. A pointer into a growing array is good until the next one is added. */
+#ifndef WEIR_CORE_RESULTS_H
+#define WEIR_CORE_RESULTS_H
+
+#include "weir/queue.h"
+
+/* A page with room for `cap` jobs and n = 0: set page->job[page->n++] to a job that the page owns
+ * from then on (a copy, or one made by the store that weir_job_release() can release). */
+weir_page *weir__page_create(size_t cap);
+
+weir_lines *weir__lines_create(void);
+bool weir__lines_add(weir_lines *lines, uint64_t n, int64_t at, const char *text, size_t len);
+
+/* Statistics without types; `all` is named "*". weir__stats_add() answers with the new type's entry,
+ * zero but for its name; weir__stats_sum() makes the numbers of `all` from those of the types (its
+ * settings and `paused` are the caller's to set). */
+weir_stats      *weir__stats_create(void);
+weir_type_stats *weir__stats_add(weir_stats *stats, const char *type);
+void             weir__stats_sum(weir_stats *stats);
+
+weir_report *weir__report_create(void);
+bool weir__report_line(weir_report *report, const char *fmt, ...) WEIR_PRINTF(2, 3);
+
+/* Takes over `job`, also when it answers NULL. */
+weir_explanation *weir__explanation_create(weir_job *job);
+bool weir__explanation_say(weir_explanation *e, const char *why, const char *help);
+bool weir__explanation_moment(weir_explanation *e, int64_t at, const char *fmt, ...)
+    WEIR_PRINTF(3, 4);
+
+#endif
