@@ -1,0 +1,81 @@
+# Meson and Ninja do the building; this file gives the common tasks short names. `make help`
+# lists them.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 30
+SOAK_KILLS   ?= 200
+SOAK_JOBS    ?= 100000
+JOBS    ?=
+
+B      := build
+RELEASE = $(B)/release
+SAN     = $(B)/test
+TSAN    = $(B)/tsan
+FUZZ    = $(B)/fuzz
+NINJA   = ninja $(if $(JOBS),-j $(JOBS)) -C
+
+.DEFAULT_GOAL := all
+.PHONY: all run test tsan bench soak fuzz install check-install clean help
+
+all: $(RELEASE)/build.ninja     ## build the library and the program (build/release)
+	@$(NINJA) $(RELEASE)
+
+run: all        ## install what is missing, build, and show weir at work
+	@$(RELEASE)/src/cli/weir demo
+
+test:           ## install what is missing, build with sanitizers, run all tests
+	@scripts/setup.sh build test
+	@$(MAKE) --no-print-directory $(SAN)/build.ninja
+	@$(NINJA) $(SAN)
+	@scripts/run-tests.sh $(SAN)
+
+tsan:           ## the threaded tests under the thread sanitizer
+	@scripts/setup.sh build test
+	@$(MAKE) --no-print-directory $(TSAN)/build.ninja
+	@$(NINJA) $(TSAN)
+	@scripts/run-tests.sh $(TSAN) --suite unit --suite examples
+
+bench: all      ## measure; one line a measure, and build/bench.json
+	@$(RELEASE)/bench/bench $(BENCH_ARGS) --json $(B)/bench.json
+
+soak: all       ## the long form of the kill -9 test
+	@SOAK_KILLS=$(SOAK_KILLS) SOAK_JOBS=$(SOAK_JOBS) scripts/soak.sh $(RELEASE)
+
+fuzz:           ## run each fuzz target for FUZZ_SECONDS
+	@scripts/setup.sh build fuzz
+	@$(MAKE) --no-print-directory $(FUZZ)/build.ninja
+	@$(NINJA) $(FUZZ)
+	@scripts/run-fuzz.sh $(FUZZ) $(FUZZ_SECONDS)
+
+install: all    ## install under PREFIX (and DESTDIR)
+	@meson configure $(RELEASE) -Dprefix=$(PREFIX)
+	@DESTDIR=$(DESTDIR) meson install --quiet -C $(RELEASE)
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+
+check-install: all      ## install into a temporary place and build a program against it
+	@scripts/check-install.sh
+
+clean:          ## remove what was built
+	rm -rf $(B)
+
+help:           ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
+
+$(RELEASE)/build.ninja:
+	@scripts/setup.sh build
+	@meson setup $(RELEASE) --prefix=$(PREFIX) --libdir=lib -Dbuildtype=debugoptimized \
+	    -Db_ndebug=true -Dtests=false >/dev/null || { cat $(RELEASE)/meson-logs/meson-log.txt; exit 1; }
+
+$(SAN)/build.ninja:
+	@meson setup $(SAN) -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
+	    >/dev/null || { cat $(SAN)/meson-logs/meson-log.txt; exit 1; }
+
+$(TSAN)/build.ninja:
+	@meson setup $(TSAN) -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false \
+	    >/dev/null || { cat $(TSAN)/meson-logs/meson-log.txt; exit 1; }
+
+$(FUZZ)/build.ninja:
+	@CC=clang meson setup $(FUZZ) -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
+	    -Db_lundef=false -Dfuzz=true -Dtests=false -Dexamples=false -Dbench=false \
+	    >/dev/null || { cat $(FUZZ)/meson-logs/meson-log.txt; exit 1; }

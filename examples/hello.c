@@ -1,0 +1,28 @@
+/* hello.c - queue a mail, have it sent. cc hello.c $(pkg-config --cflags --libs weir) */
+#include <stdio.h>
+#include <weir/weir.h>
+
+static weir_code send_mail(weir_job *job, void *ctx)
+{
+    (void)ctx;
+    printf("sending %s\n", job->data);
+    return weir_job_done(job, "{\"sent\":true}"); /* or weir_job_fail(job, "smtp: %s", why) */
+}
+
+int main(void)
+{
+    weir_error  err;
+    weir_queue *q;
+    weir_job   *job;
+    weir_added  added;
+    if (weir_open(&q, "sqlite:jobs.db", NULL, &err) ||
+        weir_process(q, "mail", &(weir_pool){ .threads = 4, .handler = send_mail }, &err) ||
+        weir_add(q, &(weir_spec){ .type = "mail", .data = "{\"to\":\"ann@example.org\"}",
+                                  .priority = WEIR_HIGH, .attempts = 3 }, &added, &err) ||
+        weir_wait(q, added.id, 10000, &job, &err))
+        return weir_complain(&err);
+    printf("mail is %s: %s\n", weir_state_name(job->state), job->result);
+    weir_job_release(job);
+    weir_close(q);
+    return 0;
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# check-install.sh - install into a temporary place and use what is there as a stranger would: build
+# examples/hello.c with pkg-config (shared, static, and from C++), run it, look for the rest. TAP.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+dest=$tmp/dest
+prefix=/opt/weir
+usr=$dest$prefix
+n=0
+
+# check WHAT COMMAND...: the case passes when the command does.
+check() {
+    n=$((n + 1))
+    what=$1
+    shift
+    if "$@" >"$tmp/out" 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        head -n 30 "$tmp/out" | sed 's/^/# /'
+    fi
+}
+
+# A build directory of its own, so that PREFIX is not changed in another.
+installed() {
+    make -C "$root" --no-print-directory install B="$tmp/build" PREFIX="$prefix" DESTDIR="$dest"
+}
+in_tmp() { mkdir -p "$tmp/run.$n" && cd "$tmp/run.$n" && "$@"; }
+says_hello() {
+    in_tmp "$@" >"$tmp/said" || { cat "$tmp/said"; return 1; }
+    diff "$root/examples/expected/hello.txt" "$tmp/said"
+}
+flags() { pkg-config --define-prefix "$@" weir; }
+export PKG_CONFIG_PATH="$usr/lib/pkgconfig"
+unset WEIR_STORE
+
+check "make install" installed
+check "library, headers and pkg-config file are there" \
+    ls "$usr/lib/libweir.so" "$usr/lib/libweir.so.0" "$usr/lib/libweir.a" \
+       "$usr/lib/pkgconfig/weir.pc" "$usr/include/weir/weir.h"
+check "headers are all installed" diff -r "$root/include/weir" "$usr/include/weir"
+check "man page and completion are there" \
+    ls "$usr/share/man/man1/weir.1" "$usr/share/bash-completion/completions/weir"
+check "no path of the build is in the pkg-config file" \
+    sh -c "! grep -F -e '$tmp' -e '$root' '$usr/lib/pkgconfig/weir.pc'"
+check "pkg-config knows the version" \
+    sh -c "[ \"\$(pkg-config --modversion weir)\" = \
+             \"\$(sed -n 's/#define WEIR_VERSION \"\(.*\)\"/\1/p' '$root/include/weir/weir.h')\" ]"
+
+# shellcheck disable=SC2046
+check "hello.c builds with the shared library" \
+    cc -o "$tmp/hello-shared" "$root/examples/hello.c" $(flags --cflags --libs)
+check "and runs" says_hello env LD_LIBRARY_PATH="$usr/lib" "$tmp/hello-shared"
+# shellcheck disable=SC2046
+check "hello.c builds with static libraries alone" \
+    cc -static -o "$tmp/hello-static" "$root/examples/hello.c" $(flags --static --cflags --libs)
+check "and runs" says_hello "$tmp/hello-static"
+
+cat >"$tmp/hello.cc" <<'CXX'
+#include <cstdio>
+#include <weir/weir.h>
+int main()
+{
+    weir_error err;
+    weir_queue *q;
+    weir_spec spec = weir_spec();
+    weir_added added;
+    spec.type = "mail";
+    if (weir_open(&q, "mem:", NULL, &err) || weir_add(q, &spec, &added, &err))
+        return weir_complain(&err);
+    std::printf("%s\n", weir_state_name(added.state));
+    weir_close(q);
+}
+CXX
+# shellcheck disable=SC2046
+check "a C++ program builds" c++ -o "$tmp/hello-cxx" "$tmp/hello.cc" $(flags --cflags --libs)
+check "and runs" in_tmp env LD_LIBRARY_PATH="$usr/lib" "$tmp/hello-cxx"
+check "the program runs" "$usr/bin/weir" version
+check "the program adds" in_tmp "$usr/bin/weir" --store sqlite:x.db add mail '{"to":"ann"}'
+check "the completion is valid bash" bash -n "$usr/share/bash-completion/completions/weir"
+
+echo "1..$n"

@@ -1,0 +1,124 @@
+#!/bin/sh
+# check-tree.sh SOURCE SHARED-LIBRARY STATIC-LIBRARY - rules of the tree that no compiler checks.
+# Writes TAP.
+set -u
+root=$1
+shared=$2
+static=$3
+cd "$root" || exit 1
+cc=${CC:-cc}
+cxx=${CXX:-c++}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+
+# check WHAT: the case passes when nothing came on standard input; else that is why it failed.
+check() {
+    n=$((n + 1))
+    why=$(cat)
+    if [ -z "$why" ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        echo "$why" | head -n 40 | sed 's/^/# /'
+    fi
+}
+
+c_files() {
+    find include src test bench examples -name '*.[ch]' | sort
+}
+
+# Columns, not bytes: a UTF-8 continuation byte takes no column.
+c_files | while read -r file; do
+    LC_ALL=C sed 's/[\x80-\xBF]//g' "$file" | LC_ALL=C awk -v file="$file" \
+        'length($0) > 100 { print file ":" NR ": " length($0) " columns" }'
+done | check "no line of C is longer than 100 columns"
+
+c_files | while read -r file; do
+    grep -Hn "$(printf '\t')" "$file" | cut -c 1-80
+done | check "no tabs in C files"
+
+c_files | while read -r file; do
+    grep -HnE ' +$' "$file" | cut -c 1-80
+    [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at the end"
+done | check "no blanks at ends of lines"
+
+# A header compiles alone. The macro of an empty translation unit would be a pedantic warning.
+for header in $(find include src -name '*.h' | sort); do
+    printf '#include "%s"\ntypedef int weir_not_empty;\n' "$root/$header" >"$tmp/alone.c"
+    $cc -std=gnu11 -D_GNU_SOURCE -Iinclude -Isrc -Wall -Wextra -Werror -fsyntax-only \
+        "$tmp/alone.c" 2>&1 | head -n 5
+done | check "every header compiles alone"
+
+for header in include/weir/*.h; do
+    printf '#include <weir/%s>\n' "$(basename "$header")" >"$tmp/alone.cc"
+    $cxx -std=c++11 -Iinclude -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$tmp/alone.cc" 2>&1 |
+        head -n 5
+    printf '#include <weir/%s>\n' "$(basename "$header")" >"$tmp/plain.c"
+    $cc -std=c11 -Iinclude -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$tmp/plain.c" 2>&1 |
+        head -n 5
+done | check "every public header compiles alone as plain C11 and as C++11"
+
+# Public headers include nothing but each other and the standard library.
+grep -Hn '#include "' include/weir/*.h | grep -v '"weir/' |
+    check "public headers include no private header"
+
+grep -Hn '#include "' src/cli/*.[ch] 2>/dev/null | grep -vE '#include "(weir|cli)/[a-z_]+\.h"' |
+    check "the program includes public headers and its own alone"
+
+# Layers: base knows nothing of jobs, core nothing of stores, stores nothing of the runtime.
+{
+    grep -HnE '#include "(core|store|runtime|cli)/' src/base/*.[ch]
+    grep -HnE '#include "(store|runtime|cli)/' src/core/*.[ch]
+    grep -HnrE '#include "(runtime|cli)/' src/store
+    grep -HnE '#include "(store/[a-z]+|cli)/' src/runtime/*.[ch]
+} 2>/dev/null | check "dependencies point one way"
+
+nm -D --defined-only "$shared" | awk '$2 ~ /[A-Z]/ { print $3 }' |
+    grep -vE '^weir_[a-z]|^_(init|fini|edata|end|_bss_start)$|^__(bss_start|asan|ubsan|odr_asan)' |
+    grep -v '^__odr_asan' | check "the shared library exports only weir_ names"
+
+# Everything a public header declares is there.
+sed -n 's/^WEIR_API .*[ *]\(weir_[a-z_]*\)(.*/\1/p' include/weir/*.h | sort -u >"$tmp/declared"
+nm -D --defined-only "$shared" | awk '{ print $3 }' | sort -u >"$tmp/defined"
+comm -23 "$tmp/declared" "$tmp/defined" | check "everything that is declared is exported"
+
+nm -g --defined-only "$static" 2>/dev/null | awk 'NF == 3 && $2 ~ /[A-Z]/ { print $3 }' | sort -u |
+    grep -vE '^weir_|^__(odr_)?asan|^__ubsan' |
+    check "the static library defines only weir_ names"
+
+# Every source is listed in a meson.build (nothing lies about unbuilt).
+for file in $(find src bench examples test -name '*.c' | sort); do
+    dir=$(dirname "$file")
+    listed=
+    while [ "$dir" != . ]; do
+        if [ -e "$dir/meson.build" ]; then
+            grep -qF "${file#"$dir"/}" "$dir/meson.build" && listed=1
+            stem=$(basename "${file#"$dir"/}" .c)
+            grep -qE "'$stem'" "$dir/meson.build" && listed=1
+        fi
+        dir=$(dirname "$dir")
+    done
+    [ -n "$listed" ] || echo "$file"
+done | check "every source file is built"
+
+# The README shows examples/hello.c as it is.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$tmp/readme.c"
+diff "$tmp/readme.c" examples/hello.c | check "the README shows examples/hello.c"
+
+# Links in the docs lead somewhere.
+for doc in *.md docs/*.md; do
+    grep -oE '\]\([^)#:]+(#[^)]*)?\)' "$doc" | sed 's/^](//; s/[#)].*//' | while read -r link; do
+        [ -e "$(dirname "$doc")/$link" ] || echo "$doc: $link"
+    done
+done | check "links in the docs lead somewhere"
+
+# Words of one table are explained in the docs.
+for word in $(sed -n 's/^ *X(\([A-Z]*\), *[0-9].*/WEIR_\1/p' include/weir/error.h); do
+    grep -q "$word" docs/api.md || echo "docs/api.md does not explain $word"
+done | check "the API guide explains every code"
+for word in $(sed -n 's/^ *X([A-Z_]*, *"\([a-z_]*\)").*/\1/p' include/weir/event.h); do
+    grep -q "\`$word\`" docs/concepts.md || echo "docs/concepts.md does not explain $word"
+done | check "the concepts explain every event"
+
+echo "1..$n"

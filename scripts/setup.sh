@@ -1,0 +1,80 @@
+#!/bin/sh
+# setup.sh WHAT... - see that the packages are there which `build`, `test` or `fuzz` need, and
+# install the missing ones (Debian; as root or with sudo). Quick and silent when nothing is missing.
+set -u
+
+missing=
+need() {    # need PACKAGE COMMAND...: the command says whether it is there
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+library() { pkg-config --exists "$1"; }
+header() {
+    for dir in /usr/include /usr/local/include; do
+        [ -e "$dir/$1" ] && return 0
+    done
+    return 1
+}
+compiler() { command -v cc || command -v gcc || command -v clang; }
+
+look() {
+    missing=
+    for what in ${*:-build}; do
+        case $what in
+        build)
+            need gcc compiler
+            need libc6-dev header stdlib.h
+            need pkg-config command -v pkg-config
+            need meson command -v meson
+            need ninja-build command -v ninja
+            need libsqlite3-dev library sqlite3
+            need libjansson-dev library jansson ;;
+        test)
+            need g++ command -v c++
+            need libcmocka-dev library cmocka ;;
+        fuzz)
+            need clang command -v clang
+            need llvm command -v llvm-symbolizer ;;
+        *)
+            echo "setup.sh: I know build, test and fuzz, not '$what'" >&2
+            exit 2 ;;
+        esac
+    done
+}
+
+cannot() {
+    {
+        echo "weir: $1"
+        echo "weir: missing packages:$missing"
+        echo "weir: install them with: apt-get install --no-install-recommends$missing"
+    } >&2
+    exit 1
+}
+
+look "$@"
+[ -n "$missing" ] || exit 0
+
+command -v apt-get >/dev/null 2>&1 || cannot "this system has no apt-get (names below are Debian's)"
+if [ "$(id -u)" = 0 ]; then
+    as_root=
+elif command -v sudo >/dev/null 2>&1; then
+    as_root=sudo
+else
+    cannot "installing packages needs root or sudo"
+fi
+
+echo "weir: installing$missing"
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086
+if ! { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y update &&
+       $as_root env DEBIAN_FRONTEND=noninteractive \
+           apt-get -q -y install --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+    tail -n 20 "$log" >&2
+    cannot "apt-get could not install them (its last lines are above)"
+fi
+
+wanted=$missing
+look "$@"
+[ -z "$missing" ] || cannot "apt-get installed$wanted, and yet something is not found"
