@@ -89,7 +89,8 @@ typedef struct weir_spec {
     int32_t      max_lost;          /* times a worker may die with it before it fails; 0: 3 */
     bool         remove_on_complete;
     bool         search;            /* index data, error and log for weir_query.search */
-    const char  *search_keys;       /* index only these members of data: "to, customer.name" */
+    const char  *search_keys;       /* index only these members of data: "to, customer.name";
+                                       implies search */
 } weir_spec;
 
 /* One job, as it was when it was read. Made by weir, released by the caller with

@@ -5,8 +5,10 @@
 #include "base/buf.h"
 
 /* One value with nothing behind it but white space, valid UTF-8, no NUL, nesting at most `depth`.
- * When it is not, *where is the offset and *why a short reason ("unexpected '}'"). */
+ * When it is not, *where is the offset and *why a short reason ("':' expected"); for the nesting
+ * that is weir__json_too_deep itself. A `depth` over 1024 is taken as that. */
 bool weir__json_valid(const char *text, size_t len, int depth, size_t *where, const char **why);
+extern const char weir__json_too_deep[];
 
 /* Is this text valid UTF-8 without NUL? */
 bool weir__utf8_valid(const char *text, size_t len);

@@ -89,7 +89,7 @@ void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now
         .promote_at = at,
         .updated_at = now,
         .remove_on_complete = spec->remove_on_complete,
-        .search = spec->search,
+        .search = spec->search || spec->search_keys,
     };
     weir__job_check(j);
 }

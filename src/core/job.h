@@ -16,6 +16,12 @@
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err);
 weir_code weir__type_check(const char *type, const char *field, weir_error *err);
 
+/* At most WEIR_MAX_DATA bytes of valid JSON? An error names `field` and the place. */
+weir_code weir__json_check(const char *json, size_t len, const char *field, weir_error *err);
+
+/* Is `ms` a length of time: not negative and at most WEIR_MAX_MS? */
+weir_code weir__ms_check(int64_t ms, const char *field, weir_error *err);
+
 /* A new job: inactive, or delayed when its time is yet to come. Strings are those of the spec. */
 void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now);
 

@@ -1,0 +1,361 @@
+/* json.c - checking and writing JSON.
+ *
+ * The check runs for every job that is added, so it is one pass without recursion or allocation:
+ * strings go eight bytes at a time until something needs a closer look, and what is open (object
+ * or array) is one bit a level. */
+#include "base/json.h"
+
+#include <string.h>
+
+const char weir__json_too_deep[] = "nested too deeply";
+
+enum { MAX_LEVELS = 1024 };
+
+typedef struct parser {
+    const unsigned char *at, *end;
+    const char          *why;
+} parser;
+
+static bool bad(parser *p, const unsigned char *at, const char *why)
+{
+    p->at = at;
+    p->why = p->at == p->end ? "the text ends too early" : why;
+    return false;
+}
+
+/* How long is the UTF-8 character (beyond ASCII) at `s`? 0: it is none. */
+static size_t utf8_len(const unsigned char *s, const unsigned char *end)
+{
+    size_t        left = (size_t)(end - s);
+    unsigned char c = s[0], lowest = 0x80, highest = 0xbf;
+    size_t        len = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+    if (c < 0xc2 || c > 0xf4 || left < len)
+        return 0;
+    if (c == 0xe0)          /* else it would fit in two bytes */
+        lowest = 0xa0;
+    else if (c == 0xed)     /* surrogates */
+        highest = 0x9f;
+    else if (c == 0xf0)     /* would fit in three */
+        lowest = 0x90;
+    else if (c == 0xf4)     /* beyond U+10FFFF */
+        highest = 0x8f;
+    if (s[1] < lowest || s[1] > highest)
+        return 0;
+    for (size_t i = 2; i < len; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return len;
+}
+
+/* Is there nothing among these eight bytes but characters that stand for themselves in a string:
+ * ASCII, no control characters, no '"', no '\'? (x - 0x01..) & ~x & 0x80.. is not 0 just when some
+ * byte of x is 0; the same with 0x20.. when some byte is below 0x20, given that none is >= 0x80.*/
+static bool all_plain(const unsigned char *s)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
+    uint64_t       x;
+    memcpy(&x, s, sizeof x);
+    uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
+    return !((x | (x - ones * 0x20) | (quote - ones) | (slash - ones)) & highs);
+}
+
+static int hex4(const unsigned char *s, const unsigned char *end, const unsigned char **where)
+{
+    int n = 0;
+    for (int i = 0; i < 4; i++, s++) {
+        *where = s;
+        if (s == end)
+            return -1;
+        int c = *s | 0x20;
+        if (*s >= '0' && *s <= '9')
+            n = n * 16 + *s - '0';
+        else if (c >= 'a' && c <= 'f')
+            n = n * 16 + c - 'a' + 10;
+        else
+            return -1;
+    }
+    return n;
+}
+
+/* Behind a '\'. Half a surrogate pair is refused: RFC 8259 leaves it open, and no reader that
+ * works with UTF-8 can give it back. */
+static bool escape(parser *p)
+{
+    const unsigned char *s = p->at, *where;
+    if (s == p->end)
+        return bad(p, s, "");
+    switch (*s) {
+    case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+        p->at = s + 1;
+        return true;
+    case 'u':
+        break;
+    default:
+        return bad(p, s, "unknown escape");
+    }
+    int n = hex4(s + 1, p->end, &where);
+    if (n < 0)
+        return bad(p, where, "four hexadecimal digits expected");
+    p->at = s + 5;
+    if (n < 0xd800 || n > 0xdfff)
+        return true;
+    if (n > 0xdbff)
+        return bad(p, s - 1, "half a surrogate pair");
+    if (p->end - p->at < 2 || p->at[0] != '\\' || p->at[1] != 'u')
+        return bad(p, s - 1, "half a surrogate pair");
+    n = hex4(p->at + 2, p->end, &where);
+    if (n < 0xdc00 || n > 0xdfff)
+        return bad(p, s - 1, "half a surrogate pair");
+    p->at += 6;
+    return true;
+}
+
+/* Behind the opening quote. */
+static bool string(parser *p)
+{
+    const unsigned char *s = p->at;
+    for (;;) {
+        while (p->end - s >= 8 && all_plain(s))
+            s += 8;
+        if (s == p->end)
+            return bad(p, s, "");
+        unsigned char c = *s;
+        if (c == '"') {
+            p->at = s + 1;
+            return true;
+        }
+        if (c == '\\') {
+            p->at = s + 1;
+            if (!escape(p))
+                return false;
+            s = p->at;
+        } else if (c < 0x20) {
+            return bad(p, s, "control character in a string");
+        } else if (c < 0x80) {
+            s++;
+        } else {
+            size_t len = utf8_len(s, p->end);
+            if (!len)
+                return bad(p, s, "invalid UTF-8");
+            s += len;
+        }
+    }
+}
+
+static const unsigned char *digits(const unsigned char *s, const unsigned char *end)
+{
+    while (s < end && *s >= '0' && *s <= '9')
+        s++;
+    return s;
+}
+
+static bool number(parser *p)
+{
+    const unsigned char *s = p->at, *end = p->end, *from;
+    if (*s == '-')
+        s++;
+    from = s;
+    s = digits(s, end);
+    if (s == from)
+        return bad(p, s, "digit expected");
+    if (*from == '0' && s - from > 1)
+        return bad(p, from, "number with a leading zero");
+    if (s < end && *s == '.') {
+        from = ++s;
+        s = digits(s, end);
+        if (s == from)
+            return bad(p, s, "digit expected");
+    }
+    if (s < end && (*s == 'e' || *s == 'E')) {
+        s++;
+        if (s < end && (*s == '+' || *s == '-'))
+            s++;
+        from = s;
+        s = digits(s, end);
+        if (s == from)
+            return bad(p, s, "digit expected");
+    }
+    p->at = s;
+    return true;
+}
+
+static bool word(parser *p, const char *text, size_t len)
+{
+    if ((size_t)(p->end - p->at) < len || memcmp(p->at, text, len))
+        return bad(p, p->at, "value expected");
+    p->at += len;
+    return true;
+}
+
+static inline void skip_space(parser *p)
+{
+    const unsigned char *s = p->at;
+    while (s < p->end && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t'))
+        s++;
+    p->at = s;
+}
+
+/* A value that is neither object nor array. */
+static bool scalar(parser *p)
+{
+    switch (*p->at) {
+    case '"':
+        p->at++;
+        return string(p);
+    case 't':
+        return word(p, "true", 4);
+    case 'f':
+        return word(p, "false", 5);
+    case 'n':
+        return word(p, "null", 4);
+    case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7':
+    case '8': case '9':
+        return number(p);
+    default:
+        return bad(p, p->at, "value expected");
+    }
+}
+
+/* A name and its colon, in an object. */
+static bool name(parser *p)
+{
+    skip_space(p);
+    if (p->at == p->end || *p->at != '"')
+        return bad(p, p->at, "name in quotes expected");
+    p->at++;
+    if (!string(p))
+        return false;
+    skip_space(p);
+    if (p->at == p->end || *p->at != ':')
+        return bad(p, p->at, "':' expected");
+    p->at++;
+    return true;
+}
+
+/* One value, down to its last bracket. */
+static bool value(parser *p, int depth)
+{
+    uint64_t in_object[MAX_LEVELS / 64];    /* bit of level n: what is open there is an object */
+    int      level = 0;
+    if (depth > MAX_LEVELS)
+        depth = MAX_LEVELS;
+    for (;;) {
+        skip_space(p);
+        if (p->at == p->end)
+            return bad(p, p->at, "");
+        unsigned char c = *p->at;
+        if (c == '{' || c == '[') {
+            if (level >= depth)
+                return bad(p, p->at, weir__json_too_deep);
+            uint64_t bit = UINT64_C(1) << level % 64, *bits = &in_object[level / 64];
+            if (level % 64 == 0)
+                *bits = 0;
+            *bits = c == '{' ? *bits | bit : *bits & ~bit;
+            level++;
+            p->at++;
+            skip_space(p);
+            if (p->at == p->end)
+                return bad(p, p->at, "");
+            if (*p->at != (c == '{' ? '}' : ']')) {
+                if (c == '{' && !name(p))
+                    return false;
+                continue;
+            }
+            p->at++;
+            level--;
+        } else if (!scalar(p)) {
+            return false;
+        }
+        /* A value has ended: close what ends with it, or go on behind a comma. */
+        for (;;) {
+            if (!level)
+                return true;
+            skip_space(p);
+            bool object = in_object[(level - 1) / 64] >> (level - 1) % 64 & 1;
+            if (p->at == p->end)
+                return bad(p, p->at, "");
+            c = *p->at;
+            if (c == ',') {
+                p->at++;
+                if (object && !name(p))
+                    return false;
+                break;
+            }
+            if (c != (object ? '}' : ']'))
+                return bad(p, p->at, object ? "',' or '}' expected" : "',' or ']' expected");
+            p->at++;
+            level--;
+        }
+    }
+}
+
+bool weir__json_valid(const char *text, size_t len, int depth, size_t *where, const char **why)
+{
+    const unsigned char *start = (const unsigned char *)text;
+    parser               p = { .at = start, .end = start + len };
+    bool                 ok = value(&p, depth);
+    if (ok) {
+        skip_space(&p);
+        if (p.at != p.end) {
+            ok = false;
+            p.why = "more text behind the value";
+        }
+    }
+    if (where)
+        *where = ok ? 0 : (size_t)(p.at - start);
+    if (why)
+        *why = ok ? "" : p.why;
+    return ok;
+}
+
+bool weir__utf8_valid(const char *text, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)text, *end = s + len;
+    while (s < end) {
+        size_t n = *s < 0x80 ? *s != 0 : utf8_len(s, end);
+        if (!n)
+            return false;
+        s += n;
+    }
+    return true;
+}
+
+static void escaped(weir_buf *out, unsigned char c)
+{
+    static const char short_form[] = "\bb\ff\nn\rr\tt\"\"\\\\";
+    for (const char *f = short_form; *f; f += 2) {
+        if ((unsigned char)f[0] == c) {
+            char pair[2] = { '\\', f[1] };
+            weir__buf_add(out, pair, 2);
+            return;
+        }
+    }
+    weir__buf_printf(out, "\\u%04x", c);
+}
+
+void weir__json_string(weir_buf *out, const char *text, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)text, *end = s + len, *from = s;
+    weir__buf_char(out, '"');
+    while (s < end) {
+        if (end - s >= 8 && all_plain(s)) {
+            s += 8;
+            continue;
+        }
+        size_t n = *s < 0x80 ? 1 : utf8_len(s, end);
+        bool   plain = n > 1 || (n && *s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f);
+        if (plain) {
+            s += n;
+            continue;
+        }
+        weir__buf_add(out, from, (size_t)(s - from));
+        if (n)
+            escaped(out, *s);
+        else
+            weir__buf_str(out, "\xef\xbf\xbd");     /* U+FFFD */
+        from = ++s;
+    }
+    weir__buf_add(out, from, (size_t)(s - from));
+    weir__buf_char(out, '"');
+}

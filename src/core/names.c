@@ -1,0 +1,265 @@
+/* names.c - states, priorities, events and lengths of time as text, and back. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "weir/weir.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+const char *weir_version(void)
+{
+    return WEIR_VERSION;
+}
+
+/* ---- states, events, durability ---- */
+
+static const char *const state_names[WEIR_STATES] = {
+    [WEIR_ANY] = "any",           [WEIR_INACTIVE] = "inactive", [WEIR_DELAYED] = "delayed",
+    [WEIR_ACTIVE] = "active",     [WEIR_COMPLETE] = "complete", [WEIR_FAILED] = "failed",
+    [WEIR_CANCELLED] = "cancelled",
+};
+
+const char *weir_state_name(weir_state state)
+{
+    return (unsigned)state < WEIR_STATES ? state_names[state] : "unknown";
+}
+
+bool weir_state_parse(const char *text, weir_state *out)
+{
+    for (int s = WEIR_INACTIVE; text && s < WEIR_STATES; s++) {
+        if (!strcasecmp(text, state_names[s])) {
+            *out = (weir_state)s;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *const event_names[] = {
+#define X(name, text) text,
+    WEIR_EVENTS(X)
+#undef X
+};
+
+const char *weir_event_name(weir_event_kind kind)
+{
+    return (unsigned)kind < WEIR_EVENT_KINDS ? event_names[kind] : "unknown";
+}
+
+/* Kue writes "failed attempt", command lines like "failed-attempt". */
+static bool same_event(const char *text, const char *name)
+{
+    for (; *text && *name; text++, name++) {
+        bool gap = *text == ' ' || *text == '-' || *text == '_';
+        if (*name == '_' ? !gap : (*text | 0x20) != *name)
+            return false;
+    }
+    return *text == *name;
+}
+
+bool weir_event_parse(const char *text, weir_event_kind *out)
+{
+    for (int k = 0; text && k < WEIR_EVENT_KINDS; k++) {
+        if (same_event(text, event_names[k])) {
+            *out = (weir_event_kind)k;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *weir_durability_name(weir_durability d)
+{
+    static const char *const names[] = { "default", "disk", "os", "none" };
+    return (unsigned)d < COUNT(names) ? names[d] : "unknown";
+}
+
+/* ---- priorities ---- */
+
+static const struct {
+    const char *name;
+    int32_t     priority;
+} priorities[] = {
+    { "low", WEIR_LOW },   { "normal", WEIR_NORMAL },     { "medium", WEIR_MEDIUM },
+    { "high", WEIR_HIGH }, { "critical", WEIR_CRITICAL },
+};
+
+const char *weir_priority_name(int32_t priority)
+{
+    for (size_t i = 0; i < COUNT(priorities); i++) {
+        if (priorities[i].priority == priority)
+            return priorities[i].name;
+    }
+    return NULL;
+}
+
+bool weir_priority_parse(const char *text, int32_t *out)
+{
+    if (!text)
+        return false;
+    for (size_t i = 0; i < COUNT(priorities); i++) {
+        if (!strcasecmp(text, priorities[i].name)) {
+            *out = priorities[i].priority;
+            return true;
+        }
+    }
+    const char *digit = text + (*text == '-' || *text == '+');
+    if (*digit < '0' || *digit > '9')       /* strtoll would skip spaces */
+        return false;
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || *end || n < INT32_MIN || n > INT32_MAX)
+        return false;
+    *out = (int32_t)n;
+    return true;
+}
+
+/* ---- lengths of time ---- */
+
+/* From long to short: the order in which they may follow each other. */
+static const struct {
+    const char *name;
+    int64_t     ms;
+} units[] = {
+    { "d", 86400000 }, { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 },
+};
+
+#define LIKE "write it like 250ms, 5s, 1m30s, 2h or 7d"
+
+static weir_code not_a_duration(const char *text, size_t len, weir_error *err)
+{
+    return weir_fail(err, WEIR_EINVAL, "\"%.*s\" is not a length of time: " LIKE,
+                     (int)(len < 40 ? len : 40), text);
+}
+
+static weir_code too_long(const char *text, size_t len, weir_error *err)
+{
+    return weir_fail(err, WEIR_ELIMIT, "%.*s is over 100 years, %" PRId64 " ms (WEIR_MAX_MS)",
+                     (int)(len < 40 ? len : 40), text, WEIR_MAX_MS);
+}
+
+static weir_code parse_duration(const char *text, size_t len, int64_t *out, weir_error *err)
+{
+    const char *s = text, *end = text + len;
+    int64_t     total = 0;
+    size_t      unit = 0;           /* the first one that may come yet */
+    if (!len)
+        return not_a_duration(text, len, err);
+    while (s < end) {
+        const char *from = s;
+        int64_t     n = 0;
+        for (; s < end && *s >= '0' && *s <= '9'; s++) {
+            n = n * 10 + (*s - '0');
+            if (n > WEIR_MAX_MS)
+                return too_long(text, len, err);
+        }
+        if (s == from)
+            return not_a_duration(text, len, err);
+        const char *name = s;
+        while (s < end && (*s < '0' || *s > '9'))
+            s++;
+        size_t  name_len = (size_t)(s - name);
+        int64_t ms = 0;
+        if (!name_len && from == text && s == end)
+            ms = 1;                 /* a bare number */
+        for (; !ms && unit < COUNT(units); unit++) {
+            if (strlen(units[unit].name) == name_len && !memcmp(units[unit].name, name, name_len))
+                ms = units[unit].ms;
+        }
+        if (!ms)
+            return not_a_duration(text, len, err);
+        if (n > (WEIR_MAX_MS - total) / ms)
+            return too_long(text, len, err);
+        total += n * ms;
+    }
+    *out = total;
+    return WEIR_OK;
+}
+
+weir_code weir_duration_parse(const char *text, int64_t *out_ms, weir_error *err)
+{
+    *out_ms = 0;
+    if (!text)
+        return weir_fail(err, WEIR_EINVAL, "no length of time given");
+    return parse_duration(text, strlen(text), out_ms, err);
+}
+
+/* ---- backoff ---- */
+
+static weir_code not_a_backoff(const char *text, const char *why, weir_error *err)
+{
+    return weir_fail(err, WEIR_EINVAL, "backoff \"%.60s\": %s; write it like none, fixed:1s or "
+                                       "exponential:1s:60s:20%%", text, why);
+}
+
+/* "20%" to 20; -1: it is no such thing. */
+static int32_t parse_percent(const char *s, size_t len)
+{
+    if (len < 2 || len > 4 || s[len - 1] != '%')
+        return -1;
+    int32_t n = 0;
+    for (size_t i = 0; i < len - 1; i++) {
+        if (s[i] < '0' || s[i] > '9')
+            return -1;
+        n = n * 10 + (s[i] - '0');
+    }
+    return n <= 100 ? n : -1;
+}
+
+static bool parse_kind(const char *s, size_t len, weir_backoff_kind *out)
+{
+    static const struct {
+        const char       *name;
+        weir_backoff_kind kind;
+    } kinds[] = { { "none", WEIR_IMMEDIATE },
+                  { "immediate", WEIR_IMMEDIATE },
+                  { "fixed", WEIR_FIXED },
+                  { "exponential", WEIR_EXPONENTIAL } };
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        if (strlen(kinds[i].name) == len && !strncasecmp(kinds[i].name, s, len)) {
+            *out = kinds[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+weir_code weir_backoff_parse(const char *text, weir_backoff *out, weir_error *err)
+{
+    *out = (weir_backoff){ 0 };
+    if (!text)
+        return weir_fail(err, WEIR_EINVAL, "no backoff given");
+    weir_backoff b = { 0 };
+    const char  *s = text;
+    size_t       len = strcspn(s, ":");
+    if (!parse_kind(s, len, &b.kind))
+        return not_a_backoff(text, "it is none, fixed or exponential", err);
+    int times = 0, most = b.kind == WEIR_EXPONENTIAL ? 2 : 1;
+    for (s += len; *s == ':'; s += len) {
+        s++;
+        len = strcspn(s, ":");
+        if (b.kind == WEIR_IMMEDIATE)
+            return not_a_backoff(text, "none has no delay", err);
+        if (len && s[len - 1] == '%') {
+            b.jitter_pct = parse_percent(s, len);
+            if (b.jitter_pct < 0)
+                return not_a_backoff(text, "jitter is 0% to 100%", err);
+            if (s[len])
+                return not_a_backoff(text, "jitter comes last", err);
+            break;
+        }
+        if (times == most)
+            return not_a_backoff(text, most == 1 ? "a fixed delay has no cap"
+                                                 : "it has one delay and one cap", err);
+        weir_code rc = parse_duration(s, len, times ? &b.max_ms : &b.delay_ms, err);
+        if (rc)
+            return rc;
+        times++;
+    }
+    *out = b;
+    return WEIR_OK;
+}
