@@ -10,6 +10,7 @@ import re
 import sys
 
 CASE = re.compile(r"^(not )?ok\b(?:.*#\s*(skip|todo))?", re.IGNORECASE)
+STDERR_LINES = 60
 PLAN = re.compile(r"^1\.\.(\d+)")
 
 
@@ -37,6 +38,20 @@ def count(entry):
     return passed, 0, None
 
 
+def explain(entry, remark):
+    """Print what a failed program said about its failures."""
+    print("FAILED %s: %s" % (entry["name"], remark))
+    told = False
+    for line in entry.get("stdout", "").splitlines():
+        case = CASE.match(line)
+        if case:
+            told = bool(case.group(1) or case.group(2))
+        if told:
+            print("    " + line)
+    for line in entry.get("stderr", "").splitlines()[-STDERR_LINES:]:
+        print("    " + line)
+
+
 def main():
     passed = failed = 0
     try:
@@ -49,7 +64,7 @@ def main():
         passed += ok
         failed += bad
         if remark:
-            print("FAILED %s: %s" % (entry["name"], remark))
+            explain(entry, remark)
     if passed + failed == 0:
         print("FAILED: no test ran")
         failed = 1

@@ -5,5 +5,5 @@ set -u
 build=$1
 shift
 rm -f "$build/meson-logs/testlog.json"
-meson test -C "$build" --no-rebuild --print-errorlogs "$@"
+meson test -C "$build" --no-rebuild "$@"
 exec python3 "$(dirname "$0")/count-cases.py" "$build/meson-logs/testlog.json"
