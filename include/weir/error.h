@@ -54,7 +54,8 @@ typedef struct weir_error {
 
 /* Write `code` and a message into `err` (may be NULL) and return `code`. A message that is too
  * long is cut. Control characters are replaced, so that the message stays one line. */
-WEIR_API weir_code weir_fail(weir_error *err, weir_code code, const char *fmt, ...) WEIR_PRINTF(3, 4);
+WEIR_API weir_code weir_fail(weir_error *err, weir_code code, const char *fmt, ...)
+    WEIR_PRINTF(3, 4);
 
 /* Print "weir: MESSAGE" to standard error and return the exit status of err->code: the last line
  * of a main(). */

@@ -34,8 +34,8 @@ typedef enum weir_event_kind {
     WEIR_EVENT_KINDS
 } weir_event_kind;
 
-WEIR_API const char *weir_event_name(weir_event_kind kind);                 /* "failed_attempt" */
-WEIR_API bool weir_event_parse(const char *text, weir_event_kind *out);     /* also "failed attempt" */
+WEIR_API const char *weir_event_name(weir_event_kind kind);               /* "failed_attempt" */
+WEIR_API bool weir_event_parse(const char *text, weir_event_kind *out);   /* or "failed attempt" */
 
 typedef struct weir_event {
     weir_event_kind kind;
@@ -67,8 +67,8 @@ typedef void weir_event_fn(const weir_event *event, void *ctx);
 enum { WEIR_MAX_BACKLOG = 65536 };
 
 /* Listen. On success *out belongs to the caller: weir_unlisten(). Safe from any thread. */
-WEIR_API weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn, void *ctx,
-                      weir_listener **out, weir_error *err);
+WEIR_API weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn,
+                               void *ctx, weir_listener **out, weir_error *err);
 
 /* Stop listening and release. When it returns, the function is not running and will not be called
  * again, unless it is called from inside that function. NULL is fine. */

@@ -63,7 +63,7 @@ typedef struct weir_backoff {
     weir_backoff_kind kind;
     int64_t           delay_ms;
     int64_t           max_ms;       /* the delay is never longer; 0: no cap */
-    int32_t           jitter_pct;   /* 0..100: up to this share is taken off, different for each job */
+    int32_t           jitter_pct;   /* 0..100: up to this share is taken off, differently per job */
 } weir_backoff;
 
 /* "fixed:1s", "exponential:1s:60s", "none", with an optional ":20%" of jitter at the end. */
@@ -114,12 +114,13 @@ typedef struct weir_job {
     weir_backoff backoff;
     int32_t      attempts;          /* executions that have ended, with success or failure */
     int32_t      max_attempts;
-    uint32_t     delivery;          /* times it was given to a worker: the fence against late ones */
+    uint32_t     delivery;          /* times it was given to a worker: fences off late ones */
     int32_t      lost;              /* times a worker died with it */
     int32_t      max_lost;
     int32_t      progress;          /* percent */
     int64_t      delay_ms, ttl_ms;
-    int64_t      deadline_at, created_at, promote_at, updated_at, started_at, failed_at, finished_at;
+    int64_t      deadline_at, created_at, promote_at, updated_at;
+    int64_t      started_at, failed_at, finished_at;
     int64_t      duration_ms;       /* of the execution that completed */
     bool         remove_on_complete;
     bool         search;

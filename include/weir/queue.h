@@ -30,10 +30,10 @@ WEIR_API const char *weir_durability_name(weir_durability d);   /* "disk" */
 
 typedef struct weir_options {
     weir_durability durability;
-    bool            read_only;       /* only look; sqlite: also beside the process that owns the file */
+    bool            read_only;       /* only look; sqlite: also beside the file's owner */
     int64_t         wait_owner_ms;   /* sqlite: how long to wait for another owner to go; 0: not */
     const char     *name;            /* of this program, shown to others; NULL: its file name */
-    int64_t       (*now)(void *ctx); /* a clock of your own (tests): milliseconds since 1970; after */
+    int64_t       (*now)(void *ctx); /* a clock of your own (tests): ms since 1970; after */
     void           *now_ctx;         /* turning it call weir_wake(). NULL: the system's */
 } weir_options;
 
@@ -42,10 +42,11 @@ typedef struct weir_options {
  * to the caller: weir_close(). Errors: WEIR_EINVAL (URL), WEIR_EBUSY (names the owner's pid),
  * WEIR_ENOENT (for reading, not there), WEIR_EREADONLY (no permission to write), WEIR_ECORRUPT,
  * WEIR_EVERSION. */
-WEIR_API weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, weir_error *err);
+WEIR_API weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt,
+                             weir_error *err);
 
 /* Stop all workers without waiting for running handlers (call weir_stop() first to be graceful),
- * finish what was submitted, and release everything. A handler that is still running keeps its
+ * finish what was submitted, and release everything, listeners included. A handler that is still running keeps its
  * job pointer valid until it returns; what it asks of it then ends with WEIR_ECLOSED. Not from a
  * callback of this queue. NULL is fine. */
 WEIR_API void weir_close(weir_queue *q);
@@ -67,43 +68,43 @@ typedef struct weir_added {
 
 /* Add one job. `out` may be NULL. Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the member. */
 WEIR_API weir_code weir_add(weir_queue *q, const weir_spec *spec, weir_added *out, weir_error *err);
-WEIR_API weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out, weir_future **f,
-                         weir_error *err);
+WEIR_API weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out,
+                                  weir_future **f, weir_error *err);
 
 /* Add n jobs (at most WEIR_MAX_ADD), all or none. `out` has room for n, or is NULL. An error names
  * the element: "jobs[3].type: ...". */
 WEIR_API weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
-                        weir_error *err);
-WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
-                              weir_future **f, weir_error *err);
+                                 weir_error *err);
+WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n,
+                                       weir_added *out, weir_future **f, weir_error *err);
 
 /* ---- one job ---- */
 
 /* *out belongs to the caller: weir_job_release(). Error: WEIR_ENOENT. */
 WEIR_API weir_code weir_get(weir_queue *q, uint64_t id, weir_job **out, weir_error *err);
 WEIR_API weir_code weir_get_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
-                         weir_error *err);
+                                  weir_error *err);
 
 WEIR_API weir_code weir_exists(weir_queue *q, uint64_t id, bool *out, weir_error *err);
 WEIR_API weir_code weir_exists_async(weir_queue *q, uint64_t id, bool *out, weir_future **f,
-                            weir_error *err);
+                                     weir_error *err);
 
 /* Wait until the job is complete, failed or cancelled, at most `timeout_ms`. *out (may be NULL)
  * gets the job as it is then, also when it failed: weir_job_release(). A job that is removed when
  * it completes is told from its last event: only id, type, state, result, attempts are set.
  * Errors: WEIR_ETIMEOUT, WEIR_ENOENT. */
 WEIR_API weir_code weir_wait(weir_queue *q, uint64_t id, int64_t timeout_ms, weir_job **out,
-                    weir_error *err);
+                             weir_error *err);
 WEIR_API weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
-                          weir_error *err);
+                                   weir_error *err);
 
 /* What to change. {0} changes nothing. */
 typedef struct weir_change {
     bool        set_priority;
     bool        set_delay;
     int32_t     priority;       /* in any state but active */
-    int64_t     delay_ms;       /* from now: inactive or delayed becomes delayed, or inactive with 0;
-                                   together with state WEIR_DELAYED also what is finished */
+    int64_t     delay_ms;       /* from now: inactive or delayed becomes delayed, or with 0
+                                   inactive; with state WEIR_DELAYED also what is finished */
     const char *data;           /* JSON; in any state but active */
     size_t      data_len;       /* 0: data ends at its NUL */
     weir_state  state;          /* WEIR_INACTIVE: delayed is promoted, finished runs again;
@@ -112,9 +113,10 @@ typedef struct weir_change {
 
 /* Change a job, all of it or nothing. Errors: WEIR_ENOENT; WEIR_ESTATE (names the state it is in);
  * WEIR_EINVAL, WEIR_ELIMIT. */
-WEIR_API weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_error *err);
-WEIR_API weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change, weir_future **f,
-                            weir_error *err);
+WEIR_API weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change,
+                               weir_error *err);
+WEIR_API weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change,
+                                     weir_future **f, weir_error *err);
 
 /* Run it again: complete, failed or cancelled becomes inactive, with all its attempts. */
 WEIR_API weir_code weir_retry(weir_queue *q, uint64_t id, weir_error *err);
@@ -140,7 +142,7 @@ WEIR_API weir_code weir_remove_async(weir_queue *q, uint64_t id, weir_future **f
  * unusual happens ("stalled | ..."). */
 WEIR_API weir_code weir_log(weir_queue *q, uint64_t id, const char *line, weir_error *err);
 WEIR_API weir_code weir_log_async(weir_queue *q, uint64_t id, const char *line, weir_future **f,
-                         weir_error *err);
+                                  weir_error *err);
 
 typedef struct weir_line {
     uint64_t    n;              /* 1, 2, 3 ...: its number in the job's log */
@@ -155,10 +157,10 @@ typedef struct weir_lines {
 
 /* The lines after number `after` (0: from the start), oldest first, at most `limit` (0:
  * WEIR_MAX_PAGE). *out belongs to the caller: weir_lines_release(). Error: WEIR_ENOENT. */
-WEIR_API weir_code weir_logs(weir_queue *q, uint64_t id, uint64_t after, size_t limit, weir_lines **out,
-                    weir_error *err);
+WEIR_API weir_code weir_logs(weir_queue *q, uint64_t id, uint64_t after, size_t limit,
+                             weir_lines **out, weir_error *err);
 WEIR_API weir_code weir_logs_async(weir_queue *q, uint64_t id, uint64_t after, size_t limit,
-                          weir_lines **out, weir_future **f, weir_error *err);
+                                   weir_lines **out, weir_future **f, weir_error *err);
 WEIR_API void weir_lines_release(weir_lines *lines);
 
 /* ---- lists ---- */
@@ -192,19 +194,20 @@ typedef struct weir_page {
 
 /* *out belongs to the caller: weir_page_release(), which releases the jobs too (to keep one, set
  * its place to NULL). Errors: WEIR_EINVAL, WEIR_ELIMIT. */
-WEIR_API weir_code weir_list(weir_queue *q, const weir_query *query, weir_page **out, weir_error *err);
-WEIR_API weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **out, weir_future **f,
-                          weir_error *err);
+WEIR_API weir_code weir_list(weir_queue *q, const weir_query *query, weir_page **out,
+                             weir_error *err);
+WEIR_API weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **out,
+                                   weir_future **f, weir_error *err);
 WEIR_API void weir_page_release(weir_page *page);
 
 /* ---- counts ---- */
 
-/* How many jobs, by state and type (WEIR_ANY, NULL: all). Constant time. A type that was never
- * seen has none. */
+/* How many jobs, by state and type (WEIR_ANY, NULL: all). Looks at no job. A type that was never
+ * seen has none. Error: WEIR_EINVAL (no such state). */
 WEIR_API weir_code weir_count(weir_queue *q, weir_state state, const char *type, uint64_t *out,
-                     weir_error *err);
-WEIR_API weir_code weir_count_async(weir_queue *q, weir_state state, const char *type, uint64_t *out,
-                           weir_future **f, weir_error *err);
+                              weir_error *err);
+WEIR_API weir_code weir_count_async(weir_queue *q, weir_state state, const char *type,
+                                    uint64_t *out, weir_future **f, weir_error *err);
 
 /* How long finished jobs of a type are kept. */
 typedef struct weir_keep {
@@ -228,7 +231,7 @@ typedef struct weir_type_stats {
     uint64_t      failed;               /* failed executions, ever */
     int64_t       work_ms;              /* time spent in executions that completed, ever */
     int64_t       last_taken_at;        /* when a worker last took one; 0: never */
-    int64_t       oldest_at;            /* created_at of the job that is next to run; 0: none waits */
+    int64_t       oldest_at;            /* created_at of the job that is next; 0: none waits */
 } weir_type_stats;
 
 typedef struct weir_stats {
@@ -241,7 +244,8 @@ typedef struct weir_stats {
 /* All of it in one consistent view, without looking at jobs: types, counts, work time. *out
  * belongs to the caller: weir_stats_release(). */
 WEIR_API weir_code weir_get_stats(weir_queue *q, weir_stats **out, weir_error *err);
-WEIR_API weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_future **f, weir_error *err);
+WEIR_API weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_future **f,
+                                        weir_error *err);
 WEIR_API void weir_stats_release(weir_stats *stats);
 
 /* ---- types ---- */
@@ -249,15 +253,18 @@ WEIR_API void weir_stats_release(weir_stats *stats);
 /* No worker takes jobs of a paused type; running ones go on. "*" pauses all of them (resuming one
  * type does not undo that). The type need not exist yet. */
 WEIR_API weir_code weir_pause(weir_queue *q, const char *type, weir_error *err);
-WEIR_API weir_code weir_pause_async(weir_queue *q, const char *type, weir_future **f, weir_error *err);
+WEIR_API weir_code weir_pause_async(weir_queue *q, const char *type, weir_future **f,
+                                    weir_error *err);
 WEIR_API weir_code weir_resume(weir_queue *q, const char *type, weir_error *err);
-WEIR_API weir_code weir_resume_async(weir_queue *q, const char *type, weir_future **f, weir_error *err);
+WEIR_API weir_code weir_resume_async(weir_queue *q, const char *type, weir_future **f,
+                                     weir_error *err);
 
 /* Set all settings of a type. What is over what is to be kept goes at once. */
 WEIR_API weir_code weir_configure(weir_queue *q, const char *type, const weir_settings *settings,
-                         weir_error *err);
-WEIR_API weir_code weir_configure_async(weir_queue *q, const char *type, const weir_settings *settings,
-                               weir_future **f, weir_error *err);
+                                  weir_error *err);
+WEIR_API weir_code weir_configure_async(weir_queue *q, const char *type,
+                                        const weir_settings *settings, weir_future **f,
+                                        weir_error *err);
 
 /* ---- understanding and mending ---- */
 
@@ -278,7 +285,8 @@ typedef struct weir_explanation {
 /* Why is this job not running, or what happened to it, and what would help? Several reads, so
  * there is no async form. *out belongs to the caller: weir_explanation_release(). Error:
  * WEIR_ENOENT. */
-WEIR_API weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_error *err);
+WEIR_API weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out,
+                                weir_error *err);
 WEIR_API void weir_explanation_release(weir_explanation *e);
 
 /* What is wrong with a store: one line each. */
@@ -294,7 +302,7 @@ typedef struct weir_report {
  * what differs is made anew from the jobs. *out belongs to the caller: weir_report_release(). */
 WEIR_API weir_code weir_check(weir_queue *q, bool mend, weir_report **out, weir_error *err);
 WEIR_API weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_future **f,
-                           weir_error *err);
+                                    weir_error *err);
 WEIR_API void weir_report_release(weir_report *r);
 
 #ifdef __cplusplus

@@ -42,7 +42,8 @@ enum { WEIR_MAX_THREADS = 1024, WEIR_MAX_RUNNING = 100000, WEIR_MIN_LEASE_MS = 1
 /* Start a pool for jobs of `type`; returns at once. `pool` is borrowed for the call, its ctx until
  * the pool has stopped. A type may have several pools. Errors: WEIR_EINVAL, WEIR_ELIMIT,
  * WEIR_ENOMEM, WEIR_EREADONLY. */
-WEIR_API weir_code weir_process(weir_queue *q, const char *type, const weir_pool *pool, weir_error *err);
+WEIR_API weir_code weir_process(weir_queue *q, const char *type, const weir_pool *pool,
+                                weir_error *err);
 
 /* Stop the pools of `type` (NULL: all): they take nothing more, hand back what they have not begun,
  * and their handlers may finish for `timeout_ms`. Then what is left fails with "Shutdown" by the
@@ -72,7 +73,8 @@ WEIR_API weir_code weir_job_log(weir_job *job, const char *fmt, ...) WEIR_PRINTF
 /* done/total as percent, at most 100; extends the ttl. `data` is JSON or NULL. Errors:
  * WEIR_EINVAL (total <= 0, done < 0, not JSON), WEIR_ESTALE. Any thread. */
 WEIR_API weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total);
-WEIR_API weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total, const char *data);
+WEIR_API weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total,
+                                          const char *data);
 
 /* Is there no point in going on? True once the job was cancelled or removed, ran out of ttl, lost
  * its lease, or the pool was stopped and its time is up. Costs next to nothing. Any thread. */
@@ -85,9 +87,10 @@ WEIR_API bool weir_cancelled(const weir_job *job);
  * caller: end each with weir_job_done() or weir_job_fail(), then weir_job_release(). None waiting
  * is WEIR_OK with *n_out 0. The queue must be open as long as they are used. */
 WEIR_API weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
-                    weir_job **out, size_t *n_out, weir_error *err);
-WEIR_API weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
-                          weir_job **out, size_t *n_out, weir_future **f, weir_error *err);
+                             weir_job **out, size_t *n_out, weir_error *err);
+WEIR_API weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n,
+                                   int64_t lease_ms, weir_job **out, size_t *n_out, weir_future **f,
+                                   weir_error *err);
 
 /* A new lease from now. WEIR_ESTALE: it is no longer ours. */
 WEIR_API weir_code weir_job_renew(weir_job *job, int64_t lease_ms);
