@@ -1,0 +1,29 @@
+/* answers.h - the words in which every store refuses, so that they all say the same. */
+#ifndef WEIR_STORE_ANSWERS_H
+#define WEIR_STORE_ANSWERS_H
+
+#include <inttypes.h>
+#include <stdint.h>
+#include "weir/error.h"
+
+/* There is no job with this id. */
+static inline weir_code weir__no_job(weir_error *err, uint64_t id)
+{
+    return weir_fail(err, WEIR_ENOENT, "there is no job %" PRIu64, id);
+}
+
+/* The job is not active with this delivery (or is not there at all). */
+static inline weir_code weir__stale(weir_error *err, uint64_t id, uint32_t delivery)
+{
+    return weir_fail(err, WEIR_ESTALE, "job %" PRIu64 ": delivery %" PRIu32 " is over", id,
+                     delivery);
+}
+
+/* An update would make a finished job wait again, but another job has taken its unique key. */
+static inline weir_code weir__key_taken(weir_error *err, uint64_t id, uint64_t holder)
+{
+    return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 ": job %" PRIu64 " has its unique key now",
+                     id, holder);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* mem.c - the mem store: jobs in memory, and the executable specification of store.h. This file
+ * opens, closes and runs batches; jobs.c keeps the jobs, write.c, tick.c, read.c and check.c have
+ * the operations. */
+#include "store/mem/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static weir_code (*const run_one[WEIR_OP_KINDS])(mem_store *, weir_op *) = {
+#define X(kind, member, writes) [WEIR_OP_##kind] = weir__mem_##member,
+    WEIR_OPS(X)
+#undef X
+};
+
+static void mem_close(weir_store *base)
+{
+    mem_store *s = (mem_store *)base;
+    if (!s)
+        return;
+    for (table_link *l = weir__table_next(&s->jobs, NULL), *next; l; l = next) {
+        next = weir__table_next(&s->jobs, l);
+        weir__mem_job_free(CONTAINER(l, mem_job, by_id));
+    }
+    for (size_t i = 0; i < s->n_types; i++)
+        free(s->by_name[i]);
+    free(s->by_name);
+    free(s->star);
+    free(s->events);
+    weir__table_fini(&s->jobs);
+    weir__table_fini(&s->unique);
+    weir__table_fini(&s->types);
+    free(s);
+}
+
+static weir_code mem_open(weir_store **out, const char *rest, const weir_env *env, weir_error *err)
+{
+    *out = NULL;
+    if (*rest)
+        return weir_fail(err, WEIR_EINVAL, "mem: takes nothing behind the colon, not \"%s\"", rest);
+    mem_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return weir_fail(err, WEIR_ENOMEM, "mem store");
+    s->base.ops = &weir__mem_store;
+    s->env = *env;
+    s->active_at = s->keep_at = s->announced = s->wanted = INT64_MAX;
+    s->star = weir__mem_type_make(s, "*");
+    if (!s->star) {
+        mem_close(&s->base);
+        return weir_fail(err, WEIR_ENOMEM, "mem store");
+    }
+    *out = &s->base;
+    return WEIR_OK;
+}
+
+/* The batch is over, and all of it holds: say so, then free what it replaced. */
+static void conclude(mem_store *s)
+{
+    if (s->n_events)
+        s->env.emit(s->env.ctx, s->events, s->n_events);
+    s->n_events = 0;
+    while (s->trash) {
+        mem_text *t = s->trash;
+        s->trash = t->next;
+        free(t);
+    }
+    while (s->trash_jobs) {
+        mem_job *m = s->trash_jobs;
+        s->trash_jobs = m->next;
+        weir__mem_job_free(m);
+    }
+    if (s->wanted < s->announced) {
+        s->announced = s->wanted;
+        s->env.due(s->env.ctx, s->wanted);
+    }
+}
+
+static weir_code mem_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
+{
+    (void)err;
+    mem_store *s = (mem_store *)base;
+    for (size_t i = 0; i < n; i++) {
+        weir_op *op = ops[i];
+        op->err.code = WEIR_OK;
+        op->err.msg[0] = '\0';
+        s->serial++;
+        if (s->env.read_only && weir__op_info[op->kind].writes)
+            weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
+        else
+            run_one[op->kind](s, op);
+    }
+    conclude(s);
+    return WEIR_OK;
+}
+
+const weir_store_ops weir__mem_store = {
+    .scheme = "mem",
+    .version = WEIR_STORE_OPS_VERSION,
+    .open = mem_open,
+    .close = mem_close,
+    .run = mem_run,
+};

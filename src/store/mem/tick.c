@@ -1,0 +1,203 @@
+/* tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention.
+ *
+ * Each job is a step of its own: when memory runs out, TICK ends early, as if its limit had been
+ * reached, and says so by next_at. */
+#include "store/mem/mem.h"
+
+#include <stdlib.h>
+
+enum { EVENTS_OF_ONE = 3 };         /* at most, of one job in a TICK */
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = (*(mem_job *const *)a)->j.id, y = (*(mem_job *const *)b)->j.id;
+    return x < y ? -1 : x > y;
+}
+
+typedef int64_t end_fn(const mem_job *m);
+
+static int64_t end_of_lease(const mem_job *m)
+{
+    return m->lease_until;
+}
+
+static int64_t end_of_ttl(const mem_job *m)
+{
+    return m->ttl_until ? m->ttl_until : INT64_MAX;
+}
+
+/* All active jobs whose lease or ttl is over, by id: free() it. *n is 0 when out of memory, too:
+ * then they are as due as before, and next_at says so. */
+static mem_job **gather(mem_store *s, end_fn *end, int64_t now, size_t *n)
+{
+    size_t count = 0;
+    *n = 0;
+    for (const mem_job *m = s->active; m; m = m->next)
+        count += end(m) <= now;
+    mem_job **list = count ? malloc(count * sizeof(mem_job *)) : NULL;
+    if (!list)
+        return NULL;
+    for (mem_job *m = s->active; m; m = m->next) {
+        if (end(m) <= now)
+            list[(*n)++] = m;
+    }
+    qsort(list, *n, sizeof *list, by_id);
+    return list;
+}
+
+static bool lose(mem_store *s, mem_job *m, int64_t now)
+{
+    mem_change c;
+    if (!weir__mem_room(s, EVENTS_OF_ONE))
+        return false;
+    if (weir__mem_plan_lose(&c, m, now)) {
+        weir__mem_drop(&c);
+        return false;
+    }
+    weir__mem_apply(s, &c);
+    weir__mem_settle(s, &c, now);
+    weir__mem_tell(s, WEIR_EVENT_STALLED, &m->j, false, NULL, 0, now);
+    if (m->j.state == WEIR_FAILED)
+        weir__mem_tell_failed(s, &m->j, now);
+    else
+        weir__mem_tell(s, WEIR_EVENT_ENQUEUE, &m->j, false, NULL, 0, now);
+    return true;
+}
+
+static bool take_too_long(mem_store *s, mem_job *m, int64_t now)
+{
+    mem_change c;
+    if (!weir__mem_room(s, EVENTS_OF_ONE))
+        return false;
+    if (weir__mem_plan_fail(&c, m, WEIR__TTL_TEXT, sizeof WEIR__TTL_TEXT - 1, now)) {
+        weir__mem_drop(&c);
+        return false;
+    }
+    weir__mem_apply(s, &c);
+    weir__mem_settle(s, &c, now);
+    m->type->stats.failed++;
+    weir__mem_tell(s, WEIR_EVENT_TTL_EXCEEDED, &m->j, false, NULL, 0, now);
+    weir__mem_tell_failed(s, &m->j, now);
+    return true;
+}
+
+/* 1 and 2: the active ones. */
+static size_t tick_active(mem_store *s, end_fn *end, bool (*one)(mem_store *, mem_job *, int64_t),
+                          size_t limit, int64_t now)
+{
+    size_t    n, done = 0;
+    mem_job **list = gather(s, end, now, &n);
+    while (done < n && done < limit && one(s, list[done], now))
+        done++;
+    free(list);
+    return done;
+}
+
+/* 3: the waiting ones. */
+static bool come_due(mem_store *s, mem_job *m, int64_t now)
+{
+    mem_change c;
+    if (!weir__mem_room(s, EVENTS_OF_ONE))
+        return false;
+    if (m->j.deadline_at && m->j.deadline_at <= now) {
+        if (weir__mem_plan_expire(&c, m, now)) {
+            weir__mem_drop(&c);
+            return false;
+        }
+        weir__mem_apply(s, &c);
+        weir__mem_settle(s, &c, now);
+        weir__mem_tell_failed(s, &m->j, now);
+        return true;
+    }
+    c = (mem_change){ .m = m, .before = m->j, .after = m->j };
+    weir__job_promote(&c.after, now);
+    weir__mem_apply(s, &c);
+    weir__mem_settle(s, &c, now);
+    weir__mem_tell(s, WEIR_EVENT_PROMOTION, &m->j, false, NULL, 0, now);
+    weir__mem_tell(s, WEIR_EVENT_ENQUEUE, &m->j, false, NULL, 0, now);
+    return true;
+}
+
+static size_t tick_waiting(mem_store *s, size_t limit, int64_t now)
+{
+    size_t done = 0;
+    while (done < limit) {
+        tree_node *n = weir__tree_first(&s->due);
+        if (!n || n->rank > now || !come_due(s, CONTAINER(n, mem_job, in_due), now))
+            break;
+        done++;
+    }
+    return done;
+}
+
+/* When the oldest of these jobs has to go; INT64_MAX: not. */
+static int64_t goes_at(const mem_store *s, const mem_type *t, weir_state state, int64_t now)
+{
+    const weir_keep *keep = weir__mem_keep(s, t, state);
+    const tree_node *oldest = weir__tree_first(&t->in[state]);
+    if (!oldest)
+        return INT64_MAX;
+    if (keep->count && t->in[state].n > (uint64_t)keep->count)
+        return now;
+    return keep->age_ms ? oldest->rank + keep->age_ms : INT64_MAX;
+}
+
+/* 4: retention. */
+static size_t tick_finished(mem_store *s, size_t limit, int64_t now)
+{
+    size_t done = 0;
+    if (s->keep_at > now)
+        return 0;
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < s->n_types; i++) {
+        mem_type *t = s->by_name[i];
+        for (weir_state st = WEIR_COMPLETE; st <= WEIR_CANCELLED; st++) {
+            int64_t at;
+            while ((at = goes_at(s, t, st, now)) <= now && done < limit && weir__mem_room(s, 1)) {
+                mem_job *m = CONTAINER(weir__tree_first(&t->in[st]), mem_job, in_state);
+                weir__mem_forget(s, m);
+                weir__mem_tell(s, WEIR_EVENT_REMOVE, &m->j, true, NULL, 0, now);
+                done++;
+            }
+            if (at < next)
+                next = at;
+        }
+    }
+    s->keep_at = next;
+    return done;
+}
+
+/* How early the next active job may be due. */
+static int64_t next_active(const mem_store *s)
+{
+    int64_t at = INT64_MAX;
+    for (const mem_job *m = s->active; m; m = m->next) {
+        int64_t end = m->lease_until < end_of_ttl(m) ? m->lease_until : end_of_ttl(m);
+        if (end < at)
+            at = end;
+    }
+    return at;
+}
+
+weir_code weir__mem_tick(mem_store *s, weir_op *op)
+{
+    weir_op_tick *t = &op->u.tick;
+    int64_t       now = op->now_ms;
+    t->changed = 0;
+    if (s->active_at <= now) {
+        t->changed += tick_active(s, end_of_lease, lose, t->limit, now);
+        t->changed += tick_active(s, end_of_ttl, take_too_long, t->limit, now);
+        s->active_at = next_active(s);
+    }
+    t->changed += tick_waiting(s, t->limit, now);
+    t->changed += tick_finished(s, t->limit, now);
+
+    const tree_node *due = weir__tree_first(&s->due);
+    t->next_at = s->active_at < s->keep_at ? s->active_at : s->keep_at;
+    if (due && due->rank < t->next_at)
+        t->next_at = due->rank;
+    s->announced = s->wanted = t->next_at;
+    if (!t->changed && t->next_at <= now && t->limit)
+        return weir_fail(&op->err, WEIR_ENOMEM, "tick: out of memory");
+    return WEIR_OK;
+}
