@@ -46,9 +46,9 @@ WEIR_API weir_code weir_open(weir_queue **out, const char *url, const weir_optio
                              weir_error *err);
 
 /* Stop all workers without waiting for running handlers (call weir_stop() first to be graceful),
- * finish what was submitted, and release everything, listeners included. A handler that is still running keeps its
- * job pointer valid until it returns; what it asks of it then ends with WEIR_ECLOSED. Not from a
- * callback of this queue. NULL is fine. */
+ * finish what was submitted, and release everything, listeners included. A handler that is still
+ * running keeps its job pointer valid until it returns; what it asks of it then ends with
+ * WEIR_ECLOSED. Not from a callback of this queue. NULL is fine. */
 WEIR_API void weir_close(weir_queue *q);
 
 /* The clock of weir_options.now has been turned: look at what is due. Any thread. */

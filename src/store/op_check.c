@@ -56,7 +56,7 @@ static weir_code check_add(weir_op *op, weir_error *err)
     if (a->n > WEIR_MAX_ADD)
         return weir_fail(err, WEIR_ELIMIT, "jobs: %zu, at most %d (WEIR_MAX_ADD)", a->n,
                          WEIR_MAX_ADD);
-    if (a->n && (!a->specs || !a->out))
+    if (a->n && !a->specs)
         return weir_fail(err, WEIR_EINVAL, "jobs: missing");
     for (size_t i = 0; i < a->n; i++) {
         const weir_spec *s = &a->specs[i];
@@ -81,8 +81,8 @@ static weir_code check_taking(weir_op_take *t, weir_error *err)
     if (t->n_types > WEIR_MAX_TAKE_TYPES)
         return weir_fail(err, WEIR_ELIMIT, "types: %zu, at most %d (WEIR_MAX_TAKE_TYPES)",
                          t->n_types, WEIR_MAX_TAKE_TYPES);
-    if (!t->worker || !t->jobs)
-        return weir_fail(err, WEIR_EINVAL, "%s: missing", t->worker ? "jobs" : "worker");
+    if (!t->worker)
+        return weir_fail(err, WEIR_EINVAL, "worker: missing");
     for (size_t i = 0; i < t->n_types; i++) {
         weir_error why;
         weir_code  rc = weir__type_check(t->types[i], "type", &why);

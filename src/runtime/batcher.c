@@ -1,0 +1,162 @@
+/* batcher.c - gathers operations into batches: see batcher.h. */
+#include "runtime/batcher.h"
+
+#include "base/futex.h"
+#include "runtime/thread.h"
+
+enum { PENDING, SLEEPING, DONE };
+
+static void *batcher_main(void *arg);
+
+weir_code weir__batcher_init(weir_batcher *b, weir_store *store, int64_t (*now)(void *), void *ctx,
+                             weir_error *err)
+{
+    *b = (weir_batcher){ .store = store, .now = now, .now_ctx = ctx };
+    b->tail = &b->head;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->work, NULL);
+    pthread_cond_init(&b->idle, NULL);
+    weir_code rc = weir__thread_start(&b->thread, batcher_main, b, "weir-batch", err);
+    b->started = rc == WEIR_OK;
+    return rc;
+}
+
+static void push(weir_batcher *b, weir_ticket *t)
+{
+    t->next = NULL;
+    atomic_store_explicit(&t->state, PENDING, memory_order_relaxed);
+    *b->tail = t;
+    b->tail = &t->next;
+}
+
+/* Wake whoever waits for t, or tell its owner. t may be gone afterwards. */
+static void complete(weir_ticket *t)
+{
+    if (t->done)
+        t->done(t);
+    else if (atomic_exchange(&t->state, DONE) == SLEEPING)
+        weir__futex_wake(&t->state);
+}
+
+/* Take what has gathered, run it, answer. The lock is held before and after, `leading` is ours. */
+static void lead(weir_batcher *b)
+{
+    weir_ticket *first = b->head, *t = first;
+    size_t n = 0;
+    for (; t && n < WEIR_MAX_BATCH; t = t->next)
+        b->batch[n++] = &t->op;
+    b->head = t;
+    if (!t)
+        b->tail = &b->head;
+    pthread_mutex_unlock(&b->lock);
+
+    int64_t now = b->now(b->now_ctx);
+    for (size_t i = 0; i < n; i++) {
+        b->batch[i]->now_ms = now;
+        b->batch[i]->err.code = WEIR_OK;
+    }
+    weir_error err = { 0 };
+    if (b->store->ops->run(b->store, b->batch, n, &err))
+        for (size_t i = 0; i < n; i++)
+            b->batch[i]->err = err;
+
+    weir_ticket *end = t;
+    for (t = first; t != end;) {
+        weir_ticket *next = t->next;
+        complete(t);
+        t = next;
+    }
+    pthread_mutex_lock(&b->lock);
+}
+
+/* Lead no longer; whoever is needed is told. Called with the lock held. */
+static void step_down(weir_batcher *b)
+{
+    if (b->head) {
+        b->handed = true;
+        pthread_cond_signal(&b->work);
+    } else {
+        b->leading = false;
+        if (b->closed)
+            pthread_cond_broadcast(&b->idle);
+    }
+}
+
+static void *batcher_main(void *arg)
+{
+    weir_batcher *b = arg;
+    pthread_mutex_lock(&b->lock);
+    for (;;) {
+        while (!b->handed && !(b->closed && !b->leading))
+            pthread_cond_wait(&b->work, &b->lock);
+        if (!b->handed)
+            break;
+        b->handed = false;
+        while (b->head)
+            lead(b);
+        step_down(b);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
+{
+    t->done = NULL;
+    pthread_mutex_lock(&b->lock);
+    if (b->closed) {
+        pthread_mutex_unlock(&b->lock);
+        return weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
+    }
+    push(b, t);
+    if (!b->leading) {
+        b->leading = true;
+        lead(b);
+        step_down(b);
+        pthread_mutex_unlock(&b->lock);
+        return t->op.err.code;
+    }
+    pthread_mutex_unlock(&b->lock);
+
+    uint32_t state = PENDING;
+    if (atomic_compare_exchange_strong(&t->state, &state, SLEEPING))
+        while (atomic_load(&t->state) == SLEEPING)
+            weir__futex_wait(&t->state, SLEEPING, -1);
+    return t->op.err.code;
+}
+
+weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t)
+{
+    pthread_mutex_lock(&b->lock);
+    if (b->closed) {
+        pthread_mutex_unlock(&b->lock);
+        return weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
+    }
+    push(b, t);
+    if (!b->leading) {
+        b->leading = b->handed = true;
+        pthread_cond_signal(&b->work);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return WEIR_OK;
+}
+
+void weir__batcher_close(weir_batcher *b)
+{
+    pthread_mutex_lock(&b->lock);
+    b->closed = true;
+    while (b->leading)
+        pthread_cond_wait(&b->idle, &b->lock);
+    pthread_cond_broadcast(&b->work);
+    pthread_mutex_unlock(&b->lock);
+    if (b->started)
+        pthread_join(b->thread, NULL);
+    b->started = false;
+}
+
+void weir__batcher_fini(weir_batcher *b)
+{
+    pthread_mutex_destroy(&b->lock);
+    pthread_cond_destroy(&b->work);
+    pthread_cond_destroy(&b->idle);
+}

@@ -1,0 +1,56 @@
+/* batcher.h - stands in front of the store: threads submit operations, and all that have gathered
+ * while the last batch ran go to the store as the next one.
+ *
+ * One thread at a time leads, that is, is inside the store. A caller that finds nobody leading
+ * leads its own operation at once, without a change of threads; when more has gathered meanwhile,
+ * or nobody waits for an operation, the batcher's own thread leads. */
+#ifndef WEIR_RUNTIME_BATCHER_H
+#define WEIR_RUNTIME_BATCHER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "store/store.h"
+
+enum { WEIR_MAX_BATCH = 1024 };   /* operations in one call of the store */
+
+/* One submitted operation. The memory is the submitter's until it is done. */
+typedef struct weir_ticket {
+    weir_op             op;
+    struct weir_ticket *next;
+    _Atomic uint32_t    state;
+    /* NULL: somebody waits in weir__batcher_run(). Else called when it is done, by the thread that
+     * leads and with no lock held; must be quick and must not wait for the store. */
+    void              (*done)(struct weir_ticket *t);
+} weir_ticket;
+
+typedef struct weir_batcher {
+    weir_store     *store;
+    int64_t       (*now)(void *ctx);
+    void           *now_ctx;
+    pthread_t       thread;
+    bool            started;
+    pthread_mutex_t lock;         /* guards what follows */
+    pthread_cond_t  work;         /* the thread is to lead, or to end */
+    pthread_cond_t  idle;         /* nobody leads and nothing waits */
+    weir_ticket    *head, **tail;
+    bool            leading;      /* somebody is inside the store */
+    bool            handed;       /* ... and that is to be the batcher's thread */
+    bool            closed;
+    weir_op        *batch[WEIR_MAX_BATCH];   /* the leader's */
+} weir_batcher;
+
+/* `store` belongs to the caller and must outlive weir__batcher_close(). */
+weir_code weir__batcher_init(weir_batcher *b, weir_store *store, int64_t (*now)(void *), void *ctx,
+                             weir_error *err);
+
+/* Run an operation and wait for its answer, which is also in t->op.err. */
+weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t);
+
+/* Run an operation; t->done is called when it is done. WEIR_ECLOSED: it will not be. */
+weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t);
+
+/* Refuse what comes from now on, finish what was submitted, stop the thread. */
+void weir__batcher_close(weir_batcher *b);
+void weir__batcher_fini(weir_batcher *b);
+
+#endif

@@ -1,0 +1,453 @@
+/* calls.c - the calls of queue.h, each twice: plain (waits) and async (a future). Both build the
+ * same operation and give its answer to the caller in the same way. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/future.h"
+#include "runtime/hold.h"
+
+/* ---- how answers reach the caller ---- */
+
+static void give_added(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    weir_added *out = to->out;
+    const weir_op_add *add = &op->u.add;
+    if (!out)
+        return;
+    if (op->err.code)
+        memset(out, 0, add->n * sizeof *out);
+    else if (add->out != out)
+        memcpy(out, add->out, add->n * sizeof *out);
+}
+
+static void give_job(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    *(weir_job **)to->out = op->err.code ? NULL : op->u.get.job;
+}
+
+/* ENOENT is the answer "no", not an error. */
+static void give_exists(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    *(bool *)to->out = !op->err.code;
+    if (!op->err.code)
+        weir_job_release(op->u.get.job);
+    else if (op->err.code == WEIR_ENOENT)
+        op->err.code = WEIR_OK;
+}
+
+static void give_lines(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    *(weir_lines **)to->out = op->err.code ? NULL : op->u.logs.lines;
+}
+
+static void give_page(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    *(weir_page **)to->out = op->err.code ? NULL : op->u.list.page;
+}
+
+static void give_stats(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    *(weir_stats **)to->out = op->err.code ? NULL : op->u.stats.stats;
+}
+
+static void give_report(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    *(weir_report **)to->out = op->err.code ? NULL : op->u.check.report;
+}
+
+static void give_count(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    uint64_t *out = to->out;
+    *out = 0;
+    if (op->err.code)
+        return;
+    const weir_stats *stats = op->u.stats.stats;
+    if (!to->type)
+        *out = stats->all.count[to->state];
+    for (size_t i = 0; i < stats->n && to->type; i++)
+        if (strcmp(stats->type[i].type, to->type) == 0)
+            *out = stats->type[i].count[to->state];
+    weir_stats_release(op->u.stats.stats);
+}
+
+static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    weir_job **out = to->out;
+    const weir_op_take *take = &op->u.take;
+    *to->n_out = 0;
+    if (op->err.code)
+        return;
+    for (size_t i = 0; i < take->n_jobs; i++) {
+        weir_job *job = take->jobs[i];
+        if (weir__hold_create(q, job, NULL, take->lease_ms))
+            out[(*to->n_out)++] = job;
+        else
+            weir_job_release(job);      /* out of memory: its lease will run out */
+    }
+}
+
+/* ---- add ---- */
+
+weir_code weir_add(weir_queue *q, const weir_spec *spec, weir_added *out, weir_error *err)
+{
+    weir_added own;
+    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = spec, .n = 1,
+                                                   .out = out ? out : &own } };
+    return weir__call(q, &op, &(weir_reply){ .give = give_added, .out = out }, err);
+}
+
+weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out, weir_future **f,
+                         weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = spec, .n = 1 } };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
+}
+
+weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
+                        weir_error *err)
+{
+    weir_added *own = out ? NULL : calloc(n ? n : 1, sizeof *own);
+    if (!out && !own)
+        return weir_fail(err, WEIR_ENOMEM, "add: out of memory");
+    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = specs, .n = n,
+                                                   .out = out ? out : own } };
+    weir_code rc = weir__call(q, &op, &(weir_reply){ .give = give_added, .out = out }, err);
+    free(own);
+    return rc;
+}
+
+weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
+                              weir_future **f, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = specs, .n = n } };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
+}
+
+/* ---- one job ---- */
+
+static weir_op op_get(uint64_t id)
+{
+    return (weir_op){ .kind = WEIR_OP_GET, .u.get = { .id = id } };
+}
+
+weir_code weir_get(weir_queue *q, uint64_t id, weir_job **out, weir_error *err)
+{
+    weir_op op = op_get(id);
+    return weir__call(q, &op, &(weir_reply){ .give = give_job, .out = out }, err);
+}
+
+weir_code weir_get_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
+                         weir_error *err)
+{
+    weir_op op = op_get(id);
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_job, .out = out }, f, err);
+}
+
+weir_code weir_exists(weir_queue *q, uint64_t id, bool *out, weir_error *err)
+{
+    weir_op op = op_get(id);
+    return weir__call(q, &op, &(weir_reply){ .give = give_exists, .out = out }, err);
+}
+
+weir_code weir_exists_async(weir_queue *q, uint64_t id, bool *out, weir_future **f,
+                            weir_error *err)
+{
+    weir_op op = op_get(id);
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_exists, .out = out }, f, err);
+}
+
+static weir_op op_update(uint64_t id, const weir_change *change, uint32_t from)
+{
+    return (weir_op){ .kind = WEIR_OP_UPDATE,
+                      .u.update = { .id = id, .from = from, .change = *change } };
+}
+
+weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_error *err)
+{
+    weir_op op = op_update(id, change, 0);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change, weir_future **f,
+                            weir_error *err)
+{
+    weir_op op = op_update(id, change, 0);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+static weir_op op_retry(uint64_t id)
+{
+    return op_update(id, &(weir_change){ .state = WEIR_INACTIVE },
+                     1u << WEIR_COMPLETE | 1u << WEIR_FAILED | 1u << WEIR_CANCELLED);
+}
+
+weir_code weir_retry(weir_queue *q, uint64_t id, weir_error *err)
+{
+    weir_op op = op_retry(id);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_retry_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err)
+{
+    weir_op op = op_retry(id);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+static weir_op op_promote(uint64_t id)
+{
+    return op_update(id, &(weir_change){ .state = WEIR_INACTIVE }, 1u << WEIR_DELAYED);
+}
+
+weir_code weir_promote(weir_queue *q, uint64_t id, weir_error *err)
+{
+    weir_op op = op_promote(id);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_promote_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err)
+{
+    weir_op op = op_promote(id);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+static weir_op op_cancel(uint64_t id)
+{
+    return op_update(id, &(weir_change){ .state = WEIR_CANCELLED }, 0);
+}
+
+weir_code weir_cancel(weir_queue *q, uint64_t id, weir_error *err)
+{
+    weir_op op = op_cancel(id);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_cancel_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err)
+{
+    weir_op op = op_cancel(id);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+static weir_op op_remove(uint64_t id)
+{
+    return (weir_op){ .kind = WEIR_OP_REMOVE, .u.remove = { .id = id } };
+}
+
+weir_code weir_remove(weir_queue *q, uint64_t id, weir_error *err)
+{
+    weir_op op = op_remove(id);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_remove_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err)
+{
+    weir_op op = op_remove(id);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+/* ---- log ---- */
+
+static weir_op op_log(uint64_t id, const char *line)
+{
+    return (weir_op){ .kind = WEIR_OP_LOG,
+                      .u.log = { .id = id, .text = line, .len = line ? strlen(line) : 0 } };
+}
+
+weir_code weir_log(weir_queue *q, uint64_t id, const char *line, weir_error *err)
+{
+    weir_op op = op_log(id, line);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_log_async(weir_queue *q, uint64_t id, const char *line, weir_future **f,
+                         weir_error *err)
+{
+    weir_op op = op_log(id, line);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+static weir_op op_logs(uint64_t id, uint64_t after, size_t limit)
+{
+    return (weir_op){ .kind = WEIR_OP_LOGS,
+                      .u.logs = { .id = id, .after = after, .limit = limit } };
+}
+
+weir_code weir_logs(weir_queue *q, uint64_t id, uint64_t after, size_t limit, weir_lines **out,
+                    weir_error *err)
+{
+    weir_op op = op_logs(id, after, limit);
+    return weir__call(q, &op, &(weir_reply){ .give = give_lines, .out = out }, err);
+}
+
+weir_code weir_logs_async(weir_queue *q, uint64_t id, uint64_t after, size_t limit,
+                          weir_lines **out, weir_future **f, weir_error *err)
+{
+    weir_op op = op_logs(id, after, limit);
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_lines, .out = out }, f, err);
+}
+
+/* ---- lists and counts ---- */
+
+static weir_op op_list(const weir_query *query)
+{
+    static const weir_query all;
+    return (weir_op){ .kind = WEIR_OP_LIST, .u.list = { .query = query ? *query : all } };
+}
+
+weir_code weir_list(weir_queue *q, const weir_query *query, weir_page **out, weir_error *err)
+{
+    weir_op op = op_list(query);
+    return weir__call(q, &op, &(weir_reply){ .give = give_page, .out = out }, err);
+}
+
+weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **out, weir_future **f,
+                          weir_error *err)
+{
+    weir_op op = op_list(query);
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_page, .out = out }, f, err);
+}
+
+static weir_code check_state(weir_state state, weir_error *err)
+{
+    if ((unsigned)state >= WEIR_STATES)
+        return weir_fail(err, WEIR_EINVAL, "state: %d is not one", (int)state);
+    return WEIR_OK;
+}
+
+weir_code weir_count(weir_queue *q, weir_state state, const char *type, uint64_t *out,
+                     weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_STATS };
+    *out = 0;
+    weir_code rc = check_state(state, err);
+    if (rc)
+        return rc;
+    weir_reply to = { .give = give_count, .out = out, .state = state, .type = type };
+    return weir__call(q, &op, &to, err);
+}
+
+weir_code weir_count_async(weir_queue *q, weir_state state, const char *type, uint64_t *out,
+                           weir_future **f, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_STATS };
+    weir_code rc = check_state(state, err);
+    if (rc)
+        return rc;
+    weir_reply to = { .give = give_count, .out = out, .state = state, .type = type };
+    return weir__call_async(q, &op, &to, f, err);
+}
+
+weir_code weir_get_stats(weir_queue *q, weir_stats **out, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_STATS };
+    return weir__call(q, &op, &(weir_reply){ .give = give_stats, .out = out }, err);
+}
+
+weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_future **f, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_STATS };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_stats, .out = out }, f, err);
+}
+
+/* ---- types ---- */
+
+static weir_op op_paused(const char *type, bool paused)
+{
+    return (weir_op){ .kind = WEIR_OP_CONFIGURE,
+                      .u.configure = { .type = type, .set_paused = true, .paused = paused } };
+}
+
+weir_code weir_pause(weir_queue *q, const char *type, weir_error *err)
+{
+    weir_op op = op_paused(type, true);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_pause_async(weir_queue *q, const char *type, weir_future **f, weir_error *err)
+{
+    weir_op op = op_paused(type, true);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+weir_code weir_resume(weir_queue *q, const char *type, weir_error *err)
+{
+    weir_op op = op_paused(type, false);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_resume_async(weir_queue *q, const char *type, weir_future **f, weir_error *err)
+{
+    weir_op op = op_paused(type, false);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+static weir_op op_configure(const char *type, const weir_settings *settings)
+{
+    return (weir_op){ .kind = WEIR_OP_CONFIGURE,
+                      .u.configure = { .type = type, .settings = settings } };
+}
+
+weir_code weir_configure(weir_queue *q, const char *type, const weir_settings *settings,
+                         weir_error *err)
+{
+    weir_op op = op_configure(type, settings);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_configure_async(weir_queue *q, const char *type, const weir_settings *settings,
+                               weir_future **f, weir_error *err)
+{
+    weir_op op = op_configure(type, settings);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+/* ---- check ---- */
+
+weir_code weir_check(weir_queue *q, bool mend, weir_report **out, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_CHECK, .u.check = { .mend = mend } };
+    return weir__call(q, &op, &(weir_reply){ .give = give_report, .out = out }, err);
+}
+
+weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_future **f,
+                           weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_CHECK, .u.check = { .mend = mend } };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_report, .out = out }, f, err);
+}
+
+/* ---- take ---- */
+
+static weir_op op_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
+                       weir_job **jobs)
+{
+    size_t n_types = 0;
+    while (types && types[n_types])
+        n_types++;
+    return (weir_op){ .kind = WEIR_OP_TAKE,
+                      .u.take = { .types = types, .n_types = n_types, .n = n, .lease_ms = lease_ms,
+                                  .worker = q->name, .jobs = jobs } };
+}
+
+weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
+                    weir_job **out, size_t *n_out, weir_error *err)
+{
+    weir_op op = op_take(q, types, n, lease_ms, out);
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
+    return weir__call(q, &op, &to, err);
+}
+
+weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
+                          weir_job **out, size_t *n_out, weir_future **f, weir_error *err)
+{
+    weir_op op = op_take(q, types, n, lease_ms, NULL);
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
+    return weir__call_async(q, &op, &to, f, err);
+}

@@ -1,0 +1,301 @@
+/* events.c - listeners and the callback thread: see events.h.
+ *
+ * An event is copied once, if anybody wants it, and goes to the end of one list; the thread takes
+ * it from there and calls every listener it is for. So all listeners see one order, and a slow one
+ * holds up the others: what it cannot follow is dropped at the head and counted. */
+#include "runtime/events.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/thread.h"
+
+struct weir_listener {
+    weir_events   *events;
+    weir_listener *next;
+    weir_filter    filter;
+    char           type[WEIR_MAX_TYPE + 1];
+    weir_event_fn *fn;
+    void         (*closing)(void *ctx);
+    void          *ctx;
+    uint64_t       since;      /* events with a higher number are for it */
+    uint32_t       missed;
+    bool           gone;       /* released by its own function: the thread frees it */
+};
+
+/* One thing to call back: an event for the listeners, or a function. */
+struct weir__callback {
+    struct weir__callback *next;
+    uint64_t               seq;
+    void                 (*fn)(void *ctx);   /* NULL: an event */
+    void                  *ctx;
+    weir_event             event;
+    char                   bytes[];          /* its type and text */
+};
+typedef struct weir__callback callback;
+
+static void *events_main(void *arg);
+
+weir_code weir__events_init(weir_events *e, weir_error *err)
+{
+    *e = (weir_events){ 0 };
+    e->tail = &e->head;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->work, NULL);
+    pthread_cond_init(&e->moved, NULL);
+    weir_code rc = weir__thread_start(&e->thread, events_main, e, "weir-callback", err);
+    e->started = rc == WEIR_OK;
+    return rc;
+}
+
+static bool wants(const weir_listener *l, const weir_event *ev)
+{
+    const weir_filter *f = &l->filter;
+    return (!f->events || f->events & (1u << ev->kind)) && (!f->id || f->id == ev->id) &&
+           (!f->type || (ev->type && strcmp(f->type, ev->type) == 0));
+}
+
+static callback *copy_event(const weir_event *ev)
+{
+    size_t type_len = ev->type ? strlen(ev->type) + 1 : 0;
+    callback *c = malloc(sizeof *c + type_len + ev->text_len + 1);
+    if (!c)
+        return NULL;
+    *c = (callback){ .event = *ev };
+    if (ev->type)
+        c->event.type = memcpy(c->bytes, ev->type, type_len);
+    if (ev->text) {
+        char *text = c->bytes + type_len;
+        memcpy(text, ev->text, ev->text_len);
+        text[ev->text_len] = 0;
+        c->event.text = text;
+    }
+    return c;
+}
+
+static void append(weir_events *e, callback *c)
+{
+    c->next = NULL;
+    *e->tail = c;
+    e->tail = &c->next;
+    pthread_cond_signal(&e->work);
+}
+
+static void missed_by_all(weir_events *e)
+{
+    for (weir_listener *l = e->listeners; l; l = l->next)
+        l->missed++;
+}
+
+/* The list is full: drop the oldest event (never a function). */
+static void drop_oldest(weir_events *e)
+{
+    callback **at = &e->head;
+    while ((*at)->fn)
+        at = &(*at)->next;
+    callback *c = *at;
+    *at = c->next;
+    if (!*at)
+        e->tail = at;
+    e->backlog--;
+    free(c);
+    missed_by_all(e);
+}
+
+void weir__events_emit(weir_events *e, const weir_event *events, size_t n)
+{
+    pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < n && e->listeners && !e->closed; i++) {
+        const weir_listener *l = e->listeners;
+        e->seq++;
+        while (l && !wants(l, &events[i]))
+            l = l->next;
+        if (!l)
+            continue;
+        callback *c = copy_event(&events[i]);
+        if (!c) {
+            missed_by_all(e);
+            continue;
+        }
+        c->seq = e->seq;
+        if (e->backlog == WEIR_MAX_BACKLOG)
+            drop_oldest(e);
+        e->backlog++;
+        append(e, c);
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+void weir__events_trouble(weir_events *e, int64_t now, const weir_error *err)
+{
+    weir_event ev = { .kind = WEIR_EVENT_ERROR, .at = now, .text = err->msg,
+                      .text_len = strlen(err->msg) };
+    weir__events_emit(e, &ev, 1);
+}
+
+bool weir__events_post(weir_events *e, void (*fn)(void *ctx), void *ctx)
+{
+    callback *c = calloc(1, sizeof *c);
+    if (!c)
+        return false;
+    c->fn = fn;
+    c->ctx = ctx;
+    pthread_mutex_lock(&e->lock);
+    bool open = !e->closed;
+    if (open)
+        append(e, c);
+    pthread_mutex_unlock(&e->lock);
+    if (!open)
+        free(c);
+    return open;
+}
+
+bool weir__events_here(weir_events *e)
+{
+    return pthread_equal(e->thread, pthread_self());
+}
+
+static void unlink_listener(weir_listener *l)
+{
+    weir_listener **at = &l->events->listeners;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+    free(l);
+}
+
+/* Call every listener of an event. The lock is held, but not while calling. */
+static void dispatch(weir_events *e, callback *c)
+{
+    for (weir_listener *l = e->listeners, *next; l; l = next) {
+        if (c->seq > l->since && wants(l, &c->event)) {
+            c->event.missed = l->missed;
+            l->missed = 0;
+            e->current = l;
+            pthread_mutex_unlock(&e->lock);
+            l->fn(&c->event, l->ctx);
+            pthread_mutex_lock(&e->lock);
+        }
+        next = l->next;          /* read only now: the function may have changed the list */
+        if (e->current == l) {
+            e->current = NULL;
+            pthread_cond_broadcast(&e->moved);
+            if (l->gone)
+                unlink_listener(l);
+        }
+    }
+}
+
+/* Tell those who asked that no more events will come. The lock is held, but not while calling. */
+static void say_closing(weir_events *e)
+{
+    for (weir_listener *l = e->listeners; l;) {
+        void (*closing)(void *ctx) = l->closing;
+        if (!closing) {
+            l = l->next;
+            continue;
+        }
+        l->closing = NULL;
+        pthread_mutex_unlock(&e->lock);
+        closing(l->ctx);
+        pthread_mutex_lock(&e->lock);
+        l = e->listeners;        /* the list may have changed */
+    }
+}
+
+static void *events_main(void *arg)
+{
+    weir_events *e = arg;
+    pthread_mutex_lock(&e->lock);
+    for (;;) {
+        while (!e->head && !e->closed)
+            pthread_cond_wait(&e->work, &e->lock);
+        callback *c = e->head;
+        if (!c)
+            break;
+        e->head = c->next;
+        if (!e->head)
+            e->tail = &e->head;
+        if (c->fn) {
+            pthread_mutex_unlock(&e->lock);
+            c->fn(c->ctx);
+            pthread_mutex_lock(&e->lock);
+        } else {
+            e->backlog--;
+            dispatch(e, c);
+        }
+        free(c);
+    }
+    say_closing(e);
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+weir_code weir__events_listen(weir_events *e, const weir_filter *filter, weir_event_fn *fn,
+                              void (*closing)(void *ctx), void *ctx, weir_listener **out,
+                              weir_error *err)
+{
+    *out = NULL;
+    if (!fn)
+        return weir_fail(err, WEIR_EINVAL, "listen: no function to call");
+    if (filter && filter->type && strlen(filter->type) > WEIR_MAX_TYPE)
+        return weir_fail(err, WEIR_EINVAL, "listen: type of %zu bytes, at most %d (WEIR_MAX_TYPE)",
+                         strlen(filter->type), WEIR_MAX_TYPE);
+    weir_listener *l = calloc(1, sizeof *l);
+    if (!l)
+        return weir_fail(err, WEIR_ENOMEM, "listen: out of memory");
+    l->events = e;
+    l->fn = fn;
+    l->closing = closing;
+    l->ctx = ctx;
+    if (filter)
+        l->filter = *filter;
+    if (l->filter.type)
+        l->filter.type = strcpy(l->type, filter->type);
+    pthread_mutex_lock(&e->lock);
+    l->since = e->seq;
+    weir_listener **at = &e->listeners;      /* at the end: first come, first called */
+    while (*at)
+        at = &(*at)->next;
+    *at = l;
+    pthread_mutex_unlock(&e->lock);
+    *out = l;
+    return WEIR_OK;
+}
+
+void weir_unlisten(weir_listener *l)
+{
+    if (!l)
+        return;
+    weir_events *e = l->events;
+    pthread_mutex_lock(&e->lock);
+    if (e->current == l && weir__events_here(e)) {
+        l->gone = true;                      /* dispatch() frees it */
+    } else {
+        while (e->current == l)
+            pthread_cond_wait(&e->moved, &e->lock);
+        unlink_listener(l);
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+void weir__events_close(weir_events *e)
+{
+    pthread_mutex_lock(&e->lock);
+    e->closed = true;
+    pthread_cond_signal(&e->work);
+    pthread_mutex_unlock(&e->lock);
+    if (e->started)
+        pthread_join(e->thread, NULL);
+    e->started = false;
+}
+
+void weir__events_fini(weir_events *e)
+{
+    while (e->listeners)
+        unlink_listener(e->listeners);
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->work);
+    pthread_cond_destroy(&e->moved);
+}

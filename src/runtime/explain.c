@@ -1,0 +1,280 @@
+/* explain.c - why a job is not running, or what became of it, in words. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "core/job.h"
+#include "core/results.h"
+#include "runtime/queue.h"
+
+/* All that is looked at. */
+typedef struct facts {
+    const weir_job        *job;
+    const weir_type_stats *type;      /* of the job's type */
+    bool                   all_paused;
+    uint64_t               ahead;     /* jobs of its type that are before it ... */
+    bool                   ahead_more;/* ... at least */
+    int64_t                now;
+} facts;
+
+/* A length of time as one says it: "250 ms", "5.2 s", "3 min", "2 h 5 min", "4 d". */
+static void say_ms(weir_buf *b, int64_t ms)
+{
+    int64_t s = ms / 1000;
+    if (ms < 1000)
+        weir__buf_printf(b, "%" PRId64 " ms", ms < 0 ? 0 : ms);
+    else if (s < 60)
+        weir__buf_printf(b, "%" PRId64 ".%" PRId64 " s", s, ms % 1000 / 100);
+    else if (s < 3600)
+        weir__buf_printf(b, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
+    else if (s < 86400)
+        weir__buf_printf(b, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
+    else
+        weir__buf_printf(b, "%" PRId64 " d %" PRId64 " h", s / 86400, s % 86400 / 3600);
+}
+
+static void say_ago(weir_buf *b, int64_t now, int64_t at)
+{
+    say_ms(b, now - at);
+    weir__buf_str(b, " ago");
+}
+
+static void say_last_error(weir_buf *why, const weir_job *j)
+{
+    if (j->error)
+        weir__buf_printf(why, " The last error was: %s.", j->error);
+}
+
+static void explain_waiting(const facts *f, weir_buf *why, weir_buf *help)
+{
+    enum { QUIET_MS = 10000 };        /* with jobs waiting, a worker would have taken one by then */
+    const weir_job *j = f->job;
+    if (f->type->paused || f->all_paused) {
+        weir__buf_printf(why, "It waits because %s%s is paused.", f->all_paused ? "" : "type ",
+                         f->all_paused ? "the whole queue" : j->type);
+        weir__buf_printf(help, "weir resume '%s'", f->all_paused ? "*" : j->type);
+        return;
+    }
+    weir__buf_str(why, "It waits for a worker");
+    if (f->ahead)
+        weir__buf_printf(why, "; %s%" PRIu64 " of its type %s before it",
+                         f->ahead_more ? "at least " : "", f->ahead, f->ahead == 1 ? "is" : "are");
+    else
+        weir__buf_str(why, " and is the next of its type");
+    uint64_t active = f->type->count[WEIR_ACTIVE];
+    if (active) {
+        weir__buf_printf(why, ". %" PRIu64 " of them %s running now.", active,
+                         active == 1 ? "is" : "are");
+        weir__buf_printf(help, "More workers (weir work %s -n ...), or a better priority "
+                         "(weir update %" PRIu64 " --priority high)", j->type, j->id);
+    } else if (!f->type->last_taken_at) {
+        weir__buf_printf(why, ". No worker has ever taken a job of type %s.", j->type);
+        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
+    } else if (f->now - f->type->last_taken_at > QUIET_MS) {
+        weir__buf_str(why, ". None of them is running, and the last was taken ");
+        say_ago(why, f->now, f->type->last_taken_at);
+        weir__buf_str(why, ": it seems that no worker is there.");
+        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
+    } else {
+        weir__buf_str(why, ".");
+    }
+    if (j->lost)
+        weir__buf_printf(why, " A worker died with it %d time%s (%d are allowed).", j->lost,
+                         j->lost == 1 ? "" : "s", j->max_lost);
+    say_last_error(why, j);
+}
+
+static void explain_delayed(const facts *f, weir_buf *why, weir_buf *help)
+{
+    enum { LATE_MS = 2000 };
+    const weir_job *j = f->job;
+    if (j->attempts)
+        weir__buf_printf(why, "Attempt %d of %d failed; ", j->attempts, j->max_attempts);
+    weir__buf_str(why, j->attempts ? "it will be tried again " : "It was asked to start ");
+    if (f->now - j->promote_at > LATE_MS) {
+        weir__buf_str(why, "at a time that passed ");
+        say_ago(why, f->now, j->promote_at);
+        weir__buf_str(why, ". Nobody has the store open to queue it.");
+        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
+    } else {
+        weir__buf_str(why, "in ");
+        say_ms(why, j->promote_at - f->now);
+        weir__buf_str(why, ".");
+        weir__buf_printf(help, "weir promote %" PRIu64 " (to start it now)", j->id);
+    }
+    say_last_error(why, j);
+}
+
+static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
+{
+    const weir_job *j = f->job;
+    weir__buf_printf(why, "Worker %s has been on it for ", j->worker ? j->worker : "?");
+    say_ms(why, f->now - j->started_at);
+    weir__buf_printf(why, " (attempt %d of %d, delivery %" PRIu32 ", %d%% done).", j->attempts + 1,
+                     j->max_attempts, j->delivery, j->progress);
+    if (j->ttl_ms) {
+        weir__buf_str(why, " It fails if it shows no progress for ");
+        say_ms(why, j->ttl_ms);
+        weir__buf_str(why, " (ttl).");
+    }
+    say_last_error(why, j);
+    weir__buf_printf(help, "weir cancel %" PRIu64 " (if it should not go on)", j->id);
+}
+
+static void explain_complete(const facts *f, weir_buf *why, weir_buf *help)
+{
+    (void)help;
+    const weir_job *j = f->job;
+    weir__buf_str(why, "It was completed ");
+    say_ago(why, f->now, j->finished_at);
+    weir__buf_str(why, ", in ");
+    say_ms(why, j->duration_ms);
+    if (j->attempts > 1)
+        weir__buf_printf(why, ", at attempt %d of %d", j->attempts, j->max_attempts);
+    weir__buf_str(why, ".");
+}
+
+static void explain_failed(const facts *f, weir_buf *why, weir_buf *help)
+{
+    const weir_job *j = f->job;
+    const char *error = j->error ? j->error : "no reason was given";
+    weir__buf_str(why, "It failed for good ");
+    say_ago(why, f->now, j->finished_at);
+    if (strcmp(error, WEIR__DEADLINE_TEXT) == 0)
+        weir__buf_str(why, ": its deadline came before a worker did.");
+    else if (j->lost >= j->max_lost && j->attempts < j->max_attempts)
+        weir__buf_printf(why, ": %s. Perhaps the job itself kills its workers.", error);
+    else
+        weir__buf_printf(why, ", after %d of %d attempts: %s.", j->attempts, j->max_attempts,
+                         error);
+    weir__buf_printf(help, "weir log %" PRIu64 ", mend the cause, then weir retry %" PRIu64, j->id,
+                     j->id);
+    if (strcmp(error, WEIR__TTL_TEXT) == 0)
+        weir__buf_str(help, ". If it needs more time, add it with a longer --ttl, or report "
+                      "progress, which extends it");
+}
+
+static void explain_cancelled(const facts *f, weir_buf *why, weir_buf *help)
+{
+    weir__buf_str(why, "It was cancelled ");
+    say_ago(why, f->now, f->job->finished_at);
+    weir__buf_printf(why, "%s.", f->job->started_at ? "" : ", before it was ever started");
+    weir__buf_printf(help, "weir retry %" PRIu64 " (to run it after all)", f->job->id);
+}
+
+static void (*const explain_state[WEIR_STATES])(const facts *, weir_buf *, weir_buf *) = {
+    [WEIR_INACTIVE]  = explain_waiting,
+    [WEIR_DELAYED]   = explain_delayed,
+    [WEIR_ACTIVE]    = explain_active,
+    [WEIR_COMPLETE]  = explain_complete,
+    [WEIR_FAILED]    = explain_failed,
+    [WEIR_CANCELLED] = explain_cancelled,
+};
+
+/* ---- gathering ---- */
+
+static weir_code count_ahead(weir_queue *q, facts *f, weir_error *err)
+{
+    weir_query query = { .state = WEIR_INACTIVE, .type = f->job->type, .ids_only = true,
+                         .limit = WEIR_MAX_PAGE };
+    weir_page *page;
+    weir_code rc = weir_list(q, &query, &page, err);
+    if (rc)
+        return rc;
+    while (f->ahead < page->n && page->job[f->ahead]->id != f->job->id)
+        f->ahead++;
+    f->ahead_more = f->ahead == page->n && page->more;
+    if (f->ahead == page->n && !page->more)
+        f->ahead = 0;                 /* it has moved on meanwhile */
+    weir_page_release(page);
+    return WEIR_OK;
+}
+
+/* By time; what happened in one millisecond stays in the order in which it was told. */
+static void sort_moments(weir_moment *m, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0 && m[k - 1].at > m[k].at; k--) {
+            weir_moment later = m[k - 1];
+            m[k - 1] = m[k];
+            m[k] = later;
+        }
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* What is known of the past: the job's times, and the lines that weir itself wrote to its log. */
+static bool tell_moments(weir_explanation *e, const weir_lines *lines)
+{
+    const weir_job *j = e->job;
+    bool ok = weir__explanation_moment(e, j->created_at, "added, priority %d, %d attempt%s",
+                                       j->priority, j->max_attempts,
+                                       j->max_attempts == 1 ? "" : "s");
+    for (size_t i = 0; i < lines->n; i++)
+        if (starts_with(lines->line[i].text, "error | ") ||
+            starts_with(lines->line[i].text, "stalled | "))
+            ok &= weir__explanation_moment(e, lines->line[i].at, "%s", lines->line[i].text);
+    if (j->started_at)
+        ok &= weir__explanation_moment(e, j->started_at, "started by %s (delivery %" PRIu32 ")",
+                                       j->worker ? j->worker : "?", j->delivery);
+    if (j->finished_at)
+        ok &= weir__explanation_moment(e, j->finished_at, "%s", weir_state_name(j->state));
+    if (j->state == WEIR_DELAYED)
+        ok &= weir__explanation_moment(e, j->promote_at, "due");
+    if (j->deadline_at && !weir__finished(j->state))
+        ok &= weir__explanation_moment(e, j->deadline_at, "deadline");
+    sort_moments(e->moment, e->n);
+    return ok;
+}
+
+static weir_code tell(weir_explanation *e, facts *f, const weir_lines *lines, weir_error *err)
+{
+    weir_buf why = { 0 }, help = { 0 };
+    explain_state[f->job->state](f, &why, &help);
+    bool ok = !why.failed && !help.failed &&
+              weir__explanation_say(e, why.data, help.data ? help.data : "") &&
+              tell_moments(e, lines);
+    weir__buf_fini(&why);
+    weir__buf_fini(&help);
+    return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "explain: out of memory");
+}
+
+weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_error *err)
+{
+    static const weir_type_stats unknown;
+    weir_job *job = NULL;
+    weir_stats *stats = NULL;
+    weir_lines *lines = NULL;
+    weir_explanation *e = NULL;
+    *out = NULL;
+    weir_code rc = weir_get(q, id, &job, err);
+    if (!rc && !(e = weir__explanation_create(job)))
+        rc = weir_fail(err, WEIR_ENOMEM, "explain: out of memory");
+    if (!rc)
+        rc = weir_get_stats(q, &stats, err);
+    if (!rc)
+        rc = weir_logs(q, id, 0, 0, &lines, err);
+    if (!rc) {
+        facts f = { .job = job, .type = &unknown, .all_paused = stats->all.paused,
+                    .now = weir_now(q) };
+        for (size_t i = 0; i < stats->n; i++)
+            if (strcmp(stats->type[i].type, job->type) == 0)
+                f.type = &stats->type[i];
+        if (job->state == WEIR_INACTIVE)
+            rc = count_ahead(q, &f, err);
+        if (!rc)
+            rc = tell(e, &f, lines, err);
+    }
+    weir_stats_release(stats);
+    weir_lines_release(lines);
+    if (rc) {
+        weir_explanation_release(e);
+        return rc;
+    }
+    *out = e;
+    return WEIR_OK;
+}

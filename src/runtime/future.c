@@ -1,0 +1,211 @@
+/* future.c - calls that wait and calls that do not: see future.h. */
+#include "runtime/future.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/futex.h"
+
+struct weir_future {
+    weir_ticket         ticket;        /* of an operation; unused for others */
+    weir_queue         *q;             /* a reference */
+    _Atomic uint32_t    refs;          /* the user's, and that of whoever ends it */
+    _Atomic uint32_t    done;
+    weir_reply          to;
+    struct weir__chunk *chunks;
+    void              (*abandoned)(void *bytes);
+    pthread_mutex_t     lock;          /* guards what follows */
+    bool                released;
+    weir_error          err;
+    weir_future_fn     *then;
+    void               *then_ctx;
+    max_align_t         bytes[];
+};
+
+weir_code weir__call(weir_queue *q, weir_op *op, const weir_reply *to, weir_error *err)
+{
+    weir_ticket t;
+    t.op = *op;
+    weir__queue_run(q, &t, NULL);
+    if (to)
+        to->give(q, &t.op, to);      /* may find that it is no error after all */
+    if (t.op.err.code && err)
+        *err = t.op.err;
+    return t.op.err.code;
+}
+
+static weir_code create(weir_queue *q, weir_future **out, size_t size, weir_error *err)
+{
+    weir_future *f = calloc(1, sizeof *f + size);
+    *out = f;
+    if (!f)
+        return weir_fail(err, WEIR_ENOMEM, "out of memory");
+    f->q = q;
+    f->refs = 2;
+    pthread_mutex_init(&f->lock, NULL);
+    weir__queue_ref(q);
+    return WEIR_OK;
+}
+
+void weir__future_ref(weir_future *f)
+{
+    atomic_fetch_add(&f->refs, 1);
+}
+
+void weir__future_unref(weir_future *f)
+{
+    if (atomic_fetch_sub(&f->refs, 1) != 1)
+        return;
+    weir__chunks_free(f->chunks);
+    pthread_mutex_destroy(&f->lock);
+    weir__queue_unref(f->q);
+    free(f);
+}
+
+/* On the callback thread; holds a reference. */
+static void call_then(void *ctx)
+{
+    weir_future *f = ctx;
+    f->then(f->err.code, &f->err, f->then_ctx);
+    weir__future_unref(f);
+}
+
+static void post_then(weir_future *f)
+{
+    weir__future_ref(f);
+    if (!weir__events_post(&f->q->events, call_then, f))
+        call_then(f);          /* out of memory or closing: better here than never */
+}
+
+void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx), void *ctx)
+{
+    pthread_mutex_lock(&f->lock);
+    if (!f->released && fill)
+        fill(ctx);
+    f->err = *err;
+    atomic_store(&f->done, 1);
+    bool then = f->then != NULL;
+    pthread_mutex_unlock(&f->lock);
+    weir__futex_wake(&f->done);
+    if (then)
+        post_then(f);
+    weir__future_unref(f);
+}
+
+static void give_op(void *ctx)
+{
+    weir_future *f = ctx;
+    if (f->to.give)
+        f->to.give(f->q, &f->ticket.op, &f->to);
+}
+
+static void op_done(weir_ticket *t)
+{
+    weir_future *f = (weir_future *)((char *)t - offsetof(weir_future, ticket));
+    pthread_mutex_lock(&f->lock);
+    bool released = f->released;
+    pthread_mutex_unlock(&f->lock);
+    if (released && !t->op.err.code)
+        weir__op_discard(&t->op);
+    weir__future_end(f, &t->op.err, released ? NULL : give_op, f);
+}
+
+weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, weir_future **out,
+                           weir_error *err)
+{
+    weir_future *f;
+    if (out)
+        *out = NULL;
+    op->err.code = WEIR_OK;
+    weir_code rc = weir__op_check(op, err);
+    if (!rc)
+        rc = create(q, &f, 0, err);
+    if (rc)
+        return rc;
+    f->ticket.op = *op;
+    f->ticket.done = op_done;
+    if (to)
+        f->to = *to;
+    if (!weir__op_own(&f->ticket.op, &f->to, &f->chunks))
+        rc = weir_fail(err, WEIR_ENOMEM, "out of memory");
+    else if ((rc = weir__batcher_submit(&q->batcher, &f->ticket)) && err)
+        *err = f->ticket.op.err;
+    if (rc) {
+        weir__future_unref(f);
+        weir__future_unref(f);
+        return rc;
+    }
+    if (out)
+        *out = f;
+    else
+        weir_future_release(f);
+    return WEIR_OK;
+}
+
+weir_code weir__future_create(weir_queue *q, weir_future **out, size_t size,
+                              void (*abandoned)(void *bytes), weir_error *err)
+{
+    weir_code rc = create(q, out, size, err);
+    if (!rc)
+        (*out)->abandoned = abandoned;
+    return rc;
+}
+
+void *weir__future_bytes(weir_future *f)
+{
+    return f->bytes;
+}
+
+weir_code weir_future_wait(weir_future *f, int64_t timeout_ms, weir_error *err)
+{
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    int64_t left = timeout_ms;
+    while (!atomic_load(&f->done)) {
+        if (timeout_ms >= 0 && left <= 0)
+            return weir_fail(err, WEIR_ETIMEOUT, "not done after %lld ms", (long long)timeout_ms);
+        weir__futex_wait(&f->done, 0, left);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (timeout_ms >= 0)
+            left = timeout_ms - (int64_t)(now.tv_sec - start.tv_sec) * 1000 -
+                   (now.tv_nsec - start.tv_nsec) / 1000000;
+    }
+    pthread_mutex_lock(&f->lock);      /* so that what was filled in can be read */
+    weir_code rc = f->err.code;
+    if (rc && err)
+        *err = f->err;
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
+
+bool weir_future_done(weir_future *f)
+{
+    return atomic_load(&f->done);
+}
+
+void weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx)
+{
+    pthread_mutex_lock(&f->lock);
+    bool first = !f->then;
+    if (first) {
+        f->then_ctx = ctx;
+        f->then = fn;
+    }
+    bool done = atomic_load(&f->done);
+    pthread_mutex_unlock(&f->lock);
+    if (first && done)
+        post_then(f);
+}
+
+void weir_future_release(weir_future *f)
+{
+    if (!f)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->released = true;
+    bool abandon = f->abandoned && !atomic_load(&f->done);
+    pthread_mutex_unlock(&f->lock);
+    if (abandon)
+        f->abandoned(f->bytes);
+    weir__future_unref(f);
+}

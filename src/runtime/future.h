@@ -1,0 +1,47 @@
+/* future.h - a call that is on its way: its operation, a copy of what it borrows, and where its
+ * answer goes. */
+#ifndef WEIR_RUNTIME_FUTURE_H
+#define WEIR_RUNTIME_FUTURE_H
+
+#include "runtime/queue.h"
+#include "weir/future.h"
+
+/* How the answer of an operation reaches the caller. */
+typedef struct weir_reply {
+    /* Move the answer (op->err.code is WEIR_OK), or "nothing", to the caller's memory. */
+    void (*give)(weir_queue *q, weir_op *op, const struct weir_reply *to);
+    void       *out;
+    size_t     *n_out;      /* of a take */
+    weir_state  state;      /* of a count */
+    const char *type;
+} weir_reply;
+
+/* Run an operation and wait. */
+weir_code weir__call(weir_queue *q, weir_op *op, const weir_reply *to, weir_error *err);
+
+/* Run an operation; *f is its future (f may be NULL: nobody wants to know). */
+weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, weir_future **f,
+                           weir_error *err);
+
+/* A future that is not an operation's but ends when somebody says so, with `size` zeroed bytes that
+ * live as long as it does. One reference is the user's, the other belongs to whoever calls
+ * weir__future_end(). When the user releases it before its end, abandoned(bytes) is called; the
+ * user's reference still counts then. */
+weir_code weir__future_create(weir_queue *q, weir_future **f, size_t size,
+                              void (*abandoned)(void *bytes), weir_error *err);
+void *weir__future_bytes(weir_future *f);
+void weir__future_ref(weir_future *f);
+void weir__future_unref(weir_future *f);
+/* It ends with *err; if the user still wants the answer, fill(ctx) is called first. */
+void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx), void *ctx);
+
+/* Make a deep copy of what the operation borrows, so that it can outlive the call; the memory is
+ * added to *chunks. False: out of memory. */
+struct weir__chunk;
+bool weir__op_own(weir_op *op, weir_reply *to, struct weir__chunk **chunks);
+void weir__chunks_free(struct weir__chunk *chunks);
+
+/* Release the outputs of an operation that nobody wants. */
+void weir__op_discard(weir_op *op);
+
+#endif

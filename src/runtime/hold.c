@@ -1,0 +1,279 @@
+/* hold.c - jobs in the hands of a worker: see hold.h; and what a handler can do with its job. */
+#include "runtime/hold.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "core/job.h"
+#include "runtime/pool.h"
+#include "runtime/queue.h"
+
+weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *pool,
+                              int64_t lease_ms)
+{
+    weir__hold *h = calloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    h->q = q;
+    h->job = job;
+    h->pool = pool;
+    h->lease_ms = lease_ms;
+    job->hold = h;
+    weir__queue_ref(q);
+    if (pool) {
+        pthread_mutex_lock(&q->holds.lock);
+        h->next = q->holds.first;
+        if (h->next)
+            h->next->link = &h->next;
+        h->link = &q->holds.first;
+        q->holds.first = h;
+        pthread_mutex_unlock(&q->holds.lock);
+        weir__timer_renew(&q->timer, weir_now(q) + lease_ms / 3);
+    }
+    return h;
+}
+
+void weir__hold_release(weir__hold *h)
+{
+    weir_queue *q = h->q;
+    if (h->link) {
+        pthread_mutex_lock(&q->holds.lock);
+        *h->link = h->next;
+        if (h->next)
+            h->next->link = h->link;
+        pthread_mutex_unlock(&q->holds.lock);
+    }
+    h->job->hold = NULL;
+    weir_job_release(h->job);
+    free(h->text);
+    free(h);
+    weir__queue_unref(q);
+}
+
+void weir__holds_revoke(weir_queue *q, uint64_t id)
+{
+    pthread_mutex_lock(&q->holds.lock);
+    for (weir__hold *h = q->holds.first; h; h = h->next)
+        if (h->job->id == id)
+            atomic_store(&h->revoked, true);
+    pthread_mutex_unlock(&q->holds.lock);
+}
+
+/* Mark those that the store no longer knows as ours. */
+static void revoke_stale(weir_queue *q, const weir_lease *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!items[i].code)
+            continue;
+        pthread_mutex_lock(&q->holds.lock);
+        for (weir__hold *h = q->holds.first; h; h = h->next)
+            if (h->job->id == items[i].id && h->job->delivery == items[i].delivery)
+                atomic_store(&h->revoked, true);
+        pthread_mutex_unlock(&q->holds.lock);
+    }
+}
+
+int64_t weir__holds_renew(weir_queue *q)
+{
+    enum { RETRY_MS = 100 };
+    int64_t soonest = INT64_MAX;
+    size_t n = 0, cap = 0;
+    pthread_mutex_lock(&q->holds.lock);
+    for (weir__hold *h = q->holds.first; h; h = h->next)
+        cap++;
+    weir_lease *items = cap ? malloc(cap * sizeof *items) : NULL;
+    for (weir__hold *h = q->holds.first; h; h = h->next) {
+        if (h->lease_ms < soonest)
+            soonest = h->lease_ms;
+        if (items && !atomic_load(&h->revoked))
+            items[n++] = (weir_lease){ .id = h->job->id, .delivery = h->job->delivery,
+                                       .lease_ms = h->lease_ms };
+    }
+    pthread_mutex_unlock(&q->holds.lock);
+    if (!cap)
+        return INT64_MAX;
+    if (!items)
+        return weir_now(q) + RETRY_MS;
+
+    weir_ticket t = { .op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = items, .n = n } } };
+    weir_error err;
+    weir_code rc = n ? weir__queue_run(q, &t, &err) : WEIR_OK;
+    if (!rc)
+        revoke_stale(q, items, n);
+    else if (rc != WEIR_ECLOSED)
+        weir__events_trouble(&q->events, weir_now(q), &err);
+    free(items);
+    return weir_now(q) + (rc ? RETRY_MS : soonest / 3);
+}
+
+/* ---- the outcome ---- */
+
+void weir__hold_ticket(weir__hold *h)
+{
+    h->ticket.op = (weir_op){ .kind = WEIR_OP_FINISH, .u.finish = {
+        .id = h->job->id, .delivery = h->job->delivery, .outcome = h->outcome,
+        .text = h->text, .len = h->len } };
+}
+
+weir_code weir__hold_end(weir__hold *h, weir_outcome outcome, const char *text, size_t len)
+{
+    char *copy = NULL;
+    if (text) {
+        copy = malloc(len + 1);
+        if (!copy)
+            return WEIR_ENOMEM;
+        memcpy(copy, text, len);
+        copy[len] = 0;
+    }
+    uint32_t expected = 0;
+    /* BUSY keeps a second caller out while the outcome is being written. */
+    enum { BUSY = 4 };
+    for (;;) {
+        expected = atomic_load(&h->phase);
+        if (expected & (WEIR__ENDED | BUSY)) {
+            free(copy);
+            return WEIR_ESTALE;
+        }
+        if (atomic_compare_exchange_weak(&h->phase, &expected, expected | BUSY))
+            break;
+    }
+    h->outcome = outcome;
+    h->text = copy;
+    h->len = len;
+    uint32_t before = atomic_fetch_or(&h->phase, WEIR__ENDED);
+    if (before & WEIR__RETURNED)
+        weir__pool_send(h);
+    return WEIR_OK;
+}
+
+/* By hand: to the store at once. */
+static weir_code end_now(weir__hold *h, weir_outcome outcome, const char *text, size_t len)
+{
+    if (atomic_load(&h->phase) & WEIR__ENDED)
+        return WEIR_ESTALE;
+    weir_ticket t = { .op = { .kind = WEIR_OP_FINISH, .u.finish = {
+        .id = h->job->id, .delivery = h->job->delivery, .outcome = outcome,
+        .text = text, .len = len } } };
+    weir_code rc = weir__queue_run(h->q, &t, NULL);
+    if (!rc || rc == WEIR_ESTALE) {
+        atomic_fetch_or(&h->phase, WEIR__ENDED);
+        atomic_store(&h->revoked, true);
+    }
+    return rc;
+}
+
+static weir_code end(weir_job *job, weir_outcome outcome, const char *text, size_t len)
+{
+    weir__hold *h = job->hold;
+    if (!h)
+        return WEIR_EINVAL;          /* it was read, not taken */
+    return h->pool ? weir__hold_end(h, outcome, text, len) : end_now(h, outcome, text, len);
+}
+
+/* Keep the reason for the handler's return value, which is only a code. */
+WEIR_PRINTF(2, 3) static void note(weir_job *job, const char *fmt, ...)
+{
+    if (!job->hold)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    pthread_mutex_lock(&job->hold->q->holds.lock);
+    vsnprintf(job->hold->note, sizeof job->hold->note, fmt, ap);
+    pthread_mutex_unlock(&job->hold->q->holds.lock);
+    va_end(ap);
+}
+
+weir_code weir_job_done(weir_job *job, const char *result)
+{
+    size_t len = result ? strlen(result) : 0, where;
+    const char *why;
+    if (len > WEIR_MAX_DATA) {
+        note(job, "result: %zu bytes, at most %d (WEIR_MAX_DATA)", len, WEIR_MAX_DATA);
+        return WEIR_ELIMIT;
+    }
+    if (result && !weir__json_valid(result, len, WEIR_MAX_DEPTH, &where, &why)) {
+        note(job, "result: not JSON: %s at byte %zu", why, where);
+        return WEIR_EINVAL;
+    }
+    return end(job, WEIR_OUTCOME_DONE, result, len);
+}
+
+/* printf into a new string; NULL: out of memory. */
+static char *format(const char *fmt, va_list ap, size_t *len)
+{
+    char *text = NULL;
+    int n = vasprintf(&text, fmt, ap);
+    if (n < 0)
+        return NULL;
+    *len = (size_t)n;
+    return text;
+}
+
+weir_code weir_job_fail(weir_job *job, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    size_t len = 0;
+    char *text = format(fmt, ap, &len);
+    va_end(ap);
+    if (!text)
+        return WEIR_ENOMEM;
+    weir_code rc = end(job, WEIR_OUTCOME_FAIL, text, len);
+    free(text);
+    return rc ? rc : WEIR_EJOB;
+}
+
+weir_code weir_job_log(weir_job *job, const char *fmt, ...)
+{
+    weir__hold *h = job->hold;
+    if (!h)
+        return WEIR_EINVAL;
+    va_list ap;
+    va_start(ap, fmt);
+    size_t len = 0;
+    char *text = format(fmt, ap, &len);
+    va_end(ap);
+    if (!text)
+        return WEIR_ENOMEM;
+    weir_ticket t = { .op = { .kind = WEIR_OP_LOG, .u.log = {
+        .id = job->id, .delivery = job->delivery, .text = text, .len = len } } };
+    weir_code rc = weir__queue_run(h->q, &t, NULL);
+    free(text);
+    return rc;
+}
+
+weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total)
+{
+    return weir_job_progress_data(job, done, total, NULL);
+}
+
+weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total, const char *data)
+{
+    weir__hold *h = job->hold;
+    if (!h || total <= 0 || done < 0)
+        return WEIR_EINVAL;
+    int32_t percent = done >= total ? 100 : (int32_t)((long double)done * 100 / (long double)total);
+    weir_ticket t = { .op = { .kind = WEIR_OP_PROGRESS, .u.progress = {
+        .id = job->id, .delivery = job->delivery, .percent = percent,
+        .data = data, .len = data ? strlen(data) : 0 } } };
+    return weir__queue_run(h->q, &t, NULL);
+}
+
+bool weir_cancelled(const weir_job *job)
+{
+    return job->hold && atomic_load_explicit(&job->hold->revoked, memory_order_relaxed);
+}
+
+weir_code weir_job_renew(weir_job *job, int64_t lease_ms)
+{
+    weir__hold *h = job->hold;
+    if (!h)
+        return WEIR_EINVAL;
+    weir_lease item = { .id = job->id, .delivery = job->delivery, .lease_ms = lease_ms };
+    weir_ticket t = { .op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = &item, .n = 1 } } };
+    weir_code rc = weir__queue_run(h->q, &t, NULL);
+    return rc ? rc : item.code;
+}

@@ -1,0 +1,13 @@
+/* pool.h - worker pools: threads that take jobs and call a handler. */
+#ifndef WEIR_RUNTIME_POOL_H
+#define WEIR_RUNTIME_POOL_H
+
+#include "runtime/hold.h"
+
+/* n jobs of this type wait now (type "*" or NULL: it is not known how many of which). */
+void weir__pools_hint(weir_queue *q, const char *type, uint32_t n);
+
+/* The outcome of h is known and its handler has let go of it: send it to the store. */
+void weir__pool_send(weir__hold *h);
+
+#endif

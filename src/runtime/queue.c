@@ -1,0 +1,181 @@
+/* queue.c - opening and closing a queue, and what the store tells it: see queue.h. */
+#include "runtime/queue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/hold.h"
+#include "runtime/pool.h"
+
+void weir__queue_ref(weir_queue *q)
+{
+    atomic_fetch_add(&q->refs, 1);
+}
+
+void weir__queue_unref(weir_queue *q)
+{
+    if (atomic_fetch_sub(&q->refs, 1) != 1)
+        return;
+    weir__timer_fini(&q->timer);
+    weir__batcher_fini(&q->batcher);
+    weir__events_fini(&q->events);
+    pthread_mutex_destroy(&q->pools.lock);
+    pthread_mutex_destroy(&q->holds.lock);
+    free(q);
+}
+
+static int64_t system_now(void *ctx)
+{
+    (void)ctx;
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t weir_now(weir_queue *q)
+{
+    return q->now(q->now_ctx);
+}
+
+static int64_t queue_now(void *ctx)
+{
+    return weir_now(ctx);
+}
+
+void weir_wake(weir_queue *q)
+{
+    weir__timer_wake(&q->timer);
+}
+
+weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err)
+{
+    t->op.err.code = WEIR_OK;
+    weir_code rc = weir__op_check(&t->op, &t->op.err);
+    if (!rc)
+        rc = weir__batcher_run(&q->batcher, t);
+    if (rc && err)
+        *err = t->op.err;
+    return rc;
+}
+
+weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn, void *ctx,
+                      weir_listener **out, weir_error *err)
+{
+    return weir__events_listen(&q->events, filter, fn, NULL, ctx, out, err);
+}
+
+/* ---- what the store tells ---- */
+
+static void on_events(void *ctx, const weir_event *events, size_t n)
+{
+    weir_queue *q = ctx;
+    for (size_t i = 0; i < n;) {
+        const weir_event *ev = &events[i++];
+        switch (ev->kind) {
+        case WEIR_EVENT_ENQUEUE: {
+            uint32_t same = 1;      /* a lot of one type is one hint */
+            for (; i < n && events[i].kind == WEIR_EVENT_ENQUEUE && events[i].type == ev->type; i++)
+                same++;
+            weir__pools_hint(q, ev->type, same);
+            break;
+        }
+        case WEIR_EVENT_RESUME:
+            weir__pools_hint(q, NULL, 0);
+            break;
+        case WEIR_EVENT_CANCELLED:
+        case WEIR_EVENT_STALLED:
+        case WEIR_EVENT_TTL_EXCEEDED:
+        case WEIR_EVENT_REMOVE:
+            weir__holds_revoke(q, ev->id);
+            break;
+        default:
+            break;
+        }
+    }
+    weir__events_emit(&q->events, events, n);
+}
+
+static void on_due(void *ctx, int64_t at_ms)
+{
+    weir_queue *q = ctx;
+    weir__timer_due(&q->timer, at_ms);
+}
+
+/* ---- opening and closing ---- */
+
+static void set_names(weir_queue *q, const char *program)
+{
+    char host[256] = "localhost";
+    gethostname(host, sizeof host - 1);
+    snprintf(q->name, sizeof q->name, "%.40s:%d", host, (int)getpid());
+    snprintf(q->program, sizeof q->program, "%s",
+             program ? program : program_invocation_short_name);
+}
+
+static weir_code start(weir_queue *q, weir_error *err)
+{
+    weir_code rc = weir__batcher_init(&q->batcher, q->store, q->now, q->now_ctx, err);
+    if (!rc && !q->read_only) {
+        weir__timer_due(&q->timer, 0);       /* whatever came due while nobody looked */
+        rc = weir__timer_start(&q->timer, err);
+    }
+    return rc;
+}
+
+/* Close what runs; what was never started is skipped. */
+static void shut(weir_queue *q)
+{
+    weir__timer_close(&q->timer);
+    if (q->batcher.store)
+        weir__batcher_close(&q->batcher);
+    if (q->store)
+        q->store->ops->close(q->store);
+    q->store = NULL;
+    weir__events_close(&q->events);
+    weir__queue_unref(q);
+}
+
+weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, weir_error *err)
+{
+    static const weir_options none;
+    *out = NULL;
+    if (!opt)
+        opt = &none;
+    weir_queue *q = calloc(1, sizeof *q);
+    if (!q)
+        return weir_fail(err, WEIR_ENOMEM, "open: out of memory");
+    q->refs = 1;
+    q->read_only = opt->read_only;
+    q->now = opt->now ? opt->now : system_now;
+    q->now_ctx = opt->now_ctx;
+    set_names(q, opt->name);
+    pthread_mutex_init(&q->pools.lock, NULL);
+    pthread_mutex_init(&q->holds.lock, NULL);
+    weir__timer_init(&q->timer, q, opt->now != NULL);
+
+    weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
+                     .wait_owner_ms = opt->wait_owner_ms, .name = q->program, .now = queue_now,
+                     .emit = on_events, .due = on_due, .ctx = q };
+    weir_code rc = weir__events_init(&q->events, err);
+    if (!rc)
+        rc = weir__store_open(&q->store, url, &env, err);
+    if (!rc)
+        rc = start(q, err);
+    if (rc)
+        shut(q);
+    else
+        *out = q;
+    return rc;
+}
+
+void weir_close(weir_queue *q)
+{
+    if (!q)
+        return;
+    weir_stop(q, NULL, 0, NULL);
+    shut(q);
+}

@@ -1,0 +1,50 @@
+/* queue.h - the inside of a weir_queue: a store, the batcher before it, and three things that live
+ * beside it: callbacks (events.c), timers (timer.c) and worker pools (pool.c).
+ *
+ * It is counted: the user holds one reference until weir_close(), every pool and every job that
+ * was taken another, so that a handler that outlives weir_close() finds it closed, not gone.
+ *
+ * Locks, outermost first: q->pools.lock, pool->lock; q->holds.lock; events.lock; timer.lock;
+ * batcher.lock. None is held while calling out of the library. */
+#ifndef WEIR_RUNTIME_QUEUE_H
+#define WEIR_RUNTIME_QUEUE_H
+
+#include "runtime/batcher.h"
+#include "runtime/events.h"
+#include "runtime/timer.h"
+#include "weir/worker.h"
+
+struct weir__pool;
+struct weir__hold;
+
+struct weir_queue {
+    _Atomic uint32_t refs;
+    weir_store      *store;
+    weir_batcher     batcher;
+    weir_events      events;
+    weir_timer       timer;
+    bool             read_only;
+    int64_t        (*now)(void *ctx);
+    void            *now_ctx;
+    char             name[64];            /* of workers: "host:pid" */
+    char             program[64];
+
+    struct {
+        pthread_mutex_t    lock;
+        struct weir__pool *first;
+        uint32_t           threads;       /* ever started, for names */
+    } pools;
+
+    struct {
+        pthread_mutex_t    lock;
+        struct weir__hold *first;         /* those whose lease the timer renews */
+    } holds;
+};
+
+void weir__queue_ref(weir_queue *q);
+void weir__queue_unref(weir_queue *q);
+
+/* Check and run an operation and wait for it; the error goes to `err`. */
+weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err);
+
+#endif

@@ -1,0 +1,11 @@
+/* thread.h - the library's own threads: named, and deaf to signals, which belong to the program. */
+#ifndef WEIR_RUNTIME_THREAD_H
+#define WEIR_RUNTIME_THREAD_H
+
+#include <pthread.h>
+#include "weir/error.h"
+
+weir_code weir__thread_start(pthread_t *out, void *(*main)(void *), void *arg, const char *name,
+                             weir_error *err);
+
+#endif
