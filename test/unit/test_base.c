@@ -1,0 +1,256 @@
+/* test_base.c - errors, buffers, cutting text, the map. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "weir/error.h"
+
+/* ---- errors ---- */
+
+static void fail_writes_code_and_message(void **state)
+{
+    (void)state;
+    weir_error err;
+    assert_int_equal(weir_fail(&err, WEIR_ENOENT, "job %d", 7), WEIR_ENOENT);
+    assert_int_equal(err.code, WEIR_ENOENT);
+    assert_string_equal(err.msg, "job 7");
+    assert_int_equal(weir_fail(NULL, WEIR_EIO, "nobody asks"), WEIR_EIO);
+    weir_fail(&err, WEIR_EIO, "%s", "");
+    assert_string_equal(err.msg, "input or output error");
+}
+
+static void fail_keeps_the_message_one_line(void **state)
+{
+    (void)state;
+    weir_error err;
+    weir_fail(&err, WEIR_EINVAL, "a\nb\x1b[0m\x7f\t%s", "\xc3\xa9");
+    assert_string_equal(err.msg, "a?b?[0m??\xc3\xa9");
+}
+
+static void fail_may_quote_its_own_message(void **state)
+{
+    (void)state;
+    weir_error err;
+    weir_fail(&err, WEIR_EINVAL, "type: empty");
+    weir_fail(&err, err.code, "jobs[3].%s", err.msg);
+    assert_string_equal(err.msg, "jobs[3].type: empty");
+}
+
+static void fail_cuts_between_characters(void **state)
+{
+    (void)state;
+    char text[600];
+    for (size_t lead = 0; lead < 3; lead++) {
+        size_t n = lead;
+        memset(text, 'x', lead);
+        while (n + 2 < sizeof text) {
+            text[n++] = '\xc3';
+            text[n++] = '\xa9';
+        }
+        text[n] = '\0';
+        weir_error err;
+        weir_fail(&err, WEIR_EINVAL, "%s", text);
+        size_t len = strlen(err.msg);
+        assert_in_range(len, WEIR_ERROR_MAX - 2, WEIR_ERROR_MAX - 1);
+        assert_int_equal((len - lead) % 2, 0);
+    }
+}
+
+static void every_code_has_its_meaning(void **state)
+{
+    (void)state;
+    for (int c = 0; c < WEIR_CODES_END; c++) {
+        assert_true(strlen(weir_code_name((weir_code)c)) > 0);
+        assert_true(strlen(weir_code_text((weir_code)c)) > 0);
+        assert_in_range(weir_code_http((weir_code)c), 200, 599);
+        assert_in_range(weir_code_exit((weir_code)c), 0, 125);
+    }
+    assert_string_equal(weir_code_name(WEIR_ESTALE), "ESTALE");
+    assert_int_equal(weir_code_http(WEIR_ENOENT), 404);
+    assert_int_equal(weir_code_exit(WEIR_EINVAL), 2);
+    assert_true(weir_code_may_retry(WEIR_EUNAVAIL));
+    assert_false(weir_code_may_retry(WEIR_EINVAL));
+    assert_string_equal(weir_code_name((weir_code)999), "UNKNOWN");
+    assert_string_equal(weir_code_name((weir_code)-1), "UNKNOWN");
+}
+
+/* ---- buffers ---- */
+
+static void buf_grows_and_ends_with_nul(void **state)
+{
+    (void)state;
+    weir_buf b = { 0 };
+    for (int i = 0; i < 1000; i++) {
+        weir__buf_char(&b, (char)('a' + i % 26));
+        assert_int_equal(b.data[b.len], '\0');
+    }
+    assert_int_equal(b.len, 1000);
+    weir__buf_clear(&b);
+    assert_int_equal(b.len, 0);
+    weir__buf_printf(&b, "%s=%d;", "n", 12);
+    weir__buf_int(&b, INT64_MIN);
+    weir__buf_char(&b, ' ');
+    weir__buf_int(&b, 0);
+    weir__buf_char(&b, ' ');
+    weir__buf_int(&b, INT64_MAX);
+    weir__buf_add(&b, NULL, 0);
+    assert_string_equal(b.data, "n=12;-9223372036854775808 0 9223372036854775807");
+    weir__buf_fini(&b);
+    assert_null(b.data);
+}
+
+static void buf_gives_its_bytes_away(void **state)
+{
+    (void)state;
+    weir_buf b = { 0 };
+    size_t   len = 99;
+    char    *s = weir__buf_steal(&b, &len);
+    assert_string_equal(s, "");
+    assert_int_equal(len, 0);
+    free(s);
+    weir__buf_str(&b, "abc");
+    s = weir__buf_steal(&b, &len);
+    assert_string_equal(s, "abc");
+    assert_int_equal(len, 3);
+    assert_null(b.data);
+    free(s);
+}
+
+static void buf_remembers_that_it_failed(void **state)
+{
+    (void)state;
+    weir_buf b = { 0 };
+    weir__buf_str(&b, "abc");
+    assert_false(weir__buf_reserve(&b, SIZE_MAX - 1));
+    weir__buf_str(&b, "def");
+    assert_true(b.failed);
+    assert_int_equal(b.len, 3);
+    size_t len = 99;
+    assert_null(weir__buf_steal(&b, &len));
+    assert_int_equal(len, 0);
+    assert_false(b.failed);
+}
+
+static void cut_never_splits_a_character(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t      max, keep;
+    } cases[] = {
+        { "abc", 5, 3 },          { "abc", 3, 3 },           { "abc", 2, 2 },
+        { "abc", 0, 0 },          { "a\xc3\xa9", 2, 1 },     { "a\xc3\xa9z", 3, 3 },
+        { "\xe2\x82\xac", 1, 0 }, { "\xe2\x82\xac", 2, 0 },  { "x\xf0\x9f\x98\x80", 4, 1 },
+        { "\x80\x80\x80\x80\x80\x80", 5, 5 },                /* not UTF-8: as it is */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(weir__utf8_cut(cases[i].text, strlen(cases[i].text), cases[i].max),
+                         cases[i].keep);
+}
+
+/* ---- the map ---- */
+
+static void map_starts_empty(void **state)
+{
+    (void)state;
+    weir_map m = { 0 };
+    size_t   pos = 0;
+    assert_null(weir__map_get(&m, 1));
+    assert_null(weir__map_remove(&m, 1));
+    assert_false(weir__map_next(&m, &pos, NULL, NULL));
+    weir__map_fini(&m);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* Against the simplest model there is: an array. */
+static void map_agrees_with_an_array(void **state)
+{
+    (void)state;
+    enum { KEYS = 700, STEPS = 200000 };
+    static char here[KEYS], other[KEYS];
+    void       *model[KEYS] = { 0 };
+    weir_map    m = { 0 };
+    uint64_t    seed = 88172645463325252;
+    size_t      n = 0;
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t r = next_random(&seed);
+        /* Waves: mostly puts, then mostly removals. */
+        bool     put = r % 8 < (step / 5000 % 2 ? 2u : 6u);
+        size_t   k = (r >> 8) % KEYS;
+        uint64_t key = k % 2 ? k + 1 : (k + 1) << 40;
+        assert_ptr_equal(weir__map_get(&m, key), model[k]);
+        if (put) {
+            void *value = r >> 40 & 1 ? &here[k] : &other[k];
+            n += !model[k];
+            model[k] = value;
+            assert_true(weir__map_put(&m, key, value));
+        } else {
+            n -= !!model[k];
+            assert_ptr_equal(weir__map_remove(&m, key), model[k]);
+            model[k] = NULL;
+        }
+        assert_int_equal(m.n, n);
+        assert_true(m.used >= m.n && m.used < m.cap);
+    }
+    assert_true(m.cap <= 4 * KEYS);
+    weir__map_fini(&m);
+}
+
+static void map_walk_may_remove_what_it_sees(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static char seen[N + 1];
+    weir_map    m = { 0 };
+    memset(seen, 0, sizeof seen);
+    for (uint64_t k = 1; k <= N; k++)
+        assert_true(weir__map_put(&m, k, &seen[k]));
+    size_t   pos = 0, n = 0;
+    uint64_t key;
+    void    *value;
+    while (weir__map_next(&m, &pos, &key, &value)) {
+        assert_ptr_equal(value, &seen[key]);
+        assert_int_equal(seen[key], 0);
+        seen[key] = 1;
+        n++;
+        if (key % 3)
+            assert_ptr_equal(weir__map_remove(&m, key), value);
+    }
+    assert_int_equal(n, N);
+    assert_int_equal(m.n, N / 3);
+    for (uint64_t k = 1; k <= N; k++)
+        assert_true(!weir__map_get(&m, k) == (k % 3 != 0));
+    weir__map_fini(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fail_writes_code_and_message),
+        cmocka_unit_test(fail_keeps_the_message_one_line),
+        cmocka_unit_test(fail_may_quote_its_own_message),
+        cmocka_unit_test(fail_cuts_between_characters),
+        cmocka_unit_test(every_code_has_its_meaning),
+        cmocka_unit_test(buf_grows_and_ends_with_nul),
+        cmocka_unit_test(buf_gives_its_bytes_away),
+        cmocka_unit_test(buf_remembers_that_it_failed),
+        cmocka_unit_test(cut_never_splits_a_character),
+        cmocka_unit_test(map_starts_empty),
+        cmocka_unit_test(map_agrees_with_an_array),
+        cmocka_unit_test(map_walk_may_remove_what_it_sees),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
