@@ -1,0 +1,261 @@
+/* ops_tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention. */
+#include "store/sqlite/sq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- active: lease or ttl over ---- */
+
+weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now)
+{
+    weir_job      j;
+    sq_type      *t;
+    sqlite3_stmt *st;
+    char          line[WEIR__LINE];
+    if (!weir__sq_get(s, id, &j, &t, &st))
+        return s->broken ? s->error.code : WEIR_OK;
+    weir__job_lose(&j, now, line);
+    sqlite3_reset(st);
+    weir__sq_deactivate(s, id);
+    bool      failed = j.state == WEIR_FAILED;
+    size_t    len = strlen(line);
+    weir_code rc = weir__sq_numbers(s, &j, t, WEIR_ACTIVE);
+    if (!rc && failed)
+        rc = weir__sq_error(s, &j, line, len);
+    if (!rc)
+        rc = weir__sq_log(s, id, j.search, now, NULL, line, len);
+    weir__sq_event(s, WEIR_EVENT_STALLED, &j, t, j.state, now, NULL, 0);
+    if (failed)
+        weir__sq_event(s, WEIR_EVENT_FAILED, &j, t, j.state, now,
+                       weir__sq_hold_text(s, line, len), len);
+    else
+        weir__sq_event(s, WEIR_EVENT_ENQUEUE, &j, t, j.state, now, NULL, 0);
+    return s->broken ? s->error.code : rc;
+}
+
+static weir_code exceed(sq_store *s, uint64_t id, int64_t now)
+{
+    sq_active *a = weir__map_get(&s->active, id);
+    weir_job   j = a->job;
+    sq_type   *t = a->type;
+    weir__sq_deactivate(s, id);
+    size_t at = s->n_events;
+    weir__sq_event(s, WEIR_EVENT_TTL_EXCEEDED, &j, t, WEIR_ACTIVE, now, NULL, 0);
+    weir_code rc = weir__sq_failed(s, &j, t, WEIR__TTL_TEXT, sizeof WEIR__TTL_TEXT - 1, now);
+    if (at < s->n_events) {         /* it tells the state after, like all events */
+        s->events[at].state = j.state;
+        s->events[at].attempts = j.attempts;
+    }
+    return s->broken ? s->error.code : rc;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int64_t end_of_lease(const sq_active *a)
+{
+    return a->lease_until;
+}
+
+static int64_t end_of_ttl(const sq_active *a)
+{
+    return a->ttl_until;
+}
+
+/* Those of the active whose time is over, by id; at most `limit`. */
+static weir_code tick_active(sq_store *s, int64_t (*end)(const sq_active *),
+                             weir_code (*one)(sq_store *, uint64_t, int64_t), weir_op *op)
+{
+    uint64_t id, *list = NULL;
+    size_t   pos = 0, n = 0;
+    void    *a;
+    while (weir__map_next(&s->active, &pos, &id, &a))
+        n += end(a) <= op->now_ms;
+    if (!n)
+        return WEIR_OK;
+    list = malloc(n * sizeof *list);
+    if (!list)
+        return weir__sq_no_memory(s);
+    pos = n = 0;
+    while (weir__map_next(&s->active, &pos, &id, &a))
+        if (end(a) <= op->now_ms)
+            list[n++] = id;
+    qsort(list, n, sizeof *list, by_number);
+    weir_code rc = WEIR_OK;
+    for (size_t i = 0; !rc && i < n && i < op->u.tick.limit; i++) {
+        rc = one(s, list[i], op->now_ms);
+        op->u.tick.changed++;
+    }
+    free(list);
+    return rc;
+}
+
+static int64_t next_active(const sq_store *s)
+{
+    int64_t  at = INT64_MAX;
+    size_t   pos = 0;
+    uint64_t id;
+    void    *value;
+    while (weir__map_next(&s->active, &pos, &id, &value)) {
+        const sq_active *a = value;
+        if (a->lease_until < at)
+            at = a->lease_until;
+        if (a->ttl_until < at)
+            at = a->ttl_until;
+    }
+    return at;
+}
+
+/* ---- waiting: deadline or promotion ---- */
+
+static weir_code come_due(sq_store *s, weir_job *j, sq_type *t, int64_t now)
+{
+    weir_state old = j->state;
+    weir_code  rc;
+    if (j->deadline_at && j->deadline_at <= now) {
+        size_t len = sizeof WEIR__DEADLINE_TEXT - 1;
+        weir__job_expire(j, now);
+        rc = weir__sq_numbers(s, j, t, old);
+        if (!rc)
+            rc = weir__sq_error(s, j, WEIR__DEADLINE_TEXT, len);
+        if (!rc)
+            rc = weir__sq_log(s, j->id, j->search, now, "error", WEIR__DEADLINE_TEXT, len);
+        weir__sq_event(s, WEIR_EVENT_FAILED, j, t, j->state, now, WEIR__DEADLINE_TEXT, len);
+        return rc;
+    }
+    weir__job_promote(j, now);
+    rc = weir__sq_numbers(s, j, t, old);
+    weir__sq_event(s, WEIR_EVENT_PROMOTION, j, t, j->state, now, NULL, 0);
+    weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
+    return rc;
+}
+
+static weir_code tick_waiting(sq_store *s, weir_op *op)
+{
+    for (size_t i = 0; i < op->u.tick.limit; i++) {
+        weir_job      j;
+        sq_type      *t;
+        sqlite3_stmt *st = weir__sq_stmt(s, SQ_DUE);
+        weir__sq_int(st, 1, op->now_ms);
+        if (!weir__sq_row(s, st))
+            break;
+        weir_code rc = weir__sq_read(s, st, &j, &t);
+        sqlite3_reset(st);
+        if (!rc && j.state != WEIR_INACTIVE && j.state != WEIR_DELAYED)
+            rc = weir__sq_damaged(s, "a job that does not wait is due; check mends that");
+        if (!rc)
+            rc = come_due(s, &j, t, op->now_ms);
+        if (rc)
+            return rc;
+        op->u.tick.changed++;
+    }
+    return s->broken ? s->error.code : WEIR_OK;
+}
+
+int64_t weir__sq_next_waiting(sq_store *s)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_NEXT_DUE);
+    int64_t       at = INT64_MAX;
+    if (weir__sq_row(s, st)) {
+        if (sqlite3_column_type(st, 0) != SQLITE_NULL)
+            at = sqlite3_column_int64(st, 0);
+        sqlite3_reset(st);
+    }
+    return at;
+}
+
+/* ---- finished: retention ---- */
+
+typedef struct old_job {
+    uint64_t id;
+    bool     search;
+} old_job;
+
+/* When the oldest job of this type and state has to go; INT64_MAX: not. */
+static int64_t goes_at(sq_store *s, const sq_type *t, weir_state state, int64_t now, old_job *old)
+{
+    const weir_keep *keep = weir__sq_keep(s, t, state);
+    if (!t->count[state] || (!keep->age_ms && !keep->count))
+        return INT64_MAX;
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_OLDEST);
+    weir__sq_int(st, 1, t->id);
+    weir__sq_int(st, 2, state);
+    if (!weir__sq_row(s, st))
+        return INT64_MAX;
+    int64_t at = keep->age_ms ? sqlite3_column_int64(st, 1) + keep->age_ms : INT64_MAX;
+    *old = (old_job){ (uint64_t)sqlite3_column_int64(st, 0), sqlite3_column_int(st, 2) != 0 };
+    sqlite3_reset(st);
+    return keep->count && t->count[state] > (uint64_t)keep->count ? now : at;
+}
+
+static weir_code drop_old(sq_store *s, sq_type *t, weir_state state, const old_job *old, int64_t now)
+{
+    weir_job      j;
+    sq_type      *same;
+    sqlite3_stmt *st;
+    if (!weir__sq_get(s, old->id, &j, &same, &st))
+        return s->broken ? s->error.code : weir__sq_damaged(s, "an index names a job that is gone");
+    sqlite3_reset(st);
+    weir_code rc = weir__sq_forget(s, old->id, t, state, old->search);
+    weir__sq_event(s, WEIR_EVENT_REMOVE, &j, t, WEIR_ANY, now, NULL, 0);
+    return rc;
+}
+
+static weir_code tick_finished(sq_store *s, weir_op *op)
+{
+    int64_t now = op->now_ms, next = INT64_MAX;
+    size_t  done = 0;
+    if (s->keep_due > now)
+        return WEIR_OK;
+    for (size_t i = 0; i < s->types.n && !s->broken; i++) {
+        sq_type *t = s->types.by_name[i];
+        for (weir_state state = WEIR_COMPLETE; state <= WEIR_CANCELLED; state++) {
+            int64_t at;
+            old_job old;
+            while ((at = goes_at(s, t, state, now, &old)) <= now && done < op->u.tick.limit &&
+                   !s->broken) {
+                weir_code rc = drop_old(s, t, state, &old, now);
+                if (rc)
+                    return rc;
+                done++;
+            }
+            if (at < next)
+                next = at;
+        }
+    }
+    s->keep_due = next;
+    op->u.tick.changed += done;
+    return s->broken ? s->error.code : WEIR_OK;
+}
+
+/* ---- all of it ---- */
+
+weir_code weir__sq_op_tick(sq_store *s, weir_op *op)
+{
+    weir_op_tick *t = &op->u.tick;
+    weir_code     rc = WEIR_OK;
+    t->changed = 0;
+    t->next_at = op->now_ms;
+    if (s->active_due <= op->now_ms) {
+        rc = tick_active(s, end_of_lease, weir__sq_lose, op);
+        if (!rc)
+            rc = tick_active(s, end_of_ttl, exceed, op);
+        s->active_due = next_active(s);
+    }
+    if (!rc)
+        rc = tick_waiting(s, op);
+    if (!rc)
+        rc = tick_finished(s, op);
+    if (rc)
+        return rc;
+    int64_t waiting = weir__sq_next_waiting(s);
+    t->next_at = s->active_due < s->keep_due ? s->active_due : s->keep_due;
+    if (waiting < t->next_at)
+        t->next_at = waiting;
+    /* What the batch wished for before is part of this answer. */
+    s->told_due = s->due = t->next_at;
+    return s->broken ? s->error.code : WEIR_OK;
+}

@@ -1,0 +1,118 @@
+/* owner.c - one process owns a file: a lock on PATH-owner, which says who has it.
+ *
+ * flock() belongs to the open file, so that two queues of one process exclude each other too, and
+ * it goes with the process, however that ends. The file is deleted by a clean close, so whoever gets a
+ * lock looks whether it is that of the file which is there. */
+#include "store/sqlite/sq.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RETRY_MS = 20, MARK_MAX = 256 };
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static weir_code open_failed(const char *path, weir_error *err)
+{
+    int       e = errno;
+    weir_code code = e == ENOENT || e == ENOTDIR                 ? WEIR_ENOENT
+                     : e == EACCES || e == EROFS || e == EPERM   ? WEIR_EREADONLY
+                     : e == ENOSPC || e == EDQUOT                ? WEIR_EFULL
+                     : e == ENOMEM                               ? WEIR_ENOMEM
+                                                                 : WEIR_EIO;
+    return weir_fail(err, code, "%s: %s", path, strerror(e));
+}
+
+static weir_code taken(int fd, const char *path, weir_error *err)
+{
+    char    mark[MARK_MAX] = "";
+    ssize_t n = pread(fd, mark, sizeof mark - 1, 0);
+    mark[n > 0 ? n : 0] = 0;
+    char *name = strchr(mark, '\n');
+    if (name)
+        *name++ = 0;
+    if (name && strchr(name, '\n'))
+        *strchr(name, '\n') = 0;
+    const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    if (!*mark)
+        return weir_fail(err, WEIR_EBUSY, "%s belongs to another process: stop it or wait for it",
+                         file);
+    return weir_fail(err, WEIR_EBUSY,
+                     "%s belongs to process %s (%s): stop it, wait for it, or open the queue for "
+                     "reading only", file, mark, name && *name ? name : "?");
+}
+
+static bool write_mark(int fd, const char *name)
+{
+    char mark[MARK_MAX];
+    int  n = snprintf(mark, sizeof mark, "%ld\n%.200s\n", (long)getpid(), name ? name : "");
+    return !ftruncate(fd, 0) && pwrite(fd, mark, (size_t)n, 0) == n;
+}
+
+/* Lock the file that is at o->path now: it may be another one by the time the lock is ours. */
+static weir_code lock(sq_owner *o, const char *path, int64_t until, bool *again, weir_error *err)
+{
+    *again = false;
+    o->fd = open(o->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (o->fd < 0)
+        return open_failed(o->path, err);
+    weir_code rc = WEIR_OK;
+    if (flock(o->fd, LOCK_EX | LOCK_NB)) {
+        bool held = errno == EWOULDBLOCK;
+        *again = errno == EINTR || (held && monotonic_ms() < until);
+        if (*again)
+            nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
+        else
+            rc = held ? taken(o->fd, path, err) : open_failed(o->path, err);
+    } else {
+        struct stat ours, there;
+        *again = fstat(o->fd, &ours) || stat(o->path, &there) || ours.st_ino != there.st_ino ||
+                 ours.st_dev != there.st_dev;
+        if (!*again)
+            return WEIR_OK;
+    }
+    close(o->fd);
+    o->fd = -1;
+    return rc;
+}
+
+weir_code weir__sq_own(sq_owner *o, const char *path, const char *name, int64_t wait_ms,
+                       weir_error *err)
+{
+    *o = (sq_owner){ .fd = -1 };
+    if (asprintf(&o->path, "%s-owner", path) < 0) {
+        o->path = NULL;
+        return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
+    }
+    int64_t   until = monotonic_ms() + wait_ms;
+    bool      again;
+    weir_code rc;
+    do
+        rc = lock(o, path, until, &again, err);
+    while (again);
+    if (!rc)    /* on a full disk there is no room for the name, but the lock holds without it */
+        (void)!write_mark(o->fd, name);
+    return rc;
+}
+
+void weir__sq_disown(sq_owner *o)
+{
+    if (o->fd >= 0) {
+        unlink(o->path);
+        close(o->fd);
+    }
+    free(o->path);
+    *o = (sq_owner){ .fd = -1 };
+}

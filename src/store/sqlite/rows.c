@@ -1,0 +1,242 @@
+/* rows.c - jobs in the file: reading and writing rows, logs, and what is counted along. */
+#include "store/sqlite/sq.h"
+
+#include <string.h>
+
+/* ---- reading ---- */
+
+static const char *text(sqlite3_stmt *st, int at, size_t *len)
+{
+    const char *p = (const char *)sqlite3_column_text(st, at);
+    if (len)
+        *len = p ? (size_t)sqlite3_column_bytes(st, at) : 0;
+    return p;
+}
+
+weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type)
+{
+    sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(st, SQ_C_type));
+    int      state = sqlite3_column_int(st, SQ_C_state);
+    if (!t || state <= WEIR_ANY || state >= WEIR_STATES)
+        return weir__sq_damaged(s, "a job has a type or state that there is not");
+    *type = t;
+#define INT(col)   sqlite3_column_int(st, SQ_C_##col)
+#define INT64(col) sqlite3_column_int64(st, SQ_C_##col)
+    *j = (weir_job){
+        .id = (uint64_t)INT64(id),
+        .type = t->name,
+        .state = (weir_state)state,
+        .priority = INT(priority),
+        .attempts = INT(attempts),
+        .max_attempts = INT(max_attempts),
+        .delivery = (uint32_t)INT64(delivery),
+        .lost = INT(lost),
+        .max_lost = INT(max_lost),
+        .progress = INT(progress),
+        .delay_ms = INT64(delay_ms),
+        .ttl_ms = INT64(ttl_ms),
+        .deadline_at = INT64(deadline_at),
+        .created_at = INT64(created_at),
+        .promote_at = INT64(promote_at),
+        .updated_at = INT64(updated_at),
+        .started_at = INT64(started_at),
+        .failed_at = INT64(failed_at),
+        .finished_at = INT64(finished_at),
+        .duration_ms = INT64(duration_ms),
+        .backoff = { (weir_backoff_kind)INT(backoff), INT64(backoff_ms), INT64(backoff_max_ms),
+                     INT(backoff_jitter_pct) },
+        .remove_on_complete = INT(remove_on_complete) != 0,
+        .search = INT(search) != 0,
+        .unique = text(st, SQ_C_unique_key, NULL),
+        .worker = text(st, SQ_C_worker, NULL),
+        .search_keys = text(st, SQ_C_search_keys, NULL),
+        .error = text(st, SQ_C_error, NULL),
+    };
+#undef INT
+#undef INT64
+    j->progress_data = text(st, SQ_C_progress_data, &j->progress_data_len);
+    j->result = text(st, SQ_C_result, &j->result_len);
+    j->data = text(st, SQ_C_data, &j->data_len);
+    return j->data ? WEIR_OK : weir__sq_no_memory(s);
+}
+
+bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **out)
+{
+    sqlite3_stmt *st = *out = weir__sq_stmt(s, SQ_GET);
+    weir__sq_int(st, 1, (int64_t)id);
+    if (!weir__sq_row(s, st))
+        return false;
+    if (!weir__sq_read(s, st, j, type))
+        return true;
+    sqlite3_reset(st);
+    return false;
+}
+
+/* ---- counting ---- */
+
+void weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to)
+{
+    if (from)
+        t->count[from]--;
+    if (to)
+        t->count[to]++;
+    weir__sq_dirty(s, t);
+}
+
+void weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t)
+{
+    const weir_keep *keep = weir__sq_keep(s, t, j->state);
+    int64_t          at = INT64_MAX;
+    if (keep->age_ms)
+        at = j->finished_at + keep->age_ms;
+    if (keep->count && t->count[j->state] > (uint64_t)keep->count)
+        at = j->finished_at;
+    if (at < s->keep_due)
+        s->keep_due = at;
+    weir__sq_want(s, at);
+}
+
+/* ---- writing ---- */
+
+static void bind_due(sq_store *s, sqlite3_stmt *st, int at, const weir_job *j)
+{
+    int64_t due = weir__job_due(j);
+    if (due) {
+        weir__sq_int(st, at, due);
+        weir__sq_want(s, due);
+    } else {
+        sqlite3_bind_null(st, at);
+    }
+}
+
+weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_INSERT);
+    weir__sq_int(st, 1, (int64_t)j->id);
+    weir__sq_int(st, 2, t->id);
+    weir__sq_int(st, 3, j->state);
+    weir__sq_int(st, 4, weir__job_rank(j));
+    bind_due(s, st, 5, j);
+    weir__sq_int(st, 6, j->priority);
+    weir__sq_int(st, 7, j->max_attempts);
+    weir__sq_int(st, 8, j->max_lost);
+    weir__sq_int(st, 9, j->delay_ms);
+    weir__sq_int(st, 10, j->ttl_ms);
+    weir__sq_int(st, 11, j->deadline_at);
+    weir__sq_int(st, 12, j->created_at);
+    weir__sq_int(st, 13, j->promote_at);
+    weir__sq_int(st, 14, j->updated_at);
+    weir__sq_int(st, 15, j->backoff.kind);
+    weir__sq_int(st, 16, j->backoff.delay_ms);
+    weir__sq_int(st, 17, j->backoff.max_ms);
+    weir__sq_int(st, 18, j->backoff.jitter_pct);
+    weir__sq_int(st, 19, j->remove_on_complete);
+    weir__sq_int(st, 20, j->search);
+    weir__sq_string(st, 21, j->unique);
+    weir__sq_string(st, 22, j->search_keys);
+    weir__sq_bytes(st, 23, j->data, j->data_len);
+    return weir__sq_do(s, st);
+}
+
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_NUMBERS);
+    weir__sq_int(st, 1, (int64_t)j->id);
+    weir__sq_int(st, 2, j->state);
+    weir__sq_int(st, 3, weir__job_rank(j));
+    bind_due(s, st, 4, j);
+    weir__sq_int(st, 5, j->priority);
+    weir__sq_int(st, 6, j->attempts);
+    weir__sq_int(st, 7, j->delivery);
+    weir__sq_int(st, 8, j->lost);
+    weir__sq_int(st, 9, j->progress);
+    weir__sq_int(st, 10, j->delay_ms);
+    weir__sq_int(st, 11, j->promote_at);
+    weir__sq_int(st, 12, j->updated_at);
+    weir__sq_int(st, 13, j->started_at);
+    weir__sq_int(st, 14, j->failed_at);
+    weir__sq_int(st, 15, j->finished_at);
+    weir__sq_int(st, 16, j->duration_ms);
+    weir_code rc = weir__sq_do(s, st);
+    if (rc)
+        return rc;
+    if (j->state != old)
+        weir__sq_moved(s, t, old, j->state);
+    if (j->state != old && weir__finished(j->state))
+        weir__sq_ended(s, j, t);
+    return WEIR_OK;
+}
+
+weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *why, size_t len)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_ERROR);
+    weir__sq_int(st, 1, (int64_t)j->id);
+    weir__sq_bytes(st, 2, why, len);
+    weir_code rc = weir__sq_do(s, st);
+    return !rc && j->search ? weir__sq_index(s, j->id, SQ_SLOT_ERROR, why, len) : rc;
+}
+
+/* "HEAD | TEXT", or TEXT alone. */
+weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *head,
+                       const char *line, size_t len)
+{
+    weir_buf buf = { 0 };
+    if (!head)
+        len = weir__utf8_cut(line, len, WEIR_MAX_TEXT);
+    if (head) {
+        weir__buf_str(&buf, head);
+        weir__buf_str(&buf, " | ");
+        weir__buf_add(&buf, line, weir__utf8_cut(line, len, WEIR_MAX_TEXT - buf.len));
+        if (buf.failed) {
+            weir__buf_fini(&buf);
+            return weir__sq_no_memory(s);
+        }
+        line = buf.data;
+        len = buf.len;
+    }
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_LOG_LAST);
+    weir__sq_int(st, 1, (int64_t)id);
+    int64_t n = weir__sq_row(s, st) ? sqlite3_column_int64(st, 0) + 1 : 1;
+    sqlite3_reset(st);
+    st = weir__sq_stmt(s, SQ_LOG_ADD);
+    weir__sq_int(st, 1, (int64_t)id);
+    weir__sq_int(st, 2, n);
+    weir__sq_int(st, 3, now);
+    weir__sq_bytes(st, 4, line, len);
+    weir_code rc = weir__sq_do(s, st);
+    if (!rc && n > WEIR_MAX_LOG) {
+        st = weir__sq_stmt(s, SQ_LOG_CUT);
+        weir__sq_int(st, 1, (int64_t)id);
+        weir__sq_int(st, 2, n - WEIR_MAX_LOG);
+        rc = weir__sq_do(s, st);
+    }
+    if (!rc && search)
+        rc = weir__sq_index(s, id, weir__sq_log_slot((uint64_t)n), line, len);
+    weir__buf_fini(&buf);
+    return rc;
+}
+
+static weir_code drop(sq_store *s, sq_sql which, int64_t from, int64_t to)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, which);
+    weir__sq_int(st, 1, from);
+    if (to)
+        weir__sq_int(st, 2, to);
+    return weir__sq_do(s, st);
+}
+
+weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state, bool search)
+{
+    weir_code rc = drop(s, SQ_DELETE, (int64_t)id, 0);
+    if (!rc)
+        rc = drop(s, SQ_LOG_DROP, (int64_t)id, 0);
+    if (!rc && search)
+        rc = drop(s, SQ_INDEX_DROP_JOB, (int64_t)(id << SQ_SLOT_BITS),
+                  (int64_t)((id + 1) << SQ_SLOT_BITS));
+    if (rc)
+        return rc;
+    weir__sq_moved(s, t, state, WEIR_ANY);
+    if (id > s->saved_id)       /* the table would no longer know that this id was used */
+        s->save_id = true;
+    return WEIR_OK;
+}

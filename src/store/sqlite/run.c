@@ -1,0 +1,286 @@
+/* run.c - batches: one transaction, its events after the commit, and what happens when SQLite
+ * fails in the middle.
+ *
+ * Then everything is rolled back and the memory is read anew from the file. A batch of several
+ * operations is then run one by one, each in a transaction of its own, so that each gets its own
+ * answer: on a full disk reads still work, and so does what frees space. */
+#include "store/sqlite/sq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static weir_code (*const run_one[WEIR_OP_KINDS])(sq_store *, weir_op *) = {
+#define X(kind, member, writes) [WEIR_OP_##kind] = weir__sq_op_##member,
+    WEIR_OPS(X)
+#undef X
+};
+
+/* ---- events ---- */
+
+const char *weir__sq_hold_text(sq_store *s, const char *text, size_t len)
+{
+    sq_text *t = malloc(sizeof *t + len + 1);
+    if (!t) {
+        weir__sq_no_memory(s);
+        return "";
+    }
+    memcpy(t->text, text, len);
+    t->text[len] = '\0';
+    t->next = s->texts;
+    s->texts = t;
+    return t->text;
+}
+
+static weir_event *new_event(sq_store *s)
+{
+    if (s->n_events == s->cap_events) {
+        size_t      cap = s->cap_events ? 2 * s->cap_events : 64;
+        weir_event *more = realloc(s->events, cap * sizeof *more);
+        if (!more) {
+            weir__sq_no_memory(s);
+            return NULL;
+        }
+        s->events = more;
+        s->cap_events = cap;
+    }
+    return &s->events[s->n_events++];
+}
+
+void weir__sq_event(sq_store *s, weir_event_kind kind, const weir_job *j, const sq_type *t,
+                    weir_state state, int64_t at, const char *text, size_t len)
+{
+    weir_event *e = new_event(s);
+    if (!e)
+        return;
+    *e = (weir_event){ .kind = kind, .state = state, .type = t->name, .at = at };
+    if (j) {
+        e->id = j->id;
+        e->attempts = j->attempts;
+        e->progress = j->progress;
+        e->delivery = j->delivery;
+    }
+    if (text) {
+        e->text = text;
+        e->text_len = len;
+    }
+}
+
+static void drop_events(sq_store *s)
+{
+    s->n_events = 0;
+    while (s->texts) {
+        sq_text *t = s->texts;
+        s->texts = t->next;
+        free(t);
+    }
+}
+
+/* What was done is committed: tell. */
+static void conclude(sq_store *s)
+{
+    if (s->n_events) {
+        s->env.emit(s->env.ctx, s->events, s->n_events);
+        weir__sq_serve_events(s->server, s->events, s->n_events);
+    }
+    drop_events(s);
+    if (s->due < s->told_due) {
+        s->told_due = s->due;
+        s->env.due(s->env.ctx, s->due);
+    }
+    s->due = INT64_MAX;
+}
+
+/* ---- transactions ---- */
+
+typedef enum need { NOTHING, READS, WRITES } need;
+
+static need need_of(const sq_store *s, const weir_op *op)
+{
+    if (op->kind == WEIR_OP_RENEW)      /* leases are in memory */
+        return NOTHING;
+    if (op->kind == WEIR_OP_CHECK)
+        return op->u.check.mend && !s->env.read_only ? WRITES : READS;
+    return weir__op_info[op->kind].writes ? WRITES : READS;
+}
+
+static bool refused(sq_store *s, weir_op *op)
+{
+    if (!s->env.read_only || op->kind == WEIR_OP_CHECK || !weir__op_info[op->kind].writes)
+        return false;
+    weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
+    return true;
+}
+
+static weir_code read_last_id(sq_store *s)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_LAST_ID);
+    if (weir__sq_row(s, st)) {
+        s->last_id = (uint64_t)sqlite3_column_int64(st, 0);
+        s->saved_id = (uint64_t)sqlite3_column_int64(st, 1);
+        sqlite3_reset(st);
+    }
+    s->save_id = false;
+    return s->broken ? s->error.code : WEIR_OK;
+}
+
+weir_code weir__sq_load(sq_store *s)
+{
+    weir_code rc = weir__sq_types_load(s);
+    if (!rc)
+        rc = read_last_id(s);
+    if (!rc && !s->env.read_only)
+        rc = weir__sq_active_load(s);
+    s->stale = rc != WEIR_OK;
+    return rc;
+}
+
+/* Give up what was done since the last commit. */
+static void undo(sq_store *s, bool wrote)
+{
+    drop_events(s);
+    s->due = INT64_MAX;
+    for (int i = 0; i < SQ_STATEMENTS; i++)
+        sqlite3_reset(s->stmt[i]);
+    if (!sqlite3_get_autocommit(s->db))
+        sqlite3_step(weir__sq_stmt(s, SQ_ROLLBACK));
+    sqlite3_reset(s->stmt[SQ_ROLLBACK]);
+    s->broken = false;
+    if (!wrote)
+        return;
+    weir_error why = s->error;
+    s->stale = true;
+    weir__sq_load(s);           /* if that fails: again before the next batch */
+    s->broken = false;
+    s->error = why;
+    s->keep_due = INT64_MIN;
+    s->told_due = INT64_MAX;    /* what was told may not hold: have a look */
+    s->due = s->env.now(s->env.ctx);
+}
+
+static weir_code begin(sq_store *s, need n)
+{
+    if (n == NOTHING)
+        return WEIR_OK;
+    weir_code rc = weir__sq_do(s, weir__sq_stmt(s, n == WRITES ? SQ_BEGIN_WRITE : SQ_BEGIN));
+    if (!rc && (s->env.read_only || s->stale))
+        rc = weir__sq_load(s);
+    return rc;
+}
+
+static weir_code commit(sq_store *s, need n)
+{
+    if (n == NOTHING)
+        return WEIR_OK;
+    weir_code rc = n == WRITES ? weir__sq_types_save(s) : WEIR_OK;
+    if (!rc && s->save_id) {
+        sqlite3_stmt *st = weir__sq_stmt(s, SQ_LAST_ID_SAVE);
+        weir__sq_int(st, 1, (int64_t)s->last_id);
+        rc = weir__sq_do(s, st);
+        s->saved_id = s->last_id;
+        s->save_id = false;
+    }
+    return rc ? rc : weir__sq_do(s, weir__sq_stmt(s, SQ_COMMIT));
+}
+
+/* ---- outputs ---- */
+
+static void release_taken(weir_op_take *t)
+{
+    while (t->n_jobs > 0) {
+        weir_job_release(t->jobs[--t->n_jobs]);
+        t->jobs[t->n_jobs] = NULL;
+    }
+}
+
+static void clear(weir_op *op)
+{
+    op->err.code = WEIR_OK;
+    op->err.msg[0] = '\0';
+    switch (op->kind) {
+    case WEIR_OP_TAKE:   op->u.take.n_jobs = 0; break;
+    case WEIR_OP_FINISH: op->u.finish.next.n_jobs = 0; break;
+    case WEIR_OP_GET:    op->u.get.job = NULL; break;
+    case WEIR_OP_LIST:   op->u.list.page = NULL; break;
+    case WEIR_OP_LOGS:   op->u.logs.lines = NULL; break;
+    case WEIR_OP_STATS:  op->u.stats.stats = NULL; break;
+    case WEIR_OP_CHECK:  op->u.check.report = NULL; break;
+    default: break;
+    }
+}
+
+/* It did not happen after all. */
+static void take_back(weir_op *op)
+{
+    switch (op->kind) {
+    case WEIR_OP_TAKE:   release_taken(&op->u.take); break;
+    case WEIR_OP_FINISH: release_taken(&op->u.finish.next); break;
+    case WEIR_OP_GET:    weir_job_release(op->u.get.job); break;
+    case WEIR_OP_LIST:   weir_page_release(op->u.list.page); break;
+    case WEIR_OP_LOGS:   weir_lines_release(op->u.logs.lines); break;
+    case WEIR_OP_STATS:  weir_stats_release(op->u.stats.stats); break;
+    case WEIR_OP_CHECK:  weir_report_release(op->u.check.report); break;
+    default: break;
+    }
+    clear(op);
+}
+
+/* ---- batches ---- */
+
+/* Run n operations in one transaction. False: none of them happened, because of s->error. */
+static bool transact(sq_store *s, weir_op **ops, size_t n)
+{
+    need most = NOTHING;
+    for (size_t i = 0; i < n; i++) {
+        clear(ops[i]);
+        need here = need_of(s, ops[i]);
+        if (here > most && !refused(s, ops[i]))
+            most = here;
+    }
+    if (most == NOTHING && s->stale)
+        most = READS;
+    size_t i = 0;
+    if (!begin(s, most))
+        for (; i < n && !s->broken; i++)
+            if (!refused(s, ops[i]))
+                run_one[ops[i]->kind](s, ops[i]);
+    if (!s->broken && !commit(s, most)) {
+        conclude(s);
+        return true;
+    }
+    for (size_t k = 0; k < i; k++)
+        take_back(ops[k]);
+    undo(s, most != READS || s->env.read_only);
+    return false;
+}
+
+weir_code weir__sq_run(weir_store *store, weir_op **ops, size_t n, weir_error *err)
+{
+    (void)err;
+    sq_store *s = (sq_store *)store;
+    if (!n || transact(s, ops, n))
+        return WEIR_OK;
+    for (size_t i = 0; i < n; i++) {
+        if (n > 1 && transact(s, ops + i, 1))
+            continue;
+        ops[i]->err = s->error;
+    }
+    return WEIR_OK;
+}
+
+weir_code weir__sq_alone(sq_store *s, weir_code (*fn)(sq_store *s), weir_error *err)
+{
+    weir_code rc = begin(s, WRITES);
+    if (!rc)
+        rc = fn(s);
+    if (!rc)
+        rc = commit(s, WRITES);
+    if (!rc) {
+        conclude(s);
+        return WEIR_OK;
+    }
+    weir_error why = s->error;
+    undo(s, true);
+    if (err)
+        *err = why;
+    return why.code;
+}

@@ -1,0 +1,153 @@
+/* schema.c - the tables, and how an older file is brought to this version. */
+#include "store/sqlite/sq.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Version 1.
+ *
+ * type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
+ * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
+ *         deleted; else the highest id in `job` says it.
+ * job     states: 1 inactive, 2 delayed, 3 active, 4 complete, 5 failed, 6 cancelled. `rank` is the
+ *         place within the state (priority, promote_at, started_at or finished_at), due_at when a
+ *         waiting job must be looked at. Small numbers come first, long texts last, since a row is
+ *         read from its start.
+ * log     the lines of a job.
+ * search  the words of jobs that want to be found: rowid = job << 14 | slot, where slot 0 is the
+ *         data, 1 the error and 2 + n % 10000 the log line n. Its tokenizer cuts as
+ *         weir__search_word() does. */
+static const char version_1[] =
+    "CREATE TABLE type(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " paused INTEGER NOT NULL DEFAULT 0, own INTEGER NOT NULL DEFAULT 0,"
+    " search INTEGER NOT NULL DEFAULT 0, complete_age_ms INTEGER NOT NULL DEFAULT 0,"
+    " complete_count INTEGER NOT NULL DEFAULT 0, failed_age_ms INTEGER NOT NULL DEFAULT 0,"
+    " failed_count INTEGER NOT NULL DEFAULT 0, inactive INTEGER NOT NULL DEFAULT 0,"
+    " delayed INTEGER NOT NULL DEFAULT 0, active INTEGER NOT NULL DEFAULT 0,"
+    " complete INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,"
+    " cancelled INTEGER NOT NULL DEFAULT 0, completed INTEGER NOT NULL DEFAULT 0,"
+    " failures INTEGER NOT NULL DEFAULT 0, work_ms INTEGER NOT NULL DEFAULT 0,"
+    " last_taken_at INTEGER NOT NULL DEFAULT 0);"
+    "INSERT INTO type(id, name) VALUES(1, '*');"
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE job(id INTEGER PRIMARY KEY, type INTEGER NOT NULL, state INTEGER NOT NULL,"
+    " rank INTEGER NOT NULL, due_at INTEGER, priority INTEGER NOT NULL DEFAULT 0,"
+    " attempts INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER NOT NULL DEFAULT 1,"
+    " delivery INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0,"
+    " max_lost INTEGER NOT NULL DEFAULT 3, progress INTEGER NOT NULL DEFAULT 0,"
+    " delay_ms INTEGER NOT NULL DEFAULT 0, ttl_ms INTEGER NOT NULL DEFAULT 0,"
+    " deadline_at INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL DEFAULT 0,"
+    " promote_at INTEGER NOT NULL DEFAULT 0, updated_at INTEGER NOT NULL DEFAULT 0,"
+    " started_at INTEGER NOT NULL DEFAULT 0, failed_at INTEGER NOT NULL DEFAULT 0,"
+    " finished_at INTEGER NOT NULL DEFAULT 0, duration_ms INTEGER NOT NULL DEFAULT 0,"
+    " backoff INTEGER NOT NULL DEFAULT 0, backoff_ms INTEGER NOT NULL DEFAULT 0,"
+    " backoff_max_ms INTEGER NOT NULL DEFAULT 0, backoff_jitter_pct INTEGER NOT NULL DEFAULT 0,"
+    " remove_on_complete INTEGER NOT NULL DEFAULT 0, search INTEGER NOT NULL DEFAULT 0,"
+    " unique_key TEXT, worker TEXT, search_keys TEXT, progress_data TEXT, error TEXT, result TEXT,"
+    " data TEXT NOT NULL);"
+    "CREATE INDEX job_order ON job(type, state, rank, id);"
+    "CREATE INDEX job_type ON job(type, id);"
+    "CREATE INDEX job_due ON job(due_at, id) WHERE due_at IS NOT NULL;"
+    "CREATE UNIQUE INDEX job_unique ON job(type, unique_key)"
+    " WHERE unique_key IS NOT NULL AND state <= 3;"
+    "CREATE TABLE log(job INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL,"
+    " text TEXT NOT NULL, PRIMARY KEY(job, n)) WITHOUT ROWID;"
+    "CREATE VIRTUAL TABLE search USING fts5(text, tokenize = 'ascii', detail = none);";
+
+static const sq_step steps[] = { { version_1 } };
+enum { VERSION = sizeof steps / sizeof *steps };
+
+static weir_code number(sqlite3 *db, const char *path, const char *query, int64_t *out,
+                        weir_error *err)
+{
+    sqlite3_stmt *st = NULL;
+    int           rc = sqlite3_prepare_v2(db, query, -1, &st, NULL);
+    if (!rc) {
+        rc = sqlite3_step(st);
+        *out = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+        if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+            rc = SQLITE_OK;
+    }
+    weir_code code = rc ? weir__sq_db_fail(db, rc, path, err) : WEIR_OK;
+    sqlite3_finalize(st);
+    return code;
+}
+
+static weir_code step(sqlite3 *db, const char *path, const char *sql, int to, weir_error *err)
+{
+    char mark[120];
+    snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+             SQ_APPLICATION_ID, to);
+    int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (!rc)
+        rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    if (!rc)
+        rc = sqlite3_exec(db, mark, NULL, NULL, NULL);
+    if (!rc)
+        return WEIR_OK;
+    weir_code code = weir__sq_db_fail(db, rc, path, err);
+    if (!sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+/* Only once it is sure that the file is ours. */
+static weir_code use_wal(sqlite3 *db, const char *path, weir_error *err)
+{
+    sqlite3_stmt *st = NULL;
+    bool          wal = false;
+    int           rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &st, NULL);
+    if (!rc) {
+        rc = sqlite3_step(st);
+        wal = rc == SQLITE_ROW && !strcmp((const char *)sqlite3_column_text(st, 0), "wal");
+        if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+            rc = SQLITE_OK;
+    }
+    weir_code code = WEIR_OK;
+    if (rc)
+        code = weir__sq_db_fail(db, rc, path, err);
+    else if (!wal)
+        code = weir_fail(err, WEIR_EUNAVAIL, "%s: no write-ahead log on this file system", path);
+    sqlite3_finalize(st);
+    return code;
+}
+
+weir_code weir__sq_migrate(sqlite3 *db, const char *path, const sq_step *list, int n_steps,
+                           bool read_only, weir_error *err)
+{
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    int64_t     app = 0, version = 0, objects = 0;
+    weir_code   rc = number(db, path, "PRAGMA application_id", &app, err);
+    if (!rc)
+        rc = number(db, path, "PRAGMA user_version", &version, err);
+    if (!rc)
+        rc = number(db, path, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    if (rc)
+        return rc;
+    bool fresh = app == 0 && version == 0 && objects == 0;
+    if (!fresh && app != SQ_APPLICATION_ID)
+        return weir_fail(err, WEIR_ECORRUPT, "%s is a database, but not weir's", name);
+    if (version > n_steps)
+        return weir_fail(err, WEIR_EVERSION,
+                         "%s has schema version %lld, and this weir knows up to %d", name,
+                         (long long)version, n_steps);
+    if (version < 0)
+        return weir_fail(err, WEIR_ECORRUPT, "%s has schema version %lld", name,
+                         (long long)version);
+    if (version < n_steps && read_only && fresh)
+        return weir_fail(err, WEIR_ENOENT, "%s is empty: no jobs were ever kept in it", name);
+    if (version < n_steps && read_only)
+        return weir_fail(err, WEIR_EVERSION,
+                         "%s has schema version %lld: open it for writing once, to bring it to %d",
+                         name, (long long)version, n_steps);
+    if (!read_only)
+        rc = use_wal(db, path, err);
+    for (; !rc && version < n_steps; version++)
+        rc = step(db, path, list[version].sql, (int)version + 1, err);
+    return rc;
+}
+
+weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_error *err)
+{
+    return weir__sq_migrate(db, path, steps, VERSION, read_only, err);
+}

@@ -1,0 +1,299 @@
+/* sq.h - the inside of the sqlite store, shared by its files.
+ *
+ * One connection, entered by one thread at a time. Trouble of SQLite or of memory is noted once in
+ * `error` and sets `broken`; from there on every function here does nothing until run.c has rolled
+ * back, so that callers may look once at the end. Refusals of the domain (no such job, stale) are
+ * given before anything is written and do not break the batch. */
+#ifndef WEIR_STORE_SQLITE_SQ_H
+#define WEIR_STORE_SQLITE_SQ_H
+
+#include <sqlite3.h>
+#include "base/buf.h"
+#include "base/map.h"
+#include "core/job.h"
+#include "store/store.h"
+
+/* ---- statements ---- */
+
+typedef enum sq_sql {
+    SQ_BEGIN, SQ_BEGIN_WRITE, SQ_COMMIT, SQ_ROLLBACK,
+    SQ_INSERT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_ERROR, SQ_DATA,
+    SQ_PROGRESS, SQ_DELETE,
+    SQ_GET, SQ_BEST, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST, SQ_FIRST_ACTIVE, SQ_ALL_ACTIVE,
+    SQ_HOLDER, SQ_EXISTS,
+    SQ_LIST_STATE, SQ_LIST_STATE_DOWN, SQ_LIST_TYPE, SQ_LIST_TYPE_DOWN, SQ_LIST_ALL,
+    SQ_LIST_ALL_DOWN,
+    SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP,
+    SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
+    SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_LAST_ID, SQ_LAST_ID_SAVE,
+    SQ_STATEMENTS
+} sq_sql;
+
+/* The columns of a job, in the order of every SELECT of whole rows. */
+#define SQ_COLUMNS(X)                                                                          \
+    X(type) X(state) X(rank) X(due_at) X(priority) X(attempts) X(max_attempts) X(delivery)     \
+    X(lost) X(max_lost) X(progress) X(delay_ms) X(ttl_ms) X(deadline_at) X(created_at)         \
+    X(promote_at) X(updated_at) X(started_at) X(failed_at) X(finished_at) X(duration_ms)       \
+    X(backoff) X(backoff_ms) X(backoff_max_ms) X(backoff_jitter_pct) X(remove_on_complete)     \
+    X(search) X(unique_key) X(worker) X(search_keys) X(progress_data) X(error) X(result) X(data)
+enum {
+    SQ_C_id,
+#define X(name) SQ_C_##name,
+    SQ_COLUMNS(X)
+#undef X
+};
+
+/* ---- what is kept in memory ---- */
+
+typedef struct sq_type {
+    int64_t         id;                     /* 1, 2, 3 ...; "*" is 1 */
+    char           *name;
+    bool            paused;
+    bool            own;                    /* has settings of its own */
+    weir_settings   settings;
+    uint64_t        count[WEIR_STATES];     /* [WEIR_ANY] is not used */
+    uint64_t        completed, failed;
+    int64_t         work_ms, last_taken_at;
+    bool            dirty;                  /* to be written before the commit */
+    struct sq_type *next_dirty;
+} sq_type;
+
+typedef struct sq_types {
+    sq_type **by_id;                        /* [id - 1] */
+    sq_type **by_name;                      /* sorted */
+    size_t    n, cap;
+    sq_type  *dirty;
+} sq_types;
+
+/* A job that some worker has. This process is the only owner, so leases need no place on disk. */
+typedef struct sq_active {
+    weir_job job;                           /* numbers only; its strings are NULL */
+    sq_type *type;
+    int64_t  lease_until;
+    int64_t  ttl_until;                     /* INT64_MAX: no ttl */
+    bool     has_progress_data;
+} sq_active;
+
+typedef struct sq_text {                    /* text that must live until the events are out */
+    struct sq_text *next;
+    char            text[];
+} sq_text;
+
+typedef struct sq_owner {
+    int   fd;
+    char *path;
+} sq_owner;
+
+typedef struct sq_server sq_server;         /* sends events to other processes: events.c */
+typedef struct sq_client sq_client;         /* gets them: watch.c */
+
+typedef struct sq_store {
+    weir_store    base;
+    weir_env      env;
+    char         *name;                     /* env.name, ours */
+    char         *path;                     /* absolute, without links */
+    sq_owner      owner;
+    sqlite3      *db;
+    sqlite3_stmt *stmt[SQ_STATEMENTS];
+
+    sq_types      types;
+    weir_map      active;                   /* id -> sq_active */
+    int64_t       active_due;               /* no lease or ttl ends before; may be too early */
+    int64_t       keep_due;                 /* the same for retention */
+    uint64_t      last_id;                  /* ever given */
+    uint64_t      saved_id;                 /* what the file says; see weir__sq_forget() */
+    bool          save_id;
+    bool          stale;                    /* the memory above must be read anew first */
+
+    bool          broken;                   /* this batch cannot be committed, because of: */
+    weir_error    error;
+
+    weir_event   *events;
+    size_t        n_events, cap_events;
+    sq_text      *texts;
+    int64_t       due;                      /* earliest wish of this batch */
+    int64_t       told_due;                 /* what env.due or the last TICK said */
+
+    sq_server    *server;
+    sq_client    *client;
+} sq_store;
+
+/* ---- stmt.c: statements and the errors of SQLite ---- */
+
+/* The weir code for what SQLite says about `db` just now (rc: what it returned). */
+weir_code weir__sq_code(sqlite3 *db, int rc);
+weir_code weir__sq_db_fail(sqlite3 *db, int rc, const char *path, weir_error *err);
+/* Note trouble; the code noted is returned (the first one stays). */
+weir_code weir__sq_broken(sq_store *s, int rc);
+weir_code weir__sq_no_memory(sq_store *s);
+weir_code weir__sq_damaged(sq_store *s, const char *what);
+
+/* A statement of the table, prepared at its first use. NULL: broken. Everything below accepts that. */
+sqlite3_stmt *weir__sq_stmt(sq_store *s, sq_sql which);
+/* Is there a row? At the end, or when broken, the statement is reset and the answer is false. */
+bool          weir__sq_row(sq_store *s, sqlite3_stmt *st);
+/* Run a statement without rows, and reset it. */
+weir_code     weir__sq_do(sq_store *s, sqlite3_stmt *st);
+void          weir__sq_finalize(sq_store *s);
+
+static inline void weir__sq_int(sqlite3_stmt *st, int at, int64_t v)
+{
+    sqlite3_bind_int64(st, at, v);
+}
+
+static inline void weir__sq_bytes(sqlite3_stmt *st, int at, const char *text, size_t len)
+{
+    if (text)
+        sqlite3_bind_text(st, at, text, (int)len, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(st, at);
+}
+
+static inline void weir__sq_string(sqlite3_stmt *st, int at, const char *text)
+{
+    if (text)
+        sqlite3_bind_text(st, at, text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(st, at);
+}
+
+/* ---- schema.c ---- */
+
+typedef struct sq_step {            /* step i leads from schema version i to i + 1 */
+    const char *sql;
+} sq_step;
+enum { SQ_APPLICATION_ID = 0x77656972 };   /* "weir" */
+
+/* Bring the file to version n_steps. Also the check that it is ours at all. */
+weir_code weir__sq_migrate(sqlite3 *db, const char *path, const sq_step *steps, int n_steps,
+                           bool read_only, weir_error *err);
+weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_error *err);
+
+/* ---- owner.c: who may write ---- */
+
+weir_code weir__sq_own(sq_owner *o, const char *path, const char *name, int64_t wait_ms,
+                       weir_error *err);
+void      weir__sq_disown(sq_owner *o);
+
+/* ---- types.c ---- */
+
+weir_code weir__sq_types_load(sq_store *s);
+void      weir__sq_types_fini(sq_types *t);
+sq_type  *weir__sq_type(sq_store *s, const char *name);           /* NULL: never seen */
+sq_type  *weir__sq_type_of(sq_store *s, int64_t id);              /* NULL: none such */
+sq_type  *weir__sq_type_make(sq_store *s, const char *name);      /* NULL: broken */
+weir_code weir__sq_types_save(sq_store *s);                       /* those that are dirty */
+void      weir__sq_dirty(sq_store *s, sq_type *t);
+static inline sq_type *weir__sq_star(sq_store *s)
+{
+    return s->types.by_id[0];
+}
+static inline const weir_settings *weir__sq_settings(sq_store *s, const sq_type *t)
+{
+    return t->own ? &t->settings : &weir__sq_star(s)->settings;
+}
+static inline const weir_keep *weir__sq_keep(sq_store *s, const sq_type *t, weir_state state)
+{
+    const weir_settings *set = weir__sq_settings(s, t);
+    return state == WEIR_COMPLETE ? &set->keep_complete : &set->keep_failed;
+}
+
+/* ---- rows.c: jobs in the file ---- */
+
+/* The row that `st` is at. Its strings are those of the row: until the next step or reset. */
+weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
+/* The job `id`, with its statement still at it: sqlite3_reset() that. False: none, or broken. */
+bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **st);
+weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
+/* All numbers of j; with them `state` moves from `old` and the counts follow. */
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old);
+weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *text, size_t len);
+weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *head,
+                       const char *text, size_t len);
+/* Delete the job, its log and index entries. */
+weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state, bool search);
+void      weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to);
+/* After a job has ended: its type may now keep too many. */
+void      weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t);
+
+/* ---- search.c ---- */
+
+enum { SQ_SLOT_DATA, SQ_SLOT_ERROR, SQ_SLOT_LOG, SQ_SLOT_BITS = 14 };
+weir_code weir__sq_index(sq_store *s, uint64_t id, int slot, const char *text, size_t len);
+weir_code weir__sq_index_data(sq_store *s, const weir_job *j);
+weir_code weir__sq_unindex(sq_store *s, uint64_t id, int slot);
+static inline int weir__sq_log_slot(uint64_t n)
+{
+    return SQ_SLOT_LOG + (int)(n % WEIR_MAX_LOG);
+}
+weir_code weir__sq_search(sq_store *s, weir_op *op, weir_page *page);
+
+/* ---- active.c ---- */
+
+sq_active *weir__sq_active(const sq_store *s, uint64_t id, uint32_t delivery);   /* NULL: stale */
+weir_code  weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t lease_ms,
+                             int64_t now);
+void       weir__sq_deactivate(sq_store *s, uint64_t id);
+void       weir__sq_lease(sq_store *s, sq_active *a, int64_t until);
+void       weir__sq_ttl(sq_store *s, sq_active *a, int64_t now);
+/* Read the active ones anew from the file; leases that are known stay, others begin anew. */
+weir_code  weir__sq_active_load(sq_store *s);
+void       weir__sq_active_fini(sq_store *s);
+
+/* ---- run.c ---- */
+
+weir_code weir__sq_run(weir_store *store, weir_op **ops, size_t n, weir_error *err);
+weir_code weir__sq_load(sq_store *s);
+/* Do `fn` in a write transaction of its own; as for a batch, events go out after it. */
+weir_code weir__sq_alone(sq_store *s, weir_code (*fn)(sq_store *s), weir_error *err);
+void      weir__sq_event(sq_store *s, weir_event_kind kind, const weir_job *j, const sq_type *t,
+                         weir_state state, int64_t at, const char *text, size_t len);
+const char *weir__sq_hold_text(sq_store *s, const char *text, size_t len);   /* "" when broken */
+static inline void weir__sq_want(sq_store *s, int64_t at)
+{
+    if (at < s->due)
+        s->due = at;
+}
+
+/* ---- operations: one function a kind ---- */
+
+#define X(kind, member, writes) weir_code weir__sq_op_##member(sq_store *s, weir_op *op);
+WEIR_OPS(X)
+#undef X
+weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now);
+weir_code weir__sq_failed(sq_store *s, weir_job *j, sq_type *t, const char *why, size_t len,
+                          int64_t now);
+int64_t   weir__sq_next_waiting(sq_store *s);       /* INT64_MAX: none */
+weir_code weir__sq_page_add(sq_store *s, weir_page *page, sqlite3_stmt *st, bool ids_only);
+
+/* ---- events.c and watch.c: events between processes ----
+ *
+ * The owner listens on the unix socket PATH-events. Whoever connects gets the 8 bytes of SQ_HELLO
+ * and then records: a sq_record, then type and text. Both ends are on one machine. */
+
+#define SQ_HELLO "weir-ev1"
+typedef struct sq_record {
+    uint32_t kind, state;
+    uint64_t id;
+    int64_t  at;
+    int32_t  attempts, progress;
+    uint32_t delivery, missed;
+    uint32_t has;                   /* bit 0: type, bit 1: text */
+    uint32_t type_len, text_len, zero;
+} sq_record;
+
+/* Without a socket (no room in the path, a file system that has none) there are no events for
+ * others, but the store works: then *out is NULL. */
+void weir__sq_serve(sq_server **out, const char *path);
+void weir__sq_serve_stop(sq_server *v);
+void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n);
+void weir__sq_watch(sq_client **out, const char *path, const weir_env *env);
+void weir__sq_watch_stop(sq_client *c);
+/* The address of the socket beside `path`, also when that is long. `dir` is to be closed after its
+ * use. False: no way. */
+struct sockaddr_un;
+bool weir__sq_address(const char *path, struct sockaddr_un *out, int *dir);
+
+extern const weir_store_ops weir__sqlite_store;
+
+#endif

@@ -1,0 +1,199 @@
+/* sqlite.c - the sqlite store: jobs in one file, owned by one process. This file opens and closes;
+ * run.c runs batches and ops_*.c has the operations. sq.h is the map. */
+#include "store/sqlite/sq.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUSY_MS = 5000 };
+
+/* Memory is bounded by the cache, whatever the file's size: no mmap. The log is folded into the file
+ * every few thousand pages, so that pages which change often are copied once for many changes. */
+static const char owner_sql[] = "PRAGMA cache_size = -16384; PRAGMA mmap_size = 0;"
+                                "PRAGMA wal_autocheckpoint = 4000;"
+                                "PRAGMA journal_size_limit = 67108864;"
+                                "PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF";
+static const char reader_sql[] = "PRAGMA cache_size = -4096; PRAGMA mmap_size = 0;"
+                                 "PRAGMA query_only = ON";
+static const char sync_disk[] = "PRAGMA synchronous = FULL";
+static const char sync_os[] = "PRAGMA synchronous = NORMAL";
+
+/* ---- the file ---- */
+
+static weir_code file_trouble(const char *path, int e, weir_error *err)
+{
+    weir_code code = e == ENOENT || e == ENOTDIR                          ? WEIR_ENOENT
+                     : e == EACCES || e == EROFS || e == EPERM            ? WEIR_EREADONLY
+                     : e == ENOSPC || e == EDQUOT                         ? WEIR_EFULL
+                     : e == ENOMEM                                        ? WEIR_ENOMEM
+                     : e == ENAMETOOLONG || e == ELOOP || e == EISDIR     ? WEIR_EINVAL
+                                                                          : WEIR_EIO;
+    return weir_fail(err, code, "%s: %s", path, strerror(e));
+}
+
+/* The absolute path of a file that need not be there yet: free(). */
+static weir_code resolve(const char *rest, bool must_exist, char **out, weir_error *err)
+{
+    *out = realpath(rest, NULL);
+    if (*out || errno != ENOENT || must_exist)
+        return *out ? WEIR_OK : file_trouble(rest, errno, err);
+    const char *slash = strrchr(rest, '/');
+    const char *name = slash ? slash + 1 : rest;
+    char       *dir = !slash ? strdup(".") : slash == rest ? strdup("/")
+                                                           : strndup(rest, (size_t)(slash - rest));
+    char       *full = dir ? realpath(dir, NULL) : NULL;
+    weir_code   rc = WEIR_OK;
+    if (!full)
+        rc = file_trouble(dir ? dir : rest, dir ? errno : ENOMEM, err);
+    else if (!*name)
+        rc = file_trouble(rest, EISDIR, err);
+    else if (asprintf(out, "%s/%s", strcmp(full, "/") ? full : "", name) < 0) {
+        *out = NULL;
+        rc = file_trouble(rest, ENOMEM, err);
+    }
+    free(dir);
+    free(full);
+    return rc;
+}
+
+/* Only whoever made it may read it. An existing file is not opened here: closing it would drop the
+ * locks that SQLite may hold on it for another queue of this process. */
+static weir_code make_file(const char *path, weir_error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    else if (errno != EEXIST)
+        return file_trouble(path, errno, err);
+    return WEIR_OK;
+}
+
+static weir_code open_db(sq_store *s, weir_error *err)
+{
+    bool        look = s->env.read_only;
+    struct stat st;
+    if (!stat(s->path, &st) && !S_ISREG(st.st_mode))
+        return file_trouble(s->path, S_ISDIR(st.st_mode) ? EISDIR : EACCES, err);
+    int rc = sqlite3_open_v2(s->path, &s->db,
+                             SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                                 (look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE), NULL);
+    if (rc)
+        return weir__sq_db_fail(s->db, rc, s->path, err);
+    if (!look && sqlite3_db_readonly(s->db, "main") == 1)
+        return weir_fail(err, WEIR_EREADONLY, "%s: no permission to write to it", s->path);
+    sqlite3_busy_timeout(s->db, BUSY_MS);
+    rc = sqlite3_exec(s->db, look ? reader_sql : owner_sql, NULL, NULL, NULL);
+    if (!rc && !look)
+        rc = sqlite3_exec(s->db, s->env.durability == WEIR_DURABLE_OS ? sync_os : sync_disk, NULL,
+                          NULL, NULL);
+    if (rc)
+        return weir__sq_db_fail(s->db, rc, s->path, err);
+    return weir__sq_schema(s->db, s->path, look, err);
+}
+
+/* ---- open and close ---- */
+
+/* Jobs that were active when the last owner died. */
+static weir_code lose_all(sq_store *s)
+{
+    int64_t   now = s->env.now(s->env.ctx);
+    weir_code rc = WEIR_OK;
+    for (size_t i = 0; !rc && i < s->types.n; i++) {
+        sqlite3_stmt *st = weir__sq_stmt(s, SQ_FIRST_ACTIVE);
+        weir__sq_int(st, 1, s->types.by_name[i]->id);
+        while (!rc && weir__sq_row(s, st)) {
+            uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
+            sqlite3_reset(st);
+            rc = weir__sq_lose(s, id, now);
+        }
+    }
+    return s->broken ? s->error.code : rc;
+}
+
+static weir_code open_owner(sq_store *s, weir_error *err)
+{
+    weir_code rc = weir__sq_own(&s->owner, s->path, s->name, s->env.wait_owner_ms, err);
+    if (!rc)
+        rc = make_file(s->path, err);
+    if (!rc)
+        rc = open_db(s, err);
+    if (rc)
+        return rc;
+    if (weir__sq_load(s)) {
+        *err = s->error;
+        return s->error.code;
+    }
+    weir__sq_serve(&s->server, s->path);
+    s->keep_due = INT64_MIN;            /* the first TICK looks what is kept too long */
+    s->due = INT64_MAX;
+    if (s->active.n)
+        rc = weir__sq_alone(s, lose_all, err);
+    if (rc)
+        return rc;
+    int64_t now = s->env.now(s->env.ctx);
+    s->told_due = s->last_id ? now : INT64_MAX;
+    if (s->last_id)
+        s->env.due(s->env.ctx, now);
+    return WEIR_OK;
+}
+
+static void sq_close(weir_store *base)
+{
+    sq_store *s = (sq_store *)base;
+    if (!s)
+        return;
+    weir__sq_watch_stop(s->client);
+    weir__sq_serve_stop(s->server);
+    weir__sq_finalize(s);
+    sqlite3_close(s->db);
+    weir__sq_disown(&s->owner);
+    weir__sq_active_fini(s);
+    weir__sq_types_fini(&s->types);
+    free(s->events);
+    free(s->path);
+    free(s->name);
+    free(s);
+}
+
+static weir_code sq_open(weir_store **out, const char *rest, const weir_env *env, weir_error *err)
+{
+    weir_error mine;
+    *out = NULL;
+    if (!err)
+        err = &mine;
+    if (!*rest)
+        return weir_fail(err, WEIR_EINVAL, "sqlite: needs a path, as in sqlite:jobs.db");
+    sq_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return weir_fail(err, WEIR_ENOMEM, "sqlite store");
+    s->base.ops = &weir__sqlite_store;
+    s->env = *env;
+    s->owner.fd = -1;
+    s->active_due = s->due = s->told_due = INT64_MAX;
+    s->name = strdup(env->name ? env->name : "");
+    weir_code rc = s->name ? resolve(rest, env->read_only, &s->path, err)
+                           : weir_fail(err, WEIR_ENOMEM, "sqlite store");
+    if (!rc)
+        rc = env->read_only ? open_db(s, err) : open_owner(s, err);
+    if (!rc && env->read_only)
+        weir__sq_watch(&s->client, s->path, &s->env);
+    if (rc) {
+        sq_close(&s->base);
+        return rc;
+    }
+    *out = &s->base;
+    return WEIR_OK;
+}
+
+const weir_store_ops weir__sqlite_store = {
+    .scheme = "sqlite",
+    .version = WEIR_STORE_OPS_VERSION,
+    .open = sq_open,
+    .close = sq_close,
+    .run = weir__sq_run,
+};

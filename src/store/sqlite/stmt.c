@@ -1,0 +1,235 @@
+/* stmt.c - the SQL of the store, and what SQLite's errors mean. */
+#include "store/sqlite/sq.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- errors ---- */
+
+static const struct {
+    int       rc;
+    weir_code code;
+} codes[] = {
+    { SQLITE_FULL,     WEIR_EFULL },     { SQLITE_IOERR,    WEIR_EIO },
+    { SQLITE_CORRUPT,  WEIR_ECORRUPT },  { SQLITE_NOTADB,   WEIR_ECORRUPT },
+    { SQLITE_FORMAT,   WEIR_ECORRUPT },  { SQLITE_SCHEMA,   WEIR_ECORRUPT },
+    { SQLITE_ERROR,    WEIR_ECORRUPT },  { SQLITE_CONSTRAINT, WEIR_ECORRUPT },
+    { SQLITE_MISMATCH, WEIR_ECORRUPT },  { SQLITE_READONLY, WEIR_EREADONLY },
+    { SQLITE_PERM,     WEIR_EREADONLY }, { SQLITE_AUTH,     WEIR_EREADONLY },
+    { SQLITE_NOMEM,    WEIR_ENOMEM },    { SQLITE_BUSY,     WEIR_EBUSY },
+    { SQLITE_LOCKED,   WEIR_EBUSY },     { SQLITE_PROTOCOL, WEIR_EBUSY },
+    { SQLITE_CANTOPEN, WEIR_EUNAVAIL },  { SQLITE_TOOBIG,   WEIR_ELIMIT },
+};
+
+static const struct {
+    int       error;
+    weir_code code;
+} by_errno[] = {
+    { ENOSPC, WEIR_EFULL },     { EDQUOT, WEIR_EFULL },     { EFBIG, WEIR_EFULL },
+    { EROFS,  WEIR_EREADONLY }, { EACCES, WEIR_EREADONLY }, { EPERM, WEIR_EREADONLY },
+    { ENOENT, WEIR_ENOENT },    { ENOTDIR, WEIR_ENOENT },   { ENOMEM, WEIR_ENOMEM },
+};
+
+weir_code weir__sq_code(sqlite3 *db, int rc)
+{
+    int primary = rc & 0xff;
+    if (db && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN)) {
+        int e = sqlite3_system_errno(db);
+        for (size_t i = 0; i < sizeof by_errno / sizeof *by_errno; i++)
+            if (by_errno[i].error == e)
+                return by_errno[i].code;
+    }
+    if (rc == SQLITE_IOERR_NOMEM)
+        return WEIR_ENOMEM;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].rc == primary)
+            return codes[i].code;
+    return WEIR_EIO;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+weir_code weir__sq_db_fail(sqlite3 *db, int rc, const char *path, weir_error *err)
+{
+    weir_code   code = weir__sq_code(db, rc);
+    const char *why = db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db)
+                                                             : sqlite3_errstr(rc);
+    return weir_fail(err, code, "%s: %s (%s)", file_name(path), weir_code_text(code), why);
+}
+
+weir_code weir__sq_broken(sq_store *s, int rc)
+{
+    if (!s->broken) {
+        s->broken = true;
+        weir__sq_db_fail(s->db, rc, s->path, &s->error);
+    }
+    return s->error.code;
+}
+
+weir_code weir__sq_no_memory(sq_store *s)
+{
+    if (!s->broken) {
+        s->broken = true;
+        weir_fail(&s->error, WEIR_ENOMEM, "%s: out of memory", file_name(s->path));
+    }
+    return s->error.code;
+}
+
+weir_code weir__sq_damaged(sq_store *s, const char *what)
+{
+    if (!s->broken) {
+        s->broken = true;
+        weir_fail(&s->error, WEIR_ECORRUPT, "%s is damaged: %s", file_name(s->path), what);
+    }
+    return s->error.code;
+}
+
+/* ---- statements ---- */
+
+#define X(name) ", " #name
+#define COLUMNS "id" SQ_COLUMNS(X)
+
+/* Parameters of whole rows have the number of their column + 1, so that one function binds them. */
+static const char *const sql[SQ_STATEMENTS] = {
+    [SQ_BEGIN]       = "BEGIN",
+    [SQ_BEGIN_WRITE] = "BEGIN IMMEDIATE",
+    [SQ_COMMIT]      = "COMMIT",
+    [SQ_ROLLBACK]    = "ROLLBACK",
+
+    [SQ_INSERT] =
+        "INSERT INTO job(id, type, state, rank, due_at, priority, max_attempts, max_lost, delay_ms,"
+        " ttl_ms, deadline_at, created_at, promote_at, updated_at, backoff, backoff_ms,"
+        " backoff_max_ms, backoff_jitter_pct, remove_on_complete, search, unique_key, search_keys,"
+        " data) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"
+        " ?18, ?19, ?20, ?21, ?22, ?23)",
+    [SQ_TAKE] =
+        "UPDATE job SET state = 3, rank = ?2, delivery = ?3, progress = 0, updated_at = ?2,"
+        " started_at = ?2, worker = ?4, progress_data = NULL WHERE id = ?1",
+    [SQ_TAKE_DUE] =
+        "UPDATE job SET state = 3, rank = ?2, due_at = NULL, delivery = ?3, progress = 0,"
+        " updated_at = ?2, started_at = ?2, worker = ?4, progress_data = NULL WHERE id = ?1",
+    [SQ_COMPLETE] =
+        "UPDATE job SET state = 4, rank = ?2, attempts = ?3, progress = 100, updated_at = ?2,"
+        " finished_at = ?2, duration_ms = ?4, error = NULL, result = ?5 WHERE id = ?1",
+    [SQ_NUMBERS] =
+        "UPDATE job SET state = ?2, rank = ?3, due_at = ?4, priority = ?5, attempts = ?6,"
+        " delivery = ?7, lost = ?8, progress = ?9, delay_ms = ?10, promote_at = ?11,"
+        " updated_at = ?12, started_at = ?13, failed_at = ?14, finished_at = ?15,"
+        " duration_ms = ?16 WHERE id = ?1",
+    [SQ_TEXTS]    = "UPDATE job SET progress_data = ?2, result = ?3 WHERE id = ?1",
+    [SQ_ERROR]    = "UPDATE job SET error = ?2 WHERE id = ?1",
+    [SQ_DATA]     = "UPDATE job SET data = ?2 WHERE id = ?1",
+    [SQ_PROGRESS] = "UPDATE job SET progress = ?2, updated_at = ?3,"
+                    " progress_data = coalesce(?4, progress_data) WHERE id = ?1",
+    [SQ_DELETE]   = "DELETE FROM job WHERE id = ?1",
+
+    [SQ_GET] = "SELECT " COLUMNS " FROM job WHERE id = ?1",
+    [SQ_BEST] =
+        "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
+        " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
+    [SQ_BEST_IDS] =
+        "SELECT rank, id FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
+        " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
+    [SQ_DUE] = "SELECT " COLUMNS " FROM job INDEXED BY job_due WHERE due_at <= ?1"
+               " ORDER BY due_at, id LIMIT 1",
+    [SQ_NEXT_DUE] = "SELECT min(due_at) FROM job INDEXED BY job_due WHERE due_at IS NOT NULL",
+    [SQ_OLDEST] =
+        "SELECT id, rank, search, created_at FROM job INDEXED BY job_order WHERE type = ?1"
+        " AND state = ?2 ORDER BY rank, id LIMIT 1",
+    [SQ_FIRST_ACTIVE] = "SELECT id FROM job INDEXED BY job_order WHERE type = ?1 AND state = 3"
+                        " ORDER BY rank, id LIMIT 1",
+    [SQ_ALL_ACTIVE] = "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
+                      " AND state = 3",
+    [SQ_HOLDER] = "SELECT id, state FROM job INDEXED BY job_unique WHERE type = ?1"
+                  " AND unique_key = ?2 AND unique_key IS NOT NULL AND state <= 3",
+    [SQ_EXISTS] = "SELECT search FROM job WHERE id = ?1",
+
+    [SQ_LIST_STATE] =
+        "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " AND (rank, id) > (?3, ?4) ORDER BY rank, id LIMIT ?5",
+    [SQ_LIST_STATE_DOWN] =
+        "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " AND (rank, id) < (?3, ?4) ORDER BY rank DESC, id DESC LIMIT ?5",
+    [SQ_LIST_TYPE] = "SELECT " COLUMNS " FROM job INDEXED BY job_type WHERE type = ?1 AND id > ?4"
+                     " ORDER BY id LIMIT ?5",
+    [SQ_LIST_TYPE_DOWN] = "SELECT " COLUMNS " FROM job INDEXED BY job_type WHERE type = ?1"
+                          " AND id < ?4 ORDER BY id DESC LIMIT ?5",
+    [SQ_LIST_ALL]      = "SELECT " COLUMNS " FROM job WHERE id > ?4 ORDER BY id LIMIT ?5",
+    [SQ_LIST_ALL_DOWN] = "SELECT " COLUMNS " FROM job WHERE id < ?4 ORDER BY id DESC LIMIT ?5",
+
+    [SQ_LOG_LAST]  = "SELECT max(n) FROM log WHERE job = ?1",
+    [SQ_LOG_ADD]   = "INSERT INTO log(job, n, at, text) VALUES(?1, ?2, ?3, ?4)",
+    [SQ_LOG_CUT]   = "DELETE FROM log WHERE job = ?1 AND n <= ?2",
+    [SQ_LOG_LINES] = "SELECT n, at, text FROM log WHERE job = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
+    [SQ_LOG_DROP]  = "DELETE FROM log WHERE job = ?1",
+
+    [SQ_INDEX_PUT]      = "REPLACE INTO search(rowid, text) VALUES(?1, ?2)",
+    [SQ_INDEX_DROP]     = "DELETE FROM search WHERE rowid = ?1",
+    [SQ_INDEX_DROP_JOB] = "DELETE FROM search WHERE rowid >= ?1 AND rowid < ?2",
+
+    [SQ_TYPES] =
+        "SELECT id, name, paused, own, search, complete_age_ms, complete_count, failed_age_ms,"
+        " failed_count, inactive, delayed, active, complete, failed, cancelled, completed,"
+        " failures, work_ms, last_taken_at FROM type ORDER BY id",
+    [SQ_TYPE_ADD] = "INSERT INTO type(id, name) VALUES(?1, ?2)",
+    [SQ_TYPE_SAVE] =
+        "UPDATE type SET paused = ?2, own = ?3, search = ?4, complete_age_ms = ?5,"
+        " complete_count = ?6, failed_age_ms = ?7, failed_count = ?8, inactive = ?9, delayed = ?10,"
+        " active = ?11, complete = ?12, failed = ?13, cancelled = ?14, completed = ?15,"
+        " failures = ?16, work_ms = ?17, last_taken_at = ?18 WHERE id = ?1",
+    [SQ_LAST_ID] = "SELECT max((SELECT coalesce(max(id), 0) FROM job),"
+                   " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')),"
+                   " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')",
+    [SQ_LAST_ID_SAVE] = "REPLACE INTO meta(key, value) VALUES('last_id', ?1)",
+};
+#undef X
+
+sqlite3_stmt *weir__sq_stmt(sq_store *s, sq_sql which)
+{
+    if (s->broken && which != SQ_ROLLBACK)
+        return NULL;
+    if (!s->stmt[which]) {
+        int rc = sqlite3_prepare_v3(s->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &s->stmt[which], NULL);
+        if (rc)
+            weir__sq_broken(s, rc);
+    }
+    return s->stmt[which];
+}
+
+bool weir__sq_row(sq_store *s, sqlite3_stmt *st)
+{
+    if (!st)
+        return false;
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        return true;
+    if (rc != SQLITE_DONE)
+        weir__sq_broken(s, rc);
+    sqlite3_reset(st);
+    return false;
+}
+
+weir_code weir__sq_do(sq_store *s, sqlite3_stmt *st)
+{
+    if (!st)
+        return s->error.code;
+    int rc = sqlite3_step(st);
+    if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+        weir__sq_broken(s, rc);
+    sqlite3_reset(st);
+    return s->broken ? s->error.code : WEIR_OK;
+}
+
+void weir__sq_finalize(sq_store *s)
+{
+    for (int i = 0; i < SQ_STATEMENTS; i++) {
+        sqlite3_finalize(s->stmt[i]);
+        s->stmt[i] = NULL;
+    }
+}

@@ -1,0 +1,177 @@
+/* types.c - the types of jobs, all of them in memory; what changed is written once a batch. */
+#include "store/sqlite/sq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void weir__sq_types_fini(sq_types *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        free(t->by_id[i]->name);
+        free(t->by_id[i]);
+    }
+    free(t->by_id);
+    free(t->by_name);
+    *t = (sq_types){ 0 };
+}
+
+static size_t place(const sq_types *t, const char *name)
+{
+    size_t low = 0, high = t->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (strcmp(t->by_name[mid]->name, name) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool grow(sq_types *t)
+{
+    if (t->n < t->cap)
+        return true;
+    size_t    cap = t->cap ? 2 * t->cap : 16;
+    sq_type **by_id = realloc(t->by_id, cap * sizeof(sq_type *));
+    if (by_id)
+        t->by_id = by_id;
+    sq_type **by_name = realloc(t->by_name, cap * sizeof(sq_type *));
+    if (by_name)
+        t->by_name = by_name;
+    if (!by_id || !by_name)
+        return false;
+    t->cap = cap;
+    return true;
+}
+
+/* A new one, with the next id. */
+static sq_type *append(sq_types *t, const char *name)
+{
+    sq_type *new = grow(t) ? calloc(1, sizeof *new) : NULL;
+    if (!new)
+        return NULL;
+    new->name = strdup(name);
+    if (!new->name) {
+        free(new);
+        return NULL;
+    }
+    size_t at = place(t, name);
+    memmove(t->by_name + at + 1, t->by_name + at, (t->n - at) * sizeof(sq_type *));
+    t->by_name[at] = new;
+    t->by_id[t->n++] = new;
+    new->id = (int64_t)t->n;
+    return new;
+}
+
+sq_type *weir__sq_type(sq_store *s, const char *name)
+{
+    size_t at = place(&s->types, name);
+    if (at < s->types.n && !strcmp(s->types.by_name[at]->name, name))
+        return s->types.by_name[at];
+    return NULL;
+}
+
+sq_type *weir__sq_type_of(sq_store *s, int64_t id)
+{
+    return id >= 1 && (uint64_t)id <= s->types.n ? s->types.by_id[id - 1] : NULL;
+}
+
+sq_type *weir__sq_type_make(sq_store *s, const char *name)
+{
+    sq_type *t = weir__sq_type(s, name);
+    if (t || s->broken)
+        return t;
+    t = append(&s->types, name);
+    if (!t) {
+        weir__sq_no_memory(s);
+        return NULL;
+    }
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_TYPE_ADD);
+    weir__sq_int(st, 1, t->id);
+    weir__sq_string(st, 2, name);
+    return weir__sq_do(s, st) ? NULL : t;
+}
+
+void weir__sq_dirty(sq_store *s, sq_type *t)
+{
+    if (t->dirty)
+        return;
+    t->dirty = true;
+    t->next_dirty = s->types.dirty;
+    s->types.dirty = t;
+}
+
+static weir_code save(sq_store *s, const sq_type *t)
+{
+    const weir_settings *set = &t->settings;
+    sqlite3_stmt        *st = weir__sq_stmt(s, SQ_TYPE_SAVE);
+    weir__sq_int(st, 1, t->id);
+    weir__sq_int(st, 2, t->paused);
+    weir__sq_int(st, 3, t->own);
+    weir__sq_int(st, 4, set->search);
+    weir__sq_int(st, 5, set->keep_complete.age_ms);
+    weir__sq_int(st, 6, set->keep_complete.count);
+    weir__sq_int(st, 7, set->keep_failed.age_ms);
+    weir__sq_int(st, 8, set->keep_failed.count);
+    for (int state = WEIR_INACTIVE; state < WEIR_STATES; state++)
+        weir__sq_int(st, 8 + state, (int64_t)t->count[state]);
+    weir__sq_int(st, 15, (int64_t)t->completed);
+    weir__sq_int(st, 16, (int64_t)t->failed);
+    weir__sq_int(st, 17, t->work_ms);
+    weir__sq_int(st, 18, t->last_taken_at);
+    return weir__sq_do(s, st);
+}
+
+weir_code weir__sq_types_save(sq_store *s)
+{
+    weir_code rc = WEIR_OK;
+    while (!rc && s->types.dirty) {
+        sq_type *t = s->types.dirty;
+        s->types.dirty = t->next_dirty;
+        t->dirty = false;
+        rc = save(s, t);
+    }
+    return rc;
+}
+
+static void read_row(sqlite3_stmt *st, sq_type *t)
+{
+    weir_settings *set = &t->settings;
+    t->paused = sqlite3_column_int(st, 2) != 0;
+    t->own = sqlite3_column_int(st, 3) != 0;
+    set->search = sqlite3_column_int(st, 4) != 0;
+    set->keep_complete.age_ms = sqlite3_column_int64(st, 5);
+    set->keep_complete.count = sqlite3_column_int64(st, 6);
+    set->keep_failed.age_ms = sqlite3_column_int64(st, 7);
+    set->keep_failed.count = sqlite3_column_int64(st, 8);
+    for (int state = WEIR_INACTIVE; state < WEIR_STATES; state++)
+        t->count[state] = (uint64_t)sqlite3_column_int64(st, 8 + state);
+    t->completed = (uint64_t)sqlite3_column_int64(st, 15);
+    t->failed = (uint64_t)sqlite3_column_int64(st, 16);
+    t->work_ms = sqlite3_column_int64(st, 17);
+    t->last_taken_at = sqlite3_column_int64(st, 18);
+}
+
+weir_code weir__sq_types_load(sq_store *s)
+{
+    weir__sq_types_fini(&s->types);
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_TYPES);
+    while (weir__sq_row(s, st)) {
+        const char *name = (const char *)sqlite3_column_text(st, 1);
+        sq_type    *t = name ? append(&s->types, name) : NULL;
+        if (!t)
+            weir__sq_no_memory(s);
+        else if (t->id != sqlite3_column_int64(st, 0))
+            weir__sq_damaged(s, "the ids of its types are not 1, 2, 3 ...");
+        else
+            read_row(st, t);
+        if (s->broken)
+            sqlite3_reset(st);
+        if (s->broken)
+            break;
+    }
+    if (!s->broken && (!s->types.n || strcmp(weir__sq_star(s)->name, "*") != 0))
+        weir__sq_damaged(s, "its first type is not *");
+    return s->broken ? s->error.code : WEIR_OK;
+}
