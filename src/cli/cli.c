@@ -1,0 +1,170 @@
+/* cli.c - finding and opening the store, and other things that several commands need. */
+#include "cli/cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WAIT_OWNER_MS = 2000 };
+
+/* Make the directories that lead to the file `path`, for this user alone. */
+static weir_code make_directories(const char *path, weir_error *err)
+{
+    char dir[4096];
+    snprintf(dir, sizeof dir, "%s", path);
+    for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        if (mkdir(dir, 0700) && errno != EEXIST)
+            return weir_fail(err, WEIR_EIO, "%s: %s", dir, strerror(errno));
+        *p = '/';
+    }
+    return WEIR_OK;
+}
+
+/* The store of a user who has not chosen one: the file jobs.db in the data directory. */
+static weir_code default_store(char *url, size_t size, bool make, weir_error *err)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    int         n;
+    if (data && *data == '/')
+        n = snprintf(url, size, "sqlite:%s/weir/jobs.db", data);
+    else if (home && *home == '/')
+        n = snprintf(url, size, "sqlite:%s/.local/share/weir/jobs.db", home);
+    else
+        return weir_fail(err, WEIR_EINVAL, "where are the jobs? Neither --store nor WEIR_STORE nor "
+                         "HOME is set");
+    if (n < 0 || (size_t)n >= size)
+        return weir_fail(err, WEIR_EINVAL, "the path of the data directory is too long");
+    return make ? make_directories(strchr(url, ':') + 1, err) : WEIR_OK;
+}
+
+weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
+{
+    static char url[4096];          /* lives as long as the program: c->store points at it */
+    *out = NULL;
+    const char *from_env = getenv("WEIR_STORE");
+    if (!c->store && from_env && *from_env)
+        c->store = from_env;
+    if (!c->store) {
+        weir_code rc = default_store(url, sizeof url, mode == CLI_CHANGE, &c->err);
+        if (rc)
+            return rc;
+        c->store = url;
+    }
+    weir_options opt = { .read_only = mode == CLI_LOOK, .name = "weir",
+                         .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
+    weir_code rc = weir_open(out, c->store, &opt, &c->err);
+    if (rc == WEIR_ENOENT && mode == CLI_LOOK)
+        return weir_fail(&c->err, rc, "there is no store %s yet; `weir add` makes it", c->store);
+    return rc;
+}
+
+bool cli_store_is_private(const cli *c)
+{
+    return strncmp(c->store, "mem:", 4) == 0;
+}
+
+int cli_usage(const cli *c, const char *fmt, ...)
+{
+    char    text[200];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    weir_error  err;
+    const char *name = c->command ? c->command->name : NULL;
+    weir_fail(&err, WEIR_EINVAL, "%s%s%s (see `weir help%s%s`)", name ? name : "", name ? ": " : "",
+              text, name ? " " : "", name ? name : "");
+    return weir_complain(&err);
+}
+
+int cli_fail(const cli *c)
+{
+    return weir_complain(&c->err);
+}
+
+weir_code cli_print_job_json(FILE *out, const weir_job *job, weir_error *err)
+{
+    size_t len;
+    char  *text = weir_job_json(job, &len);
+    if (!text)
+        return weir_fail(err, WEIR_ENOMEM, "job %llu", (unsigned long long)job->id);
+    fwrite(text, 1, len, out);
+    fputc('\n', out);
+    free(text);
+    return WEIR_OK;
+}
+
+char *cli_read_stdin(size_t limit, size_t *len, weir_error *err)
+{
+    char *text = malloc(limit + 2);
+    *len = 0;
+    if (!text) {
+        weir_fail(err, WEIR_ENOMEM, "standard input");
+        return NULL;
+    }
+    while (*len <= limit) {
+        ssize_t n = read(STDIN_FILENO, text + *len, limit + 1 - *len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            weir_fail(err, WEIR_EIO, "standard input: %s", strerror(errno));
+            free(text);
+            return NULL;
+        }
+        if (n == 0)
+            break;
+        *len += (size_t)n;
+    }
+    text[*len] = 0;
+    return text;
+}
+
+weir_code cli_scratch_make(char *dir, size_t dir_size, char *url, size_t url_size, weir_error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(dir, dir_size, "%s/weir-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir))
+        return weir_fail(err, WEIR_EIO, "%s: %s", dir, strerror(errno));
+    snprintf(url, url_size, "sqlite:%s/jobs.db", dir);
+    return WEIR_OK;
+}
+
+void cli_scratch_remove(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d));)
+        unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(dir);
+}
+
+int cli_signals(int first, ...)
+{
+    sigset_t set;
+    va_list  args;
+    sigemptyset(&set);
+    va_start(args, first);
+    for (int s = first; s; s = va_arg(args, int))
+        sigaddset(&set, s);
+    va_end(args);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL))
+        return -1;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int64_t cli_clock_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}

@@ -1,0 +1,282 @@
+/* cmd_add.c - weir add: one job, the same one many times, or one for each line of input. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+
+typedef struct add_opts {
+    opt_num     priority, delay, at, attempts, ttl, deadline, max_lost, wait, count;
+    const char *backoff, *unique, *search_keys;
+    bool        remove_on_complete, search, lines, quiet;
+} add_opts;
+CLI_VALUES_FIT(add_opts);
+
+#define AT(member) offsetof(add_opts, member)
+const option_entry add_options[] = {
+    { "priority", 'p', OPT_PRIORITY, AT(priority), "PRIORITY",
+      "low, normal, medium, high, critical or a number; lower runs first", 0, 0,
+      "low normal medium high critical" },
+    { "delay", 'd', OPT_DURATION, AT(delay), "TIME", "start this much later: 5s, 2h", 0, 0, NULL },
+    { "at", 0, OPT_TIME, AT(at), "TIME",
+      "start at this time: 2026-11-16T09:00, 2026-11-16T09:00Z, 09:00", 0, 0, NULL },
+    { "attempts", 'a', OPT_INT, AT(attempts), "N", "try it at most so often (1)", 1,
+      WEIR_MAX_ATTEMPTS, NULL },
+    { "backoff", 'b', OPT_TEXT, AT(backoff), "HOW",
+      "wait before trying again: none, fixed:1s, exponential:1s or exponential:1s:60s (with a "
+      "cap), with :20% of jitter at the end if you like", 0, 0,
+      "none fixed:1s exponential:1s:60s" },
+    { "ttl", 0, OPT_DURATION, AT(ttl), "TIME", "an attempt that takes longer fails", 1, 0, NULL },
+    { "deadline", 0, OPT_WHEN, AT(deadline), "TIME",
+      "not started by then (2h from now, or at a time) it fails", 0, 0, NULL },
+    { "unique", 'u', OPT_TEXT, AT(unique), "KEY",
+      "while a job of this type with this key waits or runs, print that one's id and add nothing",
+      0, 0, NULL },
+    { "max-lost", 0, OPT_INT, AT(max_lost), "N", "workers that may die with it before it fails (3)",
+      1, INT32_MAX, NULL },
+    { "remove-on-complete", 0, OPT_FLAG, AT(remove_on_complete), NULL, "forget it when it is done",
+      0, 0, NULL },
+    { "search", 0, OPT_FLAG, AT(search), NULL, "let `weir list --search` find it", 0, 0, NULL },
+    { "search-keys", 0, OPT_TEXT, AT(search_keys), "KEYS",
+      "the same, by these members of the data only: to,customer.name", 0, 0, NULL },
+    { "wait", 'w', OPT_DURATION, AT(wait), "TIME", "wait for its end and print its result", 0, 0,
+      NULL },
+    { "count", 'n', OPT_INT, AT(count), "N", "add it so many times", 1, 100000000, NULL },
+    { "lines", 'l', OPT_FLAG, AT(lines), NULL,
+      "add a job for each line of standard input: its data", 0, 0, NULL },
+    { "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "do not print the ids", 0, 0, NULL },
+    { 0 }
+};
+#undef AT
+
+enum { LOT = 1000, LOT_BYTES = 8 * 1024 * 1024 };
+
+static void print_added(const cli *c, const weir_added *a)
+{
+    if (!c->json) {
+        printf("%llu\n", (unsigned long long)a->id);
+        return;
+    }
+    jw w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_int(&w, "id", (int64_t)a->id);
+    jw_text(&w, "state", weir_state_name(a->state));
+    jw_bool(&w, "existed", a->existed);
+    jw_text(&w, "durability", weir_durability_name(a->durability));
+    jw_end(&w, '}');
+}
+
+/* ---- --wait ---- */
+
+static int tell_end(cli *c, const weir_job *job)
+{
+    if (c->json) {
+        if (cli_print_job_json(stdout, job, &c->err))
+            return cli_fail(c);
+    } else if (job->state == WEIR_COMPLETE && job->result) {
+        fwrite(job->result, 1, job->result_len, stdout);
+        fputc('\n', stdout);
+    }
+    if (job->state == WEIR_COMPLETE)
+        return 0;
+    weir_fail(&c->err, WEIR_EJOB, "job %llu %s%s%s", (unsigned long long)job->id,
+              job->state == WEIR_FAILED ? "failed" : "was cancelled", job->error ? ": " : "",
+              job->error ? job->error : "");
+    return cli_fail(c);
+}
+
+/* Wait for the end of a job in a queue that is open for reading. */
+static int wait_for(cli *c, weir_queue *q, uint64_t id, int64_t ms)
+{
+    weir_job *job = NULL;
+    weir_code rc = weir_wait(q, id, ms, &job, &c->err);
+    if (rc == WEIR_ETIMEOUT)
+        weir_fail(&c->err, rc, "job %llu has not ended; `weir explain %llu` says why",
+                  (unsigned long long)id, (unsigned long long)id);
+    if (rc == WEIR_ENOENT)
+        weir_fail(&c->err, rc, "job %llu has ended and was removed", (unsigned long long)id);
+    int status = rc ? cli_fail(c) : tell_end(c, job);
+    weir_job_release(job);
+    return status;
+}
+
+/* The store must be let go of first, so that a worker can have it. */
+static int add_and_wait(cli *c, const weir_spec *spec, int64_t ms)
+{
+    weir_queue *q;
+    weir_added  added;
+    if (cli_open(c, CLI_CHANGE, &q))
+        return cli_fail(c);
+    weir_code rc = cli_store_is_private(c)
+        ? weir_fail(&c->err, WEIR_EINVAL, "--wait: nobody else can work on %s", c->store)
+        : weir_add(q, spec, &added, &c->err);
+    weir_close(q);
+    if (rc || cli_open(c, CLI_LOOK, &q))
+        return cli_fail(c);
+    int status = wait_for(c, q, added.id, ms);
+    weir_close(q);
+    return status;
+}
+
+/* ---- many ---- */
+
+static weir_code add_lot(cli *c, weir_queue *q, const add_opts *o, const weir_spec *specs, size_t n,
+                         weir_error *err)
+{
+    static weir_added added[LOT];
+    weir_code rc = weir_add_many(q, specs, n, added, err);
+    for (size_t i = 0; i < n && !rc && !o->quiet; i++)
+        print_added(c, &added[i]);
+    return rc;
+}
+
+static weir_code add_count(cli *c, weir_queue *q, const add_opts *o, const weir_spec *spec)
+{
+    static weir_spec specs[LOT];
+    uint64_t         total = (uint64_t)o->count.n;
+    term_progress    bar = { .what = "adding", .total = total };
+    size_t           lot = spec->data_len ? LOT_BYTES / spec->data_len : LOT;
+    lot = lot > LOT ? LOT : lot < 1 ? 1 : lot;
+    for (size_t i = 0; i < lot; i++)
+        specs[i] = *spec;
+    for (uint64_t done = 0; done < total;) {
+        size_t    n = total - done < lot ? (size_t)(total - done) : lot;
+        weir_code rc = add_lot(c, q, o, specs, n, &c->err);
+        if (rc)
+            return rc;
+        done += n;
+        if (total > lot && !term_is_tty(stdout))
+            term_progress_show(&bar, done);
+    }
+    term_progress_end(&bar);
+    return WEIR_OK;
+}
+
+/* The error of a lot names its element: say the line of the input instead. */
+static weir_code name_line(weir_error *err, const size_t *line_of, size_t n)
+{
+    char     *end;
+    weir_code code = err->code;
+    if (strncmp(err->msg, "jobs[", 5) != 0)
+        return code;
+    unsigned long i = strtoul(err->msg + 5, &end, 10);
+    if (*end != ']' || i >= n)
+        return code;
+    char rest[WEIR_ERROR_MAX];
+    snprintf(rest, sizeof rest, "%s", end + 1 + (end[1] == '.'));
+    return weir_fail(err, code, "line %zu: %s", line_of[i], rest);
+}
+
+/* Lots of lines that are added together; each is there entirely or not at all. */
+static weir_code add_lines(cli *c, weir_queue *q, const add_opts *o, const weir_spec *spec)
+{
+    static weir_spec specs[LOT];
+    static size_t    line_of[LOT];
+    size_t           n = 0, bytes = 0, number = 0, cap = 0;
+    char            *line = NULL;
+    weir_code        rc = WEIR_OK;
+    for (bool more = true; more && !rc;) {
+        ssize_t len = getline(&line, &cap, stdin);
+        more = len >= 0;
+        number += more;
+        while (len > 0 && strchr(" \t\r\n", line[len - 1]))
+            line[--len] = 0;
+        if (len > 0) {
+            specs[n] = *spec;
+            specs[n].data = strdup(line);
+            specs[n].data_len = (size_t)len;
+            line_of[n++] = number;
+            bytes += (size_t)len;
+        }
+        if (n == LOT || bytes > LOT_BYTES || (!more && n > 0)) {
+            rc = add_lot(c, q, o, specs, n, &c->err);
+            if (rc)
+                rc = name_line(&c->err, line_of, n);
+            while (n > 0)
+                free((char *)specs[--n].data);
+            bytes = 0;
+        }
+    }
+    while (n > 0)
+        free((char *)specs[--n].data);
+    free(line);
+    if (!rc && ferror(stdin))
+        rc = weir_fail(&c->err, WEIR_EIO, "standard input: %s", strerror(errno));
+    return rc;
+}
+
+/* ---- the command ---- */
+
+static weir_code make_spec(cli *c, const add_opts *o, char **data, weir_spec *spec)
+{
+    *spec = (weir_spec){
+        .type = c->args[0], .priority = (int32_t)o->priority.n, .attempts = (int32_t)o->attempts.n,
+        .delay_ms = o->delay.n, .run_at = o->at.n, .ttl_ms = o->ttl.n, .unique = o->unique,
+        .deadline_at = o->deadline.n, .max_lost = (int32_t)o->max_lost.n,
+        .remove_on_complete = o->remove_on_complete, .search = o->search || o->search_keys,
+        .search_keys = o->search_keys
+    };
+    if (o->backoff) {
+        weir_error why;
+        if (weir_backoff_parse(o->backoff, &spec->backoff, &why))
+            return weir_fail(&c->err, WEIR_EINVAL, "--backoff: '%s' is not none, fixed:1s or "
+                             "exponential:1s[:60s], with :20%% at the end if you like", o->backoff);
+    }
+    if (c->n_args < 2)
+        return WEIR_OK;
+    spec->data = c->args[1];
+    spec->data_len = strlen(c->args[1]);
+    if (strcmp(c->args[1], "-") == 0) {
+        *data = cli_read_stdin(WEIR_MAX_DATA, &spec->data_len, &c->err);
+        if (!*data)
+            return c->err.code;
+        spec->data = *data;
+    }
+    if (spec->data_len == 0)
+        return weir_fail(&c->err, WEIR_EINVAL, "data: is empty, not JSON");
+    return WEIR_OK;
+}
+
+static const char *conflict(const cli *c, const add_opts *o)
+{
+    if (o->delay.set && o->at.set)
+        return "--delay and --at exclude each other";
+    if (o->count.set && o->lines)
+        return "--count and --lines exclude each other";
+    if (o->wait.set && (o->count.set || o->lines))
+        return "--wait is for one job, not for --count or --lines";
+    if (o->lines && c->n_args > 1)
+        return "with --lines the data comes from standard input";
+    return NULL;
+}
+
+int cmd_add(cli *c, const void *values)
+{
+    const add_opts *o = values;
+    weir_spec       spec;
+    weir_queue     *q = NULL;
+    char           *data = NULL;
+    if (conflict(c, o))
+        return cli_usage(c, "%s", conflict(c, o));
+    weir_code rc = make_spec(c, o, &data, &spec);
+    int       status;
+    if (!rc && o->wait.set) {
+        status = add_and_wait(c, &spec, o->wait.n);
+        free(data);
+        return status;
+    }
+    if (!rc)
+        rc = cli_open(c, CLI_CHANGE, &q);
+    if (!rc && o->lines) {
+        rc = add_lines(c, q, o, &spec);
+    } else if (!rc && o->count.set) {
+        rc = add_count(c, q, o, &spec);
+    } else if (!rc) {
+        weir_added added;
+        rc = weir_add(q, &spec, &added, &c->err);
+        if (!rc && !o->quiet)
+            print_added(c, &added);
+    }
+    weir_close(q);
+    free(data);
+    return rc ? cli_fail(c) : 0;
+}

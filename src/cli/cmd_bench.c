@@ -1,0 +1,200 @@
+/* cmd_bench.c - weir bench: how many job lives (add, take, finish) a second, on this machine. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+
+typedef struct bench_opts {
+    opt_num jobs, producers, workers, lot, prefetch, bytes;
+} bench_opts;
+CLI_VALUES_FIT(bench_opts);
+
+#define AT(member) offsetof(bench_opts, member)
+const option_entry bench_options[] = {
+    { "jobs", 'n', OPT_INT, AT(jobs), "N", "lives to measure (20000)", 1, 100000000, NULL },
+    { "producers", 0, OPT_INT, AT(producers), "N", "threads that add (8)", 1, 256, NULL },
+    { "workers", 0, OPT_INT, AT(workers), "N", "threads that work (8)", 1, 256, NULL },
+    { "lot", 0, OPT_INT, AT(lot), "N", "jobs added in one call (1)", 1, WEIR_MAX_ADD, NULL },
+    { "prefetch", 0, OPT_INT, AT(prefetch), "N", "jobs taken ahead for each worker (0)", 0, 1000,
+      NULL },
+    { "bytes", 0, OPT_INT, AT(bytes), "N", "bytes of data (200)", 10, 100000, NULL },
+    { 0 }
+};
+#undef AT
+
+static const char bench_type[] = "weir-bench";
+
+typedef struct bench {
+    weir_queue      *q;
+    int64_t          jobs, lot;
+    char            *data;
+    size_t           len;
+    bool             leave_nothing;
+    atomic_int_least64_t to_add;
+    atomic_int_least64_t done;
+    pthread_mutex_t  lock;        /* guards `err`, and goes with `changed` */
+    pthread_cond_t   changed;     /* all are done, or something went wrong */
+    weir_error       err;
+} bench;
+
+static void trouble(bench *b, const weir_error *err)
+{
+    pthread_mutex_lock(&b->lock);
+    if (!b->err.code)
+        b->err = *err;
+    pthread_cond_signal(&b->changed);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void *produce(void *arg)
+{
+    bench     *b = arg;
+    weir_error err;
+    weir_spec *specs = calloc((size_t)b->lot, sizeof *specs);
+    for (int64_t i = 0; specs && i < b->lot; i++)
+        specs[i] = (weir_spec){ .type = bench_type, .data = b->data, .data_len = b->len,
+                                .remove_on_complete = b->leave_nothing };
+    while (specs) {
+        int64_t left = atomic_fetch_sub(&b->to_add, b->lot);
+        if (left <= 0)
+            break;
+        size_t    n = (size_t)(left < b->lot ? left : b->lot);
+        weir_code rc = n == 1 ? weir_add(b->q, specs, NULL, &err)
+                              : weir_add_many(b->q, specs, n, NULL, &err);
+        if (rc) {
+            trouble(b, &err);
+            break;
+        }
+    }
+    free(specs);
+    return NULL;
+}
+
+static weir_code handle(weir_job *job, void *ctx)
+{
+    (void)ctx;
+    return weir_job_done(job, "{\"ok\":1,\"n\":12345}");
+}
+
+static void on_complete(const weir_event *e, void *ctx)
+{
+    bench *b = ctx;
+    if (atomic_fetch_add(&b->done, 1 + (int64_t)e->missed) + 1 + (int64_t)e->missed < b->jobs)
+        return;
+    pthread_mutex_lock(&b->lock);
+    pthread_cond_signal(&b->changed);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static weir_code measure(bench *b, const bench_opts *o, int producers, int workers, double *seconds,
+                         weir_error *err)
+{
+    pthread_t      thread[256];
+    weir_listener *listener;
+    int            n = 0;
+    weir_filter    filter = { .type = bench_type, .events = 1u << WEIR_EVENT_COMPLETE };
+    weir_pool      pool = { .handler = handle, .threads = workers,
+                            .prefetch = (int32_t)o->prefetch.n };
+    weir_code      rc = weir_listen(b->q, &filter, on_complete, b, &listener, err);
+    int64_t        began = cli_clock_ms();
+    if (!rc)
+        rc = weir_process(b->q, bench_type, &pool, err);
+    for (; !rc && n < producers; n++)
+        if (pthread_create(&thread[n], NULL, produce, b)) {
+            rc = weir_fail(err, WEIR_ENOMEM, "cannot start a thread");
+            break;
+        }
+    pthread_mutex_lock(&b->lock);
+    while (!rc && !b->err.code && atomic_load(&b->done) < b->jobs)
+        pthread_cond_wait(&b->changed, &b->lock);
+    pthread_mutex_unlock(&b->lock);
+    *seconds = (double)(cli_clock_ms() - began) / 1000;
+    atomic_store(&b->to_add, 0);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+    weir_stop(b->q, NULL, 1000, NULL);
+    if (!rc && b->err.code) {
+        *err = b->err;
+        rc = err->code;
+    }
+    return rc;
+}
+
+static void print_result(const cli *c, const bench *b, int producers, int workers, double seconds)
+{
+    double rate = (double)b->jobs / (seconds > 0 ? seconds : 0.001);
+    char   number[32];
+    if (c->json) {
+        jw w = { .out = stdout };
+        jw_object(&w, NULL);
+        jw_text(&w, "store", c->store);
+        jw_int(&w, "jobs", b->jobs);
+        jw_int(&w, "producers", producers);
+        jw_int(&w, "workers", workers);
+        jw_int(&w, "lot", b->lot);
+        jw_real(&w, "seconds", seconds);
+        jw_real(&w, "lives_per_second", rate);
+        jw_end(&w, '}');
+        return;
+    }
+    static const table_column columns[] = {
+        { "JOBS", true, false }, { "PRODUCERS", true, false }, { "WORKERS", true, false },
+        { "LOT", true, false }, { "SECONDS", true, false }, { "LIVES/S", true, false }
+    };
+    table t;
+    table_init(&t, columns, 6);
+    table_row(&t);
+    table_cell(&t, 0, COLOR_NONE, "%s", term_number(number, sizeof number, (uint64_t)b->jobs));
+    table_cell(&t, 1, COLOR_NONE, "%d", producers);
+    table_cell(&t, 2, COLOR_NONE, "%d", workers);
+    table_cell(&t, 3, COLOR_NONE, "%lld", (long long)b->lot);
+    table_cell(&t, 4, COLOR_NONE, "%.2f", seconds);
+    table_cell(&t, 5, COLOR_GREEN, "%s", term_number(number, sizeof number, (uint64_t)rate));
+    table_print(&t, stdout, 0);
+    table_fini(&t);
+}
+
+/* {"x":"aaaa..."} of just so many bytes */
+static char *make_data(size_t len)
+{
+    char *data = malloc(len + 1);
+    if (!data)
+        return NULL;
+    memset(data, 'a', len);
+    memcpy(data, "{\"x\":\"", 6);
+    memcpy(data + len - 2, "\"}", 3);
+    return data;
+}
+
+int cmd_bench(cli *c, const void *values)
+{
+    const bench_opts *o = values;
+    char              dir[4000] = "", url[4096];
+    double            seconds = 0;
+    int    producers = o->producers.set ? (int)o->producers.n : 8;
+    int    workers = o->workers.set ? (int)o->workers.n : 8;
+    bench  b = { .jobs = o->jobs.set ? o->jobs.n : 20000, .lot = o->lot.set ? o->lot.n : 1,
+                 .len = o->bytes.set ? (size_t)o->bytes.n : 200, .leave_nothing = c->store_chosen,
+                 .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    atomic_init(&b.to_add, b.jobs);
+    b.data = make_data(b.len);
+    if (!b.data)
+        return weir_code_exit(WEIR_ENOMEM);
+    weir_code rc = WEIR_OK;
+    if (!c->store_chosen) {
+        rc = cli_scratch_make(dir, sizeof dir, url, sizeof url, &c->err);
+        c->store = url;
+    }
+    if (!rc)
+        rc = cli_open(c, CLI_CHANGE, &b.q);
+    if (!rc)
+        rc = measure(&b, o, producers, workers, &seconds, &c->err);
+    weir_close(b.q);
+    if (*dir)
+        cli_scratch_remove(dir);
+    if (!rc)
+        print_result(c, &b, producers, workers, seconds);
+    free(b.data);
+    return rc ? cli_fail(c) : 0;
+}

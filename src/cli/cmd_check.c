@@ -1,0 +1,62 @@
+/* cmd_check.c - weir check: is the store sound? */
+#include "cli/cli.h"
+
+typedef struct check_opts {
+    bool mend;
+} check_opts;
+CLI_VALUES_FIT(check_opts);
+
+const option_entry check_options[] = {
+    { "mend", 0, OPT_FLAG, offsetof(check_opts, mend), NULL,
+      "make anew from the jobs what differs", 0, 0, NULL },
+    { 0 }
+};
+
+static void report_json(const weir_report *r)
+{
+    jw w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_int(&w, "jobs", (int64_t)r->jobs);
+    jw_array(&w, "problems");
+    for (size_t i = 0; i < r->n; i++)
+        jw_text(&w, NULL, r->line[i]);
+    jw_end(&w, ']');
+    jw_int(&w, "mended", (int64_t)r->mended);
+    jw_end(&w, '}');
+}
+
+static void report_text(const weir_report *r)
+{
+    char number[32], clean[1000];
+    for (size_t i = 0; i < r->n; i++)
+        printf("%s\n", term_clean(clean, sizeof clean, r->line[i], 0));
+    term_number(number, sizeof number, r->jobs);
+    if (r->n == 0)
+        printf("%s jobs: %sall is well%s\n", number, term_on(stdout, COLOR_GREEN),
+               term_off(stdout));
+    else if (r->mended >= r->n)
+        printf("%s jobs: %zu problems, all mended\n", number, r->n);
+    else
+        printf("%s jobs: %s%zu problems%s, %zu mended%s\n", number, term_on(stdout, COLOR_RED),
+               r->n, term_off(stdout), r->mended, r->mended ? "" : "; see `weir check --mend`");
+}
+
+int cmd_check(cli *c, const void *values)
+{
+    const check_opts *o = values;
+    weir_queue       *q;
+    weir_report      *r = NULL;
+    if (cli_open(c, o->mend ? CLI_CHANGE : CLI_LOOK, &q))
+        return cli_fail(c);
+    weir_code rc = weir_check(q, o->mend, &r, &c->err);
+    weir_close(q);
+    if (rc)
+        return cli_fail(c);
+    if (c->json)
+        report_json(r);
+    else
+        report_text(r);
+    bool sound = r->mended >= r->n;
+    weir_report_release(r);
+    return sound ? 0 : weir_code_exit(WEIR_ECORRUPT);
+}

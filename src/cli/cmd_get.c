@@ -1,0 +1,216 @@
+/* cmd_get.c - weir get and weir explain: one job, for people. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+
+static void line(const char *name, term_color color, const char *text)
+{
+    char clean[4096];
+    printf("%s%-12s%s %s%s%s\n", term_on(stdout, COLOR_DIM), name, term_off(stdout),
+           color ? term_on(stdout, color) : "", term_clean(clean, sizeof clean, text, 0),
+           color ? term_off(stdout) : "");
+}
+
+static void wrapped(const char *name, term_color color, const char *text)
+{
+    if (!text)
+        return;
+    printf("%s%-12s%s %s", term_on(stdout, COLOR_DIM), name, term_off(stdout),
+           color ? term_on(stdout, color) : "");
+    term_wrap(stdout, text, 13, term_width(stdout), true);
+    if (color)
+        fputs(term_off(stdout), stdout);
+}
+
+/* JSON is shown as it is, cut to a few lines. */
+static void json_line(const char *name, const char *json)
+{
+    char clean[8192];
+    if (!json)
+        return;
+    int room = term_width(stdout) - 13;
+    term_clean(clean, sizeof clean, json, room * 8);
+    printf("%s%-12s%s ", term_on(stdout, COLOR_DIM), name, term_off(stdout));
+    char part[2048];
+    for (const char *p = clean; *p;) {
+        /* as many characters as fit, no ellipsis in between */
+        size_t n = 0;
+        int    used = 0;
+        while (p[n]) {
+            size_t step = 1;
+            while (((unsigned char)p[n + step] & 0xc0) == 0x80)
+                step++;
+            snprintf(part, sizeof part, "%.*s", (int)step, p + n);
+            int w = term_text_width(part);
+            if (used + w > room)
+                break;
+            used += w;
+            n += step;
+        }
+        printf("%s%.*s\n", p == clean ? "" : "             ", (int)n, p);
+        p += n;
+    }
+}
+
+static void moment(const char *name, int64_t at, int64_t now)
+{
+    char a[40], b[40], text[100];
+    if (at == 0)
+        return;
+    snprintf(text, sizeof text, "%s  (%s)", term_moment(a, sizeof a, at),
+             term_relative(b, sizeof b, at, now));
+    line(name, COLOR_NONE, text);
+}
+
+static void length(const char *name, int64_t ms)
+{
+    char text[40];
+    if (ms > 0)
+        line(name, COLOR_NONE, term_duration(text, sizeof text, ms));
+}
+
+static void backoff(const weir_backoff *b)
+{
+    char text[160], d[32], m[32];
+    if (b->kind == WEIR_IMMEDIATE)
+        return;
+    int n = snprintf(text, sizeof text, "%s, %s",
+                     b->kind == WEIR_FIXED ? "fixed" : "exponential",
+                     term_duration(d, sizeof d, b->delay_ms));
+    if (b->max_ms)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", at most %s",
+                      term_duration(m, sizeof m, b->max_ms));
+    if (b->jitter_pct)
+        snprintf(text + n, sizeof text - (size_t)n, ", jitter %d%%", (int)b->jitter_pct);
+    line("backoff", COLOR_NONE, text);
+}
+
+static void sheet(const weir_job *j, int64_t now)
+{
+    char        text[200], bar[120];
+    const char *name = weir_priority_name(j->priority);
+    printf("%sjob %llu%s\n", term_on(stdout, COLOR_BOLD), (unsigned long long)j->id,
+           term_off(stdout));
+    line("type", COLOR_NONE, j->type);
+    line("state", term_state_color(j->state), weir_state_name(j->state));
+    snprintf(text, sizeof text, "%d%s%s%s", (int)j->priority, name ? " (" : "", name ? name : "",
+             name ? ")" : "");
+    line("priority", COLOR_NONE, text);
+    json_line("data", j->data);
+    snprintf(text, sizeof text, "%d of %d, delivered %u times%s", (int)j->attempts,
+             (int)j->max_attempts, (unsigned)j->delivery, j->lost ? ", " : "");
+    if (j->lost)
+        snprintf(text + strlen(text), 60, "lost %d of %d", (int)j->lost, (int)j->max_lost);
+    line("attempts", COLOR_NONE, text);
+    if (j->state == WEIR_ACTIVE || j->progress) {
+        snprintf(text, sizeof text, "%s %d%%", term_bar(bar, sizeof bar, j->progress, 100, 30),
+                 (int)j->progress);
+        line("progress", COLOR_NONE, text);
+    }
+    json_line("at", j->progress_data);
+    json_line("result", j->result);
+    wrapped("error", COLOR_RED, j->error);
+    if (j->unique)
+        line("unique", COLOR_NONE, j->unique);
+    if (j->worker)
+        line("worker", COLOR_NONE, j->worker);
+    backoff(&j->backoff);
+    length("delay", j->delay_ms);
+    length("ttl", j->ttl_ms);
+    moment("deadline", j->deadline_at, now);
+    moment("created", j->created_at, now);
+    if (j->state == WEIR_DELAYED)
+        moment("runs", j->promote_at, now);
+    moment("started", j->started_at, now);
+    moment("failed", j->failed_at, now);
+    moment("finished", j->finished_at, now);
+    length("took", j->duration_ms);
+    if (j->remove_on_complete)
+        line("afterwards", COLOR_NONE, "removed on complete");
+}
+
+int cmd_get(cli *c, const void *values)
+{
+    (void)values;
+    uint64_t    id;
+    weir_queue *q;
+    weir_job   *job = NULL;
+    if (opt_id(c->args[0], &id, &c->err))
+        return cli_usage(c, "%s", c->err.msg);
+    if (cli_open(c, CLI_LOOK, &q))
+        return cli_fail(c);
+    weir_code rc = weir_get(q, id, &job, &c->err);
+    if (!rc && c->json)
+        rc = cli_print_job_json(stdout, job, &c->err);
+    else if (!rc)
+        sheet(job, weir_now(q));
+    weir_job_release(job);
+    weir_close(q);
+    return rc ? cli_fail(c) : 0;
+}
+
+/* ---- explain ---- */
+
+static void explain_json(const weir_explanation *e)
+{
+    jw     w = { .out = stdout };
+    size_t len = 0;
+    char  *job = weir_job_json(e->job, &len);
+    jw_object(&w, NULL);
+    jw_raw(&w, "job", job, len);
+    jw_text(&w, "why", e->why);
+    jw_text(&w, "help", e->help);
+    jw_array(&w, "timeline");
+    for (size_t i = 0; i < e->n; i++) {
+        jw_object(&w, NULL);
+        jw_int(&w, "at", e->moment[i].at);
+        jw_text(&w, "what", e->moment[i].what);
+        jw_end(&w, '}');
+    }
+    jw_end(&w, ']');
+    jw_end(&w, '}');
+    free(job);
+}
+
+static void explain_text(const weir_explanation *e, int64_t now)
+{
+    int  width = term_width(stdout);
+    char at[40], rel[40];
+    printf("%sjob %llu%s, %s: %s%s%s\n\n", term_on(stdout, COLOR_BOLD),
+           (unsigned long long)e->job->id, term_off(stdout), e->job->type,
+           term_on(stdout, term_state_color(e->job->state)), weir_state_name(e->job->state),
+           term_off(stdout));
+    term_wrap(stdout, e->why, 2, width, false);
+    if (e->help && *e->help) {
+        printf("\n%sWhat would help%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
+        term_wrap(stdout, e->help, 2, width, false);
+    }
+    if (e->n)
+        printf("\n%sTimeline%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
+    for (size_t i = 0; i < e->n; i++) {
+        term_relative(rel, sizeof rel, e->moment[i].at, now);
+        printf("  %s%s  %-10s%s  ", term_on(stdout, COLOR_DIM),
+               term_moment(at, sizeof at, e->moment[i].at), rel, term_off(stdout));
+        term_wrap(stdout, e->moment[i].what, 39, width, true);
+    }
+}
+
+int cmd_explain(cli *c, const void *values)
+{
+    (void)values;
+    uint64_t          id;
+    weir_queue       *q;
+    weir_explanation *e = NULL;
+    if (opt_id(c->args[0], &id, &c->err))
+        return cli_usage(c, "%s", c->err.msg);
+    if (cli_open(c, CLI_LOOK, &q))
+        return cli_fail(c);
+    weir_code rc = weir_explain(q, id, &e, &c->err);
+    if (!rc && c->json)
+        explain_json(e);
+    else if (!rc)
+        explain_text(e, weir_now(q));
+    weir_explanation_release(e);
+    weir_close(q);
+    return rc ? cli_fail(c) : 0;
+}

@@ -1,0 +1,156 @@
+/* cmd_watch.c - weir watch: one line for each thing that happens. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "cli/cli.h"
+
+typedef struct watch_opts {
+    opt_num     id, count, wait;
+    const char *type, *event;
+} watch_opts;
+CLI_VALUES_FIT(watch_opts);
+
+#define AT(member) offsetof(watch_opts, member)
+const option_entry watch_options[] = {
+    { "type", 't', OPT_TEXT, AT(type), "TYPE", "only jobs of this type", 0, 0, "<type>" },
+    { "id", 'i', OPT_INT, AT(id), "ID", "only this job", 1, INT64_MAX, NULL },
+    { "event", 'e', OPT_TEXT, AT(event), "EVENTS",
+      "only these, with commas between: enqueue, promotion, start, progress, failed_attempt, "
+      "failed, complete, cancelled, stalled, ttl_exceeded, remove, pause, resume, error", 0, 0,
+      "enqueue promotion start progress failed_attempt failed complete cancelled stalled "
+      "ttl_exceeded remove pause resume error" },
+    { "count", 'n', OPT_INT, AT(count), "N", "end after so many", 1, 0, NULL },
+    { "for", 0, OPT_DURATION, AT(wait), "TIME", "end after this time", 1, 0, NULL },
+    { 0 }
+};
+#undef AT
+
+/* Written by the callback thread alone, but for `left`'s start. */
+typedef struct watcher {
+    const cli *c;
+    int64_t    left;        /* events to show; -1: no limit */
+    int        done;        /* eventfd: all shown */
+} watcher;
+
+static void event_json(const weir_event *e)
+{
+    jw w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_text(&w, "event", weir_event_name(e->kind));
+    jw_int(&w, "at", e->at);
+    if (e->id)
+        jw_int(&w, "id", (int64_t)e->id);
+    if (e->type)
+        jw_text(&w, "type", e->type);
+    if (e->id && e->state != WEIR_ANY)
+        jw_text(&w, "state", weir_state_name(e->state));
+    if (e->id) {
+        jw_int(&w, "attempts", e->attempts);
+        jw_int(&w, "progress", e->progress);
+        jw_int(&w, "delivery", e->delivery);
+    }
+    if (e->kind == WEIR_EVENT_COMPLETE || e->kind == WEIR_EVENT_PROGRESS) {
+        if (e->text)
+            jw_raw(&w, e->kind == WEIR_EVENT_COMPLETE ? "result" : "data", e->text, e->text_len);
+    } else if (e->text) {
+        jw_text(&w, "text", e->text);
+    }
+    if (e->missed)
+        jw_int(&w, "missed", e->missed);
+    jw_end(&w, '}');
+}
+
+static term_color event_color(weir_event_kind kind)
+{
+    switch (kind) {
+    case WEIR_EVENT_COMPLETE:       return COLOR_GREEN;
+    case WEIR_EVENT_FAILED:
+    case WEIR_EVENT_ERROR:          return COLOR_RED;
+    case WEIR_EVENT_FAILED_ATTEMPT:
+    case WEIR_EVENT_STALLED:
+    case WEIR_EVENT_TTL_EXCEEDED:
+    case WEIR_EVENT_CANCELLED:
+    case WEIR_EVENT_PAUSE:          return COLOR_YELLOW;
+    case WEIR_EVENT_START:
+    case WEIR_EVENT_PROGRESS:       return COLOR_CYAN;
+    default:                        return COLOR_NONE;
+    }
+}
+
+static void event_text(const weir_event *e)
+{
+    char at[40], rest[1000], id[24] = "-", clean[1100], type[64];
+    if (e->id)
+        snprintf(id, sizeof id, "%llu", (unsigned long long)e->id);
+    if (e->kind == WEIR_EVENT_PROGRESS)
+        snprintf(rest, sizeof rest, "%d%% %.900s", (int)e->progress, e->text ? e->text : "");
+    else
+        snprintf(rest, sizeof rest, "%.990s", e->text ? e->text : "");
+    term_moment(at, sizeof at, e->at);
+    if (e->missed)
+        printf("... %u events missed\n", (unsigned)e->missed);
+    printf("%s%s%s %6s %s%-14s%s %-12s %s\n", term_on(stdout, COLOR_DIM), at + 11,
+           term_off(stdout), id, term_on(stdout, event_color(e->kind)), weir_event_name(e->kind),
+           term_off(stdout), term_clean(type, sizeof type, e->type ? e->type : "*", 0),
+           term_clean(clean, sizeof clean, rest, term_width(stdout) - 48));
+}
+
+static void on_event(const weir_event *e, void *ctx)
+{
+    watcher *w = ctx;
+    if (w->left == 0)
+        return;
+    if (w->c->json)
+        event_json(e);
+    else
+        event_text(e);
+    bool broken = fflush(stdout) != 0;
+    if (w->left > 0)
+        w->left--;
+    if (w->left == 0 || broken) {
+        w->left = 0;
+        eventfd_write(w->done, 1);
+    }
+}
+
+static weir_code parse_events(const char *text, uint32_t *out, weir_error *err)
+{
+    char buf[400], *save = NULL;
+    snprintf(buf, sizeof buf, "%s", text);
+    for (char *p = strtok_r(buf, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        weir_event_kind kind;
+        if (!weir_event_parse(p, &kind))
+            return weir_fail(err, WEIR_EINVAL, "--event: there is no event '%s'", p);
+        *out |= 1u << kind;
+    }
+    return WEIR_OK;
+}
+
+int cmd_watch(cli *c, const void *values)
+{
+    const watch_opts *o = values;
+    weir_queue       *q;
+    weir_listener    *listener = NULL;
+    weir_filter       filter = { .id = (uint64_t)o->id.n, .type = o->type };
+    if (o->event && parse_events(o->event, &filter.events, &c->err))
+        return cli_usage(c, "%s", c->err.msg);
+    int     signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
+    watcher w = { .c = c, .left = o->count.set ? o->count.n : -1, .done = eventfd(0, EFD_CLOEXEC) };
+    if (cli_open(c, CLI_LOOK, &q))
+        return cli_fail(c);
+    weir_code rc = weir_listen(q, &filter, on_event, &w, &listener, &c->err);
+    if (!rc) {
+        struct pollfd p[] = { { .fd = signals, .events = POLLIN },
+                              { .fd = w.done, .events = POLLIN } };
+        poll(p, 2, o->wait.set ? o->wait.n > INT32_MAX ? INT32_MAX : (int)o->wait.n : -1);
+        weir_unlisten(listener);
+    }
+    weir_close(q);
+    close(w.done);
+    close(signals);
+    return rc ? cli_fail(c) : 0;
+}

@@ -1,0 +1,304 @@
+/* cmd_work.c - weir work: a pool whose handler is a program. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "cli/exec.h"
+
+typedef struct work_opts {
+    opt_num     jobs, lease, kill_after, shutdown;
+    const char *exec;
+    bool        drain, quiet;
+} work_opts;
+CLI_VALUES_FIT(work_opts);
+
+#define AT(member) offsetof(work_opts, member)
+const option_entry work_options[] = {
+    { "exec", 'x', OPT_TEXT, AT(exec), "CMD", "the program, for /bin/sh -c; needed", 0, 0,
+      "<command>" },
+    { "jobs", 'n', OPT_INT, AT(jobs), "N", "jobs at once (1)", 1, WEIR_MAX_THREADS, NULL },
+    { "drain", 0, OPT_FLAG, AT(drain), NULL,
+      "end when none of these types waits, is delayed or runs any more", 0, 0, NULL },
+    { "lease", 0, OPT_DURATION, AT(lease), "TIME",
+      "how long a job stays ours when this process dies (30s)", WEIR_MIN_LEASE_MS, 0, NULL },
+    { "kill-after", 0, OPT_DURATION, AT(kill_after), "TIME",
+      "from SIGTERM to SIGKILL for a job that must end (10s)", 0, 0, NULL },
+    { "shutdown-timeout", 0, OPT_DURATION, AT(shutdown), "TIME",
+      "how long running jobs may go on after SIGTERM (30s)", 0, 0, NULL },
+    { "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no line for each finished job", 0, 0, NULL },
+    { 0 }
+};
+#undef AT
+
+enum {
+    KILL_AFTER_MS = 10000,
+    DRAIN_MS = 20,         /* between two looks at what is left */
+    REAP_MS = 10
+};
+
+/* When jobs started, by id, for the lines about their end. */
+typedef struct started {
+    uint64_t id;
+    int64_t  at;
+} started;
+
+typedef struct worker {
+    cli             *c;
+    const work_opts *o;
+    const char     **types;         /* NULL at the end */
+    weir_queue      *q;
+    exec_config      exec;
+    int              signals;       /* SIGTERM, SIGINT */
+    int              moved;         /* eventfd: a job has ended, or cannot run */
+    started         *start;         /* used on the callback thread alone */
+    size_t           n_start, cap_start;
+} worker;
+
+/* ---- a line for each job that has ended ---- */
+
+static bool ours(const worker *w, const char *type)
+{
+    for (const char **t = w->types; *t; t++)
+        if (strcmp(*t, type) == 0)
+            return true;
+    return false;
+}
+
+static void note_start(worker *w, const weir_event *e)
+{
+    if (w->n_start == w->cap_start) {
+        size_t   cap = w->cap_start ? 2 * w->cap_start : 64;
+        started *p = realloc(w->start, cap * sizeof *p);
+        if (!p)
+            return;
+        w->start = p;
+        w->cap_start = cap;
+    }
+    w->start[w->n_start++] = (started){ e->id, e->at };
+}
+
+static int64_t take_start(worker *w, uint64_t id)
+{
+    for (size_t i = 0; i < w->n_start; i++) {
+        if (w->start[i].id == id) {
+            int64_t at = w->start[i].at;
+            w->start[i] = w->start[--w->n_start];
+            return at;
+        }
+    }
+    return 0;
+}
+
+static void end_json(const weir_event *e, int64_t took)
+{
+    jw w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_int(&w, "id", (int64_t)e->id);
+    jw_text(&w, "type", e->type);
+    jw_text(&w, "event", weir_event_name(e->kind));
+    if (e->state != WEIR_ANY)
+        jw_text(&w, "state", weir_state_name(e->state));
+    jw_int(&w, "attempts", e->attempts);
+    if (took >= 0)
+        jw_int(&w, "duration", took);
+    if (e->kind == WEIR_EVENT_COMPLETE && e->text)
+        jw_raw(&w, "result", e->text, e->text_len);
+    else if (e->text)
+        jw_text(&w, "error", e->text);
+    jw_end(&w, '}');
+}
+
+static void end_text(const weir_event *e, int64_t took)
+{
+    static const struct { const char *mark, *plain; term_color color; } look[WEIR_EVENT_KINDS] = {
+        [WEIR_EVENT_COMPLETE] = { "\xe2\x9c\x93", "ok", COLOR_GREEN },
+        [WEIR_EVENT_FAILED] = { "\xe2\x9c\x97", "failed", COLOR_RED },
+        [WEIR_EVENT_FAILED_ATTEMPT] = { "\xe2\x86\xbb", "again", COLOR_YELLOW },
+        [WEIR_EVENT_CANCELLED] = { "\xe2\x88\x85", "cancelled", COLOR_YELLOW }
+    };
+    char type[64], text[32], rest[600];
+    term_duration(text, sizeof text, took);
+    printf("%s%s%s %llu %s %s %s\n", term_on(stdout, look[e->kind].color),
+           term_utf8() ? look[e->kind].mark : look[e->kind].plain, term_off(stdout),
+           (unsigned long long)e->id, term_clean(type, sizeof type, e->type, 30), text,
+           term_clean(rest, sizeof rest, e->text ? e->text : "", term_width(stdout) > 60
+                      ? term_width(stdout) - 50 : 20));
+}
+
+static void on_event(const weir_event *e, void *ctx)
+{
+    worker *w = ctx;
+    if (!e->type || !ours(w, e->type)) {
+        eventfd_write(w->moved, 1);
+        return;
+    }
+    if (e->kind == WEIR_EVENT_START) {
+        note_start(w, e);
+        return;
+    }
+    if (e->kind == WEIR_EVENT_COMPLETE || e->kind == WEIR_EVENT_FAILED ||
+        e->kind == WEIR_EVENT_FAILED_ATTEMPT || e->kind == WEIR_EVENT_CANCELLED) {
+        int64_t at = take_start(w, e->id);
+        if (!w->o->quiet && w->c->json)
+            end_json(e, at ? e->at - at : -1);
+        else if (!w->o->quiet)
+            end_text(e, at ? e->at - at : -1);
+        fflush(stdout);
+    }
+    eventfd_write(w->moved, 1);
+}
+
+/* ---- is anything left? ---- */
+
+typedef enum left { LEFT_SOME, LEFT_NONE, LEFT_PAUSED } left;
+
+static weir_code look_what_is_left(worker *w, left *out)
+{
+    weir_stats *s;
+    uint64_t    can = 0, paused = 0;
+    weir_code   rc = weir_get_stats(w->q, &s, &w->c->err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < s->n; i++) {
+        const weir_type_stats *t = &s->type[i];
+        if (!ours(w, t->type))
+            continue;
+        uint64_t waiting = t->count[WEIR_INACTIVE] + t->count[WEIR_DELAYED];
+        can += t->count[WEIR_ACTIVE];
+        *(t->paused || s->all.paused ? &paused : &can) += waiting;
+    }
+    weir_stats_release(s);
+    *out = can ? LEFT_SOME : paused ? LEFT_PAUSED : LEFT_NONE;
+    return WEIR_OK;
+}
+
+/* ---- the end ---- */
+
+static void *stop_thread(void *arg)
+{
+    worker *w = arg;
+    int64_t ms = w->o->shutdown.set ? w->o->shutdown.n : WEIR_DRAIN_MS;
+    return (void *)(intptr_t)weir_stop(w->q, NULL, ms, &w->c->err);
+}
+
+static bool got_signal(worker *w)
+{
+    struct signalfd_siginfo info;
+    return read(w->signals, &info, sizeof info) == sizeof info;
+}
+
+static void nap(int ms, int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    poll(&p, 1, ms);
+}
+
+/* Stop the pool while listening for a second signal, then see the programs off: those whose time
+ * is up are being killed by their handlers. */
+static weir_code stop(worker *w)
+{
+    pthread_t thread;
+    void     *answer = NULL;
+    if (pthread_create(&thread, NULL, stop_thread, w))
+        return weir_fail(&w->c->err, WEIR_ENOMEM, "cannot start a thread");
+    while (pthread_tryjoin_np(thread, &answer)) {
+        nap(REAP_MS, w->signals);
+        if (got_signal(w))
+            atomic_store(&w->exec.hurry, true);
+    }
+    while (atomic_load(&w->exec.running) > 0) {
+        nap(REAP_MS, w->signals);
+        if (got_signal(w))
+            atomic_store(&w->exec.hurry, true);
+    }
+    return (weir_code)(intptr_t)answer;
+}
+
+static weir_code run(worker *w)
+{
+    struct pollfd p[] = { { .fd = w->signals, .events = POLLIN },
+                          { .fd = w->moved, .events = POLLIN } };
+    for (bool first = true;; first = false) {
+        if (!first)
+            poll(p, w->o->drain ? 2 : 1, -1);
+        if (got_signal(w)) {
+            if (term_is_tty(stderr))
+                fputs("weir: letting running jobs finish; once more to kill them\n", stderr);
+            return WEIR_OK;
+        }
+        if (!w->o->drain)
+            continue;
+        eventfd_t count;
+        if (!first)
+            eventfd_read(w->moved, &count);
+        left      what = LEFT_SOME;
+        weir_code rc = look_what_is_left(w, &what);
+        if (rc)
+            return rc;
+        if (what == LEFT_NONE)
+            return WEIR_OK;
+        if (what == LEFT_PAUSED)
+            return weir_fail(&w->c->err, WEIR_ESTATE, "what is left is of a paused type; `weir "
+                             "resume` lets it run");
+        nap(DRAIN_MS, w->signals);
+    }
+}
+
+static weir_code work(worker *w)
+{
+    cli            *c = w->c;
+    weir_listener  *listener;
+    weir_pool       pool = {
+        .handler = exec_job, .ctx = &w->exec, .types = w->types,
+        .threads = w->o->jobs.set ? (int32_t)w->o->jobs.n : 1, .lease_ms = w->o->lease.n
+    };
+    weir_code rc = weir_listen(w->q, NULL, on_event, w, &listener, &c->err);
+    if (!rc)
+        rc = weir_process(w->q, NULL, &pool, &c->err);
+    if (rc)
+        return rc;
+    rc = run(w);
+    weir_error why = c->err;
+    weir_code  stopped = stop(w);
+    if (rc)
+        c->err = why;
+    else if (stopped == WEIR_ETIMEOUT)
+        rc = weir_fail(&c->err, stopped, "some jobs did not finish in time and failed with "
+                       "\"Shutdown\"");
+    else
+        rc = stopped;
+    return rc;
+}
+
+int cmd_work(cli *c, const void *values)
+{
+    const work_opts *o = values;
+    worker           w = { .c = c, .o = o };
+    if (!o->exec || !*o->exec)
+        return cli_usage(c, "--exec is missing: the program that does the jobs");
+    w.types = calloc((size_t)c->n_args + 1, sizeof *w.types);
+    if (!w.types)
+        return weir_code_exit(WEIR_ENOMEM);
+    for (int i = 0; i < c->n_args; i++)
+        w.types[i] = c->args[i];
+    w.exec.command = o->exec;
+    w.exec.kill_after_ms = o->kill_after.set ? o->kill_after.n : KILL_AFTER_MS;
+    signal(SIGPIPE, SIG_IGN);
+    w.signals = cli_signals(SIGTERM, SIGINT, 0);
+    w.moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    weir_code rc = cli_open(c, CLI_CHANGE, &w.q);
+    if (!rc)
+        rc = work(&w);
+    weir_close(w.q);        /* tells the listener of all that has happened, then lets go of it */
+    close(w.signals);
+    close(w.moved);
+    free(w.types);
+    free(w.start);
+    return rc ? cli_fail(c) : 0;
+}

@@ -1,0 +1,441 @@
+/* exec.c - one program for one job. All its pipes are served by one poll loop, so that a program
+ * that reads and writes a lot at the same time cannot get stuck. */
+#include "cli/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cli/cli.h"
+
+extern char **environ;
+
+enum {
+    LOOK_MS = 50,              /* how often a running program's job is asked whether it goes on */
+    LINE_MAX_BYTES = WEIR_MAX_TEXT,
+    CHUNK = 64 * 1024,
+    MAX_TURNS = 64,            /* chunks read at once: more than a pipe holds */
+    FIRST_FREE_FD = 10         /* our ends of pipes stay clear of the descriptors of the child */
+};
+
+enum { IN, OUT, ERR, CTL, PIPES };
+
+typedef struct text {
+    char  *bytes;
+    size_t len, cap;
+} text;
+
+typedef struct child {
+    weir_job    *job;
+    exec_config *config;
+    pid_t        pid;
+    int          pidfd;            /* -1: the kernel has none; then we look now and then */
+    int          fd[PIPES];        /* our ends; -1 when closed */
+    size_t       sent;             /* of the data */
+    text         out;
+    text         line[2];          /* what is not a whole line yet: of ERR and CTL */
+    char         reason[200];      /* the last line of ERR that was not blank */
+    bool         too_much;         /* more output than a result may have */
+    bool         told;             /* SIGTERM was sent ... */
+    bool         killed;           /* ... and SIGKILL */
+    bool         reaped;
+    int64_t      told_at;
+    int          status;
+} child;
+
+static bool text_add(text *t, const char *bytes, size_t n)
+{
+    if (t->len + n + 1 > t->cap) {
+        size_t cap = t->cap ? t->cap : 4096;
+        while (cap < t->len + n + 1)
+            cap *= 2;
+        char *p = realloc(t->bytes, cap);
+        if (!p)
+            return false;
+        t->bytes = p;
+        t->cap = cap;
+    }
+    memcpy(t->bytes + t->len, bytes, n);
+    t->len += n;
+    t->bytes[t->len] = 0;
+    return true;
+}
+
+/* ---- start ---- */
+
+/* A pipe whose ends are closed by exec and have high numbers. */
+static bool make_pipe(int ends[2])
+{
+    int low[2];
+    if (pipe2(low, O_CLOEXEC))
+        return false;
+    ends[0] = fcntl(low[0], F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    ends[1] = fcntl(low[1], F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    int why = errno;
+    close(low[0]);
+    close(low[1]);
+    errno = why;
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* The environment of this process with the job's variables; one block, free(). */
+static char **make_environment(const weir_job *job)
+{
+    enum { OURS = 5, ROOM = WEIR_MAX_TYPE + 40 };
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **env = malloc((n + OURS + 1) * sizeof *env + OURS * ROOM);
+    if (!env)
+        return NULL;
+    char  *at = (char *)(env + n + OURS + 1);
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "WEIR_JOB_", 9) != 0)
+            env[k++] = environ[i];
+    snprintf(env[k++] = at, ROOM, "WEIR_JOB_ID=%llu", (unsigned long long)job->id);
+    snprintf(env[k++] = at + ROOM, ROOM, "WEIR_JOB_TYPE=%s", job->type);
+    snprintf(env[k++] = at + 2 * ROOM, ROOM, "WEIR_JOB_ATTEMPT=%ld", (long)job->attempts + 1);
+    snprintf(env[k++] = at + 3 * ROOM, ROOM, "WEIR_JOB_MAX_ATTEMPTS=%ld", (long)job->max_attempts);
+    snprintf(env[k++] = at + 4 * ROOM, ROOM, "WEIR_JOB_DELIVERY=%lu", (unsigned long)job->delivery);
+    env[k] = NULL;
+    return env;
+}
+
+/* A process group of its own, no signal blocked or ignored. */
+static int spawn(child *ch, const int theirs[PIPES], char **env)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t          attr;
+    sigset_t                   none, dfl;
+    char *argv[] = { "sh", "-c", (char *)ch->config->command, NULL };
+    sigemptyset(&none);
+    sigemptyset(&dfl);
+    sigaddset(&dfl, SIGPIPE);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    for (int i = 0; i < PIPES; i++)
+        posix_spawn_file_actions_adddup2(&files, theirs[i], i);
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &dfl);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                        POSIX_SPAWN_SETSIGDEF);
+    int rc = posix_spawn(&ch->pid, "/bin/sh", &files, &attr, argv, env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+static int start(child *ch)
+{
+    int    theirs[PIPES] = { -1, -1, -1, -1 };
+    int    rc = 0;
+    char **env = make_environment(ch->job);
+    if (!env)
+        return ENOMEM;
+    for (int i = 0; i < PIPES && !rc; i++) {
+        int ends[2] = { -1, -1 };
+        if (!make_pipe(ends))
+            rc = errno;
+        ch->fd[i] = ends[i == IN];
+        theirs[i] = ends[i != IN];
+    }
+    if (!rc)
+        rc = spawn(ch, theirs, env);
+    for (int i = 0; i < PIPES; i++) {
+        close_fd(&theirs[i]);
+        if (ch->fd[i] >= 0)
+            fcntl(ch->fd[i], F_SETFL, O_NONBLOCK);
+    }
+    free(env);
+    if (!rc)
+        ch->pidfd = pidfd_open(ch->pid, 0);
+    return rc;
+}
+
+/* ---- what it says ---- */
+
+/* "40/100", "40/100 {json}" */
+static bool progress(weir_job *job, char *rest)
+{
+    char     *end;
+    errno = 0;
+    long long done = strtoll(rest, &end, 10);
+    if (end == rest || *end != '/')
+        return false;
+    char     *second = end + 1;
+    long long total = strtoll(second, &end, 10);
+    if (end == second || errno || (*end && *end != ' '))
+        return false;
+    while (*end == ' ')
+        end++;
+    weir_code rc = weir_job_progress_data(job, done, total, *end ? end : NULL);
+    return rc != WEIR_EINVAL && rc != WEIR_ELIMIT;
+}
+
+static void control_line(child *ch, char *line)
+{
+    if (strncmp(line, "progress ", 9) == 0 && progress(ch->job, line + 9))
+        return;
+    if (strncmp(line, "log ", 4) == 0)
+        weir_job_log(ch->job, "%s", line + 4);
+    else if (*line)
+        weir_job_log(ch->job, "fd 3 | %s", line);
+}
+
+static void error_line(child *ch, const char *line)
+{
+    while (*line == ' ' || *line == '\t')
+        line++;
+    if (*line)
+        snprintf(ch->reason, sizeof ch->reason, "%s", line);
+}
+
+static void whole_line(child *ch, int which, char *line)
+{
+    size_t n = strlen(line);
+    if (n && line[n - 1] == '\r')
+        line[n - 1] = 0;
+    if (which == CTL)
+        control_line(ch, line);
+    else
+        error_line(ch, line);
+}
+
+/* Cut what came into lines; one that is far too long is taken in pieces. */
+static void take_lines(child *ch, int which, const char *bytes, size_t n)
+{
+    text *t = &ch->line[which == CTL];
+    for (size_t i = 0; i < n;) {
+        const char *end = memchr(bytes + i, '\n', n - i);
+        size_t      part = end ? (size_t)(end - bytes) - i : n - i;
+        bool        full = t->len + part > LINE_MAX_BYTES;
+        if (full)
+            part = LINE_MAX_BYTES - t->len;
+        if (!text_add(t, bytes + i, part))
+            return;
+        i += part;
+        if (end && !full)
+            i++;
+        if (end || full) {
+            whole_line(ch, which, t->bytes);
+            t->len = 0;
+        }
+    }
+}
+
+static void last_line(child *ch, int which)
+{
+    text *t = &ch->line[which == CTL];
+    if (t->len)
+        whole_line(ch, which, t->bytes);
+    t->len = 0;
+}
+
+static void pass_on(const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t w = write(STDERR_FILENO, bytes, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0)
+            return;
+        bytes += w;
+        n -= (size_t)w;
+    }
+}
+
+static void got(child *ch, int which, const char *bytes, size_t n)
+{
+    if (which == OUT) {
+        /* One more than allowed for the line's end that is not part of the result. */
+        if (ch->out.len + n > WEIR_MAX_DATA + 2 || !text_add(&ch->out, bytes, n))
+            ch->too_much = true;
+        return;
+    }
+    if (which == ERR)
+        pass_on(bytes, n);
+    take_lines(ch, which, bytes, n);
+}
+
+/* Read what is there. */
+static void receive(child *ch, int which)
+{
+    char buf[CHUNK];
+    for (int turn = 0; ch->fd[which] >= 0 && turn < MAX_TURNS; turn++) {
+        ssize_t n = read(ch->fd[which], buf, sizeof buf);
+        if (n > 0) {
+            got(ch, which, buf, (size_t)n);
+            if ((size_t)n < sizeof buf && !ch->reaped)
+                return;
+        } else if (n < 0 && errno == EINTR) {
+            continue;
+        } else if (n < 0 && errno == EAGAIN) {
+            return;
+        } else {
+            close_fd(&ch->fd[which]);
+        }
+    }
+}
+
+static void send_data(child *ch)
+{
+    while (ch->sent < ch->job->data_len) {
+        ssize_t n = write(ch->fd[IN], ch->job->data + ch->sent, ch->job->data_len - ch->sent);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0)
+            break;                  /* it does not want to read: its right */
+        ch->sent += (size_t)n;
+    }
+    close_fd(&ch->fd[IN]);
+}
+
+/* ---- while it runs ---- */
+
+/* A group that was told to end goes with its leader, and it is killed while the leader is still to
+ * be reaped: until then nobody else can have its number. */
+static void reap(child *ch)
+{
+    siginfo_t info = { 0 };
+    pid_t     got_pid;
+    if (ch->told && waitid(P_PID, (id_t)ch->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == ch->pid)
+        kill(-ch->pid, SIGKILL);
+    do
+        got_pid = waitpid(ch->pid, &ch->status, WNOHANG);
+    while (got_pid < 0 && errno == EINTR);
+    ch->reaped = got_pid == ch->pid || got_pid < 0;
+}
+
+/* SIGTERM first, SIGKILL when that did not help; to the whole group. */
+static void end_it(child *ch)
+{
+    int64_t now = cli_clock_ms();
+    bool    hurry = atomic_load(&ch->config->hurry);
+    if (!ch->told && !hurry && !weir_cancelled(ch->job) && !ch->too_much)
+        return;
+    if (!ch->told) {
+        ch->told = true;
+        ch->told_at = now;
+        kill(-ch->pid, SIGTERM);
+    }
+    if (!ch->killed && (hurry || now - ch->told_at >= ch->config->kill_after_ms)) {
+        ch->killed = true;
+        kill(-ch->pid, SIGKILL);
+    }
+}
+
+static void serve(child *ch)
+{
+    while (!ch->reaped) {
+        struct pollfd p[PIPES + 1];
+        for (int i = 0; i < PIPES; i++)
+            p[i] = (struct pollfd){ .fd = ch->fd[i], .events = i == IN ? POLLOUT : POLLIN };
+        p[PIPES] = (struct pollfd){ .fd = ch->pidfd, .events = POLLIN };
+        poll(p, PIPES + 1, LOOK_MS);
+        if (p[IN].revents)
+            send_data(ch);
+        for (int i = OUT; i < PIPES; i++)
+            if (p[i].revents)
+                receive(ch, i);
+        end_it(ch);
+        if (ch->pidfd < 0 || p[PIPES].revents)
+            reap(ch);
+    }
+    /* What it has written is in the pipes. We do not wait for their end: something it left
+     * running may still hold them. */
+    for (int i = OUT; i < PIPES; i++)
+        receive(ch, i);
+    last_line(ch, ERR);
+    last_line(ch, CTL);
+}
+
+/* ---- the outcome ---- */
+
+/* JSON as it is, other text as a string. */
+static weir_code done(child *ch)
+{
+    text *t = &ch->out;
+    while (t->len && (t->bytes[t->len - 1] == '\n' || t->bytes[t->len - 1] == '\r'))
+        t->bytes[--t->len] = 0;
+    if (t->len == 0)
+        return weir_job_done(ch->job, NULL);
+    weir_code rc = WEIR_EINVAL;
+    if (!memchr(t->bytes, 0, t->len))
+        rc = weir_job_done(ch->job, t->bytes);
+    if (rc == WEIR_EINVAL) {
+        char  *string = NULL;
+        size_t len = 0;
+        FILE  *f = open_memstream(&string, &len);
+        if (!f)
+            return weir_job_fail(ch->job, "out of memory");
+        jw_string(f, t->bytes, t->len);
+        fclose(f);
+        rc = weir_job_done(ch->job, string);
+        free(string);
+    }
+    if (rc == WEIR_ELIMIT)
+        return weir_job_fail(ch->job, "the output is too long for a result: over %d bytes",
+                             WEIR_MAX_DATA);
+    return rc;
+}
+
+static weir_code outcome(child *ch)
+{
+    const char *colon = *ch->reason ? ": " : "";
+    if (atomic_load(&ch->config->hurry) && ch->killed)
+        return weir_job_fail(ch->job, "Shutdown");
+    if (ch->too_much)
+        return weir_job_fail(ch->job, "the output is too long for a result: over %d bytes",
+                             WEIR_MAX_DATA);
+    if (WIFSIGNALED(ch->status)) {
+        int sig = WTERMSIG(ch->status);
+        return weir_job_fail(ch->job, "killed by signal %d (%s)%s%s", sig, sigdescr_np(sig), colon,
+                             ch->reason);
+    }
+    if (WEXITSTATUS(ch->status) != 0)
+        return weir_job_fail(ch->job, "exit status %d%s%s", WEXITSTATUS(ch->status), colon,
+                             ch->reason);
+    return done(ch);
+}
+
+weir_code exec_job(weir_job *job, void *ctx)
+{
+    exec_config *config = ctx;
+    child        ch = { .job = job, .config = config, .pidfd = -1, .fd = { -1, -1, -1, -1 } };
+    weir_code    rc;
+    atomic_fetch_add(&config->running, 1);
+    int why = start(&ch);
+    if (why) {
+        rc = weir_job_fail(job, "cannot start /bin/sh: %s", strerror(why));
+    } else {
+        serve(&ch);
+        rc = outcome(&ch);
+    }
+    for (int i = 0; i < PIPES; i++)
+        close_fd(&ch.fd[i]);
+    close_fd(&ch.pidfd);
+    free(ch.out.bytes);
+    free(ch.line[0].bytes);
+    free(ch.line[1].bytes);
+    atomic_fetch_sub(&config->running, 1);
+    return rc;
+}

@@ -1,0 +1,359 @@
+/* options.c - one parser for all commands, over getopt_long. */
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli/term.h"
+
+enum { MAX_OPTIONS = 48, LONG_BASE = 1000 };
+
+const option_entry opt_common_table[] = {
+    { "store", 0, OPT_TEXT, offsetof(opt_common, store), "URL",
+      "where the jobs are: sqlite:PATH or mem: (else $WEIR_STORE, else a file in your data "
+      "directory)", 0, 0, "<file>" },
+    { "json", 0, OPT_FLAG, offsetof(opt_common, json), NULL, "answer in JSON", 0, 0, NULL },
+    { "help", 'h', OPT_FLAG, offsetof(opt_common, help), NULL, "show this help", 0, 0, NULL },
+    { 0 }
+};
+
+int64_t opt_now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+bool opt_whole(const char *text, int64_t *out)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    if (!isdigit((unsigned char)*digits))
+        return false;
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (*end || errno)
+        return false;
+    *out = n;
+    return true;
+}
+
+weir_code opt_id(const char *text, uint64_t *out, weir_error *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+    if (n == 0 || *end || errno || n > INT64_MAX)
+        return weir_fail(err, WEIR_EINVAL, "'%s' is not a job's id (a number from 1 on)", text);
+    *out = n;
+    return WEIR_OK;
+}
+
+/* Two digits at *p, within min..max. */
+static bool two(const char **p, int min, int max, int *out)
+{
+    const char *s = *p;
+    if (!isdigit((unsigned char)s[0]) || !isdigit((unsigned char)s[1]))
+        return false;
+    *out = (s[0] - '0') * 10 + (s[1] - '0');
+    *p += 2;
+    return *out >= min && *out <= max;
+}
+
+/* "HH:MM[:SS[.fff]]" */
+static bool clock_time(const char **p, struct tm *tm, int *ms)
+{
+    *ms = 0;
+    if (!two(p, 0, 23, &tm->tm_hour) || *(*p)++ != ':' || !two(p, 0, 59, &tm->tm_min))
+        return false;
+    if (**p != ':')
+        return true;
+    ++*p;
+    if (!two(p, 0, 59, &tm->tm_sec))
+        return false;
+    if (**p != '.')
+        return true;
+    int scale = 100;
+    for (++*p; isdigit((unsigned char)**p); ++*p, scale /= 10)
+        *ms += (**p - '0') * scale;
+    return true;
+}
+
+/* "Z", "+01:00", "+0100" or nothing (local). */
+static bool zone(const char **p, bool *local, int *minutes)
+{
+    *minutes = 0;
+    *local = false;
+    if (**p == 'Z' || **p == 'z') {
+        ++*p;
+        return true;
+    }
+    if (**p != '+' && **p != '-') {
+        *local = true;
+        return true;
+    }
+    int sign = *(*p)++ == '-' ? -1 : 1, hours, rest;
+    if (!two(p, 0, 14, &hours))
+        return false;
+    if (**p == ':')
+        ++*p;
+    if (!two(p, 0, 59, &rest))
+        return false;
+    *minutes = sign * (hours * 60 + rest);
+    return true;
+}
+
+static bool iso_time(const char *text, int64_t *out)
+{
+    struct tm tm = { .tm_isdst = -1 };
+    int       ms = 0, minutes = 0, month = 0;
+    bool      local = true;
+    for (int i = 0; i < 4; i++)
+        if (!isdigit((unsigned char)text[i]))
+            return false;
+    tm.tm_year = atoi(text) - 1900;
+    const char *p = text + 4;
+    if (*p++ != '-' || !two(&p, 1, 12, &month) || *p++ != '-' || !two(&p, 1, 31, &tm.tm_mday))
+        return false;
+    tm.tm_mon = month - 1;
+    if (*p == 'T' || *p == 't' || *p == ' ') {
+        p++;
+        if (!clock_time(&p, &tm, &ms) || !zone(&p, &local, &minutes))
+            return false;
+    }
+    if (*p)
+        return false;
+    int    day = tm.tm_mday;
+    time_t t = local ? mktime(&tm) : timegm(&tm);
+    if (tm.tm_mday != day && tm.tm_mon != month - 1)    /* 30 February */
+        return false;
+    *out = ((int64_t)t - minutes * 60) * 1000 + ms;
+    return true;
+}
+
+/* The next time the clock shows this, local time. */
+static bool next_clock(const char *text, int64_t now_ms, int64_t *out)
+{
+    struct tm   want = { 0 }, tm;
+    int         ms;
+    const char *p = text;
+    if (!clock_time(&p, &want, &ms) || *p)
+        return false;
+    time_t now = (time_t)(now_ms / 1000);
+    localtime_r(&now, &tm);
+    tm.tm_hour = want.tm_hour;
+    tm.tm_min = want.tm_min;
+    tm.tm_sec = want.tm_sec;
+    tm.tm_isdst = -1;
+    int64_t at = (int64_t)mktime(&tm) * 1000 + ms;
+    if (at <= now_ms) {
+        tm.tm_mday++;
+        tm.tm_isdst = -1;
+        at = (int64_t)mktime(&tm) * 1000 + ms;
+    }
+    *out = at;
+    return true;
+}
+
+/* Milliseconds since 1970 have twelve digits or more since 1973: fewer are a slip. */
+static bool epoch_ms(const char *text, int64_t *out)
+{
+    return strlen(text) >= 12 && isdigit((unsigned char)*text) && opt_whole(text, out);
+}
+
+weir_code opt_time(const char *name, const char *text, int64_t now_ms, int64_t *out,
+                   weir_error *err)
+{
+    if (epoch_ms(text, out) || iso_time(text, out) || next_clock(text, now_ms, out))
+        return WEIR_OK;
+    return weir_fail(err, WEIR_EINVAL,
+                     "--%s: '%s' is not a time such as 2026-11-16T09:00, 2026-11-16T09:00Z or "
+                     "09:00", name, text);
+}
+
+static weir_code parse_duration(const option_entry *o, const char *text, int64_t *out,
+                                weir_error *err)
+{
+    weir_error why;
+    if (weir_duration_parse(text, out, &why))
+        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a length of time such as 250ms, 5s, "
+                         "1m30s, 2h or 7d", o->name, text);
+    int64_t max = o->max ? o->max : WEIR_MAX_MS;
+    if (*out < o->min || *out > max)
+        return weir_fail(err, WEIR_EINVAL, "--%s: %s is not between %lld ms and %lld ms", o->name,
+                         text, (long long)o->min, (long long)max);
+    return WEIR_OK;
+}
+
+static weir_code parse_when(const option_entry *o, const char *text, int64_t *out, weir_error *err)
+{
+    int64_t now = opt_now_ms(), ms;
+    if (!epoch_ms(text, &ms) && !weir_duration_parse(text, &ms, NULL)) {
+        *out = now + ms;
+        return WEIR_OK;
+    }
+    if (opt_time(o->name, text, now, out, NULL))
+        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is neither a length of time (2h) nor a time "
+                         "(2026-11-16T09:00)", o->name, text);
+    return WEIR_OK;
+}
+
+static weir_code parse_int(const option_entry *o, const char *text, int64_t *out, weir_error *err)
+{
+    int64_t max = o->max ? o->max : INT64_MAX;
+    if (!opt_whole(text, out) || *out < o->min || *out > max) {
+        if (!o->max)
+            return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a whole number from %lld on",
+                             o->name, text, (long long)o->min);
+        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a whole number from %lld to %lld",
+                         o->name, text, (long long)o->min, (long long)max);
+    }
+    return WEIR_OK;
+}
+
+static weir_code parse_state(const option_entry *o, const char *text, int64_t *out, weir_error *err)
+{
+    weir_state s;
+    if (!weir_state_parse(text, &s))
+        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a state: inactive, delayed, active, "
+                         "complete, failed or cancelled", o->name, text);
+    *out = s;
+    return WEIR_OK;
+}
+
+static weir_code parse_priority(const option_entry *o, const char *text, int64_t *out,
+                                weir_error *err)
+{
+    int32_t p;
+    if (!weir_priority_parse(text, &p))
+        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not low, normal, medium, high, critical "
+                         "or a whole number from %ld to %ld", o->name, text, (long)INT32_MIN,
+                         (long)INT32_MAX);
+    *out = p;
+    return WEIR_OK;
+}
+
+static weir_code set_value(const option_entry *o, const char *text, void *values, weir_error *err)
+{
+    char    *place = (char *)values + o->offset;
+    opt_num *num = (opt_num *)(void *)place;
+    num = o->kind == OPT_FLAG || o->kind == OPT_TEXT ? NULL : num;
+    if (num)
+        num->set = true;
+    switch (o->kind) {
+    case OPT_FLAG:
+        *(bool *)place = true;
+        return WEIR_OK;
+    case OPT_TEXT:
+        *(const char **)(void *)place = text;
+        return WEIR_OK;
+    case OPT_INT:
+        return parse_int(o, text, &num->n, err);
+    case OPT_DURATION:
+        return parse_duration(o, text, &num->n, err);
+    case OPT_TIME:
+        return opt_time(o->name, text, opt_now_ms(), &num->n, err);
+    case OPT_WHEN:
+        return parse_when(o, text, &num->n, err);
+    case OPT_STATE:
+        return parse_state(o, text, &num->n, err);
+    case OPT_PRIORITY:
+        return parse_priority(o, text, &num->n, err);
+    }
+    return WEIR_EINVAL;
+}
+
+/* What getopt_long is given, and the way back from its answer to our entry. */
+typedef struct tables {
+    struct option       longs[MAX_OPTIONS + 1];
+    char                shorts[2 * MAX_OPTIONS + 4];
+    const option_entry *entry[MAX_OPTIONS];
+    void               *values[MAX_OPTIONS];
+    int                 n;
+} tables;
+
+static void tables_add(tables *t, const option_entry *o, void *values)
+{
+    for (; o && o->name && t->n < MAX_OPTIONS; o++) {
+        t->longs[t->n] = (struct option){ o->name, o->kind == OPT_FLAG ? no_argument
+                                          : required_argument, NULL, LONG_BASE + t->n };
+        t->entry[t->n] = o;
+        t->values[t->n] = values;
+        t->n++;
+        if (o->letter) {
+            char *s = t->shorts + strlen(t->shorts);
+            *s++ = o->letter;
+            if (o->kind != OPT_FLAG)
+                *s++ = ':';
+            *s = 0;
+        }
+    }
+}
+
+static int tables_find(const tables *t, int got)
+{
+    if (got >= LONG_BASE)
+        return got - LONG_BASE;
+    for (int i = 0; i < t->n; i++)
+        if (t->entry[i]->letter == got)
+            return i;
+    return -1;
+}
+
+static weir_code refuse(const tables *t, int got, char **argv, weir_error *err)
+{
+    int i = optopt ? tables_find(t, optopt) : -1;
+    if (got == ':' && i >= 0)
+        return weir_fail(err, WEIR_EINVAL, "--%s needs a value (%s)", t->entry[i]->name,
+                         t->entry[i]->arg);
+    if (i >= 0 && t->entry[i]->kind == OPT_FLAG)
+        return weir_fail(err, WEIR_EINVAL, "--%s takes no value", t->entry[i]->name);
+    if (optopt && optopt < LONG_BASE)
+        return weir_fail(err, WEIR_EINVAL, "there is no option -%c", optopt);
+    return weir_fail(err, WEIR_EINVAL, "there is no option %s", argv[optind - 1]);
+}
+
+weir_code opt_parse(int argc, char **argv, const option_entry *options, void *values,
+                    opt_common *common, bool stop, int *first, weir_error *err)
+{
+    tables t = { .shorts = "" };
+    strcpy(t.shorts, stop ? "+:" : ":");
+    tables_add(&t, options, values);
+    tables_add(&t, opt_common_table, common);
+    optind = 0;                         /* glibc: start anew */
+    opterr = 0;
+    for (;;) {
+        int got = getopt_long(argc, argv, t.shorts, t.longs, NULL);
+        if (got == -1)
+            break;
+        int i = got == '?' || got == ':' ? -1 : tables_find(&t, got);
+        if (i < 0)
+            return refuse(&t, got, argv, err);
+        weir_code rc = set_value(t.entry[i], optarg, t.values[i], err);
+        if (rc)
+            return rc;
+    }
+    *first = optind;
+    return WEIR_OK;
+}
+
+void opt_help(FILE *out, const option_entry *options, int width)
+{
+    enum { COLUMN = 27 };
+    for (const option_entry *o = options; o->name; o++) {
+        char left[80];
+        char letter[8] = "    ";
+        if (o->letter)
+            snprintf(letter, sizeof letter, "-%c, ", o->letter);
+        snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->arg ? " " : "",
+                 o->arg ? o->arg : "");
+        if (strlen(left) >= COLUMN - 1)
+            fprintf(out, "%s\n%*s", left, COLUMN, "");
+        else
+            fprintf(out, "%-*s", COLUMN, left);
+        term_wrap(out, o->help, COLUMN, width, true);
+    }
+}

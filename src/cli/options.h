@@ -1,0 +1,66 @@
+/* options.h - the options of a command as one table. The parser, the help text and the shell
+ * completion are all made from it, so that an option is declared once. */
+#ifndef WEIR_CLI_OPTIONS_H
+#define WEIR_CLI_OPTIONS_H
+
+#include <stdio.h>
+#include "weir/weir.h"
+
+typedef enum opt_kind {
+    OPT_FLAG,        /* bool */
+    OPT_TEXT,        /* const char *, NULL when not given */
+    OPT_INT,         /* the rest: opt_num */
+    OPT_DURATION,    /* milliseconds: "5s" */
+    OPT_TIME,        /* a moment: "2026-11-16T09:00Z", "09:00", milliseconds since 1970 */
+    OPT_WHEN,        /* a moment, or how long from now */
+    OPT_STATE,       /* weir_state */
+    OPT_PRIORITY
+} opt_kind;
+
+typedef struct opt_num {
+    bool    set;
+    int64_t n;
+} opt_num;
+
+typedef struct option_entry {
+    const char *name;        /* without dashes; NULL ends the table */
+    char        letter;      /* "-n"; 0: none */
+    opt_kind    kind;
+    size_t      offset;      /* of its value in the command's struct */
+    const char *arg;         /* as the help shows it; NULL for flags */
+    const char *help;
+    int64_t     min, max;    /* OPT_INT, OPT_DURATION; both 0: any that is not negative */
+    const char *words;       /* for completion: the values there are; "<file>", "<command>" */
+} option_entry;
+
+/* Options that every command has; in struct common. */
+typedef struct opt_common {
+    const char *store;
+    bool        json;
+    bool        help;
+} opt_common;
+extern const option_entry opt_common_table[];
+
+/* Read argv[1..]; what is not an option is moved to the end: argv[*first..argc). Values go to
+ * `values` (laid out as `options` says; NULL: none) and `common`. With `stop`, the first
+ * argument that is no option ends the options. An error is WEIR_EINVAL and names the option. */
+weir_code opt_parse(int argc, char **argv, const option_entry *options, void *values,
+                    opt_common *common, bool stop, int *first, weir_error *err);
+
+/* The options as lines of help: "  -n, --jobs N        text", wrapped to `width`. */
+void opt_help(FILE *out, const option_entry *options, int width);
+
+/* "2026-11-16T09:00[:00[.000]][Z|+01:00]" (local time without a zone), "HH:MM" (the next one), or
+ * milliseconds since 1970. `name` is for the error. */
+weir_code opt_time(const char *name, const char *text, int64_t now_ms, int64_t *out,
+                   weir_error *err);
+
+/* A job's id. `what` names it in the error. */
+weir_code opt_id(const char *text, uint64_t *out, weir_error *err);
+
+/* A whole decimal number and nothing else. */
+bool opt_whole(const char *text, int64_t *out);
+
+int64_t opt_now_ms(void);
+
+#endif
