@@ -5,6 +5,7 @@
  * or array) is one bit a level. */
 #include "base/json.h"
 
+#include <endian.h>
 #include <string.h>
 
 const char weir__json_too_deep[] = "nested too deeply";
@@ -48,16 +49,28 @@ static size_t utf8_len(const unsigned char *s, const unsigned char *end)
     return len;
 }
 
-/* Is there nothing among these eight bytes but characters that stand for themselves in a string:
- * ASCII, no control characters, no '"', no '\'? (x - 0x01..) & ~x & 0x80.. is not 0 just when some
- * byte of x is 0; the same with 0x20.. when some byte is below 0x20, given that none is >= 0x80.*/
-static bool all_plain(const unsigned char *s)
+/* The first byte from `s` that does not stand for itself in a string: not ASCII, a control
+ * character, '"' or '\'. Eight bytes at a time while there are eight.
+ *
+ * With x the eight bytes, the first in the lowest place, x - 0x01.. sets the high bit of a byte
+ * that is 0, and x - 0x20.. that of one below 0x20. Borrowing only spoils bytes behind the first
+ * one found, so the lowest bit set is right. */
+static inline const unsigned char *skip_plain(const unsigned char *s, const unsigned char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
-    uint64_t       x;
-    memcpy(&x, s, sizeof x);
-    uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
-    return !((x | (x - ones * 0x20) | (quote - ones) | (slash - ones)) & highs);
+    while (end - s >= 8) {
+        uint64_t x;
+        memcpy(&x, s, sizeof x);
+        x = le64toh(x);
+        uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
+        uint64_t found = (x | (x - ones * 0x20) | (quote - ones) | (slash - ones)) & highs;
+        if (found)
+            return s + __builtin_ctzll(found) / 8;
+        s += 8;
+    }
+    while (s < end && *s >= 0x20 && *s < 0x80 && *s != '"' && *s != '\\')
+        s++;
+    return s;
 }
 
 static int hex4(const unsigned char *s, const unsigned char *end, const unsigned char **where)
@@ -116,8 +129,7 @@ static bool string(parser *p)
 {
     const unsigned char *s = p->at;
     for (;;) {
-        while (p->end - s >= 8 && all_plain(s))
-            s += 8;
+        s = skip_plain(s, p->end);
         if (s == p->end)
             return bad(p, s, "");
         unsigned char c = *s;
@@ -132,8 +144,6 @@ static bool string(parser *p)
             s = p->at;
         } else if (c < 0x20) {
             return bad(p, s, "control character in a string");
-        } else if (c < 0x80) {
-            s++;
         } else {
             size_t len = utf8_len(s, p->end);
             if (!len)
@@ -339,13 +349,11 @@ void weir__json_string(weir_buf *out, const char *text, size_t len)
     const unsigned char *s = (const unsigned char *)text, *end = s + len, *from = s;
     weir__buf_char(out, '"');
     while (s < end) {
-        if (end - s >= 8 && all_plain(s)) {
-            s += 8;
-            continue;
-        }
+        s = skip_plain(s, end);
+        if (s == end)
+            break;
         size_t n = *s < 0x80 ? 1 : utf8_len(s, end);
-        bool   plain = n > 1 || (n && *s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f);
-        if (plain) {
+        if (n > 1) {
             s += n;
             continue;
         }

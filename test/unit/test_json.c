@@ -212,7 +212,7 @@ static void strings_are_escaped(void **state)
           "\"plain, and long enough for more than one step\"" },
         { T("\"\\/"), "\"\\\"\\\\/\"" },
         { T("\b\f\n\r\t"), "\"\\b\\f\\n\\r\\t\"" },
-        { T("\x01\x1f\x7f"), "\"\\u0001\\u001f\\u007f\"" },
+        { T("\x01\x1f\x7f"), "\"\\u0001\\u001f\x7f\"" },
         { T("a\0b"), "\"a\\u0000b\"" },
         { T("\xc3\xa9\xf0\x9f\x98\x80"), "\"\xc3\xa9\xf0\x9f\x98\x80\"" },
         { T("x\xff" "y\xc3"), "\"x\xef\xbf\xbdy\xef\xbf\xbd\"" },
