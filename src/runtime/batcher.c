@@ -1,10 +1,25 @@
 /* batcher.c - gathers operations into batches: see batcher.h. */
 #include "runtime/batcher.h"
 
+#include <time.h>
+
 #include "base/futex.h"
 #include "runtime/thread.h"
 
 enum { PENDING, SLEEPING, DONE };
+
+enum {
+    QUICK_NS = 20000,      /* a batch that is over before a thread would be asleep and awake again */
+    LEAD_NS  = 50000,      /* how long a caller leads for others before it hands over */
+    SPIN_NS  = 15000       /* how long a caller stays awake for its answer, if batches are quick */
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
 
 static void *batcher_main(void *arg);
 
@@ -19,6 +34,16 @@ weir_code weir__batcher_init(weir_batcher *b, weir_store *store, int64_t (*now)(
     weir_code rc = weir__thread_start(&b->thread, batcher_main, b, "weir-batch", err);
     b->started = rc == WEIR_OK;
     return rc;
+}
+
+/* Tell the processor that we are only waiting. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
 }
 
 static void push(weir_batcher *b, weir_ticket *t)
@@ -56,9 +81,11 @@ static void lead(weir_batcher *b)
         b->batch[i]->err.code = WEIR_OK;
     }
     weir_error err = { 0 };
+    int64_t start = now_ns();
     if (b->store->ops->run(b->store, b->batch, n, &err))
         for (size_t i = 0; i < n; i++)
             b->batch[i]->err = err;
+    atomic_store_explicit(&b->quick, now_ns() - start < QUICK_NS, memory_order_relaxed);
 
     weir_ticket *end = t;
     for (t = first; t != end;) {
@@ -111,13 +138,21 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
     push(b, t);
     if (!b->leading) {
         b->leading = true;
-        lead(b);
+        int64_t start = now_ns(), took;
+        do {
+            lead(b);
+            took = now_ns() - start;
+        } while (b->head && took < LEAD_NS);
         step_down(b);
         pthread_mutex_unlock(&b->lock);
         return t->op.err.code;
     }
     pthread_mutex_unlock(&b->lock);
 
+    if (atomic_load_explicit(&b->quick, memory_order_relaxed))
+        for (int64_t until = now_ns() + SPIN_NS; now_ns() < until; relax())
+            if (atomic_load_explicit(&t->state, memory_order_acquire) == DONE)
+                return t->op.err.code;
     uint32_t state = PENDING;
     if (atomic_compare_exchange_strong(&t->state, &state, SLEEPING))
         while (atomic_load(&t->state) == SLEEPING)

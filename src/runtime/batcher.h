@@ -36,6 +36,7 @@ typedef struct weir_batcher {
     bool            leading;      /* somebody is inside the store */
     bool            handed;       /* ... and that is to be the batcher's thread */
     bool            closed;
+    _Atomic bool    quick;        /* the last batch took no longer than a change of threads */
     weir_op        *batch[WEIR_MAX_BATCH];   /* the leader's */
 } weir_batcher;
 

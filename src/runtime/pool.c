@@ -33,10 +33,12 @@ typedef struct weir__pool {
     size_t             n_types;
 
     pthread_mutex_t    lock;           /* guards what follows */
-    pthread_cond_t     wake;           /* threads: there may be something to do */
+    pthread_cond_t     wake;           /* idle threads: there may be something to do */
+    pthread_cond_t     trouble;        /* threads that wait for the store to come back */
     pthread_cond_t     quiet;          /* weir_stop(): something has ended */
     uint64_t           hint, hinted;   /* hinted: all that was ever added to hint */
     int32_t            idle, live;     /* threads */
+    bool               waking;         /* one of the idle has been signalled and is on its way */
     int32_t            running;        /* jobs begun whose outcome is not settled */
     int32_t            max_running;
     bool               stopping;
@@ -58,6 +60,7 @@ static void pool_unref(pool *p)
     free(p->types);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
+    pthread_cond_destroy(&p->trouble);
     pthread_cond_destroy(&p->quiet);
     weir__queue_unref(p->q);
     free(p);
@@ -65,16 +68,22 @@ static void pool_unref(pool *p)
 
 /* ---- hints ---- */
 
+/* One thread is woken at a time, and wakes the next when there is more than it can take: threads
+ * that are awake anyway often have it done before. Lock held. */
+static void wake_one(pool *p)
+{
+    if (p->idle && !p->waking && (p->hint || p->n_ready || p->again)) {
+        p->waking = true;
+        pthread_cond_signal(&p->wake);
+    }
+}
+
 static void hint(pool *p, uint64_t n)
 {
     pthread_mutex_lock(&p->lock);
     p->hinted += n;
     p->hint = p->hint + n < HINT_UNKNOWN ? p->hint + n : HINT_UNKNOWN;
-    if ((uint64_t)p->idle <= n)
-        pthread_cond_broadcast(&p->wake);
-    else
-        for (uint64_t i = 0; i < n; i++)
-            pthread_cond_signal(&p->wake);
+    wake_one(p);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -124,8 +133,16 @@ static void pause_for_trouble(pool *p, const weir_error *err)
     pthread_mutex_lock(&p->lock);
     struct timespec until = after_ms(RETRY_MS);
     while (!p->stopping)
-        if (pthread_cond_timedwait(&p->wake, &p->lock, &until) == ETIMEDOUT)
+        if (pthread_cond_timedwait(&p->trouble, &p->lock, &until) == ETIMEDOUT)
             break;
+}
+
+/* Nothing more is to be begun. Lock held. */
+static void tell_stop(pool *p)
+{
+    p->stopping = true;
+    pthread_cond_broadcast(&p->wake);
+    pthread_cond_broadcast(&p->trouble);
 }
 
 /* ---- taking ---- */
@@ -160,6 +177,8 @@ static weir__hold *take_one(pool *p, const char *worker)
     weir_job *job = NULL;
     weir_error err;
     p->running++;
+    if (p->hint > 1)
+        wake_one(p);
     pthread_mutex_unlock(&p->lock);
     weir_ticket t = { .op = { .kind = WEIR_OP_TAKE, .u.take = take_of(p, &job, 1, worker) } };
     weir_code rc = weir__queue_run(p->q, &t, &err);
@@ -168,7 +187,7 @@ static weir__hold *take_one(pool *p, const char *worker)
     if (!h)
         p->running--;
     if (rc == WEIR_ECLOSED)
-        p->stopping = true;
+        tell_stop(p);
     else if (rc)
         pause_for_trouble(p, &err);
     else
@@ -211,11 +230,11 @@ static void fetch_done(weir_ticket *t)
         if (holds[i])
             ready_push(p, holds[i]);
     if (t->op.err.code == WEIR_ECLOSED)
-        p->stopping = true;
+        tell_stop(p);
     if (!t->op.err.code)
         learn(p, p->fetch_hinted, take->n, got);
     p->fetching = false;
-    pthread_cond_broadcast(&p->wake);
+    wake_one(p);
     pthread_cond_broadcast(&p->quiet);
     pthread_mutex_unlock(&p->lock);
     pool_unref(p);
@@ -246,7 +265,7 @@ static void fetch_ahead(pool *p)
     atomic_fetch_add(&p->refs, 1);
     if (weir__op_check(&p->fetch.op, NULL) || weir__batcher_submit(&p->q->batcher, &p->fetch)) {
         p->fetching = false;
-        p->stopping = true;
+        tell_stop(p);
         atomic_fetch_sub(&p->refs, 1);
     }
 }
@@ -264,8 +283,8 @@ static void settled(pool *p)
     p->running--;
     if (p->stopping)
         pthread_cond_broadcast(&p->quiet);
-    else if (p->idle && p->hint)
-        pthread_cond_signal(&p->wake);
+    else
+        wake_one(p);
 }
 
 /* An outcome that nobody waited for has been answered. */
@@ -278,7 +297,7 @@ static void send_done(weir_ticket *t)
     if (again) {
         h->queued = p->again;
         p->again = h;
-        pthread_cond_signal(&p->wake);
+        wake_one(p);
     } else {
         settled(p);
     }
@@ -381,12 +400,15 @@ static weir__hold *next_job(pool *p, const char *worker)
         if (p->n_ready && room) {
             h = ready_pop(p);
             p->running++;
+            if (p->n_ready)
+                wake_one(p);
         } else if (!p->cfg.prefetch && p->hint && room) {
             h = take_one(p, worker);
         } else if (!p->stopping) {
             p->idle++;
             pthread_cond_wait(&p->wake, &p->lock);
             p->idle--;
+            p->waking = false;
         }
     }
     pthread_mutex_unlock(&p->lock);
@@ -486,6 +508,7 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type, const 
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&p->wake, &attr);
+    pthread_cond_init(&p->trouble, &attr);
     pthread_cond_init(&p->quiet, &attr);
     pthread_condattr_destroy(&attr);
     weir_code rc = check_config(&p->cfg, type, err);
@@ -616,8 +639,7 @@ static weir_code stop_pool(pool *p, int64_t timeout_ms)
     struct timespec until = after_ms(timeout_ms < 0 ? WEIR_MAX_MS : timeout_ms);
     size_t failed = 0;
     pthread_mutex_lock(&p->lock);
-    p->stopping = true;
-    pthread_cond_broadcast(&p->wake);
+    tell_stop(p);
     bool late = false;
     for (;;) {
         return_ready(p);
@@ -643,8 +665,7 @@ weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_er
     /* First tell all of them, then wait for each: their time runs together. */
     while ((p = pools_unlink(q, type))) {
         pthread_mutex_lock(&p->lock);
-        p->stopping = true;
-        pthread_cond_broadcast(&p->wake);
+        tell_stop(p);
         pthread_mutex_unlock(&p->lock);
         p->next = stopped;
         stopped = p;

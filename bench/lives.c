@@ -1,0 +1,147 @@
+/* lives.c - leads many job lives through the public API and counts them by the second. */
+#include "bench.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void die(const char *what, const weir_error *err)
+{
+    fprintf(stderr, "bench: %s: %s\n", what, err->msg);
+    exit(weir_code_exit(err->code));
+}
+
+void remove_store(const char *path)
+{
+    static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-events" };
+    char name[512];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(name, sizeof name, "%s%s", path, endings[i]);
+        unlink(name);
+    }
+}
+
+typedef struct run {
+    const lives   *l;
+    weir_queue    *q;
+    atomic_size_t  added, done;
+    size_t         goal;
+    pthread_mutex_t lock;
+    pthread_cond_t  finished;
+} run;
+
+static const weir_spec a_job = { .type = "bench", .data = BENCH_DATA };
+
+static weir_code handle(weir_job *job, void *ctx)
+{
+    run *r = ctx;
+    weir_code rc = weir_job_done(job, BENCH_RESULT);
+    if (atomic_fetch_add(&r->done, 1) + 1 == r->goal) {
+        pthread_mutex_lock(&r->lock);
+        pthread_cond_signal(&r->finished);
+        pthread_mutex_unlock(&r->lock);
+    }
+    return rc;
+}
+
+static void *produce(void *arg)
+{
+    run *r = arg;
+    size_t lot = r->l->lot;
+    weir_error err;
+    weir_spec *specs = calloc(lot, sizeof *specs);
+    for (size_t i = 0; i < lot; i++)
+        specs[i] = a_job;
+    while (atomic_fetch_add(&r->added, lot) + lot <= r->l->n)
+        if (lot == 1 ? weir_add(r->q, specs, NULL, &err)
+                     : weir_add_many(r->q, specs, lot, NULL, &err))
+            die("add", &err);
+    free(specs);
+    return NULL;
+}
+
+/* Everything on this thread, one call after the other. */
+static void live_alone(run *r)
+{
+    static const char *const types[] = { "bench", NULL };
+    weir_error err;
+    for (size_t i = 0; i < r->l->n; i++) {
+        weir_job *job;
+        size_t n;
+        if (weir_add(r->q, &a_job, NULL, &err) ||
+            weir_take(r->q, types, 1, 0, &job, &n, &err))
+            die("add and take", &err);
+        weir_fail(&err, WEIR_EJOB, "no job came, or it could not be ended");
+        if (n != 1 || weir_job_done(job, BENCH_RESULT))
+            die("finish", &err);
+        weir_job_release(job);
+    }
+}
+
+static void live_together(run *r)
+{
+    weir_error err;
+    pthread_t producer[64];
+    weir_pool pool = { .handler = handle, .ctx = r, .threads = r->l->workers,
+                       .prefetch = r->l->prefetch };
+    if (weir_process(r->q, "bench", &pool, &err))
+        die("process", &err);
+    for (int i = 0; i < r->l->producers; i++)
+        pthread_create(&producer[i], NULL, produce, r);
+    for (int i = 0; i < r->l->producers; i++)
+        pthread_join(producer[i], NULL);
+    pthread_mutex_lock(&r->lock);
+    while (atomic_load(&r->done) < r->goal)
+        pthread_cond_wait(&r->finished, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+    if (weir_stop(r->q, NULL, WEIR_FOREVER, &err))      /* until the last outcome is stored */
+        die("stop", &err);
+}
+
+double run_lives(const lives *l)
+{
+    weir_error err;
+    run r = { .l = l, .goal = l->n / l->lot * l->lot };
+    pthread_mutex_init(&r.lock, NULL);
+    pthread_cond_init(&r.finished, NULL);
+    if (weir_open(&r.q, l->url, NULL, &err))
+        die("open", &err);
+    double start = seconds();
+    if (l->producers)
+        live_together(&r);
+    else
+        live_alone(&r);
+    double took = seconds() - start;
+    weir_close(r.q);
+    pthread_mutex_destroy(&r.lock);
+    pthread_cond_destroy(&r.finished);
+    return (double)r.goal / took;
+}
+
+void fill(const char *url, size_t n)
+{
+    enum { LOT = 10000 };
+    weir_error err;
+    weir_queue *q;
+    if (weir_open(&q, url, &(weir_options){ .durability = WEIR_DURABLE_OS }, &err))
+        die("open", &err);
+    weir_spec *specs = calloc(LOT, sizeof *specs);
+    for (size_t i = 0; i < LOT; i++)
+        specs[i] = a_job;
+    for (size_t done = 0; done < n; done += LOT)
+        if (weir_add_many(q, specs, n - done < LOT ? n - done : LOT, NULL, &err))
+            die("fill", &err);
+    free(specs);
+    weir_close(q);
+}

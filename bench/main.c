@@ -1,0 +1,218 @@
+/* main.c - `make bench`: one line a measure (name, value, target, ok or short), and the same as
+ * JSON. Ratios compare two things measured in turns in this run, since machines differ and are
+ * noisy: each pair is measured several times and the middle ratio counts. */
+#include "bench.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char   dir[400];        /* where stores are made */
+static double scale = 1.0;     /* --quick makes everything smaller */
+static int    rounds = 5;
+
+/* ---- output ---- */
+
+static FILE *json;
+static int   lines;
+
+static void report(const char *name, double value, const char *unit, bool at_least, double target)
+{
+    bool ok = at_least ? value >= target : value <= target;
+    printf("%-58s %9.2f %-5s %s %6.2f  %s\n", name, value, unit, at_least ? ">=" : "<=", target,
+           ok ? "ok" : "short");
+    fflush(stdout);
+    fprintf(json, "%s\n  {\"name\":\"%s\",\"value\":%.4f,\"unit\":\"%s\",\"target\":%.4f,"
+            "\"at_least\":%s,\"ok\":%s}", lines++ ? "," : "", name, value, unit, target,
+            at_least ? "true" : "false", ok ? "true" : "false");
+}
+
+static void note(const char *what, double a, double b)
+{
+    printf("  %-56s %9.0f over %.0f a second\n", what, a, b);
+}
+
+/* ---- stores ---- */
+
+static char path[500], url[600];
+
+static const char *fresh(const char *durability)
+{
+    snprintf(path, sizeof path, "%s/bench.db", dir);
+    remove_store(path);
+    snprintf(url, sizeof url, "sqlite:%s?durability=%s", path, durability);
+    return url;
+}
+
+static double floor_of(size_t n, size_t per_commit, bool disk)
+{
+    fresh(disk ? "disk" : "os");
+    double v = run_floor(path, n, per_commit, disk);
+    remove_store(path);
+    return v;
+}
+
+static size_t scaled(size_t n)
+{
+    size_t v = (size_t)((double)n * scale) / 100 * 100;
+    return v ? v : 100;
+}
+
+/* ---- measures ---- */
+
+/* The middle of `rounds` ratios, each from two runs next to each other. */
+static double middle_ratio(double *ratio, int n)
+{
+    sort_samples(ratio, (size_t)n);
+    return ratio[n / 2];
+}
+
+static void over_floor(const char *name, lives l, size_t per_commit, bool disk, double target)
+{
+    double ratio[16], us = 0, floor = 0;
+    for (int i = 0; i < rounds; i++) {
+        floor = floor_of(l.n, per_commit, disk);
+        l.url = fresh(disk ? "disk" : "os");
+        us = run_lives(&l);
+        ratio[i] = us / floor;
+    }
+    note(name, us, floor);
+    report(name, middle_ratio(ratio, rounds), "x", true, target);
+}
+
+static void sqlite_os(void)
+{
+    over_floor("sqlite os, plain calls, over floor of 16",
+               (lives){ .n = scaled(60000), .producers = 8, .workers = 8, .lot = 1 }, 16, false, 0.7);
+    over_floor("sqlite os, lots of 100 and prefetch, over floor of 256",
+               (lives){ .n = scaled(100000), .producers = 8, .workers = 8, .lot = 100,
+                        .prefetch = 32 }, 256, false, 0.7);
+}
+
+static void sqlite_disk(void)
+{
+    over_floor("sqlite disk, plain calls, over floor of 16",
+               (lives){ .n = scaled(20000), .producers = 8, .workers = 8, .lot = 1 }, 16, true, 0.7);
+    over_floor("sqlite disk, lots of 100 and prefetch, over floor of 256",
+               (lives){ .n = scaled(100000), .producers = 8, .workers = 8, .lot = 100,
+                        .prefetch = 32 }, 256, true, 0.7);
+}
+
+static void sqlite_alone(void)
+{
+    over_floor("sqlite os, one thread, plain calls, over floor of 1",
+               (lives){ .n = scaled(20000), .lot = 1 }, 1, false, 0.8);
+}
+
+static const lives plain = { .producers = 8, .workers = 8, .lot = 1 };
+
+static void million_waiting(void)
+{
+    double ratio[16], full = 0, empty = 0;
+    lives l = plain;
+    l.n = scaled(40000);
+    int n = rounds > 3 ? 3 : rounds;
+    for (int i = 0; i < n; i++) {
+        l.url = fresh("os");
+        empty = run_lives(&l);
+        fill(fresh("os"), scaled(1000000));
+        l.url = url;
+        full = run_lives(&l);
+        ratio[i] = full / empty;
+    }
+    note("lives with 1,000,000 jobs waiting over an empty queue", full, empty);
+    report("lives with 1,000,000 jobs waiting over an empty queue", middle_ratio(ratio, n), "x",
+           true, 0.8);
+    report("resident memory with 1,000,000 jobs waiting", resident_mib(url), "MiB", false, 64);
+    remove_store(path);
+}
+
+static void mem_over_sqlite(void)
+{
+    double ratio[16], mem = 0, sqlite = 0;
+    lives l = plain;
+    for (int i = 0; i < rounds; i++) {
+        l.n = scaled(60000);
+        l.url = fresh("os");
+        sqlite = run_lives(&l);
+        l.n = scaled(200000);
+        l.url = "mem:";
+        mem = run_lives(&l);
+        ratio[i] = mem / sqlite;
+    }
+    remove_store(path);
+    note("mem over sqlite os, plain calls", mem, sqlite);
+    report("mem over sqlite os, plain calls", middle_ratio(ratio, rounds), "x", true, 5);
+}
+
+static void starts(void)
+{
+    double p50, p99;
+    add_to_start(fresh("os"), scaled(1000), &p50, &p99);
+    report("add to handler start, idle pool, sqlite os, p50", p50, "ms", false, 1);
+    report("add to handler start, idle pool, sqlite os, p99", p99, "ms", false, 5);
+    report("delayed job: start after its due time, p99", delayed_start_p99(fresh("os"), scaled(1000)),
+           "ms", false, 5);
+    remove_store(path);
+}
+
+static const struct {
+    const char *name;
+    void      (*run)(void);
+} measures[] = {
+    { "sqlite-os", sqlite_os },     { "sqlite-disk", sqlite_disk }, { "alone", sqlite_alone },
+    { "million", million_waiting }, { "mem", mem_over_sqlite },     { "starts", starts },
+};
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: bench [--quick] [--rounds N] [--json FILE] [--dir DIR] [MEASURE...]\n"
+            "measures:");
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        fprintf(stderr, " %s", measures[i].name);
+    fprintf(stderr, "\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = { { "quick", no_argument, NULL, 'q' },
+                                             { "rounds", required_argument, NULL, 'r' },
+                                             { "json", required_argument, NULL, 'j' },
+                                             { "dir", required_argument, NULL, 'd' }, { 0 } };
+    const char *json_path = "bench.json", *where = ".";
+    int opt;
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (opt) {
+        case 'q': scale = 0.05; rounds = 1; break;
+        case 'r': rounds = atoi(optarg); break;
+        case 'j': json_path = optarg; break;
+        case 'd': where = optarg; break;
+        default:  return usage();
+        }
+    }
+    if (rounds < 1 || rounds > 16)
+        return usage();
+    snprintf(dir, sizeof dir, "%s/bench-XXXXXX", where);
+    json = fopen(json_path, "w");
+    if (!json || !mkdtemp(dir)) {
+        perror(json ? dir : json_path);
+        return 1;
+    }
+    fprintf(json, "[");
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
+        bool wanted = optind == argc;
+        for (int k = optind; k < argc; k++)
+            wanted |= strcmp(argv[k], measures[i].name) == 0;
+        if (wanted)
+            measures[i].run();
+    }
+    fprintf(json, "\n]\n");
+    fclose(json);
+    fresh("os");
+    rmdir(dir);
+    return 0;
+}
