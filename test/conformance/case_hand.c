@@ -1,0 +1,293 @@
+/* case_hand.c - changing jobs by hand: update, retry, promote, cancel, remove. */
+#include "conformance/conformance.h"
+
+#include <string.h>
+
+static uint64_t add_delayed(fixture *f)
+{
+    return add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 1000 });
+}
+
+static void a_new_priority_moves_a_job(fixture *f)
+{
+    add(f, "a");
+    add(f, "a");
+    f->now += 5;
+    CHECK_INT(update(f, 2, &(weir_change){ .set_priority = true, .priority = -3 }), WEIR_OK);
+    CHECK_INT(get(f, 2)->priority, -3);
+    CHECK_INT(get(f, 2)->updated_at, f->now);
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_INACTIVE }), "2 1");
+    CHECK_INT(take(f, "a")->id, 2);
+}
+
+static void new_data_replaces_the_old(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .data = "{\"n\":1}" });
+    CHECK_INT(update(f, id, &(weir_change){ .data = "{\"n\":22}" }), WEIR_OK);
+    CHECK_STR(get(f, id)->data, "{\"n\":22}");
+    CHECK_INT(get(f, id)->data_len, 8);
+    CHECK_INT(update(f, id, &(weir_change){ .data = "[3]xx", .data_len = 3 }), WEIR_OK);
+    CHECK_STR(get(f, id)->data, "[3]");
+    CHECK_STR(take(f, "a")->data, "[3]");
+}
+
+static void changing_nothing_is_fine(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    events(f);
+    CHECK_INT(update(f, id, &(weir_change){ 0 }), WEIR_OK);
+    CHECK_EVENTS(f, "");
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+}
+
+static void a_delay_can_be_given_later(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    events(f);
+    CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 500 }), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_INT(get(f, id)->promote_at, f->now + 500);
+    CHECK_EVENTS(f, "");
+    CHECK(!take(f, "a"));
+    CHECK(f->due <= f->now + 500);
+    CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 900 }), WEIR_OK);
+    later(f, 500);
+    CHECK_STATE(f, id, WEIR_DELAYED);
+    later(f, 400);
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+}
+
+static void a_delay_of_zero_promotes(fixture *f)
+{
+    uint64_t id = add_delayed(f);
+    CHECK_INT(update(f, id, &(weir_change){ .set_delay = true }), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_EVENTS(f, "promotion 1, enqueue 1");
+}
+
+static void promote_does_not_wait(fixture *f)
+{
+    uint64_t id = add_delayed(f);
+    f->now += 10;
+    CHECK_INT(promote_job(f, id), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_INT(get(f, id)->promote_at, f->now);
+    CHECK_EVENTS(f, "promotion 1, enqueue 1");
+    CHECK_INT(promote_job(f, id), WEIR_ESTATE);
+    CHECK(strstr(f->err.msg, "inactive"));
+    later(f, 2000);
+    CHECK_EVENTS(f, "");
+}
+
+static void cancel_what_waits(fixture *f)
+{
+    uint64_t one = add(f, "a"), two = add_delayed(f);
+    events(f);
+    CHECK_INT(cancel_job(f, one), WEIR_OK);
+    CHECK_INT(cancel_job(f, two), WEIR_OK);
+    CHECK_STATE(f, one, WEIR_CANCELLED);
+    CHECK_STATE(f, two, WEIR_CANCELLED);
+    CHECK_INT(get(f, one)->finished_at, f->now);
+    CHECK_STR(events_in_full(f), "cancelled 1 a cancelled 0 0 0, cancelled 2 a cancelled 0 0 0");
+    CHECK(!take(f, "a"));
+    later(f, 2000);
+    CHECK(!take(f, "a"));
+    CHECK_INT(cancel_job(f, one), WEIR_ESTATE);
+}
+
+static void cancel_what_runs(fixture *f)
+{
+    uint64_t        id = add_spec(f, &(weir_spec){ .type = "a", .ttl_ms = 100 });
+    const weir_job *job = take(f, "a");
+    CHECK_INT(cancel_job(f, id), WEIR_OK);
+    CHECK_INT(finish(f, job), WEIR_ESTALE);
+    CHECK_INT(renew(f, job, 1000), WEIR_ESTALE);
+    CHECK_INT(progress(f, job, 5, NULL), WEIR_ESTALE);
+    events(f);
+    later(f, LEASE_MS);
+    CHECK_STATE(f, id, WEIR_CANCELLED);
+    CHECK_EVENTS(f, "");
+}
+
+static void what_has_ended_cannot_be_cancelled(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    finish(f, take(f, "a"));
+    CHECK_INT(cancel_job(f, id), WEIR_ESTATE);
+    CHECK(strstr(f->err.msg, "complete"));
+    CHECK_STATE(f, id, WEIR_COMPLETE);
+}
+
+static void retry_starts_over(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 2 });
+    fail_job(f, take(f, "a"), "1");
+    fail_job(f, take(f, "a"), "2");
+    CHECK_STATE(f, id, WEIR_FAILED);
+    events(f);
+    CHECK_INT(retry_job(f, id), WEIR_OK);
+    const weir_job *j = get(f, id);
+    CHECK_INT(j->state, WEIR_INACTIVE);
+    CHECK_INT(j->attempts, 0);
+    CHECK_INT(j->finished_at, 0);
+    CHECK_INT(j->delivery, 2);
+    CHECK_EVENTS(f, "enqueue 1");
+    fail_job(f, take(f, "a"), "3");
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+    finish_with(f, take(f, "a"), "1");
+    CHECK_INT(retry_job(f, id), WEIR_OK);
+    CHECK(!get(f, id)->result);
+    CHECK_INT(get(f, id)->progress, 0);
+    cancel_job(f, id);
+    CHECK_INT(retry_job(f, id), WEIR_OK);
+    CHECK_INT(take(f, "a")->delivery, 5);
+}
+
+static void only_what_has_ended_can_be_retried(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    CHECK_INT(retry_job(f, id), WEIR_ESTATE);
+    take(f, "a");
+    CHECK_INT(retry_job(f, id), WEIR_ESTATE);
+    CHECK(strstr(f->err.msg, "active"));
+}
+
+static void what_has_ended_can_be_delayed(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    finish(f, take(f, "a"));
+    CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 100 }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 100,
+                                            .state = WEIR_DELAYED }), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_DELAYED);
+    later(f, 100);
+    CHECK_INT(take(f, "a")->id, id);
+}
+
+static void a_running_job_is_not_changed(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    take(f, "a");
+    CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 1 }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .data = "[1]" }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 1 }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_INACTIVE }), WEIR_ESTATE);
+    CHECK_STR(get(f, id)->data, "{}");
+    CHECK_INT(get(f, id)->priority, 0);
+}
+
+static void a_refused_change_changes_nothing(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 9, .data = "[1]",
+                                            .state = WEIR_COMPLETE }), WEIR_ESTATE);
+    CHECK_INT(get(f, id)->priority, 0);
+    CHECK_STR(get(f, id)->data, "{}");
+}
+
+static void several_changes_at_once(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    finish(f, take(f, "a"));
+    CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 9, .data = "[1]",
+                                            .state = WEIR_INACTIVE }), WEIR_OK);
+    const weir_job *j = take(f, "a");
+    CHECK_INT(j->priority, 9);
+    CHECK_STR(j->data, "[1]");
+}
+
+static void the_answer_has_both_states(fixture *f)
+{
+    uint64_t id = add_delayed(f);
+    weir_op  op = { .kind = WEIR_OP_UPDATE,
+                    .u.update = { .id = id, .from = 1u << WEIR_DELAYED | 1u << WEIR_INACTIVE,
+                                  .change = { .state = WEIR_CANCELLED } } };
+    CHECK_INT(run(f, &op), WEIR_OK);
+    CHECK_INT(op.u.update.old_state, WEIR_DELAYED);
+    CHECK_INT(op.u.update.new_state, WEIR_CANCELLED);
+    CHECK_INT(run(f, &op), WEIR_ESTATE);
+    CHECK_STR(f->err.msg, "job 1 is cancelled, but must be inactive or delayed for this");
+}
+
+static void finished_jobs_take_new_data_and_priority(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    finish(f, take(f, "a"));
+    CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 4, .data = "[9]" }),
+              WEIR_OK);
+    CHECK_STATE(f, id, WEIR_COMPLETE);
+    CHECK_STR(get(f, id)->data, "[9]");
+    CHECK_INT(get(f, id)->priority, 4);
+}
+
+static void a_removed_job_is_gone(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    log_line(f, id, "hello");
+    events(f);
+    CHECK_INT(remove_job(f, id), WEIR_OK);
+    CHECK(!get(f, id));
+    CHECK(!logs(f, id, 0, 0));
+    CHECK(!take(f, "a"));
+    CHECK_STR(events_in_full(f), "remove 1 a any 0 0 0");
+    CHECK_INT(remove_job(f, id), WEIR_ENOENT);
+    CHECK_STR(f->err.msg, "there is no job 1");
+    CHECK_INT(add(f, "a"), 2);                                   /* ids are not used again */
+}
+
+static void any_state_can_be_removed(fixture *f)
+{
+    add(f, "a");
+    add_delayed(f);
+    add(f, "b");
+    const weir_job *job = take(f, "b");
+    add(f, "c");
+    finish(f, take(f, "c"));
+    add(f, "d");
+    fail_job(f, take(f, "d"), "x");
+    cancel_job(f, add(f, "a"));
+    for (uint64_t id = 1; id <= 6; id++)
+        CHECK_INT(remove_job(f, id), WEIR_OK);
+    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(finish(f, job), WEIR_ESTALE);
+    later(f, LEASE_MS * 2);
+    CHECK_INT(stats(f)->n, 4);                                   /* the types are still known */
+}
+
+static void unknown_ids_are_not_found(fixture *f)
+{
+    CHECK(!get(f, 0));
+    CHECK(!get(f, 5));
+    CHECK(!get(f, UINT64_MAX));
+    CHECK_INT(update(f, 5, &(weir_change){ 0 }), WEIR_ENOENT);
+    CHECK_INT(cancel_job(f, 5), WEIR_ENOENT);
+    CHECK_INT(remove_job(f, 0), WEIR_ENOENT);
+    CHECK_INT(remove_job(f, UINT64_MAX), WEIR_ENOENT);
+    CHECK_INT(log_line(f, 5, "x"), WEIR_ENOENT);
+    CHECK(!logs(f, 5, 0, 0));
+    CHECK_INT(f->err.code, WEIR_ENOENT);
+}
+
+const conformance_case cases_hand[] = {
+    CASE(a_new_priority_moves_a_job),
+    CASE(new_data_replaces_the_old),
+    CASE(changing_nothing_is_fine),
+    CASE(a_delay_can_be_given_later),
+    CASE(a_delay_of_zero_promotes),
+    CASE(promote_does_not_wait),
+    CASE(cancel_what_waits),
+    CASE(cancel_what_runs),
+    CASE(what_has_ended_cannot_be_cancelled),
+    CASE(retry_starts_over),
+    CASE(only_what_has_ended_can_be_retried),
+    CASE(what_has_ended_can_be_delayed),
+    CASE(a_running_job_is_not_changed),
+    CASE(a_refused_change_changes_nothing),
+    CASE(several_changes_at_once),
+    CASE(the_answer_has_both_states),
+    CASE(finished_jobs_take_new_data_and_priority),
+    CASE(a_removed_job_is_gone),
+    CASE(any_state_can_be_removed),
+    CASE(unknown_ids_are_not_found),
+    { 0 },
+};

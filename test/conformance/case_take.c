@@ -1,0 +1,169 @@
+/* case_take.c - which jobs a worker gets, and in which order. */
+#include "conformance/conformance.h"
+
+static uint64_t with_priority(fixture *f, const char *type, int32_t priority)
+{
+    return add_spec(f, &(weir_spec){ .type = type, .priority = priority });
+}
+
+static void nothing_waits(fixture *f)
+{
+    CHECK(!take(f, "mail"));
+    add(f, "other");
+    CHECK(!take(f, "mail"));
+    CHECK(!stats_of(f, "mail"));        /* asking does not make it known */
+}
+
+static void a_taken_job_is_active(fixture *f)
+{
+    uint64_t id = add(f, "mail");
+    f->now += 5;
+    const weir_job *j = take(f, "mail");
+    CHECK_INT(j->id, id);
+    CHECK_INT(j->state, WEIR_ACTIVE);
+    CHECK_INT(j->delivery, 1);
+    CHECK_STR(j->worker, WORKER);
+    CHECK_INT(j->started_at, f->now);
+    CHECK_INT(j->updated_at, f->now);
+    CHECK_INT(j->attempts, 0);
+    CHECK(!take(f, "mail"));
+    const weir_job *kept = get(f, id);
+    CHECK_INT(kept->state, WEIR_ACTIVE);
+    CHECK_INT(kept->delivery, 1);
+    CHECK_STR(kept->worker, WORKER);
+}
+
+static void lowest_priority_number_first_then_oldest(fixture *f)
+{
+    with_priority(f, "a", WEIR_LOW);
+    with_priority(f, "a", WEIR_CRITICAL);
+    with_priority(f, "a", WEIR_NORMAL);
+    with_priority(f, "a", WEIR_CRITICAL);
+    with_priority(f, "a", INT32_MIN);
+    with_priority(f, "a", INT32_MAX);
+    const uint64_t want[] = { 5, 2, 4, 3, 1, 6 };
+    for (size_t i = 0; i < 6; i++)
+        CHECK_INT(take(f, "a")->id, want[i]);
+}
+
+static void the_best_over_several_types(fixture *f)
+{
+    const weir_job *got[10];
+    with_priority(f, "a", 5);
+    with_priority(f, "b", 1);
+    with_priority(f, "c", 0);
+    with_priority(f, "a", 1);
+    with_priority(f, "b", 9);
+    size_t n = take_some(f, (const char *[]){ "b", "a", "none", NULL }, 10, got);
+    CHECK_INT(n, 4);
+    const uint64_t want[] = { 2, 4, 1, 5 };
+    for (size_t i = 0; i < n; i++)
+        CHECK_INT(got[i]->id, want[i]);
+    CHECK_STATE(f, 3, WEIR_INACTIVE);
+}
+
+static void no_more_than_asked_for(fixture *f)
+{
+    const weir_job *got[10];
+    for (int i = 0; i < 5; i++)
+        add(f, "a");
+    CHECK_INT(take_some(f, (const char *[]){ "a", NULL }, 3, got), 3);
+    CHECK_INT(count(f, WEIR_INACTIVE, "a"), 2);
+    CHECK_INT(take_some(f, (const char *[]){ "a", NULL }, 3, got), 2);
+}
+
+static void the_same_type_twice_counts_once(fixture *f)
+{
+    const weir_job *got[10];
+    add(f, "a");
+    add(f, "a");
+    CHECK_INT(take_some(f, (const char *[]){ "a", "a", NULL }, 10, got), 2);
+    CHECK(got[0]->id == 1 && got[1]->id == 2);
+    CHECK_EVENTS(f, "enqueue 1, enqueue 2, start 1, start 2");
+}
+
+static void delayed_ones_are_not_taken_before_their_time(fixture *f)
+{
+    add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 100 });
+    CHECK(!take(f, "a"));
+    later(f, 99);
+    CHECK(!take(f, "a"));
+    later(f, 1);
+    CHECK_INT(take(f, "a")->id, 1);
+}
+
+static void promoted_jobs_keep_their_age(fixture *f)
+{
+    add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 100 });
+    later(f, 50);
+    add(f, "a");
+    later(f, 50);
+    CHECK_INT(take(f, "a")->id, 1);
+    CHECK_INT(take(f, "a")->id, 2);
+}
+
+static void progress_starts_anew(fixture *f)
+{
+    uint64_t        id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 2 });
+    const weir_job *first = take(f, "a");
+    CHECK_INT(progress(f, first, 60, "{\"page\":3}"), WEIR_OK);
+    fail_job(f, first, "x");
+    CHECK_INT(get(f, id)->progress, 60);
+    const weir_job *second = take(f, "a");
+    CHECK_INT(second->progress, 0);
+    CHECK(!second->progress_data);
+    CHECK_INT(second->delivery, 2);
+    CHECK_STR(second->error, "x");
+}
+
+static void the_copy_is_of_that_moment(fixture *f)
+{
+    add(f, "a");
+    const weir_job *j = take(f, "a");
+    finish(f, j);
+    CHECK_INT(j->state, WEIR_ACTIVE);
+}
+
+static void a_batch_is_run_in_order(fixture *f)
+{
+    weir_spec   spec = { .type = "a", .data = "[1]" };
+    weir_added  out;
+    weir_job   *job = NULL;
+    const char *type = "a";
+    weir_op add_op = { .kind = WEIR_OP_ADD, .now_ms = f->now, .u.add = { &spec, 1, &out } };
+    weir_op take_op = { .kind = WEIR_OP_TAKE, .now_ms = f->now,
+                        .u.take = { .types = &type, .n_types = 1, .n = 1, .worker = WORKER,
+                                    .lease_ms = LEASE_MS, .jobs = &job } };
+    weir_op finish_op = { .kind = WEIR_OP_FINISH, .now_ms = f->now,
+                          .u.finish = { .id = 1, .delivery = 1, .text = "7", .len = 1 } };
+    weir_op again_op = finish_op;
+    weir_op remove_op = { .kind = WEIR_OP_REMOVE, .now_ms = f->now, .u.remove = { 1 } };
+    weir_op *ops[] = { &add_op, &take_op, &finish_op, &again_op, &remove_op };
+    for (size_t i = 0; i < 5; i++)
+        CHECK_INT(weir__op_check(ops[i], &f->err), WEIR_OK);
+    CHECK_INT(run_batch(f, ops, 5), WEIR_OK);
+    CHECK_INT(take_op.u.take.n_jobs, 1);
+    CHECK_INT(job->id, 1);
+    weir_job_release(job);
+    CHECK_INT(finish_op.err.code, WEIR_OK);
+    CHECK_INT(finish_op.u.finish.state, WEIR_COMPLETE);
+    CHECK_INT(again_op.err.code, WEIR_ESTALE);
+    CHECK_INT(remove_op.err.code, WEIR_OK);
+    CHECK_STR(events_in_full(f), "enqueue 1 a inactive 0 0 0, start 1 a active 0 0 1 host:1:1, "
+                                 "complete 1 a complete 1 100 1 7, remove 1 a any 1 100 1");
+}
+
+const conformance_case cases_take[] = {
+    CASE(nothing_waits),
+    CASE(a_taken_job_is_active),
+    CASE(lowest_priority_number_first_then_oldest),
+    CASE(the_best_over_several_types),
+    CASE(no_more_than_asked_for),
+    CASE(the_same_type_twice_counts_once),
+    CASE(delayed_ones_are_not_taken_before_their_time),
+    CASE(promoted_jobs_keep_their_age),
+    CASE(progress_starts_anew),
+    CASE(the_copy_is_of_that_moment),
+    CASE(a_batch_is_run_in_order),
+    { 0 },
+};

@@ -1,0 +1,241 @@
+/* store_fixture.c - stores for tests: opening, the clock, the record of events. The operations are
+ * in store_ops.c. */
+#include "support/store_fixture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t store_urls(int argc, char **argv, char ***out)
+{
+    static const char *const usual[] = { TEST_STORES };
+    const char              *listed = getenv("WEIR_TEST_STORES");
+    size_t                   n = 0;
+    if (argc > 1) {
+        *out = calloc((size_t)argc, sizeof **out);
+        for (int i = 1; i < argc; i++)
+            (*out)[n++] = argv[i];
+        return n;
+    }
+    if (listed && *listed) {
+        /* One block: the pointers, then the text they point into. */
+        size_t room = strlen(listed) + 1;
+        *out = calloc(1, room * sizeof **out + room);
+        char *text = memcpy(*out + room, listed, room);
+        for (char *url = strtok(text, ","); url; url = strtok(NULL, ","))
+            (*out)[n++] = url;
+        return n;
+    }
+    *out = calloc(sizeof usual / sizeof *usual, sizeof **out);
+    for (; n < sizeof usual / sizeof *usual; n++)
+        (*out)[n] = (char *)usual[n];
+    return n;
+}
+
+/* ---- what the store is given ---- */
+
+static int64_t fixture_now(void *ctx)
+{
+    return ((fixture *)ctx)->now;
+}
+
+/* Each event is a line in f->events, its fields separated by tabs. */
+static void fixture_emit(void *ctx, const weir_event *e, size_t n)
+{
+    fixture *f = ctx;
+    for (; n > 0; n--, e++) {
+        weir__buf_printf(&f->events, "%s %" PRIu64 "\t %s %s %d %d %u", weir_event_name(e->kind),
+                         e->id, e->type ? e->type : "-", weir_state_name(e->state), e->attempts,
+                         e->progress, e->delivery);
+        if (e->text) {
+            weir__buf_char(&f->events, ' ');
+            weir__buf_add(&f->events, e->text, e->text_len);
+        }
+        weir__buf_char(&f->events, '\n');
+        f->n_events++;
+    }
+}
+
+static void fixture_due(void *ctx, int64_t at)
+{
+    fixture *f = ctx;
+    f->n_due++;
+    if (at < f->due)
+        f->due = at;
+}
+
+/* ---- open and close ---- */
+
+static weir_code open_store(fixture *f)
+{
+    f->due = INT64_MAX;
+    weir_code rc = weir__store_open(&f->store, f->url, &f->env, &f->err);
+    if (rc)
+        fprintf(stderr, "# %s: %s\n", f->url, f->err.msg);
+    return rc;
+}
+
+fixture *fixture_open(const char *url)
+{
+    fixture *f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    const char *at = strchr(url, '@');
+    if (at && !tempdir_make(f->dir)) {
+        free(f);
+        return NULL;
+    }
+    if (at)
+        snprintf(f->url, sizeof f->url, "%.*s%s%s", (int)(at - url), url, f->dir, at + 1);
+    else
+        snprintf(f->url, sizeof f->url, "%s", url);
+    f->now = FIXTURE_START;
+    f->env = (weir_env){
+        .name = "test",
+        .now = fixture_now,
+        .emit = fixture_emit,
+        .due = fixture_due,
+        .ctx = f,
+    };
+    if (open_store(f)) {
+        fixture_close(f);
+        return NULL;
+    }
+    return f;
+}
+
+void release_held(fixture *f)
+{
+    while (f->n_held > 0) {
+        f->n_held--;
+        f->held[f->n_held].release(f->held[f->n_held].thing);
+    }
+}
+
+void fixture_close(fixture *f)
+{
+    if (!f)
+        return;
+    release_held(f);
+    free(f->held);
+    if (f->store)
+        f->store->ops->close(f->store);
+    weir__buf_fini(&f->events);
+    tempdir_remove(f->dir);
+    free(f);
+}
+
+bool persistent(const fixture *f)
+{
+    return strncmp(f->url, "mem:", 4) != 0;
+}
+
+weir_code reopen(fixture *f)
+{
+    f->store->ops->close(f->store);
+    f->store = NULL;
+    return open_store(f);
+}
+
+/* ---- the record of events ---- */
+
+static void free_thing(void *thing)
+{
+    free(thing);
+}
+
+static const char *hold_text(fixture *f, weir_buf *b)
+{
+    if (!b->data)
+        weir__buf_str(b, "");
+    char *text = weir__buf_steal(b, NULL);
+    if (!text)
+        text = calloc(1, 1);
+    if (f->n_held == f->cap_held) {
+        f->cap_held = f->cap_held ? f->cap_held * 2 : 64;
+        f->held = realloc(f->held, f->cap_held * sizeof *f->held);
+    }
+    f->held[f->n_held].thing = text;
+    f->held[f->n_held++].release = free_thing;
+    return text;
+}
+
+static const char *event_text(fixture *f, bool in_full)
+{
+    weir_buf    out = { 0 };
+    const char *line = f->events.len ? f->events.data : "";
+    while (*line) {
+        const char *end = strchr(line, '\n'), *tab = strchr(line, '\t');
+        if (out.len)
+            weir__buf_str(&out, ", ");
+        weir__buf_add(&out, line, (size_t)(tab - line));
+        if (in_full)
+            weir__buf_add(&out, tab + 1, (size_t)(end - tab - 1));
+        line = end + 1;
+    }
+    weir__buf_clear(&f->events);
+    f->n_events = 0;
+    return hold_text(f, &out);
+}
+
+const char *events(fixture *f)
+{
+    return event_text(f, false);
+}
+
+const char *events_in_full(fixture *f)
+{
+    return event_text(f, true);
+}
+
+const char *ids_of(fixture *f, const weir_page *page)
+{
+    weir_buf out = { 0 };
+    for (size_t i = 0; page && i < page->n; i++)
+        weir__buf_printf(&out, "%s%" PRIu64, i ? " " : "", page->job[i]->id);
+    return hold_text(f, &out);
+}
+
+const char *listed(fixture *f, const weir_query *query)
+{
+    return ids_of(f, list(f, query));
+}
+
+/* ---- is all well? ---- */
+
+static uint64_t length_of(fixture *f, weir_state state, const char *type)
+{
+    weir_query q = { .state = state, .type = type, .limit = WEIR_MAX_PAGE, .ids_only = true };
+    uint64_t   n = 0;
+    for (;;) {
+        const weir_page *page = list(f, &q);
+        assert_non_null(page);
+        n += page->n;
+        if (!page->more)
+            return n;
+        q.after = page->next;
+    }
+}
+
+void check_all_is_well(fixture *f)
+{
+    const weir_report *r = check(f, false);
+    assert_non_null(r);
+    for (size_t i = 0; i < r->n; i++)
+        fprintf(stderr, "# check: %s\n", r->line[i]);
+    assert_int_equal(r->n, 0);
+    const weir_stats *s = stats(f);
+    assert_non_null(s);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        for (int st = 0; st < WEIR_STATES; st++)
+            assert_int_equal(s->type[i].count[st],
+                             length_of(f, (weir_state)st, s->type[i].type));
+        sum += s->type[i].count[WEIR_ANY];
+    }
+    assert_int_equal(sum, s->all.count[WEIR_ANY]);
+    assert_int_equal(sum, r->jobs);
+    for (int st = 0; st < WEIR_STATES; st++)
+        assert_int_equal(s->all.count[st], length_of(f, (weir_state)st, NULL));
+}

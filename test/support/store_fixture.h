@@ -1,0 +1,124 @@
+/* store_fixture.h - a store opened for a test, with a clock that the test turns, a record of every
+ * event and wake-up, and one short function for each operation.
+ *
+ * What the functions give back (jobs, pages, lines ...) belongs to the fixture and is released when
+ * it is closed. Every operation goes through weir__op_check() first, as in the library. */
+#ifndef WEIR_TEST_STORE_FIXTURE_H
+#define WEIR_TEST_STORE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+#include "support/tempdir.h"
+
+#define CHECK(what)          assert_true(what)
+#define CHECK_INT(a, b)      assert_int_equal((a), (b))
+#define CHECK_STR(a, b)      assert_string_equal((a), (b))
+
+/* The stores that every suite runs on, unless it is told others; '@' is a directory of the
+ * fixture's own. */
+#define TEST_STORES                                                                       \
+    "mem:", "sqlite:@/jobs.db?durability=os", "sqlite:@/jobs.db?durability=disk"
+
+/* Which ones: the arguments, else $WEIR_TEST_STORES (separated by commas), else TEST_STORES.
+ * Answers how many; free() what *out points at. */
+size_t store_urls(int argc, char **argv, char ***out);
+
+/* The clock starts here. */
+#define FIXTURE_START INT64_C(1700000000000)
+
+typedef struct fixture {
+    char        dir[TEMPDIR_MAX];
+    char        url[TEMPDIR_MAX + 128];
+    weir_store *store;
+    weir_env    env;
+    int64_t     now;
+    weir_error  err;            /* of the last operation */
+    weir_buf    events;         /* since the last look: see event_text() */
+    size_t      n_events;
+    int64_t     due;            /* the earliest wake-up wanted since the last TICK */
+    size_t      n_due;
+    struct { void *thing; void (*release)(void *); } *held;
+    size_t      n_held, cap_held;
+} fixture;
+
+/* NULL when it cannot be opened; says why on standard error. */
+fixture *fixture_open(const char *url);
+void     fixture_close(fixture *f);
+bool     persistent(const fixture *f);
+weir_code reopen(fixture *f);               /* close, open again: for persistent stores */
+void     release_held(fixture *f);          /* what was given back so far */
+
+/* ---- operations; each answers with its code and leaves the message in f->err ---- */
+
+weir_code run(fixture *f, weir_op *op);                     /* check and run one, at f->now */
+weir_code run_batch(fixture *f, weir_op **ops, size_t n);   /* that were checked before */
+
+uint64_t  add(fixture *f, const char *type);                /* the id; it must work */
+uint64_t  add_spec(fixture *f, const weir_spec *spec);      /* the id; it must work and be new */
+weir_code try_add(fixture *f, const weir_spec *spec, weir_added *out);
+weir_code add_many(fixture *f, const weir_spec *specs, size_t n, weir_added *out);
+
+#define LEASE_MS 30000
+#define WORKER   "host:1:1"
+const weir_job *take(fixture *f, const char *type);         /* NULL: none */
+/* Of several types, NULL at the end. */
+size_t take_some(fixture *f, const char *const *types, size_t n, const weir_job **out);
+const weir_job *take_as(fixture *f, const char *type, const char *worker, int64_t lease_ms);
+
+weir_code finish(fixture *f, const weir_job *job);
+weir_code finish_with(fixture *f, const weir_job *job, const char *result);
+weir_code fail_job(fixture *f, const weir_job *job, const char *text);
+weir_code give_back(fixture *f, const weir_job *job);
+weir_code finish_and_take(fixture *f, const weir_job *job, const char *type, const weir_job **next);
+weir_code renew(fixture *f, const weir_job *job, int64_t lease_ms);
+weir_code progress(fixture *f, const weir_job *job, int32_t percent, const char *data);
+weir_code log_from(fixture *f, const weir_job *job, const char *text);     /* by its worker */
+weir_code log_line(fixture *f, uint64_t id, const char *text);             /* by anybody */
+
+size_t tick(fixture *f);                                    /* one, without a limit to speak of */
+size_t tick_some(fixture *f, size_t limit, int64_t *next_at);
+void   later(fixture *f, int64_t ms);                       /* turn the clock, do all that is due */
+
+weir_code update(fixture *f, uint64_t id, const weir_change *change);
+weir_code retry_job(fixture *f, uint64_t id);
+weir_code promote_job(fixture *f, uint64_t id);
+weir_code cancel_job(fixture *f, uint64_t id);
+weir_code remove_job(fixture *f, uint64_t id);
+weir_code set_paused(fixture *f, const char *type, bool paused);
+weir_code configure(fixture *f, const char *type, const weir_settings *settings);
+
+const weir_job   *get(fixture *f, uint64_t id);             /* NULL: not there */
+weir_state        state_of(fixture *f, uint64_t id);        /* WEIR_ANY: not there */
+const weir_page  *list(fixture *f, const weir_query *query);            /* NULL: refused */
+const weir_lines *logs(fixture *f, uint64_t id, uint64_t after, size_t limit);
+const weir_stats *stats(fixture *f);
+const weir_type_stats *stats_of(fixture *f, const char *type);          /* NULL: unknown */
+uint64_t          count(fixture *f, weir_state state, const char *type);
+const weir_report *check(fixture *f, bool mend);
+
+/* The ids of a page as "3 1 2". */
+const char *ids_of(fixture *f, const weir_page *page);
+const char *listed(fixture *f, const weir_query *query);
+
+/* The events since the last look, as "enqueue 1, start 1": kind and id; or with everything:
+ * "start 1 mail active 0 0 1 host:1:1" (kind, id, type, state, attempts, progress, delivery,
+ * text). */
+const char *events(fixture *f);
+const char *events_in_full(fixture *f);
+#define CHECK_EVENTS(f, text) assert_string_equal(events(f), (text))
+
+/* A job must be ... */
+#define CHECK_STATE(f, id, want) \
+    assert_string_equal(weir_state_name(state_of(f, id)), weir_state_name(want))
+
+/* The store itself finds nothing wrong, its counts are those of its lists, and every job is in
+ * just one list. */
+void check_all_is_well(fixture *f);
+
+#endif
