@@ -2,11 +2,12 @@
  * own schema (made by the store itself), the same rows and indexes at the end. */
 #include "bench.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "store/sqlite/sq.h"
 
 static void must(sqlite3 *db, int rc, const char *what)
 {
@@ -32,10 +33,11 @@ static sqlite3 *open_bare(const char *path, bool disk)
         die("floor", &err);
     weir_close(q);
     sqlite3 *db;
-    must(NULL, sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL), "open");
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    must(NULL, sqlite3_open_v2(path, &db, flags, NULL), "open");
     do_sql(db, "PRAGMA journal_mode = WAL; PRAGMA locking_mode = NORMAL");
     do_sql(db, disk ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-    do_sql(db, FLOOR_PRAGMAS);
+    do_sql(db, SQ_OWNER_PRAGMAS);
     return db;
 }
 

@@ -13,6 +13,14 @@
 #include "core/job.h"
 #include "store/store.h"
 
+/* How the owner's connection is set up, beside its durability. Memory is bounded by the cache,
+ * whatever the file's size: no mmap. The log is folded into the file every few thousand pages, so
+ * that pages which change often are copied once for many changes. */
+#define SQ_OWNER_PRAGMAS                                                                       \
+    "PRAGMA cache_size = -16384; PRAGMA mmap_size = 0; PRAGMA wal_autocheckpoint = 4000;"      \
+    "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;"                        \
+    "PRAGMA foreign_keys = OFF"
+
 /* ---- statements ---- */
 
 typedef enum sq_sql {

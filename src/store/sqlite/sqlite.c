@@ -12,12 +12,6 @@
 
 enum { BUSY_MS = 5000 };
 
-/* Memory is bounded by the cache, whatever the file's size: no mmap. The log is folded into the file
- * every few thousand pages, so that pages which change often are copied once for many changes. */
-static const char owner_sql[] = "PRAGMA cache_size = -16384; PRAGMA mmap_size = 0;"
-                                "PRAGMA wal_autocheckpoint = 4000;"
-                                "PRAGMA journal_size_limit = 67108864;"
-                                "PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF";
 static const char reader_sql[] = "PRAGMA cache_size = -4096; PRAGMA mmap_size = 0;"
                                  "PRAGMA query_only = ON";
 static const char sync_disk[] = "PRAGMA synchronous = FULL";
@@ -87,7 +81,7 @@ static weir_code open_db(sq_store *s, weir_error *err)
     if (!look && sqlite3_db_readonly(s->db, "main") == 1)
         return weir_fail(err, WEIR_EREADONLY, "%s: no permission to write to it", s->path);
     sqlite3_busy_timeout(s->db, BUSY_MS);
-    rc = sqlite3_exec(s->db, look ? reader_sql : owner_sql, NULL, NULL, NULL);
+    rc = sqlite3_exec(s->db, look ? reader_sql : SQ_OWNER_PRAGMAS, NULL, NULL, NULL);
     if (!rc && !look)
         rc = sqlite3_exec(s->db, s->env.durability == WEIR_DURABLE_OS ? sync_os : sync_disk, NULL,
                           NULL, NULL);
