@@ -13,7 +13,7 @@ extern const char weir__json_too_deep[];
 /* Is this text valid UTF-8 without NUL? */
 bool weir__utf8_valid(const char *text, size_t len);
 
-/* A JSON string in quotes, everything escaped that must be; bytes that are not UTF-8 become U+FFFD. */
+/* A JSON string in quotes, escaped where it must be; bytes that are not UTF-8 become U+FFFD. */
 void weir__json_string(weir_buf *out, const char *text, size_t len);
 
 #endif

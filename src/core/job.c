@@ -280,7 +280,7 @@ static weir_code check_target(const weir_job *j, const weir_change *c, weir_erro
         if (c->set_delay && s == WEIR_ACTIVE)
             return wrong_state(j, err, "its delay can change once it is inactive or delayed");
         if (c->set_delay && weir__finished(s))
-            return wrong_state(j, err, "to run it again after a delay, set its state to delayed too");
+            return wrong_state(j, err, "to run it again later, set its state to delayed too");
         return WEIR_OK;
     case WEIR_INACTIVE:
         if (s == WEIR_INACTIVE)

@@ -68,7 +68,8 @@ static inline bool weir__finished(weir_state s)
     return s == WEIR_COMPLETE || s == WEIR_FAILED || s == WEIR_CANCELLED;
 }
 
-/* A copy with all its strings in one block: weir_job_release(). hold is NULL. NULL: out of memory.*/
+/* A copy with all its strings in one block: weir_job_release(). hold is NULL.
+ * NULL: out of memory. */
 weir_job *weir__job_copy(const weir_job *j);
 
 /* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, the only

@@ -10,8 +10,8 @@
  * paths; separated by spaces. False: out of memory. */
 bool weir__search_text(weir_buf *out, const char *data, size_t len, const char *keys);
 
-/* The next word of `text` from *pos: a run of ASCII letters and digits and bytes beyond ASCII. False at
- * the end. This is how both queries and texts are cut. */
+/* The next word of `text` from *pos: a run of ASCII letters and digits and bytes beyond ASCII.
+ * False at the end. This is how both queries and texts are cut. */
 bool weir__search_word(const char *text, size_t len, size_t *pos, size_t *word, size_t *word_len);
 
 /* Is every word of `query` in `text`, ignoring ASCII case? A word followed by * is the start of

@@ -87,8 +87,8 @@ static weir_code check_text(const char *text, const char *field, size_t max, con
 static weir_code check_backoff(const weir_backoff *b, weir_error *err)
 {
     if ((unsigned)b->kind > WEIR_EXPONENTIAL)
-        return weir_fail(err, WEIR_EINVAL, "backoff.kind: %d is none of WEIR_IMMEDIATE, WEIR_FIXED, "
-                                           "WEIR_EXPONENTIAL", (int)b->kind);
+        return weir_fail(err, WEIR_EINVAL, "backoff.kind: %d is none of WEIR_IMMEDIATE, "
+                                           "WEIR_FIXED, WEIR_EXPONENTIAL", (int)b->kind);
     if (b->jitter_pct < 0 || b->jitter_pct > 100)
         return weir_fail(err, WEIR_EINVAL, "backoff.jitter_pct: %" PRId32 ", must be 0 to 100",
                          b->jitter_pct);

@@ -191,7 +191,7 @@ typedef struct weir_op {
         WEIR_OPS(X)
 #undef X
     } u;
-    weir_error   err;               /* this operation's own outcome; code is WEIR_OK when it worked */
+    weir_error   err;               /* its own outcome; code is WEIR_OK when it worked */
 } weir_op;
 
 /* What a store is given by whoever opens it, and may call. The functions are called from inside

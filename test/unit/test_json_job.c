@@ -18,8 +18,8 @@ static const weir_job full = {
     .worker = "h:1:2", .search_keys = "to",
     .backoff = { WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000, .jitter_pct = 20 },
     .attempts = 2, .max_attempts = 3, .delivery = 4, .lost = 1, .max_lost = 3, .progress = 100,
-    .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8, .promote_at = 9, .updated_at = 10,
-    .started_at = 11, .failed_at = 12, .finished_at = 13, .duration_ms = 14,
+    .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8, .promote_at = 9,
+    .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13, .duration_ms = 14,
     .remove_on_complete = true, .search = true,
 };
 

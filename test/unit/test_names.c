@@ -40,7 +40,8 @@ static void events(void **state)
         assert_true(weir_event_parse(same[i], &k));
         assert_int_equal(k, WEIR_EVENT_FAILED_ATTEMPT);
     }
-    static const char *const none[] = { "", "fail", "failed_", "failedattempt", "start ", "xstart" };
+    static const char *const none[] = { "", "fail", "failed_", "failedattempt", "start ",
+                                        "xstart" };
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(weir_event_parse(none[i], &k));
     assert_false(weir_event_parse(NULL, &k));
@@ -89,8 +90,9 @@ static void durations(void **state)
         { "1h5ms", 3600005 }, { "90m", 5400000 },  { "007s", 7000 },    { "36600d", WEIR_MAX_MS },
         { "3162240000000", WEIR_MAX_MS },
     };
-    static const char *const bad[] = { "", "s", "ms", "5x", "5 s", " 5s", "5s ", "-5s", "+5s", "1.5s",
-                                       "30s1m", "1s1s", "1m30", "5S", "1e3", "5sm", "5mss" };
+    static const char *const bad[] = { "", "s", "ms", "5x", "5 s", " 5s", "5s ", "-5s", "+5s",
+                                       "1.5s", "30s1m", "1s1s", "1m30", "5S", "1e3", "5sm",
+                                       "5mss" };
     static const char *const over[] = { "36600d1ms", "3162240000001", "99999999999999999999999d",
                                         "40000d" };
     weir_error err;

@@ -120,7 +120,8 @@ static void adds(void **state)
     assert_true(specs && big);
     for (size_t i = 0; i <= WEIR_MAX_ADD; i++)
         specs[i].type = "m";
-    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = specs, .n = WEIR_MAX_ADD, .out = out } };
+    weir_op op = { .kind = WEIR_OP_ADD,
+                   .u.add = { .specs = specs, .n = WEIR_MAX_ADD, .out = out } };
     check(&op, WEIR_OK, "");
     op.u.add.n++;
     check(&op, WEIR_ELIMIT, "jobs: 10001, at most 10000 (WEIR_MAX_ADD)");
@@ -142,7 +143,8 @@ static void adds(void **state)
     op.u.add = (weir_op_add){ .specs = specs, .n = 64, .out = out };
     check(&op, WEIR_OK, "");
     op.u.add.n = 65;
-    check(&op, WEIR_ELIMIT, "jobs[64].data: more than 67108864 bytes together (WEIR_MAX_ADD_BYTES)");
+    check(&op, WEIR_ELIMIT,
+          "jobs[64].data: more than 67108864 bytes together (WEIR_MAX_ADD_BYTES)");
     free(big);
     free(specs);
 }
