@@ -113,9 +113,9 @@ weir_code weir__store_open(weir_store **out, const char *url, const weir_env *en
     *out = NULL;
     if (!url)
         return weir_fail(err, WEIR_EINVAL, "store URL: missing; " KNOWN);
-    const weir_store_ops *ops;
-    const char           *rest;
-    size_t                rest_len;
+    const weir_store_ops *ops = NULL;
+    const char           *rest = NULL;
+    size_t                rest_len = 0;
     options               o = { 0 };
     weir_code             rc = parse_url(url, &ops, &rest, &rest_len, &o, err);
     if (rc)
