@@ -19,7 +19,7 @@ check() {
         echo "ok $n - $what"
     else
         echo "not ok $n - $what"
-        head -n 30 "$tmp/out" | sed 's/^/# /'
+        tail -n 30 "$tmp/out" | sed 's/^/# /'
     fi
 }
 
@@ -37,6 +37,10 @@ export PKG_CONFIG_PATH="$usr/lib/pkgconfig"
 unset WEIR_STORE
 
 check "make install" installed
+if [ ! -e "$PKG_CONFIG_PATH/weir.pc" ]; then
+    echo "Bail out! Nothing was installed"
+    exit 1
+fi
 check "library, headers and pkg-config file are there" \
     ls "$usr/lib/libweir.so" "$usr/lib/libweir.so.0" "$usr/lib/libweir.a" \
        "$usr/lib/pkgconfig/weir.pc" "$usr/include/weir/weir.h"
