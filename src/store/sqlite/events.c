@@ -56,7 +56,8 @@ bool weir__sq_address(const char *path, struct sockaddr_un *out, int *dir)
     free(folder);
     if (*dir < 0)
         return false;
-    n = snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/%s-events", *dir, slash + 1);
+    n = snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/%s-events", *dir,
+                 slash + 1);
     if (n > 0 && (size_t)n < sizeof out->sun_path)
         return true;
     close(*dir);
@@ -221,7 +222,8 @@ static int listen_at(const char *path)
     if (fd >= 0) {
         unlink(at.sun_path);
         /* the mode of the socket is that of the file to be: nobody else can connect, ever */
-        if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&at, sizeof at) || listen(fd, BACKLOG)) {
+        if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&at, sizeof at) ||
+            listen(fd, BACKLOG)) {
             close(fd);
             fd = -1;
         }

@@ -34,7 +34,8 @@ weir_code weir__sq_page_add(sq_store *s, weir_page *page, sqlite3_stmt *st, bool
     return WEIR_OK;
 }
 
-static void bind_place(sqlite3_stmt *st, const weir_query *q, const weir_cursor *after, size_t limit)
+static void bind_place(sqlite3_stmt *st, const weir_query *q, const weir_cursor *after,
+                       size_t limit)
 {
     bool start = !after->id;
     weir__sq_int(st, 3, start ? (q->descending ? INT64_MAX : INT64_MIN) : after->rank);

@@ -191,7 +191,8 @@ static int64_t goes_at(sq_store *s, const sq_type *t, weir_state state, int64_t 
     return keep->count && t->count[state] > (uint64_t)keep->count ? now : at;
 }
 
-static weir_code drop_old(sq_store *s, sq_type *t, weir_state state, const old_job *old, int64_t now)
+static weir_code drop_old(sq_store *s, sq_type *t, weir_state state, const old_job *old,
+                          int64_t now)
 {
     weir_job      j;
     sq_type      *same;

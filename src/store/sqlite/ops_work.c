@@ -186,7 +186,8 @@ weir_code weir__sq_op_take(sq_store *s, weir_op *op)
 
 /* ---- finish ---- */
 
-static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f, int64_t now)
+static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f,
+                          int64_t now)
 {
     weir__job_complete(j, f->text, f->len, now);
     t->completed++;
@@ -213,7 +214,8 @@ static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_fi
     return rc;
 }
 
-/* An execution failed: weir__job_fail(), in the file and the log. `why` lives until the batch ends. */
+/* An execution failed: weir__job_fail(), in the file and the log. `why` must live until the batch
+ * ends. */
 weir_code weir__sq_failed(sq_store *s, weir_job *j, sq_type *t, const char *why, size_t len,
                           int64_t now)
 {

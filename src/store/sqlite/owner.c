@@ -1,8 +1,8 @@
 /* owner.c - one process owns a file: a lock on PATH-owner, which says who has it.
  *
  * flock() belongs to the open file, so that two queues of one process exclude each other too, and
- * it goes with the process, however that ends. The file is deleted by a clean close, so whoever gets a
- * lock looks whether it is that of the file which is there. */
+ * it goes with the process, however that ends. The file is deleted by a clean close, so whoever
+ * gets a lock looks whether it is that of the file which is there. */
 #include "store/sqlite/sq.h"
 
 #include <errno.h>

@@ -136,7 +136,7 @@ weir_code weir__sq_broken(sq_store *s, int rc);
 weir_code weir__sq_no_memory(sq_store *s);
 weir_code weir__sq_damaged(sq_store *s, const char *what);
 
-/* A statement of the table, prepared at its first use. NULL: broken. Everything below accepts that. */
+/* A statement of the table, prepared at its first use. NULL: broken; all functions accept that. */
 sqlite3_stmt *weir__sq_stmt(sq_store *s, sq_sql which);
 /* Is there a row? At the end, or when broken, the statement is reset and the answer is false. */
 bool          weir__sq_row(sq_store *s, sqlite3_stmt *st);
