@@ -40,7 +40,7 @@ bench: all      ## measure; one line a measure, and build/bench.json
 	@$(RELEASE)/bench/bench $(BENCH_ARGS) --json $(B)/bench.json
 
 soak: all       ## the long form of the kill -9 test
-	@SOAK_KILLS=$(SOAK_KILLS) SOAK_JOBS=$(SOAK_JOBS) scripts/soak.sh $(RELEASE)
+	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) $(SOAK_ARGS)
 
 fuzz:           ## run each fuzz target for FUZZ_SECONDS
 	@scripts/setup.sh build fuzz

@@ -2,7 +2,7 @@
 # check-example.sh PROGRAM EXPECTED - run an example in a directory of its own and compare what it
 # prints with the file EXPECTED. Writes TAP.
 set -u
-program=$1
+program=$(realpath "$1")
 expected=$2
 name=$(basename "$program")
 dir=$(mktemp -d) || exit 1
