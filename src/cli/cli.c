@@ -59,6 +59,7 @@ weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
         c->store = url;
     }
     weir_options opt = { .read_only = mode == CLI_LOOK, .name = "weir",
+                         .durability = c->durability,
                          .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
     weir_code rc = weir_open(out, c->store, &opt, &c->err);
     if (rc == WEIR_ENOENT && mode == CLI_LOOK)

@@ -15,6 +15,7 @@ typedef struct cli {
     const command *command;
     const char    *store;         /* URL */
     bool           store_chosen;  /* by --store */
+    weir_durability durability;
     bool           json;
     int            n_args;        /* what is left when the options are taken out */
     char         **args;

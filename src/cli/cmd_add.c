@@ -48,7 +48,7 @@ const option_entry add_options[] = {
 };
 #undef AT
 
-enum { LOT = 1000, LOT_BYTES = 8 * 1024 * 1024 };
+enum { LOT = 1000, LOT_BYTES = 8 * 1024 * 1024, LOOK_AGAIN_MS = 300 };
 
 static void print_added(const cli *c, const weir_added *a)
 {
@@ -84,11 +84,18 @@ static int tell_end(cli *c, const weir_job *job)
     return cli_fail(c);
 }
 
-/* Wait for the end of a job in a queue that is open for reading. */
+/* Wait for the end of a job in a queue that is open for reading. Events come from the process that
+ * owns the store, but one that comes and goes quickly (`weir work --drain`) may be gone before we
+ * have found it: so we also look at the job itself now and then. */
 static int wait_for(cli *c, weir_queue *q, uint64_t id, int64_t ms)
 {
     weir_job *job = NULL;
-    weir_code rc = weir_wait(q, id, ms, &job, &c->err);
+    int64_t   end = cli_clock_ms() + ms, left = ms;
+    weir_code rc;
+    do {
+        rc = weir_wait(q, id, left < LOOK_AGAIN_MS ? left : LOOK_AGAIN_MS, &job, &c->err);
+        left = end - cli_clock_ms();
+    } while (rc == WEIR_ETIMEOUT && left > 0);
     if (rc == WEIR_ETIMEOUT)
         weir_fail(&c->err, rc, "job %llu has not ended; `weir explain %llu` says why",
                   (unsigned long long)id, (unsigned long long)id);

@@ -30,8 +30,8 @@ const command cli_commands[] = {
     { "stats", "", "counts by type and state, and work time", "", NULL, 0, 0, cmd_stats },
     { "types", "[TYPE]", "list the types, or change the settings of one",
       "The settings of the type '*' hold for every type that has none of its own. What\n"
-      "is over what is to be kept goes at once. KEEP is an age, a number of jobs or both:\n"
-      "7d, 1000, 7d,1000; 'all' keeps everything.\n"
+      "is over what is to be kept goes at once. KEEP is an age, a number of jobs or\n"
+      "both: 7d, 1000, 7d,1000; 'all' keeps everything.\n"
       "\n"
       "  weir types\n  weir types mail --keep-complete 7d,1000 --keep-failed 30d\n",
       types_options, 0, 1, cmd_types },
@@ -68,13 +68,14 @@ const command cli_commands[] = {
       watch_options, 0, 0, cmd_watch },
     { "work", "TYPE...", "do jobs with a program of yours",
       "CMD runs with /bin/sh -c, once for each job, with the job's data on standard\n"
-      "input. Its standard output is the result (JSON as it is, other text as a string),\n"
-      "its exit status the outcome; 0 is success. On file descriptor 3 it may write lines\n"
-      "`progress 40/100` and `log TEXT`. The last line of its standard error becomes part\n"
-      "of the error. It finds WEIR_JOB_ID, WEIR_JOB_TYPE, WEIR_JOB_ATTEMPT,\n"
-      "WEIR_JOB_MAX_ATTEMPTS and WEIR_JOB_DELIVERY in its environment. A job that was\n"
-      "cancelled or is out of time gets SIGTERM, then SIGKILL. SIGTERM or SIGINT to weir\n"
-      "lets the running jobs finish; a second one does not.\n"
+      "input. Its standard output is the result (JSON as it is, other text as a\n"
+      "string), its exit status the outcome; 0 is success. On file descriptor 3 it may\n"
+      "write lines `progress 40/100` and `log TEXT`. The last line of its standard\n"
+      "error becomes part of the error. It finds WEIR_JOB_ID, WEIR_JOB_TYPE,\n"
+      "WEIR_JOB_ATTEMPT, WEIR_JOB_MAX_ATTEMPTS and WEIR_JOB_DELIVERY in its\n"
+      "environment. A job that was cancelled or is out of time gets SIGTERM, then\n"
+      "SIGKILL. SIGTERM or SIGINT to weir lets the running jobs finish; a second one\n"
+      "does not.\n"
       "\n"
       "  weir work mail --exec ./send-mail -n 4\n"
       "  weir work resize crop --exec './convert-image' --drain\n",
@@ -88,7 +89,7 @@ const command cli_commands[] = {
     { "explain", "ID", "why a job is not running, or what became of it",
       "  weir explain 12\n", NULL, 1, 1, cmd_explain },
     { "bench", "", "measure job lives (add, take, finish) per second",
-      "Works on a scratch file unless --store says where; there it leaves nothing behind.\n"
+      "Works on a scratch file unless --store says where; it leaves nothing behind.\n"
       "\n  weir bench -n 50000 --producers 8 --workers 8\n",
       bench_options, 0, 0, cmd_bench },
     { "demo", "", "see it work: some jobs, a pool, live progress",
@@ -155,6 +156,9 @@ static int run_command(cli *c, opt_common *common, int argc, char **argv)
     _Alignas(max_align_t) char values[CLI_VALUES] = { 0 };
     if (opt_parse(argc, argv, cmd->options, values, common, false, &first, &c->err)) {
         status = cli_usage(c, "%s", c->err.msg);
+    } else if (common->durability && strcmp(common->durability, "os") != 0 &&
+               strcmp(common->durability, "disk") != 0) {
+        status = cli_usage(c, "--durability: '%s' is not disk or os", common->durability);
     } else if (common->help) {
         cli_help_one(stdout, cmd);
         status = 0;
@@ -162,6 +166,9 @@ static int run_command(cli *c, opt_common *common, int argc, char **argv)
         c->store = common->store;
         c->store_chosen = common->store != NULL;
         c->json = common->json;
+        c->durability = common->durability && strcmp(common->durability, "os") == 0
+                            ? WEIR_DURABLE_OS
+                        : common->durability ? WEIR_DURABLE_DISK : WEIR_DURABLE_DEFAULT;
         c->n_args = argc - first;
         c->args = argv + first;
         if (c->n_args < cmd->min_args)

@@ -15,6 +15,9 @@ const option_entry opt_common_table[] = {
     { "store", 0, OPT_TEXT, offsetof(opt_common, store), "URL",
       "where the jobs are: sqlite:PATH or mem: (else $WEIR_STORE, else a file in your data "
       "directory)", 0, 0, "<file>" },
+    { "durability", 0, OPT_TEXT, offsetof(opt_common, durability), "disk|os",
+      "when a change counts as done: synced to the disk (the default), or safe with the system", 0,
+      0, "disk os" },
     { "json", 0, OPT_FLAG, offsetof(opt_common, json), NULL, "answer in JSON", 0, 0, NULL },
     { "help", 'h', OPT_FLAG, offsetof(opt_common, help), NULL, "show this help", 0, 0, NULL },
     { 0 }

@@ -36,6 +36,7 @@ typedef struct option_entry {
 /* Options that every command has; in struct common. */
 typedef struct opt_common {
     const char *store;
+    const char *durability;
     bool        json;
     bool        help;
 } opt_common;

@@ -1,0 +1,484 @@
+# test_jobs.sh - adding, finding, changing and counting jobs with the command line.
+. "$(dirname "$0")/lib.sh"
+
+case_version() {
+    status 0 weir version
+    has out "weir 0."
+    status 0 weir --version
+    status 0 weir version --json
+    json_lines out
+}
+
+case_help_of_every_command() {
+    status 0 weir help
+    narrow out
+    local name
+    for name in $(sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' out); do
+        status 0 weir help "$name"
+        narrow out
+        has out "Usage: weir $name"
+        cp out first
+        status 0 weir "$name" --help
+        cmp out first
+    done
+}
+
+case_no_command() {
+    status 2 weir
+    has err "Usage:"
+    status 2 weir lsit
+    has err "did you mean 'list'"
+    status 2 weir help nonsense
+}
+
+case_bad_options() {
+    status 2 weir add
+    has err "TYPE is missing"
+    has err "weir help add"
+    status 2 weir add mail --bogus
+    has err "--bogus"
+    status 2 weir add mail --delay
+    has err "--delay needs a value"
+    status 2 weir add mail --search=yes
+    has err "--search takes no value"
+    status 2 weir add mail '{}' extra
+    has err "extra"
+    status 2 weir list -z
+    has err "-z"
+    [ ! -e jobs.db ]
+}
+
+case_bad_values() {
+    status 2 weir add mail --attempts 0
+    has err "--attempts"
+    has err "1 to 1000000"
+    status 2 weir add mail --attempts many
+    status 2 weir add mail --attempts 99999999999999999999
+    status 2 weir add mail --priority 99999999999
+    has err "--priority"
+    has err "2147483647"
+    status 2 weir add mail --priority urgent
+    status 2 weir add mail --delay -5s
+    has err "--delay"
+    status 2 weir add mail --delay 5x
+    status 2 weir add mail --ttl 0
+    has err "--ttl"
+    status 2 weir add mail --backoff sometimes
+    has err "--backoff"
+    status 2 weir add mail --at yesterday
+    has err "--at"
+    status 2 weir add mail --at 2026-02-30T10:00
+    status 2 weir add mail --at 25:00
+    status 2 weir add mail --deadline soon
+    status 2 weir add mail --delay 5s --at 09:00
+    has err "exclude"
+    status 2 weir list --state done
+    has err "--state"
+    status 2 weir list --limit 0
+    status 2 weir list --limit 5000
+    has err "1000"
+    status 2 weir list --after nonsense
+    has err "--after"
+    status 2 weir get abc
+    has err "abc"
+    status 2 weir get 0
+    status 2 weir get -- -1
+    [ ! -e jobs.db ]
+}
+
+case_bad_data_changes_nothing() {
+    status 0 weir add mail
+    status 2 weir add mail '{"to":'
+    has err "data"
+    status 2 weir add mail ''
+    has err "data"
+    status 2 weir add '' '{}'
+    has err "type"
+    status 2 weir add "$(printf 'a%.0s' $(seq 129))"
+    has err "128"
+    status 2 weir add "$(printf 'a\tb')"
+    has err "type"
+    head -c 1100000 /dev/zero | tr '\0' 1 >big
+    local got=0
+    weir add mail - <big >out 2>err || got=$?
+    same $got 2
+    has err "1048576"
+    status 0 weir count
+    same "$(cat out)" 1
+}
+
+case_add_prints_the_id() {
+    status 0 weir add mail '{"to":"ann"}'
+    same "$(cat out)" 1
+    status 0 weir add mail
+    same "$(cat out)" 2
+    status 0 weir add mail --json
+    json_lines out
+    same "$(member id)" 3
+    same "$(member state)" inactive
+    same "$(member existed)" false
+    echo '{"from":"stdin"}' | weir add mail - >out
+    status 0 weir get 4 --json
+    has out '{"from":"stdin"}'
+}
+
+case_get_json_has_kues_names() {
+    status 0 weir add mail '{"to":"ann"}' --priority high --attempts 3 --delay 1h --ttl 30s \
+        --backoff exponential:1s:60s --unique ann --remove-on-complete
+    status 0 weir get 1 --json
+    json_lines out
+    same "$(wc -l <out)" 1
+    same "$(member id)" 1
+    same "$(member type)" mail
+    same "$(member priority)" -10
+    same "$(member state)" delayed
+    same "$(member delay)" 3600000
+    same "$(member max_attempts)" 3
+    same "$(member attempts)" 0
+    same "$(member progress)" 0
+    same "$(member ttl)" 30000
+    same "$(member unique)" ann
+    has out '"data":{"to":"ann"}'
+    local name
+    for name in created_at promote_at updated_at; do
+        [[ $(member $name) =~ ^[0-9]{13}$ ]]
+    done
+    same $(($(member promote_at) - $(member created_at))) 3600000
+    status 0 weir get 1
+    has out "delayed"
+    has out "-10 (high)"
+    narrow out
+}
+
+case_get_of_no_job() {
+    status 3 weir get 1
+    has err "weir add"
+    weir add mail
+    status 3 weir get 99
+    has err "99"
+}
+
+case_no_store_yet() {
+    local cmd
+    for cmd in list count stats types top check watch; do
+        status 3 weir $cmd
+        has err "weir add"
+    done
+    [ ! -e jobs.db ]
+}
+
+case_default_store() {
+    unset WEIR_STORE
+    status 0 weir add mail
+    [ -e "$HOME/.local/share/weir/jobs.db" ]
+    same "$(stat -c %a "$HOME/.local/share/weir")" 700
+    status 0 env XDG_DATA_HOME="$HOME/data" "$WEIR" add mail
+    [ -e "$HOME/data/weir/jobs.db" ]
+    status 2 env -u HOME "$WEIR" add mail
+    has err "WEIR_STORE"
+}
+
+case_store_option() {
+    status 0 weir add mail --store sqlite:a.db
+    status 0 weir --store sqlite:a.db add mail
+    status 0 weir --store sqlite:a.db count
+    same "$(cat out)" 2
+    [ ! -e jobs.db ]
+    status 2 weir --store nonsense:x count
+    has err "nonsense"
+    echo "this is no database, but it is long enough to be looked at as one" >text.db
+    status 10 weir --store sqlite:text.db add mail
+    has err "text.db"
+}
+
+case_times() {
+    local now at
+    weir add a --at 2030-01-02T03:04:05Z
+    weir add a --at 2030-01-02T03:04:05+01:00
+    weir add a --at 1893553445000
+    weir add a --at 2030-01-02T03:04
+    weir add a --at 2030-01-02
+    weir add a --at 03:04
+    weir add a --at 2001-01-01T00:00Z
+    weir add a --deadline 2h
+    status 0 weir get 1 --json; same "$(member promote_at)" 1893553445000
+    status 0 weir get 2 --json; same "$(member promote_at)" 1893549845000
+    status 0 weir get 3 --json; same "$(member promote_at)" 1893553445000
+    status 0 weir get 4 --json; same "$(member promote_at)" 1893553440000
+    status 0 weir get 5 --json; same "$(member promote_at)" 1893542400000
+    status 0 weir get 6 --json
+    now=$(date +%s)000
+    at=$(member promote_at)
+    [ "$at" -gt "$now" ] && [ "$at" -le $((now + 86400000)) ]
+    same $((at / 60000 % 1440)) 184
+    status 0 weir get 7 --json; same "$(member state)" inactive
+    status 0 weir get 8 --json
+    at=$(member deadline)
+    [ "$at" -gt $((now + 7190000)) ] && [ "$at" -lt $((now + 7210000)) ]
+}
+
+case_unique() {
+    status 0 weir add mail --unique k
+    status 0 weir add mail --unique k --json
+    same "$(member id)" 1
+    same "$(member existed)" true
+    status 0 weir add other --unique k
+    same "$(cat out)" 2
+}
+
+case_many() {
+    status 0 weir add mail '{"n":1}' --count 2500
+    same "$(wc -l <out)" 2500
+    same "$(tail -1 out)" 2500
+    status 0 weir count
+    same "$(cat out)" 2500
+    status 0 weir add mail --count 3 --quiet
+    [ ! -s out ]
+    status 2 weir add mail --count 0
+    seq 1500 | weir add nums --lines >out
+    same "$(wc -l <out)" 1500
+    status 0 weir get 4003 --json
+    same "$(member data)" 1500
+}
+
+case_lines_name_the_bad_one() {
+    local got=0
+    printf '{"a":1}\n\n{"a":2}\n{oops}\n{"a":3}\n' | weir add t --lines >out 2>err || got=$?
+    same $got 2
+    has err "line 4"
+    status 0 weir count
+    same "$(cat out)" 0
+}
+
+case_list() {
+    weir add mail '{"n":1}' --count 30 -q
+    weir add video --delay 1h
+    status 0 weir list
+    narrow out
+    has err "--after"
+    same "$(wc -l <out)" 21
+    local cursor
+    cursor=$(sed -n 's/.*--after \([^,]*\),.*/\1/p' err)
+    status 0 weir list --after "$cursor" --json
+    same "$(wc -l <out)" 11
+    json_lines out
+    [ ! -s err ]
+    status 0 weir list --all --ids
+    same "$(wc -l <out)" 31
+    status 0 weir list --state delayed --json
+    same "$(member type)" video
+    same "$(wc -l <out)" 1
+    status 0 weir list mail --desc --limit 1 --json
+    same "$(member id)" 30
+    status 0 weir list nothing
+    has err "no jobs"
+    status 0 weir list nothing --json
+    [ ! -s out ]
+}
+
+case_list_is_in_the_order_of_running() {
+    weir add a
+    weir add a --priority high
+    weir add a --priority low
+    weir add a --priority high
+    status 0 weir list --state inactive --ids
+    same "$(tr '\n' ' ' <out)" "2 4 1 3 "
+}
+
+case_search() {
+    weir add mail '{"to":"ann","subject":"invoice overdue"}' --search
+    weir add mail '{"to":"bob","subject":"invoice paid"}' --search
+    weir add mail '{"to":"ann","subject":"secret"}' --search-keys to
+    weir add mail '{"to":"ann"}'
+    status 0 weir list --search "invoice ann" --ids
+    same "$(cat out)" 1
+    status 0 weir list --search "inv*" --ids
+    same "$(tr '\n' ' ' <out)" "1 2 "
+    status 0 weir list --search "secret" --ids
+    [ ! -s out ]
+    status 0 weir list --search "ann" --ids
+    same "$(tr '\n' ' ' <out)" "1 3 "
+}
+
+case_count_and_stats() {
+    weir add mail --count 3 -q
+    weir add video --delay 1h
+    status 0 weir count; same "$(cat out)" 4
+    status 0 weir count mail; same "$(cat out)" 3
+    status 0 weir count --state delayed; same "$(cat out)" 1
+    status 0 weir count mail --state delayed; same "$(cat out)" 0
+    status 0 weir count never-seen; same "$(cat out)" 0
+    status 0 weir count --json; json_lines out; same "$(member count)" 4
+    status 0 weir stats
+    narrow out
+    has out "video"
+    status 0 weir stats --json
+    json_lines out
+    same "$(wc -l <out)" 1
+    status 0 weir types
+    narrow out
+    status 0 weir types --json
+    json_lines out
+    same "$(wc -l <out)" 2
+    status 3 weir types never-seen
+}
+
+case_settings() {
+    weir add mail
+    status 0 weir types mail --keep-complete 7d,1000 --keep-failed 30d --search on
+    status 0 weir types mail --json
+    has out '"keep_complete":{"age":604800000,"count":1000}'
+    has out '"keep_failed":{"age":2592000000,"count":0}'
+    has out '"search":true'
+    status 0 weir types mail --keep-failed all
+    status 0 weir types mail --json
+    has out '"keep_complete":{"age":604800000,"count":1000}'
+    has out '"keep_failed":{"age":0,"count":0}'
+    status 0 weir types '*' --keep-complete 500
+    status 2 weir types mail --keep-complete x
+    has err "--keep-complete"
+    status 2 weir types mail --search maybe
+    status 2 weir types --search on
+    weir add mail '{"who":"zoe"}'
+    status 0 weir list --search zoe --ids
+    same "$(cat out)" 2
+}
+
+case_log() {
+    weir add mail
+    status 0 weir log 1
+    [ ! -s out ]
+    status 0 weir log 1 "hello there"
+    status 0 weir log 1 "and more"
+    status 0 weir log 1
+    same "$(wc -l <out)" 2
+    has out "hello there"
+    status 0 weir log 1 --json
+    json_lines out
+    status 3 weir log 9
+    status 3 weir log 9 text
+    status 2 weir log
+}
+
+case_log_shows_no_control_characters() {
+    weir add "t" "$(printf '{"a":"\\u001b[31mred"}')"
+    weir log 1 "$(printf '\033]0;title\007\033[31mred')"
+    status 0 weir log 1
+    hasnt out "$(printf '\033')"
+    status 0 weir log 1 --json
+    hasnt out "$(printf '\033')"
+    json_lines out
+}
+
+case_life_by_hand() {
+    weir add mail --delay 1h
+    status 0 weir promote 1
+    status 4 weir promote 1
+    has err "inactive"
+    status 4 weir retry 1
+    status 0 weir cancel 1
+    status 4 weir cancel 1
+    has err "cancelled"
+    status 0 weir retry 1
+    status 0 weir rm 1
+    status 3 weir rm 1
+    status 2 weir rm
+    status 2 weir rm x
+    status 2 weir rm --all
+    status 2 weir rm 1 --all --state failed
+}
+
+case_several_ids() {
+    weir add mail --count 3 -q
+    status 3 weir rm 1 77 2 --json
+    json_lines out
+    same "$(wc -l <out)" 3
+    has out '"code":"ENOENT"'
+    status 0 weir count
+    same "$(cat out)" 1
+}
+
+case_all_of_a_kind() {
+    weir add mail --count 1500 --delay 1h -q
+    weir add video --count 5 -q
+    status 0 weir promote --type mail --all
+    has out "1,500 promoted"
+    status 0 weir count mail --state inactive; same "$(cat out)" 1500
+    status 0 weir cancel --type mail --all --json
+    same "$(member count)" 1500
+    status 0 weir retry --type mail --all
+    has out "0 queued again"
+    status 0 weir retry --type mail --state cancelled --all
+    has out "1,500 queued again"
+    status 0 weir rm --type mail --all
+    has out "1,500 removed"
+    status 0 weir count; same "$(cat out)" 5
+    status 0 weir check
+}
+
+case_update() {
+    weir add mail '{"a":1}'
+    status 0 weir update 1 --priority high --delay 1h --data '{"a":2}'
+    status 0 weir get 1 --json
+    same "$(member priority)" -10
+    same "$(member state)" delayed
+    has out '"data":{"a":2}'
+    status 0 weir update 1 --state inactive --json
+    json_lines out
+    same "$(member state)" inactive
+    status 2 weir update 1
+    status 2 weir update 1 --data '{'
+    status 3 weir update 5 --priority low
+    status 4 weir update 1 --state complete
+    status 0 weir update 1 --state cancelled
+    status 0 weir get 1 --json
+    same "$(member state)" cancelled
+}
+
+case_pause_and_resume() {
+    status 0 weir pause mail
+    weir add mail
+    status 0 weir types --json
+    same "$(member paused)" true
+    status 0 weir resume mail --json
+    json_lines out
+    status 0 weir types --json
+    same "$(member paused)" false
+    status 0 weir pause
+    status 0 weir stats
+    has out "all (paused)"
+    status 0 weir resume
+}
+
+case_explain() {
+    weir add mail --delay 1h
+    status 0 weir explain 1
+    narrow out
+    has out "delayed"
+    has out "Timeline"
+    status 0 weir explain 1 --json
+    json_lines out
+    has out '"why":"'
+    status 3 weir explain 2
+    status 2 weir explain
+}
+
+case_check() {
+    weir add mail --count 10 -q
+    status 0 weir check
+    has out "10 jobs"
+    status 0 weir check --mend
+    status 0 weir check --json
+    json_lines out
+    same "$(member mended)" 0
+}
+
+case_output_that_cannot_be_written() {
+    weir add mail
+    local got=0
+    weir get 1 --json >/dev/full 2>err || got=$?
+    same $got 9
+    has err "standard output"
+}
+
+run_cases

@@ -1,0 +1,329 @@
+# test_work.sh - weir work --exec: any program is a worker.
+. "$(dirname "$0")/lib.sh"
+
+# worker ARGUMENTS: a worker in the background, ready to be killed; its pid is in $worker.
+worker() {
+    "$WEIR" work "$@" >work.out 2>work.err </dev/null &
+    worker=$!
+}
+
+# stopped STATUS: the worker has ended so.
+stopped() {
+    local got=0
+    wait_for ended "$worker"
+    wait "$worker" || got=$?
+    [ "$got" = "$1" ] && return 0
+    echo "the worker ended with $got, expected $1"
+    cat work.out work.err
+    return 1
+}
+
+# owned: another process has the store.
+owned() { weir check --mend; [ $? = 5 ]; }
+
+# handled PID: it has taken the signals that were sent to it.
+handled() { grep -q '^ShdPnd:.0*$' "/proc/$1/status"; }
+
+# job_is ID STATE
+job_is() { weir get "$1" --json | grep -q "\"state\":\"$2\""; }
+
+case_bad_calls() {
+    status 2 weir work
+    status 2 weir work mail
+    has err "--exec"
+    status 2 weir work mail --exec cat -n 0
+    status 2 weir work mail --exec cat -n 100000
+    has err "1024"
+    status 2 weir work mail --exec cat --lease 1ms
+    has err "--lease"
+}
+
+case_data_in_result_out() {
+    weir add mail '{"to":"ann"}'
+    status 0 weir work mail --exec cat --drain
+    status 0 weir get 1 --json
+    same "$(member state)" complete
+    has out '"result":{"to":"ann"}'
+    same "$(member attempts)" 1
+    [[ $(member duration) =~ ^[0-9]+$ ]]
+}
+
+case_what_a_result_becomes() {
+    weir add t --count 5 -q
+    status 0 weir work t --drain --exec 'case $WEIR_JOB_ID in
+        1) echo 42 ;;
+        2) echo "it is \"done\"" ;;
+        3) ;;
+        4) printf "two\nlines\n" ;;
+        5) printf "\377\000x" ;;
+        esac'
+    status 0 weir get 1 --json; same "$(member result)" 42
+    status 0 weir get 2 --json; has out '"result":"it is \"done\""'
+    status 0 weir get 3 --json; hasnt out '"result"'
+    status 0 weir get 4 --json; has out '"result":"two\nlines"'
+    status 0 weir get 5 --json; json_lines out; same "$(member state)" complete
+}
+
+case_environment() {
+    weir add t --attempts 2
+    status 0 weir work t --drain --exec 'echo "$WEIR_JOB_ID $WEIR_JOB_TYPE $WEIR_JOB_ATTEMPT \
+$WEIR_JOB_MAX_ATTEMPTS $WEIR_JOB_DELIVERY" >>seen; [ $WEIR_JOB_ATTEMPT = 2 ]'
+    same "$(head -1 seen)" "1 t 1 2 1"
+    same "$(tail -1 seen)" "1 t 2 2 2"
+}
+
+case_failure_tells_why() {
+    weir add t
+    status 0 weir work t --drain --exec 'echo first >&2; echo "disk full" >&2; exit 3'
+    has err "disk full"
+    status 0 weir get 1 --json
+    same "$(member state)" failed
+    same "$(member error)" "exit status 3: disk full"
+    status 0 weir log 1
+    has out "exit status 3: disk full"
+}
+
+case_a_program_that_is_not_there() {
+    weir add t
+    status 0 weir work t --drain --exec ./nothing-here
+    status 0 weir get 1 --json
+    has out "exit status 127"
+}
+
+case_killed_by_a_signal() {
+    weir add t
+    status 0 weir work t --drain --exec 'kill -9 $$'
+    status 0 weir get 1 --json
+    same "$(member error)" "killed by signal 9 (Killed)"
+}
+
+case_attempts_and_backoff() {
+    weir add t --attempts 3 --backoff fixed:50ms
+    status 0 weir work t --drain --exec 'echo x >>runs; exit 1'
+    same "$(wc -l <runs)" 3
+    status 0 weir get 1 --json
+    same "$(member state)" failed
+    same "$(member attempts)" 3
+}
+
+case_progress_and_log() {
+    weir add t
+    worker t --exec 'echo "progress 40/100 {\"step\":\"mix\"}" >&3; echo "log hello  there" >&3
+        echo "progress x" >&3; echo "odd" >&3; printf "log no newline" >&3
+        until [ -e go ]; do sleep 0.02; done'
+    wait_for eval 'weir get 1 --json | grep -q "\"progress\":40"'
+    status 0 weir get 1 --json
+    has out '"progress_data":{"step":"mix"}'
+    touch go
+    wait_for job_is 1 complete
+    kill "$worker"
+    stopped 0
+    status 0 weir log 1
+    has out "  hello  there"
+    has out "fd 3 | progress x"
+    has out "fd 3 | odd"
+    has out "no newline"
+}
+
+case_much_in_and_much_out() {
+    head -c 900000 /dev/zero | tr '\0' q >letters
+    (printf '"'; cat letters; printf '"') | weir add t -
+    status 0 timeout 60 "$WEIR" work t --drain --quiet --exec cat
+    status 0 weir get 1 --json
+    same "$(member state)" complete
+    same "$(grep -o 'q' out | wc -l)" 1800000
+}
+
+case_data_that_is_not_read() {
+    (printf '"'; head -c 900000 /dev/zero | tr '\0' 7; printf '"') | weir add t -
+    status 0 weir work t --drain --exec 'echo fine'
+    status 0 weir get 1 --json
+    same "$(member result)" fine
+}
+
+case_a_result_that_is_too_long() {
+    weir add t
+    status 0 weir work t --drain --exec 'yes'
+    status 0 weir get 1 --json
+    same "$(member state)" failed
+    has out "too long for a result: over 1048576 bytes"
+}
+
+case_something_left_running_does_not_hold_the_job() {
+    weir add t
+    status 0 timeout 60 "$WEIR" work t --drain --exec 'sleep 30 & echo $! >pid; echo done'
+    status 0 weir get 1 --json
+    same "$(member result)" done
+    kill "$(cat pid)"
+}
+
+case_ttl() {
+    weir add t --ttl 200ms
+    status 0 timeout 60 "$WEIR" work t --drain --exec 'echo $$ >pid; sleep 60 & wait'
+    status 0 weir get 1 --json
+    same "$(member state)" failed
+    same "$(member error)" "TTL exceeded"
+    wait_for ended "$(cat pid)"
+}
+
+case_ttl_of_a_program_that_ignores_sigterm() {
+    weir add t --ttl 200ms
+    status 0 timeout 60 "$WEIR" work t --drain --kill-after 100ms \
+        --exec 'echo $$ >pid; trap "" TERM; while :; do sleep 0.05; done'
+    status 0 weir get 1 --json
+    same "$(member error)" "TTL exceeded"
+    wait_for ended "$(cat pid)"
+}
+
+case_progress_extends_the_ttl() {
+    weir add t --ttl 1s
+    status 0 timeout 60 "$WEIR" work t --drain --exec 'for i in 1 2 3 4 5 6 7 8; do sleep 0.25
+        echo "progress $i/8" >&3; done; echo ok'
+    status 0 weir get 1 --json
+    same "$(member result)" ok
+}
+
+case_several_types_best_first() {
+    weir add a
+    weir add b --priority high
+    weir add c --priority critical
+    status 0 weir work a b --drain --exec 'echo $WEIR_JOB_TYPE >>order'
+    same "$(tr '\n' ' ' <order)" "b a "
+    status 0 weir count c --state inactive
+    same "$(cat out)" 1
+}
+
+case_several_at_once() {
+    weir add t --count 4 -q
+    status 0 timeout 60 "$WEIR" work t -n 4 --drain \
+        --exec 'touch run.$WEIR_JOB_ID; until [ $(ls run.* | wc -l) = 4 ]; do sleep 0.02; done'
+    status 0 weir count --state complete
+    same "$(cat out)" 4
+}
+
+case_drain_of_nothing() {
+    weir add other
+    status 0 timeout 60 "$WEIR" work t --drain --exec cat
+    [ ! -s out ]
+}
+
+case_drain_waits_for_delayed_jobs() {
+    weir add t --delay 300ms
+    status 0 timeout 60 "$WEIR" work t --drain --exec cat
+    status 0 weir get 1 --json
+    same "$(member state)" complete
+}
+
+case_drain_with_a_paused_type() {
+    weir add t
+    weir pause t
+    status 4 timeout 60 "$WEIR" work t --drain --exec cat
+    has err "paused"
+    weir resume t
+    weir pause
+    status 4 timeout 60 "$WEIR" work t --drain --exec cat
+    has err "paused"
+}
+
+case_one_line_a_job() {
+    weir add t
+    weir add t --attempts 2
+    weir add t --attempts 1
+    status 0 weir work t --drain --json --exec '[ $WEIR_JOB_ID = 1 ] && echo 5'
+    json_lines out
+    same "$(grep -c '"event":"complete"' out)" 1
+    same "$(grep -c '"event":"failed_attempt"' out)" 1
+    same "$(grep -c '"event":"failed"' out)" 2
+    weir add t
+    status 0 weir work t --drain --exec 'echo hi'
+    same "$(wc -l <out)" 1
+    narrow out
+    weir add t
+    status 0 weir work t --drain --quiet --exec 'echo hi'
+    [ ! -s out ]
+}
+
+case_sigterm_lets_jobs_finish() {
+    weir add t
+    worker t --exec 'touch began; until [ -e go ]; do sleep 0.02; done; echo finished'
+    wait_for test -e began
+    kill "$worker"
+    touch go
+    stopped 0
+    status 0 weir get 1 --json
+    same "$(member result)" finished
+}
+
+case_sigterm_takes_nothing_new() {
+    weir add t --count 50 -q
+    worker t --exec 'echo $WEIR_JOB_ID >>began; until [ -e go ]; do sleep 0.02; done'
+    wait_for test -e began
+    kill "$worker"
+    wait_for handled "$worker"
+    touch go
+    stopped 0
+    same "$(wc -l <began)" 1
+    status 0 weir count --state inactive
+    same "$(cat out)" 49
+}
+
+case_shutdown_timeout() {
+    weir add t --attempts 2
+    worker t --shutdown-timeout 100ms --exec 'echo $$ >pid; touch began; sleep 60 & wait'
+    wait_for test -e began
+    kill "$worker"
+    stopped 12
+    has work.err "Shutdown"
+    wait_for ended "$(cat pid)"
+    status 0 weir get 1 --json
+    same "$(member error)" "Shutdown"
+    same "$(member attempts)" 1
+    same "$(member state)" inactive
+}
+
+case_a_second_signal_hurries() {
+    weir add t
+    worker t --exec 'echo $$ >pid; trap "" TERM; touch began; while :; do sleep 0.05; done'
+    wait_for test -e began
+    kill -INT "$worker"
+    wait_for handled "$worker"
+    kill -INT "$worker"
+    stopped 0
+    wait_for ended "$(cat pid)"
+    status 0 weir get 1 --json
+    same "$(member error)" "Shutdown"
+}
+
+case_a_worker_that_is_killed_loses_its_job_to_the_next() {
+    weir add t
+    worker t --lease 500ms --exec 'echo $$ >>pids; [ $WEIR_JOB_DELIVERY -gt 1 ] || sleep 60'
+    wait_for test -s pids
+    kill -9 "$worker"
+    stopped 137
+    kill -9 -- "-$(head -1 pids)"
+    status 0 timeout 60 "$WEIR" work t --drain --exec 'echo "delivery $WEIR_JOB_DELIVERY"'
+    status 0 weir get 1 --json
+    same "$(member state)" complete
+    same "$(member result)" "delivery 2"
+    same "$(member attempts)" 1
+    same "$(member lost)" 1
+}
+
+case_one_owner_at_a_time() {
+    weir add t --delay 1h
+    worker t --exec cat
+    wait_for owned
+    status 5 weir add t
+    has err "$worker"
+    status 0 weir list
+    status 0 weir stats
+    status 0 weir get 1
+    status 0 weir explain 1
+    status 0 weir top --once
+    status 0 weir check
+    kill "$worker"
+    stopped 0
+    status 0 weir add t
+}
+
+run_cases
