@@ -1,0 +1,241 @@
+/* random_answer.c - all that can be observed of an operation, as text. What stores may differ in
+ * (durability, next_at, cursors) is left out. */
+#include "conformance/random.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void attempt_init(attempt *a, const plan *p, const paging *pages)
+{
+    memset(a, 0, sizeof *a);
+    a->op = p->op;
+    memcpy(a->leases, p->leases, sizeof a->leases);
+    switch (a->op.kind) {
+    case WEIR_OP_ADD:
+        a->op.u.add.out = a->added;
+        break;
+    case WEIR_OP_TAKE:
+        a->op.u.take.jobs = a->jobs;
+        break;
+    case WEIR_OP_FINISH:
+        a->op.u.finish.next.jobs = a->jobs;
+        break;
+    case WEIR_OP_RENEW:
+        a->op.u.renew.items = a->leases;
+        break;
+    case WEIR_OP_LIST:
+        if (p->next_page && pages->more)
+            a->op.u.list.query = pages->query;
+        break;
+    default:
+        break;
+    }
+}
+
+static const char *text(const char *s)
+{
+    return s ? s : "-";
+}
+
+static void say_bytes(weir_buf *out, const char *name, const char *bytes, size_t len)
+{
+    weir__buf_printf(out, " %s %zu:", name, len);
+    if (bytes)
+        weir__buf_add(out, bytes, len);
+    else
+        weir__buf_str(out, "-");
+    if (bytes && bytes[len] != '\0')
+        weir__buf_str(out, "(no NUL)");
+}
+
+static void say_job(weir_buf *out, const weir_job *j)
+{
+    weir__buf_printf(out, "\n    job %" PRIu64 " %s %s", j->id, text(j->type),
+                     weir_state_name(j->state));
+    say_bytes(out, "data", j->data, j->data_len);
+    say_bytes(out, "result", j->result, j->result_len);
+    say_bytes(out, "progress_data", j->progress_data, j->progress_data_len);
+    weir__buf_printf(out, " error %s unique %s worker %s keys %s", text(j->error), text(j->unique),
+                     text(j->worker), text(j->search_keys));
+    weir__buf_printf(out, " backoff %d %" PRId64 " %" PRId64 " %d", (int)j->backoff.kind,
+                     j->backoff.delay_ms, j->backoff.max_ms, j->backoff.jitter_pct);
+    weir__buf_printf(out, " priority %d attempts %d/%d delivery %u lost %d/%d progress %d",
+                     j->priority, j->attempts, j->max_attempts, j->delivery, j->lost, j->max_lost,
+                     j->progress);
+    weir__buf_printf(out, " delay %" PRId64 " ttl %" PRId64 " duration %" PRId64, j->delay_ms,
+                     j->ttl_ms, j->duration_ms);
+    const int64_t at[] = { j->deadline_at, j->created_at, j->promote_at, j->updated_at,
+                           j->started_at, j->failed_at, j->finished_at };
+    weir__buf_str(out, " deadline,created,promote,updated,started,failed,finished");
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        weir__buf_printf(out, " %" PRId64, at[i] ? at[i] - FIXTURE_START : -1);
+    weir__buf_printf(out, "%s%s%s", j->remove_on_complete ? " remove_on_complete" : "",
+                     j->search ? " search" : "", j->hold ? " HOLD" : "");
+}
+
+static void say_taken(weir_buf *out, const weir_op_take *t)
+{
+    weir__buf_printf(out, " took %zu", t->n_jobs);
+    for (size_t i = 0; i < t->n_jobs; i++)
+        say_job(out, t->jobs[i]);
+}
+
+static void say_page(weir_buf *out, const weir_page *page)
+{
+    weir__buf_printf(out, " %zu jobs%s", page->n, page->more ? " and more" : "");
+    for (size_t i = 0; i < page->n; i++)
+        say_job(out, page->job[i]);
+}
+
+static void say_type(weir_buf *out, const weir_type_stats *t)
+{
+    weir__buf_printf(out, "\n    %s%s keep %" PRId64 ":%" PRId64 " %" PRId64 ":%" PRId64 "%s",
+                     t->type, t->paused ? " paused" : "", t->settings.keep_complete.age_ms,
+                     t->settings.keep_complete.count, t->settings.keep_failed.age_ms,
+                     t->settings.keep_failed.count, t->settings.search ? " search" : "");
+    for (int s = 0; s < WEIR_STATES; s++)
+        weir__buf_printf(out, " %" PRIu64, t->count[s]);
+    weir__buf_printf(out, " completed %" PRIu64 " failed %" PRIu64 " work %" PRId64, t->completed,
+                     t->failed, t->work_ms);
+    weir__buf_printf(out, " taken %" PRId64 " oldest %" PRId64, t->last_taken_at, t->oldest_at);
+}
+
+static void say_stats(weir_buf *out, const weir_stats *s)
+{
+    weir__buf_printf(out, " last id %" PRIu64, s->last_id);
+    say_type(out, &s->all);
+    for (size_t i = 0; i < s->n; i++)
+        say_type(out, &s->type[i]);
+}
+
+static void say_outputs(const attempt *a, weir_buf *out)
+{
+    const weir_op *op = &a->op;
+    switch (op->kind) {
+    case WEIR_OP_ADD:
+        for (size_t i = 0; i < op->u.add.n; i++)
+            weir__buf_printf(out, " %" PRIu64 " %s%s", a->added[i].id,
+                             weir_state_name(a->added[i].state),
+                             a->added[i].existed ? " existed" : "");
+        break;
+    case WEIR_OP_TAKE:
+        say_taken(out, &op->u.take);
+        break;
+    case WEIR_OP_FINISH:
+        weir__buf_printf(out, " %s", weir_state_name(op->u.finish.state));
+        if (op->u.finish.next.n)
+            say_taken(out, &op->u.finish.next);
+        break;
+    case WEIR_OP_RENEW:
+        for (size_t i = 0; i < op->u.renew.n; i++)
+            weir__buf_printf(out, " %s", weir_code_name(a->leases[i].code));
+        break;
+    case WEIR_OP_TICK:
+        weir__buf_printf(out, " changed %zu", op->u.tick.changed);
+        break;
+    case WEIR_OP_UPDATE:
+        weir__buf_printf(out, " %s to %s", weir_state_name(op->u.update.old_state),
+                         weir_state_name(op->u.update.new_state));
+        break;
+    case WEIR_OP_GET:
+        say_job(out, op->u.get.job);
+        break;
+    case WEIR_OP_LIST:
+        say_page(out, op->u.list.page);
+        break;
+    case WEIR_OP_LOGS:
+        for (size_t i = 0; i < op->u.logs.lines->n; i++)
+            weir__buf_printf(out, "\n    %" PRIu64 " %" PRId64 " %s", op->u.logs.lines->line[i].n,
+                             op->u.logs.lines->line[i].at - FIXTURE_START,
+                             op->u.logs.lines->line[i].text);
+        break;
+    case WEIR_OP_STATS:
+        say_stats(out, op->u.stats.stats);
+        break;
+    case WEIR_OP_CHECK:
+        weir__buf_printf(out, " %" PRIu64 " jobs", op->u.check.report->jobs);
+        for (size_t i = 0; i < op->u.check.report->n; i++)
+            weir__buf_printf(out, "\n    WRONG: %s", op->u.check.report->line[i]);
+        break;
+    default:
+        break;
+    }
+}
+
+void attempt_answer(const attempt *a, weir_buf *out)
+{
+    weir__buf_printf(out, "%s", weir_code_name(a->op.err.code));
+    if (a->op.err.code)
+        weir__buf_printf(out, " %s%s", a->refused ? "(refused) " : "", a->op.err.msg);
+    else
+        say_outputs(a, out);
+}
+
+/* ---- what to remember ---- */
+
+static void learn_taken(model *m, const weir_op_take *t)
+{
+    for (size_t i = 0; i < t->n_jobs; i++) {
+        size_t at = m->n_held < MAX_HELD ? m->n_held++ : t->jobs[i]->id % MAX_HELD;
+        m->held[at].id = t->jobs[i]->id;
+        m->held[at].delivery = t->jobs[i]->delivery;
+    }
+}
+
+static void forget(model *m, uint64_t id, uint32_t delivery)
+{
+    for (size_t i = 0; i < m->n_held; i++) {
+        if (m->held[i].id == id && m->held[i].delivery == delivery)
+            m->held[i--] = m->held[--m->n_held];
+    }
+}
+
+void attempt_learn(const attempt *a, model *m)
+{
+    const weir_op *op = &a->op;
+    if (op->kind == WEIR_OP_FINISH && !a->refused)      /* ended, or over already */
+        forget(m, op->u.finish.id, op->u.finish.delivery);
+    if (op->err.code)
+        return;
+    if (op->kind == WEIR_OP_TAKE)
+        learn_taken(m, &op->u.take);
+    if (op->kind == WEIR_OP_FINISH && op->u.finish.next.n)
+        learn_taken(m, &op->u.finish.next);
+    for (size_t i = 0; op->kind == WEIR_OP_ADD && i < op->u.add.n; i++) {
+        if (a->added[i].id > m->last_id)
+            m->last_id = a->added[i].id;
+    }
+}
+
+void attempt_page(const attempt *a, paging *pages)
+{
+    if (a->op.kind != WEIR_OP_LIST || a->op.err.code)
+        return;
+    pages->more = a->op.u.list.page->more;
+    pages->query = a->op.u.list.query;
+    pages->query.after = a->op.u.list.page->next;
+}
+
+void attempt_release(attempt *a)
+{
+    weir_op *op = &a->op;
+    if (op->err.code)
+        return;
+    if (op->kind == WEIR_OP_TAKE) {
+        for (size_t i = 0; i < op->u.take.n_jobs; i++)
+            weir_job_release(a->jobs[i]);
+    } else if (op->kind == WEIR_OP_FINISH && op->u.finish.next.n) {
+        for (size_t i = 0; i < op->u.finish.next.n_jobs; i++)
+            weir_job_release(a->jobs[i]);
+    } else if (op->kind == WEIR_OP_GET) {
+        weir_job_release(op->u.get.job);
+    } else if (op->kind == WEIR_OP_LIST) {
+        weir_page_release(op->u.list.page);
+    } else if (op->kind == WEIR_OP_LOGS) {
+        weir_lines_release(op->u.logs.lines);
+    } else if (op->kind == WEIR_OP_STATS) {
+        weir_stats_release(op->u.stats.stats);
+    } else if (op->kind == WEIR_OP_CHECK) {
+        weir_report_release(op->u.check.report);
+    }
+}

@@ -1,0 +1,368 @@
+/* random_plan.c - making up operations. Everything is drawn from small sets, so that operations
+ * meet: the same types, keys, words and jobs again and again. */
+#include "conformance/random.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define PICK(c, array) ((array)[below((c), COUNT(array))])
+
+uint64_t chance_next(chance *c)
+{
+    uint64_t x = c->state += 0x9e3779b97f4a7c15u;       /* splitmix64 */
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+size_t below(chance *c, size_t n)
+{
+    return (size_t)(chance_next(c) % n);
+}
+
+bool one_in(chance *c, size_t n)
+{
+    return below(c, n) == 0;
+}
+
+static const char *const types[] = { "a", "b", "mail", "caf\xc3\xa9", "a b'\"%" };
+static const char *const keys[] = { "k1", "k2", "K1" };
+static const char *const workers[] = { "host:1:1", "host:1:2", "box:77:3" };
+static const char *const documents[] = {
+    "{}", "[]", "null", "{\"to\":\"ann\",\"n\":7}", "{\"to\":\"bob\",\"list\":[\"red\",\"green\"]}",
+    "\"hello world\"", "{\"customer\":{\"name\":\"Carl\"},\"to\":\"dora\"}", "[true,1.5,\"x-y\"]",
+    "{\"text\":\"caf\\u00e9 na\xc3\xafve\"}", "{ \"a\" : [ 1 , 2 ] }", "{", "nope",
+};
+static const char *const texts[] = {
+    "connection refused", "disk full", "", "ann was here", "two\nlines", "it's \"odd\" % \\ *",
+    "caf\xc3\xa9", "bytes \xff\xfe", "x", "red green blue", "0",
+};
+static const char *const searches[] = {
+    "ann", "hello", "red", "gre*", "refused", "an* to", "carl", "caf\xc3\xa9", "x y", "", "*", "1",
+    "OR", "disk \"full", "error", "stalled", "TTL exceeded", "c* n*", "blue -red", "true",
+};
+static const char *const search_keys[] = { "to", "customer.name", "to, list", "none" };
+static const int32_t     priorities[] = { 0, 0, 0, 10, -5, -10, -15, 7, INT32_MAX, INT32_MIN };
+
+/* An id that is likely to be there: a recent one. */
+static uint64_t some_id(chance *c, const model *m)
+{
+    if (one_in(c, 40))
+        return one_in(c, 2) ? 0 : m->last_id + 5;
+    size_t back = one_in(c, 4) ? below(c, 400) : below(c, 60);
+    return m->last_id > back ? m->last_id - back : 1;
+}
+
+static void some_delivery(chance *c, const model *m, uint64_t *id, uint32_t *delivery)
+{
+    *id = some_id(c, m);
+    *delivery = 1 + (uint32_t)below(c, 2);
+    if (m->n_held && !one_in(c, 30)) {
+        size_t i = below(c, m->n_held);
+        *id = m->held[i].id;
+        *delivery = m->held[i].delivery;
+    }
+}
+
+static void plan_add(plan *p, chance *c, int64_t now)
+{
+    size_t n = one_in(c, 3) ? 1 + below(c, MAX_SPECS) : 1;
+    for (size_t i = 0; i < n; i++) {
+        weir_spec *s = &p->specs[i];
+        *s = (weir_spec){ .type = PICK(c, types), .priority = PICK(c, priorities) };
+        if (!one_in(c, 4))
+            s->data = documents[below(c, one_in(c, 30) ? COUNT(documents) : COUNT(documents) - 2)];
+        if (one_in(c, 2))
+            s->attempts = 1 + (int32_t)below(c, 4);
+        if (one_in(c, 4))
+            s->delay_ms = 1 + (int64_t)below(c, 800);
+        else if (one_in(c, 10))
+            s->run_at = now - 100 + (int64_t)below(c, 900);
+        if (one_in(c, 3))
+            s->backoff = (weir_backoff){ (weir_backoff_kind)below(c, 3), (int64_t)below(c, 300),
+                                         one_in(c, 2) ? (int64_t)below(c, 500) : 0,
+                                         one_in(c, 2) ? (int32_t)below(c, 101) : 0 };
+        if (one_in(c, 5))
+            s->ttl_ms = 1 + (int64_t)below(c, 600);
+        if (one_in(c, 8))
+            s->deadline_at = now + (int64_t)below(c, 1500);
+        if (one_in(c, 3))
+            s->unique = PICK(c, keys);
+        if (one_in(c, 3))
+            s->max_lost = 1 + (int32_t)below(c, 2);
+        s->remove_on_complete = one_in(c, 4);
+        s->search = one_in(c, 2);
+        if (one_in(c, 4))
+            s->search_keys = PICK(c, search_keys);
+    }
+    p->op.u.add = (weir_op_add){ .specs = p->specs, .n = n };
+}
+
+static void plan_taking(plan *p, weir_op_take *t, chance *c)
+{
+    t->n_types = 1 + below(c, 3);
+    for (size_t i = 0; i < t->n_types; i++)
+        p->types[i] = PICK(c, types);
+    t->types = p->types;
+    t->n = 1 + below(c, MAX_TAKE);
+    t->lease_ms = one_in(c, 3) ? 1 + (int64_t)below(c, 400) : 5000;
+    t->worker = PICK(c, workers);
+}
+
+static void plan_finish(plan *p, chance *c, const model *m)
+{
+    weir_op_finish *f = &p->op.u.finish;
+    some_delivery(c, m, &f->id, &f->delivery);
+    size_t kind = below(c, 10);
+    f->outcome = kind < 5   ? WEIR_OUTCOME_DONE
+                 : kind < 9 ? WEIR_OUTCOME_FAIL
+                            : WEIR_OUTCOME_RELEASE;
+    if (f->outcome == WEIR_OUTCOME_DONE && one_in(c, 2))
+        f->text = PICK(c, documents);
+    if (f->outcome == WEIR_OUTCOME_FAIL)
+        f->text = PICK(c, texts);
+    f->len = f->text ? strlen(f->text) : 0;
+    if (one_in(c, 2))
+        plan_taking(p, &f->next, c);
+}
+
+static void plan_renew(plan *p, chance *c, const model *m)
+{
+    size_t n = 1 + below(c, MAX_SPECS);
+    for (size_t i = 0; i < n; i++) {
+        weir_lease *l = &p->leases[i];
+        *l = (weir_lease){ .lease_ms = 1 + (int64_t)below(c, 3000) };
+        some_delivery(c, m, &l->id, &l->delivery);
+    }
+    p->op.u.renew = (weir_op_renew){ .items = p->leases, .n = n };
+}
+
+static void plan_progress(plan *p, chance *c, const model *m)
+{
+    weir_op_progress *o = &p->op.u.progress;
+    some_delivery(c, m, &o->id, &o->delivery);
+    o->percent = (int32_t)below(c, 102);
+    if (one_in(c, 2))
+        o->data = PICK(c, documents);
+    o->len = o->data ? strlen(o->data) : 0;
+}
+
+static void plan_log(plan *p, chance *c, const model *m)
+{
+    weir_op_log *l = &p->op.u.log;
+    some_delivery(c, m, &l->id, &l->delivery);
+    if (one_in(c, 2)) {
+        l->id = some_id(c, m);
+        l->delivery = 0;
+    }
+    l->text = PICK(c, texts);
+    l->len = strlen(l->text);
+}
+
+static void plan_update(plan *p, chance *c, const model *m)
+{
+    enum { ENDED = 1u << WEIR_COMPLETE | 1u << WEIR_FAILED | 1u << WEIR_CANCELLED };
+    static const uint32_t sets[] = { 0, 0, 1u << WEIR_DELAYED, 1u << WEIR_INACTIVE, ENDED };
+    weir_op_update *u = &p->op.u.update;
+    weir_change    *ch = &u->change;
+    u->id = some_id(c, m);
+    u->from = PICK(c, sets);
+    if (one_in(c, 3)) {
+        ch->set_priority = true;
+        ch->priority = PICK(c, priorities);
+    }
+    if (one_in(c, 3)) {
+        ch->set_delay = true;
+        ch->delay_ms = one_in(c, 3) ? 0 : (int64_t)below(c, 600);
+    }
+    if (one_in(c, 3))
+        ch->data = PICK(c, documents);
+    if (!one_in(c, 3))
+        ch->state = one_in(c, 8) ? (weir_state)below(c, WEIR_STATES)
+                                 : (weir_state[]){ WEIR_INACTIVE, WEIR_DELAYED,
+                                                   WEIR_CANCELLED }[below(c, 3)];
+}
+
+static void plan_configure(plan *p, chance *c)
+{
+    weir_op_configure *o = &p->op.u.configure;
+    o->type = one_in(c, 4) ? "*" : one_in(c, 10) ? "never" : PICK(c, types);
+    if (one_in(c, 2)) {
+        o->set_paused = true;
+        o->paused = one_in(c, 6);
+        return;
+    }
+    p->settings = (weir_settings){ .search = one_in(c, 4) };
+    p->settings.keep_complete.count = 1 + (int64_t)below(c, 20);
+    p->settings.keep_failed.count = one_in(c, 3) ? 0 : 1 + (int64_t)below(c, 20);
+    p->settings.keep_complete.age_ms = one_in(c, 2) ? 0 : 1 + (int64_t)below(c, 3000);
+    p->settings.keep_failed.age_ms = one_in(c, 3) ? 0 : 1 + (int64_t)below(c, 3000);
+    o->settings = &p->settings;
+}
+
+static void plan_list(plan *p, chance *c)
+{
+    weir_query *q = &p->op.u.list.query;
+    if (one_in(c, 3)) {
+        p->next_page = true;
+        return;
+    }
+    q->state = one_in(c, 4) ? WEIR_ANY : (weir_state)below(c, WEIR_STATES);
+    q->type = one_in(c, 2) ? PICK(c, types) : NULL;
+    q->search = one_in(c, 4) ? PICK(c, searches) : NULL;
+    q->descending = one_in(c, 2);
+    q->ids_only = one_in(c, 4);
+    q->limit = one_in(c, 10) ? WEIR_MAX_PAGE : 1 + below(c, 12);
+}
+
+/* How often, of a hundred; CHECK is added by whoever runs them. */
+static const struct {
+    weir_op_kind kind;
+    size_t       share;
+} shares[] = {
+    { WEIR_OP_ADD, 18 },      { WEIR_OP_TAKE, 14 },   { WEIR_OP_FINISH, 20 }, { WEIR_OP_RENEW, 3 },
+    { WEIR_OP_PROGRESS, 4 },  { WEIR_OP_LOG, 5 },     { WEIR_OP_TICK, 9 },    { WEIR_OP_UPDATE, 8 },
+    { WEIR_OP_REMOVE, 4 },    { WEIR_OP_CONFIGURE, 2 }, { WEIR_OP_GET, 5 },   { WEIR_OP_LIST, 5 },
+    { WEIR_OP_LOGS, 2 },      { WEIR_OP_STATS, 1 },
+};
+
+void plan_op(plan *p, chance *c, const model *m, int64_t now)
+{
+    size_t at = below(c, 100), i = 0;
+    while (at >= shares[i].share)
+        at -= shares[i++].share;
+    memset(p, 0, sizeof *p);
+    p->op.kind = shares[i].kind;
+    p->op.now_ms = now;
+    switch (p->op.kind) {
+    case WEIR_OP_ADD:       plan_add(p, c, now); break;
+    case WEIR_OP_TAKE:      plan_taking(p, &p->op.u.take, c); break;
+    case WEIR_OP_FINISH:    plan_finish(p, c, m); break;
+    case WEIR_OP_RENEW:     plan_renew(p, c, m); break;
+    case WEIR_OP_PROGRESS:  plan_progress(p, c, m); break;
+    case WEIR_OP_LOG:       plan_log(p, c, m); break;
+    case WEIR_OP_TICK:      p->op.u.tick.limit = one_in(c, 3) ? 1 + below(c, 5) : 0; break;
+    case WEIR_OP_UPDATE:    plan_update(p, c, m); break;
+    case WEIR_OP_REMOVE:    p->op.u.remove.id = some_id(c, m); break;
+    case WEIR_OP_CONFIGURE: plan_configure(p, c); break;
+    case WEIR_OP_GET:       p->op.u.get.id = some_id(c, m); break;
+    case WEIR_OP_LIST:      plan_list(p, c); break;
+    case WEIR_OP_LOGS:
+        p->op.u.logs = (weir_op_logs){ .id = some_id(c, m), .after = below(c, 4),
+                                       .limit = below(c, 8) };
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- as text, for people ---- */
+
+static void say_take(const weir_op_take *t, weir_buf *out)
+{
+    weir__buf_printf(out, " take %zu by %s, lease %" PRId64 ", of", t->n, t->worker, t->lease_ms);
+    for (size_t i = 0; i < t->n_types; i++)
+        weir__buf_printf(out, " \"%s\"", t->types[i]);
+}
+
+static void say_add(const weir_op_add *a, weir_buf *out)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const weir_spec *s = &a->specs[i];
+        weir__buf_printf(out, " {\"%s\" %s prio %d attempts %d delay %" PRId64 " run_at %" PRId64
+                         " backoff %d:%" PRId64 ":%" PRId64 ":%d ttl %" PRId64 " deadline %" PRId64
+                         " unique %s lost %d%s%s keys %s}",
+                         s->type, s->data ? s->data : "-", s->priority, s->attempts, s->delay_ms,
+                         s->run_at, (int)s->backoff.kind, s->backoff.delay_ms, s->backoff.max_ms,
+                         s->backoff.jitter_pct, s->ttl_ms, s->deadline_at,
+                         s->unique ? s->unique : "-", s->max_lost,
+                         s->remove_on_complete ? " remove" : "", s->search ? " search" : "",
+                         s->search_keys ? s->search_keys : "-");
+    }
+}
+
+static void say_change(const weir_op_update *u, weir_buf *out)
+{
+    weir__buf_printf(out, " %" PRIu64 " from %x", u->id, u->from);
+    if (u->change.set_priority)
+        weir__buf_printf(out, " priority %d", u->change.priority);
+    if (u->change.set_delay)
+        weir__buf_printf(out, " delay %" PRId64, u->change.delay_ms);
+    if (u->change.data)
+        weir__buf_printf(out, " data %s", u->change.data);
+    if (u->change.state)
+        weir__buf_printf(out, " state %s", weir_state_name(u->change.state));
+}
+
+void plan_describe(const plan *p, weir_buf *out)
+{
+    const weir_op *op = &p->op;
+    weir__buf_printf(out, "at %" PRId64 " %s", op->now_ms - FIXTURE_START,
+                     weir__op_info[op->kind].name);
+    switch (op->kind) {
+    case WEIR_OP_ADD:
+        say_add(&op->u.add, out);
+        break;
+    case WEIR_OP_TAKE:
+        say_take(&op->u.take, out);
+        break;
+    case WEIR_OP_FINISH:
+        weir__buf_printf(out, " %" PRIu64 "/%u outcome %d \"%s\"", op->u.finish.id,
+                         op->u.finish.delivery, (int)op->u.finish.outcome,
+                         op->u.finish.text ? op->u.finish.text : "-");
+        if (op->u.finish.next.n)
+            say_take(&op->u.finish.next, out);
+        break;
+    case WEIR_OP_RENEW:
+        for (size_t i = 0; i < op->u.renew.n; i++)
+            weir__buf_printf(out, " %" PRIu64 "/%u for %" PRId64, p->leases[i].id,
+                             p->leases[i].delivery, p->leases[i].lease_ms);
+        break;
+    case WEIR_OP_PROGRESS:
+        weir__buf_printf(out, " %" PRIu64 "/%u %d %s", op->u.progress.id, op->u.progress.delivery,
+                         op->u.progress.percent, op->u.progress.data ? op->u.progress.data : "-");
+        break;
+    case WEIR_OP_LOG:
+        weir__buf_printf(out, " %" PRIu64 "/%u \"%s\"", op->u.log.id, op->u.log.delivery,
+                         op->u.log.text);
+        break;
+    case WEIR_OP_TICK:
+        weir__buf_printf(out, " limit %zu", op->u.tick.limit);
+        break;
+    case WEIR_OP_UPDATE:
+        say_change(&op->u.update, out);
+        break;
+    case WEIR_OP_REMOVE:
+        weir__buf_printf(out, " %" PRIu64, op->u.remove.id);
+        break;
+    case WEIR_OP_CONFIGURE:
+        weir__buf_printf(out, " \"%s\"", op->u.configure.type);
+        if (op->u.configure.set_paused)
+            weir__buf_str(out, op->u.configure.paused ? " pause" : " resume");
+        if (op->u.configure.settings)
+            weir__buf_printf(out, " complete %" PRId64 ":%" PRId64 " failed %" PRId64 ":%" PRId64
+                             "%s", p->settings.keep_complete.age_ms,
+                             p->settings.keep_complete.count, p->settings.keep_failed.age_ms,
+                             p->settings.keep_failed.count, p->settings.search ? " search" : "");
+        break;
+    case WEIR_OP_GET:
+        weir__buf_printf(out, " %" PRIu64, op->u.get.id);
+        break;
+    case WEIR_OP_LIST:
+        weir__buf_printf(out, " %s type %s search \"%s\"%s%s limit %zu%s",
+                         weir_state_name(op->u.list.query.state),
+                         op->u.list.query.type ? op->u.list.query.type : "-",
+                         op->u.list.query.search ? op->u.list.query.search : "-",
+                         op->u.list.query.descending ? " descending" : "",
+                         op->u.list.query.ids_only ? " ids" : "", op->u.list.query.limit,
+                         p->next_page ? " (or the next page of the last one)" : "");
+        break;
+    case WEIR_OP_LOGS:
+        weir__buf_printf(out, " %" PRIu64 " after %" PRIu64 " limit %zu", op->u.logs.id,
+                         op->u.logs.after, op->u.logs.limit);
+        break;
+    default:
+        break;
+    }
+}
