@@ -631,7 +631,9 @@ static const sq_step two_steps[] = {
     { "UPDATE thing SET x = x + 1; ALTER TABLE thing ADD COLUMN y" },
 };
 static const sq_step bad_steps[] = {
-    { "CREATE TABLE thing(x)" }, { "" }, { "UPDATE thing SET x = 0; INSERT INTO nowhere VALUES(1)" },
+    { "CREATE TABLE thing(x)" },
+    { "" },
+    { "UPDATE thing SET x = 0; INSERT INTO nowhere VALUES(1)" },
 };
 
 static int number(sqlite3 *db, const char *query)

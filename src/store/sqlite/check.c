@@ -233,6 +233,30 @@ static void check_counts(check *c)
         s->stale = true;
 }
 
+/* What was read ahead, against what waits. */
+static void check_ahead(check *c, sq_type *t)
+{
+    sq_store     *s = c->s;
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_WAITING);
+    size_t        i = 0;
+    bool          same = true;
+    weir__sq_int(st, 1, t->id);
+    weir__sq_int(st, 2, SQ_AHEAD_MAX + 1);
+    while (same && weir__sq_row(s, st)) {
+        if (i < t->ahead->n)
+            same = t->ahead->job[i]->id == (uint64_t)sqlite3_column_int64(st, SQ_C_id);
+        else
+            same = !t->ahead->whole;
+        i++;
+    }
+    sqlite3_reset(st);
+    same = same && i >= t->ahead->n;
+    if (!same)
+        WRONG(c, true, "type %s: the jobs that are next were read ahead wrongly", t->name);
+    if (!same || c->mend)
+        weir__sq_ahead_drop(s, t);
+}
+
 /* Rows of other tables that belong to no job. */
 static void check_orphans(check *c, const char *what, const char *count_sql, const char *mend_sql)
 {
@@ -257,6 +281,9 @@ weir_code weir__sq_op_check(sq_store *s, weir_op *op)
     check_file(&c);
     check_jobs(&c);
     check_counts(&c);
+    for (size_t i = 0; i < s->types.n && !s->broken; i++)
+        if (s->types.by_id[i]->ahead)
+            check_ahead(&c, s->types.by_id[i]);
     check_orphans(&c, "log lines", "SELECT count(*) FROM log WHERE job NOT IN (SELECT id FROM job)",
                   "DELETE FROM log WHERE job NOT IN (SELECT id FROM job)");
     check_orphans(&c, "texts in the search index",

@@ -44,6 +44,8 @@ static weir_code add_one(sq_store *s, const weir_spec *spec, weir_added *out, in
     if (rc)
         return rc;
     s->last_id++;
+    if (j.state == WEIR_INACTIVE)
+        weir__sq_ahead_arrive(s, t, &j, true);
     weir__sq_moved(s, t, WEIR_ANY, j.state);
     if (j.state == WEIR_INACTIVE)
         weir__sq_event(s, WEIR_EVENT_ENQUEUE, &j, t, j.state, now, NULL, 0);
@@ -63,20 +65,26 @@ weir_code weir__sq_op_add(sq_store *s, weir_op *op)
 
 /* ---- take ---- */
 
-/* The row becomes active: a copy for the caller and an entry among the active ones. */
-static weir_code pick(sq_store *s, weir_op_take *t, sqlite3_stmt *st, int64_t now)
+/* The job becomes active: a copy for the caller and an entry among the active ones. */
+static weir_code pick(sq_store *s, weir_op_take *t, const weir_job *waiting, sq_type *type,
+                      int64_t now)
 {
-    weir_job  j;
-    sq_type  *type;
-    weir_code rc = weir__sq_read(s, st, &j, &type);
-    if (rc)
-        return rc;
+    weir_job j = *waiting;
     weir__job_take(&j, t->worker, now);
     weir_job *copy = weir__job_copy(&j);
     if (!copy)
         return weir__sq_no_memory(s);
     t->jobs[t->n_jobs++] = copy;
-    return weir__sq_activate(s, &j, type, t->lease_ms, now);
+    weir__sq_ahead_took(s, type, copy->id);
+    return weir__sq_activate(s, copy, type, t->lease_ms, now);
+}
+
+static weir_code pick_row(sq_store *s, weir_op_take *t, sqlite3_stmt *st, int64_t now)
+{
+    weir_job  j;
+    sq_type  *type;
+    weir_code rc = weir__sq_read(s, st, &j, &type);
+    return rc ? rc : pick(s, t, &j, type, now);
 }
 
 static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, int64_t now)
@@ -97,13 +105,38 @@ static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, in
     return s->broken ? s->error.code : WEIR_OK;
 }
 
+/* Take from what was read ahead, best of all types first. False: some job is in the way, and only
+ * the file can tell what comes behind it. */
+static bool pick_ahead(sq_store *s, weir_op_take *t, sq_type **type, size_t n_types, int64_t now)
+{
+    while (t->n_jobs < t->n && !s->broken) {
+        const weir_job *best = NULL;
+        sq_type        *of = NULL;
+        for (size_t i = 0; i < n_types; i++) {
+            const weir_job *j = weir__sq_ahead_first(s, type[i]);
+            if (!j && type[i]->count[WEIR_INACTIVE])
+                return false;
+            if (j && (!best || weir__job_before(j->priority, j->id, best->priority, best->id))) {
+                best = j;
+                of = type[i];
+            }
+        }
+        if (!best)
+            break;
+        size_t at = t->n_jobs;
+        if (!pick(s, t, best, of, now))
+            start(s, t, t->jobs[at], now);
+    }
+    return true;
+}
+
 static weir_code pick_of_one(sq_store *s, weir_op_take *t, const sq_type *type, int64_t now)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_BEST);
     weir__sq_int(st, 1, type->id);
     weir__sq_int(st, 2, now);
     weir__sq_int(st, 3, (int64_t)t->n);
-    while (t->n_jobs < t->n && weir__sq_row(s, st) && !pick(s, t, st, now))
+    while (t->n_jobs < t->n && weir__sq_row(s, st) && !pick_row(s, t, st, now))
         continue;
     sqlite3_reset(st);
     return s->broken ? s->error.code : WEIR_OK;
@@ -130,7 +163,7 @@ static weir_code pick_of_many(sq_store *s, weir_op_take *t, sq_type **type, size
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_BEST_IDS);
     for (size_t i = 0; i < n_types; i++)
         room += type[i]->count[WEIR_INACTIVE] < t->n ? (size_t)type[i]->count[WEIR_INACTIVE] : t->n;
-    candidate *list = malloc(room * sizeof *list);
+    candidate *list = malloc((room + 1) * sizeof *list);
     if (!list)
         return weir__sq_no_memory(s);
     for (size_t i = 0; i < n_types && !s->broken; i++) {
@@ -147,7 +180,7 @@ static weir_code pick_of_many(sq_store *s, weir_op_take *t, sq_type **type, size
     for (size_t i = 0; i < n && t->n_jobs < t->n && !s->broken; i++) {
         weir__sq_int(st, 1, (int64_t)list[i].id);
         if (weir__sq_row(s, st))
-            pick(s, t, st, now);
+            pick_row(s, t, st, now);
         sqlite3_reset(st);
     }
     free(list);
@@ -173,9 +206,12 @@ static weir_code take(sq_store *s, weir_op_take *t, int64_t now)
     }
     if (!n)
         return WEIR_OK;
+    if (pick_ahead(s, t, type, n, now))
+        return s->broken ? s->error.code : WEIR_OK;
+    size_t    at = t->n_jobs;
     weir_code rc = n == 1 ? pick_of_one(s, t, type[0], now) : pick_of_many(s, t, type, n, now);
-    for (size_t i = 0; !rc && i < t->n_jobs; i++)
-        rc = start(s, t, t->jobs[i], now);
+    for (; !rc && at < t->n_jobs; at++)
+        rc = start(s, t, t->jobs[at], now);
     return rc;
 }
 

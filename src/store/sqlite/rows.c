@@ -160,6 +160,10 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_stat
     weir_code rc = weir__sq_do(s, st);
     if (rc)
         return rc;
+    if (old == WEIR_INACTIVE)
+        weir__sq_ahead_leave(s, t, j->id);
+    if (j->state == WEIR_INACTIVE)
+        weir__sq_ahead_arrive(s, t, j, false);
     if (j->state != old)
         weir__sq_moved(s, t, old, j->state);
     if (j->state != old && weir__finished(j->state))
@@ -235,6 +239,8 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state
                   (int64_t)((id + 1) << SQ_SLOT_BITS));
     if (rc)
         return rc;
+    if (state == WEIR_INACTIVE)
+        weir__sq_ahead_leave(s, t, id);
     weir__sq_moved(s, t, state, WEIR_ANY);
     if (id > s->saved_id)       /* the table would no longer know that this id was used */
         s->save_id = true;

@@ -27,7 +27,7 @@ typedef enum sq_sql {
     SQ_BEGIN, SQ_BEGIN_WRITE, SQ_COMMIT, SQ_ROLLBACK,
     SQ_INSERT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_ERROR, SQ_DATA,
     SQ_PROGRESS, SQ_DELETE,
-    SQ_GET, SQ_BEST, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST, SQ_FIRST_ACTIVE, SQ_ALL_ACTIVE,
+    SQ_GET, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST, SQ_ALL_ACTIVE,
     SQ_HOLDER, SQ_EXISTS,
     SQ_LIST_STATE, SQ_LIST_STATE_DOWN, SQ_LIST_TYPE, SQ_LIST_TYPE_DOWN, SQ_LIST_ALL,
     SQ_LIST_ALL_DOWN,
@@ -53,6 +53,14 @@ enum {
 
 /* ---- what is kept in memory ---- */
 
+enum { SQ_AHEAD_MAX = 64 };
+typedef struct sq_ahead {                   /* the next jobs of a type: see ahead.c */
+    weir_job *job[SQ_AHEAD_MAX];
+    size_t    n;
+    int       reach;                        /* how many were asked for the last time */
+    bool      whole;
+} sq_ahead;
+
 typedef struct sq_type {
     int64_t         id;                     /* 1, 2, 3 ...; "*" is 1 */
     char           *name;
@@ -62,6 +70,7 @@ typedef struct sq_type {
     uint64_t        count[WEIR_STATES];     /* [WEIR_ANY] is not used */
     uint64_t        completed, failed;
     int64_t         work_ms, last_taken_at;
+    sq_ahead       *ahead;                  /* NULL: nothing is known */
     bool            dirty;                  /* to be written before the commit */
     struct sq_type *next_dirty;
 } sq_type;
@@ -108,6 +117,7 @@ typedef struct sq_store {
     weir_map      active;                   /* id -> sq_active */
     int64_t       active_due;               /* no lease or ttl ends before; may be too early */
     int64_t       keep_due;                 /* the same for retention */
+    size_t        ahead_bytes;              /* in all sq_type.ahead */
     uint64_t      last_id;                  /* ever given */
     uint64_t      saved_id;                 /* what the file says; see weir__sq_forget() */
     bool          save_id;
@@ -186,7 +196,7 @@ void      weir__sq_disown(sq_owner *o);
 /* ---- types.c ---- */
 
 weir_code weir__sq_types_load(sq_store *s);
-void      weir__sq_types_fini(sq_types *t);
+void      weir__sq_types_fini(sq_store *s);
 sq_type  *weir__sq_type(sq_store *s, const char *name);           /* NULL: never seen */
 sq_type  *weir__sq_type_of(sq_store *s, int64_t id);              /* NULL: none such */
 sq_type  *weir__sq_type_make(sq_store *s, const char *name);      /* NULL: broken */
@@ -223,6 +233,18 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state
 void      weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to);
 /* After a job has ended: its type may now keep too many. */
 void      weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t);
+
+/* ---- ahead.c: what will be taken next ---- */
+
+void            weir__sq_ahead_drop(sq_store *s, sq_type *t);
+/* A job becomes inactive (its type's count does not have it yet), or is, and changed. */
+void            weir__sq_ahead_arrive(sq_store *s, sq_type *t, const weir_job *j, bool with_texts);
+/* An inactive job changes, or becomes something else, but not by being taken. */
+void            weir__sq_ahead_leave(sq_store *s, sq_type *t, uint64_t id);
+/* The next one, borrowed until it was taken. NULL with jobs waiting: one with a deadline, or too
+ * large, is in the way. */
+const weir_job *weir__sq_ahead_first(sq_store *s, sq_type *t);
+void            weir__sq_ahead_took(sq_store *s, sq_type *t, uint64_t id);
 
 /* ---- search.c ---- */
 

@@ -92,21 +92,29 @@ static weir_code open_db(sq_store *s, weir_error *err)
 
 /* ---- open and close ---- */
 
-/* Jobs that were active when the last owner died. */
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Jobs that were active when the last owner died, by id. */
 static weir_code lose_all(sq_store *s)
 {
     int64_t   now = s->env.now(s->env.ctx);
     weir_code rc = WEIR_OK;
-    for (size_t i = 0; !rc && i < s->types.n; i++) {
-        sqlite3_stmt *st = weir__sq_stmt(s, SQ_FIRST_ACTIVE);
-        weir__sq_int(st, 1, s->types.by_name[i]->id);
-        while (!rc && weir__sq_row(s, st)) {
-            uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
-            sqlite3_reset(st);
-            rc = weir__sq_lose(s, id, now);
-        }
-    }
-    return s->broken ? s->error.code : rc;
+    size_t    n = 0, pos = 0;
+    uint64_t *ids = malloc((s->active.n + 1) * sizeof *ids);
+    void     *a;
+    if (!ids)
+        return weir__sq_no_memory(s);
+    while (weir__map_next(&s->active, &pos, &ids[n], &a))
+        n++;
+    qsort(ids, n, sizeof *ids, by_number);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = weir__sq_lose(s, ids[i], now);
+    free(ids);
+    return rc;
 }
 
 static weir_code open_owner(sq_store *s, weir_error *err)
@@ -147,7 +155,7 @@ static void sq_close(weir_store *base)
     sqlite3_close(s->db);
     weir__sq_disown(&s->owner);
     weir__sq_active_fini(s);
-    weir__sq_types_fini(&s->types);
+    weir__sq_types_fini(s);
     free(s->events);
     free(s->path);
     free(s->name);

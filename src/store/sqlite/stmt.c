@@ -132,6 +132,8 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_BEST] =
         "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
         " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
+    [SQ_WAITING] = "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
+                   " ORDER BY rank, id LIMIT ?2",
     [SQ_BEST_IDS] =
         "SELECT rank, id FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
         " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
@@ -141,8 +143,6 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_OLDEST] =
         "SELECT id, rank, search, created_at FROM job INDEXED BY job_order WHERE type = ?1"
         " AND state = ?2 ORDER BY rank, id LIMIT 1",
-    [SQ_FIRST_ACTIVE] = "SELECT id FROM job INDEXED BY job_order WHERE type = ?1 AND state = 3"
-                        " ORDER BY rank, id LIMIT 1",
     [SQ_ALL_ACTIVE] = "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
                       " AND state = 3",
     [SQ_HOLDER] = "SELECT id, state FROM job INDEXED BY job_unique WHERE type = ?1"

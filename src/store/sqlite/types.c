@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void weir__sq_types_fini(sq_types *t)
+void weir__sq_types_fini(sq_store *s)
 {
+    sq_types *t = &s->types;
     for (size_t i = 0; i < t->n; i++) {
+        weir__sq_ahead_drop(s, t->by_id[i]);
         free(t->by_id[i]->name);
         free(t->by_id[i]);
     }
@@ -155,7 +157,7 @@ static void read_row(sqlite3_stmt *st, sq_type *t)
 
 weir_code weir__sq_types_load(sq_store *s)
 {
-    weir__sq_types_fini(&s->types);
+    weir__sq_types_fini(s);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_TYPES);
     while (weir__sq_row(s, st)) {
         const char *name = (const char *)sqlite3_column_text(st, 1);

@@ -1,0 +1,142 @@
+/* ahead.c - the best waiting jobs of a type, kept in memory so that a take need not look for them.
+ *
+ * What always holds, for every type: ahead->job[0..n) are exactly its first n inactive jobs in the
+ * order in which they will be taken, as they are in the file, and none of them has a deadline (so
+ * that they can be taken whatever the time is). If `whole`, there are no others. A job that arrives
+ * is put in its place or cuts the list off there; one that changes or leaves cuts it off. It is
+ * never more than a copy: forgetting it costs a SELECT, nothing else. */
+#include "store/sqlite/sq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_DATA = 16384,                   /* of a job that is kept */
+    MAX_BYTES = 4 * 1024 * 1024,        /* of all of them, over all types */
+    BYTES_OF_ONE = 512                  /* besides its data, about */
+};
+
+static size_t bytes_of(const weir_job *j)
+{
+    return j->data_len + BYTES_OF_ONE;
+}
+
+/* Forget job[from..n). */
+static void cut(sq_store *s, sq_ahead *a, size_t from)
+{
+    a->whole = false;
+    while (a->n > from) {
+        weir_job *j = a->job[--a->n];
+        s->ahead_bytes -= bytes_of(j);
+        weir_job_release(j);
+    }
+}
+
+static weir_job *copy_of(sq_store *s, const weir_job *j)
+{
+    if (j->deadline_at || j->data_len > MAX_DATA || s->ahead_bytes + bytes_of(j) > MAX_BYTES)
+        return NULL;
+    weir_job *copy = weir__job_copy(j);
+    if (copy)
+        s->ahead_bytes += bytes_of(copy);
+    return copy;
+}
+
+void weir__sq_ahead_drop(sq_store *s, sq_type *t)
+{
+    if (!t->ahead)
+        return;
+    cut(s, t->ahead, 0);
+    free(t->ahead);
+    t->ahead = NULL;
+}
+
+void weir__sq_ahead_arrive(sq_store *s, sq_type *t, const weir_job *j, bool with_texts)
+{
+    if (!t->ahead && !t->count[WEIR_INACTIVE])
+        t->ahead = calloc(1, sizeof *t->ahead);
+    sq_ahead *a = t->ahead;
+    if (!a)
+        return;
+    if (!t->count[WEIR_INACTIVE])
+        a->whole = true;                /* the first one: whatever comes is known from here on */
+    size_t at = a->n;
+    while (at > 0 && weir__job_before(j->priority, j->id, a->job[at - 1]->priority,
+                                      a->job[at - 1]->id))
+        at--;
+    if (at == a->n && !a->whole)
+        return;
+    if (at == SQ_AHEAD_MAX) {
+        a->whole = false;
+        return;
+    }
+    if (a->n == SQ_AHEAD_MAX)
+        cut(s, a, a->n - 1);
+    weir_job *copy = with_texts ? copy_of(s, j) : NULL;
+    if (!copy) {
+        cut(s, a, at);
+        return;
+    }
+    memmove(a->job + at + 1, a->job + at, (a->n - at) * sizeof(weir_job *));
+    a->job[at] = copy;
+    a->n++;
+}
+
+void weir__sq_ahead_leave(sq_store *s, sq_type *t, uint64_t id)
+{
+    sq_ahead *a = t->ahead;
+    for (size_t i = 0; a && i < a->n; i++) {
+        if (a->job[i]->id == id) {
+            cut(s, a, i);
+            a->reach = 0;               /* no use in reading far ahead if that changes */
+        }
+    }
+}
+
+/* Read the next ones, more each time that all of them were of use. */
+static void fill(sq_store *s, sq_type *t)
+{
+    if (!t->ahead)
+        t->ahead = calloc(1, sizeof *t->ahead);
+    sq_ahead *a = t->ahead;
+    if (!a) {
+        weir__sq_no_memory(s);
+        return;
+    }
+    a->reach = !a->reach ? 1 : a->reach * 4 > SQ_AHEAD_MAX ? SQ_AHEAD_MAX : a->reach * 4;
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_WAITING);
+    weir__sq_int(st, 1, t->id);
+    weir__sq_int(st, 2, a->reach);
+    weir_job *copy = NULL;
+    bool      row;
+    while ((row = weir__sq_row(s, st))) {
+        weir_job j;
+        sq_type *same;
+        copy = weir__sq_read(s, st, &j, &same) ? NULL : copy_of(s, &j);
+        if (!copy)
+            break;
+        a->job[a->n++] = copy;
+    }
+    sqlite3_reset(st);
+    a->whole = !row && !s->broken && a->n < (size_t)a->reach;
+}
+
+const weir_job *weir__sq_ahead_first(sq_store *s, sq_type *t)
+{
+    if (!t->count[WEIR_INACTIVE])
+        return NULL;
+    if (!t->ahead || !t->ahead->n)
+        fill(s, t);
+    return !s->broken && t->ahead->n ? t->ahead->job[0] : NULL;
+}
+
+void weir__sq_ahead_took(sq_store *s, sq_type *t, uint64_t id)
+{
+    sq_ahead *a = t->ahead;
+    if (!a || !a->n || a->job[0]->id != id)     /* not known: then it is behind what is */
+        return;
+    s->ahead_bytes -= bytes_of(a->job[0]);
+    weir_job_release(a->job[0]);
+    a->n--;
+    memmove(a->job, a->job + 1, a->n * sizeof(weir_job *));
+}
