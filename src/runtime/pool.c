@@ -45,10 +45,11 @@ typedef struct weir__pool {
     weir__hold        *ready, **ready_tail;   /* taken ahead */
     size_t             n_ready;
     weir__hold        *again;          /* outcomes that the store could not take yet */
-    bool               fetching;       /* the fetch ticket is under way */
+    bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
     weir_ticket        fetch;
     uint64_t           fetch_hinted;
     weir_job          *fetched[WEIR_MAX_PAGE];
+    size_t             n_fetched;      /* to be unpacked */
 } pool;
 
 static void pool_unref(pool *p)
@@ -72,7 +73,7 @@ static void pool_unref(pool *p)
  * that are awake anyway often have it done before. Lock held. */
 static void wake_one(pool *p)
 {
-    if (p->idle && !p->waking && (p->hint || p->n_ready || p->again)) {
+    if (p->idle && !p->waking && (p->hint || p->n_ready || p->n_fetched || p->again)) {
         p->waking = true;
         pthread_cond_signal(&p->wake);
     }
@@ -213,31 +214,41 @@ static weir__hold *ready_pop(pool *p)
     return h;
 }
 
-/* A lot of jobs has come (or trouble): the thread that leads is here. */
+/* A lot of jobs has come (or trouble). The thread that leads is here and has more to do, so a
+ * thread of the pool unpacks it. */
 static void fetch_done(weir_ticket *t)
 {
     pool *p = (pool *)((char *)t - offsetof(pool, fetch));
-    weir_op_take *take = &t->op.u.take;
-    size_t got = t->op.err.code ? 0 : take->n_jobs;
-    weir__hold *holds[WEIR_MAX_PAGE];
-    for (size_t i = 0; i < got; i++) {
-        holds[i] = weir__hold_create(p->q, p->fetched[i], p, p->cfg.lease_ms);
-        if (!holds[i])
-            weir_job_release(p->fetched[i]);      /* out of memory: its lease will run out */
-    }
     pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < got; i++)
-        if (holds[i])
-            ready_push(p, holds[i]);
-    if (t->op.err.code == WEIR_ECLOSED)
+    if (!t->op.err.code) {
+        p->n_fetched = t->op.u.take.n_jobs;
+        learn(p, p->fetch_hinted, t->op.u.take.n, p->n_fetched);
+    } else if (t->op.err.code == WEIR_ECLOSED) {
         tell_stop(p);
-    if (!t->op.err.code)
-        learn(p, p->fetch_hinted, take->n, got);
-    p->fetching = false;
+    }
+    if (!p->n_fetched)
+        p->fetching = false;
     wake_one(p);
     pthread_cond_broadcast(&p->quiet);
     pthread_mutex_unlock(&p->lock);
     pool_unref(p);
+}
+
+/* Make what has been fetched ready. Lock held, but not all the time. */
+static void unpack(pool *p)
+{
+    size_t n = p->n_fetched;
+    weir__hold *holds[WEIR_MAX_PAGE];
+    p->n_fetched = 0;
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < n; i++)
+        holds[i] = hold(p, p->fetched[i]);
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < n; i++)
+        if (holds[i])
+            ready_push(p, holds[i]);
+    p->fetching = false;
+    pthread_cond_broadcast(&p->quiet);
 }
 
 /* With prefetch: see that jobs are on their way. Lock held. */
@@ -392,6 +403,8 @@ static weir__hold *next_job(pool *p, const char *worker)
             pthread_mutex_lock(&p->lock);
             continue;
         }
+        if (p->n_fetched)
+            unpack(p);
         if (p->stopping)
             break;
         bool room = p->running < p->max_running;
@@ -642,6 +655,8 @@ static weir_code stop_pool(pool *p, int64_t timeout_ms)
     tell_stop(p);
     bool late = false;
     for (;;) {
+        if (p->n_fetched)
+            unpack(p);
         return_ready(p);
         if (p->fetching || (!p->running && p->live)) {
             pthread_cond_wait(&p->quiet, &p->lock);       /* only our own code is awaited */
