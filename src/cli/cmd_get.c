@@ -97,10 +97,13 @@ static void sheet(const weir_job *j, int64_t now)
              name ? ")" : "");
     line("priority", COLOR_NONE, text);
     json_line("data", j->data);
-    snprintf(text, sizeof text, "%d of %d, delivered %u times%s", (int)j->attempts,
-             (int)j->max_attempts, (unsigned)j->delivery, j->lost ? ", " : "");
+    int n = snprintf(text, sizeof text, "%d of %d", (int)j->attempts, (int)j->max_attempts);
+    if ((int64_t)j->delivery != j->attempts)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", given out %u times",
+                      (unsigned)j->delivery);
     if (j->lost)
-        snprintf(text + strlen(text), 60, "lost %d of %d", (int)j->lost, (int)j->max_lost);
+        snprintf(text + n, sizeof text - (size_t)n, ", lost by %d workers (at most %d)",
+                 (int)j->lost, (int)j->max_lost);
     line("attempts", COLOR_NONE, text);
     if (j->state == WEIR_ACTIVE || j->progress) {
         snprintf(text, sizeof text, "%s %d%%", term_bar(bar, sizeof bar, j->progress, 100, 30),
