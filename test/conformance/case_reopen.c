@@ -83,6 +83,18 @@ static void running_jobs_are_stalled_at_open(fixture *f)
     CHECK_INT(take(f, "a")->delivery, 2);
 }
 
+static void they_come_by_id(fixture *f)
+{
+    const weir_job *got[3];
+    add_spec(f, &(weir_spec){ .type = "b", .priority = 9 });
+    add_spec(f, &(weir_spec){ .type = "a", .priority = 5 });
+    add_spec(f, &(weir_spec){ .type = "b", .priority = 1 });
+    CHECK_INT(take_some(f, (const char *[]){ "a", "b", NULL }, 3, got), 3);
+    events(f);
+    CHECK_INT(reopen(f), WEIR_OK);
+    CHECK_EVENTS(f, "stalled 1, enqueue 1, stalled 2, enqueue 2, stalled 3, enqueue 3");
+}
+
 static void a_job_that_kills_its_process_fails_at_last(fixture *f)
 {
     add_spec(f, &(weir_spec){ .type = "a", .max_lost = 1 });
@@ -194,6 +206,7 @@ const conformance_case cases_reopen[] = {
     PERSISTENT_CASE(everything_is_still_there),
     PERSISTENT_CASE(results_are_still_there),
     PERSISTENT_CASE(running_jobs_are_stalled_at_open),
+    PERSISTENT_CASE(they_come_by_id),
     PERSISTENT_CASE(a_job_that_kills_its_process_fails_at_last),
     PERSISTENT_CASE(ids_are_never_used_again),
     PERSISTENT_CASE(counts_and_work_are_still_right),

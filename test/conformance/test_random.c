@@ -43,6 +43,7 @@ typedef struct trial {
     bool        quiet;
     /* out */
     size_t      ops, batches;
+    size_t      answers[WEIR_OP_KINDS][WEIR_CODES_END];
     bool        differs;
 } trial;
 
@@ -160,6 +161,7 @@ static void run_both(duel *d)
         attempt_answer(l, &d->left.answer);
         attempt_answer(r, &d->right.answer);
         compare(d, weir__op_info[l->op.kind].name);
+        d->t->answers[l->op.kind][l->op.err.code]++;
         if (l->op.kind == WEIR_OP_CHECK && !l->op.err.code && l->op.u.check.report->n)
             differ(d, "a damaged store", d->left.answer.data, "");
         attempt_learn(l, &d->model);
@@ -210,6 +212,18 @@ static void purge(duel *d)
     release_held(d->left.f);
 }
 
+static void tick_all(duel *d, side *s)
+{
+    do {
+        weir_op op = { .kind = WEIR_OP_TICK };
+        if (run(s->f, &op)) {
+            differ(d, s->f->url, s->f->err.msg, "");
+            return;
+        }
+        s->wake = op.u.tick.next_at;
+    } while (s->wake <= d->now);
+}
+
 /* Opening deals with active jobs as TICK does with lost leases. mem cannot be opened again: its
  * leases are made to end instead. What remains to be done by TICK is the same then; together, the
  * two must have told the same. */
@@ -228,13 +242,8 @@ static void reopen_right(duel *d)
         differ(d, "opening", "", d->right.f->err.msg);
         return;
     }
-    int64_t left_at, right_at;
-    do {
-        tick_some(mem, WEIR_MAX_PAGE, &left_at);
-        tick_some(d->right.f, WEIR_MAX_PAGE, &right_at);
-    } while (left_at <= d->now || right_at <= d->now);
-    d->left.wake = left_at;
-    d->right.wake = right_at;
+    tick_all(d, &d->left);
+    tick_all(d, &d->right);
     take_events(&d->left);
     take_events(&d->right);
     compare(d, "events of opening");
@@ -278,6 +287,7 @@ static bool run_trial(trial *t)
     if (!d)
         return false;
     t->ops = t->batches = 0;
+    memset(t->answers, 0, sizeof t->answers);
     t->differs = false;
     d->t = t;
     d->now = FIXTURE_START;
@@ -369,12 +379,31 @@ static bool parse(int argc, char **argv, settings *s)
     return true;
 }
 
+/* How often each operation had which answer. False: one of them never worked, so that the run
+ * shows little. */
+static bool tell_answers(const trial *t)
+{
+    bool all = true;
+    for (int kind = 0; kind < WEIR_OP_KINDS; kind++) {
+        printf("# %-9s", weir__op_info[kind].name);
+        for (int code = 0; code < WEIR_CODES_END; code++) {
+            if (t->answers[kind][code])
+                printf("  %s %zu", weir_code_name((weir_code)code), t->answers[kind][code]);
+        }
+        printf("\n");
+        all = all && t->answers[kind][WEIR_OK] > 0;
+    }
+    return all;
+}
+
 static bool run_store(const settings *s, const char *url, size_t number)
 {
     trial t = { .seed = s->seed, .url = url, .max_ops = s->ops ? s->ops : DEFAULT_OPS };
     if (!s->ops && strstr(url, "durability=disk"))
         t.max_ops /= SLOW_SHARE;
     bool ok = run_trial(&t) && !t.differs;
+    if (ok)
+        ok = tell_answers(&t) || s->ops;
     if (t.differs && s->shrink)
         shrink(&t);
     printf("%s %zu - %s as mem: in %zu operations, seed %" PRIu64 "\n", ok ? "ok" : "not ok",

@@ -1,7 +1,7 @@
 /* tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention.
  *
- * Each job is a step of its own: when memory runs out, TICK ends early, as if its limit had been
- * reached, and says so by next_at. */
+ * Each job is a step of its own: when memory runs out, TICK ends there, and next_at says that there
+ * is more to do now. Only when it could do nothing at all has it failed. */
 #include "store/mem/mem.h"
 
 #include <stdlib.h>
@@ -26,23 +26,25 @@ static int64_t end_of_ttl(const mem_job *m)
     return m->ttl_until ? m->ttl_until : INT64_MAX;
 }
 
-/* All active jobs whose lease or ttl is over, by id: free() it. *n is 0 when out of memory, too:
- * then they are as due as before, and next_at says so. */
-static mem_job **gather(mem_store *s, end_fn *end, int64_t now, size_t *n)
+/* All active jobs whose lease or ttl is over, by id: free() it. False: out of memory. */
+static bool gather(mem_store *s, end_fn *end, int64_t now, mem_job ***out, size_t *n)
 {
     size_t count = 0;
+    *out = NULL;
     *n = 0;
     for (const mem_job *m = s->active; m; m = m->next)
         count += end(m) <= now;
-    mem_job **list = count ? malloc(count * sizeof(mem_job *)) : NULL;
+    if (!count)
+        return true;
+    mem_job **list = *out = malloc(count * sizeof(mem_job *));
     if (!list)
-        return NULL;
+        return false;
     for (mem_job *m = s->active; m; m = m->next) {
         if (end(m) <= now)
             list[(*n)++] = m;
     }
     qsort(list, *n, sizeof *list, by_id);
-    return list;
+    return true;
 }
 
 static bool lose(mem_store *s, mem_job *m, int64_t now)
@@ -81,16 +83,20 @@ static bool take_too_long(mem_store *s, mem_job *m, int64_t now)
     return true;
 }
 
-/* 1 and 2: the active ones. */
-static size_t tick_active(mem_store *s, end_fn *end, bool (*one)(mem_store *, mem_job *, int64_t),
-                          size_t limit, int64_t now)
+/* 1 and 2: the active ones. Like the other two, it adds to t->changed and answers false when out of
+ * memory. */
+static bool tick_active(mem_store *s, end_fn *end, bool (*one)(mem_store *, mem_job *, int64_t),
+                        weir_op_tick *t, int64_t now)
 {
-    size_t    n, done = 0;
-    mem_job **list = gather(s, end, now, &n);
-    while (done < n && done < limit && one(s, list[done], now))
-        done++;
+    size_t    n;
+    mem_job **list;
+    bool      ok = gather(s, end, now, &list, &n);
+    for (size_t i = 0; ok && i < n && i < t->limit; i++) {
+        ok = one(s, list[i], now);
+        t->changed += ok;
+    }
     free(list);
-    return done;
+    return ok;
 }
 
 /* 3: the waiting ones. */
@@ -118,16 +124,17 @@ static bool come_due(mem_store *s, mem_job *m, int64_t now)
     return true;
 }
 
-static size_t tick_waiting(mem_store *s, size_t limit, int64_t now)
+static bool tick_waiting(mem_store *s, weir_op_tick *t, int64_t now)
 {
-    size_t done = 0;
-    while (done < limit) {
+    for (size_t done = 0; done < t->limit; done++) {
         tree_node *n = weir__tree_first(&s->due);
-        if (!n || n->rank > now || !come_due(s, CONTAINER(n, mem_job, in_due), now))
+        if (!n || n->rank > now)
             break;
-        done++;
+        if (!come_due(s, CONTAINER(n, mem_job, in_due), now))
+            return false;
+        t->changed++;
     }
-    return done;
+    return true;
 }
 
 /* When the oldest of these jobs has to go; INT64_MAX: not. */
@@ -143,28 +150,30 @@ static int64_t goes_at(const mem_store *s, const mem_type *t, weir_state state, 
 }
 
 /* 4: retention. */
-static size_t tick_finished(mem_store *s, size_t limit, int64_t now)
+static bool tick_finished(mem_store *s, weir_op_tick *tick, int64_t now)
 {
-    size_t done = 0;
-    if (s->keep_at > now)
-        return 0;
+    size_t  left = tick->limit;
     int64_t next = INT64_MAX;
+    bool    ok = true;
+    if (s->keep_at > now)
+        return true;
     for (size_t i = 0; i < s->n_types; i++) {
         mem_type *t = s->by_name[i];
         for (weir_state st = WEIR_COMPLETE; st <= WEIR_CANCELLED; st++) {
             int64_t at;
-            while ((at = goes_at(s, t, st, now)) <= now && done < limit && weir__mem_room(s, 1)) {
+            while ((at = goes_at(s, t, st, now)) <= now && left && (ok = weir__mem_room(s, 1))) {
                 mem_job *m = CONTAINER(weir__tree_first(&t->in[st]), mem_job, in_state);
                 weir__mem_forget(s, m);
                 weir__mem_tell(s, WEIR_EVENT_REMOVE, &m->j, true, NULL, 0, now);
-                done++;
+                tick->changed++;
+                left--;
             }
             if (at < next)
                 next = at;
         }
     }
     s->keep_at = next;
-    return done;
+    return ok;
 }
 
 /* How early the next active job may be due. */
@@ -179,25 +188,27 @@ static int64_t next_active(const mem_store *s)
     return at;
 }
 
+static bool do_what_is_due(mem_store *s, weir_op_tick *t, int64_t now)
+{
+    if (s->active_at <= now) {
+        if (!tick_active(s, end_of_lease, lose, t, now) ||
+            !tick_active(s, end_of_ttl, take_too_long, t, now))
+            return false;
+        s->active_at = next_active(s);
+    }
+    return tick_waiting(s, t, now) && tick_finished(s, t, now);
+}
+
 weir_code weir__mem_tick(mem_store *s, weir_op *op)
 {
     weir_op_tick *t = &op->u.tick;
-    int64_t       now = op->now_ms;
     t->changed = 0;
-    if (s->active_at <= now) {
-        t->changed += tick_active(s, end_of_lease, lose, t->limit, now);
-        t->changed += tick_active(s, end_of_ttl, take_too_long, t->limit, now);
-        s->active_at = next_active(s);
-    }
-    t->changed += tick_waiting(s, t->limit, now);
-    t->changed += tick_finished(s, t->limit, now);
-
+    if (!do_what_is_due(s, t, op->now_ms) && !t->changed)
+        return weir_fail(&op->err, WEIR_ENOMEM, "tick: out of memory");
     const tree_node *due = weir__tree_first(&s->due);
     t->next_at = s->active_at < s->keep_at ? s->active_at : s->keep_at;
     if (due && due->rank < t->next_at)
         t->next_at = due->rank;
     s->announced = s->wanted = t->next_at;
-    if (!t->changed && t->next_at <= now && t->limit)
-        return weir_fail(&op->err, WEIR_ENOMEM, "tick: out of memory");
     return WEIR_OK;
 }
