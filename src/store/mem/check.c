@@ -2,7 +2,7 @@
 #include "store/mem/mem.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "core/results.h"
 
@@ -58,32 +58,60 @@ static void check_type(const mem_type *type, tally *t)
         WRONG(t, "type %s: %zu jobs by state, %zu in all", type->name, sum, type->all.n);
 }
 
+static void check_totals(const mem_store *s, tally *t)
+{
+    size_t all = 0, active = 0;
+    for (size_t i = 0; i < s->n_types; i++)
+        all += s->by_name[i]->all.n;
+    for (const mem_job *m = s->active; m; m = m->next)
+        active++;
+    if (all != t->report->jobs)
+        WRONG(t, "%zu jobs in lists, %" PRIu64 " in all", all, t->report->jobs);
+    if (s->due.n != t->due || !weir__tree_sound(&s->due))
+        WRONG(t, "%zu jobs will be due, %zu are listed so", t->due, s->due.n);
+    if (s->unique.n != t->unique)
+        WRONG(t, "%zu jobs hold a unique key, %zu are listed so", t->unique, s->unique.n);
+    if (active != t->active)
+        WRONG(t, "%zu jobs are active, %zu are listed so", t->active, active);
+}
+
+/* Make every tree and table anew from the jobs. */
+static void mend(mem_store *s)
+{
+    for (size_t i = 0; i < s->n_types; i++) {
+        s->by_name[i]->all = (tree){ 0 };
+        memset(s->by_name[i]->in, 0, sizeof s->by_name[i]->in);
+    }
+    s->due = (tree){ 0 };
+    s->active = NULL;
+    weir__table_fini(&s->unique);
+    for (table_link *l = weir__table_next(&s->jobs, NULL); l; l = weir__table_next(&s->jobs, l)) {
+        mem_job *m = CONTAINER(l, mem_job, by_id);
+        m->in_all.id = m->in_state.id = m->in_due.id = m->j.id;
+        m->in_all.rank = 0;
+        weir__tree_add(&m->type->all, &m->in_all);
+        weir__mem_index(s, m);
+    }
+}
+
 weir_code weir__mem_check(mem_store *s, weir_op *op)
 {
-    tally  t = { .report = weir__report_create(), .ok = true };
-    size_t all = 0, active = 0;
+    tally t = { .report = weir__report_create(), .ok = true };
     op->u.check.report = NULL;
     if (!t.report)
         return weir_fail(&op->err, WEIR_ENOMEM, "check: out of memory");
     for (table_link *l = weir__table_next(&s->jobs, NULL); l; l = weir__table_next(&s->jobs, l))
         check_job(s, CONTAINER(l, mem_job, by_id), &t);
-    for (size_t i = 0; i < s->n_types; i++) {
+    for (size_t i = 0; i < s->n_types; i++)
         check_type(s->by_name[i], &t);
-        all += s->by_name[i]->all.n;
-    }
-    for (const mem_job *m = s->active; m; m = m->next)
-        active++;
-    if (all != t.report->jobs)
-        WRONG(&t, "%zu jobs in lists, %" PRIu64 " in all", all, t.report->jobs);
-    if (s->due.n != t.due || !weir__tree_sound(&s->due))
-        WRONG(&t, "%zu jobs will be due, %zu are listed so", t.due, s->due.n);
-    if (s->unique.n != t.unique)
-        WRONG(&t, "%zu jobs hold a unique key, %zu are listed so", t.unique, s->unique.n);
-    if (active != t.active)
-        WRONG(&t, "%zu jobs are active, %zu are listed so", t.active, active);
+    check_totals(s, &t);
     if (!t.ok) {
         weir_report_release(t.report);
         return weir_fail(&op->err, WEIR_ENOMEM, "check: out of memory");
+    }
+    if (op->u.check.mend && t.report->n) {
+        mend(s);
+        t.report->mended = t.report->n;
     }
     op->u.check.report = t.report;
     return WEIR_OK;

@@ -1,13 +1,15 @@
-/* test_memory.c - when memory runs out in the mem store, the operation says so and nothing of it
- * has happened.
+/* test_mem.c - what is particular to the mem store: running out of memory, and damage.
  *
- * Each operation of a script is run with its 1st, 2nd, 3rd ... allocation failing, until it works.
- * The build wraps malloc(), calloc() and realloc(). */
+ * When memory runs out, the operation says so and nothing of it has happened: each operation of a
+ * script is run with its 1st, 2nd, 3rd ... allocation failing, until it works. The build wraps
+ * malloc(), calloc() and realloc(). */
 #include "conformance/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "store/mem/mem.h"
 
 /* ---- allocations that fail ---- */
 
@@ -208,11 +210,89 @@ static void a_store_that_cannot_be_opened_says_so(void **state)
     assert_true(failures > 1);
 }
 
+/* ---- damage ---- */
+
+typedef struct damage {
+    const char *what;
+    void      (*inflict)(mem_store *s);
+} damage;
+
+static void wrong_priority(mem_store *s)
+{
+    weir__mem_find(s, 1)->j.priority = 77;
+}
+
+static void wrong_state(mem_store *s)
+{
+    weir__mem_find(s, 1)->j.state = WEIR_DELAYED;
+}
+
+static void wrong_due(mem_store *s)
+{
+    weir__mem_find(s, 3)->j.promote_at += 5;
+}
+
+static void lost_from_its_type(mem_store *s)
+{
+    mem_job *m = weir__mem_find(s, 2);
+    weir__tree_remove(&m->type->all, &m->in_all);
+}
+
+static void lost_its_key(mem_store *s)
+{
+    weir__table_remove(&s->unique, &weir__mem_find(s, 1)->by_unique);
+}
+
+static void lost_from_the_active(mem_store *s)
+{
+    s->active = NULL;
+}
+
+static void wrong_count(mem_store *s)
+{
+    weir__mem_type(s, "a")->in[WEIR_INACTIVE].n++;
+}
+
+static const damage damages[] = {
+    { "priority", wrong_priority },
+    { "state", wrong_state },
+    { "due", wrong_due },
+    { "list of its type", lost_from_its_type },
+    { "unique key", lost_its_key },
+    { "active", lost_from_the_active },
+    { "count", wrong_count },
+};
+
+static void check_finds_and_mends_damage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        fixture *f = fixture_open("mem:");
+        add_spec(f, &(weir_spec){ .type = "a", .unique = "k" });
+        add(f, "a");
+        add_spec(f, &(weir_spec){ .type = "b", .delay_ms = 9 });
+        add(f, "c");
+        take(f, "c");
+        damages[i].inflict((mem_store *)f->store);
+        const weir_report *r = check(f, false);
+        if (!r->n)
+            print_error("not found: %s\n", damages[i].what);
+        assert_true(r->n > 0);
+        assert_int_equal(r->mended, 0);
+        r = check(f, true);
+        assert_true(r->n > 0);
+        assert_int_equal(r->mended, r->n);
+        check_all_is_well(f);
+        fixture_close(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_survives_every_failed_allocation),
         cmocka_unit_test(a_store_that_cannot_be_opened_says_so),
+        cmocka_unit_test(check_finds_and_mends_damage),
     };
-    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("mem", tests, NULL, NULL);
 }
