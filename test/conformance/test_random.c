@@ -40,6 +40,7 @@ typedef struct trial {
     size_t      max_ops;
     const char *url;
     const bool *skip;                   /* batches to leave out; NULL: none */
+    size_t      n_skip;                 /* with skip: how many batches there are at all */
     bool        quiet;
     /* out */
     size_t      ops, batches;
@@ -78,8 +79,9 @@ static void differ(duel *d, const char *what, const char *left, const char *righ
     t->differs = true;
     if (t->quiet)
         return;
-    printf("# %s differs in batch %zu, at about operation %zu; again: --seed %" PRIu64
-           " --ops %zu --stores %s\n", what, t->batches, t->ops, t->seed, t->ops, t->url);
+    printf("# %s differs in batch %zu, at about operation %zu\n", what, t->batches, t->ops);
+    if (!t->skip)
+        printf("# again: --seed %" PRIu64 " --ops %zu --stores '%s'\n", t->seed, t->ops, t->url);
     for (size_t i = d->n_last > LAST_OPS ? d->n_last - LAST_OPS : 0; i < d->n_last; i++)
         printf("#   %s\n", d->last[i % LAST_OPS]);
     printf("# ---- mem:\n%s\n# ---- %s\n%s\n# ----\n", left, t->url, right);
@@ -296,6 +298,8 @@ static bool run_trial(trial *t)
     d->right.f = fixture_open(t->url);
     bool opened = d->left.f && d->right.f;
     while (opened && t->ops < t->max_ops && !t->differs) {
+        if (t->skip && t->batches == t->n_skip)
+            break;
         if (!t->skip || !t->skip[t->batches])
             one_batch(d, t->batches);
         t->batches++;
@@ -323,6 +327,7 @@ static void shrink(const trial *found)
     trial  t = *found;
     t.quiet = true;
     t.skip = skip;
+    t.n_skip = n;
     for (size_t size = n / 2; skip && best && size > 0; size /= 2) {
         for (size_t at = 0; at < n && time(NULL) < end; at += size) {
             memcpy(skip, best, n);
