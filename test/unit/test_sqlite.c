@@ -693,8 +693,14 @@ static void check_finds_and_mends(void **state)
         add_spec(f, &(weir_spec){ .type = "mail", .delay_ms = 5000 });
         add_spec(f, &(weir_spec){ .type = "mail", .data = "{\"to\":\"ann\"}", .search = true });
         CHECK_INT(log_line(f, 4, "hello there"), WEIR_OK);
-        sql(db_of(f), damage[i]);
-        CHECK_INT(reopen(f), WEIR_OK);
+        f->store->ops->close(f->store);
+        char     path[TEMPDIR_MAX + 64];
+        sqlite3 *db;
+        file_name(path, f, "jobs.db");
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        sql(db, damage[i]);
+        sqlite3_close(db);
+        CHECK_INT(weir__store_open(&f->store, f->url, &f->env, &f->err), WEIR_OK);
         CHECK(check(f, false)->n > 0);
         CHECK(check(f, false)->n > 0);              /* looking does not mend */
         const weir_report *r = check(f, true);

@@ -72,16 +72,7 @@ bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3
     return false;
 }
 
-/* ---- counting ---- */
-
-void weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to)
-{
-    if (from)
-        t->count[from]--;
-    if (to)
-        t->count[to]++;
-    weir__sq_dirty(s, t);
-}
+/* ---- writing ---- */
 
 void weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t)
 {
@@ -95,8 +86,6 @@ void weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t)
         s->keep_due = at;
     weir__sq_want(s, at);
 }
-
-/* ---- writing ---- */
 
 static void bind_due(sq_store *s, sqlite3_stmt *st, int at, const weir_job *j)
 {

@@ -7,6 +7,8 @@
 /* Version 1.
  *
  * type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
+ *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as
+ *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
  *         deleted; else the highest id in `job` says it.
  * job     states: 1 inactive, 2 delayed, 3 active, 4 complete, 5 failed, 6 cancelled. `rank` is the
@@ -27,7 +29,7 @@ static const char version_1[] =
     " complete INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,"
     " cancelled INTEGER NOT NULL DEFAULT 0, completed INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, work_ms INTEGER NOT NULL DEFAULT 0,"
-    " last_taken_at INTEGER NOT NULL DEFAULT 0);"
+    " last_taken_at INTEGER NOT NULL DEFAULT 0, counted_id INTEGER NOT NULL DEFAULT 0);"
     "INSERT INTO type(id, name) VALUES(1, '*');"
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE job(id INTEGER PRIMARY KEY, type INTEGER NOT NULL, state INTEGER NOT NULL,"

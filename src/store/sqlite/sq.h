@@ -33,7 +33,8 @@ typedef enum sq_sql {
     SQ_LIST_ALL_DOWN,
     SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP,
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
-    SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_LAST_ID, SQ_LAST_ID_SAVE,
+    SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
+    SQ_LAST_ID, SQ_LAST_ID_SAVE,
     SQ_STATEMENTS
 } sq_sql;
 
@@ -80,6 +81,8 @@ typedef struct sq_types {
     sq_type **by_name;                      /* sorted */
     size_t    n, cap;
     sq_type  *dirty;
+    bool      must_save;                    /* before this commit; else the dirty ones may wait */
+    size_t    uncounted;                    /* jobs added since they were saved */
 } sq_types;
 
 /* A job that some worker has. This process is the only owner, so leases need no place on disk. */
@@ -200,8 +203,10 @@ void      weir__sq_types_fini(sq_store *s);
 sq_type  *weir__sq_type(sq_store *s, const char *name);           /* NULL: never seen */
 sq_type  *weir__sq_type_of(sq_store *s, int64_t id);              /* NULL: none such */
 sq_type  *weir__sq_type_make(sq_store *s, const char *name);      /* NULL: broken */
-weir_code weir__sq_types_save(sq_store *s);                       /* those that are dirty */
+/* Before a commit: write the dirty ones, unless all that changed can be told from the jobs. */
+weir_code weir__sq_types_save(sq_store *s);
 void      weir__sq_dirty(sq_store *s, sq_type *t);
+void      weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to);
 static inline sq_type *weir__sq_star(sq_store *s)
 {
     return s->types.by_id[0];
@@ -230,7 +235,6 @@ weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const
                        const char *text, size_t len);
 /* Delete the job, its log and index entries. */
 weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state, bool search);
-void      weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to);
 /* After a job has ended: its type may now keep too many. */
 void      weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t);
 

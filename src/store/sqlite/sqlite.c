@@ -144,11 +144,20 @@ static weir_code open_owner(sq_store *s, weir_error *err)
     return WEIR_OK;
 }
 
+/* What need not be in the file is there in the end, if possible. */
+static weir_code save_all(sq_store *s)
+{
+    s->types.must_save = true;
+    return WEIR_OK;
+}
+
 static void sq_close(weir_store *base)
 {
     sq_store *s = (sq_store *)base;
     if (!s)
         return;
+    if (s->types.dirty && !s->stale && !s->env.read_only)
+        weir__sq_alone(s, save_all, NULL);
     weir__sq_watch_stop(s->client);
     weir__sq_serve_stop(s->server);
     weir__sq_finalize(s);

@@ -175,13 +175,16 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_TYPES] =
         "SELECT id, name, paused, own, search, complete_age_ms, complete_count, failed_age_ms,"
         " failed_count, inactive, delayed, active, complete, failed, cancelled, completed,"
-        " failures, work_ms, last_taken_at FROM type ORDER BY id",
+        " failures, work_ms, last_taken_at, counted_id FROM type ORDER BY id",
     [SQ_TYPE_ADD] = "INSERT INTO type(id, name) VALUES(?1, ?2)",
     [SQ_TYPE_SAVE] =
         "UPDATE type SET paused = ?2, own = ?3, search = ?4, complete_age_ms = ?5,"
         " complete_count = ?6, failed_age_ms = ?7, failed_count = ?8, inactive = ?9, delayed = ?10,"
         " active = ?11, complete = ?12, failed = ?13, cancelled = ?14, completed = ?15,"
-        " failures = ?16, work_ms = ?17, last_taken_at = ?18 WHERE id = ?1",
+        " failures = ?16, work_ms = ?17, last_taken_at = ?18, counted_id = ?19 WHERE id = ?1",
+    [SQ_UNCOUNTED]    = "SELECT type, state FROM job NOT INDEXED WHERE id > ?1",
+    [SQ_COUNT_ACTIVE] = "SELECT count(*), max(rank) FROM job INDEXED BY job_order WHERE type = ?1"
+                        " AND state = 3",
     [SQ_LAST_ID] = "SELECT max((SELECT coalesce(max(id), 0) FROM job),"
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')),"
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')",

@@ -1,8 +1,17 @@
-/* types.c - the types of jobs, all of them in memory; what changed is written once a batch. */
+/* types.c - the types of jobs, all of them in memory; what changed is written once a batch.
+ *
+ * Or less: a page of counts beside two or three pages of a job is a good part of what a small
+ * transaction costs. What an ADD and a TAKE change can be told from the jobs themselves, and is
+ * written along with the next change of another sort, or after UNCOUNTED_MAX added jobs. So the
+ * counts in the file are those of the jobs up to counted_id (of row 1), and a job that was inactive
+ * then may be active now. Whoever reads them adds the few jobs behind counted_id and counts the
+ * active ones, who are in one place of the index. */
 #include "store/sqlite/sq.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { UNCOUNTED_MAX = 256 };
 
 void weir__sq_types_fini(sq_store *s)
 {
@@ -95,13 +104,32 @@ sq_type *weir__sq_type_make(sq_store *s, const char *name)
     return weir__sq_do(s, st) ? NULL : t;
 }
 
-void weir__sq_dirty(sq_store *s, sq_type *t)
+static void mark(sq_store *s, sq_type *t)
 {
     if (t->dirty)
         return;
     t->dirty = true;
     t->next_dirty = s->types.dirty;
     s->types.dirty = t;
+}
+
+void weir__sq_dirty(sq_store *s, sq_type *t)
+{
+    mark(s, t);
+    s->types.must_save = true;
+}
+
+void weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to)
+{
+    bool added = from == WEIR_ANY, taken = from == WEIR_INACTIVE && to == WEIR_ACTIVE;
+    if (from)
+        t->count[from]--;
+    if (to)
+        t->count[to]++;
+    mark(s, t);
+    s->types.uncounted += added;
+    if ((!added && !taken) || s->types.uncounted > UNCOUNTED_MAX)
+        s->types.must_save = true;
 }
 
 static weir_code save(sq_store *s, const sq_type *t)
@@ -122,12 +150,18 @@ static weir_code save(sq_store *s, const sq_type *t)
     weir__sq_int(st, 16, (int64_t)t->failed);
     weir__sq_int(st, 17, t->work_ms);
     weir__sq_int(st, 18, t->last_taken_at);
+    weir__sq_int(st, 19, t->id == 1 ? (int64_t)s->last_id : 0);
     return weir__sq_do(s, st);
 }
 
 weir_code weir__sq_types_save(sq_store *s)
 {
     weir_code rc = WEIR_OK;
+    if (!s->types.must_save)
+        return WEIR_OK;
+    mark(s, weir__sq_star(s));
+    s->types.must_save = false;
+    s->types.uncounted = 0;
     while (!rc && s->types.dirty) {
         sq_type *t = s->types.dirty;
         s->types.dirty = t->next_dirty;
@@ -155,9 +189,43 @@ static void read_row(sqlite3_stmt *st, sq_type *t)
     t->last_taken_at = sqlite3_column_int64(st, 18);
 }
 
+/* From what was saved to what is. */
+static void count_rest(sq_store *s, int64_t counted_id)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_UNCOUNTED);
+    weir__sq_int(st, 1, counted_id);
+    while (weir__sq_row(s, st)) {
+        sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(st, 0));
+        int      state = sqlite3_column_int(st, 1);
+        if (t && state > WEIR_ANY && state < WEIR_STATES) {
+            t->count[state]++;
+            mark(s, t);
+        }
+        s->types.uncounted++;
+    }
+    st = weir__sq_stmt(s, SQ_COUNT_ACTIVE);
+    for (size_t i = 0; i < s->types.n; i++) {
+        sq_type *t = s->types.by_id[i];
+        weir__sq_int(st, 1, t->id);
+        if (!weir__sq_row(s, st))
+            break;
+        uint64_t active = (uint64_t)sqlite3_column_int64(st, 0);
+        int64_t  taken_at = sqlite3_column_int64(st, 1);
+        sqlite3_reset(st);
+        if (active == t->count[WEIR_ACTIVE])
+            continue;
+        t->count[WEIR_INACTIVE] += t->count[WEIR_ACTIVE] - active;
+        t->count[WEIR_ACTIVE] = active;
+        if (taken_at > t->last_taken_at)
+            t->last_taken_at = taken_at;
+        mark(s, t);
+    }
+}
+
 weir_code weir__sq_types_load(sq_store *s)
 {
     weir__sq_types_fini(s);
+    int64_t       counted_id = 0;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_TYPES);
     while (weir__sq_row(s, st)) {
         const char *name = (const char *)sqlite3_column_text(st, 1);
@@ -168,6 +236,8 @@ weir_code weir__sq_types_load(sq_store *s)
             weir__sq_damaged(s, "the ids of its types are not 1, 2, 3 ...");
         else
             read_row(st, t);
+        if (sqlite3_column_int64(st, 0) == 1)
+            counted_id = sqlite3_column_int64(st, 19);
         if (s->broken)
             sqlite3_reset(st);
         if (s->broken)
@@ -175,5 +245,7 @@ weir_code weir__sq_types_load(sq_store *s)
     }
     if (!s->broken && (!s->types.n || strcmp(weir__sq_star(s)->name, "*") != 0))
         weir__sq_damaged(s, "its first type is not *");
+    if (!s->broken)
+        count_rest(s, counted_id);
     return s->broken ? s->error.code : WEIR_OK;
 }
