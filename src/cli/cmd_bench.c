@@ -1,8 +1,12 @@
 /* cmd_bench.c - weir bench: how many job lives (add, take, finish) a second, on this machine. */
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include "cli/cli.h"
 
 typedef struct bench_opts {
@@ -33,8 +37,8 @@ typedef struct bench {
     bool             leave_nothing;
     atomic_int_least64_t to_add;
     atomic_int_least64_t done;
-    pthread_mutex_t  lock;        /* guards `err`, and goes with `changed` */
-    pthread_cond_t   changed;     /* all are done, or something went wrong */
+    int              changed;     /* eventfd: all are done, or something went wrong */
+    pthread_mutex_t  lock;        /* guards `err` */
     weir_error       err;
 } bench;
 
@@ -43,8 +47,8 @@ static void trouble(bench *b, const weir_error *err)
     pthread_mutex_lock(&b->lock);
     if (!b->err.code)
         b->err = *err;
-    pthread_cond_signal(&b->changed);
     pthread_mutex_unlock(&b->lock);
+    eventfd_write(b->changed, 1);
 }
 
 static void *produce(void *arg)
@@ -80,15 +84,13 @@ static weir_code handle(weir_job *job, void *ctx)
 static void on_complete(const weir_event *e, void *ctx)
 {
     bench *b = ctx;
-    if (atomic_fetch_add(&b->done, 1 + (int64_t)e->missed) + 1 + (int64_t)e->missed < b->jobs)
-        return;
-    pthread_mutex_lock(&b->lock);
-    pthread_cond_signal(&b->changed);
-    pthread_mutex_unlock(&b->lock);
+    int64_t n = 1 + (int64_t)e->missed;
+    if (atomic_fetch_add(&b->done, n) + n >= b->jobs)
+        eventfd_write(b->changed, 1);
 }
 
-static weir_code measure(bench *b, const bench_opts *o, int producers, int workers, double *seconds,
-                         weir_error *err)
+static weir_code measure(bench *b, const bench_opts *o, int producers, int workers, int signals,
+                         double *seconds, weir_error *err)
 {
     pthread_t      thread[256];
     weir_listener *listener;
@@ -105,10 +107,10 @@ static weir_code measure(bench *b, const bench_opts *o, int producers, int worke
             rc = weir_fail(err, WEIR_ENOMEM, "cannot start a thread");
             break;
         }
-    pthread_mutex_lock(&b->lock);
-    while (!rc && !b->err.code && atomic_load(&b->done) < b->jobs)
-        pthread_cond_wait(&b->changed, &b->lock);
-    pthread_mutex_unlock(&b->lock);
+    struct pollfd p[] = { { .fd = signals, .events = POLLIN },
+                          { .fd = b->changed, .events = POLLIN } };
+    if (!rc)
+        poll(p, 2, -1);
     *seconds = (double)(cli_clock_ms() - began) / 1000;
     atomic_store(&b->to_add, 0);
     for (int i = 0; i < n; i++)
@@ -117,6 +119,8 @@ static weir_code measure(bench *b, const bench_opts *o, int producers, int worke
     if (!rc && b->err.code) {
         *err = b->err;
         rc = err->code;
+    } else if (!rc && !p[1].revents) {
+        rc = weir_fail(err, WEIR_ECLOSED, "interrupted");
     }
     return rc;
 }
@@ -176,7 +180,8 @@ int cmd_bench(cli *c, const void *values)
     int    workers = o->workers.set ? (int)o->workers.n : 8;
     bench  b = { .jobs = o->jobs.set ? o->jobs.n : 20000, .lot = o->lot.set ? o->lot.n : 1,
                  .len = o->bytes.set ? (size_t)o->bytes.n : 200, .leave_nothing = c->store_chosen,
-                 .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+                 .lock = PTHREAD_MUTEX_INITIALIZER, .changed = eventfd(0, EFD_CLOEXEC) };
+    int signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
     atomic_init(&b.to_add, b.jobs);
     b.data = make_data(b.len);
     if (!b.data)
@@ -189,12 +194,14 @@ int cmd_bench(cli *c, const void *values)
     if (!rc)
         rc = cli_open(c, CLI_CHANGE, &b.q);
     if (!rc)
-        rc = measure(&b, o, producers, workers, &seconds, &c->err);
+        rc = measure(&b, o, producers, workers, signals, &seconds, &c->err);
     weir_close(b.q);
     if (*dir)
         cli_scratch_remove(dir);
     if (!rc)
         print_result(c, &b, producers, workers, seconds);
     free(b.data);
+    close(b.changed);
+    close(signals);
     return rc ? cli_fail(c) : 0;
 }

@@ -45,7 +45,7 @@ static const plan plans[] = {
       "line 17: not a number: \"abc\"" },
     { "thumbnail", "many and short, low priority", 60, WEIR_LOW, 1, 0, 0, 90, 1, 0, NULL },
 };
-enum { PLANS = sizeof plans / sizeof *plans, THREADS = 6, RECENT = 4, MAX_RUNNING = 64 };
+enum { PLANS = sizeof plans / sizeof *plans, THREADS = 4, RECENT = 4, MAX_RUNNING = 64 };
 
 /* A job that runs now, or something that just happened, as the screen shows it. */
 typedef struct running {
@@ -74,7 +74,7 @@ typedef struct demo {
     recent          recent[RECENT];
     int             done[PLANS], failed[PLANS], retried[PLANS], started[PLANS];
     int             total;          /* ended for good */
-    uint64_t        first_id;
+    uint64_t        first_id, failed_id;
 } demo;
 
 static int demo_jobs(void)
@@ -215,6 +215,7 @@ static void take_note(demo *d, const weir_event *e, int i)
     case WEIR_EVENT_FAILED:
         ended(d, e->id);
         d->failed[i]++;
+        d->failed_id = e->id;
         d->total++;
         snprintf(what, sizeof what, "failed for good: %.80s", e->text ? e->text : "");
         remember(d, COLOR_RED, e, what);
@@ -249,7 +250,7 @@ static void draw_plan(demo *d, int i)
     char        bar[160], text[400];
     const plan *p = &plans[i];
     int         ended_jobs = d->done[i] + d->failed[i];
-    snprintf(text, sizeof text, "  %-10s %s%s%s %s%3d/%d%s %s%s%s", p->type,
+    snprintf(text, sizeof text, "  %-10s %s%s%s %s%3d/%-2d%s  %s%s%s", p->type,
              term_on(stdout, d->failed[i] ? COLOR_YELLOW : COLOR_GREEN),
              term_bar(bar, sizeof bar, ended_jobs, p->count, 24), term_off(stdout),
              ended_jobs == p->count ? term_on(stdout, COLOR_BOLD) : "", ended_jobs, p->count,
@@ -329,6 +330,18 @@ static int64_t work_time(const weir_stats *s, const char *type)
     return 0;
 }
 
+/* What `weir explain` says of the job that failed. */
+static void explain_failure(demo *d)
+{
+    weir_explanation *e;
+    if (!d->failed_id || weir_explain(d->q, d->failed_id, &e, NULL))
+        return;
+    printf("\n  %sWhy did #%llu fail?%s `weir explain %llu` says:\n", term_on(stdout, COLOR_BOLD),
+           (unsigned long long)d->failed_id, term_off(stdout), (unsigned long long)d->failed_id);
+    term_wrap(stdout, e->why, 4, term_width(stdout), false);
+    weir_explanation_release(e);
+}
+
 static weir_code summary(demo *d, weir_error *err)
 {
     weir_stats *s;
@@ -362,12 +375,13 @@ static weir_code summary(demo *d, weir_error *err)
         char took[32];
         putchar('\n');
         table_print(&t, stdout, 2);
-        printf("\n  %d jobs in %s. Nothing was lost; the one that failed tells why:"
-               "\n  `weir explain ID`. Your turn:\n\n"
-               "    weir add hello '{\"name\":\"you\"}'\n"
-               "    weir work hello --exec cat --drain\n"
-               "    weir list\n", d->total,
+        printf("\n  %d jobs in %s.\n", d->total,
                term_duration(took, sizeof took, cli_clock_ms() - d->began));
+        explain_failure(d);
+        puts("\n  Your turn:\n\n"
+             "    weir add hello '{\"name\":\"you\"}'\n"
+             "    weir work hello --exec cat --drain\n"
+             "    weir list");
     }
     table_fini(&t);
     weir_stats_release(s);

@@ -90,7 +90,8 @@ static void event_text(const weir_event *e)
         snprintf(rest, sizeof rest, "%d%% %.900s", (int)e->progress, e->text ? e->text : "");
     else
         snprintf(rest, sizeof rest, "%.990s", e->text ? e->text : "");
-    term_moment(at, sizeof at, e->at);
+    if (strlen(term_moment(at, sizeof at, e->at)) < 12)
+        strcpy(at, "           -");
     if (e->missed)
         printf("... %u events missed\n", (unsigned)e->missed);
     printf("%s%s%s %6s %s%-14s%s %-12s %s\n", term_on(stdout, COLOR_DIM), at + 11,

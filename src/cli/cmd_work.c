@@ -150,6 +150,8 @@ static void on_event(const weir_event *e, void *ctx)
         else if (!w->o->quiet)
             end_text(e, at ? e->at - at : -1);
         fflush(stdout);
+    } else if (e->kind == WEIR_EVENT_REMOVE || e->kind == WEIR_EVENT_STALLED) {
+        take_start(w, e->id);
     }
     eventfd_write(w->moved, 1);
 }

@@ -1,7 +1,7 @@
 /* main.c - the program `weir`: the table of its commands, and the way from argv to one of them. */
-#include <signal.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli/cli.h"
 
 const command cli_commands[] = {
@@ -193,11 +193,21 @@ static int flush(int status)
     return status;
 }
 
+/* Somebody may have started us without the standard descriptors; then what we open next would be
+ * taken for them. */
+static void have_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+            _exit(weir_code_exit(WEIR_EIO));
+}
+
 int main(int argc, char **argv)
 {
     cli        c = { 0 };
     opt_common common = { 0 };
     int        first;
+    have_standard_descriptors();
     term_init();
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         argv[1] = "version";

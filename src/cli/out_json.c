@@ -70,10 +70,10 @@ void jw_bool(jw *w, const char *name, bool b)
 void jw_raw(jw *w, const char *name, const char *json, size_t len)
 {
     begin(w, name);
-    if (json)
-        fwrite(json, 1, len, w->out);
-    else
+    if (!json)
         fputs("null", w->out);
+    for (size_t i = 0; json && i < len; i++)        /* a line break in JSON is only white space */
+        fputc(json[i] == '\n' || json[i] == '\r' ? ' ' : json[i], w->out);
 }
 
 /* Length of the UTF-8 character at s[0..len), 0 if it is none (RFC 3629: no surrogates, nothing

@@ -473,6 +473,22 @@ case_check() {
     same "$(member mended)" 0
 }
 
+case_a_damaged_store() {
+    weir add mail '{"a":"some data that takes some room"}' --count 2000 -q
+    # in the middle of the file, well behind its head
+    head -c 30000 /dev/urandom | dd of=jobs.db bs=1000 seek=60 conv=notrunc 2>/dev/null
+    local got=0
+    weir check >out 2>err || got=$?
+    same $got 10
+}
+
+case_without_standard_descriptors() {
+    weir add mail <&- >&- 2>&-
+    status 0 weir count
+    same "$(cat out)" 1
+    status 0 weir check
+}
+
 case_output_that_cannot_be_written() {
     weir add mail
     local got=0

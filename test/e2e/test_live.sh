@@ -8,8 +8,8 @@ on_terminal() {
     sed '1d' typescript >out
 }
 
-# ready PID: it has blocked the signals that it waits for, so it is past its start.
-ready() { grep -q '^SigBlk:.*[1-9a-f]' "/proc/$1/status"; }
+# ready PID: it has the descriptor that tells it of signals, so it is past its start.
+ready() { readlink "/proc/$1"/fd/* | grep -q signalfd; }
 
 case_watch() {
     weir add t
@@ -118,6 +118,20 @@ case_top_on_a_terminal() {
     has out "q quits"
 }
 
+case_top_quits_by_key() {
+    command -v script >/dev/null || return 0
+    weir add mail
+    mkfifo keys
+    TERM=xterm script -qefc "$WEIR top" typescript >/dev/null 2>&1 <keys &
+    local pid=$!
+    exec 9>keys
+    wait_for grep -q "q quits" typescript
+    printf q >&9
+    wait_for ended $pid
+    wait $pid
+    exec 9>&-
+}
+
 case_colours_only_on_a_terminal() {
     command -v script >/dev/null || return 0
     weir add mail
@@ -171,6 +185,22 @@ case_demo_on_a_terminal() {
     has out "running now"
     has out "$(printf '\033[?25h')"
     has out "WORK TIME"
+}
+
+case_bench_and_demo_interrupted() {
+    local cmd pid got
+    for cmd in "bench --jobs 10000000" demo; do
+        # shellcheck disable=SC2086
+        "$WEIR" $cmd >/dev/null 2>err &
+        pid=$!
+        wait_for eval 'ls weir-*/jobs.db'
+        kill -INT $pid
+        got=0
+        wait $pid || got=$?
+        same $got 13
+        has err interrupted
+        [ -z "$(ls -d weir-* 2>/dev/null)" ]
+    done
 }
 
 case_bench() {

@@ -72,6 +72,20 @@ $WEIR_JOB_MAX_ATTEMPTS $WEIR_JOB_DELIVERY" >>seen; [ $WEIR_JOB_ATTEMPT = 2 ]'
     same "$(tail -1 seen)" "1 t 2 2 2"
 }
 
+case_the_program_gets_no_other_descriptors() {
+    weir add t
+    status 0 weir work t --drain --exec 'readlink /proc/$$/fd/* >links'
+    same "$(grep -c ^pipe: links)" 4
+    same "$(wc -l <links)" 4
+}
+
+case_pretty_json_stays_one_line() {
+    weir add t
+    status 0 weir work t --drain --json --exec 'printf "{\n  \"a\": 1\n}\n"'
+    json_lines out
+    same "$(wc -l <out)" 1
+}
+
 case_failure_tells_why() {
     weir add t
     status 0 weir work t --drain --exec 'echo first >&2; echo "disk full" >&2; exit 3'
