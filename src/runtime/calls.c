@@ -24,14 +24,19 @@ static void give_added(weir_queue *q, weir_op *op, const weir_reply *to)
 static void give_job(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    *(weir_job **)to->out = op->err.code ? NULL : op->u.get.job;
+    weir_job *answer = op->err.code ? NULL : op->u.get.job;
+    if (to->out)
+        *(weir_job **)to->out = answer;
+    else
+        weir_job_release(answer);
 }
 
 /* ENOENT is the answer "no", not an error. */
 static void give_exists(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    *(bool *)to->out = !op->err.code;
+    if (to->out)
+        *(bool *)to->out = !op->err.code;
     if (!op->err.code)
         weir_job_release(op->u.get.job);
     else if (op->err.code == WEIR_ENOENT)
@@ -41,56 +46,70 @@ static void give_exists(weir_queue *q, weir_op *op, const weir_reply *to)
 static void give_lines(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    *(weir_lines **)to->out = op->err.code ? NULL : op->u.logs.lines;
+    weir_lines *answer = op->err.code ? NULL : op->u.logs.lines;
+    if (to->out)
+        *(weir_lines **)to->out = answer;
+    else
+        weir_lines_release(answer);
 }
 
 static void give_page(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    *(weir_page **)to->out = op->err.code ? NULL : op->u.list.page;
+    weir_page *answer = op->err.code ? NULL : op->u.list.page;
+    if (to->out)
+        *(weir_page **)to->out = answer;
+    else
+        weir_page_release(answer);
 }
 
 static void give_stats(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    *(weir_stats **)to->out = op->err.code ? NULL : op->u.stats.stats;
+    weir_stats *answer = op->err.code ? NULL : op->u.stats.stats;
+    if (to->out)
+        *(weir_stats **)to->out = answer;
+    else
+        weir_stats_release(answer);
 }
 
 static void give_report(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    *(weir_report **)to->out = op->err.code ? NULL : op->u.check.report;
+    weir_report *answer = op->err.code ? NULL : op->u.check.report;
+    if (to->out)
+        *(weir_report **)to->out = answer;
+    else
+        weir_report_release(answer);
 }
 
 static void give_count(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    uint64_t *out = to->out;
-    *out = 0;
-    if (op->err.code)
-        return;
-    const weir_stats *stats = op->u.stats.stats;
-    if (!to->type)
-        *out = stats->all.count[to->state];
-    for (size_t i = 0; i < stats->n && to->type; i++)
+    weir_stats *stats = op->err.code ? NULL : op->u.stats.stats;
+    uint64_t count = stats && !to->type ? stats->all.count[to->state] : 0;
+    for (size_t i = 0; stats && to->type && i < stats->n; i++)
         if (strcmp(stats->type[i].type, to->type) == 0)
-            *out = stats->type[i].count[to->state];
-    weir_stats_release(op->u.stats.stats);
+            count = stats->type[i].count[to->state];
+    if (to->out)
+        *(uint64_t *)to->out = count;
+    weir_stats_release(stats);
 }
 
 static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     weir_job **out = to->out;
     const weir_op_take *take = &op->u.take;
-    *to->n_out = 0;
+    if (out)
+        *to->n_out = 0;
     if (op->err.code)
         return;
     for (size_t i = 0; i < take->n_jobs; i++) {
         weir_job *job = take->jobs[i];
-        if (weir__hold_create(q, job, NULL, take->lease_ms))
+        if (out && weir__hold_create(q, job, NULL, take->lease_ms))
             out[(*to->n_out)++] = job;
         else
-            weir_job_release(job);      /* out of memory: its lease will run out */
+            weir_job_release(job);      /* unwanted or out of memory: its lease will run out */
     }
 }
 
@@ -337,6 +356,10 @@ weir_code weir_count_async(weir_queue *q, weir_state state, const char *type, ui
                            weir_future **f, weir_error *err)
 {
     weir_op op = { .kind = WEIR_OP_STATS };
+    if (out)
+        *out = 0;
+    if (f)
+        *f = NULL;
     weir_code rc = check_state(state, err);
     if (rc)
         return rc;

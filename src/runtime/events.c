@@ -24,16 +24,14 @@ struct weir_listener {
     bool           gone;       /* released by its own function: the thread frees it */
 };
 
-/* One thing to call back: an event for the listeners, or a function. */
-struct weir__callback {
-    struct weir__callback *next;
-    uint64_t               seq;
-    void                 (*fn)(void *ctx);   /* NULL: an event */
-    void                  *ctx;
-    weir_event             event;
-    char                   bytes[];          /* its type and text */
-};
-typedef struct weir__callback callback;
+/* An event on its way to the listeners. */
+typedef struct news {
+    weir_post  post;           /* first: it is found by it */
+    uint64_t   seq;
+    bool       keep;           /* somebody must not miss it */
+    weir_event event;
+    char       bytes[];        /* its type and text */
+} news;
 
 static void *events_main(void *arg);
 
@@ -56,13 +54,13 @@ static bool wants(const weir_listener *l, const weir_event *ev)
            (!f->type || (ev->type && strcmp(f->type, ev->type) == 0));
 }
 
-static callback *copy_event(const weir_event *ev)
+static news *copy_event(const weir_event *ev)
 {
     size_t type_len = ev->type ? strlen(ev->type) + 1 : 0;
-    callback *c = malloc(sizeof *c + type_len + ev->text_len + 1);
+    news *c = malloc(sizeof *c + type_len + ev->text_len + 1);
     if (!c)
         return NULL;
-    *c = (callback){ .event = *ev };
+    *c = (news){ .event = *ev };
     if (ev->type)
         c->event.type = memcpy(c->bytes, ev->type, type_len);
     if (ev->text) {
@@ -74,55 +72,63 @@ static callback *copy_event(const weir_event *ev)
     return c;
 }
 
-static void append(weir_events *e, callback *c)
+static void append(weir_events *e, weir_post *post)
 {
-    c->next = NULL;
-    *e->tail = c;
-    e->tail = &c->next;
+    post->next = NULL;
+    *e->tail = post;
+    e->tail = &post->next;
     pthread_cond_signal(&e->work);
 }
 
-static void missed_by_all(weir_events *e)
+/* Those who would have been told of it have missed one. */
+static void missed(weir_events *e, const weir_event *ev, uint64_t seq)
 {
     for (weir_listener *l = e->listeners; l; l = l->next)
-        l->missed++;
+        if (seq > l->since && wants(l, ev))
+            l->missed++;
 }
 
-/* The list is full: drop the oldest event (never a function). */
+/* The list is full: drop the oldest event that may be dropped, if there is one. */
 static void drop_oldest(weir_events *e)
 {
-    callback **at = &e->head;
-    while ((*at)->fn)
+    weir_post **at = &e->head;
+    while (*at && ((*at)->fn || ((news *)*at)->keep))
         at = &(*at)->next;
-    callback *c = *at;
-    *at = c->next;
+    news *c = (news *)*at;
+    if (!c)
+        return;
+    *at = c->post.next;
     if (!*at)
         e->tail = at;
     e->backlog--;
+    missed(e, &c->event, c->seq);
     free(c);
-    missed_by_all(e);
 }
 
 void weir__events_emit(weir_events *e, const weir_event *events, size_t n)
 {
     pthread_mutex_lock(&e->lock);
     for (size_t i = 0; i < n && e->listeners && !e->closed; i++) {
-        const weir_listener *l = e->listeners;
+        bool wanted = false, keep = false;
         e->seq++;
-        while (l && !wants(l, &events[i]))
-            l = l->next;
-        if (!l)
+        for (const weir_listener *l = e->listeners; l && !keep; l = l->next)
+            if (wants(l, &events[i])) {
+                wanted = true;
+                keep = l->closing != NULL;
+            }
+        if (!wanted)
             continue;
-        callback *c = copy_event(&events[i]);
+        news *c = copy_event(&events[i]);
         if (!c) {
-            missed_by_all(e);
+            missed(e, &events[i], e->seq);
             continue;
         }
         c->seq = e->seq;
-        if (e->backlog == WEIR_MAX_BACKLOG)
+        c->keep = keep;
+        if (e->backlog >= WEIR_MAX_BACKLOG)
             drop_oldest(e);
         e->backlog++;
-        append(e, c);
+        append(e, &c->post);
     }
     pthread_mutex_unlock(&e->lock);
 }
@@ -134,20 +140,15 @@ void weir__events_trouble(weir_events *e, int64_t now, const weir_error *err)
     weir__events_emit(e, &ev, 1);
 }
 
-bool weir__events_post(weir_events *e, void (*fn)(void *ctx), void *ctx)
+bool weir__events_post(weir_events *e, weir_post *post, void (*fn)(void *ctx), void *ctx)
 {
-    callback *c = calloc(1, sizeof *c);
-    if (!c)
-        return false;
-    c->fn = fn;
-    c->ctx = ctx;
+    post->fn = fn;
+    post->ctx = ctx;
     pthread_mutex_lock(&e->lock);
     bool open = !e->closed;
     if (open)
-        append(e, c);
+        append(e, post);
     pthread_mutex_unlock(&e->lock);
-    if (!open)
-        free(c);
     return open;
 }
 
@@ -166,7 +167,7 @@ static void unlink_listener(weir_listener *l)
 }
 
 /* Call every listener of an event. The lock is held, but not while calling. */
-static void dispatch(weir_events *e, callback *c)
+static void dispatch(weir_events *e, news *c)
 {
     for (weir_listener *l = e->listeners, *next; l; l = next) {
         if (c->seq > l->since && wants(l, &c->event)) {
@@ -211,21 +212,21 @@ static void *events_main(void *arg)
     for (;;) {
         while (!e->head && !e->closed)
             pthread_cond_wait(&e->work, &e->lock);
-        callback *c = e->head;
-        if (!c)
+        weir_post *post = e->head;
+        if (!post)
             break;
-        e->head = c->next;
+        e->head = post->next;
         if (!e->head)
             e->tail = &e->head;
-        if (c->fn) {
+        if (post->fn) {
             pthread_mutex_unlock(&e->lock);
-            c->fn(c->ctx);
+            post->fn(post->ctx);             /* the post may be gone now */
             pthread_mutex_lock(&e->lock);
         } else {
             e->backlog--;
-            dispatch(e, c);
+            dispatch(e, (news *)post);
+            free(post);
         }
-        free(c);
     }
     say_closing(e);
     pthread_mutex_unlock(&e->lock);
@@ -254,13 +255,18 @@ weir_code weir__events_listen(weir_events *e, const weir_filter *filter, weir_ev
     if (l->filter.type)
         l->filter.type = strcpy(l->type, filter->type);
     pthread_mutex_lock(&e->lock);
+    if (e->closed) {
+        pthread_mutex_unlock(&e->lock);
+        free(l);
+        return weir_fail(err, WEIR_ECLOSED, "the queue is closed");
+    }
     l->since = e->seq;
     weir_listener **at = &e->listeners;      /* at the end: first come, first called */
     while (*at)
         at = &(*at)->next;
     *at = l;
+    *out = l;                                /* the function may be called from here on */
     pthread_mutex_unlock(&e->lock);
-    *out = l;
     return WEIR_OK;
 }
 
@@ -273,6 +279,7 @@ void weir_unlisten(weir_listener *l)
     if (e->current == l && weir__events_here(e)) {
         l->gone = true;                      /* dispatch() frees it */
     } else {
+        l->since = UINT64_MAX;               /* nothing more, or we might never get past it */
         while (e->current == l)
             pthread_cond_wait(&e->moved, &e->lock);
         unlink_listener(l);

@@ -5,19 +5,24 @@
 #include <pthread.h>
 #include "weir/event.h"
 
-struct weir__callback;
+/* One thing to call back. The memory is the poster's until fn is called. */
+typedef struct weir_post {
+    struct weir_post *next;
+    void            (*fn)(void *ctx);     /* NULL: an event for the listeners */
+    void             *ctx;
+} weir_post;
 
 typedef struct weir_events {
-    pthread_t              thread;
-    bool                   started;
-    pthread_mutex_t        lock;          /* guards what follows */
-    pthread_cond_t         work, moved;   /* moved: `current` has changed */
-    struct weir__callback *head, **tail;
-    size_t                 backlog;       /* events in the list */
-    uint64_t               seq;
-    weir_listener         *listeners;
-    weir_listener         *current;       /* whose function is running */
-    bool                   closed;
+    pthread_t        thread;
+    bool             started;
+    pthread_mutex_t  lock;          /* guards what follows */
+    pthread_cond_t   work, moved;   /* moved: `current` has changed */
+    weir_post       *head, **tail;
+    size_t           backlog;       /* events in the list */
+    uint64_t         seq;
+    weir_listener   *listeners;
+    weir_listener   *current;       /* whose function is running */
+    bool             closed;
 } weir_events;
 
 weir_code weir__events_init(weir_events *e, weir_error *err);
@@ -28,14 +33,14 @@ void weir__events_emit(weir_events *e, const weir_event *events, size_t n);
 /* Tell them of trouble that no caller hears of. */
 void weir__events_trouble(weir_events *e, int64_t now, const weir_error *err);
 
-/* Have fn(ctx) called on the callback thread. False: out of memory, or closed. */
-bool weir__events_post(weir_events *e, void (*fn)(void *ctx), void *ctx);
+/* Have fn(ctx) called on the callback thread. False: closed. */
+bool weir__events_post(weir_events *e, weir_post *post, void (*fn)(void *ctx), void *ctx);
 
 /* Are we on the callback thread? */
 bool weir__events_here(weir_events *e);
 
-/* closing(ctx), when given, is called on the callback thread if the listener is still there when
- * the queue is closed. */
+/* A listener that must not miss anything gives closing(), which is called on the callback thread
+ * if it is still there when the queue is closed. *out is set before the first call. */
 weir_code weir__events_listen(weir_events *e, const weir_filter *filter, weir_event_fn *fn,
                               void (*closing)(void *ctx), void *ctx, weir_listener **out,
                               weir_error *err);

@@ -19,6 +19,7 @@ struct weir_future {
     weir_error          err;
     weir_future_fn     *then;
     void               *then_ctx;
+    weir_post           post;          /* to call it with */
     max_align_t         bytes[];
 };
 
@@ -73,15 +74,15 @@ static void call_then(void *ctx)
 static void post_then(weir_future *f)
 {
     weir__future_ref(f);
-    if (!weir__events_post(&f->q->events, call_then, f))
-        call_then(f);          /* out of memory or closing: better here than never */
+    if (!weir__events_post(&f->q->events, &f->post, call_then, f))
+        call_then(f);          /* closed: better here than never */
 }
 
-void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx), void *ctx)
+void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx, bool wanted),
+                      void *ctx)
 {
     pthread_mutex_lock(&f->lock);
-    if (!f->released && fill)
-        fill(ctx);
+    fill(ctx, !f->released);
     f->err = *err;
     atomic_store(&f->done, 1);
     bool then = f->then != NULL;
@@ -92,9 +93,11 @@ void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *
     weir__future_unref(f);
 }
 
-static void give_op(void *ctx)
+static void give_op(void *ctx, bool wanted)
 {
     weir_future *f = ctx;
+    if (!wanted)
+        f->to.out = NULL;
     if (f->to.give)
         f->to.give(f->q, &f->ticket.op, &f->to);
 }
@@ -102,12 +105,16 @@ static void give_op(void *ctx)
 static void op_done(weir_ticket *t)
 {
     weir_future *f = (weir_future *)((char *)t - offsetof(weir_future, ticket));
-    pthread_mutex_lock(&f->lock);
-    bool released = f->released;
-    pthread_mutex_unlock(&f->lock);
-    if (released && !t->op.err.code)
-        weir__op_discard(&t->op);
-    weir__future_end(f, &t->op.err, released ? NULL : give_op, f);
+    weir__future_end(f, &t->op.err, give_op, f);
+}
+
+/* The call is refused: its outputs are "nothing", as when it fails later. */
+static weir_code refuse(weir_queue *q, weir_op *op, const weir_reply *to, weir_code rc)
+{
+    op->err.code = rc;
+    if (to)
+        to->give(q, op, to);
+    return rc;
 }
 
 weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, weir_future **out,
@@ -121,7 +128,7 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
     if (!rc)
         rc = create(q, &f, 0, err);
     if (rc)
-        return rc;
+        return refuse(q, op, to, rc);
     f->ticket.op = *op;
     f->ticket.done = op_done;
     if (to)
@@ -133,7 +140,7 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
     if (rc) {
         weir__future_unref(f);
         weir__future_unref(f);
-        return rc;
+        return refuse(q, op, to, rc);
     }
     if (out)
         *out = f;

@@ -10,7 +10,7 @@
 typedef struct weir_reply {
     /* Move the answer (op->err.code is WEIR_OK), or "nothing", to the caller's memory. */
     void (*give)(weir_queue *q, weir_op *op, const struct weir_reply *to);
-    void       *out;
+    void       *out;        /* NULL: nobody wants it, throw it away */
     size_t     *n_out;      /* of a take */
     weir_state  state;      /* of a count */
     const char *type;
@@ -32,16 +32,15 @@ weir_code weir__future_create(weir_queue *q, weir_future **f, size_t size,
 void *weir__future_bytes(weir_future *f);
 void weir__future_ref(weir_future *f);
 void weir__future_unref(weir_future *f);
-/* It ends with *err; if the user still wants the answer, fill(ctx) is called first. */
-void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx), void *ctx);
+/* It ends with *err as fill() leaves it, which is called first and told whether the user still
+ * wants the answer. */
+void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx, bool wanted),
+                      void *ctx);
 
 /* Make a deep copy of what the operation borrows, so that it can outlive the call; the memory is
  * added to *chunks. False: out of memory. */
 struct weir__chunk;
 bool weir__op_own(weir_op *op, weir_reply *to, struct weir__chunk **chunks);
 void weir__chunks_free(struct weir__chunk *chunks);
-
-/* Release the outputs of an operation that nobody wants. */
-void weir__op_discard(weir_op *op);
 
 #endif

@@ -1,5 +1,5 @@
 /* own.c - what an operation borrows from its caller, copied for a call that returns before the
- * operation has run; and what it leaves when nobody wants its answer. One entry per kind. */
+ * operation has run. One entry per kind that borrows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,65 +98,21 @@ static void own_configure(copier *c, weir_op *op)
     cfg->settings = copy(c, cfg->settings, sizeof *cfg->settings);
 }
 
-static void discard_take(weir_op *op)
-{
-    for (size_t i = 0; i < op->u.take.n_jobs; i++)
-        weir_job_release(op->u.take.jobs[i]);      /* their leases will run out */
-}
-
-static void discard_get(weir_op *op)
-{
-    weir_job_release(op->u.get.job);
-}
-
-static void discard_list(weir_op *op)
-{
-    weir_page_release(op->u.list.page);
-}
-
-static void discard_logs(weir_op *op)
-{
-    weir_lines_release(op->u.logs.lines);
-}
-
-static void discard_stats(weir_op *op)
-{
-    weir_stats_release(op->u.stats.stats);
-}
-
-static void discard_check(weir_op *op)
-{
-    weir_report_release(op->u.check.report);
-}
-
 /* FINISH, RENEW, PROGRESS and TICK are submitted by the runtime alone, with memory of its own. */
-static const struct {
-    void (*own)(copier *c, weir_op *op);
-    void (*discard)(weir_op *op);
-} by_kind[WEIR_OP_KINDS] = {
-    [WEIR_OP_ADD]       = { own_add, NULL },
-    [WEIR_OP_TAKE]      = { own_take, discard_take },
-    [WEIR_OP_LOG]       = { own_log, NULL },
-    [WEIR_OP_UPDATE]    = { own_update, NULL },
-    [WEIR_OP_LIST]      = { own_list, discard_list },
-    [WEIR_OP_CONFIGURE] = { own_configure, NULL },
-    [WEIR_OP_GET]       = { NULL, discard_get },
-    [WEIR_OP_LOGS]      = { NULL, discard_logs },
-    [WEIR_OP_STATS]     = { NULL, discard_stats },
-    [WEIR_OP_CHECK]     = { NULL, discard_check },
+static void (*const own[WEIR_OP_KINDS])(copier *c, weir_op *op) = {
+    [WEIR_OP_ADD]       = own_add,
+    [WEIR_OP_TAKE]      = own_take,
+    [WEIR_OP_LOG]       = own_log,
+    [WEIR_OP_UPDATE]    = own_update,
+    [WEIR_OP_LIST]      = own_list,
+    [WEIR_OP_CONFIGURE] = own_configure,
 };
 
 bool weir__op_own(weir_op *op, weir_reply *to, struct weir__chunk **chunks)
 {
     copier c = { .chunks = chunks };
     to->type = copy_text(&c, to->type);
-    if (by_kind[op->kind].own)
-        by_kind[op->kind].own(&c, op);
+    if (own[op->kind])
+        own[op->kind](&c, op);
     return !c.failed;
-}
-
-void weir__op_discard(weir_op *op)
-{
-    if (by_kind[op->kind].discard)
-        by_kind[op->kind].discard(op);
 }

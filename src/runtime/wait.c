@@ -15,12 +15,13 @@ typedef struct waiter {
     weir_job     **out;
     weir_job      *job;          /* the answer, on its way to *out */
     bool           over;
+    weir_post      look, give_up;
 } waiter;
 
-static void fill(void *ctx)
+static void fill(void *ctx, bool wanted)
 {
     waiter *w = ctx;
-    if (w->out) {
+    if (wanted && w->out) {
         *w->out = w->job;
         w->job = NULL;
     }
@@ -74,17 +75,18 @@ static void on_event(const weir_event *ev, void *ctx)
     waiter_end(w, job, &err);
 }
 
+/* The first look, with a reference: an event may have ended it already. */
 static void look(void *ctx)
 {
     waiter *w = ctx;
     weir_error err = { 0 };
     weir_job *job = NULL;
-    if (w->over)
-        return;
-    if (weir_get(w->q, w->id, &job, &err) || weir__finished(job->state))
+    weir_future *f = w->future;
+    if (!w->over && (weir_get(w->q, w->id, &job, &err) || weir__finished(job->state)))
         waiter_end(w, job, &err);
     else
         weir_job_release(job);
+    weir__future_unref(f);
 }
 
 static void closing(void *ctx)
@@ -110,8 +112,8 @@ static void abandoned(void *bytes)
 {
     waiter *w = bytes;
     weir__future_ref(w->future);
-    if (!weir__events_post(&w->q->events, give_up, w))
-        weir__future_unref(w->future);       /* it ends with the job or the queue */
+    if (!weir__events_post(&w->q->events, &w->give_up, give_up, w))
+        weir__future_unref(w->future);       /* it ends with the queue */
 }
 
 weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
@@ -131,15 +133,14 @@ weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_futur
                     1u << WEIR_EVENT_CANCELLED | 1u << WEIR_EVENT_REMOVE;
     weir_filter filter = { .id = id, .events = ends };
     rc = weir__events_listen(&q->events, &filter, on_event, closing, w, &w->listener, err);
-    if (!rc && !weir__events_post(&q->events, look, w)) {
-        weir_unlisten(w->listener);
-        rc = weir_fail(err, WEIR_ENOMEM, "out of memory");
-    }
     if (rc) {
         weir__future_unref(own);
         weir__future_unref(own);
         return rc;
     }
+    weir__future_ref(own);
+    if (!weir__events_post(&q->events, &w->look, look, w))
+        weir__future_unref(own);             /* it ends with the queue */
     if (f)
         *f = own;
     else
@@ -150,18 +151,23 @@ weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_futur
 weir_code weir_wait(weir_queue *q, uint64_t id, int64_t timeout_ms, weir_job **out, weir_error *err)
 {
     weir_future *f;
+    weir_job *job = NULL;
     if (out)
         *out = NULL;
     if (weir__events_here(&q->events))
         return weir_fail(err, WEIR_EINVAL, "wait: not from a callback of the queue, which would "
                          "wait for itself");
-    weir_code rc = weir_wait_async(q, id, out, &f, err);
+    weir_code rc = weir_wait_async(q, id, out ? &job : NULL, &f, err);
     if (rc)
         return rc;
     rc = weir_future_wait(f, timeout_ms, err);
+    weir_future_release(f);
+    if (rc == WEIR_ETIMEOUT && job)
+        rc = WEIR_OK;                        /* it came between the two */
     if (rc == WEIR_ETIMEOUT)
         weir_fail(err, rc, "job %" PRIu64 " has not ended after %lld ms", id,
                   (long long)timeout_ms);
-    weir_future_release(f);
+    if (out)
+        *out = job;
     return rc;
 }
