@@ -72,11 +72,13 @@ $WEIR_JOB_MAX_ATTEMPTS $WEIR_JOB_DELIVERY" >>seen; [ $WEIR_JOB_ATTEMPT = 2 ]'
     same "$(tail -1 seen)" "1 t 2 2 2"
 }
 
-case_the_program_gets_no_other_descriptors() {
+case_the_program_gets_no_descriptors_of_ours() {
     weir add t
     status 0 weir work t --drain --exec 'readlink /proc/$$/fd/* >links'
-    same "$(grep -c ^pipe: links)" 4
-    same "$(wc -l <links)" 4
+    [ "$(grep -c ^pipe: links)" -ge 4 ]
+    hasnt links jobs.db
+    hasnt links signalfd
+    hasnt links eventfd
 }
 
 case_pretty_json_stays_one_line() {
