@@ -122,13 +122,15 @@ static void end_text(const weir_event *e, int64_t took)
         [WEIR_EVENT_FAILED_ATTEMPT] = { "\xe2\x86\xbb", "again", COLOR_YELLOW },
         [WEIR_EVENT_CANCELLED] = { "\xe2\x88\x85", "cancelled", COLOR_YELLOW }
     };
-    char type[64], text[32], rest[600];
-    term_duration(text, sizeof text, took);
-    printf("%s%s%s %llu %s %s %s\n", term_on(stdout, look[e->kind].color),
-           term_utf8() ? look[e->kind].mark : look[e->kind].plain, term_off(stdout),
-           (unsigned long long)e->id, term_clean(type, sizeof type, e->type, 30), text,
-           term_clean(rest, sizeof rest, e->text ? e->text : "", term_width(stdout) > 60
-                      ? term_width(stdout) - 50 : 20));
+    enum { LOG_WIDTH = 500 };        /* in a file there is room for more */
+    char        type[64], text[32], line[200], rest[2100];
+    const char *mark = term_utf8() ? look[e->kind].mark : look[e->kind].plain;
+    snprintf(line, sizeof line, " %llu %s %s ", (unsigned long long)e->id,
+             term_clean(type, sizeof type, e->type, 30), term_duration(text, sizeof text, took));
+    int room = (term_is_tty(stdout) ? term_width(stdout) : LOG_WIDTH) - term_text_width(mark) -
+               term_text_width(line);
+    printf("%s%s%s%s%s\n", term_on(stdout, look[e->kind].color), mark, term_off(stdout), line,
+           term_clean(rest, sizeof rest, e->text ? e->text : "", room > 20 ? room : 20));
 }
 
 static void on_event(const weir_event *e, void *ctx)

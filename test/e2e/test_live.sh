@@ -19,7 +19,8 @@ case_watch() {
     # How soon a watch finds a new owner is not promised: work until it has seen enough.
     until ended $watch; do
         weir add t --quiet
-        timeout 60 "$WEIR" work t --quiet --drain --exec 'echo "progress 1/2" >&3; sleep 0.3; echo 7'
+        timeout 60 "$WEIR" work t --quiet --drain \
+            --exec 'echo "progress 1/2" >&3; sleep 0.3; echo 7'
     done
     wait $watch
     json_lines seen
@@ -111,11 +112,14 @@ case_top_once() {
 case_top_on_a_terminal() {
     command -v script >/dev/null || return 0
     weir add mail --count 7 -q
-    on_terminal "timeout -s TERM 1 $WEIR top"
-    has out "$(printf '\033[?1049h')"
-    has out "$(printf '\033[?1049l')"
-    has out "$(printf '\033[?25h')"
-    has out "q quits"
+    TERM=xterm script -qefc "echo \$\$ >pid; exec $WEIR top" typescript >/dev/null 2>&1 </dev/null &
+    local pid=$!
+    wait_for grep -q "q quits" typescript
+    kill "$(cat pid)"
+    wait $pid
+    has typescript "$(printf '\033[?1049h')"
+    has typescript "$(printf '\033[?1049l')"
+    has typescript "$(printf '\033[?25h')"
 }
 
 case_top_quits_by_key() {

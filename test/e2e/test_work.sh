@@ -192,11 +192,33 @@ case_ttl_of_a_program_that_ignores_sigterm() {
 }
 
 case_progress_extends_the_ttl() {
-    weir add t --ttl 1s
-    status 0 timeout 60 "$WEIR" work t --drain --exec 'for i in 1 2 3 4 5 6 7 8; do sleep 0.25
+    weir add t --ttl 2s
+    status 0 timeout 60 "$WEIR" work t --drain --exec 'for i in 1 2 3 4 5 6 7 8; do sleep 0.35
         echo "progress $i/8" >&3; done; echo ok'
     status 0 weir get 1 --json
     same "$(member result)" ok
+}
+
+case_deadline() {
+    weir add t --deadline 50ms
+    local deadline
+    deadline=$(weir get 1 --json | grep -oE '"deadline":[0-9]+' | cut -d: -f2)
+    wait_for eval '[ "$(date +%s%3N)" -gt "$deadline" ]'
+    status 0 timeout 60 "$WEIR" work t --drain --exec 'touch ran'
+    [ ! -e ran ]
+    status 0 weir get 1 --json
+    same "$(member state)" failed
+    same "$(member error)" "Deadline exceeded"
+}
+
+case_what_is_kept() {
+    weir add t --count 5 -q
+    weir add once --remove-on-complete
+    weir types t --keep-complete 2
+    status 0 timeout 60 "$WEIR" work t once --drain --exec cat
+    status 3 weir get 6
+    status 0 weir list t --ids
+    same "$(tr '\n' ' ' <out)" "4 5 "
 }
 
 case_several_types_best_first() {
