@@ -176,6 +176,14 @@ weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t)
     return WEIR_OK;
 }
 
+bool weir__batcher_closed(weir_batcher *b)
+{
+    pthread_mutex_lock(&b->lock);
+    bool closed = b->closed;
+    pthread_mutex_unlock(&b->lock);
+    return closed;
+}
+
 void weir__batcher_close(weir_batcher *b)
 {
     pthread_mutex_lock(&b->lock);

@@ -50,6 +50,9 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t);
 /* Run an operation; t->done is called when it is done. WEIR_ECLOSED: it will not be. */
 weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t);
 
+/* Is everything refused? Any thread. */
+bool weir__batcher_closed(weir_batcher *b);
+
 /* Refuse what comes from now on, finish what was submitted, stop the thread. */
 void weir__batcher_close(weir_batcher *b);
 void weir__batcher_fini(weir_batcher *b);

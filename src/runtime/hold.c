@@ -23,41 +23,47 @@ weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *p
     h->lease_ms = lease_ms;
     job->hold = h;
     weir__queue_ref(q);
-    if (pool) {
-        pthread_mutex_lock(&q->holds.lock);
-        h->next = q->holds.first;
-        if (h->next)
-            h->next->link = &h->next;
-        h->link = &q->holds.first;
-        q->holds.first = h;
-        pthread_mutex_unlock(&q->holds.lock);
+    if (pool)
+        weir__pool_ref(pool);
+    pthread_mutex_lock(&q->holds.lock);
+    for (size_t i = 0; i < WEIR__REVOKED; i++)
+        if (q->holds.revoked[i].id == job->id && q->holds.revoked[i].delivery == job->delivery)
+            atomic_store(&h->revoked, true);
+    h->next = q->holds.first;
+    if (h->next)
+        h->next->link = &h->next;
+    h->link = &q->holds.first;
+    q->holds.first = h;
+    pthread_mutex_unlock(&q->holds.lock);
+    if (pool)
         weir__timer_renew(&q->timer, weir_now(q) + lease_ms / 3);
-    }
     return h;
 }
 
 void weir__hold_release(weir__hold *h)
 {
     weir_queue *q = h->q;
-    if (h->link) {
-        pthread_mutex_lock(&q->holds.lock);
-        *h->link = h->next;
-        if (h->next)
-            h->next->link = h->link;
-        pthread_mutex_unlock(&q->holds.lock);
-    }
+    pthread_mutex_lock(&q->holds.lock);
+    *h->link = h->next;
+    if (h->next)
+        h->next->link = h->link;
+    pthread_mutex_unlock(&q->holds.lock);
     h->job->hold = NULL;
     weir_job_release(h->job);
+    weir__pool_unref(h->pool);
     free(h->text);
     free(h);
     weir__queue_unref(q);
 }
 
-void weir__holds_revoke(weir_queue *q, uint64_t id)
+void weir__holds_revoke(weir_queue *q, uint64_t id, uint32_t delivery)
 {
     pthread_mutex_lock(&q->holds.lock);
+    uint32_t at = q->holds.n_revoked++ % WEIR__REVOKED;
+    q->holds.revoked[at].id = id;
+    q->holds.revoked[at].delivery = delivery;
     for (weir__hold *h = q->holds.first; h; h = h->next)
-        if (h->job->id == id)
+        if (h->job->id == id && h->job->delivery == delivery)
             atomic_store(&h->revoked, true);
     pthread_mutex_unlock(&q->holds.lock);
 }
@@ -81,11 +87,14 @@ int64_t weir__holds_renew(weir_queue *q)
     enum { RETRY_MS = 100 };
     int64_t soonest = INT64_MAX;
     size_t n = 0, cap = 0;
+    weir__pools_unpack(q);
     pthread_mutex_lock(&q->holds.lock);
     for (weir__hold *h = q->holds.first; h; h = h->next)
-        cap++;
+        cap += h->pool != NULL;
     weir_lease *items = cap ? malloc(cap * sizeof *items) : NULL;
     for (weir__hold *h = q->holds.first; h; h = h->next) {
+        if (!h->pool)
+            continue;
         if (h->lease_ms < soonest)
             soonest = h->lease_ms;
         if (items && !atomic_load(&h->revoked))
@@ -170,7 +179,20 @@ static weir_code end(weir_job *job, weir_outcome outcome, const char *text, size
     weir__hold *h = job->hold;
     if (!h)
         return WEIR_EINVAL;          /* it was read, not taken */
-    return h->pool ? weir__hold_end(h, outcome, text, len) : end_now(h, outcome, text, len);
+    if (!h->pool)
+        return end_now(h, outcome, text, len);
+    weir_code late = !atomic_load(&h->revoked) ? WEIR_OK :
+                     weir__batcher_closed(&h->q->batcher) ? WEIR_ECLOSED : WEIR_ESTALE;
+    weir_code rc = weir__hold_end(h, outcome, text, len);      /* h may be gone now */
+    return rc ? rc : late;
+}
+
+/* What the store says of a job that we still hold. */
+static weir_code heard(weir__hold *h, weir_code rc)
+{
+    if (rc == WEIR_ESTALE)
+        atomic_store(&h->revoked, true);
+    return rc;
 }
 
 /* Keep the reason for the handler's return value, which is only a code. */
@@ -242,7 +264,7 @@ weir_code weir_job_log(weir_job *job, const char *fmt, ...)
         .id = job->id, .delivery = job->delivery, .text = text, .len = len } } };
     weir_code rc = weir__queue_run(h->q, &t, NULL);
     free(text);
-    return rc;
+    return heard(h, rc);
 }
 
 weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total)
@@ -259,7 +281,7 @@ weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total, con
     weir_ticket t = { .op = { .kind = WEIR_OP_PROGRESS, .u.progress = {
         .id = job->id, .delivery = job->delivery, .percent = percent,
         .data = data, .len = data ? strlen(data) : 0 } } };
-    return weir__queue_run(h->q, &t, NULL);
+    return heard(h, weir__queue_run(h->q, &t, NULL));
 }
 
 bool weir_cancelled(const weir_job *job)
@@ -275,5 +297,5 @@ weir_code weir_job_renew(weir_job *job, int64_t lease_ms)
     weir_lease item = { .id = job->id, .delivery = job->delivery, .lease_ms = lease_ms };
     weir_ticket t = { .op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = &item, .n = 1 } } };
     weir_code rc = weir__queue_run(h->q, &t, NULL);
-    return rc ? rc : item.code;
+    return heard(h, rc ? rc : item.code);
 }

@@ -11,7 +11,7 @@ struct weir__pool;
 typedef struct weir__hold {
     weir_queue        *q;              /* a reference */
     weir_job          *job;
-    struct weir__pool *pool;           /* NULL: taken by hand */
+    struct weir__pool *pool;           /* a reference; NULL: taken by hand */
     int64_t            lease_ms;
     atomic_bool        revoked;        /* no longer ours */
     bool               shut;           /* failed by weir_stop(); guarded by q->holds.lock */
@@ -23,7 +23,7 @@ typedef struct weir__hold {
     size_t             len;
     char               note[WEIR_ERROR_MAX];   /* why weir_job_done() was refused, if it was */
     weir_ticket        ticket;         /* to send it with */
-    struct weir__hold *next, **link;   /* in q->holds; link NULL: not in it */
+    struct weir__hold *next, **link;   /* in q->holds */
     struct weir__hold *queued;         /* in one of the pool's lists */
 } weir__hold;
 
@@ -44,8 +44,8 @@ weir_code weir__hold_end(weir__hold *h, weir_outcome outcome, const char *text, 
 /* Fill in h->ticket to send the noted outcome. */
 void weir__hold_ticket(weir__hold *h);
 
-/* Job `id` is no longer its worker's. */
-void weir__holds_revoke(weir_queue *q, uint64_t id);
+/* This delivery of job `id` is no longer its worker's. */
+void weir__holds_revoke(weir_queue *q, uint64_t id, uint32_t delivery);
 
 /* Renew all leases of pools. Returns when to come again (INT64_MAX: no leases). */
 int64_t weir__holds_renew(weir_queue *q);

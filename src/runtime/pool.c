@@ -22,15 +22,17 @@
 #include "runtime/thread.h"
 
 enum { RETRY_MS = 1000 };              /* after the store could not be reached */
-#define HINT_UNKNOWN (UINT64_C(1) << 62)
+#define HINT_UNKNOWN (UINT64_C(1) << 48)  /* more than there can be, but many add up */
 
 typedef struct weir__pool {
     weir_queue        *q;              /* a reference */
-    _Atomic uint32_t   refs;           /* the queue's list, and each thread */
+    _Atomic uint32_t   refs;           /* the queue's list, each thread, each hold */
     struct weir__pool *next;           /* q->pools */
     weir_pool          cfg;
     char             **types;
     size_t             n_types;
+    _Atomic int32_t    begun;          /* jobs whose outcome is not known yet; reserved under lock */
+    int32_t            max_begun;
 
     pthread_mutex_t    lock;           /* guards what follows */
     pthread_cond_t     wake;           /* idle threads: there may be something to do */
@@ -41,6 +43,7 @@ typedef struct weir__pool {
     bool               waking;         /* one of the idle has been signalled and is on its way */
     int32_t            running;        /* jobs begun whose outcome is not settled */
     int32_t            max_running;
+    int32_t            busy;           /* threads that take, or send an outcome and wait */
     bool               stopping;
     weir__hold        *ready, **ready_tail;   /* taken ahead */
     size_t             n_ready;
@@ -52,7 +55,12 @@ typedef struct weir__pool {
     size_t             n_fetched;      /* to be unpacked */
 } pool;
 
-static void pool_unref(pool *p)
+void weir__pool_ref(pool *p)
+{
+    atomic_fetch_add(&p->refs, 1);
+}
+
+void weir__pool_unref(pool *p)
 {
     if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
         return;
@@ -154,7 +162,7 @@ static weir_op_take take_of(pool *p, weir_job **jobs, size_t n, const char *work
                            .lease_ms = p->cfg.lease_ms, .worker = worker, .jobs = jobs };
 }
 
-/* Give back a job that was taken and will not be begun. */
+/* Give back a job that was taken and will not be begun. No lock held. */
 static void give_back(pool *p, weir_job *job)
 {
     weir_ticket t = { .op = { .kind = WEIR_OP_FINISH, .u.finish = {
@@ -163,12 +171,29 @@ static void give_back(pool *p, weir_job *job)
     weir_job_release(job);
 }
 
-static weir__hold *hold(pool *p, weir_job *job)
+/* A job was taken: begin it, unless the pool is stopping. No lock held. */
+static weir__hold *begin(pool *p, weir_job *job)
 {
-    weir__hold *h = weir__hold_create(p->q, job, p, p->cfg.lease_ms);
+    pthread_mutex_lock(&p->lock);
+    bool stopping = p->stopping;
+    pthread_mutex_unlock(&p->lock);
+    weir__hold *h = stopping ? NULL : weir__hold_create(p->q, job, p, p->cfg.lease_ms);
     if (!h)
         give_back(p, job);
     return h;
+}
+
+/* Between these two, weir_stop() waits for us. Lock held. */
+static void busy(pool *p)
+{
+    p->busy++;
+}
+
+static void no_longer_busy(pool *p)
+{
+    p->busy--;
+    if (p->stopping)
+        pthread_cond_broadcast(&p->quiet);
 }
 
 /* Take one job and wait for it. Lock held. NULL: there was none, or trouble. */
@@ -177,16 +202,21 @@ static weir__hold *take_one(pool *p, const char *worker)
     uint64_t then = p->hinted;
     weir_job *job = NULL;
     weir_error err;
+    busy(p);
     p->running++;
+    atomic_fetch_add(&p->begun, 1);
     if (p->hint > 1)
         wake_one(p);
     pthread_mutex_unlock(&p->lock);
     weir_ticket t = { .op = { .kind = WEIR_OP_TAKE, .u.take = take_of(p, &job, 1, worker) } };
     weir_code rc = weir__queue_run(p->q, &t, &err);
-    weir__hold *h = job ? hold(p, job) : NULL;
+    weir__hold *h = job ? begin(p, job) : NULL;
     pthread_mutex_lock(&p->lock);
-    if (!h)
+    no_longer_busy(p);
+    if (!h) {
         p->running--;
+        atomic_fetch_sub(&p->begun, 1);
+    }
     if (rc == WEIR_ECLOSED)
         tell_stop(p);
     else if (rc)
@@ -219,6 +249,7 @@ static weir__hold *ready_pop(pool *p)
 static void fetch_done(weir_ticket *t)
 {
     pool *p = (pool *)((char *)t - offsetof(pool, fetch));
+    int64_t now = weir_now(p->q);
     pthread_mutex_lock(&p->lock);
     if (!t->op.err.code) {
         p->n_fetched = t->op.u.take.n_jobs;
@@ -228,10 +259,12 @@ static void fetch_done(weir_ticket *t)
     }
     if (!p->n_fetched)
         p->fetching = false;
+    else        /* all threads may be in handlers: see weir__pools_unpack() */
+        weir__timer_renew(&p->q->timer, now + p->cfg.lease_ms / 3);
     wake_one(p);
     pthread_cond_broadcast(&p->quiet);
     pthread_mutex_unlock(&p->lock);
-    pool_unref(p);
+    weir__pool_unref(p);
 }
 
 /* Make what has been fetched ready. Lock held, but not all the time. */
@@ -241,14 +274,31 @@ static void unpack(pool *p)
     weir__hold *holds[WEIR_MAX_PAGE];
     p->n_fetched = 0;
     pthread_mutex_unlock(&p->lock);
-    for (size_t i = 0; i < n; i++)
-        holds[i] = hold(p, p->fetched[i]);
+    for (size_t i = 0; i < n; i++) {
+        holds[i] = weir__hold_create(p->q, p->fetched[i], p, p->cfg.lease_ms);
+        if (!holds[i])
+            weir_job_release(p->fetched[i]);       /* out of memory: its lease will run out */
+    }
     pthread_mutex_lock(&p->lock);
     for (size_t i = 0; i < n; i++)
         if (holds[i])
             ready_push(p, holds[i]);
     p->fetching = false;
     pthread_cond_broadcast(&p->quiet);
+}
+
+/* Leases are about to be renewed, and only those of unpacked jobs can be. */
+void weir__pools_unpack(weir_queue *q)
+{
+    pthread_mutex_lock(&q->pools.lock);
+    for (pool *p = q->pools.first; p; p = p->next) {
+        pthread_mutex_lock(&p->lock);
+        if (p->n_fetched)
+            unpack(p);
+        wake_one(p);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_unlock(&q->pools.lock);
 }
 
 /* With prefetch: see that jobs are on their way. Lock held. */
@@ -273,7 +323,7 @@ static void fetch_ahead(pool *p)
     p->fetch.op = (weir_op){ .kind = WEIR_OP_TAKE,
         .u.take = take_of(p, p->fetched, want - p->n_ready, p->q->name) };
     p->fetch.done = fetch_done;
-    atomic_fetch_add(&p->refs, 1);
+    weir__pool_ref(p);
     if (weir__op_check(&p->fetch.op, NULL) || weir__batcher_submit(&p->q->batcher, &p->fetch)) {
         p->fetching = false;
         tell_stop(p);
@@ -319,6 +369,7 @@ static void send_done(weir_ticket *t)
 
 void weir__pool_send(weir__hold *h)
 {
+    atomic_fetch_sub(&h->pool->begun, 1);
     weir__hold_ticket(h);
     h->ticket.done = send_done;
     weir_error err;
@@ -337,6 +388,7 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
     weir_job *job = NULL;
     weir_error err;
     pthread_mutex_lock(&p->lock);
+    busy(p);
     for (;;) {
         uint64_t then = p->hinted;
         bool more = next && !p->stopping;
@@ -352,17 +404,21 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
             break;
         pause_for_trouble(p, &err);
     }
-    settled(p);
     if (job)
-        p->running++;
+        p->running++;                  /* in its place */
+    else if (next)
+        atomic_fetch_sub(&p->begun, 1);
+    settled(p);
     pthread_mutex_unlock(&p->lock);
     weir__hold_release(h);
-    weir__hold *n = job ? hold(p, job) : NULL;
+    weir__hold *n = job ? begin(p, job) : NULL;
+    pthread_mutex_lock(&p->lock);
+    no_longer_busy(p);
     if (job && !n) {
-        pthread_mutex_lock(&p->lock);
+        atomic_fetch_sub(&p->begun, 1);
         settled(p);
-        pthread_mutex_unlock(&p->lock);
     }
+    pthread_mutex_unlock(&p->lock);
     return n;
 }
 
@@ -375,9 +431,11 @@ static weir__hold *work(pool *p, weir__hold *h, const char *worker)
     else if (rc != WEIR_LATER) {
         char why[WEIR_ERROR_MAX];
         pthread_mutex_lock(&p->q->holds.lock);
-        snprintf(why, sizeof why, "%s", h->note[0] ? h->note : weir_code_text(rc));
+        bool noted = h->note[0] && (rc == WEIR_EINVAL || rc == WEIR_ELIMIT);
+        snprintf(why, sizeof why, "%s", noted ? h->note : weir_code_text(rc));
         pthread_mutex_unlock(&p->q->holds.lock);
-        weir__hold_end(h, WEIR_OUTCOME_FAIL, why, strlen(why));
+        if (weir__hold_end(h, WEIR_OUTCOME_FAIL, why, strlen(why)) == WEIR_ENOMEM)
+            weir__hold_end(h, WEIR_OUTCOME_FAIL, NULL, 0);
     }
     if (!(atomic_fetch_or(&h->phase, WEIR__RETURNED) & WEIR__ENDED))
         return NULL;                                        /* whoever ends it will send it */
@@ -407,14 +465,22 @@ static weir__hold *next_job(pool *p, const char *worker)
             unpack(p);
         if (p->stopping)
             break;
-        bool room = p->running < p->max_running;
+        bool room = p->running < p->max_running && atomic_load(&p->begun) < p->max_begun;
         if (p->cfg.prefetch && room)
             fetch_ahead(p);
         if (p->n_ready && room) {
             h = ready_pop(p);
-            p->running++;
             if (p->n_ready)
                 wake_one(p);
+            if (atomic_load(&h->revoked)) {       /* cancelled before it was begun */
+                pthread_mutex_unlock(&p->lock);
+                weir__hold_release(h);
+                h = NULL;
+                pthread_mutex_lock(&p->lock);
+                continue;
+            }
+            p->running++;
+            atomic_fetch_add(&p->begun, 1);
         } else if (!p->cfg.prefetch && p->hint && room) {
             h = take_one(p, worker);
         } else if (!p->stopping) {
@@ -448,7 +514,7 @@ static void *worker_main(void *arg)
     p->live--;
     pthread_cond_broadcast(&p->quiet);
     pthread_mutex_unlock(&p->lock);
-    pool_unref(p);
+    weir__pool_unref(p);
     return NULL;
 }
 
@@ -494,6 +560,8 @@ static weir_code copy_types(pool *p, const char *type, weir_error *err)
         return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
     for (; p->n_types < n; p->n_types++) {
         weir_code rc = weir__type_check(types[p->n_types], "type", err);
+        if (!rc && strcmp(types[p->n_types], "*") == 0)
+            rc = weir_fail(err, WEIR_EINVAL, "process: \"*\" is not a type, name them");
         if (rc)
             return rc;
         p->types[p->n_types] = strdup(types[p->n_types]);
@@ -528,11 +596,12 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type, const 
     if (!rc)
         rc = copy_types(p, type, err);
     if (rc) {
-        pool_unref(p);
+        weir__pool_unref(p);
         return rc;
     }
     weir_pool *c = &p->cfg;
-    p->max_running = (c->running > c->threads ? c->running : c->threads) + c->threads * c->prefetch;
+    p->max_begun = c->running > c->threads ? c->running : c->threads;
+    p->max_running = p->max_begun + c->threads * c->prefetch;
     *out = p;
     return WEIR_OK;
 }
@@ -577,7 +646,7 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
     pools_link(q, p);      /* before the threads start, so that no hint is missed */
     for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
         pthread_t thread;
-        atomic_fetch_add(&p->refs, 1);
+        weir__pool_ref(p);
         pthread_mutex_lock(&p->lock);
         p->live++;
         pthread_mutex_unlock(&p->lock);
@@ -600,7 +669,7 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
             *at = p->next;
         pthread_mutex_unlock(&q->pools.lock);
         stop_pool(p, 0);
-        pool_unref(p);
+        weir__pool_unref(p);
     }
     return rc;
 }
@@ -658,7 +727,7 @@ static weir_code stop_pool(pool *p, int64_t timeout_ms)
         if (p->n_fetched)
             unpack(p);
         return_ready(p);
-        if (p->fetching || (!p->running && p->live)) {
+        if (p->fetching || p->busy || (!p->running && p->live)) {
             pthread_cond_wait(&p->quiet, &p->lock);       /* only our own code is awaited */
         } else if (!p->running || late) {
             break;
@@ -695,7 +764,7 @@ weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_er
             rc = weir_fail(err, WEIR_ETIMEOUT, "stop: handlers were still running after %lld ms; "
                            "their jobs failed with \"" WEIR__SHUTDOWN_TEXT "\"",
                            (long long)timeout_ms);
-        pool_unref(p);
+        weir__pool_unref(p);
     }
     return rc;
 }

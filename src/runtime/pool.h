@@ -7,6 +7,12 @@
 /* n jobs of this type wait now (type "*" or NULL: it is not known how many of which). */
 void weir__pools_hint(weir_queue *q, const char *type, uint32_t n);
 
+/* Make holds of all jobs that were fetched. */
+void weir__pools_unpack(weir_queue *q);
+
+void weir__pool_ref(struct weir__pool *p);
+void weir__pool_unref(struct weir__pool *p);     /* NULL is fine */
+
 /* The outcome of h is known and its handler has let go of it: send it to the store. */
 void weir__pool_send(weir__hold *h);
 

@@ -90,7 +90,8 @@ static void on_events(void *ctx, const weir_event *events, size_t n)
         case WEIR_EVENT_STALLED:
         case WEIR_EVENT_TTL_EXCEEDED:
         case WEIR_EVENT_REMOVE:
-            weir__holds_revoke(q, ev->id);
+            if (ev->delivery)
+                weir__holds_revoke(q, ev->id, ev->delivery);
             break;
         default:
             break;

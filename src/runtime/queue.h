@@ -17,6 +17,8 @@
 struct weir__pool;
 struct weir__hold;
 
+enum { WEIR__REVOKED = 64 };
+
 struct weir_queue {
     _Atomic uint32_t refs;
     weir_store      *store;
@@ -37,7 +39,10 @@ struct weir_queue {
 
     struct {
         pthread_mutex_t    lock;
-        struct weir__hold *first;         /* those whose lease the timer renews */
+        struct weir__hold *first;
+        /* The last deliveries to be revoked: that may happen between the take and the hold. */
+        struct { uint64_t id; uint32_t delivery; } revoked[WEIR__REVOKED];
+        uint32_t           n_revoked;     /* ever; the next goes to n_revoked % WEIR__REVOKED */
     } holds;
 };
 

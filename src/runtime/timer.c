@@ -51,6 +51,7 @@ void weir__timer_renew(weir_timer *t, int64_t at_ms)
 void weir__timer_wake(weir_timer *t)
 {
     pthread_mutex_lock(&t->lock);
+    t->turned = true;
     pthread_cond_signal(&t->changed);
     pthread_mutex_unlock(&t->lock);
 }
@@ -99,10 +100,14 @@ static void *timer_main(void *arg)
     weir_timer *t = arg;
     pthread_mutex_lock(&t->lock);
     while (!t->closed) {
-        int64_t now = weir_now(t->q);
+        t->turned = false;
+        pthread_mutex_unlock(&t->lock);
+        int64_t now = weir_now(t->q);      /* may be the user's function: no lock held */
+        pthread_mutex_lock(&t->lock);
         int64_t next = t->due_at < t->renew_at ? t->due_at : t->renew_at;
         if (now < next) {
-            sleep_until(t, next);
+            if (!t->turned && !t->closed)
+                sleep_until(t, next);
             continue;
         }
         bool renew = now >= t->renew_at, due = now >= t->due_at;

@@ -24,6 +24,7 @@ typedef struct weir_timer {
     pthread_cond_t     changed;
     int64_t            due_at;     /* the next TICK; INT64_MAX: none */
     int64_t            renew_at;   /* the next renewal of leases; INT64_MAX: none */
+    bool               turned;     /* the clock was, since it was last looked at */
     bool               own_clock;  /* the queue has a clock of its own: sleep until it is turned */
     bool               closed;
 } weir_timer;
