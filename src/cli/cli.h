@@ -74,7 +74,11 @@ int cli_signals(int first, ...);
 
 int64_t cli_clock_ms(void);      /* monotonic */
 
-/* help.c */
+/* poll() that goes on when the program was stopped and continued; timeout_ms < 0: no limit. */
+struct pollfd;
+int cli_poll(struct pollfd *fds, unsigned n, int64_t timeout_ms);
+
+/* cmd_help.c */
 void cli_help_all(FILE *out);
 void cli_help_one(FILE *out, const command *cmd);
 

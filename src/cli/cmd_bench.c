@@ -110,7 +110,7 @@ static weir_code measure(bench *b, const bench_opts *o, int producers, int worke
     struct pollfd p[] = { { .fd = signals, .events = POLLIN },
                           { .fd = b->changed, .events = POLLIN } };
     if (!rc)
-        poll(p, 2, -1);
+        cli_poll(p, 2, -1);
     *seconds = (double)(cli_clock_ms() - began) / 1000;
     atomic_store(&b->to_add, 0);
     for (int i = 0; i < n; i++)

@@ -78,7 +78,7 @@ static weir_code follow(cli *c, weir_queue *q, uint64_t id, int signals)
             rc = print_after(c, q, id, &last);
         if (rc == WEIR_ENOENT && last > 0)
             return WEIR_OK;                                       /* it was removed meanwhile */
-        if (rc || finished || poll(&p, 1, FOLLOW_MS) > 0)
+        if (rc || finished || cli_poll(&p, 1, FOLLOW_MS) > 0)
             return rc;
     }
 }

@@ -147,7 +147,7 @@ int cmd_watch(cli *c, const void *values)
     if (!rc) {
         struct pollfd p[] = { { .fd = signals, .events = POLLIN },
                               { .fd = w.done, .events = POLLIN } };
-        poll(p, 2, o->wait.set ? o->wait.n > INT32_MAX ? INT32_MAX : (int)o->wait.n : -1);
+        cli_poll(p, 2, o->wait.set ? o->wait.n : -1);
         weir_unlisten(listener);
     }
     weir_close(q);

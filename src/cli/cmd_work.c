@@ -200,7 +200,7 @@ static bool got_signal(worker *w)
 static void nap(int ms, int fd)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
-    poll(&p, 1, ms);
+    cli_poll(&p, 1, ms);
 }
 
 /* Stop the pool while listening for a second signal, then see the programs off: those whose time
@@ -230,7 +230,7 @@ static weir_code run(worker *w)
                           { .fd = w->moved, .events = POLLIN } };
     for (bool first = true;; first = false) {
         if (!first)
-            poll(p, w->o->drain ? 2 : 1, -1);
+            cli_poll(p, w->o->drain ? 2 : 1, -1);
         if (got_signal(w)) {
             if (term_is_tty(stderr))
                 fputs("weir: letting running jobs finish; once more to kill them\n", stderr);

@@ -241,18 +241,18 @@ static weir_code parse_priority(const option_entry *o, const char *text, int64_t
 
 static weir_code set_value(const option_entry *o, const char *text, void *values, weir_error *err)
 {
-    char    *place = (char *)values + o->offset;
-    opt_num *num = (opt_num *)(void *)place;
-    num = o->kind == OPT_FLAG || o->kind == OPT_TEXT ? NULL : num;
-    if (num)
-        num->set = true;
-    switch (o->kind) {
-    case OPT_FLAG:
+    void *place = (char *)values + o->offset;
+    if (o->kind == OPT_FLAG) {
         *(bool *)place = true;
         return WEIR_OK;
-    case OPT_TEXT:
-        *(const char **)(void *)place = text;
+    }
+    if (o->kind == OPT_TEXT) {
+        *(const char **)place = text;
         return WEIR_OK;
+    }
+    opt_num *num = place;
+    num->set = true;
+    switch (o->kind) {
     case OPT_INT:
         return parse_int(o, text, &num->n, err);
     case OPT_DURATION:
@@ -265,8 +265,9 @@ static weir_code set_value(const option_entry *o, const char *text, void *values
         return parse_state(o, text, &num->n, err);
     case OPT_PRIORITY:
         return parse_priority(o, text, &num->n, err);
+    default:
+        return WEIR_EINVAL;
     }
-    return WEIR_EINVAL;
 }
 
 /* What getopt_long is given, and the way back from its answer to our entry. */

@@ -33,7 +33,7 @@ typedef struct option_entry {
     const char *words;       /* for completion: the values there are; "<file>", "<command>" */
 } option_entry;
 
-/* Options that every command has; in struct common. */
+/* Options that every command has. */
 typedef struct opt_common {
     const char *store;
     const char *durability;
@@ -56,7 +56,7 @@ void opt_help(FILE *out, const option_entry *options, int width);
 weir_code opt_time(const char *name, const char *text, int64_t now_ms, int64_t *out,
                    weir_error *err);
 
-/* A job's id. `what` names it in the error. */
+/* A job's id. */
 weir_code opt_id(const char *text, uint64_t *out, weir_error *err);
 
 /* A whole decimal number and nothing else. */
