@@ -32,7 +32,8 @@ look() {
             need libjansson-dev library jansson ;;
         test)
             need g++ command -v c++
-            need libcmocka-dev library cmocka ;;
+            need libcmocka-dev library cmocka
+            need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
         fuzz)
             need clang command -v clang
             need llvm command -v llvm-symbolizer ;;
