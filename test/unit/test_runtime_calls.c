@@ -1,0 +1,561 @@
+/* test_runtime_calls.c - the calls of queue.h, plain and async: the same answers, the same errors,
+ * nothing borrowed after the call, nothing touched after the release. */
+#include "support/runtime_fixture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Wait for a future and let it go. */
+static weir_code end_of(weir_future *f, weir_error *err)
+{
+    if (!f)
+        abort();
+    weir_code rc = weir_future_wait(f, PATIENCE_MS, err);
+    assert_true(weir_future_done(f));
+    weir_future_release(f);
+    return rc;
+}
+
+/* `rc` of an async call: the outcome of the whole. */
+#define AWAIT(call)                                                              \
+    ({                                                                           \
+        weir_future *f = (weir_future *)-1;                                      \
+        weir_code rc_ = (call);                                                  \
+        if (rc_)                                                                 \
+            assert_null(f);                                                      \
+        rc_ ? rc_ : end_of(f, &t->err);                                          \
+    })
+
+/* ---- one life, written down, plain and async ---- */
+
+typedef struct notes {
+    char   text[4000];
+    size_t at;
+} notes;
+
+WEIR_PRINTF(2, 3) static void note(notes *n, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    n->at += (size_t)vsnprintf(n->text + n->at, sizeof n->text - n->at, fmt, ap);
+    va_end(ap);
+    assert_true(n->at < sizeof n->text);
+}
+
+#define SAY(plain, async_)                                                       \
+    do {                                                                         \
+        t->err.msg[0] = 0;                                                       \
+        weir_code rc_say = async ? AWAIT(async_) : (plain);                      \
+        note(n, "%s", weir_code_name(rc_say));                                   \
+        if (rc_say)                                                              \
+            note(n, " (%s)", t->err.msg);                                        \
+        note(n, "\n");                                                           \
+    } while (0)
+
+static void say_added(notes *n, const weir_added *a, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        note(n, "  added %" PRIu64 " %s %d\n", a[i].id, weir_state_name(a[i].state), a[i].existed);
+}
+
+static void say_job(notes *n, const weir_job *j)
+{
+    note(n, "  job %" PRIu64 " %s %s %s %d\n", j ? j->id : 0, j ? j->type : "",
+         weir_state_name(j ? j->state : WEIR_ANY), j ? j->data : "", j ? j->priority : 0);
+}
+
+static void adding(rt *t, notes *n, bool async)
+{
+    weir_added added[3];
+    weir_spec  spec = { .type = "mail", .data = "{\"to\":\"ann\"}", .unique = "ann" };
+    SAY(weir_add(t->q, &spec, added, &t->err), weir_add_async(t->q, &spec, added, &f, &t->err));
+    say_added(n, added, 1);
+    weir_spec specs[3] = { { .type = "mail", .unique = "ann" }, { .type = "mail", .priority = -5 },
+                           { .type = "film", .delay_ms = 100000 } };
+    SAY(weir_add_many(t->q, specs, 3, added, &t->err),
+        weir_add_many_async(t->q, specs, 3, added, &f, &t->err));
+    say_added(n, added, 3);
+    SAY(weir_add_many(t->q, specs, 0, added, &t->err),
+        weir_add_many_async(t->q, specs, 0, added, &f, &t->err));
+    specs[2].type = "";
+    memset(added, 1, sizeof added);
+    SAY(weir_add_many(t->q, specs, 3, added, &t->err),
+        weir_add_many_async(t->q, specs, 3, added, &f, &t->err));
+    for (int i = 0; i < 3; i++)
+        note(n, "  %" PRIu64 "\n", added[i].id);
+    spec.data = "{";
+    memset(added, 1, sizeof added);
+    SAY(weir_add(t->q, &spec, added, &t->err), weir_add_async(t->q, &spec, added, &f, &t->err));
+    say_added(n, added, 1);
+    spec.data = NULL;
+    spec.unique = NULL;
+    SAY(weir_add(t->q, &spec, NULL, &t->err), weir_add_async(t->q, &spec, NULL, &f, &t->err));
+    SAY(weir_add_many(t->q, &spec, 1, NULL, &t->err),
+        weir_add_many_async(t->q, &spec, 1, NULL, &f, &t->err));
+}
+
+static void reading(rt *t, notes *n, bool async)
+{
+    for (uint64_t id = 0; id < 8; id += 2) {
+        weir_job *job = (weir_job *)-1;
+        SAY(weir_get(t->q, id, &job, &t->err), weir_get_async(t->q, id, &job, &f, &t->err));
+        say_job(n, job);
+        weir_job_release(job);
+        bool there = id == 2 ? false : true;
+        SAY(weir_exists(t->q, id, &there, &t->err),
+            weir_exists_async(t->q, id, &there, &f, &t->err));
+        note(n, "  %d\n", there);
+    }
+    weir_query queries[] = { { 0 }, { .state = WEIR_INACTIVE, .type = "mail", .limit = 2 },
+                             { .ids_only = true, .descending = true }, { .state = 77 },
+                             { .limit = WEIR_MAX_PAGE + 1 }, { .type = "" } };
+    for (size_t i = 0; i <= sizeof queries / sizeof queries[0]; i++) {
+        const weir_query *query = i ? &queries[i - 1] : NULL;
+        weir_page *page = (weir_page *)-1;
+        SAY(weir_list(t->q, query, &page, &t->err),
+            weir_list_async(t->q, query, &page, &f, &t->err));
+        note(n, "  page %zu %d\n", page ? page->n : 0, page ? page->more : -1);
+        for (size_t k = 0; page && k < page->n; k++)
+            note(n, "  %" PRIu64, page->job[k]->id);
+        weir_page_release(page);
+    }
+    static const struct { weir_state state; const char *type; } counts[] = {
+        { WEIR_ANY, NULL }, { WEIR_INACTIVE, NULL }, { WEIR_INACTIVE, "mail" }, { WEIR_ANY, "film" },
+        { WEIR_ANY, "nobody" }, { WEIR_STATES, NULL }, { (weir_state)-1, "mail" } };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        uint64_t count = 99;
+        SAY(weir_count(t->q, counts[i].state, counts[i].type, &count, &t->err),
+            weir_count_async(t->q, counts[i].state, counts[i].type, &count, &f, &t->err));
+        note(n, "  count %" PRIu64 "\n", count);
+    }
+    weir_stats *stats = (weir_stats *)-1;
+    SAY(weir_get_stats(t->q, &stats, &t->err), weir_get_stats_async(t->q, &stats, &f, &t->err));
+    note(n, "  stats %zu %" PRIu64 " %s\n", stats->n, stats->last_id, stats->all.type);
+    weir_stats_release(stats);
+    weir_report *report = (weir_report *)-1;
+    SAY(weir_check(t->q, false, &report, &t->err),
+        weir_check_async(t->q, false, &report, &f, &t->err));
+    note(n, "  report %zu %" PRIu64 "\n", report->n, report->jobs);
+    weir_report_release(report);
+}
+
+static void changing(rt *t, notes *n, bool async)
+{
+    weir_change changes[] = { { .set_priority = true, .priority = 3 }, { .data = "[1]" },
+                              { .data = "[" }, { .set_delay = true, .delay_ms = -1 },
+                              { .state = 99 }, { 0 } };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        SAY(weir_update(t->q, 2, &changes[i], &t->err),
+            weir_update_async(t->q, 2, &changes[i], &f, &t->err));
+    static const struct {
+        weir_code (*plain)(weir_queue *, uint64_t, weir_error *);
+        weir_code (*async)(weir_queue *, uint64_t, weir_future **, weir_error *);
+    } verbs[] = { { weir_promote, weir_promote_async }, { weir_cancel, weir_cancel_async },
+                  { weir_cancel, weir_cancel_async },   { weir_retry, weir_retry_async },
+                  { weir_retry, weir_retry_async },     { weir_remove, weir_remove_async },
+                  { weir_remove, weir_remove_async } };
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        for (uint64_t id = 2; id <= 3; id++)
+            SAY(verbs[i].plain(t->q, id, &t->err), verbs[i].async(t->q, id, &f, &t->err));
+    static const char *const lines[] = { "first", "", "third" };
+    for (size_t i = 0; i < 3; i++)
+        SAY(weir_log(t->q, 1, lines[i], &t->err), weir_log_async(t->q, 1, lines[i], &f, &t->err));
+    SAY(weir_log(t->q, 1, NULL, &t->err), weir_log_async(t->q, 1, NULL, &f, &t->err));
+    SAY(weir_log(t->q, 77, "x", &t->err), weir_log_async(t->q, 77, "x", &f, &t->err));
+    for (uint64_t id = 1; id <= 2; id++) {
+        weir_lines *log = (weir_lines *)-1;
+        SAY(weir_logs(t->q, id, 1, 5, &log, &t->err),
+            weir_logs_async(t->q, id, 1, 5, &log, &f, &t->err));
+        note(n, "  lines %zu %s\n", log ? log->n : 0, log && log->n ? log->line[1].text : "-");
+        weir_lines_release(log);
+    }
+    weir_settings keep = { .keep_complete = { .count = 5 } }, bad = { .keep_failed = { .count = -1 } };
+    SAY(weir_pause(t->q, "film", &t->err), weir_pause_async(t->q, "film", &f, &t->err));
+    SAY(weir_resume(t->q, "film", &t->err), weir_resume_async(t->q, "film", &f, &t->err));
+    SAY(weir_pause(t->q, NULL, &t->err), weir_pause_async(t->q, NULL, &f, &t->err));
+    SAY(weir_configure(t->q, "film", &keep, &t->err),
+        weir_configure_async(t->q, "film", &keep, &f, &t->err));
+    SAY(weir_configure(t->q, "film", &bad, &t->err),
+        weir_configure_async(t->q, "film", &bad, &f, &t->err));
+}
+
+static void taking(rt *t, notes *n, bool async)
+{
+    static const char *const mail[] = { "mail", "film", NULL }, *const star[] = { "*", NULL };
+    weir_job *job[4];
+    size_t    got = 99;
+    SAY(weir_take(t->q, mail, 2, 0, job, &got, &t->err),
+        weir_take_async(t->q, mail, 2, 0, job, &got, &f, &t->err));
+    note(n, "  got %zu\n", got);
+    for (size_t i = 0; i < got; i++) {
+        say_job(n, job[i]);
+        note(n, "  %s\n", weir_code_name(weir_job_done(job[i], "true")));
+        weir_job_release(job[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        const char *const *types = i == 0 ? star : i == 1 ? NULL : mail;
+        size_t             want = i == 2 ? 0 : i == 3 ? WEIR_MAX_PAGE + 1 : 1;
+        got = 99;
+        SAY(weir_take(t->q, types, want, 0, job, &got, &t->err),
+            weir_take_async(t->q, types, want, 0, job, &got, &f, &t->err));
+        note(n, "  got %zu\n", got);
+    }
+    weir_job *done = (weir_job *)-1;
+    SAY(weir_wait(t->q, 1, PATIENCE_MS, &done, &t->err),
+        weir_wait_async(t->q, 1, &done, &f, &t->err));
+    say_job(n, done);
+    weir_job_release(done);
+    SAY(weir_wait(t->q, 99, PATIENCE_MS, &done, &t->err),
+        weir_wait_async(t->q, 99, &done, &f, &t->err));
+    say_job(n, done);
+}
+
+static void plain_and_async_agree(void **state)
+{
+    (void)state;
+    notes *n = calloc(4, sizeof *n);
+    for (int i = 0; i < 4; i++) {
+        rt t;
+        rt_open(&t, i & 2, true);
+        adding(&t, &n[i], i & 1);
+        reading(&t, &n[i], i & 1);
+        changing(&t, &n[i], i & 1);
+        taking(&t, &n[i], i & 1);
+        rt_check_and_close(&t);
+        assert_string_equal(n[0].text, n[i].text);
+    }
+    assert_non_null(strstr(n[0].text, "jobs[2].type"));
+    assert_non_null(strstr(n[0].text, "EINVAL (data: "));
+    free(n);
+}
+
+/* ---- what is borrowed is copied ---- */
+
+/* So many that some still wait when the memory is overwritten. */
+RT_TEST(async_borrows_nothing)
+{
+    enum { MANY = 200 };
+    char type[8], data[64], unique[16], keys[8];
+    weir_future *f[MANY];
+    weir_added   added[MANY];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(type, sizeof type, "t%d", i % 3);
+        snprintf(data, sizeof data, "{\"n\":%d}", i);
+        snprintf(unique, sizeof unique, "u%d", i);
+        snprintf(keys, sizeof keys, "n");
+        weir_spec spec = { .type = type, .data = data, .unique = unique, .search_keys = keys };
+        OK(weir_add_async(t->q, &spec, &added[i], &f[i], &t->err));
+        memset(type, '?', sizeof type);
+        memset(data, '?', sizeof data);
+        memset(unique, '?', sizeof unique);
+        memset(keys, '?', sizeof keys);
+        memset(&spec, 0xff, sizeof spec);
+    }
+    for (int i = 0; i < MANY; i++)
+        OK(end_of(f[i], &t->err));
+    char line[8] = "hello", name[8] = "t1", word[8] = "7", change[8] = "[1,2]", paused[8] = "t2";
+    char *types[] = { name, NULL };
+    weir_page *page;
+    weir_job  *job;
+    uint64_t   count;
+    size_t     got;
+    OK(weir_log_async(t->q, added[0].id, line, &f[0], &t->err));
+    OK(weir_list_async(t->q, &(weir_query){ .type = name, .search = word }, &page, &f[1], &t->err));
+    OK(weir_count_async(t->q, WEIR_ANY, name, &count, &f[2], &t->err));
+    OK(weir_update_async(t->q, added[0].id, &(weir_change){ .data = change }, &f[3], &t->err));
+    OK(weir_pause_async(t->q, paused, &f[4], &t->err));
+    OK(weir_take_async(t->q, (const char *const *)types, 1, 0, &job, &got, &f[5], &t->err));
+    line[0] = name[0] = word[0] = change[0] = paused[0] = '!';
+    types[0] = NULL;
+    for (int i = 0; i < 6; i++)
+        OK(end_of(f[i], &t->err));
+    assert_int_equal(page->n, 1);                     /* the one with n = 7 */
+    assert_string_equal(page->job[0]->data, "{\"n\":7}");
+    assert_int_equal(count, 67);
+    assert_int_equal(got, 1);
+    assert_string_equal(job->type, "t1");
+    weir_page_release(page);
+    weir_job_release(job);
+    job = rt_get(t, added[0].id);
+    assert_string_equal(job->data, "[1,2]");
+    weir_job_release(job);
+    job = rt_get(t, added[5].id);
+    assert_string_equal(job->type, "t2");
+    assert_string_equal(job->data, "{\"n\":5}");
+    assert_string_equal(job->unique, "u5");
+    weir_job_release(job);
+    weir_stats *stats;
+    OK(weir_get_stats(t->q, &stats, &t->err));
+    assert_true(stats->type[2].paused);
+    weir_stats_release(stats);
+}
+
+/* ---- futures ---- */
+
+typedef struct heard {
+    gate      came;
+    weir_code code;
+    char      msg[WEIR_ERROR_MAX];
+} heard;
+
+static void on_done(weir_code code, const weir_error *err, void *ctx)
+{
+    heard *h = ctx;
+    h->code = code;
+    snprintf(h->msg, sizeof h->msg, "%s", code ? err->msg : "");
+    gate_up(&h->came);
+}
+
+/* Hold up the callback thread, and through it nothing else. */
+static void hold_up(const weir_event *ev, void *ctx)
+{
+    (void)ev;
+    gate_wait(ctx, 1);
+}
+
+RT_TEST(then_before_and_after)
+{
+    heard h[5] = { { .came = GATE_INIT }, { .came = GATE_INIT }, { .came = GATE_INIT },
+                   { .came = GATE_INIT }, { .came = GATE_INIT } };
+    weir_future *f;
+    weir_added   added;
+    weir_job    *job;
+    OK(weir_add_async(t->q, &(weir_spec){ .type = "a" }, &added, &f, &t->err));
+    weir_future_then(f, on_done, &h[0]);
+    gate_wait(&h[0].came, 1);
+    assert_int_equal(h[0].code, WEIR_OK);
+    assert_true(weir_future_done(f));
+    assert_int_equal(weir_future_wait(f, 0, &t->err), WEIR_OK);
+    weir_future_then(f, on_done, &h[4]);              /* at most one */
+    weir_future_release(f);
+
+    OK(weir_get_async(t->q, 12345, &job, &f, &t->err));
+    assert_int_equal(weir_future_wait(f, PATIENCE_MS, &t->err), WEIR_ENOENT);
+    weir_future_then(f, on_done, &h[1]);
+    gate_wait(&h[1].came, 1);
+    assert_int_equal(h[1].code, WEIR_ENOENT);
+    assert_non_null(strstr(h[1].msg, "12345"));
+    assert_null(job);
+    weir_future_release(f);
+
+    OK(weir_get_async(t->q, added.id, &job, &f, &t->err));
+    weir_future_then(f, on_done, &h[2]);
+    weir_future_release(f);
+    bool there = true;
+    OK(weir_exists_async(t->q, 777, &there, &f, &t->err));
+    weir_future_then(f, on_done, &h[3]);
+    weir_future_release(f);
+    gate_wait(&h[2].came, 1);
+    gate_wait(&h[3].came, 1);
+    assert_int_equal(h[2].code, WEIR_OK);
+    assert_int_equal(h[3].code, WEIR_OK);             /* "no" is an answer */
+    weir_job *check = rt_get(t, added.id);            /* and nothing else was called */
+    weir_job_release(check);
+    assert_int_equal(gate_now(&h[4].came), 0);
+    assert_int_equal(gate_now(&h[0].came), 1);
+}
+
+RT_TEST(waiting_not_long_enough)
+{
+    uint64_t id = rt_add_type(t, "a");
+    weir_future *f;
+    weir_job    *job = NULL;
+    OK(weir_wait_async(t->q, id, &job, &f, &t->err));
+    assert_false(weir_future_done(f));
+    assert_int_equal(weir_future_wait(f, 0, &t->err), WEIR_ETIMEOUT);
+    assert_int_equal(weir_future_wait(f, 5, &t->err), WEIR_ETIMEOUT);
+    assert_null(job);
+    OK(weir_cancel(t->q, id, &t->err));
+    OK(weir_future_wait(f, WEIR_FOREVER, &t->err));
+    assert_int_equal(job->state, WEIR_CANCELLED);
+    weir_job_release(job);
+    weir_future_release(f);
+    weir_future_release(NULL);
+}
+
+typedef struct answers {
+    weir_job   *job[2];
+    weir_page  *page;
+    weir_stats *stats;
+    weir_lines *lines;
+    weir_added  added;
+    uint64_t    count;
+    bool        there;
+} answers;
+
+/* Released at once: the answer goes nowhere (the address sanitizer sees if it does), and is freed. */
+RT_TEST(released_before_done)
+{
+    uint64_t id = rt_add_type(t, "a");
+    static const char *const types[] = { "a", NULL };
+    for (int i = 0; i < 300; i++) {
+        answers *own = calloc(1, sizeof *own);
+        weir_future *f[8];
+        OK(weir_get_async(t->q, id, &own->job[0], &f[0], &t->err));
+        OK(weir_list_async(t->q, NULL, &own->page, &f[1], &t->err));
+        OK(weir_get_stats_async(t->q, &own->stats, &f[2], &t->err));
+        OK(weir_count_async(t->q, WEIR_ANY, NULL, &own->count, &f[3], &t->err));
+        OK(weir_logs_async(t->q, id, 0, 0, &own->lines, &f[4], &t->err));
+        OK(weir_exists_async(t->q, id, &own->there, &f[5], &t->err));
+        OK(weir_wait_async(t->q, id, &own->job[1], &f[6], &t->err));
+        OK(weir_add_async(t->q, &(weir_spec){ .type = "b" }, &own->added, &f[7], &t->err));
+        if (i % 3 == 0)
+            weir_future_wait(f[i / 3 % 6], PATIENCE_MS, NULL);
+        for (int k = 0; k < 8; k++)
+            weir_future_release(f[k]);
+        /* What came before the release is ours; after it nothing comes. */
+        weir_job_release(own->job[0]);
+        weir_job_release(own->job[1]);
+        weir_page_release(own->page);
+        weir_stats_release(own->stats);
+        weir_lines_release(own->lines);
+        free(own);
+        if (i % 50 == 0) {
+            size_t n;
+            weir_job *job;
+            weir_future *taken;
+            OK(weir_take_async(t->q, types, 1, 0, &job, &n, &taken, &t->err));
+            OK(weir_future_wait(taken, PATIENCE_MS, &t->err));
+            if (n)
+                weir_job_release(job);
+            weir_future_release(taken);
+        }
+    }
+    weir_report *report;
+    OK(weir_check_async(t->q, false, NULL, NULL, &t->err));
+    OK(weir_check(t->q, false, &report, &t->err));
+    assert_int_equal(report->jobs, 301);
+    weir_report_release(report);
+}
+
+static void close_with_futures(bool sqlite)
+{
+    enum { MANY = 400 };
+    rt box, *t = &box;
+    rt_open(t, sqlite, false);
+    weir_future *f[MANY];
+    weir_added  *added = calloc(MANY, sizeof *added);
+    heard        h = { .came = GATE_INIT };
+    uint64_t     id = rt_add(t, &(weir_spec){ .type = "never", .delay_ms = 100000000 });
+    weir_job    *job = (weir_job *)-1;
+    weir_future *wait;
+    for (int i = 0; i < MANY; i++) {
+        OK(weir_add_async(t->q, &(weir_spec){ .type = "a" }, &added[i], &f[i], &t->err));
+        if (i % 2)
+            weir_future_then(f[i], on_done, &h);
+    }
+    OK(weir_wait_async(t->q, id, &job, &wait, &t->err));
+    weir_close(t->q);
+    for (int i = 0; i < MANY; i++) {                   /* all were submitted, so all were done */
+        assert_true(weir_future_done(f[i]));
+        OK(end_of(f[i], &t->err));
+        assert_true(added[i].id > id);
+    }
+    assert_int_equal(gate_now(&h.came), MANY / 2);
+    assert_int_equal(weir_future_wait(wait, 0, &t->err), WEIR_ECLOSED);
+    assert_null(job);
+    weir_future_then(wait, on_done, &h);
+    assert_int_equal(gate_now(&h.came), MANY / 2 + 1);
+    assert_int_equal(h.code, WEIR_ECLOSED);
+    weir_future_release(wait);
+    free(added);
+    tempdir_remove(t->dir);
+}
+
+static void futures_outstanding_at_close(void **state)
+{
+    (void)state;
+    close_with_futures(false);
+    close_with_futures(true);
+}
+
+static void then_call(weir_code code, const weir_error *err, void *ctx)
+{
+    (void)err;
+    rt *t = ctx;
+    uint64_t n;
+    if (code || weir_count(t->q, WEIR_ANY, NULL, &n, NULL))
+        abort();
+    atomic_fetch_add(&t->now, 1);
+}
+
+RT_TEST(a_callback_may_call_and_wait)
+{
+    t->now = 0;
+    for (int i = 0; i < 50; i++) {
+        weir_future *f;
+        OK(weir_add_async(t->q, &(weir_spec){ .type = "a" }, NULL, &f, &t->err));
+        weir_future_then(f, then_call, t);
+        weir_future_release(f);
+    }
+    UNTIL(t->now == 50);
+}
+
+/* ---- several queues ---- */
+
+static void several_queues(void **state)
+{
+    (void)state;
+    enum { MANY = 6 };
+    rt q[MANY];
+    for (int i = 0; i < MANY; i++)
+        rt_open(&q[i], i % 2, false);
+    for (int i = 0; i < MANY; i++)
+        for (int k = 0; k <= i; k++)
+            rt_add_type(&q[i], "a");
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(rt_count(&q[i], WEIR_INACTIVE), i + 1);
+    for (int i = 0; i < MANY; i++)
+        rt_check_and_close(&q[i]);
+}
+
+static void opening_what_cannot_be(void **state)
+{
+    (void)state;
+    static const char *const urls[] = { "", "jobs.db", "what:ever", "sqlite:", "mem:?durability=x",
+                                        "sqlite:/no/such/folder/jobs.db" };
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        weir_error  err = { 0 };
+        weir_queue *q = (weir_queue *)-1;
+        weir_code   rc = weir_open(&q, urls[i], NULL, &err);
+        if (!rc || q || !err.msg[0] || err.code != rc)
+            fail_msg("%s: %s %s", urls[i], weir_code_name(rc), err.msg);
+    }
+    weir_close(NULL);
+}
+
+/* ---- listening from another side: the callback thread held up must not hold up calls ---- */
+
+RT_TEST(calls_go_on_beside_a_slow_callback)
+{
+    gate go = GATE_INIT;
+    weir_listener *l;
+    OK(weir_listen(t->q, NULL, hold_up, &go, &l, &t->err));
+    for (int i = 0; i < 20; i++)
+        rt_add_type(t, "a");
+    assert_int_equal(rt_count(t, WEIR_ANY), 20);
+    weir_future *f;
+    OK(weir_add_async(t->q, &(weir_spec){ .type = "a" }, NULL, &f, &t->err));
+    OK(end_of(f, &t->err));
+    gate_up(&go);
+    weir_unlisten(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_and_async_agree),
+        cmocka_unit_test(async_borrows_nothing),
+        cmocka_unit_test(then_before_and_after),
+        cmocka_unit_test(waiting_not_long_enough),
+        cmocka_unit_test(released_before_done),
+        cmocka_unit_test(futures_outstanding_at_close),
+        cmocka_unit_test(a_callback_may_call_and_wait),
+        cmocka_unit_test(several_queues),
+        cmocka_unit_test(opening_what_cannot_be),
+        cmocka_unit_test(calls_go_on_beside_a_slow_callback),
+    };
+    return cmocka_run_group_tests_name("runtime_calls", tests, NULL, NULL);
+}
