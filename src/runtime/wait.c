@@ -14,7 +14,7 @@ typedef struct waiter {
     uint64_t       id;
     weir_job     **out;
     weir_job      *job;          /* the answer, on its way to *out */
-    bool           over;
+    bool           over, looked;
     weir_post      look, give_up;
 } waiter;
 
@@ -75,17 +75,24 @@ static void on_event(const weir_event *ev, void *ctx)
     waiter_end(w, job, &err);
 }
 
-/* The first look, with a reference: an event may have ended it already. */
+/* The first look, with a reference: an event may have ended it already. A job that is not there may
+ * have been a moment ago; then its last event is in the list by now, so look again after it. */
 static void look(void *ctx)
 {
     waiter *w = ctx;
     weir_error err = { 0 };
     weir_job *job = NULL;
     weir_future *f = w->future;
-    if (!w->over && (weir_get(w->q, w->id, &job, &err) || weir__finished(job->state)))
+    weir_code rc = w->over ? WEIR_OK : weir_get(w->q, w->id, &job, &err);
+    if (rc == WEIR_ENOENT && !w->looked) {
+        w->looked = true;
+        if (weir__events_post(&w->q->events, &w->look, look, w))
+            return;
+    } else if (rc || (job && weir__finished(job->state))) {
         waiter_end(w, job, &err);
-    else
-        weir_job_release(job);
+        job = NULL;
+    }
+    weir_job_release(job);
     weir__future_unref(f);
 }
 
