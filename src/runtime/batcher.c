@@ -6,11 +6,13 @@
 #include "base/futex.h"
 #include "runtime/thread.h"
 
-enum { PENDING, SLEEPING, DONE };
+/* PENDING -> DONE, or, when its caller went to sleep, PENDING -> SLEEPING -> LINKED -> DONE. */
+enum { PENDING, SLEEPING, LINKED, DONE };
 
 enum {
     QUICK_NS = 20000,      /* a batch that is over before a thread would be asleep and awake again */
     LEAD_NS  = 50000,      /* how long a caller leads for others before it hands over */
+    CHAIN    = 8,          /* callers that wake each other, one after the other */
     SPIN_NS  = 15000       /* how long a caller stays awake for its answer, if batches are quick */
 };
 
@@ -54,13 +56,38 @@ static void push(weir_batcher *b, weir_ticket *t)
     b->tail = &t->next;
 }
 
-/* Wake whoever waits for t, or tell its owner. t may be gone afterwards. */
-static void complete(weir_ticket *t)
+/* The answer is there: wake who sleeps on it. It may be gone afterwards. */
+static void wake(weir_ticket *t)
 {
-    if (t->done)
-        t->done(t);
-    else if (atomic_exchange(&t->state, DONE) == SLEEPING)
-        weir__futex_wake(&t->state);
+    atomic_store(&t->state, DONE);
+    weir__futex_wake(&t->state);
+}
+
+/* Answer all tickets from `first` up to `end`. Waking a thread takes about as long as an operation,
+ * and everybody waits for the one that leads: so it wakes only the first sleeper of every CHAIN,
+ * and each that wakes up wakes the next. A ticket may be gone once it is DONE. */
+static void complete(weir_ticket *first, const weir_ticket *end)
+{
+    weir_ticket *chain = NULL;
+    int length = 0;
+    for (weir_ticket *t = first, *next; t != end; t = next) {
+        next = t->next;
+        uint32_t state = PENDING;
+        if (t->done) {
+            t->done(t);
+        } else if (!atomic_compare_exchange_strong(&t->state, &state, DONE)) {
+            t->next = chain;                       /* it sleeps, and stays until it is woken */
+            atomic_store(&t->state, LINKED);
+            chain = t;
+            if (++length == CHAIN) {
+                wake(chain);
+                chain = NULL;
+                length = 0;
+            }
+        }
+    }
+    if (chain)
+        wake(chain);
 }
 
 /* Take what has gathered, run it, answer. The lock is held before and after, `leading` is ours. */
@@ -87,12 +114,7 @@ static void lead(weir_batcher *b)
             b->batch[i]->err = err;
     atomic_store_explicit(&b->quick, now_ns() - start < QUICK_NS, memory_order_relaxed);
 
-    weir_ticket *end = t;
-    for (t = first; t != end;) {
-        weir_ticket *next = t->next;
-        complete(t);
-        t = next;
-    }
+    complete(first, t);
     pthread_mutex_lock(&b->lock);
 }
 
@@ -154,9 +176,12 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
             if (atomic_load_explicit(&t->state, memory_order_acquire) == DONE)
                 return t->op.err.code;
     uint32_t state = PENDING;
-    if (atomic_compare_exchange_strong(&t->state, &state, SLEEPING))
-        while (atomic_load(&t->state) == SLEEPING)
-            weir__futex_wait(&t->state, SLEEPING, -1);
+    if (atomic_compare_exchange_strong(&t->state, &state, SLEEPING)) {
+        while ((state = atomic_load(&t->state)) != DONE)
+            weir__futex_wait(&t->state, state, -1);
+        if (t->next)
+            wake(t->next);
+    }
     return t->op.err.code;
 }
 

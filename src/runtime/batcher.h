@@ -16,7 +16,7 @@ enum { WEIR_MAX_BATCH = 1024 };   /* operations in one call of the store */
 /* One submitted operation. The memory is the submitter's until it is done. */
 typedef struct weir_ticket {
     weir_op             op;
-    struct weir_ticket *next;
+    struct weir_ticket *next;      /* in the list; then in a chain of sleepers */
     _Atomic uint32_t    state;
     /* NULL: somebody waits in weir__batcher_run(). Else called when it is done, by the thread that
      * leads and with no lock held; must be quick and must not wait for the store. */
