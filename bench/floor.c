@@ -74,7 +74,8 @@ static void insert(floor_run *f, int64_t id)
 {
     /* id, type, state, rank, due_at, priority, max_attempts, max_lost, delay_ms, ttl_ms,
      * deadline_at, created_at, promote_at, updated_at, backoff (4), remove_on_complete, search */
-    int64_t n[] = { id, f->type, 1, 0, 0, 0, 1, 3, 0, 0, 0, f->now, f->now, f->now, 0, 0, 0, 0, 0, 0 };
+    int64_t n[] = { id, f->type, 1, 0, 0, 0, 1, 3, 0, 0, 0, f->now, f->now, f->now,
+                    0, 0, 0, 0, 0, 0 };
     int count = (int)(sizeof n / sizeof *n);
     for (int i = 0; i < count; i++)
         sqlite3_bind_int64(f->insert, i + 1, n[i]);

@@ -36,7 +36,8 @@ static double wall_ms(void)
 
 static void rest(double ms)
 {
-    struct timespec ts = { (time_t)(ms / 1e3), (long)((ms - (double)(long)(ms / 1e3) * 1e3) * 1e6) };
+    int64_t ns = (int64_t)(ms * 1e6);
+    struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
     nanosleep(&ts, NULL);
 }
 
@@ -49,7 +50,8 @@ static weir_code note_start(weir_job *job, void *ctx)
 {
     starts *s = ctx;
     double now = wall_ms();
-    s->sample[job->id] = now - (s->sample[job->id] ? s->sample[job->id] : (double)job->promote_at);
+    double due = s->sample[job->id] > 0 ? s->sample[job->id] : (double)job->promote_at;
+    s->sample[job->id] = now - due;
     atomic_fetch_add(&s->n, 1);
     return WEIR_OK;
 }

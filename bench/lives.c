@@ -77,8 +77,8 @@ static void live_alone(run *r)
     static const char *const types[] = { "bench", NULL };
     weir_error err;
     for (size_t i = 0; i < r->l->n; i++) {
-        weir_job *job;
-        size_t n;
+        weir_job *job = NULL;
+        size_t n = 0;
         if (weir_add(r->q, &a_job, NULL, &err) ||
             weir_take(r->q, types, 1, 0, &job, &n, &err))
             die("add and take", &err);

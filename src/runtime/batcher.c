@@ -10,7 +10,7 @@
 enum { PENDING, SLEEPING, LINKED, DONE };
 
 enum {
-    QUICK_NS = 20000,      /* a batch that is over before a thread would be asleep and awake again */
+    QUICK_NS = 20000,      /* a batch that is over before a thread is asleep and awake again */
     LEAD_NS  = 50000,      /* how long a caller leads for others before it hands over */
     CHAIN    = 8,          /* callers that wake each other, one after the other */
     SPIN_NS  = 15000       /* how long a caller stays awake for its answer, if batches are quick */

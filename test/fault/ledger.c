@@ -10,7 +10,8 @@
  *   - nothing was done that nobody wanted;
  *   - `check` finds nothing wrong, after every reopening.
  *
- * Usage: ledger [--kills N] [--jobs N] [--seed N] [--dir DIR] [--durability os|disk]. Prints TAP. */
+ * Usage: ledger [--kills N] [--jobs N] [--seed N] [--dir DIR] [--durability os|disk]
+ * Prints TAP. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -55,7 +56,7 @@ static void give_up(const char *what, const char *why)
     _exit(1);
 }
 
-/* ---- the ledger: one record a line, written with one write(2), so that no kill can tear it ---- */
+/* ---- the ledger: a record is a line, written with one write(2), so that no kill tears it ---- */
 
 static int ledger_fd;
 
