@@ -643,6 +643,7 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
     weir_code rc = pool_create(&p, q, type, cfg, err);
     if (rc)
         return rc;
+    weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
     pools_link(q, p);      /* before the threads start, so that no hint is missed */
     for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
         pthread_t thread;
@@ -665,12 +666,15 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
         pool **at = &q->pools.first;
         while (*at && *at != p)
             at = &(*at)->next;
-        if (*at)
+        bool there = *at != NULL;
+        if (there)
             *at = p->next;
         pthread_mutex_unlock(&q->pools.lock);
         stop_pool(p, 0);
-        weir__pool_unref(p);
+        if (there)
+            weir__pool_unref(p);
     }
+    weir__pool_unref(p);
     return rc;
 }
 
@@ -724,9 +728,11 @@ static weir_code stop_pool(pool *p, int64_t timeout_ms)
     tell_stop(p);
     bool late = false;
     for (;;) {
-        if (p->n_fetched)
-            unpack(p);
-        return_ready(p);
+        while (p->n_fetched || p->n_ready) {       /* more may come while it is handed back */
+            if (p->n_fetched)
+                unpack(p);
+            return_ready(p);
+        }
         if (p->fetching || p->busy || (!p->running && p->live)) {
             pthread_cond_wait(&p->quiet, &p->lock);       /* only our own code is awaited */
         } else if (!p->running || late) {
