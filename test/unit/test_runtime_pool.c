@@ -2,9 +2,12 @@
  * of their answers, and what stopping does. */
 #include "support/runtime_fixture.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- how many, in which order, how often ---- */
 
@@ -769,6 +772,65 @@ RT_CLOCK_TEST(by_hand_too_late)
     assert_int_equal(rt_state(t, id), WEIR_CANCELLED);
 }
 
+/* ---- until a signal comes ---- */
+
+/* Tells the parent that it has begun, and ends only when the signal has been sent. */
+static weir_code across_the_signal(weir_job *job, void *ctx)
+{
+    (void)job;
+    const int *fd = ctx;
+    char byte = 'b';
+    if (write(fd[0], &byte, 1) != 1 || read(fd[1], &byte, 1) != 1)
+        return WEIR_EIO;
+    return WEIR_OK;
+}
+
+/* A program as one would write it. Returns its exit status. */
+static int program(const char *url, int *fd)
+{
+    weir_error  err;
+    weir_queue *q;
+    sigset_t    stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);      /* it may come before weir_run() is reached */
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    if (weir_open(&q, url, NULL, &err) ||
+        weir_add(q, &(weir_spec){ .type = "s" }, NULL, &err) ||
+        weir_process(q, "s", &(weir_pool){ .handler = across_the_signal, .ctx = fd }, &err))
+        return weir_complain(&err);
+    int status = weir_run(q, &err);
+    weir_close(q);
+    return status;
+}
+
+static void run_until_sigterm(void **state)
+{
+    (void)state;
+    rt box, *t = &box;
+    rt_open(t, true, false);
+    weir_close(t->q);               /* the file, and no threads while forking */
+    int to_parent[2], to_child[2], status = -1;
+    assert_int_equal(pipe(to_parent), 0);
+    assert_int_equal(pipe(to_child), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(program(t->url, (int[]){ to_parent[1], to_child[0] }));
+    char byte;
+    close(to_parent[1]);            /* so that a child that dies does not leave us waiting */
+    assert_int_equal(read(to_parent[0], &byte, 1), 1);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(write(to_child[1], &byte, 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    close(to_parent[0]);
+    close(to_child[0]);
+    close(to_child[1]);
+    OK(weir_open(&t->q, t->url, NULL, &t->err));
+    assert_int_equal(rt_count(t, WEIR_COMPLETE), 1);
+    rt_check_and_close(t);
+}
+
 /* ---- what is refused ---- */
 
 RT_TEST(pools_that_cannot_be)
@@ -831,6 +893,7 @@ int main(void)
         cmocka_unit_test(a_short_lease_is_renewed),
         cmocka_unit_test(by_hand),
         cmocka_unit_test(by_hand_too_late),
+        cmocka_unit_test(run_until_sigterm),
         cmocka_unit_test(pools_that_cannot_be),
     };
     return cmocka_run_group_tests_name("runtime_pool", tests, NULL, NULL);

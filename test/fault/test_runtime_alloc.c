@@ -1,0 +1,265 @@
+/* test_runtime_alloc.c - the whole library when memory runs out: the Nth allocation of a scenario
+ * fails, for every N until a run gets through without a failure.
+ *
+ * Whatever fails, every call gives a definite answer, nothing is leaked (the address sanitizer
+ * looks), and the store is consistent afterwards. Threads make the count vary from run to run, so
+ * "the Nth" is not always the same one; that does no harm. SQLite has allocations of its own, which
+ * are not counted here (test_alloc.c). */
+#include "support/runtime_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- malloc with a fuse ---- */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+char *__real_strdup(const char *text);
+int   __real_vasprintf(char **out, const char *fmt, va_list ap);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+char *__wrap_strdup(const char *text);
+int   __wrap_vasprintf(char **out, const char *fmt, va_list ap);
+
+static atomic_long countdown;       /* allocations until one fails; 0 and below: none will */
+static atomic_long blown;
+
+static bool fails(void)
+{
+    if (atomic_load(&countdown) <= 0 || atomic_fetch_sub(&countdown, 1) != 1)
+        return false;
+    atomic_fetch_add(&blown, 1);
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return fails() ? NULL : __real_realloc(p, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+int __wrap_vasprintf(char **out, const char *fmt, va_list ap)
+{
+    if (!fails())
+        return __real_vasprintf(out, fmt, ap);
+    *out = NULL;
+    return -1;
+}
+
+/* ---- the scenario ---- */
+
+typedef struct run {
+    weir_queue *q;
+    const char *url;
+    uint64_t    added;          /* jobs that were acknowledged */
+    atomic_int  heard, thens;
+    int         asked;          /* for thens */
+    gate        came;           /* a handler is done */
+} run;
+
+/* The only trouble there may be is the one that was made. */
+static weir_code definite(run *r, weir_code rc, const char *what)
+{
+    (void)r;
+    if (rc && rc != WEIR_ENOMEM && rc != WEIR_ETIMEOUT)
+        fail_msg("%s: %s", what, weir_code_name(rc));
+    return rc;
+}
+
+#define TRY(call) definite(r, (call), #call)
+
+static void on_event(const weir_event *ev, void *ctx)
+{
+    (void)ev;
+    atomic_fetch_add(&((run *)ctx)->heard, 1);
+}
+
+/* Calls the library, which must be possible wherever this runs. */
+static void on_then(weir_code code, const weir_error *err, void *ctx)
+{
+    (void)code;
+    (void)err;
+    run *r = ctx;
+    uint64_t n;
+    weir_count(r->q, WEIR_ANY, NULL, &n, NULL);
+    atomic_fetch_add(&r->thens, 1);
+}
+
+static weir_code handler(weir_job *job, void *ctx)
+{
+    run *r = ctx;
+    weir_job_log(job, "line %d", 1);
+    weir_job_progress_data(job, 1, 2, "{\"half\":true}");
+    weir_code rc = job->id % 2 ? weir_job_done(job, "{\"ok\":true}") : weir_job_fail(job, "no");
+    gate_up(&r->came);
+    return rc;
+}
+
+static void add_jobs(run *r)
+{
+    weir_added  added[3];
+    weir_future *f;
+    weir_spec   spec = { .type = "a", .data = "{\"x\":\"some words\"}", .unique = "u",
+                         .search = true };
+    if (!TRY(weir_add(r->q, &spec, added, NULL)))
+        r->added++;
+    else
+        assert_int_equal(added[0].id, 0);
+    weir_spec many[3] = { { .type = "a" }, { .type = "b", .delay_ms = 1000000 }, { .type = "c" } };
+    if (!TRY(weir_add_many(r->q, many, 3, added, NULL)))
+        r->added += 3;
+    if (!TRY(weir_add_async(r->q, &many[0], &added[0], &f, NULL))) {
+        weir_future_then(f, on_then, r);
+        r->asked++;
+        if (!TRY(weir_future_wait(f, WEIR_FOREVER, NULL)))
+            r->added++;
+        weir_future_release(f);
+    }
+}
+
+static void read_all(run *r)
+{
+    weir_page *page;
+    weir_stats *stats;
+    weir_lines *lines;
+    weir_job *job;
+    weir_explanation *e;
+    if (!TRY(weir_list(r->q, NULL, &page, NULL)))
+        weir_page_release(page);
+    else
+        assert_null(page);
+    if (!TRY(weir_list(r->q, &(weir_query){ .search = "words" }, &page, NULL)))
+        weir_page_release(page);
+    if (!TRY(weir_get_stats(r->q, &stats, NULL)))
+        weir_stats_release(stats);
+    else
+        assert_null(stats);
+    bool first = false;
+    if (TRY(weir_exists(r->q, 1, &first, NULL)) || !first)
+        return;
+    if (!TRY(weir_log(r->q, 1, "by hand", NULL)) && !TRY(weir_logs(r->q, 1, 0, 0, &lines, NULL)))
+        weir_lines_release(lines);
+    if (!TRY(weir_get(r->q, 1, &job, NULL)))
+        weir_job_release(job);
+    if (!TRY(weir_explain(r->q, 1, &e, NULL)))
+        weir_explanation_release(e);
+    else
+        assert_null(e);
+}
+
+static void work(run *r, int prefetch)
+{
+    weir_pool pool = { .handler = handler, .ctx = r, .threads = 2, .prefetch = prefetch };
+    static const char *const c[] = { "c", NULL };
+    weir_job *job;
+    size_t    n;
+    if (!TRY(weir_take(r->q, c, 1, 100000, &job, &n, NULL)) && n) {
+        weir_code rc = weir_job_fail(job, "by hand");
+        assert_true(rc == WEIR_EJOB || rc == WEIR_ENOMEM);
+        weir_job_release(job);
+    }
+    if (TRY(weir_process(r->q, "a", &pool, NULL)))
+        return;
+    if (r->added >= 4)
+        gate_wait_ms(&r->came, 1, 50);      /* unless its memory was the one */
+    TRY(weir_stop(r->q, NULL, 10000, NULL));
+}
+
+static void scenario(run *r, int prefetch)
+{
+    weir_error     err = { 0 };
+    weir_listener *l = NULL;
+    weir_code      rc = weir_open(&r->q, r->url, NULL, &err);
+    definite(r, rc, "open");
+    if (rc) {
+        assert_null(r->q);
+        assert_true(err.msg[0]);
+        return;
+    }
+    TRY(weir_listen(r->q, NULL, on_event, r, &l, NULL));
+    add_jobs(r);
+    read_all(r);
+    work(r, prefetch);
+    weir_unlisten(l);
+    atomic_store(&countdown, 0);
+    weir_report *report;
+    rc = weir_check(r->q, false, &report, &err);
+    assert_ok_(rc, &err, "check", __FILE__, __LINE__);
+    if (report->n)
+        fail_msg("not consistent: %s", report->line[0]);
+    assert_int_equal(report->jobs, r->added);
+    weir_report_release(report);
+    weir_close(r->q);
+    assert_int_equal(r->thens, r->asked);
+}
+
+static void every_allocation(bool sqlite, int prefetch)
+{
+    enum { ENOUGH = 3 };                     /* runs without a failure, as their count varies */
+    long most = 0;
+    for (long n = 1, clean = 0; clean < ENOUGH; n++) {
+        rt t;
+        char url[sizeof t.url];
+        char dir[TEMPDIR_MAX] = "";
+        snprintf(url, sizeof url, "mem:");
+        if (sqlite) {
+            assert_true(tempdir_make(dir));
+            snprintf(url, sizeof url, "sqlite:%s/jobs.db?durability=os", dir);
+        }
+        run r = { .url = url, .came = GATE_INIT };
+        atomic_store(&blown, 0);
+        atomic_store(&countdown, n);
+        scenario(&r, prefetch);
+        atomic_store(&countdown, 0);
+        if (atomic_load(&blown))
+            most = n;
+        clean = atomic_load(&blown) ? 0 : clean + 1;
+        tempdir_remove(dir);
+    }
+    assert_true(most > 20);                  /* else the fuse is not where the library allocates */
+}
+
+static void in_memory(void **state)
+{
+    (void)state;
+    every_allocation(false, 0);
+}
+
+static void in_memory_with_prefetch(void **state)
+{
+    (void)state;
+    every_allocation(false, 2);
+}
+
+static void in_a_file(void **state)
+{
+    (void)state;
+    every_allocation(true, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(in_memory),
+        cmocka_unit_test(in_memory_with_prefetch),
+        cmocka_unit_test(in_a_file),
+    };
+    return cmocka_run_group_tests_name("runtime_alloc", tests, NULL, NULL);
+}
