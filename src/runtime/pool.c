@@ -31,7 +31,7 @@ typedef struct weir__pool {
     weir_pool          cfg;
     char             **types;
     size_t             n_types;
-    _Atomic int32_t    begun;          /* jobs whose outcome is not known yet; reserved under lock */
+    _Atomic int32_t    begun;          /* jobs whose outcome is not known; raised under lock */
     int32_t            max_begun;
 
     pthread_mutex_t    lock;           /* guards what follows */

@@ -122,8 +122,8 @@ static void reading(rt *t, notes *n, bool async)
         weir_page_release(page);
     }
     static const struct { weir_state state; const char *type; } counts[] = {
-        { WEIR_ANY, NULL }, { WEIR_INACTIVE, NULL }, { WEIR_INACTIVE, "mail" }, { WEIR_ANY, "film" },
-        { WEIR_ANY, "nobody" }, { WEIR_STATES, NULL }, { (weir_state)-1, "mail" } };
+        { WEIR_ANY, NULL }, { WEIR_INACTIVE, NULL }, { WEIR_INACTIVE, "mail" },
+        { WEIR_ANY, "film" }, { WEIR_ANY, "nobody" }, { WEIR_STATES, NULL }, { (weir_state)-1, "mail" } };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t count = 99;
         SAY(weir_count(t->q, counts[i].state, counts[i].type, &count, &t->err),
@@ -171,7 +171,8 @@ static void changing(rt *t, notes *n, bool async)
         note(n, "  lines %zu %s\n", log ? log->n : 0, log && log->n ? log->line[1].text : "-");
         weir_lines_release(log);
     }
-    weir_settings keep = { .keep_complete = { .count = 5 } }, bad = { .keep_failed = { .count = -1 } };
+    weir_settings keep = { .keep_complete = { .count = 5 } };
+    weir_settings bad = { .keep_failed = { .count = -1 } };
     SAY(weir_pause(t->q, "film", &t->err), weir_pause_async(t->q, "film", &f, &t->err));
     SAY(weir_resume(t->q, "film", &t->err), weir_resume_async(t->q, "film", &f, &t->err));
     SAY(weir_pause(t->q, NULL, &t->err), weir_pause_async(t->q, NULL, &f, &t->err));
@@ -385,7 +386,7 @@ typedef struct answers {
     bool        there;
 } answers;
 
-/* Released at once: the answer goes nowhere (the address sanitizer sees if it does), and is freed. */
+/* Released at once: the answer goes nowhere (the address sanitizer sees if it does) and is freed. */
 RT_TEST(released_before_done)
 {
     uint64_t id = rt_add_type(t, "a");

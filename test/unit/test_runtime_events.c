@@ -249,7 +249,7 @@ static void add_another(const weir_event *ev, void *ctx)
     if (weir_get(e->t->q, ev->id, &job, NULL))
         abort();
     weir_job_release(job);
-    if (weir_wait(e->t->q, ev->id, 10, NULL, NULL) != WEIR_EINVAL)      /* it would wait for itself */
+    if (weir_wait(e->t->q, ev->id, 10, NULL, NULL) != WEIR_EINVAL)   /* it would wait for itself */
         abort();
     if (weir_add(e->t->q, &(weir_spec){ .type = "second" }, NULL, NULL))
         abort();

@@ -1,5 +1,5 @@
-/* test_runtime_pool.c - pools of handlers: how many at once, in which order, how often, what becomes
- * of their answers, and what stopping does. */
+/* test_runtime_pool.c - pools of handlers: how many at once, in which order, how often, what
+ * becomes of their answers, and what stopping does. */
 #include "support/runtime_fixture.h"
 
 #include <signal.h>

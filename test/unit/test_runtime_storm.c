@@ -214,8 +214,8 @@ static void call_work(storm *s, unsigned *seed)
     size_t n;
     switch (dice(seed, 4)) {
     case 0:
-        no_trouble(weir_listen(q, &(weir_filter){ .type = types[dice(seed, TYPES)] }, count_event, s,
-                               &l, NULL));
+        no_trouble(weir_listen(q, &(weir_filter){ .type = types[dice(seed, TYPES)] }, count_event,
+                               s, &l, NULL));
         no_trouble(weir_log(q, 1 + dice(seed, 100), "x", NULL));
         weir_unlisten(l);
         break;
