@@ -24,6 +24,12 @@
 enum { RETRY_MS = 1000 };              /* after the store could not be reached */
 #define HINT_UNKNOWN (UINT64_C(1) << 48)  /* more than there can be, but many add up */
 
+/* What was known when the store was asked for jobs. */
+typedef struct question {
+    uint64_t hinted;
+    uint32_t resets;
+} question;
+
 typedef struct weir__pool {
     weir_queue        *q;              /* a reference */
     _Atomic uint32_t   refs;           /* the queue's list, each thread, each hold */
@@ -39,6 +45,7 @@ typedef struct weir__pool {
     pthread_cond_t     trouble;        /* threads that wait for the store to come back */
     pthread_cond_t     quiet;          /* weir_stop(): something has ended */
     uint64_t           hint, hinted;   /* hinted: all that was ever added to hint */
+    uint32_t           resets;         /* how often an empty answer has set hint */
     int32_t            idle, live;     /* threads */
     bool               waking;         /* one of the idle has been signalled and is on its way */
     int32_t            running;        /* jobs begun whose outcome is not settled */
@@ -50,7 +57,7 @@ typedef struct weir__pool {
     weir__hold        *again;          /* outcomes that the store could not take yet */
     bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
     weir_ticket        fetch;
-    uint64_t           fetch_hinted;
+    question           fetch_asked;
     weir_job          *fetched[WEIR_MAX_PAGE];
     size_t             n_fetched;      /* to be unpacked */
 } pool;
@@ -96,13 +103,23 @@ static void hint(pool *p, uint64_t n)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* `asked` jobs were asked for when p->hinted was `then`, and `got` came. Lock held. */
-static void learn(pool *p, uint64_t then, size_t asked, size_t got)
+static question ask(const pool *p)
 {
-    if (got < asked)
-        p->hint = p->hinted - then < HINT_UNKNOWN ? p->hinted - then : HINT_UNKNOWN;
-    else
+    return (question){ p->hinted, p->resets };
+}
+
+/* `asked` jobs were asked for when `then` was known, and `got` came. When an empty answer has set
+ * the hint meanwhile, it does not count what came here, and nothing is to be taken off. Lock
+ * held. */
+static void learn(pool *p, question then, size_t asked, size_t got)
+{
+    if (got < asked) {
+        uint64_t since = p->hinted - then.hinted;
+        p->hint = since < HINT_UNKNOWN ? since : HINT_UNKNOWN;
+        p->resets++;
+    } else if (p->resets == then.resets) {
         p->hint -= p->hint < got ? p->hint : got;
+    }
 }
 
 void weir__pools_hint(weir_queue *q, const char *type, uint32_t n)
@@ -199,7 +216,7 @@ static void no_longer_busy(pool *p)
 /* Take one job and wait for it. Lock held. NULL: there was none, or trouble. */
 static weir__hold *take_one(pool *p, const char *worker)
 {
-    uint64_t then = p->hinted;
+    question then = ask(p);
     weir_job *job = NULL;
     weir_error err;
     busy(p);
@@ -253,7 +270,7 @@ static void fetch_done(weir_ticket *t)
     pthread_mutex_lock(&p->lock);
     if (!t->op.err.code) {
         p->n_fetched = t->op.u.take.n_jobs;
-        learn(p, p->fetch_hinted, t->op.u.take.n, p->n_fetched);
+        learn(p, p->fetch_asked, t->op.u.take.n, p->n_fetched);
     } else if (t->op.err.code == WEIR_ECLOSED) {
         tell_stop(p);
     }
@@ -319,7 +336,7 @@ static void fetch_ahead(pool *p)
             return;
     }
     p->fetching = true;
-    p->fetch_hinted = p->hinted;
+    p->fetch_asked = ask(p);
     p->fetch.op = (weir_op){ .kind = WEIR_OP_TAKE,
         .u.take = take_of(p, p->fetched, want - p->n_ready, p->q->name) };
     p->fetch.done = fetch_done;
@@ -390,7 +407,7 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
     pthread_mutex_lock(&p->lock);
     busy(p);
     for (;;) {
-        uint64_t then = p->hinted;
+        question then = ask(p);
         bool more = next && !p->stopping;
         pthread_mutex_unlock(&p->lock);
         weir__hold_ticket(h);

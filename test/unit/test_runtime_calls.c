@@ -123,7 +123,8 @@ static void reading(rt *t, notes *n, bool async)
     }
     static const struct { weir_state state; const char *type; } counts[] = {
         { WEIR_ANY, NULL }, { WEIR_INACTIVE, NULL }, { WEIR_INACTIVE, "mail" },
-        { WEIR_ANY, "film" }, { WEIR_ANY, "nobody" }, { WEIR_STATES, NULL }, { (weir_state)-1, "mail" } };
+        { WEIR_ANY, "film" }, { WEIR_ANY, "nobody" }, { WEIR_STATES, NULL },
+        { (weir_state)-1, "mail" } };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t count = 99;
         SAY(weir_count(t->q, counts[i].state, counts[i].type, &count, &t->err),
@@ -386,7 +387,7 @@ typedef struct answers {
     bool        there;
 } answers;
 
-/* Released at once: the answer goes nowhere (the address sanitizer sees if it does) and is freed. */
+/* Released at once: the answer goes nowhere (the address sanitizer looks), and is freed. */
 RT_TEST(released_before_done)
 {
     uint64_t id = rt_add_type(t, "a");
