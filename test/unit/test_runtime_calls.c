@@ -342,9 +342,11 @@ RT_TEST(then_before_and_after)
     assert_null(job);
     weir_future_release(f);
 
+    job = NULL;
     OK(weir_get_async(t->q, added.id, &job, &f, &t->err));
     weir_future_then(f, on_done, &h[2]);
     weir_future_release(f);
+    weir_job_release(job);                            /* it may have come before the release */
     bool there = true;
     OK(weir_exists_async(t->q, 777, &there, &f, &t->err));
     weir_future_then(f, on_done, &h[3]);
