@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/thread.h"
+#include "base/thread.h"
 
 struct weir_listener {
     weir_events   *events;

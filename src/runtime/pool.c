@@ -17,9 +17,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "core/job.h"
 #include "runtime/queue.h"
-#include "runtime/thread.h"
 
 enum { RETRY_MS = 1000 };              /* after the store could not be reached */
 #define HINT_UNKNOWN (UINT64_C(1) << 48)  /* more than there can be, but many add up */
@@ -658,7 +658,7 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
         return weir_fail(err, WEIR_EREADONLY, "process: the queue is open for reading only");
     pool *p;
     weir_code rc = pool_create(&p, q, type, cfg, err);
-    if (rc)
+    if (!p)
         return rc;
     weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
     pools_link(q, p);      /* before the threads start, so that no hint is missed */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "runtime/hold.h"
 #include "runtime/queue.h"
-#include "runtime/thread.h"
 
 static void *timer_main(void *arg);
 

@@ -761,6 +761,73 @@ static void ids_are_never_used_twice(void **state)
     fixture_close(f);
 }
 
+/* ---- the log ---- */
+
+static int commits;
+
+static int count_commit(void *ctx)
+{
+    (void)ctx;
+    commits++;
+    return 0;
+}
+
+/* More in one commit than is written to the log in one piece: still one commit, and all there. */
+static void a_large_batch_is_one_commit(void **state)
+{
+    (void)state;
+    enum { OPS = 3, JOBS = 300, BYTES = 2000 };
+    static char       data[BYTES + 1];
+    static weir_spec  specs[JOBS];
+    static weir_added added[OPS][JOBS];
+    fixture *f = f_open();
+    memset(data, '7', BYTES);
+    for (int i = 0; i < JOBS; i++)
+        specs[i] = (weir_spec){ .type = "mail", .data = data, .data_len = BYTES };
+    weir_op  op[OPS], *ops[OPS];
+    for (int i = 0; i < OPS; i++) {
+        op[i] = (weir_op){ .kind = WEIR_OP_ADD, .now_ms = FIXTURE_START,
+                           .u.add = { .specs = specs, .n = JOBS, .out = added[i] } };
+        ops[i] = &op[i];
+    }
+    commits = 0;
+    sqlite3_commit_hook(db_of(f), count_commit, NULL);
+    CHECK_INT(f->store->ops->run(f->store, ops, OPS, &f->err), WEIR_OK);
+    for (int i = 0; i < OPS; i++)
+        CHECK_INT(op[i].err.code, WEIR_OK);
+    CHECK_INT(commits, 1);
+    CHECK_INT(reopen(f), WEIR_OK);
+    CHECK_INT(stats(f)->all.count[WEIR_INACTIVE], OPS * JOBS);
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
+/* While the owner works on, the log is folded into the file. */
+static void the_log_is_folded_into_the_file(void **state)
+{
+    (void)state;
+    enum { BYTES = 200000, ENOUGH = 10 * 1024 * 1024 };
+    static char data[BYTES + 1];
+    fixture    *f = f_open();
+    char        path[TEMPDIR_MAX + 64];
+    struct stat st;
+    memset(data, '7', BYTES);
+    file_name(path, f, "jobs.db");
+    int64_t n = 0;
+    do {
+        add_spec(f, &(weir_spec){ .type = "mail", .data = data });
+        CHECK_INT(stat(path, &st), 0);
+        n++;
+    } while (st.st_size < ENOUGH && n < 2000);
+    CHECK(st.st_size >= ENOUGH);
+    CHECK_INT(stats(f)->all.count[WEIR_INACTIVE], n);
+    check_all_is_well(f);
+    CHECK_INT(reopen(f), WEIR_OK);
+    CHECK_INT(stats(f)->all.count[WEIR_INACTIVE], n);
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -780,6 +847,8 @@ int main(void)
         cmocka_unit_test(check_finds_and_mends),
         cmocka_unit_test(rare_and_common_words_meet),
         cmocka_unit_test(ids_are_never_used_twice),
+        cmocka_unit_test(a_large_batch_is_one_commit),
+        cmocka_unit_test(the_log_is_folded_into_the_file),
     };
     return cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
 }

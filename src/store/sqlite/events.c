@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 enum { MAX_PEERS = 64, MAX_BEHIND = 2 * 1024 * 1024, BACKLOG = 16 };
 
@@ -254,12 +255,7 @@ void weir__sq_serve(sq_server **out, const char *path)
     v->path = strdup(path);
     v->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     v->listener = v->path && v->wake >= 0 ? listen_at(path) : -1;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool ok = v->listener >= 0 && !pthread_create(&v->thread, NULL, serve, v);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (ok)
+    if (v->listener >= 0 && !weir__thread_start(&v->thread, serve, v, "weir-events", NULL))
         *out = v;
     else
         server_free(v);

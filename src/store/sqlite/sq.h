@@ -106,6 +106,7 @@ typedef struct sq_owner {
 
 typedef struct sq_server sq_server;         /* sends events to other processes: events.c */
 typedef struct sq_client sq_client;         /* gets them: watch.c */
+typedef struct sq_checkpointer sq_checkpointer;   /* folds the log into the file: checkpoint.c */
 
 typedef struct sq_store {
     weir_store    base;
@@ -135,6 +136,7 @@ typedef struct sq_store {
     int64_t       due;                      /* earliest wish of this batch */
     int64_t       told_due;                 /* what env.due or the last TICK said */
 
+    sq_checkpointer *checkpointer;
     sq_server    *server;
     sq_client    *client;
 } sq_store;
@@ -299,6 +301,13 @@ weir_code weir__sq_failed(sq_store *s, weir_job *j, sq_type *t, const char *why,
                           int64_t now);
 int64_t   weir__sq_next_waiting(sq_store *s);       /* INT64_MAX: none */
 weir_code weir__sq_page_add(sq_store *s, weir_page *page, sqlite3_stmt *st, bool ids_only);
+
+/* ---- checkpoint.c ---- */
+
+/* Fold the log into the file beside the work of `db`; `path` must stay valid until it is stopped.
+ * *out is NULL when out of memory: then SQLite does it by itself. */
+void weir__sq_checkpoint(sq_checkpointer **out, sqlite3 *db, const char *path);
+void weir__sq_checkpoint_stop(sq_checkpointer *c, sqlite3 *db);
 
 /* ---- events.c and watch.c: events between processes ----
  *

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/sqlite/wal.h"
+
 enum { BUSY_MS = 5000 };
 
 static const char reader_sql[] = "PRAGMA cache_size = -4096; PRAGMA mmap_size = 0;"
@@ -75,7 +77,8 @@ static weir_code open_db(sq_store *s, weir_error *err)
         return file_trouble(s->path, S_ISDIR(st.st_mode) ? EISDIR : EACCES, err);
     int rc = sqlite3_open_v2(s->path, &s->db,
                              SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-                                 (look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE), NULL);
+                                 (look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE),
+                             look ? NULL : weir__wal_vfs());
     if (rc)
         return weir__sq_db_fail(s->db, rc, s->path, err);
     if (!look && sqlite3_db_readonly(s->db, "main") == 1)
@@ -131,6 +134,7 @@ static weir_code open_owner(sq_store *s, weir_error *err)
         return s->error.code;
     }
     weir__sq_serve(&s->server, s->path);
+    weir__sq_checkpoint(&s->checkpointer, s->db, s->path);
     s->keep_due = INT64_MIN;            /* the first TICK looks what is kept too long */
     s->due = INT64_MAX;
     if (s->active.n)
@@ -160,6 +164,7 @@ static void sq_close(weir_store *base)
         weir__sq_alone(s, save_all, NULL);
     weir__sq_watch_stop(s->client);
     weir__sq_serve_stop(s->server);
+    weir__sq_checkpoint_stop(s->checkpointer, s->db);
     weir__sq_finalize(s);
     sqlite3_close(s->db);
     weir__sq_disown(&s->owner);

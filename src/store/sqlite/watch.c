@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 enum {
     RETRY_MS = 200,             /* how often to look for an owner */
@@ -201,12 +202,7 @@ void weir__sq_watch(sq_client **out, const char *path, const weir_env *env)
         if (!receive(c))
             disconnect(c);
     }
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ok = ok && !pthread_create(&c->thread, NULL, watch, c);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (ok)
+    if (ok && !weir__thread_start(&c->thread, watch, c, "weir-watch", NULL))
         *out = c;
     else
         client_free(c);

@@ -1,5 +1,5 @@
 /* thread.c - starting a thread: see thread.h. */
-#include "runtime/thread.h"
+#include "base/thread.h"
 
 #include <signal.h>
 #include <string.h>

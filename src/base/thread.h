@@ -1,6 +1,6 @@
 /* thread.h - the library's own threads: named, and deaf to signals, which belong to the program. */
-#ifndef WEIR_RUNTIME_THREAD_H
-#define WEIR_RUNTIME_THREAD_H
+#ifndef WEIR_BASE_THREAD_H
+#define WEIR_BASE_THREAD_H
 
 #include <pthread.h>
 #include "weir/error.h"

@@ -1,0 +1,114 @@
+/* checkpoint.c - folding the log back into the file, without stopping for it.
+ *
+ * SQLite would do it inside a commit, and everybody would wait until the disk has it. Instead a
+ * thread with a connection of its own does it when the log has grown, while commits go on. What
+ * they have added by the time it is done is little: the next commit folds that in too, and then the
+ * log starts again at its beginning. Should the thread not keep up, or not start, a commit does the
+ * whole of it, as SQLite would. */
+#include "store/sqlite/sq.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+
+enum {
+    START = 4000,                       /* pages in the log, from which on the thread is at work */
+    LIMIT = 40000                       /* ... and from which on nobody waits for it any more */
+};
+
+struct sq_checkpointer {
+    const char     *path;               /* the store's */
+    pthread_t       thread;
+    bool            started;
+    pthread_mutex_t lock;               /* guards wanted and closing */
+    pthread_cond_t  changed;
+    bool            wanted, closing;
+    atomic_bool     busy;               /* the thread has been asked and is not done */
+    atomic_bool     yours;              /* a commit is to do it: little is left, or all of it */
+};
+
+static bool wait_for_work(sq_checkpointer *c)
+{
+    pthread_mutex_lock(&c->lock);
+    while (!c->wanted && !c->closing)
+        pthread_cond_wait(&c->changed, &c->lock);
+    bool go_on = !c->closing;
+    c->wanted = false;
+    pthread_mutex_unlock(&c->lock);
+    return go_on;
+}
+
+static void *checkpoint_main(void *arg)
+{
+    sq_checkpointer *c = arg;
+    sqlite3 *db = NULL;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
+    int rc = sqlite3_open_v2(c->path, &db, flags, NULL);
+    if (!rc)
+        rc = sqlite3_exec(db, "PRAGMA cache_size = -256; PRAGMA mmap_size = 0", NULL, NULL, NULL);
+    while (wait_for_work(c)) {
+        if (!rc)
+            sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        atomic_store(&c->yours, true);
+        atomic_store(&c->busy, false);
+    }
+    sqlite3_close(db);
+    return NULL;
+}
+
+/* Have the thread do it; false: there is none. */
+static bool ask_thread(sq_checkpointer *c)
+{
+    if (!c->started)
+        c->started = !weir__thread_start(&c->thread, checkpoint_main, c, "weir-fold", NULL);
+    if (!c->started)
+        return false;
+    atomic_store(&c->busy, true);
+    pthread_mutex_lock(&c->lock);
+    c->wanted = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    return true;
+}
+
+/* After each commit, with the size of the log. What fails here is tried again after the next. */
+static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    sq_checkpointer *c = ctx;
+    bool now = atomic_exchange(&c->yours, false) || pages >= LIMIT;
+    if (!now && pages >= START && !atomic_load(&c->busy))
+        now = !ask_thread(c);
+    if (now)
+        sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
+}
+
+void weir__sq_checkpoint(sq_checkpointer **out, sqlite3 *db, const char *path)
+{
+    sq_checkpointer *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c)
+        return;
+    c->path = path;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->changed, NULL);
+    sqlite3_wal_hook(db, on_commit, c);
+}
+
+void weir__sq_checkpoint_stop(sq_checkpointer *c, sqlite3 *db)
+{
+    if (!c)
+        return;
+    sqlite3_wal_hook(db, NULL, NULL);
+    pthread_mutex_lock(&c->lock);
+    c->closing = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    if (c->started)
+        pthread_join(c->thread, NULL);
+    pthread_mutex_destroy(&c->lock);
+    pthread_cond_destroy(&c->changed);
+    free(c);
+}
