@@ -11,11 +11,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sleep while *word is `expected`, at most `timeout_ms` (negative: no limit). May return early. */
+/* Sleep while *word is `expected`, at most `ns` nanoseconds. May return early. */
+static inline void weir__futex_wait_ns(_Atomic uint32_t *word, uint32_t expected, int64_t ns)
+{
+    struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &ts, NULL, 0);
+}
+
+/* The same, at most `timeout_ms` milliseconds (negative: no limit). */
 static inline void weir__futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ms)
 {
-    struct timespec ts = { (time_t)(timeout_ms / 1000), (long)(timeout_ms % 1000) * 1000000L };
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ms < 0 ? NULL : &ts, NULL, 0);
+    if (timeout_ms < 0)
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+    else
+        weir__futex_wait_ns(word, expected, timeout_ms * 1000000);
 }
 
 /* Wake all who sleep on it. The word may be gone by then: that wakes nobody, or somebody early. */

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/futex.h"
-#include "runtime/thread.h"
+#include "base/thread.h"
 
 /* PENDING -> DONE, or, when its caller went to sleep, PENDING -> SLEEPING -> LINKED -> DONE. */
 enum { PENDING, SLEEPING, LINKED, DONE };
@@ -54,6 +54,10 @@ static void push(weir_batcher *b, weir_ticket *t)
     atomic_store_explicit(&t->state, PENDING, memory_order_relaxed);
     *b->tail = t;
     b->tail = &t->next;
+    if (++b->waiting == b->wanted) {
+        atomic_fetch_add(&b->gathered, 1);
+        weir__futex_wake(&b->gathered);
+    }
 }
 
 /* The answer is there: wake who sleeps on it. It may be gone afterwards. */
@@ -100,6 +104,7 @@ static void lead(weir_batcher *b)
     b->head = t;
     if (!t)
         b->tail = &b->head;
+    b->waiting -= n;
     pthread_mutex_unlock(&b->lock);
 
     int64_t now = b->now(b->now_ctx);
@@ -112,10 +117,30 @@ static void lead(weir_batcher *b)
     if (b->store->ops->run(b->store, b->batch, n, &err))
         for (size_t i = 0; i < n; i++)
             b->batch[i]->err = err;
-    atomic_store_explicit(&b->quick, now_ns() - start < QUICK_NS, memory_order_relaxed);
+    int64_t took = now_ns() - start;
+    atomic_store_explicit(&b->quick, took < QUICK_NS, memory_order_relaxed);
 
     complete(first, t);
     pthread_mutex_lock(&b->lock);
+    b->took_ns = took;
+    b->callers = n + b->waiting;
+}
+
+/* Many callers who all wait for their answers are awake again in a moment: with a batch for the
+ * first of them alone, a commit (on a disk, a sync) would be spent on one operation. So wait until
+ * a third of them is back, but no longer than a third of what the last batch took. Lock held, but
+ * not while waiting. */
+static void gather(weir_batcher *b)
+{
+    int64_t until = now_ns() + b->took_ns / 3, left;
+    b->wanted = b->callers / 3;
+    while (b->waiting < b->wanted && (left = until - now_ns()) > 0) {
+        uint32_t before = atomic_load(&b->gathered);
+        pthread_mutex_unlock(&b->lock);
+        weir__futex_wait_ns(&b->gathered, before, left);
+        pthread_mutex_lock(&b->lock);
+    }
+    b->wanted = 0;
 }
 
 /* Lead no longer; whoever is needed is told. Called with the lock held. */
@@ -141,8 +166,10 @@ static void *batcher_main(void *arg)
         if (!b->handed)
             break;
         b->handed = false;
-        while (b->head)
+        while (b->head) {
             lead(b);
+            gather(b);
+        }
         step_down(b);
     }
     pthread_mutex_unlock(&b->lock);

@@ -33,10 +33,15 @@ typedef struct weir_batcher {
     pthread_cond_t  work;         /* the thread is to lead, or to end */
     pthread_cond_t  idle;         /* nobody leads and nothing waits */
     weir_ticket    *head, **tail;
+    size_t          waiting;      /* tickets in the list */
+    size_t          wanted;       /* ... at which the thread that gathers is to be woken; 0: none */
+    size_t          callers;      /* tickets in the last batch and in the list when it was done */
+    int64_t         took_ns;      /* the last batch */
     bool            leading;      /* somebody is inside the store */
     bool            handed;       /* ... and that is to be the batcher's thread */
     bool            closed;
     _Atomic bool    quick;        /* the last batch took no longer than a change of threads */
+    _Atomic uint32_t gathered;    /* changes when `wanted` is reached */
     weir_op        *batch[WEIR_MAX_BATCH];   /* the leader's */
 } weir_batcher;
 
