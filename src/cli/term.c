@@ -333,8 +333,7 @@ char *term_relative(char *out, size_t size, int64_t at_ms, int64_t now_ms)
     else if (now_ms - at_ms < 1000)
         snprintf(out, size, "now");
     else
-        snprintf(out, size, "%s ago", term_duration(text, sizeof text,
-                                                    (now_ms - at_ms) / 1000 * 1000));
+        snprintf(out, size, "%s ago", term_duration(text, sizeof text, now_ms - at_ms));
     return out;
 }
 
