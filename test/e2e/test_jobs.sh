@@ -482,6 +482,28 @@ case_a_damaged_store() {
     same $got 10
 }
 
+# The message is about the file, and nothing is made.
+case_no_permission() {
+    weir --store sqlite:jobs.db add t
+    mkdir dir
+    mkfifo pipe
+    status 2 weir --store sqlite:dir list
+    has err "dir: Is a directory"
+    status 2 weir --store sqlite:pipe list
+    has err "pipe: not a plain file"
+    [ "$(id -u)" = 0 ] || return 0
+    local other="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    $other test -x "$WEIR" -a -x "$PWD" || return 0
+    status 5 $other "$WEIR" --store sqlite:jobs.db list
+    has err "jobs.db: Permission denied"
+    chmod 644 jobs.db
+    status 5 $other "$WEIR" --store sqlite:jobs.db list
+    has err "no permission to write $PWD/jobs.db-shm"
+    status 5 $other "$WEIR" --store sqlite:jobs.db add t
+    has err "jobs.db-owner: Permission denied"
+    same "$(echo jobs.db*)" jobs.db
+}
+
 case_without_standard_descriptors() {
     weir add mail <&- >&- 2>&-
     status 0 weir count

@@ -24,17 +24,6 @@ static int64_t monotonic_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static weir_code open_failed(const char *path, weir_error *err)
-{
-    int       e = errno;
-    weir_code code = e == ENOENT || e == ENOTDIR                 ? WEIR_ENOENT
-                     : e == EACCES || e == EROFS || e == EPERM   ? WEIR_EREADONLY
-                     : e == ENOSPC || e == EDQUOT                ? WEIR_EFULL
-                     : e == ENOMEM                               ? WEIR_ENOMEM
-                                                                 : WEIR_EIO;
-    return weir_fail(err, code, "%s: %s", path, strerror(e));
-}
-
 static weir_code taken(int fd, const char *path, weir_error *err)
 {
     char    mark[MARK_MAX] = "";
@@ -50,8 +39,8 @@ static weir_code taken(int fd, const char *path, weir_error *err)
         return weir_fail(err, WEIR_EBUSY, "%s belongs to another process: stop it or wait for it",
                          file);
     return weir_fail(err, WEIR_EBUSY,
-                     "%s belongs to process %s (%s): stop it, wait for it, or open the queue for "
-                     "reading only", file, mark, name && *name ? name : "?");
+                     "%s belongs to process %s (%s): stop it or wait for it; reading works "
+                     "meanwhile", file, mark, name && *name ? name : "?");
 }
 
 static bool write_mark(int fd, const char *name)
@@ -67,7 +56,7 @@ static weir_code lock(sq_owner *o, const char *path, int64_t until, bool *again,
     *again = false;
     o->fd = open(o->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (o->fd < 0)
-        return open_failed(o->path, err);
+        return weir__sq_file_fail(o->path, errno, err);
     weir_code rc = WEIR_OK;
     if (flock(o->fd, LOCK_EX | LOCK_NB)) {
         bool held = errno == EWOULDBLOCK;
@@ -75,7 +64,7 @@ static weir_code lock(sq_owner *o, const char *path, int64_t until, bool *again,
         if (*again)
             nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
         else
-            rc = held ? taken(o->fd, path, err) : open_failed(o->path, err);
+            rc = held ? taken(o->fd, path, err) : weir__sq_file_fail(o->path, errno, err);
     } else {
         struct stat ours, there;
         *again = fstat(o->fd, &ours) || stat(o->path, &there) || ours.st_ino != there.st_ino ||

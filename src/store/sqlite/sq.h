@@ -146,6 +146,7 @@ typedef struct sq_store {
 /* The weir code for what SQLite says about `db` just now (rc: what it returned). */
 weir_code weir__sq_code(sqlite3 *db, int rc);
 weir_code weir__sq_db_fail(sqlite3 *db, int rc, const char *path, weir_error *err);
+weir_code weir__sq_file_fail(const char *path, int e, weir_error *err);     /* e: an errno */
 /* Note trouble; the code noted is returned (the first one stays). */
 weir_code weir__sq_broken(sq_store *s, int rc);
 weir_code weir__sq_no_memory(sq_store *s);

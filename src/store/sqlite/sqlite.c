@@ -21,23 +21,12 @@ static const char sync_os[] = "PRAGMA synchronous = NORMAL";
 
 /* ---- the file ---- */
 
-static weir_code file_trouble(const char *path, int e, weir_error *err)
-{
-    weir_code code = e == ENOENT || e == ENOTDIR                          ? WEIR_ENOENT
-                     : e == EACCES || e == EROFS || e == EPERM            ? WEIR_EREADONLY
-                     : e == ENOSPC || e == EDQUOT                         ? WEIR_EFULL
-                     : e == ENOMEM                                        ? WEIR_ENOMEM
-                     : e == ENAMETOOLONG || e == ELOOP || e == EISDIR     ? WEIR_EINVAL
-                                                                          : WEIR_EIO;
-    return weir_fail(err, code, "%s: %s", path, strerror(e));
-}
-
 /* The absolute path of a file that need not be there yet: free(). */
 static weir_code resolve(const char *rest, bool must_exist, char **out, weir_error *err)
 {
     *out = realpath(rest, NULL);
     if (*out || errno != ENOENT || must_exist)
-        return *out ? WEIR_OK : file_trouble(rest, errno, err);
+        return *out ? WEIR_OK : weir__sq_file_fail(rest, errno, err);
     const char *slash = strrchr(rest, '/');
     const char *name = slash ? slash + 1 : rest;
     char       *dir = !slash ? strdup(".") : slash == rest ? strdup("/")
@@ -45,12 +34,12 @@ static weir_code resolve(const char *rest, bool must_exist, char **out, weir_err
     char       *full = dir ? realpath(dir, NULL) : NULL;
     weir_code   rc = WEIR_OK;
     if (!full)
-        rc = file_trouble(dir ? dir : rest, dir ? errno : ENOMEM, err);
+        rc = weir__sq_file_fail(dir ? dir : rest, dir ? errno : ENOMEM, err);
     else if (!*name)
-        rc = file_trouble(rest, EISDIR, err);
+        rc = weir__sq_file_fail(rest, EISDIR, err);
     else if (asprintf(out, "%s/%s", strcmp(full, "/") ? full : "", name) < 0) {
         *out = NULL;
-        rc = file_trouble(rest, ENOMEM, err);
+        rc = weir__sq_file_fail(rest, ENOMEM, err);
     }
     free(dir);
     free(full);
@@ -65,7 +54,7 @@ static weir_code make_file(const char *path, weir_error *err)
     if (fd >= 0)
         close(fd);
     else if (errno != EEXIST)
-        return file_trouble(path, errno, err);
+        return weir__sq_file_fail(path, errno, err);
     return WEIR_OK;
 }
 
@@ -74,7 +63,8 @@ static weir_code open_db(sq_store *s, weir_error *err)
     bool        look = s->env.read_only;
     struct stat st;
     if (!stat(s->path, &st) && !S_ISREG(st.st_mode))
-        return file_trouble(s->path, S_ISDIR(st.st_mode) ? EISDIR : EACCES, err);
+        return S_ISDIR(st.st_mode) ? weir__sq_file_fail(s->path, EISDIR, err)
+                                   : weir_fail(err, WEIR_EINVAL, "%s: not a plain file", s->path);
     int rc = sqlite3_open_v2(s->path, &s->db,
                              SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                                  (look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE),
@@ -194,8 +184,11 @@ static weir_code sq_open(weir_store **out, const char *rest, const weir_env *env
     s->name = strdup(env->name ? env->name : "");
     weir_code rc = s->name ? resolve(rest, env->read_only, &s->path, err)
                            : weir_fail(err, WEIR_ENOMEM, "sqlite store");
-    if (!rc)
-        rc = env->read_only ? open_db(s, err) : open_owner(s, err);
+    if (!rc && !env->read_only)
+        rc = open_owner(s, err);
+    else if (!rc && (rc = open_db(s, err)) == WEIR_EREADONLY && !access(s->path, R_OK))
+        weir_fail(err, rc, "%s: no permission to write %s-shm, which readers need while nobody owns it",
+                  s->path, s->path);
     if (!rc && env->read_only)
         weir__sq_watch(&s->client, s->path, &s->env);
     if (rc) {

@@ -29,17 +29,32 @@ static const struct {
     { ENOSPC, WEIR_EFULL },     { EDQUOT, WEIR_EFULL },     { EFBIG, WEIR_EFULL },
     { EROFS,  WEIR_EREADONLY }, { EACCES, WEIR_EREADONLY }, { EPERM, WEIR_EREADONLY },
     { ENOENT, WEIR_ENOENT },    { ENOTDIR, WEIR_ENOENT },   { ENOMEM, WEIR_ENOMEM },
+    { EISDIR, WEIR_EINVAL },    { ELOOP, WEIR_EINVAL },     { ENAMETOOLONG, WEIR_EINVAL },
 };
+
+/* WEIR_OK: this errno says nothing in particular. */
+static weir_code code_of_errno(int e)
+{
+    for (size_t i = 0; i < sizeof by_errno / sizeof *by_errno; i++)
+        if (by_errno[i].error == e)
+            return by_errno[i].code;
+    return WEIR_OK;
+}
+
+/* What the system said of a file, when that is what went wrong; else 0. */
+static int errno_behind(sqlite3 *db, int rc)
+{
+    int primary = rc & 0xff;
+    return db && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) ? sqlite3_system_errno(db)
+                                                                         : 0;
+}
 
 weir_code weir__sq_code(sqlite3 *db, int rc)
 {
-    int primary = rc & 0xff;
-    if (db && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN)) {
-        int e = sqlite3_system_errno(db);
-        for (size_t i = 0; i < sizeof by_errno / sizeof *by_errno; i++)
-            if (by_errno[i].error == e)
-                return by_errno[i].code;
-    }
+    int       primary = rc & 0xff;
+    weir_code code = code_of_errno(errno_behind(db, rc));
+    if (code)
+        return code;
     if (rc == SQLITE_IOERR_NOMEM)
         return WEIR_ENOMEM;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
@@ -59,7 +74,15 @@ weir_code weir__sq_db_fail(sqlite3 *db, int rc, const char *path, weir_error *er
     weir_code   code = weir__sq_code(db, rc);
     const char *why = db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db)
                                                              : sqlite3_errstr(rc);
-    return weir_fail(err, code, "%s: %s (%s)", file_name(path), weir_code_text(code), why);
+    int         e = errno_behind(db, rc);
+    return weir_fail(err, code, "%s: %s (%s)", file_name(path),
+                     code_of_errno(e) ? strerror(e) : weir_code_text(code), why);
+}
+
+weir_code weir__sq_file_fail(const char *path, int e, weir_error *err)
+{
+    weir_code code = code_of_errno(e);
+    return weir_fail(err, code ? code : WEIR_EIO, "%s: %s", path, strerror(e));
 }
 
 weir_code weir__sq_broken(sq_store *s, int rc)
