@@ -24,7 +24,8 @@ static weir_code make_directories(const char *path, weir_error *err)
     for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
         *p = 0;
         if (mkdir(dir, 0700) && errno != EEXIST)
-            return weir_fail(err, WEIR_EIO, "%s: %s", dir, strerror(errno));
+            return weir_fail(err, errno == EACCES || errno == EROFS ? WEIR_EREADONLY : WEIR_EIO,
+                             "cannot make %s: %s", dir, strerror(errno));
         *p = '/';
     }
     return WEIR_OK;
@@ -47,9 +48,21 @@ static weir_code default_store(char *url, size_t size, bool make, weir_error *er
     return make ? make_directories(strchr(url, ':') + 1, err) : WEIR_OK;
 }
 
+/* Who has the store, for others who want it: "weir work mail". */
+static void say_who(const cli *c, char *out, size_t size)
+{
+    char   text[256];
+    size_t n = (size_t)snprintf(text, sizeof text, "weir %s", c->command->name);
+    bool   types = strstr(c->command->args, "TYPE...") != NULL;
+    for (int i = 0; types && i < c->n_args && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, " %s", c->args[i]);
+    term_clean(out, size, text, (int)size - 5);
+}
+
 weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
 {
     static char url[4096];          /* lives as long as the program: c->store points at it */
+    char        who[64];
     *out = NULL;
     const char *from_env = getenv("WEIR_STORE");
     if (!c->store && from_env && *from_env)
@@ -60,7 +73,8 @@ weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
             return rc;
         c->store = url;
     }
-    weir_options opt = { .read_only = mode == CLI_LOOK, .name = "weir",
+    say_who(c, who, sizeof who);
+    weir_options opt = { .read_only = mode == CLI_LOOK, .name = who,
                          .durability = c->durability,
                          .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
     weir_code rc = weir_open(out, c->store, &opt, &c->err);
@@ -105,26 +119,28 @@ weir_code cli_print_job_json(FILE *out, const weir_job *job, weir_error *err)
     return WEIR_OK;
 }
 
-char *cli_read_stdin(size_t limit, size_t *len, weir_error *err)
+char *cli_read_data(size_t *len, weir_error *err)
 {
-    char *text = malloc(limit + 2);
+    char   *text = malloc(WEIR_MAX_DATA + 2);
+    ssize_t n = 1;
     *len = 0;
     if (!text) {
         weir_fail(err, WEIR_ENOMEM, "standard input");
         return NULL;
     }
-    while (*len <= limit) {
-        ssize_t n = read(STDIN_FILENO, text + *len, limit + 1 - *len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
+    while (n != 0 && *len <= WEIR_MAX_DATA) {
+        n = read(STDIN_FILENO, text + *len, WEIR_MAX_DATA + 1 - *len);
+        if (n < 0 && errno != EINTR) {
             weir_fail(err, WEIR_EIO, "standard input: %s", strerror(errno));
             free(text);
             return NULL;
         }
-        if (n == 0)
-            break;
-        *len += (size_t)n;
+        *len += n > 0 ? (size_t)n : 0;
+    }
+    if (*len > WEIR_MAX_DATA) {
+        weir_fail(err, WEIR_ELIMIT, "data: more than %d bytes (WEIR_MAX_DATA)", (int)WEIR_MAX_DATA);
+        free(text);
+        return NULL;
     }
     text[*len] = 0;
     return text;

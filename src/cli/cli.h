@@ -13,6 +13,7 @@ typedef struct command command;
 /* One call of the program. */
 typedef struct cli {
     const command *command;
+    const char    *program;       /* as it was called */
     const char    *store;         /* URL */
     bool           store_chosen;  /* by --store */
     weir_durability durability;
@@ -54,14 +55,17 @@ bool cli_store_is_private(const cli *c);
 /* Say what is wrong with the command line, with a hint at the help: exit status 2. */
 int cli_usage(const cli *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
+/* Say that there is no such command, and which one may be meant: exit status 2. */
+int cli_unknown(cli *c, const char *name);
+
 /* Say c->err; its exit status. */
 int cli_fail(const cli *c);
 
 /* The JSON of a job on one line. */
 weir_code cli_print_job_json(FILE *out, const weir_job *job, weir_error *err);
 
-/* All of standard input, at most `limit` + 1 bytes of it; free(). NULL with err set on trouble. */
-char *cli_read_stdin(size_t limit, size_t *len, weir_error *err);
+/* A job's data from standard input; free(). NULL with err set: trouble, or it is too long. */
+char *cli_read_data(size_t *len, weir_error *err);
 
 /* A directory of its own for a store that nobody keeps; the path of its jobs.db goes to `url` as
  * a store URL. cli_scratch_remove() takes it away with all that is in it. */

@@ -189,10 +189,12 @@ static weir_code add_lines(cli *c, weir_queue *q, const add_opts *o, const weir_
             line[--len] = 0;
         if (len > 0) {
             specs[n] = *spec;
-            specs[n].data = strdup(line);
+            specs[n].data = line;
             specs[n].data_len = (size_t)len;
             line_of[n++] = number;
             bytes += (size_t)len;
+            line = NULL;                /* getline() makes another */
+            cap = 0;
         }
         if (n == LOT || bytes > LOT_BYTES || (!more && n > 0)) {
             rc = add_lot(c, q, o, specs, n, &c->err);
@@ -233,7 +235,7 @@ static weir_code make_spec(cli *c, const add_opts *o, char **data, weir_spec *sp
     spec->data = c->args[1];
     spec->data_len = strlen(c->args[1]);
     if (strcmp(c->args[1], "-") == 0) {
-        *data = cli_read_stdin(WEIR_MAX_DATA, &spec->data_len, &c->err);
+        *data = cli_read_data(&spec->data_len, &c->err);
         if (!*data)
             return c->err.code;
         spec->data = *data;

@@ -378,10 +378,11 @@ static weir_code summary(demo *d, weir_error *err)
         printf("\n  %d jobs in %s.\n", d->total,
                term_duration(took, sizeof took, cli_clock_ms() - d->began));
         explain_failure(d);
-        puts("\n  Your turn:\n\n"
-             "    weir add hello '{\"name\":\"you\"}'\n"
-             "    weir work hello --exec cat --drain\n"
-             "    weir list");
+        const char *weir = d->c->program;
+        printf("\n  Your turn:\n\n"
+               "    %s add hello '{\"name\":\"you\"}'\n"
+               "    %s work hello --exec cat --drain\n"
+               "    %s list\n", weir, weir, weir);
     }
     table_fini(&t);
     weir_stats_release(s);

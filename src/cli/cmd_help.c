@@ -40,7 +40,7 @@ int cmd_help(cli *c, const void *values)
     }
     const command *cmd = cli_find(c->args[0]);
     if (!cmd)
-        return cli_usage(c, "there is no command '%s'", c->args[0]);
+        return cli_unknown(c, c->args[0]);
     cli_help_one(stdout, cmd);
     return 0;
 }

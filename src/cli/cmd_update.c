@@ -40,7 +40,7 @@ int cmd_update(cli *c, const void *values)
     if (!o->priority.set && !o->delay.set && !o->data && !o->state.set)
         return cli_usage(c, "what is to change? Give --priority, --delay, --data or --state");
     if (o->data && strcmp(o->data, "-") == 0) {
-        data = cli_read_stdin(WEIR_MAX_DATA, &change.data_len, &c->err);
+        data = cli_read_data(&change.data_len, &c->err);
         if (!data)
             return cli_fail(c);
         change.data = data;

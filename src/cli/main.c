@@ -66,7 +66,7 @@ const command cli_commands[] = {
     { "watch", "", "show what happens, as it happens",
       "  weir watch\n  weir watch --type mail --event failed,failed_attempt --json\n",
       watch_options, 0, 0, cmd_watch },
-    { "work", "TYPE...", "do jobs with a program of yours",
+    { "work", "TYPE... --exec CMD", "do jobs with a program of yours",
       "CMD runs with /bin/sh -c, once for each job, with the job's data on standard\n"
       "input. Its standard output is the result (JSON as it is, other text as a\n"
       "string), its exit status the outcome; 0 is success. On file descriptor 3 it may\n"
@@ -95,7 +95,8 @@ const command cli_commands[] = {
     { "demo", "", "see it work: some jobs, a pool, live progress",
       "Works on a scratch file unless --store says where.\n",
       demo_options, 0, 0, cmd_demo },
-    { "completion", "bash", "print the completion script for a shell",
+    { "completion", "SHELL", "print the completion script for a shell",
+      "SHELL is bash.\n\n"
       "  weir completion bash > ~/.local/share/bash-completion/completions/weir\n",
       NULL, 1, 1, cmd_completion },
     { "version", "", "print the version", "", NULL, 0, 0, cmd_version },
@@ -140,9 +141,10 @@ static const char *nearest(const char *name)
     return best;
 }
 
-static int unknown(cli *c, const char *name)
+int cli_unknown(cli *c, const char *name)
 {
     const char *guess = nearest(name);
+    c->command = NULL;
     return cli_usage(c, "there is no command '%s'%s%s%s", name, guess ? "; did you mean '" : "",
                      guess ? guess : "", guess ? "'?" : "");
 }
@@ -204,7 +206,7 @@ static void have_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    cli        c = { 0 };
+    cli        c = { .program = argc > 0 ? argv[0] : "weir" };
     opt_common common = { 0 };
     int        first;
     have_standard_descriptors();
@@ -219,6 +221,6 @@ int main(int argc, char **argv)
     }
     c.command = cli_find(argv[first]);
     if (!c.command)
-        return unknown(&c, argv[first]);
+        return cli_unknown(&c, argv[first]);
     return flush(run_command(&c, &common, argc - first, argv + first));
 }

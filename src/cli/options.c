@@ -182,8 +182,7 @@ static weir_code parse_duration(const option_entry *o, const char *text, int64_t
 {
     weir_error why;
     if (weir_duration_parse(text, out, &why))
-        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a length of time such as 250ms, 5s, "
-                         "1m30s, 2h or 7d", o->name, text);
+        return weir_fail(err, why.code, "--%s: %s", o->name, why.msg);
     int64_t max = o->max ? o->max : WEIR_MAX_MS;
     if (*out < o->min || *out > max)
         return weir_fail(err, WEIR_EINVAL, "--%s: %s is not between %lld ms and %lld ms", o->name,

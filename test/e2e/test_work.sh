@@ -352,7 +352,7 @@ case_one_owner_at_a_time() {
     worker t --exec cat
     wait_for owned
     status 5 weir add t
-    has err "$worker"
+    has err "process $worker (weir work t):"
     status 0 weir list
     status 0 weir stats
     status 0 weir get 1
