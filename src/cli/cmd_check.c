@@ -27,18 +27,21 @@ static void report_json(const weir_report *r)
 
 static void report_text(const weir_report *r)
 {
-    char number[32], clean[1000];
+    char        number[32], clean[1000];
+    const char *jobs = r->jobs == 1 ? "job" : "jobs";
+    const char *problems = r->n == 1 ? "problem" : "problems";
     for (size_t i = 0; i < r->n; i++)
         printf("%s\n", term_clean(clean, sizeof clean, r->line[i], 0));
     term_number(number, sizeof number, r->jobs);
     if (r->n == 0)
-        printf("%s jobs: %sall is well%s\n", number, term_on(stdout, COLOR_GREEN),
+        printf("%s %s: %sall is well%s\n", number, jobs, term_on(stdout, COLOR_GREEN),
                term_off(stdout));
     else if (r->mended >= r->n)
-        printf("%s jobs: %zu problems, all mended\n", number, r->n);
+        printf("%s %s: %zu %s, all mended\n", number, jobs, r->n, problems);
     else
-        printf("%s jobs: %s%zu problems%s, %zu mended%s\n", number, term_on(stdout, COLOR_RED),
-               r->n, term_off(stdout), r->mended, r->mended ? "" : "; see `weir check --mend`");
+        printf("%s %s: %s%zu %s%s, %zu mended%s\n", number, jobs, term_on(stdout, COLOR_RED), r->n,
+               problems, term_off(stdout), r->mended,
+               r->mended ? "" : "; see `weir check --mend`");
 }
 
 int cmd_check(cli *c, const void *values)

@@ -178,9 +178,10 @@ static void explain_json(const weir_explanation *e)
 static void explain_text(const weir_explanation *e, int64_t now)
 {
     int  width = term_width(stdout);
-    char at[40], rel[40];
+    char at[40], rel[40], type[WEIR_MAX_TYPE + 8];
     printf("%sjob %llu%s, %s: %s%s%s\n\n", term_on(stdout, COLOR_BOLD),
-           (unsigned long long)e->job->id, term_off(stdout), e->job->type,
+           (unsigned long long)e->job->id, term_off(stdout),
+           term_clean(type, sizeof type, e->job->type, 0),
            term_on(stdout, term_state_color(e->job->state)), weir_state_name(e->job->state),
            term_off(stdout));
     term_wrap(stdout, e->why, 2, width, false);

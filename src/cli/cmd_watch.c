@@ -128,6 +128,8 @@ static weir_code parse_events(const char *text, uint32_t *out, weir_error *err)
             return weir_fail(err, WEIR_EINVAL, "--event: there is no event '%s'", p);
         *out |= 1u << kind;
     }
+    if (!*out)
+        return weir_fail(err, WEIR_EINVAL, "--event: no event is named");
     return WEIR_OK;
 }
 

@@ -125,8 +125,9 @@ static void end_text(const weir_event *e, int64_t took)
     enum { LOG_WIDTH = 500 };        /* in a file there is room for more */
     char        type[64], text[32], line[200], rest[2100];
     const char *mark = term_utf8() ? look[e->kind].mark : look[e->kind].plain;
-    snprintf(line, sizeof line, " %llu %s %s ", (unsigned long long)e->id,
-             term_clean(type, sizeof type, e->type, 30), term_duration(text, sizeof text, took));
+    snprintf(line, sizeof line, " %llu %s %s%s", (unsigned long long)e->id,
+             term_clean(type, sizeof type, e->type, 30), term_duration(text, sizeof text, took),
+             e->text ? " " : "");
     int room = (term_is_tty(stdout) ? term_width(stdout) : LOG_WIDTH) - term_text_width(mark) -
                term_text_width(line);
     printf("%s%s%s%s%s\n", term_on(stdout, look[e->kind].color), mark, term_off(stdout), line,
