@@ -207,17 +207,37 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* What is known of the past: the job's times, and the lines that weir itself wrote to its log. */
-static bool tell_moments(weir_explanation *e, const weir_lines *lines)
+/* How it began, and the lines that weir itself wrote to its log since. */
+static weir_code tell_past(weir_queue *q, weir_explanation *e, weir_error *err)
 {
     const weir_job *j = e->job;
+    uint64_t after = 0;
+    bool more = true;
     bool ok = weir__explanation_moment(e, j->created_at, "added, priority %d, %d attempt%s",
                                        j->priority, j->max_attempts,
                                        j->max_attempts == 1 ? "" : "s");
-    for (size_t i = 0; i < lines->n; i++)
-        if (starts_with(lines->line[i].text, "error | ") ||
-            starts_with(lines->line[i].text, "stalled | "))
-            ok &= weir__explanation_moment(e, lines->line[i].at, "%s", lines->line[i].text);
+    while (more && ok) {
+        weir_lines *lines;
+        weir_code rc = weir_logs(q, j->id, after, WEIR_MAX_PAGE, &lines, err);
+        if (rc)
+            return rc;
+        for (size_t i = 0; i < lines->n; i++) {
+            const weir_line *line = &lines->line[i];
+            after = line->n;
+            if (starts_with(line->text, "error | ") || starts_with(line->text, "stalled | "))
+                ok &= weir__explanation_moment(e, line->at, "%s", line->text);
+        }
+        more = lines->n == WEIR_MAX_PAGE;
+        weir_lines_release(lines);
+    }
+    return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "explain: out of memory");
+}
+
+/* The other times of the job, past and to come. */
+static bool tell_times(weir_explanation *e)
+{
+    const weir_job *j = e->job;
+    bool ok = true;
     if (j->started_at)
         ok &= weir__explanation_moment(e, j->started_at, "started by %s (delivery %" PRIu32 ")",
                                        j->worker ? j->worker : "?", j->delivery);
@@ -231,13 +251,13 @@ static bool tell_moments(weir_explanation *e, const weir_lines *lines)
     return ok;
 }
 
-static weir_code tell(weir_explanation *e, facts *f, const weir_lines *lines, weir_error *err)
+static weir_code tell(weir_explanation *e, facts *f, weir_error *err)
 {
     weir_buf why = { 0 }, help = { 0 };
     explain_state[f->job->state](f, &why, &help);
     bool ok = !why.failed && !help.failed &&
               weir__explanation_say(e, why.data, help.data ? help.data : "") &&
-              tell_moments(e, lines);
+              tell_times(e);
     weir__buf_fini(&why);
     weir__buf_fini(&help);
     return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "explain: out of memory");
@@ -248,7 +268,6 @@ weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_
     static const weir_type_stats unknown;
     weir_job *job = NULL;
     weir_stats *stats = NULL;
-    weir_lines *lines = NULL;
     weir_explanation *e = NULL;
     *out = NULL;
     weir_code rc = weir_get(q, id, &job, err);
@@ -257,7 +276,7 @@ weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_
     if (!rc)
         rc = weir_get_stats(q, &stats, err);
     if (!rc)
-        rc = weir_logs(q, id, 0, 0, &lines, err);
+        rc = tell_past(q, e, err);
     if (!rc) {
         facts f = { .job = job, .type = &unknown, .all_paused = stats->all.paused,
                     .now = weir_now(q) };
@@ -267,10 +286,9 @@ weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_
         if (job->state == WEIR_INACTIVE)
             rc = count_ahead(q, &f, err);
         if (!rc)
-            rc = tell(e, &f, lines, err);
+            rc = tell(e, &f, err);
     }
     weir_stats_release(stats);
-    weir_lines_release(lines);
     if (rc) {
         weir_explanation_release(e);
         return rc;

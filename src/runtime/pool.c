@@ -1,4 +1,4 @@
-/* pool.c - worker pools: see pool.h.
+/* pool.c - what worker pools do: see pool.h.
  *
  * How idle threads learn of work without polling: every pool keeps `hint`, an upper bound on the
  * jobs that wait for it as far as this process knows. An `enqueue` event raises it, a job taken
@@ -8,60 +8,14 @@
  * Without prefetch, a thread ends its job and takes the next in one operation and waits for it.
  * With prefetch (or handlers that answer WEIR_LATER), outcomes are sent without waiting, and jobs
  * come in lots from the pool's list of ready ones. */
-#include "runtime/pool.h"
+#include "runtime/pool_inner.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "base/thread.h"
-#include "core/job.h"
-#include "runtime/queue.h"
 
 enum { RETRY_MS = 1000 };              /* after the store could not be reached */
-#define HINT_UNKNOWN (UINT64_C(1) << 48)  /* more than there can be, but many add up */
-
-/* What was known when the store was asked for jobs. */
-typedef struct question {
-    uint64_t hinted;
-    uint32_t resets;
-} question;
-
-typedef struct weir__pool {
-    weir_queue        *q;              /* a reference */
-    _Atomic uint32_t   refs;           /* the queue's list, each thread, each hold */
-    struct weir__pool *next;           /* q->pools */
-    weir_pool          cfg;
-    char             **types;
-    size_t             n_types;
-    _Atomic int32_t    begun;          /* jobs whose outcome is not known; raised under lock */
-    int32_t            max_begun;
-
-    pthread_mutex_t    lock;           /* guards what follows */
-    pthread_cond_t     wake;           /* idle threads: there may be something to do */
-    pthread_cond_t     trouble;        /* threads that wait for the store to come back */
-    pthread_cond_t     quiet;          /* weir_stop(): something has ended */
-    uint64_t           hint, hinted;   /* hinted: all that was ever added to hint */
-    uint32_t           resets;         /* how often an empty answer has set hint */
-    int32_t            idle, live;     /* threads */
-    bool               waking;         /* one of the idle has been signalled and is on its way */
-    int32_t            running;        /* jobs begun whose outcome is not settled */
-    int32_t            max_running;
-    int32_t            busy;           /* threads that take, or send an outcome and wait */
-    bool               stopping;
-    weir__hold        *ready, **ready_tail;   /* taken ahead */
-    size_t             n_ready;
-    weir__hold        *again;          /* outcomes that the store could not take yet */
-    bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
-    weir_ticket        fetch;
-    question           fetch_asked;
-    weir_job          *fetched[WEIR_MAX_PAGE];
-    size_t             n_fetched;      /* to be unpacked */
-} pool;
-
 void weir__pool_ref(pool *p)
 {
     atomic_fetch_add(&p->refs, 1);
@@ -138,33 +92,19 @@ void weir__pools_hint(weir_queue *q, const char *type, uint32_t n)
 
 /* ---- waiting ---- */
 
-static struct timespec after_ms(int64_t ms)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    ts.tv_sec += (time_t)(ms / 1000);
-    ts.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (ts.tv_nsec >= 1000000000) {
-        ts.tv_sec++;
-        ts.tv_nsec -= 1000000000;
-    }
-    return ts;
-}
-
 /* The store is in trouble: tell, and wait a while unless the pool is stopping. Lock held. */
 static void pause_for_trouble(pool *p, const weir_error *err)
 {
     pthread_mutex_unlock(&p->lock);
     weir__events_trouble(&p->q->events, weir_now(p->q), err);
     pthread_mutex_lock(&p->lock);
-    struct timespec until = after_ms(RETRY_MS);
+    struct timespec until = weir__after_ms(RETRY_MS);
     while (!p->stopping)
         if (pthread_cond_timedwait(&p->trouble, &p->lock, &until) == ETIMEDOUT)
             break;
 }
 
-/* Nothing more is to be begun. Lock held. */
-static void tell_stop(pool *p)
+void weir__pool_tell_stop(pool *p)
 {
     p->stopping = true;
     pthread_cond_broadcast(&p->wake);
@@ -235,7 +175,7 @@ static weir__hold *take_one(pool *p, const char *worker)
         atomic_fetch_sub(&p->begun, 1);
     }
     if (rc == WEIR_ECLOSED)
-        tell_stop(p);
+        weir__pool_tell_stop(p);
     else if (rc)
         pause_for_trouble(p, &err);
     else
@@ -251,7 +191,7 @@ static void ready_push(pool *p, weir__hold *h)
     p->n_ready++;
 }
 
-static weir__hold *ready_pop(pool *p)
+weir__hold *weir__pool_ready_pop(pool *p)
 {
     weir__hold *h = p->ready;
     p->ready = h->queued;
@@ -272,7 +212,7 @@ static void fetch_done(weir_ticket *t)
         p->n_fetched = t->op.u.take.n_jobs;
         learn(p, p->fetch_asked, t->op.u.take.n, p->n_fetched);
     } else if (t->op.err.code == WEIR_ECLOSED) {
-        tell_stop(p);
+        weir__pool_tell_stop(p);
     }
     if (!p->n_fetched)
         p->fetching = false;
@@ -284,8 +224,7 @@ static void fetch_done(weir_ticket *t)
     weir__pool_unref(p);
 }
 
-/* Make what has been fetched ready. Lock held, but not all the time. */
-static void unpack(pool *p)
+void weir__pool_unpack(pool *p)
 {
     size_t n = p->n_fetched;
     weir__hold *holds[WEIR_MAX_PAGE];
@@ -311,7 +250,7 @@ void weir__pools_unpack(weir_queue *q)
     for (pool *p = q->pools.first; p; p = p->next) {
         pthread_mutex_lock(&p->lock);
         if (p->n_fetched)
-            unpack(p);
+            weir__pool_unpack(p);
         wake_one(p);
         pthread_mutex_unlock(&p->lock);
     }
@@ -343,7 +282,7 @@ static void fetch_ahead(pool *p)
     weir__pool_ref(p);
     if (weir__op_check(&p->fetch.op, NULL) || weir__batcher_submit(&p->q->batcher, &p->fetch)) {
         p->fetching = false;
-        tell_stop(p);
+        weir__pool_tell_stop(p);
         atomic_fetch_sub(&p->refs, 1);
     }
 }
@@ -353,6 +292,15 @@ static void fetch_ahead(pool *p)
 static bool worth_sending_again(weir_code rc)
 {
     return weir_code_may_retry(rc);
+}
+
+/* The store will never take an outcome, and nobody waits who could be told: say it to all. The job
+ * runs again when its lease is over. No lock held. */
+static void tell_refused(pool *p, const weir_error *err)
+{
+    bool moved_on = err->code == WEIR_ESTALE || err->code == WEIR_ECLOSED;
+    if (err->code && !moved_on && !worth_sending_again(err->code))
+        weir__events_trouble(&p->q->events, weir_now(p->q), err);
 }
 
 /* One job less. Lock held. */
@@ -380,6 +328,7 @@ static void send_done(weir_ticket *t)
         settled(p);
     }
     pthread_mutex_unlock(&p->lock);
+    tell_refused(p, &t->op.err);
     if (!again)
         weir__hold_release(h);
 }
@@ -427,6 +376,7 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
         atomic_fetch_sub(&p->begun, 1);
     settled(p);
     pthread_mutex_unlock(&p->lock);
+    tell_refused(p, &h->ticket.op.err);
     weir__hold_release(h);
     weir__hold *n = job ? begin(p, job) : NULL;
     pthread_mutex_lock(&p->lock);
@@ -479,14 +429,14 @@ static weir__hold *next_job(pool *p, const char *worker)
             continue;
         }
         if (p->n_fetched)
-            unpack(p);
+            weir__pool_unpack(p);
         if (p->stopping)
             break;
         bool room = p->running < p->max_running && atomic_load(&p->begun) < p->max_begun;
         if (p->cfg.prefetch && room)
             fetch_ahead(p);
         if (p->n_ready && room) {
-            h = ready_pop(p);
+            h = weir__pool_ready_pop(p);
             if (p->n_ready)
                 wake_one(p);
             if (atomic_load(&h->revoked)) {       /* cancelled before it was begun */
@@ -511,7 +461,7 @@ static weir__hold *next_job(pool *p, const char *worker)
     return h;
 }
 
-static void *worker_main(void *arg)
+void *weir__pool_main(void *arg)
 {
     pool *p = arg;
     char name[sizeof p->q->name + 12];
@@ -533,261 +483,4 @@ static void *worker_main(void *arg)
     pthread_mutex_unlock(&p->lock);
     weir__pool_unref(p);
     return NULL;
-}
-
-/* ---- starting ---- */
-
-static weir_code check_config(weir_pool *c, const char *type, weir_error *err)
-{
-    if (!c->handler)
-        return weir_fail(err, WEIR_EINVAL, "process: no handler");
-    if (!type && (!c->types || !c->types[0]))
-        return weir_fail(err, WEIR_EINVAL, "process: no type");
-    if (c->threads < 0 || c->threads > WEIR_MAX_THREADS)
-        return weir_fail(err, WEIR_EINVAL, "process: %d threads, must be 1 to %d "
-                         "(WEIR_MAX_THREADS)", c->threads, WEIR_MAX_THREADS);
-    if (c->running < 0 || c->running > WEIR_MAX_RUNNING)
-        return weir_fail(err, WEIR_EINVAL, "process: %d jobs running, must be 1 to %d "
-                         "(WEIR_MAX_RUNNING)", c->running, WEIR_MAX_RUNNING);
-    if (c->prefetch < 0 || c->prefetch > WEIR_MAX_PAGE)
-        return weir_fail(err, WEIR_EINVAL, "process: prefetch of %d, must be 0 to %d "
-                         "(WEIR_MAX_PAGE)", c->prefetch, WEIR_MAX_PAGE);
-    if (!c->lease_ms)
-        c->lease_ms = WEIR_DEFAULT_LEASE_MS;
-    if (c->lease_ms < WEIR_MIN_LEASE_MS || c->lease_ms > WEIR_MAX_MS)
-        return weir_fail(err, WEIR_EINVAL, "process: lease of %lld ms, must be at least %d "
-                         "(WEIR_MIN_LEASE_MS)", (long long)c->lease_ms, WEIR_MIN_LEASE_MS);
-    if (!c->threads)
-        c->threads = 1;
-    return WEIR_OK;
-}
-
-static weir_code copy_types(pool *p, const char *type, weir_error *err)
-{
-    const char *const one[] = { type, NULL };
-    const char *const *types = type ? one : p->cfg.types;
-    size_t n = 0;
-    while (types[n])
-        n++;
-    if (n > WEIR_MAX_TAKE_TYPES)
-        return weir_fail(err, WEIR_ELIMIT, "process: %zu types, at most %d (WEIR_MAX_TAKE_TYPES)",
-                         n, WEIR_MAX_TAKE_TYPES);
-    p->types = calloc(n, sizeof *p->types);
-    if (!p->types)
-        return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
-    for (; p->n_types < n; p->n_types++) {
-        weir_code rc = weir__type_check(types[p->n_types], "type", err);
-        if (!rc && strcmp(types[p->n_types], "*") == 0)
-            rc = weir_fail(err, WEIR_EINVAL, "process: \"*\" is not a type, name them");
-        if (rc)
-            return rc;
-        p->types[p->n_types] = strdup(types[p->n_types]);
-        if (!p->types[p->n_types])
-            return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
-    }
-    return WEIR_OK;
-}
-
-static weir_code pool_create(pool **out, weir_queue *q, const char *type, const weir_pool *cfg,
-                             weir_error *err)
-{
-    *out = NULL;
-    pool *p = calloc(1, sizeof *p);
-    if (!p)
-        return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
-    p->q = q;
-    p->refs = 1;
-    p->cfg = *cfg;
-    p->ready_tail = &p->ready;
-    p->hint = HINT_UNKNOWN;
-    weir__queue_ref(q);
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->wake, &attr);
-    pthread_cond_init(&p->trouble, &attr);
-    pthread_cond_init(&p->quiet, &attr);
-    pthread_condattr_destroy(&attr);
-    weir_code rc = check_config(&p->cfg, type, err);
-    if (!rc)
-        rc = copy_types(p, type, err);
-    if (rc) {
-        weir__pool_unref(p);
-        return rc;
-    }
-    weir_pool *c = &p->cfg;
-    p->max_begun = c->running > c->threads ? c->running : c->threads;
-    p->max_running = p->max_begun + c->threads * c->prefetch;
-    *out = p;
-    return WEIR_OK;
-}
-
-static weir_code stop_pool(pool *p, int64_t timeout_ms);
-
-static void pools_link(weir_queue *q, pool *p)
-{
-    pthread_mutex_lock(&q->pools.lock);
-    p->next = q->pools.first;
-    q->pools.first = p;
-    pthread_mutex_unlock(&q->pools.lock);
-}
-
-/* Take the first pool that works on `type` (NULL: any) off the list. */
-static pool *pools_unlink(weir_queue *q, const char *type)
-{
-    pthread_mutex_lock(&q->pools.lock);
-    pool **at = &q->pools.first;
-    for (; *at; at = &(*at)->next) {
-        bool ours = !type;
-        for (size_t i = 0; i < (*at)->n_types && !ours; i++)
-            ours = strcmp((*at)->types[i], type) == 0;
-        if (ours)
-            break;
-    }
-    pool *p = *at;
-    if (p)
-        *at = p->next;
-    pthread_mutex_unlock(&q->pools.lock);
-    return p;
-}
-
-weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, weir_error *err)
-{
-    if (q->read_only)
-        return weir_fail(err, WEIR_EREADONLY, "process: the queue is open for reading only");
-    pool *p;
-    weir_code rc = pool_create(&p, q, type, cfg, err);
-    if (!p)
-        return rc;
-    weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
-    pools_link(q, p);      /* before the threads start, so that no hint is missed */
-    for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
-        pthread_t thread;
-        weir__pool_ref(p);
-        pthread_mutex_lock(&p->lock);
-        p->live++;
-        pthread_mutex_unlock(&p->lock);
-        rc = weir__thread_start(&thread, worker_main, p, "weir-worker", err);
-        if (!rc) {
-            pthread_detach(thread);      /* a handler may outlive everything: see weir_close() */
-            continue;
-        }
-        pthread_mutex_lock(&p->lock);
-        p->live--;
-        pthread_mutex_unlock(&p->lock);
-        atomic_fetch_sub(&p->refs, 1);
-    }
-    if (rc) {
-        pthread_mutex_lock(&q->pools.lock);
-        pool **at = &q->pools.first;
-        while (*at && *at != p)
-            at = &(*at)->next;
-        bool there = *at != NULL;
-        if (there)
-            *at = p->next;
-        pthread_mutex_unlock(&q->pools.lock);
-        stop_pool(p, 0);
-        if (there)
-            weir__pool_unref(p);
-    }
-    weir__pool_unref(p);
-    return rc;
-}
-
-/* ---- stopping ---- */
-
-/* Hand back what was taken ahead. Lock held. */
-static void return_ready(pool *p)
-{
-    while (p->n_ready) {
-        weir__hold *h = ready_pop(p);
-        pthread_mutex_unlock(&p->lock);
-        h->outcome = WEIR_OUTCOME_RELEASE;
-        weir__hold_ticket(h);
-        weir__queue_run(p->q, &h->ticket, NULL);
-        weir__hold_release(h);
-        pthread_mutex_lock(&p->lock);
-    }
-}
-
-/* Time is up: fail what still runs, by the rule of attempts. Returns how many. */
-static size_t fail_running(pool *p)
-{
-    size_t failed = 0;
-    for (;;) {
-        weir_ticket t = { .op = { .kind = WEIR_OP_FINISH } };
-        weir_op_finish *fin = &t.op.u.finish;
-        pthread_mutex_lock(&p->q->holds.lock);
-        weir__hold *h = p->q->holds.first;
-        while (h && (h->pool != p || h->shut))
-            h = h->next;
-        if (h) {
-            h->shut = true;
-            *fin = (weir_op_finish){ .id = h->job->id, .delivery = h->job->delivery,
-                                     .outcome = WEIR_OUTCOME_FAIL, .text = WEIR__SHUTDOWN_TEXT,
-                                     .len = strlen(WEIR__SHUTDOWN_TEXT) };
-            atomic_store(&h->revoked, true);
-        }
-        pthread_mutex_unlock(&p->q->holds.lock);
-        if (!h)
-            return failed;
-        if (!weir__queue_run(p->q, &t, NULL))
-            failed++;
-    }
-}
-
-static weir_code stop_pool(pool *p, int64_t timeout_ms)
-{
-    struct timespec until = after_ms(timeout_ms < 0 ? WEIR_MAX_MS : timeout_ms);
-    size_t failed = 0;
-    pthread_mutex_lock(&p->lock);
-    tell_stop(p);
-    bool late = false;
-    for (;;) {
-        while (p->n_fetched || p->n_ready) {       /* more may come while it is handed back */
-            if (p->n_fetched)
-                unpack(p);
-            return_ready(p);
-        }
-        if (p->fetching || p->busy || (!p->running && p->live)) {
-            pthread_cond_wait(&p->quiet, &p->lock);       /* only our own code is awaited */
-        } else if (!p->running || late) {
-            break;
-        } else if (pthread_cond_timedwait(&p->quiet, &p->lock, &until) == ETIMEDOUT) {
-            late = true;
-            pthread_mutex_unlock(&p->lock);
-            failed = fail_running(p);
-            pthread_mutex_lock(&p->lock);
-        }
-    }
-    pthread_mutex_unlock(&p->lock);
-    return failed ? WEIR_ETIMEOUT : WEIR_OK;
-}
-
-weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_error *err)
-{
-    pool *p, *stopped = NULL;
-    weir_code rc = WEIR_OK;
-    /* First tell all of them, then wait for each: their time runs together. */
-    while ((p = pools_unlink(q, type))) {
-        pthread_mutex_lock(&p->lock);
-        tell_stop(p);
-        pthread_mutex_unlock(&p->lock);
-        p->next = stopped;
-        stopped = p;
-    }
-    struct timespec until = after_ms(timeout_ms < 0 ? WEIR_MAX_MS : timeout_ms);
-    while ((p = stopped)) {
-        stopped = p->next;
-        struct timespec now = after_ms(0);
-        int64_t left = (int64_t)(until.tv_sec - now.tv_sec) * 1000 +
-                       (until.tv_nsec - now.tv_nsec) / 1000000;
-        if (stop_pool(p, left > 0 ? left : 0))
-            rc = weir_fail(err, WEIR_ETIMEOUT, "stop: handlers were still running after %lld ms; "
-                           "their jobs failed with \"" WEIR__SHUTDOWN_TEXT "\"",
-                           (long long)timeout_ms);
-        weir__pool_unref(p);
-    }
-    return rc;
 }

@@ -1,0 +1,266 @@
+/* process.c - starting and stopping worker pools. */
+#include "runtime/pool_inner.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "core/job.h"
+
+/* ---- starting ---- */
+
+static weir_code check_config(weir_pool *c, const char *type, weir_error *err)
+{
+    if (!c->handler)
+        return weir_fail(err, WEIR_EINVAL, "process: no handler");
+    if (!type && (!c->types || !c->types[0]))
+        return weir_fail(err, WEIR_EINVAL, "process: no type");
+    if (c->threads < 0 || c->threads > WEIR_MAX_THREADS)
+        return weir_fail(err, WEIR_EINVAL, "process: %d threads, must be 1 to %d "
+                         "(WEIR_MAX_THREADS)", c->threads, WEIR_MAX_THREADS);
+    if (c->running < 0 || c->running > WEIR_MAX_RUNNING)
+        return weir_fail(err, WEIR_EINVAL, "process: %d jobs running, must be 1 to %d "
+                         "(WEIR_MAX_RUNNING)", c->running, WEIR_MAX_RUNNING);
+    if (c->prefetch < 0 || c->prefetch > WEIR_MAX_PAGE)
+        return weir_fail(err, WEIR_EINVAL, "process: prefetch of %d, must be 0 to %d "
+                         "(WEIR_MAX_PAGE)", c->prefetch, WEIR_MAX_PAGE);
+    if (!c->lease_ms)
+        c->lease_ms = WEIR_DEFAULT_LEASE_MS;
+    if (c->lease_ms < WEIR_MIN_LEASE_MS || c->lease_ms > WEIR_MAX_MS)
+        return weir_fail(err, WEIR_EINVAL, "process: lease of %lld ms, must be at least %d "
+                         "(WEIR_MIN_LEASE_MS)", (long long)c->lease_ms, WEIR_MIN_LEASE_MS);
+    if (!c->threads)
+        c->threads = 1;
+    return WEIR_OK;
+}
+
+static weir_code copy_types(pool *p, const char *type, weir_error *err)
+{
+    const char *const one[] = { type, NULL };
+    const char *const *types = type ? one : p->cfg.types;
+    size_t n = 0;
+    while (types[n])
+        n++;
+    if (n > WEIR_MAX_TAKE_TYPES)
+        return weir_fail(err, WEIR_ELIMIT, "process: %zu types, at most %d (WEIR_MAX_TAKE_TYPES)",
+                         n, WEIR_MAX_TAKE_TYPES);
+    p->types = calloc(n, sizeof *p->types);
+    if (!p->types)
+        return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
+    for (; p->n_types < n; p->n_types++) {
+        weir_code rc = weir__type_check(types[p->n_types], "type", err);
+        if (!rc && strcmp(types[p->n_types], "*") == 0)
+            rc = weir_fail(err, WEIR_EINVAL, "process: \"*\" is not a type, name them");
+        if (rc)
+            return rc;
+        p->types[p->n_types] = strdup(types[p->n_types]);
+        if (!p->types[p->n_types])
+            return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
+    }
+    return WEIR_OK;
+}
+
+static weir_code pool_create(pool **out, weir_queue *q, const char *type, const weir_pool *cfg,
+                             weir_error *err)
+{
+    *out = NULL;
+    pool *p = calloc(1, sizeof *p);
+    if (!p)
+        return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
+    p->q = q;
+    p->refs = 1;
+    p->cfg = *cfg;
+    p->ready_tail = &p->ready;
+    p->hint = HINT_UNKNOWN;
+    weir__queue_ref(q);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->wake, &attr);
+    pthread_cond_init(&p->trouble, &attr);
+    pthread_cond_init(&p->quiet, &attr);
+    pthread_condattr_destroy(&attr);
+    weir_code rc = check_config(&p->cfg, type, err);
+    if (!rc)
+        rc = copy_types(p, type, err);
+    if (rc) {
+        weir__pool_unref(p);
+        return rc;
+    }
+    weir_pool *c = &p->cfg;
+    p->max_begun = c->running > c->threads ? c->running : c->threads;
+    p->max_running = p->max_begun + c->threads * c->prefetch;
+    *out = p;
+    return WEIR_OK;
+}
+
+static weir_code stop_pool(pool *p, int64_t timeout_ms);
+
+static void pools_link(weir_queue *q, pool *p)
+{
+    pthread_mutex_lock(&q->pools.lock);
+    p->next = q->pools.first;
+    q->pools.first = p;
+    pthread_mutex_unlock(&q->pools.lock);
+}
+
+/* Take the first pool that works on `type` (NULL: any) off the list. */
+static pool *pools_unlink(weir_queue *q, const char *type)
+{
+    pthread_mutex_lock(&q->pools.lock);
+    pool **at = &q->pools.first;
+    for (; *at; at = &(*at)->next) {
+        bool ours = !type;
+        for (size_t i = 0; i < (*at)->n_types && !ours; i++)
+            ours = strcmp((*at)->types[i], type) == 0;
+        if (ours)
+            break;
+    }
+    pool *p = *at;
+    if (p)
+        *at = p->next;
+    pthread_mutex_unlock(&q->pools.lock);
+    return p;
+}
+
+weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, weir_error *err)
+{
+    if (q->read_only)
+        return weir_fail(err, WEIR_EREADONLY, "process: the queue is open for reading only");
+    pool *p;
+    weir_code rc = pool_create(&p, q, type, cfg, err);
+    if (!p)
+        return rc;
+    weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
+    pools_link(q, p);      /* before the threads start, so that no hint is missed */
+    for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
+        pthread_t thread;
+        weir__pool_ref(p);
+        pthread_mutex_lock(&p->lock);
+        p->live++;
+        pthread_mutex_unlock(&p->lock);
+        rc = weir__thread_start(&thread, weir__pool_main, p, "weir-worker", err);
+        if (!rc) {
+            pthread_detach(thread);      /* a handler may outlive everything: see weir_close() */
+            continue;
+        }
+        pthread_mutex_lock(&p->lock);
+        p->live--;
+        pthread_mutex_unlock(&p->lock);
+        atomic_fetch_sub(&p->refs, 1);
+    }
+    if (rc) {
+        pthread_mutex_lock(&q->pools.lock);
+        pool **at = &q->pools.first;
+        while (*at && *at != p)
+            at = &(*at)->next;
+        bool there = *at != NULL;
+        if (there)
+            *at = p->next;
+        pthread_mutex_unlock(&q->pools.lock);
+        stop_pool(p, 0);
+        if (there)
+            weir__pool_unref(p);
+    }
+    weir__pool_unref(p);
+    return rc;
+}
+
+/* ---- stopping ---- */
+
+/* Hand back what was taken ahead. Lock held. */
+static void return_ready(pool *p)
+{
+    while (p->n_ready) {
+        weir__hold *h = weir__pool_ready_pop(p);
+        pthread_mutex_unlock(&p->lock);
+        h->outcome = WEIR_OUTCOME_RELEASE;
+        weir__hold_ticket(h);
+        weir__queue_run(p->q, &h->ticket, NULL);
+        weir__hold_release(h);
+        pthread_mutex_lock(&p->lock);
+    }
+}
+
+/* Time is up: fail what still runs, by the rule of attempts. Returns how many. */
+static size_t fail_running(pool *p)
+{
+    size_t failed = 0;
+    for (;;) {
+        weir_ticket t = { .op = { .kind = WEIR_OP_FINISH } };
+        weir_op_finish *fin = &t.op.u.finish;
+        pthread_mutex_lock(&p->q->holds.lock);
+        weir__hold *h = p->q->holds.first;
+        while (h && (h->pool != p || h->shut))
+            h = h->next;
+        if (h) {
+            h->shut = true;
+            *fin = (weir_op_finish){ .id = h->job->id, .delivery = h->job->delivery,
+                                     .outcome = WEIR_OUTCOME_FAIL, .text = WEIR__SHUTDOWN_TEXT,
+                                     .len = strlen(WEIR__SHUTDOWN_TEXT) };
+            atomic_store(&h->revoked, true);
+        }
+        pthread_mutex_unlock(&p->q->holds.lock);
+        if (!h)
+            return failed;
+        if (!weir__queue_run(p->q, &t, NULL))
+            failed++;
+    }
+}
+
+static weir_code stop_pool(pool *p, int64_t timeout_ms)
+{
+    struct timespec until = weir__after_ms(timeout_ms < 0 ? WEIR_MAX_MS : timeout_ms);
+    size_t failed = 0;
+    pthread_mutex_lock(&p->lock);
+    weir__pool_tell_stop(p);
+    bool late = false;
+    for (;;) {
+        while (p->n_fetched || p->n_ready) {       /* more may come while it is handed back */
+            if (p->n_fetched)
+                weir__pool_unpack(p);
+            return_ready(p);
+        }
+        if (p->fetching || p->busy || (!p->running && p->live)) {
+            pthread_cond_wait(&p->quiet, &p->lock);       /* only our own code is awaited */
+        } else if (!p->running || late) {
+            break;
+        } else if (pthread_cond_timedwait(&p->quiet, &p->lock, &until) == ETIMEDOUT) {
+            late = true;
+            pthread_mutex_unlock(&p->lock);
+            failed = fail_running(p);
+            pthread_mutex_lock(&p->lock);
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return failed ? WEIR_ETIMEOUT : WEIR_OK;
+}
+
+weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_error *err)
+{
+    pool *p, *stopped = NULL;
+    weir_code rc = WEIR_OK;
+    /* First tell all of them, then wait for each: their time runs together. */
+    while ((p = pools_unlink(q, type))) {
+        pthread_mutex_lock(&p->lock);
+        weir__pool_tell_stop(p);
+        pthread_mutex_unlock(&p->lock);
+        p->next = stopped;
+        stopped = p;
+    }
+    struct timespec until = weir__after_ms(timeout_ms < 0 ? WEIR_MAX_MS : timeout_ms);
+    while ((p = stopped)) {
+        stopped = p->next;
+        struct timespec now = weir__after_ms(0);
+        int64_t left = (int64_t)(until.tv_sec - now.tv_sec) * 1000 +
+                       (until.tv_nsec - now.tv_nsec) / 1000000;
+        if (stop_pool(p, left > 0 ? left : 0))
+            rc = weir_fail(err, WEIR_ETIMEOUT, "stop: handlers were still running after %lld ms; "
+                           "their jobs failed with \"" WEIR__SHUTDOWN_TEXT "\"",
+                           (long long)timeout_ms);
+        weir__pool_unref(p);
+    }
+    return rc;
+}
