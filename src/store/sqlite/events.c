@@ -21,7 +21,7 @@
 
 #include "base/thread.h"
 
-enum { MAX_PEERS = 64, MAX_BEHIND = 2 * 1024 * 1024, BACKLOG = 16 };
+enum { MAX_PEERS = 64, MAX_BEHIND = 2 * 1024 * 1024, BACKLOG = 16, WELCOME_MS = 50 };
 
 typedef struct peer {
     int      fd;
@@ -161,21 +161,23 @@ static bool hear(peer *p)
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
-static void welcome(sq_server *v)
+/* False: whoever is there has to wait, since the process has no descriptor left. */
+static bool welcome(sq_server *v)
 {
     int    fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     size_t n = atomic_load(&v->n_peers);
     if (fd < 0)
-        return;
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
     if (n == MAX_PEERS) {
         close(fd);
-        return;
+        return true;
     }
     v->peer[n] = (peer){ .fd = fd };
     weir__buf_str(&v->peer[n].out, SQ_HELLO);
     atomic_store(&v->n_peers, n + 1);
     if (v->peer[n].out.failed || !flush(&v->peer[n]))
         drop_peer(v, n);
+    return true;
 }
 
 static void *serve(void *arg)
@@ -203,9 +205,10 @@ static void *serve(void *arg)
             if (!ok || !flush(&v->peer[i]))
                 drop_peer(v, i);
         }
-        if (fds[1].revents)
-            welcome(v);
+        bool again = fds[1].revents && !welcome(v);
         pthread_mutex_unlock(&v->lock);
+        if (again)
+            poll(fds, 1, WELCOME_MS);       /* or the loop would spin until it has one */
     }
     return NULL;
 }
