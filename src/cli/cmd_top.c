@@ -108,8 +108,12 @@ static void draw_head(FILE *out, const top *t, const scene *s, int64_t now)
                 term_off(stdout), weir_state_name((weir_state)i));
         used++;
     }
-    fprintf(out, "\n%sadded %.1f/s  completed %.1f/s  failed %.1f/s%s\n\n",
-            term_on(stdout, COLOR_DIM), t->add_rate, t->done_rate, t->fail_rate, term_off(stdout));
+    fputc('\n', out);
+    if (t->n)           /* one look alone gives no rates */
+        fprintf(out, "%sadded %.1f/s  completed %.1f/s  failed %.1f/s%s\n",
+                term_on(stdout, COLOR_DIM), t->add_rate, t->done_rate, t->fail_rate,
+                term_off(stdout));
+    fputc('\n', out);
 }
 
 /* Each type with a bar: what is done of what is there. */

@@ -263,7 +263,7 @@ static void pass_on(const char *bytes, size_t n)
 static void got(child *ch, int which, const char *bytes, size_t n)
 {
     if (which == OUT) {
-        /* One more than allowed for the line's end that is not part of the result. */
+        /* Two more than allowed, for the line's end (CR LF) that is not part of the result. */
         if (ch->out.len + n > WEIR_MAX_DATA + 2 || !text_add(&ch->out, bytes, n))
             ch->too_much = true;
         return;

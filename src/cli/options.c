@@ -170,8 +170,11 @@ static bool epoch_ms(const char *text, int64_t *out)
 weir_code opt_time(const char *name, const char *text, int64_t now_ms, int64_t *out,
                    weir_error *err)
 {
-    if (epoch_ms(text, out) || iso_time(text, out) || next_clock(text, now_ms, out))
+    if (epoch_ms(text, out) || iso_time(text, out) || next_clock(text, now_ms, out)) {
+        if (*out < 1)               /* 0 would mean that none was given */
+            *out = 1;
         return WEIR_OK;
+    }
     return weir_fail(err, WEIR_EINVAL,
                      "--%s: '%s' is not a time such as 2026-11-16T09:00, 2026-11-16T09:00Z or "
                      "09:00", name, text);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
+#include "cli/cli.h"
 
 /* What the environment allows: written by term_init() alone, before there are threads. */
 static struct {
@@ -364,16 +365,9 @@ char *term_number(char *out, size_t size, uint64_t n)
     return out;
 }
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 void term_progress_show(term_progress *p, uint64_t done)
 {
-    int64_t now = monotonic_ms();
+    int64_t now = cli_clock_ms();
     char    bar[200], a[32], b[32];
     if (!term_is_tty(stderr) || (p->shown && now - p->last_ms < 100 && done < p->total))
         return;

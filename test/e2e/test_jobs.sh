@@ -201,6 +201,8 @@ case_times() {
     weir add a --at 03:04
     weir add a --at 2001-01-01T00:00Z
     weir add a --deadline 2h
+    weir add a --at 1960-01-01
+    weir add a --deadline 1970-01-01T00:00Z
     status 0 weir get 1 --json; same "$(member promote_at)" 1893553445000
     status 0 weir get 2 --json; same "$(member promote_at)" 1893549845000
     status 0 weir get 3 --json; same "$(member promote_at)" 1893553445000
@@ -215,6 +217,8 @@ case_times() {
     status 0 weir get 8 --json
     at=$(member deadline)
     [ "$at" -gt $((now + 7190000)) ] && [ "$at" -lt $((now + 7210000)) ]
+    status 0 weir get 9 --json; same "$(member state)" inactive
+    status 0 weir get 10 --json; same "$(member deadline)" 1
 }
 
 case_unique() {

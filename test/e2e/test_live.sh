@@ -104,6 +104,7 @@ case_top_once() {
     has out "mail"
     has out "FAILED LAST"
     has out "exit status 1"
+    hasnt out "/s"
     status 0 weir top --json
     json_lines out
     same "$(member inactive)" 7
