@@ -8,14 +8,11 @@
 /* May a finished job that had a unique key wait again? */
 static weir_code check_key(sq_store *s, weir_op *op, const weir_job *j, const sq_type *t)
 {
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_HOLDER);
-    weir__sq_int(st, 1, t->id);
-    weir__sq_string(st, 2, j->unique);
-    if (!weir__sq_row(s, st))
-        return s->broken ? s->error.code : WEIR_OK;
-    uint64_t holder = (uint64_t)sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    return weir__key_taken(&op->err, j->id, holder);
+    weir_state state;
+    uint64_t   holder = weir__sq_holder(s, t, j->unique, &state);
+    if (s->broken)
+        return s->error.code;
+    return holder ? weir__key_taken(&op->err, j->id, holder) : WEIR_OK;
 }
 
 static void tell(sq_store *s, const weir_job *j, const sq_type *t, weir_state old, int64_t now)

@@ -9,20 +9,6 @@
 
 /* ---- add ---- */
 
-/* The job that has this unique key; 0: none. */
-static uint64_t holder(sq_store *s, const sq_type *t, const char *key, weir_state *state)
-{
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_HOLDER);
-    weir__sq_int(st, 1, t->id);
-    weir__sq_string(st, 2, key);
-    if (!weir__sq_row(s, st))
-        return 0;
-    uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
-    *state = (weir_state)sqlite3_column_int(st, 1);
-    sqlite3_reset(st);
-    return id;
-}
-
 static weir_code add_one(sq_store *s, const weir_spec *spec, weir_added *out, int64_t now)
 {
     sq_type *t = weir__sq_type_make(s, spec->type);
@@ -30,7 +16,7 @@ static weir_code add_one(sq_store *s, const weir_spec *spec, weir_added *out, in
         return s->error.code;
     *out = (weir_added){ .durability = s->env.durability };
     if (spec->unique) {
-        out->id = holder(s, t, spec->unique, &out->state);
+        out->id = weir__sq_holder(s, t, spec->unique, &out->state);
         out->existed = out->id != 0;
         if (out->existed || s->broken)
             return s->broken ? s->error.code : WEIR_OK;

@@ -72,6 +72,19 @@ bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3
     return false;
 }
 
+uint64_t weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_state *state)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_HOLDER);
+    weir__sq_int(st, 1, t->id);
+    weir__sq_string(st, 2, key);
+    if (!weir__sq_row(s, st))
+        return 0;
+    uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
+    *state = (weir_state)sqlite3_column_int(st, 1);
+    sqlite3_reset(st);
+    return id;
+}
+
 /* ---- writing ---- */
 
 void weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t)

@@ -230,6 +230,8 @@ static inline const weir_keep *weir__sq_keep(sq_store *s, const sq_type *t, weir
 weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
 /* The job `id`, with its statement still at it: sqlite3_reset() that. False: none, or broken. */
 bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **st);
+/* The job that waits or runs with this unique key, and its state; 0: none, or broken. */
+uint64_t  weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_state *state);
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
 /* All numbers of j; with them `state` moves from `old` and the counts follow. */
 weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old);

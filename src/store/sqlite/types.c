@@ -238,10 +238,10 @@ weir_code weir__sq_types_load(sq_store *s)
             read_row(st, t);
         if (sqlite3_column_int64(st, 0) == 1)
             counted_id = sqlite3_column_int64(st, 19);
-        if (s->broken)
+        if (s->broken) {
             sqlite3_reset(st);
-        if (s->broken)
             break;
+        }
     }
     if (!s->broken && (!s->types.n || strcmp(weir__sq_star(s)->name, "*") != 0))
         weir__sq_damaged(s, "its first type is not *");
