@@ -88,6 +88,14 @@ bool cli_store_is_private(const cli *c)
     return strncmp(c->store, "mem:", 4) == 0;
 }
 
+/* As weir_complain(), but nothing that jobs or arguments say reaches the terminal unlooked at. */
+static int complain(const weir_error *err)
+{
+    weir_error clean = { .code = err->code };
+    term_clean(clean.msg, sizeof clean.msg, err->msg, 0);
+    return weir_complain(&clean);
+}
+
 int cli_usage(const cli *c, const char *fmt, ...)
 {
     char    text[200];
@@ -99,12 +107,12 @@ int cli_usage(const cli *c, const char *fmt, ...)
     const char *name = c->command ? c->command->name : NULL;
     weir_fail(&err, WEIR_EINVAL, "%s%s%s (see `weir help%s%s`)", name ? name : "", name ? ": " : "",
               text, name ? " " : "", name ? name : "");
-    return weir_complain(&err);
+    return complain(&err);
 }
 
 int cli_fail(const cli *c)
 {
-    return weir_complain(&c->err);
+    return complain(&c->err);
 }
 
 weir_code cli_print_job_json(FILE *out, const weir_job *job, weir_error *err)

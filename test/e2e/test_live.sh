@@ -67,6 +67,17 @@ case_add_waits_for_a_failure() {
     [ ! -s result ]
 }
 
+case_a_failure_shows_no_control_characters() {
+    weir add t --wait 20s >out 2>err &
+    local pid=$!
+    wait_for weir get 1
+    weir work t --drain -q --exec 'printf "a\302\23331mb\n" >&2; exit 1' 2>/dev/null
+    local got=0
+    wait $pid || got=$?
+    same "$got" 1
+    has err "exit status 1: a.31mb"
+}
+
 case_add_waits_in_vain() {
     status 12 weir add t --wait 100ms
     has err "explain 1"
