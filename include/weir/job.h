@@ -23,7 +23,7 @@ enum {
     WEIR_MAX_SEARCH_KEYS = 512,              /* bytes of the list of search keys */
     WEIR_MAX_TEXT        = 64 * 1024,        /* bytes of an error or a log line; more is cut */
     WEIR_MAX_LOG         = 10000,            /* log lines of a job; the oldest go */
-    WEIR_MAX_ATTEMPTS    = 1000000,
+    WEIR_MAX_ATTEMPTS    = 1000000,          /* attempts, and lost workers */
     WEIR_MAX_ADD         = 10000,            /* jobs in one call of weir_add_many() */
     WEIR_MAX_ADD_BYTES   = 64 * 1024 * 1024, /* and their bytes of data */
     WEIR_MAX_PAGE        = 1000,             /* jobs in one page of a list, or taken at once */

@@ -32,7 +32,7 @@ const option_entry add_options[] = {
       "while a job of this type with this key waits or runs, print that one's id and add nothing",
       0, 0, NULL },
     { "max-lost", 0, OPT_INT, AT(max_lost), "N", "workers that may die with it before it fails (3)",
-      1, INT32_MAX, NULL },
+      1, WEIR_MAX_ATTEMPTS, NULL },
     { "remove-on-complete", 0, OPT_FLAG, AT(remove_on_complete), NULL, "forget it when it is done",
       0, 0, NULL },
     { "search", 0, OPT_FLAG, AT(search), NULL, "let `weir list --search` find it", 0, 0, NULL },
