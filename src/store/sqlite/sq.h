@@ -15,7 +15,8 @@
 
 /* How the owner's connection is set up, beside its durability. Memory is bounded by the cache,
  * whatever the file's size: no mmap. The log is folded into the file every few thousand pages, so
- * that pages which change often are copied once for many changes. */
+ * that pages which change often are copied once for many changes; checkpoint.c sees to it, and
+ * SQLite by itself (wal_autocheckpoint) when there is no memory for that. */
 #define SQ_OWNER_PRAGMAS                                                                       \
     "PRAGMA cache_size = -16384; PRAGMA mmap_size = 0; PRAGMA wal_autocheckpoint = 4000;"      \
     "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;"                        \
