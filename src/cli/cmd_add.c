@@ -173,28 +173,56 @@ static weir_code name_line(weir_error *err, const size_t *line_of, size_t n)
     return weir_fail(err, code, "line %zu: %s", line_of[i], rest);
 }
 
+/* One line of the input, in memory of its own, without white space at its end. What is longer than
+ * data may be is kept only so far that this shows. False at the end of the input; *line is NULL
+ * when out of memory. */
+static bool read_line(char **line, size_t *len)
+{
+    size_t cap = 256;
+    int    byte = getc(stdin);
+    bool   there = byte != EOF;
+    *len = 0;
+    *line = malloc(cap);
+    for (; *line && byte != EOF && byte != '\n'; byte = getc(stdin)) {
+        if (*len + 1 == cap && cap <= WEIR_MAX_DATA) {
+            char *more = realloc(*line, cap *= 2);
+            if (!more)
+                free(*line);
+            *line = more;
+        }
+        if (*line && *len + 1 < cap)
+            (*line)[(*len)++] = (char)byte;
+    }
+    while (*line && *len > 0 && strchr(" \t\r", (*line)[*len - 1]))
+        --*len;
+    if (*line)
+        (*line)[*len] = 0;
+    return there;
+}
+
 /* Lots of lines that are added together; each is there entirely or not at all. */
 static weir_code add_lines(cli *c, weir_queue *q, const add_opts *o, const weir_spec *spec)
 {
     static weir_spec specs[LOT];
     static size_t    line_of[LOT];
-    size_t           n = 0, bytes = 0, number = 0, cap = 0;
-    char            *line = NULL;
+    size_t           n = 0, bytes = 0, number = 0, len;
     weir_code        rc = WEIR_OK;
     for (bool more = true; more && !rc;) {
-        ssize_t len = getline(&line, &cap, stdin);
-        more = len >= 0;
+        char *line;
+        more = read_line(&line, &len);
         number += more;
-        while (len > 0 && strchr(" \t\r\n", line[len - 1]))
-            line[--len] = 0;
+        if (!line) {
+            rc = weir_fail(&c->err, WEIR_ENOMEM, "line %zu: out of memory", number);
+            break;
+        }
         if (len > 0) {
             specs[n] = *spec;
             specs[n].data = line;
-            specs[n].data_len = (size_t)len;
+            specs[n].data_len = len;
             line_of[n++] = number;
-            bytes += (size_t)len;
-            line = NULL;                /* getline() makes another */
-            cap = 0;
+            bytes += len;
+        } else {
+            free(line);
         }
         if (n == LOT || bytes > LOT_BYTES || (!more && n > 0)) {
             rc = add_lot(c, q, o, specs, n, &c->err);
@@ -207,7 +235,6 @@ static weir_code add_lines(cli *c, weir_queue *q, const add_opts *o, const weir_
     }
     while (n > 0)
         free((char *)specs[--n].data);
-    free(line);
     if (!rc && ferror(stdin))
         rc = weir_fail(&c->err, WEIR_EIO, "standard input: %s", strerror(errno));
     return rc;

@@ -189,18 +189,24 @@ void table_init(table *t, const table_column *columns, int n)
     *t = (table){ .column = columns, .n_columns = n };
 }
 
+static void *must_have(void *memory)
+{
+    weir_error err;
+    if (!memory) {
+        weir_fail(&err, WEIR_ENOMEM, "out of memory");
+        exit(weir_complain(&err));
+    }
+    return memory;
+}
+
 void table_row(table *t)
 {
     if (t->n_rows == t->cap) {
         t->cap = t->cap ? 2 * t->cap : 32;
-        t->cell = realloc(t->cell, t->cap * sizeof *t->cell);
-        t->color = realloc(t->color, t->cap * sizeof *t->color);
-        if (!t->cell || !t->color)
-            abort();
+        t->cell = must_have(realloc(t->cell, t->cap * sizeof *t->cell));
+        t->color = must_have(realloc(t->color, t->cap * sizeof *t->color));
     }
-    t->cell[t->n_rows] = calloc(TABLE_COLUMNS, sizeof(char *));
-    if (!t->cell[t->n_rows])
-        abort();
+    t->cell[t->n_rows] = must_have(calloc(TABLE_COLUMNS, sizeof(char *)));
     memset(t->color[t->n_rows], 0, sizeof *t->color);
     t->n_rows++;
 }
@@ -214,7 +220,7 @@ void table_cell(table *t, int column, term_color c, const char *fmt, ...)
     va_end(args);
     char **cell = &t->cell[t->n_rows - 1][column];
     free(*cell);
-    *cell = strdup(term_clean(clean, sizeof clean, text, 0));
+    *cell = must_have(strdup(term_clean(clean, sizeof clean, text, 0)));
     t->color[t->n_rows - 1][column] = (unsigned char)c;
 }
 

@@ -176,15 +176,23 @@ static void *batcher_main(void *arg)
     return NULL;
 }
 
+/* Put t into the list. With WEIR_OK the lock is held. */
+static weir_code enter(weir_batcher *b, weir_ticket *t)
+{
+    pthread_mutex_lock(&b->lock);
+    if (!b->closed) {
+        push(b, t);
+        return WEIR_OK;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
+}
+
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
 {
     t->done = NULL;
-    pthread_mutex_lock(&b->lock);
-    if (b->closed) {
-        pthread_mutex_unlock(&b->lock);
-        return weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
-    }
-    push(b, t);
+    if (enter(b, t))
+        return t->op.err.code;
     if (!b->leading) {
         b->leading = true;
         int64_t start = now_ns(), took;
@@ -214,12 +222,8 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
 
 weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t)
 {
-    pthread_mutex_lock(&b->lock);
-    if (b->closed) {
-        pthread_mutex_unlock(&b->lock);
-        return weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
-    }
-    push(b, t);
+    if (enter(b, t))
+        return t->op.err.code;
     if (!b->leading) {
         b->leading = b->handed = true;
         pthread_cond_signal(&b->work);

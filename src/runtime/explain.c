@@ -16,6 +16,7 @@ typedef struct facts {
     uint64_t               ahead;     /* jobs of its type that are before it ... */
     bool                   ahead_more;/* ... at least */
     int64_t                now;
+    bool                   looking;   /* the store is another process's */
 } facts;
 
 /* A length of time as one says it: "250 ms", "5.2 s", "3 min", "2 h 5 min", "4 d". */
@@ -119,7 +120,11 @@ static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
         weir__buf_str(why, " (ttl).");
     }
     say_last_error(why, j);
-    weir__buf_printf(help, "weir cancel %" PRIu64 " (if it should not go on)", j->id);
+    if (f->looking)      /* that process has the store, and a second one cannot write to it */
+        weir__buf_str(help, "If it should not go on, stop its worker (SIGTERM); when the job does "
+                      "not end in time, it fails with \"Shutdown\" by the rule of attempts");
+    else
+        weir__buf_printf(help, "weir cancel %" PRIu64 " (if it should not go on)", j->id);
 }
 
 static void explain_complete(const facts *f, weir_buf *why, weir_buf *help)
@@ -279,7 +284,7 @@ weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_
         rc = tell_past(q, e, err);
     if (!rc) {
         facts f = { .job = job, .type = &unknown, .all_paused = stats->all.paused,
-                    .now = weir_now(q) };
+                    .now = weir_now(q), .looking = q->read_only };
         for (size_t i = 0; i < stats->n; i++)
             if (strcmp(stats->type[i].type, job->type) == 0)
                 f.type = &stats->type[i];

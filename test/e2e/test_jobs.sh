@@ -254,6 +254,17 @@ case_lines_name_the_bad_one() {
     same "$(cat out)" 0
 }
 
+case_lines_have_a_ceiling() {
+    local got=0
+    { echo '{"a":1}'; head -c 5000000 /dev/zero | tr '\0' 7; echo; } |
+        weir add t --lines >out 2>err || got=$?
+    same $got 2
+    has err "line 2"
+    has err WEIR_MAX_DATA
+    status 0 weir count
+    same "$(cat out)" 0
+}
+
 case_list() {
     weir add mail '{"n":1}' --count 30 -q
     weir add video --delay 1h
