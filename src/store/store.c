@@ -32,16 +32,12 @@ static bool is(const char *text, size_t len, const char *word)
 
 /* ---- options in the query ---- */
 
-typedef struct options {
-    weir_durability durability;     /* WEIR_DURABLE_DEFAULT: it says nothing */
-} options;
-
-static weir_code set_durability(options *o, const char *value, size_t len, weir_error *err)
+static weir_code set_durability(weir_url *u, const char *value, size_t len, weir_error *err)
 {
     if (is(value, len, "disk"))
-        o->durability = WEIR_DURABLE_DISK;
+        u->durability = WEIR_DURABLE_DISK;
     else if (is(value, len, "os"))
-        o->durability = WEIR_DURABLE_OS;
+        u->durability = WEIR_DURABLE_OS;
     else
         return weir_fail(err, WEIR_EINVAL, "store URL: durability=%.*s, must be disk or os",
                          (int)(len < 40 ? len : 40), value);
@@ -50,29 +46,29 @@ static weir_code set_durability(options *o, const char *value, size_t len, weir_
 
 static const struct {
     const char *name;
-    weir_code (*set)(options *o, const char *value, size_t len, weir_error *err);
+    weir_code (*set)(weir_url *u, const char *value, size_t len, weir_error *err);
 } known_options[] = {
     { "durability", set_durability },
 };
 #define KNOWN_OPTIONS "known is durability=disk|os"
 
-static weir_code parse_option(options *o, const char *text, size_t len, weir_error *err)
+static weir_code parse_option(weir_url *u, const char *text, size_t len, weir_error *err)
 {
     const char *equals = memchr(text, '=', len);
     size_t      name_len = equals ? (size_t)(equals - text) : len;
     for (size_t i = 0; equals && i < sizeof known_options / sizeof *known_options; i++) {
         if (is(text, name_len, known_options[i].name))
-            return known_options[i].set(o, equals + 1, len - name_len - 1, err);
+            return known_options[i].set(u, equals + 1, len - name_len - 1, err);
     }
     return weir_fail(err, WEIR_EINVAL, "store URL: unknown option \"%.*s\", " KNOWN_OPTIONS,
                      (int)(len < 60 ? len : 60), text);
 }
 
-static weir_code parse_query(options *o, const char *query, weir_error *err)
+static weir_code parse_query(weir_url *u, const char *query, weir_error *err)
 {
     while (*query) {
         size_t    len = strcspn(query, "&");
-        weir_code rc = parse_option(o, query, len, err);
+        weir_code rc = parse_option(u, query, len, err);
         if (rc)
             return rc;
         query += len;
@@ -83,10 +79,9 @@ static weir_code parse_query(options *o, const char *query, weir_error *err)
 
 /* ---- open ---- */
 
-/* The store and the options of `url`; *rest is what is between them, borrowed from it. */
-static weir_code parse_url(const char *url, const weir_store_ops **ops, const char **rest,
-                           size_t *rest_len, options *o, weir_error *err)
+weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err)
 {
+    *out = (weir_url){ 0 };
     size_t scheme_len = strcspn(url, ":?/");
     if (strnlen(url, MAX_URL + 1) > MAX_URL)
         return weir_fail(err, WEIR_EINVAL, "store URL: more than %d bytes", MAX_URL);
@@ -95,17 +90,18 @@ static weir_code parse_url(const char *url, const weir_store_ops **ops, const ch
     if (url[scheme_len] != ':')
         return weir_fail(err, WEIR_EINVAL, "store URL \"%.80s\" has no scheme; for a file write "
                                            "sqlite:%.80s", url, url);
-    *ops = find_store(url, scheme_len);
-    if (!*ops)
+    const weir_store_ops *ops = find_store(url, scheme_len);
+    if (!ops)
         return weir_fail(err, WEIR_EINVAL, "store URL \"%.80s\": unknown scheme; " KNOWN, url);
-    if ((*ops)->version != WEIR_STORE_OPS_VERSION)
+    if (ops->version != WEIR_STORE_OPS_VERSION)
         return weir_fail(err, WEIR_EVERSION, "store %s: made for version %u of the interface, "
-                                             "this is %d", (*ops)->scheme, (*ops)->version,
+                                             "this is %d", ops->scheme, ops->version,
                          WEIR_STORE_OPS_VERSION);
-    *rest = url + scheme_len + 1;
-    *rest_len = strcspn(*rest, "?");
-    const char *query = *rest + *rest_len;
-    return parse_query(o, *query ? query + 1 : query, err);
+    out->ops = ops;
+    out->rest = url + scheme_len + 1;
+    out->rest_len = strcspn(out->rest, "?");
+    const char *query = out->rest + out->rest_len;
+    return parse_query(out, *query ? query + 1 : query, err);
 }
 
 weir_code weir__store_open(weir_store **out, const char *url, const weir_env *env, weir_error *err)
@@ -113,27 +109,24 @@ weir_code weir__store_open(weir_store **out, const char *url, const weir_env *en
     *out = NULL;
     if (!url)
         return weir_fail(err, WEIR_EINVAL, "store URL: missing; " KNOWN);
-    const weir_store_ops *ops = NULL;
-    const char           *rest = NULL;
-    size_t                rest_len = 0;
-    options               o = { 0 };
-    weir_code             rc = parse_url(url, &ops, &rest, &rest_len, &o, err);
+    weir_url  u;
+    weir_code rc = weir__url_parse(url, &u, err);
     if (rc)
         return rc;
 
     weir_env e = *env;
     if (e.durability == WEIR_DURABLE_DEFAULT)
-        e.durability = o.durability ? o.durability : WEIR_DURABLE_DISK;
+        e.durability = u.durability ? u.durability : WEIR_DURABLE_DISK;
     if (e.durability != WEIR_DURABLE_DISK && e.durability != WEIR_DURABLE_OS)
         return weir_fail(err, WEIR_EINVAL, "durability: %s, must be disk or os",
                          weir_durability_name(e.durability));
     if (e.wait_owner_ms < 0)
         return weir_fail(err, WEIR_EINVAL, "wait_owner_ms: %lld, must not be negative",
                          (long long)e.wait_owner_ms);
-    char *copy = strndup(rest, rest_len);
+    char *copy = strndup(u.rest, u.rest_len);
     if (!copy)
         return weir_fail(err, WEIR_ENOMEM, "store URL");
-    rc = ops->open(out, copy, &e, err);
+    rc = u.ops->open(out, copy, &e, err);
     free(copy);
     return rc;
 }

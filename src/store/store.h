@@ -230,6 +230,15 @@ struct weir_store {                 /* first member of every backend */
     const weir_store_ops *ops;
 };
 
+typedef struct weir_url {           /* "SCHEME:REST?OPTION=VALUE&..." */
+    const weir_store_ops *ops;      /* of the scheme */
+    const char           *rest;     /* borrowed from the URL */
+    size_t                rest_len;
+    weir_durability       durability;       /* WEIR_DURABLE_DEFAULT: it says nothing */
+} weir_url;
+
+weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err);
+
 /* Open the store at `url`; options in its query ("?durability=os") are put into a copy of *env.
  * On success *out belongs to the caller: (*out)->ops->close(). */
 weir_code weir__store_open(weir_store **out, const char *url, const weir_env *env, weir_error *err);

@@ -86,8 +86,26 @@ static void open_url(const char *url)
         s->ops->close(s);
 }
 
+/* Scheme, rest and options are the whole text. */
+static void parse_url(const char *text)
+{
+    weir_error err;
+    weir_url   u;
+    weir_code  rc = weir__url_parse(text, &u, &err);
+    if (rc) {
+        check_failed(rc, &err);
+        return;
+    }
+    size_t scheme = strlen(u.ops->scheme);
+    MUST(!strncmp(text, u.ops->scheme, scheme) && text[scheme] == ':');
+    MUST(u.rest == text + scheme + 1 && !memchr(u.rest, '?', u.rest_len));
+    MUST(!u.rest[u.rest_len] || u.rest[u.rest_len] == '?');
+    MUST(!u.durability || strstr(u.rest + u.rest_len, "durability="));
+}
+
 static void url(const char *text)
 {
+    parse_url(text);
     if (strncmp(text, "sqlite:", 7))
         open_url(text);
     size_t len = strlen(text);
