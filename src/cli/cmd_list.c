@@ -29,17 +29,6 @@ const option_entry list_options[] = {
 
 enum { PAGE = 20, FULL_PAGE = 500 };
 
-/* A cursor on the command line: "RANK.ID". */
-static bool parse_cursor(const char *text, weir_cursor *out)
-{
-    char *end;
-    out->rank = strtoll(text, &end, 10);
-    if (end == text || *end != '.' || end[1] < '0' || end[1] > '9')
-        return false;
-    out->id = strtoull(end + 1, &end, 10);
-    return *end == 0;
-}
-
 static const table_column columns[] = {
     { "ID", true, false }, { "TYPE", false, true }, { "STATE", false, false },
     { "PRIO", true, false }, { "TRIES", true, false }, { "WHEN", true, false },
@@ -133,7 +122,7 @@ int cmd_list(cli *c, const void *values)
         .search = o->search, .descending = o->desc, .ids_only = o->ids,
         .limit = o->limit.set ? (size_t)o->limit.n : o->all ? FULL_PAGE : PAGE
     };
-    if (o->after && !parse_cursor(o->after, &query.after))
+    if (o->after && !opt_cursor(o->after, &query.after))
         return cli_usage(c, "--after: '%s' is not what a page ended with", o->after);
     if (cli_open(c, CLI_LOOK, &q))
         return cli_fail(c);

@@ -113,31 +113,6 @@ const option_entry types_options[] = {
 };
 #undef AT
 
-/* "7d", "1000", "7d,1000", "all" */
-static bool parse_keep(const char *text, weir_keep *out)
-{
-    char part[64];
-    *out = (weir_keep){ 0 };
-    if (strcmp(text, "all") == 0)
-        return true;
-    if (strlen(text) >= sizeof part || !*text)
-        return false;
-    strcpy(part, text);
-    char   *comma = strchr(part, ',');
-    int64_t n;
-    if (comma)
-        *comma = 0;
-    if (!comma && opt_whole(part, &n)) {
-        out->count = n;
-        return n > 0;
-    }
-    if (weir_duration_parse(part, &out->age_ms, NULL) || out->age_ms <= 0)
-        return false;
-    if (comma && (!opt_whole(comma + 1, &out->count) || out->count <= 0))
-        return false;
-    return true;
-}
-
 static const char *show_keep(char *out, size_t size, const weir_keep *k)
 {
     char age[32];
@@ -230,10 +205,10 @@ int cmd_types(cli *c, const void *values)
     bool              change = o->keep_complete || o->keep_failed || o->search;
     if (change && c->n_args == 0)
         return cli_usage(c, "which type? '*' stands for all that have no settings of their own");
-    if (o->keep_complete && !parse_keep(o->keep_complete, &set.keep_complete))
+    if (o->keep_complete && !opt_keep(o->keep_complete, &set.keep_complete))
         return cli_usage(c, "--keep-complete: '%s' is not 7d, 1000, 7d,1000 or all",
                          o->keep_complete);
-    if (o->keep_failed && !parse_keep(o->keep_failed, &set.keep_failed))
+    if (o->keep_failed && !opt_keep(o->keep_failed, &set.keep_failed))
         return cli_usage(c, "--keep-failed: '%s' is not 7d, 1000, 7d,1000 or all", o->keep_failed);
     if (o->search && strcmp(o->search, "on") != 0 && strcmp(o->search, "off") != 0)
         return cli_usage(c, "--search: '%s' is not on or off", o->search);

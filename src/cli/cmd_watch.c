@@ -118,28 +118,13 @@ static void on_event(const weir_event *e, void *ctx)
     }
 }
 
-static weir_code parse_events(const char *text, uint32_t *out, weir_error *err)
-{
-    char buf[400], *save = NULL;
-    snprintf(buf, sizeof buf, "%s", text);
-    for (char *p = strtok_r(buf, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
-        weir_event_kind kind;
-        if (!weir_event_parse(p, &kind))
-            return weir_fail(err, WEIR_EINVAL, "--event: there is no event '%s'", p);
-        *out |= 1u << kind;
-    }
-    if (!*out)
-        return weir_fail(err, WEIR_EINVAL, "--event: no event is named");
-    return WEIR_OK;
-}
-
 int cmd_watch(cli *c, const void *values)
 {
     const watch_opts *o = values;
     weir_queue       *q;
     weir_listener    *listener = NULL;
     weir_filter       filter = { .id = (uint64_t)o->id.n, .type = o->type };
-    if (o->event && parse_events(o->event, &filter.events, &c->err))
+    if (o->event && opt_events(o->event, &filter.events, &c->err))
         return cli_usage(c, "%s", c->err.msg);
     int     signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
     watcher w = { .c = c, .left = o->count.set ? o->count.n : -1, .done = eventfd(0, EFD_CLOEXEC) };

@@ -14,23 +14,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "cli/exec_lines.h"
 
 extern char **environ;
 
 enum {
     LOOK_MS = 50,              /* how often a running program's job is asked whether it goes on */
-    LINE_MAX_BYTES = WEIR_MAX_TEXT,
     CHUNK = 64 * 1024,
     MAX_TURNS = 64,            /* chunks read at once: more than a pipe holds */
     FIRST_FREE_FD = 10         /* our ends of pipes stay clear of the descriptors of the child */
 };
 
 enum { IN, OUT, ERR, CTL, PIPES };
-
-typedef struct text {
-    char  *bytes;
-    size_t len, cap;
-} text;
 
 typedef struct child {
     weir_job    *job;
@@ -49,24 +44,6 @@ typedef struct child {
     int64_t      told_at;
     int          status;
 } child;
-
-static bool text_add(text *t, const char *bytes, size_t n)
-{
-    if (t->len + n + 1 > t->cap) {
-        size_t cap = t->cap ? t->cap : 4096;
-        while (cap < t->len + n + 1)
-            cap *= 2;
-        char *p = realloc(t->bytes, cap);
-        if (!p)
-            return false;
-        t->bytes = p;
-        t->cap = cap;
-    }
-    memcpy(t->bytes + t->len, bytes, n);
-    t->len += n;
-    t->bytes[t->len] = 0;
-    return true;
-}
 
 /* ---- start ---- */
 
@@ -170,81 +147,29 @@ static int start(child *ch)
 
 /* ---- what it says ---- */
 
-/* "40/100", "40/100 {json}" */
-static bool progress(weir_job *job, char *rest)
+static void control_line(void *ctx, const char *line)
 {
-    char     *end;
-    errno = 0;
-    long long done = strtoll(rest, &end, 10);
-    if (end == rest || *end != '/')
-        return false;
-    char     *second = end + 1;
-    long long total = strtoll(second, &end, 10);
-    if (end == second || errno || (*end && *end != ' '))
-        return false;
-    while (*end == ' ')
-        end++;
-    weir_code rc = weir_job_progress_data(job, done, total, *end ? end : NULL);
-    return rc != WEIR_EINVAL && rc != WEIR_ELIMIT;
-}
-
-static void control_line(child *ch, char *line)
-{
-    if (strncmp(line, "progress ", 9) == 0 && progress(ch->job, line + 9))
-        return;
-    if (strncmp(line, "log ", 4) == 0)
-        weir_job_log(ch->job, "%s", line + 4);
-    else if (*line)
+    child *ch = ctx;
+    said   s = said_on_fd3(line);
+    if (s.kind == SAID_PROGRESS) {
+        weir_code rc = weir_job_progress_data(ch->job, s.done, s.total, s.text);
+        if (rc != WEIR_EINVAL && rc != WEIR_ELIMIT)
+            return;
+        s.kind = SAID_OTHER;
+    }
+    if (s.kind == SAID_LOG)
+        weir_job_log(ch->job, "%s", s.text);
+    else if (s.kind == SAID_OTHER)
         weir_job_log(ch->job, "fd 3 | %s", line);
 }
 
-static void error_line(child *ch, const char *line)
+static void error_line(void *ctx, const char *line)
 {
+    child *ch = ctx;
     while (*line == ' ' || *line == '\t')
         line++;
     if (*line)
         snprintf(ch->reason, sizeof ch->reason, "%s", line);
-}
-
-static void whole_line(child *ch, int which, char *line)
-{
-    size_t n = strlen(line);
-    if (n && line[n - 1] == '\r')
-        line[n - 1] = 0;
-    if (which == CTL)
-        control_line(ch, line);
-    else
-        error_line(ch, line);
-}
-
-/* Cut what came into lines; one that is far too long is taken in pieces. */
-static void take_lines(child *ch, int which, const char *bytes, size_t n)
-{
-    text *t = &ch->line[which == CTL];
-    for (size_t i = 0; i < n;) {
-        const char *end = memchr(bytes + i, '\n', n - i);
-        size_t      part = end ? (size_t)(end - bytes) - i : n - i;
-        bool        full = t->len + part > LINE_MAX_BYTES;
-        if (full)
-            part = LINE_MAX_BYTES - t->len;
-        if (!text_add(t, bytes + i, part))
-            return;
-        i += part;
-        if (end && !full)
-            i++;
-        if (end || full) {
-            whole_line(ch, which, t->bytes);
-            t->len = 0;
-        }
-    }
-}
-
-static void last_line(child *ch, int which)
-{
-    text *t = &ch->line[which == CTL];
-    if (t->len)
-        whole_line(ch, which, t->bytes);
-    t->len = 0;
 }
 
 static void pass_on(const char *bytes, size_t n)
@@ -270,7 +195,7 @@ static void got(child *ch, int which, const char *bytes, size_t n)
     }
     if (which == ERR)
         pass_on(bytes, n);
-    take_lines(ch, which, bytes, n);
+    lines_add(&ch->line[which == CTL], bytes, n, which == CTL ? control_line : error_line, ch);
 }
 
 /* Read what is there. */
@@ -364,8 +289,8 @@ static void serve(child *ch)
      * running may still hold them. */
     for (int i = OUT; i < PIPES; i++)
         receive(ch, i);
-    last_line(ch, ERR);
-    last_line(ch, CTL);
+    lines_end(&ch->line[0], error_line, ch);
+    lines_end(&ch->line[1], control_line, ch);
 }
 
 /* ---- the outcome ---- */

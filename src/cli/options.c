@@ -1,12 +1,8 @@
 /* options.c - one parser for all commands, over getopt_long. */
 #include "cli/options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "cli/term.h"
 
 enum { MAX_OPTIONS = 48, LONG_BASE = 1000 };
@@ -22,163 +18,6 @@ const option_entry opt_common_table[] = {
     { "help", 'h', OPT_FLAG, offsetof(opt_common, help), NULL, "show this help", 0, 0, NULL },
     { 0 }
 };
-
-int64_t opt_now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-bool opt_whole(const char *text, int64_t *out)
-{
-    const char *digits = text + (*text == '-' || *text == '+');
-    if (!isdigit((unsigned char)*digits))
-        return false;
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (*end || errno)
-        return false;
-    *out = n;
-    return true;
-}
-
-weir_code opt_id(const char *text, uint64_t *out, weir_error *err)
-{
-    char *end;
-    errno = 0;
-    unsigned long long n = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
-    if (n == 0 || *end || errno || n > INT64_MAX)
-        return weir_fail(err, WEIR_EINVAL, "'%s' is not a job's id (a number from 1 on)", text);
-    *out = n;
-    return WEIR_OK;
-}
-
-/* Two digits at *p, within min..max. */
-static bool two(const char **p, int min, int max, int *out)
-{
-    const char *s = *p;
-    if (!isdigit((unsigned char)s[0]) || !isdigit((unsigned char)s[1]))
-        return false;
-    *out = (s[0] - '0') * 10 + (s[1] - '0');
-    *p += 2;
-    return *out >= min && *out <= max;
-}
-
-/* "HH:MM[:SS[.fff]]" */
-static bool clock_time(const char **p, struct tm *tm, int *ms)
-{
-    *ms = 0;
-    if (!two(p, 0, 23, &tm->tm_hour) || *(*p)++ != ':' || !two(p, 0, 59, &tm->tm_min))
-        return false;
-    if (**p != ':')
-        return true;
-    ++*p;
-    if (!two(p, 0, 59, &tm->tm_sec))
-        return false;
-    if (**p != '.')
-        return true;
-    int scale = 100;
-    for (++*p; isdigit((unsigned char)**p); ++*p, scale /= 10)
-        *ms += (**p - '0') * scale;
-    return true;
-}
-
-/* "Z", "+01:00", "+0100" or nothing (local). */
-static bool zone(const char **p, bool *local, int *minutes)
-{
-    *minutes = 0;
-    *local = false;
-    if (**p == 'Z' || **p == 'z') {
-        ++*p;
-        return true;
-    }
-    if (**p != '+' && **p != '-') {
-        *local = true;
-        return true;
-    }
-    int sign = *(*p)++ == '-' ? -1 : 1, hours, rest;
-    if (!two(p, 0, 14, &hours))
-        return false;
-    if (**p == ':')
-        ++*p;
-    if (!two(p, 0, 59, &rest))
-        return false;
-    *minutes = sign * (hours * 60 + rest);
-    return true;
-}
-
-static bool iso_time(const char *text, int64_t *out)
-{
-    struct tm tm = { .tm_isdst = -1 };
-    int       ms = 0, minutes = 0, month = 0;
-    bool      local = true;
-    for (int i = 0; i < 4; i++)
-        if (!isdigit((unsigned char)text[i]))
-            return false;
-    tm.tm_year = atoi(text) - 1900;
-    const char *p = text + 4;
-    if (*p++ != '-' || !two(&p, 1, 12, &month) || *p++ != '-' || !two(&p, 1, 31, &tm.tm_mday))
-        return false;
-    tm.tm_mon = month - 1;
-    if (*p == 'T' || *p == 't' || *p == ' ') {
-        p++;
-        if (!clock_time(&p, &tm, &ms) || !zone(&p, &local, &minutes))
-            return false;
-    }
-    if (*p)
-        return false;
-    int    day = tm.tm_mday;
-    time_t t = local ? mktime(&tm) : timegm(&tm);
-    if (tm.tm_mday != day && tm.tm_mon != month - 1)    /* 30 February */
-        return false;
-    *out = ((int64_t)t - minutes * 60) * 1000 + ms;
-    return true;
-}
-
-/* The next time the clock shows this, local time. */
-static bool next_clock(const char *text, int64_t now_ms, int64_t *out)
-{
-    struct tm   want = { 0 }, tm;
-    int         ms;
-    const char *p = text;
-    if (!clock_time(&p, &want, &ms) || *p)
-        return false;
-    time_t now = (time_t)(now_ms / 1000);
-    localtime_r(&now, &tm);
-    tm.tm_hour = want.tm_hour;
-    tm.tm_min = want.tm_min;
-    tm.tm_sec = want.tm_sec;
-    tm.tm_isdst = -1;
-    int64_t at = (int64_t)mktime(&tm) * 1000 + ms;
-    if (at <= now_ms) {
-        tm.tm_mday++;
-        tm.tm_isdst = -1;
-        at = (int64_t)mktime(&tm) * 1000 + ms;
-    }
-    *out = at;
-    return true;
-}
-
-/* Milliseconds since 1970 have twelve digits or more since 1973: fewer are a slip. */
-static bool epoch_ms(const char *text, int64_t *out)
-{
-    return strlen(text) >= 12 && isdigit((unsigned char)*text) && opt_whole(text, out);
-}
-
-weir_code opt_time(const char *name, const char *text, int64_t now_ms, int64_t *out,
-                   weir_error *err)
-{
-    if (epoch_ms(text, out) || iso_time(text, out) || next_clock(text, now_ms, out)) {
-        if (*out < 1)               /* 0 would mean that none was given */
-            *out = 1;
-        return WEIR_OK;
-    }
-    return weir_fail(err, WEIR_EINVAL,
-                     "--%s: '%s' is not a time such as 2026-11-16T09:00, 2026-11-16T09:00Z or "
-                     "09:00", name, text);
-}
 
 static weir_code parse_duration(const option_entry *o, const char *text, int64_t *out,
                                 weir_error *err)
@@ -196,7 +35,7 @@ static weir_code parse_duration(const option_entry *o, const char *text, int64_t
 static weir_code parse_when(const option_entry *o, const char *text, int64_t *out, weir_error *err)
 {
     int64_t now = opt_now_ms(), ms;
-    if (!epoch_ms(text, &ms) && !weir_duration_parse(text, &ms, NULL)) {
+    if (!opt_epoch_ms(text, &ms) && !weir_duration_parse(text, &ms, NULL)) {
         *out = now + ms;
         return WEIR_OK;
     }

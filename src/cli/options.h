@@ -56,8 +56,20 @@ void opt_help(FILE *out, const option_entry *options, int width);
 weir_code opt_time(const char *name, const char *text, int64_t now_ms, int64_t *out,
                    weir_error *err);
 
+/* Milliseconds since 1970 have twelve digits or more since 1973: fewer are a slip. */
+bool opt_epoch_ms(const char *text, int64_t *out);
+
 /* A job's id. */
 weir_code opt_id(const char *text, uint64_t *out, weir_error *err);
+
+/* What a page of a list ended with: "RANK.ID". */
+bool opt_cursor(const char *text, weir_cursor *out);
+
+/* How long ended jobs are kept: "7d", "1000", "7d,1000" or "all". */
+bool opt_keep(const char *text, weir_keep *out);
+
+/* "start,failed" to bits 1u << weir_event_kind. */
+weir_code opt_events(const char *text, uint32_t *out, weir_error *err);
 
 /* A whole decimal number and nothing else. */
 bool opt_whole(const char *text, int64_t *out);
