@@ -15,7 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 20, MARK_MAX = 256 };
+#include "store/sqlite/outside.h"
+
+enum { RETRY_MS = 20, MARK_MAX = 256, MAX_DIGITS = 10, SHOWN_MAX = 60 };
 
 static int64_t monotonic_ms(void)
 {
@@ -24,23 +26,28 @@ static int64_t monotonic_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static weir_code taken(int fd, const char *path, weir_error *err)
+weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err)
 {
-    char    mark[MARK_MAX] = "";
-    ssize_t n = pread(fd, mark, sizeof mark - 1, 0);
-    mark[n > 0 ? n : 0] = 0;
-    char *name = strchr(mark, '\n');
-    if (name)
-        *name++ = 0;
-    if (name && strchr(name, '\n'))
-        *strchr(name, '\n') = 0;
+    char mark[MARK_MAX] = "";
+    memcpy(mark, bytes, n < sizeof mark ? n : sizeof mark - 1);
     const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    if (!*mark)
+    size_t      digits = strspn(mark, "0123456789");
+    if (!digits || digits > MAX_DIGITS || mark[digits] != '\n')    /* torn, or not an owner's */
         return weir_fail(err, WEIR_EBUSY, "%s belongs to another process: stop it or wait for it",
                          file);
+    mark[digits] = 0;
+    char *name = mark + digits + 1;
+    name[weir__utf8_cut(name, strcspn(name, "\n"), SHOWN_MAX)] = 0;
     return weir_fail(err, WEIR_EBUSY,
                      "%s belongs to process %s (%s): stop it or wait for it; reading works "
-                     "meanwhile", file, mark, name && *name ? name : "?");
+                     "meanwhile", file, mark, *name ? name : "?");
+}
+
+static weir_code taken(int fd, const char *path, weir_error *err)
+{
+    char    mark[MARK_MAX];
+    ssize_t n = pread(fd, mark, sizeof mark - 1, 0);
+    return weir__sq_taken(mark, n > 0 ? (size_t)n : 0, path, err);
 }
 
 static bool write_mark(int fd, const char *name)

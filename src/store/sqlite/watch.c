@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "store/sqlite/outside.h"
 
 enum {
     RETRY_MS = 200,             /* how often to look for an owner */
@@ -29,8 +30,7 @@ struct sq_client {
     int             fd;         /* -1: not connected */
     int             stop;       /* an eventfd */
     pthread_t       thread;
-    weir_buf        in;
-    bool            greeted;
+    sq_stream       stream;
 };
 
 static void disconnect(sq_client *c)
@@ -38,9 +38,9 @@ static void disconnect(sq_client *c)
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
-    c->greeted = false;
-    weir__buf_clear(&c->in);
-    c->in.failed = false;
+    c->stream.greeted = false;
+    weir__buf_clear(&c->stream.in);
+    c->stream.in.failed = false;
 }
 
 static void connect_to_owner(sq_client *c)
@@ -73,7 +73,7 @@ static size_t record_at(const weir_buf *in, size_t at, sq_record *r)
         return 0;
     memcpy(r, in->data + at, sizeof *r);
     if (r->kind >= WEIR_EVENT_KINDS || r->state >= WEIR_STATES || r->type_len > WEIR_MAX_TYPE ||
-        r->text_len > WEIR_MAX_DATA)
+        r->text_len > WEIR_MAX_DATA || r->attempts < 0 || r->progress < 0 || r->progress > 100)
         return SIZE_MAX;
     size_t size = sizeof *r + r->type_len + r->text_len;
     return in->len - at < size ? 0 : size;
@@ -112,54 +112,54 @@ static bool add_event(batch *b, const sq_record *r, const char *bytes)
     return true;
 }
 
-static void tell(sq_client *c, batch *b)
+static void tell(const weir_env *env, batch *b)
 {
     if (b->n)
-        c->env->emit(c->env->ctx, b->event, b->n);
+        env->emit(env->ctx, b->event, b->n);
     while (b->n)
         free(b->strings[--b->n]);
 }
 
-/* Tell all whole records of the buffer. False: it is not an owner's. */
-static bool digest(sq_client *c)
+bool weir__sq_digest(sq_stream *s, const weir_env *env)
 {
     size_t    at = 0, size = 0;
     sq_record r;
     batch     b = { .n = 0 };
     size_t    hello = sizeof SQ_HELLO - 1;
-    if (!c->greeted) {
-        if (c->in.len < hello)
+    if (!s->greeted) {
+        if (s->in.len < hello)
             return true;
-        if (memcmp(c->in.data, SQ_HELLO, hello) != 0)
+        if (memcmp(s->in.data, SQ_HELLO, hello) != 0)
             return false;
-        c->greeted = true;
+        s->greeted = true;
         at = hello;
     }
-    while ((size = record_at(&c->in, at, &r)) && size != SIZE_MAX) {
-        if (!add_event(&b, &r, c->in.data + at + sizeof r))
+    while ((size = record_at(&s->in, at, &r)) && size != SIZE_MAX) {
+        if (!add_event(&b, &r, s->in.data + at + sizeof r))
             break;
         at += size;
         if (b.n == MAX_EVENTS)
-            tell(c, &b);
+            tell(env, &b);
     }
-    tell(c, &b);
-    c->in.len -= at;
-    memmove(c->in.data, c->in.data + at, c->in.len);
+    tell(env, &b);
+    s->in.len -= at;
+    memmove(s->in.data, s->in.data + at, s->in.len);
     return size != SIZE_MAX;
 }
 
 /* False: it is gone. */
 static bool receive(sq_client *c)
 {
-    if (!weir__buf_reserve(&c->in, CHUNK))
+    weir_buf *in = &c->stream.in;
+    if (!weir__buf_reserve(in, CHUNK))
         return false;
-    ssize_t n = recv(c->fd, c->in.data + c->in.len, CHUNK, MSG_DONTWAIT);
+    ssize_t n = recv(c->fd, in->data + in->len, CHUNK, MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (!n)
         return false;
-    c->in.len += (size_t)n;
-    return digest(c);
+    in->len += (size_t)n;
+    return weir__sq_digest(&c->stream, c->env);
 }
 
 static void *watch(void *arg)
@@ -179,7 +179,7 @@ static void client_free(sq_client *c)
     disconnect(c);
     if (c->stop >= 0)
         close(c->stop);
-    weir__buf_fini(&c->in);
+    weir__buf_fini(&c->stream.in);
     free(c->path);
     free(c);
 }
