@@ -1,6 +1,4 @@
 /* cmd_list.c - weir list and weir count. */
-#include <stdlib.h>
-#include <string.h>
 #include "cli/cli.h"
 
 typedef struct list_opts {
