@@ -4,9 +4,17 @@
  * of jobs touches about ten pages, and these twenty calls cost as much as the work itself. This VFS
  * stands before the system's and keeps what is appended to the log until the commit is whole: a
  * header says whether its page is the last of a commit, and with that page everything is written in
- * one call. So it is in the file, or the error is told, before SQLite counts it as committed, and
- * whatever else is done with the log (a read, a sync, its size) writes first what was kept. Nothing
- * is promised less: an unfinished commit in the log has never counted.
+ * one call. So it is in the file, or the error is told, before SQLite counts it as committed, and a
+ * sync, a cut or a look at the size writes first what was kept. Nothing is promised less: an
+ * unfinished commit in the log has never counted.
+ *
+ * Appended is what begins where the last write ended. Everything else goes to the file at once:
+ * when a transaction is larger than the cache, SQLite changes pages in the log that are there
+ * already, and writes their headers anew, without the pages, before the commit counts.
+ *
+ * Kept bytes that cannot be written are dropped, and whoever made them go is told: a write, or a
+ * sync, of the transaction they belong to, which SQLite then can only roll back. A read is never
+ * the one: it is answered from what is kept.
  *
  * Only the log is handled so. Readers in other processes need no VFS of ours. */
 #include "store/sqlite/wal.h"
@@ -27,7 +35,9 @@ typedef struct wal {
     char         *kept;
     int           len;
     sqlite3_int64 at;         /* where kept[0] belongs */
+    sqlite3_int64 next;       /* where the last write ended, kept or not; -1: it failed */
     bool          last;       /* the frame being written is the last of its commit */
+    bool          gathers;
     sqlite3_file *real;       /* the system's file, in the memory behind this */
 } wal;
 
@@ -36,39 +46,54 @@ static wal *of(sqlite3_file *f)
     return (wal *)f;
 }
 
+static int write_now(wal *w, const void *bytes, int n, sqlite3_int64 at)
+{
+    int rc = w->real->pMethods->xWrite(w->real, bytes, n, at);
+    if (rc)
+        w->next = -1;
+    return rc;
+}
+
 static int write_kept(wal *w)
 {
     int len = w->len;
     w->len = 0;
-    return len ? w->real->pMethods->xWrite(w->real, w->kept, len, w->at) : SQLITE_OK;
+    return len ? write_now(w, w->kept, len, w->at) : SQLITE_OK;
 }
 
 static int wal_write(sqlite3_file *f, const void *bytes, int n, sqlite3_int64 at)
 {
     wal *w = of(f);
-    if (w->len && (at != w->at + w->len || n > KEPT - w->len)) {
+    bool appends = w->gathers && at == w->next && n <= KEPT;
+    if (!appends || n > KEPT - w->len) {
         int rc = write_kept(w);
         if (rc)
             return rc;
     }
-    if (n > KEPT)
-        return w->real->pMethods->xWrite(w->real, bytes, n, at);
+    w->next = at + n;
+    if (n == HEADER) {
+        const unsigned char *pages = (const unsigned char *)bytes + 4;
+        w->last = pages[0] || pages[1] || pages[2] || pages[3];
+    }
+    if (!appends)
+        return write_now(w, bytes, n, at);
     if (!w->len)
         w->at = at;
     memcpy(w->kept + w->len, bytes, (size_t)n);
     w->len += n;
-    if (n == HEADER) {
-        const unsigned char *pages = (const unsigned char *)bytes + 4;
-        w->last = pages[0] || pages[1] || pages[2] || pages[3];
-        return SQLITE_OK;
-    }
-    return w->last ? write_kept(w) : SQLITE_OK;
+    return w->last && n != HEADER ? write_kept(w) : SQLITE_OK;
 }
 
 static int wal_read(sqlite3_file *f, void *bytes, int n, sqlite3_int64 at)
 {
-    int rc = write_kept(of(f));
-    return rc ? rc : of(f)->real->pMethods->xRead(of(f)->real, bytes, n, at);
+    wal          *w = of(f);
+    sqlite3_int64 end = w->at + w->len;
+    if (w->len && at >= w->at && at + n <= end) {
+        memcpy(bytes, w->kept + (at - w->at), (size_t)n);
+        return SQLITE_OK;
+    }
+    int rc = w->len && at < end && at + n > w->at ? write_kept(w) : SQLITE_OK;
+    return rc ? rc : w->real->pMethods->xRead(w->real, bytes, n, at);
 }
 
 static int wal_truncate(sqlite3_file *f, sqlite3_int64 size)
@@ -92,9 +117,8 @@ static int wal_size(sqlite3_file *f, sqlite3_int64 *size)
 static int wal_close(sqlite3_file *f)
 {
     wal *w = of(f);
-    int rc = write_kept(w), closed = w->real->pMethods->xClose(w->real);
-    free(w->kept);
-    return rc ? rc : closed;
+    free(w->kept);            /* if anything is in there: no commit followed it */
+    return w->real->pMethods->xClose(w->real);
 }
 
 static int wal_lock(sqlite3_file *f, int level)
@@ -158,6 +182,10 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
         return rc;
     }
     w->base.pMethods = &methods;
+    w->next = -1;
+    /* Where a write may damage its neighbours, SQLite repeats the last frame up to the end of a
+     * sector and may cut it anywhere, so that a page looks like a header. */
+    w->gathers = wal_device(f) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
     return SQLITE_OK;
 }
 
