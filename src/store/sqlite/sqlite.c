@@ -187,8 +187,8 @@ static weir_code sq_open(weir_store **out, const char *rest, const weir_env *env
     if (!rc && !env->read_only)
         rc = open_owner(s, err);
     else if (!rc && (rc = open_db(s, err)) == WEIR_EREADONLY && !access(s->path, R_OK))
-        weir_fail(err, rc, "%s: no permission to write %s-shm, which readers need while nobody owns it",
-                  s->path, s->path);
+        weir_fail(err, rc, "%s: no permission to write %s-shm, which readers need while nobody "
+                  "owns it", s->path, s->path);
     if (!rc && env->read_only)
         weir__sq_watch(&s->client, s->path, &s->env);
     if (rc) {
