@@ -182,6 +182,17 @@ static weir_code commit(sq_store *s, need n)
     return rc ? rc : weir__sq_do(s, weir__sq_stmt(s, SQ_COMMIT));
 }
 
+/* A commit that failed may be in the log all the same, when only its sync did, and would count
+ * after a kill. The next one is written over it: let it be one that changes nothing. */
+static void bury(sq_store *s)
+{
+    weir_error why = s->error;
+    s->save_id = true;
+    if (begin(s, WRITES) || commit(s, WRITES))
+        undo(s, true);
+    s->error = why;
+}
+
 /* ---- outputs ---- */
 
 static void release_taken(weir_op_take *t)
@@ -243,13 +254,16 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
         for (; i < n && !s->broken; i++)
             if (!refused(s, ops[i]))
                 run_one[ops[i]->kind](s, ops[i]);
-    if (!s->broken && !commit(s, most)) {
+    bool tried = !s->broken;
+    if (tried && !commit(s, most)) {
         conclude(s);
         return true;
     }
     for (size_t k = 0; k < i; k++)
         take_back(ops[k]);
     undo(s, most != READS || s->env.read_only);
+    if (tried && most == WRITES)
+        bury(s);
     return false;
 }
 
