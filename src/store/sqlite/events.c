@@ -151,14 +151,14 @@ static bool flush(peer *p)
     return !gone;
 }
 
-/* They have nothing to say: whatever comes is thrown away, its end noticed. */
+/* They have nothing to say: whatever comes is thrown away, its end noticed. One piece a round: who
+ * talks without end must not keep the lock. */
 static bool hear(peer *p)
 {
-    char    bytes[256];
-    ssize_t n;
-    while ((n = recv(p->fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
-        continue;
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+    char    bytes[4096];
+    ssize_t n = recv(p->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    return n > 0 ||
+           (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }
 
 /* False: whoever is there has to wait, since the process has no descriptor left. */
