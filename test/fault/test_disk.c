@@ -455,8 +455,7 @@ static void apply(image *m, const call *c, size_t from, size_t len)
     size_t *size = &m->len[c->file], end = (size_t)c->at + from + len;
     if (c->what == CUT)
         end = (size_t)c->at;
-    if (end > *size || !*bytes) {
-        *bytes = realloc(*bytes, end + 1);
+    if (end > *size) {                      /* there is room: see after_cut() */
         memset(*bytes + *size, 0, end - *size);
         *size = end;
     }
@@ -474,8 +473,11 @@ static image after_cut(const image *base, size_t k, enum rest rest)
     image  m;
     size_t synced[FILES] = { 0 };
     for (int i = 0; i < FILES; i++) {
-        m.len[i] = base->len[i];
-        m.bytes[i] = malloc(m.len[i] + 1);
+        size_t room = m.len[i] = base->len[i];
+        for (size_t c = 0; c < k; c++)
+            if (disk.calls[c].file == i && (size_t)disk.calls[c].at + disk.calls[c].len > room)
+                room = (size_t)disk.calls[c].at + disk.calls[c].len;
+        m.bytes[i] = malloc(room + 1);
         memcpy(m.bytes[i], base->bytes[i] ? base->bytes[i] : "", m.len[i]);
     }
     for (size_t i = 0; i < k; i++)
@@ -509,6 +511,13 @@ static void check_cut(const image *base, const model *snaps, int n_snaps, size_t
     image_free(&left);
 }
 
+static void ack(int n)
+{
+    pthread_mutex_lock(&disk.lock);
+    record(ACK, 0, n, NULL, 0);
+    pthread_mutex_unlock(&disk.lock);
+}
+
 static void what_was_answered_survives_a_power_cut(void **state)
 {
     (void)state;
@@ -524,7 +533,7 @@ static void what_was_answered_survives_a_power_cut(void **state)
             n++;
             snaps[n] = snaps[n - 1];
             assert_int_equal(one_batch(f, &snaps[n], 1 + dice(BATCH)), 0);
-            record(ACK, 0, n, NULL, 0);
+            ack(n);
             if (n % 4 == 0)
                 sqlite3_wal_checkpoint_v2(db_of(f), NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         }
@@ -542,12 +551,75 @@ static void what_was_answered_survives_a_power_cut(void **state)
     }
 }
 
+static size_t syncs_of_file(void)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&disk.lock);
+    for (size_t i = 0; i < disk.n_calls; i++)
+        n += disk.calls[i].what == SYNC && disk.calls[i].file == DB;
+    pthread_mutex_unlock(&disk.lock);
+    return n;
+}
+
+static void fill(fixture *f, model *m, size_t n)
+{
+    static weir_spec  specs[BATCH];
+    static weir_added added[BATCH];
+    memset(big, '7', sizeof big);
+    for (size_t i = 0; i < n; i++)
+        specs[i] = (weir_spec){ .type = "a", .data = big, .data_len = sizeof big };
+    assert_int_equal(add_many(f, specs, n, added), WEIR_OK);
+    for (size_t i = 0; i < n; i++)
+        m->state[added[i].id] = WEIR_INACTIVE;
+    m->last = added[n - 1].id;
+}
+
+/* The same while a thread folds the log into the file and the owner goes on. */
+static void a_power_cut_while_the_log_is_folded(void **state)
+{
+    (void)state;
+    static model snaps[SNAPSHOTS];
+    fixture     *f = start(DISK, 11);
+    int          n = 0;
+    assert_int_equal(sqlite3_exec(db_of(f), "PRAGMA cache_size = -16384", NULL, NULL, NULL), 0);
+    snaps[0] = (model){ 0 };
+    one_batch(f, &snaps[0], BATCH);
+    image base = image_of(f);
+    disk.recording = true;
+    while (n + 1 < SNAPSHOTS && syncs_of_file() < 2) {
+        n++;
+        snaps[n] = snaps[n - 1];
+        if (snaps[n].last < 290)
+            fill(f, &snaps[n], BATCH);
+        else
+            assert_int_equal(one_batch(f, &snaps[n], 1), 0);
+        ack(n);
+        for (int i = 0; n > SNAPSHOTS / 2 && i < 200 && !syncs_of_file(); i++)
+            usleep(1000);                   /* the thread is behind */
+    }
+    pthread_mutex_lock(&disk.lock);
+    disk.recording = false;
+    pthread_mutex_unlock(&disk.lock);
+    assert_true(syncs_of_file() > 0);
+    size_t first = 0;
+    while (disk.calls[first].file != DB || disk.calls[first].what != WRITE)
+        first++;
+    for (int i = 0; i < 16; i++)
+        check_cut(&base, snaps, n + 1, first + dice((unsigned)(disk.n_calls - first + 1)),
+                  i % RESTS);
+    check_cut(&base, snaps, n + 1, disk.n_calls, NONE_OF_IT);
+    fixture_close(f);
+    forget_calls();
+    image_free(&base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_answered_survives_a_kill),
         cmocka_unit_test(each_call_may_fail),
         cmocka_unit_test(what_was_answered_survives_a_power_cut),
+        cmocka_unit_test(a_power_cut_while_the_log_is_folded),
     };
     return cmocka_run_group_tests(tests, put_disk, NULL);
 }
