@@ -328,9 +328,10 @@ static void send_done(weir_ticket *t)
         settled(p);
     }
     pthread_mutex_unlock(&p->lock);
+    if (again)                         /* another thread has it by now */
+        return;
     tell_refused(p, &t->op.err);
-    if (!again)
-        weir__hold_release(h);
+    weir__hold_release(h);
 }
 
 void weir__pool_send(weir__hold *h)

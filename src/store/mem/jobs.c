@@ -301,14 +301,14 @@ static void throw_text(mem_store *s, const char *old, const char *kept)
 }
 
 /* What is over what its type keeps is due now, or once it is old enough. */
-static void want_retention(mem_store *s, const mem_job *m, int64_t now)
+static void want_retention(mem_store *s, const mem_job *m)
 {
     const weir_keep *keep = weir__mem_keep(s, m->type, m->j.state);
     int64_t          at = INT64_MAX;
     if (keep->age_ms)
         at = m->j.finished_at + keep->age_ms;
     if (keep->count && m->type->in[m->j.state].n > (uint64_t)keep->count)
-        at = now;
+        at = INT64_MIN;                  /* at once, even if the clock is turned back */
     if (at < s->keep_at)
         s->keep_at = at;
     weir__mem_want(s, at);
@@ -332,7 +332,7 @@ void weir__mem_settle(mem_store *s, mem_change *c, int64_t now)
     if (c->gone)
         throw_job(s, m);
     else if (weir__finished(is->state))
-        want_retention(s, m, now);
+        want_retention(s, m);
 }
 
 /* ---- telling ---- */

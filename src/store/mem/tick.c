@@ -137,15 +137,15 @@ static bool tick_waiting(mem_store *s, weir_op_tick *t, int64_t now)
     return true;
 }
 
-/* When the oldest of these jobs has to go; INT64_MAX: not. */
-static int64_t goes_at(const mem_store *s, const mem_type *t, weir_state state, int64_t now)
+/* When the oldest of these jobs has to go; INT64_MAX: not, INT64_MIN: at once. */
+static int64_t goes_at(const mem_store *s, const mem_type *t, weir_state state)
 {
     const weir_keep *keep = weir__mem_keep(s, t, state);
     const tree_node *oldest = weir__tree_first(&t->in[state]);
     if (!oldest)
         return INT64_MAX;
     if (keep->count && t->in[state].n > (uint64_t)keep->count)
-        return now;
+        return INT64_MIN;
     return keep->age_ms ? oldest->rank + keep->age_ms : INT64_MAX;
 }
 
@@ -161,7 +161,7 @@ static bool tick_finished(mem_store *s, weir_op_tick *tick, int64_t now)
         mem_type *t = s->by_name[i];
         for (weir_state st = WEIR_COMPLETE; st <= WEIR_CANCELLED; st++) {
             int64_t at;
-            while ((at = goes_at(s, t, st, now)) <= now && left && (ok = weir__mem_room(s, 1))) {
+            while ((at = goes_at(s, t, st)) <= now && left && (ok = weir__mem_room(s, 1))) {
                 mem_job *m = CONTAINER(weir__tree_first(&t->in[st]), mem_job, in_state);
                 weir__mem_forget(s, m);
                 weir__mem_tell(s, WEIR_EVENT_REMOVE, &m->j, true, NULL, 0, now);

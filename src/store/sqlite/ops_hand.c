@@ -107,7 +107,7 @@ weir_code weir__sq_op_configure(sq_store *s, weir_op *op)
     if (c->settings) {
         t->settings = *c->settings;
         t->own = true;
-        s->keep_due = op->now_ms;       /* what is too much now goes with the next TICK */
+        s->keep_due = INT64_MIN;        /* what is too much now goes with the next TICK */
         weir__sq_want(s, op->now_ms);
         weir__sq_dirty(s, t);
     }

@@ -174,8 +174,8 @@ typedef struct old_job {
     bool     search;
 } old_job;
 
-/* When the oldest job of this type and state has to go; INT64_MAX: not. */
-static int64_t goes_at(sq_store *s, const sq_type *t, weir_state state, int64_t now, old_job *old)
+/* When the oldest job of this type and state has to go; INT64_MAX: not, INT64_MIN: at once. */
+static int64_t goes_at(sq_store *s, const sq_type *t, weir_state state, old_job *old)
 {
     const weir_keep *keep = weir__sq_keep(s, t, state);
     if (!t->count[state] || (!keep->age_ms && !keep->count))
@@ -188,7 +188,7 @@ static int64_t goes_at(sq_store *s, const sq_type *t, weir_state state, int64_t 
     int64_t at = keep->age_ms ? sqlite3_column_int64(st, 1) + keep->age_ms : INT64_MAX;
     *old = (old_job){ (uint64_t)sqlite3_column_int64(st, 0), sqlite3_column_int(st, 2) != 0 };
     sqlite3_reset(st);
-    return keep->count && t->count[state] > (uint64_t)keep->count ? now : at;
+    return keep->count && t->count[state] > (uint64_t)keep->count ? INT64_MIN : at;
 }
 
 static weir_code drop_old(sq_store *s, sq_type *t, weir_state state, const old_job *old,
@@ -216,7 +216,7 @@ static weir_code tick_finished(sq_store *s, weir_op *op)
         for (weir_state state = WEIR_COMPLETE; state <= WEIR_CANCELLED; state++) {
             int64_t at;
             old_job old;
-            while ((at = goes_at(s, t, state, now, &old)) <= now && done < op->u.tick.limit &&
+            while ((at = goes_at(s, t, state, &old)) <= now && done < op->u.tick.limit &&
                    !s->broken) {
                 weir_code rc = drop_old(s, t, state, &old, now);
                 if (rc)

@@ -94,7 +94,7 @@ void weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t)
     if (keep->age_ms)
         at = j->finished_at + keep->age_ms;
     if (keep->count && t->count[j->state] > (uint64_t)keep->count)
-        at = j->finished_at;
+        at = INT64_MIN;                 /* at once, even if the clock is turned back */
     if (at < s->keep_due)
         s->keep_due = at;
     weir__sq_want(s, at);
