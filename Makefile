@@ -6,6 +6,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 30
 SOAK_KILLS   ?= 200
 SOAK_JOBS    ?= 100000
+SOAK_OPS     ?= 1000000
 JOBS    ?=
 
 B      := build
@@ -39,8 +40,12 @@ tsan:           ## the threaded tests under the thread sanitizer
 bench: all      ## measure; one line a measure, and build/bench.json
 	@$(RELEASE)/bench/bench $(BENCH_ARGS) --json $(B)/bench.json
 
-soak: all       ## the long form of the kill -9 test
+soak: all       ## the long forms: kill -9, and random operations with a new seed
 	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) $(SOAK_ARGS)
+	@scripts/setup.sh build test
+	@$(MAKE) --no-print-directory $(SAN)/build.ninja
+	@$(NINJA) $(SAN) test/test_random
+	@$(SAN)/test/test_random --ops $(SOAK_OPS)
 
 fuzz:           ## run each fuzz target for FUZZ_SECONDS
 	@scripts/setup.sh build fuzz

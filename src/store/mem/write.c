@@ -418,7 +418,7 @@ weir_code weir__mem_configure(mem_store *s, weir_op *op)
         t->stats.settings = *c->settings;
         t->own_settings = true;
         s->keep_at = INT64_MIN;              /* what is kept too long now goes with the next TICK */
-        weir__mem_want(s, op->now_ms);
+        weir__mem_want(s, INT64_MIN);
     }
     if (c->set_paused && c->paused != t->stats.paused) {
         t->stats.paused = c->paused;

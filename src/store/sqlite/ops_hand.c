@@ -108,7 +108,7 @@ weir_code weir__sq_op_configure(sq_store *s, weir_op *op)
         t->settings = *c->settings;
         t->own = true;
         s->keep_due = INT64_MIN;        /* what is too much now goes with the next TICK */
-        weir__sq_want(s, op->now_ms);
+        weir__sq_want(s, INT64_MIN);
         weir__sq_dirty(s, t);
     }
     if (c->set_paused && c->paused != t->paused) {
