@@ -36,7 +36,8 @@ extern "C" {
     X(ECORRUPT,  500, 10, false, "the store is damaged or not weir's")             \
     X(EVERSION,  500, 11, false, "the store was written by a newer weir")          \
     X(ETIMEOUT,  504, 12, true,  "timed out")                                      \
-    X(ECLOSED,   503, 13, false, "the queue is closed")
+    X(ECLOSED,   503, 13, false, "the queue is closed")                            \
+    X(EUNKNOWN,  503, 14, false, "not known whether it was done")
 
 typedef enum weir_code {
 #define X(name, http, status, retry, text) WEIR_##name,

@@ -159,7 +159,8 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
     weir__timer_init(&q->timer, q, opt->now != NULL);
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
-                     .wait_owner_ms = opt->wait_owner_ms, .name = q->program, .now = queue_now,
+                     .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
+                     .own_clock = opt->now != NULL, .now = queue_now,
                      .emit = on_events, .due = on_due, .ctx = q };
     weir_code rc = weir__events_init(&q->events, err);
     if (!rc)

@@ -1,7 +1,8 @@
 /* store.c - which store a URL means, and the table of operations. */
 #include "store/store.h"
 
-#include <stdlib.h>
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 const weir_op_info weir__op_info[WEIR_OP_KINDS] = {
@@ -10,69 +11,115 @@ const weir_op_info weir__op_info[WEIR_OP_KINDS] = {
 #undef X
 };
 
-#define KNOWN "known are sqlite:FILE and mem:"
-enum { MAX_URL = 4096 };
-
 /* By scheme; KNOWN says the same in words. */
-static const weir_store_ops *const stores[] = { &weir__sqlite_store, &weir__mem_store };
+static const struct {
+    const char           *scheme;
+    const weir_store_ops *ops;
+} stores[] = {
+    { "sqlite", &weir__sqlite_store },
+    { "mem", &weir__mem_store },
+};
+#define KNOWN "known are sqlite:FILE and mem:"
 
-static const weir_store_ops *find_store(const char *scheme, size_t len)
+static const weir_store_ops *find_store(const char *scheme)
 {
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
-        if (strlen(stores[i]->scheme) == len && !memcmp(stores[i]->scheme, scheme, len))
-            return stores[i];
+        if (!strcmp(stores[i].scheme, scheme))
+            return stores[i].ops;
     }
     return NULL;
 }
 
-static bool is(const char *text, size_t len, const char *word)
+/* ---- options ---- */
+
+const char *weir__url_option(const weir_url *url, const char *name)
 {
-    return strlen(word) == len && !memcmp(text, word, len);
+    for (size_t i = 0; i < url->n_options; i++) {
+        if (!strcmp(url->option[i].name, name))
+            return url->option[i].value;
+    }
+    return NULL;
 }
 
-/* ---- options in the query ---- */
-
-static weir_code set_durability(weir_url *u, const char *value, size_t len, weir_error *err)
+static weir_code set_durability(weir_url *u, const char *value, weir_error *err)
 {
-    if (is(value, len, "disk"))
+    if (!strcmp(value, "disk"))
         u->durability = WEIR_DURABLE_DISK;
-    else if (is(value, len, "os"))
+    else if (!strcmp(value, "os"))
         u->durability = WEIR_DURABLE_OS;
     else
-        return weir_fail(err, WEIR_EINVAL, "store URL: durability=%.*s, must be disk or os",
-                         (int)(len < 40 ? len : 40), value);
+        return weir_fail(err, WEIR_EINVAL, "store URL: durability=%.40s, must be disk or os",
+                         value);
     return WEIR_OK;
 }
 
-static const struct {
-    const char *name;
-    weir_code (*set)(weir_url *u, const char *value, size_t len, weir_error *err);
-} known_options[] = {
-    { "durability", set_durability },
-};
-#define KNOWN_OPTIONS "known is durability=disk|os"
-
-static weir_code parse_option(weir_url *u, const char *text, size_t len, weir_error *err)
+static weir_code unknown_option(const weir_url *u, const char *name, weir_error *err)
 {
-    const char *equals = memchr(text, '=', len);
-    size_t      name_len = equals ? (size_t)(equals - text) : len;
-    for (size_t i = 0; equals && i < sizeof known_options / sizeof *known_options; i++) {
-        if (is(text, name_len, known_options[i].name))
-            return known_options[i].set(u, equals + 1, len - name_len - 1, err);
-    }
-    return weir_fail(err, WEIR_EINVAL, "store URL: unknown option \"%.*s\", " KNOWN_OPTIONS,
-                     (int)(len < 60 ? len : 60), text);
+    char   list[200] = "durability=disk|os";
+    size_t len = strlen(list);
+    for (const char *const *o = u->ops->options; o && *o && len < sizeof list; o++)
+        len += (size_t)snprintf(list + len, sizeof list - len, ", %s", *o);
+    return weir_fail(err, WEIR_EINVAL, "store URL: unknown option \"%.60s\", %s: knows %s", name,
+                     u->scheme, list);
 }
 
-static weir_code parse_query(weir_url *u, const char *query, weir_error *err)
+/* Turn "%2f" into "/", in place. False: not two hex digits, or a zero byte. */
+static bool percent_decode(char *text)
 {
-    while (*query) {
-        size_t    len = strcspn(query, "&");
-        weir_code rc = parse_option(u, query, len, err);
+    char *to = text;
+    for (; *text; text++) {
+        if (*text != '%') {
+            *to++ = *text;
+            continue;
+        }
+        unsigned byte;
+        if (!isxdigit((unsigned char)text[1]) || !isxdigit((unsigned char)text[2]) ||
+            sscanf(text + 1, "%2x", &byte) != 1 || !byte)
+            return false;
+        *to++ = (char)byte;
+        text += 2;
+    }
+    *to = '\0';
+    return true;
+}
+
+static weir_code parse_option(weir_url *u, char *text, weir_error *err)
+{
+    char *equals = strchr(text, '=');
+    if (!equals)
+        return weir_fail(err, WEIR_EINVAL, "store URL: option \"%.60s\" has no value (NAME=VALUE)",
+                         text);
+    *equals = '\0';
+    char *value = equals + 1;
+    if (!percent_decode(value))
+        return weir_fail(err, WEIR_EINVAL, "store URL: option %.60s: %% must be followed by two "
+                                           "hex digits, not 00", text);
+    if (!strcmp(text, "durability"))
+        return set_durability(u, value, err);
+    const char *const *known = u->ops->options;
+    while (known && *known && strcmp(*known, text) != 0)
+        known++;
+    if (!known || !*known)
+        return unknown_option(u, text, err);
+    if (weir__url_option(u, text))
+        return weir_fail(err, WEIR_EINVAL, "store URL: option %s is there twice", text);
+    if (u->n_options == WEIR_MAX_URL_OPTIONS)
+        return weir_fail(err, WEIR_EINVAL, "store URL: more than %d options",
+                         WEIR_MAX_URL_OPTIONS);
+    u->option[u->n_options].name = text;
+    u->option[u->n_options++].value = value;
+    return WEIR_OK;
+}
+
+static weir_code parse_query(weir_url *u, char *query, weir_error *err)
+{
+    for (char *next; query && *query; query = next) {
+        next = strchr(query, '&');
+        if (next)
+            *next++ = '\0';
+        weir_code rc = parse_option(u, query, err);
         if (rc)
             return rc;
-        query += len;
-        query += *query == '&';
     }
     return WEIR_OK;
 }
@@ -82,26 +129,29 @@ static weir_code parse_query(weir_url *u, const char *query, weir_error *err)
 weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err)
 {
     *out = (weir_url){ 0 };
-    size_t scheme_len = strcspn(url, ":?/");
-    if (strnlen(url, MAX_URL + 1) > MAX_URL)
-        return weir_fail(err, WEIR_EINVAL, "store URL: more than %d bytes", MAX_URL);
+    size_t len = strnlen(url, WEIR_MAX_URL + 1), scheme_len = strcspn(url, ":?/");
+    if (len > WEIR_MAX_URL)
+        return weir_fail(err, WEIR_EINVAL, "store URL: more than %d bytes", WEIR_MAX_URL);
     if (!*url)
         return weir_fail(err, WEIR_EINVAL, "store URL: empty; " KNOWN);
     if (url[scheme_len] != ':')
         return weir_fail(err, WEIR_EINVAL, "store URL \"%.80s\" has no scheme; for a file write "
                                            "sqlite:%.80s", url, url);
-    const weir_store_ops *ops = find_store(url, scheme_len);
-    if (!ops)
+    memcpy(out->text, url, len + 1);
+    out->text[scheme_len] = '\0';
+    char *query = strchr(out->text + scheme_len + 1, '?');
+    if (query)
+        *query++ = '\0';
+    out->scheme = out->text;
+    out->rest = out->text + scheme_len + 1;
+    out->ops = find_store(out->scheme);
+    if (!out->ops)
         return weir_fail(err, WEIR_EINVAL, "store URL \"%.80s\": unknown scheme; " KNOWN, url);
-    if (ops->version != WEIR_STORE_OPS_VERSION)
+    if (out->ops->version != WEIR_STORE_OPS_VERSION)
         return weir_fail(err, WEIR_EVERSION, "store %s: made for version %u of the interface, "
-                                             "this is %d", ops->scheme, ops->version,
+                                             "this is %d", out->ops->name, out->ops->version,
                          WEIR_STORE_OPS_VERSION);
-    out->ops = ops;
-    out->rest = url + scheme_len + 1;
-    out->rest_len = strcspn(out->rest, "?");
-    const char *query = out->rest + out->rest_len;
-    return parse_query(out, *query ? query + 1 : query, err);
+    return parse_query(out, query, err);
 }
 
 weir_code weir__store_open(weir_store **out, const char *url, const weir_env *env, weir_error *err)
@@ -116,17 +166,12 @@ weir_code weir__store_open(weir_store **out, const char *url, const weir_env *en
 
     weir_env e = *env;
     if (e.durability == WEIR_DURABLE_DEFAULT)
-        e.durability = u.durability ? u.durability : WEIR_DURABLE_DISK;
-    if (e.durability != WEIR_DURABLE_DISK && e.durability != WEIR_DURABLE_OS)
+        e.durability = u.durability;
+    if (e.durability > WEIR_DURABLE_OS)
         return weir_fail(err, WEIR_EINVAL, "durability: %s, must be disk or os",
                          weir_durability_name(e.durability));
     if (e.wait_owner_ms < 0)
         return weir_fail(err, WEIR_EINVAL, "wait_owner_ms: %lld, must not be negative",
                          (long long)e.wait_owner_ms);
-    char *copy = strndup(u.rest, u.rest_len);
-    if (!copy)
-        return weir_fail(err, WEIR_ENOMEM, "store URL");
-    rc = u.ops->open(out, copy, &e, err);
-    free(copy);
-    return rc;
+    return u.ops->open(out, &u, &e, err);
 }

@@ -197,10 +197,12 @@ typedef struct weir_op {
 /* What a store is given by whoever opens it, and may call. The functions are called from inside
  * open() or run(), or from a thread of the store's; they must not call back into the store. */
 typedef struct weir_env {
-    weir_durability durability;     /* never WEIR_DURABLE_DEFAULT: the URL has been looked at */
+    weir_durability durability;     /* WEIR_DURABLE_DEFAULT: nobody said, also not the URL */
     bool            read_only;
     int64_t         wait_owner_ms;
     const char     *name;           /* of the program, for the owner's mark */
+    bool            own_clock;      /* now() is not the system's clock but a test's: a store that
+                                       would ask a server for the time takes op->now_ms instead */
     int64_t       (*now)(void *ctx);
     /* These happened, and are committed. Borrowed for the call. */
     void          (*emit)(void *ctx, const weir_event *events, size_t n);
@@ -211,33 +213,46 @@ typedef struct weir_env {
 } weir_env;
 
 typedef struct weir_store weir_store;
+typedef struct weir_store_ops weir_store_ops;
 
-enum { WEIR_STORE_OPS_VERSION = 1 };
+/* "SCHEME:REST?NAME=VALUE&...", cut into its parts, which are strings in one block of their own.
+ * Values of options are percent-decoded; the rest is left as it is. */
+enum { WEIR_MAX_URL = 4096, WEIR_MAX_URL_OPTIONS = 16 };
+typedef struct weir_url {
+    const weir_store_ops *ops;      /* of the scheme */
+    const char           *scheme;   /* "redis+unix" */
+    const char           *rest;
+    weir_durability       durability;       /* WEIR_DURABLE_DEFAULT: it says nothing */
+    struct { const char *name, *value; } option[WEIR_MAX_URL_OPTIONS];
+    size_t                n_options;        /* without durability */
+    char                  text[WEIR_MAX_URL + 1];
+} weir_url;
 
-typedef struct weir_store_ops {
-    const char *scheme;             /* "mem", "sqlite": picked by the store URL */
+enum { WEIR_STORE_OPS_VERSION = 2 };
+
+struct weir_store_ops {
+    const char *name;               /* "sqlite" */
     unsigned    version;            /* WEIR_STORE_OPS_VERSION; checked when opened */
-    /* `rest` is the URL behind "scheme:", without its query. Jobs that were active when the last
-     * owner died are dealt with as in TICK 1 before open() returns. */
-    weir_code (*open)(weir_store **out, const char *rest, const weir_env *env, weir_error *err);
+    const char *const *options;     /* names it knows besides durability, NULL at the end; NULL:
+                                       none. Others are refused before open() */
+    /* Jobs that were active when the last owner died are dealt with as in TICK 1 before open()
+     * returns (where one process owns the jobs). */
+    weir_code (*open)(weir_store **out, const weir_url *url, const weir_env *env, weir_error *err);
     void      (*close)(weir_store *s);
     /* Run n operations, in order, with one commit. Returns an error only when none of them was
      * applied; otherwise each carries its own. */
     weir_code (*run)(weir_store *s, weir_op **ops, size_t n, weir_error *err);
-} weir_store_ops;
+};
 
 struct weir_store {                 /* first member of every backend */
     const weir_store_ops *ops;
 };
 
-typedef struct weir_url {           /* "SCHEME:REST?OPTION=VALUE&..." */
-    const weir_store_ops *ops;      /* of the scheme */
-    const char           *rest;     /* borrowed from the URL */
-    size_t                rest_len;
-    weir_durability       durability;       /* WEIR_DURABLE_DEFAULT: it says nothing */
-} weir_url;
-
+/* Is it a URL of a store we know, with options it knows? */
 weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err);
+
+/* The value of an option, or NULL. */
+const char *weir__url_option(const weir_url *url, const char *name);
 
 /* Open the store at `url`; options in its query ("?durability=os") are put into a copy of *env.
  * On success *out belongs to the caller: (*out)->ops->close(). */

@@ -96,11 +96,13 @@ static void parse_url(const char *text)
         check_failed(rc, &err);
         return;
     }
-    size_t scheme = strlen(u.ops->scheme);
-    MUST(!strncmp(text, u.ops->scheme, scheme) && text[scheme] == ':');
-    MUST(u.rest == text + scheme + 1 && !memchr(u.rest, '?', u.rest_len));
-    MUST(!u.rest[u.rest_len] || u.rest[u.rest_len] == '?');
-    MUST(!u.durability || strstr(u.rest + u.rest_len, "durability="));
+    size_t scheme = strlen(u.scheme), rest = strlen(u.rest);
+    MUST(!strncmp(text, u.scheme, scheme) && text[scheme] == ':');
+    MUST(!strncmp(text + scheme + 1, u.rest, rest) && !strchr(u.rest, '?'));
+    MUST(!text[scheme + 1 + rest] || text[scheme + 1 + rest] == '?');
+    MUST(!u.durability || strstr(text, "durability="));
+    for (size_t i = 0; i < u.n_options; i++)
+        MUST(weir__url_option(&u, u.option[i].name) == u.option[i].value);
 }
 
 static void url(const char *text)

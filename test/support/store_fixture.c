@@ -93,6 +93,7 @@ fixture *fixture_open(const char *url)
     f->now = FIXTURE_START;
     f->env = (weir_env){
         .name = "test",
+        .own_clock = true,
         .now = fixture_now,
         .emit = fixture_emit,
         .due = fixture_due,

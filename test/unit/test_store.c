@@ -47,11 +47,11 @@ static void bad_urls_say_what_is_known(void **state)
         { "MEM:", "store URL \"MEM:\": unknown scheme; known are sqlite:FILE and mem:" },
         { "mem:?durability=none", "store URL: durability=none, must be disk or os" },
         { "mem:?durability=", "store URL: durability=, must be disk or os" },
-        { "mem:?durability", "store URL: unknown option \"durability\", "
-                             "known is durability=disk|os" },
-        { "mem:?durability=os&x=1", "store URL: unknown option \"x=1\", "
-                                    "known is durability=disk|os" },
-        { "mem:?&", "store URL: unknown option \"\", known is durability=disk|os" },
+        { "mem:?durability", "store URL: option \"durability\" has no value "
+                             "(NAME=VALUE)" },
+        { "mem:?durability=os&x=1", "store URL: unknown option \"x\", "
+                                    "mem: knows durability=disk|os" },
+        { "mem:?&", "store URL: option \"\" has no value (NAME=VALUE)" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_store *s = (weir_store *)&env;
@@ -72,7 +72,7 @@ static void good_urls_open(void **state)
         weir_error  err;
         if (weir__store_open(&s, urls[i], &env, &err))
             fail_msg("%s: %s", urls[i], err.msg);
-        assert_string_equal(s->ops->scheme, "mem");
+        assert_string_equal(s->ops->name, "mem");
         s->ops->close(s);
     }
 }

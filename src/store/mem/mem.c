@@ -32,11 +32,13 @@ static void mem_close(weir_store *base)
     free(s);
 }
 
-static weir_code mem_open(weir_store **out, const char *rest, const weir_env *env, weir_error *err)
+static weir_code mem_open(weir_store **out, const weir_url *url, const weir_env *env,
+                          weir_error *err)
 {
     *out = NULL;
-    if (*rest)
-        return weir_fail(err, WEIR_EINVAL, "mem: takes nothing behind the colon, not \"%s\"", rest);
+    if (*url->rest)
+        return weir_fail(err, WEIR_EINVAL, "mem: takes nothing behind the colon, not \"%s\"",
+                         url->rest);
     mem_store *s = calloc(1, sizeof *s);
     if (!s)
         return weir_fail(err, WEIR_ENOMEM, "mem store");
@@ -93,7 +95,7 @@ static weir_code mem_run(weir_store *base, weir_op **ops, size_t n, weir_error *
 }
 
 const weir_store_ops weir__mem_store = {
-    .scheme = "mem",
+    .name = "mem",
     .version = WEIR_STORE_OPS_VERSION,
     .open = mem_open,
     .close = mem_close,

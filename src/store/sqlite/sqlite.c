@@ -166,23 +166,25 @@ static void sq_close(weir_store *base)
     free(s);
 }
 
-static weir_code sq_open(weir_store **out, const char *rest, const weir_env *env, weir_error *err)
+static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *env, weir_error *err)
 {
     weir_error mine;
     *out = NULL;
     if (!err)
         err = &mine;
-    if (!*rest)
+    if (!*url->rest)
         return weir_fail(err, WEIR_EINVAL, "sqlite: needs a path, as in sqlite:jobs.db");
     sq_store *s = calloc(1, sizeof *s);
     if (!s)
         return weir_fail(err, WEIR_ENOMEM, "sqlite store");
     s->base.ops = &weir__sqlite_store;
     s->env = *env;
+    if (!env->durability)
+        s->env.durability = WEIR_DURABLE_DISK;
     s->owner.fd = -1;
     s->active_due = s->due = s->told_due = INT64_MAX;
     s->name = strdup(env->name ? env->name : "");
-    weir_code rc = s->name ? resolve(rest, env->read_only, &s->path, err)
+    weir_code rc = s->name ? resolve(url->rest, env->read_only, &s->path, err)
                            : weir_fail(err, WEIR_ENOMEM, "sqlite store");
     if (!rc && !env->read_only)
         rc = open_owner(s, err);
@@ -200,7 +202,7 @@ static weir_code sq_open(weir_store **out, const char *rest, const weir_env *env
 }
 
 const weir_store_ops weir__sqlite_store = {
-    .scheme = "sqlite",
+    .name = "sqlite",
     .version = WEIR_STORE_OPS_VERSION,
     .open = sq_open,
     .close = sq_close,
