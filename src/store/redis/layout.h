@@ -1,0 +1,138 @@
+/* layout.h - how jobs are laid out in Redis, as far as C is concerned: a script that carries out
+ * steps. There are two, native (lua/native) and kue (lua/kue): same steps, same answers.
+ *
+ * The life cycle is decided in C, by core/job.c, as in every store. A script only moves records
+ * about: it takes, it completes (which need no thinking), and it puts a new record in the place of
+ * an old one, if that is still what C saw. So a failure, an update or a TICK reads, decides, and
+ * puts; when somebody else was quicker, it reads again.
+ *
+ * ---- the call ----
+ *
+ *   EVALSHA sha n KEYS... ARGV...      KEYS: every key the script may touch (native); for kue just
+ *                                      one, "PREFIX:ids": its keys depend on types and ids
+ *   ARGV[1]  now in ms, or "" for the server's clock (TIME)
+ *   ARGV[2]  the caller's mark, for `origin` and repetitions: "1f00c0ffee...", 16 hex digits
+ *   ARGV[3]  number of the call, "" if it only reads. Calls of one caller alternate between two
+ *            lanes (number % 2). When a lane's last number is this one, nothing is done, and the
+ *            answer is that of last time; of jobs that a take gave, as they are now, if they are
+ *            still active with that delivery
+ *   ARGV[4]  prefix of the keys ("{weir:0}"; kue "q"), ARGV[5] partitions, ARGV[6] this partition
+ *   then the steps, each: its letter, the number of its arguments, its arguments
+ *
+ *   answer   [now, message or "", answer of step 1, answer of step 2, ...]
+ *
+ * `message` is what was published to the other processes on the channel weir__layout_channel()
+ * names, if anything happened: MessagePack, one flat array of
+ *   number (1 more than that of the last message), now, origin, due (ms; 0: none),
+ *   then for each event: kind, state, id, type, attempts, progress, delivery, text or false
+ * `due`: something that was done must be looked at by a TICK at that time, INT64_MIN as -1 (at
+ * once). A message is also published when only `due` is set.
+ *
+ * ---- a record ----
+ *
+ * MessagePack, an array of the REDIS_FIELDS of a job, without its id and its data. A string that
+ * is not there is false. Times, counts: integers. It is opaque to the caller but for reading it: the
+ * script compares the old record with what is stored now (kue: with what it makes of the hash).
+ *
+ * ---- the steps ----
+ *
+ *  A add      per job: type, rank, record, data, extra     -> [first id] if all are new: the ids
+ *             follow each other (+ partitions); else        -> [id, state, existed] for each
+ *             `rank`: 8 bytes, see below. The record comes without its last three fields (the
+ *             array's header counts them): created_at, promote_at, updated_at are `now`, the
+ *             script appends them. `extra`: "" or MessagePack [delay, run_at, deadline, unique or
+ *             false, words or false]: then state and promote_at are the script's to decide
+ *             (weir__job_init()), and a taken unique key answers with its holder.
+ *             Type settings may say `search`: then jobs without words answer "words" instead
+ *             (nothing is done) and the caller sends words along.
+ *  T take     n, lease, worker, type ...                    -> [id, record, data, id, record ...]
+ *  t          the same, but only if the step before worked  -> [] otherwise
+ *  D done     id, delivery, result, has result              -> state (0: gone), or -1: stale
+ *  R release  id, delivery                                  -> state, or -1: stale
+ *  G get      with data ("1", "0"), id ...                  -> [record, data] or [] for each
+ *  P put      id, old record, new record, data, has data, failed, line, words, events
+ *             -> 1, 0 (changed meanwhile), or -holder of its unique key.
+ *             New record "": remove. `failed`: add that to the type's failures. `line`: "" or a
+ *             log line. `words`: see below. `events`: MessagePack, flat, as in the message.
+ *             Never makes a job active; ends its lease and ttl if it was.
+ *  N renew    per lease: id, delivery, ms                   -> [1 or 0 ...]
+ *  S progress id, delivery, percent, data, has data         -> 1, or 0: stale
+ *  L log      id, delivery ("0": any), line, words          -> 1, 0: stale, -1: not there
+ *  E erase    id                                            -> 1, or 0: not there. Event remove
+ *  C configure type, paused ("", "0", "1"), settings ("" or MessagePack)    -> 1
+ *  K due      limit, sort (1..4)                            -> [sort, id, record, id, record ...]
+ *             The first sort from there on of which something is due, at most `limit` of it: 1
+ *             leases over (by id), 2 ttl over (by id), 3 waiting and due (by time, id). When there
+ *             is none: retention is carried out (see TICK 4), -> [4, removed, next_at]
+ *             (next_at -1: now; "": nothing)
+ *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0")
+ *             -> [id, record, data ...] in the order of weir_query
+ *  F find     state or 0, type or "", descending, id, limit, with data, word ...   (the same, by
+ *             id; a word ending in "*" is the start of one)
+ *  O logs     id, after, limit                              -> -1, or [n, at, text ...]
+ *  Z stats                                                  -> last id, then for each type:
+ *             [name, type record, six counts, oldest_at], name "*" for the defaults
+ *  M import   keep id ("1"), id, record, data, words, line ...  -> [code, id]: 0 put in, 1 was there
+ *             already (same type and created_at), 2 id is another job's, 3 unique key is taken.
+ *             Event enqueue if inactive
+ *  V verify   mend, id ...                                  -> lines; is all that is derived from
+ *             these jobs as it should be? An id that is not there must be nowhere
+ *
+ * `words`: "" or MessagePack array of the words (lower case) by which a job that is searched is to
+ * be found: those of its data with A and P with data, those of the line with L and P.
+ *
+ * `rank`: an int64 r as 8 bytes, big-endian, of r + 2^52, so that bytes compare as numbers do. */
+#ifndef WEIR_STORE_REDIS_LAYOUT_H
+#define WEIR_STORE_REDIS_LAYOUT_H
+
+#include "base/buf.h"
+#include "store/redis/link.h"
+
+/* member of weir_job, and how it is packed: N number, T text, F one of the flags. The last three
+ * belong to the script (see A). Lua counts from 1. */
+#define REDIS_FIELDS(X)                                                                           \
+    X(N, state)       /*  1 */                                                                    \
+    X(T, type)        /*  2 */                                                                    \
+    X(N, priority)    /*  3 */                                                                    \
+    X(N, attempts)    /*  4 */                                                                    \
+    X(N, max_attempts) /* 5 */                                                                    \
+    X(N, delivery)    /*  6 */                                                                    \
+    X(N, lost)        /*  7 */                                                                    \
+    X(N, max_lost)    /*  8 */                                                                    \
+    X(N, progress)    /*  9 */                                                                    \
+    X(F, flags)       /* 10: 1 remove_on_complete, 2 search */                                    \
+    X(N, backoff.kind) /* 11 */                                                                   \
+    X(N, backoff.delay_ms)   /* 12 */                                                             \
+    X(N, backoff.max_ms)     /* 13 */                                                             \
+    X(N, backoff.jitter_pct) /* 14 */                                                             \
+    X(N, delay_ms)    /* 15 */                                                                    \
+    X(N, ttl_ms)      /* 16 */                                                                    \
+    X(N, deadline_at) /* 17 */                                                                    \
+    X(N, started_at)  /* 18 */                                                                    \
+    X(N, failed_at)   /* 19 */                                                                    \
+    X(N, finished_at) /* 20 */                                                                    \
+    X(N, duration_ms) /* 21 */                                                                    \
+    X(L, lines)       /* 22: log lines ever; the script's, C hands it back as it was */           \
+    X(T, unique)      /* 23 */                                                                    \
+    X(T, search_keys) /* 24 */                                                                    \
+    X(T, worker)      /* 25 */                                                                    \
+    X(T, error)       /* 26 */                                                                    \
+    X(B, result)      /* 27: text with a length of its own */                                     \
+    X(B, progress_data) /* 28 */                                                                  \
+    X(N, created_at)  /* 29 */                                                                    \
+    X(N, promote_at)  /* 30 */                                                                    \
+    X(N, updated_at)  /* 31 */
+
+/* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
+ * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. */
+
+typedef struct redis_layout {
+    redis_script script;
+    /* KEYS of a partition, each behind its prefix: ":jobs". NULL at the end. */
+    const char *const *keys;
+    const char *channel;                /* of messages, behind the prefix */
+} redis_layout;
+
+extern redis_layout weir__layout_native, weir__layout_kue, weir__layout_vertx;
+
+#endif

@@ -1,0 +1,159 @@
+/* link.h - the way to Redis: one primary, a cluster, or whatever the sentinels say.
+ *
+ * A link carries calls. A call is one command, usually EVALSHA, for the node that has its slot. The
+ * link connects, authenticates, loads scripts that the server does not know, follows MOVED and ASK,
+ * waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being replaced, and
+ * connects again when a connection is lost. What is safe to repeat is repeated until url->timeout_ms
+ * have passed since it was sent; then it ends with one of these, and always with one of these:
+ *
+ *   WEIR_EUNAVAIL   certainly not done (it was never sent whole, or the server refused it)
+ *   WEIR_EUNKNOWN   perhaps done: it was sent, and no answer came
+ *   WEIR_EFULL      refused for lack of memory (OOM)
+ *   WEIR_EREADONLY  a user without the right to (NOPERM)
+ *   WEIR_ECORRUPT   a key is not what it should be (WRONGTYPE), or the script found nonsense
+ *
+ * One thread at a time uses a link. Nobody spins: between tries it sleeps, 10 ms at first, then
+ * twice as long, at most 500 ms. */
+#ifndef WEIR_STORE_REDIS_LINK_H
+#define WEIR_STORE_REDIS_LINK_H
+
+#include <hiredis/hiredis.h>
+#include "base/buf.h"
+#include "store/store.h"
+
+/* ---- where ---- */
+
+enum {
+    WEIR_REDIS_MAX_NODES      = 64,     /* named in a URL */
+    WEIR_REDIS_MAX_PREFIX     = 64,     /* bytes */
+    WEIR_REDIS_MAX_PARTITIONS = 256,
+    WEIR_REDIS_TIMEOUT_MS     = 5000,
+    WEIR_REDIS_SLOTS          = 16384
+};
+
+typedef enum redis_way { REDIS_ONE, REDIS_UNIX, REDIS_CLUSTER, REDIS_SENTINEL } redis_way;
+
+typedef struct redis_place {
+    char host[256];                     /* or the path of a socket */
+    int  port;                          /* 0: a socket */
+} redis_place;
+
+/* What a URL says: redis://[user:password@]host[:port][,host:port...][/db]?option=value
+ *                  redis+unix:///path/of/socket
+ *                  redis+sentinel://[user:password@]host:port,host:port/name-of-primary[/db]
+ * and the same with redis+kue, redis+kue+unix, redis+kue+sentinel. */
+typedef struct redis_url {
+    redis_way   way;
+    redis_place place[WEIR_REDIS_MAX_NODES];
+    size_t      n_places;
+    char        primary[128];           /* sentinel: its name */
+    char        user[128], password[256];
+    int         db;
+    char        prefix[WEIR_REDIS_MAX_PREFIX + 1];   /* "weir"; kue: "q" or "vertx_kue" */
+    uint32_t    partitions;             /* 0: as the queue has it, 1 for a new one */
+    bool        kue, vertx;             /* the layout of Kue; its profile=vertx */
+    bool        allow_eviction;
+    int64_t     timeout_ms;             /* timeout=5s */
+} redis_url;
+
+/* The names of options, for weir_store_ops.options. */
+extern const char *const weir__redis_options[], *const weir__kue_options[];
+
+/* Never puts the password into an error. */
+weir_code weir__redis_url(const weir_url *url, redis_url *out, weir_error *err);
+
+/* ---- calls ---- */
+
+/* A script; `sha` is filled in by weir__script_init(). */
+typedef struct redis_script {
+    const char *name;
+    const char *source;
+    size_t      len;
+    char        sha[41];
+} redis_script;
+
+void weir__script_init(redis_script *s);
+
+typedef struct redis_call {
+    uint32_t            slot;           /* in a cluster: weir__redis_slot(tag) */
+    const redis_script *script;         /* whose SHA the command names; NULL: none */
+    bool                repeatable;     /* repeating it does no harm: it only reads, or carries a
+                                           number by which the script knows a repetition */
+    weir_buf            command;        /* RESP, whole; the caller's */
+    redisReply         *reply;          /* out: never of type ERROR; weir__call_reset() frees it */
+    weir_error          err;            /* out: WEIR_OK when there is a reply */
+    /* the link's own */
+    struct redis_call  *next;
+    int64_t             until_ms;
+    int                 state, tries;
+    bool                asking, sent;
+} redis_call;
+
+/* Append to a command: "*3\r\n" for the number of arguments, then each of them. */
+void weir__resp_array(weir_buf *b, size_t n);
+void weir__resp_bytes(weir_buf *b, const void *data, size_t len);
+void weir__resp_text(weir_buf *b, const char *text);
+void weir__resp_int(weir_buf *b, int64_t n);
+
+/* Free the reply and empty the command; what was allocated for it is kept. {0} is fine. */
+void weir__call_reset(redis_call *c);
+void weir__call_fini(redis_call *c);
+
+/* The slot of a key: CRC16 of what is between its first braces, or of all of it. */
+uint32_t weir__redis_slot(const char *key, size_t len);
+
+/* ---- the link ---- */
+
+typedef struct redis_link redis_link;
+
+/* Connects: errors are those of the first try (wrong password: WEIR_EINVAL with Redis's words;
+ * nobody there: WEIR_EUNAVAIL with the address). Refuses, with the remedy: a Redis older than 7.0;
+ * a maxmemory-policy other than noeviction unless url->allow_eviction; a replica; url.way not
+ * cluster though the server is in cluster mode, and the other way round. *url is copied. */
+weir_code weir__link_open(redis_link **out, const redis_url *url, weir_error *err);
+void      weir__link_close(redis_link *l);
+
+/* What the server (all of a cluster) does before it answers a write: `disk` with appendfsync
+ * always, `os` with another, `none` without AOF. */
+weir_durability weir__link_durability(const redis_link *l);
+
+/* Send without waiting. Calls for one slot are carried out in the order in which they were sent,
+ * also when they have to be repeated. The call must stay until it was waited for. */
+void weir__link_send(redis_link *l, redis_call *c);
+
+/* Until c has its reply or its error. */
+void weir__link_wait(redis_link *l, redis_call *c);
+
+/* Send all of them, then wait for all of them. */
+void weir__link_run(redis_link *l, redis_call *const *calls, size_t n);
+
+/* For CHECK and import of foreign data: run one read-only command ("HSCAN", key, cursor ...) on
+ * the node of a slot. NULL with *err set; freeReplyObject() what comes. */
+redisReply *weir__link_ask(redis_link *l, uint32_t slot, weir_error *err, int argc,
+                           const char *const *argv, const size_t *argv_len);
+
+/* ---- listening ---- */
+
+/* A thread with connections of its own that hears what is published. In a cluster, and for
+ * channels marked `sharded`, it uses SSUBSCRIBE at the node that has the slot, and follows when
+ * that moves. A connection over which nothing came for 10 s is asked with PING, and given up and
+ * made anew when no answer comes within the timeout. */
+typedef struct redis_ear redis_ear;
+
+typedef struct redis_channel {
+    const char *name;                   /* borrowed until the ear is closed */
+    bool        sharded;                /* published with SPUBLISH */
+} redis_channel;
+
+/* Both are called on the ear's thread. `lost`: messages of this channel may have been missed; it is
+ * listening (again) now. Called once for each channel at the start, too. */
+typedef void redis_hear_fn(void *ctx, size_t channel, const char *message, size_t len);
+typedef void redis_lost_fn(void *ctx, size_t channel);
+
+/* Waits until it is subscribed, at most url->timeout_ms. */
+weir_code weir__ear_open(redis_ear **out, const redis_url *url, const redis_channel *channels,
+                         size_t n, redis_hear_fn *hear, redis_lost_fn *lost, void *ctx,
+                         weir_error *err);
+void      weir__ear_close(redis_ear *e);        /* no call is running afterwards; NULL is fine */
+
+#endif
