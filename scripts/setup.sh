@@ -29,10 +29,12 @@ look() {
             need meson command -v meson
             need ninja-build command -v ninja
             need libsqlite3-dev library sqlite3
-            need libjansson-dev library jansson ;;
+            need libjansson-dev library jansson
+            need libhiredis-dev library hiredis ;;
         test)
             need g++ command -v c++
             need libcmocka-dev library cmocka
+            need redis-server command -v redis-server
             need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
         fuzz)
             need clang command -v clang
