@@ -108,6 +108,36 @@ static void a_job_that_kills_its_process_fails_at_last(fixture *f)
     CHECK_EVENTS(f, "stalled 1, failed 1");
 }
 
+/* The worker may be in another process. */
+static void running_jobs_stay_with_their_worker(fixture *f)
+{
+    uint64_t        id = add(f, "a");
+    const weir_job *job = take(f, "a");
+    events(f);
+    CHECK_INT(reopen(f), WEIR_OK);
+    CHECK_EVENTS(f, "");
+    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK(!take(f, "a"));
+    CHECK_INT(renew(f, job, LEASE_MS), WEIR_OK);
+    CHECK_INT(progress(f, job, 50, NULL), WEIR_OK);
+    CHECK_INT(finish_with(f, job, "1"), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_COMPLETE);
+}
+
+static void leases_end_also_when_opened_again(fixture *f)
+{
+    uint64_t        id = add(f, "a");
+    const weir_job *job = take(f, "a");
+    CHECK_INT(reopen(f), WEIR_OK);
+    events(f);
+    later(f, LEASE_MS);
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_INT(get(f, id)->lost, 1);
+    CHECK_INT(finish(f, job), WEIR_ESTALE);
+    CHECK_STR(logs(f, id, 0, 0)->line[0].text, "stalled | worker " WORKER " was lost (1 of 3)");
+    CHECK_INT(take(f, "a")->delivery, 2);
+}
+
 static void ids_are_never_used_again(fixture *f)
 {
     add(f, "a");
@@ -205,9 +235,11 @@ static void opening_often_changes_nothing(fixture *f)
 const conformance_case cases_reopen[] = {
     PERSISTENT_CASE(everything_is_still_there),
     PERSISTENT_CASE(results_are_still_there),
-    PERSISTENT_CASE(running_jobs_are_stalled_at_open),
-    PERSISTENT_CASE(they_come_by_id),
-    PERSISTENT_CASE(a_job_that_kills_its_process_fails_at_last),
+    OWNED_CASE(running_jobs_are_stalled_at_open),
+    OWNED_CASE(they_come_by_id),
+    OWNED_CASE(a_job_that_kills_its_process_fails_at_last),
+    SHARED_CASE(running_jobs_stay_with_their_worker),
+    SHARED_CASE(leases_end_also_when_opened_again),
     PERSISTENT_CASE(ids_are_never_used_again),
     PERSISTENT_CASE(counts_and_work_are_still_right),
     PERSISTENT_CASE(types_stay_as_they_were_set),

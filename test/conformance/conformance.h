@@ -4,14 +4,20 @@
 
 #include "support/store_fixture.h"
 
+/* Which stores a case is for: all; those that can be closed and opened again; of these, those that
+ * belong to one process, and those that several share. */
+typedef enum case_for { FOR_ALL, FOR_PERSISTENT, FOR_OWNED, FOR_SHARED } case_for;
+
 typedef struct conformance_case {
     const char *name;
     void      (*run)(fixture *f);
-    bool        persistent;         /* only for stores that can be closed and opened again */
+    case_for    who;
 } conformance_case;
 
-#define CASE(function)            { #function, function, false }
-#define PERSISTENT_CASE(function) { #function, function, true }
+#define CASE(function)            { #function, function, FOR_ALL }
+#define PERSISTENT_CASE(function) { #function, function, FOR_PERSISTENT }
+#define OWNED_CASE(function)      { #function, function, FOR_OWNED }
+#define SHARED_CASE(function)     { #function, function, FOR_SHARED }
 
 /* Each ends with {0}. */
 #define CASE_TABLES(X) X(add) X(take) X(finish) X(time) X(hand) X(list) X(log) X(type) X(event) \

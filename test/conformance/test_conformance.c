@@ -47,6 +47,17 @@ static int tear_down(void **state)
     return 0;
 }
 
+static bool is_for(case_for who, const char *url)
+{
+    bool persists = strncmp(url, "mem:", 4) != 0, has_owner = strncmp(url, "sqlite:", 7) == 0;
+    switch (who) {
+    case FOR_PERSISTENT: return persists;
+    case FOR_OWNED:      return has_owner;
+    case FOR_SHARED:     return persists && !has_owner;
+    default:             return true;
+    }
+}
+
 int main(int argc, char **argv)
 {
     char **urls;
@@ -60,10 +71,9 @@ int main(int argc, char **argv)
     if (!urls || !runs || !tests)
         return 2;
     for (size_t u = 0; u < n_urls; u++) {
-        bool keeps = strncmp(urls[u], "mem:", 4) != 0;
         for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
             for (const conformance_case *c = tables[t].cases; c->name; c++) {
-                if (c->persistent && !keeps)
+                if (!is_for(c->who, urls[u]))
                     continue;
                 run_of_case *r = &runs[n];
                 *r = (run_of_case){ .url = urls[u], .one = c };

@@ -194,7 +194,7 @@ static void a_store_that_cannot_be_opened_says_so(void **state)
         fixture    env = { .now = FIXTURE_START };
         weir_store *s = NULL;
         allocations_left = failing;
-        weir_code rc = weir__mem_store.open(&s, "", &env.env, &env.err);
+        weir_code rc = weir__mem_store.open(&s, &(weir_url){ .rest = "" }, &env.env, &env.err);
         bool      reached = allocations_left == 0;
         allocations_left = 0;
         if (!rc) {

@@ -226,10 +226,8 @@ static void tick_all(duel *d, side *s)
     } while (s->wake <= d->now);
 }
 
-/* Opening deals with active jobs as TICK does with lost leases. mem cannot be opened again: its
- * leases are made to end instead. What remains to be done by TICK is the same then; together, the
- * two must have told the same. */
-static void reopen_right(duel *d)
+/* mem cannot be opened again: its leases are made to end instead. */
+static void end_leases(duel *d)
 {
     fixture         *mem = d->left.f;
     const weir_page *page = list(mem, &(weir_query){ .state = WEIR_ACTIVE,
@@ -237,9 +235,17 @@ static void reopen_right(duel *d)
     mem->now = d->now;
     for (size_t i = 0; page && i < page->n; i++)
         renew(mem, page->job[i], 1);
-    d->now++;
-    mem->now = d->right.f->now = d->now;
     release_held(mem);
+    d->now++;
+}
+
+/* Opening what one process owns deals with active jobs as TICK does with lost leases. What remains
+ * to be done by TICK is the same then; together, the two must have told the same. */
+static void reopen_right(duel *d)
+{
+    if (owned(d->right.f))
+        end_leases(d);
+    d->left.f->now = d->right.f->now = d->now;
     if (reopen(d->right.f)) {
         differ(d, "opening", "", d->right.f->err.msg);
         return;

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "support/redis_rig.h"
+#include "support/store_fixture.h"
+
 /* ---- a queue ---- */
 
 static int64_t turned_now(void *ctx)
@@ -20,17 +23,38 @@ static void open_it(rt *t)
     assert_ok_(weir_open(&t->q, t->url, &opt, &t->err), &t->err, "weir_open", __FILE__, __LINE__);
 }
 
-void rt_open(rt *t, bool sqlite, bool own_clock)
+void rt_open(rt *t, const char *url, bool own_clock)
 {
     memset(t, 0, sizeof *t);
     t->own_clock = own_clock;
     t->now = INT64_C(1700000000000);
-    snprintf(t->url, sizeof t->url, "mem:");
-    if (sqlite) {
+    const char *at = strchr(url, '@');
+    if (rig_is_shared(url)) {
+        assert_true(rig_shared_url(url, t->url, sizeof t->url));
+    } else if (at) {
         assert_true(tempdir_make(t->dir));
-        snprintf(t->url, sizeof t->url, "sqlite:%s/jobs.db?durability=os", t->dir);
+        snprintf(t->url, sizeof t->url, "%.*s%s%s", (int)(at - url), url, t->dir, at + 1);
+    } else {
+        snprintf(t->url, sizeof t->url, "%s", url);
     }
     open_it(t);
+}
+
+void rt_each(void (*test)(rt *t), bool own_clock)
+{
+    static const char *const usual[] = { RT_MEM, RT_SQLITE };
+    const char *listed = getenv("WEIR_TEST_STORES");
+    char      **urls = NULL;
+    size_t      n = sizeof usual / sizeof *usual;
+    if (listed && *listed)
+        n = store_urls(0, NULL, &urls);
+    for (size_t i = 0; i < n; i++) {
+        rt t;
+        rt_open(&t, urls ? urls[i] : usual[i], own_clock);
+        test(&t);
+        rt_check_and_close(&t);
+    }
+    free(urls);
 }
 
 void rt_reopen(rt *t)

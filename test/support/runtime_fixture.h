@@ -25,16 +25,20 @@ enum {
 
 typedef struct rt {
     weir_queue     *q;
-    char            dir[TEMPDIR_MAX];     /* "": in memory */
-    char            url[TEMPDIR_MAX + 64];
+    char            dir[TEMPDIR_MAX];     /* "": needs none */
+    char            url[TEMPDIR_MAX + 256];
     bool            own_clock;
     _Atomic int64_t now;
     weir_error      err;                  /* of the last call */
 } rt;
 
-/* Open a queue, at "mem:" or, with sqlite, in a directory of its own. */
-void rt_open(rt *t, bool sqlite, bool own_clock);
-/* Close and open it again (only sqlite remembers). */
+#define RT_MEM    "mem:"
+#define RT_SQLITE "sqlite:@/jobs.db?durability=os"
+#define RT_REDIS  "rig:redis+unix"
+
+/* Open a queue; '@' is a directory of its own, for "rig:..." see rig_shared_url(). */
+void rt_open(rt *t, const char *url, bool own_clock);
+/* Close and open it again (mem: forgets). */
 void rt_reopen(rt *t);
 void rt_close(rt *t);
 /* Close; before that, the store must be consistent. */
@@ -52,19 +56,16 @@ uint64_t   rt_count(rt *t, weir_state state);
 void       rt_until(rt *t, uint64_t id, weir_state state);
 void       rt_until_count(rt *t, weir_state state, uint64_t n);
 
-/* Both stores: the group has each test twice, by its name and "(sqlite)". */
+/* Run a test on each of these stores, or on those that $WEIR_TEST_STORES names. */
+void rt_each(void (*test)(rt *t), bool own_clock);
+
+/* A test that is run on each store. */
 #define RT_TEST(fn)                                                              \
     static void fn##_on(rt *t);                                                  \
     static void fn(void **state)                                                 \
     {                                                                            \
         (void)state;                                                             \
-        rt t;                                                                    \
-        rt_open(&t, false, false);                                               \
-        fn##_on(&t);                                                             \
-        rt_check_and_close(&t);                                                  \
-        rt_open(&t, true, false);                                                \
-        fn##_on(&t);                                                             \
-        rt_check_and_close(&t);                                                  \
+        rt_each(fn##_on, false);                                                 \
     }                                                                            \
     static void fn##_on(rt *t)
 
@@ -74,13 +75,7 @@ void       rt_until_count(rt *t, weir_state state, uint64_t n);
     static void fn(void **state)                                                 \
     {                                                                            \
         (void)state;                                                             \
-        rt t;                                                                    \
-        rt_open(&t, false, true);                                                \
-        fn##_on(&t);                                                             \
-        rt_check_and_close(&t);                                                  \
-        rt_open(&t, true, true);                                                 \
-        fn##_on(&t);                                                             \
-        rt_check_and_close(&t);                                                  \
+        rt_each(fn##_on, true);                                                  \
     }                                                                            \
     static void fn##_on(rt *t)
 

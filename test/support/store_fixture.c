@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/redis_rig.h"
+
 size_t store_urls(int argc, char **argv, char ***out)
 {
     static const char *const usual[] = { TEST_STORES };
@@ -82,13 +84,14 @@ fixture *fixture_open(const char *url)
     if (!f)
         return NULL;
     const char *at = strchr(url, '@');
-    if (at && !tempdir_make(f->dir)) {
+    if ((at && !tempdir_make(f->dir)) ||
+        (rig_is_shared(url) && !rig_shared_url(url, f->url, sizeof f->url))) {
         free(f);
         return NULL;
     }
     if (at)
         snprintf(f->url, sizeof f->url, "%.*s%s%s", (int)(at - url), url, f->dir, at + 1);
-    else
+    else if (!f->url[0])
         snprintf(f->url, sizeof f->url, "%s", url);
     f->now = FIXTURE_START;
     f->env = (weir_env){
@@ -130,6 +133,11 @@ void fixture_close(fixture *f)
 bool persistent(const fixture *f)
 {
     return strncmp(f->url, "mem:", 4) != 0;
+}
+
+bool owned(const fixture *f)
+{
+    return strncmp(f->url, "sqlite:", 7) == 0;
 }
 
 weir_code reopen(fixture *f)

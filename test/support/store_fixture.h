@@ -34,7 +34,7 @@ size_t store_urls(int argc, char **argv, char ***out);
 
 typedef struct fixture {
     char        dir[TEMPDIR_MAX];
-    char        url[TEMPDIR_MAX + 128];
+    char        url[TEMPDIR_MAX + 256];
     weir_store *store;
     weir_env    env;
     int64_t     now;
@@ -47,10 +47,13 @@ typedef struct fixture {
     size_t      n_held, cap_held;
 } fixture;
 
-/* NULL when it cannot be opened; says why on standard error. */
+/* NULL when it cannot be opened; says why on standard error. For "rig:..." see
+ * rig_shared_url(). */
 fixture *fixture_open(const char *url);
 void     fixture_close(fixture *f);
 bool     persistent(const fixture *f);
+bool     owned(const fixture *f);           /* by one process: what was active when it was closed
+                                               is lost when it is opened again */
 weir_code reopen(fixture *f);               /* close, open again: for persistent stores */
 void     release_held(fixture *f);          /* what was given back so far */
 

@@ -220,7 +220,7 @@ static void plain_and_async_agree(void **state)
     notes *n = calloc(4, sizeof *n);
     for (int i = 0; i < 4; i++) {
         rt t;
-        rt_open(&t, i & 2, true);
+        rt_open(&t, i & 2 ? RT_SQLITE : RT_MEM, true);
         adding(&t, &n[i], i & 1);
         reading(&t, &n[i], i & 1);
         changing(&t, &n[i], i & 1);
@@ -434,11 +434,11 @@ RT_TEST(released_before_done)
     weir_report_release(report);
 }
 
-static void close_with_futures(bool sqlite)
+static void close_with_futures(const char *url)
 {
     enum { MANY = 400 };
     rt box, *t = &box;
-    rt_open(t, sqlite, false);
+    rt_open(t, url, false);
     weir_future *f[MANY];
     weir_added  *added = calloc(MANY, sizeof *added);
     heard        h = { .came = GATE_INIT };
@@ -471,8 +471,8 @@ static void close_with_futures(bool sqlite)
 static void futures_outstanding_at_close(void **state)
 {
     (void)state;
-    close_with_futures(false);
-    close_with_futures(true);
+    close_with_futures(RT_MEM);
+    close_with_futures(RT_SQLITE);
 }
 
 static void then_call(weir_code code, const weir_error *err, void *ctx)
@@ -505,7 +505,7 @@ static void several_queues(void **state)
     enum { MANY = 6 };
     rt q[MANY];
     for (int i = 0; i < MANY; i++)
-        rt_open(&q[i], i % 2, false);
+        rt_open(&q[i], i % 2 ? RT_SQLITE : RT_MEM, false);
     for (int i = 0; i < MANY; i++)
         for (int k = 0; k <= i; k++)
             rt_add_type(&q[i], "a");

@@ -195,7 +195,7 @@ static void too_slow(void **state)
     (void)state;
     enum { MORE = 500, LOT = 1000 };
     rt box, *t = &box;
-    rt_open(t, false, false);
+    rt_open(t, RT_MEM, false);
     slow s = { .came = GATE_INIT, .go = GATE_INIT }, other = { .came = GATE_INIT, .go = GATE_INIT };
     weir_listener *l, *others;
     gate_up(&other.go);

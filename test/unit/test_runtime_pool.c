@@ -523,11 +523,11 @@ RT_TEST(stop_fails_what_goes_on)
     time_is_up(t, 2, WEIR_INACTIVE);
 }
 
-static void closed_with_a_handler(bool sqlite)
+static void closed_with_a_handler(const char *url)
 {
     rt box, *t = &box;
     stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
-    rt_open(t, sqlite, false);
+    rt_open(t, url, false);
     rt_add_type(t, "s");
     OK(weir_process(t->q, "s", &(weir_pool){ .handler = get_stuck, .ctx = &s }, &t->err));
     gate_wait(&s.came, 1);
@@ -543,8 +543,8 @@ static void closed_with_a_handler(bool sqlite)
 static void closed_under_a_running_handler(void **state)
 {
     (void)state;
-    closed_with_a_handler(false);
-    closed_with_a_handler(true);
+    closed_with_a_handler(RT_MEM);
+    closed_with_a_handler(RT_SQLITE);
 }
 
 static weir_code nothing(weir_job *job, void *ctx)
@@ -807,7 +807,7 @@ static void run_until_sigterm(void **state)
 {
     (void)state;
     rt box, *t = &box;
-    rt_open(t, true, false);
+    rt_open(t, RT_SQLITE, false);
     weir_close(t->q);               /* the file, and no threads while forking */
     int to_parent[2], to_child[2], status = -1;
     assert_int_equal(pipe(to_parent), 0);
