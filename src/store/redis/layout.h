@@ -36,8 +36,8 @@
  *
  * ---- the steps ----
  *
- *  A add      per job: type, rank, record, data, extra     -> [first id] if all are new: the ids
- *             follow each other (+ partitions); else        -> [id, state, existed] for each
+ *  A add      per job: type, rank, record, data, extra     -> [first id] if all are new and
+ *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
  *             `rank`: 8 bytes, see below. The record comes without its last three fields (the
  *             array's header counts them): created_at, promote_at, updated_at are `now`, the
  *             script appends them. `extra`: "" or MessagePack [delay, run_at, deadline, unique or
@@ -75,8 +75,10 @@
  *  M import   keep id ("1"), id, record, data, words, line ...  -> [code, id]: 0 put in, 1 was there
  *             already (same type and created_at), 2 id is another job's, 3 unique key is taken.
  *             Event enqueue if inactive
- *  V verify   mend, id ...                                  -> lines; is all that is derived from
- *             these jobs as it should be? An id that is not there must be nowhere
+ *  V verify   mend, id ...                                  -> [line ...]: is all that is derived
+ *             from these jobs as it should be?
+ *  W          mend, number of a key in KEYS, member ...     -> [line ...]: do these members (or
+ *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.)
  *
  * `words`: "" or MessagePack array of the words (lower case) by which a job that is searched is to
  * be found: those of its data with A and P with data, those of the line with L and P.
@@ -126,12 +128,26 @@
 /* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
  * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. */
 
+/* A key that CHECK walks with HSCAN or ZSCAN, giving its fields or members to V or W. */
+typedef struct redis_walk {
+    const char *key;                    /* behind the prefix */
+    bool        zset;
+    int         number;                 /* 0: to V; else to W, as this key */
+} redis_walk;
+
+/* The script is there twice: `add` is refused when Redis is out of memory, `rest` is not, so that
+ * workers go on and make room. */
 typedef struct redis_layout {
-    redis_script script;
-    /* KEYS of a partition, each behind its prefix: ":jobs". NULL at the end. */
-    const char *const *keys;
-    const char *channel;                /* of messages, behind the prefix */
+    redis_script       add, rest;
+    const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL at the end */
+    const redis_walk  *walks;           /* NULL key at the end */
+    const char        *channel;         /* of messages, behind the prefix: ":events" */
+    bool               sharded;         /* published with SPUBLISH */
+    const char        *foreign;         /* kue: the channel of Kue's own messages; else NULL */
 } redis_layout;
+
+#define REDIS_ADD_FLAGS  "#!lua\n"
+#define REDIS_REST_FLAGS "#!lua flags=allow-oom\n"
 
 extern redis_layout weir__layout_native, weir__layout_kue, weir__layout_vertx;
 

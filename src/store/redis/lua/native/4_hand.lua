@@ -1,0 +1,216 @@
+-- 4_hand.lua - the steps that put, remove, configure and import, and what comes due.
+
+local function put_words(j, id, id8, which, words)
+  if words ~= '' and j[FLAGS] >= 2 then note_words(id, id8, which, unpack_msg(words)) end
+end
+
+local function tell_all(events)
+  local n = #message
+  for k, v in ipairs(unpack_msg(events)) do message[n + k] = v end
+end
+
+function steps.P(i)
+  local id, new, data, has_data = ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local failed, line, words, events = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
+  local j = job(id)
+  worked = j and pack(j) == pack(unpack_msg(ARGV[i + 1]))
+  if not worked then return 0 end
+  local id8 = id_bytes(id)
+  if new == '' then
+    forget(j, id, id8)
+    tell_all(events)
+    return 1
+  end
+  local n = unpack_msg(new)
+  local was_done, is_done = finished(j[STATE]), finished(n[STATE])
+  if was_done and not is_done and n[UNIQUE_KEY] then
+    local holder = call('HGET', KEYS[UNIQUE], unique_name(n))
+    if holder then
+      worked = false
+      return -tonumber(holder)
+    end
+    hold_key(n, id)
+  elseif is_done and not was_done then
+    let_go_of_key(j)
+  end
+  unindex(j, id8)
+  jobs[id], dirty[id] = n, true
+  index(n, id8)
+  if has_data == '1' then
+    call('HSET', KEYS[DATA], id, data)
+    put_words(n, id, id8, 1, words)
+  end
+  if line ~= '' then add_line(n, id, id8, line, words) end
+  if failed ~= '0' then
+    local t = type_make(n[TYPE])
+    t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
+  end
+  tell_all(events)
+  if is_done then want_retention(n) end
+  return 1
+end
+
+function steps.E(i)
+  local id = ARGV[i]
+  local j = job(id)
+  if not j then return 0 end
+  forget(j, id, id_bytes(id))
+  tell(REMOVE, j, tonumber(id), 0, false)
+  return 1
+end
+
+function steps.C(i)
+  local name, paused, settings = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local t = type_make(name)
+  types_dirty[name] = true
+  if settings ~= '' then
+    for k, v in ipairs(unpack_msg(settings)) do t[OWN + k] = v end
+    t[OWN] = 1
+    keep_at = AT_ONCE              -- what is kept too long now goes with the next TICK
+    want(AT_ONCE)
+  end
+  if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
+    t[PAUSED] = tonumber(paused)
+    local n = #message
+    message[n + 1], message[n + 2] = t[PAUSED] == 1 and PAUSE or RESUME, 0
+    message[n + 3], message[n + 4], message[n + 5], message[n + 6] = 0, name, 0, 0
+    message[n + 7], message[n + 8] = 0, false
+  end
+  return 1
+end
+
+-- ---- import ----
+
+function steps.M(i, n)
+  local keep, id, data, words = ARGV[i] == '1', ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
+  local j = unpack_msg(ARGV[i + 2])
+  if keep then
+    local there = job(id)
+    if there then
+      local same = there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
+      return { same and 1 or 2, tonumber(id) }
+    end
+  end
+  if j[UNIQUE_KEY] and not finished(j[STATE]) then
+    local holder = call('HGET', KEYS[UNIQUE], unique_name(j))
+    if holder then return { 3, tonumber(holder) } end
+  end
+  if keep then
+    last = math.max(last, floor(tonumber(id) / partitions))
+  else
+    last = last + 1
+    id = format('%d', last * partitions + partition)
+  end
+  local id8 = id_bytes(id)
+  type_make(j[TYPE])
+  jobs[id], dirty[id] = j, true
+  index(j, id8)
+  if not finished(j[STATE]) then hold_key(j, id) end
+  count_block(j[TYPE], tonumber(id), 1)
+  call('HSET', KEYS[DATA], id, data)
+  if words ~= '' and j[FLAGS] >= 2 then
+    local w = unpack_msg(words)
+    note_words(id, id8, 1, w[1])
+    note_words(id, id8, 2, w[2])
+  end
+  local lines = {}
+  for k = i + 5, i + n - 1 do                -- "NUMBER AT TEXT"
+    local number, rest = string.match(ARGV[k], '^(%d+) (.*)$')
+    lines[#lines + 1] = id .. ':' .. number
+    lines[#lines + 1] = rest
+  end
+  many('HSET', LOG, lines, 2)
+  if j[STATE] == INACTIVE then tell(ENQUEUE, j, tonumber(id), INACTIVE, false) end
+  if finished(j[STATE]) then want_retention(j) end
+  return { 0, tonumber(id) }
+end
+
+-- ---- due ----
+
+local function records_of(sort, ids)
+  load(ids)
+  local answer = { sort }
+  for k = 1, #ids do
+    local n = #answer
+    if jobs[ids[k]] then
+      answer[n + 1], answer[n + 2] = tonumber(ids[k]), pack(jobs[ids[k]])
+    end
+  end
+  return answer
+end
+
+local function over(key, limit)
+  local numbers, ids = {}, {}
+  for _, id8 in ipairs(call('ZRANGEBYSCORE', KEYS[key], '-inf', now)) do
+    numbers[#numbers + 1] = sunpack('>I8', id8)
+  end
+  table.sort(numbers)
+  for k = 1, math.min(limit, #numbers) do ids[k] = format('%d', numbers[k]) end
+  return ids
+end
+
+local function waiting_and_due(limit)
+  local ids = {}
+  for _, id8 in ipairs(call('ZRANGEBYSCORE', KEYS[DUE], '-inf', now, 'LIMIT', 0, limit)) do
+    ids[#ids + 1] = format('%d', (sunpack('>I8', id8)))
+  end
+  return ids
+end
+
+-- Remove up to `left` of a type's jobs in a state; answers how many, and when the next has to go.
+local function sweep_some(name, state, left)
+  local age, count = keep_of(name, state)
+  if age == 0 and count == 0 then return 0, huge end
+  local from, to = of_type(name)
+  local n, removed = count_of(state, name), 0
+  local oldest = call('ZRANGEBYLEX', KEYS[STATE_KEY + state], from, to, 'LIMIT', 0, left + 1)
+  for k = 1, #oldest do
+    local rank, number = sunpack('>I8I8', oldest[k], #name + 2)
+    local at = age > 0 and rank - ZERO_RANK + age or huge
+    if count > 0 and n > count then at = AT_ONCE end
+    if at > now or removed == left then return removed, at end
+    local id = format('%d', number)
+    local j = job(id)
+    forget(j, id, id_bytes(id))
+    tell(REMOVE, j, number, 0, false)
+    n, removed = n - 1, removed + 1
+  end
+  return removed, huge
+end
+
+local function sweep(limit)
+  local removed, next_at = 0, huge
+  local names = call('HKEYS', KEYS[TYPES])
+  table.sort(names)
+  for _, name in ipairs(names) do
+    for state = COMPLETE, CANCELLED do
+      local n, at = 0, huge
+      if name ~= '*' then n, at = sweep_some(name, state, limit - removed) end
+      removed = removed + n
+      if at < next_at then next_at = at end
+    end
+  end
+  keep_at = next_at
+  return removed
+end
+
+local function first_score(key)
+  flush(key)
+  local first = call('ZRANGE', KEYS[key], 0, 0, 'WITHSCORES')
+  return first[2] and tonumber(first[2]) or huge
+end
+
+function steps.K(i)
+  local limit, sort = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+  flush_all()
+  local found = {}
+  if sort <= 1 then found = over(LEASE, limit) end
+  if #found > 0 then return records_of(1, found) end
+  if sort <= 2 then found = over(TTL, limit) end
+  if #found > 0 then return records_of(2, found) end
+  if sort <= 3 then found = waiting_and_due(limit) end
+  if #found > 0 then return records_of(3, found) end
+  local removed = keep_at <= now and sweep(limit) or 0
+  local at = math.min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at)
+  return { 4, removed, at < huge and at or '' }
+end

@@ -1,0 +1,245 @@
+-- 5_read.lua - the steps that only look, and the one that verifies. Whatever the steps before have
+-- changed is written back first.
+
+function steps.G(i, n)
+  local answer, ids = {}, {}
+  for k = i + 1, i + n - 1 do ids[#ids + 1] = ARGV[k] end
+  flush_jobs()
+  local records = get_many(JOBS, ids)
+  local data = ARGV[i] == '1' and get_many(DATA, ids) or {}
+  for k = 1, #ids do
+    answer[k] = records[k] and { records[k], data[k] or '{}' } or {}
+  end
+  return answer
+end
+
+-- ---- lists ----
+
+-- [id, record, data ...] of ids (as text) that are there and fit, at most `limit`, behind what
+-- `answer` has.
+local function answer_with(answer, ids, limit, with_data, fits)
+  local records, chosen = get_many(JOBS, ids), {}
+  for k = 1, #ids do
+    if records[k] and #answer / 3 + #chosen / 2 < limit and (not fits or fits(records[k])) then
+      chosen[#chosen + 1], chosen[#chosen + 2] = ids[k], records[k]
+    end
+  end
+  local which = {}
+  for k = 1, #chosen, 2 do which[#which + 1] = chosen[k] end
+  local data = with_data and get_many(DATA, which) or {}
+  for k = 1, #which do
+    local n = #answer
+    answer[n + 1], answer[n + 2], answer[n + 3] = tonumber(which[k]), chosen[2 * k], data[k] or '{}'
+  end
+end
+
+local function type_names(name)
+  if name ~= '' then return { name } end
+  local names = {}
+  for _, known in ipairs(call('HKEYS', KEYS[TYPES])) do
+    if known ~= '*' then names[#names + 1] = known end
+  end
+  return names
+end
+
+-- Members of a type behind `place` (the bytes after the type's name; "" is the start).
+local function beyond(key, name, place, descending, n)
+  local from, to = of_type(name)
+  if descending then
+    if place ~= '' then to = '(' .. name .. '\0' .. place end
+    return call('ZREVRANGEBYLEX', KEYS[key], to, from, 'LIMIT', 0, n)
+  end
+  if place ~= '' then from = '(' .. name .. '\0' .. place end
+  return call('ZRANGEBYLEX', KEYS[key], from, to, 'LIMIT', 0, n)
+end
+
+local function list_state(state, name, descending, rank, id, limit, with_data)
+  local place = id > 0 and spack('>I8I8', rank + ZERO_RANK, id) or ''
+  local all, ids = {}, {}
+  for _, t in ipairs(type_names(name)) do
+    for _, member in ipairs(beyond(STATE_KEY + state, t, place, descending, limit)) do
+      local r, number = sunpack('>I8I8', member, #t + 2)
+      all[#all + 1] = { r, number }
+    end
+  end
+  if descending then
+    table.sort(all, function(a, b) return by_rank(b, a) end)
+  else
+    table.sort(all, by_rank)
+  end
+  for k = 1, math.min(limit, #all) do ids[k] = format('%d', all[k][2]) end
+  local answer = {}
+  answer_with(answer, ids, limit, with_data)
+  return answer
+end
+
+-- The next block of ids of these types behind `block` (nil: the first).
+local function next_block(names, block, descending)
+  local best
+  for _, t in ipairs(names) do
+    local member = beyond(IDS, t, block and spack('>I8', block) or '', descending, 1)[1]
+    local number = member and sunpack('>I8', member, #t + 2)
+    if number and (not best or (number < best) ~= descending) then best = number end
+  end
+  return best
+end
+
+local function list_ids(name, descending, id, limit, with_data)
+  local names, answer, wanted = type_names(name), {}, {}
+  for _, t in ipairs(names) do wanted[t] = true end
+  local function fits(record)
+    return name == '' or wanted[unpack_msg(record)[TYPE]]
+  end
+  -- The block of the cursor itself comes first: begin just before it.
+  local block
+  if id > 0 then
+    block = floor(floor(id / partitions) / BLOCK) + (descending and 1 or -1)
+    if block < 0 then block = nil end
+  end
+  while #answer / 3 < limit do
+    block = next_block(names, block, descending)
+    if not block then break end
+    local ids = {}
+    for k = 0, BLOCK - 1 do
+      local seq = block * BLOCK + (descending and BLOCK - 1 - k or k)
+      local number = seq * partitions + partition
+      if number > 0 and (id == 0 or (descending and number < id) or
+                         (not descending and number > id)) then
+        ids[#ids + 1] = format('%d', number)
+      end
+    end
+    answer_with(answer, ids, limit, with_data, fits)
+  end
+  return answer
+end
+
+function steps.I(i)
+  local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
+  local rank, id, limit = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
+  local with_data = ARGV[i + 6] == '1'
+  flush_all()
+  if state > 0 then return list_state(state, name, descending, rank, id, limit, with_data) end
+  return list_ids(name, descending, id, limit, with_data)
+end
+
+-- ---- find ----
+
+-- The ids with a word that starts so: a set, and a list in order.
+local function with_start(start)
+  local set, list = {}, {}
+  local all = call('ZRANGEBYLEX', KEYS[WORDS], '[' .. start, '(' .. start .. '\255')
+  for _, member in ipairs(all) do
+    local id = sunpack('>I8', member, #member - 7)
+    if not set[id] then
+      set[id] = true
+      list[#list + 1] = id
+    end
+  end
+  table.sort(list)
+  return set, list
+end
+
+-- Ids behind `id` of jobs with the word, a page of them.
+local function with_word(word, descending, id, n)
+  local from, to = of_type(word)
+  local ids = {}
+  for _, member in ipairs(beyond(WORDS, word, id > 0 and spack('>I8', id) or '', descending, n)) do
+    ids[#ids + 1] = sunpack('>I8', member, #member - 7)
+  end
+  return ids
+end
+
+function steps.F(i, n)
+  local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
+  local id, limit, with_data = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
+  flush_all()
+  local words, sets, driver, list, fewest = {}, {}, nil, nil, huge
+  for k = i + 6, i + n - 1 do
+    local word = ARGV[k]
+    if string.sub(word, -1) == '*' then
+      local set, ids = with_start(string.sub(word, 1, -2))
+      sets[#sets + 1] = set
+      if #ids < fewest then fewest, list, driver = #ids, ids, nil end
+    else
+      local from, to = of_type(word)
+      local count = call('ZLEXCOUNT', KEYS[WORDS], from, to)
+      words[#words + 1] = word
+      if count < fewest then fewest, driver, list = count, word, nil end
+    end
+  end
+  local function fits(record)
+    local j = unpack_msg(record)
+    return (state == 0 or j[STATE] == state) and (name == '' or j[TYPE] == name)
+  end
+  local function has_all(number)
+    for _, set in ipairs(sets) do
+      if not set[number] then return false end
+    end
+    local id8 = spack('>I8', number)
+    for _, word in ipairs(words) do
+      if word ~= driver and not call('ZSCORE', KEYS[WORDS], word .. '\0' .. id8) then
+        return false
+      end
+    end
+    return true
+  end
+  local answer, page = {}, 200
+  while #answer / 3 < limit do
+    local some = {}
+    if driver then
+      some = with_word(driver, descending, id, page)
+    elseif list then
+      for k = 1, #list do
+        local number = list[descending and #list + 1 - k or k]
+        if id == 0 or (number < id) == descending and number ~= id then some[#some + 1] = number end
+        if #some == page then break end
+      end
+    end
+    if #some == 0 then break end
+    id = some[#some]
+    local ids = {}
+    for _, number in ipairs(some) do
+      if has_all(number) then ids[#ids + 1] = format('%d', number) end
+    end
+    answer_with(answer, ids, limit, with_data, fits)
+    if #some < page then break end
+  end
+  return answer
+end
+
+-- ---- log, statistics ----
+
+function steps.O(i)
+  local id, after, limit = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  local j = job(id)
+  if not j then return -1 end
+  local numbers, fields, answer = {}, {}, {}
+  for n = math.max(after + 1, j[LINES] - MAX_LOG + 1, 1), j[LINES] do
+    if #fields == limit then break end
+    numbers[#numbers + 1], fields[#fields + 1] = n, id .. ':' .. n
+  end
+  local lines = get_many(LOG, fields)
+  for k = 1, #fields do
+    local at, text = string.match(lines[k] or '', '^(%-?%d+) (.*)$')
+    if at then
+      local n = #answer
+      answer[n + 1], answer[n + 2], answer[n + 3] = numbers[k], tonumber(at), text
+    end
+  end
+  return answer
+end
+
+function steps.Z()
+  flush_all()
+  local answer = { last > 0 and last * partitions + partition or 0 }
+  for _, name in ipairs(call('HKEYS', KEYS[TYPES])) do
+    local row = { name, pack(type_of(name)) }
+    for state = INACTIVE, CANCELLED do row[state + 2] = count_of(state, name) end
+    local first = beyond(STATE_KEY + INACTIVE, name, '', false, 1)[1]
+    local number = first and sunpack('>I8', first, #first - 7)
+    local j = number and job(format('%d', number))
+    row[9] = j and j[CREATED] or 0
+    answer[#answer + 1] = row
+  end
+  return answer
+end

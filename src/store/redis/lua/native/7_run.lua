@@ -1,0 +1,88 @@
+-- 7_run.lua - carry out the steps; recognise a call that was made before.
+
+local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
+local FIRST = 7                              -- the first step in ARGV
+local STEPS_WITH_ID = { D = 0, R = 0, S = 0, L = 0, P = 0, E = 0 }
+
+local number = tonumber(ARGV[3])
+local lane = number and origin .. ':' .. number % 2
+local before = lane and call('HGET', KEYS[CALLERS], lane)
+before = before and unpack_msg(before)
+if before and before[1] ~= number then before = nil end
+
+-- Jobs that a take gave, as they are now.
+local function taken_before(given)
+  local ids, answer = {}, {}
+  for k = 1, #given, 2 do ids[#ids + 1] = format('%d', given[k]) end
+  load(ids)
+  for k = 1, #ids do
+    local j = held(ids[k], given[2 * k])
+    if j then
+      local n = #answer
+      answer[n + 1], answer[n + 2] = given[2 * k - 1], pack(j)
+      answer[n + 3] = call('HGET', KEYS[DATA], ids[k]) or '{}'
+    end
+  end
+  return answer
+end
+
+-- What is kept of an answer, to give it again.
+local function to_remember(letter, answer)
+  if READS[letter] then return false end
+  if letter ~= 'T' and letter ~= 't' then return answer end
+  local given = {}
+  for k = 1, #answer, 3 do
+    given[#given + 1] = answer[k]
+    given[#given + 1] = jobs[format('%d', answer[k])][DELIVERY]
+  end
+  return given
+end
+
+local function load_all()
+  local ids, i = {}, FIRST
+  while i <= #ARGV do
+    if STEPS_WITH_ID[ARGV[i]] then ids[#ids + 1] = ARGV[i + 2] end
+    i = i + 2 + ARGV[i + 1]
+  end
+  load(ids)
+end
+
+local function run()
+  local answers, memory, i, at = { now, '' }, { number }, FIRST, 2
+  load_all()
+  while i <= #ARGV do
+    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
+    local answer
+    if before and not READS[letter] then
+      answer = before[at]
+      if letter == 'T' or letter == 't' then answer = taken_before(answer) end
+    else
+      answer = steps[letter](i + 2, n)
+      if number then memory[at] = to_remember(letter, answer) end
+    end
+    at = at + 1
+    answers[at] = answer
+    i = i + 2 + n
+  end
+  if lane and not before then call('HSET', KEYS[CALLERS], lane, pack(memory)) end
+  return answers
+end
+
+local answers = run()
+if number then
+  flush_all()
+  local set = {}
+  if last ~= first_last then set = { 'last', last } end
+  if keep_at ~= first_keep then
+    set[#set + 1], set[#set + 2] = 'keep', keep_at < huge and keep_at or ''
+  end
+  if #message > 4 or due < huge then
+    messages = messages + 1
+    message[1], message[4] = messages, due < huge and due or 0
+    answers[2] = pack(message)
+    set[#set + 1], set[#set + 2] = 'messages', messages
+    call('SPUBLISH', ARGV[4] .. ':events', answers[2])
+  end
+  if #set > 0 then call('HSET', KEYS[META], unpack(set)) end
+end
+return answers
