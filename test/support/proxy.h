@@ -1,0 +1,21 @@
+/* proxy.h - a bad line to a Redis server: passes bytes on between a port of 127.0.0.1 and the
+ * server's socket, and cuts connections in mid-reply or in mid-request, or holds everything back. */
+#ifndef WEIR_TEST_PROXY_H
+#define WEIR_TEST_PROXY_H
+
+#include "support/redis_rig.h"
+
+typedef struct proxy proxy;
+
+/* NULL: could not. Randomness comes from the seed. */
+proxy *proxy_start(const rig *server, uint64_t seed);
+void   proxy_stop(proxy *p);                /* NULL is fine */
+int    proxy_port(const proxy *p);
+/* From now on connections (those that are open, too) are cut after a random number of bytes, about
+ * so many, of replies or of requests. 0: no more cuts. */
+void   proxy_cut_after(proxy *p, uint32_t bytes);
+void   proxy_cut_all(proxy *p);             /* those that are open, now */
+void   proxy_hold(proxy *p, bool hold);     /* pass nothing on, and lose nothing */
+uint64_t proxy_cuts(proxy *p);              /* so far, by proxy_cut_after() */
+
+#endif
