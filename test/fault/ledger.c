@@ -1,8 +1,9 @@
 /* ledger.c - kill -9 at any moment, and nothing is lost: proved by an independent ledger.
  *
- * A child process owns the store; its producers add jobs and its workers do them, and all write
- * what they saw to plain append-only files. The parent kills it again and again at random moments,
- * lets the last child finish everything, and then compares the ledger with the store:
+ * A child process has the store open; its producers add jobs and its workers do them, and all write
+ * what they saw to a plain append-only file. The parent kills it again and again at random moments,
+ * lets the last child finish everything, and then compares the ledger with the store. Where
+ * processes can share a store there are always several children, and one of them is killed.
  *
  *   - every add that was acknowledged is there, complete, exactly once;
  *   - no delivery of a job was begun twice;
@@ -10,7 +11,8 @@
  *   - nothing was done that nobody wanted;
  *   - `check` finds nothing wrong, after every reopening.
  *
- * Usage: ledger [--kills N] [--jobs N] [--seed N] [--dir DIR] [--durability os|disk]
+ * Usage: ledger [--kills N] [--jobs N] [--seed N] [--dir DIR] [--durability os|disk] [--store URL]
+ * A URL of a store that processes share: "redis://...", or "rig:redis+unix" for a server of its own.
  * Prints TAP. */
 #include <fcntl.h>
 #include <getopt.h>
@@ -27,15 +29,17 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "support/redis_rig.h"
 #include "weir/weir.h"
 
-enum { PRODUCERS = 4, WORKERS = 4, LOT = 5 };
+enum { PRODUCERS = 4, WORKERS = 4, LOT = 5, SHARERS = 3, SHARED_LEASE_MS = 1500 };
 
 static struct {
     int      kills;
     uint64_t jobs, seed;
     char     dir[400], url[500], ledger[450];
-    const char *durability;
+    const char *durability, *store;     /* store NULL: sqlite */
+    int64_t  lease_ms;                  /* of children that die; 0: the next owner knows it */
 } cfg = { .kills = 20, .jobs = 4000, .durability = "os" };
 
 static uint64_t rng;
@@ -135,7 +139,8 @@ static weir_code handle(weir_job *job, void *ctx)
 static void on_event(const weir_event *ev, void *ctx)
 {
     (void)ctx;
-    record("%s %" PRIu64 "\n", ev->kind == WEIR_EVENT_COMPLETE ? "done" : "failed", ev->id);
+    record("%s %" PRIu64 " %d\n", ev->kind == WEIR_EVENT_COMPLETE ? "done" : "failed", ev->id,
+           (int)getpid());
 }
 
 static void check_store(weir_queue *q)
@@ -175,8 +180,10 @@ static int run_child(uint64_t from, uint64_t to)
     check_store(c.q);
     if (weir_listen(c.q, &ends, on_event, NULL, &l, &err))
         give_up("listen", err.msg);
-    weir_pool plain = { .handler = handle, .threads = WORKERS, .types = types };
-    weir_pool ahead = { .handler = handle, .threads = 2, .prefetch = 8, .types = types };
+    weir_pool plain = { .handler = handle, .threads = WORKERS, .types = types,
+                        .lease_ms = cfg.lease_ms };
+    weir_pool ahead = { .handler = handle, .threads = 2, .types = types, .prefetch = 8,
+                        .lease_ms = cfg.lease_ms };
     if (weir_process(c.q, NULL, &plain, &err) || weir_process(c.q, NULL, &ahead, &err))
         give_up("process", err.msg);
     pthread_t producer[PRODUCERS];
@@ -195,23 +202,28 @@ static int run_child(uint64_t from, uint64_t to)
 
 /* ---- the parent ---- */
 
-/* Returns how the child ended: 0, or the signal. */
-static int run_and_kill(const char *self, uint64_t from, uint64_t to, int64_t after_us)
+static pid_t start_child(const char *self, uint64_t from, uint64_t to)
 {
     pid_t pid = fork();
     if (pid == 0) {
         char a[32], b[32];
         snprintf(a, sizeof a, "%" PRIu64, from);
         snprintf(b, sizeof b, "%" PRIu64, to);
-        execl(self, self, "--child", a, b, cfg.dir, cfg.durability, (char *)NULL);
+        execl(self, self, "--child", a, b, cfg.dir, cfg.url, cfg.store ? "shared" : "owned",
+              (char *)NULL);
         _exit(127);
     }
-    if (after_us >= 0) {
-        struct timespec ts = { (time_t)(after_us / 1000000), (long)(after_us % 1000000) * 1000 };
-        nanosleep(&ts, NULL);      /* the moment of the kill: any will do */
-        kill(pid, SIGKILL);
-    }
+    return pid;
+}
+
+/* Returns how the child ended: 0, or the signal. 0 for a child that was never started, too. */
+static int end_child(pid_t pid, bool killing)
+{
     int status;
+    if (!pid)
+        return 0;
+    if (killing)
+        kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     if (WIFSIGNALED(status))
         return WTERMSIG(status);
@@ -220,11 +232,36 @@ static int run_and_kill(const char *self, uint64_t from, uint64_t to, int64_t af
     return 0;
 }
 
+static pid_t  alive[SHARERS];      /* a ring */
+static size_t n_started;
+
+/* Start a child, wait a while, and kill it, or where several share the store the oldest of them.
+ * Answers how many were killed. */
+static int run_and_kill(const char *self, uint64_t from, uint64_t to, int64_t after_us)
+{
+    size_t          sharers = cfg.store ? SHARERS : 1;
+    struct timespec ts = { (time_t)(after_us / 1000000), (long)(after_us % 1000000) * 1000 };
+    alive[n_started++ % sharers] = start_child(self, from, to);
+    nanosleep(&ts, NULL);           /* the moment of the kill: any will do */
+    pid_t victim = alive[n_started % sharers];
+    alive[n_started % sharers] = 0;
+    return end_child(victim, true) != 0;
+}
+
+/* The last child, and those that are still there, until everything is done. */
+static void run_to_the_end(const char *self, uint64_t from, uint64_t to)
+{
+    end_child(start_child(self, from, to), false);
+    for (size_t i = 0; i < SHARERS; i++)
+        end_child(alive[i], false);
+}
+
 /* What the ledger says of one job. */
 typedef struct entry {
     uint64_t id, key;
     uint32_t deliveries[64];
     uint32_t n, completions;
+    int      heard_by[8];  /* children that heard that it is complete */
     bool     acknowledged;
 } entry;
 
@@ -260,6 +297,16 @@ static void read_begin(entry *e, uint32_t delivery, uint64_t key)
         e->deliveries[e->n++] = delivery;
 }
 
+/* Where children share a store, all of them hear of it; but each of them once. */
+static void read_done(entry *e, int pid)
+{
+    for (uint32_t i = 0; i < e->completions; i++)
+        if (e->heard_by[i] == pid)
+            seen.completed_twice++;
+    if (e->completions < sizeof e->heard_by / sizeof *e->heard_by)
+        e->heard_by[e->completions++] = pid;
+}
+
 static void read_ledger(void)
 {
     static char mark;
@@ -270,6 +317,7 @@ static void read_ledger(void)
     while (fgets(line, sizeof line, f)) {
         uint64_t a, b;
         uint32_t d;
+        int pid;
         if (sscanf(line, "want %" SCNu64, &a) == 1) {
             weir__map_put(&seen.wanted, a + 1, &mark);
         } else if (sscanf(line, "added %" SCNu64 " %" SCNu64, &a, &b) == 2) {
@@ -278,9 +326,8 @@ static void read_ledger(void)
             seen.acknowledged++;
         } else if (sscanf(line, "begin %" SCNu64 " %" SCNu32 " %" SCNu64, &a, &d, &b) == 3) {
             read_begin(entry_of(a), d, b);
-        } else if (sscanf(line, "done %" SCNu64, &a) == 1) {
-            if (entry_of(a)->completions++)
-                seen.completed_twice++;
+        } else if (sscanf(line, "done %" SCNu64 " %d", &a, &pid) == 2) {
+            read_done(entry_of(a), pid);
         } else {
             seen.failed++;
         }
@@ -371,12 +418,12 @@ static int run_parent(const char *self)
     for (int i = 0; i < TRIES * cfg.kills && killed < cfg.kills; i++, from += lot) {
         /* Mostly in the thick of it, sometimes in the first steps of opening. */
         int64_t after_us = (int64_t)(next_random() % (i % 5 ? 120000 : 15000));
-        killed += run_and_kill(self, from, from + lot, after_us) != 0;
+        killed += run_and_kill(self, from, from + lot, after_us);
         if (isatty(2))
             fprintf(stderr, "\r%d of %d kills", killed, cfg.kills);
     }
     uint64_t so_far = count_added();
-    run_and_kill(self, from, from + (so_far < cfg.jobs ? cfg.jobs - so_far : 0), -1);
+    run_to_the_end(self, from, from + (so_far < cfg.jobs ? cfg.jobs - so_far : 0));
     read_ledger();
     read_store(&stored, &unfinished, &doubled, &ids);
     printf("# %d children were killed; %" PRIu64 " jobs acknowledged, %" PRIu64 " kept, "
@@ -401,7 +448,18 @@ static void use_dir(const char *dir)
 {
     snprintf(cfg.dir, sizeof cfg.dir, "%s", dir);
     snprintf(cfg.ledger, sizeof cfg.ledger, "%s/ledger", cfg.dir);
-    snprintf(cfg.url, sizeof cfg.url, "sqlite:%s/jobs.db?durability=%s", cfg.dir, cfg.durability);
+}
+
+/* The store is the one that was named, or a file in the directory. */
+static void use_store(void)
+{
+    if (!cfg.store)
+        snprintf(cfg.url, sizeof cfg.url, "sqlite:%s/jobs.db?durability=%s", cfg.dir,
+                 cfg.durability);
+    else if (!rig_is_shared(cfg.store))
+        snprintf(cfg.url, sizeof cfg.url, "%s", cfg.store);
+    else if (!rig_shared_url(cfg.store, cfg.url, sizeof cfg.url))
+        give_up(cfg.store, "cannot be started");
 }
 
 static void remove_dir(void)
@@ -423,10 +481,12 @@ int main(int argc, char **argv)
                                              { "seed", required_argument, NULL, 's' },
                                              { "dir", required_argument, NULL, 'd' },
                                              { "durability", required_argument, NULL, 'u' },
+                                             { "store", required_argument, NULL, 't' },
                                              { 0 } };
-    if (argc == 6 && strcmp(argv[1], "--child") == 0) {
-        cfg.durability = argv[5];
+    if (argc == 7 && strcmp(argv[1], "--child") == 0) {
         use_dir(argv[4]);
+        snprintf(cfg.url, sizeof cfg.url, "%s", argv[5]);
+        cfg.lease_ms = strcmp(argv[6], "shared") == 0 ? SHARED_LEASE_MS : 0;
         return run_child(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
     }
     const char *where = "/tmp";
@@ -438,6 +498,7 @@ int main(int argc, char **argv)
         case 's': cfg.seed = strtoull(optarg, NULL, 10); break;
         case 'd': where = optarg; break;
         case 'u': cfg.durability = optarg; break;
+        case 't': cfg.store = optarg; break;
         default:  return 2;
         }
     }
@@ -446,6 +507,7 @@ int main(int argc, char **argv)
     if (!mkdtemp(dir))
         give_up(dir, "cannot be made");
     use_dir(dir);
+    use_store();
     int rc = run_parent("/proc/self/exe");
     if (rc)
         printf("# kept: %s\n", cfg.dir);
