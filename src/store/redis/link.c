@@ -1,247 +1,498 @@
-/* link.c - the way to Redis: one primary, so far. */
+/* link.c - calls: where each is sent, what its answer means, and whether it is sent again.
+ *
+ *   WAITING -> FLYING -> DONE      WAITING: in l->waiting, by number; FLYING: in the list of a node
+ *      ^_________|
+ *
+ * A call that was refused goes back to WAITING, and so does one that was on a connection when that
+ * was lost, unless it was sent whole and is not repeatable. To keep the order of a slot, a call waits
+ * behind earlier ones of its slot that wait or are being repeated. */
 #include "store/redis/link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include "store/redis/conn.h"
+#include "store/redis/net.h"
 
 struct redis_link {
-    redis_url       url;
-    redisContext   *ctx;
-    redis_call     *first, **last;      /* sent, without an answer */
-    weir_durability durability;
+    redis_net   net;
+    redis_call *waiting;
+    uint64_t    number;         /* of the last call */
+    size_t      n_repeats;      /* calls not DONE that were sent before */
 };
 
-enum { CALL_SENT = 1, CALL_DONE };
+enum { CALL_WAITING = 1, CALL_FLYING, CALL_DONE };
 
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
+enum {
+    STUCK_MS    = 200,          /* a connection that takes longer: perhaps there is a new primary */
+    QUICK_TRIES = 5             /* so many times MOVED, ASK or NOSCRIPT is followed at once */
+};
 
-static void nap(int64_t ms)
-{
-    struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-    nanosleep(&ts, NULL);
-}
+/* ---- the end of a call ---- */
 
-static weir_code ask_durability(redis_link *l, weir_error *err)
+static void set_done(redis_link *l, redis_call *c)
 {
-    l->durability = WEIR_DURABLE_NONE;
-    redisReply *r = redisCommand(l->ctx, "CONFIG GET append*");
-    if (!r)
-        return weir_fail(err, WEIR_EUNAVAIL, "redis: %s", l->ctx->errstr);
-    const char *on = "no", *fsync = "no";
-    for (size_t i = 0; r->type == REDIS_REPLY_ARRAY && i + 1 < r->elements; i += 2) {
-        if (!strcmp(r->element[i]->str, "appendonly"))
-            on = r->element[i + 1]->str;
-        if (!strcmp(r->element[i]->str, "appendfsync"))
-            fsync = r->element[i + 1]->str;
-    }
-    if (!strcmp(on, "yes"))
-        l->durability = !strcmp(fsync, "always") ? WEIR_DURABLE_DISK : WEIR_DURABLE_OS;
-    freeReplyObject(r);
-    return WEIR_OK;
-}
-
-weir_code weir__link_open(redis_link **out, const redis_url *url, weir_error *err)
-{
-    *out = NULL;
-    redis_link *l = calloc(1, sizeof *l);
-    if (!l)
-        return weir_fail(err, WEIR_ENOMEM, "redis: no memory for the connection");
-    l->url = *url;
-    l->last = &l->first;
-    weir_code rc = weir__conn_open(&l->ctx, &l->url, err);
-    if (!rc)
-        rc = ask_durability(l, err);
-    if (rc) {
-        weir__link_close(l);
-        return rc;
-    }
-    *out = l;
-    return WEIR_OK;
-}
-
-void weir__link_close(redis_link *l)
-{
-    if (!l)
-        return;
-    if (l->ctx)
-        redisFree(l->ctx);
-    free(l);
-}
-
-weir_durability weir__link_durability(const redis_link *l)
-{
-    return l->durability;
-}
-
-static void finish(redis_call *c)
-{
+    l->n_repeats -= c->tries > 0;
     c->state = CALL_DONE;
 }
 
-/* The connection is lost: connect again and send what may be repeated. */
-static void recover(redis_link *l)
+static void succeed(redis_link *l, redis_call *c, redisReply *r)
 {
-    redis_call *c = l->first;
-    l->first = NULL;
-    l->last = &l->first;
-    if (l->ctx)
-        redisFree(l->ctx);
-    l->ctx = NULL;
-    int64_t    pause = 10;
-    weir_error err = { 0 };
-    while (!l->ctx && c && now_ms() < c->until_ms) {
-        if (weir__conn_open(&l->ctx, &l->url, &err)) {
-            nap(pause);
-            pause = pause * 2 > 500 ? 500 : pause * 2;
-        }
-    }
-    while (c) {
-        redis_call *next = c->next;
-        c->next = NULL;
-        if (!c->repeatable) {
-            weir_fail(&c->err, WEIR_EUNKNOWN, "redis: connection lost before the answer");
-            finish(c);
-        } else if (!l->ctx) {
-            weir_fail(&c->err, WEIR_EUNKNOWN, "%s", err.msg);
-            finish(c);
-        } else {
-            *l->last = c;
-            l->last = &c->next;
-            redisAppendFormattedCommand(l->ctx, c->command.data, c->command.len);
-        }
-        c = next;
-    }
+    c->reply = r;
+    c->err.code = WEIR_OK;
+    c->err.msg[0] = '\0';
+    set_done(l, c);
 }
 
-static redisReply *get(redis_link *l)
+/* With what c->err says. What was perhaps done the first time was not left undone because the second
+ * time was refused. */
+static void fail(redis_link *l, redis_call *c)
 {
-    void *r = NULL;
-    if (!l->ctx || redisGetReply(l->ctx, &r) != REDIS_OK)
+    if (c->maybe && c->err.code != WEIR_ECORRUPT)
+        c->err.code = WEIR_EUNKNOWN;
+    set_done(l, c);
+}
+
+static const char *find_why(redis_link *l, const redis_call *c)
+{
+    const redis_node *n = c->asked ? c->asked : weir__net_owner(&l->net, c->slot);
+    if (*c->err.msg)
+        return c->err.msg;
+    if (n && n->why.code)
+        return n->why.msg;
+    if (!n && l->net.scout.why.code)
+        return l->net.scout.why.msg;
+    return n && n->state == NODE_READY ? "redis: calls before this one had no answer"
+                                       : "redis: no connection";
+}
+
+static void give_up(redis_link *l, redis_call *c)
+{
+    weir_fail(&c->err, c->maybe ? WEIR_EUNKNOWN : WEIR_EUNAVAIL, "%s; gave up after %lld ms",
+              find_why(l, c), (long long)l->net.url.timeout_ms);
+    set_done(l, c);
+}
+
+/* ---- lists ---- */
+
+static void put_waiting(redis_link *l, redis_call *c)
+{
+    redis_call **at = &l->waiting;
+    while (*at && (*at)->number < c->number)
+        at = &(*at)->next;
+    c->next = *at;
+    *at = c;
+    c->state = CALL_WAITING;
+}
+
+static void wait_again(redis_link *l, redis_call *c, int64_t pause_ms)
+{
+    l->n_repeats += c->tries == 0;
+    c->tries++;
+    c->again_ms = pause_ms ? weir__now_ms() + pause_ms : 0;
+    put_waiting(l, c);
+}
+
+/* Take it out of the calls of a node; the answers that come for it are for nobody. */
+static void unlink_flying(redis_node *n, redis_call *c, bool answered)
+{
+    redis_call **at = &n->first, *before = NULL;
+    for (; *at != c; at = &(*at)->next)
+        before = *at;
+    *at = c->next;
+    if (n->last == c)
+        n->last = before;
+    n->n_once -= !c->repeatable;
+    if (!answered && c->next)
+        c->next->before += c->before + 1;
+    else if (!answered)
+        n->owed += c->before + 1;
+}
+
+/* How long the node may be silent. A call that may be repeated is worth a try over a new connection
+ * while there is time for that. */
+static void set_patience(redis_link *l, redis_node *n)
+{
+    int64_t ms = l->net.url.timeout_ms;
+    if (!n->first)
+        n->patience_ms = 0;
+    else
+        weir__node_await(n, n->n_once ? ms : ms / 2);
+}
+
+/* ---- sending ---- */
+
+static bool has_script(const redis_node *n, const redis_script *s)
+{
+    for (size_t i = 0; i < n->n_loaded; i++) {
+        if (n->loaded[i] == s)
+            return true;
+    }
+    return false;
+}
+
+static void add_script(redis_node *n, const redis_script *s)
+{
+    weir__resp_array(&n->out, 3);
+    weir__resp_text(&n->out, "SCRIPT");
+    weir__resp_text(&n->out, "LOAD");
+    weir__resp_bytes(&n->out, s->source, s->len);
+    if (n->n_loaded == REDIS_MAX_SCRIPTS)
+        n->n_loaded = 0;        /* one more: NOSCRIPT tells when it was wrong to forget */
+    n->loaded[n->n_loaded++] = s;
+}
+
+static void fly(redis_link *l, redis_node *n, redis_call *c)
+{
+    c->loading = c->script && !has_script(n, c->script);
+    size_t before = n->out.len, room = c->command.len + (c->loading ? c->script->len : 0) + 128;
+    if (!weir__node_room(n, room)) {
+        weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory to send the call");
+        fail(l, c);
+        return;
+    }
+    c->before = n->owed;
+    n->owed = 0;
+    if (c->loading) {
+        add_script(n, c->script);
+        c->before++;
+    }
+    if (c->asked) {
+        weir__resp_array(&n->out, 1);
+        weir__resp_text(&n->out, "ASKING");
+        c->before++;
+    }
+    weir__buf_add(&n->out, c->command.data, c->command.len);
+    n->queued += n->out.len - before;
+    c->end = n->queued;
+    c->next = NULL;
+    c->state = CALL_FLYING;
+    bool only = !n->first;
+    if (only)
+        n->first = c;
+    else
+        n->last->next = c;
+    n->last = c;
+    n->n_once += !c->repeatable;
+    if (only || n->n_once == 1)
+        set_patience(l, n);
+}
+
+/* Must it wait behind an earlier one of its slot? Those that wait are before it in the list. */
+static bool held_back(const redis_link *l, const redis_call *c)
+{
+    for (const redis_call *o = l->waiting; o != c; o = o->next) {
+        if (o->slot == c->slot)
+            return true;
+    }
+    if (!l->n_repeats)
+        return false;
+    for (size_t i = 0; i < l->net.n_nodes; i++) {
+        for (const redis_call *o = l->net.node[i]->first; o; o = o->next) {
+            if (o->slot == c->slot && o->number < c->number && o->tries)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The node that it can be sent to, or NULL: it has to wait. */
+static redis_node *find_node(redis_link *l, redis_call *c, int64_t now)
+{
+    if (c->again_ms > now || held_back(l, c))
         return NULL;
-    return r;
+    redis_node *n = c->asked ? c->asked : weir__net_owner(&l->net, c->slot);
+    if (!n || n->draining)
+        return NULL;
+    /* What is sent over a connection that the server has closed may have been done; so look, when
+     * that would matter. */
+    if (n->state == NODE_READY && (c->repeatable || n->first || weir__node_alive(n)))
+        return n;
+    n->wanted = true;
+    if ((n->state == NODE_CONNECTING || n->state == NODE_GREETING) && now - n->heard_ms > STUCK_MS)
+        weir__net_seek(&l->net);
+    return NULL;
 }
 
-/* Load the script and run the call again, out of turn: what was sent behind it comes first. */
-static void reload(redis_link *l, redis_call *c)
+/* Send what can be sent, and end what has waited for too long. */
+static void dispatch(redis_link *l)
 {
-    weir_buf b = { 0 };
-    weir__resp_array(&b, 3);
-    weir__resp_text(&b, "SCRIPT");
-    weir__resp_text(&b, "LOAD");
-    weir__resp_bytes(&b, c->script->source, c->script->len);
-    if (!b.failed)
-        redisAppendFormattedCommand(l->ctx, b.data, b.len);
-    weir__buf_fini(&b);
-    redisAppendFormattedCommand(l->ctx, c->command.data, c->command.len);
+    int64_t now = weir__now_ms();
+    for (redis_call **at = &l->waiting, *c; (c = *at);) {
+        redis_node *n = find_node(l, c, now);
+        if (!n && c->until_ms > now) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        if (n)
+            fly(l, n, c);
+        else
+            give_up(l, c);
+    }
+    for (size_t i = 0; i < l->net.n_nodes; i++) {
+        redis_node *n = l->net.node[i];
+        if (n->state == NODE_READY && n->out_at < n->out.len)
+            weir__node_flush(n);
+    }
 }
 
-static void answer(redis_call *c, redisReply *r)
+/* ---- answers ---- */
+
+static void set_trouble(redis_call *c, const redis_node *n, weir_code code, const char *text)
 {
+    char place[REDIS_PLACE_TEXT];
+    weir_fail(&c->err, code, "redis %s: %s", weir__place_text(&n->place, place), text);
+}
+
+static void redirect(redis_link *l, redis_node *n, redis_call *c, const char *text, bool ask)
+{
+    uint32_t    slot = 0;
+    redis_node *to = weir__net_redirect(&l->net, n, weir__refusal_rest(text), &slot);
+    if (!to || l->net.url.way != REDIS_CLUSTER) {
+        fail(l, c);
+        return;
+    }
+    c->asked = ask ? to : NULL;
+    if (!ask) {
+        weir__net_set_owner(&l->net, slot, to);
+        weir__net_seek(&l->net);
+    }
+    wait_again(l, c, c->tries < QUICK_TRIES ? 0 : weir__pause_ms(c->tries - QUICK_TRIES));
+}
+
+static void reload(redis_link *l, redis_node *n, redis_call *c)
+{
+    if (c->loading && n->load_error.code) {
+        c->err = n->load_error;
+        fail(l, c);
+        return;
+    }
+    n->n_loaded = 0;
+    wait_again(l, c, c->tries < QUICK_TRIES ? 0 : weir__pause_ms(c->tries - QUICK_TRIES));
+}
+
+static void refuse(redis_link *l, redis_node *n, redis_call *c, const char *text)
+{
+    weir_code     code;
+    redis_refusal what = weir__refusal(text, c->script != NULL, &code);
+    set_trouble(c, n, code, text);
+    if (what != REFUSED_ASK && what != REFUSED_NOSCRIPT)
+        c->asked = NULL;
+    switch (what) {
+    case REFUSED:
+        fail(l, c);
+        return;
+    case REFUSED_MOVED:
+    case REFUSED_ASK:
+        redirect(l, n, c, text, what == REFUSED_ASK);
+        return;
+    case REFUSED_NOSCRIPT:
+        reload(l, n, c);
+        return;
+    case REFUSED_STALE:
+        n->draining = true;
+        break;
+    case REFUSED_SEEK:
+        weir__net_seek(&l->net);
+        break;
+    case REFUSED_WAIT:
+        break;
+    }
+    wait_again(l, c, weir__pause_ms(c->tries + 1));
+}
+
+/* An answer to what was sent before the call: to somebody who gave up, SCRIPT LOAD, ASKING. */
+static void take_extra(redis_node *n, redis_call *c, const redisReply *r)
+{
+    bool load = c->loading && c->before == (c->asked ? 2 : 1);
+    c->before--;
+    if (!load)
+        return;
+    n->load_error.code = WEIR_OK;
+    if (r->type == REDIS_REPLY_ERROR) {
+        char      place[REDIS_PLACE_TEXT];
+        weir_code code;
+        bool      wait = weir__refusal(r->str, true, &code) != REFUSED;
+        weir_fail(&n->load_error, wait ? WEIR_OK : code, "redis %s: script %s: %s",
+                  weir__place_text(&n->place, place), c->script->name, r->str);
+    }
+}
+
+static void take_answer(redis_link *l, redis_node *n, redisReply *r)
+{
+    redis_call *c = n->first;
+    unlink_flying(n, c, true);
+    n->pause_ms = 0;
     if (r->type != REDIS_REPLY_ERROR) {
-        c->reply = r;
-        finish(c);
+        succeed(l, c, r);
         return;
     }
-    weir_code code = WEIR_ECORRUPT;
-    if (!strncmp(r->str, "OOM", 3))
-        code = WEIR_EFULL;
-    else if (!strncmp(r->str, "NOPERM", 6))
-        code = WEIR_EREADONLY;
-    else if (!c->script)
-        code = WEIR_EUNAVAIL;
-    weir_fail(&c->err, code, "redis: %s", r->str);
+    refuse(l, n, c, r->str);
     freeReplyObject(r);
-    finish(c);
 }
 
-/* The answer of the oldest call. */
-static void turn(redis_link *l)
+static void on_reply(void *ctx, redis_node *n, redisReply *r)
 {
-    redisReply *r = get(l);
-    if (!r) {
-        recover(l);
-        return;
-    }
-    redis_call *c = l->first;
-    if (r->type == REDIS_REPLY_ERROR && !strncmp(r->str, "NOSCRIPT", 8) && c->script) {
+    redis_link *l = ctx;
+    if (n->first && !n->first->before) {
+        take_answer(l, n, r);
+    } else if (n->first || n->owed) {
+        if (n->first)
+            take_extra(n, n->first, r);
+        else
+            n->owed--;
         freeReplyObject(r);
-        redis_call *rest = c->next;
-        redisReply *later[64];
-        size_t      n = 0;
-        for (redis_call *o = rest; o && n < 64; o = o->next)
-            later[n++] = get(l);
-        reload(l, c);
-        r = get(l);
-        if (r && r->type == REDIS_REPLY_ERROR) {
-            weir_fail(&c->err, WEIR_ECORRUPT, "redis: script %s: %s", c->script->name, r->str);
-            fprintf(stderr, "%s\n", c->err.msg);
-        }
-        if (r)
-            freeReplyObject(r);
-        r = get(l);
-        for (size_t i = 0; i < n; i++) {
-            redis_call *o = rest;
-            rest = o->next;
-            if (later[i] && later[i]->type == REDIS_REPLY_ERROR &&
-                !strncmp(later[i]->str, "NOSCRIPT", 8)) {
-                freeReplyObject(later[i]);
-                reload(l, o);
-                redisReply *s = get(l);
-                if (s)
-                    freeReplyObject(s);
-                later[i] = get(l);
-            }
-            if (later[i])
-                answer(o, later[i]);
-        }
-        l->first = NULL;
-        l->last = &l->first;
-        if (r)
-            answer(c, r);
+    } else {
+        freeReplyObject(r);
+        weir__node_lose(n, WEIR_EUNAVAIL, "it says more than it was asked");
         return;
     }
-    l->first = c->next;
-    if (!l->first)
-        l->last = &l->first;
-    answer(c, r);
+    set_patience(l, n);
+    if (n->draining && !n->first)
+        weir__node_lose(n, WEIR_EUNAVAIL, "it refuses calls");
+}
+
+static void on_ready(void *ctx, redis_node *n)
+{
+    (void)ctx;
+    n->owed = 0;
+    n->load_error.code = WEIR_OK;
+}
+
+/* In the order in which they were sent, so that they wait in that order. */
+static void on_lost(void *ctx, redis_node *n)
+{
+    redis_link *l = ctx;
+    redis_call *c = n->first, *next;
+    n->first = n->last = NULL;
+    n->n_once = 0;
+    n->owed = 0;
+    for (; c; c = next) {
+        next = c->next;
+        bool whole = c->end <= n->written;
+        c->err = n->why;
+        c->asked = NULL;
+        if (whole && !c->repeatable) {
+            c->err.code = WEIR_EUNKNOWN;
+            fail(l, c);
+        } else {
+            c->maybe = c->maybe || whole;
+            wait_again(l, c, 0);
+        }
+    }
+}
+
+/* Servers that have no slot any more are left alone. */
+static void on_found(void *ctx)
+{
+    redis_link *l = ctx;
+    for (size_t i = 0; i < l->net.n_nodes; i++) {
+        redis_node *n = l->net.node[i];
+        if (n->state == NODE_READY && !n->first && !weir__net_owns(&l->net, n))
+            weir__node_close(n);
+    }
+}
+
+static const redis_net_ops link_ops = {
+    .ready = on_ready,
+    .reply = on_reply,
+    .lost = on_lost,
+    .found = on_found,
+};
+
+/* ---- waiting ---- */
+
+/* Calls that fly and whose time is over. The connection goes on when answers still come over it. */
+static void end_late(redis_link *l)
+{
+    int64_t now = weir__now_ms();
+    for (size_t i = 0; i < l->net.n_nodes; i++) {
+        redis_node *n = l->net.node[i];
+        for (redis_call *c = n->first, *next; c; c = next) {
+            next = c->next;
+            if (c->until_ms > now)
+                continue;
+            if (c->end > n->written) {
+                /* The rest of it must never be sent. */
+                weir__node_lose(n, WEIR_EUNAVAIL, "it does not read what it is sent");
+                break;
+            }
+            unlink_flying(n, c, false);
+            c->maybe = true;
+            set_trouble(c, n, WEIR_EUNKNOWN, "no answer");
+            give_up(l, c);
+        }
+    }
+}
+
+static void sooner(int64_t *until, int64_t at)
+{
+    if (at < *until)
+        *until = at;
+}
+
+/* When a call has to be looked at again, if nothing comes. What is over already waits for something
+ * else. */
+static int64_t next_look(const redis_link *l)
+{
+    int64_t now = weir__now_ms(), until = INT64_MAX;
+    for (const redis_call *c = l->waiting; c; c = c->next) {
+        sooner(&until, c->until_ms);
+        if (c->again_ms > now)
+            sooner(&until, c->again_ms);
+    }
+    for (size_t i = 0; i < l->net.n_nodes; i++) {
+        const redis_node *n = l->net.node[i];
+        int64_t           stuck = n->heard_ms + STUCK_MS + 1;
+        for (const redis_call *c = n->first; c; c = c->next)
+            sooner(&until, c->until_ms);
+        if ((n->state == NODE_CONNECTING || n->state == NODE_GREETING) && stuck > now)
+            sooner(&until, stuck);
+    }
+    return until;
+}
+
+static void queue_call(redis_link *l, redis_call *c)
+{
+    c->number = ++l->number;
+    c->until_ms = weir__now_ms() + l->net.url.timeout_ms;
+    c->again_ms = 0;
+    c->tries = 0;
+    c->maybe = false;
+    c->asked = NULL;
+    c->err.code = WEIR_OK;
+    c->err.msg[0] = '\0';
+    if (c->command.failed) {
+        weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory for the call");
+        set_done(l, c);
+        return;
+    }
+    put_waiting(l, c);
 }
 
 void weir__link_send(redis_link *l, redis_call *c)
 {
-    c->state = CALL_SENT;
-    c->next = NULL;
-    c->err.code = WEIR_OK;
-    c->until_ms = now_ms() + l->url.timeout_ms;
-    *l->last = c;
-    l->last = &c->next;
-    if (!l->ctx) {
-        recover(l);
-        return;
-    }
-    redisAppendFormattedCommand(l->ctx, c->command.data, c->command.len);
-    int done = 0;
-    while (!done && redisBufferWrite(l->ctx, &done) == REDIS_OK)
-        ;
+    queue_call(l, c);
+    dispatch(l);
 }
 
 void weir__link_wait(redis_link *l, redis_call *c)
 {
-    while (c->state != CALL_DONE)
-        turn(l);
+    while (c->state != CALL_DONE) {
+        dispatch(l);
+        if (c->state == CALL_DONE)
+            return;
+        weir__net_turn(&l->net, next_look(l));
+        if (c->state != CALL_DONE)
+            end_late(l);
+    }
 }
 
 void weir__link_run(redis_link *l, redis_call *const *calls, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        weir__link_send(l, calls[i]);
+        queue_call(l, calls[i]);
+    dispatch(l);
     for (size_t i = 0; i < n; i++)
         weir__link_wait(l, calls[i]);
 }
@@ -256,9 +507,89 @@ redisReply *weir__link_ask(redis_link *l, uint32_t slot, weir_error *err, int ar
     weir__link_send(l, &c);
     weir__link_wait(l, &c);
     redisReply *r = c.reply;
-    if (c.err.code)
-        weir_fail(err, c.err.code, "%s", c.err.msg);
     c.reply = NULL;
+    if (!r)
+        weir_fail(err, c.err.code, "%s", c.err.msg);
     weir__call_fini(&c);
     return r;
+}
+
+/* ---- open ---- */
+
+/* Are all primaries known and connected? Those that are not are wanted. `failed`: one that could
+ * not be connected. */
+static bool all_ready(redis_net *net, const redis_node **failed)
+{
+    bool all = net->located;
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        redis_node *n = net->node[i];
+        if (n->state == NODE_READY || !weir__net_owns(net, n))
+            continue;
+        all = false;
+        if (n->state == NODE_CLOSED && n->why.code)
+            *failed = n;
+        n->wanted = net->located;
+    }
+    if (!net->located)
+        weir__net_seek(net);
+    return all;
+}
+
+/* One server has one try. A cluster or sentinels that answer have the timeout to come up with
+ * primaries; what no waiting would change is said at once. */
+static weir_code open_all(redis_net *net, weir_error *err)
+{
+    int64_t until = weir__now_ms() + net->url.timeout_ms;
+    for (;;) {
+        const redis_node *failed = NULL;
+        if (all_ready(net, &failed))
+            return WEIR_OK;
+        bool patient = net->url.way == REDIS_CLUSTER || net->url.way == REDIS_SENTINEL;
+        bool late = weir__now_ms() >= until, last = late || !patient;
+        if (failed && (last || failed->why.code == WEIR_EINVAL))
+            return weir_fail(err, failed->why.code, "%s", failed->why.msg);
+        if (net->rounds && (late || !net->known))
+            return weir_fail(err, net->scout.why.code, "%s", net->scout.why.msg);
+        if (late)
+            return weir_fail(err, WEIR_EUNAVAIL, "redis: no primary within %lld ms",
+                             (long long)net->url.timeout_ms);
+        weir__net_turn(net, until);
+    }
+}
+
+weir_code weir__link_open(redis_link **out, const redis_url *url, weir_error *err)
+{
+    *out = NULL;
+    redis_link *l = calloc(1, sizeof *l);
+    if (!l)
+        return weir_fail(err, WEIR_ENOMEM, "redis: no memory for the connection");
+    weir_code rc = weir__net_init(&l->net, url, &link_ops, l, err);
+    if (!rc)
+        rc = open_all(&l->net, err);
+    if (rc) {
+        weir__link_close(l);
+        return rc;
+    }
+    *out = l;
+    return WEIR_OK;
+}
+
+void weir__link_close(redis_link *l)
+{
+    if (!l)
+        return;
+    weir__net_fini(&l->net);
+    free(l);
+}
+
+/* The least of all that have slots; enum weir_durability is in this order. */
+weir_durability weir__link_durability(const redis_link *l)
+{
+    weir_durability least = WEIR_DURABLE_DISK;
+    for (size_t i = 0; i < l->net.n_nodes; i++) {
+        const redis_node *n = l->net.node[i];
+        if (weir__net_owns(&l->net, n) && n->durability > least)
+            least = n->durability;
+    }
+    return least;
 }

@@ -84,9 +84,14 @@ typedef struct redis_call {
     weir_error          err;            /* out: WEIR_OK when there is a reply */
     /* the link's own */
     struct redis_call  *next;
-    int64_t             until_ms;
+    uint64_t            number;         /* in the order in which they were sent */
+    int64_t             until_ms, again_ms;
     int                 state, tries;
-    bool                asking, sent;
+    bool                maybe;          /* it was sent, and its answer was lost: perhaps done */
+    bool                loading;        /* its script goes before it */
+    int                 before;         /* answers to come before its own */
+    uint64_t            end;            /* where its bytes end in those of the connection */
+    struct redis_node  *asked;          /* who must be told ASKING */
 } redis_call;
 
 /* Append to a command: "*3\r\n" for the number of arguments, then each of them. */

@@ -1,0 +1,274 @@
+/* greet.c - the first words on a connection: who we are, and whether the server will do. */
+#include "store/redis/net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is asked. The last two are a scout's. */
+enum { HELLO, SELECT, INFO, FSYNC, KILL, SEEK, AUTH };
+
+enum { MIN_VERSION = 7 };
+
+/* ---- asking ---- */
+
+static void say(redis_node *n, unsigned char step, size_t argc, const char *const *argv)
+{
+    weir_buf *b = &n->out;
+    size_t    before = b->len;
+    weir__resp_array(b, argc);
+    for (size_t i = 0; i < argc; i++)
+        weir__resp_text(b, argv[i]);
+    n->queued += b->len - before;
+    n->step[n->n_steps++] = step;
+}
+
+static void say_hello(redis_node *n)
+{
+    const redis_url *u = &n->net->url;
+    const char      *argv[8] = { "HELLO", "2" };
+    size_t           argc = 2;
+    if (*u->password) {
+        argv[argc++] = "AUTH";
+        argv[argc++] = *u->user ? u->user : "default";
+        argv[argc++] = u->password;
+    }
+    argv[argc++] = "SETNAME";
+    argv[argc++] = "weir";
+    say(n, HELLO, argc, argv);
+}
+
+static void say_seek(redis_node *n)
+{
+    if (n->net->url.way == REDIS_CLUSTER)
+        say(n, SEEK, 2, (const char *[]){ "CLUSTER", "SLOTS" });
+    else
+        say(n, SEEK, 3, (const char *[]){ "SENTINEL", "GET-MASTER-ADDR-BY-NAME",
+                                          n->net->url.primary });
+}
+
+/* Answers may come while this is being written: all of it is written at the end. */
+static void send_greeting(redis_node *n)
+{
+    if (n->out.failed)
+        weir__node_lose(n, WEIR_ENOMEM, "no memory for the connection");
+    else
+        weir__node_flush(n);
+}
+
+void weir__greet(redis_node *n)
+{
+    n->n_steps = n->at_step = 0;
+    if (!n->scout || n->net->url.way == REDIS_CLUSTER)
+        say_hello(n);
+    if (n->scout) {
+        say_seek(n);
+    } else {
+        char db[12];
+        snprintf(db, sizeof db, "%d", n->net->url.db);
+        if (n->net->url.db)
+            say(n, SELECT, 2, (const char *[]){ "SELECT", db });
+        say(n, INFO, 5, (const char *[]){ "INFO", "server", "memory", "persistence",
+                                          "replication" });
+        say(n, FSYNC, 3, (const char *[]){ "CONFIG", "GET", "appendfsync" });
+    }
+    send_greeting(n);
+}
+
+/* ---- listening ---- */
+
+/* Redis's own words, unless a password is among them (an old one repeats what it does not know). */
+static const char *words(const redis_node *n, const redisReply *r)
+{
+    const char *password = n->net->url.password;
+    return *password && strstr(r->str, password) ? "refused" : r->str;
+}
+
+static bool begins(const redisReply *r, const char *word)
+{
+    return !strncmp(r->str, word, strlen(word));
+}
+
+/* Is the text of a flat array of names and values; "" when it has no such name. */
+static const char *member(const redisReply *r, const char *name)
+{
+    for (size_t i = 0; r->type == REDIS_REPLY_ARRAY && i + 1 < r->elements; i += 2) {
+        if (r->element[i]->str && !strcmp(r->element[i]->str, name))
+            return r->element[i + 1]->str ? r->element[i + 1]->str : "";
+    }
+    return "";
+}
+
+static weir_code check_hello_error(const redis_node *n, const redisReply *r, weir_error *err)
+{
+    if (begins(r, "NOAUTH"))
+        return weir_fail(err, WEIR_EINVAL, "it wants a password: redis://USER:PASSWORD@HOST");
+    if (begins(r, "ERR unknown command"))
+        return weir_fail(err, WEIR_EINVAL, "older than Redis %d.0, which weir needs", MIN_VERSION);
+    return weir_fail(err, begins(r, "WRONGPASS") || begins(r, "NOPERM") ? WEIR_EINVAL
+                                                                        : WEIR_EUNAVAIL,
+                     "%s", words(n, r));
+}
+
+static weir_code take_hello(redis_node *n, const redisReply *r, weir_error *err)
+{
+    if (r->type == REDIS_REPLY_ERROR)
+        return check_hello_error(n, r, err);
+    const char *mode = member(r, "mode"), *version = member(r, "version");
+    bool        cluster = n->net->url.way == REDIS_CLUSTER;
+    if (atoi(version) < MIN_VERSION)
+        return weir_fail(err, WEIR_EINVAL, "Redis %.20s: weir needs %d.0 or later", version,
+                         MIN_VERSION);
+    if (!strcmp(mode, "sentinel"))
+        return weir_fail(err, WEIR_EINVAL, "it is a sentinel: redis+sentinel://HOST:PORT/NAME");
+    if (!strcmp(mode, "cluster") && !cluster)
+        return weir_fail(err, WEIR_EINVAL, "it is in cluster mode: add ?cluster=1 to the URL%s",
+                         n->net->url.kue ? " (Kue's layout cannot be in a cluster)" : "");
+    if (strcmp(mode, "cluster") != 0 && cluster)
+        return weir_fail(err, WEIR_EINVAL, "it is not in cluster mode: leave ?cluster=1 out of "
+                                           "the URL");
+    for (size_t i = 0; i + 1 < r->elements; i += 2) {
+        if (r->element[i]->str && !strcmp(r->element[i]->str, "id"))
+            n->id = r->element[i + 1]->integer;
+    }
+    return WEIR_OK;
+}
+
+static weir_code take_select(redis_node *n, const redisReply *r, weir_error *err)
+{
+    if (r->type == REDIS_REPLY_ERROR)
+        return weir_fail(err, WEIR_EINVAL, "database %d: %s", n->net->url.db, words(n, r));
+    return WEIR_OK;
+}
+
+/* "name:value\r\n" of INFO; "" when it is not there. */
+static void info_field(const redisReply *r, const char *name, char *out, size_t size)
+{
+    size_t len = strlen(name);
+    *out = '\0';
+    for (const char *line = r->str; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, len) != 0 || line[len] != ':')
+            continue;
+        size_t n = strcspn(line + len + 1, "\r\n");
+        snprintf(out, size, "%.*s", (int)n, line + len + 1);
+        return;
+    }
+}
+
+static weir_code check_role(const redis_node *n, const redisReply *r, weir_error *err)
+{
+    char role[16], host[256], port[12];
+    info_field(r, "role", role, sizeof role);
+    if (!strcmp(role, "master") || n->net->url.way == REDIS_CLUSTER)
+        return WEIR_OK;
+    info_field(r, "master_host", host, sizeof host);
+    info_field(r, "master_port", port, sizeof port);
+    if (n->net->url.way == REDIS_SENTINEL)
+        return weir_fail(err, WEIR_EUNAVAIL, "the sentinels name it as primary, but it is a "
+                                             "replica of %.100s:%s", host, port);
+    return weir_fail(err, WEIR_EINVAL, "it is a replica: name its primary, %.100s:%s, or ask "
+                                       "sentinels with redis+sentinel://", host, port);
+}
+
+static weir_code take_info(redis_node *n, const redisReply *r, weir_error *err)
+{
+    if (r->type == REDIS_REPLY_ERROR && begins(r, "NOPERM"))
+        return weir_fail(err, WEIR_EINVAL, "the user needs the right +info, by which weir sees "
+                                           "what the server would do to its jobs");
+    if (r->type != REDIS_REPLY_STRING)
+        return weir_fail(err, WEIR_EUNAVAIL, "INFO: %s", r->str ? words(n, r) : "no text");
+    char policy[32], aof[8], run_id[sizeof n->run_id], kill[24];
+    info_field(r, "maxmemory_policy", policy, sizeof policy);
+    info_field(r, "aof_enabled", aof, sizeof aof);
+    info_field(r, "run_id", run_id, sizeof run_id);
+    weir_code rc = check_role(n, r, err);
+    if (rc)
+        return rc;
+    if (*policy && strcmp(policy, "noeviction") != 0 && !n->net->url.allow_eviction)
+        return weir_fail(err, WEIR_EINVAL, "its maxmemory-policy %s throws jobs away: CONFIG SET "
+                                           "maxmemory-policy noeviction, or insist with "
+                                           "?allow-eviction=1", policy);
+    n->durability = *aof == '1' ? WEIR_DURABLE_OS : WEIR_DURABLE_NONE;
+
+    /* What was sent over the connection before must not be carried out from now on: it may still
+     * lie unread in the server's socket, and will be repeated by us. */
+    if (n->old_id && !strcmp(run_id, n->run_id)) {
+        snprintf(kill, sizeof kill, "%lld", n->old_id);
+        say(n, KILL, 4, (const char *[]){ "CLIENT", "KILL", "ID", kill });
+    }
+    n->old_id = 0;
+    memcpy(n->run_id, run_id, sizeof n->run_id);
+    return WEIR_OK;
+}
+
+/* Without the right to see it, the less is taken. */
+static weir_code take_fsync(redis_node *n, const redisReply *r, weir_error *err)
+{
+    (void)err;
+    if (n->durability == WEIR_DURABLE_OS && !strcmp(member(r, "appendfsync"), "always"))
+        n->durability = WEIR_DURABLE_DISK;
+    return WEIR_OK;
+}
+
+static weir_code take_anything(redis_node *n, const redisReply *r, weir_error *err)
+{
+    (void)n;
+    (void)r;
+    (void)err;
+    return WEIR_OK;
+}
+
+/* A sentinel with a password has most likely that of the servers. */
+static weir_code take_seek(redis_node *n, const redisReply *r, weir_error *err)
+{
+    if (r->type != REDIS_REPLY_ERROR)
+        return weir__seek_answer(n, r, err);
+    const redis_url *u = &n->net->url;
+    if (begins(r, "NOAUTH") && *u->password && n->n_steps == 1) {
+        if (*u->user)
+            say(n, AUTH, 3, (const char *[]){ "AUTH", u->user, u->password });
+        else
+            say(n, AUTH, 2, (const char *[]){ "AUTH", u->password });
+        say_seek(n);
+        return WEIR_OK;
+    }
+    return weir_fail(err, begins(r, "NOAUTH") || begins(r, "NOPERM") ? WEIR_EINVAL : WEIR_EUNAVAIL,
+                     "%s", words(n, r));
+}
+
+static weir_code (*const take[])(redis_node *, const redisReply *, weir_error *) = {
+    [HELLO] = take_hello,
+    [SELECT] = take_select,
+    [INFO] = take_info,
+    [FSYNC] = take_fsync,
+    [KILL] = take_anything,
+    [SEEK] = take_seek,
+    [AUTH] = take_anything,
+};
+
+void weir__greet_reply(redis_node *n, const redisReply *r)
+{
+    weir_error err = { 0 };
+    if (n->at_step == n->n_steps) {
+        weir__node_lose(n, WEIR_EUNAVAIL, "it says more than it was asked");
+        return;
+    }
+    weir_code rc = take[n->step[n->at_step++]](n, r, &err);
+    if (rc) {
+        weir__node_lose(n, rc, "%s", err.msg);
+        return;
+    }
+    if (n->at_step < n->n_steps) {
+        send_greeting(n);
+        return;
+    }
+    if (n->scout) {
+        weir__node_close(n);
+        return;
+    }
+    n->state = NODE_READY;
+    n->why = (weir_error){ 0 };
+    n->patience_ms = 0;
+    n->net->ops->ready(n->net->ctx, n);
+}

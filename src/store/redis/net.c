@@ -1,0 +1,173 @@
+/* net.c - the set of nodes, and the one place where a thread waits for them. */
+#include "store/redis/net.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int64_t weir__now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t weir__pause_ms(int tries)
+{
+    int64_t ms = REDIS_PAUSE_MS;
+    for (int i = 1; i < tries && ms < REDIS_MAX_PAUSE_MS; i++)
+        ms *= 2;
+    return ms < REDIS_MAX_PAUSE_MS ? ms : REDIS_MAX_PAUSE_MS;
+}
+
+/* ---- nodes ---- */
+
+static redis_node *find_node(const redis_net *net, const redis_place *place)
+{
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        redis_node *n = net->node[i];
+        if (n->place.port == place->port && !strcmp(n->place.host, place->host))
+            return n;
+    }
+    return NULL;
+}
+
+/* One that nobody needs any more, of a cluster whose addresses have changed often. */
+static redis_node *reuse_node(redis_net *net, const redis_place *place)
+{
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        redis_node *n = net->node[i];
+        if (n->state == NODE_CLOSED && !n->wanted && !weir__net_owns(net, n)) {
+            weir__node_fini(n);
+            weir__node_init(n, net, place);
+            return n;
+        }
+    }
+    return NULL;
+}
+
+redis_node *weir__net_node(redis_net *net, const redis_place *place)
+{
+    redis_node *n = find_node(net, place);
+    if (n)
+        return n;
+    if (net->n_nodes == REDIS_MAX_KNOWN)
+        return reuse_node(net, place);
+    redis_node   **node = realloc(net->node, (net->n_nodes + 1) * sizeof *node);
+    struct pollfd *room = realloc(net->poll, (net->n_nodes + 3) * sizeof *room);
+    if (node)
+        net->node = node;
+    if (room)
+        net->poll = room;
+    n = node && room ? malloc(sizeof *n) : NULL;
+    if (!n)
+        return NULL;
+    weir__node_init(n, net, place);
+    net->node[net->n_nodes++] = n;
+    return n;
+}
+
+weir_code weir__net_init(redis_net *net, const redis_url *url, const redis_net_ops *ops, void *ctx,
+                         weir_error *err)
+{
+    *net = (redis_net){ .url = *url, .ops = ops, .ctx = ctx, .wake_fd = -1 };
+    weir__node_init(&net->scout, net, &url->place[0]);
+    net->scout.scout = true;
+    net->poll = calloc(2, sizeof *net->poll);
+    bool fine = net->poll != NULL;
+    if (url->way == REDIS_CLUSTER) {
+        net->owner = malloc(WEIR_REDIS_SLOTS * sizeof *net->owner);
+        if (net->owner)
+            memset(net->owner, 0xff, WEIR_REDIS_SLOTS * sizeof *net->owner);
+        fine = fine && net->owner;
+    } else {
+        fine = fine && weir__net_node(net, &url->place[0]);
+        net->located = net->known = url->way != REDIS_SENTINEL;
+    }
+    if (!fine) {
+        weir__net_fini(net);
+        return weir_fail(err, WEIR_ENOMEM, "redis: no memory for the connection");
+    }
+    return WEIR_OK;
+}
+
+void weir__net_fini(redis_net *net)
+{
+    if (!net->ops)
+        return;
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        weir__node_fini(net->node[i]);
+        free(net->node[i]);
+    }
+    weir__node_fini(&net->scout);
+    free(net->node);
+    free(net->poll);
+    free(net->owner);
+    *net = (redis_net){ 0 };
+}
+
+/* ---- a turn ---- */
+
+/* Connect what is to be connected. When is the next thing to do? */
+static int64_t begin(redis_net *net, int64_t now, int64_t until)
+{
+    weir__net_seek_turn(net, now);
+    if (net->seeking && net->scout.state == NODE_CLOSED && net->seek_ms < until)
+        until = net->seek_ms;
+    if (weir__node_due(&net->scout) < until)
+        until = weir__node_due(&net->scout);
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        redis_node *n = net->node[i];
+        if (n->state == NODE_CLOSED && n->wanted && n->try_ms <= now)
+            weir__node_connect(n);
+        if (n->state == NODE_CLOSED && n->wanted && n->try_ms < until)
+            until = n->try_ms;
+        if (weir__node_due(n) < until)
+            until = weir__node_due(n);
+    }
+    return until;
+}
+
+static struct pollfd ask_about(const redis_node *n)
+{
+    bool writes = n->state == NODE_CONNECTING || n->out_at < n->out.len;
+    bool reads = n->state != NODE_CONNECTING;
+    return (struct pollfd){ .fd = n->fd,
+                            .events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)) };
+}
+
+/* Is it late although nothing came? Said after reading: what came is read, however late we are. */
+static void check_due(redis_node *n, int64_t now)
+{
+    if (weir__node_due(n) <= now)
+        weir__node_lose(n, WEIR_EUNAVAIL, "%s for %lld ms",
+                        n->state == NODE_CONNECTING ? "no connection" : "no answer",
+                        (long long)n->patience_ms);
+}
+
+void weir__net_turn(redis_net *net, int64_t until_ms)
+{
+    net->stirred = false;
+    int64_t now = weir__now_ms(), until = begin(net, now, until_ms);
+    size_t  n = net->n_nodes;           /* more may be added below, at the end */
+    for (size_t i = 0; i < n; i++)
+        net->poll[i] = ask_about(net->node[i]);
+    net->poll[n] = ask_about(&net->scout);
+    net->poll[n + 1] = (struct pollfd){ .fd = net->wake_fd, .events = POLLIN };
+
+    int64_t wait = until - now;
+    int     ms = wait <= 0 || net->stirred ? 0 : wait > 3600000 ? 3600000 : (int)wait;
+    if (poll(net->poll, (nfds_t)(n + 2), ms) < 0)
+        return;
+    for (size_t i = 0; i <= n; i++) {
+        redis_node *node = i < n ? net->node[i] : &net->scout;
+        /* An event before this one may have closed it. */
+        if (net->poll[i].revents && node->fd == net->poll[i].fd)
+            weir__node_io(node, net->poll[i].revents);
+    }
+    now = weir__now_ms();
+    for (size_t i = 0; i < net->n_nodes; i++)
+        check_due(net->node[i], now);
+    check_due(&net->scout, now);
+}

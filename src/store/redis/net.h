@@ -1,0 +1,164 @@
+/* net.h - the connections behind a link or an ear: to one server, to the primaries of a cluster, or
+ * to the one that the sentinels name. One thread uses a net; it waits in weir__net_turn() alone.
+ *
+ * A node is a server and, when it is wanted, a connection to it:
+ *
+ *   CLOSED -> CONNECTING -> GREETING -> READY       and back to CLOSED from everywhere
+ *
+ * GREETING: it is told who we are and asked what it is (greet.c); one that does not suit is closed.
+ * A scout is a connection that only asks where the primaries are (seek.c). */
+#ifndef WEIR_STORE_REDIS_NET_H
+#define WEIR_STORE_REDIS_NET_H
+
+#include <netdb.h>
+#include "store/redis/link.h"
+
+typedef struct redis_net redis_net;
+typedef struct redis_node redis_node;
+
+typedef enum redis_node_state {
+    NODE_CLOSED, NODE_CONNECTING, NODE_GREETING, NODE_READY
+} redis_node_state;
+
+enum {
+    REDIS_PAUSE_MS     = 10,            /* before trying again, then twice as long each time */
+    REDIS_MAX_PAUSE_MS = 500,
+    REDIS_MAX_KNOWN    = 1024,          /* servers of a cluster */
+    REDIS_MAX_GREETING = 6,             /* commands */
+    REDIS_MAX_SCRIPTS  = 4              /* whose presence on a server is remembered */
+};
+
+struct redis_node {
+    redis_net        *net;
+    redis_place       place;
+    redis_node_state  state;
+    bool              scout;
+    bool              wanted;           /* to be connected */
+    bool              draining;         /* nothing new is sent; closed after the last answer */
+    int               fd;
+    struct addrinfo  *addresses, *address;      /* of the host, and the one being tried */
+    redisReader      *reader;
+    weir_buf          out;
+    size_t            out_at;           /* what of it was written */
+    uint64_t          queued, written;  /* bytes, since it was connected */
+    int64_t           heard_ms;         /* when something came; before: when it was begun */
+    int64_t           asked_ms;         /* since when something is awaited, ... */
+    int64_t           patience_ms;      /* ... and how long it may be silent; 0: nothing is awaited */
+    int64_t           try_ms, pause_ms; /* when to connect again, and how long after the next loss */
+    weir_error        why;              /* of the last loss */
+
+    /* the greeting */
+    unsigned char     step[REDIS_MAX_GREETING];
+    size_t            n_steps, at_step;
+    long long         id, old_id;       /* of the connection, by its server; of the one before */
+    char              run_id[41];       /* of the server's process */
+    weir_durability   durability;
+
+    /* the link's: calls without an answer, in order */
+    redis_call         *first, *last;
+    size_t              n_once;         /* of those, not repeatable */
+    int                 owed;           /* answers to come after the last of them, for nobody */
+    const redis_script *loaded[REDIS_MAX_SCRIPTS];
+    size_t              n_loaded;
+    weir_error          load_error;     /* a script was refused */
+};
+
+/* What a net tells its user. */
+typedef struct redis_net_ops {
+    void (*ready)(void *ctx, redis_node *n);
+    void (*reply)(void *ctx, redis_node *n, redisReply *r);     /* r is the user's now */
+    void (*lost)(void *ctx, redis_node *n);     /* closed after READY; n->why says why */
+    void (*found)(void *ctx);                   /* there is a new map of the cluster */
+} redis_net_ops;
+
+struct redis_net {
+    redis_url            url;
+    const redis_net_ops *ops;
+    void                *ctx;
+    int                  wake_fd;       /* poll()ed too, unless negative */
+    redis_node         **node;
+    size_t               n_nodes;
+    struct pollfd       *poll;          /* room for the nodes, the scout and wake_fd */
+    uint16_t            *owner;         /* cluster: of each slot; NO_OWNER */
+    bool                 located;       /* what is known of the primaries is not in doubt */
+    bool                 known;         /* somebody told who they are, once */
+    bool                 stirred;       /* a connection was lost in this turn */
+    redis_node           scout;
+    bool                 seeking;       /* the scout is wanted */
+    size_t               candidate;     /* which one it asks, counted from the first of a round */
+    size_t               good;          /* sentinel: the one that answered last */
+    int                  rounds;        /* in which nobody knew */
+    int64_t              seek_ms, seek_pause_ms, sought_ms;
+};
+
+/* ---- net.c ---- */
+
+int64_t   weir__now_ms(void);           /* of the clock that is never set */
+int64_t   weir__pause_ms(int tries);    /* before the next one */
+weir_code weir__net_init(redis_net *net, const redis_url *url, const redis_net_ops *ops, void *ctx,
+                         weir_error *err);
+void      weir__net_fini(redis_net *net);       /* {0} is fine; calls nobody */
+
+/* The node at that place; NULL: there are too many, or no memory. */
+redis_node *weir__net_node(redis_net *net, const redis_place *place);
+
+/* Connect what is wanted, read, write, and call the user, until something happened or until_ms. */
+void weir__net_turn(redis_net *net, int64_t until_ms);
+
+/* ---- seek.c ---- */
+
+/* The primary of a slot; NULL: not known, and being looked for. */
+redis_node *weir__net_owner(redis_net *net, uint32_t slot);
+bool        weir__net_owns(const redis_net *net, const redis_node *n);  /* any slot */
+void        weir__net_seek(redis_net *net);     /* what is known is no longer true */
+void        weir__net_seek_turn(redis_net *net, int64_t now);
+/* "3999 10.0.0.7:6381", what follows MOVED and ASK: the node, with its slot. NULL: nonsense. */
+redis_node *weir__net_redirect(redis_net *net, const redis_node *from, const char *text,
+                               uint32_t *slot);
+void        weir__net_set_owner(redis_net *net, uint32_t slot, const redis_node *n);
+/* The scout got its answer (WEIR_OK: it was a good one) or was lost. */
+weir_code   weir__seek_answer(redis_node *scout, const redisReply *r, weir_error *err);
+void        weir__seek_failed(redis_net *net);
+
+/* ---- node.c ---- */
+
+void weir__node_init(redis_node *n, redis_net *net, const redis_place *place);
+void weir__node_fini(redis_node *n);
+void weir__node_connect(redis_node *n);
+/* Something must come, and then within that time more of it, or the connection is lost. */
+void weir__node_await(redis_node *n, int64_t patience_ms);
+int64_t weir__node_due(const redis_node *n);    /* when it is lost; INT64_MAX: nothing is awaited */
+/* Room for that many bytes in n->out, or false: no memory. */
+bool weir__node_room(redis_node *n, size_t len);
+void weir__node_flush(redis_node *n);           /* write as much as goes */
+void weir__node_io(redis_node *n, short events);
+bool weir__node_alive(redis_node *n);           /* false: it was closed by the server, and is lost */
+void weir__node_lose(redis_node *n, weir_code code, const char *fmt, ...) WEIR_PRINTF(3, 4);
+void weir__node_close(redis_node *n);           /* without telling anybody */
+
+/* "127.0.0.1:6379" or the path of a socket. */
+enum { REDIS_PLACE_TEXT = 272 };
+const char *weir__place_text(const redis_place *p, char text[REDIS_PLACE_TEXT]);
+
+/* ---- greet.c ---- */
+
+void weir__greet(redis_node *n);
+/* The answer to the next command of the greeting; the node is READY after the last. */
+void weir__greet_reply(redis_node *n, const redisReply *r);
+
+/* ---- refuse.c ---- */
+
+/* What an error of Redis means. */
+typedef enum redis_refusal {
+    REFUSED,            /* for good: the code says why */
+    REFUSED_WAIT,       /* try again later */
+    REFUSED_SEEK,       /* the same, and look for the primaries */
+    REFUSED_STALE,      /* the same, and the connection is of no use any more */
+    REFUSED_MOVED, REFUSED_ASK, REFUSED_NOSCRIPT
+} redis_refusal;
+
+redis_refusal weir__refusal(const char *text, bool script, weir_code *code);
+/* What follows the first word. */
+const char *weir__refusal_rest(const char *text);
+
+#endif

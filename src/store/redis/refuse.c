@@ -1,0 +1,47 @@
+/* refuse.c - what the errors of Redis mean to a call. None of those that are repeated has done
+ * anything: Redis says them before it begins, or before the first write of a script. */
+#include "store/redis/net.h"
+
+#include <string.h>
+
+static const struct {
+    const char   *word;
+    redis_refusal what;
+    weir_code     code;
+} words[] = {
+    { "MOVED", REFUSED_MOVED, WEIR_EUNAVAIL },
+    { "ASK", REFUSED_ASK, WEIR_EUNAVAIL },
+    { "NOSCRIPT", REFUSED_NOSCRIPT, WEIR_EUNAVAIL },
+    { "TRYAGAIN", REFUSED_WAIT, WEIR_EUNAVAIL },        /* keys of a slot are here and there */
+    { "LOADING", REFUSED_WAIT, WEIR_EUNAVAIL },         /* its data from the disk */
+    { "BUSY", REFUSED_WAIT, WEIR_EUNAVAIL },            /* a script runs for long */
+    { "UNKILLABLE", REFUSED_WAIT, WEIR_EUNAVAIL },
+    { "NOREPLICAS", REFUSED_WAIT, WEIR_EUNAVAIL },      /* fewer than min-replicas-to-write */
+    { "CLUSTERDOWN", REFUSED_SEEK, WEIR_EUNAVAIL },
+    { "MASTERDOWN", REFUSED_STALE, WEIR_EUNAVAIL },     /* a replica without its primary */
+    { "READONLY", REFUSED_STALE, WEIR_EUNAVAIL },       /* it has become a replica */
+    { "NOAUTH", REFUSED_STALE, WEIR_EUNAVAIL },         /* there is a password now */
+    { "OOM", REFUSED, WEIR_EFULL },
+    { "MISCONF", REFUSED, WEIR_EFULL },                 /* it cannot write to its disk */
+    { "NOPERM", REFUSED, WEIR_EREADONLY },
+    { "WRONGTYPE", REFUSED, WEIR_ECORRUPT },
+};
+
+const char *weir__refusal_rest(const char *text)
+{
+    text += strcspn(text, " ");
+    return text + strspn(text, " ");
+}
+
+redis_refusal weir__refusal(const char *text, bool script, weir_code *code)
+{
+    size_t len = strcspn(text, " ");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i].word) == len && !memcmp(words[i].word, text, len)) {
+            *code = words[i].code;
+            return words[i].what;
+        }
+    }
+    *code = script ? WEIR_ECORRUPT : WEIR_EUNAVAIL;
+    return REFUSED;
+}
