@@ -17,9 +17,12 @@ static const struct {
     const weir_store_ops *ops;
 } stores[] = {
     { "sqlite", &weir__sqlite_store },
+    { "redis", &weir__redis_store },
+    { "redis+unix", &weir__redis_store },
+    { "redis+sentinel", &weir__redis_store },
     { "mem", &weir__mem_store },
 };
-#define KNOWN "known are sqlite:FILE and mem:"
+#define KNOWN "known are sqlite:FILE, redis://HOST and mem:"
 
 static const weir_store_ops *find_store(const char *scheme)
 {

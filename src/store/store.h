@@ -209,6 +209,9 @@ typedef struct weir_env {
     /* A TICK is wanted at that time. Called when that is earlier than what the last TICK or the
      * last call said; too early does no harm. */
     void          (*due)(void *ctx, int64_t at_ms);
+    /* Events of other processes may have been missed: whoever waits for one has to look. NULL: it
+     * does not matter. */
+    void          (*lost)(void *ctx);
     void           *ctx;
 } weir_env;
 
@@ -271,5 +274,6 @@ extern const weir_op_info weir__op_info[WEIR_OP_KINDS];
 
 extern const weir_store_ops weir__mem_store;
 extern const weir_store_ops weir__sqlite_store;
+extern const weir_store_ops weir__redis_store;
 
 #endif

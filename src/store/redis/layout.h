@@ -92,7 +92,8 @@
 
 /* member of weir_job, and how it is packed: N number, T text, F one of the flags. The last three
  * belong to the script (see A). Lua counts from 1. */
-#define REDIS_FIELDS(X)                                                                           \
+#define REDIS_FIELDS(X) REDIS_OWN_FIELDS(X) REDIS_TIMES(X)
+#define REDIS_OWN_FIELDS(X)                                                                       \
     X(N, state)       /*  1 */                                                                    \
     X(T, type)        /*  2 */                                                                    \
     X(N, priority)    /*  3 */                                                                    \
@@ -120,7 +121,8 @@
     X(T, worker)      /* 25 */                                                                    \
     X(T, error)       /* 26 */                                                                    \
     X(B, result)      /* 27: text with a length of its own */                                     \
-    X(B, progress_data) /* 28 */                                                                  \
+    X(B, progress_data) /* 28 */
+#define REDIS_TIMES(X)                                                                            \
     X(N, created_at)  /* 29 */                                                                    \
     X(N, promote_at)  /* 30 */                                                                    \
     X(N, updated_at)  /* 31 */
@@ -143,7 +145,10 @@ typedef struct redis_layout {
     const redis_walk  *walks;           /* NULL key at the end */
     const char        *channel;         /* of messages, behind the prefix: ":events" */
     bool               sharded;         /* published with SPUBLISH */
-    const char        *foreign;         /* kue: the channel of Kue's own messages; else NULL */
+    /* kue: the channel of Kue's own messages, behind the prefix, and how to read one: false if it
+     * is weir's own or nothing to tell of. The event's strings are in `strings`. */
+    const char        *foreign;
+    bool (*hear)(const char *message, size_t len, weir_event *out, weir_buf *strings);
 } redis_layout;
 
 #define REDIS_ADD_FLAGS  "#!lua\n"

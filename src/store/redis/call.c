@@ -1,0 +1,178 @@
+/* call.c - from steps to calls: what the operations of a round need is one call for each partition,
+ * and what comes back is cut into their answers. */
+#include "store/redis/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD_ARGS = 6 };                 /* of the script, before the steps: layout.h */
+
+uint32_t weir__part_of(const redis_store *s, uint64_t id)
+{
+    return (uint32_t)(id % s->n_parts);
+}
+
+static bool note_step(redis_store *s, uint32_t part, uint32_t answer)
+{
+    if (s->n_steps == s->cap_steps) {
+        size_t      cap = s->cap_steps ? s->cap_steps * 2 : 64;
+        redis_step *more = realloc(s->step, cap * sizeof *more);
+        if (!more)
+            return false;
+        s->step = more;
+        s->cap_steps = cap;
+    }
+    s->step[s->n_steps++] = (redis_step){ part, answer };
+    return true;
+}
+
+weir_buf *weir__step(redis_store *s, redis_task *t, uint32_t part, char letter, size_t n)
+{
+    redis_part *p = &s->part[part];
+    if (!t->n)
+        t->first = s->n_steps;
+    t->n++;
+    if (!note_step(s, part, p->n_answers))
+        s->failed = true;
+    p->n_answers++;
+    p->n_args += 2 + n;
+    p->adds = p->adds || letter == 'A' || letter == 'M';
+    weir__resp_bytes(&p->steps, &letter, 1);
+    weir__resp_int(&p->steps, (int64_t)n);
+    return &p->steps;
+}
+
+static void make_command(redis_store *s, redis_part *p, uint32_t i, int64_t now, bool writes)
+{
+    redis_call         *c = &p->call;
+    weir_buf           *b = &c->command;
+    const redis_script *script = p->adds ? &s->layout->add : &s->layout->rest;
+    weir__call_reset(c);
+    c->slot = p->slot;
+    c->script = script;
+    c->repeatable = true;
+    weir__resp_array(b, 3 + p->n_keys + HEAD_ARGS + p->n_args);
+    weir__resp_bytes(b, "EVALSHA", 7);
+    weir__resp_bytes(b, script->sha, 40);
+    weir__buf_add(b, p->keys.data, p->keys.len);
+    if (now)
+        weir__resp_int(b, now);
+    else
+        weir__resp_bytes(b, "", 0);
+    weir__resp_text(b, s->origin);
+    if (writes)
+        weir__resp_int(b, (int64_t)++s->number);
+    else
+        weir__resp_bytes(b, "", 0);
+    weir__resp_text(b, p->prefix);
+    weir__resp_int(b, s->n_parts);
+    weir__resp_int(b, i);
+    weir__buf_add(b, p->steps.data, p->steps.len);
+    if (b->failed || p->steps.failed || s->scratch.failed || s->failed)
+        weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory for a call");
+}
+
+static void take_answer(redis_store *s, uint32_t i, int64_t sent_ms)
+{
+    redis_part *p = &s->part[i];
+    redis_call *c = &p->call;
+    if (c->err.code)
+        return;
+    const redisReply *r = c->reply;
+    if (r->type != REDIS_REPLY_ARRAY || r->elements != p->n_answers + 2u) {
+        weir_fail(&c->err, WEIR_ECORRUPT, "redis: the script gave no answer that can be read");
+        return;
+    }
+    if (!s->env.own_clock)
+        atomic_store(&s->ahead_ms, weir__reply_int(r->element[0]) - sent_ms);
+    mp_slice message = weir__reply_text(r->element[1]);
+    if (message.len)
+        weir__heard_own(s, i, message.at, message.len);
+}
+
+void weir__calls_run(redis_store *s, int64_t now, bool writes)
+{
+    int64_t sent_ms = s->env.now(s->env.ctx);
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        redis_part *p = &s->part[i];
+        if (!p->n_answers)
+            continue;
+        make_command(s, p, i, now, writes);
+        if (!p->call.err.code)
+            weir__link_send(s->link, &p->call);
+    }
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        redis_part *p = &s->part[i];
+        if (p->n_answers && p->call.err.code != WEIR_ENOMEM)
+            weir__link_wait(s->link, &p->call);
+    }
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        if (s->part[i].n_answers)
+            take_answer(s, i, sent_ms);
+    }
+}
+
+void weir__calls_reset(redis_store *s)
+{
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        redis_part *p = &s->part[i];
+        weir__buf_clear(&p->steps);
+        p->steps.failed = false;
+        p->n_args = 0;
+        p->n_answers = 0;
+        p->adds = false;
+    }
+    s->n_steps = 0;
+    s->failed = s->scratch.failed = false;
+}
+
+/* ---- answers ---- */
+
+const redisReply *weir__step_answer(redis_store *s, const redis_task *t, size_t i, weir_error *err)
+{
+    const redis_step *step = &s->step[t->first + i];
+    const redis_call *c = &s->part[step->part].call;
+    if (c->err.code) {
+        *err = c->err;
+        return NULL;
+    }
+    return c->reply->element[2 + step->answer];
+}
+
+int64_t weir__step_now(redis_store *s, const redis_task *t, size_t i)
+{
+    return weir__reply_int(s->part[s->step[t->first + i].part].call.reply->element[0]);
+}
+
+/* Lua's large numbers come as text: Redis cuts what is beyond 2^53. */
+int64_t weir__reply_int(const redisReply *r)
+{
+    if (r->type == REDIS_REPLY_INTEGER)
+        return r->integer;
+    return r->type == REDIS_REPLY_STRING ? strtoll(r->str, NULL, 10) : 0;
+}
+
+mp_slice weir__reply_text(const redisReply *r)
+{
+    if (r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS)
+        return (mp_slice){ r->str, (size_t)r->len };
+    return (mp_slice){ "", 0 };
+}
+
+weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t room,
+                        weir_error *err)
+{
+    for (size_t i = 0; i + 2 < r->elements && *n < room; i += 3) {
+        mp_slice  record = weir__reply_text(r->element[i + 1]);
+        mp_slice  data = weir__reply_text(r->element[i + 2]);
+        uint64_t  id = (uint64_t)weir__reply_int(r->element[i]);
+        weir_code rc = weir__record_get(&jobs[*n], id, record.at, record.len, data.at, data.len,
+                                        NULL, err);
+        if (rc)
+            return rc;
+        (*n)++;
+    }
+    return WEIR_OK;
+}

@@ -1,0 +1,198 @@
+/* engine.h - the Redis stores: operations become steps (layout.h), steps become calls (link.h), one
+ * for each partition. Private to src/store/redis.
+ *
+ * A batch goes in rounds. In each, every operation that is not over yet may look (read what it
+ * must know to decide), then act; all that look share one call, all that act another. Most act at
+ * once and are over. One whose job was changed by somebody else between looking and acting goes
+ * another round, and so does a take that found too little in one partition. */
+#ifndef WEIR_STORE_REDIS_ENGINE_H
+#define WEIR_STORE_REDIS_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/job.h"
+#include "store/redis/layout.h"
+#include "store/redis/msgpack.h"
+#include "store/redis/record.h"
+
+/* ---- what was heard (heard.c) ---- */
+
+typedef struct redis_held {             /* a message that came before the one before it */
+    struct redis_held *next;
+    int64_t            number;
+    size_t             len;
+    char               bytes[];
+} redis_held;
+
+typedef struct redis_order {            /* of the messages of a partition */
+    int64_t     next;                   /* the number that comes next */
+    bool        deaf;                   /* nothing was heard yet: our own are told at once */
+    int64_t     own_from, own;          /* ... the last of them, and those just before it */
+    redis_held *held;                   /* by number */
+    size_t      n_held;
+} redis_order;
+
+/* ---- partitions ---- */
+
+typedef struct redis_part {
+    char        prefix[WEIR_REDIS_MAX_PREFIX + 16];   /* of its keys: "{weir:0}" */
+    char        channel[WEIR_REDIS_MAX_PREFIX + 32];
+    uint32_t    slot;
+    weir_buf    keys;                   /* "N key key ..." of an EVALSHA, as RESP */
+    size_t      n_keys;
+    /* the call that is being made */
+    weir_buf    steps;
+    size_t      n_args;
+    uint32_t    n_answers;
+    bool        adds;                   /* it needs memory: see redis_layout */
+    redis_call  call;
+    redis_order order;                  /* guarded by heard.lock */
+} redis_part;
+
+/* An operation on its way. */
+typedef struct redis_task {
+    weir_op    *op;
+    size_t      first, n;               /* its steps in this round */
+    bool        over;
+    int         rounds;
+    uint32_t    part;                   /* add: where to; take: where it asks */
+    enum { TAKE_FIRST, TAKE_PEEK, TAKE_REST } taking;
+    uint64_t    waits[WEIR_REDIS_MAX_PARTITIONS / 64];     /* take: where something waits, as bits */
+    bool        finished;               /* finish: done, only taking goes on */
+    bool        with_words;             /* add: the script asked for them */
+    weir_job   *seen;                   /* finish, update: the job as it was, to be changed */
+    uint64_t    lines;
+    weir_buf    old;                    /* ... and its record */
+    int64_t     now;                    /* when it was seen, by Redis's clock */
+} redis_task;
+
+typedef struct redis_step {
+    uint32_t part, answer;
+} redis_step;
+
+typedef struct redis_store {
+    weir_store      base;
+    weir_env        env;
+    redis_url       url;
+    redis_layout   *layout;
+    redis_link     *link;
+    redis_ear      *ear;
+    redis_channel  *channels;
+    char            foreign[WEIR_REDIS_MAX_PREFIX + 32];
+    weir_durability durability;
+    char            origin[20];         /* our mark */
+    uint64_t        number;             /* of the last call */
+    redis_part     *part;
+    uint32_t        n_parts;
+    uint32_t        add_turn, take_turn;
+    _Atomic uint32_t hint;              /* the partition where something was queued last */
+    _Atomic int64_t ahead_ms;           /* Redis's clock over ours */
+    redis_task     *task;
+    size_t          cap_tasks;
+    redis_step     *step;
+    size_t          n_steps, cap_steps;
+    bool            failed;             /* no memory for a step */
+    weir_buf        scratch;
+    struct {                            /* events and due times, ours and those of others */
+        pthread_mutex_t lock;
+        weir_buf        strings;
+        weir_event     *events;
+        size_t          cap_events;
+        int64_t         told;           /* to env.due() */
+    } heard;
+} redis_store;
+
+/* ---- calls (call.c) ---- */
+
+/* Begin a step of the task in a partition: append n arguments to what it answers, with
+ * weir__resp_...(). Its answer is weir__step_answer(s, t->first + how many before it). */
+weir_buf *weir__step(redis_store *s, redis_task *t, uint32_t part, char letter, size_t n);
+
+/* Run what the steps of this round need, one call a partition. `now`: by whose clock; 0: Redis's.
+ * Calls that write carry a number. */
+void weir__calls_run(redis_store *s, int64_t now, bool writes);
+void weir__calls_reset(redis_store *s);
+
+/* The answer of the i-th step of a task; NULL when its call failed: then *err says why. */
+const redisReply *weir__step_answer(redis_store *s, const redis_task *t, size_t i, weir_error *err);
+/* Redis's clock when that step was carried out. */
+int64_t weir__step_now(redis_store *s, const redis_task *t, size_t i);
+
+uint32_t weir__part_of(const redis_store *s, uint64_t id);
+
+/* Numbers and texts in answers; what is not one is 0 or empty. */
+int64_t  weir__reply_int(const redisReply *r);
+mp_slice weir__reply_text(const redisReply *r);
+
+/* ---- operations: ops_work.c, ops_hand.c, ops_read.c ---- */
+
+typedef struct redis_kind {
+    bool (*look)(redis_store *s, redis_task *t);     /* adds steps that only read; NULL: none */
+    void (*seen)(redis_store *s, redis_task *t);     /* their answers are there */
+    void (*act)(redis_store *s, redis_task *t);      /* adds steps */
+    void (*end)(redis_store *s, redis_task *t);      /* their answers are there: sets t->over */
+} redis_kind;
+
+extern const redis_kind weir__redis_kinds[WEIR_OP_KINDS];
+
+#define X(kind, member, writes)                                                                   \
+    void weir__redis_##member##_act(redis_store *s, redis_task *t);                               \
+    void weir__redis_##member##_end(redis_store *s, redis_task *t);
+WEIR_OPS(X)
+#undef X
+bool weir__redis_finish_look(redis_store *s, redis_task *t);
+void weir__redis_finish_seen(redis_store *s, redis_task *t);
+bool weir__redis_update_look(redis_store *s, redis_task *t);
+void weir__redis_update_seen(redis_store *s, redis_task *t);
+
+/* The operation has failed so. */
+void weir__task_fail(redis_task *t, const weir_error *err);
+void weir__task_drop(redis_task *t);             /* what it has seen */
+
+/* Read a job before deciding on it: G, and its answer into t->seen (NULL: not there). */
+void weir__task_look(redis_store *s, redis_task *t, uint64_t id);
+weir_code weir__task_seen(redis_store *s, redis_task *t, uint64_t id);
+
+/* A put of `j` in the place of `old`. `line` may be NULL. `events` is what to tell, as in a
+ * message but without a header, n of them. */
+typedef struct redis_put {
+    uint64_t        id;
+    const weir_buf *old;
+    const weir_job *j;
+    uint64_t        lines;
+    bool            new_data;
+    bool            failed;
+    const char     *line;
+    size_t          line_len;
+    weir_buf        events;
+    size_t          n_events;
+} redis_put;
+
+void weir__put_step(redis_store *s, redis_task *t, redis_put *p);    /* takes its events */
+void weir__put_tell(redis_put *p, weir_event_kind kind, const char *text, size_t len);
+void weir__put_tell_failed(redis_put *p);        /* as its state says, and enqueue if it waits */
+
+/* The words to find a job by, as layout.h wants them. */
+void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char *keys);
+void weir__words_of_text(weir_buf *out, const char *text, size_t len);
+
+/* The jobs of an answer [id, record, data ...]; adds to jobs[*n]. */
+weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t room,
+                        weir_error *err);
+
+/* ---- those that take more than a round ---- */
+
+weir_code weir__redis_tick(redis_store *s, weir_op *op);
+weir_code weir__redis_check(redis_store *s, weir_op *op);
+
+/* ---- heard.c ---- */
+
+weir_code weir__heard_open(redis_store *s, weir_error *err);
+void      weir__heard_close(redis_store *s);
+/* The message of one of our own calls. */
+void      weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t len);
+/* A TICK has said when to come again. */
+void      weir__heard_next(redis_store *s, int64_t at);
+
+#endif

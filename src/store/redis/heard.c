@@ -1,0 +1,292 @@
+/* heard.c - events and due times, our own and those of other processes, in the order in which they
+ * happened. Every message of a partition has a number. Our own come back with the answer of the
+ * call, those of others over the ear (which hears ours, too); one that comes before the one before
+ * it is held. While nothing is heard, our own are told at once. */
+#include "store/redis/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_HELD = 4096 };
+
+/* ---- telling ---- */
+
+static void want(redis_store *s, int64_t at)
+{
+    if (at < 0)
+        at = INT64_MIN;
+    else
+        at -= atomic_load(&s->ahead_ms);
+    if (at >= s->heard.told)
+        return;
+    s->heard.told = at;
+    s->env.due(s->env.ctx, at);
+}
+
+static bool room_for(redis_store *s, size_t n)
+{
+    if (n <= s->heard.cap_events)
+        return true;
+    weir_event *more = realloc(s->heard.events, n * sizeof *more);
+    if (!more)
+        return false;
+    s->heard.events = more;
+    s->heard.cap_events = n;
+    return true;
+}
+
+/* Copy a text behind the others; the place is good until the buffer grows, so it is reserved
+ * before. */
+static const char *keep(weir_buf *strings, mp_slice text)
+{
+    if (!text.at)
+        return NULL;
+    size_t at = strings->len;
+    weir__buf_add(strings, text.at, text.len);
+    weir__buf_add(strings, "", 1);
+    return strings->data + at;
+}
+
+/* Types of one event after the other are often the same: then so is the pointer. */
+static const char *keep_type(weir_buf *strings, mp_slice text, const char *before)
+{
+    if (before && strlen(before) == text.len && !memcmp(before, text.at, text.len))
+        return before;
+    return keep(strings, text);
+}
+
+static void tell(redis_store *s, mp_reader *r, size_t n, int64_t at)
+{
+    weir_buf   *strings = &s->heard.strings;
+    const char *type = NULL;
+    size_t      k = 0;
+    weir__buf_clear(strings);
+    if (!room_for(s, n) || !weir__buf_reserve(strings, (size_t)(r->end - r->at) + 2 * n))
+        return;
+    for (; k < n && !r->bad; k++) {
+        weir_event *e = &s->heard.events[k];
+        *e = (weir_event){ .kind = (weir_event_kind)weir__mp_read_int(r), .at = at };
+        e->state = (weir_state)weir__mp_read_int(r);
+        e->id = (uint64_t)weir__mp_read_int(r);
+        e->type = type = keep_type(strings, weir__mp_read_text(r), type);
+        e->attempts = (int32_t)weir__mp_read_int(r);
+        e->progress = (int32_t)weir__mp_read_int(r);
+        e->delivery = (uint32_t)weir__mp_read_int(r);
+        mp_slice text = weir__mp_read_text(r);
+        e->text = keep(strings, text);
+        e->text_len = text.len;
+        if (e->kind == WEIR_EVENT_ENQUEUE)
+            atomic_store(&s->hint, weir__part_of(s, e->id));
+        if ((unsigned)e->kind >= WEIR_EVENT_KINDS || (unsigned)e->state >= WEIR_STATES)
+            r->bad = true;
+    }
+    if (!r->bad && k)
+        s->env.emit(s->env.ctx, s->heard.events, k);
+}
+
+/* Its head, and where its events begin. False: it is no message. */
+static bool read_head(mp_reader *r, size_t *events, int64_t *number, int64_t *at, mp_slice *origin,
+                      int64_t *due)
+{
+    size_t n = weir__mp_read_array(r);
+    *number = weir__mp_read_int(r);
+    *at = weir__mp_read_int(r);
+    *origin = weir__mp_read_text(r);
+    *due = weir__mp_read_int(r);
+    *events = (n - WEIR__MESSAGE_HEAD) / WEIR__EVENT_FIELDS;
+    return !r->bad && n >= WEIR__MESSAGE_HEAD &&
+           (n - WEIR__MESSAGE_HEAD) % WEIR__EVENT_FIELDS == 0;
+}
+
+static void tell_message(redis_store *s, const char *bytes, size_t len)
+{
+    mp_reader r = weir__mp_reader(bytes, len);
+    mp_slice  origin;
+    int64_t   number, at, due;
+    size_t    n;
+    if (!read_head(&r, &n, &number, &at, &origin, &due))
+        return;
+    if (n)
+        tell(s, &r, n, at);
+    if (due)
+        want(s, due);
+}
+
+/* ---- order ---- */
+
+static void hold(redis_order *o, int64_t number, const char *bytes, size_t len)
+{
+    redis_held **at = &o->held;
+    while (*at && (*at)->number < number)
+        at = &(*at)->next;
+    if (*at && (*at)->number == number)
+        return;
+    redis_held *h = malloc(sizeof *h + len);
+    if (!h)
+        return;
+    *h = (redis_held){ .next = *at, .number = number, .len = len };
+    memcpy(h->bytes, bytes, len);
+    *at = h;
+    o->n_held++;
+}
+
+/* Tell what is held, in order; up to the first that is missing, unless `all`. */
+static void tell_held(redis_store *s, redis_order *o, bool all)
+{
+    while (o->held && (all || o->held->number <= o->next)) {
+        redis_held *h = o->held;
+        o->held = h->next;
+        o->n_held--;
+        if (h->number >= o->next) {
+            tell_message(s, h->bytes, h->len);
+            o->next = h->number + 1;
+        }
+        free(h);
+    }
+}
+
+static void in_order(redis_store *s, redis_order *o, int64_t number, const char *bytes, size_t len)
+{
+    if (number < o->next)
+        return;
+    if (number == o->next) {
+        o->next++;
+        tell_message(s, bytes, len);
+    } else {
+        hold(o, number, bytes, len);
+    }
+    tell_held(s, o, o->n_held > MAX_HELD);
+}
+
+static bool number_of(const char *bytes, size_t len, int64_t *number, mp_slice *origin)
+{
+    mp_reader r = weir__mp_reader(bytes, len);
+    int64_t   at, due;
+    size_t    n;
+    return read_head(&r, &n, number, &at, origin, &due);
+}
+
+void weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t len)
+{
+    redis_order *o = &s->part[part].order;
+    mp_slice     origin;
+    int64_t      number;
+    if (!number_of(message, len, &number, &origin))
+        return;
+    pthread_mutex_lock(&s->heard.lock);
+    if (o->deaf) {
+        if (number != o->own + 1)
+            o->own_from = number;
+        o->own = number;
+        tell_message(s, message, len);
+    } else {
+        in_order(s, o, number, message, len);
+    }
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
+void weir__heard_next(redis_store *s, int64_t at)
+{
+    pthread_mutex_lock(&s->heard.lock);
+    s->heard.told = at;
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
+/* ---- the ear ---- */
+
+static void hear_kue(redis_store *s, const char *message, size_t len)
+{
+    weir_event event;
+    weir_buf   strings = { 0 };
+    if (s->layout->hear(message, len, &event, &strings)) {
+        event.at = s->env.now(s->env.ctx);
+        s->env.emit(s->env.ctx, &event, 1);
+    }
+    weir__buf_fini(&strings);
+}
+
+static bool is_ours(const redis_store *s, mp_slice origin)
+{
+    return origin.len == strlen(s->origin) && !memcmp(origin.at, s->origin, origin.len);
+}
+
+/* One of our own that was told while we were deaf; nothing of others is between those that follow
+ * each other. */
+static void skip(redis_store *s, redis_order *o, int64_t number)
+{
+    int64_t last = number >= o->own_from ? o->own : number;
+    if (last >= o->next)
+        o->next = last + 1;
+    tell_held(s, o, false);
+}
+
+static void hear(void *ctx, size_t channel, const char *message, size_t len)
+{
+    redis_store *s = ctx;
+    mp_slice     origin;
+    int64_t      number;
+    pthread_mutex_lock(&s->heard.lock);
+    if (channel >= s->n_parts) {
+        hear_kue(s, message, len);
+    } else if (number_of(message, len, &number, &origin)) {
+        redis_order *o = &s->part[channel].order;
+        if (o->deaf)
+            o->next = number;
+        o->deaf = false;
+        if (is_ours(s, origin) && number <= o->own)
+            skip(s, o, number);
+        else
+            in_order(s, o, number, message, len);
+    }
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
+/* Something may have been missed: our own are told at once until the next message says where we
+ * are, and whoever waits for something has to look. */
+static void lost(void *ctx, size_t channel)
+{
+    redis_store *s = ctx;
+    pthread_mutex_lock(&s->heard.lock);
+    if (channel < s->n_parts) {
+        redis_order *o = &s->part[channel].order;
+        tell_held(s, o, true);
+        o->deaf = true;
+    }
+    if (s->env.lost)
+        s->env.lost(s->env.ctx);
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
+weir_code weir__heard_open(redis_store *s, weir_error *err)
+{
+    size_t n = s->n_parts + (s->layout->foreign ? 1 : 0);
+    pthread_mutex_init(&s->heard.lock, NULL);
+    s->heard.told = INT64_MAX;
+    s->channels = calloc(n, sizeof *s->channels);
+    if (!s->channels)
+        return weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        s->channels[i] = (redis_channel){ s->part[i].channel, s->layout->sharded };
+        s->part[i].order.deaf = true;
+    }
+    if (s->layout->foreign)
+        s->channels[s->n_parts] = (redis_channel){ s->foreign, false };
+    return weir__ear_open(&s->ear, &s->url, s->channels, n, hear, lost, s, err);
+}
+
+void weir__heard_close(redis_store *s)
+{
+    weir__ear_close(s->ear);
+    for (uint32_t i = 0; s->part && i < s->n_parts; i++) {
+        while (s->part[i].order.held) {
+            redis_held *h = s->part[i].order.held;
+            s->part[i].order.held = h->next;
+            free(h);
+        }
+    }
+    if (s->channels)
+        pthread_mutex_destroy(&s->heard.lock);
+    free(s->channels);
+    free(s->heard.events);
+    weir__buf_fini(&s->heard.strings);
+}

@@ -1,0 +1,246 @@
+/* ops_hand.c - the operations that read a job, decide, and put it back: update (and, for ops_work.c
+ * and tick.c, the reading and putting); remove and configure; the words by which jobs are found. */
+#include "store/redis/engine.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/search.h"
+#include "store/answers.h"
+
+void weir__task_fail(redis_task *t, const weir_error *err)
+{
+    t->op->err = *err;
+    t->over = true;
+}
+
+void weir__task_drop(redis_task *t)
+{
+    weir_job_release(t->seen);
+    t->seen = NULL;
+    weir__buf_fini(&t->old);
+}
+
+/* ---- look ---- */
+
+void weir__task_look(redis_store *s, redis_task *t, uint64_t id)
+{
+    weir__task_drop(t);
+    weir_buf *b = weir__step(s, t, weir__part_of(s, id), 'G', 2);
+    weir__resp_text(b, "0");
+    weir__resp_int(b, (int64_t)id);
+}
+
+weir_code weir__task_seen(redis_store *s, redis_task *t, uint64_t id)
+{
+    weir_error        err = { 0 };
+    const redisReply *r = weir__step_answer(s, t, 0, &err);
+    if (r && r->elements == 1 && r->element[0]->elements == 2) {
+        mp_slice record = weir__reply_text(r->element[0]->element[0]);
+        t->now = weir__step_now(s, t, 0);
+        weir__buf_add(&t->old, record.at, record.len);
+        weir__record_get(&t->seen, id, record.at, record.len, NULL, 0, &t->lines, &err);
+        if (!err.code && t->old.failed)
+            weir_fail(&err, WEIR_ENOMEM, "job: out of memory");
+    }
+    if (err.code)
+        weir__task_fail(t, &err);
+    return err.code;
+}
+
+/* ---- put ---- */
+
+void weir__put_tell(redis_put *p, weir_event_kind kind, const char *text, size_t len)
+{
+    weir__record_event(&p->events, kind, p->j, p->j->state, text, len);
+    p->n_events++;
+}
+
+void weir__put_tell_failed(redis_put *p)
+{
+    const char *error = p->j->error;
+    weir__put_tell(p, p->j->state == WEIR_FAILED ? WEIR_EVENT_FAILED : WEIR_EVENT_FAILED_ATTEMPT,
+                   error, strlen(error));
+    if (p->j->state == WEIR_INACTIVE)
+        weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
+}
+
+void weir__put_step(redis_store *s, redis_task *t, redis_put *p)
+{
+    const weir_job *j = p->j;
+    weir_buf       *b = weir__step(s, t, weir__part_of(s, p->id), 'P', 9);
+    weir_buf       *tmp = &s->scratch;
+    weir__resp_int(b, (int64_t)p->id);
+    weir__resp_bytes(b, p->old->data, p->old->len);
+    weir__buf_clear(tmp);
+    weir__record_put(tmp, j, p->lines, true);
+    weir__resp_bytes(b, tmp->data, tmp->len);
+    weir__resp_bytes(b, p->new_data ? j->data : "", p->new_data ? j->data_len : 0);
+    weir__resp_text(b, p->new_data ? "1" : "0");
+    weir__resp_text(b, p->failed ? "1" : "0");
+    weir__resp_bytes(b, p->line ? p->line : "", p->line ? p->line_len : 0);
+    weir__buf_clear(tmp);
+    if (j->search && p->new_data)
+        weir__words_of_data(tmp, j->data, j->data_len, j->search_keys);
+    else if (j->search && p->line)
+        weir__words_of_text(tmp, p->line, p->line_len);
+    weir__resp_bytes(b, tmp->len ? tmp->data : "", tmp->len);
+    weir__buf_clear(tmp);
+    weir__mp_array(tmp, p->n_events * WEIR__EVENT_FIELDS);
+    weir__buf_add(tmp, p->events.data, p->events.len);
+    weir__resp_bytes(b, tmp->data, tmp->len);
+    if (p->events.failed)
+        s->failed = true;
+    weir__buf_fini(&p->events);
+}
+
+/* ---- words ---- */
+
+static int compare_slices(const void *a, const void *b)
+{
+    const mp_slice *x = a, *y = b;
+    int             d = memcmp(x->at, y->at, x->len < y->len ? x->len : y->len);
+    return d ? d : x->len < y->len ? -1 : x->len > y->len;
+}
+
+/* Each word once, in lower case. `text` is changed. */
+static void put_words(weir_buf *out, char *text, size_t len)
+{
+    size_t    n = 0, cap = 0, pos = 0, at, word;
+    mp_slice *words = NULL;
+    for (size_t i = 0; i < len; i++)
+        text[i] = (char)((unsigned char)text[i] < 128 ? tolower((unsigned char)text[i]) : text[i]);
+    while (weir__search_word(text, len, &pos, &at, &word)) {
+        if (n == cap) {
+            cap = cap ? cap * 2 : 64;
+            mp_slice *more = realloc(words, cap * sizeof *words);
+            if (!more) {
+                out->failed = true;
+                break;
+            }
+            words = more;
+        }
+        words[n++] = (mp_slice){ text + at, word };
+    }
+    if (n)
+        qsort(words, n, sizeof *words, compare_slices);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!kept || compare_slices(&words[kept - 1], &words[i]) != 0)
+            words[kept++] = words[i];
+    }
+    weir__mp_array(out, kept);
+    for (size_t i = 0; i < kept; i++)
+        weir__mp_text(out, words[i].at, words[i].len);
+    free(words);
+}
+
+void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char *keys)
+{
+    weir_buf text = { 0 };
+    if (!weir__search_text(&text, data, len, keys) || text.failed)
+        out->failed = true;
+    else
+        put_words(out, text.data, text.len);
+    weir__buf_fini(&text);
+}
+
+void weir__words_of_text(weir_buf *out, const char *line, size_t len)
+{
+    weir_buf text = { 0 };
+    weir__buf_add(&text, line, len);
+    if (text.failed)
+        out->failed = true;
+    else
+        put_words(out, text.data, text.len);
+    weir__buf_fini(&text);
+}
+
+/* ---- update ---- */
+
+bool weir__redis_update_look(redis_store *s, redis_task *t)
+{
+    weir__task_look(s, t, t->op->u.update.id);
+    return true;
+}
+
+void weir__redis_update_seen(redis_store *s, redis_task *t)
+{
+    weir_op_update *u = &t->op->u.update;
+    if (weir__task_seen(s, t, u->id))
+        return;
+    if (!t->seen)
+        weir__no_job(&t->op->err, u->id);
+    if (t->seen)
+        u->old_state = t->seen->state;
+    t->over = !t->seen || weir__job_update(t->seen, &u->change, u->from, t->now, &t->op->err);
+}
+
+void weir__redis_update_act(redis_store *s, redis_task *t)
+{
+    const weir_op_update *u = &t->op->u.update;
+    const weir_job       *j = t->seen;
+    redis_put             p = { .id = u->id, .old = &t->old, .j = j, .lines = t->lines,
+                                .new_data = u->change.data != NULL };
+    bool moved = j->state != u->old_state;
+    if (moved && j->state == WEIR_CANCELLED)
+        weir__put_tell(&p, WEIR_EVENT_CANCELLED, NULL, 0);
+    if (moved && j->state == WEIR_INACTIVE && u->old_state == WEIR_DELAYED)
+        weir__put_tell(&p, WEIR_EVENT_PROMOTION, NULL, 0);
+    if (moved && j->state == WEIR_INACTIVE)
+        weir__put_tell(&p, WEIR_EVENT_ENQUEUE, NULL, 0);
+    weir__put_step(s, t, &p);
+}
+
+void weir__redis_update_end(redis_store *s, redis_task *t)
+{
+    weir_op_update   *u = &t->op->u.update;
+    const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
+    int64_t           answer = r ? weir__reply_int(r) : 1;
+    t->over = answer != 0;                       /* 0: it was changed meanwhile: look again */
+    if (answer < 0)
+        weir__key_taken(&t->op->err, u->id, (uint64_t)-answer);
+    else if (r)
+        u->new_state = t->seen->state;
+}
+
+/* ---- remove, configure ---- */
+
+void weir__redis_remove_act(redis_store *s, redis_task *t)
+{
+    uint64_t id = t->op->u.remove.id;
+    weir__resp_int(weir__step(s, t, weir__part_of(s, id), 'E', 1), (int64_t)id);
+}
+
+void weir__redis_remove_end(redis_store *s, redis_task *t)
+{
+    const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
+    t->over = true;
+    if (r && weir__reply_int(r) != 1)
+        weir__no_job(&t->op->err, t->op->u.remove.id);
+}
+
+/* Every partition knows the settings of every type. */
+void weir__redis_configure_act(redis_store *s, redis_task *t)
+{
+    const weir_op_configure *c = &t->op->u.configure;
+    weir__buf_clear(&s->scratch);
+    if (c->settings)
+        weir__record_settings(&s->scratch, c->settings);
+    for (uint32_t part = 0; part < s->n_parts; part++) {
+        weir_buf *b = weir__step(s, t, part, 'C', 3);
+        weir__resp_text(b, c->type);
+        weir__resp_text(b, !c->set_paused ? "" : c->paused ? "1" : "0");
+        weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
+    }
+}
+
+void weir__redis_configure_end(redis_store *s, redis_task *t)
+{
+    t->over = true;
+    for (size_t i = 0; i < t->n; i++) {
+        if (!weir__step_answer(s, t, i, &t->op->err))
+            return;
+    }
+}

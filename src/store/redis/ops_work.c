@@ -1,0 +1,448 @@
+/* ops_work.c - the operations of producers and workers: add, take, finish, renew, progress, log. */
+#include "store/redis/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/answers.h"
+
+/* ---- add ---- */
+
+/* FNV-1a: where a unique key is looked for must never change. */
+static uint32_t hash_text(uint32_t h, const char *text)
+{
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
+    return (h ^ 0xff) * 16777619u;
+}
+
+static uint32_t part_of_spec(const redis_store *s, const redis_task *t, const weir_spec *spec)
+{
+    if (s->n_parts == 1 || !spec->unique)
+        return t->part;
+    return hash_text(hash_text(2166136261u, spec->type), spec->unique) % s->n_parts;
+}
+
+static void put_extra(redis_store *s, const redis_task *t, const weir_spec *spec, const weir_job *j)
+{
+    weir_buf *b = &s->scratch;
+    weir__buf_clear(b);
+    if (!spec->delay_ms && !spec->run_at && !spec->deadline_at && !spec->unique && !j->search &&
+        !t->with_words)
+        return;
+    weir__mp_array(b, 5);
+    weir__mp_int(b, spec->delay_ms);
+    weir__mp_int(b, spec->run_at);
+    weir__mp_int(b, spec->deadline_at);
+    weir__mp_text(b, spec->unique, spec->unique ? strlen(spec->unique) : 0);
+    if (j->search || t->with_words)
+        weir__words_of_data(b, j->data, j->data_len, spec->search_keys);
+    else
+        weir__mp_text(b, NULL, 0);
+}
+
+static void add_args(redis_store *s, const redis_task *t, weir_buf *b, const weir_spec *spec)
+{
+    weir_job j;
+    weir__job_init(&j, spec, 1, 0);
+    char     rank[8];
+    uint64_t r = (uint64_t)(j.priority + (INT64_C(1) << 52));
+    for (int i = 7; i >= 0; i--, r >>= 8)
+        rank[i] = (char)(r & 0xff);
+    weir__resp_text(b, spec->type);
+    weir__resp_bytes(b, rank, sizeof rank);
+    weir__buf_clear(&s->scratch);
+    weir__record_put(&s->scratch, &j, 0, false);
+    weir__resp_bytes(b, s->scratch.data, s->scratch.len);
+    weir__resp_bytes(b, j.data, j.data_len);
+    put_extra(s, t, spec, &j);
+    weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
+}
+
+/* Which of them go to this partition, and are not there yet. */
+static bool goes_to(const redis_store *s, const redis_task *t, size_t i, uint32_t part)
+{
+    const weir_op_add *a = &t->op->u.add;
+    return !a->out[i].id && part_of_spec(s, t, &a->specs[i]) == part;
+}
+
+void weir__redis_add_act(redis_store *s, redis_task *t)
+{
+    weir_op_add *a = &t->op->u.add;
+    if (!t->rounds) {
+        t->part = s->add_turn++ % s->n_parts;
+        memset(a->out, 0, a->n * sizeof *a->out);
+    }
+    for (uint32_t part = 0; part < s->n_parts; part++) {
+        size_t n = 0;
+        for (size_t i = 0; i < a->n; i++)
+            n += goes_to(s, t, i, part);
+        if (!n)
+            continue;
+        weir_buf *b = weir__step(s, t, part, 'A', 5 * n);
+        for (size_t i = 0; i < a->n; i++) {
+            if (goes_to(s, t, i, part))
+                add_args(s, t, b, &a->specs[i]);
+        }
+    }
+}
+
+static void added(redis_store *s, redis_task *t, uint32_t part, const redisReply *r)
+{
+    weir_op_add *a = &t->op->u.add;
+    bool         all_new = r->elements == 1;
+    size_t       k = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        if (!goes_to(s, t, i, part))
+            continue;
+        weir_added *out = &a->out[i];
+        *out = (weir_added){ .state = WEIR_INACTIVE, .durability = s->durability };
+        if (all_new) {
+            out->id = (uint64_t)weir__reply_int(r->element[0]) + k * s->n_parts;
+        } else if (3 * k + 2 < r->elements) {
+            out->id = (uint64_t)weir__reply_int(r->element[3 * k]);
+            out->state = (weir_state)weir__reply_int(r->element[3 * k + 1]);
+            out->existed = weir__reply_int(r->element[3 * k + 2]) != 0;
+        }
+        k++;
+    }
+}
+
+void weir__redis_add_end(redis_store *s, redis_task *t)
+{
+    weir_error err;
+    bool       again = false;
+    for (size_t i = 0; i < t->n; i++) {
+        const redisReply *r = weir__step_answer(s, t, i, &err);
+        if (!r) {
+            weir__task_fail(t, &err);
+            return;
+        }
+        if (r->type == REDIS_REPLY_ARRAY)
+            added(s, t, s->step[t->first + i].part, r);
+        else
+            again = t->with_words = true;      /* a setting of the type: they are searched */
+    }
+    t->over = !again;
+}
+
+/* ---- take ---- */
+
+static bool waits(const redis_task *t, uint32_t part)
+{
+    return t->waits[part / 64] >> part % 64 & 1;
+}
+
+static void take_step(redis_store *s, redis_task *t, const weir_op_take *take, char letter)
+{
+    weir_buf *b = weir__step(s, t, t->part, letter, 3 + take->n_types);
+    weir__resp_int(b, (int64_t)(take->n - take->n_jobs));
+    weir__resp_int(b, take->lease_ms);
+    weir__resp_text(b, take->worker);
+    for (size_t i = 0; i < take->n_types; i++)
+        weir__resp_text(b, take->types[i]);
+}
+
+/* Is anything of these types waiting anywhere else? */
+static void peek_steps(redis_store *s, redis_task *t, const weir_op_take *take)
+{
+    for (uint32_t part = 0; part < s->n_parts; part++) {
+        for (size_t i = 0; part != t->part && i < take->n_types; i++) {
+            weir_buf *b = weir__step(s, t, part, 'I', 7);
+            weir__resp_int(b, WEIR_INACTIVE);
+            weir__resp_text(b, take->types[i]);
+            weir__resp_text(b, "0");
+            weir__resp_text(b, "0");
+            weir__resp_text(b, "0");
+            weir__resp_text(b, "1");
+            weir__resp_text(b, "0");
+        }
+    }
+}
+
+static void go_on_taking(redis_store *s, redis_task *t, const weir_op_take *take)
+{
+    if (t->taking == TAKE_PEEK)
+        peek_steps(s, t, take);
+    else
+        take_step(s, t, take, 'T');
+}
+
+static void peeked(redis_store *s, redis_task *t)
+{
+    weir_error err;
+    for (size_t i = 0; i < t->n; i++) {
+        const redisReply *r = weir__step_answer(s, t, i, &err);
+        uint32_t          part = s->step[t->first + i].part;
+        if (r && r->elements)
+            t->waits[part / 64] |= UINT64_C(1) << part % 64;
+    }
+}
+
+/* The next partition where something waits, from the one after t->part on; false: none is left. */
+static bool next_part(redis_store *s, redis_task *t)
+{
+    for (uint32_t k = 1; k < s->n_parts; k++) {
+        uint32_t part = (t->part + k) % s->n_parts;
+        if (waits(t, part)) {
+            t->part = part;
+            t->waits[part / 64] &= ~(UINT64_C(1) << part % 64);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The step has given what it has; are others to be asked? */
+static void taken(redis_store *s, redis_task *t, weir_op_take *take)
+{
+    bool enough = take->n_jobs == take->n || s->n_parts == 1;
+    if (!enough && t->taking == TAKE_FIRST) {
+        t->taking = TAKE_PEEK;
+        return;
+    }
+    if (!enough && t->taking == TAKE_PEEK)
+        peeked(s, t);
+    t->taking = TAKE_REST;
+    t->over = enough || !next_part(s, t);
+}
+
+/* Jobs that were given are ours, whatever comes after: an answer that fails then is no failure of
+ * the whole. */
+static void take_end(redis_store *s, redis_task *t, weir_op_take *take, size_t step)
+{
+    weir_error        err = { 0 };
+    const redisReply *r = NULL;
+    if (t->taking != TAKE_PEEK) {
+        r = weir__step_answer(s, t, step, &err);
+        if (r)
+            weir__jobs_of(r, take->jobs, &take->n_jobs, take->n, &err);
+        if (err.code && !take->n_jobs && !t->finished) {
+            weir__task_fail(t, &err);
+            return;
+        }
+    }
+    if (err.code)
+        t->over = true;
+    else
+        taken(s, t, take);
+}
+
+void weir__redis_take_act(redis_store *s, redis_task *t)
+{
+    weir_op_take *take = &t->op->u.take;
+    if (!t->rounds) {
+        take->n_jobs = 0;
+        uint32_t hint = atomic_exchange(&s->hint, UINT32_MAX);
+        t->part = hint < s->n_parts ? hint : s->take_turn++ % s->n_parts;
+    }
+    go_on_taking(s, t, take);
+}
+
+void weir__redis_take_end(redis_store *s, redis_task *t)
+{
+    take_end(s, t, &t->op->u.take, 0);
+}
+
+/* ---- finish ---- */
+
+bool weir__redis_finish_look(redis_store *s, redis_task *t)
+{
+    const weir_op_finish *f = &t->op->u.finish;
+    if (f->outcome != WEIR_OUTCOME_FAIL || t->finished)
+        return false;
+    weir__task_look(s, t, f->id);
+    return true;
+}
+
+void weir__redis_finish_seen(redis_store *s, redis_task *t)
+{
+    const weir_op_finish *f = &t->op->u.finish;
+    if (weir__task_seen(s, t, f->id))
+        return;
+    if (!t->seen || t->seen->state != WEIR_ACTIVE || t->seen->delivery != f->delivery) {
+        weir__stale(&t->op->err, f->id, f->delivery);
+        t->over = true;
+    }
+}
+
+static void fail_step(redis_store *s, redis_task *t)
+{
+    const weir_op_finish *f = &t->op->u.finish;
+    weir_job             *j = t->seen;
+    weir_buf              line = { 0 };
+    char                 *text = strndup(f->text, f->len);
+    if (!text) {
+        s->failed = true;
+        return;
+    }
+    weir__job_fail(j, text, t->now);
+    weir__buf_str(&line, "error | ");
+    weir__buf_add(&line, f->text, f->len);
+    redis_put p = { .id = f->id, .old = &t->old, .j = j, .lines = t->lines, .failed = true,
+                    .line = line.data, .line_len = weir__utf8_cut(line.data ? line.data : "",
+                                                                  line.len, WEIR_MAX_TEXT) };
+    weir__put_tell_failed(&p);
+    weir__put_step(s, t, &p);
+    if (line.failed)
+        s->failed = true;
+    j->error = NULL;
+    free(text);
+    weir__buf_fini(&line);
+}
+
+static void end_step(redis_store *s, redis_task *t)
+{
+    const weir_op_finish *f = &t->op->u.finish;
+    bool                  done = f->outcome == WEIR_OUTCOME_DONE;
+    weir_buf *b = weir__step(s, t, weir__part_of(s, f->id), done ? 'D' : 'R', done ? 4 : 2);
+    weir__resp_int(b, (int64_t)f->id);
+    weir__resp_int(b, f->delivery);
+    if (!done)
+        return;
+    weir__resp_bytes(b, f->text ? f->text : "", f->text ? f->len : 0);
+    weir__resp_text(b, f->text ? "1" : "0");
+}
+
+void weir__redis_finish_act(redis_store *s, redis_task *t)
+{
+    weir_op_finish *f = &t->op->u.finish;
+    if (t->finished) {
+        go_on_taking(s, t, &f->next);
+        return;
+    }
+    f->next.n_jobs = 0;
+    if (f->outcome == WEIR_OUTCOME_FAIL)
+        fail_step(s, t);
+    else
+        end_step(s, t);
+    t->part = weir__part_of(s, f->id);
+    if (f->next.n)
+        take_step(s, t, &f->next, 't');
+}
+
+/* The answer of D, R or P. */
+static void finished(redis_store *s, redis_task *t)
+{
+    weir_op_finish   *f = &t->op->u.finish;
+    const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
+    if (!r) {
+        t->over = true;
+        return;
+    }
+    int64_t answer = weir__reply_int(r);
+    if (f->outcome == WEIR_OUTCOME_FAIL) {
+        t->finished = answer == 1;               /* 0: it was changed meanwhile: look again */
+        f->state = t->seen->state;
+    } else if (answer < 0) {
+        weir__stale(&t->op->err, f->id, f->delivery);
+        t->over = true;
+    } else {
+        t->finished = true;
+        f->state = (weir_state)answer;
+    }
+}
+
+void weir__redis_finish_end(redis_store *s, redis_task *t)
+{
+    weir_op_finish *f = &t->op->u.finish;
+    size_t          step = 0;
+    if (!t->finished) {
+        finished(s, t);
+        step = 1;
+    }
+    if (!t->finished)
+        return;
+    if (f->next.n)
+        take_end(s, t, &f->next, step);
+    else
+        t->over = true;
+}
+
+/* ---- while it runs ---- */
+
+void weir__redis_renew_act(redis_store *s, redis_task *t)
+{
+    weir_op_renew *r = &t->op->u.renew;
+    for (uint32_t part = 0; part < s->n_parts; part++) {
+        size_t n = 0;
+        for (size_t i = 0; i < r->n; i++)
+            n += weir__part_of(s, r->items[i].id) == part;
+        if (!n)
+            continue;
+        weir_buf *b = weir__step(s, t, part, 'N', 3 * n);
+        for (size_t i = 0; i < r->n; i++) {
+            if (weir__part_of(s, r->items[i].id) != part)
+                continue;
+            weir__resp_int(b, (int64_t)r->items[i].id);
+            weir__resp_int(b, r->items[i].delivery);
+            weir__resp_int(b, r->items[i].lease_ms);
+        }
+    }
+}
+
+void weir__redis_renew_end(redis_store *s, redis_task *t)
+{
+    weir_op_renew *r = &t->op->u.renew;
+    weir_error     err;
+    t->over = true;
+    for (size_t step = 0; step < t->n; step++) {
+        const redisReply *a = weir__step_answer(s, t, step, &err);
+        size_t            k = 0;
+        if (!a) {
+            weir__task_fail(t, &err);
+            return;
+        }
+        for (size_t i = 0; i < r->n; i++) {
+            if (weir__part_of(s, r->items[i].id) != s->step[t->first + step].part)
+                continue;
+            bool ok = k < a->elements && weir__reply_int(a->element[k]) == 1;
+            r->items[i].code = ok ? WEIR_OK : WEIR_ESTALE;
+            k++;
+        }
+    }
+}
+
+void weir__redis_progress_act(redis_store *s, redis_task *t)
+{
+    const weir_op_progress *p = &t->op->u.progress;
+    weir_buf               *b = weir__step(s, t, weir__part_of(s, p->id), 'S', 5);
+    weir__resp_int(b, (int64_t)p->id);
+    weir__resp_int(b, p->delivery);
+    weir__resp_int(b, p->percent);
+    weir__resp_bytes(b, p->data ? p->data : "", p->data ? p->len : 0);
+    weir__resp_text(b, p->data ? "1" : "0");
+}
+
+void weir__redis_progress_end(redis_store *s, redis_task *t)
+{
+    const weir_op_progress *p = &t->op->u.progress;
+    const redisReply       *r = weir__step_answer(s, t, 0, &t->op->err);
+    t->over = true;
+    if (r && weir__reply_int(r) != 1)
+        weir__stale(&t->op->err, p->id, p->delivery);
+}
+
+void weir__redis_log_act(redis_store *s, redis_task *t)
+{
+    const weir_op_log *l = &t->op->u.log;
+    weir_buf          *b = weir__step(s, t, weir__part_of(s, l->id), 'L', 4);
+    weir__resp_int(b, (int64_t)l->id);
+    weir__resp_int(b, l->delivery);
+    weir__resp_bytes(b, l->text, l->len);
+    weir__buf_clear(&s->scratch);
+    weir__words_of_text(&s->scratch, l->text, l->len);
+    weir__resp_bytes(b, s->scratch.data, s->scratch.len);
+}
+
+void weir__redis_log_end(redis_store *s, redis_task *t)
+{
+    const weir_op_log *l = &t->op->u.log;
+    const redisReply  *r = weir__step_answer(s, t, 0, &t->op->err);
+    int64_t            answer = r ? weir__reply_int(r) : 1;
+    t->over = true;
+    if (answer == -1)
+        weir__no_job(&t->op->err, l->id);
+    else if (answer != 1)
+        weir__stale(&t->op->err, l->id, l->delivery);
+}

@@ -1,0 +1,178 @@
+/* tick.c - what time does to jobs. The script says what is due, sort by sort (layout.h, K); the life
+ * cycle decides here; the script puts. Each partition goes its own pace, all of them at once. */
+#include "store/redis/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A partition's way through a TICK. */
+typedef struct round {
+    redis_task task;                    /* its steps: some puts, then K */
+    int64_t    sort;                    /* to ask for next; 5: it is through */
+    int64_t    next_at;
+} round;
+
+/* Decide on a job that is due. `line` is room for what is logged. */
+static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char line[WEIR__LINE])
+{
+    p->line = line;
+    if (sort == 1) {
+        weir__job_lose(j, now, line);
+        weir__put_tell(p, WEIR_EVENT_STALLED, NULL, 0);
+        if (j->state == WEIR_FAILED)
+            weir__put_tell_failed(p);
+        else
+            weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
+    } else if (sort == 2) {
+        strcpy(line, "error | " WEIR__TTL_TEXT);
+        p->failed = true;
+        weir__job_fail(j, WEIR__TTL_TEXT, now);
+        weir__put_tell(p, WEIR_EVENT_TTL_EXCEEDED, NULL, 0);
+        weir__put_tell_failed(p);
+    } else if (j->deadline_at && j->deadline_at <= now) {
+        strcpy(line, "error | " WEIR__DEADLINE_TEXT);
+        weir__job_expire(j, now);
+        weir__put_tell_failed(p);
+    } else {
+        p->line = NULL;
+        weir__job_promote(j, now);
+        weir__put_tell(p, WEIR_EVENT_PROMOTION, NULL, 0);
+        weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
+    }
+    p->line_len = p->line ? strlen(p->line) : 0;
+}
+
+/* Is it still as its sort says? A script may be a moment older than what it answers. */
+static bool is_due(const weir_job *j, int64_t sort)
+{
+    return sort == 3 ? j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED
+                     : j->state == WEIR_ACTIVE;
+}
+
+static weir_code put_due(redis_store *s, round *r, int64_t sort, const redisReply *answer,
+                         int64_t now, weir_error *err)
+{
+    for (size_t i = 1; i + 1 < answer->elements; i += 2) {
+        uint64_t  id = (uint64_t)weir__reply_int(answer->element[i]), lines;
+        mp_slice  record = weir__reply_text(answer->element[i + 1]);
+        weir_buf  old = { 0 };
+        char      line[WEIR__LINE];
+        weir_job *j;
+        weir_code rc = weir__record_get(&j, id, record.at, record.len, NULL, 0, &lines, err);
+        if (rc)
+            return rc;
+        weir__buf_add(&old, record.at, record.len);
+        redis_put p = { .id = id, .old = &old, .j = j, .lines = lines };
+        if (is_due(j, sort) && !old.failed) {
+            decide(&p, j, sort, now, line);
+            weir__put_step(s, &r->task, &p);
+        }
+        weir__buf_fini(&old);
+        weir_job_release(j);
+    }
+    return WEIR_OK;
+}
+
+/* What a partition answered to K, kept while the next call is made of it. */
+static weir_code take_in(redis_store *s, round *r, weir_op_tick *t, redisReply **kept, int64_t *now,
+                         weir_error *err)
+{
+    for (size_t i = 0; i + 1 < r->task.n; i++) {
+        const redisReply *put = weir__step_answer(s, &r->task, i, err);
+        if (!put)
+            return err->code;
+        t->changed += weir__reply_int(put) == 1;
+    }
+    const redisReply *k = weir__step_answer(s, &r->task, r->task.n - 1, err);
+    if (!k)
+        return err->code;
+    if (!*now)
+        *now = weir__step_now(s, &r->task, r->task.n - 1);
+    r->sort = k->elements ? weir__reply_int(k->element[0]) + 1 : 5;
+    if (r->sort == 5 && k->elements == 3) {
+        mp_slice at = weir__reply_text(k->element[2]);
+        t->changed += (size_t)weir__reply_int(k->element[1]);
+        bool none = k->element[2]->type == REDIS_REPLY_STRING && !at.len;
+        r->next_at = none ? INT64_MAX : weir__reply_int(k->element[2]);
+    } else {
+        redis_part *p = &s->part[s->step[r->task.first].part];
+        *kept = p->call.reply;                   /* ours now */
+        p->call.reply = NULL;
+    }
+    return WEIR_OK;
+}
+
+static weir_code next_call(redis_store *s, round *r, uint32_t part, const redisReply *kept,
+                           size_t limit, int64_t now, weir_error *err)
+{
+    r->task.n = 0;
+    if (kept) {
+        weir_code rc = put_due(s, r, r->sort - 1, kept->element[kept->elements - 1], now, err);
+        if (rc)
+            return rc;
+    }
+    weir_buf *b = weir__step(s, &r->task, part, 'K', 2);
+    weir__resp_int(b, (int64_t)limit);
+    weir__resp_int(b, r->sort);
+    return WEIR_OK;
+}
+
+static weir_code tick(redis_store *s, round *rounds, redisReply **kept, weir_op *op)
+{
+    weir_op_tick *t = &op->u.tick;
+    int64_t       now = s->env.own_clock ? op->now_ms : 0;
+    for (uint32_t going = s->n_parts; going > 0;) {
+        weir__calls_reset(s);
+        for (uint32_t i = 0; i < s->n_parts; i++) {
+            if (rounds[i].sort < 5 &&
+                next_call(s, &rounds[i], i, kept[i], t->limit, now, &op->err))
+                return op->err.code;
+            freeReplyObject(kept[i]);
+            kept[i] = NULL;
+        }
+        weir__calls_run(s, now, true);
+        going = 0;
+        for (uint32_t i = 0; i < s->n_parts; i++) {
+            if (rounds[i].sort == 5)
+                continue;
+            if (take_in(s, &rounds[i], t, &kept[i], &now, &op->err))
+                return op->err.code;
+            going += rounds[i].sort < 5;
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_code weir__redis_tick(redis_store *s, weir_op *op)
+{
+    weir_op_tick *t = &op->u.tick;
+    round        *rounds = calloc(s->n_parts, sizeof *rounds);
+    redisReply  **kept = calloc(s->n_parts, sizeof(redisReply *));
+    t->changed = 0;
+    t->next_at = INT64_MAX;
+    if (!rounds || !kept)
+        weir_fail(&op->err, WEIR_ENOMEM, "tick: out of memory");
+    for (uint32_t i = 0; !op->err.code && i < s->n_parts; i++)
+        rounds[i] = (round){ .sort = 1, .next_at = INT64_MAX };
+    if (!op->err.code)
+        tick(s, rounds, kept, op);
+    for (uint32_t i = 0; rounds && kept && i < s->n_parts; i++) {
+        freeReplyObject(kept[i]);
+        if (rounds[i].next_at < t->next_at)
+            t->next_at = rounds[i].next_at;
+    }
+    free(rounds);
+    free(kept);
+    if (op->err.code && t->changed) {            /* what was done is done; the rest comes next */
+        op->err.code = WEIR_OK;
+        t->next_at = op->now_ms;
+    }
+    if (!op->err.code) {
+        if (t->next_at < 0)
+            t->next_at = INT64_MIN;
+        else if (t->next_at != INT64_MAX)
+            t->next_at -= atomic_load(&s->ahead_ms);
+        weir__heard_next(s, t->next_at);
+    }
+    return op->err.code;
+}
