@@ -140,11 +140,12 @@ static weir_code parse_place(redis_url *u, const char *text, size_t len, weir_er
     p->host[host_len] = '\0';
     p->port = u->way == REDIS_SENTINEL ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT;
     if (limit < text + len) {
+        /* What is wrong is not shown: it is a password, if somebody forgot what follows it. */
         int64_t port = *limit == ':' ? number(limit + 1, (size_t)(text + len - limit - 1), 65535)
                                      : -1;
         if (port <= 0)
-            return weir_fail(err, WEIR_EINVAL, "store URL: \"%.*s\": the port must be 1 to 65535",
-                             shown, text);
+            return weir_fail(err, WEIR_EINVAL, "store URL: host %.80s: the port must be 1 to 65535",
+                             p->host);
         p->port = (int)port;
     }
     u->n_places++;
@@ -280,6 +281,9 @@ static weir_code parse_rest(redis_url *u, const char *rest, weir_error *err)
     rest += 2;
     size_t      authority = strcspn(rest, "/");
     const char *at = memrchr(rest, '@', authority);
+    if (!at && u->way != REDIS_UNIX && strchr(rest, '@'))
+        return weir_fail(err, WEIR_EINVAL, "store URL: \"/\" before \"@\": in a password it is "
+                                           "written %%2F");
     if (at) {
         weir_code rc = parse_user(u, rest, (size_t)(at - rest), err);
         if (rc)
