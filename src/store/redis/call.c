@@ -81,7 +81,7 @@ static void take_answer(redis_store *s, uint32_t i, int64_t sent_ms)
     if (c->err.code)
         return;
     const redisReply *r = c->reply;
-    if (r->type != REDIS_REPLY_ARRAY || r->elements != p->n_answers + 2u) {
+    if (r->type != REDIS_REPLY_ARRAY || r->elements < 2 || r->elements > p->n_answers + 2u) {
         weir_fail(&c->err, WEIR_ECORRUPT, "redis: the script gave no answer that can be read");
         return;
     }
@@ -139,6 +139,17 @@ const redisReply *weir__step_answer(redis_store *s, const redis_task *t, size_t 
         return NULL;
     }
     return c->reply->element[2 + step->answer];
+}
+
+bool weir__step_put_off(redis_store *s, const redis_task *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const redis_step *step = &s->step[t->first + i];
+        const redis_call *c = &s->part[step->part].call;
+        if (!c->err.code && step->answer + 2 >= c->reply->elements)
+            return true;
+    }
+    return false;
 }
 
 int64_t weir__step_now(redis_store *s, const redis_task *t, size_t i)

@@ -116,6 +116,8 @@ void weir__calls_reset(redis_store *s);
 
 /* The answer of the i-th step of a task; NULL when its call failed: then *err says why. */
 const redisReply *weir__step_answer(redis_store *s, const redis_task *t, size_t i, weir_error *err);
+/* The script has stopped before one of its steps: they go into the next round. */
+bool weir__step_put_off(redis_store *s, const redis_task *t);
 /* Redis's clock when that step was carried out. */
 int64_t weir__step_now(redis_store *s, const redis_task *t, size_t i);
 

@@ -43,8 +43,9 @@
  *             script appends them. `extra`: "" or MessagePack [delay, run_at, deadline, unique or
  *             false, words or false]: then state and promote_at are the script's to decide
  *             (weir__job_init()), and a taken unique key answers with its holder.
- *             Type settings may say `search`: then jobs without words answer "words" instead
- *             (nothing is done) and the caller sends words along.
+ *             Type settings may say `search`: then jobs without words answer "words" instead,
+ *             nothing is done of this step and those behind it (they have no answers), and the
+ *             caller sends words along.
  *  T take     n, lease, worker, type ...                    -> [id, record, data, id, record ...]
  *  t          the same, but only if the step before worked  -> [] otherwise
  *  D done     id, delivery, result, has result              -> state (0: gone), or -1: stale
@@ -54,7 +55,7 @@
  *             -> 1, 0 (changed meanwhile), or -holder of its unique key.
  *             New record "": remove. `failed`: add that to the type's failures. `line`: "" or a
  *             log line. `words`: see below. `events`: MessagePack, flat, as in the message.
- *             Never makes a job active; ends its lease and ttl if it was.
+ *             Never makes a job active; one that was and is not any more loses its lease and ttl.
  *  N renew    per lease: id, delivery, ms                   -> [1 or 0 ...]
  *  S progress id, delivery, percent, data, has data         -> 1, or 0: stale
  *  L log      id, delivery ("0": any), line, words          -> 1, 0: stale, -1: not there

@@ -71,7 +71,8 @@ void weir__redis_add_act(redis_store *s, redis_task *t)
     weir_op_add *a = &t->op->u.add;
     if (!t->rounds) {
         t->part = s->add_turn++ % s->n_parts;
-        memset(a->out, 0, a->n * sizeof *a->out);
+        for (size_t i = 0; i < a->n; i++)
+            a->out[i] = (weir_added){ 0 };
     }
     for (uint32_t part = 0; part < s->n_parts; part++) {
         size_t n = 0;

@@ -89,7 +89,7 @@ static size_t end_round(redis_store *s, size_t n)
         redis_task *t = &s->task[i];
         if (t->over)
             continue;
-        if (!is_refused_with_adds(s, t))
+        if (!weir__step_put_off(s, t) && !is_refused_with_adds(s, t))
             weir__redis_kinds[t->op->kind].end(s, t);
         if (!t->over && ++t->rounds == MAX_ROUNDS) {
             weir_fail(&t->op->err, WEIR_EUNAVAIL, "%s: others keep changing the job",
@@ -367,8 +367,11 @@ static pthread_once_t scripts_once = PTHREAD_ONCE_INIT;
 
 static void init_scripts(void)
 {
-    weir__script_init(&weir__layout_native.add);
-    weir__script_init(&weir__layout_native.rest);
+    redis_layout *const all[] = { &weir__layout_native, &weir__layout_kue, &weir__layout_vertx };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        weir__script_init(&all[i]->add);
+        weir__script_init(&all[i]->rest);
+    }
 }
 
 static weir_code start(redis_store *s, weir_error *err)
@@ -403,7 +406,9 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     s->env.name = NULL;                 /* borrowed only for the call */
     atomic_store(&s->hint, UINT32_MAX);
     weir_code rc = weir__redis_url(url, &s->url, err);
-    s->layout = &weir__layout_native;
+    s->layout = !s->url.kue   ? &weir__layout_native
+              : s->url.vertx  ? &weir__layout_vertx
+                              : &weir__layout_kue;
     pthread_once(&scripts_once, init_scripts);
     if (!rc && !make_origin(s))
         rc = weir_fail(err, WEIR_EIO, "redis: no random numbers: %s", strerror(errno));
@@ -420,6 +425,15 @@ const weir_store_ops weir__redis_store = {
     .name = "redis",
     .version = WEIR_STORE_OPS_VERSION,
     .options = weir__redis_options,
+    .open = redis_open,
+    .close = redis_close,
+    .run = redis_run,
+};
+
+const weir_store_ops weir__kue_store = {
+    .name = "redis+kue",
+    .version = WEIR_STORE_OPS_VERSION,
+    .options = weir__kue_options,
     .open = redis_open,
     .close = redis_close,
     .run = redis_run,

@@ -56,6 +56,7 @@ function steps.A(i, n)
       last = last + 1
       number = last * partitions + partition
       local id = format('%d', number)
+      jobs[id] = nil               -- another step may have looked for it before
       set[k + 1], set[k + 2] = id, rec .. three_times
       data[k + 1], data[k + 2] = id, ARGV[p + 3]
       k = k + 2

@@ -33,9 +33,11 @@ function steps.P(i)
   elseif is_done and not was_done then
     let_go_of_key(j)
   end
-  unindex(j, id8)
+  if n[STATE] ~= ACTIVE then       -- an active one that stays so keeps its place and its lease
+    unindex(j, id8)
+    index(n, id8)
+  end
   jobs[id], dirty[id] = n, true
-  index(n, id8)
   if has_data == '1' then
     call('HSET', KEYS[DATA], id, data)
     put_words(n, id, id8, 1, words)

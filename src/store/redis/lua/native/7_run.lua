@@ -62,6 +62,7 @@ local function run()
     end
     at = at + 1
     answers[at] = answer
+    if answer == 'words' then break end      -- the rest waits, so that the order is kept
     i = i + 2 + n
   end
   if lane and not before then call('HSET', KEYS[CALLERS], lane, pack(memory)) end

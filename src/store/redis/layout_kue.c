@@ -1,0 +1,50 @@
+/* layout_kue.c - the layouts of Kue and of Vert.x Kue: one script, of which the first line says
+ * which of them it is. docs/kue.md says what the keys hold. */
+#include "store/redis/kue_events.h"
+#include "store/redis/layout.h"
+#include "kue.lua.h"
+
+#define KUE_PROFILE   "local VERTX = false\n"
+#define VERTX_PROFILE "local VERTX = true\n"
+#define SCRIPT(label, flags, profile)                                                             \
+    { .name = label, .source = flags profile KUE_LUA, .len = sizeof flags profile KUE_LUA - 1 }
+
+/* Its keys follow from types and ids: all of them are on the one node there is. */
+static const char *const keys[] = { ":ids", NULL };
+
+/* The numbers are those of lua/kue/9_verify.lua. Kue's own sets differ by the case of the state. */
+#define OUR_WALKS                                                                                 \
+    { ":weir:lease", true, 7 }, { ":weir:ttl", true, 8 }, { ":weir:deadline", true, 9 },          \
+    { ":weir:unique", false, 10 }, { ":weir:words", true, 11 }, { ":weir:found", false, 12 },     \
+    { ":weir:types", false, 13 }, { NULL, false, 0 }
+
+static const redis_walk kue_walks[] = {
+    { ":jobs", true, 0 },          { ":jobs:inactive", true, 1 }, { ":jobs:delayed", true, 2 },
+    { ":jobs:active", true, 3 },   { ":jobs:complete", true, 4 }, { ":jobs:failed", true, 5 },
+    { ":jobs:cancelled", true, 6 }, OUR_WALKS,
+};
+
+static const redis_walk vertx_walks[] = {
+    { ":jobs", true, 0 },          { ":jobs:INACTIVE", true, 1 }, { ":jobs:DELAYED", true, 2 },
+    { ":jobs:ACTIVE", true, 3 },   { ":jobs:COMPLETE", true, 4 }, { ":jobs:FAILED", true, 5 },
+    { ":jobs:CANCELLED", true, 6 }, OUR_WALKS,
+};
+
+redis_layout weir__layout_kue = {
+    .add = SCRIPT("kue", REDIS_ADD_FLAGS, KUE_PROFILE),
+    .rest = SCRIPT("kue", REDIS_REST_FLAGS, KUE_PROFILE),
+    .keys = keys,
+    .walks = kue_walks,
+    .channel = ":weir:events",
+    .foreign = ":events",
+    .hear = weir__kue_event,
+};
+
+/* Vert.x Kue tells its events over its own bus, not over Redis. */
+redis_layout weir__layout_vertx = {
+    .add = SCRIPT("vertx", REDIS_ADD_FLAGS, VERTX_PROFILE),
+    .rest = SCRIPT("vertx", REDIS_REST_FLAGS, VERTX_PROFILE),
+    .keys = keys,
+    .walks = vertx_walks,
+    .channel = ":weir:events",
+};

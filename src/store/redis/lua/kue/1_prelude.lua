@@ -1,0 +1,165 @@
+-- 1_prelude.lua - the layouts of Kue and of Vert.x Kue: what every step uses. layout.h says what the
+-- steps do, docs/kue.md what the keys hold. The line before this file says which of the two it is:
+-- VERTX. Changes of sorted sets gather in `changes`, the last one counts; hashes are written at
+-- once.
+
+local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
+local spack, sunpack = struct.pack, struct.unpack
+local format, floor, huge, min, max = string.format, math.floor, math.huge, math.min, math.max
+
+-- Kue's keys, and ours. No key of ours ends in ":jobs": that is the wake-up list of a type.
+local P = ARGV[4] .. ':'
+local W = P .. 'weir:'
+local JOB, JOBS, IDS, KNOWN, WORK_TIME = P .. 'job:', P .. 'jobs', P .. 'ids', P .. 'job:types',
+                                         P .. 'stats:work-time'
+local LEASE, TTL, DEADLINES, ASKED = W .. 'lease', W .. 'ttl', W .. 'deadline', W .. 'asked'
+local UNIQUE, TYPES, META = W .. 'unique', W .. 'types', W .. 'meta'
+local WORDS, FOUND = W .. 'words', W .. 'found'
+
+-- states, and the fields of a record: REDIS_FIELDS
+local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
+local STATE, TYPE, PRIORITY, ATTEMPTS, MAX_ATTEMPTS, DELIVERY, LOST = 1, 2, 3, 4, 5, 6, 7
+local MAX_LOST, PROGRESS, FLAGS, BACKOFF, BACKOFF_MS, BACKOFF_MAX, JITTER = 8, 9, 10, 11, 12, 13, 14
+local DELAY, TTL_MS, DEADLINE, STARTED, FAILED_AT, FINISHED, DURATION = 15, 16, 17, 18, 19, 20, 21
+local UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT, PROGRESS_DATA = 23, 24, 25, 26, 27, 28
+local CREATED, PROMOTE, UPDATED = 29, 30, 31
+
+local WORD = { 'inactive', 'delayed', 'active', 'complete', 'failed', 'cancelled' }
+local NUMBER_OF = {}
+for state, word in ipairs(WORD) do
+  if VERTX then WORD[state] = string.upper(word) end
+  NUMBER_OF[WORD[state]] = state
+end
+
+-- events
+local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
+
+local MANY = 4000             -- arguments of one command; Lua's stack has room for twice as many
+local AT_ONCE = -1            -- INT64_MIN
+local HIGHEST = 9007199254740991
+
+local now = ARGV[1]
+if now == '' then
+  local t = call('TIME')
+  now = t[1] * 1000 + floor(t[2] / 1000)
+else
+  now = tonumber(now)
+end
+local origin, number = ARGV[2], tonumber(ARGV[3])
+local now_text = format('%d', now)
+
+-- "02|10": orders as the ids do, among members with the same score
+local function zid_of(id)
+  return format('%02d|', #id) .. id
+end
+
+local function id_of(zid)
+  return string.match(zid, '|(%d+)$')
+end
+
+local function finished(state)
+  return state >= COMPLETE
+end
+
+-- The keys of a type: by state those of its jobs, by state + 10 those of what ended when.
+local keys_of
+do
+local keys_by_type = {}
+
+function keys_of(name)
+  local k = keys_by_type[name]
+  if not k then
+    k = {}
+    for state, word in ipairs(WORD) do
+      k[state] = JOBS .. ':' .. name .. ':' .. word
+      if finished(state) then k[state + 10] = W .. 'done:' .. name .. ':' .. word end
+    end
+    keys_by_type[name] = k
+  end
+  return k
+end
+end
+
+local ALL = {}                -- the same for jobs of all types
+for state, word in ipairs(WORD) do ALL[state] = JOBS .. ':' .. word end
+
+-- ---- what will be told ----
+
+local message = { 0, now, origin, 0 }        -- and the events, 8 elements each
+local due = huge
+
+local function want(at)
+  if at < due then due = at end
+end
+
+local function tell(kind, j, id, state, text)
+  local n = #message
+  message[n + 1], message[n + 2], message[n + 3], message[n + 4] = kind, state, tonumber(id), j[TYPE]
+  message[n + 5], message[n + 6], message[n + 7] = j[ATTEMPTS], j[PROGRESS], j[DELIVERY]
+  message[n + 8] = text
+end
+
+-- ---- commands with many arguments, `step` of which belong together ----
+
+local function many(command, key, args, step)
+  local n = #args
+  if n <= MANY then
+    if n > 0 then call(command, key, unpack(args)) end
+    return
+  end
+  local size = MANY - MANY % step
+  for i = 1, n, size do call(command, key, unpack(args, i, min(i + size - 1, n))) end
+end
+
+local function ask_many(command, key, args)
+  if #args == 0 then return {} end
+  if #args <= MANY then return call(command, key, unpack(args)) end
+  local all = {}
+  for i = 1, #args, MANY do
+    local last = min(i + MANY - 1, #args)
+    local some = call(command, key, unpack(args, i, last))
+    for k = i, last do all[k] = some[k - i + 1] end
+  end
+  return all
+end
+
+-- ---- sorted sets ----
+
+local changes = {}                           -- [key][member] = score, or false: remove
+
+local function mark(key, member, score)
+  local c = changes[key]
+  if not c then
+    c = {}
+    changes[key] = c
+  end
+  c[member] = score
+end
+
+local function flush(key)
+  local c = changes[key]
+  if not c then return end
+  changes[key] = nil
+  local add, remove, a, r = {}, {}, 0, 0
+  for member, score in pairs(c) do
+    if score then
+      add[a + 1], add[a + 2] = score, member
+      a = a + 2
+    else
+      r = r + 1
+      remove[r] = member
+    end
+  end
+  many('ZREM', key, remove, 1)
+  many('ZADD', key, add, 2)
+end
+
+local function card(key)
+  flush(key)
+  return call('ZCARD', key)
+end
+
+local function first_score(key)
+  flush(key)
+  return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or huge)
+end

@@ -1,0 +1,282 @@
+-- 3_index.lua - what is derived from a job: its places in Kue's sets and in ours, tokens, its unique
+-- key, its words, its log, the counters of its type.
+
+-- ---- types: see layout.h for the record ----
+
+local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
+local types, types_dirty = {}, {}
+
+local function type_of(name)
+  local t = types[name]
+  if t == nil then
+    local r = call('HGET', TYPES, name)
+    t = r and unpack_msg(r)
+    types[name] = t
+  end
+  return t
+end
+
+-- Kue's set of types has those of which there was a job, ours also those that were configured.
+local known = {}
+
+local function type_make(name)
+  local t = type_of(name)
+  if not t then
+    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    types[name], types_dirty[name] = t, true
+  end
+  return t
+end
+
+local function type_known(name)
+  if known[name] then return end
+  known[name] = true
+  call('SADD', KNOWN, name)
+end
+
+local function type_names()
+  local names, seen = call('SMEMBERS', KNOWN), {}
+  for _, name in ipairs(names) do seen[name] = true end
+  for _, name in ipairs(call('HKEYS', TYPES)) do
+    if not seen[name] and name ~= '*' then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+local function settings_of(name)
+  local t = type_of(name)
+  if t and t[OWN] == 1 then return t end
+  return type_of('*') or { 0, 0, 0, 0, 0, 0, 0 }
+end
+
+-- How long, and how many, of a type's jobs in a finished state are kept.
+local function keep_of(name, state)
+  local s = settings_of(name)
+  if state == COMPLETE then return s[3], s[4] end
+  return s[5], s[6]
+end
+
+-- When something finished has to go: known to all processes.
+local keep_at, first_keep
+
+local function read_keep()
+  if keep_at then return end
+  keep_at = tonumber(call('HGET', META, 'keep') or '') or huge
+  first_keep = keep_at
+end
+
+local function want_retention(j)
+  local age, count = keep_of(j[TYPE], j[STATE])
+  if age == 0 and count == 0 then return end
+  local at = age > 0 and j[FINISHED] + age or huge
+  if count > 0 and card(keys_of(j[TYPE])[j[STATE]]) > count then at = AT_ONCE end
+  read_keep()
+  if at < keep_at then keep_at = at end
+  want(at)
+end
+
+-- ---- places ----
+
+-- Kue's scores: when a delayed job is due; for an active one with a ttl when that is over (a little
+-- later, so that Kue's own watcher steps in only when nobody else does), and without one a number
+-- that is no time; else the priority.
+local place, unplace, run_ttl
+local touched = {}                 -- types whose set of inactive jobs has changed
+
+do
+
+local KUE_TTL_GRACE = 5000
+
+local function score_of(j)
+  if j[STATE] == DELAYED then return j[PROMOTE] end
+  if j[STATE] ~= ACTIVE then return j[PRIORITY] end
+  if j[TTL_MS] > 0 then return now + j[TTL_MS] + KUE_TTL_GRACE end
+  return -math.abs(j[PRIORITY])
+end
+
+function place(j, zid)
+  local state, keys = j[STATE], keys_of(j[TYPE])
+  mark(ALL[state], zid, score_of(j))
+  mark(keys[state], zid, j[PRIORITY])
+  if finished(state) then
+    mark(keys[state + 10], zid, j[FINISHED])
+    return
+  end
+  if state == INACTIVE then
+    touched[j[TYPE]] = true
+    if VERTX then call('HSET', JOB .. id_of(zid), 'weir_told', digits(j[UPDATED])) end
+  end
+  if state == DELAYED then want(j[PROMOTE]) end
+  if j[DEADLINE] > 0 and state ~= ACTIVE then
+    mark(DEADLINES, zid, j[DEADLINE])
+    want(j[DEADLINE])
+  end
+end
+
+function unplace(j, zid)
+  local state, keys = j[STATE], keys_of(j[TYPE])
+  mark(ALL[state], zid, false)
+  mark(keys[state], zid, false)
+  if finished(state) then
+    mark(keys[state + 10], zid, false)
+    return
+  end
+  if state == INACTIVE then touched[j[TYPE]] = true end
+  if state == ACTIVE then
+    mark(LEASE, zid, false)
+    if j[TTL_MS] > 0 then
+      mark(TTL, zid, false)
+      mark(ASKED, zid, false)
+    end
+  elseif j[DEADLINE] > 0 then
+    mark(DEADLINES, zid, false)
+  end
+end
+
+function run_ttl(j, zid)
+  if j[TTL_MS] > 0 then
+    mark(ALL[ACTIVE], zid, score_of(j))
+    mark(TTL, zid, now + j[TTL_MS])
+    want(now + j[TTL_MS])
+  end
+end
+
+end
+
+-- ---- tokens: Kue's workers wait at a list for one per inactive job ----
+
+local function level_tokens(name, only_up)
+  local list, waiting = P .. name .. ':jobs', card(keys_of(name)[INACTIVE])
+  local tokens = call('LLEN', list)
+  if tokens > waiting and not only_up then
+    call('LPOP', list, tokens - waiting)
+  elseif tokens < waiting then
+    local ones = {}
+    for k = 1, waiting - tokens do ones[k] = '1' end
+    many('LPUSH', list, ones, 1)
+  end
+end
+
+-- ---- unique keys: field TYPE \0 KEY. Kue knows nothing of them, so a holder may have ended ----
+
+local function unique_name(j)
+  return j[TYPE] .. '\0' .. j[UNIQUE_KEY]
+end
+
+-- The id and state of the job that holds this one's key.
+local function holder_of(j)
+  if not j[UNIQUE_KEY] then return nil end
+  local id = call('HGET', UNIQUE, unique_name(j))
+  local holder = id and job(id)
+  if holder and not finished(holder[STATE]) and holder[UNIQUE_KEY] and
+     unique_name(holder) == unique_name(j) then
+    return id, holder[STATE]
+  end
+end
+
+local function hold_key(j, id)
+  if j[UNIQUE_KEY] then call('HSET', UNIQUE, unique_name(j), id) end
+end
+
+local function let_go_of_key(j, id)
+  if j[UNIQUE_KEY] and call('HGET', UNIQUE, unique_name(j)) == id then
+    call('HDEL', UNIQUE, unique_name(j))
+  end
+end
+
+-- ---- words: FOUND has, for a job that is searched, those of its data and those of its log ----
+
+local function word_member(word, id)
+  return word .. '\0' .. spack('>I8', tonumber(id))
+end
+
+local function note_words(id, which, words)
+  local r = call('HGET', FOUND, id)
+  local found = r and unpack_msg(r) or { {}, {} }
+  if which == 1 then
+    local stays = {}
+    for _, w in ipairs(found[2]) do stays[w] = true end
+    for _, w in ipairs(found[1]) do
+      if not stays[w] then mark(WORDS, word_member(w, id), false) end
+    end
+    found[1] = words
+  else
+    local there = {}
+    for _, w in ipairs(found[2]) do there[w] = true end
+    for _, w in ipairs(words) do
+      if not there[w] then
+        there[w] = true
+        found[2][#found[2] + 1] = w
+      end
+    end
+  end
+  for _, w in ipairs(words) do mark(WORDS, word_member(w, id), 0) end
+  call('HSET', FOUND, id, pack(found))
+end
+
+local function forget_words(id)
+  local r = call('HGET', FOUND, id)
+  if not r then return end
+  for _, words in ipairs(unpack_msg(r)) do
+    for _, w in ipairs(words) do mark(WORDS, word_member(w, id), false) end
+  end
+  call('HDEL', FOUND, id)
+end
+
+-- ---- log: Kue's list has the texts. The number of a line is its place there plus the number of
+-- those that were cut off; when it was written is in fields of the hash, 100 lines in each:
+-- weir_log0 = "1:TIME 2:TIME ". Lines of Kue's have no time. ----
+
+local LINES_A_FIELD = 100
+local add_line
+
+local function time_field(n)
+  return 'weir_log' .. floor((n - 1) / LINES_A_FIELD)
+end
+
+do
+
+local MAX_LOG = 10000              -- WEIR_MAX_LOG
+
+local function cut_log(id, length, cut)
+  local over = length - MAX_LOG
+  call('LTRIM', JOB .. id .. ':log', over, -1)
+  call('HSET', JOB .. id, 'weir_cut', cut + over)
+  for n = cut + 1, cut + over do
+    if n % LINES_A_FIELD == 0 then call('HDEL', JOB .. id, time_field(n)) end
+  end
+end
+
+function add_line(j, h, id, text, words)
+  local length, cut = call('RPUSH', JOB .. id .. ':log', text), int(h[CUT])
+  local n = cut + length
+  local field = time_field(n)
+  local times = n % LINES_A_FIELD ~= 1 and call('HGET', JOB .. id, field) or ''
+  call('HSET', JOB .. id, field, times .. n .. ':' .. now_text .. ' ')
+  if length > MAX_LOG then cut_log(id, length, cut) end
+  if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, 2, unpack_msg(words)) end
+end
+
+end
+
+-- ---- gone ----
+
+local function forget(j, id)
+  local zid = zid_of(id)
+  unplace(j, zid)
+  mark(JOBS, zid, false)
+  if not finished(j[STATE]) then let_go_of_key(j, id) end
+  if j[FLAGS] >= SEARCH_FLAG then forget_words(id) end
+  call('DEL', JOB .. id, JOB .. id .. ':log')
+end
+
+-- ---- writing back ----
+
+local function flush_all()
+  for name in pairs(touched) do level_tokens(name) end
+  touched = {}
+  for key in pairs(changes) do flush(key) end
+  for name in pairs(types_dirty) do call('HSET', TYPES, name, pack(types[name])) end
+  types_dirty = {}
+end

@@ -1,0 +1,337 @@
+-- 4_work.lua - the steps of producers and workers. A step gets the place of its first argument in
+-- ARGV and how many it has; what it answers is its answer.
+
+local steps = {}
+local worked = true                -- did the last step? For t
+local delivered = {}               -- by id: the delivery that a take gave
+local work_time = 0                -- of what was completed here
+
+-- ---- add ----
+
+local last, first_last
+
+local function next_id()
+  if not last then
+    last = tonumber(call('GET', IDS) or 0)
+    first_last = last
+  end
+  last = last + 1
+  return last
+end
+
+local function by_rank(a, b)
+  if a[1] ~= b[1] then return a[1] < b[1] end
+  return a[2] < b[2]
+end
+
+do
+
+-- The record comes without its three last fields, which are times.
+local three_times = string.rep(pack(now), 3)
+
+-- A lot of jobs often has the same record: what to write for it is made once.
+local templates = {}
+
+local function template_of(rec)
+  local t = templates[rec]
+  if not t then
+    local j = unpack_msg(rec .. three_times)
+    t = { j = j, set = {} }
+    local function put(field, value)
+      if value then t.set[#t.set + 1], t.set[#t.set + 2] = FIELDS[field], value end
+    end
+    for field, encode in pairs(ENCODE) do put(field, encode(j)) end
+    encode_rest(j, NOTHING, put)
+    t.at = #t.set
+    t.set[t.at + 1] = 'data'
+    templates[rec] = t
+  end
+  return t
+end
+
+local function add_plain(rec, data)
+  local t, n = template_of(rec), next_id()
+  local id = digits(n)
+  local zid = zid_of(id)
+  t.set[t.at + 2] = data
+  call('HSET', JOB .. id, unpack(t.set))
+  identify(id)
+  mark(JOBS, zid, t.j[PRIORITY])
+  place(t.j, zid)
+  return n, INACTIVE, 0
+end
+
+local function add_special(rec, data, extra)
+  local j = unpack_msg(rec .. three_times)
+  local delay, run_at, _, unique, words = unpack(extra)
+  if unique then
+    local holder, state = holder_of(j)
+    if holder then return tonumber(holder), state, 1 end
+  end
+  local at = now + delay
+  if run_at > at then at = run_at end
+  j[STATE], j[PROMOTE] = at > now and DELAYED or INACTIVE, at
+  if settings_of(j[TYPE])[SEARCH] == 1 and j[FLAGS] < SEARCH_FLAG then
+    j[FLAGS] = j[FLAGS] + SEARCH_FLAG
+  end
+  local n = next_id()
+  local id = digits(n)
+  local zid = zid_of(id)
+  write_job(id, j, NOTHING, data)
+  identify(id)
+  mark(JOBS, zid, j[PRIORITY])
+  place(j, zid)
+  hold_key(j, id)
+  if words and j[FLAGS] >= SEARCH_FLAG then note_words(id, 1, words) end
+  return n, j[STATE], 0
+end
+
+local function words_are_missing(i, n)
+  for k = i, i + n - 1, 5 do
+    if settings_of(ARGV[k])[SEARCH] == 1 and
+       (ARGV[k + 4] == '' or not unpack_msg(ARGV[k + 4])[5]) then
+      return true
+    end
+  end
+end
+
+function steps.A(i, n)
+  if words_are_missing(i, n) then return 'words' end
+  local answer, plain, a = {}, true, 0
+  for p = i, i + n - 1, 5 do
+    local name, rec, data, extra = ARGV[p], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4]
+    local id, state, existed
+    if extra == '' then
+      id, state, existed = add_plain(rec, data)
+    else
+      id, state, existed = add_special(rec, data, unpack_msg(extra))
+    end
+    if existed == 0 then type_known(name) end
+    if existed == 0 and state == INACTIVE then
+      local m = #message
+      message[m + 1], message[m + 2], message[m + 3], message[m + 4] = ENQUEUE, state, id, name
+      message[m + 5], message[m + 6], message[m + 7], message[m + 8] = 0, 0, 0, false
+    else
+      plain = false
+    end
+    answer[a + 1], answer[a + 2], answer[a + 3] = id, state, existed
+    a = a + 3
+  end
+  return plain and a > 0 and { answer[1] } or answer
+end
+
+-- ---- take ----
+
+-- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each.
+-- `more`: there may be others behind them.
+local function candidates(names, n)
+  local all, more = {}, false
+  for _, name in ipairs(names) do
+    local key = keys_of(name)[INACTIVE]
+    flush(key)
+    local got = call('ZRANGE', key, 0, n - 1, 'WITHSCORES')
+    for k = 1, #got, 2 do
+      all[#all + 1] = { tonumber(got[k + 1]), tonumber(id_of(got[k]) or 0), got[k], name }
+    end
+    more = more or #got == 2 * n
+  end
+  if #names > 1 then table.sort(all, by_rank) end
+  return all, more
+end
+
+-- An entry of a type's inactive set that no inactive job accounts for is taken out, as Kue's pop
+-- would. The hash, whatever is in it, stays.
+local function drop_stale(c)
+  mark(keys_of(c[4])[INACTIVE], c[3], false)
+  touched[c[4]] = true
+end
+
+-- Up to n jobs to take, as { id, record, raw }: not past their deadline. With n of each type, the
+-- first n are the best n, unless some are past it: then ask for more of each.
+local function choose(names, n)
+  local ask, seen = n, {}
+  while true do
+    local all, more = candidates(names, ask)
+    local chosen = {}
+    for k = 1, min(#all, ask) do
+      local c = all[k]
+      local id = id_of(c[3])
+      local got = seen[c[3]]
+      if not got then
+        local j, h
+        if id then j, h = job(id) end
+        got = { id, j, h }
+        seen[c[3]] = got
+        if not j or j[STATE] ~= INACTIVE or j[TYPE] ~= c[4] then
+          drop_stale(c)
+          got[2] = nil
+        end
+      end
+      local j = got[2]
+      if j and (j[DEADLINE] == 0 or j[DEADLINE] > now) then
+        chosen[#chosen + 1] = got
+        if #chosen == n then return chosen end
+      end
+    end
+    if not more and #all <= ask then return chosen end
+    ask = ask * 2
+  end
+end
+
+local function waiting_names(from, to)
+  local names, seen = {}, {}
+  local all = type_of('*')
+  if all and all[PAUSED] == 1 then return names end
+  for k = from, to do
+    local name = ARGV[k]
+    local t = not seen[name] and type_of(name)
+    if not seen[name] and not (t and t[PAUSED] == 1) then names[#names + 1] = name end
+    seen[name] = true
+  end
+  return names
+end
+
+local function start(id, j, h, worker)
+  local zid = zid_of(id)
+  unplace(j, zid)
+  j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
+  j[STARTED], j[UPDATED] = now, now
+  call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
+       FIELDS[WORKER], worker, 'weir_delivery', j[DELIVERY], 'weir_held', now_text)
+  if h[PROGRESS] and h[PROGRESS] ~= '0' then call('HSET', JOB .. id, 'progress', '0') end
+  if h[PROGRESS_DATA] then call('HDEL', JOB .. id, FIELDS[PROGRESS_DATA]) end
+  j[PROGRESS], j[PROGRESS_DATA] = 0, false
+  place(j, zid)
+  run_ttl(j, zid)
+  tell(START, j, id, ACTIVE, worker)
+  return zid
+end
+
+function steps.T(i, n)
+  local wanted, lease, worker = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
+  local names = waiting_names(i + 3, i + n - 1)
+  if #names == 0 then return {} end
+  local answer = {}
+  for k, got in ipairs(choose(names, wanted)) do
+    local id, j, h = got[1], got[2], got[3]
+    mark(LEASE, start(id, j, h, worker), now + lease)
+    local t = type_make(j[TYPE])
+    t[T_TAKEN], types_dirty[j[TYPE]] = now, true
+    delivered[id] = j[DELIVERY]
+    answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = tonumber(id), pack(j), h[DATA] or '{}'
+  end
+  if #answer > 0 then want(now + lease) end
+  return answer
+end
+
+function steps.t(i, n)
+  return worked and steps.T(i, n) or {}
+end
+
+-- ---- the end ----
+
+-- Kue counts the successful attempt too, Vert.x Kue does not.
+local function write_done(id, j, h)
+  local set = { 'state', WORD[COMPLETE], 'progress', '100', 'duration', digits(j[DURATION]),
+                'updated_at', now_text }
+  local function put(field, value)
+    set[#set + 1], set[#set + 2] = field, value
+  end
+  if not VERTX then put('attempts', digits(j[ATTEMPTS])) end
+  if j[RESULT] then put('result', j[RESULT]) end
+  local ended = finished_text(j)
+  if ended then put('weir_finished', ended) end
+  call('HSET', JOB .. id, unpack(set))
+  if h[ERROR] then call('HDEL', JOB .. id, 'error') end
+  if h[RESULT] and not j[RESULT] then call('HDEL', JOB .. id, 'result') end
+  if h[FINISHED] and not ended then call('HDEL', JOB .. id, 'weir_finished') end
+end
+
+function steps.D(i)
+  local id = ARGV[i]
+  local j, h = held(id, ARGV[i + 1])
+  worked = j
+  if not j then return -1 end
+  local zid, t = zid_of(id), type_make(j[TYPE])
+  local result = ARGV[i + 3] == '1' and ARGV[i + 2]
+  types_dirty[j[TYPE]] = true
+  unplace(j, zid)
+  j[STATE], j[ATTEMPTS], j[PROGRESS] = COMPLETE, j[ATTEMPTS] + 1, 100
+  j[RESULT], j[ERROR], j[DURATION] = result, false, max(0, now - j[STARTED])
+  j[FINISHED], j[UPDATED] = now, now
+  t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + 1, t[T_WORK] + j[DURATION]
+  work_time = work_time + j[DURATION]
+  let_go_of_key(j, id)
+  if j[FLAGS] % 2 == 1 then
+    forget(j, id)
+    tell(COMPLETED, j, id, 0, result)
+    return 0
+  end
+  write_done(id, j, h)
+  place(j, zid)
+  tell(COMPLETED, j, id, COMPLETE, result)
+  want_retention(j)
+  return COMPLETE
+end
+
+function steps.R(i)
+  local id = ARGV[i]
+  local j = held(id, ARGV[i + 1])
+  worked = j
+  if not j then return -1 end
+  local zid = zid_of(id)
+  unplace(j, zid)
+  j[STATE], j[UPDATED] = INACTIVE, now
+  call('HSET', JOB .. id, 'state', WORD[INACTIVE], 'updated_at', now_text)
+  place(j, zid)
+  tell(ENQUEUE, j, id, INACTIVE, false)
+  return INACTIVE
+end
+
+-- ---- while it runs ----
+
+function steps.N(i, n)
+  local answer = {}
+  for k = i, i + n - 1, 3 do
+    local j = held(ARGV[k], ARGV[k + 1])
+    if j then
+      local till = now + tonumber(ARGV[k + 2])
+      mark(LEASE, zid_of(ARGV[k]), till)
+      want(till)
+    end
+    answer[#answer + 1] = j and 1 or 0
+  end
+  return answer
+end
+
+function steps.S(i)
+  local id = ARGV[i]
+  local j = held(id, ARGV[i + 1])
+  if not j then return 0 end
+  j[PROGRESS], j[UPDATED] = tonumber(ARGV[i + 2]), now
+  call('HSET', JOB .. id, 'progress', ARGV[i + 2], 'updated_at', now_text)
+  if ARGV[i + 4] == '1' then
+    j[PROGRESS_DATA] = ARGV[i + 3]
+    call('HSET', JOB .. id, FIELDS[PROGRESS_DATA], ARGV[i + 3])
+  end
+  run_ttl(j, zid_of(id))
+  tell(PROGRESS_EVENT, j, id, ACTIVE, j[PROGRESS_DATA])
+  return 1
+end
+
+function steps.L(i)
+  local id, delivery = ARGV[i], ARGV[i + 1]
+  local j, h
+  if delivery == '0' then
+    j, h = job(id)
+    if not j then return -1 end
+  else
+    j, h = held(id, delivery)
+    if not j then return 0 end
+    run_ttl(j, zid_of(id))
+  end
+  add_line(j, h, id, ARGV[i + 2], ARGV[i + 3])
+  return 1
+end
+
+end

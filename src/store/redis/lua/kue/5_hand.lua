@@ -1,0 +1,162 @@
+-- 5_hand.lua - the steps that put, remove, configure and import.
+
+local quiet = {}                   -- by number: jobs of whose ttl Kue has been told already
+
+-- Kue's promoter and its ttl watcher look for what is due, and some milliseconds later write what
+-- they make of it, whatever has happened meanwhile. Each holds a lock for that long: what it may be
+-- at is left to it. A lock that never ends is not Kue's.
+local function locked(name)
+  if VERTX then return false end
+  local left = call('PTTL', name .. ':lock')
+  return left > 0 and left
+end
+
+do
+
+local function put_words(j, id, which, words)
+  if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, which, unpack_msg(words)) end
+end
+
+local function tell_all(events)
+  local n = #message
+  for k, v in ipairs(unpack_msg(events)) do message[n + k] = v end
+end
+
+local function kue_is_at(j, h, id)
+  if j[STATE] == DELAYED and j[PROMOTE] <= now then return locked('promotion') end
+  if j[STATE] == ACTIVE and j[TTL_MS] > 0 and not is_ours(h) then
+    local zid = zid_of(id)
+    local over = tonumber(call('ZSCORE', ALL[ACTIVE], zid) or huge)
+    return over <= now and not call('ZSCORE', ASKED, zid) and locked('activeJobsTTL')
+  end
+end
+
+local function replace(id, j, h, n)
+  local zid = zid_of(id)
+  unplace(j, zid)
+  if n[PRIORITY] ~= j[PRIORITY] then mark(JOBS, zid, n[PRIORITY]) end
+  place(n, zid)
+end
+
+function steps.P(i)
+  local id, new, data, has_data = ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local failed, line, words, events = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
+  local j, h = job(id)
+  worked = j and pack(j) == pack(unpack_msg(ARGV[i + 1]))
+  if worked and kue_is_at(j, h, id) then worked = false end
+  if not worked then return 0 end
+  if j[STATE] == ACTIVE and not is_ours(h) then quiet[tonumber(id)] = true end
+  if new == '' then
+    forget(j, id)
+    tell_all(events)
+    return 1
+  end
+  local n = unpack_msg(new)
+  local was_done, is_done = finished(j[STATE]), finished(n[STATE])
+  if was_done and not is_done and n[UNIQUE_KEY] then
+    local holder = holder_of(n)
+    if holder then
+      worked = false
+      return -tonumber(holder)
+    end
+    hold_key(n, id)
+  elseif is_done and not was_done then
+    let_go_of_key(j, id)
+  end
+  replace(id, j, h, n)
+  write_job(id, n, h, has_data == '1' and data)
+  if has_data == '1' then put_words(n, id, 1, words) end
+  if line ~= '' then add_line(n, h, id, line, words) end
+  if failed ~= '0' then
+    local t = type_make(n[TYPE])
+    t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
+  end
+  tell_all(events)
+  if is_done then want_retention(n) end
+  return 1
+end
+
+function steps.E(i)
+  local id = ARGV[i]
+  local j = job(id)
+  if not j then return 0 end
+  forget(j, id)
+  tell(REMOVE, j, id, 0, false)
+  return 1
+end
+
+function steps.C(i)
+  local name, paused, settings = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local t = type_make(name)
+  types_dirty[name] = true
+  if settings ~= '' then
+    for k, v in ipairs(unpack_msg(settings)) do t[OWN + k] = v end
+    t[OWN] = 1
+    read_keep()
+    keep_at = AT_ONCE              -- what is kept too long now goes with the next TICK
+    want(AT_ONCE)
+  end
+  if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
+    t[PAUSED] = tonumber(paused)
+    local n = #message
+    message[n + 1], message[n + 2] = t[PAUSED] == 1 and PAUSE or RESUME, 0
+    message[n + 3], message[n + 4], message[n + 5], message[n + 6] = 0, name, 0, 0
+    message[n + 7], message[n + 8] = 0, false
+  end
+  return 1
+end
+
+-- ---- import ----
+
+local function import_log(id, from, to)
+  local texts, times, first = {}, {}, nil
+  for k = from, to do                        -- "NUMBER AT TEXT"
+    local n, at, text = string.match(ARGV[k], '^(%d+) (%-?%d+) (.*)$')
+    n = tonumber(n)
+    first = first or n
+    texts[#texts + 1] = text
+    local field = time_field(n)
+    times[field] = (times[field] or '') .. n .. ':' .. at .. ' '
+  end
+  many('RPUSH', JOB .. id .. ':log', texts, 1)
+  for field, text in pairs(times) do call('HSET', JOB .. id, field, text) end
+  if first and first > 1 then call('HSET', JOB .. id, 'weir_cut', first - 1) end
+end
+
+function steps.M(i, n)
+  local keep, id, data, words = ARGV[i] == '1', ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
+  local j = unpack_msg(ARGV[i + 2])
+  if keep and call('EXISTS', JOB .. id) == 1 then
+    local there = job(id)
+    local same = there and there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
+    return { same and 1 or 2, tonumber(id) }
+  end
+  if j[UNIQUE_KEY] and not finished(j[STATE]) then
+    local holder = holder_of(j)
+    if holder then return { 3, tonumber(holder) } end
+  end
+  local next_one = next_id()
+  if keep then
+    last = max(next_one - 1, tonumber(id))
+  else
+    id = digits(next_one)
+  end
+  local zid = zid_of(id)
+  type_known(j[TYPE])
+  write_job(id, j, NOTHING, data)
+  identify(id)
+  mark(JOBS, zid, j[PRIORITY])
+  place(j, zid)
+  if not finished(j[STATE]) then hold_key(j, id) end
+  if words ~= '' and j[FLAGS] >= SEARCH_FLAG then
+    local w = unpack_msg(words)
+    note_words(id, 1, w[1])
+    note_words(id, 2, w[2])
+  end
+  import_log(id, i + 5, i + n - 1)
+  if j[STATE] == INACTIVE then tell(ENQUEUE, j, id, INACTIVE, false) end
+  if finished(j[STATE]) then want_retention(j) end
+  return { 0, tonumber(id) }
+end
+
+end

@@ -1,0 +1,148 @@
+-- 6_house.lua - living with Kue: what is noted of its doings (step X), tokens, and our lists of what
+-- ended when against its sets.
+
+local EVERY = 1000                 -- how often to look around, as Kue does itself
+local keep_house
+
+do
+
+-- Our list of what ended when, for a job that somebody else has changed.
+local function note_end(j, zid)
+  for state = COMPLETE, CANCELLED do
+    local here = j[STATE] == state
+    mark(keys_of(j[TYPE])[state + 10], zid, here and j[FINISHED])
+  end
+  if finished(j[STATE]) then want_retention(j) end
+end
+
+-- X heard: per job id and type, or "" -> 1
+function steps.X(i, n)
+  for k = i, i + n - 1, 2 do
+    local id, name = ARGV[k], ARGV[k + 1]
+    local zid, j, h = zid_of(id), job(id)
+    if j then
+      note_end(j, zid)
+    elseif name ~= '' then
+      for state = COMPLETE, CANCELLED do mark(keys_of(name)[state + 10], zid, false) end
+    end
+    if not (j and is_ours(h)) then
+      mark(LEASE, zid, false)
+      mark(TTL, zid, false)
+    end
+    if not j then
+      mark(DEADLINES, zid, false)
+      forget_words(id)
+    end
+  end
+  return 1
+end
+
+-- Compare a set of Kue's with our list, a piece at a time: first for what we lack, then for what we
+-- have too much. META's "walk" says where we are, "even TYPE STATE" by how many entries they
+-- differed at the end and when that was: entries of Kue's that no job accounts for stay.
+local PIECE, BETWEEN_WALKS = 500, 5000
+
+local function walk_missing(keys, name, state, zids)
+  local there = ask_many('ZMSCORE', keys[state + 10], zids)
+  for k, zid in ipairs(zids) do
+    local j = not there[k] and id_of(zid) and job(id_of(zid))
+    if j and j[STATE] == state and j[TYPE] == name then
+      mark(keys[state + 10], zid, j[FINISHED])
+      want_retention(j)
+    end
+  end
+end
+
+local function walk_surplus(keys, state, zids)
+  local there = ask_many('ZMSCORE', keys[state], zids)
+  for k, zid in ipairs(zids) do
+    if not there[k] then mark(keys[state + 10], zid, false) end
+  end
+end
+
+local function walk_on(walk)
+  local name, state, phase, cursor = unpack(walk)
+  local keys = keys_of(name)
+  local got = call('ZSCAN', phase == 1 and keys[state] or keys[state + 10], cursor, 'COUNT', PIECE)
+  local zids = {}
+  for k = 1, #got[2], 2 do zids[#zids + 1] = got[2][k] end
+  if phase == 1 then
+    walk_missing(keys, name, state, zids)
+  else
+    walk_surplus(keys, state, zids)
+  end
+  if got[1] ~= '0' then return { name, state, phase, got[1] } end
+  if phase == 1 then return { name, state, 2, '0' } end
+  local differ = card(keys[state]) - card(keys[state + 10])
+  call('HSET', META, 'even ' .. name .. ' ' .. state, pack({ differ, now }))
+  return nil
+end
+
+local function find_walk(names)
+  for _, name in ipairs(names) do
+    for state = COMPLETE, CANCELLED do
+      local keys = keys_of(name)
+      local differ = card(keys[state]) - card(keys[state + 10])
+      local even = differ ~= 0 and call('HGET', META, 'even ' .. name .. ' ' .. state)
+      local was = even and unpack_msg(even) or { 0, 0 }
+      if differ ~= 0 and differ ~= was[1] and math.abs(now - was[2]) >= BETWEEN_WALKS then
+        return { name, state, 1, '0' }
+      end
+    end
+  end
+end
+
+-- Vert.x Kue tells nobody in Redis when it queues a job: those at the head of a list of which weir
+-- has not told yet are announced. True: there were some.
+local HEADS = 500
+
+local function announce(name)
+  local found = false
+  for _, zid in ipairs(call('ZRANGE', keys_of(name)[INACTIVE], 0, HEADS - 1)) do
+    local id = id_of(zid) or ''
+    local told = call('HMGET', JOB .. id, 'weir_told', 'updated_at')
+    local j = told[2] and told[1] ~= told[2] and job(id)
+    if j and j[STATE] == INACTIVE then
+      tell(ENQUEUE, j, id, INACTIVE, false)
+      call('HSET', JOB .. id, 'weir_told', told[2])
+      found = true
+    end
+  end
+  return found
+end
+
+-- Once a second, whoever comes first: tokens, and does anything of ours want comparing? Answers when
+-- there is more of that to do.
+local SOON = 10
+
+local function look_around(names)
+  local again = false
+  for _, name in ipairs(names) do
+    level_tokens(name, true)
+    again = VERTX and announce(name) or again
+  end
+  call('ZREMRANGEBYSCORE', ASKED, '-inf', now - 60 * EVERY)
+  call('HSET', META, 'house', digits(again and now - EVERY + SOON or now))
+end
+
+function keep_house()
+  local meta = call('HMGET', META, 'house', 'walk')
+  local walk = meta[2] and meta[2] ~= '' and unpack_msg(meta[2]) or nil
+  if walk then
+    walk = walk_on(walk)
+    call('HSET', META, 'walk', walk and pack(walk) or '')
+  end
+  local since = math.abs(now - (tonumber(meta[1] or '') or -huge))
+  if since >= EVERY then
+    local names = type_names()
+    look_around(names)
+    since = 0
+    if not walk then
+      walk = find_walk(names)
+      if walk then call('HSET', META, 'walk', pack(walk)) end
+    end
+  end
+  return walk and now + SOON or now + EVERY - since
+end
+
+end

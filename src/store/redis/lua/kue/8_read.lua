@@ -1,0 +1,380 @@
+-- 8_read.lua - the steps that only look. Whatever the steps before have changed is written first.
+
+do
+
+function steps.G(i, n)
+  local answer = {}
+  for k = i + 1, i + n - 1 do
+    local j, h = job(ARGV[k])
+    answer[#answer + 1] = j and { pack(j), ARGV[i] == '1' and h[DATA] or '{}' } or {}
+  end
+  return answer
+end
+
+-- ---- places in Kue's sets, which are ordered by (score, id) ----
+
+-- How many members come before (score, number); `also`: or are just there.
+local function rank_of(key, score, number, also)
+  local low = call('ZCOUNT', key, '-inf', '(' .. format('%.17g', score))
+  local high = low + call('ZCOUNT', key, format('%.17g', score), format('%.17g', score))
+  while low < high do
+    local middle = floor((low + high) / 2)
+    local there = tonumber(id_of(call('ZRANGE', key, middle, middle)[1]) or 0)
+    if there < number or also and there == number then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- A walk over a set from behind (score, number) on, `n` members at a time; number 0: all of it.
+local function walker(key, score, number, descending)
+  local at
+  if descending then
+    at = number > 0 and rank_of(key, score, number, false) - 1 or call('ZCARD', key) - 1
+  else
+    at = number > 0 and rank_of(key, score, number, true) or 0
+  end
+  return function(n)
+    local got
+    if descending then
+      if at < 0 then return {} end
+      local low, list = max(0, at - n + 1), {}
+      local some = call('ZRANGE', key, low, at, 'WITHSCORES')
+      for k = #some - 1, 1, -2 do list[#list + 1], list[#list + 2] = some[k], some[k + 1] end
+      got, at = list, low - 1
+    else
+      got = call('ZRANGE', key, at, at + n - 1, 'WITHSCORES')
+      at = at + n
+    end
+    return got
+  end
+end
+
+-- Add to the answer the jobs of these ids, in their order, that are there and fit.
+local function answer_with(answer, ids, limit, with_data, fits)
+  for _, id in ipairs(ids) do
+    local n = #answer
+    if n >= 3 * limit then return end
+    local j, h = job(id)
+    if j and fits(j) then
+      answer[n + 1], answer[n + 2] = tonumber(id), pack(j)
+      answer[n + 3] = with_data and h[DATA] or '{}'
+    end
+  end
+end
+
+-- Several walks as one, by (score, id): at most `limit` of each is looked at, so the first `limit`
+-- of all are right.
+local function in_order(walks, n, descending)
+  local all = {}
+  for _, next_of in ipairs(walks) do
+    local got = next_of(n)
+    for k = 1, #got, 2 do
+      local id = id_of(got[k])
+      if id then all[#all + 1] = { tonumber(got[k + 1]), tonumber(id), id } end
+    end
+  end
+  if #walks > 1 then
+    table.sort(all, function(a, b)
+      if descending then a, b = b, a end
+      return by_rank(a, b)
+    end)
+  end
+  return all
+end
+
+-- Entries that no job accounts for are skipped: then there are more to ask for.
+local function list_sets(keys, q, fits)
+  local answer, score, number = {}, q.rank, q.id
+  while true do
+    local walks = {}
+    for _, key in ipairs(keys) do walks[#walks + 1] = walker(key, score, number, q.descending) end
+    local all, ids = in_order(walks, q.limit, q.descending), {}
+    for k = 1, min(q.limit, #all) do ids[k] = all[k][3] end
+    answer_with(answer, ids, q.limit, q.with_data, fits)
+    if #answer >= 3 * q.limit or #ids < q.limit then return answer end
+    score, number = all[#ids][1], all[#ids][2]
+  end
+end
+
+-- ---- few enough to be sorted ----
+
+local function list_sorted(zids, rank, q, fits)
+  local all, answer = {}, {}
+  for _, zid in ipairs(zids) do
+    local id = id_of(zid)
+    local j, h
+    if id then j, h = job(id) end
+    if j and fits(j) then
+      local e = { j[rank], tonumber(id), pack(j), q.with_data and h[DATA] or '{}' }
+      local before = q.id > 0 and (e[1] < q.rank or e[1] == q.rank and e[2] <= q.id)
+      local behind = q.id > 0 and (e[1] > q.rank or e[1] == q.rank and e[2] >= q.id)
+      if not (q.descending and behind or not q.descending and before) then all[#all + 1] = e end
+    end
+  end
+  table.sort(all, function(a, b)
+    if q.descending then a, b = b, a end
+    return by_rank(a, b)
+  end)
+  for k = 1, min(q.limit, #all) do
+    local e, n = all[k], #answer
+    answer[n + 1], answer[n + 2], answer[n + 3] = e[2], e[3], e[4]
+  end
+  return answer
+end
+
+-- ---- delayed ones of a type: Kue has their times only among those of all types ----
+
+local FEW, FAR = 2000, 20000
+
+local function list_delayed(q, fits)
+  local own = keys_of(q.name)[DELAYED]
+  if call('ZCARD', own) <= FEW then
+    return list_sorted(call('ZRANGE', own, 0, -1), PROMOTE, q, fits)
+  end
+  local walk, answer, seen = walker(ALL[DELAYED], q.rank, q.id, q.descending), {}, 0
+  while #answer < 3 * q.limit and seen < FAR do
+    local got, zids, ids = walk(500), {}, {}
+    for k = 1, #got, 2 do zids[#zids + 1] = got[k] end
+    if #zids == 0 then return answer end
+    local here = ask_many('ZMSCORE', own, zids)
+    for k, zid in ipairs(zids) do
+      if here[k] and id_of(zid) then ids[#ids + 1] = id_of(zid) end
+    end
+    answer_with(answer, ids, q.limit, q.with_data, fits)
+    seen = seen + #zids
+  end
+  if #answer >= 3 * q.limit then return answer end
+  return list_sorted(call('ZRANGE', own, 0, -1), PROMOTE, q, fits)
+end
+
+-- ---- finished ones: from our lists, unless Kue's set has others and is small ----
+
+local function list_finished(q, fits)
+  local keys = {}
+  for _, name in ipairs(q.name ~= '' and { q.name } or type_names()) do
+    local k = keys_of(name)
+    local kues = call('ZCARD', k[q.state])
+    if kues ~= call('ZCARD', k[q.state + 10]) and q.name ~= '' and kues <= FEW then
+      return list_sorted(call('ZRANGE', k[q.state], 0, -1), FINISHED, q, fits)
+    end
+    keys[#keys + 1] = k[q.state + 10]
+  end
+  if q.name == '' then
+    local kues, ours = call('ZCARD', ALL[q.state]), 0
+    for _, key in ipairs(keys) do ours = ours + call('ZCARD', key) end
+    if kues ~= ours and kues <= FEW then
+      return list_sorted(call('ZRANGE', ALL[q.state], 0, -1), FINISHED, q, fits)
+    end
+  end
+  return list_sets(keys, q, fits)
+end
+
+-- ---- all of them, by id: within a priority Kue's sets are in that order ----
+
+-- A walk for each priority in a set: { key, first rank, how many }.
+local function groups_of(key)
+  local groups, at = {}, 0
+  while true do
+    local first = call('ZRANGE', key, at, at, 'WITHSCORES')
+    if not first[1] then return groups end
+    local n = call('ZCOUNT', key, first[2], first[2])
+    groups[#groups + 1] = { key, at, n, tonumber(first[2]) }
+    at = at + n
+  end
+end
+
+local function ids_of_group(g, number, descending, n)
+  local key, first, count, score = unpack(g)
+  local low, high = first, first + count - 1
+  if number > 0 and descending then high = rank_of(key, score, number, false) - 1 end
+  if number > 0 and not descending then low = rank_of(key, score, number, true) end
+  if descending then low = max(low, high - n + 1) else high = min(high, low + n - 1) end
+  return low <= high and call('ZRANGE', key, low, high) or {}
+end
+
+local function list_ids(q, fits)
+  local groups, answer, number = {}, {}, q.id
+  for _, key in ipairs(q.name ~= '' and { unpack(keys_of(q.name), 1, CANCELLED) } or { JOBS }) do
+    for _, g in ipairs(groups_of(key)) do groups[#groups + 1] = g end
+  end
+  while true do
+    local all, ids = {}, {}
+    for _, g in ipairs(groups) do
+      for _, zid in ipairs(ids_of_group(g, number, q.descending, q.limit)) do
+        all[#all + 1] = tonumber(id_of(zid) or 0)
+      end
+    end
+    table.sort(all, function(a, b)
+      if q.descending then return a > b end
+      return a < b
+    end)
+    for k = 1, min(q.limit, #all) do ids[k] = digits(all[k]) end
+    answer_with(answer, ids, q.limit, q.with_data, fits)
+    if #answer >= 3 * q.limit or #ids < q.limit then return answer end
+    number = all[#ids]
+  end
+end
+
+local function list(q)
+  local function fits(j)
+    return (q.state == 0 or j[STATE] == q.state) and (q.name == '' or j[TYPE] == q.name)
+  end
+  local key = q.state > 0 and (q.name ~= '' and keys_of(q.name) or ALL)[q.state]
+  if q.state == 0 then return list_ids(q, fits) end
+  if finished(q.state) then return list_finished(q, fits) end
+  if q.state == ACTIVE then return list_sorted(call('ZRANGE', key, 0, -1), STARTED, q, fits) end
+  if q.state == DELAYED and q.name ~= '' then return list_delayed(q, fits) end
+  return list_sets({ key }, q, fits)
+end
+
+function steps.I(i)
+  flush_all()
+  return list({ state = tonumber(ARGV[i]), name = ARGV[i + 1], descending = ARGV[i + 2] == '1',
+                rank = tonumber(ARGV[i + 3]), id = tonumber(ARGV[i + 4]),
+                limit = tonumber(ARGV[i + 5]), with_data = ARGV[i + 6] == '1' })
+end
+
+-- ---- find ----
+
+local function of_word(word)
+  return '[' .. word .. '\0', '(' .. word .. '\1'
+end
+
+-- The ids with a word that starts so: a set, and a list in order.
+local function with_start(word)
+  local set, ids = {}, {}
+  for _, member in ipairs(call('ZRANGEBYLEX', WORDS, '[' .. word, '(' .. word .. '\255')) do
+    local number_there = sunpack('>I8', member, #member - 7)
+    if not set[number_there] then
+      set[number_there] = true
+      ids[#ids + 1] = number_there
+    end
+  end
+  table.sort(ids)
+  return set, ids
+end
+
+-- Ids behind `id` of jobs with the word, a page of them.
+local function with_word(word, descending, id, n)
+  local from, to = of_word(word)
+  local got, ids = nil, {}
+  local beyond = '(' .. word .. '\0' .. spack('>I8', id)
+  if descending then
+    got = call('ZREVRANGEBYLEX', WORDS, id > 0 and beyond or to, from, 'LIMIT', 0, n)
+  else
+    got = call('ZRANGEBYLEX', WORDS, id > 0 and beyond or from, to, 'LIMIT', 0, n)
+  end
+  for k, member in ipairs(got) do ids[k] = sunpack('>I8', member, #member - 7) end
+  return ids
+end
+
+-- The words of a query: which to walk (the rarest), and whether a job has all of them.
+local function plan_find(from, to)
+  local words, sets, plan, fewest = {}, {}, {}, huge
+  for k = from, to do
+    local word, count = ARGV[k], 0
+    if string.sub(word, -1) == '*' then
+      local set, ids = with_start(string.sub(word, 1, -2))
+      sets[#sets + 1] = set
+      count = #ids
+      if count < fewest then plan.list, plan.word = ids, nil end
+    else
+      count = call('ZLEXCOUNT', WORDS, of_word(word))
+      words[#words + 1] = word
+      if count < fewest then plan.list, plan.word = nil, word end
+    end
+    fewest = min(fewest, count)
+  end
+  function plan.has_all(id)
+    for _, set in ipairs(sets) do
+      if not set[id] then return false end
+    end
+    for _, word in ipairs(words) do
+      if word ~= plan.word and not call('ZSCORE', WORDS, word_member(word, id)) then return false end
+    end
+    return true
+  end
+  return plan
+end
+
+local function page_of(plan, descending, id, n)
+  if plan.word then return with_word(plan.word, descending, id, n) end
+  local some, all = {}, plan.list or {}
+  for k = 1, #all do
+    local there = all[descending and #all + 1 - k or k]
+    if id == 0 or there ~= id and (there < id) == descending then some[#some + 1] = there end
+    if #some == n then break end
+  end
+  return some
+end
+
+function steps.F(i, n)
+  local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
+  local id, limit, with_data = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
+  flush_all()
+  local plan, answer, page = plan_find(i + 6, i + n - 1), {}, 200
+  local function fits(j)
+    return (state == 0 or j[STATE] == state) and (name == '' or j[TYPE] == name)
+  end
+  while #answer < 3 * limit do
+    local some, ids = page_of(plan, descending, id, page), {}
+    for _, there in ipairs(some) do
+      if plan.has_all(there) then ids[#ids + 1] = digits(there) end
+    end
+    answer_with(answer, ids, limit, with_data, fits)
+    if #some < page then break end
+    id = some[#some]
+  end
+  return answer
+end
+
+-- ---- log, statistics ----
+
+-- When each of the lines from `first` to `last_one` was written, as far as it is known.
+local function times_of(id, first, last_one)
+  local times = {}
+  for n = first, last_one + LINES_A_FIELD - 1, LINES_A_FIELD do
+    local text = call('HGET', JOB .. id, time_field(min(n, last_one))) or ''
+    for line, at in string.gmatch(text, '(%d+):(%-?%d+) ') do times[tonumber(line)] = tonumber(at) end
+  end
+  return times
+end
+
+function steps.O(i)
+  local id, after, limit = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  local j, h = job(id)
+  if not j then return -1 end
+  local cut, answer = int(h[CUT]), {}
+  local first = max(after, cut)
+  local texts = call('LRANGE', JOB .. id .. ':log', first - cut, first - cut + limit - 1)
+  local times, at = times_of(id, first + 1, first + #texts), j[CREATED]
+  for k, text in ipairs(texts) do
+    at = times[first + k] or at
+    answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = first + k, at, text
+  end
+  return answer
+end
+
+local function stats_of(name)
+  local keys, row = keys_of(name), { name, pack(type_of(name) or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }) }
+  for state = INACTIVE, CANCELLED do row[state + 2] = call('ZCARD', keys[state]) end
+  local head = call('ZRANGE', keys[INACTIVE], 0, 0)[1]
+  row[9] = head and int(call('HGET', JOB .. (id_of(head) or ''), 'created_at')) or 0
+  return row
+end
+
+function steps.Z()
+  flush_all()
+  local answer = { tonumber(last or call('GET', IDS) or 0) }
+  for _, name in ipairs(type_names()) do answer[#answer + 1] = stats_of(name) end
+  if type_of('*') then
+    answer[#answer + 1] = { '*', pack(type_of('*')), 0, 0, 0, 0, 0, 0, 0 }
+  end
+  return answer
+end
+
+end
