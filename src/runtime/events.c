@@ -29,6 +29,7 @@ typedef struct news {
     weir_post  post;           /* first: it is found by it */
     uint64_t   seq;
     bool       keep;           /* somebody must not miss it */
+    bool       lost;           /* also for all who must not miss anything */
     weir_event event;
     char       bytes[];        /* its type and text */
 } news;
@@ -105,31 +106,48 @@ static void drop_oldest(weir_events *e)
     free(c);
 }
 
+/* Lock held. */
+static void emit_one(weir_events *e, const weir_event *ev, bool lost)
+{
+    bool wanted = lost, keep = lost;
+    e->seq++;
+    for (const weir_listener *l = e->listeners; l && !keep; l = l->next)
+        if (wants(l, ev)) {
+            wanted = true;
+            keep = l->closing != NULL;
+        }
+    if (!wanted)
+        return;
+    news *c = copy_event(ev);
+    if (!c) {
+        missed(e, ev, e->seq);
+        return;
+    }
+    c->seq = e->seq;
+    c->keep = keep;
+    c->lost = lost;
+    if (e->backlog >= WEIR_MAX_BACKLOG)
+        drop_oldest(e);
+    e->backlog++;
+    append(e, &c->post);
+}
+
 void weir__events_emit(weir_events *e, const weir_event *events, size_t n)
 {
     pthread_mutex_lock(&e->lock);
-    for (size_t i = 0; i < n && e->listeners && !e->closed; i++) {
-        bool wanted = false, keep = false;
-        e->seq++;
-        for (const weir_listener *l = e->listeners; l && !keep; l = l->next)
-            if (wants(l, &events[i])) {
-                wanted = true;
-                keep = l->closing != NULL;
-            }
-        if (!wanted)
-            continue;
-        news *c = copy_event(&events[i]);
-        if (!c) {
-            missed(e, &events[i], e->seq);
-            continue;
-        }
-        c->seq = e->seq;
-        c->keep = keep;
-        if (e->backlog >= WEIR_MAX_BACKLOG)
-            drop_oldest(e);
-        e->backlog++;
-        append(e, &c->post);
-    }
+    for (size_t i = 0; i < n && e->listeners && !e->closed; i++)
+        emit_one(e, &events[i], false);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void weir__events_lost(weir_events *e, int64_t now)
+{
+    static const char text[] = "events of other processes may have been missed";
+    weir_event ev = { .kind = WEIR_EVENT_ERROR, .at = now, .text = text,
+                      .text_len = sizeof text - 1 };
+    pthread_mutex_lock(&e->lock);
+    if (e->listeners && !e->closed)
+        emit_one(e, &ev, true);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -170,7 +188,7 @@ static void unlink_listener(weir_listener *l)
 static void dispatch(weir_events *e, news *c)
 {
     for (weir_listener *l = e->listeners, *next; l; l = next) {
-        if (c->seq > l->since && wants(l, &c->event)) {
+        if (c->seq > l->since && ((c->lost && l->closing) || wants(l, &c->event))) {
             c->event.missed = l->missed;
             l->missed = 0;
             e->current = l;

@@ -33,6 +33,10 @@ void weir__events_emit(weir_events *e, const weir_event *events, size_t n);
 /* Tell them of trouble that no caller hears of. */
 void weir__events_trouble(weir_events *e, int64_t now, const weir_error *err);
 
+/* Events of other processes may have been missed. Everybody who listens to errors is told, and so
+ * is, whatever it listens to, a listener that must not miss anything: it has to look. */
+void weir__events_lost(weir_events *e, int64_t now);
+
 /* Have fn(ctx) called on the callback thread. False: closed. */
 bool weir__events_post(weir_events *e, weir_post *post, void (*fn)(void *ctx), void *ctx);
 

@@ -106,6 +106,14 @@ static void on_due(void *ctx, int64_t at_ms)
     weir__timer_due(&q->timer, at_ms);
 }
 
+static void on_lost(void *ctx)
+{
+    weir_queue *q = ctx;
+    weir__pools_hint(q, NULL, 0);
+    weir__timer_due(&q->timer, INT64_MIN);
+    weir__events_lost(&q->events, weir_now(q));
+}
+
 /* ---- opening and closing ---- */
 
 static void set_names(weir_queue *q, const char *program)
@@ -161,7 +169,7 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
                      .own_clock = opt->now != NULL, .now = queue_now,
-                     .emit = on_events, .due = on_due, .ctx = q };
+                     .emit = on_events, .due = on_due, .lost = on_lost, .ctx = q };
     weir_code rc = weir__events_init(&q->events, err);
     if (!rc)
         rc = weir__store_open(&q->store, url, &env, err);

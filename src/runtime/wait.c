@@ -61,7 +61,13 @@ static void on_event(const weir_event *ev, void *ctx)
     weir_job *job = NULL;
     if (w->over)
         return;
-    if (ev->kind == WEIR_EVENT_REMOVE) {
+    if (ev->kind == WEIR_EVENT_ERROR) {          /* its event may have been missed */
+        weir_code rc = weir_get(w->q, w->id, &job, &err);
+        if (rc != WEIR_ENOENT && !(job && weir__finished(job->state))) {
+            weir_job_release(job);
+            return;
+        }
+    } else if (ev->kind == WEIR_EVENT_REMOVE) {
         weir_fail(&err, WEIR_ENOENT, "job %" PRIu64 " was removed", w->id);
     } else if (weir_get(w->q, w->id, &job, &err) == WEIR_ENOENT) {
         err.code = WEIR_OK;

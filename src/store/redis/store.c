@@ -198,7 +198,7 @@ static weir_code redis_run(weir_store *base, weir_op **ops, size_t n, weir_error
         if (!seg.some) {
             weir_op *op = ops[i++];
             op->err = (weir_error){ 0 };
-            if (s->env.read_only)
+            if (s->env.read_only && !(op->kind == WEIR_OP_CHECK && !op->u.check.mend))
                 weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
             else
                 alone[op->kind](s, op);
