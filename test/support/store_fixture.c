@@ -135,6 +135,11 @@ bool persistent(const fixture *f)
     return strncmp(f->url, "mem:", 4) != 0;
 }
 
+bool looks_around(const fixture *f)
+{
+    return strncmp(f->url, "redis+kue", 9) == 0;
+}
+
 bool owned(const fixture *f)
 {
     return strncmp(f->url, "sqlite:", 7) == 0;

@@ -52,6 +52,8 @@ typedef struct fixture {
 fixture *fixture_open(const char *url);
 void     fixture_close(fixture *f);
 bool     persistent(const fixture *f);
+bool     looks_around(const fixture *f);    /* others do things without telling: it wants a TICK now
+                                               and then, also when it knows of nothing */
 bool     owned(const fixture *f);           /* by one process: what was active when it was closed
                                                is lost when it is opened again */
 weir_code reopen(fixture *f);               /* close, open again: for persistent stores */

@@ -58,7 +58,7 @@ function priority_of(h)
     if NAMED[text or ''] then return NAMED[text] end
   end
   local n = tonumber(text or 0)
-  if not n or n ~= n or math.abs(n) > 2147483647 then return 0 end
+  if not n or n ~= n or n > 2147483647 or n < -2147483648 then return 0 end
   return floor(n)
 end
 
