@@ -3,14 +3,15 @@
 -- kept of weir's own is in fields "weir_...", which Kue leaves alone.
 
 -- In a raw answer of HMGET, what Kue and weir call the same is where the record has it.
-local HELD, SEARCHED, OWN_DELAY, CUT, CANCEL_MARK, OWN_PRIORITY, DATA = 12, 13, 14, 22, 32, 33, 34
+local HELD, SEARCHED, OWN_DELAY, CUT = 12, 13, 14, 22
+local CANCEL_MARK, OWN_PRIORITY, DATA, NO_BACKOFF = 32, 33, 34, 35
 local FIELDS = {
   'state', 'type', 'priority', 'attempts', 'max_attempts', 'weir_delivery', 'weir_lost',
   'weir_max_lost', 'progress', 'removeOnComplete', 'backoff', 'weir_held', 'weir_search',
   'weir_delay', 'delay', 'ttl', 'weir_deadline', 'started_at', 'failed_at', 'weir_finished',
   'duration', 'weir_cut', 'weir_unique', 'weir_keys', VERTX and 'weir_worker' or 'workerId',
   'error', 'result', VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at',
-  'updated_at', 'weir_cancelled', 'weir_priority', 'data',
+  'updated_at', 'weir_cancelled', 'weir_priority', 'data', 'weir_no_backoff',
 }
 local ZERO = VERTX and '0' or false          -- how "none" is written where Vert.x Kue writes always
 local MAX_MS = 100 * 366 * 86400 * 1000      -- WEIR_MAX_MS
@@ -87,8 +88,13 @@ end
 
 local backoffs = {}
 
-function backoff_of(text, delay)
-  if not text or text == '' then return 0, 0, 0, 0 end
+-- weir keeps the numbers of a backoff also when its kind is none: "DELAY MAX JITTER".
+function backoff_of(h, delay)
+  local text = h[BACKOFF]
+  if not text or text == '' then
+    local base, cap, jitter = string.match(h[NO_BACKOFF] or '', '^(%d+) (%d+) (%d+)$')
+    return 0, int(base, MAX_MS), int(cap, MAX_MS), int(jitter, 100)
+  end
   local key = delay .. ' ' .. text
   local b = backoffs[key]
   if not b then
@@ -153,7 +159,7 @@ function record_of(h)
   if not h[TYPE] or h[TYPE] == '' or not state then return nil end
   local most, done = max(1, int(h[MAX_ATTEMPTS], MAX_TIMES)), state == COMPLETE
   local delay = int(h[OWN_DELAY] or h[DELAY], MAX_MS)
-  local kind, base, cap, jitter = backoff_of(h[BACKOFF], delay)
+  local kind, base, cap, jitter = backoff_of(h, delay)
   local delivery, worker, err = int(h[DELIVERY]), h[WORKER], h[ERROR]
   if state == ACTIVE and not is_ours(h) then
     delivery, worker = delivery + 1, worker or '?'
@@ -274,9 +280,10 @@ function encode_rest(j, h, put)
     put(DELAY, delay)
     put(OWN_DELAY, own)
   end
-  local kind, base, cap, jitter = backoff_of(h[BACKOFF], j[DELAY])
+  local kind, base, cap, jitter = backoff_of(h, j[DELAY])
   if kind ~= j[BACKOFF] or base ~= j[BACKOFF_MS] or cap ~= j[BACKOFF_MAX] or jitter ~= j[JITTER] then
     put(BACKOFF, j[BACKOFF] > 0 and backoff_text(j))
+    put(NO_BACKOFF, j[BACKOFF] == 0 and format('%d %d %d', j[BACKOFF_MS], j[BACKOFF_MAX], j[JITTER]))
   end
 end
 

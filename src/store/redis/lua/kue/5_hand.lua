@@ -31,10 +31,11 @@ local function kue_is_at(j, h, id)
   end
 end
 
-local function replace(id, j, h, n)
+local function replace(id, j, n)
   local zid = zid_of(id)
-  unplace(j, zid)
   if n[PRIORITY] ~= j[PRIORITY] then mark(JOBS, zid, n[PRIORITY]) end
+  if n[STATE] == ACTIVE then return end      -- it stays so, with its place and its lease
+  unplace(j, zid)
   place(n, zid)
 end
 
@@ -63,7 +64,7 @@ function steps.P(i)
   elseif is_done and not was_done then
     let_go_of_key(j, id)
   end
-  replace(id, j, h, n)
+  replace(id, j, n)
   write_job(id, n, h, has_data == '1' and data)
   if has_data == '1' then put_words(n, id, 1, words) end
   if line ~= '' then add_line(n, h, id, line, words) end
