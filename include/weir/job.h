@@ -26,12 +26,15 @@ enum {
     WEIR_MAX_ATTEMPTS    = 1000000,          /* attempts, and lost workers */
     WEIR_MAX_ADD         = 10000,            /* jobs in one call of weir_add_many() */
     WEIR_MAX_ADD_BYTES   = 64 * 1024 * 1024, /* and their bytes of data */
+    WEIR_MAX_IMPORT      = 1000,             /* jobs in one call of weir_import(); their texts: as
+                                                WEIR_MAX_ADD_BYTES, but one job is never too big */
     WEIR_MAX_PAGE        = 1000,             /* jobs in one page of a list, or taken at once */
     WEIR_MAX_TAKE_TYPES  = 100,              /* types one worker takes */
     WEIR_DEFAULT_MAX_LOST = 3,
     WEIR_DEFAULT_LEASE_MS = 30000
 };
 #define WEIR_MAX_MS (INT64_C(100) * 366 * 86400 * 1000)   /* a delay, ttl or lease: 100 years */
+#define WEIR_MAX_ID (UINT64_C(1) << 48)                   /* an id that a job can come in with */
 
 typedef enum weir_state {
     WEIR_ANY = 0,        /* in a query: whatever the state */

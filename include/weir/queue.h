@@ -108,7 +108,11 @@ typedef struct weir_change {
     const char *data;           /* JSON; in any state but active */
     size_t      data_len;       /* 0: data ends at its NUL */
     weir_state  state;          /* WEIR_INACTIVE: delayed is promoted, finished runs again;
-                                   WEIR_DELAYED: with set_delay; WEIR_CANCELLED: cancels */
+                                   WEIR_DELAYED: with set_delay or run_at; WEIR_CANCELLED:
+                                   cancels */
+    int64_t     run_at;         /* as delay_ms, but until this moment (past: now), and the job's
+                                   delay_ms, of which its backoff may be made, stays; 0: not */
+    uint32_t    from;           /* states it must be in, bits 1u << state; 0: any that allows it */
 } weir_change;
 
 /* Change a job, all of it or nothing. Errors: WEIR_ENOENT; WEIR_ESTATE (names the state it is in);
@@ -265,6 +269,46 @@ WEIR_API weir_code weir_configure(weir_queue *q, const char *type, const weir_se
 WEIR_API weir_code weir_configure_async(weir_queue *q, const char *type,
                                         const weir_settings *settings, weir_future **f,
                                         weir_error *err);
+
+/* ---- moving jobs between stores ---- */
+
+/* A job as it is elsewhere, with its log: lines oldest first, their numbers without a gap. */
+typedef struct weir_incoming {
+    const weir_job  *job;
+    const weir_line *lines;
+    size_t           n_lines;
+    bool             new_id;        /* give it the next id, also if it has one */
+} weir_incoming;
+
+typedef struct weir_imported {
+    uint64_t   id;
+    weir_state state;
+    bool       existed;         /* the job itself was there already; nothing was changed */
+    weir_error err;             /* code WEIR_OK: it is there. WEIR_ESTATE: its id is another job's
+                                   here, or another job has its unique key. Others: trouble of the
+                                   partition it belongs to */
+} weir_imported;
+
+/* Put n jobs in (at most WEIR_MAX_IMPORT) as they are: state, times, attempts, delivery, error,
+ * result, log. One that is active comes in as inactive: nobody has it here. A job keeps its id
+ * (ids given later are higher) unless it has none or new_id says so. When there is a job with
+ * that id, type and created_at, it is the same one, imported before: so a call can be repeated.
+ * Each job is put in, or not, by itself: out[i] says so; `out` may be NULL. What its type keeps
+ * holds for it too, once it is in. Type counters (executions, work time) stay as they are.
+ * Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the job and its member ("jobs[3].attempts: ..."),
+ * and none was put in. */
+WEIR_API weir_code weir_import(weir_queue *q, const weir_incoming *jobs, size_t n,
+                               weir_imported *out, weir_error *err);
+WEIR_API weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, size_t n,
+                                     weir_imported *out, weir_future **f, weir_error *err);
+
+/* Read a job from JSON with the names of weir_job_json(), and its log from the member "log":
+ * [{"n":1,"at":1700000000000,"text":"..."}]. Only "type" is needed. Members that there are not are
+ * refused, and so is what weir_import() would refuse. *out belongs to the caller:
+ * weir_job_release(); so does *log (`log` may be NULL; without lines it is empty):
+ * weir_lines_release(). Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the member. */
+WEIR_API weir_code weir_job_parse(const char *json, size_t len, weir_job **out, weir_lines **log,
+                                  weir_error *err);
 
 /* ---- understanding and mending ---- */
 

@@ -1,4 +1,4 @@
-/* json.c - checking and writing JSON.
+/* json.c - checking, taking apart and writing JSON.
  *
  * The check runs for every job that is added, so it is one pass without recursion or allocation:
  * strings go eight bytes at a time until something needs a closer look, and what is open (object
@@ -317,6 +317,77 @@ bool weir__json_valid(const char *text, size_t len, int depth, size_t *where, co
     if (why)
         *why = ok ? "" : p.why;
     return ok;
+}
+
+/* ---- taking apart what is valid ---- */
+
+static const char *past_space(const char *s, const char *end)
+{
+    while (s < end && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t'))
+        s++;
+    return s;
+}
+
+static const char *past_string(const char *s, const char *end)
+{
+    for (s++; s < end && *s != '"'; s++)
+        s += *s == '\\';
+    return s + 1;
+}
+
+static const char *past_value(const char *s, const char *end)
+{
+    size_t level = 0;
+    while (s < end) {
+        if (*s == '"') {
+            s = past_string(s, end);
+            if (!level)
+                return s;
+            continue;
+        }
+        if (*s == '{' || *s == '[') {
+            level++;
+        } else if (*s == '}' || *s == ']') {
+            if (!level)
+                return s;           /* of what a number or word is in */
+            if (!--level)
+                return s + 1;
+        } else if (!level && (*s == ',' || past_space(s, end) != s)) {
+            return s;
+        }
+        s++;
+    }
+    return s;
+}
+
+bool weir__json_open(weir_json_walk *w, weir_json_piece value)
+{
+    const char *s = past_space(value.text, value.text + value.len);
+    *w = (weir_json_walk){ .at = s, .end = value.text + value.len };
+    if (s == w->end || (*s != '{' && *s != '['))
+        return false;
+    w->object = *s == '{';
+    w->at++;
+    return true;
+}
+
+bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value)
+{
+    const char *s = past_space(w->at, w->end), *from;
+    if (s < w->end && *s == ',')
+        s = past_space(s + 1, w->end);
+    *name = (weir_json_piece){ .text = s };
+    if (s == w->end || *s == '}' || *s == ']')
+        return false;
+    if (w->object) {
+        name->len = (size_t)(past_string(s, w->end) - s);
+        s = past_space(s + name->len, w->end);
+        s = past_space(s + 1, w->end);          /* behind the ':' */
+    }
+    from = s;
+    w->at = past_value(s, w->end);
+    *value = (weir_json_piece){ from, (size_t)(w->at - from) };
+    return true;
 }
 
 bool weir__utf8_valid(const char *text, size_t len)

@@ -1,4 +1,5 @@
-/* json.h - is this text JSON (RFC 8259)? And writing it. Reading values is jansson's work. */
+/* json.h - is this text JSON (RFC 8259)? Taking it apart without changing a byte, and writing it.
+ * Reading values is jansson's work. */
 #ifndef WEIR_BASE_JSON_H
 #define WEIR_BASE_JSON_H
 
@@ -9,6 +10,21 @@
  * that is weir__json_too_deep itself. A `depth` over 1024 is taken as that. */
 bool weir__json_valid(const char *text, size_t len, int depth, size_t *where, const char **why);
 extern const char weir__json_too_deep[];
+
+/* Step through an object or array that is known to be valid. The pieces are those of the text, as
+ * they are there: names and strings in their quotes, numbers with all their digits. */
+typedef struct weir_json_piece {
+    const char *text;
+    size_t      len;
+} weir_json_piece;
+typedef struct weir_json_walk {
+    const char *at, *end;
+    bool        object;
+} weir_json_walk;
+/* False: `value` is neither object nor array. */
+bool weir__json_open(weir_json_walk *w, weir_json_piece value);
+/* The next member or element (`name` is empty then). False: that was all. */
+bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value);
 
 /* Is this text valid UTF-8 without NUL? */
 bool weir__utf8_valid(const char *text, size_t len);

@@ -9,6 +9,7 @@
  *              └──────────────fail, with a backoff─────┘
  *
  *    complete, failed, cancelled ──retry──► inactive, delayed
+ *    any, from another store ──import──► the same, but active becomes inactive
  *
  * Each arrow is the function weir__job_<its name>; cancel, retry and what else is done by hand is
  * weir__job_update(). What is true in a state:
@@ -23,7 +24,7 @@
  *   cancelled   no result
  *   not finished (the first three): finished_at is 0
  *
- * weir__job_check() asserts these. Gone (removed) is no state. */
+ * weir__job_check() asserts these, weir__job_valid() asks for them. Gone (removed) is no state. */
 #include "core/job.h"
 
 #include <assert.h>
@@ -92,6 +93,31 @@ void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now
         .search = spec->search || spec->search_keys,
     };
     weir__job_check(j);
+}
+
+void weir__job_import(weir_job *j, uint64_t id, int64_t now)
+{
+    j->id = id;
+    j->hold = NULL;
+    if (j->state == WEIR_ACTIVE || j->state == WEIR_ANY)
+        j->state = WEIR_INACTIVE;
+    if (!j->data) {
+        j->data = "{}";
+        j->data_len = 2;
+    }
+    if (!j->max_attempts)
+        j->max_attempts = 1;
+    if (!j->max_lost)
+        j->max_lost = WEIR_DEFAULT_MAX_LOST;
+    if (!j->created_at)
+        j->created_at = now;
+    if (!j->promote_at && j->state != WEIR_DELAYED)
+        j->promote_at = j->created_at;
+    if (!j->updated_at)
+        j->updated_at = j->created_at;
+    if (!j->finished_at && weir__finished(j->state))
+        j->finished_at = j->updated_at;
+    j->search = j->search || j->search_keys;
 }
 
 static void enter(weir_job *j, weir_state state, int64_t now)
@@ -275,11 +301,12 @@ static weir_code check_from(const weir_job *j, uint32_t from, weir_error *err)
 static weir_code check_target(const weir_job *j, const weir_change *c, weir_error *err)
 {
     weir_state s = j->state;
+    bool       later = c->set_delay || c->run_at;
     switch (c->state) {
     case WEIR_ANY:
-        if (c->set_delay && s == WEIR_ACTIVE)
+        if (later && s == WEIR_ACTIVE)
             return wrong_state(j, err, "its delay can change once it is inactive or delayed");
-        if (c->set_delay && weir__finished(s))
+        if (later && weir__finished(s))
             return wrong_state(j, err, "to run it again later, set its state to delayed too");
         return WEIR_OK;
     case WEIR_INACTIVE:
@@ -287,14 +314,14 @@ static weir_code check_target(const weir_job *j, const weir_change *c, weir_erro
             return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already inactive", j->id);
         if (s == WEIR_ACTIVE)
             return wrong_state(j, err, "its worker must end it, or cancel it and then retry");
-        if (c->set_delay && c->delay_ms > 0)
+        if ((c->set_delay && c->delay_ms > 0) || c->run_at)
             return weir_fail(err, WEIR_EINVAL, "delay: not together with state inactive, but with "
                                                "delayed");
         return WEIR_OK;
     case WEIR_DELAYED:
         if (s == WEIR_ACTIVE)
             return wrong_state(j, err, "its worker must end it, or cancel it and then retry");
-        if (c->set_delay)
+        if (later)
             return WEIR_OK;
         if (s == WEIR_DELAYED)
             return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already delayed", j->id);
@@ -304,7 +331,7 @@ static weir_code check_target(const weir_job *j, const weir_change *c, weir_erro
             return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already cancelled", j->id);
         if (weir__finished(s))
             return wrong_state(j, err, "only inactive, delayed and active ones can be cancelled");
-        if (c->set_delay)
+        if (later)
             return weir_fail(err, WEIR_EINVAL, "delay: not together with state cancelled");
         return WEIR_OK;
     case WEIR_ACTIVE:
@@ -368,6 +395,8 @@ weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from
         enter(j, WEIR_CANCELLED, now);
     else if (change->set_delay)
         wait_again(j, change->delay_ms, now);
+    else if (change->run_at)
+        wait_again(j, change->run_at > now ? change->run_at - now : 0, now);
     else if (change->state == WEIR_INACTIVE && j->state == WEIR_DELAYED)
         weir__job_promote(j, now);
     else if (change->state == WEIR_INACTIVE)

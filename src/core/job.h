@@ -16,14 +16,26 @@
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err);
 weir_code weir__type_check(const char *type, const char *field, weir_error *err);
 
+/* Can this job be put in as it is: within the limits, and true what is drawn at the top of job.c?
+ * An error names the member. */
+weir_code weir__job_valid(const weir_job *j, weir_error *err);
+weir_code weir__lines_valid(const weir_line *lines, size_t n, weir_error *err);
+
 /* At most WEIR_MAX_DATA bytes of valid JSON? An error names `field` and the place. */
 weir_code weir__json_check(const char *json, size_t len, const char *field, weir_error *err);
 
 /* Is `ms` a length of time: not negative and at most WEIR_MAX_MS? */
 weir_code weir__ms_check(int64_t ms, const char *field, weir_error *err);
 
+/* Is `at` a moment: not negative and not after the year 9999? */
+weir_code weir__moment_check(int64_t at, const char *field, weir_error *err);
+
 /* A new job: inactive, or delayed when its time is yet to come. Strings are those of the spec. */
 void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now);
+
+/* A job from elsewhere that is to be here with this id: as it is, but when active it becomes
+ * inactive, and what is zero gets its default. */
+void weir__job_import(weir_job *j, uint64_t id, int64_t now);
 
 /* A worker has it now. */
 void weir__job_take(weir_job *j, const char *worker, int64_t now);

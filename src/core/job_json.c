@@ -121,10 +121,11 @@ static void raw_if(weir_buf *b, const char *name, const char *json, size_t len)
 
 static void backoff(weir_buf *b, const weir_backoff *f)
 {
-    if (f->kind == WEIR_IMMEDIATE)
+    if (f->kind == WEIR_IMMEDIATE && !f->delay_ms && !f->max_ms && !f->jitter_pct)
         return;
     member(b, "backoff");
-    weir__buf_str(b, f->kind == WEIR_FIXED ? "{\"type\":\"fixed\"" : "{\"type\":\"exponential\"");
+    weir__buf_printf(b, "{\"type\":\"%s\"", f->kind == WEIR_IMMEDIATE ? "none"
+                                            : f->kind == WEIR_FIXED ? "fixed" : "exponential");
     number(b, "delay", f->delay_ms);
     number_if(b, "maxDelay", f->max_ms);
     number_if(b, "jitter", f->jitter_pct);
@@ -167,6 +168,12 @@ char *weir_job_json(const weir_job *job, size_t *out_len)
     text_if(&b, "workerId", job->worker);
     number_if(&b, "delivery", job->delivery);
     number_if(&b, "lost", job->lost);
+    if (job->max_lost && job->max_lost != WEIR_DEFAULT_MAX_LOST)
+        number(&b, "max_lost", job->max_lost);
+    if (job->search) {
+        member(&b, "search");
+        weir__buf_str(&b, "true");
+    }
     text_if(&b, "search_keys", job->search_keys);
     weir__buf_char(&b, '}');
     return weir__buf_steal(&b, out_len);

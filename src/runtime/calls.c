@@ -21,6 +21,19 @@ static void give_added(weir_queue *q, weir_op *op, const weir_reply *to)
         memcpy(out, add->out, add->n * sizeof *out);
 }
 
+static void give_imported(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    weir_imported *out = to->out;
+    const weir_op_import *in = &op->u.import;
+    if (!out)
+        return;
+    if (op->err.code)
+        memset(out, 0, in->n * sizeof *out);
+    else if (in->out != out)
+        memcpy(out, in->out, in->n * sizeof *out);
+}
+
 static void give_job(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
@@ -191,14 +204,14 @@ static weir_op op_update(uint64_t id, const weir_change *change, uint32_t from)
 
 weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_error *err)
 {
-    weir_op op = op_update(id, change, 0);
+    weir_op op = op_update(id, change, change->from);
     return weir__call(q, &op, NULL, err);
 }
 
 weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change, weir_future **f,
                             weir_error *err)
 {
-    weir_op op = op_update(id, change, 0);
+    weir_op op = op_update(id, change, change->from);
     return weir__call_async(q, &op, NULL, f, err);
 }
 
@@ -429,6 +442,28 @@ weir_code weir_configure_async(weir_queue *q, const char *type, const weir_setti
 {
     weir_op op = op_configure(type, settings);
     return weir__call_async(q, &op, NULL, f, err);
+}
+
+/* ---- import ---- */
+
+weir_code weir_import(weir_queue *q, const weir_incoming *jobs, size_t n, weir_imported *out,
+                      weir_error *err)
+{
+    weir_imported *own = out ? NULL : calloc(n ? n : 1, sizeof *own);
+    if (!out && !own)
+        return weir_fail(err, WEIR_ENOMEM, "import: out of memory");
+    weir_op op = { .kind = WEIR_OP_IMPORT, .u.import = { .jobs = jobs, .n = n,
+                                                         .out = out ? out : own } };
+    weir_code rc = weir__call(q, &op, &(weir_reply){ .give = give_imported, .out = out }, err);
+    free(own);
+    return rc;
+}
+
+weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, size_t n, weir_imported *out,
+                            weir_future **f, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_IMPORT, .u.import = { .jobs = jobs, .n = n } };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_imported, .out = out }, f, err);
 }
 
 /* ---- check ---- */

@@ -85,6 +85,47 @@ static void own_update(copier *c, weir_op *op)
     op->u.update.change.data = copy(c, op->u.update.change.data, op->u.update.change.data_len);
 }
 
+static const weir_job *copy_job(copier *c, const weir_job *from)
+{
+    weir_job *j = get(c, sizeof *j);
+    if (!j)
+        return NULL;
+    *j = *from;
+    j->type = copy_text(c, from->type);
+    j->data = copy(c, from->data, from->data_len);
+    j->result = copy(c, from->result, from->result_len);
+    j->error = copy_text(c, from->error);
+    j->progress_data = copy(c, from->progress_data, from->progress_data_len);
+    j->unique = copy_text(c, from->unique);
+    j->worker = copy_text(c, from->worker);
+    j->search_keys = copy_text(c, from->search_keys);
+    return j;
+}
+
+static const weir_line *copy_lines(copier *c, const weir_line *from, size_t n)
+{
+    weir_line *lines = n ? get(c, n * sizeof *lines) : NULL;
+    for (size_t i = 0; i < n && !c->failed; i++) {
+        lines[i] = from[i];
+        lines[i].text = copy_text(c, from[i].text);
+    }
+    return lines;
+}
+
+static void own_import(copier *c, weir_op *op)
+{
+    weir_op_import *in = &op->u.import;
+    weir_incoming *jobs = get(c, in->n * sizeof *jobs);
+    for (size_t i = 0; i < in->n && !c->failed; i++) {
+        const weir_incoming *from = &in->jobs[i];
+        jobs[i] = *from;
+        jobs[i].job = copy_job(c, from->job);
+        jobs[i].lines = copy_lines(c, from->lines, from->n_lines);
+    }
+    in->jobs = jobs;
+    in->out = get(c, in->n * sizeof *in->out);
+}
+
 static void own_list(copier *c, weir_op *op)
 {
     op->u.list.query.type = copy_text(c, op->u.list.query.type);
@@ -106,6 +147,7 @@ static void (*const own[WEIR_OP_KINDS])(copier *c, weir_op *op) = {
     [WEIR_OP_UPDATE]    = own_update,
     [WEIR_OP_LIST]      = own_list,
     [WEIR_OP_CONFIGURE] = own_configure,
+    [WEIR_OP_IMPORT]    = own_import,
 };
 
 bool weir__op_own(weir_op *op, weir_reply *to, struct weir__chunk **chunks)

@@ -19,11 +19,19 @@ static inline weir_code weir__stale(weir_error *err, uint64_t id, uint32_t deliv
                      delivery);
 }
 
-/* An update would make a finished job wait again, but another job has taken its unique key. */
+/* A job would wait (again), but another one has taken its unique key. id 0: it has none yet. */
 static inline weir_code weir__key_taken(weir_error *err, uint64_t id, uint64_t holder)
 {
+    if (!id)
+        return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " has its unique key now", holder);
     return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 ": job %" PRIu64 " has its unique key now",
                      id, holder);
+}
+
+/* A job is to come in with its id, but that is another's. */
+static inline weir_code weir__id_taken(weir_error *err, uint64_t id)
+{
+    return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 ": this id is another job's here", id);
 }
 
 #endif

@@ -164,7 +164,10 @@ static weir_code check_update(weir_op *op, weir_error *err)
     weir_change *c = &op->u.update.change;
     if ((unsigned)c->state >= WEIR_STATES)
         return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)c->state);
-    weir_code rc = c->set_delay ? weir__ms_check(c->delay_ms, "delay_ms", err) : WEIR_OK;
+    if (c->set_delay && c->run_at)
+        return weir_fail(err, WEIR_EINVAL, "delay_ms and run_at: only one of them can be given");
+    weir_code rc = c->set_delay ? weir__ms_check(c->delay_ms, "delay_ms", err)
+                                : weir__moment_check(c->run_at, "run_at", err);
     return rc ? rc : check_json(c->data, &c->data_len, "data", err);
 }
 
@@ -194,6 +197,51 @@ static weir_code check_configure(weir_op *op, weir_error *err)
         return rc;
     rc = check_keep(&s->keep_complete, "keep_complete", err);
     return rc ? rc : check_keep(&s->keep_failed, "keep_failed", err);
+}
+
+/* How many bytes of text come in with it. */
+static size_t bytes_of(const weir_incoming *in)
+{
+    const weir_job *j = in->job;
+    size_t          bytes = j->data_len + j->result_len + j->progress_data_len;
+    bytes += j->error ? strlen(j->error) : 0;
+    for (size_t i = 0; i < in->n_lines; i++)
+        bytes += strlen(in->lines[i].text);
+    return bytes;
+}
+
+static weir_code check_incoming(const weir_incoming *in, weir_error *err)
+{
+    if (!in->job)
+        return weir_fail(err, WEIR_EINVAL, "job: missing");
+    if (in->n_lines && !in->lines)
+        return weir_fail(err, WEIR_EINVAL, "lines: missing");
+    weir_code rc = weir__job_valid(in->job, err);
+    return rc ? rc : weir__lines_valid(in->lines, in->n_lines, err);
+}
+
+static weir_code check_import(weir_op *op, weir_error *err)
+{
+    const weir_op_import *m = &op->u.import;
+    size_t                bytes = 0;
+    if (m->n > WEIR_MAX_IMPORT)
+        return weir_fail(err, WEIR_ELIMIT, "jobs: %zu, at most %d (WEIR_MAX_IMPORT)", m->n,
+                         WEIR_MAX_IMPORT);
+    if (m->n && !m->jobs)
+        return weir_fail(err, WEIR_EINVAL, "jobs: missing");
+    for (size_t i = 0; i < m->n; i++) {
+        weir_error why;
+        weir_code  rc = check_incoming(&m->jobs[i], &why);
+        if (rc && m->n > 1)
+            return weir_fail(err, rc, "jobs[%zu].%s", i, why.msg);
+        if (rc)
+            return weir_fail(err, rc, "%s", why.msg);
+        bytes += bytes_of(&m->jobs[i]);
+        if (i && bytes > WEIR_MAX_ADD_BYTES)
+            return weir_fail(err, WEIR_ELIMIT, "jobs[%zu]: more than %d bytes together "
+                                               "(WEIR_MAX_ADD_BYTES)", i, WEIR_MAX_ADD_BYTES);
+    }
+    return WEIR_OK;
 }
 
 static weir_code check_list(weir_op *op, weir_error *err)

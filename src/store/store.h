@@ -25,6 +25,7 @@
     X(UPDATE,    update,    true)    /* by hand: change, retry, promote, cancel */             \
     X(REMOVE,    remove,    true)    /* any state -> gone */                                   \
     X(CONFIGURE, configure, true)    /* a type: pause, resume, settings */                     \
+    X(IMPORT,    import,    true)    /* from elsewhere -> any state but active */              \
     X(GET,       get,       false)                                                             \
     X(LIST,      list,      false)                                                             \
     X(LOGS,      logs,      false)                                                             \
@@ -156,6 +157,23 @@ typedef struct weir_op_configure {
     const weir_settings *settings;  /* NULL: as they are */
 } weir_op_configure;
 
+/* Put jobs in as they are elsewhere, in their order, each by itself: weir__job_import() says what
+ * becomes of one. Its id is kept, and the last id raised to it at least, but for id 0 and new_id,
+ * which take the next id. out[i].err:
+ *   WEIR_OK      it was put in with its log; or a job with its id, type and created_at is there:
+ *                existed = true, nothing changed, state is that job's
+ *   WEIR_ESTATE  weir__id_taken(): another job has its id; weir__key_taken(): it waits, and another
+ *                job of its type that is inactive, delayed or active has its unique key; in a
+ *                store of several partitions: its id and its key belong to different ones
+ *   others       in a store of several partitions: the trouble of its own
+ * Makes the type known, if it was put in; the type's counters stay. Whether it is searched is said
+ * by the job alone. Events: enqueue for each that is inactive. */
+typedef struct weir_op_import {
+    const weir_incoming *jobs;
+    size_t               n;
+    weir_imported       *out;       /* room for n */
+} weir_op_import;
+
 /* WEIR_ENOENT when it is not there. */
 typedef struct weir_op_get {
     uint64_t  id;
@@ -231,7 +249,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 2 };
+enum { WEIR_STORE_OPS_VERSION = 3 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */

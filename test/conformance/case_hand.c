@@ -65,6 +65,47 @@ static void a_delay_of_zero_promotes(fixture *f)
     CHECK_EVENTS(f, "promotion 1, enqueue 1");
 }
 
+static void a_moment_can_be_given_later(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 70 });
+    later(f, 70);
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 500 }), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_INT(get(f, id)->promote_at, f->now + 500);
+    CHECK_INT(get(f, id)->delay_ms, 70);                         /* its own stays */
+    CHECK(f->due <= f->now + 500);
+    int64_t far = INT64_C(253402300799999);
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = far }), WEIR_OK);
+    CHECK_INT(get(f, id)->promote_at, far);
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_DELAYED }), "1");
+    later(f, 1000);
+    CHECK_STATE(f, id, WEIR_DELAYED);
+    events(f);
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now - 5 }), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_INT(get(f, id)->promote_at, f->now);
+    CHECK_EVENTS(f, "promotion 1, enqueue 1");
+    finish(f, take(f, "a"));
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5 }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5, .state = WEIR_DELAYED }),
+              WEIR_OK);
+    CHECK_STATE(f, id, WEIR_DELAYED);
+}
+
+static void a_moment_that_cannot_be_is_refused(fixture *f)
+{
+    uint64_t id = add(f, "a");
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5, .set_delay = true }),
+              WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = -1 }), WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = INT64_C(253402300800000) }), WEIR_ELIMIT);
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5, .state = WEIR_CANCELLED }),
+              WEIR_EINVAL);
+    take(f, "a");
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5 }), WEIR_ESTATE);
+    CHECK_STATE(f, id, WEIR_ACTIVE);
+}
+
 static void promote_does_not_wait(fixture *f)
 {
     uint64_t id = add_delayed(f);
@@ -274,6 +315,8 @@ const conformance_case cases_hand[] = {
     CASE(changing_nothing_is_fine),
     CASE(a_delay_can_be_given_later),
     CASE(a_delay_of_zero_promotes),
+    CASE(a_moment_can_be_given_later),
+    CASE(a_moment_that_cannot_be_is_refused),
     CASE(promote_does_not_wait),
     CASE(cancel_what_waits),
     CASE(cancel_what_runs),

@@ -6,9 +6,11 @@
 
 enum {
     MAX_BATCH = 16,     /* operations in one run() */
-    MAX_SPECS = 4,      /* jobs in one ADD; leases in one RENEW */
+    MAX_SPECS = 4,      /* jobs in one ADD or IMPORT; leases in one RENEW */
+    MAX_LINES = 3,      /* log lines of a job in an IMPORT */
     MAX_TAKE = 6,
-    MAX_HELD = 64       /* deliveries remembered */
+    MAX_HELD = 64,      /* deliveries remembered */
+    MAX_MOVED = 8       /* jobs remembered that were imported */
 };
 
 /* ---- chance ---- */
@@ -27,6 +29,8 @@ bool     one_in(chance *c, size_t n);
 typedef struct model {
     struct { uint64_t id; uint32_t delivery; } held[MAX_HELD];    /* taken, maybe ended since */
     size_t   n_held;
+    struct { uint64_t id; const char *type; int64_t created_at; } moved[MAX_MOVED];
+    size_t   n_moved;               /* ever */
     uint64_t last_id;
 } model;
 
@@ -37,6 +41,9 @@ typedef struct plan {
     weir_lease    leases[MAX_SPECS];
     const char   *types[3];
     weir_settings settings;
+    weir_incoming incoming[MAX_SPECS];
+    weir_job      jobs[MAX_SPECS];
+    weir_line     lines[MAX_SPECS][MAX_LINES];
     bool          next_page;        /* LIST: go on where the last page ended, if it did */
 } plan;
 
@@ -45,11 +52,12 @@ void plan_describe(const plan *p, weir_buf *out);
 
 /* A planned operation on its way through one store, with room for its outputs. */
 typedef struct attempt {
-    weir_op    op;
-    weir_added added[MAX_SPECS];
-    weir_lease leases[MAX_SPECS];
-    weir_job  *jobs[MAX_TAKE];
-    weir_code  refused;             /* by weir__op_check(): never reached the store */
+    weir_op       op;
+    weir_added    added[MAX_SPECS];
+    weir_imported imported[MAX_SPECS];
+    weir_lease    leases[MAX_SPECS];
+    weir_job     *jobs[MAX_TAKE];
+    weir_code     refused;             /* by weir__op_check(): never reached the store */
 } attempt;
 
 /* Where the last page of a store ended, for next_page. */

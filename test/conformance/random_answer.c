@@ -23,6 +23,9 @@ void attempt_init(attempt *a, const plan *p, const paging *pages)
     case WEIR_OP_RENEW:
         a->op.u.renew.items = a->leases;
         break;
+    case WEIR_OP_IMPORT:
+        a->op.u.import.out = a->imported;
+        break;
     case WEIR_OP_LIST:
         if (p->next_page && pages->more)
             a->op.u.list.query = pages->query;
@@ -137,6 +140,13 @@ static void say_outputs(const attempt *a, weir_buf *out)
         weir__buf_printf(out, " %s to %s", weir_state_name(op->u.update.old_state),
                          weir_state_name(op->u.update.new_state));
         break;
+    case WEIR_OP_IMPORT:
+        for (size_t i = 0; i < op->u.import.n; i++)
+            weir__buf_printf(out, " %" PRIu64 " %s%s %s %s;", a->imported[i].id,
+                             weir_state_name(a->imported[i].state),
+                             a->imported[i].existed ? " existed" : "",
+                             weir_code_name(a->imported[i].err.code), a->imported[i].err.msg);
+        break;
     case WEIR_OP_GET:
         say_job(out, op->u.get.job);
         break;
@@ -190,6 +200,18 @@ static void forget(model *m, uint64_t id, uint32_t delivery)
     }
 }
 
+static void learn_imported(model *m, const weir_imported *o, const weir_job *j)
+{
+    if (o->err.code || o->existed)
+        return;
+    if (o->id > m->last_id)
+        m->last_id = o->id;
+    size_t at = m->n_moved++ % MAX_MOVED;
+    m->moved[at].id = o->id;
+    m->moved[at].type = j->type;
+    m->moved[at].created_at = j->created_at;
+}
+
 void attempt_learn(const attempt *a, model *m)
 {
     const weir_op *op = &a->op;
@@ -205,6 +227,8 @@ void attempt_learn(const attempt *a, model *m)
         if (a->added[i].id > m->last_id)
             m->last_id = a->added[i].id;
     }
+    for (size_t i = 0; op->kind == WEIR_OP_IMPORT && i < op->u.import.n; i++)
+        learn_imported(m, &a->imported[i], op->u.import.jobs[i].job);
 }
 
 void attempt_page(const attempt *a, paging *pages)

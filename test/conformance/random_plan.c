@@ -3,7 +3,10 @@
 #include "conformance/random.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "core/job.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define PICK(c, array) ((array)[below((c), COUNT(array))])
@@ -160,7 +163,7 @@ static void plan_log(plan *p, chance *c, const model *m)
     l->len = strlen(l->text);
 }
 
-static void plan_update(plan *p, chance *c, const model *m)
+static void plan_update(plan *p, chance *c, const model *m, int64_t now)
 {
     enum { ENDED = 1u << WEIR_COMPLETE | 1u << WEIR_FAILED | 1u << WEIR_CANCELLED };
     static const uint32_t sets[] = { 0, 0, 1u << WEIR_DELAYED, 1u << WEIR_INACTIVE, ENDED };
@@ -176,6 +179,8 @@ static void plan_update(plan *p, chance *c, const model *m)
         ch->set_delay = true;
         ch->delay_ms = one_in(c, 3) ? 0 : (int64_t)below(c, 600);
     }
+    if (one_in(c, ch->set_delay ? 40 : 4))
+        ch->run_at = now - 100 + (int64_t)below(c, 900);
     if (one_in(c, 3))
         ch->data = PICK(c, documents);
     if (!one_in(c, 3))
@@ -201,6 +206,102 @@ static void plan_configure(plan *p, chance *c)
     o->settings = &p->settings;
 }
 
+static const char *some_json(chance *c, size_t *len)
+{
+    const char *json = documents[below(c, COUNT(documents) - 2)];
+    *len = strlen(json);
+    return json;
+}
+
+/* What has happened to a job in this state, so that it may have come so far. */
+static void live(weir_job *j, chance *c, int64_t now)
+{
+    bool ended = weir__finished(j->state);
+    j->max_attempts = 1 + (int32_t)below(c, 4);
+    j->attempts = (int32_t)below(c, (size_t)j->max_attempts + ended);
+    if (j->state == WEIR_COMPLETE && !j->attempts)
+        j->attempts = 1;
+    j->max_lost = 1 + (int32_t)below(c, 3);
+    j->lost = (int32_t)below(c, (size_t)j->max_lost + 1);
+    j->delivery = (uint32_t)(j->attempts + j->lost + (j->state == WEIR_ACTIVE));
+    j->progress = j->state == WEIR_COMPLETE ? 100 : (int32_t)below(c, 101);
+    if (one_in(c, 2))
+        j->progress_data = some_json(c, &j->progress_data_len);
+    if (j->delivery) {
+        j->worker = PICK(c, workers);
+        j->started_at = now - (int64_t)below(c, 500);
+    }
+    if (j->state == WEIR_COMPLETE ? false : j->state == WEIR_FAILED || one_in(c, 3)) {
+        j->error = PICK(c, texts);
+        j->failed_at = now - (int64_t)below(c, 400);
+    }
+    if (ended)
+        j->finished_at = now - (int64_t)below(c, 2000);
+    if (j->state == WEIR_COMPLETE && one_in(c, 2))
+        j->result = some_json(c, &j->result_len);
+    if (j->state == WEIR_COMPLETE)
+        j->duration_ms = (int64_t)below(c, 300);
+}
+
+/* Which job it says it is: one that was imported before, one that is or was here, or a new one. */
+static void identify(weir_incoming *in, weir_job *j, chance *c, const model *m, int64_t now)
+{
+    size_t moved = m->n_moved < MAX_MOVED ? m->n_moved : MAX_MOVED;
+    j->type = PICK(c, types);
+    j->created_at = now - (int64_t)below(c, 3000);
+    if (moved && one_in(c, 3)) {
+        size_t i = below(c, moved);
+        j->id = m->moved[i].id;
+        j->created_at = m->moved[i].created_at;
+        if (!one_in(c, 4))
+            j->type = m->moved[i].type;
+    } else if (one_in(c, 2)) {
+        j->id = m->last_id + 1 + below(c, 3);
+    } else if (!one_in(c, 3)) {
+        j->id = some_id(c, m);
+    }
+    in->new_id = one_in(c, 5);
+}
+
+static void plan_import(plan *p, chance *c, const model *m, int64_t now)
+{
+    size_t n = one_in(c, 2) ? 1 + below(c, MAX_SPECS) : 1;
+    for (size_t i = 0; i < n; i++) {
+        weir_incoming *in = &p->incoming[i];
+        weir_job      *j = &p->jobs[i];
+        identify(in, j, c, m, now);
+        j->state = (weir_state)(WEIR_INACTIVE + below(c, WEIR_STATES - WEIR_INACTIVE));
+        j->priority = PICK(c, priorities);
+        j->data = some_json(c, &j->data_len);
+        live(j, c, now);
+        j->promote_at = now - 300 + (int64_t)below(c, 900);
+        j->updated_at = now - (int64_t)below(c, 100);
+        j->delay_ms = one_in(c, 3) ? (int64_t)below(c, 300) : 0;
+        j->ttl_ms = one_in(c, 4) ? 1 + (int64_t)below(c, 500) : 0;
+        j->deadline_at = one_in(c, 6) ? now - 100 + (int64_t)below(c, 1500) : 0;
+        j->backoff = (weir_backoff){ (weir_backoff_kind)below(c, 3), (int64_t)below(c, 300), 0,
+                                     (int32_t)below(c, 101) };
+        if (one_in(c, 3))
+            j->unique = PICK(c, keys);
+        j->remove_on_complete = one_in(c, 5);
+        j->search = one_in(c, 2);
+        if (one_in(c, 4))
+            j->search_keys = PICK(c, search_keys);
+        if (one_in(c, 40))
+            j->attempts = j->max_attempts + 1;
+        in->job = j;
+        in->lines = p->lines[i];
+        in->n_lines = below(c, MAX_LINES + 1);
+        uint64_t first = one_in(c, 4) ? 1 + below(c, 20000) : 1;
+        if (j->error && !in->n_lines)       /* an error is also in the log */
+            in->n_lines = 1;
+        for (size_t k = 0; k < in->n_lines; k++)
+            p->lines[i][k] = (weir_line){ first + k, now - (int64_t)below(c, 50),
+                                          j->error ? j->error : PICK(c, texts) };
+    }
+    p->op.u.import = (weir_op_import){ .jobs = p->incoming, .n = n };
+}
+
 static void plan_list(plan *p, chance *c)
 {
     weir_query *q = &p->op.u.list.query;
@@ -221,10 +322,10 @@ static const struct {
     weir_op_kind kind;
     size_t       share;
 } shares[] = {
-    { WEIR_OP_ADD, 18 },      { WEIR_OP_TAKE, 14 },   { WEIR_OP_FINISH, 20 }, { WEIR_OP_RENEW, 3 },
+    { WEIR_OP_ADD, 15 },      { WEIR_OP_TAKE, 14 },   { WEIR_OP_FINISH, 20 }, { WEIR_OP_RENEW, 3 },
     { WEIR_OP_PROGRESS, 4 },  { WEIR_OP_LOG, 5 },     { WEIR_OP_TICK, 9 },    { WEIR_OP_UPDATE, 8 },
     { WEIR_OP_REMOVE, 4 },    { WEIR_OP_CONFIGURE, 2 }, { WEIR_OP_GET, 5 },   { WEIR_OP_LIST, 5 },
-    { WEIR_OP_LOGS, 2 },      { WEIR_OP_STATS, 1 },
+    { WEIR_OP_LOGS, 2 },      { WEIR_OP_STATS, 1 },   { WEIR_OP_IMPORT, 3 },
 };
 
 void plan_op(plan *p, chance *c, const model *m, int64_t now)
@@ -243,9 +344,10 @@ void plan_op(plan *p, chance *c, const model *m, int64_t now)
     case WEIR_OP_PROGRESS:  plan_progress(p, c, m); break;
     case WEIR_OP_LOG:       plan_log(p, c, m); break;
     case WEIR_OP_TICK:      p->op.u.tick.limit = one_in(c, 3) ? 1 + below(c, 5) : 0; break;
-    case WEIR_OP_UPDATE:    plan_update(p, c, m); break;
+    case WEIR_OP_UPDATE:    plan_update(p, c, m, now); break;
     case WEIR_OP_REMOVE:    p->op.u.remove.id = some_id(c, m); break;
     case WEIR_OP_CONFIGURE: plan_configure(p, c); break;
+    case WEIR_OP_IMPORT:    plan_import(p, c, m, now); break;
     case WEIR_OP_GET:       p->op.u.get.id = some_id(c, m); break;
     case WEIR_OP_LIST:      plan_list(p, c); break;
     case WEIR_OP_LOGS:
@@ -289,10 +391,24 @@ static void say_change(const weir_op_update *u, weir_buf *out)
         weir__buf_printf(out, " priority %d", u->change.priority);
     if (u->change.set_delay)
         weir__buf_printf(out, " delay %" PRId64, u->change.delay_ms);
+    if (u->change.run_at)
+        weir__buf_printf(out, " run_at %" PRId64, u->change.run_at - FIXTURE_START);
     if (u->change.data)
         weir__buf_printf(out, " data %s", u->change.data);
     if (u->change.state)
         weir__buf_printf(out, " state %s", weir_state_name(u->change.state));
+}
+
+static void say_import(const weir_op_import *in, weir_buf *out)
+{
+    for (size_t i = 0; i < in->n; i++) {
+        size_t len;
+        char  *json = weir_job_json(in->jobs[i].job, &len);
+        weir__buf_printf(out, " %s%s %zu lines from %" PRIu64, in->jobs[i].new_id ? "anew " : "",
+                         json ? json : "?", in->jobs[i].n_lines,
+                         in->jobs[i].n_lines ? in->jobs[i].lines[0].n : 0);
+        free(json);
+    }
 }
 
 void plan_describe(const plan *p, weir_buf *out)
@@ -345,6 +461,9 @@ void plan_describe(const plan *p, weir_buf *out)
                              "%s", p->settings.keep_complete.age_ms,
                              p->settings.keep_complete.count, p->settings.keep_failed.age_ms,
                              p->settings.keep_failed.count, p->settings.search ? " search" : "");
+        break;
+    case WEIR_OP_IMPORT:
+        say_import(&op->u.import, out);
         break;
     case WEIR_OP_GET:
         weir__buf_printf(out, " %" PRIu64, op->u.get.id);

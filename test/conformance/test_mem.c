@@ -56,6 +56,20 @@ static const weir_spec       four[] = {
 };
 static const weir_spec late = { .type = "c", .deadline_at = FIXTURE_START + 10 };
 
+static const weir_line       far_lines[] = { { 4, 5, "four" }, { 5, 6, "five" } };
+static const weir_job        far[] = {
+    { .id = 20, .type = "e", .state = WEIR_COMPLETE, .data = "[1]", .data_len = 3, .result = "[2]",
+      .result_len = 3, .progress_data = "3", .progress_data_len = 1, .worker = "w", .attempts = 1,
+      .progress = 100, .created_at = 7 },
+    { .id = 9, .type = "a", .data = "{}", .data_len = 2, .error = "no", .unique = "far",
+      .search_keys = "to", .max_attempts = 2, .created_at = 7 },
+    { .id = 1, .type = "a", .created_at = 7 },
+};
+static const weir_incoming   incoming[] = {
+    { .job = &far[0], .lines = far_lines, .n_lines = 2 }, { .job = &far[1] }, { .job = &far[2] },
+    { .job = &far[1], .lines = far_lines, .n_lines = 1 },
+};
+
 static const plan script[] = {
     { .op = { .kind = WEIR_OP_ADD, .u.add = { .specs = four, .n = 4 } } },
     { .op = { .kind = WEIR_OP_ADD, .u.add = { .specs = &late, .n = 1 } } },
@@ -79,6 +93,7 @@ static const plan script[] = {
     { .op = { .kind = WEIR_OP_TAKE, .now_ms = 80, .u.take = TAKE_ANY } },
     { .op = { .kind = WEIR_OP_FINISH, .now_ms = 90, .u.finish = { .id = 3, .delivery = 1 } } },
     { .op = { .kind = WEIR_OP_TICK, .now_ms = 2000 } },     /* lost leases, ttl, retention */
+    { .op = { .kind = WEIR_OP_IMPORT, .now_ms = 2000, .u.import = { .jobs = incoming, .n = 4 } } },
     { .op = { .kind = WEIR_OP_GET, .u.get = { .id = 2 } } },
     { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .state = WEIR_FAILED } } } },
     { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .search = "x" } } } },
@@ -118,7 +133,7 @@ static char *look(fixture *f)
     run_step(f, &(plan){ .op = { .kind = WEIR_OP_STATS } }, 0, &out);
     run_step(f, &(plan){ .op = { .kind = WEIR_OP_LIST } }, 0, &out);
     run_step(f, &(plan){ .op = { .kind = WEIR_OP_CHECK } }, 0, &out);
-    for (uint64_t id = 1; id <= 6; id++)
+    for (uint64_t id = 1; id <= 20; id++)
         run_step(f, &(plan){ .op = { .kind = WEIR_OP_LOGS, .u.logs = { .id = id } } }, 0, &out);
     return weir__buf_steal(&out, NULL);
 }

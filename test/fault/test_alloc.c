@@ -65,12 +65,24 @@ static fixture *prepare(void)
     return f;
 }
 
+enum { OPS = 13, FAR = 50 };
+
+static const weir_line     far_lines[] = { { 4, 5, "four" }, { 5, 6, "five" } };
+static const weir_job      far[] = {
+    { .id = FAR, .type = "far", .state = WEIR_FAILED, .error = "no", .search = true },
+    { .id = FAR + 1, .type = "far", .unique = "key" },
+};
+static const weir_incoming incoming[] = {
+    { .job = &far[0], .lines = far_lines, .n_lines = 2 }, { .job = &far[1] },
+};
+
 typedef struct script {
     const weir_job *first, *second;
     weir_spec       spec[2];
     weir_added      added[2];
     weir_job       *taken;
-    weir_op         op[12];
+    weir_imported   imported[2];
+    weir_op         op[OPS];
     size_t          n;
 } script;
 
@@ -103,7 +115,9 @@ static void write_script(script *c, fixture *f)
         { .kind = WEIR_OP_LIST, .u.list = { .query = { .search = "ann" } } },
         { .kind = WEIR_OP_STATS },
         { .kind = WEIR_OP_TICK, .u.tick = { .limit = 10 } },
+        { .kind = WEIR_OP_IMPORT, .u.import = { incoming, 2, c->imported } },
     };
+    _Static_assert(sizeof ops / sizeof *ops == OPS, "as many");
     c->n = sizeof ops / sizeof *ops;
     memcpy(c->op, ops, sizeof ops);
     for (size_t i = 0; i < c->n; i++)
@@ -128,7 +142,7 @@ static void drop_answers(script *c)
 /* What was answered is what is there. */
 static void compare(script *c, fixture *f)
 {
-    bool done[12];
+    bool done[OPS];
     for (size_t i = 0; i < c->n; i++) {
         done[i] = c->op[i].err.code == WEIR_OK;
         if (!done[i] && c->op[i].err.code != WEIR_ENOMEM)
@@ -150,6 +164,8 @@ static void compare(script *c, fixture *f)
     CHECK(done[5] == (state_of(f, TO_CANCEL) == WEIR_CANCELLED));
     CHECK(done[6] == (state_of(f, WAITING) == WEIR_ANY));
     CHECK(done[7] == (fax && fax->paused));
+    CHECK_INT(count(f, WEIR_ANY, "far"), done[12] ? 2 : 0);
+    CHECK(done[12] == (logs(f, FAR, 0, 0) != NULL));
     if (!done[3])       /* its worker may try again */
         CHECK_INT(finish(f, c->first), WEIR_OK);
 }
@@ -159,7 +175,7 @@ static bool survive(long n, bool forever, bool as_batch)
 {
     fixture *f = prepare();
     script   c;
-    weir_op *batch[12];
+    weir_op *batch[OPS];
     write_script(&c, f);
     for (size_t i = 0; i < c.n; i++)
         batch[i] = &c.op[i];

@@ -97,6 +97,8 @@ weir_code cancel_job(fixture *f, uint64_t id);
 weir_code remove_job(fixture *f, uint64_t id);
 weir_code set_paused(fixture *f, const char *type, bool paused);
 weir_code configure(fixture *f, const char *type, const weir_settings *settings);
+weir_code import_many(fixture *f, const weir_incoming *jobs, size_t n, weir_imported *out);
+weir_imported import_job(fixture *f, const weir_job *job);  /* its own answer; the call must work */
 
 const weir_job   *get(fixture *f, uint64_t id);             /* NULL: not there */
 weir_state        state_of(fixture *f, uint64_t id);        /* WEIR_ANY: not there */

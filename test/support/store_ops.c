@@ -264,6 +264,20 @@ weir_code configure(fixture *f, const char *type, const weir_settings *settings)
     return run(f, &op);
 }
 
+weir_code import_many(fixture *f, const weir_incoming *jobs, size_t n, weir_imported *out)
+{
+    weir_op op = { .kind = WEIR_OP_IMPORT, .u.import = { .jobs = jobs, .n = n, .out = out } };
+    return run(f, &op);
+}
+
+weir_imported import_job(fixture *f, const weir_job *job)
+{
+    weir_imported out;
+    if (import_many(f, &(weir_incoming){ .job = job }, 1, &out))
+        fail_msg("import: %s", f->err.msg);
+    return out;
+}
+
 /* ---- looking ---- */
 
 const weir_job *get(fixture *f, uint64_t id)

@@ -38,7 +38,7 @@ static void all_members_by_their_kue_names(void **state)
         "\"finished_at\":13,\"duration\":14,\"ttl\":6,\"deadline\":7,\"unique\":\"k\","
         "\"removeOnComplete\":true,\"backoff\":{\"type\":\"exponential\",\"delay\":1000,"
         "\"maxDelay\":60000,\"jitter\":20},\"workerId\":\"h:1:2\",\"delivery\":4,\"lost\":1,"
-        "\"search_keys\":\"to\"}");
+        "\"search\":true,\"search_keys\":\"to\"}");
     free(json);
 }
 

@@ -95,6 +95,41 @@ const weir_keep *weir__mem_keep(const mem_store *s, const mem_type *t, weir_stat
     return state == WEIR_COMPLETE ? &set->keep_complete : &set->keep_failed;
 }
 
+/* ---- making ---- */
+
+mem_job *weir__mem_job_create(mem_type *t, const weir_job *j)
+{
+    size_t   unique = j->unique ? strlen(j->unique) + 1 : 0;
+    size_t   keys = j->search_keys ? strlen(j->search_keys) + 1 : 0;
+    mem_job *m = malloc(sizeof *m + j->data_len + 1 + unique + keys);
+    if (!m)
+        return NULL;
+    *m = (mem_job){ .j = *j, .type = t };
+    char *at = m->bytes;
+    memcpy(at, j->data, j->data_len);
+    at[j->data_len] = '\0';
+    m->j.data = at;
+    at += j->data_len + 1;
+    if (unique)
+        m->j.unique = memcpy(at, j->unique, unique);
+    at += unique;
+    if (keys)
+        m->j.search_keys = memcpy(at, j->search_keys, keys);
+    m->j.type = t->name;
+    m->j.result = m->j.error = m->j.progress_data = m->j.worker = NULL;
+    m->in_all.id = m->in_state.id = m->in_due.id = j->id;
+    return m;
+}
+
+void weir__mem_job_put(mem_store *s, mem_job *m)
+{
+    if (m->j.id > s->last_id)
+        s->last_id = m->j.id;
+    weir__table_add(&s->jobs, &m->by_id, m->j.id);
+    weir__tree_add(&m->type->all, &m->in_all);
+    weir__mem_index(s, m);
+}
+
 /* ---- strings and lines ---- */
 
 char *weir__mem_text(const char *text, size_t len)
@@ -133,6 +168,11 @@ void weir__mem_line_add(mem_job *m, mem_line *line, int64_t now)
 {
     line->n = m->last ? m->last->n + 1 : 1;
     line->at = now;
+    weir__mem_line_put(m, line);
+}
+
+void weir__mem_line_put(mem_job *m, mem_line *line)
+{
     line->next = NULL;
     if (m->last)
         m->last->next = line;
@@ -300,8 +340,7 @@ static void throw_text(mem_store *s, const char *old, const char *kept)
     s->trash = t;
 }
 
-/* What is over what its type keeps is due now, or once it is old enough. */
-static void want_retention(mem_store *s, const mem_job *m)
+void weir__mem_want_retention(mem_store *s, const mem_job *m)
 {
     const weir_keep *keep = weir__mem_keep(s, m->type, m->j.state);
     int64_t          at = INT64_MAX;
@@ -332,7 +371,7 @@ void weir__mem_settle(mem_store *s, mem_change *c, int64_t now)
     if (c->gone)
         throw_job(s, m);
     else if (weir__finished(is->state))
-        want_retention(s, m);
+        weir__mem_want_retention(s, m);
 }
 
 /* ---- telling ---- */

@@ -1,6 +1,6 @@
 /* mem.c - the mem store: jobs in memory, and the executable specification of store.h. This file
- * opens, closes and runs batches; jobs.c keeps the jobs, write.c, tick.c, read.c and check.c have
- * the operations. */
+ * opens, closes and runs batches; jobs.c keeps the jobs, write.c, import.c, tick.c, read.c and
+ * check.c have the operations. */
 #include "store/mem/mem.h"
 
 #include <stdlib.h>

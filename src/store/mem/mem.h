@@ -116,6 +116,15 @@ void  weir__mem_text_free(char *text);
 void weir__mem_index(mem_store *s, mem_job *m);
 void weir__mem_unindex(mem_store *s, mem_job *m);
 
+/* A job and the strings that stay with it, in no tree or table yet; NULL: no memory. The others
+ * (result, error, progress data, worker) are to be set by the caller. */
+mem_job *weir__mem_job_create(mem_type *t, const weir_job *j);
+/* Put a new one in, with the id it has. */
+void weir__mem_job_put(mem_store *s, mem_job *m);
+
+/* A finished one came: what is over what its type keeps is due now, or once it is old enough. */
+void weir__mem_want_retention(mem_store *s, const mem_job *m);
+
 /* Take a job out for good; its memory goes at the end of the batch. */
 void weir__mem_forget(mem_store *s, mem_job *m);
 void weir__mem_job_free(mem_job *m);
@@ -123,6 +132,7 @@ void weir__mem_job_free(mem_job *m);
 /* Append a line; its text as "PREFIX | TEXT", cut to WEIR_MAX_TEXT. */
 mem_line *weir__mem_line(const char *prefix, const char *text, size_t len);    /* NULL: no memory */
 void      weir__mem_line_add(mem_job *m, mem_line *line, int64_t now);
+void      weir__mem_line_put(mem_job *m, mem_line *line);       /* its number and time are set */
 
 /* ---- telling ---- */
 

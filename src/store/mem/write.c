@@ -38,30 +38,6 @@ static void lease_anew(mem_store *s, mem_job *m, int64_t until)
 
 /* ---- add ---- */
 
-/* A job and its strings in one block. */
-static mem_job *job_create(mem_type *t, const weir_job *j)
-{
-    size_t   unique = j->unique ? strlen(j->unique) + 1 : 0;
-    size_t   keys = j->search_keys ? strlen(j->search_keys) + 1 : 0;
-    mem_job *m = malloc(sizeof *m + j->data_len + 1 + unique + keys);
-    if (!m)
-        return NULL;
-    *m = (mem_job){ .j = *j, .type = t };
-    char *at = m->bytes;
-    memcpy(at, j->data, j->data_len);
-    at[j->data_len] = '\0';
-    m->j.data = at;
-    at += j->data_len + 1;
-    if (unique)
-        m->j.unique = memcpy(at, j->unique, unique);
-    at += unique;
-    if (keys)
-        m->j.search_keys = memcpy(at, j->search_keys, keys);
-    m->j.type = t->name;
-    m->in_all.id = m->in_state.id = m->in_due.id = j->id;
-    return m;
-}
-
 static bool add_one(mem_store *s, const weir_spec *spec, weir_added *out, int64_t now)
 {
     mem_type *t = weir__mem_type_make(s, spec->type);
@@ -73,13 +49,10 @@ static bool add_one(mem_store *s, const weir_spec *spec, weir_added *out, int64_
         weir_job j;
         weir__job_init(&j, spec, s->last_id + 1, now);
         j.search = j.search || weir__mem_settings(s, t)->search;
-        m = job_create(t, &j);
+        m = weir__mem_job_create(t, &j);
         if (!m)
             return false;
-        s->last_id++;
-        weir__table_add(&s->jobs, &m->by_id, m->j.id);
-        weir__tree_add(&t->all, &m->in_all);
-        weir__mem_index(s, m);
+        weir__mem_job_put(s, m);
     }
     *out = (weir_added){ .id = m->j.id,
                          .state = m->j.state,

@@ -122,12 +122,13 @@ bool weir__step_put_off(redis_store *s, const redis_task *t);
 int64_t weir__step_now(redis_store *s, const redis_task *t, size_t i);
 
 uint32_t weir__part_of(const redis_store *s, uint64_t id);
+uint32_t weir__part_of_key(const redis_store *s, const char *type, const char *unique);
 
 /* Numbers and texts in answers; what is not one is 0 or empty. */
 int64_t  weir__reply_int(const redisReply *r);
 mp_slice weir__reply_text(const redisReply *r);
 
-/* ---- operations: ops_work.c, ops_hand.c, ops_read.c ---- */
+/* ---- operations: ops_work.c, ops_hand.c, ops_import.c, ops_read.c ---- */
 
 typedef struct redis_kind {
     bool (*look)(redis_store *s, redis_task *t);     /* adds steps that only read; NULL: none */

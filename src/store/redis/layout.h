@@ -73,9 +73,11 @@
  *  O logs     id, after, limit                              -> -1, or [n, at, text ...]
  *  Z stats                                                  -> last id, then for each type:
  *             [name, type record, six counts, oldest_at], name "*" for the defaults
- *  M import   keep id ("1"), id, record, data, words, line ...  -> [code, id]: 0 put in, 1 was there
- *             already (same type and created_at), 2 id is another job's, 3 unique key is taken.
- *             Event enqueue if inactive
+ *  M import   keep id ("1"), id, record, data, words, line ...  -> [code, id, state]: 0 put in, 1
+ *             was there already (same type and created_at; its state now), 2 id is another job's, 3
+ *             unique key is taken (by that id). A line: "NUMBER AT TEXT"; their numbers have no
+ *             gap, the last is the record's `lines`. `words`: "" or [those of the data, those of
+ *             error and log]. Event enqueue if inactive
  *  V verify   mend, id ...                                  -> [line ...]: is all that is derived
  *             from these jobs as it should be?
  *  W          mend, number of a key in KEYS, member ...     -> [line ...]: do these members (or

@@ -16,11 +16,16 @@ static uint32_t hash_text(uint32_t h, const char *text)
     return (h ^ 0xff) * 16777619u;
 }
 
+uint32_t weir__part_of_key(const redis_store *s, const char *type, const char *unique)
+{
+    return hash_text(hash_text(2166136261u, type), unique) % s->n_parts;
+}
+
 static uint32_t part_of_spec(const redis_store *s, const redis_task *t, const weir_spec *spec)
 {
     if (s->n_parts == 1 || !spec->unique)
         return t->part;
-    return hash_text(hash_text(2166136261u, spec->type), spec->unique) % s->n_parts;
+    return weir__part_of_key(s, spec->type, spec->unique);
 }
 
 static void put_extra(redis_store *s, const redis_task *t, const weir_spec *spec, const weir_job *j)

@@ -29,6 +29,7 @@ const redis_kind weir__redis_kinds[WEIR_OP_KINDS] = {
                          weir__redis_update_end },
     KIND(REMOVE, remove),
     KIND(CONFIGURE, configure),
+    KIND(IMPORT, import),
     KIND(GET, get),
     KIND(LIST, list),
     KIND(LOGS, logs),
@@ -77,7 +78,7 @@ static bool is_refused_with_adds(redis_store *s, const redis_task *t)
     for (size_t i = 0; i < t->n; i++) {
         const redis_part *p = &s->part[s->step[t->first + i].part];
         if (p->call.err.code == WEIR_EFULL && p->adds)
-            return t->op->kind != WEIR_OP_ADD;
+            return t->op->kind != WEIR_OP_ADD && t->op->kind != WEIR_OP_IMPORT;
     }
     return false;
 }
@@ -157,7 +158,7 @@ static bool fits(touched *seg, const weir_op *op, bool own_clock)
         return false;
     if (id)
         *word |= bit;
-    if (op->kind == WEIR_OP_ADD || op->kind == WEIR_OP_TAKE ||
+    if (op->kind == WEIR_OP_ADD || op->kind == WEIR_OP_TAKE || op->kind == WEIR_OP_IMPORT ||
         op->kind == WEIR_OP_RENEW || (op->kind == WEIR_OP_FINISH && op->u.finish.next.n))
         seg->any = true;
     seg->some = true;

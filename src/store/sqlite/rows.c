@@ -140,6 +140,49 @@ weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
     return weir__sq_do(s, st);
 }
 
+weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_IMPORT);
+#define INT(col, value) weir__sq_int(st, SQ_C_##col + 1, (value))
+    INT(id, (int64_t)j->id);
+    INT(type, t->id);
+    INT(state, j->state);
+    INT(rank, weir__job_rank(j));
+    bind_due(s, st, SQ_C_due_at + 1, j);
+    INT(priority, j->priority);
+    INT(attempts, j->attempts);
+    INT(max_attempts, j->max_attempts);
+    INT(delivery, j->delivery);
+    INT(lost, j->lost);
+    INT(max_lost, j->max_lost);
+    INT(progress, j->progress);
+    INT(delay_ms, j->delay_ms);
+    INT(ttl_ms, j->ttl_ms);
+    INT(deadline_at, j->deadline_at);
+    INT(created_at, j->created_at);
+    INT(promote_at, j->promote_at);
+    INT(updated_at, j->updated_at);
+    INT(started_at, j->started_at);
+    INT(failed_at, j->failed_at);
+    INT(finished_at, j->finished_at);
+    INT(duration_ms, j->duration_ms);
+    INT(backoff, j->backoff.kind);
+    INT(backoff_ms, j->backoff.delay_ms);
+    INT(backoff_max_ms, j->backoff.max_ms);
+    INT(backoff_jitter_pct, j->backoff.jitter_pct);
+    INT(remove_on_complete, j->remove_on_complete);
+    INT(search, j->search);
+#undef INT
+    weir__sq_string(st, SQ_C_unique_key + 1, j->unique);
+    weir__sq_string(st, SQ_C_worker + 1, j->worker);
+    weir__sq_string(st, SQ_C_search_keys + 1, j->search_keys);
+    weir__sq_bytes(st, SQ_C_progress_data + 1, j->progress_data, j->progress_data_len);
+    weir__sq_string(st, SQ_C_error + 1, j->error);
+    weir__sq_bytes(st, SQ_C_result + 1, j->result, j->result_len);
+    weir__sq_bytes(st, SQ_C_data + 1, j->data, j->data_len);
+    return weir__sq_do(s, st);
+}
+
 weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_NUMBERS);
@@ -180,6 +223,20 @@ weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *why, size_t
     weir__sq_bytes(st, 2, why, len);
     weir_code rc = weir__sq_do(s, st);
     return !rc && j->search ? weir__sq_index(s, j->id, SQ_SLOT_ERROR, why, len) : rc;
+}
+
+weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_line *line)
+{
+    size_t        len = strlen(line->text);
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_LOG_ADD);
+    weir__sq_int(st, 1, (int64_t)id);
+    weir__sq_int(st, 2, (int64_t)line->n);
+    weir__sq_int(st, 3, line->at);
+    weir__sq_bytes(st, 4, line->text, len);
+    weir_code rc = weir__sq_do(s, st);
+    if (!rc && search)
+        rc = weir__sq_index(s, id, weir__sq_log_slot(line->n), line->text, len);
+    return rc;
 }
 
 /* "HEAD | TEXT", or TEXT alone. */

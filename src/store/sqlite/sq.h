@@ -26,7 +26,7 @@
 
 typedef enum sq_sql {
     SQ_BEGIN, SQ_BEGIN_WRITE, SQ_COMMIT, SQ_ROLLBACK,
-    SQ_INSERT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_ERROR, SQ_DATA,
+    SQ_INSERT, SQ_IMPORT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_ERROR, SQ_DATA,
     SQ_PROGRESS, SQ_DELETE,
     SQ_GET, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST, SQ_ALL_ACTIVE,
     SQ_HOLDER, SQ_EXISTS,
@@ -234,11 +234,14 @@ bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sq
 /* The job that waits or runs with this unique key, and its state; 0: none, or broken. */
 uint64_t  weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_state *state);
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
+/* The same with all that a job can have. */
+weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t);
 /* All numbers of j; with them `state` moves from `old` and the counts follow. */
 weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old);
 weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *text, size_t len);
 weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *head,
                        const char *text, size_t len);
+weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_line *line);
 /* Delete the job, its log and index entries. */
 weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state, bool search);
 /* After a job has ended: its type may now keep too many. */

@@ -130,6 +130,9 @@ static const char *const sql[SQ_STATEMENTS] = {
         " backoff_max_ms, backoff_jitter_pct, remove_on_complete, search, unique_key, search_keys,"
         " data) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"
         " ?18, ?19, ?20, ?21, ?22, ?23)",
+    [SQ_IMPORT] = "INSERT INTO job(" COLUMNS ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+        " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,"
+        " ?30, ?31, ?32, ?33, ?34, ?35)",
     [SQ_TAKE] =
         "UPDATE job SET state = 3, rank = ?2, delivery = ?3, progress = 0, updated_at = ?2,"
         " started_at = ?2, worker = ?4, progress_data = NULL WHERE id = ?1",

@@ -130,11 +130,11 @@ function steps.M(i, n)
   if keep and call('EXISTS', JOB .. id) == 1 then
     local there = job(id)
     local same = there and there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
-    return { same and 1 or 2, tonumber(id) }
+    return { same and 1 or 2, tonumber(id), there and there[STATE] or 0 }
   end
   if j[UNIQUE_KEY] and not finished(j[STATE]) then
     local holder = holder_of(j)
-    if holder then return { 3, tonumber(holder) } end
+    if holder then return { 3, tonumber(holder), 0 } end
   end
   local next_one = next_id()
   if keep then
@@ -157,7 +157,7 @@ function steps.M(i, n)
   import_log(id, i + 5, i + n - 1)
   if j[STATE] == INACTIVE then tell(ENQUEUE, j, id, INACTIVE, false) end
   if finished(j[STATE]) then want_retention(j) end
-  return { 0, tonumber(id) }
+  return { 0, tonumber(id), j[STATE] }
 end
 
 end

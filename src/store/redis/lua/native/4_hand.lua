@@ -90,12 +90,12 @@ function steps.M(i, n)
     local there = job(id)
     if there then
       local same = there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
-      return { same and 1 or 2, tonumber(id) }
+      return { same and 1 or 2, tonumber(id), there[STATE] }
     end
   end
   if j[UNIQUE_KEY] and not finished(j[STATE]) then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(j))
-    if holder then return { 3, tonumber(holder) } end
+    if holder then return { 3, tonumber(holder), 0 } end
   end
   if keep then
     last = math.max(last, floor(tonumber(id) / partitions))
@@ -124,7 +124,7 @@ function steps.M(i, n)
   many('HSET', LOG, lines, 2)
   if j[STATE] == INACTIVE then tell(ENQUEUE, j, tonumber(id), INACTIVE, false) end
   if finished(j[STATE]) then want_retention(j) end
-  return { 0, tonumber(id) }
+  return { 0, tonumber(id), j[STATE] }
 end
 
 -- ---- due ----
