@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/job.h"
+#include "support/same_job.h"
 
 /* A job as it may be elsewhere: each member has a value of its own. */
 static weir_job made(fixture *f, uint64_t id, weir_state state)
@@ -23,56 +24,6 @@ static weir_job made(fixture *f, uint64_t id, weir_state state)
     };
 }
 
-static void check_text(const char *is, const char *want)
-{
-    if (!is || !want)
-        assert_ptr_equal(is, want);
-    else
-        assert_string_equal(is, want);
-}
-
-static void check_same(const weir_job *is, const weir_job *want)
-{
-    assert_non_null(is);
-    CHECK_INT(is->id, want->id);
-    CHECK_INT(is->state, want->state);
-    CHECK_INT(is->priority, want->priority);
-    check_text(is->type, want->type);
-    check_text(is->data, want->data);
-    CHECK_INT(is->data_len, want->data_len);
-    check_text(is->result, want->result);
-    CHECK_INT(is->result_len, want->result_len);
-    check_text(is->error, want->error);
-    check_text(is->progress_data, want->progress_data);
-    CHECK_INT(is->progress_data_len, want->progress_data_len);
-    check_text(is->unique, want->unique);
-    check_text(is->worker, want->worker);
-    check_text(is->search_keys, want->search_keys);
-    CHECK_INT(is->backoff.kind, want->backoff.kind);
-    CHECK_INT(is->backoff.delay_ms, want->backoff.delay_ms);
-    CHECK_INT(is->backoff.max_ms, want->backoff.max_ms);
-    CHECK_INT(is->backoff.jitter_pct, want->backoff.jitter_pct);
-    CHECK_INT(is->attempts, want->attempts);
-    CHECK_INT(is->max_attempts, want->max_attempts);
-    CHECK_INT(is->delivery, want->delivery);
-    CHECK_INT(is->lost, want->lost);
-    CHECK_INT(is->max_lost, want->max_lost);
-    CHECK_INT(is->progress, want->progress);
-    CHECK_INT(is->delay_ms, want->delay_ms);
-    CHECK_INT(is->ttl_ms, want->ttl_ms);
-    CHECK_INT(is->deadline_at, want->deadline_at);
-    CHECK_INT(is->created_at, want->created_at);
-    CHECK_INT(is->promote_at, want->promote_at);
-    CHECK_INT(is->updated_at, want->updated_at);
-    CHECK_INT(is->started_at, want->started_at);
-    CHECK_INT(is->failed_at, want->failed_at);
-    CHECK_INT(is->finished_at, want->finished_at);
-    CHECK_INT(is->duration_ms, want->duration_ms);
-    CHECK(is->remove_on_complete == want->remove_on_complete);
-    CHECK(is->search == want->search);
-    CHECK(!is->hold);
-}
-
 static void jobs_come_in_as_they_are(fixture *f)
 {
     for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++) {
@@ -84,7 +35,7 @@ static void jobs_come_in_as_they_are(fixture *f)
         if (s == WEIR_ACTIVE)
             j.state = WEIR_INACTIVE;        /* nobody has it here */
         CHECK_INT(out.state, j.state);
-        check_same(get(f, j.id), &j);
+        check_same_job(get(f, j.id), &j);
     }
     CHECK_EVENTS(f, "enqueue 10, enqueue 30");
     CHECK_INT(count(f, WEIR_INACTIVE, "a"), 2);
@@ -102,7 +53,7 @@ static void all_that_can_be_left_out(fixture *f)
     weir_job want = { .id = 1, .type = "a", .state = WEIR_INACTIVE, .data = "{}", .data_len = 2,
                       .max_attempts = 1, .max_lost = WEIR_DEFAULT_MAX_LOST, .created_at = f->now,
                       .promote_at = f->now, .updated_at = f->now };
-    check_same(get(f, 1), &want);
+    check_same_job(get(f, 1), &want);
     CHECK_INT(take(f, "a")->id, 1);
     weir_job keys = { .type = "a", .search_keys = "to", .data = "{\"to\":\"ann\"}",
                       .data_len = 12 };
@@ -179,7 +130,7 @@ static void a_new_id_can_be_had(fixture *f)
     CHECK_INT(out[2].id, 5);
     CHECK_INT(out[3].id, 6);
     j.id = 2;
-    check_same(get(f, 2), &j);
+    check_same_job(get(f, 2), &j);
     CHECK_INT(count(f, WEIR_COMPLETE, "a"), 3);
 }
 
@@ -218,7 +169,7 @@ static void the_id_of_another_job_is_refused(fixture *f)
     CHECK_STR(out.err.msg, "job 5: this id is another job's here");
     CHECK(!out.existed);
     CHECK_INT(import_job(f, &time).err.code, WEIR_ESTATE);
-    check_same(get(f, 5), &j);
+    check_same_job(get(f, 5), &j);
     CHECK(!stats_of(f, "b"));                   /* it did not become known */
     CHECK_EVENTS(f, "");
 }
@@ -481,8 +432,8 @@ static void imported_jobs_are_still_there(fixture *f)
     add(f, "a");
     CHECK_INT(import_many(f, in, 2, out), WEIR_OK);
     CHECK_INT(reopen(f), WEIR_OK);
-    check_same(get(f, 40), &done);
-    check_same(get(f, 7), &waits);
+    check_same_job(get(f, 40), &done);
+    check_same_job(get(f, 7), &waits);
     CHECK_INT(logs(f, 40, 0, 0)->line[0].n, 3);
     CHECK_INT(count(f, WEIR_ANY, "a"), 3);
     CHECK_INT(count(f, WEIR_DELAYED, "a"), 1);

@@ -134,6 +134,33 @@ static void add_jobs(run *r)
     }
 }
 
+static void move_jobs(run *r)
+{
+    const weir_line     line = { 3, 4, "third" };
+    const weir_job      far = { .type = "far", .state = WEIR_FAILED, .error = "no", .search = true };
+    const weir_incoming in[2] = { { &far, &line, 1, false }, { &far, NULL, 0, true } };
+    weir_imported       out[2];
+    weir_future        *f;
+    if (!TRY(weir_import(r->q, in, 2, out, NULL)))
+        r->added += 2;
+    else
+        assert_int_equal(out[0].id, 0);
+    if (!TRY(weir_import_async(r->q, in, 2, out, &f, NULL))) {
+        if (!TRY(weir_future_wait(f, WEIR_FOREVER, NULL)))
+            r->added += 2;
+        weir_future_release(f);
+    }
+    static const char json[] = "{\"type\":\"m\",\"unique\":\"k\",\"log\":[{\"text\":\"a\"}]}";
+    weir_job         *job;
+    weir_lines       *lines;
+    if (!TRY(weir_job_parse(json, sizeof json - 1, &job, &lines, NULL))) {
+        weir_job_release(job);
+        weir_lines_release(lines);
+    } else {
+        assert_true(!job && !lines);
+    }
+}
+
 static void read_all(run *r)
 {
     weir_page *page;
@@ -195,6 +222,7 @@ static void scenario(run *r, int prefetch)
     }
     TRY(weir_listen(r->q, NULL, on_event, r, &l, NULL));
     add_jobs(r);
+    move_jobs(r);
     read_all(r);
     work(r, prefetch);
     weir_unlisten(l);

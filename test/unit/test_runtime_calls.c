@@ -31,7 +31,7 @@ static weir_code end_of(weir_future *f, weir_error *err)
 /* ---- one life, written down, plain and async ---- */
 
 typedef struct notes {
-    char   text[4000];
+    char   text[6000];
     size_t at;
 } notes;
 
@@ -183,6 +183,32 @@ static void changing(rt *t, notes *n, bool async)
         weir_configure_async(t->q, "film", &bad, &f, &t->err));
 }
 
+static void moving(rt *t, notes *n, bool async)
+{
+    weir_job      jobs[2] = { { .id = 40, .type = "far", .state = WEIR_FAILED, .error = "no",
+                                .created_at = 5 },
+                              { .id = 1, .type = "far", .created_at = 6 } };
+    weir_line     line = { 3, 4, "third" };
+    weir_incoming in[2] = { { &jobs[0], &line, 1, false }, { &jobs[1], NULL, 0, false } };
+    weir_imported out[2];
+    for (int i = 0; i < 3; i++) {
+        jobs[1].lost = i == 2 ? 9 : 0;
+        memset(out, 1, sizeof out);
+        SAY(weir_import(t->q, in, 2, out, &t->err),
+            weir_import_async(t->q, in, 2, out, &f, &t->err));
+        for (int k = 0; k < 2; k++)
+            note(n, "  %" PRIu64 " %s %d %s\n", out[k].id, weir_state_name(out[k].state),
+                 out[k].existed, out[k].err.msg);
+    }
+    jobs[1].id = jobs[1].lost = 0;
+    SAY(weir_import(t->q, in, 2, NULL, &t->err), weir_import_async(t->q, in, 2, NULL, &f, &t->err));
+    SAY(weir_import(t->q, NULL, 0, NULL, &t->err),
+        weir_import_async(t->q, NULL, 0, NULL, &f, &t->err));
+    SAY(weir_update(t->q, 40, &(weir_change){ .run_at = 5, .from = 1u << WEIR_DELAYED }, &t->err),
+        weir_update_async(t->q, 40, &(weir_change){ .run_at = 5, .from = 1u << WEIR_DELAYED }, &f,
+                          &t->err));
+}
+
 static void taking(rt *t, notes *n, bool async)
 {
     static const char *const mail[] = { "mail", "film", NULL }, *const star[] = { "*", NULL };
@@ -225,11 +251,16 @@ static void plain_and_async_agree(void **state)
         reading(&t, &n[i], i & 1);
         changing(&t, &n[i], i & 1);
         taking(&t, &n[i], i & 1);
+        moving(&t, &n[i], i & 1);
         rt_check_and_close(&t);
         assert_string_equal(n[0].text, n[i].text);
     }
     assert_non_null(strstr(n[0].text, "jobs[2].type"));
     assert_non_null(strstr(n[0].text, "EINVAL (data: "));
+    assert_non_null(strstr(n[0].text, "  40 failed 1 \n"));
+    assert_non_null(strstr(n[0].text, "  1 any 0 job 1: this id is another job's here\n"));
+    assert_non_null(strstr(n[0].text, "EINVAL (jobs[1].lost: 9 of 3)\n  0 any 0 \n"));
+    assert_non_null(strstr(n[0].text, "ESTATE (job 40 is failed, but must be delayed for this)"));
     free(n);
 }
 
@@ -269,10 +300,35 @@ RT_TEST(async_borrows_nothing)
     OK(weir_update_async(t->q, added[0].id, &(weir_change){ .data = change }, &f[3], &t->err));
     OK(weir_pause_async(t->q, paused, &f[4], &t->err));
     OK(weir_take_async(t->q, (const char *const *)types, 1, 0, &job, &got, &f[5], &t->err));
-    line[0] = name[0] = word[0] = change[0] = paused[0] = '!';
+    char          far[8] = "zfar", json[8] = "[7]", why[8] = "why";
+    weir_job      moved = { .id = 999, .type = far, .state = WEIR_FAILED, .data = json,
+                            .data_len = 3, .error = why, .worker = why, .unique = far,
+                            .search_keys = far, .progress_data = json, .progress_data_len = 3 };
+    weir_line     third = { 3, 4, line };
+    weir_incoming in = { &moved, &third, 1, false };
+    weir_imported out;
+    OK(weir_import_async(t->q, &in, 1, &out, &f[6], &t->err));
+    memset(&in, 0xff, sizeof in);
+    memset(&third, 0xff, sizeof third);
+    memset(&moved, 0xff, sizeof moved);
+    line[0] = name[0] = word[0] = change[0] = paused[0] = far[0] = json[0] = why[0] = '!';
     types[0] = NULL;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         OK(end_of(f[i], &t->err));
+    assert_int_equal(out.id, 999);
+    weir_job *there = rt_get(t, 999);
+    assert_string_equal(there->type, "zfar");
+    assert_string_equal(there->data, "[7]");
+    assert_string_equal(there->error, "why");
+    assert_string_equal(there->worker, "why");
+    assert_string_equal(there->unique, "zfar");
+    assert_string_equal(there->search_keys, "zfar");
+    assert_string_equal(there->progress_data, "[7]");
+    weir_job_release(there);
+    weir_lines *log;
+    OK(weir_logs(t->q, 999, 0, 0, &log, &t->err));
+    assert_string_equal(log->line[0].text, "hello");
+    weir_lines_release(log);
     assert_int_equal(page->n, 1);                     /* the one with n = 7 */
     assert_string_equal(page->job[0]->data, "{\"n\":7}");
     assert_int_equal(count, 67);
