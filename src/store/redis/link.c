@@ -4,8 +4,8 @@
  *      ^_________|
  *
  * A call that was refused goes back to WAITING, and so does one that was on a connection when that
- * was lost, unless it was sent whole and is not repeatable. To keep the order of a slot, a call waits
- * behind earlier ones of its slot that wait or are being repeated. */
+ * was lost, unless it was sent whole and is not repeatable. To keep the order of a slot, a call
+ * waits behind earlier ones of its slot that wait or are being repeated. */
 #include "store/redis/link.h"
 
 #include <stdio.h>
@@ -43,8 +43,8 @@ static void succeed(redis_link *l, redis_call *c, redisReply *r)
     set_done(l, c);
 }
 
-/* With what c->err says. What was perhaps done the first time was not left undone because the second
- * time was refused. */
+/* With what c->err says. What was perhaps done the first time was not left undone because the
+ * second time was refused. */
 static void fail(redis_link *l, redis_call *c)
 {
     if (c->maybe && c->err.code != WEIR_ECORRUPT)
@@ -139,6 +139,7 @@ static void add_script(redis_node *n, const redis_script *s)
     if (n->n_loaded == REDIS_MAX_SCRIPTS)
         n->n_loaded = 0;        /* one more: NOSCRIPT tells when it was wrong to forget */
     n->loaded[n->n_loaded++] = s;
+    n->loaded_at = n->queued;
 }
 
 static void fly(redis_link *l, redis_node *n, redis_call *c)
@@ -203,9 +204,8 @@ static redis_node *find_node(redis_link *l, redis_call *c, int64_t now)
     redis_node *n = c->asked ? c->asked : weir__net_owner(&l->net, c->slot);
     if (!n || n->draining)
         return NULL;
-    /* What is sent over a connection that the server has closed may have been done; so look, when
-     * that would matter. */
-    if (n->state == NODE_READY && (c->repeatable || n->first || weir__node_alive(n)))
+    /* What is sent over a connection that the server has closed would be called perhaps done. */
+    if (n->state == NODE_READY && (n->first || weir__node_alive(n)))
         return n;
     n->wanted = true;
     if ((n->state == NODE_CONNECTING || n->state == NODE_GREETING) && now - n->heard_ms > STUCK_MS)
@@ -267,7 +267,8 @@ static void reload(redis_link *l, redis_node *n, redis_call *c)
         fail(l, c);
         return;
     }
-    n->n_loaded = 0;
+    if (c->end > n->loaded_at)          /* else it was sent before the script was loaded again */
+        n->n_loaded = 0;
     wait_again(l, c, c->tries < QUICK_TRIES ? 0 : weir__pause_ms(c->tries - QUICK_TRIES));
 }
 

@@ -3,14 +3,19 @@
  * A link carries calls. A call is one command, usually EVALSHA, for the node that has its slot. The
  * link connects, authenticates, loads scripts that the server does not know, follows MOVED and ASK,
  * waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being replaced, and
- * connects again when a connection is lost. What is safe to repeat is repeated until url->timeout_ms
- * have passed since it was sent; then it ends with one of these, and always with one of these:
+ * connects again when a connection is lost. What is safe to repeat is repeated until
+ * url->timeout_ms have passed since it was sent: what was refused, what was not sent whole, and
+ * what is `repeatable`. Then it ends with one of these, and always with one of these:
  *
  *   WEIR_EUNAVAIL   certainly not done (it was never sent whole, or the server refused it)
  *   WEIR_EUNKNOWN   perhaps done: it was sent, and no answer came
- *   WEIR_EFULL      refused for lack of memory (OOM)
+ *   WEIR_EFULL      refused for lack of memory (OOM) or because of the server's disk (MISCONF)
  *   WEIR_EREADONLY  a user without the right to (NOPERM)
  *   WEIR_ECORRUPT   a key is not what it should be (WRONGTYPE), or the script found nonsense
+ *   WEIR_ENOMEM     no memory to send it: certainly not done
+ *
+ * A connection that takes the place of another has the server close that one before anything is
+ * sent again: what lies unread in it is never carried out after its repetition.
  *
  * One thread at a time uses a link. Nobody spins: between tries it sleeps, 10 ms at first, then
  * twice as long, at most 500 ms. */
@@ -112,9 +117,11 @@ uint32_t weir__redis_slot(const char *key, size_t len);
 typedef struct redis_link redis_link;
 
 /* Connects: errors are those of the first try (wrong password: WEIR_EINVAL with Redis's words;
- * nobody there: WEIR_EUNAVAIL with the address). Refuses, with the remedy: a Redis older than 7.0;
- * a maxmemory-policy other than noeviction unless url->allow_eviction; a replica; url.way not
- * cluster though the server is in cluster mode, and the other way round. *url is copied. */
+ * nobody there: WEIR_EUNAVAIL with the address); a cluster or sentinels that do answer have
+ * url->timeout_ms to have primaries. Refuses, with the remedy and WEIR_EINVAL: a Redis older than
+ * 7.0; a maxmemory-policy other than noeviction unless url->allow_eviction; a replica; url.way not
+ * cluster though the server is in cluster mode, and the other way round. Servers that it connects
+ * to later are held to the same. *url is copied. */
 weir_code weir__link_open(redis_link **out, const redis_url *url, weir_error *err);
 void      weir__link_close(redis_link *l);
 
@@ -123,7 +130,9 @@ void      weir__link_close(redis_link *l);
 weir_durability weir__link_durability(const redis_link *l);
 
 /* Send without waiting. Calls for one slot are carried out in the order in which they were sent,
- * also when they have to be repeated. The call must stay until it was waited for. */
+ * also when they have to be repeated; only if the server refuses one (LOADING, say) and takes the
+ * next, which was under way already, is that one first. The call must stay until it was waited
+ * for. Nothing happens but inside these functions. */
 void weir__link_send(redis_link *l, redis_call *c);
 
 /* Until c has its reply or its error. */

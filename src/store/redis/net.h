@@ -43,8 +43,9 @@ struct redis_node {
     uint64_t          queued, written;  /* bytes, since it was connected */
     int64_t           heard_ms;         /* when something came; before: when it was begun */
     int64_t           asked_ms;         /* since when something is awaited, ... */
-    int64_t           patience_ms;      /* ... and how long it may be silent; 0: nothing is awaited */
-    int64_t           try_ms, pause_ms; /* when to connect again, and how long after the next loss */
+    int64_t           patience_ms;      /* ... and how long it may be silent; 0: nothing is */
+    int64_t           try_ms;           /* when to connect again, and ... */
+    int64_t           pause_ms;         /* ... how long to wait after the next loss */
     weir_error        why;              /* of the last loss */
 
     /* the greeting */
@@ -60,6 +61,7 @@ struct redis_node {
     int                 owed;           /* answers to come after the last of them, for nobody */
     const redis_script *loaded[REDIS_MAX_SCRIPTS];
     size_t              n_loaded;
+    uint64_t            loaded_at;      /* of the bytes of the connection: the last SCRIPT LOAD */
     weir_error          load_error;     /* a script was refused */
 };
 
@@ -132,7 +134,7 @@ int64_t weir__node_due(const redis_node *n);    /* when it is lost; INT64_MAX: n
 bool weir__node_room(redis_node *n, size_t len);
 void weir__node_flush(redis_node *n);           /* write as much as goes */
 void weir__node_io(redis_node *n, short events);
-bool weir__node_alive(redis_node *n);           /* false: it was closed by the server, and is lost */
+bool weir__node_alive(redis_node *n);           /* false: the server closed it, and it is lost */
 void weir__node_lose(redis_node *n, weir_code code, const char *fmt, ...) WEIR_PRINTF(3, 4);
 void weir__node_close(redis_node *n);           /* without telling anybody */
 

@@ -322,9 +322,10 @@ weir_code weir__redis_url(const weir_url *url, redis_url *out, weir_error *err)
         return weir_fail(err, WEIR_EINVAL, "store URL: a cluster has database 0 alone, not %d",
                          out->db);
     if (!cluster && out->way == REDIS_ONE && out->n_places > 1)
-        return weir_fail(err, WEIR_EINVAL, "store URL: several hosts: %s", out->kue
-                             ? "redis+kue has one, or several sentinels (redis+kue+sentinel)"
-                             : "add ?cluster=1 for a cluster, or ask sentinels with redis+sentinel");
+        return weir_fail(err, WEIR_EINVAL, "store URL: several hosts: %s",
+                         out->kue ? "redis+kue has one, or several sentinels (redis+kue+sentinel)"
+                                  : "add ?cluster=1 for a cluster, or ask sentinels with "
+                                    "redis+sentinel");
     if (cluster)
         out->way = REDIS_CLUSTER;
     return WEIR_OK;
