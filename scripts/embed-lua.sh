@@ -1,12 +1,39 @@
 #!/bin/sh
 # embed-lua.sh NAME OUT FILE... - write a C header that defines NAME as the text of these Lua files
 # in this order, without comment lines and indentation (Redis compiles it at every start).
+#
+# A file called constants.lua is not in that text. Its lines are `local A, B = 1, 2`, and wherever
+# the files behind it say A, the text says 1: a script makes its locals and functions anew at every
+# call, and each local that a function uses makes that slower.
 set -eu
 name=$1 out=$2
 shift 2
 {
     printf '/* Made from Lua files by scripts/embed-lua.sh. */\n#define %s \\\n' "$name"
-    sed -e 's/^[[:space:]]*//' -e '/^--/d' -e '/^$/d' \
-        -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$/\\n" \\/' "$@"
+    awk '
+        FNR == 1 { constants = FILENAME ~ /(^|\/)constants\.lua$/ }
+        { sub(/^[ \t]+/, "") }
+        /^--/ || /^$/ { next }
+        constants {
+            n = split(substr($0, 7), side, " = ")
+            if (n != 2 || split(side[1], names, ", ") != split(side[2], values, ", ")) {
+                print FILENAME ":" FNR ": not a line of constants: " $0 >"/dev/stderr"
+                exit 1
+            }
+            for (i in names)
+                value[names[i]] = values[i] < 0 ? "(" values[i] ")" : values[i]
+            next
+        }
+        {
+            line = ""
+            while (match($0, /\047[^\047]*\047|[A-Za-z_][A-Za-z0-9_]*/)) {
+                word = substr($0, RSTART, RLENGTH)
+                line = line substr($0, 1, RSTART - 1) (word in value ? value[word] : word)
+                $0 = substr($0, RSTART + RLENGTH)
+            }
+            print line $0
+        }' "$@" >"$out.text"
+    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$/\\n" \\/' "$out.text"
     echo '    ""'
 } >"$out"
+rm -f "$out.text"

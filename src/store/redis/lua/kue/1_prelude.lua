@@ -2,6 +2,9 @@
 -- steps do, docs/kue.md what the keys hold. The line before this file says which of the two it is:
 -- VERTX. Changes of sorted sets gather in `changes`, the last one counts; hashes are written at
 -- once.
+--
+-- Redis runs all of this text at every call. What is not always needed is inside functions that are
+-- called when one of their steps is first wanted: see `groups` in run.lua.
 
 local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
 local spack, sunpack = struct.pack, struct.unpack
@@ -16,27 +19,12 @@ local LEASE, TTL, DEADLINES, ASKED = W .. 'lease', W .. 'ttl', W .. 'deadline', 
 local UNIQUE, TYPES, META = W .. 'unique', W .. 'types', W .. 'meta'
 local WORDS, FOUND = W .. 'words', W .. 'found'
 
--- states, and the fields of a record: REDIS_FIELDS
-local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
-local STATE, TYPE, PRIORITY, ATTEMPTS, MAX_ATTEMPTS, DELIVERY, LOST = 1, 2, 3, 4, 5, 6, 7
-local MAX_LOST, PROGRESS, FLAGS, BACKOFF, BACKOFF_MS, BACKOFF_MAX, JITTER = 8, 9, 10, 11, 12, 13, 14
-local DELAY, TTL_MS, DEADLINE, STARTED, FAILED_AT, FINISHED, DURATION = 15, 16, 17, 18, 19, 20, 21
-local UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT, PROGRESS_DATA = 23, 24, 25, 26, 27, 28
-local CREATED, PROMOTE, UPDATED = 29, 30, 31
-
 local WORD = { 'inactive', 'delayed', 'active', 'complete', 'failed', 'cancelled' }
 local NUMBER_OF = {}
 for state, word in ipairs(WORD) do
   if VERTX then WORD[state] = string.upper(word) end
   NUMBER_OF[WORD[state]] = state
 end
-
--- events
-local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
-
-local MANY = 4000             -- arguments of one command; Lua's stack has room for twice as many
-local AT_ONCE = -1            -- INT64_MIN
-local HIGHEST = 9007199254740991
 
 local now = ARGV[1]
 if now == '' then
@@ -62,11 +50,9 @@ local function finished(state)
 end
 
 -- The keys of a type: by state those of its jobs, by state + 10 those of what ended when.
-local keys_of
-do
 local keys_by_type = {}
 
-function keys_of(name)
+local function keys_of(name)
   local k = keys_by_type[name]
   if not k then
     k = {}
@@ -77,7 +63,6 @@ function keys_of(name)
     keys_by_type[name] = k
   end
   return k
-end
 end
 
 local ALL = {}                -- the same for jobs of all types

@@ -1,12 +1,13 @@
 -- run.lua - carry out the steps; recognise a call that was made before; tell what happened.
 
-local run, tell_kue
-
-do
-
+local groups = {
+  A = adding,
+  T = working, t = working, D = working, R = working, N = working, S = working, L = working,
+  P = handling, E = handling, C = handling, M = handling,
+  X = housekeeping, K = coming_due, V = verifying, W = verifying,
+  G = reading, I = reading, F = reading, O = reading, Z = reading,
+}
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
-local FIRST = 7                              -- the first step in ARGV
-local REMEMBER_MS = 600000
 
 local lane = number and W .. 'call:' .. origin .. ':' .. number % 2
 local before = lane and call('GET', lane)
@@ -39,7 +40,7 @@ local function to_remember(letter, answer)
   return given
 end
 
-function run()
+local function run()
   local answers, memory, i, at = { now, '' }, { number }, FIRST, 2
   while i <= #ARGV do
     local letter, n = ARGV[i], tonumber(ARGV[i + 1])
@@ -48,6 +49,7 @@ function run()
       answer = before[at]
       if letter == 'T' or letter == 't' then answer = taken_before(answer) end
     else
+      if not steps[letter] then groups[letter]() end
       answer = steps[letter](i + 2, n)
       if number then memory[at] = to_remember(letter, answer) end
     end
@@ -60,36 +62,7 @@ function run()
   return answers
 end
 
-end
-
-do
-
-local PROMOTION, FAILED_ATTEMPT, FAILED_EVENT, CANCELLED_EVENT, STALLED, TTL_EXCEEDED =
-      1, 4, 5, 7, 8, 9
-
 -- ---- Kue's messages: id, event, and its arguments, of which the first is the event again ----
-
-local quote = cjson.encode
-local function or_null(text) return text or 'null' end
-
--- By kind: function(type, text, attempts, progress) -> name, the other arguments
-local KUE_EVENTS = {
-  [ENQUEUE] = function(name) return 'enqueue', quote(name) end,
-  [PROMOTION] = function() return 'promotion' end,
-  [START] = function(name) return 'start', quote(name) .. ',null' end,
-  [PROGRESS_EVENT] = function(_, text, _, progress)
-    return 'progress', progress .. ',' .. or_null(text)
-  end,
-  [FAILED_ATTEMPT] = function(_, text, attempts)
-    return 'failed attempt', quote(text or '') .. ',' .. attempts
-  end,
-  [FAILED_EVENT] = function(_, text) return 'failed', quote(text or '') .. ',null' end,
-  [COMPLETED] = function(_, text) return 'complete', or_null(text) .. ',null' end,
-  [CANCELLED_EVENT] = function() return 'cancelled' end,
-  [STALLED] = function() return 'stalled' end,
-  [TTL_EXCEEDED] = function() return 'ttl exceeded' end,
-  [REMOVE] = function(name) return 'remove', quote(name) end,
-}
 
 local function publish(id, event, args)
   call('PUBLISH', P .. 'events', '{"id":' .. digits(id) .. ',"event":"' .. event .. '","args":["' ..
@@ -98,21 +71,41 @@ end
 
 -- Kue tells of the error before it tells of the failure, and of the removal after the success.
 local function publish_event(kind, state, id, name, attempts, progress, text)
-  local event = KUE_EVENTS[kind]
-  if not event or kind == TTL_EXCEEDED and quiet[id] then return end
-  if kind == FAILED_ATTEMPT or kind == FAILED_EVENT then publish(id, 'error', quote(text or '')) end
-  publish(id, event(name, text, attempts, progress))
-  if kind == COMPLETED and state == 0 then publish(id, 'remove', quote(name)) end
+  local quote = cjson.encode
+  if kind == ENQUEUE then
+    publish(id, 'enqueue', quote(name))
+  elseif kind == START then
+    publish(id, 'start', quote(name) .. ',null')
+  elseif kind == COMPLETED then
+    publish(id, 'complete', (text or 'null') .. ',null')
+    if state == 0 then publish(id, 'remove', quote(name)) end
+  elseif kind == PROGRESS_EVENT then
+    publish(id, 'progress', progress .. ',' .. (text or 'null'))
+  elseif kind == FAILED_ATTEMPT then
+    publish(id, 'error', quote(text or ''))
+    publish(id, 'failed attempt', quote(text or '') .. ',' .. attempts)
+  elseif kind == FAILED_EVENT then
+    publish(id, 'error', quote(text or ''))
+    publish(id, 'failed', quote(text or '') .. ',null')
+  elseif kind == REMOVE then
+    publish(id, 'remove', quote(name))
+  elseif kind == PROMOTION then
+    publish(id, 'promotion')
+  elseif kind == CANCELLED_EVENT then
+    publish(id, 'cancelled')
+  elseif kind == STALLED then
+    publish(id, 'stalled')
+  elseif kind == TTL_EXCEEDED and not quiet[id] then
+    publish(id, 'ttl exceeded')
+  end
 end
 
-function tell_kue()
+local function tell_kue()
   for i = 5, #message, 8 do
     publish_event(message[i], message[i + 1], message[i + 2], message[i + 3], message[i + 4],
                   message[i + 5], message[i + 7])
   end
   for _, id in ipairs(ask_about) do publish(id, 'ttl exceeded') end
-end
-
 end
 
 local answers = run()

@@ -1,4 +1,4 @@
--- 4_work.lua - the steps of producers and workers. A step gets the place of its first argument in
+-- 5_work.lua - the steps of producers and workers. A step gets the place of its first argument in
 -- ARGV and how many it has; what it answers is its answer.
 
 local steps = {}
@@ -6,9 +6,7 @@ local worked = true                -- did the last step? For t
 local delivered = {}               -- by id: the delivery that a take gave
 local work_time = 0                -- of what was completed here
 
--- ---- add ----
-
-local last, first_last
+local last, first_last             -- ids: of the last job, now and at first
 
 local function next_id()
   if not last then
@@ -24,7 +22,11 @@ local function by_rank(a, b)
   return a[2] < b[2]
 end
 
-do
+-- ---- add ----
+
+local function adding()
+
+writing()
 
 -- The record comes without its three last fields, which are times.
 local three_times = string.rep(pack(now), 3)
@@ -35,15 +37,12 @@ local templates = {}
 local function template_of(rec)
   local t = templates[rec]
   if not t then
-    local j = unpack_msg(rec .. three_times)
-    t = { j = j, set = {} }
-    local function put(field, value)
-      if value then t.set[#t.set + 1], t.set[#t.set + 2] = FIELDS[field], value end
-    end
-    for field, encode in pairs(ENCODE) do put(field, encode(j)) end
-    encode_rest(j, NOTHING, put)
-    t.at = #t.set
-    t.set[t.at + 1] = 'data'
+    local j, set = unpack_msg(rec .. three_times), {}
+    encode(j, NOTHING, function(field, value)
+      if value then set[#set + 1], set[#set + 2] = FIELDS[field], value end
+    end)
+    t = { j = j, set = set, at = #set + 2 }
+    set[#set + 1] = 'data'
     templates[rec] = t
   end
   return t
@@ -53,7 +52,7 @@ local function add_plain(rec, data)
   local t, n = template_of(rec), next_id()
   local id = digits(n)
   local zid = zid_of(id)
-  t.set[t.at + 2] = data
+  t.set[t.at] = data
   call('HSET', JOB .. id, unpack(t.set))
   identify(id)
   mark(JOBS, zid, t.j[PRIORITY])
@@ -120,7 +119,11 @@ function steps.A(i, n)
   return plain and a > 0 and { answer[1] } or answer
 end
 
+end
+
 -- ---- take ----
+
+local function working()
 
 -- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each.
 -- `more`: there may be others behind them.

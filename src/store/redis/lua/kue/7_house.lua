@@ -1,10 +1,9 @@
--- 6_house.lua - living with Kue: what is noted of its doings (step X), tokens, and our lists of what
+-- 7_house.lua - living with Kue: what is noted of its doings (step X), tokens, and our lists of what
 -- ended when against its sets.
 
-local EVERY = 1000                 -- how often to look around, as Kue does itself
 local keep_house
 
-do
+local function housekeeping()
 
 -- Our list of what ended when, for a job that somebody else has changed.
 local function note_end(j, zid)
@@ -40,7 +39,6 @@ end
 -- Compare a set of Kue's with our list, a piece at a time: first for what we lack, then for what we
 -- have too much. META's "walk" says where we are, "even TYPE STATE" by how many entries they
 -- differed at the end and when that was: entries of Kue's that no job accounts for stay.
-local PIECE, BETWEEN_WALKS = 500, 5000
 
 local function walk_missing(keys, name, state, zids)
   local there = ask_many('ZMSCORE', keys[state + 10], zids)
@@ -94,7 +92,6 @@ end
 
 -- Vert.x Kue tells nobody in Redis when it queues a job: those at the head of a list of which weir
 -- has not told yet are announced. True: there were some.
-local HEADS = 500
 
 local function announce(name)
   local found = false
@@ -113,7 +110,6 @@ end
 
 -- Once a second, whoever comes first: tokens, and does anything of ours want comparing? Answers when
 -- there is more of that to do.
-local SOON = 10
 
 local function look_around(names)
   local again = false

@@ -1,8 +1,10 @@
--- 7_due.lua - what time does: the step K.
+-- 8_due.lua - what time does: the step K.
 
 local ask_about = {}               -- jobs whose workers Kue's message asks to answer: see kue_over()
 
-do
+local function coming_due()
+
+housekeeping()
 
 local function records_of(sort, list)
   local answer = { sort }
@@ -41,10 +43,6 @@ local function over(key, limit)
   table.sort(list, by_number)
   return first_of(list, limit)
 end
-
-local KUE_TTL_LATE = 10000
-local KUE_TTL_ANSWER = 1000
-local LOWEST_TTL_SCORE = 100000    -- what is below is a priority, as Kue has it
 
 -- The ttl of a job that a worker of Kue's holds is the business of Kue's watcher, which any process
 -- of Kue's with a worker runs each second. If nobody has done it for KUE_TTL_LATE, we do what the

@@ -1,4 +1,4 @@
--- 5_hand.lua - the steps that put, remove, configure and import.
+-- 6_hand.lua - the steps that put, remove, configure and import.
 
 local quiet = {}                   -- by number: jobs of whose ttl Kue has been told already
 
@@ -11,7 +11,9 @@ local function locked(name)
   return left > 0 and left
 end
 
-do
+local function handling()
+
+writing()
 
 local function put_words(j, id, which, words)
   if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, which, unpack_msg(words)) end

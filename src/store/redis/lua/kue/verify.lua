@@ -1,10 +1,8 @@
--- 9_verify.lua - is what is derived from jobs as it should be? V asks it of jobs (by zid), W of what
+-- verify.lua - is what is derived from jobs as it should be? V asks it of jobs (by zid), W of what
 -- points at jobs. With `mend` it is made so. Other processes may be at work, Kue's too: what they are
 -- in the middle of is not wrong.
 
-do
-
-local TAKING_MS = 10000            -- a worker of Kue's needs some ms between its pop and its start
+local function verifying()
 
 local function score(key, member)
   return tonumber(call('ZSCORE', key, member) or huge)
@@ -140,8 +138,6 @@ local function stale_of_type(name)
   end
   return stale
 end
-
-local TYPES_WALK = 13
 
 local function verify_type(name, mend, lines)
   if name == '*' then return end

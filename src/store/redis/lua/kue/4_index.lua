@@ -1,9 +1,8 @@
--- 3_index.lua - what is derived from a job: its places in Kue's sets and in ours, tokens, its unique
+-- 4_index.lua - what is derived from a job: its places in Kue's sets and in ours, tokens, its unique
 -- key, its words, its log, the counters of its type.
 
 -- ---- types: see layout.h for the record ----
 
-local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
 local types, types_dirty = {}, {}
 
 local function type_of(name)
@@ -78,16 +77,11 @@ end
 
 -- ---- places ----
 
+local touched = {}                 -- types whose set of inactive jobs has changed
+
 -- Kue's scores: when a delayed job is due; for an active one with a ttl when that is over (a little
 -- later, so that Kue's own watcher steps in only when nobody else does), and without one a number
 -- that is no time; else the priority.
-local place, unplace, run_ttl
-local touched = {}                 -- types whose set of inactive jobs has changed
-
-do
-
-local KUE_TTL_GRACE = 5000
-
 local function score_of(j)
   if j[STATE] == DELAYED then return j[PROMOTE] end
   if j[STATE] ~= ACTIVE then return j[PRIORITY] end
@@ -95,7 +89,7 @@ local function score_of(j)
   return -math.abs(j[PRIORITY])
 end
 
-function place(j, zid)
+local function place(j, zid)
   local state, keys = j[STATE], keys_of(j[TYPE])
   mark(ALL[state], zid, score_of(j))
   mark(keys[state], zid, j[PRIORITY])
@@ -114,7 +108,7 @@ function place(j, zid)
   end
 end
 
-function unplace(j, zid)
+local function unplace(j, zid)
   local state, keys = j[STATE], keys_of(j[TYPE])
   mark(ALL[state], zid, false)
   mark(keys[state], zid, false)
@@ -134,14 +128,12 @@ function unplace(j, zid)
   end
 end
 
-function run_ttl(j, zid)
+local function run_ttl(j, zid)
   if j[TTL_MS] > 0 then
     mark(ALL[ACTIVE], zid, score_of(j))
     mark(TTL, zid, now + j[TTL_MS])
     want(now + j[TTL_MS])
   end
-end
-
 end
 
 -- ---- tokens: Kue's workers wait at a list for one per inactive job ----
@@ -228,16 +220,9 @@ end
 -- those that were cut off; when it was written is in fields of the hash, 100 lines in each:
 -- weir_log0 = "1:TIME 2:TIME ". Lines of Kue's have no time. ----
 
-local LINES_A_FIELD = 100
-local add_line
-
 local function time_field(n)
   return 'weir_log' .. floor((n - 1) / LINES_A_FIELD)
 end
-
-do
-
-local MAX_LOG = 10000              -- WEIR_MAX_LOG
 
 local function cut_log(id, length, cut)
   local over = length - MAX_LOG
@@ -248,7 +233,7 @@ local function cut_log(id, length, cut)
   end
 end
 
-function add_line(j, h, id, text, words)
+local function add_line(j, h, id, text, words)
   local length, cut = call('RPUSH', JOB .. id .. ':log', text), int(h[CUT])
   local n = cut + length
   local field = time_field(n)
@@ -256,8 +241,6 @@ function add_line(j, h, id, text, words)
   call('HSET', JOB .. id, field, times .. n .. ':' .. now_text .. ' ')
   if length > MAX_LOG then cut_log(id, length, cut) end
   if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, 2, unpack_msg(words)) end
-end
-
 end
 
 -- ---- gone ----

@@ -1,6 +1,6 @@
--- 8_read.lua - the steps that only look. Whatever the steps before have changed is written first.
+-- 9_read.lua - the steps that only look. Whatever the steps before have changed is written first.
 
-do
+local function reading()
 
 function steps.G(i, n)
   local answer = {}
@@ -127,8 +127,6 @@ local function list_sorted(zids, rank, q, fits)
 end
 
 -- ---- delayed ones of a type: Kue has their times only among those of all types ----
-
-local FEW, FAR = 2000, 20000
 
 local function list_delayed(q, fits)
   local own = keys_of(q.name)[DELAYED]

@@ -1,0 +1,47 @@
+-- constants.lua - numbers with names. scripts/embed-lua.sh puts the numbers in their places: a name
+-- would cost time at every call. One statement a line.
+
+-- states, and the fields of a record: REDIS_FIELDS
+local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
+local STATE, TYPE, PRIORITY, ATTEMPTS, MAX_ATTEMPTS, DELIVERY, LOST = 1, 2, 3, 4, 5, 6, 7
+local MAX_LOST, PROGRESS, FLAGS, BACKOFF, BACKOFF_MS, BACKOFF_MAX, JITTER = 8, 9, 10, 11, 12, 13, 14
+local DELAY, TTL_MS, DEADLINE, STARTED, FAILED_AT, FINISHED, DURATION = 15, 16, 17, 18, 19, 20, 21
+local UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT, PROGRESS_DATA = 23, 24, 25, 26, 27, 28
+local CREATED, PROMOTE, UPDATED = 29, 30, 31
+
+-- where a raw answer of HMGET has something else: see FIELDS
+local HELD, SEARCHED, OWN_DELAY, CUT = 12, 13, 14, 22
+local CANCEL_MARK, OWN_PRIORITY, DATA, NO_BACKOFF = 32, 33, 34, 35
+
+-- events
+local ENQUEUE, PROMOTION, START, PROGRESS_EVENT, FAILED_ATTEMPT, FAILED_EVENT = 0, 1, 2, 3, 4, 5
+local COMPLETED, CANCELLED_EVENT, STALLED, TTL_EXCEEDED, REMOVE = 6, 7, 8, 9, 10
+local PAUSE, RESUME = 11, 12
+
+-- a type's record: see layout.h
+local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
+
+-- flags of a job
+local REMOVE_FLAG, SEARCH_FLAG = 1, 2
+
+-- WEIR_MAX_ATTEMPTS, WEIR_MAX_LOG, WEIR_MAX_MS, WEIR_DEFAULT_MAX_LOST; INT64_MIN as messages have it
+local MAX_TIMES, MAX_LOG, MAX_MS, DEFAULT_MAX_LOST, AT_ONCE = 1000000, 10000, 3162240000000, 3, -1
+
+-- the highest whole number; arguments of one command (Lua's stack has room for twice as many)
+local HIGHEST, MANY = 9007199254740991, 4000
+
+-- lines whose times are in one field; ms for which a call is remembered; the first step in ARGV
+local LINES_A_FIELD, REMEMBER_MS, FIRST = 100, 600000, 7
+
+-- ms: how much later Kue's ttl watcher sees a job that weir holds; how late Kue must be with one of
+-- its own until weir does it; how long its worker may take to answer. A lower score is no time.
+local KUE_TTL_GRACE, KUE_TTL_LATE, KUE_TTL_ANSWER, LOWEST_TTL_SCORE = 5000, 10000, 1000, 100000
+
+-- ms: how often to look around, as Kue does itself; when there is more to do; between two walks
+local EVERY, SOON, BETWEEN_WALKS = 1000, 10, 5000
+
+-- entries: of a walk at a time; announced at a time; few enough to be sorted; far enough to go
+local PIECE, HEADS, FEW, FAR = 500, 500, 2000, 20000
+
+-- ms that a worker of Kue's needs between its pop and its start, at most; the walk over the types
+local TAKING_MS, TYPES_WALK = 10000, 13
