@@ -95,7 +95,7 @@
 
 /* member of weir_job, and how it is packed: N number, T text, F one of the flags. The last three
  * belong to the script (see A). Lua counts from 1. */
-#define REDIS_FIELDS(X) REDIS_OWN_FIELDS(X) REDIS_TIMES(X)
+#define REDIS_ARRAY_FIELDS(X) REDIS_OWN_FIELDS(X) REDIS_ARRAY_TIMES(X)
 #define REDIS_OWN_FIELDS(X)                                                                       \
     X(N, state)       /*  1 */                                                                    \
     X(T, type)        /*  2 */                                                                    \
@@ -125,10 +125,37 @@
     X(T, error)       /* 26 */                                                                    \
     X(B, result)      /* 27: text with a length of its own */                                     \
     X(B, progress_data) /* 28 */
-#define REDIS_TIMES(X)                                                                            \
+#define REDIS_ARRAY_TIMES(X)                                                                       \
     X(N, created_at)  /* 29 */                                                                    \
     X(N, promote_at)  /* 30 */                                                                    \
     X(N, updated_at)  /* 31 */
+
+/* bytes, and what they hold */
+#define REDIS_TIMES(X)      X(7, j->created_at) X(7, j->promote_at) X(7, j->updated_at)
+#define REDIS_NUMBERS(X)                                                                          \
+    X(1, j->state)              /*  22 */                                                         \
+    X(1, j->progress)           /*  23 */                                                         \
+    X(4, j->attempts)           /*  24 */                                                         \
+    X(4, j->delivery)           /*  28 */                                                         \
+    X(4, j->lost)               /*  32 */                                                         \
+    X(4, lines)                 /*  36: log lines ever; the script counts them */                 \
+    X(7, j->started_at)         /*  40 */                                                         \
+    X(7, j->failed_at)          /*  47 */                                                         \
+    X(7, j->finished_at)        /*  54 */                                                         \
+    X(7, j->duration_ms)        /*  61 */                                                         \
+    X(1, flags)                 /*  68: 1 remove_on_complete, 2 search, 4 has a unique key */     \
+    X(1, j->backoff.kind)       /*  69 */                                                         \
+    X(1, j->backoff.jitter_pct) /*  70 */                                                         \
+    X(2, fixed_len)             /*  71: bytes of type, unique key and search keys */              \
+    X(1, type_len)              /*  73 */                                                         \
+    X(4, j->priority)           /*  74 */                                                         \
+    X(4, j->max_attempts)       /*  78 */                                                         \
+    X(4, j->max_lost)           /*  82 */                                                         \
+    X(7, j->backoff.delay_ms)   /*  86 */                                                         \
+    X(7, j->backoff.max_ms)     /*  93 */                                                         \
+    X(7, j->delay_ms)           /* 100 */                                                         \
+    X(7, j->ttl_ms)             /* 107 */                                                         \
+    X(7, j->deadline_at)        /* 114 */
 
 /* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
  * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. */
@@ -144,6 +171,7 @@ typedef struct redis_walk {
  * workers go on and make room. */
 typedef struct redis_layout {
     redis_script       add, rest;
+    bool               arrays;
     const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL at the end */
     const redis_walk  *walks;           /* NULL key at the end */
     const char        *channel;         /* of messages, behind the prefix: ":events" */

@@ -1,48 +1,75 @@
-/* record.c - jobs, events and types to MessagePack and back: see record.h. */
+/* record.c - jobs, events and types as the scripts keep them: see record.h. */
 #include "store/redis/record.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How many fields there are, and how many of them are text. */
-#define X(kind, member) +1
-enum { FIELDS = 0 REDIS_FIELDS(X) };
-#undef X
-#define COUNT_N 0
-#define COUNT_F 0
-#define COUNT_L 0
-#define COUNT_T 1
-#define COUNT_B 1
-#define X(kind, member) +COUNT_##kind
-enum { TEXTS = 0 REDIS_FIELDS(X) };
+enum { FLAG_REMOVE = 1, FLAG_SEARCH = 2, FLAG_KEY = 4 };
+
+/* Bytes of the numbers at the head of a record, and of those the script appends. */
+#define X(bytes, member) +bytes
+enum { HEAD = 0 REDIS_TIMES(X) REDIS_NUMBERS(X), TIMES = 0 REDIS_TIMES(X) };
 #undef X
 
-enum { FLAG_REMOVE = 1, FLAG_SEARCH = 2 };
+enum { FIXED_TEXTS = 3, TEXTS = 7 };        /* type, unique, search keys; and four that change */
 
 /* ---- writing ---- */
 
-#define PUT_N(member) weir__mp_int(b, (int64_t)j->member);
-#define PUT_T(member) weir__mp_text(b, j->member, j->member ? strlen(j->member) : 0);
-#define PUT_B(member) weir__mp_text(b, j->member, j->member##_len);
-#define PUT_L(member) weir__mp_int(b, (int64_t)lines);
-#define PUT_F(member)                                                                             \
-    weir__mp_int(b, (j->remove_on_complete ? FLAG_REMOVE : 0) | (j->search ? FLAG_SEARCH : 0));
+static void put_number(weir_buf *b, int bytes, int64_t n)
+{
+    char     out[8];
+    uint64_t rest = (uint64_t)n;
+    for (int i = bytes - 1; i >= 0; i--, rest >>= 8)
+        out[i] = (char)(rest & 0xff);
+    weir__buf_add(b, out, (size_t)bytes);
+}
+
+static void put_text(weir_buf *b, const char *text)
+{
+    weir__mp_text(b, text, text ? strlen(text) : 0);
+}
+
+static size_t packed_len(const char *text)
+{
+    size_t len = text ? strlen(text) : 0;
+    return !text ? 1 : len + (len < 32 ? 1 : len <= UINT8_MAX ? 2 : 3);
+}
 
 void weir__record_put(weir_buf *b, const weir_job *j, uint64_t lines, bool with_times)
 {
-    weir__mp_array(b, FIELDS);
-#define X(kind, member) PUT_##kind(member)
-    REDIS_OWN_FIELDS(X)
+    size_t  type = strlen(j->type);
+    int64_t type_len = (int64_t)type;
+    int64_t fixed_len = (int64_t)(type + packed_len(j->unique) + packed_len(j->search_keys));
+    int64_t flags = (j->remove_on_complete ? FLAG_REMOVE : 0) | (j->search ? FLAG_SEARCH : 0) |
+                    (j->unique ? FLAG_KEY : 0);
+#define GET(member)    (int64_t)(member)
+#define X(bytes, from) put_number(b, bytes, GET(from));
     if (with_times) {
         REDIS_TIMES(X)
     }
+    REDIS_NUMBERS(X)
 #undef X
+    weir__buf_add(b, j->type, type);
+    put_text(b, j->unique);
+    put_text(b, j->search_keys);
+    put_text(b, j->worker);
+    put_text(b, j->error);
+    weir__mp_text(b, j->result, j->result_len);
+    weir__mp_text(b, j->progress_data, j->progress_data_len);
 }
 
 /* ---- reading ---- */
 
-static char *put_text(char **at, mp_slice s)
+static int64_t get_number(const unsigned char **at, int bytes, bool is_signed)
+{
+    uint64_t n = is_signed && **at & 0x80 ? UINT64_MAX : 0;
+    for (; bytes > 0; bytes--)
+        n = n << 8 | *(*at)++;
+    return (int64_t)n;
+}
+
+static char *keep_text(char **at, mp_slice s)
 {
     if (!s.at)
         return NULL;
@@ -52,50 +79,62 @@ static char *put_text(char **at, mp_slice s)
     return to;
 }
 
-#define READ_N(member) j.member = (__typeof__(j.member))weir__mp_read_int(&r);
-#define READ_T(member) texts += (text[n++] = weir__mp_read_text(&r)).len + 1;
-#define READ_B(member) READ_T(member) j.member##_len = text[n - 1].len;
-#define READ_L(member) member = (uint64_t)weir__mp_read_int(&r);
-#define READ_F(member)                                                                            \
-    flags = weir__mp_read_int(&r);                                                                \
-    j.remove_on_complete = (flags & FLAG_REMOVE) != 0;                                            \
-    j.search = (flags & FLAG_SEARCH) != 0;
-
-#define COPY_N(member)
-#define COPY_L(member)
-#define COPY_F(member)
-#define COPY_T(member) job->member = put_text(&at, text[n++]);
-#define COPY_B(member) COPY_T(member)
+/* The numbers, and where the texts are. False: it is no record. */
+static bool read_record(weir_job *job, mp_slice text[TEXTS], uint64_t *out_lines,
+                        const char *record, size_t len)
+{
+    const unsigned char *at = (const unsigned char *)record;
+    weir_job *j = job;
+    int64_t   type_len = 0, fixed_len = 0, flags = 0;
+    uint64_t  lines = 0;
+    if (len < HEAD)
+        return false;
+#define X(bytes, to) to = (__typeof__(to))get_number(&at, bytes, bytes == 4);
+    REDIS_TIMES(X)
+    REDIS_NUMBERS(X)
+#undef X
+    if ((size_t)type_len > len - HEAD || !type_len || j->state <= WEIR_ANY ||
+        j->state >= WEIR_STATES)
+        return false;
+    j->remove_on_complete = (flags & FLAG_REMOVE) != 0;
+    j->search = (flags & FLAG_SEARCH) != 0;
+    text[0] = (mp_slice){ record + HEAD, (size_t)type_len };
+    mp_reader r = weir__mp_reader(record + HEAD + type_len, len - HEAD - (size_t)type_len);
+    for (int i = 1; i < TEXTS; i++)
+        text[i] = weir__mp_read_text(&r);
+    j->result_len = text[5].len;
+    j->progress_data_len = text[6].len;
+    *out_lines = lines;
+    return !r.bad && r.at == r.end;
+}
 
 weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size_t len,
                            const char *data, size_t data_len, uint64_t *out_lines, weir_error *err)
 {
-    mp_reader r = weir__mp_reader(record, len);
-    mp_slice  text[TEXTS];
-    weir_job  j = { .id = id };
-    size_t    n = 0, texts = 0;
-    uint64_t  lines = 0;
-    int64_t   flags = 0;
+    mp_slice text[TEXTS], body = { data ? data : "{}", data ? data_len : 2 };
+    weir_job j = { .id = id };
+    uint64_t lines;
     *out = NULL;
-    bool      whole = weir__mp_read_array(&r) == FIELDS;
-#define X(kind, member) READ_##kind(member)
-    REDIS_FIELDS(X)
-#undef X
-    if (!whole || r.bad || r.at != r.end || !text[0].at || j.state <= WEIR_ANY ||
-        j.state >= WEIR_STATES)
+    if (len && (unsigned char)record[0] == 0xdc)
+        return weir__record_get_array(out, id, record, len, data, data_len, out_lines, err);
+    if (!read_record(&j, text, &lines, record, len))
         return weir_fail(err, WEIR_ECORRUPT, "job %" PRIu64 ": its record cannot be read", id);
-
-    mp_slice body = { data ? data : "{}", data ? data_len : 2 };
-    weir_job *job = malloc(sizeof *job + texts + body.len + 1);
+    size_t size = sizeof j + body.len + 1;
+    for (int i = 0; i < TEXTS; i++)
+        size += text[i].len + 1;
+    weir_job *job = malloc(size);
     if (!job)
         return weir_fail(err, WEIR_ENOMEM, "job %" PRIu64 ": out of memory", id);
     char *at = (char *)(job + 1);
     *job = j;
-    n = 0;
-#define X(kind, member) COPY_##kind(member)
-    REDIS_FIELDS(X)
-#undef X
-    job->data = put_text(&at, body);
+    job->type = keep_text(&at, text[0]);
+    job->unique = keep_text(&at, text[1]);
+    job->search_keys = keep_text(&at, text[2]);
+    job->worker = keep_text(&at, text[3]);
+    job->error = keep_text(&at, text[4]);
+    job->result = keep_text(&at, text[5]);
+    job->progress_data = keep_text(&at, text[6]);
+    job->data = keep_text(&at, body);
     job->data_len = body.len;
     if (out_lines)
         *out_lines = lines;

@@ -14,6 +14,10 @@ void weir__record_put(weir_buf *b, const weir_job *j, uint64_t lines, bool with_
 weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size_t len,
                            const char *data, size_t data_len, uint64_t *lines, weir_error *err);
 
+void weir__record_put_array(weir_buf *b, const weir_job *j, uint64_t lines, bool with_times);
+weir_code weir__record_get_array(weir_job **out, uint64_t id, const char *record, size_t len,
+                           const char *data, size_t data_len, uint64_t *lines, weir_error *err);
+
 /* Append an event, as in a message. */
 void weir__record_event(weir_buf *b, weir_event_kind kind, const weir_job *j, weir_state state,
                         const char *text, size_t len);

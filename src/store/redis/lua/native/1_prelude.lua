@@ -1,21 +1,29 @@
 -- 1_prelude.lua - the native layout: what every step uses. layout.h says what the steps do,
--- docs/redis.md what the keys hold. A job's record is read once into `jobs`, changed there, and
+-- docs/redis.md what the keys hold. A job's record is read once into `records`, changed there, and
 -- written back once at the end; changes of sorted sets gather in `changes`, the last one counts.
+-- The whole text runs anew with every call, so what is rarely needed is made only when it is.
 
 local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
 local spack, sunpack = struct.pack, struct.unpack
-local format, floor, huge = string.format, math.floor, math.huge
+local format, sub, byte = string.format, string.sub, string.byte
+local floor, huge = math.floor, math.huge
 
 -- KEYS: a state's set is KEYS[STATE_KEY + state]
 local JOBS, DATA, LOG, STATE_KEY, LEASE, TTL, DUE = 1, 2, 3, 3, 10, 11, 12
 local UNIQUE, TYPES, IDS, BLOCKS, WORDS, FOUND, META, CALLERS = 13, 14, 15, 16, 17, 18, 19, 20
 
--- states, and the fields of a record: REDIS_FIELDS
+-- states
 local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
-local STATE, TYPE, PRIORITY, ATTEMPTS, DELIVERY, PROGRESS, FLAGS = 1, 2, 3, 4, 6, 9, 10
-local TTL_MS, DEADLINE, STARTED, FINISHED, DURATION, LINES = 16, 17, 18, 20, 21, 22
-local UNIQUE_KEY, WORKER, ERROR, RESULT, PROGRESS_DATA = 23, 25, 26, 27, 28
-local CREATED, PROMOTE, UPDATED = 29, 30, 31
+
+-- A record: numbers at fixed places, then texts; see layout.h. decode() makes a table of it, the
+-- steps that are called most look at the bytes instead.
+local NUMBERS = '>I7I7I7BBI4I4I4I4I7I7I7I7BBBI2Bi4I4I4I7I7I7I7I7'
+local AT_STATE, AT_ATTEMPTS, AT_DELIVERY, AT_LOST, AT_STARTED, AT_FAILED = 22, 24, 28, 32, 40, 47
+local AT_FLAGS, AT_FIXED, AT_TTL, AT_TYPE = 68, 71, 107, 121
+local CREATED, PROMOTE, UPDATED, STATE, PROGRESS, ATTEMPTS, DELIVERY = 1, 2, 3, 4, 5, 6, 7
+local LINES, STARTED, FINISHED, FLAGS, PRIORITY, TTL_MS, DEADLINE = 9, 10, 12, 14, 19, 25, 26
+local TYPE, UNIQUE_KEY, PROGRESS_DATA = 27, 28, 33
+local REMOVES, SEARCHED, HAS_KEY = 1, 2, 4   -- flags
 
 -- events
 local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
@@ -35,9 +43,18 @@ else
 end
 local origin, partitions, partition = ARGV[2], tonumber(ARGV[5]), tonumber(ARGV[6])
 
-local message = { 0, now, origin, 0 }        -- and the events, 8 elements each
+local events, n_events = {}, 0               -- in pieces, as MessagePack; how many there are
 local due = huge
 local meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep')
+local uses = {}                              -- letters of the steps in this call
+local FIRST = 7                              -- the first step in ARGV
+do
+  local i = FIRST
+  while i <= #ARGV do
+    uses[ARGV[i]] = true
+    i = i + 2 + ARGV[i + 1]
+  end
+end
 local last, messages = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
 local keep_at = tonumber(meta[3] or '') or huge
 local first_last, first_keep = last, keep_at
@@ -46,11 +63,9 @@ local function want(at)
   if at < due then due = at end
 end
 
-local function tell(kind, j, id, state, text)
-  local n = #message
-  message[n + 1], message[n + 2], message[n + 3], message[n + 4] = kind, state, id, j[TYPE]
-  message[n + 5], message[n + 6], message[n + 7] = j[ATTEMPTS], j[PROGRESS], j[DELIVERY]
-  message[n + 8] = text
+local function tell(event)
+  n_events = n_events + 1
+  events[#events + 1] = event
 end
 
 -- A command with any number of arguments, `step` of which belong together.
@@ -80,37 +95,68 @@ end
 
 -- ---- records ----
 
-local jobs, dirty = {}, {}                   -- by id as text; false: not there
+local records, dirty = {}, {}                -- by id as text; false: not there
 
 local function load(ids)
   local missing = {}
   for k = 1, #ids do
     local id = ids[k]
-    if jobs[id] == nil then
+    if records[id] == nil then
       missing[#missing + 1] = id
-      jobs[id] = false
+      records[id] = false
     end
   end
   local got = get_many(JOBS, missing)
-  for k = 1, #missing do
-    if got[k] then jobs[missing[k]] = unpack_msg(got[k]) end
-  end
+  for k = 1, #missing do records[missing[k]] = got[k] end
 end
 
-local function job(id)
-  local j = jobs[id]
-  if j == nil then
-    local r = call('HGET', KEYS[JOBS], id)
-    j = r and unpack_msg(r)
-    jobs[id] = j
+local function record(id)
+  local r = records[id]
+  if r == nil then
+    r = call('HGET', KEYS[JOBS], id)
+    records[id] = r
   end
+  return r
+end
+
+local function store(id, r)
+  records[id], dirty[id] = r, true
+end
+
+local function decode(r)
+  local j = { sunpack(NUMBERS, r) }
+  j[TYPE] = sub(r, AT_TYPE, AT_TYPE + j[18] - 1)
+  j[28], j[29], j[30], j[31], j[32], j[33] = unpack_msg(sub(r, AT_TYPE + j[18]))
   return j
 end
 
--- The job that is active with this delivery.
+local function encode(j)
+  local fixed = j[TYPE] .. pack(j[28], j[29])
+  j[17], j[18] = #fixed, #j[TYPE]
+  return spack(NUMBERS, unpack(j, 1, 26)) .. fixed .. pack(j[30], j[31], j[32], j[33])
+end
+
+local function job(id)
+  local r = record(id)
+  return r and decode(r)
+end
+
+-- The record of a job that is active with this delivery.
 local function held(id, delivery)
-  local j = job(id)
-  return j and j[STATE] == ACTIVE and j[DELIVERY] == tonumber(delivery) and j
+  local r = record(id)
+  if r and byte(r, AT_STATE) == ACTIVE and sunpack('>I4', r, AT_DELIVERY) == tonumber(delivery) then
+    return r
+  end
+end
+
+-- What a record holds: flags, length of type and fixed texts, type.
+local function kind_of(r)
+  local flags, _, _, fixed, n = sunpack('>BBBI2B', r, AT_FLAGS)
+  return flags, fixed, sub(r, AT_TYPE, AT_TYPE + n - 1)
+end
+
+local function has(flags, flag)
+  return flags % (2 * flag) >= flag
 end
 
 local function finished(state)

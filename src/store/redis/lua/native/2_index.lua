@@ -77,8 +77,11 @@ local function id_bytes(id)
   return spack('>I8', tonumber(id))
 end
 
+local ready = {}                             -- by type: jobs read ahead for the takes; 3_work.lua
+
 -- Put a job where its numbers say it belongs, and take it out. Leases are their makers'.
 local function index(j, id8)
+  ready[j[TYPE]] = nil
   mark(STATE_KEY + j[STATE], place_of(j, id8), 0)
   local at = due_of(j)
   if at > 0 then
@@ -88,6 +91,7 @@ local function index(j, id8)
 end
 
 local function unindex(j, id8)
+  ready[j[TYPE]] = nil
   mark(STATE_KEY + j[STATE], place_of(j, id8), false)
   if due_of(j) > 0 then mark(DUE, id8, false) end
   if j[STATE] == ACTIVE then
@@ -96,11 +100,15 @@ local function unindex(j, id8)
   end
 end
 
-local function run_ttl(j, id8)
-  if j[TTL_MS] > 0 then
-    mark(TTL, id8, now + j[TTL_MS])
-    want(now + j[TTL_MS])
+local function run_ttl(ttl, id8)
+  if ttl > 0 then
+    mark(TTL, id8, now + ttl)
+    want(now + ttl)
   end
+end
+
+local function ttl_of(r)
+  return (sunpack('>I7', r, AT_TTL))
 end
 
 local function unique_name(j)
@@ -116,10 +124,11 @@ local function let_go_of_key(j)
 end
 
 -- What is over what its type keeps is due now, or once it is old enough.
-local function want_retention(j)
-  local age, count = keep_of(j[TYPE], j[STATE])
-  local at = age > 0 and j[FINISHED] + age or huge
-  if count > 0 and count_of(j[STATE], j[TYPE]) > count then at = AT_ONCE end
+local function want_retention(name, state, ended)
+  local age, count = keep_of(name, state)
+  if age == 0 and count == 0 then return end
+  local at = age > 0 and ended + age or huge
+  if count > 0 and count_of(state, name) > count then at = AT_ONCE end
   if at < keep_at then keep_at = at end
   want(at)
 end
@@ -186,18 +195,18 @@ end
 
 -- ---- log ----
 
-local function add_line(j, id, id8, text, words)
-  local n = j[LINES] + 1
-  j[LINES] = n
-  dirty[id] = true
+-- Append a line; answers how many there are then. `n`: how many there were.
+local function add_line(n, flags, id, id8, text, words)
+  n = n + 1
   call('HSET', KEYS[LOG], id .. ':' .. n, format('%d ', now) .. text)
   if n > MAX_LOG then call('HDEL', KEYS[LOG], id .. ':' .. (n - MAX_LOG)) end
-  if words ~= '' and j[FLAGS] >= 2 then note_words(id, id8, 2, unpack_msg(words)) end
+  if words ~= '' and has(flags, SEARCHED) then note_words(id, id8, 2, unpack_msg(words)) end
+  return n
 end
 
-local function log_fields(j, id)
+local function log_fields(lines, id)
   local fields = {}
-  for n = math.max(1, j[LINES] - MAX_LOG + 1), j[LINES] do
+  for n = math.max(1, lines - MAX_LOG + 1), lines do
     fields[#fields + 1] = id .. ':' .. n
   end
   return fields
@@ -208,24 +217,32 @@ end
 local function forget(j, id, id8)
   unindex(j, id8)
   if not finished(j[STATE]) then let_go_of_key(j) end
-  if j[LINES] > 0 then many('HDEL', LOG, log_fields(j, id), 1) end
-  if j[FLAGS] >= 2 then forget_words(id, id8) end
+  if j[LINES] > 0 then many('HDEL', LOG, log_fields(j[LINES], id), 1) end
+  if has(j[FLAGS], SEARCHED) then forget_words(id, id8) end
   count_block(j[TYPE], tonumber(id), -1)
   call('HDEL', KEYS[DATA], id)
-  jobs[id], dirty[id] = false, true
+  store(id, false)
 end
 
 -- ---- writing back ----
 
+local new_jobs, new_data, n_new = {}, {}, 0  -- fields and values of jobs that were added
+
 local function flush_jobs()
-  local set, gone = {}, {}
-  for id, record in pairs(dirty) do
-    local j = jobs[id]
-    if j then
-      local n = #set
-      set[n + 1], set[n + 2] = id, record == true and pack(j) or record
+  if n_new > 0 then
+    many('HSET', JOBS, new_jobs, 2)
+    many('HSET', DATA, new_data, 2)
+    new_jobs, new_data, n_new = {}, {}, 0
+  end
+  local set, gone, s, g = {}, {}, 0, 0
+  for id in pairs(dirty) do
+    local r = records[id]
+    if r then
+      set[s + 1], set[s + 2] = id, r
+      s = s + 2
     else
-      gone[#gone + 1] = id
+      g = g + 1
+      gone[g] = id
     end
   end
   dirty = {}

@@ -1,27 +1,31 @@
 -- 4_hand.lua - the steps that put, remove, configure and import, and what comes due.
 
-local function put_words(j, id, id8, which, words)
-  if words ~= '' and j[FLAGS] >= 2 then note_words(id, id8, which, unpack_msg(words)) end
-end
+if uses.P or uses.E or uses.C or uses.M or uses.K then
 
-local function tell_all(events)
-  local n = #message
-  for k, v in ipairs(unpack_msg(events)) do message[n + k] = v end
+-- Events as C packs them: an array; its elements are what follows its head.
+local function tell_all(packed)
+  local first = byte(packed)
+  local count, at = first - 144, 2           -- 0x90
+  if first == 220 then count, at = sunpack('>I2', packed, 2) end
+  if count > 0 then
+    tell(sub(packed, at))                    -- told as one, counted as many
+    n_events = n_events + count / 8 - 1
+  end
 end
 
 function steps.P(i)
   local id, new, data, has_data = ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local failed, line, words, events = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
-  local j = job(id)
-  worked = j and pack(j) == pack(unpack_msg(ARGV[i + 1]))
+  worked = record(id) == ARGV[i + 1]
   if not worked then return 0 end
+  local j = decode(record(id))
   local id8 = id_bytes(id)
   if new == '' then
     forget(j, id, id8)
     tell_all(events)
     return 1
   end
-  local n = unpack_msg(new)
+  local n = decode(new)
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(n))
@@ -37,19 +41,24 @@ function steps.P(i)
     unindex(j, id8)
     index(n, id8)
   end
-  jobs[id], dirty[id] = n, true
   if has_data == '1' then
     call('HSET', KEYS[DATA], id, data)
-    put_words(n, id, id8, 1, words)
+    if words ~= '' and has(n[FLAGS], SEARCHED) then note_words(id, id8, 1, unpack_msg(words)) end
   end
-  if line ~= '' then add_line(n, id, id8, line, words) end
+  n[LINES] = j[LINES]
+  if line ~= '' then n[LINES] = add_line(j[LINES], n[FLAGS], id, id8, line, words) end
+  store(id, encode(n))
   if failed ~= '0' then
     local t = type_make(n[TYPE])
     t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
   end
   tell_all(events)
-  if is_done then want_retention(n) end
+  if is_done then want_retention(n[TYPE], n[STATE], n[FINISHED]) end
   return 1
+end
+
+local function tell_gone(j, number)
+  tell(event_of(REMOVE, 0, number, j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY], false))
 end
 
 function steps.E(i)
@@ -57,7 +66,7 @@ function steps.E(i)
   local j = job(id)
   if not j then return 0 end
   forget(j, id, id_bytes(id))
-  tell(REMOVE, j, tonumber(id), 0, false)
+  tell_gone(j, tonumber(id))
   return 1
 end
 
@@ -73,10 +82,7 @@ function steps.C(i)
   end
   if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
     t[PAUSED] = tonumber(paused)
-    local n = #message
-    message[n + 1], message[n + 2] = t[PAUSED] == 1 and PAUSE or RESUME, 0
-    message[n + 3], message[n + 4], message[n + 5], message[n + 6] = 0, name, 0, 0
-    message[n + 7], message[n + 8] = 0, false
+    tell(event_of(t[PAUSED] == 1 and PAUSE or RESUME, 0, 0, name, 0, 0, 0, false))
   end
   return 1
 end
@@ -85,7 +91,7 @@ end
 
 function steps.M(i, n)
   local keep, id, data, words = ARGV[i] == '1', ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
-  local j = unpack_msg(ARGV[i + 2])
+  local j = decode(ARGV[i + 2])
   if keep then
     local there = job(id)
     if there then
@@ -105,12 +111,12 @@ function steps.M(i, n)
   end
   local id8 = id_bytes(id)
   type_make(j[TYPE])
-  jobs[id], dirty[id] = j, true
+  store(id, encode(j))
   index(j, id8)
   if not finished(j[STATE]) then hold_key(j, id) end
   count_block(j[TYPE], tonumber(id), 1)
   call('HSET', KEYS[DATA], id, data)
-  if words ~= '' and j[FLAGS] >= 2 then
+  if words ~= '' and has(j[FLAGS], SEARCHED) then
     local w = unpack_msg(words)
     note_words(id, id8, 1, w[1])
     note_words(id, id8, 2, w[2])
@@ -122,8 +128,11 @@ function steps.M(i, n)
     lines[#lines + 1] = rest
   end
   many('HSET', LOG, lines, 2)
-  if j[STATE] == INACTIVE then tell(ENQUEUE, j, tonumber(id), INACTIVE, false) end
-  if finished(j[STATE]) then want_retention(j) end
+  if j[STATE] == INACTIVE then
+    tell(event_of(ENQUEUE, INACTIVE, tonumber(id), j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY],
+                  false))
+  end
+  if finished(j[STATE]) then want_retention(j[TYPE], j[STATE], j[FINISHED]) end
   return { 0, tonumber(id), j[STATE] }
 end
 
@@ -134,8 +143,8 @@ local function records_of(sort, ids)
   local answer = { sort }
   for k = 1, #ids do
     local n = #answer
-    if jobs[ids[k]] then
-      answer[n + 1], answer[n + 2] = tonumber(ids[k]), pack(jobs[ids[k]])
+    if records[ids[k]] then
+      answer[n + 1], answer[n + 2] = tonumber(ids[k]), records[ids[k]]
     end
   end
   return answer
@@ -174,7 +183,7 @@ local function sweep_some(name, state, left)
     local id = format('%d', number)
     local j = job(id)
     forget(j, id, id_bytes(id))
-    tell(REMOVE, j, number, 0, false)
+    tell_gone(j, number)
     n, removed = n - 1, removed + 1
   end
   return removed, huge
@@ -215,4 +224,6 @@ function steps.K(i)
   local removed = keep_at <= now and sweep(limit) or 0
   local at = math.min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at)
   return { 4, removed, at < huge and at or '' }
+end
+
 end

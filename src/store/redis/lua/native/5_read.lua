@@ -1,14 +1,16 @@
 -- 5_read.lua - the steps that only look, and the one that verifies. Whatever the steps before have
 -- changed is written back first.
 
+if uses.G or uses.I or uses.F or uses.O or uses.Z then
+
 function steps.G(i, n)
   local answer, ids = {}, {}
   for k = i + 1, i + n - 1 do ids[#ids + 1] = ARGV[k] end
   flush_jobs()
-  local records = get_many(JOBS, ids)
+  local found = get_many(JOBS, ids)
   local data = ARGV[i] == '1' and get_many(DATA, ids) or {}
   for k = 1, #ids do
-    answer[k] = records[k] and { records[k], data[k] or '{}' } or {}
+    answer[k] = found[k] and { found[k], data[k] or '{}' } or {}
   end
   return answer
 end
@@ -18,10 +20,10 @@ end
 -- [id, record, data ...] of ids (as text) that are there and fit, at most `limit`, behind what
 -- `answer` has.
 local function answer_with(answer, ids, limit, with_data, fits)
-  local records, chosen = get_many(JOBS, ids), {}
+  local found, chosen = get_many(JOBS, ids), {}
   for k = 1, #ids do
-    if records[k] and #answer / 3 + #chosen / 2 < limit and (not fits or fits(records[k])) then
-      chosen[#chosen + 1], chosen[#chosen + 2] = ids[k], records[k]
+    if found[k] and #answer / 3 + #chosen / 2 < limit and (not fits or fits(found[k])) then
+      chosen[#chosen + 1], chosen[#chosen + 2] = ids[k], found[k]
     end
   end
   local which = {}
@@ -85,10 +87,10 @@ local function next_block(names, block, descending)
 end
 
 local function list_ids(name, descending, id, limit, with_data)
-  local names, answer, wanted = type_names(name), {}, {}
-  for _, t in ipairs(names) do wanted[t] = true end
-  local function fits(record)
-    return name == '' or wanted[unpack_msg(record)[TYPE]]
+  local names, answer = type_names(name), {}
+  local function fits(r)
+    local _, _, t = kind_of(r)
+    return name == '' or t == name
   end
   -- The block of the cursor itself comes first: begin just before it.
   local block
@@ -141,7 +143,6 @@ end
 
 -- Ids behind `id` of jobs with the word, a page of them.
 local function with_word(word, descending, id, n)
-  local from, to = of_type(word)
   local ids = {}
   for _, member in ipairs(beyond(WORDS, word, id > 0 and spack('>I8', id) or '', descending, n)) do
     ids[#ids + 1] = sunpack('>I8', member, #member - 7)
@@ -167,9 +168,9 @@ function steps.F(i, n)
       if count < fewest then fewest, driver, list = count, word, nil end
     end
   end
-  local function fits(record)
-    local j = unpack_msg(record)
-    return (state == 0 or j[STATE] == state) and (name == '' or j[TYPE] == name)
+  local function fits(r)
+    local _, _, t = kind_of(r)
+    return (state == 0 or byte(r, AT_STATE) == state) and (name == '' or t == name)
   end
   local function has_all(number)
     for _, set in ipairs(sets) do
@@ -242,4 +243,6 @@ function steps.Z()
     answer[#answer + 1] = row
   end
   return answer
+end
+
 end

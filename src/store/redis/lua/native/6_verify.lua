@@ -1,6 +1,8 @@
 -- 6_verify.lua - is what is derived from jobs as it should be? V asks it of jobs, W of what points
 -- at jobs. With `mend` it is made so.
 
+if uses.V or uses.W then
+
 local NAMES = { 'jobs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete', 'failed',
                 'cancelled', 'lease', 'ttl', 'due', 'unique', 'types', 'ids', 'blocks', 'words',
                 'found' }
@@ -25,7 +27,7 @@ local function verify(id, mend, lines)
   wrong(state == ACTIVE and score(LEASE, id8) == huge, 'active, but nobody has a lease on it',
         function() mark(LEASE, id8, now) want(now) end)
   wrong(state == ACTIVE and j[TTL_MS] > 0 and score(TTL, id8) == huge,
-        'active, but its ttl is not running', function() run_ttl(j, id8) end)
+        'active, but its ttl is not running', function() run_ttl(j[TTL_MS], id8) end)
   wrong(j[UNIQUE_KEY] and not finished(state) and
         call('HGET', KEYS[UNIQUE], unique_name(j)) ~= id, 'does not hold its unique key',
         function() hold_key(j, id) end)
@@ -58,7 +60,9 @@ local function jobs_in_block(block)
   end
   load(ids)
   for _, id in ipairs(ids) do
-    if jobs[id] and jobs[id][TYPE] == name then n = n + 1 end
+    local _, _, t
+    if records[id] then _, _, t = kind_of(records[id]) end
+    if t == name then n = n + 1 end
   end
   return n
 end
@@ -129,4 +133,6 @@ function steps.W(i, n)
     end
   end
   return lines
+end
+
 end

@@ -1,8 +1,7 @@
 -- 7_run.lua - carry out the steps; recognise a call that was made before.
 
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
-local FIRST = 7                              -- the first step in ARGV
-local STEPS_WITH_ID = { D = 0, R = 0, S = 0, L = 0, P = 0, E = 0 }
+local STEPS_WITH_ID = { D = true, R = true, S = true, L = true, P = true, E = true }
 
 local number = tonumber(ARGV[3])
 local lane = number and origin .. ':' .. number % 2
@@ -16,10 +15,10 @@ local function taken_before(given)
   for k = 1, #given, 2 do ids[#ids + 1] = format('%d', given[k]) end
   load(ids)
   for k = 1, #ids do
-    local j = held(ids[k], given[2 * k])
-    if j then
+    local r = held(ids[k], given[2 * k])
+    if r then
       local n = #answer
-      answer[n + 1], answer[n + 2] = given[2 * k - 1], pack(j)
+      answer[n + 1], answer[n + 2] = given[2 * k - 1], r
       answer[n + 3] = call('HGET', KEYS[DATA], ids[k]) or '{}'
     end
   end
@@ -33,7 +32,7 @@ local function to_remember(letter, answer)
   local given = {}
   for k = 1, #answer, 3 do
     given[#given + 1] = answer[k]
-    given[#given + 1] = jobs[format('%d', answer[k])][DELIVERY]
+    given[#given + 1] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
   end
   return given
 end
@@ -41,8 +40,10 @@ end
 local function load_all()
   local ids, i = {}, FIRST
   while i <= #ARGV do
-    if STEPS_WITH_ID[ARGV[i]] then ids[#ids + 1] = ARGV[i + 2] end
-    i = i + 2 + ARGV[i + 1]
+    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
+    if STEPS_WITH_ID[letter] then ids[#ids + 1] = ARGV[i + 2] end
+    if letter == 'T' or letter == 't' then note_take(i + 2, n) end
+    i = i + 2 + n
   end
   load(ids)
 end
@@ -77,10 +78,10 @@ if number then
   if keep_at ~= first_keep then
     set[#set + 1], set[#set + 2] = 'keep', keep_at < huge and keep_at or ''
   end
-  if #message > 4 or due < huge then
+  if n_events > 0 or due < huge then
     messages = messages + 1
-    message[1], message[4] = messages, due < huge and due or 0
-    answers[2] = pack(message)
+    answers[2] = spack('>BI4', 221, 4 + 8 * n_events) ..       -- 0xdd: an array
+                 pack(messages, now, origin, due < huge and due or 0) .. table.concat(events)
     set[#set + 1], set[#set + 2] = 'messages', messages
     call('SPUBLISH', ARGV[4] .. ':events', answers[2])
   end
