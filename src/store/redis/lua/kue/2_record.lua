@@ -1,19 +1,18 @@
--- 2_record.lua - between Kue's hash of a job and weir's record of it. Whoever wrote the hash, the
--- record is one that core/job.c allows: what cannot be is made what comes nearest to it. What is
--- kept of weir's own is in fields "weir_...", which Kue leaves alone.
+-- 2_record.lua - from Kue's hash of a job to weir's record of it. Whoever wrote the hash, the record
+-- is one that core/job.c allows: what cannot be is made what comes nearest to it.
+--
+-- What Kue has no field for is in fields which Kue leaves alone: weir_held is "DELIVERY STARTED_AT",
+-- the last delivery to a worker of weir's and when that was; weir_more a JSON object with what is
+-- not as usual, see 3_write.lua.
 
--- In a raw answer of HMGET, what Kue and weir call the same is where the record has it.
+-- What HMGET asks for, H_... names its places. Those up to H_FEW do for an end of a job.
 local FIELDS = {
-  'state', 'type', 'priority', 'attempts', 'max_attempts', 'weir_delivery', 'weir_lost',
-  'weir_max_lost', 'progress', 'removeOnComplete', 'backoff', 'weir_held', 'weir_search',
-  'weir_delay', 'delay', 'ttl', 'weir_deadline', 'started_at', 'failed_at', 'weir_finished',
-  'duration', 'weir_cut', 'weir_unique', 'weir_keys', VERTX and 'weir_worker' or 'workerId',
-  'error', 'result', VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at',
-  'updated_at', 'weir_cancelled', 'weir_priority', 'data', 'weir_no_backoff',
+  'state', 'type', 'priority', 'attempts', 'max_attempts', 'weir_held', 'weir_more', 'progress',
+  'removeOnComplete', 'ttl', 'started_at', 'error', 'result',
+  'backoff', 'delay', 'failed_at', 'duration', VERTX and 'weir_worker' or 'workerId',
+  VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at', 'updated_at', 'data',
 }
-local ZERO = VERTX and '0' or false          -- how "none" is written where Vert.x Kue writes always
-
--- ---- numbers ----
+local NOTHING = {}                 -- the raw hash of a job that is new, and other empty things
 
 local function int(text, highest)
   local n = text and tonumber(text)
@@ -25,13 +24,29 @@ local function digits(n)
   return format('%d', n)
 end
 
-local function digits_or(n, none)
-  return n > 0 and format('%d', n) or none
+-- ---- what is not as usual ----
+
+local mores = {}
+
+local function more_of(h)
+  local text = h[H_MORE]
+  if not text then return NOTHING end
+  local more = mores[text]
+  if not more then
+    local ok, value = pcall(cjson.decode, text)
+    more = ok and type(value) == 'table' and value or NOTHING
+    mores[text] = more
+  end
+  return more
 end
 
-local NAMED = { LOW = 10, NORMAL = 0, MEDIUM = -5, HIGH = -10, CRITICAL = -15 }
+local function text_in(value)
+  return type(value) == 'string' and value or false
+end
 
 -- ---- priorities: Vert.x Kue knows five names, and deletes jobs with another ----
+
+local NAMED = VERTX and { LOW = 10, NORMAL = 0, MEDIUM = -5, HIGH = -10, CRITICAL = -15 }
 
 local function name_of(priority)
   local best, distance = 'NORMAL', huge
@@ -42,12 +57,11 @@ local function name_of(priority)
   return best
 end
 
-local function priority_of(h)
-  local text = h[PRIORITY]
-  if VERTX then
-    local own = tonumber(h[OWN_PRIORITY] or '')
-    if own and name_of(own) == text then return own end
-    if NAMED[text or ''] then return NAMED[text] end
+local function priority_of(h, more)
+  local text = h[H_PRIORITY]
+  if VERTX and NAMED[text or ''] then
+    local own = tonumber(more.priority)
+    return own and name_of(own) == text and floor(own) or NAMED[text]
   end
   local n = tonumber(text or 0)
   if not n or n ~= n or n > 2147483647 or n < -2147483648 then return 0 end
@@ -65,26 +79,22 @@ local function parse_backoff(text, delay)
   local kind = ok and type(b) == 'table' and
                (b.type == 'fixed' and 1 or b.type == 'exponential' and 2) or 0
   if kind == 0 then return 0, 0, 0, 0 end
-  local function ms(v)
-    if type(v) ~= 'number' and type(v) ~= 'string' then return 0 end
-    return int(v, MAX_MS)
-  end
-  local base, cap = ms(b.delay), ms(b.max)
-  if cap == 0 and ms(b.maxDelay) > 0 and kind == 2 then
+  local base, cap = int(b.delay, MAX_MS), int(b.max, MAX_MS)
+  if cap == 0 and int(b.maxDelay) > 0 and kind == 2 then
     local half = (base > 0 and base or delay) / 2
     cap = max(1, floor(min(tonumber(b.maxDelay), MAX_MS) - half + 0.5))
   end
-  return kind, base, cap, min(ms(b.jitter), 100)
+  return kind, base, cap, int(b.jitter, 100)
 end
 
 local backoffs = {}
 
--- weir keeps the numbers of a backoff also when its kind is none: "DELAY MAX JITTER".
-local function backoff_of(h, delay)
-  local text = h[BACKOFF]
+-- weir keeps the numbers of a backoff also when its kind is none.
+local function backoff_of(h, more, delay)
+  local text = h[H_BACKOFF]
   if not text or text == '' then
-    local base, cap, jitter = string.match(h[NO_BACKOFF] or '', '^(%d+) (%d+) (%d+)$')
-    return 0, int(base, MAX_MS), int(cap, MAX_MS), int(jitter, 100)
+    local b = type(more.backoff) == 'table' and more.backoff or NOTHING
+    return 0, int(b[1], MAX_MS), int(b[2], MAX_MS), int(b[3], 100)
   end
   local key = delay .. ' ' .. text
   local b = backoffs[key]
@@ -95,33 +105,40 @@ local function backoff_of(h, delay)
   return b[1], b[2], b[3], b[4]
 end
 
--- ---- from the hash ----
+-- ---- the rest ----
 
 -- nil: not a state that we know, or none yet.
-local function state_of(h)
-  local state = NUMBER_OF[h[STATE] or '']
-  if VERTX and state == FAILED and h[CANCEL_MARK] and h[CANCEL_MARK] == (h[FAILED_AT] or '0') then
+local function state_of(h, more)
+  local state = NUMBER_OF[h[H_STATE] or '']
+  if VERTX and state == FAILED and more.cancelled and
+     more.cancelled == int(h[H_FAILED_AT]) then
     return CANCELLED
   end
   return state
 end
 
--- Is it active in the hands of a worker of weir's? Kue writes started_at when it takes a job.
+-- Is it active in the hands of a worker of weir's, and which delivery was the last one? Kue writes
+-- started_at when it takes a job.
 local function is_ours(h)
-  return h[STATE] == WORD[ACTIVE] and h[HELD] and h[HELD] == h[STARTED]
+  local delivery, started = string.match(h[H_HELD] or '', '^(%d+) (%-?%d+)$')
+  return h[H_STATE] == WORD[ACTIVE] and started == h[H_STARTED] and started ~= nil, int(delivery)
 end
 
--- weir_finished is "STARTED FINISHED", and holds for the run that started then.
-local function finished_at(h, state)
-  local started, at = string.match(h[FINISHED] or '', '^(%d+) (%-?%d+)$')
-  if started and started == (h[STARTED] or '0') then return tonumber(at) end
-  if state == COMPLETE and int(h[STARTED]) > 0 then return int(h[STARTED]) + int(h[DURATION]) end
-  if state == FAILED and int(h[FAILED_AT]) > 0 then return int(h[FAILED_AT]) end
-  return int(h[UPDATED])
+-- What weir noted holds for the run that started then.
+local function finished_at(h, more, state)
+  local f = more.finished
+  if type(f) == 'table' and f[1] == int(h[H_STARTED]) and tonumber(f[2]) then
+    return floor(tonumber(f[2]))
+  end
+  if state == COMPLETE and int(h[H_STARTED]) > 0 then
+    return int(h[H_STARTED]) + int(h[H_DURATION])
+  end
+  if state == FAILED and int(h[H_FAILED_AT]) > 0 then return int(h[H_FAILED_AT]) end
+  return int(h[H_UPDATED])
 end
 
 local function attempts_of(h, state, most)
-  local n = min(int(h[ATTEMPTS]), most)
+  local n = min(int(h[H_ATTEMPTS]), most)
   if not finished(state) then return min(n, most - 1) end
   if state ~= COMPLETE then return n end
   return max(1, VERTX and min(n + 1, most) or n)
@@ -129,28 +146,30 @@ end
 
 -- nil: not a job (yet).
 local function record_of(h)
-  local state = state_of(h)
-  if not h[TYPE] or h[TYPE] == '' or not state then return nil end
-  local most, done = max(1, int(h[MAX_ATTEMPTS], MAX_TIMES)), state == COMPLETE
-  local delay = int(h[OWN_DELAY] or h[DELAY], MAX_MS)
-  local kind, base, cap, jitter = backoff_of(h, delay)
-  local delivery, worker, err = int(h[DELIVERY]), h[WORKER], h[ERROR]
-  if state == ACTIVE and not is_ours(h) then
+  local more = more_of(h)
+  local state, name = state_of(h, more), h[H_TYPE]
+  if not name or name == '' or not state then return nil end
+  local most, done = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)), state == COMPLETE
+  local delay = int(more.delay or h[H_DELAY], MAX_MS)
+  local kind, base, cap, jitter = backoff_of(h, more, delay)
+  local ours, delivery = is_ours(h)
+  local worker, err = h[H_WORKER], h[H_ERROR]
+  if state == ACTIVE and not ours then
     delivery, worker = delivery + 1, worker or '?'
   end
   if state == FAILED then err = err or '' end
-  local lost_most = h[MAX_LOST] and max(1, int(h[MAX_LOST], MAX_TIMES)) or DEFAULT_MAX_LOST
-  local remove = h[FLAGS]
+  local lost_most = more.max_lost and max(1, int(more.max_lost, MAX_TIMES)) or DEFAULT_MAX_LOST
+  local remove = h[H_REMOVE]
   local flags = remove and remove ~= '' and remove ~= 'false' and remove ~= '0' and REMOVE_FLAG or 0
-  if h[SEARCHED] then flags = flags + SEARCH_FLAG end
+  if more.search then flags = flags + SEARCH_FLAG end
   return {
-    state, h[TYPE], priority_of(h), attempts_of(h, state, most), most, delivery,
-    min(int(h[LOST]), lost_most), lost_most, done and 100 or min(int(h[PROGRESS]), 100), flags,
-    kind, base, cap, jitter, delay, int(h[TTL_MS], MAX_MS), int(h[DEADLINE]), int(h[STARTED]),
-    int(h[FAILED_AT]), finished(state) and finished_at(h, state) or 0,
-    done and int(h[DURATION], MAX_MS) or 0, 0, h[UNIQUE_KEY], h[KEYS_TEXT], worker,
-    not done and err, done and h[RESULT], h[PROGRESS_DATA], int(h[CREATED]), int(h[PROMOTE]),
-    int(h[UPDATED]),
+    state, name, priority_of(h, more), attempts_of(h, state, most), most, delivery,
+    min(int(more.lost), lost_most), lost_most, done and 100 or int(h[H_PROGRESS], 100), flags,
+    kind, base, cap, jitter, delay, int(h[H_TTL], MAX_MS), int(more.deadline), int(h[H_STARTED]),
+    int(h[H_FAILED_AT]), finished(state) and finished_at(h, more, state) or 0,
+    done and int(h[H_DURATION], MAX_MS) or 0, 0, text_in(more.unique), text_in(more.search_keys),
+    worker, not done and err, done and h[H_RESULT], h[H_PROGRESS_DATA], int(h[H_CREATED]),
+    int(h[H_PROMOTE]), int(h[H_UPDATED]),
   }
 end
 
@@ -160,10 +179,9 @@ local function job(id)
   return record_of(h), h
 end
 
--- The job that a worker of ours holds with this delivery.
-local function held(id, delivery)
-  local j, h = job(id)
-  if j and is_ours(h) and j[DELIVERY] == tonumber(delivery) then return j, h end
+-- The job that a worker of ours holds with this delivery. `few`: with what its end needs.
+local function held(id, delivery, few)
+  local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
+  if h[H_STATE] ~= WORD[ACTIVE] or h[H_HELD] ~= delivery .. ' ' .. (h[H_STARTED] or '') then return end
+  return record_of(h), h
 end
-
-local NOTHING = {}                 -- the raw hash of a job that is new

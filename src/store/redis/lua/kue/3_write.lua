@@ -1,91 +1,118 @@
 -- 3_write.lua - from a record to Kue's hash: see 2_record.lua.
 
+local encode, write_job, identify
+
 -- When a job ended, if its other fields do not say it: see finished_at().
-local function finished_text(j)
-  if not finished(j[STATE]) then return false end
+local function ended_otherwise(j)
   local state, at = j[STATE], j[FINISHED]
+  if not finished(state) then return false end
   if state == COMPLETE and j[STARTED] > 0 and at == j[STARTED] + j[DURATION] then return false end
-  if state == FAILED and at == j[FAILED_AT] then return false end
-  return format('%d %d', j[STARTED], at)
+  return not (state == FAILED and at == j[FAILED_AT])
 end
 
-local encode, write_job, identify
+-- weir_more, or false: all is as usual. `own_delay`: see delay_fields().
+local function more_text(j, own_delay)
+  local parts = {}
+  local function number_of(name, n)
+    parts[#parts + 1] = format('"%s":%d', name, n)
+  end
+  local function text_of(name, text)
+    if text then parts[#parts + 1] = '"' .. name .. '":' .. cjson.encode(text) end
+  end
+  if j[LOST] > 0 then number_of('lost', j[LOST]) end
+  if j[MAX_LOST] ~= DEFAULT_MAX_LOST then number_of('max_lost', j[MAX_LOST]) end
+  if j[DEADLINE] > 0 then number_of('deadline', j[DEADLINE]) end
+  if own_delay then number_of('delay', j[DELAY]) end
+  if j[FLAGS] >= SEARCH_FLAG then number_of('search', 1) end
+  text_of('unique', j[UNIQUE_KEY])
+  text_of('search_keys', j[KEYS_TEXT])
+  if ended_otherwise(j) then
+    parts[#parts + 1] = format('"finished":[%d,%d]', j[STARTED], j[FINISHED])
+  end
+  if j[BACKOFF] == 0 and j[BACKOFF_MS] + j[BACKOFF_MAX] + j[JITTER] > 0 then
+    parts[#parts + 1] = format('"backoff":[%d,%d,%d]', j[BACKOFF_MS], j[BACKOFF_MAX], j[JITTER])
+  end
+  if VERTX and j[STATE] == CANCELLED then number_of('cancelled', j[FAILED_AT]) end
+  if VERTX and NAMED[name_of(j[PRIORITY])] ~= j[PRIORITY] then number_of('priority', j[PRIORITY]) end
+  return #parts > 0 and '{' .. table.concat(parts, ',') .. '}'
+end
 
 local function writing()
 
-local function backoff_text(j)
+local ZERO = VERTX and '0' or false          -- how "none" is written where Vert.x Kue writes always
+
+local function digits_or(n, none)
+  return n > 0 and digits(n) or none
+end
+
+-- In the state delayed, Kue makes promote_at anew from the last failure (or the making) and the
+-- delay whenever it saves the job: so that is what `delay` says then, and weir's own is kept beside
+-- it. In other states nothing is written but a new delay.
+local function delay_fields(j, h)
+  if j[STATE] ~= DELAYED then
+    local more = more_of(h)
+    if int(more.delay or h[H_DELAY], MAX_MS) == j[DELAY] then
+      return h[H_DELAY] or ZERO, more.delay ~= nil
+    end
+    return digits_or(j[DELAY], ZERO), false
+  end
+  local delay = j[PROMOTE] - (j[FAILED_AT] > 0 and j[FAILED_AT] or j[CREATED])
+  if delay <= 0 or delay == j[DELAY] then return digits_or(j[DELAY], ZERO), false end
+  return digits(delay), true
+end
+
+-- The text that is there stays if it says the same: whatever else it says is Kue's.
+local function backoff_text(j, h)
+  local kind, base, cap, jitter = backoff_of(h, more_of(h), j[DELAY])
+  if kind == j[BACKOFF] and (kind == 0 or base == j[BACKOFF_MS] and cap == j[BACKOFF_MAX] and
+                             jitter == j[JITTER]) then
+    return h[H_BACKOFF]
+  end
+  if j[BACKOFF] == 0 then return false end
   local text = j[BACKOFF] == 2 and '{"type":"exponential"' or '{"type":"fixed"'
   if j[BACKOFF_MS] > 0 then text = text .. format(',"delay":%d', j[BACKOFF_MS]) end
   if j[BACKOFF_MAX] > 0 then
-    local base = j[BACKOFF_MS] > 0 and j[BACKOFF_MS] or j[DELAY]
-    text = text .. format(',"maxDelay":%.1f,"max":%d', j[BACKOFF_MAX] + base / 2, j[BACKOFF_MAX])
+    local half = (j[BACKOFF_MS] > 0 and j[BACKOFF_MS] or j[DELAY]) / 2
+    text = text .. format(',"maxDelay":%.1f,"max":%d', j[BACKOFF_MAX] + half, j[BACKOFF_MAX])
   end
   if j[JITTER] > 0 then text = text .. format(',"jitter":%d', j[JITTER]) end
   return text .. '}'
 end
 
--- In the state delayed, Kue makes promote_at anew from the last failure (or the making) and the
--- delay whenever it saves the job: so that is what `delay` says then, and weir's own is beside it.
--- nil: as they are.
-local function delay_fields(j, h)
-  if j[STATE] ~= DELAYED then
-    if int(h[OWN_DELAY] or h[DELAY], MAX_MS) == j[DELAY] then return nil end
-    return digits_or(j[DELAY], ZERO), false
-  end
-  local delay = j[PROMOTE] - (j[FAILED_AT] > 0 and j[FAILED_AT] or j[CREATED])
-  if delay <= 0 or delay == j[DELAY] then return digits_or(j[DELAY], ZERO), false end
-  return digits(delay), digits(j[DELAY])
-end
-
--- A foreign text in backoff stays as long as there is no backoff of ours to put there.
-local function encode_backoff(j, h, put)
-  local kind, base, cap, jitter = backoff_of(h, j[DELAY])
-  if kind == j[BACKOFF] and base == j[BACKOFF_MS] and cap == j[BACKOFF_MAX] and
-     jitter == j[JITTER] then
-    return
-  end
-  put(BACKOFF, j[BACKOFF] > 0 and backoff_text(j))
-  put(NO_BACKOFF, j[BACKOFF] == 0 and format('%d %d %d', j[BACKOFF_MS], j[BACKOFF_MAX], j[JITTER]))
-end
-
-local function encode_vertx(j, put)
-  local state, priority = j[STATE], j[PRIORITY]
-  put(STATE, WORD[state == CANCELLED and FAILED or state])
-  put(CANCEL_MARK, state == CANCELLED and digits(j[FAILED_AT]))
-  put(ATTEMPTS, digits_or(state == COMPLETE and j[ATTEMPTS] - 1 or j[ATTEMPTS], ZERO))
-  put(PRIORITY, name_of(priority))
-  put(OWN_PRIORITY, NAMED[name_of(priority)] ~= priority and digits(priority))
-end
-
 -- Call put(field, text) for every field; false instead of a text: it is not to be there.
 function encode(j, h, put)
-  if VERTX then
-    encode_vertx(j, put)
+  local state, attempts = j[STATE], j[ATTEMPTS]
+  if VERTX then                    -- no word for cancelled, and no success among the attempts
+    put(H_STATE, WORD[state == CANCELLED and FAILED or state])
+    put(H_ATTEMPTS, digits_or(state == COMPLETE and attempts - 1 or attempts, ZERO))
+    put(H_PRIORITY, name_of(j[PRIORITY]))
   else
-    put(STATE, WORD[j[STATE]])
-    put(ATTEMPTS, digits_or(j[ATTEMPTS], false))
-    put(PRIORITY, digits(j[PRIORITY]))
+    put(H_STATE, WORD[state])
+    put(H_ATTEMPTS, digits_or(attempts, false))
+    put(H_PRIORITY, digits(j[PRIORITY]))
   end
-  local delay, own = delay_fields(j, h)
-  if delay ~= nil then
-    put(DELAY, delay)
-    put(OWN_DELAY, own)
-  end
-  encode_backoff(j, h, put)
-  put(FLAGS, j[FLAGS] % 2 == 1 and 'true' or VERTX and 'false')
-  put(SEARCHED, j[FLAGS] >= SEARCH_FLAG and '1')
-  put(MAX_LOST, j[MAX_LOST] ~= DEFAULT_MAX_LOST and digits(j[MAX_LOST]))
-  put(FINISHED, finished_text(j))
-  for _, field in ipairs({ MAX_ATTEMPTS, CREATED, PROMOTE, UPDATED }) do
-    put(field, digits(j[field]))
-  end
-  for _, field in ipairs({ PROGRESS, TTL_MS, STARTED, FAILED_AT, DURATION }) do
-    put(field, digits_or(j[field], ZERO))
-  end
-  for _, field in ipairs({ DELIVERY, LOST, DEADLINE }) do put(field, digits_or(j[field], false)) end
-  for _, field in ipairs({ TYPE, UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT, PROGRESS_DATA }) do
-    put(field, j[field])
-  end
+  local delay, own_delay = delay_fields(j, h)
+  put(H_DELAY, delay)
+  put(H_MORE, more_text(j, own_delay))
+  put(H_BACKOFF, backoff_text(j, h))
+  put(H_REMOVE, j[FLAGS] % 2 == 1 and 'true' or VERTX and 'false')
+  put(H_TYPE, j[TYPE])
+  put(H_MAX_ATTEMPTS, digits(j[MAX_ATTEMPTS]))
+  put(H_CREATED, digits(j[CREATED]))
+  put(H_PROMOTE, digits(j[PROMOTE]))
+  put(H_UPDATED, digits(j[UPDATED]))
+  put(H_PROGRESS, digits_or(j[PROGRESS], ZERO))
+  put(H_TTL, digits_or(j[TTL_MS], ZERO))
+  put(H_STARTED, digits_or(j[STARTED], ZERO))
+  put(H_FAILED_AT, digits_or(j[FAILED_AT], ZERO))
+  put(H_DURATION, digits_or(j[DURATION], ZERO))
+  put(H_WORKER, j[WORKER])
+  put(H_ERROR, j[ERROR])
+  put(H_RESULT, j[RESULT])
+  put(H_PROGRESS_DATA, j[PROGRESS_DATA])
+  local _, delivery = is_ours(h)
+  put(H_HELD, delivery == j[DELIVERY] and h[H_HELD] or
+              format('%d %d', j[DELIVERY], j[STARTED]))
 end
 
 -- Make the hash say what the record says; what says it already is not written. `data` may be nil.

@@ -233,8 +233,8 @@ local function cut_log(id, length, cut)
   end
 end
 
-local function add_line(j, h, id, text, words)
-  local length, cut = call('RPUSH', JOB .. id .. ':log', text), int(h[CUT])
+local function add_line(j, id, text, words)
+  local length, cut = call('RPUSH', JOB .. id .. ':log', text), int(call('HGET', JOB .. id, 'weir_cut'))
   local n = cut + length
   local field = time_field(n)
   local times = n % LINES_A_FIELD ~= 1 and call('HGET', JOB .. id, field) or ''

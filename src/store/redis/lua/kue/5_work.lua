@@ -200,9 +200,9 @@ local function start(id, j, h, worker)
   j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
   j[STARTED], j[UPDATED] = now, now
   call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
-       FIELDS[WORKER], worker, 'weir_delivery', j[DELIVERY], 'weir_held', now_text)
-  if h[PROGRESS] and h[PROGRESS] ~= '0' then call('HSET', JOB .. id, 'progress', '0') end
-  if h[PROGRESS_DATA] then call('HDEL', JOB .. id, FIELDS[PROGRESS_DATA]) end
+       FIELDS[H_WORKER], worker, 'weir_held', j[DELIVERY] .. ' ' .. now_text)
+  if j[PROGRESS] > 0 then call('HSET', JOB .. id, 'progress', '0') end
+  if h[H_PROGRESS_DATA] then call('HDEL', JOB .. id, FIELDS[H_PROGRESS_DATA]) end
   j[PROGRESS], j[PROGRESS_DATA] = 0, false
   place(j, zid)
   run_ttl(j, zid)
@@ -221,7 +221,7 @@ function steps.T(i, n)
     local t = type_make(j[TYPE])
     t[T_TAKEN], types_dirty[j[TYPE]] = now, true
     delivered[id] = j[DELIVERY]
-    answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = tonumber(id), pack(j), h[DATA] or '{}'
+    answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = tonumber(id), pack(j), h[H_DATA] or '{}'
   end
   if #answer > 0 then want(now + lease) end
   return answer
@@ -236,23 +236,25 @@ end
 -- Kue counts the successful attempt too, Vert.x Kue does not.
 local function write_done(id, j, h)
   local set = { 'state', WORD[COMPLETE], 'progress', '100', 'duration', digits(j[DURATION]),
-                'updated_at', now_text }
-  local function put(field, value)
-    set[#set + 1], set[#set + 2] = field, value
+                'updated_at', now_text, VERTX and 'progress' or 'attempts',
+                VERTX and '100' or digits(j[ATTEMPTS]) }
+  if j[RESULT] then set[11], set[12] = 'result', j[RESULT] end
+  if h[H_MORE] or ended_otherwise(j) then
+    local more = more_text(j, more_of(h).delay)
+    if more then
+      set[#set + 1], set[#set + 2] = 'weir_more', more
+    elseif h[H_MORE] then
+      call('HDEL', JOB .. id, 'weir_more')
+    end
   end
-  if not VERTX then put('attempts', digits(j[ATTEMPTS])) end
-  if j[RESULT] then put('result', j[RESULT]) end
-  local ended = finished_text(j)
-  if ended then put('weir_finished', ended) end
   call('HSET', JOB .. id, unpack(set))
-  if h[ERROR] then call('HDEL', JOB .. id, 'error') end
-  if h[RESULT] and not j[RESULT] then call('HDEL', JOB .. id, 'result') end
-  if h[FINISHED] and not ended then call('HDEL', JOB .. id, 'weir_finished') end
+  if h[H_ERROR] then call('HDEL', JOB .. id, 'error') end
+  if h[H_RESULT] and not j[RESULT] then call('HDEL', JOB .. id, 'result') end
 end
 
 function steps.D(i)
   local id = ARGV[i]
-  local j, h = held(id, ARGV[i + 1])
+  local j, h = held(id, ARGV[i + 1], true)
   worked = j
   if not j then return -1 end
   local zid, t = zid_of(id), type_make(j[TYPE])
@@ -279,7 +281,7 @@ end
 
 function steps.R(i)
   local id = ARGV[i]
-  local j = held(id, ARGV[i + 1])
+  local j = held(id, ARGV[i + 1], true)
   worked = j
   if not j then return -1 end
   local zid = zid_of(id)
@@ -296,7 +298,7 @@ end
 function steps.N(i, n)
   local answer = {}
   for k = i, i + n - 1, 3 do
-    local j = held(ARGV[k], ARGV[k + 1])
+    local j = held(ARGV[k], ARGV[k + 1], true)
     if j then
       local till = now + tonumber(ARGV[k + 2])
       mark(LEASE, zid_of(ARGV[k]), till)
@@ -315,7 +317,7 @@ function steps.S(i)
   call('HSET', JOB .. id, 'progress', ARGV[i + 2], 'updated_at', now_text)
   if ARGV[i + 4] == '1' then
     j[PROGRESS_DATA] = ARGV[i + 3]
-    call('HSET', JOB .. id, FIELDS[PROGRESS_DATA], ARGV[i + 3])
+    call('HSET', JOB .. id, FIELDS[H_PROGRESS_DATA], ARGV[i + 3])
   end
   run_ttl(j, zid_of(id))
   tell(PROGRESS_EVENT, j, id, ACTIVE, j[PROGRESS_DATA])
@@ -324,16 +326,16 @@ end
 
 function steps.L(i)
   local id, delivery = ARGV[i], ARGV[i + 1]
-  local j, h
+  local j
   if delivery == '0' then
-    j, h = job(id)
+    j = job(id)
     if not j then return -1 end
   else
-    j, h = held(id, delivery)
+    j = held(id, delivery, true)
     if not j then return 0 end
     run_ttl(j, zid_of(id))
   end
-  add_line(j, h, id, ARGV[i + 2], ARGV[i + 3])
+  add_line(j, id, ARGV[i + 2], ARGV[i + 3])
   return 1
 end
 

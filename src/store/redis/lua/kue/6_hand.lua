@@ -69,7 +69,7 @@ function steps.P(i)
   replace(id, j, n)
   write_job(id, n, h, has_data == '1' and data)
   if has_data == '1' then put_words(n, id, 1, words) end
-  if line ~= '' then add_line(n, h, id, line, words) end
+  if line ~= '' then add_line(n, id, line, words) end
   if failed ~= '0' then
     local t = type_make(n[TYPE])
     t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true

@@ -22,7 +22,7 @@ local function taken_before(given)
     local j, h = held(id, given[k + 1])
     if j then
       local n = #answer
-      answer[n + 1], answer[n + 2], answer[n + 3] = given[k], pack(j), h[DATA] or '{}'
+      answer[n + 1], answer[n + 2], answer[n + 3] = given[k], pack(j), h[H_DATA] or '{}'
     end
   end
   return answer
