@@ -166,6 +166,17 @@ void load_until_answer(load *l, weir_code code, uint64_t n)
     UNTIL(load_answers(l, code) >= want);
 }
 
+static uint64_t troubled(load *l)
+{
+    return load_answers(l, WEIR_EUNAVAIL) + load_answers(l, WEIR_EUNKNOWN);
+}
+
+void load_until_trouble(load *l, uint64_t n)
+{
+    uint64_t want = troubled(l) + n;
+    UNTIL(troubled(l) >= want);
+}
+
 void load_until_acked(load *l, uint64_t n)
 {
     load_until_answer(l, WEIR_OK, n);

@@ -29,6 +29,7 @@ uint64_t load_begun(load *l);                   /* handlers called */
 void load_until_acked(load *l, uint64_t n);
 void load_until_begun(load *l, uint64_t n);
 void load_until_answer(load *l, weir_code code, uint64_t n);
+void load_until_trouble(load *l, uint64_t n);   /* WEIR_EUNAVAIL or WEIR_EUNKNOWN */
 
 /* Stop adding, and wait until all is done. */
 void load_drain(load *l);

@@ -237,8 +237,9 @@ static void a_primary_dies(void **state)
     load_free(l);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);     /* "paused*" */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_queue),
         cmocka_unit_test(the_number_of_partitions_stays),

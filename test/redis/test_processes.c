@@ -535,6 +535,7 @@ int main(int argc, char **argv)
 {
     if (child_role(argc, argv))
         return play(child_role(argc, argv), argv + 3);
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);     /* "paused*" */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_job_runs_once),
         cmocka_unit_test(a_unique_key_has_one_holder),

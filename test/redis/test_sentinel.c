@@ -80,8 +80,9 @@ static void not_a_name_they_know(void **state)
     rig_nodes_free(c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);     /* "paused*" */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_primary_dies),
         cmocka_unit_test(another_is_chosen),

@@ -28,7 +28,7 @@ void rt_open(rt *t, const char *url, bool own_clock)
     memset(t, 0, sizeof *t);
     t->own_clock = own_clock;
     t->now = INT64_C(1700000000000);
-    const char *at = strchr(url, '@');
+    const char *at = strstr(url, ":@/") ? strchr(url, '@') : NULL;
     if (rig_is_shared(url)) {
         assert_true(rig_shared_url(url, t->url, sizeof t->url));
     } else if (at) {

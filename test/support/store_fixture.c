@@ -83,7 +83,7 @@ fixture *fixture_open(const char *url)
     fixture *f = calloc(1, sizeof *f);
     if (!f)
         return NULL;
-    const char *at = strchr(url, '@');
+    const char *at = strstr(url, ":@/") ? strchr(url, '@') : NULL;
     if ((at && !tempdir_make(f->dir)) ||
         (rig_is_shared(url) && !rig_shared_url(url, f->url, sizeof f->url))) {
         free(f);

@@ -20,8 +20,8 @@
 #define CHECK_INT(a, b)      assert_int_equal((a), (b))
 #define CHECK_STR(a, b)      assert_string_equal((a), (b))
 
-/* The stores that every suite runs on, unless it is told others; '@' is a directory of the
- * fixture's own. */
+/* The stores that every suite runs on, unless it is told others; '@' after the scheme is a
+ * directory of the fixture's own. */
 #define TEST_STORES                                                                       \
     "mem:", "sqlite:@/jobs.db?durability=os", "sqlite:@/jobs.db?durability=disk"
 
