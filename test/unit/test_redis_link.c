@@ -222,6 +222,8 @@ static void what_does_not_pass_is_said(void **state)
         { "-MISCONF Errors writing to the AOF file: No space left on device\r\n", WEIR_EFULL,
           WEIR_EFULL },
         { "-NOPERM this user has no permissions to run\r\n", WEIR_EREADONLY, WEIR_EREADONLY },
+        { "-ERR The user executing the script can't run this command or subcommand\r\n",
+          WEIR_EREADONLY, WEIR_EREADONLY },
         { "-WRONGTYPE Operation against a key\r\n", WEIR_ECORRUPT, WEIR_ECORRUPT },
         { "-ERR user_script:12: nonsense\r\n", WEIR_EUNAVAIL, WEIR_ECORRUPT },
         { "-OOMPH\r\n", WEIR_EUNAVAIL, WEIR_ECORRUPT },

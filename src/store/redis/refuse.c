@@ -23,9 +23,12 @@ static const struct {
     { "NOAUTH", REFUSED_STALE, WEIR_EUNAVAIL },         /* there is a password now */
     { "OOM", REFUSED, WEIR_EFULL },
     { "MISCONF", REFUSED, WEIR_EFULL },                 /* it cannot write to its disk */
-    { "NOPERM", REFUSED, WEIR_EREADONLY },
+    { "NOPERM", REFUSED, WEIR_EREADONLY },              /* and see below */
     { "WRONGTYPE", REFUSED, WEIR_ECORRUPT },
 };
+
+/* How NOPERM is said inside a script. */
+static const char script_noperm[] = "ERR The user executing the script can't";
 
 const char *weir__refusal_rest(const char *text)
 {
@@ -43,5 +46,7 @@ redis_refusal weir__refusal(const char *text, bool script, weir_code *code)
         }
     }
     *code = script ? WEIR_ECORRUPT : WEIR_EUNAVAIL;
+    if (!strncmp(text, script_noperm, sizeof script_noperm - 1))
+        *code = WEIR_EREADONLY;
     return REFUSED;
 }
