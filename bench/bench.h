@@ -1,4 +1,5 @@
-/* bench.h - what the measures share: running job lives, the bare floor below them, samples. */
+/* bench.h - what the measures share: running job lives, the bare floor below them, samples, and
+ * how results are told. */
 #ifndef WEIR_BENCH_H
 #define WEIR_BENCH_H
 
@@ -25,6 +26,11 @@ typedef struct lives {
 
 /* Lives per second. Ends the program when anything fails. */
 double run_lives(const lives *l);
+/* One half of lives that two processes lead: add all of them, or work until all are done and
+ * stored. `ready` is called when the store is open and, for the work, the pool runs. They answer
+ * the moment when they were through, by seconds(). */
+double lead_adds(const lives *l, void (*ready)(void *ctx), void *ctx);
+double lead_work(const lives *l, void (*ready)(void *ctx), void *ctx);
 
 /* The same rows and indexes by one thread with bare SQLite, `per_commit` statements in each
  * transaction: INSERT, UPDATE to active, UPDATE to complete. Lives per second. */
@@ -45,5 +51,31 @@ void add_to_start(const char *url, size_t n, double *p50, double *p99);
 double delayed_start_p99(const char *url, size_t n);
 /* Resident MiB of a process that has opened the store, counted and done some lives. */
 double resident_mib(const char *url);
+
+/* ---- results: main.c ---- */
+
+enum { MAX_ROUNDS = 16 };
+extern int rounds;                      /* how often a pair is measured */
+
+size_t scaled(size_t n);                /* fewer when it must be quick */
+double middle(double *ratio, int n);    /* sorts them */
+
+/* A line with a target, one without, and one that could not be measured. */
+void report(const char *name, double value, const char *unit, bool at_least, double target);
+void report_alone(const char *name, double value, const char *unit);
+void report_skipped(const char *name, const char *why);
+/* The rates behind a ratio, as they were the last time. */
+void note(const char *what, double a, double b);
+
+/* ---- the measures on Redis: redis.c ---- */
+
+void redis_lots(void);
+void redis_plain(void);
+void redis_bullmq(void);
+void redis_kue(void);
+void redis_memory_per_job(void);
+void redis_million(void);
+void redis_starts(void);
+void redis_cluster(void);
 
 #endif

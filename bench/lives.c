@@ -89,18 +89,27 @@ static void live_alone(run *r)
     }
 }
 
-static void live_together(run *r)
+static void start_pool(run *r)
 {
     weir_error err;
-    pthread_t producer[64];
     weir_pool pool = { .handler = handle, .ctx = r, .threads = r->l->workers,
                        .prefetch = r->l->prefetch };
     if (weir_process(r->q, "bench", &pool, &err))
         die("process", &err);
+}
+
+static void produce_all(run *r)
+{
+    pthread_t producer[64];
     for (int i = 0; i < r->l->producers; i++)
         pthread_create(&producer[i], NULL, produce, r);
     for (int i = 0; i < r->l->producers; i++)
         pthread_join(producer[i], NULL);
+}
+
+static void wait_until_done(run *r)
+{
+    weir_error err;
     pthread_mutex_lock(&r->lock);
     while (atomic_load(&r->done) < r->goal)
         pthread_cond_wait(&r->finished, &r->lock);
@@ -109,24 +118,61 @@ static void live_together(run *r)
         die("stop", &err);
 }
 
-double run_lives(const lives *l)
+static void begin(run *r, const lives *l)
 {
     weir_error err;
-    run r = { .l = l, .goal = l->n / l->lot * l->lot };
-    pthread_mutex_init(&r.lock, NULL);
-    pthread_cond_init(&r.finished, NULL);
-    if (weir_open(&r.q, l->url, NULL, &err))
+    *r = (run){ .l = l, .goal = l->n / l->lot * l->lot };
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->finished, NULL);
+    if (weir_open(&r->q, l->url, NULL, &err))
         die("open", &err);
+}
+
+static void end(run *r)
+{
+    weir_close(r->q);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->finished);
+}
+
+double run_lives(const lives *l)
+{
+    run r;
+    begin(&r, l);
     double start = seconds();
-    if (l->producers)
-        live_together(&r);
-    else
+    if (l->producers) {
+        start_pool(&r);
+        produce_all(&r);
+        wait_until_done(&r);
+    } else {
         live_alone(&r);
+    }
     double took = seconds() - start;
-    weir_close(r.q);
-    pthread_mutex_destroy(&r.lock);
-    pthread_cond_destroy(&r.finished);
+    end(&r);
     return (double)r.goal / took;
+}
+
+double lead_adds(const lives *l, void (*ready)(void *ctx), void *ctx)
+{
+    run r;
+    begin(&r, l);
+    ready(ctx);
+    produce_all(&r);
+    double now = seconds();
+    end(&r);
+    return now;
+}
+
+double lead_work(const lives *l, void (*ready)(void *ctx), void *ctx)
+{
+    run r;
+    begin(&r, l);
+    start_pool(&r);
+    ready(ctx);
+    wait_until_done(&r);
+    double now = seconds();
+    end(&r);
+    return now;
 }
 
 void fill(const char *url, size_t n)
@@ -134,7 +180,7 @@ void fill(const char *url, size_t n)
     enum { LOT = 10000 };
     weir_error err;
     weir_queue *q;
-    if (weir_open(&q, url, &(weir_options){ .durability = WEIR_DURABLE_OS }, &err))
+    if (weir_open(&q, url, NULL, &err))
         die("open", &err);
     weir_spec *specs = calloc(LOT, sizeof *specs);
     for (size_t i = 0; i < LOT; i++)

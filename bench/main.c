@@ -12,14 +12,14 @@
 
 static char   dir[400];        /* where stores are made */
 static double scale = 1.0;     /* --quick makes everything smaller */
-static int    rounds = 5;
+int           rounds = 5;
 
 /* ---- output ---- */
 
 static FILE *json;
 static int   lines;
 
-static void report(const char *name, double value, const char *unit, bool at_least, double target)
+void report(const char *name, double value, const char *unit, bool at_least, double target)
 {
     bool ok = at_least ? value >= target : value <= target;
     printf("%-58s %9.2f %-5s %s %6.2f  %s\n", name, value, unit, at_least ? ">=" : "<=", target,
@@ -30,7 +30,22 @@ static void report(const char *name, double value, const char *unit, bool at_lea
             at_least ? "true" : "false", ok ? "true" : "false");
 }
 
-static void note(const char *what, double a, double b)
+void report_alone(const char *name, double value, const char *unit)
+{
+    printf("%-58s %9.2f %-5s\n", name, value, unit);
+    fflush(stdout);
+    fprintf(json, "%s\n  {\"name\":\"%s\",\"value\":%.4f,\"unit\":\"%s\"}", lines++ ? "," : "",
+            name, value, unit);
+}
+
+void report_skipped(const char *name, const char *why)
+{
+    printf("%-58s skipped (%s)\n", name, why);
+    fflush(stdout);
+    fprintf(json, "%s\n  {\"name\":\"%s\",\"skipped\":\"%s\"}", lines++ ? "," : "", name, why);
+}
+
+void note(const char *what, double a, double b)
 {
     printf("  %-56s %9.0f over %.0f a second\n", what, a, b);
 }
@@ -55,7 +70,7 @@ static double floor_of(size_t n, size_t per_commit, bool disk)
     return v;
 }
 
-static size_t scaled(size_t n)
+size_t scaled(size_t n)
 {
     size_t v = (size_t)((double)n * scale) / 100 * 100;
     return v ? v : 100;
@@ -63,8 +78,8 @@ static size_t scaled(size_t n)
 
 /* ---- measures ---- */
 
-/* The middle of `rounds` ratios, each from two runs next to each other. */
-static double middle_ratio(double *ratio, int n)
+/* The middle one of some ratios, each from two runs next to each other. */
+double middle(double *ratio, int n)
 {
     sort_samples(ratio, (size_t)n);
     return ratio[n / 2];
@@ -72,7 +87,7 @@ static double middle_ratio(double *ratio, int n)
 
 static void over_floor(const char *name, lives l, size_t per_commit, bool disk, double target)
 {
-    double ratio[16], us = 0, floor = 0;
+    double ratio[MAX_ROUNDS], us = 0, floor = 0;
     for (int i = 0; i < rounds; i++) {
         floor = floor_of(l.n, per_commit, disk);
         l.url = fresh(disk ? "disk" : "os");
@@ -80,7 +95,7 @@ static void over_floor(const char *name, lives l, size_t per_commit, bool disk, 
         ratio[i] = us / floor;
     }
     note(name, us, floor);
-    report(name, middle_ratio(ratio, rounds), "x", true, target);
+    report(name, middle(ratio, rounds), "x", true, target);
 }
 
 static void sqlite_os(void)
@@ -113,7 +128,7 @@ static const lives plain = { .producers = 8, .workers = 8, .lot = 1 };
 
 static void million_waiting(void)
 {
-    double ratio[16], full = 0, empty = 0;
+    double ratio[MAX_ROUNDS], full = 0, empty = 0;
     lives l = plain;
     l.n = scaled(40000);
     int n = rounds > 3 ? 3 : rounds;
@@ -126,7 +141,7 @@ static void million_waiting(void)
         ratio[i] = full / empty;
     }
     note("lives with 1,000,000 jobs waiting over an empty queue", full, empty);
-    report("lives with 1,000,000 jobs waiting over an empty queue", middle_ratio(ratio, n), "x",
+    report("lives with 1,000,000 jobs waiting over an empty queue", middle(ratio, n), "x",
            true, 0.8);
     report("resident memory with 1,000,000 jobs waiting", resident_mib(url), "MiB", false, 64);
     remove_store(path);
@@ -134,7 +149,7 @@ static void million_waiting(void)
 
 static void mem_over_sqlite(void)
 {
-    double ratio[16], mem = 0, sqlite = 0;
+    double ratio[MAX_ROUNDS], mem = 0, sqlite = 0;
     lives l = plain;
     for (int i = 0; i < rounds; i++) {
         l.n = scaled(60000);
@@ -147,7 +162,7 @@ static void mem_over_sqlite(void)
     }
     remove_store(path);
     note("mem over sqlite os, plain calls", mem, sqlite);
-    report("mem over sqlite os, plain calls", middle_ratio(ratio, rounds), "x", true, 5);
+    report("mem over sqlite os, plain calls", middle(ratio, rounds), "x", true, 5);
 }
 
 static void starts(void)
@@ -167,6 +182,10 @@ static const struct {
 } measures[] = {
     { "sqlite-os", sqlite_os },     { "sqlite-disk", sqlite_disk }, { "alone", sqlite_alone },
     { "million", million_waiting }, { "mem", mem_over_sqlite },     { "starts", starts },
+    { "redis-lots", redis_lots },   { "redis-plain", redis_plain },
+    { "redis-bullmq", redis_bullmq }, { "redis-kue", redis_kue },
+    { "redis-memory", redis_memory_per_job }, { "redis-million", redis_million },
+    { "redis-starts", redis_starts }, { "redis-cluster", redis_cluster },
 };
 
 static int usage(void)
@@ -196,7 +215,7 @@ int main(int argc, char **argv)
         default:  return usage();
         }
     }
-    if (rounds < 1 || rounds > 16)
+    if (rounds < 1 || rounds > MAX_ROUNDS)
         return usage();
     snprintf(dir, sizeof dir, "%s/bench-XXXXXX", where);
     json = fopen(json_path, "w");
