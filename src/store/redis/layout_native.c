@@ -6,7 +6,7 @@
 static const char *const keys[] = {
     ":jobs", ":data", ":log", ":inactive", ":delayed", ":active", ":complete", ":failed",
     ":cancelled", ":lease", ":ttl", ":due", ":unique", ":types", ":ids", ":blocks", ":words",
-    ":found", ":meta", ":callers", NULL
+    ":found", ":meta", NULL
 };
 
 static const redis_walk walks[] = {

@@ -53,10 +53,10 @@ void weir__record_put(weir_buf *b, const weir_job *j, uint64_t lines, bool with_
     weir__buf_add(b, j->type, type);
     put_text(b, j->unique);
     put_text(b, j->search_keys);
-    put_text(b, j->worker);
-    put_text(b, j->error);
     weir__mp_text(b, j->result, j->result_len);
+    put_text(b, j->error);
     weir__mp_text(b, j->progress_data, j->progress_data_len);
+    put_text(b, j->worker);
 }
 
 /* ---- reading ---- */
@@ -102,8 +102,8 @@ static bool read_record(weir_job *job, mp_slice text[TEXTS], uint64_t *out_lines
     mp_reader r = weir__mp_reader(record + HEAD + type_len, len - HEAD - (size_t)type_len);
     for (int i = 1; i < TEXTS; i++)
         text[i] = weir__mp_read_text(&r);
-    j->result_len = text[5].len;
-    j->progress_data_len = text[6].len;
+    j->result_len = text[3].len;
+    j->progress_data_len = text[5].len;
     *out_lines = lines;
     return !r.bad && r.at == r.end;
 }
@@ -130,10 +130,10 @@ weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size
     job->type = keep_text(&at, text[0]);
     job->unique = keep_text(&at, text[1]);
     job->search_keys = keep_text(&at, text[2]);
-    job->worker = keep_text(&at, text[3]);
+    job->result = keep_text(&at, text[3]);
     job->error = keep_text(&at, text[4]);
-    job->result = keep_text(&at, text[5]);
-    job->progress_data = keep_text(&at, text[6]);
+    job->progress_data = keep_text(&at, text[5]);
+    job->worker = keep_text(&at, text[6]);
     job->data = keep_text(&at, body);
     job->data_len = body.len;
     if (out_lines)

@@ -326,7 +326,7 @@ static void forget_caller(redis_store *s)
         if (p->call.err.code || s->url.kue)
             continue;
         char key[sizeof p->prefix + 16];
-        snprintf(key, sizeof key, "%s:callers", p->prefix);
+        snprintf(key, sizeof key, "%s:meta", p->prefix);
         weir__call_reset(&p->call);
         p->call.slot = p->slot;
         p->call.repeatable = true;

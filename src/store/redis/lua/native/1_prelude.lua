@@ -1,38 +1,15 @@
--- 1_prelude.lua - the native layout: what every step uses. layout.h says what the steps do,
+-- 1_prelude.lua - the native layout: what the busy steps use. layout.h says what the steps do,
 -- docs/redis.md what the keys hold. A job's record is read once into `records`, changed there, and
 -- written back once at the end; changes of sorted sets gather in `changes`, the last one counts.
--- The whole text runs anew with every call, so what is rarely needed is made only when it is.
+--
+-- Redis runs this whole text at every call. So there is little here and in 2_work.lua; what is
+-- rarely needed is inside more(), which is called when it is.
 
 local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
 local spack, sunpack = struct.pack, struct.unpack
 local format, sub, byte = string.format, string.sub, string.byte
-local floor, huge = math.floor, math.huge
-
--- KEYS: a state's set is KEYS[STATE_KEY + state]
-local JOBS, DATA, LOG, STATE_KEY, LEASE, TTL, DUE = 1, 2, 3, 3, 10, 11, 12
-local UNIQUE, TYPES, IDS, BLOCKS, WORDS, FOUND, META, CALLERS = 13, 14, 15, 16, 17, 18, 19, 20
-
--- states
-local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
-
--- A record: numbers at fixed places, then texts; see layout.h. decode() makes a table of it, the
--- steps that are called most look at the bytes instead.
-local NUMBERS = '>I7I7I7BBI4I4I4I4I7I7I7I7BBBI2Bi4I4I4I7I7I7I7I7'
-local AT_STATE, AT_ATTEMPTS, AT_DELIVERY, AT_LOST, AT_STARTED, AT_FAILED = 22, 24, 28, 32, 40, 47
-local AT_FLAGS, AT_FIXED, AT_TTL, AT_TYPE = 68, 71, 107, 121
-local CREATED, PROMOTE, UPDATED, STATE, PROGRESS, ATTEMPTS, DELIVERY = 1, 2, 3, 4, 5, 6, 7
-local LINES, STARTED, FINISHED, FLAGS, PRIORITY, TTL_MS, DEADLINE = 9, 10, 12, 14, 19, 25, 26
-local TYPE, UNIQUE_KEY, PROGRESS_DATA = 27, 28, 33
-local REMOVES, SEARCHED, HAS_KEY = 1, 2, 4   -- flags
-
--- events
-local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
-
-local MANY = 4000             -- arguments of one command; Lua's stack has room for twice as many
-local BLOCK = 64              -- ids in a block of IDS
-local MAX_LOG = 10000         -- WEIR_MAX_LOG
-local AT_ONCE = -1            -- INT64_MIN
-local ZERO_RANK = 4503599627370496
+local floor, huge, max = math.floor, math.huge, math.max
+local KEYS, ARGV = KEYS, ARGV
 
 local now = ARGV[1]
 if now == '' then
@@ -41,43 +18,26 @@ if now == '' then
 else
   now = tonumber(now)
 end
-local origin, partitions, partition = ARGV[2], tonumber(ARGV[5]), tonumber(ARGV[6])
+local origin, number = ARGV[2], tonumber(ARGV[3])
+local partitions, partition = tonumber(ARGV[5]), tonumber(ARGV[6])
+local lane = origin .. ':' .. (number or 0) % 2
 
+local meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep', lane)
+local last, keep_at = tonumber(meta[1] or 0), tonumber(meta[3] or '') or huge
+
+local steps = {}
+local worked = true                          -- did the last step? For t
 local events, n_events = {}, 0               -- in pieces, as MessagePack; how many there are
 local due = huge
-local meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep')
-local uses = {}                              -- letters of the steps in this call
-local FIRST = 7                              -- the first step in ARGV
-do
-  local i = FIRST
-  while i <= #ARGV do
-    uses[ARGV[i]] = true
-    i = i + 2 + ARGV[i + 1]
-  end
-end
-local last, messages = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
-local keep_at = tonumber(meta[3] or '') or huge
-local first_last, first_keep = last, keep_at
+local ready = {}                             -- by type: jobs read ahead for the takes
 
-local function want(at)
-  if at < due then due = at end
-end
+-- ---- hashes ----
 
-local function tell(event)
-  n_events = n_events + 1
-  events[#events + 1] = event
-end
-
--- A command with any number of arguments, `step` of which belong together.
-local function many(command, key, args, step)
+-- A command with any number of arguments, in pairs.
+local function many(command, key, args)
   local n = #args
-  if n <= MANY then
-    if n > 0 then call(command, KEYS[key], unpack(args)) end
-    return
-  end
-  local size = MANY - MANY % step
-  for i = 1, n, size do
-    call(command, KEYS[key], unpack(args, i, math.min(i + size - 1, n)))
+  for i = 1, n, MANY do
+    call(command, KEYS[key], unpack(args, i, i + MANY - 1 < n and i + MANY - 1 or n))
   end
 end
 
@@ -96,49 +56,54 @@ end
 -- ---- records ----
 
 local records, dirty = {}, {}                -- by id as text; false: not there
+local new_jobs, new_data, n_new = {}, {}, 0  -- fields and values of jobs that were added
+
+local function flush_jobs()
+  if n_new > 0 then
+    many('HSET', JOBS, new_jobs)
+    many('HSET', DATA, new_data)
+    new_jobs, new_data, n_new = {}, {}, 0
+  end
+  local set, gone, s, g = {}, {}, 0, 0
+  for id in pairs(dirty) do
+    local r = records[id]
+    if r then
+      set[s + 1], set[s + 2] = id, r
+      s = s + 2
+    else
+      g = g + 1
+      gone[g] = id
+    end
+  end
+  dirty = {}
+  many('HSET', JOBS, set)
+  many('HDEL', JOBS, gone)
+end
 
 local function load(ids)
-  local missing = {}
+  local missing, m = {}, 0
   for k = 1, #ids do
     local id = ids[k]
     if records[id] == nil then
-      missing[#missing + 1] = id
+      m = m + 1
+      missing[m] = id
       records[id] = false
     end
   end
+  if m == 0 then return end
+  if n_new > 0 then flush_jobs() end
   local got = get_many(JOBS, missing)
-  for k = 1, #missing do records[missing[k]] = got[k] end
+  for k = 1, m do records[missing[k]] = got[k] end
 end
 
 local function record(id)
   local r = records[id]
   if r == nil then
+    if n_new > 0 then flush_jobs() end
     r = call('HGET', KEYS[JOBS], id)
     records[id] = r
   end
   return r
-end
-
-local function store(id, r)
-  records[id], dirty[id] = r, true
-end
-
-local function decode(r)
-  local j = { sunpack(NUMBERS, r) }
-  j[TYPE] = sub(r, AT_TYPE, AT_TYPE + j[18] - 1)
-  j[28], j[29], j[30], j[31], j[32], j[33] = unpack_msg(sub(r, AT_TYPE + j[18]))
-  return j
-end
-
-local function encode(j)
-  local fixed = j[TYPE] .. pack(j[28], j[29])
-  j[17], j[18] = #fixed, #j[TYPE]
-  return spack(NUMBERS, unpack(j, 1, 26)) .. fixed .. pack(j[30], j[31], j[32], j[33])
-end
-
-local function job(id)
-  local r = record(id)
-  return r and decode(r)
 end
 
 -- The record of a job that is active with this delivery.
@@ -149,37 +114,16 @@ local function held(id, delivery)
   end
 end
 
--- What a record holds: flags, length of type and fixed texts, type.
-local function kind_of(r)
-  local flags, _, _, fixed, n = sunpack('>BBBI2B', r, AT_FLAGS)
-  return flags, fixed, sub(r, AT_TYPE, AT_TYPE + n - 1)
-end
-
-local function has(flags, flag)
-  return flags % (2 * flag) >= flag
-end
-
-local function finished(state)
-  return state >= COMPLETE
-end
-
 -- ---- sorted sets ----
 
 local changes = {}                           -- [key][member] = score, or false: remove
-
-local function mark(key, member, score)
-  local c = changes[key]
-  if not c then
-    c = {}
-    changes[key] = c
-  end
-  c[member] = score
-end
+for key = STATE_KEY + INACTIVE, DUE do changes[key] = {} end
+changes[IDS], changes[WORDS] = {}, {}
 
 local function flush(key)
   local c = changes[key]
-  if not c then return end
-  changes[key] = nil
+  if next(c) == nil then return end
+  changes[key] = {}
   local add, remove, a, r = {}, {}, 0, 0
   for member, score in pairs(c) do
     if score then
@@ -190,6 +134,82 @@ local function flush(key)
       remove[r] = member
     end
   end
-  many('ZREM', key, remove, 1)
-  many('ZADD', key, add, 2)
+  many('ZREM', key, remove)
+  many('ZADD', key, add)
+end
+
+-- ---- types: see layout.h for the record ----
+
+local types, types_dirty = {}, {}
+
+local function type_of(name)
+  local t = types[name]
+  if t == nil then
+    local got = call('HMGET', KEYS[TYPES], name, '*')
+    t = got[1] and unpack_msg(got[1])
+    types[name] = t
+    if types['*'] == nil then types['*'] = got[2] and unpack_msg(got[2]) end
+  end
+  return t
+end
+
+local function type_make(name)
+  local t = type_of(name)
+  if not t then
+    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    types[name], types_dirty[name] = t, true
+  end
+  return t
+end
+
+-- The record whose settings hold for a type; false: there are none.
+local function settings_of(name)
+  local t = type_of(name)
+  if t and t[OWN] == 1 then return t end
+  return types['*']
+end
+
+-- ---- ids: a block of them is known as long as one of its jobs is there ----
+
+local blocks = {}
+
+local function flush_all()
+  flush_jobs()
+  for block, by in pairs(blocks) do
+    local n = by ~= 0 and call('HINCRBY', KEYS[BLOCKS], block, by)
+    if n == by then
+      changes[IDS][block] = 0
+    elseif n and n <= 0 then
+      call('HDEL', KEYS[BLOCKS], block)
+      changes[IDS][block] = false
+    end
+  end
+  blocks = {}
+  for key in pairs(changes) do flush(key) end
+  for name in pairs(types_dirty) do call('HSET', KEYS[TYPES], name, pack(types[name])) end
+  types_dirty = {}
+end
+
+-- ---- what will be told ----
+
+-- An event as MessagePack, its numbers as wide as they may become: one string is made, not many.
+local function event_of(kind, state, id, name, attempts, progress, delivery, text)
+  if text then
+    return spack('>BBBI8BBc0BI4BBBI4BI4c0', kind, state, 207, id, 217, #name, name, 206, attempts,
+                 204, progress, 206, delivery, 219, #text, text)
+  end
+  return spack('>BBBI8BBc0BI4BBBI4B', kind, state, 207, id, 217, #name, name, 206, attempts,
+               204, progress, 206, delivery, 194)
+end
+
+-- At which place among the jobs of its type and state something of this moment is.
+local places_now = {}
+
+local function place_now(name)
+  local place = places_now[name]
+  if not place then
+    place = name .. '\0' .. spack('>I8', now + ZERO_RANK)
+    places_now[name] = place
+  end
+  return place
 end

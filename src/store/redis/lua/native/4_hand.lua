@@ -1,7 +1,5 @@
 -- 4_hand.lua - the steps that put, remove, configure and import, and what comes due.
 
-if uses.P or uses.E or uses.C or uses.M or uses.K then
-
 -- Events as C packs them: an array; its elements are what follows its head.
 local function tell_all(packed)
   local first = byte(packed)
@@ -58,7 +56,7 @@ function steps.P(i)
 end
 
 local function tell_gone(j, number)
-  tell(event_of(REMOVE, 0, number, j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY], false))
+  tell(event_of(REMOVE, 0, number, j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY]))
 end
 
 function steps.E(i)
@@ -82,7 +80,7 @@ function steps.C(i)
   end
   if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
     t[PAUSED] = tonumber(paused)
-    tell(event_of(t[PAUSED] == 1 and PAUSE or RESUME, 0, 0, name, 0, 0, 0, false))
+    tell(event_of(t[PAUSED] == 1 and PAUSE or RESUME, 0, 0, name, 0, 0, 0))
   end
   return 1
 end
@@ -127,10 +125,9 @@ function steps.M(i, n)
     lines[#lines + 1] = id .. ':' .. number
     lines[#lines + 1] = rest
   end
-  many('HSET', LOG, lines, 2)
+  many('HSET', LOG, lines)
   if j[STATE] == INACTIVE then
-    tell(event_of(ENQUEUE, INACTIVE, tonumber(id), j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY],
-                  false))
+    tell_of(ENQUEUE, j, tonumber(id))
   end
   if finished(j[STATE]) then want_retention(j[TYPE], j[STATE], j[FINISHED]) end
   return { 0, tonumber(id), j[STATE] }
@@ -224,6 +221,4 @@ function steps.K(i)
   local removed = keep_at <= now and sweep(limit) or 0
   local at = math.min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at)
   return { 4, removed, at < huge and at or '' }
-end
-
 end

@@ -1,8 +1,6 @@
 -- 5_read.lua - the steps that only look, and the one that verifies. Whatever the steps before have
 -- changed is written back first.
 
-if uses.G or uses.I or uses.F or uses.O or uses.Z then
-
 function steps.G(i, n)
   local answer, ids = {}, {}
   for k = i + 1, i + n - 1 do ids[#ids + 1] = ARGV[k] end
@@ -89,8 +87,7 @@ end
 local function list_ids(name, descending, id, limit, with_data)
   local names, answer = type_names(name), {}
   local function fits(r)
-    local _, _, t = kind_of(r)
-    return name == '' or t == name
+    return name == '' or type_in(r) == name
   end
   -- The block of the cursor itself comes first: begin just before it.
   local block
@@ -169,8 +166,7 @@ function steps.F(i, n)
     end
   end
   local function fits(r)
-    local _, _, t = kind_of(r)
-    return (state == 0 or byte(r, AT_STATE) == state) and (name == '' or t == name)
+    return (state == 0 or byte(r, AT_STATE) == state) and (name == '' or type_in(r) == name)
   end
   local function has_all(number)
     for _, set in ipairs(sets) do
@@ -243,6 +239,4 @@ function steps.Z()
     answer[#answer + 1] = row
   end
   return answer
-end
-
 end

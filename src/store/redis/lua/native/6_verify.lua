@@ -1,8 +1,6 @@
 -- 6_verify.lua - is what is derived from jobs as it should be? V asks it of jobs, W of what points
 -- at jobs. With `mend` it is made so.
 
-if uses.V or uses.W then
-
 local NAMES = { 'jobs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete', 'failed',
                 'cancelled', 'lease', 'ttl', 'due', 'unique', 'types', 'ids', 'blocks', 'words',
                 'found' }
@@ -60,9 +58,7 @@ local function jobs_in_block(block)
   end
   load(ids)
   for _, id in ipairs(ids) do
-    local _, _, t
-    if records[id] then _, _, t = kind_of(records[id]) end
-    if t == name then n = n + 1 end
+    if records[id] and type_in(records[id]) == name then n = n + 1 end
   end
   return n
 end
@@ -107,6 +103,14 @@ local belongs = {
 }
 for state = INACTIVE, CANCELLED do belongs[STATE_KEY + state] = in_state(state) end
 
+local HASHES = { [DATA] = true, [FOUND] = true, [LOG] = true, [UNIQUE] = true, [BLOCKS] = true }
+
+-- It was there when the key was walked; by now it may have gone its way with its job.
+local function still_there(key, member)
+  if HASHES[key] then return call('HEXISTS', KEYS[key], member) == 1 end
+  return call('ZSCORE', KEYS[key], member)
+end
+
 local function take_out(key, member)
   if key == BLOCKS then
     local n = jobs_in_block(member)
@@ -115,7 +119,7 @@ local function take_out(key, member)
     else
       call('HDEL', KEYS[BLOCKS], member)
     end
-  elseif key == DATA or key == FOUND or key == LOG or key == UNIQUE then
+  elseif HASHES[key] then
     call('HDEL', KEYS[key], member)
   else
     mark(key, member, false)
@@ -127,7 +131,7 @@ function steps.W(i, n)
   flush_all()
   for k = i + 2, i + n - 1 do
     local member = ARGV[k]
-    if not belongs[key](member) then
+    if not belongs[key](member) and still_there(key, member) then
       lines[#lines + 1] = 'in ' .. NAMES[key] .. ': an entry that no job accounts for'
       if mend then take_out(key, member) end
     end
@@ -135,4 +139,5 @@ function steps.W(i, n)
   return lines
 end
 
-end
+return more_made
+end                                          -- of more()

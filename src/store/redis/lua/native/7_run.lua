@@ -3,10 +3,8 @@
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
 local STEPS_WITH_ID = { D = true, R = true, S = true, L = true, P = true, E = true }
 
-local number = tonumber(ARGV[3])
-local lane = number and origin .. ':' .. number % 2
-local before = lane and call('HGET', KEYS[CALLERS], lane)
-before = before and unpack_msg(before)
+-- What this lane answered last, if it was this call.
+local before = number and meta[4] and unpack_msg(meta[4])
 if before and before[1] ~= number then before = nil end
 
 -- Jobs that a take gave, as they are now.
@@ -42,7 +40,10 @@ local function load_all()
   while i <= #ARGV do
     local letter, n = ARGV[i], tonumber(ARGV[i + 1])
     if STEPS_WITH_ID[letter] then ids[#ids + 1] = ARGV[i + 2] end
-    if letter == 'T' or letter == 't' then note_take(i + 2, n) end
+    if (letter == 'T' or letter == 't') and n == 4 then      -- of one type alone
+      lookahead[ARGV[i + 5]] = (lookahead[ARGV[i + 5]] or 0) + tonumber(ARGV[i + 2])
+    end
+    if not steps[letter] then more() end
     i = i + 2 + n
   end
   load(ids)
@@ -66,25 +67,21 @@ local function run()
     if answer == 'words' then break end      -- the rest waits, so that the order is kept
     i = i + 2 + n
   end
-  if lane and not before then call('HSET', KEYS[CALLERS], lane, pack(memory)) end
-  return answers
+  return answers, memory
 end
 
-local answers = run()
+local answers, memory = run()
 if number then
   flush_all()
-  local set = {}
-  if last ~= first_last then set = { 'last', last } end
-  if keep_at ~= first_keep then
-    set[#set + 1], set[#set + 2] = 'keep', keep_at < huge and keep_at or ''
-  end
+  local set = { 'last', last, 'keep', keep_at < huge and keep_at or '' }
+  if not before then set[5], set[6] = lane, pack(memory) end
   if n_events > 0 or due < huge then
-    messages = messages + 1
+    local messages = tonumber(meta[2] or 0) + 1
     answers[2] = spack('>BI4', 221, 4 + 8 * n_events) ..       -- 0xdd: an array
                  pack(messages, now, origin, due < huge and due or 0) .. table.concat(events)
     set[#set + 1], set[#set + 2] = 'messages', messages
     call('SPUBLISH', ARGV[4] .. ':events', answers[2])
   end
-  if #set > 0 then call('HSET', KEYS[META], unpack(set)) end
+  call('HSET', KEYS[META], unpack(set))
 end
 return answers

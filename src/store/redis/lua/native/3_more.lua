@@ -1,41 +1,74 @@
--- 2_index.lua - what is derived from a job: its place in the set of its state, when it is due, its
--- lease and ttl, its unique key, its block of ids, its words, the counters of its type.
+-- 3_more.lua - all that the busy steps do not need: records as tables, what is derived from a job
+-- (its place in the set of its state, when it is due, its unique key, its words, its log), and the
+-- other steps. more() ends in 6_verify.lua; it answers with what the busy steps may want after all.
 
--- ---- types: see layout.h for the record ----
+local more_made
 
-local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
-local types, types_dirty = {}, {}
+more = function()
+if more_made then return more_made end
+more_made = {}
 
-local function type_of(name)
-  local t = types[name]
-  if t == nil then
-    local r = call('HGET', KEYS[TYPES], name)
-    t = r and unpack_msg(r)
-    types[name] = t
-  end
-  return t
+-- The numbers of a record: see layout.h.
+local NUMBERS = '>I7I7I7BBI4I4I4I4I7I7I7I7BBBI2Bi4I4I4I7I7I7I7I7'
+
+local function decode(r)
+  local j = { sunpack(NUMBERS, r) }
+  local texts = AT_TYPE + j[TYPE_LEN]
+  j[TYPE] = sub(r, AT_TYPE, texts - 1)
+  j[UNIQUE_KEY], j[SEARCH_KEYS], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
+    unpack_msg(sub(r, texts))
+  return j
 end
 
-local function type_make(name)
-  local t = type_of(name)
-  if not t then
-    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-    types[name], types_dirty[name] = t, true
-  end
-  return t
+local function encode(j)
+  local fixed = j[TYPE] .. pack(j[UNIQUE_KEY], j[SEARCH_KEYS])
+  j[FIXED_LEN], j[TYPE_LEN] = #fixed, #j[TYPE]
+  return spack(NUMBERS, unpack(j, 1, NUMBERS_END)) .. fixed ..
+         pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER])
 end
 
-local NO_SETTINGS = { 0, 0, 0, 0, 0, 0, 0 }
+local function store(id, r)
+  records[id], dirty[id] = r, true
+end
 
-local function settings_of(name)
-  local t = type_of(name)
-  if t and t[OWN] == 1 then return t end
-  return type_of('*') or NO_SETTINGS
+local function job(id)
+  local r = record(id)
+  return r and decode(r)
+end
+
+local function type_in(r)
+  return sub(r, AT_TYPE, AT_TYPE + byte(r, AT_TYPE_LEN) - 1)
+end
+
+local function has(flags, flag)
+  return flags % (2 * flag) >= flag
+end
+
+local function finished(state)
+  return state >= COMPLETE
+end
+
+local function mark(key, member, score)
+  changes[key][member] = score
+end
+
+local function want(at)
+  if at < due then due = at end
+end
+
+local function tell(event)
+  n_events = n_events + 1
+  events[#events + 1] = event
+end
+
+local function tell_of(kind, j, id, text)
+  tell(event_of(kind, j[STATE], id, j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY], text))
 end
 
 -- How long, and how many, of a type's jobs in a finished state are kept.
 local function keep_of(name, state)
   local s = settings_of(name)
+  if not s then return 0, 0 end
   if state == COMPLETE then return s[3], s[4] end
   return s[5], s[6]
 end
@@ -77,8 +110,6 @@ local function id_bytes(id)
   return spack('>I8', tonumber(id))
 end
 
-local ready = {}                             -- by type: jobs read ahead for the takes; 3_work.lua
-
 -- Put a job where its numbers say it belongs, and take it out. Leases are their makers'.
 local function index(j, id8)
   ready[j[TYPE]] = nil
@@ -107,10 +138,6 @@ local function run_ttl(ttl, id8)
   end
 end
 
-local function ttl_of(r)
-  return (sunpack('>I7', r, AT_TTL))
-end
-
 local function unique_name(j)
   return j[TYPE] .. '\0' .. j[UNIQUE_KEY]
 end
@@ -133,28 +160,11 @@ local function want_retention(name, state, ended)
   want(at)
 end
 
--- ---- ids: a block is there as long as one of its jobs is ----
-
-local blocks = {}
+-- ---- ids ----
 
 local function count_block(name, id, by)
   local block = name .. '\0' .. spack('>I8', floor(floor(id / partitions) / BLOCK))
   blocks[block] = (blocks[block] or 0) + by
-end
-
-local function flush_blocks()
-  for block, by in pairs(blocks) do
-    if by ~= 0 then
-      local n = call('HINCRBY', KEYS[BLOCKS], block, by)
-      if n == by then
-        mark(IDS, block, 0)
-      elseif n <= 0 then
-        call('HDEL', KEYS[BLOCKS], block)
-        mark(IDS, block, false)
-      end
-    end
-  end
-  blocks = {}
 end
 
 -- ---- words: FOUND has, for a job that is searched, those of its data and those of its log ----
@@ -217,43 +227,93 @@ end
 local function forget(j, id, id8)
   unindex(j, id8)
   if not finished(j[STATE]) then let_go_of_key(j) end
-  if j[LINES] > 0 then many('HDEL', LOG, log_fields(j[LINES], id), 1) end
+  if j[LINES] > 0 then many('HDEL', LOG, log_fields(j[LINES], id)) end
   if has(j[FLAGS], SEARCHED) then forget_words(id, id8) end
   count_block(j[TYPE], tonumber(id), -1)
   call('HDEL', KEYS[DATA], id)
   store(id, false)
 end
 
--- ---- writing back ----
+-- ---- for the busy steps ----
 
-local new_jobs, new_data, n_new = {}, {}, 0  -- fields and values of jobs that were added
-
-local function flush_jobs()
-  if n_new > 0 then
-    many('HSET', JOBS, new_jobs, 2)
-    many('HSET', DATA, new_data, 2)
-    new_jobs, new_data, n_new = {}, {}, 0
-  end
-  local set, gone, s, g = {}, {}, 0, 0
-  for id in pairs(dirty) do
-    local r = records[id]
-    if r then
-      set[s + 1], set[s + 2] = id, r
-      s = s + 2
-    else
-      g = g + 1
-      gone[g] = id
-    end
-  end
-  dirty = {}
-  many('HSET', JOBS, set, 2)
-  many('HDEL', JOBS, gone, 1)
+function more_made.forget(id, id8)
+  forget(job(id), id, id8)
 end
 
-local function flush_all()
-  flush_jobs()
-  flush_blocks()
-  for key in pairs(changes) do flush(key) end
-  for name in pairs(types_dirty) do call('HSET', KEYS[TYPES], name, pack(types[name])) end
-  types_dirty = {}
+function more_made.let_go(r)
+  let_go_of_key(decode(r))
+end
+
+more_made.want_retention = want_retention
+
+-- A job with more to it: a delay, a deadline, a unique key, words.
+function more_made.add(rec, data, extra)
+  local j = decode(now_times .. rec)
+  local delay, run_at, _, unique, words = unpack(extra)
+  if unique then
+    local holder = call('HGET', KEYS[UNIQUE], unique_name(j))
+    if holder then return tonumber(holder), byte(record(holder), AT_STATE), 1 end
+  end
+  local at = now + delay
+  if run_at > at then at = run_at end
+  j[STATE], j[PROMOTE] = at > now and DELAYED or INACTIVE, at
+  local s = settings_of(j[TYPE])
+  if s and s[SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then
+    j[FLAGS] = j[FLAGS] + SEARCHED
+  end
+  last = last + 1
+  local n = last * partitions + partition
+  local id, id8 = format('%d', n), spack('>I8', n)
+  store(id, encode(j))
+  index(j, id8)
+  hold_key(j, id)
+  if words and has(j[FLAGS], SEARCHED) then note_words(id, id8, 1, words) end
+  call('HSET', KEYS[DATA], id, data)
+  return n, j[STATE], 0
+end
+
+-- ---- the other steps of workers ----
+
+function steps.R(i)
+  local id = ARGV[i]
+  local r = held(id, ARGV[i + 1])
+  worked = r
+  if not r then return -1 end
+  local j, id8 = decode(r), id_bytes(id)
+  unindex(j, id8)
+  j[STATE], j[UPDATED] = INACTIVE, now
+  index(j, id8)
+  store(id, encode(j))
+  tell_of(ENQUEUE, j, tonumber(id))
+  return INACTIVE
+end
+
+function steps.S(i)
+  local id = ARGV[i]
+  local r = held(id, ARGV[i + 1])
+  if not r then return 0 end
+  local j = decode(r)
+  j[PROGRESS], j[UPDATED] = tonumber(ARGV[i + 2]), now
+  if ARGV[i + 4] == '1' then j[PROGRESS_DATA] = ARGV[i + 3] end
+  store(id, encode(j))
+  run_ttl(j[TTL_MS], id_bytes(id))
+  tell_of(PROGRESS_EVENT, j, tonumber(id), j[PROGRESS_DATA])
+  return 1
+end
+
+function steps.L(i)
+  local id, delivery = ARGV[i], ARGV[i + 1]
+  local j, id8 = nil, id_bytes(id)
+  if delivery == '0' then
+    j = job(id)
+    if not j then return -1 end
+  else
+    local r = held(id, delivery)
+    if not r then return 0 end
+    j = decode(r)
+    run_ttl(j[TTL_MS], id8)
+  end
+  j[LINES] = add_line(j[LINES], j[FLAGS], id, id8, ARGV[i + 2], ARGV[i + 3])
+  store(id, encode(j))
+  return 1
 end
