@@ -38,6 +38,7 @@ tsan:           ## the threaded tests under the thread sanitizer
 	@scripts/run-tests.sh $(TSAN) --suite unit --suite examples --suite fault --suite e2e
 
 bench: all      ## measure; one line a measure, and build/bench.json
+	@scripts/setup.sh bench
 	@$(RELEASE)/bench/bench $(BENCH_ARGS) --json $(B)/bench.json
 
 soak: all       ## the long forms: kill -9, and random operations with a new seed

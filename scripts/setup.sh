@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh WHAT... - see that the packages are there which `build`, `test` or `fuzz` need, and
-# install the missing ones (Debian; as root or with sudo). Quick and silent when nothing is missing.
+# setup.sh WHAT... - see that the packages are there which `build`, `test`, `bench` or `fuzz` need,
+# and install the missing ones (Debian; as root or with sudo). Quick and silent when none is missing.
 set -u
 
 missing=
@@ -36,11 +36,13 @@ look() {
             need libcmocka-dev library cmocka
             need redis-server command -v redis-server
             need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
+        bench)
+            need redis-server command -v redis-server ;;
         fuzz)
             need clang command -v clang
             need llvm command -v llvm-symbolizer ;;
         *)
-            echo "setup.sh: I know build, test and fuzz, not '$what'" >&2
+            echo "setup.sh: I know build, test, bench and fuzz, not '$what'" >&2
             exit 2 ;;
         esac
     done
