@@ -3,12 +3,27 @@
 -- VERTX. Changes of sorted sets gather in `changes`, the last one counts; hashes are written at
 -- once.
 --
--- Redis runs all of this text at every call. What is not always needed is inside functions that are
--- called when one of their steps is first wanted: see `groups` in run.lua.
+-- Redis runs all of this text at every call, and making a function costs time: what only some steps
+-- need is made when one of them is there.
 
 local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
 local spack, sunpack = struct.pack, struct.unpack
 local format, floor, huge, min, max = string.format, math.floor, math.huge, math.min, math.max
+
+-- Which steps are there?
+local steps, uses = {}, {}
+do
+  local i = FIRST
+  while ARGV[i] do
+    uses[ARGV[i]] = true
+    i = i + 2 + ARGV[i + 1]
+  end
+end
+local uses_house = uses.K or uses.X
+local uses_hand = uses.P or uses.E or uses.C or uses.M
+local uses_reads = uses.G or uses.I or uses.F or uses.O or uses.Z
+local uses_verify = uses.V or uses.W
+local uses_rest = uses_house or uses_hand or uses_reads or uses_verify
 
 -- Kue's keys, and ours. No key of ours ends in ":jobs": that is the wake-up list of a type.
 local P = ARGV[4] .. ':'

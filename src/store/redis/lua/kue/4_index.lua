@@ -150,14 +150,19 @@ local function level_tokens(name, only_up)
   end
 end
 
+local unique_name, holder_of, hold_key, let_go_of_key, word_member, note_words, forget_words
+local time_field, add_line, forget
+
+if uses.A or uses.D or uses.L or uses_rest then
+
 -- ---- unique keys: field TYPE \0 KEY. Kue knows nothing of them, so a holder may have ended ----
 
-local function unique_name(j)
+function unique_name(j)
   return j[TYPE] .. '\0' .. j[UNIQUE_KEY]
 end
 
 -- The id and state of the job that holds this one's key.
-local function holder_of(j)
+function holder_of(j)
   if not j[UNIQUE_KEY] then return nil end
   local id = call('HGET', UNIQUE, unique_name(j))
   local holder = id and job(id)
@@ -167,11 +172,11 @@ local function holder_of(j)
   end
 end
 
-local function hold_key(j, id)
+function hold_key(j, id)
   if j[UNIQUE_KEY] then call('HSET', UNIQUE, unique_name(j), id) end
 end
 
-local function let_go_of_key(j, id)
+function let_go_of_key(j, id)
   if j[UNIQUE_KEY] and call('HGET', UNIQUE, unique_name(j)) == id then
     call('HDEL', UNIQUE, unique_name(j))
   end
@@ -179,11 +184,11 @@ end
 
 -- ---- words: FOUND has, for a job that is searched, those of its data and those of its log ----
 
-local function word_member(word, id)
+function word_member(word, id)
   return word .. '\0' .. spack('>I8', tonumber(id))
 end
 
-local function note_words(id, which, words)
+function note_words(id, which, words)
   local r = call('HGET', FOUND, id)
   local found = r and unpack_msg(r) or { {}, {} }
   if which == 1 then
@@ -207,7 +212,7 @@ local function note_words(id, which, words)
   call('HSET', FOUND, id, pack(found))
 end
 
-local function forget_words(id)
+function forget_words(id)
   local r = call('HGET', FOUND, id)
   if not r then return end
   for _, words in ipairs(unpack_msg(r)) do
@@ -220,7 +225,7 @@ end
 -- those that were cut off; when it was written is in fields of the hash, 100 lines in each:
 -- weir_log0 = "1:TIME 2:TIME ". Lines of Kue's have no time. ----
 
-local function time_field(n)
+function time_field(n)
   return 'weir_log' .. floor((n - 1) / LINES_A_FIELD)
 end
 
@@ -233,7 +238,7 @@ local function cut_log(id, length, cut)
   end
 end
 
-local function add_line(j, id, text, words)
+function add_line(j, id, text, words)
   local length, cut = call('RPUSH', JOB .. id .. ':log', text), int(call('HGET', JOB .. id, 'weir_cut'))
   local n = cut + length
   local field = time_field(n)
@@ -245,13 +250,15 @@ end
 
 -- ---- gone ----
 
-local function forget(j, id)
+function forget(j, id)
   local zid = zid_of(id)
   unplace(j, zid)
   mark(JOBS, zid, false)
   if not finished(j[STATE]) then let_go_of_key(j, id) end
   if j[FLAGS] >= SEARCH_FLAG then forget_words(id) end
   call('DEL', JOB .. id, JOB .. id .. ':log')
+end
+
 end
 
 -- ---- writing back ----

@@ -1,7 +1,6 @@
 -- 5_work.lua - the steps of producers and workers. A step gets the place of its first argument in
 -- ARGV and how many it has; what it answers is its answer.
 
-local steps = {}
 local worked = true                -- did the last step? For t
 local delivered = {}               -- by id: the delivery that a take gave
 local work_time = 0                -- of what was completed here
@@ -24,9 +23,7 @@ end
 
 -- ---- add ----
 
-local function adding()
-
-writing()
+if uses.A then
 
 -- The record comes without its three last fields, which are times.
 local three_times = string.rep(pack(now), 3)
@@ -123,7 +120,7 @@ end
 
 -- ---- take ----
 
-local function working()
+if uses.T or uses.t then
 
 -- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each.
 -- `more`: there may be others behind them.
@@ -231,7 +228,11 @@ function steps.t(i, n)
   return worked and steps.T(i, n) or {}
 end
 
+end
+
 -- ---- the end ----
+
+if uses.D or uses.R then
 
 -- Kue counts the successful attempt too, Vert.x Kue does not.
 local function write_done(id, j, h)
@@ -293,7 +294,11 @@ function steps.R(i)
   return INACTIVE
 end
 
+end
+
 -- ---- while it runs ----
+
+if uses.N or uses.S or uses.L then
 
 function steps.N(i, n)
   local answer = {}

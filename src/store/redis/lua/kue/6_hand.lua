@@ -11,9 +11,7 @@ local function locked(name)
   return left > 0 and left
 end
 
-local function handling()
-
-writing()
+if uses_hand then
 
 local function put_words(j, id, which, words)
   if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, which, unpack_msg(words)) end

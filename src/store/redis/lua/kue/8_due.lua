@@ -2,9 +2,7 @@
 
 local ask_about = {}               -- jobs whose workers Kue's message asks to answer: see kue_over()
 
-local function coming_due()
-
-housekeeping()
+if uses.K then
 
 local function records_of(sort, list)
   local answer = { sort }

@@ -1,12 +1,5 @@
 -- run.lua - carry out the steps; recognise a call that was made before; tell what happened.
 
-local groups = {
-  A = adding,
-  T = working, t = working, D = working, R = working, N = working, S = working, L = working,
-  P = handling, E = handling, C = handling, M = handling,
-  X = housekeeping, K = coming_due, V = verifying, W = verifying,
-  G = reading, I = reading, F = reading, O = reading, Z = reading,
-}
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
 
 local lane = number and W .. 'call:' .. origin .. ':' .. number % 2
@@ -49,7 +42,6 @@ local function run()
       answer = before[at]
       if letter == 'T' or letter == 't' then answer = taken_before(answer) end
     else
-      if not steps[letter] then groups[letter]() end
       answer = steps[letter](i + 2, n)
       if number then memory[at] = to_remember(letter, answer) end
     end

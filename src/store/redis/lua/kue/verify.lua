@@ -2,7 +2,7 @@
 -- points at jobs. With `mend` it is made so. Other processes may be at work, Kue's too: what they are
 -- in the middle of is not wrong.
 
-local function verifying()
+if uses_verify then
 
 local function score(key, member)
   return tonumber(call('ZSCORE', key, member) or huge)
