@@ -11,15 +11,14 @@ local now_times = now7 .. now7 .. now7
 -- ---- add ----
 
 local function words_are_missing(i, n)
-  local before
+  local before, searched
   for k = i, i + n - 1, 5 do
-    if ARGV[k] ~= before or ARGV[k + 4] ~= '' then
+    if ARGV[k] ~= before then
       before = ARGV[k]
       local s = settings_of(before)
-      if s and s[SEARCH] == 1 and (ARGV[k + 4] == '' or not unpack_msg(ARGV[k + 4])[5]) then
-        return true
-      end
+      searched = s and s[SEARCH] == 1
     end
+    if searched and (ARGV[k + 4] == '' or not unpack_msg(ARGV[k + 4])[5]) then return true end
   end
 end
 

@@ -206,22 +206,24 @@ end
 
 -- ---- log, statistics ----
 
+-- Lines that came from elsewhere may have gaps between their numbers.
 function steps.O(i)
   local id, after, limit = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
   local j = job(id)
   if not j then return -1 end
-  local numbers, fields, answer = {}, {}, {}
-  for n = math.max(after + 1, j[LINES] - MAX_LOG + 1, 1), j[LINES] do
-    if #fields == limit then break end
-    numbers[#numbers + 1], fields[#fields + 1] = n, id .. ':' .. n
-  end
-  local lines = get_many(LOG, fields)
-  for k = 1, #fields do
-    local at, text = string.match(lines[k] or '', '^(%-?%d+) (.*)$')
-    if at then
-      local n = #answer
-      answer[n + 1], answer[n + 2], answer[n + 3] = numbers[k], tonumber(at), text
+  local answer, n = {}, max(after + 1, j[LINES] - MAX_LOG + 1, 1)
+  while n <= j[LINES] and #answer < 3 * limit do
+    local fields = {}
+    for k = n, math.min(n + 199, j[LINES]) do fields[#fields + 1] = id .. ':' .. k end
+    local lines = get_many(LOG, fields)
+    for k = 1, #fields do
+      local at, text = string.match(lines[k] or '', '^(%-?%d+) (.*)$')
+      local a = #answer
+      if at and a < 3 * limit then
+        answer[a + 1], answer[a + 2], answer[a + 3] = n + k - 1, tonumber(at), text
+      end
     end
+    n = n + #fields
   end
   return answer
 end
