@@ -18,6 +18,7 @@ typedef struct ear_channel {
     redis_channel what;
     uint32_t      slot;
     ear_state     state;
+    bool          known;        /* to weir__ear_open(), as one that was heard */
     redis_node   *node;         /* where it was asked for or is heard; else NULL */
 } ear_channel;
 
@@ -40,10 +41,13 @@ struct redis_ear {
 
 /* ---- telling weir__ear_open() ---- */
 
-static void tell_heard(redis_ear *e)
+static void tell_heard(redis_ear *e, ear_channel *c)
 {
+    if (c->known)
+        return;
+    c->known = true;
     pthread_mutex_lock(&e->lock);
-    e->n_deaf -= e->n_deaf > 0;
+    e->n_deaf--;
     pthread_cond_signal(&e->told);
     pthread_mutex_unlock(&e->lock);
 }
@@ -139,7 +143,7 @@ static void take_subscribed(redis_ear *e, redis_node *n, ear_channel *c)
     c->state = HEARS;
     n->pause_ms = 0;
     e->lost(e->ctx, (size_t)(c - e->channel));
-    tell_heard(e);
+    tell_heard(e, c);
 }
 
 static void take_message(redis_ear *e, redis_node *n, const redisReply *r)

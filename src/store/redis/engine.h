@@ -100,6 +100,8 @@ typedef struct redis_store {
         weir_event     *events;
         size_t          cap_events;
         int64_t         told;           /* to env.due() */
+        weir_buf        notes;          /* arguments of the step X, RESP: id, type ... */
+        size_t          n_notes;
     } heard;
 } redis_store;
 
@@ -195,6 +197,8 @@ weir_code weir__heard_open(redis_store *s, weir_error *err);
 void      weir__heard_close(redis_store *s);
 /* The message of one of our own calls. */
 void      weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t len);
+/* Kue has ended or removed jobs: the step X, if there is any such. */
+void      weir__heard_step(redis_store *s, redis_task *t, uint32_t part);
 /* A TICK has said when to come again. */
 void      weir__heard_next(redis_store *s, int64_t at);
 

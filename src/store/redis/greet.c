@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* What is asked. The last two are a scout's. */
-enum { HELLO, SELECT, INFO, FSYNC, KILL, SEEK, AUTH };
+enum { HELLO, SELECT, INFO, AOF, KILL, SEEK, AUTH };
 
 enum { MIN_VERSION = 7 };
 
@@ -70,7 +70,7 @@ void weir__greet(redis_node *n)
             say(n, SELECT, 2, (const char *[]){ "SELECT", db });
         say(n, INFO, 5, (const char *[]){ "INFO", "server", "memory", "persistence",
                                           "replication" });
-        say(n, FSYNC, 3, (const char *[]){ "CONFIG", "GET", "appendfsync" });
+        say(n, AOF, 4, (const char *[]){ "CONFIG", "GET", "appendonly", "appendfsync" });
     }
     send_greeting(n);
 }
@@ -202,12 +202,14 @@ static weir_code take_info(redis_node *n, const redisReply *r, weir_error *err)
     return WEIR_OK;
 }
 
-/* Without the right to see it, the less is taken. */
-static weir_code take_fsync(redis_node *n, const redisReply *r, weir_error *err)
+/* Without the right to see this, what INFO says of it stays, which is less: nothing of when it is
+ * synced, and "off" while the server is loading. */
+static weir_code take_aof(redis_node *n, const redisReply *r, weir_error *err)
 {
     (void)err;
-    if (n->durability == WEIR_DURABLE_OS && !strcmp(member(r, "appendfsync"), "always"))
-        n->durability = WEIR_DURABLE_DISK;
+    if (!strcmp(member(r, "appendonly"), "yes"))
+        n->durability = !strcmp(member(r, "appendfsync"), "always") ? WEIR_DURABLE_DISK
+                                                                    : WEIR_DURABLE_OS;
     return WEIR_OK;
 }
 
@@ -241,7 +243,7 @@ static weir_code (*const take[])(redis_node *, const redisReply *, weir_error *)
     [HELLO] = take_hello,
     [SELECT] = take_select,
     [INFO] = take_info,
-    [FSYNC] = take_fsync,
+    [AOF] = take_aof,
     [KILL] = take_anything,
     [SEEK] = take_seek,
     [AUTH] = take_anything,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_HELD = 4096 };
+enum { MAX_HELD = 4096, MAX_NOTES = 1000 };
 
 /* ---- telling ---- */
 
@@ -194,12 +194,39 @@ void weir__heard_next(redis_store *s, int64_t at)
 
 /* ---- the ear ---- */
 
+/* What others have ended or removed, to be told to the script with the next TICK. What is too much
+ * is left out: the script finds it, later. */
+static void note(redis_store *s, const weir_event *event)
+{
+    weir_buf *b = &s->heard.notes;
+    if ((event->kind != WEIR_EVENT_COMPLETE && event->kind != WEIR_EVENT_FAILED &&
+         event->kind != WEIR_EVENT_REMOVE) || s->heard.n_notes == MAX_NOTES || b->failed)
+        return;
+    weir__resp_int(b, (int64_t)event->id);
+    weir__resp_text(b, event->type);
+    s->heard.n_notes++;
+}
+
+void weir__heard_step(redis_store *s, redis_task *t, uint32_t part)
+{
+    pthread_mutex_lock(&s->heard.lock);
+    if (s->heard.n_notes && !s->heard.notes.failed) {
+        weir_buf *b = weir__step(s, t, part, 'X', 2 * s->heard.n_notes);
+        weir__buf_add(b, s->heard.notes.data, s->heard.notes.len);
+    }
+    weir__buf_clear(&s->heard.notes);
+    s->heard.notes.failed = false;
+    s->heard.n_notes = 0;
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
 static void hear_kue(redis_store *s, const char *message, size_t len)
 {
     weir_event event;
     weir_buf   strings = { 0 };
     if (s->layout->hear(message, len, &event, &strings)) {
         event.at = s->env.now(s->env.ctx);
+        note(s, &event);
         s->env.emit(s->env.ctx, &event, 1);
     }
     weir__buf_fini(&strings);
@@ -289,4 +316,5 @@ void weir__heard_close(redis_store *s)
     free(s->channels);
     free(s->heard.events);
     weir__buf_fini(&s->heard.strings);
+    weir__buf_fini(&s->heard.notes);
 }

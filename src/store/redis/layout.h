@@ -82,6 +82,8 @@
  *             from these jobs as it should be?
  *  W          mend, number of a key in KEYS, member ...     -> [line ...]: do these members (or
  *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.)
+ *  X heard    per job id, type or ""                        -> 0. Kue only: its processes have ended
+ *             or removed these jobs
  *
  * `words`: "" or MessagePack array of the words (lower case) by which a job that is searched is to
  * be found: those of its data with A and P with data, those of the line with L and P.

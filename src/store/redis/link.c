@@ -178,10 +178,11 @@ static void fly(redis_link *l, redis_node *n, redis_call *c)
         set_patience(l, n);
 }
 
-/* Must it wait behind an earlier one of its slot? Those that wait are before it in the list. */
+/* Must it wait behind an earlier one of its slot? Those that wait are before it in the list, or all
+ * of it when it is new. */
 static bool held_back(const redis_link *l, const redis_call *c)
 {
-    for (const redis_call *o = l->waiting; o != c; o = o->next) {
+    for (const redis_call *o = l->waiting; o && o != c; o = o->next) {
         if (o->slot == c->slot)
             return true;
     }
@@ -453,10 +454,12 @@ static int64_t next_look(const redis_link *l)
     return until;
 }
 
+/* Put it where it can be sent from with the next dispatch(). */
 static void queue_call(redis_link *l, redis_call *c)
 {
+    int64_t now = weir__now_ms();
     c->number = ++l->number;
-    c->until_ms = weir__now_ms() + l->net.url.timeout_ms;
+    c->until_ms = now + l->net.url.timeout_ms;
     c->again_ms = 0;
     c->tries = 0;
     c->maybe = false;
@@ -468,7 +471,12 @@ static void queue_call(redis_link *l, redis_call *c)
         set_done(l, c);
         return;
     }
-    put_waiting(l, c);
+    /* The usual case, without a walk through the list. */
+    redis_node *n = l->waiting ? NULL : find_node(l, c, now);
+    if (n)
+        fly(l, n, c);
+    else
+        put_waiting(l, c);
 }
 
 void weir__link_send(redis_link *l, redis_call *c)

@@ -38,6 +38,7 @@ struct redis_node {
     int               fd;
     struct addrinfo  *addresses, *address;      /* of the host, and the one being tried */
     redisReader      *reader;
+    size_t            fed;              /* to the reader, since it last had nothing left */
     weir_buf          out;
     size_t            out_at;           /* what of it was written */
     uint64_t          queued, written;  /* bytes, since it was connected */

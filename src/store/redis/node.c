@@ -16,7 +16,7 @@
 
 enum {
     CHUNK          = 16384,     /* read at once */
-    KEEP_OUT       = 1 << 20,   /* memory that is kept when everything was written */
+    KEEP           = 1 << 20,   /* memory that is kept when all is written, and all is read */
     KEEPALIVE_S    = 15,        /* of silence, before TCP asks whether anybody is there */
     KEEPALIVE_EACH = 5
 };
@@ -53,7 +53,7 @@ void weir__node_close(redis_node *n)
     if (n->reader)
         redisReaderFree(n->reader);
     n->reader = NULL;
-    if (n->out.cap > KEEP_OUT)
+    if (n->out.cap > KEEP)
         weir__buf_fini(&n->out);
     weir__buf_clear(&n->out);
     n->out_at = 0;
@@ -177,11 +177,25 @@ int64_t weir__node_due(const redis_node *n)
     return (n->heard_ms > n->asked_ms ? n->heard_ms : n->asked_ms) + n->patience_ms;
 }
 
+/* A new one also when the memory of the old one has grown large: what the reader does about that by
+ * itself (maxbuf) is too often, and ends the program when there is no memory. */
+static bool renew_reader(redis_node *n)
+{
+    redisReader *r = redisReaderCreate();
+    if (!r)
+        return false;
+    r->maxbuf = 0;
+    if (n->reader)
+        redisReaderFree(n->reader);
+    n->reader = r;
+    n->fed = 0;
+    return true;
+}
+
 void weir__node_connect(redis_node *n)
 {
     n->state = NODE_CONNECTING;
-    n->reader = redisReaderCreate();
-    if (!n->reader) {
+    if (!renew_reader(n)) {
         weir__node_lose(n, WEIR_ENOMEM, "no memory for the connection");
         return;
     }
@@ -252,11 +266,17 @@ static void read_some(redis_node *n)
             return;
         }
         n->heard_ms = weir__now_ms();
+        n->fed += (size_t)got;
         if (redisReaderFeed(n->reader, chunk, (size_t)got) != REDIS_OK) {
             weir__node_lose(n, WEIR_ENOMEM, "no memory for what it sends");
             return;
         }
         take_replies(n);
+        if (n->reader && n->reader->pos == n->reader->len) {
+            if (n->fed > KEEP)
+                renew_reader(n);        /* or goes on with the old one */
+            n->fed = 0;
+        }
     } while (n->reader && (size_t)got == sizeof chunk);
 }
 
@@ -290,7 +310,7 @@ void weir__node_flush(redis_node *n)
         n->written += (uint64_t)wrote;
     }
     n->out_at = 0;
-    if (n->out.cap > KEEP_OUT)
+    if (n->out.cap > KEEP)
         weir__buf_fini(&n->out);
     else
         weir__buf_clear(&n->out);

@@ -43,12 +43,12 @@ static weir_code (*const alone[WEIR_OP_KINDS])(redis_store *s, weir_op *op) = {
     [WEIR_OP_CHECK] = weir__redis_check,
 };
 
-static bool look_round(redis_store *s, size_t n)
+static bool look_round(redis_store *s, redis_task *tasks, size_t n)
 {
     bool looks = false;
     weir__calls_reset(s);
     for (size_t i = 0; i < n; i++) {
-        redis_task       *t = &s->task[i];
+        redis_task       *t = &tasks[i];
         const redis_kind *k = &weir__redis_kinds[t->op->kind];
         t->n = 0;
         if (!t->over && k->look && k->look(s, t))
@@ -57,12 +57,12 @@ static bool look_round(redis_store *s, size_t n)
     return looks;
 }
 
-static void act_round(redis_store *s, size_t n, int64_t now)
+static void act_round(redis_store *s, redis_task *tasks, size_t n, int64_t now)
 {
     bool writes = false;
     weir__calls_reset(s);
     for (size_t i = 0; i < n; i++) {
-        redis_task *t = &s->task[i];
+        redis_task *t = &tasks[i];
         t->n = 0;
         if (t->over)
             continue;
@@ -83,11 +83,11 @@ static bool is_refused_with_adds(redis_store *s, const redis_task *t)
     return false;
 }
 
-static size_t end_round(redis_store *s, size_t n)
+static size_t end_round(redis_store *s, redis_task *tasks, size_t n)
 {
     size_t going = 0;
     for (size_t i = 0; i < n; i++) {
-        redis_task *t = &s->task[i];
+        redis_task *t = &tasks[i];
         if (t->over)
             continue;
         if (!weir__step_put_off(s, t) && !is_refused_with_adds(s, t))
@@ -102,24 +102,47 @@ static size_t end_round(redis_store *s, size_t n)
     return going;
 }
 
-/* Run the first n tasks until they are over. */
-static void run_tasks(redis_store *s, size_t n, int64_t now)
+/* May it give to workers, or add, jobs that nobody has named yet? */
+static bool makes_news(const weir_op *op)
 {
-    size_t going = n;
-    while (going > 0) {
-        if (look_round(s, n)) {
-            weir__calls_run(s, now, false);
-            for (size_t i = 0; i < n; i++) {
-                redis_task *t = &s->task[i];
-                if (!t->over && t->n)
-                    weir__redis_kinds[t->op->kind].seen(s, t);
+    return op->kind == WEIR_OP_ADD || op->kind == WEIR_OP_TAKE || op->kind == WEIR_OP_IMPORT ||
+           (op->kind == WEIR_OP_FINISH && op->u.finish.next.n);
+}
+
+/* What was looked for is there. One that did not find what it expects, behind one that may just be
+ * about to bring it, has to look again after that one: answers how many come before it. */
+static size_t see(redis_store *s, redis_task *tasks, size_t n)
+{
+    bool news = false;
+    for (size_t i = 0; i < n; i++) {
+        redis_task *t = &tasks[i];
+        if (!t->over && t->n) {
+            weir__redis_kinds[t->op->kind].seen(s, t);
+            if (t->over && news) {
+                t->over = false;
+                t->op->err = (weir_error){ 0 };
+                return i;
             }
         }
-        act_round(s, n, now);
-        going = end_round(s, n);
+        news = news || makes_news(t->op);
+    }
+    return n;
+}
+
+/* Run n tasks until they are over, or the first of them: answers how many. */
+static size_t run_tasks(redis_store *s, redis_task *tasks, size_t n, int64_t now)
+{
+    for (size_t going = n; going > 0;) {
+        if (look_round(s, tasks, n)) {
+            weir__calls_run(s, now, false);
+            n = see(s, tasks, n);
+        }
+        act_round(s, tasks, n, now);
+        going = end_round(s, tasks, n);
     }
     for (size_t i = 0; i < n; i++)
-        weir__task_drop(&s->task[i]);
+        weir__task_drop(&tasks[i]);
+    return n;
 }
 
 /* What the operations of a segment touch. One that looks before it acts must not come behind one
@@ -158,9 +181,7 @@ static bool fits(touched *seg, const weir_op *op, bool own_clock)
         return false;
     if (id)
         *word |= bit;
-    if (op->kind == WEIR_OP_ADD || op->kind == WEIR_OP_TAKE || op->kind == WEIR_OP_IMPORT ||
-        op->kind == WEIR_OP_RENEW || (op->kind == WEIR_OP_FINISH && op->u.finish.next.n))
-        seg->any = true;
+    seg->any = seg->any || makes_news(op);
     seg->some = true;
     seg->now = op->now_ms;
     return true;
@@ -194,8 +215,8 @@ static weir_code redis_run(weir_store *base, weir_op **ops, size_t n, weir_error
             else
                 s->task[tasks++] = (redis_task){ .op = ops[i] };
         }
-        if (tasks)
-            run_tasks(s, tasks, now);
+        for (size_t done = 0; done < tasks;)
+            done += run_tasks(s, s->task + done, tasks - done, now);
         if (!seg.some) {
             weir_op *op = ops[i++];
             op->err = (weir_error){ 0 };

@@ -110,6 +110,8 @@ static weir_code next_call(redis_store *s, round *r, uint32_t part, const redisR
         weir_code rc = put_due(s, r, r->sort - 1, kept->element[kept->elements - 1], now, err);
         if (rc)
             return rc;
+    } else if (s->layout->hear) {
+        weir__heard_step(s, &r->task, part);
     }
     weir_buf *b = weir__step(s, &r->task, part, 'K', 2);
     weir__resp_int(b, (int64_t)limit);

@@ -111,8 +111,7 @@ function encode(j, h, put)
   put(H_RESULT, j[RESULT])
   put(H_PROGRESS_DATA, j[PROGRESS_DATA])
   local _, delivery = is_ours(h)
-  put(H_HELD, delivery == j[DELIVERY] and h[H_HELD] or
-              format('%d %d', j[DELIVERY], j[STARTED]))
+  if delivery ~= j[DELIVERY] then put(H_HELD, format('%d %d', j[DELIVERY], j[STARTED])) end
 end
 
 -- Make the hash say what the record says; what says it already is not written. `data` may be nil.

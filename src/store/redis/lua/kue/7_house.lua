@@ -14,7 +14,6 @@ local function note_end(j, zid)
   if finished(j[STATE]) then want_retention(j) end
 end
 
--- X heard: per job id and type, or "" -> 1
 function steps.X(i, n)
   for k = i, i + n - 1, 2 do
     local id, name = ARGV[k], ARGV[k + 1]
@@ -33,7 +32,7 @@ function steps.X(i, n)
       forget_words(id)
     end
   end
-  return 1
+  return 0
 end
 
 -- Compare a set of Kue's with our list, a piece at a time: first for what we lack, then for what we

@@ -59,6 +59,7 @@ function steps.A(i, n)
     else
       n_new = k
       id, state, existed = more().add(ARGV[p + 2], ARGV[p + 3], unpack_msg(extra))
+      k = n_new
     end
     if existed == 0 then
       local b = floor(last / BLOCK)
