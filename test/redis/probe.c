@@ -11,8 +11,8 @@
 #include "support/redis_rig.h"
 
 /* The answer: the number itself when it was carried out, now or when it came before; else the last
- * number that was. There are two lanes, as there are two calls under way: what is in neither of them
- * and is not the next one either is an old call that comes once more. */
+ * number that was. There are two lanes, as there are two calls under way: what is in neither of
+ * them and is not the next one either is an old call that comes once more. */
 static const char source[] =
     "local n, last = tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'n') or 0)\n"
     "local lane = 'lane' .. n % 2\n"

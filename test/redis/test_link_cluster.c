@@ -155,8 +155,8 @@ static rig *find_replica(const rig_nodes *c, const rig *of)
     return found;
 }
 
-/* CLUSTER FAILOVER: the primary hands over, and nothing is lost. It gives up after 5 s, which a busy
- * machine may need. */
+/* CLUSTER FAILOVER: the primary hands over, and nothing is lost. It gives up after 5 s, which a
+ * busy machine may need. */
 static void *hand_over(void *arg)
 {
     deed            *d = arg;

@@ -137,7 +137,7 @@ static bool answer_greeting(fake *f, conn *c, const char *command, bool *hidden)
     else if (!strcmp(command, "HELLO"))
         put_hello(f, c);
     else if (!strcmp(command, "CONFIG"))
-        put(c, "*2\r\n$11\r\nappendfsync\r\n$8\r\neverysec\r\n");
+        put(c, "*4\r\n+appendonly\r\n+yes\r\n+appendfsync\r\n+everysec\r\n");
     else
         put(c, "+OK\r\n");
     return true;

@@ -525,47 +525,6 @@ redisReply *weir__link_ask(redis_link *l, uint32_t slot, weir_error *err, int ar
 
 /* ---- open ---- */
 
-/* Are all primaries known and connected? Those that are not are wanted. `failed`: one that could
- * not be connected. */
-static bool all_ready(redis_net *net, const redis_node **failed)
-{
-    bool all = net->located;
-    for (size_t i = 0; i < net->n_nodes; i++) {
-        redis_node *n = net->node[i];
-        if (n->state == NODE_READY || !weir__net_owns(net, n))
-            continue;
-        all = false;
-        if (n->state == NODE_CLOSED && n->why.code)
-            *failed = n;
-        n->wanted = net->located;
-    }
-    if (!net->located)
-        weir__net_seek(net);
-    return all;
-}
-
-/* One server has one try. A cluster or sentinels that answer have the timeout to come up with
- * primaries; what no waiting would change is said at once. */
-static weir_code open_all(redis_net *net, weir_error *err)
-{
-    int64_t until = weir__now_ms() + net->url.timeout_ms;
-    for (;;) {
-        const redis_node *failed = NULL;
-        if (all_ready(net, &failed))
-            return WEIR_OK;
-        bool patient = net->url.way == REDIS_CLUSTER || net->url.way == REDIS_SENTINEL;
-        bool late = weir__now_ms() >= until, last = late || !patient;
-        if (failed && (last || failed->why.code == WEIR_EINVAL))
-            return weir_fail(err, failed->why.code, "%s", failed->why.msg);
-        if (net->rounds && (late || !net->known))
-            return weir_fail(err, net->scout.why.code, "%s", net->scout.why.msg);
-        if (late)
-            return weir_fail(err, WEIR_EUNAVAIL, "redis: no primary within %lld ms",
-                             (long long)net->url.timeout_ms);
-        weir__net_turn(net, until);
-    }
-}
-
 weir_code weir__link_open(redis_link **out, const redis_url *url, weir_error *err)
 {
     *out = NULL;
@@ -574,7 +533,7 @@ weir_code weir__link_open(redis_link **out, const redis_url *url, weir_error *er
         return weir_fail(err, WEIR_ENOMEM, "redis: no memory for the connection");
     weir_code rc = weir__net_init(&l->net, url, &link_ops, l, err);
     if (!rc)
-        rc = open_all(&l->net, err);
+        rc = weir__net_open(&l->net, err);
     if (rc) {
         weir__link_close(l);
         return rc;

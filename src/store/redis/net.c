@@ -171,3 +171,44 @@ void weir__net_turn(redis_net *net, int64_t until_ms)
         check_due(net->node[i], now);
     check_due(&net->scout, now);
 }
+
+/* ---- all of it ---- */
+
+/* Are all primaries known and connected? Those that are not are wanted. `failed`: one that could
+ * not be connected. */
+static bool all_ready(redis_net *net, const redis_node **failed)
+{
+    bool all = net->located;
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        redis_node *n = net->node[i];
+        if (n->state == NODE_READY || !weir__net_owns(net, n))
+            continue;
+        all = false;
+        if (n->state == NODE_CLOSED && n->why.code)
+            *failed = n;
+        n->wanted = net->located;
+    }
+    if (!net->located)
+        weir__net_seek(net);
+    return all;
+}
+
+weir_code weir__net_open(redis_net *net, weir_error *err)
+{
+    int64_t until = weir__now_ms() + net->url.timeout_ms;
+    for (;;) {
+        const redis_node *failed = NULL;
+        if (all_ready(net, &failed))
+            return WEIR_OK;
+        bool patient = net->url.way == REDIS_CLUSTER || net->url.way == REDIS_SENTINEL;
+        bool late = weir__now_ms() >= until, last = late || !patient;
+        if (failed && (last || failed->why.code == WEIR_EINVAL))
+            return weir_fail(err, failed->why.code, "%s", failed->why.msg);
+        if (net->rounds && (late || !net->known))
+            return weir_fail(err, net->scout.why.code, "%s", net->scout.why.msg);
+        if (late)
+            return weir_fail(err, WEIR_EUNAVAIL, "redis: no primary within %lld ms",
+                             (long long)net->url.timeout_ms);
+        weir__net_turn(net, until);
+    }
+}

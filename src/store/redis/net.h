@@ -102,6 +102,10 @@ weir_code weir__net_init(redis_net *net, const redis_url *url, const redis_net_o
                          weir_error *err);
 void      weir__net_fini(redis_net *net);       /* {0} is fine; calls nobody */
 
+/* Connect to all primaries. One server has one try. A cluster or sentinels that answer have the
+ * timeout to come up with primaries; what no waiting would change is said at once. */
+weir_code weir__net_open(redis_net *net, weir_error *err);
+
 /* The node at that place; NULL: there are too many, or no memory. */
 redis_node *weir__net_node(redis_net *net, const redis_place *place);
 
