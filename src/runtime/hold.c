@@ -182,7 +182,7 @@ static weir_code end(weir_job *job, weir_outcome outcome, const char *text, size
     if (!h->pool)
         return end_now(h, outcome, text, len);
     weir_code late = !atomic_load(&h->revoked) ? WEIR_OK :
-                     weir__batcher_closed(&h->q->batcher) ? WEIR_ECLOSED : WEIR_ESTALE;
+                     weir__batcher_closed(&h->q->batcher[0]) ? WEIR_ECLOSED : WEIR_ESTALE;
     weir_code rc = weir__hold_end(h, outcome, text, len);      /* h may be gone now */
     return rc ? rc : late;
 }

@@ -21,7 +21,8 @@ void weir__queue_unref(weir_queue *q)
     if (atomic_fetch_sub(&q->refs, 1) != 1)
         return;
     weir__timer_fini(&q->timer);
-    weir__batcher_fini(&q->batcher);
+    for (int i = 0; i < WEIR_MAX_LANES; i++)
+        weir__batcher_fini(&q->batcher[i]);
     weir__events_fini(&q->events);
     pthread_mutex_destroy(&q->pools.lock);
     pthread_mutex_destroy(&q->holds.lock);
@@ -56,7 +57,7 @@ weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err)
     t->op.err.code = WEIR_OK;
     weir_code rc = weir__op_check(&t->op, &t->op.err);
     if (!rc)
-        rc = weir__batcher_run(&q->batcher, t);
+        rc = weir__batcher_run(weir__queue_batcher(q, t->op.kind), t);
     if (rc && err)
         *err = t->op.err;
     return rc;
@@ -127,7 +128,10 @@ static void set_names(weir_queue *q, const char *program)
 
 static weir_code start(weir_queue *q, weir_error *err)
 {
-    weir_code rc = weir__batcher_init(&q->batcher, q->store, q->now, q->now_ctx, err);
+    weir_code rc = WEIR_OK;
+    q->lanes = q->store->ops->lanes > 1 ? q->store->ops->lanes : 1;
+    for (unsigned i = 0; !rc && i < q->lanes; i++)
+        rc = weir__batcher_init(&q->batcher[i], q->store, q->now, q->now_ctx, err);
     if (!rc && !q->read_only) {
         weir__timer_due(&q->timer, 0);       /* whatever came due while nobody looked */
         rc = weir__timer_start(&q->timer, err);
@@ -139,8 +143,10 @@ static weir_code start(weir_queue *q, weir_error *err)
 static void shut(weir_queue *q)
 {
     weir__timer_close(&q->timer);
-    if (q->batcher.store)
-        weir__batcher_close(&q->batcher);
+    for (unsigned i = 0; i < q->lanes; i++) {
+        if (q->batcher[i].store)
+            weir__batcher_close(&q->batcher[i]);
+    }
     if (q->store)
         q->store->ops->close(q->store);
     q->store = NULL;

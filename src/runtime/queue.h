@@ -22,7 +22,8 @@ enum { WEIR__REVOKED = 64 };
 struct weir_queue {
     _Atomic uint32_t refs;
     weir_store      *store;
-    weir_batcher     batcher;
+    unsigned         lanes;               /* of the store */
+    weir_batcher     batcher[WEIR_MAX_LANES];
     weir_events      events;
     weir_timer       timer;
     bool             read_only;
@@ -45,6 +46,12 @@ struct weir_queue {
         uint32_t           n_revoked;     /* ever; the next goes to n_revoked % WEIR__REVOKED */
     } holds;
 };
+
+/* The batcher for operations of this kind. */
+static inline weir_batcher *weir__queue_batcher(weir_queue *q, weir_op_kind kind)
+{
+    return &q->batcher[q->lanes > 1 ? weir__op_info[kind].lane : 0];
+}
 
 void weir__queue_ref(weir_queue *q);
 void weir__queue_unref(weir_queue *q);

@@ -249,7 +249,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 3 };
+enum { WEIR_STORE_OPS_VERSION = 4, WEIR_MAX_LANES = 2 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */
@@ -263,6 +263,9 @@ struct weir_store_ops {
     /* Run n operations, in order, with one commit. Returns an error only when none of them was
      * applied; otherwise each carries its own. */
     weir_code (*run)(weir_store *s, weir_op **ops, size_t n, weir_error *err);
+    /* 2: run() may be entered by two threads at once, as long as one of the batches is only of
+     * operations with weir_op_info.lane 1 and the other has none of them. 0: by one only. */
+    unsigned  lanes;
 };
 
 struct weir_store {                 /* first member of every backend */
@@ -287,6 +290,7 @@ weir_code weir__op_check(weir_op *op, weir_error *err);
 typedef struct weir_op_info {
     const char *name;
     bool        writes;
+    unsigned    lane;               /* 1: what workers do with jobs they have or want */
 } weir_op_info;
 extern const weir_op_info weir__op_info[WEIR_OP_KINDS];
 

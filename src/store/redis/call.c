@@ -9,12 +9,12 @@
 
 enum { HEAD_ARGS = 6 };                 /* of the script, before the steps: layout.h */
 
-uint32_t weir__part_of(const redis_store *s, uint64_t id)
+uint32_t weir__part_of(const redis_lane *s, uint64_t id)
 {
     return (uint32_t)(id % s->n_parts);
 }
 
-static bool note_step(redis_store *s, uint32_t part, uint32_t answer)
+static bool note_step(redis_lane *s, uint32_t part, uint32_t answer)
 {
     if (s->n_steps == s->cap_steps) {
         size_t      cap = s->cap_steps ? s->cap_steps * 2 : 64;
@@ -28,9 +28,9 @@ static bool note_step(redis_store *s, uint32_t part, uint32_t answer)
     return true;
 }
 
-weir_buf *weir__step(redis_store *s, redis_task *t, uint32_t part, char letter, size_t n)
+weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, size_t n)
 {
-    redis_part *p = &s->part[part];
+    redis_draft *p = &s->draft[part];
     if (!t->n)
         t->first = s->n_steps;
     t->n++;
@@ -44,19 +44,21 @@ weir_buf *weir__step(redis_store *s, redis_task *t, uint32_t part, char letter, 
     return &p->steps;
 }
 
-static void make_command(redis_store *s, redis_part *p, uint32_t i, int64_t now, bool writes)
+static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
 {
+    const redis_part   *part = &s->part[i];
+    redis_draft        *p = &s->draft[i];
     redis_call         *c = &p->call;
     weir_buf           *b = &c->command;
     const redis_script *script = p->adds ? &s->layout->add : &s->layout->rest;
     weir__call_reset(c);
-    c->slot = p->slot;
+    c->slot = part->slot;
     c->script = script;
     c->repeatable = true;
-    weir__resp_array(b, 3 + p->n_keys + HEAD_ARGS + p->n_args);
+    weir__resp_array(b, 3 + part->n_keys + HEAD_ARGS + p->n_args);
     weir__resp_bytes(b, "EVALSHA", 7);
     weir__resp_bytes(b, script->sha, 40);
-    weir__buf_add(b, p->keys.data, p->keys.len);
+    weir__buf_add(b, part->keys.data, part->keys.len);
     if (now)
         weir__resp_int(b, now);
     else
@@ -66,7 +68,7 @@ static void make_command(redis_store *s, redis_part *p, uint32_t i, int64_t now,
         weir__resp_int(b, (int64_t)++s->number);
     else
         weir__resp_bytes(b, "", 0);
-    weir__resp_text(b, p->prefix);
+    weir__resp_text(b, part->prefix);
     weir__resp_int(b, s->n_parts);
     weir__resp_int(b, i);
     weir__buf_add(b, p->steps.data, p->steps.len);
@@ -74,10 +76,10 @@ static void make_command(redis_store *s, redis_part *p, uint32_t i, int64_t now,
         weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory for a call");
 }
 
-static void take_answer(redis_store *s, uint32_t i, int64_t sent_ms)
+static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms)
 {
-    redis_part *p = &s->part[i];
-    redis_call *c = &p->call;
+    redis_draft *p = &s->draft[i];
+    redis_call  *c = &p->call;
     if (c->err.code)
         return;
     const redisReply *r = c->reply;
@@ -85,39 +87,39 @@ static void take_answer(redis_store *s, uint32_t i, int64_t sent_ms)
         weir_fail(&c->err, WEIR_ECORRUPT, "redis: the script gave no answer that can be read");
         return;
     }
-    if (!s->env.own_clock)
-        atomic_store(&s->ahead_ms, weir__reply_int(r->element[0]) - sent_ms);
+    if (!s->own_clock)
+        atomic_store(&s->top->ahead_ms, weir__reply_int(r->element[0]) - sent_ms);
     mp_slice message = weir__reply_text(r->element[1]);
     if (message.len)
-        weir__heard_own(s, i, message.at, message.len);
+        weir__heard_own(s->top, i, message.at, message.len);
 }
 
-void weir__calls_run(redis_store *s, int64_t now, bool writes)
+void weir__calls_run(redis_lane *s, int64_t now, bool writes)
 {
-    int64_t sent_ms = s->env.now(s->env.ctx);
+    int64_t sent_ms = s->top->env.now(s->top->env.ctx);
     for (uint32_t i = 0; i < s->n_parts; i++) {
-        redis_part *p = &s->part[i];
+        redis_draft *p = &s->draft[i];
         if (!p->n_answers)
             continue;
-        make_command(s, p, i, now, writes);
+        make_command(s, i, now, writes);
         if (!p->call.err.code)
             weir__link_send(s->link, &p->call);
     }
     for (uint32_t i = 0; i < s->n_parts; i++) {
-        redis_part *p = &s->part[i];
+        redis_draft *p = &s->draft[i];
         if (p->n_answers && p->call.err.code != WEIR_ENOMEM)
             weir__link_wait(s->link, &p->call);
     }
     for (uint32_t i = 0; i < s->n_parts; i++) {
-        if (s->part[i].n_answers)
+        if (s->draft[i].n_answers)
             take_answer(s, i, sent_ms);
     }
 }
 
-void weir__calls_reset(redis_store *s)
+void weir__calls_reset(redis_lane *s)
 {
     for (uint32_t i = 0; i < s->n_parts; i++) {
-        redis_part *p = &s->part[i];
+        redis_draft *p = &s->draft[i];
         weir__buf_clear(&p->steps);
         p->steps.failed = false;
         p->n_args = 0;
@@ -130,10 +132,10 @@ void weir__calls_reset(redis_store *s)
 
 /* ---- answers ---- */
 
-const redisReply *weir__step_answer(redis_store *s, const redis_task *t, size_t i, weir_error *err)
+const redisReply *weir__step_answer(redis_lane *s, const redis_task *t, size_t i, weir_error *err)
 {
     const redis_step *step = &s->step[t->first + i];
-    const redis_call *c = &s->part[step->part].call;
+    const redis_call *c = &s->draft[step->part].call;
     if (c->err.code) {
         *err = c->err;
         return NULL;
@@ -141,20 +143,20 @@ const redisReply *weir__step_answer(redis_store *s, const redis_task *t, size_t 
     return c->reply->element[2 + step->answer];
 }
 
-bool weir__step_put_off(redis_store *s, const redis_task *t)
+bool weir__step_put_off(redis_lane *s, const redis_task *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         const redis_step *step = &s->step[t->first + i];
-        const redis_call *c = &s->part[step->part].call;
+        const redis_call *c = &s->draft[step->part].call;
         if (!c->err.code && step->answer + 2 >= c->reply->elements)
             return true;
     }
     return false;
 }
 
-int64_t weir__step_now(redis_store *s, const redis_task *t, size_t i)
+int64_t weir__step_now(redis_lane *s, const redis_task *t, size_t i)
 {
-    return weir__reply_int(s->part[s->step[t->first + i].part].call.reply->element[0]);
+    return weir__reply_int(s->draft[s->step[t->first + i].part].call.reply->element[0]);
 }
 
 /* Lua's large numbers come as text: Redis cuts what is beyond 2^53. */

@@ -12,7 +12,7 @@
 enum { LOT = 500 };
 
 typedef struct walk {
-    redis_store      *s;
+    redis_lane      *s;
     weir_report      *report;
     uint32_t          part;
     const redis_walk *key;
@@ -25,7 +25,7 @@ typedef struct walk {
 static weir_code look_at(walk *w, const redisReply *lot)
 {
     redis_task  t = { 0 };
-    redis_store *s = w->s;
+    redis_lane *s = w->s;
     size_t       n = lot->elements / 2;          /* each with its value or score */
     bool         jobs = !w->key->number;
     weir__calls_reset(s);
@@ -53,7 +53,7 @@ static weir_code look_at(walk *w, const redisReply *lot)
 static weir_code walk_key(walk *w)
 {
     char key[WEIR_REDIS_MAX_PREFIX + 64], cursor[24] = "0", count[12];
-    redis_part *p = &w->s->part[w->part];
+    const redis_part *p = &w->s->part[w->part];
     snprintf(key, sizeof key, "%s%s", p->prefix, w->key->key);
     snprintf(count, sizeof count, "%d", LOT);
     do {
@@ -77,10 +77,10 @@ static weir_code walk_key(walk *w)
     return WEIR_OK;
 }
 
-weir_code weir__redis_check(redis_store *s, weir_op *op)
+weir_code weir__redis_check(redis_lane *s, weir_op *op)
 {
     walk w = { .s = s, .report = weir__report_create(), .mend = op->u.check.mend,
-               .now = s->env.own_clock ? op->now_ms : 0, .err = &op->err };
+               .now = s->own_clock ? op->now_ms : 0, .err = &op->err };
     op->u.check.report = NULL;
     if (!w.report)
         return weir_fail(&op->err, WEIR_ENOMEM, "check: out of memory");

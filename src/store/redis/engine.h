@@ -25,30 +25,34 @@ typedef struct redis_held {             /* a message that came before the one be
     char               bytes[];
 } redis_held;
 
+enum { REDIS_TOLD = 64 };
+
 typedef struct redis_order {            /* of the messages of a partition */
     int64_t     next;                   /* the number that comes next */
-    bool        deaf;                   /* nothing was heard yet: our own are told at once */
-    int64_t     own_from, own;          /* ... the last of them, and those just before it */
+    bool        deaf;                   /* nothing was heard yet: our own are told at once ... */
+    int64_t     told[REDIS_TOLD];       /* ... these were the last */
+    uint32_t    n_told;
     redis_held *held;                   /* by number */
     size_t      n_held;
 } redis_order;
 
-/* ---- partitions ---- */
+/* ---- partitions, and the call a lane is making to each ---- */
 
 typedef struct redis_part {
-    char        prefix[WEIR_REDIS_MAX_PREFIX + 16];   /* of its keys: "{weir:0}" */
-    char        channel[WEIR_REDIS_MAX_PREFIX + 32];
-    uint32_t    slot;
-    weir_buf    keys;                   /* "N key key ..." of an EVALSHA, as RESP */
-    size_t      n_keys;
-    /* the call that is being made */
-    weir_buf    steps;
-    size_t      n_args;
-    uint32_t    n_answers;
-    bool        adds;                   /* it needs memory: see redis_layout */
-    redis_call  call;
-    redis_order order;                  /* guarded by heard.lock */
+    char     prefix[WEIR_REDIS_MAX_PREFIX + 16];      /* of its keys: "{weir:0}" */
+    char     channel[WEIR_REDIS_MAX_PREFIX + 32];
+    uint32_t slot;
+    weir_buf keys;                      /* "N key key ..." of an EVALSHA, as RESP */
+    size_t   n_keys;
 } redis_part;
+
+typedef struct redis_draft {
+    weir_buf   steps;
+    size_t     n_args;
+    uint32_t   n_answers;
+    bool       adds;                    /* it needs memory: see redis_layout */
+    redis_call call;
+} redis_draft;
 
 /* An operation on its way. */
 typedef struct redis_task {
@@ -71,31 +75,49 @@ typedef struct redis_step {
     uint32_t part, answer;
 } redis_step;
 
+/* Two batches may be under way at once, each on a connection of its own: one of what workers do
+ * with jobs they have or want, one of everything else. */
+enum { REDIS_LANES = WEIR_MAX_LANES };
+
+struct redis_store;
+
+typedef struct redis_lane {
+    struct redis_store *top;
+    redis_layout       *layout;
+    const redis_part   *part;           /* the store's */
+    uint32_t            n_parts;
+    redis_draft        *draft;          /* one for each */
+    redis_link         *link;           /* NULL: nothing was done on this lane yet */
+    char                origin[24];     /* our mark, and the lane */
+    uint64_t            number;         /* of the last call */
+    bool                own_clock;
+    uint32_t            add_turn, take_turn;
+    redis_task         *task;
+    size_t              cap_tasks;
+    redis_step         *step;
+    size_t              n_steps, cap_steps;
+    bool                failed;         /* no memory for a step */
+    weir_buf            scratch;
+} redis_lane;
+
 typedef struct redis_store {
-    weir_store      base;
-    weir_env        env;
-    redis_url       url;
-    redis_layout   *layout;
-    redis_link     *link;
-    redis_ear      *ear;
-    redis_channel  *channels;
-    char            foreign[WEIR_REDIS_MAX_PREFIX + 32];
-    weir_durability durability;
-    char            origin[20];         /* our mark */
-    uint64_t        number;             /* of the last call */
-    redis_part     *part;
-    uint32_t        n_parts;
-    uint32_t        add_turn, take_turn;
+    weir_store       base;
+    weir_env         env;
+    redis_url        url;
+    redis_layout    *layout;
+    weir_durability  durability;
+    char             mark[20];          /* what is ours: see redis_lane.origin */
+    redis_part      *part;
+    uint32_t         n_parts;
+    redis_lane       lane[REDIS_LANES];
     _Atomic uint32_t hint;              /* the partition where something was queued last */
-    _Atomic int64_t ahead_ms;           /* Redis's clock over ours */
-    redis_task     *task;
-    size_t          cap_tasks;
-    redis_step     *step;
-    size_t          n_steps, cap_steps;
-    bool            failed;             /* no memory for a step */
-    weir_buf        scratch;
+    _Atomic int64_t  ahead_ms;          /* Redis's clock over ours */
+    redis_ear       *ear;
+    redis_channel   *channels;
+    char             foreign[WEIR_REDIS_MAX_PREFIX + 32];
     struct {                            /* events and due times, ours and those of others */
         pthread_mutex_t lock;
+        redis_order    *order;          /* of each partition's messages */
         weir_buf        strings;
         weir_event     *events;
         size_t          cap_events;
@@ -109,22 +131,22 @@ typedef struct redis_store {
 
 /* Begin a step of the task in a partition: append n arguments to what it answers, with
  * weir__resp_...(). Its answer is weir__step_answer(s, t->first + how many before it). */
-weir_buf *weir__step(redis_store *s, redis_task *t, uint32_t part, char letter, size_t n);
+weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, size_t n);
 
 /* Run what the steps of this round need, one call a partition. `now`: by whose clock; 0: Redis's.
  * Calls that write carry a number. */
-void weir__calls_run(redis_store *s, int64_t now, bool writes);
-void weir__calls_reset(redis_store *s);
+void weir__calls_run(redis_lane *s, int64_t now, bool writes);
+void weir__calls_reset(redis_lane *s);
 
 /* The answer of the i-th step of a task; NULL when its call failed: then *err says why. */
-const redisReply *weir__step_answer(redis_store *s, const redis_task *t, size_t i, weir_error *err);
+const redisReply *weir__step_answer(redis_lane *s, const redis_task *t, size_t i, weir_error *err);
 /* The script has stopped before one of its steps: they go into the next round. */
-bool weir__step_put_off(redis_store *s, const redis_task *t);
+bool weir__step_put_off(redis_lane *s, const redis_task *t);
 /* Redis's clock when that step was carried out. */
-int64_t weir__step_now(redis_store *s, const redis_task *t, size_t i);
+int64_t weir__step_now(redis_lane *s, const redis_task *t, size_t i);
 
-uint32_t weir__part_of(const redis_store *s, uint64_t id);
-uint32_t weir__part_of_key(const redis_store *s, const char *type, const char *unique);
+uint32_t weir__part_of(const redis_lane *s, uint64_t id);
+uint32_t weir__part_of_key(const redis_lane *s, const char *type, const char *unique);
 
 /* Numbers and texts in answers; what is not one is 0 or empty. */
 int64_t  weir__reply_int(const redisReply *r);
@@ -133,31 +155,31 @@ mp_slice weir__reply_text(const redisReply *r);
 /* ---- operations: ops_work.c, ops_hand.c, ops_import.c, ops_read.c ---- */
 
 typedef struct redis_kind {
-    bool (*look)(redis_store *s, redis_task *t);     /* adds steps that only read; NULL: none */
-    void (*seen)(redis_store *s, redis_task *t);     /* their answers are there */
-    void (*act)(redis_store *s, redis_task *t);      /* adds steps */
-    void (*end)(redis_store *s, redis_task *t);      /* their answers are there: sets t->over */
+    bool (*look)(redis_lane *s, redis_task *t);     /* adds steps that only read; NULL: none */
+    void (*seen)(redis_lane *s, redis_task *t);     /* their answers are there */
+    void (*act)(redis_lane *s, redis_task *t);      /* adds steps */
+    void (*end)(redis_lane *s, redis_task *t);      /* their answers are there: sets t->over */
 } redis_kind;
 
 extern const redis_kind weir__redis_kinds[WEIR_OP_KINDS];
 
 #define X(kind, member, writes)                                                                   \
-    void weir__redis_##member##_act(redis_store *s, redis_task *t);                               \
-    void weir__redis_##member##_end(redis_store *s, redis_task *t);
+    void weir__redis_##member##_act(redis_lane *s, redis_task *t);                               \
+    void weir__redis_##member##_end(redis_lane *s, redis_task *t);
 WEIR_OPS(X)
 #undef X
-bool weir__redis_finish_look(redis_store *s, redis_task *t);
-void weir__redis_finish_seen(redis_store *s, redis_task *t);
-bool weir__redis_update_look(redis_store *s, redis_task *t);
-void weir__redis_update_seen(redis_store *s, redis_task *t);
+bool weir__redis_finish_look(redis_lane *s, redis_task *t);
+void weir__redis_finish_seen(redis_lane *s, redis_task *t);
+bool weir__redis_update_look(redis_lane *s, redis_task *t);
+void weir__redis_update_seen(redis_lane *s, redis_task *t);
 
 /* The operation has failed so. */
 void weir__task_fail(redis_task *t, const weir_error *err);
 void weir__task_drop(redis_task *t);             /* what it has seen */
 
 /* Read a job before deciding on it: G, and its answer into t->seen (NULL: not there). */
-void weir__task_look(redis_store *s, redis_task *t, uint64_t id);
-weir_code weir__task_seen(redis_store *s, redis_task *t, uint64_t id);
+void weir__task_look(redis_lane *s, redis_task *t, uint64_t id);
+weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id);
 
 /* A put of `j` in the place of `old`. `line` may be NULL. `events` is what to tell, as in a
  * message but without a header, n of them. */
@@ -174,7 +196,7 @@ typedef struct redis_put {
     size_t          n_events;
 } redis_put;
 
-void weir__put_step(redis_store *s, redis_task *t, redis_put *p);    /* takes its events */
+void weir__put_step(redis_lane *s, redis_task *t, redis_put *p);    /* takes its events */
 void weir__put_tell(redis_put *p, weir_event_kind kind, const char *text, size_t len);
 void weir__put_tell_failed(redis_put *p);        /* as its state says, and enqueue if it waits */
 
@@ -188,8 +210,15 @@ weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t 
 
 /* ---- those that take more than a round ---- */
 
-weir_code weir__redis_tick(redis_store *s, weir_op *op);
-weir_code weir__redis_check(redis_store *s, weir_op *op);
+weir_code weir__redis_tick(redis_lane *s, weir_op *op);
+weir_code weir__redis_check(redis_lane *s, weir_op *op);
+
+/* ---- run.c, store.c ---- */
+
+weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error *err);
+
+/* See that the lane has its connection. */
+weir_code weir__lane_open(redis_lane *l, weir_error *err);
 
 /* ---- heard.c ---- */
 
@@ -198,7 +227,9 @@ void      weir__heard_close(redis_store *s);
 /* The message of one of our own calls. */
 void      weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t len);
 /* Kue has ended or removed jobs: the step X, if there is any such. */
-void      weir__heard_step(redis_store *s, redis_task *t, uint32_t part);
+void      weir__heard_step(redis_lane *l, redis_task *t, uint32_t part);
+/* From which number on everything of a partition is heard. */
+void      weir__heard_from(redis_store *s, uint32_t part, int64_t next);
 /* A TICK has said when to come again. */
 void      weir__heard_next(redis_store *s, int64_t at);
 

@@ -76,7 +76,7 @@ static void tell(redis_store *s, mp_reader *r, size_t n, int64_t at)
         e->text = keep(strings, text);
         e->text_len = text.len;
         if (e->kind == WEIR_EVENT_ENQUEUE)
-            atomic_store(&s->hint, weir__part_of(s, e->id));
+            atomic_store(&s->hint, (uint32_t)(e->id % s->n_parts));
         if ((unsigned)e->kind >= WEIR_EVENT_KINDS || (unsigned)e->state >= WEIR_STATES)
             r->bad = true;
     }
@@ -168,16 +168,14 @@ static bool number_of(const char *bytes, size_t len, int64_t *number, mp_slice *
 
 void weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t len)
 {
-    redis_order *o = &s->part[part].order;
+    redis_order *o = &s->heard.order[part];
     mp_slice     origin;
     int64_t      number;
     if (!number_of(message, len, &number, &origin))
         return;
     pthread_mutex_lock(&s->heard.lock);
     if (o->deaf) {
-        if (number != o->own + 1)
-            o->own_from = number;
-        o->own = number;
+        o->told[o->n_told++ % REDIS_TOLD] = number;
         tell_message(s, message, len);
     } else {
         in_order(s, o, number, message, len);
@@ -203,15 +201,16 @@ static void note(redis_store *s, const weir_event *event)
          event->kind != WEIR_EVENT_REMOVE) || s->heard.n_notes == MAX_NOTES || b->failed)
         return;
     weir__resp_int(b, (int64_t)event->id);
-    weir__resp_text(b, event->type);
+    weir__resp_text(b, event->type ? event->type : "");
     s->heard.n_notes++;
 }
 
-void weir__heard_step(redis_store *s, redis_task *t, uint32_t part)
+void weir__heard_step(redis_lane *l, redis_task *t, uint32_t part)
 {
+    redis_store *s = l->top;
     pthread_mutex_lock(&s->heard.lock);
     if (s->heard.n_notes && !s->heard.notes.failed) {
-        weir_buf *b = weir__step(s, t, part, 'X', 2 * s->heard.n_notes);
+        weir_buf *b = weir__step(l, t, part, 'X', 2 * s->heard.n_notes);
         weir__buf_add(b, s->heard.notes.data, s->heard.notes.len);
     }
     weir__buf_clear(&s->heard.notes);
@@ -234,17 +233,18 @@ static void hear_kue(redis_store *s, const char *message, size_t len)
 
 static bool is_ours(const redis_store *s, mp_slice origin)
 {
-    return origin.len == strlen(s->origin) && !memcmp(origin.at, s->origin, origin.len);
+    size_t len = strlen(s->mark);
+    return origin.len > len && !memcmp(origin.at, s->mark, len);
 }
 
-/* One of our own that was told while we were deaf; nothing of others is between those that follow
- * each other. */
-static void skip(redis_store *s, redis_order *o, int64_t number)
+/* One of our own that was told while we were deaf? */
+static bool is_told(const redis_order *o, int64_t number)
 {
-    int64_t last = number >= o->own_from ? o->own : number;
-    if (last >= o->next)
-        o->next = last + 1;
-    tell_held(s, o, false);
+    for (uint32_t i = 0; i < REDIS_TOLD; i++) {
+        if (o->told[i] == number)
+            return true;
+    }
+    return false;
 }
 
 static void hear(void *ctx, size_t channel, const char *message, size_t len)
@@ -256,14 +256,17 @@ static void hear(void *ctx, size_t channel, const char *message, size_t len)
     if (channel >= s->n_parts) {
         hear_kue(s, message, len);
     } else if (number_of(message, len, &number, &origin)) {
-        redis_order *o = &s->part[channel].order;
+        redis_order *o = &s->heard.order[channel];
         if (o->deaf)
             o->next = number;
         o->deaf = false;
-        if (is_ours(s, origin) && number <= o->own)
-            skip(s, o, number);
-        else
+        if (is_ours(s, origin) && is_told(o, number)) {
+            if (number >= o->next)
+                o->next = number + 1;
+            tell_held(s, o, false);
+        } else {
             in_order(s, o, number, message, len);
+        }
     }
     pthread_mutex_unlock(&s->heard.lock);
 }
@@ -275,7 +278,7 @@ static void lost(void *ctx, size_t channel)
     redis_store *s = ctx;
     pthread_mutex_lock(&s->heard.lock);
     if (channel < s->n_parts) {
-        redis_order *o = &s->part[channel].order;
+        redis_order *o = &s->heard.order[channel];
         tell_held(s, o, true);
         o->deaf = true;
     }
@@ -287,14 +290,14 @@ static void lost(void *ctx, size_t channel)
 weir_code weir__heard_open(redis_store *s, weir_error *err)
 {
     size_t n = s->n_parts + (s->layout->foreign ? 1 : 0);
-    pthread_mutex_init(&s->heard.lock, NULL);
     s->heard.told = INT64_MAX;
+    s->heard.order = calloc(s->n_parts, sizeof *s->heard.order);
     s->channels = calloc(n, sizeof *s->channels);
-    if (!s->channels)
+    if (!s->channels || !s->heard.order)
         return weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
     for (uint32_t i = 0; i < s->n_parts; i++) {
         s->channels[i] = (redis_channel){ s->part[i].channel, s->layout->sharded };
-        s->part[i].order.deaf = true;
+        s->heard.order[i].deaf = true;
     }
     if (s->layout->foreign)
         s->channels[s->n_parts] = (redis_channel){ s->foreign, false };
@@ -304,17 +307,28 @@ weir_code weir__heard_open(redis_store *s, weir_error *err)
 void weir__heard_close(redis_store *s)
 {
     weir__ear_close(s->ear);
-    for (uint32_t i = 0; s->part && i < s->n_parts; i++) {
-        while (s->part[i].order.held) {
-            redis_held *h = s->part[i].order.held;
-            s->part[i].order.held = h->next;
+    for (uint32_t i = 0; s->heard.order && i < s->n_parts; i++) {
+        while (s->heard.order[i].held) {
+            redis_held *h = s->heard.order[i].held;
+            s->heard.order[i].held = h->next;
             free(h);
         }
     }
-    if (s->channels)
-        pthread_mutex_destroy(&s->heard.lock);
+    free(s->heard.order);
     free(s->channels);
     free(s->heard.events);
     weir__buf_fini(&s->heard.strings);
     weir__buf_fini(&s->heard.notes);
+}
+
+/* From which number on we hear everything: we are subscribed, and know the last one. */
+void weir__heard_from(redis_store *s, uint32_t part, int64_t next)
+{
+    pthread_mutex_lock(&s->heard.lock);
+    redis_order *o = &s->heard.order[part];
+    if (o->deaf) {
+        o->deaf = false;
+        o->next = next;
+    }
+    pthread_mutex_unlock(&s->heard.lock);
 }

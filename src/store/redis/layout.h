@@ -11,7 +11,7 @@
  *   EVALSHA sha n KEYS... ARGV...      KEYS: every key the script may touch (native); for kue just
  *                                      one, "PREFIX:ids": its keys depend on types and ids
  *   ARGV[1]  now in ms, or "" for the server's clock (TIME)
- *   ARGV[2]  the caller's mark, for `origin` and repetitions: "1f00c0ffee...", 16 hex digits
+ *   ARGV[2]  the caller's mark, for `origin` and repetitions: 16 hex digits
  *   ARGV[3]  number of the call, "" if it only reads. Calls of one caller alternate between two
  *            lanes (number % 2). When a lane's last number is this one, nothing is done, and the
  *            answer is that of last time; of jobs that a take gave, as they are now, if they are
@@ -176,6 +176,7 @@ typedef struct redis_layout {
     bool               arrays;
     const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL at the end */
     const redis_walk  *walks;           /* NULL key at the end */
+    const char        *meta;            /* the hash that counts messages, behind the prefix */
     const char        *channel;         /* of messages, behind the prefix: ":events" */
     bool               sharded;         /* published with SPUBLISH */
     /* kue: the channel of Kue's own messages, behind the prefix, and how to read one: false if it

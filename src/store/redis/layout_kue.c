@@ -36,6 +36,7 @@ redis_layout weir__layout_kue = {
     .arrays = true,
     .keys = keys,
     .walks = kue_walks,
+    .meta = ":weir:meta",
     .channel = ":weir:events",
     .foreign = ":events",
     .hear = weir__kue_event,
@@ -48,5 +49,6 @@ redis_layout weir__layout_vertx = {
     .arrays = true,
     .keys = keys,
     .walks = vertx_walks,
+    .meta = ":weir:meta",
     .channel = ":weir:events",
 };

@@ -24,7 +24,7 @@ void weir__task_drop(redis_task *t)
 
 /* ---- look ---- */
 
-void weir__task_look(redis_store *s, redis_task *t, uint64_t id)
+void weir__task_look(redis_lane *s, redis_task *t, uint64_t id)
 {
     weir__task_drop(t);
     weir_buf *b = weir__step(s, t, weir__part_of(s, id), 'G', 2);
@@ -32,7 +32,7 @@ void weir__task_look(redis_store *s, redis_task *t, uint64_t id)
     weir__resp_int(b, (int64_t)id);
 }
 
-weir_code weir__task_seen(redis_store *s, redis_task *t, uint64_t id)
+weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id)
 {
     weir_error        err = { 0 };
     const redisReply *r = weir__step_answer(s, t, 0, &err);
@@ -66,7 +66,7 @@ void weir__put_tell_failed(redis_put *p)
         weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
 }
 
-void weir__put_step(redis_store *s, redis_task *t, redis_put *p)
+void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
 {
     const weir_job *j = p->j;
     weir_buf       *b = weir__step(s, t, weir__part_of(s, p->id), 'P', 9);
@@ -159,13 +159,13 @@ void weir__words_of_text(weir_buf *out, const char *line, size_t len)
 
 /* ---- update ---- */
 
-bool weir__redis_update_look(redis_store *s, redis_task *t)
+bool weir__redis_update_look(redis_lane *s, redis_task *t)
 {
     weir__task_look(s, t, t->op->u.update.id);
     return true;
 }
 
-void weir__redis_update_seen(redis_store *s, redis_task *t)
+void weir__redis_update_seen(redis_lane *s, redis_task *t)
 {
     weir_op_update *u = &t->op->u.update;
     if (weir__task_seen(s, t, u->id))
@@ -177,7 +177,7 @@ void weir__redis_update_seen(redis_store *s, redis_task *t)
     t->over = !t->seen || weir__job_update(t->seen, &u->change, u->from, t->now, &t->op->err);
 }
 
-void weir__redis_update_act(redis_store *s, redis_task *t)
+void weir__redis_update_act(redis_lane *s, redis_task *t)
 {
     const weir_op_update *u = &t->op->u.update;
     const weir_job       *j = t->seen;
@@ -193,7 +193,7 @@ void weir__redis_update_act(redis_store *s, redis_task *t)
     weir__put_step(s, t, &p);
 }
 
-void weir__redis_update_end(redis_store *s, redis_task *t)
+void weir__redis_update_end(redis_lane *s, redis_task *t)
 {
     weir_op_update   *u = &t->op->u.update;
     const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
@@ -207,13 +207,13 @@ void weir__redis_update_end(redis_store *s, redis_task *t)
 
 /* ---- remove, configure ---- */
 
-void weir__redis_remove_act(redis_store *s, redis_task *t)
+void weir__redis_remove_act(redis_lane *s, redis_task *t)
 {
     uint64_t id = t->op->u.remove.id;
     weir__resp_int(weir__step(s, t, weir__part_of(s, id), 'E', 1), (int64_t)id);
 }
 
-void weir__redis_remove_end(redis_store *s, redis_task *t)
+void weir__redis_remove_end(redis_lane *s, redis_task *t)
 {
     const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
     t->over = true;
@@ -222,7 +222,7 @@ void weir__redis_remove_end(redis_store *s, redis_task *t)
 }
 
 /* Every partition knows the settings of every type. */
-void weir__redis_configure_act(redis_store *s, redis_task *t)
+void weir__redis_configure_act(redis_lane *s, redis_task *t)
 {
     const weir_op_configure *c = &t->op->u.configure;
     weir__buf_clear(&s->scratch);
@@ -236,7 +236,7 @@ void weir__redis_configure_act(redis_store *s, redis_task *t)
     }
 }
 
-void weir__redis_configure_end(redis_store *s, redis_task *t)
+void weir__redis_configure_end(redis_lane *s, redis_task *t)
 {
     t->over = true;
     for (size_t i = 0; i < t->n; i++) {

@@ -12,7 +12,7 @@ static bool waits_with_key(const weir_job *j)
 }
 
 /* Where a job goes: its id says so, or else its key. */
-static uint32_t part_of(redis_store *s, const weir_incoming *in)
+static uint32_t part_of(redis_lane *s, const weir_incoming *in)
 {
     const weir_job *j = in->job;
     if (!in->new_id && j->id)
@@ -22,12 +22,12 @@ static uint32_t part_of(redis_store *s, const weir_incoming *in)
 }
 
 /* A key is looked for in its own partition alone. */
-static bool key_is_elsewhere(const redis_store *s, const weir_job *j, uint32_t part)
+static bool key_is_elsewhere(const redis_lane *s, const weir_job *j, uint32_t part)
 {
     return waits_with_key(j) && weir__part_of_key(s, j->type, j->unique) != part;
 }
 
-static void put_words(redis_store *s, const weir_job *j, const weir_incoming *in)
+static void put_words(redis_lane *s, const weir_job *j, const weir_incoming *in)
 {
     weir_buf *b = &s->scratch, text = { 0 };
     weir__buf_clear(b);
@@ -45,7 +45,7 @@ static void put_words(redis_store *s, const weir_job *j, const weir_incoming *in
     weir__buf_fini(&text);
 }
 
-static void put_line(redis_store *s, weir_buf *b, const weir_line *line)
+static void put_line(redis_lane *s, weir_buf *b, const weir_line *line)
 {
     weir__buf_clear(&s->scratch);
     weir__buf_printf(&s->scratch, "%" PRIu64 " %" PRId64 " ", line->n, line->at);
@@ -53,7 +53,7 @@ static void put_line(redis_store *s, weir_buf *b, const weir_line *line)
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
 }
 
-static void import_step(redis_store *s, redis_task *t, const weir_incoming *in, uint32_t part)
+static void import_step(redis_lane *s, redis_task *t, const weir_incoming *in, uint32_t part)
 {
     weir_job  j = *in->job;
     bool      keep = !in->new_id && j.id;
@@ -71,7 +71,7 @@ static void import_step(redis_store *s, redis_task *t, const weir_incoming *in, 
         put_line(s, b, &in->lines[i]);
 }
 
-void weir__redis_import_act(redis_store *s, redis_task *t)
+void weir__redis_import_act(redis_lane *s, redis_task *t)
 {
     weir_op_import *m = &t->op->u.import;
     for (size_t i = 0; i < m->n; i++) {
@@ -101,7 +101,7 @@ static void imported(const weir_incoming *in, const redisReply *r, weir_imported
     out->existed = answer == THERE;
 }
 
-void weir__redis_import_end(redis_store *s, redis_task *t)
+void weir__redis_import_end(redis_lane *s, redis_task *t)
 {
     weir_op_import *m = &t->op->u.import;
     size_t          step = 0, lost = 0;

@@ -16,7 +16,7 @@ static void no_memory(redis_task *t)
 
 /* ---- get ---- */
 
-void weir__redis_get_act(redis_store *s, redis_task *t)
+void weir__redis_get_act(redis_lane *s, redis_task *t)
 {
     uint64_t  id = t->op->u.get.id;
     weir_buf *b = weir__step(s, t, weir__part_of(s, id), 'G', 2);
@@ -25,7 +25,7 @@ void weir__redis_get_act(redis_store *s, redis_task *t)
     weir__resp_int(b, (int64_t)id);
 }
 
-void weir__redis_get_end(redis_store *s, redis_task *t)
+void weir__redis_get_end(redis_lane *s, redis_task *t)
 {
     weir_op_get      *g = &t->op->u.get;
     const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
@@ -68,7 +68,7 @@ static size_t query_words(weir_buf *args, const char *query)
     return n;
 }
 
-static void list_step(redis_store *s, redis_task *t, uint32_t part, size_t words)
+static void list_step(redis_lane *s, redis_task *t, uint32_t part, size_t words)
 {
     const weir_query *q = &t->op->u.list.query;
     weir_buf         *b = weir__step(s, t, part, q->search ? 'F' : 'I', q->search ? 6 + words : 7);
@@ -84,7 +84,7 @@ static void list_step(redis_store *s, redis_task *t, uint32_t part, size_t words
         weir__buf_add(b, s->scratch.data, s->scratch.len);
 }
 
-void weir__redis_list_act(redis_store *s, redis_task *t)
+void weir__redis_list_act(redis_lane *s, redis_task *t)
 {
     const weir_query *q = &t->op->u.list.query;
     size_t            words = 0;
@@ -165,7 +165,7 @@ static weir_code merge(weir_page *page, const weir_query *q, stream *streams, si
     return WEIR_OK;
 }
 
-void weir__redis_list_end(redis_store *s, redis_task *t)
+void weir__redis_list_end(redis_lane *s, redis_task *t)
 {
     weir_op_list *l = &t->op->u.list;
     weir_error   *err = &t->op->err;
@@ -192,7 +192,7 @@ void weir__redis_list_end(redis_store *s, redis_task *t)
 
 /* ---- logs ---- */
 
-void weir__redis_logs_act(redis_store *s, redis_task *t)
+void weir__redis_logs_act(redis_lane *s, redis_task *t)
 {
     const weir_op_logs *l = &t->op->u.logs;
     weir_buf           *b = weir__step(s, t, weir__part_of(s, l->id), 'O', 3);
@@ -202,7 +202,7 @@ void weir__redis_logs_act(redis_store *s, redis_task *t)
     weir__resp_int(b, (int64_t)l->limit);
 }
 
-void weir__redis_logs_end(redis_store *s, redis_task *t)
+void weir__redis_logs_end(redis_lane *s, redis_task *t)
 {
     weir_op_logs     *l = &t->op->u.logs;
     const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
@@ -229,7 +229,7 @@ void weir__redis_logs_end(redis_store *s, redis_task *t)
 
 /* ---- stats ---- */
 
-void weir__redis_stats_act(redis_store *s, redis_task *t)
+void weir__redis_stats_act(redis_lane *s, redis_task *t)
 {
     t->op->u.stats.stats = NULL;
     for (uint32_t part = 0; part < s->n_parts; part++)
@@ -316,7 +316,7 @@ static bool add_rows(weir_stats *stats, const redisReply *r)
     return ok;
 }
 
-void weir__redis_stats_end(redis_store *s, redis_task *t)
+void weir__redis_stats_end(redis_lane *s, redis_task *t)
 {
     weir_stats *stats = weir__stats_create();
     weir_error *err = &t->op->err;

@@ -16,19 +16,19 @@ static uint32_t hash_text(uint32_t h, const char *text)
     return (h ^ 0xff) * 16777619u;
 }
 
-uint32_t weir__part_of_key(const redis_store *s, const char *type, const char *unique)
+uint32_t weir__part_of_key(const redis_lane *s, const char *type, const char *unique)
 {
     return hash_text(hash_text(2166136261u, type), unique) % s->n_parts;
 }
 
-static uint32_t part_of_spec(const redis_store *s, const redis_task *t, const weir_spec *spec)
+static uint32_t part_of_spec(const redis_lane *s, const redis_task *t, const weir_spec *spec)
 {
     if (s->n_parts == 1 || !spec->unique)
         return t->part;
     return weir__part_of_key(s, spec->type, spec->unique);
 }
 
-static void put_extra(redis_store *s, const redis_task *t, const weir_spec *spec, const weir_job *j)
+static void put_extra(redis_lane *s, const redis_task *t, const weir_spec *spec, const weir_job *j)
 {
     weir_buf *b = &s->scratch;
     weir__buf_clear(b);
@@ -46,7 +46,7 @@ static void put_extra(redis_store *s, const redis_task *t, const weir_spec *spec
         weir__mp_text(b, NULL, 0);
 }
 
-static void add_args(redis_store *s, const redis_task *t, weir_buf *b, const weir_spec *spec)
+static void add_args(redis_lane *s, const redis_task *t, weir_buf *b, const weir_spec *spec)
 {
     weir_job j;
     weir__job_init(&j, spec, 1, 0);
@@ -65,13 +65,13 @@ static void add_args(redis_store *s, const redis_task *t, weir_buf *b, const wei
 }
 
 /* Which of them go to this partition, and are not there yet. */
-static bool goes_to(const redis_store *s, const redis_task *t, size_t i, uint32_t part)
+static bool goes_to(const redis_lane *s, const redis_task *t, size_t i, uint32_t part)
 {
     const weir_op_add *a = &t->op->u.add;
     return !a->out[i].id && part_of_spec(s, t, &a->specs[i]) == part;
 }
 
-void weir__redis_add_act(redis_store *s, redis_task *t)
+void weir__redis_add_act(redis_lane *s, redis_task *t)
 {
     weir_op_add *a = &t->op->u.add;
     if (!t->rounds) {
@@ -93,7 +93,7 @@ void weir__redis_add_act(redis_store *s, redis_task *t)
     }
 }
 
-static void added(redis_store *s, redis_task *t, uint32_t part, const redisReply *r)
+static void added(redis_lane *s, redis_task *t, uint32_t part, const redisReply *r)
 {
     weir_op_add *a = &t->op->u.add;
     bool         all_new = r->elements == 1;
@@ -102,7 +102,7 @@ static void added(redis_store *s, redis_task *t, uint32_t part, const redisReply
         if (!goes_to(s, t, i, part))
             continue;
         weir_added *out = &a->out[i];
-        *out = (weir_added){ .state = WEIR_INACTIVE, .durability = s->durability };
+        *out = (weir_added){ .state = WEIR_INACTIVE, .durability = s->top->durability };
         if (all_new) {
             out->id = (uint64_t)weir__reply_int(r->element[0]) + k * s->n_parts;
         } else if (3 * k + 2 < r->elements) {
@@ -114,7 +114,7 @@ static void added(redis_store *s, redis_task *t, uint32_t part, const redisReply
     }
 }
 
-void weir__redis_add_end(redis_store *s, redis_task *t)
+void weir__redis_add_end(redis_lane *s, redis_task *t)
 {
     weir_error err;
     bool       again = false;
@@ -139,7 +139,7 @@ static bool waits(const redis_task *t, uint32_t part)
     return t->waits[part / 64] >> part % 64 & 1;
 }
 
-static void take_step(redis_store *s, redis_task *t, const weir_op_take *take, char letter)
+static void take_step(redis_lane *s, redis_task *t, const weir_op_take *take, char letter)
 {
     weir_buf *b = weir__step(s, t, t->part, letter, 3 + take->n_types);
     weir__resp_int(b, (int64_t)(take->n - take->n_jobs));
@@ -150,7 +150,7 @@ static void take_step(redis_store *s, redis_task *t, const weir_op_take *take, c
 }
 
 /* Is anything of these types waiting anywhere else? */
-static void peek_steps(redis_store *s, redis_task *t, const weir_op_take *take)
+static void peek_steps(redis_lane *s, redis_task *t, const weir_op_take *take)
 {
     for (uint32_t part = 0; part < s->n_parts; part++) {
         for (size_t i = 0; part != t->part && i < take->n_types; i++) {
@@ -166,7 +166,7 @@ static void peek_steps(redis_store *s, redis_task *t, const weir_op_take *take)
     }
 }
 
-static void go_on_taking(redis_store *s, redis_task *t, const weir_op_take *take)
+static void go_on_taking(redis_lane *s, redis_task *t, const weir_op_take *take)
 {
     if (t->taking == TAKE_PEEK)
         peek_steps(s, t, take);
@@ -174,7 +174,7 @@ static void go_on_taking(redis_store *s, redis_task *t, const weir_op_take *take
         take_step(s, t, take, 'T');
 }
 
-static void peeked(redis_store *s, redis_task *t)
+static void peeked(redis_lane *s, redis_task *t)
 {
     weir_error err;
     for (size_t i = 0; i < t->n; i++) {
@@ -186,7 +186,7 @@ static void peeked(redis_store *s, redis_task *t)
 }
 
 /* The next partition where something waits, from the one after t->part on; false: none is left. */
-static bool next_part(redis_store *s, redis_task *t)
+static bool next_part(redis_lane *s, redis_task *t)
 {
     for (uint32_t k = 1; k < s->n_parts; k++) {
         uint32_t part = (t->part + k) % s->n_parts;
@@ -200,7 +200,7 @@ static bool next_part(redis_store *s, redis_task *t)
 }
 
 /* The step has given what it has; are others to be asked? */
-static void taken(redis_store *s, redis_task *t, weir_op_take *take)
+static void taken(redis_lane *s, redis_task *t, weir_op_take *take)
 {
     bool enough = take->n_jobs == take->n || s->n_parts == 1;
     if (!enough && t->taking == TAKE_FIRST) {
@@ -215,7 +215,7 @@ static void taken(redis_store *s, redis_task *t, weir_op_take *take)
 
 /* Jobs that were given are ours, whatever comes after: an answer that fails then is no failure of
  * the whole. */
-static void take_end(redis_store *s, redis_task *t, weir_op_take *take, size_t step)
+static void take_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t step)
 {
     weir_error        err = { 0 };
     const redisReply *r = NULL;
@@ -234,25 +234,25 @@ static void take_end(redis_store *s, redis_task *t, weir_op_take *take, size_t s
         taken(s, t, take);
 }
 
-void weir__redis_take_act(redis_store *s, redis_task *t)
+void weir__redis_take_act(redis_lane *s, redis_task *t)
 {
     weir_op_take *take = &t->op->u.take;
     if (!t->rounds) {
         take->n_jobs = 0;
-        uint32_t hint = atomic_exchange(&s->hint, UINT32_MAX);
+        uint32_t hint = atomic_exchange(&s->top->hint, UINT32_MAX);
         t->part = hint < s->n_parts ? hint : s->take_turn++ % s->n_parts;
     }
     go_on_taking(s, t, take);
 }
 
-void weir__redis_take_end(redis_store *s, redis_task *t)
+void weir__redis_take_end(redis_lane *s, redis_task *t)
 {
     take_end(s, t, &t->op->u.take, 0);
 }
 
 /* ---- finish ---- */
 
-bool weir__redis_finish_look(redis_store *s, redis_task *t)
+bool weir__redis_finish_look(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
     if (f->outcome != WEIR_OUTCOME_FAIL || t->finished)
@@ -261,7 +261,7 @@ bool weir__redis_finish_look(redis_store *s, redis_task *t)
     return true;
 }
 
-void weir__redis_finish_seen(redis_store *s, redis_task *t)
+void weir__redis_finish_seen(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
     if (weir__task_seen(s, t, f->id))
@@ -272,7 +272,7 @@ void weir__redis_finish_seen(redis_store *s, redis_task *t)
     }
 }
 
-static void fail_step(redis_store *s, redis_task *t)
+static void fail_step(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
     weir_job             *j = t->seen;
@@ -297,7 +297,7 @@ static void fail_step(redis_store *s, redis_task *t)
     weir__buf_fini(&line);
 }
 
-static void end_step(redis_store *s, redis_task *t)
+static void end_step(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
     bool                  done = f->outcome == WEIR_OUTCOME_DONE;
@@ -310,7 +310,7 @@ static void end_step(redis_store *s, redis_task *t)
     weir__resp_text(b, f->text ? "1" : "0");
 }
 
-void weir__redis_finish_act(redis_store *s, redis_task *t)
+void weir__redis_finish_act(redis_lane *s, redis_task *t)
 {
     weir_op_finish *f = &t->op->u.finish;
     if (t->finished) {
@@ -328,7 +328,7 @@ void weir__redis_finish_act(redis_store *s, redis_task *t)
 }
 
 /* The answer of D, R or P. */
-static void finished(redis_store *s, redis_task *t)
+static void finished(redis_lane *s, redis_task *t)
 {
     weir_op_finish   *f = &t->op->u.finish;
     const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
@@ -349,7 +349,7 @@ static void finished(redis_store *s, redis_task *t)
     }
 }
 
-void weir__redis_finish_end(redis_store *s, redis_task *t)
+void weir__redis_finish_end(redis_lane *s, redis_task *t)
 {
     weir_op_finish *f = &t->op->u.finish;
     size_t          step = 0;
@@ -367,7 +367,7 @@ void weir__redis_finish_end(redis_store *s, redis_task *t)
 
 /* ---- while it runs ---- */
 
-void weir__redis_renew_act(redis_store *s, redis_task *t)
+void weir__redis_renew_act(redis_lane *s, redis_task *t)
 {
     weir_op_renew *r = &t->op->u.renew;
     for (uint32_t part = 0; part < s->n_parts; part++) {
@@ -387,7 +387,7 @@ void weir__redis_renew_act(redis_store *s, redis_task *t)
     }
 }
 
-void weir__redis_renew_end(redis_store *s, redis_task *t)
+void weir__redis_renew_end(redis_lane *s, redis_task *t)
 {
     weir_op_renew *r = &t->op->u.renew;
     weir_error     err;
@@ -409,7 +409,7 @@ void weir__redis_renew_end(redis_store *s, redis_task *t)
     }
 }
 
-void weir__redis_progress_act(redis_store *s, redis_task *t)
+void weir__redis_progress_act(redis_lane *s, redis_task *t)
 {
     const weir_op_progress *p = &t->op->u.progress;
     weir_buf               *b = weir__step(s, t, weir__part_of(s, p->id), 'S', 5);
@@ -420,7 +420,7 @@ void weir__redis_progress_act(redis_store *s, redis_task *t)
     weir__resp_text(b, p->data ? "1" : "0");
 }
 
-void weir__redis_progress_end(redis_store *s, redis_task *t)
+void weir__redis_progress_end(redis_lane *s, redis_task *t)
 {
     const weir_op_progress *p = &t->op->u.progress;
     const redisReply       *r = weir__step_answer(s, t, 0, &t->op->err);
@@ -429,7 +429,7 @@ void weir__redis_progress_end(redis_store *s, redis_task *t)
         weir__stale(&t->op->err, p->id, p->delivery);
 }
 
-void weir__redis_log_act(redis_store *s, redis_task *t)
+void weir__redis_log_act(redis_lane *s, redis_task *t)
 {
     const weir_op_log *l = &t->op->u.log;
     weir_buf          *b = weir__step(s, t, weir__part_of(s, l->id), 'L', 4);
@@ -441,7 +441,7 @@ void weir__redis_log_act(redis_store *s, redis_task *t)
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
 }
 
-void weir__redis_log_end(redis_store *s, redis_task *t)
+void weir__redis_log_end(redis_lane *s, redis_task *t)
 {
     const weir_op_log *l = &t->op->u.log;
     const redisReply  *r = weir__step_answer(s, t, 0, &t->op->err);

@@ -49,7 +49,7 @@ static bool is_due(const weir_job *j, int64_t sort)
                      : j->state == WEIR_ACTIVE;
 }
 
-static weir_code put_due(redis_store *s, round *r, int64_t sort, const redisReply *answer,
+static weir_code put_due(redis_lane *s, round *r, int64_t sort, const redisReply *answer,
                          int64_t now, weir_error *err)
 {
     for (size_t i = 1; i + 1 < answer->elements; i += 2) {
@@ -74,7 +74,7 @@ static weir_code put_due(redis_store *s, round *r, int64_t sort, const redisRepl
 }
 
 /* What a partition answered to K, kept while the next call is made of it. */
-static weir_code take_in(redis_store *s, round *r, weir_op_tick *t, redisReply **kept, int64_t *now,
+static weir_code take_in(redis_lane *s, round *r, weir_op_tick *t, redisReply **kept, int64_t *now,
                          weir_error *err)
 {
     for (size_t i = 0; i + 1 < r->task.n; i++) {
@@ -95,14 +95,14 @@ static weir_code take_in(redis_store *s, round *r, weir_op_tick *t, redisReply *
         bool none = k->element[2]->type == REDIS_REPLY_STRING && !at.len;
         r->next_at = none ? INT64_MAX : weir__reply_int(k->element[2]);
     } else {
-        redis_part *p = &s->part[s->step[r->task.first].part];
+        redis_draft *p = &s->draft[s->step[r->task.first].part];
         *kept = p->call.reply;                   /* ours now */
         p->call.reply = NULL;
     }
     return WEIR_OK;
 }
 
-static weir_code next_call(redis_store *s, round *r, uint32_t part, const redisReply *kept,
+static weir_code next_call(redis_lane *s, round *r, uint32_t part, const redisReply *kept,
                            size_t limit, int64_t now, weir_error *err)
 {
     r->task.n = 0;
@@ -119,10 +119,10 @@ static weir_code next_call(redis_store *s, round *r, uint32_t part, const redisR
     return WEIR_OK;
 }
 
-static weir_code tick(redis_store *s, round *rounds, redisReply **kept, weir_op *op)
+static weir_code tick(redis_lane *s, round *rounds, redisReply **kept, weir_op *op)
 {
     weir_op_tick *t = &op->u.tick;
-    int64_t       now = s->env.own_clock ? op->now_ms : 0;
+    int64_t       now = s->own_clock ? op->now_ms : 0;
     for (uint32_t going = s->n_parts; going > 0;) {
         weir__calls_reset(s);
         for (uint32_t i = 0; i < s->n_parts; i++) {
@@ -145,7 +145,7 @@ static weir_code tick(redis_store *s, round *rounds, redisReply **kept, weir_op 
     return WEIR_OK;
 }
 
-weir_code weir__redis_tick(redis_store *s, weir_op *op)
+weir_code weir__redis_tick(redis_lane *s, weir_op *op)
 {
     weir_op_tick *t = &op->u.tick;
     round        *rounds = calloc(s->n_parts, sizeof *rounds);
@@ -173,8 +173,8 @@ weir_code weir__redis_tick(redis_store *s, weir_op *op)
         if (t->next_at < 0)
             t->next_at = INT64_MIN;
         else if (t->next_at != INT64_MAX)
-            t->next_at -= atomic_load(&s->ahead_ms);
-        weir__heard_next(s, t->next_at);
+            t->next_at -= atomic_load(&s->top->ahead_ms);
+        weir__heard_next(s->top, t->next_at);
     }
     return op->err.code;
 }
