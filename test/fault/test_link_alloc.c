@@ -1,6 +1,6 @@
 /* test_link_alloc.c - a link and an ear when memory runs out: the Nth allocation of ours fails, for
- * every N until a run gets through without a failure. Whatever fails says so, nothing leaks, and the
- * link works afterwards. The server is a fake, so that every run is the same. */
+ * every N until a run gets through without a failure. Whatever fails says so, nothing leaks, and
+ * the link works afterwards. The server is a fake, so that every run is the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

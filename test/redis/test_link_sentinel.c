@@ -138,6 +138,34 @@ static void what_sentinels_do_not_know(void **state)
     end(&f);
 }
 
+/* Sentinels that want a password are told that of the servers. */
+static void with_a_password(void **state)
+{
+    (void)state;
+    char        config[200];
+    rig        *primary = rig_start(&(rig_options){ .tcp = true, .password = "secret" });
+    redis_link *l;
+    weir_error  err = { 0 };
+    assert_non_null(primary);
+    snprintf(config, sizeof config, "sentinel monitor mymaster 127.0.0.1 %d 1\n"
+                                    "sentinel auth-pass mymaster secret\n", primary->port);
+    rig *sentinel = rig_start(&(rig_options){ .tcp = true, .sentinel = true, .password = "secret",
+                                              .config = config });
+    assert_non_null(sentinel);
+    redis_url url = { .way = REDIS_SENTINEL, .n_places = 1, .timeout_ms = 10000,
+                      .primary = "mymaster", .password = "secret",
+                      .place = { { "127.0.0.1", sentinel->port } } };
+    if (weir__link_open(&l, &url, &err))
+        fail_msg("%s", err.msg);
+    weir__link_close(l);
+    strcpy(url.password, "guess");
+    assert_int_equal(weir__link_open(&l, &url, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, ": NOAUTH "));
+    assert_null(strstr(err.msg, "guess"));
+    rig_free(sentinel);
+    rig_free(primary);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +173,7 @@ int main(void)
         cmocka_unit_test(the_primary_is_stopped),
         cmocka_unit_test(not_all_sentinels_are_needed),
         cmocka_unit_test(what_sentinels_do_not_know),
+        cmocka_unit_test(with_a_password),
     };
     return cmocka_run_group_tests_name("link_sentinel", tests, NULL, NULL);
 }
