@@ -1,5 +1,6 @@
 /* fuzz_redis_answer.c - what servers say when a link connects: the greeting of one, the map of a
- * cluster, the primary of a sentinel, and MOVED. The first byte picks one, the rest is what comes. */
+ * cluster, the primary of a sentinel, and MOVED. The first byte picks one; the rest comes from the
+ * server. */
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
