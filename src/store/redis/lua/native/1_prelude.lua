@@ -25,6 +25,24 @@ local lane = origin .. ':' .. (number or 0) % 2
 local meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep', lane)
 local last, keep_at = tonumber(meta[1] or 0), tonumber(meta[3] or '') or huge
 
+-- Which steps there are in this call, which jobs they name, and how many the takes want of one type
+-- alone.
+local uses, named, lookahead = {}, {}, {}
+do
+  local i, total = FIRST, #ARGV
+  while i <= total do
+    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
+    uses[letter] = true
+    if letter == 'D' or letter == 'R' or letter == 'S' or letter == 'L' or letter == 'P' or
+       letter == 'E' then
+      named[#named + 1] = ARGV[i + 2]
+    elseif n == 4 and (letter == 't' or letter == 'T') then
+      lookahead[ARGV[i + 5]] = (lookahead[ARGV[i + 5]] or 0) + tonumber(ARGV[i + 2])
+    end
+    i = i + 2 + n
+  end
+end
+
 local steps = {}
 local worked = true                          -- did the last step? For t
 local events, n_events = {}, 0               -- in pieces, as MessagePack; how many there are

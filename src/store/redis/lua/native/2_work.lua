@@ -10,6 +10,8 @@ local now_times = now7 .. now7 .. now7
 
 -- ---- add ----
 
+if uses.A then
+
 local function words_are_missing(i, n)
   local before, searched
   for k = i, i + n - 1, 5 do
@@ -78,12 +80,16 @@ function steps.A(i, n)
   return plain and a > 0 and { answer[1] } or answer
 end
 
+end
+
 -- ---- take ----
 
 local function by_rank(a, b)
   if a[1] ~= b[1] then return a[1] < b[1] end
   return a[2] < b[2]
 end
+
+if uses.T or uses.t then
 
 -- The places of waiting jobs of these types, best first, at most n of each type. `full`: there may
 -- be others behind them.
@@ -128,9 +134,6 @@ local function read_ahead(names, n)
   list.rank = found > 0 and sunpack('>I8', list.place[found], #list.place[found] - 15)
   return list
 end
-
--- What the takes of this call want of one type alone; and of which types there may be something.
-local lookahead = {}
 
 local function waiting_names(from, to)
   local names, seen = {}, {}
@@ -202,8 +205,11 @@ function steps.t(i, n)
   return worked and steps.T(i, n) or {}
 end
 
+end
+
 -- ---- the end ----
 
+if uses.D then
 function steps.D(i)
   local id_text = ARGV[i]
   local r = held(id_text, ARGV[i + 1])
@@ -252,8 +258,11 @@ function steps.D(i)
   return state
 end
 
+end
+
 -- ---- renew ----
 
+if uses.N then
 function steps.N(i, n)
   local answer = {}
   for k = i, i + n - 1, 3 do
@@ -266,4 +275,5 @@ function steps.N(i, n)
     answer[#answer + 1] = r and 1 or 0
   end
   return answer
+end
 end

@@ -1,80 +1,63 @@
 -- 7_run.lua - carry out the steps; recognise a call that was made before.
 
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
-local STEPS_WITH_ID = { D = true, R = true, S = true, L = true, P = true, E = true }
 
--- What this lane answered last, if it was this call.
-local before = number and meta[4] and unpack_msg(meta[4])
-if before and before[1] ~= number then before = nil end
+-- What this lane answered last, if it was to this call: "NUMBER " and the answers.
+local tag, before = ARGV[3] .. ' ', nil
+if number and meta[4] and sub(meta[4], 1, #tag) == tag then
+  before = unpack_msg(sub(meta[4], #tag + 1))
+end
 
--- Jobs that a take gave, as they are now.
+-- Jobs that a take gave (id, delivery ...), as they are now.
 local function taken_before(given)
-  local ids, answer = {}, {}
-  for k = 1, #given, 2 do ids[#ids + 1] = format('%d', given[k]) end
-  load(ids)
-  for k = 1, #ids do
-    local r = held(ids[k], given[2 * k])
+  local answer = {}
+  for k = 1, #given, 2 do
+    local id, n = format('%d', given[k]), #answer
+    local r = held(id, given[k + 1])
     if r then
-      local n = #answer
-      answer[n + 1], answer[n + 2] = given[2 * k - 1], r
-      answer[n + 3] = call('HGET', KEYS[DATA], ids[k]) or '{}'
+      answer[n + 1], answer[n + 2] = given[k], r
+      answer[n + 3] = call('HGET', KEYS[DATA], id) or '{}'
     end
   end
   return answer
 end
 
--- What is kept of an answer, to give it again.
-local function to_remember(letter, answer)
-  if READS[letter] then return false end
-  if letter ~= 'T' and letter ~= 't' then return answer end
-  local given = {}
-  for k = 1, #answer, 3 do
-    given[#given + 1] = answer[k]
-    given[#given + 1] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
-  end
-  return given
+for letter in pairs(uses) do
+  if not steps[letter] then more() end
 end
+load(named)
 
-local function load_all()
-  local ids, i = {}, FIRST
-  while i <= #ARGV do
-    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
-    if STEPS_WITH_ID[letter] then ids[#ids + 1] = ARGV[i + 2] end
-    if (letter == 'T' or letter == 't') and n == 4 then      -- of one type alone
-      lookahead[ARGV[i + 5]] = (lookahead[ARGV[i + 5]] or 0) + tonumber(ARGV[i + 2])
-    end
-    if not steps[letter] then more() end
-    i = i + 2 + n
-  end
-  load(ids)
-end
-
-local function run()
-  local answers, memory, i, at = { now, '' }, { number }, FIRST, 2
-  load_all()
-  while i <= #ARGV do
-    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
-    local answer
-    if before and not READS[letter] then
-      answer = before[at]
-      if letter == 'T' or letter == 't' then answer = taken_before(answer) end
+local answers, memory, total = { now, '' }, {}, 0
+local i, n_args = FIRST, #ARGV
+while i <= n_args do
+  local letter, n = ARGV[i], tonumber(ARGV[i + 1])
+  local takes = letter == 'T' or letter == 't'
+  local answer
+  total = total + 1
+  if before and not READS[letter] then
+    answer = takes and taken_before(before[total]) or before[total]
+  else
+    answer = steps[letter](i + 2, n)
+    if takes then
+      local given, g = {}, 0
+      for k = 1, #answer, 3 do
+        given[g + 1], given[g + 2] = answer[k], sunpack('>I4', answer[k + 1], AT_DELIVERY)
+        g = g + 2
+      end
+      memory[total] = given
     else
-      answer = steps[letter](i + 2, n)
-      if number then memory[at] = to_remember(letter, answer) end
+      memory[total] = not READS[letter] and answer
     end
-    at = at + 1
-    answers[at] = answer
-    if answer == 'words' then break end      -- the rest waits, so that the order is kept
-    i = i + 2 + n
   end
-  return answers, memory
+  answers[total + 2] = answer
+  if answer == 'words' then break end        -- the rest waits, so that the order is kept
+  i = i + 2 + n
 end
 
-local answers, memory = run()
 if number then
   flush_all()
   local set = { 'last', last, 'keep', keep_at < huge and keep_at or '' }
-  if not before then set[5], set[6] = lane, pack(memory) end
+  if not before then set[5], set[6] = lane, tag .. pack(memory) end
   if n_events > 0 or due < huge then
     local messages = tonumber(meta[2] or 0) + 1
     answers[2] = spack('>BI4', 221, 4 + 8 * n_events) ..       -- 0xdd: an array
