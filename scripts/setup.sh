@@ -35,6 +35,8 @@ look() {
             need g++ command -v c++
             need libcmocka-dev library cmocka
             need redis-server command -v redis-server
+            need nodejs command -v node         # the real Kue, to test against
+            need npm command -v npm
             need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
         bench)
             need redis-server command -v redis-server ;;

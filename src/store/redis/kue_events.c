@@ -1,5 +1,5 @@
-/* kue_events.c - Kue's messages: {"id":5,"event":"failed attempt","args":["failed attempt","why",1]}.
- * See kue_events.h. The id may be a number or a string of digits. What weir publishes there itself
+/* kue_events.c - Kue's messages: {"id":5,"event":"failed","args":["failed","why",null]}. See
+ * kue_events.h. The id may be a number or a string of digits. What weir publishes there itself
  * has one more member, "weir", which Kue does not look at. */
 #include "store/redis/kue_events.h"
 
@@ -40,8 +40,10 @@ static const kue_kind *find_kind(const char *name)
 
 static uint64_t id_of(const json_t *id)
 {
-    if (json_is_integer(id) && json_integer_value(id) > 0)
-        return (uint64_t)json_integer_value(id);
+    enum { EXACT_BITS = 53 };
+    double n = json_is_number(id) ? json_number_value(id) : 0;
+    if (n >= 1 && n < (double)(UINT64_C(1) << EXACT_BITS))
+        return (uint64_t)n;
     const char *text = json_string_value(id);
     size_t      digits = text ? strspn(text, "0123456789") : 0;
     return digits && digits < 19 && !text[digits] ? strtoull(text, NULL, 10) : 0;
@@ -116,6 +118,14 @@ static bool read_event(const json_t *root, weir_event *out, weir_buf *strings)
     return true;
 }
 
+/* JavaScript writes whole numbers beyond what jansson takes for one: then all of them are read as
+ * floating ones. */
+static json_t *load(const char *message, size_t len)
+{
+    json_t *root = json_loadb(message, len, JSON_ALLOW_NUL, NULL);
+    return root ? root : json_loadb(message, len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
 /* What weir published ends so: no need to read it. */
 static const char OURS[] = "],\"weir\":1}";
 
@@ -124,7 +134,7 @@ bool weir__kue_event(const char *message, size_t len, weir_event *out, weir_buf 
     weir__buf_clear(strings);
     if (len >= sizeof OURS && !memcmp(message + len - (sizeof OURS - 1), OURS, sizeof OURS - 1))
         return false;
-    json_t *root = json_loadb(message, len, JSON_ALLOW_NUL, NULL);
+    json_t *root = load(message, len);
     bool    is_one = root && read_event(root, out, strings);
     json_decref(root);
     return is_one;

@@ -1,0 +1,443 @@
+// cases.js WEIR NODE_MODULES [NAME] - weir and the real Kue on one Redis at the same time. Each case
+// has a prefix of its own; NAME runs only the cases with that in their names.
+'use strict';
+const { assert, command, dir, fs, hash, main, path, side, sleep, test, until, weir } = require('./rig');
+
+const same = assert.deepStrictEqual;
+const sorted = (list) => [...list].sort((a, b) => a - b);
+const lines = (file) => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n').filter(Boolean) : []);
+const count = (prefix, ...key) => command('ZCARD', [prefix, 'jobs', ...key].join(':'));
+const file = (prefix, name) => path.join(dir, `${prefix}-${name}`);
+// A shell program that notes its job's id, and another for one that does more after it.
+const noting = (prefix) => `echo $WEIR_JOB_ID >>${file(prefix, 'ran')}`;
+const ran = (prefix) => lines(file(prefix, 'ran')).map(Number);
+
+// Nothing is left of a job.
+async function gone(prefix, id) {
+  same(await command('EXISTS', `${prefix}:job:${id}`, `${prefix}:job:${id}:log`), 0);
+  for (const state of ['inactive', 'active', 'complete', 'failed', 'delayed'])
+    same(await command('ZSCORE', `${prefix}:jobs:${state}`, `0${String(id).length}|${id}`), null);
+  same(await command('ZSCORE', `${prefix}:jobs`, `0${String(id).length}|${id}`), null);
+}
+
+
+test('kue adds, weir works: by priority, then oldest', async (q) => {
+  const k = await side(q), w = weir(q);
+  const order = ['low', 'normal', 'critical', 'high', 'medium', 'normal', 'critical', -7];
+  const ids = [];
+  for (const priority of order) ids.push(await k.do('add', { type: 'mail', priority, data: { to: 'ann' } }));
+  await w.run('work', 'mail', '--drain', '--quiet', '--exec', noting(q) + '; cat');
+  same(ran(q), [3, 7, 4, 8, 5, 2, 6, 1].map((i) => ids[i - 1]));
+  const job = await k.do('get', { id: ids[0] });
+  same(job.state, 'complete');
+  same(job.result, { to: 'ann' });
+  same(job.attempts, { made: 1, remaining: 0, max: 1 });
+  same(job.progress, '100');
+  assert(job.workerId && Number(job.duration) >= 0 && Number(job.started_at) >= Number(job.created_at));
+  await until('complete events', () => k.saw('complete').length === order.length);
+  same(k.saw('complete', ids[0])[0].args, [{ to: 'ann' }, null]);
+  same(k.saw('start', ids[0])[0].args, ['mail', null]);
+  same(await command('GET', `${q}:stats:work-time`) !== null, true);
+  same(await count(q, 'complete'), 8);
+  same(await count(q, 'mail', 'complete'), 8);
+  same(await count(q, 'inactive') + await count(q, 'active') + await count(q, 'mail', 'inactive'), 0);
+  same(await command('LLEN', `${q}:mail:jobs`), 0);
+  await w.run('check');
+});
+
+test('weir adds, kue works: by priority, then oldest', async (q) => {
+  const k = await side(q), w = weir(q), ids = [];
+  for (const p of ['low', 'normal', 'critical', 'high', 'medium', 'normal', '-7'])
+    ids.push(await w.add('mail', '{"result":{"sent":true}}', '--priority=' + p));
+  same(await command('LLEN', `${q}:mail:jobs`), 7);
+  const watch = await w.start('watch', '--json');
+  await k.do('work', { type: 'mail' });
+  await until('all done', async () => await count(q, 'complete') === 7);
+  same(k.ran.map((r) => r.ran), [3, 4, 7, 5, 2, 6, 1].map((i) => ids[i - 1]));
+  const job = await w.job(ids[0]);
+  same([job.state, job.attempts, job.progress, job.result], ['complete', 1, 100, { sent: true }]);
+  assert(job.workerId.startsWith('kue:') || job.worker.startsWith('kue:'));
+  assert(job.finished_at >= job.started_at);
+  const seen = () => watch.lines.map((l) => JSON.parse(l)).filter((e) => e.id === ids[0]).map((e) => e.event);
+  await until('events of kue', () => seen().includes('complete'));
+  same(seen().filter((e) => e === 'start' || e === 'complete'), ['start', 'complete']);
+  await w.run('check');
+});
+
+test('the hash is as kue writes it', async (q) => {
+  const k = await side(q), w = weir(q);
+  const theirs = await k.do('add', { type: 'a', data: { n: 1 }, priority: 'high', attempts: 3, delay: 90000,
+    ttl: 5000, backoff: { type: 'exponential', delay: 1000 }, removeOnComplete: true });
+  const ours = await w.add('a', '{"n":1}', '-p', 'high', '-a', 3, '-d', '90s', '--ttl', '5s', '-b', 'exponential:1s',
+    '--remove-on-complete');
+  const a = await hash(`${q}:job:${theirs}`), b = await hash(`${q}:job:${ours}`);
+  for (const name of ['created_at', 'promote_at', 'updated_at']) {
+    assert(/^\d{13}$/.test(a[name]) && /^\d{13}$/.test(b[name]), name);
+    delete a[name];
+    delete b[name];
+  }
+  same(b, a);
+  for (const id of [theirs, ours])
+    same(await command('ZSCORE', `${q}:jobs:delayed`, `01|${id}`), (await hash(`${q}:job:${id}`)).promote_at);
+  same(await command('ZRANGE', `${q}:jobs:a:delayed`, 0, -1, 'WITHSCORES'), ['01|1', '-10', '01|2', '-10']);
+  same(await command('SMEMBERS', `${q}:job:types`), ['a']);
+});
+
+test('both kinds of worker at once: every job runs once', async (q) => {
+  const k1 = await side(q), k2 = await side(q), w = weir(q), each = 150;
+  const work = [await w.start('work', 'mail', '-n', 3, '--quiet', '--exec', noting(q)),
+    await w.start('work', 'mail', '-n', 2, '--quiet', '--exec', noting(q))];
+  await k1.do('work', { type: 'mail', n: 3 });
+  await k2.do('work', { type: 'mail', n: 2 });
+  const data = path.join(dir, `${q}-data`);
+  fs.writeFileSync(data, '{"sleep":2}\n'.repeat(each));
+  const adds = [k1.do('many', { n: each, type: 'mail', data: { sleep: 2 } }),
+    k2.do('many', { n: each, type: 'mail', data: { sleep: 2 } })];
+  for (let i = 0; i < 5; i++) adds.push(w.run('add', 'mail', '{"sleep":2}', '--quiet', '-n', each / 5));
+  await Promise.all(adds);
+  const all = 3 * each;
+  await until('all of them', async () => await count(q, 'complete') === all);
+  for (const s of work) await s.stop();
+  const ids = [...ran(q), ...k1.ran.map((r) => r.ran), ...k2.ran.map((r) => r.ran)];
+  same(sorted(ids), Array.from({ length: all }, (_, i) => i + 1));
+  assert(ran(q).length > 0 && k1.ran.length > 0 && k2.ran.length > 0, 'each had some');
+  same(await count(q, 'mail', 'inactive') + await count(q, 'active') + await count(q, 'inactive'), 0);
+  assert(await command('LLEN', `${q}:mail:jobs`) <= 5, 'no heap of tokens');
+  same((await w.ids('mail', '--state', 'complete', '--all')).length, all);
+  same(await w.ids('--all'), Array.from({ length: all }, (_, i) => i + 1));
+  await w.run('check');
+  same([k1.errors, k2.errors], [[], []]);
+});
+
+test('attempts and backoff of a job of kue, failing with weir', async (q) => {
+  const k = await side(q), w = weir(q);
+  const id = await k.do('add', { type: 'mail', attempts: 3, backoff: { type: 'exponential', delay: 200 } });
+  const before = (await hash(`${q}:job:${id}`)).backoff;
+  const worker = await w.start('work', 'mail', '--exec',
+    `date +%s%3N >>${file(q, 'ran')}; [ $WEIR_JOB_ATTEMPT -ge 3 ] || { echo smtp down >&2; exit 1; }`);
+  await until('complete', async () => (await w.job(id)).state === 'complete');
+  const at = ran(q);
+  same(at.length, 3);
+  assert(at[1] - at[0] >= 100 && at[2] - at[1] >= 300, `gaps: ${at}`);
+  const job = await k.do('get', { id });
+  same([job.attempts, job.state], [{ made: 3, remaining: 0, max: 3 }, 'complete']);
+  await until('events', () => k.saw('complete', id).length);
+  same(k.saw('failed attempt', id).map((e) => e.args[1]), [1, 2]);
+  assert(k.saw('failed attempt', id)[0].args[0].includes('smtp down'));
+  same(k.saw('error', id).length, 2);
+  same(k.saw('promotion', id).length, 2);
+  same((await hash(`${q}:job:${id}`)).backoff, before);
+  assert((await k.do('log', { id }))[0].startsWith('error | '));
+  await worker.stop();
+  await w.run('check');
+});
+
+test('attempts and backoff of a job of weir, failing with kue', async (q) => {
+  const k = await side(q), w = weir(q);
+  const watch = await w.start('watch', '--json');
+  await k.do('work', { type: 'mail' });
+  const id = await w.add('mail', '{"fail":2}', '--attempts', 3, '--backoff', 'fixed:100ms');
+  await until('complete', async () => (await w.job(id)).state === 'complete');
+  const at = k.ran.map((r) => r.at);
+  same([at.length, (await w.job(id)).attempts], [3, 3]);
+  assert(at[1] - at[0] >= 99 && at[2] - at[1] >= 99, `gaps: ${at}`);
+  const last = await w.add('mail', '{"fail":9}', '--attempts', 2);
+  await until('failed', async () => (await w.job(last)).state === 'failed');
+  const job = await w.job(last);
+  same([job.attempts, job.max_attempts], [2, 2]);
+  assert(job.error.startsWith('Error: kue says no'));
+  assert(job.failed_at === job.finished_at);
+  const seen = (i) => watch.lines.map((l) => JSON.parse(l)).filter((e) => e.id === i).map((e) => e.event);
+  await until('its events', () => seen(last).includes('failed'));
+  same(seen(id).filter((e) => e === 'failed_attempt').length, 2);
+  same(seen(last).filter((e) => e === 'failed_attempt').length, 1);
+  same(await w.ids('--state', 'failed'), [last]);
+  await w.run('retry', last);
+  await until('failed again', async () => k.ran.length === 3 + 4);
+  await until('failed again', async () => (await w.job(last)).state === 'failed');
+  await w.run('check');
+});
+
+test('ttl: with weir, with kue, and of a worker of kue that is dead', async (q) => {
+  const k = await side(q), w = weir(q);
+  const worker = await w.start('work', 'ours', '--quiet', '--exec', 'exec sleep 100');
+  const one = await k.do('add', { type: 'ours', ttl: 300 });
+  await until('failed', async () => (await k.do('get', { id: one })).state === 'failed');
+  same((await k.do('get', { id: one })).error, 'TTL exceeded');
+  await until('events', () => k.saw('failed', one).length);
+  same(k.saw('ttl exceeded', one).length, 1);
+  same(k.saw('failed', one)[0].args, ['TTL exceeded', null]);
+
+  await k.do('work', { type: 'theirs' });
+  const two = await w.add('theirs', '{"hang":true}', '--ttl', '300ms');
+  await until('failed', async () => (await w.job(two)).state === 'failed');
+  same((await w.job(two)).error, 'TTL exceeded');
+  await until('no longer active', async () => await count(q, 'active') === 0);
+
+  const three = await w.add('theirs', '{"hang":true}', '--ttl', '1h', '--attempts', 2);
+  await until('taken', async () => (await w.job(three)).state === 'active');
+  await k.kill9();
+  await command('ZADD', `${q}:jobs:active`, Date.now() - 20000, `01|${three}`);   // that was long ago
+  await until('given up', async () => (await w.job(three)).state === 'inactive');
+  same([(await w.job(three)).attempts, (await w.job(three)).error], [1, 'TTL exceeded']);
+  await worker.stop();
+  await w.run('check');
+});
+
+test('progress and log, both ways', async (q) => {
+  const k = await side(q), w = weir(q);
+  const watch = await w.start('watch', '--json', '--event', 'progress');
+  const one = await k.do('add', { type: 'ours' });
+  await w.run('work', 'ours', '--drain', '--quiet', '--exec', 'echo progress 40/100 >&3; echo log half way >&3; sleep 0.2');
+  await until('progress', () => k.saw('progress', one).length);
+  same(k.saw('progress', one)[0].args[0], 40);
+  same(await k.do('log', { id: one }), ['half way']);
+  await k.do('work', { type: 'theirs' });
+  const two = await w.add('theirs', '{"progress":50,"log":"kue was here"}');
+  await until('complete', async () => (await w.job(two)).state === 'complete');
+  assert((await w.run('log', two)).includes('kue was here'));
+  await w.run('log', two, 'and so was weir');
+  same(await k.do('log', { id: two }), ['kue was here', 'and so was weir']);
+  same((await w.job(two)).progress_data, { note: 'half' });
+  await until('its event', () => watch.lines.some((l) => JSON.parse(l).id === two && JSON.parse(l).progress === 50));
+  await w.run('check');
+});
+
+test('removeOnComplete, both ways', async (q) => {
+  const k = await side(q), w = weir(q);
+  const one = await k.do('add', { type: 'ours', removeOnComplete: true });
+  await w.run('work', 'ours', '--drain', '--quiet', '--exec', 'echo log x >&3');
+  await gone(q, one);
+  await until('its event', () => k.saw('remove', one).length);
+  same(k.saw('complete', one).length, 1);
+  await k.do('work', { type: 'theirs' });
+  const two = await w.add('theirs', '{"log":"x"}', '--remove-on-complete', '--search', '--unique', 'u');
+  await until('gone', async () => await command('EXISTS', `${q}:job:${two}`) === 0);
+  await gone(q, two);
+  const again = await w.add('theirs', '{}', '--unique', 'u');
+  assert(again !== two, 'its key is free');
+});
+
+test('delayed jobs are promoted once, whoever does it', async (q) => {
+  const k = await side(q), w = weir(q), each = 40;
+  const worker = await w.start('work', 'mail', '-n', 4, '--quiet', '--exec', noting(q));
+  const second = await w.start('work', 'other', '--exec', 'true');
+  await k.do('work', { type: 'mail', n: 4 });
+  await k.do('many', { n: each, type: 'mail', delay: 700 });
+  await w.run('add', 'mail', '--delay', '500ms', '-n', each, '--quiet');
+  await until('all of them', async () => await count(q, 'complete') === 2 * each);
+  await sleep(300);                      // what is run twice is run by now
+  const ids = [...ran(q), ...k.ran.map((r) => r.ran)];
+  same(sorted(ids), Array.from({ length: 2 * each }, (_, i) => i + 1));
+  for (let id = 1; id <= 2 * each; id++) same(k.saw('promotion', id).length, 1, `promotions of ${id}`);
+  await worker.stop();
+  await second.stop();
+  same(await count(q, 'delayed') + await count(q, 'mail', 'delayed'), 0);
+  await w.run('check');
+});
+
+test('delayed jobs of a producer of kue are promoted by weir alone, soon', async (q) => {
+  const k = await side(q), w = weir(q);                  // no worker of kue, so no promoter
+  const worker = await w.start('work', 'mail', '--quiet', '--exec', 'true');
+  const id = await k.do('add', { type: 'mail', delay: 300 });
+  await until('complete', async () => (await w.job(id)).state === 'complete');
+  const job = await w.job(id);
+  assert(job.started_at >= job.promote_at && job.started_at - job.promote_at < 3000, JSON.stringify(job));
+  await worker.stop();
+});
+
+test('an idle worker of weir starts a job of kue at once', async (q) => {
+  const k = await side(q), w = weir(q);
+  const worker = await w.start('work', 'mail', '--quiet', '--exec', 'true');
+  const late = [];
+  for (let i = 0; i < 20; i++) {
+    const id = await k.do('add', { type: 'mail' });
+    await until('complete', async () => (await hash(`${q}:job:${id}`)).state === 'complete');
+    const h = await hash(`${q}:job:${id}`);
+    late.push(h.started_at - h.created_at);
+  }
+  assert(sorted(late)[10] < 200, `ms: ${late}`);         // without an event it would be a second
+  await worker.stop();
+});
+
+test('a job of a weir worker that was killed comes back, and kue does it', async (q) => {
+  const k = await side(q), w = weir(q);
+  const id = await k.do('add', { type: 'mail' });
+  const worker = await w.start('work', 'mail', '--quiet', '--lease', '500ms', '--exec', 'exec sleep 100');
+  await until('taken', async () => (await w.job(id)).state === 'active');
+  await worker.kill9();
+  const other = await w.start('work', 'other', '--quiet', '--exec', 'true');
+  await k.do('work', { type: 'mail' });
+  await until('complete', async () => (await k.do('get', { id })).state === 'complete');
+  const job = await w.job(id);
+  same([job.lost, job.attempts, k.ran.length], [1, 1, 1]);
+  same(k.saw('stalled', id).length, 1);
+  await other.stop();
+  await w.run('check');
+});
+
+test('a job that a worker of kue holds is left to it', async (q) => {
+  const k = await side(q), w = weir(q);
+  await k.do('work', { type: 'mail' });
+  const id = await w.add('mail', '{"sleep":2500}', '--attempts', 3);
+  await until('taken', async () => (await w.job(id)).state === 'active');
+  const held = await hash(`${q}:job:${id}`);
+  const worker = await w.start('work', 'mail', '--quiet', '--lease', '200ms', '--exec', noting(q));
+  await until('complete', async () => {
+    const h = await hash(`${q}:job:${id}`);
+    if (h.state === 'active') same([h.started_at, h.workerId], [held.started_at, held.workerId]);
+    return h.state === 'complete';
+  });
+  same([ran(q), k.ran.length, (await w.job(id)).lost || 0], [[], 1, 0]);
+  await worker.stop();
+  await w.run('check');
+});
+
+test('text in backoff is not evaluated', async (q) => {
+  const k = await side(q), w = weir(q), mark = file(q, 'evaluated');
+  const texts = [`require('fs').writeFileSync('${mark}', 'x')`, '(function(){ return 5 })()', '{"type":"evil"}',
+    '{"type":"fixed","delay":"x"', '[1,2', 'true', '{"type":"fixed","delay":1e999}', '{'.repeat(900), 'redis.call("FLUSHALL")',
+    'function( attempts, delay ) { return 1; }'];
+  const ids = [];
+  for (const text of texts) {
+    const id = await k.do('add', { type: 'mail', attempts: 2 });
+    await command('HSET', `${q}:job:${id}`, 'backoff', text);
+    ids.push(id);
+  }
+  await w.run('list', '--all');
+  const worker = await w.start('work', 'mail', '--quiet', '--exec', noting(q) + '; [ $WEIR_JOB_ATTEMPT = 2 ]');
+  const waits = ids[6];                  // 1e999 ms are as long as weir waits at most
+  await until('tried', async () => await count(q, 'complete') === texts.length - 1);
+  same((await w.job(waits)).state, 'delayed');
+  for (let i = 0; i < texts.length; i++) same((await hash(`${q}:job:${ids[i]}`)).backoff, texts[i]);
+  same(fs.existsSync(mark), false);
+  same(ran(q).length, 2 * texts.length - 1);
+  await worker.stop();
+});
+
+test('what kue wrote half is no job, and stays', async (q) => {
+  const k = await side(q), w = weir(q);
+  const id = await k.do('add', { type: 'mail' });
+  await command('INCR', `${q}:ids`);
+  await command('HSET', `${q}:job:2`, 'updated_at', 1);
+  for (const key of ['jobs', 'jobs:inactive', 'jobs:mail:inactive']) await command('ZADD', `${q}:${key}`, -20, '01|2');
+  for (const key of ['jobs', 'jobs:complete', 'jobs:mail:complete']) await command('ZADD', `${q}:${key}`, -20, '01|9');
+  await command('ZADD', `${q}:jobs:delayed`, 5, '01|8');
+  same(await w.ids(), [id]);
+  same(await w.ids('--state', 'complete'), []);
+  await assert.rejects(w.job(2));
+  await w.run('work', 'mail', '--drain', '--quiet', '--exec', noting(q));
+  same(ran(q), [id]);
+  same(await hash(`${q}:job:2`), { updated_at: '1' });
+});
+
+test('a worker of kue without tokens gets some', async (q) => {
+  const k = await side(q), w = weir(q);
+  await w.run('add', 'mail', '-n', 5, '--quiet');
+  await command('DEL', `${q}:mail:jobs`);
+  await k.do('work', { type: 'mail' });
+  const other = await w.start('work', 'other', '--quiet', '--exec', 'true');
+  await until('all done', async () => await count(q, 'complete') === 5);
+  await other.stop();
+});
+
+test('cancelled jobs: kue leaves them alone, and can restart or remove them', async (q) => {
+  const k = await side(q), w = weir(q);
+  const ids = (await w.run('add', 'mail', '-n', 3)).split('\n').map(Number);
+  await w.run('cancel', ...ids);
+  await k.do('work', { type: 'mail' });
+  same((await k.do('get', { id: ids[0] })).state, 'cancelled');
+  const id = await w.add('mail');
+  await until('complete', async () => (await w.job(id)).state === 'complete');
+  same(k.ran.map((r) => r.ran), [id]);
+  await k.do('restart', { id: ids[0] });
+  await until('complete', async () => (await w.job(ids[0])).state === 'complete');
+  await k.do('remove', { id: ids[1] });
+  await until('noticed', async () => (await w.ids('--state', 'cancelled')).length === 1);
+  same(await w.ids('--state', 'cancelled'), [ids[2]]);
+  same(Number(await w.run('count', '--state', 'cancelled')), 1);
+  await w.run('retry', ids[2]);
+  await until('complete', async () => (await w.job(ids[2])).state === 'complete');
+});
+
+test('what kue has ended is in the lists of weir by its end, and goes with retention', async (q) => {
+  const k = await side(q), w = weir(q);
+  await k.do('work', { type: 'mail', n: 1 });
+  const ids = [];
+  for (const p of [3, 2, 1]) {
+    ids.push(await k.do('add', { type: 'mail', priority: p, data: { fail: p === 2 ? 1 : 0 } }));
+    await until('ended', async () => await count(q, 'complete') + await count(q, 'failed') === ids.length);
+  }
+  same(await w.ids('--state', 'complete'), [ids[0], ids[2]]);
+  same(await w.ids('mail', '--state', 'complete', '--desc'), [ids[2], ids[0]]);
+  const other = await w.start('work', 'other', '--quiet', '--exec', 'true');
+  await until('its list is even', async () => await command('ZCARD', `${q}:weir:done:mail:complete`) === 2);
+  await w.run('types', 'mail', '--keep-complete', '1');
+  await until('the oldest went', async () => (await w.ids('--state', 'complete')).length === 1);
+  same(await w.ids(), [ids[1], ids[2]]);
+  await gone(q, ids[0]);
+  await other.stop();
+  await w.run('check');
+});
+
+test('kue shuts down and weir takes over, and the other way round', async (q) => {
+  const k = await side(q), w = weir(q);
+  await k.do('work', { type: 'mail', n: 2 });
+  await w.run('add', 'mail', '{"sleep":20}', '-n', 20, '--quiet');
+  await until('some are done', () => k.ran.length > 4);
+  await k.do('shutdown');
+  const worker = await w.start('work', 'mail', '--quiet', '--exec', noting(q) + '; sleep 0.02');
+  await until('some more', () => ran(q).length > 4);
+  await worker.stop();
+  const other = await side(q);
+  await other.do('work', { type: 'mail' });
+  await until('the rest', async () => await count(q, 'complete') === 20);
+  same(sorted([...k.ran.map((r) => r.ran), ...ran(q), ...other.ran.map((r) => r.ran)]),
+    Array.from({ length: 20 }, (_, i) => i + 1));
+  await w.run('check');
+});
+
+test('vertx: names, fields and sets are those of Vert.x Kue', async (q) => {
+  const w = weir(q, 'profile=vertx');
+  const id = await w.add('mail', '{"to":"ann"}', '-p', 'high', '--attempts', 3, '--backoff', 'fixed:1s');
+  const h = await hash(`${q}:job:${id}`);
+  assert(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/.test(h.address_id), h.address_id);
+  same([h.id, h.zid, h.type, h.priority, h.state, h.data], ['1', '01|1', 'mail', 'HIGH', 'INACTIVE', '{"to":"ann"}']);
+  same([h.attempts, h.max_attempts, h.delay, h.ttl, h.progress, h.duration, h.failed_at, h.started_at, h.removeOnComplete],
+    ['0', '3', '0', '0', '0', '0', '0', '0', 'false']);
+  same(h.backoff, '{"type":"fixed","delay":1000}');
+  same(await command('ZRANGE', `${q}:jobs:mail:INACTIVE`, 0, -1, 'WITHSCORES'), ['01|1', '-10']);
+  same(await command('LLEN', `${q}:mail:jobs`), 1);
+  await w.run('work', 'mail', '--drain', '--quiet', '--exec', 'echo 5');
+  const done = await hash(`${q}:job:${id}`);
+  same([done.state, done.attempts, done.result, done.progress], ['COMPLETE', '0', '5', '100']);
+  same((await w.job(id)).attempts, 1);
+  const odd = await w.add('mail', '--priority=-9');      // no name: the nearest, so that it can be read
+  same((await hash(`${q}:job:${odd}`)).priority, 'HIGH');
+  same((await w.job(odd)).priority, -9);
+  await w.run('cancel', odd);
+  same((await hash(`${q}:job:${odd}`)).state, 'FAILED');
+  same([(await w.job(odd)).state, await count(q, 'FAILED')], ['cancelled', 0]);
+  await w.run('check');
+});
+
+test('vertx: a job that nobody told of is found', async (q) => {
+  const w = weir(q, 'profile=vertx');
+  const worker = await w.start('work', 'mail', '-n', 2, '--quiet', '--exec', noting(q));
+  for (let id = 1; id <= 5; id++) {
+    await command('INCR', `${q}:ids`);
+    await command('SADD', `${q}:job:types`, 'mail');
+    const at = Date.now();
+    await command('HMSET', `${q}:job:${id}`, 'address_id', 'x', 'id', id, 'zid', `01|${id}`, 'type', 'mail', 'priority',
+      'NORMAL', 'state', 'INACTIVE', 'delay', 0, 'max_attempts', 1, 'attempts', 0, 'removeOnComplete', 'false', 'ttl', 0,
+      'progress', 0, 'created_at', at, 'promote_at', at, 'updated_at', at, 'failed_at', 0, 'started_at', 0, 'duration', 0);
+    for (const key of ['jobs', 'jobs:INACTIVE', 'jobs:mail:INACTIVE']) await command('ZADD', `${q}:${key}`, 0, `01|${id}`);
+    await command('LPUSH', `${q}:mail:jobs`, 1);
+  }
+  await until('all done', async () => await count(q, 'COMPLETE') === 5);
+  same(sorted(ran(q)), [1, 2, 3, 4, 5]);
+  same(await command('LLEN', `${q}:mail:jobs`), 0);
+  await worker.stop();
+});
+
+main();
