@@ -156,7 +156,8 @@ weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err)
     out->rest = out->text + scheme_len + 1;
     out->ops = find_store(out->scheme);
     if (!out->ops)
-        return weir_fail(err, WEIR_EINVAL, "store URL \"%.80s\": unknown scheme; " KNOWN, url);
+        return weir_fail(err, WEIR_EINVAL, "store URL: unknown scheme \"%.40s\"; " KNOWN,
+                         out->scheme);         /* and nothing else: there may be a password */
     if (out->ops->version != WEIR_STORE_OPS_VERSION)
         return weir_fail(err, WEIR_EVERSION, "store %s: made for version %u of the interface, "
                                              "this is %d", out->ops->name, out->ops->version,

@@ -15,14 +15,15 @@
  *   ARGV[3]  number of the call, "" if it only reads. Calls of one caller alternate between two
  *            lanes (number % 2). When a lane's last number is this one, nothing is done, and the
  *            answer is that of last time; of jobs that a take gave, as they are now, if they are
- *            still active with that delivery
+ *            still active with that delivery. When it is a later one, nothing is done at all: the
+ *            call has been under way too long, and nobody waits for its answer
  *   ARGV[4]  prefix of the keys ("{weir:0}"; kue "q"), ARGV[5] partitions, ARGV[6] this partition
  *   then the steps, each: its letter, the number of its arguments, its arguments
  *
  *   answer   [now, message or "", answer of step 1, answer of step 2, ...]
  *
- * `message` is what was published to the other processes on the channel weir__layout_channel()
- * names, if anything happened: MessagePack, one flat array of
+ * `message` is what was published to the other processes on the channel that
+ * redis_layout names, if anything happened: MessagePack, one flat array of
  *   number (1 more than that of the last message), now, origin, due (ms; 0: none),
  *   then for each event: kind, state, id, type, attempts, progress, delivery, text or false
  * `due`: something that was done must be looked at by a TICK at that time, INT64_MIN as -1 (at
@@ -30,19 +31,19 @@
  *
  * ---- a record ----
  *
- * MessagePack, an array of the REDIS_FIELDS of a job, without its id and its data. A string that
- * is not there is false. Times, counts: integers. It is opaque to the caller but for reading it: the
- * script compares the old record with what is stored now (kue: with what it makes of the hash).
+ * A job without its id and its data: REDIS_TIMES and REDIS_NUMBERS, big-endian, 120 bytes; its type;
+ * then as MessagePack unique, search_keys, result, error, progress_data, worker (false: not there).
+ * The script compares the old record with what is stored now (kue: with what it makes of the hash).
  *
  * ---- the steps ----
  *
  *  A add      per job: type, rank, record, data, extra     -> [first id] if all are new and
  *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
- *             `rank`: 8 bytes, see below. The record comes without its last three fields (the
- *             array's header counts them): created_at, promote_at, updated_at are `now`, the
- *             script appends them. `extra`: "" or MessagePack [delay, run_at, deadline, unique or
- *             false, words or false]: then state and promote_at are the script's to decide
- *             (weir__job_init()), and a taken unique key answers with its holder.
+ *             `rank`: 8 bytes, see below. The record comes without its first three numbers,
+ *             REDIS_TIMES: they are `now`, and the script's to put before it. `extra`: "" or
+ *             MessagePack [delay, run_at, deadline, unique or false, words or false]: then state
+ *             and promote_at are the script's to decide (weir__job_init()), and a taken unique
+ *             key answers with its holder.
  *             Type settings may say `search`: then jobs without words answer "words" instead,
  *             nothing is done of this step and those behind it (they have no answers), and the
  *             caller sends words along.
@@ -95,44 +96,7 @@
 #include "base/buf.h"
 #include "store/redis/link.h"
 
-/* member of weir_job, and how it is packed: N number, T text, F one of the flags. The last three
- * belong to the script (see A). Lua counts from 1. */
-#define REDIS_ARRAY_FIELDS(X) REDIS_OWN_FIELDS(X) REDIS_ARRAY_TIMES(X)
-#define REDIS_OWN_FIELDS(X)                                                                       \
-    X(N, state)       /*  1 */                                                                    \
-    X(T, type)        /*  2 */                                                                    \
-    X(N, priority)    /*  3 */                                                                    \
-    X(N, attempts)    /*  4 */                                                                    \
-    X(N, max_attempts) /* 5 */                                                                    \
-    X(N, delivery)    /*  6 */                                                                    \
-    X(N, lost)        /*  7 */                                                                    \
-    X(N, max_lost)    /*  8 */                                                                    \
-    X(N, progress)    /*  9 */                                                                    \
-    X(F, flags)       /* 10: 1 remove_on_complete, 2 search */                                    \
-    X(N, backoff.kind) /* 11 */                                                                   \
-    X(N, backoff.delay_ms)   /* 12 */                                                             \
-    X(N, backoff.max_ms)     /* 13 */                                                             \
-    X(N, backoff.jitter_pct) /* 14 */                                                             \
-    X(N, delay_ms)    /* 15 */                                                                    \
-    X(N, ttl_ms)      /* 16 */                                                                    \
-    X(N, deadline_at) /* 17 */                                                                    \
-    X(N, started_at)  /* 18 */                                                                    \
-    X(N, failed_at)   /* 19 */                                                                    \
-    X(N, finished_at) /* 20 */                                                                    \
-    X(N, duration_ms) /* 21 */                                                                    \
-    X(L, lines)       /* 22: log lines ever; the script's, C hands it back as it was */           \
-    X(T, unique)      /* 23 */                                                                    \
-    X(T, search_keys) /* 24 */                                                                    \
-    X(T, worker)      /* 25 */                                                                    \
-    X(T, error)       /* 26 */                                                                    \
-    X(B, result)      /* 27: text with a length of its own */                                     \
-    X(B, progress_data) /* 28 */
-#define REDIS_ARRAY_TIMES(X)                                                                       \
-    X(N, created_at)  /* 29 */                                                                    \
-    X(N, promote_at)  /* 30 */                                                                    \
-    X(N, updated_at)  /* 31 */
-
-/* bytes, and what they hold */
+/* The numbers at the head of a record: how many bytes, and of what. Lua counts from 1. */
 #define REDIS_TIMES(X)      X(7, j->created_at) X(7, j->promote_at) X(7, j->updated_at)
 #define REDIS_NUMBERS(X)                                                                          \
     X(1, j->state)              /*  22 */                                                         \
@@ -173,7 +137,6 @@ typedef struct redis_walk {
  * workers go on and make room. */
 typedef struct redis_layout {
     redis_script       add, rest;
-    bool               arrays;
     const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL at the end */
     const redis_walk  *walks;           /* NULL key at the end */
     const char        *meta;            /* the hash that counts messages, behind the prefix */

@@ -74,7 +74,7 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
     weir__resp_int(b, (int64_t)p->id);
     weir__resp_bytes(b, p->old->data, p->old->len);
     weir__buf_clear(tmp);
-    (s->layout->arrays ? weir__record_put_array : weir__record_put)(tmp, j, p->lines, true);
+    weir__record_put(tmp, j, p->lines, true);
     weir__resp_bytes(b, tmp->data, tmp->len);
     weir__resp_bytes(b, p->new_data ? j->data : "", p->new_data ? j->data_len : 0);
     weir__resp_text(b, p->new_data ? "1" : "0");

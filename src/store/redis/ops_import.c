@@ -62,7 +62,7 @@ static void import_step(redis_lane *s, redis_task *t, const weir_incoming *in, u
     weir__resp_text(b, keep ? "1" : "0");
     weir__resp_int(b, (int64_t)j.id);
     weir__buf_clear(&s->scratch);
-    (s->layout->arrays ? weir__record_put_array : weir__record_put)(&s->scratch, &j, in->n_lines ? in->lines[in->n_lines - 1].n : 0, true);
+    weir__record_put(&s->scratch, &j, in->n_lines ? in->lines[in->n_lines - 1].n : 0, true);
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
     weir__resp_bytes(b, j.data, j.data_len);
     put_words(s, &j, in);

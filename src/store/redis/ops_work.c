@@ -57,7 +57,7 @@ static void add_args(redis_lane *s, const redis_task *t, weir_buf *b, const weir
     weir__resp_text(b, spec->type);
     weir__resp_bytes(b, rank, sizeof rank);
     weir__buf_clear(&s->scratch);
-    (s->layout->arrays ? weir__record_put_array : weir__record_put)(&s->scratch, &j, 0, false);
+    weir__record_put(&s->scratch, &j, 0, false);
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
     weir__resp_bytes(b, j.data, j.data_len);
     put_extra(s, t, spec, &j);

@@ -115,8 +115,6 @@ weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size
     weir_job j = { .id = id };
     uint64_t lines;
     *out = NULL;
-    if (len && (unsigned char)record[0] == 0xdc)
-        return weir__record_get_array(out, id, record, len, data, data_len, out_lines, err);
     if (!read_record(&j, text, &lines, record, len))
         return weir_fail(err, WEIR_ECORRUPT, "job %" PRIu64 ": its record cannot be read", id);
     size_t size = sizeof j + body.len + 1;

@@ -6,16 +6,12 @@
 #include "store/redis/msgpack.h"
 
 /* Append a record. `lines` is the number of log lines, which only the script counts. Without times
- * the last three fields are left out: the script appends them. */
+ * its first three numbers are left out: the script has them. */
 void weir__record_put(weir_buf *b, const weir_job *j, uint64_t lines, bool with_times);
 
 /* Make a job of a record; *out belongs to the caller: weir_job_release(). `data` may be NULL: {}.
  * `lines` may be NULL. WEIR_ECORRUPT: it is not one; WEIR_ENOMEM. */
 weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size_t len,
-                           const char *data, size_t data_len, uint64_t *lines, weir_error *err);
-
-void weir__record_put_array(weir_buf *b, const weir_job *j, uint64_t lines, bool with_times);
-weir_code weir__record_get_array(weir_job **out, uint64_t id, const char *record, size_t len,
                            const char *data, size_t data_len, uint64_t *lines, weir_error *err);
 
 /* Append an event, as in a message. */

@@ -83,6 +83,32 @@ end
 local ALL = {}                -- the same for jobs of all types
 for state, word in ipairs(WORD) do ALL[state] = JOBS .. ':' .. word end
 
+-- ---- records: see layout.h; here a job is a table, with fields as in constants.lua ----
+
+local NUMBERS = '>I7I7I7BBI4I4I4I4I7I7I7I7BBBI2Bi4I4I4I7I7I7I7I7'
+
+local function bytes_of(j)
+  local key, flags = j[UNIQUE_KEY], j[FLAGS]
+  local fixed = j[TYPE] .. pack(key, j[KEYS_TEXT])
+  return spack(NUMBERS, j[CREATED], j[PROMOTE], j[UPDATED], j[STATE], j[PROGRESS], j[ATTEMPTS],
+               j[DELIVERY], j[LOST], j[LINES], j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION],
+               key and flags + 4 or flags, j[BACKOFF], j[JITTER], #fixed, #j[TYPE], j[PRIORITY],
+               j[MAX_ATTEMPTS], j[MAX_LOST], j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS],
+               j[DEADLINE]) .. fixed .. pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER])
+end
+
+local function fields_of(r)
+  local j, name_len, _ = {}, nil, nil
+  j[CREATED], j[PROMOTE], j[UPDATED], j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST],
+    j[LINES], j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], j[FLAGS], j[BACKOFF], j[JITTER],
+    _, name_len, j[PRIORITY], j[MAX_ATTEMPTS], j[MAX_LOST], j[BACKOFF_MS], j[BACKOFF_MAX],
+    j[DELAY], j[TTL_MS], j[DEADLINE] = sunpack(NUMBERS, r)
+  j[FLAGS], j[TYPE] = j[FLAGS] % 4, string.sub(r, 121, 120 + name_len)
+  j[UNIQUE_KEY], j[KEYS_TEXT], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
+    unpack_msg(string.sub(r, 121 + name_len))
+  return j
+end
+
 -- ---- what will be told ----
 
 local message = { 0, now, origin, 0 }        -- and the events, 8 elements each

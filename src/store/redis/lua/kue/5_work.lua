@@ -25,8 +25,8 @@ end
 
 if uses.A then
 
--- The record comes without its three last fields, which are times.
-local three_times = string.rep(pack(now), 3)
+-- The record comes without its three first fields, which are times.
+local three_times = string.rep(spack('>I7', now), 3)
 
 -- A lot of jobs often has the same record: what to write for it is made once.
 local templates = {}
@@ -34,7 +34,7 @@ local templates = {}
 local function template_of(rec)
   local t = templates[rec]
   if not t then
-    local j, set = unpack_msg(rec .. three_times), {}
+    local j, set = fields_of(three_times .. rec), {}
     encode(j, NOTHING, function(field, value)
       if value then set[#set + 1], set[#set + 2] = FIELDS[field], value end
     end)
@@ -58,7 +58,7 @@ local function add_plain(rec, data)
 end
 
 local function add_special(rec, data, extra)
-  local j = unpack_msg(rec .. three_times)
+  local j = fields_of(three_times .. rec)
   local delay, run_at, _, unique, words = unpack(extra)
   if unique then
     local holder, state = holder_of(j)
@@ -218,7 +218,7 @@ function steps.T(i, n)
     local t = type_make(j[TYPE])
     t[T_TAKEN], types_dirty[j[TYPE]] = now, true
     delivered[id] = j[DELIVERY]
-    answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = tonumber(id), pack(j), h[H_DATA] or '{}'
+    answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = tonumber(id), bytes_of(j), h[H_DATA] or '{}'
   end
   if #answer > 0 then want(now + lease) end
   return answer

@@ -43,7 +43,7 @@ function steps.P(i)
   local id, new, data, has_data = ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local failed, line, words, events = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
   local j, h = job(id)
-  worked = j and pack(j) == pack(unpack_msg(ARGV[i + 1]))
+  worked = j and bytes_of(j) == ARGV[i + 1]
   if worked and kue_is_at(j, h, id) then worked = false end
   if not worked then return 0 end
   if j[STATE] == ACTIVE and not is_ours(h) then quiet[tonumber(id)] = true end
@@ -52,7 +52,7 @@ function steps.P(i)
     tell_all(events)
     return 1
   end
-  local n = unpack_msg(new)
+  local n = fields_of(new)
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = holder_of(n)
@@ -126,7 +126,7 @@ end
 
 function steps.M(i, n)
   local keep, id, data, words = ARGV[i] == '1', ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
-  local j = unpack_msg(ARGV[i + 2])
+  local j = fields_of(ARGV[i + 2])
   if keep and call('EXISTS', JOB .. id) == 1 then
     local there = job(id)
     local same = there and there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]

@@ -8,7 +8,7 @@ local function records_of(sort, list)
   local answer = { sort }
   for _, e in ipairs(list) do
     local n = #answer
-    answer[n + 1], answer[n + 2] = e.number, pack(e.j)
+    answer[n + 1], answer[n + 2] = e.number, bytes_of(e.j)
   end
   return answer
 end

@@ -6,7 +6,7 @@ function steps.G(i, n)
   local answer = {}
   for k = i + 1, i + n - 1 do
     local j, h = job(ARGV[k])
-    answer[#answer + 1] = j and { pack(j), ARGV[i] == '1' and h[H_DATA] or '{}' } or {}
+    answer[#answer + 1] = j and { bytes_of(j), ARGV[i] == '1' and h[H_DATA] or '{}' } or {}
   end
   return answer
 end
@@ -60,7 +60,7 @@ local function answer_with(answer, ids, limit, with_data, fits)
     if n >= 3 * limit then return end
     local j, h = job(id)
     if j and fits(j) then
-      answer[n + 1], answer[n + 2] = tonumber(id), pack(j)
+      answer[n + 1], answer[n + 2] = tonumber(id), bytes_of(j)
       answer[n + 3] = with_data and h[H_DATA] or '{}'
     end
   end
@@ -109,7 +109,7 @@ local function list_sorted(zids, rank, q, fits)
     local j, h
     if id then j, h = job(id) end
     if j and fits(j) then
-      local e = { j[rank], tonumber(id), pack(j), q.with_data and h[H_DATA] or '{}' }
+      local e = { j[rank], tonumber(id), bytes_of(j), q.with_data and h[H_DATA] or '{}' }
       local before = q.id > 0 and (e[1] < q.rank or e[1] == q.rank and e[2] <= q.id)
       local behind = q.id > 0 and (e[1] > q.rank or e[1] == q.rank and e[2] >= q.id)
       if not (q.descending and behind or not q.descending and before) then all[#all + 1] = e end

@@ -1,12 +1,12 @@
 -- constants.lua - numbers with names. scripts/embed-lua.sh puts the numbers in their places: a name
 -- would cost time at every call. One statement a line.
 
--- states, and the fields of a record: REDIS_FIELDS
+-- states, and the fields of a job
 local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
 local STATE, TYPE, PRIORITY, ATTEMPTS, MAX_ATTEMPTS, DELIVERY, LOST = 1, 2, 3, 4, 5, 6, 7
 local MAX_LOST, PROGRESS, FLAGS, BACKOFF, BACKOFF_MS, BACKOFF_MAX, JITTER = 8, 9, 10, 11, 12, 13, 14
 local DELAY, TTL_MS, DEADLINE, STARTED, FAILED_AT, FINISHED, DURATION = 15, 16, 17, 18, 19, 20, 21
-local UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT, PROGRESS_DATA = 23, 24, 25, 26, 27, 28
+local LINES, UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT, PROGRESS_DATA = 22, 23, 24, 25, 26, 27, 28
 local CREATED, PROMOTE, UPDATED = 29, 30, 31
 
 -- the fields of a hash, as HMGET gives them: see FIELDS

@@ -5,6 +5,7 @@ local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = 
 local lane = number and W .. 'call:' .. origin .. ':' .. number % 2
 local before = lane and call('GET', lane)
 before = before and unpack_msg(before)
+if before and before[1] > number then return { now, '' } end   -- nobody wants this one any more
 if before and before[1] ~= number then before = nil end
 
 -- Jobs that a take gave, as they are now.
@@ -15,7 +16,7 @@ local function taken_before(given)
     local j, h = held(id, given[k + 1])
     if j then
       local n = #answer
-      answer[n + 1], answer[n + 2], answer[n + 3] = given[k], pack(j), h[H_DATA] or '{}'
+      answer[n + 1], answer[n + 2], answer[n + 3] = given[k], bytes_of(j), h[H_DATA] or '{}'
     end
   end
   return answer

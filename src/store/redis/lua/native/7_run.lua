@@ -2,10 +2,15 @@
 
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
 
--- What this lane answered last, if it was to this call: "NUMBER " and the answers.
+-- What this lane answered last, if it was to this call: "NUMBER " and the answers. After a later
+-- call this one is not wanted any more.
 local tag, before = ARGV[3] .. ' ', nil
-if number and meta[4] and sub(meta[4], 1, #tag) == tag then
-  before = unpack_msg(sub(meta[4], #tag + 1))
+if number and meta[4] then
+  if sub(meta[4], 1, #tag) == tag then
+    before = unpack_msg(sub(meta[4], #tag + 1))
+  elseif tonumber(string.match(meta[4], '^%d+')) > number then
+    return { now, '' }
+  end
 end
 
 -- Jobs that a take gave (id, delivery ...), as they are now.
