@@ -54,6 +54,7 @@ _weir()
     cancel:--type | cancel:-t) _weir_types; return ;;
     update:--priority | update:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     update:--delay | update:-d) return ;;
+    update:--at) return ;;
     update:--data) return ;;
     update:--state | update:-s) COMPREPLY=($(compgen -W "inactive delayed cancelled" -- "$cur")); return ;;
     watch:--type | watch:-t) _weir_types; return ;;
@@ -66,6 +67,10 @@ _weir()
     work:--lease) return ;;
     work:--kill-after) return ;;
     work:--shutdown-timeout) return ;;
+    export:--state | export:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
+    export:--type | export:-t) _weir_types; return ;;
+    migrate:--from) return ;;
+    migrate:--to) return ;;
     bench:--jobs | bench:-n) return ;;
     bench:--producers) return ;;
     bench:--workers) return ;;
@@ -74,7 +79,7 @@ _weir()
     bench:--bytes) return ;;
     esac
     case $cmd in
-    '') COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work top check explain bench demo completion version help --version --store --durability --json --help" -- "$cur")); return ;;
+    '') COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work top check export import migrate explain bench demo completion version help --version --store --durability --json --help" -- "$cur")); return ;;
     add)
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help --priority --delay --at --attempts --backoff --ttl --deadline --unique --max-lost --remove-on-complete --search --search-keys --wait --count --lines --quiet" -- "$cur"))
@@ -129,7 +134,7 @@ _weir()
         fi ;;
     update)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --priority --delay --data --state" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --priority --delay --at --data --state" -- "$cur"))
         fi ;;
     pause)
         if [[ $cur == -* ]]; then
@@ -161,6 +166,22 @@ _weir()
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help --mend" -- "$cur"))
         fi ;;
+    export)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi ;;
+    import)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W " --store --durability --json --help --new-ids" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi ;;
+    migrate)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W " --store --durability --json --help --from --to --follow --new-ids --keep" -- "$cur"))
+        fi ;;
     explain)
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help" -- "$cur"))
@@ -187,7 +208,7 @@ _weir()
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help" -- "$cur"))
         else
-            COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work top check explain bench demo completion version help " -- "$cur"))
+            COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work top check export import migrate explain bench demo completion version help " -- "$cur"))
         fi ;;
     esac
 }

@@ -284,6 +284,7 @@ typedef struct weir_imported {
     uint64_t   id;
     weir_state state;
     bool       existed;         /* the job itself was there already; nothing was changed */
+    bool       id_taken;        /* WEIR_ESTATE because of its id: another one would do */
     weir_error err;             /* code WEIR_OK: it is there. WEIR_ESTATE: its id is another job's
                                    here, or another job has its unique key. Others: trouble of the
                                    partition it belongs to */

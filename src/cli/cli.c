@@ -59,10 +59,19 @@ static void say_who(const cli *c, char *out, size_t size)
     term_clean(out, size, text, (int)size - 5);
 }
 
+weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
+{
+    char who[64];
+    say_who(c, who, sizeof who);
+    weir_options opt = { .read_only = mode == CLI_LOOK, .name = who,
+                         .durability = c->durability,
+                         .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
+    return weir_open(out, url, &opt, &c->err);
+}
+
 weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
 {
     static char url[4096];          /* lives as long as the program: c->store points at it */
-    char        who[64];
     *out = NULL;
     const char *from_env = getenv("WEIR_STORE");
     if (!c->store && from_env && *from_env)
@@ -73,14 +82,22 @@ weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
             return rc;
         c->store = url;
     }
-    say_who(c, who, sizeof who);
-    weir_options opt = { .read_only = mode == CLI_LOOK, .name = who,
-                         .durability = c->durability,
-                         .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
-    weir_code rc = weir_open(out, c->store, &opt, &c->err);
+    weir_code rc = cli_open_url(c, c->store, mode, out);
     if (rc == WEIR_ENOENT && mode == CLI_LOOK)
         return weir_fail(&c->err, rc, "there is no store %s yet; `weir add` makes it", c->store);
     return rc;
+}
+
+char *cli_show_url(char *out, size_t size, const char *url)
+{
+    const char *slashes = strstr(url, "://"), *host = slashes ? strchr(slashes + 3, '@') : NULL;
+    const char *colon = slashes ? strchr(slashes + 3, ':') : NULL;
+    char        text[4096];
+    if (host && colon && colon < host)
+        snprintf(text, sizeof text, "%.*s***%s", (int)(colon + 1 - url), url, host);
+    else
+        snprintf(text, sizeof text, "%s", url);
+    return term_clean(out, size, text, (int)size - 5);
 }
 
 bool cli_store_is_private(const cli *c)
@@ -152,6 +169,30 @@ char *cli_read_data(size_t *len, weir_error *err)
     }
     text[*len] = 0;
     return text;
+}
+
+bool cli_read_line(FILE *in, size_t max, char **line, size_t *len)
+{
+    size_t cap = 256;
+    int    byte = getc(in);
+    bool   there = byte != EOF;
+    *len = 0;
+    *line = malloc(cap);
+    for (; *line && byte != EOF && byte != '\n'; byte = getc(in)) {
+        if (*len + 1 == cap && cap <= max) {
+            char *more = realloc(*line, cap *= 2);
+            if (!more)
+                free(*line);
+            *line = more;
+        }
+        if (*line && *len + 1 < cap)
+            (*line)[(*len)++] = (char)byte;
+    }
+    while (*line && *len > 0 && strchr(" \t\r", (*line)[*len - 1]))
+        --*len;
+    if (*line)
+        (*line)[*len] = 0;
+    return there;
 }
 
 weir_code cli_scratch_make(char *dir, size_t dir_size, char *url, size_t url_size, weir_error *err)

@@ -49,6 +49,12 @@ typedef enum cli_mode {
 /* Open the store of this call. The error is in c->err and complete. */
 weir_code cli_open(cli *c, cli_mode mode, weir_queue **out);
 
+/* The same for another store; WEIR_ENOENT is not explained. */
+weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out);
+
+/* The URL without a password, for people. The answer is `out`. */
+char *cli_show_url(char *out, size_t size, const char *url);
+
 /* Only this process has the store while it is open: nobody else could do the work. */
 bool cli_store_is_private(const cli *c);
 
@@ -66,6 +72,11 @@ weir_code cli_print_job_json(FILE *out, const weir_job *job, weir_error *err);
 
 /* A job's data from standard input; free(). NULL with err set: trouble, or it is too long. */
 char *cli_read_data(size_t *len, weir_error *err);
+
+/* One line of `in`, in memory of its own, without white space at its end. What is longer than `max`
+ * is kept only so far that this shows. False at the end of the input; *line is NULL when out of
+ * memory. */
+bool cli_read_line(FILE *in, size_t max, char **line, size_t *len);
 
 /* A directory of its own for a store that nobody keeps; the path of its jobs.db goes to `url` as
  * a store URL. cli_scratch_remove() takes it away with all that is in it. */
@@ -101,6 +112,9 @@ int cmd_watch(cli *c, const void *values);
 int cmd_work(cli *c, const void *values);
 int cmd_top(cli *c, const void *values);
 int cmd_check(cli *c, const void *values);
+int cmd_export(cli *c, const void *values);
+int cmd_import(cli *c, const void *values);
+int cmd_migrate(cli *c, const void *values);
 int cmd_explain(cli *c, const void *values);
 int cmd_bench(cli *c, const void *values);
 int cmd_demo(cli *c, const void *values);
@@ -111,5 +125,6 @@ int cmd_version(cli *c, const void *values);
 /* Their options, each beside its command. */
 extern const option_entry add_options[], list_options[], count_options[],
     types_options[], log_options[], act_options[], update_options[], watch_options[],
-    work_options[], top_options[], check_options[], bench_options[], demo_options[];
+    work_options[], top_options[], check_options[], export_options[], import_options[],
+    migrate_options[], bench_options[], demo_options[];
 #endif

@@ -173,33 +173,6 @@ static weir_code name_line(weir_error *err, const size_t *line_of, size_t n)
     return weir_fail(err, code, "line %zu: %s", line_of[i], rest);
 }
 
-/* One line of the input, in memory of its own, without white space at its end. What is longer than
- * data may be is kept only so far that this shows. False at the end of the input; *line is NULL
- * when out of memory. */
-static bool read_line(char **line, size_t *len)
-{
-    size_t cap = 256;
-    int    byte = getc(stdin);
-    bool   there = byte != EOF;
-    *len = 0;
-    *line = malloc(cap);
-    for (; *line && byte != EOF && byte != '\n'; byte = getc(stdin)) {
-        if (*len + 1 == cap && cap <= WEIR_MAX_DATA) {
-            char *more = realloc(*line, cap *= 2);
-            if (!more)
-                free(*line);
-            *line = more;
-        }
-        if (*line && *len + 1 < cap)
-            (*line)[(*len)++] = (char)byte;
-    }
-    while (*line && *len > 0 && strchr(" \t\r", (*line)[*len - 1]))
-        --*len;
-    if (*line)
-        (*line)[*len] = 0;
-    return there;
-}
-
 /* Lots of lines that are added together; each is there entirely or not at all. */
 static weir_code add_lines(cli *c, weir_queue *q, const add_opts *o, const weir_spec *spec)
 {
@@ -209,7 +182,7 @@ static weir_code add_lines(cli *c, weir_queue *q, const add_opts *o, const weir_
     weir_code        rc = WEIR_OK;
     for (bool more = true; more && !rc;) {
         char *line;
-        more = read_line(&line, &len);
+        more = cli_read_line(stdin, WEIR_MAX_DATA, &line, &len);
         number += more;
         if (!line) {
             rc = weir_fail(&c->err, WEIR_ENOMEM, "line %zu: out of memory", number);

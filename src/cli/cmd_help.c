@@ -140,6 +140,8 @@ int cmd_completion(cli *c, const void *values)
         puts("\" -- \"$cur\"))");
         if (strstr(cmd->args, "TYPE"))
             puts("        else\n            _weir_types");
+        else if (strstr(cmd->args, "FILE"))
+            puts("        else\n            COMPREPLY=($(compgen -f -- \"$cur\"))");
         else if (strcmp(cmd->name, "completion") == 0)
             puts("        else\n            COMPREPLY=($(compgen -W \"bash\" -- \"$cur\"))");
         else if (strcmp(cmd->name, "help") == 0) {

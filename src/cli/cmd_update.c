@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 typedef struct update_opts {
-    opt_num     priority, delay, state;
+    opt_num     priority, delay, at, state;
     const char *data;
 } update_opts;
 CLI_VALUES_FIT(update_opts);
@@ -15,10 +15,12 @@ const option_entry update_options[] = {
       0, "low normal medium high critical" },
     { "delay", 'd', OPT_DURATION, AT(delay), "TIME", "start this much later, from now; 0: now", 0,
       0, NULL },
+    { "at", 0, OPT_TIME, AT(at), "TIME", "start at this time: 2026-11-16T09:00, 09:00", 0, 0,
+      NULL },
     { "data", 0, OPT_TEXT, AT(data), "JSON|-", "new data, unless it runs; - reads standard input",
       0, 0, NULL },
     { "state", 's', OPT_STATE, AT(state), "STATE",
-      "inactive (promote, or run again), delayed (with --delay) or cancelled", 0, 0,
+      "inactive (promote, or run again), delayed (with --delay or --at) or cancelled", 0, 0,
       "inactive delayed cancelled" },
     { 0 }
 };
@@ -33,12 +35,15 @@ int cmd_update(cli *c, const void *values)
     weir_change        change = {
         .set_priority = o->priority.set, .priority = (int32_t)o->priority.n,
         .set_delay = o->delay.set, .delay_ms = o->delay.n, .data = o->data,
-        .data_len = o->data ? strlen(o->data) : 0, .state = (weir_state)o->state.n
+        .data_len = o->data ? strlen(o->data) : 0, .state = (weir_state)o->state.n,
+        .run_at = o->at.n
     };
     if (opt_id(c->args[0], &id, &c->err))
         return cli_usage(c, "%s", c->err.msg);
-    if (!o->priority.set && !o->delay.set && !o->data && !o->state.set)
-        return cli_usage(c, "what is to change? Give --priority, --delay, --data or --state");
+    if (!o->priority.set && !o->delay.set && !o->at.set && !o->data && !o->state.set)
+        return cli_usage(c, "what is to change? Give --priority, --delay, --at, --data or --state");
+    if (o->delay.set && o->at.set)
+        return cli_usage(c, "--delay and --at exclude each other");
     if (o->data && strcmp(o->data, "-") == 0) {
         data = cli_read_data(&change.data_len, &c->err);
         if (!data)

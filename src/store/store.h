@@ -162,9 +162,10 @@ typedef struct weir_op_configure {
  * which take the next id. out[i].err:
  *   WEIR_OK      it was put in with its log; or a job with its id, type and created_at is there:
  *                existed = true, nothing changed, state is that job's
- *   WEIR_ESTATE  weir__id_taken(): another job has its id; weir__key_taken(): it waits, and another
- *                job of its type that is inactive, delayed or active has its unique key; in a
- *                store of several partitions: its id and its key belong to different ones
+ *   WEIR_ESTATE  weir__id_taken(): another job has its id (id_taken = true); weir__key_taken(): it
+ *                waits, and another job of its type that is inactive, delayed or active has its
+ *                unique key; in a store of several partitions: its id and its key belong to
+ *                different ones (id_taken = true)
  *   others       in a store of several partitions: the trouble of its own
  * Makes the type known, if it was put in; the type's counters stay. Whether it is searched is said
  * by the job alone. Events: enqueue for each that is inactive. */

@@ -167,7 +167,7 @@ static void the_id_of_another_job_is_refused(fixture *f)
     weir_imported out = import_job(f, &type);
     CHECK_INT(out.err.code, WEIR_ESTATE);
     CHECK_STR(out.err.msg, "job 5: this id is another job's here");
-    CHECK(!out.existed);
+    CHECK(!out.existed && out.id_taken);
     CHECK_INT(import_job(f, &time).err.code, WEIR_ESTATE);
     check_same_job(get(f, 5), &j);
     CHECK(!stats_of(f, "b"));                   /* it did not become known */
@@ -184,6 +184,7 @@ static void a_unique_key_has_one_holder(fixture *f)
     weir_imported out = import_job(f, &waits);
     CHECK_INT(out.err.code, WEIR_ESTATE);
     CHECK_STR(out.err.msg, "job 50: job 1 has its unique key now");
+    CHECK(!out.id_taken);
     CHECK(!get(f, 50));
     CHECK_INT(stats(f)->last_id, 1);
     CHECK_STR(import_job(f, &nameless).err.msg, "job 1 has its unique key now");
@@ -364,7 +365,8 @@ static void what_cannot_be_is_refused(fixture *f)
     REFUSED(WEIR_INACTIVE, j.lost = 9, WEIR_EINVAL, "lost: 9 of 8");
     REFUSED(WEIR_INACTIVE, j.progress = 101, WEIR_EINVAL,
             "progress: 101 percent, must be 0 to 100");
-    REFUSED(WEIR_COMPLETE, j.progress = 99, WEIR_EINVAL, "progress: 99 percent, but it is complete");
+    REFUSED(WEIR_COMPLETE, j.progress = 99, WEIR_EINVAL,
+            "progress: 99 percent, but it is complete");
     REFUSED(WEIR_COMPLETE, j.error = "x", WEIR_EINVAL, "error: set, but it is complete");
     REFUSED(WEIR_FAILED, j.error = NULL, WEIR_EINVAL, "error: missing, and it is failed");
     REFUSED(WEIR_DELAYED, j.promote_at = 0, WEIR_EINVAL, "promote_at: missing, and it is delayed");

@@ -142,9 +142,10 @@ static void say_outputs(const attempt *a, weir_buf *out)
         break;
     case WEIR_OP_IMPORT:
         for (size_t i = 0; i < op->u.import.n; i++)
-            weir__buf_printf(out, " %" PRIu64 " %s%s %s %s;", a->imported[i].id,
+            weir__buf_printf(out, " %" PRIu64 " %s%s%s %s %s;", a->imported[i].id,
                              weir_state_name(a->imported[i].state),
                              a->imported[i].existed ? " existed" : "",
+                             a->imported[i].id_taken ? " taken" : "",
                              weir_code_name(a->imported[i].err.code), a->imported[i].err.msg);
         break;
     case WEIR_OP_GET:

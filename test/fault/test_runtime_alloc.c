@@ -137,7 +137,8 @@ static void add_jobs(run *r)
 static void move_jobs(run *r)
 {
     const weir_line     line = { 3, 4, "third" };
-    const weir_job      far = { .type = "far", .state = WEIR_FAILED, .error = "no", .search = true };
+    const weir_job      far = { .type = "far", .state = WEIR_FAILED, .error = "no",
+                                .search = true };
     const weir_incoming in[2] = { { &far, &line, 1, false }, { &far, NULL, 0, true } };
     weir_imported       out[2];
     weir_future        *f;

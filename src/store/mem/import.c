@@ -57,7 +57,7 @@ static bool import_one(mem_store *s, const weir_incoming *in, weir_imported *out
     mem_job *there = id ? weir__mem_find(s, id) : NULL;
     *out = (weir_imported){ .id = id };
     if (there && !same_job(there, in->job)) {
-        weir__id_taken(&out->err, id);
+        out->id_taken = weir__id_taken(&out->err, id);
         return true;
     }
     if (there) {

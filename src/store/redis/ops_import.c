@@ -78,7 +78,8 @@ void weir__redis_import_act(redis_lane *s, redis_task *t)
         const weir_incoming *in = &m->jobs[i];
         uint32_t             part = part_of(s, in);
         m->out[i] = (weir_imported){ 0 };
-        if (key_is_elsewhere(s, in->job, part))
+        m->out[i].id_taken = key_is_elsewhere(s, in->job, part);
+        if (m->out[i].id_taken)
             weir_fail(&m->out[i].err, WEIR_ESTATE, "job %" PRIu64 ": its unique key belongs to "
                       "another partition here than its id; a new id would do", in->job->id);
         else
@@ -92,7 +93,7 @@ static void imported(const weir_incoming *in, const redisReply *r, weir_imported
     uint64_t id = (uint64_t)weir__reply_int(r->element[1]);
     int64_t  answer = weir__reply_int(r->element[0]);
     if (answer == OTHER)
-        weir__id_taken(&out->err, id);
+        out->id_taken = weir__id_taken(&out->err, id);
     else if (answer == KEY)
         weir__key_taken(&out->err, in->job->id, id);
     else

@@ -17,7 +17,7 @@ static bool is_there(sq_store *s, const weir_incoming *in, weir_imported *out)
     if (out->existed)
         out->state = there.state;
     else
-        weir__id_taken(&out->err, out->id);
+        out->id_taken = weir__id_taken(&out->err, out->id);
     sqlite3_reset(st);
     return true;
 }

@@ -1,0 +1,338 @@
+/* cmd_migrate.c - weir migrate: move all jobs from one store to another. mover.h says how. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "cli/mover.h"
+
+typedef struct migrate_opts {
+    const char *from, *to;
+    bool        follow, new_ids, keep;
+} migrate_opts;
+CLI_VALUES_FIT(migrate_opts);
+
+#define AT(member) offsetof(migrate_opts, member)
+const option_entry migrate_options[] = {
+    { "from", 0, OPT_TEXT, AT(from), "URL", "the source; needed", 0, 0, "<file>" },
+    { "to", 0, OPT_TEXT, AT(to), "URL", "the target; needed", 0, 0, "<file>" },
+    { "follow", 'f', OPT_FLAG, AT(follow), NULL, "go on with what comes, until interrupted", 0, 0,
+      NULL },
+    { "new-ids", 0, OPT_FLAG, AT(new_ids), NULL,
+      "give each job the next id of the target; its log tells both", 0, 0, NULL },
+    { "keep", 0, OPT_FLAG, AT(keep), NULL,
+      "copy once: leave all in the source, which then runs what waits there, as the target does", 0,
+      0, NULL },
+    { 0 }
+};
+#undef AT
+
+enum { LOOK_AGAIN_MS = 1000, SAY_AGAIN_MS = 5000 };
+
+typedef struct migration {
+    cli                *c;
+    const migrate_opts *o;
+    mover               m;
+    int                 signals;
+    int                 news;           /* eventfd: something happened in the source */
+    int64_t             began, said;
+    uint64_t            active;         /* jobs that workers of the source have */
+    term_progress       bar;
+} migration;
+
+/* ---- while it goes on ---- */
+
+static bool interrupted(const migration *g)
+{
+    struct pollfd p = { .fd = g->signals, .events = POLLIN };
+    return poll(&p, 1, 0) > 0;
+}
+
+static bool on_lot(mover *m, void *ctx)
+{
+    migration *g = ctx;
+    uint64_t   done = m->moved[WEIR_ANY] + m->refused.n;
+    char       a[32], b[32];
+    if (done > g->bar.total)
+        g->bar.total = done;
+    term_progress_show(&g->bar, done);
+    int64_t now = cli_clock_ms();
+    if (!term_is_tty(stderr) && !g->c->json && now - g->said >= SAY_AGAIN_MS) {
+        g->said = now;
+        fprintf(stderr, "%s %s of %s\n", g->bar.what, term_number(a, sizeof a, done),
+                term_number(b, sizeof b, g->bar.total));
+    }
+    return interrupted(g);
+}
+
+static weir_code look(migration *g, uint64_t *waiting)
+{
+    weir_stats *s;
+    weir_code   rc = weir_get_stats(g->m.from, &s, &g->c->err);
+    if (rc)
+        return rc;
+    g->active = s->all.count[WEIR_ACTIVE];
+    *waiting = s->all.count[WEIR_ANY] - g->active;
+    g->bar.total = g->m.moved[WEIR_ANY] + *waiting;
+    weir_stats_release(s);
+    return WEIR_OK;
+}
+
+/* Pass after pass, until there is nothing more to move. */
+static weir_code move_all(migration *g)
+{
+    uint64_t  n = 1, waiting;
+    weir_code rc = WEIR_OK;
+    while (!rc && n && !g->m.stopped) {
+        rc = look(g, &waiting);
+        if (!rc)
+            rc = mover_pass(&g->m, &n, &g->c->err);
+        if (g->m.keep)
+            break;
+    }
+    if (!rc)
+        rc = look(g, &waiting);
+    return rc;
+}
+
+static void on_event(const weir_event *e, void *ctx)
+{
+    const migration *g = ctx;
+    (void)e;
+    eventfd_write(g->news, 1);
+}
+
+/* Delayed jobs that are added tell nothing, so we also look now and then. */
+static void wait_for_news(migration *g)
+{
+    struct pollfd p[] = { { .fd = g->signals, .events = POLLIN },
+                          { .fd = g->news, .events = POLLIN } };
+    eventfd_t     n;
+    cli_poll(p, 2, LOOK_AGAIN_MS);
+    eventfd_read(g->news, &n);
+    g->m.stopped = interrupted(g);
+}
+
+static bool may_pass(weir_code rc)
+{
+    return weir_code_may_retry(rc) || rc == WEIR_EUNKNOWN;
+}
+
+static void say_trouble(migration *g)
+{
+    char    clean[WEIR_ERROR_MAX];
+    int64_t now = cli_clock_ms();
+    if (now - g->said < SAY_AGAIN_MS)
+        return;
+    g->said = now;
+    term_progress_end(&g->bar);
+    fprintf(stderr, "weir: %s; trying again\n",
+            term_clean(clean, sizeof clean, g->c->err.msg, 0));
+}
+
+static weir_code follow(migration *g)
+{
+    static const uint32_t quiet = 1u << WEIR_EVENT_REMOVE | 1u << WEIR_EVENT_PROGRESS |
+                                  1u << WEIR_EVENT_START | 1u << WEIR_EVENT_PROMOTION;
+    weir_filter    filter = { .events = ((1u << WEIR_EVENT_KINDS) - 1) & ~quiet };
+    weir_listener *listener;
+    weir_code      rc = weir_listen(g->m.from, &filter, on_event, g, &listener, &g->c->err);
+    if (rc)
+        return rc;
+    for (;;) {
+        rc = move_all(g);
+        if (rc && !may_pass(rc))
+            break;
+        if (rc)
+            say_trouble(g);
+        rc = WEIR_OK;
+        if (!g->m.stopped)
+            wait_for_news(g);
+        if (g->m.stopped)
+            break;
+    }
+    weir_unlisten(listener);
+    return rc;
+}
+
+/* ---- what came of it ---- */
+
+static void tell_json(const migration *g)
+{
+    const mover *m = &g->m;
+    jw           w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_int(&w, g->o->keep ? "copied" : "moved", (int64_t)m->moved[WEIR_ANY]);
+    for (int s = WEIR_INACTIVE; s < WEIR_STATES; s++)
+        if (s != WEIR_ACTIVE)
+            jw_int(&w, weir_state_name((weir_state)s), (int64_t)m->moved[s]);
+    jw_int(&w, "existed", (int64_t)m->existed);
+    jw_int(&w, "types", (int64_t)m->types);
+    jw_int(&w, "active", (int64_t)g->active);
+    jw_array(&w, "refused");
+    for (size_t i = 0; i < m->refused.n_shown; i++) {
+        jw_object(&w, NULL);
+        jw_int(&w, "id", (int64_t)m->refused.shown[i].id);
+        jw_text(&w, "why", m->refused.shown[i].why);
+        jw_end(&w, '}');
+    }
+    jw_end(&w, ']');
+    jw_int(&w, "refusals", (int64_t)m->refused.n);
+    jw_real(&w, "seconds", (double)(cli_clock_ms() - g->began) / 1000);
+    jw_end(&w, '}');
+}
+
+static void tell_rest(const migration *g)
+{
+    const mover *m = &g->m;
+    char         number[32], clean[WEIR_ERROR_MAX];
+    for (size_t i = 0; i < m->refused.n_shown; i++)
+        fprintf(stderr, "weir: %s\n", term_clean(clean, sizeof clean, m->refused.shown[i].why, 0));
+    if (m->refused.n)
+        printf("%s %s in the source: the target does not take %s\n",
+               term_number(number, sizeof number, m->refused.n),
+               m->refused.n == 1 ? "stays" : "stay", m->refused.n == 1 ? "it" : "them");
+    if (g->active)
+        printf("%s %s in the source: workers there have %s; run this again when they are done%s\n",
+               term_number(number, sizeof number, g->active), g->active == 1 ? "stays" : "stay",
+               g->active == 1 ? "it" : "them", g->o->follow ? "" : ", or with --follow");
+}
+
+static void tell_text(const migration *g)
+{
+    const mover *m = &g->m;
+    char         number[32], time[32];
+    const char  *separator = ": ";
+    uint64_t     n = m->moved[WEIR_ANY];
+    printf("%s %s %s in %s", term_number(number, sizeof number, n), n == 1 ? "job" : "jobs",
+           g->o->keep ? "copied" : "moved",
+           term_duration(time, sizeof time, cli_clock_ms() - g->began));
+    for (int s = WEIR_INACTIVE; s < WEIR_STATES; s++) {
+        if (!m->moved[s])
+            continue;
+        printf("%s%s %s", separator, term_number(number, sizeof number, m->moved[s]),
+               weir_state_name((weir_state)s));
+        separator = ", ";
+    }
+    putchar('\n');
+    if (m->existed)
+        printf("%s of them %s in the target already\n",
+               term_number(number, sizeof number, m->existed), m->existed == 1 ? "was" : "were");
+    if (m->types)
+        printf("settings of %zu %s copied\n", m->types, m->types == 1 ? "type" : "types");
+    tell_rest(g);
+}
+
+static int conclude(migration *g, weir_code rc)
+{
+    bool cut = g->m.stopped && !g->o->follow;
+    term_progress_end(&g->bar);
+    if (g->c->json)
+        tell_json(g);
+    else
+        tell_text(g);
+    fflush(stdout);
+    if (rc) {
+        weir_error why = g->c->err;
+        weir_fail(&g->c->err, rc, "%s; run this again to go on", why.msg);
+    } else if (cut) {
+        rc = weir_fail(&g->c->err, WEIR_ECLOSED, "interrupted; run this again to go on");
+    }
+    if (rc)
+        return cli_fail(g->c);
+    return g->m.refused.n || (g->active && !g->o->keep) ? weir_code_exit(WEIR_ESTATE) : 0;
+}
+
+/* ---- the command ---- */
+
+static weir_code name_store(cli *c, weir_code rc, const char *option, const char *url)
+{
+    char       shown[120];
+    weir_error why = c->err;
+    if (rc == WEIR_ENOENT)
+        return weir_fail(&c->err, rc, "%s: there is no store %s", option,
+                         cli_show_url(shown, sizeof shown, url));
+    return rc ? weir_fail(&c->err, rc, "%s: %s", option, why.msg) : rc;
+}
+
+/* A copy needs no more than to read, which works also beside the source's owner. A source that is
+ * not there is not made. */
+static weir_code open_both(migration *g)
+{
+    cli        *c = g->c;
+    weir_queue *there;
+    weir_code   rc = cli_open_url(c, g->o->from, CLI_LOOK, &there);
+    if (!rc && g->o->keep)
+        g->m.from = there;
+    else if (!rc) {
+        weir_close(there);
+        rc = cli_open_url(c, g->o->from, CLI_CHANGE, &g->m.from);
+    }
+    rc = name_store(c, rc, "--from", g->o->from);
+    if (!rc)
+        rc = name_store(c, cli_open_url(c, g->o->to, CLI_CHANGE, &g->m.to), "--to", g->o->to);
+    return rc;
+}
+
+/* The owner's lock would say so too, but not that we are the owner. */
+static bool is_same_file(const char *a, const char *b)
+{
+    char        path[2][4096];
+    const char *url[] = { a, b };
+    struct stat st[2];
+    for (int i = 0; i < 2; i++) {
+        if (strncmp(url[i], "sqlite:", 7) != 0)
+            return false;
+        snprintf(path[i], sizeof path[i], "%.*s", (int)strcspn(url[i] + 7, "?"), url[i] + 7);
+        if (stat(path[i], &st[i]))
+            return false;
+    }
+    return st[0].st_dev == st[1].st_dev && st[0].st_ino == st[1].st_ino;
+}
+
+static const char *conflict(const migrate_opts *o)
+{
+    if (!o->from || !o->to)
+        return "--from URL and --to URL are needed";
+    if (strcmp(o->from, o->to) == 0 || is_same_file(o->from, o->to))
+        return "--from and --to are the same store";
+    if (o->keep && o->follow)
+        return "--keep and --follow exclude each other";
+    if (strncmp(o->to, "mem:", 4) == 0)
+        return "--to mem: would be gone with this command";
+    return NULL;
+}
+
+int cmd_migrate(cli *c, const void *values)
+{
+    const migrate_opts *o = values;
+    if (conflict(o))
+        return cli_usage(c, "%s", conflict(o));
+    migration g = { .c = c, .o = o, .began = cli_clock_ms(), .said = cli_clock_ms(),
+                    .bar = { .what = o->keep ? "copying" : "moving" } };
+    g.m = (mover){ .keep = o->keep, .new_ids = o->new_ids, .follow = o->follow, .tell = on_lot,
+                   .ctx = &g };
+    g.signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
+    g.news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int       status;
+    weir_code rc = open_both(&g);
+    if (!rc)
+        rc = mover_check(&g.m, &c->err);
+    if (!rc)
+        rc = mover_types(&g.m, &c->err);
+    if (!rc && o->follow && !o->new_ids)
+        rc = mover_spread_ids(&g.m, &c->err);
+    if (rc)
+        status = cli_fail(c);
+    else
+        status = conclude(&g, o->follow ? follow(&g) : move_all(&g));
+    weir_close(g.m.from);
+    weir_close(g.m.to);
+    mover_fini(&g.m);
+    close(g.news);
+    close(g.signals);
+    return status;
+}
