@@ -35,7 +35,8 @@ tsan:           ## the threaded tests under the thread sanitizer
 	@scripts/setup.sh build test
 	@$(MAKE) --no-print-directory $(TSAN)/build.ninja
 	@$(NINJA) $(TSAN)
-	@scripts/run-tests.sh $(TSAN) --suite unit --suite examples --suite fault --suite e2e
+	@scripts/run-tests.sh $(TSAN) --suite unit --suite examples --suite fault --suite redis \
+	    --suite e2e
 
 bench: all      ## measure; one line a measure, and build/bench.json
 	@scripts/setup.sh bench

@@ -15,9 +15,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "support/redis_rig.h"
+
 enum {
     DEFAULT_OPS = 120000,
-    SLOW_SHARE = 20,        /* a store that syncs gets this much fewer */
+    SLOW_SHARE = 20,        /* a store that syncs gets this much fewer, */
+    FAR_SHARE = 6,          /* and one in another process this much */
     LAST_OPS = 20,          /* shown with a difference */
     CHECK_EVERY = 150,      /* batches */
     PURGE_EVERY = 40,
@@ -412,6 +415,8 @@ static bool run_store(const settings *s, const char *url, size_t number)
     trial t = { .seed = s->seed, .url = url, .max_ops = s->ops ? s->ops : DEFAULT_OPS };
     if (!s->ops && strstr(url, "durability=disk"))
         t.max_ops /= SLOW_SHARE;
+    if (!s->ops && rig_is_shared(url))
+        t.max_ops /= FAR_SHARE;
     bool ok = run_trial(&t) && !t.differs;
     if (ok)
         ok = tell_answers(&t) || s->ops;

@@ -1,8 +1,8 @@
 /* load.h - producers and workers that go on whatever happens to Redis, and a ledger of what they
  * were told and what they did, to be compared with the store at the end.
  *
- * Producers and workers have a queue each, as if they were two processes. What a job is like follows
- * from its key: some fail at first, some are delayed, some are added in lots. */
+ * Producers and workers have a queue each, as if they were two processes. What a job is like
+ * follows from its key: some fail at first, some are delayed, some are added in lots. */
 #ifndef WEIR_TEST_LOAD_H
 #define WEIR_TEST_LOAD_H
 

@@ -54,7 +54,7 @@ static void cut_with_prefetch(void **state)
     cut_at_random("", 20000, &(load_options){ .lease_ms = 2000, .prefetch = 4 });
 }
 
-/* Hardly anything gets through, and there is little time: many must be told that it is not known. */
+/* Hardly anything gets through, and there is little time: many hear that it is not known. */
 static void cut_all_the_time(void **state)
 {
     (void)state;

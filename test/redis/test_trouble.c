@@ -1,6 +1,6 @@
-/* test_trouble.c - what happens to Redis must not happen to the jobs: it is restarted, paused, full,
- * loading, a replica; its clients are killed, its scripts forgotten. Every call ends with a definite
- * answer or "not known", and everything goes on by itself when the trouble is over. */
+/* test_trouble.c - what happens to Redis must not happen to the jobs: it is restarted, paused,
+ * full, loading, a replica; its clients are killed, its scripts forgotten. Every call ends with a
+ * definite answer or "not known", and everything goes on by itself when the trouble is over. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static void loading(void **state)
     UNTIL(rig_info(r, "persistence", "aof_rewrite_in_progress") == 0 &&
           rig_info(r, "persistence", "aof_rewrite_scheduled") == 0);
     assert_true(rig_stop(r) && rig_begin(r));
-    bool told = false;                          /* or it was never loading, and this shows nothing */
+    bool told = false;                      /* or it was never loading, and this shows nothing */
     UNTIL(told = told || rig_info(r, "persistence", "loading") == 1);
     load_until_acked(l, 100);
     load_until_begun(l, 100);
@@ -214,7 +214,8 @@ static void nobody_spins(void **state)
     char  url[URL_MAX];
     rig  *r = start(&(rig_options){ .aof = true }, "timeout=700ms", url);
     load *l = load_start(url, &(load_options){ .lease_ms = 1000 });
-    load *ahead = load_start(strcat(url, "&prefix=other"), &(load_options){ .prefetch = 4 });
+    load *ahead = load_start(strcat(url, "&prefix=other"),
+                             &(load_options){ .prefetch = 4, .lease_ms = 1000 });
     load_until_acked(l, 100);
     load_until_acked(ahead, 100);
     rig_kill9(r);

@@ -1,5 +1,5 @@
 /* proxy.h - a bad line to a Redis server: passes bytes on between a port of 127.0.0.1 and the
- * server's socket, and cuts connections in mid-reply or in mid-request, or holds everything back. */
+ * server's socket, and cuts connections in mid-reply or mid-request, or holds everything back. */
 #ifndef WEIR_TEST_PROXY_H
 #define WEIR_TEST_PROXY_H
 

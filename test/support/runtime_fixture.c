@@ -42,7 +42,7 @@ void rt_open(rt *t, const char *url, bool own_clock)
 
 void rt_each(void (*test)(rt *t), bool own_clock)
 {
-    static const char *const usual[] = { RT_MEM, RT_SQLITE };
+    static const char *const usual[] = { RT_MEM, RT_SQLITE, RT_REDIS };
     const char *listed = getenv("WEIR_TEST_STORES");
     char      **urls = NULL;
     size_t      n = sizeof usual / sizeof *usual;

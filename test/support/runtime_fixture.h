@@ -36,7 +36,7 @@ typedef struct rt {
 #define RT_SQLITE "sqlite:@/jobs.db?durability=os"
 #define RT_REDIS  "rig:redis+unix"
 
-/* Open a queue; '@' after the scheme is a directory of its own, for "rig:..." see rig_shared_url(). */
+/* Open a queue; '@' after the scheme is a directory of its own, "rig:..." see rig_shared_url(). */
 void rt_open(rt *t, const char *url, bool own_clock);
 /* Close and open it again (mem: forgets). */
 void rt_reopen(rt *t);

@@ -23,7 +23,9 @@
 /* The stores that every suite runs on, unless it is told others; '@' after the scheme is a
  * directory of the fixture's own. */
 #define TEST_STORES                                                                       \
-    "mem:", "sqlite:@/jobs.db?durability=os", "sqlite:@/jobs.db?durability=disk"
+    "mem:", "sqlite:@/jobs.db?durability=os", "sqlite:@/jobs.db?durability=disk",         \
+    "rig:redis+unix", "rig:redis+kue+unix?profile=kue", "rig:redis+kue+unix?profile=vertx", \
+    "rig:cluster?partitions=1"
 
 /* Which ones: the arguments, else $WEIR_TEST_STORES (separated by commas), else TEST_STORES.
  * Answers how many; free() what *out points at. */
