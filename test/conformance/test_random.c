@@ -137,7 +137,7 @@ static void check_in_time(duel *d, const side *s, int64_t wake)
     const weir_op *first = &s->attempts[0].op;
     if (first->kind != WEIR_OP_TICK || first->err.code || !first->u.tick.changed || wake <= d->now)
         return;
-    char text[600];
+    char text[sizeof s->f->url + 200];
     snprintf(text, sizeof text, "%s: found %zu jobs due at %" PRId64 ", but wanted no TICK before %"
              PRId64, s->f->url, first->u.tick.changed, d->now - FIXTURE_START,
              wake - FIXTURE_START);
