@@ -120,9 +120,9 @@ end
 
 local function tell(kind, j, id, state, text)
   local n = #message
-  message[n + 1], message[n + 2], message[n + 3], message[n + 4] = kind, state, tonumber(id), j[TYPE]
-  message[n + 5], message[n + 6], message[n + 7] = j[ATTEMPTS], j[PROGRESS], j[DELIVERY]
-  message[n + 8] = text
+  message[n + 1], message[n + 2], message[n + 3], message[n + 4] = kind, state, j[TYPE], j[ATTEMPTS]
+  message[n + 5], message[n + 6], message[n + 7] = j[PROGRESS], j[DELIVERY], text
+  message[n + 8] = tonumber(id)
 end
 
 -- ---- commands with many arguments, `step` of which belong together ----

@@ -41,7 +41,7 @@ local function more_of(h)
 end
 
 local function text_in(value)
-  return type(value) == 'string' and value or false
+  return type(value) == 'string' and #value <= MAX_NAME and value or false
 end
 
 -- ---- priorities: Vert.x Kue knows five names, and deletes jobs with another ----
@@ -121,14 +121,15 @@ end
 -- started_at when it takes a job.
 local function is_ours(h)
   local delivery, started = string.match(h[H_HELD] or '', '^(%d+) (%-?%d+)$')
-  return h[H_STATE] == WORD[ACTIVE] and started == h[H_STARTED] and started ~= nil, int(delivery)
+  return h[H_STATE] == WORD[ACTIVE] and started == h[H_STARTED] and started ~= nil,
+         int(delivery, MAX_DELIVERY)
 end
 
 -- What weir noted holds for the run that started then.
 local function finished_at(h, more, state)
   local f = more.finished
   if type(f) == 'table' and f[1] == int(h[H_STARTED]) and tonumber(f[2]) then
-    return floor(tonumber(f[2]))
+    return int(f[2])
   end
   if state == COMPLETE and int(h[H_STARTED]) > 0 then
     return int(h[H_STARTED]) + int(h[H_DURATION])
@@ -148,7 +149,7 @@ end
 local function record_of(h)
   local more = more_of(h)
   local state, name = state_of(h, more), h[H_TYPE]
-  if not name or name == '' or not state then return nil end
+  if not name or name == '' or #name > MAX_TYPE or not state then return nil end
   local most, done = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)), state == COMPLETE
   local delay = int(more.delay or h[H_DELAY], MAX_MS)
   local kind, base, cap, jitter = backoff_of(h, more, delay)

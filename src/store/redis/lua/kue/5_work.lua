@@ -105,8 +105,8 @@ function steps.A(i, n)
     if existed == 0 then type_known(name) end
     if existed == 0 and state == INACTIVE then
       local m = #message
-      message[m + 1], message[m + 2], message[m + 3], message[m + 4] = ENQUEUE, state, id, name
-      message[m + 5], message[m + 6], message[m + 7], message[m + 8] = 0, 0, 0, false
+      message[m + 1], message[m + 2], message[m + 3], message[m + 4] = ENQUEUE, state, name, 0
+      message[m + 5], message[m + 6], message[m + 7], message[m + 8] = 0, 0, false, id
     else
       plain = false
     end

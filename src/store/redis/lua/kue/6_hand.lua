@@ -101,8 +101,8 @@ function steps.C(i)
     t[PAUSED] = tonumber(paused)
     local n = #message
     message[n + 1], message[n + 2] = t[PAUSED] == 1 and PAUSE or RESUME, 0
-    message[n + 3], message[n + 4], message[n + 5], message[n + 6] = 0, name, 0, 0
-    message[n + 7], message[n + 8] = 0, false
+    message[n + 3], message[n + 4], message[n + 5], message[n + 6] = name, 0, 0, 0
+    message[n + 7], message[n + 8] = false, 0
   end
   return 1
 end

@@ -11,6 +11,10 @@ local function note_end(j, zid)
     local here = j[STATE] == state
     mark(keys_of(j[TYPE])[state + 10], zid, here and j[FINISHED])
   end
+  if j[STATE] ~= CANCELLED then              -- Kue's worker had it already when it was cancelled
+    mark(ALL[CANCELLED], zid, false)
+    mark(keys_of(j[TYPE])[CANCELLED], zid, false)
+  end
   if finished(j[STATE]) then want_retention(j) end
 end
 

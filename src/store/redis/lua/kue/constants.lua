@@ -29,6 +29,9 @@ local REMOVE_FLAG, SEARCH_FLAG = 1, 2
 -- WEIR_MAX_ATTEMPTS, WEIR_MAX_LOG, WEIR_MAX_MS, WEIR_DEFAULT_MAX_LOST; INT64_MIN as messages have it
 local MAX_TIMES, MAX_LOG, MAX_MS, DEFAULT_MAX_LOST, AT_ONCE = 1000000, 10000, 3162240000000, 3, -1
 
+-- what a record has room for: bytes of a type, of a key; the delivery before the last
+local MAX_TYPE, MAX_NAME, MAX_DELIVERY = 255, 1000, 4294967294
+
 -- the highest whole number; arguments of one command (Lua's stack has room for twice as many)
 local HIGHEST, MANY = 9007199254740991, 4000
 

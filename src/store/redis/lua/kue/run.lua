@@ -95,8 +95,8 @@ end
 
 local function tell_kue()
   for i = 5, #message, 8 do
-    publish_event(message[i], message[i + 1], message[i + 2], message[i + 3], message[i + 4],
-                  message[i + 5], message[i + 7])
+    publish_event(message[i], message[i + 1], message[i + 7], message[i + 2], message[i + 3],
+                  message[i + 4], message[i + 6])
   end
   for _, id in ipairs(ask_about) do publish(id, 'ttl exceeded') end
 end
