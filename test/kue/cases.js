@@ -397,6 +397,74 @@ test('kue shuts down and weir takes over, and the other way round', async (q) =>
   await w.run('check');
 });
 
+test("while kue's promoter has its lock, weir promotes nothing that is due", async (q) => {
+  const w = weir(q);
+  const worker = await w.start('work', 'mail', '--quiet', '--exec', 'true');
+  await command('SET', 'promotion:lock', 'kue', 'PX', 3000);
+  const until_ms = Date.now() + 3000;
+  const id = await w.add('mail', '--delay', '200ms');
+  const late = await w.add('mail', '--delay', '1h');
+  await w.run('promote', late);          // by hand and before its time: Kue's promoter does not see it
+  await until('done', async () => (await w.job(late)).state === 'complete');
+  await until('the lock is over', async () => {
+    const h = await hash(`${q}:job:${id}`);
+    if (await command('EXISTS', 'promotion:lock')) same(h.state, 'delayed');
+    return h.state === 'complete';
+  });
+  const job = await w.job(id);
+  assert(job.started_at >= until_ms - 50 && job.started_at < until_ms + 2000, JSON.stringify(job));
+  await command('SET', 'promotion:lock', 'not of kue');
+  const other = await w.add('mail', '--delay', '100ms');
+  await until('done', async () => (await w.job(other)).state === 'complete');
+  await worker.stop();
+});
+
+// Jobs as Kue leaves them, many at once.
+async function written(q, n, each) {
+  const batch = [];
+  for (let id = 1; id <= n; id++) {
+    const { type, state, score, priority, ...more } = each(id);
+    const zid = `${String(String(id).length).padStart(2, '0')}|${id}`;
+    const h = { type, state, priority, created_at: 1000, updated_at: 2000, promote_at: 1000, max_attempts: 1, data: '{}', ...more };
+    batch.push(command('HMSET', `${q}:job:${id}`, ...Object.entries(h).flat()),
+      command('ZADD', `${q}:jobs`, priority, zid), command('ZADD', `${q}:jobs:${state}`, score, zid),
+      command('ZADD', `${q}:jobs:${type}:${state}`, priority, zid), command('SADD', `${q}:job:types`, type));
+  }
+  batch.push(command('SET', `${q}:ids`, n));
+  await Promise.all(batch);
+}
+
+// The ids of jobs in an order: by a number, then by id.
+const order = (n, fits, by) => Array.from({ length: n }, (_, i) => i + 1).filter(fits)
+  .sort((a, b) => by(a) - by(b) || a - b);
+
+test('long lists of what kue has ended, and of what waits', async (q) => {
+  const w = weir(q), n = 6000, end = (id) => 5000 + (id * 7919) % 1000;
+  const now = Date.now(), due_at = (id) => now + 1e7 + ((id * 31) % 97) * 1000;
+  const done = (id) => id % 2 === 0, type = (id) => (id % 30 === 1 ? 'rare' : 'mail');
+  await written(q, n, (id) => (done(id)
+    ? { type: 'mail', state: 'complete', priority: id % 3, score: id % 3, started_at: end(id) - 10, duration: 10, progress: 100, attempts: 1 }
+    : { type: type(id), state: 'delayed', priority: id % 3, score: due_at(id), promote_at: due_at(id) }));
+  const worker = await w.start('work', 'other', '--quiet', '--exec', 'true');
+  await until('the list is even', async () => await command('ZCARD', `${q}:weir:done:mail:complete`) === n / 2);
+  same(await w.ids('--all', '-n', 700), order(n, () => true, () => 0));
+  same(await w.ids('mail', '--all', '-n', 700, '--desc'), order(n, (id) => done(id) || type(id) === 'mail', () => 0).reverse());
+  same(await w.ids('--state', 'complete', '--all', '-n', 500), order(n, done, end));
+  same(await w.ids('mail', '--state', 'complete', '--all', '-n', 999, '--desc'), order(n, done, end).reverse());
+  same(await w.ids('--state', 'delayed', '--all', '-n', 500), order(n, (id) => !done(id), due_at));
+  for (const t of ['mail', 'rare']) {
+    const ids = order(n, (id) => !done(id) && type(id) === t, due_at);
+    same(await w.ids(t, '--state', 'delayed', '--all', '-n', 300), ids);
+    same(await w.ids(t, '--state', 'delayed', '--all', '-n', 300, '--desc'), ids.reverse());
+  }
+  // What Kue removes is out of our list, too.
+  const k = await side(q);
+  await k.do('remove', { id: 2 });
+  await until('noticed', async () => await command('ZSCORE', `${q}:weir:done:mail:complete`, '01|2') === null);
+  await worker.stop();
+  await w.run('check');
+});
+
 test('vertx: names, fields and sets are those of Vert.x Kue', async (q) => {
   const w = weir(q, 'profile=vertx');
   const id = await w.add('mail', '{"to":"ann"}', '-p', 'high', '--attempts', 3, '--backoff', 'fixed:1s');
