@@ -67,7 +67,6 @@ static void tell(redis_store *s, mp_reader *r, size_t n, int64_t at)
         weir_event *e = &s->heard.events[k];
         *e = (weir_event){ .kind = (weir_event_kind)weir__mp_read_int(r), .at = at };
         e->state = (weir_state)weir__mp_read_int(r);
-        e->id = (uint64_t)weir__mp_read_int(r);
         e->type = type = keep_type(strings, weir__mp_read_text(r), type);
         e->attempts = (int32_t)weir__mp_read_int(r);
         e->progress = (int32_t)weir__mp_read_int(r);
@@ -75,6 +74,7 @@ static void tell(redis_store *s, mp_reader *r, size_t n, int64_t at)
         mp_slice text = weir__mp_read_text(r);
         e->text = keep(strings, text);
         e->text_len = text.len;
+        e->id = (uint64_t)weir__mp_read_int(r);
         if (e->kind == WEIR_EVENT_ENQUEUE)
             atomic_store(&s->hint, (uint32_t)(e->id % s->n_parts));
         if ((unsigned)e->kind >= WEIR_EVENT_KINDS || (unsigned)e->state >= WEIR_STATES)

@@ -25,7 +25,7 @@
  * `message` is what was published to the other processes on the channel that
  * redis_layout names, if anything happened: MessagePack, one flat array of
  *   number (1 more than that of the last message), now, origin, due (ms; 0: none),
- *   then for each event: kind, state, id, type, attempts, progress, delivery, text or false
+ *   then for each event: kind, state, type, attempts, progress, delivery, text or false, id
  * `due`: something that was done must be looked at by a TICK at that time, INT64_MIN as -1 (at
  * once). A message is also published when only `due` is set.
  *

@@ -147,12 +147,12 @@ void weir__record_event(weir_buf *b, weir_event_kind kind, const weir_job *j, we
 {
     weir__mp_int(b, (int64_t)kind);
     weir__mp_int(b, (int64_t)state);
-    weir__mp_int(b, (int64_t)j->id);
     weir__mp_text(b, j->type, strlen(j->type));
     weir__mp_int(b, j->attempts);
     weir__mp_int(b, j->progress);
     weir__mp_int(b, j->delivery);
     weir__mp_text(b, text, len);
+    weir__mp_int(b, (int64_t)j->id);
 }
 
 /* ---- types ---- */

@@ -211,13 +211,15 @@ end
 -- ---- what will be told ----
 
 -- An event as MessagePack, its numbers as wide as they may become: one string is made, not many.
+-- The id is last because Lua looks only at some bytes of a long string to tell it from others, but
+-- always at the last one.
 local function event_of(kind, state, id, name, attempts, progress, delivery, text)
   if text then
-    return spack('>BBBI8BBc0BI4BBBI4BI4c0', kind, state, 207, id, 217, #name, name, 206, attempts,
-                 204, progress, 206, delivery, 219, #text, text)
+    return spack('>BBBBc0BI4BBBI4BI4c0BI8', kind, state, 217, #name, name, 206, attempts, 204,
+                 progress, 206, delivery, 219, #text, text, 207, id)
   end
-  return spack('>BBBI8BBc0BI4BBBI4B', kind, state, 207, id, 217, #name, name, 206, attempts,
-               204, progress, 206, delivery, 194)
+  return spack('>BBBBc0BI4BBBI4BBI8', kind, state, 217, #name, name, 206, attempts, 204, progress,
+               206, delivery, 194, 207, id)
 end
 
 -- At which place among the jobs of its type and state something of this moment is.
