@@ -289,9 +289,10 @@ static void fetch_ahead(pool *p)
 
 /* ---- ending ---- */
 
+/* Also when it is not known whether it came there: if it did, the answer is WEIR_ESTALE. */
 static bool worth_sending_again(weir_code rc)
 {
-    return weir_code_may_retry(rc);
+    return weir_code_may_retry(rc) || rc == WEIR_EUNKNOWN;
 }
 
 /* The store will never take an outcome, and nobody waits who could be told: say it to all. The job

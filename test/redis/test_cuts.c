@@ -86,6 +86,60 @@ static void a_line_that_hangs(void **state)
     rig_free(r);
 }
 
+typedef struct one_job {
+    gate begun, go;
+} one_job;
+
+static weir_code wait_and_do(weir_job *job, void *ctx)
+{
+    one_job *o = ctx;
+    gate_up(&o->begun);
+    gate_wait(&o->go, 1);
+    return weir_job_done(job, "{\"ok\":true}");
+}
+
+/* The outcome of a job is sent, and lost on the way. It is not known whether it came: so it is
+ * sent again, long before the lease is over. */
+static void an_outcome_is_lost(int prefetch)
+{
+    rig   *r = rig_start(NULL);
+    proxy *p = r ? proxy_start(r, seed) : NULL;
+    assert_non_null(p);
+    char    url[URL_MAX];
+    rt      box, *t = &box;
+    one_job o = { GATE_INIT, GATE_INIT };
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=300ms", proxy_port(p));
+    rt_open(t, url, false);
+    record *trouble = record_start(t, &(weir_filter){ .events = 1u << WEIR_EVENT_ERROR });
+    OK(weir_process(t->q, "a", &(weir_pool){ .handler = wait_and_do, .ctx = &o,
+                                             .prefetch = prefetch }, &t->err));
+    uint64_t id = rt_add_type(t, "a");
+    gate_wait(&o.begun, 1);
+    proxy_hold(p, true);
+    gate_up(&o.go);
+    record_until(trouble, WEIR_EVENT_ERROR, 1);
+    proxy_cut_all(p);
+    proxy_hold(p, false);
+    weir_job *job;
+    UNTIL(weir_wait(t->q, id, PATIENCE_MS, &job, &t->err) != WEIR_EUNAVAIL);
+    assert_non_null(job);
+    assert_int_equal(job->state, WEIR_COMPLETE);
+    assert_int_equal(job->lost, 0);
+    assert_int_equal(gate_now(&o.begun), 1);
+    weir_job_release(job);
+    record_stop(trouble);
+    rt_check_and_close(t);
+    proxy_stop(p);
+    rig_free(r);
+}
+
+static void a_lost_outcome_is_sent_again(void **state)
+{
+    (void)state;
+    an_outcome_is_lost(0);
+    an_outcome_is_lost(2);
+}
+
 int main(int argc, char **argv)
 {
     const char *given = getenv("WEIR_TEST_SEED");
@@ -96,6 +150,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cut_with_prefetch),
         cmocka_unit_test(cut_all_the_time),
         cmocka_unit_test(a_line_that_hangs),
+        cmocka_unit_test(a_lost_outcome_is_sent_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
