@@ -62,9 +62,11 @@ local function verify_ours(j, h, id, zid, wrong)
         function() hold_key(j, id) end)
 end
 
--- An entry without a hash is nobody's; a hash without a type is Kue's business.
+-- An entry without a hash is nobody's; a hash without a type is Kue's business. A job that was
+-- removed since it was listed has no entry either.
 local function verify_gone(id, zid, wrong)
-  wrong(call('EXISTS', JOB .. id) == 0, 'it is not there, but in the list of all', function()
+  local listed = score(JOBS, zid) < huge
+  wrong(listed and call('EXISTS', JOB .. id) == 0, 'it is not there, but in the list of all', function()
     mark(JOBS, zid, false)
     for state = INACTIVE, CANCELLED do mark(ALL[state], zid, false) end
   end)
@@ -158,6 +160,12 @@ local function verify_type(name, mend, lines)
   if not mend then touched[name] = nil end
 end
 
+-- It was there when the key was walked; by now it may have gone its way with its job.
+local function still_there(key, member)
+  if key == UNIQUE or key == FOUND then return call('HEXISTS', key, member) == 1 end
+  return score(key, member) < huge
+end
+
 function steps.W(i, n)
   local mend, number_of_key, lines = ARGV[i] == '1', tonumber(ARGV[i + 1]), {}
   flush_all()
@@ -165,7 +173,7 @@ function steps.W(i, n)
     local walk, member = WALKS[number_of_key], ARGV[k]
     if number_of_key == TYPES_WALK then
       verify_type(member, mend, lines)
-    elseif not walk[3](member) then
+    elseif not walk[3](member) and still_there(walk[2], member) then
       lines[#lines + 1] = 'in ' .. walk[1] .. ': an entry that no job accounts for'
       if mend and (walk[2] == UNIQUE or walk[2] == FOUND) then
         call('HDEL', walk[2], member)
