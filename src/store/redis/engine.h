@@ -66,7 +66,7 @@ typedef struct redis_task {
     bool        finished;               /* finish: done, only taking goes on */
     bool        with_words;             /* add: the script asked for them */
     weir_job   *seen;                   /* finish, update: the job as it was, to be changed */
-    uint64_t    lines;
+    redis_beside beside;
     weir_buf    old;                    /* ... and its record */
     int64_t     now;                    /* when it was seen, by Redis's clock */
 } redis_task;
@@ -114,7 +114,7 @@ typedef struct redis_store {
     _Atomic int64_t  ahead_ms;          /* Redis's clock over ours */
     redis_ear       *ear;
     redis_channel   *channels;
-    char             foreign[WEIR_REDIS_MAX_PREFIX + 32];
+    char             foreign[WEIR_REDIS_MAX_PREFIX + 32], ears[WEIR_REDIS_MAX_PREFIX + 32];
     struct {                            /* events and due times, ours and those of others */
         pthread_mutex_t lock;
         redis_order    *order;          /* of each partition's messages */
@@ -187,7 +187,7 @@ typedef struct redis_put {
     uint64_t        id;
     const weir_buf *old;
     const weir_job *j;
-    uint64_t        lines;
+    redis_beside    beside;
     bool            new_data;
     bool            failed;
     const char     *line;

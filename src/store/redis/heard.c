@@ -27,11 +27,12 @@ static bool room_for(redis_store *s, size_t n)
 {
     if (n <= s->heard.cap_events)
         return true;
-    weir_event *more = realloc(s->heard.events, n * sizeof *more);
+    size_t      cap = n < 64 ? 64 : 2 * n;
+    weir_event *more = realloc(s->heard.events, cap * sizeof *more);
     if (!more)
         return false;
     s->heard.events = more;
-    s->heard.cap_events = n;
+    s->heard.cap_events = cap;
     return true;
 }
 
@@ -55,32 +56,56 @@ static const char *keep_type(weir_buf *strings, mp_slice text, const char *befor
     return keep(strings, text);
 }
 
+/* A run stands for `count` events of jobs whose ids follow each other: kind + REDIS_RUN, state, type,
+ * attempts, progress, delivery, text, first id; and count and step in the next eight. */
+static bool put_run(redis_store *s, mp_reader *r, size_t *k, weir_event first)
+{
+    int64_t count = weir__mp_read_int(r), step = weir__mp_read_int(r);
+    for (int i = 2; i < WEIR__EVENT_FIELDS; i++)
+        weir__mp_read_int(r);
+    if (r->bad || count < 1 || count > WEIR_MAX_ADD || step < 1 || !room_for(s, *k + (size_t)count))
+        return false;
+    for (; count > 0; count--, first.id += (uint64_t)step)
+        s->heard.events[(*k)++] = first;
+    return true;
+}
+
+/* Events may share what `before` points at. False: not an event. */
+static bool put_event(redis_store *s, mp_reader *r, size_t *k, int64_t at, const char **type)
+{
+    weir_buf  *strings = &s->heard.strings;
+    int64_t    kind = weir__mp_read_int(r);
+    weir_event e = { .kind = (weir_event_kind)(kind % REDIS_RUN), .at = at };
+    e.state = (weir_state)weir__mp_read_int(r);
+    e.type = *type = keep_type(strings, weir__mp_read_text(r), *type);
+    e.attempts = (int32_t)weir__mp_read_int(r);
+    e.progress = (int32_t)weir__mp_read_int(r);
+    e.delivery = (uint32_t)weir__mp_read_int(r);
+    mp_slice text = weir__mp_read_text(r);
+    e.text = keep(strings, text);
+    e.text_len = text.len;
+    e.id = (uint64_t)weir__mp_read_int(r);
+    if (r->bad || (unsigned)e.kind >= WEIR_EVENT_KINDS || (unsigned)e.state >= WEIR_STATES)
+        return false;
+    if (e.kind == WEIR_EVENT_ENQUEUE)
+        atomic_store(&s->hint, (uint32_t)(e.id % s->n_parts));
+    if (kind >= REDIS_RUN)
+        return put_run(s, r, k, e);
+    if (!room_for(s, *k + 1))
+        return false;
+    s->heard.events[(*k)++] = e;
+    return true;
+}
+
 static void tell(redis_store *s, mp_reader *r, size_t n, int64_t at)
 {
-    weir_buf   *strings = &s->heard.strings;
     const char *type = NULL;
     size_t      k = 0;
-    weir__buf_clear(strings);
-    if (!room_for(s, n) || !weir__buf_reserve(strings, (size_t)(r->end - r->at) + 2 * n))
-        return;
-    for (; k < n && !r->bad; k++) {
-        weir_event *e = &s->heard.events[k];
-        *e = (weir_event){ .kind = (weir_event_kind)weir__mp_read_int(r), .at = at };
-        e->state = (weir_state)weir__mp_read_int(r);
-        e->type = type = keep_type(strings, weir__mp_read_text(r), type);
-        e->attempts = (int32_t)weir__mp_read_int(r);
-        e->progress = (int32_t)weir__mp_read_int(r);
-        e->delivery = (uint32_t)weir__mp_read_int(r);
-        mp_slice text = weir__mp_read_text(r);
-        e->text = keep(strings, text);
-        e->text_len = text.len;
-        e->id = (uint64_t)weir__mp_read_int(r);
-        if (e->kind == WEIR_EVENT_ENQUEUE)
-            atomic_store(&s->hint, (uint32_t)(e->id % s->n_parts));
-        if ((unsigned)e->kind >= WEIR_EVENT_KINDS || (unsigned)e->state >= WEIR_STATES)
-            r->bad = true;
-    }
-    if (!r->bad && k)
+    bool        ok = weir__buf_reserve(&s->heard.strings, (size_t)(r->end - r->at) + 2 * n);
+    weir__buf_clear(&s->heard.strings);
+    while (ok && r->at < r->end)
+        ok = put_event(s, r, &k, at, &type);
+    if (k)
         s->env.emit(s->env.ctx, s->heard.events, k);
 }
 
@@ -289,7 +314,7 @@ static void lost(void *ctx, size_t channel)
 
 weir_code weir__heard_open(redis_store *s, weir_error *err)
 {
-    size_t n = s->n_parts + (s->layout->foreign ? 1 : 0);
+    size_t n = s->n_parts + (s->layout->foreign ? 2 : 0);
     s->heard.told = INT64_MAX;
     s->heard.order = calloc(s->n_parts, sizeof *s->heard.order);
     s->channels = calloc(n, sizeof *s->channels);
@@ -299,8 +324,10 @@ weir_code weir__heard_open(redis_store *s, weir_error *err)
         s->channels[i] = (redis_channel){ s->part[i].channel, s->layout->sharded };
         s->heard.order[i].deaf = true;
     }
-    if (s->layout->foreign)
+    if (s->layout->foreign) {           /* in this order: see redis_layout.ears */
         s->channels[s->n_parts] = (redis_channel){ s->foreign, false };
+        s->channels[s->n_parts + 1] = (redis_channel){ s->ears, false };
+    }
     return weir__ear_open(&s->ear, &s->url, s->channels, n, hear, lost, s, err);
 }
 

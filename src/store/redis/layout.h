@@ -26,6 +26,8 @@
  * redis_layout names, if anything happened: MessagePack, one flat array of
  *   number (1 more than that of the last message), now, origin, due (ms; 0: none),
  *   then for each event: kind, state, type, attempts, progress, delivery, text or false, id
+ * A run of jobs whose ids follow each other may be one event with kind + REDIS_RUN (its id is the
+ * first), followed by count, step and six zeros.
  * `due`: something that was done must be looked at by a TICK at that time, INT64_MIN as -1 (at
  * once). A message is also published when only `due` is set.
  *
@@ -33,6 +35,7 @@
  *
  * A job without its id and its data: REDIS_TIMES and REDIS_NUMBERS, big-endian, 120 bytes; its type;
  * then as MessagePack unique, search_keys, result, error, progress_data, worker (false: not there).
+ * Native: then its data, if it is short; where an answer or a step has `data` beside it is "" then.
  * The script compares the old record with what is stored now (kue: with what it makes of the hash).
  *
  * ---- the steps ----
@@ -123,6 +126,8 @@
     X(7, j->ttl_ms)             /* 107 */                                                         \
     X(7, j->deadline_at)        /* 114 */
 
+enum { REDIS_SHORT_DATA = 1024, REDIS_RUN = 32 };
+
 /* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
  * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. */
 
@@ -139,12 +144,17 @@ typedef struct redis_layout {
     redis_script       add, rest;
     const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL at the end */
     const redis_walk  *walks;           /* NULL key at the end */
+    bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes */
     const char        *meta;            /* the hash that counts messages, behind the prefix */
     const char        *channel;         /* of messages, behind the prefix: ":events" */
     bool               sharded;         /* published with SPUBLISH */
     /* kue: the channel of Kue's own messages, behind the prefix, and how to read one: false if it
      * is weir's own or nothing to tell of. The event's strings are in `strings`. */
     const char        *foreign;
+    /* kue: on this channel nothing is told. Who listens to the foreign one and not to this is not
+     * weir: when nobody does, the script need not publish there. Whoever listens to both begins
+     * with the foreign one. */
+    const char        *ears;
     bool (*hear)(const char *message, size_t len, weir_event *out, weir_buf *strings);
 } redis_layout;
 

@@ -38,6 +38,7 @@ redis_layout weir__layout_kue = {
     .meta = ":weir:meta",
     .channel = ":weir:events",
     .foreign = ":events",
+    .ears = ":weir:ears",
     .hear = weir__kue_event,
 };
 

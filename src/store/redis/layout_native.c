@@ -25,6 +25,7 @@ redis_layout weir__layout_native = {
               .len = sizeof REDIS_REST_FLAGS NATIVE_LUA - 1 },
     .keys = keys,
     .walks = walks,
+    .data_in_record = true,
     .meta = ":meta",
     .channel = ":events",
     .sharded = true,

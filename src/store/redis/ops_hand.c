@@ -40,7 +40,7 @@ weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id)
         mp_slice record = weir__reply_text(r->element[0]->element[0]);
         t->now = weir__step_now(s, t, 0);
         weir__buf_add(&t->old, record.at, record.len);
-        weir__record_get(&t->seen, id, record.at, record.len, NULL, 0, &t->lines, &err);
+        weir__record_get(&t->seen, id, record.at, record.len, NULL, 0, &t->beside, &err);
         if (!err.code && t->old.failed)
             weir_fail(&err, WEIR_ENOMEM, "job: out of memory");
     }
@@ -73,10 +73,13 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
     weir_buf       *tmp = &s->scratch;
     weir__resp_int(b, (int64_t)p->id);
     weir__resp_bytes(b, p->old->data, p->old->len);
+    if (p->new_data)
+        p->beside.data = weir__record_holds(s->layout, j->data_len);
+    bool apart = p->new_data && !p->beside.data;
     weir__buf_clear(tmp);
-    weir__record_put(tmp, j, p->lines, true);
+    weir__record_put(tmp, j, p->beside, true);
     weir__resp_bytes(b, tmp->data, tmp->len);
-    weir__resp_bytes(b, p->new_data ? j->data : "", p->new_data ? j->data_len : 0);
+    weir__resp_bytes(b, apart ? j->data : "", apart ? j->data_len : 0);
     weir__resp_text(b, p->new_data ? "1" : "0");
     weir__resp_text(b, p->failed ? "1" : "0");
     weir__resp_bytes(b, p->line ? p->line : "", p->line ? p->line_len : 0);
@@ -181,7 +184,7 @@ void weir__redis_update_act(redis_lane *s, redis_task *t)
 {
     const weir_op_update *u = &t->op->u.update;
     const weir_job       *j = t->seen;
-    redis_put             p = { .id = u->id, .old = &t->old, .j = j, .lines = t->lines,
+    redis_put             p = { .id = u->id, .old = &t->old, .j = j, .beside = t->beside,
                                 .new_data = u->change.data != NULL };
     bool moved = j->state != u->old_state;
     if (moved && j->state == WEIR_CANCELLED)
@@ -238,9 +241,18 @@ void weir__redis_configure_act(redis_lane *s, redis_task *t)
 
 void weir__redis_configure_end(redis_lane *s, redis_task *t)
 {
+    weir_error err, why = { 0 };
+    size_t     n = 0;
     t->over = true;
     for (size_t i = 0; i < t->n; i++) {
-        if (!weir__step_answer(s, t, i, &t->op->err))
-            return;
+        if (weir__step_answer(s, t, i, &err))
+            n++;
+        else
+            why = err;
     }
+    if (why.code && n)
+        weir_fail(&t->op->err, WEIR_EUNKNOWN, "done in %zu of %zu partitions: %s", n, t->n,
+                  why.msg);
+    else if (why.code)
+        t->op->err = why;
 }

@@ -62,9 +62,11 @@ static void import_step(redis_lane *s, redis_task *t, const weir_incoming *in, u
     weir__resp_text(b, keep ? "1" : "0");
     weir__resp_int(b, (int64_t)j.id);
     weir__buf_clear(&s->scratch);
-    weir__record_put(&s->scratch, &j, in->n_lines ? in->lines[in->n_lines - 1].n : 0, true);
+    redis_beside beside = { .lines = in->n_lines ? in->lines[in->n_lines - 1].n : 0,
+                            .data = weir__record_holds(s->layout, j.data_len) };
+    weir__record_put(&s->scratch, &j, beside, true);
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
-    weir__resp_bytes(b, j.data, j.data_len);
+    weir__resp_bytes(b, j.data, beside.data ? 0 : j.data_len);
     put_words(s, &j, in);
     weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
     for (size_t i = 0; i < in->n_lines; i++)

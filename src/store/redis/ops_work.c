@@ -57,9 +57,10 @@ static void add_args(redis_lane *s, const redis_task *t, weir_buf *b, const weir
     weir__resp_text(b, spec->type);
     weir__resp_bytes(b, rank, sizeof rank);
     weir__buf_clear(&s->scratch);
-    weir__record_put(&s->scratch, &j, 0, false);
+    redis_beside beside = { .data = weir__record_holds(s->layout, j.data_len) };
+    weir__record_put(&s->scratch, &j, beside, false);
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
-    weir__resp_bytes(b, j.data, j.data_len);
+    weir__resp_bytes(b, j.data, beside.data ? 0 : j.data_len);
     put_extra(s, t, spec, &j);
     weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
 }
@@ -114,22 +115,38 @@ static void added(redis_lane *s, redis_task *t, uint32_t part, const redisReply 
     }
 }
 
+/* It failed in one partition. What others added stays: nobody may say that nothing was. */
+static void add_failed(redis_task *t, const weir_error *why)
+{
+    weir_op_add *a = &t->op->u.add;
+    size_t       n = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        n += a->out[i].id && !a->out[i].existed;
+        a->out[i] = (weir_added){ 0 };
+    }
+    weir_error err = *why;
+    if (n)
+        weir_fail(&err, WEIR_EUNKNOWN, "%zu of these %zu jobs were added, and then: %s", n, a->n,
+                  why->msg);
+    weir__task_fail(t, &err);
+}
+
 void weir__redis_add_end(redis_lane *s, redis_task *t)
 {
-    weir_error err;
+    weir_error err, why = { 0 };
     bool       again = false;
     for (size_t i = 0; i < t->n; i++) {
         const redisReply *r = weir__step_answer(s, t, i, &err);
-        if (!r) {
-            weir__task_fail(t, &err);
-            return;
-        }
-        if (r->type == REDIS_REPLY_ARRAY)
+        if (!r)
+            why = err;
+        else if (r->type == REDIS_REPLY_ARRAY)
             added(s, t, s->step[t->first + i].part, r);
         else
             again = t->with_words = true;      /* a setting of the type: they are searched */
     }
     t->over = !again;
+    if (why.code)
+        add_failed(t, &why);
 }
 
 /* ---- take ---- */
@@ -285,7 +302,7 @@ static void fail_step(redis_lane *s, redis_task *t)
     weir__job_fail(j, text, t->now);
     weir__buf_str(&line, "error | ");
     weir__buf_add(&line, f->text, f->len);
-    redis_put p = { .id = f->id, .old = &t->old, .j = j, .lines = t->lines, .failed = true,
+    redis_put p = { .id = f->id, .old = &t->old, .j = j, .beside = t->beside, .failed = true,
                     .line = line.data, .line_len = weir__utf8_cut(line.data ? line.data : "",
                                                                   line.len, WEIR_MAX_TEXT) };
     weir__put_tell_failed(&p);

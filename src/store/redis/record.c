@@ -36,8 +36,9 @@ static size_t packed_len(const char *text)
     return !text ? 1 : len + (len < 32 ? 1 : len <= UINT8_MAX ? 2 : 3);
 }
 
-void weir__record_put(weir_buf *b, const weir_job *j, uint64_t lines, bool with_times)
+void weir__record_put(weir_buf *b, const weir_job *j, redis_beside beside, bool with_times)
 {
+    uint64_t lines = beside.lines;
     size_t  type = strlen(j->type);
     int64_t type_len = (int64_t)type;
     int64_t fixed_len = (int64_t)(type + packed_len(j->unique) + packed_len(j->search_keys));
@@ -57,6 +58,13 @@ void weir__record_put(weir_buf *b, const weir_job *j, uint64_t lines, bool with_
     put_text(b, j->error);
     weir__mp_text(b, j->progress_data, j->progress_data_len);
     put_text(b, j->worker);
+    if (beside.data)
+        weir__buf_add(b, j->data, j->data_len);
+}
+
+bool weir__record_holds(const redis_layout *layout, size_t data_len)
+{
+    return layout->data_in_record && data_len <= REDIS_SHORT_DATA;
 }
 
 /* ---- reading ---- */
@@ -79,8 +87,8 @@ static char *keep_text(char **at, mp_slice s)
     return to;
 }
 
-/* The numbers, and where the texts are. False: it is no record. */
-static bool read_record(weir_job *job, mp_slice text[TEXTS], uint64_t *out_lines,
+/* The numbers, and where the texts are, the last of them its data. False: it is no record. */
+static bool read_record(weir_job *job, mp_slice text[TEXTS + 1], uint64_t *out_lines,
                         const char *record, size_t len)
 {
     const unsigned char *at = (const unsigned char *)record;
@@ -104,19 +112,26 @@ static bool read_record(weir_job *job, mp_slice text[TEXTS], uint64_t *out_lines
         text[i] = weir__mp_read_text(&r);
     j->result_len = text[3].len;
     j->progress_data_len = text[5].len;
+    text[TEXTS] = (mp_slice){ (const char *)r.at, (size_t)(r.end - r.at) };
     *out_lines = lines;
-    return !r.bad && r.at == r.end;
+    return !r.bad;
 }
 
 weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size_t len,
-                           const char *data, size_t data_len, uint64_t *out_lines, weir_error *err)
+                           const char *data, size_t data_len, redis_beside *beside,
+                           weir_error *err)
 {
-    mp_slice text[TEXTS], body = { data ? data : "{}", data ? data_len : 2 };
+    mp_slice text[TEXTS + 1];
     weir_job j = { .id = id };
     uint64_t lines;
     *out = NULL;
     if (!read_record(&j, text, &lines, record, len))
         return weir_fail(err, WEIR_ECORRUPT, "job %" PRIu64 ": its record cannot be read", id);
+    mp_slice body = text[TEXTS];
+    if (beside)
+        *beside = (redis_beside){ .lines = lines, .data = body.len != 0 };
+    if (!body.len)
+        body = data && data_len ? (mp_slice){ data, data_len } : (mp_slice){ "{}", 2 };
     size_t size = sizeof j + body.len + 1;
     for (int i = 0; i < TEXTS; i++)
         size += text[i].len + 1;
@@ -134,8 +149,6 @@ weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size
     job->worker = keep_text(&at, text[6]);
     job->data = keep_text(&at, body);
     job->data_len = body.len;
-    if (out_lines)
-        *out_lines = lines;
     *out = job;
     return WEIR_OK;
 }

@@ -239,8 +239,10 @@ static weir_code start(redis_store *s, weir_error *err)
         rc = make_parts(s, parts, err);
     if (!rc)
         rc = make_lanes(s, err);
-    if (!rc && s->layout->foreign)
+    if (!rc && s->layout->foreign) {
         snprintf(s->foreign, sizeof s->foreign, "%s%s", s->url.prefix, s->layout->foreign);
+        snprintf(s->ears, sizeof s->ears, "%s%s", s->url.prefix, s->layout->ears);
+    }
     if (!rc)
         rc = listen(s, err);
     return rc;

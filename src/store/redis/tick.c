@@ -53,16 +53,17 @@ static weir_code put_due(redis_lane *s, round *r, int64_t sort, const redisReply
                          int64_t now, weir_error *err)
 {
     for (size_t i = 1; i + 1 < answer->elements; i += 2) {
-        uint64_t  id = (uint64_t)weir__reply_int(answer->element[i]), lines;
+        uint64_t  id = (uint64_t)weir__reply_int(answer->element[i]);
+        redis_beside beside;
         mp_slice  record = weir__reply_text(answer->element[i + 1]);
         weir_buf  old = { 0 };
         char      line[WEIR__LINE];
         weir_job *j;
-        weir_code rc = weir__record_get(&j, id, record.at, record.len, NULL, 0, &lines, err);
+        weir_code rc = weir__record_get(&j, id, record.at, record.len, NULL, 0, &beside, err);
         if (rc)
             return rc;
         weir__buf_add(&old, record.at, record.len);
-        redis_put p = { .id = id, .old = &old, .j = j, .lines = lines };
+        redis_put p = { .id = id, .old = &old, .j = j, .beside = beside };
         if (is_due(j, sort) && !old.failed) {
             decide(&p, j, sort, now, line);
             weir__put_step(s, &r->task, &p);

@@ -20,10 +20,6 @@ local function int(text, highest)
   return floor(min(n, highest or HIGHEST))
 end
 
-local function digits(n)
-  return format('%d', n)
-end
-
 -- ---- what is not as usual ----
 
 local mores = {}
@@ -184,5 +180,12 @@ end
 local function held(id, delivery, few)
   local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
   if h[H_STATE] ~= WORD[ACTIVE] or h[H_HELD] ~= delivery .. ' ' .. (h[H_STARTED] or '') then return end
-  return record_of(h), h
+  if not few or VERTX or h[H_MORE] or not h[H_TYPE] then return record_of(h), h end
+  local most, remove = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)), h[H_REMOVE]
+  return {
+    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts_of(h, ACTIVE, most), most, tonumber(delivery), 0,
+    DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), remove and remove ~= 'false' and REMOVE_FLAG or 0,
+    0, 0, 0, 0, 0, int(h[H_TTL], MAX_MS), 0, int(h[H_STARTED]), 0, 0, 0, 0,
+    false, false, false, false, false, false, 0, 0, 0,
+  }, h
 end

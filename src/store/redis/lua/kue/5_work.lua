@@ -146,7 +146,7 @@ local function drop_stale(c)
   touched[c[4]] = true
 end
 
--- Up to n jobs to take, as { id, record, raw }: not past their deadline. With n of each type, the
+-- Up to n jobs to take, as { id, job, raw, zid }: not past their deadline. With n of each type, the
 -- first n are the best n, unless some are past it: then ask for more of each.
 local function choose(names, n)
   local ask, seen = n, {}
@@ -160,7 +160,7 @@ local function choose(names, n)
       if not got then
         local j, h
         if id then j, h = job(id) end
-        got = { id, j, h }
+        got = { id, j, h, c[3] }
         seen[c[3]] = got
         if not j or j[STATE] ~= INACTIVE or j[TYPE] ~= c[4] then
           drop_stale(c)
@@ -191,20 +191,18 @@ local function waiting_names(from, to)
   return names
 end
 
-local function start(id, j, h, worker)
-  local zid = zid_of(id)
+local function start(id, zid, j, h, worker)
   unplace(j, zid)
   j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
   j[STARTED], j[UPDATED] = now, now
   call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
-       FIELDS[H_WORKER], worker, 'weir_held', j[DELIVERY] .. ' ' .. now_text)
+       FIELDS[H_WORKER], worker, 'weir_held', digits(j[DELIVERY]) .. ' ' .. now_text)
   if j[PROGRESS] > 0 then call('HSET', JOB .. id, 'progress', '0') end
   if h[H_PROGRESS_DATA] then call('HDEL', JOB .. id, FIELDS[H_PROGRESS_DATA]) end
   j[PROGRESS], j[PROGRESS_DATA] = 0, false
   place(j, zid)
   run_ttl(j, zid)
   tell(START, j, id, ACTIVE, worker)
-  return zid
 end
 
 function steps.T(i, n)
@@ -213,8 +211,9 @@ function steps.T(i, n)
   if #names == 0 then return {} end
   local answer = {}
   for k, got in ipairs(choose(names, wanted)) do
-    local id, j, h = got[1], got[2], got[3]
-    mark(LEASE, start(id, j, h, worker), now + lease)
+    local id, j, h, zid = got[1], got[2], got[3], got[4]
+    start(id, zid, j, h, worker)
+    mark(LEASE, zid, now + lease)
     local t = type_make(j[TYPE])
     t[T_TAKEN], types_dirty[j[TYPE]] = now, true
     delivered[id] = j[DELIVERY]

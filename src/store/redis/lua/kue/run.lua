@@ -93,7 +93,14 @@ local function publish_event(kind, state, id, name, attempts, progress, text)
   end
 end
 
+-- Processes of weir listen to both of these channels, and begin with Kue's. Does anybody else?
+local function kue_listens()
+  local there = redis.pcall('PUBSUB', 'NUMSUB', P .. 'events', W .. 'ears')
+  return there.err or there[2] > there[4] or redis.pcall('PUBSUB', 'NUMPAT') ~= 0
+end
+
 local function tell_kue()
+  if #message == 4 and #ask_about == 0 or not kue_listens() then return end
   for i = 5, #message, 8 do
     publish_event(message[i], message[i + 1], message[i + 7], message[i + 2], message[i + 3],
                   message[i + 4], message[i + 6])

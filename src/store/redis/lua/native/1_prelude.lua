@@ -6,6 +6,7 @@
 -- rarely needed is inside more(), which is called when it is.
 
 local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
+local unpack_some = cmsgpack.unpack_limit
 local spack, sunpack = struct.pack, struct.unpack
 local format, sub, byte = string.format, string.sub, string.byte
 local floor, huge, max = math.floor, math.huge, math.max
@@ -74,13 +75,12 @@ end
 -- ---- records ----
 
 local records, dirty = {}, {}                -- by id as text; false: not there
-local new_jobs, new_data, n_new = {}, {}, 0  -- fields and values of jobs that were added
+local new_jobs, n_new = {}, 0                -- fields and values of jobs that were added
 
 local function flush_jobs()
   if n_new > 0 then
     many('HSET', JOBS, new_jobs)
-    many('HSET', DATA, new_data)
-    new_jobs, new_data, n_new = {}, {}, 0
+    new_jobs, n_new = {}, 0
   end
   local set, gone, s, g = {}, {}, 0, 0
   for id in pairs(dirty) do
@@ -220,6 +220,15 @@ local function event_of(kind, state, id, name, attempts, progress, delivery, tex
   end
   return spack('>BBBBc0BI4BBBI4BBI8', kind, state, 217, #name, name, 206, attempts, 204, progress,
                206, delivery, 194, 207, id)
+end
+
+-- Jobs whose ids follow each other, at the start of their lives (attempts 0), as one event.
+local function run_of(kind, state, first, count, name, delivery, text)
+  n_events = n_events + 1
+  if count == 1 then return event_of(kind, state, first, name, 0, 0, delivery, text) end
+  n_events = n_events + 1
+  return event_of(kind + RUN, state, first, name, 0, 0, delivery, text) ..
+         spack('>BI4BI4BBBBBB', 206, count, 206, partitions, 0, 0, 0, 0, 0, 0)
 end
 
 -- At which place among the jobs of its type and state something of this moment is.

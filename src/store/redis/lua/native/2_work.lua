@@ -25,39 +25,47 @@ local function words_are_missing(i, n)
 end
 
 -- A new job, behind those of its type that were read ahead; unless it comes before one of them.
-local function add_to_ready(name, rank, id, rec, data, place)
+local function add_to_ready(name, rank, id, rec, place)
   local list, r = ready[name], sunpack('>I8', rank)
   if list.n > 0 and r < list.rank then
     ready[name] = nil
   elseif not list.more then
     local n = list.n + 1
     list.n, list.rank = n, r
-    list.id[n], list.record[n], list.data[n], list.place[n] = id, rec, data, place
+    list.id[n], list.record[n], list.place[n] = id, rec, place
   end
 end
 
 function steps.A(i, n)
   if words_are_missing(i, n) then return 'words' end
-  local answer, a, plain, k, e = {}, 0, true, n_new, #events
+  local answer, a, plain, k = {}, 0, true, n_new
   local waiting = changes[STATE_KEY + INACTIVE]
   local name_before, open, block_before, block
+  local first, count = 0, 0                  -- of a run that has not been told
+  local function told()
+    if count > 0 then
+      events[#events + 1] = run_of(ENQUEUE, INACTIVE, first, count, name_before, 0)
+    end
+    count = 0
+  end
   for p = i, i + n - 1, 5 do
     local name, extra = ARGV[p], ARGV[p + 4]
     if name ~= name_before then
+      told()
       type_make(name)
       name_before, open, block_before = name, name .. '\0', nil
     end
     local id, state, existed = (last + 1) * partitions + partition, INACTIVE, 0
     if extra == '' then
       last = last + 1
-      local id_text, rec, data = format('%d', id), now_times .. ARGV[p + 2], ARGV[p + 3]
+      local id_text, rec = format('%d', id), now_times .. ARGV[p + 2]
       new_jobs[k + 1], new_jobs[k + 2] = id_text, rec
-      new_data[k + 1], new_data[k + 2] = id_text, data
       k = k + 2
+      if ARGV[p + 3] ~= '' then call('HSET', KEYS[DATA], id_text, ARGV[p + 3]) end
       records[id_text] = nil       -- another step may have looked for it before
       local place = open .. ARGV[p + 1] .. spack('>I8', id)
       waiting[place] = 0
-      if ready[name] then add_to_ready(name, ARGV[p + 1], id_text, rec, data, place) end
+      if ready[name] then add_to_ready(name, ARGV[p + 1], id_text, rec, place) end
     else
       n_new = k
       id, state, existed = more().add(ARGV[p + 2], ARGV[p + 3], unpack_msg(extra))
@@ -67,15 +75,18 @@ function steps.A(i, n)
       local b = floor(last / BLOCK)
       if b ~= block_before then block_before, block = b, open .. spack('>I8', b) end
       blocks[block] = (blocks[block] or 0) + 1
-      if state == INACTIVE then
-        n_events, e = n_events + 1, e + 1
-        events[e] = event_of(ENQUEUE, state, id, name, 0, 0, 0)
-      end
     end
-    if existed == 1 or state ~= INACTIVE then plain = false end
+    if existed == 0 and state == INACTIVE then
+      if count > 0 and id ~= first + count * partitions then told() end
+      if count == 0 then first = id end
+      count = count + 1
+    else
+      plain = false
+    end
     answer[a + 1], answer[a + 2], answer[a + 3] = id, state, existed
     a = a + 3
   end
+  told()
   n_new = k
   return plain and a > 0 and { answer[1] } or answer
 end
@@ -111,23 +122,20 @@ local function candidates(names, n)
   return all, full
 end
 
--- Read ahead: the records and data of up to n of these jobs.
+-- Read ahead: the records of up to n of these jobs.
 local function read_ahead(names, n)
   local places, full = candidates(names, n)
   local ids, found = {}, 0
-  local list = { id = {}, record = {}, data = {}, place = {}, at = 1, more = full or #places > n }
+  local list = { id = {}, record = {}, place = {}, at = 1, more = full or #places > n }
   for k = 1, math.min(#places, n) do
     ids[k] = format('%d', (sunpack('>I8', places[k], #places[k] - 7)))
   end
   load(ids)
-  if n_new > 0 then flush_jobs() end
-  local data = get_many(DATA, ids)
   for k = 1, #ids do
     local r = records[ids[k]]
     if r then
       found = found + 1
       list.id[found], list.record[found], list.place[found] = ids[k], r, places[k]
-      list.data[found] = data[k] or '{}'
     end
   end
   list.n = found
@@ -149,53 +157,70 @@ end
 
 function steps.T(i, n)
   local wanted, lease, worker = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
-  local names, answer, a, e = waiting_names(i + 3, i + n - 1), {}, 0, #events
+  local names, answer, a = waiting_names(i + 3, i + n - 1), {}, 0
   if #names == 0 then return answer end
   local single = #names == 1 and names[1]
   local ask = max(wanted, single and lookahead[single] or 0)
   local list = single and ready[single] or read_ahead(names, ask)
-  local worker_msg, till = pack(worker), now + lease
-  local rest = FALSE .. FALSE .. FALSE .. worker_msg
-  local waiting, active, leases =
-    changes[STATE_KEY + INACTIVE], changes[STATE_KEY + ACTIVE], changes[LEASE]
+  local till, fresh = now + lease, FALSE .. FALSE .. FALSE .. pack(worker)
+  local active, leases = changes[STATE_KEY + ACTIVE], changes[LEASE]
+  local first, count, run_name = 0, 0, nil   -- of a run that has not been told
+  local function told()
+    if count > 0 then
+      events[#events + 1] = run_of(START, ACTIVE, first, count, run_name, 1, worker)
+    end
+    count = 0
+  end
   while a < 3 * wanted do
     local at = list.at
     if at > list.n then
       if not list.more then break end
       ask = ask * 2                -- all that came are taken, or past their deadline
       list = read_ahead(names, ask)
-      waiting = changes[STATE_KEY + INACTIVE]
     else
       list.at = at + 1
       local r, place = list.record[at], list.place[at]
       local ttl, deadline = sunpack('>I7I7', r, AT_TTL)
       if deadline == 0 or deadline > now then
-        local name, id8 = single or sub(place, 1, -18), sub(place, -8)
+        local id_text, name, id8 = list.id[at], single or sub(place, 1, -18), sub(place, -8)
+        local id = sunpack('>I8', id8)
         local attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
         local texts = AT_TYPE + sunpack('>I2', r, AT_FIXED)   -- result, error, progress, worker
-        local tail = rest
-        if byte(r, texts + 1) ~= 194 then                     -- it has failed before
-          local result, err = unpack_msg(sub(r, texts))
-          tail = pack(result, err, false, worker)
+        local tail, data
+        if sub(r, texts, texts + 3) == '\194\194\194\194' then
+          tail, data = fresh, sub(r, texts + 4)
+        else                       -- it has been taken before
+          local rest, _, err = unpack_some(r, 4, texts - 1)
+          tail, data = pack(false, err, false, worker), rest >= 0 and sub(r, rest + 1) or ''
         end
         local new = spack('>c14I7BBI4I4', r, now, ACTIVE, 0, attempts, delivery + 1) ..
-                    sub(r, AT_LOST, AT_STARTED - 1) .. now7 .. sub(r, AT_FAILED, texts - 1) .. tail
-        local id_text, id = list.id[at], sunpack('>I8', id8)
+                    sub(r, AT_LOST, AT_STARTED - 1) .. now7 .. sub(r, AT_FAILED, texts - 1) ..
+                    tail .. data
         records[id_text], dirty[id_text] = new, true
-        waiting[place], active[place_now(name) .. id8], leases[id8] = false, 0, till
+        changes[STATE_KEY + INACTIVE][place] = false
+        active[place_now(name) .. id8], leases[id8] = 0, till
         if deadline > 0 then changes[DUE][id8] = false end
         if ttl > 0 then
           changes[TTL][id8] = now + ttl
           if now + ttl < due then due = now + ttl end
         end
-        n_events, e = n_events + 1, e + 1
-        events[e] = event_of(START, ACTIVE, id, name, attempts, 0, delivery + 1, worker)
+        if attempts > 0 or delivery > 0 then
+          told()
+          n_events = n_events + 1
+          events[#events + 1] = event_of(START, ACTIVE, id, name, attempts, 0, delivery + 1, worker)
+        else
+          if count > 0 and (id ~= first + count * partitions or name ~= run_name) then told() end
+          if count == 0 then first, run_name = id, name end
+          count = count + 1
+        end
         types[name][T_TAKEN], types_dirty[name] = now, true
-        answer[a + 1], answer[a + 2], answer[a + 3] = id, new, list.data[at]
+        answer[a + 1], answer[a + 2] = id, new
+        answer[a + 3] = data == '' and call('HGET', KEYS[DATA], id_text) or ''
         a = a + 3
       end
     end
   end
+  told()
   for _, name in ipairs(names) do ready[name] = single and list or nil end
   if a > 0 and till < due then due = till end
   return answer
@@ -235,8 +260,8 @@ function steps.D(i)
     if byte(r, texts + 1) == 194 then        -- no error: the rest stays
       tail = (result and pack(result) or FALSE) .. sub(r, texts + 1)
     else
-      local _, _, progress, worker = unpack_msg(sub(r, texts))
-      tail = pack(result, false, progress, worker)
+      local rest, _, _, progress, worker = unpack_some(r, 4, texts - 1)
+      tail = pack(result, false, progress, worker) .. (rest >= 0 and sub(r, rest + 1) or '')
     end
     records[id_text] = spack('>c14I7BBI4', r, now, COMPLETE, 100, attempts + 1) ..
                        sub(r, AT_DELIVERY, AT_FAILED + 6) .. spack('>I7I7', now, duration) ..

@@ -15,8 +15,10 @@ local function decode(r)
   local j = { sunpack(NUMBERS, r) }
   local texts = AT_TYPE + j[TYPE_LEN]
   j[TYPE] = sub(r, AT_TYPE, texts - 1)
-  j[UNIQUE_KEY], j[SEARCH_KEYS], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
-    unpack_msg(sub(r, texts))
+  local rest
+  rest, j[UNIQUE_KEY], j[SEARCH_KEYS], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
+    unpack_some(r, 6, texts - 1)
+  j[SHORT_DATA] = rest >= 0 and sub(r, rest + 1) or ''
   return j
 end
 
@@ -24,7 +26,7 @@ local function encode(j)
   local fixed = j[TYPE] .. pack(j[UNIQUE_KEY], j[SEARCH_KEYS])
   j[FIXED_LEN], j[TYPE_LEN] = #fixed, #j[TYPE]
   return spack(NUMBERS, unpack(j, 1, NUMBERS_END)) .. fixed ..
-         pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER])
+         pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]) .. j[SHORT_DATA]
 end
 
 local function store(id, r)
@@ -230,7 +232,7 @@ local function forget(j, id, id8)
   if j[LINES] > 0 then many('HDEL', LOG, log_fields(j[LINES], id)) end
   if has(j[FLAGS], SEARCHED) then forget_words(id, id8) end
   count_block(j[TYPE], tonumber(id), -1)
-  call('HDEL', KEYS[DATA], id)
+  if j[SHORT_DATA] == '' then call('HDEL', KEYS[DATA], id) end
   store(id, false)
 end
 
@@ -268,7 +270,7 @@ function more_made.add(rec, data, extra)
   index(j, id8)
   hold_key(j, id)
   if words and has(j[FLAGS], SEARCHED) then note_words(id, id8, 1, words) end
-  call('HSET', KEYS[DATA], id, data)
+  if data ~= '' then call('HSET', KEYS[DATA], id, data) end
   return n, j[STATE], 0
 end
 

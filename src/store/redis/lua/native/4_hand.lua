@@ -40,7 +40,11 @@ function steps.P(i)
     index(n, id8)
   end
   if has_data == '1' then
-    call('HSET', KEYS[DATA], id, data)
+    if data ~= '' then
+      call('HSET', KEYS[DATA], id, data)
+    elseif j[SHORT_DATA] == '' then
+      call('HDEL', KEYS[DATA], id)
+    end
     if words ~= '' and has(n[FLAGS], SEARCHED) then note_words(id, id8, 1, unpack_msg(words)) end
   end
   n[LINES] = j[LINES]
@@ -113,7 +117,7 @@ function steps.M(i, n)
   index(j, id8)
   if not finished(j[STATE]) then hold_key(j, id) end
   count_block(j[TYPE], tonumber(id), 1)
-  call('HSET', KEYS[DATA], id, data)
+  if data ~= '' then call('HSET', KEYS[DATA], id, data) end
   if words ~= '' and has(j[FLAGS], SEARCHED) then
     local w = unpack_msg(words)
     note_words(id, id8, 1, w[1])

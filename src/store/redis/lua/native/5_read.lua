@@ -8,7 +8,7 @@ function steps.G(i, n)
   local found = get_many(JOBS, ids)
   local data = ARGV[i] == '1' and get_many(DATA, ids) or {}
   for k = 1, #ids do
-    answer[k] = found[k] and { found[k], data[k] or '{}' } or {}
+    answer[k] = found[k] and { found[k], data[k] or '' } or {}
   end
   return answer
 end
@@ -29,7 +29,7 @@ local function answer_with(answer, ids, limit, with_data, fits)
   local data = with_data and get_many(DATA, which) or {}
   for k = 1, #which do
     local n = #answer
-    answer[n + 1], answer[n + 2], answer[n + 3] = tonumber(which[k]), chosen[2 * k], data[k] or '{}'
+    answer[n + 1], answer[n + 2], answer[n + 3] = tonumber(which[k]), chosen[2 * k], data[k] or ''
   end
 end
 

@@ -21,7 +21,7 @@ local function taken_before(given)
     local r = held(id, given[k + 1])
     if r then
       answer[n + 1], answer[n + 2] = given[k], r
-      answer[n + 3] = call('HGET', KEYS[DATA], id) or '{}'
+      answer[n + 3] = call('HGET', KEYS[DATA], id) or ''
     end
   end
   return answer
@@ -61,6 +61,13 @@ end
 
 if number then
   flush_all()
+  if not meta[1] then
+    -- The first call of a queue. Redis keeps a small sorted set as a list that it walks; with a
+    -- member of more than 64 bytes it does not. These two are small, and used for every job.
+    local stone = string.rep('\255', 65)
+    call('ZADD', KEYS[STATE_KEY + ACTIVE], 0, stone)
+    call('ZADD', KEYS[LEASE], '+inf', stone)
+  end
   local set = { 'last', last, 'keep', keep_at < huge and keep_at or '' }
   if not before then set[5], set[6] = lane, tag .. pack(memory) end
   if n_events > 0 or due < huge then

@@ -14,7 +14,7 @@ local AT_FLAGS, AT_FIXED, AT_TYPE_LEN, AT_TTL, AT_TYPE = 68, 71, 73, 107, 121
 local CREATED, PROMOTE, UPDATED, STATE, PROGRESS, ATTEMPTS, DELIVERY = 1, 2, 3, 4, 5, 6, 7
 local LINES, STARTED, FINISHED, FLAGS, FIXED_LEN, TYPE_LEN, PRIORITY = 9, 10, 12, 14, 17, 18, 19
 local TTL_MS, DEADLINE, NUMBERS_END, TYPE, UNIQUE_KEY, SEARCH_KEYS = 25, 26, 26, 27, 28, 29
-local WORKER, ERROR, RESULT, PROGRESS_DATA = 30, 31, 32, 33
+local WORKER, ERROR, RESULT, PROGRESS_DATA, SHORT_DATA = 30, 31, 32, 33, 34
 
 -- flags of a job
 local REMOVES, SEARCHED, HAS_KEY = 1, 2, 4
@@ -24,6 +24,7 @@ local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 
 
 -- events
 local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
+local RUN = 32
 
 -- the first step in ARGV; arguments of one command (Lua's stack has room for twice as many); ids in
 -- a block of IDS; WEIR_MAX_LOG; INT64_MIN as messages have it; what is added to ranks, 2^52
