@@ -38,11 +38,14 @@ static int32_t failures_of(uint64_t key)
     return key % 17 == 0 ? 2 : key % 13 == 0;
 }
 
-static weir_spec spec_of(uint64_t key, char data[64])
+/* Where a queue has partitions, a unique key picks one: a lot with such keys goes to several. */
+static weir_spec spec_of(uint64_t key, char data[64], char unique[32])
 {
     snprintf(data, 64, "{\"k\":%" PRIu64 "}", key);
+    snprintf(unique, 32, "u%" PRIu64, key);
     return (weir_spec){ .type = key % 3 ? "odd" : "even", .data = data, .attempts = 3,
                         .priority = (int32_t)(key % 5), .max_lost = 1000,
+                        .unique = key % 4 == 0 ? unique : NULL,
                         .delay_ms = key % 11 == 0 ? 20 : 0,
                         .backoff = { key % 2 ? WEIR_FIXED : WEIR_IMMEDIATE, .delay_ms = 5 } };
 }
@@ -80,11 +83,11 @@ static void *produce(void *arg)
         weir_spec  spec[LOT];
         weir_added added[LOT];
         weir_error err;
-        char       data[LOT][64];
+        char       data[LOT][64], unique[LOT][32];
         if (key + LOT > MAX_KEYS)
             return NULL;
         for (uint64_t i = 0; i < LOT; i++)
-            spec[i] = spec_of(key + i, data[i]);
+            spec[i] = spec_of(key + i, data[i], unique[i]);
         size_t lot = is_lot(key) ? LOT : 1;
         for (uint64_t i = 0; i < LOT && !atomic_load(&l->stop); i += lot) {
             memset(added, 0, sizeof added);
@@ -292,9 +295,9 @@ static void look_at_ledger(load *l, int64_t lost_from, int64_t lost_to)
                    "acknowledged and lost");
             lost++;
         }
-        if (is_lot(key))
-            expect(e->found == l->entries[key - key % LOT].found || lost_to, e, key, NULL,
-                   "part of a lot");
+        bool in_parts = answer == WEIR_EUNKNOWN && strstr(l->add.url, "partitions=");
+        if (is_lot(key) && !in_parts && !lost_to)
+            expect(e->found == l->entries[key - key % LOT].found, e, key, NULL, "part of a lot");
     }
     print_message("# adds: %" PRIu64 " ok, %" PRIu64 " unavailable, %" PRIu64 " unknown, %" PRIu64
                   " full; %" PRIu64 " begun; %" PRIu64 " lost by Redis\n", load_acked(l),

@@ -37,7 +37,8 @@ void load_drain(load *l);
 /* Compare, and fail the test unless
  *   - every add answered WEIR_OK is there once, complete;
  *   - every add that was refused (WEIR_EUNAVAIL, WEIR_EFULL) is not there;
- *   - every add answered WEIR_EUNKNOWN is there once, complete, or not there; of a lot all or none;
+ *   - every add answered WEIR_EUNKNOWN is there once, complete, or not there; of a lot all or none,
+ *     unless the queue has partitions;
  *   - no add had another answer;
  *   - no delivery was begun twice, and none more than leases allow;
  *   - the store finds nothing wrong with itself.

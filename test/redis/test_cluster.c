@@ -216,6 +216,40 @@ static void handed_over(void **state)
     load_free(l);
 }
 
+/* A lot with unique keys goes to several primaries. When one of them is gone, nobody may say that
+ * none of it was added. */
+static void a_lot_in_parts(void **state)
+{
+    (void)state;
+    enum { LOT = 40 };
+    char url[URL_MAX], unique[LOT][16];
+    rt   box, *t = &box;
+    rt_open(t, strcat(new_url(url), "&timeout=400ms"), false);
+    rig *old = rig_cluster_primary(cluster, slot_of(0));
+    assert_non_null(old);
+    rig_kill9(old);
+    weir_spec specs[LOT] = { 0 };
+    for (int i = 0; i < LOT; i++) {
+        snprintf(unique[i], sizeof unique[i], "u%d", i);
+        specs[i] = (weir_spec){ .type = "a", .unique = unique[i] };
+    }
+    weir_code rc = weir_add_many(t->q, specs, LOT, NULL, &t->err);
+    assert_non_null(rig_cluster_failed_over(cluster, slot_of(0), old));
+    uint64_t there = 0;
+    UNTIL(weir_count(t->q, WEIR_ANY, NULL, &there, &t->err) == WEIR_OK);
+    print_message("# %s: %" PRIu64 " of %d\n", weir_code_name(rc), there, LOT);
+    if (rc == WEIR_OK)
+        assert_int_equal(there, LOT);
+    else if (rc != WEIR_EUNKNOWN)
+        assert_int_equal(there, 0);
+    /* Adding them again adds what is missing. */
+    weir_added added[LOT];
+    OK(weir_add_many(t->q, specs, LOT, added, &t->err));
+    assert_int_equal(rt_count(t, WEIR_ANY), LOT);
+    assert_true(rig_begin(old) && rig_ready(old) && rig_cluster_ready(cluster));
+    rt_check_and_close(t);
+}
+
 static void a_primary_dies(void **state)
 {
     (void)state;
@@ -245,6 +279,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_number_of_partitions_stays),
         cmocka_unit_test(slots_move),
         cmocka_unit_test(handed_over),
+        cmocka_unit_test(a_lot_in_parts),
         cmocka_unit_test(a_primary_dies),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

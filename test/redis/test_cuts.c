@@ -61,6 +61,13 @@ static void cut_all_the_time(void **state)
     cut_at_random("timeout=100ms", 2500, &(load_options){ .lease_ms = 2000 });
 }
 
+/* A lot with unique keys goes to several partitions, in several calls. */
+static void cut_with_partitions(void **state)
+{
+    (void)state;
+    cut_at_random("partitions=16&timeout=100ms", 5000, &(load_options){ .lease_ms = 2000 });
+}
+
 static void a_line_that_hangs(void **state)
 {
     (void)state;
@@ -149,6 +156,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cut_now_and_then),
         cmocka_unit_test(cut_with_prefetch),
         cmocka_unit_test(cut_all_the_time),
+        cmocka_unit_test(cut_with_partitions),
         cmocka_unit_test(a_line_that_hangs),
         cmocka_unit_test(a_lost_outcome_is_sent_again),
     };
