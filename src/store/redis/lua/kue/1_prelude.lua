@@ -68,8 +68,10 @@ local function zid_of(id)
   return (#id < 10 and '0' or '') .. digits(#id) .. '|' .. id
 end
 
+-- nil: that is none.
 local function id_of(zid)
-  return string.match(zid, '|(%d+)$')
+  local id = string.sub(zid, 4)
+  return string.byte(zid, 3) == 124 and tonumber(id) and id or nil
 end
 
 local function finished(state)
@@ -130,8 +132,11 @@ local function want(at)
   if at < due then due = at end
 end
 
+local told = 4                               -- elements of the message
+
 local function tell(kind, j, id, state, text)
-  local n = #message
+  local n = told
+  told = n + 8
   message[n + 1], message[n + 2], message[n + 3], message[n + 4] = kind, state, j[TYPE], j[ATTEMPTS]
   message[n + 5], message[n + 6], message[n + 7] = j[PROGRESS], j[DELIVERY], text
   message[n + 8] = tonumber(id)

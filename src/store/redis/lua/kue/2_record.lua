@@ -88,6 +88,7 @@ local backoffs = {}
 -- weir keeps the numbers of a backoff also when its kind is none.
 local function backoff_of(h, more, delay)
   local text = h[H_BACKOFF]
+  if not text and more == NOTHING then return 0, 0, 0, 0 end
   if not text or text == '' then
     local b = type(more.backoff) == 'table' and more.backoff or NOTHING
     return 0, int(b[1], MAX_MS), int(b[2], MAX_MS), int(b[3], 100)
@@ -141,6 +142,11 @@ local function attempts_of(h, state, most)
   return max(1, VERTX and min(n + 1, most) or n)
 end
 
+local function removes(h)
+  local text = h[H_REMOVE]
+  return text and text ~= '' and text ~= 'false' and text ~= '0' and REMOVE_FLAG or 0
+end
+
 -- nil: not a job (yet).
 local function record_of(h)
   local more = more_of(h)
@@ -149,16 +155,15 @@ local function record_of(h)
   local most, done = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)), state == COMPLETE
   local delay = int(more.delay or h[H_DELAY], MAX_MS)
   local kind, base, cap, jitter = backoff_of(h, more, delay)
-  local ours, delivery = is_ours(h)
+  local ours, delivery = false, 0
+  if h[H_HELD] then ours, delivery = is_ours(h) end
   local worker, err = h[H_WORKER], h[H_ERROR]
   if state == ACTIVE and not ours then
     delivery, worker = delivery + 1, worker or '?'
   end
   if state == FAILED then err = err or '' end
   local lost_most = more.max_lost and max(1, int(more.max_lost, MAX_TIMES)) or DEFAULT_MAX_LOST
-  local remove = h[H_REMOVE]
-  local flags = remove and remove ~= '' and remove ~= 'false' and remove ~= '0' and REMOVE_FLAG or 0
-  if more.search then flags = flags + SEARCH_FLAG end
+  local flags = removes(h) + (more.search and SEARCH_FLAG or 0)
   return {
     state, name, priority_of(h, more), attempts_of(h, state, most), most, delivery,
     min(int(more.lost), lost_most), lost_most, done and 100 or int(h[H_PROGRESS], 100), flags,
@@ -181,11 +186,10 @@ local function held(id, delivery, few)
   local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
   if h[H_STATE] ~= WORD[ACTIVE] or h[H_HELD] ~= delivery .. ' ' .. (h[H_STARTED] or '') then return end
   if not few or VERTX or h[H_MORE] or not h[H_TYPE] then return record_of(h), h end
-  local most, remove = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)), h[H_REMOVE]
+  local most = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES))
   return {
-    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts_of(h, ACTIVE, most), most, tonumber(delivery), 0,
-    DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), remove and remove ~= 'false' and REMOVE_FLAG or 0,
-    0, 0, 0, 0, 0, int(h[H_TTL], MAX_MS), 0, int(h[H_STARTED]), 0, 0, 0, 0,
+    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts_of(h, ACTIVE, most), most, tonumber(delivery),
+    0, DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0, int(h[H_TTL], MAX_MS), 0, int(h[H_STARTED]), 0, 0, 0, 0,
     false, false, false, false, false, false, 0, 0, 0,
   }, h
 end

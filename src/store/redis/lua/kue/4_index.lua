@@ -142,7 +142,7 @@ local function level_tokens(name, only_up)
   local list, waiting = P .. name .. ':jobs', card(keys_of(name)[INACTIVE])
   local tokens = call('LLEN', list)
   if tokens > waiting and not only_up then
-    call('LPOP', list, tokens - waiting)
+    call('LTRIM', list, tokens - waiting, -1)
   elseif tokens < waiting then
     local ones = {}
     for k = 1, waiting - tokens do ones[k] = '1' end

@@ -104,7 +104,8 @@ function steps.A(i, n)
     end
     if existed == 0 then type_known(name) end
     if existed == 0 and state == INACTIVE then
-      local m = #message
+      local m = told
+      told = m + 8
       message[m + 1], message[m + 2], message[m + 3], message[m + 4] = ENQUEUE, state, name, 0
       message[m + 5], message[m + 6], message[m + 7], message[m + 8] = 0, 0, false, id
     else
@@ -122,10 +123,17 @@ end
 
 if uses.T or uses.t then
 
--- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each.
--- `more`: there may be others behind them.
+-- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each; of
+-- one type alone just zid and type. `more`: there may be others behind them.
 local function candidates(names, n)
   local all, more = {}, false
+  if #names == 1 then
+    local key = keys_of(names[1])[INACTIVE]
+    flush(key)
+    local got = call('ZRANGE', key, 0, n - 1)
+    for k = 1, #got do all[k] = { 0, 0, got[k], names[1] } end
+    return all, #got == n
+  end
   for _, name in ipairs(names) do
     local key = keys_of(name)[INACTIVE]
     flush(key)
@@ -135,7 +143,7 @@ local function candidates(names, n)
     end
     more = more or #got == 2 * n
   end
-  if #names > 1 then table.sort(all, by_rank) end
+  table.sort(all, by_rank)
   return all, more
 end
 

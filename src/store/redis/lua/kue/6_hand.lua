@@ -18,8 +18,10 @@ local function put_words(j, id, which, words)
 end
 
 local function tell_all(events)
-  local n = #message
-  for k, v in ipairs(unpack_msg(events)) do message[n + k] = v end
+  for _, v in ipairs(unpack_msg(events)) do
+    told = told + 1
+    message[told] = v
+  end
 end
 
 local function kue_is_at(j, h, id)
@@ -99,7 +101,8 @@ function steps.C(i)
   end
   if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
     t[PAUSED] = tonumber(paused)
-    local n = #message
+    local n = told
+    told = n + 8
     message[n + 1], message[n + 2] = t[PAUSED] == 1 and PAUSE or RESUME, 0
     message[n + 3], message[n + 4], message[n + 5], message[n + 6] = name, 0, 0, 0
     message[n + 7], message[n + 8] = false, 0

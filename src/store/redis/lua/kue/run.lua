@@ -100,8 +100,8 @@ local function kue_listens()
 end
 
 local function tell_kue()
-  if #message == 4 and #ask_about == 0 or not kue_listens() then return end
-  for i = 5, #message, 8 do
+  if told == 4 and #ask_about == 0 or not kue_listens() then return end
+  for i = 5, told, 8 do
     publish_event(message[i], message[i + 1], message[i + 7], message[i + 2], message[i + 3],
                   message[i + 4], message[i + 6])
   end
@@ -114,7 +114,7 @@ if number then
   if last and last ~= first_last then call('INCRBY', IDS, last - first_last) end
   if work_time > 0 then call('INCRBY', WORK_TIME, work_time) end
   if keep_at ~= first_keep then call('HSET', META, 'keep', keep_at < huge and keep_at or '') end
-  if #message > 4 or due < huge then
+  if told > 4 or due < huge then
     message[1], message[4] = call('HINCRBY', META, 'messages', 1), due < huge and due or 0
     answers[2] = pack(message)
     call('PUBLISH', W .. 'events', answers[2])
