@@ -30,7 +30,11 @@ const option_entry migrate_options[] = {
 };
 #undef AT
 
-enum { LOOK_AGAIN_MS = 1000, SAY_AGAIN_MS = 5000 };
+enum {
+    LOOK_AGAIN_MS = 1000,
+    SAY_AGAIN_MS  = 5000,
+    KUE_QUIET_MS  = 3000        /* Kue is done with a job long before */
+};
 
 typedef struct migration {
     cli                *c;
@@ -40,6 +44,7 @@ typedef struct migration {
     int                 news;           /* eventfd: something happened in the source */
     int64_t             began, said;
     uint64_t            active;         /* jobs that workers of the source have */
+    uint64_t            rest;           /* ... and others that are there, refused ones too */
     term_progress       bar;
 } migration;
 
@@ -68,41 +73,17 @@ static bool on_lot(mover *m, void *ctx)
     return interrupted(g);
 }
 
-static weir_code look(migration *g, uint64_t *waiting)
+static weir_code look(migration *g)
 {
     weir_stats *s;
     weir_code   rc = weir_get_stats(g->m.from, &s, &g->c->err);
     if (rc)
         return rc;
     g->active = s->all.count[WEIR_ACTIVE];
-    *waiting = s->all.count[WEIR_ANY] - g->active;
-    g->bar.total = g->m.moved[WEIR_ANY] + *waiting;
+    g->rest = s->all.count[WEIR_ANY] - g->active;
+    g->bar.total = g->m.moved[WEIR_ANY] + g->rest;
     weir_stats_release(s);
     return WEIR_OK;
-}
-
-/* Pass after pass, until there is nothing more to move. */
-static weir_code move_all(migration *g)
-{
-    uint64_t  n = 1, waiting;
-    weir_code rc = WEIR_OK;
-    while (!rc && n && !g->m.stopped) {
-        rc = look(g, &waiting);
-        if (!rc)
-            rc = mover_pass(&g->m, &n, &g->c->err);
-        if (g->m.keep)
-            break;
-    }
-    if (!rc)
-        rc = look(g, &waiting);
-    return rc;
-}
-
-static void on_event(const weir_event *e, void *ctx)
-{
-    const migration *g = ctx;
-    (void)e;
-    eventfd_write(g->news, 1);
 }
 
 /* Delayed jobs that are added tell nothing, so we also look now and then. */
@@ -114,6 +95,28 @@ static void wait_for_news(migration *g)
     cli_poll(p, 2, LOOK_AGAIN_MS);
     eventfd_read(g->news, &n);
     g->m.stopped = interrupted(g);
+}
+
+/* Pass after pass, until there is nothing more to move. */
+static weir_code move_all(migration *g)
+{
+    uint64_t  n;
+    weir_code rc = WEIR_OK;
+    do {
+        rc = look(g);
+        if (!rc)
+            rc = mover_pass(&g->m, &n, &g->c->err);
+        if (!rc && !n && g->m.unquiet && !g->o->follow)
+            wait_for_news(g);
+    } while (!rc && !g->m.stopped && !g->m.keep && (n || (g->m.unquiet && !g->o->follow)));
+    return rc ? rc : look(g);
+}
+
+static void on_event(const weir_event *e, void *ctx)
+{
+    const migration *g = ctx;
+    (void)e;
+    eventfd_write(g->news, 1);
 }
 
 static bool may_pass(weir_code rc)
@@ -160,6 +163,12 @@ static weir_code follow(migration *g)
 
 /* ---- what came of it ---- */
 
+/* In the source, and neither active nor refused: they came or changed meanwhile. */
+static uint64_t others(const migration *g)
+{
+    return g->o->keep || g->rest < g->m.refused.n ? 0 : g->rest - g->m.refused.n;
+}
+
 static void tell_json(const migration *g)
 {
     const mover *m = &g->m;
@@ -181,6 +190,7 @@ static void tell_json(const migration *g)
     }
     jw_end(&w, ']');
     jw_int(&w, "refusals", (int64_t)m->refused.n);
+    jw_int(&w, "others", (int64_t)others(g));
     jw_real(&w, "seconds", (double)(cli_clock_ms() - g->began) / 1000);
     jw_end(&w, '}');
 }
@@ -189,6 +199,7 @@ static void tell_rest(const migration *g)
 {
     const mover *m = &g->m;
     char         number[32], clean[WEIR_ERROR_MAX];
+    uint64_t     more = others(g);
     for (size_t i = 0; i < m->refused.n_shown; i++)
         fprintf(stderr, "weir: %s\n", term_clean(clean, sizeof clean, m->refused.shown[i].why, 0));
     if (m->refused.n)
@@ -199,6 +210,9 @@ static void tell_rest(const migration *g)
         printf("%s %s in the source: workers there have %s; run this again when they are done%s\n",
                term_number(number, sizeof number, g->active), g->active == 1 ? "stays" : "stay",
                g->active == 1 ? "it" : "them", g->o->follow ? "" : ", or with --follow");
+    if (more)
+        printf("%s more %s in the source, added or changed meanwhile; run this again\n",
+               term_number(number, sizeof number, more), more == 1 ? "is" : "are");
 }
 
 static void tell_text(const migration *g)
@@ -243,7 +257,8 @@ static int conclude(migration *g, weir_code rc)
     }
     if (rc)
         return cli_fail(g->c);
-    return g->m.refused.n || (g->active && !g->o->keep) ? weir_code_exit(WEIR_ESTATE) : 0;
+    bool left = g->m.refused.n || others(g) || (g->active && !g->o->keep);
+    return left ? weir_code_exit(WEIR_ESTATE) : 0;
 }
 
 /* ---- the command ---- */
@@ -315,6 +330,8 @@ int cmd_migrate(cli *c, const void *values)
                     .bar = { .what = o->keep ? "copying" : "moving" } };
     g.m = (mover){ .keep = o->keep, .new_ids = o->new_ids, .follow = o->follow, .tell = on_lot,
                    .ctx = &g };
+    if (strncmp(o->from, "redis+kue", 9) == 0 && !o->keep)
+        g.m.quiet_ms = KUE_QUIET_MS;
     g.signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
     g.news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int       status;
@@ -325,6 +342,8 @@ int cmd_migrate(cli *c, const void *values)
         rc = mover_types(&g.m, &c->err);
     if (!rc && o->follow && !o->new_ids)
         rc = mover_spread_ids(&g.m, &c->err);
+    if (!rc)
+        g.m.began_at = weir_now(g.m.from);
     if (rc)
         status = cli_fail(c);
     else

@@ -369,9 +369,14 @@ static void fill(mover *m, lot *l, weir_page *page, const weir_query *query)
     memset(l, 0, sizeof *l);
     l->state = query->state;
     for (size_t i = 0; i < page->n; i++) {
-        if (mover_leaves(&m->refused, page->job[i]->id, now) ||
-            (query->descending && !is_parked(page->job[i])))
+        const weir_job *j = page->job[i];
+        bool            parked = is_parked(j);
+        if (mover_leaves(&m->refused, j->id, now) || (query->descending && !parked))
             continue;
+        if (!parked && j->updated_at > now - m->quiet_ms) {
+            m->unquiet += j->created_at <= m->began_at;
+            continue;
+        }
         l->load[l->n++].job = page->job[i];
         page->job[i] = NULL;
     }
@@ -406,7 +411,7 @@ weir_code mover_pass(mover *m, uint64_t *n, weir_error *err)
         { .state = WEIR_CANCELLED },
     };
     lot *l = malloc(sizeof *l);
-    *n = 0;
+    *n = m->unquiet = 0;
     if (!l)
         return weir_fail(err, WEIR_ENOMEM, "out of memory");
     weir_code rc = WEIR_OK;

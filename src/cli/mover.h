@@ -31,11 +31,15 @@ struct mover {
     bool        keep;               /* copy: park nothing, remove nothing */
     bool        new_ids;
     bool        follow;             /* what was refused is tried again after a while */
+    int64_t     quiet_ms;           /* jobs that were changed since are left alone: Kue's processes
+                                       change a job in several steps */
+    int64_t     began_at;           /* by the source's clock */
     bool      (*tell)(mover *m, void *ctx);     /* after each lot; true: stop. May be NULL */
     void       *ctx;
     /* what came of it so far */
     uint64_t    moved[WEIR_STATES]; /* by the state they had; [WEIR_ANY] is the sum */
     uint64_t    existed;            /* of these, how many had been imported before */
+    uint64_t    unquiet;            /* in the last pass: left alone, and not new since began_at */
     size_t      types;              /* whose settings or pause were copied */
     bool        stopped;
     mover_refused refused;

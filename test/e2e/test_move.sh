@@ -5,16 +5,23 @@
 on() { local store=$1; shift; weir --store "$store" "$@"; }
 lines() { wc -l <"$1"; }
 
-# A store with something of everything.
+# A store with something of everything: 35 jobs, of them 8 delayed.
 furnish() {
+    local worker
+    worked() { [ "$(on "$1" count mail --state inactive)" = 0 ] &&
+               [ "$(on "$1" count mail --state active)" = 0 ]; }
     on "$1" types mail --keep-failed 30d --search on
-    on "$1" add mail '{"to":"ann"}' -n 30 -q --attempts 2 --backoff exponential:1h:2h:20%
+    on "$1" add mail '{"to":"ann"}' -n 9 -q --attempts 2 --backoff exponential:1h:2h:20%
+    "$WEIR" --store "$1" work mail -q --exec 'echo "log said" >&3; echo "progress 1/2 [1]" >&3
+        [ $WEIR_JOB_ID -lt 5 ] && { echo no >&2; exit 3; }; echo "{\"r\":$WEIR_JOB_ID}"' &
+    worker=$!
+    wait_for worked "$1"
+    kill $worker
+    wait $worker
+    on "$1" add mail '{"to":"bob"}' -n 21 -q
     on "$1" add late '[1,2.50]' -n 3 -q --delay 2h --ttl 5s
     on "$1" add late -q --at 2040-01-01 --unique k --max-lost 7 --remove-on-complete
     on "$1" add odd '"caf\u00e9"' -q --priority -7 --search-keys 'to' --deadline 2h
-    on "$1" work mail -q --exec 'echo "log said" >&3; echo "progress 1/2 [1]" >&3
-        [ $WEIR_JOB_ID -gt 9 ] && kill $PPID
-        [ $WEIR_JOB_ID -lt 5 ] && { echo no >&2; exit 3; }; echo "{\"r\":$WEIR_JOB_ID}"'
     on "$1" cancel 20 21
     on "$1" log 22 'a line "with" everything \ 	é'
     on "$1" pause odd
@@ -42,8 +49,7 @@ case_what_is_exported_can_be_imported() {
     on sqlite:b.db export >b.jsonl
     cmp a.jsonl b.jsonl
     status 0 on sqlite:b.db check
-    same "$(on sqlite:b.db list --search 'ann said' --ids --all | lines /dev/stdin)" \
-         "$(on sqlite:a.db list --search 'ann said' --ids --all | lines /dev/stdin)"
+    same "$(on sqlite:b.db list --search 'ann said' --ids --all | lines /dev/stdin)" 9
     status 0 on sqlite:b.db import - <a.jsonl
     status 0 on sqlite:b.db import a.jsonl --json
     same "$(cat out)" '{"imported":0,"existed":35,"refused":0}'
@@ -132,6 +138,14 @@ case_all_moves() {
     json_lines out
     on sqlite:a.db export >b.jsonl
     cmp a.jsonl b.jsonl
+}
+
+case_a_bar_on_a_terminal() {
+    on sqlite:a.db add mail -n 1000 -q
+    env -u NO_COLOR TERM=xterm script -qefc "stty cols 80 rows 24
+        $WEIR migrate --from sqlite:a.db --to sqlite:b.db" typescript >/dev/null 2>&1 </dev/null
+    grep -q 'moving .*1,000 of 1,000' typescript
+    has typescript "1,000 jobs moved"
 }
 
 case_a_copy_leaves_all_where_it_was() {
@@ -285,6 +299,25 @@ case_from_kue_and_back() {
     same_jobs a.jsonl c.jsonl
     status 0 on "$kue" check
     status 0 on "$native" check
+}
+
+# A unique key is looked for in one partition, and an id belongs to one: they may not go together.
+case_to_several_partitions() {
+    redis_at "$PWD/s"
+    local to="redis+unix://$PWD/s?partitions=16" i
+    on sqlite:a.db add t -n 40 -q
+    for i in $(seq 20); do on sqlite:a.db add t -q --unique "key $i" --delay 1h; done
+    status 4 weir migrate --from sqlite:a.db --to "$to"
+    has err "its unique key belongs to another partition here than its id"
+    same "$(on "$to" count --state inactive)" 40
+    status 0 weir migrate --from sqlite:a.db --to "$to" --new-ids
+    same "$(on "$to" count --state delayed)" 20
+    for i in $(seq 20); do
+        same "$(on "$to" add t --json --unique "key $i" | member existed /dev/stdin)" true
+    done
+    status 0 on "$to" check
+    status 0 weir migrate --from "$to" --to sqlite:b.db
+    same "$(on sqlite:b.db count)" 60
 }
 
 # Producers and workers on both sides all the while; the mover is killed now and then.

@@ -56,7 +56,8 @@
  *  R release  id, delivery                                  -> state, or -1: stale
  *  G get      with data ("1", "0"), id ...                  -> [record, data] or [] for each
  *  P put      id, old record, new record, data, has data, failed, line, words, events
- *             -> 1, 0 (changed meanwhile), or -holder of its unique key.
+ *             -> 1, 0 (changed meanwhile), -holder of its unique key, or 2 (kue: it is to be
+ *             delayed, but one of Kue's workers is just taking it).
  *             New record "": remove. `failed`: add that to the type's failures. `line`: "" or a
  *             log line. `words`: see below. `events`: MessagePack, flat, as in the message.
  *             Never makes a job active; one that was and is not any more loses its lease and ttl.

@@ -3,6 +3,7 @@
 #include "store/redis/engine.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,7 +203,10 @@ void weir__redis_update_end(redis_lane *s, redis_task *t)
     const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
     int64_t           answer = r ? weir__reply_int(r) : 1;
     t->over = answer != 0;                       /* 0: it was changed meanwhile: look again */
-    if (answer < 0)
+    if (answer == 2)
+        weir_fail(&t->op->err, WEIR_ESTATE, "job %" PRIu64 ": a worker of Kue is just taking it",
+                  u->id);
+    else if (answer < 0)
         weir__key_taken(&t->op->err, u->id, (uint64_t)-answer);
     else if (r)
         u->new_state = t->seen->state;

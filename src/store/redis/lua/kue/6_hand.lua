@@ -33,6 +33,14 @@ local function kue_is_at(j, h, id)
   end
 end
 
+-- A worker of Kue's pops a job from the set of its type first, and changes its state later.
+local function is_popped(j, id)
+  local key, zid = keys_of(j[TYPE])[INACTIVE], zid_of(id)
+  local pending = changes[key] and changes[key][zid]
+  if pending ~= nil then return not pending end
+  return not call('ZSCORE', key, zid)
+end
+
 local function replace(id, j, n)
   local zid = zid_of(id)
   if n[PRIORITY] ~= j[PRIORITY] then mark(JOBS, zid, n[PRIORITY]) end
@@ -55,6 +63,10 @@ function steps.P(i)
     return 1
   end
   local n = fields_of(new)
+  if j[STATE] == INACTIVE and n[STATE] == DELAYED and is_popped(j, id) then
+    worked = false
+    return 2
+  end
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = holder_of(n)
