@@ -508,4 +508,30 @@ test('vertx: a job that nobody told of is found', async (q) => {
   await worker.stop();
 });
 
+test('weir migrate: kue adds and works while its jobs move', async (q) => {
+  const N = 200, k = await side(q), w = weir(q), ids = [];
+  const to = `redis+unix://${path.join(dir, 's')}?prefix=new-${q}`;
+  const fails = (i) => (i % 11 ? 0 : 1);
+  await k.do('work', { type: 'mail', n: 2 });
+  const worker = await w.start('--store', to, 'work', 'mail', '-n', 2, '--quiet', '--exec', noting(q));
+  const mover = await w.start('migrate', '--from', `redis+kue+unix://${path.join(dir, 's')}?prefix=${q}`,
+    '--to', to, '--follow');
+  for (let i = 0; i < N; i++) {
+    ids.push(await k.do('add', { type: 'mail', data: { sleep: 80, fail: fails(i) }, attempts: 2,
+      delay: i % 5 ? 0 : 50, backoff: { delay: 30, type: 'fixed' } }));
+  }
+  const there = async (...args) => Number(await w.run('--store', to, 'count', ...args));
+  await until('all moved and done', async () => await there('--state', 'complete') === N);
+  await mover.stop();
+  await worker.stop();
+  same(await w.run('count'), '0');
+  // each was done once, by Kue or by weir
+  const by_kue = k.ran.filter((r) => r.made >= fails(ids.indexOf(r.ran))).map((r) => r.ran);
+  assert(by_kue.length > 0 && ran(q).length > 0);
+  same(sorted([...by_kue, ...ran(q)]), ids);
+  same(k.errors, []);
+  await w.run('check');
+  await w.run('--store', to, 'check');
+});
+
 main();
