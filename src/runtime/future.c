@@ -135,7 +135,7 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
         f->to = *to;
     if (!weir__op_own(&f->ticket.op, &f->to, &f->chunks))
         rc = weir_fail(err, WEIR_ENOMEM, "out of memory");
-    else if ((rc = weir__batcher_submit(weir__queue_batcher(q, f->ticket.op.kind), &f->ticket)) && err)
+    else if ((rc = weir__queue_submit(q, &f->ticket)) && err)
         *err = f->ticket.op.err;
     if (rc) {
         weir__future_unref(f);

@@ -280,7 +280,7 @@ static void fetch_ahead(pool *p)
         .u.take = take_of(p, p->fetched, want - p->n_ready, p->q->name) };
     p->fetch.done = fetch_done;
     weir__pool_ref(p);
-    if (weir__op_check(&p->fetch.op, NULL) || weir__batcher_submit(weir__queue_batcher(p->q, WEIR_OP_TAKE), &p->fetch)) {
+    if (weir__op_check(&p->fetch.op, NULL) || weir__queue_submit(p->q, &p->fetch)) {
         p->fetching = false;
         weir__pool_tell_stop(p);
         atomic_fetch_sub(&p->refs, 1);
@@ -343,7 +343,7 @@ void weir__pool_send(weir__hold *h)
     weir_error err;
     weir_code rc = weir__op_check(&h->ticket.op, &err);
     if (!rc)
-        rc = weir__batcher_submit(weir__queue_batcher(h->q, h->ticket.op.kind), &h->ticket);
+        rc = weir__queue_submit(h->q, &h->ticket);
     if (rc) {
         h->ticket.op.err.code = rc;
         send_done(&h->ticket);

@@ -53,6 +53,12 @@ static inline weir_batcher *weir__queue_batcher(weir_queue *q, weir_op_kind kind
     return &q->batcher[q->lanes > 1 ? weir__op_info[kind].lane : 0];
 }
 
+/* Hand over an operation that was checked: see weir__batcher_submit(). */
+static inline weir_code weir__queue_submit(weir_queue *q, weir_ticket *t)
+{
+    return weir__batcher_submit(weir__queue_batcher(q, t->op.kind), t);
+}
+
 void weir__queue_ref(weir_queue *q);
 void weir__queue_unref(weir_queue *q);
 

@@ -12,7 +12,8 @@
  *   - `check` finds nothing wrong, after every reopening.
  *
  * Usage: ledger [--kills N] [--jobs N] [--seed N] [--dir DIR] [--durability os|disk] [--store URL]
- * A URL of a store that processes share: "redis://...", or "rig:redis+unix" for a server of its own.
+ * A URL of a store that processes share: "redis://...", or "rig:redis+unix" for a server of its
+ * own.
  * Prints TAP. */
 #include <fcntl.h>
 #include <getopt.h>

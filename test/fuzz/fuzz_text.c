@@ -72,7 +72,7 @@ static void not_due(void *ctx, int64_t at_ms)
     (void)at_ms;
 }
 
-/* Only what opens no file and calls nobody: neither sqlite: nor redis..., but mem: with any query. */
+/* Only what opens no file and calls nobody: not sqlite:, not redis..., but mem: with any query. */
 static void open_url(const char *url)
 {
     weir_env    env = { .name = "fuzz", .now = a_time, .emit = no_events, .due = not_due };

@@ -42,9 +42,11 @@ static void bad_urls_say_what_is_known(void **state)
         { "", "store URL: empty; known are sqlite:FILE, redis://HOST and mem:" },
         { "jobs.db", "store URL \"jobs.db\" has no scheme; for a file write sqlite:jobs.db" },
         { "/a:b", "store URL \"/a:b\" has no scheme; for a file write sqlite:/a:b" },
-        { "redid://a:secret@x", "store URL: unknown scheme \"redid\"; known are sqlite:FILE, redis://HOST and mem:" },
+        { "redid://a:secret@x", "store URL: unknown scheme \"redid\"; "
+                                "known are sqlite:FILE, redis://HOST and mem:" },
         { ":x", "store URL: unknown scheme \"\"; known are sqlite:FILE, redis://HOST and mem:" },
-        { "MEM:", "store URL: unknown scheme \"MEM\"; known are sqlite:FILE, redis://HOST and mem:" },
+        { "MEM:", "store URL: unknown scheme \"MEM\"; "
+                  "known are sqlite:FILE, redis://HOST and mem:" },
         { "mem:?durability=none", "store URL: durability=none, must be disk or os" },
         { "mem:?durability=", "store URL: durability=, must be disk or os" },
         { "mem:?durability", "store URL: option \"durability\" has no value "

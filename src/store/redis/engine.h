@@ -62,8 +62,9 @@ typedef struct redis_task {
     int         rounds;
     uint32_t    part;                   /* add: where to; take: where it asks */
     enum { TAKE_FIRST, TAKE_PEEK, TAKE_REST } taking;
-    uint64_t    waits[WEIR_REDIS_MAX_PARTITIONS / 64];     /* take: where something waits, as bits */
-    bool        finished;               /* finish: done, only taking goes on */
+    uint64_t    waits[WEIR_REDIS_MAX_PARTITIONS / 64];   /* take: where something waits: bits */
+    bool        finished;               /* finish: done, only taking goes on; configure: done in
+                                           all partitions but the first */
     bool        with_words;             /* add: the script asked for them */
     weir_job   *seen;                   /* finish, update: the job as it was, to be changed */
     redis_beside beside;
@@ -117,6 +118,7 @@ typedef struct redis_store {
     char             foreign[WEIR_REDIS_MAX_PREFIX + 32], ears[WEIR_REDIS_MAX_PREFIX + 32];
     struct {                            /* events and due times, ours and those of others */
         pthread_mutex_t lock;
+        pthread_cond_t  moved;          /* more has been told */
         redis_order    *order;          /* of each partition's messages */
         weir_buf        strings;
         weir_event     *events;
@@ -230,6 +232,9 @@ void      weir__heard_own(redis_store *s, uint32_t part, const char *message, si
 void      weir__heard_step(redis_lane *l, redis_task *t, uint32_t part);
 /* From which number on everything of a partition is heard. */
 void      weir__heard_from(redis_store *s, uint32_t part, int64_t next);
+/* Wait, a moment at most, until that message was told: whoever learns that a job is gone can rely
+ * on having been told how it ended. */
+void      weir__heard_until(redis_store *s, uint32_t part, int64_t number);
 /* A TICK has said when to come again. */
 void      weir__heard_next(redis_store *s, int64_t at);
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_HELD = 4096, MAX_NOTES = 1000 };
 
@@ -56,8 +57,8 @@ static const char *keep_type(weir_buf *strings, mp_slice text, const char *befor
     return keep(strings, text);
 }
 
-/* A run stands for `count` events of jobs whose ids follow each other: kind + REDIS_RUN, state, type,
- * attempts, progress, delivery, text, first id; and count and step in the next eight. */
+/* A run stands for `count` events of jobs whose ids follow each other: kind + REDIS_RUN, state,
+ * type, attempts, progress, delivery, text, first id; and count and step in the next eight. */
 static bool put_run(redis_store *s, mp_reader *r, size_t *k, weir_event first)
 {
     int64_t count = weir__mp_read_int(r), step = weir__mp_read_int(r);
@@ -181,6 +182,7 @@ static void in_order(redis_store *s, redis_order *o, int64_t number, const char 
         hold(o, number, bytes, len);
     }
     tell_held(s, o, o->n_held > MAX_HELD);
+    pthread_cond_broadcast(&s->heard.moved);
 }
 
 static bool number_of(const char *bytes, size_t len, int64_t *number, mp_slice *origin)
@@ -205,6 +207,22 @@ void weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t 
     } else {
         in_order(s, o, number, message, len);
     }
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
+void weir__heard_until(redis_store *s, uint32_t part, int64_t number)
+{
+    enum { A_MOMENT_MS = 500 };
+    const redis_order *o = &s->heard.order[part];
+    struct timespec    until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += A_MOMENT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&s->heard.lock);
+    while (!o->deaf && o->next <= number)
+        if (pthread_cond_timedwait(&s->heard.moved, &s->heard.lock, &until))
+            break;
     pthread_mutex_unlock(&s->heard.lock);
 }
 

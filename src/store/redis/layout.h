@@ -33,8 +33,8 @@
  *
  * ---- a record ----
  *
- * A job without its id and its data: REDIS_TIMES and REDIS_NUMBERS, big-endian, 120 bytes; its type;
- * then as MessagePack unique, search_keys, result, error, progress_data, worker (false: not there).
+ * A job without its id and its data: REDIS_TIMES and REDIS_NUMBERS, big-endian, 120 bytes; its
+ * type; then as MessagePack unique, search_keys, result, error, progress_data, worker (false: not there).
  * Native: then its data, if it is short; where an answer or a step has `data` beside it is "" then.
  * The script compares the old record with what is stored now (kue: with what it makes of the hash).
  *
@@ -54,7 +54,8 @@
  *  t          the same, but only if the step before worked  -> [] otherwise
  *  D done     id, delivery, result, has result              -> state (0: gone), or -1: stale
  *  R release  id, delivery                                  -> state, or -1: stale
- *  G get      with data ("1", "0"), id ...                  -> [record, data] or [] for each
+ *  G get      with data ("1", "0"), id ...                  -> [record, data] for each; of one that
+ *             is not there [number of the last message]: its end was told in one of those
  *  P put      id, old record, new record, data, has data, failed, line, words, events
  *             -> 1, 0 (changed meanwhile), -holder of its unique key, or 2 (kue: it is to be
  *             delayed, but one of Kue's workers is just taking it).
@@ -87,7 +88,7 @@
  *             from these jobs as it should be?
  *  W          mend, number of a key in KEYS, member ...     -> [line ...]: do these members (or
  *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.)
- *  X heard    per job id, type or ""                        -> 0. Kue only: its processes have ended
+ *  X heard    per job id, type or ""                       -> 0. Kue only: its processes have ended
  *             or removed these jobs
  *
  * `words`: "" or MessagePack array of the words (lower case) by which a job that is searched is to
@@ -143,7 +144,7 @@ typedef struct redis_walk {
  * workers go on and make room. */
 typedef struct redis_layout {
     redis_script       add, rest;
-    const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL at the end */
+    const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL ends */
     const redis_walk  *walks;           /* NULL key at the end */
     bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes */
     const char        *meta;            /* the hash that counts messages, behind the prefix */

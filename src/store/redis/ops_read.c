@@ -33,6 +33,9 @@ void weir__redis_get_end(redis_lane *s, redis_task *t)
     if (!r)
         return;
     if (r->elements != 1 || r->element[0]->elements != 2) {
+        if (r->elements == 1 && r->element[0]->elements == 1)
+            weir__heard_until(s->top, weir__part_of(s, g->id),
+                              weir__reply_int(r->element[0]->element[0]));
         weir__no_job(&t->op->err, g->id);
         return;
     }
@@ -249,7 +252,7 @@ static weir_type_stats *find_type(weir_stats *stats, mp_slice name)
     return made;
 }
 
-/* Rows of an answer are [name, record, six counts, oldest]; that of "*" has the default settings. */
+/* Rows of an answer are [name, record, six counts, oldest]; that of "*" has the defaults. */
 static bool is_star(const redisReply *row)
 {
     mp_slice name = weir__reply_text(row->element[0]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "store/redis/engine.h"
 
@@ -52,8 +53,8 @@ static weir_code ask(redis_store *s, const char *prefix, const char *command, co
     snprintf(number, sizeof number, "%" PRId64, value);
     const char *argv[] = { command, key, field, number };
     int         argc = value ? 4 : 3;
-    redisReply *r = weir__link_ask(s->lane[0].link, weir__redis_slot(key, strlen(key)), err, argc, argv,
-                                   NULL);
+    uint32_t    slot = weir__redis_slot(key, strlen(key));
+    redisReply *r = weir__link_ask(s->lane[0].link, slot, err, argc, argv, NULL);
     if (!r)
         return err->code;
     *out = weir__reply_int(r);
@@ -86,8 +87,8 @@ static weir_code agree(redis_store *s, uint32_t *parts, weir_error *err)
         return weir_fail(err, WEIR_EVERSION, "queue \"%s\" has layout version %" PRId64
                          ", this weir knows %d", s->url.prefix, version, LAYOUT_VERSION);
     if (n < 1 || n > WEIR_REDIS_MAX_PARTITIONS)
-        return weir_fail(err, WEIR_ECORRUPT, "queue \"%s\": %" PRId64 " partitions, must be 1 to %d",
-                         s->url.prefix, n, WEIR_REDIS_MAX_PARTITIONS);
+        return weir_fail(err, WEIR_ECORRUPT, "queue \"%s\": %" PRId64 " partitions, must be 1 "
+                         "to %d", s->url.prefix, n, WEIR_REDIS_MAX_PARTITIONS);
     if (s->url.partitions && n != s->url.partitions)
         return weir_fail(err, WEIR_EINVAL, "queue \"%s\" was made with %" PRId64 " partitions, not "
                          "%" PRIu32 ": leave partitions out of the URL, or move its jobs to a new "
@@ -200,6 +201,7 @@ static void redis_close(weir_store *base)
         weir__buf_fini(&s->part[i].keys);
     free(s->part);
     pthread_mutex_destroy(&s->heard.lock);
+    pthread_cond_destroy(&s->heard.moved);
     free(s);
 }
 
@@ -261,7 +263,12 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     s->base.ops = url->ops;
     s->env = *env;
     s->env.name = NULL;                 /* borrowed only for the call */
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->heard.lock, NULL);
+    pthread_cond_init(&s->heard.moved, &attr);
+    pthread_condattr_destroy(&attr);
     for (int i = 0; i < REDIS_LANES; i++)
         s->lane[i].top = s;
     atomic_store(&s->hint, UINT32_MAX);

@@ -166,7 +166,8 @@ static void sq_close(weir_store *base)
     free(s);
 }
 
-static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *env, weir_error *err)
+static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *env,
+                         weir_error *err)
 {
     weir_error mine;
     *out = NULL;

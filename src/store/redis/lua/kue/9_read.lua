@@ -6,7 +6,8 @@ function steps.G(i, n)
   local answer = {}
   for k = i + 1, i + n - 1 do
     local j, h = job(ARGV[k])
-    answer[#answer + 1] = j and { bytes_of(j), ARGV[i] == '1' and h[H_DATA] or '{}' } or {}
+    answer[#answer + 1] = j and { bytes_of(j), ARGV[i] == '1' and h[H_DATA] or '{}' } or
+                          { tonumber(call('HGET', META, 'messages') or 0) }
   end
   return answer
 end

@@ -8,7 +8,7 @@ function steps.G(i, n)
   local found = get_many(JOBS, ids)
   local data = ARGV[i] == '1' and get_many(DATA, ids) or {}
   for k = 1, #ids do
-    answer[k] = found[k] and { found[k], data[k] or '' } or {}
+    answer[k] = found[k] and { found[k], data[k] or '' } or { tonumber(meta[2] or 0) }
   end
   return answer
 end
