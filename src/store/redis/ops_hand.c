@@ -229,13 +229,16 @@ void weir__redis_remove_end(redis_lane *s, redis_task *t)
 }
 
 /* Every partition knows the settings of every type. */
+/* In all partitions but the first, then in the first, whose script tells of it: workers that look
+ * again because a type was resumed find it resumed everywhere. */
 void weir__redis_configure_act(redis_lane *s, redis_task *t)
 {
+    uint32_t first = s->n_parts > 1 && !t->finished ? 1 : 0, end = first ? s->n_parts : 1;
     const weir_op_configure *c = &t->op->u.configure;
     weir__buf_clear(&s->scratch);
     if (c->settings)
         weir__record_settings(&s->scratch, c->settings);
-    for (uint32_t part = 0; part < s->n_parts; part++) {
+    for (uint32_t part = first; part < end; part++) {
         weir_buf *b = weir__step(s, t, part, 'C', 3);
         weir__resp_text(b, c->type);
         weir__resp_text(b, !c->set_paused ? "" : c->paused ? "1" : "0");
@@ -246,16 +249,17 @@ void weir__redis_configure_act(redis_lane *s, redis_task *t)
 void weir__redis_configure_end(redis_lane *s, redis_task *t)
 {
     weir_error err, why = { 0 };
-    size_t     n = 0;
-    t->over = true;
+    size_t     n = t->finished ? s->n_parts - 1 : 0;
     for (size_t i = 0; i < t->n; i++) {
         if (weir__step_answer(s, t, i, &err))
             n++;
         else
             why = err;
     }
+    t->finished = true;
+    t->over = why.code || n == s->n_parts;
     if (why.code && n)
-        weir_fail(&t->op->err, WEIR_EUNKNOWN, "done in %zu of %zu partitions: %s", n, t->n,
+        weir_fail(&t->op->err, WEIR_EUNKNOWN, "done in %zu of %u partitions: %s", n, s->n_parts,
                   why.msg);
     else if (why.code)
         t->op->err = why;

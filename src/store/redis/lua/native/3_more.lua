@@ -67,12 +67,12 @@ local function tell_of(kind, j, id, text)
   tell(event_of(kind, j[STATE], id, j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY], text))
 end
 
--- How long, and how many, of a type's jobs in a finished state are kept.
+-- How long, and how many, of a type's jobs in a finished state are kept: of those, its share.
 local function keep_of(name, state)
   local s = settings_of(name)
   if not s then return 0, 0 end
-  if state == COMPLETE then return s[3], s[4] end
-  return s[5], s[6]
+  if state == COMPLETE then return s[3], math.ceil(s[4] / partitions) end
+  return s[5], math.ceil(s[6] / partitions)
 end
 
 local function of_type(name)

@@ -84,7 +84,9 @@ function steps.C(i)
   end
   if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
     t[PAUSED] = tonumber(paused)
-    tell(event_of(t[PAUSED] == 1 and PAUSE or RESUME, 0, 0, name, 0, 0, 0))
+    if partition == 0 then           -- the last to have it: see weir__redis_configure_act()
+      tell(event_of(t[PAUSED] == 1 and PAUSE or RESUME, 0, 0, name, 0, 0, 0))
+    end
   end
   return 1
 end
