@@ -120,7 +120,7 @@ const conformance_case cases_event[] = {
     CASE(a_life_with_delays),
     CASE(what_is_refused_tells_nothing),
     CASE(looking_tells_nothing),
-    CASE(a_tick_keeps_its_order),
+    ORDERED_CASE(a_tick_keeps_its_order),
     CASE(strings_of_jobs_that_are_gone_are_told),
     { 0 },
 };

@@ -156,14 +156,14 @@ static void a_batch_is_run_in_order(fixture *f)
 const conformance_case cases_take[] = {
     CASE(nothing_waits),
     CASE(a_taken_job_is_active),
-    CASE(lowest_priority_number_first_then_oldest),
-    CASE(the_best_over_several_types),
+    ORDERED_CASE(lowest_priority_number_first_then_oldest),
+    ORDERED_CASE(the_best_over_several_types),
     CASE(no_more_than_asked_for),
-    CASE(the_same_type_twice_counts_once),
+    ORDERED_CASE(the_same_type_twice_counts_once),
     CASE(delayed_ones_are_not_taken_before_their_time),
     CASE(promoted_jobs_keep_their_age),
     CASE(progress_starts_anew),
     CASE(the_copy_is_of_that_moment),
-    CASE(a_batch_is_run_in_order),
+    ORDERED_CASE(a_batch_is_run_in_order),
     { 0 },
 };

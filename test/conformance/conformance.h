@@ -12,12 +12,14 @@ typedef struct conformance_case {
     const char *name;
     void      (*run)(fixture *f);
     case_for    who;
+    bool        ordered;        /* needs ids in a row or one order over all: no partitions */
 } conformance_case;
 
-#define CASE(function)            { #function, function, FOR_ALL }
-#define PERSISTENT_CASE(function) { #function, function, FOR_PERSISTENT }
-#define OWNED_CASE(function)      { #function, function, FOR_OWNED }
-#define SHARED_CASE(function)     { #function, function, FOR_SHARED }
+#define CASE(function)            { #function, function, FOR_ALL, false }
+#define ORDERED_CASE(function)    { #function, function, FOR_ALL, true }
+#define PERSISTENT_CASE(function) { #function, function, FOR_PERSISTENT, false }
+#define OWNED_CASE(function)      { #function, function, FOR_OWNED, false }
+#define SHARED_CASE(function)     { #function, function, FOR_SHARED, false }
 
 /* Each ends with {0}. */
 #define CASE_TABLES(X) X(add) X(take) X(finish) X(time) X(hand) X(list) X(log) X(type) X(event) \

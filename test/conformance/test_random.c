@@ -428,6 +428,12 @@ static bool run_store(const settings *s, const char *url, size_t number)
     return ok;
 }
 
+/* mem with itself only when asked for; what has partitions has other ids and another order. */
+static bool is_compared(const char *url, size_t n_urls)
+{
+    return (strcmp(url, "mem:") != 0 || n_urls == 1) && !has_partitions(url);
+}
+
 int main(int argc, char **argv)
 {
     const char *seed = getenv("WEIR_TEST_SEED");
@@ -441,11 +447,11 @@ int main(int argc, char **argv)
     char **urls;
     size_t n_urls = store_urls(0, NULL, &urls), n = 0, failed = 0;
     for (size_t i = 0; i < n_urls; i++)
-        n += strcmp(urls[i], "mem:") != 0 || n_urls == 1;
+        n += is_compared(urls[i], n_urls);
     printf("1..%zu\n# seed %" PRIu64 "\n", n, s.seed);
     fflush(stdout);
     for (size_t i = 0, number = 1; i < n_urls; i++) {
-        if (strcmp(urls[i], "mem:") != 0 || n_urls == 1)
+        if (is_compared(urls[i], n_urls))
             failed += !run_store(&s, urls[i], number++);
     }
     free(urls);

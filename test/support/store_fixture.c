@@ -94,6 +94,7 @@ fixture *fixture_open(const char *url)
     else if (!f->url[0])
         snprintf(f->url, sizeof f->url, "%s", url);
     f->now = FIXTURE_START;
+    f->partitions = has_partitions(f->url);
     f->env = (weir_env){
         .name = "test",
         .own_clock = true,
@@ -123,6 +124,7 @@ void fixture_close(fixture *f)
         return;
     release_held(f);
     free(f->held);
+    free(f->ids);
     if (f->store)
         f->store->ops->close(f->store);
     weir__buf_fini(&f->events);
@@ -183,7 +185,9 @@ static const char *event_text(fixture *f, bool in_full)
         const char *end = strchr(line, '\n'), *tab = strchr(line, '\t');
         if (out.len)
             weir__buf_str(&out, ", ");
-        weir__buf_add(&out, line, (size_t)(tab - line));
+        const char *space = strchr(line, ' ');
+        weir__buf_printf(&out, "%.*s %" PRIu64, (int)(space - line), line,
+                         id_from_store(f, strtoull(space, NULL, 10)));
         if (in_full)
             weir__buf_add(&out, tab + 1, (size_t)(end - tab - 1));
         line = end + 1;

@@ -25,7 +25,7 @@
 #define TEST_STORES                                                                       \
     "mem:", "sqlite:@/jobs.db?durability=os", "sqlite:@/jobs.db?durability=disk",         \
     "rig:redis+unix", "rig:redis+kue+unix?profile=kue", "rig:redis+kue+unix?profile=vertx", \
-    "rig:cluster?partitions=1"
+    "rig:cluster?partitions=1", "rig:cluster?partitions=16"
 
 /* Which ones: the arguments, else $WEIR_TEST_STORES (separated by commas), else TEST_STORES.
  * Answers how many; free() what *out points at. */
@@ -45,6 +45,9 @@ typedef struct fixture {
     size_t      n_events;
     int64_t     due;            /* the earliest wake-up wanted since the last TICK */
     size_t      n_due;
+    bool        partitions;     /* then ids are translated: see store_ids.c */
+    struct { uint64_t ours, store; } *ids;
+    size_t      n_ids;
     struct { void *thing; void (*release)(void *); } *held;
     size_t      n_held, cap_held;
 } fixture;
@@ -110,6 +113,12 @@ const weir_stats *stats(fixture *f);
 const weir_type_stats *stats_of(fixture *f, const char *type);          /* NULL: unknown */
 uint64_t          count(fixture *f, weir_state state, const char *type);
 const weir_report *check(fixture *f, bool mend);
+
+/* store_ids.c */
+bool     has_partitions(const char *url);       /* more than one */
+void     ids_to_store(const fixture *f, weir_op *op);
+void     ids_from_store(fixture *f, weir_op *op);
+uint64_t id_from_store(const fixture *f, uint64_t id);
 
 /* The ids of a page as "3 1 2". */
 const char *ids_of(fixture *f, const weir_page *page);

@@ -26,7 +26,12 @@ RELEASE(report)
 
 weir_code run_batch(fixture *f, weir_op **ops, size_t n)
 {
-    return f->store->ops->run(f->store, ops, n, &f->err);
+    for (size_t i = 0; f->partitions && i < n; i++)
+        ids_to_store(f, ops[i]);
+    weir_code rc = f->store->ops->run(f->store, ops, n, &f->err);
+    for (size_t i = 0; f->partitions && !rc && i < n; i++)
+        ids_from_store(f, ops[i]);
+    return rc;
 }
 
 weir_code run(fixture *f, weir_op *op)
