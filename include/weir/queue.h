@@ -303,6 +303,10 @@ WEIR_API weir_code weir_import(weir_queue *q, const weir_incoming *jobs, size_t 
 WEIR_API weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, size_t n,
                                      weir_imported *out, weir_future **f, weir_error *err);
 
+/* A job that is delayed until this moment (in the year 8307) or later is parked: `weir migrate` is
+ * about to move it to another store. Its own time is what is beyond. */
+#define WEIR_PARKED_AT INT64_C(200000000000000)
+
 /* Read a job from JSON with the names of weir_job_json(), and its log from the member "log":
  * [{"n":1,"at":1700000000000,"text":"..."}]. Only "type" is needed. Members that there are not are
  * refused, and so is what weir_import() would refuse. *out belongs to the caller:

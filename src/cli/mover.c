@@ -6,8 +6,8 @@
 
 /* A job that is parked is delayed until PARKED and its own time. Nobody's job is for the years from
  * 8307 on; one that is for after 3662 is as good as parked where it is. */
-#define PARKED      INT64_C(200000000000000)
-#define LATEST      INT64_C(253402300799999)        /* of a moment: see job.h */
+#define PARKED WEIR_PARKED_AT
+#define LATEST INT64_C(253402300799999)             /* what weir takes for a moment */
 
 enum {
     WAITING       = 1u << WEIR_INACTIVE | 1u << WEIR_DELAYED,

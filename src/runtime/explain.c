@@ -90,6 +90,12 @@ static void explain_delayed(const facts *f, weir_buf *why, weir_buf *help)
 {
     enum { LATE_MS = 2000 };
     const weir_job *j = f->job;
+    if (j->promote_at >= WEIR_PARKED_AT) {
+        weir__buf_str(why, "It is on its way to another store: `weir migrate` has parked it here, and "
+                           "it may be there already.");
+        weir__buf_str(help, "weir migrate --from URL --to URL (again, to go on)");
+        return;
+    }
     if (j->attempts)
         weir__buf_printf(why, "Attempt %d of %d failed; ", j->attempts, j->max_attempts);
     weir__buf_str(why, j->attempts ? "it will be tried again " : "It was asked to start ");

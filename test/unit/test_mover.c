@@ -256,6 +256,10 @@ static void a_second_run_goes_on(void **state)
         leave(&p, id, id > 2);
     }
     assert_null(take_one(p.from, "a"));                 /* nobody has what is parked */
+    weir_explanation *e;
+    OK(weir_explain(p.from, 1, &e, err));
+    assert_non_null(strstr(e->why, "on its way to another store"));
+    weir_explanation_release(e);
     is = take_one(p.to, "b");                           /* the target has gone on */
     OK(weir_job_done(is, NULL));
     weir_job_release(is);
