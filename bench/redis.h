@@ -22,7 +22,7 @@ double redis_memory(const rig *r);          /* bytes in use */
 /* ---- the floor: redis_floor.c ---- */
 
 /* One client that keeps a job in a list and then in a sorted set with bare commands, `deep` of
- * them in flight: LPUSH, RPOPLPUSH, LREM, ZADD. Lives per second. */
+ * them in flight: LPUSH, RPOPLPUSH, LREM, ZADD. The server must be empty. Lives per second. */
 double run_redis_floor(const rig *r, size_t n, size_t deep);
 
 /* ---- two processes: redis_pair.c ---- */

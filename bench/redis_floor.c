@@ -98,7 +98,6 @@ double run_redis_floor(const rig *r, size_t n, size_t deep)
     char value[] = BENCH_DATA;
     memset(value + 8, '#', DIGITS);     /* in the text of its first member */
     const char *score = "########";
-    empty_redis(r);
     pipeline kind[] = {
         make(deep, REDIS_REPLY_INTEGER, false, 3, (const char *[]){ "LPUSH", "wait", value }),
         make(deep, REDIS_REPLY_STRING, false, 3, (const char *[]){ "RPOPLPUSH", "wait", "active" }),
