@@ -87,8 +87,8 @@ const command cli_commands[] = {
       "\n  weir check\n  weir check --mend\n",
       check_options, 0, 0, cmd_check },
     { "export", "[FILE|-]", "write jobs with their logs as JSON lines",
-      "One job a line, with the names of `weir get --json` and its log; before them a line\n"
-      "with the settings of types. Without FILE, or with '-', to standard output.\n"
+      "One job a line, with the names of `weir get --json` and its log; before them a\n"
+      "line with the settings of types. Without FILE, or with '-', to standard output.\n"
       "\n"
       "  weir export jobs.jsonl\n"
       "  weir export --state failed --type mail | gzip >failed.gz\n",
@@ -96,18 +96,18 @@ const command cli_commands[] = {
     { "import", "[FILE|-]", "put jobs in that `weir export` wrote",
       "Jobs come in as they were, with their ids; one that was active comes in as\n"
       "inactive. A job that is there already is left as it is, so the command can be\n"
-      "repeated. A line that is no job is named and ends the command; the jobs before it\n"
-      "are in. Exit status 4 when an id or a unique key is another job's here.\n"
+      "repeated. A line that is no job is named and ends the command; the jobs before\n"
+      "it are in. Exit status 4 when an id or a unique key is another job's here.\n"
       "\n"
       "  weir import jobs.jsonl\n"
       "  weir --store mem: import jobs.jsonl      (only looks whether all is well)\n",
       import_options, 0, 1, cmd_import },
     { "migrate", "--from URL --to URL", "move all jobs to another store, which may be in use",
       "Settings and pauses of types first, then jobs with their ids and logs. Producers\n"
-      "and workers of both stores may go on: each job moves once and is run by one side.\n"
+      "and workers of both stores may go on: each job moves once, and one side runs it.\n"
       "Jobs that workers of the source have are left to them; with --follow it goes on\n"
-      "until interrupted and moves those, and new ones, too. It can be stopped, or killed,\n"
-      "at any time: the next run goes on. Exit status 4 when jobs stay in the source.\n"
+      "until interrupted and moves those, and new ones, too. It can be stopped, or\n"
+      "killed, at any time: the next run goes on. Exit status 4 when jobs stay.\n"
       "\n"
       "  weir migrate --from sqlite:jobs.db --to redis://localhost\n"
       "  weir migrate --from redis+kue://localhost --to redis://localhost --follow\n",
