@@ -208,6 +208,17 @@ local function sweep(limit)
   return removed
 end
 
+-- Callers that ended without a word have left their last answers behind: drop what is older than
+-- an hour, when there are many.
+local function drop_callers()
+  if call('HLEN', KEYS[META]) < MANY_CALLERS then return end
+  local all = call('HGETALL', KEYS[META])
+  for k = 1, #all, 2 do
+    local made = string.match(all[k], ':%d$') and string.match(all[k + 1], '^%d+ (%d+) ')
+    if made and now - made > 3600000 then call('HDEL', KEYS[META], all[k]) end
+  end
+end
+
 local function first_score(key)
   flush(key)
   local first = call('ZRANGE', KEYS[key], 0, 0, 'WITHSCORES')
@@ -225,6 +236,7 @@ function steps.K(i)
   if sort <= 3 then found = waiting_and_due(limit) end
   if #found > 0 then return records_of(3, found) end
   local removed = keep_at <= now and sweep(limit) or 0
+  drop_callers()
   local at = math.min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at)
   return { 4, removed, at < huge and at or '' }
 end

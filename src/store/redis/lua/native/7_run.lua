@@ -2,15 +2,14 @@
 
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
 
--- What this lane answered last, if it was to this call: "NUMBER " and the answers. After a later
--- call this one is not wanted any more.
-local tag, before = ARGV[3] .. ' ', nil
+-- What this lane answered last, if it was to this call: "NUMBER TIME " and the answers. After a
+-- later call this one is not wanted any more.
+local before
 if number and meta[4] then
-  if sub(meta[4], 1, #tag) == tag then
-    before = unpack_msg(sub(meta[4], #tag + 1))
-  elseif tonumber(string.match(meta[4], '^%d+')) > number then
-    return { now, '' }
-  end
+  local made, at = string.match(meta[4], '^(%d+) %d+ ()')
+  made = tonumber(made)
+  if made == number then before = unpack_msg(sub(meta[4], at)) end
+  if made > number then return { now, '' } end
 end
 
 -- Jobs that a take gave (id, delivery ...), as they are now.
@@ -69,7 +68,7 @@ if number then
     call('ZADD', KEYS[LEASE], '+inf', stone)
   end
   local set = { 'last', last, 'keep', keep_at < huge and keep_at or '' }
-  if not before then set[5], set[6] = lane, tag .. pack(memory) end
+  if not before then set[5], set[6] = lane, format('%d %d ', number, now) .. pack(memory) end
   if n_events > 0 or due < huge then
     local messages = tonumber(meta[2] or 0) + 1
     answers[2] = spack('>BI4', 221, 4 + 8 * n_events) ..       -- 0xdd: an array

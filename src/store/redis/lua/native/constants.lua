@@ -26,6 +26,9 @@ local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 
 local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
 local RUN = 32
 
+-- fields of META from which on those of lost callers are looked for
+local MANY_CALLERS = 500
+
 -- the first step in ARGV; arguments of one command (Lua's stack has room for twice as many); ids in
 -- a block of IDS; WEIR_MAX_LOG; INT64_MIN as messages have it; what is added to ranks, 2^52
 local FIRST, MANY, BLOCK, MAX_LOG, AT_ONCE, ZERO_RANK = 7, 4000, 64, 10000, -1, 4503599627370496
