@@ -91,8 +91,8 @@ static void explain_delayed(const facts *f, weir_buf *why, weir_buf *help)
     enum { LATE_MS = 2000 };
     const weir_job *j = f->job;
     if (j->promote_at >= WEIR_PARKED_AT) {
-        weir__buf_str(why, "It is on its way to another store: `weir migrate` has parked it here, and "
-                           "it may be there already.");
+        weir__buf_str(why, "It is on its way to another store: `weir migrate` has parked it here, "
+                           "and it may be there already.");
         weir__buf_str(help, "weir migrate --from URL --to URL (again, to go on)");
         return;
     }

@@ -98,7 +98,8 @@ static void all_of_a_job_moves(void **state)
     pair p;
     set_up(&p, true);
     OK(weir_add(p.from, &(weir_spec){ .type = "a", .data = "[1]", .priority = -3, .unique = "k",
-                                      .attempts = 3, .backoff = { WEIR_FIXED } }, NULL, err));
+                                      .attempts = 3, .backoff = { .kind = WEIR_FIXED } }, NULL,
+                err));
     OK(weir_add(p.from, &(weir_spec){ .type = "a", .delay_ms = 5000 }, NULL, err));
     OK(weir_add(p.from, &(weir_spec){ .type = "b", .search = true }, NULL, err));
     for (int i = 0; i < 1500; i++)
