@@ -85,7 +85,8 @@ static const char *random_json(size_t *len)
 {
     static const char *const documents[] = {
         "{}", "null", "0", "-0.0", "1e999", "12345678901234567890123456789",
-        "\"\\u0000\\ud83d\\udc1f\"", "{ \"a\" : [ 1 , 2.50 ] }", "[[[[]]]]", "{\"a\":1,\"a\":2}", "true",
+        "\"\\u0000\\ud83d\\udc1f\"", "{ \"a\" : [ 1 , 2.50 ] }",
+        "[[[[]]]]", "{\"a\":1,\"a\":2}", "true",
         "\"caf\xc3\xa9\"", "{\"text\":\"}]\\\"\"}",
     };
     const char *json = documents[random_below(sizeof documents / sizeof *documents)];
