@@ -1,0 +1,152 @@
+/* test_native.c - what only the native layout has: where data is kept, what lost callers leave
+ * behind, what check finds when somebody meddled with the keys. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/redis_rig.h"
+#include "support/runtime_fixture.h"
+
+enum { URL_MAX = 600, SHORT = 1024 };        /* SHORT: REDIS_SHORT_DATA */
+
+typedef struct one {
+    rig        *r;
+    char        url[URL_MAX];
+    weir_queue *q;
+    weir_error  err;
+} one;
+
+static void open_one(one *t)
+{
+    *t = (one){ .r = rig_start(NULL) };
+    assert_non_null(t->r);
+    rig_url(t->r, "redis+unix", "", t->url, sizeof t->url);
+    OK(weir_open(&t->q, t->url, NULL, &t->err));
+}
+
+static void close_one(one *t)
+{
+    weir_close(t->q);
+    rig_free(t->r);
+}
+
+static int64_t number(one *t, const char *command)
+{
+    redisReply *r = rig_command(t->r, command);
+    assert_non_null(r);
+    int64_t n = r->integer;
+    freeReplyObject(r);
+    return n;
+}
+
+/* JSON text of that many bytes. */
+static char *json_of(size_t n)
+{
+    char *text = malloc(n + 1);
+    assert_non_null(text);
+    memset(text, 'x', n);
+    text[0] = text[n - 1] = '"';
+    text[n] = '\0';
+    return text;
+}
+
+static void check_data(one *t, uint64_t id, const char *want, int64_t apart)
+{
+    weir_job *job = NULL;
+    OK(weir_get(t->q, id, &job, &t->err));
+    assert_string_equal(job->data, want);
+    weir_job_release(job);
+    assert_int_equal(number(t, "HLEN {weir:0}:data"), apart);
+}
+
+static void long_data_is_kept_apart(void **state)
+{
+    (void)state;
+    one        t_, *t = &t_;
+    char      *small = json_of(SHORT), *large = json_of(SHORT + 1);
+    weir_added a, b;
+    open_one(t);
+    OK(weir_add(t->q, &(weir_spec){ .type = "mail", .data = small }, &a, &t->err));
+    check_data(t, a.id, small, 0);
+    OK(weir_add(t->q, &(weir_spec){ .type = "mail", .data = large, .delay_ms = 60000 }, &b,
+                &t->err));
+    check_data(t, b.id, large, 1);
+    OK(weir_update(t->q, a.id, &(weir_change){ .data = large }, &t->err));
+    check_data(t, a.id, large, 2);
+    OK(weir_update(t->q, b.id, &(weir_change){ .data = small }, &t->err));
+    check_data(t, b.id, small, 1);
+    OK(weir_promote(t->q, b.id, &t->err));
+    check_data(t, b.id, small, 1);
+
+    static const char *const types[] = { "mail", NULL };
+    weir_job *job[2];
+    size_t    n = 0;
+    OK(weir_take(t->q, types, 2, 0, job, &n, &t->err));
+    assert_int_equal(n, 2);
+    assert_string_equal(job[0]->data, large);
+    assert_string_equal(job[1]->data, small);
+    for (size_t i = 0; i < n; i++) {
+        OK(weir_job_done(job[i], "1"));
+        weir_job_release(job[i]);
+    }
+    check_data(t, a.id, large, 1);
+    OK(weir_remove(t->q, a.id, &t->err));
+    assert_int_equal(number(t, "HLEN {weir:0}:data"), 0);
+    close_one(t);
+    free(small);
+    free(large);
+}
+
+static void lost_callers_are_forgotten(void **state)
+{
+    (void)state;
+    one t_, *t = &t_;
+    open_one(t);
+    OK(weir_add(t->q, &(weir_spec){ .type = "mail" }, NULL, &t->err));
+    for (int i = 0; i < 600; i++)
+        assert_true(rig_do(t->r, "HSET {weir:0}:meta lost%d:0 %s", i, "7\x20""1000\x20""x"));
+    assert_true(number(t, "HLEN {weir:0}:meta") > 600);
+    OK(weir_configure(t->q, "mail", &(weir_settings){ .keep_complete = { .count = 5 } }, &t->err));
+    UNTIL(number(t, "HLEN {weir:0}:meta") < 100);        /* a tick comes by itself */
+    OK(weir_add(t->q, &(weir_spec){ .type = "mail" }, NULL, &t->err));
+    close_one(t);
+}
+
+static void check_finds_what_was_meddled_with(void **state)
+{
+    (void)state;
+    one          t_, *t = &t_;
+    weir_report *report = NULL;
+    open_one(t);
+    for (int i = 0; i < 3; i++)
+        OK(weir_add(t->q, &(weir_spec){ .type = "mail", .unique = i ? NULL : "k" }, NULL, &t->err));
+    assert_true(rig_do(t->r, "DEL {weir:0}:inactive"));
+    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs 2"));
+    assert_true(rig_do(t->r, "DEL {weir:0}:unique"));
+    OK(weir_check(t->q, false, &report, &t->err));
+    assert_true(report->n >= 4);             /* two places, a key, a block of the wrong size */
+    assert_int_equal(report->mended, 0);
+    weir_report_release(report);
+    OK(weir_check(t->q, true, &report, &t->err));
+    assert_int_equal(report->mended, report->n);
+    weir_report_release(report);
+    OK(weir_check(t->q, false, &report, &t->err));
+    assert_int_equal(report->n, 0);
+    assert_int_equal(report->jobs, 2);
+    weir_report_release(report);
+    uint64_t n = 0;
+    OK(weir_count(t->q, WEIR_INACTIVE, "mail", &n, &t->err));
+    assert_int_equal(n, 2);
+    close_one(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_data_is_kept_apart),
+        cmocka_unit_test(lost_callers_are_forgotten),
+        cmocka_unit_test(check_finds_what_was_meddled_with),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
