@@ -42,11 +42,13 @@ bench: all      ## measure; one line a measure, and build/bench.json
 	@scripts/setup.sh bench
 	@$(RELEASE)/bench/bench $(BENCH_ARGS) --json $(B)/bench.json
 
-soak: all       ## the long forms: kill -9, and random operations with a new seed
-	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) $(SOAK_ARGS)
+soak: all       ## the long forms: kill -9, a bad line to Redis, random operations; new seeds
 	@scripts/setup.sh build test
+	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) $(SOAK_ARGS)
+	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) --store rig:redis+unix
 	@$(MAKE) --no-print-directory $(SAN)/build.ninja
-	@$(NINJA) $(SAN) test/test_random
+	@$(NINJA) $(SAN) test/test_random test/test_cuts
+	@WEIR_TEST_SEED=$$(date +%s) $(SAN)/test/test_cuts
 	@$(SAN)/test/test_random --ops $(SOAK_OPS)
 
 fuzz:           ## run each fuzz target for FUZZ_SECONDS

@@ -15,8 +15,9 @@ static uint64_t seed;
 
 static load *load_over(proxy *p, const char *query, const load_options *opt)
 {
-    char url[URL_MAX];
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d%s%s", proxy_port(p), *query ? "?" : "", query);
+    char        url[URL_MAX];
+    const char *scheme = strstr(query, "profile=") ? "redis+kue" : "redis";
+    snprintf(url, sizeof url, "%s://127.0.0.1:%d?%s", scheme, proxy_port(p), query);
     return load_start(url, opt);
 }
 
@@ -44,14 +45,20 @@ static void cut_at_random(const char *query, uint32_t after, const load_options 
 static void cut_now_and_then(void **state)
 {
     (void)state;
-    cut_at_random("", 20000, &(load_options){ .lease_ms = 3000 });
+    cut_at_random("timeout=5s", 20000, &(load_options){ .lease_ms = 3000 });
 }
 
 /* Jobs taken in lots are lost in lots. */
 static void cut_with_prefetch(void **state)
 {
     (void)state;
-    cut_at_random("", 20000, &(load_options){ .lease_ms = 2000, .prefetch = 4 });
+    cut_at_random("timeout=5s", 20000, &(load_options){ .lease_ms = 2000, .prefetch = 4 });
+}
+
+static void cut_from_kue(void **state)
+{
+    (void)state;
+    cut_at_random("profile=kue&timeout=200ms", 10000, &(load_options){ .lease_ms = 2000 });
 }
 
 /* Hardly anything gets through, and there is little time: many hear that it is not known. */
@@ -155,6 +162,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cut_now_and_then),
         cmocka_unit_test(cut_with_prefetch),
+        cmocka_unit_test(cut_from_kue),
         cmocka_unit_test(cut_all_the_time),
         cmocka_unit_test(cut_with_partitions),
         cmocka_unit_test(a_line_that_hangs),

@@ -1,5 +1,6 @@
 /* test_processes.c - many processes on one Redis: producers, workers and watchers that know nothing
- * of each other. Each job runs once, each due thing happens once, and everybody hears of it. */
+ * of each other. Each job runs once, each due thing happens once, and everybody hears of it.
+ * $WEIR_TEST_SCHEME: another layout than the native one ("redis+kue+unix"). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,8 +148,9 @@ static void open_queue(rt *t)
 {
     static int n;
     char       url[512], query[32];
+    const char *scheme = getenv("WEIR_TEST_SCHEME");
     snprintf(query, sizeof query, "prefix=p%d", ++n);
-    rt_open(t, rig_url(server, "redis+unix", query, url, sizeof url), false);
+    rt_open(t, rig_url(server, scheme ? scheme : "redis+unix", query, url, sizeof url), false);
 }
 
 static child *start_worker(rt *t, const char *types, const char *threads, const char *prefetch,
@@ -213,6 +215,8 @@ static void each_job_runs_once(void **state)
     for (int i = 0; i < PRODUCERS; i++)
         child_until(producer[i], "added ", EACH);
     rt_until_count(t, WEIR_COMPLETE, ALL);
+    UNTIL(child_count(worker[0], "begin ") + child_count(worker[1], "begin ") +
+              child_count(worker[2], "begin ") >= ALL);
     begun *b = calloc(1, sizeof *b);
     for (int i = 0; i < WORKERS; i++) {
         assert_true(child_count(worker[i], "begin ") > 0);      /* nobody had it all */
@@ -290,6 +294,15 @@ static int64_t until_quiet(void)
     return is;
 }
 
+/* Processes that wait ask nothing of Redis. */
+static void nobody_asks(void)
+{
+    int64_t commands = until_quiet(), end = rt_ms() + 2000;
+    while (rt_ms() < end)
+        rt_breathe();
+    assert_int_equal(rig_commands(server), commands);
+}
+
 static int by_size(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -299,7 +312,7 @@ static int by_size(const void *a, const void *b)
 static void an_idle_worker_is_woken(void **state)
 {
     (void)state;
-    enum { TIMES = 21, QUIET_MS = 2000, SOON_MS = 200 };
+    enum { TIMES = 21, SOON_MS = 200 };
     rt      box, *t = &box;
     begun  *b = calloc(1, sizeof *b);
     int64_t took[TIMES];
@@ -312,6 +325,7 @@ static void an_idle_worker_is_woken(void **state)
         int64_t  start = rt_ms();
         uint64_t id = rt_add(t, &(weir_spec){ .type = "odd", .data = data });
         rt_until(t, id, WEIR_COMPLETE);
+        UNTIL(child_count(worker, "begin ") + child_count(ahead, "begin ") > (size_t)i);
         memset(b, 0, sizeof *b);
         child_each(worker, read_begin, b);
         child_each(ahead, read_begin, b);
@@ -322,11 +336,8 @@ static void an_idle_worker_is_woken(void **state)
     print_message("# add to begin: %" PRId64 " ms, at most %" PRId64 " ms\n", took[TIMES / 2],
                   took[TIMES - 1]);
     assert_true(took[TIMES / 2] < SOON_MS);
-    /* And then: nothing. Three processes that wait ask nothing of Redis. */
-    int64_t commands = until_quiet(), end = rt_ms() + QUIET_MS;
-    while (rt_ms() < end)
-        rt_breathe();
-    assert_int_equal(rig_commands(server), commands);
+    if (!strstr(t->url, "kue"))         /* Kue tells of little: beside it one has to look */
+        nobody_asks();
     child_end(worker);
     child_end(ahead);
     rt_check_and_close(t);
@@ -353,6 +364,7 @@ static void what_is_due_happens_once(void **state)
         rt_add(t, &(weir_spec){ .type = "a", .data = data, .delay_ms = DELAY_MS });
     }
     rt_until_count(t, WEIR_COMPLETE, JOBS);
+    child_until(worker, "begin ", JOBS);
     child_each(worker, read_begin, b);
     assert_int_equal(b->n, JOBS);
     for (int i = 0; i < JOBS; i++) {
