@@ -48,5 +48,6 @@ local EVERY, SOON, BETWEEN_WALKS = 1000, 10, 5000
 -- entries: of a walk at a time; announced at a time; few enough to be sorted; far enough to go
 local PIECE, HEADS, FEW, FAR = 500, 500, 2000, 20000
 
--- ms that a worker of Kue's needs between its pop and its start, at most; the walk over the types
-local TAKING_MS, TYPES_WALK = 10000, 13
+-- ms that a worker of Kue's needs between its pop and its start, at most; ms after which somebody
+-- must have seen that a lease is over; the walk over the types
+local TAKING_MS, LEFTOVER_MS, TYPES_WALK = 10000, 10000, 13

@@ -108,6 +108,11 @@ local function ours_by_zid(zid)
   return j and is_ours(h) and j
 end
 
+-- What Kue has taken or removed since stays in these two until it is over.
+local function not_over(key, zid)
+  return score(key, zid) > now - LEFTOVER_MS
+end
+
 local WALKS = {
   { 'inactive', ALL[INACTIVE], state_is(INACTIVE) },
   { 'delayed', ALL[DELAYED], state_is(DELAYED) },
@@ -115,10 +120,10 @@ local WALKS = {
   { 'complete', ALL[COMPLETE], state_is(COMPLETE) },
   { 'failed', ALL[FAILED], state_is(FAILED) },
   { 'cancelled', ALL[CANCELLED], state_is(CANCELLED) },
-  { 'lease', LEASE, ours_by_zid },
+  { 'lease', LEASE, function(zid) return ours_by_zid(zid) or not_over(LEASE, zid) end },
   { 'ttl', TTL, function(zid)
     local j = ours_by_zid(zid)
-    return j and j[TTL_MS] > 0
+    return j and j[TTL_MS] > 0 or not_over(TTL, zid)
   end },
   { 'deadline', DEADLINES, function(zid)
     local j = job(id_of(zid) or '')
