@@ -263,7 +263,8 @@ static void *listen_on(void *arg)
     redis_ear *e = arg;
     while (!atomic_load(&e->stop)) {
         subscribe(e);
-        weir__net_turn(&e->net, ping(e));
+        int64_t look_ms = weir__net_look(&e->net), ping_ms = ping(e);
+        weir__net_turn(&e->net, look_ms < ping_ms ? look_ms : ping_ms);
         if (e->net.stirred)
             look_for_trouble(e);
     }

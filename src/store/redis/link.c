@@ -491,6 +491,7 @@ void weir__link_wait(redis_link *l, redis_call *c)
         dispatch(l);
         if (c->state == CALL_DONE)
             return;
+        weir__net_look(&l->net);
         weir__net_turn(&l->net, next_look(l));
         if (c->state != CALL_DONE)
             end_late(l);

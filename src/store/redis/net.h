@@ -88,6 +88,7 @@ struct redis_net {
     bool                 stirred;       /* a connection was lost in this turn */
     redis_node           scout;
     bool                 seeking;       /* the scout is wanted */
+    bool                 looking;       /* ... only to see whether all is as it was */
     size_t               candidate;     /* which one it asks, counted from the first of a round */
     size_t               good;          /* sentinel: the one that answered last */
     int                  rounds;        /* in which nobody knew */
@@ -118,6 +119,9 @@ void weir__net_turn(redis_net *net, int64_t until_ms);
 redis_node *weir__net_owner(redis_net *net, uint32_t slot);
 bool        weir__net_owns(const redis_net *net, const redis_node *n);  /* any slot */
 void        weir__net_seek(redis_net *net);     /* what is known is no longer true */
+/* Sentinels may name another primary while the old one still answers, and what that one is told is
+ * lost: from time to time they are asked. When is the next time? */
+int64_t     weir__net_look(redis_net *net);
 void        weir__net_seek_turn(redis_net *net, int64_t now);
 /* "3999 10.0.0.7:6381", what follows MOVED and ASK: the node, with its slot. NULL: nonsense. */
 redis_node *weir__net_redirect(redis_net *net, const redis_node *from, const char *text,

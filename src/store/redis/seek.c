@@ -9,7 +9,8 @@
 
 enum {
     NO_OWNER = 0xffff,
-    CALM_MS  = 5000             /* after this long the next search begins at once */
+    CALM_MS  = 5000,            /* after this long the next search begins at once */
+    LOOK_MS  = 1000             /* sentinels are asked again, though nothing is in doubt */
 };
 
 /* ---- what is known ---- */
@@ -84,6 +85,18 @@ void weir__net_seek(redis_net *net)
     net->seek_ms = net->sought_ms + net->seek_pause_ms;
 }
 
+int64_t weir__net_look(redis_net *net)
+{
+    if (net->url.way != REDIS_SENTINEL || net->seeking || !net->located)
+        return INT64_MAX;
+    if (weir__now_ms() - net->sought_ms < LOOK_MS)
+        return net->sought_ms + LOOK_MS;
+    net->seeking = net->looking = true;
+    net->candidate = 0;
+    net->seek_ms = 0;
+    return INT64_MAX;
+}
+
 static void pause_longer(redis_net *net)
 {
     int64_t ms = net->seek_pause_ms ? net->seek_pause_ms * 2 : REDIS_PAUSE_MS;
@@ -147,7 +160,11 @@ static void found(redis_net *net)
     if (net->url.way == REDIS_SENTINEL)
         net->good = (net->good + net->candidate) % net->url.n_places;
     net->rounds = 0;
-    pause_longer(net);
+    if (net->looking)
+        net->sought_ms = weir__now_ms();
+    else
+        pause_longer(net);
+    net->looking = false;
     net->ops->found(net->ctx);
 }
 
