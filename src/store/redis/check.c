@@ -1,6 +1,6 @@
 /* check.c - is what is derived from jobs as it should be? Walks every key that has an entry for
- * each job with HSCAN or ZSCAN, and lets the script look at what comes, some hundreds at a time: each
- * lot in one step, so that others may go on working meanwhile. */
+ * each job with HSCAN or ZSCAN, and lets the script look at what comes, some hundreds at a time:
+ * each lot in one step, so that others may go on working meanwhile. */
 #include "store/redis/engine.h"
 
 #include <stdio.h>

@@ -34,7 +34,8 @@
  * ---- a record ----
  *
  * A job without its id and its data: REDIS_TIMES and REDIS_NUMBERS, big-endian, 120 bytes; its
- * type; then as MessagePack unique, search_keys, result, error, progress_data, worker (false: not there).
+ * type; then as MessagePack unique, search_keys, result, error, progress_data, worker (false: not
+ * there).
  * Native: then its data, if it is short; where an answer or a step has `data` beside it is "" then.
  * The script compares the old record with what is stored now (kue: with what it makes of the hash).
  *

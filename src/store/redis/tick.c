@@ -1,5 +1,5 @@
 /* tick.c - what time does to jobs. The script says what is due, sort by sort (layout.h, K); the
- * life cycle decides here; the script puts. Each partition goes its own pace, all of them at once. */
+ * life cycle decides here; the script puts. Each partition goes its own pace, all at once. */
 #include "store/redis/engine.h"
 
 #include <stdlib.h>
