@@ -1,6 +1,6 @@
--- 1_prelude.lua - the layouts of Kue and of Vert.x Kue: what every step uses. layout.h says what the
--- steps do, docs/kue.md what the keys hold. The line before this file says which of the two it is:
--- VERTX. Changes of sorted sets gather in `changes`, the last one counts; hashes are written at
+-- 1_prelude.lua - the layouts of Kue and of Vert.x Kue: what every step uses. layout.h says what
+-- the steps do, docs/kue.md what the keys hold. The line before this file says which of the two it
+-- is: VERTX. Changes of sorted sets gather in `changes`, the last one counts; hashes are written at
 -- once.
 --
 -- Redis runs all of this text at every call, and making a function costs time: what only some steps

@@ -1,16 +1,17 @@
--- 2_record.lua - from Kue's hash of a job to weir's record of it. Whoever wrote the hash, the record
--- is one that core/job.c allows: what cannot be is made what comes nearest to it.
+-- 2_record.lua - from Kue's hash of a job to weir's record of it. Whoever wrote the hash, the
+-- record is one that core/job.c allows: what cannot be is made what comes nearest to it.
 --
--- What Kue has no field for is in fields which Kue leaves alone: weir_held is "DELIVERY STARTED_AT",
--- the last delivery to a worker of weir's and when that was; weir_more a JSON object with what is
--- not as usual, see 3_write.lua.
+-- What Kue has no field for is in fields which Kue leaves alone: weir_held is "DELIVERY
+-- STARTED_AT", the last delivery to a worker of weir's and when that was; weir_more a JSON object
+-- with what is not as usual, see 3_write.lua.
 
 -- What HMGET asks for, H_... names its places. Those up to H_FEW do for an end of a job.
 local FIELDS = {
   'state', 'type', 'priority', 'attempts', 'max_attempts', 'weir_held', 'weir_more', 'progress',
   'removeOnComplete', 'ttl', 'started_at', 'error', 'result',
   'backoff', 'delay', 'failed_at', 'duration', VERTX and 'weir_worker' or 'workerId',
-  VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at', 'updated_at', 'data',
+  VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at', 'updated_at',
+  'data',
 }
 local NOTHING = {}                 -- the raw hash of a job that is new, and other empty things
 
@@ -184,12 +185,14 @@ end
 -- The job that a worker of ours holds with this delivery. `few`: with what its end needs.
 local function held(id, delivery, few)
   local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
-  if h[H_STATE] ~= WORD[ACTIVE] or h[H_HELD] ~= delivery .. ' ' .. (h[H_STARTED] or '') then return end
+  local so = delivery .. ' ' .. (h[H_STARTED] or '')
+  if h[H_STATE] ~= WORD[ACTIVE] or h[H_HELD] ~= so then return end
   if not few or VERTX or h[H_MORE] or not h[H_TYPE] then return record_of(h), h end
   local most = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES))
   return {
-    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts_of(h, ACTIVE, most), most, tonumber(delivery),
-    0, DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0, int(h[H_TTL], MAX_MS), 0, int(h[H_STARTED]), 0, 0, 0, 0,
-    false, false, false, false, false, false, 0, 0, 0,
+    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts_of(h, ACTIVE, most), most,
+    tonumber(delivery), 0, DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0,
+    int(h[H_TTL], MAX_MS), 0, int(h[H_STARTED]), 0, 0, 0, 0, false, false, false, false, false,
+    false, 0, 0, 0,
   }, h
 end

@@ -33,7 +33,9 @@ local function more_text(j, own_delay)
     parts[#parts + 1] = format('"backoff":[%d,%d,%d]', j[BACKOFF_MS], j[BACKOFF_MAX], j[JITTER])
   end
   if VERTX and j[STATE] == CANCELLED then number_of('cancelled', j[FAILED_AT]) end
-  if VERTX and NAMED[name_of(j[PRIORITY])] ~= j[PRIORITY] then number_of('priority', j[PRIORITY]) end
+  if VERTX and NAMED[name_of(j[PRIORITY])] ~= j[PRIORITY] then
+    number_of('priority', j[PRIORITY])
+  end
   return #parts > 0 and '{' .. table.concat(parts, ',') .. '}'
 end
 
@@ -135,8 +137,9 @@ end
 function identify(id)
   if not VERTX then return end
   local x = redis.sha1hex(P .. origin .. ARGV[3] .. id .. now_text)
-  local uuid = table.concat({ string.sub(x, 1, 8), string.sub(x, 9, 12), '4' .. string.sub(x, 14, 16),
-                              'a' .. string.sub(x, 18, 20), string.sub(x, 21, 32) }, '-')
+  local uuid = table.concat({ string.sub(x, 1, 8), string.sub(x, 9, 12),
+                              '4' .. string.sub(x, 14, 16), 'a' .. string.sub(x, 18, 20),
+                              string.sub(x, 21, 32) }, '-')
   call('HSET', JOB .. id, 'id', id, 'zid', zid_of(id), 'address_id', uuid)
 end
 

@@ -1,5 +1,5 @@
--- 4_index.lua - what is derived from a job: its places in Kue's sets and in ours, tokens, its unique
--- key, its words, its log, the counters of its type.
+-- 4_index.lua - what is derived from a job: its places in Kue's sets and in ours, tokens, its
+-- unique key, its words, its log, the counters of its type.
 
 -- ---- types: see layout.h for the record ----
 
@@ -239,7 +239,8 @@ local function cut_log(id, length, cut)
 end
 
 function add_line(j, id, text, words)
-  local length, cut = call('RPUSH', JOB .. id .. ':log', text), int(call('HGET', JOB .. id, 'weir_cut'))
+  local length = call('RPUSH', JOB .. id .. ':log', text)
+  local cut = int(call('HGET', JOB .. id, 'weir_cut'))
   local n = cut + length
   local field = time_field(n)
   local times = n % LINES_A_FIELD ~= 1 and call('HGET', JOB .. id, field) or ''

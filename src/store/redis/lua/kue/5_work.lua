@@ -123,8 +123,8 @@ end
 
 if uses.T or uses.t then
 
--- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each; of
--- one type alone just zid and type. `more`: there may be others behind them.
+-- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each;
+-- of one type alone just zid and type. `more`: there may be others behind them.
 local function candidates(names, n)
   local all, more = {}, false
   if #names == 1 then
@@ -225,7 +225,8 @@ function steps.T(i, n)
     local t = type_make(j[TYPE])
     t[T_TAKEN], types_dirty[j[TYPE]] = now, true
     delivered[id] = j[DELIVERY]
-    answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = tonumber(id), bytes_of(j), h[H_DATA] or '{}'
+    answer[3 * k - 2], answer[3 * k - 1] = tonumber(id), bytes_of(j)
+    answer[3 * k] = h[H_DATA] or '{}'
   end
   if #answer > 0 then want(now + lease) end
   return answer

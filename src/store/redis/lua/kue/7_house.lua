@@ -1,5 +1,5 @@
--- 7_house.lua - living with Kue: what is noted of its doings (step X), tokens, and our lists of what
--- ended when against its sets.
+-- 7_house.lua - living with Kue: what is noted of its doings (step X), tokens, and our lists of
+-- what ended when against its sets.
 
 local keep_house
 
@@ -111,8 +111,8 @@ local function announce(name)
   return found
 end
 
--- Once a second, whoever comes first: tokens, and does anything of ours want comparing? Answers when
--- there is more of that to do.
+-- Once a second, whoever comes first: tokens, and does anything of ours want comparing? Answers
+-- when there is more of that to do.
 
 local function look_around(names)
   local again = false

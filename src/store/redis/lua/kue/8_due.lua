@@ -1,6 +1,6 @@
 -- 8_due.lua - what time does: the step K.
 
-local ask_about = {}               -- jobs whose workers Kue's message asks to answer: see kue_over()
+local ask_about = {}               -- jobs whose workers are to answer for their ttl: see kue_over()
 
 if uses.K then
 
@@ -47,8 +47,8 @@ end
 -- watcher does: tell the worker, wait for its answer (it fails the job itself), then fail it.
 local function kue_over(limit)
   local list = {}
-  local late = call('ZRANGEBYSCORE', ALL[ACTIVE], LOWEST_TTL_SCORE, now - KUE_TTL_LATE, 'WITHSCORES',
-                    'LIMIT', 0, limit)
+  local late = call('ZRANGEBYSCORE', ALL[ACTIVE], LOWEST_TTL_SCORE, now - KUE_TTL_LATE,
+                    'WITHSCORES', 'LIMIT', 0, limit)
   for k = 1, #late, 2 do
     local zid, id = late[k], id_of(late[k])
     local j, h

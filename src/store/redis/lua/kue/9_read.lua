@@ -293,7 +293,9 @@ local function plan_find(from, to)
       if not set[id] then return false end
     end
     for _, word in ipairs(words) do
-      if word ~= plan.word and not call('ZSCORE', WORDS, word_member(word, id)) then return false end
+      if word ~= plan.word and not call('ZSCORE', WORDS, word_member(word, id)) then
+        return false
+      end
     end
     return true
   end
@@ -338,7 +340,9 @@ local function times_of(id, first, last_one)
   local times = {}
   for n = first, last_one + LINES_A_FIELD - 1, LINES_A_FIELD do
     local text = call('HGET', JOB .. id, time_field(min(n, last_one))) or ''
-    for line, at in string.gmatch(text, '(%d+):(%-?%d+) ') do times[tonumber(line)] = tonumber(at) end
+    for line, at in string.gmatch(text, '(%d+):(%-?%d+) ') do
+      times[tonumber(line)] = tonumber(at)
+    end
   end
   return times
 end
@@ -359,7 +363,8 @@ function steps.O(i)
 end
 
 local function stats_of(name)
-  local keys, row = keys_of(name), { name, pack(type_of(name) or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }) }
+  local known_as = type_of(name) or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  local keys, row = keys_of(name), { name, pack(known_as) }
   for state = INACTIVE, CANCELLED do row[state + 2] = call('ZCARD', keys[state]) end
   local head = call('ZRANGE', keys[INACTIVE], 0, 0)[1]
   row[9] = head and int(call('HGET', JOB .. (id_of(head) or ''), 'created_at')) or 0

@@ -1,6 +1,6 @@
 -- verify.lua - is what is derived from jobs as it should be? V asks it of jobs (by zid), W of what
--- points at jobs. With `mend` it is made so. Other processes may be at work, Kue's too: what they are
--- in the middle of is not wrong.
+-- points at jobs. With `mend` it is made so. Other processes may be at work, Kue's too: what they
+-- are in the middle of is not wrong.
 
 if uses_verify then
 
@@ -66,7 +66,8 @@ end
 -- removed since it was listed has no entry either.
 local function verify_gone(id, zid, wrong)
   local listed = score(JOBS, zid) < huge
-  wrong(listed and call('EXISTS', JOB .. id) == 0, 'it is not there, but in the list of all', function()
+  local gone = listed and call('EXISTS', JOB .. id) == 0
+  wrong(gone, 'it is not there, but in the list of all', function()
     mark(JOBS, zid, false)
     for state = INACTIVE, CANCELLED do mark(ALL[state], zid, false) end
   end)
