@@ -91,7 +91,8 @@ run_cases() {
             set -e
             cd "$top/$name"
             export HOME=$PWD TMPDIR=$PWD WEIR_STORE=sqlite:jobs.db
-            trap 'jobs -p | xargs -r kill 2>/dev/null; wait' EXIT
+            # The shell's own kill: a small system may have no other.
+            trap 'pids=$(jobs -p); [ -z "$pids" ] || kill $pids 2>/dev/null; wait' EXIT
             "case_$name"
         ) >"$top/$name.log" 2>&1
         rc=$?
