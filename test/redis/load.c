@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "support/redis_rig.h"
+
 enum { MAX_KEYS = 200000, LOT = 5, MAX_THREADS = 16, DELIVERIES = 64 };
 
 /* What is known of the job with a key. Written by its producer and by handlers. */
@@ -335,4 +337,15 @@ void load_free(load *l)
     rt_close(&l->add);
     free(l->entries);
     free(l);
+}
+
+int64_t load_replicated(const struct rig *primary, int replicas)
+{
+    int64_t now = rt_ms(), offset = rig_info(primary, "replication", "master_repl_offset");
+    for (int i = 0; i < replicas; i++) {
+        char field[32];
+        snprintf(field, sizeof field, "slave%d:offset", i);
+        UNTIL(rig_info(primary, "replication", field) >= offset);
+    }
+    return now;
 }

@@ -49,4 +49,9 @@ void load_verify(load *l, int64_t lost_from, int64_t lost_to);
 weir_queue *load_queue(load *l);                /* the producers' */
 void        load_free(load *l);
 
+/* Wait until every one of its replicas has what the primary has now; answers the moment of that
+ * "now": what was acknowledged before is on all of them. */
+struct rig;
+int64_t load_replicated(const struct rig *primary, int replicas);
+
 #endif
