@@ -37,11 +37,12 @@ typedef struct weir_options {
     void           *now_ctx;         /* turning it call weir_wake(). NULL: the system's */
 } weir_options;
 
-/* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os", "mem:". A
- * store that is not there is made, except for reading. `opt` may be NULL. On success *out belongs
+/* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",
+ * "redis://host", "redis+kue://host", "mem:" (docs/stores.md has all of them). A store that is not
+ * there is made, except for reading. `opt` may be NULL. On success *out belongs
  * to the caller: weir_close(). Errors: WEIR_EINVAL (URL), WEIR_EBUSY (names the owner's pid),
  * WEIR_ENOENT (for reading, not there), WEIR_EREADONLY (no permission to write), WEIR_ECORRUPT,
- * WEIR_EVERSION. */
+ * WEIR_EVERSION, WEIR_EUNAVAIL (a server, not there). */
 WEIR_API weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt,
                              weir_error *err);
 

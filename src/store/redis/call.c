@@ -80,6 +80,9 @@ static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms)
 {
     redis_draft *p = &s->draft[i];
     redis_call  *c = &p->call;
+    if (strstr(c->err.msg, "WRONGTYPE"))
+        weir_fail(&c->err, WEIR_ECORRUPT, "redis: a key that begins with %s is not weir's "
+                  "(WRONGTYPE): remove it, or use another prefix=", s->part[i].prefix);
     if (c->err.code)
         return;
     const redisReply *r = c->reply;
