@@ -141,7 +141,8 @@ void weir__link_wait(redis_link *l, redis_call *c);
 /* Send all of them, then wait for all of them. */
 void weir__link_run(redis_link *l, redis_call *const *calls, size_t n);
 
-/* Run one command that may be repeated ("HSCAN", key, cursor ...; HSETNX) on the node of a slot. NULL with *err set; freeReplyObject() what comes. */
+/* Run one command that may be repeated ("HSCAN", key, cursor ...; HSETNX) on the node of a slot.
+ * NULL with *err set; freeReplyObject() what comes. */
 redisReply *weir__link_ask(redis_link *l, uint32_t slot, weir_error *err, int argc,
                            const char *const *argv, const size_t *argv_len);
 
