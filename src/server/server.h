@@ -1,0 +1,67 @@
+/* server.h - a queue served over HTTP: the whole server as one object.
+ *
+ * The server is an ordinary user of the library: it is given an open queue and calls nothing but
+ * the public API. This header is all that the program `weir` sees of it. */
+#ifndef WEIR_SERVER_SERVER_H
+#define WEIR_SERVER_SERVER_H
+
+#include "weir/weir.h"
+
+typedef struct srv_server srv_server;
+
+/* Limits. What is over one is answered with a 4xx that names it, or the connection is closed. */
+enum {
+    SRV_MAX_HEAD        = 16 * 1024,            /* bytes of request line and headers */
+    SRV_MAX_TARGET      = 8 * 1024,             /* bytes of the target (path and query) */
+    SRV_MAX_HEADERS     = 100,
+    SRV_MAX_BODY        = 96 * 1024 * 1024,     /* bytes of a lot of jobs; other bodies: less */
+    SRV_MAX_SMALL_BODY  = 2 * 1024 * 1024,      /* what holds one job, or an order */
+    SRV_MAX_BODIES      = 256 * 1024 * 1024,    /* of all bodies being read or worked on */
+    SRV_MAX_CONNECTIONS = 10000,
+    SRV_MAX_LISTENERS   = 4096,                 /* of events, at once */
+    SRV_MAX_BACKLOG     = 1024 * 1024,          /* bytes an event listener may be behind */
+    SRV_MAX_WAIT_MS     = 60 * 1000,            /* of a long poll */
+    SRV_HEAD_MS         = 10 * 1000,            /* from a request's first byte to its last header */
+    SRV_BODY_MS         = 60 * 1000,            /* for the body, and as much again for each MiB */
+    SRV_IDLE_MS         = 75 * 1000,            /* a connection without a request */
+    SRV_WRITE_MS        = 30 * 1000,            /* a client that takes nothing of its answer */
+    SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
+};
+
+typedef enum srv_api { SRV_API_KUE, SRV_API_VERTX } srv_api;
+
+/* How to serve. {0} is a server on 127.0.0.1:7340 for everybody on this machine. */
+typedef struct srv_options {
+    const char *listen;             /* "ADDRESS:PORT", "[::1]:7340"; port 0: any that is free */
+    const char *store_url;          /* for people, without a password */
+    const char *data_dir;           /* where tokens and push targets are kept; NULL: nowhere */
+    const char *tokens_file;        /* NULL: "tokens.json" in data_dir, if there is one */
+    const char *tls_cert, *tls_key; /* PEM files; both or none */
+    const char *title;              /* of the page */
+    const char *access_log;         /* a file, "-" is standard error; NULL: none */
+    srv_api     api;                /* whose answer holds where Kue's and Vert.x Kue's differ */
+    bool        kue_get;            /* let Kue's GET /inactive/:id change a job */
+    bool        push_private;       /* push to private addresses too */
+    int         threads;            /* event loops; 0: one a core, at most 4 */
+    const char *const *origins;     /* origins of other pages that may call, NULL at the end */
+} srv_options;
+
+/* Start serving `q`, which must stay open until srv_destroy(). Returns when it listens. An address
+ * that is not loopback needs at least one token: else WEIR_EINVAL with the remedy. On success *out
+ * belongs to the caller: srv_stop(), then srv_destroy(). */
+weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, weir_error *err);
+
+/* "http://127.0.0.1:7340": where it listens, with the real port. */
+const char *srv_address(const srv_server *s);
+
+/* Read tokens and certificates again (SIGHUP). On failure the old ones stay. */
+weir_code srv_reload(srv_server *s, weir_error *err);
+
+/* Take no more connections, answer what is under way (long polls at once, event listeners are
+ * told), at most SRV_DRAIN_MS. Waits. */
+void srv_stop(srv_server *s);
+
+/* After srv_stop(). NULL is fine. */
+void srv_destroy(srv_server *s);
+
+#endif
