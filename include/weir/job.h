@@ -30,6 +30,7 @@ enum {
                                                 WEIR_MAX_ADD_BYTES, but one job is never too big */
     WEIR_MAX_PAGE        = 1000,             /* jobs in one page of a list, or taken at once */
     WEIR_MAX_TAKE_TYPES  = 100,              /* types one worker takes */
+    WEIR_MAX_WORKER      = 200,              /* bytes of a worker's name */
     WEIR_DEFAULT_MAX_LOST = 3,
     WEIR_DEFAULT_LEASE_MS = 30000
 };

@@ -7,6 +7,7 @@
 #include "weir/future.h"
 #include "weir/job.h"
 #include "weir/queue.h"
+#include "weir/remote.h"
 #include "weir/worker.h"
 
 #ifdef __cplusplus

@@ -220,16 +220,27 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
     return t->op.err.code;
 }
 
-weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t)
+weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first)
 {
-    if (enter(b, t))
-        return t->op.err.code;
+    weir_ticket *rest = first->next, *t;
+    if (enter(b, first))
+        return first->op.err.code;
+    while ((t = rest)) {
+        rest = t->next;
+        push(b, t);
+    }
     if (!b->leading) {
         b->leading = b->handed = true;
         pthread_cond_signal(&b->work);
     }
     pthread_mutex_unlock(&b->lock);
     return WEIR_OK;
+}
+
+weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t)
+{
+    t->next = NULL;
+    return weir__batcher_submit_all(b, t);
 }
 
 bool weir__batcher_closed(weir_batcher *b)

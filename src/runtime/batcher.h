@@ -55,6 +55,10 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t);
 /* Run an operation; t->done is called when it is done. WEIR_ECLOSED: it will not be. */
 weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t);
 
+/* The same for all that `next` links to the first (at least one), which so go to the store
+ * together. With WEIR_ECLOSED, none of them is run and the first carries the error. */
+weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first);
+
 /* Is everything refused? Any thread. */
 bool weir__batcher_closed(weir_batcher *b);
 

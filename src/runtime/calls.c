@@ -486,12 +486,8 @@ weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_fut
 static weir_op op_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
                        weir_job **jobs)
 {
-    size_t n_types = 0;
-    while (types && types[n_types])
-        n_types++;
-    return (weir_op){ .kind = WEIR_OP_TAKE,
-                      .u.take = { .types = types, .n_types = n_types, .n = n, .lease_ms = lease_ms,
-                                  .worker = q->name, .jobs = jobs } };
+    weir_taking what = { .types = types, .n = n, .lease_ms = lease_ms };
+    return (weir_op){ .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, &what, jobs) };
 }
 
 weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,

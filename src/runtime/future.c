@@ -12,7 +12,6 @@ struct weir_future {
     _Atomic uint32_t    refs;          /* the user's, and that of whoever ends it */
     _Atomic uint32_t    done;
     weir_reply          to;
-    struct weir__chunk *chunks;
     void              (*abandoned)(void *bytes);
     pthread_mutex_t     lock;          /* guards what follows */
     bool                released;
@@ -20,7 +19,7 @@ struct weir_future {
     weir_future_fn     *then;
     void               *then_ctx;
     weir_post           post;          /* to call it with */
-    max_align_t         bytes[];
+    max_align_t         bytes[];       /* what its operation borrows; or of whoever ends it */
 };
 
 weir_code weir__call(weir_queue *q, weir_op *op, const weir_reply *to, weir_error *err)
@@ -37,12 +36,11 @@ weir_code weir__call(weir_queue *q, weir_op *op, const weir_reply *to, weir_erro
 
 static weir_code create(weir_queue *q, weir_future **out, size_t size, weir_error *err)
 {
-    weir_future *f = calloc(1, sizeof *f + size);
+    weir_future *f = malloc(sizeof *f + size);
     *out = f;
     if (!f)
         return weir_fail(err, WEIR_ENOMEM, "out of memory");
-    f->q = q;
-    f->refs = 2;
+    *f = (weir_future){ .q = q, .refs = 2 };
     pthread_mutex_init(&f->lock, NULL);
     weir__queue_ref(q);
     return WEIR_OK;
@@ -57,7 +55,6 @@ void weir__future_unref(weir_future *f)
 {
     if (atomic_fetch_sub(&f->refs, 1) != 1)
         return;
-    weir__chunks_free(f->chunks);
     pthread_mutex_destroy(&f->lock);
     weir__queue_unref(f->q);
     free(f);
@@ -96,8 +93,11 @@ void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *
 static void give_op(void *ctx, bool wanted)
 {
     weir_future *f = ctx;
-    if (!wanted)
+    if (!wanted) {
         f->to.out = NULL;
+        f->to.n_out = NULL;
+        f->to.at_out = NULL;
+    }
     if (f->to.give)
         f->to.give(f->q, &f->ticket.op, &f->to);
 }
@@ -126,18 +126,18 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
     op->err.code = WEIR_OK;
     weir_code rc = weir__op_check(op, err);
     if (!rc)
-        rc = create(q, &f, 0, err);
+        rc = create(q, &f, weir__op_size(op, to), err);
     if (rc)
         return refuse(q, op, to, rc);
     f->ticket.op = *op;
     f->ticket.done = op_done;
     if (to)
         f->to = *to;
-    if (!weir__op_own(&f->ticket.op, &f->to, &f->chunks))
-        rc = weir_fail(err, WEIR_ENOMEM, "out of memory");
-    else if ((rc = weir__queue_submit(q, &f->ticket)) && err)
-        *err = f->ticket.op.err;
+    weir__op_own(&f->ticket.op, &f->to, f->bytes);
+    rc = weir__queue_submit(q, &f->ticket);
     if (rc) {
+        if (err)
+            *err = f->ticket.op.err;
         weir__future_unref(f);
         weir__future_unref(f);
         return refuse(q, op, to, rc);

@@ -11,7 +11,8 @@ typedef struct weir_reply {
     /* Move the answer (op->err.code is WEIR_OK), or "nothing", to the caller's memory. */
     void (*give)(weir_queue *q, weir_op *op, const struct weir_reply *to);
     void       *out;        /* NULL: nobody wants it, throw it away */
-    size_t     *n_out;      /* of a take */
+    size_t     *n_out;      /* of a take, of a tick; NULL likewise */
+    int64_t    *at_out;     /* of a tick */
     weir_state  state;      /* of a count */
     const char *type;
 } weir_reply;
@@ -23,8 +24,8 @@ weir_code weir__call(weir_queue *q, weir_op *op, const weir_reply *to, weir_erro
 weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, weir_future **f,
                            weir_error *err);
 
-/* A future that is not an operation's but ends when somebody says so, with `size` zeroed bytes that
- * live as long as it does. One reference is the user's, the other belongs to whoever calls
+/* A future that is not an operation's but ends when somebody says so, with `size` bytes that live
+ * as long as it does. One reference is the user's, the other belongs to whoever calls
  * weir__future_end(). When the user releases it before its end, abandoned(bytes) is called; the
  * user's reference still counts then. */
 weir_code weir__future_create(weir_queue *q, weir_future **f, size_t size,
@@ -37,10 +38,13 @@ void weir__future_unref(weir_future *f);
 void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx, bool wanted),
                       void *ctx);
 
-/* Make a deep copy of what the operation borrows, so that it can outlive the call; the memory is
- * added to *chunks. False: out of memory. */
-struct weir__chunk;
-bool weir__op_own(weir_op *op, weir_reply *to, struct weir__chunk **chunks);
-void weir__chunks_free(struct weir__chunk *chunks);
+/* To take what a worker wants; everything is borrowed. */
+weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **jobs);
+
+/* What a deep copy of all that an operation that was checked borrows takes, in bytes; and the copy,
+ * made into a block of that size, aligned for anything. `to` may be NULL. Both return the size,
+ * which keeps what is put behind it aligned too. */
+size_t weir__op_size(const weir_op *op, const weir_reply *to);
+size_t weir__op_own(weir_op *op, weir_reply *to, void *block);
 
 #endif

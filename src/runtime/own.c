@@ -1,148 +1,167 @@
-/* own.c - what an operation borrows from its caller, copied for a call that returns before the
- * operation has run. One entry per kind that borrows. */
-#include <stdlib.h>
+/* own.c - what an operation borrows from its caller, copied into one block for a call that returns
+ * before the operation has run.
+ *
+ * One function per kind that borrows walks over its members, twice: first it only adds up what the
+ * copies take, then there is a block and each member is copied and pointed at its copy. While it
+ * counts, nothing but the operation itself is written to. */
+#include <stdalign.h>
 #include <string.h>
 
 #include "runtime/future.h"
 
-struct weir__chunk {
-    struct weir__chunk *next;
-    max_align_t         bytes[];
-};
-
-void weir__chunks_free(struct weir__chunk *c)
-{
-    while (c) {
-        struct weir__chunk *next = c->next;
-        free(c);
-        c = next;
-    }
-}
-
 typedef struct copier {
-    struct weir__chunk **chunks;
-    bool                 failed;
+    char  *block;       /* NULL: only count */
+    size_t used;
 } copier;
 
-static void *get(copier *c, size_t size)
+static size_t aligned(size_t n)
 {
-    struct weir__chunk *chunk = malloc(sizeof *chunk + (size ? size : 1));
-    if (!chunk) {
-        c->failed = true;
-        return NULL;
-    }
-    chunk->next = *c->chunks;
-    *c->chunks = chunk;
-    return chunk->bytes;
+    return (n + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 }
 
-static const void *copy(copier *c, const void *bytes, size_t n)
+/* Room for something that is filled in elsewhere; NULL while counting. */
+static void *room(copier *c, size_t size)
 {
-    void *p = bytes ? get(c, n) : NULL;
-    return p ? memcpy(p, bytes, n) : NULL;
+    c->used = aligned(c->used);
+    void *p = c->block ? c->block + c->used : NULL;
+    c->used += size;
+    return p;
 }
 
-static const char *copy_text(copier *c, const char *text)
+/* A copy of an array, whose members may then be pointed at copies of theirs; while counting the
+ * array itself, which is not to be written to. */
+static void *array(copier *c, const void *from, size_t size)
 {
-    return text ? copy(c, text, strlen(text) + 1) : NULL;
+    void *p = room(c, size);
+    return p && size ? memcpy(p, from, size) : (void *)(uintptr_t)from;
+}
+
+static void bytes(copier *c, const char **member, size_t n)
+{
+    if (!*member)
+        return;
+    if (c->block)
+        *member = memcpy(c->block + c->used, *member, n);
+    c->used += n;
+}
+
+static void text(copier *c, const char **member)
+{
+    if (*member)
+        bytes(c, member, strlen(*member) + 1);
 }
 
 static void own_add(copier *c, weir_op *op)
 {
     weir_op_add *add = &op->u.add;
-    weir_spec *specs = get(c, add->n * sizeof *specs);
-    for (size_t i = 0; i < add->n && !c->failed; i++) {
-        const weir_spec *from = &add->specs[i];
-        specs[i] = *from;
-        specs[i].type = copy_text(c, from->type);
-        specs[i].data_len = from->data_len || !from->data ? from->data_len : strlen(from->data);
-        specs[i].data = copy(c, from->data, specs[i].data_len);
-        specs[i].unique = copy_text(c, from->unique);
-        specs[i].search_keys = copy_text(c, from->search_keys);
+    weir_spec   *specs = array(c, add->specs, add->n * sizeof *specs);
+    for (size_t i = 0; i < add->n; i++) {
+        weir_spec *s = &specs[i];
+        text(c, &s->type);
+        if (s->data_len)
+            bytes(c, &s->data, s->data_len);
+        else
+            text(c, &s->data);
+        text(c, &s->unique);
+        text(c, &s->search_keys);
     }
     add->specs = specs;
-    add->out = get(c, add->n * sizeof *add->out);
+    add->out = room(c, add->n * sizeof *add->out);
+}
+
+static void own_taking(copier *c, weir_op_take *take)
+{
+    const char **types = array(c, take->types, take->n_types * sizeof *types);
+    for (size_t i = 0; i < take->n_types; i++)
+        text(c, &types[i]);
+    take->types = types;
+    text(c, &take->worker);
+    take->jobs = room(c, take->n * sizeof *take->jobs);
 }
 
 static void own_take(copier *c, weir_op *op)
 {
-    weir_op_take *take = &op->u.take;
-    const char **types = get(c, take->n_types * sizeof *types);
-    for (size_t i = 0; i < take->n_types && !c->failed; i++)
-        types[i] = copy_text(c, take->types[i]);
-    take->types = types;
-    take->worker = copy_text(c, take->worker);
-    take->jobs = get(c, take->n * sizeof *take->jobs);
+    own_taking(c, &op->u.take);
+}
+
+static void own_finish(copier *c, weir_op *op)
+{
+    bytes(c, &op->u.finish.text, op->u.finish.len);
+    if (op->u.finish.next.n)
+        own_taking(c, &op->u.finish.next);
+}
+
+static void own_renew(copier *c, weir_op *op)
+{
+    op->u.renew.items = array(c, op->u.renew.items, op->u.renew.n * sizeof *op->u.renew.items);
+}
+
+static void own_progress(copier *c, weir_op *op)
+{
+    bytes(c, &op->u.progress.data, op->u.progress.len);
 }
 
 static void own_log(copier *c, weir_op *op)
 {
-    op->u.log.text = copy(c, op->u.log.text, op->u.log.len);
+    bytes(c, &op->u.log.text, op->u.log.len);
 }
 
 static void own_update(copier *c, weir_op *op)
 {
-    op->u.update.change.data = copy(c, op->u.update.change.data, op->u.update.change.data_len);
+    bytes(c, &op->u.update.change.data, op->u.update.change.data_len);
 }
 
-static const weir_job *copy_job(copier *c, const weir_job *from)
+static void own_job(copier *c, weir_job *j)
 {
-    weir_job *j = get(c, sizeof *j);
-    if (!j)
-        return NULL;
-    *j = *from;
-    j->type = copy_text(c, from->type);
-    j->data = copy(c, from->data, from->data_len);
-    j->result = copy(c, from->result, from->result_len);
-    j->error = copy_text(c, from->error);
-    j->progress_data = copy(c, from->progress_data, from->progress_data_len);
-    j->unique = copy_text(c, from->unique);
-    j->worker = copy_text(c, from->worker);
-    j->search_keys = copy_text(c, from->search_keys);
-    return j;
-}
-
-static const weir_line *copy_lines(copier *c, const weir_line *from, size_t n)
-{
-    weir_line *lines = n ? get(c, n * sizeof *lines) : NULL;
-    for (size_t i = 0; i < n && !c->failed; i++) {
-        lines[i] = from[i];
-        lines[i].text = copy_text(c, from[i].text);
-    }
-    return lines;
+    text(c, &j->type);
+    bytes(c, &j->data, j->data_len);
+    bytes(c, &j->result, j->result_len);
+    text(c, &j->error);
+    bytes(c, &j->progress_data, j->progress_data_len);
+    text(c, &j->unique);
+    text(c, &j->worker);
+    text(c, &j->search_keys);
 }
 
 static void own_import(copier *c, weir_op *op)
 {
     weir_op_import *in = &op->u.import;
-    weir_incoming *jobs = get(c, in->n * sizeof *jobs);
-    for (size_t i = 0; i < in->n && !c->failed; i++) {
-        const weir_incoming *from = &in->jobs[i];
-        jobs[i] = *from;
-        jobs[i].job = copy_job(c, from->job);
-        jobs[i].lines = copy_lines(c, from->lines, from->n_lines);
+    weir_incoming  *jobs = array(c, in->jobs, in->n * sizeof *jobs);
+    for (size_t i = 0; i < in->n; i++) {
+        weir_job  *job = array(c, jobs[i].job, sizeof *job);
+        weir_line *lines = array(c, jobs[i].lines, jobs[i].n_lines * sizeof *lines);
+        own_job(c, job);
+        for (size_t k = 0; k < jobs[i].n_lines; k++)
+            text(c, &lines[k].text);
+        if (c->block) {
+            jobs[i].job = job;
+            jobs[i].lines = lines;
+        }
     }
     in->jobs = jobs;
-    in->out = get(c, in->n * sizeof *in->out);
+    in->out = room(c, in->n * sizeof *in->out);
 }
 
 static void own_list(copier *c, weir_op *op)
 {
-    op->u.list.query.type = copy_text(c, op->u.list.query.type);
-    op->u.list.query.search = copy_text(c, op->u.list.query.search);
+    text(c, &op->u.list.query.type);
+    text(c, &op->u.list.query.search);
 }
 
 static void own_configure(copier *c, weir_op *op)
 {
     weir_op_configure *cfg = &op->u.configure;
-    cfg->type = copy_text(c, cfg->type);
-    cfg->settings = copy(c, cfg->settings, sizeof *cfg->settings);
+    text(c, &cfg->type);
+    if (cfg->settings)
+        cfg->settings = array(c, cfg->settings, sizeof *cfg->settings);
 }
 
-/* FINISH, RENEW, PROGRESS and TICK are submitted by the runtime alone, with memory of its own. */
 static void (*const own[WEIR_OP_KINDS])(copier *c, weir_op *op) = {
     [WEIR_OP_ADD]       = own_add,
     [WEIR_OP_TAKE]      = own_take,
+    [WEIR_OP_FINISH]    = own_finish,
+    [WEIR_OP_RENEW]     = own_renew,
+    [WEIR_OP_PROGRESS]  = own_progress,
     [WEIR_OP_LOG]       = own_log,
     [WEIR_OP_UPDATE]    = own_update,
     [WEIR_OP_LIST]      = own_list,
@@ -150,11 +169,24 @@ static void (*const own[WEIR_OP_KINDS])(copier *c, weir_op *op) = {
     [WEIR_OP_IMPORT]    = own_import,
 };
 
-bool weir__op_own(weir_op *op, weir_reply *to, struct weir__chunk **chunks)
+static size_t walk(char *block, weir_op *op, weir_reply *to)
 {
-    copier c = { .chunks = chunks };
-    to->type = copy_text(&c, to->type);
+    copier c = { .block = block };
     if (own[op->kind])
         own[op->kind](&c, op);
-    return !c.failed;
+    if (to)
+        text(&c, &to->type);
+    return aligned(c.used);
+}
+
+size_t weir__op_size(const weir_op *op, const weir_reply *to)
+{
+    weir_op    op_too = *op;
+    weir_reply to_too = to ? *to : (weir_reply){ 0 };
+    return walk(NULL, &op_too, &to_too);
+}
+
+size_t weir__op_own(weir_op *op, weir_reply *to, void *block)
+{
+    return walk(block, op, to);
 }

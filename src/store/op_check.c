@@ -83,6 +83,10 @@ static weir_code check_taking(weir_op_take *t, weir_error *err)
                          t->n_types, WEIR_MAX_TAKE_TYPES);
     if (!t->worker)
         return weir_fail(err, WEIR_EINVAL, "worker: missing");
+    size_t len = strlen(t->worker);
+    if (len > WEIR_MAX_WORKER)
+        return weir_fail(err, WEIR_ELIMIT, "worker: %zu bytes, at most %d (WEIR_MAX_WORKER)", len,
+                         WEIR_MAX_WORKER);
     for (size_t i = 0; i < t->n_types; i++) {
         weir_error why;
         weir_code  rc = weir__type_check(t->types[i], "type", &why);

@@ -11,7 +11,7 @@
 #ifndef WEIR_STORE_STORE_H
 #define WEIR_STORE_STORE_H
 
-#include "weir/queue.h"
+#include "weir/remote.h"
 
 /* kind, member of the union, does it write? */
 #define WEIR_OPS(X)                                                                            \
@@ -63,12 +63,6 @@ typedef struct weir_op_take {
     size_t             n_jobs;      /* out */
 } weir_op_take;
 
-typedef enum weir_outcome {
-    WEIR_OUTCOME_DONE,      /* text: the result (JSON) or NULL */
-    WEIR_OUTCOME_FAIL,      /* text: the error */
-    WEIR_OUTCOME_RELEASE    /* not begun: inactive again, no attempt used, nothing logged */
-} weir_outcome;
-
 /* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also
  * when it is not there). DONE: complete, or gone with remove_on_complete. FAIL: see
  * weir__job_fail(); a log line "error | TEXT". When it worked and next.n > 0, then take, in the
@@ -84,12 +78,6 @@ typedef struct weir_op_finish {
 } weir_op_finish;
 
 /* New leases until now + lease_ms. Each item has its own answer: WEIR_OK or WEIR_ESTALE. */
-typedef struct weir_lease {
-    uint64_t  id;
-    uint32_t  delivery;
-    weir_code code;                 /* out */
-    int64_t   lease_ms;
-} weir_lease;
 typedef struct weir_op_renew {
     weir_lease *items;
     size_t      n;

@@ -192,6 +192,38 @@ static void read_all(run *r)
         assert_null(e);
 }
 
+/* For a worker elsewhere: end one job and take another in the same step. */
+static void work_for(run *r)
+{
+    static const char *const types[] = { "c", "a", NULL };
+    weir_taking  what = { .types = types, .n = 1, .lease_ms = 100000, .worker = "far" };
+    weir_job    *job = NULL, *next = NULL;
+    size_t       n = 0;
+    weir_future *f;
+    if (TRY(weir_take_for_async(r->q, &what, &job, &n, &f, NULL)))
+        return;
+    TRY(weir_future_wait(f, WEIR_FOREVER, NULL));
+    weir_future_release(f);
+    if (!n)
+        return;
+    weir_lease lease = { .id = job->id, .delivery = job->delivery };
+    if (!TRY(weir_renew_async(r->q, &lease, 1, &f, NULL))) {
+        TRY(weir_future_wait(f, WEIR_FOREVER, NULL));
+        weir_future_release(f);
+    }
+    TRY(weir_progress(r->q, job->id, job->delivery, 5, "[]", 0, NULL));
+    TRY(weir_log_by(r->q, job->id, job->delivery, "far away", 0, NULL));
+    weir_ending e = { .id = job->id, .delivery = job->delivery, .outcome = WEIR_OUTCOME_FAIL,
+                      .text = "not here", .next = &what, .jobs = &next };
+    weir_ended  out = { .n_jobs = 9 };
+    if (TRY(weir_finish(r->q, &e, 1, &out, NULL)) || TRY(out.err.code))
+        assert_int_equal(out.n_jobs, 0);
+    if (out.n_jobs)
+        weir_job_release(next);
+    weir_job_release(job);
+    TRY(weir_tick(r->q, 0, NULL, NULL, NULL));
+}
+
 static void work(run *r, int prefetch)
 {
     weir_pool pool = { .handler = handler, .ctx = r, .threads = 2, .prefetch = prefetch };
@@ -225,6 +257,7 @@ static void scenario(run *r, int prefetch)
     add_jobs(r);
     move_jobs(r);
     read_all(r);
+    work_for(r);
     work(r, prefetch);
     weir_unlisten(l);
     atomic_store(&countdown, 0);

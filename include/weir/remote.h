@@ -1,0 +1,118 @@
+/* remote.h - work on jobs by id and delivery alone: for a program that hands jobs on to workers
+ * elsewhere, as the server does.
+ *
+ * A job that was taken here is only a copy of what the worker is to get. Its lease, which runs
+ * until it is renewed, ended or lost, and its delivery number, by which late workers are fenced
+ * off, are kept in the store; so nothing of it needs to be kept in this process, and after a
+ * restart a worker goes on as if nothing had been. */
+#ifndef WEIR_REMOTE_H
+#define WEIR_REMOTE_H
+
+#include "weir/queue.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- take ---- */
+
+/* What a worker elsewhere wants. */
+typedef struct weir_taking {
+    const char *const *types;       /* NULL at the end; best job of all of them first */
+    size_t             n;           /* at most so many, which are at most WEIR_MAX_PAGE */
+    int64_t            lease_ms;    /* 0: WEIR_DEFAULT_LEASE_MS */
+    const char        *worker;      /* its name, kept in the job, at most WEIR_MAX_WORKER bytes;
+                                       NULL: this program's */
+} weir_taking;
+
+/* Take jobs for it. out[0..*n_out) belong to the caller: weir_job_release(), which only frees them
+ * (to give one back, end it with WEIR_OUTCOME_RELEASE). None waiting is WEIR_OK with *n_out 0. */
+WEIR_API weir_code weir_take_for(weir_queue *q, const weir_taking *what, weir_job **out,
+                                 size_t *n_out, weir_error *err);
+WEIR_API weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, weir_job **out,
+                                       size_t *n_out, weir_future **f, weir_error *err);
+
+/* ---- finish ---- */
+
+typedef enum weir_outcome {
+    WEIR_OUTCOME_DONE,      /* text: the result (JSON) or NULL */
+    WEIR_OUTCOME_FAIL,      /* text: the error; NULL: the text of WEIR_EJOB */
+    WEIR_OUTCOME_RELEASE    /* not begun: inactive again, no attempt used, nothing logged */
+} weir_outcome;
+
+/* How one delivery of a job ended. */
+typedef struct weir_ending {
+    uint64_t           id;
+    uint32_t           delivery;
+    weir_outcome       outcome;
+    const char        *text;
+    size_t             len;         /* 0: text ends at its NUL */
+    const weir_taking *next;        /* take these in the same step, if it worked; NULL: none */
+    weir_job         **jobs;        /* room for next->n; as weir_take_for() */
+} weir_ending;
+
+typedef struct weir_ended {
+    weir_error err;                 /* code WEIR_OK: it has ended. WEIR_ESTALE: it was no longer
+                                       this worker's. WEIR_EINVAL, WEIR_ELIMIT name the member */
+    weir_state state;               /* the job's now; WEIR_ANY: it is gone */
+    size_t     n_jobs;              /* how many are in jobs of its weir_ending */
+} weir_ended;
+
+/* End n deliveries (at most WEIR_MAX_ADD, with at most WEIR_MAX_ADD_BYTES of texts, and as many
+ * next jobs as WEIR_MAX_ADD together). Each has an answer of its own in out[i], whatever becomes of
+ * the others; they go to the store together and so share a commit. When the call itself fails, none
+ * has ended and all carry its error. Errors: WEIR_EINVAL, WEIR_ELIMIT. */
+WEIR_API weir_code weir_finish(weir_queue *q, const weir_ending *endings, size_t n, weir_ended *out,
+                               weir_error *err);
+WEIR_API weir_code weir_finish_async(weir_queue *q, const weir_ending *endings, size_t n,
+                                     weir_ended *out, weir_future **f, weir_error *err);
+
+/* ---- meanwhile ---- */
+
+/* One lease to be renewed. */
+typedef struct weir_lease {
+    uint64_t  id;
+    uint32_t  delivery;
+    weir_code code;                 /* out: WEIR_ESTALE: it is no longer this worker's */
+    int64_t   lease_ms;             /* from now; 0: WEIR_DEFAULT_LEASE_MS */
+} weir_lease;
+
+/* Renew n leases (at most WEIR_MAX_ADD), each with an answer of its own in leases[i].code. When the
+ * call fails, none was renewed and all carry its code. Errors: WEIR_EINVAL, WEIR_ELIMIT. */
+WEIR_API weir_code weir_renew(weir_queue *q, weir_lease *leases, size_t n, weir_error *err);
+WEIR_API weir_code weir_renew_async(weir_queue *q, weir_lease *leases, size_t n, weir_future **f,
+                                    weir_error *err);
+
+/* How far it is, in percent; extends the ttl. `data` is JSON of `len` bytes (0: it ends at its
+ * NUL), or NULL: what was said last stays. Errors: WEIR_ESTALE, WEIR_EINVAL, WEIR_ELIMIT. */
+WEIR_API weir_code weir_progress(weir_queue *q, uint64_t id, uint32_t delivery, int32_t percent,
+                                 const char *data, size_t len, weir_error *err);
+WEIR_API weir_code weir_progress_async(weir_queue *q, uint64_t id, uint32_t delivery,
+                                       int32_t percent, const char *data, size_t len,
+                                       weir_future **f, weir_error *err);
+
+/* Append a line of `len` bytes (0: it ends at its NUL) to the job's log for the worker that has it;
+ * extends the ttl. WEIR_ESTALE: it has it no longer. With delivery 0 as weir_log(): in any state,
+ * WEIR_ENOENT when it is not there. */
+WEIR_API weir_code weir_log_by(weir_queue *q, uint64_t id, uint32_t delivery, const char *line,
+                               size_t len, weir_error *err);
+WEIR_API weir_code weir_log_by_async(weir_queue *q, uint64_t id, uint32_t delivery,
+                                     const char *line, size_t len, weir_future **f,
+                                     weir_error *err);
+
+/* ---- time ---- */
+
+/* Do what is due now by the queue's clock (delays, leases, ttls, deadlines, retention), at most
+ * `limit` jobs of each sort (0: WEIR_MAX_PAGE, which is also the most). *changed: how many jobs it
+ * concerned; *next_at: when something is due again (INT64_MAX: nothing; now or before: there is
+ * more). Both may be NULL. The queue does all this by itself: this call is for tests with a clock
+ * of their own, and for stores that reach this queue over a wire. */
+WEIR_API weir_code weir_tick(weir_queue *q, size_t limit, size_t *changed, int64_t *next_at,
+                             weir_error *err);
+WEIR_API weir_code weir_tick_async(weir_queue *q, size_t limit, size_t *changed, int64_t *next_at,
+                                   weir_future **f, weir_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,330 @@
+/* remote.c - the calls of remote.h: work on jobs by id and delivery, for workers elsewhere. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/future.h"
+
+/* ---- take ---- */
+
+weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **jobs)
+{
+    size_t n_types = 0;
+    while (what->types && what->types[n_types])
+        n_types++;
+    return (weir_op_take){ .types = what->types, .n_types = n_types, .n = what->n,
+                           .lease_ms = what->lease_ms,
+                           .worker = what->worker ? what->worker : q->name, .jobs = jobs };
+}
+
+/* Move the jobs that were taken to the caller's `out`; NULL: nobody wants them, and their leases
+ * will run out. Returns how many came there. */
+static size_t give_jobs(const weir_op_take *take, weir_job **out)
+{
+    if (out && out != take->jobs)
+        memcpy(out, take->jobs, take->n_jobs * sizeof *out);
+    for (size_t i = 0; !out && i < take->n_jobs; i++)
+        weir_job_release(take->jobs[i]);
+    return out ? take->n_jobs : 0;
+}
+
+static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    size_t n = op->err.code ? 0 : give_jobs(&op->u.take, to->out);
+    if (to->n_out)
+        *to->n_out = n;
+}
+
+weir_code weir_take_for(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
+                        weir_error *err)
+{
+    weir_op    op = { .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, what, out) };
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
+    return weir__call(q, &op, &to, err);
+}
+
+weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
+                              weir_future **f, weir_error *err)
+{
+    weir_op    op = { .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, what, NULL) };
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
+    return weir__call_async(q, &op, &to, f, err);
+}
+
+/* ---- finish ---- */
+
+/* n operations under one future, in whose bytes they are. They all go through one batcher, where
+ * one thread at a time answers: so nothing here needs a lock. */
+typedef struct finishing {
+    weir_future *future;
+    weir_ended  *out;              /* the caller's */
+    void        *owned;            /* what the operations borrow */
+    size_t       n;
+    size_t       left;             /* submitted, and not answered yet */
+    struct one {
+        weir_ticket       ticket;
+        struct finishing *all;
+        weir_job        **jobs;    /* the caller's */
+    } one[];
+} finishing;
+
+static weir_code check_endings(const weir_ending *endings, size_t n, weir_error *err)
+{
+    size_t bytes = 0, jobs = 0;
+    if (n > WEIR_MAX_ADD)
+        return weir_fail(err, WEIR_ELIMIT, "endings: %zu, at most %d (WEIR_MAX_ADD)", n,
+                         WEIR_MAX_ADD);
+    for (size_t i = 0; i < n; i++) {
+        const weir_ending *e = &endings[i];
+        size_t             more = e->next ? e->next->n : 0;
+        if (e->text)
+            bytes += e->len ? e->len : strlen(e->text);
+        if (bytes > WEIR_MAX_ADD_BYTES)
+            return weir_fail(err, WEIR_ELIMIT, "endings[%zu].text: more than %d bytes together "
+                                               "(WEIR_MAX_ADD_BYTES)", i, WEIR_MAX_ADD_BYTES);
+        if (more > WEIR_MAX_ADD || (jobs += more) > WEIR_MAX_ADD)
+            return weir_fail(err, WEIR_ELIMIT, "endings[%zu].next: more than %d jobs together "
+                                               "(WEIR_MAX_ADD)", i, WEIR_MAX_ADD);
+        if (more && !e->jobs)
+            return weir_fail(err, WEIR_EINVAL, "endings[%zu].jobs: missing", i);
+    }
+    return WEIR_OK;
+}
+
+static void fill(void *ctx, bool wanted)
+{
+    finishing *all = ctx;
+    wanted = wanted && all->out;
+    for (size_t i = 0; i < all->n; i++) {
+        struct one    *one = &all->one[i];
+        const weir_op *op = &one->ticket.op;
+        weir_ended     none = { .err.code = op->err.code };
+        weir_ended    *out = wanted ? &all->out[i] : &none;
+        if (op->err.code) {
+            *out = (weir_ended){ .err = op->err };
+            continue;
+        }
+        out->err.code = WEIR_OK;
+        out->err.msg[0] = '\0';
+        out->state = op->u.finish.state;
+        out->n_jobs = op->u.finish.next.n
+                          ? give_jobs(&op->u.finish.next, wanted ? one->jobs : NULL) : 0;
+    }
+}
+
+static void end(finishing *all)
+{
+    void      *owned = all->owned;
+    weir_error none = { .code = WEIR_OK };
+    weir__future_end(all->future, &none, fill, all);     /* *all may be gone now */
+    free(owned);
+}
+
+static void answered(weir_ticket *t)
+{
+    finishing *all = ((struct one *)((char *)t - offsetof(struct one, ticket)))->all;
+    if (!--all->left)
+        end(all);
+}
+
+/* Make the operations. Those that are refused have their answer; the others are linked, and the
+ * first of them returned. */
+static weir_ticket *prepare(weir_queue *q, finishing *all, const weir_ending *endings)
+{
+    weir_ticket *first = NULL, **link = &first;
+    for (size_t i = 0; i < all->n; i++) {
+        const weir_ending *e = &endings[i];
+        struct one        *one = &all->one[i];
+        one->all = all;
+        one->jobs = e->jobs;
+        one->ticket.done = answered;
+        one->ticket.op = (weir_op){ .kind = WEIR_OP_FINISH, .u.finish = {
+            .id = e->id, .delivery = e->delivery, .outcome = e->outcome, .text = e->text,
+            .len = e->len } };
+        if (e->next)
+            one->ticket.op.u.finish.next = weir__taking(q, e->next, NULL);
+        if (weir__op_check(&one->ticket.op, &one->ticket.op.err))
+            continue;
+        *link = &one->ticket;
+        link = &one->ticket.next;
+        all->left++;
+    }
+    *link = NULL;
+    return first;
+}
+
+/* Copy what they borrow, into one block. False: out of memory. */
+static bool own(finishing *all, weir_ticket *first)
+{
+    size_t size = 0;
+    for (weir_ticket *t = first; t; t = t->next)
+        size += weir__op_size(&t->op, NULL);
+    char *at = all->owned = malloc(size ? size : 1);
+    for (weir_ticket *t = first; t && at; t = t->next)
+        at += weir__op_own(&t->op, NULL, at);
+    return at;
+}
+
+static weir_code submit(weir_queue *q, const weir_ending *endings, size_t n, weir_ended *out,
+                        weir_future **f, weir_error *err)
+{
+    weir_code rc = check_endings(endings, n, err);
+    if (!rc)
+        rc = weir__future_create(q, f, sizeof(finishing) + n * sizeof(struct one), NULL, err);
+    if (rc)
+        return rc;
+    finishing *all = weir__future_bytes(*f);
+    *all = (finishing){ .future = *f, .out = out, .n = n };
+    weir_ticket *first = prepare(q, all, endings);
+    if (!first)
+        end(all);
+    else if (!own(all, first))
+        rc = weir_fail(err, WEIR_ENOMEM, "out of memory");
+    else if ((rc = weir__batcher_submit_all(weir__queue_batcher(q, WEIR_OP_FINISH), first)))
+        *err = first->op.err;
+    if (rc) {
+        free(all->owned);
+        weir__future_unref(*f);
+        weir__future_unref(*f);
+        *f = NULL;
+    }
+    return rc;
+}
+
+weir_code weir_finish_async(weir_queue *q, const weir_ending *endings, size_t n, weir_ended *out,
+                            weir_future **f, weir_error *err)
+{
+    weir_future *own_f = NULL;
+    weir_error   why;
+    weir_code    rc = submit(q, endings, n, out, &own_f, &why);
+    for (size_t i = 0; rc && out && i < n; i++)
+        out[i] = (weir_ended){ .err = why };
+    if (rc && err)
+        *err = why;
+    if (f)
+        *f = own_f;
+    else
+        weir_future_release(own_f);
+    return rc;
+}
+
+weir_code weir_finish(weir_queue *q, const weir_ending *endings, size_t n, weir_ended *out,
+                      weir_error *err)
+{
+    weir_future *f;
+    weir_code    rc = weir_finish_async(q, endings, n, out, &f, err);
+    if (!rc) {
+        rc = weir_future_wait(f, WEIR_FOREVER, err);
+        weir_future_release(f);
+    }
+    return rc;
+}
+
+/* ---- renew ---- */
+
+static void give_renewed(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    weir_lease *out = to->out;
+    for (size_t i = 0; out && i < op->u.renew.n; i++)
+        out[i].code = op->err.code ? op->err.code : op->u.renew.items[i].code;
+}
+
+static weir_code check_leases(weir_lease *leases, size_t n, weir_error *err)
+{
+    if (n <= WEIR_MAX_ADD)
+        return WEIR_OK;
+    for (size_t i = 0; i < n; i++)
+        leases[i].code = WEIR_ELIMIT;
+    return weir_fail(err, WEIR_ELIMIT, "leases: %zu, at most %d (WEIR_MAX_ADD)", n, WEIR_MAX_ADD);
+}
+
+weir_code weir_renew(weir_queue *q, weir_lease *leases, size_t n, weir_error *err)
+{
+    weir_op   op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = leases, .n = n } };
+    weir_code rc = check_leases(leases, n, err);
+    return rc ? rc : weir__call(q, &op, &(weir_reply){ .give = give_renewed, .out = leases }, err);
+}
+
+weir_code weir_renew_async(weir_queue *q, weir_lease *leases, size_t n, weir_future **f,
+                           weir_error *err)
+{
+    weir_op    op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = leases, .n = n } };
+    weir_reply to = { .give = give_renewed, .out = leases };
+    weir_code  rc = check_leases(leases, n, err);
+    if (rc && f)
+        *f = NULL;
+    return rc ? rc : weir__call_async(q, &op, &to, f, err);
+}
+
+/* ---- progress and log ---- */
+
+static weir_op op_progress(uint64_t id, uint32_t delivery, int32_t percent, const char *data,
+                           size_t len)
+{
+    return (weir_op){ .kind = WEIR_OP_PROGRESS, .u.progress = {
+        .id = id, .delivery = delivery, .percent = percent, .data = data, .len = len } };
+}
+
+weir_code weir_progress(weir_queue *q, uint64_t id, uint32_t delivery, int32_t percent,
+                        const char *data, size_t len, weir_error *err)
+{
+    weir_op op = op_progress(id, delivery, percent, data, len);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_progress_async(weir_queue *q, uint64_t id, uint32_t delivery, int32_t percent,
+                              const char *data, size_t len, weir_future **f, weir_error *err)
+{
+    weir_op op = op_progress(id, delivery, percent, data, len);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+static weir_op op_log(uint64_t id, uint32_t delivery, const char *line, size_t len)
+{
+    return (weir_op){ .kind = WEIR_OP_LOG,
+                      .u.log = { .id = id, .delivery = delivery, .text = line, .len = len } };
+}
+
+weir_code weir_log_by(weir_queue *q, uint64_t id, uint32_t delivery, const char *line, size_t len,
+                      weir_error *err)
+{
+    weir_op op = op_log(id, delivery, line, len);
+    return weir__call(q, &op, NULL, err);
+}
+
+weir_code weir_log_by_async(weir_queue *q, uint64_t id, uint32_t delivery, const char *line,
+                            size_t len, weir_future **f, weir_error *err)
+{
+    weir_op op = op_log(id, delivery, line, len);
+    return weir__call_async(q, &op, NULL, f, err);
+}
+
+/* ---- tick ---- */
+
+/* The store told when to come again, and will not say it twice: the timer must hear it too. */
+static void give_tick(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    const weir_op_tick *tick = &op->u.tick;
+    if (to->n_out)
+        *to->n_out = op->err.code ? 0 : tick->changed;
+    if (to->at_out)
+        *to->at_out = op->err.code ? 0 : tick->next_at;
+    if (!op->err.code)
+        weir__timer_due(&q->timer, tick->next_at);
+}
+
+weir_code weir_tick(weir_queue *q, size_t limit, size_t *changed, int64_t *next_at, weir_error *err)
+{
+    weir_op    op = { .kind = WEIR_OP_TICK, .u.tick = { .limit = limit } };
+    weir_reply to = { .give = give_tick, .n_out = changed, .at_out = next_at };
+    return weir__call(q, &op, &to, err);
+}
+
+weir_code weir_tick_async(weir_queue *q, size_t limit, size_t *changed, int64_t *next_at,
+                          weir_future **f, weir_error *err)
+{
+    weir_op    op = { .kind = WEIR_OP_TICK, .u.tick = { .limit = limit } };
+    weir_reply to = { .give = give_tick, .n_out = changed, .at_out = next_at };
+    return weir__call_async(q, &op, &to, f, err);
+}
