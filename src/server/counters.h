@@ -1,0 +1,25 @@
+/* counters.h - what the server counts of itself, for /metrics: a member of srv_server. Plain
+ * atomics: anybody adds, nobody waits. All only grow from the start of the server, but for the
+ * gauges, which say how many there are now. */
+#ifndef WEIR_SERVER_COUNTERS_H
+#define WEIR_SERVER_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef struct srv_counters {
+    /* remote workers: POST /v1/take, /v1/finish, /v1/renew */
+    _Atomic uint64_t jobs_taken;            /* jobs handed out */
+    _Atomic uint64_t jobs_ended;            /* deliveries that were ended: done, failed, released */
+    _Atomic uint64_t jobs_stale;            /* endings and renewals that came too late (ESTALE) */
+    _Atomic uint64_t jobs_returned;         /* taken for a client that was gone, and given back */
+    _Atomic uint64_t leases_lost;           /* jobs whose worker, remote or not, was lost */
+    _Atomic int64_t  takes_waiting;         /* gauge: long polls */
+    /* live events: GET /v1/events */
+    _Atomic int64_t  listeners;             /* gauge */
+    _Atomic uint64_t listeners_dropped;     /* they were too slow */
+    _Atomic uint64_t listeners_refused;     /* there were SRV_MAX_LISTENERS */
+    _Atomic uint64_t events_sent;           /* events times those they were sent to */
+} srv_counters;
+
+#endif
