@@ -390,6 +390,72 @@ bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *
     return true;
 }
 
+/* A character as UTF-8. */
+static char *put_utf8(char *to, unsigned c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+        return to;
+    }
+    if (c < 0x800) {
+        *to++ = (char)(0xc0 | c >> 6);
+    } else {
+        if (c < 0x10000) {
+            *to++ = (char)(0xe0 | c >> 12);
+        } else {
+            *to++ = (char)(0xf0 | c >> 18);
+            *to++ = (char)(0x80 | (c >> 12 & 0x3f));
+        }
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+    }
+    *to++ = (char)(0x80 | (c & 0x3f));
+    return to;
+}
+
+/* What stands behind a '\\', written to *to. Where it ends. */
+static const unsigned char *unescape(const unsigned char *s, const unsigned char *end, char **to)
+{
+    static const char short_form[] = "b\bf\fn\nr\rt\t";
+    const unsigned char *where;
+    if (*s != 'u') {
+        const char *f = short_form;
+        while (*f && *f != (char)*s)
+            f += 2;
+        *(*to)++ = *f ? f[1] : (char)*s;
+        return s + 1;
+    }
+    unsigned c = (unsigned)hex4(s + 1, end, &where);
+    s += 5;
+    if (c >= 0xd800 && c < 0xdc00) {            /* the other half is there: the text is valid */
+        c = 0x10000 + ((c - 0xd800) << 10) + ((unsigned)hex4(s + 2, end, &where) - 0xdc00);
+        s += 6;
+    }
+    *to = put_utf8(*to, c);
+    return s;
+}
+
+bool weir__json_text(weir_json_piece string, char *to, size_t *len)
+{
+    const unsigned char *s = (const unsigned char *)string.text + 1, *end = s + string.len - 2;
+    char                *at = to;
+    bool                 zero = false;
+    while (s < end) {
+        const unsigned char *slash = memchr(s, '\\', (size_t)(end - s));
+        size_t               plain = (size_t)((slash ? slash : end) - s);
+        memcpy(at, s, plain);
+        at += plain;
+        s += plain;
+        if (s < end) {
+            char *from = at;
+            s = unescape(s + 1, end, &at);
+            zero = zero || !*from;
+        }
+    }
+    *at = '\0';
+    *len = (size_t)(at - to);
+    return !zero;
+}
+
 bool weir__utf8_valid(const char *text, size_t len)
 {
     const unsigned char *s = (const unsigned char *)text, *end = s + len;

@@ -1,5 +1,5 @@
 /* json.h - is this text JSON (RFC 8259)? Taking it apart without changing a byte, and writing it.
- * Reading values is jansson's work. */
+ * core/fields.h reads whole objects into structs on top of this. */
 #ifndef WEIR_BASE_JSON_H
 #define WEIR_BASE_JSON_H
 
@@ -25,6 +25,10 @@ typedef struct weir_json_walk {
 bool weir__json_open(weir_json_walk *w, weir_json_piece value);
 /* The next member or element (`name` is empty then). False: that was all. */
 bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value);
+
+/* The characters of a string that is known to be valid, quotes and all. `to` has room for
+ * string.len bytes and ends with NUL after. False: there is a zero byte in it. */
+bool weir__json_text(weir_json_piece string, char *to, size_t *len);
 
 /* Is this text valid UTF-8 without NUL? */
 bool weir__utf8_valid(const char *text, size_t len);

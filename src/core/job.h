@@ -28,6 +28,7 @@ weir_code weir__json_check(const char *json, size_t len, const char *field, weir
 weir_code weir__ms_check(int64_t ms, const char *field, weir_error *err);
 
 /* Is `at` a moment: not negative and not after the year 9999? */
+#define WEIR__MAX_AT INT64_C(253402300799999)       /* its last millisecond */
 weir_code weir__moment_check(int64_t at, const char *field, weir_error *err);
 
 /* A new job: inactive, or delayed when its time is yet to come. Strings are those of the spec. */

@@ -7,8 +7,6 @@
 #include "base/json.h"
 #include "core/job.h"
 
-#define MAX_AT INT64_C(253402300799999)     /* the last millisecond of the year 9999 */
-
 /* `limit` is one of the constants of weir/job.h: its name and number go into the message. */
 #define OVER(err, field, n, what, limit)                                                       \
     weir_fail(err, WEIR_ELIMIT, "%s: %lld%s, at most %lld (%s)", field, (long long)(n), what,  \
@@ -30,7 +28,7 @@ weir_code weir__moment_check(int64_t at, const char *field, weir_error *err)
 {
     if (at < 0)
         return negative(field, at, err);
-    if (at > MAX_AT)
+    if (at > WEIR__MAX_AT)
         return weir_fail(err, WEIR_ELIMIT, "%s: %" PRId64 ", which is after the year 9999", field,
                          at);
     return WEIR_OK;
