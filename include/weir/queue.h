@@ -253,6 +253,22 @@ WEIR_API weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_fu
                                         weir_error *err);
 WEIR_API void weir_stats_release(weir_stats *stats);
 
+/* ---- the queue itself ---- */
+
+enum { WEIR_BATCH_SIZES = 11 };
+
+/* How the store is being used by this process, since weir_open(). */
+typedef struct weir_metrics {
+    uint64_t batches;                   /* calls of the store */
+    uint64_t operations;                /* in them */
+    uint64_t busy_ns;                   /* time they took */
+    uint64_t size[WEIR_BATCH_SIZES];    /* batches by size: [i] of at most 1 << i operations, and
+                                           of more than half as many */
+} weir_metrics;
+
+/* Never waits for the store. Any thread. */
+WEIR_API void weir_get_metrics(weir_queue *q, weir_metrics *out);
+
 /* ---- types ---- */
 
 /* No worker takes jobs of a paused type; running ones go on. "*" pauses all of them (resuming one

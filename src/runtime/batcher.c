@@ -94,6 +94,31 @@ static void complete(weir_ticket *first, const weir_ticket *end)
         wake(chain);
 }
 
+_Static_assert(1 << (WEIR_BATCH_SIZES - 1) == WEIR_MAX_BATCH, "a place for every size");
+
+/* Lock held. */
+static void count_batch(weir_metrics *m, size_t n, int64_t took)
+{
+    size_t i = 0;
+    while (((size_t)1 << i) < n)
+        i++;
+    m->size[i]++;
+    m->batches++;
+    m->operations += n;
+    m->busy_ns += (uint64_t)took;
+}
+
+void weir__batcher_metrics(weir_batcher *b, weir_metrics *sum)
+{
+    pthread_mutex_lock(&b->lock);
+    sum->batches += b->metrics.batches;
+    sum->operations += b->metrics.operations;
+    sum->busy_ns += b->metrics.busy_ns;
+    for (size_t i = 0; i < WEIR_BATCH_SIZES; i++)
+        sum->size[i] += b->metrics.size[i];
+    pthread_mutex_unlock(&b->lock);
+}
+
 /* Take what has gathered, run it, answer. The lock is held before and after, `leading` is ours. */
 static void lead(weir_batcher *b)
 {
@@ -123,6 +148,7 @@ static void lead(weir_batcher *b)
     complete(first, t);
     pthread_mutex_lock(&b->lock);
     b->took_ns = took;
+    count_batch(&b->metrics, n, took);
     b->callers = n + b->waiting;
 }
 

@@ -37,6 +37,7 @@ typedef struct weir_batcher {
     size_t          wanted;       /* ... at which the thread that gathers is to be woken; 0: none */
     size_t          callers;      /* tickets in the last batch and in the list when it was done */
     int64_t         took_ns;      /* the last batch */
+    weir_metrics    metrics;
     bool            leading;      /* somebody is inside the store */
     bool            handed;       /* ... and that is to be the batcher's thread */
     bool            closed;
@@ -58,6 +59,9 @@ weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t);
 /* The same for all that `next` links to the first (at least one), which so go to the store
  * together. With WEIR_ECLOSED, none of them is run and the first carries the error. */
 weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first);
+
+/* Add what was counted here to *sum. Any thread. */
+void weir__batcher_metrics(weir_batcher *b, weir_metrics *sum);
 
 /* Is everything refused? Any thread. */
 bool weir__batcher_closed(weir_batcher *b);

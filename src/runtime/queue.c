@@ -63,6 +63,13 @@ weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err)
     return rc;
 }
 
+void weir_get_metrics(weir_queue *q, weir_metrics *out)
+{
+    *out = (weir_metrics){ 0 };
+    for (unsigned i = 0; i < q->lanes; i++)
+        weir__batcher_metrics(&q->batcher[i], out);
+}
+
 weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn, void *ctx,
                       weir_listener **out, weir_error *err)
 {

@@ -603,6 +603,27 @@ RT_TEST(calls_go_on_beside_a_slow_callback)
     weir_unlisten(l);
 }
 
+/* ---- how the store was used ---- */
+
+RT_TEST(every_operation_is_in_one_batch)
+{
+    weir_metrics before, after;
+    uint64_t     batches = 0, most = 0;
+    weir_get_metrics(t->q, &before);
+    for (int i = 0; i < 20; i++)
+        rt_add_type(t, "a");
+    weir_get_metrics(t->q, &after);
+    assert_true(after.operations >= before.operations + 20);
+    assert_true(after.batches > before.batches && after.batches <= after.operations);
+    assert_true(after.busy_ns > before.busy_ns);
+    for (size_t i = 0; i < WEIR_BATCH_SIZES; i++) {
+        batches += after.size[i];
+        most += after.size[i] << i;
+    }
+    assert_int_equal(batches, after.batches);
+    assert_true(after.operations <= most);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,6 +637,7 @@ int main(void)
         cmocka_unit_test(several_queues),
         cmocka_unit_test(opening_what_cannot_be),
         cmocka_unit_test(calls_go_on_beside_a_slow_callback),
+        cmocka_unit_test(every_operation_is_in_one_batch),
     };
     return cmocka_run_group_tests_name("runtime_calls", tests, NULL, NULL);
 }
