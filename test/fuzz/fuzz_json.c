@@ -30,6 +30,14 @@ static void compare(const char *text, size_t len)
     json_error_t err;
     json_t      *v = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &err);
     MUST(ok ? v || own_limit(&err) : !v);
+    if (json_is_string(v) && *text == '"' && text[len - 1] == '"') {
+        char  *mine = malloc(len);
+        size_t n;
+        MUST(mine && weir__json_text((weir_json_piece){ text, len }, mine, &n) ==
+                         !memchr(json_string_value(v), 0, json_string_length(v)));
+        MUST(n == json_string_length(v) && !memcmp(mine, json_string_value(v), n));
+        free(mine);
+    }
     json_decref(v);
 }
 
@@ -49,6 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         json_t *v = json_loadb(b.data, b.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         MUST(v && json_string_length(v) == size && !memcmp(json_string_value(v), text, size));
         json_decref(v);
+        char  *back = malloc(b.len);
+        size_t len;
+        MUST(back && weir__json_text((weir_json_piece){ b.data, b.len }, back, &len));
+        MUST(len == size && !memcmp(back, text, size));
+        free(back);
     }
     weir__buf_fini(&b);
     return 0;
