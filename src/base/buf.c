@@ -66,18 +66,27 @@ void weir__buf_char(weir_buf *b, char c)
     weir__buf_add(b, &c, 1);
 }
 
-void weir__buf_int(weir_buf *b, int64_t n)
+static void add_number(weir_buf *b, bool minus, uint64_t n)
 {
-    char     digits[24];
-    size_t   at = sizeof digits;
-    uint64_t u = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    char   digits[24];
+    size_t at = sizeof digits;
     do {
-        digits[--at] = (char)('0' + u % 10);
-        u /= 10;
-    } while (u);
-    if (n < 0)
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    if (minus)
         digits[--at] = '-';
     weir__buf_add(b, digits + at, sizeof digits - at);
+}
+
+void weir__buf_int(weir_buf *b, int64_t n)
+{
+    add_number(b, n < 0, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+}
+
+void weir__buf_uint(weir_buf *b, uint64_t n)
+{
+    add_number(b, false, n);
 }
 
 void weir__buf_printf(weir_buf *b, const char *fmt, ...)

@@ -21,6 +21,7 @@ void weir__buf_add(weir_buf *b, const void *bytes, size_t n);
 void weir__buf_str(weir_buf *b, const char *text);
 void weir__buf_char(weir_buf *b, char c);
 void weir__buf_int(weir_buf *b, int64_t n);
+void weir__buf_uint(weir_buf *b, uint64_t n);
 void weir__buf_printf(weir_buf *b, const char *fmt, ...) WEIR_PRINTF(2, 3);
 /* Give the bytes to the caller (free()); the buffer is empty after. NULL if anything failed. */
 char *weir__buf_steal(weir_buf *b, size_t *len);

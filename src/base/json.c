@@ -468,6 +468,22 @@ bool weir__utf8_valid(const char *text, size_t len)
     return true;
 }
 
+static void blank_out(char *from, const char *end, char c)
+{
+    while ((from = memchr(from, c, (size_t)(end - from))))
+        *from++ = ' ';
+}
+
+void weir__json_line(weir_buf *out, const char *json, size_t len)
+{
+    size_t from = out->len;
+    weir__buf_add(out, json, len);
+    if (out->len == from)
+        return;
+    blank_out(out->data + from, out->data + out->len, '\n');
+    blank_out(out->data + from, out->data + out->len, '\r');
+}
+
 static void escaped(weir_buf *out, unsigned char c)
 {
     static const char short_form[] = "\bb\ff\nn\rr\tt\"\"\\\\";

@@ -15,16 +15,10 @@ static void number(weir_buf *b, const char *name, int64_t n)
     weir__buf_int(b, n);
 }
 
-/* Valid JSON; outside of strings a line break is only white space, and inside it cannot be. */
 static void raw(weir_buf *b, const char *name, const char *json, size_t len)
 {
     weir__buf_str(b, name);
-    size_t from = b->len;
-    weir__buf_add(b, json, len);
-    for (size_t i = from; i < b->len; i++) {
-        if (b->data[i] == '\n' || b->data[i] == '\r')
-            b->data[i] = ' ';
-    }
+    weir__json_line(b, json, len);
 }
 
 void weir__event_json(weir_buf *out, const weir_event *e)

@@ -6,6 +6,7 @@
 #ifndef WEIR_CORE_JOB_H
 #define WEIR_CORE_JOB_H
 
+#include "base/buf.h"
 #include "weir/queue.h"
 
 #define WEIR__TTL_TEXT      "TTL exceeded"
@@ -84,6 +85,9 @@ static inline bool weir__finished(weir_state s)
 /* A copy with all its strings in one block: weir_job_release(). hold is NULL.
  * NULL: out of memory. */
 weir_job *weir__job_copy(const weir_job *j);
+
+/* weir_job_json(), at the end of `out`. */
+void weir__job_json(weir_buf *out, const weir_job *job);
 
 /* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, the only
  * one that makes such jobs; weir_job_release() calls it when job->hold is set. */

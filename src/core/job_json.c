@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/json.h"
 
 /* ---- copy and release ---- */
@@ -65,40 +64,17 @@ void weir_job_release(weir_job *job)
 
 /* ---- JSON ---- */
 
-static void member(weir_buf *b, const char *name)
-{
-    weir__buf_char(b, b->len && b->data[b->len - 1] != '{' ? ',' : '{');
-    weir__buf_char(b, '"');
-    weir__buf_str(b, name);
-    weir__buf_str(b, "\":");
-}
-
+/* `name` has its comma, quotes and colon. */
 static void number(weir_buf *b, const char *name, int64_t n)
 {
-    member(b, name);
+    weir__buf_str(b, name);
     weir__buf_int(b, n);
 }
 
 static void text(weir_buf *b, const char *name, const char *value)
 {
-    member(b, name);
+    weir__buf_str(b, name);
     weir__json_string(b, value, strlen(value));
-}
-
-/* Valid JSON as it is, but on one line: outside of strings a line break is only white space, and
- * inside it cannot be. */
-static void raw(weir_buf *b, const char *name, const char *json, size_t len)
-{
-    member(b, name);
-    size_t from = b->len;
-    if (json)
-        weir__buf_add(b, json, len);
-    else
-        weir__buf_str(b, "null");
-    for (size_t i = from; i < b->len; i++) {
-        if (b->data[i] == '\n' || b->data[i] == '\r')
-            b->data[i] = ' ';
-    }
 }
 
 static void number_if(weir_buf *b, const char *name, int64_t n)
@@ -115,66 +91,68 @@ static void text_if(weir_buf *b, const char *name, const char *value)
 
 static void raw_if(weir_buf *b, const char *name, const char *json, size_t len)
 {
-    if (json)
-        raw(b, name, json, len);
+    if (json) {
+        weir__buf_str(b, name);
+        weir__json_line(b, json, len);
+    }
 }
 
 static void backoff(weir_buf *b, const weir_backoff *f)
 {
+    static const char *const names[] = { "none", "fixed", "exponential" };
     if (f->kind == WEIR_IMMEDIATE && !f->delay_ms && !f->max_ms && !f->jitter_pct)
         return;
-    member(b, "backoff");
-    weir__buf_printf(b, "{\"type\":\"%s\"", f->kind == WEIR_IMMEDIATE ? "none"
-                                            : f->kind == WEIR_FIXED ? "fixed" : "exponential");
-    number(b, "delay", f->delay_ms);
-    number_if(b, "maxDelay", f->max_ms);
-    number_if(b, "jitter", f->jitter_pct);
+    text(b, ",\"backoff\":{\"type\":", names[f->kind]);
+    number(b, ",\"delay\":", f->delay_ms);
+    number_if(b, ",\"maxDelay\":", f->max_ms);
+    number_if(b, ",\"jitter\":", f->jitter_pct);
+    weir__buf_char(b, '}');
+}
+
+void weir__job_json(weir_buf *b, const weir_job *job)
+{
+    weir__buf_reserve(b, 512 + job->data_len + job->result_len + job->progress_data_len);
+    weir__buf_str(b, "{\"id\":");
+    weir__buf_uint(b, job->id);
+    text(b, ",\"type\":", job->type ? job->type : "");
+    raw_if(b, ",\"data\":", job->data ? job->data : "null", job->data ? job->data_len : 4);
+    number(b, ",\"priority\":", job->priority);
+    text(b, ",\"state\":", weir_state_name(job->state));
+    number(b, ",\"delay\":", job->delay_ms);
+    number(b, ",\"max_attempts\":", job->max_attempts);
+    number(b, ",\"attempts\":", job->attempts);
+    number(b, ",\"progress\":", job->progress);
+    raw_if(b, ",\"progress_data\":", job->progress_data, job->progress_data_len);
+    raw_if(b, ",\"result\":", job->result, job->result_len);
+    text_if(b, ",\"error\":", job->error);
+    number(b, ",\"created_at\":", job->created_at);
+    number(b, ",\"promote_at\":", job->promote_at);
+    number(b, ",\"updated_at\":", job->updated_at);
+    number_if(b, ",\"failed_at\":", job->failed_at);
+    number_if(b, ",\"started_at\":", job->started_at);
+    number_if(b, ",\"finished_at\":", job->finished_at);
+    if (job->state == WEIR_COMPLETE || job->duration_ms)    /* 0 ms is a duration, too */
+        number(b, ",\"duration\":", job->duration_ms);
+    number_if(b, ",\"ttl\":", job->ttl_ms);
+    number_if(b, ",\"deadline\":", job->deadline_at);
+    text_if(b, ",\"unique\":", job->unique);
+    if (job->remove_on_complete)
+        weir__buf_str(b, ",\"removeOnComplete\":true");
+    backoff(b, &job->backoff);
+    text_if(b, ",\"workerId\":", job->worker);
+    number_if(b, ",\"delivery\":", job->delivery);
+    number_if(b, ",\"lost\":", job->lost);
+    if (job->max_lost && job->max_lost != WEIR_DEFAULT_MAX_LOST)
+        number(b, ",\"max_lost\":", job->max_lost);
+    if (job->search)
+        weir__buf_str(b, ",\"search\":true");
+    text_if(b, ",\"search_keys\":", job->search_keys);
     weir__buf_char(b, '}');
 }
 
 char *weir_job_json(const weir_job *job, size_t *out_len)
 {
     weir_buf b = { 0 };
-    weir__buf_reserve(&b, 512 + job->data_len + job->result_len + job->progress_data_len);
-    member(&b, "id");
-    weir__buf_printf(&b, "%llu", (unsigned long long)job->id);
-    text(&b, "type", job->type ? job->type : "");
-    raw(&b, "data", job->data, job->data_len);
-    number(&b, "priority", job->priority);
-    text(&b, "state", weir_state_name(job->state));
-    number(&b, "delay", job->delay_ms);
-    number(&b, "max_attempts", job->max_attempts);
-    number(&b, "attempts", job->attempts);
-    number(&b, "progress", job->progress);
-    raw_if(&b, "progress_data", job->progress_data, job->progress_data_len);
-    raw_if(&b, "result", job->result, job->result_len);
-    text_if(&b, "error", job->error);
-    number(&b, "created_at", job->created_at);
-    number(&b, "promote_at", job->promote_at);
-    number(&b, "updated_at", job->updated_at);
-    number_if(&b, "failed_at", job->failed_at);
-    number_if(&b, "started_at", job->started_at);
-    number_if(&b, "finished_at", job->finished_at);
-    if (job->state == WEIR_COMPLETE || job->duration_ms)    /* 0 ms is a duration, too */
-        number(&b, "duration", job->duration_ms);
-    number_if(&b, "ttl", job->ttl_ms);
-    number_if(&b, "deadline", job->deadline_at);
-    text_if(&b, "unique", job->unique);
-    if (job->remove_on_complete) {
-        member(&b, "removeOnComplete");
-        weir__buf_str(&b, "true");
-    }
-    backoff(&b, &job->backoff);
-    text_if(&b, "workerId", job->worker);
-    number_if(&b, "delivery", job->delivery);
-    number_if(&b, "lost", job->lost);
-    if (job->max_lost && job->max_lost != WEIR_DEFAULT_MAX_LOST)
-        number(&b, "max_lost", job->max_lost);
-    if (job->search) {
-        member(&b, "search");
-        weir__buf_str(&b, "true");
-    }
-    text_if(&b, "search_keys", job->search_keys);
-    weir__buf_char(&b, '}');
+    weir__job_json(&b, job);
     return weir__buf_steal(&b, out_len);
 }
