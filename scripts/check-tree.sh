@@ -63,15 +63,17 @@ done | check "every public header compiles alone as plain C11 and as C++11"
 grep -Hn '#include "' include/weir/*.h | grep -v '"weir/' |
     check "public headers include no private header"
 
-grep -Hn '#include "' src/cli/*.[ch] 2>/dev/null | grep -vE '#include "(weir|cli)/[a-z_]+\.h"' |
-    check "the program includes public headers and its own alone"
+grep -Hn '#include "' src/cli/*.[ch] 2>/dev/null |
+    grep -vE '#include "((weir|cli)/[a-z_]+|server/server)\.h"' |
+    check "the program includes public headers, the server's one and its own alone"
 
 # Layers: base knows nothing of jobs, core nothing of stores, stores nothing of the runtime.
 {
-    grep -HnE '#include "(core|store|runtime|cli)/' src/base/*.[ch]
-    grep -HnE '#include "(store|runtime|cli)/' src/core/*.[ch]
-    grep -HnrE '#include "(runtime|cli)/' src/store
-    grep -HnE '#include "(store/[a-z]+|cli)/' src/runtime/*.[ch]
+    grep -HnE '#include "(core|store|runtime|server|cli)/' src/base/*.[ch]
+    grep -HnE '#include "(store|runtime|server|cli)/' src/core/*.[ch]
+    grep -HnrE '#include "(runtime|server|cli)/' src/store
+    grep -HnE '#include "(store/[a-z]+|server|cli)/' src/runtime/*.[ch]
+    grep -HnE '#include "(store|runtime|cli)/' src/server/*.[ch]
 } 2>/dev/null | check "dependencies point one way"
 
 # Names of the sanitizers' own apart.

@@ -30,7 +30,10 @@ look() {
             need ninja-build command -v ninja
             need libsqlite3-dev library sqlite3
             need libjansson-dev library jansson
-            need libhiredis-dev library hiredis ;;
+            need libhiredis-dev library hiredis
+            need libevent-dev library libevent_core
+            need libssl-dev library openssl
+            need libhttp-parser-dev header http_parser.h ;;
         test)
             need g++ command -v c++
             need libcmocka-dev library cmocka

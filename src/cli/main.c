@@ -80,6 +80,11 @@ const command cli_commands[] = {
       "  weir work mail --exec ./send-mail -n 4\n"
       "  weir work resize crop --exec './convert-image' --drain\n",
       work_options, 1, WEIR_MAX_TAKE_TYPES, cmd_work },
+    { "serve", "", "serve the queue over HTTP",
+      "Prints one line when it is ready. SIGTERM lets what is under way finish.\n"
+      "\n"
+      "  weir serve\n  weir serve --store redis://localhost --listen 127.0.0.1:0\n",
+      serve_options, 0, 0, cmd_serve },
     { "top", "", "a live screen: counts, rates, active jobs, failures",
       "q quits.\n", top_options, 0, 0, cmd_top },
     { "check", "", "compare all that is derived with the jobs themselves",

@@ -26,13 +26,13 @@ struct event_base *srv_loop_base(srv_loop *l);
 void srv_loop_post(srv_loop *l, srv_task *task);
 
 bool srv_loop_here(const srv_loop *l);          /* is this the loop's thread? */
-int64_t srv_loop_ms(const srv_loop *l);         /* monotonic, as of this turn; on its thread */
+int64_t srv_loop_ms(void);                      /* monotonic, a few milliseconds coarse */
 
-/* Post `task`-like work and wait for it; not from a loop. */
+/* Have fn(ctx) run on the loop's thread and wait for it. Not from a loop. */
 void srv_loop_call(srv_loop *l, void (*fn)(void *ctx), void *ctx);
 
-/* A one-shot timer on the loop's thread; {0} is unset. Setting it again replaces it; unset, it does
- * not run. */
+/* A one-shot timer, set and unset on the loop's thread; {0} is unset. Setting it again replaces it;
+ * unset, it does not run. */
 typedef struct srv_timer {
     struct event *event;
     void        (*run)(void *ctx);

@@ -16,12 +16,13 @@
 #include "server/server.h"
 
 typedef struct srv_conn srv_conn;
+typedef struct srv_lane srv_lane;
 
 typedef struct srv_pair {
     const char *name, *value;
 } srv_pair;
 
-enum { SRV_MAX_ARGS = 5, SRV_MAX_QUERY = 32 };
+enum { SRV_MAX_ARGS = 5, SRV_MAX_QUERY = 32, SRV_MAX_SEGMENTS = 10 };
 
 typedef struct srv_request {
     srv_server      *server;
@@ -30,7 +31,7 @@ typedef struct srv_request {
     const srv_route *route;
     srv_caller       who;
     const char      *method;
-    const char      *path;                  /* decoded */
+    const char      *path;                  /* as it came, without the query */
     const char      *arg[SRV_MAX_ARGS];     /* of the route's path, decoded: {id} is arg[0] */
     srv_pair         query[SRV_MAX_QUERY];  /* decoded */
     size_t           n_query;
@@ -84,9 +85,14 @@ typedef void srv_then(srv_request *r, weir_code code, const weir_error *err);
 void srv_await(srv_request *r, weir_code started, const weir_error *err, weir_future *f,
                srv_then *then);
 
+/* Let go of the call that is awaited, when its answer is no longer wanted (a weir_wait_async() that
+ * takes too long): nothing it would fill is touched from here on, and `then` runs soon. */
+void srv_give_up(srv_request *r);
+
 /* Several calls: srv_gather(), then srv_join() for each, then srv_gathered(): `then` runs on the
  * loop when all are done, never before srv_gathered(). Each outcome goes to its own `out` (which
- * lives as long as the request), and `then` gets WEIR_OK. */
+ * lives as long as the request; the same that the async call got as its `err`), and `then` gets
+ * WEIR_OK. */
 void srv_gather(srv_request *r, srv_then *then);
 void srv_join(srv_request *r, weir_code started, weir_future *f, weir_error *out);
 void srv_gathered(srv_request *r);

@@ -1,0 +1,135 @@
+/* inner.h - the inside of the server: what conn.c, request.c, reply.c and server.c share. Handlers
+ * see request.h alone.
+ *
+ * A connection belongs to a loop; a request (an exchange) to its connection until that is gone, and
+ * then to nobody but the handler that still has to answer it. */
+#ifndef WEIR_SERVER_INNER_H
+#define WEIR_SERVER_INNER_H
+
+#include <event2/buffer.h>
+#include <http_parser.h>
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+
+#include "server/request.h"
+
+enum { SRV_MAX_LOOPS = 16, SRV_READ_SIZE = 64 * 1024, SRV_LINGER_MS = 2000, SRV_SWEEP_MS = 1000 };
+
+/* One header: offsets into the exchange's head, where both end with NUL; names in lower case. */
+typedef struct srv_field {
+    uint32_t name, value;
+} srv_field;
+
+typedef struct srv_exchange {
+    srv_request      r;              /* first: a handler's pointer is this one's */
+    srv_task         task;           /* brings the answer of the library to the loop */
+    srv_then        *then;
+    _Atomic uint32_t pending;        /* calls of the library that are not done */
+    weir_future     *future;         /* of srv_await() */
+    weir_error       err;            /* its outcome */
+    struct srv_joined *joined;       /* those of srv_join() */
+    struct srv_part *parts;          /* memory of srv_alloc() */
+    srv_timer        timer;
+    void           (*after)(srv_request *r);
+
+    weir_buf         head;           /* the target, then names and values of headers */
+    srv_field        field[SRV_MAX_HEADERS];
+    size_t           n_fields;
+    weir_buf         body;
+    size_t           reserved;       /* of the server's SRV_MAX_BODIES */
+    weir_buf         more;           /* headers of the answer that the handler gave */
+    int64_t          began_ms;
+    bool             head_only;      /* HEAD */
+    bool             streaming;      /* srv_stream_begin() was called */
+    bool             chunked;        /* and the client knows chunks */
+    bool             keep_alive;
+    bool             handled;        /* the handler was called, or it was answered before */
+} srv_exchange;
+
+struct srv_conn {
+    srv_server      *server;
+    srv_lane        *lane;
+    srv_conn        *next, **link;   /* in the lane's list */
+    int              fd;
+    SSL             *ssl;            /* NULL: plain */
+    struct event    *readable, *writable;
+    struct evbuffer *out;
+    http_parser      parser;
+    srv_exchange    *now;            /* the request being read or answered; NULL: between two */
+    weir_buf         in;             /* bytes behind it that came early */
+    int64_t          deadline_ms;    /* when it is closed, unless something comes; 0: never */
+    int64_t          stuck_ms;       /* since when the client takes nothing of `out`; 0: it does */
+    bool             complete;       /* the request has been read to its end */
+    bool             feeding;        /* conn_feed() is running */
+    bool             ended;          /* the client sends nothing more */
+    bool             closing;        /* close when `out` is empty */
+    bool             lingering;      /* closed for writing; wait for the client to do the same */
+    bool             dead;           /* close as soon as nobody is inside */
+    int              refused;        /* status to refuse the request with, and ... */
+    char             why[WEIR_ERROR_MAX];
+    enum { READ_TARGET, READ_NAME, READ_VALUE, READ_BODY } reading;     /* what comes next */
+    char             peer[64];       /* "127.0.0.1:51234" */
+};
+
+/* A loop with its connections; all of it belongs to the loop's thread. */
+struct srv_lane {
+    srv_server *server;
+    srv_loop   *loop;
+    srv_conn   *conns;
+    srv_timer   sweep;               /* closes what is over its time; set while there are conns */
+    bool        sweeping;
+    bool        draining;
+    char        date[40];            /* of the header, made once a second */
+    int64_t     date_ms;
+    char        bytes[SRV_READ_SIZE];
+};
+
+struct srv_server {
+    weir_queue     *q;
+    srv_options     opt;
+    char           *texts[8];        /* strings of `opt` */
+    srv_lane       *lane[SRV_MAX_LOOPS];
+    size_t          n_lanes, next_lane;
+    struct event   *accepting;       /* on lane 0 */
+    srv_timer       accept_pause;    /* when there are no descriptors left */
+    int             fd;              /* listens */
+    bool            loopback;
+    char            address[128];
+    int64_t         started_at;
+    _Atomic int64_t n_conns;
+    _Atomic int64_t n_exchanges;     /* also those whose connection is gone */
+    _Atomic size_t  bodies;          /* bytes of bodies being read or worked on */
+    atomic_bool     stopping;
+};
+
+/* conn.c */
+void srv_conn_open(srv_lane *lane, int fd, const char *peer);
+void srv_conn_flush(srv_conn *c);                   /* write what can be written now */
+void srv_conn_answered(srv_conn *c, bool keep_alive);   /* the request is over; go on */
+void srv_lane_drain(srv_lane *lane);                /* the server stops: hurry all that wait */
+void srv_lane_close(srv_lane *lane);                /* close every connection */
+
+/* request.c */
+srv_exchange *srv_exchange_create(srv_conn *c);
+void srv_exchange_free(srv_exchange *x);
+const char *srv_field_value(const srv_exchange *x, const char *name, size_t *count);
+
+/* target.c: cut the target of a request into path and query, decoded, in memory of the request.
+ * NULL: fine; else why it is refused. */
+const char *srv_target_read(srv_exchange *x, char *target, char **segments, size_t *n_segments);
+
+/* match.c: find the route; 0 or the status to refuse with: 404, 405 (`allowed` gets the methods). */
+int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size);
+const char *srv_query_unknown(const srv_request *r);    /* a parameter the route has not */
+
+/* auth.c: who is it? False: refused, with *status and why; else x->r.who is filled in. */
+bool srv_auth(srv_exchange *x, char *why, size_t size, int *status);
+
+/* tls.c: begin TLS on a new connection, if the server has it. False: that did not work. */
+bool srv_tls_accept(srv_conn *c);
+
+/* reply.c */
+void srv_reply_refused(srv_exchange *x, int status, const char *why);
+const char *srv_status_text(int status);
+
+#endif

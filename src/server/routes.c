@@ -1,0 +1,10 @@
+/* routes.c - all routes. The first that matches serves, so a table with a fixed word in a place
+ * comes before one with an argument there. */
+#include "server/route.h"
+
+extern const srv_route srv_health_routes[];
+
+const srv_route *const srv_routes[] = {
+    srv_health_routes,
+    NULL
+};

@@ -1,0 +1,326 @@
+/* server.c - start, stop, and taking connections in. Connections are accepted on the first loop and
+ * given to all loops in turn. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/inner.h"
+
+enum { BACKLOG = 1024, DEFAULT_LANES = 4, ACCEPT_PAUSE_MS = 100, DRAIN_LOOK_MS = 10 };
+static const char default_listen[] = "127.0.0.1:7340";
+
+/* ---- taking connections in ---- */
+
+typedef struct newcomer {
+    srv_task  task;
+    srv_lane *lane;
+    int       fd;
+    char      peer[64];
+} newcomer;
+
+static void take_in(srv_task *task)
+{
+    newcomer *n = (newcomer *)task;
+    srv_conn_open(n->lane, n->fd, n->peer);
+    free(n);
+}
+
+static void peer_name(char *out, size_t size, const struct sockaddr *sa, socklen_t len)
+{
+    char host[INET6_ADDRSTRLEN + 8], port[8];
+    if (getnameinfo(sa, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV))
+        snprintf(out, size, "?");
+    else
+        snprintf(out, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* Too many already: a word, so that the client knows, and goodbye. */
+static void turn_away(int fd)
+{
+    static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+                               "Connection: close\r\nContent-Type: application/json\r\n\r\n"
+                               "{\"error\":{\"code\":\"http\",\"message\":"
+                               "\"too many connections (SRV_MAX_CONNECTIONS): come again\"}}\n";
+    ssize_t n = send(fd, full, sizeof full - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)n;
+    close(fd);
+}
+
+static void accept_again(void *ctx)
+{
+    event_add(((srv_server *)ctx)->accepting, NULL);
+}
+
+static void on_accept(evutil_socket_t listener, short what, void *ctx)
+{
+    (void)what;
+    srv_server             *s = ctx;
+    struct sockaddr_storage from;
+    for (;;) {
+        socklen_t len = sizeof from;
+        int       fd = accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+            event_del(s->accepting);        /* or the loop would spin on it */
+            srv_timer_set(&s->accept_pause, s->lane[0]->loop, ACCEPT_PAUSE_MS, accept_again, s);
+        }
+        if (fd < 0)
+            return;
+        if (atomic_fetch_add(&s->n_conns, 1) >= SRV_MAX_CONNECTIONS) {
+            atomic_fetch_sub(&s->n_conns, 1);
+            turn_away(fd);
+            continue;
+        }
+        newcomer *n = malloc(sizeof *n);
+        if (!n) {
+            atomic_fetch_sub(&s->n_conns, 1);
+            close(fd);
+            continue;
+        }
+        int one = 1;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        n->task.run = take_in;
+        n->lane = s->lane[s->next_lane++ % s->n_lanes];
+        n->fd = fd;
+        peer_name(n->peer, sizeof n->peer, (struct sockaddr *)&from, len);
+        srv_loop_post(n->lane->loop, &n->task);
+    }
+}
+
+/* ---- the address ---- */
+
+/* "host:port" or "[v6]:port" into two strings. */
+static weir_code cut_address(const char *text, char *host, size_t size, char *port, size_t port_size,
+                             weir_error *err)
+{
+    const char *colon = strrchr(text, ':');
+    size_t      len = colon ? (size_t)(colon - text) : 0;
+    bool        v6 = len > 2 && *text == '[' && text[len - 1] == ']';
+    if (v6) {
+        text++;
+        len -= 2;
+    }
+    char *end = NULL;
+    long  n = colon ? strtol(colon + 1, &end, 10) : -1;
+    if (!colon || !len || len >= size || !colon[1] || *end || n < 0 || n > 65535 ||
+        (!v6 && memchr(text, ':', len)))
+        return weir_fail(err, WEIR_EINVAL,
+                         "listen: \"%.100s\" is not ADDRESS:PORT, such as 127.0.0.1:7340 or [::1]:0",
+                         v6 ? text - 1 : text);
+    memcpy(host, text, len);
+    host[len] = '\0';
+    snprintf(port, port_size, "%ld", n);
+    return WEIR_OK;
+}
+
+static bool is_loopback(const struct sockaddr *sa)
+{
+    if (sa->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)sa)->sin_addr.s_addr) >> 24 == 127;
+    const struct in6_addr *a = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(a);
+}
+
+static weir_code listen_at(srv_server *s, const struct addrinfo *at, weir_error *err)
+{
+    int one = 1;
+    s->loopback = is_loopback(at->ai_addr);
+    s->fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (s->fd >= 0)
+        setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (s->fd < 0 || bind(s->fd, at->ai_addr, at->ai_addrlen) < 0 || listen(s->fd, BACKLOG) < 0)
+        return weir_fail(err, errno == EADDRINUSE ? WEIR_EBUSY : WEIR_EIO, "listen: %s: %s%s",
+                         s->opt.listen, strerror(errno),
+                         errno == EADDRINUSE ? " (another server? --listen 127.0.0.1:0 takes any "
+                                               "free port)" : "");
+    struct sockaddr_storage own;
+    socklen_t               len = sizeof own;
+    getsockname(s->fd, (struct sockaddr *)&own, &len);
+    char name[64];
+    peer_name(name, sizeof name, (struct sockaddr *)&own, len);
+    snprintf(s->address, sizeof s->address, "%s://%s", s->opt.tls_cert ? "https" : "http", name);
+    return WEIR_OK;
+}
+
+static weir_code open_listener(srv_server *s, weir_error *err)
+{
+    char             host[256], port[8];
+    struct addrinfo  want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *at = NULL;
+    weir_code        rc = cut_address(s->opt.listen, host, sizeof host, port, sizeof port, err);
+    if (rc)
+        return rc;
+    int why = getaddrinfo(host, port, &want, &at);
+    if (why)
+        return weir_fail(err, WEIR_EINVAL, "listen: %s: %s", host, gai_strerror(why));
+    rc = listen_at(s, at, err);
+    freeaddrinfo(at);
+    return rc;
+}
+
+/* ---- start ---- */
+
+/* As many connections as the system allows. */
+static void raise_file_limit(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static weir_code start_lanes(srv_server *s, weir_error *err)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int  n = s->opt.threads ? s->opt.threads : cores < DEFAULT_LANES ? (int)cores : DEFAULT_LANES;
+    n = n < 1 ? 1 : n > SRV_MAX_LOOPS ? SRV_MAX_LOOPS : n;
+    for (int i = 0; i < n; i++) {
+        srv_lane *lane = calloc(1, sizeof *lane);
+        if (!lane)
+            return weir_fail(err, WEIR_ENOMEM, "server: out of memory");
+        s->lane[s->n_lanes++] = lane;
+        lane->server = s;
+        char name[16];
+        snprintf(name, sizeof name, "weir-loop-%d", i);
+        weir_code rc = srv_loop_create(&lane->loop, name, err);
+        if (rc)
+            return rc;
+    }
+    return WEIR_OK;
+}
+
+static void start_accepting(void *ctx)
+{
+    srv_server *s = ctx;
+    s->accepting = event_new(srv_loop_base(s->lane[0]->loop), s->fd, EV_READ | EV_PERSIST,
+                             on_accept, s);
+    if (s->accepting)
+        event_add(s->accepting, NULL);
+}
+
+static weir_code start(srv_server *s, weir_error *err)
+{
+    weir_code rc = open_listener(s, err);
+    if (!rc)
+        rc = start_lanes(s, err);
+    if (rc)
+        return rc;
+    srv_loop_call(s->lane[0]->loop, start_accepting, s);
+    return s->accepting ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
+}
+
+/* Strings of the options, in memory of the server's own. */
+static bool own_options(srv_server *s, const srv_options *opt)
+{
+    const char **texts[] = {
+        &s->opt.listen, &s->opt.store_url, &s->opt.data_dir, &s->opt.tokens_file,
+        &s->opt.tls_cert, &s->opt.tls_key, &s->opt.title, &s->opt.access_log,
+    };
+    s->opt = *opt;
+    if (!s->opt.listen)
+        s->opt.listen = default_listen;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (*texts[i] && !(*texts[i] = s->texts[i] = strdup(*texts[i])))
+            return false;
+    return true;
+}
+
+weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, weir_error *err)
+{
+    *out = NULL;
+    srv_server *s = calloc(1, sizeof *s);
+    if (!s)
+        return weir_fail(err, WEIR_ENOMEM, "server: out of memory");
+    s->q = q;
+    s->fd = -1;
+    s->started_at = weir_now(q);
+    raise_file_limit();
+    weir_code rc = own_options(s, opt) ? start(s, err)
+                                       : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
+    if (rc) {
+        srv_stop(s);
+        srv_destroy(s);
+        return rc;
+    }
+    *out = s;
+    return WEIR_OK;
+}
+
+const char *srv_address(const srv_server *s)
+{
+    return s->address;
+}
+
+weir_code srv_reload(srv_server *s, weir_error *err)
+{
+    (void)s;
+    (void)err;
+    return WEIR_OK;
+}
+
+/* ---- stop ---- */
+
+/* Wait until there are none, or until the time is up (0: however long). */
+static void wait_for_none(_Atomic int64_t *count, int64_t until_ms)
+{
+    while (atomic_load(count) > 0 && (!until_ms || srv_loop_ms() < until_ms))
+        usleep(DRAIN_LOOK_MS * 1000);
+}
+
+static void stop_accepting(void *ctx)
+{
+    srv_server *s = ctx;
+    srv_timer_unset(&s->accept_pause);
+    if (s->accepting)
+        event_free(s->accepting);
+    s->accepting = NULL;
+}
+
+static void drain_lane(void *ctx)
+{
+    srv_lane_drain(ctx);
+}
+
+static void close_lane(void *ctx)
+{
+    srv_lane_close(ctx);
+}
+
+void srv_stop(srv_server *s)
+{
+    if (atomic_exchange(&s->stopping, true))
+        return;
+    if (s->n_lanes && s->lane[0]->loop)
+        srv_loop_call(s->lane[0]->loop, stop_accepting, s);
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+    for (size_t i = 0; i < s->n_lanes; i++)
+        if (s->lane[i]->loop)
+            srv_loop_call(s->lane[i]->loop, drain_lane, s->lane[i]);
+    wait_for_none(&s->n_conns, srv_loop_ms() + SRV_DRAIN_MS);
+    for (size_t i = 0; i < s->n_lanes; i++)
+        if (s->lane[i]->loop)
+            srv_loop_call(s->lane[i]->loop, close_lane, s->lane[i]);
+    /* what the library still works on will come back to these loops */
+    wait_for_none(&s->n_exchanges, 0);
+}
+
+void srv_destroy(srv_server *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_lanes; i++) {
+        srv_loop_destroy(s->lane[i]->loop);
+        free(s->lane[i]);
+    }
+    for (size_t i = 0; i < sizeof s->texts / sizeof *s->texts; i++)
+        free(s->texts[i]);
+    free(s);
+}
