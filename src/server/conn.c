@@ -142,7 +142,7 @@ static int on_begin(http_parser *p)
     srv_conn *c = p->data;
     c->now = srv_exchange_create(c);
     c->reading = READ_TARGET;
-    c->deadline_ms = srv_loop_ms() + SRV_HEAD_MS;
+    c->deadline_ms = srv_loop_ms() + c->server->opt.limits.head_ms;
     return c->now ? 0 : refuse(c, 503, "out of memory");
 }
 
@@ -207,7 +207,7 @@ static int reserve(srv_conn *c, size_t more)
         return refuse(c, 413, why);
     }
     x->reserved += more;
-    if (atomic_fetch_add(&c->server->bodies, more) + more > SRV_MAX_BODIES)
+    if (atomic_fetch_add(&c->server->bodies, more) + more > c->server->opt.limits.bodies)
         return refuse(c, 503, "too many large requests at once (SRV_MAX_BODIES): come again");
     return 0;
 }
@@ -308,7 +308,8 @@ static int on_head(http_parser *p)
     }
     if (has_body && x->reserved && !weir__buf_reserve(&x->body, x->reserved))
         return refuse(c, 503, "out of memory");
-    c->deadline_ms = srv_loop_ms() + SRV_BODY_MS * (1 + (int64_t)(x->reserved >> 20));
+    c->deadline_ms = srv_loop_ms() +
+                     c->server->opt.limits.body_ms * (1 + (int64_t)(x->reserved >> 20));
     return 0;
 }
 
@@ -423,7 +424,7 @@ void srv_conn_answered(srv_conn *c, bool keep_alive)
 {
     c->now = NULL;
     c->complete = false;
-    c->deadline_ms = srv_loop_ms() + SRV_IDLE_MS;
+    c->deadline_ms = srv_loop_ms() + c->server->opt.limits.idle_ms;
     if (!keep_alive || c->lane->draining || (c->ended && !c->in.len))
         c->closing = true;
     srv_conn_flush(c);
@@ -480,7 +481,8 @@ static void sweep(void *ctx);
 static void set_sweep(srv_lane *lane)
 {
     lane->sweeping = lane->conns &&
-                     !srv_timer_set(&lane->sweep, lane->loop, SRV_SWEEP_MS, sweep, lane);
+                     !srv_timer_set(&lane->sweep, lane->loop, lane->server->sweep_ms, sweep,
+                                    lane);
 }
 
 static void sweep(void *ctx)
@@ -489,7 +491,7 @@ static void sweep(void *ctx)
     int64_t   now = srv_loop_ms();
     for (srv_conn *c = lane->conns, *next; c; c = next) {
         next = c->next;
-        if (c->stuck_ms && now - c->stuck_ms > SRV_WRITE_MS) {
+        if (c->stuck_ms && now - c->stuck_ms > lane->server->opt.limits.write_ms) {
             conn_end(c);
         } else if (c->deadline_ms && now > c->deadline_ms && !c->dead) {
             if (c->now && !c->lingering) {
@@ -524,7 +526,7 @@ void srv_conn_open(srv_lane *lane, int fd, const char *peer)
     lane->conns = c;
     http_parser_init(&c->parser, HTTP_REQUEST);
     c->parser.data = c;
-    c->deadline_ms = srv_loop_ms() + SRV_IDLE_MS;
+    c->deadline_ms = srv_loop_ms() + c->server->opt.limits.idle_ms;
     struct event_base *base = srv_loop_base(lane->loop);
     c->out = evbuffer_new();
     c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);

@@ -13,7 +13,7 @@
 
 #include "server/request.h"
 
-enum { SRV_MAX_LOOPS = 16, SRV_READ_SIZE = 64 * 1024, SRV_LINGER_MS = 2000, SRV_SWEEP_MS = 1000 };
+enum { SRV_MAX_LOOPS = 16, SRV_READ_SIZE = 64 * 1024, SRV_LINGER_MS = 2000 };
 
 /* One header: offsets into the exchange's head, where both end with NUL; names in lower case. */
 typedef struct srv_field {
@@ -96,6 +96,7 @@ struct srv_server {
     bool            loopback;
     char            address[128];
     int64_t         started_at;
+    int64_t         sweep_ms;        /* how often times are checked */
     _Atomic int64_t n_conns;
     _Atomic int64_t n_exchanges;     /* also those whose connection is gone */
     _Atomic size_t  bodies;          /* bytes of bodies being read or worked on */

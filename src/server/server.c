@@ -13,7 +13,8 @@
 
 #include "server/inner.h"
 
-enum { BACKLOG = 1024, DEFAULT_LANES = 4, ACCEPT_PAUSE_MS = 100, DRAIN_LOOK_MS = 10 };
+enum { BACKLOG = 1024, DEFAULT_LANES = 4, ACCEPT_PAUSE_MS = 100, DRAIN_LOOK_MS = 10,
+       SWEEP_MS = 1000 };
 static const char default_listen[] = "127.0.0.1:7340";
 
 /* ---- taking connections in ---- */
@@ -72,7 +73,7 @@ static void on_accept(evutil_socket_t listener, short what, void *ctx)
         }
         if (fd < 0)
             return;
-        if (atomic_fetch_add(&s->n_conns, 1) >= SRV_MAX_CONNECTIONS) {
+        if (atomic_fetch_add(&s->n_conns, 1) >= s->opt.limits.connections) {
             atomic_fetch_sub(&s->n_conns, 1);
             turn_away(fd);
             continue;
@@ -216,19 +217,34 @@ static weir_code start(srv_server *s, weir_error *err)
 }
 
 /* Strings of the options, in memory of the server's own. */
-static bool own_options(srv_server *s, const srv_options *opt)
+static bool own_options(srv_server *s)
 {
     const char **texts[] = {
         &s->opt.listen, &s->opt.store_url, &s->opt.data_dir, &s->opt.tokens_file,
         &s->opt.tls_cert, &s->opt.tls_key, &s->opt.title, &s->opt.access_log,
     };
-    s->opt = *opt;
     if (!s->opt.listen)
         s->opt.listen = default_listen;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (*texts[i] && !(*texts[i] = s->texts[i] = strdup(*texts[i])))
             return false;
     return true;
+}
+
+/* 0 is the default, and the most. */
+#define AT_MOST(limit, most) ((limit) = (limit) > 0 && (limit) < (most) ? (limit) : (most))
+static void set_limits(srv_server *s)
+{
+    srv_limits *l = &s->opt.limits;
+    int64_t     least = AT_MOST(l->head_ms, SRV_HEAD_MS);
+    AT_MOST(l->body_ms, SRV_BODY_MS);
+    AT_MOST(l->idle_ms, SRV_IDLE_MS);
+    AT_MOST(l->write_ms, SRV_WRITE_MS);
+    AT_MOST(l->connections, SRV_MAX_CONNECTIONS);
+    AT_MOST(l->bodies, SRV_MAX_BODIES);
+    least = l->idle_ms < least ? l->idle_ms : least;
+    least = l->write_ms < least ? l->write_ms : least;
+    s->sweep_ms = least < SWEEP_MS ? least : SWEEP_MS;
 }
 
 weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, weir_error *err)
@@ -240,8 +256,10 @@ weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, wei
     s->q = q;
     s->fd = -1;
     s->started_at = weir_now(q);
+    s->opt = *opt;
+    set_limits(s);
     raise_file_limit();
-    weir_code rc = own_options(s, opt) ? start(s, err)
+    weir_code rc = own_options(s) ? start(s, err)
                                        : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
     if (rc) {
         srv_stop(s);

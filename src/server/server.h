@@ -30,6 +30,13 @@ enum {
 
 typedef enum srv_api { SRV_API_KUE, SRV_API_VERTX } srv_api;
 
+/* Limits that can be set lower; 0: as above. */
+typedef struct srv_limits {
+    int64_t head_ms, body_ms, idle_ms, write_ms;
+    int64_t connections;
+    size_t  bodies;
+} srv_limits;
+
 /* How to serve. {0} is a server on 127.0.0.1:7340 for everybody on this machine. */
 typedef struct srv_options {
     const char *listen;             /* "ADDRESS:PORT", "[::1]:7340"; port 0: any that is free */
@@ -43,6 +50,7 @@ typedef struct srv_options {
     bool        kue_get;            /* let Kue's GET /inactive/:id change a job */
     bool        push_private;       /* push to private addresses too */
     int         threads;            /* event loops; 0: one a core, at most 4 */
+    srv_limits  limits;
     const char *const *origins;     /* origins of other pages that may call, NULL at the end */
 } srv_options;
 

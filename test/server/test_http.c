@@ -186,6 +186,52 @@ static void idle_connections_do_no_harm(void **state)
     web_stop(&w);
 }
 
+/* A client that is too slow gets 408, one that says nothing is closed, one that takes nothing too. */
+static void slow_clients_are_let_go(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, &(srv_options){ .limits = { .head_ms = 100, .idle_ms = 300 } });
+    int idle = web_connect(&w), slow = web_connect(&w);
+    web_send(slow, "GET /healthz HTTP/1.1\r\nHost:");
+    expect(slow, 408, "too long");
+    close(slow);
+    assert_true(web_closed(idle));
+    close(idle);
+    int kept = web_connect(&w);
+    web_send(kept, GET_HEALTH);
+    expect(kept, 200, "ok");
+    assert_true(web_closed(kept));
+    close(kept);
+    web_stop(&w);
+}
+
+static void connections_are_counted(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, &(srv_options){ .limits = { .connections = 2 } });
+    int a = web_connect(&w), b = web_connect(&w);
+    web_send(a, GET_HEALTH);
+    expect(a, 200, "ok");
+    web_send(b, GET_HEALTH);
+    expect(b, 200, "ok");
+    int c = web_connect(&w);
+    expect(c, 503, "SRV_MAX_CONNECTIONS");
+    close(c);
+    close(a);
+    for (bool in = false; !in;) {       /* its place is free soon */
+        c = web_connect(&w);
+        web_send(c, GET_HEALTH);
+        web_answer answer = web_read(c);
+        in = answer.status == 200;
+        web_free(&answer);
+        close(c);
+    }
+    close(b);
+    web_stop(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +242,8 @@ int main(void)
         cmocka_unit_test(what_is_too_large_is_refused),
         cmocka_unit_test(broken_off_requests_leave_nothing),
         cmocka_unit_test(idle_connections_do_no_harm),
+        cmocka_unit_test(slow_clients_are_let_go),
+        cmocka_unit_test(connections_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
