@@ -67,6 +67,18 @@ void report_skipped(const char *name, const char *why);
 /* The rates behind a ratio, as they were the last time. */
 void note(const char *what, double a, double b);
 
+/* The URL of a sqlite store that is not there yet; the last one is gone. */
+const char *fresh_store(const char *durability);
+
+/* ---- the measures of the server: http.c ---- */
+
+void http_lots(void);
+void http_single(void);
+void http_beanstalkd(void);
+void http_starts(void);
+void http_listeners(void);
+void http_million(void);
+
 /* ---- the measures on Redis: redis.c ---- */
 
 void redis_lots(void);

@@ -54,7 +54,7 @@ void note(const char *what, double a, double b)
 
 static char path[500], url[600];
 
-static const char *fresh(const char *durability)
+const char *fresh_store(const char *durability)
 {
     snprintf(path, sizeof path, "%s/bench.db", dir);
     remove_store(path);
@@ -64,7 +64,7 @@ static const char *fresh(const char *durability)
 
 static double floor_of(size_t n, size_t per_commit, bool disk)
 {
-    fresh(disk ? "disk" : "os");
+    fresh_store(disk ? "disk" : "os");
     double v = run_floor(path, n, per_commit, disk);
     remove_store(path);
     return v;
@@ -90,7 +90,7 @@ static void over_floor(const char *name, lives l, size_t per_commit, bool disk, 
     double ratio[MAX_ROUNDS], us = 0, floor = 0;
     for (int i = 0; i < rounds; i++) {
         floor = floor_of(l.n, per_commit, disk);
-        l.url = fresh(disk ? "disk" : "os");
+        l.url = fresh_store(disk ? "disk" : "os");
         us = run_lives(&l);
         ratio[i] = us / floor;
     }
@@ -133,9 +133,9 @@ static void million_waiting(void)
     l.n = scaled(40000);
     int n = rounds > 3 ? 3 : rounds;
     for (int i = 0; i < n; i++) {
-        l.url = fresh("os");
+        l.url = fresh_store("os");
         empty = run_lives(&l);
-        fill(fresh("os"), scaled(1000000));
+        fill(fresh_store("os"), scaled(1000000));
         l.url = url;
         full = run_lives(&l);
         ratio[i] = full / empty;
@@ -153,7 +153,7 @@ static void mem_over_sqlite(void)
     lives l = plain;
     for (int i = 0; i < rounds; i++) {
         l.n = scaled(60000);
-        l.url = fresh("os");
+        l.url = fresh_store("os");
         sqlite = run_lives(&l);
         l.n = scaled(200000);
         l.url = "mem:";
@@ -168,10 +168,10 @@ static void mem_over_sqlite(void)
 static void starts(void)
 {
     double p50, p99;
-    add_to_start(fresh("os"), scaled(1000), &p50, &p99);
+    add_to_start(fresh_store("os"), scaled(1000), &p50, &p99);
     report("add to handler start, idle pool, sqlite os, p50", p50, "ms", false, 1);
     report("add to handler start, idle pool, sqlite os, p99", p99, "ms", false, 5);
-    p99 = delayed_start_p99(fresh("os"), scaled(1000));
+    p99 = delayed_start_p99(fresh_store("os"), scaled(1000));
     report("delayed job: start after its due time, p99", p99, "ms", false, 5);
     remove_store(path);
 }
@@ -186,6 +186,9 @@ static const struct {
     { "redis-bullmq", redis_bullmq }, { "redis-kue", redis_kue },
     { "redis-memory", redis_memory_per_job }, { "redis-million", redis_million },
     { "redis-starts", redis_starts }, { "redis-cluster", redis_cluster },
+    { "http-lots", http_lots },     { "http-single", http_single },
+    { "http-beanstalkd", http_beanstalkd }, { "http-starts", http_starts },
+    { "http-listeners", http_listeners },   { "http-million", http_million },
 };
 
 static int usage(void)
@@ -233,7 +236,7 @@ int main(int argc, char **argv)
     }
     fprintf(json, "\n]\n");
     fclose(json);
-    fresh("os");
+    fresh_store("os");
     rmdir(dir);
     return 0;
 }
