@@ -1,0 +1,59 @@
+/* config.h - what the server is to do: told by the command line, the environment and a file.
+ *
+ * A setting has one name: the option --tls-cert is the variable WEIR_TLS_CERT and the key "tls-cert"
+ * in the file. Of what is said more than once the option holds, then the environment, then the
+ * file. The file is one flat JSON object; it may have Vert.x Kue's names too. */
+#ifndef WEIR_SERVER_CONFIG_H
+#define WEIR_SERVER_CONFIG_H
+
+#include "server/server.h"
+
+/* member and name; TEXT or FLAG; its value, words to complete it with, what it says. The options of
+ * the program are made from this list too. */
+#define SRV_SETTINGS(X)                                                                           \
+    X(listen, "listen", TEXT, "ADDRESS:PORT", NULL,                                               \
+      "where to listen (127.0.0.1:7340); port 0 takes any that is free. Others than this machine " \
+      "need a token: see `weir help token`")                                                      \
+    X(data, "data", TEXT, "DIR", "<file>",                                                        \
+      "where jobs, tokens and push targets are kept (~/.local/share/weir)")                       \
+    X(title, "title", TEXT, "TEXT", NULL, "the name of this server, for people (weir)")           \
+    X(api, "api", TEXT, "kue|vertx", "kue vertx",                                                 \
+      "whose answers to give where Kue's API and Vert.x Kue's differ (kue)")                      \
+    X(kue_get, "kue-get", FLAG, NULL, NULL,                                                       \
+      "let Kue's GET /inactive/ID change the job, as Kue does")                                   \
+    X(tls_cert, "tls-cert", TEXT, "FILE", "<file>", "serve https: the certificate chain, PEM")    \
+    X(tls_key, "tls-key", TEXT, "FILE", "<file>", "... and its private key, PEM")                 \
+    X(origin, "origin", TEXT, "URL,...", NULL,                                                    \
+      "origins of pages elsewhere that may call, and where a proxy shows this server")            \
+    X(push_private, "push-private", FLAG, NULL, NULL,                                             \
+      "let push workers be at private and local addresses")                                       \
+    X(access_log, "access-log", TEXT, "FILE|-", "<file>",                                         \
+      "write a line of JSON for each request; - is standard error")                               \
+    X(threads, "threads", TEXT, "N", NULL, "event loops (one a core, at most 4)")
+
+/* As they were given; NULL or false: not. */
+typedef struct srv_given {
+    const char *config;         /* the file; only an option, or WEIR_CONFIG */
+    const char *store, *durability;
+    const char *listen, *data, *title, *api, *tls_cert, *tls_key, *origin, *access_log, *threads;
+    bool        kue_get, push_private;
+} srv_given;
+
+enum { SRV_MAX_THREADS = 16 };
+
+typedef struct srv_config {
+    srv_options     serve;      /* data_dir is set, if there is a home; store_url is not */
+    const char     *store;      /* URL, with the password if it has one */
+    weir_durability durability;
+    const char     *note;       /* a line for people; NULL: nothing to say */
+} srv_config;
+
+/* Put `given`, environment and file together. On success *out belongs to the caller:
+ * srv_config_destroy(). Errors: WEIR_EINVAL, which says where the wrong value is, and WEIR_EIO. */
+weir_code srv_config_create(srv_config **out, const srv_given *given, weir_error *err);
+void srv_config_destroy(srv_config *c);
+
+/* Make the directory, and those that lead to it, for this user alone. */
+weir_code srv_make_directory(const char *dir, weir_error *err);
+
+#endif

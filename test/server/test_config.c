@@ -1,0 +1,265 @@
+/* test_config.c - settings: where they come from, which holds, and what is said about wrong ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "server/config.h"
+#include "support/tempdir.h"
+
+static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
+
+static void write_file(const char *text)
+{
+    FILE *out = fopen(file, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+/* A home, and no variable of weir's. */
+static int setup(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "CONFIG", "STORE", "DURABILITY", "LISTEN", "DATA", "TITLE", "API", "KUE_GET", "TLS_CERT",
+        "TLS_KEY", "ORIGIN", "PUSH_PRIVATE", "ACCESS_LOG", "THREADS"
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "WEIR_%s", names[i]);
+        unsetenv(name);
+    }
+    unsetenv("XDG_DATA_HOME");
+    setenv("HOME", "/home/ann", 1);
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/weir.json", dir);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tempdir_remove(dir);
+    return 0;
+}
+
+static srv_config *good(const srv_given *given)
+{
+    weir_error  err;
+    srv_config *c;
+    if (srv_config_create(&c, given, &err))
+        fail_msg("%s", err.msg);
+    return c;
+}
+
+static void bad(const srv_given *given, const char *message)
+{
+    weir_error  err = { 0 };
+    srv_config *c = (srv_config *)-1;
+    assert_int_equal(srv_config_create(&c, given, &err), WEIR_EINVAL);
+    assert_null(c);
+    assert_string_equal(err.msg, message);
+}
+
+static void bad_file(const char *text, const char *behind_the_name)
+{
+    char message[500];
+    write_file(text);
+    snprintf(message, sizeof message, "%s: %s", file, behind_the_name);
+    bad(&(srv_given){ .config = file }, message);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    srv_config *c = good(&(srv_given){ 0 });
+    assert_string_equal(c->store, "sqlite:/home/ann/.local/share/weir/jobs.db");
+    assert_string_equal(c->serve.listen, "127.0.0.1:7340");
+    assert_string_equal(c->serve.data_dir, "/home/ann/.local/share/weir");
+    assert_string_equal(c->serve.title, "weir");
+    assert_int_equal(c->serve.api, SRV_API_KUE);
+    assert_int_equal(c->durability, WEIR_DURABLE_DEFAULT);
+    assert_null(c->serve.tls_cert);
+    assert_null(c->serve.access_log);
+    assert_null(c->serve.origins);
+    assert_null(c->note);
+    assert_false(c->serve.kue_get || c->serve.push_private);
+    srv_config_destroy(c);
+}
+
+static void the_data_directory(void **state)
+{
+    (void)state;
+    setenv("XDG_DATA_HOME", "/x", 1);
+    srv_config *c = good(&(srv_given){ 0 });
+    assert_string_equal(c->store, "sqlite:/x/weir/jobs.db");
+    srv_config_destroy(c);
+    setenv("WEIR_DATA", "/var/lib/weir", 1);
+    c = good(&(srv_given){ 0 });
+    assert_string_equal(c->store, "sqlite:/var/lib/weir/jobs.db");
+    assert_string_equal(c->serve.data_dir, "/var/lib/weir");
+    srv_config_destroy(c);
+    c = good(&(srv_given){ .data = "here", .store = "mem:" });
+    assert_string_equal(c->store, "mem:");
+    assert_string_equal(c->serve.data_dir, "here");
+    srv_config_destroy(c);
+
+    unsetenv("XDG_DATA_HOME");
+    unsetenv("WEIR_DATA");
+    unsetenv("HOME");
+    c = good(&(srv_given){ .store = "mem:" });
+    assert_null(c->serve.data_dir);
+    srv_config_destroy(c);
+    bad(&(srv_given){ 0 }, "where are the jobs? Neither --store nor --data nor HOME is set");
+}
+
+/* Option, environment, file, default: for each setting the first that says something. */
+static void which_holds(void **state)
+{
+    (void)state;
+    write_file("{\"listen\": \"127.0.0.1:1\", \"title\": \"file\", \"api\": \"vertx\","
+               " \"threads\": 3, \"kue-get\": true, \"push-private\": true,"
+               " \"durability\": \"os\", \"origin\": [\"https://a.example\", \"http://b:8080\"]}");
+    setenv("WEIR_LISTEN", "127.0.0.1:2", 1);
+    setenv("WEIR_TITLE", "environment", 1);
+    setenv("WEIR_PUSH_PRIVATE", "false", 1);
+    setenv("WEIR_ACCESS_LOG", "", 1);       /* empty is not set */
+    srv_config *c = good(&(srv_given){ .config = file, .listen = "127.0.0.1:3" });
+    assert_string_equal(c->serve.listen, "127.0.0.1:3");
+    assert_string_equal(c->serve.title, "environment");
+    assert_int_equal(c->serve.api, SRV_API_VERTX);
+    assert_int_equal(c->serve.threads, 3);
+    assert_int_equal(c->durability, WEIR_DURABLE_OS);
+    assert_true(c->serve.kue_get);
+    assert_false(c->serve.push_private);
+    assert_null(c->serve.access_log);
+    assert_string_equal(c->serve.origins[0], "https://a.example");
+    assert_string_equal(c->serve.origins[1], "http://b:8080");
+    assert_null(c->serve.origins[2]);
+    srv_config_destroy(c);
+
+    setenv("WEIR_CONFIG", file, 1);
+    setenv("WEIR_KUE_GET", "0", 1);
+    c = good(&(srv_given){ .push_private = true, .durability = "disk", .threads = "1" });
+    assert_int_equal(c->serve.api, SRV_API_VERTX);
+    assert_int_equal(c->durability, WEIR_DURABLE_DISK);
+    assert_int_equal(c->serve.threads, 1);
+    assert_true(c->serve.push_private);
+    assert_false(c->serve.kue_get);
+    srv_config_destroy(c);
+}
+
+static void files_that_are_wrong(void **state)
+{
+    (void)state;
+    bad(&(srv_given){ .config = "/no/such/file" }, "/no/such/file: No such file or directory");
+    bad_file("[]", "is not a JSON object: {\"listen\": ...}");
+    bad_file("{\"lisen\": 1}", "there is no setting \"lisen\"; did you mean \"listen\"?");
+    bad_file("{\"tls_cert\": 1}", "there is no setting \"tls_cert\"; did you mean \"tls-cert\"?");
+    bad_file("{\"redis.hosts\": 1}", "there is no setting \"redis.hosts\"; did you mean "
+                                     "\"redis.host\"?");
+    bad_file("{\"something else\": 1}", "there is no setting \"something else\"");
+    bad_file("{\"listen\": true}", "listen: must be a text or a whole number");
+    bad_file("{\"listen\": [\"a\"]}", "listen: must be a text or a whole number");
+    bad_file("{\"origin\": [1]}", "origin: must be a list of texts");
+    bad_file("{\"kue-get\": 1}", "kue-get: must be true or false");
+    bad_file("{\"threads\": 0}", "threads: '0' is not a whole number from 1 to 16");
+    bad_file("{\"api\": \"kuo\"}", "api: 'kuo' is not kue or vertx");
+    bad_file("{\"durability\": \"none\"}", "durability: 'none' is not disk or os");
+    bad_file("{\"listen\": \"a\", \"listen\": \"b\"}", "line 1, column 24: duplicate object key near '\"listen\"'");
+    weir_error  err;
+    srv_config *c;
+    write_file("{\n\"listen\":\n}");
+    assert_int_equal(srv_config_create(&c, &(srv_given){ .config = file }, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "weir.json: line 3"));
+}
+
+static void values_that_are_wrong(void **state)
+{
+    (void)state;
+    bad(&(srv_given){ .threads = "many" }, "--threads: 'many' is not a whole number from 1 to 16");
+    bad(&(srv_given){ .threads = "17" }, "--threads: '17' is not a whole number from 1 to 16");
+    bad(&(srv_given){ .tls_cert = "a.pem" }, "--tls-cert: needs tls-key too");
+    bad(&(srv_given){ .tls_key = "a.pem" }, "--tls-key: needs tls-cert too");
+    static const char *const origins[] = { "example.org", "https://", "https://a/path", "null", "*" };
+    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++) {
+        char message[300];
+        snprintf(message, sizeof message, "--origin: '%s' is not an origin such as "
+                 "https://jobs.example.org (small letters, no path)", origins[i]);
+        bad(&(srv_given){ .origin = origins[i] }, message);
+    }
+    setenv("WEIR_KUE_GET", "yes", 1);
+    bad(&(srv_given){ 0 }, "WEIR_KUE_GET: 'yes' is not true or false");
+    unsetenv("WEIR_KUE_GET");
+    setenv("WEIR_THREADS", "x", 1);
+    bad(&(srv_given){ 0 }, "WEIR_THREADS: 'x' is not a whole number from 1 to 16");
+}
+
+static void names_of_vertx_kue(void **state)
+{
+    (void)state;
+    write_file("{\"redis.host\": \"10.0.0.7\", \"redis.port\": 6380, \"http.port\": 8080,"
+               " \"http.address\": \"0.0.0.0\", \"kue.ui.title\": \"Kue\","
+               " \"job.promotion.interval\": 1000, \"job.promotion.limit\": 1000}");
+    srv_config *c = good(&(srv_given){ .config = file });
+    assert_string_equal(c->store, "redis+kue://10.0.0.7:6380?profile=vertx");
+    assert_string_equal(c->serve.listen, "0.0.0.0:8080");
+    assert_string_equal(c->serve.title, "Kue");
+    assert_non_null(strstr(c->note, "job.promotion.interval"));
+    srv_config_destroy(c);
+    c = good(&(srv_given){ .config = file, .listen = "127.0.0.1:0", .store = "mem:" });
+    assert_string_equal(c->store, "mem:");
+    assert_string_equal(c->serve.listen, "127.0.0.1:0");
+    srv_config_destroy(c);
+
+    write_file("{\"redis.port\": 1, \"http.address\": \"::1\"}");
+    c = good(&(srv_given){ .config = file });
+    assert_string_equal(c->store, "redis+kue://127.0.0.1:1?profile=vertx");
+    assert_string_equal(c->serve.listen, "[::1]:7340");
+    assert_null(c->note);
+    srv_config_destroy(c);
+
+    bad_file("{\"store\": \"mem:\", \"redis.host\": \"a\"}",
+             "\"store\" and \"redis.host\" say the same thing; leave one out");
+    bad_file("{\"listen\": \"a:1\", \"http.port\": 1}",
+             "\"listen\" and \"http.port\" say the same thing; leave one out");
+    bad_file("{\"title\": \"a\", \"kue.ui.title\": \"b\"}",
+             "\"title\" and \"kue.ui.title\" say the same thing; leave one out");
+    bad_file("{\"http.port\": 1.5}", "http.port: must be a text or a whole number");
+}
+
+static void directories_are_private(void **state)
+{
+    (void)state;
+    weir_error  err;
+    struct stat st;
+    char        path[TEMPDIR_MAX + 32];
+    snprintf(path, sizeof path, "%s/a/b", dir);
+    assert_int_equal(srv_make_directory(path, &err), WEIR_OK);
+    assert_int_equal(srv_make_directory(path, &err), WEIR_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    write_file("");
+    snprintf(path, sizeof path, "%s/x", file);
+    assert_int_equal(srv_make_directory(path, &err), WEIR_EIO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(defaults, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_data_directory, setup, teardown),
+        cmocka_unit_test_setup_teardown(which_holds, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_that_are_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_of_vertx_kue, setup, teardown),
+        cmocka_unit_test_setup_teardown(directories_are_private, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}
