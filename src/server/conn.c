@@ -5,6 +5,7 @@
  * closed from on_readable(), when nothing else is on the stack. Times are checked by a sweep once a
  * second, so that a request sets no timer. */
 #include <errno.h>
+#include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +53,12 @@ static void conn_close(srv_conn *c)
  * may still be sending it: closing at once would take the answer from it. */
 static void conn_finish(srv_conn *c)
 {
+    if (c->ssl && !c->lingering)
+        SSL_shutdown(c->ssl);
     if (c->ended || !c->refused || c->lingering) {
         conn_end(c);
         return;
     }
-    if (c->ssl)
-        SSL_shutdown(c->ssl);
     shutdown(c->fd, SHUT_WR);
     c->lingering = true;
     c->deadline_ms = srv_loop_ms() + SRV_LINGER_MS;
@@ -70,6 +71,7 @@ static ssize_t wire_read(srv_conn *c, char *bytes, size_t size)
 {
     if (!c->ssl)
         return read(c->fd, bytes, size);
+    ERR_clear_error();
     int n = SSL_read(c->ssl, bytes, (int)size);
     if (n > 0)
         return n;
@@ -94,6 +96,7 @@ static ssize_t wire_write(srv_conn *c)
     struct evbuffer_iovec piece;
     if (evbuffer_peek(c->out, -1, NULL, &piece, 1) < 1)
         return 0;
+    ERR_clear_error();
     int n = SSL_write(c->ssl, piece.iov_base, (int)(piece.iov_len < INT32_MAX ? piece.iov_len
                                                                              : INT32_MAX));
     if (n > 0) {
@@ -246,6 +249,8 @@ static int find_route(srv_conn *c)
     if (bad)
         return refuse(c, 400, bad);
     int status = srv_route_find(x, segments, n, allowed, sizeof allowed);
+    if (status == 405 && srv_preflight(x, allowed))
+        return 0;
     if (status == 405) {
         srv_reply_header(&x->r, "Allow", allowed);
         snprintf(why, sizeof why, "%s is not possible here; possible: %s", x->r.method, allowed);
@@ -531,7 +536,9 @@ void srv_conn_open(srv_lane *lane, int fd, const char *peer)
     c->out = evbuffer_new();
     c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
     c->writable = event_new(base, fd, EV_WRITE, on_writable, c);
-    if (!c->out || !c->readable || !c->writable || !srv_tls_accept(c) ||
+    if (c->server->tls)
+        c->ssl = srv_tls_accept(c->server->tls, fd);
+    if (!c->out || !c->readable || !c->writable || (c->server->tls && !c->ssl) ||
         event_add(c->readable, NULL) < 0) {
         conn_close(c);
         return;

@@ -11,7 +11,12 @@
 #include <openssl/ssl.h>
 #include <stdatomic.h>
 
+#include "server/access_log.h"
+#include "server/counters.h"
+#include "server/guard.h"
+#include "server/metrics.h"
 #include "server/request.h"
+#include "server/tls.h"
 
 enum { SRV_MAX_LOOPS = 16, SRV_READ_SIZE = 64 * 1024, SRV_LINGER_MS = 2000 };
 
@@ -39,6 +44,7 @@ typedef struct srv_exchange {
     size_t           reserved;       /* of the server's SRV_MAX_BODIES */
     weir_buf         more;           /* headers of the answer that the handler gave */
     int64_t          began_ms;
+    size_t           sent;           /* bytes of the answer's body */
     bool             head_only;      /* HEAD */
     bool             streaming;      /* srv_stream_begin() was called */
     bool             chunked;        /* and the client knows chunks */
@@ -97,10 +103,16 @@ struct srv_server {
     char            address[128];
     int64_t         started_at;
     int64_t         sweep_ms;        /* how often times are checked */
+    srv_guard      *guard;
+    srv_tls        *tls;             /* NULL: none */
+    srv_access_log *log;             /* NULL: none */
+    srv_metrics    *metrics;
+    const char     *origins[SRV_MAX_ORIGINS + 1];   /* of `opt` */
     _Atomic int64_t n_conns;
     _Atomic int64_t n_exchanges;     /* also those whose connection is gone */
     _Atomic size_t  bodies;          /* bytes of bodies being read or worked on */
     atomic_bool     stopping;
+    srv_counters    counters;
 };
 
 /* conn.c */
@@ -126,8 +138,9 @@ const char *srv_query_unknown(const srv_request *r);    /* a parameter the route
 /* auth.c: who is it? False: refused, with *status and why; else x->r.who is filled in. */
 bool srv_auth(srv_exchange *x, char *why, size_t size, int *status);
 
-/* tls.c: begin TLS on a new connection, if the server has it. False: that did not work. */
-bool srv_tls_accept(srv_conn *c);
+/* cors.c: a browser asks whether a page may call: x gets the route that answers. */
+bool srv_preflight(srv_exchange *x, const char *allowed);
+void srv_share(srv_exchange *x);        /* let a page of a configured origin read the answer */
 
 /* reply.c */
 void srv_reply_refused(srv_exchange *x, int status, const char *why);

@@ -123,7 +123,12 @@ static void end(srv_exchange *x, int status)
 {
     srv_conn *c = x->r.conn;
     bool      keep_alive = x->keep_alive;
-    (void)status;
+    srv_metrics_answered(x->r.server->metrics, x->r.route, status);
+    if (x->r.server->log)
+        srv_access_log_write(x->r.server->log, &(srv_access){
+            .peer = c ? c->peer : NULL, .token = x->r.who.name, .method = x->r.method,
+            .path = x->r.path, .status = status, .bytes = x->sent,
+            .ms = srv_loop_ms() - x->began_ms });
     srv_exchange_free(x);
     if (c)
         srv_conn_answered(c, keep_alive);
@@ -140,8 +145,10 @@ void srv_reply(srv_request *r, int status, const char *content_type, weir_buf *b
     if (r->conn) {
         bool none = status == 204 || status == 304;
         add_head(x, status, content_type, none ? -1 : (int64_t)body->len);
-        if (!none && !x->head_only && body->len)
+        if (!none && !x->head_only && body->len) {
+            x->sent = body->len;
             add_body(r->conn, body);
+        }
     }
     weir__buf_fini(body);
     end(x, status);
@@ -181,7 +188,8 @@ static void reply_error(srv_request *r, int status, const char *code, const char
                         const char *field)
 {
     weir_buf body = { 0 };
-    if (status == 503 || status == 429) {
+    const weir_buf *more = &((srv_exchange *)r)->more;
+    if (status == 503 && !(more->data && strcasestr(more->data, "Retry-After:"))) {
         char seconds[16];
         snprintf(seconds, sizeof seconds, "%d", RETRY_AFTER_S);
         srv_reply_header(r, "Retry-After", seconds);
@@ -228,7 +236,8 @@ void srv_reply_status(srv_request *r, int status, const char *code, const char *
 void srv_reply_refused(srv_exchange *x, int status, const char *why)
 {
     x->handled = true;
-    reply_error(&x->r, status, "http", why, NULL);
+    reply_error(&x->r, status, status == 401 ? "unauthorized" : status == 403 ? "forbidden" : "http",
+                why, NULL);
 }
 
 /* ---- streams ---- */
@@ -257,6 +266,7 @@ bool srv_stream_write(srv_request *r, const void *bytes, size_t len)
     if (x->chunked)
         evbuffer_add_printf(c->out, "%zx\r\n", len);
     evbuffer_add(c->out, bytes, len);
+    x->sent += len;
     if (x->chunked)
         evbuffer_add(c->out, "\r\n", 2);
     srv_conn_flush(c);

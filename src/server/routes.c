@@ -3,8 +3,10 @@
 #include "server/route.h"
 
 extern const srv_route srv_health_routes[];
+extern const srv_route srv_metrics_routes[];
 
 const srv_route *const srv_routes[] = {
     srv_health_routes,
+    srv_metrics_routes,
     NULL
 };

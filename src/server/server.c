@@ -209,6 +209,14 @@ static weir_code start(srv_server *s, weir_error *err)
 {
     weir_code rc = open_listener(s, err);
     if (!rc)
+        rc = srv_guard_create(&s->guard, &s->opt, s->opt.listen, s->loopback, err);
+    if (!rc && s->opt.tls_cert)
+        rc = srv_tls_create(&s->tls, s->opt.tls_cert, s->opt.tls_key, err);
+    if (!rc && s->opt.access_log)
+        rc = srv_access_log_create(&s->log, s->opt.access_log, err);
+    if (!rc)
+        rc = srv_metrics_create(&s->metrics, s->q, err);
+    if (!rc)
         rc = start_lanes(s, err);
     if (rc)
         return rc;
@@ -223,6 +231,11 @@ static bool own_options(srv_server *s)
         &s->opt.listen, &s->opt.store_url, &s->opt.data_dir, &s->opt.tokens_file,
         &s->opt.tls_cert, &s->opt.tls_key, &s->opt.title, &s->opt.access_log,
     };
+    const char *const *origins = s->opt.origins;
+    s->opt.origins = s->origins;
+    for (size_t i = 0; origins && origins[i] && i < SRV_MAX_ORIGINS; i++)
+        if (!(s->origins[i] = strdup(origins[i])))
+            return false;
     if (!s->opt.listen)
         s->opt.listen = default_listen;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -275,10 +288,23 @@ const char *srv_address(const srv_server *s)
     return s->address;
 }
 
+const char *srv_warning(const srv_server *s)
+{
+    return s->loopback || s->tls ? NULL : "without TLS everybody on the way can read jobs and tokens; "
+                                          "see --tls-cert, or have a proxy do it";
+}
+
 weir_code srv_reload(srv_server *s, weir_error *err)
 {
-    (void)s;
-    (void)err;
+    weir_error mine[3] = { 0 };
+    srv_guard_reload(s->guard, &mine[0]);
+    if (s->tls)
+        srv_tls_reload(s->tls, &mine[1]);
+    if (s->log)
+        srv_access_log_reopen(s->log, &mine[2]);
+    for (size_t i = 0; i < 3; i++)
+        if (mine[i].code)
+            return weir_fail(err, mine[i].code, "%s", mine[i].msg);
     return WEIR_OK;
 }
 
@@ -338,6 +364,12 @@ void srv_destroy(srv_server *s)
         srv_loop_destroy(s->lane[i]->loop);
         free(s->lane[i]);
     }
+    srv_guard_destroy(s->guard);
+    srv_tls_destroy(s->tls);
+    srv_access_log_destroy(s->log);
+    srv_metrics_destroy(s->metrics);
+    for (size_t i = 0; s->origins[i]; i++)
+        free((char *)s->origins[i]);
     for (size_t i = 0; i < sizeof s->texts / sizeof *s->texts; i++)
         free(s->texts[i]);
     free(s);

@@ -25,6 +25,7 @@ enum {
     SRV_BODY_MS         = 60 * 1000,            /* for the body, and as much again for each MiB */
     SRV_IDLE_MS         = 75 * 1000,            /* a connection without a request */
     SRV_WRITE_MS        = 30 * 1000,            /* a client that takes nothing of its answer */
+    SRV_MAX_ORIGINS     = 32,
     SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
 };
 
@@ -62,7 +63,11 @@ weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, wei
 /* "http://127.0.0.1:7340": where it listens, with the real port. */
 const char *srv_address(const srv_server *s);
 
-/* Read tokens and certificates again (SIGHUP). On failure the old ones stay. */
+/* What its owner should know about how it serves; NULL: nothing. */
+const char *srv_warning(const srv_server *s);
+
+/* Read tokens and certificates again, and open the access log anew (SIGHUP). What fails stays as it
+ * was; the error is the first. */
 weir_code srv_reload(srv_server *s, weir_error *err);
 
 /* Take no more connections, answer what is under way (long polls at once, event listeners are

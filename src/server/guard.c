@@ -1,0 +1,287 @@
+/* guard.c - the door: see guard.h. */
+#include "server/guard.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "server/tokens.h"
+
+/* Wrong tokens from one address, in the window of time that began at since_ms. */
+typedef struct wrong {
+    char    peer[48];
+    int64_t since_ms;
+    int     count;
+} wrong;
+
+struct srv_guard {
+    const srv_options *opt;
+    char               path[4096];      /* of the tokens; "": nowhere */
+    char               host[256];       /* of the address, without the port */
+    bool               loopback;
+    _Atomic int64_t    looked_ms;       /* when the file was last looked at */
+
+    pthread_rwlock_t   lock;            /* guards what follows */
+    srv_tokens         tokens;
+    struct stat        seen;            /* the file as it was read; st_ino 0: none */
+
+    pthread_mutex_t    wrong_lock;      /* guards what follows */
+    wrong              wrong[SRV_MAX_PEERS];
+};
+
+static bool refuse(srv_refusal *no, int status, const char *fmt, ...) WEIR_PRINTF(3, 4);
+static bool refuse(srv_refusal *no, int status, const char *fmt, ...)
+{
+    va_list args;
+    *no = (srv_refusal){ .status = status };
+    va_start(args, fmt);
+    vsnprintf(no->why, sizeof no->why, fmt, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- tokens ---- */
+
+weir_code srv_guard_reload(srv_guard *g, weir_error *err)
+{
+    if (!*g->path)
+        return WEIR_OK;
+    /* Looked at before it is read: what changes in between is seen the next time. */
+    srv_tokens  fresh, old;
+    struct stat st;
+    if (stat(g->path, &st))
+        st = (struct stat){ 0 };
+    weir_code rc = srv_tokens_read(&fresh, g->path, err);
+    pthread_rwlock_wrlock(&g->lock);
+    g->seen = st;
+    old = rc ? fresh : g->tokens;
+    if (!rc)
+        g->tokens = fresh;
+    pthread_rwlock_unlock(&g->lock);
+    srv_tokens_fini(&old);
+    return rc;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* `weir token add` needs no signal. One thread looks, at most every SRV_TOKENS_MS. */
+static void look_for_changes(srv_guard *g, int64_t now_ms)
+{
+    int64_t looked = atomic_load(&g->looked_ms);
+    if (!*g->path || now_ms - looked < SRV_TOKENS_MS ||
+        !atomic_compare_exchange_strong(&g->looked_ms, &looked, now_ms))
+        return;
+    struct stat st;
+    if (stat(g->path, &st))
+        st = (struct stat){ 0 };
+    pthread_rwlock_rdlock(&g->lock);
+    bool same = same_file(&st, &g->seen);
+    pthread_rwlock_unlock(&g->lock);
+    if (!same)
+        srv_guard_reload(g, NULL);
+}
+
+static bool has_tokens(srv_guard *g)
+{
+    pthread_rwlock_rdlock(&g->lock);
+    bool some = g->tokens.n > 0;
+    pthread_rwlock_unlock(&g->lock);
+    return some;
+}
+
+static bool find_caller(srv_guard *g, const char *text, srv_caller *who)
+{
+    pthread_rwlock_rdlock(&g->lock);
+    const srv_token *t = srv_tokens_find(&g->tokens, text);
+    if (t)
+        *who = t->who;
+    pthread_rwlock_unlock(&g->lock);
+    return t != NULL;
+}
+
+/* ---- wrong tokens ----
+ *
+ * Nobody guesses 256 bits: this is against clients that try forever with a token that is gone. So a
+ * right token passes always, whatever came from that address before; behind a proxy one broken
+ * client would lock out all others otherwise. */
+
+/* The address without the port; of IPv6 the half that is a customer's. */
+static void peer_key(const char *peer, char *out, size_t size)
+{
+    const char *colon = strrchr(peer, ':');
+    size_t      len = colon ? (size_t)(colon - peer) : strlen(peer);
+    if (*peer == '[')
+        for (size_t i = 0, colons = 0; i < len; i++)
+            if (peer[i] == ':' && ++colons == 4)
+                len = i;
+    snprintf(out, size, "%.*s", (int)len, peer);
+}
+
+/* Count one more; 0: go on, else the seconds to wait. A slot is shared by addresses with the same
+ * hash: the newer one takes it, so memory is bounded and the worst that happens is a wrong count. */
+static int count_wrong(srv_guard *g, const char *peer, int64_t now_ms)
+{
+    char     key[sizeof g->wrong->peer];
+    uint32_t hash = 2166136261u;
+    peer_key(peer, key, sizeof key);
+    for (const char *p = key; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 16777619u;
+    pthread_mutex_lock(&g->wrong_lock);
+    wrong *w = &g->wrong[hash % SRV_MAX_PEERS];
+    if (strcmp(w->peer, key) != 0 || now_ms - w->since_ms >= SRV_WRONG_MS) {
+        *w = (wrong){ .since_ms = now_ms };
+        strcpy(w->peer, key);
+    }
+    int wait = 0;
+    if (++w->count > SRV_MAX_WRONG)
+        wait = (int)((w->since_ms + SRV_WRONG_MS - now_ms + 999) / 1000);
+    pthread_mutex_unlock(&g->wrong_lock);
+    return wait;
+}
+
+static bool check_token(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller *who,
+                        srv_refusal *no)
+{
+    static const char scheme[] = "Bearer ";
+    if (!h->authorization)
+        return refuse(no, 401, "a token is needed: Authorization: Bearer wtk_... (weir "
+                      "token add makes one)");
+    if (strncasecmp(h->authorization, scheme, sizeof scheme - 1) != 0)
+        return refuse(no, 401, "Authorization: only 'Bearer TOKEN' is known");
+    const char *text = h->authorization + sizeof scheme - 1;
+    text += strspn(text, " ");
+    if (find_caller(g, text, who))
+        return true;
+    int wait = count_wrong(g, h->peer, now_ms);
+    if (!wait)
+        return refuse(no, 401, "there is no such token");
+    refuse(no, 429, "more than %d wrong tokens from this address (SRV_MAX_WRONG)",
+           SRV_MAX_WRONG);
+    no->retry_after = wait;
+    return false;
+}
+
+/* ---- pages of others ---- */
+
+/* Is `text` the name of a host, with any port or none? Names of hosts have no case. */
+static bool names_host(const char *text, const char *host)
+{
+    size_t len = strlen(host);
+    return len && strncasecmp(text, host, len) == 0 && (text[len] == 0 || text[len] == ':');
+}
+
+bool srv_guard_shares(const srv_guard *g, const char *origin)
+{
+    for (const char *const *o = g->opt->origins; origin && o && *o; o++)
+        if (strcasecmp(*o, origin) == 0)
+            return true;
+    return false;
+}
+
+/* A page somewhere can have its name lead to 127.0.0.1 and so be of the same origin as we are (DNS
+ * rebinding). But then the request says that name. */
+static bool host_is_ours(const srv_guard *g, const char *host)
+{
+    if (!host)
+        return true;            /* HTTP/1.0: no browser */
+    if (names_host(host, "localhost") || names_host(host, "127.0.0.1") ||
+        names_host(host, "[::1]") || names_host(host, g->host))
+        return true;
+    for (const char *const *o = g->opt->origins; o && *o; o++)
+        if (names_host(host, strstr(*o, "://") + 3))
+            return true;
+    return false;
+}
+
+/* Does the origin say the host that was asked for? The scheme may differ: a proxy has the TLS. */
+static bool is_own_origin(const char *origin, const char *host)
+{
+    const char *at = strstr(origin, "://");
+    return at && host && strcasecmp(at + 3, host) == 0;
+}
+
+/* Pages of others have no business here, not even to look: an open server shows them nothing, and
+ * costs nothing when they open a thousand streams. */
+static bool check_page(const srv_guard *g, const srv_head *h, srv_refusal *no)
+{
+    if (srv_guard_shares(g, h->origin))
+        return true;
+    bool other = h->fetch_site ? strcmp(h->fetch_site, "same-origin") != 0 &&
+                                     strcmp(h->fetch_site, "none") != 0
+                               : h->origin && !is_own_origin(h->origin, h->host);
+    if (other)
+        return refuse(no, 403, "a page of another site may not call; --origin lets one");
+    return true;
+}
+
+bool srv_guard_admit(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller *who,
+                     srv_refusal *no)
+{
+    *who = (srv_caller){ 0 };
+    look_for_changes(g, now_ms);
+    if (h->route->flags & SRV_OPEN)
+        return true;
+    bool open = g->loopback && !has_tokens(g);
+    if (open && !host_is_ours(g, h->host))
+        return refuse(no, 403, "Host: '%.80s' is not a name of this server; --origin lets one",
+                      h->host);
+    if (!check_page(g, h, no))
+        return false;
+    if (open)
+        who->roles = SRV_ALL;
+    else if (!check_token(g, h, now_ms, who, no))
+        return false;
+    if (!(who->roles & h->route->roles))
+        return refuse(no, 403, "the token '%s' may not do this", who->name);
+    return true;
+}
+
+/* ---- making one ---- */
+
+weir_code srv_guard_create(srv_guard **out, const srv_options *opt, const char *address,
+                           bool loopback, weir_error *err)
+{
+    *out = NULL;
+    srv_guard *g = calloc(1, sizeof *g);
+    if (!g)
+        return weir_fail(err, WEIR_ENOMEM, "server: out of memory");
+    const char *colon = strrchr(address, ':');
+    g->opt = opt;
+    g->loopback = loopback;
+    g->looked_ms = INT64_MIN / 2;
+    pthread_rwlock_init(&g->lock, NULL);
+    pthread_mutex_init(&g->wrong_lock, NULL);
+    snprintf(g->host, sizeof g->host, "%.*s", colon ? (int)(colon - address) : 0, address);
+    if (opt->tokens_file)
+        snprintf(g->path, sizeof g->path, "%s", opt->tokens_file);
+    else if (opt->data_dir)
+        snprintf(g->path, sizeof g->path, "%s/tokens.json", opt->data_dir);
+    weir_code rc = srv_guard_reload(g, err);
+    if (!rc && !loopback && !g->tokens.n)
+        rc = weir_fail(err, WEIR_EINVAL, "%s can be reached from other machines, so callers need "
+                       "tokens and there is none yet. Make one: weir token add NAME --role admin",
+                       address);
+    if (rc)
+        srv_guard_destroy(g);
+    else
+        *out = g;
+    return rc;
+}
+
+void srv_guard_destroy(srv_guard *g)
+{
+    if (!g)
+        return;
+    srv_tokens_fini(&g->tokens);
+    pthread_rwlock_destroy(&g->lock);
+    pthread_mutex_destroy(&g->wrong_lock);
+    free(g);
+}

@@ -1,0 +1,248 @@
+/* test_tokens.c - the file of tokens: added, found, taken away, and what is wrong with one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "server/tokens.h"
+#include "support/tempdir.h"
+
+static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
+
+static int setup(void **state)
+{
+    (void)state;
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tempdir_remove(dir);
+    return 0;
+}
+
+static srv_caller who(const char *name, const char *roles, const char *type)
+{
+    srv_caller c = { 0 };
+    assert_true(srv_roles_parse(roles, &c.roles));
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.type, sizeof c.type, "%s", type);
+    return c;
+}
+
+static void add(const char *name, const char *roles, const char *type, char *text)
+{
+    weir_error err;
+    srv_caller c = who(name, roles, type);
+    if (srv_tokens_add(file, &c, 1700000000000, text, &err))
+        fail_msg("%s", err.msg);
+}
+
+static void roles(void **state)
+{
+    (void)state;
+    static const struct { const char *text; unsigned bits; const char *back; } cases[] = {
+        { "read", SRV_READ, "read" },
+        { "produce", SRV_PRODUCE | SRV_READ, "produce" },
+        { "work", SRV_WORK | SRV_READ, "work" },
+        { "admin", SRV_ALL, "admin" },
+        { "produce,work", SRV_PRODUCE | SRV_WORK | SRV_READ, "work,produce" },
+        { "read,admin", SRV_ALL, "admin" },
+    };
+    char     text[64];
+    unsigned bits;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(srv_roles_parse(cases[i].text, &bits));
+        assert_int_equal(bits, cases[i].bits);
+        assert_string_equal(srv_roles_text(bits, text, sizeof text), cases[i].back);
+    }
+    static const char *const wrong[] = { "", "root", "read,", ",read", "read, work", "Read", "rea" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(srv_roles_parse(wrong[i], &bits));
+
+    srv_caller c = who("a", "produce", "mail");
+    assert_true(srv_caller_may(&c, SRV_PRODUCE, "mail"));
+    assert_true(srv_caller_may(&c, SRV_READ | SRV_ADMIN, "mail"));
+    assert_false(srv_caller_may(&c, SRV_PRODUCE, "sms"));
+    assert_false(srv_caller_may(&c, SRV_PRODUCE, NULL));
+    assert_false(srv_caller_may(&c, SRV_WORK, "mail"));
+    c = who("a", "admin", "");
+    assert_true(srv_caller_may(&c, SRV_WORK, NULL));
+}
+
+static void a_life(void **state)
+{
+    (void)state;
+    weir_error  err;
+    srv_tokens  t;
+    struct stat st;
+    char        one[SRV_TOKEN_TEXT], two[SRV_TOKEN_TEXT];
+
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, 0);
+    assert_null(srv_tokens_find(&t, "wtk_"));
+    add("ci", "produce", "mail \"quoted\"", one);
+    add("boss", "admin", "", two);
+    assert_string_not_equal(one, two);
+    assert_int_equal(strlen(one), SRV_TOKEN_TEXT - 1);
+    assert_int_equal(strncmp(one, "wtk_", 4), 0);
+    assert_int_equal(strspn(one + 4, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789-_"), 43);
+
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, 2);
+    const srv_token *found = srv_tokens_find(&t, one);
+    assert_non_null(found);
+    assert_string_equal(found->who.name, "ci");
+    assert_string_equal(found->who.type, "mail \"quoted\"");
+    assert_int_equal(found->who.roles, SRV_PRODUCE | SRV_READ);
+    assert_true(found->created_at == 1700000000000);
+    assert_int_equal(srv_tokens_find(&t, two)->who.roles, SRV_ALL);
+    one[10] = one[10] == 'x' ? 'y' : 'x';
+    assert_null(srv_tokens_find(&t, one));
+    two[SRV_TOKEN_TEXT - 2] = 0;
+    assert_null(srv_tokens_find(&t, two));
+    srv_tokens_fini(&t);
+
+    srv_caller again = who("ci", "read", "");
+    assert_int_equal(srv_tokens_add(file, &again, 0, one, &err), WEIR_ESTATE);
+    assert_string_equal(one, "");
+    assert_int_equal(srv_tokens_remove(file, "nobody", &err), WEIR_ENOENT);
+    assert_int_equal(srv_tokens_remove(file, "ci", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, 1);
+    assert_string_equal(t.token[0].who.name, "boss");
+    srv_tokens_fini(&t);
+    assert_int_equal(srv_tokens_remove(file, "boss", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, 0);
+}
+
+static void the_secret_is_not_in_the_file(void **state)
+{
+    (void)state;
+    char token[SRV_TOKEN_TEXT], text[2000];
+    add("ci", "read", "", token);
+    FILE  *in = fopen(file, "r");
+    size_t n = fread(text, 1, sizeof text - 1, in);
+    text[n] = 0;
+    fclose(in);
+    assert_non_null(strstr(text, "\"ci\""));
+    assert_null(strstr(text, token));
+    assert_null(strstr(text, token + 4));
+}
+
+static void names_that_are_wrong(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "", "a b", "a/b", "\x1b[1m", "\xc3\xa4" };
+    char       token[SRV_TOKEN_TEXT];
+    weir_error err;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        srv_caller c = { .roles = SRV_READ };
+        strcpy(c.name, names[i]);
+        assert_int_equal(srv_tokens_add(file, &c, 0, token, &err), WEIR_EINVAL);
+    }
+    srv_caller c = who("ok", "read", "bad\ntype");
+    assert_int_equal(srv_tokens_add(file, &c, 0, token, &err), WEIR_EINVAL);
+    assert_int_equal(access(file, F_OK), -1);
+}
+
+static void write_file(const char *text, mode_t mode)
+{
+    FILE *out = fopen(file, "w");
+    fputs(text, out);
+    fclose(out);
+    chmod(file, mode);
+}
+
+static void files_that_are_wrong(void **state)
+{
+    (void)state;
+    static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    static const struct { const char *text, *part; } cases[] = {
+        { "", "line 1" },
+        { "{", "line 1" },
+        { "[]", "has no list \"tokens\"" },
+        { "{\"tokens\":{}}", "has no list \"tokens\"" },
+        { "{\"tokens\":[1]}", "tokens[0] is not right" },
+        { "{\"tokens\":[{\"name\":\"a\",\"roles\":[\"read\"],\"sha256\":\"00\"}]}", "tokens[0]" },
+        { "{\"tokens\":[{\"name\":\"a\",\"roles\":[],\"sha256\":\"%s\"}]}", "tokens[0]" },
+        { "{\"tokens\":[{\"name\":\"a\",\"roles\":[\"god\"],\"sha256\":\"%s\"}]}", "tokens[0]" },
+        { "{\"tokens\":[{\"name\":\"a b\",\"roles\":[\"read\"],\"sha256\":\"%s\"}]}", "tokens[0]" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char       text[500];
+        weir_error err = { 0 };
+        srv_tokens t;
+        const char *at = strstr(cases[i].text, "%s");
+        snprintf(text, sizeof text, "%.*s%s%s", at ? (int)(at - cases[i].text) : 499, cases[i].text,
+                 at ? hash : "", at ? at + 2 : "");
+        write_file(text, 0600);
+        assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EINVAL);
+        srv_tokens_fini(&t);
+        if (!strstr(err.msg, cases[i].part) || !strstr(err.msg, file))
+            fail_msg("%s: %s", text, err.msg);
+        char       token[SRV_TOKEN_TEXT];
+        srv_caller c = who("new", "read", "");      /* what was not understood is not overwritten */
+        assert_int_equal(srv_tokens_add(file, &c, 0, token, &err), WEIR_EINVAL);
+    }
+    weir_error err;
+    srv_tokens t;
+    write_file("{\"tokens\":[]}", 0660);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "chmod 600"));
+    unlink(file);
+    assert_int_equal(symlink("/etc/passwd", file), 0);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EIO);
+}
+
+/* Changes at once from several processes: none is lost. */
+static void all_at_once(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    for (int i = 0; i < N; i++) {
+        if (fork() == 0) {
+            char       token[SRV_TOKEN_TEXT];
+            srv_caller c = { .roles = SRV_READ };
+            snprintf(c.name, sizeof c.name, "t%d", i);
+            _exit(srv_tokens_add(file, &c, 0, token, NULL) ? 1 : 0);
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        int status;
+        wait(&status);
+        assert_int_equal(status, 0);
+    }
+    weir_error err;
+    srv_tokens t;
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, N);
+    srv_tokens_fini(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roles),
+        cmocka_unit_test_setup_teardown(a_life, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_secret_is_not_in_the_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_that_are_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_at_once, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("tokens", tests, NULL, NULL);
+}
