@@ -1,0 +1,185 @@
+/* kue_range.c - jobs by rank, as Kue asks for them: the ranks `from` to `to` of a list, both
+ * included, counted from the end when below 0; and then by id, whatever the order of the list.
+ *
+ * weir lists by key: a rank is reached by going through the ids before it, from the nearer end. The
+ * order of its lists is that of Kue's sets for inactive jobs (priority, then id) and for delayed
+ * ones (their time). Kue has all others by priority, then id, too: while such a list has no more
+ * jobs than a page, it is read in whole and sorted so. Beyond, the ranks are those of weir's order:
+ * active jobs by their start, finished ones by their end, all jobs by id. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/job.h"
+#include "server/kue.h"
+
+static int by_priority(const void *a, const void *b)
+{
+    const weir_job *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
+    return weir__job_before(x->priority, x->id, y->priority, y->id) ? -1 : 1;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const weir_job *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
+    return x->id < y->id ? -1 : 1;
+}
+
+/* ---- the answer ---- */
+
+static void answer(srv_request *r)
+{
+    srv_kue *k = r->state;
+    if (k->n_jobs)
+        qsort(k->jobs, k->n_jobs, sizeof *k->jobs, by_id);
+    weir__buf_char(&k->out, '[');
+    for (size_t i = 0; i < k->n_jobs; i++) {
+        const weir_job *j = k->jobs[k->desc ? k->n_jobs - 1 - i : i];
+        if (i)
+            weir__buf_char(&k->out, ',');
+        if (k->vertx)
+            srv_vertx_job(&k->out, j);
+        else
+            srv_kue_job(&k->out, j, NULL);
+    }
+    weir__buf_char(&k->out, ']');
+    srv_kue_reply(r, 200);
+}
+
+/* All jobs of the list are there: keep those between the ranks. */
+static void cut(srv_kue *k)
+{
+    size_t kept = 0;
+    if (k->n_jobs)
+        qsort(k->jobs, k->n_jobs, sizeof *k->jobs, by_priority);
+    for (size_t i = 0; i < k->n_jobs; i++) {
+        if ((int64_t)i < k->from || (int64_t)i > k->to)
+            weir_job_release(k->jobs[i]);
+        else
+            k->jobs[kept++] = k->jobs[i];
+    }
+    k->n_jobs = kept;
+}
+
+/* ---- pages ---- */
+
+static void next_page(srv_request *r);
+
+/* The jobs of a page become the request's. False: they are too many bytes. */
+static bool keep(srv_kue *k)
+{
+    for (size_t i = 0; i < k->page->n && k->n_jobs < k->want; i++) {
+        weir_job *j = k->page->job[i];
+        k->bytes += j->data_len + j->result_len + j->progress_data_len;
+        k->jobs[k->n_jobs++] = j;
+        k->page->job[i] = NULL;
+    }
+    return k->bytes <= SRV_KUE_MAX_ANSWER;
+}
+
+static void got_page(srv_request *r, weir_code code, const weir_error *err)
+{
+    srv_kue *k = r->state;
+    if (code) {
+        srv_kue_failed(r, err);
+        return;
+    }
+    if (k->query.ids_only) {
+        k->skip -= k->page->n < k->skip ? k->page->n : k->skip;
+    } else if (!keep(k)) {
+        srv_kue_error(r, 413, "the jobs of this range have more than %d bytes "
+                              "(SRV_KUE_MAX_ANSWER): ask for fewer", SRV_KUE_MAX_ANSWER);
+        return;
+    }
+    bool more = k->page->more && k->n_jobs < k->want;
+    k->query.after = k->page->next;
+    weir_page_release(k->page);
+    k->page = NULL;
+    if (more) {
+        next_page(r);
+        return;
+    }
+    if (k->sorted)
+        cut(k);
+    answer(r);
+}
+
+static void next_page(srv_request *r)
+{
+    srv_kue     *k = r->state;
+    weir_future *f = NULL;
+    size_t       left = k->skip ? k->skip : k->want - k->n_jobs;
+    k->query.ids_only = k->skip > 0;
+    k->query.limit = left < WEIR_MAX_PAGE ? left : WEIR_MAX_PAGE;
+    weir_code rc = weir_list_async(srv_queue(r), &k->query, &k->page, &f, &k->err);
+    srv_await(r, rc, &k->err, f, got_page);
+}
+
+/* ---- ranks ---- */
+
+/* As ZRANGE has it. False: there is nothing between them. */
+static bool settle(srv_kue *k)
+{
+    int64_t total = (int64_t)k->count;
+    if (k->from < 0)
+        k->from = k->from + total > 0 ? k->from + total : 0;
+    if (k->to < 0)
+        k->to += total;
+    if (k->to >= total)
+        k->to = total - 1;
+    return k->from <= k->to;
+}
+
+static void counted(srv_request *r, weir_code code, const weir_error *err)
+{
+    srv_kue *k = r->state;
+    if (code) {
+        srv_kue_failed(r, err);
+        return;
+    }
+    if (!settle(k)) {
+        answer(r);
+        return;
+    }
+    k->want = (size_t)(k->to - k->from) + 1;
+    bool same = k->query.state == WEIR_INACTIVE ||
+                (k->query.state == WEIR_DELAYED && !k->query.type);
+    k->sorted = !same && k->count <= WEIR_MAX_PAGE;
+    if (k->sorted) {
+        k->want = WEIR_MAX_PAGE;
+    } else {
+        size_t behind = (size_t)k->count - 1 - (size_t)k->to;
+        k->query.descending = behind < (size_t)k->from;
+        k->skip = k->query.descending ? behind : (size_t)k->from;
+    }
+    if (k->want > SRV_KUE_MAX_RANGE || k->skip > SRV_KUE_MAX_REACH) {
+        srv_kue_error(r, 413, "the range has %zu jobs, %zu from the nearer end of the list: at "
+                              "most %d (SRV_KUE_MAX_RANGE), %d from it (SRV_KUE_MAX_REACH); "
+                              "GET /v1/jobs goes through all", k->want, k->skip,
+                      SRV_KUE_MAX_RANGE, SRV_KUE_MAX_REACH);
+        return;
+    }
+    k->jobs = calloc(k->want, sizeof *k->jobs);
+    if (!k->jobs) {
+        weir_fail(&k->err, WEIR_ENOMEM, "out of memory");
+        srv_kue_failed(r, &k->err);
+        return;
+    }
+    next_page(r);
+}
+
+void srv_kue_range(srv_request *r, weir_state state, const char *asked, int64_t from, int64_t to,
+                   bool desc)
+{
+    srv_kue     *k = r->state;
+    weir_future *f = NULL;
+    k->from = from;
+    k->to = to;
+    k->desc = desc;
+    k->query.state = state;
+    if (!srv_kue_scope(r, asked, &k->query.type)) {
+        answer(r);
+        return;
+    }
+    weir_code rc = weir_count_async(srv_queue(r), state, k->query.type, &k->count, &f, &k->err);
+    srv_await(r, rc, &k->err, f, counted);
+}
