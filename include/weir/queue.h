@@ -348,11 +348,13 @@ typedef struct weir_explanation {
     size_t       n;
 } weir_explanation;
 
-/* Why is this job not running, or what happened to it, and what would help? Several reads, so
- * there is no async form. *out belongs to the caller: weir_explanation_release(). Error:
- * WEIR_ENOENT. */
+/* Why is this job not running, or what happened to it, and what would help? Several reads, one
+ * after the other: it may move on meanwhile. *out belongs to the caller:
+ * weir_explanation_release(). Error: WEIR_ENOENT. */
 WEIR_API weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out,
                                 weir_error *err);
+WEIR_API weir_code weir_explain_async(weir_queue *q, uint64_t id, weir_explanation **out,
+                                      weir_future **f, weir_error *err);
 WEIR_API void weir_explanation_release(weir_explanation *e);
 
 /* What is wrong with a store: one line each. */

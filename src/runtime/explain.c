@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "core/job.h"
 #include "core/results.h"
-#include "runtime/queue.h"
+#include "runtime/future.h"
 
 /* All that is looked at. */
 typedef struct facts {
@@ -183,24 +183,7 @@ static void (*const explain_state[WEIR_STATES])(const facts *, weir_buf *, weir_
     [WEIR_CANCELLED] = explain_cancelled,
 };
 
-/* ---- gathering ---- */
-
-static weir_code count_ahead(weir_queue *q, facts *f, weir_error *err)
-{
-    weir_query query = { .state = WEIR_INACTIVE, .type = f->job->type, .ids_only = true,
-                         .limit = WEIR_MAX_PAGE };
-    weir_page *page;
-    weir_code rc = weir_list(q, &query, &page, err);
-    if (rc)
-        return rc;
-    while (f->ahead < page->n && page->job[f->ahead]->id != f->job->id)
-        f->ahead++;
-    f->ahead_more = f->ahead == page->n && page->more;
-    if (f->ahead == page->n && !page->more)
-        f->ahead = 0;                 /* it has moved on meanwhile */
-    weir_page_release(page);
-    return WEIR_OK;
-}
+/* ---- moments ---- */
 
 /* By time; what happened in one millisecond stays in the order in which it was told. */
 static void sort_moments(weir_moment *m, size_t n)
@@ -211,37 +194,6 @@ static void sort_moments(weir_moment *m, size_t n)
             m[k - 1] = m[k];
             m[k] = later;
         }
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* How it began, and the lines that weir itself wrote to its log since. */
-static weir_code tell_past(weir_queue *q, weir_explanation *e, weir_error *err)
-{
-    const weir_job *j = e->job;
-    uint64_t after = 0;
-    bool more = true;
-    bool ok = weir__explanation_moment(e, j->created_at, "added, priority %d, %d attempt%s",
-                                       j->priority, j->max_attempts,
-                                       j->max_attempts == 1 ? "" : "s");
-    while (more && ok) {
-        weir_lines *lines;
-        weir_code rc = weir_logs(q, j->id, after, WEIR_MAX_PAGE, &lines, err);
-        if (rc)
-            return rc;
-        for (size_t i = 0; i < lines->n; i++) {
-            const weir_line *line = &lines->line[i];
-            after = line->n;
-            if (starts_with(line->text, "error | ") || starts_with(line->text, "stalled | "))
-                ok &= weir__explanation_moment(e, line->at, "%s", line->text);
-        }
-        more = lines->n == WEIR_MAX_PAGE;
-        weir_lines_release(lines);
-    }
-    return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "explain: out of memory");
 }
 
 /* The other times of the job, past and to come. */
@@ -262,48 +214,188 @@ static bool tell_times(weir_explanation *e)
     return ok;
 }
 
-static weir_code tell(weir_explanation *e, facts *f, weir_error *err)
+/* ---- gathering ---- */
+
+/* A job that is being explained: one read after the other, each begun by whoever is told of the
+ * answer to the one before, so that nobody waits. Lives inside its future. */
+typedef struct explainer explainer;
+struct explainer {
+    weir_ticket       ticket;       /* the read under way ... */
+    void            (*got)(explainer *x);       /* ... and what comes with its answer */
+    weir_queue       *q;
+    weir_future      *future;
+    weir_explanation *e, **out;
+    weir_stats       *stats;
+    facts             f;
+};
+
+static void fill(void *ctx, bool wanted)
+{
+    explainer *x = ctx;
+    if (wanted) {
+        *x->out = x->e;
+        x->e = NULL;
+    }
+}
+
+static void end(explainer *x, const weir_error *err)
+{
+    weir_future *f = x->future;
+    weir_stats_release(x->stats);
+    if (err->code) {
+        weir_explanation_release(x->e);
+        x->e = NULL;
+    }
+    weir__future_ref(f);
+    weir__future_end(f, err, fill, x);
+    weir_explanation_release(x->e);         /* nobody wants it any more */
+    weir__future_unref(f);
+}
+
+static void no_memory(explainer *x)
+{
+    weir_error err;
+    weir_fail(&err, WEIR_ENOMEM, "explain: out of memory");
+    end(x, &err);
+}
+
+static void answered(weir_ticket *t)
+{
+    explainer *x = (explainer *)((char *)t - offsetof(explainer, ticket));
+    if (t->op.err.code)
+        end(x, &t->op.err);
+    else
+        x->got(x);
+}
+
+static void look(explainer *x, weir_op op, void (*got)(explainer *x))
+{
+    x->ticket = (weir_ticket){ .op = op, .done = answered };
+    x->got = got;
+    if (weir__queue_submit(x->q, &x->ticket))
+        end(x, &x->ticket.op.err);
+}
+
+static void tell(explainer *x)
 {
     weir_buf why = { 0 }, help = { 0 };
-    explain_state[f->job->state](f, &why, &help);
+    explain_state[x->f.job->state](&x->f, &why, &help);
     bool ok = !why.failed && !help.failed &&
-              weir__explanation_say(e, why.data, help.data ? help.data : "") &&
-              tell_times(e);
+              weir__explanation_say(x->e, why.data, help.data ? help.data : "") &&
+              tell_times(x->e);
     weir__buf_fini(&why);
     weir__buf_fini(&help);
-    return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "explain: out of memory");
+    if (ok)
+        end(x, &(weir_error){ 0 });
+    else
+        no_memory(x);
+}
+
+static void got_waiting(explainer *x)
+{
+    facts     *f = &x->f;
+    weir_page *page = x->ticket.op.u.list.page;
+    while (f->ahead < page->n && page->job[f->ahead]->id != f->job->id)
+        f->ahead++;
+    f->ahead_more = f->ahead == page->n && page->more;
+    if (f->ahead == page->n && !page->more)
+        f->ahead = 0;                 /* it has moved on meanwhile */
+    weir_page_release(page);
+    tell(x);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static void look_at_log(explainer *x, uint64_t after);
+
+/* What weir itself wrote to the log. */
+static void got_lines(explainer *x)
+{
+    weir_lines *lines = x->ticket.op.u.logs.lines;
+    size_t      n = lines->n;
+    uint64_t    last = n ? lines->line[n - 1].n : 0;
+    bool        ok = true;
+    for (size_t i = 0; i < n; i++) {
+        const weir_line *line = &lines->line[i];
+        if (starts_with(line->text, "error | ") || starts_with(line->text, "stalled | "))
+            ok &= weir__explanation_moment(x->e, line->at, "%s", line->text);
+    }
+    weir_lines_release(lines);
+    weir_query query = { .state = WEIR_INACTIVE, .type = x->f.job->type, .ids_only = true,
+                         .limit = WEIR_MAX_PAGE };
+    if (!ok)
+        no_memory(x);
+    else if (n == WEIR_MAX_PAGE)
+        look_at_log(x, last);
+    else if (x->f.job->state == WEIR_INACTIVE)
+        look(x, (weir_op){ .kind = WEIR_OP_LIST, .u.list = { .query = query } }, got_waiting);
+    else
+        tell(x);
+}
+
+static void look_at_log(explainer *x, uint64_t after)
+{
+    look(x, (weir_op){ .kind = WEIR_OP_LOGS, .u.logs = { .id = x->f.job->id, .after = after,
+                                                         .limit = WEIR_MAX_PAGE } }, got_lines);
+}
+
+static void got_stats(explainer *x)
+{
+    static const weir_type_stats unknown;
+    const weir_job   *j = x->f.job;
+    const weir_stats *s = x->stats = x->ticket.op.u.stats.stats;
+    x->f.all_paused = s->all.paused;
+    x->f.now = weir_now(x->q);
+    x->f.looking = x->q->read_only;
+    x->f.type = &unknown;
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->type[i].type, j->type) == 0)
+            x->f.type = &s->type[i];
+    if (weir__explanation_moment(x->e, j->created_at, "added, priority %d, %d attempt%s",
+                                 j->priority, j->max_attempts, j->max_attempts == 1 ? "" : "s"))
+        look_at_log(x, 0);
+    else
+        no_memory(x);
+}
+
+static void got_job(explainer *x)
+{
+    weir_job *job = x->ticket.op.u.get.job;
+    x->e = weir__explanation_create(job);
+    x->f.job = job;
+    if (x->e)
+        look(x, (weir_op){ .kind = WEIR_OP_STATS }, got_stats);
+    else
+        no_memory(x);
+}
+
+/* ---- the calls ---- */
+
+weir_code weir_explain_async(weir_queue *q, uint64_t id, weir_explanation **out, weir_future **f,
+                             weir_error *err)
+{
+    weir_future *own;
+    *out = NULL;
+    *f = NULL;
+    weir_code rc = weir__future_create(q, &own, sizeof(explainer), NULL, err);
+    if (rc)
+        return rc;
+    explainer *x = weir__future_bytes(own);
+    *x = (explainer){ .q = q, .future = own, .out = out };
+    *f = own;
+    look(x, (weir_op){ .kind = WEIR_OP_GET, .u.get = { .id = id } }, got_job);
+    return WEIR_OK;
 }
 
 weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_error *err)
 {
-    static const weir_type_stats unknown;
-    weir_job *job = NULL;
-    weir_stats *stats = NULL;
-    weir_explanation *e = NULL;
-    *out = NULL;
-    weir_code rc = weir_get(q, id, &job, err);
-    if (!rc && !(e = weir__explanation_create(job)))
-        rc = weir_fail(err, WEIR_ENOMEM, "explain: out of memory");
+    weir_future *f;
+    weir_code    rc = weir_explain_async(q, id, out, &f, err);
     if (!rc)
-        rc = weir_get_stats(q, &stats, err);
-    if (!rc)
-        rc = tell_past(q, e, err);
-    if (!rc) {
-        facts f = { .job = job, .type = &unknown, .all_paused = stats->all.paused,
-                    .now = weir_now(q), .looking = q->read_only };
-        for (size_t i = 0; i < stats->n; i++)
-            if (strcmp(stats->type[i].type, job->type) == 0)
-                f.type = &stats->type[i];
-        if (job->state == WEIR_INACTIVE)
-            rc = count_ahead(q, &f, err);
-        if (!rc)
-            rc = tell(e, &f, err);
-    }
-    weir_stats_release(stats);
-    if (rc) {
-        weir_explanation_release(e);
-        return rc;
-    }
-    *out = e;
-    return WEIR_OK;
+        rc = weir_future_wait(f, WEIR_FOREVER, err);
+    weir_future_release(f);
+    return rc;
 }

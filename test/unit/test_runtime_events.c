@@ -536,6 +536,46 @@ RT_CLOCK_TEST(explain_every_state)
     assert_null(e);
 }
 
+typedef struct from_inside {
+    weir_queue *q;
+    gate        done;
+} from_inside;
+
+static void explain_inside(const weir_event *ev, void *ctx)
+{
+    from_inside      *in = ctx;
+    weir_explanation *e = NULL;
+    if (weir_explain(in->q, ev->id, &e, NULL) == WEIR_OK)
+        gate_up(&in->done);
+    weir_explanation_release(e);
+}
+
+RT_TEST(explanations_come_later)
+{
+    weir_explanation *e = NULL;
+    weir_future      *f;
+    uint64_t          id = rt_add_type(t, "x");
+    OK(weir_explain_async(t->q, id, &e, &f, &t->err));
+    OK(weir_future_wait(f, WEIR_FOREVER, &t->err));
+    weir_future_release(f);
+    assert_int_equal(e->job->id, id);
+    weir_explanation_release(e);
+    OK(weir_explain_async(t->q, 555, &e, &f, &t->err));
+    assert_int_equal(weir_future_wait(f, WEIR_FOREVER, &t->err), WEIR_ENOENT);
+    weir_future_release(f);
+    assert_null(e);
+    for (int i = 0; i < 50; i++) {              /* nobody wants it after all */
+        OK(weir_explain_async(t->q, id, &e, &f, &t->err));
+        weir_future_release(f);
+    }
+    from_inside    in = { t->q, GATE_INIT };         /* a callback may ask, too */
+    weir_listener *l;
+    OK(weir_listen(t->q, NULL, explain_inside, &in, &l, &t->err));
+    rt_add_type(t, "x");
+    gate_wait(&in.done, 1);
+    weir_unlisten(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +593,7 @@ int main(void)
         cmocka_unit_test(retention),
         cmocka_unit_test(a_clock_with_a_lock),
         cmocka_unit_test(explain_every_state),
+        cmocka_unit_test(explanations_come_later),
     };
     return cmocka_run_group_tests_name("runtime_events", tests, NULL, NULL);
 }
