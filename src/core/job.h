@@ -82,6 +82,12 @@ static inline bool weir__finished(weir_state s)
     return s == WEIR_COMPLETE || s == WEIR_FAILED || s == WEIR_CANCELLED;
 }
 
+/* `done` (at least 0) of `total` (at least 1) as percent, at most 100. */
+static inline int32_t weir__percent(int64_t done, int64_t total)
+{
+    return done >= total ? 100 : (int32_t)((long double)done * 100 / (long double)total);
+}
+
 /* A copy with all its strings in one block: weir_job_release(). hold is NULL.
  * NULL: out of memory. */
 weir_job *weir__job_copy(const weir_job *j);

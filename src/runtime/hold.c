@@ -277,9 +277,8 @@ weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total, con
     weir__hold *h = job->hold;
     if (!h || total <= 0 || done < 0)
         return WEIR_EINVAL;
-    int32_t percent = done >= total ? 100 : (int32_t)((long double)done * 100 / (long double)total);
     weir_ticket t = { .op = { .kind = WEIR_OP_PROGRESS, .u.progress = {
-        .id = job->id, .delivery = job->delivery, .percent = percent,
+        .id = job->id, .delivery = job->delivery, .percent = weir__percent(done, total),
         .data = data, .len = data ? strlen(data) : 0 } } };
     return heard(h, weir__queue_run(h->q, &t, NULL));
 }
