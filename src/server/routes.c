@@ -2,14 +2,26 @@
  * comes before one with an argument there. */
 #include "server/route.h"
 
+extern const srv_route srv_add_routes[];
+extern const srv_route srv_bulk_routes[];
 extern const srv_route srv_health_routes[];
+extern const srv_route srv_jobs_routes[];
 extern const srv_route srv_kue_routes[];
+extern const srv_route srv_log_routes[];
 extern const srv_route srv_metrics_routes[];
+extern const srv_route srv_server_routes[];
+extern const srv_route srv_types_routes[];
 extern const srv_route srv_vertx_routes[];
 
 const srv_route *const srv_routes[] = {
+    srv_add_routes,
+    srv_bulk_routes,
     srv_health_routes,
     srv_metrics_routes,
+    srv_jobs_routes,
+    srv_log_routes,
+    srv_server_routes,
+    srv_types_routes,
     srv_kue_routes,
     srv_vertx_routes,
     NULL

@@ -1,0 +1,153 @@
+/* api.c - what the handlers of API v1 share. */
+#include "server/api.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool srv_allow_own(srv_request *r, unsigned role)
+{
+    return srv_allow(r, role, *r->who.type ? r->who.type : NULL);
+}
+
+bool srv_failed(srv_request *r, weir_code code, const weir_error *err)
+{
+    if (code)
+        srv_reply_error(r, err, NULL);
+    return code != WEIR_OK;
+}
+
+bool srv_state(srv_request *r, void **st, size_t size)
+{
+    *st = r->state = srv_alloc(r, size);
+    if (!*st)
+        srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
+    return *st != NULL;
+}
+
+void srv_forbidden_json(weir_buf *out, const char *message, const char *field)
+{
+    weir__buf_str(out, "{\"code\":\"forbidden\",\"message\":");
+    weir__json_string(out, message, strlen(message));
+    weir__buf_str(out, ",\"field\":");
+    weir__json_string(out, field, strlen(field));
+    weir__buf_char(out, '}');
+}
+
+void srv_id_state_json(weir_buf *out, uint64_t id, weir_state state)
+{
+    weir__buf_str(out, "{\"id\":");
+    weir__buf_uint(out, id);
+    weir__buf_str(out, ",\"state\":\"");
+    weir__buf_str(out, weir_state_name(state));
+    weir__buf_char(out, '"');
+}
+
+/* ---- one job ---- */
+
+void srv_reply_job(srv_request *r, int status, weir_job *job)
+{
+    weir_buf body = { 0 };
+    weir__job_json(&body, job);
+    weir_job_release(job);
+    srv_reply_json(r, status, &body);
+}
+
+typedef struct looking {
+    weir_job *job;
+    uint64_t  id;
+    int       status;               /* 0: 200 when it has ended, else 202 */
+    void    (*then)(srv_request *r, uint64_t id);
+} looking;
+
+static void get(srv_request *r, looking *l, srv_then *then)
+{
+    weir_error   err = { 0 };
+    weir_future *f = NULL;
+    weir_code    rc = weir_get_async(srv_queue(r), l->id, &l->job, &f, &err);
+    srv_await(r, rc, &err, f, then);
+}
+
+static void got_to_reply(srv_request *r, weir_code code, const weir_error *err)
+{
+    looking *l = r->state;
+    if (srv_failed(r, code, err))
+        return;
+    int ended = weir__finished(l->job->state) ? 200 : 202;
+    srv_reply_job(r, l->status ? l->status : ended, l->job);
+}
+
+void srv_reply_job_now(srv_request *r, int status, uint64_t id)
+{
+    looking *l;
+    if (!SRV_STATE(r, l))
+        return;
+    l->id = id;
+    l->status = status;
+    get(r, l, got_to_reply);
+}
+
+static void got_to_check(srv_request *r, weir_code code, const weir_error *err)
+{
+    looking *l = r->state;
+    if (srv_failed(r, code, err))
+        return;
+    bool own = !strcmp(l->job->type, r->who.type);
+    weir_job_release(l->job);
+    if (own)
+        l->then(r, l->id);
+    else
+        srv_reply_fail(r, WEIR_ENOENT, NULL, "there is no job %" PRIu64, l->id);
+}
+
+void srv_on_job(srv_request *r, unsigned role, void (*then)(srv_request *r, uint64_t id))
+{
+    uint64_t id;
+    looking *l;
+    if (!srv_arg_id(r, 0, &id) || !srv_allow_own(r, role))
+        return;
+    if (!*r->who.type) {
+        then(r, id);
+        return;
+    }
+    if (!SRV_STATE(r, l))
+        return;
+    l->id = id;
+    l->then = then;
+    get(r, l, got_to_check);
+}
+
+/* ---- until it has ended ---- */
+
+static void too_long(srv_request *r)
+{
+    r->hurry = NULL;
+    srv_not_after(r);
+    srv_give_up(r);
+}
+
+static void ended(srv_request *r, weir_code code, const weir_error *err)
+{
+    looking *l = r->state;
+    r->hurry = NULL;
+    srv_not_after(r);
+    if (code == WEIR_ETIMEOUT || (!code && !l->job))        /* given up, perhaps just as it ended */
+        srv_reply_job_now(r, 0, l->id);
+    else if (!srv_failed(r, code, err))
+        srv_reply_job(r, 200, l->job);
+}
+
+void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms)
+{
+    weir_error   err = { 0 };
+    weir_future *f = NULL;
+    looking     *l;
+    if (!SRV_STATE(r, l))
+        return;
+    l->id = id;
+    weir_code rc = weir_wait_async(srv_queue(r), id, &l->job, &f, &err);
+    srv_await(r, rc, &err, f, ended);
+    if (rc)
+        return;                 /* it was answered */
+    r->hurry = too_long;
+    srv_after(r, ms, too_long);
+}
