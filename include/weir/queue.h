@@ -79,6 +79,23 @@ WEIR_API weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n
 WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n,
                                        weir_added *out, weir_future **f, weir_error *err);
 
+/* Which call this is, to be told apart from others when it is repeated. */
+typedef struct weir_token {
+    const char *key;                /* who calls: at most WEIR_MAX_TOKEN bytes of UTF-8 */
+    uint64_t    number;             /* of the call; a later one with this key has a higher number */
+} weir_token;
+
+/* weir_add_many() that can be repeated safely, when it is not known whether it was done: if a call
+ * with this key and number was done in the last WEIR_TOKEN_MS, nothing is added, and the answer is
+ * that call's. A higher number takes the place of the lower one, which then ends with WEIR_ESTALE:
+ * the store remembers one call of each key. The same key and number with another number of jobs:
+ * WEIR_EINVAL. With token NULL it is weir_add_many(). */
+WEIR_API weir_code weir_add_once(weir_queue *q, const weir_token *token, const weir_spec *specs,
+                                 size_t n, weir_added *out, weir_error *err);
+WEIR_API weir_code weir_add_once_async(weir_queue *q, const weir_token *token,
+                                       const weir_spec *specs, size_t n, weir_added *out,
+                                       weir_future **f, weir_error *err);
+
 /* ---- one job ---- */
 
 /* *out belongs to the caller: weir_job_release(). Error: WEIR_ENOENT. */

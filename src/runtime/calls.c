@@ -143,23 +143,42 @@ weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out, 
     return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
 }
 
-weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
-                        weir_error *err)
+static weir_code add_and_wait(weir_queue *q, const weir_token *token, const weir_spec *specs,
+                              size_t n, weir_added *out, weir_error *err)
 {
     weir_added *own = out ? NULL : calloc(n ? n : 1, sizeof *own);
     if (!out && !own)
         return weir_fail(err, WEIR_ENOMEM, "add: out of memory");
-    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = specs, .n = n,
+    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .token = token, .specs = specs, .n = n,
                                                    .out = out ? out : own } };
     weir_code rc = weir__call(q, &op, &(weir_reply){ .give = give_added, .out = out }, err);
     free(own);
     return rc;
 }
 
+weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
+                        weir_error *err)
+{
+    return add_and_wait(q, NULL, specs, n, out, err);
+}
+
 weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
                               weir_future **f, weir_error *err)
 {
     weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = specs, .n = n } };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
+}
+
+weir_code weir_add_once(weir_queue *q, const weir_token *token, const weir_spec *specs, size_t n,
+                        weir_added *out, weir_error *err)
+{
+    return add_and_wait(q, token, specs, n, out, err);
+}
+
+weir_code weir_add_once_async(weir_queue *q, const weir_token *token, const weir_spec *specs,
+                              size_t n, weir_added *out, weir_future **f, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .token = token, .specs = specs, .n = n } };
     return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
 }
 

@@ -66,6 +66,11 @@ static void own_add(copier *c, weir_op *op)
         text(c, &s->search_keys);
     }
     add->specs = specs;
+    if (add->token) {
+        weir_token *token = array(c, add->token, sizeof *token);
+        text(c, &token->key);
+        add->token = token;
+    }
     add->out = room(c, add->n * sizeof *add->out);
 }
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "weir/error.h"
+#include "weir/queue.h"
 
 /* There is no job with this id. */
 static inline weir_code weir__no_job(weir_error *err, uint64_t id)
@@ -34,6 +34,21 @@ static inline bool weir__id_taken(weir_error *err, uint64_t id)
 {
     weir_fail(err, WEIR_ESTATE, "job %" PRIu64 ": this id is another job's here", id);
     return true;
+}
+
+/* An add of n jobs has a token whose key is remembered, with this number, for so many jobs. Is it
+ * that call *again? */
+static inline weir_code weir__token_known(const weir_token *token, size_t n, uint64_t number,
+                                          size_t jobs, bool *again, weir_error *err)
+{
+    *again = token->number == number && n == jobs;
+    if (token->number < number)
+        return weir_fail(err, WEIR_ESTALE, "token \"%s\": %" PRIu64 " is over, the last was %"
+                         PRIu64, token->key, token->number, number);
+    if (token->number == number && !*again)
+        return weir_fail(err, WEIR_EINVAL, "token \"%s\": %" PRIu64 " was for %zu jobs, not %zu",
+                         token->key, number, jobs, n);
+    return WEIR_OK;
 }
 
 #endif

@@ -49,10 +49,26 @@ static void cut_text(const char *text, size_t *len)
     *len = weir__utf8_cut(text, *len, WEIR_MAX_TEXT);
 }
 
+static weir_code check_token(const weir_token *t, weir_error *err)
+{
+    size_t len = t->key ? strlen(t->key) : 0;
+    if (!len)
+        return weir_fail(err, WEIR_EINVAL, "token.key: %s", t->key ? "empty" : "missing");
+    if (len > WEIR_MAX_TOKEN)
+        return weir_fail(err, WEIR_ELIMIT, "token.key: %zu bytes, at most %d (WEIR_MAX_TOKEN)", len,
+                         WEIR_MAX_TOKEN);
+    if (!weir__utf8_valid(t->key, len))
+        return weir_fail(err, WEIR_EINVAL, "token.key: not valid UTF-8");
+    return WEIR_OK;
+}
+
 static weir_code check_add(weir_op *op, weir_error *err)
 {
     weir_op_add *a = &op->u.add;
     size_t       bytes = 0;
+    weir_code    rc = a->token ? check_token(a->token, err) : WEIR_OK;
+    if (rc)
+        return rc;
     if (a->n > WEIR_MAX_ADD)
         return weir_fail(err, WEIR_ELIMIT, "jobs: %zu, at most %d (WEIR_MAX_ADD)", a->n,
                          WEIR_MAX_ADD);
@@ -60,7 +76,7 @@ static weir_code check_add(weir_op *op, weir_error *err)
         return weir_fail(err, WEIR_EINVAL, "jobs: missing");
     for (size_t i = 0; i < a->n; i++) {
         const weir_spec *s = &a->specs[i];
-        weir_code        rc = weir__spec_check(s, a->n > 1 ? (ptrdiff_t)i : -1, err);
+        rc = weir__spec_check(s, a->n > 1 ? (ptrdiff_t)i : -1, err);
         if (rc)
             return rc;
         if (s->data)

@@ -42,11 +42,16 @@ typedef enum weir_op_kind {
 /* Add n jobs in their order; ids increase and are never used twice. A spec whose unique key is
  * held by a job of its type that is inactive, delayed or active (also one added earlier in the
  * same operation) adds nothing: out[i] names that job with existed = true.
+ * With a token, the store remembers in the same step what was answered. While an add with the key
+ * of this one is remembered (at + WEIR_TOKEN_MS > now): with the same number and n, nothing
+ * happens, and the answer is that one's; with another n WEIR_EINVAL; with a higher number
+ * WEIR_ESTALE (weir__token_known()). One with a higher number takes the place of the other.
  * Events: enqueue for each that is inactive. */
 typedef struct weir_op_add {
-    const weir_spec *specs;
-    size_t           n;
-    weir_added      *out;           /* room for n */
+    const weir_spec  *specs;
+    size_t            n;
+    weir_added       *out;          /* room for n */
+    const weir_token *token;        /* NULL: none */
 } weir_op_add;
 
 /* Take up to n jobs of these types that are not paused, lowest (priority, id) first over all
@@ -112,10 +117,13 @@ typedef struct weir_op_log {
  *    failed); else delayed becomes inactive. Events: promotion, enqueue.
  * 4. complete, failed or cancelled beyond what its type keeps (older than age_ms: finished_at +
  *    age_ms <= now; or more than count): removed, oldest first, type by type in order of name,
- *    states in their order. Events: remove. */
+ *    states in their order. Events: remove.
+ * 5. what is remembered of adds with a token, and is so no longer, oldest first. Nobody can tell
+ *    when: so that many go at once, the store may come for them WEIR_TOKEN_LATE_MS later. */
+enum { WEIR_TOKEN_LATE_MS = 60000 };
 typedef struct weir_op_tick {
     size_t  limit;
-    size_t  changed;                /* out */
+    size_t  changed;                /* out: jobs */
     int64_t next_at;                /* out: when something is due again; INT64_MAX: nothing.
                                        May be early, never late. <= now_ms: there is more now */
 } weir_op_tick;
@@ -238,7 +246,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 4, WEIR_MAX_LANES = 2 };
+enum { WEIR_STORE_OPS_VERSION = 5, WEIR_MAX_LANES = 2 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */

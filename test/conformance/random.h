@@ -38,6 +38,7 @@ typedef struct model {
 typedef struct plan {
     weir_op       op;
     weir_spec     specs[MAX_SPECS];
+    weir_token    token;
     weir_lease    leases[MAX_SPECS];
     const char   *types[3];
     weir_settings settings;

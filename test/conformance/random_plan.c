@@ -100,6 +100,10 @@ static void plan_add(plan *p, chance *c, int64_t now)
             s->search_keys = PICK(c, search_keys);
     }
     p->op.u.add = (weir_op_add){ .specs = p->specs, .n = n };
+    if (one_in(c, 6)) {     /* numbers that rise with the time, so that all that can be is hit */
+        p->token = (weir_token){ PICK(c, keys), (uint64_t)(now / 500) + below(c, 3) };
+        p->op.u.add.token = &p->token;
+    }
 }
 
 static void plan_taking(plan *p, weir_op_take *t, chance *c)
@@ -370,6 +374,8 @@ static void say_take(const weir_op_take *t, weir_buf *out)
 
 static void say_add(const weir_op_add *a, weir_buf *out)
 {
+    if (a->token)
+        weir__buf_printf(out, " as %s:%" PRIu64, a->token->key, a->token->number);
     for (size_t i = 0; i < a->n; i++) {
         const weir_spec *s = &a->specs[i];
         weir__buf_printf(out, " {\"%s\" %s prio %d attempts %d delay %" PRId64 " run_at %" PRId64

@@ -70,9 +70,11 @@ static const weir_incoming   incoming[] = {
     { .job = &far[1], .lines = far_lines, .n_lines = 1 },
 };
 
+static const weir_token token = { "me", 1 };
+
 static const plan script[] = {
     { .op = { .kind = WEIR_OP_ADD, .u.add = { .specs = four, .n = 4 } } },
-    { .op = { .kind = WEIR_OP_ADD, .u.add = { .specs = &late, .n = 1 } } },
+    { .op = { .kind = WEIR_OP_ADD, .u.add = { .specs = &late, .n = 1, .token = &token } } },
     { .op = { .kind = WEIR_OP_CONFIGURE, .u.configure = { .type = "d", .set_paused = true,
                                                           .paused = true } } },
     { .op = { .kind = WEIR_OP_CONFIGURE, .u.configure = { .type = "*", .settings = &keep_one } } },

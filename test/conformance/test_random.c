@@ -270,7 +270,9 @@ static int64_t step(chance *c)
         return (int64_t)below(c, 40);
     if (kind < 98)
         return (int64_t)below(c, 900);
-    return kind < 99 ? 6000 : -(int64_t)below(c, 50);
+    if (kind < 99)
+        return one_in(c, 20) ? WEIR_TOKEN_MS : 6000;
+    return -(int64_t)below(c, 50);
 }
 
 static void one_batch(duel *d, size_t number)

@@ -87,6 +87,7 @@ typedef struct script {
 } script;
 
 static const char *const mail[] = { "mail" };
+static const weir_token  token = { "me", 1 };
 
 static void write_script(script *c, fixture *f)
 {
@@ -96,7 +97,7 @@ static void write_script(script *c, fixture *f)
     c->spec[0] = (weir_spec){ .type = "new", .unique = "key", .search = true };
     c->spec[1] = (weir_spec){ .type = "mail", .delay_ms = 1000 };
     const weir_op ops[] = {
-        { .kind = WEIR_OP_ADD, .u.add = { c->spec, 2, c->added } },
+        { .kind = WEIR_OP_ADD, .u.add = { c->spec, 2, c->added, &token } },
         { .kind = WEIR_OP_PROGRESS,
           .u.progress = { c->first->id, c->first->delivery, 50, "[1]", 3 } },
         { .kind = WEIR_OP_LOG, .u.log = { c->first->id, c->first->delivery, "half way", 8 } },

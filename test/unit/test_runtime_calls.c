@@ -31,7 +31,7 @@ static weir_code end_of(weir_future *f, weir_error *err)
 /* ---- one life, written down, plain and async ---- */
 
 typedef struct notes {
-    char   text[6000];
+    char   text[8000];
     size_t at;
 } notes;
 
@@ -94,6 +94,25 @@ static void adding(rt *t, notes *n, bool async)
     SAY(weir_add(t->q, &spec, NULL, &t->err), weir_add_async(t->q, &spec, NULL, &f, &t->err));
     SAY(weir_add_many(t->q, &spec, 1, NULL, &t->err),
         weir_add_many_async(t->q, &spec, 1, NULL, &f, &t->err));
+}
+
+static void adding_once(rt *t, notes *n, bool async)
+{
+    weir_added added[2];
+    weir_spec  specs[2] = { { .type = "mail" }, { .type = "film", .delay_ms = 1000 } };
+    static const weir_token tokens[] = { { "me", 5 }, { "me", 5 }, { "me", 4 }, { "me", 6 },
+                                         { "", 1 } };
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+        memset(added, 1, sizeof added);
+        SAY(weir_add_once(t->q, &tokens[i], specs, 2, added, &t->err),
+            weir_add_once_async(t->q, &tokens[i], specs, 2, added, &f, &t->err));
+        say_added(n, added, 2);
+    }
+    SAY(weir_add_once(t->q, &tokens[3], specs, 2, NULL, &t->err),
+        weir_add_once_async(t->q, &tokens[3], specs, 2, NULL, &f, &t->err));
+    SAY(weir_add_once(t->q, NULL, specs, 1, added, &t->err),
+        weir_add_once_async(t->q, NULL, specs, 1, added, &f, &t->err));
+    say_added(n, added, 1);
 }
 
 static void reading(rt *t, notes *n, bool async)
@@ -252,6 +271,7 @@ static void plain_and_async_agree(void **state)
         changing(&t, &n[i], i & 1);
         taking(&t, &n[i], i & 1);
         moving(&t, &n[i], i & 1);
+        adding_once(&t, &n[i], i & 1);
         rt_check_and_close(&t);
         assert_string_equal(n[0].text, n[i].text);
     }
@@ -260,6 +280,8 @@ static void plain_and_async_agree(void **state)
     assert_non_null(strstr(n[0].text, "  40 failed 1 \n"));
     assert_non_null(strstr(n[0].text, "  1 any 0 job 1: this id is another job's here\n"));
     assert_non_null(strstr(n[0].text, "EINVAL (jobs[1].lost: 9 of 3)\n  0 any 0 \n"));
+    assert_non_null(strstr(n[0].text, "ESTALE (token \"me\": 4 is over, the last was 5)\n"
+                                      "  added 0 any 0\n"));
     assert_non_null(strstr(n[0].text, "ESTATE (job 40 is failed, but must be delayed for this)"));
     free(n);
 }
@@ -270,7 +292,7 @@ static void plain_and_async_agree(void **state)
 RT_TEST(async_borrows_nothing)
 {
     enum { MANY = 200 };
-    char type[8], data[64], unique[16], keys[8];
+    char type[8], data[64], unique[16], keys[8], me[8];
     weir_future *f[MANY];
     weir_added   added[MANY];
     for (int i = 0; i < MANY; i++) {
@@ -279,7 +301,11 @@ RT_TEST(async_borrows_nothing)
         snprintf(unique, sizeof unique, "u%d", i);
         snprintf(keys, sizeof keys, "n");
         weir_spec spec = { .type = type, .data = data, .unique = unique, .search_keys = keys };
-        OK(weir_add_async(t->q, &spec, &added[i], &f[i], &t->err));
+        weir_token token = { me, (uint64_t)i };
+        strcpy(me, "me");
+        OK(weir_add_once_async(t->q, &token, &spec, 1, &added[i], &f[i], &t->err));
+        memset(me, '?', sizeof me);
+        memset(&token, 0xff, sizeof token);
         memset(type, '?', sizeof type);
         memset(data, '?', sizeof data);
         memset(unique, '?', sizeof unique);

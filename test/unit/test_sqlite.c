@@ -507,8 +507,29 @@ static void a_newer_schema_is_refused(void **state)
     f->store->ops->close(f->store);
     f->store = NULL;
     CHECK_INT(try_open(f, "jobs.db", false, &err), WEIR_EVERSION);
-    CHECK(strstr(err.msg, "version 7") && strstr(err.msg, "up to 1"));
+    CHECK(strstr(err.msg, "version 7") && strstr(err.msg, "up to 2"));
     CHECK_INT(try_open(f, "jobs.db", true, &err), WEIR_EVERSION);
+    fixture_close(f);
+}
+
+/* A file as the first version of weir wrote it. */
+static void a_file_of_version_1_is_brought_up(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    add(f, "mail");
+    sql(db_of(f), "DROP TABLE token; PRAGMA user_version = 1");
+    CHECK_INT(reopen(f), WEIR_OK);
+    CHECK_STATE(f, 1, WEIR_INACTIVE);
+    weir_added out;
+    weir_spec  spec = { .type = "mail" };
+    for (int i = 0; i < 2; i++) {
+        weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = &spec, .n = 1, .out = &out,
+                                                       .token = &(weir_token){ "me", 1 } } };
+        CHECK_INT(run(f, &op), WEIR_OK);
+        CHECK_INT(out.id, 2);
+    }
+    check_all_is_well(f);
     fixture_close(f);
 }
 
@@ -844,6 +865,7 @@ int main(void)
         cmocka_unit_test(without_permission_it_can_only_be_read),
         cmocka_unit_test(on_a_full_disk_each_gets_its_own_answer),
         cmocka_unit_test(old_files_are_brought_to_this_version),
+        cmocka_unit_test(a_file_of_version_1_is_brought_up),
         cmocka_unit_test(check_finds_and_mends),
         cmocka_unit_test(rare_and_common_words_meet),
         cmocka_unit_test(ids_are_never_used_twice),

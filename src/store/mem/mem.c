@@ -1,6 +1,6 @@
 /* mem.c - the mem store: jobs in memory, and the executable specification of store.h. This file
- * opens, closes and runs batches; jobs.c keeps the jobs, write.c, import.c, tick.c, read.c and
- * check.c have the operations. */
+ * opens, closes and runs batches; jobs.c keeps the jobs, token.c what was answered; write.c,
+ * import.c, tick.c, read.c and check.c have the operations. */
 #include "store/mem/mem.h"
 
 #include <stdlib.h>
@@ -29,6 +29,7 @@ static void mem_close(weir_store *base)
     weir__table_fini(&s->jobs);
     weir__table_fini(&s->unique);
     weir__table_fini(&s->types);
+    weir__mem_tokens_fini(s);
     free(s);
 }
 

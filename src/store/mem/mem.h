@@ -54,6 +54,15 @@ typedef struct mem_job {
     char             bytes[];               /* data, unique, search_keys as added */
 } mem_job;
 
+typedef struct mem_token {          /* an add that carried a token: token.c */
+    table_link link;
+    tree_node  by_time;                     /* rank: when it was done */
+    uint64_t   number;
+    char      *key;                         /* behind added[] */
+    size_t     n;
+    weir_added added[];
+} mem_token;
+
 typedef struct mem_store {
     weir_store  base;
     weir_env    env;
@@ -62,6 +71,9 @@ typedef struct mem_store {
     size_t      n_types, cap_types;
     mem_type   *star;                       /* "*": the default settings and the pause of all */
     tree        due;                        /* waiting jobs by (weir__job_due(), id) */
+    table       tokens;
+    tree        tokens_by_time;
+    uint64_t    last_token;
     mem_job    *active;
     uint64_t    last_id;
     uint64_t    serial;
@@ -133,6 +145,17 @@ void weir__mem_job_free(mem_job *m);
 mem_line *weir__mem_line(const char *prefix, const char *text, size_t len);    /* NULL: no memory */
 void      weir__mem_line_add(mem_job *m, mem_line *line, int64_t now);
 void      weir__mem_line_put(mem_job *m, mem_line *line);       /* its number and time are set */
+
+/* ---- tokens ---- */
+
+/* Is an add that has a token one that is remembered (then it is answered), or to be refused? */
+weir_code  weir__mem_token_look(const mem_store *s, weir_op *op, bool *again);
+/* Room to remember it, to be put once it is done, or free()d. NULL: no memory. */
+mem_token *weir__mem_token_create(const weir_op_add *a);
+void       weir__mem_token_put(mem_store *s, mem_token *t, const weir_added *added, int64_t now);
+/* Forget up to `limit` of the old ones; answers when to come again. */
+int64_t    weir__mem_tokens_tick(mem_store *s, size_t limit, int64_t now);
+void       weir__mem_tokens_fini(mem_store *s);
 
 /* ---- telling ---- */
 

@@ -1,4 +1,4 @@
-/* tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention.
+/* tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention; and to tokens.
  *
  * Each job is a step of its own: when memory runs out, TICK ends there, and next_at says that there
  * is more to do now. Only when it could do nothing at all has it failed. */
@@ -206,7 +206,11 @@ weir_code weir__mem_tick(mem_store *s, weir_op *op)
     if (!do_what_is_due(s, t, op->now_ms) && !t->changed)
         return weir_fail(&op->err, WEIR_ENOMEM, "tick: out of memory");
     const tree_node *due = weir__tree_first(&s->due);
-    t->next_at = s->active_at < s->keep_at ? s->active_at : s->keep_at;
+    t->next_at = weir__mem_tokens_tick(s, t->limit, op->now_ms);
+    if (s->active_at < t->next_at)
+        t->next_at = s->active_at;
+    if (s->keep_at < t->next_at)
+        t->next_at = s->keep_at;
     if (due && due->rank < t->next_at)
         t->next_at = due->rank;
     s->announced = s->wanted = t->next_at;

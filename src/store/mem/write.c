@@ -64,15 +64,24 @@ static bool add_one(mem_store *s, const weir_spec *spec, weir_added *out, int64_
 weir_code weir__mem_add(mem_store *s, weir_op *op)
 {
     weir_op_add *a = &op->u.add;
-    uint64_t     last_id = s->last_id;
-    bool         ok = weir__mem_room(s, a->n);
+    mem_token   *token = NULL;
+    bool         again = false;
+    if (a->token && (weir__mem_token_look(s, op, &again) || again))
+        return op->err.code;
+    if (a->token && !(token = weir__mem_token_create(a)))
+        return no_memory(op);
+    uint64_t last_id = s->last_id;
+    bool     ok = weir__mem_room(s, a->n);
     for (size_t i = 0; ok && i < a->n; i++)
         ok = add_one(s, &a->specs[i], &a->out[i], op->now_ms);
     if (!ok) {
         for (; s->last_id > last_id; s->last_id--)
             weir__mem_forget(s, weir__mem_find(s, s->last_id));
+        free(token);
         return no_memory(op);
     }
+    if (token)
+        weir__mem_token_put(s, token, a->out, op->now_ms);
     for (size_t i = 0; i < a->n; i++) {
         if (a->out[i].existed)
             continue;

@@ -38,7 +38,7 @@ weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, s
         s->failed = true;
     p->n_answers++;
     p->n_args += 2 + n;
-    p->adds = p->adds || letter == 'A' || letter == 'M';
+    p->adds = p->adds || letter == 'A' || letter == 'a' || letter == 'M';
     weir__resp_bytes(&p->steps, &letter, 1);
     weir__resp_int(&p->steps, (int64_t)n);
     return &p->steps;

@@ -51,6 +51,9 @@
  *             Type settings may say `search`: then jobs without words answer "words" instead,
  *             nothing is done of this step and those behind it (they have no answers), and the
  *             caller sends words along.
+ *  a once     key, number (20 digits), jobs in all, then as A  -> as A; when that call is
+ *             remembered what was answered then; or "NUMBER JOBS": another one of the key is, so
+ *             this one is refused (weir__token_known())
  *  T take     n, lease, worker, type ...                    -> [id, record, data, id, record ...]
  *  t          the same, but only if the step before worked  -> [] otherwise
  *  D done     id, delivery, result, has result              -> state (0: gone), or -1: stale
@@ -71,7 +74,7 @@
  *  K due      limit, sort (1..4)                            -> [sort, id, record, id, record ...]
  *             The first sort from there on of which something is due, at most `limit` of it: 1
  *             leases over (by id), 2 ttl over (by id), 3 waiting and due (by time, id). When there
- *             is none: retention is carried out (see TICK 4), -> [4, removed, next_at]
+ *             is none: retention is carried out (see TICK 4 and 5), -> [4, removed, next_at]
  *             (next_at -1: now; "": nothing)
  *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0")
  *             -> [id, record, data ...] in the order of weir_query

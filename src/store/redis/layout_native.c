@@ -6,7 +6,7 @@
 static const char *const keys[] = {
     ":jobs", ":data", ":log", ":inactive", ":delayed", ":active", ":complete", ":failed",
     ":cancelled", ":lease", ":ttl", ":due", ":unique", ":types", ":ids", ":blocks", ":words",
-    ":found", ":meta", NULL
+    ":found", ":meta", ":tokens", ":tokens:at", NULL
 };
 
 static const redis_walk walks[] = {

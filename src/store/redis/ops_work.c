@@ -1,6 +1,8 @@
 /* ops_work.c - the operations of producers and workers: add, take, finish, renew, progress, log. */
 #include "store/redis/engine.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,11 +74,22 @@ static bool goes_to(const redis_lane *s, const redis_task *t, size_t i, uint32_t
     return !a->out[i].id && part_of_spec(s, t, &a->specs[i]) == part;
 }
 
+/* Each partition remembers its part: what it has of the jobs, under the number of all of them. */
+static void token_args(weir_buf *b, const weir_op_add *a)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%020" PRIu64, a->token->number);
+    weir__resp_text(b, a->token->key);
+    weir__resp_text(b, number);
+    weir__resp_int(b, (int64_t)a->n);
+}
+
 void weir__redis_add_act(redis_lane *s, redis_task *t)
 {
     weir_op_add *a = &t->op->u.add;
     if (!t->rounds) {
-        t->part = s->add_turn++ % s->n_parts;
+        t->part = a->token ? hash_text(2166136261u, a->token->key) % s->n_parts
+                           : s->add_turn++ % s->n_parts;
         for (size_t i = 0; i < a->n; i++)
             a->out[i] = (weir_added){ 0 };
     }
@@ -84,9 +97,11 @@ void weir__redis_add_act(redis_lane *s, redis_task *t)
         size_t n = 0;
         for (size_t i = 0; i < a->n; i++)
             n += goes_to(s, t, i, part);
-        if (!n)
+        if (!n && (!a->token || part != t->part))
             continue;
-        weir_buf *b = weir__step(s, t, part, 'A', 5 * n);
+        weir_buf *b = weir__step(s, t, part, a->token ? 'a' : 'A', 5 * n + (a->token ? 3 : 0));
+        if (a->token)
+            token_args(b, a);
         for (size_t i = 0; i < a->n; i++) {
             if (goes_to(s, t, i, part))
                 add_args(s, t, b, &a->specs[i]);
@@ -131,21 +146,40 @@ static void add_failed(redis_task *t, const weir_error *why)
     weir__task_fail(t, &err);
 }
 
+/* Another call of its token is remembered: "NUMBER JOBS". */
+static void token_refused(redis_task *t, const char *known)
+{
+    weir_op_add *a = &t->op->u.add;
+    char        *rest;
+    bool         again;
+    weir_error   err = { 0 };
+    uint64_t     number = strtoull(known, &rest, 10);
+    weir__token_known(a->token, a->n, number, strtoull(rest, NULL, 10), &again, &err);
+    for (size_t i = 0; i < a->n; i++)
+        a->out[i] = (weir_added){ 0 };
+    weir__task_fail(t, &err);
+}
+
 void weir__redis_add_end(redis_lane *s, redis_task *t)
 {
-    weir_error err, why = { 0 };
-    bool       again = false;
+    weir_error  err, why = { 0 };
+    bool        again = false;
+    const char *known = NULL;
     for (size_t i = 0; i < t->n; i++) {
         const redisReply *r = weir__step_answer(s, t, i, &err);
         if (!r)
             why = err;
         else if (r->type == REDIS_REPLY_ARRAY)
             added(s, t, s->step[t->first + i].part, r);
+        else if (r->type == REDIS_REPLY_STRING && strcmp(r->str, "words") != 0)
+            known = r->str;
         else
             again = t->with_words = true;      /* a setting of the type: they are searched */
     }
     t->over = !again;
-    if (why.code)
+    if (known)
+        token_refused(t, known);
+    else if (why.code)
         add_failed(t, &why);
 }
 

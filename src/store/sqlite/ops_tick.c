@@ -1,4 +1,4 @@
-/* ops_tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention. */
+/* ops_tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention; and to tokens. */
 #include "store/sqlite/sq.h"
 
 #include <stdlib.h>
@@ -215,7 +215,7 @@ static weir_code tick_finished(sq_store *s, weir_op *op)
         sq_type *t = s->types.by_name[i];
         for (weir_state state = WEIR_COMPLETE; state <= WEIR_CANCELLED; state++) {
             int64_t at;
-            old_job old;
+            old_job old = { 0 };
             while ((at = goes_at(s, t, state, &old)) <= now && done < op->u.tick.limit &&
                    !s->broken) {
                 weir_code rc = drop_old(s, t, state, &old, now);
@@ -250,12 +250,15 @@ weir_code weir__sq_op_tick(sq_store *s, weir_op *op)
         rc = tick_waiting(s, op);
     if (!rc)
         rc = tick_finished(s, op);
+    if (!rc)
+        rc = weir__sq_tokens_tick(s, t->limit, op->now_ms);
     if (rc)
         return rc;
-    int64_t waiting = weir__sq_next_waiting(s);
-    t->next_at = s->active_due < s->keep_due ? s->active_due : s->keep_due;
-    if (waiting < t->next_at)
-        t->next_at = waiting;
+    const int64_t due[] = { s->active_due, s->keep_due, s->token_due, weir__sq_next_waiting(s) };
+    t->next_at = INT64_MAX;
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++)
+        if (due[i] < t->next_at)
+            t->next_at = due[i];
     /* What the batch wished for before is part of this answer. */
     s->told_due = s->due = t->next_at;
     return s->broken ? s->error.code : WEIR_OK;

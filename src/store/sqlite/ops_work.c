@@ -43,9 +43,12 @@ static weir_code add_one(sq_store *s, const weir_spec *spec, weir_added *out, in
 weir_code weir__sq_op_add(sq_store *s, weir_op *op)
 {
     weir_op_add *a = &op->u.add;
-    weir_code    rc = WEIR_OK;
-    for (size_t i = 0; !rc && i < a->n; i++)
+    bool         again = false;
+    weir_code    rc = a->token ? weir__sq_token_look(s, op, &again) : WEIR_OK;
+    for (size_t i = 0; !rc && !again && i < a->n; i++)
         rc = add_one(s, &a->specs[i], &a->out[i], op->now_ms);
+    if (!rc && !again && a->token)
+        rc = weir__sq_token_put(s, op);
     return rc;
 }
 

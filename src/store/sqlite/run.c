@@ -130,6 +130,8 @@ weir_code weir__sq_load(sq_store *s)
         rc = read_last_id(s);
     if (!rc && !s->env.read_only)
         rc = weir__sq_active_load(s);
+    if (!rc && !s->env.read_only)
+        rc = weir__sq_tokens_load(s);
     s->stale = rc != WEIR_OK;
     return rc;
 }

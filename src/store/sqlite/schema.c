@@ -56,7 +56,17 @@ static const char version_1[] =
     " text TEXT NOT NULL, PRIMARY KEY(job, n)) WITHOUT ROWID;"
     "CREATE VIRTUAL TABLE search USING fts5(text, tokenize = 'ascii', detail = none);";
 
-static const sq_step steps[] = { { version_1 } };
+/* Version 2.
+ *
+ * token   what an add that carried a token answered: one row for each key. `answers` are runs of
+ *         jobs, 13 bytes each, big-endian: the first id (8), how many (4), and their state, plus
+ *         128 if they were there already (1). */
+static const char version_2[] =
+    "CREATE TABLE token(key TEXT PRIMARY KEY, number INTEGER NOT NULL, at INTEGER NOT NULL,"
+    " answers BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX token_at ON token(at);";
+
+static const sq_step steps[] = { { version_1 }, { version_2 } };
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static weir_code number(sqlite3 *db, const char *path, const char *query, int64_t *out,

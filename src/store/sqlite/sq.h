@@ -36,6 +36,7 @@ typedef enum sq_sql {
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
     SQ_LAST_ID, SQ_LAST_ID_SAVE,
+    SQ_TOKEN, SQ_TOKEN_PUT, SQ_TOKEN_OLDEST, SQ_TOKEN_SWEEP,
     SQ_STATEMENTS
 } sq_sql;
 
@@ -122,6 +123,7 @@ typedef struct sq_store {
     weir_map      active;                   /* id -> sq_active */
     int64_t       active_due;               /* no lease or ttl ends before; may be too early */
     int64_t       keep_due;                 /* the same for retention */
+    int64_t       token_due;                /* the same for tokens */
     size_t        ahead_bytes;              /* in all sq_type.ahead */
     uint64_t      last_id;                  /* ever given */
     uint64_t      saved_id;                 /* what the file says; see weir__sq_forget() */
@@ -270,6 +272,15 @@ static inline int weir__sq_log_slot(uint64_t n)
     return SQ_SLOT_LOG + (int)(n % WEIR_MAX_LOG);
 }
 weir_code weir__sq_search(sq_store *s, weir_op *op, weir_page *page);
+
+/* ---- token.c ---- */
+
+/* Is an add that has a token one that is remembered (then it is answered), or to be refused? */
+weir_code weir__sq_token_look(sq_store *s, weir_op *op, bool *again);
+weir_code weir__sq_token_put(sq_store *s, const weir_op *op);
+/* Sets token_due: from the file; after forgetting up to `limit` of the old ones, if it is time. */
+weir_code weir__sq_tokens_load(sq_store *s);
+weir_code weir__sq_tokens_tick(sq_store *s, size_t limit, int64_t now);
 
 /* ---- active.c ---- */
 

@@ -216,6 +216,12 @@ static const char *const sql[SQ_STATEMENTS] = {
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')),"
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')",
     [SQ_LAST_ID_SAVE] = "REPLACE INTO meta(key, value) VALUES('last_id', ?1)",
+
+    [SQ_TOKEN]        = "SELECT number, answers FROM token WHERE key = ?1 AND at > ?2",
+    [SQ_TOKEN_PUT]    = "REPLACE INTO token(key, number, at, answers) VALUES(?1, ?2, ?3, ?4)",
+    [SQ_TOKEN_OLDEST] = "SELECT min(at) FROM token INDEXED BY token_at",
+    [SQ_TOKEN_SWEEP]  = "DELETE FROM token WHERE key IN (SELECT key FROM token INDEXED BY token_at"
+                        " WHERE at <= ?1 ORDER BY at LIMIT ?2)",
 };
 #undef X
 

@@ -19,6 +19,7 @@ do
     i = i + 2 + ARGV[i + 1]
   end
 end
+uses.A = uses.A or uses.a          -- which is A and more
 local uses_house = uses.K or uses.X
 local uses_hand = uses.P or uses.E or uses.C or uses.M
 local uses_reads = uses.G or uses.I or uses.F or uses.O or uses.Z
@@ -33,6 +34,7 @@ local JOB, JOBS, IDS, KNOWN, WORK_TIME = P .. 'job:', P .. 'jobs', P .. 'ids', P
 local LEASE, TTL, DEADLINES, ASKED = W .. 'lease', W .. 'ttl', W .. 'deadline', W .. 'asked'
 local UNIQUE, TYPES, META = W .. 'unique', W .. 'types', W .. 'meta'
 local WORDS, FOUND = W .. 'words', W .. 'found'
+local TOKENS, TOKENS_AT = W .. 'tokens', W .. 'tokens:at'
 
 local WORD = { 'inactive', 'delayed', 'active', 'complete', 'failed', 'cancelled' }
 local NUMBER_OF = {}

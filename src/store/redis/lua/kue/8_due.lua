@@ -150,6 +150,24 @@ local function sweep(limit)
   return removed
 end
 
+-- ---- 5: what is remembered of adds with a token ----
+
+local function oldest_token_goes()
+  local first = call('ZRANGE', TOKENS_AT, 0, 0, 'WITHSCORES')
+  return first[2] and first[2] + TOKEN_MS + TOKEN_LATE_MS or huge
+end
+
+-- Forget up to `limit` of the old ones, if it is time; answers when to come again.
+local function sweep_tokens(limit)
+  if oldest_token_goes() <= now then
+    local old = call('ZRANGEBYSCORE', TOKENS_AT, '-inf', now - TOKEN_MS, 'LIMIT', 0, limit)
+    many('HDEL', TOKENS, old, 1)
+    many('ZREM', TOKENS_AT, old, 1)
+    if #old == limit then return AT_ONCE end
+  end
+  return oldest_token_goes()
+end
+
 -- ---- K ----
 
 function steps.K(i)
@@ -172,7 +190,7 @@ function steps.K(i)
   local removed = keep_at <= now and sweep(limit) or 0
   -- Kue says nothing when it adds a delayed job: as it does itself, look each second.
   local at = min(keep_house(), first_score(LEASE), first_score(TTL),
-                 first_score(DEADLINES), keep_at)
+                 first_score(DEADLINES), keep_at, sweep_tokens(limit))
   local delayed = first_score(ALL[DELAYED])
   if delayed <= now then delayed = now + min(20, locked('promotion') or 0) end
   return { 4, removed, min(at, delayed) }

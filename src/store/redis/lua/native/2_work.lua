@@ -10,7 +10,7 @@ local now_times = now7 .. now7 .. now7
 
 -- ---- add ----
 
-if uses.A then
+if uses.A or uses.a then
 
 local function words_are_missing(i, n)
   local before, searched

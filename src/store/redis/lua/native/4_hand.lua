@@ -139,6 +139,43 @@ function steps.M(i, n)
   return { 0, tonumber(id), j[STATE] }
 end
 
+-- ---- adds with a token: TOKENS has when, number, jobs and answer of the last one of a key ----
+
+function steps.a(i, n)
+  local key, number, jobs = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local known = call('HGET', KEYS[TOKENS], key)
+  if known then
+    local at, last_number, last_jobs, answer = unpack_msg(known)
+    if at + TOKEN_MS > now and last_number >= number then
+      if last_number == number and last_jobs == jobs then return answer end
+      return last_number .. ' ' .. last_jobs
+    end
+  end
+  local answer = steps.A(i + 3, n - 3)
+  if answer ~= 'words' then
+    call('HSET', KEYS[TOKENS], key, pack(now, number, jobs, answer))
+    call('ZADD', KEYS[TOKENS_AT], now, key)
+    want(now + TOKEN_MS + TOKEN_LATE_MS)
+  end
+  return answer
+end
+
+local function oldest_token_goes()
+  local first = call('ZRANGE', KEYS[TOKENS_AT], 0, 0, 'WITHSCORES')
+  return first[2] and first[2] + TOKEN_MS + TOKEN_LATE_MS or huge
+end
+
+-- Forget up to `limit` of the old ones, if it is time; answers when to come again.
+local function sweep_tokens(limit)
+  if oldest_token_goes() <= now then
+    local old = call('ZRANGEBYSCORE', KEYS[TOKENS_AT], '-inf', now - TOKEN_MS, 'LIMIT', 0, limit)
+    many('HDEL', TOKENS, old)
+    many('ZREM', TOKENS_AT, old)
+    if #old == limit then return AT_ONCE end
+  end
+  return oldest_token_goes()
+end
+
 -- ---- due ----
 
 local function records_of(sort, ids)
@@ -237,6 +274,7 @@ function steps.K(i)
   if #found > 0 then return records_of(3, found) end
   local removed = keep_at <= now and sweep(limit) or 0
   drop_callers()
-  local at = math.min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at)
+  local at = math.min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at,
+                      sweep_tokens(limit))
   return { 4, removed, at < huge and at or '' }
 end

@@ -4,6 +4,7 @@
 -- KEYS: a state's set is KEYS[STATE_KEY + state]
 local JOBS, DATA, LOG, STATE_KEY, LEASE, TTL, DUE = 1, 2, 3, 3, 10, 11, 12
 local UNIQUE, TYPES, IDS, BLOCKS, WORDS, FOUND, META = 13, 14, 15, 16, 17, 18, 19
+local TOKENS, TOKENS_AT = 20, 21
 
 -- states
 local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
@@ -25,6 +26,9 @@ local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 
 -- events
 local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
 local RUN = 32
+
+-- WEIR_TOKEN_MS, WEIR_TOKEN_LATE_MS
+local TOKEN_MS, TOKEN_LATE_MS = 86400000, 60000
 
 -- fields of META from which on those of lost callers are looked for
 local MANY_CALLERS = 500
