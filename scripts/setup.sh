@@ -33,6 +33,7 @@ look() {
             need libhiredis-dev library hiredis
             need libevent-dev library libevent_core
             need libssl-dev library openssl
+            need libcurl4-openssl-dev library libcurl
             need libhttp-parser-dev header http_parser.h ;;
         test)
             need g++ command -v c++

@@ -98,6 +98,7 @@ struct srv_server {
     size_t          n_lanes, next_lane;
     struct event   *accepting;       /* on lane 0 */
     srv_timer       accept_pause;    /* when there are no descriptors left */
+    struct srv_push *push;           /* push.h */
     int             fd;              /* listens */
     bool            loopback;
     char            address[128];

@@ -92,6 +92,11 @@ const srv_options *srv_settings(const srv_request *r)
     return &r->server->opt;
 }
 
+struct srv_push *srv_pusher(const srv_request *r)
+{
+    return r->server->push;
+}
+
 /* ---- what was asked ---- */
 
 const char *srv_field_value(const srv_exchange *x, const char *name, size_t *count)

@@ -45,6 +45,7 @@ typedef struct srv_request {
 
 weir_queue        *srv_queue(const srv_request *r);
 const srv_options *srv_settings(const srv_request *r);
+struct srv_push   *srv_pusher(const srv_request *r);            /* push.h */
 
 /* Zeroed memory that lives as long as the request. NULL: out of memory. */
 void *srv_alloc(srv_request *r, size_t size);

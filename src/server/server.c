@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "server/inner.h"
+#include "server/push.h"
 
 enum { BACKLOG = 1024, DEFAULT_LANES = 4, ACCEPT_PAUSE_MS = 100, DRAIN_LOOK_MS = 10,
        SWEEP_MS = 1000 };
@@ -218,6 +219,8 @@ static weir_code start(srv_server *s, weir_error *err)
         rc = srv_metrics_create(&s->metrics, s->q, err);
     if (!rc)
         rc = start_lanes(s, err);
+    if (!rc)
+        rc = srv_push_start(&s->push, s->q, &s->opt, err);
     if (rc)
         return rc;
     srv_loop_call(s->lane[0]->loop, start_accepting, s);
@@ -340,6 +343,7 @@ void srv_stop(srv_server *s)
 {
     if (atomic_exchange(&s->stopping, true))
         return;
+    srv_push_drain(s->push);
     if (s->n_lanes && s->lane[0]->loop)
         srv_loop_call(s->lane[0]->loop, stop_accepting, s);
     if (s->fd >= 0)
@@ -354,12 +358,14 @@ void srv_stop(srv_server *s)
             srv_loop_call(s->lane[i]->loop, close_lane, s->lane[i]);
     /* what the library still works on will come back to these loops */
     wait_for_none(&s->n_exchanges, 0);
+    srv_push_stop(s->push);
 }
 
 void srv_destroy(srv_server *s)
 {
     if (!s)
         return;
+    srv_push_destroy(s->push);
     for (size_t i = 0; i < s->n_lanes; i++) {
         srv_loop_destroy(s->lane[i]->loop);
         free(s->lane[i]);

@@ -1,0 +1,92 @@
+/* file.c - see file.h. */
+#include "server/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static weir_code trouble(const char *path, weir_error *err)
+{
+    bool full = errno == ENOSPC || errno == EDQUOT;
+    bool closed = errno == EACCES || errno == EPERM || errno == EROFS;
+    return weir_fail(err, full ? WEIR_EFULL : closed ? WEIR_EREADONLY : WEIR_EIO, "%s: %s", path,
+                     strerror(errno));
+}
+
+weir_code srv_file_read(const char *path, weir_buf *out, weir_error *err)
+{
+    enum { PIECE = 64 * 1024 };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return weir_fail(err, WEIR_ENOENT, "%s: %s", path, strerror(errno));
+    if (fd < 0)
+        return trouble(path, err);
+    weir_code rc = WEIR_OK;
+    ssize_t   n = 1;
+    while (!rc && n > 0) {
+        if (!weir__buf_reserve(out, PIECE))
+            rc = weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
+        else if ((n = read(fd, out->data + out->len, PIECE)) < 0 && errno != EINTR)
+            rc = trouble(path, err);
+        else if (n > 0)
+            out->len += (size_t)n;
+        else if (n < 0)
+            n = 1;
+        if (!rc && out->len > SRV_MAX_FILE)
+            rc = weir_fail(err, WEIR_ELIMIT, "%s: more than %d bytes", path, SRV_MAX_FILE);
+    }
+    close(fd);
+    if (!rc)
+        out->data[out->len] = '\0';
+    return rc;
+}
+
+static bool write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n > 0) {
+            bytes += n;
+            len -= (size_t)n;
+        }
+    }
+    return true;
+}
+
+/* The name of a file is safe on the disk when its directory is. */
+static bool sync_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char       *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int         fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool        ok = fd >= 0 && !fsync(fd);
+    if (fd >= 0)
+        close(fd);
+    free(dir);
+    return ok;
+}
+
+weir_code srv_file_replace(const char *path, const char *bytes, size_t len, weir_error *err)
+{
+    char *fresh;
+    if (asprintf(&fresh, "%s.new", path) < 0)
+        return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
+    unlink(fresh);                      /* of a crash; and its rights may have been others */
+    int       fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    weir_code rc = WEIR_OK;
+    if (fd < 0 || !write_all(fd, bytes, len) || fsync(fd) || rename(fresh, path) ||
+        !sync_directory(path)) {
+        rc = trouble(path, err);
+        unlink(fresh);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(fresh);
+    return rc;
+}
