@@ -67,6 +67,20 @@ _weir()
     work:--lease) return ;;
     work:--kill-after) return ;;
     work:--shutdown-timeout) return ;;
+    serve:--listen) return ;;
+    serve:--data) return ;;
+    serve:--title) return ;;
+    serve:--api) COMPREPLY=($(compgen -W "kue vertx" -- "$cur")); return ;;
+    serve:--tls-cert) return ;;
+    serve:--tls-key) return ;;
+    serve:--origin) return ;;
+    serve:--access-log) return ;;
+    serve:--threads) return ;;
+    serve:--config) return ;;
+    token:--role) COMPREPLY=($(compgen -W "read produce work admin" -- "$cur")); return ;;
+    token:--type) _weir_types; return ;;
+    token:--data) return ;;
+    token:--config) return ;;
     export:--state | export:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
     export:--type | export:-t) _weir_types; return ;;
     migrate:--from) return ;;
@@ -79,7 +93,7 @@ _weir()
     bench:--bytes) return ;;
     esac
     case $cmd in
-    '') COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work top check export import migrate explain bench demo completion version help --version --store --durability --json --help" -- "$cur")); return ;;
+    '') COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work serve token top check export import migrate explain bench demo completion version help --version --store --durability --json --help" -- "$cur")); return ;;
     add)
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help --priority --delay --at --attempts --backoff --ttl --deadline --unique --max-lost --remove-on-complete --search --search-keys --wait --count --lines --quiet" -- "$cur"))
@@ -158,6 +172,14 @@ _weir()
         else
             _weir_types
         fi ;;
+    serve)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W " --store --durability --json --help --listen --data --title --api --kue-get --tls-cert --tls-key --origin --push-private --access-log --threads --config" -- "$cur"))
+        fi ;;
+    token)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W " --store --durability --json --help --role --type --data --config" -- "$cur"))
+        fi ;;
     top)
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help --once" -- "$cur"))
@@ -208,7 +230,7 @@ _weir()
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help" -- "$cur"))
         else
-            COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work top check export import migrate explain bench demo completion version help " -- "$cur"))
+            COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work serve token top check export import migrate explain bench demo completion version help " -- "$cur"))
         fi ;;
     esac
 }

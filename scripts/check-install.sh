@@ -47,6 +47,8 @@ check "library, headers and pkg-config file are there" \
 check "headers are all installed" diff -r "$root/include/weir" "$usr/include/weir"
 check "man page and completion are there" \
     ls "$usr/share/man/man1/weir.1" "$usr/share/bash-completion/completions/weir"
+check "the service is there, with the program of this place" \
+    grep -qx "ExecStart=$prefix/bin/weir serve" "$usr/lib/systemd/system/weir.service"
 check "no path of the build is in the pkg-config file" \
     sh -c "! grep -F -e '$tmp' -e '$root' '$usr/lib/pkgconfig/weir.pc'"
 check "pkg-config knows the version" \

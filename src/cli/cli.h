@@ -111,6 +111,7 @@ int cmd_pause(cli *c, const void *values);      /* pause, resume */
 int cmd_watch(cli *c, const void *values);
 int cmd_work(cli *c, const void *values);
 int cmd_serve(cli *c, const void *values);
+int cmd_token(cli *c, const void *values);
 int cmd_top(cli *c, const void *values);
 int cmd_check(cli *c, const void *values);
 int cmd_export(cli *c, const void *values);
@@ -126,6 +127,6 @@ int cmd_version(cli *c, const void *values);
 /* Their options, each beside its command. */
 extern const option_entry add_options[], list_options[], count_options[],
     types_options[], log_options[], act_options[], update_options[], watch_options[],
-    work_options[], serve_options[], top_options[], check_options[], export_options[], import_options[],
-    migrate_options[], bench_options[], demo_options[];
+    work_options[], serve_options[], token_options[], top_options[], check_options[],
+    export_options[], import_options[], migrate_options[], bench_options[], demo_options[];
 #endif

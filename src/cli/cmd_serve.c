@@ -1,43 +1,181 @@
-/* cmd_serve.c - `weir serve`: the queue over HTTP, until SIGTERM. */
+/* cmd_serve.c - weir serve: the queue over HTTP, until a signal ends it. */
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cli/announce.h"
 #include "cli/cli.h"
-#include "server/server.h"
+#include "cli/notify.h"
+#include "server/config.h"
 
-typedef struct serve_values {
-    const char *listen;
-} serve_values;
-CLI_VALUES_FIT(serve_values);
+CLI_VALUES_FIT(srv_given);
 
+#define X(member, name, kind, arg, words, about)                                                  \
+    { name, 0, OPT_##kind, offsetof(srv_given, member), arg, about, 0, 0, words },
 const option_entry serve_options[] = {
-    { "listen", 0, OPT_TEXT, offsetof(serve_values, listen), "ADDRESS:PORT",
-      "where to listen (127.0.0.1:7340); port 0: any that is free", 0, 0, NULL },
+    SRV_SETTINGS(X)
+    { "config", 0, OPT_TEXT, offsetof(srv_given, config), "FILE",
+      "a JSON object with any of these and --store and --durability; the option --tls-key is the "
+      "key \"tls-key\" there, and the variable WEIR_TLS_KEY in the environment", 0, 0, "<file>" },
     { 0 }
 };
+#undef X
+
+enum { STORE_RETRY_MS = 1000 };
+
+typedef struct serving {
+    cli          *c;
+    srv_config   *config;
+    weir_queue   *q;
+    srv_server   *server;
+    announcement  announcement;
+    int           signals;
+} serving;
+
+/* The next signal; 0: none within `ms` (-1: however long). */
+static int next_signal(const serving *s, int64_t ms)
+{
+    struct signalfd_siginfo got;
+    struct pollfd           p = { .fd = s->signals, .events = POLLIN };
+    cli_poll(&p, 1, ms);
+    return read(s->signals, &got, sizeof got) == sizeof got ? (int)got.ssi_signo : 0;
+}
+
+static void say(const char *what, const char *text)
+{
+    char clean[WEIR_ERROR_MAX + 100];
+    fprintf(stderr, "weir: %s%s\n", what, term_clean(clean, sizeof clean, text, 0));
+}
+
+/* ---- start ---- */
+
+/* A server that is not up yet is waited for: a machine that starts brings up both at once. False
+ * with WEIR_OK in c->err: a signal came first. */
+static bool open_store(serving *s)
+{
+    cli *c = s->c;
+    for (bool said = false;; said = true) {
+        c->err = (weir_error){ 0 };
+        if (!cli_open_url(c, s->config->store, CLI_CHANGE, &s->q))
+            return true;
+        if (c->err.code != WEIR_EUNAVAIL)
+            return false;
+        if (!said)
+            say("waiting for the store: ", c->err.msg);
+        notify("STATUS=Waiting for the store: %s\nEXTEND_TIMEOUT_USEC=%lld", c->err.msg,
+               10LL * 1000 * STORE_RETRY_MS);
+        int got = next_signal(s, STORE_RETRY_MS);
+        if (got == SIGTERM || got == SIGINT) {
+            c->err = (weir_error){ 0 };
+            return false;
+        }
+    }
+}
+
+static weir_code configure(serving *s, const srv_given *values)
+{
+    cli      *c = s->c;
+    srv_given given = *values;
+    given.store = c->store;
+    given.durability = c->durability ? weir_durability_name(c->durability) : NULL;
+    weir_code rc = srv_config_create(&s->config, &given, &c->err);
+    if (rc)
+        return rc;
+    c->store = s->config->store;
+    c->durability = s->config->durability;
+    if (strncmp(c->store, "http:", 5) == 0 || strncmp(c->store, "https:", 6) == 0)
+        return weir_fail(&c->err, WEIR_EINVAL, "%s is a server already; serve needs the store "
+                         "itself", c->store);
+    if (s->config->serve.data_dir)
+        rc = srv_make_directory(s->config->serve.data_dir, &c->err);
+    return s->config->store_in_data ? rc : WEIR_OK;
+}
+
+/* Returns whether it serves; else c->err says why, or a signal came first. */
+static bool start(serving *s, const srv_given *values)
+{
+    cli        *c = s->c;
+    static char shown[512];
+    if (configure(s, values))
+        return false;
+    s->config->serve.store_url = cli_show_url(shown, sizeof shown, c->store);
+    if (s->config->note)
+        say("", s->config->note);
+    if (!open_store(s) ||
+        srv_start(&s->server, s->q, &s->config->serve, &c->err))
+        return false;
+    if (srv_warning(s->server))
+        say("warning: ", srv_warning(s->server));
+    weir_error err;
+    if (announce_begin(&s->announcement, srv_address(s->server), &err))
+        say("other commands will not find this server by themselves: ", err.msg);
+    printf("weir: serving %s at %s\n", shown, srv_address(s->server));
+    fflush(stdout);
+    notify("READY=1\nSTATUS=Serving %s at %s", shown, srv_address(s->server));
+    return true;
+}
+
+/* ---- until the end ---- */
+
+static void reload(serving *s)
+{
+    weir_error err;
+    notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)cli_clock_ms() * 1000);
+    if (srv_reload(s->server, &err))
+        say("still using what was there: ", err.msg);
+    else
+        say("", "read tokens and certificates again");
+    notify("READY=1");
+}
+
+static void *stop_thread(void *arg)
+{
+    srv_stop(((serving *)arg)->server);
+    return NULL;
+}
+
+/* Let what is under way finish, unless a second signal comes. */
+static void stop(serving *s)
+{
+    enum { LOOK_MS = 10 };
+    pthread_t thread;
+    notify("STOPPING=1");
+    if (pthread_create(&thread, NULL, stop_thread, s)) {
+        srv_stop(s->server);
+        return;
+    }
+    while (pthread_tryjoin_np(thread, NULL)) {
+        int got = next_signal(s, LOOK_MS);
+        if (got == SIGTERM || got == SIGINT) {
+            announce_end(&s->announcement);
+            _exit(weir_code_exit(WEIR_ETIMEOUT));       /* what was acknowledged is in the store */
+        }
+    }
+}
 
 int cmd_serve(cli *c, const void *values)
 {
-    const serve_values *v = values;
-    weir_queue         *q;
-    srv_server         *s;
-    struct signalfd_siginfo got;
-    int signals = cli_signals(SIGTERM, SIGINT, 0);
-    if (signals < 0 || cli_open(c, CLI_CHANGE, &q))
-        return cli_fail(c);
-    if (srv_start(&s, q, &(srv_options){ .listen = v->listen, .store_url = c->store }, &c->err)) {
-        weir_close(q);
-        return cli_fail(c);
+    serving s = { .c = c, .announcement = { .fd = -1 } };
+    signal(SIGPIPE, SIG_IGN);
+    s.signals = cli_signals(SIGTERM, SIGINT, SIGHUP, 0);
+    bool serves = start(&s, values);
+    while (serves) {
+        int got = next_signal(&s, -1);
+        if (got == SIGHUP)
+            reload(&s);
+        if (got == SIGTERM || got == SIGINT)
+            break;
     }
-    printf("weir: serving %s at %s\n", c->store, srv_address(s));
-    fflush(stdout);
-    while (read(signals, &got, sizeof got) < 0)
-        ;
-    srv_stop(s);
-    srv_destroy(s);
-    weir_close(q);
-    return 0;
+    if (serves)
+        stop(&s);
+    announce_end(&s.announcement);
+    srv_destroy(s.server);
+    weir_close(s.q);
+    int status = serves || !c->err.code ? 0 : cli_fail(c);
+    srv_config_destroy(s.config);
+    close(s.signals);
+    return status;
 }

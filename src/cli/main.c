@@ -81,10 +81,26 @@ const command cli_commands[] = {
       "  weir work resize crop --exec './convert-image' --drain\n",
       work_options, 1, WEIR_MAX_TAKE_TYPES, cmd_work },
     { "serve", "", "serve the queue over HTTP",
-      "Prints one line when it is ready. SIGTERM lets what is under way finish.\n"
+      "Prints one line when it is ready, and stays in the foreground. Without tokens it\n"
+      "listens on this machine alone, and whoever is on it may call. SIGTERM and SIGINT\n"
+      "let what is under way finish; a second one does not. SIGHUP reads tokens and\n"
+      "certificates again and opens the access log anew. A store that is a server and\n"
+      "not up yet is waited for.\n"
       "\n"
-      "  weir serve\n  weir serve --store redis://localhost --listen 127.0.0.1:0\n",
+      "  weir serve\n"
+      "  weir serve --store redis://localhost --listen 127.0.0.1:0\n"
+      "  weir serve --listen 0.0.0.0:7340 --tls-cert cert.pem --tls-key key.pem\n",
       serve_options, 0, 0, cmd_serve },
+    { "token", "add|list|rm [NAME]", "who may call the server",
+      "`add` prints the token, this once; callers send it as a header, `Authorization:\n"
+      "Bearer TOKEN`. A server that runs sees a change within a second. Roles: read\n"
+      "looks; produce adds jobs; work takes and ends them; admin may do everything. All\n"
+      "of them look.\n"
+      "\n"
+      "  weir token add ci --role produce --type mail\n"
+      "  weir token add ann --role admin\n"
+      "  weir token rm ci\n",
+      token_options, 1, 2, cmd_token },
     { "top", "", "a live screen: counts, rates, active jobs, failures",
       "q quits.\n", top_options, 0, 0, cmd_top },
     { "check", "", "compare all that is derived with the jobs themselves",

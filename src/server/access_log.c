@@ -1,5 +1,5 @@
-/* access_log.c - see access_log.h. Each line is one write() to a file that is open for appending, so
- * lines of several threads do not mix. */
+/* access_log.c - see access_log.h. Each line is one write() to a file that is open for appending,
+ * so that lines of several threads do not mix. */
 #include "server/access_log.h"
 
 #include <errno.h>

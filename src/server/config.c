@@ -158,7 +158,8 @@ static weir_code join_list(config *c, const char *key, const json_t *list, const
     *out = "";
     json_array_foreach(list, i, each) {
         if (!json_is_string(each))
-            return weir_fail(err, WEIR_EINVAL, "%s: %s: must be a list of texts", c->file_name, key);
+            return weir_fail(err, WEIR_EINVAL, "%s: %s: must be a list of texts", c->file_name,
+                             key);
         *out = keep(c, "%s%s%s", *out, i ? "," : "", json_string_value(each));
         if (!*out)
             return no_memory(err);
@@ -269,7 +270,8 @@ static weir_code choose(config *c, size_t i, const srv_given *given, weir_error 
     const char    *env = environment(s->name, variable, sizeof variable);
     void          *place = (char *)&c->set + s->offset;
     const void    *option = (const char *)given + s->offset;
-    bool           is_given = s->flag ? *(const bool *)option : *(const char *const *)option != NULL;
+    bool           is_given = s->flag ? *(const bool *)option
+                                      : *(const char *const *)option != NULL;
 
     if (is_given)
         snprintf(c->from[i], MAX_FROM, "--%s", s->name);
@@ -371,8 +373,8 @@ static weir_code set_tls(config *c, weir_error *err)
 {
     const char *cert = c->set.tls_cert, *key = c->set.tls_key;
     if (!cert != !key)
-        return weir_fail(err, WEIR_EINVAL, "%s: needs %s too", from(c, cert ? "tls-cert" : "tls-key"),
-                         cert ? "tls-key" : "tls-cert");
+        return weir_fail(err, WEIR_EINVAL, "%s: needs %s too",
+                         from(c, cert ? "tls-cert" : "tls-key"), cert ? "tls-key" : "tls-cert");
     c->pub.serve.tls_cert = cert;
     c->pub.serve.tls_key = key;
     return WEIR_OK;
@@ -396,11 +398,12 @@ static weir_code set_data(config *c, weir_error *err)
 static weir_code set_store(config *c, weir_error *err)
 {
     c->pub.store = c->set.store;
+    c->pub.store_in_data = !c->pub.store;
     if (c->pub.store)
         return WEIR_OK;
     if (!c->pub.serve.data_dir)
-        return weir_fail(err, WEIR_EINVAL, "where are the jobs? Neither --store nor --data nor HOME "
-                         "is set");
+        return weir_fail(err, WEIR_EINVAL, "where are the jobs? Neither --store nor --data nor "
+                         "HOME is set");
     c->pub.store = keep(c, "sqlite:%s/jobs.db", c->pub.serve.data_dir);
     return c->pub.store ? WEIR_OK : no_memory(err);
 }

@@ -1,7 +1,7 @@
 /* config.h - what the server is to do: told by the command line, the environment and a file.
  *
- * A setting has one name: the option --tls-cert is the variable WEIR_TLS_CERT and the key "tls-cert"
- * in the file. Of what is said more than once the option holds, then the environment, then the
+ * A setting has one name: the option --tls-cert is the variable WEIR_TLS_CERT and in the file the
+ * key "tls-cert". Of what is said more than once the option holds, then the environment, then the
  * file. The file is one flat JSON object; it may have Vert.x Kue's names too. */
 #ifndef WEIR_SERVER_CONFIG_H
 #define WEIR_SERVER_CONFIG_H
@@ -44,6 +44,7 @@ enum { SRV_MAX_THREADS = 16 };
 typedef struct srv_config {
     srv_options     serve;      /* data_dir is set, if there is a home; store_url is not */
     const char     *store;      /* URL, with the password if it has one */
+    bool            store_in_data;      /* nobody has said another */
     weir_durability durability;
     const char     *note;       /* a line for people; NULL: nothing to say */
 } srv_config;

@@ -1,5 +1,5 @@
-/* cors.c - what browsers ask before a page of another origin may call (CORS). Only origins that were
- * configured get the answer they need. */
+/* cors.c - what browsers ask before a page of another origin may call (CORS). Only origins that
+ * were configured get the answer they need. */
 #include <string.h>
 
 #include "server/inner.h"

@@ -125,8 +125,8 @@ static void peer_key(const char *peer, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)len, peer);
 }
 
-/* Count one more; 0: go on, else the seconds to wait. A slot is shared by addresses with the same
- * hash: the newer one takes it, so memory is bounded and the worst that happens is a wrong count. */
+/* Count one more; 0: go on, else the seconds to wait. Addresses with the same hash share a slot,
+ * which the newer one takes: so memory is bounded, and at worst a count is too low. */
 static int count_wrong(srv_guard *g, const char *peer, int64_t now_ms)
 {
     char     key[sizeof g->wrong->peer];

@@ -80,7 +80,7 @@ static void write_requests(const srv_metrics *m, weir_buf *out)
 {
     size_t i = 0;
     srv_metric_head(out, "weir_http_requests_total", "counter",
-                    "Answers, by route and status. Requests for which there is no route have none.");
+                    "Answers, by route and status; without a route where there is none.");
     for (const srv_route *const *table = srv_routes; *table; table++)
         for (const srv_route *r = *table; r->method; r++)
             write_route(m, out, i++, r->method, r->path);

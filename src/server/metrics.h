@@ -1,5 +1,5 @@
-/* metrics.h - what is counted for /metrics besides what the store and counters.h know: requests, and
- * from the events of the queue how long jobs wait and run.
+/* metrics.h - what is counted for /metrics besides what the store and counters.h know: requests,
+ * and from the events of the queue how long jobs wait and run.
  *
  * Events are listened to from the first scrape on: without one, nobody pays for it. */
 #ifndef WEIR_SERVER_METRICS_H

@@ -236,8 +236,8 @@ void srv_reply_status(srv_request *r, int status, const char *code, const char *
 void srv_reply_refused(srv_exchange *x, int status, const char *why)
 {
     x->handled = true;
-    reply_error(&x->r, status, status == 401 ? "unauthorized" : status == 403 ? "forbidden" : "http",
-                why, NULL);
+    const char *code = status == 401 ? "unauthorized" : status == 403 ? "forbidden" : "http";
+    reply_error(&x->r, status, code, why, NULL);
 }
 
 /* ---- streams ---- */

@@ -293,8 +293,10 @@ const char *srv_address(const srv_server *s)
 
 const char *srv_warning(const srv_server *s)
 {
-    return s->loopback || s->tls ? NULL : "without TLS everybody on the way can read jobs and tokens; "
-                                          "see --tls-cert, or have a proxy do it";
+    if (s->loopback || s->tls)
+        return NULL;
+    return "without TLS everybody on the way can read jobs and tokens; see --tls-cert, or have a "
+           "proxy do it";
 }
 
 weir_code srv_reload(srv_server *s, weir_error *err)

@@ -66,9 +66,10 @@ static bool read_hex(const char *text, unsigned char out[SRV_TOKEN_HASH])
 /* Letters, digits and - _ . : a name is shown in logs and on terminals. */
 static bool name_is_right(const char *name)
 {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-_.";
     size_t len = strlen(name);
-    return len > 0 && len < sizeof ((srv_caller *)0)->name &&
-           name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] == 0;
+    return len > 0 && len < sizeof ((srv_caller *)0)->name && strspn(name, letters) == len;
 }
 
 static bool read_token(const json_t *item, srv_token *out)
@@ -189,6 +190,13 @@ static bool write_all(int fd, const weir_buf *b)
     return fsync(fd) == 0;
 }
 
+/* Root makes tokens for the user that the server runs as: it is the owner of the directory. */
+static bool give_to_owner(int fd, int dir)
+{
+    struct stat st;
+    return geteuid() != 0 || (!fstat(dir, &st) && !fchown(fd, st.st_uid, st.st_gid));
+}
+
 /* Write it anew beside the old one and put it in its place. */
 static weir_code write_file(const srv_tokens *t, const char *path, int dir, weir_error *err)
 {
@@ -206,7 +214,8 @@ static weir_code write_file(const srv_tokens *t, const char *path, int dir, weir
     int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (text.failed)
         rc = weir_fail(err, WEIR_ENOMEM, "tokens: out of memory");
-    else if (fd < 0 || !write_all(fd, &text) || rename(beside, path) || fsync(dir))
+    else if (fd < 0 || !give_to_owner(fd, dir) || !write_all(fd, &text) || rename(beside, path) ||
+             fsync(dir))
         rc = weir_fail(err, errno == EACCES || errno == EROFS ? WEIR_EREADONLY : WEIR_EIO,
                        "%s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -257,8 +266,8 @@ static weir_code add_one(srv_tokens *t, const srv_caller *who, int64_t now, char
                          weir_error *err)
 {
     if (find_name(t, who->name))
-        return weir_fail(err, WEIR_ESTATE, "there is a token '%s' already; `weir token rm %s` takes "
-                         "it away", who->name, who->name);
+        return weir_fail(err, WEIR_ESTATE, "there is a token '%s' already; `weir token rm %s` "
+                         "takes it away", who->name, who->name);
     if (t->n == SRV_MAX_TOKENS)
         return weir_fail(err, WEIR_ELIMIT, "there are %d tokens (SRV_MAX_TOKENS)", SRV_MAX_TOKENS);
     srv_token *more = realloc(t->token, (t->n + 1) * sizeof *more);

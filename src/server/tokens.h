@@ -30,8 +30,8 @@ typedef struct srv_tokens {
     size_t     n;
 } srv_tokens;
 
-/* Read the file; one that is not there has none. *out belongs to the caller: srv_tokens_fini(), also
- * after an error. Errors: WEIR_EINVAL (what it says, or others may write to it), WEIR_EIO. */
+/* Read the file; one that is not there has none. *out belongs to the caller: srv_tokens_fini(),
+ * also after an error. Errors: WEIR_EINVAL (what it says, or others may write to it), WEIR_EIO. */
 weir_code srv_tokens_read(srv_tokens *out, const char *path, weir_error *err);
 void srv_tokens_fini(srv_tokens *t);
 

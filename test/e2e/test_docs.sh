@@ -52,7 +52,7 @@ case_man_pages_know_every_option() {
                 { echo "weir.1: $cmd $option"; bad=1; }
         done
     done
-    for cmd in add work; do
+    for cmd in add serve work; do
         for option in $(options_of "$cmd"); do
             case $option in --store|--json|--help|--durability) continue ;; esac
             grep -q "Fl Fl ${option#--}\b" "$source_root/docs/man/weir-$cmd.1" ||

@@ -1,0 +1,10 @@
+/* notify.h - tell the service manager how far we are (sd_notify(3), Type=notify). */
+#ifndef WEIR_CLI_NOTIFY_H
+#define WEIR_CLI_NOTIFY_H
+
+#include "weir/error.h"
+
+/* Send "READY=1" and the like. Does nothing without $NOTIFY_SOCKET. */
+void notify(const char *fmt, ...) WEIR_PRINTF(1, 2);
+
+#endif

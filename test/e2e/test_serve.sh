@@ -1,0 +1,303 @@
+#!/bin/bash
+# test_serve.sh - `weir serve` and `weir token` as an operator has them: settings, the ready line,
+# signals, tokens, TLS, what is refused at the start and with which remedy.
+# shellcheck source=test/e2e/lib.sh
+. "$(dirname "$0")/lib.sh" "$@"
+unset WEIR_LISTEN WEIR_DATA WEIR_CONFIG XDG_RUNTIME_DIR NOTIFY_SOCKET
+
+# serve ARGUMENTS...: start it on a free port and wait for its line; sets pid, url.
+serve() {
+    "$WEIR" serve --listen 127.0.0.1:0 "$@" >serve.out 2>serve.err </dev/null &
+    pid=$!
+    wait_for ready
+    url=$(sed -n 's/.* at \(https*:.*\)$/\1/p' serve.out)
+}
+ready() {
+    ! ended "$pid" || { cat serve.err; return 1; }
+    grep -q '^weir: serving ' serve.out
+}
+# ends STATUS: the server ends with it.
+ends() {
+    local got=0
+    wait "$pid" || got=$?
+    same "$got" "$1"
+}
+# answer WANT CURL-ARGUMENTS...: the status is WANT, the body is in `body`.
+answer() {
+    local want=$1
+    shift
+    same "$(curl -sS -o body -w '%{http_code}' "$@")" "$want" || { cat body; return 1; }
+}
+
+case_one_line_when_ready() {
+    serve
+    same "$(wc -l <serve.out)" 1
+    same "$(cat serve.out)" "weir: serving sqlite:jobs.db at $url"
+    [ ! -s serve.err ]
+    answer 200 "$url/healthz"
+    answer 200 "$url/readyz"
+    kill -TERM "$pid"
+    ends 0
+    same "$(wc -l <serve.out)" 1
+    weir check
+}
+
+case_a_home_of_its_own() {
+    unset WEIR_STORE
+    serve
+    has serve.out "weir: serving sqlite:$HOME/.local/share/weir/jobs.db at http://127.0.0.1:"
+    same "$(stat -c %a .local/share/weir)" 700
+    kill -INT "$pid"
+    ends 0
+    export XDG_DATA_HOME=$PWD/xdg
+    serve
+    has serve.out "sqlite:$PWD/xdg/weir/jobs.db"
+    kill "$pid"
+    ends 0
+    serve --data elsewhere/deep
+    has serve.out "weir: serving sqlite:elsewhere/deep/jobs.db"
+    same "$(stat -c %a elsewhere)" 700
+    kill "$pid"
+    ends 0
+}
+
+case_settings_from_everywhere() {
+    cat >weir.json <<'JSON'
+{"store": "sqlite:from-file.db", "listen": "127.0.0.1:1", "title": "from file",
+ "access-log": "access.log"}
+JSON
+    unset WEIR_STORE
+    serve --config weir.json
+    has serve.out "sqlite:from-file.db"
+    answer 200 "$url/healthz"
+    kill "$pid"
+    ends 0
+    json_lines access.log
+    has access.log '"path":"/healthz"'
+    WEIR_STORE=mem: WEIR_CONFIG=weir.json serve
+    has serve.out "weir: serving mem: at"
+    kill "$pid"
+    ends 0
+}
+
+case_settings_that_are_wrong() {
+    echo '{"lisen": "x"}' >weir.json
+    status 2 weir serve --config weir.json
+    has err 'there is no setting "lisen"; did you mean "listen"?'
+    same "$(wc -l <err)" 1
+    [ ! -s out ]
+    echo '{"threads": "many"}' >weir.json
+    status 2 weir serve --config weir.json
+    has err "weir.json: threads: 'many' is not a whole number"
+    status 2 weir serve --config missing.json
+    has err "missing.json: No such file"
+    status 2 weir serve --tls-cert cert.pem
+    has err "tls-key"
+    status 2 weir serve --listen nonsense
+    has err "ADDRESS:PORT"
+    status 2 weir serve --store http://127.0.0.1:1
+    has err "is a server already"
+    WEIR_API=kuo status 2 weir serve
+    has err "WEIR_API: 'kuo' is not kue or vertx"
+}
+
+case_names_of_vertx_kue() {
+    echo '{"http.port": 0, "kue.ui.title": "T", "job.promotion.interval": 1000}' >weir.json
+    "$WEIR" serve --config weir.json >serve.out 2>serve.err &
+    pid=$!
+    wait_for ready
+    same "$(grep -c promotion serve.err)" 1
+    kill "$pid"
+    ends 0
+}
+
+case_an_address_that_is_taken() {
+    serve
+    status 5 weir --store mem: serve --listen "${url#http://}"
+    has err "in use"
+    kill "$pid"
+    ends 0
+}
+
+case_others_need_a_token() {
+    status 2 weir serve --listen 0.0.0.0:0
+    has err "weir token add NAME --role admin"
+    weir token add ann --role admin >token 2>err
+    has err "every caller"
+    "$WEIR" serve --listen 0.0.0.0:0 >serve.out 2>serve.err &
+    pid=$!
+    wait_for ready
+    has serve.err "without TLS"
+    url=http://127.0.0.1:$(sed 's/.*://' serve.out)
+    answer 401 "$url/metrics"
+    has body unauthorized
+    answer 200 -H "Authorization: Bearer $(cat token)" "$url/metrics"
+    answer 200 "$url/healthz"
+    kill "$pid"
+    ends 0
+    hasnt serve.err "$(cat token)"
+}
+
+case_tokens() {
+    weir token add ci --role produce --type mail >token 2>err
+    grep -qE '^wtk_[A-Za-z0-9_-]{43}$' token
+    weir token add boss --role admin >boss 2>err
+    [ ! -s err ]
+    same "$(stat -c %a .local/share/weir/tokens.json)" 600
+    hasnt .local/share/weir/tokens.json "$(cat token)"
+    weir token list >out
+    has out "ci"
+    has out "produce"
+    narrow out
+    weir token list --json >out
+    json_lines out
+    has out '{"name":"ci","roles":["produce"],"type":"mail"'
+    status 4 weir token add ci --role read
+    has err "there is a token 'ci' already"
+    status 2 weir token add x
+    has err "--role is missing"
+    status 2 weir token add x --role king
+    has err "'king' is not read, produce, work or admin"
+    status 2 weir token add 'a b' --role read
+    status 2 weir token add --role read
+    status 2 weir token frobnicate
+    status 3 weir token rm nobody
+    weir token rm ci
+    weir token rm boss
+    weir token list 2>err
+    has err "there are no tokens"
+}
+
+# Adding the first token closes a server that runs; taking it away lets nobody in who had it.
+case_tokens_of_a_running_server() {
+    serve
+    answer 200 "$url/metrics"
+    weir token add ann --role read >token 2>err
+    closed() { answer 401 "$url/metrics"; }
+    wait_for closed
+    answer 200 -H "Authorization: Bearer $(cat token)" "$url/metrics"
+    weir token add bob --role admin >bob
+    weir token rm ann
+    kill -HUP "$pid"
+    wait_for has serve.err "read tokens and certificates again"
+    answer 401 -H "Authorization: Bearer $(cat token)" "$url/metrics"
+    answer 200 -H "Authorization: Bearer $(cat bob)" "$url/metrics"
+    echo broken >.local/share/weir/tokens.json
+    kill -HUP "$pid"
+    wait_for has serve.err "still using what was there"
+    answer 200 -H "Authorization: Bearer $(cat bob)" "$url/metrics"
+    kill "$pid"
+    ends 0
+}
+
+certificate() {     # certificate NAME
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout key.pem \
+        -out cert.pem -subj "/CN=$1" -addext "subjectAltName=IP:127.0.0.1" 2>/dev/null
+}
+
+case_https() {
+    certificate one
+    serve --tls-cert cert.pem --tls-key key.pem
+    has serve.out "at https://127.0.0.1:"
+    answer 200 --cacert cert.pem "$url/healthz"
+    certificate two
+    kill -HUP "$pid"
+    wait_for has serve.err "read tokens and certificates again"
+    answer 200 --cacert cert.pem "$url/healthz"
+    kill "$pid"
+    ends 0
+    echo >key.pem
+    status 2 weir serve --listen 127.0.0.1:0 --tls-cert cert.pem --tls-key key.pem
+    has err "key.pem"
+}
+
+case_the_access_log_moves() {
+    serve --access-log access.log
+    answer 400 "$url/healthz?x"
+    mv access.log old.log
+    kill -HUP "$pid"
+    wait_for has serve.err "read tokens"
+    answer 200 "$url/healthz"
+    kill "$pid"
+    ends 0
+    same "$(wc -l <old.log)" 1
+    same "$(wc -l <access.log)" 1
+    hasnt old.log "?x"
+    same "$(stat -c %a access.log)" 600
+}
+
+# A store that is a server and not there yet: it is said, waited for, and found.
+case_a_store_that_comes_later() {
+    command -v redis-server >/dev/null || return 0
+    "$WEIR" --store "redis+unix://$PWD/redis.sock" serve --listen 127.0.0.1:0 >serve.out 2>serve.err &
+    pid=$!
+    wait_for has serve.err "waiting for the store"
+    [ ! -s serve.out ]
+    redis-server --port 0 --unixsocket redis.sock --save '' --dir "$PWD" >redis.log 2>&1 &
+    local redis=$!
+    wait_for ready
+    url=$(sed -n 's/.* at \(http:.*\)$/\1/p' serve.out)
+    answer 200 "$url/readyz"
+    kill "$redis"
+    wait "$redis" || true
+    unready() { answer 503 -D head "$url/readyz"; }
+    wait_for unready
+    grep -qi '^retry-after:' head
+    answer 200 "$url/healthz"
+    redis-server --port 0 --unixsocket redis.sock --save '' --dir "$PWD" >redis.log 2>&1 &
+    redis=$!
+    back() { answer 200 "$url/readyz"; }
+    wait_for back
+    kill "$pid"
+    ends 0
+    kill "$redis"
+}
+
+case_waiting_for_the_store_can_be_ended() {
+    "$WEIR" --store redis://127.0.0.1:1 serve --listen 127.0.0.1:0 >serve.out 2>serve.err &
+    pid=$!
+    wait_for has serve.err "waiting for the store"
+    same "$(wc -l <serve.err)" 1
+    kill "$pid"
+    ends 0
+    [ ! -s serve.out ]
+}
+
+case_the_service_manager_is_told() {
+    command -v python3 >/dev/null || return 0
+    cat >manager.py <<'PY'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("notify.sock")
+open("bound", "w").close()
+with open("notified", "w", buffering=1) as out:
+    while True:
+        text = s.recv(4096).decode()
+        out.write(text + "\n")
+        if "STOPPING" in text:
+            break
+PY
+    python3 manager.py &
+    wait_for test -e bound
+    export NOTIFY_SOCKET=$PWD/notify.sock
+    serve
+    wait_for has notified READY=1
+    kill -HUP "$pid"
+    wait_for has notified RELOADING=1
+    has notified MONOTONIC_USEC=
+    kill "$pid"
+    ends 0
+    wait_for has notified STOPPING=1
+}
+
+case_help_fits_a_terminal() {
+    weir serve --help >out
+    narrow out
+    has out "--listen"
+    has out "--config"
+    weir token --help >out
+    narrow out
+    has out "--role"
+}
+
+run_cases
