@@ -148,6 +148,11 @@ static void patch_it(srv_request *r, uint64_t id)
     patch       *p;
     if (!SRV_STATE(r, p) || !srv_body(r, patch_fields, p))
         return;
+    if (p->change.set_delay && p->change.run_at) {
+        srv_reply_fail(r, WEIR_EINVAL, "run_at", "run_at: there is a delay, too; only one of them "
+                                                 "can be given");
+        return;
+    }
     p->id = id;
     weir_code rc = weir_update_async(srv_queue(r), id, &p->change, &f, &err);
     srv_await(r, rc, &err, f, patched);

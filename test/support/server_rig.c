@@ -247,6 +247,16 @@ json_t *web_json(web *w, int status, const char *method, const char *target, con
     return json;
 }
 
+void web_says(web *w, int status, const char *part, const char *method, const char *target,
+              const char *body)
+{
+    web_answer a = web_call(w, method, target, body);
+    if (a.status != status || !strstr(a.body ? a.body : "", part))
+        fail_msg("%s %s: %d %.400s, not %d with %s", method, target, a.status,
+                 a.body ? a.body : "", status, part);
+    web_free(&a);
+}
+
 void web_error(web *w, int status, const char *code, const char *part, const char *method,
                const char *target, const char *body)
 {

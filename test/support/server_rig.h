@@ -35,6 +35,9 @@ web_answer web_call_with(web *w, const char *method, const char *target, const c
                          const char *body);
 /* The same, and the answer must have this status: its body as JSON (json_decref()). */
 json_t *web_json(web *w, int status, const char *method, const char *target, const char *body);
+/* The same, and `part` must be somewhere in its body. */
+void web_says(web *w, int status, const char *part, const char *method, const char *target,
+              const char *body);
 /* The same, and it must be an error of this code with `part` in its message. */
 void web_error(web *w, int status, const char *code, const char *part, const char *method,
                const char *target, const char *body);

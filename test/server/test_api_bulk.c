@@ -1,0 +1,185 @@
+/* test_api_bulk.c - POST /v1/jobs/bulk: what is matched, what is done, what is refused. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "support/server_rig.h"
+
+static web w;
+
+static int start(void **state)
+{
+    (void)state;
+    web_start(&w, RT_MEM, true, NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    web_stop(&w);
+    return 0;
+}
+
+static void bulk(const char *body, int matched, int done, int skipped, bool more)
+{
+    web_answer a = web_call(&w, "POST", "/v1/jobs/bulk", body);
+    char       want[200];
+    snprintf(want, sizeof want, "{\"matched\":%d,\"done\":%d,\"skipped\":%d,\"more\":%s}", matched,
+             done, skipped, more ? "true" : "false");
+    if (a.status != 200 || strcmp(a.body, want) != 0)
+        fail_msg("%s: %d %s, not %s", body, a.status, a.body, want);
+    web_free(&a);
+}
+
+static void add(const char *type, size_t n, int64_t delay_ms)
+{
+    rt       *t = &w.t;
+    weir_spec spec[100];
+    for (size_t i = 0; i < n; i += 100) {
+        size_t lot = n - i < 100 ? n - i : 100;
+        for (size_t k = 0; k < lot; k++)
+            spec[k] = (weir_spec){ .type = type, .delay_ms = delay_ms, .search = true,
+                                   .data = k % 2 ? "\"odd\"" : "\"even\"" };
+        OK(weir_add_many(t->q, spec, lot, NULL, &t->err));
+    }
+}
+
+static void each_action(void **state)
+{
+    (void)state;
+    add("x", 30, 0);
+    add("y", 5, 0);
+    add("x", 20, 5000);
+    bulk("{\"action\":\"promote\",\"filter\":{\"type\":\"y\"}}", 0, 0, 0, false);
+    bulk("{\"action\":\"promote\",\"filter\":{\"type\":\"x\"}}", 20, 20, 0, false);
+    assert_int_equal(rt_count(&w.t, WEIR_DELAYED), 0);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"state\":\"inactive\",\"type\":\"x\"}}", 50, 50, 0,
+         false);
+    assert_int_equal(rt_count(&w.t, WEIR_CANCELLED), 50);
+    bulk("{\"action\":\"retry\",\"filter\":{\"type\":\"x\"},\"limit\":7}", 7, 7, 0, true);
+    bulk("{\"action\":\"retry\",\"filter\":{\"state\":\"cancelled\"},\"limit\":43}", 43, 43, 0,
+         false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"type\":\"x\"}}", 50, 50, 0, false);
+    bulk("{\"action\":\"delete\",\"all\":true}", 5, 5, 0, false);
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+}
+
+static void several_states(void **state)
+{
+    (void)state;
+    add("x", 10, 0);
+    add("x", 10, 5000);
+    bulk("{\"action\":\"cancel\",\"all\":true,\"limit\":10}", 10, 10, 0, true);
+    bulk("{\"action\":\"cancel\",\"all\":true,\"limit\":10}", 10, 10, 0, false);
+    bulk("{\"action\":\"cancel\",\"all\":true,\"limit\":10}", 0, 0, 0, false);
+}
+
+static void dry_runs_only_count(void **state)
+{
+    (void)state;
+    add("x", 30, 0);
+    add("y", 5, 5000);
+    bulk("{\"action\":\"cancel\",\"all\":true,\"dry_run\":true}", 35, 0, 0, false);
+    bulk("{\"action\":\"cancel\",\"all\":true,\"dry_run\":true,\"limit\":10}", 35, 0, 0, true);
+    bulk("{\"action\":\"promote\",\"all\":true,\"dry_run\":true}", 5, 0, 0, false);
+    bulk("{\"action\":\"retry\",\"all\":true,\"dry_run\":true}", 0, 0, 0, false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"type\":\"x\"},\"dry_run\":true}", 30, 0, 0, false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"type\":\"z\"},\"dry_run\":true}", 0, 0, 0, false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"state\":\"delayed\",\"type\":\"x\"},"
+         "\"dry_run\":true}", 0, 0, 0, false);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"search\":\"odd\"},\"dry_run\":true}", 17, 0, 0,
+         false);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"search\":\"odd\"},\"dry_run\":true,\"limit\":5}", 5,
+         0, 0, true);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"ids\":[1,2,999]},\"dry_run\":true}", 2, 0, 1, false);
+    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), 30);
+    assert_int_equal(rt_count(&w.t, WEIR_DELAYED), 5);
+}
+
+static void by_words(void **state)
+{
+    (void)state;
+    add("x", 10, 0);
+    add("y", 10, 0);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"search\":\"ev*\",\"type\":\"x\"}}", 5, 5, 0, false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"search\":\"even\",\"state\":\"cancelled\"}}", 5, 5,
+         0, false);
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 15);
+}
+
+static void by_ids(void **state)
+{
+    (void)state;
+    add("x", 3, 0);
+    add("y", 3, 5000);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"ids\":[3,1,5,77]}}", 3, 3, 1, false);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"ids\":[3,2,2]}}", 2, 1, 2, false);
+    bulk("{\"action\":\"retry\",\"filter\":{\"ids\":[1,2,3,5],\"type\":\"y\"}}", 1, 1, 3, false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"ids\":[1,4,5],\"state\":\"delayed\"}}", 1, 1, 2,
+         false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"ids\":[1,2,3]},\"limit\":2}", 2, 2, 0, true);
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
+}
+
+static void thousands(void **state)
+{
+    (void)state;
+    add("x", 10500, 0);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"type\":\"x\"}}", 10000, 10000, 0, true);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"type\":\"x\"}}", 500, 500, 0, false);
+    weir_buf b = { 0 };
+    weir__buf_str(&b, "{\"action\":\"delete\",\"filter\":{\"ids\":[1");
+    for (int i = 2; i <= 10000; i++)
+        weir__buf_printf(&b, ",%d", i);
+    weir__buf_str(&b, "]}}");
+    bulk(b.data, 10000, 10000, 0, false);
+    weir__buf_fini(&b);
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 500);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const struct { const char *body, *part; } cases[] = {
+        { "{}", "action: missing" },
+        { "{\"action\":\"explode\"}", "action: \"explode\" is not" },
+        { "{\"action\":7}", "action:" },
+        { "{\"action\":\"cancel\"}", "filter: empty" },
+        { "{\"action\":\"cancel\",\"filter\":{}}", "filter: empty" },
+        { "{\"action\":\"cancel\",\"filter\":{},\"all\":false}", "filter: empty" },
+        { "{\"action\":\"cancel\",\"filter\":{\"type\":\"x\"},\"all\":true}", "all:" },
+        { "{\"action\":\"cancel\",\"filter\":{\"state\":\"failed\"}}", "filter.state: cancel" },
+        { "{\"action\":\"retry\",\"filter\":{\"state\":\"active\"}}", "filter.state: retry" },
+        { "{\"action\":\"promote\",\"filter\":{\"state\":\"inactive\"}}", "filter.state: promote" },
+        { "{\"action\":\"cancel\",\"filter\":{\"state\":\"frob\"}}", "filter.state:" },
+        { "{\"action\":\"cancel\",\"filter\":{\"type\":\"\"}}", "filter.type: empty" },
+        { "{\"action\":\"cancel\",\"filter\":{\"ids\":[]}}", "filter.ids:" },
+        { "{\"action\":\"cancel\",\"filter\":{\"ids\":[0]}}", "filter.ids[0]:" },
+        { "{\"action\":\"cancel\",\"filter\":{\"ids\":[1],\"search\":\"a\"}}", "filter.search:" },
+        { "{\"action\":\"cancel\",\"filter\":{\"frob\":1}}", "filter.frob:" },
+        { "{\"action\":\"cancel\",\"all\":true,\"limit\":0}", "limit:" },
+        { "{\"action\":\"cancel\",\"all\":true,\"limit\":10001}", "limit:" },
+        { "{\"action\":\"cancel\",\"all\":1}", "all:" },
+    };
+    add("x", 1, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        web_error(&w, 400, "EINVAL", cases[i].part, "POST", "/v1/jobs/bulk", cases[i].body);
+    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), 1);
+}
+
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, start, stop)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(each_action),
+        CASE(several_states),
+        CASE(dry_runs_only_count),
+        CASE(by_words),
+        CASE(by_ids),
+        CASE(thousands),
+        CASE(refused),
+    };
+    return cmocka_run_group_tests_name("api_bulk", tests, NULL, NULL);
+}

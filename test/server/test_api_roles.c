@@ -1,0 +1,225 @@
+/* test_api_roles.c - who may do what to jobs: every route of the jobs resource with every role, and
+ * tokens that are bound to a type, for each element of what they ask for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/tokens.h"
+#include "support/server_rig.h"
+
+static web  w;
+static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
+
+enum { READER, PRODUCER, WORKER, ADMIN, MAIL_READER, MAIL_PRODUCER, MAIL_WORKER, MAIL_ADMIN,
+       TOKENS };
+static const struct { const char *roles, *type; } tokens[TOKENS] = {
+    { "read", "" },     { "produce", "" },     { "work", "" },     { "admin", "" },
+    { "read", "mail" }, { "produce", "mail" }, { "work", "mail" }, { "admin", "mail" },
+};
+static char bearer[TOKENS][SRV_TOKEN_TEXT + 40];
+
+static int start(void **state)
+{
+    (void)state;
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    for (int i = 0; i < TOKENS; i++) {
+        srv_caller c = { 0 };
+        weir_error err;
+        char       text[SRV_TOKEN_TEXT];
+        assert_true(srv_roles_parse(tokens[i].roles, &c.roles));
+        snprintf(c.name, sizeof c.name, "token-%d", i);
+        snprintf(c.type, sizeof c.type, "%s", tokens[i].type);
+        if (srv_tokens_add(file, &c, 1, text, &err))
+            fail_msg("%s", err.msg);
+        snprintf(bearer[i], sizeof bearer[i], "Authorization: Bearer %s\r\n", text);
+    }
+    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = file });
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    web_stop(&w);
+    tempdir_remove(dir);
+    return 0;
+}
+
+static void says(int token, int status, const char *part, const char *method, const char *target,
+                 const char *body)
+{
+    web_answer a = web_call_with(&w, method, target, token < 0 ? NULL : bearer[token], body);
+    if (a.status != status || !strstr(a.body ? a.body : "", part))
+        fail_msg("token %d: %s %s: %d %.300s, not %d with %s", token, method, target, a.status,
+                 a.body ? a.body : "", status, part);
+    web_free(&a);
+}
+
+/* ---- roles ---- */
+
+static const struct {
+    const char *method, *target, *body;
+    unsigned    role;
+} asks[] = {
+    { "POST", "/v1/jobs", "{\"type\":\"mail\"}", SRV_PRODUCE },
+    { "POST", "/v1/jobs", "[{\"type\":\"mail\"}]", SRV_PRODUCE },
+    { "GET", "/v1/jobs", NULL, SRV_READ },
+    { "GET", "/v1/jobs/1", NULL, SRV_READ },
+    { "PATCH", "/v1/jobs/1", "{}", SRV_ADMIN },
+    { "DELETE", "/v1/jobs/1", NULL, SRV_ADMIN },
+    { "POST", "/v1/jobs/1/retry", NULL, SRV_ADMIN },
+    { "POST", "/v1/jobs/1/promote", NULL, SRV_ADMIN },
+    { "POST", "/v1/jobs/1/cancel", NULL, SRV_ADMIN },
+    { "GET", "/v1/jobs/1/log", NULL, SRV_READ },
+    { "POST", "/v1/jobs/1/log", "{\"text\":\"a\"}", SRV_WORK },
+    { "POST", "/v1/jobs/1/progress", "{\"delivery\":1,\"done\":1,\"total\":2}", SRV_WORK },
+    { "GET", "/v1/jobs/1/explain", NULL, SRV_READ },
+    { "GET", "/v1/jobs/1/wait?timeout=1ms", NULL, SRV_READ },
+    { "POST", "/v1/jobs/bulk", "{\"action\":\"cancel\",\"filter\":{\"type\":\"mail\"}}",
+      SRV_ADMIN },
+    { "GET", "/v1/stats", NULL, SRV_READ },
+    { "GET", "/v1/types", NULL, SRV_READ },
+    { "GET", "/v1/types/mail", NULL, SRV_READ },
+    { "PATCH", "/v1/types/mail", "{}", SRV_ADMIN },
+    { "POST", "/v1/types/mail/pause", NULL, SRV_ADMIN },
+    { "POST", "/v1/types/mail/resume", NULL, SRV_ADMIN },
+    { "GET", "/v1/server", NULL, SRV_READ },
+};
+
+static void every_role(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        says(-1, 401, "error", asks[i].method, asks[i].target, asks[i].body);
+        for (int token = 0; token < TOKENS; token++) {
+            unsigned roles;
+            assert_true(srv_roles_parse(tokens[token].roles, &roles));
+            web_answer a = web_call_with(&w, asks[i].method, asks[i].target, bearer[token],
+                                         asks[i].body);
+            if ((a.status == 403) != !(roles & asks[i].role) || a.status == 401)
+                fail_msg("%s of %s: %s %s: %d %s", tokens[token].roles, tokens[token].type,
+                         asks[i].method, asks[i].target, a.status, a.body);
+            web_free(&a);
+        }
+    }
+    says(MAIL_ADMIN, 403, "mail", "POST", "/v1/check", "{}");      /* concerns all types */
+    says(WORKER, 403, "error", "POST", "/v1/check", "{}");
+    says(ADMIN, 200, "lines", "POST", "/v1/check", "{}");
+}
+
+static void who_am_i(void **state)
+{
+    (void)state;
+    says(PRODUCER, 200, "\"you\":{\"name\":\"token-1\",\"roles\":[\"read\",\"produce\"],"
+                        "\"type\":null}", "GET", "/v1/server", NULL);
+    says(MAIL_ADMIN, 200, "\"roles\":[\"read\",\"produce\",\"work\",\"admin\"],\"type\":\"mail\"}",
+         "GET", "/v1/server", NULL);
+}
+
+/* ---- bound to a type ---- */
+
+/* 1 is mail, 2 is sms. */
+static void two_jobs(void)
+{
+    rt_add_type(&w.t, "mail");
+    rt_add_type(&w.t, "sms");
+}
+
+static void other_jobs_are_not_there(void **state)
+{
+    (void)state;
+    two_jobs();
+    says(MAIL_READER, 200, "\"id\":1", "GET", "/v1/jobs/1", NULL);
+    static const struct { int token; const char *method, *target, *body; } cases[] = {
+        { MAIL_READER, "GET", "/v1/jobs/2", NULL },
+        { MAIL_READER, "GET", "/v1/jobs/2/log", NULL },
+        { MAIL_READER, "GET", "/v1/jobs/2/explain", NULL },
+        { MAIL_READER, "GET", "/v1/jobs/2/wait", NULL },
+        { MAIL_WORKER, "POST", "/v1/jobs/2/log", "{\"text\":\"a\"}" },
+        { MAIL_WORKER, "POST", "/v1/jobs/2/progress", "{\"delivery\":1,\"done\":1,\"total\":2}" },
+        { MAIL_ADMIN, "PATCH", "/v1/jobs/2", "{\"priority\":1}" },
+        { MAIL_ADMIN, "DELETE", "/v1/jobs/2", NULL },
+        { MAIL_ADMIN, "POST", "/v1/jobs/2/retry", NULL },
+        { MAIL_ADMIN, "POST", "/v1/jobs/2/promote", NULL },
+        { MAIL_ADMIN, "POST", "/v1/jobs/2/cancel", NULL },
+        { MAIL_READER, "GET", "/v1/types/sms", NULL },
+        { MAIL_READER, "GET", "/v1/types/*", NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        says(cases[i].token, 404, "there is no ", cases[i].method, cases[i].target, cases[i].body);
+    /* just as one that is really not there */
+    says(MAIL_READER, 404, "there is no job 2\"", "GET", "/v1/jobs/2", NULL);
+    says(MAIL_READER, 404, "there is no job 3\"", "GET", "/v1/jobs/3", NULL);
+    assert_int_equal(rt_state(&w.t, 2), WEIR_INACTIVE);
+    says(MAIL_ADMIN, 200, "cancelled", "POST", "/v1/jobs/1/cancel", NULL);
+    says(MAIL_WORKER, 204, "", "POST", "/v1/jobs/1/log", "{\"text\":\"a\"}");
+    says(MAIL_ADMIN, 204, "", "DELETE", "/v1/jobs/1", NULL);
+}
+
+static void lists_are_of_its_type(void **state)
+{
+    (void)state;
+    two_jobs();
+    says(READER, 200, "{\"jobs\":[1,2],", "GET", "/v1/jobs?ids=true", NULL);
+    says(MAIL_READER, 200, "{\"jobs\":[1],", "GET", "/v1/jobs?ids=true", NULL);
+    says(MAIL_READER, 200, "{\"jobs\":[1],", "GET", "/v1/jobs?ids=true&type=mail", NULL);
+    says(MAIL_READER, 403, "forbidden", "GET", "/v1/jobs?ids=true&type=sms", NULL);
+    says(MAIL_READER, 200, "{\"type\":\"mail\",\"paused\":false,\"counts\":{\"inactive\":1,", "GET",
+         "/v1/stats", NULL);
+    web_answer a = web_call_with(&w, "GET", "/v1/stats", bearer[MAIL_READER], NULL);
+    assert_null(strstr(a.body, "sms"));
+    assert_null(strstr(a.body, "last_id"));
+    web_free(&a);
+    a = web_call_with(&w, "GET", "/v1/types", bearer[MAIL_READER], NULL);
+    assert_non_null(strstr(a.body, "mail"));
+    assert_null(strstr(a.body, "sms"));
+    web_free(&a);
+}
+
+static void adds_are_of_its_type(void **state)
+{
+    (void)state;
+    says(MAIL_PRODUCER, 201, "\"id\":1", "POST", "/v1/jobs", "{\"type\":\"mail\"}");
+    says(MAIL_PRODUCER, 403, "forbidden", "POST", "/v1/jobs", "{\"type\":\"sms\"}");
+    says(MAIL_PRODUCER, 207,
+         "{\"results\":[{\"error\":{\"code\":\"forbidden\",\"message\":\"this token may not add "
+         "jobs of the type sms\",\"field\":\"type\"}},{\"id\":2,", "POST", "/v1/jobs",
+         "[{\"type\":\"sms\"},{\"type\":\"mail\"}]");
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 2);
+}
+
+static void orders_are_of_its_type(void **state)
+{
+    (void)state;
+    two_jobs();
+    says(MAIL_ADMIN, 200, "\"matched\":1,\"done\":0", "POST", "/v1/jobs/bulk",
+         "{\"action\":\"cancel\",\"all\":true,\"dry_run\":true}");
+    says(MAIL_ADMIN, 403, "forbidden", "POST", "/v1/jobs/bulk",
+         "{\"action\":\"cancel\",\"filter\":{\"type\":\"sms\"}}");
+    says(MAIL_ADMIN, 200, "\"matched\":1,\"done\":1,\"skipped\":1", "POST", "/v1/jobs/bulk",
+         "{\"action\":\"cancel\",\"filter\":{\"ids\":[1,2]}}");
+    says(MAIL_ADMIN, 200, "\"matched\":1,\"done\":1,\"skipped\":0", "POST", "/v1/jobs/bulk",
+         "{\"action\":\"delete\",\"all\":true}");
+    assert_int_equal(rt_state(&w.t, 2), WEIR_INACTIVE);
+    says(MAIL_ADMIN, 200, "paused", "POST", "/v1/types/mail/pause", NULL);
+    says(MAIL_ADMIN, 403, "forbidden", "POST", "/v1/types/sms/pause", NULL);
+    says(MAIL_ADMIN, 403, "forbidden", "POST", "/v1/types/*/pause", NULL);
+    says(MAIL_ADMIN, 403, "forbidden", "POST", "/v1/types/*/resume", NULL);
+    says(MAIL_ADMIN, 403, "forbidden", "PATCH", "/v1/types/sms", "{}");
+    says(MAIL_ADMIN, 403, "forbidden", "PATCH", "/v1/types/*", "{}");
+}
+
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, start, stop)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(every_role),
+        CASE(who_am_i),
+        CASE(other_jobs_are_not_there),
+        CASE(lists_are_of_its_type),
+        CASE(adds_are_of_its_type),
+        CASE(orders_are_of_its_type),
+    };
+    return cmocka_run_group_tests_name("api_roles", tests, NULL, NULL);
+}
