@@ -12,6 +12,7 @@
 enum {
     SRV_KUE_MAX_RANGE  = 10000,             /* jobs in one answer */
     SRV_KUE_MAX_REACH  = 100000,            /* ranks between a range and the nearer end */
+    SRV_KUE_MAX_SORTED = 1000,              /* jobs of a list that is put into Kue's order */
     SRV_KUE_MAX_ANSWER = 64 * 1024 * 1024   /* bytes of jobs or log lines in one answer */
 };
 
@@ -102,6 +103,8 @@ const weir_type_stats *srv_kue_counts(const srv_request *r);
 void srv_kue_types(srv_request *r);
 void srv_kue_count(srv_request *r, weir_state state, const char *type);
 void srv_kue_log(srv_request *r, uint64_t id);
+
+void srv_kue_drop_jobs(srv_kue *k);
 
 /* Answer with k->out. */
 void srv_kue_reply(srv_request *r, int status);

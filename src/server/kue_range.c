@@ -3,14 +3,16 @@
  *
  * weir lists by key: a rank is reached by going through the ids before it, from the nearer end. The
  * order of its lists is that of Kue's sets for inactive jobs (priority, then id) and for delayed
- * ones (their time). Kue has all others by priority, then id, too: while such a list has no more
- * jobs than a page, it is read in whole and sorted so. Beyond, the ranks are those of weir's order:
- * active jobs by their start, finished ones by their end, all jobs by id. */
-#include <inttypes.h>
+ * ones (their time). Kue has all others by priority, then id, too: while such a list is short, it
+ * is read in whole and sorted so. Beyond, the ranks are those of weir's order: active jobs by their
+ * start, finished ones by their end, all jobs by id. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/job.h"
 #include "server/kue.h"
+
+enum { PAGE = 100 };                /* jobs read at once; they may be of 1 MB each, and more */
 
 static int by_priority(const void *a, const void *b)
 {
@@ -62,6 +64,7 @@ static void cut(srv_kue *k)
 
 /* ---- pages ---- */
 
+static void read_range(srv_request *r, bool sorted);
 static void next_page(srv_request *r);
 
 /* The jobs of a page become the request's. False: they are too many bytes. */
@@ -70,10 +73,28 @@ static bool keep(srv_kue *k)
     for (size_t i = 0; i < k->page->n && k->n_jobs < k->want; i++) {
         weir_job *j = k->page->job[i];
         k->bytes += j->data_len + j->result_len + j->progress_data_len;
+        k->bytes += j->error ? strlen(j->error) : 0;
         k->jobs[k->n_jobs++] = j;
         k->page->job[i] = NULL;
     }
     return k->bytes <= SRV_KUE_MAX_ANSWER;
+}
+
+static void drop_page(srv_kue *k)
+{
+    weir_page_release(k->page);
+    k->page = NULL;
+}
+
+static void too_large(srv_request *r)
+{
+    srv_kue *k = r->state;
+    drop_page(k);
+    if (k->sorted)          /* as a whole; the range itself may be small */
+        read_range(r, false);
+    else
+        srv_kue_error(r, 413, "the jobs of this range have more than %d bytes "
+                              "(SRV_KUE_MAX_ANSWER): ask for fewer", SRV_KUE_MAX_ANSWER);
 }
 
 static void got_page(srv_request *r, weir_code code, const weir_error *err)
@@ -86,14 +107,12 @@ static void got_page(srv_request *r, weir_code code, const weir_error *err)
     if (k->query.ids_only) {
         k->skip -= k->page->n < k->skip ? k->page->n : k->skip;
     } else if (!keep(k)) {
-        srv_kue_error(r, 413, "the jobs of this range have more than %d bytes "
-                              "(SRV_KUE_MAX_ANSWER): ask for fewer", SRV_KUE_MAX_ANSWER);
+        too_large(r);
         return;
     }
     bool more = k->page->more && k->n_jobs < k->want;
     k->query.after = k->page->next;
-    weir_page_release(k->page);
-    k->page = NULL;
+    drop_page(k);
     if (more) {
         next_page(r);
         return;
@@ -108,8 +127,9 @@ static void next_page(srv_request *r)
     srv_kue     *k = r->state;
     weir_future *f = NULL;
     size_t       left = k->skip ? k->skip : k->want - k->n_jobs;
+    size_t       most = k->skip ? WEIR_MAX_PAGE : PAGE;
     k->query.ids_only = k->skip > 0;
-    k->query.limit = left < WEIR_MAX_PAGE ? left : WEIR_MAX_PAGE;
+    k->query.limit = left < most ? left : most;
     weir_code rc = weir_list_async(srv_queue(r), &k->query, &k->page, &f, &k->err);
     srv_await(r, rc, &k->err, f, got_page);
 }
@@ -129,28 +149,17 @@ static bool settle(srv_kue *k)
     return k->from <= k->to;
 }
 
-static void counted(srv_request *r, weir_code code, const weir_error *err)
+/* Read the range, or all of a short list to sort it. */
+static void read_range(srv_request *r, bool sorted)
 {
     srv_kue *k = r->state;
-    if (code) {
-        srv_kue_failed(r, err);
-        return;
-    }
-    if (!settle(k)) {
-        answer(r);
-        return;
-    }
-    k->want = (size_t)(k->to - k->from) + 1;
-    bool same = k->query.state == WEIR_INACTIVE ||
-                (k->query.state == WEIR_DELAYED && !k->query.type);
-    k->sorted = !same && k->count <= WEIR_MAX_PAGE;
-    if (k->sorted) {
-        k->want = WEIR_MAX_PAGE;
-    } else {
-        size_t behind = (size_t)k->count - 1 - (size_t)k->to;
-        k->query.descending = behind < (size_t)k->from;
-        k->skip = k->query.descending ? behind : (size_t)k->from;
-    }
+    size_t   ahead = (size_t)k->from, behind = (size_t)k->count - 1 - (size_t)k->to;
+    srv_kue_drop_jobs(k);
+    k->sorted = sorted;
+    k->query.after = (weir_cursor){ 0 };
+    k->query.descending = !sorted && behind < ahead;
+    k->skip = sorted ? 0 : behind < ahead ? behind : ahead;
+    k->want = sorted ? (size_t)k->count : (size_t)(k->to - k->from) + 1;
     if (k->want > SRV_KUE_MAX_RANGE || k->skip > SRV_KUE_MAX_REACH) {
         srv_kue_error(r, 413, "the range has %zu jobs, %zu from the nearer end of the list: at "
                               "most %d (SRV_KUE_MAX_RANGE), %d from it (SRV_KUE_MAX_REACH); "
@@ -159,12 +168,23 @@ static void counted(srv_request *r, weir_code code, const weir_error *err)
         return;
     }
     k->jobs = calloc(k->want, sizeof *k->jobs);
-    if (!k->jobs) {
-        weir_fail(&k->err, WEIR_ENOMEM, "out of memory");
-        srv_kue_failed(r, &k->err);
-        return;
-    }
-    next_page(r);
+    if (k->jobs)
+        next_page(r);
+    else
+        srv_kue_error(r, 503, "out of memory");
+}
+
+static void counted(srv_request *r, weir_code code, const weir_error *err)
+{
+    srv_kue *k = r->state;
+    bool     as_kue = k->query.state == WEIR_INACTIVE ||
+                      (k->query.state == WEIR_DELAYED && !k->query.type);
+    if (code)
+        srv_kue_failed(r, err);
+    else if (!settle(k))
+        answer(r);
+    else
+        read_range(r, !as_kue && k->count <= SRV_KUE_MAX_SORTED);
 }
 
 void srv_kue_range(srv_request *r, weir_state state, const char *asked, int64_t from, int64_t to,

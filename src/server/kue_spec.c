@@ -203,10 +203,11 @@ static const weir_field kue_options[] = {
 
 weir_code srv_kue_spec(weir_reader *in, piece element, weir_spec *out)
 {
-    kue_body  b = { 0 };
-    weir_code rc = WEIR_OK;
+    kue_body       b = { 0 };
+    weir_code      rc = WEIR_OK;
+    weir_json_walk w;
     in->err = (weir_error){ 0 };
-    if (*element.text == '{')
+    if (weir__json_open(&w, element) && w.object)
         rc = read_members(in, kue_fields, element, truthy, &b);
     if (!rc && !b.spec.type)
         rc = weir_fail(&in->err, WEIR_EINVAL, "Must provide job type");

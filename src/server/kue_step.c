@@ -11,15 +11,23 @@
 
 /* ---- answers ---- */
 
+void srv_kue_drop_jobs(srv_kue *k)
+{
+    for (size_t i = 0; i < k->n_jobs; i++)
+        weir_job_release(k->jobs[i]);
+    free(k->jobs);
+    k->jobs = NULL;
+    k->n_jobs = 0;
+    k->bytes = 0;
+}
+
 static void release(srv_kue *k)
 {
     weir_job_release(k->job);
     weir_stats_release(k->stats);
     weir_lines_release(k->lines);
     weir_page_release(k->page);
-    for (size_t i = 0; i < k->n_jobs; i++)
-        weir_job_release(k->jobs[i]);
-    free(k->jobs);
+    srv_kue_drop_jobs(k);
 }
 
 static void finish(srv_request *r, int status)

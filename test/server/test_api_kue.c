@@ -1,7 +1,5 @@
 /* test_api_kue.c - Kue's JSON API: every route, byte for byte where clients look, its errors, and
  * what is different on purpose. (test/kue/api.js asks the real Kue the same things.) */
-#include <stdio.h>
-
 #include "server/kue.h"
 #include "support/kue_client.h"
 
@@ -43,7 +41,7 @@ static void a_job_is_shown_as_kue_shows_it(void **state)
     web_answer a = web_call(&w, "GET", "/job/1", NULL);
     assert_string_equal(web_header(&a, "Content-Type"), "application/json; charset=utf-8");
     web_free(&a);
-    post(&w, "{\"type\":\"plain\"}", CREATED(2));
+    post(&w, " \n{ \"type\" : \"plain\" } ", CREATED(2));
     ask(&w, "GET", "/job/2", NULL, 200, PLAIN_JOB("\"2\"", "plain", "inactive", "0"));
     web_stop(&w);
 }
@@ -226,6 +224,26 @@ static void long_lists_are_reached_from_both_ends(void **state)
     assert_int_equal(first_id(&w, "/jobs/1000..10999", 10000), 1001);
     ask(&w, "GET", "/jobs/0..-1", NULL, 413, "{\"error\":\"the range has 11345 jobs, ...");
     ask(&w, "GET", "/jobs/inactive/0..10000", NULL, 413, "{\"error\":\"the range has 10001 ...");
+    web_stop(&w);
+}
+
+/* Too large to be sorted as a whole: in weir's order then. */
+static void large_jobs_are_answered_in_parts(void **state)
+{
+    (void)state;
+    enum { JOBS = 80, BYTES = 1000 * 1000 };
+    web w;
+    start(&w);
+    char *data = malloc(BYTES + 1);
+    memset(data, 'x', BYTES);
+    data[0] = data[BYTES - 1] = '"';
+    data[BYTES] = '\0';
+    for (int i = 0; i < JOBS; i++)
+        rt_add(&w.t, &(weir_spec){ .type = "a", .data = data, .priority = JOBS - i });
+    free(data);
+    assert_int_equal(first_id(&w, "/jobs/1..2", 2), 2);
+    assert_int_equal(first_id(&w, "/jobs/-2..-1", 2), JOBS - 1);
+    ask(&w, "GET", "/jobs/0..-1", NULL, 413, "{\"error\":\"the jobs of this range have more ...");
     web_stop(&w);
 }
 
@@ -540,6 +558,56 @@ static void data_comes_back_as_it_was(void **state)
     web_stop(&w);
 }
 
+static void a_token_sees_the_jobs_of_its_type(void **state)
+{
+    (void)state;
+    web  w;
+    char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], any[128], own[128], eye[128];
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    token_header(any, file, "any", "admin", "");
+    token_header(own, file, "own", "admin", "a");
+    token_header(eye, file, "eye", "read", "");
+    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = file });
+    ask_with(&w, any, "POST", "/job", "[{\"type\":\"a\"},{\"type\":\"b\"}]", 200,
+             "[" CREATED(1) "," CREATED(2) "]");
+    const struct {
+        const char *method, *target, *body;
+        int         status;
+        const char *want;
+    } cases[] = {
+        { "GET", "/job/1", NULL, 200, "{\"id\":\"1\",..." },
+        { "GET", "/job/2", NULL, 200, GONE("2") },
+        { "GET", "/job/2/log", NULL, 200, "[]" },
+        { "DELETE", "/job/2", NULL, 200, GONE("2") },
+        { "PUT", "/job/2/state/cancelled", NULL, 200, GONE("2") },
+        { "PUT", "/job/2/priority/1", NULL, 200, GONE("2") },
+        { "POST", "/inactive/2", NULL, 404, "" },
+        { "PUT", "/job", "{\"id\":2,\"data\":{}}", 404, "{\n  \"message\" : ..." },
+        { "PUT", "/job", "{\"type\":\"b\"}", 403, "{\n  \"error\" : ..." },
+        { "GET", "/jobs/0..9", NULL, 200, "[" PLAIN_JOB("1", "a", "inactive", "0") "]" },
+        { "GET", "/jobs/inactive/0..9", NULL, 200,
+          "[" PLAIN_JOB("1", "a", "inactive", "0") "]" },
+        { "GET", "/jobs/b/inactive/0..9", NULL, 200, "[]" },
+        { "GET", "/jobs/b/inactive/stats", NULL, 200, "{\"count\":0}" },
+        { "GET", "/jobs/a/inactive/stats", NULL, 200, "{\"count\":1}" },
+        { "GET", "/job/types", NULL, 200, "[\"a\"]" },
+        { "GET", "/stats", NULL, 200, "{\"inactiveCount\":1,..." },
+        { "POST", "/job", "[{\"type\":\"b\"},{\"type\":\"a\"}]", 403,
+          "[{\"error\":\"type: this token is for jobs of type a\"}," CREATED(3) "]" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ask_with(&w, own, cases[i].method, cases[i].target, cases[i].body, cases[i].status,
+                 cases[i].want);
+    ask_with(&w, eye, "GET", "/job/2", NULL, 200, "{\"id\":\"2\",...");
+    ask_with(&w, eye, "DELETE", "/job/2", NULL, 403, "{\"error\":...");
+    ask_with(&w, eye, "POST", "/job", "{\"type\":\"a\"}", 403, "{\"error\":...");
+    ask(&w, "GET", "/job/2", NULL, 401, "{\"error\":...");
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
+    web_stop(&w);
+    tempdir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -549,6 +617,7 @@ int main(void)
         cmocka_unit_test(a_long_log_comes_in_whole),
         cmocka_unit_test(ranges_are_by_rank_and_then_by_id),
         cmocka_unit_test(long_lists_are_reached_from_both_ends),
+        cmocka_unit_test(large_jobs_are_answered_in_parts),
         cmocka_unit_test(nothing_to_add_is_no_content),
         cmocka_unit_test(what_cannot_be_added_is_refused),
         cmocka_unit_test(a_lot_is_added_in_order_past_its_errors),
@@ -559,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_get_changes_nothing_unless_it_may),
         cmocka_unit_test(who_accepts_no_json_finds_nothing),
         cmocka_unit_test(data_comes_back_as_it_was),
+        cmocka_unit_test(a_token_sees_the_jobs_of_its_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* test_api_vertx.c - Vert.x Kue's API: every route, pretty-printed byte for byte, its statuses, and
  * what is different on purpose. */
-#include <stdio.h>
-
 #include "server/kue.h"
 #include "support/kue_client.h"
 
@@ -298,6 +296,23 @@ static void both_apis_are_there(void **state)
     web_stop(&w);
 }
 
+static void who_may_add_may_not_change(void **state)
+{
+    (void)state;
+    web  w;
+    char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], maker[128];
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    token_header(maker, file, "maker", "produce", "");
+    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = file, .api = SRV_API_VERTX });
+    ask_with(&w, maker, "PUT", "/job", "{\"type\":\"a\"}", 201, CREATED(1));
+    ask_with(&w, maker, "PUT", "/job", "{\"id\":1,\"data\":{}}", 403, "{\n  \"error\" : ...");
+    ask_with(&w, maker, "GET", "/job/1", NULL, 200, "{\n  \"attempts\" : 0,...");
+    ask_with(&w, maker, "POST", "/inactive/1", NULL, 403, "{\"error\":...");
+    web_stop(&w);
+    tempdir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +325,7 @@ int main(void)
         cmocka_unit_test(states_change_as_the_life_cycle_has_it),
         cmocka_unit_test(a_body_with_an_id_changes_that_job),
         cmocka_unit_test(both_apis_are_there),
+        cmocka_unit_test(who_may_add_may_not_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

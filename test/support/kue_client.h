@@ -3,9 +3,11 @@
 #ifndef WEIR_TEST_KUE_CLIENT_H
 #define WEIR_TEST_KUE_CLIENT_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/tokens.h"
 #include "support/server_rig.h"
 #include "weir/remote.h"
 
@@ -28,6 +30,22 @@ static inline void ask(web *w, const char *method, const char *target, const cha
                        const char *want)
 {
     ask_with(w, NULL, method, target, body, status, want);
+}
+
+/* The header of a caller with a new token in `file`; `type` "": for all types. */
+static inline const char *token_header(char header[128], const char *file, const char *name,
+                                       const char *roles, const char *type)
+{
+    srv_caller who = { 0 };
+    weir_error err;
+    char       text[SRV_TOKEN_TEXT];
+    assert_true(srv_roles_parse(roles, &who.roles));
+    snprintf(who.name, sizeof who.name, "%s", name);
+    snprintf(who.type, sizeof who.type, "%s", type);
+    if (srv_tokens_add(file, &who, 1, text, &err))
+        fail_msg("%s", err.msg);
+    snprintf(header, 128, "Authorization: Bearer %s\r\n", text);
+    return header;
 }
 
 /* Take the next job of a type, which must be this one. */
