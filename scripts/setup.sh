@@ -34,13 +34,13 @@ look() {
             need libevent-dev library libevent_core
             need libssl-dev library openssl
             need libcurl4-openssl-dev library libcurl
-            need libhttp-parser-dev header http_parser.h ;;
+            need libhttp-parser-dev header http_parser.h
+            need nodejs command -v node         # builds the page
+            need npm command -v npm ;;
         test)
             need g++ command -v c++
             need libcmocka-dev library cmocka
             need redis-server command -v redis-server
-            need nodejs command -v node         # the real Kue, to test against
-            need npm command -v npm
             need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
         bench)
             need redis-server command -v redis-server ;;

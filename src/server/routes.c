@@ -12,6 +12,7 @@ extern const srv_route srv_metrics_routes[];
 extern const srv_route srv_push_routes[];
 extern const srv_route srv_server_routes[];
 extern const srv_route srv_types_routes[];
+extern const srv_route srv_ui_routes[];
 extern const srv_route srv_vertx_routes[];
 
 const srv_route *const srv_routes[] = {
@@ -26,5 +27,6 @@ const srv_route *const srv_routes[] = {
     srv_types_routes,
     srv_kue_routes,
     srv_vertx_routes,
+    srv_ui_routes,
     NULL
 };

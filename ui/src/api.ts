@@ -1,0 +1,89 @@
+// api.ts - calls to the server that this page came from. Job data stays text: what the server sent
+// is kept beside the parsed form, so that no number loses a digit on its way to the screen.
+
+export interface Problem { code: string; message: string; field?: string }
+
+export class ApiError extends Error {
+    constructor(readonly status: number, readonly problem: Problem) {
+        super(problem.message);
+    }
+}
+
+export type State = 'inactive' | 'delayed' | 'active' | 'complete' | 'failed' | 'cancelled';
+export const STATES: State[] = ['inactive', 'active', 'delayed', 'failed', 'complete', 'cancelled'];
+export type Counts = Record<State, number>;
+
+export interface Job {
+    id: number; type: string; state: State; priority: number;
+    data: unknown; result?: unknown; error?: string;
+    progress: number; progress_data?: unknown;
+    attempts: number; max_attempts: number; delivery: number; lost: number;
+    delay?: number; ttl?: number; deadline?: number; unique?: string; workerId?: string;
+    created_at: number; promote_at?: number; updated_at: number;
+    started_at?: number; failed_at?: number; finished_at?: number; duration?: number;
+    backoff?: { type: string; delay: number; maxDelay?: number; jitter?: number };
+    removeOnComplete?: boolean; search?: boolean; search_keys?: string;
+}
+
+export interface Keep { age: number; count: number }
+export interface TypeStats {
+    type: string; paused: boolean; counts: Counts;
+    completed: number; failed: number; work_ms: number;
+    last_taken_at: number; oldest_at: number;
+    settings: { keep_complete: Keep; keep_failed: Keep; search: boolean };
+}
+export interface Stats { counts: Counts; types: TypeStats[]; last_id: number }
+export interface ServerInfo {
+    version: string; title: string; store: string; api: string; started_at: number; now: number;
+    you: { name: string; roles: string[]; type: string };
+}
+
+const TOKEN = 'weir-token';
+export const getToken = (): string => sessionStorage.getItem(TOKEN) ?? '';
+export function setToken(token: string): void {
+    if (token)
+        sessionStorage.setItem(TOKEN, token);
+    else
+        sessionStorage.removeItem(TOKEN);
+}
+
+export function headers(more: Record<string, string> = {}): Record<string, string> {
+    const token = getToken();
+    return token ? { Authorization: `Bearer ${token}`, ...more } : more;
+}
+
+// The answer as text. Network trouble is an ApiError of status 0.
+export async function callText(method: string, path: string, body?: unknown): Promise<string> {
+    let answer: Response;
+    try {
+        answer = await fetch(path, {
+            method,
+            headers: headers(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+            body: body === undefined ? undefined
+                : typeof body === 'string' ? body : JSON.stringify(body),
+        });
+    } catch {
+        throw new ApiError(0, { code: 'network', message: 'The server cannot be reached.' });
+    }
+    const text = await answer.text();
+    if (answer.ok)
+        return text;
+    let problem: Problem = { code: String(answer.status), message: answer.statusText };
+    try {
+        problem = (JSON.parse(text) as { error: Problem }).error ?? problem;
+    } catch { /* not ours: a proxy's */ }
+    throw new ApiError(answer.status, problem);
+}
+
+export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const text = await callText(method, path, body);
+    return (text ? JSON.parse(text) : undefined) as T;
+}
+export const get = <T>(path: string): Promise<T> => call<T>('GET', path);
+
+export function query(params: Record<string, string | number | boolean | undefined>): string {
+    const parts = Object.entries(params)
+        .filter(([, v]) => v !== undefined && v !== '')
+        .map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`);
+    return parts.length ? `?${parts.join('&')}` : '';
+}

@@ -1,0 +1,127 @@
+// app.tsx - the frame of the page: navigation with live counts, the search, and the view that the
+// address names.
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { STATES, type State } from './api';
+import { count } from './fmt';
+import { useKeys } from './keys';
+import { Toasts } from './parts/toast';
+import { go, usePlace, type Place } from './router';
+import { useShared } from './store';
+import { cycleTheme, themeName } from './theme';
+import { Help } from './views/help';
+import { Job } from './views/job';
+import { Jobs } from './views/jobs';
+import { Login } from './views/login';
+import { Overview } from './views/overview';
+import { Settings } from './views/settings';
+import { Trouble } from './views/trouble';
+import { Types } from './views/types';
+import { Workers } from './views/workers';
+
+// Kue's words for the states.
+export const STATE_LABEL: Record<State, string> = {
+    inactive: 'Queued', active: 'Active', delayed: 'Delayed', failed: 'Failed',
+    complete: 'Complete', cancelled: 'Cancelled',
+};
+export const STATE_MARK: Record<State, string> = {
+    inactive: '○', active: '◐', delayed: '◷', failed: '✕', complete: '✓', cancelled: '⊘',
+};
+
+function View({ place }: { place: Place }): JSX.Element {
+    const state = place.path.slice(1) as State;
+    const id = /^\/jobs\/(\d+)$/.exec(place.path)?.[1];
+    if (id)
+        return <Job key={id} id={Number(id)} />;
+    if (STATES.includes(state))
+        return <Jobs key={state} state={state} />;
+    switch (place.path) {
+    case '/jobs': return <Jobs key="all" />;
+    case '/workers': return <Workers />;
+    case '/types': return <Types />;
+    case '/settings': return <Settings />;
+    default: return <Overview />;
+    }
+}
+
+function NavLink({ to, now, children }: { to: string; now: string; children: ComponentChildren }):
+    JSX.Element {
+    return <a href={to} aria-current={to === now ? 'page' : undefined}>{children}</a>;
+}
+
+function Nav({ path }: { path: string }): JSX.Element {
+    const { stats } = useShared();
+    return (
+        <nav aria-label="Views">
+            <NavLink to="/" now={path}>Overview</NavLink>
+            {STATES.map((s) => (
+                <NavLink key={s} to={`/${s}`} now={path}>
+                    <span class={`mark ${s}`} aria-hidden="true">{STATE_MARK[s]}</span>
+                    {STATE_LABEL[s]}
+                    <span class="count">{stats ? count(stats.counts[s]) : '–'}</span>
+                </NavLink>
+            ))}
+            <NavLink to="/jobs" now={path}>All jobs</NavLink>
+            <NavLink to="/types" now={path}>Types</NavLink>
+            <NavLink to="/workers" now={path}>Workers</NavLink>
+            <NavLink to="/settings" now={path}>Settings</NavLink>
+        </nav>
+    );
+}
+
+// "12" is a job; everything else is looked for in the list.
+function Search({ place }: { place: Place }): JSX.Element {
+    const [text, setText] = useState(place.params.get('q') ?? '');
+    const input = useRef<HTMLInputElement>(null);
+    useEffect(() => setText(place.params.get('q') ?? ''), [place]);
+    useKeys({ '/': () => input.current?.focus() });
+    const submit = (e: Event): void => {
+        e.preventDefault();
+        const wanted = text.trim();
+        if (/^#?\d+$/.test(wanted))
+            go(`/jobs/${wanted.replace('#', '')}`);
+        else
+            go(wanted ? `/jobs?q=${encodeURIComponent(wanted)}` : '/jobs');
+        input.current?.blur();
+    };
+    return (
+        <form role="search" onSubmit={submit}>
+            <input ref={input} type="search" value={text} aria-label="Search jobs"
+                placeholder="Search: 42, type:mail, user:42, words of an error" maxLength={200}
+                onInput={(e) => setText(e.currentTarget.value)}
+                onKeyDown={(e) => e.key === 'Escape' && e.currentTarget.blur()} />
+            <kbd aria-hidden="true">/</kbd>
+        </form>
+    );
+}
+
+export function App(): JSX.Element {
+    const place = usePlace();
+    const shared = useShared();
+    const [help, setHelp] = useState(false);
+    const [theme, setTheme] = useState(themeName());
+    useKeys({ '?': () => setHelp(true), 'Escape': () => setHelp(false) });
+    if (shared.login)
+        return <Login />;
+    return (
+        <>
+            <header>
+                <a class="brand" href="/">{shared.server?.title || 'weir'}</a>
+                <Search place={place} />
+                <span class={`link ${shared.up ? 'up' : 'down'}`} role="status">
+                    {shared.up ? 'live' : 'connecting…'}
+                </span>
+                <button type="button" class="quiet" onClick={() => setTheme(cycleTheme())}
+                    aria-label={`Colours: ${theme}`}>{theme}</button>
+                <button type="button" class="quiet" onClick={() => setHelp(true)}
+                    aria-label="Keyboard shortcuts">?</button>
+            </header>
+            <Nav path={place.path} />
+            <main id="main">
+                {shared.trouble ? <Trouble why={shared.trouble} /> : <View place={place} />}
+            </main>
+            {help && <Help close={() => setHelp(false)} />}
+            <Toasts />
+        </>
+    );
+}

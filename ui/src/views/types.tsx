@@ -1,0 +1,5 @@
+import type { JSX } from 'preact';
+
+export function Types(): JSX.Element {
+    return <h1>Types</h1>;
+}

@@ -1,0 +1,5 @@
+import type { JSX } from 'preact';
+
+export function Workers(): JSX.Element {
+    return <h1>Workers</h1>;
+}
