@@ -1,5 +1,237 @@
-import type { JSX } from 'preact';
+// job.tsx - one job on one screen: what it is, what happened to it and when, why it is where it is,
+// and what can be done about it.
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { act, ACTION_LABEL, possible } from '../actions';
+import { ApiError, call, callText, get, type Job as JobData, type State } from '../api';
+import { STATE_LABEL, STATE_MARK } from '../app';
+import { ago, clock, memberText, priority, PRIORITY_NAMES, span } from '../fmt';
+import { useKeys } from '../keys';
+import { listen } from '../live';
+import { Again } from '../parts/again';
+import { copy } from '../parts/command';
+import { Json } from '../parts/json';
+import { Log } from '../parts/log';
+import { Ring } from '../parts/ring';
+import { complain, toast } from '../parts/toast';
+import { go } from '../router';
+import { may, useNow } from '../store';
+
+interface Explained { why: string; help: string; moments: { at: number; what: string }[] }
+interface Shown { job: JobData; text: string; explained?: Explained }
+const AGAIN_MS = 250;
+
+// The job with its explanation, read again whenever something happens to it. `turn` counts.
+function useJob(id: number): { shown?: Shown; gone: string; turn: number; again: () => void } {
+    const [shown, setShown] = useState<Shown>();
+    const [gone, setGone] = useState('');
+    const [turn, setTurn] = useState(0);
+    const again = (): void => setTurn((n) => n + 1);
+    useEffect(() => {
+        let alive = true;
+        void (async () => {
+            try {
+                const text = await callText('GET', `/v1/jobs/${id}`);
+                const job = JSON.parse(text) as JobData;
+                const explained = await get<Explained>(`/v1/jobs/${id}/explain`);
+                if (alive)
+                    setShown({ job, text, explained });
+            } catch (e) {
+                if (alive && e instanceof ApiError && e.status === 404)
+                    setGone(e.message);
+                else if (alive)
+                    complain(e);
+            }
+        })();
+        return () => { alive = false; };
+    }, [id, turn]);
+    useEffect(() => {
+        let timer = 0;
+        const off = listen((e) => {
+            if ((e === 'lost' || e.id === id) && !timer)
+                timer = window.setTimeout(() => { timer = 0; again(); }, AGAIN_MS);
+        });
+        return () => { clearTimeout(timer); off(); };
+    }, [id]);
+    return { shown, gone, turn, again };
+}
+
+// A command that adds this job once more, for a shell.
+function asCurl(job: JobData, data: string): string {
+    const body = JSON.stringify({
+        type: job.type, priority: job.priority, attempts: job.max_attempts,
+    }).slice(0, -1) + `,"data":${data}}`;
+    return `curl --json '${body.replace(/'/g, `'\\''`)}' ${location.origin}/v1/jobs`;
+}
+
+async function patch(id: number, change: Record<string, unknown>, done: string, again: () => void):
+    Promise<void> {
+    try {
+        await call('PATCH', `/v1/jobs/${id}`, change);
+        toast(done);
+    } catch (e) {
+        complain(e);
+    }
+    again();
+}
+
+// ---- parts ----
+
+const NEXT: Record<State, State[]> = {
+    inactive: ['cancelled'], delayed: ['inactive', 'cancelled'], active: ['cancelled'],
+    complete: ['inactive'], failed: ['inactive'], cancelled: ['inactive'],
+};
+
+function StateAndPriority({ job, again }: { job: JobData; again: () => void }): JSX.Element {
+    const mark = <span class={`mark ${job.state}`} aria-hidden="true">{STATE_MARK[job.state]}</span>;
+    if (!may('admin'))
+        return <p>{mark} {STATE_LABEL[job.state]} · {priority(job.priority)} priority</p>;
+    const named = PRIORITY_NAMES.includes(priority(job.priority));
+    return (
+        <p class="edit">
+            {mark}
+            <select aria-label="State" value={job.state} onChange={(e) => void patch(job.id,
+                { state: e.currentTarget.value }, 'The state was changed', again)}>
+                {[job.state, ...NEXT[job.state]].map((s) =>
+                    <option key={s} value={s}>{STATE_LABEL[s]}</option>)}
+            </select>
+            <select aria-label="Priority" value={priority(job.priority)} disabled={job.state === 'active'}
+                onChange={(e) => void patch(job.id, { priority: e.currentTarget.value },
+                    'The priority was changed', again)}>
+                {!named && <option value={priority(job.priority)}>{priority(job.priority)}</option>}
+                {PRIORITY_NAMES.map((p) => <option key={p} value={p}>{p}</option>)}
+            </select>
+        </p>
+    );
+}
+
+function Timeline({ moments, now }: { moments: Explained['moments']; now: number }): JSX.Element {
+    return (
+        <ol class="timeline">
+            {moments.map((m, i) => {
+                const before = moments[i - 1]?.at;
+                return (
+                    <li key={i} class={m.at > now ? 'ahead' : ''}>
+                        {before !== undefined && m.at > before &&
+                            <span class="gap">{span(m.at - before)} later</span>}
+                        <span dir="auto">{m.what}</span>
+                        <time title={clock(m.at)}>{ago(m.at, now)}</time>
+                    </li>
+                );
+            })}
+        </ol>
+    );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element | null {
+    return children === undefined || children === '' || children === false ? null
+        : <div><dt>{name}</dt><dd dir="auto">{children}</dd></div>;
+}
+
+function backoffWords(b: NonNullable<JobData['backoff']>): string {
+    return `${b.type}, ${span(b.delay)}${b.maxDelay ? `, at most ${span(b.maxDelay)}` : ''}` +
+        (b.jitter ? `, jitter ${b.jitter}%` : '');
+}
+
+function Facts({ job, now }: { job: JobData; now: number }): JSX.Element {
+    const moment = (at?: number): ComponentChildren =>
+        at ? <time title={clock(at)}>{ago(at, now)}</time> : undefined;
+    return (
+        <dl class="facts">
+            <Fact name="Attempts">{job.attempts} of {job.max_attempts}</Fact>
+            <Fact name="Deliveries">{job.delivery || undefined}</Fact>
+            <Fact name="Workers lost">{job.lost || undefined}</Fact>
+            <Fact name="Worker">{job.workerId}</Fact>
+            <Fact name="Created">{moment(job.created_at)}</Fact>
+            <Fact name="Due">{job.state === 'delayed' && moment(job.promote_at)}</Fact>
+            <Fact name="Started">{moment(job.started_at)}</Fact>
+            <Fact name={job.state === 'complete' ? 'Completed' : 'Ended'}>{moment(job.finished_at)}</Fact>
+            <Fact name="Last failure">{moment(job.failed_at)}</Fact>
+            <Fact name="Took">{job.duration !== undefined && job.state === 'complete' &&
+                span(job.duration)}</Fact>
+            <Fact name="Backoff">{job.backoff && backoffWords(job.backoff)}</Fact>
+            <Fact name="Time to live">{job.ttl && span(job.ttl)}</Fact>
+            <Fact name="Deadline">{moment(job.deadline)}</Fact>
+            <Fact name="Unique key">{job.unique}</Fact>
+            <Fact name="When complete">{job.removeOnComplete && 'removed'}</Fact>
+        </dl>
+    );
+}
+
+// ---- the view ----
+
+function Gone({ why }: { why: string }): JSX.Element {
+    return (
+        <div class="empty">
+            <h1>Not here</h1>
+            <p>{why}</p>
+            <p class="faint">It may have been deleted, or removed because its type keeps only so
+                many.</p>
+            <p><a href="/jobs">All jobs</a></p>
+        </div>
+    );
+}
 
 export function Job({ id }: { id: number }): JSX.Element {
-    return <h1>Job {id}</h1>;
+    const { shown, gone, turn, again } = useJob(id);
+    const [editing, setEditing] = useState(false);
+    const now = useNow();
+    const run = (a: Parameters<typeof act>[0]): void =>
+        act(a, { ids: [id] }, 1, () => a === 'delete' ? go('/jobs') : again());
+    useKeys({
+        'u': () => history.length > 1 ? history.back() : go('/jobs'),
+        'r': () => shown && may('admin') && possible(shown.job.state).includes('retry') && run('retry'),
+    });
+    if (gone)
+        return <Gone why={gone} />;
+    if (!shown)
+        return <p class="faint" aria-busy="true">…</p>;
+    const { job, text, explained } = shown;
+    const data = memberText(text, 'data') ?? '{}';
+    const result = memberText(text, 'result'), progressData = memberText(text, 'progress_data');
+    return (
+        <article class="job">
+            <div class="title">
+                <h1>#{job.id} <b>{job.type}</b></h1>
+                <div class="filters">
+                    {may('admin') && possible(job.state).map((a) => (
+                        <button key={a} type="button" class={a === 'delete' ? 'danger' : ''}
+                            onClick={() => run(a)}>{ACTION_LABEL[a]}</button>
+                    ))}
+                    {may('produce') && <button type="button" onClick={() => setEditing(true)}>
+                        Edit and run again</button>}
+                    <button type="button" onClick={() => void copy(asCurl(job, data),
+                        'The curl command was copied')}>Copy as curl</button>
+                </div>
+            </div>
+            <div class="columns">
+                <div>
+                    {job.error && <section class="panel wrong" aria-label="Error">
+                        <h2>Error</h2><pre dir="auto">{job.error}</pre></section>}
+                    <section class="panel" aria-label="Data"><h2>Data</h2>
+                        <Json text={data} name="data" /></section>
+                    {result !== undefined && <section class="panel" aria-label="Result"><h2>Result</h2>
+                        <Json text={result} name="result" /></section>}
+                    {progressData !== undefined && <section class="panel" aria-label="Progress data">
+                        <h2>Progress data</h2><Json text={progressData} name="progress data" />
+                    </section>}
+                    <Log id={id} active={job.state === 'active'} turn={turn} />
+                </div>
+                <div>
+                    <section class="panel" aria-label="State">
+                        {(job.state === 'active' || job.progress > 0) &&
+                            <Ring percent={job.progress} size={72} />}
+                        <StateAndPriority job={job} again={again} />
+                        {explained && <p class="why">{explained.why}</p>}
+                        {explained?.help && <p class="help">{explained.help}</p>}
+                    </section>
+                    <section class="panel" aria-label="Timeline"><h2>Timeline</h2>
+                        <Timeline moments={explained?.moments ?? []} now={now} /></section>
+                    <section class="panel" aria-label="Details"><h2>Details</h2>
+                        <Facts job={job} now={now} /></section>
+                </div>
+            </div>
+            {editing && <Again job={job} data={data} close={() => setEditing(false)} />}
+        </article>
+    );
 }

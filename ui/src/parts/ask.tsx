@@ -1,0 +1,33 @@
+// ask.tsx - "delete 12,345 jobs?", asked before it is done.
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { act, ACTION_LABEL, matching, type Action, type Filter } from '../actions';
+import { count } from '../fmt';
+import { Dialog } from './dialog';
+import { complain } from './toast';
+
+export interface Question { action: Action; filter: Filter; what: string }
+
+export function Ask({ question, close, after }:
+    { question: Question; close: () => void; after: () => void }): JSX.Element {
+    const { action, filter, what } = question;
+    const [n, setN] = useState<number>();
+    useEffect(() => {
+        matching(action, filter).then(setN, (e) => { complain(e); close(); });
+    }, []);
+    const label = ACTION_LABEL[action];
+    return (
+        <Dialog title={`${label}: ${what}`} close={close}>
+            <p>{n === undefined ? 'Counting …'
+                : n === 0 ? 'No job matches.' : <>This concerns <b>{count(n)}</b>{' '}
+                    {n === 1 ? 'job' : 'jobs'}.</>}</p>
+            <p>
+                <button type="button" class={action === 'delete' ? 'danger' : 'main'} disabled={!n}
+                    onClick={() => { act(action, filter, n as number, after); close(); }}>
+                    {label}{n ? ` ${count(n)}` : ''}
+                </button>{' '}
+                <button type="button" onClick={close} autofocus>Leave them</button>
+            </p>
+        </Dialog>
+    );
+}
