@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "server/history.h"
 
 enum { FIRST_STATUS = 200, N_STATUS = 312 };
 
@@ -32,13 +33,14 @@ struct srv_metrics {
     size_t             n_routes;        /* the one behind them is for requests without a route */
     _Atomic uint64_t (*answered)[N_STATUS];
 
+    weir_listener     *listener;
     pthread_mutex_t    lock;            /* guards what follows */
-    weir_listener     *listener;        /* NULL: nobody has asked yet */
     weir_map           waiting;         /* job to the moment it was queued */
     weir_map           running;         /* job to the moment it was started */
     uint64_t           missed;          /* events */
     size_t             n_types;
     type_times         type[SRV_METRIC_TYPES + 1];      /* the last is for the rest */
+    srv_history       *history;
 };
 
 /* ---- requests ---- */
@@ -140,6 +142,7 @@ static void follow(srv_metrics *m, const weir_event *e)
     switch (e->kind) {
     case WEIR_EVENT_ENQUEUE:
         begin(&m->waiting, e);
+        ms = -1;
         break;
     case WEIR_EVENT_START:
         if ((ms = ended(&m->waiting, e)) >= 0)
@@ -155,9 +158,10 @@ static void follow(srv_metrics *m, const weir_event *e)
         break;
     default:                /* cancelled, stalled, removed: no execution that ended */
         ended(&m->waiting, e);
-        ended(&m->running, e);
+        ms = ended(&m->running, e);
         break;
     }
+    srv_history_note(m->history, e, ms);
 }
 
 static void on_event(const weir_event *e, void *ctx)
@@ -172,7 +176,7 @@ static void on_event(const weir_event *e, void *ctx)
     pthread_mutex_unlock(&m->lock);
 }
 
-static void listen_from_now(srv_metrics *m)
+static weir_code listen(srv_metrics *m, weir_error *err)
 {
     static const weir_filter filter = {
         .events = 1u << WEIR_EVENT_ENQUEUE | 1u << WEIR_EVENT_START | 1u << WEIR_EVENT_COMPLETE |
@@ -180,10 +184,7 @@ static void listen_from_now(srv_metrics *m)
                   1u << WEIR_EVENT_CANCELLED | 1u << WEIR_EVENT_STALLED | 1u << WEIR_EVENT_REMOVE |
                   1u << WEIR_EVENT_ERROR
     };
-    pthread_mutex_lock(&m->lock);
-    if (!m->listener)
-        weir_listen(m->q, &filter, on_event, m, &m->listener, NULL);     /* else: the next time */
-    pthread_mutex_unlock(&m->lock);
+    return weir_listen(m->q, &filter, on_event, m, &m->listener, err);
 }
 
 /* ---- the text ---- */
@@ -247,22 +248,28 @@ static void write_histogram(weir_buf *out, const char *name, const char *type, c
 static void write_times(srv_metrics *m, weir_buf *out)
 {
     srv_metric_head(out, "weir_job_wait_seconds", "histogram",
-                    "From when a job could be taken to when it was. Counted since the first "
-                    "scrape.");
+                    "From when a job could be taken to when it was. Counted since the "
+                    "server started.");
     for (size_t i = 0; i <= SRV_METRIC_TYPES; i++)
         write_histogram(out, "weir_job_wait_seconds", m->type[i].type, &m->type[i].waited);
     srv_metric_head(out, "weir_job_duration_seconds", "histogram",
-                    "Executions that ended, with success or failure. Counted since the first "
-                    "scrape.");
+                    "Executions that ended, with success or failure. Counted since the "
+                    "server started.");
     for (size_t i = 0; i <= SRV_METRIC_TYPES; i++)
         write_histogram(out, "weir_job_duration_seconds", m->type[i].type, &m->type[i].ran);
     srv_metric_one(out, "weir_events_missed_total", "counter",
                    "Events that came too fast to be counted in the histograms.", m->missed);
 }
 
+void srv_metrics_history(srv_metrics *m, weir_buf *out, bool minutes, size_t n)
+{
+    pthread_mutex_lock(&m->lock);
+    srv_history_json(m->history, out, minutes, n, weir_now(m->q));
+    pthread_mutex_unlock(&m->lock);
+}
+
 void srv_metrics_write(srv_metrics *m, weir_buf *out)
 {
-    listen_from_now(m);
     write_requests(m, out);
     pthread_mutex_lock(&m->lock);
     write_times(m, out);
@@ -283,9 +290,12 @@ weir_code srv_metrics_create(srv_metrics **out, weir_queue *q, weir_error *err)
         for (const srv_route *r = *table; r->method; r++)
             m->n_routes++;
     m->answered = calloc(m->n_routes + 1, sizeof *m->answered);
-    if (!m->answered) {
+    m->history = srv_history_create();
+    weir_code rc = m->answered && m->history
+                       ? listen(m, err) : weir_fail(err, WEIR_ENOMEM, "metrics: out of memory");
+    if (rc) {
         srv_metrics_destroy(m);
-        return weir_fail(err, WEIR_ENOMEM, "metrics: out of memory");
+        return rc;
     }
     *out = m;
     return WEIR_OK;
@@ -297,6 +307,7 @@ void srv_metrics_destroy(srv_metrics *m)
         return;
     weir_unlisten(m->listener);
     forget_all(m);
+    srv_history_destroy(m->history);
     pthread_mutex_destroy(&m->lock);
     free(m->answered);
     free(m);

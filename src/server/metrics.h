@@ -1,7 +1,5 @@
 /* metrics.h - what is counted for /metrics besides what the store and counters.h know: requests,
- * and from the events of the queue how long jobs wait and run.
- *
- * Events are listened to from the first scrape on: without one, nobody pays for it. */
+ * and from the events of the queue how long jobs wait and run, in all and in the recent past. */
 #ifndef WEIR_SERVER_METRICS_H
 #define WEIR_SERVER_METRICS_H
 
@@ -25,6 +23,9 @@ void srv_metrics_answered(srv_metrics *m, const srv_route *route, int status);
 
 /* Write what was counted, in the text format of Prometheus. Any thread. */
 void srv_metrics_write(srv_metrics *m, weir_buf *out);
+
+/* The recent past for a chart: srv_history_json(). Any thread. */
+void srv_metrics_history(srv_metrics *m, weir_buf *out, bool minutes, size_t n);
 
 /* ---- for others who write metrics ---- */
 

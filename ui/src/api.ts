@@ -28,7 +28,7 @@ export interface Job {
 export interface Keep { age: number; count: number }
 export interface TypeStats {
     type: string; paused: boolean; counts: Counts;
-    completed: number; failed: number; work_ms: number;
+    completed: number; failures: number; work_time: number;
     last_taken_at: number; oldest_at: number;
     settings: { keep_complete: Keep; keep_failed: Keep; search: boolean };
 }

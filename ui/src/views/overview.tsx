@@ -1,5 +1,253 @@
+// overview.tsx - is all well? Counts, what is wrong with its remedy, curves of the recent past, and
+// each type with what it does.
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { call, get, query, STATES, type Stats, type TypeStats } from '../api';
+import { STATE_LABEL, STATE_MARK } from '../app';
+import { count, span } from '../fmt';
+import { listen } from '../live';
+import { Chart } from '../parts/chart';
+import { Command } from '../parts/command';
+import { complain } from '../parts/toast';
+import { setParams, usePlace } from '../router';
+import { may, refresh, useNow, useShared } from '../store';
+
+interface History {
+    step: number; from: number;
+    queued: number[]; completed: number[]; failed: number[];
+    wait_p50: (number | null)[]; wait_p95: (number | null)[];
+    run_p50: (number | null)[]; run_p95: (number | null)[];
+}
+export interface Worker {
+    name: string; types: string[]; first_seen_at: number; last_seen_at: number; waiting: boolean;
+    jobs: number[];
+}
+
+const SPANS: Record<string, { step: string; n: number; label: string; every: number }> = {
+    '5m': { step: '1s', n: 300, label: '5 minutes', every: 1000 },
+    '15m': { step: '1s', n: 900, label: '15 minutes', every: 2000 },
+    '3h': { step: '1m', n: 180, label: '3 hours', every: 15000 },
+    '24h': { step: '1m', n: 1440, label: 'a day', every: 30000 },
+};
+
+// Read while something happens, and once more when it has become quiet.
+function useHistory(name: string): History | undefined {
+    const [history, setHistory] = useState<History>();
+    useEffect(() => {
+        const s = SPANS[name] ?? SPANS['5m'] as (typeof SPANS)[string];
+        let timer = 0, quiet = 0, alive = true;
+        const read = async (): Promise<void> => {
+            timer = 0;
+            try {
+                const fresh = await get<History>('/v1/history' + query({ step: s.step, n: s.n }));
+                if (alive)
+                    setHistory(fresh);
+            } catch { /* the frame tells of trouble */ }
+        };
+        const soon = (): void => {
+            if (!timer && !document.hidden)
+                timer = window.setTimeout(() => void read(), s.every);
+            clearTimeout(quiet);
+            quiet = window.setTimeout(() => void read(), s.every * 3);
+        };
+        void read();
+        const off = listen(soon);
+        return () => { alive = false; clearTimeout(timer); clearTimeout(quiet); off(); };
+    }, [name]);
+    return history;
+}
+
+function useWorkers(stats?: Stats): Worker[] | undefined {
+    const [workers, setWorkers] = useState<Worker[]>();
+    useEffect(() => {
+        get<{ workers: Worker[] }>('/v1/workers').then((a) => setWorkers(a.workers), () => {});
+    }, [stats]);
+    return workers;
+}
+
+// ---- what is wrong ----
+
+interface Wrong { text: string; remedy?: string; link?: string }
+const UNSEEN_MS = 60000, OLD_MS = 5 * 60000;
+
+function whatIsWrong(stats: Stats, workers: Worker[] | undefined, now: number): Wrong[] {
+    const wrong: Wrong[] = [];
+    for (const t of stats.types) {
+        const waiting = t.counts.inactive, age = t.oldest_at ? now - t.oldest_at : 0;
+        const taken = t.last_taken_at && now - t.last_taken_at < UNSEEN_MS;
+        const seen = workers?.some((w) => w.types.includes(t.type) &&
+            (w.waiting || now - w.last_seen_at < UNSEEN_MS));
+        if (!waiting || t.paused)
+            continue;
+        if (!taken && !seen && age > 10000)
+            wrong.push({
+                text: `${count(waiting)} ${waiting === 1 ? 'job waits' : 'jobs wait'} for ` +
+                    `“${t.type}”, and no worker takes ${waiting === 1 ? 'it' : 'them'}.`,
+                remedy: `weir work ${t.type} --exec ./your-program`,
+                link: `/inactive?type=${encodeURIComponent(t.type)}`,
+            });
+        else if (age > OLD_MS)
+            wrong.push({
+                text: `The next “${t.type}” job has waited ${span(age)}: workers do not keep up.`,
+                remedy: `weir work ${t.type} --exec ./your-program -n 8`,
+                link: `/inactive?type=${encodeURIComponent(t.type)}`,
+            });
+    }
+    return wrong;
+}
+
+function Wrongs({ wrongs }: { wrongs: Wrong[] }): JSX.Element | null {
+    if (!wrongs.length)
+        return null;
+    return (
+        <section class="panel wrong" aria-label="Needs attention" role="alert">
+            <h2>Needs attention</h2>
+            {wrongs.slice(0, 5).map((w) => (
+                <div key={w.text}>
+                    <p>{w.text} {w.link && <a href={w.link}>Show</a>}</p>
+                    {w.remedy && <Command text={w.remedy} />}
+                </div>
+            ))}
+            {wrongs.length > 5 && <p><a href="/types">{wrongs.length - 5} more</a></p>}
+        </section>
+    );
+}
+
+// ---- types ----
+
+export async function setPaused(type: string, paused: boolean): Promise<void> {
+    try {
+        await call('POST', `/v1/types/${encodeURIComponent(type)}/${paused ? 'pause' : 'resume'}`);
+    } catch (e) {
+        complain(e);
+    }
+    refresh();
+}
+
+const failureShare = (t: TypeStats): number => {
+    const all = t.completed + t.failures;
+    return all ? t.failures / all : 0;
+};
+
+export function TypeTable({ types, workers, now }:
+    { types: TypeStats[]; workers?: Worker[]; now: number }): JSX.Element {
+    return (
+        <div class="scroll"><table>
+            <thead><tr>
+                <th>Type</th><th class="num">Queued</th><th class="num">Active</th>
+                <th class="num">Failed</th><th class="num">Done</th><th class="num">Failures</th>
+                <th class="num">Mean time</th><th class="num">Oldest waits</th>
+                <th class="num">Workers</th><th />
+            </tr></thead>
+            <tbody>{types.map((t) => (
+                <tr key={t.type}>
+                    <td><a href={`/jobs?type=${encodeURIComponent(t.type)}`}>{t.type}</a>
+                        {t.paused && <span class="tag">paused</span>}</td>
+                    <td class="num">{count(t.counts.inactive)}</td>
+                    <td class="num">{count(t.counts.active)}</td>
+                    <td class="num">{t.counts.failed ? <a href={`/failed?type=${
+                        encodeURIComponent(t.type)}`}>{count(t.counts.failed)}</a> : '0'}</td>
+                    <td class="num">{count(t.completed)}</td>
+                    <td class="num">{(failureShare(t) * 100).toFixed(failureShare(t) ? 1 : 0)} %</td>
+                    <td class="num">{t.completed ? span(t.work_time / t.completed) : '–'}</td>
+                    <td class="num">{t.oldest_at ? span(Math.max(0, now - t.oldest_at)) : '–'}</td>
+                    <td class="num">{workers
+                        ? workers.filter((w) => w.types.includes(t.type)).length : '–'}</td>
+                    <td>{may('admin') && <button type="button"
+                        onClick={() => void setPaused(t.type, !t.paused)}>
+                        {t.paused ? 'Resume' : 'Pause'}</button>}</td>
+                </tr>
+            ))}</tbody>
+        </table></div>
+    );
+}
+
+// ---- the view ----
+
+function Cards({ stats }: { stats: Stats }): JSX.Element {
+    return (
+        <div class="cards">
+            {STATES.map((s) => (
+                <a key={s} class="panel" href={`/${s}`}>
+                    <span class={`mark ${s}`} aria-hidden="true">{STATE_MARK[s]}</span>
+                    <span>{STATE_LABEL[s]}</span>
+                    <b>{count(stats.counts[s])}</b>
+                </a>
+            ))}
+        </div>
+    );
+}
+
+function Charts({ history, stats, now }: { history: History; stats: Stats; now: number }):
+    JSX.Element {
+    const per = history.step / 1000;
+    const seconds = history.completed.map((_, i) => history.from / 1000 + i * per);
+    const rate = (v: number[]): number[] => v.map((n) => n / per);
+    const oldest = Math.max(0, ...stats.types.filter((t) => t.oldest_at && !t.paused)
+        .map((t) => now - t.oldest_at));
+    return (
+        <div class="charts">
+            <Chart title="Jobs a second" seconds={seconds} unit={(v) => v < 10 ? v.toFixed(1) : count(Math.round(v))}
+                curves={[
+                    { label: 'queued', colour: '--faint', values: rate(history.queued) },
+                    { label: 'completed', colour: '--good', values: rate(history.completed) },
+                    { label: 'failed', colour: '--bad', values: rate(history.failed) },
+                ]} />
+            <Chart title={`Waiting and running${oldest > 1000 ? ` · oldest waits ${span(oldest)}` : ''}`}
+                seconds={seconds} unit={span}
+                curves={[
+                    { label: 'wait p50', colour: '--accent', values: history.wait_p50 },
+                    { label: 'wait p95', colour: '--warm', values: history.wait_p95 },
+                    { label: 'run p50', colour: '--busy', values: history.run_p50 },
+                    { label: 'run p95', colour: '--faint', values: history.run_p95 },
+                ]} />
+        </div>
+    );
+}
+
+function First(): JSX.Element {
+    return (
+        <section class="panel empty" aria-label="First steps">
+            <h2>There are no jobs yet</h2>
+            <p>Add one, from any shell of this machine:</p>
+            <Command text={`weir add mail '{"to":"ann@example.org"}'`} />
+            <p>or from anywhere:</p>
+            <Command text={`curl --json '{"type":"mail","data":{"to":"ann@example.org"}}' ` +
+                `${location.origin}/v1/jobs`} />
+            <p>and have it done by any program:</p>
+            <Command text="weir work mail --exec cat" />
+        </section>
+    );
+}
 
 export function Overview(): JSX.Element {
-    return <h1>Overview</h1>;
+    const { stats } = useShared();
+    const { params } = usePlace();
+    const name = params.get('span') ?? '5m';
+    const history = useHistory(name);
+    const workers = useWorkers(stats);
+    const now = useNow();
+    if (!stats)
+        return <p class="faint" aria-busy="true">…</p>;
+    const empty = !stats.last_id && !stats.types.length;
+    return (
+        <>
+            <div class="title">
+                <h1>Overview</h1>
+                <select aria-label="Time shown" value={name}
+                    onChange={(e) => setParams({ span: e.currentTarget.value })}>
+                    {Object.entries(SPANS).map(([k, s]) => <option key={k} value={k}>{s.label}</option>)}
+                </select>
+            </div>
+            <Cards stats={stats} />
+            <Wrongs wrongs={whatIsWrong(stats, workers, now)} />
+            {empty ? <First /> : <>
+                {history && <Charts history={history} stats={stats} now={now} />}
+                <section class="panel" aria-label="Types">
+                    <h2>Types</h2>
+                    <TypeTable types={stats.types} workers={workers} now={now} />
+                </section>
+            </>}
+        </>
+    );
 }

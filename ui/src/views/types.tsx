@@ -1,5 +1,101 @@
+// types.tsx - the types: pause them, and say how long their finished jobs are kept.
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { call, type Keep, type TypeStats } from '../api';
+import { count, span } from '../fmt';
+import { Dialog } from '../parts/dialog';
+import { toast } from '../parts/toast';
+import { may, refresh, useNow, useShared } from '../store';
+import { setPaused, TypeTable } from './overview';
+
+function keepWords(k: Keep): string {
+    const parts = [k.age ? span(k.age) : '', k.count ? `${count(k.count)} jobs` : ''].filter(Boolean);
+    return parts.length ? parts.join(', at most ') : 'everything';
+}
+
+function Editor({ t, close }: { t: TypeStats; close: () => void }): JSX.Element {
+    const keep = (k: Keep): { age: string; count: string } =>
+        ({ age: k.age ? String(k.age / 86400000) : '', count: k.count ? String(k.count) : '' });
+    const [complete, setComplete] = useState(keep(t.settings.keep_complete));
+    const [failed, setFailed] = useState(keep(t.settings.keep_failed));
+    const [search, setSearch] = useState(t.settings.search);
+    const [why, setWhy] = useState('');
+    const number = (k: { age: string; count: string }): Keep =>
+        ({ age: Math.round(Number(k.age || 0) * 86400000), count: Number(k.count || 0) });
+    const save = async (e: Event): Promise<void> => {
+        e.preventDefault();
+        try {
+            await call('PATCH', `/v1/types/${encodeURIComponent(t.type)}`, {
+                keep_complete: number(complete), keep_failed: number(failed), search,
+            });
+            toast(`The settings of ${t.type} were changed`);
+            refresh();
+            close();
+        } catch (problem) {
+            setWhy((problem as Error).message);
+        }
+    };
+    const field = (label: string, k: { age: string; count: string },
+        set: (k: { age: string; count: string }) => void): JSX.Element => (
+        <fieldset>
+            <legend>{label}</legend>
+            <label>days <input value={k.age} inputMode="decimal" placeholder="for ever"
+                onInput={(e) => set({ ...k, age: e.currentTarget.value })} /></label>
+            <label>jobs <input value={k.count} inputMode="numeric" placeholder="all"
+                onInput={(e) => set({ ...k, count: e.currentTarget.value })} /></label>
+        </fieldset>
+    );
+    return (
+        <Dialog title={`Settings of ${t.type}`} close={close}>
+            <form class="settings" onSubmit={(e) => void save(e)}>
+                {field('Keep complete jobs', complete, setComplete)}
+                {field('Keep failed and cancelled jobs', failed, setFailed)}
+                <label><input type="checkbox" checked={search}
+                    onChange={(e) => setSearch(e.currentTarget.checked)} /> new jobs can be searched</label>
+                <p class="faint">What is over that goes at once.</p>
+                {why && <p class="bad" role="alert">{why}</p>}
+                <p><button type="submit" class="main">Save</button>{' '}
+                    <button type="button" onClick={close}>Leave it</button></p>
+            </form>
+        </Dialog>
+    );
+}
 
 export function Types(): JSX.Element {
-    return <h1>Types</h1>;
+    const { stats } = useShared();
+    const [editing, setEditing] = useState<TypeStats>();
+    const now = useNow();
+    if (!stats)
+        return <p class="faint" aria-busy="true">…</p>;
+    return (
+        <>
+            <div class="title"><h1>Types</h1>
+                {may('admin') && <div class="filters">
+                    <button type="button" onClick={() => void setPaused('*', true)}>Pause all</button>
+                    <button type="button" onClick={() => void setPaused('*', false)}>Resume all</button>
+                </div>}
+            </div>
+            <section class="panel" aria-label="Types">
+                {stats.types.length ? <TypeTable types={stats.types} now={now} />
+                    : <p class="faint">A type is known once a job of it was added.</p>}
+            </section>
+            <section class="panel" aria-label="What is kept">
+                <h2>What is kept</h2>
+                <div class="scroll"><table>
+                    <thead><tr><th>Type</th><th>Complete</th><th>Failed, cancelled</th><th>Search</th><th /></tr></thead>
+                    <tbody>{stats.types.map((t) => (
+                        <tr key={t.type}>
+                            <td>{t.type}</td>
+                            <td>{keepWords(t.settings.keep_complete)}</td>
+                            <td>{keepWords(t.settings.keep_failed)}</td>
+                            <td>{t.settings.search ? 'yes' : 'no'}</td>
+                            <td>{may('admin') && <button type="button"
+                                onClick={() => setEditing(t)}>Change</button>}</td>
+                        </tr>
+                    ))}</tbody>
+                </table></div>
+            </section>
+            {editing && <Editor t={editing} close={() => setEditing(undefined)} />}
+        </>
+    );
 }

@@ -1,5 +1,86 @@
+// workers.tsx - who works, on what, and who was last heard of when.
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { get, query, type Job } from '../api';
+import { ago, clock, span } from '../fmt';
+import { listen } from '../live';
+import { Command } from '../parts/command';
+import { Ring } from '../parts/ring';
+import { useNow } from '../store';
+import type { Worker } from './overview';
+
+const AGAIN_MS = 500, SHOWN = 200;
+
+// Active jobs tell of workers of other processes too, which this server has never talked to.
+function useHeld(): { workers: Worker[]; active: Job[] } | undefined {
+    const [held, setHeld] = useState<{ workers: Worker[]; active: Job[] }>();
+    useEffect(() => {
+        let timer = 0;
+        const read = async (): Promise<void> => {
+            timer = 0;
+            try {
+                const [w, j] = await Promise.all([
+                    get<{ workers: Worker[] }>('/v1/workers'),
+                    get<{ jobs: Job[] }>('/v1/jobs' + query({ state: 'active', limit: SHOWN })),
+                ]);
+                setHeld({ workers: w.workers, active: j.jobs });
+            } catch { /* the frame tells of trouble */ }
+        };
+        void read();
+        const off = listen(() => {
+            if (!timer && !document.hidden)
+                timer = window.setTimeout(() => void read(), AGAIN_MS);
+        });
+        return () => { clearTimeout(timer); off(); };
+    }, []);
+    return held;
+}
+
+function Held({ jobs, now }: { jobs: Job[]; now: number }): JSX.Element {
+    return (
+        <ul class="held">
+            {jobs.map((j) => (
+                <li key={j.id}><Ring percent={j.progress} size={30} />
+                    <a href={`/jobs/${j.id}`}>#{j.id} {j.type}</a>
+                    {j.started_at && <span class="faint"> for {span(Math.max(0, now - j.started_at))}</span>}
+                </li>
+            ))}
+        </ul>
+    );
+}
 
 export function Workers(): JSX.Element {
-    return <h1>Workers</h1>;
+    const held = useHeld();
+    const now = useNow();
+    if (!held)
+        return <p class="faint" aria-busy="true">…</p>;
+    const names = [...new Set([...held.workers.map((w) => w.name),
+        ...held.active.map((j) => j.workerId ?? '?')])].sort();
+    return (
+        <>
+            <h1>Workers</h1>
+            {!names.length && <div class="empty">
+                <p>No worker has been seen. Any program can be one:</p>
+                <Command text="weir work mail --exec ./send-mail -n 4" />
+            </div>}
+            {names.length > 0 && <section class="panel"><div class="scroll"><table>
+                <thead><tr><th>Worker</th><th>Takes</th><th>Has</th><th>Last seen</th></tr></thead>
+                <tbody>{names.map((name) => {
+                    const w = held.workers.find((each) => each.name === name);
+                    const jobs = held.active.filter((j) => (j.workerId ?? '?') === name);
+                    return (
+                        <tr key={name}>
+                            <td>{name}</td>
+                            <td>{w?.types.join(', ') ??
+                                [...new Set(jobs.map((j) => j.type))].join(', ')}</td>
+                            <td>{jobs.length ? <Held jobs={jobs} now={now} />
+                                : <span class="faint">{w?.waiting ? 'waits for jobs' : 'nothing'}</span>}</td>
+                            <td>{w ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
+                                : <span class="faint">works in another process</span>}</td>
+                        </tr>
+                    );
+                })}</tbody>
+            </table></div></section>}
+        </>
+    );
 }
