@@ -31,7 +31,7 @@ const types = { js: 'text/javascript', css: 'text/css', html: 'text/html', svg: 
 const files = [];
 
 function add(path, bytes) {
-    const type = types[path.split('.').pop()] + '; charset=utf-8';
+    const type = types[path === '/' ? 'html' : path.split('.').pop()] + '; charset=utf-8';
     files.push({ path, type, bytes, gzip: gzipSync(bytes, { level: 9 }) });
 }
 
