@@ -59,17 +59,21 @@ static bool write_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* The name of a file is safe on the disk when its directory is. */
-static bool sync_directory(const char *path)
+/* The directory that the file is in. */
+static int open_directory(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char       *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     int         fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool        ok = fd >= 0 && !fsync(fd);
-    if (fd >= 0)
-        close(fd);
     free(dir);
-    return ok;
+    return fd;
+}
+
+/* What root makes is for the user that the server runs as, whose directory it is. */
+static bool give_to_owner(int fd, int dir)
+{
+    struct stat st;
+    return geteuid() != 0 || (!fstat(dir, &st) && !fchown(fd, st.st_uid, st.st_gid));
 }
 
 weir_code srv_file_replace(const char *path, const char *bytes, size_t len, weir_error *err)
@@ -78,15 +82,19 @@ weir_code srv_file_replace(const char *path, const char *bytes, size_t len, weir
     if (asprintf(&fresh, "%s.new", path) < 0)
         return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
     unlink(fresh);                      /* of a crash; and its rights may have been others */
-    int       fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int       dir = open_directory(path);
+    int       fd = dir < 0 ? -1 : open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     weir_code rc = WEIR_OK;
-    if (fd < 0 || !write_all(fd, bytes, len) || fsync(fd) || rename(fresh, path) ||
-        !sync_directory(path)) {
+    /* the name of a file is safe on the disk when its directory is */
+    if (fd < 0 || !give_to_owner(fd, dir) || !write_all(fd, bytes, len) || fsync(fd) ||
+        rename(fresh, path) || fsync(dir)) {
         rc = trouble(path, err);
         unlink(fresh);
     }
     if (fd >= 0)
         close(fd);
+    if (dir >= 0)
+        close(dir);
     free(fresh);
     return rc;
 }

@@ -108,6 +108,7 @@ struct srv_server {
     srv_tls        *tls;             /* NULL: none */
     srv_access_log *log;             /* NULL: none */
     srv_metrics    *metrics;
+    char           *openapi;         /* the document */
     const char     *origins[SRV_MAX_ORIGINS + 1];   /* of `opt` */
     _Atomic int64_t n_conns;
     _Atomic int64_t n_exchanges;     /* also those whose connection is gone */
@@ -134,10 +135,14 @@ const char *srv_target_read(srv_exchange *x, char *target, char **segments, size
 
 /* match.c: find the route; 0 or the status to refuse with: 404, 405 (`allowed` gets the methods). */
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size);
+bool srv_route_serves(const srv_route *route, srv_api api);
 const char *srv_query_unknown(const srv_request *r);    /* a parameter the route has not */
 
 /* auth.c: who is it? False: refused, with *status and why; else x->r.who is filled in. */
 bool srv_auth(srv_exchange *x, char *why, size_t size, int *status);
+
+/* openapi.c: the document, as JSON; free(). */
+weir_code srv_openapi_create(char **out, srv_api api, weir_error *err);
 
 /* cors.c: a browser asks whether a page may call: x gets the route that answers. */
 bool srv_preflight(srv_exchange *x, const char *allowed);

@@ -43,7 +43,7 @@ static bool match_path(const char *pattern, char **segments, size_t n, const cha
 }
 
 /* The routes of the other API are not there. */
-static bool serves(const srv_route *route, srv_api api)
+bool srv_route_serves(const srv_route *route, srv_api api)
 {
     unsigned only = route->flags & (SRV_KUE | SRV_VERTX);
     return !only || only & (api == SRV_API_KUE ? SRV_KUE : SRV_VERTX);
@@ -67,7 +67,7 @@ int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, si
     *allowed = '\0';
     for (size_t t = 0; n <= SRV_MAX_SEGMENTS && srv_routes[t]; t++)
         for (const srv_route *route = srv_routes[t]; route->method; route++) {
-            if (!serves(route, x->r.server->opt.api) ||
+            if (!srv_route_serves(route, x->r.server->opt.api) ||
                 !match_path(route->path, segments, n, x->r.arg, &cut))
                 continue;
             if (same_method(route, x)) {

@@ -9,6 +9,7 @@ extern const srv_route srv_jobs_routes[];
 extern const srv_route srv_kue_routes[];
 extern const srv_route srv_log_routes[];
 extern const srv_route srv_metrics_routes[];
+extern const srv_route srv_openapi_routes[];
 extern const srv_route srv_push_routes[];
 extern const srv_route srv_server_routes[];
 extern const srv_route srv_types_routes[];
@@ -22,6 +23,7 @@ const srv_route *const srv_routes[] = {
     srv_metrics_routes,
     srv_jobs_routes,
     srv_log_routes,
+    srv_openapi_routes,
     srv_push_routes,
     srv_server_routes,
     srv_types_routes,

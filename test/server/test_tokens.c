@@ -66,7 +66,7 @@ static void roles(void **state)
         assert_int_equal(bits, cases[i].bits);
         assert_string_equal(srv_roles_text(bits, text, sizeof text), cases[i].back);
     }
-    static const char *const wrong[] = { "", "root", "read,", ",read", "read, work", "Read", "rea" };
+    static const char *const wrong[] = { "", "root", "read,", ",read", "read, work", "Read" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(srv_roles_parse(wrong[i], &bits));
 
