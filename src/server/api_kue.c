@@ -395,33 +395,43 @@ static void read_element(srv_request *r, weir_reader *in, weir_json_piece value,
     }
 }
 
-/* How many jobs the body has, if it has not too many. */
-static bool count_elements(srv_request *r, weir_json_piece body, creation *c, size_t *n)
+/* Room for as many jobs as the body has. NULL: it has none, or is wrong, and was answered. */
+static creation *open_body(srv_request *r, weir_reader *in, weir_json_piece body)
 {
     weir_json_walk  w;
     weir_json_piece name, value;
-    *n = 0;
-    weir__json_open(&w, body);
-    c->many = !w.object;
+    size_t          n = 0;
+    if (weir__read_check(in, body.text, body.len, SRV_MAX_DEPTH)) {
+        srv_kue_failed(r, &in->err);
+        return NULL;
+    }
+    if (!weir__json_open(&w, body)) {
+        srv_kue_error(r, 400, "the body must be an object or an array");
+        return NULL;
+    }
     while (weir__json_next(&w, &name, &value))
-        ++*n;
-    if (*n && w.object)
-        *n = 1;
-    if (*n <= WEIR_MAX_ADD)
-        return true;
-    srv_kue_error(r, 413, "%zu jobs, at most %d (WEIR_MAX_ADD)", *n, WEIR_MAX_ADD);
-    return false;
-}
-
-static bool make_room(srv_request *r, creation *c, size_t n)
-{
-    c->element = srv_alloc(r, n * sizeof *c->element);
-    c->specs = srv_alloc(r, n * sizeof *c->specs);
-    c->added = srv_alloc(r, n * sizeof *c->added);
-    if (c->element && c->specs && c->added)
-        return true;
+        n++;
+    if (!n) {
+        srv_kue_empty(r, 204);
+        return NULL;
+    }
+    if (w.object)
+        n = 1;
+    if (n > WEIR_MAX_ADD) {
+        srv_kue_error(r, 413, "%zu jobs, at most %d (WEIR_MAX_ADD)", n, WEIR_MAX_ADD);
+        return NULL;
+    }
+    creation *c = srv_alloc(r, sizeof *c);
+    if (c) {
+        c->many = !w.object;
+        c->element = srv_alloc(r, n * sizeof *c->element);
+        c->specs = srv_alloc(r, n * sizeof *c->specs);
+        c->added = srv_alloc(r, n * sizeof *c->added);
+    }
+    if (c && c->element && c->specs && c->added)
+        return c;
     srv_kue_error(r, 503, "out of memory");
-    return false;
+    return NULL;
 }
 
 static void create(srv_request *r, weir_reader *in, weir_json_piece body, creation *c)
@@ -430,11 +440,12 @@ static void create(srv_request *r, weir_reader *in, weir_json_piece body, creati
     weir_future    *f = NULL;
     weir_json_walk  w;
     weir_json_piece name, value;
+    weir__json_open(&w, body);
     if (!c->many)
         read_element(r, in, body, c);
-    for (bool more = c->many && weir__json_open(&w, body);
-         more && weir__json_next(&w, &name, &value);)
-        read_element(r, in, value, c);
+    else
+        while (weir__json_next(&w, &name, &value))
+            read_element(r, in, value, c);
     k->own = c;
     if (!c->n_specs) {
         created(r, WEIR_OK, NULL);
@@ -448,26 +459,14 @@ static void post_job(srv_request *r)
 {
     weir_reader     in = srv_kue_reader(r);
     weir_json_piece body = { r->body, r->body_len };
-    size_t          n = 0;
     if (!begin(r))
         return;
     if (!r->body_len || !said_json(r)) {
         srv_kue_empty(r, 204);
         return;
     }
-    weir_json_walk w;
-    creation      *c = srv_alloc(r, sizeof *c);
-    if (!c)
-        srv_kue_error(r, 503, "out of memory");
-    else if (weir__read_check(&in, body.text, body.len, SRV_MAX_DEPTH))
-        srv_kue_failed(r, &in.err);
-    else if (!weir__json_open(&w, body))
-        srv_kue_error(r, 400, "the body must be an object or an array");
-    else if (!count_elements(r, body, c, &n))
-        return;
-    else if (!n)
-        srv_kue_empty(r, 204);
-    else if (make_room(r, c, n))
+    creation *c = open_body(r, &in, body);
+    if (c)
         create(r, &in, body, c);
 }
 

@@ -9,21 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/job.h"
 #include "server/kue.h"
 
 enum { PAGE = 100 };                /* jobs read at once; they may be of 1 MB each, and more */
 
-static int by_priority(const void *a, const void *b)
-{
-    const weir_job *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
-    return weir__job_before(x->priority, x->id, y->priority, y->id) ? -1 : 1;
-}
-
 static int by_id(const void *a, const void *b)
 {
     const weir_job *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
-    return x->id < y->id ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int by_priority(const void *a, const void *b)
+{
+    const weir_job *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
+    return x->priority != y->priority ? (x->priority < y->priority ? -1 : 1) : by_id(a, b);
 }
 
 /* ---- the answer ---- */
@@ -33,17 +32,19 @@ static void answer(srv_request *r)
     srv_kue *k = r->state;
     if (k->n_jobs)
         qsort(k->jobs, k->n_jobs, sizeof *k->jobs, by_id);
-    weir__buf_char(&k->out, '[');
+    uint64_t last = 0;
     for (size_t i = 0; i < k->n_jobs; i++) {
         const weir_job *j = k->jobs[k->desc ? k->n_jobs - 1 - i : i];
-        if (i)
-            weir__buf_char(&k->out, ',');
+        if (j->id == last)      /* it moved while the pages were read, and is in two of them */
+            continue;
+        weir__buf_char(&k->out, last ? ',' : '[');
         if (k->vertx)
             srv_vertx_job(&k->out, j);
         else
             srv_kue_job(&k->out, j, NULL);
+        last = j->id;
     }
-    weir__buf_char(&k->out, ']');
+    weir__buf_str(&k->out, last ? "]" : "[]");
     srv_kue_reply(r, 200);
 }
 

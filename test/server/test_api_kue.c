@@ -2,6 +2,7 @@
  * what is different on purpose. (test/kue/api.js asks the real Kue the same things.) */
 #include "server/kue.h"
 #include "support/kue_client.h"
+#include "support/redis_rig.h"
 
 #define CREATED(id) "{\"message\":\"job created\",\"id\":" #id "}"
 #define GONE(id)    "{\"error\":\"job \\\"" id "\\\" doesnt exist\"}"
@@ -608,6 +609,44 @@ static void a_token_sees_the_jobs_of_its_type(void **state)
     tempdir_remove(dir);
 }
 
+static void away(web *w, const char *method, const char *target, const char *body,
+                 const char *start)
+{
+    web_answer a = web_call(w, method, target, body);
+    if (a.status != 503 || strncmp(a.body, start, strlen(start)) != 0 ||
+        !web_header(&a, "Retry-After"))
+        fail_msg("%s %s: %d %s", method, target, a.status, a.body);
+    web_free(&a);
+}
+
+static void a_store_that_is_away_is_said_so(void **state)
+{
+    (void)state;
+    web  w;
+    char url[512];
+    rig *redis = rig_start(NULL);
+    web_start(&w, rig_url(redis, "redis+unix", "timeout=200ms", url, sizeof url), false, NULL);
+    post(&w, "{\"type\":\"a\"}", CREATED(1));
+    assert_true(rig_stop(redis));
+    static const char *const targets[] = { "/stats", "/job/types", "/job/1", "/job/1/log",
+                                           "/jobs/0..9", "/jobs/a/inactive/0..9",
+                                           "/jobs/a/inactive/stats", "/job/search?q=x" };
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        away(&w, "GET", targets[i], NULL, "{\"error\":\"");
+    away(&w, "POST", "/job", "{\"type\":\"a\"}", "{\"error\":\"");
+    away(&w, "POST", "/job", "[{\"type\":\"a\"},{}]", "[{\"error\":\"");
+    away(&w, "PUT", "/job/1/priority/1", NULL, "{\"error\":\"");
+    away(&w, "PUT", "/job/1/state/inactive", NULL, "{\"error\":\"");
+    away(&w, "DELETE", "/job/1", NULL, "{\"error\":\"");
+    away(&w, "PUT", "/job", "{\"type\":\"a\"}", "{\n  \"error\" : \"");
+    assert_true(rig_begin(redis) && rig_ready(redis));
+    rt *t = &w.t;
+    bool there;
+    UNTIL(weir_exists(t->q, 1, &there, &t->err) == WEIR_OK);
+    web_stop(&w);
+    rig_free(redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -629,6 +668,7 @@ int main(void)
         cmocka_unit_test(who_accepts_no_json_finds_nothing),
         cmocka_unit_test(data_comes_back_as_it_was),
         cmocka_unit_test(a_token_sees_the_jobs_of_its_type),
+        cmocka_unit_test(a_store_that_is_away_is_said_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
