@@ -8,6 +8,7 @@ SOAK_KILLS   ?= 200
 SOAK_JOBS    ?= 100000
 SOAK_OPS     ?= 1000000
 JOBS    ?=
+LISTEN  ?= 127.0.0.1:7340
 
 B      := build
 RELEASE = $(B)/release
@@ -22,8 +23,8 @@ NINJA   = ninja $(if $(JOBS),-j $(JOBS)) -C
 all: $(RELEASE)/build.ninja     ## build the library and the program (build/release)
 	@$(NINJA) $(RELEASE)
 
-run: all        ## install what is missing, build, and show weir at work
-	@$(RELEASE)/src/cli/weir demo
+run: all        ## install what is missing, build, and serve a page with jobs flowing
+	@$(RELEASE)/src/cli/weir serve --demo --listen $(LISTEN)
 
 test:           ## install what is missing, build with sanitizers, run all tests
 	@scripts/setup.sh build test

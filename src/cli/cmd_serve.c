@@ -8,6 +8,7 @@
 
 #include "cli/announce.h"
 #include "cli/cli.h"
+#include "cli/demo_flow.h"
 #include "cli/notify.h"
 #include "server/config.h"
 
@@ -17,6 +18,9 @@ CLI_VALUES_FIT(srv_given);
     { name, 0, OPT_##kind, offsetof(srv_given, member), arg, about, 0, 0, words },
 const option_entry serve_options[] = {
     SRV_SETTINGS(X)
+    { "demo", 0, OPT_FLAG, offsetof(srv_given, demo), NULL,
+      "with jobs of several types flowing, in a scratch file unless --store says where", 0, 0,
+      NULL },
     { "config", 0, OPT_TEXT, offsetof(srv_given, config), "FILE",
       "a JSON object with any of these and --store and --durability; the option --tls-key is the "
       "key \"tls-key\" there, and the variable WEIR_TLS_KEY in the environment", 0, 0, "<file>" },
@@ -31,6 +35,9 @@ typedef struct serving {
     srv_config   *config;
     weir_queue   *q;
     srv_server   *server;
+    demo_flow    *demo;
+    char          scratch[256];     /* directory of the demo's jobs; "": none */
+    char          scratch_url[300];
     announcement  announcement;
     int           signals;
 } serving;
@@ -79,6 +86,13 @@ static weir_code configure(serving *s, const srv_given *values)
 {
     cli      *c = s->c;
     srv_given given = *values;
+    if (given.demo && !c->store) {
+        weir_code rc = cli_scratch_make(s->scratch, sizeof s->scratch, s->scratch_url,
+                                        sizeof s->scratch_url, &c->err);
+        if (rc)
+            return rc;
+        c->store = s->scratch_url;
+    }
     given.store = c->store;
     given.durability = c->durability ? weir_durability_name(c->durability) : NULL;
     weir_code rc = srv_config_create(&s->config, &given, &c->err);
@@ -105,7 +119,8 @@ static bool start(serving *s, const srv_given *values)
     if (s->config->note)
         say("", s->config->note);
     if (!open_store(s) ||
-        srv_start(&s->server, s->q, &s->config->serve, &c->err))
+        srv_start(&s->server, s->q, &s->config->serve, &c->err) ||
+        (values->demo && demo_flow_start(&s->demo, s->q, &c->err)))
         return false;
     if (srv_warning(s->server))
         say("warning: ", srv_warning(s->server));
@@ -172,8 +187,13 @@ int cmd_serve(cli *c, const void *values)
     if (serves)
         stop(&s);
     announce_end(&s.announcement);
+    if (s.server)
+        srv_stop(s.server);
+    demo_flow_stop(s.demo);
     srv_destroy(s.server);
     weir_close(s.q);
+    if (*s.scratch)
+        cli_scratch_remove(s.scratch);
     int status = serves || !c->err.code ? 0 : cli_fail(c);
     srv_config_destroy(s.config);
     close(s.signals);

@@ -37,6 +37,7 @@ typedef struct srv_given {
     const char *store, *durability;
     const char *listen, *data, *title, *api, *tls_cert, *tls_key, *origin, *access_log, *threads;
     bool        kue_get, push_private;
+    bool        demo;           /* the command's own: not a setting of the server */
 } srv_given;
 
 enum { SRV_MAX_THREADS = 16 };
