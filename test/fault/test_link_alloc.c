@@ -55,9 +55,9 @@ void *__wrap_realloc(void *p, size_t n)
 
 static const char source[] = "return 1";
 
-static void make_call(redis_call *c, const redis_script *s)
+static void make_call(redis_call *c, const redis_library *s)
 {
-    c->script = s;
+    c->library = s;
     weir__resp_array(&c->command, 2);
     weir__resp_text(&c->command, "CALL");
     weir__resp_text(&c->command, "with more text than what a buffer has room for at first, so that "
@@ -77,9 +77,9 @@ static void run_link(const redis_url *url)
     redis_link  *l;
     weir_error   err = { 0 };
     redis_call   a = { 0 }, b = { 0 }, *calls[] = { &a, &b };
-    redis_script s = { .name = "s", .source = source, .len = sizeof source - 1 };
+    redis_library s = { .label = "s", .source = source, .len = sizeof source - 1 };
     weir_code    rc = weir__link_open(&l, url, &err);
-    weir__script_init(&s);
+    weir__library_init(&s);
     assert_true(!l == !!rc);
     if (rc && rc != WEIR_ENOMEM)
         fail_msg("%s: %s", weir_code_name(rc), err.msg);

@@ -72,7 +72,7 @@ static void redirect(redis_net *net, const uint8_t *data, size_t size)
     memcpy(text, data, size < sizeof text ? size : sizeof text - 1);
     weir_code     code;
     redis_refusal what = weir__refusal(text, true, &code);
-    MUST(what <= REFUSED_NOSCRIPT && code != WEIR_OK);
+    MUST(what <= REFUSED_MISSING && code != WEIR_OK);
     redis_node *n = weir__net_redirect(net, &net->scout, weir__refusal_rest(text), &slot);
     if (n) {
         MUST(slot < WEIR_REDIS_SLOTS);

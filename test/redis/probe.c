@@ -14,13 +14,15 @@
  * number that was. There are two lanes, as there are two calls under way: what is in neither of
  * them and is not the next one either is an old call that comes once more. */
 static const char source[] =
+    "redis.register_function(NAME, function(KEYS, ARGV)\n"
     "local n, last = tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'n') or 0)\n"
     "local lane = 'lane' .. n % 2\n"
     "if redis.call('HGET', KEYS[1], lane) == ARGV[1] then return n end\n"
     "if n <= last then redis.call('HINCRBY', KEYS[1], 'stale', 1) end\n"
     "if n ~= last + 1 then return last end\n"
     "redis.call('HSET', KEYS[1], 'n', n, lane, n)\n"
-    "return n\n";
+    "return n\n"
+    "end)\n";
 
 redis_url probe_url(const char *text)
 {
@@ -44,8 +46,8 @@ void probe_open(probe *p, const redis_url *url, size_t n_keys)
 {
     weir_error err = { 0 };
     *p = (probe){ .n = n_keys };
-    p->script = (redis_script){ .name = "probe", .source = source, .len = sizeof source - 1 };
-    weir__script_init(&p->script);
+    p->library = (redis_library){ .label = "probe", .source = source, .len = sizeof source - 1 };
+    weir__library_init(&p->library);
     if (weir__link_open(&p->link, url, &err))
         fail_msg("open: %s", err.msg);
     for (size_t i = 0; i < n_keys; i++) {
@@ -83,11 +85,11 @@ static void make_call(probe *p, probe_key *k, size_t d)
     redis_call *c = &k->call[d];
     weir__call_reset(c);
     c->slot = k->slot;
-    c->script = &p->script;
+    c->library = &p->library;
     c->repeatable = true;
     weir__resp_array(&c->command, 5);
-    weir__resp_text(&c->command, "EVALSHA");
-    weir__resp_text(&c->command, p->script.sha);
+    weir__resp_text(&c->command, "FCALL");
+    weir__resp_text(&c->command, p->library.name);
     weir__resp_int(&c->command, 1);
     weir__resp_text(&c->command, k->name);
     weir__resp_int(&c->command, k->number + 1 + (int64_t)d);

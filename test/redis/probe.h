@@ -1,5 +1,5 @@
 /* probe.h - calls over a link whose order, loss and repetition can be told: each carries the next
- * number of its key, and a script keeps the last one.
+ * number of its key, and a function keeps the last one.
  *
  * Each step sends two calls for each key, one behind the other, and sees that every number was
  * carried out once and in order, however often it had to be sent. Asserts with cmocka. */
@@ -26,7 +26,7 @@ typedef struct probe_key {
 
 typedef struct probe {
     redis_link  *link;
-    redis_script script;
+    redis_library library;
     probe_key    key[PROBE_MAX_KEYS];
     size_t       n;
     /* since the last look */

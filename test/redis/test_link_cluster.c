@@ -42,7 +42,7 @@ static void all_primaries_work(void **state)
     probe_steps(&f.probe, 50);
     assert_int_equal(f.probe.unavailable + f.probe.unknown + f.probe.lost, 0);
     for (size_t i = 0; i < 3; i++)
-        assert_true(rig_info(f.cluster->node[i], "commandstats", "cmdstat_evalsha:calls") >= 100);
+        assert_true(rig_info(f.cluster->node[i], "commandstats", "cmdstat_fcall:calls") >= 100);
     assert_int_equal(weir__link_durability(f.probe.link), WEIR_DURABLE_NONE);
 
     /* one host of the URL is enough, and it need not be the first */

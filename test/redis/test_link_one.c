@@ -208,7 +208,7 @@ static void servers_that_will_not_do(void **state)
 
 /* ---- trouble ---- */
 
-static void connections_and_scripts_come_and_go(void **state)
+static void connections_and_functions_come_and_go(void **state)
 {
     (void)state;
     rig      *r = start(NULL);
@@ -216,7 +216,7 @@ static void connections_and_scripts_come_and_go(void **state)
     probe     p;
     probe_open(&p, &url, 4);
     for (int i = 0; i < 50; i++) {
-        assert_true(rig_do(r, i % 2 ? "CLIENT KILL TYPE normal" : "SCRIPT FLUSH"));
+        assert_true(rig_do(r, i % 2 ? "CLIENT KILL TYPE normal" : "FUNCTION FLUSH"));
         probe_step(&p);
     }
     assert_int_equal(p.key[0].number, 100);
@@ -341,10 +341,10 @@ static void full(void **state)
     assert_int_equal(p.key[0].number, 2);
 
     assert_true(rig_do(r, "SET {probe:0} x"));
-    redis_call c = { .script = &p.script };
+    redis_call c = { .library = &p.library };
     weir__resp_array(&c.command, 5);
-    weir__resp_text(&c.command, "EVALSHA");
-    weir__resp_text(&c.command, p.script.sha);
+    weir__resp_text(&c.command, "FCALL");
+    weir__resp_text(&c.command, p.library.name);
     weir__resp_text(&c.command, "1");
     weir__resp_text(&c.command, "{probe:0}");
     weir__resp_text(&c.command, "1");
@@ -492,7 +492,7 @@ int main(void)
         cmocka_unit_test(passwords_and_users),
         cmocka_unit_test(databases),
         cmocka_unit_test(servers_that_will_not_do),
-        cmocka_unit_test(connections_and_scripts_come_and_go),
+        cmocka_unit_test(connections_and_functions_come_and_go),
         cmocka_unit_test(killed_under_load),
         cmocka_unit_test(restarted),
         cmocka_unit_test(gone_for_long),

@@ -122,7 +122,7 @@ static void check_finds_what_was_meddled_with(void **state)
     for (int i = 0; i < 3; i++)
         OK(weir_add(t->q, &(weir_spec){ .type = "mail", .unique = i ? NULL : "k" }, NULL, &t->err));
     assert_true(rig_do(t->r, "DEL {weir:0}:inactive"));
-    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs 2"));
+    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
     assert_true(rig_do(t->r, "DEL {weir:0}:unique"));
     OK(weir_check(t->q, false, &report, &t->err));
     assert_true(report->n >= 4);             /* two places, a key, a block of the wrong size */

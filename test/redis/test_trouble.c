@@ -1,5 +1,5 @@
 /* test_trouble.c - what happens to Redis must not happen to the jobs: it is restarted, paused,
- * full, loading, a replica; its clients are killed, its scripts forgotten. Every call ends with a
+ * full, loading, a replica; its clients are killed, its functions forgotten. Every call ends with a
  * definite answer or "not known", and everything goes on by itself when the trouble is over. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void loading(void **state)
     rig_free(r);
 }
 
-/* ---- connections and scripts ---- */
+/* ---- connections and functions ---- */
 
 static void clients_are_killed(void **state)
 {
@@ -112,7 +112,7 @@ static void clients_are_killed(void **state)
     rig_free(r);
 }
 
-static void scripts_are_forgotten(void **state)
+static void functions_are_forgotten(void **state)
 {
     (void)state;
     enum { ROUNDS = 20 };
@@ -122,6 +122,7 @@ static void scripts_are_forgotten(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         load_until_acked(l, 20);
         assert_true(rig_do(r, "SCRIPT FLUSH"));
+        assert_true(rig_do(r, "FUNCTION FLUSH"));
     }
     drain_and_verify(l);
     rig_free(r);
@@ -391,7 +392,7 @@ static void wrong_password(void **state)
     rt_open(t, url, false);
     assert_int_equal(rt_count(t, WEIR_INACTIVE), 1);
     /* A right that is taken away is an answer, not a reason to try again and again. */
-    assert_true(rig_do(r, "ACL SETUSER ann -evalsha -eval"));
+    assert_true(rig_do(r, "ACL SETUSER ann -fcall"));
     int64_t before = rt_ms();
     assert_int_equal(weir_add(t->q, &(weir_spec){ .type = "a" }, NULL, &t->err), WEIR_EREADONLY);
     assert_true(rt_ms() - before < 4000);
@@ -512,7 +513,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_and_restarted),
         cmocka_unit_test(loading),
         cmocka_unit_test(clients_are_killed),
-        cmocka_unit_test(scripts_are_forgotten),
+        cmocka_unit_test(functions_are_forgotten),
         cmocka_unit_test(an_idle_worker_misses_nothing),
         cmocka_unit_test(paused_for_a_while),
         cmocka_unit_test(paused_for_too_long),

@@ -117,13 +117,13 @@ static void put_hello(fake *f, conn *c)
 static bool answer_greeting(fake *f, conn *c, const char *command, bool *hidden)
 {
     static const char *const greeting[] = { "HELLO", "SELECT",  "INFO",   "CONFIG", "CLIENT",
-                                            "SCRIPT", "ASKING", "CLUSTER", "SENTINEL", "AUTH" };
+                                            "FUNCTION", "ASKING", "CLUSTER", "SENTINEL", "AUTH" };
     size_t i = 0, n = sizeof greeting / sizeof *greeting;
     while (i < n && strcasecmp(greeting[i], command) != 0)
         i++;
     if (i == n)
         return false;
-    *hidden = strcmp(command, "CLIENT") != 0 && strcmp(command, "SCRIPT") != 0 &&
+    *hidden = strcmp(command, "CLIENT") != 0 && strcmp(command, "FUNCTION") != 0 &&
               strcmp(command, "ASKING") != 0;
     for (size_t s = 0; s < MAX_SAYINGS; s++) {
         if (f->saying[s].answer && !strcasecmp(f->saying[s].command, command)) {

@@ -27,14 +27,14 @@ void fake_answers(fake *f, size_t n, const char *const *answers);
     fake_answers(f, sizeof (const char *[]){ __VA_ARGS__ } / sizeof (const char *),               \
                  (const char *[]){ __VA_ARGS__ })
 
-/* The answer to HELLO, INFO, CONFIG, CLUSTER, SCRIPT ... from now on; NULL: as if nobody had said
+/* The answer to HELLO, INFO, CONFIG, CLUSTER, FUNCTION ... from now on; NULL: as if nobody had said
  * anything. */
 void fake_say(fake *f, const char *command, const char *answer);
 
 /* From now on, read nothing (true), as if stopped. */
 void fake_freeze(fake *f, bool frozen);
 
-/* All calls that came, their arguments with a space between, each with a ';' behind; with SCRIPT
+/* All calls that came, their arguments with a space between, each with a ';' behind; with FUNCTION
  * LOAD, ASKING and CLIENT KILL, without the rest of the greeting. Forgets them. Answers `out`. */
 char *fake_heard(fake *f, char *out, size_t size);
 /* Wait until a call came that has `part` in it. False: it did not. */

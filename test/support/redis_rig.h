@@ -62,7 +62,7 @@ char *rig_url(const rig *r, const char *scheme, const char *query, char *out, si
 redisReply *rig_command(const rig *r, const char *format, ...);
 /* The same for what must work: false, and why on standard error, unless the reply is good. */
 bool rig_do(const rig *r, const char *format, ...);
-/* A number of INFO: rig_info(r, "commandstats", "cmdstat_evalsha:calls"); 0: not there. */
+/* A number of INFO: rig_info(r, "commandstats", "cmdstat_fcall:calls"); 0: not there. */
 int64_t rig_info(const rig *r, const char *section, const char *field);
 /* How many commands it has carried out, but for the rig's own INFO and AUTH. */
 int64_t rig_commands(const rig *r);

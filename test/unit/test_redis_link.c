@@ -21,7 +21,7 @@ typedef struct fixture {
     fake        *server, *other;
     redis_url    url;
     redis_link  *link;
-    redis_script script;
+    redis_library library;
     redis_call   call[MAX_CALLS];
     size_t       n_calls;
     char         heard[4096];
@@ -41,8 +41,8 @@ static int setup(void **state)
     f->server = fake_start();
     f->url = (redis_url){ .way = REDIS_ONE, .n_places = 1, .timeout_ms = TIMEOUT_MS };
     set_place(&f->url.place[0], f->server);
-    f->script = (redis_script){ .name = "test", .source = "return 1", .len = 8 };
-    weir__script_init(&f->script);
+    f->library = (redis_library){ .label = "test", .source = "return 1", .len = 8 };
+    weir__library_init(&f->library);
     *state = f;
     return 0;
 }
@@ -80,7 +80,7 @@ static redis_call *new_call(fixture *f, const char *name, bool repeatable)
     redis_call *c = &f->call[f->n_calls++ % MAX_CALLS];
     weir__call_reset(c);
     c->repeatable = repeatable;
-    c->script = NULL;
+    c->library = NULL;
     c->slot = 0;
     weir__resp_array(&c->command, 1);
     weir__resp_text(&c->command, name);
@@ -233,7 +233,7 @@ static void what_does_not_pass_is_said(void **state)
         FAKE_ANSWERS(f->server, cases[i].answer, cases[i].answer, "+next\r\n");
         must_be(run(f, new_call(f, "A", true)), cases[i].code);
         redis_call *c = new_call(f, "B", true);
-        c->script = &f->script;
+        c->library = &f->library;
         must_be(run(f, c), cases[i].in_script);
         char said[80];
         snprintf(said, sizeof said, ": %.*s", (int)strlen(cases[i].answer) - 3,
@@ -241,7 +241,7 @@ static void what_does_not_pass_is_said(void **state)
         if (!strstr(c->err.msg, said))
             fail_msg("\"%s\" is not in \"%s\"", said, c->err.msg);
         must_say(run(f, new_call(f, "C", true)), "next");
-        HEARD(f, i ? "A;B;C;" : "A;SCRIPT LOAD return 1;B;C;");
+        HEARD(f, "A;B;C;");
     }
 }
 
@@ -267,41 +267,57 @@ static void what_never_passes_ends_with_the_timeout(void **state)
     assert_in_range(strlen(f->heard), 2 * 3, 2 * 8);
 }
 
-/* ---- scripts ---- */
+/* ---- functions ---- */
 
-static void scripts_are_loaded_when_needed(void **state)
+#define MISSING "-ERR Function not found\r\n"
+#define LOAD    "FUNCTION LOAD #!lua name=weir_test_e0e1f9fabfc9\nlocal ;"      /* cut by the fake */
+
+static void functions_are_loaded_when_needed(void **state)
 {
     fixture *f = *state;
     open_link(f);
     redis_call *a = new_call(f, "A", false), *b = new_call(f, "B", false);
-    a->script = b->script = &f->script;
+    a->library = b->library = &f->library;
     weir__link_run(f->link, (redis_call *[]){ a, b }, 2);
-    HEARD(f, "SCRIPT LOAD return 1;A;B;");
+    HEARD(f, "A;B;");
 
-    FAKE_ANSWERS(f->server, "-NOSCRIPT No matching script.\r\n",
-                 "-NOSCRIPT No matching script.\r\n", "+a\r\n", "+b\r\n");
+    /* The second is told that it is there already, and goes on. */
+    FAKE_ANSWERS(f->server, MISSING, MISSING, "+a\r\n", "+b\r\n");
     a = new_call(f, "A", false);
     b = new_call(f, "B", false);
-    a->script = b->script = &f->script;
+    a->library = b->library = &f->library;
     weir__link_run(f->link, (redis_call *[]){ a, b }, 2);
     must_say(a, "a");
     must_say(b, "b");
-    HEARD(f, "A;B;SCRIPT LOAD return 1;A;B;");
+    HEARD(f, "A;B;" LOAD "A;" LOAD "B;");
 }
 
-static void a_script_that_is_refused_is_not_tried_again(void **state)
+static void a_library_that_is_there_is_fine(void **state)
 {
     fixture *f = *state;
     open_link(f);
-    fake_say(f->server, "SCRIPT", "-NOPERM this user has no permissions to run 'script|load'\r\n");
-    FAKE_ANSWERS(f->server, "-NOSCRIPT No matching script.\r\n");
+    fake_say(f->server, "FUNCTION", "-ERR Library 'weir_test_e0e1f9fabfc9' already exists\r\n");
+    FAKE_ANSWERS(f->server, MISSING, "+a\r\n");
     redis_call *c = new_call(f, "A", true);
-    c->script = &f->script;
-    must_be(run(f, c), WEIR_EREADONLY);
-    assert_non_null(strstr(c->err.msg, ": script test: NOPERM this user"));
-    HEARD(f, "SCRIPT LOAD return 1;A;");
+    c->library = &f->library;
+    must_say(run(f, c), "a");
+    HEARD(f, "A;" LOAD "A;");
+    fake_say(f->server, "FUNCTION", NULL);
+}
 
-    fake_say(f->server, "SCRIPT", NULL);
+static void a_library_that_is_refused_is_not_tried_again(void **state)
+{
+    fixture *f = *state;
+    open_link(f);
+    fake_say(f->server, "FUNCTION", "-NOPERM this user has no permissions to run 'function'\r\n");
+    FAKE_ANSWERS(f->server, MISSING, MISSING);
+    redis_call *c = new_call(f, "A", true);
+    c->library = &f->library;
+    must_be(run(f, c), WEIR_EREADONLY);
+    assert_non_null(strstr(c->err.msg, ": functions weir_test_e0e1f9fabfc9: NOPERM this user"));
+    HEARD(f, "A;" LOAD "A;");
+
+    fake_say(f->server, "FUNCTION", NULL);
     fake_close_all(f->server);
     must_be(run(f, c), WEIR_OK);
 }
@@ -614,14 +630,15 @@ static void ask_is_followed_once(void **state)
     char ask[64];
     snprintf(ask, sizeof ask, "-ASK 5 127.0.0.1:%d\r\n", fake_port(f->other));
     FAKE_ANSWERS(f->server, ask, "+b\r\n");
+    FAKE_ANSWERS(f->other, MISSING);
     redis_call *a = new_call(f, "A", false), *b = new_call(f, "B", false);
     a->slot = b->slot = 5;
-    a->script = &f->script;
+    a->library = &f->library;
     must_be(run(f, a), WEIR_OK);
     must_say(run(f, b), "b");
-    HEARD(f, "SCRIPT LOAD return 1;A;B;");
+    HEARD(f, "A;B;");
     assert_string_equal(fake_heard(f->other, f->heard, sizeof f->heard),
-                        "SCRIPT LOAD return 1;ASKING;A;");
+                        "ASKING;A;" LOAD "ASKING;A;");
 }
 
 /* Half of the keys are here, half there: it must go to the source again, and not stay. */
@@ -819,8 +836,9 @@ int main(void)
         TEST(what_needs_a_new_connection_gets_one),
         TEST(what_does_not_pass_is_said),
         TEST(what_never_passes_ends_with_the_timeout),
-        TEST(scripts_are_loaded_when_needed),
-        TEST(a_script_that_is_refused_is_not_tried_again),
+        TEST(functions_are_loaded_when_needed),
+        TEST(a_library_that_is_there_is_fine),
+        TEST(a_library_that_is_refused_is_not_tried_again),
         TEST(cut_before_or_in_the_answer),
         TEST(the_old_connection_is_killed_first),
         TEST(perhaps_done_stays_perhaps_done),

@@ -312,9 +312,11 @@ static void sha1_is_sha1(void **state)
         weir__sha1_hex(text, cases[i].len, sha);
         assert_string_equal(sha, cases[i].sha);
     }
-    redis_script s = { .name = "x", .source = "abc", .len = 3 };
-    weir__script_init(&s);
-    assert_string_equal(s.sha, "a9993e364706816aba3e25717850c26c9cd0d89d");
+    redis_library l = { .label = "x", .source = "abc", .len = 3 };
+    weir__library_init(&l);
+    assert_string_equal(l.name, "weir_x_a9993e364706");
+    assert_string_equal(l.head, "#!lua name=weir_x_a9993e364706\n"
+                                "local NAME = 'weir_x_a9993e364706'\n");
 }
 
 static void commands_are_resp(void **state)

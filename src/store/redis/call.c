@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_ARGS = 6 };                 /* of the script, before the steps: layout.h */
+enum { HEAD_ARGS = 6 };                 /* of the function, before the steps: layout.h */
 
 uint32_t weir__part_of(const redis_lane *s, uint64_t id)
 {
     return (uint32_t)(id % s->n_parts);
 }
 
-static bool note_step(redis_lane *s, uint32_t part, uint32_t answer)
+static bool note_step(redis_lane *s, uint32_t part, uint32_t answer, uint32_t place)
 {
     if (s->n_steps == s->cap_steps) {
         size_t      cap = s->cap_steps ? s->cap_steps * 2 : 64;
@@ -24,23 +24,58 @@ static bool note_step(redis_lane *s, uint32_t part, uint32_t answer)
         s->step = more;
         s->cap_steps = cap;
     }
-    s->step[s->n_steps++] = (redis_step){ part, answer };
+    s->step[s->n_steps++] = (redis_step){ part, answer, place };
     return true;
+}
+
+static weir_buf *begin_step(redis_lane *s, redis_task *t, uint32_t part, uint32_t answer,
+                            uint32_t place)
+{
+    if (!t->n)
+        t->first = s->n_steps;
+    t->n++;
+    if (!note_step(s, part, answer, place))
+        s->failed = true;
+    return &s->draft[part].steps;
+}
+
+weir_buf *weir__step_open(redis_lane *s, redis_task *t, uint32_t part, char letter,
+                          size_t *count_at)
+{
+    redis_draft *p = &s->draft[part];
+    weir_buf    *b = begin_step(s, t, part, p->n_answers++, 0);
+    p->n_args += 2;
+    p->adds = p->adds || letter == 'A' || letter == 'a' || letter == 'M';
+    p->n_done = 0;
+    weir__resp_bytes(b, &letter, 1);
+    *count_at = weir__resp_room(b);
+    return b;
+}
+
+void weir__step_close(redis_lane *s, uint32_t part, size_t count_at, size_t n)
+{
+    redis_draft *p = &s->draft[part];
+    p->n_args += n;
+    weir__resp_count(&p->steps, count_at, n);
 }
 
 weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, size_t n)
 {
+    size_t    count_at;
+    weir_buf *b = weir__step_open(s, t, part, letter, &count_at);
+    weir__step_close(s, part, count_at, n);
+    return b;
+}
+
+weir_buf *weir__step_done(redis_lane *s, redis_task *t, uint32_t part)
+{
     redis_draft *p = &s->draft[part];
-    if (!t->n)
-        t->first = s->n_steps;
-    t->n++;
-    if (!note_step(s, part, p->n_answers))
-        s->failed = true;
-    p->n_answers++;
-    p->n_args += 2 + n;
-    p->adds = p->adds || letter == 'A' || letter == 'a' || letter == 'M';
-    weir__resp_bytes(&p->steps, &letter, 1);
-    weir__resp_int(&p->steps, (int64_t)n);
+    if (p->n_done)
+        begin_step(s, t, part, p->n_answers - 1, p->n_done);
+    else
+        weir__step_open(s, t, part, 'D', &p->count_at);
+    p->n_args++;
+    weir__resp_count(&p->steps, p->count_at, ++p->n_done);
     return &p->steps;
 }
 
@@ -50,14 +85,14 @@ static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
     redis_draft        *p = &s->draft[i];
     redis_call         *c = &p->call;
     weir_buf           *b = &c->command;
-    const redis_script *script = p->adds ? &s->layout->add : &s->layout->rest;
     weir__call_reset(c);
     c->slot = part->slot;
-    c->script = script;
+    c->library = &s->layout->library;
     c->repeatable = true;
     weir__resp_array(b, 3 + part->n_keys + HEAD_ARGS + p->n_args);
-    weir__resp_bytes(b, "EVALSHA", 7);
-    weir__resp_bytes(b, script->sha, 40);
+    weir__resp_text(b, "FCALL");
+    weir__resp_parts(b, c->library->name, strlen(c->library->name), p->adds ? "_add" : "_rest",
+                     p->adds ? 4 : 5);
     weir__buf_add(b, part->keys.data, part->keys.len);
     if (now)
         weir__resp_int(b, now);
@@ -87,7 +122,7 @@ static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms)
         return;
     const redisReply *r = c->reply;
     if (r->type != REDIS_REPLY_ARRAY || r->elements < 2 || r->elements > p->n_answers + 2u) {
-        weir_fail(&c->err, WEIR_ECORRUPT, "redis: the script gave no answer that can be read");
+        weir_fail(&c->err, WEIR_ECORRUPT, "redis: the function gave no answer that can be read");
         return;
     }
     if (!s->own_clock)
@@ -127,6 +162,7 @@ void weir__calls_reset(redis_lane *s)
         p->steps.failed = false;
         p->n_args = 0;
         p->n_answers = 0;
+        p->n_done = 0;
         p->adds = false;
     }
     s->n_steps = 0;
@@ -144,6 +180,17 @@ const redisReply *weir__step_answer(redis_lane *s, const redis_task *t, size_t i
         return NULL;
     }
     return c->reply->element[2 + step->answer];
+}
+
+int64_t weir__step_state(redis_lane *s, const redis_task *t, size_t i, weir_error *err)
+{
+    const redisReply *r = weir__step_answer(s, t, i, err);
+    if (!r)
+        return -1;
+    if (r->type != REDIS_REPLY_ARRAY)
+        return weir__reply_int(r);
+    uint32_t place = s->step[t->first + i].place;
+    return place < r->elements ? weir__reply_int(r->element[place]) : -1;
 }
 
 bool weir__step_put_off(redis_lane *s, const redis_task *t)
@@ -170,6 +217,14 @@ int64_t weir__reply_int(const redisReply *r)
     return r->type == REDIS_REPLY_STRING ? strtoll(r->str, NULL, 10) : 0;
 }
 
+uint64_t weir__reply_id(const redisReply *r)
+{
+    uint64_t id = 0;
+    for (size_t i = 0; r->type == REDIS_REPLY_STRING && i < (size_t)r->len; i++)
+        id = id << 8 | (unsigned char)r->str[i];
+    return id;
+}
+
 mp_slice weir__reply_text(const redisReply *r)
 {
     if (r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS)
@@ -181,11 +236,10 @@ weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t 
                         weir_error *err)
 {
     for (size_t i = 0; i + 2 < r->elements && *n < room; i += 3) {
-        mp_slice  record = weir__reply_text(r->element[i + 1]);
-        mp_slice  data = weir__reply_text(r->element[i + 2]);
-        uint64_t  id = (uint64_t)weir__reply_int(r->element[i]);
-        weir_code rc = weir__record_get(&jobs[*n], id, record.at, record.len, data.at, data.len,
-                                        NULL, err);
+        mp_slice  run = weir__reply_text(r->element[i + 1]);
+        mp_slice  spec = weir__reply_text(r->element[i + 2]);
+        uint64_t  id = weir__reply_id(r->element[i]);
+        weir_code rc = weir__record_get(&jobs[*n], id, run, spec, NULL, err);
         if (rc)
             return rc;
         (*n)++;

@@ -42,7 +42,7 @@ typedef struct redis_part {
     char     prefix[WEIR_REDIS_MAX_PREFIX + 16];      /* of its keys: "{weir:0}" */
     char     channel[WEIR_REDIS_MAX_PREFIX + 32];
     uint32_t slot;
-    weir_buf keys;                      /* "N key key ..." of an EVALSHA, as RESP */
+    weir_buf keys;                      /* "N key key ..." of an FCALL, as RESP */
     size_t   n_keys;
 } redis_part;
 
@@ -50,6 +50,8 @@ typedef struct redis_draft {
     weir_buf   steps;
     size_t     n_args;
     uint32_t   n_answers;
+    uint32_t   n_done;                  /* jobs of the step D, if that is the last one ... */
+    size_t     count_at;                /* ... and where their count is written */
     bool       adds;                    /* it needs memory: see redis_layout */
     redis_call call;
 } redis_draft;
@@ -65,15 +67,16 @@ typedef struct redis_task {
     uint64_t    waits[WEIR_REDIS_MAX_PARTITIONS / 64];   /* take: where something waits: bits */
     bool        finished;               /* finish: done, only taking goes on; configure: done in
                                            all partitions but the first */
-    bool        with_words;             /* add: the script asked for them */
+    bool        with_words;             /* add: the function asked for them */
     weir_job   *seen;                   /* finish, update: the job as it was, to be changed */
     redis_beside beside;
-    weir_buf    old;                    /* ... and its record */
+    weir_buf    old_run, old_spec;      /* ... and its record */
     int64_t     now;                    /* when it was seen, by Redis's clock */
 } redis_task;
 
 typedef struct redis_step {
     uint32_t part, answer;
+    uint32_t place;                     /* in the answer of a step D, which several share */
 } redis_step;
 
 /* Two batches may be under way at once, each on a connection of its own: one of what workers do
@@ -135,6 +138,13 @@ typedef struct redis_store {
  * weir__resp_...(). Its answer is weir__step_answer(s, t->first + how many before it). */
 weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, size_t n);
 
+/* The same when it is not known yet how many there will be: then close it. */
+weir_buf *weir__step_open(redis_lane *s, redis_task *t, uint32_t part, char letter,
+                          size_t *count_at);
+void      weir__step_close(redis_lane *s, uint32_t part, size_t count_at, size_t n);
+/* The step D, with one argument to be appended; one that follows another is the same step. */
+weir_buf *weir__step_done(redis_lane *s, redis_task *t, uint32_t part);
+
 /* Run what the steps of this round need, one call a partition. `now`: by whose clock; 0: Redis's.
  * Calls that write carry a number. */
 void weir__calls_run(redis_lane *s, int64_t now, bool writes);
@@ -142,7 +152,9 @@ void weir__calls_reset(redis_lane *s);
 
 /* The answer of the i-th step of a task; NULL when its call failed: then *err says why. */
 const redisReply *weir__step_answer(redis_lane *s, const redis_task *t, size_t i, weir_error *err);
-/* The script has stopped before one of its steps: they go into the next round. */
+/* The answer of D, R or P: a number; also -1 when its call failed, with *err set. */
+int64_t weir__step_state(redis_lane *s, const redis_task *t, size_t i, weir_error *err);
+/* The function has stopped before one of its steps: they go into the next round. */
 bool weir__step_put_off(redis_lane *s, const redis_task *t);
 /* Redis's clock when that step was carried out. */
 int64_t weir__step_now(redis_lane *s, const redis_task *t, size_t i);
@@ -152,6 +164,7 @@ uint32_t weir__part_of_key(const redis_lane *s, const char *type, const char *un
 
 /* Numbers and texts in answers; what is not one is 0 or empty. */
 int64_t  weir__reply_int(const redisReply *r);
+uint64_t weir__reply_id(const redisReply *r);    /* 8 bytes */
 mp_slice weir__reply_text(const redisReply *r);
 
 /* ---- operations: ops_work.c, ops_hand.c, ops_import.c, ops_read.c ---- */
@@ -183,11 +196,11 @@ void weir__task_drop(redis_task *t);             /* what it has seen */
 void weir__task_look(redis_lane *s, redis_task *t, uint64_t id);
 weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id);
 
-/* A put of `j` in the place of `old`. `line` may be NULL. `events` is what to tell, as in a
- * message but without a header, n of them. */
+/* A put of `j` in the place of `old_...`. `line` may be NULL. `events` is what to tell, as in a
+ * message. */
 typedef struct redis_put {
     uint64_t        id;
-    const weir_buf *old;
+    mp_slice        old_run, old_spec;
     const weir_job *j;
     redis_beside    beside;
     bool            new_data;
@@ -195,7 +208,6 @@ typedef struct redis_put {
     const char     *line;
     size_t          line_len;
     weir_buf        events;
-    size_t          n_events;
 } redis_put;
 
 void weir__put_step(redis_lane *s, redis_task *t, redis_put *p);    /* takes its events */
@@ -206,7 +218,7 @@ void weir__put_tell_failed(redis_put *p);        /* as its state says, and enque
 void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char *keys);
 void weir__words_of_text(weir_buf *out, const char *text, size_t len);
 
-/* The jobs of an answer [id, record, data ...]; adds to jobs[*n]. */
+/* The jobs of an answer [id, run, spec ...]; adds to jobs[*n]. */
 weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t room,
                         weir_error *err);
 

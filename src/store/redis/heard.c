@@ -57,13 +57,10 @@ static const char *keep_type(weir_buf *strings, mp_slice text, const char *befor
     return keep(strings, text);
 }
 
-/* A run stands for `count` events of jobs whose ids follow each other: kind + REDIS_RUN, state,
- * type, attempts, progress, delivery, text, first id; and count and step in the next eight. */
+/* Events of jobs whose ids follow each other. */
 static bool put_run(redis_store *s, mp_reader *r, size_t *k, weir_event first)
 {
     int64_t count = weir__mp_read_int(r), step = weir__mp_read_int(r);
-    for (int i = 2; i < WEIR__EVENT_FIELDS; i++)
-        weir__mp_read_int(r);
     if (r->bad || count < 1 || count > WEIR_MAX_ADD || step < 1 || !room_for(s, *k + (size_t)count))
         return false;
     for (; count > 0; count--, first.id += (uint64_t)step)
@@ -71,12 +68,27 @@ static bool put_run(redis_store *s, mp_reader *r, size_t *k, weir_event first)
     return true;
 }
 
+/* Events of jobs that differ in id and text. */
+static bool put_list(redis_store *s, mp_reader *r, size_t *k, weir_event e, int64_t count)
+{
+    if (count < 1 || count > r->end - r->at || !room_for(s, *k + (size_t)count))
+        return false;
+    for (; count > 0; count--) {
+        e.id = (uint64_t)weir__mp_read_int(r);
+        mp_slice text = weir__mp_read_text(r);
+        e.text = keep(&s->heard.strings, text);
+        e.text_len = text.len;
+        s->heard.events[(*k)++] = e;
+    }
+    return !r->bad;
+}
+
 /* Events may share what `before` points at. False: not an event. */
 static bool put_event(redis_store *s, mp_reader *r, size_t *k, int64_t at, const char **type)
 {
     weir_buf  *strings = &s->heard.strings;
     int64_t    kind = weir__mp_read_int(r);
-    weir_event e = { .kind = (weir_event_kind)(kind % REDIS_RUN), .at = at };
+    weir_event e = { .kind = (weir_event_kind)(kind % REDIS_RUN_OF), .at = at };
     e.state = (weir_state)weir__mp_read_int(r);
     e.type = *type = keep_type(strings, weir__mp_read_text(r), *type);
     e.attempts = (int32_t)weir__mp_read_int(r);
@@ -90,7 +102,9 @@ static bool put_event(redis_store *s, mp_reader *r, size_t *k, int64_t at, const
         return false;
     if (e.kind == WEIR_EVENT_ENQUEUE)
         atomic_store(&s->hint, (uint32_t)(e.id % s->n_parts));
-    if (kind >= REDIS_RUN)
+    if (kind >= REDIS_LIST_OF)
+        return put_list(s, r, k, e, (int64_t)e.id);
+    if (kind >= REDIS_RUN_OF)
         return put_run(s, r, k, e);
     if (!room_for(s, *k + 1))
         return false;
@@ -98,12 +112,13 @@ static bool put_event(redis_store *s, mp_reader *r, size_t *k, int64_t at, const
     return true;
 }
 
-static void tell(redis_store *s, mp_reader *r, size_t n, int64_t at)
+/* No text takes more room in `strings` than in the message, where it has a head. */
+static void tell(redis_store *s, mp_reader *r, int64_t at)
 {
     const char *type = NULL;
     size_t      k = 0;
-    bool        ok = weir__buf_reserve(&s->heard.strings, (size_t)(r->end - r->at) + 2 * n);
     weir__buf_clear(&s->heard.strings);
+    bool        ok = weir__buf_reserve(&s->heard.strings, (size_t)(r->end - r->at));
     while (ok && r->at < r->end)
         ok = put_event(s, r, &k, at, &type);
     if (k)
@@ -111,17 +126,14 @@ static void tell(redis_store *s, mp_reader *r, size_t n, int64_t at)
 }
 
 /* Its head, and where its events begin. False: it is no message. */
-static bool read_head(mp_reader *r, size_t *events, int64_t *number, int64_t *at, mp_slice *origin,
-                      int64_t *due)
+static bool read_head(mp_reader *r, int64_t *number, int64_t *at, mp_slice *origin, int64_t *due)
 {
     size_t n = weir__mp_read_array(r);
     *number = weir__mp_read_int(r);
     *at = weir__mp_read_int(r);
     *origin = weir__mp_read_text(r);
     *due = weir__mp_read_int(r);
-    *events = (n - WEIR__MESSAGE_HEAD) / WEIR__EVENT_FIELDS;
-    return !r->bad && n >= WEIR__MESSAGE_HEAD &&
-           (n - WEIR__MESSAGE_HEAD) % WEIR__EVENT_FIELDS == 0;
+    return !r->bad && n == 4;
 }
 
 static void tell_message(redis_store *s, const char *bytes, size_t len)
@@ -129,11 +141,10 @@ static void tell_message(redis_store *s, const char *bytes, size_t len)
     mp_reader r = weir__mp_reader(bytes, len);
     mp_slice  origin;
     int64_t   number, at, due;
-    size_t    n;
-    if (!read_head(&r, &n, &number, &at, &origin, &due))
+    if (!read_head(&r, &number, &at, &origin, &due))
         return;
-    if (n)
-        tell(s, &r, n, at);
+    if (r.at < r.end)
+        tell(s, &r, at);
     if (due)
         want(s, due);
 }
@@ -189,8 +200,7 @@ static bool number_of(const char *bytes, size_t len, int64_t *number, mp_slice *
 {
     mp_reader r = weir__mp_reader(bytes, len);
     int64_t   at, due;
-    size_t    n;
-    return read_head(&r, &n, number, &at, origin, &due);
+    return read_head(&r, number, &at, origin, &due);
 }
 
 void weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t len)

@@ -1,14 +1,14 @@
-/* layout.h - how jobs are laid out in Redis, as far as C is concerned: a script that carries out
+/* layout.h - how jobs are laid out in Redis, as far as C is concerned: a function that carries out
  * steps. There are two, native (lua/native) and kue (lua/kue): same steps, same answers.
  *
- * The life cycle is decided in C, by core/job.c, as in every store. A script only moves records
+ * The life cycle is decided in C, by core/job.c, as in every store. A function only moves records
  * about: it takes, it completes (which need no thinking), and it puts a new record in the place of
  * an old one, if that is still what C saw. So a failure, an update or a TICK reads, decides, and
  * puts; when somebody else was quicker, it reads again.
  *
  * ---- the call ----
  *
- *   EVALSHA sha n KEYS... ARGV...      KEYS: every key the script may touch (native); for kue just
+ *   FCALL function n KEYS... ARGV...   KEYS: every key it may touch (native); for kue just
  *                                      one, "PREFIX:ids": its keys depend on types and ids
  *   ARGV[1]  now in ms, or "" for the server's clock (TIME)
  *   ARGV[2]  the caller's mark, for `origin` and repetitions: 16 hex digits
@@ -23,68 +23,76 @@
  *   answer   [now, message or "", answer of step 1, answer of step 2, ...]
  *
  * `message` is what was published to the other processes on the channel that
- * redis_layout names, if anything happened: MessagePack, one flat array of
- *   number (1 more than that of the last message), now, origin, due (ms; 0: none),
- *   then for each event: kind, state, type, attempts, progress, delivery, text or false, id
- * A run of jobs whose ids follow each other may be one event with kind + REDIS_RUN (its id is the
- * first), followed by count, step and six zeros.
+ * redis_layout names, if anything happened: MessagePack, an array of
+ *   number (1 more than that of the last message), now, origin, due (ms; 0: none)
+ * and behind it, up to the end of the message, for each event
+ *   kind, state, type, attempts, progress, delivery, text or false, id
+ * A run of jobs whose ids follow each other may be one event with kind + REDIS_RUN_OF (its id is
+ * the first), followed by count and step. Jobs that differ in nothing but text and id may be one
+ * with kind + REDIS_LIST_OF, which has a count in the place of its id, and then for each of them id
+ * and text or false.
  * `due`: something that was done must be looked at by a TICK at that time, INT64_MIN as -1 (at
  * once). A message is also published when only `due` is set.
  *
  * ---- a record ----
  *
- * A job without its id and its data: REDIS_TIMES and REDIS_NUMBERS, big-endian, 120 bytes; its
- * type; then as MessagePack unique, search_keys, result, error, progress_data, worker (false: not
- * there).
- * Native: then its data, if it is short; where an answer or a step has `data` beside it is "" then.
- * The script compares the old record with what is stored now (kue: with what it makes of the hash).
+ * A job without its id is two strings, so that what never changes is not written again and again.
+ * The spec is REDIS_SPEC, big-endian, its type, as MessagePack unique and search_keys (false: not
+ * there), and its data; the run is REDIS_RUN, its type, and as MessagePack result, error,
+ * progress_data and worker. A job that waits and was never touched has no run, or "".
+ * In answers that are asked for data the spec always ends with it. Where it is stored, and in
+ * steps, long data is apart (native; REDIS_APART), or all data is (kue); then `data` beside it.
+ * The function compares the old record with what is stored now (kue: with what it makes of the
+ * hash). Ids in answers with records are 8 bytes, big-endian.
  *
  * ---- the steps ----
  *
- *  A add      per job: type, rank, record, data, extra     -> [first id] if all are new and
+ *  A add      in groups: type, rank, count, spec ...; or of one job type, rank, "0", spec, data,
+ *             extra                                         -> [first id] if all are new and
  *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
- *             `rank`: 8 bytes, see below. The record comes without its first three numbers,
- *             REDIS_TIMES: they are `now`, and the script's to put before it. `extra`: "" or
- *             MessagePack [delay, run_at, deadline, unique or false, words or false]: then state
- *             and promote_at are the script's to decide (weir__job_init()), and a taken unique
- *             key answers with its holder.
+ *             `rank`: 8 bytes, see below. The spec comes without its first number: it is `now`,
+ *             and the function's to put before it. `extra`: "" or MessagePack [delay, run_at,
+ *             deadline, unique or false, words or false]: then state and promote_at are the
+ *             function's to decide (weir__job_init()), and a taken unique key answers with its
+ *             holder.
  *             Type settings may say `search`: then jobs without words answer "words" instead,
  *             nothing is done of this step and those behind it (they have no answers), and the
  *             caller sends words along.
  *  a once     key, number (20 digits), jobs in all, then as A  -> as A; when that call is
  *             remembered what was answered then; or "NUMBER JOBS": another one of the key is, so
  *             this one is refused (weir__token_known())
- *  T take     n, lease, worker, type ...                    -> [id, record, data, id, record ...]
+ *  T take     n, lease, worker, type ...                    -> [id, run, spec, id, run, spec ...]
  *  t          the same, but only if the step before worked  -> [] otherwise
- *  D done     id, delivery, result, has result              -> state (0: gone), or -1: stale
+ *  D done     per job: id (8 bytes), delivery (4), "1" or "0", result, in one argument
+ *             -> state (0: gone), or -1: stale; of several jobs one for all, or one for each
  *  R release  id, delivery                                  -> state, or -1: stale
- *  G get      with data ("1", "0"), id ...                  -> [record, data] for each; of one that
+ *  G get      with data ("1", "0"), id ...                  -> [run, spec] for each; of one that
  *             is not there [number of the last message]: its end was told in one of those
- *  P put      id, old record, new record, data, has data, failed, line, words, events
+ *  P put      id, old run, old spec, run, spec, data, has data, failed, line, words, events
  *             -> 1, 0 (changed meanwhile), -holder of its unique key, or 2 (kue: it is to be
  *             delayed, but one of Kue's workers is just taking it).
- *             New record "": remove. `failed`: add that to the type's failures. `line`: "" or a
- *             log line. `words`: see below. `events`: MessagePack, flat, as in the message.
+ *             `failed`: add that to the type's failures. `line`: "" or a log line, which the new
+ *             run counts. `words`: see below. `events`: as in the message.
  *             Never makes a job active; one that was and is not any more loses its lease and ttl.
  *  N renew    per lease: id, delivery, ms                   -> [1 or 0 ...]
  *  S progress id, delivery, percent, data, has data         -> 1, or 0: stale
  *  L log      id, delivery ("0": any), line, words          -> 1, 0: stale, -1: not there
  *  E erase    id                                            -> 1, or 0: not there. Event remove
  *  C configure type, paused ("", "0", "1"), settings ("" or MessagePack)    -> 1
- *  K due      limit, sort (1..4)                            -> [sort, id, record, id, record ...]
+ *  K due      limit, sort (1..4)                            -> [sort, id, run, spec, id ...]
  *             The first sort from there on of which something is due, at most `limit` of it: 1
  *             leases over (by id), 2 ttl over (by id), 3 waiting and due (by time, id). When there
  *             is none: retention is carried out (see TICK 4 and 5), -> [4, removed, next_at]
  *             (next_at -1: now; "": nothing)
  *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0")
- *             -> [id, record, data ...] in the order of weir_query
+ *             -> [id, run, spec ...] in the order of weir_query
  *  F find     state or 0, type or "", descending, id, limit, with data, word ...   (the same, by
  *             id; a word ending in "*" is the start of one)
  *  O logs     id, after, limit                              -> -1, or [n, at, text ...]
  *  Z stats                                                  -> last id, then for each type:
  *             [name, type record, six counts, oldest_at], name "*" for the defaults
- *  M import   keep id ("1"), id, record, data, words, line ...  -> [code, id, state]: 0 put in, 1
- *             was there already (same type and created_at; its state now), 2 id is another job's, 3
+ *  M import   keep id ("1"), id, run, spec, data, words, line ...  -> [code, id, state]: 0 put in,
+ *             1 was there already (same type and created_at; its state now), 2 id is another job's, 3
  *             unique key is taken (by that id). A line: "NUMBER AT TEXT"; their numbers have no
  *             gap, the last is the record's `lines`. `words`: "" or [those of the data, those of
  *             error and log]. Event enqueue if inactive
@@ -105,34 +113,46 @@
 #include "base/buf.h"
 #include "store/redis/link.h"
 
-/* The numbers at the head of a record: how many bytes, and of what. Lua counts from 1. */
-#define REDIS_TIMES(X)      X(7, j->created_at) X(7, j->promote_at) X(7, j->updated_at)
-#define REDIS_NUMBERS(X)                                                                          \
-    X(1, j->state)              /*  22 */                                                         \
-    X(1, j->progress)           /*  23 */                                                         \
-    X(4, j->attempts)           /*  24 */                                                         \
-    X(4, j->delivery)           /*  28 */                                                         \
-    X(4, j->lost)               /*  32 */                                                         \
-    X(4, lines)                 /*  36: log lines ever; the script counts them */                 \
-    X(7, j->started_at)         /*  40 */                                                         \
-    X(7, j->failed_at)          /*  47 */                                                         \
-    X(7, j->finished_at)        /*  54 */                                                         \
-    X(7, j->duration_ms)        /*  61 */                                                         \
-    X(1, flags)                 /*  68: 1 remove_on_complete, 2 search, 4 has a unique key */     \
-    X(1, j->backoff.kind)       /*  69 */                                                         \
-    X(1, j->backoff.jitter_pct) /*  70 */                                                         \
-    X(2, fixed_len)             /*  71: bytes of type, unique key and search keys */              \
-    X(1, type_len)              /*  73 */                                                         \
-    X(4, j->priority)           /*  74 */                                                         \
-    X(4, j->max_attempts)       /*  78 */                                                         \
-    X(4, j->max_lost)           /*  82 */                                                         \
-    X(7, j->backoff.delay_ms)   /*  86 */                                                         \
-    X(7, j->backoff.max_ms)     /*  93 */                                                         \
-    X(7, j->delay_ms)           /* 100 */                                                         \
-    X(7, j->ttl_ms)             /* 107 */                                                         \
-    X(7, j->deadline_at)        /* 114 */
+/* The numbers at the head of a spec and of a run: how many bytes, and of what. Lua counts from 1. */
+#define REDIS_SPEC(X)                                                                             \
+    X(7, j->created_at)         /*  1: the function's to put before a new one */                  \
+    X(1, flags)                 /*  8: REDIS_FLAGS */                                             \
+    X(1, j->backoff.kind)       /*  9 */                                                          \
+    X(1, j->backoff.jitter_pct) /* 10 */                                                          \
+    X(1, type_len)              /* 11 */                                                          \
+    X(4, j->priority)           /* 12 */                                                          \
+    X(4, j->max_attempts)       /* 16 */                                                          \
+    X(4, j->max_lost)           /* 20 */                                                          \
+    X(7, j->backoff.delay_ms)   /* 24 */                                                          \
+    X(7, j->backoff.max_ms)     /* 31 */                                                          \
+    X(7, j->delay_ms)           /* 38 */                                                          \
+    X(7, j->ttl_ms)             /* 45 */                                                          \
+    X(7, j->deadline_at)        /* 52; 59: type, then unique and search_keys, then its data */
 
-enum { REDIS_SHORT_DATA = 1024, REDIS_RUN = 32 };
+#define REDIS_RUN(X)                                                                              \
+    X(1, j->state)              /*  1 */                                                          \
+    X(1, j->progress)           /*  2 */                                                          \
+    X(4, j->attempts)           /*  3 */                                                          \
+    X(4, j->delivery)           /*  7 */                                                          \
+    X(4, j->lost)               /* 11 */                                                          \
+    X(4, lines)                 /* 15: log lines ever */                                          \
+    X(7, j->promote_at)         /* 19: 0 is created_at */                                         \
+    X(7, j->updated_at)         /* 26 */                                                          \
+    X(7, j->started_at)         /* 33 */                                                          \
+    X(7, j->failed_at)          /* 40 */                                                          \
+    X(7, j->finished_at)        /* 47 */                                                          \
+    X(7, j->duration_ms)        /* 54 */                                                          \
+    X(1, flags)                 /* 61: as in the spec, so that ending a job need not read it */   \
+    X(1, type_len)              /* 62; 63: type, then result, error, progress_data, worker */
+
+enum {
+    REDIS_REMOVES = 1, REDIS_SEARCHED = 2, REDIS_HAS_KEY = 4, REDIS_HAS_TTL = 8,
+    REDIS_HAS_DEADLINE = 16,
+    REDIS_APART = 32                    /* its data is kept apart */
+};
+
+/* Data of at most so many bytes is kept in the spec. Kinds of events: see the message. */
+enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64 };
 
 /* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
  * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. */
@@ -144,10 +164,10 @@ typedef struct redis_walk {
     int         number;                 /* 0: to V; else to W, as this key */
 } redis_walk;
 
-/* The script is there twice: `add` is refused when Redis is out of memory, `rest` is not, so that
- * workers go on and make room. */
+/* The function is there under two names: NAME_add is refused when Redis is out of memory, NAME_rest
+ * is not, so that workers go on and make room. */
 typedef struct redis_layout {
-    redis_script       add, rest;
+    redis_library      library;
     const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL ends */
     const redis_walk  *walks;           /* NULL key at the end */
     bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes */
@@ -163,9 +183,6 @@ typedef struct redis_layout {
     const char        *ears;
     bool (*hear)(const char *message, size_t len, weir_event *out, weir_buf *strings);
 } redis_layout;
-
-#define REDIS_ADD_FLAGS  "#!lua\n"
-#define REDIS_REST_FLAGS "#!lua flags=allow-oom\n"
 
 extern redis_layout weir__layout_native, weir__layout_kue, weir__layout_vertx;
 

@@ -6,8 +6,8 @@
 
 #define KUE_PROFILE   "local VERTX = false\n"
 #define VERTX_PROFILE "local VERTX = true\n"
-#define SCRIPT(label, flags, profile)                                                             \
-    { .name = label, .source = flags profile KUE_LUA, .len = sizeof flags profile KUE_LUA - 1 }
+#define LIBRARY(name, profile)                                                                    \
+    { .label = name, .source = profile KUE_LUA, .len = sizeof profile KUE_LUA - 1 }
 
 /* Its keys follow from types and ids: all of them are on the one node there is. */
 static const char *const keys[] = { ":ids", NULL };
@@ -31,8 +31,7 @@ static const redis_walk vertx_walks[] = {
 };
 
 redis_layout weir__layout_kue = {
-    .add = SCRIPT("kue", REDIS_ADD_FLAGS, KUE_PROFILE),
-    .rest = SCRIPT("kue", REDIS_REST_FLAGS, KUE_PROFILE),
+    .library = LIBRARY("kue", KUE_PROFILE),
     .keys = keys,
     .walks = kue_walks,
     .meta = ":weir:meta",
@@ -44,8 +43,7 @@ redis_layout weir__layout_kue = {
 
 /* Vert.x Kue tells its events over its own bus, not over Redis. */
 redis_layout weir__layout_vertx = {
-    .add = SCRIPT("vertx", REDIS_ADD_FLAGS, VERTX_PROFILE),
-    .rest = SCRIPT("vertx", REDIS_REST_FLAGS, VERTX_PROFILE),
+    .library = LIBRARY("vertx", VERTX_PROFILE),
     .keys = keys,
     .walks = vertx_walks,
     .meta = ":weir:meta",

@@ -24,7 +24,8 @@ enum { CALL_WAITING = 1, CALL_FLYING, CALL_DONE };
 
 enum {
     STUCK_MS    = 200,          /* a connection that takes longer: perhaps there is a new primary */
-    QUICK_TRIES = 5             /* so many times MOVED, ASK or NOSCRIPT is followed at once */
+    QUICK_TRIES = 5             /* so many times MOVED, ASK or a missing function is followed at
+                                   once */
 };
 
 /* ---- the end of a call ---- */
@@ -121,31 +122,19 @@ static void set_patience(redis_link *l, redis_node *n)
 
 /* ---- sending ---- */
 
-static bool has_script(const redis_node *n, const redis_script *s)
-{
-    for (size_t i = 0; i < n->n_loaded; i++) {
-        if (n->loaded[i] == s)
-            return true;
-    }
-    return false;
-}
-
-static void add_script(redis_node *n, const redis_script *s)
+static void add_library(redis_node *n, const redis_library *lib)
 {
     weir__resp_array(&n->out, 3);
-    weir__resp_text(&n->out, "SCRIPT");
+    weir__resp_text(&n->out, "FUNCTION");
     weir__resp_text(&n->out, "LOAD");
-    weir__resp_bytes(&n->out, s->source, s->len);
-    if (n->n_loaded == REDIS_MAX_SCRIPTS)
-        n->n_loaded = 0;        /* one more: NOSCRIPT tells when it was wrong to forget */
-    n->loaded[n->n_loaded++] = s;
-    n->loaded_at = n->queued;
+    weir__resp_parts(&n->out, lib->head, strlen(lib->head), lib->source, lib->len);
 }
 
 static void fly(redis_link *l, redis_node *n, redis_call *c)
 {
-    c->loading = c->script && !has_script(n, c->script);
-    size_t before = n->out.len, room = c->command.len + (c->loading ? c->script->len : 0) + 128;
+    size_t before = n->out.len, room = c->command.len + 128;
+    if (c->loading)
+        room += c->library->len + sizeof c->library->head;
     if (!weir__node_room(n, room)) {
         weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory to send the call");
         fail(l, c);
@@ -154,7 +143,7 @@ static void fly(redis_link *l, redis_node *n, redis_call *c)
     c->before = n->owed;
     n->owed = 0;
     if (c->loading) {
-        add_script(n, c->script);
+        add_library(n, c->library);
         c->before++;
     }
     if (c->asked) {
@@ -261,24 +250,25 @@ static void redirect(redis_link *l, redis_node *n, redis_call *c, const char *te
     wait_again(l, c, c->tries < QUICK_TRIES ? 0 : weir__pause_ms(c->tries - QUICK_TRIES));
 }
 
-static void reload(redis_link *l, redis_node *n, redis_call *c)
+/* The server does not know the function: it is told, and asked again. Others that are under way may
+ * be told that the library is there already. */
+static void load(redis_link *l, redis_node *n, redis_call *c)
 {
     if (c->loading && n->load_error.code) {
         c->err = n->load_error;
         fail(l, c);
         return;
     }
-    if (c->end > n->loaded_at)          /* else it was sent before the script was loaded again */
-        n->n_loaded = 0;
+    c->loading = true;
     wait_again(l, c, c->tries < QUICK_TRIES ? 0 : weir__pause_ms(c->tries - QUICK_TRIES));
 }
 
 static void refuse(redis_link *l, redis_node *n, redis_call *c, const char *text)
 {
     weir_code     code;
-    redis_refusal what = weir__refusal(text, c->script != NULL, &code);
+    redis_refusal what = weir__refusal(text, c->library != NULL, &code);
     set_trouble(c, n, code, text);
-    if (what != REFUSED_ASK && what != REFUSED_NOSCRIPT)
+    if (what != REFUSED_ASK && what != REFUSED_MISSING)
         c->asked = NULL;
     switch (what) {
     case REFUSED:
@@ -288,8 +278,8 @@ static void refuse(redis_link *l, redis_node *n, redis_call *c, const char *text
     case REFUSED_ASK:
         redirect(l, n, c, text, what == REFUSED_ASK);
         return;
-    case REFUSED_NOSCRIPT:
-        reload(l, n, c);
+    case REFUSED_MISSING:
+        load(l, n, c);
         return;
     case REFUSED_STALE:
         n->draining = true;
@@ -303,7 +293,13 @@ static void refuse(redis_link *l, redis_node *n, redis_call *c, const char *text
     wait_again(l, c, weir__pause_ms(c->tries + 1));
 }
 
-/* An answer to what was sent before the call: to somebody who gave up, SCRIPT LOAD, ASKING. */
+/* Somebody else was quicker to load it. */
+static bool is_there(const char *text)
+{
+    return !strncmp(text, "ERR Library '", 13) && strstr(text, "' already exists");
+}
+
+/* An answer to what was sent before the call: to somebody who gave up, FUNCTION LOAD, ASKING. */
 static void take_extra(redis_node *n, redis_call *c, const redisReply *r)
 {
     bool load = c->loading && c->before == (c->asked ? 2 : 1);
@@ -314,9 +310,9 @@ static void take_extra(redis_node *n, redis_call *c, const redisReply *r)
     if (r->type == REDIS_REPLY_ERROR) {
         char      place[REDIS_PLACE_TEXT];
         weir_code code;
-        bool      wait = weir__refusal(r->str, true, &code) != REFUSED;
-        weir_fail(&n->load_error, wait ? WEIR_OK : code, "redis %s: script %s: %s",
-                  weir__place_text(&n->place, place), c->script->name, r->str);
+        bool      fine = weir__refusal(r->str, true, &code) != REFUSED || is_there(r->str);
+        weir_fail(&n->load_error, fine ? WEIR_OK : code, "redis %s: functions %s: %s",
+                  weir__place_text(&n->place, place), c->library->name, r->str);
     }
 }
 
@@ -462,7 +458,7 @@ static void queue_call(redis_link *l, redis_call *c)
     c->until_ms = now + l->net.url.timeout_ms;
     c->again_ms = 0;
     c->tries = 0;
-    c->maybe = false;
+    c->maybe = c->loading = false;
     c->asked = NULL;
     c->err.code = WEIR_OK;
     c->err.msg[0] = '\0';

@@ -1,8 +1,8 @@
 /* link.h - the way to Redis: one primary, a cluster, or whatever the sentinels say.
  *
- * A link carries calls. A call is one command, usually EVALSHA, for the node that has its slot. The
- * link connects, authenticates, loads scripts that the server does not know, follows MOVED and ASK,
- * waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being replaced, and
+ * A link carries calls. A call is one command, usually FCALL, for the node that has its slot. The
+ * link connects, authenticates, loads libraries of functions that the server does not know, follows
+ * MOVED and ASK, waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being replaced, and
  * connects again when a connection is lost. What is safe to repeat is repeated until
  * url->timeout_ms have passed since it was sent: what was refused, what was not sent whole, and
  * what is `repeatable`. Then it ends with one of these, and always with one of these:
@@ -11,7 +11,7 @@
  *   WEIR_EUNKNOWN   perhaps done: it was sent, and no answer came
  *   WEIR_EFULL      refused for lack of memory (OOM) or because of the server's disk (MISCONF)
  *   WEIR_EREADONLY  a user without the right to (NOPERM)
- *   WEIR_ECORRUPT   a key is not what it should be (WRONGTYPE), or the script found nonsense
+ *   WEIR_ECORRUPT   a key is not what it should be (WRONGTYPE), or the function found nonsense
  *   WEIR_ENOMEM     no memory to send it: certainly not done
  *
  * A connection that takes the place of another has the server close that one before anything is
@@ -69,21 +69,23 @@ weir_code weir__redis_url(const weir_url *url, redis_url *out, weir_error *err);
 
 /* ---- calls ---- */
 
-/* A script; `sha` is filled in by weir__script_init(). */
-typedef struct redis_script {
-    const char *name;
-    const char *source;
+/* Functions in Lua that a server keeps (FUNCTION LOAD). Their library is named by what is in it, so
+ * that those of different versions of weir are there side by side: "weir_native_0123456789ab". */
+typedef struct redis_library {
+    const char *label;                  /* "native" */
+    const char *source;                 /* registers functions whose names begin with NAME */
     size_t      len;
-    char        sha[41];
-} redis_script;
+    char        name[40];               /* these are filled in by weir__library_init() */
+    char        head[128];              /* goes before the source: says the name, twice */
+} redis_library;
 
-void weir__script_init(redis_script *s);
+void weir__library_init(redis_library *l);
 
 typedef struct redis_call {
     uint32_t            slot;           /* in a cluster: weir__redis_slot(tag) */
-    const redis_script *script;         /* whose SHA the command names; NULL: none */
+    const redis_library *library;       /* whose function the command names; NULL: none */
     bool                repeatable;     /* repeating it does no harm: it only reads, or carries a
-                                           number by which the script knows a repetition */
+                                           number by which the function knows a repetition */
     weir_buf            command;        /* RESP, whole; the caller's */
     redisReply         *reply;          /* out: never of type ERROR; weir__call_reset() frees it */
     weir_error          err;            /* out: WEIR_OK when there is a reply */
@@ -93,7 +95,7 @@ typedef struct redis_call {
     int64_t             until_ms, again_ms;
     int                 state, tries;
     bool                maybe;          /* it was sent, and its answer was lost: perhaps done */
-    bool                loading;        /* its script goes before it */
+    bool                loading;        /* its library goes before it */
     int                 before;         /* answers to come before its own */
     uint64_t            end;            /* where its bytes end in those of the connection */
     struct redis_node  *asked;          /* who must be told ASKING */
@@ -103,6 +105,11 @@ typedef struct redis_call {
 void weir__resp_array(weir_buf *b, size_t n);
 void weir__resp_bytes(weir_buf *b, const void *data, size_t len);
 void weir__resp_text(weir_buf *b, const char *text);
+void weir__resp_parts(weir_buf *b, const void *first, size_t first_len, const void *data,
+                      size_t len);                                      /* both as one */
+/* A count that is not known yet: where it is, and then what it is. */
+size_t weir__resp_room(weir_buf *b);
+void   weir__resp_count(weir_buf *b, size_t at, size_t n);
 void weir__resp_int(weir_buf *b, int64_t n);
 
 /* Free the reply and empty the command; what was allocated for it is kept. {0} is fine. */

@@ -22,6 +22,12 @@ typedef struct mp_slice {           /* points into what is read; not ended by a 
     size_t      len;
 } mp_slice;
 
+/* What a buffer holds; good until it is changed. */
+static inline mp_slice weir__buf_slice(const weir_buf *b)
+{
+    return b->len ? (mp_slice){ b->data, b->len } : (mp_slice){ "", 0 };
+}
+
 mp_reader weir__mp_reader(const char *bytes, size_t len);
 size_t    weir__mp_read_array(mp_reader *r);
 int64_t   weir__mp_read_int(mp_reader *r);

@@ -24,8 +24,7 @@ enum {
     REDIS_PAUSE_MS     = 10,            /* before trying again, then twice as long each time */
     REDIS_MAX_PAUSE_MS = 500,
     REDIS_MAX_KNOWN    = 1024,          /* servers of a cluster */
-    REDIS_MAX_GREETING = 6,             /* commands */
-    REDIS_MAX_SCRIPTS  = 4              /* whose presence on a server is remembered */
+    REDIS_MAX_GREETING = 6              /* commands */
 };
 
 struct redis_node {
@@ -60,10 +59,7 @@ struct redis_node {
     redis_call         *first, *last;
     size_t              n_once;         /* of those, not repeatable */
     int                 owed;           /* answers to come after the last of them, for nobody */
-    const redis_script *loaded[REDIS_MAX_SCRIPTS];
-    size_t              n_loaded;
-    uint64_t            loaded_at;      /* of the bytes of the connection: the last SCRIPT LOAD */
-    weir_error          load_error;     /* a script was refused */
+    weir_error          load_error;     /* a library was refused */
 };
 
 /* What a net tells its user. */
@@ -165,7 +161,7 @@ typedef enum redis_refusal {
     REFUSED_WAIT,       /* try again later */
     REFUSED_SEEK,       /* the same, and look for the primaries */
     REFUSED_STALE,      /* the same, and the connection is of no use any more */
-    REFUSED_MOVED, REFUSED_ASK, REFUSED_NOSCRIPT
+    REFUSED_MOVED, REFUSED_ASK, REFUSED_MISSING
 } redis_refusal;
 
 redis_refusal weir__refusal(const char *text, bool script, weir_code *code);

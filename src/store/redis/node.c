@@ -58,7 +58,6 @@ void weir__node_close(redis_node *n)
     weir__buf_clear(&n->out);
     n->out_at = 0;
     n->patience_ms = 0;
-    n->n_loaded = 0;
     n->draining = false;
     n->wanted = false;
     n->state = NODE_CLOSED;

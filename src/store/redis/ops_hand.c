@@ -20,7 +20,8 @@ void weir__task_drop(redis_task *t)
 {
     weir_job_release(t->seen);
     t->seen = NULL;
-    weir__buf_fini(&t->old);
+    weir__buf_fini(&t->old_run);
+    weir__buf_fini(&t->old_spec);
 }
 
 /* ---- look ---- */
@@ -38,11 +39,13 @@ weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id)
     weir_error        err = { 0 };
     const redisReply *r = weir__step_answer(s, t, 0, &err);
     if (r && r->elements == 1 && r->element[0]->elements == 2) {
-        mp_slice record = weir__reply_text(r->element[0]->element[0]);
+        mp_slice run = weir__reply_text(r->element[0]->element[0]);
+        mp_slice spec = weir__reply_text(r->element[0]->element[1]);
         t->now = weir__step_now(s, t, 0);
-        weir__buf_add(&t->old, record.at, record.len);
-        weir__record_get(&t->seen, id, record.at, record.len, NULL, 0, &t->beside, &err);
-        if (!err.code && t->old.failed)
+        weir__buf_add(&t->old_run, run.at, run.len);
+        weir__buf_add(&t->old_spec, spec.at, spec.len);
+        weir__record_get(&t->seen, id, run, spec, &t->beside, &err);
+        if (!err.code && (t->old_run.failed || t->old_spec.failed))
             weir_fail(&err, WEIR_ENOMEM, "job: out of memory");
     }
     if (err.code)
@@ -55,7 +58,6 @@ weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id)
 void weir__put_tell(redis_put *p, weir_event_kind kind, const char *text, size_t len)
 {
     weir__record_event(&p->events, kind, p->j, p->j->state, text, len);
-    p->n_events++;
 }
 
 void weir__put_tell_failed(redis_put *p)
@@ -70,15 +72,21 @@ void weir__put_tell_failed(redis_put *p)
 void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
 {
     const weir_job *j = p->j;
-    weir_buf       *b = weir__step(s, t, weir__part_of(s, p->id), 'P', 9);
+    weir_buf       *b = weir__step(s, t, weir__part_of(s, p->id), 'P', 11);
     weir_buf       *tmp = &s->scratch;
     weir__resp_int(b, (int64_t)p->id);
-    weir__resp_bytes(b, p->old->data, p->old->len);
+    weir__resp_bytes(b, p->old_run.at, p->old_run.len);
+    weir__resp_bytes(b, p->old_spec.at, p->old_spec.len);
     if (p->new_data)
         p->beside.data = weir__record_holds(s->layout, j->data_len);
+    if (p->line)
+        p->beside.lines++;
     bool apart = p->new_data && !p->beside.data;
     weir__buf_clear(tmp);
-    weir__record_put(tmp, j, p->beside, true);
+    weir__run_put(tmp, j, p->beside);
+    weir__resp_bytes(b, tmp->data, tmp->len);
+    weir__buf_clear(tmp);
+    weir__spec_put(tmp, j, p->beside.data);
     weir__resp_bytes(b, tmp->data, tmp->len);
     weir__resp_bytes(b, apart ? j->data : "", apart ? j->data_len : 0);
     weir__resp_text(b, p->new_data ? "1" : "0");
@@ -90,10 +98,7 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
     else if (j->search && p->line)
         weir__words_of_text(tmp, p->line, p->line_len);
     weir__resp_bytes(b, tmp->len ? tmp->data : "", tmp->len);
-    weir__buf_clear(tmp);
-    weir__mp_array(tmp, p->n_events * WEIR__EVENT_FIELDS);
-    weir__buf_add(tmp, p->events.data, p->events.len);
-    weir__resp_bytes(b, tmp->data, tmp->len);
+    weir__resp_bytes(b, p->events.len ? p->events.data : "", p->events.len);
     if (p->events.failed)
         s->failed = true;
     weir__buf_fini(&p->events);
@@ -185,8 +190,9 @@ void weir__redis_update_act(redis_lane *s, redis_task *t)
 {
     const weir_op_update *u = &t->op->u.update;
     const weir_job       *j = t->seen;
-    redis_put             p = { .id = u->id, .old = &t->old, .j = j, .beside = t->beside,
-                                .new_data = u->change.data != NULL };
+    redis_put             p = { .id = u->id, .old_run = weir__buf_slice(&t->old_run),
+                                .old_spec = weir__buf_slice(&t->old_spec), .j = j,
+                                .beside = t->beside, .new_data = u->change.data != NULL };
     bool moved = j->state != u->old_state;
     if (moved && j->state == WEIR_CANCELLED)
         weir__put_tell(&p, WEIR_EVENT_CANCELLED, NULL, 0);
@@ -229,7 +235,7 @@ void weir__redis_remove_end(redis_lane *s, redis_task *t)
 }
 
 /* Every partition knows the settings of every type. */
-/* In all partitions but the first, then in the first, whose script tells of it: workers that look
+/* In all partitions but the first, then in the first, whose function tells of it: workers that look
  * again because a type was resumed find it resumed everywhere. */
 void weir__redis_configure_act(redis_lane *s, redis_task *t)
 {

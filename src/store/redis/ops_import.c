@@ -57,14 +57,17 @@ static void import_step(redis_lane *s, redis_task *t, const weir_incoming *in, u
 {
     weir_job  j = *in->job;
     bool      keep = !in->new_id && j.id;
-    weir_buf *b = weir__step(s, t, part, 'M', 5 + in->n_lines);
+    weir_buf *b = weir__step(s, t, part, 'M', 6 + in->n_lines);
     weir__job_import(&j, keep ? j.id : 0, t->op->now_ms);
     weir__resp_text(b, keep ? "1" : "0");
     weir__resp_int(b, (int64_t)j.id);
     weir__buf_clear(&s->scratch);
     redis_beside beside = { .lines = in->n_lines ? in->lines[in->n_lines - 1].n : 0,
                             .data = weir__record_holds(s->layout, j.data_len) };
-    weir__record_put(&s->scratch, &j, beside, true);
+    weir__run_put(&s->scratch, &j, beside);
+    weir__resp_bytes(b, s->scratch.data, s->scratch.len);
+    weir__buf_clear(&s->scratch);
+    weir__spec_put(&s->scratch, &j, beside.data);
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
     weir__resp_bytes(b, j.data, beside.data ? 0 : j.data_len);
     put_words(s, &j, in);
@@ -115,7 +118,7 @@ void weir__redis_import_end(redis_lane *s, redis_task *t)
         weir_error        err = { 0 };
         const redisReply *r = weir__step_answer(s, t, step++, &err);
         if (r && (r->type != REDIS_REPLY_ARRAY || r->elements != 3))
-            weir_fail(&err, WEIR_ECORRUPT, "redis: the script gave no answer that can be read");
+            weir_fail(&err, WEIR_ECORRUPT, "redis: the function gave no answer that can be read");
         if (err.code)
             m->out[i].err = err;
         else

@@ -39,9 +39,9 @@ void weir__redis_get_end(redis_lane *s, redis_task *t)
         weir__no_job(&t->op->err, g->id);
         return;
     }
-    mp_slice record = weir__reply_text(r->element[0]->element[0]);
-    mp_slice data = weir__reply_text(r->element[0]->element[1]);
-    weir__record_get(&g->job, g->id, record.at, record.len, data.at, data.len, NULL, &t->op->err);
+    mp_slice run = weir__reply_text(r->element[0]->element[0]);
+    mp_slice spec = weir__reply_text(r->element[0]->element[1]);
+    weir__record_get(&g->job, g->id, run, spec, NULL, &t->op->err);
 }
 
 /* ---- list ---- */

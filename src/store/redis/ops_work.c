@@ -30,6 +30,21 @@ static uint32_t part_of_spec(const redis_lane *s, const redis_task *t, const wei
     return weir__part_of_key(s, spec->type, spec->unique);
 }
 
+/* Big-endian. */
+static void put_number(char *to, int bytes, uint64_t n)
+{
+    for (int i = bytes - 1; i >= 0; i--, n >>= 8)
+        to[i] = (char)(n & 0xff);
+}
+
+/* Is there more to a job than its spec? */
+static bool is_special(const redis_lane *s, const redis_task *t, const weir_spec *spec,
+                       const weir_job *j)
+{
+    return spec->delay_ms || spec->run_at || spec->deadline_at || spec->unique || j->search ||
+           t->with_words || !weir__record_holds(s->layout, j->data_len);
+}
+
 static void put_extra(redis_lane *s, const redis_task *t, const weir_spec *spec, const weir_job *j)
 {
     weir_buf *b = &s->scratch;
@@ -48,23 +63,12 @@ static void put_extra(redis_lane *s, const redis_task *t, const weir_spec *spec,
         weir__mp_text(b, NULL, 0);
 }
 
-static void add_args(redis_lane *s, const redis_task *t, weir_buf *b, const weir_spec *spec)
+static void put_spec(redis_lane *s, weir_buf *b, const weir_job *j)
 {
-    weir_job j;
-    weir__job_init(&j, spec, 1, 0);
-    char     rank[8];
-    uint64_t r = (uint64_t)(j.priority + (INT64_C(1) << 52));
-    for (int i = 7; i >= 0; i--, r >>= 8)
-        rank[i] = (char)(r & 0xff);
-    weir__resp_text(b, spec->type);
-    weir__resp_bytes(b, rank, sizeof rank);
     weir__buf_clear(&s->scratch);
-    redis_beside beside = { .data = weir__record_holds(s->layout, j.data_len) };
-    weir__record_put(&s->scratch, &j, beside, false);
-    weir__resp_bytes(b, s->scratch.data, s->scratch.len);
-    weir__resp_bytes(b, j.data, beside.data ? 0 : j.data_len);
-    put_extra(s, t, spec, &j);
-    weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
+    weir__spec_put(&s->scratch, j, weir__record_holds(s->layout, j->data_len));
+    if (!s->scratch.failed)
+        weir__resp_bytes(b, s->scratch.data + WEIR__SPEC_TIME, s->scratch.len - WEIR__SPEC_TIME);
 }
 
 /* Which of them go to this partition, and are not there yet. */
@@ -84,6 +88,82 @@ static void token_args(weir_buf *b, const weir_op_add *a)
     weir__resp_int(b, (int64_t)a->n);
 }
 
+/* The arguments of a step A: see layout.h. */
+typedef struct groups {
+    redis_lane *s;
+    redis_task *t;
+    weir_buf   *b;
+    size_t      n_args;
+    weir_job    like;                   /* the jobs of the group that is open are like this one */
+    size_t      n, count_at;            /* how many there are; 0: none is open */
+} groups;
+
+static void begin_group(groups *g, const weir_job *j)
+{
+    char rank[8];
+    put_number(rank, sizeof rank, (uint64_t)(j->priority + (INT64_C(1) << 52)));
+    weir__resp_text(g->b, j->type);
+    weir__resp_bytes(g->b, rank, sizeof rank);
+    g->count_at = weir__resp_room(g->b);
+    g->n_args += 3;
+    g->like = *j;
+    g->n = 0;
+}
+
+static void put_special(groups *g, const weir_spec *spec, const weir_job *j)
+{
+    bool inside = weir__record_holds(g->s->layout, j->data_len);
+    begin_group(g, j);
+    put_spec(g->s, g->b, j);
+    weir__resp_bytes(g->b, j->data, inside ? 0 : j->data_len);
+    put_extra(g->s, g->t, spec, j);
+    weir__resp_bytes(g->b, g->s->scratch.len ? g->s->scratch.data : "", g->s->scratch.len);
+    g->n_args += 3;
+}
+
+static void put_job(groups *g, const weir_spec *spec)
+{
+    weir_job j;
+    weir__job_init(&j, spec, 1, 0);
+    if (is_special(g->s, g->t, spec, &j)) {
+        put_special(g, spec, &j);
+        return;
+    }
+    if (!g->n || j.priority != g->like.priority || strcmp(j.type, g->like.type) != 0)
+        begin_group(g, &j);
+    put_spec(g->s, g->b, &j);
+    g->n_args++;
+    weir__resp_count(g->b, g->count_at, ++g->n);
+}
+
+static void begin_adding(groups *g, uint32_t part, size_t *count_at)
+{
+    const weir_op_add *a = &g->t->op->u.add;
+    g->b = weir__step_open(g->s, g->t, part, a->token ? 'a' : 'A', count_at);
+    if (!a->token)
+        return;
+    token_args(g->b, a);
+    g->n_args += 3;
+}
+
+static void add_step(redis_lane *s, redis_task *t, uint32_t part)
+{
+    const weir_op_add *a = &t->op->u.add;
+    groups             g = { .s = s, .t = t };
+    size_t             count_at = 0;
+    if (a->token && part == t->part)
+        begin_adding(&g, part, &count_at);      /* it remembers the call, also without a job */
+    for (size_t i = 0; i < a->n; i++) {
+        if (!goes_to(s, t, i, part))
+            continue;
+        if (!g.b)
+            begin_adding(&g, part, &count_at);
+        put_job(&g, &a->specs[i]);
+    }
+    if (g.b)
+        weir__step_close(s, part, count_at, g.n_args);
+}
+
 void weir__redis_add_act(redis_lane *s, redis_task *t)
 {
     weir_op_add *a = &t->op->u.add;
@@ -93,20 +173,8 @@ void weir__redis_add_act(redis_lane *s, redis_task *t)
         for (size_t i = 0; i < a->n; i++)
             a->out[i] = (weir_added){ 0 };
     }
-    for (uint32_t part = 0; part < s->n_parts; part++) {
-        size_t n = 0;
-        for (size_t i = 0; i < a->n; i++)
-            n += goes_to(s, t, i, part);
-        if (!n && (!a->token || part != t->part))
-            continue;
-        weir_buf *b = weir__step(s, t, part, a->token ? 'a' : 'A', 5 * n + (a->token ? 3 : 0));
-        if (a->token)
-            token_args(b, a);
-        for (size_t i = 0; i < a->n; i++) {
-            if (goes_to(s, t, i, part))
-                add_args(s, t, b, &a->specs[i]);
-        }
-    }
+    for (uint32_t part = 0; part < s->n_parts; part++)
+        add_step(s, t, part);
 }
 
 static void added(redis_lane *s, redis_task *t, uint32_t part, const redisReply *r)
@@ -336,7 +404,9 @@ static void fail_step(redis_lane *s, redis_task *t)
     weir__job_fail(j, text, t->now);
     weir__buf_str(&line, "error | ");
     weir__buf_add(&line, f->text, f->len);
-    redis_put p = { .id = f->id, .old = &t->old, .j = j, .beside = t->beside, .failed = true,
+    redis_put p = { .id = f->id, .old_run = weir__buf_slice(&t->old_run),
+                    .old_spec = weir__buf_slice(&t->old_spec), .j = j, .beside = t->beside,
+                    .failed = true,
                     .line = line.data, .line_len = weir__utf8_cut(line.data ? line.data : "",
                                                                   line.len, WEIR_MAX_TEXT) };
     weir__put_tell_failed(&p);
@@ -351,14 +421,19 @@ static void fail_step(redis_lane *s, redis_task *t)
 static void end_step(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
-    bool                  done = f->outcome == WEIR_OUTCOME_DONE;
-    weir_buf *b = weir__step(s, t, weir__part_of(s, f->id), done ? 'D' : 'R', done ? 4 : 2);
+    uint32_t              part = weir__part_of(s, f->id);
+    if (f->outcome == WEIR_OUTCOME_DONE) {
+        char head[13];
+        put_number(head, 8, f->id);
+        put_number(head + 8, 4, f->delivery);
+        head[12] = f->text ? '1' : '0';
+        weir__resp_parts(weir__step_done(s, t, part), head, sizeof head, f->text ? f->text : "",
+                         f->text ? f->len : 0);
+        return;
+    }
+    weir_buf *b = weir__step(s, t, part, 'R', 2);
     weir__resp_int(b, (int64_t)f->id);
     weir__resp_int(b, f->delivery);
-    if (!done)
-        return;
-    weir__resp_bytes(b, f->text ? f->text : "", f->text ? f->len : 0);
-    weir__resp_text(b, f->text ? "1" : "0");
 }
 
 void weir__redis_finish_act(redis_lane *s, redis_task *t)
@@ -381,13 +456,12 @@ void weir__redis_finish_act(redis_lane *s, redis_task *t)
 /* The answer of D, R or P. */
 static void finished(redis_lane *s, redis_task *t)
 {
-    weir_op_finish   *f = &t->op->u.finish;
-    const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
-    if (!r) {
+    weir_op_finish *f = &t->op->u.finish;
+    int64_t         answer = weir__step_state(s, t, 0, &t->op->err);
+    if (t->op->err.code) {
         t->over = true;
         return;
     }
-    int64_t answer = weir__reply_int(r);
     if (f->outcome == WEIR_OUTCOME_FAIL) {
         t->finished = answer == 1;               /* 0: it was changed meanwhile: look again */
         f->state = t->seen->state;

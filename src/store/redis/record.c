@@ -1,18 +1,17 @@
-/* record.c - jobs, events and types as the scripts keep them: see record.h. */
+/* record.c - jobs, events and types as the functions keep them: see record.h. */
 #include "store/redis/record.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAG_REMOVE = 1, FLAG_SEARCH = 2, FLAG_KEY = 4 };
-
-/* Bytes of the numbers at the head of a record, and of those the script appends. */
+/* Bytes of the numbers at the head of a spec, and of a run. */
 #define X(bytes, member) +bytes
-enum { HEAD = 0 REDIS_TIMES(X) REDIS_NUMBERS(X), TIMES = 0 REDIS_TIMES(X) };
+enum { SPEC_HEAD = 0 REDIS_SPEC(X), RUN_HEAD = 0 REDIS_RUN(X) };
 #undef X
 
-enum { FIXED_TEXTS = 3, TEXTS = 7 };        /* type, unique, search keys; and four that change */
+/* Texts: of the spec type, unique, search keys, data; of the run four that change. */
+enum { TYPE, UNIQUE, SEARCH_KEYS, DATA, RESULT, ERROR, PROGRESS_DATA, WORKER, TEXTS };
 
 /* ---- writing ---- */
 
@@ -30,37 +29,41 @@ static void put_text(weir_buf *b, const char *text)
     weir__mp_text(b, text, text ? strlen(text) : 0);
 }
 
-static size_t packed_len(const char *text)
+static int64_t flags_of(const weir_job *j, bool apart)
 {
-    size_t len = text ? strlen(text) : 0;
-    return !text ? 1 : len + (len < 32 ? 1 : len <= UINT8_MAX ? 2 : 3);
+    return (j->remove_on_complete ? REDIS_REMOVES : 0) | (j->search ? REDIS_SEARCHED : 0) |
+           (j->unique ? REDIS_HAS_KEY : 0) | (j->ttl_ms ? REDIS_HAS_TTL : 0) |
+           (j->deadline_at ? REDIS_HAS_DEADLINE : 0) | (apart ? REDIS_APART : 0);
 }
 
-void weir__record_put(weir_buf *b, const weir_job *j, redis_beside beside, bool with_times)
-{
-    uint64_t lines = beside.lines;
-    size_t  type = strlen(j->type);
-    int64_t type_len = (int64_t)type;
-    int64_t fixed_len = (int64_t)(type + packed_len(j->unique) + packed_len(j->search_keys));
-    int64_t flags = (j->remove_on_complete ? FLAG_REMOVE : 0) | (j->search ? FLAG_SEARCH : 0) |
-                    (j->unique ? FLAG_KEY : 0);
 #define GET(member)    (int64_t)(member)
 #define X(bytes, from) put_number(b, bytes, GET(from));
-    if (with_times) {
-        REDIS_TIMES(X)
-    }
-    REDIS_NUMBERS(X)
-#undef X
-    weir__buf_add(b, j->type, type);
+
+void weir__spec_put(weir_buf *b, const weir_job *j, bool with_data)
+{
+    int64_t type_len = (int64_t)strlen(j->type), flags = flags_of(j, !with_data);
+    REDIS_SPEC(X)
+    weir__buf_add(b, j->type, (size_t)type_len);
     put_text(b, j->unique);
     put_text(b, j->search_keys);
+    if (with_data)
+        weir__buf_add(b, j->data, j->data_len);
+}
+
+void weir__run_put(weir_buf *b, const weir_job *j, redis_beside beside)
+{
+    int64_t  type_len = (int64_t)strlen(j->type), flags = flags_of(j, !beside.data);
+    uint64_t lines = beside.lines;
+    REDIS_RUN(X)
+    weir__buf_add(b, j->type, (size_t)type_len);
     weir__mp_text(b, j->result, j->result_len);
     put_text(b, j->error);
     weir__mp_text(b, j->progress_data, j->progress_data_len);
     put_text(b, j->worker);
-    if (beside.data)
-        weir__buf_add(b, j->data, j->data_len);
 }
+
+#undef X
+#undef GET
 
 bool weir__record_holds(const redis_layout *layout, size_t data_len)
 {
@@ -87,52 +90,79 @@ static char *keep_text(char **at, mp_slice s)
     return to;
 }
 
-/* The numbers, and where the texts are, the last of them its data. False: it is no record. */
-static bool read_record(weir_job *job, mp_slice text[TEXTS + 1], uint64_t *out_lines,
-                        const char *record, size_t len)
-{
-    const unsigned char *at = (const unsigned char *)record;
-    weir_job *j = job;
-    int64_t   type_len = 0, fixed_len = 0, flags = 0;
-    uint64_t  lines = 0;
-    if (len < HEAD)
-        return false;
 #define X(bytes, to) to = (__typeof__(to))get_number(&at, bytes, bytes == 4);
-    REDIS_TIMES(X)
-    REDIS_NUMBERS(X)
-#undef X
-    if ((size_t)type_len > len - HEAD || !type_len || j->state <= WEIR_ANY ||
-        j->state >= WEIR_STATES)
+
+/* Each: the numbers, and where the texts are. False: it is none. */
+static bool read_spec(weir_job *j, mp_slice text[TEXTS], bool *apart, mp_slice spec)
+{
+    const unsigned char *at = (const unsigned char *)spec.at;
+    int64_t              type_len = 0, flags = 0;
+    if (spec.len < SPEC_HEAD)
         return false;
-    j->remove_on_complete = (flags & FLAG_REMOVE) != 0;
-    j->search = (flags & FLAG_SEARCH) != 0;
-    text[0] = (mp_slice){ record + HEAD, (size_t)type_len };
-    mp_reader r = weir__mp_reader(record + HEAD + type_len, len - HEAD - (size_t)type_len);
-    for (int i = 1; i < TEXTS; i++)
+    REDIS_SPEC(X)
+    if ((size_t)type_len > spec.len - SPEC_HEAD || !type_len)
+        return false;
+    j->remove_on_complete = (flags & REDIS_REMOVES) != 0;
+    j->search = (flags & REDIS_SEARCHED) != 0;
+    *apart = (flags & REDIS_APART) != 0;
+    text[TYPE] = (mp_slice){ spec.at + SPEC_HEAD, (size_t)type_len };
+    mp_reader r = weir__mp_reader(spec.at + SPEC_HEAD + type_len,
+                                  spec.len - SPEC_HEAD - (size_t)type_len);
+    text[UNIQUE] = weir__mp_read_text(&r);
+    text[SEARCH_KEYS] = weir__mp_read_text(&r);
+    text[DATA] = (mp_slice){ (const char *)r.at, (size_t)(r.end - r.at) };
+    return !r.bad;
+}
+
+static bool read_run(weir_job *j, mp_slice text[TEXTS], uint64_t *out_lines, mp_slice run)
+{
+    const unsigned char *at = (const unsigned char *)run.at;
+    int64_t              type_len = 0, flags = 0;
+    uint64_t             lines = 0;
+    if (run.len < RUN_HEAD)
+        return false;
+    REDIS_RUN(X)
+    (void)flags;
+    if ((size_t)type_len > run.len - RUN_HEAD || j->state <= WEIR_ANY || j->state >= WEIR_STATES)
+        return false;
+    mp_reader r = weir__mp_reader(run.at + RUN_HEAD + type_len,
+                                  run.len - RUN_HEAD - (size_t)type_len);
+    for (int i = RESULT; i < TEXTS; i++)
         text[i] = weir__mp_read_text(&r);
-    j->result_len = text[3].len;
-    j->progress_data_len = text[5].len;
-    text[TEXTS] = (mp_slice){ (const char *)r.at, (size_t)(r.end - r.at) };
+    j->result_len = text[RESULT].len;
+    j->progress_data_len = text[PROGRESS_DATA].len;
     *out_lines = lines;
     return !r.bad;
 }
 
-weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size_t len,
-                           const char *data, size_t data_len, redis_beside *beside,
-                           weir_error *err)
+#undef X
+
+/* Nothing has happened to it yet. */
+static void be_new(weir_job *j)
 {
-    mp_slice text[TEXTS + 1];
+    j->state = WEIR_INACTIVE;
+    j->promote_at = j->updated_at = j->created_at;
+}
+
+weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice spec,
+                           redis_beside *beside, weir_error *err)
+{
+    mp_slice text[TEXTS] = { { NULL, 0 } };
     weir_job j = { .id = id };
-    uint64_t lines;
+    uint64_t lines = 0;
+    bool     apart;
     *out = NULL;
-    if (!read_record(&j, text, &lines, record, len))
+    if (!read_spec(&j, text, &apart, spec) || (run.len && !read_run(&j, text, &lines, run)))
         return weir_fail(err, WEIR_ECORRUPT, "job %" PRIu64 ": its record cannot be read", id);
-    mp_slice body = text[TEXTS];
+    if (!run.len)
+        be_new(&j);
+    if (!j.promote_at)
+        j.promote_at = j.created_at;
     if (beside)
-        *beside = (redis_beside){ .lines = lines, .data = body.len != 0 };
-    if (!body.len)
-        body = data && data_len ? (mp_slice){ data, data_len } : (mp_slice){ "{}", 2 };
-    size_t size = sizeof j + body.len + 1;
+        *beside = (redis_beside){ .lines = lines, .data = !apart };
+    if (!text[DATA].len)
+        text[DATA] = (mp_slice){ "{}", 2 };
+    size_t size = sizeof j;
     for (int i = 0; i < TEXTS; i++)
         size += text[i].len + 1;
     weir_job *job = malloc(size);
@@ -140,15 +170,15 @@ weir_code weir__record_get(weir_job **out, uint64_t id, const char *record, size
         return weir_fail(err, WEIR_ENOMEM, "job %" PRIu64 ": out of memory", id);
     char *at = (char *)(job + 1);
     *job = j;
-    job->type = keep_text(&at, text[0]);
-    job->unique = keep_text(&at, text[1]);
-    job->search_keys = keep_text(&at, text[2]);
-    job->result = keep_text(&at, text[3]);
-    job->error = keep_text(&at, text[4]);
-    job->progress_data = keep_text(&at, text[5]);
-    job->worker = keep_text(&at, text[6]);
-    job->data = keep_text(&at, body);
-    job->data_len = body.len;
+    job->type = keep_text(&at, text[TYPE]);
+    job->unique = keep_text(&at, text[UNIQUE]);
+    job->search_keys = keep_text(&at, text[SEARCH_KEYS]);
+    job->result = keep_text(&at, text[RESULT]);
+    job->error = keep_text(&at, text[ERROR]);
+    job->progress_data = keep_text(&at, text[PROGRESS_DATA]);
+    job->worker = keep_text(&at, text[WORKER]);
+    job->data = keep_text(&at, text[DATA]);
+    job->data_len = text[DATA].len;
     *out = job;
     return WEIR_OK;
 }

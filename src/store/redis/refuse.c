@@ -1,5 +1,5 @@
 /* refuse.c - what the errors of Redis mean to a call. None of those that are repeated has done
- * anything: Redis says them before it begins, or before the first write of a script. */
+ * anything: Redis says them before it begins, or before the first write of a function. */
 #include "store/redis/net.h"
 
 #include <string.h>
@@ -11,10 +11,9 @@ static const struct {
 } words[] = {
     { "MOVED", REFUSED_MOVED, WEIR_EUNAVAIL },
     { "ASK", REFUSED_ASK, WEIR_EUNAVAIL },
-    { "NOSCRIPT", REFUSED_NOSCRIPT, WEIR_EUNAVAIL },
     { "TRYAGAIN", REFUSED_WAIT, WEIR_EUNAVAIL },        /* keys of a slot are here and there */
     { "LOADING", REFUSED_WAIT, WEIR_EUNAVAIL },         /* its data from the disk */
-    { "BUSY", REFUSED_WAIT, WEIR_EUNAVAIL },            /* a script runs for long */
+    { "BUSY", REFUSED_WAIT, WEIR_EUNAVAIL },            /* a function runs for long */
     { "UNKILLABLE", REFUSED_WAIT, WEIR_EUNAVAIL },
     { "NOREPLICAS", REFUSED_WAIT, WEIR_EUNAVAIL },      /* fewer than min-replicas-to-write */
     { "CLUSTERDOWN", REFUSED_SEEK, WEIR_EUNAVAIL },
@@ -27,8 +26,9 @@ static const struct {
     { "WRONGTYPE", REFUSED, WEIR_ECORRUPT },
 };
 
-/* How NOPERM is said inside a script. */
+/* How NOPERM is said inside a function, and what is said when there is none of that name. */
 static const char script_noperm[] = "ERR The user executing the script can't";
+static const char missing[] = "ERR Function not found";
 
 const char *weir__refusal_rest(const char *text)
 {
@@ -44,6 +44,10 @@ redis_refusal weir__refusal(const char *text, bool script, weir_code *code)
             *code = words[i].code;
             return words[i].what;
         }
+    }
+    if (script && !strcmp(text, missing)) {
+        *code = WEIR_EUNAVAIL;
+        return REFUSED_MISSING;
     }
     *code = script ? WEIR_ECORRUPT : WEIR_EUNAVAIL;
     if (!strncmp(text, script_noperm, sizeof script_noperm - 1))

@@ -39,6 +39,31 @@ void weir__resp_text(weir_buf *b, const char *text)
     weir__resp_bytes(b, text, strlen(text));
 }
 
+void weir__resp_parts(weir_buf *b, const void *first, size_t first_len, const void *data,
+                      size_t len)
+{
+    head(b, '$', first_len + len);
+    weir__buf_add(b, first, first_len);
+    weir__buf_add(b, data, len);
+    weir__buf_add(b, "\r\n", 2);
+}
+
+enum { COUNT_DIGITS = 8 };              /* always as many, so that it can be written later */
+
+size_t weir__resp_room(weir_buf *b)
+{
+    weir__resp_bytes(b, "00000000", COUNT_DIGITS);
+    return b->len - COUNT_DIGITS - 2;
+}
+
+void weir__resp_count(weir_buf *b, size_t at, size_t n)
+{
+    if (b->failed)
+        return;
+    for (int i = COUNT_DIGITS - 1; i >= 0; i--, n /= 10)
+        b->data[at + (size_t)i] = (char)('0' + n % 10);
+}
+
 void weir__resp_int(weir_buf *b, int64_t n)
 {
     char     text[24];
@@ -69,9 +94,12 @@ void weir__call_fini(redis_call *c)
     weir__buf_fini(&c->command);
 }
 
-void weir__script_init(redis_script *s)
+void weir__library_init(redis_library *l)
 {
-    weir__sha1_hex(s->source, s->len, s->sha);
+    char sha[41];
+    weir__sha1_hex(l->source, l->len, sha);
+    snprintf(l->name, sizeof l->name, "weir_%s_%.12s", l->label, sha);
+    snprintf(l->head, sizeof l->head, "#!lua name=%s\nlocal NAME = '%s'\n", l->name, l->name);
 }
 
 /* ---- slots ---- */

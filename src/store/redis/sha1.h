@@ -1,4 +1,4 @@
-/* sha1.h - SHA-1, by which Redis knows a script. Not for secrets. */
+/* sha1.h - SHA-1, by which a library of functions is named. Not for secrets. */
 #ifndef WEIR_STORE_REDIS_SHA1_H
 #define WEIR_STORE_REDIS_SHA1_H
 

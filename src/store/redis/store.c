@@ -9,7 +9,7 @@
 
 #include "store/redis/engine.h"
 
-enum { LAYOUT_VERSION = 1 };
+enum { LAYOUT_VERSION = 2 };
 
 /* ---- partitions ---- */
 
@@ -150,7 +150,7 @@ static void forget_calls(redis_lane *l)
         weir__call_reset(c);
         c->slot = p->slot;
         c->repeatable = true;
-        c->script = NULL;
+        c->library = NULL;
         weir__resp_array(&c->command, 4);
         weir__resp_text(&c->command, "HDEL");
         weir__resp_text(&c->command, key);
@@ -205,15 +205,13 @@ static void redis_close(weir_store *base)
     free(s);
 }
 
-static pthread_once_t scripts_once = PTHREAD_ONCE_INIT;
+static pthread_once_t libraries_once = PTHREAD_ONCE_INIT;
 
-static void init_scripts(void)
+static void init_libraries(void)
 {
     redis_layout *const all[] = { &weir__layout_native, &weir__layout_kue, &weir__layout_vertx };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        weir__script_init(&all[i]->add);
-        weir__script_init(&all[i]->rest);
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        weir__library_init(&all[i]->library);
 }
 
 /* Subscribe, then see where the messages are: all that come later are heard. */
@@ -276,7 +274,7 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     s->layout = !s->url.kue   ? &weir__layout_native
               : s->url.vertx  ? &weir__layout_vertx
                               : &weir__layout_kue;
-    pthread_once(&scripts_once, init_scripts);
+    pthread_once(&libraries_once, init_libraries);
     if (!rc && !make_mark(s))
         rc = weir_fail(err, WEIR_EIO, "redis: no random numbers: %s", strerror(errno));
     if (!rc)

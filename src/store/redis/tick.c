@@ -1,5 +1,5 @@
-/* tick.c - what time does to jobs. The script says what is due, sort by sort (layout.h, K); the
- * life cycle decides here; the script puts. Each partition goes its own pace, all at once. */
+/* tick.c - what time does to jobs. The function says what is due, sort by sort (layout.h, K); the
+ * life cycle decides here; the function puts. Each partition goes its own pace, all at once. */
 #include "store/redis/engine.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char li
     p->line_len = p->line ? strlen(p->line) : 0;
 }
 
-/* Is it still as its sort says? A script may be a moment older than what it answers. */
+/* Is it still as its sort says? What a function answers may be a moment older than what it answers. */
 static bool is_due(const weir_job *j, int64_t sort)
 {
     return sort == 3 ? j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED
@@ -52,23 +52,20 @@ static bool is_due(const weir_job *j, int64_t sort)
 static weir_code put_due(redis_lane *s, round *r, int64_t sort, const redisReply *answer,
                          int64_t now, weir_error *err)
 {
-    for (size_t i = 1; i + 1 < answer->elements; i += 2) {
-        uint64_t  id = (uint64_t)weir__reply_int(answer->element[i]);
-        redis_beside beside;
-        mp_slice  record = weir__reply_text(answer->element[i + 1]);
-        weir_buf  old = { 0 };
+    for (size_t i = 1; i + 2 < answer->elements; i += 3) {
+        redis_put p = { .id = weir__reply_id(answer->element[i]),
+                        .old_run = weir__reply_text(answer->element[i + 1]),
+                        .old_spec = weir__reply_text(answer->element[i + 2]) };
         char      line[WEIR__LINE];
         weir_job *j;
-        weir_code rc = weir__record_get(&j, id, record.at, record.len, NULL, 0, &beside, err);
+        weir_code rc = weir__record_get(&j, p.id, p.old_run, p.old_spec, &p.beside, err);
         if (rc)
             return rc;
-        weir__buf_add(&old, record.at, record.len);
-        redis_put p = { .id = id, .old = &old, .j = j, .beside = beside };
-        if (is_due(j, sort) && !old.failed) {
+        p.j = j;
+        if (is_due(j, sort)) {
             decide(&p, j, sort, now, line);
             weir__put_step(s, &r->task, &p);
         }
-        weir__buf_fini(&old);
         weir_job_release(j);
     }
     return WEIR_OK;

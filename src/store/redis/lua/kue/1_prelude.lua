@@ -6,6 +6,8 @@
 -- Redis runs all of this text at every call, and making a function costs time: what only some steps
 -- need is made when one of them is there.
 
+local function run_steps(KEYS, ARGV)
+
 local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
 local spack, sunpack = struct.pack, struct.unpack
 local format, floor, huge, min, max = string.format, math.floor, math.huge, math.min, math.max
@@ -101,27 +103,45 @@ for state, word in ipairs(WORD) do ALL[state] = JOBS .. ':' .. word end
 
 -- ---- records: see layout.h; here a job is a table, with fields as in constants.lua ----
 
-local NUMBERS = '>I7I7I7BBI4I4I4I4I7I7I7I7BBBI2Bi4I4I4I7I7I7I7I7'
+local SPEC, RUN = '>I7BBBBi4I4I4I7I7I7I7I7', '>BBI4I4I4I4I7I7I7I7I7I7BB'
 
+-- The run and the spec, without data: that is apart.
 local function bytes_of(j)
-  local key, flags = j[UNIQUE_KEY], j[FLAGS]
-  local fixed = j[TYPE] .. pack(key, j[KEYS_TEXT])
-  return spack(NUMBERS, j[CREATED], j[PROMOTE], j[UPDATED], j[STATE], j[PROGRESS], j[ATTEMPTS],
-               j[DELIVERY], j[LOST], j[LINES], j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION],
-               key and flags + 4 or flags, j[BACKOFF], j[JITTER], #fixed, #j[TYPE], j[PRIORITY],
+  local key, name = j[UNIQUE_KEY], j[TYPE]
+  local flags = j[FLAGS] + APART + (key and HAS_KEY or 0)
+  return spack(RUN, j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES],
+               j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], flags,
+               #name) .. name .. pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]),
+         spack(SPEC, j[CREATED], flags, j[BACKOFF], j[JITTER], #name, j[PRIORITY],
                j[MAX_ATTEMPTS], j[MAX_LOST], j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS],
-               j[DEADLINE]) .. fixed .. pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER])
+               j[DEADLINE]) .. name .. pack(key, j[KEYS_TEXT])
 end
 
-local function fields_of(r)
+-- Of an answer: id, run, spec with data.
+local function put_record(answer, id, j, data)
+  local n = #answer
+  local run, spec = bytes_of(j)
+  answer[n + 1], answer[n + 2], answer[n + 3] = spack('>I8', tonumber(id)), run, spec .. data
+end
+
+-- `run` may be "": nothing has happened to it yet.
+local function fields_of(run, spec)
   local j, name_len, _ = {}, nil, nil
-  j[CREATED], j[PROMOTE], j[UPDATED], j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST],
-    j[LINES], j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], j[FLAGS], j[BACKOFF], j[JITTER],
-    _, name_len, j[PRIORITY], j[MAX_ATTEMPTS], j[MAX_LOST], j[BACKOFF_MS], j[BACKOFF_MAX],
-    j[DELAY], j[TTL_MS], j[DEADLINE] = sunpack(NUMBERS, r)
-  j[FLAGS], j[TYPE] = j[FLAGS] % 4, string.sub(r, 121, 120 + name_len)
-  j[UNIQUE_KEY], j[KEYS_TEXT], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
-    unpack_msg(string.sub(r, 121 + name_len))
+  j[CREATED], j[FLAGS], j[BACKOFF], j[JITTER], name_len, j[PRIORITY], j[MAX_ATTEMPTS], j[MAX_LOST],
+    j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS], j[DEADLINE] = sunpack(SPEC, spec)
+  j[FLAGS], j[TYPE] = j[FLAGS] % HAS_KEY, string.sub(spec, SPEC_END + 1, SPEC_END + name_len)
+  j[UNIQUE_KEY], j[KEYS_TEXT] = unpack_msg(string.sub(spec, SPEC_END + 1 + name_len))
+  if run == '' then
+    j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
+    j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT] = j[CREATED], j[CREATED], 0, 0
+    j[FINISHED], j[DURATION], j[RESULT], j[ERROR] = 0, 0, false, false
+    j[PROGRESS_DATA], j[WORKER] = false, false
+    return j
+  end
+  j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES], j[PROMOTE], j[UPDATED],
+    j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], _, name_len = sunpack(RUN, run)
+  j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
+    unpack_msg(string.sub(run, RUN_END + 1 + name_len))
   return j
 end
 

@@ -25,16 +25,16 @@ end
 
 if uses.A then
 
--- The record comes without its three first fields, which are times.
-local three_times = string.rep(spack('>I7', now), 3)
+-- The spec comes without its first field, which is now.
+local now7 = spack('>I7', now)
 
--- A lot of jobs often has the same record: what to write for it is made once.
+-- A lot of jobs often has the same spec: what to write for it is made once.
 local templates = {}
 
 local function template_of(rec)
   local t = templates[rec]
   if not t then
-    local j, set = fields_of(three_times .. rec), {}
+    local j, set = fields_of('', now7 .. rec), {}
     encode(j, NOTHING, function(field, value)
       if value then set[#set + 1], set[#set + 2] = FIELDS[field], value end
     end)
@@ -58,7 +58,7 @@ local function add_plain(rec, data)
 end
 
 local function add_special(rec, data, extra)
-  local j = fields_of(three_times .. rec)
+  local j = fields_of('', now7 .. rec)
   local delay, run_at, _, unique, words = unpack(extra)
   if unique then
     local holder, state = holder_of(j)
@@ -83,19 +83,20 @@ local function add_special(rec, data, extra)
 end
 
 local function words_are_missing(i, n)
-  for k = i, i + n - 1, 5 do
+  for k = i, i + n - 1, 6 do
     if settings_of(ARGV[k])[SEARCH] == 1 and
-       (ARGV[k + 4] == '' or not unpack_msg(ARGV[k + 4])[5]) then
+       (ARGV[k + 5] == '' or not unpack_msg(ARGV[k + 5])[5]) then
       return true
     end
   end
 end
 
+-- All data is apart: so every job is a group of its own.
 function steps.A(i, n)
   if words_are_missing(i, n) then return 'words' end
   local answer, plain, a = {}, true, 0
-  for p = i, i + n - 1, 5 do
-    local name, rec, data, extra = ARGV[p], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4]
+  for p = i, i + n - 1, 6 do
+    local name, rec, data, extra = ARGV[p], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5]
     local id, state, existed
     if extra == '' then
       id, state, existed = add_plain(rec, data)
@@ -238,15 +239,14 @@ function steps.T(i, n)
   local names = waiting_names(i + 3, i + n - 1)
   if #names == 0 then return {} end
   local answer = {}
-  for k, got in ipairs(choose(names, wanted)) do
+  for _, got in ipairs(choose(names, wanted)) do
     local id, j, h, zid = got[1], got[2], got[3], got[4]
     start(id, zid, j, h, worker)
     mark(LEASE, zid, now + lease)
     local t = type_make(j[TYPE])
     t[T_TAKEN], types_dirty[j[TYPE]] = now, true
     delivered[id] = j[DELIVERY]
-    answer[3 * k - 2], answer[3 * k - 1] = tonumber(id), bytes_of(j)
-    answer[3 * k] = h[H_DATA] or '{}'
+    put_record(answer, id, j, h[H_DATA] or '{}')
   end
   if #answer > 0 then want(now + lease) end
   return answer
@@ -281,13 +281,11 @@ local function write_done(id, j, h)
   if h[H_RESULT] and not j[RESULT] then call('HDEL', JOB .. id, 'result') end
 end
 
-function steps.D(i)
-  local id = ARGV[i]
-  local j, h = held(id, ARGV[i + 1], true)
+local function complete(id, delivery, result)
+  local j, h = held(id, delivery, true)
   worked = j
   if not j then return -1 end
   local zid, t = zid_of(id), type_make(j[TYPE])
-  local result = ARGV[i + 3] == '1' and ARGV[i + 2]
   types_dirty[j[TYPE]] = true
   unplace(j, zid)
   j[STATE], j[ATTEMPTS], j[PROGRESS] = COMPLETE, j[ATTEMPTS] + 1, 100
@@ -306,6 +304,17 @@ function steps.D(i)
   tell(COMPLETED, j, id, COMPLETE, result)
   want_retention(j)
   return COMPLETE
+end
+
+-- Each argument: id and delivery, 8 and 4 bytes, "1" or "0" for a result, the result.
+function steps.D(i, n)
+  local answer = {}
+  for k = i, i + n - 1 do
+    local id, delivery = sunpack('>I8I4', ARGV[k])
+    local result = string.byte(ARGV[k], 13) == 49 and string.sub(ARGV[k], 14)
+    answer[#answer + 1] = complete(digits(id), digits(delivery), result)
+  end
+  return answer
 end
 
 function steps.R(i)

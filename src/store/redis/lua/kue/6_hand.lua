@@ -18,7 +18,7 @@ local function put_words(j, id, which, words)
 end
 
 local function tell_all(events)
-  for _, v in ipairs(unpack_msg(events)) do
+  for _, v in ipairs({ unpack_msg(events) }) do
     told = told + 1
     message[told] = v
   end
@@ -50,19 +50,18 @@ local function replace(id, j, n)
 end
 
 function steps.P(i)
-  local id, new, data, has_data = ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  local failed, line, words, events = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
+  local id, data, has_data = ARGV[i], ARGV[i + 5], ARGV[i + 6]
+  local failed, line, words, events = ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10]
   local j, h = job(id)
-  worked = j and bytes_of(j) == ARGV[i + 1]
+  worked = false
+  if j then
+    local run, spec = bytes_of(j)
+    worked = run == ARGV[i + 1] and spec == ARGV[i + 2]
+  end
   if worked and kue_is_at(j, h, id) then worked = false end
   if not worked then return 0 end
   if j[STATE] == ACTIVE and not is_ours(h) then quiet[tonumber(id)] = true end
-  if new == '' then
-    forget(j, id)
-    tell_all(events)
-    return 1
-  end
-  local n = fields_of(new)
+  local n = fields_of(ARGV[i + 3], ARGV[i + 4])
   if j[STATE] == INACTIVE and n[STATE] == DELAYED and is_popped(j, id) then
     worked = false
     return 2
@@ -140,8 +139,8 @@ local function import_log(id, from, to)
 end
 
 function steps.M(i, n)
-  local keep, id, data, words = ARGV[i] == '1', ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
-  local j = fields_of(ARGV[i + 2])
+  local keep, id, data, words = ARGV[i] == '1', ARGV[i + 1], ARGV[i + 4], ARGV[i + 5]
+  local j = fields_of(ARGV[i + 2], ARGV[i + 3])
   if keep and call('EXISTS', JOB .. id) == 1 then
     local there = job(id)
     local same = there and there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
@@ -169,7 +168,7 @@ function steps.M(i, n)
     note_words(id, 1, w[1])
     note_words(id, 2, w[2])
   end
-  import_log(id, i + 5, i + n - 1)
+  import_log(id, i + 6, i + n - 1)
   if j[STATE] == INACTIVE then tell(ENQUEUE, j, id, INACTIVE, false) end
   if finished(j[STATE]) then want_retention(j) end
   return { 0, tonumber(id), j[STATE] }

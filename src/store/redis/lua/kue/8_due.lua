@@ -6,10 +6,7 @@ if uses.K then
 
 local function records_of(sort, list)
   local answer = { sort }
-  for _, e in ipairs(list) do
-    local n = #answer
-    answer[n + 1], answer[n + 2] = e.number, bytes_of(e.j)
-  end
+  for _, e in ipairs(list) do put_record(answer, e.number, e.j, '') end
   return answer
 end
 

@@ -6,8 +6,12 @@ function steps.G(i, n)
   local answer = {}
   for k = i + 1, i + n - 1 do
     local j, h = job(ARGV[k])
-    answer[#answer + 1] = j and { bytes_of(j), ARGV[i] == '1' and h[H_DATA] or '{}' } or
-                          { tonumber(call('HGET', META, 'messages') or 0) }
+    if j then
+      local run, spec = bytes_of(j)
+      answer[#answer + 1] = { run, ARGV[i] == '1' and spec .. (h[H_DATA] or '') or spec }
+    else
+      answer[#answer + 1] = { tonumber(call('HGET', META, 'messages') or 0) }
+    end
   end
   return answer
 end
@@ -57,13 +61,9 @@ end
 -- Add to the answer the jobs of these ids, in their order, that are there and fit.
 local function answer_with(answer, ids, limit, with_data, fits)
   for _, id in ipairs(ids) do
-    local n = #answer
-    if n >= 3 * limit then return end
+    if #answer >= 3 * limit then return end
     local j, h = job(id)
-    if j and fits(j) then
-      answer[n + 1], answer[n + 2] = tonumber(id), bytes_of(j)
-      answer[n + 3] = with_data and h[H_DATA] or '{}'
-    end
+    if j and fits(j) then put_record(answer, id, j, with_data and h[H_DATA] or '') end
   end
 end
 
@@ -110,7 +110,7 @@ local function list_sorted(zids, rank, q, fits)
     local j, h
     if id then j, h = job(id) end
     if j and fits(j) then
-      local e = { j[rank], tonumber(id), bytes_of(j), q.with_data and h[H_DATA] or '{}' }
+      local e = { j[rank], tonumber(id), j, q.with_data and h[H_DATA] or '' }
       local before = q.id > 0 and (e[1] < q.rank or e[1] == q.rank and e[2] <= q.id)
       local behind = q.id > 0 and (e[1] > q.rank or e[1] == q.rank and e[2] >= q.id)
       if not (q.descending and behind or not q.descending and before) then all[#all + 1] = e end
@@ -121,8 +121,7 @@ local function list_sorted(zids, rank, q, fits)
     return by_rank(a, b)
   end)
   for k = 1, min(q.limit, #all) do
-    local e, n = all[k], #answer
-    answer[n + 1], answer[n + 2], answer[n + 3] = e[2], e[3], e[4]
+    put_record(answer, all[k][2], all[k][3], all[k][4])
   end
   return answer
 end

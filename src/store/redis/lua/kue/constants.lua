@@ -23,8 +23,8 @@ local PAUSE, RESUME = 11, 12
 -- a type's record: see layout.h
 local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
 
--- flags of a job
-local REMOVE_FLAG, SEARCH_FLAG = 1, 2
+-- flags of a job; bytes of the numbers of a spec and of a run: see layout.h
+local REMOVE_FLAG, SEARCH_FLAG, HAS_KEY, APART, SPEC_END, RUN_END = 1, 2, 4, 32, 58, 62
 
 -- WEIR_MAX_ATTEMPTS, WEIR_MAX_LOG, WEIR_MAX_MS, WEIR_DEFAULT_MAX_LOST; INT64_MIN in messages
 local MAX_TIMES, MAX_LOG, MAX_MS, DEFAULT_MAX_LOST, AT_ONCE = 1000000, 10000, 3162240000000, 3, -1

@@ -15,8 +15,7 @@ local function taken_before(given)
     local id = digits(given[k])
     local j, h = held(id, given[k + 1])
     if j then
-      local n = #answer
-      answer[n + 1], answer[n + 2], answer[n + 3] = given[k], bytes_of(j), h[H_DATA] or '{}'
+      put_record(answer, id, j, h[H_DATA] or '{}')
     end
   end
   return answer
@@ -28,8 +27,9 @@ local function to_remember(letter, answer)
   if letter ~= 'T' and letter ~= 't' then return answer end
   local given = {}
   for k = 1, #answer, 3 do
-    given[#given + 1] = answer[k]
-    given[#given + 1] = delivered[digits(answer[k])]
+    local id = sunpack('>I8', answer[k])
+    given[#given + 1] = id
+    given[#given + 1] = delivered[digits(id)]
   end
   return given
 end
@@ -116,9 +116,18 @@ if number then
   if keep_at ~= first_keep then call('HSET', META, 'keep', keep_at < huge and keep_at or '') end
   if told > 4 or due < huge then
     message[1], message[4] = call('HINCRBY', META, 'messages', 1), due < huge and due or 0
-    answers[2] = pack(message)
+    local pieces = { '\148' .. pack(unpack(message, 1, 4)) }
+    for i = 5, told, MANY do
+      pieces[#pieces + 1] = pack(unpack(message, i, min(i + MANY - 1, told)))
+    end
+    answers[2] = table.concat(pieces)
     call('PUBLISH', W .. 'events', answers[2])
   end
   if not VERTX then tell_kue() end
 end
 return answers
+end                                          -- of run_steps()
+
+redis.register_function(NAME .. '_add', run_steps)
+redis.register_function{ function_name = NAME .. '_rest', callback = run_steps,
+                         flags = { 'allow-oom' } }

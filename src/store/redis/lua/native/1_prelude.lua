@@ -1,63 +1,83 @@
--- 1_prelude.lua - the native layout: what the busy steps use. layout.h says what the steps do,
--- docs/redis.md what the keys hold. A job's record is read once into `records`, changed there, and
--- written back once at the end; changes of sorted sets gather in `changes`, the last one counts.
+-- 1_prelude.lua - the native layout: what every step uses. layout.h says what the steps do,
+-- docs/redis.md what the keys hold.
 --
--- Redis runs this whole text at every call. So there is little here and in 2_work.lua; what is
--- rarely needed is inside more(), which is called when it is.
+-- Redis runs this text once, when the library is loaded, and run_steps() (7_run.lua) at every call.
+-- What a call works with is in the locals here, and made anew by begin().
+--
+-- Lua looks at every byte of a string that is made, and what it makes it has to clear away: so the
+-- busy steps (2_work.lua) make few strings and tables. They gather what they change in arrays, and
+-- one command writes what has gathered for a key. All other steps begin with settle(), which writes
+-- it, and then write at once.
 
-local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
-local unpack_some = cmsgpack.unpack_limit
-local spack, sunpack = struct.pack, struct.unpack
-local format, sub, byte = string.format, string.sub, string.byte
-local floor, huge, max = math.floor, math.huge, math.max
-local KEYS, ARGV = KEYS, ARGV
+local steps = {}                             -- by letter
+local BYTE = {}                              -- strings of one byte
 
-local now = ARGV[1]
-if now == '' then
-  local t = call('TIME')
-  now = t[1] * 1000 + floor(t[2] / 1000)
-else
-  now = tonumber(now)
+-- What Lua has to offer is not there while a library is loaded: see prepare().
+local call, pack, unpack_msg, unpack_some, spack, sunpack, tonumber, unpack, pairs, ipairs, next
+local format, sub, byte, char, match, rep, concat, sort, floor, ceil, max, min, huge
+
+-- ---- of the call ----
+
+local KEYS, ARGV
+local now, now7, now8                        -- and as bytes: of a record, of a place
+local origin, number, partitions, partition
+local meta, last, keep_at
+local worked                                 -- did the last step? For t
+local due
+local records                                -- by id: the run of a job; false: it has none
+local types, types_dirty
+local blocks                                 -- of ids: how many jobs more, or less
+local ready                                  -- by type: jobs read ahead for the takes
+local lookahead                              -- by type: how many the takes of this call want
+local endings                                -- by run: see ending_of()
+local events, n_events                       -- pieces of the message
+
+-- ---- what has gathered: see flush() ----
+
+local adds, n_adds, rems, n_rems = {}, {}, {}, {}
+local new_jobs, n_jobs, new_runs, n_runs, gone, n_gone
+
+-- Before the first call.
+local function prepare()
+  pack, unpack_msg, unpack_some = cmsgpack.pack, cmsgpack.unpack, cmsgpack.unpack_limit
+  spack, sunpack, concat, sort = struct.pack, struct.unpack, table.concat, table.sort
+  tonumber, unpack, pairs, ipairs, next = _G.tonumber, _G.unpack, _G.pairs, _G.ipairs, _G.next
+  format, sub, byte, char = string.format, string.sub, string.byte, string.char
+  match, rep = string.match, string.rep
+  floor, ceil, max, min, huge = math.floor, math.ceil, math.max, math.min, math.huge
+  for k = 0, 255 do BYTE[k] = char(k) end
+  call = redis.call
 end
-local origin, number = ARGV[2], tonumber(ARGV[3])
-local partitions, partition = tonumber(ARGV[5]), tonumber(ARGV[6])
-local lane = origin .. ':' .. (number or 0) % 2
 
-local meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep', lane)
-local last, keep_at = tonumber(meta[1] or 0), tonumber(meta[3] or '') or huge
-
--- Which steps there are in this call, which jobs they name, and how many the takes want of one type
--- alone.
-local uses, named, lookahead = {}, {}, {}
-do
-  local i, total = FIRST, #ARGV
-  while i <= total do
-    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
-    uses[letter] = true
-    if letter == 'D' or letter == 'R' or letter == 'S' or letter == 'L' or letter == 'P' or
-       letter == 'E' then
-      named[#named + 1] = ARGV[i + 2]
-    elseif n == 4 and (letter == 't' or letter == 'T') then
-      lookahead[ARGV[i + 5]] = (lookahead[ARGV[i + 5]] or 0) + tonumber(ARGV[i + 2])
-    end
-    i = i + 2 + n
+local function begin(keys, args)
+  if not call then prepare() end
+  KEYS, ARGV = keys, args
+  now = args[1]
+  if now == '' then
+    local t = call('TIME')
+    now = t[1] * 1000 + floor(t[2] / 1000)
+  else
+    now = tonumber(now)
   end
+  now7, now8 = spack('>I7', now), spack('>I8', now + ZERO_RANK)
+  origin, number = args[2], tonumber(args[3])
+  partitions, partition = tonumber(args[5]), tonumber(args[6])
+  worked, due, events, n_events = true, huge, {}, 0
+  records, types, types_dirty, blocks = {}, {}, {}, {}
+  ready, lookahead, endings = {}, {}, {}
+  for key = FIRST_SET, LAST_SET do
+    adds[key], rems[key], n_adds[key], n_rems[key] = adds[key] or {}, rems[key] or {}, 0, 0
+  end
+  new_jobs, n_jobs, new_runs, n_runs, gone, n_gone = new_jobs or {}, 0, new_runs or {}, 0, {}, 0
 end
 
-local steps = {}
-local worked = true                          -- did the last step? For t
-local events, n_events = {}, 0               -- in pieces, as MessagePack; how many there are
-local due = huge
-local ready = {}                             -- by type: jobs read ahead for the takes
+-- ---- commands with many arguments ----
 
--- ---- hashes ----
-
--- A command with any number of arguments, in pairs.
-local function many(command, key, args)
-  local n = #args
-  for i = 1, n, MANY do
-    call(command, KEYS[key], unpack(args, i, i + MANY - 1 < n and i + MANY - 1 or n))
-  end
+local function many(command, key, args, n)
+  n = n or #args
+  if n == 0 then return end
+  if n <= MANY then return call(command, KEYS[key], unpack(args, 1, n)) end
+  for i = 1, n, MANY do call(command, KEYS[key], unpack(args, i, min(i + MANY - 1, n))) end
 end
 
 local function get_many(key, fields)
@@ -66,99 +86,126 @@ local function get_many(key, fields)
   if n <= MANY then return call('HMGET', KEYS[key], unpack(fields)) end
   local all = {}
   for i = 1, n, MANY do
-    local some = call('HMGET', KEYS[key], unpack(fields, i, math.min(i + MANY - 1, n)))
+    local some = call('HMGET', KEYS[key], unpack(fields, i, min(i + MANY - 1, n)))
     for k = 1, #some do all[i + k - 1] = some[k] end
   end
   return all
 end
 
--- ---- records ----
-
-local records, dirty = {}, {}                -- by id as text; false: not there
-local new_jobs, n_new = {}, 0                -- fields and values of jobs that were added
+-- ---- writing what has gathered ----
 
 local function flush_jobs()
-  if n_new > 0 then
-    many('HSET', JOBS, new_jobs)
-    new_jobs, n_new = {}, 0
+  if n_jobs > 0 then
+    many('HSET', JOBS, new_jobs, n_jobs)
+    if n_jobs > MANY then new_jobs = {} end
+    n_jobs = 0
   end
-  local set, gone, s, g = {}, {}, 0, 0
-  for id in pairs(dirty) do
-    local r = records[id]
-    if r then
-      set[s + 1], set[s + 2] = id, r
-      s = s + 2
-    else
-      g = g + 1
-      gone[g] = id
-    end
+  if n_runs > 0 then
+    many('HSET', RUNS, new_runs, n_runs)
+    if n_runs > MANY then new_runs = {} end
+    n_runs = 0
   end
-  dirty = {}
-  many('HSET', JOBS, set)
-  many('HDEL', JOBS, gone)
+  if n_gone > 0 then
+    many('HDEL', JOBS, gone, n_gone)
+    many('HDEL', RUNS, gone, n_gone)
+    n_gone = 0
+  end
 end
 
-local function load(ids)
-  local missing, m = {}, 0
-  for k = 1, #ids do
-    local id = ids[k]
-    if records[id] == nil then
-      m = m + 1
-      missing[m] = id
-      records[id] = false
-    end
+-- In the busy steps nothing is put into a set and then taken out again, but see steps.D.
+local function flush(key)
+  if n_rems[key] > 0 then
+    many('ZREM', key, rems[key], n_rems[key])
+    if n_rems[key] > MANY then rems[key] = {} end
+    n_rems[key] = 0
   end
-  if m == 0 then return end
-  if n_new > 0 then flush_jobs() end
-  local got = get_many(JOBS, missing)
-  for k = 1, m do records[missing[k]] = got[k] end
+  if n_adds[key] > 0 then
+    many('ZADD', key, adds[key], n_adds[key])
+    if n_adds[key] > MANY then adds[key] = {} end
+    n_adds[key] = 0
+  end
 end
 
-local function record(id)
+-- What was taken of a list that was read ahead is a range of the set.
+local function flush_taken(list)
+  if list.at > list.from then
+    call('ZREMRANGEBYLEX', KEYS[STATE_KEY + INACTIVE], '[' .. list.place[list.from],
+         '[' .. list.place[list.at - 1])
+    list.from = list.at
+  end
+end
+
+local function flush_ready()
+  for _, list in pairs(ready) do flush_taken(list) end
+  ready = {}
+end
+
+-- A block of ids is known as long as one of its jobs is there.
+local function flush_blocks()
+  for block, by in pairs(blocks) do
+    local n = by ~= 0 and call('HINCRBY', KEYS[BLOCKS], block, by)
+    if n == by then
+      call('ZADD', KEYS[IDS], 0, block)
+    elseif n and n <= 0 then
+      call('HDEL', KEYS[BLOCKS], block)
+      call('ZREM', KEYS[IDS], block)
+    end
+  end
+  blocks = {}
+end
+
+local function settle()
+  flush_jobs()
+  flush_ready()
+  for key = FIRST_SET, LAST_SET do flush(key) end
+  if next(blocks) then flush_blocks() end
+  for name in pairs(types_dirty) do call('HSET', KEYS[TYPES], name, pack(types[name])) end
+  types_dirty, endings = {}, {}
+end
+
+local function put_in(key, member, score)
+  call('ZADD', KEYS[key], score, member)
+end
+
+local function take_out(key, member)
+  call('ZREM', KEYS[key], member)
+end
+
+-- ---- ids: 8 bytes ----
+
+local function id_bytes(number_or_text)
+  return spack('>I8', tonumber(number_or_text))
+end
+
+local function id_number(id)
+  return (sunpack('>I8', id))
+end
+
+local function count_block(name, id, by)
+  local block = name .. '\0' .. spack('>I8', floor(floor(id_number(id) / partitions) / BLOCK))
+  blocks[block] = (blocks[block] or 0) + by
+end
+
+-- ---- runs ----
+
+local function run_of(id)
   local r = records[id]
   if r == nil then
-    if n_new > 0 then flush_jobs() end
-    r = call('HGET', KEYS[JOBS], id)
+    r = call('HGET', KEYS[RUNS], id)
     records[id] = r
   end
   return r
 end
 
--- The record of a job that is active with this delivery.
+-- The run of a job that is active with this delivery.
 local function held(id, delivery)
-  local r = record(id)
-  if r and byte(r, AT_STATE) == ACTIVE and sunpack('>I4', r, AT_DELIVERY) == tonumber(delivery) then
+  local r = run_of(id)
+  if r and byte(r) == ACTIVE and sunpack('>I4', r, AT_DELIVERY) == tonumber(delivery) then
     return r
   end
 end
 
--- ---- sorted sets ----
-
-local changes = {}                           -- [key][member] = score, or false: remove
-for key = STATE_KEY + INACTIVE, DUE do changes[key] = {} end
-changes[IDS], changes[WORDS] = {}, {}
-
-local function flush(key)
-  local c = changes[key]
-  if next(c) == nil then return end
-  changes[key] = {}
-  local add, remove, a, r = {}, {}, 0, 0
-  for member, score in pairs(c) do
-    if score then
-      add[a + 1], add[a + 2] = score, member
-      a = a + 2
-    else
-      r = r + 1
-      remove[r] = member
-    end
-  end
-  many('ZREM', key, remove)
-  many('ZADD', key, add)
-end
-
 -- ---- types: see layout.h for the record ----
-
-local types, types_dirty = {}, {}
 
 local function type_of(name)
   local t = types[name]
@@ -187,32 +234,18 @@ local function settings_of(name)
   return types['*']
 end
 
--- ---- ids: a block of them is known as long as one of its jobs is there ----
-
-local blocks = {}
-
-local function flush_all()
-  flush_jobs()
-  for block, by in pairs(blocks) do
-    local n = by ~= 0 and call('HINCRBY', KEYS[BLOCKS], block, by)
-    if n == by then
-      changes[IDS][block] = 0
-    elseif n and n <= 0 then
-      call('HDEL', KEYS[BLOCKS], block)
-      changes[IDS][block] = false
-    end
-  end
-  blocks = {}
-  for key in pairs(changes) do flush(key) end
-  for name in pairs(types_dirty) do call('HSET', KEYS[TYPES], name, pack(types[name])) end
-  types_dirty = {}
-end
-
 -- ---- what will be told ----
 
+local function want(at)
+  if at < due then due = at end
+end
+
+local function tell(event)
+  n_events = n_events + 1
+  events[n_events] = event
+end
+
 -- An event as MessagePack, its numbers as wide as they may become: one string is made, not many.
--- The id is last because Lua looks only at some bytes of a long string to tell it from others, but
--- always at the last one.
 local function event_of(kind, state, id, name, attempts, progress, delivery, text)
   if text then
     return spack('>BBBBc0BI4BBBI4BI4c0BI8', kind, state, 217, #name, name, 206, attempts, 204,
@@ -223,22 +256,24 @@ local function event_of(kind, state, id, name, attempts, progress, delivery, tex
 end
 
 -- Jobs whose ids follow each other, at the start of their lives (attempts 0), as one event.
-local function run_of(kind, state, first, count, name, delivery, text)
-  n_events = n_events + 1
-  if count == 1 then return event_of(kind, state, first, name, 0, 0, delivery, text) end
-  n_events = n_events + 1
-  return event_of(kind + RUN, state, first, name, 0, 0, delivery, text) ..
-         spack('>BI4BI4BBBBBB', 206, count, 206, partitions, 0, 0, 0, 0, 0, 0)
+local function tell_run(kind, state, first, count, name, delivery, text)
+  if count == 1 then
+    tell(event_of(kind, state, first, name, 0, 0, delivery, text))
+  elseif count > 1 then
+    tell(event_of(kind + RUN, state, first, name, 0, 0, delivery, text))
+    tell(spack('>BI4BI4', 206, count, 206, partitions))
+  end
 end
 
--- At which place among the jobs of its type and state something of this moment is.
-local places_now = {}
+-- What a text begins with in MessagePack.
+local text_heads = {}
 
-local function place_now(name)
-  local place = places_now[name]
-  if not place then
-    place = name .. '\0' .. spack('>I8', now + ZERO_RANK)
-    places_now[name] = place
+local function text_head(length)
+  local head = text_heads[length]
+  if not head then
+    head = length < 32 and char(160 + length) or length < 256 and char(217, length) or
+           spack('>BI4', 219, length)
+    if length < 256 then text_heads[length] = head end
   end
-  return place
+  return head
 end

@@ -1,96 +1,85 @@
--- 2_work.lua - the steps that are called for every job: add, take, done, renew. A step gets the
--- place of its first argument in ARGV and how many it has; what it answers is its answer. They look
--- at the bytes of a record and put a new one together from pieces: making tables and strings is
--- what takes the time here.
+-- 2_work.lua - the busy steps, those of every job's life: add, take, done. A step gets the place of
+-- its first argument in ARGV and how many it has; what it answers is its answer.
 
-local more                                   -- 3_more.lua
-local now7 = spack('>I7', now)
 local FALSE = '\194'                         -- MessagePack
-local now_times = now7 .. now7 .. now7
+local add_special, forget, let_go, want_retention       -- 3_more.lua
 
 -- ---- add ----
 
-if uses.A or uses.a then
-
+-- The arguments come in groups: type, rank, count and as many specs; or with a count of 0 one job
+-- with more to it: spec, data, extra.
 local function words_are_missing(i, n)
-  local before, searched
-  for k = i, i + n - 1, 5 do
-    if ARGV[k] ~= before then
-      before = ARGV[k]
-      local s = settings_of(before)
-      searched = s and s[SEARCH] == 1
+  local p, stop = i, i + n - 1
+  while p <= stop do
+    local count, s = tonumber(ARGV[p + 2]), settings_of(ARGV[p])
+    if s and s[SEARCH] == 1 and
+       (count > 0 or ARGV[p + 5] == '' or not unpack_msg(ARGV[p + 5])[5]) then
+      return true
     end
-    if searched and (ARGV[k + 4] == '' or not unpack_msg(ARGV[k + 4])[5]) then return true end
+    p = p + 3 + (count > 0 and count or 3)
   end
 end
 
--- A new job, behind those of its type that were read ahead; unless it comes before one of them.
-local function add_to_ready(name, rank, id, rec, place)
-  local list, r = ready[name], sunpack('>I8', rank)
-  if list.n > 0 and r < list.rank then
-    ready[name] = nil
-  elseif not list.more then
-    local n = list.n + 1
-    list.n, list.rank = n, r
-    list.id[n], list.record[n], list.place[n] = id, rec, place
+-- Jobs of one type and priority with nothing special about them: specs from ARGV[p] on.
+local function add_run(name, rank, p, count)
+  local id = (last + 1) * partitions + partition
+  local place, sets, waiting = name .. '\0' .. rank, new_jobs, adds[STATE_KEY + INACTIVE]
+  local k, a = n_jobs, n_adds[STATE_KEY + INACTIVE]
+  local high = sub(spack('>I8', id), 1, 7)   -- the first bytes of an id: the same for a while
+  tell_run(ENQUEUE, INACTIVE, id, count, name, 0)
+  for q = p, p + count - 1 do
+    local low = id % 256
+    if low < partitions then high = sub(spack('>I8', id), 1, 7) end
+    low = BYTE[low]
+    local id8 = high .. low
+    sets[k + 1], sets[k + 2] = id8, now7 .. ARGV[q]
+    waiting[a + 1], waiting[a + 2] = '0', place .. high .. low
+    records[id8] = false
+    k, a, id = k + 2, a + 2, id + partitions
   end
+  n_jobs, n_adds[STATE_KEY + INACTIVE] = k, a
+  local seq, left = last + 1, count
+  last = last + count
+  while left > 0 do
+    local b = floor(seq / BLOCK)
+    local block, some = name .. '\0' .. spack('>I8', b), min(left, (b + 1) * BLOCK - seq)
+    blocks[block] = (blocks[block] or 0) + some
+    seq, left = seq + some, left - some
+  end
+end
+
+-- [id, state, existed] of each job.
+local function each_of(made)
+  local answer, a = {}, 0
+  for _, m in ipairs(made) do
+    for k = 0, m[4] - 1 do
+      answer[a + 1], answer[a + 2], answer[a + 3] = m[1] + k * partitions, m[2], m[3]
+      a = a + 3
+    end
+  end
+  return answer
 end
 
 function steps.A(i, n)
   if words_are_missing(i, n) then return 'words' end
-  local answer, a, plain, k = {}, 0, true, n_new
-  local waiting = changes[STATE_KEY + INACTIVE]
-  local name_before, open, block_before, block
-  local first, count = 0, 0                  -- of a run that has not been told
-  local function told()
+  flush_ready()
+  local first, plain, made = (last + 1) * partitions + partition, true, {}
+  local p, stop = i, i + n - 1
+  while p <= stop do
+    local name, count = ARGV[p], tonumber(ARGV[p + 2])
+    type_make(name)
     if count > 0 then
-      events[#events + 1] = run_of(ENQUEUE, INACTIVE, first, count, name_before, 0)
-    end
-    count = 0
-  end
-  for p = i, i + n - 1, 5 do
-    local name, extra = ARGV[p], ARGV[p + 4]
-    if name ~= name_before then
-      told()
-      type_make(name)
-      name_before, open, block_before = name, name .. '\0', nil
-    end
-    local id, state, existed = (last + 1) * partitions + partition, INACTIVE, 0
-    if extra == '' then
-      last = last + 1
-      local id_text, rec = format('%d', id), now_times .. ARGV[p + 2]
-      new_jobs[k + 1], new_jobs[k + 2] = id_text, rec
-      k = k + 2
-      if ARGV[p + 3] ~= '' then call('HSET', KEYS[DATA], id_text, ARGV[p + 3]) end
-      records[id_text] = nil       -- another step may have looked for it before
-      local place = open .. ARGV[p + 1] .. spack('>I8', id)
-      waiting[place] = 0
-      if ready[name] then add_to_ready(name, ARGV[p + 1], id_text, rec, place) end
+      made[#made + 1] = { (last + 1) * partitions + partition, INACTIVE, 0, count }
+      add_run(name, ARGV[p + 1], p + 3, count)
+      p = p + 3 + count
     else
-      n_new = k
-      id, state, existed = more().add(ARGV[p + 2], ARGV[p + 3], unpack_msg(extra))
-      k = n_new
+      local id, state, existed = add_special(name, ARGV[p + 3], ARGV[p + 4], ARGV[p + 5])
+      made[#made + 1] = { id, state, existed, 1 }
+      plain = plain and existed == 0 and state == INACTIVE
+      p = p + 6
     end
-    if existed == 0 then
-      local b = floor(last / BLOCK)
-      if b ~= block_before then block_before, block = b, open .. spack('>I8', b) end
-      blocks[block] = (blocks[block] or 0) + 1
-    end
-    if existed == 0 and state == INACTIVE then
-      if count > 0 and id ~= first + count * partitions then told() end
-      if count == 0 then first = id end
-      count = count + 1
-    else
-      plain = false
-    end
-    answer[a + 1], answer[a + 2], answer[a + 3] = id, state, existed
-    a = a + 3
   end
-  told()
-  n_new = k
-  return plain and a > 0 and { answer[1] } or answer
-end
-
+  return plain and #made > 0 and { first } or each_of(made)
 end
 
 -- ---- take ----
@@ -100,47 +89,36 @@ local function by_rank(a, b)
   return a[2] < b[2]
 end
 
-if uses.T or uses.t then
-
 -- The places of waiting jobs of these types, best first, at most n of each type. `full`: there may
 -- be others behind them.
 local function candidates(names, n)
   local all, full = {}, false
-  flush(STATE_KEY + INACTIVE)
-  for _, name in ipairs(names) do
+  for k = 1, #names do
+    local name = names[k]
     local got = call('ZRANGEBYLEX', KEYS[STATE_KEY + INACTIVE], '[' .. name .. '\0',
                      '(' .. name .. '\1', 'LIMIT', 0, n)
     full = full or #got == n
     if #names == 1 then return got, full end
-    for k = 1, #got do
-      local rank, id = sunpack('>I8I8', got[k], #name + 2)
-      all[#all + 1] = { rank, id, got[k] }
+    for m = 1, #got do
+      local rank, id = sunpack('>I8I8', got[m], #name + 2)
+      all[#all + 1] = { rank, id, got[m] }
     end
   end
-  table.sort(all, by_rank)
+  sort(all, by_rank)
   for k = 1, #all do all[k] = all[k][3] end
   return all, full
 end
 
--- Read ahead: the records of up to n of these jobs.
+-- Up to n of these jobs. What is between `from` and `at` was taken.
 local function read_ahead(names, n)
+  flush_jobs()
+  flush_ready()
+  flush(STATE_KEY + INACTIVE)
   local places, full = candidates(names, n)
-  local ids, found = {}, 0
-  local list = { id = {}, record = {}, place = {}, at = 1, more = full or #places > n }
-  for k = 1, math.min(#places, n) do
-    ids[k] = format('%d', (sunpack('>I8', places[k], #places[k] - 7)))
-  end
-  load(ids)
-  for k = 1, #ids do
-    local r = records[ids[k]]
-    if r then
-      found = found + 1
-      list.id[found], list.record[found], list.place[found] = ids[k], r, places[k]
-    end
-  end
-  list.n = found
-  list.rank = found > 0 and sunpack('>I8', list.place[found], #list.place[found] - 15)
-  return list
+  local ids = {}
+  for k = 1, min(#places, n) do ids[k] = sub(places[k], -8) end
+  return { place = places, id = ids, spec = get_many(JOBS, ids), run = get_many(RUNS, ids),
+           n = #ids, at = 1, from = 1, more = full or #places > n }
 end
 
 local function waiting_names(from, to)
@@ -155,74 +133,114 @@ local function waiting_names(from, to)
   return all and all[PAUSED] == 1 and {} or names
 end
 
+-- The run of a job that is taken for the first time: of all that have these flags the same.
+local function first_run(flags, name, worker)
+  return spack('>BBI4I4I4I4I7I7I7I7I7I7BBc0', ACTIVE, 0, 0, 1, 0, 0, 0, now, now, 0, 0, 0, flags,
+               #name, name) .. FALSE .. FALSE .. FALSE .. pack(worker)
+end
+
+-- And of one that was taken before: its error is kept.
+local function next_run(r, delivery, worker)
+  local texts = AT_TYPE + byte(r, AT_TYPE - 1)
+  local _, _, err = unpack_some(r, 2, texts - 1)
+  return spack('>BB', ACTIVE, 0) .. sub(r, AT_ATTEMPTS, AT_DELIVERY - 1) .. spack('>I4', delivery) ..
+         sub(r, AT_LOST, AT_PROMOTE + 6) .. now7 .. now7 .. sub(r, AT_FAILED, texts - 1) ..
+         pack(false, err, false, worker)
+end
+
+local function set_clocks(spec, id8)
+  local ttl, deadline = sunpack('>I7I7', spec, SPEC_TTL)
+  if ttl > 0 then
+    local n = n_adds[TTL]
+    adds[TTL][n + 1], adds[TTL][n + 2] = format('%d', now + ttl), id8
+    n_adds[TTL] = n + 2
+    want(now + ttl)
+  end
+  if deadline > 0 then
+    n_rems[DUE] = n_rems[DUE] + 1
+    rems[DUE][n_rems[DUE]] = id8
+  end
+end
+
+local function is_late(flags, spec)
+  if flags % (2 * HAS_DEADLINE) < HAS_DEADLINE then return false end
+  local _, deadline = sunpack('>I7I7', spec, SPEC_TTL)
+  return deadline <= now
+end
+
 function steps.T(i, n)
   local wanted, lease, worker = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
   local names, answer, a = waiting_names(i + 3, i + n - 1), {}, 0
   if #names == 0 then return answer end
-  local single = #names == 1 and names[1]
-  local ask = max(wanted, single and lookahead[single] or 0)
-  local list = single and ready[single] or read_ahead(names, ask)
-  local till, fresh = now + lease, FALSE .. FALSE .. FALSE .. pack(worker)
-  local active, leases = changes[STATE_KEY + ACTIVE], changes[LEASE]
-  local first, count, run_name = 0, 0, nil   -- of a run that has not been told
-  local function told()
-    if count > 0 then
-      events[#events + 1] = run_of(START, ACTIVE, first, count, run_name, 1, worker)
-    end
-    count = 0
-  end
+  local name = #names == 1 and names[1]
+  local ask = max(wanted, name and lookahead[name] or 0)
+  local list = name and ready[name] or read_ahead(names, ask)
+  if name then ready[name] = list end
+  local till, fresh, place = format('%d', now + lease), {}, name and name .. '\0' .. now8
+  local active, leases, sets = adds[STATE_KEY + ACTIVE], adds[LEASE], new_runs
+  local z, l, s = n_adds[STATE_KEY + ACTIVE], n_adds[LEASE], n_runs
+  local first, count, told_name, next_id = 0, 0, nil, 0  -- of a run that has not been told
   while a < 3 * wanted do
     local at = list.at
+    local spec = list.spec[at]
+    local flags = spec and byte(spec, SPEC_FLAGS)
     if at > list.n then
       if not list.more then break end
       ask = ask * 2                -- all that came are taken, or past their deadline
+      n_runs = s
       list = read_ahead(names, ask)
+      sets, s = new_runs, n_runs
+      if name then ready[name] = list end
+    elseif not spec or is_late(flags, spec) then
+      if name then flush_taken(list) end
+      list.at, list.from = at + 1, at + 1
     else
       list.at = at + 1
-      local r, place = list.record[at], list.place[at]
-      local ttl, deadline = sunpack('>I7I7', r, AT_TTL)
-      if deadline == 0 or deadline > now then
-        local id_text, name, id8 = list.id[at], single or sub(place, 1, -18), sub(place, -8)
-        local id = sunpack('>I8', id8)
-        local attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
-        local texts = AT_TYPE + sunpack('>I2', r, AT_FIXED)   -- result, error, progress, worker
-        local tail, data
-        if sub(r, texts, texts + 3) == '\194\194\194\194' then
-          tail, data = fresh, sub(r, texts + 4)
-        else                       -- it has been taken before
-          local rest, _, err = unpack_some(r, 4, texts - 1)
-          tail, data = pack(false, err, false, worker), rest >= 0 and sub(r, rest + 1) or ''
-        end
-        local new = spack('>c14I7BBI4I4', r, now, ACTIVE, 0, attempts, delivery + 1) ..
-                    sub(r, AT_LOST, AT_STARTED - 1) .. now7 .. sub(r, AT_FAILED, texts - 1) ..
-                    tail .. data
-        records[id_text], dirty[id_text] = new, true
-        changes[STATE_KEY + INACTIVE][place] = false
-        active[place_now(name) .. id8], leases[id8] = 0, till
-        if deadline > 0 then changes[DUE][id8] = false end
-        if ttl > 0 then
-          changes[TTL][id8] = now + ttl
-          if now + ttl < due then due = now + ttl end
-        end
-        if attempts > 0 or delivery > 0 then
-          told()
-          n_events = n_events + 1
-          events[#events + 1] = event_of(START, ACTIVE, id, name, attempts, 0, delivery + 1, worker)
-        else
-          if count > 0 and (id ~= first + count * partitions or name ~= run_name) then told() end
-          if count == 0 then first, run_name = id, name end
-          count = count + 1
-        end
-        types[name][T_TAKEN], types_dirty[name] = now, true
-        answer[a + 1], answer[a + 2] = id, new
-        answer[a + 3] = data == '' and call('HGET', KEYS[DATA], id_text) or ''
-        a = a + 3
+      local id8, r, its_name = list.id[at], list.run[at], name
+      local new, id = nil, id_number(id8)
+      if not name then
+        local waits = list.place[at]
+        its_name = sub(waits, 1, -18)
+        place, fresh = its_name .. '\0' .. now8, {}
+        n_rems[STATE_KEY + INACTIVE] = n_rems[STATE_KEY + INACTIVE] + 1
+        rems[STATE_KEY + INACTIVE][n_rems[STATE_KEY + INACTIVE]] = waits
+        types[its_name][T_TAKEN], types_dirty[its_name] = now, true
       end
+      if count > 0 and (r or id ~= next_id or its_name ~= told_name) then
+        tell_run(START, ACTIVE, first, count, told_name, 1, worker)
+        count = 0
+      end
+      if r then
+        local attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
+        new = next_run(r, delivery + 1, worker)
+        tell(event_of(START, ACTIVE, id, its_name, attempts, 0, delivery + 1, worker))
+      else
+        new = fresh[flags]
+        if not new then
+          new = first_run(flags, its_name, worker)
+          fresh[flags] = new
+        end
+        if count == 0 then first, told_name = id, its_name end
+        count, next_id = count + 1, id + partitions
+      end
+      sets[s + 1], sets[s + 2], records[id8] = id8, new, new
+      active[z + 1], active[z + 2] = '0', place .. id8
+      leases[l + 1], leases[l + 2] = till, id8
+      s, z, l = s + 2, z + 2, l + 2
+      if flags >= HAS_TTL then
+        set_clocks(spec, id8)
+        if flags >= APART then spec = spec .. (call('HGET', KEYS[DATA], id8) or '') end
+      end
+      answer[a + 1], answer[a + 2], answer[a + 3] = id8, new, spec
+      a = a + 3
     end
   end
-  told()
-  for _, name in ipairs(names) do ready[name] = single and list or nil end
-  if a > 0 and till < due then due = till end
+  tell_run(START, ACTIVE, first, count, told_name, 1, worker)
+  n_adds[STATE_KEY + ACTIVE], n_adds[LEASE], n_runs = z, l, s
+  if a > 0 then
+    want(now + lease)
+    if name then types[name][T_TAKEN], types_dirty[name] = now, true end
+  end
   return answer
 end
 
@@ -230,75 +248,122 @@ function steps.t(i, n)
   return worked and steps.T(i, n) or {}
 end
 
-end
-
 -- ---- the end ----
 
-if uses.D then
-function steps.D(i)
-  local id_text = ARGV[i]
-  local r = held(id_text, ARGV[i + 1])
-  worked = r
-  if not r then return -1 end
-  local id = tonumber(id_text)
-  local id8 = spack('>I8', id)
-  local result = ARGV[i + 3] == '1' and ARGV[i + 2]
-  local flags, _, _, fixed, name_len = sunpack('>BBBI2B', r, AT_FLAGS)
-  local name = sub(r, AT_TYPE, AT_TYPE + name_len - 1)
-  local attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
-  local duration = max(0, now - sunpack('>I7', r, AT_STARTED))
-  local t = type_make(name)
-  t[T_COMPLETED], t[T_WORK], types_dirty[name] = t[T_COMPLETED] + 1, t[T_WORK] + duration, true
-  local state = COMPLETE
-  if flags % 2 == 1 then           -- REMOVES
-    more().forget(id_text, id8)
-    state = 0
-  else
-    if flags >= HAS_KEY then more().let_go(r) end
-    local texts = AT_TYPE + fixed            -- result, error, progress data, worker
-    local tail
-    if byte(r, texts + 1) == 194 then        -- no error: the rest stays
-      tail = (result and pack(result) or FALSE) .. sub(r, texts + 1)
-    else
-      local rest, _, _, progress, worker = unpack_some(r, 4, texts - 1)
-      tail = pack(result, false, progress, worker) .. (rest >= 0 and sub(r, rest + 1) or '')
+-- What ending a job needs to know of its run, the same for all that have the same: jobs that were
+-- taken together. False: it is not active.
+local function ending_of(r)
+  if byte(r) ~= ACTIVE then return false end
+  local attempts, delivery, _, lines = sunpack('>I4I4I4I4', r, AT_ATTEMPTS)
+  local started = sunpack('>I7', r, AT_STARTED)
+  local flags, name_len = byte(r, AT_FLAGS, AT_TYPE - 1)
+  local texts = AT_TYPE + name_len
+  local name, duration = sub(r, AT_TYPE, texts - 1), max(0, now - started)
+  local _, _, _, progress, worker = unpack_some(r, 4, texts - 1)
+  local removes, settings, t = flags % 2 == REMOVES, settings_of(name), type_make(name)
+  types_dirty[name] = true
+  return {
+    name = name, type = t, delivery = sub(r, AT_DELIVERY, AT_DELIVERY + 3), started = started,
+    duration = duration, ttl = flags % (2 * HAS_TTL) >= HAS_TTL,
+    key = flags % (2 * HAS_KEY) >= HAS_KEY, removes = removes,
+    bare = lines == 0 and flags < APART and flags % HAS_TTL == REMOVES,
+    kept = not removes and settings and (settings[3] > 0 or settings[4] > 0),
+    state = removes and 0 or COMPLETE,
+    from = name .. '\0' .. spack('>I8', started + ZERO_RANK), to = name .. '\0' .. now8,
+    head = spack('>BBI4', COMPLETE, 100, attempts + 1) .. sub(r, AT_DELIVERY, AT_PROMOTE + 6) ..
+           now7 .. sub(r, AT_STARTED, AT_FAILED + 6) .. now7 .. spack('>I7', duration) ..
+           sub(r, AT_FLAGS, texts - 1),
+    tail = pack(false, progress, worker),
+    -- of the event: all but how many jobs follow it
+    event = spack('>BBBBc0BI4BBBI4BB', COMPLETED + LIST, removes and 0 or COMPLETE, 217, name_len,
+                  name, 206, attempts + 1, 204, 100, 206, delivery, 194, 206),
+  }
+end
+
+-- Out of the set of the active ones, the leases, the ttls.
+local function end_run(e, id8)
+  local z, l = n_rems[STATE_KEY + ACTIVE] + 1, n_rems[LEASE] + 1
+  rems[STATE_KEY + ACTIVE][z], n_rems[STATE_KEY + ACTIVE] = e.from .. id8, z
+  rems[LEASE][l], n_rems[LEASE] = id8, l
+  if e.ttl then
+    n_rems[TTL] = n_rems[TTL] + 1
+    rems[TTL][n_rems[TTL]] = id8
+  end
+end
+
+-- Gone without a trace; one with little to it without further ado.
+local function end_removed(e, id8)
+  if not e.bare then
+    settle()
+    types_dirty[e.name] = true
+    forget(id8)
+    return
+  end
+  end_run(e, id8)
+  n_gone = n_gone + 1
+  gone[n_gone], records[id8] = id8, false
+  count_block(e.name, id8, -1)
+end
+
+local function end_complete(e, id8, has_result, result)
+  if e.key then
+    flush_jobs()
+    let_go(id8)
+  end
+  end_run(e, id8)
+  local s, z = n_runs, n_adds[STATE_KEY + COMPLETE]
+  local r = has_result and e.head .. text_head(#result) .. result .. e.tail or
+            e.head .. FALSE .. e.tail
+  new_runs[s + 1], new_runs[s + 2], records[id8], n_runs = id8, r, r, s + 2
+  local complete = adds[STATE_KEY + COMPLETE]
+  complete[z + 1], complete[z + 2], n_adds[STATE_KEY + COMPLETE] = '0', e.to .. id8, z + 2
+end
+
+-- Each argument: id and delivery, 8 and 4 bytes, "1" or "0" for a result, the result.
+function steps.D(i, n)
+  local answer, retained, same, before, head, count = {}, {}, nil, nil, 0, 0
+  for k = i, i + n - 1 do
+    local arg = ARGV[k]
+    local id8 = sub(arg, 1, 8)
+    local r = run_of(id8)
+    local e = r and endings[r]
+    if r and e == nil then
+      e = ending_of(r)
+      endings[r] = e
     end
-    records[id_text] = spack('>c14I7BBI4', r, now, COMPLETE, 100, attempts + 1) ..
-                       sub(r, AT_DELIVERY, AT_FAILED + 6) .. spack('>I7I7', now, duration) ..
-                       sub(r, AT_FLAGS, texts - 1) .. tail
-    dirty[id_text] = true
-    -- As place_of() has it: started_at + 2^52 in 8 bytes.
-    changes[STATE_KEY + ACTIVE][name .. '\0\0\16' .. sub(r, AT_STARTED + 1, AT_STARTED + 6) ..
-                                id8] = false
-    changes[LEASE][id8] = false
-    if sunpack('>I7', r, AT_TTL) > 0 then changes[TTL][id8] = false end
-    changes[STATE_KEY + COMPLETE][place_now(name) .. id8] = 0
-  end
-  n_events = n_events + 1
-  events[#events + 1] = event_of(COMPLETED, state, id, name, attempts + 1, 100, delivery, result)
-  local s = settings_of(name)
-  if state == COMPLETE and s and (s[3] > 0 or s[4] > 0) then
-    more().want_retention(name, COMPLETE, now)
-  end
-  return state
-end
-
-end
-
--- ---- renew ----
-
-if uses.N then
-function steps.N(i, n)
-  local answer = {}
-  for k = i, i + n - 1, 3 do
-    local r = held(ARGV[k], ARGV[k + 1])
-    if r then
-      local till = now + tonumber(ARGV[k + 2])
-      changes[LEASE][spack('>I8', tonumber(ARGV[k]))] = till
-      if till < due then due = till end
+    worked = e and e.delivery == sub(arg, 9, 12)
+    local state = -1
+    if worked then
+      if e.started == now then     -- perhaps taken in this very call
+        flush(STATE_KEY + ACTIVE)
+        flush(LEASE)
+        flush(TTL)
+      end
+      local has_result, result = byte(arg, 13) == 49, sub(arg, 14)
+      if e.removes then end_removed(e, id8) else end_complete(e, id8, has_result, result) end
+      local t = e.type
+      t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + 1, t[T_WORK] + e.duration
+      if e.kept then retained[e.name] = true end
+      if e ~= before then
+        if before then events[head] = before.event .. spack('>I4', count) end
+        n_events = n_events + 1
+        before, head, count = e, n_events, 0
+      end
+      local m = n_events
+      events[m + 1], events[m + 2] = '\207', id8
+      if has_result then
+        events[m + 3], events[m + 4] = text_head(#result), result
+        n_events = m + 4
+      else
+        events[m + 3] = FALSE
+        n_events = m + 3
+      end
+      count, state = count + 1, e.state
     end
-    answer[#answer + 1] = r and 1 or 0
+    answer[k - i + 1] = state
+    if k == i then same = state elseif same ~= state then same = nil end
   end
-  return answer
-end
+  if before then events[head] = before.event .. spack('>I4', count) end
+  for name in pairs(retained) do want_retention(name, COMPLETE, now) end
+  return same or answer
 end

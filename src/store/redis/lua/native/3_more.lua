@@ -1,45 +1,54 @@
--- 3_more.lua - all that the busy steps do not need: records as tables, what is derived from a job
--- (its place in the set of its state, when it is due, its unique key, its words, its log), and the
--- other steps. more() ends in 6_verify.lua; it answers with what the busy steps may want after all.
+-- 3_more.lua - records as tables; what is derived from a job (its place in the set of its state,
+-- when it is due, its unique key, its words, its log); and the other steps of workers.
 
-local more_made
+-- The numbers of a spec and of a run: see layout.h.
+local SPEC, RUN_NUMBERS = '>I7BBBBi4I4I4I7I7I7I7I7', '>BBI4I4I4I4I7I7I7I7I7I7'
 
-more = function()
-if more_made then return more_made end
-more_made = {}
-
--- The numbers of a record: see layout.h.
-local NUMBERS = '>I7I7I7BBI4I4I4I4I7I7I7I7BBBI2Bi4I4I4I7I7I7I7I7'
-
-local function decode(r)
-  local j = { sunpack(NUMBERS, r) }
-  local texts = AT_TYPE + j[TYPE_LEN]
-  j[TYPE] = sub(r, AT_TYPE, texts - 1)
-  local rest
-  rest, j[UNIQUE_KEY], j[SEARCH_KEYS], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
-    unpack_some(r, 6, texts - 1)
-  j[SHORT_DATA] = rest >= 0 and sub(r, rest + 1) or ''
+-- `r`: its run, if it has one.
+local function decode(spec, r)
+  local j = { sunpack(SPEC, spec) }
+  local texts, rest = SPEC_TYPE + j[TYPE_LEN], nil
+  j[TYPE] = sub(spec, SPEC_TYPE, texts - 1)
+  rest, j[UNIQUE_KEY], j[SEARCH_KEYS] = unpack_some(spec, 2, texts - 1)
+  j[SHORT_DATA] = rest >= 0 and sub(spec, rest + 1) or ''
+  if not r or r == '' then
+    local created = j[CREATED]
+    j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
+    j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT], j[FINISHED] = created, created, 0, 0, 0
+    j[DURATION], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] = 0, false, false, false, false
+    return j
+  end
+  j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES], j[PROMOTE], j[UPDATED],
+    j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION] = sunpack(RUN_NUMBERS, r)
+  if j[PROMOTE] == 0 then j[PROMOTE] = j[CREATED] end
+  rest, j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
+    unpack_some(r, 4, AT_TYPE + j[TYPE_LEN] - 1)
   return j
 end
 
-local function encode(j)
-  local fixed = j[TYPE] .. pack(j[UNIQUE_KEY], j[SEARCH_KEYS])
-  j[FIXED_LEN], j[TYPE_LEN] = #fixed, #j[TYPE]
-  return spack(NUMBERS, unpack(j, 1, NUMBERS_END)) .. fixed ..
-         pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]) .. j[SHORT_DATA]
+local function spec_of(j)
+  return spack(SPEC, unpack(j, 1, SPEC_END)) .. j[TYPE] .. pack(j[UNIQUE_KEY], j[SEARCH_KEYS]) ..
+         j[SHORT_DATA]
 end
 
-local function store(id, r)
-  records[id], dirty[id] = r, true
+local function store_run(id, j)
+  local r = spack(RUN_NUMBERS, unpack(j, STATE, RUN_END)) .. char(j[FLAGS], #j[TYPE]) .. j[TYPE] ..
+            pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER])
+  records[id] = r
+  call('HSET', KEYS[RUNS], id, r)
 end
 
 local function job(id)
-  local r = record(id)
-  return r and decode(r)
+  local spec = call('HGET', KEYS[JOBS], id)
+  return spec and decode(spec, run_of(id))
 end
 
-local function type_in(r)
-  return sub(r, AT_TYPE, AT_TYPE + byte(r, AT_TYPE_LEN) - 1)
+local function type_in(spec)
+  return sub(spec, SPEC_TYPE, SPEC_TYPE + byte(spec, SPEC_TYPE_LEN) - 1)
+end
+
+local function state_in(r)
+  return r and byte(r) or INACTIVE
 end
 
 local function has(flags, flag)
@@ -50,29 +59,17 @@ local function finished(state)
   return state >= COMPLETE
 end
 
-local function mark(key, member, score)
-  changes[key][member] = score
-end
-
-local function want(at)
-  if at < due then due = at end
-end
-
-local function tell(event)
-  n_events = n_events + 1
-  events[#events + 1] = event
-end
-
 local function tell_of(kind, j, id, text)
-  tell(event_of(kind, j[STATE], id, j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY], text))
+  tell(event_of(kind, j[STATE], id_number(id), j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY],
+                text))
 end
 
 -- How long, and how many, of a type's jobs in a finished state are kept: of those, its share.
 local function keep_of(name, state)
   local s = settings_of(name)
   if not s then return 0, 0 end
-  if state == COMPLETE then return s[3], math.ceil(s[4] / partitions) end
-  return s[5], math.ceil(s[6] / partitions)
+  if state == COMPLETE then return s[3], ceil(s[4] / partitions) end
+  return s[5], ceil(s[6] / partitions)
 end
 
 local function of_type(name)
@@ -95,8 +92,8 @@ local function rank_of(j)
   return j[FINISHED]
 end
 
-local function place_of(j, id8)
-  return j[TYPE] .. '\0' .. spack('>I8', rank_of(j) + ZERO_RANK) .. id8
+local function place_of(j, id)
+  return j[TYPE] .. '\0' .. spack('>I8', rank_of(j) + ZERO_RANK) .. id
 end
 
 local function due_of(j)
@@ -108,34 +105,28 @@ local function due_of(j)
   return j[STATE] == INACTIVE and deadline or 0
 end
 
-local function id_bytes(id)
-  return spack('>I8', tonumber(id))
-end
-
 -- Put a job where its numbers say it belongs, and take it out. Leases are their makers'.
-local function index(j, id8)
-  ready[j[TYPE]] = nil
-  mark(STATE_KEY + j[STATE], place_of(j, id8), 0)
+local function index(j, id)
+  put_in(STATE_KEY + j[STATE], place_of(j, id), 0)
   local at = due_of(j)
   if at > 0 then
-    mark(DUE, id8, at)
+    put_in(DUE, id, at)
     want(at)
   end
 end
 
-local function unindex(j, id8)
-  ready[j[TYPE]] = nil
-  mark(STATE_KEY + j[STATE], place_of(j, id8), false)
-  if due_of(j) > 0 then mark(DUE, id8, false) end
+local function unindex(j, id)
+  take_out(STATE_KEY + j[STATE], place_of(j, id))
+  if due_of(j) > 0 then take_out(DUE, id) end
   if j[STATE] == ACTIVE then
-    mark(LEASE, id8, false)
-    if j[TTL_MS] > 0 then mark(TTL, id8, false) end
+    take_out(LEASE, id)
+    if j[TTL_MS] > 0 then take_out(TTL, id) end
   end
 end
 
-local function run_ttl(ttl, id8)
+local function run_ttl(ttl, id)
   if ttl > 0 then
-    mark(TTL, id8, now + ttl)
+    put_in(TTL, id, now + ttl)
     want(now + ttl)
   end
 end
@@ -152,8 +143,12 @@ local function let_go_of_key(j)
   if j[UNIQUE_KEY] then call('HDEL', KEYS[UNIQUE], unique_name(j)) end
 end
 
+function let_go(id)
+  let_go_of_key(job(id))
+end
+
 -- What is over what its type keeps is due now, or once it is old enough.
-local function want_retention(name, state, ended)
+function want_retention(name, state, ended)
   local age, count = keep_of(name, state)
   if age == 0 and count == 0 then return end
   local at = age > 0 and ended + age or huge
@@ -162,23 +157,16 @@ local function want_retention(name, state, ended)
   want(at)
 end
 
--- ---- ids ----
-
-local function count_block(name, id, by)
-  local block = name .. '\0' .. spack('>I8', floor(floor(id / partitions) / BLOCK))
-  blocks[block] = (blocks[block] or 0) + by
-end
-
 -- ---- words: FOUND has, for a job that is searched, those of its data and those of its log ----
 
-local function note_words(id, id8, which, words)
+local function note_words(id, which, words)
   local r = call('HGET', KEYS[FOUND], id)
   local found = r and unpack_msg(r) or { {}, {} }
   if which == 1 then
     local stays = {}
     for _, w in ipairs(found[2]) do stays[w] = true end
     for _, w in ipairs(found[1]) do
-      if not stays[w] then mark(WORDS, w .. '\0' .. id8, false) end
+      if not stays[w] then take_out(WORDS, w .. '\0' .. id) end
     end
     found[1] = words
   else
@@ -191,85 +179,85 @@ local function note_words(id, id8, which, words)
       end
     end
   end
-  for _, w in ipairs(words) do mark(WORDS, w .. '\0' .. id8, 0) end
+  for _, w in ipairs(words) do put_in(WORDS, w .. '\0' .. id, 0) end
   call('HSET', KEYS[FOUND], id, pack(found))
 end
 
-local function forget_words(id, id8)
+local function forget_words(id)
   local r = call('HGET', KEYS[FOUND], id)
   if not r then return end
   local found = unpack_msg(r)
   for which = 1, 2 do
-    for _, w in ipairs(found[which]) do mark(WORDS, w .. '\0' .. id8, false) end
+    for _, w in ipairs(found[which]) do take_out(WORDS, w .. '\0' .. id) end
   end
   call('HDEL', KEYS[FOUND], id)
 end
 
--- ---- log ----
+-- ---- log: a field for each line, the id and its number ----
 
--- Append a line; answers how many there are then. `n`: how many there were.
-local function add_line(n, flags, id, id8, text, words)
-  n = n + 1
-  call('HSET', KEYS[LOG], id .. ':' .. n, format('%d ', now) .. text)
-  if n > MAX_LOG then call('HDEL', KEYS[LOG], id .. ':' .. (n - MAX_LOG)) end
-  if words ~= '' and has(flags, SEARCHED) then note_words(id, id8, 2, unpack_msg(words)) end
-  return n
+local function add_line(n, flags, id, text, words)
+  call('HSET', KEYS[LOG], id .. n, format('%d ', now) .. text)
+  if n > MAX_LOG then call('HDEL', KEYS[LOG], id .. (n - MAX_LOG)) end
+  if words ~= '' and has(flags, SEARCHED) then note_words(id, 2, unpack_msg(words)) end
 end
 
 local function log_fields(lines, id)
   local fields = {}
-  for n = math.max(1, lines - MAX_LOG + 1), lines do
-    fields[#fields + 1] = id .. ':' .. n
-  end
+  for n = max(1, lines - MAX_LOG + 1), lines do fields[#fields + 1] = id .. n end
   return fields
 end
 
 -- ---- gone ----
 
-local function forget(j, id, id8)
-  unindex(j, id8)
+local function forget_job(j, id)
+  unindex(j, id)
   if not finished(j[STATE]) then let_go_of_key(j) end
   if j[LINES] > 0 then many('HDEL', LOG, log_fields(j[LINES], id)) end
-  if has(j[FLAGS], SEARCHED) then forget_words(id, id8) end
-  count_block(j[TYPE], tonumber(id), -1)
-  if j[SHORT_DATA] == '' then call('HDEL', KEYS[DATA], id) end
-  store(id, false)
+  if has(j[FLAGS], SEARCHED) then forget_words(id) end
+  count_block(j[TYPE], id, -1)
+  if has(j[FLAGS], APART) then call('HDEL', KEYS[DATA], id) end
+  call('HDEL', KEYS[JOBS], id)
+  call('HDEL', KEYS[RUNS], id)
+  records[id] = false
 end
 
--- ---- for the busy steps ----
-
-function more_made.forget(id, id8)
-  forget(job(id), id, id8)
+function forget(id)
+  forget_job(job(id), id)
 end
 
-function more_made.let_go(r)
-  let_go_of_key(decode(r))
-end
+-- ---- a job with more to it: a delay, a deadline, a unique key, words, much data ----
 
-more_made.want_retention = want_retention
-
--- A job with more to it: a delay, a deadline, a unique key, words.
-function more_made.add(rec, data, extra)
-  local j = decode(now_times .. rec)
-  local delay, run_at, _, unique, words = unpack(extra)
+function add_special(name, spec, data, extra)
+  spec = now7 .. spec
+  local j, delay, run_at, unique, words = decode(spec), 0, 0, nil, nil
+  if extra ~= '' then
+    local e = unpack_msg(extra)
+    delay, run_at, unique, words = e[1], e[2], e[4], e[5]
+  end
   if unique then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(j))
-    if holder then return tonumber(holder), byte(record(holder), AT_STATE), 1 end
+    if holder then return id_number(holder), state_in(run_of(holder)), 1 end
   end
-  local at = now + delay
-  if run_at > at then at = run_at end
-  j[STATE], j[PROMOTE] = at > now and DELAYED or INACTIVE, at
-  local s = settings_of(j[TYPE])
+  local at, s = max(now + delay, run_at), settings_of(name)
   if s and s[SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then
     j[FLAGS] = j[FLAGS] + SEARCHED
+    spec = spec_of(j)
   end
   last = last + 1
   local n = last * partitions + partition
-  local id, id8 = format('%d', n), spack('>I8', n)
-  store(id, encode(j))
-  index(j, id8)
+  local id = id_bytes(n)
+  call('HSET', KEYS[JOBS], id, spec)
+  if at > now then
+    j[STATE], j[PROMOTE] = DELAYED, at
+    store_run(id, j)
+  else
+    records[id] = false
+    tell_of(ENQUEUE, j, id)
+  end
+  index(j, id)
   hold_key(j, id)
-  if words and has(j[FLAGS], SEARCHED) then note_words(id, id8, 1, words) end
+  count_block(name, id, 1)
+  if words and has(j[FLAGS], SEARCHED) then note_words(id, 1, words) end
   if data ~= '' then call('HSET', KEYS[DATA], id, data) end
   return n, j[STATE], 0
 end
@@ -277,45 +265,58 @@ end
 -- ---- the other steps of workers ----
 
 function steps.R(i)
-  local id = ARGV[i]
-  local r = held(id, ARGV[i + 1])
-  worked = r
-  if not r then return -1 end
-  local j, id8 = decode(r), id_bytes(id)
-  unindex(j, id8)
+  local id = id_bytes(ARGV[i])
+  worked = held(id, ARGV[i + 1])
+  if not worked then return -1 end
+  local j = job(id)
+  unindex(j, id)
   j[STATE], j[UPDATED] = INACTIVE, now
-  index(j, id8)
-  store(id, encode(j))
-  tell_of(ENQUEUE, j, tonumber(id))
+  index(j, id)
+  store_run(id, j)
+  tell_of(ENQUEUE, j, id)
   return INACTIVE
 end
 
+function steps.N(i, n)
+  local answer = {}
+  for k = i, i + n - 1, 3 do
+    local id = id_bytes(ARGV[k])
+    local r = held(id, ARGV[k + 1])
+    if r then
+      local till = now + tonumber(ARGV[k + 2])
+      put_in(LEASE, id, till)
+      want(till)
+    end
+    answer[#answer + 1] = r and 1 or 0
+  end
+  return answer
+end
+
 function steps.S(i)
-  local id = ARGV[i]
-  local r = held(id, ARGV[i + 1])
-  if not r then return 0 end
-  local j = decode(r)
+  local id = id_bytes(ARGV[i])
+  if not held(id, ARGV[i + 1]) then return 0 end
+  local j = job(id)
   j[PROGRESS], j[UPDATED] = tonumber(ARGV[i + 2]), now
   if ARGV[i + 4] == '1' then j[PROGRESS_DATA] = ARGV[i + 3] end
-  store(id, encode(j))
-  run_ttl(j[TTL_MS], id_bytes(id))
-  tell_of(PROGRESS_EVENT, j, tonumber(id), j[PROGRESS_DATA])
+  store_run(id, j)
+  run_ttl(j[TTL_MS], id)
+  tell_of(PROGRESS_EVENT, j, id, j[PROGRESS_DATA])
   return 1
 end
 
 function steps.L(i)
-  local id, delivery = ARGV[i], ARGV[i + 1]
-  local j, id8 = nil, id_bytes(id)
+  local id, delivery = id_bytes(ARGV[i]), ARGV[i + 1]
+  local j
   if delivery == '0' then
     j = job(id)
     if not j then return -1 end
   else
-    local r = held(id, delivery)
-    if not r then return 0 end
-    j = decode(r)
-    run_ttl(j[TTL_MS], id8)
+    if not held(id, delivery) then return 0 end
+    j = job(id)
+    run_ttl(j[TTL_MS], id)
   end
-  j[LINES] = add_line(j[LINES], j[FLAGS], id, id8, ARGV[i + 2], ARGV[i + 3])
-  store(id, encode(j))
+  j[LINES] = j[LINES] + 1
+  add_line(j[LINES], j[FLAGS], id, ARGV[i + 2], ARGV[i + 3])
+  store_run(id, j)
   return 1
 end

@@ -1,74 +1,58 @@
 -- 4_hand.lua - the steps that put, remove, configure and import, and what comes due.
 
--- Events as C packs them: an array; its elements are what follows its head.
-local function tell_all(packed)
-  local first = byte(packed)
-  local count, at = first - 144, 2           -- 0x90
-  if first == 220 then count, at = sunpack('>I2', packed, 2) end
-  if count > 0 then
-    tell(sub(packed, at))                    -- told as one, counted as many
-    n_events = n_events + count / 8 - 1
-  end
-end
-
 function steps.P(i)
-  local id, new, data, has_data = ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  local failed, line, words, events = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
-  worked = record(id) == ARGV[i + 1]
+  local id, old_run, old_spec = id_bytes(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
+  local run, spec, data, has_data = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
+  local failed, line, words, told = ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10]
+  worked = call('HGET', KEYS[JOBS], id) == old_spec and (run_of(id) or '') == old_run
   if not worked then return 0 end
-  local j = decode(record(id))
-  local id8 = id_bytes(id)
-  if new == '' then
-    forget(j, id, id8)
-    tell_all(events)
-    return 1
-  end
-  local n = decode(new)
+  local j, n = decode(old_spec, old_run), decode(spec, run)
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(n))
     if holder then
       worked = false
-      return -tonumber(holder)
+      return -id_number(holder)
     end
     hold_key(n, id)
   elseif is_done and not was_done then
     let_go_of_key(j)
   end
   if n[STATE] ~= ACTIVE then       -- an active one that stays so keeps its place and its lease
-    unindex(j, id8)
-    index(n, id8)
+    unindex(j, id)
+    index(n, id)
   end
   if has_data == '1' then
     if data ~= '' then
       call('HSET', KEYS[DATA], id, data)
-    elseif j[SHORT_DATA] == '' then
+    elseif has(j[FLAGS], APART) then
       call('HDEL', KEYS[DATA], id)
     end
-    if words ~= '' and has(n[FLAGS], SEARCHED) then note_words(id, id8, 1, unpack_msg(words)) end
+    if words ~= '' and has(n[FLAGS], SEARCHED) then note_words(id, 1, unpack_msg(words)) end
   end
-  n[LINES] = j[LINES]
-  if line ~= '' then n[LINES] = add_line(j[LINES], n[FLAGS], id, id8, line, words) end
-  store(id, encode(n))
+  if line ~= '' then add_line(n[LINES], n[FLAGS], id, line, words) end
+  call('HSET', KEYS[RUNS], id, run)
+  records[id] = run
+  if spec ~= old_spec then call('HSET', KEYS[JOBS], id, spec) end
   if failed ~= '0' then
     local t = type_make(n[TYPE])
     t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
   end
-  tell_all(events)
+  if told ~= '' then tell(told) end
   if is_done then want_retention(n[TYPE], n[STATE], n[FINISHED]) end
   return 1
 end
 
-local function tell_gone(j, number)
-  tell(event_of(REMOVE, 0, number, j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY]))
+local function remove(j, id)
+  forget_job(j, id)
+  tell(event_of(REMOVE, 0, id_number(id), j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY]))
 end
 
 function steps.E(i)
-  local id = ARGV[i]
+  local id = id_bytes(ARGV[i])
   local j = job(id)
   if not j then return 0 end
-  forget(j, id, id_bytes(id))
-  tell_gone(j, tonumber(id))
+  remove(j, id)
   return 1
 end
 
@@ -94,67 +78,69 @@ end
 -- ---- import ----
 
 function steps.M(i, n)
-  local keep, id, data, words = ARGV[i] == '1', ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
-  local j = decode(ARGV[i + 2])
+  local keep, id = ARGV[i] == '1', id_bytes(ARGV[i + 1])
+  local run, spec, data, words = ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
+  local j = decode(spec, run)
   if keep then
     local there = job(id)
     if there then
       local same = there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
-      return { same and 1 or 2, tonumber(id), there[STATE] }
+      return { same and 1 or 2, id_number(id), there[STATE] }
     end
   end
   if j[UNIQUE_KEY] and not finished(j[STATE]) then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(j))
-    if holder then return { 3, tonumber(holder), 0 } end
+    if holder then return { 3, id_number(holder), 0 } end
   end
   if keep then
-    last = math.max(last, floor(tonumber(id) / partitions))
+    last = max(last, floor(id_number(id) / partitions))
   else
     last = last + 1
-    id = format('%d', last * partitions + partition)
+    id = id_bytes(last * partitions + partition)
   end
-  local id8 = id_bytes(id)
   type_make(j[TYPE])
-  store(id, encode(j))
-  index(j, id8)
+  call('HSET', KEYS[JOBS], id, spec)
+  call('HSET', KEYS[RUNS], id, run)
+  records[id] = run
+  index(j, id)
   if not finished(j[STATE]) then hold_key(j, id) end
-  count_block(j[TYPE], tonumber(id), 1)
+  count_block(j[TYPE], id, 1)
   if data ~= '' then call('HSET', KEYS[DATA], id, data) end
   if words ~= '' and has(j[FLAGS], SEARCHED) then
     local w = unpack_msg(words)
-    note_words(id, id8, 1, w[1])
-    note_words(id, id8, 2, w[2])
+    note_words(id, 1, w[1])
+    note_words(id, 2, w[2])
   end
   local lines = {}
-  for k = i + 5, i + n - 1 do                -- "NUMBER AT TEXT"
-    local number, rest = string.match(ARGV[k], '^(%d+) (.*)$')
-    lines[#lines + 1] = id .. ':' .. number
+  for k = i + 6, i + n - 1 do                -- "NUMBER AT TEXT"
+    local n_line, rest = match(ARGV[k], '^(%d+) (.*)$')
+    lines[#lines + 1] = id .. n_line
     lines[#lines + 1] = rest
   end
   many('HSET', LOG, lines)
   if j[STATE] == INACTIVE then
-    tell_of(ENQUEUE, j, tonumber(id))
+    tell_of(ENQUEUE, j, id)
   end
   if finished(j[STATE]) then want_retention(j[TYPE], j[STATE], j[FINISHED]) end
-  return { 0, tonumber(id), j[STATE] }
+  return { 0, id_number(id), j[STATE] }
 end
 
 -- ---- adds with a token: TOKENS has when, number, jobs and answer of the last one of a key ----
 
 function steps.a(i, n)
-  local key, number, jobs = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local key, nth, jobs = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local known = call('HGET', KEYS[TOKENS], key)
   if known then
-    local at, last_number, last_jobs, answer = unpack_msg(known)
-    if at + TOKEN_MS > now and last_number >= number then
-      if last_number == number and last_jobs == jobs then return answer end
-      return last_number .. ' ' .. last_jobs
+    local at, last_nth, last_jobs, answer = unpack_msg(known)
+    if at + TOKEN_MS > now and last_nth >= nth then
+      if last_nth == nth and last_jobs == jobs then return answer end
+      return last_nth .. ' ' .. last_jobs
     end
   end
   local answer = steps.A(i + 3, n - 3)
   if answer ~= 'words' then
-    call('HSET', KEYS[TOKENS], key, pack(now, number, jobs, answer))
-    call('ZADD', KEYS[TOKENS_AT], now, key)
+    call('HSET', KEYS[TOKENS], key, pack(now, nth, jobs, answer))
+    put_in(TOKENS_AT, key, now)
     want(now + TOKEN_MS + TOKEN_LATE_MS)
   end
   return answer
@@ -179,33 +165,26 @@ end
 -- ---- due ----
 
 local function records_of(sort, ids)
-  load(ids)
-  local answer = { sort }
+  local specs, runs, answer = get_many(JOBS, ids), get_many(RUNS, ids), { sort }
   for k = 1, #ids do
     local n = #answer
-    if records[ids[k]] then
-      answer[n + 1], answer[n + 2] = tonumber(ids[k]), records[ids[k]]
+    if specs[k] then
+      answer[n + 1], answer[n + 2], answer[n + 3] = ids[k], runs[k] or '', specs[k]
     end
   end
   return answer
 end
 
+-- Ids as bytes are in order as the numbers are.
 local function over(key, limit)
-  local numbers, ids = {}, {}
-  for _, id8 in ipairs(call('ZRANGEBYSCORE', KEYS[key], '-inf', now)) do
-    numbers[#numbers + 1] = sunpack('>I8', id8)
-  end
-  table.sort(numbers)
-  for k = 1, math.min(limit, #numbers) do ids[k] = format('%d', numbers[k]) end
+  local ids = call('ZRANGEBYSCORE', KEYS[key], '-inf', now)
+  sort(ids)
+  for k = #ids, limit + 1, -1 do ids[k] = nil end
   return ids
 end
 
 local function waiting_and_due(limit)
-  local ids = {}
-  for _, id8 in ipairs(call('ZRANGEBYSCORE', KEYS[DUE], '-inf', now, 'LIMIT', 0, limit)) do
-    ids[#ids + 1] = format('%d', (sunpack('>I8', id8)))
-  end
-  return ids
+  return call('ZRANGEBYSCORE', KEYS[DUE], '-inf', now, 'LIMIT', 0, limit)
 end
 
 -- Remove up to `left` of a type's jobs in a state; answers how many, and when the next has to go.
@@ -216,14 +195,11 @@ local function sweep_some(name, state, left)
   local n, removed = count_of(state, name), 0
   local oldest = call('ZRANGEBYLEX', KEYS[STATE_KEY + state], from, to, 'LIMIT', 0, left + 1)
   for k = 1, #oldest do
-    local rank, number = sunpack('>I8I8', oldest[k], #name + 2)
-    local at = age > 0 and rank - ZERO_RANK + age or huge
+    local at = age > 0 and sunpack('>I8', oldest[k], #name + 2) - ZERO_RANK + age or huge
     if count > 0 and n > count then at = AT_ONCE end
     if at > now or removed == left then return removed, at end
-    local id = format('%d', number)
-    local j = job(id)
-    forget(j, id, id_bytes(id))
-    tell_gone(j, number)
+    local id = sub(oldest[k], -8)
+    remove(job(id), id)
     n, removed = n - 1, removed + 1
   end
   return removed, huge
@@ -232,7 +208,7 @@ end
 local function sweep(limit)
   local removed, next_at = 0, huge
   local names = call('HKEYS', KEYS[TYPES])
-  table.sort(names)
+  sort(names)
   for _, name in ipairs(names) do
     for state = COMPLETE, CANCELLED do
       local n, at = 0, huge
@@ -251,30 +227,28 @@ local function drop_callers()
   if call('HLEN', KEYS[META]) < MANY_CALLERS then return end
   local all = call('HGETALL', KEYS[META])
   for k = 1, #all, 2 do
-    local made = string.match(all[k], ':%d$') and string.match(all[k + 1], '^%d+ (%d+) ')
+    local made = match(all[k], ':%d$') and match(all[k + 1], '^%d+ (%d+) ')
     if made and now - made > 3600000 then call('HDEL', KEYS[META], all[k]) end
   end
 end
 
 local function first_score(key)
-  flush(key)
   local first = call('ZRANGE', KEYS[key], 0, 0, 'WITHSCORES')
   return first[2] and tonumber(first[2]) or huge
 end
 
 function steps.K(i)
-  local limit, sort = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
-  flush_all()
+  local limit, from = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local found = {}
-  if sort <= 1 then found = over(LEASE, limit) end
+  if from <= 1 then found = over(LEASE, limit) end
   if #found > 0 then return records_of(1, found) end
-  if sort <= 2 then found = over(TTL, limit) end
+  if from <= 2 then found = over(TTL, limit) end
   if #found > 0 then return records_of(2, found) end
-  if sort <= 3 then found = waiting_and_due(limit) end
+  if from <= 3 then found = waiting_and_due(limit) end
   if #found > 0 then return records_of(3, found) end
   local removed = keep_at <= now and sweep(limit) or 0
   drop_callers()
-  local at = math.min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at,
-                      sweep_tokens(limit))
+  local at = min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at,
+                 sweep_tokens(limit))
   return { 4, removed, at < huge and at or '' }
 end

@@ -1,35 +1,32 @@
--- 5_read.lua - the steps that only look, and the one that verifies. Whatever the steps before have
--- changed is written back first.
+-- 5_read.lua - the steps that only look.
+
+local function with_long_data(spec, id)
+  if byte(spec, SPEC_FLAGS) < APART then return spec end
+  return spec .. (call('HGET', KEYS[DATA], id) or '')
+end
 
 function steps.G(i, n)
-  local answer, ids = {}, {}
-  for k = i + 1, i + n - 1 do ids[#ids + 1] = ARGV[k] end
-  flush_jobs()
-  local found = get_many(JOBS, ids)
-  local data = ARGV[i] == '1' and get_many(DATA, ids) or {}
-  for k = 1, #ids do
-    answer[k] = found[k] and { found[k], data[k] or '' } or { tonumber(meta[2] or 0) }
+  local answer, with_data = {}, ARGV[i] == '1'
+  for k = i + 1, i + n - 1 do
+    local id = id_bytes(ARGV[k])
+    local spec = call('HGET', KEYS[JOBS], id)
+    if spec and with_data then spec = with_long_data(spec, id) end
+    answer[k - i] = spec and { run_of(id) or '', spec } or { tonumber(meta[2] or 0) }
   end
   return answer
 end
 
 -- ---- lists ----
 
--- [id, record, data ...] of ids (as text) that are there and fit, at most `limit`, behind what
--- `answer` has.
+-- [id, run, spec ...] of ids that are there and fit, at most `limit`, behind what `answer` has.
 local function answer_with(answer, ids, limit, with_data, fits)
-  local found, chosen = get_many(JOBS, ids), {}
+  local specs, runs = get_many(JOBS, ids), get_many(RUNS, ids)
   for k = 1, #ids do
-    if found[k] and #answer / 3 + #chosen / 2 < limit and (not fits or fits(found[k])) then
-      chosen[#chosen + 1], chosen[#chosen + 2] = ids[k], found[k]
+    local n, spec = #answer, specs[k]
+    if spec and n / 3 < limit and (not fits or fits(spec, runs[k])) then
+      if with_data then spec = with_long_data(spec, ids[k]) end
+      answer[n + 1], answer[n + 2], answer[n + 3] = ids[k], runs[k] or '', spec
     end
-  end
-  local which = {}
-  for k = 1, #chosen, 2 do which[#which + 1] = chosen[k] end
-  local data = with_data and get_many(DATA, which) or {}
-  for k = 1, #which do
-    local n = #answer
-    answer[n + 1], answer[n + 2], answer[n + 3] = tonumber(which[k]), chosen[2 * k], data[k] or ''
   end
 end
 
@@ -63,11 +60,11 @@ local function list_state(state, name, descending, rank, id, limit, with_data)
     end
   end
   if descending then
-    table.sort(all, function(a, b) return by_rank(b, a) end)
+    sort(all, function(a, b) return by_rank(b, a) end)
   else
-    table.sort(all, by_rank)
+    sort(all, by_rank)
   end
-  for k = 1, math.min(limit, #all) do ids[k] = format('%d', all[k][2]) end
+  for k = 1, min(limit, #all) do ids[k] = id_bytes(all[k][2]) end
   local answer = {}
   answer_with(answer, ids, limit, with_data)
   return answer
@@ -86,8 +83,8 @@ end
 
 local function list_ids(name, descending, id, limit, with_data)
   local names, answer = type_names(name), {}
-  local function fits(r)
-    return name == '' or type_in(r) == name
+  local function fits(spec)
+    return name == '' or type_in(spec) == name
   end
   -- The block of the cursor itself comes first: begin just before it.
   local block
@@ -101,10 +98,9 @@ local function list_ids(name, descending, id, limit, with_data)
     local ids = {}
     for k = 0, BLOCK - 1 do
       local seq = block * BLOCK + (descending and BLOCK - 1 - k or k)
-      local number = seq * partitions + partition
-      if number > 0 and (id == 0 or (descending and number < id) or
-                         (not descending and number > id)) then
-        ids[#ids + 1] = format('%d', number)
+      local n = seq * partitions + partition
+      if n > 0 and (id == 0 or (descending and n < id) or (not descending and n > id)) then
+        ids[#ids + 1] = id_bytes(n)
       end
     end
     answer_with(answer, ids, limit, with_data, fits)
@@ -116,7 +112,6 @@ function steps.I(i)
   local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
   local rank, id, limit = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
   local with_data = ARGV[i + 6] == '1'
-  flush_all()
   if state > 0 then return list_state(state, name, descending, rank, id, limit, with_data) end
   return list_ids(name, descending, id, limit, with_data)
 end
@@ -134,7 +129,7 @@ local function with_start(start)
       list[#list + 1] = id
     end
   end
-  table.sort(list)
+  sort(list)
   return set, list
 end
 
@@ -150,12 +145,11 @@ end
 function steps.F(i, n)
   local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
   local id, limit, with_data = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
-  flush_all()
   local words, sets, driver, list, fewest = {}, {}, nil, nil, huge
   for k = i + 6, i + n - 1 do
     local word = ARGV[k]
-    if string.sub(word, -1) == '*' then
-      local set, ids = with_start(string.sub(word, 1, -2))
+    if sub(word, -1) == '*' then
+      local set, ids = with_start(sub(word, 1, -2))
       sets[#sets + 1] = set
       if #ids < fewest then fewest, list, driver = #ids, ids, nil end
     else
@@ -165,8 +159,8 @@ function steps.F(i, n)
       if count < fewest then fewest, driver, list = count, word, nil end
     end
   end
-  local function fits(r)
-    return (state == 0 or byte(r, AT_STATE) == state) and (name == '' or type_in(r) == name)
+  local function fits(spec, run)
+    return (state == 0 or state_in(run) == state) and (name == '' or type_in(spec) == name)
   end
   local function has_all(number)
     for _, set in ipairs(sets) do
@@ -196,7 +190,7 @@ function steps.F(i, n)
     id = some[#some]
     local ids = {}
     for _, number in ipairs(some) do
-      if has_all(number) then ids[#ids + 1] = format('%d', number) end
+      if has_all(number) then ids[#ids + 1] = id_bytes(number) end
     end
     answer_with(answer, ids, limit, with_data, fits)
     if #some < page then break end
@@ -208,16 +202,16 @@ end
 
 -- Lines that came from elsewhere may have gaps between their numbers.
 function steps.O(i)
-  local id, after, limit = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  local id, after, limit = id_bytes(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
   local j = job(id)
   if not j then return -1 end
   local answer, n = {}, max(after + 1, j[LINES] - MAX_LOG + 1, 1)
   while n <= j[LINES] and #answer < 3 * limit do
     local fields = {}
-    for k = n, math.min(n + 199, j[LINES]) do fields[#fields + 1] = id .. ':' .. k end
+    for k = n, min(n + 199, j[LINES]) do fields[#fields + 1] = id .. k end
     local lines = get_many(LOG, fields)
     for k = 1, #fields do
-      local at, text = string.match(lines[k] or '', '^(%-?%d+) (.*)$')
+      local at, text = match(lines[k] or '', '^(%-?%d+) (.*)$')
       local a = #answer
       if at and a < 3 * limit then
         answer[a + 1], answer[a + 2], answer[a + 3] = n + k - 1, tonumber(at), text
@@ -229,14 +223,12 @@ function steps.O(i)
 end
 
 function steps.Z()
-  flush_all()
   local answer = { last > 0 and last * partitions + partition or 0 }
   for _, name in ipairs(call('HKEYS', KEYS[TYPES])) do
     local row = { name, pack(type_of(name)) }
     for state = INACTIVE, CANCELLED do row[state + 2] = count_of(state, name) end
     local first = beyond(STATE_KEY + INACTIVE, name, '', false, 1)[1]
-    local number = first and sunpack('>I8', first, #first - 7)
-    local j = number and job(format('%d', number))
+    local j = first and job(sub(first, -8))
     row[9] = j and j[CREATED] or 0
     answer[#answer + 1] = row
   end
