@@ -328,35 +328,67 @@ static const char *past_space(const char *s, const char *end)
     return s;
 }
 
+/* The first '"' or '\\' from `s` on: as skip_plain(), but nothing else needs a look. */
+static inline const char *to_mark(const char *s, const char *end)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
+    while (end - s >= 8) {
+        uint64_t x;
+        memcpy(&x, s, sizeof x);
+        x = le64toh(x);
+        uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
+        uint64_t found = (((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & highs;
+        if (found)
+            return s + __builtin_ctzll(found) / 8;
+        s += 8;
+    }
+    while (s < end && *s != '"' && *s != '\\')
+        s++;
+    return s;
+}
+
 static const char *past_string(const char *s, const char *end)
 {
-    for (s++; s < end && *s != '"'; s++)
-        s += *s == '\\';
+    s = to_mark(s + 1, end);
+    while (s < end && *s == '\\')
+        s = to_mark(s + 2, end);
     return s + 1;
+}
+
+/* What stops a walk over the inside of an object or array. */
+enum { PLAIN, QUOTE, OPEN, CLOSE };
+static const unsigned char stops[256] = {
+    ['"'] = QUOTE, ['{'] = OPEN, ['['] = OPEN, ['}'] = CLOSE, [']'] = CLOSE,
+};
+
+static const char *past_brackets(const char *s, const char *end)
+{
+    for (size_t level = 0; s < end;) {
+        switch (stops[(unsigned char)*s]) {
+        case QUOTE:
+            s = past_string(s, end);
+            continue;
+        case OPEN:
+            level++;
+            break;
+        case CLOSE:
+            if (!--level)
+                return s + 1;
+            break;
+        }
+        s++;
+    }
+    return s;
 }
 
 static const char *past_value(const char *s, const char *end)
 {
-    size_t level = 0;
-    while (s < end) {
-        if (*s == '"') {
-            s = past_string(s, end);
-            if (!level)
-                return s;
-            continue;
-        }
-        if (*s == '{' || *s == '[') {
-            level++;
-        } else if (*s == '}' || *s == ']') {
-            if (!level)
-                return s;           /* of what a number or word is in */
-            if (!--level)
-                return s + 1;
-        } else if (!level && (*s == ',' || past_space(s, end) != s)) {
-            return s;
-        }
+    if (s < end && *s == '"')
+        return past_string(s, end);
+    if (s < end && stops[(unsigned char)*s] == OPEN)
+        return past_brackets(s, end);
+    while (s < end && *s > ' ' && *s != ',' && *s != '}' && *s != ']')
         s++;
-    }
     return s;
 }
 

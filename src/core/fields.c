@@ -50,11 +50,13 @@ static weir_code at_index(weir_reader *in, size_t i)
 
 static weir_code unknown(weir_reader *in, const weir_field *table, piece name)
 {
-    char   known[WEIR_ERROR_MAX] = "";
+    char   known[WEIR_ERROR_MAX - 80] = "";         /* all of them if there is room, or none */
     size_t n = 0;
     for (const weir_field *f = table; f->name && n < sizeof known; f++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", f->name);
-    weir_fail(&in->err, WEIR_EINVAL, "there is no such member, but %s", known);
+    bool fits = n < sizeof known;
+    weir_fail(&in->err, WEIR_EINVAL, "there is no such member%s%s", fits ? ", but " : "",
+              fits ? known : "");
     return at(in, name.text + 1, name.len - 2);
 }
 

@@ -93,11 +93,11 @@ case_what_is_no_job_is_named() {
     {
         echo '{"type":"mail"}'
         echo
-        echo '{"type":"mail","priority":"high"}'
+        echo '{"type":"mail","priority":"soon"}'
         echo '{"type":"mail"}'
     } >bad.jsonl
     status 2 weir import bad.jsonl
-    has err 'weir: line 3: priority: "high" is not a whole number'
+    has err 'weir: line 3: priority: "soon" is not low, normal, medium, high, critical or a number'
     has out "1 job imported"
     same "$(weir count)" 1
     echo '{"type":"mail"' >bad.jsonl
