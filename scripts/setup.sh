@@ -41,6 +41,8 @@ look() {
             need g++ command -v c++
             need libcmocka-dev library cmocka
             need redis-server command -v redis-server
+            need curl command -v curl
+            need python3 command -v python3
             need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
         bench)
             need redis-server command -v redis-server ;;

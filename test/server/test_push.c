@@ -1,9 +1,12 @@
 /* test_push.c - jobs pushed to a URL: what is sent, what each answer does to the job and to the
  * target, limits, what is refused, and what is left after a restart. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -838,6 +841,17 @@ static void *stopping(void *arg)
     return NULL;
 }
 
+/* It takes no more connections, and so no more jobs either. */
+static bool is_stopping(web *w)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int                fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    to.sin_port = htons((uint16_t)atoi(strrchr(w->host, ':') + 1));
+    bool refused = connect(fd, (struct sockaddr *)&to, sizeof to) < 0;
+    close(fd);
+    return refused;
+}
+
 static void the_stop_waits_for_answers(void **state)
 {
     (void)state;
@@ -851,6 +865,7 @@ static void the_stop_waits_for_answers(void **state)
     uint64_t id = rt_add_type(&w.t, "x"), next = rt_add_type(&w.t, "x");
     gate_wait(&h.arrived, 1);
     pthread_create(&thread, NULL, stopping, w.s);
+    UNTIL(is_stopping(&w));
     gate_up(&h.go);
     pthread_join(thread, NULL);
     assert_int_equal(rt_state(&w.t, id), WEIR_COMPLETE);
