@@ -270,7 +270,8 @@ static void what_never_passes_ends_with_the_timeout(void **state)
 /* ---- functions ---- */
 
 #define MISSING "-ERR Function not found\r\n"
-#define LOAD    "FUNCTION LOAD #!lua name=weir_test_e0e1f9fabfc9\nlocal ;"      /* cut by the fake */
+/* as the fake cuts it */
+#define LOAD    "FUNCTION LOAD #!lua name=weir_test_e0e1f9fabfc9\nlocal ;"
 
 static void functions_are_loaded_when_needed(void **state)
 {

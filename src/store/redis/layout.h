@@ -92,8 +92,8 @@
  *  Z stats                                                  -> last id, then for each type:
  *             [name, type record, six counts, oldest_at], name "*" for the defaults
  *  M import   keep id ("1"), id, run, spec, data, words, line ...  -> [code, id, state]: 0 put in,
- *             1 was there already (same type and created_at; its state now), 2 id is another job's, 3
- *             unique key is taken (by that id). A line: "NUMBER AT TEXT"; their numbers have no
+ *             1 was there already (same type and created_at; its state now), 2 id is another job's,
+ *             3 unique key is taken (by that id). A line: "NUMBER AT TEXT"; their numbers have no
  *             gap, the last is the record's `lines`. `words`: "" or [those of the data, those of
  *             error and log]. Event enqueue if inactive
  *  V verify   mend, id ...                                  -> [line ...]: is all that is derived
@@ -113,7 +113,7 @@
 #include "base/buf.h"
 #include "store/redis/link.h"
 
-/* The numbers at the head of a spec and of a run: how many bytes, and of what. Lua counts from 1. */
+/* The numbers at the head of a spec and of a run: how many bytes, of what. Lua counts from 1. */
 #define REDIS_SPEC(X)                                                                             \
     X(7, j->created_at)         /*  1: the function's to put before a new one */                  \
     X(1, flags)                 /*  8: REDIS_FLAGS */                                             \

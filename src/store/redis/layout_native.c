@@ -1,4 +1,4 @@
-/* layout_native.c - the native layout: its functions, its keys. docs/redis.md says what they hold. */
+/* layout_native.c - the native layout: its function, its keys. docs/redis.md says what they hold. */
 #include "store/redis/layout.h"
 #include "native.lua.h"
 

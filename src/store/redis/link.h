@@ -2,8 +2,8 @@
  *
  * A link carries calls. A call is one command, usually FCALL, for the node that has its slot. The
  * link connects, authenticates, loads libraries of functions that the server does not know, follows
- * MOVED and ASK, waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being replaced, and
- * connects again when a connection is lost. What is safe to repeat is repeated until
+ * MOVED and ASK, waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being
+ * replaced, and connects again when a connection is lost. What is safe to repeat is repeated until
  * url->timeout_ms have passed since it was sent: what was refused, what was not sent whole, and
  * what is `repeatable`. Then it ends with one of these, and always with one of these:
  *

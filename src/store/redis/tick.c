@@ -42,7 +42,7 @@ static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char li
     p->line_len = p->line ? strlen(p->line) : 0;
 }
 
-/* Is it still as its sort says? What a function answers may be a moment older than what it answers. */
+/* Is it still as its sort says? What points at jobs may be a moment older than they are. */
 static bool is_due(const weir_job *j, int64_t sort)
 {
     return sort == 3 ? j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED

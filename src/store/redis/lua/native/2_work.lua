@@ -143,9 +143,9 @@ end
 local function next_run(r, delivery, worker)
   local texts = AT_TYPE + byte(r, AT_TYPE - 1)
   local _, _, err = unpack_some(r, 2, texts - 1)
-  return spack('>BB', ACTIVE, 0) .. sub(r, AT_ATTEMPTS, AT_DELIVERY - 1) .. spack('>I4', delivery) ..
-         sub(r, AT_LOST, AT_PROMOTE + 6) .. now7 .. now7 .. sub(r, AT_FAILED, texts - 1) ..
-         pack(false, err, false, worker)
+  return spack('>BB', ACTIVE, 0) .. sub(r, AT_ATTEMPTS, AT_DELIVERY - 1) ..
+         spack('>I4', delivery) .. sub(r, AT_LOST, AT_PROMOTE + 6) .. now7 .. now7 ..
+         sub(r, AT_FAILED, texts - 1) .. pack(false, err, false, worker)
 end
 
 local function set_clocks(spec, id8)

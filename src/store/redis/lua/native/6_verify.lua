@@ -1,9 +1,9 @@
 -- 6_verify.lua - is what is derived from jobs as it should be? V asks it of jobs, W of what points
 -- at jobs. With `mend` it is made so.
 
-local NAMES = { 'jobs', 'runs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete', 'failed',
-                'cancelled', 'lease', 'ttl', 'due', 'unique', 'types', 'ids', 'blocks', 'words',
-                'found' }
+local NAMES = { 'jobs', 'runs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete',
+                'failed', 'cancelled', 'lease', 'ttl', 'due', 'unique', 'types', 'ids', 'blocks',
+                'words', 'found' }
 
 local function verify(id, mend, lines)
   local j = job(id)
