@@ -37,7 +37,7 @@ tsan:           ## the threaded tests under the thread sanitizer
 	@$(MAKE) --no-print-directory $(TSAN)/build.ninja
 	@$(NINJA) $(TSAN)
 	@scripts/run-tests.sh $(TSAN) --suite unit --suite examples --suite fault --suite redis \
-	    --suite e2e
+	    --suite server --suite e2e
 
 bench: all      ## measure; one line a measure, and build/bench.json
 	@scripts/setup.sh bench

@@ -56,7 +56,6 @@ static weir_code loop_open(srv_loop *l, weir_error *err)
     struct event_config *config = event_config_new();
     if (config) {
         event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-        event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
         l->base = event_base_new_with_config(config);
         event_config_free(config);
     }
