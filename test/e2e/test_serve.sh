@@ -42,6 +42,23 @@ case_one_line_when_ready() {
     weir check
 }
 
+# A client that does not get done with its request is waited for, but not after a second signal.
+case_a_second_signal_is_heard() {
+    serve
+    exec 3<>"/dev/tcp/127.0.0.1/${url##*:}"
+    printf 'POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' >&3
+    printf 'Content-Length: 100\r\nExpect: 100-continue\r\n\r\n' >&3
+    read -r line <&3
+    [[ $line == "HTTP/1.1 100"* ]]
+    kill -TERM "$pid"
+    refused() { ! curl -sS "$url/healthz"; }
+    wait_for refused
+    ! ended "$pid"
+    kill -TERM "$pid"
+    ends 12
+    weir check
+}
+
 case_a_home_of_its_own() {
     unset WEIR_STORE
     serve
@@ -238,6 +255,10 @@ case_a_store_that_comes_later() {
     wait_for ready
     url=$(sed -n 's/.* at \(http:.*\)$/\1/p' serve.out)
     answer 200 "$url/readyz"
+    kill -STOP "$redis"
+    answer 503 "$url/readyz"
+    has body "has not answered within"
+    kill -CONT "$redis"
     kill "$redis"
     wait "$redis" || true
     unready() { answer 503 -D head "$url/readyz"; }
