@@ -475,6 +475,8 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
 {
     srv_conn *c = ctx;
     srv_conn_flush(c);
+    if (c->now && c->now->r.drained && !c->dead && !evbuffer_get_length(c->out))
+        c->now->r.drained(&c->now->r);
     if (c->ssl && !c->dead)
         on_readable(fd, what, c);
 }
@@ -564,4 +566,5 @@ void srv_lane_close(srv_lane *lane)
     while (lane->conns)
         conn_close(lane->conns);
     srv_timer_unset(&lane->sweep);
+    srv_sse_close(lane);
 }

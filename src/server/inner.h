@@ -85,6 +85,7 @@ struct srv_lane {
     srv_timer   sweep;               /* closes what is over its time; set while there are conns */
     bool        sweeping;
     bool        draining;
+    struct srv_sse *sse;             /* those who listen to events; NULL: nobody yet */
     char        date[40];            /* of the header, made once a second */
     int64_t     date_ms;
     char        bytes[SRV_READ_SIZE];
@@ -115,6 +116,9 @@ struct srv_server {
     _Atomic size_t  bodies;          /* bytes of bodies being read or worked on */
     atomic_bool     stopping;
     srv_counters    counters;
+    struct srv_polls   *polls;       /* takes that wait */
+    struct srv_workers *workers;     /* that were seen */
+    struct srv_hub     *hub;         /* events for those who listen */
 };
 
 /* conn.c */
@@ -128,6 +132,10 @@ void srv_lane_close(srv_lane *lane);                /* close every connection */
 srv_exchange *srv_exchange_create(srv_conn *c);
 void srv_exchange_free(srv_exchange *x);
 const char *srv_field_value(const srv_exchange *x, const char *name, size_t *count);
+
+/* sse.c: the lane has no connections any more; its loop has ended */
+void srv_sse_close(srv_lane *lane);
+void srv_sse_free(srv_lane *lane);
 
 /* target.c: cut the target of a request into path and query, decoded, in memory of the request.
  * NULL: fine; else why it is refused. */

@@ -164,6 +164,11 @@ void srv_reply_empty(srv_request *r, int status)
     srv_reply(r, status, NULL, &(weir_buf){ 0 });
 }
 
+bool srv_gone(const srv_request *r)
+{
+    return !r->conn || r->conn->ended || r->conn->dead;
+}
+
 /* ---- errors ---- */
 
 static void error_json(weir_buf *out, const char *code, const char *message, const char *field)
@@ -271,6 +276,11 @@ bool srv_stream_write(srv_request *r, const void *bytes, size_t len)
         evbuffer_add(c->out, "\r\n", 2);
     srv_conn_flush(c);
     return true;
+}
+
+size_t srv_stream_behind(const srv_request *r)
+{
+    return r->conn ? evbuffer_get_length(r->conn->out) : 0;
 }
 
 void srv_stream_end(srv_request *r)

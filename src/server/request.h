@@ -40,6 +40,9 @@ typedef struct srv_request {
     /* Called on the loop when the client goes away before the answer, or when the server stops: for
      * handlers that wait for something. Still has to answer. May be NULL. */
     void           (*hurry)(struct srv_request *r);
+    /* Called on the loop when all of a stream that could not be written at once has been. May be
+     * NULL. */
+    void           (*drained)(struct srv_request *r);
     void            *state;                 /* the handler's own */
 } srv_request;
 
@@ -124,7 +127,12 @@ void srv_reply_header(srv_request *r, const char *name, const char *value);
  * left to be called. While it lasts `hurry` tells that the client went away. */
 void srv_stream_begin(srv_request *r, int status, const char *content_type);
 bool srv_stream_write(srv_request *r, const void *bytes, size_t len);
+size_t srv_stream_behind(const srv_request *r);     /* bytes that the client has not taken yet */
 void srv_stream_end(srv_request *r);
+
+/* Is there nobody to answer to? Also when the client has closed its side, as one that is gone does:
+ * what must not be lost on the way is not to be given to it. */
+bool srv_gone(const srv_request *r);
 
 /* {"code":"EINVAL","message":"...","field":"..."}: an error as part of an answer. */
 void srv_error_json(weir_buf *out, const weir_error *err, const char *field);

@@ -4,6 +4,7 @@
 
 extern const srv_route srv_add_routes[];
 extern const srv_route srv_bulk_routes[];
+extern const srv_route srv_events_routes[];
 extern const srv_route srv_health_routes[];
 extern const srv_route srv_jobs_routes[];
 extern const srv_route srv_kue_routes[];
@@ -15,6 +16,8 @@ extern const srv_route srv_server_routes[];
 extern const srv_route srv_types_routes[];
 extern const srv_route srv_ui_routes[];
 extern const srv_route srv_vertx_routes[];
+extern const srv_route srv_work_routes[];
+extern const srv_route srv_workers_routes[];
 
 const srv_route *const srv_routes[] = {
     srv_add_routes,
@@ -26,7 +29,10 @@ const srv_route *const srv_routes[] = {
     srv_openapi_routes,
     srv_push_routes,
     srv_server_routes,
+    srv_events_routes,
     srv_types_routes,
+    srv_work_routes,
+    srv_workers_routes,
     srv_kue_routes,
     srv_vertx_routes,
     srv_ui_routes,

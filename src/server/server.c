@@ -11,8 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/hub.h"
 #include "server/inner.h"
+#include "server/poll.h"
 #include "server/push.h"
+#include "server/workers.h"
 
 enum { BACKLOG = 1024, DEFAULT_LANES = 4, ACCEPT_PAUSE_MS = 100, DRAIN_LOOK_MS = 10,
        SWEEP_MS = 1000 };
@@ -208,7 +211,13 @@ static void start_accepting(void *ctx)
 
 static weir_code start(srv_server *s, weir_error *err)
 {
-    weir_code rc = open_listener(s, err);
+    weir_code rc = srv_polls_create(&s->polls, s->q, &s->counters, err);
+    if (!rc)
+        rc = srv_workers_create(&s->workers, err);
+    if (!rc)
+        rc = srv_hub_create(&s->hub, s->q, err);
+    if (!rc)
+        rc = open_listener(s, err);
     if (!rc)
         rc = srv_guard_create(&s->guard, &s->opt, s->opt.listen, s->loopback, err);
     if (!rc && s->opt.tls_cert)
@@ -259,6 +268,7 @@ static void set_limits(srv_server *s)
     AT_MOST(l->idle_ms, SRV_IDLE_MS);
     AT_MOST(l->write_ms, SRV_WRITE_MS);
     AT_MOST(l->connections, SRV_MAX_CONNECTIONS);
+    AT_MOST(l->listeners, SRV_MAX_LISTENERS);
     AT_MOST(l->bodies, SRV_MAX_BODIES);
     least = l->idle_ms < least ? l->idle_ms : least;
     least = l->write_ms < least ? l->write_ms : least;
@@ -372,6 +382,7 @@ void srv_destroy(srv_server *s)
     srv_push_destroy(s->push);
     for (size_t i = 0; i < s->n_lanes; i++) {
         srv_loop_destroy(s->lane[i]->loop);
+        srv_sse_free(s->lane[i]);
         free(s->lane[i]);
     }
     srv_guard_destroy(s->guard);
@@ -381,6 +392,9 @@ void srv_destroy(srv_server *s)
     free(s->openapi);
     for (size_t i = 0; s->origins[i]; i++)
         free((char *)s->origins[i]);
+    srv_hub_destroy(s->hub);
+    srv_workers_destroy(s->workers);
+    srv_polls_destroy(s->polls);
     for (size_t i = 0; i < sizeof s->texts / sizeof *s->texts; i++)
         free(s->texts[i]);
     free(s);

@@ -1,0 +1,148 @@
+/* api_workers.c - GET /v1/workers: who takes jobs, and which they hold. The server knows whom it
+ * has seen (workers.h); what each of them holds is in the store, in its list of active jobs. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/inner.h"
+#include "server/workers.h"
+
+enum {
+    MAX_HELD  = 1000,       /* active jobs that are looked at */
+    HELD_PAGE = 100         /* so many at a time, since they come with their data */
+};
+
+typedef struct held {
+    const char *worker;
+    uint64_t    id;
+} held;
+
+typedef struct survey {
+    weir_query  query;
+    weir_page  *page;
+    held        held[MAX_HELD];
+    size_t      n;
+    weir_buf    out;
+    const char *type;       /* of the token; NULL: all */
+    bool        comma;
+} survey;
+
+static int by_worker(const void *a, const void *b)
+{
+    const held *x = a, *y = b;
+    int         order = strcmp(x->worker, y->worker);
+    return order ? order : x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The first that this worker holds, or where it would be. */
+static size_t first_of(const survey *s, const char *worker)
+{
+    size_t low = 0, high = s->n;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (strcmp(s->held[mid].worker, worker) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The types it takes, or only the token's. False: that is not one of them. */
+static bool add_types(survey *s, const srv_worker *w)
+{
+    size_t n = 0;
+    weir__buf_str(&s->out, ",\"types\":[");
+    for (size_t i = 0; w->types[i]; i++) {
+        if (s->type && strcmp(s->type, w->types[i]) != 0)
+            continue;
+        if (n++)
+            weir__buf_char(&s->out, ',');
+        weir__json_string(&s->out, w->types[i], strlen(w->types[i]));
+    }
+    weir__buf_char(&s->out, ']');
+    return n || !s->type;
+}
+
+static void add_worker(const srv_worker *w, void *ctx)
+{
+    survey *s = ctx;
+    size_t  from = s->out.len;
+    weir__buf_str(&s->out, s->comma ? ",{\"name\":" : "{\"name\":");
+    weir__json_string(&s->out, w->name, strlen(w->name));
+    if (!add_types(s, w)) {
+        s->out.len = from;
+        return;
+    }
+    s->comma = true;
+    weir__buf_printf(&s->out, ",\"first_seen_at\":%" PRId64 ",\"last_seen_at\":%" PRId64
+                     ",\"waiting\":%s,\"jobs\":[", w->first_seen_at, w->last_seen_at,
+                     w->waiting ? "true" : "false");
+    size_t first = first_of(s, w->name);
+    for (size_t i = first; i < s->n && strcmp(s->held[i].worker, w->name) == 0; i++)
+        weir__buf_printf(&s->out, "%s%" PRIu64, i > first ? "," : "", s->held[i].id);
+    weir__buf_str(&s->out, "]}");
+}
+
+static void answer(srv_request *r, survey *s)
+{
+    qsort(s->held, s->n, sizeof *s->held, by_worker);
+    weir__buf_str(&s->out, "{\"workers\":[");
+    srv_workers_each(r->server->workers, weir_now(srv_queue(r)), add_worker, s);
+    weir__buf_str(&s->out, "]}");
+    srv_reply_json(r, 200, &s->out);
+}
+
+static void list_on(srv_request *r);
+
+static void listed(srv_request *r, weir_code code, const weir_error *err)
+{
+    survey    *s = r->state;
+    weir_page *page = s->page;
+    if (code) {
+        srv_reply_error(r, err, NULL);
+        return;
+    }
+    for (size_t i = 0; i < page->n && s->n < MAX_HELD; i++) {
+        const weir_job *job = page->job[i];
+        char *worker = job->worker ? srv_strndup(r, job->worker, strlen(job->worker)) : NULL;
+        if (worker)
+            s->held[s->n++] = (held){ worker, job->id };
+    }
+    bool more = page->more && s->n < MAX_HELD;
+    s->query.after = page->next;
+    weir_page_release(page);
+    if (more)
+        list_on(r);
+    else
+        answer(r, s);
+}
+
+static void list_on(srv_request *r)
+{
+    survey      *s = r->state;
+    weir_future *f = NULL;
+    weir_error   err = { 0 };
+    weir_code    rc = weir_list_async(srv_queue(r), &s->query, &s->page, &f, &err);
+    srv_await(r, rc, &err, f, listed);
+}
+
+static void get_workers(srv_request *r)
+{
+    survey *s = srv_alloc(r, sizeof *s);
+    if (!s) {
+        srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
+        return;
+    }
+    if (*r->who.type)
+        s->type = r->who.type;
+    s->query = (weir_query){ .state = WEIR_ACTIVE, .type = s->type, .limit = HELD_PAGE };
+    r->state = s;
+    list_on(r);
+}
+
+const srv_route srv_workers_routes[] = {
+    { "GET", "/v1/workers", SRV_READ, get_workers, 0, NULL, 0,
+      "The remote workers that this server has seen", NULL, "Workers", 200 },
+    { 0 }
+};

@@ -1,0 +1,64 @@
+/* hub.h - the queue's events on their way to those who listen over HTTP.
+ *
+ * Each event is written down once, as it will be sent, and kept in a ring that all listeners read
+ * from, each at its own pace: so a listener costs no memory for what it has not read yet, and can
+ * go on where it was after its connection broke. Who falls out of the ring has missed something.
+ *
+ * The hub listens to the queue from the first listener on, and for SRV_EVENT_KEEP_MS after the last
+ * one has gone: a server nobody listens to pays nothing. Any thread. */
+#ifndef WEIR_SERVER_HUB_H
+#define WEIR_SERVER_HUB_H
+
+#include <stdatomic.h>
+#include "server/loop.h"
+#include "weir/weir.h"
+
+enum {
+    SRV_EVENT_RING    = 16384,              /* events that are kept */
+    SRV_EVENT_BYTES   = 16 * 1024 * 1024,   /* and their bytes, but always one event */
+    SRV_EVENT_KEEP_MS = 60 * 1000
+};
+
+/* One event: never changed, shared by reference. */
+typedef struct srv_news {
+    _Atomic uint32_t refs;
+    weir_event_kind  kind;
+    bool             lost;          /* not an event: some were lost here. For everybody */
+    uint64_t         seq;           /* its number in this run of the server: 1, 2, 3 ... */
+    uint64_t         id;            /* of the job, or 0 */
+    const char      *type;          /* NULL: of the whole queue */
+    size_t           len;
+    const char      *bytes;         /* "id: RUN-N\nevent: ...\ndata: {...}\n\n" */
+    char             room[];        /* of type and bytes */
+} srv_news;
+
+typedef struct srv_hub srv_hub;
+
+weir_code srv_hub_create(srv_hub **out, weir_queue *q, weir_error *err);
+void srv_hub_destroy(srv_hub *h);           /* no desk is left; NULL is fine */
+
+/* Who reads from the ring, one for each loop: memory of its owner, who sets the first two. */
+typedef struct srv_desk {
+    srv_task         task;          /* posted when there is news */
+    srv_loop        *loop;
+    struct srv_desk *next;          /* guarded by the hub's lock, as is the next */
+    bool             posted;        /* told, and has not read to the end since */
+} srv_desk;
+
+/* Come and go. It is told of what comes from here on, once until it has read to the end; when it
+ * has left, its task may still run. */
+weir_code srv_hub_enter(srv_hub *h, srv_desk *d, weir_error *err);
+void srv_hub_leave(srv_hub *h, srv_desk *d);
+
+/* What there is after number `seq`, at most `max`, at most `bytes` together but at least one. Each
+ * is to be given back with srv_news_unref(). *gone: what comes after `seq` is not kept any more.
+ * `d`: that desk reads, and is told again once it has been given nothing; NULL: whoever. */
+size_t srv_hub_read(srv_hub *h, srv_desk *d, uint64_t seq, srv_news **out, size_t max, size_t bytes,
+                    bool *gone);
+void srv_news_unref(srv_news *n);
+
+/* The numbers that are kept; last + 1 == first: none. */
+void srv_hub_range(srv_hub *h, uint64_t *first, uint64_t *last);
+const char *srv_hub_run(const srv_hub *h);  /* "5f3a9c01": of this run of the server */
+
+#endif

@@ -1,0 +1,57 @@
+/* poll.h - who waits for jobs, and is woken when some come: long polls without polling.
+ *
+ * A poll is one wish for up to n jobs of some types. It enters before it looks into the store for
+ * the first time, and when it has found nothing it rests until there is a reason to look again:
+ *
+ *     srv_poll_enter(polls, p);
+ *     look:     take from the store; jobs came: srv_poll_leave(p, how many)
+ *     nothing:  if (!srv_poll_rest(p)) goto look;      a job came meanwhile
+ *     resting:  p->look(p) is called on p's loop; or srv_poll_leave(p, 0) when the time is up
+ *
+ * No job is missed: what comes while a poll looks makes rest() say so, what comes while it rests
+ * wakes it, and a poll that leaves with a wake it has not used passes it on. Nobody is woken in
+ * vain by the crowd: n new jobs wake at most n polls, those first that have waited longest, on
+ * whatever loop they are, and a poll that is about to look is counted on for all it wants. */
+#ifndef WEIR_SERVER_POLL_H
+#define WEIR_SERVER_POLL_H
+
+#include "server/counters.h"
+#include "server/loop.h"
+#include "weir/weir.h"
+
+typedef struct srv_polls srv_polls;
+
+/* Listens to the queue until it is destroyed, which is when no poll is left and the loops have
+ * ended. NULL is fine for destroy. */
+weir_code srv_polls_create(srv_polls **out, weir_queue *q, srv_counters *counters, weir_error *err);
+void srv_polls_destroy(srv_polls *ps);
+
+/* Belongs to its user, who sets the first four; {0} otherwise. All calls are made on its loop. */
+typedef struct srv_poll {
+    srv_loop              *loop;
+    const char *const     *types;           /* NULL at the end; must stay until it has left */
+    size_t                 n;               /* jobs it wants, at least 1 */
+    void                 (*look)(struct srv_poll *p);
+    srv_polls             *polls;
+    struct srv_poll_desk  *desk;            /* its loop's */
+    struct srv_poll_place *place;           /* one for each type */
+    size_t                 n_types;
+    enum { SRV_POLL_LOOKS, SRV_POLL_RESTS, SRV_POLL_WOKEN } state;
+    uint64_t               turn;            /* who came first is woken first */
+    uint64_t               heard;           /* what its types had been told when it began to look */
+    size_t                 expected;        /* jobs it was woken for */
+    bool                   chain;           /* woken for an unknown number of jobs */
+    struct srv_poll       *next, **link;    /* in the desk's list of those woken */
+} srv_poll;
+
+/* False: out of memory, and it has not entered. */
+bool srv_poll_enter(srv_polls *ps, srv_poll *p);
+
+/* It looked and found nothing. False: something came meanwhile, look again. True: it rests. */
+bool srv_poll_rest(srv_poll *p);
+
+/* It waits no longer, having got so many jobs. SRV_POLL_FAILED: it could not look. */
+#define SRV_POLL_FAILED SIZE_MAX
+void srv_poll_leave(srv_poll *p, size_t got);
+
+#endif

@@ -1,0 +1,416 @@
+/* sse.c - GET /v1/events: live events as server-sent events.
+ *
+ * Every loop has a desk that reads the hub's ring as it fills and writes what came together to each
+ * of its listeners in one piece; those without a filter share that piece. A listener whose client
+ * does not keep up is left alone until what it was sent has been taken, and then reads on by itself
+ * (it is `behind`); when the ring has gone over it meanwhile, it is dropped, and told why. So the
+ * memory of a listener is bounded by what is sent to it at once. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/hub.h"
+#include "server/inner.h"
+
+enum {
+    AT_ONCE        = 256,                   /* events read from the ring at a time */
+    AT_ONCE_BYTES  = 64 * 1024,
+    MAX_UNSENT     = SRV_MAX_BACKLOG / 4,   /* bytes; a listener that has more is behind */
+    BEAT_MS        = 15 * 1000,             /* a comment, so that dead connections are noticed */
+    RETRY_MS       = 2000,                  /* when a client shall come again */
+    /* A write costs some microseconds whatever its size. With many listeners a desk pauses a
+     * millisecond for each so many after it wrote to them, and more events come together. */
+    PACE_LISTENERS = 25
+};
+
+typedef struct listener {
+    srv_request     *r;
+    struct srv_sse  *s;             /* its desk */
+    struct listener *prev, *next;
+    uint64_t         at;            /* it has what it wants up to this number */
+    uint32_t         kinds;         /* bits 1u << weir_event_kind */
+    uint64_t         id;            /* 0: all jobs */
+    const char      *type;          /* NULL: all types */
+    bool             all;           /* whatever it is */
+    bool             behind;
+} listener;
+
+typedef struct srv_sse {
+    srv_desk   desk;                /* first: its task is this one's */
+    srv_hub   *hub;
+    srv_lane  *lane;
+    listener  *first;
+    size_t     n;
+    uint64_t   at;                  /* it has read up to this number */
+    srv_timer  pace, beat;
+    bool       pausing, due;        /* due: and there is news */
+    bool       beating;
+    weir_buf   all, some;           /* what goes out, to all or to one */
+} sse;
+
+/* ---- sending ---- */
+
+static void forget(listener *l)
+{
+    sse *s = l->s;
+    *(l->prev ? &l->prev->next : &s->first) = l->next;
+    if (l->next)
+        l->next->prev = l->prev;
+    atomic_fetch_sub(&s->lane->server->counters.listeners, 1);
+    if (--s->n == 0)
+        srv_hub_leave(s->hub, &s->desk);
+}
+
+/* The last that it is told. */
+static void end(listener *l, const char *event, const char *why)
+{
+    srv_request *r = l->r;
+    weir_buf     last = { 0 };
+    if (event) {
+        weir__buf_printf(&last, "event: %s\ndata: {\"event\":\"%s\",\"text\":\"%s\"}\n\n", event,
+                         event, why);
+        if (!last.failed)
+            srv_stream_write(r, last.data, last.len);
+        weir__buf_fini(&last);
+    }
+    forget(l);
+    srv_stream_end(r);
+}
+
+static void drop(listener *l)
+{
+    atomic_fetch_add(&l->r->server->counters.listeners_dropped, 1);
+    end(l, "dropped", "too slow: what comes next is not kept any more (SRV_EVENT_RING)");
+}
+
+static bool wants(const listener *l, const srv_news *n)
+{
+    return n->lost || ((l->kinds & 1u << n->kind) && (!l->id || l->id == n->id) &&
+                       (!l->type || (n->type && strcmp(l->type, n->type) == 0)));
+}
+
+/* Send it what it wants of these; `whole` is all of it, or NULL. */
+static void give(listener *l, srv_news **news, size_t n, const weir_buf *whole)
+{
+    weir_buf       *some = &l->s->some;
+    const weir_buf *out = whole;
+    size_t          count = n;
+    if (!l->all || !whole || l->at >= news[0]->seq) {
+        weir__buf_clear(some);
+        out = some;
+        count = 0;
+        for (size_t i = 0; i < n; i++)
+            if (news[i]->seq > l->at && wants(l, news[i])) {
+                weir__buf_add(some, news[i]->bytes, news[i]->len);
+                count++;
+            }
+    }
+    if (news[n - 1]->seq > l->at)
+        l->at = news[n - 1]->seq;
+    if (!count)
+        return;
+    srv_stream_write(l->r, out->data, out->len);    /* if the client is gone, `hurry` will tell */
+    l->behind = srv_stream_behind(l->r) > MAX_UNSENT;
+    atomic_fetch_add(&l->r->server->counters.events_sent, count);
+}
+
+static void unref_all(srv_news **news, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        srv_news_unref(news[i]);
+}
+
+/* It is behind, and can be sent more. */
+static void catch_up(listener *l)
+{
+    srv_news *news[AT_ONCE];
+    bool      gone;
+    l->behind = false;
+    while (!l->behind) {
+        size_t n = srv_hub_read(l->s->hub, NULL, l->at, news, AT_ONCE, AT_ONCE_BYTES, &gone);
+        if (gone) {
+            drop(l);
+            return;
+        }
+        if (!n)
+            return;
+        give(l, news, n, NULL);
+        unref_all(news, n);
+    }
+}
+
+/* ---- a loop's desk ---- */
+
+/* The ring has gone over those who are behind, or even over the desk. */
+static void drop_late(sse *s)
+{
+    uint64_t first, last;
+    srv_hub_range(s->hub, &first, &last);
+    for (listener *l = s->first, *next; l; l = next) {
+        next = l->next;
+        if (l->at + 1 < first && (l->behind || s->at + 1 < first))
+            drop(l);
+    }
+    if (s->at + 1 < first)
+        s->at = last;
+}
+
+static void give_all(sse *s, srv_news **news, size_t n)
+{
+    weir__buf_clear(&s->all);
+    for (size_t i = 0; i < n; i++)
+        weir__buf_add(&s->all, news[i]->bytes, news[i]->len);
+    for (listener *l = s->first, *next; l; l = next) {
+        next = l->next;
+        if (!l->behind)
+            give(l, news, n, s->all.failed ? NULL : &s->all);
+    }
+}
+
+static void pause_over(void *ctx);
+
+/* Read to the end of the ring. */
+static void read_on(sse *s)
+{
+    srv_news *news[AT_ONCE];
+    bool      gone;
+    size_t    n;
+    s->due = false;
+    drop_late(s);
+    while ((n = srv_hub_read(s->hub, &s->desk, s->at, news, AT_ONCE, AT_ONCE_BYTES, &gone))) {
+        give_all(s, news, n);
+        s->at = news[n - 1]->seq;
+        unref_all(news, n);
+    }
+    int64_t ms = (int64_t)(s->n / PACE_LISTENERS);
+    s->pausing = ms && !srv_timer_set(&s->pace, s->lane->loop, ms, pause_over, s);
+}
+
+static void pause_over(void *ctx)
+{
+    sse *s = ctx;
+    s->pausing = false;
+    if (s->due)
+        read_on(s);
+}
+
+static void there_is_news(srv_task *task)
+{
+    sse *s = (sse *)task;
+    s->due = true;
+    if (!s->pausing)
+        read_on(s);
+}
+
+/* ---- heartbeat ---- */
+
+static void beat(void *ctx)
+{
+    sse *s = ctx;
+    for (listener *l = s->first; l; l = l->next)
+        if (!l->behind)
+            srv_stream_write(l->r, ":\n\n", 3);
+    s->beating = s->n && !srv_timer_set(&s->beat, s->lane->loop, BEAT_MS, beat, s);
+}
+
+/* ---- coming ---- */
+
+static sse *desk_of(srv_lane *lane)
+{
+    if (lane->sse)
+        return lane->sse;
+    sse *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->desk.task.run = there_is_news;
+    s->desk.loop = lane->loop;
+    s->hub = lane->server->hub;
+    s->lane = lane;
+    lane->sse = s;
+    return s;
+}
+
+static weir_code come(listener *l, weir_error *err)
+{
+    sse     *s = l->s;
+    uint64_t first;
+    if (s->n == 0) {
+        weir_code rc = srv_hub_enter(s->hub, &s->desk, err);
+        if (rc)
+            return rc;
+        srv_hub_range(s->hub, &first, &s->at);
+    }
+    s->n++;
+    l->next = s->first;
+    if (l->next)
+        l->next->prev = l;
+    s->first = l;
+    if (!s->beating)
+        s->beating = !srv_timer_set(&s->beat, s->lane->loop, BEAT_MS, beat, s);
+    return WEIR_OK;
+}
+
+/* Where it goes on: after the number of the last that it has got in this run, if what follows is
+ * still kept. False: it is not, and it begins with what comes now. */
+static bool find_place(listener *l, const char *last_id)
+{
+    const char *run = srv_hub_run(l->s->hub), *number;
+    size_t      len = strlen(run);
+    uint64_t    first, last;
+    srv_hub_range(l->s->hub, &first, &last);
+    l->at = last;
+    if (!last_id)
+        return true;
+    number = last_id + len + 1;
+    if (strncmp(last_id, run, len) != 0 || last_id[len] != '-' || !*number ||
+        strspn(number, "0123456789") != strlen(number) || strlen(number) > 18)
+        return false;
+    uint64_t at = strtoull(number, NULL, 10);
+    if (at + 1 < first || at > last)
+        return false;
+    l->at = at;
+    return true;
+}
+
+/* The id alone tells the client where to go on, should it get no event before its connection
+ * breaks. */
+static void greet(listener *l, bool lost)
+{
+    weir_buf out = { 0 };
+    weir__buf_printf(&out, "retry: %d\nid: %s-%" PRIu64 "\n", RETRY_MS, srv_hub_run(l->s->hub),
+                     l->at);
+    if (lost)
+        weir__buf_str(&out, "event: lost\ndata: {\"event\":\"lost\",\"text\":\"what came since the "
+                            "last event that was seen is not kept any more\"}\n");
+    weir__buf_char(&out, '\n');
+    if (!out.failed)
+        srv_stream_write(l->r, out.data, out.len);
+    weir__buf_fini(&out);
+}
+
+static void on_drained(srv_request *r)
+{
+    listener *l = r->state;
+    if (l->behind)
+        catch_up(l);
+}
+
+/* The client is gone, or the server stops. */
+static void on_hurry(srv_request *r)
+{
+    bool stops = atomic_load(&r->server->stopping) && !srv_gone(r);
+    end(r->state, stops ? "closing" : NULL, "the server stops");
+}
+
+/* ---- GET /v1/events ---- */
+
+/* "start,failed" as bits. False: it was answered. */
+static bool read_kinds(srv_request *r, uint32_t *out)
+{
+    const char *list = srv_query(r, "event");
+    uint32_t    bits = 0;
+    while (list && *list) {
+        weir_event_kind kind;
+        size_t          len = strcspn(list, ",");
+        char           *name = srv_strndup(r, list, len);
+        if (!name || !weir_event_parse(name, &kind)) {
+            srv_reply_fail(r, name ? WEIR_EINVAL : WEIR_ENOMEM, "event",
+                           "event: \"%.40s\" is not the name of an event, such as start or failed",
+                           name ? name : "");
+            return false;
+        }
+        bits |= 1u << kind;
+        list += len + (list[len] == ',');
+    }
+    *out = bits ? bits : UINT32_MAX;
+    return true;
+}
+
+/* What it wants to hear of. False: it was answered. */
+static bool read_filter(srv_request *r, listener *l)
+{
+    int64_t id = 0;
+    l->type = srv_query(r, "type");
+    if (!l->type && *r->who.type)
+        l->type = r->who.type;
+    if (!srv_query_int(r, "id", 1, INT64_MAX, &id) || !read_kinds(r, &l->kinds) ||
+        !srv_allow(r, SRV_READ, l->type))
+        return false;
+    l->id = (uint64_t)id;
+    l->all = !l->id && !l->type && l->kinds == UINT32_MAX;
+    return true;
+}
+
+static void handle_events(srv_request *r)
+{
+    _Atomic int64_t *count = &r->server->counters.listeners;
+    weir_error       err = { 0 };
+    listener        *l = srv_alloc(r, sizeof *l);
+    sse             *s = desk_of(r->conn->lane);
+    if (!l || !s) {
+        srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
+        return;
+    }
+    *l = (listener){ .r = r, .s = s };
+    if (!read_filter(r, l))
+        return;
+    if (strcmp(r->method, "HEAD") == 0) {
+        srv_reply(r, 200, "text/event-stream", &(weir_buf){ 0 });
+        return;
+    }
+    int64_t max = srv_settings(r)->limits.listeners;
+    if (atomic_fetch_add(count, 1) >= max) {
+        atomic_fetch_sub(count, 1);
+        atomic_fetch_add(&r->server->counters.listeners_refused, 1);
+        srv_reply_status(r, 503, "listeners",
+                         "there are %" PRId64 " listeners already (SRV_MAX_LISTENERS): come again "
+                         "later", max);
+        return;
+    }
+    if (come(l, &err)) {
+        atomic_fetch_sub(count, 1);
+        srv_reply_error(r, &err, NULL);
+        return;
+    }
+    bool kept = find_place(l, srv_header(r, "Last-Event-ID"));
+    r->state = l;
+    r->hurry = on_hurry;
+    r->drained = on_drained;
+    srv_reply_header(r, "X-Accel-Buffering", "no");     /* a proxy in between shall not wait */
+    srv_stream_begin(r, 200, "text/event-stream");
+    greet(l, !kept);
+    catch_up(l);
+}
+
+void srv_sse_close(srv_lane *lane)
+{
+    sse *s = lane->sse;
+    if (!s)
+        return;
+    srv_timer_unset(&s->pace);
+    srv_timer_unset(&s->beat);
+    s->pausing = s->beating = false;
+}
+
+void srv_sse_free(srv_lane *lane)
+{
+    if (!lane->sse)
+        return;
+    weir__buf_fini(&lane->sse->all);
+    weir__buf_fini(&lane->sse->some);
+    free(lane->sse);
+}
+
+static const srv_param events_query[] = {
+    { "type", SRV_P_TEXT, "of jobs of this type alone" },
+    { "id", SRV_P_INT, "of this job alone" },
+    { "event", SRV_P_LIST, "these alone, with commas between: start,failed" },
+    { 0 }
+};
+
+const srv_route srv_events_routes[] = {
+    { "GET", "/v1/events", SRV_READ, handle_events, 0, events_query, 0,
+      "What happens, as server-sent events; Last-Event-ID goes on where a listener was", NULL,
+      "Events", 200 },
+    { 0 }
+};

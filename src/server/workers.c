@@ -1,0 +1,177 @@
+/* workers.c - the remote workers this server has seen: see workers.h. All are in one list, who was
+ * seen last at the end, so that whom to forget is at its head. */
+#include "server/workers.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/named.h"
+#include "server/inner.h"
+
+typedef struct entry {
+    weir_named    named;                /* first: it is found by it */
+    srv_worker    seen;
+    struct entry *prev, *next;          /* in the list */
+    char          name[];
+} entry;
+
+struct srv_workers {
+    pthread_mutex_t lock;               /* guards what follows */
+    weir_names      by_name;            /* of entry */
+    entry          *first, *last;
+    size_t          n;
+};
+
+weir_code srv_workers_create(srv_workers **out, weir_error *err)
+{
+    srv_workers *ws = *out = calloc(1, sizeof *ws);
+    if (!ws)
+        return weir_fail(err, WEIR_ENOMEM, "workers: out of memory");
+    pthread_mutex_init(&ws->lock, NULL);
+    return WEIR_OK;
+}
+
+static void list_remove(srv_workers *ws, entry *e)
+{
+    *(e->prev ? &e->prev->next : &ws->first) = e->next;
+    *(e->next ? &e->next->prev : &ws->last) = e->prev;
+}
+
+static void list_append(srv_workers *ws, entry *e)
+{
+    e->prev = ws->last;
+    e->next = NULL;
+    *(ws->last ? &ws->last->next : &ws->first) = e;
+    ws->last = e;
+}
+
+static void forget(srv_workers *ws, entry *e)
+{
+    weir__names_remove(&ws->by_name, &e->named);
+    list_remove(ws, e);
+    ws->n--;
+    free((void *)(uintptr_t)e->seen.types);
+    free(e);
+}
+
+/* Those who wait are at the end or will be: they stay, whatever their age. */
+static void forget_old(srv_workers *ws, int64_t now)
+{
+    entry *next;
+    for (entry *e = ws->first; e; e = next) {
+        next = e->next;
+        bool old = now - e->seen.last_seen_at > SRV_WORKER_FORGET_MS;
+        if (!old && ws->n <= SRV_MAX_WORKERS)
+            break;
+        if (!e->seen.waiting)
+            forget(ws, e);
+    }
+}
+
+/* The worker, seen now, at the end of the list. NULL: out of memory. */
+static entry *meet(srv_workers *ws, const char *name, int64_t now)
+{
+    entry *e = weir__names_get(&ws->by_name, name);
+    if (e) {
+        list_remove(ws, e);
+    } else {
+        e = calloc(1, sizeof *e + strlen(name) + 1);
+        if (!e || !weir__names_put(&ws->by_name, &e->named, strcpy(e->name, name))) {
+            free(e);
+            return NULL;
+        }
+        e->seen.name = e->name;
+        e->seen.first_seen_at = now;
+        ws->n++;
+    }
+    e->seen.last_seen_at = now;
+    list_append(ws, e);
+    forget_old(ws, now);
+    return e;
+}
+
+/* ---- types ---- */
+
+static bool same_types(const char *const *a, const char *const *b)
+{
+    while (*a && *b && strcmp(*a, *b) == 0)
+        a++, b++;
+    return !*a && !*b;
+}
+
+/* A copy in one block. NULL: out of memory. */
+static const char *const *copy_types(const char *const *types)
+{
+    size_t n = 0, bytes = 0;
+    for (; types[n]; n++)
+        bytes += strlen(types[n]) + 1;
+    const char **copy = malloc((n + 1) * sizeof *copy + bytes);
+    char        *at = (char *)(copy + n + 1);
+    for (size_t i = 0; copy && i < n; i++) {
+        copy[i] = at;
+        at = stpcpy(at, types[i]) + 1;
+    }
+    if (copy)
+        copy[n] = NULL;
+    return copy;
+}
+
+/* ---- what others call ---- */
+
+void srv_workers_seen(srv_workers *ws, const char *name, const char *const *types, int64_t now)
+{
+    pthread_mutex_lock(&ws->lock);
+    entry *e = meet(ws, name, now);
+    if (e && types && !(e->seen.types && same_types(e->seen.types, types))) {
+        free((void *)(uintptr_t)e->seen.types);
+        e->seen.types = copy_types(types);
+    }
+    pthread_mutex_unlock(&ws->lock);
+}
+
+void srv_workers_wait(srv_workers *ws, const char *name, int by, int64_t now)
+{
+    pthread_mutex_lock(&ws->lock);
+    entry *e = meet(ws, name, now);
+    if (e && e->seen.waiting + by >= 0)     /* it may have been forgotten for want of memory */
+        e->seen.waiting += by;
+    pthread_mutex_unlock(&ws->lock);
+}
+
+void srv_workers_each(srv_workers *ws, int64_t now, void (*fn)(const srv_worker *w, void *ctx),
+                      void *ctx)
+{
+    static const char *const none[] = { NULL };
+    pthread_mutex_lock(&ws->lock);
+    forget_old(ws, now);
+    for (const entry *e = ws->first; e; e = e->next) {
+        srv_worker w = e->seen;
+        if (!w.types)
+            w.types = none;
+        fn(&w, ctx);
+    }
+    pthread_mutex_unlock(&ws->lock);
+}
+
+void srv_workers_destroy(srv_workers *ws)
+{
+    if (!ws)
+        return;
+    while (ws->first)
+        forget(ws, ws->first);
+    weir__names_fini(&ws->by_name);
+    pthread_mutex_destroy(&ws->lock);
+    free(ws);
+}
+
+const char *srv_worker_name(srv_request *r)
+{
+    char        name[sizeof r->who.name + sizeof r->conn->peer + 1];
+    const char *peer = r->conn ? r->conn->peer : "?";
+    const char *port = strrchr(peer, ':');
+    int n = snprintf(name, sizeof name, "%s%s%.*s", r->who.name, *r->who.name ? "@" : "",
+                     port ? (int)(port - peer) : (int)strlen(peer), peer);
+    return srv_strndup(r, name, (size_t)n);
+}

@@ -1,0 +1,687 @@
+/* test_api_work.c - remote workers over HTTP: take, finish, renew; the delivery number as fence;
+ * waiting for jobs; clients that go away; who was seen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/inner.h"
+#include "support/server_rig.h"
+
+#define TAKE "/v1/take"
+
+static srv_counters *counts(web *w)
+{
+    return &w->s->counters;
+}
+
+/* A request on a connection of its own whose answer comes later. */
+static int begin(web *w, const char *target, const char *body)
+{
+    char head[512];
+    int  fd = web_connect(w);
+    snprintf(head, sizeof head, "POST %s HTTP/1.1\r\nHost: %s\r\n"
+             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", target, w->host,
+             strlen(body));
+    web_send(fd, head);
+    web_send(fd, body);
+    return fd;
+}
+
+static int begin_take(web *w, const char *body)
+{
+    int64_t before = counts(w)->takes_waiting;
+    int     fd = begin(w, TAKE, body);
+    UNTIL(counts(w)->takes_waiting == before + 1);
+    return fd;
+}
+
+static json_t *read_json(int fd, int status)
+{
+    web_answer a = web_read(fd);
+    if (a.status != status)
+        fail_msg("status %d, not %d: %s", a.status, status, a.body ? a.body : "(nothing)");
+    json_t *json = json_loadb(a.body, a.len, 0, NULL);
+    assert_non_null(json);
+    web_free(&a);
+    return json;
+}
+
+/* How many jobs; *id and *delivery of the first. */
+static size_t jobs_of(json_t *answer, uint64_t *id, uint64_t *delivery)
+{
+    json_t *jobs = json_object_get(answer, "jobs");
+    assert_true(json_is_array(jobs));
+    json_t *job = json_array_get(jobs, 0);
+    if (id)
+        *id = (uint64_t)json_integer_value(json_object_get(job, "id"));
+    if (delivery)
+        *delivery = (uint64_t)json_integer_value(json_object_get(job, "delivery"));
+    size_t n = json_array_size(jobs);
+    json_decref(answer);
+    return n;
+}
+
+static size_t take(web *w, const char *body, uint64_t *id, uint64_t *delivery)
+{
+    return jobs_of(web_json(w, 200, "POST", TAKE, body), id, delivery);
+}
+
+/* The answer of a take that waited. */
+static size_t end_take(int fd, uint64_t *id)
+{
+    size_t n = jobs_of(read_json(fd, 200), id, NULL);
+    close(fd);
+    return n;
+}
+
+/* The i-th result: its state, or the code of its error. */
+static const char *result_of(json_t *answer, size_t i)
+{
+    json_t *one = json_array_get(json_object_get(answer, "results"), i);
+    json_t *error = json_object_get(one, "error");
+    if (error)
+        return json_string_value(json_object_get(error, "code"));
+    if (json_is_true(json_object_get(one, "ok")))
+        return "ok";
+    return json_is_null(json_object_get(one, "state"))
+               ? "gone" : json_string_value(json_object_get(one, "state"));
+}
+
+/* End or renew one delivery: what became of it. */
+static const char *deliver(web *w, const char *target, int status, uint64_t id, uint64_t delivery,
+                           const char *more)
+{
+    static char said[32];
+    char        body[256];
+    snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":%llu%s}]}",
+             (unsigned long long)id, (unsigned long long)delivery, more);
+    json_t *answer = web_json(w, status, "POST", target, body);
+    snprintf(said, sizeof said, "%s", result_of(answer, 0));
+    json_decref(answer);
+    return said;
+}
+
+static const char *finish(web *w, int status, uint64_t id, uint64_t delivery, const char *more)
+{
+    return deliver(w, "/v1/finish", status, id, delivery, more);
+}
+
+static const char *renew(web *w, uint64_t id, uint64_t delivery)
+{
+    return deliver(w, "/v1/renew", 200, id, delivery, "");
+}
+
+/* ---- take and finish ---- */
+
+static void jobs_are_taken_and_ended(void **state)
+{
+    (void)state;
+    web      w;
+    uint64_t id, delivery;
+    web_start(&w, RT_SQLITE, false, NULL);
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", NULL, NULL), 0);
+    uint64_t added = rt_add_type(&w.t, "mail");
+    json_t *answer = web_json(&w, 200, "POST", TAKE,
+                              "{\"types\":[\"sms\",\"mail\"],\"n\":5,\"worker\":\"w1\"}");
+    json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
+    assert_string_equal(json_string_value(json_object_get(job, "type")), "mail");
+    assert_string_equal(json_string_value(json_object_get(job, "state")), "active");
+    assert_string_equal(json_string_value(json_object_get(job, "workerId")), "w1");
+    assert_int_equal(jobs_of(answer, &id, &delivery), 1);
+    assert_int_equal(id, added);
+    assert_string_equal(finish(&w, 200, id, delivery, ",\"result\":{\"big\":98765432109876543210}"),
+                        "complete");
+    weir_job *done = rt_get(&w.t, id);
+    assert_string_equal(done->result, "{\"big\":98765432109876543210}");
+    weir_job_release(done);
+
+    rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
+    assert_string_equal(finish(&w, 200, id, delivery, ",\"error\":\"no \\u00e4nswer\""), "failed");
+    done = rt_get(&w.t, id);
+    assert_string_equal(done->error, "no \xc3\xa4nswer");
+    weir_job_release(done);
+
+    rt_add(&w.t, &(weir_spec){ .type = "mail", .remove_on_complete = true });
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
+    assert_string_equal(finish(&w, 200, id, delivery, ",\"release\":true"), "inactive");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
+    assert_int_equal(delivery, 2);
+    assert_string_equal(finish(&w, 200, id, delivery, ""), "gone");
+    assert_int_equal(counts(&w)->jobs_taken, 4);
+    assert_int_equal(counts(&w)->jobs_ended, 4);
+    web_stop(&w);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, NULL);
+    static const struct {
+        const char *target, *body, *code;
+        int         status;
+        const char *part;
+    } cases[] = {
+        { TAKE, "", "EINVAL", 400, "types: missing" },
+        { TAKE, "{}", "EINVAL", 400, "types: missing" },
+        { TAKE, "[]", "EINVAL", 400, "an object" },
+        { TAKE, "{\"types\":[]}", "EINVAL", 400, "types: 0 of them" },
+        { TAKE, "{\"types\":\"mail\"}", "EINVAL", 400, "types: \"mail\" is not a list" },
+        { TAKE, "{\"types\":[\"mail\",7]}", "EINVAL", 400, "types[1]: 7 is not a text" },
+        { TAKE, "{\"types\":[\"mail\",\"\"]}", "EINVAL", 400, "types[1]" },
+        { TAKE, "{\"types\":[\"mail\"],\"n\":0}", "EINVAL", 400, "n: 0, must be between 1 and" },
+        { TAKE, "{\"types\":[\"mail\"],\"n\":1001}", "EINVAL", 400, "between 1 and 1000" },
+        { TAKE, "{\"types\":[\"mail\"],\"wait\":\"61s\"}", "EINVAL", 400, "wait: 61s" },
+        { TAKE, "{\"types\":[\"mail\"],\"lease\":\"99ms\"}", "EINVAL", 400, "lease: 99ms" },
+        { TAKE, "{\"types\":[\"mail\"],\"worker\":\"\"}", "EINVAL", 400, "worker: empty" },
+        { TAKE, "{\"types\":[\"mail\"],\"count\":1}", "EINVAL", 400, "count: there is no such" },
+        { "/v1/finish", "{}", "EINVAL", 400, "jobs: missing" },
+        { "/v1/finish", "{\"jobs\":[]}", "EINVAL", 400, "jobs: 0 of them" },
+        { "/v1/finish", "{\"jobs\":[{\"id\":1}]}", "EINVAL", 400, "jobs[0].delivery: missing" },
+        { "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":1},{\"id\":1,\"delivery\":1,"
+          "\"result\":1,\"error\":\"x\"}]}", "EINVAL", 400, "jobs[1]: only one of" },
+        { "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"take\":{\"types\":[\"a\"],"
+          "\"wait\":\"1s\"}}", "EINVAL", 400, "take.wait" },
+        { "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":4294967296}]}", "EINVAL", 400,
+          "jobs[0].delivery" },
+        { "/v1/renew", "{\"jobs\":[{\"id\":1,\"delivery\":1,\"result\":1}]}", "EINVAL", 400,
+          "jobs[0].result: there is no such" },
+        { "/v1/renew", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"lease\":1}", "EINVAL", 400,
+          "lease: 1" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        web_error(&w, cases[i].status, cases[i].code, cases[i].part, "POST", cases[i].target,
+                  cases[i].body);
+    web_stop(&w);
+}
+
+static void each_ending_has_an_answer_of_its_own(void **state)
+{
+    (void)state;
+    web    w;
+    char   body[512];
+    web_start(&w, RT_SQLITE, false, NULL);
+    uint64_t first = rt_add_type(&w.t, "mail");
+    rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"],\"n\":10}", NULL, NULL), 2);
+    uint64_t more = rt_add_type(&w.t, "mail");
+    snprintf(body, sizeof body,
+             "{\"jobs\":[{\"id\":%llu,\"delivery\":1,\"result\":1},{\"id\":%llu,\"delivery\":7},"
+             "{\"id\":999999,\"delivery\":1}],\"take\":{\"types\":[\"mail\"],\"n\":10}}",
+             (unsigned long long)first, (unsigned long long)first + 1);
+    json_t *answer = web_json(&w, 207, "POST", "/v1/finish", body);
+    assert_string_equal(result_of(answer, 0), "complete");
+    assert_string_equal(result_of(answer, 1), "ESTALE");
+    assert_string_equal(result_of(answer, 2), "ESTALE");
+    uint64_t id;        /* the last one was refused, and there are jobs all the same */
+    assert_int_equal(jobs_of(answer, &id, NULL), 1);
+    assert_int_equal(id, more);
+    assert_int_equal(counts(&w)->jobs_stale, 2);
+    web_stop(&w);
+}
+
+static void a_busy_worker_needs_one_call(void **state)
+{
+    (void)state;
+    web      w;
+    uint64_t id = 0, delivery = 0;
+    char     body[256];
+    web_start(&w, RT_SQLITE, false, NULL);
+    for (int i = 0; i < 5; i++)
+        rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"],\"worker\":\"w1\"}", &id, &delivery), 1);
+    for (int i = 0; i < 5; i++) {
+        snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":%llu}],\"take\":"
+                 "{\"types\":[\"mail\"],\"worker\":\"w1\"}}", (unsigned long long)id,
+                 (unsigned long long)delivery);
+        json_t *answer = web_json(&w, 200, "POST", "/v1/finish", body);
+        assert_string_equal(result_of(answer, 0), "complete");
+        assert_int_equal(jobs_of(answer, &id, &delivery), i < 4);
+    }
+    assert_int_equal(rt_count(&w.t, WEIR_COMPLETE), 5);
+    web_stop(&w);
+}
+
+static void many_at_once(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_SQLITE, false, NULL);
+    enum { N = 1000 };
+    for (int i = 0; i < N; i++)
+        rt_add(&w.t, &(weir_spec){ .type = "mail", .data = "{\"to\":\"ann@example.org\"}" });
+    json_t  *taken = web_json(&w, 200, "POST", TAKE, "{\"types\":[\"mail\"],\"n\":1000}");
+    weir_buf body = { 0 };
+    json_t  *jobs = json_object_get(taken, "jobs"), *job;
+    size_t   i;
+    assert_int_equal(json_array_size(jobs), N);
+    weir__buf_str(&body, "{\"jobs\":[");
+    json_array_foreach(jobs, i, job) {
+        weir__buf_printf(&body, "%s{\"id\":%lld,\"delivery\":1,\"error\":\"no %zu\"}", i ? "," : "",
+                         json_integer_value(json_object_get(job, "id")), i);
+    }
+    weir__buf_str(&body, "]}");
+    json_t *answer = web_json(&w, 200, "POST", "/v1/finish", body.data);
+    assert_string_equal(result_of(answer, N - 1), "failed");
+    assert_int_equal(rt_count(&w.t, WEIR_FAILED), N);
+    json_decref(answer);
+    json_decref(taken);
+    weir__buf_fini(&body);
+    web_stop(&w);
+}
+
+/* ---- the fence ---- */
+
+static void a_late_worker_changes_nothing(void **state)
+{
+    (void)state;
+    web      w;
+    uint64_t id, delivery;
+    web_start(&w, RT_SQLITE, true, NULL);
+    rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"],\"lease\":\"10s\"}", &id, &delivery), 1);
+    rt_later(&w.t, 9000);
+    assert_string_equal(renew(&w, id, 1), "ok");            /* for 30 s */
+    rt_later(&w.t, 29000);
+    assert_int_equal(rt_state(&w.t, id), WEIR_ACTIVE);
+    rt_later(&w.t, 2000);
+    rt_until(&w.t, id, WEIR_INACTIVE);
+    UNTIL(counts(&w)->leases_lost == 1);
+    assert_string_equal(renew(&w, id, 1), "ESTALE");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
+    assert_int_equal(delivery, 2);
+    assert_string_equal(finish(&w, 207, id, 1, ",\"result\":\"late\""), "ESTALE");
+    assert_string_equal(finish(&w, 207, id, 1, ",\"release\":true"), "ESTALE");
+    assert_string_equal(renew(&w, id, 1), "ESTALE");
+    assert_string_equal(renew(&w, id, 2), "ok");
+    assert_string_equal(finish(&w, 200, id, 2, ",\"result\":\"in time\""), "complete");
+    assert_string_equal(finish(&w, 207, id, 2, ""), "ESTALE");
+    weir_job *job = rt_get(&w.t, id);
+    assert_string_equal(job->result, "\"in time\"");
+    weir_job_release(job);
+    web_stop(&w);
+}
+
+static void a_cancelled_job_is_told_at_the_next_renewal(void **state)
+{
+    (void)state;
+    web      w;
+    uint64_t id;
+    char     body[128];
+    web_start(&w, RT_MEM, false, NULL);
+    rt_add_type(&w.t, "mail");
+    take(&w, "{\"types\":[\"mail\"]}", &id, NULL);
+    rt *t = &w.t;
+    OK(weir_cancel(t->q, id, &t->err));
+    snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":1}],\"lease\":\"5s\"}",
+             (unsigned long long)id);
+    json_t *answer = web_json(&w, 200, "POST", "/v1/renew", body);
+    json_t *error = json_object_get(json_array_get(json_object_get(answer, "results"), 0), "error");
+    assert_non_null(strstr(json_string_value(json_object_get(error, "message")), "stop, it is"));
+    json_decref(answer);
+    web_stop(&w);
+}
+
+/* ---- waiting ---- */
+
+static const char wait_mail[] = "{\"types\":[\"mail\"],\"wait\":\"60s\"}";
+
+static void a_wait_ends_with_a_job(void **state)
+{
+    (void)state;
+    web      w;
+    uint64_t id, got;
+    web_start(&w, RT_SQLITE, true, NULL);
+    rt *t = &w.t;
+    int fd = begin_take(&w, wait_mail);                     /* a new one */
+    id = rt_add_type(&w.t, "mail");
+    assert_int_equal(end_take(fd, &got), 1);
+    assert_int_equal(got, id);
+    fd = begin_take(&w, wait_mail);                         /* given back */
+    finish(&w, 200, id, 1, ",\"release\":true");
+    assert_int_equal(end_take(fd, &got), 1);
+    fd = begin_take(&w, wait_mail);                         /* its worker was lost */
+    rt_later(t, 31000);
+    assert_int_equal(end_take(fd, &got), 1);
+    finish(&w, 200, id, 3, "");
+    fd = begin_take(&w, wait_mail);                         /* its time has come */
+    id = rt_add(t, &(weir_spec){ .type = "mail", .delay_ms = 5000 });
+    rt_later(t, 5000);
+    assert_int_equal(end_take(fd, &got), 1);
+    assert_int_equal(got, id);
+    finish(&w, 200, id, 1, "");
+    OK(weir_pause(t->q, "mail", &t->err));                  /* the type goes on */
+    id = rt_add_type(&w.t, "mail");
+    fd = begin_take(&w, wait_mail);
+    OK(weir_resume(t->q, "mail", &t->err));
+    assert_int_equal(end_take(fd, &got), 1);
+    assert_int_equal(got, id);
+    finish(&w, 200, id, 1, "");
+    OK(weir_pause(t->q, "*", &t->err));                     /* all types go on */
+    id = rt_add_type(&w.t, "mail");
+    fd = begin_take(&w, wait_mail);
+    OK(weir_resume(t->q, "*", &t->err));
+    assert_int_equal(end_take(fd, &got), 1);
+    assert_int_equal(got, id);
+    assert_int_equal(counts(&w)->takes_waiting, 0);
+    web_stop(&w);
+}
+
+static void a_wait_ends_when_its_time_is_up(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, NULL);
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"],\"wait\":20}", NULL, NULL), 0);
+    rt_add_type(&w.t, "sms");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"],\"wait\":20}", NULL, NULL), 0);
+    assert_int_equal(counts(&w)->takes_waiting, 0);
+    web_stop(&w);
+}
+
+static uint64_t operations(web *w)
+{
+    weir_metrics m;
+    weir_get_metrics(w->t.q, &m);
+    return m.operations;
+}
+
+/* One job wakes one of many, and that is the one that has waited longest, on whatever loop. */
+static void one_job_wakes_one(void **state)
+{
+    (void)state;
+    enum { N = 6, LOOPS = 3 };
+    web w;
+    int fd[N];
+    web_start(&w, RT_SQLITE, true, &(srv_options){ .threads = LOOPS });
+    for (int i = 0; i < N; i++)
+        fd[i] = begin_take(&w, i % 2 ? wait_mail
+                                     : "{\"types\":[\"sms\",\"mail\"],\"wait\":\"60s\"}");
+    for (int i = 0; i < LOOPS; i++)         /* what they were answered has come to their loops */
+        take(&w, "{\"types\":[\"none\"]}", NULL, NULL);
+    for (int i = 0; i < N; i++) {
+        uint64_t before = operations(&w), id, added = rt_add_type(&w.t, "mail");
+        assert_int_equal(end_take(fd[i], &id), 1);
+        assert_int_equal(id, added);
+        assert_int_equal(counts(&w)->takes_waiting, N - 1 - i);
+        assert_int_equal(operations(&w) - before, 2);       /* the add, and one take */
+    }
+    web_stop(&w);
+}
+
+static void a_lot_wakes_as_many_as_it_needs(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    web       w;
+    int       fd[N];
+    weir_spec specs[N + 2];
+    web_start(&w, RT_SQLITE, false, &(srv_options){ .threads = 2 });
+    for (int i = 0; i < N; i++)
+        fd[i] = begin_take(&w, wait_mail);
+    for (int i = 0; i < N + 2; i++)
+        specs[i] = (weir_spec){ .type = "mail" };
+    rt *t = &w.t;
+    OK(weir_add_many(t->q, specs, N + 2, NULL, &t->err));
+    for (int i = 0; i < N; i++)
+        assert_int_equal(end_take(fd[i], NULL), 1);
+    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), 2);
+    web_stop(&w);
+}
+
+/* After a pause nobody knows how many wait: all of them are handed out, without another event. */
+static void a_resumed_type_serves_all_who_wait(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    web w;
+    int fd[N];
+    web_start(&w, RT_SQLITE, false, &(srv_options){ .threads = 2 });
+    rt *t = &w.t;
+    OK(weir_pause(t->q, "mail", &t->err));
+    for (int i = 0; i < N; i++)
+        rt_add_type(t, "mail");
+    for (int i = 0; i < N; i++)
+        fd[i] = begin_take(&w, wait_mail);
+    OK(weir_resume(t->q, "mail", &t->err));
+    for (int i = 0; i < N; i++)
+        assert_int_equal(end_take(fd[i], NULL), 1);
+    web_stop(&w);
+}
+
+/* ---- clients that go away ---- */
+
+static void who_is_gone_waits_no_longer(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, NULL);
+    int first = begin_take(&w, wait_mail), second = begin_take(&w, wait_mail);
+    close(first);
+    UNTIL(counts(&w)->takes_waiting == 1);
+    uint64_t id = rt_add_type(&w.t, "mail"), got;
+    assert_int_equal(end_take(second, &got), 1);
+    assert_int_equal(got, id);
+    /* one that closes only its side hears that there are none */
+    int fd = begin_take(&w, wait_mail);
+    shutdown(fd, SHUT_WR);
+    assert_int_equal(end_take(fd, NULL), 0);
+    web_stop(&w);
+}
+
+/* Holds the queue's callback thread, and with it all answers, when a job of the type "hold" is
+ * added. */
+typedef struct holder {
+    gate held, go;
+} holder;
+
+static void hold_on(const weir_event *ev, void *ctx)
+{
+    (void)ev;
+    holder *h = ctx;
+    gate_up(&h->held);
+    gate_wait(&h->go, 1);
+}
+
+static void hang_up(int fd)
+{
+    struct linger at_once = { .l_onoff = 1 };
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+}
+
+static void jobs_for_a_client_that_is_gone_are_free_at_once(void **state)
+{
+    (void)state;
+    web            w;
+    holder         h = { GATE_INIT, GATE_INIT };
+    weir_listener *l;
+    web_start(&w, RT_SQLITE, true, NULL);
+    rt *t = &w.t;
+    OK(weir_listen(t->q, &(weir_filter){ .type = "hold" }, hold_on, &h, &l, &t->err));
+    uint64_t id = rt_add_type(t, "mail");
+    UNTIL(w.s->n_conns == 0);
+    rt_add_type(t, "hold");
+    gate_wait(&h.held, 1);
+    int fd = begin(&w, TAKE, "{\"types\":[\"mail\"],\"lease\":\"1h\"}");
+    rt_until(t, id, WEIR_ACTIVE);           /* taken, and the answer is on its way */
+    hang_up(fd);
+    UNTIL(w.s->n_conns == 0);
+    int other = begin_take(&w, wait_mail);
+    gate_up(&h.go);
+    uint64_t got;
+    assert_int_equal(end_take(other, &got), 1);
+    assert_int_equal(got, id);
+    UNTIL(counts(&w)->jobs_returned == 1);
+    assert_int_equal(rt_state(t, id), WEIR_ACTIVE);
+    weir_unlisten(l);
+    web_stop(&w);
+}
+
+static void a_server_that_stops_answers_those_who_wait(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, &(srv_options){ .threads = 2 });
+    int first = begin_take(&w, wait_mail), second = begin_take(&w, wait_mail);
+    srv_stop(w.s);
+    assert_int_equal(end_take(first, NULL), 0);
+    assert_int_equal(end_take(second, NULL), 0);
+    web_stop(&w);
+}
+
+/* ---- a storm ---- */
+
+typedef struct storm {
+    web            *w;
+    _Atomic int     done, left;
+    _Atomic uint8_t *seen;
+} storm;
+
+/* Take with a wait, end what came, now and then hang up instead of listening. */
+static void *storm_worker(void *arg)
+{
+    storm   *s = arg;
+    unsigned seed = (unsigned)(uintptr_t)&seed;
+    while (atomic_load(&s->left) > 0) {
+        char body[96];
+        snprintf(body, sizeof body, "{\"types\":[\"%s\"],\"n\":%d,\"wait\":200}",
+                 rand_r(&seed) % 2 ? "a\",\"b" : "a", 1 + rand_r(&seed) % 4);
+        int fd = begin(s->w, TAKE, body);
+        if (rand_r(&seed) % 8 == 0) {
+            hang_up(fd);
+            continue;
+        }
+        json_t *answer = read_json(fd, 200), *job;
+        size_t  i;
+        close(fd);
+        json_array_foreach(json_object_get(answer, "jobs"), i, job) {
+            uint64_t id = (uint64_t)json_integer_value(json_object_get(job, "id"));
+            uint64_t delivery = (uint64_t)json_integer_value(json_object_get(job, "delivery"));
+            char     end[128];
+            snprintf(end, sizeof end, "{\"jobs\":[{\"id\":%llu,\"delivery\":%llu}]}",
+                     (unsigned long long)id, (unsigned long long)delivery);
+            json_decref(web_json(s->w, 200, "POST", "/v1/finish", end));
+            if (atomic_fetch_add(&s->seen[id], 1) == 0)
+                atomic_fetch_sub(&s->left, 1);
+        }
+        json_decref(answer);
+    }
+    return NULL;
+}
+
+static void nothing_is_lost_in_a_storm(void **state)
+{
+    (void)state;
+    enum { WORKERS = 12, JOBS = 400 };
+    web       w;
+    pthread_t thread[WORKERS];
+    web_start(&w, RT_SQLITE, false, &(srv_options){ .threads = 2 });
+    rt   *t = &w.t;
+    storm s = { .w = &w, .left = JOBS, .seen = calloc(JOBS + 1, 1) };
+    assert_non_null(s.seen);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, storm_worker, &s), 0);
+    for (int i = 0; i < JOBS; i++) {
+        rt_add_type(t, i % 3 ? "a" : "b");
+        if (i % 50 == 0) {
+            OK(weir_pause(t->q, "a", &t->err));
+            OK(weir_resume(t->q, "a", &t->err));
+        }
+    }
+    /* A job whose answer was on the way when its client hung up comes back with its lease: look for
+     * those that nobody is told of. */
+    UNTIL(atomic_load(&s.left) - (int)rt_count(t, WEIR_ACTIVE) <= 0 ||
+          rt_count(t, WEIR_INACTIVE) == 0);
+    UNTIL(rt_count(t, WEIR_INACTIVE) == 0);
+    atomic_store(&s.left, 0);
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 1; i <= JOBS; i++)
+        assert_true(s.seen[i] <= 1);
+    assert_int_equal(counts(&w)->takes_waiting, 0);
+    free((void *)s.seen);
+    web_stop(&w);
+}
+
+/* ---- who was seen ---- */
+
+static json_t *worker(web *w, const char *name, json_t **all)
+{
+    json_t *one;
+    size_t  i;
+    *all = web_json(w, 200, "GET", "/v1/workers", NULL);
+    json_array_foreach(json_object_get(*all, "workers"), i, one)
+        if (strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
+            return one;
+    return NULL;
+}
+
+static void workers_are_seen_and_forgotten(void **state)
+{
+    (void)state;
+    web      w;
+    json_t  *all, *one;
+    uint64_t id;
+    web_start(&w, RT_SQLITE, true, NULL);
+    rt_add_type(&w.t, "mail");
+    take(&w, "{\"types\":[\"mail\",\"sms\"],\"worker\":\"ann\",\"lease\":\"3h\"}", &id, NULL);
+    rt_later(&w.t, 1000);
+    int fd = begin_take(&w, "{\"types\":[\"mail\"],\"wait\":\"60s\"}");
+    one = worker(&w, "ann", &all);
+    assert_int_equal(json_array_size(json_object_get(one, "types")), 2);
+    assert_true(json_is_false(json_object_get(one, "waiting")));
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(one, "jobs"), 0)), id);
+    assert_int_equal(json_integer_value(json_object_get(one, "last_seen_at")),
+                     json_integer_value(json_object_get(one, "first_seen_at")));
+    json_decref(all);
+    one = worker(&w, "127.0.0.1", &all);
+    assert_true(json_is_true(json_object_get(one, "waiting")));
+    assert_int_equal(json_array_size(json_object_get(one, "jobs")), 0);
+    json_decref(all);
+
+    rt_later(&w.t, 1000);
+    char body[128];
+    snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":1}],\"worker\":\"ann\","
+             "\"lease\":\"3h\"}", (unsigned long long)id);
+    json_decref(web_json(&w, 200, "POST", "/v1/renew", body));
+    one = worker(&w, "ann", &all);
+    assert_int_equal(json_integer_value(json_object_get(one, "last_seen_at")),
+                     json_integer_value(json_object_get(one, "first_seen_at")) + 2000);
+    json_decref(all);
+
+    rt_later(&w.t, 3600 * 1000 + 1);                /* who waits is not forgotten */
+    assert_null(worker(&w, "ann", &all));
+    json_decref(all);
+    assert_non_null(worker(&w, "127.0.0.1", &all));
+    json_decref(all);
+    close(fd);
+    web_stop(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_are_taken_and_ended),
+        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(each_ending_has_an_answer_of_its_own),
+        cmocka_unit_test(a_busy_worker_needs_one_call),
+        cmocka_unit_test(many_at_once),
+        cmocka_unit_test(a_late_worker_changes_nothing),
+        cmocka_unit_test(a_cancelled_job_is_told_at_the_next_renewal),
+        cmocka_unit_test(a_wait_ends_with_a_job),
+        cmocka_unit_test(a_wait_ends_when_its_time_is_up),
+        cmocka_unit_test(one_job_wakes_one),
+        cmocka_unit_test(a_lot_wakes_as_many_as_it_needs),
+        cmocka_unit_test(a_resumed_type_serves_all_who_wait),
+        cmocka_unit_test(who_is_gone_waits_no_longer),
+        cmocka_unit_test(jobs_for_a_client_that_is_gone_are_free_at_once),
+        cmocka_unit_test(a_server_that_stops_answers_those_who_wait),
+        cmocka_unit_test(nothing_is_lost_in_a_storm),
+        cmocka_unit_test(workers_are_seen_and_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
