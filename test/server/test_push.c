@@ -440,13 +440,14 @@ static void accepted_jobs_are_finished_later(void **state)
     UNTIL(receiver_count(&r) == 2);
     UNTIL(running(&w) == 0);
 
-    uint32_t    delivery = (uint32_t)atoi(received_header(&r.kept[0], "Weir-Delivery"));
-    weir_ending end = { .id = id, .delivery = delivery, .text = "{\"late\":true}" };
-    weir_ended  out;
+    char body[160];
     rt_later(t, 3600 * 1000 - 10);      /* far beyond timeout and lease of the request */
     assert_int_equal(rt_state(t, id), WEIR_ACTIVE);
-    OK(weir_finish(t->q, &end, 1, &out, &t->err));
-    assert_int_equal(out.err.code, WEIR_OK);
+    snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":%s,"
+             "\"result\":{\"late\":true}}]}", (unsigned long long)id,
+             received_header(&r.kept[0], "Weir-Delivery"));
+    json_decref(web_json(&w, 200, "POST", "/v1/finish", body));
+    rt_until(t, id, WEIR_COMPLETE);
     has_result(t, id, "{\"late\":true}");
     rt_later(t, 20);
     UNTIL(receiver_count(&r) == 3);     /* the other was never finished: it comes again */
