@@ -275,8 +275,8 @@ void http_starts(void)
         char   body[400], *request;
         if (due > now)
             rest((due - now) * 1e3);
-        snprintf(body, sizeof body, "{\"type\":\"bench\",\"data\":{\"t\":%.9f,\"filler\":\"%0160d\"}}",
-                 seconds(), 0);
+        snprintf(body, sizeof body,
+                 "{\"type\":\"bench\",\"data\":{\"t\":%.9f,\"filler\":\"%0160d\"}}", seconds(), 0);
         size_t len = make_request(&request, "POST", "/v1/jobs", body);
         ask(&c, 201, request, len);
         free(request);

@@ -1,5 +1,5 @@
-/* demo_flow.h - a queue with something going on: jobs of several types that never end, so that there
- * is something to see (`weir serve --demo`). */
+/* demo_flow.h - a queue with something going on: jobs of several types that never end, so that
+ * there is something to see (`weir serve --demo`). */
 #ifndef WEIR_CLI_DEMO_FLOW_H
 #define WEIR_CLI_DEMO_FLOW_H
 

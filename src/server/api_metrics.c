@@ -1,4 +1,4 @@
-/* api_metrics.c - GET /metrics, in the text format of Prometheus, and GET /v1/history for charts. */
+/* api_metrics.c - GET /metrics, in the text format of Prometheus; GET /v1/history for charts. */
 #include <string.h>
 
 #include "server/history.h"

@@ -257,8 +257,8 @@ static int find_route(srv_conn *c)
         return refuse(c, 405, why);
     }
     if (status) {
-        snprintf(why, sizeof why, "there is nothing at %.100s; /v1/openapi.json lists what there is",
-                 x->r.path);
+        snprintf(why, sizeof why,
+                 "there is nothing at %.100s; /v1/openapi.json lists what there is", x->r.path);
         return refuse(c, status, why);
     }
     const char *unknown = srv_query_unknown(&x->r);

@@ -1,5 +1,5 @@
-/* history.c - see history.h. A slot belongs to the time it was last used for: one that is older than
- * its place says counts as empty, so that nothing has to be done while nothing happens. */
+/* history.c - see history.h. A slot belongs to the time it was last used for: one that is older
+ * than its place says counts as empty, so nothing has to be done while nothing happens. */
 #include "server/history.h"
 
 #include <math.h>
