@@ -1,0 +1,284 @@
+// weir.js - background jobs on a weir server, from Node 18 or a browser; no dependencies.
+//
+//     import { Weir } from './weir.js';
+//
+//     const queue = new Weir('http://127.0.0.1:7340');           // { token: 'wtk_...' } if it wants one
+//     const { id } = await queue.add('mail', { to: 'ann@example.org' }, { priority: 'high', attempts: 3 });
+//     console.log((await queue.wait(id, { timeout: 10000 })).result);
+//
+//     await queue.work('mail', async (job) => send(job.data), { concurrency: 4, signal });
+//
+// All times are in milliseconds. What goes wrong is a WeirError.
+
+const LONG_POLL_MS = 30000, TRIES = 5, FIRST_PAUSE_MS = 100, LAST_PAUSE_MS = 10000;
+const ENDED = ['complete', 'failed', 'cancelled'];
+
+/** What went wrong: `status` of HTTP (0: no answer), `code` ("EINVAL"), `message`, `field`. */
+export class WeirError extends Error {
+    constructor(status, code, message, field) {
+        super(message);
+        this.name = 'WeirError';
+        this.status = status;
+        this.code = code;
+        this.field = field;
+    }
+}
+
+/** Thrown by a handler to give the job back: it runs again, and no attempt is used up. */
+export class Release extends Error {}
+
+const pause = (ms, signal) => new Promise((resolve) => {
+    const timer = setTimeout(done, ms * (0.5 + Math.random()));
+    function done() {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', done);
+        resolve();
+    }
+    signal?.addEventListener('abort', done);
+});
+
+// Unique is enough; Node 18 and pages without https have no crypto.randomUUID().
+const newKey = () => globalThis.crypto?.randomUUID?.() ??
+    Array.from({ length: 3 }, () => Math.random().toString(36).slice(2)).join('');
+
+const query = (params) => {
+    const text = new URLSearchParams(
+        Object.entries(params).filter(([, v]) => v !== undefined && v !== null)).toString();
+    return text && `?${text}`;
+};
+
+export class Weir {
+    #base;
+    #token;
+
+    constructor(url = 'http://127.0.0.1:7340', { token } = {}) {
+        this.#base = String(new URL(url)).replace(/\/+$/, '');
+        this.#token = token;
+    }
+
+    #headers(more) {
+        return this.#token ? { Authorization: `Bearer ${this.#token}`, ...more } : { ...more };
+    }
+
+    /** One request. With `again` (GET always) it is repeated when no answer came. */
+    async call(method, path, body, { headers = {}, again = method === 'GET', signal } = {}) {
+        const init = { method, signal, headers: this.#headers(headers) };
+        if (body !== undefined) {
+            init.body = JSON.stringify(body);
+            init.headers['Content-Type'] = 'application/json';
+        }
+        for (let left = TRIES - 1, wait = FIRST_PAUSE_MS; ; left--, wait *= 2) {
+            let answer, text;
+            try {
+                answer = await fetch(this.#base + path, init);
+                text = await answer.text();
+            } catch (why) {
+                if (signal?.aborted)
+                    throw why;
+                if (!again || !left)
+                    throw new WeirError(0, 'EUNAVAIL', `no answer from the server: ${why.cause?.message ?? why.message}`);
+            }
+            if (answer && !(answer.status === 503 && again && left))
+                return Weir.#read(answer, text);
+            await pause(wait, signal);
+        }
+    }
+
+    static #read(answer, text) {
+        let body;
+        try {
+            body = text ? JSON.parse(text) : undefined;
+        } catch { /* not ours: a proxy's */ }
+        if (answer.ok)
+            return body;
+        const e = body?.error ?? {};
+        throw new WeirError(answer.status, e.code ?? String(answer.status),
+            e.message ?? `HTTP status ${answer.status}`, e.field);
+    }
+
+    // ---- jobs ----
+
+    /** Add a job: { id, state, existed, durability }. Repeated by itself when the line breaks,
+     *  without adding twice. */
+    add(type, data, options = {}) {
+        return this.call('POST', '/v1/jobs', { ...options, type, data },
+            { again: true, headers: { 'Idempotency-Key': newKey() } });
+    }
+
+    /** Add up to 10,000 jobs: answers in the same order, each as add() gives it or { error }. */
+    async addMany(specs) {
+        return (await this.call('POST', '/v1/jobs', specs,
+            { again: true, headers: { 'Idempotency-Key': newKey() } })).results;
+    }
+
+    get(id) { return this.call('GET', `/v1/jobs/${id}`); }
+
+    /** One page: { jobs, next }; give { after: next } for the next. */
+    list(filter = {}) { return this.call('GET', `/v1/jobs${query(filter)}`); }
+
+    /** The job when it has ended, or as it is after `timeout`. */
+    async wait(id, { timeout = Infinity, signal } = {}) {
+        const end = Date.now() + timeout;
+        for (;;) {
+            const left = Math.max(0, Math.min(LONG_POLL_MS, end - Date.now()));
+            const job = await this.call('GET', `/v1/jobs/${id}/wait?timeout=${Math.round(left)}ms`,
+                undefined, { signal });
+            if (ENDED.includes(job.state) || Date.now() >= end)
+                return job;
+        }
+    }
+
+    retry(id) { return this.call('POST', `/v1/jobs/${id}/retry`); }
+    promote(id) { return this.call('POST', `/v1/jobs/${id}/promote`); }
+    cancel(id) { return this.call('POST', `/v1/jobs/${id}/cancel`); }
+    remove(id) { return this.call('DELETE', `/v1/jobs/${id}`); }
+    async log(id, after = 0) { return (await this.call('GET', `/v1/jobs/${id}/log?after=${after}`)).lines; }
+    stats() { return this.call('GET', '/v1/stats'); }
+
+    // ---- events ----
+
+    /** What happens, for as long as you like: for await (const e of queue.events({ type })) ...
+     *  Comes back by itself after a break; { event: 'lost' }: some may have been missed. */
+    async *events({ type, id, event, signal } = {}) {
+        const path = `/v1/events${query({ type, id, event: event && String(event) })}`;
+        for (let last, wait = FIRST_PAUSE_MS; !signal?.aborted;) {
+            try {
+                const answer = await fetch(this.#base + path, {
+                    signal,
+                    headers: this.#headers({ Accept: 'text/event-stream', ...(last && { 'Last-Event-ID': last }) }),
+                });
+                if (!answer.ok)
+                    Weir.#read(answer, await answer.text());
+                wait = FIRST_PAUSE_MS;
+                for await (const m of messages(answer.body)) {
+                    last = m.id ?? last;
+                    if (m.event === 'lost' || m.event === 'dropped')
+                        yield { event: 'lost' };
+                    else if (m.data)
+                        yield JSON.parse(m.data);
+                }
+            } catch (why) {
+                if (why instanceof WeirError)
+                    throw why;
+            }
+            await pause(wait, signal);
+            wait = Math.min(wait * 2, LAST_PAUSE_MS);
+        }
+    }
+
+    // ---- work ----
+
+    /** Take jobs of these types and call handler(job), `concurrency` at once, until `signal` aborts;
+     *  then those under way finish. What it returns is the result, what it throws fails the job.
+     *  A job has log(text), progress(done, total, data), and `signal`, which aborts when there is
+     *  no point in going on. */
+    async work(types, handler, { concurrency = 1, lease = 30000, worker, signal } = {}) {
+        const work = new Work(this, [types].flat(), handler, lease, worker ?? defaultName());
+        const renewing = setInterval(() => void work.renew(), lease / 3);
+        try {
+            await Promise.all(Array.from({ length: concurrency }, () => work.loop(signal)));
+        } finally {
+            clearInterval(renewing);
+        }
+    }
+}
+
+const defaultName = () => typeof process === 'undefined' ? 'browser' : `node:${process.pid}`;
+
+async function* messages(body) {
+    const decoder = new TextDecoder(), reader = body.getReader();
+    try {
+        for (let text = ''; ;) {
+            const { value, done } = await reader.read();
+            if (done)
+                return;
+            text += decoder.decode(value, { stream: true });
+            for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
+                const m = {};
+                for (const line of text.slice(0, end).split('\n')) {
+                    const colon = line.indexOf(':');
+                    if (colon > 0)
+                        m[line.slice(0, colon)] = line.slice(colon + 1).replace(/^ /, '');
+                }
+                yield m;
+            }
+        }
+    } finally {
+        reader.cancel().catch(() => {});
+    }
+}
+
+class Work {
+    constructor(queue, types, handler, lease, worker) {
+        Object.assign(this, { queue, types, handler, lease, worker });
+        this.held = new Map();      // "id/delivery" to { id, delivery, lost: AbortController }
+    }
+
+    async loop(signal) {
+        while (!signal?.aborted) {
+            try {
+                const { jobs } = await this.queue.call('POST', '/v1/take', {
+                    types: this.types, n: 1, wait: LONG_POLL_MS, lease: this.lease, worker: this.worker,
+                }, { signal });
+                for (const job of jobs)
+                    await this.do(job);
+            } catch (why) {
+                if (signal?.aborted)
+                    return;
+                if (!(why instanceof WeirError) || (why.status && ![429, 503, 504].includes(why.status)))
+                    throw why;
+                await pause(1000, signal);      // the server is away: it comes back
+            }
+        }
+    }
+
+    async do(job) {
+        const { id, delivery } = job, key = `${id}/${delivery}`, lost = new AbortController();
+        this.held.set(key, { id, delivery, lost });
+        job.signal = lost.signal;
+        job.log = (text) => this.queue.call('POST', `/v1/jobs/${id}/log`, { text: String(text), delivery });
+        job.progress = (done, total, data) =>
+            this.queue.call('POST', `/v1/jobs/${id}/progress`, { delivery, done, total, data });
+        const end = { id, delivery };
+        try {
+            end.result = (await this.handler(job)) ?? null;
+        } catch (why) {
+            if (why instanceof Release)
+                end.release = true;
+            else
+                end.error = String(why?.message || why);
+        }
+        try {
+            if (!lost.signal.aborted)
+                await this.finish(end);
+        } finally {
+            this.held.delete(key);
+        }
+    }
+
+    // Said again until it is heard: an outcome that was heard twice changes nothing.
+    async finish(end) {
+        for (const until = Date.now() + this.lease; ;) {
+            try {
+                await this.queue.call('POST', '/v1/finish', { jobs: [end] });
+                return;
+            } catch (why) {
+                if ((why.status && why.status < 500) || Date.now() > until)
+                    return;                     // the lease decides what becomes of it
+                await pause(300);
+            }
+        }
+    }
+
+    async renew() {
+        const held = [...this.held.values()];
+        if (!held.length)
+            return;
+        try {
+            const { results } = await this.queue.call('POST', '/v1/renew', {
+                lease: this.lease, jobs: held.map(({ id, delivery }) => ({ id, delivery })),
+            });
+            results.forEach((said, i) => said.error && held[i].lost.abort());
+        } catch { /* the next time */ }
+    }
+}

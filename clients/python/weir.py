@@ -1,0 +1,385 @@
+"""weir: background jobs on a weir server. Needs nothing but Python 3.8 and its standard library.
+
+    from weir import Weir
+
+    queue = Weir("http://127.0.0.1:7340")                 # token="wtk_..." if it wants one
+    added = queue.add("mail", {"to": "ann@example.org"}, priority="high", attempts=3)
+    print(queue.wait(added["id"], timeout=10)["result"])
+
+    queue.work("mail", lambda job: send(job["data"]), concurrency=4)     # until SIGTERM
+
+A Weir may be used from any number of threads. Everything it raises is a WeirError.
+"""
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import uuid
+
+__all__ = ["Weir", "WeirError", "Job", "Release"]
+__version__ = "0.1.0"
+
+LONG_POLL_S = 30        # how long one request waits for a result
+POLL_S = 5              # ... and for jobs: so late it may be noticed that `stop` was set
+TRIES = 5               # of a request that can be repeated without harm
+
+
+class WeirError(Exception):
+    """What went wrong: `status` of HTTP (0: no answer), `code` ("EINVAL"), `message`, `field`."""
+
+    def __init__(self, status, code, message, field=None):
+        super().__init__(message)
+        self.status, self.code, self.message, self.field = status, code, message, field
+
+
+class Release(Exception):
+    """Raised by a handler to give the job back: it runs again, and no attempt is used up."""
+
+
+class Job(dict):
+    """A job that a handler works on: its members as items, and ways to tell how it goes."""
+
+    def __init__(self, members, queue):
+        super().__init__(members)
+        self._queue = queue
+        self._lost = threading.Event()
+
+    @property
+    def cancelled(self):
+        """True when there is no point in going on: cancelled, removed, or given to another."""
+        return self._lost.is_set()
+
+    def log(self, text):
+        """Add a line to the job's log."""
+        self._queue._call("POST", "/v1/jobs/%d/log" % self["id"],
+                          {"text": text, "delivery": self["delivery"]})
+
+    def progress(self, done, total, data=None):
+        """Tell how far it is: done of total."""
+        body = {"delivery": self["delivery"], "done": done, "total": total}
+        if data is not None:
+            body["data"] = data
+        self._queue._call("POST", "/v1/jobs/%d/progress" % self["id"], body)
+
+
+class Weir:
+    """A queue on a weir server."""
+
+    def __init__(self, url=None, token=None, timeout=30, ca=None):
+        """`url` and `token` default to $WEIR_URL and $WEIR_TOKEN; `ca` is a PEM file to trust."""
+        url = url or os.environ.get("WEIR_URL", "http://127.0.0.1:7340")
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("not the URL of a weir server: %r" % url)
+        self._host, self._port = parts.hostname, parts.port
+        self._tls = ssl.create_default_context(cafile=ca) if parts.scheme == "https" else None
+        self._base = parts.path.rstrip("/")
+        self._token = token or os.environ.get("WEIR_TOKEN")
+        self._timeout = timeout
+        self._local = threading.local()
+
+    # ---- requests ----
+
+    def _connect(self, timeout):
+        if self._tls:
+            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout,
+                                               context=self._tls)
+        return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+
+    def _headers(self, more=None):
+        headers = {"Accept": "application/json"}
+        if self._token:
+            headers["Authorization"] = "Bearer " + self._token
+        headers.update(more or {})
+        return headers
+
+    def _once(self, method, path, body, headers, wait):
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect(self._timeout + wait)
+        connection.timeout = self._timeout + wait
+        if connection.sock:
+            connection.sock.settimeout(self._timeout + wait)
+        try:
+            connection.request(method, self._base + path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            self._local.connection = None
+            raise
+
+    def _call(self, method, path, body=None, headers=None, wait=0, again=None):
+        """One request. With `again` (default: GET alone) it is repeated when no answer came."""
+        again = method == "GET" if again is None else again
+        text = None
+        headers = self._headers(headers)
+        if body is not None:
+            text = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        pause = 0.1
+        for left in reversed(range(TRIES)):
+            try:
+                status, raw = self._once(method, path, text, headers, wait)
+            except (OSError, http.client.HTTPException) as why:
+                if again and left:
+                    time.sleep(pause * (0.5 + random.random()))
+                    pause *= 2
+                    continue
+                raise WeirError(0, "EUNAVAIL", "no answer from the server: %s" % why) from why
+            if status == 503 and left and again:
+                time.sleep(pause * (0.5 + random.random()))
+                pause *= 2
+                continue
+            return self._answer(status, raw)
+
+    @staticmethod
+    def _answer(status, raw):
+        try:
+            body = json.loads(raw) if raw else None
+        except ValueError:
+            body = None
+        if status < 400:
+            return body
+        error = body.get("error", {}) if isinstance(body, dict) else {}
+        if not isinstance(error, dict):
+            error = {"message": str(error)}
+        raise WeirError(status, error.get("code", str(status)),
+                        error.get("message", "HTTP status %d" % status), error.get("field"))
+
+    # ---- jobs ----
+
+    def add(self, type, data=None, **options):
+        """Add a job: {"id", "state", "existed", "durability"}. Options are those of the API:
+        priority, attempts, delay, run_at, backoff, ttl, deadline, unique, removeOnComplete,
+        search ... Repeated by itself when the line breaks, without adding twice."""
+        spec = dict(options, type=type)
+        if data is not None:
+            spec["data"] = data
+        return self._call("POST", "/v1/jobs", spec, {"Idempotency-Key": uuid.uuid4().hex},
+                          again=True)
+
+    def add_many(self, specs):
+        """Add up to 10,000 jobs, each a dict with "type" and options: a list of answers in the
+        same order, each as add() gives it or {"error": {...}}."""
+        return self._call("POST", "/v1/jobs", list(specs),
+                          {"Idempotency-Key": uuid.uuid4().hex}, again=True)["results"]
+
+    def get(self, id):
+        """The job."""
+        return self._call("GET", "/v1/jobs/%d" % id)
+
+    def list(self, **query):
+        """One page: {"jobs": [...], "next": cursor or None}; give `after=next` for the next."""
+        text = urllib.parse.urlencode({k: v for k, v in query.items() if v is not None})
+        return self._call("GET", "/v1/jobs" + ("?" + text if text else ""))
+
+    def wait(self, id, timeout=None):
+        """The job when it has ended, however long that takes, or as it is after `timeout` s."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = LONG_POLL_S if end is None else max(0, min(LONG_POLL_S, end - time.monotonic()))
+            job = self._call("GET", "/v1/jobs/%d/wait?timeout=%dms" % (id, left * 1000), wait=left)
+            if job["state"] in ("complete", "failed", "cancelled"):
+                return job
+            if end is not None and time.monotonic() >= end:
+                return job
+
+    def retry(self, id):
+        return self._call("POST", "/v1/jobs/%d/retry" % id)
+
+    def promote(self, id):
+        return self._call("POST", "/v1/jobs/%d/promote" % id)
+
+    def cancel(self, id):
+        return self._call("POST", "/v1/jobs/%d/cancel" % id)
+
+    def remove(self, id):
+        self._call("DELETE", "/v1/jobs/%d" % id)
+
+    def log(self, id, after=0):
+        """The lines of a job's log behind number `after`: [{"n", "at", "text"}]."""
+        return self._call("GET", "/v1/jobs/%d/log?after=%d" % (id, after))["lines"]
+
+    def stats(self):
+        return self._call("GET", "/v1/stats")
+
+    # ---- events ----
+
+    def events(self, type=None, id=None, event=None):
+        """What happens, as dicts, for as long as you like; event is a name or a list of them.
+        Comes back by itself after a break. {"event": "lost"}: some may have been missed."""
+        names = event if event is None or isinstance(event, str) else ",".join(event)
+        query = urllib.parse.urlencode({k: v for k, v in
+                                        (("type", type), ("id", id), ("event", names)) if v})
+        last, pause = None, 0.1
+        while True:
+            connection = self._connect(60)      # the server says something each 15 s
+            headers = {"Accept": "text/event-stream"}
+            if last:
+                headers["Last-Event-ID"] = last
+            try:
+                connection.request("GET", self._base + "/v1/events?" + query,
+                                   headers=self._headers(headers))
+                answer = connection.getresponse()
+                if answer.status != 200:
+                    self._answer(answer.status, answer.read())
+                pause = 0.1
+                for name, value in _messages(answer):
+                    if name == "id":
+                        last = value
+                    elif name == "lost":
+                        yield {"event": "lost"}
+                    elif name == "data":
+                        yield json.loads(value)
+            except (OSError, http.client.HTTPException):
+                pass
+            finally:
+                connection.close()
+            time.sleep(pause * (0.5 + random.random()))
+            pause = min(pause * 2, 10)
+
+    # ---- work ----
+
+    def work(self, types, handler, concurrency=1, lease=30, worker=None, stop=None):
+        """Take jobs of these types and call handler(job) for each, `concurrency` at once, until
+        `stop` (a threading.Event) is set or, in the main thread, SIGTERM or SIGINT arrives. What
+        it returns is the result; what it raises fails the job, by the rule of its attempts."""
+        _Work(self, [types] if isinstance(types, str) else list(types), handler, concurrency,
+              lease, worker or "%s:%d" % (socket.gethostname(), os.getpid()),
+              stop or threading.Event()).run()
+
+
+def _messages(answer):
+    """(name, value) of a stream of events: "id", "data", and "lost" for events of that name."""
+    event = None
+    for raw in answer:
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        if not line:
+            event = None
+            continue
+        name, _, value = line.partition(":")
+        value = value[1:] if value.startswith(" ") else value
+        if name == "event":
+            event = value
+            if value in ("lost", "dropped"):
+                yield "lost", value
+        elif name == "id" or (name == "data" and event not in ("lost", "dropped")):
+            yield name, value
+
+
+class _Work:
+    """A running work()."""
+
+    def __init__(self, queue, types, handler, concurrency, lease, worker, stop):
+        self.queue, self.types, self.handler = queue, types, handler
+        self.lease_ms, self.worker, self.stop = int(lease * 1000), worker, stop
+        self.free = threading.Semaphore(concurrency)
+        self.concurrency = concurrency
+        self.lock = threading.Lock()
+        self.held = {}          # (id, delivery) -> Job; guarded by lock
+        self.over = threading.Event()
+
+    def run(self):
+        before = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                before[number] = signal.signal(number, self.signalled)
+        renewer = threading.Thread(target=self.renew, daemon=True)
+        renewer.start()
+        try:
+            while not self.stop.is_set():
+                self.take()
+        finally:
+            for _ in range(self.concurrency):       # until the last handler has returned
+                self.free.acquire()
+            self.over.set()
+            renewer.join()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def signalled(self, *_):
+        """Do not wait for jobs any longer: the server notices, and gives them to others."""
+        self.stop.set()
+        connection = getattr(self.queue._local, "connection", None)
+        if connection and connection.sock:
+            try:
+                connection.sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def take(self):
+        if not self.free.acquire(timeout=0.2):
+            return
+        n = 1
+        while n < self.concurrency and self.free.acquire(blocking=False):
+            n += 1
+        jobs = []
+        try:
+            jobs = self.queue._call("POST", "/v1/take", {
+                "types": self.types, "n": n, "wait": POLL_S * 1000, "lease": self.lease_ms,
+                "worker": self.worker}, wait=POLL_S)["jobs"]
+        except WeirError as why:
+            if why.status and why.status not in (429, 503, 504):
+                raise
+            self.stop.wait(0.5 + random.random())   # the server is away: it comes back
+        finally:
+            for _ in range(n - len(jobs)):
+                self.free.release()
+        for members in jobs:
+            job = Job(members, self.queue)
+            with self.lock:
+                self.held[job["id"], job["delivery"]] = job
+            threading.Thread(target=self.do, args=(job,), daemon=True).start()
+
+    def do(self, job):
+        end = {"id": job["id"], "delivery": job["delivery"]}
+        try:
+            result = self.handler(job)
+            json.dumps(result)                      # what is no JSON is the handler's failure
+            end["result"] = result
+        except Release:
+            end["release"] = True
+        except BaseException as why:                # whatever it is, it is the job that failed
+            end["error"] = "%s: %s" % (type(why).__name__, why) if str(why) else type(why).__name__
+        try:
+            if not job.cancelled:
+                self.finish(end)
+        finally:
+            with self.lock:
+                self.held.pop((job["id"], job["delivery"]), None)
+            self.free.release()
+
+    def finish(self, end):
+        """Said again until it is heard: an outcome that was heard twice changes nothing."""
+        until = time.monotonic() + self.lease_ms / 1000
+        while True:
+            try:
+                self.queue._call("POST", "/v1/finish", {"jobs": [end]})
+                return
+            except WeirError as why:
+                if (why.status and why.status < 500) or time.monotonic() > until:
+                    return                          # the lease decides what becomes of it
+                time.sleep(0.2 + random.random() / 5)
+
+    def renew(self):
+        while not self.over.wait(self.lease_ms / 3000):
+            with self.lock:
+                held = dict(self.held)
+            if not held:
+                continue
+            try:
+                answer = self.queue._call("POST", "/v1/renew", {
+                    "lease": self.lease_ms,
+                    "jobs": [{"id": id, "delivery": delivery} for id, delivery in held]})
+            except WeirError:
+                continue                            # the next time
+            for job, said in zip(held.values(), answer["results"]):
+                if "error" in said:
+                    job._lost.set()

@@ -1,0 +1,151 @@
+// test_client.mjs WEIR CLIENT.js - the JavaScript client against a real server. Writes TAP.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [weir, file] = process.argv.slice(2);
+const { Release, Weir, WeirError } = await import(pathToFileURL(file).href);
+
+async function startServer(directory) {
+    const env = { ...process.env, XDG_RUNTIME_DIR: directory, WEIR_DATA: directory };
+    delete env.WEIR_STORE;
+    const child = spawn(weir, ['serve', '--store', 'mem:', '--data', directory, '--listen', '127.0.0.1:0'],
+        { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const line = await new Promise((resolve, reject) => {
+        child.stdout.once('data', (d) => resolve(String(d)));
+        child.once('exit', () => reject(new Error('the server ended')));
+    });
+    return { child, url: line.trim().split(/\s+/).pop() };
+}
+
+// Work while `during` runs.
+async function working(queue, types, handler, options, during) {
+    const stop = new AbortController();
+    const work = queue.work(types, handler, { ...options, signal: stop.signal });
+    try {
+        return await during();
+    } finally {
+        stop.abort();
+        await work;
+    }
+}
+
+const cases = {
+    async 'adds and finds'(queue) {
+        const added = await queue.add('mail', { to: 'ann@example.org' }, { priority: 'high', attempts: 3 });
+        assert.equal(added.state, 'inactive');
+        const job = await queue.get(added.id);
+        assert.deepEqual(job.data, { to: 'ann@example.org' });
+        assert.equal(job.priority, -10);
+        assert.equal((await queue.list({ type: 'mail' })).jobs[0].id, added.id);
+        await queue.remove(added.id);
+        await assert.rejects(queue.get(added.id), (e) => e instanceof WeirError && e.status === 404);
+    },
+    async 'adds many, each by itself'(queue) {
+        const answers = await queue.addMany([{ type: 'a' }, { type: 'b', attempts: -1 }, { type: 'c' }]);
+        assert.ok(answers[0].id && answers[2].id && answers[1].error.field.endsWith('attempts'));
+    },
+    async 'says what is wrong'(queue) {
+        await assert.rejects(queue.add('mail', {}, { priorty: 3 }),
+            (e) => e.status === 400 && /priorty/.test(e.message));
+        await assert.rejects(new Weir('http://127.0.0.1:1').get(1),
+            (e) => e.status === 0 && e.code === 'EUNAVAIL');
+    },
+    async 'works'(queue) {
+        const handler = async (job) => {
+            await job.log('adding');
+            await job.progress(1, 2);
+            return job.data.a + 1;
+        };
+        await working(queue, 'sum', handler, { concurrency: 4 }, async () => {
+            const ids = [];
+            for (let a = 0; a < 20; a++)
+                ids.push((await queue.add('sum', { a })).id);
+            for (let a = 0; a < 20; a++)
+                assert.equal((await queue.wait(ids[a], { timeout: 60000 })).result, a + 1);
+            assert.equal((await queue.log(ids[0]))[0].text, 'adding');
+        });
+    },
+    async 'failures use up attempts'(queue) {
+        let runs = 0;
+        const fail = async () => { runs++; throw new Error('no such thing'); };
+        await working(queue, 'bad', fail, {}, async () => {
+            const job = await queue.wait((await queue.add('bad', {}, { attempts: 3 })).id);
+            assert.equal(job.state, 'failed');
+            assert.equal(job.error, 'no such thing');
+        });
+        assert.equal(runs, 3);
+    },
+    async 'a released job runs again'(queue) {
+        let runs = 0;
+        const handler = async () => { if (++runs === 1) throw new Release(); return 'second'; };
+        await working(queue, 'again', handler, {}, async () => {
+            const job = await queue.wait((await queue.add('again')).id);
+            assert.equal(job.result, 'second');
+            assert.equal(job.attempts, 1);
+        });
+    },
+    async 'leases are renewed'(queue) {
+        const handler = (job) => new Promise((r) => setTimeout(() => r(job.signal.aborted), 2000));
+        await working(queue, 'slow', handler, { lease: 500 }, async () => {
+            const job = await queue.wait((await queue.add('slow')).id);
+            assert.equal(job.result, false);
+            assert.equal(job.delivery, 1);
+        });
+    },
+    async 'a cancelled handler is told'(queue) {
+        let told, started;
+        const begun = new Promise((r) => { started = r; }), heard = new Promise((r) => { told = r; });
+        const handler = (job) => new Promise((r) => {
+            started();
+            job.signal.addEventListener('abort', () => { told(); r(); });
+        });
+        await working(queue, 'stop', handler, { lease: 300 }, async () => {
+            const { id } = await queue.add('stop');
+            await begun;
+            await queue.cancel(id);
+            await heard;
+            assert.equal((await queue.get(id)).state, 'cancelled');
+        });
+    },
+    async 'hears events'(queue) {
+        const stop = new AbortController(), heard = new Set();
+        const listening = (async () => {
+            for await (const e of queue.events({ type: 'heard', signal: stop.signal })) {
+                heard.add(e.event);
+                if (e.event === 'complete')
+                    return;
+            }
+        })();
+        await working(queue, 'heard', async () => {}, {}, async () => {
+            let done = false;
+            void listening.then(() => { done = true; });
+            while (!done)
+                await queue.wait((await queue.add('heard')).id);
+        });
+        stop.abort();
+        assert.ok(heard.has('enqueue') && heard.has('start') && heard.has('complete'));
+    },
+};
+
+const directory = mkdtempSync(join(tmpdir(), 'weir-test-js-'));
+const { child, url } = await startServer(directory);
+let failed = 0, n = 0;
+console.log(`1..${Object.keys(cases).length}`);
+for (const [name, run] of Object.entries(cases)) {
+    n++;
+    try {
+        await run(new Weir(url));
+        console.log(`ok ${n} - js: ${name}`);
+    } catch (why) {
+        failed++;
+        console.log(`not ok ${n} - js: ${name}\n# ${String(why.stack).replace(/\n/g, '\n# ')}`);
+    }
+}
+child.kill('SIGTERM');
+const status = await new Promise((r) => child.once('exit', r));
+rmSync(directory, { recursive: true, force: true });
+process.exit(failed || status ? 1 : 0);

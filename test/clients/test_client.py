@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""test_client.py WEIR CLIENT-DIRECTORY - the Python client against a real server. Writes TAP."""
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+WEIR, DIRECTORY = sys.argv[1:3]
+sys.path.insert(0, DIRECTORY)
+from weir import Release, Weir, WeirError      # noqa: E402
+
+PATIENCE_S = 60
+
+
+class Server:
+    """A server in a directory of its own; its port stays the same when it is started again."""
+
+    def __init__(self, directory):
+        self.directory, self.listen = directory, "127.0.0.1:0"
+        self.start()
+
+    def start(self):
+        env = dict(os.environ, XDG_RUNTIME_DIR=self.directory, WEIR_DATA=self.directory)
+        for name in ("WEIR_STORE", "WEIR_URL", "WEIR_TOKEN"):
+            env.pop(name, None)
+        self.process = subprocess.Popen(
+            [WEIR, "serve", "--store", "sqlite:%s/jobs.db" % self.directory, "--data",
+             self.directory, "--listen", self.listen], stdout=subprocess.PIPE, text=True, env=env)
+        self.url = self.process.stdout.readline().split()[-1]
+        self.listen = self.url.split("//")[1]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(PATIENCE_S) == 0
+
+
+def until(what):
+    end = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end, "never"
+        time.sleep(0.005)
+
+
+class Working:
+    """A work() on a thread of its own."""
+
+    def __init__(self, queue, types, handler, **options):
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=queue.work, args=(types, handler),
+                                       kwargs=dict(options, stop=self.stop))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join(PATIENCE_S)
+        assert not self.thread.is_alive()
+
+
+# ---- cases: each gets a queue ----
+
+def adds_and_finds(queue, server):
+    added = queue.add("mail", {"to": "ann@example.org", "n": 2 ** 53 - 1}, priority="high",
+                      attempts=3)
+    assert added["state"] == "inactive" and not added["existed"]
+    job = queue.get(added["id"])
+    assert job["data"] == {"to": "ann@example.org", "n": 2 ** 53 - 1}
+    assert job["priority"] == -10 and job["max_attempts"] == 3
+    assert queue.list(type="mail")["jobs"][0]["id"] == added["id"]
+    again = queue.add("mail", unique="k")
+    assert queue.add("mail", unique="k") == dict(again, existed=True)
+    queue.remove(added["id"])
+    try:
+        queue.get(added["id"])
+        assert False
+    except WeirError as why:
+        assert why.status == 404 and why.code == "ENOENT"
+
+
+def adds_many_each_by_itself(queue, server):
+    answers = queue.add_many([{"type": "a"}, {"type": "b", "attempts": -1}, {"type": "c"}])
+    assert "id" in answers[0] and "id" in answers[2]
+    assert answers[1]["error"]["field"].endswith("attempts")
+
+
+def says_what_is_wrong(queue, server):
+    try:
+        queue.add("mail", priorty=3)
+        assert False
+    except WeirError as why:
+        assert why.status == 400 and "priorty" in str(why)
+    try:
+        Weir("http://127.0.0.1:1").get(1)
+        assert False
+    except WeirError as why:
+        assert why.status == 0 and why.code == "EUNAVAIL"
+
+
+def works(queue, server):
+    def handler(job):
+        job.log("adding")
+        job.progress(1, 2)
+        return job["data"]["a"] + job["data"]["b"]
+    with Working(queue, ["sum"], handler, concurrency=4):
+        ids = [queue.add("sum", {"a": i, "b": 1})["id"] for i in range(20)]
+        assert [queue.wait(id, 60)["result"] for id in ids] == list(range(1, 21))
+        assert queue.log(ids[0])[0]["text"] == "adding"
+    assert queue.get(ids[0])["workerId"].endswith(":%d" % os.getpid())
+
+
+def failures_use_up_attempts(queue, server):
+    seen = []
+
+    def handler(job):
+        seen.append(job["attempts"])
+        raise ValueError("no such thing")
+    with Working(queue, "bad", handler):
+        job = queue.wait(queue.add("bad", attempts=3)["id"], 60)
+    assert job["state"] == "failed" and job["error"] == "ValueError: no such thing"
+    assert seen == [0, 1, 2]
+
+
+def a_released_job_runs_again(queue, server):
+    seen = []
+
+    def handler(job):
+        seen.append(job["delivery"])
+        if len(seen) == 1:
+            raise Release
+        return "second"
+    with Working(queue, "again", handler):
+        job = queue.wait(queue.add("again")["id"], 60)
+    assert job["result"] == "second" and job["attempts"] == 1
+
+
+def leases_are_renewed(queue, server):
+    def handler(job):
+        end = time.monotonic() + 2              # four leases
+        while time.monotonic() < end and not job.cancelled:
+            time.sleep(0.01)
+        return job.cancelled
+    with Working(queue, "slow", handler, lease=0.5):
+        job = queue.wait(queue.add("slow")["id"], 60)
+    assert job["result"] is False and job["delivery"] == 1
+
+
+def a_cancelled_handler_is_told(queue, server):
+    told = threading.Event()
+
+    def handler(job):
+        until(lambda: job.cancelled)
+        told.set()
+    with Working(queue, "stop", handler, lease=0.3):
+        id = queue.add("stop")["id"]
+        until(lambda: queue.get(id)["state"] == "active")
+        queue.cancel(id)
+        assert told.wait(PATIENCE_S)
+    assert queue.get(id)["state"] == "cancelled"
+
+
+def hears_events(queue, server):
+    heard = []
+
+    def listen():
+        for event in queue.events(type="heard"):
+            heard.append(event["event"])
+            if event["event"] == "complete":
+                return
+    thread = threading.Thread(target=listen)
+    thread.start()
+    with Working(queue, "heard", lambda job: None):
+        until(lambda: (queue.wait(queue.add("heard")["id"], 60), not thread.is_alive())[1])
+    assert {"enqueue", "start", "complete"} <= set(heard)
+
+
+def survives_a_killed_server(queue, server):
+    added, failed = [], []
+
+    def produce():
+        for _ in range(200):
+            try:
+                added.append(queue.add("order")["id"])
+            except WeirError as why:
+                failed.append(why)
+    thread = threading.Thread(target=produce)
+    thread.start()
+    until(lambda: len(added) > 20)
+    server.kill()
+    server.start()
+    thread.join(PATIENCE_S)
+    assert not failed and len(set(added)) == 200
+    total = next(t for t in queue.stats()["types"] if t["type"] == "order")["counts"]["inactive"]
+    assert total == 200, "%d jobs for 200 calls" % total
+
+
+CASES = [adds_and_finds, adds_many_each_by_itself, says_what_is_wrong, works,
+         failures_use_up_attempts, a_released_job_runs_again, leases_are_renewed,
+         a_cancelled_handler_is_told, hears_events, survives_a_killed_server]
+
+
+def main():
+    failed = 0
+    print("1..%d" % len(CASES))
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(directory)
+        for number, case in enumerate(CASES, 1):
+            try:
+                case(Weir(server.url), server)
+                print("ok %d - python: %s" % (number, case.__name__), flush=True)
+            except BaseException:
+                failed += 1
+                print("not ok %d - python: %s" % (number, case.__name__), flush=True)
+                print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
+        server.stop()
+    return 1 if failed else 0
+
+
+sys.exit(main())
