@@ -25,8 +25,7 @@ import uuid
 __all__ = ["Weir", "WeirError", "Job", "Release"]
 __version__ = "0.1.0"
 
-LONG_POLL_S = 30        # how long one request waits for a result
-POLL_S = 5              # ... and for jobs: so late it may be noticed that `stop` was set
+LONG_POLL_S = 30        # how long one request waits for jobs or for a result
 TRIES = 5               # of a request that can be repeated without harm
 
 
@@ -99,13 +98,18 @@ class Weir:
         headers.update(more or {})
         return headers
 
-    def _once(self, method, path, body, headers, wait):
+    def _connection(self, wait):
+        """This thread's connection, which is kept."""
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._connect(self._timeout + wait)
         connection.timeout = self._timeout + wait
         if connection.sock:
             connection.sock.settimeout(self._timeout + wait)
+        return connection
+
+    def _once(self, method, path, body, headers, wait):
+        connection = self._connection(wait)
         try:
             connection.request(method, self._base + path, body, headers)
             answer = connection.getresponse()
@@ -285,34 +289,39 @@ class _Work:
         self.lock = threading.Lock()
         self.held = {}          # (id, delivery) -> Job; guarded by lock
         self.over = threading.Event()
+        self.waiting = None     # the connection on which jobs are waited for
 
     def run(self):
         before = {}
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
-                before[number] = signal.signal(number, self.signalled)
+                before[number] = signal.signal(number, lambda *_: self.stop.set())
         renewer = threading.Thread(target=self.renew, daemon=True)
         renewer.start()
+        threading.Thread(target=self.hang_up, daemon=True).start()
         try:
             while not self.stop.is_set():
                 self.take()
         finally:
             for _ in range(self.concurrency):       # until the last handler has returned
                 self.free.acquire()
+            self.stop.set()
             self.over.set()
             renewer.join()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def signalled(self, *_):
-        """Do not wait for jobs any longer: the server notices, and gives them to others."""
-        self.stop.set()
-        connection = getattr(self.queue._local, "connection", None)
-        if connection and connection.sock:
-            try:
-                connection.sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+    def hang_up(self):
+        """Once `stop` is set, do not wait for jobs: the server notices, and gives them to others."""
+        self.stop.wait()
+        while not self.over.is_set():
+            connection = self.waiting
+            if connection and connection.sock:
+                try:
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+            self.over.wait(0.1)
 
     def take(self):
         if not self.free.acquire(timeout=0.2):
@@ -322,14 +331,16 @@ class _Work:
             n += 1
         jobs = []
         try:
+            self.waiting = self.queue._connection(LONG_POLL_S)
             jobs = self.queue._call("POST", "/v1/take", {
-                "types": self.types, "n": n, "wait": POLL_S * 1000, "lease": self.lease_ms,
-                "worker": self.worker}, wait=POLL_S)["jobs"]
+                "types": self.types, "n": n, "wait": LONG_POLL_S * 1000, "lease": self.lease_ms,
+                "worker": self.worker}, wait=LONG_POLL_S)["jobs"]
         except WeirError as why:
             if why.status and why.status not in (429, 503, 504):
                 raise
             self.stop.wait(0.5 + random.random())   # the server is away: it comes back
         finally:
+            self.waiting = None
             for _ in range(n - len(jobs)):
                 self.free.release()
         for members in jobs:
