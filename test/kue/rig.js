@@ -55,14 +55,14 @@ async function hash(key) { return (await command('HGETALL', key)) || {}; }
 
 // ---- Kue ----
 
-async function side(prefix) {
-  const p = track(fork(path.join(__dirname, 'side.js'), [socket, prefix],
+async function side(prefix, script = 'side.js') {
+  const p = track(fork(path.join(__dirname, script), [socket, prefix],
     { env: { ...process.env, NODE_PATH: MODULES, NODE_NO_WARNINGS: '1' }, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }));
   const s = { p, events: [], ran: [], errors: [], ready: false };
   const waiting = new Map();
   let n = 0;
   p.on('message', (m) => {
-    if (m.ready) s.ready = true;
+    if (m.ready) { s.ready = true; s.port = m.port; }
     if (m.event) s.events.push(m);
     if (m.ran) s.ran.push(m);
     if (m.error) s.errors.push(m.error);
@@ -124,6 +124,16 @@ function weir(prefix, query) {
   };
 }
 
+// A server of weir's: its port.
+async function serve(...args) {
+  const p = track(spawn(WEIR, args.map(String),
+    { cwd: dir, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, HOME: dir } }));
+  let out = '';
+  p.stdout.on('data', (d) => { out += d; });
+  const port = await until('weir to serve', () => /http:\/\/127\.0\.0\.1:(\d+)/.exec(out));
+  return { p, port: Number(port[1]) };
+}
+
 // A process of weir's is ready when its connections are subscribed, which CLIENT LIST shows, and its
 // signals are blocked (by then everything else is started).
 function hears(pid) {
@@ -170,4 +180,4 @@ process.on('exit', () => {
   for (const p of [...running, server]) if (p) p.kill('SIGKILL');
 });
 
-module.exports = { assert, command, dir, hash, main, side, sleep, test, until, weir, fs, path };
+module.exports = { assert, command, dir, hash, main, serve, side, sleep, test, until, url, weir, fs, path };

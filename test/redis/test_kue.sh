@@ -1,10 +1,13 @@
 #!/bin/sh
-# test_kue.sh WEIR DIR - weir beside the real Kue (test/kue). Its modules are installed into DIR, as
-# the lock file says, unless they are there already. Writes TAP.
+# test_kue.sh WEIR DIR CASES - weir beside the real Kue: the cases in test/kue/CASES. Kue is installed
+# into DIR, as the lock file says, unless it is there already. Writes TAP.
 set -eu
-weir=$1 modules=$2
+weir=$1 modules=$2 cases=$3
 here=$(cd "$(dirname "$0")/../kue" && pwd)
 
+mkdir -p "$(dirname "$modules")"
+exec 9>"$modules.lock"      # one of the tests installs, the others wait for it
+flock 9
 if ! cmp -s "$here/package-lock.json" "$modules/done"; then
     rm -rf "$modules"
     mkdir -p "$modules"
@@ -16,4 +19,5 @@ if ! cmp -s "$here/package-lock.json" "$modules/done"; then
     fi
     cp "$here/package-lock.json" "$modules/done"
 fi
-exec node "$here/cases.js" "$weir" "$modules/node_modules"
+exec 9>&-
+exec node "$here/$cases" "$weir" "$modules/node_modules"
