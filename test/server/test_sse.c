@@ -301,7 +301,7 @@ static void who_has_missed_something_is_told(void **state)
     snprintf(ids[5], sizeof ids[5], "%.*s-+1", (int)(dash - own), own);
     for (size_t i = 0; i < 6; i++) {
         char header[128];
-        snprintf(header, sizeof header, "Last-Event-ID: %s\r\n", ids[i]);
+        snprintf(header, sizeof header, "Last-Event-ID: %.90s\r\n", ids[i]);
         ear late = listen_with(&w, "/v1/events?event=complete", header);
         hear_until(&late, "event: lost\ndata: {\"event\":\"lost\"");
         do_one(&w.t, "mail");
