@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "server/inner.h"
+#include "server/tokens.h"
 #include "support/server_rig.h"
 
 #define TAKE "/v1/take"
@@ -393,7 +394,7 @@ static uint64_t operations(web *w)
 static void one_job_wakes_one(void **state)
 {
     (void)state;
-    enum { N = 6, LOOPS = 3 };
+    enum { N = 6, LOOPS = 3, SO_FAR = 1 + N + LOOPS };      /* 1: the queue's first tick */
     web w;
     int fd[N];
     web_start(&w, RT_SQLITE, true, &(srv_options){ .threads = LOOPS });
@@ -402,12 +403,14 @@ static void one_job_wakes_one(void **state)
                                      : "{\"types\":[\"sms\",\"mail\"],\"wait\":\"60s\"}");
     for (int i = 0; i < LOOPS; i++)         /* what they were answered has come to their loops */
         take(&w, "{\"types\":[\"none\"]}", NULL, NULL);
+    UNTIL(operations(&w) == SO_FAR);
     for (int i = 0; i < N; i++) {
-        uint64_t before = operations(&w), id, added = rt_add_type(&w.t, "mail");
+        uint64_t id, added = rt_add_type(&w.t, "mail");
         assert_int_equal(end_take(fd[i], &id), 1);
         assert_int_equal(id, added);
         assert_int_equal(counts(&w)->takes_waiting, N - 1 - i);
-        assert_int_equal(operations(&w) - before, 2);       /* the add, and one take */
+        UNTIL(operations(&w) >= SO_FAR + 2u * (unsigned)(i + 1));    /* an add and one take each */
+        assert_int_equal(operations(&w), SO_FAR + 2 * (i + 1));
     }
     web_stop(&w);
 }
@@ -662,6 +665,94 @@ static void workers_are_seen_and_forgotten(void **state)
     web_stop(&w);
 }
 
+/* ---- tokens ---- */
+
+static void add_token(const char *file, const char *name, const char *roles, const char *type,
+                      char *header, size_t size)
+{
+    srv_caller c = { 0 };
+    weir_error err;
+    char       text[SRV_TOKEN_TEXT];
+    assert_true(srv_roles_parse(roles, &c.roles));
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.type, sizeof c.type, "%s", type);
+    if (srv_tokens_add(file, &c, 1, text, &err))
+        fail_msg("%s", err.msg);
+    snprintf(header, size, "Authorization: Bearer %s\r\n", text);
+}
+
+/* What is said to this caller has this status and all these parts (NULL at the end). */
+static void says(web *w, const char *header, int status, const char *const *parts,
+                 const char *target, const char *body)
+{
+    web_answer a = web_call_with(w, body ? "POST" : "GET", target, header, body);
+    bool       right = a.status == status;
+    for (; right && *parts; parts++)
+        right = strstr(a.body, *parts) != NULL;
+    if (!right)
+        fail_msg("%s %s: %d %.500s, not %d with %s", target, body, a.status, a.body, status,
+                 *parts ? *parts : "that");
+    web_free(&a);
+}
+#define SAYS(header, status, target, body, ...)                                                  \
+    says(&w, header, status, (const char *const[]){ __VA_ARGS__, NULL }, target, body)
+
+static void a_token_of_a_type_touches_that_alone(void **state)
+{
+    (void)state;
+    web  w;
+    char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], reader[200], worker_[200], mailer[200];
+    char mail_reader[200];
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    add_token(file, "reader", "read", "", reader, sizeof reader);
+    add_token(file, "worker", "work", "", worker_, sizeof worker_);
+    add_token(file, "mailer", "work", "mail", mailer, sizeof mailer);
+    add_token(file, "mail-reader", "read", "mail", mail_reader, sizeof mail_reader);
+    web_start(&w, RT_SQLITE, true, &(srv_options){ .tokens_file = file });
+    rt_add_type(&w.t, "mail");                          /* 1 */
+    rt_add_type(&w.t, "sms");                           /* 2 */
+    static const char both[] = "{\"types\":[\"mail\",\"sms\"],\"n\":2}";
+    static const char ends[] = "{\"jobs\":[{\"id\":1,\"delivery\":1},{\"id\":2,\"delivery\":1},"
+                               "{\"id\":9,\"delivery\":1}]}";
+    static const char sms_only[] = "{\"jobs\":[{\"id\":2,\"delivery\":1}],\"take\":"
+                                   "{\"types\":[\"mail\"]}}";
+    SAYS(NULL, 401, TAKE, both, "error");
+    SAYS(reader, 403, TAKE, both, "forbidden");
+    SAYS(reader, 403, "/v1/finish", ends, "forbidden");
+    SAYS(reader, 403, "/v1/renew", ends, "forbidden");
+    SAYS(mailer, 403, TAKE, both, "forbidden");
+    SAYS(worker_, 200, TAKE, both, "\"id\":1", "\"id\":2", "\"workerId\":\"worker@127.0.0.1\"");
+    SAYS(mailer, 200, "/v1/renew", ends, "{\"id\":1,\"ok\":true}",
+         "{\"id\":2,\"error\":{\"code\":\"ENOENT\"", "{\"id\":9,\"error\":{\"code\":\"ENOENT\"");
+    SAYS(mailer, 403, "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"take\":"
+         "{\"types\":[\"sms\"]}}", "forbidden");
+    assert_int_equal(rt_state(&w.t, 1), WEIR_ACTIVE);
+    SAYS(mailer, 207, "/v1/finish", ends, "{\"id\":1,\"state\":\"complete\"}",
+         "{\"id\":2,\"error\":{\"code\":\"ENOENT\"", "{\"id\":9,\"error\":{\"code\":\"ENOENT\"");
+    rt_add_type(&w.t, "mail");                          /* 3 */
+    SAYS(mailer, 207, "/v1/finish", sms_only, "ENOENT", "\"jobs\":[{\"id\":3,");
+    assert_int_equal(rt_state(&w.t, 2), WEIR_ACTIVE);
+    SAYS(mail_reader, 200, "/v1/workers", NULL, "{\"workers\":[{\"name\":\"worker@127.0.0.1\","
+         "\"types\":[\"mail\"],", "\"jobs\":[]},{\"name\":\"mailer@127.0.0.1\"", "\"jobs\":[3]}]}");
+    SAYS(reader, 200, "/v1/workers", NULL, "\"types\":[\"mail\",\"sms\"],", "\"jobs\":[2]}");
+    SAYS(mail_reader, 403, "/v1/events?type=sms", NULL, "forbidden");
+    /* the events of its type alone, though it asks for all */
+    int   fd = web_connect(&w);
+    char *heard = NULL, req[400];
+    snprintf(req, sizeof req, "GET /v1/events HTTP/1.1\r\nHost: %s\r\n%s\r\n", w.host, mail_reader);
+    web_send(fd, req);
+    web_read_until(fd, &heard, "retry: ");
+    rt_add_type(&w.t, "sms");
+    rt_add_type(&w.t, "mail");
+    web_read_until(fd, &heard, "\"type\":\"mail\"");
+    assert_null(strstr(heard, "sms"));
+    free(heard);
+    close(fd);
+    web_stop(&w);
+    tempdir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -682,6 +773,7 @@ int main(void)
         cmocka_unit_test(a_server_that_stops_answers_those_who_wait),
         cmocka_unit_test(nothing_is_lost_in_a_storm),
         cmocka_unit_test(workers_are_seen_and_forgotten),
+        cmocka_unit_test(a_token_of_a_type_touches_that_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
