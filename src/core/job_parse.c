@@ -1,6 +1,6 @@
 /* job_parse.c - a job and its log from JSON, with the names of job_json.c. fields.h reads it: what
- * a job has of JSON itself (data, result, progress data) comes back byte by byte, with all the digits
- * of its numbers. */
+ * a job has of JSON itself (data, result, progress data) comes back byte by byte, with all the
+ * digits of its numbers. */
 #include <stdlib.h>
 #include <string.h>
 
