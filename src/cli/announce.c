@@ -20,6 +20,7 @@ static bool path_of(char *out, size_t size)
         const char *variable, *rest;
     } places[] = {
         { "XDG_RUNTIME_DIR", "/weir" },
+        { "WEIR_DATA", "" },
         { "XDG_DATA_HOME", "/weir" },
         { "HOME", "/.local/share/weir" },
     };

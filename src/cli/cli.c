@@ -34,9 +34,11 @@ static weir_code make_directories(const char *path, weir_error *err)
 /* The store of a user who has not chosen one: the file jobs.db in the data directory. */
 static weir_code default_store(char *url, size_t size, bool make, weir_error *err)
 {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const char *own = getenv("WEIR_DATA"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     int         n;
-    if (data && *data == '/')
+    if (own && *own)
+        n = snprintf(url, size, "sqlite:%s/jobs.db", own);
+    else if (data && *data == '/')
         n = snprintf(url, size, "sqlite:%s/weir/jobs.db", data);
     else if (home && *home == '/')
         n = snprintf(url, size, "sqlite:%s/.local/share/weir/jobs.db", home);

@@ -101,8 +101,8 @@ static weir_code configure(serving *s, const srv_given *values)
     c->store = s->config->store;
     c->durability = s->config->durability;
     if (strncmp(c->store, "http:", 5) == 0 || strncmp(c->store, "https:", 6) == 0)
-        return weir_fail(&c->err, WEIR_EINVAL, "%s is a server already; serve needs the store "
-                         "itself", c->store);
+        return weir_fail(&c->err, WEIR_EINVAL, "the store is a server already (http); serve needs "
+                         "the store itself");
     if (s->config->serve.data_dir)
         rc = srv_make_directory(s->config->serve.data_dir, &c->err);
     return s->config->store_in_data ? rc : WEIR_OK;

@@ -66,6 +66,8 @@ case_a_home_of_its_own() {
     same "$(stat -c %a .local/share/weir)" 700
     kill -INT "$pid"
     ends 0
+    WEIR_DATA=own weir add mail
+    [ -s own/jobs.db ]
     export XDG_DATA_HOME=$PWD/xdg
     serve
     has serve.out "sqlite:$PWD/xdg/weir/jobs.db"
