@@ -96,27 +96,32 @@ static void complete(weir_ticket *first, const weir_ticket *end)
 
 _Static_assert(1 << (WEIR_BATCH_SIZES - 1) == WEIR_MAX_BATCH, "a place for every size");
 
-/* Lock held. */
-static void count_batch(weir_metrics *m, size_t n, int64_t took)
+/* One thread leads at a time: no need for it to lock the counter against others. */
+static void count(_Atomic uint64_t *counter, uint64_t more)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
+                          memory_order_relaxed);
+}
+
+/* Before its operations are answered: who has an answer finds it counted. */
+static void count_batch(weir_batcher *b, size_t n, int64_t took)
 {
     size_t i = 0;
     while (((size_t)1 << i) < n)
         i++;
-    m->size[i]++;
-    m->batches++;
-    m->operations += n;
-    m->busy_ns += (uint64_t)took;
+    count(&b->counted.size[i], 1);
+    count(&b->counted.batches, 1);
+    count(&b->counted.operations, n);
+    count(&b->counted.busy_ns, (uint64_t)took);
 }
 
 void weir__batcher_metrics(weir_batcher *b, weir_metrics *sum)
 {
-    pthread_mutex_lock(&b->lock);
-    sum->batches += b->metrics.batches;
-    sum->operations += b->metrics.operations;
-    sum->busy_ns += b->metrics.busy_ns;
+    sum->batches += atomic_load(&b->counted.batches);
+    sum->operations += atomic_load(&b->counted.operations);
+    sum->busy_ns += atomic_load(&b->counted.busy_ns);
     for (size_t i = 0; i < WEIR_BATCH_SIZES; i++)
-        sum->size[i] += b->metrics.size[i];
-    pthread_mutex_unlock(&b->lock);
+        sum->size[i] += atomic_load(&b->counted.size[i]);
 }
 
 /* Take what has gathered, run it, answer. The lock is held before and after, `leading` is ours. */
@@ -145,10 +150,10 @@ static void lead(weir_batcher *b)
     int64_t took = now_ns() - start;
     atomic_store_explicit(&b->quick, took < QUICK_NS, memory_order_relaxed);
 
+    count_batch(b, n, took);
     complete(first, t);
     pthread_mutex_lock(&b->lock);
     b->took_ns = took;
-    count_batch(&b->metrics, n, took);
     b->callers = n + b->waiting;
 }
 

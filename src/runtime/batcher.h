@@ -37,12 +37,14 @@ typedef struct weir_batcher {
     size_t          wanted;       /* ... at which the thread that gathers is to be woken; 0: none */
     size_t          callers;      /* tickets in the last batch and in the list when it was done */
     int64_t         took_ns;      /* the last batch */
-    weir_metrics    metrics;
     bool            leading;      /* somebody is inside the store */
     bool            handed;       /* ... and that is to be the batcher's thread */
     bool            closed;
     _Atomic bool    quick;        /* the last batch took no longer than a change of threads */
     _Atomic uint32_t gathered;    /* changes when `wanted` is reached */
+    struct {                      /* weir_metrics; the leader writes, anybody reads */
+        _Atomic uint64_t batches, operations, busy_ns, size[WEIR_BATCH_SIZES];
+    } counted;
     weir_op        *batch[WEIR_MAX_BATCH];   /* the leader's */
 } weir_batcher;
 

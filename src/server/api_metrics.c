@@ -94,8 +94,8 @@ static void write_store(weir_buf *out, weir_queue *q)
     }
     weir__buf_printf(out, "weir_store_batch_size_bucket{le=\"+Inf\"} %llu\n"
                      "weir_store_batch_size_sum %llu\nweir_store_batch_size_count %llu\n",
-                     (unsigned long long)m.batches, (unsigned long long)m.operations,
-                     (unsigned long long)m.batches);
+                     (unsigned long long)sum, (unsigned long long)m.operations,
+                     (unsigned long long)sum);
     srv_metric_head(out, "weir_store_busy_seconds_total", "counter", "Time spent in the store.");
     weir__buf_str(out, "weir_store_busy_seconds_total ");
     srv_metric_seconds(out, (int64_t)(m.busy_ns / 1000000));
