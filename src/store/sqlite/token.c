@@ -8,7 +8,7 @@
 #include "store/answers.h"
 
 /* The answers of an add: runs of jobs whose ids follow each other. */
-enum { RUN_BYTES = 8 + 4 + 1, EXISTED = 0x80 };     /* first id, count, state and flag: big-endian */
+enum { RUN_BYTES = 8 + 4 + 1, EXISTED = 0x80 };     /* first id, count, state and flag */
 
 static void put_number(unsigned char *at, uint64_t n, int bytes)
 {
