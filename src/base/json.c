@@ -392,6 +392,11 @@ static const char *past_value(const char *s, const char *end)
     return s;
 }
 
+const char *weir__json_end(weir_json_piece value)
+{
+    return past_value(value.text, value.text + value.len);
+}
+
 bool weir__json_open(weir_json_walk *w, weir_json_piece value)
 {
     const char *s = past_space(value.text, value.text + value.len);
@@ -403,9 +408,9 @@ bool weir__json_open(weir_json_walk *w, weir_json_piece value)
     return true;
 }
 
-bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value)
+bool weir__json_begin(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value)
 {
-    const char *s = past_space(w->at, w->end), *from;
+    const char *s = past_space(w->at, w->end);
     if (s < w->end && *s == ',')
         s = past_space(s + 1, w->end);
     *name = (weir_json_piece){ .text = s };
@@ -416,9 +421,17 @@ bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *
         s = past_space(s + name->len, w->end);
         s = past_space(s + 1, w->end);          /* behind the ':' */
     }
-    from = s;
-    w->at = past_value(s, w->end);
-    *value = (weir_json_piece){ from, (size_t)(w->at - from) };
+    w->at = s;
+    *value = (weir_json_piece){ s, (size_t)(w->end - s) };
+    return true;
+}
+
+bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value)
+{
+    if (!weir__json_begin(w, name, value))
+        return false;
+    w->at = weir__json_end(*value);
+    value->len = (size_t)(w->at - value->text);
     return true;
 }
 

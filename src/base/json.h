@@ -25,6 +25,11 @@ typedef struct weir_json_walk {
 bool weir__json_open(weir_json_walk *w, weir_json_piece value);
 /* The next member or element (`name` is empty then). False: that was all. */
 bool weir__json_next(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value);
+/* The same, but where the value ends is not looked for: `value` goes to the end of the text. To go
+ * on, set w->at to the end. When that was all, name->text is the bracket that closes. So who walks
+ * through what is nested anyway need not have it searched for its end at each level. */
+bool weir__json_begin(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value);
+const char *weir__json_end(weir_json_piece value);
 
 /* The characters of a string that is known to be valid, quotes and all. `to` has room for
  * string.len bytes and ends with NUL after. False: there is a zero byte in it. */

@@ -26,8 +26,10 @@ void weir__event_json(weir_buf *out, const weir_event *e)
     const char *name = weir_event_name(e->kind);
     text(out, "{\"event\":", name, strlen(name));
     number(out, ",\"at\":", e->at);
-    if (e->id)
-        number(out, ",\"id\":", (int64_t)e->id);
+    if (e->id) {
+        weir__buf_str(out, ",\"id\":");
+        weir__buf_uint(out, e->id);
+    }
     if (e->type)
         text(out, ",\"type\":", e->type, strlen(e->type));
     if (e->id && e->state != WEIR_ANY) {

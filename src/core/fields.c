@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/job.h"
@@ -19,6 +20,7 @@ enum { SHOWN = 60, BLOCK = 4096 };
 
 weir_code weir__not_a(weir_reader *in, piece value, const char *wanted)
 {
+    value.len = (size_t)(weir__json_end(value) - value.text);
     size_t shown = weir__utf8_cut(value.text, value.len, SHOWN);
     return weir_fail(&in->err, WEIR_EINVAL, "%.*s%s is not %s", (int)shown, value.text,
                      shown < value.len ? "..." : "", wanted);
@@ -61,6 +63,31 @@ static weir_code unknown(weir_reader *in, const weir_field *table, piece name)
 }
 
 /* ---- memory ---- */
+
+struct weir__block {
+    struct weir__block *next;
+    max_align_t         bytes[];
+};
+
+void *weir__arena_alloc(void *arena, size_t size)
+{
+    weir_arena         *a = arena;
+    struct weir__block *b = size < SIZE_MAX - sizeof *b ? calloc(1, sizeof *b + size) : NULL;
+    if (!b)
+        return NULL;
+    b->next = a->blocks;
+    a->blocks = b;
+    return b->bytes;
+}
+
+void weir__arena_free(weir_arena *a)
+{
+    while (a->blocks) {
+        struct weir__block *next = a->blocks->next;
+        free(a->blocks);
+        a->blocks = next;
+    }
+}
 
 /* Texts share blocks, so that a lot of jobs does not ask for memory for each of them. */
 static char *text_room(weir_reader *in, size_t size)
@@ -294,26 +321,47 @@ weir_code weir__as_backoff(weir_reader *in, const weir_field *f, piece value, vo
     return weir__as_object(in, &part, value, to);
 }
 
-static const weir_field *find(const weir_field *table, piece name)
+static bool is_named(const weir_field *f, piece name)
 {
-    const weir_field *f = table;
-    while (f->name && (strncmp(f->name, name.text + 1, name.len - 2) || f->name[name.len - 2]))
+    return !strncmp(f->name, name.text + 1, name.len - 2) && !f->name[name.len - 2];
+}
+
+/* What weir writes is in the order of the table: look at the one that is next there first, and then
+ * at those behind it. */
+static const weir_field *find(const weir_field *table, const weir_field *next, piece name)
+{
+    const weir_field *f = next;
+    while (f->name && !is_named(f, name))
         f++;
-    return f->name ? f : NULL;
+    if (f->name)
+        return f;
+    for (f = table; f < next && !is_named(f, name); f++)
+        continue;
+    return f < next ? f : NULL;
+}
+
+/* A value of which only the start was known; the walk goes on behind it. */
+static piece whole(weir_json_walk *w, piece value)
+{
+    w->at = weir__json_end(value);
+    return (piece){ value.text, (size_t)(w->at - value.text) };
 }
 
 weir_code weir__as_object(weir_reader *in, const weir_field *part, piece value, void *to)
 {
-    const weir_field *table = part->fields;
+    const weir_field *table = part->fields, *next = table;
     weir_json_walk    w;
     piece             name, one;
     uint64_t          seen = 0;
     if (!weir__json_open(&w, value) || !w.object)
         return weir__not_a(in, value, "an object");
-    while (weir__json_next(&w, &name, &one)) {
-        const weir_field *f = find(table, name);
+    while (weir__json_begin(&w, &name, &one)) {
+        const weir_field *f = find(table, next, name);
         if (!f)
             return unknown(in, table, name);
+        next = f + 1;
+        if (!f->inside)
+            one = whole(&w, one);
         assert(f - table < 64);
         uint64_t bit = UINT64_C(1) << (f - table);
         if (seen & bit)
@@ -323,7 +371,10 @@ weir_code weir__as_object(weir_reader *in, const weir_field *part, piece value, 
         seen |= bit;
         if (f->given)
             *((bool *)to + f->given) = true;
+        if (f->inside)
+            w.at = in->end;
     }
+    in->end = name.text + 1;
     for (const weir_field *f = table; f->name; f++) {
         if (f->needed && !(seen >> (f - table) & 1)) {
             weir_fail(&in->err, WEIR_EINVAL, "missing");
@@ -335,9 +386,8 @@ weir_code weir__as_object(weir_reader *in, const weir_field *part, piece value, 
 
 /* ---- lists ---- */
 
-/* Read each element with `read` into an array of such elements. */
-static weir_code read_list(weir_reader *in, const weir_field *f, piece value, size_t size,
-                           weir_field_read *read, void **array, size_t *n)
+weir_code weir__read_list(weir_reader *in, const weir_field *f, piece value, size_t size,
+                          weir_field_read *read, void **array, size_t *n)
 {
     static const weir_field one_of_it = { 0 };
     weir_json_walk          w;
@@ -345,7 +395,9 @@ static weir_code read_list(weir_reader *in, const weir_field *f, piece value, si
     if (!weir__json_open(&w, value) || w.object)
         return weir__not_a(in, value, "a list");
     *n = 0;
-    while (weir__json_next(&w, &none, &one)) {
+    while (weir__json_begin(&w, &none, &one)) {
+        if (!f->inside)
+            one = whole(&w, one);
         if (f->max && *n == (size_t)f->max)
             return weir_fail(&in->err, WEIR_ELIMIT, "more than %" PRId64 " of them", f->max);
         *array = grown(in, *array, *n, size);
@@ -354,7 +406,10 @@ static weir_code read_list(weir_reader *in, const weir_field *f, piece value, si
         if (read(in, read == weir__as_object ? f : &one_of_it, one, (char *)*array + *n * size))
             return at_index(in, *n);
         ++*n;
+        if (f->inside)
+            w.at = in->end;
     }
+    in->end = none.text + 1;
     if (*n < (size_t)f->min)
         return weir_fail(&in->err, WEIR_EINVAL, "%zu of them, at least %" PRId64, *n, f->min);
     return WEIR_OK;
@@ -364,7 +419,7 @@ weir_code weir__as_texts(weir_reader *in, const weir_field *f, piece value, void
 {
     weir_texts *t = to;
     void       *list = NULL;
-    weir_code   rc = read_list(in, f, value, sizeof *t->text, weir__as_text, &list, &t->n);
+    weir_code   rc = weir__read_list(in, f, value, sizeof *t->text, weir__as_text, &list, &t->n);
     if (!rc && !(list = grown(in, list, t->n, sizeof *t->text)))
         rc = no_memory(in);
     t->text = list;
@@ -377,7 +432,7 @@ weir_code weir__as_ids(weir_reader *in, const weir_field *f, piece value, void *
 {
     weir_ids *ids = to;
     void     *list = NULL;
-    weir_code rc = read_list(in, f, value, sizeof *ids->id, weir__as_id, &list, &ids->n);
+    weir_code rc = weir__read_list(in, f, value, sizeof *ids->id, weir__as_id, &list, &ids->n);
     ids->id = list;
     return rc;
 }
@@ -386,7 +441,7 @@ weir_code weir__as_list(weir_reader *in, const weir_field *f, piece value, void 
 {
     weir_items *items = to;
     items->item = NULL;
-    return read_list(in, f, value, f->size, weir__as_object, &items->item, &items->n);
+    return weir__read_list(in, f, value, f->size, weir__as_object, &items->item, &items->n);
 }
 
 weir_code weir__as_states(weir_reader *in, const weir_field *f, piece value, void *to)

@@ -15,7 +15,7 @@
 #define WEIR_CORE_FIELDS_H
 
 #include "base/json.h"
-#include "weir/job.h"
+#include "weir/queue.h"
 
 enum { WEIR__FIELD = 160 };         /* bytes of a name: more is cut */
 
@@ -27,7 +27,17 @@ typedef struct weir_reader {
     size_t      left;
     weir_error  err;                                /* "jobs[3].delivery: missing" */
     char        field[WEIR__FIELD];                 /* "jobs[3].delivery"; "": all of it */
+    const char *end;                                /* where what was read last ends, if it was an
+                                                       object or a list */
 } weir_reader;
+
+/* Memory for readers that is released all at once; {0} is empty. */
+typedef struct weir_arena {
+    struct weir__block *blocks;
+} weir_arena;
+
+void *weir__arena_alloc(void *arena, size_t size);      /* weir_reader.alloc; zeroed */
+void  weir__arena_free(weir_arena *arena);
 
 typedef struct weir_field weir_field;
 /* Reads one value into `to`. On failure in->err says what is wrong, without the name. */
@@ -44,6 +54,9 @@ struct weir_field {
                                        elements. Both 0: whatever the type holds */
     const weir_field *fields;       /* of weir__as_object, weir__as_list */
     size_t            size;         /* of an element of weir__as_list */
+    bool              inside;       /* of an object or list that is long: its reader is told only
+                                       where it begins, and sets in->end; of a list, also the
+                                       reader of its elements */
 };
 
 /* name, reader, offset and whatever else, by name: .needed = true */
@@ -90,6 +103,21 @@ weir_code weir__read(weir_reader *in, const weir_field *table, weir_json_piece o
 /* The same for an object that says what to add: fields of weir_spec with the names of
  * weir_job_json(), "attempts" and "run_at". What weir_add() would refuse is refused. */
 weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *out);
+extern const weir_field weir__spec_fields[];        /* without the checks of weir_add() */
+
+/* A job with the names of weir_job_json(), and its log: what there is of it. Whether it can be is
+ * weir__job_valid()'s to say. */
+typedef struct weir_read_job {
+    weir_job   job;
+    weir_items log;                 /* of weir_line */
+} weir_read_job;
+extern const weir_field weir__job_fields[];             /* into weir_read_job */
+extern const weir_field weir__line_fields[];            /* into weir_line */
+
+/* For readers of one's own: each element of a list with `read`, into an array of things that are
+ * `size` bytes long (*array is NULL before). */
+weir_code weir__read_list(weir_reader *in, const weir_field *f, weir_json_piece value, size_t size,
+                          weir_field_read *read, void **array, size_t *n);
 
 /* For readers of one's own: "VALUE is not WANTED", cut where it is long. */
 weir_code weir__not_a(weir_reader *in, weir_json_piece value, const char *wanted);

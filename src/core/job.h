@@ -92,7 +92,7 @@ static inline int32_t weir__percent(int64_t done, int64_t total)
  * NULL: out of memory. */
 weir_job *weir__job_copy(const weir_job *j);
 
-/* weir_job_json(), at the end of `out`. */
+/* weir_job_json(), at the end of `out`; data, result and progress data keep their line breaks. */
 void weir__job_json(weir_buf *out, const weir_job *job);
 
 /* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, the only

@@ -64,36 +64,36 @@ void weir_job_release(weir_job *job)
 
 /* ---- JSON ---- */
 
-/* `name` has its comma, quotes and colon. Inline: it is a literal each time. */
-static inline void number(weir_buf *b, const char *name, int64_t n)
+/* `name` has its comma, quotes and colon. */
+static void number(weir_buf *b, const char *name, int64_t n)
 {
     weir__buf_str(b, name);
     weir__buf_int(b, n);
 }
 
-static inline void text(weir_buf *b, const char *name, const char *value)
+static void text(weir_buf *b, const char *name, const char *value)
 {
     weir__buf_str(b, name);
     weir__json_string(b, value, strlen(value));
 }
 
-static inline void number_if(weir_buf *b, const char *name, int64_t n)
+static void number_if(weir_buf *b, const char *name, int64_t n)
 {
     if (n)
         number(b, name, n);
 }
 
-static inline void text_if(weir_buf *b, const char *name, const char *value)
+static void text_if(weir_buf *b, const char *name, const char *value)
 {
     if (value)
         text(b, name, value);
 }
 
-static inline void raw_if(weir_buf *b, const char *name, const char *json, size_t len)
+static void raw_if(weir_buf *b, const char *name, const char *json, size_t len)
 {
     if (json) {
         weir__buf_str(b, name);
-        weir__json_line(b, json, len);
+        weir__buf_add(b, json, len);
     }
 }
 
@@ -154,5 +154,10 @@ char *weir_job_json(const weir_job *job, size_t *out_len)
 {
     weir_buf b = { 0 };
     weir__job_json(&b, job);
+    /* On one line: outside of strings a line break is only white space, and inside it cannot be. */
+    for (size_t i = 0; i < b.len; i++) {
+        if (b.data[i] == '\n' || b.data[i] == '\r')
+            b.data[i] = ' ';
+    }
     return weir__buf_steal(&b, out_len);
 }

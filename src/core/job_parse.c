@@ -1,25 +1,14 @@
-/* job_parse.c - a job and its log from JSON, with the names of job_json.c. fields.h reads it: what
- * a job has of JSON itself (data, result, progress data) comes back byte by byte, with all the
- * digits of its numbers. */
-#include <stdlib.h>
+/* job_parse.c - a job from JSON, with the names of job_json.c; its log, too. fields.h reads it:
+ * what a job has of JSON itself (data, result, progress data) comes back byte by byte, with all
+ * the digits of its numbers. */
 #include <string.h>
 
 #include "core/fields.h"
 #include "core/job.h"
 #include "core/results.h"
 
-typedef struct parsed {
-    weir_job   job;             /* points at the text, and at what the reader made */
-    weir_items log;             /* of lines */
-} parsed;
-
-typedef struct line {
-    int64_t     n, at;          /* n 0: one more than the last */
-    const char *text;
-} line;
-
-#define AT(member) offsetof(line, member)
-static const weir_field line_fields[] = {
+#define AT(member) offsetof(weir_line, member)
+const weir_field weir__line_fields[] = {         /* n 0: one more than the last */
     WEIR_FIELD("n", weir__as_int, AT(n), .min = 1, .max = INT64_MAX),
     WEIR_FIELD("at", weir__as_moment, AT(at)),
     WEIR_FIELD("text", weir__as_text, AT(text), .needed = true),
@@ -27,8 +16,8 @@ static const weir_field line_fields[] = {
 };
 #undef AT
 
-#define AT(member) offsetof(parsed, job.member)
-static const weir_field fields[] = {
+#define AT(member) offsetof(weir_read_job, job.member)
+const weir_field weir__job_fields[] = {          /* in the order in which they are written */
     WEIR_FIELD("id", weir__as_id, AT(id), .max = (int64_t)WEIR_MAX_ID),
     WEIR_FIELD("type", weir__as_text, AT(type), .needed = true),
     WEIR_FIELD("data", weir__as_raw, AT(data)),
@@ -59,8 +48,8 @@ static const weir_field fields[] = {
     WEIR_FIELD("max_lost", weir__as_int32, AT(max_lost)),
     WEIR_FIELD("search", weir__as_bool, AT(search)),
     WEIR_FIELD("search_keys", weir__as_text, AT(search_keys)),
-    WEIR_FIELD("log", weir__as_list, offsetof(parsed, log), .max = WEIR_MAX_LOG,
-               .fields = line_fields, .size = sizeof(line)),
+    WEIR_FIELD("log", weir__as_list, offsetof(weir_read_job, log), .max = WEIR_MAX_LOG,
+               .fields = weir__line_fields, .size = sizeof(weir_line)),
     { 0 }
 };
 #undef AT
@@ -69,32 +58,6 @@ _Static_assert(offsetof(weir_job, data_len) == offsetof(weir_job, data) + sizeof
                    offsetof(weir_job, progress_data_len) ==
                        offsetof(weir_job, progress_data) + sizeof(char *),
                "weir__as_raw() sets both");
-
-/* ---- memory of the reader, as long as it reads ---- */
-
-typedef struct block {
-    struct block *next;
-    max_align_t   bytes[];
-} block;
-
-static void *hold(void *ctx, size_t size)
-{
-    block **first = ctx, *b = calloc(1, sizeof *b + size);
-    if (!b)
-        return NULL;
-    b->next = *first;
-    *first = b;
-    return b->bytes;
-}
-
-static void drop(block *b)
-{
-    while (b) {
-        block *next = b->next;
-        free(b);
-        b = next;
-    }
-}
 
 /* ---- all of it ---- */
 
@@ -105,22 +68,22 @@ static weir_code no_memory(weir_error *err)
 
 static weir_code make_log(const weir_items *from, weir_lines *log, weir_error *err)
 {
-    const line *lines = from->item;
+    const weir_line *lines = from->item;
     for (size_t i = 0; i < from->n; i++) {
-        int64_t n = lines[i].n ? lines[i].n : (int64_t)i + 1;
-        if (!weir__lines_add(log, (uint64_t)n, lines[i].at, lines[i].text, strlen(lines[i].text)))
+        uint64_t n = lines[i].n ? lines[i].n : i + 1;
+        if (!weir__lines_add(log, n, lines[i].at, lines[i].text, strlen(lines[i].text)))
             return no_memory(err);
     }
     return weir__lines_valid(log->line, log->n, err);
 }
 
-static weir_code read_job(weir_reader *in, const char *json, size_t len, parsed *out,
+static weir_code read_job(weir_reader *in, const char *json, size_t len, weir_read_job *out,
                           weir_lines *log)
 {
     /* the job itself is one level above its data */
     weir_code rc = weir__read_check(in, json, len, WEIR_MAX_DEPTH + 1);
     if (!rc)
-        rc = weir__read(in, fields, (weir_json_piece){ json, len }, out);
+        rc = weir__read(in, weir__job_fields, (weir_json_piece){ json, len }, out);
     if (!rc)
         rc = weir__job_valid(&out->job, &in->err);
     return rc ? rc : make_log(&out->log, log, &in->err);
@@ -129,11 +92,11 @@ static weir_code read_job(weir_reader *in, const char *json, size_t len, parsed 
 weir_code weir_job_parse(const char *json, size_t len, weir_job **out, weir_lines **log,
                          weir_error *err)
 {
-    block      *held = NULL;
-    weir_reader in = { .alloc = hold, .ctx = &held };
-    weir_lines *lines = weir__lines_create();
-    parsed      p = { .job = { .state = WEIR_INACTIVE, .data = "{}", .data_len = 2,
-                               .max_attempts = 1, .max_lost = WEIR_DEFAULT_MAX_LOST } };
+    weir_arena    arena = { 0 };
+    weir_reader   in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    weir_lines   *lines = weir__lines_create();
+    weir_read_job p = { .job = { .state = WEIR_INACTIVE, .data = "{}", .data_len = 2,
+                                 .max_attempts = 1, .max_lost = WEIR_DEFAULT_MAX_LOST } };
     *out = NULL;
     if (log)
         *log = NULL;
@@ -142,7 +105,7 @@ weir_code weir_job_parse(const char *json, size_t len, weir_job **out, weir_line
         rc = no_memory(&in.err);
     if (rc && err)
         *err = in.err;
-    drop(held);
+    weir__arena_free(&arena);
     if (!rc && log)
         *log = lines;
     else

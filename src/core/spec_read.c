@@ -6,7 +6,7 @@
 #include "core/job.h"
 
 #define AT(member) offsetof(weir_spec, member)
-static const weir_field fields[] = {
+const weir_field weir__spec_fields[] = {
     WEIR_FIELD("type", weir__as_text, AT(type), .needed = true),
     WEIR_FIELD("data", weir__as_raw, AT(data)),
     WEIR_FIELD("priority", weir__as_priority, AT(priority)),
@@ -28,7 +28,7 @@ static const weir_field fields[] = {
 weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *out)
 {
     *out = (weir_spec){ 0 };
-    weir_code rc = weir__read(in, fields, object, out);
+    weir_code rc = weir__read(in, weir__spec_fields, object, out);
     if (rc)
         return rc;
     if (out->delay_ms && out->run_at) {
