@@ -100,6 +100,18 @@ WEIR_API weir_code weir_log_by_async(weir_queue *q, uint64_t id, uint32_t delive
                                      const char *line, size_t len, weir_future **f,
                                      weir_error *err);
 
+/* ---- by hand ---- */
+
+typedef struct weir_altered {
+    weir_state from, to;            /* the job's state before and after */
+} weir_altered;
+
+/* weir_update() that also tells the states: for a program that passes on what others ask for. */
+WEIR_API weir_code weir_alter(weir_queue *q, uint64_t id, const weir_change *change,
+                              weir_altered *out, weir_error *err);
+WEIR_API weir_code weir_alter_async(weir_queue *q, uint64_t id, const weir_change *change,
+                                    weir_altered *out, weir_future **f, weir_error *err);
+
 /* ---- time ---- */
 
 /* Do what is due now by the queue's clock (delays, leases, ttls, deadlines, retention), at most

@@ -300,6 +300,37 @@ weir_code weir_log_by_async(weir_queue *q, uint64_t id, uint32_t delivery, const
     return weir__call_async(q, &op, NULL, f, err);
 }
 
+/* ---- by hand ---- */
+
+static void give_altered(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    const weir_op_update *u = &op->u.update;
+    weir_altered         *out = to->out;
+    if (out)
+        *out = op->err.code ? (weir_altered){ 0 } : (weir_altered){ u->old_state, u->new_state };
+}
+
+static weir_op op_alter(uint64_t id, const weir_change *change)
+{
+    return (weir_op){ .kind = WEIR_OP_UPDATE,
+                      .u.update = { .id = id, .from = change->from, .change = *change } };
+}
+
+weir_code weir_alter(weir_queue *q, uint64_t id, const weir_change *change, weir_altered *out,
+                     weir_error *err)
+{
+    weir_op op = op_alter(id, change);
+    return weir__call(q, &op, &(weir_reply){ .give = give_altered, .out = out }, err);
+}
+
+weir_code weir_alter_async(weir_queue *q, uint64_t id, const weir_change *change, weir_altered *out,
+                           weir_future **f, weir_error *err)
+{
+    weir_op op = op_alter(id, change);
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_altered, .out = out }, f, err);
+}
+
 /* ---- tick ---- */
 
 /* The store told when to come again, and will not say it twice: the timer must hear it too. */
