@@ -71,7 +71,7 @@ grep -Hn '#include "' src/cli/*.[ch] 2>/dev/null |
 {
     grep -HnE '#include "(core|store|runtime|server|cli)/' src/base/*.[ch]
     grep -HnE '#include "(store|runtime|server|cli)/' src/core/*.[ch]
-    grep -HnrE '#include "(runtime|server|cli)/' src/store
+    grep -HnrE '#include "(runtime|server|cli)/' src/store src/wire
     grep -HnE '#include "(store/[a-z]+|server|cli)/' src/runtime/*.[ch]
     grep -HnE '#include "(store|runtime|cli)/' src/server/*.[ch]
 } 2>/dev/null | check "dependencies point one way"

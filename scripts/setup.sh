@@ -31,6 +31,7 @@ look() {
             need libsqlite3-dev library sqlite3
             need libjansson-dev library jansson
             need libhiredis-dev library hiredis
+            need libcurl4-openssl-dev library libcurl
             need libevent-dev library libevent_core
             need libssl-dev library openssl
             need libcurl4-openssl-dev library libcurl

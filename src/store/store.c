@@ -27,9 +27,11 @@ static const struct {
     { "redis+kue", &weir__kue_store },
     { "redis+kue+unix", &weir__kue_store },
     { "redis+kue+sentinel", &weir__kue_store },
+    { "http", &weir__http_store },
+    { "https", &weir__http_store },
     { "mem", &weir__mem_store },
 };
-#define KNOWN "known are sqlite:FILE, redis://HOST and mem:"
+#define KNOWN "known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:"
 
 static const weir_store_ops *find_store(const char *scheme)
 {

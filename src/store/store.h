@@ -295,5 +295,6 @@ extern const weir_store_ops weir__mem_store;
 extern const weir_store_ops weir__sqlite_store;
 extern const weir_store_ops weir__redis_store;
 extern const weir_store_ops weir__kue_store;
+extern const weir_store_ops weir__http_store;
 
 #endif

@@ -1,0 +1,142 @@
+/* http.h - the store that is a weir server elsewhere: the inside of it.
+ *
+ * A batch is one POST to /v1/batch (wire/wire.h says what is in it). Each lane has a connection of
+ * its own, so that workers do not wait behind others; a third one listens to /v1/events. That is
+ * the only way by which events come, also those of what we do ourselves: each is told once.
+ *
+ * What is done twice, and what is not known. A lane has a name that nobody else has (`caller`) and
+ * numbers its batches. The server keeps the answer to the last batch of each caller and gives it
+ * again when that number comes again: so a batch whose answer was lost with the connection is
+ * simply repeated. Every batch also names the run of the server it is meant for, and another run
+ * (the server was started anew meanwhile) refuses it untouched. One that had not been sent before
+ * is then meant for the new run; one that had is not known to be done (WEIR_EUNKNOWN), except for
+ * what can be repeated anyway: operations that only look, and adds, which all get a token
+ * (weir_add_once()). */
+#ifndef WEIR_STORE_HTTP_HTTP_H
+#define WEIR_STORE_HTTP_HTTP_H
+
+#include <curl/curl.h>
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+#include "wire/wire.h"
+
+enum {
+    WEIR_HTTP_TIMEOUT_MS = 5000,            /* to connect, and to try again after trouble */
+    WEIR_HTTP_ANSWER_MS  = 120 * 1000,      /* for an answer, while the connection stands */
+    WEIR_HTTP_MAX_TOKEN  = 256,
+    WEIR_HTTP_MAX_BODY   = 16 * 1024 * 1024,        /* from there on a batch is cut in two */
+    WEIR_HTTP_LANES      = 2
+};
+#define WEIR_HTTP_MAX_ANSWER (INT64_C(2) << 30)     /* bytes: a page of the biggest jobs */
+
+/* ---- where (url.c) ---- */
+
+typedef struct http_url {
+    char    base[1024];                     /* "https://host:7340", without a '/' at its end */
+    char    token[WEIR_HTTP_MAX_TOKEN + 1]; /* "": none */
+    char    ca[1024];                       /* a file; "": what the system trusts */
+    int64_t timeout_ms;
+} http_url;
+
+extern const char *const weir__http_options[];
+
+/* Never puts the token into an error. Without ?token= it is $WEIR_TOKEN, if that is set. */
+weir_code weir__http_url(const weir_url *url, http_url *out, weir_error *err);
+
+/* ---- one request (post.c) ---- */
+
+typedef struct http_post {
+    CURL              *curl;
+    struct curl_slist *headers;
+    const http_url    *url;
+    char               why[CURL_ERROR_SIZE];
+    weir_buf           answer;
+    long               status;
+    bool               sent;                /* perhaps: some of it has left */
+} http_post;
+
+weir_code weir__http_post_init(http_post *p, const http_url *url, weir_error *err);
+void      weir__http_post_fini(http_post *p);
+
+/* Send `body` and wait for the answer, once. WEIR_OK: there is one, whatever its status. Else
+ * p->sent says whether the server may have got it. */
+weir_code weir__http_post_run(http_post *p, const weir_buf *body, weir_error *err);
+
+/* A handle with what all requests to this server have in common; NULL: out of memory. */
+CURL *weir__http_handle(const http_url *url, struct curl_slist **headers, const char *accept);
+
+/* What went wrong on the way, with the server's address. */
+weir_code weir__http_trouble(const http_url *url, CURLcode rc, const char *why, weir_error *err);
+
+/* The error that an answer with this status is. */
+weir_code weir__http_refusal(const http_url *url, long status, const char *text, size_t len,
+                             weir_error *err);
+
+/* ---- events (sse.c, ear.c) ---- */
+
+enum { WEIR_HTTP_MAX_EVENT = 8 * 1024 * 1024 };     /* bytes of one message */
+
+/* Cuts a stream of events into messages. {0} is its start; set message and ctx. */
+typedef struct http_sse {
+    /* `id` is the last that was said, also in a message before; "": none. `event` is "" and `data`
+     * NULL when the message has none. */
+    void   (*message)(void *ctx, const char *id, const char *event, const char *data, size_t len);
+    void    *ctx;
+    weir_buf line, event, data;
+    char     id[80];                        /* outlasts a connection */
+    bool     after_cr, has_data, has_id;
+} http_sse;
+
+/* False: out of memory, or a message is longer than WEIR_HTTP_MAX_EVENT. */
+bool weir__sse_feed(http_sse *s, const char *bytes, size_t len);
+void weir__sse_reset(http_sse *s);          /* a new connection */
+void weir__sse_fini(http_sse *s);
+
+typedef struct http_ear http_ear;
+
+/* Listens, and waits until it does, at most url->timeout_ms; whatever happens to the connection
+ * later, it connects again. *url and *env are borrowed until it is closed. */
+weir_code weir__http_ear_open(http_ear **out, const http_url *url, const weir_env *env,
+                              weir_error *err);
+void      weir__http_ear_close(http_ear *e);        /* NULL is fine */
+
+/* Wait until the event with this id, of this run, was told; not long, and not if it is not
+ * listening. */
+void weir__http_ear_until(http_ear *e, const char *run, uint64_t event);
+
+/* ---- the store (store.c, run.c) ---- */
+
+/* Makes an add that can be repeated of one that has no token. */
+typedef struct http_token {
+    weir_token token;
+    weir_op   *op;
+    char       key[WIRE_CALLER + 8];        /* the caller, and which add of the batch it is */
+} http_token;
+
+typedef struct http_lane {
+    http_post   post;
+    char        caller[WIRE_CALLER + 1];
+    uint64_t    number;                     /* of the last batch */
+    weir_buf    body;
+    http_token *tokens;                     /* of this batch */
+    size_t      n_tokens, cap_tokens;
+} http_lane;
+
+typedef struct http_store {
+    weir_store      base;
+    http_url        url;
+    weir_env        env;
+    http_lane       lane[WEIR_HTTP_LANES];
+    http_ear       *ear;
+    pthread_mutex_t lock;                   /* of what follows */
+    char            run[WIRE_RUN + 1];      /* of the server, as far as we know */
+} http_store;
+
+weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err);
+
+/* Is it a server of ours, does it let us in, and which run of it is it? */
+weir_code weir__http_greet(http_store *s, weir_error *err);
+
+#endif

@@ -1,0 +1,185 @@
+/* post.c - one request to the server and its answer, over a connection that is kept: see http.h. */
+#include "store/http/http.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/fields.h"
+
+enum { KEPT_ROOM = 1024 * 1024 };       /* bytes of an answer's memory that is kept for the next */
+
+/* ---- handles ---- */
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+static CURLcode       curl_ready;
+
+static void init_curl(void)
+{
+    curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* A peer that is gone without a word is found out: by what it does not acknowledge, and by probes
+ * while nothing is under way. */
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    const http_url *url = ctx;
+    unsigned        ms = (unsigned)url->timeout_ms;
+    int             on = 1, seconds = (int)(url->timeout_ms / 1000);
+    if (purpose != CURLSOCKTYPE_IPCXN)
+        return CURL_SOCKOPT_OK;
+    if (seconds < 1)
+        seconds = 1;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+    return CURL_SOCKOPT_OK;
+}
+
+static struct curl_slist *make_headers(const http_url *url, const char *accept)
+{
+    char line[WEIR_HTTP_MAX_TOKEN + 64];
+    snprintf(line, sizeof line, "Accept: %s", accept);
+    struct curl_slist *list = curl_slist_append(NULL, line), *more = list;
+    const char *const  always[] = { "Content-Type: application/json", "Expect:" };
+    for (size_t i = 0; more && i < sizeof always / sizeof *always; i++)
+        more = curl_slist_append(list, always[i]);
+    if (more && *url->token) {
+        snprintf(line, sizeof line, "Authorization: Bearer %s", url->token);
+        more = curl_slist_append(list, line);
+    }
+    if (more)
+        return list;
+    curl_slist_free_all(list);
+    return NULL;
+}
+
+CURL *weir__http_handle(const http_url *url, struct curl_slist **headers, const char *accept)
+{
+    *headers = NULL;
+    pthread_once(&curl_once, init_curl);
+    CURL *c = curl_ready ? NULL : curl_easy_init();
+    if (!c)
+        return NULL;
+    *headers = make_headers(url, accept);
+    bool ok = *headers && !curl_easy_setopt(c, CURLOPT_HTTPHEADER, *headers) &&
+              !curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") &&
+              !curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+              !curl_easy_setopt(c, CURLOPT_PROXY, "") &&
+              !curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) &&
+              !curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) &&
+              !curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)url->timeout_ms) &&
+              !curl_easy_setopt(c, CURLOPT_SOCKOPTFUNCTION, on_socket) &&
+              !curl_easy_setopt(c, CURLOPT_SOCKOPTDATA, url) &&
+              (!*url->ca || !curl_easy_setopt(c, CURLOPT_CAINFO, url->ca));
+    if (ok)
+        return c;
+    curl_slist_free_all(*headers);
+    *headers = NULL;
+    curl_easy_cleanup(c);
+    return NULL;
+}
+
+static size_t on_answer(char *bytes, size_t size, size_t n, void *ctx)
+{
+    http_post *p = ctx;
+    if ((int64_t)(p->answer.len + n) > WEIR_HTTP_MAX_ANSWER)
+        return 0;
+    weir__buf_add(&p->answer, bytes, size * n);
+    return p->answer.failed ? 0 : size * n;
+}
+
+weir_code weir__http_post_init(http_post *p, const http_url *url, weir_error *err)
+{
+    char target[sizeof url->base + 16];
+    *p = (http_post){ .url = url };
+    p->curl = weir__http_handle(url, &p->headers, "application/json");
+    snprintf(target, sizeof target, "%s/v1/batch", url->base);
+    if (p->curl && !curl_easy_setopt(p->curl, CURLOPT_URL, target) &&
+        !curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, p->why) &&
+        !curl_easy_setopt(p->curl, CURLOPT_WRITEFUNCTION, on_answer) &&
+        !curl_easy_setopt(p->curl, CURLOPT_WRITEDATA, p) &&
+        !curl_easy_setopt(p->curl, CURLOPT_TIMEOUT_MS, (long)WEIR_HTTP_ANSWER_MS) &&
+        !curl_easy_setopt(p->curl, CURLOPT_POST, 1L))
+        return WEIR_OK;
+    return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
+}
+
+void weir__http_post_fini(http_post *p)
+{
+    if (p->curl)
+        curl_easy_cleanup(p->curl);
+    curl_slist_free_all(p->headers);
+    weir__buf_fini(&p->answer);
+    *p = (http_post){ 0 };
+}
+
+/* ---- a request ---- */
+
+weir_code weir__http_trouble(const http_url *url, CURLcode rc, const char *why, weir_error *err)
+{
+    weir_code   code = WEIR_EUNAVAIL;
+    const char *text = *why ? why : curl_easy_strerror(rc);
+    if (rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE)
+        return weir_fail(err, WEIR_EINVAL, "%s: %s; with a CA of your own add ?ca=FILE", url->base,
+                         text);
+    if (rc == CURLE_OUT_OF_MEMORY)
+        code = WEIR_ENOMEM;
+    return weir_fail(err, code, "%s: %s", url->base, text);
+}
+
+weir_code weir__http_post_run(http_post *p, const weir_buf *body, weir_error *err)
+{
+    if (p->answer.cap > KEPT_ROOM)
+        weir__buf_fini(&p->answer);
+    weir__buf_clear(&p->answer);
+    p->why[0] = '\0';
+    p->status = 0;
+    curl_easy_setopt(p->curl, CURLOPT_POSTFIELDS, body->data);
+    curl_easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+    CURLcode rc = curl_easy_perform(p->curl);
+    long     bytes = 0;
+    curl_easy_getinfo(p->curl, CURLINFO_REQUEST_SIZE, &bytes);
+    p->sent = bytes > 0;
+    if (rc == CURLE_WRITE_ERROR)
+        return weir_fail(err, WEIR_ENOMEM, "%s: no memory for an answer of more than %zu bytes",
+                         p->url->base, p->answer.len);
+    if (rc)
+        return weir__http_trouble(p->url, rc, p->why, err);
+    curl_easy_getinfo(p->curl, CURLINFO_RESPONSE_CODE, &p->status);
+    weir__buf_add(&p->answer, "", 0);           /* so that there is a NUL */
+    return p->answer.failed ? weir_fail(err, WEIR_ENOMEM, "http: out of memory") : WEIR_OK;
+}
+
+/* ---- refusals ---- */
+
+/* What a status means, when the answer does not say it itself. */
+static weir_code code_of(long status)
+{
+    switch (status) {
+    case 403: return WEIR_EREADONLY;
+    case 413: return WEIR_ELIMIT;
+    case 429:
+    case 503: return WEIR_EUNAVAIL;
+    default:  return status >= 500 ? WEIR_EIO : WEIR_EINVAL;
+    }
+}
+
+weir_code weir__http_refusal(const http_url *url, long status, const char *text, size_t len,
+                             weir_error *err)
+{
+    weir_error said;
+    weir_code  code = code_of(status);
+    if (weir__wire_error(text, len, &said)) {
+        if (status == 401)
+            return weir_fail(err, WEIR_EINVAL, "%s: %s (WEIR_TOKEN, or ?token= in the URL)",
+                             url->base, said.msg);
+        return weir_fail(err, said.code ? said.code : code, "%s: %s", url->base, said.msg);
+    }
+    if (status >= 500)
+        return weir_fail(err, code, "%s: the server answers with status %ld", url->base, status);
+    return weir_fail(err, code, "%s: status %ld, no weir server is there", url->base, status);
+}

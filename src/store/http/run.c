@@ -1,0 +1,321 @@
+/* run.c - a batch of operations as one request, repeated as far as that is safe: see http.h. */
+#include "store/http/http.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    FIRST_PAUSE_MS = 10,
+    LONGEST_PAUSE_MS = 500,
+    KEPT_ROOM = 1024 * 1024         /* bytes of a request's memory that is kept for the next */
+};
+
+/* What became of one try. */
+typedef enum outcome {
+    ANSWERED,       /* the operations have their answers */
+    REFUSED,        /* certainly not done, and trying again is of no use */
+    NOT_NOW,        /* certainly not done, and another try may help */
+    LOST,           /* perhaps done: no answer came */
+    OTHER_RUN       /* certainly not done by this run of the server; the one before is gone */
+} outcome;
+
+/* Operations that go together in one request. */
+typedef struct attempt {
+    http_store *s;
+    http_lane  *lane;
+    weir_op   **ops;
+    size_t      n;
+    bool        writes;             /* what must not be done twice: then it has a number */
+    bool        maybe;              /* it was sent, and its answer was lost */
+    char        run[WIRE_RUN + 1];  /* that it is meant for */
+    weir_error  err;                /* of the last try */
+} attempt;
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void sleep_ms(int64_t ms)
+{
+    struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+    nanosleep(&ts, NULL);
+}
+
+/* ---- the run of the server ---- */
+
+static void known_run(http_store *s, char out[WIRE_RUN + 1])
+{
+    pthread_mutex_lock(&s->lock);
+    memcpy(out, s->run, sizeof s->run);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void learn_run(http_store *s, const char *run)
+{
+    pthread_mutex_lock(&s->lock);
+    memcpy(s->run, run, strlen(run) + 1);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- one try ---- */
+
+static bool only_looks(const weir_op *op)
+{
+    return !weir__op_info[op->kind].writes || (op->kind == WEIR_OP_CHECK && !op->u.check.mend);
+}
+
+static bool may_be_repeated(const weir_op *op)
+{
+    return only_looks(op) || (op->kind == WEIR_OP_ADD && op->u.add.token);
+}
+
+static bool write_body(attempt *a)
+{
+    weir_buf *b = &a->lane->body;
+    if (b->cap > KEPT_ROOM)
+        weir__buf_fini(b);
+    weir__buf_clear(b);
+    weir__wire_begin(b, a->lane->caller, a->writes ? a->lane->number : 0, a->run);
+    for (size_t i = 0; i < a->n; i++)
+        weir__wire_ask(b, a->ops[i]);
+    weir__wire_end(b);
+    return !b->failed;
+}
+
+/* An answer that is not one to the operations. */
+static outcome take_refusal(attempt *a)
+{
+    const http_post *p = &a->lane->post;
+    wire_head        head;
+    if (p->status == WIRE_OTHER_RUN && !weir__wire_take(p->answer.data, p->answer.len, &head, NULL,
+                                                        0, NULL)) {
+        learn_run(a->s, head.run);
+        memcpy(a->run, head.run, sizeof a->run);
+        weir_fail(&a->err, WEIR_EUNAVAIL, "%s: the server was started anew", p->url->base);
+        return OTHER_RUN;
+    }
+    weir__http_refusal(p->url, p->status, p->answer.data, p->answer.len, &a->err);
+    if (a->err.code == WEIR_EUNKNOWN)               /* done, and the answer was not kept */
+        a->maybe = true;
+    else if (p->status == 503 || p->status == 429)
+        return NOT_NOW;
+    else if (p->status >= 500)                      /* 502, 504: of something in between */
+        return LOST;
+    return REFUSED;
+}
+
+static outcome try_once(attempt *a)
+{
+    http_post *p = &a->lane->post;
+    wire_head  head;
+    weir_code  rc = weir__http_post_run(p, &a->lane->body, &a->err);
+    if (rc && !p->sent)
+        return rc == WEIR_EINVAL || rc == WEIR_ENOMEM ? REFUSED : NOT_NOW;
+    if (rc)
+        return LOST;
+    if (p->status != 200)
+        return take_refusal(a);
+    if (weir__wire_take(p->answer.data, p->answer.len, &head, a->ops, a->n, &a->err))
+        return LOST;
+    learn_run(a->s, head.run);
+    if (a->s->env.own_clock)        /* a test: it looks at events as soon as we return */
+        weir__http_ear_until(a->s->ear, head.run, head.event);
+    return ANSWERED;
+}
+
+/* ---- until it is over ---- */
+
+static void end_all(attempt *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->maybe || only_looks(a->ops[i]))
+            a->ops[i]->err = a->err;
+        else
+            weir_fail(&a->ops[i]->err, WEIR_EUNKNOWN, "%s: not known whether it was done: %s",
+                      weir__op_info[a->ops[i]->kind].name, a->err.msg);
+    }
+}
+
+/* The server was started anew between our try and this one: what can not be repeated is not known
+ * to be done. Keeps the others. */
+static void forget_doubtful(attempt *a)
+{
+    size_t kept = 0;
+    a->writes = false;
+    for (size_t i = 0; i < a->n; i++) {
+        weir_op *op = a->ops[i];
+        if (may_be_repeated(op))
+            a->ops[kept++] = op;
+        else
+            weir_fail(&op->err, WEIR_EUNKNOWN, "%s: not known whether it was done: the server was "
+                      "started anew", weir__op_info[op->kind].name);
+    }
+    a->n = kept;
+    a->maybe = false;
+}
+
+static http_token *new_token(http_lane *l)
+{
+    if (l->n_tokens == l->cap_tokens) {
+        size_t      cap = l->cap_tokens ? 2 * l->cap_tokens : 16;
+        http_token *more = realloc(l->tokens, cap * sizeof *more);
+        if (!more)
+            return NULL;
+        l->tokens = more;
+        l->cap_tokens = cap;
+    }
+    return &l->tokens[l->n_tokens++];
+}
+
+/* Adds without a token get one as long as they are ours. One that does not get it, for want of
+ * memory, is like other writes. */
+static void lend_tokens(attempt *a)
+{
+    http_lane *l = a->lane;
+    l->n_tokens = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        weir_op    *op = a->ops[i];
+        http_token *t = op->kind == WEIR_OP_ADD && !op->u.add.token ? new_token(l) : NULL;
+        if (!t)
+            continue;
+        snprintf(t->key, sizeof t->key, "%s.%zu", l->caller, l->n_tokens - 1);
+        t->op = op;
+        t->token.number = l->number;
+    }
+    for (size_t i = 0; i < l->n_tokens; i++) {
+        l->tokens[i].token.key = l->tokens[i].key;
+        l->tokens[i].op->u.add.token = &l->tokens[i].token;
+    }
+}
+
+static void take_tokens_back(http_lane *l)
+{
+    for (size_t i = 0; i < l->n_tokens; i++)
+        l->tokens[i].op->u.add.token = NULL;
+}
+
+static void run_attempt(attempt *a)
+{
+    int64_t until = 0, pause = FIRST_PAUSE_MS;
+    a->lane->number++;
+    lend_tokens(a);
+    for (size_t i = 0; i < a->n && !a->writes; i++)
+        a->writes = !may_be_repeated(a->ops[i]);
+    known_run(a->s, a->run);
+    while (a->n) {
+        if (!write_body(a)) {
+            weir_fail(&a->err, WEIR_ENOMEM, "http: out of memory");
+            break;
+        }
+        outcome got = try_once(a);
+        if (got == ANSWERED)
+            return;
+        if (got == REFUSED)
+            break;
+        if (got == OTHER_RUN && a->maybe)
+            forget_doubtful(a);
+        a->maybe = a->maybe || got == LOST;
+        int64_t now = now_ms();
+        if (!until)
+            until = now + a->s->url.timeout_ms;
+        if (now + pause >= until)
+            break;
+        sleep_ms(pause);
+        pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
+    }
+    end_all(a);
+}
+
+/* ---- batches ---- */
+
+/* What needs no server: with a clock of its own a test wants its ticks, else the server's queue
+ * does what is due, and this one has nothing to do. True: op is done. */
+static bool done_here(const http_store *s, weir_op *op)
+{
+    op->err = (weir_error){ 0 };
+    if (op->kind == WEIR_OP_TICK && !s->env.own_clock) {
+        op->u.tick.changed = 0;
+        op->u.tick.next_at = INT64_MAX;
+        return true;
+    }
+    if (!s->env.read_only || only_looks(op))
+        return false;
+    weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
+    return true;
+}
+
+/* About how long it is as JSON. */
+static size_t size_of(const weir_op *op)
+{
+    size_t size = 256;
+    switch (op->kind) {
+    case WEIR_OP_ADD:
+        for (size_t i = 0; i < op->u.add.n; i++)
+            size += 512 + (op->u.add.specs[i].data_len ? op->u.add.specs[i].data_len
+                           : op->u.add.specs[i].data ? strlen(op->u.add.specs[i].data) : 0);
+        return size;
+    case WEIR_OP_FINISH:
+        return size + op->u.finish.len;
+    case WEIR_OP_PROGRESS:
+        return size + op->u.progress.len;
+    case WEIR_OP_LOG:
+        return size + op->u.log.len;
+    case WEIR_OP_UPDATE:
+        return size + op->u.update.change.data_len;
+    case WEIR_OP_IMPORT:
+        return WEIR_HTTP_MAX_BODY;
+    default:
+        return size;
+    }
+}
+
+static bool is_work(weir_op *const *ops, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!weir__op_info[ops[i]->kind].lane)
+            return false;
+    }
+    return true;
+}
+
+weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
+{
+    http_store *s = (http_store *)base;
+    http_lane  *lane = &s->lane[is_work(ops, n)];
+    weir_op    *some[WIRE_MAX_OPS];
+    (void)err;
+    for (size_t i = 0; i < n;) {
+        attempt a = { .s = s, .lane = lane, .ops = some };
+        size_t  bytes = 0;
+        for (; i < n && a.n < WIRE_MAX_OPS && bytes < WEIR_HTTP_MAX_BODY; i++) {
+            size_t more = size_of(ops[i]);
+            if (a.n && bytes + more > WEIR_HTTP_MAX_BODY)
+                break;
+            if (done_here(s, ops[i]))
+                continue;
+            some[a.n++] = ops[i];
+            bytes += more;
+        }
+        if (!a.n)
+            continue;
+        run_attempt(&a);
+        take_tokens_back(lane);
+    }
+    return WEIR_OK;
+}
+
+weir_code weir__http_greet(http_store *s, weir_error *err)
+{
+    attempt a = { .s = s, .lane = &s->lane[0] };
+    if (!write_body(&a))
+        return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
+    outcome got = try_once(&a);
+    if (got != ANSWERED && err)
+        *err = a.err;
+    return got == ANSWERED ? WEIR_OK : a.err.code;
+}

@@ -1,0 +1,84 @@
+/* store.c - opening and closing the store that is a server elsewhere: see http.h. */
+#include "store/http/http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static weir_code make_caller(http_lane *l, weir_error *err)
+{
+    unsigned char bytes[WIRE_CALLER / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return weir_fail(err, WEIR_EIO, "http: no random numbers: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(l->caller + 2 * i, 3, "%02x", bytes[i]);
+    return WEIR_OK;
+}
+
+static void http_close(weir_store *base)
+{
+    http_store *s = (http_store *)base;
+    if (!s)
+        return;
+    weir__http_ear_close(s->ear);
+    for (int i = 0; i < WEIR_HTTP_LANES; i++) {
+        weir__http_post_fini(&s->lane[i].post);
+        weir__buf_fini(&s->lane[i].body);
+        free(s->lane[i].tokens);
+    }
+    pthread_mutex_destroy(&s->lock);
+    explicit_bzero(&s->url, sizeof s->url);
+    free(s);
+}
+
+static weir_code start(http_store *s, const weir_url *url, weir_error *err)
+{
+    weir_code rc = weir__http_url(url, &s->url, err);
+    if (!rc && s->env.durability)
+        rc = weir_fail(err, WEIR_EINVAL, "durability: the server decides what it reaches; leave it "
+                                         "out");
+    for (int i = 0; !rc && i < WEIR_HTTP_LANES; i++) {
+        rc = make_caller(&s->lane[i], err);
+        if (!rc)
+            rc = weir__http_post_init(&s->lane[i].post, &s->url, err);
+    }
+    if (!rc)
+        rc = weir__http_greet(s, err);
+    if (!rc)
+        rc = weir__http_ear_open(&s->ear, &s->url, &s->env, err);
+    return rc;
+}
+
+static weir_code http_open(weir_store **out, const weir_url *url, const weir_env *env,
+                           weir_error *err)
+{
+    weir_error mine;
+    *out = NULL;
+    if (!err)
+        err = &mine;
+    http_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
+    s->base.ops = url->ops;
+    s->env = *env;
+    s->env.name = NULL;                     /* borrowed only for the call */
+    pthread_mutex_init(&s->lock, NULL);
+    weir_code rc = start(s, url, err);
+    if (rc)
+        http_close(&s->base);
+    else
+        *out = &s->base;
+    return rc;
+}
+
+const weir_store_ops weir__http_store = {
+    .name = "http",
+    .version = WEIR_STORE_OPS_VERSION,
+    .options = weir__http_options,
+    .open = http_open,
+    .close = http_close,
+    .run = weir__http_run,
+    .lanes = WEIR_HTTP_LANES,
+};

@@ -1,0 +1,420 @@
+/* test_wire.c - operations and their answers as JSON, there and back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/event_json.h"
+#include "core/job.h"
+#include "core/results.h"
+#include "wire/wire.h"
+
+/* ---- there and back ---- */
+
+#define CALLER "0123456789abcdef0123456789abcdef"
+
+static char *ask(const weir_op *op)
+{
+    weir_buf b = { 0 };
+    weir__wire_begin(&b, CALLER, 7, "run1");
+    weir__wire_ask(&b, op);
+    weir__wire_end(&b);
+    return weir__buf_steal(&b, NULL);
+}
+
+static char *answer(const weir_op *op)
+{
+    weir_buf  b = { 0 };
+    wire_head head = { "run1", 42 };
+    weir__wire_reply(&b, &head);
+    weir__wire_answer(&b, op);
+    weir__wire_replied(&b);
+    return weir__buf_steal(&b, NULL);
+}
+
+/* What was asked for can be read, and is the same. Read again by `check`, if there is one. */
+static void there(const weir_op *op, void (*check)(const weir_op *op))
+{
+    weir_arena  arena = { 0 };
+    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    wire_batch  batch;
+    char       *text = ask(op);
+    if (weir__wire_read(&in, text, strlen(text), &batch))
+        fail_msg("%s: %s", text, in.err.msg);
+    assert_string_equal(batch.caller, CALLER);
+    assert_string_equal(batch.run, "run1");
+    assert_int_equal(batch.number, 7);
+    assert_int_equal(batch.n, 1);
+    assert_int_equal(batch.op[0].kind, op->kind);
+    weir_error err = { 0 };
+    if (weir__op_check(&batch.op[0], &err))
+        fail_msg("%s: %s", text, err.msg);
+    char *again = ask(&batch.op[0]);
+    assert_string_equal(text, again);
+    if (check)
+        check(&batch.op[0]);
+    free(text);
+    free(again);
+    weir__arena_free(&arena);
+}
+
+/* The answer of `from` arrives in `to`, which asked for the same. */
+static void back(const weir_op *from, weir_op *to)
+{
+    weir_error err = { 0 };
+    wire_head  head;
+    char      *text = answer(from);
+    if (weir__wire_take(text, strlen(text), &head, &to, 1, &err))
+        fail_msg("%s: %s", text, err.msg);
+    assert_string_equal(head.run, "run1");
+    assert_int_equal(head.event, 42);
+    if (!from->err.code && to->err.code)
+        fail_msg("%s: %s", text, to->err.msg);
+    char *again = answer(to);
+    assert_string_equal(text, again);
+    free(text);
+    free(again);
+}
+
+/* ---- each kind ---- */
+
+static const char *const two_types[] = { "mail", "caf\xc3\xa9 \"x\"", NULL };
+
+static weir_job full_job(void)
+{
+    return (weir_job){
+        .id = WEIR_MAX_ID, .type = "mail", .state = WEIR_ACTIVE, .priority = -15,
+        .data = "{\n \"to\" : 1e400 }", .data_len = 17, .result = "[1]", .result_len = 3,
+        .error = "why \"so\"\n", .progress_data = "null", .progress_data_len = 4, .unique = "k",
+        .worker = "h:1:1", .search_keys = "to", .backoff = { WEIR_FIXED, 10, 20, 30 },
+        .attempts = 1, .max_attempts = 5, .delivery = INT32_MAX, .lost = 1, .max_lost = 9,
+        .progress = 50, .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8,
+        .promote_at = 9, .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13,
+        .duration_ms = 14, .remove_on_complete = true, .search = true };
+}
+
+static void check_add(const weir_op *op)
+{
+    const weir_spec *s = op->u.add.specs;
+    assert_int_equal(op->u.add.n, 2);
+    assert_string_equal(s[0].type, "mail");
+    assert_int_equal(s[0].data_len, 11);
+    assert_memory_equal(s[0].data, "{\"a\":\n 1.0}", 11);
+    assert_int_equal(s[0].backoff.kind, WEIR_EXPONENTIAL);
+    assert_int_equal(s[0].backoff.max_ms, 3);
+    assert_true(s[0].remove_on_complete && s[0].search && !s[1].search);
+    assert_null(s[1].data);
+}
+
+static void adds(void **state)
+{
+    (void)state;
+    weir_spec  specs[] = {
+        { .type = "mail", .data = "{\"a\":\n 1.0}", .priority = -10, .attempts = 3, .delay_ms = 4,
+          .backoff = { WEIR_EXPONENTIAL, 2, 3, 4 }, .ttl_ms = 5, .deadline_at = 6,
+          .unique = "caf\xc3\xa9", .max_lost = 7, .remove_on_complete = true, .search = true,
+          .search_keys = "a" },
+        { .type = "x", .run_at = 1800000000000 },
+    };
+    weir_added out[] = { { 1, WEIR_INACTIVE, false, WEIR_DURABLE_OS },
+                         { 2, WEIR_ACTIVE, true, WEIR_DURABLE_OS } }, got[2];
+    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, out, NULL } };
+    weir_op to = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, got, NULL } };
+    there(&op, check_add);
+    op.u.add.token = &(weir_token){ "me", UINT64_MAX };
+    there(&op, check_add);
+    back(&op, &to);
+    assert_int_equal(got[1].id, 2);
+    assert_true(got[1].existed);
+    assert_int_equal(got[0].durability, WEIR_DURABLE_OS);
+}
+
+static void takes(void **state)
+{
+    (void)state;
+    weir_job  one = full_job(), *jobs[] = { &one }, *got[3];
+    weir_op   op = { .kind = WEIR_OP_TAKE, .u.take = { two_types, 2, 3, 500, "w", jobs, 1 } };
+    weir_op   to = { .kind = WEIR_OP_TAKE, .u.take = { two_types, 2, 3, 500, "w", got, 0 } };
+    there(&op, NULL);
+    back(&op, &to);
+    assert_int_equal(to.u.take.n_jobs, 1);
+    assert_int_equal(got[0]->data_len, 17);
+    assert_memory_equal(got[0]->data, "{\n \"to\" : 1e400 }", 18);
+    assert_string_equal(got[0]->error, "why \"so\"\n");
+    weir_job_release(got[0]);
+}
+
+static void finishes(void **state)
+{
+    (void)state;
+    weir_job one = full_job(), *jobs[] = { &one }, *got[2];
+    weir_op  op = { .kind = WEIR_OP_FINISH,
+                    .u.finish = { .id = 1, .delivery = 2, .text = "{}", .len = 2,
+                                  .next = { two_types, 1, 2, 30000, "w", jobs, 1 },
+                                  .state = WEIR_COMPLETE } };
+    weir_op  to = op;
+    there(&op, NULL);
+    to.u.finish.next.jobs = got;
+    back(&op, &to);
+    assert_int_equal(to.u.finish.state, WEIR_COMPLETE);
+    assert_int_equal(to.u.finish.next.n_jobs, 1);
+    weir_job_release(got[0]);
+    there(&(weir_op){ .kind = WEIR_OP_FINISH, .u.finish = { .id = 1 } }, NULL);
+    there(&(weir_op){ .kind = WEIR_OP_FINISH,
+                      .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_FAIL, .text = "x\ny",
+                                    .len = 3 } }, NULL);
+    there(&(weir_op){ .kind = WEIR_OP_FINISH,
+                      .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_RELEASE } }, NULL);
+    weir_op gone = { .kind = WEIR_OP_FINISH, .u.finish = { .id = 1, .state = WEIR_ANY } };
+    to = gone;
+    to.u.finish.state = WEIR_FAILED;
+    back(&gone, &to);
+    assert_int_equal(to.u.finish.state, WEIR_ANY);
+}
+
+static void renewals(void **state)
+{
+    (void)state;
+    weir_lease from[] = { { 1, 2, WEIR_OK, 30 }, { 3, 4, WEIR_ESTALE, 50 } };
+    weir_lease got[] = { { 1, 2, WEIR_ESTALE, 30 }, { 3, 4, WEIR_OK, 50 } };
+    weir_op    op = { .kind = WEIR_OP_RENEW, .u.renew = { from, 2 } };
+    weir_op    to = { .kind = WEIR_OP_RENEW, .u.renew = { got, 2 } };
+    there(&op, NULL);
+    back(&op, &to);
+    assert_int_equal(got[1].code, WEIR_ESTALE);
+}
+
+static void what_has_no_answer(void **state)
+{
+    (void)state;
+    weir_op ops[] = {
+        { .kind = WEIR_OP_PROGRESS, .u.progress = { 1, 2, 100, "[]", 2 } },
+        { .kind = WEIR_OP_PROGRESS, .u.progress = { 1, 2, 0, NULL, 0 } },
+        { .kind = WEIR_OP_LOG, .u.log = { 1, 0, "a line", 6 } },
+        { .kind = WEIR_OP_LOG, .u.log = { 1, 9, "a\tline", 6 } },
+        { .kind = WEIR_OP_REMOVE, .u.remove = { UINT64_MAX } },
+        { .kind = WEIR_OP_CONFIGURE, .u.configure = { "*", true, false, NULL } },
+        { .kind = WEIR_OP_CONFIGURE, .u.configure = { "a", false, false,
+              &(weir_settings){ { 1, 2 }, { 3, 4 }, true } } },
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        weir_op to = ops[i];
+        there(&ops[i], NULL);
+        back(&ops[i], &to);
+    }
+}
+
+static void changes(void **state)
+{
+    (void)state;
+    weir_op op = { .kind = WEIR_OP_UPDATE, .u.update = {
+        .id = 1, .from = 1u << WEIR_FAILED | 1u << WEIR_COMPLETE,
+        .change = { .set_priority = true, .set_delay = true, .delay_ms = 0, .data = "1",
+                    .data_len = 1, .state = WEIR_DELAYED },
+        .old_state = WEIR_FAILED, .new_state = WEIR_DELAYED } };
+    weir_op to = { .kind = WEIR_OP_UPDATE };
+    there(&op, NULL);
+    back(&op, &to);
+    assert_int_equal(to.u.update.old_state, WEIR_FAILED);
+    there(&(weir_op){ .kind = WEIR_OP_UPDATE, .u.update = { .id = 1, .change = { .run_at = 5 } } },
+          NULL);
+    weir_op tick = { .kind = WEIR_OP_TICK, .u.tick = { 10, 3, INT64_MAX } }, ticked = tick;
+    there(&tick, NULL);
+    ticked.u.tick.changed = 0;
+    back(&tick, &ticked);
+    assert_int_equal(ticked.u.tick.changed, 3);
+}
+
+static void imports(void **state)
+{
+    (void)state;
+    weir_job full = full_job(), plain = { .type = "x", .state = WEIR_INACTIVE, .data = "{}",
+                                          .data_len = 2, .max_attempts = 1, .max_lost = 3 };
+    full.id = 5;
+    full.state = WEIR_FAILED;
+    full.delivery = 3;
+    full.created_at = full.promote_at = full.updated_at = full.started_at = full.failed_at =
+        full.finished_at = 1700000000000;
+    full.result = NULL;
+    full.result_len = 0;
+    full.duration_ms = 0;
+    full.deadline_at = 1800000000000;
+    weir_line     lines[] = { { 3, 5, "three" }, { 4, 6, "four" } };
+    weir_incoming jobs[] = { { &full, lines, 2, false }, { &plain, NULL, 0, true } };
+    weir_imported out[] = { { .id = 5, .state = WEIR_FAILED, .existed = true },
+                            { .id = 6, .id_taken = true, .err = { WEIR_ESTATE, "no" } } }, got[2];
+    weir_op op = { .kind = WEIR_OP_IMPORT, .u.import = { jobs, 2, out } };
+    weir_op to = { .kind = WEIR_OP_IMPORT, .u.import = { jobs, 2, got } };
+    there(&op, NULL);
+    back(&op, &to);
+    assert_int_equal(got[1].err.code, WEIR_ESTATE);
+    assert_string_equal(got[1].err.msg, "no");
+}
+
+static void looks(void **state)
+{
+    (void)state;
+    weir_job  one = full_job(), *list[] = { &one };
+    weir_page page = { list, 1, true, { -5, 9 } };
+    weir_op   ops[] = {
+        { .kind = WEIR_OP_GET, .u.get = { 1, &one } },
+        { .kind = WEIR_OP_LIST, .u.list = { { .state = WEIR_FAILED, .type = "a", .search = "x*",
+                                              .descending = true, .after = { -1, 2 }, .limit = 10 },
+                                            &page } },
+        { .kind = WEIR_OP_LIST, .u.list = { { .ids_only = true, .limit = 1000 }, &page } },
+        { .kind = WEIR_OP_LOGS, .u.logs = { 1, 2, 3, &(weir_lines){ (weir_line[]){ { 1, 2, "x" } },
+                                                                    1 } } },
+        { .kind = WEIR_OP_CHECK, .u.check = { true, &(weir_report){ (char *[]){ "bad" }, 1, 1,
+                                                                    7 } } },
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        weir_op to = ops[i];
+        there(&ops[i], NULL);
+        back(&ops[i], &to);
+        weir__wire_drop(&to);
+    }
+}
+
+static void statistics(void **state)
+{
+    (void)state;
+    weir_op          op = { .kind = WEIR_OP_STATS }, to = op;
+    weir_stats      *s = op.u.stats.stats = weir__stats_create();
+    weir_type_stats *t = weir__stats_add(s, "mail");
+    t->paused = true;
+    t->count[WEIR_ANY] = t->count[WEIR_FAILED] = 3;
+    t->completed = 4;
+    t->work_ms = 5;
+    t->settings.keep_failed.count = 6;
+    weir__stats_sum(s);
+    s->all.settings.search = true;
+    s->last_id = 8;
+    there(&op, NULL);
+    back(&op, &to);
+    assert_int_equal(to.u.stats.stats->all.count[WEIR_FAILED], 3);
+    assert_string_equal(to.u.stats.stats->all.type, "*");
+    weir__wire_drop(&op);
+    weir__wire_drop(&to);
+}
+
+static void errors_arrive(void **state)
+{
+    (void)state;
+    for (int k = 0; k < WEIR_OP_KINDS; k++) {
+        weir_op op = { .kind = (weir_op_kind)k, .err = { WEIR_ESTALE, "job 1: \"over\"" } };
+        weir_op to = { .kind = (weir_op_kind)k };
+        back(&op, &to);
+        assert_int_equal(to.err.code, WEIR_ESTALE);
+        assert_string_equal(to.err.msg, "job 1: \"over\"");
+    }
+    weir_error e;
+    const char *text = "{\"error\":{\"code\":\"forbidden\",\"message\":\"no\",\"field\":\"x\"}}";
+    assert_true(weir__wire_error(text, strlen(text), &e));
+    assert_int_equal(e.code, WEIR_OK);
+    assert_string_equal(e.msg, "no");
+    assert_false(weir__wire_error("<html>", 6, &e));
+}
+
+/* ---- what is not right ---- */
+
+static void refused(const char *text, const char *why)
+{
+    weir_arena  arena = { 0 };
+    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    wire_batch  batch;
+    assert_int_not_equal(weir__wire_read(&in, text, strlen(text), &batch), WEIR_OK);
+    assert_string_equal(in.err.msg, why);
+    weir__arena_free(&arena);
+}
+
+static void wrong_batches_are_refused(void **state)
+{
+    (void)state;
+    refused("", "not JSON at byte 0: the text ends too early");
+    refused("[]", "[] is not an object");
+    refused("{}", "ops: missing");
+    refused("{\"ops\":[1]}", "ops[0]: 1 is not an object");
+    refused("{\"ops\":[{}]}", "ops[0].op: missing");
+    refused("{\"ops\":[{\"op\":\"fly\"}]}", "ops[0].op: \"fly\" is not an operation");
+    refused("{\"ops\":[{\"op\":\"get\",\"id\":1},{\"op\":\"get\"}]}", "ops[1].id: missing");
+    refused("{\"ops\":[{\"op\":\"get\",\"id\":-1}]}", "ops[0].id: -1 is not a whole number");
+    refused("{\"ops\":[{\"op\":\"add\",\"jobs\":[{\"type\":7}]}]}",
+            "ops[0].jobs[0].type: 7 is not a text");
+    refused("{\"ops\":[],\"number\":1}", "caller: missing, but the batch has a number");
+    refused("{\"ops\":[],\"caller\":\"x\"}", "caller: empty");
+    refused("{\"ops\":[{\"op\":\"finish\",\"id\":1,\"delivery\":1,\"error\":\"x\","
+            "\"release\":true}]}",
+            "ops[0]: only one of result, error and release can be given");
+}
+
+static void wrong_answers_are_errors(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"run\":\"r\",\"answers\":[]}",
+        "{\"run\":\"r\",\"answers\":[7]}",
+        "{\"run\":\"r\",\"answers\":[{\"jobs\":7}]}",
+        "{\"run\":\"r\",\"answers\":[{\"jobs\":[{\"id\":1}]}]}",
+        "{\"run\":\"r\",\"answers\":[{\"jobs\":[{\"type\":\"a\",\"data\":1,\"state\":\"active\"},"
+        "{\"type\":\"a\",\"data\":1,\"state\":\"active\"}]}]}",
+        "{\"run\":\"r\",\"answers\":[{\"fish\":1}]}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        weir_job *got[1];
+        weir_op   op = { .kind = WEIR_OP_TAKE, .u.take = { .n = 1, .jobs = got } }, *ops = &op;
+        wire_head head;
+        assert_int_equal(weir__wire_take(texts[i], strlen(texts[i]), &head, &ops, 1, NULL), 0);
+        assert_int_equal(op.err.code, WEIR_EIO);
+        assert_int_equal(op.u.take.n_jobs, 0);
+    }
+    wire_head head;
+    assert_int_equal(weir__wire_take("nope", 4, &head, NULL, 0, NULL), WEIR_EIO);
+    assert_int_equal(weir__wire_take("{\"answers\":[]}", 14, &head, NULL, 0, NULL), WEIR_EIO);
+}
+
+/* ---- events ---- */
+
+static void events_arrive(void **state)
+{
+    (void)state;
+    const weir_event events[] = {
+        { .kind = WEIR_EVENT_START, .state = WEIR_ACTIVE, .id = UINT64_MAX, .type = "a\"b",
+          .at = 5, .attempts = 1, .progress = 2, .delivery = 3, .text = "w", .text_len = 1 },
+        { .kind = WEIR_EVENT_COMPLETE, .id = 1, .type = "a", .text = "{\"x\":1}", .text_len = 7 },
+        { .kind = WEIR_EVENT_PROGRESS, .state = WEIR_ACTIVE, .id = 1, .type = "a", .text = "7",
+          .text_len = 1 },
+        { .kind = WEIR_EVENT_PAUSE, .type = "a" },
+        { .kind = WEIR_EVENT_ERROR, .text = "trouble", .text_len = 7, .missed = 4 },
+    };
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        weir_arena  arena = { 0 };
+        weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+        weir_buf    text = { 0 }, again = { 0 };
+        weir_event  got;
+        weir__event_json(&text, &events[i]);
+        assert_true(weir__wire_event(&in, text.data, text.len, &got));
+        weir__event_json(&again, &got);
+        assert_string_equal(text.data, again.data);
+        assert_int_equal(got.text_len, events[i].text_len);
+        weir__buf_fini(&text);
+        weir__buf_fini(&again);
+        weir__arena_free(&arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adds), cmocka_unit_test(takes), cmocka_unit_test(finishes),
+        cmocka_unit_test(renewals), cmocka_unit_test(what_has_no_answer),
+        cmocka_unit_test(changes), cmocka_unit_test(imports), cmocka_unit_test(looks),
+        cmocka_unit_test(statistics), cmocka_unit_test(errors_arrive),
+        cmocka_unit_test(wrong_batches_are_refused), cmocka_unit_test(wrong_answers_are_errors),
+        cmocka_unit_test(events_arrive),
+    };
+    return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
+}
