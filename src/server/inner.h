@@ -119,6 +119,7 @@ struct srv_server {
     struct srv_polls   *polls;       /* takes that wait */
     struct srv_workers *workers;     /* that were seen */
     struct srv_hub     *hub;         /* events for those who listen */
+    struct srv_replays *replays;     /* answers to batches */
 };
 
 /* conn.c */

@@ -14,6 +14,7 @@
 #include "server/hub.h"
 #include "server/inner.h"
 #include "server/poll.h"
+#include "server/replay.h"
 #include "server/push.h"
 #include "server/workers.h"
 
@@ -217,6 +218,8 @@ static weir_code start(srv_server *s, weir_error *err)
     if (!rc)
         rc = srv_hub_create(&s->hub, s->q, err);
     if (!rc)
+        rc = srv_replays_create(&s->replays, err);
+    if (!rc)
         rc = open_listener(s, err);
     if (!rc)
         rc = srv_guard_create(&s->guard, &s->opt, s->opt.listen, s->loopback, err);
@@ -393,6 +396,7 @@ void srv_destroy(srv_server *s)
     for (size_t i = 0; s->origins[i]; i++)
         free((char *)s->origins[i]);
     srv_hub_destroy(s->hub);
+    srv_replays_destroy(s->replays);
     srv_workers_destroy(s->workers);
     srv_polls_destroy(s->polls);
     for (size_t i = 0; i < sizeof s->texts / sizeof *s->texts; i++)
