@@ -13,7 +13,8 @@ static weir_job made(fixture *f, uint64_t id, weir_state state)
     return (weir_job){
         .id = id, .type = "a", .state = state, .priority = -7, .data = "{\"to\":\"ann\"}",
         .data_len = 12, .result = done ? "[\"ok\"]" : NULL, .result_len = done ? 6 : 0,
-        .error = done ? NULL : "why \xff", .progress_data = "[3]", .progress_data_len = 3,
+        .error = done ? NULL : keeps_bytes(f) ? "why \xff" : "why",
+        .progress_data = "[3]", .progress_data_len = 3,
         .worker = "far:1:2", .backoff = { WEIR_EXPONENTIAL, 100, 900, 30 }, .attempts = 1,
         .max_attempts = 4, .delivery = 9, .lost = 2, .max_lost = 8, .progress = done ? 100 : 33,
         .delay_ms = 50, .ttl_ms = 77, .deadline_at = f->now + 99999, .created_at = f->now - 5000,
@@ -65,7 +66,8 @@ static void all_that_can_be_left_out(fixture *f)
 static void the_log_comes_along(fixture *f)
 {
     weir_job        j = made(f, 5, WEIR_FAILED);
-    const weir_line lines[] = { { 7, f->now - 50, "seventh" }, { 8, f->now - 40, "eighth \xfe" },
+    const char     *eighth = keeps_bytes(f) ? "eighth \xfe" : "eighth";
+    const weir_line lines[] = { { 7, f->now - 50, "seventh" }, { 8, f->now - 40, eighth },
                                 { 9, f->now - 30, "" } };
     weir_incoming   in = { .job = &j, .lines = lines, .n_lines = 3 };
     weir_imported   out;
@@ -257,10 +259,10 @@ static void times_are_kept_and_told(fixture *f)
     over.deadline_at = f->now - 10;
     later(f, 0);
     import_job(f, &late);
-    CHECK(f->due <= late.promote_at);
+    CHECK_DUE(f, late.promote_at);
     import_job(f, &past);
     import_job(f, &over);
-    CHECK(f->due <= f->now);
+    CHECK_DUE(f, f->now);
     CHECK(!take(f, "a"));                       /* its deadline has passed */
     events(f);
     later(f, 0);
@@ -281,12 +283,12 @@ static void retention_holds_for_them(fixture *f)
         CHECK_INT(import_job(f, &j).err.code, WEIR_OK);
     }
     CHECK_INT(count(f, WEIR_COMPLETE, "a"), 4);
-    CHECK(f->due <= f->now);
+    CHECK_DUE(f, f->now);
     later(f, 0);
     CHECK_STR(listed(f, &(weir_query){ .state = WEIR_COMPLETE }), "11 10");
     weir_job old = made(f, 20, WEIR_FAILED);
     import_job(f, &old);
-    CHECK(f->due <= f->now + 500);
+    CHECK_DUE(f, f->now + 500);
     later(f, 499);
     CHECK_STATE(f, 20, WEIR_FAILED);
     later(f, 1);

@@ -184,7 +184,7 @@ static void after_a_day_it_is_forgotten(fixture *f)
 {
     weir_added out = { 0 };
     CHECK_INT(add_one(f, "me", 5, &out), WEIR_OK);
-    CHECK(f->due <= f->now + WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS);
+    CHECK_DUE(f, f->now + WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS);
     f->now += WEIR_TOKEN_MS - 1;
     CHECK_INT(add_one(f, "me", 5, &out), WEIR_OK);
     CHECK_INT(out.id, 1);

@@ -280,7 +280,7 @@ static void new_settings_hold_for_old_jobs(fixture *f)
         complete_one(f, i % 2 ? "a" : "b");
     events(f);
     configure(f, "*", &(weir_settings){ .keep_complete = { .count = 1 } });
-    CHECK(f->due <= f->now);
+    CHECK_DUE(f, f->now);
     later(f, 0);
     CHECK_EVENTS(f, "remove 2, remove 1");           /* type by type, by name */
     configure(f, "a", &(weir_settings){ .keep_complete = { .age_ms = 1 } });

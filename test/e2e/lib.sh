@@ -6,7 +6,7 @@ WEIR=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 source_root=${WEIR_TEST_SOURCE:-$(cd "$here/../.." && pwd)}
 export LC_ALL=C.UTF-8 NO_COLOR=1 COLUMNS=80 TZ=UTC
-unset WEIR_STORE XDG_DATA_HOME
+unset WEIR_STORE WEIR_TOKEN XDG_DATA_HOME XDG_RUNTIME_DIR
 
 weir() { "$WEIR" "$@"; }
 

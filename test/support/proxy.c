@@ -32,7 +32,8 @@ typedef struct line {
 } line;
 
 struct proxy {
-    const rig       *server;
+    const rig       *server;    /* NULL: it is at the port */
+    _Atomic int      to;
     int              listener, port;
     pthread_t        thread;
     _Atomic bool     stop, hold, cut_all;
@@ -70,13 +71,17 @@ static void cut(line *l, bool rudely)
     l->open = false;
 }
 
-static int connect_to_server(const proxy *p)
+static int connect_to_server(proxy *p)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(at.sun_path, sizeof at.sun_path, "%.*s", (int)sizeof at.sun_path - 1,
-             p->server->socket);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0) {
+    struct sockaddr_in port = { .sin_family = AF_INET, .sin_port = htons((uint16_t)p->to),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(p->server ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (p->server)
+        snprintf(at.sun_path, sizeof at.sun_path, "%.*s", (int)sizeof at.sun_path - 1,
+                 p->server->socket);
+    if (fd >= 0 && (p->server ? connect(fd, (struct sockaddr *)&at, sizeof at)
+                              : connect(fd, (struct sockaddr *)&port, sizeof port)) == 0) {
         fcntl(fd, F_SETFL, O_NONBLOCK);
         return fd;
     }
@@ -182,7 +187,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-proxy *proxy_start(const rig *server, uint64_t seed)
+static proxy *start(const rig *server, int port, uint64_t seed)
 {
     proxy *p = calloc(1, sizeof *p);
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -190,6 +195,7 @@ proxy *proxy_start(const rig *server, uint64_t seed)
     if (!p)
         return NULL;
     p->server = server;
+    p->to = port;
     p->random = seed;
     p->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p->listener < 0 || bind(p->listener, (struct sockaddr *)&at, sizeof at) ||
@@ -203,6 +209,21 @@ proxy *proxy_start(const rig *server, uint64_t seed)
     }
     p->port = ntohs(at.sin_port);
     return p;
+}
+
+proxy *proxy_start(const rig *server, uint64_t seed)
+{
+    return start(server, 0, seed);
+}
+
+proxy *proxy_start_to(int port, uint64_t seed)
+{
+    return start(NULL, port, seed);
+}
+
+void proxy_turn(proxy *p, int port)
+{
+    p->to = port;
 }
 
 void proxy_stop(proxy *p)

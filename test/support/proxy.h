@@ -1,5 +1,5 @@
-/* proxy.h - a bad line to a Redis server: passes bytes on between a port of 127.0.0.1 and the
- * server's socket, and cuts connections in mid-reply or mid-request, or holds everything back. */
+/* proxy.h - a bad line to a server: passes bytes on between a port of 127.0.0.1 and the server's
+ * socket (Redis) or another port, and cuts connections in mid-reply or mid-request, or holds everything back. */
 #ifndef WEIR_TEST_PROXY_H
 #define WEIR_TEST_PROXY_H
 
@@ -9,6 +9,8 @@ typedef struct proxy proxy;
 
 /* NULL: could not. Randomness comes from the seed. */
 proxy *proxy_start(const rig *server, uint64_t seed);
+proxy *proxy_start_to(int port, uint64_t seed);
+void   proxy_turn(proxy *p, int port);      /* connections from now on go to another port */
 void   proxy_stop(proxy *p);                /* NULL is fine */
 int    proxy_port(const proxy *p);
 /* From now on connections (those that are open, too) are cut after a random number of bytes, about

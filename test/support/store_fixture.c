@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/queue.h"
+#include "server/server.h"
 #include "support/redis_rig.h"
 
 size_t store_urls(int argc, char **argv, char ***out)
@@ -78,11 +80,34 @@ static weir_code open_store(fixture *f)
     return rc;
 }
 
+/* Serve f->url: it becomes the server's address. The timer of the queue is stopped: the clock stands
+ * still until the test turns it, and then the test says TICK. */
+static bool serve(fixture *f)
+{
+    weir_options opt = { .name = "test", .now = fixture_now, .now_ctx = f };
+    srv_options  how = { .listen = "127.0.0.1:0", .threads = 1 };
+    weir_error   err;
+    if (weir_open(&f->served, f->url, &opt, &err)) {
+        fprintf(stderr, "# %s: %s\n", f->url, err.msg);
+        return false;
+    }
+    weir__timer_close(&f->served->timer);
+    if (srv_start(&f->server, f->served, &how, &err)) {
+        fprintf(stderr, "# serving %s: %s\n", f->url, err.msg);
+        return false;
+    }
+    snprintf(f->url, sizeof f->url, "%s", srv_address(f->server));
+    return true;
+}
+
 fixture *fixture_open(const char *url)
 {
-    fixture *f = calloc(1, sizeof *f);
+    static const char served[] = "served:";
+    fixture          *f = calloc(1, sizeof *f);
     if (!f)
         return NULL;
+    bool is_served = !strncmp(url, served, sizeof served - 1);
+    url += is_served ? sizeof served - 1 : 0;
     const char *at = strstr(url, ":@/") ? strchr(url, '@') : NULL;
     if ((at && !tempdir_make(f->dir)) ||
         (rig_is_shared(url) && !rig_shared_url(url, f->url, sizeof f->url))) {
@@ -103,7 +128,7 @@ fixture *fixture_open(const char *url)
         .due = fixture_due,
         .ctx = f,
     };
-    if (open_store(f)) {
+    if ((is_served && !serve(f)) || open_store(f)) {
         fixture_close(f);
         return NULL;
     }
@@ -127,6 +152,10 @@ void fixture_close(fixture *f)
     free(f->ids);
     if (f->store)
         f->store->ops->close(f->store);
+    if (f->server)
+        srv_stop(f->server);
+    srv_destroy(f->server);
+    weir_close(f->served);
     weir__buf_fini(&f->events);
     tempdir_remove(f->dir);
     free(f);
@@ -140,6 +169,16 @@ bool persistent(const fixture *f)
 bool looks_around(const fixture *f)
 {
     return strncmp(f->url, "redis+kue", 9) == 0;
+}
+
+bool asks_for_ticks(const fixture *f)
+{
+    return !f->served;
+}
+
+bool keeps_bytes(const fixture *f)
+{
+    return !f->served;
 }
 
 bool owned(const fixture *f)

@@ -25,7 +25,8 @@
 #define TEST_STORES                                                                       \
     "mem:", "sqlite:@/jobs.db?durability=os", "sqlite:@/jobs.db?durability=disk",         \
     "rig:redis+unix", "rig:redis+kue+unix?profile=kue", "rig:redis+kue+unix?profile=vertx", \
-    "rig:cluster?partitions=1", "rig:cluster?partitions=16"
+    "rig:cluster?partitions=1", "rig:cluster?partitions=16",                              \
+    "served:mem:", "served:sqlite:@/jobs.db?durability=os"
 
 /* Which ones: the arguments, else $WEIR_TEST_STORES (separated by commas), else TEST_STORES.
  * Answers how many; free() what *out points at. */
@@ -39,7 +40,9 @@ typedef struct fixture {
     char        url[TEMPDIR_MAX + 256];
     weir_store *store;
     weir_env    env;
-    int64_t     now;
+    _Atomic int64_t now;        /* a server in this process looks at it, too */
+    weir_queue *served;         /* "served:": what the server serves */
+    struct srv_server *server;
     weir_error  err;            /* of the last operation */
     weir_buf    events;         /* since the last look: see event_text() */
     size_t      n_events;
@@ -53,12 +56,16 @@ typedef struct fixture {
 } fixture;
 
 /* NULL when it cannot be opened; says why on standard error. For "rig:..." see
- * rig_shared_url(). */
+ * rig_shared_url(). "served:URL" is the http store, with a server in this process that serves URL
+ * by the fixture's clock; its own queue does nothing by itself when something is due. */
 fixture *fixture_open(const char *url);
 void     fixture_close(fixture *f);
 bool     persistent(const fixture *f);
 bool     looks_around(const fixture *f);    /* others do things without telling: it wants a TICK now
                                                and then, also when it knows of nothing */
+bool     asks_for_ticks(const fixture *f);  /* says when something is due; else a server's own
+                                               queue sees to that */
+bool     keeps_bytes(const fixture *f);     /* of texts, also when they are not UTF-8 */
 bool     owned(const fixture *f);           /* by one process: what was active when it was closed
                                                is lost when it is opened again */
 weir_code reopen(fixture *f);               /* close, open again: for persistent stores */
@@ -129,6 +136,7 @@ const char *listed(fixture *f, const weir_query *query);
  * text). */
 const char *events(fixture *f);
 const char *events_in_full(fixture *f);
+#define CHECK_DUE(f, at)      assert_true(!asks_for_ticks(f) || (f)->due <= (at))
 #define CHECK_EVENTS(f, text) assert_string_equal(events(f), (text))
 
 /* A job must be ... */
