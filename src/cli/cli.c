@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/announce.h"
 
 enum { WAIT_OWNER_MS = 2000 };
 
@@ -78,6 +79,8 @@ weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
     const char *from_env = getenv("WEIR_STORE");
     if (!c->store && from_env && *from_env)
         c->store = from_env;
+    if (!c->store && announce_find(url, sizeof url))
+        c->store = url;
     if (!c->store) {
         weir_code rc = default_store(url, sizeof url, mode == CLI_CHANGE, &c->err);
         if (rc)
@@ -90,6 +93,19 @@ weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
     return rc;
 }
 
+/* The value of an option in a URL's query, as "***". */
+static void hide_option(char *url, size_t size, const char *name)
+{
+    size_t len = strlen(name);
+    for (char *at = strchr(url, '?'); at; at = strchr(at + 1, '&')) {
+        if (strncmp(at + 1, name, len) != 0 || at[1 + len] != '=')
+            continue;
+        char rest[4096];
+        snprintf(rest, sizeof rest, "%s", at + strcspn(at + 1, "&") + 1);
+        snprintf(at + len + 2, size - (size_t)(at + len + 2 - url), "***%s", rest);
+    }
+}
+
 char *cli_show_url(char *out, size_t size, const char *url)
 {
     const char *slashes = strstr(url, "://"), *host = slashes ? strchr(slashes + 3, '@') : NULL;
@@ -99,6 +115,7 @@ char *cli_show_url(char *out, size_t size, const char *url)
         snprintf(text, sizeof text, "%.*s***%s", (int)(colon + 1 - url), url, host);
     else
         snprintf(text, sizeof text, "%s", url);
+    hide_option(text, sizeof text, "token");
     return term_clean(out, size, text, (int)size - 5);
 }
 

@@ -9,8 +9,8 @@ enum { MAX_OPTIONS = 48, LONG_BASE = 1000 };
 
 const option_entry opt_common_table[] = {
     { "store", 0, OPT_TEXT, offsetof(opt_common, store), "URL",
-      "where the jobs are: sqlite:PATH, redis://HOST or mem: (else $WEIR_STORE, else a file in "
-      "your data directory)", 0, 0, "<file>" },
+      "where the jobs are: sqlite:PATH, redis://HOST, http://HOST:7340 or mem: (else $WEIR_STORE, "
+      "else a server of yours that runs, else a file in your data directory)", 0, 0, "<file>" },
     { "durability", 0, OPT_TEXT, offsetof(opt_common, durability), "disk|os",
       "when a change counts as done: synced to the disk (the default), or safe with the system", 0,
       0, "disk os" },
