@@ -25,10 +25,10 @@ static int64_t now_ns(void)
 
 static void *batcher_main(void *arg);
 
-weir_code weir__batcher_init(weir_batcher *b, weir_store *store, int64_t (*now)(void *), void *ctx,
-                             weir_error *err)
+weir_code weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
+                             int64_t (*now)(void *), void *ctx, weir_error *err)
 {
-    *b = (weir_batcher){ .store = store, .now = now, .now_ctx = ctx };
+    *b = (weir_batcher){ .store = store, .events = events, .now = now, .now_ctx = ctx };
     b->tail = &b->head;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->work, NULL);
@@ -143,6 +143,7 @@ static void lead(weir_batcher *b)
         b->batch[i]->err.code = WEIR_OK;
     }
     weir_error err = { 0 };
+    weir__events_cork(b->events);
     int64_t start = now_ns();
     if (b->store->ops->run(b->store, b->batch, n, &err))
         for (size_t i = 0; i < n; i++)
@@ -152,6 +153,7 @@ static void lead(weir_batcher *b)
 
     count_batch(b, n, took);
     complete(first, t);
+    weir__events_uncork(b->events);
     pthread_mutex_lock(&b->lock);
     b->took_ns = took;
     b->callers = n + b->waiting;

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include "runtime/events.h"
 #include "store/store.h"
 
 enum { WEIR_MAX_BATCH = 1024 };   /* operations in one call of the store */
@@ -25,6 +26,7 @@ typedef struct weir_ticket {
 
 typedef struct weir_batcher {
     weir_store     *store;
+    weir_events    *events;       /* corked while a batch runs and is answered */
     int64_t       (*now)(void *ctx);
     void           *now_ctx;
     pthread_t       thread;
@@ -48,9 +50,9 @@ typedef struct weir_batcher {
     weir_op        *batch[WEIR_MAX_BATCH];   /* the leader's */
 } weir_batcher;
 
-/* `store` belongs to the caller and must outlive weir__batcher_close(). */
-weir_code weir__batcher_init(weir_batcher *b, weir_store *store, int64_t (*now)(void *), void *ctx,
-                             weir_error *err);
+/* `store` and `events` belong to the caller and must outlive weir__batcher_close(). */
+weir_code weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
+                             int64_t (*now)(void *), void *ctx, weir_error *err);
 
 /* Run an operation and wait for its answer, which is also in t->op.err. */
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t);

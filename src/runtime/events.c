@@ -73,12 +73,33 @@ static news *copy_event(const weir_event *ev)
     return c;
 }
 
+static _Thread_local struct {
+    weir_events *of;            /* NULL: not corked */
+    bool         posted;
+} cork;
+
+void weir__events_cork(weir_events *e)
+{
+    cork.of = e;
+    cork.posted = false;
+}
+
+void weir__events_uncork(weir_events *e)
+{
+    cork.of = NULL;
+    if (cork.posted)
+        pthread_cond_signal(&e->work);
+}
+
 static void append(weir_events *e, weir_post *post)
 {
     post->next = NULL;
     *e->tail = post;
     e->tail = &post->next;
-    pthread_cond_signal(&e->work);
+    if (cork.of == e)
+        cork.posted = true;
+    else
+        pthread_cond_signal(&e->work);
 }
 
 /* Those who would have been told of it have missed one. */

@@ -138,7 +138,8 @@ static weir_code start(weir_queue *q, weir_error *err)
     weir_code rc = WEIR_OK;
     q->lanes = q->store->ops->lanes > 1 ? q->store->ops->lanes : 1;
     for (unsigned i = 0; !rc && i < q->lanes; i++)
-        rc = weir__batcher_init(&q->batcher[i], q->store, q->now, q->now_ctx, err);
+        rc = weir__batcher_init(&q->batcher[i], q->store, &q->events, q->now, q->now_ctx,
+                                err);
     if (!rc && !q->read_only) {
         weir__timer_due(&q->timer, 0);       /* whatever came due while nobody looked */
         rc = weir__timer_start(&q->timer, err);

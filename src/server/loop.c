@@ -18,11 +18,25 @@ struct srv_loop {
     pthread_t          thread;
     bool               started;
     bool               ending;         /* the thread's own */
-    pthread_mutex_t    lock;           /* guards the list */
+    pthread_mutex_t    lock;           /* guards what follows */
     srv_task          *first, **last;
+    bool               awake;          /* it looks at the list again before it waits */
 };
 
-/* Run all that was posted so far; what these post comes in the next turn. */
+enum { MAX_ROUNDS = 8 };    /* of tasks, before connections are looked at again */
+
+static srv_task *take_list(srv_loop *l, bool last_round)
+{
+    pthread_mutex_lock(&l->lock);
+    srv_task *t = l->first;
+    l->first = NULL;
+    l->last = &l->first;
+    l->awake = t && !last_round;
+    pthread_mutex_unlock(&l->lock);
+    return t;
+}
+
+/* Run what was posted, and what was posted meanwhile. */
 static void woken(evutil_socket_t fd, short what, void *ctx)
 {
     (void)what;
@@ -30,16 +44,13 @@ static void woken(evutil_socket_t fd, short what, void *ctx)
     uint64_t  n;
     if (read(fd, &n, sizeof n) < 0 && errno != EAGAIN)
         return;
-    pthread_mutex_lock(&l->lock);
-    srv_task *t = l->first;
-    l->first = NULL;
-    l->last = &l->first;
-    pthread_mutex_unlock(&l->lock);
-    while (t) {
-        srv_task *next = t->next;
-        t->run(t);
-        t = next;
-    }
+    srv_task *t;
+    for (int round = 1; (t = take_list(l, round == MAX_ROUNDS)); round++)
+        while (t) {
+            srv_task *next = t->next;
+            t->run(t);
+            t = next;
+        }
     if (l->ending)
         event_base_loopbreak(l->base);
 }
@@ -100,7 +111,7 @@ void srv_loop_post(srv_loop *l, srv_task *task)
 {
     task->next = NULL;
     pthread_mutex_lock(&l->lock);
-    bool first = !l->first;
+    bool first = !l->first && !l->awake;
     *l->last = task;
     l->last = &task->next;
     pthread_mutex_unlock(&l->lock);

@@ -56,9 +56,10 @@ void *srv_alloc(srv_request *r, size_t size)
     size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
     if (!p || p->size - p->used < size) {
         size_t room = size > PART ? size : PART;
-        p = calloc(1, sizeof *p + room);
+        p = malloc(sizeof *p + room);
         if (!p)
             return NULL;
+        p->used = 0;
         p->size = room;
         /* a large piece has its block for itself, and the last one stays in use */
         if (x->parts && room > PART) {
@@ -71,7 +72,7 @@ void *srv_alloc(srv_request *r, size_t size)
     }
     void *bytes = (char *)p->bytes + p->used;
     p->used += size;
-    return bytes;
+    return memset(bytes, 0, size);
 }
 
 char *srv_strndup(srv_request *r, const char *text, size_t len)
