@@ -567,6 +567,8 @@ RT_TEST(explanations_come_later)
     for (int i = 0; i < 50; i++) {              /* nobody wants it after all */
         OK(weir_explain_async(t->q, id, &e, &f, &t->err));
         weir_future_release(f);
+        weir_explanation_release(e);            /* it may have been there just before */
+        e = NULL;
     }
     from_inside    in = { t->q, GATE_INIT };         /* a callback may ask, too */
     weir_listener *l;
