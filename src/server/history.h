@@ -1,6 +1,6 @@
-/* history.h - the last minutes and hours in numbers: how many jobs were queued, completed and failed,
- * and how long they waited and ran, second by second and minute by minute. In memory: what a chart
- * shows of the recent past, not a record. Not thread-safe; metrics.c guards it. */
+/* history.h - the last minutes and hours in numbers: how many jobs were queued, completed and
+ * failed, and how long they waited and ran, second by second and minute by minute. In memory: what a
+ * chart shows of the recent past, not a record. Not thread-safe; metrics.c guards it. */
 #ifndef WEIR_SERVER_HISTORY_H
 #define WEIR_SERVER_HISTORY_H
 
@@ -17,7 +17,7 @@ typedef struct srv_history srv_history;
 srv_history *srv_history_create(void);          /* NULL: out of memory */
 void srv_history_destroy(srv_history *h);       /* NULL is fine */
 
-/* An event; how long the job waited (at its start) or ran (at its end), -1 when that is not known. */
+/* An event; how long the job waited (at its start) or ran (at its end), -1: that is not known. */
 void srv_history_note(srv_history *h, const weir_event *e, int64_t ms);
 
 /* The last n slots up to now, the oldest first, as JSON: {"step":1000,"from":...,"queued":[...],

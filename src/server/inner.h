@@ -142,7 +142,7 @@ void srv_sse_free(srv_lane *lane);
  * NULL: fine; else why it is refused. */
 const char *srv_target_read(srv_exchange *x, char *target, char **segments, size_t *n_segments);
 
-/* match.c: find the route; 0 or the status to refuse with: 404, 405 (`allowed` gets the methods). */
+/* match.c: find the route; 0, or the status to refuse with: 404, 405 (`allowed`: the methods). */
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size);
 bool srv_route_serves(const srv_route *route, srv_api api);
 const char *srv_query_unknown(const srv_request *r);    /* a parameter the route has not */

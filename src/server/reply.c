@@ -194,7 +194,8 @@ static void reply_error(srv_request *r, int status, const char *code, const char
 {
     weir_buf body = { 0 };
     const weir_buf *more = &((srv_exchange *)r)->more;
-    if ((status == 503 || status == 429) && !(more->data && strcasestr(more->data, "Retry-After:"))) {
+    bool told = more->data && strcasestr(more->data, "Retry-After:");
+    if ((status == 503 || status == 429) && !told) {
         char seconds[16];
         snprintf(seconds, sizeof seconds, "%d", RETRY_AFTER_S);
         srv_reply_header(r, "Retry-After", seconds);

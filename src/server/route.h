@@ -21,7 +21,7 @@ typedef struct srv_param {
 } srv_param;
 
 enum {
-    SRV_ANY_QUERY = 1,      /* parameters that are not in the table are not refused (Kue's routes) */
+    SRV_ANY_QUERY = 1,      /* parameters that are not in the table are let pass (Kue's routes) */
     SRV_OPEN      = 2,      /* no token is asked for (/healthz) */
     SRV_KUE       = 4,      /* with --api kue only */
     SRV_VERTX     = 8,      /* with --api vertx only */

@@ -71,7 +71,8 @@ static void on_accept(evutil_socket_t listener, short what, void *ctx)
     struct sockaddr_storage from;
     for (;;) {
         socklen_t len = sizeof from;
-        int       fd = accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int       fd = accept4(listener, (struct sockaddr *)&from, &len,
+                               SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
             event_del(s->accepting);        /* or the loop would spin on it */
             srv_timer_set(&s->accept_pause, s->lane[0]->loop, ACCEPT_PAUSE_MS, accept_again, s);
@@ -102,8 +103,8 @@ static void on_accept(evutil_socket_t listener, short what, void *ctx)
 /* ---- the address ---- */
 
 /* "host:port" or "[v6]:port" into two strings. */
-static weir_code cut_address(const char *text, char *host, size_t size, char *port, size_t port_size,
-                             weir_error *err)
+static weir_code cut_address(const char *text, char *host, size_t size, char *port,
+                             size_t port_size, weir_error *err)
 {
     const char *colon = strrchr(text, ':');
     size_t      len = colon ? (size_t)(colon - text) : 0;
@@ -117,7 +118,7 @@ static weir_code cut_address(const char *text, char *host, size_t size, char *po
     if (!colon || !len || len >= size || !colon[1] || *end || n < 0 || n > 65535 ||
         (!v6 && memchr(text, ':', len)))
         return weir_fail(err, WEIR_EINVAL,
-                         "listen: \"%.100s\" is not ADDRESS:PORT, such as 127.0.0.1:7340 or [::1]:0",
+                         "listen: \"%.100s\" is not ADDRESS:PORT, such as 127.0.0.1:7340, [::1]:0",
                          v6 ? text - 1 : text);
     memcpy(host, text, len);
     host[len] = '\0';

@@ -19,7 +19,7 @@ enum {
     SRV_MAX_BODIES      = 256 * 1024 * 1024,    /* of all bodies being read or worked on */
     SRV_MAX_CONNECTIONS = 10000,
     SRV_MAX_LISTENERS   = 4096,                 /* of events, at once */
-    SRV_MAX_BACKLOG     = 1024 * 1024,          /* bytes of a stream that the client has not taken */
+    SRV_MAX_BACKLOG     = 1024 * 1024,          /* bytes of a stream that were not taken yet */
     SRV_MAX_WAIT_MS     = 60 * 1000,            /* of a long poll */
     SRV_HEAD_MS         = 10 * 1000,            /* from a request's first byte to its last header */
     SRV_BODY_MS         = 60 * 1000,            /* for the body, and as much again for each MiB */

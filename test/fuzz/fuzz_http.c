@@ -23,7 +23,8 @@ static void begin(void)
     weir_error err;
     MUST(!weir_open(&queue, "mem:", NULL, &err));
     MUST(!srv_start(&server, queue,
-                    &(srv_options){ .listen = "127.0.0.1:0", .threads = 1, .kue_get = true }, &err));
+                    &(srv_options){ .listen = "127.0.0.1:0", .threads = 1, .kue_get = true },
+                    &err));
     atexit(end);
 }
 
