@@ -53,10 +53,12 @@ void srv_reply_job(srv_request *r, int status, weir_job *job)
 }
 
 typedef struct looking {
-    weir_job *job;
-    uint64_t  id;
-    int       status;               /* 0: 200 when it has ended, else 202 */
-    void    (*then)(srv_request *r, uint64_t id);
+    weir_job    *job;
+    uint64_t     id;
+    int          status;            /* 0: 200 when it has ended, else 202 */
+    void       (*then)(srv_request *r, uint64_t id);
+    srv_handler *gone;
+    void        *before;            /* the state of whoever gave `gone` */
 } looking;
 
 static void get(srv_request *r, looking *l, srv_then *then)
@@ -130,20 +132,25 @@ static void ended(srv_request *r, weir_code code, const weir_error *err)
     looking *l = r->state;
     r->hurry = NULL;
     srv_not_after(r);
-    if (code == WEIR_ETIMEOUT || (!code && !l->job))        /* given up, perhaps just as it ended */
+    if (code == WEIR_ETIMEOUT || (!code && !l->job)) {      /* given up, perhaps just as it ended */
         srv_reply_job_now(r, 0, l->id);
-    else if (!srv_failed(r, code, err))
+    } else if (code == WEIR_ENOENT && l->gone) {
+        r->state = l->before;
+        l->gone(r);
+    } else if (!srv_failed(r, code, err)) {
         srv_reply_job(r, 200, l->job);
+    }
 }
 
-void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms)
+void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms, srv_handler *gone)
 {
     weir_error   err = { 0 };
     weir_future *f = NULL;
+    void        *before = r->state;
     looking     *l;
     if (!SRV_STATE(r, l))
         return;
-    l->id = id;
+    *l = (looking){ .id = id, .gone = gone, .before = before };
     weir_code rc = weir_wait_async(srv_queue(r), id, &l->job, &f, &err);
     srv_await(r, rc, &err, f, ended);
     if (rc)

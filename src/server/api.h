@@ -21,8 +21,9 @@ void srv_reply_job(srv_request *r, int status, weir_job *job);
 /* Look at a job and answer with it: whoever may do that was asked before. */
 void srv_reply_job_now(srv_request *r, int status, uint64_t id);
 
-/* Wait until the job has ended, at most `ms`: 200 with the job, or 202 with the job as it is. */
-void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms);
+/* Wait until the job has ended, at most `ms`: 200 with the job, or 202 with the job as it is. If it
+ * is not there any more, gone(r) answers; NULL: 404. */
+void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms, srv_handler *gone);
 
 /* {"code":"forbidden","message":"...","field":"..."}: a part of an answer, as srv_error_json(). */
 void srv_forbidden_json(weir_buf *out, const char *message, const char *field);

@@ -80,9 +80,10 @@ static void reply_lot(srv_request *r, const adding *a)
     srv_reply_json(r, a->first ? 207 : 201, &body);
 }
 
-static void reply_one(srv_request *r, const weir_added *added)
+static void reply_one(srv_request *r)
 {
-    weir_buf body = { 0 };
+    const weir_added *added = ((adding *)r->state)->added;
+    weir_buf          body = { 0 };
     added_json(&body, added);
     durability_json(&body, added->durability);
     weir__buf_char(&body, '}');
@@ -96,10 +97,11 @@ static void were_added(srv_request *r, weir_code code, const weir_error *err)
         return;
     if (a->lot)
         reply_lot(r, a);
-    else if (a->wait_ms >= 0)
-        srv_reply_ended(r, a->added[0].id, a->wait_ms);
+    else if (a->wait_ms >= 0)       /* one that is removed may be gone before it is waited for */
+        srv_reply_ended(r, a->added->id, a->wait_ms,
+                        a->spec->remove_on_complete ? reply_one : NULL);
     else
-        reply_one(r, &a->added[0]);
+        reply_one(r);
 }
 
 /* ---- what is asked for ---- */

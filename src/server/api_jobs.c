@@ -7,47 +7,71 @@
 #include "server/api.h"
 #include "server/body.h"
 
-enum { PAGE = 100, WAIT_MS = 30 * 1000 };
+enum { PAGE = 100, AT_ONCE = 100, WAIT_MS = 30 * 1000 };
 
 /* ---- GET /v1/jobs ---- */
 
+/* Jobs may be large: a page is read in parts, and ends early when it is. */
 typedef struct listing {
-    weir_page *page;
-    bool       ids;
+    weir_query query;
+    size_t     n, left;             /* jobs so far, and those that are wanted yet */
+    weir_page *part;
+    weir_buf   body;
 } listing;
 
-static void next_json(weir_buf *out, const weir_page *page)
+static void list_part(srv_request *r);
+
+static void reply_page(srv_request *r, listing *l, bool more)
 {
+    weir_buf *out = &l->body;
     weir__buf_str(out, "],\"next\":");
-    if (page->more) {
+    if (more) {
         weir__buf_char(out, '"');
-        weir__buf_int(out, page->next.rank);
+        weir__buf_int(out, l->query.after.rank);
         weir__buf_char(out, '.');
-        weir__buf_uint(out, page->next.id);
+        weir__buf_uint(out, l->query.after.id);
         weir__buf_str(out, "\"}");
     } else {
         weir__buf_str(out, "null}");
     }
+    srv_reply_json(r, 200, out);
 }
 
-static void listed(srv_request *r, weir_code code, const weir_error *err)
+static void part_listed(srv_request *r, weir_code code, const weir_error *err)
 {
-    listing *l = r->state;
-    weir_buf body = { 0 };
-    if (srv_failed(r, code, err))
+    listing  *l = r->state;
+    weir_buf *out = &l->body;
+    if (code) {
+        weir__buf_fini(out);
+        srv_reply_error(r, err, NULL);
         return;
-    weir__buf_str(&body, "{\"jobs\":[");
-    for (size_t i = 0; i < l->page->n; i++) {
-        if (i)
-            weir__buf_char(&body, ',');
-        if (l->ids)
-            weir__buf_uint(&body, l->page->job[i]->id);
-        else
-            weir__job_json(&body, l->page->job[i]);
     }
-    next_json(&body, l->page);
-    weir_page_release(l->page);
-    srv_reply_json(r, 200, &body);
+    for (size_t i = 0; i < l->part->n; i++) {
+        if (l->n++)
+            weir__buf_char(out, ',');
+        if (l->query.ids_only)
+            weir__buf_uint(out, l->part->job[i]->id);
+        else
+            weir__job_json(out, l->part->job[i]);
+    }
+    bool more = l->part->more;
+    l->left -= l->part->n;
+    l->query.after = l->part->next;
+    weir_page_release(l->part);
+    if (more && l->left && out->len < SRV_MAX_PAGE)
+        list_part(r);
+    else
+        reply_page(r, l, more);
+}
+
+static void list_part(srv_request *r)
+{
+    listing     *l = r->state;
+    weir_error   err = { 0 };
+    weir_future *f = NULL;
+    l->query.limit = l->left < AT_ONCE || l->query.ids_only ? l->left : AT_ONCE;
+    weir_code rc = weir_list_async(srv_queue(r), &l->query, &l->part, &f, &err);
+    srv_await(r, rc, &err, f, part_listed);
 }
 
 /* "RANK.ID", as the last page gave it. */
@@ -65,7 +89,7 @@ static bool read_cursor(const char *text, weir_cursor *out)
 }
 
 /* False: it was answered. */
-static bool read_query(srv_request *r, weir_query *q, bool *ids)
+static bool read_query(srv_request *r, weir_query *q, size_t *wanted)
 {
     const char *order = srv_query(r, "order"), *after = srv_query(r, "after");
     int64_t     limit = PAGE;
@@ -74,10 +98,10 @@ static bool read_query(srv_request *r, weir_query *q, bool *ids)
     if (!q->type && *r->who.type)
         q->type = r->who.type;
     if (!srv_allow(r, SRV_READ, q->type) || !srv_query_state(r, "state", &q->state) ||
-        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) || !srv_query_bool(r, "ids", ids))
+        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) ||
+        !srv_query_bool(r, "ids", &q->ids_only))
         return false;
-    q->limit = (size_t)limit;
-    q->ids_only = *ids;
+    *wanted = (size_t)limit;
     q->descending = order && !strcmp(order, "desc");
     if (order && !q->descending && strcmp(order, "asc") != 0) {
         srv_reply_fail(r, WEIR_EINVAL, "order", "order: \"%.60s\" is neither asc nor desc", order);
@@ -93,14 +117,11 @@ static bool read_query(srv_request *r, weir_query *q, bool *ids)
 
 static void list_jobs(srv_request *r)
 {
-    weir_query   q = { 0 };
-    weir_error   err = { 0 };
-    weir_future *f = NULL;
-    listing     *l;
-    if (!SRV_STATE(r, l) || !read_query(r, &q, &l->ids))
+    listing *l;
+    if (!SRV_STATE(r, l) || !read_query(r, &l->query, &l->left))
         return;
-    weir_code rc = weir_list_async(srv_queue(r), &q, &l->page, &f, &err);
-    srv_await(r, rc, &err, f, listed);
+    weir__buf_str(&l->body, "{\"jobs\":[");
+    list_part(r);
 }
 
 /* ---- GET, PATCH and DELETE /v1/jobs/{id} ---- */
@@ -257,7 +278,7 @@ static void wait_for_it(srv_request *r, uint64_t id)
 {
     int64_t ms = WAIT_MS;
     if (srv_query_ms(r, "timeout", SRV_MAX_WAIT_MS, &ms))
-        srv_reply_ended(r, id, ms);
+        srv_reply_ended(r, id, ms, NULL);
 }
 
 static void wait_for_job(srv_request *r)

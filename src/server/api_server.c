@@ -16,22 +16,15 @@ static void text(weir_buf *out, const char *name, const char *value)
 
 /* ---- GET /v1/server ---- */
 
-static const struct {
-    unsigned    bit;
-    const char *name;
-} roles[] = {
-    { SRV_READ, "read" }, { SRV_PRODUCE, "produce" }, { SRV_WORK, "work" }, { SRV_ADMIN, "admin" }
-};
-
 static void roles_json(weir_buf *out, unsigned bits)
 {
     const char *between = "";
     weir__buf_str(out, ",\"roles\":[");
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        if (!(bits & roles[i].bit))
+    for (const srv_role *role = srv_role_table; role->name; role++) {
+        if (!(bits & role->bit))
             continue;
         weir__buf_str(out, between);
-        text(out, "", roles[i].name);
+        text(out, "", role->name);
         between = ",";
     }
     weir__buf_char(out, ']');

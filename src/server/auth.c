@@ -7,16 +7,14 @@
 #include "server/guard.h"
 #include "server/inner.h"
 
-static const struct {
-    const char *name;
-    unsigned    bit, all;       /* all: with what it includes */
-} roles_table[] = {
+const srv_role srv_role_table[] = {
     { "read", SRV_READ, SRV_READ },
     { "produce", SRV_PRODUCE, SRV_PRODUCE | SRV_READ },
     { "work", SRV_WORK, SRV_WORK | SRV_READ },
     { "admin", SRV_ADMIN, SRV_ALL },
+    { 0 }
 };
-enum { N_ROLES = sizeof roles_table / sizeof *roles_table };
+enum { N_ROLES = sizeof srv_role_table / sizeof *srv_role_table - 1 };
 
 bool srv_caller_may(const srv_caller *who, unsigned role, const char *type)
 {
@@ -30,8 +28,8 @@ bool srv_roles_parse(const char *text, unsigned *out)
         size_t   len = strcspn(at, ",");
         unsigned found = 0;
         for (size_t i = 0; i < N_ROLES; i++)
-            if (strlen(roles_table[i].name) == len && memcmp(roles_table[i].name, at, len) == 0)
-                found = roles_table[i].all;
+            if (strlen(srv_role_table[i].name) == len && memcmp(srv_role_table[i].name, at, len) == 0)
+                found = srv_role_table[i].all;
         if (!found)
             return false;
         *out |= found;
@@ -46,10 +44,10 @@ char *srv_roles_text(unsigned roles, char *out, size_t size)
     unsigned told = 0;
     *out = 0;
     for (size_t i = N_ROLES, n = 0; i-- > 0;) {
-        if (!(roles & roles_table[i].bit) || (told & roles_table[i].bit) || n >= size)
+        if (!(roles & srv_role_table[i].bit) || (told & srv_role_table[i].bit) || n >= size)
             continue;
-        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", roles_table[i].name);
-        told |= roles_table[i].all;
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", srv_role_table[i].name);
+        told |= srv_role_table[i].all;
     }
     return out;
 }

@@ -15,6 +15,12 @@ enum {
     SRV_ALL     = SRV_READ | SRV_PRODUCE | SRV_WORK | SRV_ADMIN
 };
 
+typedef struct srv_role {
+    const char *name;                       /* NULL ends the table */
+    unsigned    bit, all;                   /* all: with what it includes */
+} srv_role;
+extern const srv_role srv_role_table[];
+
 typedef struct srv_caller {
     unsigned roles;
     char     name[64];                      /* of the token; "" on loopback without one */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "support/server_rig.h"
@@ -290,6 +291,55 @@ static void create_and_wait(void **state)
     OK(weir_stop(t->q, NULL, 1000, &t->err));
 }
 
+static void removed_while_waited_for(int status, const char *part, const char *body, uint64_t id)
+{
+    char request[300];
+    rt  *t = &w.t;
+    int  fd = web_connect(&w);
+    snprintf(request, sizeof request, "POST /v1/jobs?wait=60s HTTP/1.1\r\nHost: localhost\r\n"
+             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+    web_send(fd, request);
+    rt_until(t, id, WEIR_INACTIVE);
+    OK(weir_remove(t->q, id, &t->err));
+    web_answer a = web_read(fd);
+    if (a.status != status || !strstr(a.body, part))
+        fail_msg("%d %s, not %d with %s", a.status, a.body, status, part);
+    web_free(&a);
+    close(fd);
+}
+
+/* Of a job that is removed when it is complete, nobody can tell: it was added, that is sure. */
+static void gone_before_its_end_is_seen(void **state)
+{
+    (void)state;
+    removed_while_waited_for(404, "job 1", "{\"type\":\"x\"}", 1);
+    removed_while_waited_for(201, "{\"id\":2,\"state\":\"inactive\",\"existed\":false,",
+                             "{\"type\":\"x\",\"removeOnComplete\":true}", 2);
+}
+
+static weir_code quickly(weir_job *job, void *ctx)
+{
+    (void)ctx;
+    return weir_job_done(job, "7");
+}
+
+static void removed_when_complete(void **state)
+{
+    (void)state;
+    rt *t = &w.t;
+    OK(weir_process(t->q, "x", &(weir_pool){ .handler = quickly }, &t->err));
+    for (int i = 0; i < 50; i++) {
+        web_answer a = web_call(&w, "POST", "/v1/jobs?wait=60s",
+                                "{\"type\":\"x\",\"removeOnComplete\":true}");
+        if (a.status == 200)
+            assert_non_null(strstr(a.body, "\"result\":7"));
+        else
+            assert_int_equal(a.status, 201);
+        web_free(&a);
+    }
+    OK(weir_stop(t->q, NULL, 1000, &t->err));
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, start, stop)
 int main(void)
 {
@@ -305,6 +355,8 @@ int main(void)
         CASE(ten_thousand),
         CASE(too_many_or_none),
         CASE(create_and_wait),
+        CASE(gone_before_its_end_is_seen),
+        CASE(removed_when_complete),
     };
     return cmocka_run_group_tests_name("api_add", tests, NULL, NULL);
 }

@@ -103,6 +103,34 @@ static void pages(void **state)
     assert_int_equal(expect, 0);
 }
 
+static void a_page_ends_when_it_is_large(void **state)
+{
+    (void)state;
+    enum { SIZE = 200 * 1024, JOBS = 150 };
+    char *data = malloc(SIZE + 1);
+    assert_non_null(data);
+    memset(data, 'x', SIZE);
+    data[0] = data[SIZE - 1] = '"';
+    data[SIZE] = '\0';
+    for (int i = 0; i < JOBS; i++)
+        rt_add(&w.t, &(weir_spec){ .type = "x", .data = data });
+    free(data);
+    json_t *v = web_json(&w, 200, "GET", "/v1/jobs?limit=1000", NULL);
+    char    target[80];
+    size_t  n = json_array_size(json_object_get(v, "jobs"));
+    assert_true(n * SIZE >= SRV_MAX_PAGE && n < JOBS);
+    snprintf(target, sizeof target, "/v1/jobs?limit=1000&after=%s",
+             json_string_value(json_object_get(v, "next")));
+    json_decref(v);
+    v = web_json(&w, 200, "GET", target, NULL);
+    assert_int_equal(json_array_size(json_object_get(v, "jobs")), JOBS - n);
+    assert_true(json_is_null(json_object_get(v, "next")));
+    json_decref(v);
+    v = web_json(&w, 200, "GET", "/v1/jobs?limit=1000&ids=true", NULL);
+    assert_int_equal(json_array_size(json_object_get(v, "jobs")), JOBS);
+    json_decref(v);
+}
+
 static void lists_refuse(void **state)
 {
     (void)state;
@@ -354,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(lists),
         CASE(pages),
+        CASE(a_page_ends_when_it_is_large),
         CASE(lists_refuse),
         CASE(one),
         CASE(patches),
