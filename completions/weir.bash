@@ -174,7 +174,7 @@ _weir()
         fi ;;
     serve)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --listen --data --title --api --kue-get --tls-cert --tls-key --origin --push-private --access-log --threads --config" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --listen --data --title --api --kue-get --tls-cert --tls-key --origin --push-private --access-log --threads --demo --config" -- "$cur"))
         fi ;;
     token)
         if [[ $cur == -* ]]; then

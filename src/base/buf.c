@@ -46,7 +46,7 @@ bool weir__buf_reserve(weir_buf *b, size_t more)
     return true;
 }
 
-void weir__buf_add(weir_buf *b, const void *bytes, size_t n)
+void weir__buf_append(weir_buf *b, const void *bytes, size_t n)
 {
     if (!weir__buf_reserve(b, n))
         return;
@@ -54,16 +54,6 @@ void weir__buf_add(weir_buf *b, const void *bytes, size_t n)
         memcpy(b->data + b->len, bytes, n);
     b->len += n;
     b->data[b->len] = '\0';
-}
-
-void weir__buf_str(weir_buf *b, const char *text)
-{
-    weir__buf_add(b, text, strlen(text));
-}
-
-void weir__buf_char(weir_buf *b, char c)
-{
-    weir__buf_add(b, &c, 1);
 }
 
 static void add_number(weir_buf *b, bool minus, uint64_t n)

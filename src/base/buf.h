@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "weir/error.h"
 
 typedef struct weir_buf {
@@ -17,9 +18,31 @@ typedef struct weir_buf {
 void weir__buf_fini(weir_buf *b);
 void weir__buf_clear(weir_buf *b);                 /* empty, keeps its memory */
 bool weir__buf_reserve(weir_buf *b, size_t more);
-void weir__buf_add(weir_buf *b, const void *bytes, size_t n);
-void weir__buf_str(weir_buf *b, const char *text);
-void weir__buf_char(weir_buf *b, char c);
+void weir__buf_append(weir_buf *b, const void *bytes, size_t n);    /* weir__buf_add(), in full */
+
+/* Most appends find room: that much is done in place, and for a literal costs next to nothing. */
+static inline void weir__buf_add(weir_buf *b, const void *bytes, size_t n)
+{
+    if (b->cap - b->len <= n || b->failed) {
+        weir__buf_append(b, bytes, n);
+        return;
+    }
+    if (n)
+        memcpy(b->data + b->len, bytes, n);
+    b->len += n;
+    b->data[b->len] = '\0';
+}
+
+static inline void weir__buf_str(weir_buf *b, const char *text)
+{
+    weir__buf_add(b, text, strlen(text));
+}
+
+static inline void weir__buf_char(weir_buf *b, char c)
+{
+    weir__buf_add(b, &c, 1);
+}
+
 void weir__buf_int(weir_buf *b, int64_t n);
 void weir__buf_uint(weir_buf *b, uint64_t n);
 void weir__buf_printf(weir_buf *b, const char *fmt, ...) WEIR_PRINTF(2, 3);

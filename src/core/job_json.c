@@ -64,32 +64,32 @@ void weir_job_release(weir_job *job)
 
 /* ---- JSON ---- */
 
-/* `name` has its comma, quotes and colon. */
-static void number(weir_buf *b, const char *name, int64_t n)
+/* `name` has its comma, quotes and colon. Inline: it is a literal each time. */
+static inline void number(weir_buf *b, const char *name, int64_t n)
 {
     weir__buf_str(b, name);
     weir__buf_int(b, n);
 }
 
-static void text(weir_buf *b, const char *name, const char *value)
+static inline void text(weir_buf *b, const char *name, const char *value)
 {
     weir__buf_str(b, name);
     weir__json_string(b, value, strlen(value));
 }
 
-static void number_if(weir_buf *b, const char *name, int64_t n)
+static inline void number_if(weir_buf *b, const char *name, int64_t n)
 {
     if (n)
         number(b, name, n);
 }
 
-static void text_if(weir_buf *b, const char *name, const char *value)
+static inline void text_if(weir_buf *b, const char *name, const char *value)
 {
     if (value)
         text(b, name, value);
 }
 
-static void raw_if(weir_buf *b, const char *name, const char *json, size_t len)
+static inline void raw_if(weir_buf *b, const char *name, const char *json, size_t len)
 {
     if (json) {
         weir__buf_str(b, name);

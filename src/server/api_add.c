@@ -1,12 +1,17 @@
 /* api_add.c - POST /v1/jobs: one job, or up to WEIR_MAX_ADD of them in one call.
  *
  * Jobs of a list that are right are added together, in their order and with one commit; each one
- * that is not is refused by itself, and says why in its place. */
+ * that is not is refused by itself, and says why in its place. A request with an Idempotency-Key
+ * can be repeated when its answer did not come: the store remembers what was answered. */
 #include <inttypes.h>
+#include <openssl/evp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/api.h"
 #include "server/body.h"
+
+enum { MAX_KEY = 255 };     /* bytes of an Idempotency-Key */
 
 /* An element that is not added. */
 typedef struct refused {
@@ -25,6 +30,8 @@ typedef struct adding {
     weir_added *added;
     size_t      n_specs;
     refused    *first, **last;          /* the others, in their order */
+    bool        once;                   /* there is an Idempotency-Key: */
+    char        key[WEIR_MAX_TOKEN + 1];
 } adding;
 
 /* ---- the answer ---- */
@@ -93,9 +100,12 @@ static void reply_one(srv_request *r)
 static void were_added(srv_request *r, weir_code code, const weir_error *err)
 {
     adding *a = r->state;
-    if (srv_failed(r, code, err))
-        return;
-    if (a->lot)
+    if (code == WEIR_EINVAL && a->once)         /* the jobs themselves are right */
+        srv_reply_fail(r, code, "Idempotency-Key",
+                       "Idempotency-Key: it was used before, for another number of jobs");
+    else if (code)
+        srv_reply_error(r, err, NULL);
+    else if (a->lot)
         reply_lot(r, a);
     else if (a->wait_ms >= 0)       /* one that is removed may be gone before it is waited for */
         srv_reply_ended(r, a->added->id, a->wait_ms,
@@ -205,6 +215,31 @@ static bool read_jobs(srv_request *r, adding *a)
     return a->lot ? read_lot(r, a, &in, all) : read_one(r, a, &in, all);
 }
 
+/* Keys are the token's own, so what the store gets is a digest of both. */
+static bool read_key(srv_request *r, adding *a)
+{
+    const char   *key = srv_header(r, "Idempotency-Key");
+    char          text[sizeof r->who.name + MAX_KEY + 2];
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned      len = 0;
+    if (!key)
+        return true;
+    size_t size = strlen(key);
+    if (!size || size > MAX_KEY) {
+        srv_reply_fail(r, size ? WEIR_ELIMIT : WEIR_EINVAL, "Idempotency-Key",
+                       "Idempotency-Key: %zu bytes, must be 1 to %d", size, MAX_KEY);
+        return false;
+    }
+    int n = snprintf(text, sizeof text, "%s\n%s", r->who.name, key);
+    if (EVP_Digest(text, (size_t)n, digest, &len, EVP_sha256(), NULL) != 1)
+        return no_memory(r);
+    n = snprintf(a->key, sizeof a->key, "http:");
+    for (unsigned i = 0; i < len; i++)
+        n += snprintf(a->key + n, sizeof a->key - (size_t)n, "%02x", digest[i]);
+    a->once = true;
+    return true;
+}
+
 static void add_jobs(srv_request *r)
 {
     weir_error   err = { 0 };
@@ -214,13 +249,15 @@ static void add_jobs(srv_request *r)
         return;
     a->last = &a->first;
     a->wait_ms = -1;
-    if (!read_jobs(r, a))
+    if (!read_key(r, a) || !read_jobs(r, a))
         return;
     if (!a->n_specs) {
         reply_lot(r, a);
         return;
     }
-    weir_code rc = weir_add_many_async(srv_queue(r), a->spec, a->n_specs, a->added, &f, &err);
+    weir_token token = { .key = a->key, .number = 1 };
+    weir_code  rc = weir_add_once_async(srv_queue(r), a->once ? &token : NULL, a->spec, a->n_specs,
+                                        a->added, &f, &err);
     srv_await(r, rc, &err, f, were_added);
 }
 

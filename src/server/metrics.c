@@ -1,6 +1,7 @@
 /* metrics.c - requests, waiting times and durations: see metrics.h. */
 #include "server/metrics.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/map.h"
 #include "server/history.h"
 
-enum { FIRST_STATUS = 200, N_STATUS = 312 };
+enum { FIRST_STATUS = 200, N_STATUS = 312, MAX_TABLES = 64 };
 
 /* Upper ends of the buckets of times, in milliseconds; one more is for what is longer. */
 static const int64_t ends_ms[] = {
@@ -28,8 +29,16 @@ typedef struct type_times {
     histogram waited, ran;
 } type_times;
 
+/* One of srv_routes, and how many routes come before it. */
+typedef struct route_table {
+    const srv_route *first;
+    size_t           n, before;
+} route_table;
+
 struct srv_metrics {
     weir_queue        *q;
+    route_table        table[MAX_TABLES];
+    size_t             n_tables;
     size_t             n_routes;        /* the one behind them is for requests without a route */
     _Atomic uint64_t (*answered)[N_STATUS];
 
@@ -47,16 +56,24 @@ struct srv_metrics {
 
 static size_t route_index(const srv_metrics *m, const srv_route *route)
 {
-    size_t before = 0;
-    for (const srv_route *const *table = srv_routes; route && *table; table++) {
-        size_t n = 0;
-        while ((*table)[n].method)
-            n++;
-        if (route >= *table && route < *table + n)
-            return before + (size_t)(route - *table);
-        before += n;
+    for (size_t i = 0; i < m->n_tables; i++) {
+        const route_table *t = &m->table[i];
+        if (route >= t->first && route < t->first + t->n)
+            return t->before + (size_t)(route - t->first);
     }
     return m->n_routes;
+}
+
+static void count_routes(srv_metrics *m)
+{
+    for (const srv_route *const *first = srv_routes; *first; first++) {
+        assert(m->n_tables < MAX_TABLES);
+        route_table *t = &m->table[m->n_tables++];
+        *t = (route_table){ .first = *first, .before = m->n_routes };
+        while (t->first[t->n].method)
+            t->n++;
+        m->n_routes += t->n;
+    }
 }
 
 void srv_metrics_answered(srv_metrics *m, const srv_route *route, int status)
@@ -286,9 +303,7 @@ weir_code srv_metrics_create(srv_metrics **out, weir_queue *q, weir_error *err)
         return weir_fail(err, WEIR_ENOMEM, "metrics: out of memory");
     m->q = q;
     pthread_mutex_init(&m->lock, NULL);
-    for (const srv_route *const *table = srv_routes; *table; table++)
-        for (const srv_route *r = *table; r->method; r++)
-            m->n_routes++;
+    count_routes(m);
     m->answered = calloc(m->n_routes + 1, sizeof *m->answered);
     m->history = srv_history_create();
     weir_code rc = m->answered && m->history

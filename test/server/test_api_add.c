@@ -263,6 +263,43 @@ static void too_many_or_none(void **state)
     assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
 }
 
+/* ---- again ---- */
+
+static void with_key(int status, const char *part, const char *key, const char *body)
+{
+    char header[400];
+    snprintf(header, sizeof header, "Idempotency-Key: %s\r\n", key);
+    web_answer a = web_call_with(&w, "POST", "/v1/jobs", header, body);
+    if (a.status != status || !strstr(a.body, part))
+        fail_msg("%s: %d %s, not %d with %s", key, a.status, a.body, status, part);
+    web_free(&a);
+}
+
+static void what_is_repeated_is_done_once(void **state)
+{
+    (void)state;
+    const char *one = "{\"type\":\"mail\"}";
+    const char *lot = "[{\"type\":\"mail\"},{},{\"type\":\"mail\"}]";
+    for (int i = 0; i < 3; i++) {
+        with_key(201, "{\"id\":1,\"state\":\"inactive\",\"existed\":false,", "a", one);
+        with_key(207, "{\"results\":[{\"id\":2,", "b", lot);
+        with_key(207, ",{\"id\":3,\"state\":\"inactive\",\"existed\":false}]", "b", lot);
+    }
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
+    with_key(400, "for another number of jobs", "a", lot);
+    with_key(400, "\"field\":\"type\"", "c", "{}");
+    with_key(201, "\"id\":4,", "c", one);       /* what was refused was not done */
+    char key[300];
+    memset(key, 'k', sizeof key);
+    key[255] = '\0';
+    with_key(201, "\"id\":5,", key, one);
+    key[255] = 'k';
+    key[256] = '\0';
+    with_key(413, "256 bytes", key, one);
+    with_key(400, "0 bytes", "", one);
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 5);
+}
+
 /* ---- waiting ---- */
 
 static weir_code answer(weir_job *job, void *ctx)
@@ -354,6 +391,7 @@ int main(void)
         CASE(wrong_ones_are_refused_alone),
         CASE(ten_thousand),
         CASE(too_many_or_none),
+        CASE(what_is_repeated_is_done_once),
         CASE(create_and_wait),
         CASE(gone_before_its_end_is_seen),
         CASE(removed_when_complete),

@@ -189,6 +189,23 @@ static void adds_are_of_its_type(void **state)
     assert_int_equal(rt_count(&w.t, WEIR_ANY), 2);
 }
 
+static void keys_are_the_tokens_own(void **state)
+{
+    (void)state;
+    static const int who[] = { PRODUCER, MAIL_PRODUCER, ADMIN };
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 3; i++) {
+            char headers[sizeof bearer[0] + 40], want[20];
+            snprintf(headers, sizeof headers, "%sIdempotency-Key: k\r\n", bearer[who[i]]);
+            web_answer a = web_call_with(&w, "POST", "/v1/jobs", headers, "{\"type\":\"mail\"}");
+            snprintf(want, sizeof want, "{\"id\":%d,", i + 1);
+            assert_int_equal(a.status, 201);
+            assert_non_null(strstr(a.body, want));
+            web_free(&a);
+        }
+    }
+}
+
 static void orders_are_of_its_type(void **state)
 {
     (void)state;
@@ -219,6 +236,7 @@ int main(void)
         CASE(other_jobs_are_not_there),
         CASE(lists_are_of_its_type),
         CASE(adds_are_of_its_type),
+        CASE(keys_are_the_tokens_own),
         CASE(orders_are_of_its_type),
     };
     return cmocka_run_group_tests_name("api_roles", tests, NULL, NULL);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/tokens.h"
+#include "support/proxy.h"
 #include "support/receiver.h"
 #include "support/server_rig.h"
 #include "weir/remote.h"
@@ -438,13 +440,14 @@ static void accepted_jobs_are_finished_later(void **state)
     UNTIL(receiver_count(&r) == 2);
     UNTIL(running(&w) == 0);
 
-    uint32_t    delivery = (uint32_t)atoi(received_header(&r.kept[0], "Weir-Delivery"));
-    weir_ending end = { .id = id, .delivery = delivery, .text = "{\"late\":true}" };
-    weir_ended  out;
+    char body[160];
     rt_later(t, 3600 * 1000 - 10);      /* far beyond timeout and lease of the request */
     assert_int_equal(rt_state(t, id), WEIR_ACTIVE);
-    OK(weir_finish(t->q, &end, 1, &out, &t->err));
-    assert_int_equal(out.err.code, WEIR_OK);
+    snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":%s,"
+             "\"result\":{\"late\":true}}]}", (unsigned long long)id,
+             received_header(&r.kept[0], "Weir-Delivery"));
+    json_decref(web_json(&w, 200, "POST", "/v1/finish", body));
+    rt_until(t, id, WEIR_COMPLETE);
     has_result(t, id, "{\"late\":true}");
     rt_later(t, 20);
     UNTIL(receiver_count(&r) == 3);     /* the other was never finished: it comes again */
@@ -596,6 +599,46 @@ static void whatever_makes_a_job_ready_wakes_it(void **state)
     assert_int_equal(rt_state(t, other), WEIR_INACTIVE);
     web_stop(&w);
     receiver_stop(&r);
+}
+
+/* ---- the store ---- */
+
+/* What the receiver did is not done again because the store was away when it answered. */
+static void an_outcome_waits_for_the_store(void **state)
+{
+    (void)state;
+    web      w;
+    receiver r;
+    char     url[128];
+    held     h = { GATE_INIT, GATE_INIT };
+    rig     *redis = rig_start(NULL);
+    assert_non_null(redis);
+    proxy *line = proxy_start(redis, 1);
+    assert_non_null(line);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=200ms", proxy_port(line));
+    web_start(&w, url, false, &private_too);
+    receiver_start(&r, 0, hold, &h);
+    put(&w, r.port, "");
+    rt      *t = &w.t;
+    uint64_t id = rt_add_type(t, "x");
+    gate_wait(&h.arrived, 1);
+    proxy_hold(line, true);
+    gate_up(&h.go);
+    UNTIL(running(&w) == 0);
+    for (int i = 0; i < 4; i++) {       /* meanwhile the outcome is not taken either */
+        uint64_t n;
+        assert_int_not_equal(weir_count(t->q, WEIR_ANY, NULL, &n, &t->err), WEIR_OK);
+    }
+    proxy_hold(line, false);
+    rt_until(t, id, WEIR_COMPLETE);
+    has_result(t, id, "true");
+    gate_up(&h.go);
+    rt_until(t, rt_add_type(t, "x"), WEIR_COMPLETE);    /* and it goes on */
+    assert_int_equal(receiver_count(&r), 2);
+    web_stop(&w);
+    receiver_stop(&r);
+    proxy_stop(line);
+    rig_free(redis);
 }
 
 /* ---- private addresses ---- */
@@ -759,6 +802,42 @@ static void a_removed_target_gets_no_more(void **state)
     receiver_stop(&r);
 }
 
+static void only_an_admin_of_all_types_may(void **state)
+{
+    (void)state;
+    static const struct { const char *name, *type; unsigned roles; int status; } callers[] = {
+        { "eye", "", SRV_READ, 403 }, { "maker", "", SRV_PRODUCE, 403 },
+        { "hand", "", SRV_WORK, 403 }, { "half", "x", SRV_ADMIN, 403 },
+        { "boss", "", SRV_ADMIN, 200 },
+    };
+    web  w;
+    char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], token[SRV_TOKEN_TEXT], header[128];
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    web_start(&w, RT_MEM, false, &(srv_options){ .data_dir = dir });
+    for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
+        static const char *const asked[][3] = {
+            { "PUT", "/v1/push/t", "{\"types\":[\"x\"]," URL "," KEY "}" },
+            { "GET", "/v1/push", NULL }, { "DELETE", "/v1/push/t", NULL },
+        };
+        srv_caller who = { .roles = callers[i].roles };
+        rt        *t = &w.t;
+        snprintf(who.name, sizeof who.name, "%s", callers[i].name);
+        snprintf(who.type, sizeof who.type, "%s", callers[i].type);
+        OK(srv_tokens_add(file, &who, 1, token, &t->err));
+        OK(srv_reload(w.s, &t->err));
+        snprintf(header, sizeof header, "Authorization: Bearer %s\r\n", token);
+        for (size_t k = 0; k < sizeof asked / sizeof *asked; k++) {
+            web_answer a = web_call_with(&w, asked[k][0], asked[k][1], header, asked[k][2]);
+            if (a.status / 100 != callers[i].status / 100)
+                fail_msg("%s, %s: %d", callers[i].name, asked[k][0], a.status);
+            web_free(&a);
+        }
+    }
+    web_stop(&w);
+    tempdir_remove(dir);
+}
+
 /* ---- the end, and after ---- */
 
 static void targets_outlive_the_server(void **state)
@@ -913,12 +992,14 @@ int main(void)
         cmocka_unit_test(an_unreachable_target_costs_no_attempt),
         cmocka_unit_test(certificates_are_checked),
         cmocka_unit_test(whatever_makes_a_job_ready_wakes_it),
+        cmocka_unit_test(an_outcome_waits_for_the_store),
         cmocka_unit_test(private_addresses_are_refused),
         cmocka_unit_test(the_address_connected_to_is_looked_at),
         cmocka_unit_test(bad_targets_are_refused_by_name),
         cmocka_unit_test(targets_are_put_shown_and_removed),
         cmocka_unit_test(there_is_a_most_of_targets),
         cmocka_unit_test(a_removed_target_gets_no_more),
+        cmocka_unit_test(only_an_admin_of_all_types_may),
         cmocka_unit_test(targets_outlive_the_server),
         cmocka_unit_test(a_bad_file_stops_the_start),
         cmocka_unit_test(what_cannot_be_kept_is_refused),

@@ -209,6 +209,23 @@ static void files_that_are_wrong(void **state)
     assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EIO);
 }
 
+/* Root makes tokens for the user that the server runs as. */
+static void the_owner_of_the_directory(void **state)
+{
+    (void)state;
+    enum { NOBODY = 65534 };
+    struct stat st;
+    char        token[SRV_TOKEN_TEXT];
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chown(dir, NOBODY, NOBODY), 0);
+    add("one", "read", "", token);
+    add("two", "read", "", token);
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_uid, NOBODY);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
 /* Changes at once from several processes: none is lost. */
 static void all_at_once(void **state)
 {
@@ -242,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_secret_is_not_in_the_file, setup, teardown),
         cmocka_unit_test_setup_teardown(names_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_owner_of_the_directory, setup, teardown),
         cmocka_unit_test_setup_teardown(all_at_once, setup, teardown),
     };
     return cmocka_run_group_tests_name("tokens", tests, NULL, NULL);
