@@ -491,9 +491,10 @@ static void handle_batch(srv_request *r)
         return;
     }
     if (b->in.number) {
-        b->replay = srv_replay_begin(r->server->replays, r, b->in.caller, b->in.number);
-        if (!b->replay)
+        srv_replay *replay = srv_replay_begin(r->server->replays, r, b->in.caller, b->in.number);
+        if (!replay)
             return;
+        b->replay = replay;
     }
     r->state = b;
     for (size_t i = 0; i < b->in.n; i++)

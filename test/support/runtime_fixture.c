@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/server.h"
 #include "support/redis_rig.h"
 #include "support/store_fixture.h"
 
@@ -17,10 +18,18 @@ static int64_t turned_now(void *ctx)
     return atomic_load(&t->now);
 }
 
-static void open_it(rt *t)
+static void open_it(rt *t, weir_queue **q)
 {
     weir_options opt = { .now = t->own_clock ? turned_now : NULL, .now_ctx = t };
-    assert_ok_(weir_open(&t->q, t->url, &opt, &t->err), &t->err, "weir_open", __FILE__, __LINE__);
+    assert_ok_(weir_open(q, t->url, &opt, &t->err), &t->err, "weir_open", __FILE__, __LINE__);
+}
+
+/* The URL becomes the server's address. */
+static void serve(rt *t)
+{
+    open_it(t, &t->served);
+    OK(srv_start(&t->server, t->served, &(srv_options){ .listen = "127.0.0.1:0" }, &t->err));
+    snprintf(t->url, sizeof t->url, "%s", srv_address(t->server));
 }
 
 void rt_open(rt *t, const char *url, bool own_clock)
@@ -28,7 +37,9 @@ void rt_open(rt *t, const char *url, bool own_clock)
     memset(t, 0, sizeof *t);
     t->own_clock = own_clock;
     t->now = INT64_C(1700000000000);
+    bool        served = !strncmp(url, "served:", 7);
     const char *at = strstr(url, ":@/") ? strchr(url, '@') : NULL;
+    url += served ? 7 : 0;
     if (rig_is_shared(url)) {
         assert_true(rig_shared_url(url, t->url, sizeof t->url));
     } else if (at) {
@@ -37,12 +48,14 @@ void rt_open(rt *t, const char *url, bool own_clock)
     } else {
         snprintf(t->url, sizeof t->url, "%s", url);
     }
-    open_it(t);
+    if (served)
+        serve(t);
+    open_it(t, &t->q);
 }
 
 void rt_each(void (*test)(rt *t), bool own_clock)
 {
-    static const char *const usual[] = { RT_MEM, RT_SQLITE, RT_REDIS };
+    static const char *const usual[] = { RT_MEM, RT_SQLITE, RT_REDIS, RT_SERVED };
     const char *listed = getenv("WEIR_TEST_STORES");
     char      **urls = NULL;
     size_t      n = sizeof usual / sizeof *usual;
@@ -60,13 +73,18 @@ void rt_each(void (*test)(rt *t), bool own_clock)
 void rt_reopen(rt *t)
 {
     weir_close(t->q);
-    open_it(t);
+    open_it(t, &t->q);
 }
 
 void rt_close(rt *t)
 {
     weir_close(t->q);
-    t->q = NULL;
+    if (t->server)
+        srv_stop(t->server);
+    srv_destroy(t->server);
+    weir_close(t->served);
+    t->q = t->served = NULL;
+    t->server = NULL;
     tempdir_remove(t->dir);
     t->dir[0] = 0;
 }
@@ -84,6 +102,8 @@ void rt_check_and_close(rt *t)
 void rt_later(rt *t, int64_t ms)
 {
     atomic_fetch_add(&t->now, ms);
+    if (t->served)
+        weir_wake(t->served);
     weir_wake(t->q);
 }
 

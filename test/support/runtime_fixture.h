@@ -30,13 +30,17 @@ typedef struct rt {
     bool            own_clock;
     _Atomic int64_t now;
     weir_error      err;                  /* of the last call */
+    weir_queue     *served;               /* "served:": what a server in this process serves */
+    struct srv_server *server;
 } rt;
 
 #define RT_MEM    "mem:"
 #define RT_SQLITE "sqlite:@/jobs.db?durability=os"
 #define RT_REDIS  "rig:redis+unix"
+#define RT_SERVED "served:mem:"
 
-/* Open a queue; '@' after the scheme is a directory of its own, "rig:..." see rig_shared_url(). */
+/* Open a queue; '@' after the scheme is a directory of its own, "rig:..." see rig_shared_url();
+ * "served:URL" is the http store, with a server in this process that serves URL. */
 void rt_open(rt *t, const char *url, bool own_clock);
 /* Close and open it again (mem: forgets). */
 void rt_reopen(rt *t);

@@ -1,0 +1,191 @@
+/* test_api_batch_roles.c - POST /v1/batch: who may do what, with every role for every operation, and
+ * tokens that are bound to a type, for each element. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/tokens.h"
+#include "support/server_rig.h"
+#include "weir/remote.h"
+
+static web  w;
+static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
+
+#define CALLER "0123456789abcdef0123456789abcdef"
+#define OPS(ops) "{\"ops\":[" ops "]}"
+#define ADD "{\"op\":\"add\",\"jobs\":[{\"type\":\"mail\"}]}"
+
+enum { READER, PRODUCER, WORKER, ADMIN, MAIL_READER, MAIL_PRODUCER, MAIL_WORKER, MAIL_ADMIN,
+       TOKENS };
+static const struct { const char *roles, *type; unsigned bits; } tokens[TOKENS] = {
+    { "read", "", SRV_READ },     { "produce", "", SRV_READ | SRV_PRODUCE },
+    { "work", "", SRV_READ | SRV_WORK },         { "admin", "", SRV_ALL },
+    { "read", "mail", SRV_READ }, { "produce", "mail", SRV_READ | SRV_PRODUCE },
+    { "work", "mail", SRV_READ | SRV_WORK },     { "admin", "mail", SRV_ALL },
+};
+static char bearer[TOKENS][SRV_TOKEN_TEXT + 40];
+
+static int start(void **state)
+{
+    (void)state;
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    for (int i = 0; i < TOKENS; i++) {
+        srv_caller c = { 0 };
+        weir_error err;
+        char       text[SRV_TOKEN_TEXT];
+        assert_true(srv_roles_parse(tokens[i].roles, &c.roles));
+        snprintf(c.name, sizeof c.name, "token-%d", i);
+        snprintf(c.type, sizeof c.type, "%s", tokens[i].type);
+        if (srv_tokens_add(file, &c, 1, text, &err))
+            fail_msg("%s", err.msg);
+        snprintf(bearer[i], sizeof bearer[i], "Authorization: Bearer %s\r\n", text);
+    }
+    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = file });
+    rt_add(&w.t, &(weir_spec){ .type = "mail" });           /* 1, 2 */
+    rt_add(&w.t, &(weir_spec){ .type = "other" });
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    web_stop(&w);
+    tempdir_remove(dir);
+    return 0;
+}
+
+/* The code of each answer, with blanks between; "OK" where there is no error. */
+static char *codes(int token, const char *body)
+{
+    static char out[1000];
+    size_t      n = 0;
+    web_answer  a = web_call_with(&w, "POST", "/v1/batch", bearer[token], body);
+    assert_int_equal(a.status, 200);
+    json_t *all = json_loads(a.body, 0, NULL), *one;
+    size_t  i;
+    out[0] = '\0';
+    json_array_foreach (json_object_get(all, "answers"), i, one) {
+        json_t *error = json_object_get(one, "error");
+        n += (size_t)snprintf(out + n, sizeof out - n, "%s%s", n ? " " : "",
+                              error ? json_string_value(json_object_get(error, "code")) : "OK");
+    }
+    json_decref(all);
+    web_free(&a);
+    return out;
+}
+
+static const struct {
+    const char *op;
+    unsigned    role;
+} each[] = {
+    { ADD, SRV_PRODUCE },
+    { "{\"op\":\"take\",\"types\":[\"mail\"],\"n\":1,\"worker\":\"w\"}", SRV_WORK },
+    { "{\"op\":\"finish\",\"id\":1,\"delivery\":99}", SRV_WORK },
+    { "{\"op\":\"renew\",\"jobs\":[{\"id\":1,\"delivery\":99}]}", SRV_WORK },
+    { "{\"op\":\"progress\",\"id\":1,\"delivery\":99,\"percent\":1}", SRV_WORK },
+    { "{\"op\":\"log\",\"id\":1,\"text\":\"x\"}", SRV_WORK },
+    { "{\"op\":\"tick\"}", SRV_ADMIN },
+    { "{\"op\":\"update\",\"id\":1,\"from\":[\"delayed\"],\"state\":\"inactive\"}", SRV_ADMIN },
+    { "{\"op\":\"remove\",\"id\":999}", SRV_ADMIN },
+    { "{\"op\":\"configure\",\"type\":\"mail\",\"paused\":false}", SRV_ADMIN },
+    { "{\"op\":\"import\",\"jobs\":[]}", SRV_ADMIN },
+    { "{\"op\":\"get\",\"id\":1}", SRV_READ },
+    { "{\"op\":\"list\"}", SRV_READ },
+    { "{\"op\":\"logs\",\"id\":1}", SRV_READ },
+    { "{\"op\":\"stats\"}", SRV_READ },
+    { "{\"op\":\"check\"}", SRV_ADMIN },
+};
+
+static void each_operation_wants_its_role(void **state)
+{
+    (void)state;
+    for (int t = READER; t <= ADMIN; t++) {
+        for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+            char body[400];
+            snprintf(body, sizeof body, "{\"ops\":[%s]}", each[i].op);
+            const char *got = codes(t, body);
+            if ((strcmp(got, "EREADONLY") == 0) == ((tokens[t].bits & each[i].role) != 0))
+                fail_msg("token %d: %s: %s", t, each[i].op, got);
+        }
+    }
+}
+
+static void a_token_of_one_type_touches_it_alone(void **state)
+{
+    (void)state;
+    const char *named = OPS("{\"op\":\"get\",\"id\":1},{\"op\":\"get\",\"id\":2},"
+                            "{\"op\":\"logs\",\"id\":2},{\"op\":\"list\",\"type\":\"other\"},"
+                            "{\"op\":\"list\"}");
+    assert_string_equal(codes(MAIL_READER, named), "OK ENOENT ENOENT EREADONLY OK");
+    assert_string_equal(codes(MAIL_PRODUCER,
+                              OPS(ADD ",{\"op\":\"add\",\"jobs\":[{\"type\":\"mail\"},"
+                                      "{\"type\":\"other\"}]}")), "OK EREADONLY");
+    assert_string_equal(codes(MAIL_WORKER,
+                              OPS("{\"op\":\"take\",\"types\":[\"mail\",\"other\"],\"n\":1,"
+                                  "\"worker\":\"w\"},"
+                                  "{\"op\":\"finish\",\"id\":2,\"delivery\":1},"
+                                  "{\"op\":\"finish\",\"id\":1,\"delivery\":99,"
+                                  "\"next\":{\"types\":[\"other\"],\"n\":1,\"worker\":\"w\"}},"
+                                  "{\"op\":\"log\",\"id\":2,\"text\":\"x\"},"
+                                  "{\"op\":\"log\",\"id\":1,\"text\":\"x\"}")),
+                        "EREADONLY ENOENT EREADONLY ENOENT OK");
+    assert_string_equal(codes(MAIL_ADMIN,
+                              OPS("{\"op\":\"remove\",\"id\":2},"
+                                  "{\"op\":\"update\",\"id\":2,\"priority\":1},"
+                                  "{\"op\":\"configure\",\"type\":\"other\",\"paused\":true},"
+                                  "{\"op\":\"configure\",\"type\":\"mail\",\"paused\":false},"
+                                  "{\"op\":\"import\",\"jobs\":[{\"job\":{\"type\":\"other\","
+                                  "\"state\":\"inactive\",\"data\":1}}]},"
+                                  "{\"op\":\"tick\"},{\"op\":\"check\"}")),
+                        "ENOENT ENOENT EREADONLY OK EREADONLY EREADONLY EREADONLY");
+    assert_int_equal(rt_state(&w.t, 2), WEIR_INACTIVE);
+}
+
+static void a_token_of_one_type_sees_its_numbers_alone(void **state)
+{
+    (void)state;
+    web_answer a = web_call_with(&w, "POST", "/v1/batch", bearer[MAIL_READER],
+                                 OPS("{\"op\":\"stats\"},{\"op\":\"list\",\"ids\":true}"));
+    assert_null(strstr(a.body, "other"));
+    assert_non_null(strstr(a.body, "\"type\":\"mail\""));
+    web_free(&a);
+}
+
+static void a_lease_of_another_type_is_over(void **state)
+{
+    (void)state;
+    weir_job *job;
+    size_t    n;
+    assert_int_equal(weir_take_for(w.t.q, &(weir_taking){ .types = (const char *[]){ "other", NULL },
+                                                          .n = 1 }, &job, &n, NULL), WEIR_OK);
+    assert_int_equal(n, 1);
+    web_answer a = web_call_with(&w, "POST", "/v1/batch", bearer[MAIL_WORKER],
+                                 OPS("{\"op\":\"renew\",\"jobs\":[{\"id\":2,\"delivery\":1}]}"));
+    assert_non_null(strstr(a.body, "\"codes\":[\"ESTALE\"]"));
+    web_free(&a);
+    weir_job_release(job);
+}
+
+static void an_answer_is_for_its_token_alone(void **state)
+{
+    (void)state;
+    const char *body = "{\"caller\":\"" CALLER "\",\"number\":1,\"ops\":[{\"op\":\"stats\"}]}";
+    assert_string_equal(codes(ADMIN, body), "OK");
+    web_answer a = web_call_with(&w, "POST", "/v1/batch", bearer[READER], body);
+    assert_int_equal(a.status, 400);
+    assert_non_null(strstr(a.body, "it has another token"));
+    web_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_operation_wants_its_role),
+        cmocka_unit_test(a_token_of_one_type_touches_it_alone),
+        cmocka_unit_test(a_token_of_one_type_sees_its_numbers_alone),
+        cmocka_unit_test(a_lease_of_another_type_is_over),
+        cmocka_unit_test(an_answer_is_for_its_token_alone),
+    };
+    return cmocka_run_group_tests_name("batch roles", tests, start, stop);
+}
