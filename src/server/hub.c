@@ -14,6 +14,7 @@ enum { KEPT_TEXT = 64 * 1024 };     /* bytes of memory kept to write the next ev
 
 struct srv_hub {
     weir_queue     *q;
+    int64_t         keep_ms;
     char            run[9];
     weir_buf        text;           /* the callback thread's */
     pthread_mutex_t lock;           /* guards what follows */
@@ -25,7 +26,7 @@ struct srv_hub {
     size_t          bytes;
 };
 
-weir_code srv_hub_create(srv_hub **out, weir_queue *q, weir_error *err)
+weir_code srv_hub_create(srv_hub **out, weir_queue *q, int64_t keep_ms, weir_error *err)
 {
     uint32_t run = 0;
     srv_hub *h = *out = calloc(1, sizeof *h);
@@ -35,6 +36,7 @@ weir_code srv_hub_create(srv_hub **out, weir_queue *q, weir_error *err)
     (void)n;            /* so few bytes always come */
     snprintf(h->run, sizeof h->run, "%08" PRIx32, run);
     h->q = q;
+    h->keep_ms = keep_ms;
     h->first = 1;
     pthread_mutex_init(&h->lock, NULL);
     return WEIR_OK;
@@ -136,7 +138,7 @@ static void tell_desks(srv_hub *h)
 /* Nobody has listened for a while: end it. From inside its own function, so that nobody waits. */
 static bool stop_if_quiet(srv_hub *h)
 {
-    if (h->desks || srv_loop_ms() - h->quiet_ms <= SRV_EVENT_KEEP_MS)
+    if (h->desks || srv_loop_ms() - h->quiet_ms <= h->keep_ms)
         return false;
     weir_unlisten(h->ear);
     h->ear = NULL;

@@ -4,8 +4,8 @@
  * from, each at its own pace: so a listener costs no memory for what it has not read yet, and can
  * go on where it was after its connection broke. Who falls out of the ring has missed something.
  *
- * The hub listens to the queue from the first listener on, and for SRV_EVENT_KEEP_MS after the last
- * one has gone: a server nobody listens to pays nothing. Any thread. */
+ * The hub listens to the queue from the first listener on, and for `keep_ms` after the last one has
+ * gone: a server nobody listens to pays nothing. Any thread. */
 #ifndef WEIR_SERVER_HUB_H
 #define WEIR_SERVER_HUB_H
 
@@ -14,9 +14,8 @@
 #include "weir/weir.h"
 
 enum {
-    SRV_EVENT_RING    = 16384,              /* events that are kept */
-    SRV_EVENT_BYTES   = 16 * 1024 * 1024,   /* and their bytes, but always one event */
-    SRV_EVENT_KEEP_MS = 60 * 1000
+    SRV_EVENT_RING  = 16384,                /* events that are kept */
+    SRV_EVENT_BYTES = 16 * 1024 * 1024      /* and their bytes, but always one event */
 };
 
 /* One event: never changed, shared by reference. */
@@ -34,7 +33,7 @@ typedef struct srv_news {
 
 typedef struct srv_hub srv_hub;
 
-weir_code srv_hub_create(srv_hub **out, weir_queue *q, weir_error *err);
+weir_code srv_hub_create(srv_hub **out, weir_queue *q, int64_t keep_ms, weir_error *err);
 void srv_hub_destroy(srv_hub *h);           /* no desk is left; NULL is fine */
 
 /* Who reads from the ring, one for each loop: memory of its owner, who sets the first two. */

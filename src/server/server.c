@@ -217,7 +217,7 @@ static weir_code start(srv_server *s, weir_error *err)
     if (!rc)
         rc = srv_workers_create(&s->workers, err);
     if (!rc)
-        rc = srv_hub_create(&s->hub, s->q, err);
+        rc = srv_hub_create(&s->hub, s->q, s->opt.limits.event_keep_ms, err);
     if (!rc)
         rc = srv_replays_create(&s->replays, err);
     if (!rc)
@@ -273,6 +273,7 @@ static void set_limits(srv_server *s)
     AT_MOST(l->write_ms, SRV_WRITE_MS);
     AT_MOST(l->connections, SRV_MAX_CONNECTIONS);
     AT_MOST(l->listeners, SRV_MAX_LISTENERS);
+    AT_MOST(l->event_keep_ms, SRV_EVENT_KEEP_MS);
     AT_MOST(l->bodies, SRV_MAX_BODIES);
     least = l->idle_ms < least ? l->idle_ms : least;
     least = l->write_ms < least ? l->write_ms : least;

@@ -27,6 +27,7 @@ enum {
     SRV_IDLE_MS         = 75 * 1000,            /* a connection without a request */
     SRV_WRITE_MS        = 30 * 1000,            /* a client that takes nothing of its answer */
     SRV_MAX_ORIGINS     = 32,
+    SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for those who come again */
     SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
 };
 
@@ -34,7 +35,7 @@ typedef enum srv_api { SRV_API_KUE, SRV_API_VERTX } srv_api;
 
 /* Limits that can be set lower; 0: as above. */
 typedef struct srv_limits {
-    int64_t head_ms, body_ms, idle_ms, write_ms;
+    int64_t head_ms, body_ms, idle_ms, write_ms, event_keep_ms;
     int64_t connections, listeners;
     size_t  bodies;
 } srv_limits;

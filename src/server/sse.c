@@ -20,7 +20,7 @@ enum {
     RETRY_MS       = 2000,                  /* when a client shall come again */
     /* A write costs some microseconds whatever its size. With many listeners a desk pauses a
      * millisecond for each so many after it wrote to them, and more events come together. */
-    PACE_LISTENERS = 25
+    PACE_LISTENERS = 12
 };
 
 typedef struct listener {

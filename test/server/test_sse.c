@@ -331,6 +331,35 @@ static void who_has_missed_something_is_told(void **state)
     web_stop(&w);
 }
 
+/* When nobody has listened for a while the events are let go, and whoever comes again is told. */
+static void events_are_not_kept_for_nobody(void **state)
+{
+    (void)state;
+    web  w;
+    char id[64], header[96];
+    web_start(&w, RT_MEM, false, &(srv_options){ .limits = { .event_keep_ms = 1 } });
+    for (int i = 0; i < 2; i++) {
+        ear e = listen_to(&w, "/v1/events");
+        do_one(&w.t, "mail");
+        hear_until(&e, "]}}\n\n");
+        last_id(&e, id, sizeof id);
+        ear_close(&e);
+        UNTIL(counts(&w)->listeners == 0);
+        int64_t left = srv_loop_ms();
+        UNTIL(srv_loop_ms() > left + 1);
+        do_one(&w.t, "sms");
+        snprintf(header, sizeof header, "Last-Event-ID: %s\r\n", id);
+        e = listen_with(&w, "/v1/events", header);
+        hear_until(&e, "event: lost");
+        do_one(&w.t, "other");
+        hear_until(&e, "\"type\":\"other\",\"state\":\"complete\"");
+        assert_null(strstr(e.text, "\"type\":\"mail\""));
+        ear_close(&e);
+        UNTIL(counts(&w)->listeners == 0);
+    }
+    web_stop(&w);
+}
+
 /* ---- slow ones ---- */
 
 /* More than the ring and all buffers hold, while one does not read. It is dropped, and reads why;
@@ -482,6 +511,7 @@ int main(void)
         cmocka_unit_test(an_old_client_is_served_too),
         cmocka_unit_test(a_listener_goes_on_where_it_was),
         cmocka_unit_test(who_has_missed_something_is_told),
+        cmocka_unit_test(events_are_not_kept_for_nobody),
         cmocka_unit_test(a_slow_listener_is_dropped),
         cmocka_unit_test(a_listener_may_be_behind),
         cmocka_unit_test(a_thousand_hear_the_same),
