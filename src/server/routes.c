@@ -6,6 +6,7 @@ extern const srv_route srv_add_routes[];
 extern const srv_route srv_batch_routes[];
 extern const srv_route srv_bulk_routes[];
 extern const srv_route srv_events_routes[];
+extern const srv_route srv_finish_routes[];
 extern const srv_route srv_health_routes[];
 extern const srv_route srv_jobs_routes[];
 extern const srv_route srv_kue_routes[];
@@ -14,10 +15,10 @@ extern const srv_route srv_metrics_routes[];
 extern const srv_route srv_openapi_routes[];
 extern const srv_route srv_push_routes[];
 extern const srv_route srv_server_routes[];
+extern const srv_route srv_take_routes[];
 extern const srv_route srv_types_routes[];
 extern const srv_route srv_ui_routes[];
 extern const srv_route srv_vertx_routes[];
-extern const srv_route srv_work_routes[];
 extern const srv_route srv_workers_routes[];
 
 const srv_route *const srv_routes[] = {
@@ -33,7 +34,8 @@ const srv_route *const srv_routes[] = {
     srv_server_routes,
     srv_events_routes,
     srv_types_routes,
-    srv_work_routes,
+    srv_take_routes,
+    srv_finish_routes,
     srv_workers_routes,
     srv_kue_routes,
     srv_vertx_routes,

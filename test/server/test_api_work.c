@@ -8,6 +8,7 @@
 
 #include "server/inner.h"
 #include "server/tokens.h"
+#include "support/redis_rig.h"
 #include "support/server_rig.h"
 
 #define TAKE "/v1/take"
@@ -524,6 +525,34 @@ static void jobs_for_a_client_that_is_gone_are_free_at_once(void **state)
     web_stop(&w);
 }
 
+static void so_are_those_that_were_taken_with_an_ending(void **state)
+{
+    (void)state;
+    web            w;
+    holder         h = { GATE_INIT, GATE_INIT };
+    weir_listener *l;
+    uint64_t       first, next;
+    web_start(&w, RT_SQLITE, true, NULL);
+    rt *t = &w.t;
+    OK(weir_listen(t->q, &(weir_filter){ .type = "hold" }, hold_on, &h, &l, &t->err));
+    rt_add_type(t, "mail");
+    take(&w, "{\"types\":[\"mail\"]}", &first, NULL);
+    next = rt_add_type(t, "mail");
+    UNTIL(w.s->n_conns == 0);
+    rt_add_type(t, "hold");
+    gate_wait(&h.held, 1);
+    int fd = begin(&w, "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"take\":"
+                                     "{\"types\":[\"mail\"],\"lease\":\"1h\"}}");
+    rt_until(t, next, WEIR_ACTIVE);
+    hang_up(fd);
+    UNTIL(w.s->n_conns == 0);
+    gate_up(&h.go);
+    rt_until(t, next, WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, first), WEIR_COMPLETE);
+    weir_unlisten(l);
+    web_stop(&w);
+}
+
 static void a_server_that_stops_answers_those_who_wait(void **state)
 {
     (void)state;
@@ -534,6 +563,52 @@ static void a_server_that_stops_answers_those_who_wait(void **state)
     assert_int_equal(end_take(first, NULL), 0);
     assert_int_equal(end_take(second, NULL), 0);
     web_stop(&w);
+}
+
+/* ---- a store that others use, and that may be away ---- */
+
+static void away(web *w, const char *target, const char *body)
+{
+    web_answer a = web_call(w, "POST", target, body);
+    if (a.status != 503 || !web_header(&a, "Retry-After") || !strstr(a.body, "{\"error\":{"))
+        fail_msg("%s: %d %s", target, a.status, a.body);
+    web_free(&a);
+}
+
+static void jobs_of_other_processes_and_a_store_that_is_away(void **state)
+{
+    (void)state;
+    web         w;
+    char        url[512];
+    weir_queue *other;
+    rig        *redis = rig_start(NULL);
+    web_start(&w, rig_url(redis, "redis+unix", "timeout=200ms", url, sizeof url), false, NULL);
+    rt *t = &w.t;
+    OK(weir_open(&other, url, NULL, &t->err));
+    for (int i = 0; i < 2; i++) {
+        int fd = begin_take(&w, wait_mail);
+        OK(weir_add(other, &(weir_spec){ .type = "mail" }, NULL, &t->err));
+        assert_int_equal(end_take(fd, NULL), 1);
+        if (i)
+            break;
+        assert_true(rig_stop(redis));
+        away(&w, TAKE, "{\"types\":[\"mail\"]}");
+        away(&w, TAKE, wait_mail);
+        away(&w, "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"take\":"
+                               "{\"types\":[\"mail\"]}}");
+        away(&w, "/v1/renew", "{\"jobs\":[{\"id\":1,\"delivery\":1}]}");
+        away(&w, TAKE, wait_mail);
+        assert_true(rig_begin(redis) && rig_ready(redis));
+        bool there;
+        UNTIL(weir_exists(t->q, 1, &there, &t->err) == WEIR_OK);
+        UNTIL(weir_exists(other, 1, &there, &t->err) == WEIR_OK);
+        if (there)          /* it may have been lost with the server, which kept nothing on disk */
+            finish(&w, 200, 1, 1, "");
+    }
+    assert_int_equal(counts(&w)->takes_waiting, 0);
+    weir_close(other);
+    web_stop(&w);
+    rig_free(redis);
 }
 
 /* ---- a storm ---- */
@@ -774,7 +849,9 @@ int main(void)
         cmocka_unit_test(a_resumed_type_serves_all_who_wait),
         cmocka_unit_test(who_is_gone_waits_no_longer),
         cmocka_unit_test(jobs_for_a_client_that_is_gone_are_free_at_once),
+        cmocka_unit_test(so_are_those_that_were_taken_with_an_ending),
         cmocka_unit_test(a_server_that_stops_answers_those_who_wait),
+        cmocka_unit_test(jobs_of_other_processes_and_a_store_that_is_away),
         cmocka_unit_test(nobody_waits_in_vain),
         cmocka_unit_test(workers_are_seen_and_forgotten),
         cmocka_unit_test(a_token_of_a_type_touches_that_alone),

@@ -1,0 +1,200 @@
+/* api_take.c - POST /v1/take: jobs for remote workers, who may wait for some.
+ *
+ * A delivery of a job is known by its id and delivery number, and nothing of it is kept here: any
+ * server of the same store can be asked next, and a restart is not noticed. Jobs that were taken
+ * for a client that has gone meanwhile are given back at once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/api.h"
+#include "server/body.h"
+#include "server/inner.h"
+#include "server/take.h"
+#include "server/workers.h"
+
+/* ---- what is asked for ---- */
+
+#define AT(member) offsetof(srv_wish, member)
+#define WISH_FIELDS                                                                              \
+    WEIR_FIELD("types", weir__as_texts, AT(types), .needed = true, .min = 1,                     \
+               .max = WEIR_MAX_TAKE_TYPES),                                                      \
+    WEIR_FIELD("n", weir__as_int, AT(n), .min = 1, .max = WEIR_MAX_PAGE),                        \
+    WEIR_FIELD("lease", weir__as_ms, AT(lease_ms), .min = WEIR_MIN_LEASE_MS, .max = WEIR_MAX_MS), \
+    WEIR_FIELD("worker", weir__as_text, AT(worker), .min = 1, .max = WEIR_MAX_WORKER)
+
+static const weir_field take_fields[] = {
+    WISH_FIELDS,
+    WEIR_FIELD("wait", weir__as_ms, AT(wait_ms), .max = SRV_MAX_WAIT_MS),
+    { 0 }
+};
+const weir_field srv_next_fields[] = { WISH_FIELDS, { 0 } };
+#undef AT
+
+bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w)
+{
+    for (size_t i = 0; i < w->types.n; i++) {
+        weir_error err;
+        char       field[32];
+        snprintf(field, sizeof field, "types[%zu]", i);
+        if (weir__type_check(w->types.text[i], field, &err)) {
+            srv_reply_error(r, &err, field);
+            return false;
+        }
+        if (!srv_allow(r, SRV_WORK, w->types.text[i]))
+            return false;
+    }
+    const char *worker = w->worker ? w->worker : srv_worker_name(r);
+    t->r = r;
+    t->jobs = srv_alloc(r, (size_t)w->n * sizeof(weir_job *));
+    if (!t->jobs || !worker) {
+        srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
+        return false;
+    }
+    t->what = (weir_taking){ .types = w->types.text, .n = (size_t)w->n, .lease_ms = w->lease_ms,
+                             .worker = worker };
+    srv_workers_seen(r->server->workers, worker, t->what.types, weir_now(srv_queue(r)));
+    return true;
+}
+
+/* ---- what is given ---- */
+
+static void release_jobs(srv_taking *t)
+{
+    for (size_t i = 0; i < t->n_jobs; i++)
+        weir_job_release(t->jobs[i]);
+    t->n_jobs = 0;
+}
+
+/* Others shall have the jobs, and not only when the leases are over (but then, if this fails). */
+static void give_back(srv_taking *t, srv_then *then)
+{
+    srv_request *r = t->r;
+    weir_ending *endings = srv_alloc(r, t->n_jobs * sizeof *endings);
+    weir_future *f = NULL;
+    weir_error   err = { 0 };
+    weir_code    rc = WEIR_ENOMEM;
+    for (size_t i = 0; endings && i < t->n_jobs; i++)
+        endings[i] = (weir_ending){ .id = t->jobs[i]->id, .delivery = t->jobs[i]->delivery,
+                                    .outcome = WEIR_OUTCOME_RELEASE };
+    if (endings)
+        rc = weir_finish_async(srv_queue(r), endings, t->n_jobs, NULL, &f, &err);
+    atomic_fetch_add(&r->server->counters.jobs_returned, t->n_jobs);
+    release_jobs(t);
+    srv_await(r, rc, &err, f, then);
+}
+
+static void add_jobs(const srv_taking *t, weir_buf *out)
+{
+    weir__buf_str(out, "\"jobs\":[");
+    for (size_t i = 0; i < t->n_jobs; i++) {
+        if (i)
+            weir__buf_char(out, ',');
+        weir__job_json(out, t->jobs[i]);
+    }
+    weir__buf_str(out, "]}");
+}
+
+void srv_taking_give(srv_taking *t, int status, weir_buf *out, srv_then *again)
+{
+    srv_request *r = t->r;
+    add_jobs(t, out);
+    if (t->n_jobs && (srv_gone(r) || out->failed)) {
+        weir__buf_fini(out);
+        give_back(t, again);
+        return;
+    }
+    atomic_fetch_add(&r->server->counters.jobs_taken, t->n_jobs);
+    release_jobs(t);
+    srv_reply_json(r, status, out);
+}
+
+/* ---- POST /v1/take ---- */
+
+static void look(srv_taking *t);
+
+static void leave(srv_taking *t, size_t got)
+{
+    if (!t->polls)
+        return;
+    t->polls = false;
+    srv_poll_leave(&t->poll, got);
+    srv_workers_wait(t->r->server->workers, t->what.worker, -1, weir_now(srv_queue(t->r)));
+}
+
+static void answer_take(srv_request *r, weir_code code, const weir_error *err)
+{
+    (void)code, (void)err;
+    weir_buf out = { 0 };
+    weir__buf_char(&out, '{');
+    srv_taking_give(r->state, 200, &out, answer_take);
+}
+
+static void looked(srv_request *r, weir_code code, const weir_error *err)
+{
+    srv_taking *t = r->state;
+    if (code) {
+        leave(t, SRV_POLL_FAILED);
+        srv_reply_error(r, err, NULL);
+        return;
+    }
+    if (!t->n_jobs && t->polls && !t->over) {
+        t->rests = srv_poll_rest(&t->poll);
+        if (!t->rests)
+            look(t);
+        return;
+    }
+    leave(t, t->n_jobs);
+    answer_take(r, WEIR_OK, NULL);
+}
+
+static void look(srv_taking *t)
+{
+    weir_future *f = NULL;
+    weir_error   err = { 0 };
+    t->rests = false;
+    weir_code rc = weir_take_for_async(srv_queue(t->r), &t->what, t->jobs, &t->n_jobs, &f, &err);
+    srv_await(t->r, rc, &err, f, looked);
+}
+
+static void look_again(srv_poll *p)
+{
+    look((srv_taking *)p);
+}
+
+/* The time is up, the client is gone, or the server stops. */
+static void wait_no_longer(srv_request *r)
+{
+    srv_taking *t = r->state;
+    t->over = true;
+    if (!t->rests)
+        return;                 /* what it finds is answered */
+    leave(t, 0);
+    answer_take(r, WEIR_OK, NULL);
+}
+
+static void handle_take(srv_request *r)
+{
+    srv_wish    w = { .n = 1 };
+    srv_taking *t;
+    if (!SRV_STATE(r, t) || !srv_body(r, take_fields, &w) || !srv_taking_init(t, r, &w))
+        return;
+    if (w.wait_ms) {
+        t->poll = (srv_poll){ .loop = r->loop, .types = t->what.types, .n = t->what.n,
+                              .look = look_again };
+        t->polls = srv_poll_enter(r->server->polls, &t->poll);
+        if (!t->polls) {
+            srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
+            return;
+        }
+        srv_workers_wait(r->server->workers, t->what.worker, 1, weir_now(srv_queue(r)));
+        r->hurry = wait_no_longer;
+        srv_after(r, w.wait_ms, wait_no_longer);
+    }
+    look(t);
+}
+
+const srv_route srv_take_routes[] = {
+    { "POST", "/v1/take", SRV_WORK, handle_take, SRV_MAX_SMALL_BODY, NULL, 0,
+      "Take jobs; wait for some if there are none", "Take", "Taken", 200 },
+    { 0 }
+};

@@ -1,0 +1,36 @@
+/* take.h - jobs on their way to a remote worker: what POST /v1/take has in common with the `take`
+ * of POST /v1/finish. */
+#ifndef WEIR_SERVER_TAKE_H
+#define WEIR_SERVER_TAKE_H
+
+#include "core/fields.h"
+#include "server/poll.h"
+#include "server/request.h"
+
+/* What a worker asks for. */
+typedef struct srv_wish {
+    weir_texts  types;
+    int64_t     n, wait_ms, lease_ms;
+    const char *worker;
+} srv_wish;
+extern const weir_field srv_next_fields[];      /* all but the wait */
+
+typedef struct srv_taking {
+    srv_poll     poll;              /* first: it is found by it */
+    srv_request *r;
+    weir_taking  what;
+    weir_job   **jobs;
+    size_t       n_jobs;
+    bool         polls;             /* it waits until jobs come */
+    bool         rests;             /* and does nothing else just now */
+    bool         over;              /* but no longer */
+} srv_taking;
+
+/* May it, and is there room for the jobs? False: it was answered. */
+bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w);
+
+/* Answer with the jobs, as the last member of the object that is begun in `out`. When there is
+ * nobody to give them to, or no memory, they are given back, and `again` shall answer without. */
+void srv_taking_give(srv_taking *t, int status, weir_buf *out, srv_then *again);
+
+#endif
