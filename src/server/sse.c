@@ -105,6 +105,11 @@ static void give(listener *l, srv_news **news, size_t n, const weir_buf *whole)
                 count++;
             }
     }
+    if (out->failed) {              /* out of memory: the heartbeat tries again */
+        weir__buf_fini(some);
+        l->behind = true;
+        return;
+    }
     if (news[n - 1]->seq > l->at)
         l->at = news[n - 1]->seq;
     if (!count)
@@ -207,9 +212,13 @@ static void there_is_news(srv_task *task)
 static void beat(void *ctx)
 {
     sse *s = ctx;
-    for (listener *l = s->first; l; l = l->next)
+    for (listener *l = s->first, *next; l; l = next) {
+        next = l->next;
         if (!l->behind)
             srv_stream_write(l->r, ":\n\n", 3);
+        else if (!srv_stream_behind(l->r))
+            catch_up(l);
+    }
     s->beating = s->n && !srv_timer_set(&s->beat, s->lane->loop, BEAT_MS, beat, s);
 }
 
