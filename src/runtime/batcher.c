@@ -161,12 +161,14 @@ static void lead(weir_batcher *b)
 
 /* Many callers who all wait for their answers are awake again in a moment: with a batch for the
  * first of them alone, a commit (on a disk, a sync) would be spent on one operation. So wait until
- * a third of them is back, but no longer than a third of what the last batch took. Lock held, but
- * not while waiting. */
+ * a third of them is back, but no longer than a third of what the last batch took; for a store that
+ * is far, for all of them and three times as long: what is the time of a batch here is the work of
+ * a server that others wait for, too. Lock held, but not while waiting. */
 static void gather(weir_batcher *b)
 {
-    int64_t until = now_ns() + b->took_ns / 3, left;
-    b->wanted = b->callers / 3;
+    int64_t share = b->store->ops->far && b->callers > 1 ? 1 : 3;
+    int64_t until = now_ns() + b->took_ns / share, left;
+    b->wanted = b->callers / (size_t)share;
     while (b->waiting < b->wanted && (left = until - now_ns()) > 0) {
         uint32_t before = atomic_load(&b->gathered);
         pthread_mutex_unlock(&b->lock);

@@ -39,44 +39,39 @@ static weir_buf *begin_step(redis_lane *s, redis_task *t, uint32_t part, uint32_
     return &s->draft[part].steps;
 }
 
-weir_buf *weir__step_open(redis_lane *s, redis_task *t, uint32_t part, char letter,
-                          size_t *count_at)
+weir_buf *weir__step_join(redis_lane *s, redis_task *t, uint32_t part, char letter)
 {
     redis_draft *p = &s->draft[part];
-    weir_buf    *b = begin_step(s, t, part, p->n_answers++, 0);
+    if (p->open.letter == letter)
+        return begin_step(s, t, part, p->n_answers - 1, p->open.n_jobs);
+    weir_buf *b = begin_step(s, t, part, p->n_answers++, 0);
     p->n_args += 2;
     p->adds = p->adds || letter == 'A' || letter == 'a' || letter == 'M';
-    p->n_done = 0;
     weir__resp_bytes(b, &letter, 1);
-    *count_at = weir__resp_room(b);
+    p->open.letter = letter;
+    p->open.count_at = weir__resp_room(b);
+    p->open.n_args = p->open.n_jobs = 0;
+    p->group.type = NULL;
     return b;
 }
 
-void weir__step_close(redis_lane *s, uint32_t part, size_t count_at, size_t n)
+void weir__step_more(redis_lane *s, uint32_t part, size_t n_args, uint32_t n_jobs)
 {
     redis_draft *p = &s->draft[part];
-    p->n_args += n;
-    weir__resp_count(&p->steps, count_at, n);
+    p->n_args += n_args;
+    p->open.n_args += n_args;
+    p->open.n_jobs += n_jobs;
+    weir__resp_count(&p->steps, p->open.count_at, p->open.n_args);
 }
 
 weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, size_t n)
 {
-    size_t    count_at;
-    weir_buf *b = weir__step_open(s, t, part, letter, &count_at);
-    weir__step_close(s, part, count_at, n);
-    return b;
-}
-
-weir_buf *weir__step_done(redis_lane *s, redis_task *t, uint32_t part)
-{
     redis_draft *p = &s->draft[part];
-    if (p->n_done)
-        begin_step(s, t, part, p->n_answers - 1, p->n_done);
-    else
-        weir__step_open(s, t, part, 'D', &p->count_at);
-    p->n_args++;
-    weir__resp_count(&p->steps, p->count_at, ++p->n_done);
-    return &p->steps;
+    p->open.letter = 0;
+    weir_buf *b = weir__step_join(s, t, part, letter);
+    weir__step_more(s, part, n, 0);
+    p->open.letter = 0;
+    return b;
 }
 
 static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
@@ -162,7 +157,7 @@ void weir__calls_reset(redis_lane *s)
         p->steps.failed = false;
         p->n_args = 0;
         p->n_answers = 0;
-        p->n_done = 0;
+        p->open.letter = 0;
         p->adds = false;
     }
     s->n_steps = 0;

@@ -50,8 +50,16 @@ typedef struct redis_draft {
     weir_buf   steps;
     size_t     n_args;
     uint32_t   n_answers;
-    uint32_t   n_done;                  /* jobs of the step D, if that is the last one ... */
-    size_t     count_at;                /* ... and where their count is written */
+    struct {                            /* the last step, if others may join it */
+        char     letter;                /* 0: none */
+        size_t   n_args, count_at;      /* ... and where their count is written */
+        uint32_t n_jobs;
+    } open;
+    struct {                            /* the last group of a step A: jobs that are alike */
+        const char *type;               /* an operation's; NULL: none */
+        int32_t     priority;
+        size_t      n, count_at;
+    } group;
     bool       adds;                    /* it needs memory: see redis_layout */
     redis_call call;
 } redis_draft;
@@ -76,7 +84,7 @@ typedef struct redis_task {
 
 typedef struct redis_step {
     uint32_t part, answer;
-    uint32_t place;                     /* in the answer of a step D, which several share */
+    uint32_t place;                     /* of its first job, in a step that several share */
 } redis_step;
 
 /* Two batches may be under way at once, each on a connection of its own: one of what workers do
@@ -138,12 +146,10 @@ typedef struct redis_store {
  * weir__resp_...(). Its answer is weir__step_answer(s, t->first + how many before it). */
 weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, size_t n);
 
-/* The same when it is not known yet how many there will be: then close it. */
-weir_buf *weir__step_open(redis_lane *s, redis_task *t, uint32_t part, char letter,
-                          size_t *count_at);
-void      weir__step_close(redis_lane *s, uint32_t part, size_t count_at, size_t n);
-/* The step D, with one argument to be appended; one that follows another is the same step. */
-weir_buf *weir__step_done(redis_lane *s, redis_task *t, uint32_t part);
+/* Begin a step, or join the last one if that is of the same letter; then append arguments, and say
+ * how many, and of how many jobs they are. */
+weir_buf *weir__step_join(redis_lane *s, redis_task *t, uint32_t part, char letter);
+void      weir__step_more(redis_lane *s, uint32_t part, size_t n_args, uint32_t n_jobs);
 
 /* Run what the steps of this round need, one call a partition. `now`: by whose clock; 0: Redis's.
  * Calls that write carry a number. */

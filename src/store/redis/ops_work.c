@@ -88,80 +88,78 @@ static void token_args(weir_buf *b, const weir_op_add *a)
     weir__resp_int(b, (int64_t)a->n);
 }
 
-/* The arguments of a step A: see layout.h. */
-typedef struct groups {
-    redis_lane *s;
-    redis_task *t;
-    weir_buf   *b;
-    size_t      n_args;
-    weir_job    like;                   /* the jobs of the group that is open are like this one */
-    size_t      n, count_at;            /* how many there are; 0: none is open */
-} groups;
-
-static void begin_group(groups *g, const weir_job *j)
+/* A group of a step A begins: see layout.h. Answers where its count is. */
+static size_t begin_group(redis_lane *s, weir_buf *b, uint32_t part, const weir_job *j)
 {
     char rank[8];
     put_number(rank, sizeof rank, (uint64_t)(j->priority + (INT64_C(1) << 52)));
-    weir__resp_text(g->b, j->type);
-    weir__resp_bytes(g->b, rank, sizeof rank);
-    g->count_at = weir__resp_room(g->b);
-    g->n_args += 3;
-    g->like = *j;
-    g->n = 0;
+    weir__resp_text(b, j->type);
+    weir__resp_bytes(b, rank, sizeof rank);
+    size_t count_at = weir__resp_room(b);
+    weir__step_more(s, part, 3, 0);
+    return count_at;
 }
 
-static void put_special(groups *g, const weir_spec *spec, const weir_job *j)
+static void put_special(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
+                        const weir_spec *spec, const weir_job *j)
 {
-    bool inside = weir__record_holds(g->s->layout, j->data_len);
-    begin_group(g, j);
-    put_spec(g->s, g->b, j);
-    weir__resp_bytes(g->b, j->data, inside ? 0 : j->data_len);
-    put_extra(g->s, g->t, spec, j);
-    weir__resp_bytes(g->b, g->s->scratch.len ? g->s->scratch.data : "", g->s->scratch.len);
-    g->n_args += 3;
+    bool inside = weir__record_holds(s->layout, j->data_len);
+    begin_group(s, b, part, j);
+    put_spec(s, b, j);
+    weir__resp_bytes(b, j->data, inside ? 0 : j->data_len);
+    put_extra(s, t, spec, j);
+    weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
+    weir__step_more(s, part, 3, 1);
+    s->draft[part].group.type = NULL;
 }
 
-static void put_job(groups *g, const weir_spec *spec)
+static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
+                    const weir_spec *spec)
 {
-    weir_job j;
+    redis_draft *p = &s->draft[part];
+    weir_job     j;
     weir__job_init(&j, spec, 1, 0);
-    if (is_special(g->s, g->t, spec, &j)) {
-        put_special(g, spec, &j);
+    if (is_special(s, t, spec, &j)) {
+        put_special(s, t, b, part, spec, &j);
         return;
     }
-    if (!g->n || j.priority != g->like.priority || strcmp(j.type, g->like.type) != 0)
-        begin_group(g, &j);
-    put_spec(g->s, g->b, &j);
-    g->n_args++;
-    weir__resp_count(g->b, g->count_at, ++g->n);
+    if (!p->group.type || j.priority != p->group.priority || strcmp(j.type, p->group.type) != 0) {
+        p->group.count_at = begin_group(s, b, part, &j);
+        p->group.type = spec->type;
+        p->group.priority = j.priority;
+        p->group.n = 0;
+    }
+    put_spec(s, b, &j);
+    weir__step_more(s, part, 1, 1);
+    weir__resp_count(b, p->group.count_at, ++p->group.n);
 }
 
-static void begin_adding(groups *g, uint32_t part, size_t *count_at)
+/* Adds share a step; one with a token has its own. */
+static weir_buf *begin_adding(redis_lane *s, redis_task *t, uint32_t part)
 {
-    const weir_op_add *a = &g->t->op->u.add;
-    g->b = weir__step_open(g->s, g->t, part, a->token ? 'a' : 'A', count_at);
+    const weir_op_add *a = &t->op->u.add;
     if (!a->token)
-        return;
-    token_args(g->b, a);
-    g->n_args += 3;
+        return weir__step_join(s, t, part, 'A');
+    s->draft[part].open.letter = 0;
+    weir_buf *b = weir__step_join(s, t, part, 'a');
+    token_args(b, a);
+    weir__step_more(s, part, 3, 0);
+    return b;
 }
 
 static void add_step(redis_lane *s, redis_task *t, uint32_t part)
 {
     const weir_op_add *a = &t->op->u.add;
-    groups             g = { .s = s, .t = t };
-    size_t             count_at = 0;
+    weir_buf          *b = NULL;
     if (a->token && part == t->part)
-        begin_adding(&g, part, &count_at);      /* it remembers the call, also without a job */
+        b = begin_adding(s, t, part);            /* it remembers the call, also without a job */
     for (size_t i = 0; i < a->n; i++) {
         if (!goes_to(s, t, i, part))
             continue;
-        if (!g.b)
-            begin_adding(&g, part, &count_at);
-        put_job(&g, &a->specs[i]);
+        if (!b)
+            b = begin_adding(s, t, part);
+        put_job(s, t, b, part, &a->specs[i]);
     }
-    if (g.b)
-        weir__step_close(s, part, count_at, g.n_args);
 }
 
 void weir__redis_add_act(redis_lane *s, redis_task *t)
@@ -177,13 +175,13 @@ void weir__redis_add_act(redis_lane *s, redis_task *t)
         add_step(s, t, part);
 }
 
-static void added(redis_lane *s, redis_task *t, uint32_t part, const redisReply *r)
+static void added(redis_lane *s, redis_task *t, const redis_step *step, const redisReply *r)
 {
     weir_op_add *a = &t->op->u.add;
     bool         all_new = r->elements == 1;
-    size_t       k = 0;
+    size_t       k = step->place;
     for (size_t i = 0; i < a->n; i++) {
-        if (!goes_to(s, t, i, part))
+        if (!goes_to(s, t, i, step->part))
             continue;
         weir_added *out = &a->out[i];
         *out = (weir_added){ .state = WEIR_INACTIVE, .durability = s->top->durability };
@@ -238,7 +236,7 @@ void weir__redis_add_end(redis_lane *s, redis_task *t)
         if (!r)
             why = err;
         else if (r->type == REDIS_REPLY_ARRAY)
-            added(s, t, s->step[t->first + i].part, r);
+            added(s, t, &s->step[t->first + i], r);
         else if (r->type == REDIS_REPLY_STRING && strcmp(r->str, "words") != 0)
             known = r->str;
         else
@@ -427,8 +425,9 @@ static void end_step(redis_lane *s, redis_task *t)
         put_number(head, 8, f->id);
         put_number(head + 8, 4, f->delivery);
         head[12] = f->text ? '1' : '0';
-        weir__resp_parts(weir__step_done(s, t, part), head, sizeof head, f->text ? f->text : "",
-                         f->text ? f->len : 0);
+        weir__resp_parts(weir__step_join(s, t, part, 'D'), head, sizeof head,
+                         f->text ? f->text : "", f->text ? f->len : 0);
+        weir__step_more(s, part, 1, 1);
         return;
     }
     weir_buf *b = weir__step(s, t, part, 'R', 2);

@@ -294,6 +294,7 @@ const weir_store_ops weir__redis_store = {
     .close = redis_close,
     .run = weir__redis_run,
     .lanes = REDIS_LANES,
+    .far = true,
 };
 
 const weir_store_ops weir__kue_store = {
@@ -304,4 +305,5 @@ const weir_store_ops weir__kue_store = {
     .close = redis_close,
     .run = weir__redis_run,
     .lanes = REDIS_LANES,
+    .far = true,
 };

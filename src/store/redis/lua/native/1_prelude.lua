@@ -29,13 +29,17 @@ local types, types_dirty
 local blocks                                 -- of ids: how many jobs more, or less
 local ready                                  -- by type: jobs read ahead for the takes
 local lookahead                              -- by type: how many the takes of this call want
-local endings                                -- by run: see ending_of()
+local endings                                -- by the head of a run: see ending_of()
+local begun                                  -- runs that were begun in this call
+local firsts, tills                          -- see first_of(), steps.T
+local named, ended                           -- jobs that are ended in this call; how many were
 local events, n_events                       -- pieces of the message
 
 -- ---- what has gathered: see flush() ----
 
 local adds, n_adds, rems, n_rems = {}, {}, {}, {}
 local new_jobs, n_jobs, new_runs, n_runs, gone, n_gone
+local settled                                -- all was written, so nothing is left of the last call
 
 -- Before the first call.
 local function prepare()
@@ -63,12 +67,15 @@ local function begin(keys, args)
   origin, number = args[2], tonumber(args[3])
   partitions, partition = tonumber(args[5]), tonumber(args[6])
   worked, due, events, n_events = true, huge, {}, 0
-  records, types, types_dirty, blocks = {}, {}, {}, {}
-  ready, lookahead, endings = {}, {}, {}
-  for key = FIRST_SET, LAST_SET do
-    adds[key], rems[key], n_adds[key], n_rems[key] = adds[key] or {}, rems[key] or {}, 0, 0
+  records, types, types_dirty, blocks, ready, lookahead = {}, {}, {}, {}, {}, {}
+  endings, begun, firsts, tills, named, ended = {}, {}, {}, {}, {}, 0
+  if not settled then
+    for key = FIRST_SET, LAST_SET do
+      adds[key], rems[key], n_adds[key], n_rems[key] = {}, {}, 0, 0
+    end
+    new_jobs, n_jobs, new_runs, n_runs, gone, n_gone = {}, 0, {}, 0, {}, 0
   end
-  new_jobs, n_jobs, new_runs, n_runs, gone, n_gone = new_jobs or {}, 0, new_runs or {}, 0, {}, 0
+  settled = false
 end
 
 -- ---- commands with many arguments ----
@@ -136,6 +143,7 @@ local function flush_taken(list)
 end
 
 local function flush_ready()
+  if not next(ready) then return end
   for _, list in pairs(ready) do flush_taken(list) end
   ready = {}
 end
@@ -157,10 +165,20 @@ end
 local function settle()
   flush_jobs()
   flush_ready()
-  for key = FIRST_SET, LAST_SET do flush(key) end
+  for key = FIRST_SET, LAST_SET do
+    if n_rems[key] > 0 or n_adds[key] > 0 then flush(key) end
+  end
   if next(blocks) then flush_blocks() end
-  for name in pairs(types_dirty) do call('HSET', KEYS[TYPES], name, pack(types[name])) end
-  types_dirty, endings = {}, {}
+  if next(types_dirty) then
+    for name in pairs(types_dirty) do call('HSET', KEYS[TYPES], name, pack(types[name])) end
+    types_dirty = {}
+  end
+end
+
+-- Before a step that reads and writes at once.
+local function be_plain()
+  settle()
+  endings, begun = {}, {}
 end
 
 local function put_in(key, member, score)
@@ -169,6 +187,23 @@ end
 
 local function take_out(key, member)
   call('ZREM', KEYS[key], member)
+end
+
+-- Numbers that come often. What is kept of them is never much.
+local COUNTS = {}
+
+local function count_in(text)
+  local n = COUNTS[text]
+  if not n then
+    n = tonumber(text)
+    if n < 1000 then COUNTS[text] = n end
+  end
+  return n
+end
+
+-- Numbers as text: left to redis.call() they cost more.
+local function digits(n)
+  return format('%d', n)
 end
 
 -- ---- ids: 8 bytes ----

@@ -31,10 +31,8 @@ local function add_run(name, rank, p, count)
     local low = id % 256
     if low < partitions then high = sub(spack('>I8', id), 1, 7) end
     low = BYTE[low]
-    local id8 = high .. low
-    sets[k + 1], sets[k + 2] = id8, now7 .. ARGV[q]
+    sets[k + 1], sets[k + 2] = high .. low, now7 .. ARGV[q]
     waiting[a + 1], waiting[a + 2] = '0', place .. high .. low
-    records[id8] = false
     k, a, id = k + 2, a + 2, id + partitions
   end
   n_jobs, n_adds[STATE_KEY + INACTIVE] = k, a
@@ -121,22 +119,41 @@ local function read_ahead(names, n)
            n = #ids, at = 1, from = 1, more = full or #places > n }
 end
 
+local function waits(name)
+  local t, all = type_of(name), types['*']
+  return t and t[PAUSED] == 0 and not (all and all[PAUSED] == 1)
+end
+
 local function waiting_names(from, to)
   local names, seen = {}, {}
   for k = from, to do
     local name = ARGV[k]
-    local t = not seen[name] and type_of(name)
+    if not seen[name] and waits(name) then names[#names + 1] = name end
     seen[name] = true
-    if t and t[PAUSED] == 0 then names[#names + 1] = name end
   end
-  local all = types['*']
-  return all and all[PAUSED] == 1 and {} or names
+  return names
 end
 
--- The run of a job that is taken for the first time: of all that have these flags the same.
-local function first_run(flags, name, worker)
-  return spack('>BBI4I4I4I4I7I7I7I7I7I7BBc0', ACTIVE, 0, 0, 1, 0, 0, 0, now, now, 0, 0, 0, flags,
-               #name, name) .. FALSE .. FALSE .. FALSE .. pack(worker)
+-- A job that is taken for the first time: what its run begins with, up to its worker, and what its
+-- event begins with, up to its id. The same for all of a type that have the same flags.
+local function first_of(name, flags)
+  local by_flags = firsts[name]
+  if not by_flags then
+    by_flags = {}
+    firsts[name] = by_flags
+  end
+  local first = by_flags[flags]
+  if not first then
+    first = {
+      name = name,
+      run = spack('>BBI4I4I4I4I7I7I7I7I7I7BBc0', ACTIVE, 0, 0, 1, 0, 0, 0, now, now, 0, 0, 0, flags,
+                  #name, name) .. FALSE .. FALSE .. FALSE,
+      event = spack('>BBBBc0BI4BBBI4BBI4B', START + LIST, ACTIVE, 217, #name, name, 206, 0, 204, 0,
+                    206, 1, 194, 206, 1, 207),
+    }
+    by_flags[flags] = first
+  end
+  return first
 end
 
 -- And of one that was taken before: its error is kept.
@@ -168,18 +185,39 @@ local function is_late(flags, spec)
   return deadline <= now
 end
 
+-- Jobs that are taken for the first time, and whose ids follow each other.
+local function tell_starts(f, id, count, worker)
+  if count == 1 then
+    local m = n_events
+    events[m + 1], events[m + 2], events[m + 3] = f.event, spack('>I8', id), text_head(#worker)
+    events[m + 4], n_events = worker, m + 4
+  elseif count > 1 then
+    tell_run(START, ACTIVE, id, count, f.name, 1, worker)
+  end
+end
+
 function steps.T(i, n)
-  local wanted, lease, worker = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
-  local names, answer, a = waiting_names(i + 3, i + n - 1), {}, 0
-  if #names == 0 then return answer end
-  local name = #names == 1 and names[1]
-  local ask = max(wanted, name and lookahead[name] or 0)
-  local list = name and ready[name] or read_ahead(names, ask)
-  if name then ready[name] = list end
-  local till, fresh, place = format('%d', now + lease), {}, name and name .. '\0' .. now8
+  local wanted, lease, worker = count_in(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
+  local answer, a, name = {}, 0, n == 4 and ARGV[i + 3]
+  local list, names = name and ready[name], nil
+  local ask = max(wanted, lookahead[name] or 0)
+  if not list then
+    names = waiting_names(i + 3, i + n - 1)
+    if #names == 0 then return answer end
+    name = #names == 1 and names[1]
+    list = read_ahead(names, ask)
+    if name then ready[name] = list end
+  end
+  local till, place = tills[lease], name and name .. '\0' .. now8
+  if not till then
+    till = digits(now + tonumber(lease))
+    tills[lease] = till
+  end
+  local worker_text = text_head(#worker) .. worker
   local active, leases, sets = adds[STATE_KEY + ACTIVE], adds[LEASE], new_runs
   local z, l, s = n_adds[STATE_KEY + ACTIVE], n_adds[LEASE], n_runs
-  local first, count, told_name, next_id = 0, 0, nil, 0  -- of a run that has not been told
+  local first, count, before, next_id = 0, 0, nil, 0     -- of a run that has not been told
+  local run, f_flags                         -- of its jobs
   while a < 3 * wanted do
     local at = list.at
     local spec = list.spec[at]
@@ -188,42 +226,43 @@ function steps.T(i, n)
       if not list.more then break end
       ask = ask * 2                -- all that came are taken, or past their deadline
       n_runs = s
-      list = read_ahead(names, ask)
+      list = read_ahead(names or { name }, ask)
       sets, s = new_runs, n_runs
       if name then ready[name] = list end
-    elseif not spec or is_late(flags, spec) then
+    elseif not spec or flags >= HAS_DEADLINE and is_late(flags, spec) then
       if name then flush_taken(list) end
       list.at, list.from = at + 1, at + 1
     else
       list.at = at + 1
       local id8, r, its_name = list.id[at], list.run[at], name
-      local new, id = nil, id_number(id8)
+      local id, new = sunpack('>I8', id8), nil
       if not name then
         local waits = list.place[at]
         its_name = sub(waits, 1, -18)
-        place, fresh = its_name .. '\0' .. now8, {}
+        place = its_name .. '\0' .. now8
         n_rems[STATE_KEY + INACTIVE] = n_rems[STATE_KEY + INACTIVE] + 1
         rems[STATE_KEY + INACTIVE][n_rems[STATE_KEY + INACTIVE]] = waits
         types[its_name][T_TAKEN], types_dirty[its_name] = now, true
       end
-      if count > 0 and (r or id ~= next_id or its_name ~= told_name) then
-        tell_run(START, ACTIVE, first, count, told_name, 1, worker)
+      local f = not r and (flags == f_flags and name and before or first_of(its_name, flags))
+      if count > 0 and (id ~= next_id or f ~= before) then
+        tell_starts(before, first, count, worker)
         count = 0
       end
-      if r then
+      if f then
+        if count == 0 then
+          first, before, f_flags, run = id, f, flags, f.run .. worker_text
+          begun[run] = true
+        end
+        count, next_id, new = count + 1, id + partitions, run
+      else
         local attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
         new = next_run(r, delivery + 1, worker)
         tell(event_of(START, ACTIVE, id, its_name, attempts, 0, delivery + 1, worker))
-      else
-        new = fresh[flags]
-        if not new then
-          new = first_run(flags, its_name, worker)
-          fresh[flags] = new
-        end
-        if count == 0 then first, told_name = id, its_name end
-        count, next_id = count + 1, id + partitions
+        begun[new] = true
       end
-      sets[s + 1], sets[s + 2], records[id8] = id8, new, new
+      if records[id8] ~= nil then records[id8] = new end
+      sets[s + 1], sets[s + 2] = id8, new
       active[z + 1], active[z + 2] = '0', place .. id8
       leases[l + 1], leases[l + 2] = till, id8
       s, z, l = s + 2, z + 2, l + 2
@@ -235,10 +274,10 @@ function steps.T(i, n)
       a = a + 3
     end
   end
-  tell_run(START, ACTIVE, first, count, told_name, 1, worker)
+  tell_starts(before, first, count, worker)
   n_adds[STATE_KEY + ACTIVE], n_adds[LEASE], n_runs = z, l, s
   if a > 0 then
-    want(now + lease)
+    want(tonumber(till))
     if name then types[name][T_TAKEN], types_dirty[name] = now, true end
   end
   return answer
@@ -250,21 +289,20 @@ end
 
 -- ---- the end ----
 
--- What ending a job needs to know of its run, the same for all that have the same: jobs that were
--- taken together. False: it is not active.
-local function ending_of(r)
-  if byte(r) ~= ACTIVE then return false end
+-- What ending a job needs to know of its run, the same for all jobs that were taken together: all
+-- but its texts, which begin at `texts`.
+local function ending_of(r, texts)
   local attempts, delivery, _, lines = sunpack('>I4I4I4I4', r, AT_ATTEMPTS)
   local started = sunpack('>I7', r, AT_STARTED)
-  local flags, name_len = byte(r, AT_FLAGS, AT_TYPE - 1)
-  local texts = AT_TYPE + name_len
-  local name, duration = sub(r, AT_TYPE, texts - 1), max(0, now - started)
-  local _, _, _, progress, worker = unpack_some(r, 4, texts - 1)
+  local flags, name = byte(r, AT_FLAGS), sub(r, AT_TYPE, texts - 1)
+  local duration = max(0, now - started)
   local removes, settings, t = flags % 2 == REMOVES, settings_of(name), type_make(name)
   types_dirty[name] = true
   return {
-    name = name, type = t, delivery = sub(r, AT_DELIVERY, AT_DELIVERY + 3), started = started,
-    duration = duration, ttl = flags % (2 * HAS_TTL) >= HAS_TTL,
+    name = name, type = t, duration = duration,
+    with_result = sub(r, AT_DELIVERY, AT_DELIVERY + 3) .. '1',
+    without_result = sub(r, AT_DELIVERY, AT_DELIVERY + 3) .. '0',
+    special = removes or flags % (2 * HAS_TTL) >= HAS_KEY, ttl = flags % (2 * HAS_TTL) >= HAS_TTL,
     key = flags % (2 * HAS_KEY) >= HAS_KEY, removes = removes,
     bare = lines == 0 and flags < APART and flags % HAS_TTL == REMOVES,
     kept = not removes and settings and (settings[3] > 0 or settings[4] > 0),
@@ -273,83 +311,101 @@ local function ending_of(r)
     head = spack('>BBI4', COMPLETE, 100, attempts + 1) .. sub(r, AT_DELIVERY, AT_PROMOTE + 6) ..
            now7 .. sub(r, AT_STARTED, AT_FAILED + 6) .. now7 .. spack('>I7', duration) ..
            sub(r, AT_FLAGS, texts - 1),
-    tail = pack(false, progress, worker),
     -- of the event: all but how many jobs follow it
-    event = spack('>BBBBc0BI4BBBI4BB', COMPLETED + LIST, removes and 0 or COMPLETE, 217, name_len,
+    event = spack('>BBBBc0BI4BBBI4BB', COMPLETED + LIST, removes and 0 or COMPLETE, 217, #name,
                   name, 206, attempts + 1, 204, 100, 206, delivery, 194, 206),
   }
 end
 
--- Out of the set of the active ones, the leases, the ttls.
-local function end_run(e, id8)
-  local z, l = n_rems[STATE_KEY + ACTIVE] + 1, n_rems[LEASE] + 1
-  rems[STATE_KEY + ACTIVE][z], n_rems[STATE_KEY + ACTIVE] = e.from .. id8, z
-  rems[LEASE][l], n_rems[LEASE] = id8, l
+local function event_for(e, count)
+  if count > 1 then return e.event .. spack('>I4', count) end
+  e.event_of_one = e.event_of_one or e.event .. '\0\0\0\1'
+  return e.event_of_one
+end
+
+-- What follows the result: no error, and the rest as it was.
+local function tail_of(r, texts)
+  if byte(r, texts + 1) == 194 then return sub(r, texts + 1) end
+  local _, _, _, progress, worker = unpack_some(r, 4, texts - 1)
+  return pack(false, progress, worker)
+end
+
+-- An end with more to it than usual. False: it is an end as usual after all.
+local function end_specially(e, id8)
+  if begun[run_of(id8)] then                 -- in this very call
+    for key = FIRST_SET, LAST_SET do flush(key) end
+  end
+  if e.removes and not e.bare then           -- gone, with all that was noted of it
+    be_plain()
+    types_dirty[e.name] = true
+    forget(id8)
+    return true
+  end
   if e.ttl then
     n_rems[TTL] = n_rems[TTL] + 1
     rems[TTL][n_rems[TTL]] = id8
   end
-end
-
--- Gone without a trace; one with little to it without further ado.
-local function end_removed(e, id8)
-  if not e.bare then
-    settle()
-    types_dirty[e.name] = true
-    forget(id8)
-    return
-  end
-  end_run(e, id8)
-  n_gone = n_gone + 1
-  gone[n_gone], records[id8] = id8, false
-  count_block(e.name, id8, -1)
-end
-
-local function end_complete(e, id8, has_result, result)
   if e.key then
     flush_jobs()
     let_go(id8)
   end
-  end_run(e, id8)
-  local s, z = n_runs, n_adds[STATE_KEY + COMPLETE]
-  local r = has_result and e.head .. text_head(#result) .. result .. e.tail or
-            e.head .. FALSE .. e.tail
-  new_runs[s + 1], new_runs[s + 2], records[id8], n_runs = id8, r, r, s + 2
-  local complete = adds[STATE_KEY + COMPLETE]
-  complete[z + 1], complete[z + 2], n_adds[STATE_KEY + COMPLETE] = '0', e.to .. id8, z + 2
+  if not e.removes then return false end
+  local z, l = n_rems[STATE_KEY + ACTIVE] + 1, n_rems[LEASE] + 1
+  rems[STATE_KEY + ACTIVE][z], n_rems[STATE_KEY + ACTIVE] = e.from .. id8, z
+  rems[LEASE][l], n_rems[LEASE] = id8, l
+  n_gone = n_gone + 1
+  gone[n_gone], records[id8] = id8, false
+  count_block(e.name, id8, -1)
+  return true
 end
 
 -- Each argument: id and delivery, 8 and 4 bytes, "1" or "0" for a result, the result.
 function steps.D(i, n)
-  local answer, retained, same, before, head, count = {}, {}, nil, nil, 0, 0
+  local answer, retained, same, told, head, count = {}, nil, nil, nil, 0, 0
+  local e, r_before, texts, tail, from
   for k = i, i + n - 1 do
-    local arg = ARGV[k]
-    local id8 = sub(arg, 1, 8)
+    local arg, state, id8 = ARGV[k], -1, nil
+    id8, ended = named[ended + 1], ended + 1
     local r = run_of(id8)
-    local e = r and endings[r]
-    if r and e == nil then
-      e = ending_of(r)
-      endings[r] = e
+    if r ~= r_before then          -- jobs that were taken together have the same
+      r_before, e = r, nil
+      if r and byte(r) == ACTIVE then
+        texts = AT_TYPE + byte(r, AT_TYPE - 1)
+        local common = sub(r, 1, texts - 1)
+        e = endings[common]
+        if not e then
+          e = ending_of(r, texts)
+          endings[common] = e
+        end
+        tail, from = tail_of(r, texts), e.from
+      end
     end
-    worked = e and e.delivery == sub(arg, 9, 12)
-    local state = -1
+    local how = sub(arg, 9, 13)
+    local has_result = e and how == e.with_result
+    worked = has_result or e and how == e.without_result
     if worked then
-      if e.started == now then     -- perhaps taken in this very call
-        flush(STATE_KEY + ACTIVE)
-        flush(LEASE)
-        flush(TTL)
+      local result, t, m = sub(arg, 14), e.type, n_events
+      if not (e.special or begun[r]) or not end_specially(e, id8) then
+        local s, c = n_runs, n_adds[STATE_KEY + COMPLETE]
+        local z, l = n_rems[STATE_KEY + ACTIVE] + 1, n_rems[LEASE] + 1
+        local new = has_result and e.head .. text_head(#result) .. result .. tail or
+                    e.head .. FALSE .. tail
+        new_runs[s + 1], new_runs[s + 2], records[id8], n_runs = id8, new, new, s + 2
+        rems[STATE_KEY + ACTIVE][z], n_rems[STATE_KEY + ACTIVE] = from .. id8, z
+        rems[LEASE][l], n_rems[LEASE] = id8, l
+        local complete = adds[STATE_KEY + COMPLETE]
+        complete[c + 1], complete[c + 2], n_adds[STATE_KEY + COMPLETE] = '0', e.to .. id8, c + 2
       end
-      local has_result, result = byte(arg, 13) == 49, sub(arg, 14)
-      if e.removes then end_removed(e, id8) else end_complete(e, id8, has_result, result) end
-      local t = e.type
       t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + 1, t[T_WORK] + e.duration
-      if e.kept then retained[e.name] = true end
-      if e ~= before then
-        if before then events[head] = before.event .. spack('>I4', count) end
-        n_events = n_events + 1
-        before, head, count = e, n_events, 0
+      if e.kept then
+        retained = retained or {}
+        retained[e.name] = true
       end
-      local m = n_events
+      if e ~= told then
+        if told then events[head] = event_for(told, count) end
+        m = m + 1
+        told, head, count = e, m, 0
+      end
       events[m + 1], events[m + 2] = '\207', id8
       if has_result then
         events[m + 3], events[m + 4] = text_head(#result), result
@@ -363,7 +419,9 @@ function steps.D(i, n)
     answer[k - i + 1] = state
     if k == i then same = state elseif same ~= state then same = nil end
   end
-  if before then events[head] = before.event .. spack('>I4', count) end
-  for name in pairs(retained) do want_retention(name, COMPLETE, now) end
+  if told then events[head] = event_for(told, count) end
+  if retained then
+    for name in pairs(retained) do want_retention(name, COMPLETE, now) end
+  end
   return same or answer
 end

@@ -236,7 +236,10 @@ function add_special(name, spec, data, extra)
   end
   if unique then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(j))
-    if holder then return id_number(holder), state_in(run_of(holder)), 1 end
+    if holder then
+      flush_jobs()                           -- takes note in `records` of what they know there only
+      return id_number(holder), state_in(run_of(holder)), 1
+    end
   end
   local at, s = max(now + delay, run_at), settings_of(name)
   if s and s[SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then

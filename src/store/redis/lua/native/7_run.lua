@@ -30,9 +30,9 @@ end
 
 -- The jobs that will be ended, and how many the takes want of one type alone.
 local function look_ahead()
-  local i, total, named, m = FIRST, #ARGV, {}, 0
+  local i, total, m = FIRST, #ARGV, 0
   while i <= total do
-    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
+    local letter, n = ARGV[i], count_in(ARGV[i + 1])
     if letter == 'D' then
       for k = i + 2, i + 1 + n do
         m = m + 1
@@ -40,7 +40,7 @@ local function look_ahead()
       end
     elseif n == 4 and (letter == 't' or letter == 'T') then
       local name = ARGV[i + 5]
-      lookahead[name] = (lookahead[name] or 0) + tonumber(ARGV[i + 2])
+      lookahead[name] = (lookahead[name] or 0) + count_in(ARGV[i + 2])
     end
     i = i + 2 + n
   end
@@ -51,14 +51,14 @@ end
 local function carry_out(before)
   local answers, memory, total, i, n_args = { now, '' }, {}, 0, FIRST, #ARGV
   while i <= n_args do
-    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
+    local letter, n = ARGV[i], count_in(ARGV[i + 1])
     local answer
     total = total + 1
     if before and not READS[letter] then
       answer = before[total]
       if letter == 'T' or letter == 't' then answer = taken_before(answer) end
     else
-      if not BUSY[letter] then settle() end
+      if not BUSY[letter] then be_plain() end
       answer = steps[letter](i + 2, n)
       memory[total] = to_remember(letter, answer)
     end
@@ -69,10 +69,11 @@ local function carry_out(before)
   return answers, memory
 end
 
--- The first call of a queue. Redis keeps a small sorted set as a list that it walks; with a member
--- of more than 64 bytes it does not. These are small, and used for every job.
+-- The first call of a queue. Redis keeps a small sorted set or hash as a list that it walks; with a
+-- member of more than 64 bytes it does not. These are small, and used for every job.
 local function lay_stones()
   local stone = rep('\255', 65)
+  call('HSET', KEYS[BLOCKS], stone, 0)
   put_in(STATE_KEY + INACTIVE, stone, 0)
   put_in(STATE_KEY + ACTIVE, stone, 0)
   put_in(LEASE, stone, '+inf')
@@ -94,16 +95,17 @@ local function run_steps(keys, args)
   end
   look_ahead()
   local answers, memory = carry_out(before)
-  if not number then return answers end
   settle()
+  settled = true
+  if not number then return answers end
   if not meta[1] then lay_stones() end
-  local set = { 'last', last, 'keep', keep_at < huge and keep_at or '' }
+  local set = { 'last', digits(last), 'keep', keep_at < huge and digits(keep_at) or '' }
   if not before then set[5], set[6] = lane, format('%d %d ', number, now) .. pack(memory) end
   if n_events > 0 or due < huge then
     local messages = tonumber(meta[2] or 0) + 1
     answers[2] = '\148' .. pack(messages, now, origin, due < huge and due or 0) ..
                  concat(events, '', 1, n_events)
-    set[#set + 1], set[#set + 2] = 'messages', messages
+    set[#set + 1], set[#set + 2] = 'messages', digits(messages)
     call('SPUBLISH', ARGV[4] .. ':events', answers[2])
   end
   call('HSET', KEYS[META], unpack(set))
