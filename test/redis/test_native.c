@@ -101,11 +101,12 @@ static void long_data_is_kept_apart(void **state)
 static void lost_callers_are_forgotten(void **state)
 {
     (void)state;
+    static const char long_ago[] = "\0\0\0\0\0\0\0\7" "\0\0\0\0\0\0\3\350" "x";
     one t_, *t = &t_;
     open_one(t);
     OK(weir_add(t->q, &(weir_spec){ .type = "mail" }, NULL, &t->err));
     for (int i = 0; i < 600; i++)
-        assert_true(rig_do(t->r, "HSET {weir:0}:meta lost%d:0 %s", i, "7\x20""1000\x20""x"));
+        assert_true(rig_do(t->r, "HSET {weir:0}:meta lost%d:0 %b", i, long_ago, sizeof long_ago));
     assert_true(number(t, "HLEN {weir:0}:meta") > 600);
     OK(weir_configure(t->q, "mail", &(weir_settings){ .keep_complete = { .count = 5 } }, &t->err));
     UNTIL(number(t, "HLEN {weir:0}:meta") < 100);        /* a tick comes by itself */

@@ -72,6 +72,7 @@ typedef struct redis_task {
     int         rounds;
     uint32_t    part;                   /* add: where to; take: where it asks */
     enum { TAKE_FIRST, TAKE_PEEK, TAKE_REST } taking;
+    uint32_t    visited;                /* take: how many partitions were asked for jobs */
     uint64_t    waits[WEIR_REDIS_MAX_PARTITIONS / 64];   /* take: where something waits: bits */
     bool        finished;               /* finish: done, only taking goes on; configure: done in
                                            all partitions but the first */

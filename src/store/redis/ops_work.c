@@ -316,12 +316,14 @@ static bool next_part(redis_lane *s, redis_task *t)
     return false;
 }
 
-/* The step has given what it has; are others to be asked? */
-static void taken(redis_lane *s, redis_task *t, weir_op_take *take)
+/* The step has given what it has; are others to be asked? Where one has jobs the next mostly has
+ * some, too: then it is asked for them. Else all are asked whether they have any. */
+static void taken(redis_lane *s, redis_task *t, weir_op_take *take, bool gave)
 {
-    bool enough = take->n_jobs == take->n || s->n_parts == 1;
+    bool enough = take->n_jobs == take->n || ++t->visited == s->n_parts;
     if (!enough && t->taking == TAKE_FIRST) {
-        t->taking = TAKE_PEEK;
+        t->taking = gave ? TAKE_FIRST : TAKE_PEEK;
+        t->part = gave ? (t->part + 1) % s->n_parts : t->part;
         return;
     }
     if (!enough && t->taking == TAKE_PEEK)
@@ -336,6 +338,7 @@ static void take_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t st
 {
     weir_error        err = { 0 };
     const redisReply *r = NULL;
+    size_t            before = take->n_jobs;
     if (t->taking != TAKE_PEEK) {
         r = weir__step_answer(s, t, step, &err);
         if (r)
@@ -348,7 +351,7 @@ static void take_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t st
     if (err.code)
         t->over = true;
     else
-        taken(s, t, take);
+        taken(s, t, take, take->n_jobs > before);
 }
 
 void weir__redis_take_act(redis_lane *s, redis_task *t)

@@ -21,7 +21,7 @@ local format, sub, byte, char, match, rep, concat, sort, floor, ceil, max, min, 
 local KEYS, ARGV
 local now, now7, now8                        -- and as bytes: of a record, of a place
 local origin, number, partitions, partition
-local meta, last, keep_at
+local meta, last, keep_at, first_last, first_keep
 local worked                                 -- did the last step? For t
 local due
 local records                                -- by id: the run of a job; false: it has none
@@ -53,6 +53,23 @@ local function prepare()
   call = redis.call
 end
 
+-- Numbers that come often. What is kept of them is never much.
+local COUNTS = {}
+
+local function count_in(text)
+  local n = COUNTS[text]
+  if not n then
+    n = tonumber(text)
+    if n < 1000 then COUNTS[text] = n end
+  end
+  return n
+end
+
+-- A table of the last call, if nothing was put into it.
+local function clear(t)
+  return next(t) and {} or t
+end
+
 local function begin(keys, args)
   if not call then prepare() end
   KEYS, ARGV = keys, args
@@ -65,11 +82,15 @@ local function begin(keys, args)
   end
   now7, now8 = spack('>I7', now), spack('>I8', now + ZERO_RANK)
   origin, number = args[2], tonumber(args[3])
-  partitions, partition = tonumber(args[5]), tonumber(args[6])
-  worked, due, events, n_events = true, huge, {}, 0
-  records, types, types_dirty, blocks, ready, lookahead = {}, {}, {}, {}, {}, {}
-  endings, begun, firsts, tills, named, ended = {}, {}, {}, {}, {}, 0
-  if not settled then
+  partitions, partition = count_in(args[5]), count_in(args[6])
+  worked, due, n_events, ended = true, huge, 0, 0
+  if settled then
+    records, types, lookahead = clear(records), clear(types), clear(lookahead)
+    endings, begun, firsts, tills = clear(endings), clear(begun), clear(firsts), clear(tills)
+    named = clear(named)
+  else
+    records, types, lookahead, named, blocks, types_dirty, ready = {}, {}, {}, {}, {}, {}, {}
+    endings, begun, firsts, tills, events = {}, {}, {}, {}, {}
     for key = FIRST_SET, LAST_SET do
       adds[key], rems[key], n_adds[key], n_rems[key] = {}, {}, 0, 0
     end
@@ -187,18 +208,6 @@ end
 
 local function take_out(key, member)
   call('ZREM', KEYS[key], member)
-end
-
--- Numbers that come often. What is kept of them is never much.
-local COUNTS = {}
-
-local function count_in(text)
-  local n = COUNTS[text]
-  if not n then
-    n = tonumber(text)
-    if n < 1000 then COUNTS[text] = n end
-  end
-  return n
 end
 
 -- Numbers as text: left to redis.call() they cost more.

@@ -227,8 +227,10 @@ local function drop_callers()
   if call('HLEN', KEYS[META]) < MANY_CALLERS then return end
   local all = call('HGETALL', KEYS[META])
   for k = 1, #all, 2 do
-    local made = match(all[k], ':%d$') and match(all[k + 1], '^%d+ (%d+) ')
-    if made and now - made > 3600000 then call('HDEL', KEYS[META], all[k]) end
+    local is_lane = match(all[k], ':%d$') and #all[k + 1] >= 16
+    if is_lane and now - sunpack('>I8', all[k + 1], 9) > 3600000 then
+      call('HDEL', KEYS[META], all[k])
+    end
   end
 end
 

@@ -79,19 +79,31 @@ local function lay_stones()
   put_in(LEASE, stone, '+inf')
 end
 
--- What this lane answered last, if it was to this call: "NUMBER TIME " and the answers. After a
--- later call this one is not wanted any more.
+-- What is new in META: where the ids are, when retention has to do, what this lane answered (the
+-- number of the call, the time, the answers), and the count of messages.
+local function write_meta(lane, memory, messages)
+  local set, n = {}, 0
+  local function put(field, value)
+    set[n + 1], set[n + 2], n = field, value, n + 2
+  end
+  if last ~= first_last or not meta[1] then put('last', digits(last)) end
+  if keep_at ~= first_keep then put('keep', keep_at < huge and digits(keep_at) or '') end
+  if memory then put(lane, spack('>I8I8', number, now) .. pack(memory)) end
+  if messages then put('messages', digits(messages)) end
+  many('HSET', META, set, n)
+end
+
 local function run_steps(keys, args)
   begin(keys, args)
-  local lane = origin .. ':' .. (number or 0) % 2
+  local lane = origin .. (number and number % 2 == 1 and ':1' or ':0')
   meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep', lane)
   last, keep_at = tonumber(meta[1] or 0), tonumber(meta[3] or '') or huge
-  local before
+  first_last, first_keep = last, keep_at
+  local before, messages
   if number and meta[4] then
-    local made, at = match(meta[4], '^(%d+) %d+ ()')
-    made = tonumber(made)
-    if made == number then before = unpack_msg(sub(meta[4], at)) end
-    if made > number then return { now, '' } end
+    local made = sunpack('>I8', meta[4])
+    if made == number then before = unpack_msg(sub(meta[4], 17)) end
+    if made > number then return { now, '' } end       -- nobody wants its answer any more
   end
   look_ahead()
   local answers, memory = carry_out(before)
@@ -99,16 +111,14 @@ local function run_steps(keys, args)
   settled = true
   if not number then return answers end
   if not meta[1] then lay_stones() end
-  local set = { 'last', digits(last), 'keep', keep_at < huge and digits(keep_at) or '' }
-  if not before then set[5], set[6] = lane, format('%d %d ', number, now) .. pack(memory) end
   if n_events > 0 or due < huge then
-    local messages = tonumber(meta[2] or 0) + 1
+    messages = tonumber(meta[2] or 0) + 1
     answers[2] = '\148' .. pack(messages, now, origin, due < huge and due or 0) ..
                  concat(events, '', 1, n_events)
-    set[#set + 1], set[#set + 2] = 'messages', digits(messages)
     call('SPUBLISH', ARGV[4] .. ':events', answers[2])
+    if n_events > MANY then events = {} end
   end
-  call('HSET', KEYS[META], unpack(set))
+  write_meta(lane, not before and memory, messages)
   return answers
 end
 
