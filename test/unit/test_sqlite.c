@@ -849,9 +849,34 @@ static void the_log_is_folded_into_the_file(void **state)
     fixture_close(f);
 }
 
+/* Where a page begins is found by the index, however many jobs of the same rank are before it. */
+static void pages_are_found_by_the_index(void **state)
+{
+    (void)state;
+    static const sq_sql which[] = { SQ_LIST_STATE, SQ_LIST_STATE_DOWN };
+    fixture *f = f_open();
+    for (size_t i = 0; i < 2; i++) {
+        char          text[8192];
+        sqlite3_stmt *plan;
+        bool          found = false;
+        snprintf(text, sizeof text, "EXPLAIN QUERY PLAN %s",
+                 sqlite3_sql(weir__sq_stmt((sq_store *)f->store, which[i])));
+        assert_int_equal(sqlite3_prepare_v2(db_of(f), text, -1, &plan, NULL), SQLITE_OK);
+        while (sqlite3_step(plan) == SQLITE_ROW) {
+            const char *step = (const char *)sqlite3_column_text(plan, 3);
+            found |= strstr(step, i ? "rank=? AND id<?" : "rank=? AND id>?") != NULL;
+            assert_null(strstr(step, "TEMP B-TREE"));
+        }
+        sqlite3_finalize(plan);
+        assert_true(found);
+    }
+    fixture_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_are_found_by_the_index),
         cmocka_unit_test(a_second_queue_of_this_process_is_refused),
         cmocka_unit_test(the_owner_is_named_and_waited_for),
         cmocka_unit_test(a_killed_owner_leaves_all_it_was_told),

@@ -176,12 +176,17 @@ static const char *const sql[SQ_STATEMENTS] = {
                   " AND unique_key = ?2 AND unique_key IS NOT NULL AND state <= 3",
     [SQ_EXISTS] = "SELECT search FROM job WHERE id = ?1",
 
+    /* of (rank, id) > (?3, ?4) SQLite would use the rank alone, and read all jobs of that rank */
     [SQ_LIST_STATE] =
         "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
-        " AND (rank, id) > (?3, ?4) ORDER BY rank, id LIMIT ?5",
+        " AND rank = ?3 AND id > ?4 UNION ALL"
+        " SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " AND rank > ?3 ORDER BY rank, id LIMIT ?5",
     [SQ_LIST_STATE_DOWN] =
         "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
-        " AND (rank, id) < (?3, ?4) ORDER BY rank DESC, id DESC LIMIT ?5",
+        " AND rank = ?3 AND id < ?4 UNION ALL"
+        " SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " AND rank < ?3 ORDER BY rank DESC, id DESC LIMIT ?5",
     [SQ_LIST_TYPE] = "SELECT " COLUMNS " FROM job INDEXED BY job_type WHERE type = ?1 AND id > ?4"
                      " ORDER BY id LIMIT ?5",
     [SQ_LIST_TYPE_DOWN] = "SELECT " COLUMNS " FROM job INDEXED BY job_type WHERE type = ?1"
