@@ -57,7 +57,8 @@ static void a_life_in_one_batch(void **state)
 {
     (void)state;
     answers_are(OPS(ADD ","
-                    "{\"op\":\"take\",\"types\":[\"mail\"],\"n\":5,\"lease\":1000,\"worker\":\"w\"},"
+                    "{\"op\":\"take\",\"types\":[\"mail\"],\"n\":5,\"lease\":1000,"
+                    "\"worker\":\"w\"},"
                     "{\"op\":\"finish\",\"id\":1,\"delivery\":1,\"result\":{\"x\":1.50}},"
                     "{\"op\":\"finish\",\"id\":1,\"delivery\":1},"
                     "{\"op\":\"finish\",\"id\":2,\"delivery\":1,\"error\":\"no\"},"

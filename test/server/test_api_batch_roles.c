@@ -1,5 +1,5 @@
-/* test_api_batch_roles.c - POST /v1/batch: who may do what, with every role for every operation, and
- * tokens that are bound to a type, for each element. */
+/* test_api_batch_roles.c - POST /v1/batch: who may do what, with every role for every operation,
+ * and tokens that are bound to a type, for each element. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,8 +157,8 @@ static void a_lease_of_another_type_is_over(void **state)
     (void)state;
     weir_job *job;
     size_t    n;
-    assert_int_equal(weir_take_for(w.t.q, &(weir_taking){ .types = (const char *[]){ "other", NULL },
-                                                          .n = 1 }, &job, &n, NULL), WEIR_OK);
+    weir_taking other = { .types = (const char *[]){ "other", NULL }, .n = 1 };
+    assert_int_equal(weir_take_for(w.t.q, &other, &job, &n, NULL), WEIR_OK);
     assert_int_equal(n, 1);
     web_answer a = web_call_with(&w, "POST", "/v1/batch", bearer[MAIL_WORKER],
                                  OPS("{\"op\":\"renew\",\"jobs\":[{\"id\":2,\"delivery\":1}]}"));

@@ -23,8 +23,8 @@
 #include "wire/wire.h"
 
 enum {
-    WEIR_HTTP_TIMEOUT_MS = 5000,            /* to connect, and to try again after trouble */
-    WEIR_HTTP_ANSWER_MS  = 120 * 1000,      /* for an answer, while the connection stands */
+    WEIR_HTTP_TIMEOUT_MS = 5000,            /* to connect; without a byte; to try again */
+    WEIR_HTTP_SLOW_MS    = 600 * 1000,      /* without a byte, when much is to be done */
     WEIR_HTTP_MAX_TOKEN  = 256,
     WEIR_HTTP_MAX_BODY   = 16 * 1024 * 1024,        /* from there on a batch is cut in two */
     WEIR_HTTP_LANES      = 2
@@ -60,9 +60,11 @@ typedef struct http_post {
 weir_code weir__http_post_init(http_post *p, const http_url *url, weir_error *err);
 void      weir__http_post_fini(http_post *p);
 
-/* Send `body` and wait for the answer, once. WEIR_OK: there is one, whatever its status. Else
- * p->sent says whether the server may have got it. */
-weir_code weir__http_post_run(http_post *p, const weir_buf *body, weir_error *err);
+/* Send `body` and wait for the answer, once; it is given up after about `silence_ms` in which not
+ * a byte came or went. WEIR_OK: there is an answer, whatever its status. Else p->sent says whether
+ * the server may have got it. */
+weir_code weir__http_post_run(http_post *p, const weir_buf *body, int64_t silence_ms,
+                              weir_error *err);
 
 /* A handle with what all requests to this server have in common; NULL: out of memory. */
 CURL *weir__http_handle(const http_url *url, struct curl_slist **headers, const char *accept);

@@ -102,7 +102,7 @@ weir_code weir__http_post_init(http_post *p, const http_url *url, weir_error *er
         !curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, p->why) &&
         !curl_easy_setopt(p->curl, CURLOPT_WRITEFUNCTION, on_answer) &&
         !curl_easy_setopt(p->curl, CURLOPT_WRITEDATA, p) &&
-        !curl_easy_setopt(p->curl, CURLOPT_TIMEOUT_MS, (long)WEIR_HTTP_ANSWER_MS) &&
+        !curl_easy_setopt(p->curl, CURLOPT_LOW_SPEED_LIMIT, 1L) &&
         !curl_easy_setopt(p->curl, CURLOPT_POST, 1L))
         return WEIR_OK;
     return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
@@ -131,7 +131,8 @@ weir_code weir__http_trouble(const http_url *url, CURLcode rc, const char *why, 
     return weir_fail(err, code, "%s: %s", url->base, text);
 }
 
-weir_code weir__http_post_run(http_post *p, const weir_buf *body, weir_error *err)
+weir_code weir__http_post_run(http_post *p, const weir_buf *body, int64_t silence_ms,
+                              weir_error *err)
 {
     if (p->answer.cap > KEPT_ROOM)
         weir__buf_fini(&p->answer);
@@ -140,6 +141,7 @@ weir_code weir__http_post_run(http_post *p, const weir_buf *body, weir_error *er
     p->status = 0;
     curl_easy_setopt(p->curl, CURLOPT_POSTFIELDS, body->data);
     curl_easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+    curl_easy_setopt(p->curl, CURLOPT_LOW_SPEED_TIME, (long)((silence_ms + 999) / 1000));
     CURLcode rc = curl_easy_perform(p->curl);
     long     bytes = 0;
     curl_easy_getinfo(p->curl, CURLINFO_REQUEST_SIZE, &bytes);
@@ -147,6 +149,8 @@ weir_code weir__http_post_run(http_post *p, const weir_buf *body, weir_error *er
     if (rc == CURLE_WRITE_ERROR)
         return weir_fail(err, WEIR_ENOMEM, "%s: no memory for an answer of more than %zu bytes",
                          p->url->base, p->answer.len);
+    if (rc == CURLE_OPERATION_TIMEDOUT && p->sent)
+        return weir_fail(err, WEIR_EUNAVAIL, "%s: no answer within the timeout", p->url->base);
     if (rc)
         return weir__http_trouble(p->url, rc, p->why, err);
     curl_easy_getinfo(p->curl, CURLINFO_RESPONSE_CODE, &p->status);

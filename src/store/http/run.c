@@ -29,6 +29,7 @@ typedef struct attempt {
     size_t      n;
     bool        writes;             /* what must not be done twice: then it has a number */
     bool        maybe;              /* it was sent, and its answer was lost */
+    int64_t     silence_ms;         /* how long the server may take */
     char        run[WIRE_RUN + 1];  /* that it is meant for */
     weir_error  err;                /* of the last try */
 } attempt;
@@ -113,7 +114,7 @@ static outcome try_once(attempt *a)
 {
     http_post *p = &a->lane->post;
     wire_head  head;
-    weir_code  rc = weir__http_post_run(p, &a->lane->body, &a->err);
+    weir_code  rc = weir__http_post_run(p, &a->lane->body, a->silence_ms, &a->err);
     if (rc && !p->sent)
         return rc == WEIR_EINVAL || rc == WEIR_ENOMEM ? REFUSED : NOT_NOW;
     if (rc)
@@ -204,8 +205,12 @@ static void run_attempt(attempt *a)
     int64_t until = 0, pause = FIRST_PAUSE_MS;
     a->lane->number++;
     lend_tokens(a);
-    for (size_t i = 0; i < a->n && !a->writes; i++)
-        a->writes = !may_be_repeated(a->ops[i]);
+    a->silence_ms = a->s->url.timeout_ms;
+    for (size_t i = 0; i < a->n; i++) {
+        a->writes = a->writes || !may_be_repeated(a->ops[i]);
+        if (a->ops[i]->kind == WEIR_OP_CHECK || a->ops[i]->kind == WEIR_OP_IMPORT)
+            a->silence_ms = WEIR_HTTP_SLOW_MS;      /* it looks at every job, or has many */
+    }
     known_run(a->s, a->run);
     while (a->n) {
         if (!write_body(a)) {
@@ -311,7 +316,7 @@ weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *
 
 weir_code weir__http_greet(http_store *s, weir_error *err)
 {
-    attempt a = { .s = s, .lane = &s->lane[0] };
+    attempt a = { .s = s, .lane = &s->lane[0], .silence_ms = s->url.timeout_ms };
     if (!write_body(&a))
         return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
     outcome got = try_once(&a);
