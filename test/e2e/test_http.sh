@@ -1,0 +1,183 @@
+#!/bin/bash
+# test_http.sh - the program with a server as its store: all commands, several processes at once, the
+# server that is found by itself, tokens, and a server that is killed.
+# shellcheck source=test/e2e/lib.sh
+. "$(dirname "$0")/lib.sh" "$@"
+unset WEIR_LISTEN WEIR_DATA WEIR_CONFIG NOTIFY_SOCKET
+
+# serve ARGUMENTS...: start a server and wait for its line; sets pid, url.
+serve() {
+    rm -f serve.out
+    "$WEIR" serve --listen "127.0.0.1:${port:-0}" "$@" >serve.out 2>serve.err </dev/null &
+    pid=$!
+    wait_for serving
+    url=$(sed -n 's/.* at \(https*:.*\)$/\1/p' serve.out)
+    port=${url##*:}
+}
+serving() { grep -q '^weir: serving ' serve.out; }
+
+# served: a server on a file, which is the store of all that follows.
+served() {
+    serve --store sqlite:served.db "$@"
+    export WEIR_STORE=$url
+}
+ready() { readlink "/proc/$1"/fd/* | grep -q signalfd; }
+
+case_every_command() {
+    served
+    same "$(weir add mail '{"to":"ann"}' --priority high --attempts 2 --search)" 1
+    same "$(weir add mail '{"to":"bob"}' --delay 1h)" 2
+    for i in 1 2 3; do echo "{\"n\":$i}"; done | weir add other --lines --quiet
+    same "$(weir count)" 5
+    same "$(weir count --state delayed)" 1
+    weir list --search ann --json >out
+    same "$(member id)" 1
+    weir promote 2
+    weir update 2 --priority low
+    same "$(weir get 2 --json | grep -o '"priority":10')" '"priority":10'
+    weir log 1 "a line"
+    weir log 1 >out
+    has out "a line"
+    weir pause other
+    weir work other --drain --quiet --exec cat || true      # it says that they are paused
+    same "$(weir count --state complete)" 0
+    weir resume other
+    weir work other --drain --quiet --exec cat
+    same "$(weir count --state complete)" 3
+    weir cancel 2
+    weir retry 2
+    weir explain 1 >out
+    has out "mail"
+    weir stats --json >out
+    json_lines out
+    weir top --once >out
+    has out "mail"
+    weir rm 1
+    status 3 weir get 1
+    status 0 weir check
+    weir export --to jobs.txt 2>/dev/null || weir export >jobs.txt
+    [ "$(wc -l <jobs.txt)" -ge 4 ]
+}
+
+case_two_workers_and_a_watch() {
+    served
+    "$WEIR" watch --json --event complete --count 40 >seen &
+    local watch=$!
+    "$WEIR" work t -n 2 --quiet --exec 'echo "$(cat)" >>done.1; echo 1' &
+    local one=$!
+    "$WEIR" work t -n 2 --quiet --exec 'echo "$(cat)" >>done.2; echo 2' &
+    local two=$!
+    wait_for ready $watch
+    wait_for ready $one
+    wait_for ready $two
+    for i in $(seq 40); do echo "{\"n\":$i}"; done | weir add t --lines --quiet
+    wait $watch
+    json_lines seen
+    same "$(sort -u seen | wc -l)" 40
+    same "$(cat done.1 done.2 | sort -u | wc -l)" 40
+    same "$(cat done.1 done.2 | wc -l)" 40
+    kill $one $two
+    wait $one $two
+    same "$(weir count --state complete)" 40
+}
+
+case_add_waits_for_a_worker_elsewhere() {
+    served
+    "$WEIR" work t --quiet --exec cat &
+    local work=$!
+    same "$(timeout 60 "$WEIR" add t '{"x":1}' --wait 30s)" '{"x":1}'
+    kill $work
+    wait $work
+}
+
+case_a_server_that_runs_is_the_store() {
+    unset WEIR_STORE
+    mkdir run
+    export XDG_RUNTIME_DIR=$PWD/run
+    weir add mail --quiet                       # no server yet: the file in the data directory
+    status 0 test -e .local/share/weir/jobs.db
+    serve --store sqlite:served.db
+    same "$(weir count)" 0
+    weir add mail --quiet
+    same "$(weir --store "$url" count)" 1
+    same "$(stat -c %a run/weir/server.json)" 600
+    kill -9 "$pid"
+    wait "$pid" || true
+    status 0 test -e run/weir/server.json       # left behind, and known for what it is
+    weir add mail --quiet
+    same "$(weir --store sqlite:.local/share/weir/jobs.db count)" 2
+    port=0
+    serve --store sqlite:served.db
+    same "$(weir count)" 1
+    same "$(WEIR_STORE=sqlite:.local/share/weir/jobs.db weir count)" 2
+    kill "$pid"
+    wait "$pid"
+    status 1 test -e run/weir/server.json
+}
+
+case_tokens() {
+    mkdir data
+    local reader admin
+    reader=$(weir token add r --role read --data data)
+    admin=$(weir token add a --role admin --data data)
+    serve --store sqlite:served.db --data data
+    status 2 weir --store "$url" count
+    has err WEIR_TOKEN
+    same "$(weir --store "$url?token=$admin" add mail)" 1
+    export WEIR_TOKEN=$reader
+    same "$(weir --store "$url" count)" 1
+    status 5 weir --store "$url" add mail
+    has err "the token r may not do this"
+    status 2 weir --store "$url?token=wtk_wrong" count
+    hasnt err wtk_wrong
+    hasnt serve.err "$admin"
+}
+
+case_nobody_is_there() {
+    status 6 weir --store http://127.0.0.1:1 count
+    has err "http://127.0.0.1:1: "
+    status 2 weir --store http://me:secret@127.0.0.1:1 count
+    hasnt err secret
+    status 2 weir serve --store http://127.0.0.1:7340
+}
+
+# add_surely N: add a job, again as long as nobody is there (6: certainly not added). Any other
+# trouble counts.
+add_surely() {
+    local rc=6
+    while [ $rc = 6 ]; do
+        rc=0
+        "$WEIR" --store "$url?timeout=60s" add t "{\"n\":\"$1\"}" 2>>trouble || rc=$?
+    done
+    [ $rc = 0 ] || echo "failed $rc"
+}
+
+# What was told is there, and nothing is there twice.
+case_a_server_that_is_killed() {
+    served
+    local url=$WEIR_STORE
+    for p in 1 2 3 4; do
+        for i in $(seq 40); do
+            add_surely "$p.$i"
+        done >told.$p &
+        adders[p]=$!
+    done
+    for _ in 1 2 3; do
+        local before
+        before=$(cat told.* | wc -l)
+        more() { [ "$(cat told.* | wc -l)" -gt $((before + 10)) ]; }
+        wait_for more
+        kill -9 "$pid"
+        wait "$pid" || true
+        serve --store sqlite:served.db
+    done
+    wait "${adders[@]}"
+    cat told.* >all
+    hasnt all failed
+    same "$(sort -u all | wc -l)" 160
+    same "$(weir --store "$url" count)" 160
+    weir --store "$url" list --limit 1000 --json | grep -o '"n":"[0-9.]*"' | sort -u >there
+    same "$(wc -l <there)" 160
+}
+
+run_cases
