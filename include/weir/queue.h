@@ -38,7 +38,7 @@ typedef struct weir_options {
 } weir_options;
 
 /* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",
- * "redis://host", "redis+kue://host", "mem:" (docs/stores.md has all of them). A store that is not
+ * "redis://host", "http://host:7340", "mem:" (docs/stores.md has all of them). A store that is not
  * there is made, except for reading. `opt` may be NULL. On success *out belongs
  * to the caller: weir_close(). Errors: WEIR_EINVAL (URL), WEIR_EBUSY (names the owner's pid),
  * WEIR_ENOENT (for reading, not there), WEIR_EREADONLY (no permission to write), WEIR_ECORRUPT,

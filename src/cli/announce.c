@@ -19,6 +19,7 @@ static bool path_of(char *out, size_t size)
     static const struct {
         const char *variable, *rest;
     } places[] = {
+        { "WEIR_DATA", "" },
         { "XDG_RUNTIME_DIR", "/weir" },
         { "WEIR_DATA", "" },
         { "XDG_DATA_HOME", "/weir" },
