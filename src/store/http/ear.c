@@ -15,8 +15,7 @@
 enum {
     SILENCE_MS = 45 * 1000,         /* three heartbeats: the connection is given up */
     FIRST_PAUSE_MS = 50,
-    LONGEST_PAUSE_MS = 2000,
-    A_MOMENT_MS = 2000              /* weir__http_ear_until() */
+    LONGEST_PAUSE_MS = 2000
 };
 
 struct http_ear {
@@ -34,12 +33,13 @@ struct http_ear {
     pthread_t          thread;
     bool               running;
 
-    pthread_mutex_t lock;           /* of what follows, for whoever waits */
+    char               run[WIRE_RUN + 1];       /* of the last event that was told; the thread's */
+    uint64_t           number;
+
+    pthread_mutex_t lock;           /* of what follows, for whoever opens it */
     pthread_cond_t  moved;
-    bool            hears, ever;
+    bool            ever;           /* it has listened */
     weir_error      trouble;
-    char            run[WIRE_RUN + 1];      /* of the last event */
-    uint64_t        number;
 };
 
 static int64_t now_ms(void)
@@ -51,8 +51,7 @@ static int64_t now_ms(void)
 
 /* ---- what comes ---- */
 
-/* "RUN-N". False: it is not, or not later than the last one. Only this thread changes what it is
- * compared with: no lock. */
+/* "RUN-N". False: it is not, or not later than the last one. */
 static bool is_later(const http_ear *e, const char *id, size_t *run_len, uint64_t *number)
 {
     const char *dash = strrchr(id, '-');
@@ -62,16 +61,6 @@ static bool is_later(const http_ear *e, const char *id, size_t *run_len, uint64_
     *number = strtoull(dash + 1, NULL, 10);
     bool same = strlen(e->run) == *run_len && !memcmp(e->run, id, *run_len);
     return !same || *number > e->number;
-}
-
-static void note_told(http_ear *e, const char *run, size_t run_len, uint64_t number)
-{
-    pthread_mutex_lock(&e->lock);
-    memcpy(e->run, run, run_len);
-    e->run[run_len] = '\0';
-    e->number = number;
-    pthread_cond_broadcast(&e->moved);
-    pthread_mutex_unlock(&e->lock);
 }
 
 static void tell_lost(const http_ear *e)
@@ -104,8 +93,11 @@ static void on_message(void *ctx, const char *id, const char *event, const char 
         tell_lost(e);
     else if (later && data)
         tell_event(e, data, len);
-    if (later)
-        note_told(e, id, run_len, number);
+    if (!later)
+        return;
+    memcpy(e->run, id, run_len);
+    e->run[run_len] = '\0';
+    e->number = number;
 }
 
 /* The answer has begun: we are listening. The server says what was missed, if it is told the last
@@ -115,7 +107,7 @@ static void begin(http_ear *e)
     if (e->ever && !*e->sse.id)
         tell_lost(e);
     pthread_mutex_lock(&e->lock);
-    e->hears = e->ever = true;
+    e->ever = true;
     pthread_cond_broadcast(&e->moved);
     pthread_mutex_unlock(&e->lock);
     e->begun = true;
@@ -151,10 +143,9 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 
 /* ---- connections ---- */
 
-static void deaf(http_ear *e, const weir_error *why)
+static void note_trouble(http_ear *e, const weir_error *why)
 {
     pthread_mutex_lock(&e->lock);
-    e->hears = false;
     e->trouble = *why;
     pthread_cond_broadcast(&e->moved);
     pthread_mutex_unlock(&e->lock);
@@ -225,7 +216,7 @@ static void *listen_on(void *arg)
     while (!atomic_load(&e->stop)) {
         weir_error why = { 0 };
         listen_once(e, &why);
-        deaf(e, &why);
+        note_trouble(e, &why);
         pause = e->begun ? FIRST_PAUSE_MS : pause * 2;
         if (pause > LONGEST_PAUSE_MS)
             pause = LONGEST_PAUSE_MS;
@@ -329,16 +320,4 @@ void weir__http_ear_close(http_ear *e)
     pthread_cond_destroy(&e->moved);
     pthread_mutex_destroy(&e->lock);
     free(e);
-}
-
-void weir__http_ear_until(http_ear *e, const char *run, uint64_t event)
-{
-    if (!e)
-        return;
-    struct timespec until = in_ms(A_MOMENT_MS);
-    pthread_mutex_lock(&e->lock);
-    while (e->hears && event && !(!strcmp(e->run, run) && e->number >= event))
-        if (pthread_cond_timedwait(&e->moved, &e->lock, &until))
-            break;
-    pthread_mutex_unlock(&e->lock);
 }

@@ -92,11 +92,9 @@ static bool write_body(attempt *a)
 static outcome take_refusal(attempt *a)
 {
     const http_post *p = &a->lane->post;
-    wire_head        head;
-    if (p->status == WIRE_OTHER_RUN && !weir__wire_take(p->answer.data, p->answer.len, &head, NULL,
-                                                        0, NULL)) {
-        learn_run(a->s, head.run);
-        memcpy(a->run, head.run, sizeof a->run);
+    if (p->status == WIRE_OTHER_RUN &&
+        !weir__wire_take(p->answer.data, p->answer.len, a->run, NULL, 0, NULL)) {
+        learn_run(a->s, a->run);
         weir_fail(&a->err, WEIR_EUNAVAIL, "%s: the server was started anew", p->url->base);
         return OTHER_RUN;
     }
@@ -113,7 +111,6 @@ static outcome take_refusal(attempt *a)
 static outcome try_once(attempt *a)
 {
     http_post *p = &a->lane->post;
-    wire_head  head;
     weir_code  rc = weir__http_post_run(p, &a->lane->body, a->silence_ms, &a->err);
     if (rc && !p->sent)
         return rc == WEIR_EINVAL || rc == WEIR_ENOMEM ? REFUSED : NOT_NOW;
@@ -121,11 +118,9 @@ static outcome try_once(attempt *a)
         return LOST;
     if (p->status != 200)
         return take_refusal(a);
-    if (weir__wire_take(p->answer.data, p->answer.len, &head, a->ops, a->n, &a->err))
+    if (weir__wire_take(p->answer.data, p->answer.len, a->run, a->ops, a->n, &a->err))
         return LOST;
-    learn_run(a->s, head.run);
-    if (a->s->env.own_clock)        /* a test: it looks at events as soon as we return */
-        weir__http_ear_until(a->s->ear, head.run, head.event);
+    learn_run(a->s, a->run);
     return ANSWERED;
 }
 
