@@ -87,8 +87,8 @@ static entry *meet(srv_workers *ws, const char *name, int64_t now)
         ws->n++;
     }
     e->seen.last_seen_at = now;
+    forget_old(ws, now);                /* before it is in the list: others may all be waiting */
     list_append(ws, e);
-    forget_old(ws, now);
     return e;
 }
 
