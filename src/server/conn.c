@@ -1,7 +1,8 @@
 /* conn.c - a connection: reads requests one after the other, has each answered, writes.
  *
  * One request at a time: bytes of the next wait in `in` (and, beyond SRV_READ_SIZE of them, in the
- * kernel) until this one is answered. Whatever ends a connection only marks it (conn_end()); it is
+ * kernel) until this one is answered, and until the client has taken most of the answers before.
+ * Whatever ends a connection only marks it (conn_end()); it is
  * closed from on_readable(), when nothing else is on the stack. Times are checked by a sweep once a
  * second, so that a request sets no timer. */
 #include <errno.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include "server/inner.h"
+
+enum { MAX_READS = 16 };        /* of a connection, before others have their turn */
 
 /* ---- the end ---- */
 
@@ -124,6 +127,8 @@ void srv_conn_flush(srv_conn *c)
             return;
         }
     }
+    if (!c->now)
+        c->deadline_ms = srv_loop_ms() + c->server->opt.limits.idle_ms;
     if (c->closing && !c->dead)
         conn_finish(c);
 }
@@ -168,10 +173,21 @@ static int on_url(http_parser *p, const char *bytes, size_t n)
     return add_to_head(c, bytes, n);
 }
 
+/* The parser lets blanks through: "Content-Length : 5" is one thing here and another to a proxy. */
+static bool is_name(const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i] <= ' ' || bytes[i] >= 0x7f)
+            return false;
+    return true;
+}
+
 static int on_name(http_parser *p, const char *bytes, size_t n)
 {
     srv_conn     *c = p->data;
     srv_exchange *x = c->now;
+    if (!is_name(bytes, n))
+        return refuse(c, 400, "the name of a header has a character in it that is not allowed");
     if (c->reading == READ_BODY)        /* a trailer */
         return 0;
     if (c->reading != READ_NAME) {
@@ -210,7 +226,9 @@ static int reserve(srv_conn *c, size_t more)
         return refuse(c, 413, why);
     }
     x->reserved += more;
-    if (atomic_fetch_add(&c->server->bodies, more) + more > c->server->opt.limits.bodies)
+    /* a few that are large and slow do not keep out those that are small */
+    if (atomic_fetch_add(&c->server->bodies, more) + more > c->server->opt.limits.bodies &&
+        x->reserved > SRV_FREE_BODY)
         return refuse(c, 503, "too many large requests at once (SRV_MAX_BODIES): come again");
     return 0;
 }
@@ -364,6 +382,8 @@ static void dispatch(srv_conn *c)
         x->r.body_len = x->body.len;
     }
     x->r.route->handle(&x->r);
+    if (c->ended && c->now && c->now->r.hurry)
+        c->now->r.hurry(&c->now->r);
 }
 
 /* It is not HTTP, or not to be read to its end: say so, and hang up. */
@@ -383,6 +403,14 @@ static void give_up(srv_conn *c)
     srv_reply_refused(c->now, c->refused, c->why);
 }
 
+/* The next request is read only when the client has taken most of the answers before it: who asks
+ * and does not listen would fill our memory otherwise. */
+static bool may_go_on(const srv_conn *c)
+{
+    return !c->complete && !c->closing && !c->dead &&
+           (c->now || evbuffer_get_length(c->out) <= SRV_MAX_BACKLOG);
+}
+
 static void keep(srv_conn *c, const char *bytes, size_t n)
 {
     weir__buf_add(&c->in, bytes, n);
@@ -395,11 +423,7 @@ static void keep(srv_conn *c, const char *bytes, size_t n)
 static void feed(srv_conn *c, const char *bytes, size_t n)
 {
     c->feeding = true;
-    while (n && !c->closing && !c->dead) {
-        if (c->complete) {
-            keep(c, bytes, n);
-            break;
-        }
+    while (n && may_go_on(c)) {
         size_t used = http_parser_execute(&c->parser, &settings, bytes, n);
         bytes += used;
         n -= used;
@@ -410,45 +434,58 @@ static void feed(srv_conn *c, const char *bytes, size_t n)
         if (c->complete && !c->now->handled)
             dispatch(c);
     }
+    if (n && !c->closing && !c->dead)
+        keep(c, bytes, n);
     c->feeding = false;
 }
 
-/* Go on with what came early. */
-static void feed_early(srv_conn *c)
+/* The client has sent all it will: close, unless there is something left to answer. */
+static void end_if_done(srv_conn *c)
 {
-    while (c->in.len && !c->complete && !c->closing && !c->dead) {
+    if (!c->ended || c->in.len || (c->now && c->complete))
+        return;
+    c->closing = true;
+    srv_conn_flush(c);
+}
+
+/* Go on with what came early. */
+static void go_on(srv_conn *c)
+{
+    if (c->feeding)
+        return;                     /* who feeds will */
+    while (c->in.len && may_go_on(c)) {
         weir_buf early = c->in;
         c->in = (weir_buf){ 0 };
-        event_add(c->readable, NULL);
+        if (!c->ended)
+            event_add(c->readable, NULL);
         feed(c, early.data, early.len);
         weir__buf_fini(&early);
     }
+    end_if_done(c);
 }
 
 void srv_conn_answered(srv_conn *c, bool keep_alive)
 {
     c->now = NULL;
     c->complete = false;
-    c->deadline_ms = srv_loop_ms() + c->server->opt.limits.idle_ms;
-    if (!keep_alive || c->lane->draining || (c->ended && !c->in.len))
+    c->deadline_ms = 0;             /* until all is written: see `stuck_ms` */
+    if (!keep_alive || c->lane->draining)
         c->closing = true;
     srv_conn_flush(c);
-    if (!c->feeding)
-        feed_early(c);
+    go_on(c);
 }
 
-/* The client sends nothing more: what it asked for it may still want to hear, but nobody waits for
- * long on its behalf. */
+/* What it asked for it may still want to hear, but nobody waits for long on its behalf. */
 static void client_ended(srv_conn *c)
 {
     c->ended = true;
     event_del(c->readable);
-    if (!c->now || !c->complete)
-        conn_end(c);
-    else if (c->now->r.hurry)
+    if (c->now && c->complete && c->now->r.hurry)
         c->now->r.hurry(&c->now->r);
+    end_if_done(c);
 }
 
+/* One that sends without end does not keep us from all others. */
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
     (void)fd;
@@ -456,7 +493,8 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
     srv_conn *c = ctx;
     char     *bytes = c->lane->bytes;
     ssize_t   n = 1;
-    while (n > 0 && !c->dead && !c->ended && c->in.len <= SRV_READ_SIZE) {
+    for (int i = 0; i < MAX_READS && n > 0 && !c->dead && !c->ended &&
+                    c->in.len <= SRV_READ_SIZE; i++) {
         n = wire_read(c, bytes, SRV_READ_SIZE);
         if (n > 0 && !c->lingering)
             feed(c, bytes, (size_t)n);
@@ -477,6 +515,7 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
     srv_conn_flush(c);
     if (c->now && c->now->r.drained && !c->dead && !evbuffer_get_length(c->out))
         c->now->r.drained(&c->now->r);
+    go_on(c);
     if (c->ssl && !c->dead)
         on_readable(fd, what, c);
 }
@@ -554,10 +593,12 @@ void srv_lane_drain(srv_lane *lane)
     lane->draining = true;
     for (srv_conn *c = lane->conns, *next; c; c = next) {
         next = c->next;
-        if (!c->now)
-            conn_end(c);
-        else if (c->complete && c->now->r.hurry)
+        if (!c->now) {
+            c->closing = true;
+            srv_conn_flush(c);
+        } else if (c->complete && c->now->r.hurry) {
             c->now->r.hurry(&c->now->r);
+        }
     }
 }
 

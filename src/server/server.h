@@ -18,6 +18,7 @@ enum {
     SRV_MAX_SMALL_BODY  = 2 * 1024 * 1024,      /* what holds one job, or an order */
     SRV_MAX_PAGE        = 16 * 1024 * 1024,     /* bytes of a page of jobs; the rest: the next */
     SRV_MAX_BODIES      = 256 * 1024 * 1024,    /* of all bodies being read or worked on */
+    SRV_FREE_BODY       = 16 * 1024,            /* bytes of one that is taken even beyond that */
     SRV_MAX_CONNECTIONS = 10000,
     SRV_MAX_LISTENERS   = 4096,                 /* of events, at once */
     SRV_MAX_BACKLOG     = 1024 * 1024,          /* bytes of a stream that were not taken yet */

@@ -1,0 +1,264 @@
+/* test_attack.c - clients that mean harm, or are only badly made: what they do must cost them their
+ * connection, never the server its memory, its time, or the answers of others. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/inner.h"
+#include "server/workers.h"
+#include "support/server_rig.h"
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+static void expect(int fd, int status, const char *part)
+{
+    web_answer a = web_read(fd);
+    if (a.status != status || !strstr(a.body, part))
+        fail_msg("status %d, not %d: %s", a.status, status, a.body ? a.body : "(nothing)");
+    web_free(&a);
+}
+
+/* A job whose data has so many bytes, and some more. */
+static uint64_t add_large(web *w, size_t bytes)
+{
+    char *data = malloc(bytes + 3);
+    assert_non_null(data);
+    memset(data, 'x', bytes + 2);
+    data[0] = data[bytes + 1] = '"';
+    data[bytes + 2] = '\0';
+    uint64_t id = rt_add(&w->t, &(weir_spec){ .type = "large", .data = data });
+    free(data);
+    return id;
+}
+
+/* ---- requests that two readers read differently ---- */
+
+static void names_with_blanks_are_refused(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {
+        "Content-Length : 5\r\n", "Transfer-Encoding : chunked\r\n", " Content-Length: 5\r\n",
+        "Content-Length\t: 5\r\n", "X Y: z\r\n", "X\x7f: z\r\n", "X\xc3\xa4: z\r\n",
+    };
+    web w;
+    web_start(&w, RT_MEM, false, NULL);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        int fd = web_connect(&w);
+        web_send(fd, "POST /v1/jobs HTTP/1.1\r\n");
+        web_send(fd, heads[i]);
+        web_send(fd, "Host: localhost\r\nContent-Type: application/json\r\n\r\n" GET("/healthz"));
+        expect(fd, 400, "");
+        assert_true(web_closed(fd));
+        close(fd);
+    }
+    web_stop(&w);
+}
+
+/* ---- clients that do not listen ---- */
+
+typedef struct unsent {
+    srv_lane *lane;
+    size_t    bytes;
+} unsent;
+
+static void sum_unsent(void *ctx)
+{
+    unsent *u = ctx;
+    for (const srv_conn *c = u->lane->conns; c; c = c->next)
+        u->bytes += evbuffer_get_length(c->out) + c->in.len;
+}
+
+static size_t all_unsent(web *w)
+{
+    unsent u = { .lane = w->s->lane[0] };
+    srv_loop_call(u.lane->loop, sum_unsent, &u);
+    return u.bytes;
+}
+
+static void answers_that_nobody_takes_are_few(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 200, BYTES = 200 * 1000 };
+    static const char one[] = GET("/v1/jobs/1");
+    web  w;
+    char all[REQUESTS * sizeof one] = "";
+    web_start(&w, RT_MEM, false, &(srv_options){ .threads = 1 });
+    add_large(&w, BYTES);
+    for (size_t i = 0; i < REQUESTS; i++)
+        memcpy(all + i * (sizeof one - 1), one, sizeof one);
+    int fd = web_connect(&w);
+    web_send(fd, all);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        assert_true(all_unsent(&w) < SRV_MAX_BACKLOG + 2 * BYTES + sizeof all);
+        expect(fd, 200, "xxxx");
+    }
+    web_send(fd, GET("/healthz"));
+    expect(fd, 200, "ok");
+    close(fd);
+    web_stop(&w);
+}
+
+/* ---- clients that have said all they want to say ---- */
+
+static void all_that_came_before_the_end_is_answered(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, NULL);
+    int fd = web_connect(&w);
+    web_send(fd, GET("/v1/stats") GET("/healthz") GET("/v1/stats") GET("/healthz") GET("/healthz"));
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < 5; i++)
+        expect(fd, 200, "");
+    assert_true(web_closed(fd));
+    close(fd);
+    web_stop(&w);
+}
+
+static void half_a_request_at_the_end_is_forgotten(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, NULL);
+    int fd = web_connect(&w);
+    web_send(fd, GET("/v1/stats") "GET /healthz HTTP/1.1\r\nHo");
+    shutdown(fd, SHUT_WR);
+    expect(fd, 200, "");
+    assert_true(web_closed(fd));        /* and not 408 when its time is up */
+    close(fd);
+    web_stop(&w);
+}
+
+static void nobody_waits_for_one_that_has_ended(void **state)
+{
+    (void)state;
+    static const char take[] = "{\"types\":[\"t\"],\"wait\":60000}";
+    web  w;
+    char request[512];
+    web_start(&w, RT_MEM, false, NULL);
+    snprintf(request, sizeof request, GET("/v1/stats")
+             "POST /v1/take HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+             "Content-Length: %zu\r\n\r\n%s" GET("/v1/events") GET("/healthz"), strlen(take), take);
+    int     fd = web_connect(&w);
+    int64_t start = rt_ms();
+    web_send(fd, request);
+    shutdown(fd, SHUT_WR);
+    expect(fd, 200, "");
+    expect(fd, 200, "\"jobs\":[]");
+    expect(fd, 200, "");
+    expect(fd, 200, "ok");
+    assert_true(web_closed(fd));
+    assert_true(rt_ms() - start < 60000);
+    close(fd);
+    web_stop(&w);
+}
+
+/* Longer than what the kernel keeps for a client. */
+static int ask_for_much(web *w, size_t *len)
+{
+    for (int i = 0; i < 12; i++)
+        add_large(w, 1000 * 1000);
+    *len = 12 * 1000 * 1000;
+    int fd = web_connect(w);
+    web_send(fd, "GET /jobs/0..20 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+    return fd;
+}
+
+static void a_slow_reader_that_has_ended_gets_its_whole_answer(void **state)
+{
+    (void)state;
+    web    w;
+    size_t len;
+    web_start(&w, RT_MEM, false, NULL);
+    int fd = ask_for_much(&w, &len);
+    shutdown(fd, SHUT_WR);
+    web_answer other = web_call(&w, "GET", "/v1/stats", NULL);
+    web_free(&other);
+    web_answer a = web_read(fd);
+    assert_int_equal(a.status, 200);
+    assert_true(a.len >= len);
+    assert_int_equal(a.len, strtoul(web_header(&a, "Content-Length"), NULL, 10));
+    web_free(&a);
+    close(fd);
+    web_stop(&w);
+}
+
+static void a_slow_reader_is_not_idle(void **state)
+{
+    (void)state;
+    web    w;
+    size_t len, got = 0;
+    char   bytes[16384];
+    web_start(&w, RT_MEM, false, &(srv_options){ .limits.idle_ms = 50 });
+    int     fd = ask_for_much(&w, &len);
+    int64_t start = rt_ms();
+    for (ssize_t n; (n = recv(fd, bytes, sizeof bytes, 0)) > 0;) {
+        got += (size_t)n;
+        while (rt_ms() - start < 300 && got > 1000 * 1000) {
+            web_answer other = web_call(&w, "GET", "/healthz", NULL);
+            web_free(&other);
+        }
+    }
+    assert_true(got > len);
+    close(fd);
+    web_stop(&w);
+}
+
+/* ---- clients that take all there is ---- */
+
+static void slow_large_bodies_do_not_keep_out_small_ones(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, RT_MEM, false, &(srv_options){ .limits.bodies = 100 * 1000 });
+    int fd = web_connect(&w);
+    web_send(fd, "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                 "Content-Length: 100000\r\nExpect: 100-continue\r\n\r\n");
+    char hint[25];
+    assert_int_equal(recv(fd, hint, sizeof hint, MSG_WAITALL), sizeof hint);
+    json_decref(web_json(&w, 201, "POST", "/v1/jobs", "{\"type\":\"t\"}"));
+    char *large = calloc(1, 50001);
+    assert_non_null(large);
+    memset(large, ' ', 50000);
+    web_error(&w, 503, "http", "SRV_MAX_BODIES", "POST", "/v1/jobs", large);
+    free(large);
+    close(fd);
+    web_stop(&w);
+}
+
+static void more_workers_than_can_be_remembered(void **state)
+{
+    (void)state;
+    static const char *const types[] = { "t", NULL };
+    srv_workers *ws;
+    weir_error   err;
+    assert_int_equal(srv_workers_create(&ws, &err), WEIR_OK);
+    for (int i = 0; i < SRV_MAX_WORKERS + 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "worker %d", i);
+        srv_workers_seen(ws, name, types, 1000);
+        srv_workers_wait(ws, name, 1, 1000);
+    }
+    srv_workers_destroy(ws);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_with_blanks_are_refused),
+        cmocka_unit_test(answers_that_nobody_takes_are_few),
+        cmocka_unit_test(all_that_came_before_the_end_is_answered),
+        cmocka_unit_test(half_a_request_at_the_end_is_forgotten),
+        cmocka_unit_test(nobody_waits_for_one_that_has_ended),
+        cmocka_unit_test(a_slow_reader_that_has_ended_gets_its_whole_answer),
+        cmocka_unit_test(a_slow_reader_is_not_idle),
+        cmocka_unit_test(slow_large_bodies_do_not_keep_out_small_ones),
+        cmocka_unit_test(more_workers_than_can_be_remembered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
