@@ -99,9 +99,16 @@ static char *read_head(int fd)
     return NULL;
 }
 
+/* The body has room for a power of two of bytes, so that a large one is not copied for each part. */
 static void add(web_answer *a, const char *bytes, size_t n)
 {
-    a->body = realloc(a->body, a->len + n + 1);
+    size_t had = 64, cap = 64;
+    while (had <= a->len)
+        had *= 2;
+    while (cap <= a->len + n)
+        cap *= 2;
+    if (!a->body || cap > had)
+        a->body = realloc(a->body, cap);
     must_have(a->body);
     memcpy(a->body + a->len, bytes, n);
     a->len += n;
