@@ -1,7 +1,7 @@
 /* announce.h - a server tells the other programs of its user where it is: `weir add` and all others
  * go to it when nothing else was said.
  *
- * The file is server.json in $WEIR_DATA, or else in $XDG_RUNTIME_DIR/weir, or else in the usual data
+ * The file is server.json in $WEIR_DATA, else in $XDG_RUNTIME_DIR/weir, else in the usual data
  * directory:
  *
  *     {"address":"http://127.0.0.1:7340","pid":4711}

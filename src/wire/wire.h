@@ -58,8 +58,8 @@ void weir__wire_begin(weir_buf *out, const char *caller, uint64_t number, const 
 void weir__wire_ask(weir_buf *out, const weir_op *op);
 void weir__wire_end(weir_buf *out);
 
-/* Fill in the outputs and the errors of n operations from the answer, and `run`. On failure it is no
- * answer to them, and they are as they were. */
+/* Fill in the outputs and the errors of n operations from the answer, and `run`. On failure it is
+ * no answer to them, and they are as they were. */
 weir_code weir__wire_take(const char *text, size_t len, char run[WIRE_RUN + 1], weir_op **ops,
                           size_t n, weir_error *err);
 

@@ -1,5 +1,5 @@
-/* fuzz_wire.c - batches as the server gets them: they are read or refused by name, and what was read
- * is the same when it is written and read again. */
+/* fuzz_wire.c - batches as the server gets them: they are read or refused by name, and what was
+ * read is the same when it is written and read again. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"

@@ -120,8 +120,8 @@ void settle(fixture *f)
     weir_future_release(fence);
 }
 
-/* Serve f->url: it becomes the server's address. The timer of the queue is stopped: the clock stands
- * still until the test turns it, and then the test says TICK. */
+/* Serve f->url: it becomes the server's address. The timer of the queue is stopped: the clock
+ * stands still until the test turns it, and then the test says TICK. */
 static bool serve(fixture *f)
 {
     weir_options opt = { .name = "test", .now = fixture_now, .now_ctx = f };
