@@ -215,8 +215,9 @@ local function flush(key)
       remove[r] = member
     end
   end
-  many('ZREM', key, remove, 1)
+  -- In this order: a set that was empty in between would be kept as a list again, which is walked.
   many('ZADD', key, add, 2)
+  many('ZREM', key, remove, 1)
 end
 
 local function card(key)

@@ -182,9 +182,10 @@ local function job(id)
   return record_of(h), h
 end
 
--- The job that a worker of ours holds with this delivery. `few`: with what its end needs.
-local function held(id, delivery, few)
-  local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
+-- The job that a worker of ours holds with this delivery. `few`: with what its end needs. `raw`: its
+-- hash, if that was read.
+local function held(id, delivery, few, raw)
+  local h = raw or call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
   local so = delivery .. ' ' .. (h[H_STARTED] or '')
   if h[H_STATE] ~= WORD[ACTIVE] or h[H_HELD] ~= so then return end
   if not few or VERTX or h[H_MORE] or not h[H_TYPE] then return record_of(h), h end

@@ -175,7 +175,30 @@ local function drop_stale(c)
   touched[c[4]] = true
 end
 
--- Up to n jobs to take, as { id, job, raw, zid }: not past their deadline. With n of each type, the
+-- Most jobs that wait have never been taken, and those of a lot differ in nothing but their data:
+-- what such a hash says is worked out once. Nil: there is more to it.
+local usual = {}                   -- by what is in the hash: { job, and see start_usual() }
+
+local function usual_job(h)
+  if VERTX or h[H_STATE] ~= WORD[INACTIVE] or h[H_HELD] or h[H_MORE] or h[H_ATTEMPTS] or
+     h[H_PROGRESS] or h[H_REMOVE] or h[H_STARTED] or h[H_ERROR] or h[H_RESULT] or h[H_BACKOFF] or
+     h[H_FAILED_AT] or h[H_DURATION] or h[H_WORKER] or h[H_PROGRESS_DATA] then
+    return nil
+  end
+  local key = (h[H_TYPE] or '') .. '\0' .. (h[H_PRIORITY] or '') .. '\0' ..
+              (h[H_MAX_ATTEMPTS] or '') .. '\0' .. (h[H_TTL] or '') .. '\0' .. (h[H_DELAY] or '') ..
+              '\0' .. (h[H_CREATED] or '') .. '\0' .. (h[H_PROMOTE] or '') .. '\0' ..
+              (h[H_UPDATED] or '')
+  local u = usual[key]
+  if u == nil then
+    local j = record_of(h)
+    u = j and { j = j } or false
+    usual[key] = u
+  end
+  return u or nil
+end
+
+-- Up to n jobs to take, as { id, job, raw, zid, usual }: not past their deadline. With n of each type, the
 -- first n are the best n, unless some are past it: then ask for more of each.
 local function choose(names, n)
   local ask, seen = n, {}
@@ -187,9 +210,13 @@ local function choose(names, n)
       local id = id_of(c[3])
       local got = seen[c[3]]
       if not got then
-        local j, h
-        if id then j, h = job(id) end
-        got = { id, j, h, c[3] }
+        local j, h, u
+        if id then
+          h = call('HMGET', JOB .. id, unpack(FIELDS))
+          u = usual_job(h)
+          if u then j = u.j else j = record_of(h) end
+        end
+        got = { id, j, h, c[3], u }
         seen[c[3]] = got
         if not j or j[STATE] ~= INACTIVE or j[TYPE] ~= c[4] then
           drop_stale(c)
@@ -220,18 +247,40 @@ local function waiting_names(from, to)
   return names
 end
 
+local function started(j, worker)
+  j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
+  j[STARTED], j[UPDATED], j[PROGRESS], j[PROGRESS_DATA] = now, now, 0, false
+  return j
+end
+
 local function start(id, zid, j, h, worker)
   unplace(j, zid)
-  j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
-  j[STARTED], j[UPDATED] = now, now
-  call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
-       FIELDS[H_WORKER], worker, 'weir_held', digits(j[DELIVERY]) .. ' ' .. now_text)
   if j[PROGRESS] > 0 then call('HSET', JOB .. id, 'progress', '0') end
   if h[H_PROGRESS_DATA] then call('HDEL', JOB .. id, FIELDS[H_PROGRESS_DATA]) end
-  j[PROGRESS], j[PROGRESS_DATA] = 0, false
+  started(j, worker)
+  call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
+       FIELDS[H_WORKER], worker, 'weir_held', digits(j[DELIVERY]) .. ' ' .. now_text)
   place(j, zid)
   run_ttl(j, zid)
   tell(START, j, id, ACTIVE, worker)
+end
+
+-- As start(), but what it comes to is worked out once for all that are alike.
+local function start_usual(id, zid, u, worker)
+  if u.worker ~= worker then
+    local j = {}
+    for k = 1, LAST_FIELD do j[k] = u.j[k] end
+    u.active, u.worker = started(j, worker), worker
+    u.run, u.spec = bytes_of(j)
+  end
+  local j = u.active
+  unplace(u.j, zid)
+  call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
+       FIELDS[H_WORKER], worker, 'weir_held', '1 ' .. now_text)
+  place(j, zid)
+  run_ttl(j, zid)
+  tell(START, j, id, ACTIVE, worker)
+  return j
 end
 
 function steps.T(i, n)
@@ -240,13 +289,20 @@ function steps.T(i, n)
   if #names == 0 then return {} end
   local answer = {}
   for _, got in ipairs(choose(names, wanted)) do
-    local id, j, h, zid = got[1], got[2], got[3], got[4]
-    start(id, zid, j, h, worker)
+    local id, j, h, zid, u = got[1], got[2], got[3], got[4], got[5]
+    local data = h[H_DATA] or '{}'
+    if u then
+      j = start_usual(id, zid, u, worker)
+      local m = #answer
+      answer[m + 1], answer[m + 2], answer[m + 3] = spack('>I8', tonumber(id)), u.run, u.spec .. data
+    else
+      start(id, zid, j, h, worker)
+      put_record(answer, id, j, data)
+    end
     mark(LEASE, zid, now + lease)
     local t = type_make(j[TYPE])
     t[T_TAKEN], types_dirty[j[TYPE]] = now, true
     delivered[id] = j[DELIVERY]
-    put_record(answer, id, j, h[H_DATA] or '{}')
   end
   if #answer > 0 then want(now + lease) end
   return answer
@@ -281,18 +337,71 @@ local function write_done(id, j, h)
   if h[H_RESULT] and not j[RESULT] then call('HDEL', JOB .. id, 'result') end
 end
 
-local function complete(id, delivery, result)
-  local j, h = held(id, delivery, true)
-  worked = j
-  if not j then return -1 end
-  local zid, t = zid_of(id), type_make(j[TYPE])
-  types_dirty[j[TYPE]] = true
-  unplace(j, zid)
+local function completed(j, result)
   j[STATE], j[ATTEMPTS], j[PROGRESS] = COMPLETE, j[ATTEMPTS] + 1, 100
   j[RESULT], j[ERROR], j[DURATION] = result, false, max(0, now - j[STARTED])
   j[FINISHED], j[UPDATED] = now, now
+  return j
+end
+
+local function count_completed(j)
+  local t = type_make(j[TYPE])
+  types_dirty[j[TYPE]] = true
   t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + 1, t[T_WORK] + j[DURATION]
   work_time = work_time + j[DURATION]
+end
+
+-- As with usual_job(): jobs that were taken together and end as most do. Nil: there is more to it.
+local usual_ends = {}              -- by what is in the hash: the job before and after
+
+local function usual_end(h, id, delivery)
+  if VERTX or h[H_MORE] or h[H_ERROR] or h[H_RESULT] or h[H_REMOVE] or not h[H_TYPE] then
+    return nil
+  end
+  local key = h[H_TYPE] .. '\0' .. (h[H_STATE] or '') .. '\0' .. (h[H_PRIORITY] or '') .. '\0' ..
+              (h[H_ATTEMPTS] or '') .. '\0' .. (h[H_MAX_ATTEMPTS] or '') .. '\0' ..
+              (h[H_HELD] or '') .. '\0' .. (h[H_PROGRESS] or '') .. '\0' .. (h[H_TTL] or '') ..
+              '\0' .. (h[H_STARTED] or '') .. '\0' .. delivery
+  local u = usual_ends[key]
+  if u == nil then
+    local j, done = held(id, delivery, true, h), {}
+    for k = 1, j and LAST_FIELD or 0 do done[k] = j[k] end
+    u = j and { active = j, done = completed(done, false) } or false
+    if u and ended_otherwise(done) then u = false end
+    usual_ends[key] = u
+  end
+  return u or nil
+end
+
+local function complete_usual(id, u, result)
+  local zid, j = zid_of(id), u.done
+  unplace(u.active, zid)
+  count_completed(j)
+  if result then
+    call('HSET', JOB .. id, 'state', WORD[COMPLETE], 'progress', '100', 'duration',
+         digits(j[DURATION]), 'updated_at', now_text, 'attempts', digits(j[ATTEMPTS]), 'result',
+         result)
+  else
+    call('HSET', JOB .. id, 'state', WORD[COMPLETE], 'progress', '100', 'duration',
+         digits(j[DURATION]), 'updated_at', now_text, 'attempts', digits(j[ATTEMPTS]))
+  end
+  place(j, zid)
+  tell(COMPLETED, j, id, COMPLETE, result)
+  want_retention(j)
+  return COMPLETE
+end
+
+local function complete(id, delivery, result)
+  local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, H_FEW))
+  local u = usual_end(h, id, delivery)
+  worked = u
+  if u then return complete_usual(id, u, result) end
+  local j = held(id, delivery, true, h)
+  worked = j
+  if not j then return -1 end
+  local zid = zid_of(id)
+  unplace(j, zid)
+  count_completed(completed(j, result))
   let_go_of_key(j, id)
   if j[FLAGS] % 2 == 1 then
     forget(j, id)
