@@ -144,12 +144,16 @@ static void hide_foreign(srv_request *r, batch *b)
     for (size_t i = 0; i < b->in.n; i++) {
         weir_op *op = &b->in.op[i];
         uint64_t id;
-        for (size_t j = 0; !op->err.code && j < ids_of(op, j, &id); j++, k++) {
-            const weir_job *job = b->seen[k];
+        size_t   n = op->err.code ? 0 : ids_of(op, 0, &id);
+        for (size_t j = 0; j < n; j++, k++) {
+            const weir_job   *job = b->seen[k];
+            const weir_error *err = &b->seen_err[k];
             ids_of(op, j, &id);
             if (job && strcmp(job->type, r->who.type) == 0)
                 continue;
-            if (op->kind == WEIR_OP_RENEW)
+            if (err->code && err->code != WEIR_ENOENT)
+                op->err = *err;         /* it may be there: the store could not tell */
+            else if (op->kind == WEIR_OP_RENEW)
                 op->u.renew.items[j].id = 0;
             else
                 weir_fail(&op->err, WEIR_ENOENT, "there is no job %" PRIu64, id);

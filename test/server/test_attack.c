@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "server/inner.h"
+#include "server/tokens.h"
 #include "server/workers.h"
+#include "support/proxy.h"
+#include "support/redis_rig.h"
 #include "support/server_rig.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -247,6 +250,44 @@ static void more_workers_than_can_be_remembered(void **state)
     srv_workers_destroy(ws);
 }
 
+/* ---- tokens of one type ---- */
+
+/* A worker whose job is said to be gone forgets it; the store was only away. */
+static void a_store_that_is_away_is_not_a_job_that_is_gone(void **state)
+{
+    (void)state;
+    web        w;
+    char       dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], url[128];
+    char       token[SRV_TOKEN_TEXT], bearer[SRV_TOKEN_TEXT + 40];
+    weir_error err;
+    srv_caller who = { .name = "w", .type = "t", .roles = SRV_READ | SRV_WORK };
+    rig       *redis = rig_start(NULL);
+    assert_non_null(redis);
+    proxy *line = proxy_start(redis, 1);
+    assert_non_null(line);
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    assert_int_equal(srv_tokens_add(file, &who, 1, token, &err), WEIR_OK);
+    snprintf(bearer, sizeof bearer, "Authorization: Bearer %s\r\n", token);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=200ms", proxy_port(line));
+    web_start(&w, url, false, &(srv_options){ .tokens_file = file });
+    rt_add_type(&w.t, "t");
+    proxy_hold(line, true);
+    web_answer a = web_call_with(&w, "POST", "/v1/batch", bearer,
+                                 "{\"ops\":[{\"op\":\"finish\",\"id\":1,\"delivery\":1},{\"op\":"
+                                 "\"renew\",\"jobs\":[{\"id\":1,\"delivery\":1},"
+                                 "{\"id\":2,\"delivery\":1}]},{\"op\":\"get\",\"id\":1}]}");
+    proxy_hold(line, false);
+    assert_int_equal(a.status, 200);
+    assert_null(strstr(a.body, "ENOENT"));
+    assert_null(strstr(a.body, "ESTALE"));
+    web_free(&a);
+    web_stop(&w);
+    proxy_stop(line);
+    rig_free(redis);
+    tempdir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_slow_reader_is_not_idle),
         cmocka_unit_test(slow_large_bodies_do_not_keep_out_small_ones),
         cmocka_unit_test(more_workers_than_can_be_remembered),
+        cmocka_unit_test(a_store_that_is_away_is_not_a_job_that_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
