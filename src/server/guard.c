@@ -27,6 +27,7 @@ struct srv_guard {
 
     pthread_rwlock_t   lock;            /* guards what follows */
     srv_tokens         tokens;
+    bool               closed;          /* there were tokens once: callers need one from then on */
     struct stat        seen;            /* the file as it was read; st_ino 0: none */
 
     pthread_mutex_t    wrong_lock;      /* guards what follows */
@@ -61,6 +62,7 @@ weir_code srv_guard_reload(srv_guard *g, weir_error *err)
     old = rc ? fresh : g->tokens;
     if (!rc)
         g->tokens = fresh;
+    g->closed = g->closed || g->tokens.n;
     pthread_rwlock_unlock(&g->lock);
     srv_tokens_fini(&old);
     return rc;
@@ -89,12 +91,12 @@ static void look_for_changes(srv_guard *g, int64_t now_ms)
         srv_guard_reload(g, NULL);
 }
 
-static bool has_tokens(srv_guard *g)
+static bool needs_token(srv_guard *g)
 {
     pthread_rwlock_rdlock(&g->lock);
-    bool some = g->tokens.n > 0;
+    bool closed = g->closed;
     pthread_rwlock_unlock(&g->lock);
-    return some;
+    return closed || !g->loopback;
 }
 
 static bool find_caller(srv_guard *g, const char *text, srv_caller *who)
@@ -229,7 +231,7 @@ bool srv_guard_admit(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller
     look_for_changes(g, now_ms);
     if (h->route->flags & SRV_OPEN)
         return true;
-    bool open = g->loopback && !has_tokens(g);
+    bool open = !needs_token(g);
     if (open && !host_is_ours(g, h->host))
         return refuse(no, 403, "Host: '%.80s' is not a name of this server; --origin lets one",
                       h->host);

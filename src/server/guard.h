@@ -4,7 +4,7 @@
  * A server on loopback without any token is open to everybody on the machine. What a browser does
  * for a page of somebody else's is kept out even then: such a page can not choose the headers Host,
  * Origin and Sec-Fetch-Site. As soon as there is one token, or on any other address, every caller
- * needs one. */
+ * needs one; also when the last one is taken away or their file is lost, until a restart. */
 #ifndef WEIR_SERVER_GUARD_H
 #define WEIR_SERVER_GUARD_H
 

@@ -76,11 +76,13 @@ static bool name_is_right(const char *name)
 static bool read_token(const json_t *item, srv_token *out)
 {
     const char *name = json_string_value(json_object_get(item, "name"));
-    const char *type = json_string_value(json_object_get(item, "type"));
+    const json_t *bound = json_object_get(item, "type");
+    const char *type = json_string_value(bound);
     const json_t *roles = json_object_get(item, "roles"), *each;
     size_t      i;
     *out = (srv_token){ .created_at = json_integer_value(json_object_get(item, "created_at")) };
-    if (!name || !name_is_right(name) || (type && weir__type_check(type, "type", NULL)) ||
+    if (!name || !name_is_right(name) || (bound && !type) ||      /* never wider than it was meant */
+        (type && weir__type_check(type, "type", NULL)) ||
         !read_hex(json_string_value(json_object_get(item, "sha256")), out->hash))
         return false;
     strcpy(out->who.name, name);

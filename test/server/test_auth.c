@@ -154,6 +154,24 @@ static void a_closed_server(void **state)
     srv_guard_destroy(g);
 }
 
+static void loopback_stays_closed(void **state)
+{
+    (void)state;
+    char        token[SRV_TOKEN_TEXT];
+    weir_error  err;
+    srv_options opt = { .data_dir = dir };
+    srv_guard  *g = guard_on(&opt, "127.0.0.1:7340", true);
+    srv_head    local = { .host = "localhost" };
+    assert_int_equal(ask(g, local), 200);
+    add_token("eye", "read", token);
+    assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
+    assert_int_equal(ask(g, local), 401);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
+    assert_int_equal(ask(g, local), 401);
+    srv_guard_destroy(g);
+}
+
 static void wrong_tokens_are_slowed_down(void **state)
 {
     (void)state;
@@ -325,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_open_server, setup, teardown),
         cmocka_unit_test_setup_teardown(a_closed_server, setup, teardown),
+        cmocka_unit_test_setup_teardown(loopback_stays_closed, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_tokens_are_slowed_down, setup, teardown),
         cmocka_unit_test_setup_teardown(a_changed_file_is_seen, setup, teardown),
         cmocka_unit_test_setup_teardown(over_http, setup, teardown),

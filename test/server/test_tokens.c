@@ -181,6 +181,8 @@ static void files_that_are_wrong(void **state)
         { "{\"tokens\":[{\"name\":\"a\",\"roles\":[\"read\"],\"sha256\":\"00\"}]}", "tokens[0]" },
         { "{\"tokens\":[{\"name\":\"a\",\"roles\":[],\"sha256\":\"%s\"}]}", "tokens[0]" },
         { "{\"tokens\":[{\"name\":\"a\",\"roles\":[\"god\"],\"sha256\":\"%s\"}]}", "tokens[0]" },
+        { "{\"tokens\":[{\"name\":\"a\",\"type\":5,\"roles\":[\"read\"],\"sha256\":\"%s\"}]}",
+          "tokens[0]" },
         { "{\"tokens\":[{\"name\":\"a b\",\"roles\":[\"read\"],\"sha256\":\"%s\"}]}", "tokens[0]" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
