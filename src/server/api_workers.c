@@ -143,6 +143,6 @@ static void get_workers(srv_request *r)
 
 const srv_route srv_workers_routes[] = {
     { "GET", "/v1/workers", SRV_READ, get_workers, 0, NULL, 0,
-      "The remote workers that this server has seen", NULL, "Workers", 200 },
+      "The workers that this server has seen", NULL, "Workers", 200 },
     { 0 }
 };

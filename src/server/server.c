@@ -215,7 +215,7 @@ static weir_code start(srv_server *s, weir_error *err)
 {
     weir_code rc = srv_polls_create(&s->polls, s->q, &s->counters, err);
     if (!rc)
-        rc = srv_workers_create(&s->workers, err);
+        rc = srv_workers_create(&s->workers, s->q, err);
     if (!rc)
         rc = srv_hub_create(&s->hub, s->q, s->opt.limits.event_keep_ms, err);
     if (!rc)

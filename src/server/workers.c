@@ -1,4 +1,4 @@
-/* workers.c - the remote workers this server has seen: see workers.h. All are in one list, who was
+/* workers.c - the workers this server has seen: see workers.h. All are in one list, who was
  * seen last at the end, so that whom to forget is at its head. */
 #include "server/workers.h"
 
@@ -18,20 +18,12 @@ typedef struct entry {
 } entry;
 
 struct srv_workers {
+    weir_listener  *listener;
     pthread_mutex_t lock;               /* guards what follows */
     weir_names      by_name;            /* of entry */
     entry          *first, *last;
     size_t          n;
 };
-
-weir_code srv_workers_create(srv_workers **out, weir_error *err)
-{
-    srv_workers *ws = *out = calloc(1, sizeof *ws);
-    if (!ws)
-        return weir_fail(err, WEIR_ENOMEM, "workers: out of memory");
-    pthread_mutex_init(&ws->lock, NULL);
-    return WEIR_OK;
-}
 
 static void list_remove(srv_workers *ws, entry *e)
 {
@@ -155,10 +147,64 @@ void srv_workers_each(srv_workers *ws, int64_t now, void (*fn)(const srv_worker 
     pthread_mutex_unlock(&ws->lock);
 }
 
+/* ---- what the events tell ---- */
+
+/* It takes this type, too. */
+static void learn_type(entry *e, const char *type)
+{
+    const char *types[SRV_WORKER_TYPES + 1] = { 0 };
+    size_t      n = 0;
+    for (; e->seen.types && e->seen.types[n]; n++) {
+        if (n == SRV_WORKER_TYPES - 1 || strcmp(e->seen.types[n], type) == 0)
+            return;
+        types[n] = e->seen.types[n];
+    }
+    types[n] = type;
+    const char *const *copy = copy_types(types);
+    if (copy) {
+        free((void *)(uintptr_t)e->seen.types);
+        e->seen.types = copy;
+    }
+}
+
+static void on_start(const weir_event *event, void *ctx)
+{
+    srv_workers *ws = ctx;
+    if (!event->text || !event->type)
+        return;
+    pthread_mutex_lock(&ws->lock);
+    entry *e = weir__names_get(&ws->by_name, event->text);
+    if (!e || e->seen.last_seen_at < event->at)     /* else it has called meanwhile */
+        e = meet(ws, event->text, event->at);
+    if (e)
+        learn_type(e, event->type);
+    pthread_mutex_unlock(&ws->lock);
+}
+
+/* ---- making one ---- */
+
+weir_code srv_workers_create(srv_workers **out, weir_queue *q, weir_error *err)
+{
+    static const weir_filter starts = { .events = 1u << WEIR_EVENT_START };
+    *out = NULL;
+    srv_workers *ws = calloc(1, sizeof *ws);
+    if (!ws)
+        return weir_fail(err, WEIR_ENOMEM, "workers: out of memory");
+    pthread_mutex_init(&ws->lock, NULL);
+    weir_code rc = weir_listen(q, &starts, on_start, ws, &ws->listener, err);
+    if (rc) {
+        srv_workers_destroy(ws);
+        return rc;
+    }
+    *out = ws;
+    return WEIR_OK;
+}
+
 void srv_workers_destroy(srv_workers *ws)
 {
     if (!ws)
         return;
+    weir_unlisten(ws->listener);
     while (ws->first)
         forget(ws, ws->first);
     weir__names_fini(&ws->by_name);

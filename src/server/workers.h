@@ -1,21 +1,24 @@
-/* workers.h - the remote workers this server has seen: who takes jobs of which types, since when,
- * and who waits for some now. What a worker holds is not kept here, since the store knows. Any
- * thread. */
+/* workers.h - the workers this server has seen: who takes jobs of which types, since when, and who
+ * waits for some now. Remote ones call; of all others, in this process and elsewhere, the events tell
+ * when they start a job. What a worker holds is not kept here, since the store knows. Any thread. */
 #ifndef WEIR_SERVER_WORKERS_H
 #define WEIR_SERVER_WORKERS_H
 
 #include "base/buf.h"
 #include "server/request.h"
+#include "weir/queue.h"
 
 enum {
     SRV_MAX_WORKERS      = 4096,            /* then who was not seen longest is forgotten */
-    SRV_WORKER_FORGET_MS = 3600 * 1000      /* who was not seen for so long, too */
+    SRV_WORKER_FORGET_MS = 3600 * 1000,     /* who was not seen for so long, too */
+    SRV_WORKER_TYPES     = 64               /* types that are learned of a worker from events */
 };
 
 typedef struct srv_workers srv_workers;
 
-weir_code srv_workers_create(srv_workers **out, weir_error *err);
-void srv_workers_destroy(srv_workers *ws);      /* NULL is fine */
+/* `q` must outlive it. On success *out belongs to the caller: srv_workers_destroy(). */
+weir_code srv_workers_create(srv_workers **out, weir_queue *q, weir_error *err);
+void srv_workers_destroy(srv_workers *ws);      /* NULL is fine; not on the callback thread */
 
 /* It has called, at `now`. `types` (NULL at the end) are those it takes; NULL: it did not say. */
 void srv_workers_seen(srv_workers *ws, const char *name, const char *const *types, int64_t now);

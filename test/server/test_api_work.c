@@ -744,6 +744,38 @@ static void workers_are_seen_and_forgotten(void **state)
     web_stop(&w);
 }
 
+/* How many types this worker is known to take. */
+static size_t types_of(web *w, const char *name)
+{
+    json_t *all, *one = worker(w, name, &all);
+    size_t  n = one ? json_array_size(json_object_get(one, "types")) : 0;
+    json_decref(all);
+    return n;
+}
+
+/* Those in this process are, too: events tell of them. */
+static void workers_that_never_called_are_seen(void **state)
+{
+    (void)state;
+    static const char *const types[] = { "mail", "sms" };
+    web w;
+    web_start(&w, RT_SQLITE, false, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        weir_job *job;
+        size_t    n = 0;
+        char      name[256];
+        rt_add_type(&w.t, types[i]);
+        assert_int_equal(weir_take(w.t.q, (const char *const[]){ types[i], NULL }, 1, 60000, &job, &n,
+                                   &w.t.err), WEIR_OK);
+        assert_int_equal(n, 1);
+        snprintf(name, sizeof name, "%s", job->worker);
+        assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
+        weir_job_release(job);
+        UNTIL(types_of(&w, name) == i + 1);
+    }
+    web_stop(&w);
+}
+
 /* ---- tokens ---- */
 
 static void add_token(const char *file, const char *name, const char *roles, const char *type,
@@ -854,6 +886,7 @@ int main(void)
         cmocka_unit_test(jobs_of_other_processes_and_a_store_that_is_away),
         cmocka_unit_test(nobody_waits_in_vain),
         cmocka_unit_test(workers_are_seen_and_forgotten),
+        cmocka_unit_test(workers_that_never_called_are_seen),
         cmocka_unit_test(a_token_of_a_type_touches_that_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
