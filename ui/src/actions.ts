@@ -1,5 +1,6 @@
 // actions.ts - what can be done to jobs: to some by id, or to all that match a filter. A count comes
-// first, and what cannot be taken back waits a few seconds in which it can.
+// first, and what cannot be taken back waits a few seconds in which it can: deleting, and cancelling
+// what does not run yet. A job that runs is cancelled at once, since every second of it may count.
 import { call, type State } from './api';
 import { count } from './fmt';
 import { complain, toast } from './parts/toast';
@@ -39,8 +40,8 @@ function bulk(action: Action, filter: Filter, dryRun: boolean): Promise<BulkAnsw
     });
 }
 
-export const matching = async (action: Action, filter: Filter): Promise<number> =>
-    (await bulk(action, filter, true)).matched;
+export const matching = (action: Action, filter: Filter): Promise<BulkAnswer> =>
+    bulk(action, filter, true);
 
 // Carry it out; the server does so many in a call, so it may take several.
 async function carryOut(action: Action, filter: Filter): Promise<void> {
@@ -60,7 +61,9 @@ async function carryOut(action: Action, filter: Filter): Promise<void> {
 
 // `after` is called when it has been done, or taken back.
 export function act(action: Action, filter: Filter, n: number, after: () => void): void {
-    if (action !== 'delete') {
+    const waits = action === 'delete' ||
+        (action === 'cancel' && filter.state && filter.state !== 'active');
+    if (!waits) {
         void carryOut(action, filter).then(after);
         return;
     }
@@ -69,7 +72,7 @@ export function act(action: Action, filter: Filter, n: number, after: () => void
         ms: UNDO_MS,
         undo: () => {
             clearTimeout(timer);
-            toast('Nothing was deleted');
+            toast(`Nothing was ${DONE[action]}`);
             after();
         },
     });

@@ -25,6 +25,13 @@ export interface Job {
     removeOnComplete?: boolean; search?: boolean; search_keys?: string;
 }
 
+// What a job calls itself, as in Kue: the title in its data; '' when it has none.
+export function titleOf(job: Job): string {
+    const data = job.data as Record<string, unknown> | null;
+    const own = data && typeof data === 'object' && !Array.isArray(data) ? data['title'] : undefined;
+    return typeof own === 'string' ? own : '';
+}
+
 export interface Keep { age: number; count: number }
 export interface TypeStats {
     type: string; paused: boolean; counts: Counts;
@@ -32,7 +39,9 @@ export interface TypeStats {
     last_taken_at: number; oldest_at: number;
     settings: { keep_complete: Keep; keep_failed: Keep; search: boolean };
 }
-export interface Stats { counts: Counts; types: TypeStats[]; last_id: number }
+export interface Stats {
+    paused: boolean; counts: Counts; types: TypeStats[]; last_id: number;     // paused: all of it
+}
 export interface ServerInfo {
     version: string; title: string; store: string; api: string; started_at: number; now: number;
     you: { name: string; roles: string[]; type: string };
@@ -53,11 +62,12 @@ export function headers(more: Record<string, string> = {}): Record<string, strin
 }
 
 // The answer as text. Network trouble is an ApiError of status 0.
-export async function callText(method: string, path: string, body?: unknown): Promise<string> {
+export async function callText(method: string, path: string, body?: unknown, signal?: AbortSignal):
+    Promise<string> {
     let answer: Response;
     try {
         answer = await fetch(path, {
-            method,
+            method, signal,
             headers: headers(body === undefined ? {} : { 'Content-Type': 'application/json' }),
             body: body === undefined ? undefined
                 : typeof body === 'string' ? body : JSON.stringify(body),

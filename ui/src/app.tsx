@@ -6,9 +6,9 @@ import { STATES, type State } from './api';
 import { count } from './fmt';
 import { useKeys } from './keys';
 import { Toasts } from './parts/toast';
-import { go, usePlace, type Place } from './router';
+import { go, setParams, usePlace, type Place } from './router';
 import { useShared } from './store';
-import { cycleTheme, themeName } from './theme';
+import { cycleTheme, useTheme } from './theme';
 import { Help } from './views/help';
 import { Job } from './views/job';
 import { Jobs } from './views/jobs';
@@ -18,6 +18,8 @@ import { Settings } from './views/settings';
 import { Trouble } from './views/trouble';
 import { Types } from './views/types';
 import { Workers } from './views/workers';
+
+const TYPING_MS = 250;
 
 // Kue's words for the states.
 export const STATE_LABEL: Record<State, string> = {
@@ -69,17 +71,31 @@ function Nav({ path }: { path: string }): JSX.Element {
     );
 }
 
-// "12" is a job; everything else is looked for in the list.
+// "12" is a job; everything else is looked for: in the list that is shown, as one types, or in all.
 function Search({ place }: { place: Place }): JSX.Element {
     const [text, setText] = useState(place.params.get('q') ?? '');
-    const input = useRef<HTMLInputElement>(null);
-    useEffect(() => setText(place.params.get('q') ?? ''), [place]);
+    const input = useRef<HTMLInputElement>(null), timer = useRef(0);
+    useEffect(() => {
+        clearTimeout(timer.current);
+        if (document.activeElement !== input.current)
+            setText(place.params.get('q') ?? '');
+    }, [place]);
     useKeys({ '/': () => input.current?.focus() });
+    const list = place.path === '/jobs' || STATES.includes(place.path.slice(1) as State);
+    const type = (words: string): void => {
+        setText(words);
+        clearTimeout(timer.current);
+        if (list && (words.trim().length > 1 || !words.trim()))
+            timer.current = window.setTimeout(() => setParams({ q: words.trim() }, true), TYPING_MS);
+    };
     const submit = (e: Event): void => {
         e.preventDefault();
+        clearTimeout(timer.current);
         const wanted = text.trim();
         if (/^#?\d+$/.test(wanted))
             go(`/jobs/${wanted.replace('#', '')}`);
+        else if (list)
+            setParams({ q: wanted });
         else
             go(wanted ? `/jobs?q=${encodeURIComponent(wanted)}` : '/jobs');
         input.current?.blur();
@@ -88,7 +104,7 @@ function Search({ place }: { place: Place }): JSX.Element {
         <form role="search" onSubmit={submit}>
             <input ref={input} type="search" value={text} aria-label="Search jobs"
                 placeholder="Search: 42, type:mail, user:42, words of an error" maxLength={200}
-                onInput={(e) => setText(e.currentTarget.value)}
+                onInput={(e) => type(e.currentTarget.value)}
                 onKeyDown={(e) => e.key === 'Escape' && e.currentTarget.blur()} />
             <kbd aria-hidden="true">/</kbd>
         </form>
@@ -99,8 +115,8 @@ export function App(): JSX.Element {
     const place = usePlace();
     const shared = useShared();
     const [help, setHelp] = useState(false);
-    const [theme, setTheme] = useState(themeName());
-    useKeys({ '?': () => setHelp(true), 'Escape': () => setHelp(false) });
+    const theme = useTheme();
+    useKeys({ '?': () => setHelp(true) });
     if (shared.login)
         return <Login />;
     return (
@@ -111,14 +127,16 @@ export function App(): JSX.Element {
                 <span class={`link ${shared.up ? 'up' : 'down'}`} role="status">
                     {shared.up ? 'live' : 'connecting…'}
                 </span>
-                <button type="button" class="quiet" onClick={() => setTheme(cycleTheme())}
+                <button type="button" class="quiet" onClick={cycleTheme}
                     aria-label={`Colours: ${theme}`}>{theme}</button>
                 <button type="button" class="quiet" onClick={() => setHelp(true)}
                     aria-label="Keyboard shortcuts">?</button>
             </header>
             <Nav path={place.path} />
             <main id="main">
-                {shared.trouble ? <Trouble why={shared.trouble} /> : <View place={place} />}
+                {shared.trouble && <Trouble what={shared.trouble} />}
+                {/* what is there stays as it was, half-written texts too, and comes back */}
+                <div hidden={!!shared.trouble}><View place={place} /></div>
             </main>
             {help && <Help close={() => setHelp(false)} />}
             <Toasts />

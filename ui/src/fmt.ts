@@ -34,6 +34,8 @@ const PRIORITIES: Record<number, string> = {
     10: 'low', 0: 'normal', [-5]: 'medium', [-10]: 'high', [-15]: 'critical',
 };
 export const priority = (p: number): string => PRIORITIES[p] ?? String(p);
+export const priorityNumber = (name: string): number =>
+    Number(Object.keys(PRIORITIES).find((p) => PRIORITIES[Number(p)] === name) ?? name);
 export const PRIORITY_NAMES = ['critical', 'high', 'medium', 'normal', 'low'];
 
 // The text of one member of an object in JSON text, as it stands there; undefined: not there.
@@ -69,10 +71,14 @@ function skip(json: string, at: number): number {
 }
 
 function stringEnd(json: string, at: number): number {
-    for (at++; at < json.length && json[at] !== '"'; at++)
-        if (json[at] === '\\')
-            at++;
-    return at + 1;
+    while ((at = json.indexOf('"', at + 1)) >= 0) {
+        let slashes = 0;
+        while (json[at - 1 - slashes] === '\\')
+            slashes++;
+        if (slashes % 2 === 0)
+            return at + 1;
+    }
+    return json.length;
 }
 
 function valueEnd(json: string, at: number): number {
@@ -91,6 +97,17 @@ function valueEnd(json: string, at: number): number {
         }
     }
     return at;
+}
+
+// The texts of the elements of an array in JSON text.
+export function elements(json: string): string[] {
+    const found: string[] = [];
+    for (let at = skip(json, 1); at < json.length && json[at] !== ']'; at = skip(json, at)) {
+        const end = valueEnd(json, at);
+        found.push(json.slice(at, end));
+        at = json[end] === ',' ? end + 1 : end;
+    }
+    return found;
 }
 
 // JSON text with line breaks and indents; no byte of a number or string is changed.

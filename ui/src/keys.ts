@@ -1,9 +1,12 @@
 // keys.ts - keys that do something, unless somebody is typing.
 import { useEffect, useRef } from 'preact/hooks';
 
-function typing(e: KeyboardEvent): boolean {
+// Fields take all keys, what can be pressed takes Enter, and an open dialog is all there is.
+function taken(e: KeyboardEvent): boolean {
     const at = e.target as HTMLElement | null;
-    return !!at?.closest?.('input, textarea, select, [contenteditable]');
+    const field = at?.closest?.('input:not([type=checkbox]), textarea, select');
+    const pressed = e.key === 'Enter' && at?.closest?.('a, button, input');
+    return !!(field || pressed || document.querySelector('dialog[open]'));
 }
 
 export function useKeys(keys: Record<string, () => void>): void {
@@ -12,10 +15,9 @@ export function useKeys(keys: Record<string, () => void>): void {
     useEffect(() => {
         const fn = (e: KeyboardEvent): void => {
             const run = now.current[e.key];
-            if (!run || e.ctrlKey || e.metaKey || e.altKey || (typing(e) && e.key !== 'Escape'))
+            if (!run || e.ctrlKey || e.metaKey || e.altKey || taken(e))
                 return;
-            if (e.key !== 'Escape')
-                e.preventDefault();
+            e.preventDefault();
             run();
         };
         window.addEventListener('keydown', fn);

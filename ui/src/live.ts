@@ -26,6 +26,46 @@ function tell(e: WeirEvent | 'lost'): void {
         fn(e);
 }
 
+// What was not read while nobody looked is read when somebody does.
+document.addEventListener('visibilitychange', () => {
+    if (!document.hidden)
+        tell('lost');
+});
+
+export interface Following { again: () => void; stop: () => void }
+
+// Run `read` now, and again when something happens that `concerns` it: at once, but never two at a
+// time, and with a pause of `everyMs` between them. Not while the page is hidden.
+export function follow(read: () => Promise<void>, everyMs: number,
+    concerns: (e: WeirEvent) => boolean = () => true): Following {
+    let busy = false, stale = false, alive = true, timer = 0, last = -Infinity;
+    const run = async (): Promise<void> => {
+        timer = 0;
+        busy = true;
+        stale = false;
+        await read();
+        busy = false;
+        last = performance.now();
+        if (stale)
+            soon(everyMs);
+    };
+    const soon = (pause: number): void => {
+        if (busy)
+            stale = true;
+        else if (alive && !timer)
+            timer = window.setTimeout(() => void run(), Math.max(0, last + pause - performance.now()));
+    };
+    const off = listen((e) => {
+        if (!document.hidden && (e === 'lost' || concerns(e)))
+            soon(everyMs);
+    });
+    soon(0);
+    return {
+        again: () => soon(0),
+        stop: () => { alive = false; clearTimeout(timer); off(); },
+    };
+}
+
 // One message: lines "name: value".
 function message(text: string): void {
     let event = 'message', data = '';

@@ -1,8 +1,9 @@
 // store.ts - what the whole page knows: the server, the counts, whether the line is up. Views read
 // it with useShared(); it is kept fresh by events, not by polling.
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, get, getToken, setToken, type ServerInfo, type Stats } from './api';
-import { listen, startLive } from './live';
+import { ApiError, callText, getToken, setToken, type ServerInfo, type Stats } from './api';
+import { follow, startLive, type Following } from './live';
+import { sample } from './samples';
 
 export interface Shared {
     server?: ServerInfo;
@@ -11,10 +12,11 @@ export interface Shared {
     skew: number;               // the server's clock less this one, ms
     login: boolean;             // a token is wanted
     loginError: string;
-    trouble: string;            // why the store or the server does not answer; '' when it does
+    trouble?: Trouble;          // the store or the server does not answer
 }
+export interface Trouble { server: boolean; why: string }   // server: it is that which is away
 
-let shared: Shared = { up: false, skew: 0, login: false, loginError: '', trouble: '' };
+let shared: Shared = { up: false, skew: 0, login: false, loginError: '' };
 const watchers = new Set<() => void>();
 
 export const peek = (): Shared => shared;
@@ -48,42 +50,47 @@ export function useNow(everyMs = 1000): number {
     return now;
 }
 
-const AGAIN_MS = 400, RETRY_MS = 2000;
-let pending = 0, asking = false, more = false;
+const AGAIN_MS = 400, RETRY_MS = 1000, PATIENCE_MS = 10000;
 
-// Something has changed: read the counts, soon, and not more often than needed.
-export function refresh(): void {
-    if (asking)
-        more = true;
-    else if (!pending && !document.hidden)
-        pending = window.setTimeout(() => void readStats(), AGAIN_MS);
+// A call that must be answered soon: whoever takes longer is as good as away.
+async function ask<T>(path: string): Promise<T> {
+    const patience = new AbortController();
+    const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
+    try {
+        return JSON.parse(await callText('GET', path, undefined, patience.signal)) as T;
+    } catch (e) {
+        if (patience.signal.aborted)
+            throw new ApiError(503, { code: 'EUNAVAIL', message: 'There was no answer in time.' });
+        throw e;
+    } finally {
+        clearTimeout(timer);
+    }
 }
-document.addEventListener('visibilitychange', () => {
-    if (!document.hidden)
-        refresh();
-});
 
 async function readStats(): Promise<void> {
-    pending = 0;
-    asking = true;
-    more = false;
     try {
-        set({ stats: await get<Stats>('/v1/stats'), trouble: '' });
+        const stats = await ask<Stats>('/v1/stats');
+        sample(stats, serverNow());
+        set({ stats, trouble: undefined });
     } catch (e) {
         failed(e);
     }
-    asking = false;
-    if (more)
-        refresh();
 }
 
+// Something has changed: read the counts, soon.
+let counts: Following | undefined;
+export const refresh = (): void => counts?.again();
+
+let healing = 0;
 function failed(e: unknown): void {
     if (e instanceof ApiError && e.status === 401) {
         set({ login: true, loginError: getToken() ? e.problem.message : '' });
         return;
     }
-    set({ trouble: e instanceof Error ? e.message : String(e) });
-    window.setTimeout(() => void begin(), RETRY_MS);
+    const server = e instanceof ApiError && e.status === 0;
+    set({ trouble: { server, why: e instanceof Error ? e.message : String(e) } });
+    clearTimeout(healing);
+    healing = window.setTimeout(() => void begin(), RETRY_MS);
 }
 
 // Read everything anew: at the start, with another token, and after trouble.
@@ -93,10 +100,13 @@ export async function begin(): Promise<void> {
         return;
     beginning = true;
     try {
-        const server = await get<ServerInfo>('/v1/server');
+        const server = await ask<ServerInfo>('/v1/server');
         document.title = server.title || 'weir';
         set({ server, skew: server.now - Date.now(), login: false, loginError: '' });
-        set({ stats: await get<Stats>('/v1/stats'), trouble: '' });
+        const stats = await ask<Stats>('/v1/stats');
+        sample(stats, serverNow());
+        set({ stats, trouble: undefined });
+        counts ??= follow(readStats, AGAIN_MS);
         startLive((up) => {
             set({ up });
             if (!up)
@@ -117,5 +127,3 @@ export function logout(): void {
     setToken('');
     location.reload();
 }
-
-listen(() => refresh());

@@ -1,7 +1,7 @@
 // ask.tsx - "delete 12,345 jobs?", asked before it is done.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { act, ACTION_LABEL, matching, type Action, type Filter } from '../actions';
+import { act, ACTION_LABEL, matching, type Action, type BulkAnswer, type Filter } from '../actions';
 import { count } from '../fmt';
 import { Dialog } from './dialog';
 import { complain } from './toast';
@@ -11,15 +11,17 @@ export interface Question { action: Action; filter: Filter; what: string }
 export function Ask({ question, close, after }:
     { question: Question; close: () => void; after: () => void }): JSX.Element {
     const { action, filter, what } = question;
-    const [n, setN] = useState<number>();
+    const [found, setFound] = useState<BulkAnswer>();
     useEffect(() => {
-        matching(action, filter).then(setN, (e) => { complain(e); close(); });
+        matching(action, filter).then(setFound, (e) => { complain(e); close(); });
     }, []);
-    const label = ACTION_LABEL[action];
+    const label = ACTION_LABEL[action], n = found?.matched;
+    // what is found by words is counted up to the most that one call does
+    const atLeast = filter.search && found?.more ? 'at least ' : '';
     return (
         <Dialog title={`${label}: ${what}`} close={close}>
             <p>{n === undefined ? 'Counting …'
-                : n === 0 ? 'No job matches.' : <>This concerns <b>{count(n)}</b>{' '}
+                : n === 0 ? 'No job matches.' : <>This concerns {atLeast}<b>{count(n)}</b>{' '}
                     {n === 1 ? 'job' : 'jobs'}.</>}</p>
             <p>
                 <button type="button" class={action === 'delete' ? 'danger' : 'main'} disabled={!n}

@@ -2,8 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { isDark, useTheme } from '../theme';
 
-export interface Curve { label: string; colour: string; values: (number | null)[] }
+export interface Curve { label: string; colour: string; values: (number | null)[]; dash?: number[] }
 
 const HEIGHT = 190;
 const css = (name: string): string =>
@@ -13,7 +14,8 @@ export function Chart({ title, seconds, curves, unit }:
     { title: string; seconds: number[]; curves: Curve[]; unit: (v: number) => string }): JSX.Element {
     const box = useRef<HTMLDivElement>(null), plot = useRef<uPlot | undefined>(undefined);
     const data = [seconds, ...curves.map((c) => c.values)] as uPlot.AlignedData;
-    const shape = curves.map((c) => c.label).join() + document.documentElement.dataset.theme;
+    useTheme();
+    const shape = curves.map((c) => c.label).join() + String(isDark());
     useEffect(() => {
         const el = box.current as HTMLDivElement;
         const axis = { stroke: css('--faint'), grid: { stroke: css('--line'), width: 1 },
@@ -22,7 +24,7 @@ export function Chart({ title, seconds, curves, unit }:
             width: el.clientWidth || 400, height: HEIGHT,
             cursor: { drag: { x: false, y: false } },
             series: [{}, ...curves.map((c) => ({
-                label: c.label, stroke: css(c.colour), width: 2, spanGaps: true,
+                label: c.label, stroke: css(c.colour), width: 2, spanGaps: true, dash: c.dash,
                 points: { show: false },
                 value: (_: uPlot, v: number | null) => v === null || v === undefined ? '–' : unit(v),
             }))],

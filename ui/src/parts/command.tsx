@@ -2,13 +2,26 @@
 import type { JSX } from 'preact';
 import { toast } from './toast';
 
+// Pages that came without TLS from elsewhere have no clipboard; the old way works there.
+function copyTheOldWay(text: string): boolean {
+    const area = document.createElement('textarea');
+    area.value = text;
+    (document.querySelector('dialog[open]') ?? document.body).append(area);
+    area.select();
+    const done = document.execCommand('copy');
+    area.remove();
+    return done;
+}
+
 export async function copy(text: string, what = 'Copied'): Promise<void> {
+    let done = false;
     try {
         await navigator.clipboard.writeText(text);
-        toast(what);
+        done = true;
     } catch {
-        toast('The browser does not let this page copy', { bad: true });
+        done = copyTheOldWay(text);
     }
+    toast(done ? what : 'The browser does not let this page copy', { bad: !done });
 }
 
 export function Command({ text }: { text: string }): JSX.Element {

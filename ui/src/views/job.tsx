@@ -1,59 +1,59 @@
 // job.tsx - one job on one screen: what it is, what happened to it and when, why it is where it is,
 // and what can be done about it.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { act, ACTION_LABEL, possible } from '../actions';
-import { ApiError, call, callText, get, type Job as JobData, type State } from '../api';
+import { ApiError, call, callText, get, titleOf, type Job as JobData, type State } from '../api';
 import { STATE_LABEL, STATE_MARK } from '../app';
 import { ago, clock, memberText, priority, PRIORITY_NAMES, span } from '../fmt';
 import { useKeys } from '../keys';
-import { listen } from '../live';
+import { follow, type Following } from '../live';
 import { Again } from '../parts/again';
 import { copy } from '../parts/command';
 import { Json } from '../parts/json';
 import { Log } from '../parts/log';
 import { Ring } from '../parts/ring';
+import { Timeline, type Moment, type Start } from '../parts/timeline';
 import { complain, toast } from '../parts/toast';
 import { go } from '../router';
 import { may, useNow } from '../store';
 
-interface Explained { why: string; help: string; moments: { at: number; what: string }[] }
-interface Shown { job: JobData; text: string; explained?: Explained }
+interface Explained { why: string; help: string; moments: Moment[] }
+interface Shown { job: JobData; text: string; explained: Explained }
 const AGAIN_MS = 250;
 
-// The job with its explanation, read again whenever something happens to it. `turn` counts.
-function useJob(id: number): { shown?: Shown; gone: string; turn: number; again: () => void } {
+// The job with its explanation, read again whenever something happens to it, and the starts that
+// were seen meanwhile. `turn` counts.
+function useJob(id: number): { shown?: Shown; starts: Start[]; gone: string; turn: number;
+    again: () => void } {
     const [shown, setShown] = useState<Shown>();
     const [gone, setGone] = useState('');
     const [turn, setTurn] = useState(0);
-    const again = (): void => setTurn((n) => n + 1);
+    const starts = useRef<Start[]>([]), following = useRef<Following | undefined>(undefined);
     useEffect(() => {
         let alive = true;
-        void (async () => {
+        const read = async (): Promise<void> => {
             try {
                 const text = await callText('GET', `/v1/jobs/${id}`);
-                const job = JSON.parse(text) as JobData;
                 const explained = await get<Explained>(`/v1/jobs/${id}/explain`);
-                if (alive)
-                    setShown({ job, text, explained });
-            } catch (e) {
+                if (!alive)
+                    return;
+                setShown({ job: JSON.parse(text) as JobData, text, explained });
+                setGone('');
+                setTurn((n) => n + 1);
+            } catch (e) {           // the frame tells of a server or a store that is away
                 if (alive && e instanceof ApiError && e.status === 404)
                     setGone(e.message);
-                else if (alive)
-                    complain(e);
             }
-        })();
-        return () => { alive = false; };
-    }, [id, turn]);
-    useEffect(() => {
-        let timer = 0;
-        const off = listen((e) => {
-            if ((e === 'lost' || e.id === id) && !timer)
-                timer = window.setTimeout(() => { timer = 0; again(); }, AGAIN_MS);
+        };
+        following.current = follow(read, AGAIN_MS, (e) => {
+            if (e.id === id && e.event === 'start')
+                starts.current.push({ at: e.at, delivery: e.delivery ?? 0, worker: e.text ?? '?' });
+            return e.id === id;
         });
-        return () => { clearTimeout(timer); off(); };
+        return () => { alive = false; following.current?.stop(); };
     }, [id]);
-    return { shown, gone, turn, again };
+    return { shown, starts: starts.current, gone, turn, again: () => following.current?.again() };
 }
 
 // A command that adds this job once more, for a shell.
@@ -102,24 +102,6 @@ function StateAndPriority({ job, again }: { job: JobData; again: () => void }): 
                 {PRIORITY_NAMES.map((p) => <option key={p} value={p}>{p}</option>)}
             </select>
         </p>
-    );
-}
-
-function Timeline({ moments, now }: { moments: Explained['moments']; now: number }): JSX.Element {
-    return (
-        <ol class="timeline">
-            {moments.map((m, i) => {
-                const before = moments[i - 1]?.at;
-                return (
-                    <li key={i} class={m.at > now ? 'ahead' : ''}>
-                        {before !== undefined && m.at > before &&
-                            <span class="gap">{span(m.at - before)} later</span>}
-                        <span dir="auto">{m.what}</span>
-                        <time title={clock(m.at)}>{ago(m.at, now)}</time>
-                    </li>
-                );
-            })}
-        </ol>
     );
 }
 
@@ -173,11 +155,11 @@ function Gone({ why }: { why: string }): JSX.Element {
 }
 
 export function Job({ id }: { id: number }): JSX.Element {
-    const { shown, gone, turn, again } = useJob(id);
+    const { shown, starts, gone, turn, again } = useJob(id);
     const [editing, setEditing] = useState(false);
     const now = useNow();
     const run = (a: Parameters<typeof act>[0]): void =>
-        act(a, { ids: [id] }, 1, () => a === 'delete' ? go('/jobs') : again());
+        act(a, { ids: [id], state: shown?.job.state }, 1, again);
     useKeys({
         'u': () => history.length > 1 ? history.back() : go('/jobs'),
         'r': () => shown && may('admin') && possible(shown.job.state).includes('retry') && run('retry'),
@@ -192,7 +174,7 @@ export function Job({ id }: { id: number }): JSX.Element {
     return (
         <article class="job">
             <div class="title">
-                <h1>#{job.id} <b>{job.type}</b></h1>
+                <h1>#{job.id} <b>{job.type}</b> <span class="faint" dir="auto">{titleOf(job).slice(0, 200)}</span></h1>
                 <div class="filters">
                     {may('admin') && possible(job.state).map((a) => (
                         <button key={a} type="button" class={a === 'delete' ? 'danger' : ''}
@@ -222,11 +204,12 @@ export function Job({ id }: { id: number }): JSX.Element {
                         {(job.state === 'active' || job.progress > 0) &&
                             <Ring percent={job.progress} size={72} />}
                         <StateAndPriority job={job} again={again} />
-                        {explained && <p class="why">{explained.why}</p>}
-                        {explained?.help && <p class="help">{explained.help}</p>}
+                        <p class="why" dir="auto">{explained.why}</p>
+                        {explained.help && <p class="help">{explained.help}</p>}
                     </section>
                     <section class="panel" aria-label="Timeline"><h2>Timeline</h2>
-                        <Timeline moments={explained?.moments ?? []} now={now} /></section>
+                        <Timeline moments={explained.moments} starts={starts} now={now}
+                            running={job.state === 'active'} /></section>
                     <section class="panel" aria-label="Details"><h2>Details</h2>
                         <Facts job={job} now={now} /></section>
                 </div>

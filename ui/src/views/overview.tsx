@@ -5,11 +5,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { call, get, query, STATES, type Stats, type TypeStats } from '../api';
 import { STATE_LABEL, STATE_MARK } from '../app';
 import { count, span } from '../fmt';
-import { listen } from '../live';
+import { follow } from '../live';
 import { Chart } from '../parts/chart';
 import { Command } from '../parts/command';
 import { complain } from '../parts/toast';
 import { setParams, usePlace } from '../router';
+import { oldestAt, rateOf } from '../samples';
 import { may, refresh, useNow, useShared } from '../store';
 
 interface History {
@@ -30,31 +31,37 @@ const SPANS: Record<string, { step: string; n: number; label: string; every: num
     '24h': { step: '1m', n: 1440, label: 'a day', every: 30000 },
 };
 
-// Read while something happens, and once more when it has become quiet.
 function useHistory(name: string): History | undefined {
     const [history, setHistory] = useState<History>();
     useEffect(() => {
         const s = SPANS[name] ?? SPANS['5m'] as (typeof SPANS)[string];
-        let timer = 0, quiet = 0, alive = true;
-        const read = async (): Promise<void> => {
-            timer = 0;
+        let alive = true;
+        const following = follow(async () => {
             try {
                 const fresh = await get<History>('/v1/history' + query({ step: s.step, n: s.n }));
                 if (alive)
                     setHistory(fresh);
             } catch { /* the frame tells of trouble */ }
-        };
-        const soon = (): void => {
-            if (!timer && !document.hidden)
-                timer = window.setTimeout(() => void read(), s.every);
-            clearTimeout(quiet);
-            quiet = window.setTimeout(() => void read(), s.every * 3);
-        };
-        void read();
-        const off = listen(soon);
-        return () => { alive = false; clearTimeout(timer); clearTimeout(quiet); off(); };
+        }, s.every);
+        return () => { alive = false; following.stop(); };
     }, [name]);
     return history;
+}
+
+// The same curves as they are now: where nothing has happened since they were read, nothing has.
+function upToNow(h: History, now: number): History {
+    const n = Math.min(h.completed.length, Math.floor((now - h.from) / h.step) - h.completed.length + 1);
+    if (n <= 0)
+        return h;
+    const zeros = new Array<number>(n).fill(0), nulls = new Array<null>(n).fill(null);
+    const counts = (v: number[]): number[] => [...v.slice(n), ...zeros];
+    const times = (v: (number | null)[]): (number | null)[] => [...v.slice(n), ...nulls];
+    return {
+        step: h.step, from: h.from + n * h.step,
+        queued: counts(h.queued), completed: counts(h.completed), failed: counts(h.failed),
+        wait_p50: times(h.wait_p50), wait_p95: times(h.wait_p95),
+        run_p50: times(h.run_p50), run_p95: times(h.run_p95),
+    };
 }
 
 function useWorkers(stats?: Stats): Worker[] | undefined {
@@ -64,6 +71,10 @@ function useWorkers(stats?: Stats): Worker[] | undefined {
     }, [stats]);
     return workers;
 }
+
+// It waits for jobs, has some, or was heard of lately.
+export const isThere = (w: Worker, now: number): boolean =>
+    w.waiting || w.jobs.length > 0 || now - w.last_seen_at < UNSEEN_MS;
 
 // ---- what is wrong ----
 
@@ -75,9 +86,8 @@ function whatIsWrong(stats: Stats, workers: Worker[] | undefined, now: number): 
     for (const t of stats.types) {
         const waiting = t.counts.inactive, age = t.oldest_at ? now - t.oldest_at : 0;
         const taken = t.last_taken_at && now - t.last_taken_at < UNSEEN_MS;
-        const seen = workers?.some((w) => w.types.includes(t.type) &&
-            (w.waiting || now - w.last_seen_at < UNSEEN_MS));
-        if (!waiting || t.paused)
+        const seen = workers?.some((w) => w.types.includes(t.type) && isThere(w, now));
+        if (!waiting || t.paused || stats.paused)
             continue;
         if (!taken && !seen && age > 10000)
             wrong.push({
@@ -124,10 +134,24 @@ export async function setPaused(type: string, paused: boolean): Promise<void> {
     refresh();
 }
 
+// The whole queue is paused: no worker gets anything.
+export function Paused({ stats }: { stats: Stats }): JSX.Element | null {
+    return !stats.paused ? null : (
+        <section class="panel paused" aria-label="Paused">
+            The whole queue is paused: workers get no jobs of any type.{' '}
+            {may('admin') && <button type="button" class="main"
+                onClick={() => void setPaused('*', false)}>Resume all</button>}
+        </section>
+    );
+}
+
 const failureShare = (t: TypeStats): number => {
     const all = t.completed + t.failures;
     return all ? t.failures / all : 0;
 };
+
+const rate = (v?: number): string =>
+    v === undefined ? '–' : v === 0 ? '0' : v < 10 ? v.toFixed(1) : count(Math.round(v));
 
 export function TypeTable({ types, workers, now }:
     { types: TypeStats[]; workers?: Worker[]; now: number }): JSX.Element {
@@ -135,7 +159,8 @@ export function TypeTable({ types, workers, now }:
         <div class="scroll"><table>
             <thead><tr>
                 <th>Type</th><th class="num">Queued</th><th class="num">Active</th>
-                <th class="num">Failed</th><th class="num">Done</th><th class="num">Failures</th>
+                <th class="num">Failed</th><th class="num">Done</th><th class="num">Done a second</th>
+                <th class="num">Failures</th>
                 <th class="num">Mean time</th><th class="num">Oldest waits</th>
                 <th class="num">Workers</th><th />
             </tr></thead>
@@ -148,12 +173,14 @@ export function TypeTable({ types, workers, now }:
                     <td class="num">{t.counts.failed ? <a href={`/failed?type=${
                         encodeURIComponent(t.type)}`}>{count(t.counts.failed)}</a> : '0'}</td>
                     <td class="num">{count(t.completed)}</td>
+                    <td class="num">{rate(rateOf(t.type, now))}</td>
                     <td class="num">{(failureShare(t) * 100).toFixed(failureShare(t) ? 1 : 0)} %</td>
                     <td class="num">{t.completed ? span(t.work_time / t.completed) : '–'}</td>
                     <td class="num">{t.oldest_at ? span(Math.max(0, now - t.oldest_at)) : '–'}</td>
                     <td class="num">{workers
-                        ? workers.filter((w) => w.types.includes(t.type)).length : '–'}</td>
+                        ? workers.filter((w) => w.types.includes(t.type) && isThere(w, now)).length : '–'}</td>
                     <td>{may('admin') && <button type="button"
+                        aria-label={`${t.paused ? 'Resume' : 'Pause'} ${t.type}`}
                         onClick={() => void setPaused(t.type, !t.paused)}>
                         {t.paused ? 'Resume' : 'Pause'}</button>}</td>
                 </tr>
@@ -178,28 +205,28 @@ function Cards({ stats }: { stats: Stats }): JSX.Element {
     );
 }
 
-function Charts({ history, stats, now }: { history: History; stats: Stats; now: number }):
-    JSX.Element {
+function Charts({ history, stats }: { history: History; stats: Stats }): JSX.Element {
     const per = history.step / 1000;
     const seconds = history.completed.map((_, i) => history.from / 1000 + i * per);
-    const rate = (v: number[]): number[] => v.map((n) => n / per);
-    const oldest = Math.max(0, ...stats.types.filter((t) => t.oldest_at && !t.paused)
-        .map((t) => now - t.oldest_at));
+    const aSecond = (v: number[]): number[] => v.map((n) => n / per);
     return (
         <div class="charts">
-            <Chart title="Jobs a second" seconds={seconds} unit={(v) => v < 10 ? v.toFixed(1) : count(Math.round(v))}
+            <Chart title="Jobs a second" seconds={seconds} 
+                unit={rate}
                 curves={[
-                    { label: 'queued', colour: '--faint', values: rate(history.queued) },
-                    { label: 'completed', colour: '--good', values: rate(history.completed) },
-                    { label: 'failed', colour: '--bad', values: rate(history.failed) },
+                    { label: 'queued', colour: '--faint', values: aSecond(history.queued) },
+                    { label: 'completed', colour: '--good', values: aSecond(history.completed) },
+                    { label: 'failed', colour: '--bad', values: aSecond(history.failed) },
                 ]} />
-            <Chart title={`Waiting and running${oldest > 1000 ? ` · oldest waits ${span(oldest)}` : ''}`}
+            <Chart title="Waiting and running"
                 seconds={seconds} unit={span}
                 curves={[
                     { label: 'wait p50', colour: '--accent', values: history.wait_p50 },
                     { label: 'wait p95', colour: '--warm', values: history.wait_p95 },
                     { label: 'run p50', colour: '--busy', values: history.run_p50 },
                     { label: 'run p95', colour: '--faint', values: history.run_p95 },
+                    { label: 'oldest waits', colour: '--ink', dash: [4, 4],
+                        values: oldestAt(seconds.map((s) => s * 1000), history.step, stats) },
                 ]} />
         </div>
     );
@@ -240,9 +267,10 @@ export function Overview(): JSX.Element {
                 </select>
             </div>
             <Cards stats={stats} />
+            <Paused stats={stats} />
             <Wrongs wrongs={whatIsWrong(stats, workers, now)} />
             {empty ? <First /> : <>
-                {history && <Charts history={history} stats={stats} now={now} />}
+                {history && <Charts history={upToNow(history, now)} stats={stats} />}
                 <section class="panel" aria-label="Types">
                     <h2>Types</h2>
                     <TypeTable types={stats.types} workers={workers} now={now} />

@@ -6,7 +6,7 @@ import { count, span } from '../fmt';
 import { Dialog } from '../parts/dialog';
 import { toast } from '../parts/toast';
 import { may, refresh, useNow, useShared } from '../store';
-import { setPaused, TypeTable } from './overview';
+import { Paused, setPaused, TypeTable } from './overview';
 
 function keepWords(k: Keep): string {
     const parts = [k.age ? span(k.age) : '', k.count ? `${count(k.count)} jobs` : ''].filter(Boolean);
@@ -70,11 +70,11 @@ export function Types(): JSX.Element {
     return (
         <>
             <div class="title"><h1>Types</h1>
-                {may('admin') && <div class="filters">
+                {may('admin') && !stats.paused && <div class="filters">
                     <button type="button" onClick={() => void setPaused('*', true)}>Pause all</button>
-                    <button type="button" onClick={() => void setPaused('*', false)}>Resume all</button>
                 </div>}
             </div>
+            <Paused stats={stats} />
             <section class="panel" aria-label="Types">
                 {stats.types.length ? <TypeTable types={stats.types} now={now} />
                     : <p class="faint">A type is known once a job of it was added.</p>}
@@ -89,8 +89,8 @@ export function Types(): JSX.Element {
                             <td>{keepWords(t.settings.keep_complete)}</td>
                             <td>{keepWords(t.settings.keep_failed)}</td>
                             <td>{t.settings.search ? 'yes' : 'no'}</td>
-                            <td>{may('admin') && <button type="button"
-                                onClick={() => setEditing(t)}>Change</button>}</td>
+                            <td>{may('admin') && <button type="button" onClick={() => setEditing(t)}
+                                aria-label={`Change what is kept of ${t.type}`}>Change</button>}</td>
                         </tr>
                     ))}</tbody>
                 </table></div>

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { get, query, type Job } from '../api';
 import { ago, clock, span } from '../fmt';
-import { listen } from '../live';
+import { follow } from '../live';
 import { Command } from '../parts/command';
 import { Ring } from '../parts/ring';
 import { useNow } from '../store';
@@ -15,23 +15,18 @@ const AGAIN_MS = 500, SHOWN = 200;
 function useHeld(): { workers: Worker[]; active: Job[] } | undefined {
     const [held, setHeld] = useState<{ workers: Worker[]; active: Job[] }>();
     useEffect(() => {
-        let timer = 0;
-        const read = async (): Promise<void> => {
-            timer = 0;
+        let alive = true;
+        const following = follow(async () => {
             try {
                 const [w, j] = await Promise.all([
                     get<{ workers: Worker[] }>('/v1/workers'),
                     get<{ jobs: Job[] }>('/v1/jobs' + query({ state: 'active', limit: SHOWN })),
                 ]);
-                setHeld({ workers: w.workers, active: j.jobs });
+                if (alive)
+                    setHeld({ workers: w.workers, active: j.jobs });
             } catch { /* the frame tells of trouble */ }
-        };
-        void read();
-        const off = listen(() => {
-            if (!timer && !document.hidden)
-                timer = window.setTimeout(() => void read(), AGAIN_MS);
-        });
-        return () => { clearTimeout(timer); off(); };
+        }, AGAIN_MS);
+        return () => { alive = false; following.stop(); };
     }, []);
     return held;
 }

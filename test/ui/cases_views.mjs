@@ -1,0 +1,268 @@
+// cases_views.mjs - each view shows what the API says.
+import assert from 'node:assert/strict';
+import { test, until } from './rig.mjs';
+
+const STATES = ['inactive', 'active', 'delayed', 'failed', 'complete', 'cancelled'];
+const LABELS = ['Queued', 'Active', 'Delayed', 'Failed', 'Complete', 'Cancelled'];
+
+// One job in each state, by state.
+async function oneOfEach(server) {
+    const ids = {};
+    ids.failed = await server.ended({ type: 'mail', data: { title: 'to ann' }, search: true },
+        { error: 'smtp: 550 no such user\nsecond line' });
+    ids.complete = await server.ended({ type: 'mail', data: { title: 'to bob' } },
+        { result: { sent: true } });
+    ids.active = await server.add({ type: 'video', data: { title: 'film' }, priority: 'high' });
+    const job = await server.take('video', 'renderer-7');
+    await server.call('POST', `/v1/jobs/${job.id}/progress`,
+        { delivery: job.delivery, done: 42, total: 100 });
+    ids.cancelled = await server.add({ type: 'mail', data: {} });
+    await server.call('POST', `/v1/jobs/${ids.cancelled}/cancel`);
+    ids.delayed = await server.add({ type: 'report', data: { title: 'Sales' }, delay: '1h' });
+    ids.inactive = await server.add({ type: 'mail', data: { to: 'carl' } });
+    return ids;
+}
+
+test('an empty queue says what to do next, with commands to copy', async (t) => {
+    const server = await t.serve();
+    const page = await t.open(server, '/', { clipboard: true });
+    await page.getByRole('heading', { name: 'There are no jobs yet' }).waitFor();
+    const first = page.locator('.command').first();
+    assert.equal(await first.locator('code').innerText(), `weir add mail '{"to":"ann@example.org"}'`);
+    await first.getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied').waitFor();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^weir add mail/);
+    for (const path of [...STATES.map((s) => `/${s}`), '/jobs', '/workers']) {
+        await page.goto(server.url + path);
+        await page.locator('.empty').waitFor();
+        assert.ok(await page.locator('.empty .command').count(), path);
+    }
+    await page.goto(server.url + '/types');
+    await page.getByText('A type is known once a job of it was added.').first().waitFor();
+});
+
+test('the overview has counts, charts, types and a link for each', async (t) => {
+    const server = await t.serve('--title', 'The <b>mill</b>');
+    await oneOfEach(server);
+    const page = await t.open(server, '/');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    for (const [i, state] of STATES.entries()) {
+        const card = page.locator(`.cards a[href="/${state}"]`);
+        await until(async () => (await card.innerText()).replace(/\s+/g, ' ').endsWith(`${LABELS[i]} 1`),
+            `${LABELS[i]} 1`);
+    }
+    assert.equal(await page.title(), 'The <b>mill</b>');
+    assert.equal(await page.locator('.brand').innerText(), 'The <b>mill</b>');
+    await page.locator('figure canvas').nth(1).waitFor();
+    const row = page.getByRole('row').filter({ hasText: 'mail' }).first();
+    assert.match((await row.innerText()).replace(/\s+/g, ' '), /^mail 1 0 1 /);
+    // a share of failures: one of two
+    assert.match(await row.innerText(), /50\.0 %/);
+    await page.getByLabel('Time shown').selectOption('3h');
+    await until(() => page.url().endsWith('/?span=3h'));
+});
+
+test('red only when something is wrong, with the remedy beside it', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'quick', data: {} });
+    const page = await t.open(server, '/');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(await page.locator('.wrong').count(), 0);
+    // twelve that have waited long: the clock of the page is moved on, not the test's
+    await server.call('POST', '/v1/jobs', Array.from({ length: 12 }, () => ({ type: 'video', data: {} })));
+    const later = await t.open(server, '/settings');
+    await later.clock.install({ time: Date.now() });
+    await later.goto(server.url + '/');
+    await later.locator('.cards').waitFor();
+    await later.clock.fastForward(60000);
+    const alert = later.getByRole('alert');
+    await alert.getByText('12 jobs wait for “video”, and no worker takes them.').waitFor();
+    assert.ok((await alert.innerText()).includes('weir work video --exec'));
+    await alert.getByRole('link', { name: 'Show' }).last().click();
+    await until(() => later.url().endsWith('/inactive?type=video'));
+});
+
+test("each state has its list at Kue's address", async (t) => {
+    const server = await t.serve();
+    const ids = await oneOfEach(server);
+    const page = await t.open(server, '/settings');
+    for (const [i, state] of STATES.entries()) {
+        await page.goto(`${server.url}/${state}`);
+        await page.getByRole('heading', { name: LABELS[i], exact: false }).first().waitFor();
+        await page.locator(`[data-id="${ids[state]}"]`).waitFor();
+        assert.equal(await page.locator('.row').count(), 1, state);
+        const link = page.getByRole('navigation').getByRole('link', { name: LABELS[i] });
+        assert.equal(await link.getAttribute('aria-current'), 'page');
+        assert.match(await link.innerText(), /1$/);
+    }
+    const line = async (state) => {
+        await page.goto(`${server.url}/${state}`);
+        await page.locator('.row').waitFor();
+        return (await page.locator('.row').innerText()).replace(/\s+/g, ' ');
+    };
+    const failed = await line('failed');
+    assert.ok(failed.includes('smtp: 550 no such user') && !failed.includes('second line'), failed);
+    assert.ok(failed.includes('to ann'), failed);           // the title too, as in Kue
+    assert.match(await line('delayed'), /Sales.* in (59|1 h)/);
+    assert.match(await line('active'), /film/);
+    assert.equal(await page.locator('.row').getByRole('img').getAttribute('aria-label'), '42 percent');
+    assert.match(await line('active'), /high/);
+    assert.match(await line('inactive'), /"to":"carl"/);
+    await page.goto(`${server.url}/jobs`);
+    await until(async () => await page.locator('.row').count() === 6, 'all six');
+});
+
+test('a list is sorted, filtered and shared by its address', async (t) => {
+    const server = await t.serve();
+    const ids = await server.call('POST', '/v1/jobs', [
+        { type: 'a', data: {}, priority: 'low' }, { type: 'b', data: {}, priority: 'high' },
+        { type: 'a', data: {}, priority: 'critical' }, { type: 'a', data: {} },
+    ]).then((a) => a.results.map((r) => r.id));
+    const page = await t.open(server, '/inactive');
+    const shown = () => page.locator('.row').evaluateAll((rows) => rows.map((r) => Number(r.dataset.id)));
+    const shows = (want, where = page) => until(async () => {
+        const got = await where.locator('.row').evaluateAll((rows) =>
+            rows.map((r) => Number(r.dataset.id)));
+        return JSON.stringify(got) === JSON.stringify(want);
+    }, `the list ${want}`).catch(async (e) => { throw new Error(`${e.message}, but ${await shown()}`); });
+    await shows([ids[2], ids[1], ids[3], ids[0]]);          // the order in which they are taken
+    await page.getByLabel('Order').selectOption('desc');
+    await shows([ids[0], ids[3], ids[1], ids[2]]);
+    await page.getByLabel('Type').selectOption('a');
+    await shows([ids[0], ids[3], ids[2]]);
+    await page.getByLabel('Priority').selectOption('normal');
+    await shows([ids[3]]);
+    const link = page.url();
+    await page.goBack();
+    await shows([ids[0], ids[3], ids[2]]);
+    assert.equal(await page.getByLabel('Priority').inputValue(), '');
+    await page.goBack();
+    await page.goBack();
+    await shows([ids[2], ids[1], ids[3], ids[0]]);
+    await page.goForward();
+    await shows([ids[0], ids[3], ids[1], ids[2]]);
+    // somebody else opens the link
+    const other = await t.open(server, link.slice(server.url.length));
+    await shows([ids[3]], other);
+    assert.equal(await other.getByLabel('Order').inputValue(), 'desc');
+});
+
+test('a list goes on when it is scrolled', async (t) => {
+    const server = await t.serve();
+    await server.call('POST', '/v1/jobs', Array.from({ length: 230 }, (_, i) =>
+        ({ type: 'many', data: { title: `number ${i}` } })));
+    const page = await t.open(server, '/inactive');
+    const rows = page.locator('.row');
+    await until(async () => await rows.count() >= 50);
+    assert.ok(await rows.count() < 230);
+    await until(async () => {
+        await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+        return await rows.count() === 230;
+    }, 'all 230');
+    const ids = await rows.evaluateAll((r) => r.map((each) => Number(each.dataset.id)));
+    assert.equal(new Set(ids).size, 230);
+    assert.deepEqual(ids, [...ids].sort((a, b) => a - b));
+});
+
+test('search finds a job, a type, words of data and of errors', async (t) => {
+    const server = await t.serve();
+    const ann = await server.add({ type: 'mail', data: { user: 42, to: 'ann' }, search: true });
+    const bob = await server.add({ type: 'mail', data: { user: 7, to: 'bob' }, search: true });
+    const bad = await server.ended({ type: 'pay', data: { user: 42 }, search: true },
+        { error: 'bank: connection reset by peer' });
+    const page = await t.open(server, '/');
+    const look = async (words) => {
+        await page.getByLabel('Search jobs').fill(words);
+        await page.keyboard.press('Enter');
+    };
+    const shows = (...want) => until(async () => {
+        const got = await page.locator('.row').evaluateAll((rows) => rows.map((r) => Number(r.dataset.id)));
+        return JSON.stringify(got.sort()) === JSON.stringify(want.sort());
+    }, `found ${want}`);
+    await look('user:42');
+    await shows(ann, bad);
+    await look('reset peer');
+    await shows(bad);
+    await look('type:mail');
+    await shows(ann, bob);
+    await look('type:mail user:42');
+    await shows(ann);
+    await look('state:failed user:42');
+    await shows(bad);
+    await look('nothing-like-it');
+    await page.getByText('No job matches.').waitFor();
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await shows(ann, bob, bad);
+    await look(`${bob}`);
+    await until(() => page.url().endsWith(`/jobs/${bob}`));
+    await page.getByRole('heading', { name: `#${bob} mail` }).waitFor();
+});
+
+test('a job is on one screen', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({
+        type: 'mail', data: { to: 'ann', big: '@@' }, priority: 'high', attempts: 3,
+        backoff: { type: 'fixed', delay: 1 },
+    });
+    let job = await server.take('mail', 'box:12');
+    await server.call('POST', `/v1/jobs/${id}/log`, { text: 'asking mx.example.org' });
+    await server.finish(job, { error: 'smtp: 451 come again\nand more' });
+    job = await until(() => server.take('mail', 'box:13'));
+    await server.finish(job, { result: { message: 'id-1' } });
+    const page = await t.open(server, `/jobs/${id}`);
+    await page.getByRole('heading', { name: `#${id} mail` }).waitFor();
+    const part = (name) => page.getByRole('region', { name, exact: true });
+    assert.match(await part('Data').innerText(), /"to": "ann"/);
+    assert.match(await part('Result').innerText(), /"message": "id-1"/);
+    await part('Log').getByText('asking mx.example.org').waitFor();
+    const timeline = await part('Timeline').innerText();
+    for (const word of ['Added, high priority, 3 attempts', 'Attempt 1 failed: smtp: 451 come again',
+        'Delivery 2: started by box:13', 'Complete', 'ran '])
+        assert.ok(timeline.includes(word), `${word} in ${timeline}`);
+    assert.match(await part('Details').innerText(), /Attempts\s+2 of 3/);
+    assert.match(await part('Details').innerText(), /Took/);
+    await page.goto(`${server.url}/jobs/999`);
+    await page.getByRole('heading', { name: 'Not here' }).waitFor();
+});
+
+test('workers are shown with what they hold', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: 'video', data: {} });
+    await server.take('video', 'renderer-7');
+    const page = await t.open(server, '/workers');
+    const row = page.getByRole('row').filter({ hasText: 'renderer-7' });
+    await row.getByRole('link', { name: `#${id} video` }).waitFor();
+    assert.match(await row.innerText(), /for \d/);
+    assert.match(await row.innerText(), /ago/);
+});
+
+test('workers of pools in the server and of the demo are counted', async (t) => {
+    const server = await t.serve('--demo');
+    const page = await t.open(server, '/workers');
+    for (const type of ['mail', 'thumbnail', 'payment'])
+        await page.getByRole('row').filter({ hasText: type }).first().waitFor();
+    await page.goto(server.url + '/');
+    const cell = page.getByRole('row').filter({ hasText: 'mail' }).first().locator('td').nth(9);
+    await until(async () => Number(await cell.innerText()) > 0, 'workers of mail');
+    assert.equal(await page.locator('.wrong').count(), 0);
+});
+
+test('settings tell of the server and of you', async (t) => {
+    const server = await t.serve('--title', 'mill');
+    const page = await t.open(server, '/settings');
+    const part = page.getByRole('region', { name: 'Server' });
+    await part.waitFor();
+    assert.match(await part.innerText(), /Title\s+mill/);
+    assert.match(await part.innerText(), /sqlite:jobs\.db/);
+    assert.match(await page.getByRole('region', { name: 'You' }).innerText(), /do everything/);
+});
+
+test('an unknown address shows the overview or says so', async (t) => {
+    const server = await t.serve();
+    const answer = await fetch(server.url + '/nowhere');
+    assert.equal(answer.status, 404);
+    const page = await t.open(server, '/');
+    const response = await page.goto(server.url + '/');
+    const policy = response.headers()['content-security-policy'];
+    assert.ok(policy.includes("default-src 'none'") && !policy.includes('unsafe'), policy);
+});
