@@ -1,1 +1,200 @@
+// cases_actions.mjs - each thing that can be done from the page, with its effect seen through the API.
+import assert from 'node:assert/strict';
+import { test, until } from './rig.mjs';
 
+const becomes = (server, id, state) =>
+    until(async () => await server.state(id) === state, `job ${id} ${state}`);
+
+test('buttons of a job: retry, run now, cancel, delete', async (t) => {
+    const server = await t.serve();
+    const failed = await server.ended({ type: 'mail', data: {} }, { error: 'no' });
+    const delayed = await server.add({ type: 'mail', data: {}, delay: '1h' });
+    const running = await server.add({ type: 'video', data: {} });
+    await server.take('video');
+    const page = await t.open(server, `/jobs/${failed}`);
+    const press = (name) => page.getByRole('button', { name, exact: true }).click();
+    await press('Retry');
+    await becomes(server, failed, 'inactive');
+    await page.getByText('1 job queued again').waitFor();
+
+    await page.goto(`${server.url}/jobs/${delayed}`);
+    await press('Run now');
+    await becomes(server, delayed, 'inactive');
+
+    await page.goto(`${server.url}/jobs/${running}`);
+    await press('Cancel');                      // a job that runs: at once
+    await becomes(server, running, 'cancelled');
+
+    await page.goto(`${server.url}/jobs/${delayed}`);
+    await press('Cancel');
+    await press('Undo');
+    await page.getByText('Nothing was cancelled').waitFor();
+    assert.equal(await server.state(delayed), 'inactive');
+    await press('Delete');
+    await press('Undo');
+    await page.getByText('Nothing was deleted').waitFor();
+    assert.equal(await server.state(delayed), 'inactive');
+    await press('Delete');
+    await becomes(server, delayed, 'gone');
+    await page.getByRole('heading', { name: 'Not here' }).waitFor();
+});
+
+test('state and priority of a job are changed in place', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: 'mail', data: {}, delay: '1h' });
+    const page = await t.open(server, `/jobs/${id}`);
+    const part = page.getByRole('region', { name: 'State' });
+    await part.getByLabel('Priority').selectOption('critical');
+    await until(async () => (await server.job(id)).priority === -15);
+    await part.getByLabel('State').selectOption('inactive');
+    await becomes(server, id, 'inactive');
+    await until(async () => await part.getByLabel('State').inputValue() === 'inactive');
+    await part.getByLabel('State').selectOption('cancelled');
+    await becomes(server, id, 'cancelled');
+    const odd = await server.add({ type: 'mail', data: {}, priority: 7 });
+    await page.goto(`${server.url}/jobs/${odd}`);
+    await until(async () => await part.getByLabel('Priority').inputValue() === '7');
+});
+
+test('edit and run again, with all digits', async (t) => {
+    const server = await t.serve();
+    const id = await server.ended({ type: 'mail', data: '@', priority: 'high', attempts: 5 },
+        { error: 'no such user' });
+    const page = await t.open(server, `/jobs/${id}`);
+    await page.getByRole('button', { name: 'Edit and run again' }).click();
+    const dialog = page.getByRole('dialog');
+    const data = '{"to":"bob","account":9007199254740993123,"amount":1.10}';
+    await dialog.getByLabel('Data').fill('{"to": broken');
+    await dialog.getByRole('button', { name: 'Add as a new job' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Data').fill(data);
+    await dialog.getByLabel('Type').fill('a/b 50%');
+    await dialog.getByRole('button', { name: 'Add as a new job' }).click();
+    await until(() => page.url().endsWith(`/jobs/${id + 1}`));
+    const { text } = await server.raw('GET', `/v1/jobs/${id + 1}`);
+    assert.ok(text.includes('9007199254740993123') && text.includes('1.10'), text);
+    const job = JSON.parse(text);
+    assert.deepEqual([job.type, job.priority, job.max_attempts], ['a/b 50%', -10, 5]);
+    await page.getByText('9007199254740993123').first().waitFor();
+});
+
+test('copy as curl gives a command that adds the job', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: "it's", data: { text: "l'été", n: 1 }, priority: 'low' });
+    const page = await t.open(server, `/jobs/${id}`, { clipboard: true });
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('The curl command was copied').waitFor();
+    const command = await page.evaluate(() => navigator.clipboard.readText());
+    const { execFileSync } = await import('node:child_process');
+    // --json came with curl 7.82; this one may be any
+    execFileSync('sh', ['-c', command.replace('--json', "-sS -H 'Content-Type: application/json' -d")]);
+    const job = await server.job(id + 1);
+    assert.deepEqual([job.type, job.data, job.priority], ["it's", { text: "l'été", n: 1 }, 10]);
+});
+
+test('some are selected, counted and retried; all that match are deleted', async (t) => {
+    const server = await t.serve();
+    const ids = [];
+    for (let i = 0; i < 6; i++)
+        ids.push(await server.ended({ type: i < 4 ? 'mail' : 'sms', data: {} }, { error: `e${i}` }));
+    const page = await t.open(server, '/failed');
+    await page.getByLabel(`Select job ${ids[0]}`).check();
+    await page.getByLabel(`Select job ${ids[5]}`).check();
+    await page.getByText('2 selected').waitFor();
+    await page.getByRole('button', { name: 'Retry selected' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('This concerns 2 jobs.').waitFor();
+    await dialog.getByRole('button', { name: 'Leave them' }).click();
+    assert.equal(await server.state(ids[0]), 'failed');
+    await page.getByRole('button', { name: 'Retry selected' }).click();
+    await dialog.getByRole('button', { name: 'Retry 2' }).click();
+    await becomes(server, ids[0], 'inactive');
+    await becomes(server, ids[5], 'inactive');
+    await until(async () => await page.locator('.row').count() === 4);
+
+    await page.getByLabel('Type').selectOption('mail');
+    await until(async () => await page.locator('.row').count() === 3);
+    await page.getByRole('button', { name: 'Delete all' }).click();
+    await dialog.getByText('This concerns 3 jobs.').waitFor();
+    await dialog.getByRole('button', { name: 'Delete 3' }).click();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Nothing was deleted').waitFor();
+    assert.equal(await server.state(ids[1]), 'failed');
+    await page.getByRole('button', { name: 'Delete all' }).click();
+    await dialog.getByRole('button', { name: 'Delete 3' }).click();
+    for (const id of ids.slice(1, 4))
+        await becomes(server, id, 'gone');
+    assert.equal(await server.state(ids[4]), 'failed');
+    await page.getByText('No job matches.').waitFor();
+
+    // those that words find
+    await server.ended({ type: 'fax', data: {}, search: true }, { error: 'carrier busy' });
+    await page.goto(`${server.url}/failed?q=carrier`);
+    await page.getByRole('button', { name: 'Retry all' }).click();
+    await dialog.getByRole('button', { name: 'Retry 1' }).click();
+    await until(async () => (await server.call('GET', '/v1/stats')).counts.failed === 1);
+});
+
+test('all that are shown are selected, promoted and cancelled', async (t) => {
+    const server = await t.serve();
+    await server.call('POST', '/v1/jobs', Array.from({ length: 5 }, () =>
+        ({ type: 'later', data: {}, delay: '1h' })));
+    const page = await t.open(server, '/delayed');
+    await page.getByLabel('Select all that are shown').check();
+    await page.getByText('5 selected').waitFor();
+    await page.getByRole('button', { name: 'Run now selected' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Run now 5' }).click();
+    const counts = async () => (await server.call('GET', '/v1/stats')).counts;
+    await until(async () => (await counts()).inactive === 5);
+    await page.getByRole('link', { name: 'Queued' }).first().click();
+    await page.getByRole('button', { name: 'Cancel all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel 5' }).click();
+    await until(async () => (await counts()).cancelled === 5);
+});
+
+test('types are paused and resumed, one and all, whatever they are called', async (t) => {
+    const server = await t.serve();
+    const name = 'a/b 50% "ü" ?&#';
+    await server.add({ type: name, data: {} });
+    await server.add({ type: 'mail', data: {} });
+    const page = await t.open(server, '/types');
+    const paused = async (type) => (await server.call('GET', '/v1/stats')).types
+        .find((each) => each.type === type).paused;
+    await page.getByRole('button', { name: `Pause ${name}`, exact: true }).click();
+    await until(() => paused(name));
+    await page.getByRole('button', { name: `Resume ${name}`, exact: true }).click();
+    await until(async () => !await paused(name));
+    assert.equal(await paused('mail'), false);
+    await page.getByRole('button', { name: 'Pause all' }).click();
+    await page.getByText('The whole queue is paused').waitFor();
+    assert.equal((await server.call('GET', '/v1/stats')).paused, true);
+    await page.goto(server.url + '/');
+    await page.getByRole('button', { name: 'Resume all' }).click();
+    await until(async () => !(await server.call('GET', '/v1/stats')).paused);
+    await page.getByRole('link', { name, exact: true }).click();
+    await until(async () => await page.locator('.row').count() === 1);
+    assert.equal(await page.getByLabel('Type').inputValue(), name);
+});
+
+test('what is kept of a type is changed', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'mail', data: {} });
+    const page = await t.open(server, '/types');
+    await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
+    const dialog = page.getByRole('dialog');
+    const complete = dialog.getByRole('group', { name: 'Keep complete jobs' });
+    await complete.getByLabel('days').fill('7');
+    await complete.getByLabel('jobs').fill('1000');
+    await dialog.getByLabel('new jobs can be searched').check();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await until(async () => {
+        const { settings } = await server.call('GET', '/v1/types/mail');
+        return settings.search && settings.keep_complete.age === 7 * 86400000 &&
+            settings.keep_complete.count === 1000;
+    });
+    await page.getByText('7 d 0 h, at most 1,000 jobs').waitFor();
+    await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
+    await complete.getByLabel('days').fill('minus one');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').waitFor();
+});

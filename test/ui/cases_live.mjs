@@ -1,1 +1,111 @@
+// cases_live.mjs - what happens is on the screen within a second, without a reload; after trouble
+// the page comes back by itself.
+import assert from 'node:assert/strict';
+import { test, until, withinASecond } from './rig.mjs';
 
+// When `fn` of the page's document is true, from when it was asked; the page looks by itself.
+async function timed(page, act, fn, arg) {
+    const seen = page.waitForFunction(fn, arg, { polling: 20 });
+    const began = Date.now();
+    await act();
+    await seen;
+    return Date.now() - began;
+}
+
+test('events are on the screen within a second', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'first', data: {} });
+    const page = await t.open(server, '/inactive');
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.locator('.row').first().waitFor();
+    let n = 0;
+    await withinASecond('a new job in its list', () => timed(page,
+        () => server.add({ type: 'mail', data: { title: `number ${++n}` } }),
+        (title) => document.querySelector('.jobs')?.textContent.includes(title), `number ${n + 1}`));
+    await withinASecond('the count in the menu', async () => {
+        const want = (await server.call('GET', '/v1/stats')).counts.inactive + 1;
+        return timed(page, () => server.add({ type: 'mail', data: {} }),
+            (c) => document.querySelector('nav a[href="/inactive"] .count').textContent === String(c), want);
+    });
+    await page.goto(server.url + '/');
+    await page.locator('.cards').waitFor();
+    await withinASecond('the count in the overview', async () => {
+        const want = (await server.call('GET', '/v1/stats')).counts.inactive + 1;
+        return timed(page, () => server.add({ type: 'mail', data: {} }),
+            (c) => document.querySelector('.cards a[href="/inactive"] b').textContent === String(c), want);
+    });
+});
+
+test('a job is followed while it runs', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: 'video', data: {}, attempts: 2 });
+    const page = await t.open(server, `/jobs/${id}`);
+    await page.getByText('live', { exact: true }).waitFor();
+    let job = await server.take('video', 'box:1');
+    await page.getByText('Delivery 1: started by box:1').waitFor();
+    let done = 0;
+    await withinASecond('progress', () => timed(page,
+        () => server.call('POST', `/v1/jobs/${id}/progress`, { delivery: job.delivery, done: ++done, total: 100 }),
+        (p) => document.querySelector('.ring text')?.textContent === String(p), done + 1));
+    await server.call('POST', `/v1/jobs/${id}/log`, { text: 'first pass' });
+    await page.getByRole('region', { name: 'Log' }).getByText('first pass').waitFor();
+    await server.finish(job, { error: 'codec: bad header' });
+    await page.getByText('Attempt 1 failed: codec: bad header').waitFor();
+    job = await until(() => server.take('video', 'box:2'));
+    await page.getByText('Delivery 2: started by box:2').waitFor();
+    await page.getByText('Delivery 1: started by box:1').waitFor();     // seen, and not forgotten
+    await server.finish(job, { result: { frames: 1 } });
+    await page.getByRole('region', { name: 'Result' }).getByText('"frames": 1').waitFor();
+    assert.match(await page.getByRole('region', { name: 'Timeline' }).innerText(), /ran \d/);
+});
+
+test('charts and rates move', async (t) => {
+    const server = await t.serve('--demo');
+    const page = await t.open(server, '/');
+    const rate = () => page.getByRole('row').filter({ hasText: 'thumbnail' }).locator('td').nth(5).innerText();
+    await until(async () => Number(await rate()) > 0, 'a rate of thumbnails');
+    const figure = page.getByRole('figure').first();
+    await until(async () => /completed [1-9]/.test(await figure.getAttribute('aria-label')),
+        'completed jobs in the chart');
+    assert.ok(/oldest waits/.test(await page.getByRole('figure').nth(1).getAttribute('aria-label')));
+});
+
+test('the page comes back after a restart of the server', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'mail', data: { title: 'before' } });
+    const page = await t.open(server, '/inactive');
+    await page.getByText('before').waitFor();
+    await page.getByText('live', { exact: true }).waitFor();
+    await server.stop('SIGKILL');
+    await page.getByRole('heading', { name: 'The server does not answer' }).waitFor();
+    await server.again();
+    await page.getByText('before').waitFor();
+    await page.getByText('live', { exact: true }).waitFor();
+    await server.add({ type: 'mail', data: { title: 'after' } });
+    await page.getByText('after').waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+});
+
+test('a store that is down is diagnosed, and the page heals itself', async (t) => {
+    const redis = await t.redis();
+    const server = await t.serve('--store', `redis+unix://${redis.socket}`);
+    const id = await server.add({ type: 'mail', data: { title: 'in redis' } });
+    const page = await t.open(server, `/jobs/${id}`);
+    await page.getByRole('button', { name: 'Edit and run again' }).click();
+    await page.getByRole('dialog').getByLabel('Data').fill('{"half":"written');
+    await redis.stop();
+    await page.getByRole('heading', { name: 'The store does not answer' }).waitFor();
+    assert.match(await page.getByRole('alert').innerText(), /redis-cli ping/);
+    // one that comes just now sees the same
+    const other = await t.open(server, '/failed');
+    await other.getByRole('heading', { name: 'The store does not answer' }).waitFor();
+    await redis.start();
+    assert.equal(await page.getByRole('dialog').getByLabel('Data').inputValue(), '{"half":"written');
+    await other.getByText('Nothing has failed.').waitFor();
+    await until(async () => await page.getByRole('alert').count() === 0);
+    // and one that hangs
+    redis.child.kill('SIGSTOP');
+    await other.getByRole('heading', { name: 'The store does not answer' }).waitFor();
+    redis.child.kill('SIGCONT');
+    await other.getByText('Nothing has failed.').waitFor();
+});

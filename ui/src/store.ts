@@ -50,7 +50,7 @@ export function useNow(everyMs = 1000): number {
     return now;
 }
 
-const AGAIN_MS = 400, RETRY_MS = 1000, PATIENCE_MS = 10000;
+const AGAIN_MS = 400, RETRY_MS = 1000, PATIENCE_MS = 6000, PULSE_MS = 5000;
 
 // A call that must be answered soon: whoever takes longer is as good as away.
 async function ask<T>(path: string): Promise<T> {
@@ -81,7 +81,8 @@ async function readStats(): Promise<void> {
 let counts: Following | undefined;
 export const refresh = (): void => counts?.again();
 
-let healing = 0;
+// A store that is away makes no events, so that this is looked for now and then.
+let pulse = 0, healing = 0;
 function failed(e: unknown): void {
     if (e instanceof ApiError && e.status === 401) {
         set({ login: true, loginError: getToken() ? e.problem.message : '' });
@@ -89,6 +90,7 @@ function failed(e: unknown): void {
     }
     const server = e instanceof ApiError && e.status === 0;
     set({ trouble: { server, why: e instanceof Error ? e.message : String(e) } });
+    clearInterval(pulse);
     clearTimeout(healing);
     healing = window.setTimeout(() => void begin(), RETRY_MS);
 }
@@ -107,6 +109,8 @@ export async function begin(): Promise<void> {
         sample(stats, serverNow());
         set({ stats, trouble: undefined });
         counts ??= follow(readStats, AGAIN_MS);
+        clearInterval(pulse);
+        pulse = window.setInterval(() => document.hidden || refresh(), PULSE_MS);
         startLive((up) => {
             set({ up });
             if (!up)
