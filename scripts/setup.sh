@@ -45,7 +45,6 @@ look() {
             need curl command -v curl
             need python3 command -v python3
             need chromium command -v chromium       # shows the page
-            need fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu
             need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
         bench)
             need redis-server command -v redis-server ;;

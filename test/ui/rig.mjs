@@ -170,7 +170,7 @@ export class Redis {
 // ---- the browser ----
 
 let browser;
-async function theBrowser() {
+export async function theBrowser() {
     browser ??= await chromium.launch({
         executablePath: CHROMIUM, headless: true,
         args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
