@@ -30,11 +30,6 @@ WEIR_API bool weir_future_done(weir_future *f);
 typedef void weir_future_fn(weir_code code, const weir_error *err, void *ctx);
 WEIR_API void weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx);
 
-/* The same, but called at once: by the thread that has ended it, whichever that is, or by this one if
- * it is done already. For a program with a loop of its own, which only notes that there is something
- * to do: `fn` must be quick, must not wait and must not call the library. */
-WEIR_API void weir_future_notify(weir_future *f, weir_future_fn *fn, void *ctx);
-
 /* Let go of it; NULL is fine. A call that is not done yet still happens, but from here on nothing
  * of the caller's memory is touched and its answer is thrown away. Never blocks on the store. */
 WEIR_API void weir_future_release(weir_future *f);

@@ -18,7 +18,6 @@ struct weir_future {
     weir_error          err;
     weir_future_fn     *then;
     void               *then_ctx;
-    bool                at_once;       /* weir_future_notify() */
     weir_post           post;          /* to call it with */
     max_align_t         bytes[];       /* what its operation borrows; or of whoever ends it */
 };
@@ -72,7 +71,7 @@ static void call_then(void *ctx)
 static void post_then(weir_future *f)
 {
     weir__future_ref(f);
-    if (f->at_once || !weir__events_post(&f->q->events, &f->post, call_then, f))
+    if (!weir__events_post(&f->q->events, &f->post, call_then, f))
         call_then(f);          /* closed: better here than never */
 }
 
@@ -191,29 +190,18 @@ bool weir_future_done(weir_future *f)
     return atomic_load(&f->done);
 }
 
-static void set_then(weir_future *f, weir_future_fn *fn, void *ctx, bool at_once)
+void weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx)
 {
     pthread_mutex_lock(&f->lock);
     bool first = !f->then;
     if (first) {
         f->then_ctx = ctx;
         f->then = fn;
-        f->at_once = at_once;
     }
     bool done = atomic_load(&f->done);
     pthread_mutex_unlock(&f->lock);
     if (first && done)
         post_then(f);
-}
-
-void weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx)
-{
-    set_then(f, fn, ctx, false);
-}
-
-void weir_future_notify(weir_future *f, weir_future_fn *fn, void *ctx)
-{
-    set_then(f, fn, ctx, true);
 }
 
 void weir_future_release(weir_future *f)

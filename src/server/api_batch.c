@@ -418,14 +418,23 @@ static void collect(const srv_request *r, batch *b)
     }
 }
 
+static void set_head(const srv_request *r, wire_head *head)
+{
+    uint64_t first;
+    strcpy(head->run, srv_hub_run(r->server->hub));
+    srv_hub_range(r->server->hub, &first, &head->event);
+}
+
 static void answer_all(srv_request *r, weir_code code, const weir_error *err)
 {
-    batch   *b = r->state;
-    weir_buf out = { 0 };
+    batch    *b = r->state;
+    wire_head head = { 0 };
+    weir_buf  out = { 0 };
     (void)code;
     (void)err;
     collect(r, b);
-    weir__wire_reply(&out, srv_hub_run(r->server->hub));
+    set_head(r, &head);
+    weir__wire_reply(&out, &head);
     for (size_t i = 0; i < b->in.n; i++) {
         weir__wire_answer(&out, &b->in.op[i]);
         weir__wire_drop(&b->in.op[i]);
@@ -457,8 +466,10 @@ static bool make_room(srv_request *r, batch *b)
 /* The batch is for another run of the server: perhaps it was done then. Say which run this is. */
 static void reply_other_run(srv_request *r)
 {
-    weir_buf out = { 0 };
-    weir__wire_reply(&out, srv_hub_run(r->server->hub));
+    wire_head head = { 0 };
+    weir_buf  out = { 0 };
+    set_head(r, &head);
+    weir__wire_reply(&out, &head);
     weir__wire_replied(&out);
     srv_reply_json(r, WIRE_OTHER_RUN, &out);
 }

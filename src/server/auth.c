@@ -28,7 +28,8 @@ bool srv_roles_parse(const char *text, unsigned *out)
         size_t   len = strcspn(at, ",");
         unsigned found = 0;
         for (size_t i = 0; i < N_ROLES; i++)
-            if (strlen(srv_role_table[i].name) == len && memcmp(srv_role_table[i].name, at, len) == 0)
+            if (strlen(srv_role_table[i].name) == len &&
+                memcmp(srv_role_table[i].name, at, len) == 0)
                 found = srv_role_table[i].all;
         if (!found)
             return false;

@@ -1,6 +1,6 @@
 /* history.h - the last minutes and hours in numbers: how many jobs were queued, completed and
- * failed, and how long they waited and ran, second by second and minute by minute. In memory: what a
- * chart shows of the recent past, not a record. Not thread-safe; metrics.c guards it. */
+ * failed, and how long they waited and ran, second by second and minute by minute. In memory: what
+ * a chart shows of the recent past, not a record. Not thread-safe; metrics.c guards it. */
 #ifndef WEIR_SERVER_HISTORY_H
 #define WEIR_SERVER_HISTORY_H
 

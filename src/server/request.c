@@ -271,7 +271,7 @@ void srv_await(srv_request *r, weir_code started, const weir_error *err, weir_fu
     x->then = then;
     x->future = f;
     atomic_store(&x->pending, 1);
-    weir_future_notify(f, call_done, x);
+    weir_future_then(f, call_done, x);
 }
 
 void srv_give_up(srv_request *r)
@@ -315,7 +315,7 @@ void srv_join(srv_request *r, weir_code started, weir_future *f, weir_error *out
     *j = (struct srv_joined){ x->joined, x, f, out };
     x->joined = j;
     atomic_fetch_add(&x->pending, 1);
-    weir_future_notify(f, joined_done, j);
+    weir_future_then(f, joined_done, j);
 }
 
 void srv_gathered(srv_request *r)

@@ -263,7 +263,7 @@ struct weir_store_ops {
     /* 2: run() may be entered by two threads at once, as long as one of the batches is only of
      * operations with weir_op_info.lane 1 and the other has none of them. 0: by one only. */
     unsigned  lanes;
-    bool      far;                  /* a batch costs a round trip: it is worth waiting for callers */
+    bool      far;                  /* a batch costs a round trip: worth waiting for callers */
 };
 
 struct weir_store {                 /* first member of every backend */

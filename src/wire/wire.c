@@ -170,6 +170,7 @@ void weir__wire_end(weir_buf *out)
 
 typedef struct reply {
     const char *run;
+    uint64_t    event;
     weir_op   **ops;
     size_t      n, taken;
     bool        answers;            /* they were there */
@@ -221,11 +222,12 @@ static weir_code as_answers(weir_reader *in, const weir_field *f, weir_json_piec
     return WEIR_OK;
 }
 
-weir_code weir__wire_take(const char *text, size_t len, char run[WIRE_RUN + 1], weir_op **ops,
-                          size_t n, weir_error *err)
+weir_code weir__wire_take(const char *text, size_t len, wire_head *head, weir_op **ops, size_t n,
+                          weir_error *err)
 {
     static const weir_field fields[] = {
         WEIR_FIELD("run", weir__as_text, offsetof(reply, run), .max = WIRE_RUN),
+        WEIR_FIELD("event", weir__wire_as_number, offsetof(reply, event)),
         WEIR_FIELD("answers", as_answers, offsetof(reply, answers), .inside = true,
                    .needed = true),
         { 0 }
@@ -238,7 +240,8 @@ weir_code weir__wire_take(const char *text, size_t len, char run[WIRE_RUN + 1], 
         rc = weir__read(&in, fields, (weir_json_piece){ text, len }, &got);
     if (got.answers) {              /* whatever is behind them */
         rc = WEIR_OK;
-        strcpy(run, got.run);
+        strcpy(head->run, got.run);
+        head->event = got.event;
     } else {
         rc = weir_fail(err, WEIR_EIO, "the server's answer is not understood: %s", in.err.msg);
     }
@@ -325,9 +328,10 @@ weir_code weir__wire_read(weir_reader *in, const char *text, size_t len, wire_ba
     return WEIR_OK;
 }
 
-void weir__wire_reply(weir_buf *out, const char *run)
+void weir__wire_reply(weir_buf *out, const wire_head *head)
 {
-    weir__wire_text(out, "{\"run\":", run, strlen(run));
+    weir__wire_text(out, "{\"run\":", head->run, strlen(head->run));
+    weir__wire_id(out, ",\"event\":", head->event);
     weir__buf_str(out, ",\"answers\":[");
 }
 

@@ -2,12 +2,12 @@
  * Both ends use what is here, one half each.
  *
  *   {"caller":"5b0c...","number":7,"run":"9f31...","ops":[OP,...]}
- *   {"run":"9f31...","answers":[ANSWER,...]}
+ *   {"run":"9f31...","event":812,"answers":[ANSWER,...]}
  *
  * `caller` and `number` name the batch: the server gives the answer again when the last number of a
  * caller comes again. Number 0 is one that may be done twice. A batch with a `run` that is not the
  * server's is refused untouched: the answer, of status 409, names the right one and has an empty
- * list.
+ * list. `event` is the number of the last event that the server had told when the batch was done.
  *
  * An ANSWER is {"error":{"code":"ESTALE","message":"..."}}, or what the operation answers. Lengths
  * of time are milliseconds. JOB is what weir_job_json() writes, SPEC what POST /v1/jobs takes.
@@ -58,10 +58,15 @@ void weir__wire_begin(weir_buf *out, const char *caller, uint64_t number, const 
 void weir__wire_ask(weir_buf *out, const weir_op *op);
 void weir__wire_end(weir_buf *out);
 
-/* Fill in the outputs and the errors of n operations from the answer, and `run`. On failure it is
- * no answer to them, and they are as they were. */
-weir_code weir__wire_take(const char *text, size_t len, char run[WIRE_RUN + 1], weir_op **ops,
-                          size_t n, weir_error *err);
+typedef struct wire_head {
+    char     run[WIRE_RUN + 1];
+    uint64_t event;
+} wire_head;
+
+/* Fill in the outputs and the errors of n operations from the answer. On failure it is no answer
+ * to them, and they are as they were. */
+weir_code weir__wire_take(const char *text, size_t len, wire_head *head, weir_op **ops, size_t n,
+                          weir_error *err);
 
 /* An answer that is {"error":{"code","message"}} alone; code WEIR_OK: one we do not know. False: it
  * is something else. */
@@ -84,7 +89,7 @@ typedef struct wire_batch {
 weir_code weir__wire_read(weir_reader *in, const char *text, size_t len, wire_batch *out);
 
 /* The answer: its head, one for each operation, its end. */
-void weir__wire_reply(weir_buf *out, const char *run);
+void weir__wire_reply(weir_buf *out, const wire_head *head);
 void weir__wire_answer(weir_buf *out, const weir_op *op);
 void weir__wire_replied(weir_buf *out);
 

@@ -18,7 +18,7 @@ static void answer_to_all(const char *text, size_t len)
     weir_lease    leases[ADDED] = { 0 };
     weir_job     *taken[TAKEN], *next[TAKEN];
     weir_op       op[WEIR_OP_KINDS + 1], *ops[WEIR_OP_KINDS + 1];
-    char          run[WIRE_RUN + 1];
+    wire_head     head;
     for (int k = 0; k < WEIR_OP_KINDS; k++)
         op[k] = (weir_op){ .kind = (weir_op_kind)k };
     op[WEIR_OP_ADD].u.add = (weir_op_add){ .specs = specs, .n = ADDED, .out = added };
@@ -31,9 +31,9 @@ static void answer_to_all(const char *text, size_t len)
                                                                            .ids_only = true } };
     for (int k = 0; k <= WEIR_OP_KINDS; k++)
         ops[k] = &op[k];
-    if (weir__wire_take(text, len, run, ops, WEIR_OP_KINDS + 1, NULL))
+    if (weir__wire_take(text, len, &head, ops, WEIR_OP_KINDS + 1, NULL))
         return;
-    MUST(strlen(run) <= WIRE_RUN);
+    MUST(strlen(head.run) <= WIRE_RUN);
     weir_buf out = { 0 };
     for (int k = 0; k <= WEIR_OP_KINDS; k++) {
         weir__wire_answer(&out, &op[k]);

@@ -110,8 +110,8 @@ static void what_is_no_http_is_refused(void **state)
         { "DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 405, "possible: GET" },
         { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
           "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "" },
-        { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-          400, "" },
+        { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"
+          "hello", 400, "" },
         { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400, "" },
         { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", 400,
           "" },
@@ -186,7 +186,7 @@ static void idle_connections_do_no_harm(void **state)
     web_stop(&w);
 }
 
-/* A client that is too slow gets 408, one that says nothing is closed, one that takes nothing too. */
+/* A client that is too slow gets 408; one that says nothing is closed. */
 static void slow_clients_are_let_go(void **state)
 {
     (void)state;

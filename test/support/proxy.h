@@ -1,5 +1,6 @@
 /* proxy.h - a bad line to a server: passes bytes on between a port of 127.0.0.1 and the server's
- * socket (Redis) or another port, and cuts connections in mid-reply or mid-request, or holds everything back. */
+ * socket (Redis) or another port, and cuts connections in mid-reply or mid-request, or holds
+ * everything back. */
 #ifndef WEIR_TEST_PROXY_H
 #define WEIR_TEST_PROXY_H
 

@@ -99,7 +99,7 @@ static char *read_head(int fd)
     return NULL;
 }
 
-/* The body has room for a power of two of bytes, so that a large one is not copied for each part. */
+/* The body has room for a power of two of bytes: a large one is not copied for each part. */
 static void add(web_answer *a, const char *bytes, size_t n)
 {
     size_t had = 64, cap = 64;

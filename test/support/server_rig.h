@@ -1,5 +1,5 @@
 /* server_rig.h - a real server on a free port in the test's own process, over a queue of the
- * runtime fixture, and a small blocking HTTP client. A client that waits too long fails the test. */
+ * runtime fixture, and a small blocking HTTP client, which fails the test when it waits too long. */
 #ifndef WEIR_TEST_SERVER_RIG_H
 #define WEIR_TEST_SERVER_RIG_H
 
@@ -28,8 +28,8 @@ void web_free(web_answer *a);
 /* The value of a header, any case; NULL: not there. Good until the next call. */
 const char *web_header(const web_answer *a, const char *name);
 
-/* One request on a connection of its own. `headers` are lines that end with \r\n, or NULL. A body is
- * sent as JSON unless the headers have a Content-Type. */
+/* One request on a connection of its own. `headers` are lines that end with \r\n, or NULL. A body
+ * is sent as JSON unless the headers have a Content-Type. */
 web_answer web_call(web *w, const char *method, const char *target, const char *body);
 web_answer web_call_with(web *w, const char *method, const char *target, const char *headers,
                          const char *body);
@@ -49,6 +49,6 @@ void web_send_bytes(int fd, const void *bytes, size_t n);
 web_answer web_read(int fd);                /* the next answer; status 0: closed without one */
 /* What is there of a stream, until `text` has been seen; *all grows (free()). */
 void web_read_until(int fd, char **all, const char *text);
-bool web_closed(int fd);                    /* wait: it is closed by the server, with nothing more */
+bool web_closed(int fd);                    /* wait: the server closes it, with nothing more */
 
 #endif

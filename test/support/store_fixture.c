@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/queue.h"
 #include "server/server.h"
@@ -59,7 +58,6 @@ static void fixture_emit(void *ctx, const weir_event *e, size_t n)
         }
         weir__buf_char(&f->events, '\n');
         f->n_events++;
-        f->told++;
     }
 }
 
@@ -76,48 +74,10 @@ static void fixture_due(void *ctx, int64_t at)
 static weir_code open_store(fixture *f)
 {
     f->due = INT64_MAX;
-    f->told = f->happened;          /* what happened before is not told */
     weir_code rc = weir__store_open(&f->store, f->url, &f->env, &f->err);
     if (rc)
         fprintf(stderr, "# %s: %s\n", f->url, f->err.msg);
     return rc;
-}
-
-static void on_happened(const weir_event *event, void *ctx)
-{
-    (void)event;
-    ((fixture *)ctx)->happened++;
-}
-
-static void on_fence(weir_code code, const weir_error *err, void *ctx)
-{
-    (void)code;
-    (void)err;
-    *(_Atomic bool *)ctx = true;
-}
-
-/* Over HTTP, events may come after the answer. Wait for those of what was done: the server's queue
- * calls back in the order in which things happened, so that all of them were counted once a call
- * that was made after has been called back. */
-void settle(fixture *f)
-{
-    enum { PATIENCE = 100000, NAP_US = 100 };
-    static _Atomic bool passed;
-    weir_future        *fence;
-    weir_error          err;
-    bool                there;
-    int                 naps = 0;
-    if (!f->served)
-        return;
-    passed = false;
-    if (weir_exists_async(f->served, 1, &there, &fence, &err))
-        fail_msg("%s", err.msg);
-    weir_future_then(fence, on_fence, &passed);
-    while ((!passed || f->told != f->happened) && naps++ < PATIENCE)
-        usleep(NAP_US);
-    if (f->told != f->happened)
-        fail_msg("%zu events, but %zu were told", (size_t)f->happened, (size_t)f->told);
-    weir_future_release(fence);
 }
 
 /* Serve f->url: it becomes the server's address. The timer of the queue is stopped: the clock
@@ -132,8 +92,7 @@ static bool serve(fixture *f)
         return false;
     }
     weir__timer_close(&f->served->timer);
-    if (weir_listen(f->served, NULL, on_happened, f, &f->witness, &err) ||
-        srv_start(&f->server, f->served, &how, &err)) {
+    if (srv_start(&f->server, f->served, &how, &err)) {
         fprintf(stderr, "# serving %s: %s\n", f->url, err.msg);
         return false;
     }
@@ -196,7 +155,6 @@ void fixture_close(fixture *f)
     if (f->server)
         srv_stop(f->server);
     srv_destroy(f->server);
-    weir_unlisten(f->witness);
     weir_close(f->served);
     weir__buf_fini(&f->events);
     tempdir_remove(f->dir);

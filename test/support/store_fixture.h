@@ -43,8 +43,6 @@ typedef struct fixture {
     _Atomic int64_t now;        /* a server in this process looks at it, too */
     weir_queue *served;         /* "served:": what the server serves */
     struct srv_server *server;
-    weir_listener     *witness; /* ... and what happens there: see settle() */
-    _Atomic size_t     happened, told;
     weir_error  err;            /* of the last operation */
     weir_buf    events;         /* since the last look: see event_text() */
     size_t      n_events;
@@ -72,8 +70,6 @@ bool     owned(const fixture *f);           /* by one process: what was active w
                                                is lost when it is opened again */
 weir_code reopen(fixture *f);               /* close, open again: for persistent stores */
 void     release_held(fixture *f);          /* what was given back so far */
-
-void     settle(fixture *f);                /* until all events were told: done by run_batch() */
 
 /* ---- operations; each answers with its code and leaves the message in f->err ---- */
 

@@ -29,7 +29,6 @@ weir_code run_batch(fixture *f, weir_op **ops, size_t n)
     for (size_t i = 0; f->partitions && i < n; i++)
         ids_to_store(f, ops[i]);
     weir_code rc = f->store->ops->run(f->store, ops, n, &f->err);
-    settle(f);
     for (size_t i = 0; f->partitions && !rc && i < n; i++)
         ids_from_store(f, ops[i]);
     return rc;

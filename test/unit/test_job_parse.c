@@ -240,7 +240,8 @@ static void what_is_no_job_is_named(void **state)
     refused("{\"type\":\"m\",\"type\":\"n\"}", "type: is there twice");
     refused("{\"type\":\"m\",\"id\":-1}", "id: -1, must be between 0 and 281474976710656");
     refused("{\"type\":\"m\",\"id\":\"7\"}", "id: \"7\" is not a whole number");
-    refused("{\"type\":\"m\",\"priority\":1.5}", "priority: 1.5 is not a whole number (write it in digits alone)");
+    refused("{\"type\":\"m\",\"priority\":1.5}",
+            "priority: 1.5 is not a whole number (write it in digits alone)");
     refused("{\"type\":\"m\",\"priority\":2147483648}",
             "priority: 2147483648, must be between -2147483648 and 2147483647");
     refused("{\"type\":\"m\",\"ttl\":1234567890123456789012345}",

@@ -38,13 +38,15 @@ static void bad_urls_say_what_is_known(void **state)
     static const struct {
         const char *url, *msg;
     } cases[] = {
-        { NULL, "store URL: missing; known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
+        { NULL, "store URL: missing; known are sqlite:FILE, redis://HOST, http://HOST:7340 and "
+                "mem:" },
         { "", "store URL: empty; known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
         { "jobs.db", "store URL \"jobs.db\" has no scheme; for a file write sqlite:jobs.db" },
         { "/a:b", "store URL \"/a:b\" has no scheme; for a file write sqlite:/a:b" },
         { "redid://a:secret@x", "store URL: unknown scheme \"redid\"; "
                                 "known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
-        { ":x", "store URL: unknown scheme \"\"; known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
+        { ":x", "store URL: unknown scheme \"\"; known are sqlite:FILE, redis://HOST, "
+                "http://HOST:7340 and mem:" },
         { "MEM:", "store URL: unknown scheme \"MEM\"; "
                   "known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
         { "mem:?durability=none", "store URL: durability=none, must be disk or os" },

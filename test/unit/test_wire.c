@@ -28,8 +28,9 @@ static char *ask(const weir_op *op)
 
 static char *answer(const weir_op *op)
 {
-    weir_buf b = { 0 };
-    weir__wire_reply(&b, "run1");
+    weir_buf  b = { 0 };
+    wire_head head = { "run1", 42 };
+    weir__wire_reply(&b, &head);
     weir__wire_answer(&b, op);
     weir__wire_replied(&b);
     return weir__buf_steal(&b, NULL);
@@ -65,10 +66,12 @@ static void there(const weir_op *op, void (*check)(const weir_op *op))
 static void back(const weir_op *from, weir_op *to)
 {
     weir_error err = { 0 };
-    char       run[WIRE_RUN + 1], *text = answer(from);
-    if (weir__wire_take(text, strlen(text), run, &to, 1, &err))
+    wire_head  head;
+    char      *text = answer(from);
+    if (weir__wire_take(text, strlen(text), &head, &to, 1, &err))
         fail_msg("%s: %s", text, err.msg);
-    assert_string_equal(run, "run1");
+    assert_string_equal(head.run, "run1");
+    assert_int_equal(head.event, 42);
     if (!from->err.code && to->err.code)
         fail_msg("%s: %s", text, to->err.msg);
     char *again = answer(to);
@@ -363,14 +366,14 @@ static void wrong_answers_are_errors(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         weir_job *got[1];
         weir_op   op = { .kind = WEIR_OP_TAKE, .u.take = { .n = 1, .jobs = got } }, *ops = &op;
-        char      run[WIRE_RUN + 1];
-        assert_int_equal(weir__wire_take(texts[i], strlen(texts[i]), run, &ops, 1, NULL), 0);
+        wire_head head;
+        assert_int_equal(weir__wire_take(texts[i], strlen(texts[i]), &head, &ops, 1, NULL), 0);
         assert_int_equal(op.err.code, WEIR_EIO);
         assert_int_equal(op.u.take.n_jobs, 0);
     }
-    char run[WIRE_RUN + 1];
-    assert_int_equal(weir__wire_take("nope", 4, run, NULL, 0, NULL), WEIR_EIO);
-    assert_int_equal(weir__wire_take("{\"answers\":[]}", 14, run, NULL, 0, NULL), WEIR_EIO);
+    wire_head head;
+    assert_int_equal(weir__wire_take("nope", 4, &head, NULL, 0, NULL), WEIR_EIO);
+    assert_int_equal(weir__wire_take("{\"answers\":[]}", 14, &head, NULL, 0, NULL), WEIR_EIO);
 }
 
 /* ---- events ---- */

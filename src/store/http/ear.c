@@ -15,7 +15,8 @@
 enum {
     SILENCE_MS = 45 * 1000,         /* three heartbeats: the connection is given up */
     FIRST_PAUSE_MS = 50,
-    LONGEST_PAUSE_MS = 2000
+    LONGEST_PAUSE_MS = 2000,
+    A_MOMENT_MS = 2000              /* weir__http_ear_until() */
 };
 
 struct http_ear {
@@ -33,13 +34,12 @@ struct http_ear {
     pthread_t          thread;
     bool               running;
 
-    char               run[WIRE_RUN + 1];       /* of the last event that was told; the thread's */
-    uint64_t           number;
-
-    pthread_mutex_t lock;           /* of what follows, for whoever opens it */
+    pthread_mutex_t lock;           /* of what follows, for whoever waits */
     pthread_cond_t  moved;
-    bool            ever;           /* it has listened */
+    bool            hears, ever;
     weir_error      trouble;
+    char            run[WIRE_RUN + 1];      /* of the last event */
+    uint64_t        number;
 };
 
 static int64_t now_ms(void)
@@ -51,7 +51,8 @@ static int64_t now_ms(void)
 
 /* ---- what comes ---- */
 
-/* "RUN-N". False: it is not, or not later than the last one. */
+/* "RUN-N". False: it is not, or not later than the last one. Only this thread changes what it is
+ * compared with: no lock. */
 static bool is_later(const http_ear *e, const char *id, size_t *run_len, uint64_t *number)
 {
     const char *dash = strrchr(id, '-');
@@ -61,6 +62,16 @@ static bool is_later(const http_ear *e, const char *id, size_t *run_len, uint64_
     *number = strtoull(dash + 1, NULL, 10);
     bool same = strlen(e->run) == *run_len && !memcmp(e->run, id, *run_len);
     return !same || *number > e->number;
+}
+
+static void note_told(http_ear *e, const char *run, size_t run_len, uint64_t number)
+{
+    pthread_mutex_lock(&e->lock);
+    memcpy(e->run, run, run_len);
+    e->run[run_len] = '\0';
+    e->number = number;
+    pthread_cond_broadcast(&e->moved);
+    pthread_mutex_unlock(&e->lock);
 }
 
 static void tell_lost(const http_ear *e)
@@ -93,11 +104,8 @@ static void on_message(void *ctx, const char *id, const char *event, const char 
         tell_lost(e);
     else if (later && data)
         tell_event(e, data, len);
-    if (!later)
-        return;
-    memcpy(e->run, id, run_len);
-    e->run[run_len] = '\0';
-    e->number = number;
+    if (later)
+        note_told(e, id, run_len, number);
 }
 
 /* The answer has begun: we are listening. The server says what was missed, if it is told the last
@@ -107,7 +115,7 @@ static void begin(http_ear *e)
     if (e->ever && !*e->sse.id)
         tell_lost(e);
     pthread_mutex_lock(&e->lock);
-    e->ever = true;
+    e->hears = e->ever = true;
     pthread_cond_broadcast(&e->moved);
     pthread_mutex_unlock(&e->lock);
     e->begun = true;
@@ -143,9 +151,10 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 
 /* ---- connections ---- */
 
-static void note_trouble(http_ear *e, const weir_error *why)
+static void deaf(http_ear *e, const weir_error *why)
 {
     pthread_mutex_lock(&e->lock);
+    e->hears = false;
     e->trouble = *why;
     pthread_cond_broadcast(&e->moved);
     pthread_mutex_unlock(&e->lock);
@@ -216,7 +225,7 @@ static void *listen_on(void *arg)
     while (!atomic_load(&e->stop)) {
         weir_error why = { 0 };
         listen_once(e, &why);
-        note_trouble(e, &why);
+        deaf(e, &why);
         pause = e->begun ? FIRST_PAUSE_MS : pause * 2;
         if (pause > LONGEST_PAUSE_MS)
             pause = LONGEST_PAUSE_MS;
@@ -320,4 +329,16 @@ void weir__http_ear_close(http_ear *e)
     pthread_cond_destroy(&e->moved);
     pthread_mutex_destroy(&e->lock);
     free(e);
+}
+
+void weir__http_ear_until(http_ear *e, const char *run, uint64_t event)
+{
+    if (!e)
+        return;
+    struct timespec until = in_ms(A_MOMENT_MS);
+    pthread_mutex_lock(&e->lock);
+    while (e->hears && event && !(!strcmp(e->run, run) && e->number >= event))
+        if (pthread_cond_timedwait(&e->moved, &e->lock, &until))
+            break;
+    pthread_mutex_unlock(&e->lock);
 }

@@ -104,6 +104,10 @@ weir_code weir__http_ear_open(http_ear **out, const http_url *url, const weir_en
                               weir_error *err);
 void      weir__http_ear_close(http_ear *e);        /* NULL is fine */
 
+/* Wait until the event with this id, of this run, was told; not long, and not if it is not
+ * listening. */
+void weir__http_ear_until(http_ear *e, const char *run, uint64_t event);
+
 /* ---- the store (store.c, run.c) ---- */
 
 /* Makes an add that can be repeated of one that has no token. */

@@ -1,4 +1,5 @@
-/* layout_native.c - the native layout: its function and its keys; docs/redis.md has what they hold. */
+/* layout_native.c - the native layout: its function and its keys; docs/redis.md says what they
+ * hold. */
 #include "store/redis/layout.h"
 #include "native.lua.h"
 

@@ -1,4 +1,5 @@
-/* ops_tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention; and to tokens. */
+/* ops_tick.c - what time does to jobs: lost leases, ttl, deadlines, delays, retention; and to
+ * tokens. */
 #include "store/sqlite/sq.h"
 
 #include <stdlib.h>
