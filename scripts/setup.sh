@@ -44,8 +44,7 @@ look() {
             need redis-server command -v redis-server
             need curl command -v curl
             need python3 command -v python3
-            need chromium command -v chromium       # shows the page
-            need zlib1g-dev library zlib ;;     # libsqlite3.a leans on it
+            need chromium command -v chromium ;;    # shows the page
         bench)
             need redis-server command -v redis-server ;;
         fuzz)

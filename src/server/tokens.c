@@ -81,7 +81,7 @@ static bool read_token(const json_t *item, srv_token *out)
     const json_t *roles = json_object_get(item, "roles"), *each;
     size_t      i;
     *out = (srv_token){ .created_at = json_integer_value(json_object_get(item, "created_at")) };
-    if (!name || !name_is_right(name) || (bound && !type) ||      /* never wider than it was meant */
+    if (!name || !name_is_right(name) || (bound && !type) ||    /* never wider than it was meant */
         (type && weir__type_check(type, "type", NULL)) ||
         !read_hex(json_string_value(json_object_get(item, "sha256")), out->hash))
         return false;

@@ -1,6 +1,7 @@
 /* workers.h - the workers this server has seen: who takes jobs of which types, since when, and who
- * waits for some now. Remote ones call; of all others, in this process and elsewhere, the events tell
- * when they start a job. What a worker holds is not kept here, since the store knows. Any thread. */
+ * waits for some now. Remote ones call; of all others, in this process and elsewhere, the events
+ * tell when they start a job. What a worker holds is not kept here, since the store knows. Any
+ * thread. */
 #ifndef WEIR_SERVER_WORKERS_H
 #define WEIR_SERVER_WORKERS_H
 

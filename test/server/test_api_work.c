@@ -765,8 +765,8 @@ static void workers_that_never_called_are_seen(void **state)
         size_t    n = 0;
         char      name[256];
         rt_add_type(&w.t, types[i]);
-        assert_int_equal(weir_take(w.t.q, (const char *const[]){ types[i], NULL }, 1, 60000, &job, &n,
-                                   &w.t.err), WEIR_OK);
+        const char *const one[] = { types[i], NULL };
+        assert_int_equal(weir_take(w.t.q, one, 1, 60000, &job, &n, &w.t.err), WEIR_OK);
         assert_int_equal(n, 1);
         snprintf(name, sizeof name, "%s", job->worker);
         assert_int_equal(weir_job_done(job, NULL), WEIR_OK);

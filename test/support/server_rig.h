@@ -1,5 +1,5 @@
 /* server_rig.h - a real server on a free port in the test's own process, over a queue of the
- * runtime fixture, and a small blocking HTTP client, which fails the test when it waits too long. */
+ * runtime fixture, and a small blocking HTTP client; one that waits too long fails the test. */
 #ifndef WEIR_TEST_SERVER_RIG_H
 #define WEIR_TEST_SERVER_RIG_H
 
