@@ -23,7 +23,8 @@ NINJA   = ninja $(if $(JOBS),-j $(JOBS)) -C
 all: $(RELEASE)/build.ninja     ## build the library and the program (build/release)
 	@$(NINJA) $(RELEASE)
 
-run: all        ## install what is missing, build, and serve a page with jobs flowing
+run: $(RELEASE)/build.ninja     ## install what is missing, build, serve a page with jobs flowing
+	@$(NINJA) $(RELEASE) src/cli/weir
 	@$(RELEASE)/src/cli/weir serve --demo --listen $(LISTEN)
 
 test:           ## install what is missing, build with sanitizers, run all tests
