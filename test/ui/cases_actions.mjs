@@ -1,5 +1,6 @@
 // cases_actions.mjs - each thing that can be done from the page, with its effect seen through the API.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test, until } from './rig.mjs';
 
 const becomes = (server, id, state) =>
@@ -85,7 +86,6 @@ test('copy as curl gives a command that adds the job', async (t) => {
     await page.getByRole('button', { name: 'Copy as curl' }).click();
     await page.getByText('The curl command was copied').waitFor();
     const command = await page.evaluate(() => navigator.clipboard.readText());
-    const { execFileSync } = await import('node:child_process');
     // --json came with curl 7.82; this one may be any
     execFileSync('sh', ['-c', command.replace('--json', "-sS -H 'Content-Type: application/json' -d")]);
     const job = await server.job(id + 1);

@@ -1,5 +1,6 @@
 // cases_views.mjs - each view shows what the API says.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test, until } from './rig.mjs';
 
 const STATES = ['inactive', 'active', 'delayed', 'failed', 'complete', 'cancelled'];
@@ -28,10 +29,11 @@ test('an empty queue says what to do next, with commands to copy', async (t) => 
     const page = await t.open(server, '/', { clipboard: true });
     await page.getByRole('heading', { name: 'There are no jobs yet' }).waitFor();
     const first = page.locator('.command').first();
-    assert.equal(await first.locator('code').innerText(), `weir add mail '{"to":"ann@example.org"}'`);
+    assert.equal(await first.locator('code').innerText(),
+        `weir add mail '{"to":"ann@example.org"}' --store ${server.url}`);
     await first.getByRole('button', { name: 'Copy' }).click();
     await page.getByText('Copied').waitFor();
-    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^weir add mail/);
+    const command = await page.evaluate(() => navigator.clipboard.readText());
     for (const path of [...STATES.map((s) => `/${s}`), '/jobs', '/workers']) {
         await page.goto(server.url + path);
         await page.locator('.empty').waitFor();
@@ -39,6 +41,10 @@ test('an empty queue says what to do next, with commands to copy', async (t) => 
     }
     await page.goto(server.url + '/types');
     await page.getByText('A type is known once a job of it was added.').first().waitFor();
+    // and the command does what it says
+    execFileSync('sh', ['-c', command.replace(/^weir/, t.weir)], { stdio: 'pipe' });
+    assert.equal((await server.job(1)).type, 'mail');
+    await page.getByRole('cell', { name: 'mail', exact: true }).first().waitFor();
 });
 
 test('the overview has counts, charts, types and a link for each', async (t) => {

@@ -2,7 +2,7 @@
 // address names.
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { STATES, type State } from './api';
+import { STATES, type State, type Stats } from './api';
 import { count } from './fmt';
 import { useKeys } from './keys';
 import { Toasts } from './parts/toast';
@@ -29,6 +29,10 @@ export const STATE_LABEL: Record<State, string> = {
 export const STATE_MARK: Record<State, string> = {
     inactive: '○', active: '◐', delayed: '◷', failed: '✕', complete: '✓', cancelled: '⊘',
 };
+
+// The mark of failed jobs is red when there are some.
+export const markClass = (s: State, stats?: Stats): string =>
+    s === 'failed' && !stats?.counts.failed ? 'mark inactive' : `mark ${s}`;
 
 function View({ place }: { place: Place }): JSX.Element {
     const state = place.path.slice(1) as State;
@@ -58,7 +62,7 @@ function Nav({ path }: { path: string }): JSX.Element {
             <NavLink to="/" now={path}>Overview</NavLink>
             {STATES.map((s) => (
                 <NavLink key={s} to={`/${s}`} now={path}>
-                    <span class={`mark ${s}`} aria-hidden="true">{STATE_MARK[s]}</span>
+                    <span class={markClass(s, stats)} aria-hidden="true">{STATE_MARK[s]}</span>
                     {STATE_LABEL[s]}
                     <span class="count">{stats ? count(stats.counts[s]) : '–'}</span>
                 </NavLink>

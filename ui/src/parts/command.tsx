@@ -24,6 +24,11 @@ export async function copy(text: string, what = 'Copied'): Promise<void> {
     toast(done ? what : 'The browser does not let this page copy', { bad: !done });
 }
 
+const plain = /^[\w.,:/@%+-]+$/;
+export const quote = (text: string): string => plain.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`;
+// A command of weir's that talks to this server, from any shell.
+export const weir = (command: string): string => `weir ${command} --store ${location.origin}`;
+
 export function Command({ text }: { text: string }): JSX.Element {
     return (
         <div class="command">

@@ -26,6 +26,8 @@ function readMoment(m: Moment): Step {
         return { at: m.at, kind: 'error', text: m.what.slice(8) };
     if (m.what.startsWith('stalled | '))
         return { at: m.at, kind: 'lost', text: `Worker lost: ${m.what.slice(10)}` };
+    if (m.what === 'failed')
+        return { at: m.at, kind: 'failed', text: 'Failed for good' };
     return { at: m.at, kind: m.what as Kind, text: m.what[0]?.toUpperCase() + m.what.slice(1) };
 }
 

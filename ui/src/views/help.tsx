@@ -14,8 +14,8 @@ export function Help({ close }: { close: () => void }): JSX.Element {
             <dl class="keys">
                 {KEYS.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}
             </dl>
-            <p>Search finds <code>42</code> (a job), <code>type:mail</code>, <code>state:failed</code>,
-                words of data, errors and logs of jobs that were added with <code>search</code>.</p>
+            <p>Search finds <code>42</code> (a job), <code>type:mail</code>, <code>state:failed</code>,{' '}
+                <code>user:42</code>, words of data, errors and logs of jobs that were added with <code>search</code>.</p>
             <button type="button" class="main" onClick={close} autofocus>Close</button>
         </Dialog>
     );

@@ -9,7 +9,7 @@ import { ago, count, priority, PRIORITY_NAMES, span } from '../fmt';
 import { useKeys } from '../keys';
 import { useList, useWanted, type Listed, type Page, type Wanted } from '../list';
 import { Ask, type Question } from '../parts/ask';
-import { Command } from '../parts/command';
+import { Command, quote, weir } from '../parts/command';
 import { Ring } from '../parts/ring';
 import { go, setParams, usePlace } from '../router';
 import { may, useNow, useShared } from '../store';
@@ -83,7 +83,7 @@ function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Elemen
             <div class="empty">
                 <p>No job matches. {wanted.words && <>Words are found in jobs that were added with{' '}
                     <code>search</code>, or whose type is searched:</>}</p>
-                {wanted.words && <Command text={`weir types ${wanted.type || "'*'"} --search on`} />}
+                {wanted.words && <Command text={weir(`types ${quote(wanted.type || '*')} --search on`)} />}
                 <p>{state && wanted.words && <><button type="button"
                     onClick={() => go(`/jobs${location.search}`)}>Look in all states</button>{' '}</>}
                     <button type="button" onClick={() => go(location.pathname)}>Show all</button></p>
@@ -94,9 +94,9 @@ function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Elemen
             <p>{wanted.state ? EMPTY[wanted.state] : 'There are no jobs yet.'}</p>
             {wanted.state === 'active' ? <>
                 <p>Any program can be a worker:</p>
-                <Command text="weir work mail --exec ./send-mail" /></> : <>
+                <Command text={weir('work mail --exec ./send-mail')} /></> : <>
                 <p>Add one:</p>
-                <Command text={`weir add mail '{"to":"ann@example.org"}'`} /></>}
+                <Command text={weir(`add mail '{"to":"ann@example.org"}'`)} /></>}
         </div>
     );
 }

@@ -3,11 +3,11 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { call, get, query, STATES, type Stats, type TypeStats } from '../api';
-import { STATE_LABEL, STATE_MARK } from '../app';
+import { markClass, STATE_LABEL, STATE_MARK } from '../app';
 import { count, span } from '../fmt';
 import { follow } from '../live';
 import { Chart } from '../parts/chart';
-import { Command } from '../parts/command';
+import { Command, quote, weir } from '../parts/command';
 import { complain } from '../parts/toast';
 import { setParams, usePlace } from '../router';
 import { oldestAt, rateOf } from '../samples';
@@ -93,13 +93,13 @@ function whatIsWrong(stats: Stats, workers: Worker[] | undefined, now: number): 
             wrong.push({
                 text: `${count(waiting)} ${waiting === 1 ? 'job waits' : 'jobs wait'} for ` +
                     `“${t.type}”, and no worker takes ${waiting === 1 ? 'it' : 'them'}.`,
-                remedy: `weir work ${t.type} --exec ./your-program`,
+                remedy: weir(`work ${quote(t.type)} --exec ./your-program`),
                 link: `/inactive?type=${encodeURIComponent(t.type)}`,
             });
         else if (age > OLD_MS)
             wrong.push({
                 text: `The next “${t.type}” job has waited ${span(age)}: workers do not keep up.`,
-                remedy: `weir work ${t.type} --exec ./your-program -n 8`,
+                remedy: weir(`work ${quote(t.type)} --exec ./your-program -n 8`),
                 link: `/inactive?type=${encodeURIComponent(t.type)}`,
             });
     }
@@ -151,7 +151,7 @@ const failureShare = (t: TypeStats): number => {
 };
 
 const rate = (v?: number): string =>
-    v === undefined ? '–' : v === 0 ? '0' : v < 10 ? v.toFixed(1) : count(Math.round(v));
+    v === undefined ? '–' : v < 10 ? String(Number(v.toFixed(1))) : count(Math.round(v));
 
 export function TypeTable({ types, workers, now }:
     { types: TypeStats[]; workers?: Worker[]; now: number }): JSX.Element {
@@ -196,7 +196,7 @@ function Cards({ stats }: { stats: Stats }): JSX.Element {
         <div class="cards">
             {STATES.map((s) => (
                 <a key={s} class="panel" href={`/${s}`}>
-                    <span class={`mark ${s}`} aria-hidden="true">{STATE_MARK[s]}</span>
+                    <span class={markClass(s, stats)} aria-hidden="true">{STATE_MARK[s]}</span>
                     <span>{STATE_LABEL[s]}</span>
                     <b>{count(stats.counts[s])}</b>
                 </a>
@@ -209,6 +209,9 @@ function Charts({ history, stats }: { history: History; stats: Stats }): JSX.Ele
     const per = history.step / 1000;
     const seconds = history.completed.map((_, i) => history.from / 1000 + i * per);
     const aSecond = (v: number[]): number[] => v.map((n) => n / per);
+    // red only where something failed
+    const failures = history.failed.some((n) => n > 0) ? aSecond(history.failed)
+        : history.failed.map(() => null);
     return (
         <div class="charts">
             <Chart title="Jobs a second" seconds={seconds} 
@@ -216,7 +219,7 @@ function Charts({ history, stats }: { history: History; stats: Stats }): JSX.Ele
                 curves={[
                     { label: 'queued', colour: '--faint', values: aSecond(history.queued) },
                     { label: 'completed', colour: '--good', values: aSecond(history.completed) },
-                    { label: 'failed', colour: '--bad', values: aSecond(history.failed) },
+                    { label: 'failed', colour: '--bad', values: failures },
                 ]} />
             <Chart title="Waiting and running"
                 seconds={seconds} unit={span}
@@ -236,13 +239,13 @@ function First(): JSX.Element {
     return (
         <section class="panel empty" aria-label="First steps">
             <h2>There are no jobs yet</h2>
-            <p>Add one, from any shell of this machine:</p>
-            <Command text={`weir add mail '{"to":"ann@example.org"}'`} />
-            <p>or from anywhere:</p>
+            <p>Add one, from any shell:</p>
+            <Command text={weir(`add mail '{"to":"ann@example.org"}'`)} />
+            <p>or without weir:</p>
             <Command text={`curl --json '{"type":"mail","data":{"to":"ann@example.org"}}' ` +
                 `${location.origin}/v1/jobs`} />
             <p>and have it done by any program:</p>
-            <Command text="weir work mail --exec cat" />
+            <Command text={weir('work mail --exec cat')} />
         </section>
     );
 }
