@@ -16,6 +16,8 @@
 /* Is the spec within the limits? `index` names it in errors ("jobs[3].type"); -1 for a lone one. */
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err);
 weir_code weir__type_check(const char *type, const char *field, weir_error *err);
+/* And one that a worker can take: not "*". */
+weir_code weir__take_type_check(const char *type, const char *field, weir_error *err);
 
 /* Can this job be put in as it is: within the limits, and true what is drawn at the top of job.c?
  * An error names the member. */

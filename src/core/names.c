@@ -192,8 +192,8 @@ weir_code weir_duration_parse(const char *text, int64_t *out_ms, weir_error *err
 
 static weir_code not_a_backoff(const char *text, const char *why, weir_error *err)
 {
-    return weir_fail(err, WEIR_EINVAL, "backoff \"%.60s\": %s; write it like none, fixed:1s or "
-                                       "exponential:1s:60s:20%%", text, why);
+    return weir_fail(err, WEIR_EINVAL, "\"%.60s\" is not a backoff: %s; write it like none, "
+                                       "fixed:1s or exponential:1s:60s:20%%", text, why);
 }
 
 /* "20%" to 20; -1: it is no such thing. */

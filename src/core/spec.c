@@ -54,6 +54,14 @@ weir_code weir__type_check(const char *type, const char *field, weir_error *err)
     return WEIR_OK;
 }
 
+weir_code weir__take_type_check(const char *type, const char *field, weir_error *err)
+{
+    weir_code rc = weir__type_check(type, field, err);
+    if (!rc && !strcmp(type, "*"))
+        rc = weir_fail(err, WEIR_EINVAL, "%s: \"*\" cannot be taken, name the types", field);
+    return rc;
+}
+
 weir_code weir__json_check(const char *json, size_t len, const char *field, weir_error *err)
 {
     if (len > WEIR_MAX_DATA)

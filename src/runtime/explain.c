@@ -69,6 +69,9 @@ static void explain_waiting(const facts *f, weir_buf *why, weir_buf *help)
                          active == 1 ? "is" : "are");
         weir__buf_printf(help, "More workers (weir work %s -n ...), or a better priority "
                          "(weir update %" PRIu64 " --priority high)", j->type, j->id);
+    } else if (!f->type->last_taken_at && j->delivery) {
+        weir__buf_str(why, ". None of them is running.");
+        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
     } else if (!f->type->last_taken_at) {
         weir__buf_printf(why, ". No worker has ever taken a job of type %s.", j->type);
         weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);

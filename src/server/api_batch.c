@@ -104,14 +104,17 @@ static bool may_in_type(const srv_request *r, weir_op *op)
 static bool may_do(const srv_request *r, weir_op *op)
 {
     unsigned role = roles[op->kind];
+    char     has[64], needs[64];
     if ((r->who.roles & role) && (!*r->who.type || may_in_type(r, op)))
         return true;
     if (*r->who.type && (r->who.roles & role))
         weir_fail(&op->err, WEIR_EREADONLY, "%s: the token %s is for jobs of the type \"%s\" alone",
                   weir__op_info[op->kind].name, r->who.name, r->who.type);
     else
-        weir_fail(&op->err, WEIR_EREADONLY, "%s: the token %s may not do this",
-                  weir__op_info[op->kind].name, r->who.name);
+        weir_fail(&op->err, WEIR_EREADONLY, "%s: the token %s may not do this: its role is %s, "
+                  "needed is %s", weir__op_info[op->kind].name, r->who.name,
+                  srv_roles_text(r->who.roles, has, sizeof has),
+                  srv_roles_text(role, needs, sizeof needs));
     return false;
 }
 

@@ -36,7 +36,7 @@ bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w)
         weir_error err;
         char       field[32];
         snprintf(field, sizeof field, "types[%zu]", i);
-        if (weir__type_check(w->types.text[i], field, &err)) {
+        if (weir__take_type_check(w->types.text[i], field, &err)) {
             srv_reply_error(r, &err, field);
             return false;
         }

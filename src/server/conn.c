@@ -279,12 +279,8 @@ static int find_route(srv_conn *c)
                  "there is nothing at %.100s; /v1/openapi.json lists what there is", x->r.path);
         return refuse(c, status, why);
     }
-    const char *unknown = srv_query_unknown(&x->r);
-    if (unknown) {
-        snprintf(why, sizeof why, "there is no parameter \"%.60s\" here", unknown);
-        return refuse(c, 400, why);
-    }
-    return 0;
+    x->wrong = srv_query_unknown(&x->r, why, sizeof why);
+    return x->wrong ? refuse(c, 400, why) : 0;
 }
 
 static int check_body(srv_conn *c, bool *has_body)

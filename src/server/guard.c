@@ -220,7 +220,8 @@ static bool check_page(const srv_guard *g, const srv_head *h, srv_refusal *no)
                                      strcmp(h->fetch_site, "none") != 0
                                : h->origin && !is_own_origin(h->origin, h->host);
     if (other)
-        return refuse(no, 403, "a page of another site may not call; --origin lets one");
+        return refuse(no, 403, "a page of another site may not call this server; weir serve "
+                               "--origin ORIGIN lets those of one");
     return true;
 }
 
@@ -233,16 +234,20 @@ bool srv_guard_admit(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller
         return true;
     bool open = !needs_token(g);
     if (open && !host_is_ours(g, h->host))
-        return refuse(no, 403, "Host: '%.80s' is not a name of this server; --origin lets one",
-                      h->host);
+        return refuse(no, 403, "Host: '%.80s' is not a name of this server; if it is, start it "
+                      "with --origin http://%.80s", h->host, h->host);
     if (!check_page(g, h, no))
         return false;
     if (open)
         who->roles = SRV_ALL;
     else if (!check_token(g, h, now_ms, who, no))
         return false;
-    if (!(who->roles & h->route->roles))
-        return refuse(no, 403, "the token '%s' may not do this", who->name);
+    if (!(who->roles & h->route->roles)) {
+        char has[64], needs[64];
+        return refuse(no, 403, "the token '%s' may not do this: its role is %s, needed is %s",
+                      who->name, srv_roles_text(who->roles, has, sizeof has),
+                      srv_roles_text(h->route->roles, needs, sizeof needs));
+    }
     return true;
 }
 
@@ -269,8 +274,9 @@ weir_code srv_guard_create(srv_guard **out, const srv_options *opt, const char *
     weir_code rc = srv_guard_reload(g, err);
     if (!rc && !loopback && !g->tokens.n)
         rc = weir_fail(err, WEIR_EINVAL, "%s can be reached from other machines, so callers need "
-                       "tokens and there is none yet. Make one: weir token add NAME --role admin",
-                       address);
+                       "tokens and there is none yet. Make one: weir token add NAME --role "
+                       "admin%s%s", address, opt->data_dir ? " --data " : "",
+                       opt->data_dir ? opt->data_dir : "");
     if (rc)
         srv_guard_destroy(g);
     else

@@ -49,6 +49,7 @@ typedef struct srv_exchange {
     bool             streaming;      /* srv_stream_begin() was called */
     bool             chunked;        /* and the client knows chunks */
     bool             keep_alive;
+    const char      *wrong;          /* the parameter that it was refused for */
     bool             handled;        /* the handler was called, or it was answered before */
 } srv_exchange;
 
@@ -145,7 +146,8 @@ const char *srv_target_read(srv_exchange *x, char *target, char **segments, size
 /* match.c: find the route; 0, or the status to refuse with: 404, 405 (`allowed`: the methods). */
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size);
 bool srv_route_serves(const srv_route *route, srv_api api);
-const char *srv_query_unknown(const srv_request *r);    /* a parameter the route has not */
+/* A parameter the route has not, with what is wrong in `why`. NULL: there is none. */
+const char *srv_query_unknown(const srv_request *r, char *why, size_t size);
 
 /* auth.c: who is it? False: refused, with *status and why; else x->r.who is filled in. */
 bool srv_auth(srv_exchange *x, char *why, size_t size, int *status);

@@ -81,7 +81,17 @@ int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, si
     return *allowed ? 405 : 404;
 }
 
-const char *srv_query_unknown(const srv_request *r)
+/* "wiat: there is no such parameter, but wait" */
+static void say_unknown(const srv_request *r, const char *name, char *why, size_t size)
+{
+    const srv_param *p = r->route->query;
+    size_t n = (size_t)snprintf(why, size, "%.60s: there is no such parameter%s", name,
+                                p ? ", but " : " here, and no other");
+    for (; p && p->name && n < size; p++)
+        n += (size_t)snprintf(why + n, size - n, "%s%s", p->name, p[1].name ? ", " : "");
+}
+
+const char *srv_query_unknown(const srv_request *r, char *why, size_t size)
 {
     if (r->route->flags & SRV_ANY_QUERY)
         return NULL;
@@ -89,8 +99,10 @@ const char *srv_query_unknown(const srv_request *r)
         const srv_param *p = r->route->query;
         while (p && p->name && strcmp(p->name, r->query[i].name) != 0)
             p++;
-        if (!p || !p->name)
+        if (!p || !p->name) {
+            say_unknown(r, r->query[i].name, why, size);
             return r->query[i].name;
+        }
     }
     return NULL;
 }

@@ -50,11 +50,9 @@ static weir_code check_name(const char *name, weir_error *err)
 static weir_code check_types(const weir_texts *types, weir_error *err)
 {
     for (size_t i = 0; i < types->n; i++) {
-        weir_code rc = weir__type_check(types->text[i], "types", err);
+        weir_code rc = weir__take_type_check(types->text[i], "types", err);
         if (rc)
             return rc;
-        if (!strcmp(types->text[i], "*"))
-            return weir_fail(err, WEIR_EINVAL, "types: \"*\" cannot be taken, name the types");
         for (size_t k = 0; k < i; k++) {
             if (!strcmp(types->text[i], types->text[k]))
                 return weir_fail(err, WEIR_EINVAL, "types: %s is there twice", types->text[i]);

@@ -242,8 +242,9 @@ void srv_reply_status(srv_request *r, int status, const char *code, const char *
 void srv_reply_refused(srv_exchange *x, int status, const char *why)
 {
     x->handled = true;
-    const char *code = status == 401 ? "unauthorized" : status == 403 ? "forbidden" : "http";
-    reply_error(&x->r, status, code, why, NULL);
+    const char *code = status == 401 ? "unauthorized" : status == 403 ? "forbidden"
+                     : x->wrong      ? "EINVAL"                        : "http";
+    reply_error(&x->r, status, code, why, x->wrong);
 }
 
 /* ---- streams ---- */

@@ -104,12 +104,11 @@ static weir_code check_taking(weir_op_take *t, weir_error *err)
         return weir_fail(err, WEIR_ELIMIT, "worker: %zu bytes, at most %d (WEIR_MAX_WORKER)", len,
                          WEIR_MAX_WORKER);
     for (size_t i = 0; i < t->n_types; i++) {
-        weir_error why;
-        weir_code  rc = weir__type_check(t->types[i], "type", &why);
-        if (!rc && !strcmp(t->types[i], "*"))
-            rc = weir_fail(&why, WEIR_EINVAL, "type: \"*\" cannot be taken, name the types");
+        char field[32];
+        snprintf(field, sizeof field, "types[%zu]", i);
+        weir_code rc = weir__take_type_check(t->types[i], field, err);
         if (rc)
-            return weir_fail(err, rc, "types[%zu]: %s", i, why.msg);
+            return rc;
     }
     weir_code rc = check_limit(&t->n, 1, "n", err);
     return rc ? rc : check_lease(&t->lease_ms, err);

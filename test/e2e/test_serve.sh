@@ -314,6 +314,64 @@ PY
     wait_for has notified STOPPING=1
 }
 
+# What was wrong, where, and what would be right.
+case_mistakes_are_explained() {
+    local jobs
+    serve
+    jobs=$url/v1/jobs
+    answer 415 "$jobs" -d '{"type":"mail"}'
+    has body "Content-Type: application/json (with curl: --json)"
+    answer 400 -X POST "$jobs"
+    has body '"type: missing (there is no body)","field":"type"'
+    answer 400 "$jobs" --json '{"type":"mail"'
+    has body "not JSON at byte 14: the text ends too early"
+    answer 400 "$jobs" --json '{"tipe":"mail"}'
+    has body "tipe: there is no such member, but type, data, priority"
+    answer 400 "$jobs?wiat=3s" --json '{"type":"mail"}'
+    has body '"EINVAL","message":"wiat: there is no such parameter, but wait","field":"wiat"'
+    answer 400 "$url/v1/stats?type=mail"
+    has body "type: there is no such parameter here, and no other"
+    answer 400 "$jobs" --json '{"type":"mail","backoff":"fixd:1s"}'
+    has body '"backoff: \"fixd:1s\" is not a backoff: it is none, fixed or exponential'
+    answer 400 "$url/v1/take" --json '{"types":["*"]}'
+    has body '"types[0]: \"*\" cannot be taken, name the types","field":"types[0]"'
+    answer 405 "$url/v1/take"
+    has body "GET is not possible here; possible: POST"
+    answer 404 "$url/v1/job"
+    has body "/v1/openapi.json lists what there is"
+    answer 403 -H 'Host: jobs.example' "$jobs"
+    has body "start it with --origin http://jobs.example"
+    answer 403 -H 'Origin: https://evil.example' "$jobs"
+    has body "weir serve --origin ORIGIN"
+    weir token add ann --role read >token 2>err
+    closed() { answer 401 "$jobs"; }
+    wait_for closed
+    answer 403 -H "Authorization: Bearer $(cat token)" "$jobs" --json '{"type":"mail"}'
+    has body "the token 'ann' may not do this: its role is read, needed is produce"
+    WEIR_STORE=$url WEIR_TOKEN=$(cat token) status 5 weir add mail
+    has err "its role is read, needed is produce"
+    status 2 weir serve --listen 0.0.0.0:0 --data elsewhere --store mem:
+    has err "weir token add NAME --role admin --data elsewhere"
+    kill "$pid"
+    ends 0
+}
+
+# A worker has taken it: that it was lost with the server does not change that.
+case_a_killed_worker_is_not_forgotten() {
+    serve
+    weir --store "$url" add mail --quiet
+    answer 200 "$url/v1/take" --json '{"types":["mail"],"lease":"100ms"}'
+    kill -9 "$pid"
+    wait "$pid" || true
+    serve
+    again() { weir --store "$url" explain 1 >out && has out "1 time (3 are"; }
+    wait_for again
+    hasnt out "No worker has ever taken"
+    has out "weir work mail"
+    kill "$pid"
+    ends 0
+}
+
 case_help_fits_a_terminal() {
     weir serve --help >out
     narrow out

@@ -187,12 +187,12 @@ static void takes(void **state)
     check(&op, WEIR_EINVAL, "worker: missing");
     op = good;
     types[1] = "*";
-    check(&op, WEIR_EINVAL, "types[1]: type: \"*\" cannot be taken, name the types");
+    check(&op, WEIR_EINVAL, "types[1]: \"*\" cannot be taken, name the types");
     types[1] = "";
-    check(&op, WEIR_EINVAL, "types[1]: type: empty");
+    check(&op, WEIR_EINVAL, "types[1]: empty");
 
     op = (weir_op){ .kind = WEIR_OP_FINISH, .u.finish.next = good.u.take };
-    check(&op, WEIR_EINVAL, "types[1]: type: empty");
+    check(&op, WEIR_EINVAL, "types[1]: empty");
     types[1] = "m";
     check(&op, WEIR_OK, "");
     assert_int_equal(op.u.finish.next.lease_ms, WEIR_DEFAULT_LEASE_MS);
