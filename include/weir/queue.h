@@ -35,6 +35,9 @@ typedef struct weir_options {
     const char     *name;            /* of this program, shown to others; NULL: its file name */
     int64_t       (*now)(void *ctx); /* a clock of your own (tests): ms since 1970; after */
     void           *now_ctx;         /* turning it call weir_wake(). NULL: the system's */
+    bool            keep_taken;      /* sqlite: workers are elsewhere and outlive the file's owner:
+                                        what they took from the last one is still theirs, with a
+                                        lease of WEIR_DEFAULT_LEASE_MS from now. Else it is lost */
 } weir_options;
 
 /* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",

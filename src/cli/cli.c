@@ -67,7 +67,7 @@ weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
     char who[64];
     say_who(c, who, sizeof who);
     weir_options opt = { .read_only = mode == CLI_LOOK, .name = who,
-                         .durability = c->durability,
+                         .durability = c->durability, .keep_taken = mode == CLI_SERVE,
                          .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
     return weir_open(out, url, &opt, &c->err);
 }

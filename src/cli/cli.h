@@ -43,7 +43,8 @@ const command *cli_find(const char *name);
 
 typedef enum cli_mode {
     CLI_LOOK,        /* read only: also beside the process that owns the store */
-    CLI_CHANGE       /* waits a little for another owner to go */
+    CLI_CHANGE,      /* waits a little for another owner to go */
+    CLI_SERVE        /* and leaves jobs to the workers that took them from the last server */
 } cli_mode;
 
 /* Open the store of this call. The error is in c->err and complete. */

@@ -66,7 +66,7 @@ static bool open_store(serving *s)
     cli *c = s->c;
     for (bool said = false;; said = true) {
         c->err = (weir_error){ 0 };
-        if (!cli_open_url(c, s->config->store, CLI_CHANGE, &s->q))
+        if (!cli_open_url(c, s->config->store, CLI_SERVE, &s->q))
             return true;
         if (c->err.code != WEIR_EUNAVAIL)
             return false;

@@ -182,7 +182,7 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
-                     .own_clock = opt->now != NULL, .now = queue_now,
+                     .keep_taken = opt->keep_taken, .own_clock = opt->now != NULL, .now = queue_now,
                      .emit = on_events, .due = on_due, .lost = on_lost, .ctx = q };
     weir_code rc = weir__events_init(&q->events, err);
     if (!rc)

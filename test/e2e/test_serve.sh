@@ -356,11 +356,35 @@ case_mistakes_are_explained() {
     ends 0
 }
 
+# What a worker elsewhere has taken is still its own when the server comes back, however it went.
+case_a_restart_leaves_jobs_to_their_workers() {
+    local signal id=0
+    for signal in TERM KILL; do
+        serve
+        id=$((id + 1))
+        answer 201 "$url/v1/jobs" --json '{"type":"mail"}'
+        answer 200 "$url/v1/take" --json '{"types":["mail"],"lease":"1m"}'
+        kill -$signal "$pid"
+        wait "$pid" || true
+        serve
+        answer 200 "$url/v1/renew" --json "{\"jobs\":[{\"id\":$id,\"delivery\":1}]}"
+        has body '"ok":true'
+        answer 200 "$url/v1/finish" --json "{\"jobs\":[{\"id\":$id,\"delivery\":1}]}"
+        answer 200 "$url/v1/jobs/$id"
+        has body '"state":"complete"'
+        hasnt body lost
+        kill "$pid"
+        ends 0
+    done
+}
+
 # A worker has taken it: that it was lost with the server does not change that.
 case_a_killed_worker_is_not_forgotten() {
     serve
     weir --store "$url" add mail --quiet
     answer 200 "$url/v1/take" --json '{"types":["mail"],"lease":"100ms"}'
+    lost() { answer 200 "$url/v1/jobs/1" && has body '"lost":1'; }
+    wait_for lost
     kill -9 "$pid"
     wait "$pid" || true
     serve

@@ -849,6 +849,28 @@ static void the_log_is_folded_into_the_file(void **state)
     fixture_close(f);
 }
 
+/* Workers that outlive the owner of the file go on; one that does not loses its lease later. */
+static void taken_jobs_can_be_kept_at_open(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    add(f, "mail");
+    add(f, "mail");
+    const weir_job *one = take(f, "mail"), *two = take(f, "mail");
+    f->env.keep_taken = true;
+    CHECK_INT(reopen(f), WEIR_OK);
+    CHECK_STATE(f, 1, WEIR_ACTIVE);
+    later(f, WEIR_DEFAULT_LEASE_MS - 1);
+    CHECK_INT(finish(f, one), WEIR_OK);
+    CHECK_STATE(f, 2, WEIR_ACTIVE);
+    later(f, 1);
+    CHECK_INT(finish(f, two), WEIR_ESTALE);
+    CHECK_STATE(f, 2, WEIR_INACTIVE);
+    CHECK_INT(get(f, 2)->lost, 1);
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
 /* Where a page begins is found by the index, however many jobs of the same rank are before it. */
 static void pages_are_found_by_the_index(void **state)
 {
@@ -876,6 +898,7 @@ static void pages_are_found_by_the_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(taken_jobs_can_be_kept_at_open),
         cmocka_unit_test(pages_are_found_by_the_index),
         cmocka_unit_test(a_second_queue_of_this_process_is_refused),
         cmocka_unit_test(the_owner_is_named_and_waited_for),

@@ -127,7 +127,7 @@ static weir_code open_owner(sq_store *s, weir_error *err)
     weir__sq_checkpoint(&s->checkpointer, s->db, s->path);
     s->keep_due = INT64_MIN;            /* the first TICK looks what is kept too long */
     s->due = INT64_MAX;
-    if (s->active.n)
+    if (s->active.n && !s->env.keep_taken)
         rc = weir__sq_alone(s, lose_all, err);
     if (rc)
         return rc;
