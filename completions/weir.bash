@@ -179,6 +179,8 @@ _weir()
     token)
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help --role --type --data --config" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -W "add list rm" -- "$cur"))
         fi ;;
     top)
         if [[ $cur == -* ]]; then

@@ -93,6 +93,8 @@ case_completion_completes() {
     same "$(complete_line weir add x --priority h)" high
     same "$(complete_line weir list --state del)" delayed
     same "$(complete_line weir list let)" letters
+    same "$(complete_line weir token l)" list
+    same "$(complete_line weir token add x --role pro)" produce
 }
 
 run_cases
