@@ -162,12 +162,25 @@ static void add_step(redis_lane *s, redis_task *t, uint32_t part)
     }
 }
 
+/* Each partition in its turn; but adds that came together go together, up to a number of jobs, since
+ * each partition costs a call. */
+static uint32_t next_add_part(redis_lane *s, size_t n)
+{
+    enum { TOGETHER = 256 };
+    if (s->add_room < n) {
+        s->add_turn++;
+        s->add_room = TOGETHER;
+    }
+    s->add_room -= n < s->add_room ? n : s->add_room;
+    return s->add_turn % s->n_parts;
+}
+
 void weir__redis_add_act(redis_lane *s, redis_task *t)
 {
     weir_op_add *a = &t->op->u.add;
     if (!t->rounds) {
         t->part = a->token ? hash_text(2166136261u, a->token->key) % s->n_parts
-                           : s->add_turn++ % s->n_parts;
+                           : next_add_part(s, a->n);
         for (size_t i = 0; i < a->n; i++)
             a->out[i] = (weir_added){ 0 };
     }

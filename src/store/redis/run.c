@@ -219,6 +219,7 @@ weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error 
     weir_code rc = weir__lane_open(s, err);
     if (rc)
         return rc;
+    s->add_room = 0;
     for (size_t i = 0; i < n;) {
         touched seg = { 0 };
         size_t  tasks = 0;
