@@ -460,7 +460,7 @@ const conformance_case cases_import[] = {
     ORDERED_CASE(each_job_has_its_own_answer),
     ORDERED_CASE(they_are_taken_in_order),
     CASE(a_new_worker_has_a_new_delivery),
-    CASE(times_are_kept_and_told),
+    ORDERED_CASE(times_are_kept_and_told),
     ORDERED_CASE(retention_holds_for_them),
     CASE(type_counters_stay),
     CASE(settings_of_the_type_do_not_index_them),

@@ -105,7 +105,7 @@ typedef struct redis_lane {
     uint64_t            number;         /* of the last call */
     bool                own_clock;
     uint32_t            add_turn, take_turn;
-    size_t              add_room;       /* adds of this batch that still go where the last one went */
+    size_t              add_room;       /* adds of this batch that go where the last one went */
     redis_task         *task;
     size_t              cap_tasks;
     redis_step         *step;

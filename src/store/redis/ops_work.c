@@ -162,8 +162,8 @@ static void add_step(redis_lane *s, redis_task *t, uint32_t part)
     }
 }
 
-/* Each partition in its turn; but adds that came together go together, up to a number of jobs, since
- * each partition costs a call. */
+/* Each partition in its turn; but adds that came together go together, up to a number of jobs,
+ * since each partition costs a call. */
 static uint32_t next_add_part(redis_lane *s, size_t n)
 {
     enum { TOGETHER = 256 };

@@ -182,8 +182,8 @@ local function job(id)
   return record_of(h), h
 end
 
--- The job that a worker of ours holds with this delivery. `few`: with what its end needs. `raw`: its
--- hash, if that was read.
+-- The job that a worker of ours holds with this delivery. `few`: with what its end needs. `raw`:
+-- its hash, if that was read.
 local function held(id, delivery, few, raw)
   local h = raw or call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
   local so = delivery .. ' ' .. (h[H_STARTED] or '')

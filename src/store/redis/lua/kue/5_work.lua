@@ -186,9 +186,9 @@ local function usual_job(h)
     return nil
   end
   local key = (h[H_TYPE] or '') .. '\0' .. (h[H_PRIORITY] or '') .. '\0' ..
-              (h[H_MAX_ATTEMPTS] or '') .. '\0' .. (h[H_TTL] or '') .. '\0' .. (h[H_DELAY] or '') ..
-              '\0' .. (h[H_CREATED] or '') .. '\0' .. (h[H_PROMOTE] or '') .. '\0' ..
-              (h[H_UPDATED] or '')
+              (h[H_MAX_ATTEMPTS] or '') .. '\0' .. (h[H_TTL] or '') .. '\0' ..
+              (h[H_DELAY] or '') .. '\0' .. (h[H_CREATED] or '') .. '\0' ..
+              (h[H_PROMOTE] or '') .. '\0' .. (h[H_UPDATED] or '')
   local u = usual[key]
   if u == nil then
     local j = record_of(h)
@@ -198,8 +198,8 @@ local function usual_job(h)
   return u or nil
 end
 
--- Up to n jobs to take, as { id, job, raw, zid, usual }: not past their deadline. With n of each type, the
--- first n are the best n, unless some are past it: then ask for more of each.
+-- Up to n jobs to take, as { id, job, raw, zid, usual }: not past their deadline. With n of each
+-- type, the first n are the best n, unless some are past it: then ask for more of each.
 local function choose(names, n)
   local ask, seen = n, {}
   while true do
@@ -294,7 +294,8 @@ function steps.T(i, n)
     if u then
       j = start_usual(id, zid, u, worker)
       local m = #answer
-      answer[m + 1], answer[m + 2], answer[m + 3] = spack('>I8', tonumber(id)), u.run, u.spec .. data
+      answer[m + 1], answer[m + 2] = spack('>I8', tonumber(id)), u.run
+      answer[m + 3] = u.spec .. data
     else
       start(id, zid, j, h, worker)
       put_record(answer, id, j, data)
