@@ -27,6 +27,8 @@ static const char *const mail_says[] = { "connecting to mx.example.org", "sent",
 static const char *const video_says[] = { "reading the container", "first pass", "second pass",
                                           "writing the index", NULL };
 static const char *const payment_says[] = { "asking the bank", NULL };
+static const char *const import_says[] = { "fetched 41 kB, 612 lines", "columns: name, mail, born",
+                                           "writing", NULL };
 
 static const flow_type types[] = {
     { "mail", 400, 2, WEIR_HIGH, 3, 0, 250, 2, 4,
@@ -43,7 +45,9 @@ static const flow_type types[] = {
     { "report", 5000, 1, WEIR_MEDIUM, 1, 15000, 1500, 10, 5,
       "{\"title\":\"Sales of branch %u\",\"format\":\"pdf\"}", "no figures for this day", NULL },
     { "import", 9000, 1, WEIR_LOW, 2, 0, 800, 4, 60,
-      "{\"title\":\"customers-%u.csv\"}", "line 17: not a number: \"abc\"", NULL },
+      "{\"title\":\"customers-%u.csv\",\"user\":%u,\"account\":9007199254740993,"
+      "\"from\":\"sftp://files.example.org/in\"}",
+      "line 17: not a number: \"abc\"\n  in column 3 (born)", import_says },
 };
 enum { TYPES = sizeof types / sizeof *types };
 
