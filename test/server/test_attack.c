@@ -238,9 +238,10 @@ static void more_workers_than_can_be_remembered(void **state)
 {
     (void)state;
     static const char *const types[] = { "t", NULL };
+    rt           t;
     srv_workers *ws;
-    weir_error   err;
-    assert_int_equal(srv_workers_create(&ws, &err), WEIR_OK);
+    rt_open(&t, RT_MEM, false);
+    assert_int_equal(srv_workers_create(&ws, t.q, &t.err), WEIR_OK);
     for (int i = 0; i < SRV_MAX_WORKERS + 10; i++) {
         char name[32];
         snprintf(name, sizeof name, "worker %d", i);
@@ -248,6 +249,7 @@ static void more_workers_than_can_be_remembered(void **state)
         srv_workers_wait(ws, name, 1, 1000);
     }
     srv_workers_destroy(ws);
+    rt_close(&t);
 }
 
 /* ---- tokens of one type ---- */
