@@ -156,5 +156,8 @@ void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms, srv_handler *gone)
     if (rc)
         return;                 /* it was answered */
     r->hurry = too_long;
-    srv_after(r, ms, too_long);
+    if (srv_in_a_hurry(r))
+        too_long(r);
+    else
+        srv_after(r, ms, too_long);
 }

@@ -378,7 +378,7 @@ static void dispatch(srv_conn *c)
         x->r.body_len = x->body.len;
     }
     x->r.route->handle(&x->r);
-    if (c->ended && c->now && c->now->r.hurry)
+    if ((c->ended || c->lane->draining) && c->now && c->now->r.hurry)
         c->now->r.hurry(&c->now->r);
 }
 
@@ -438,7 +438,7 @@ static void feed(srv_conn *c, const char *bytes, size_t n)
 /* The client has sent all it will: close, unless there is something left to answer. */
 static void end_if_done(srv_conn *c)
 {
-    if (!c->ended || c->in.len || (c->now && c->complete))
+    if (!c->ended || (c->in.len && !c->closing) || (c->now && c->complete))
         return;
     c->closing = true;
     srv_conn_flush(c);

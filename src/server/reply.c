@@ -169,6 +169,11 @@ bool srv_gone(const srv_request *r)
     return !r->conn || r->conn->ended || r->conn->dead;
 }
 
+bool srv_in_a_hurry(const srv_request *r)
+{
+    return srv_gone(r) || atomic_load(&r->server->stopping);
+}
+
 /* ---- errors ---- */
 
 static void error_json(weir_buf *out, const char *code, const char *message, const char *field)

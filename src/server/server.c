@@ -19,7 +19,7 @@
 #include "server/workers.h"
 
 enum { BACKLOG = 1024, DEFAULT_LANES = 4, ACCEPT_PAUSE_MS = 100, DRAIN_LOOK_MS = 10,
-       SWEEP_MS = 1000 };
+       SWEEP_MS = 1000, SPARE_FILES = 128 };
 static const char default_listen[] = "127.0.0.1:7340";
 
 /* ---- taking connections in ---- */
@@ -172,14 +172,23 @@ static weir_code open_listener(srv_server *s, weir_error *err)
 
 /* ---- start ---- */
 
-/* As many connections as the system allows. */
-static void raise_file_limit(void)
+/* As many connections as the system allows, but some files are for others: the store, tokens, push. */
+static void raise_file_limit(srv_limits *limits)
 {
     struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+        return;
+    if (l.rlim_cur < l.rlim_max) {
+        rlim_t before = l.rlim_cur;
         l.rlim_cur = l.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &l);
+        if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+            l.rlim_cur = before;
     }
+    int64_t most = l.rlim_cur < 2 * SPARE_FILES       ? SPARE_FILES / 2
+                   : l.rlim_cur < SRV_MAX_CONNECTIONS ? (int64_t)l.rlim_cur - SPARE_FILES
+                                                      : SRV_MAX_CONNECTIONS;
+    if (limits->connections > most)
+        limits->connections = most;
 }
 
 static weir_code start_lanes(srv_server *s, weir_error *err)
@@ -291,7 +300,7 @@ weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, wei
     s->started_at = weir_now(q);
     s->opt = *opt;
     set_limits(s);
-    raise_file_limit();
+    raise_file_limit(&s->opt.limits);
     weir_code rc = own_options(s) ? start(s, err)
                                        : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
     if (rc) {

@@ -8,6 +8,8 @@
 #include "fuzz/fuzz.h"
 #include "server/inner.h"
 
+enum { RUNS = 2000 };       /* of inputs, until there is a new server: jobs and targets add up */
+
 static srv_server *server;
 static weir_queue *queue;
 
@@ -16,6 +18,7 @@ static void end(void)
     srv_stop(server);
     srv_destroy(server);
     weir_close(queue);
+    server = NULL;
 }
 
 static void begin(void)
@@ -25,7 +28,6 @@ static void begin(void)
     MUST(!srv_start(&server, queue,
                     &(srv_options){ .listen = "127.0.0.1:0", .threads = 1, .kue_get = true },
                     &err));
-    atexit(end);
 }
 
 static void open_conn(void *ctx)
@@ -59,8 +61,13 @@ static void talk(int fd, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int pair[2];
-    if (!server)
+    static unsigned run;
+    int             pair[2];
+    if (!run)
+        atexit(end);
+    else if (run % RUNS == 0)
+        end();
+    if (run++ % RUNS == 0)
         begin();
     MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     MUST(evutil_make_socket_nonblocking(pair[0]) == 0);

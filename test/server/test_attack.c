@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -159,6 +160,33 @@ static void nobody_waits_for_one_that_has_ended(void **state)
     web_stop(&w);
 }
 
+/* Also when it begins to wait only after the client has ended. */
+static void nobody_begins_to_wait_for_one_that_has_ended(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"type\":\"t\"}";
+    web  w;
+    char request[512];
+    web_start(&w, RT_MEM, false, NULL);
+    snprintf(request, sizeof request,
+             "POST /v1/jobs?wait=60s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+             "application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+    for (int i = 0; i < 20; i++) {
+        int     fd = web_connect(&w);
+        int64_t start = rt_ms();
+        web_send(fd, request);
+        if (i % 2) {
+            shutdown(fd, SHUT_WR);
+            expect(fd, 202, "");
+        }
+        close(fd);
+        assert_true(rt_ms() - start < 60000);
+    }
+    int64_t start = rt_ms();
+    web_stop(&w);               /* waits for all requests */
+    assert_true(rt_ms() - start < 50000);
+}
+
 /* Longer than what the kernel keeps for a client. */
 static int ask_for_much(web *w, size_t *len)
 {
@@ -252,6 +280,23 @@ static void more_workers_than_can_be_remembered(void **state)
     rt_close(&t);
 }
 
+/* When clients have all the files that a process may open, the store has none. Last of the tests:
+ * not everybody may raise the limit again. */
+static void files_are_left_for_others(void **state)
+{
+    (void)state;
+    enum { FILES = 300, SPARE = 100 };
+    web           w;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ FILES, FILES }), 0);
+    web_start(&w, RT_MEM, false, NULL);
+    assert_in_range(w.s->opt.limits.connections, SPARE, FILES - SPARE);
+    json_decref(web_json(&w, 200, "GET", "/v1/stats", NULL));
+    web_stop(&w);
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
 /* ---- tokens of one type ---- */
 
 /* A worker whose job is said to be gone forgets it; the store was only away. */
@@ -298,11 +343,13 @@ int main(void)
         cmocka_unit_test(all_that_came_before_the_end_is_answered),
         cmocka_unit_test(half_a_request_at_the_end_is_forgotten),
         cmocka_unit_test(nobody_waits_for_one_that_has_ended),
+        cmocka_unit_test(nobody_begins_to_wait_for_one_that_has_ended),
         cmocka_unit_test(a_slow_reader_that_has_ended_gets_its_whole_answer),
         cmocka_unit_test(a_slow_reader_is_not_idle),
         cmocka_unit_test(slow_large_bodies_do_not_keep_out_small_ones),
         cmocka_unit_test(more_workers_than_can_be_remembered),
         cmocka_unit_test(a_store_that_is_away_is_not_a_job_that_is_gone),
+        cmocka_unit_test(files_are_left_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
