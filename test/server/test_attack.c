@@ -316,7 +316,7 @@ static void a_store_that_is_away_is_not_a_job_that_is_gone(void **state)
     snprintf(file, sizeof file, "%s/tokens.json", dir);
     assert_int_equal(srv_tokens_add(file, &who, 1, token, &err), WEIR_OK);
     snprintf(bearer, sizeof bearer, "Authorization: Bearer %s\r\n", token);
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=200ms", proxy_port(line));
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=2s", proxy_port(line));
     web_start(&w, url, false, &(srv_options){ .tokens_file = file });
     rt_add_type(&w.t, "t");
     proxy_hold(line, true);
