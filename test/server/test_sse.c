@@ -319,6 +319,11 @@ static void who_has_missed_something_is_told(void **state)
         OK(weir_add_many(t->q, specs, 8000, NULL, &t->err));
         free(specs);
     }
+    /* the server has seen all of them once it has seen this */
+    record *fence = record_start(&w.t, &(weir_filter){ .type = "fence" });
+    do_one(&w.t, "fence");
+    record_until(fence, WEIR_EVENT_COMPLETE, 1);
+    record_stop(fence);
     ear last = listen_to(&w, "/v1/events?type=last");
     do_one(&w.t, "last");
     hear_until(&last, "event: complete");
