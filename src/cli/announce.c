@@ -21,7 +21,6 @@ static bool path_of(char *out, size_t size)
     } places[] = {
         { "WEIR_DATA", "" },
         { "XDG_RUNTIME_DIR", "/weir" },
-        { "WEIR_DATA", "" },
         { "XDG_DATA_HOME", "/weir" },
         { "HOME", "/.local/share/weir" },
     };

@@ -19,7 +19,7 @@ until_it() {
 }
 
 serve() {
-    weir serve --listen 127.0.0.1:0 --store "sqlite:$PWD/jobs.db" --data "$PWD/data" \
+    "$WEIR" serve --listen 127.0.0.1:0 --store "sqlite:$PWD/jobs.db" --data "$PWD/data" \
         --push-private --access-log access.log >ready 2>&1 &
     server=$!
     trap 'kill $server $receiver 2>/dev/null; wait' EXIT
