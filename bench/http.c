@@ -384,8 +384,8 @@ void http_million(void)
         "/v1/jobs", "/v1/jobs?state=inactive", "/v1/jobs?state=inactive&order=desc",
         "/v1/jobs?type=bench&limit=1000", "/v1/jobs?state=complete&order=desc",
         "/v1/jobs?state=failed", "/v1/jobs?type=bench&state=inactive&limit=50",
-        "/v1/jobs?order=desc&limit=100", "/v1/stats", "/v1/types", "/v1/jobs/500000",
-        "/v1/jobs?state=inactive&limit=1000&after=0.500000", "/v1/jobs/500000/explain",
+        "/v1/jobs?order=desc&limit=100", "/v1/stats", "/v1/types", "/v1/jobs/MIDDLE",
+        "/v1/jobs?state=inactive&limit=1000&after=0.MIDDLE", "/v1/jobs/MIDDLE/explain",
         "/stats", "/jobs/bench/inactive/stats", "/jobs/inactive/0..100/asc", "/metrics", "/readyz",
     };
     enum { KINDS = sizeof targets / sizeof *targets };
@@ -398,8 +398,12 @@ void http_million(void)
     size_t  slow = 0;
     connect_to(&c, s.port);
     for (size_t k = 0; k < KINDS; k++) {
-        char  *request;
-        size_t len = make_request(&request, "GET", targets[k], NULL);
+        char  *request, target[100];
+        const char *at = strstr(targets[k], "MIDDLE");
+        if (at)         /* the id of a job in the middle */
+            snprintf(target, sizeof target, "%.*s%zu%s", (int)(at - targets[k]), targets[k],
+                     scaled(1000000) / 2, at + strlen("MIDDLE"));
+        size_t len = make_request(&request, "GET", at ? target : targets[k], NULL);
         for (size_t i = 0; i < each; i++) {
             double began = seconds();
             ask(&c, 200, request, len);
