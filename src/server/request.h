@@ -133,8 +133,8 @@ void srv_stream_end(srv_request *r);
 /* Is there nobody to answer to? Also when the client has closed its side, as one that is gone does:
  * what must not be lost on the way is not to be given to it. */
 bool srv_gone(const srv_request *r);
-/* Is it too late for `hurry` to be called? For handlers that set it not at once, but after a call of
- * the library: that came before. */
+/* Is it too late for `hurry` to be called? For handlers that set it not at once, but after a call
+ * of the library: that came before. */
 bool srv_in_a_hurry(const srv_request *r);
 
 /* {"code":"EINVAL","message":"...","field":"..."}: an error as part of an answer. */

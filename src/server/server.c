@@ -172,7 +172,7 @@ static weir_code open_listener(srv_server *s, weir_error *err)
 
 /* ---- start ---- */
 
-/* As many connections as the system allows, but some files are for others: the store, tokens, push. */
+/* As many connections as the system allows, but some files are for the store, tokens and push. */
 static void raise_file_limit(srv_limits *limits)
 {
     struct rlimit l;
