@@ -116,7 +116,7 @@ const cases = {
         const listening = (async () => {
             for await (const e of queue.events({ type: 'heard', signal: stop.signal })) {
                 heard.add(e.event);
-                if (e.event === 'complete')
+                if (['enqueue', 'start', 'complete'].every((name) => heard.has(name)))
                     return;
             }
         })();
@@ -127,7 +127,6 @@ const cases = {
                 await queue.wait((await queue.add('heard')).id);
         });
         stop.abort();
-        assert.ok(heard.has('enqueue') && heard.has('start') && heard.has('complete'));
     },
 };
 
