@@ -131,6 +131,9 @@ typedef struct weir_job {
     bool         remove_on_complete;
     bool         search;
     struct weir__hold *hold;        /* private: ties a taken job to its queue */
+    int64_t      lease_until;       /* active: then it is lost, unless its worker renews. 0: not
+                                       active, or it is not known: a worker of Kue's has it, or a
+                                       file is read that another process owns */
 } weir_job;
 
 WEIR_API void weir_job_release(weir_job *job);   /* NULL is fine */

@@ -125,6 +125,7 @@ static void sheet(const weir_job *j, int64_t now)
     if (j->state == WEIR_DELAYED)
         moment("runs", j->promote_at, now);
     moment("started", j->started_at, now);
+    moment("lease until", j->lease_until, now);
     moment("failed", j->failed_at, now);
     moment("finished", j->finished_at, now);
     length("took", j->duration_ms);

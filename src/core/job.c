@@ -23,6 +23,7 @@
  *   failed      error says why; attempts are used up, or lost is, or the deadline passed
  *   cancelled   no result
  *   not finished (the first three): finished_at is 0
+ *   not active  lease_until is 0; of an active one it is, where the lease is not known
  *
  * weir__job_check() asserts these, weir__job_valid() asks for them. Gone (removed) is no state. */
 #include "core/job.h"
@@ -41,6 +42,7 @@ void weir__job_check(const weir_job *j)
     assert(j->max_attempts >= 1 && j->attempts >= 0 && j->attempts <= j->max_attempts);
     assert(j->max_lost >= 1 && j->lost >= 0 && j->lost <= j->max_lost);
     assert(j->progress >= 0 && j->progress <= 100);
+    assert(j->state == WEIR_ACTIVE || !j->lease_until);
     if (!weir__finished(j->state)) {
         assert(j->attempts < j->max_attempts);
         assert(j->finished_at == 0 && j->duration_ms == 0 && !j->result);
@@ -99,6 +101,7 @@ void weir__job_import(weir_job *j, uint64_t id, int64_t now)
 {
     j->id = id;
     j->hold = NULL;
+    j->lease_until = 0;
     if (j->state == WEIR_ACTIVE || j->state == WEIR_ANY)
         j->state = WEIR_INACTIVE;
     if (!j->data) {
@@ -124,17 +127,20 @@ static void enter(weir_job *j, weir_state state, int64_t now)
 {
     j->state = state;
     j->updated_at = now;
+    if (state != WEIR_ACTIVE)
+        j->lease_until = 0;
     if (weir__finished(state))
         j->finished_at = now;
     weir__job_check(j);
 }
 
-void weir__job_take(weir_job *j, const char *worker, int64_t now)
+void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t now)
 {
     assert(j->state == WEIR_INACTIVE);
     j->delivery++;
     j->worker = worker;
     j->started_at = now;
+    j->lease_until = now + lease_ms;
     j->progress = 0;
     j->progress_data = NULL;
     j->progress_data_len = 0;

@@ -41,8 +41,8 @@ void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now
  * inactive, and what is zero gets its default. */
 void weir__job_import(weir_job *j, uint64_t id, int64_t now);
 
-/* A worker has it now. */
-void weir__job_take(weir_job *j, const char *worker, int64_t now);
+/* A worker has it now, with a lease until now + lease_ms. */
+void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t now);
 
 /* It was done. `result` may be NULL. */
 void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now);

@@ -131,6 +131,7 @@ void weir__job_json(weir_buf *b, const weir_job *job)
     number_if(b, ",\"failed_at\":", job->failed_at);
     number_if(b, ",\"started_at\":", job->started_at);
     number_if(b, ",\"finished_at\":", job->finished_at);
+    number_if(b, ",\"lease_until\":", job->lease_until);
     if (job->state == WEIR_COMPLETE || job->duration_ms)    /* 0 ms is a duration, too */
         number(b, ",\"duration\":", job->duration_ms);
     number_if(b, ",\"ttl\":", job->ttl_ms);

@@ -36,6 +36,7 @@ const weir_field weir__job_fields[] = {          /* in the order in which they a
     WEIR_FIELD("failed_at", weir__as_moment, AT(failed_at)),
     WEIR_FIELD("started_at", weir__as_moment, AT(started_at)),
     WEIR_FIELD("finished_at", weir__as_moment, AT(finished_at)),
+    WEIR_FIELD("lease_until", weir__as_moment, AT(lease_until)),
     WEIR_FIELD("duration", weir__as_int, AT(duration_ms), .max = INT64_MAX),
     WEIR_FIELD("ttl", weir__as_ms, AT(ttl_ms)),
     WEIR_FIELD("deadline", weir__as_moment, AT(deadline_at)),

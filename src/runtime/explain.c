@@ -116,6 +116,22 @@ static void explain_delayed(const facts *f, weir_buf *why, weir_buf *help)
     say_last_error(why, j);
 }
 
+static void say_lease(weir_buf *why, const weir_job *j, int64_t now)
+{
+    if (!j->lease_until)
+        return;
+    if (j->lease_until > now) {
+        weir__buf_str(why, " Its lease ends in ");
+        say_ms(why, j->lease_until - now);
+        weir__buf_str(why, ", unless the worker renews it.");
+    } else {
+        weir__buf_str(why, " Its lease ended ");
+        say_ago(why, now, j->lease_until);
+        weir__buf_printf(why, ": the worker seems to be lost, and the job %s.",
+                         j->lost < j->max_lost ? "will be queued again" : "will fail");
+    }
+}
+
 static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
 {
     const weir_job *j = f->job;
@@ -123,6 +139,7 @@ static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
     say_ms(why, f->now - j->started_at);
     weir__buf_printf(why, " (attempt %d of %d, delivery %" PRIu32 ", %d%% done).", j->attempts + 1,
                      j->max_attempts, j->delivery, j->progress);
+    say_lease(why, j, f->now);
     if (j->ttl_ms) {
         weir__buf_str(why, " It fails if it shows no progress for ");
         say_ms(why, j->ttl_ms);

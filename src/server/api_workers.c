@@ -13,8 +13,9 @@ enum {
 };
 
 typedef struct held {
-    const char *worker;
+    const char *worker, *type;
     uint64_t    id;
+    int64_t     started_at, lease_until;
 } held;
 
 typedef struct survey {
@@ -64,6 +65,16 @@ static bool add_types(survey *s, const srv_worker *w)
     return n || !s->type;
 }
 
+static void add_held(survey *s, const held *h)
+{
+    weir__buf_printf(&s->out, "{\"id\":%" PRIu64 ",\"type\":", h->id);
+    weir__json_string(&s->out, h->type, strlen(h->type));
+    weir__buf_printf(&s->out, ",\"started_at\":%" PRId64, h->started_at);
+    if (h->lease_until)
+        weir__buf_printf(&s->out, ",\"lease_until\":%" PRId64, h->lease_until);
+    weir__buf_char(&s->out, '}');
+}
+
 static void add_worker(const srv_worker *w, void *ctx)
 {
     survey *s = ctx;
@@ -79,8 +90,11 @@ static void add_worker(const srv_worker *w, void *ctx)
                      ",\"waiting\":%s,\"jobs\":[", w->first_seen_at, w->last_seen_at,
                      w->waiting ? "true" : "false");
     size_t first = first_of(s, w->name);
-    for (size_t i = first; i < s->n && strcmp(s->held[i].worker, w->name) == 0; i++)
-        weir__buf_printf(&s->out, "%s%" PRIu64, i > first ? "," : "", s->held[i].id);
+    for (size_t i = first; i < s->n && strcmp(s->held[i].worker, w->name) == 0; i++) {
+        if (i > first)
+            weir__buf_char(&s->out, ',');
+        add_held(s, &s->held[i]);
+    }
     weir__buf_str(&s->out, "]}");
 }
 
@@ -106,8 +120,9 @@ static void listed(srv_request *r, weir_code code, const weir_error *err)
     for (size_t i = 0; i < page->n && s->n < MAX_HELD; i++) {
         const weir_job *job = page->job[i];
         char *worker = job->worker ? srv_strndup(r, job->worker, strlen(job->worker)) : NULL;
-        if (worker)
-            s->held[s->n++] = (held){ worker, job->id };
+        char *type = srv_strndup(r, job->type, strlen(job->type));
+        if (worker && type)
+            s->held[s->n++] = (held){ worker, type, job->id, job->started_at, job->lease_until };
     }
     bool more = page->more && s->n < MAX_HELD;
     s->query.after = page->next;

@@ -82,7 +82,9 @@ typedef struct weir_op_finish {
     weir_state    state;            /* out: WEIR_ANY when it is gone */
 } weir_op_finish;
 
-/* New leases until now + lease_ms. Each item has its own answer: WEIR_OK or WEIR_ESTALE. */
+/* New leases until now + lease_ms. Each item has its own answer: WEIR_OK or WEIR_ESTALE. A lease is
+ * seen (lease_until) in what TAKE, GET and LIST give, but by a reader of a file that another
+ * process owns. */
 typedef struct weir_op_renew {
     weir_lease *items;
     size_t      n;

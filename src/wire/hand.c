@@ -189,6 +189,7 @@ static void ask_import(weir_buf *b, const weir_op *op)
             job.data = "{}";
             job.data_len = 2;
         }
+        job.lease_until = 0;
         weir__wire_next(b, i);
         weir__buf_str(b, "{\"job\":");
         weir__job_json(b, &job);

@@ -21,6 +21,7 @@ static weir_job made(fixture *f, uint64_t id, weir_state state)
         .promote_at = f->now + (state == WEIR_DELAYED ? 300 : -4000), .updated_at = f->now - 400,
         .started_at = f->now - 3000, .failed_at = f->now - 2000,
         .finished_at = ended ? f->now - 1000 : 0, .duration_ms = done ? 55 : 0,
+        .lease_until = state == WEIR_ACTIVE ? f->now + 100 : 0,
         .search = true,
     };
 }
@@ -33,8 +34,10 @@ static void jobs_come_in_as_they_are(fixture *f)
         CHECK_INT(out.err.code, WEIR_OK);
         CHECK_INT(out.id, j.id);
         CHECK(!out.existed);
-        if (s == WEIR_ACTIVE)
-            j.state = WEIR_INACTIVE;        /* nobody has it here */
+        if (s == WEIR_ACTIVE) {             /* nobody has it here */
+            j.state = WEIR_INACTIVE;
+            j.lease_until = 0;
+        }
         CHECK_INT(out.state, j.state);
         check_same_job(get(f, j.id), &j);
     }

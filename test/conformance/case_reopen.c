@@ -118,6 +118,7 @@ static void running_jobs_stay_with_their_worker(fixture *f)
     CHECK_EVENTS(f, "");
     CHECK_STATE(f, id, WEIR_ACTIVE);
     CHECK(!take(f, "a"));
+    CHECK_INT(get(f, id)->lease_until, job->lease_until);
     CHECK_INT(renew(f, job, LEASE_MS), WEIR_OK);
     CHECK_INT(progress(f, job, 50, NULL), WEIR_OK);
     CHECK_INT(finish_with(f, job, "1"), WEIR_OK);

@@ -77,6 +77,65 @@ static void renewing_extends_a_lease(fixture *f)
     CHECK_INT(renew(f, job, 1000), WEIR_ESTALE);
 }
 
+/* The end of its lease, as all who ask for the job are told. */
+static int64_t seen_lease(fixture *f, uint64_t id)
+{
+    const weir_query queries[] = { { .state = state_of(f, id) }, { .type = "a" }, { 0 },
+                                   { .search = "ann" } };
+    int64_t          until = get(f, id)->lease_until;
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        const weir_page *page = list(f, &queries[i]);
+        CHECK_INT(page->n, 1);
+        CHECK_INT(page->job[0]->lease_until, until);
+    }
+    return until;
+}
+
+static void everybody_sees_when_a_lease_ends(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .data = "{\"to\":\"ann\"}", .search = true,
+                                            .attempts = 9 });
+    CHECK_INT(seen_lease(f, id), 0);
+    f->now += 5;
+    const weir_job *job = take_as(f, "a", "w", 1000);
+    CHECK_INT(job->lease_until, f->now + 1000);
+    CHECK_INT(seen_lease(f, id), f->now + 1000);
+    f->now += 400;
+    CHECK_INT(progress(f, job, 10, "[1]"), WEIR_OK);
+    CHECK_INT(seen_lease(f, id), f->now + 600);
+    CHECK_INT(renew(f, job, 5000), WEIR_OK);
+    CHECK_INT(seen_lease(f, id), f->now + 5000);
+    CHECK_INT(renew(f, job, 50), WEIR_OK);          /* also a shorter one */
+    CHECK_INT(seen_lease(f, id), f->now + 50);
+    f->now += 100;                                  /* over, but nobody has looked yet */
+    CHECK_INT(seen_lease(f, id), f->now - 50);
+    CHECK_INT(fail_job(f, job, "no"), WEIR_OK);
+    CHECK_INT(seen_lease(f, id), 0);
+}
+
+static void who_has_a_job_no_more_has_no_lease(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .data = "{\"to\":\"ann\"}",
+                                            .search = true });
+    CHECK_INT(give_back(f, take(f, "a")), WEIR_OK);
+    CHECK_INT(seen_lease(f, id), 0);
+    take_as(f, "a", "w", 1000);
+    later(f, 1000);                                 /* lost */
+    CHECK_INT(seen_lease(f, id), 0);
+    const weir_job *job, *next;
+    CHECK((job = take(f, "a")) != NULL);
+    CHECK_INT(cancel_job(f, id), WEIR_OK);
+    CHECK_INT(seen_lease(f, id), 0);
+    CHECK_INT(retry_job(f, id), WEIR_OK);
+    CHECK((job = take(f, "a")) != NULL);
+    CHECK_INT(finish_with(f, job, "1"), WEIR_OK);
+    CHECK_INT(seen_lease(f, id), 0);
+    add(f, "b");
+    add(f, "b");
+    CHECK_INT(finish_and_take(f, take(f, "b"), "b", &next), WEIR_OK);
+    CHECK_INT(next->lease_until, f->now + LEASE_MS);
+}
+
 static void each_lease_has_its_own_answer(fixture *f)
 {
     add(f, "a");
@@ -349,6 +408,8 @@ const conformance_case cases_time[] = {
     CASE(a_lost_job_keeps_its_attempts),
     CASE(a_job_that_kills_workers_fails),
     CASE(renewing_extends_a_lease),
+    CASE(everybody_sees_when_a_lease_ends),
+    CASE(who_has_a_job_no_more_has_no_lease),
     CASE(each_lease_has_its_own_answer),
     CASE(without_a_tick_a_late_worker_is_still_in_time),
     ORDERED_CASE(lost_ones_come_by_id),

@@ -68,8 +68,8 @@ static void say_job(weir_buf *out, const weir_job *j)
     weir__buf_printf(out, " delay %" PRId64 " ttl %" PRId64 " duration %" PRId64, j->delay_ms,
                      j->ttl_ms, j->duration_ms);
     const int64_t at[] = { j->deadline_at, j->created_at, j->promote_at, j->updated_at,
-                           j->started_at, j->failed_at, j->finished_at };
-    weir__buf_str(out, " deadline,created,promote,updated,started,failed,finished");
+                           j->started_at, j->failed_at, j->finished_at, j->lease_until };
+    weir__buf_str(out, " deadline,created,promote,updated,started,failed,finished,lease");
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         weir__buf_printf(out, " %" PRId64, at[i] ? at[i] - FIXTURE_START : -1);
     weir__buf_printf(out, "%s%s%s", j->remove_on_complete ? " remove_on_complete" : "",

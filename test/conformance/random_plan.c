@@ -234,6 +234,7 @@ static void live(weir_job *j, chance *c, int64_t now)
     if (j->delivery) {
         j->worker = PICK(c, workers);
         j->started_at = now - (int64_t)below(c, 500);
+        j->lease_until = now + (int64_t)below(c, 500);      /* which is not for here */
     }
     if (j->state == WEIR_COMPLETE ? false : j->state == WEIR_FAILED || one_in(c, 3)) {
         j->error = PICK(c, texts);

@@ -81,6 +81,32 @@ case_two_workers_and_a_watch() {
     same "$(weir count --state complete)" 40
 }
 
+# active ID
+active() { weir get "$1" --json | grep -q '"state":"active"'; }
+
+case_the_lease_of_a_job_is_shown() {
+    served
+    weir add t --quiet
+    "$WEIR" work t --lease 1m --drain --quiet --exec 'until [ -e go ]; do sleep 0.05; done' &
+    local work=$!
+    wait_for active 1
+    status 0 weir get 1 --json
+    [ $(($(member lease_until) - $(member started_at))) -ge 60000 ]
+    status 0 weir get 1
+    has out "lease until"
+    status 0 weir explain 1
+    tr -s '\n ' ' ' <out >words
+    has words "Its lease ends in"
+    status 0 weir --store sqlite:served.db get 1 --json     # beside its owner: nobody knows
+    hasnt out lease_until
+    touch go
+    wait $work
+    status 0 weir get 1
+    hasnt out "lease"
+    status 0 weir get 1 --json
+    hasnt out "lease"
+}
+
 case_add_waits_for_a_worker_elsewhere() {
     served
     "$WEIR" work t --quiet --exec cat &

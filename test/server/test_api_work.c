@@ -702,9 +702,17 @@ static json_t *worker(web *w, const char *name, json_t **all)
     return NULL;
 }
 
+/* A number of the first job that it holds. */
+static json_int_t held_by(const json_t *worker, const char *member)
+{
+    return json_integer_value(json_object_get(json_array_get(json_object_get(worker, "jobs"), 0),
+                                              member));
+}
+
 static void workers_are_seen_and_forgotten(void **state)
 {
     (void)state;
+    enum { LEASE_MS = 3 * 3600 * 1000 };
     web      w;
     json_t  *all, *one;
     uint64_t id;
@@ -716,7 +724,10 @@ static void workers_are_seen_and_forgotten(void **state)
     one = worker(&w, "ann", &all);
     assert_int_equal(json_array_size(json_object_get(one, "types")), 2);
     assert_true(json_is_false(json_object_get(one, "waiting")));
-    assert_int_equal(json_integer_value(json_array_get(json_object_get(one, "jobs"), 0)), id);
+    assert_int_equal(json_array_size(json_object_get(one, "jobs")), 1);
+    assert_int_equal(held_by(one, "id"), id);
+    assert_int_equal(held_by(one, "started_at"), w.t.now - 1000);
+    assert_int_equal(held_by(one, "lease_until"), w.t.now - 1000 + LEASE_MS);
     assert_int_equal(json_integer_value(json_object_get(one, "last_seen_at")),
                      json_integer_value(json_object_get(one, "first_seen_at")));
     json_decref(all);
@@ -733,6 +744,8 @@ static void workers_are_seen_and_forgotten(void **state)
     one = worker(&w, "ann", &all);
     assert_int_equal(json_integer_value(json_object_get(one, "last_seen_at")),
                      json_integer_value(json_object_get(one, "first_seen_at")) + 2000);
+    assert_int_equal(held_by(one, "started_at"), w.t.now - 2000);
+    assert_int_equal(held_by(one, "lease_until"), w.t.now + LEASE_MS);
     json_decref(all);
 
     rt_later(&w.t, 3600 * 1000 + 1);                /* who waits is not forgotten */
@@ -845,8 +858,10 @@ static void a_token_of_a_type_touches_that_alone(void **state)
     SAYS(mailer, 207, "/v1/finish", sms_only, "ENOENT", "\"jobs\":[{\"id\":3,");
     assert_int_equal(rt_state(&w.t, 2), WEIR_ACTIVE);
     SAYS(mail_reader, 200, "/v1/workers", NULL, "{\"workers\":[{\"name\":\"worker@127.0.0.1\","
-         "\"types\":[\"mail\"],", "\"jobs\":[]},{\"name\":\"mailer@127.0.0.1\"", "\"jobs\":[3]}]}");
-    SAYS(reader, 200, "/v1/workers", NULL, "\"types\":[\"mail\",\"sms\"],", "\"jobs\":[2]}");
+         "\"types\":[\"mail\"],", "\"jobs\":[]},{\"name\":\"mailer@127.0.0.1\"",
+         "\"jobs\":[{\"id\":3,\"type\":\"mail\",");
+    SAYS(reader, 200, "/v1/workers", NULL, "\"types\":[\"mail\",\"sms\"],",
+         "\"jobs\":[{\"id\":2,\"type\":\"sms\",");
     SAYS(mail_reader, 403, "/v1/events?type=sms", NULL, "forbidden");
     /* the events of its type alone, though it asks for all */
     int   fd = web_connect(&w);

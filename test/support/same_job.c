@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-_Static_assert(offsetof(weir_job, hold) == offsetof(weir_job, search) + 7,
+_Static_assert(sizeof(weir_job) == offsetof(weir_job, lease_until) + sizeof(int64_t),
                "a member was added to weir_job: compare it, too");
 
 static void check_text(const char *is, const char *want)
@@ -66,6 +66,7 @@ void check_same_job(const weir_job *is, const weir_job *want)
     assert_int_equal(is->started_at, want->started_at);
     assert_int_equal(is->failed_at, want->failed_at);
     assert_int_equal(is->finished_at, want->finished_at);
+    assert_int_equal(is->lease_until, want->lease_until);
     assert_int_equal(is->duration_ms, want->duration_ms);
     assert_int_equal(is->remove_on_complete, want->remove_on_complete);
     assert_int_equal(is->search, want->search);

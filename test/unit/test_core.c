@@ -25,7 +25,7 @@ static weir_job taken(const weir_spec *spec)
     weir_job j = fresh(spec);
     if (j.state == WEIR_DELAYED)
         weir__job_promote(&j, j.promote_at);
-    weir__job_take(&j, "host:1:2", T0 + 10);
+    weir__job_take(&j, "host:1:2", 30, T0 + 10);
     return j;
 }
 
@@ -120,7 +120,7 @@ static void take_begins_a_delivery(void **state)
     j.progress = 40;
     j.progress_data = "1";
     j.progress_data_len = 1;
-    weir__job_take(&j, "w", T0 + 10);
+    weir__job_take(&j, "w", 30, T0 + 10);
     assert_int_equal(j.state, WEIR_ACTIVE);
     assert_int_equal(j.delivery, 1);
     assert_string_equal(j.worker, "w");
@@ -160,7 +160,7 @@ static void exactly_attempts_executions(void **state)
         weir_job j = fresh(&(weir_spec){ .type = "mail", .attempts = attempts });
         int      runs = 0;
         while (j.state == WEIR_INACTIVE) {
-            weir__job_take(&j, "w", T0 + ++runs);
+            weir__job_take(&j, "w", 30, T0 + ++runs);
             weir__job_fail(&j, "no", T0 + runs);
             assert_int_equal(j.attempts, runs);
             assert_int_equal(j.failed_at, T0 + runs);
@@ -199,7 +199,7 @@ static void release_uses_up_nothing_but_the_delivery(void **state)
     assert_int_equal(j.delivery, 1);
     assert_int_equal(j.started_at, T0 + 10);
     assert_int_equal(j.updated_at, T0 + 30);
-    weir__job_take(&j, "v", T0 + 40);
+    weir__job_take(&j, "v", 30, T0 + 40);
     assert_int_equal(j.delivery, 2);
 }
 
@@ -209,7 +209,7 @@ static void lost_workers_are_counted(void **state)
     char     line[WEIR__LINE];
     weir_job j = fresh(&(weir_spec){ .type = "mail" });
     for (int i = 1; i <= WEIR_DEFAULT_MAX_LOST; i++) {
-        weir__job_take(&j, "W", T0 + i);
+        weir__job_take(&j, "W", 30, T0 + i);
         weir__job_lose(&j, T0 + i, line);
         char want[WEIR__LINE];
         snprintf(want, sizeof want, "stalled | worker W was lost (%d of 3)", i);
@@ -218,7 +218,7 @@ static void lost_workers_are_counted(void **state)
         assert_int_equal(j.lost, i);
         assert_null(j.error);
     }
-    weir__job_take(&j, "W", T0 + 50);
+    weir__job_take(&j, "W", 30, T0 + 50);
     weir__job_lose(&j, T0 + 60, line);
     assert_string_equal(line, "stalled | worker W was lost, and 3 before it: not tried again");
     assert_ptr_equal(j.error, line);
@@ -236,7 +236,7 @@ static void a_long_worker_name_fits_the_line(void **state)
     memset(name, 'w', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     weir_job j = fresh(&(weir_spec){ .type = "mail" });
-    weir__job_take(&j, name, T0);
+    weir__job_take(&j, name, 30, T0);
     weir__job_lose(&j, T0, line);
     assert_non_null(strstr(line, "www was lost (1 of 3)"));
 }

@@ -139,6 +139,7 @@ static weir_job random_job(void)
     j.started_at = one_in(2) ? random_moment() : 0;
     j.failed_at = one_in(2) ? random_moment() : 0;
     j.finished_at = ended ? random_moment() : 0;
+    j.lease_until = j.state == WEIR_ACTIVE && one_in(2) ? random_moment() : 0;
     j.duration_ms = done ? (int64_t)random_below(1000) : 0;
     j.remove_on_complete = one_in(3);
     return j;

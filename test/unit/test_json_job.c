@@ -20,6 +20,7 @@ static const weir_job full = {
     .attempts = 2, .max_attempts = 3, .delivery = 4, .lost = 1, .max_lost = 3, .progress = 100,
     .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8, .promote_at = 9,
     .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13, .duration_ms = 14,
+    .lease_until = 15,
     .remove_on_complete = true, .search = true,
 };
 
@@ -35,9 +36,9 @@ static void all_members_by_their_kue_names(void **state)
         "\"state\":\"complete\",\"delay\":5,\"max_attempts\":3,\"attempts\":2,\"progress\":100,"
         "\"progress_data\":7,\"result\":{\"b\":true},\"error\":\"smtp:\\n\xef\xbf\xbd\","
         "\"created_at\":8,\"promote_at\":9,\"updated_at\":10,\"failed_at\":12,\"started_at\":11,"
-        "\"finished_at\":13,\"duration\":14,\"ttl\":6,\"deadline\":7,\"unique\":\"k\","
-        "\"removeOnComplete\":true,\"backoff\":{\"type\":\"exponential\",\"delay\":1000,"
-        "\"maxDelay\":60000,\"jitter\":20},\"workerId\":\"h:1:2\",\"delivery\":4,\"lost\":1,"
+        "\"finished_at\":13,\"lease_until\":15,\"duration\":14,\"ttl\":6,\"deadline\":7,"
+        "\"unique\":\"k\",\"removeOnComplete\":true,\"backoff\":{\"type\":\"exponential\","
+        "\"delay\":1000,\"maxDelay\":60000,\"jitter\":20},\"workerId\":\"h:1:2\",\"delivery\":4,\"lost\":1,"
         "\"search\":true,\"search_keys\":\"to\"}");
     free(json);
 }

@@ -510,6 +510,11 @@ RT_CLOCK_TEST(explain_every_state)
     assert_int_equal(n, 1);
     explains(t, a, "attempt 1 of 2", "weir cancel");
     explains(t, a, "ttl", "");
+    explains(t, a, "Its lease ends in 16 min 40 s, unless the worker renews it.", "");
+    t->now += 1020000;              /* nobody is told: the job is still where it was */
+    explains(t, a, "Its lease ended 20.0 s ago: the worker seems to be lost, and the job will be "
+                   "queued again.", "");
+    t->now -= 1020000;
     explains(t, b, "1 of them is running now", "More workers");
     assert_int_equal(weir_job_fail(job[0], "broken pipe"), WEIR_EJOB);
     weir_job_release(job[0]);

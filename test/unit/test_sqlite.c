@@ -309,8 +309,11 @@ static void a_reader_sees_what_the_owner_does(void **state)
     CHECK_INT(seen_jobs(&v, WEIR_INACTIVE), 1);
     const weir_job *job = take(f, "mail");
     CHECK_INT(seen_jobs(&v, WEIR_ACTIVE), 1);
-    finish_with(f, job, "{\"ok\":true}");
     weir_op op = { .kind = WEIR_OP_GET, .u.get = { .id = 1 } };
+    CHECK_INT(view(&v, &op), WEIR_OK);
+    CHECK_INT(op.u.get.job->lease_until, 0);        /* the owner alone knows */
+    weir_job_release(op.u.get.job);
+    finish_with(f, job, "{\"ok\":true}");
     CHECK_INT(view(&v, &op), WEIR_OK);
     CHECK_STR(op.u.get.job->result, "{\"ok\":true}");
     weir_job_release(op.u.get.job);

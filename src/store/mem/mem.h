@@ -46,7 +46,7 @@ typedef struct mem_job {
     tree_node        in_all, in_state;
     tree_node        in_due;                /* rank 0: not in */
     struct mem_job  *prev, *next;           /* active ones; next: also picked ones, trash */
-    int64_t          lease_until, ttl_until;    /* active; ttl 0: none */
+    int64_t          ttl_until;             /* active; 0: none */
     mem_line        *first, *last;          /* the log */
     uint64_t         n_lines;
     char            *new_worker;            /* between planning and doing a take */

@@ -18,7 +18,7 @@ typedef int64_t end_fn(const mem_job *m);
 
 static int64_t end_of_lease(const mem_job *m)
 {
-    return m->lease_until;
+    return m->j.lease_until;
 }
 
 static int64_t end_of_ttl(const mem_job *m)
@@ -181,7 +181,7 @@ static int64_t next_active(const mem_store *s)
 {
     int64_t at = INT64_MAX;
     for (const mem_job *m = s->active; m; m = m->next) {
-        int64_t end = m->lease_until < end_of_ttl(m) ? m->lease_until : end_of_ttl(m);
+        int64_t end = end_of_lease(m) < end_of_ttl(m) ? end_of_lease(m) : end_of_ttl(m);
         if (end < at)
             at = end;
     }

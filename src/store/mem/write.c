@@ -30,7 +30,7 @@ static void run_ttl_anew(mem_store *s, mem_job *m, int64_t now)
 
 static void lease_anew(mem_store *s, mem_job *m, int64_t until)
 {
-    m->lease_until = until;
+    m->j.lease_until = until;
     if (until < s->active_at)
         s->active_at = until;
     weir__mem_want(s, until);
@@ -112,7 +112,7 @@ static mem_job *next_of(const mem_type *t, const mem_job *m, int64_t now)
 static bool plan_one(mem_job *m, weir_op_take *t, int64_t now)
 {
     weir_job after = m->j;
-    weir__job_take(&after, t->worker, now);
+    weir__job_take(&after, t->worker, t->lease_ms, now);
     m->new_worker = t->worker ? weir__mem_text(t->worker, strlen(t->worker)) : NULL;
     if (t->worker && !m->new_worker)
         return false;
@@ -179,11 +179,11 @@ static void do_take(mem_store *s, weir_op_take *t, int64_t now)
     for (size_t i = 0; i < t->n_jobs; i++) {
         mem_job   *m = weir__mem_find(s, t->jobs[i]->id);
         mem_change c = { .m = m, .before = m->j, .after = m->j };
-        weir__job_take(&c.after, m->new_worker, now);
+        weir__job_take(&c.after, m->new_worker, t->lease_ms, now);
         m->new_worker = NULL;
         weir__mem_apply(s, &c);
         weir__mem_settle(s, &c, now);
-        lease_anew(s, m, now + t->lease_ms);
+        lease_anew(s, m, m->j.lease_until);
         run_ttl_anew(s, m, now);
         m->type->stats.last_taken_at = now;
         weir__mem_tell(s, WEIR_EVENT_START, &m->j, false, m->j.worker,

@@ -44,6 +44,9 @@
  * steps, long data is apart (native; REDIS_APART), or all data is (kue); then `data` beside it.
  * The function compares the old record with what is stored now (kue: with what it makes of the
  * hash). Ids in answers with records are 8 bytes, big-endian.
+ * In answers to G, I and F that are asked for data the run of an active job ends with one more
+ * number as MessagePack: when its lease ends; 0 or none: there is no lease (kue: it is Kue's). It
+ * is stored nowhere but in the set of leases. A take's lease ends at started_at + lease.
  *
  * ---- the steps ----
  *

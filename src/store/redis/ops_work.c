@@ -356,6 +356,8 @@ static void take_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t st
         r = weir__step_answer(s, t, step, &err);
         if (r)
             weir__jobs_of(r, take->jobs, &take->n_jobs, take->n, &err);
+        for (size_t i = before; i < take->n_jobs; i++)
+            take->jobs[i]->lease_until = take->jobs[i]->started_at + take->lease_ms;
         if (err.code && !take->n_jobs && !t->finished) {
             weir__task_fail(t, &err);
             return;

@@ -131,6 +131,8 @@ static bool read_run(weir_job *j, mp_slice text[TEXTS], uint64_t *out_lines, mp_
         text[i] = weir__mp_read_text(&r);
     j->result_len = text[RESULT].len;
     j->progress_data_len = text[PROGRESS_DATA].len;
+    if (j->state == WEIR_ACTIVE && r.at < r.end)
+        j->lease_until = weir__mp_read_int(&r);
     *out_lines = lines;
     return !r.bad;
 }

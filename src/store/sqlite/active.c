@@ -26,7 +26,7 @@ sq_active *weir__sq_active(const sq_store *s, uint64_t id, uint32_t delivery)
 
 void weir__sq_lease(sq_store *s, sq_active *a, int64_t until)
 {
-    a->lease_until = until;
+    a->job.lease_until = until;
     if (until < s->active_due)
         s->active_due = until;
     weir__sq_want(s, until);
@@ -43,8 +43,7 @@ void weir__sq_ttl(sq_store *s, sq_active *a, int64_t now)
     weir__sq_want(s, a->ttl_until);
 }
 
-weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t lease_ms,
-                            int64_t now)
+weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t now)
 {
     sq_active *a = malloc(sizeof *a);
     if (!a)
@@ -59,7 +58,7 @@ weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t 
         free(a);
         return weir__sq_no_memory(s);
     }
-    weir__sq_lease(s, a, now + lease_ms);
+    weir__sq_lease(s, a, j->lease_until);
     weir__sq_ttl(s, a, now);
     return WEIR_OK;
 }
@@ -78,12 +77,14 @@ static weir_code load_type(sq_store *s, sq_type *t, const weir_map *old, int64_t
     weir_code rc = WEIR_OK;
     while (!rc && weir__sq_row(s, st)) {
         rc = weir__sq_read(s, st, &j, &type);
-        if (!rc)
-            rc = weir__sq_activate(s, &j, t, WEIR_DEFAULT_LEASE_MS, now);
         const sq_active *known = rc ? NULL : weir__map_get(old, j.id);
-        if (known && known->job.delivery == j.delivery) {
+        if (known && known->job.delivery != j.delivery)
+            known = NULL;
+        j.lease_until = known ? known->job.lease_until : now + WEIR_DEFAULT_LEASE_MS;
+        if (!rc)
+            rc = weir__sq_activate(s, &j, t, now);
+        if (!rc && known) {
             sq_active *a = weir__map_get(&s->active, j.id);
-            weir__sq_lease(s, a, known->lease_until);
             a->ttl_until = known->ttl_until;
             if (a->ttl_until < s->active_due)
                 s->active_due = a->ttl_until;

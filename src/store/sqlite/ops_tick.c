@@ -58,7 +58,7 @@ static int by_number(const void *a, const void *b)
 
 static int64_t end_of_lease(const sq_active *a)
 {
-    return a->lease_until;
+    return a->job.lease_until;
 }
 
 static int64_t end_of_ttl(const sq_active *a)
@@ -102,8 +102,8 @@ static int64_t next_active(const sq_store *s)
     void    *value;
     while (weir__map_next(&s->active, &pos, &id, &value)) {
         const sq_active *a = value;
-        if (a->lease_until < at)
-            at = a->lease_until;
+        if (a->job.lease_until < at)
+            at = a->job.lease_until;
         if (a->ttl_until < at)
             at = a->ttl_until;
     }

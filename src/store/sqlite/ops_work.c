@@ -59,13 +59,13 @@ static weir_code pick(sq_store *s, weir_op_take *t, const weir_job *waiting, sq_
                       int64_t now)
 {
     weir_job j = *waiting;
-    weir__job_take(&j, t->worker, now);
+    weir__job_take(&j, t->worker, t->lease_ms, now);
     weir_job *copy = weir__job_copy(&j);
     if (!copy)
         return weir__sq_no_memory(s);
     t->jobs[t->n_jobs++] = copy;
     weir__sq_ahead_took(s, type, copy->id);
-    return weir__sq_activate(s, copy, type, t->lease_ms, now);
+    return weir__sq_activate(s, copy, type, now);
 }
 
 static weir_code pick_row(sq_store *s, weir_op_take *t, sqlite3_stmt *st, int64_t now)

@@ -57,6 +57,9 @@ weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **ty
     j->progress_data = text(st, SQ_C_progress_data, &j->progress_data_len);
     j->result = text(st, SQ_C_result, &j->result_len);
     j->data = text(st, SQ_C_data, &j->data_len);
+    const sq_active *a = state == WEIR_ACTIVE ? weir__sq_active(s, j->id, j->delivery) : NULL;
+    if (a)
+        j->lease_until = a->job.lease_until;
     return j->data ? WEIR_OK : weir__sq_no_memory(s);
 }
 

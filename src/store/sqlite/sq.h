@@ -89,9 +89,8 @@ typedef struct sq_types {
 
 /* A job that some worker has. This process is the only owner, so leases need no place on disk. */
 typedef struct sq_active {
-    weir_job job;                           /* numbers only; its strings are NULL */
+    weir_job job;                           /* numbers only, with its lease; strings are NULL */
     sq_type *type;
-    int64_t  lease_until;
     int64_t  ttl_until;                     /* INT64_MAX: no ttl */
     bool     has_progress_data;
 } sq_active;
@@ -229,7 +228,8 @@ static inline const weir_keep *weir__sq_keep(sq_store *s, const sq_type *t, weir
 
 /* ---- rows.c: jobs in the file ---- */
 
-/* The row that `st` is at. Its strings are those of the row: until the next step or reset. */
+/* The row that `st` is at, with its lease, if we are the owner. Its strings are those of the row:
+ * until the next step or reset. */
 weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
 /* The job `id`, with its statement still at it: sqlite3_reset() that. False: none, or broken. */
 bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **st);
@@ -285,8 +285,8 @@ weir_code weir__sq_tokens_tick(sq_store *s, size_t limit, int64_t now);
 /* ---- active.c ---- */
 
 sq_active *weir__sq_active(const sq_store *s, uint64_t id, uint32_t delivery);   /* NULL: stale */
-weir_code  weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t lease_ms,
-                             int64_t now);
+/* A worker has j, with the lease that it says. */
+weir_code  weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t now);
 void       weir__sq_deactivate(sq_store *s, uint64_t id);
 void       weir__sq_lease(sq_store *s, sq_active *a, int64_t until);
 void       weir__sq_ttl(sq_store *s, sq_active *a, int64_t now);

@@ -21,7 +21,7 @@ interface History {
 }
 export interface Worker {
     name: string; types: string[]; first_seen_at: number; last_seen_at: number; waiting: boolean;
-    jobs: number[];
+    jobs: { id: number; type: string; started_at: number; lease_until?: number }[];
 }
 
 const SPANS: Record<string, { step: string; n: number; label: string; every: number }> = {

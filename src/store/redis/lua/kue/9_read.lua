@@ -2,13 +2,29 @@
 
 if uses_reads then
 
+-- The run and the spec; with data also that, and behind the run the lease, if weir's worker has it.
+local function whole(id, j, h, with_data)
+  local run, spec = bytes_of(j)
+  if not with_data then return run, spec end
+  if is_ours(h) then
+    flush(LEASE)
+    run = run .. pack(tonumber(call('ZSCORE', LEASE, zid_of(id)) or 0))
+  end
+  return run, spec .. (h[H_DATA] or '')
+end
+
+local function put_whole(answer, id, j, h, with_data)
+  local n = #answer
+  answer[n + 1] = spack('>I8', tonumber(id))
+  answer[n + 2], answer[n + 3] = whole(id, j, h, with_data)
+end
+
 function steps.G(i, n)
   local answer = {}
   for k = i + 1, i + n - 1 do
     local j, h = job(ARGV[k])
     if j then
-      local run, spec = bytes_of(j)
-      answer[#answer + 1] = { run, ARGV[i] == '1' and spec .. (h[H_DATA] or '') or spec }
+      answer[#answer + 1] = { whole(ARGV[k], j, h, ARGV[i] == '1') }
     else
       answer[#answer + 1] = { tonumber(call('HGET', META, 'messages') or 0) }
     end
@@ -63,7 +79,7 @@ local function answer_with(answer, ids, limit, with_data, fits)
   for _, id in ipairs(ids) do
     if #answer >= 3 * limit then return end
     local j, h = job(id)
-    if j and fits(j) then put_record(answer, id, j, with_data and h[H_DATA] or '') end
+    if j and fits(j) then put_whole(answer, id, j, h, with_data) end
   end
 end
 
@@ -110,7 +126,7 @@ local function list_sorted(zids, rank, q, fits)
     local j, h
     if id then j, h = job(id) end
     if j and fits(j) then
-      local e = { j[rank], tonumber(id), j, q.with_data and h[H_DATA] or '' }
+      local e = { j[rank], tonumber(id), id, j, h }
       local before = q.id > 0 and (e[1] < q.rank or e[1] == q.rank and e[2] <= q.id)
       local behind = q.id > 0 and (e[1] > q.rank or e[1] == q.rank and e[2] >= q.id)
       if not (q.descending and behind or not q.descending and before) then all[#all + 1] = e end
@@ -121,7 +137,7 @@ local function list_sorted(zids, rank, q, fits)
     return by_rank(a, b)
   end)
   for k = 1, min(q.limit, #all) do
-    put_record(answer, all[k][2], all[k][3], all[k][4])
+    put_whole(answer, all[k][3], all[k][4], all[k][5], q.with_data)
   end
   return answer
 end

@@ -5,13 +5,19 @@ local function with_long_data(spec, id)
   return spec .. (call('HGET', KEYS[DATA], id) or '')
 end
 
+-- The run of an active job has its lease behind it.
+local function with_lease(run, id)
+  if byte(run) ~= ACTIVE then return run end
+  return run .. pack(tonumber(call('ZSCORE', KEYS[LEASE], id) or 0))
+end
+
 function steps.G(i, n)
   local answer, with_data = {}, ARGV[i] == '1'
   for k = i + 1, i + n - 1 do
     local id = id_bytes(ARGV[k])
-    local spec = call('HGET', KEYS[JOBS], id)
-    if spec and with_data then spec = with_long_data(spec, id) end
-    answer[k - i] = spec and { run_of(id) or '', spec } or { tonumber(meta[2] or 0) }
+    local spec, run = call('HGET', KEYS[JOBS], id), run_of(id) or ''
+    if spec and with_data then spec, run = with_long_data(spec, id), with_lease(run, id) end
+    answer[k - i] = spec and { run, spec } or { tonumber(meta[2] or 0) }
   end
   return answer
 end
@@ -22,10 +28,10 @@ end
 local function answer_with(answer, ids, limit, with_data, fits)
   local specs, runs = get_many(JOBS, ids), get_many(RUNS, ids)
   for k = 1, #ids do
-    local n, spec = #answer, specs[k]
+    local n, spec, run = #answer, specs[k], runs[k] or ''
     if spec and n / 3 < limit and (not fits or fits(spec, runs[k])) then
-      if with_data then spec = with_long_data(spec, ids[k]) end
-      answer[n + 1], answer[n + 2], answer[n + 3] = ids[k], runs[k] or '', spec
+      if with_data then spec, run = with_long_data(spec, ids[k]), with_lease(run, ids[k]) end
+      answer[n + 1], answer[n + 2], answer[n + 3] = ids[k], run, spec
     end
   end
 end
