@@ -242,6 +242,33 @@ test('workers are shown with what they hold', async (t) => {
     assert.match(await row.innerText(), /ago/);
 });
 
+test('a lease ticks, is renewed, and is said to be over before the job is lost', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: 'video', data: {} });
+    const [job] = (await server.call('POST', '/v1/take',
+        { types: ['video'], worker: 'renderer-7', lease: '55s' })).jobs;
+    const renew = (lease) => server.call('POST', '/v1/renew',
+        { jobs: [{ id, delivery: job.delivery }], worker: 'renderer-7', lease });
+    const page = await t.open(server, '/workers');
+    const row = page.getByRole('row').filter({ hasText: 'renderer-7' });
+    const left = async () => Number(/lease (?:renewed .* ago, )?ends in (\d+)/.exec(await row.innerText())?.[1]);
+    const first = await until(left, 'what is left');
+    assert.ok(first <= 55, first);
+    assert.ok(!(await row.innerText()).includes('renewed'));
+    await until(async () => await left() < first, 'a lease that gets shorter');
+    await renew('45m');
+    await row.getByText(/renewed .* ago, ends in 4\d min/).waitFor();
+    const other = await t.open(server, `/jobs/${id}`);
+    const fact = other.getByRole('region', { name: 'Details', exact: true });
+    await fact.getByText(/ends in 4\d min/).waitFor();
+    await renew('9s');
+    await Promise.all([row.getByText(/lease not renewed, ends/).waitFor(),
+        fact.getByText(/not renewed, ends/).waitFor()]);
+    await Promise.all([row.getByText('nothing').waitFor(),          // lost, and queued again
+        other.getByText(/It waits for a worker/).waitFor()]);
+    assert.ok(!(await fact.innerText()).includes('Lease'));
+});
+
 test('workers of pools in the server and of the demo are counted', async (t) => {
     const server = await t.serve('--demo');
     const page = await t.open(server, '/workers');

@@ -21,6 +21,7 @@ export interface Job {
     delay?: number; ttl?: number; deadline?: number; unique?: string; workerId?: string;
     created_at: number; promote_at?: number; updated_at: number;
     started_at?: number; failed_at?: number; finished_at?: number; duration?: number;
+    lease_until?: number;       // active, and it is known
     backoff?: { type: string; delay: number; maxDelay?: number; jitter?: number };
     removeOnComplete?: boolean; search?: boolean; search_keys?: string;
 }

@@ -35,19 +35,23 @@ document.addEventListener('visibilitychange', () => {
 export interface Following { again: () => void; stop: () => void }
 
 // Run `read` now, and again when something happens that `concerns` it: at once, but never two at a
-// time, and with a pause of `everyMs` between them. Not while the page is hidden.
-export function follow(read: () => Promise<void>, everyMs: number,
+// time, and with a pause of `everyMs` between them; if nothing happens, after as many ms as it
+// answers. Not while the page is hidden.
+export function follow(read: () => Promise<number | void>, everyMs: number,
     concerns: (e: WeirEvent) => boolean = () => true): Following {
-    let busy = false, stale = false, alive = true, timer = 0, last = -Infinity;
+    let busy = false, stale = false, alive = true, timer = 0, idle = 0, last = -Infinity;
     const run = async (): Promise<void> => {
+        clearTimeout(idle);
         timer = 0;
         busy = true;
         stale = false;
-        await read();
+        const again = await read();
         busy = false;
         last = performance.now();
         if (stale)
             soon(everyMs);
+        else if (alive && again)
+            idle = window.setTimeout(() => document.hidden || soon(everyMs), again);
     };
     const soon = (pause: number): void => {
         if (busy)
@@ -62,7 +66,7 @@ export function follow(read: () => Promise<void>, everyMs: number,
     soon(0);
     return {
         again: () => soon(0),
-        stop: () => { alive = false; clearTimeout(timer); off(); },
+        stop: () => { alive = false; clearTimeout(timer); clearTimeout(idle); off(); },
     };
 }
 

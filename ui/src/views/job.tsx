@@ -11,15 +11,16 @@ import { follow, type Following } from '../live';
 import { Again } from '../parts/again';
 import { copy } from '../parts/command';
 import { Json } from '../parts/json';
+import { LeaseLeft, lookAgain, seeLease, type Lease } from '../parts/lease';
 import { Log } from '../parts/log';
 import { Ring } from '../parts/ring';
 import { Timeline, type Moment, type Start } from '../parts/timeline';
 import { complain, toast } from '../parts/toast';
 import { go } from '../router';
-import { may, useNow } from '../store';
+import { may, serverNow, useNow } from '../store';
 
 interface Explained { why: string; help: string; moments: Moment[] }
-interface Shown { job: JobData; text: string; explained: Explained }
+interface Shown { job: JobData; text: string; explained: Explained; lease?: Lease }
 const AGAIN_MS = 250;
 
 // The job with its explanation, read again whenever something happens to it, and the starts that
@@ -31,20 +32,23 @@ function useJob(id: number): { shown?: Shown; starts: Start[]; gone: string; tur
     const [turn, setTurn] = useState(0);
     const starts = useRef<Start[]>([]), following = useRef<Following | undefined>(undefined);
     useEffect(() => {
-        let alive = true;
-        const read = async (): Promise<void> => {
+        let alive = true, lease: Lease | undefined;
+        const read = async (): Promise<number | void> => {
             try {
                 const text = await callText('GET', `/v1/jobs/${id}`);
+                const job = JSON.parse(text) as JobData;
+                lease = seeLease(job, lease, serverNow());
                 const explained = await get<Explained>(`/v1/jobs/${id}/explain`);
                 if (!alive)
                     return;
-                setShown({ job: JSON.parse(text) as JobData, text, explained });
+                setShown({ job, text, explained, lease });
                 setGone('');
                 setTurn((n) => n + 1);
             } catch (e) {           // the frame tells of a server or a store that is away
                 if (alive && e instanceof ApiError && e.status === 404)
                     setGone(e.message);
             }
+            return lookAgain([lease]);
         };
         following.current = follow(read, AGAIN_MS, (e) => {
             if (e.id === id && e.event === 'start')
@@ -115,7 +119,7 @@ function backoffWords(b: NonNullable<JobData['backoff']>): string {
         (b.jitter ? `, jitter ${b.jitter}%` : '');
 }
 
-function Facts({ job, now }: { job: JobData; now: number }): JSX.Element {
+function Facts({ job, lease, now }: { job: JobData; lease?: Lease; now: number }): JSX.Element {
     const moment = (at?: number): ComponentChildren =>
         at ? <time title={clock(at)}>{ago(at, now)}</time> : undefined;
     return (
@@ -124,6 +128,7 @@ function Facts({ job, now }: { job: JobData; now: number }): JSX.Element {
             <Fact name="Deliveries">{job.delivery || undefined}</Fact>
             <Fact name="Workers lost">{job.lost || undefined}</Fact>
             <Fact name="Worker">{job.workerId}</Fact>
+            <Fact name="Lease">{lease && <LeaseLeft lease={lease} now={now} />}</Fact>
             <Fact name="Created">{moment(job.created_at)}</Fact>
             <Fact name="Due">{job.state === 'delayed' && moment(job.promote_at)}</Fact>
             <Fact name="Started">{moment(job.started_at)}</Fact>
@@ -168,7 +173,7 @@ export function Job({ id }: { id: number }): JSX.Element {
         return <Gone why={gone} />;
     if (!shown)
         return <p class="faint" aria-busy="true">…</p>;
-    const { job, text, explained } = shown;
+    const { job, text, explained, lease } = shown;
     const data = memberText(text, 'data') ?? '{}';
     const result = memberText(text, 'result'), progressData = memberText(text, 'progress_data');
     return (
@@ -211,7 +216,7 @@ export function Job({ id }: { id: number }): JSX.Element {
                         <Timeline moments={explained.moments} starts={starts} now={now}
                             running={job.state === 'active'} /></section>
                     <section class="panel" aria-label="Details"><h2>Details</h2>
-                        <Facts job={job} now={now} /></section>
+                        <Facts job={job} lease={lease} now={now} /></section>
                 </div>
             </div>
             {editing && <Again job={job} data={data} close={() => setEditing(false)} />}

@@ -5,41 +5,61 @@ import { get, query, type Job } from '../api';
 import { ago, clock, span } from '../fmt';
 import { follow } from '../live';
 import { Command, weir } from '../parts/command';
+import { LeaseLeft, lookAgain, seeLease, type Lease } from '../parts/lease';
 import { Ring } from '../parts/ring';
-import { useNow } from '../store';
+import { serverNow, useNow } from '../store';
 import type { Worker } from './overview';
 
 const AGAIN_MS = 500, SHOWN = 200;
 
+type Leases = Map<number, Lease>;       // by the job's id
+interface All { workers: Worker[]; active: Job[]; leases: Leases }
+
+function seeLeases(jobs: Job[], before: Leases): Leases {
+    const now = serverNow(), leases: Leases = new Map();
+    for (const job of jobs) {
+        const lease = seeLease(job, before.get(job.id), now);
+        if (lease)
+            leases.set(job.id, lease);
+    }
+    return leases;
+}
+
 // Active jobs tell of workers of other processes too, which this server has never talked to.
-function useHeld(): { workers: Worker[]; active: Job[] } | undefined {
-    const [held, setHeld] = useState<{ workers: Worker[]; active: Job[] }>();
+function useHeld(): All | undefined {
+    const [held, setHeld] = useState<All>();
     useEffect(() => {
-        let alive = true;
+        let alive = true, leases: Leases = new Map();
         const following = follow(async () => {
             try {
                 const [w, j] = await Promise.all([
                     get<{ workers: Worker[] }>('/v1/workers'),
                     get<{ jobs: Job[] }>('/v1/jobs' + query({ state: 'active', limit: SHOWN })),
                 ]);
+                leases = seeLeases(j.jobs, leases);
                 if (alive)
-                    setHeld({ workers: w.workers, active: j.jobs });
+                    setHeld({ workers: w.workers, active: j.jobs, leases });
             } catch { /* the frame tells of trouble */ }
+            return lookAgain([...leases.values()]);
         }, AGAIN_MS);
         return () => { alive = false; following.stop(); };
     }, []);
     return held;
 }
 
-function Held({ jobs, now }: { jobs: Job[]; now: number }): JSX.Element {
+function Held({ jobs, leases, now }: { jobs: Job[]; leases: Leases; now: number }): JSX.Element {
     return (
         <ul class="held">
-            {jobs.map((j) => (
-                <li key={j.id}><Ring percent={j.progress} size={30} />
-                    <a href={`/jobs/${j.id}`}>#{j.id} {j.type}</a>
-                    {j.started_at && <span class="faint"> for {span(Math.max(0, now - j.started_at))}</span>}
-                </li>
-            ))}
+            {jobs.map((j) => {
+                const lease = leases.get(j.id);
+                return (
+                    <li key={j.id}><Ring percent={j.progress} size={30} />
+                        <a href={`/jobs/${j.id}`}>#{j.id} {j.type}</a>
+                        {j.started_at && <span class="faint"> for {span(Math.max(0, now - j.started_at))}</span>}
+                        {lease && <span class="faint">lease <LeaseLeft lease={lease} now={now} /></span>}
+                    </li>
+                );
+            })}
         </ul>
     );
 }
@@ -68,7 +88,7 @@ export function Workers(): JSX.Element {
                             <td>{name}</td>
                             <td>{w?.types.join(', ') ??
                                 [...new Set(jobs.map((j) => j.type))].join(', ')}</td>
-                            <td>{jobs.length ? <Held jobs={jobs} now={now} />
+                            <td>{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
                                 : <span class="faint">{w?.waiting ? 'waits for jobs' : 'nothing'}</span>}</td>
                             <td>{w ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
                                 : <span class="faint">works in another process</span>}</td>
