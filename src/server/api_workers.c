@@ -1,5 +1,6 @@
 /* api_workers.c - GET /v1/workers: who takes jobs, and which they hold. The server knows whom it
- * has seen (workers.h); what each of them holds is in the store, in its list of active jobs. */
+ * has seen (workers.h); what each of them holds, and who else does, is in the store, in its list of
+ * active jobs. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct held {
     const char *worker, *type;
     uint64_t    id;
     int64_t     started_at, lease_until;
+    bool        told;
 } held;
 
 typedef struct survey {
@@ -75,6 +77,7 @@ static void add_held(survey *s, const held *h)
     weir__buf_char(&s->out, '}');
 }
 
+/* One that was never seen has no times. */
 static void add_worker(const srv_worker *w, void *ctx)
 {
     survey *s = ctx;
@@ -86,16 +89,39 @@ static void add_worker(const srv_worker *w, void *ctx)
         return;
     }
     s->comma = true;
-    weir__buf_printf(&s->out, ",\"first_seen_at\":%" PRId64 ",\"last_seen_at\":%" PRId64
-                     ",\"waiting\":%s,\"jobs\":[", w->first_seen_at, w->last_seen_at,
-                     w->waiting ? "true" : "false");
+    if (w->first_seen_at)
+        weir__buf_printf(&s->out, ",\"first_seen_at\":%" PRId64 ",\"last_seen_at\":%" PRId64,
+                         w->first_seen_at, w->last_seen_at);
+    weir__buf_printf(&s->out, ",\"waiting\":%s,\"jobs\":[", w->waiting ? "true" : "false");
     size_t first = first_of(s, w->name);
     for (size_t i = first; i < s->n && strcmp(s->held[i].worker, w->name) == 0; i++) {
         if (i > first)
             weir__buf_char(&s->out, ',');
         add_held(s, &s->held[i]);
+        s->held[i].told = true;
     }
     weir__buf_str(&s->out, "]}");
+}
+
+static void learn_type(const char *types[SRV_WORKER_TYPES + 1], const char *type)
+{
+    size_t n = 0;
+    while (types[n] && strcmp(types[n], type) != 0)
+        n++;
+    if (n < SRV_WORKER_TYPES)
+        types[n] = type;
+}
+
+/* Those who hold jobs that they started elsewhere, before this server was there. */
+static void add_unseen(survey *s)
+{
+    for (size_t at = 0, next; at < s->n; at = next) {
+        const char *name = s->held[at].worker, *types[SRV_WORKER_TYPES + 1] = { 0 };
+        for (next = at; next < s->n && strcmp(s->held[next].worker, name) == 0; next++)
+            learn_type(types, s->held[next].type);
+        if (!s->held[at].told)
+            add_worker(&(srv_worker){ .name = name, .types = types }, s);
+    }
 }
 
 static void answer(srv_request *r, survey *s)
@@ -103,6 +129,7 @@ static void answer(srv_request *r, survey *s)
     qsort(s->held, s->n, sizeof *s->held, by_worker);
     weir__buf_str(&s->out, "{\"workers\":[");
     srv_workers_each(r->server->workers, weir_now(srv_queue(r)), add_worker, s);
+    add_unseen(s);
     weir__buf_str(&s->out, "]}");
     srv_reply_json(r, 200, &s->out);
 }
@@ -122,7 +149,8 @@ static void listed(srv_request *r, weir_code code, const weir_error *err)
         char *worker = job->worker ? srv_strndup(r, job->worker, strlen(job->worker)) : NULL;
         char *type = srv_strndup(r, job->type, strlen(job->type));
         if (worker && type)
-            s->held[s->n++] = (held){ worker, type, job->id, job->started_at, job->lease_until };
+            s->held[s->n++] = (held){ worker, type, job->id, job->started_at, job->lease_until,
+                                      false };
     }
     bool more = page->more && s->n < MAX_HELD;
     s->query.after = page->next;

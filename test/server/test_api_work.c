@@ -749,6 +749,11 @@ static void workers_are_seen_and_forgotten(void **state)
     json_decref(all);
 
     rt_later(&w.t, 3600 * 1000 + 1);                /* who waits is not forgotten */
+    one = worker(&w, "ann", &all);                  /* she is, but for the job that she holds */
+    assert_null(json_object_get(one, "last_seen_at"));
+    assert_int_equal(held_by(one, "id"), id);
+    json_decref(all);
+    assert_int_equal(weir_cancel(w.t.q, id, &w.t.err), WEIR_OK);
     assert_null(worker(&w, "ann", &all));
     json_decref(all);
     assert_non_null(worker(&w, "127.0.0.1", &all));
@@ -787,6 +792,46 @@ static void workers_that_never_called_are_seen(void **state)
         UNTIL(types_of(&w, name) == i + 1);
     }
     web_stop(&w);
+}
+
+/* Also those who began before this server did, in another process. */
+static void whoever_holds_a_job_is_there(void **state)
+{
+    (void)state;
+    web         w;
+    char        url[512], name[256];
+    weir_error  err;
+    weir_queue *other;
+    weir_job   *job[3];
+    size_t      n;
+    json_t     *all, *one;
+    rig        *redis = rig_start(NULL);
+    static const char *const types[] = { "mail", "sms", NULL };
+    assert_int_equal(weir_open(&other, rig_url(redis, "redis+unix", NULL, url, sizeof url), NULL,
+                               &err), WEIR_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(weir_add(other, &(weir_spec){ .type = types[i % 2] }, NULL, &err),
+                         WEIR_OK);
+    assert_int_equal(weir_take(other, types, 3, 60000, job, &n, &err), WEIR_OK);
+    assert_int_equal(n, 3);
+    snprintf(name, sizeof name, "%s", job[0]->worker);
+    web_start(&w, url, false, NULL);
+    one = worker(&w, name, &all);
+    assert_non_null(one);
+    assert_null(json_object_get(one, "last_seen_at"));
+    assert_int_equal(json_array_size(json_object_get(one, "types")), 2);
+    assert_int_equal(json_array_size(json_object_get(one, "jobs")), 3);
+    assert_int_equal(held_by(one, "lease_until"), job[0]->lease_until);
+    json_decref(all);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(weir_job_done(job[i], NULL), WEIR_OK);
+        weir_job_release(job[i]);
+    }
+    assert_null(worker(&w, name, &all));
+    json_decref(all);
+    weir_close(other);
+    web_stop(&w);
+    rig_free(redis);
 }
 
 /* ---- tokens ---- */
@@ -902,6 +947,7 @@ int main(void)
         cmocka_unit_test(nobody_waits_in_vain),
         cmocka_unit_test(workers_are_seen_and_forgotten),
         cmocka_unit_test(workers_that_never_called_are_seen),
+        cmocka_unit_test(whoever_holds_a_job_is_there),
         cmocka_unit_test(a_token_of_a_type_touches_that_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ test("each state has its list at Kue's address", async (t) => {
         assert.equal(await page.locator('.row').count(), 1, state);
         const link = page.getByRole('navigation').getByRole('link', { name: LABELS[i] });
         assert.equal(await link.getAttribute('aria-current'), 'page');
-        assert.match(await link.innerText(), /1$/);
+        await until(async () => /1$/.test(await link.innerText()), `the count of ${state}`);
     }
     const line = async (state) => {
         await page.goto(`${server.url}/${state}`);

@@ -20,7 +20,8 @@ interface History {
     run_p50: (number | null)[]; run_p95: (number | null)[];
 }
 export interface Worker {
-    name: string; types: string[]; first_seen_at: number; last_seen_at: number; waiting: boolean;
+    name: string; types: string[]; waiting: boolean;
+    first_seen_at?: number; last_seen_at?: number;      // if the server has seen it
     jobs: { id: number; type: string; started_at: number; lease_until?: number }[];
 }
 
@@ -74,7 +75,7 @@ function useWorkers(stats?: Stats): Worker[] | undefined {
 
 // It waits for jobs, has some, or was heard of lately.
 export const isThere = (w: Worker, now: number): boolean =>
-    w.waiting || w.jobs.length > 0 || now - w.last_seen_at < UNSEEN_MS;
+    w.waiting || w.jobs.length > 0 || now - (w.last_seen_at ?? 0) < UNSEEN_MS;
 
 // ---- what is wrong ----
 

@@ -90,7 +90,7 @@ export function Workers(): JSX.Element {
                                 [...new Set(jobs.map((j) => j.type))].join(', ')}</td>
                             <td>{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
                                 : <span class="faint">{w?.waiting ? 'waits for jobs' : 'nothing'}</span>}</td>
-                            <td>{w ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
+                            <td>{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
                                 : <span class="faint">works in another process</span>}</td>
                         </tr>
                     );
