@@ -300,11 +300,13 @@ test('a job that kue has taken since: no lease of before counts, and no late ans
   const ids = [await k.do('add', { type: 'dead', data: { sleep: 3000, result: 2 } }),
     await k.do('add', { type: 'late', data: { sleep: 3000, result: 2 } })];
   for (const id of ids) await until('taken', async () => (await w.job(id)).state === 'active');
+  for (const id of ids) assert((await w.job(id)).lease_until > 0);
   await dead.kill9();
   await k.do('work', { type: 'dead' });
   await k.do('work', { type: 'late' });
   for (const id of ids) await k.do('restart', { id });
   await until('kue has both', () => k.ran.length === 2);
+  for (const id of ids) same((await w.job(id)).lease_until, undefined);
   for (const id of ids) {
     await until('complete', async () => (await w.job(id)).state === 'complete');
     const job = await w.job(id);

@@ -38,8 +38,8 @@ static void all_members_by_their_kue_names(void **state)
         "\"created_at\":8,\"promote_at\":9,\"updated_at\":10,\"failed_at\":12,\"started_at\":11,"
         "\"finished_at\":13,\"lease_until\":15,\"duration\":14,\"ttl\":6,\"deadline\":7,"
         "\"unique\":\"k\",\"removeOnComplete\":true,\"backoff\":{\"type\":\"exponential\","
-        "\"delay\":1000,\"maxDelay\":60000,\"jitter\":20},\"workerId\":\"h:1:2\",\"delivery\":4,\"lost\":1,"
-        "\"search\":true,\"search_keys\":\"to\"}");
+        "\"delay\":1000,\"maxDelay\":60000,\"jitter\":20},\"workerId\":\"h:1:2\","
+        "\"delivery\":4,\"lost\":1,\"search\":true,\"search_keys\":\"to\"}");
     free(json);
 }
 
