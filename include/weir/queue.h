@@ -198,12 +198,17 @@ typedef struct weir_cursor {
 
 /* Which jobs. {0} is all of them. Order: with a state, by what matters in it (inactive: as they
  * will run; delayed: by their time; active: by their start; finished: by their end); without a
- * state, or with `search`, by id. */
+ * state, or with `search`, by id.
+ * Inactive jobs of a priority are found at once, in other lists by looking at one job after the
+ * other. So that a call stays short, it looks at about WEIR_MAX_LOOK of them: with by_priority a
+ * page may have fewer jobs than `limit`, even none, and yet there is more. */
 typedef struct weir_query {
     weir_state  state;
     const char *type;
     const char *search;         /* every word of it is in data, error or log; a word ending in * is
                                    the start of one. Only jobs added with `search` are found */
+    bool        by_priority;    /* only jobs of just this priority */
+    int32_t     priority;
     bool        descending;
     bool        ids_only;       /* fill page->job[i] with ids alone (all else zero) */
     weir_cursor after;          /* where the last page ended */

@@ -263,6 +263,17 @@ static weir_code check_import(weir_op *op, weir_error *err)
     return WEIR_OK;
 }
 
+/* Begin a list in the order of priority just before the one that is wanted. */
+static void skip_to_priority(weir_query *q)
+{
+    const uint64_t HIGHEST = (UINT64_C(1) << 53) - 1;       /* of ids: all are exact in a double */
+    weir_cursor   *c = &q->after;
+    if (q->descending && (!c->id || c->rank > q->priority))
+        *c = (weir_cursor){ .rank = (int64_t)q->priority + 1, .id = 1 };
+    if (!q->descending && (!c->id || c->rank < q->priority))
+        *c = (weir_cursor){ .rank = (int64_t)q->priority - 1, .id = HIGHEST };
+}
+
 static weir_code check_list(weir_op *op, weir_error *err)
 {
     weir_query *q = &op->u.list.query;
@@ -276,6 +287,8 @@ static weir_code check_list(weir_op *op, weir_error *err)
         return weir_fail(err, WEIR_ELIMIT, "search: %zu bytes, at most %d", len, MAX_SEARCH);
     if (len && !weir__utf8_valid(q->search, len))
         return weir_fail(err, WEIR_EINVAL, "search: not valid UTF-8");
+    if (q->by_priority && weir__ranked_by_priority(q))
+        skip_to_priority(q);
     return check_limit(&q->limit, DEFAULT_PAGE, "limit", err);
 }
 

@@ -179,10 +179,22 @@ typedef struct weir_op_get {
     weir_job *job;                  /* out: weir_job_release() */
 } weir_op_get;
 
+/* With by_priority the page ends early, with `more`, when WEIR_MAX_LOOK jobs were looked at that
+ * the rest of the query wants; next is then the place of the last of those. A store that walks
+ * several lists at once may look at some more or fewer: whoever goes on to the end finds the same
+ * jobs. */
 typedef struct weir_op_list {
-    weir_query query;               /* limit already between 1 and WEIR_MAX_PAGE */
+    weir_query query;               /* limit already between 1 and WEIR_MAX_PAGE; `after` not before
+                                       the priority in a list weir__ranked_by_priority() */
     weir_page *page;                /* out: weir_page_release() */
 } weir_op_list;
+
+/* Is this list in the order of priority? Then jobs of one are next to each other, and a walk that
+ * meets another has found them all. */
+static inline bool weir__ranked_by_priority(const weir_query *q)
+{
+    return q->state == WEIR_INACTIVE && !q->search;
+}
 
 typedef struct weir_op_logs {
     uint64_t    id;
@@ -249,7 +261,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 5, WEIR_MAX_LANES = 2 };
+enum { WEIR_STORE_OPS_VERSION = 6, WEIR_MAX_LANES = 2 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */

@@ -71,6 +71,8 @@ static void ask_list(weir_buf *b, const weir_op *op)
         weir__wire_text(b, ",\"type\":", q->type, strlen(q->type));
     if (q->search)
         weir__wire_text(b, ",\"search\":", q->search, strlen(q->search));
+    if (q->by_priority)
+        weir__wire_int(b, ",\"priority\":", q->priority);
     weir__wire_flag(b, ",\"desc\":", q->descending);
     weir__wire_flag(b, ",\"ids\":", q->ids_only);
     if (q->after.rank || q->after.id)
@@ -83,6 +85,8 @@ static const weir_field asked_list[] = {
     WEIR_FIELD("state", weir__as_state, ASKED_OP(list.query.state)),
     WEIR_FIELD("type", weir__as_text, ASKED_OP(list.query.type)),
     WEIR_FIELD("search", weir__as_text, ASKED_OP(list.query.search)),
+    WEIR_FIELD("priority", weir__as_priority, ASKED_OP(list.query.priority),
+               .given = ASKED_OP(list.query.by_priority)),
     WEIR_FIELD("desc", weir__as_bool, ASKED_OP(list.query.descending)),
     WEIR_FIELD("ids", weir__as_bool, ASKED_OP(list.query.ids_only)),
     WEIR_FIELD("after", weir__as_object, ASKED_OP(list.query.after), .fields = cursor_fields),

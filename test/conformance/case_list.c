@@ -198,6 +198,173 @@ static void the_usual_page_has_a_hundred(fixture *f)
     CHECK_INT(f->err.code, WEIR_ELIMIT);
 }
 
+/* ---- by priority ---- */
+
+static weir_query of_priority(weir_state state, const char *type, int32_t priority)
+{
+    return (weir_query){ .state = state, .type = type, .by_priority = true, .priority = priority };
+}
+
+/* 1 to 24: of two types, of priorities -10, 0, 10 and 7 in turn. */
+static void add_by_turns(fixture *f, int64_t delay_ms)
+{
+    static const int32_t priority[] = { WEIR_HIGH, 0, WEIR_LOW, 7 };
+    for (int i = 0; i < 24; i++)
+        add_spec(f, &(weir_spec){ .type = i % 3 ? "a" : "b", .priority = priority[i % 4],
+                                  .delay_ms = delay_ms, .data = "[\"word\"]", .search = true });
+}
+
+static void waiting_jobs_of_a_priority(fixture *f)
+{
+    add_by_turns(f, 0);
+    add_spec(f, &(weir_spec){ .type = "a", .priority = INT32_MIN });
+    add_spec(f, &(weir_spec){ .type = "a", .priority = INT32_MAX });
+    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, 0), "2 6 10 14 18 22", "22 18 14 10 6 2");
+    check_all_pages(f, of_priority(WEIR_INACTIVE, "b", 0), "10 22", "22 10");
+    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, 7), "4 8 12 16 20 24", "24 20 16 12 8 4");
+    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, INT32_MIN), "25", "25");
+    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, INT32_MAX), "26", "26");
+    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, 8), "", "");
+    check_all_pages(f, of_priority(WEIR_DELAYED, NULL, 0), "", "");
+}
+
+static void a_place_outside_of_the_priority(fixture *f)
+{
+    add_by_turns(f, 0);
+    weir_query q = of_priority(WEIR_INACTIVE, NULL, 0);
+    q.after = (weir_cursor){ .rank = -3, .id = 1000 };
+    CHECK_STR(listed(f, &q), "2 6 10 14 18 22");
+    q.after.rank = 3;
+    CHECK_STR(listed(f, &q), "");
+    q.descending = true;
+    CHECK_STR(listed(f, &q), "22 18 14 10 6 2");
+    q.after.rank = -3;
+    CHECK_STR(listed(f, &q), "");
+}
+
+static void all_jobs_of_a_priority(fixture *f)
+{
+    add_by_turns(f, 0);
+    for (int i = 0; i < 6; i++)
+        finish(f, take(f, "a"));                            /* those of -10, two of 0 */
+    check_all_pages(f, of_priority(WEIR_ANY, NULL, 0), "2 6 10 14 18 22", "22 18 14 10 6 2");
+    check_all_pages(f, of_priority(WEIR_ANY, "a", WEIR_HIGH), "5 9 17 21", "21 17 9 5");
+    weir_query words = of_priority(WEIR_ANY, NULL, 7);
+    words.search = "word";
+    check_all_pages(f, words, "4 8 12 16 20 24", "24 20 16 12 8 4");
+    words = of_priority(WEIR_INACTIVE, "a", 0);
+    words.search = "wor*";
+    check_all_pages(f, words, "14 18", "18 14");
+}
+
+static void delayed_jobs_of_a_priority(fixture *f)
+{
+    add_by_turns(f, 1000);
+    check_all_pages(f, of_priority(WEIR_DELAYED, NULL, 0), "2 6 10 14 18 22", "22 18 14 10 6 2");
+    check_all_pages(f, of_priority(WEIR_DELAYED, "b", WEIR_LOW), "7 19", "19 7");
+    CHECK_INT(update(f, 7, &(weir_change){ .set_priority = true }), WEIR_OK);
+    check_all_pages(f, of_priority(WEIR_DELAYED, "b", WEIR_LOW), "19", "19");
+    check_all_pages(f, of_priority(WEIR_DELAYED, "b", 0), "7 10 22", "22 10 7");
+}
+
+static void jobs_that_run_or_ended_of_a_priority(fixture *f)
+{
+    const weir_job *job[24];
+    add_by_turns(f, 0);
+    CHECK_INT(take_some(f, (const char *[]){ "a", "b", NULL }, 24, job), 24);
+    check_all_pages(f, of_priority(WEIR_ACTIVE, NULL, 7), "4 8 12 16 20 24", "24 20 16 12 8 4");
+    check_all_pages(f, of_priority(WEIR_ACTIVE, "b", 0), "10 22", "22 10");
+    for (size_t i = 0; i < 24; i++) {
+        f->now += 10;
+        CHECK_INT(i % 2 ? finish(f, job[i]) : fail_job(f, job[i], "why"), WEIR_OK);
+    }
+    check_all_pages(f, of_priority(WEIR_COMPLETE, NULL, 0), "6 14 22", "22 14 6");
+    check_all_pages(f, of_priority(WEIR_FAILED, NULL, 0), "2 10 18", "18 10 2");
+    check_all_pages(f, of_priority(WEIR_FAILED, "b", 0), "10", "10");
+    check_all_pages(f, of_priority(WEIR_FAILED, NULL, 1), "", "");
+}
+
+/* More jobs than one call looks at lie between those that are wanted. One in a hundred is of
+ * another type. */
+enum { SOME = 50, BETWEEN = WEIR_MAX_LOOK + 1000, MANY = 2150, LONG = SOME + BETWEEN + MANY };
+
+static bool is_high(size_t i)
+{
+    return i < SOME || i >= SOME + BETWEEN;
+}
+
+static void import_long_list(fixture *f, weir_state state)
+{
+    static weir_job      jobs[WEIR_MAX_IMPORT];
+    static weir_incoming in[WEIR_MAX_IMPORT];
+    static weir_imported out[WEIR_MAX_IMPORT];
+    size_t               n = 0;
+    for (size_t i = 0; i < LONG; i++) {
+        bool ended = state == WEIR_COMPLETE;
+        jobs[n] = (weir_job){ .type = i % 100 ? "a" : "b", .state = state,
+                              .priority = is_high(i) ? WEIR_HIGH : WEIR_LOW,
+                              .max_attempts = 1, .attempts = ended, .progress = ended ? 100 : 0,
+                              .finished_at = ended ? f->now + (int64_t)i : 0,
+                              .started_at = ended ? f->now : 0,
+                              .promote_at = f->now + (ended ? 0 : 1 + (int64_t)i) };
+        in[n] = (weir_incoming){ .job = &jobs[n], .new_id = true };
+        if (++n < WEIR_MAX_IMPORT && i + 1 < LONG)
+            continue;
+        CHECK_INT(import_many(f, in, n, out), WEIR_OK);
+        n = 0;
+    }
+}
+
+/* Every job that is high is found once, the others never. */
+static void check_long_list(fixture *f, weir_state state, const char *type, bool descending)
+{
+    static bool seen[LONG + 1];
+    weir_query  q = of_priority(state, type, WEIR_HIGH);
+    size_t      n = 0, want = 0;
+    for (size_t i = 0; i < LONG; i++)
+        want += is_high(i) && (!type || *type == (i % 100 ? 'a' : 'b'));
+    memset(seen, 0, sizeof seen);
+    q.descending = descending;
+    q.limit = WEIR_MAX_PAGE;
+    q.ids_only = true;
+    for (bool more = true; more;) {
+        const weir_page *page = list(f, &q);
+        assert_non_null(page);
+        for (size_t i = 0; i < page->n; i++) {
+            uint64_t id = page->job[i]->id;
+            CHECK(id && id <= LONG && is_high(id - 1) && !seen[id]);
+            seen[id] = true;
+        }
+        n += page->n;
+        more = page->more;
+        q.after = page->next;
+        release_held(f);
+    }
+    CHECK_INT(n, want);
+}
+
+static void check_long_lists(fixture *f, weir_state state)
+{
+    import_long_list(f, state);
+    for (int down = 0; down < 2; down++) {
+        check_long_list(f, state, NULL, down);
+        check_long_list(f, state, "a", down);
+        check_long_list(f, state, "b", down);
+        check_long_list(f, WEIR_ANY, NULL, down);
+        check_long_list(f, WEIR_ANY, "a", down);
+    }
+}
+
+static void a_priority_far_apart_among_delayed_jobs(fixture *f)
+{
+    check_long_lists(f, WEIR_DELAYED);
+}
+
+static void a_priority_far_apart_among_ended_jobs(fixture *f)
+{
+    check_long_lists(f, WEIR_COMPLETE);
+}
+
 const conformance_case cases_list[] = {
     CASE(an_empty_list),
     CASE(all_jobs_by_id),
@@ -212,5 +379,12 @@ const conformance_case cases_list[] = {
     CASE(backwards_too),
     CASE(more_is_exact),
     CASE(the_usual_page_has_a_hundred),
+    ORDERED_CASE(waiting_jobs_of_a_priority),
+    ORDERED_CASE(a_place_outside_of_the_priority),
+    ORDERED_CASE(all_jobs_of_a_priority),
+    ORDERED_CASE(delayed_jobs_of_a_priority),
+    ORDERED_CASE(jobs_that_run_or_ended_of_a_priority),
+    CASE(a_priority_far_apart_among_delayed_jobs),
+    CASE(a_priority_far_apart_among_ended_jobs),
     { 0 },
 };

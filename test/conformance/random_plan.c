@@ -317,6 +317,8 @@ static void plan_list(plan *p, chance *c)
     q->state = one_in(c, 4) ? WEIR_ANY : (weir_state)below(c, WEIR_STATES);
     q->type = one_in(c, 2) ? PICK(c, types) : NULL;
     q->search = one_in(c, 4) ? PICK(c, searches) : NULL;
+    q->by_priority = one_in(c, 3);
+    q->priority = PICK(c, priorities);
     q->descending = one_in(c, 2);
     q->ids_only = one_in(c, 4);
     q->limit = one_in(c, 10) ? WEIR_MAX_PAGE : 1 + below(c, 12);
@@ -476,6 +478,8 @@ void plan_describe(const plan *p, weir_buf *out)
         weir__buf_printf(out, " %" PRIu64, op->u.get.id);
         break;
     case WEIR_OP_LIST:
+        if (op->u.list.query.by_priority)
+            weir__buf_printf(out, " priority %d", (int)op->u.list.query.priority);
         weir__buf_printf(out, " %s type %s search \"%s\"%s%s limit %zu%s",
                          weir_state_name(op->u.list.query.state),
                          op->u.list.query.type ? op->u.list.query.type : "-",

@@ -99,6 +99,7 @@ static const plan script[] = {
     { .op = { .kind = WEIR_OP_GET, .u.get = { .id = 2 } } },
     { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .state = WEIR_FAILED } } } },
     { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .search = "x" } } } },
+    { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .by_priority = true } } } },
     { .op = { .kind = WEIR_OP_LOGS, .u.logs = { .id = 2 } } },
     { .op = { .kind = WEIR_OP_STATS } },
     { .op = { .kind = WEIR_OP_CHECK } },
@@ -304,12 +305,39 @@ static void check_finds_and_mends_damage(void **state)
     }
 }
 
+/* ---- looking for a priority ---- */
+
+/* A page ends where so many were looked at: there may be more. */
+static void one_call_looks_at_so_many_jobs(void **state)
+{
+    (void)state;
+    static weir_spec  specs[WEIR_MAX_LOOK];
+    static weir_added added[WEIR_MAX_LOOK];
+    fixture          *f = fixture_open("mem:");
+    for (size_t i = 0; i < WEIR_MAX_LOOK; i++)
+        specs[i] = (weir_spec){ .type = "a", .delay_ms = 1000, .priority = i == 1 };
+    CHECK_INT(add_many(f, specs, WEIR_MAX_LOOK, added), WEIR_OK);
+    weir_query       q = { .state = WEIR_DELAYED, .by_priority = true, .priority = 1 };
+    const weir_page *page = list(f, &q);
+    CHECK_STR(ids_of(f, page), "2");
+    CHECK(!page->more);                                 /* these were all */
+    add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 2000, .priority = 1 });
+    page = list(f, &q);
+    CHECK_STR(ids_of(f, page), "2");
+    CHECK(page->more);
+    CHECK_INT(page->next.id, WEIR_MAX_LOOK);
+    q.after = page->next;
+    CHECK_INT(list(f, &q)->job[0]->id, WEIR_MAX_LOOK + 1);
+    fixture_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_survives_every_failed_allocation),
         cmocka_unit_test(a_store_that_cannot_be_opened_says_so),
         cmocka_unit_test(check_finds_and_mends_damage),
+        cmocka_unit_test(one_call_looks_at_so_many_jobs),
     };
     return cmocka_run_group_tests_name("mem", tests, NULL, NULL);
 }

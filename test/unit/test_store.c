@@ -302,6 +302,14 @@ static void lists(void **state)
     check(&op, WEIR_ELIMIT, "search: 1025 bytes, at most 1024");
     op.u.list.query = (weir_query){ .search = "\xff" };
     check(&op, WEIR_EINVAL, "search: not valid UTF-8");
+    op.u.list.query = (weir_query){ .state = WEIR_INACTIVE, .by_priority = true, .priority = 7 };
+    check(&op, WEIR_OK, "");                        /* a walk begins just before the priority */
+    assert_int_equal(op.u.list.query.after.rank, 6);
+    check(&op, WEIR_OK, "");
+    assert_int_equal(op.u.list.query.after.rank, 6);
+    op.u.list.query = (weir_query){ .state = WEIR_FAILED, .by_priority = true, .priority = 7 };
+    check(&op, WEIR_OK, "");
+    assert_int_equal(op.u.list.query.after.id, 0);
 
     op = (weir_op){ .kind = WEIR_OP_LOGS };
     check(&op, WEIR_OK, "");

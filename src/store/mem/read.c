@@ -7,6 +7,7 @@
 #include "core/results.h"
 #include "core/search.h"
 #include "store/answers.h"
+#include "store/pager.h"
 
 static weir_code no_memory(weir_op *op)
 {
@@ -128,7 +129,7 @@ static bool put(weir_page *page, const mem_job *m, bool ids_only)
 static bool fill(weir_page *page, walk *w, bool by_id)
 {
     const weir_query *q = w->q;
-    tree_node        *last = NULL;
+    weir_pager        pager = { .q = q, .page = page };
     for (tree_node *n; (n = walk_next(w));) {
         const mem_job *m = by_id ? CONTAINER(n, mem_job, in_all) : CONTAINER(n, mem_job, in_state);
         if (q->state && m->j.state != q->state)
@@ -138,14 +139,12 @@ static bool fill(weir_page *page, walk *w, bool by_id)
             return false;
         if (!found)
             continue;
-        if (page->n == q->limit) {
-            page->more = true;
-            page->next = (weir_cursor){ .rank = last->rank, .id = last->id };
-            return true;
-        }
-        if (!put(page, m, q->ids_only))
+        weir_cursor     at = { .rank = n->rank, .id = n->id };
+        weir_pager_step step = weir__pager_meet(&pager, at, m->j.priority);
+        if (step == WEIR__OVER)
+            break;
+        if (step == WEIR__PUT && !put(page, m, q->ids_only))
             return false;
-        last = n;
     }
     return true;
 }

@@ -226,6 +226,11 @@ void weir__put_tell_failed(redis_put *p);        /* as its state says, and enque
 void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char *keys);
 void weir__words_of_text(weir_buf *out, const char *text, size_t len);
 
+/* Ask a partition for the first q->limit + 1 jobs of a list; with `search`, its `words` are in
+ * s->scratch. */
+void weir__redis_list_step(redis_lane *s, redis_task *t, uint32_t part, const weir_query *q,
+                           size_t words);
+
 /* The jobs of an answer [id, run, spec ...]; adds to jobs[*n]. */
 weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t room,
                         weir_error *err);

@@ -87,10 +87,13 @@
  *             leases over (by id), 2 ttl over (by id), 3 waiting and due (by time, id). When there
  *             is none: retention is carried out (see TICK 4 and 5), -> [4, removed, next_at]
  *             (next_at -1: now; "": nothing)
- *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0")
- *             -> [id, run, spec ...] in the order of weir_query
- *  F find     state or 0, type or "", descending, id, limit, with data, word ...   (the same, by
- *             id; a word ending in "*" is the start of one)
+ *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0"),
+ *             priority or "", look                          -> [id, run, spec ...] in the order of
+ *             weir_query. If it stops because `look` jobs were looked at for their priority, it
+ *             says last where that was: [..., rank, id]. look 0: the list is in order of priority,
+ *             and begins where it is wanted, or any is
+ *  F find     state or 0, type or "", descending, id, limit, with data, priority or "", look,
+ *             word ...   (the same, by id; a word ending in "*" is the start of one)
  *  O logs     id, after, limit                              -> -1, or [n, at, text ...]
  *  Z stats                                                  -> last id, then for each type:
  *             [name, type record, six counts, oldest_at], name "*" for the defaults

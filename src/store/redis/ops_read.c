@@ -71,10 +71,12 @@ static size_t query_words(weir_buf *args, const char *query)
     return n;
 }
 
-static void list_step(redis_lane *s, redis_task *t, uint32_t part, size_t words)
+void weir__redis_list_step(redis_lane *s, redis_task *t, uint32_t part, const weir_query *q,
+                           size_t words)
 {
-    const weir_query *q = &t->op->u.list.query;
-    weir_buf         *b = weir__step(s, t, part, q->search ? 'F' : 'I', q->search ? 6 + words : 7);
+    bool      walks = q->by_priority && !weir__ranked_by_priority(q);
+    uint32_t  look = walks ? WEIR_MAX_LOOK / s->n_parts + 1 : 0;
+    weir_buf *b = weir__step(s, t, part, q->search ? 'F' : 'I', q->search ? 8 + words : 9);
     weir__resp_int(b, q->state);
     weir__resp_text(b, q->type ? q->type : "");
     weir__resp_text(b, q->descending ? "1" : "0");
@@ -83,6 +85,11 @@ static void list_step(redis_lane *s, redis_task *t, uint32_t part, size_t words)
     weir__resp_int(b, (int64_t)q->after.id);
     weir__resp_int(b, (int64_t)q->limit + 1);
     weir__resp_text(b, q->ids_only ? "0" : "1");
+    if (q->by_priority)
+        weir__resp_int(b, q->priority);
+    else
+        weir__resp_text(b, "");
+    weir__resp_int(b, look);
     if (words)
         weir__buf_add(b, s->scratch.data, s->scratch.len);
 }
@@ -96,7 +103,7 @@ void weir__redis_list_act(redis_lane *s, redis_task *t)
     if (q->search && !(words = query_words(&s->scratch, q->search)))
         return;                                  /* a query without words finds nothing */
     for (uint32_t part = 0; part < s->n_parts; part++)
-        list_step(s, t, part, words);
+        weir__redis_list_step(s, t, part, q, words);
 }
 
 /* What a partition has answered, and how far it is merged. */
@@ -119,16 +126,37 @@ static weir_code advance(stream *st, weir_error *err)
     return weir__jobs_of(&one, &st->head, &n, 1, err);
 }
 
-static bool comes_first(const weir_job *a, const weir_job *b, const weir_query *q)
+static weir_cursor place_of(const weir_job *job, const weir_query *q)
 {
-    int64_t x = by_id(q) ? 0 : weir__job_rank(a), y = by_id(q) ? 0 : weir__job_rank(b);
-    bool    below = x != y ? x < y : a->id < b->id;
+    return (weir_cursor){ .rank = by_id(q) ? 0 : weir__job_rank(job), .id = job->id };
+}
+
+static bool comes_first(weir_cursor a, weir_cursor b, const weir_query *q)
+{
+    bool below = a.rank != b.rank ? a.rank < b.rank : a.id < b.id;
     return below != q->descending;
+}
+
+/* A partition that stopped looking for a priority says where. What others have beyond the first of
+ * these places must wait for the next page. id 0: all have looked at all of theirs. */
+static weir_cursor first_stop(const weir_query *q, const stream *streams, size_t n)
+{
+    weir_cursor first = { 0 };
+    for (size_t i = 0; i < n; i++) {
+        const redisReply *r = streams[i].r;
+        if (r->elements % 3 != 2)
+            continue;
+        weir_cursor stop = { .rank = weir__reply_int(r->element[r->elements - 2]),
+                             .id = (uint64_t)weir__reply_int(r->element[r->elements - 1]) };
+        if (!first.id || comes_first(stop, first, q))
+            first = stop;
+    }
+    return first;
 }
 
 static weir_code put_on_page(weir_page *page, const weir_query *q, weir_job *job)
 {
-    page->next = (weir_cursor){ .rank = by_id(q) ? 0 : weir__job_rank(job), .id = job->id };
+    page->next = place_of(job, q);
     if (q->ids_only) {
         weir_job bare = { .id = job->id };
         weir_job_release(job);
@@ -143,17 +171,21 @@ static weir_code put_on_page(weir_page *page, const weir_query *q, weir_job *job
 static weir_code merge(weir_page *page, const weir_query *q, stream *streams, size_t n,
                        weir_error *err)
 {
+    weir_cursor stop = first_stop(q, streams, n);
     for (;;) {
-        stream *best = NULL;
+        stream     *best = NULL;
+        weir_cursor at = { 0 };
         for (size_t i = 0; i < n; i++) {
-            if (streams[i].head && (!best || comes_first(streams[i].head, best->head, q)))
+            if (streams[i].head && (!best || comes_first(place_of(streams[i].head, q), at, q))) {
                 best = &streams[i];
+                at = place_of(best->head, q);
+            }
         }
-        if (!best)
+        if (!best || (stop.id && comes_first(stop, at, q)))
             break;
         if (page->n == q->limit) {
             page->more = true;
-            break;
+            return WEIR_OK;
         }
         weir_job *job = best->head;
         best->head = NULL;
@@ -163,8 +195,8 @@ static weir_code merge(weir_page *page, const weir_query *q, stream *streams, si
         if ((rc = advance(best, err)))
             return rc;
     }
-    if (!page->more)
-        page->next = (weir_cursor){ 0 };
+    page->more = stop.id != 0;
+    page->next = stop;
     return WEIR_OK;
 }
 

@@ -284,14 +284,8 @@ static void peek_steps(redis_lane *s, redis_task *t, const weir_op_take *take)
 {
     for (uint32_t part = 0; part < s->n_parts; part++) {
         for (size_t i = 0; part != t->part && i < take->n_types; i++) {
-            weir_buf *b = weir__step(s, t, part, 'I', 7);
-            weir__resp_int(b, WEIR_INACTIVE);
-            weir__resp_text(b, take->types[i]);
-            weir__resp_text(b, "0");
-            weir__resp_text(b, "0");
-            weir__resp_text(b, "0");
-            weir__resp_text(b, "1");
-            weir__resp_text(b, "0");
+            weir_query first = { .state = WEIR_INACTIVE, .type = take->types[i], .ids_only = true };
+            weir__redis_list_step(s, t, part, &first, 0);
         }
     }
 }

@@ -18,20 +18,30 @@ weir_code weir__sq_op_get(sq_store *s, weir_op *op)
     return op->u.get.job ? WEIR_OK : weir__sq_no_memory(s);
 }
 
-/* ---- list ---- */
+/* ---- list: walk over places, and read the jobs that are wanted ---- */
 
-weir_code weir__sq_page_add(sq_store *s, weir_page *page, sqlite3_stmt *st, bool ids_only)
+static weir_code put(sq_store *s, weir_page *page, uint64_t id, bool ids_only)
 {
-    weir_job  j = { .id = (uint64_t)sqlite3_column_int64(st, SQ_C_id) };
-    sq_type  *t;
-    weir_code rc = ids_only ? WEIR_OK : weir__sq_read(s, st, &j, &t);
-    if (rc)
-        return rc;
+    weir_job      j = { .id = id };
+    sq_type      *t;
+    sqlite3_stmt *st = NULL;
+    if (!ids_only && !weir__sq_get(s, id, &j, &t, &st))
+        return s->broken ? s->error.code : weir__sq_damaged(s, "an index names a job that is gone");
     weir_job *copy = weir__job_copy(&j);
+    if (st)
+        sqlite3_reset(st);
     if (!copy)
         return weir__sq_no_memory(s);
     page->job[page->n++] = copy;
     return WEIR_OK;
+}
+
+bool weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority)
+{
+    weir_pager_step step = weir__pager_meet(pager, at, priority);
+    if (step == WEIR__PUT && put(s, pager->page, at.id, pager->q->ids_only))
+        return false;
+    return step != WEIR__OVER;
 }
 
 static void bind_place(sqlite3_stmt *st, const weir_query *q, const weir_cursor *after,
@@ -44,27 +54,22 @@ static void bind_place(sqlite3_stmt *st, const weir_query *q, const weir_cursor 
 }
 
 /* One statement has all that is wanted, in its order. */
-static weir_code list_straight(sq_store *s, const weir_query *q, const sq_type *t, weir_page *page)
+static weir_code list_straight(sq_store *s, const sq_type *t, weir_pager *pager)
 {
-    sq_sql        which = q->state  ? (q->descending ? SQ_LIST_STATE_DOWN : SQ_LIST_STATE)
-                          : q->type ? (q->descending ? SQ_LIST_TYPE_DOWN : SQ_LIST_TYPE)
-                                    : (q->descending ? SQ_LIST_ALL_DOWN : SQ_LIST_ALL);
+    const weir_query *q = pager->q;
+    sq_sql which = q->state  ? (q->descending ? SQ_LIST_STATE_DOWN : SQ_LIST_STATE)
+                   : q->type ? (q->descending ? SQ_LIST_TYPE_DOWN : SQ_LIST_TYPE)
+                             : (q->descending ? SQ_LIST_ALL_DOWN : SQ_LIST_ALL);
     sqlite3_stmt *st = weir__sq_stmt(s, which);
-    weir_cursor   last = { 0 };
     if (t)
         weir__sq_int(st, 1, t->id);
     if (q->state)
         weir__sq_int(st, 2, q->state);
-    bind_place(st, q, &q->after, q->limit + 1);
+    bind_place(st, q, &q->after, (q->by_priority ? (size_t)WEIR_MAX_LOOK : q->limit) + 1);
     while (weir__sq_row(s, st)) {
-        if (page->n == q->limit) {
-            page->more = true;
-            page->next = last;
-            break;
-        }
-        last.rank = q->state ? sqlite3_column_int64(st, SQ_C_rank) : 0;
-        last.id = (uint64_t)sqlite3_column_int64(st, SQ_C_id);
-        if (weir__sq_page_add(s, page, st, q->ids_only))
+        weir_cursor at = { .rank = q->state ? sqlite3_column_int64(st, SQ_P_rank) : 0,
+                           .id = (uint64_t)sqlite3_column_int64(st, SQ_P_id) };
+        if (!weir__sq_meet(s, pager, at, sqlite3_column_int(st, SQ_P_priority)))
             break;
     }
     sqlite3_reset(st);
@@ -72,70 +77,60 @@ static weir_code list_straight(sq_store *s, const weir_query *q, const sq_type *
 }
 
 /* A state over all types: the streams of the types, merged by (rank, id). A stream is only its next
- * place; its statement is the same for all, asked for one row at a time. */
+ * places; its statement is the same for all. It reads ahead more and more, since many types may
+ * have none that come first. */
+enum { MOST_AHEAD = 16 };
 typedef struct head {
     const sq_type *type;
-    weir_cursor    at;
+    size_t         n, next;
+    struct { weir_cursor at; int32_t priority; } place[MOST_AHEAD];
 } head;
 
-static bool next_of(sq_store *s, const weir_query *q, head *h, const weir_cursor *after)
+/* Read the places behind `after`. False: there are none. */
+static bool read_ahead(sq_store *s, const weir_query *q, head *h, const weir_cursor *after)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, q->descending ? SQ_LIST_STATE_DOWN : SQ_LIST_STATE);
+    size_t        most = 2 * h->n < MOST_AHEAD ? 2 * h->n : MOST_AHEAD;
     weir__sq_int(st, 1, h->type->id);
     weir__sq_int(st, 2, q->state);
-    bind_place(st, q, after, 1);
-    if (!weir__sq_row(s, st))
-        return false;
-    h->at.rank = sqlite3_column_int64(st, SQ_C_rank);
-    h->at.id = (uint64_t)sqlite3_column_int64(st, SQ_C_id);
-    sqlite3_reset(st);
-    return true;
+    bind_place(st, q, after, most ? most : 1);
+    for (h->n = h->next = 0; weir__sq_row(s, st); h->n++) {
+        h->place[h->n].at.rank = sqlite3_column_int64(st, SQ_P_rank);
+        h->place[h->n].at.id = (uint64_t)sqlite3_column_int64(st, SQ_P_id);
+        h->place[h->n].priority = sqlite3_column_int(st, SQ_P_priority);
+    }
+    return h->n > 0;
 }
 
-static bool comes_first(const weir_cursor *a, const weir_cursor *b, bool descending)
+static bool comes_first(const head *x, const head *y, bool descending)
 {
-    bool below = a->rank != b->rank ? a->rank < b->rank : a->id < b->id;
+    const weir_cursor *a = &x->place[x->next].at, *b = &y->place[y->next].at;
+    bool               below = a->rank != b->rank ? a->rank < b->rank : a->id < b->id;
     return below != descending;
 }
 
-static weir_code add_id(sq_store *s, const weir_query *q, uint64_t id, weir_page *page)
+static weir_code list_merged(sq_store *s, weir_pager *pager)
 {
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_GET);
-    weir__sq_int(st, 1, (int64_t)id);
-    if (!weir__sq_row(s, st))
-        return s->broken ? s->error.code : weir__sq_damaged(s, "an index names a job that is gone");
-    weir_code rc = weir__sq_page_add(s, page, st, q->ids_only);
-    sqlite3_reset(st);
-    return rc;
-}
-
-static weir_code list_merged(sq_store *s, const weir_query *q, weir_page *page)
-{
-    size_t n = 0;
-    head  *list = malloc(s->types.n * sizeof *list);
+    const weir_query *q = pager->q;
+    size_t            n = 0;
+    head             *list = malloc(s->types.n * sizeof *list);
     if (!list)
         return weir__sq_no_memory(s);
     for (size_t i = 0; i < s->types.n; i++) {
         list[n] = (head){ .type = s->types.by_id[i] };
-        if (list[n].type->count[q->state] && next_of(s, q, &list[n], &q->after))
+        if (list[n].type->count[q->state] && read_ahead(s, q, &list[n], &q->after))
             n++;
     }
-    weir_cursor last = { 0 };
     while (n && !s->broken) {
-        size_t best = 0;
+        head *best = list;
         for (size_t i = 1; i < n; i++)
-            if (comes_first(&list[i].at, &list[best].at, q->descending))
-                best = i;
-        if (page->n == q->limit) {
-            page->more = true;
-            page->next = last;
+            if (comes_first(&list[i], best, q->descending))
+                best = &list[i];
+        weir_cursor at = best->place[best->next].at;
+        if (!weir__sq_meet(s, pager, at, best->place[best->next].priority))
             break;
-        }
-        last = list[best].at;
-        if (add_id(s, q, last.id, page))
-            break;
-        if (!next_of(s, q, &list[best], &last))
-            list[best] = list[--n];
+        if (++best->next == best->n && !read_ahead(s, q, best, &at))
+            *best = list[--n];
     }
     free(list);
     return s->broken ? s->error.code : WEIR_OK;
@@ -146,17 +141,18 @@ weir_code weir__sq_op_list(sq_store *s, weir_op *op)
     const weir_query *q = &op->u.list.query;
     const sq_type    *t = q->type ? weir__sq_type(s, q->type) : NULL;
     weir_page        *page = op->u.list.page = weir__page_create(q->limit);
+    weir_pager        pager = { .q = q, .page = page };
     weir_code         rc = WEIR_OK;
     if (!page)
         return weir__sq_no_memory(s);
     if (q->search)
-        rc = weir__sq_search(s, op, page);
+        rc = weir__sq_search(s, op, &pager);
     else if (q->type && !t)
         rc = WEIR_OK;
     else if (q->state && !q->type)
-        rc = list_merged(s, q, page);
+        rc = list_merged(s, &pager);
     else
-        rc = list_straight(s, q, t, page);
+        rc = list_straight(s, t, &pager);
     if (rc) {
         weir_page_release(page);
         op->u.list.page = NULL;

@@ -140,33 +140,26 @@ static uint64_t next_found(hunt *h, uint64_t from)
     return job;
 }
 
-/* Add the job if it is of the type and state that the query wants. True: the page was full. */
-static bool consider(sq_store *s, const weir_query *q, const sq_type *want, uint64_t id,
-                     weir_page *page)
+/* Is the job of the type and state that the query wants? Then what is its priority? */
+static bool wanted(sq_store *s, const weir_query *q, const sq_type *type, uint64_t id,
+                   int32_t *priority)
 {
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_GET);
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_PLACE);
     weir__sq_int(st, 1, (int64_t)id);
-    bool full = false;
-    if (weir__sq_row(s, st)) {
-        bool fits = (!q->state || sqlite3_column_int(st, SQ_C_state) == (int)q->state) &&
-                    (!want || sqlite3_column_int64(st, SQ_C_type) == want->id);
-        full = fits && page->n == q->limit;
-        if (fits && !full)
-            weir__sq_page_add(s, page, st, q->ids_only);
-        sqlite3_reset(st);
-    }
-    if (full) {
-        page->more = true;
-        page->next = (weir_cursor){ .id = page->job[page->n - 1]->id };
-    }
-    return full;
+    if (!weir__sq_row(s, st))
+        return false;
+    bool fits = (!q->state || sqlite3_column_int(st, SQ_P_state) == (int)q->state) &&
+                (!type || sqlite3_column_int64(st, SQ_P_type) == type->id);
+    *priority = sqlite3_column_int(st, SQ_P_priority);
+    sqlite3_reset(st);
+    return fits;
 }
 
-weir_code weir__sq_search(sq_store *s, weir_op *op, weir_page *page)
+weir_code weir__sq_search(sq_store *s, weir_op *op, weir_pager *pager)
 {
-    const weir_query *q = &op->u.list.query;
-    const sq_type    *want = q->type ? weir__sq_type(s, q->type) : NULL;
-    if (q->type && !want)
+    const weir_query *q = pager->q;
+    const sq_type    *type = q->type ? weir__sq_type(s, q->type) : NULL;
+    if (q->type && !type)
         return WEIR_OK;
     hunt     h = { .s = s, .down = q->descending };
     uint64_t from = q->after.id ? (q->descending ? q->after.id - 1 : q->after.id + 1)
@@ -181,7 +174,11 @@ weir_code weir__sq_search(sq_store *s, weir_op *op, weir_page *page)
             break;
     }
     uint64_t id = h.n && from && !s->broken ? next_found(&h, from) : 0;
-    while (id && !s->broken && !consider(s, q, want, id, page)) {
+    while (id && !s->broken) {
+        int32_t priority;
+        if (wanted(s, q, type, id, &priority) &&
+            !weir__sq_meet(s, pager, (weir_cursor){ .id = id }, priority))
+            break;
         from = h.down ? id - 1 : id + 1;
         id = from ? next_found(&h, from) : 0;
     }

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "core/job.h"
-#include "store/store.h"
+#include "store/pager.h"
 
 /* How the owner's connection is set up, beside its durability. Memory is bounded by the cache,
  * whatever the file's size: no mmap. The log is folded into the file every few thousand pages, so
@@ -31,7 +31,7 @@ typedef enum sq_sql {
     SQ_GET, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST, SQ_ALL_ACTIVE,
     SQ_HOLDER, SQ_EXISTS,
     SQ_LIST_STATE, SQ_LIST_STATE_DOWN, SQ_LIST_TYPE, SQ_LIST_TYPE_DOWN, SQ_LIST_ALL,
-    SQ_LIST_ALL_DOWN,
+    SQ_LIST_ALL_DOWN, SQ_PLACE,
     SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP,
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
@@ -53,6 +53,9 @@ enum {
     SQ_COLUMNS(X)
 #undef X
 };
+
+/* And of those that only say where a job is: SQ_LIST_STATE to SQ_PLACE. */
+enum { SQ_P_id, SQ_P_rank, SQ_P_priority, SQ_P_type, SQ_P_state };
 
 /* ---- what is kept in memory ---- */
 
@@ -271,7 +274,7 @@ static inline int weir__sq_log_slot(uint64_t n)
 {
     return SQ_SLOT_LOG + (int)(n % WEIR_MAX_LOG);
 }
-weir_code weir__sq_search(sq_store *s, weir_op *op, weir_page *page);
+weir_code weir__sq_search(sq_store *s, weir_op *op, weir_pager *pager);
 
 /* ---- token.c ---- */
 
@@ -318,7 +321,8 @@ weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now);
 weir_code weir__sq_failed(sq_store *s, weir_job *j, sq_type *t, const char *why, size_t len,
                           int64_t now);
 int64_t   weir__sq_next_waiting(sq_store *s);       /* INT64_MAX: none */
-weir_code weir__sq_page_add(sq_store *s, weir_page *page, sqlite3_stmt *st, bool ids_only);
+/* A list has come to this job: on the page with it, if it is wanted. False: that was the page. */
+bool      weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority);
 
 /* ---- checkpoint.c ---- */
 

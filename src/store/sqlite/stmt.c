@@ -116,6 +116,7 @@ weir_code weir__sq_damaged(sq_store *s, const char *what)
 
 #define X(name) ", " #name
 #define COLUMNS "id" SQ_COLUMNS(X)
+#define PLACE   "id, rank, priority, type, state"       /* SQ_P_id and so on: no long texts */
 
 /* Parameters of whole rows have the number of their column + 1, so that one function binds them. */
 static const char *const sql[SQ_STATEMENTS] = {
@@ -178,21 +179,22 @@ static const char *const sql[SQ_STATEMENTS] = {
 
     /* of (rank, id) > (?3, ?4) SQLite would use the rank alone, and read all jobs of that rank */
     [SQ_LIST_STATE] =
-        "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        "SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank = ?3 AND id > ?4 UNION ALL"
-        " SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank > ?3 ORDER BY rank, id LIMIT ?5",
     [SQ_LIST_STATE_DOWN] =
-        "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        "SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank = ?3 AND id < ?4 UNION ALL"
-        " SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank < ?3 ORDER BY rank DESC, id DESC LIMIT ?5",
-    [SQ_LIST_TYPE] = "SELECT " COLUMNS " FROM job INDEXED BY job_type WHERE type = ?1 AND id > ?4"
+    [SQ_LIST_TYPE] = "SELECT " PLACE " FROM job INDEXED BY job_type WHERE type = ?1 AND id > ?4"
                      " ORDER BY id LIMIT ?5",
-    [SQ_LIST_TYPE_DOWN] = "SELECT " COLUMNS " FROM job INDEXED BY job_type WHERE type = ?1"
+    [SQ_LIST_TYPE_DOWN] = "SELECT " PLACE " FROM job INDEXED BY job_type WHERE type = ?1"
                           " AND id < ?4 ORDER BY id DESC LIMIT ?5",
-    [SQ_LIST_ALL]      = "SELECT " COLUMNS " FROM job WHERE id > ?4 ORDER BY id LIMIT ?5",
-    [SQ_LIST_ALL_DOWN] = "SELECT " COLUMNS " FROM job WHERE id < ?4 ORDER BY id DESC LIMIT ?5",
+    [SQ_LIST_ALL]      = "SELECT " PLACE " FROM job WHERE id > ?4 ORDER BY id LIMIT ?5",
+    [SQ_LIST_ALL_DOWN] = "SELECT " PLACE " FROM job WHERE id < ?4 ORDER BY id DESC LIMIT ?5",
+    [SQ_PLACE]         = "SELECT " PLACE " FROM job WHERE id = ?1",
 
     [SQ_LOG_LAST]  = "SELECT max(n) FROM log WHERE job = ?1",
     [SQ_LOG_ADD]   = "INSERT INTO log(job, n, at, text) VALUES(?1, ?2, ?3, ?4)",

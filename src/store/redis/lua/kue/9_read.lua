@@ -103,17 +103,39 @@ local function in_order(walks, n, descending)
   return all
 end
 
+-- Those of the priority that is wanted: it is the score in Kue's set of all jobs.
+local function of_priority(ids, priority)
+  if not priority then return ids end
+  local zids, some = {}, {}
+  for k, id in ipairs(ids) do zids[k] = zid_of(id) end
+  local scores = ask_many('ZMSCORE', JOBS, zids)
+  for k, id in ipairs(ids) do
+    if tonumber(scores[k] or nil) == priority then some[#some + 1] = id end
+  end
+  return some
+end
+
+-- The answer of who has looked at enough jobs, up to this place.
+local function stopped_at(answer, rank, number_there)
+  local n = #answer
+  answer[n + 1], answer[n + 2] = rank, number_there
+  return answer
+end
+
 -- Entries that no job accounts for are skipped: then there are more to ask for.
 local function list_sets(keys, q, fits)
-  local answer, score, number = {}, q.rank, q.id
+  local answer, score, number, seen = {}, q.rank, q.id, 0
+  local n = q.look == 0 and q.limit or max(FEWEST, floor(PIECE / #keys))
   while true do
     local walks = {}
     for _, key in ipairs(keys) do walks[#walks + 1] = walker(key, score, number, q.descending) end
-    local all, ids = in_order(walks, q.limit, q.descending), {}
-    for k = 1, min(q.limit, #all) do ids[k] = all[k][3] end
-    answer_with(answer, ids, q.limit, q.with_data, fits)
-    if #answer >= 3 * q.limit or #ids < q.limit then return answer end
-    score, number = all[#ids][1], all[#ids][2]
+    local all, ids = in_order(walks, n, q.descending), {}
+    for k = 1, min(n, #all) do ids[k] = all[k][3] end
+    answer_with(answer, of_priority(ids, q.priority), q.limit, q.with_data, fits)
+    if #answer >= 3 * q.limit or #ids < n then return answer end
+    score, number, seen = all[#ids][1], all[#ids][2], seen + #all
+    if q.look > 0 and seen >= q.look then return stopped_at(answer, score, number) end
+    if q.look == 0 and q.priority and score ~= q.priority then return answer end
   end
 end
 
@@ -142,33 +164,49 @@ local function list_sorted(zids, rank, q, fits)
   return answer
 end
 
+-- Kue's set of jobs in a state, of a type or of all, has their priorities as scores (not that of all
+-- delayed or active ones). Those that are wanted, if they are few.
+local function few_of(key, q)
+  local from, to = q.priority or '-inf', q.priority or '+inf'
+  if call('ZCOUNT', key, from, to) > FEW then return end
+  return call('ZRANGEBYSCORE', key, from, to)
+end
+
 -- ---- delayed ones of a type: Kue has their times only among those of all types ----
 
 local function list_delayed(q, fits)
   local own = keys_of(q.name)[DELAYED]
-  if call('ZCARD', own) <= FEW then
-    return list_sorted(call('ZRANGE', own, 0, -1), PROMOTE, q, fits)
-  end
+  local few = few_of(own, q)
+  if few then return list_sorted(few, PROMOTE, q, fits) end
   local walk, answer, seen = walker(ALL[DELAYED], q.rank, q.id, q.descending), {}, 0
+  local score, number = q.rank, q.id
   while #answer < 3 * q.limit and seen < FAR do
-    local got, zids, ids = walk(500), {}, {}
-    for k = 1, #got, 2 do zids[#zids + 1] = got[k] end
+    local got, zids, ids = walk(PIECE), {}, {}
+    for k = 1, #got, 2 do
+      zids[#zids + 1] = got[k]
+      if id_of(got[k]) then score, number = tonumber(got[k + 1]), tonumber(id_of(got[k])) end
+    end
     if #zids == 0 then return answer end
     local here = ask_many('ZMSCORE', own, zids)
     for k, zid in ipairs(zids) do
-      if here[k] and id_of(zid) then ids[#ids + 1] = id_of(zid) end
+      local there = tonumber(here[k] or nil)
+      if there and id_of(zid) and (not q.priority or there == q.priority) then
+        ids[#ids + 1] = id_of(zid)
+      end
     end
     answer_with(answer, ids, q.limit, q.with_data, fits)
     seen = seen + #zids
   end
   if #answer >= 3 * q.limit then return answer end
+  if q.priority then return stopped_at(answer, score, number) end
   return list_sorted(call('ZRANGE', own, 0, -1), PROMOTE, q, fits)
 end
 
 -- ---- finished ones: from our lists, unless Kue's set has others and is small ----
 
 local function list_finished(q, fits)
-  local keys = {}
+  local keys, few = {}, q.priority and few_of((q.name ~= '' and keys_of(q.name) or ALL)[q.state], q)
+  if few then return list_sorted(few, FINISHED, q, fits) end
   for _, name in ipairs(q.name ~= '' and { q.name } or type_names()) do
     local k = keys_of(name)
     local kues = call('ZCARD', k[q.state])
@@ -213,7 +251,9 @@ end
 local function list_ids(q, fits)
   local groups, answer, number = {}, {}, q.id
   for _, key in ipairs(q.name ~= '' and { unpack(keys_of(q.name), 1, CANCELLED) } or { JOBS }) do
-    for _, g in ipairs(groups_of(key)) do groups[#groups + 1] = g end
+    for _, g in ipairs(groups_of(key)) do
+      if not q.priority or g[4] == q.priority then groups[#groups + 1] = g end
+    end
   end
   while true do
     local all, ids = {}, {}
@@ -235,7 +275,8 @@ end
 
 local function list(q)
   local function fits(j)
-    return (q.state == 0 or j[STATE] == q.state) and (q.name == '' or j[TYPE] == q.name)
+    return (q.state == 0 or j[STATE] == q.state) and (q.name == '' or j[TYPE] == q.name) and
+           (not q.priority or j[PRIORITY] == q.priority)
   end
   local key = q.state > 0 and (q.name ~= '' and keys_of(q.name) or ALL)[q.state]
   if q.state == 0 then return list_ids(q, fits) end
@@ -249,7 +290,8 @@ function steps.I(i)
   flush_all()
   return list({ state = tonumber(ARGV[i]), name = ARGV[i + 1], descending = ARGV[i + 2] == '1',
                 rank = tonumber(ARGV[i + 3]), id = tonumber(ARGV[i + 4]),
-                limit = tonumber(ARGV[i + 5]), with_data = ARGV[i + 6] == '1' })
+                limit = tonumber(ARGV[i + 5]), with_data = ARGV[i + 6] == '1',
+                priority = tonumber(ARGV[i + 7]), look = tonumber(ARGV[i + 8]) })
 end
 
 -- ---- find ----
@@ -331,19 +373,22 @@ end
 function steps.F(i, n)
   local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
   local id, limit, with_data = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
+  local priority, look, seen = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), 0
   flush_all()
-  local plan, answer, page = plan_find(i + 6, i + n - 1), {}, 200
+  local plan, answer, page = plan_find(i + 8, i + n - 1), {}, 200
   local function fits(j)
-    return (state == 0 or j[STATE] == state) and (name == '' or j[TYPE] == name)
+    return (state == 0 or j[STATE] == state) and (name == '' or j[TYPE] == name) and
+           (not priority or j[PRIORITY] == priority)
   end
   while #answer < 3 * limit do
     local some, ids = page_of(plan, descending, id, page), {}
     for _, there in ipairs(some) do
       if plan.has_all(there) then ids[#ids + 1] = digits(there) end
     end
-    answer_with(answer, ids, limit, with_data, fits)
+    answer_with(answer, of_priority(ids, priority), limit, with_data, fits)
     if #some < page then break end
-    id = some[#some]
+    id, seen = some[#some], seen + #ids
+    if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, id) end
   end
   return answer
 end

@@ -48,8 +48,9 @@ local KUE_TTL_GRACE, KUE_TTL_LATE, KUE_TTL_ANSWER, LOWEST_TTL_SCORE = 5000, 1000
 -- ms: how often to look around, as Kue does itself; when there is more to do; between two walks
 local EVERY, SOON, BETWEEN_WALKS = 1000, 10, 5000
 
--- entries: of a walk at a time; announced at a time; few enough to be sorted; far enough to go
-local PIECE, HEADS, FEW, FAR = 500, 500, 2000, 20000
+-- entries: of a walk at a time, and at least of each of several; announced at a time; few enough to
+-- be sorted; far enough to go
+local PIECE, FEWEST, HEADS, FEW, FAR = 500, 20, 500, 2000, 20000
 
 -- ms that a worker of Kue's needs between its pop and its start, at most; ms after which somebody
 -- must have seen that a lease is over; the walk over the types

@@ -36,6 +36,18 @@ local function answer_with(answer, ids, limit, with_data, fits)
   end
 end
 
+-- The priority is the one that is wanted (nil: any).
+local function is_of(priority, spec)
+  return not priority or sunpack('>i4', spec, SPEC_PRIORITY) == priority
+end
+
+-- The answer of who has looked at enough jobs, up to this place.
+local function stopped_at(answer, rank, id)
+  local n = #answer
+  answer[n + 1], answer[n + 2] = rank, id
+  return answer
+end
+
 local function type_names(name)
   if name ~= '' then return { name } end
   local names = {}
@@ -56,24 +68,38 @@ local function beyond(key, name, place, descending, n)
   return call('ZRANGEBYLEX', KEYS[key], from, to, 'LIMIT', 0, n)
 end
 
-local function list_state(state, name, descending, rank, id, limit, with_data)
+-- As many are read of each type: those up to the first place behind which one may have more are all
+-- that there are. look 0: that is enough.
+local function list_state(state, name, descending, rank, id, limit, with_data, priority, look)
+  local names, answer, seen = type_names(name), {}, 0
   local place = id > 0 and spack('>I8I8', rank + ZERO_RANK, id) or ''
-  local all, ids = {}, {}
-  for _, t in ipairs(type_names(name)) do
-    for _, member in ipairs(beyond(STATE_KEY + state, t, place, descending, limit)) do
-      local r, number = sunpack('>I8I8', member, #t + 2)
-      all[#all + 1] = { r, number }
+  local function before(a, b)
+    if descending then a, b = b, a end
+    return by_rank(a, b)
+  end
+  local function fits(spec) return is_of(priority, spec) end
+  while true do
+    local n = look == 0 and limit or max(FEWEST, floor(min(PIECE, look - seen) / #names))
+    local all, ids, known = {}, {}, nil
+    for _, t in ipairs(names) do
+      local got = beyond(STATE_KEY + state, t, place, descending, n)
+      for _, member in ipairs(got) do
+        local r, number = sunpack('>I8I8', member, #t + 2)
+        all[#all + 1] = { r, number }
+      end
+      if #got == n and (not known or before(all[#all], known)) then known = all[#all] end
     end
+    sort(all, before)
+    for k = 1, look == 0 and min(limit, #all) or #all do
+      if known and before(known, all[k]) then break end
+      ids[k] = id_bytes(all[k][2])
+    end
+    answer_with(answer, ids, limit, with_data, fits)
+    seen = seen + #all
+    if look == 0 or not known or #answer >= 3 * limit then return answer end
+    if seen >= look then return stopped_at(answer, known[1] - ZERO_RANK, known[2]) end
+    place = spack('>I8I8', known[1], known[2])
   end
-  if descending then
-    sort(all, function(a, b) return by_rank(b, a) end)
-  else
-    sort(all, by_rank)
-  end
-  for k = 1, min(limit, #all) do ids[k] = id_bytes(all[k][2]) end
-  local answer = {}
-  answer_with(answer, ids, limit, with_data)
-  return answer
 end
 
 -- The next block of ids of these types behind `block` (nil: the first).
@@ -87,10 +113,12 @@ local function next_block(names, block, descending)
   return best
 end
 
-local function list_ids(name, descending, id, limit, with_data)
-  local names, answer = type_names(name), {}
+local function list_ids(name, descending, id, limit, with_data, priority, look)
+  local names, answer, seen = type_names(name), {}, 0
   local function fits(spec)
-    return name == '' or type_in(spec) == name
+    if name ~= '' and type_in(spec) ~= name then return false end
+    seen = seen + 1
+    return is_of(priority, spec)
   end
   -- The block of the cursor itself comes first: begin just before it.
   local block
@@ -101,15 +129,16 @@ local function list_ids(name, descending, id, limit, with_data)
   while #answer / 3 < limit do
     block = next_block(names, block, descending)
     if not block then break end
-    local ids = {}
+    local ids, n = {}, nil
     for k = 0, BLOCK - 1 do
       local seq = block * BLOCK + (descending and BLOCK - 1 - k or k)
-      local n = seq * partitions + partition
+      n = seq * partitions + partition
       if n > 0 and (id == 0 or (descending and n < id) or (not descending and n > id)) then
         ids[#ids + 1] = id_bytes(n)
       end
     end
     answer_with(answer, ids, limit, with_data, fits)
+    if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, n) end
   end
   return answer
 end
@@ -117,9 +146,11 @@ end
 function steps.I(i)
   local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
   local rank, id, limit = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
-  local with_data = ARGV[i + 6] == '1'
-  if state > 0 then return list_state(state, name, descending, rank, id, limit, with_data) end
-  return list_ids(name, descending, id, limit, with_data)
+  local with_data, priority, look = ARGV[i + 6] == '1', tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
+  if state > 0 then
+    return list_state(state, name, descending, rank, id, limit, with_data, priority, look)
+  end
+  return list_ids(name, descending, id, limit, with_data, priority, look)
 end
 
 -- ---- find ----
@@ -151,8 +182,9 @@ end
 function steps.F(i, n)
   local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
   local id, limit, with_data = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
+  local priority, look, seen = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), 0
   local words, sets, driver, list, fewest = {}, {}, nil, nil, huge
-  for k = i + 6, i + n - 1 do
+  for k = i + 8, i + n - 1 do
     local word = ARGV[k]
     if sub(word, -1) == '*' then
       local set, ids = with_start(sub(word, 1, -2))
@@ -166,7 +198,11 @@ function steps.F(i, n)
     end
   end
   local function fits(spec, run)
-    return (state == 0 or state_in(run) == state) and (name == '' or type_in(spec) == name)
+    if state ~= 0 and state_in(run) ~= state or name ~= '' and type_in(spec) ~= name then
+      return false
+    end
+    seen = seen + 1
+    return is_of(priority, spec)
   end
   local function has_all(number)
     for _, set in ipairs(sets) do
@@ -200,6 +236,7 @@ function steps.F(i, n)
     end
     answer_with(answer, ids, limit, with_data, fits)
     if #some < page then break end
+    if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, id) end
   end
   return answer
 end

@@ -10,7 +10,7 @@ local FIRST_SET, LAST_SET, TOKENS, TOKENS_AT = 5, 13, 21, 22
 local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
 
 -- where a spec and a run have what (layout.h)
-local SPEC_FLAGS, SPEC_TYPE_LEN, SPEC_TTL, SPEC_TYPE = 8, 11, 45, 59
+local SPEC_FLAGS, SPEC_TYPE_LEN, SPEC_PRIORITY, SPEC_TTL, SPEC_TYPE = 8, 11, 12, 45, 59
 local AT_ATTEMPTS, AT_DELIVERY, AT_LOST, AT_PROMOTE, AT_STARTED, AT_FAILED = 3, 7, 11, 19, 33, 40
 local AT_FLAGS, AT_TYPE = 61, 63
 
@@ -36,6 +36,9 @@ local TOKEN_MS, TOKEN_LATE_MS = 86400000, 60000
 
 -- fields of META from which on those of lost callers are looked for
 local MANY_CALLERS = 500
+
+-- looking for a priority: places read at a time, and at least of each type
+local PIECE, FEWEST = 500, 20
 
 -- the first step in ARGV; arguments of one command (Lua's stack has room for twice as many); ids in
 -- a block of IDS; WEIR_MAX_LOG; INT64_MIN as messages have it; what is added to ranks, 2^52
