@@ -37,21 +37,27 @@ _weir()
     add:--wait | add:-w) return ;;
     add:--count | add:-n) return ;;
     list:--state | list:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
+    list:--priority | list:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     list:--search) return ;;
     list:--limit | list:-n) return ;;
     list:--after) return ;;
     count:--state | count:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
+    count:--priority | count:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     types:--keep-complete) COMPREPLY=($(compgen -W "7d,1000 all" -- "$cur")); return ;;
     types:--keep-failed) COMPREPLY=($(compgen -W "30d all" -- "$cur")); return ;;
     types:--search) COMPREPLY=($(compgen -W "on off" -- "$cur")); return ;;
     rm:--state | rm:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
     rm:--type | rm:-t) _weir_types; return ;;
+    rm:--priority | rm:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     retry:--state | retry:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
     retry:--type | retry:-t) _weir_types; return ;;
+    retry:--priority | retry:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     promote:--state | promote:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
     promote:--type | promote:-t) _weir_types; return ;;
+    promote:--priority | promote:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     cancel:--state | cancel:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
     cancel:--type | cancel:-t) _weir_types; return ;;
+    cancel:--priority | cancel:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     update:--priority | update:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     update:--delay | update:-d) return ;;
     update:--at) return ;;
@@ -83,6 +89,7 @@ _weir()
     token:--config) return ;;
     export:--state | export:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
     export:--type | export:-t) _weir_types; return ;;
+    export:--priority | export:-p) COMPREPLY=($(compgen -W "low normal medium high critical" -- "$cur")); return ;;
     migrate:--from) return ;;
     migrate:--to) return ;;
     bench:--jobs | bench:-n) return ;;
@@ -106,13 +113,13 @@ _weir()
         fi ;;
     list)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --state --search --desc --limit --after --all --ids" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --priority --search --desc --limit --after --all --ids" -- "$cur"))
         else
             _weir_types
         fi ;;
     count)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --state" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --priority" -- "$cur"))
         else
             _weir_types
         fi ;;
@@ -132,19 +139,19 @@ _weir()
         fi ;;
     rm)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --all --yes" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --priority --all --yes" -- "$cur"))
         fi ;;
     retry)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --all --yes" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --priority --all --yes" -- "$cur"))
         fi ;;
     promote)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --all --yes" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --priority --all --yes" -- "$cur"))
         fi ;;
     cancel)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --all --yes" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --priority --all --yes" -- "$cur"))
         fi ;;
     update)
         if [[ $cur == -* ]]; then
@@ -192,7 +199,7 @@ _weir()
         fi ;;
     export)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --state --type --priority" -- "$cur"))
         else
             COMPREPLY=($(compgen -f -- "$cur"))
         fi ;;

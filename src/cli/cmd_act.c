@@ -3,9 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "cli/pages.h"
 
 typedef struct act_opts {
-    opt_num     state;
+    opt_num     state, priority;
     const char *type;
     bool        all, yes;
 } act_opts;
@@ -16,7 +17,10 @@ const option_entry act_options[] = {
     { "state", 's', OPT_STATE, AT(state), "STATE", "with --all: those in this state", 0, 0,
       "inactive delayed active complete failed cancelled" },
     { "type", 't', OPT_TEXT, AT(type), "TYPE", "with --all: those of this type", 0, 0, "<type>" },
-    { "all", 'a', OPT_FLAG, AT(all), NULL, "all jobs of --state and --type", 0, 0, NULL },
+    { "priority", 'p', OPT_PRIORITY, AT(priority), "PRIORITY",
+      "with --all: those of just this priority", 0, 0, "low normal medium high critical" },
+    { "all", 'a', OPT_FLAG, AT(all), NULL, "all jobs of --state, --type and --priority", 0, 0,
+      NULL },
     { "yes", 'y', OPT_FLAG, AT(yes), NULL, "do not ask before many are changed", 0, 0, NULL },
     { 0 }
 };
@@ -113,10 +117,9 @@ static weir_code act_page(cli *c, weir_queue *q, const action *a, const weir_pag
     return rc;
 }
 
-static weir_code act_state(cli *c, weir_queue *q, const action *a, weir_state state,
-                           const char *type, term_progress *bar, uint64_t *done)
+static weir_code act_state(cli *c, weir_queue *q, const action *a, weir_query query,
+                           term_progress *bar, uint64_t *done)
 {
-    weir_query query = { .state = state, .type = type, .ids_only = true, .limit = WEIR_MAX_PAGE };
     for (;;) {
         weir_page *page;
         weir_code  rc = weir_list(q, &query, &page, &c->err);
@@ -145,10 +148,13 @@ static weir_code act_all(cli *c, weir_queue *q, const action *a, const act_opts 
 {
     weir_state    only[] = { (weir_state)o->state.n, WEIR_ANY };
     const weir_state *states = o->state.set ? only : a->states;
+    weir_query    query = { .type = o->type, .by_priority = o->priority.set, .ids_only = true,
+                            .priority = (int32_t)o->priority.n, .limit = WEIR_MAX_PAGE };
     uint64_t      total = 0, n;
     weir_code     rc = WEIR_OK;
     for (int i = 0; !rc && (i == 0 || states[i] != WEIR_ANY); i++) {
-        rc = weir_count(q, states[i], o->type, &n, &c->err);
+        query.state = states[i];
+        rc = cli_count(q, &query, &n, &c->err);
         total += rc ? 0 : n;
     }
     if (rc)
@@ -156,8 +162,10 @@ static weir_code act_all(cli *c, weir_queue *q, const action *a, const act_opts 
     if (!confirmed(a, o, total))
         return weir_fail(&c->err, WEIR_EINVAL, "nothing was changed");
     term_progress bar = { .what = a->name, .total = total };
-    for (int i = 0; !rc && (i == 0 || states[i] != WEIR_ANY); i++)
-        rc = act_state(c, q, a, states[i], o->type, &bar, done);
+    for (int i = 0; !rc && (i == 0 || states[i] != WEIR_ANY); i++) {
+        query.state = states[i];
+        rc = act_state(c, q, a, query, &bar, done);
+    }
     term_progress_end(&bar);
     return rc;
 }
@@ -169,12 +177,13 @@ int cmd_act(cli *c, const void *values)
     weir_queue     *q;
     uint64_t        done = 0;
     char            number[32];
-    if (c->n_args && (o->all || o->state.set || o->type))
-        return cli_usage(c, "either ids, or --all with --state or --type");
+    bool            narrow = o->state.set || o->type || o->priority.set;
+    if (c->n_args && (o->all || narrow))
+        return cli_usage(c, "either ids, or --all with --state, --type or --priority");
     if (c->n_args)
         return act_ids(c, a);
-    if (!o->all || (!o->state.set && !o->type))
-        return cli_usage(c, "which jobs? Give ids, or --all with --state or --type");
+    if (!o->all || !narrow)
+        return cli_usage(c, "which jobs? Give ids, or --all with --state, --type or --priority");
     if (cli_open(c, CLI_CHANGE, &q))
         return cli_fail(c);
     weir_code rc = act_all(c, q, a, o, &done);

@@ -11,9 +11,10 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "cli/mover.h"
+#include "cli/pages.h"
 
 typedef struct export_opts {
-    opt_num     state;
+    opt_num     state, priority;
     const char *type;
 } export_opts;
 CLI_VALUES_FIT(export_opts);
@@ -23,6 +24,8 @@ const option_entry export_options[] = {
     { "state", 's', OPT_STATE, AT(state), "STATE", "only those in this state", 0, 0,
       "inactive delayed active complete failed cancelled" },
     { "type", 't', OPT_TEXT, AT(type), "TYPE", "only those of this type", 0, 0, "<type>" },
+    { "priority", 'p', OPT_PRIORITY, AT(priority), "PRIORITY", "only those of just this priority",
+      0, 0, "low normal medium high critical" },
     { 0 }
 };
 #undef AT
@@ -122,9 +125,11 @@ static weir_code write_page(cli *c, weir_queue *q, FILE *out, const weir_page *p
 
 static weir_code write_all(cli *c, weir_queue *q, const export_opts *o, FILE *out, uint64_t *n)
 {
-    weir_query    query = { .state = (weir_state)o->state.n, .type = o->type, .limit = PAGE };
+    weir_query    query = { .state = (weir_state)o->state.n, .type = o->type,
+                            .by_priority = o->priority.set, .priority = (int32_t)o->priority.n,
+                            .limit = PAGE };
     term_progress bar = { .what = "exporting" };
-    weir_code     rc = weir_count(q, query.state, o->type, &bar.total, &c->err);
+    weir_code     rc = cli_count(q, &query, &bar.total, &c->err);
     if (!rc)
         rc = write_types(c, q, o, out);
     for (bool more = true; !rc && more;) {

@@ -1,18 +1,22 @@
 /* cmd_list.c - weir list and weir count. */
 #include "cli/cli.h"
+#include "cli/pages.h"
 
 typedef struct list_opts {
-    opt_num     state, limit;
+    opt_num     state, priority, limit;
     const char *search, *after;
     bool        desc, all, ids;
 } list_opts;
 CLI_VALUES_FIT(list_opts);
 
-#define STATES "inactive delayed active complete failed cancelled"
+#define STATES     "inactive delayed active complete failed cancelled"
+#define PRIORITIES "low normal medium high critical"
 #define AT(member) offsetof(list_opts, member)
 const option_entry list_options[] = {
     { "state", 's', OPT_STATE, AT(state), "STATE",
       "inactive, delayed, active, complete, failed or cancelled", 0, 0, STATES },
+    { "priority", 'p', OPT_PRIORITY, AT(priority), "PRIORITY", "only those of just this priority",
+      0, 0, PRIORITIES },
     { "search", 0, OPT_TEXT, AT(search), "WORDS",
       "every word is in data, error or log (word* for a beginning); only jobs that were added with "
       "--search, or whose type says so", 0, 0, NULL },
@@ -65,7 +69,7 @@ static void add_row(table *t, const weir_job *j, int64_t now)
         table_cell(t, 6, COLOR_NONE, "%.1000s", j->data);
 }
 
-static weir_code print_page(const cli *c, const list_opts *o, const weir_page *page, int64_t now,
+static weir_code print_page(const cli *c, const list_opts *o, const cli_page *page, int64_t now,
                             weir_error *err)
 {
     if (!o->ids && !c->json) {
@@ -89,17 +93,17 @@ static weir_code print_page(const cli *c, const list_opts *o, const weir_page *p
 static weir_code list_pages(cli *c, weir_queue *q, const list_opts *o, weir_query *query)
 {
     for (bool first = true;; first = false) {
-        weir_page *page;
-        weir_code  rc = weir_list(q, query, &page, &c->err);
+        cli_page  page;
+        weir_code rc = cli_page_read(q, query, &page, &c->err);
         if (rc)
             return rc;
-        if (page->n == 0 && first && !c->json && !o->ids)
+        if (page.n == 0 && first && !c->json && !o->ids)
             fputs("no jobs\n", stderr);
-        else if (page->n)
-            rc = print_page(c, o, page, weir_now(q), &c->err);
-        bool more = page->more;
-        query->after = page->next;
-        weir_page_release(page);
+        else if (page.n)
+            rc = print_page(c, o, &page, weir_now(q), &c->err);
+        bool more = page.more;
+        query->after = page.next;
+        cli_page_release(&page);
         if (rc || !more)
             return rc;
         if (!o->all) {
@@ -117,7 +121,8 @@ int cmd_list(cli *c, const void *values)
     weir_queue      *q;
     weir_query       query = {
         .state = (weir_state)o->state.n, .type = c->n_args ? c->args[0] : NULL,
-        .search = o->search, .descending = o->desc, .ids_only = o->ids,
+        .search = o->search, .by_priority = o->priority.set,
+        .priority = (int32_t)o->priority.n, .descending = o->desc, .ids_only = o->ids,
         .limit = o->limit.set ? (size_t)o->limit.n : o->all ? FULL_PAGE : PAGE
     };
     if (o->after && !opt_cursor(o->after, &query.after))
@@ -132,25 +137,31 @@ int cmd_list(cli *c, const void *values)
 /* ---- count ---- */
 
 typedef struct count_opts {
-    opt_num state;
+    opt_num state, priority;
 } count_opts;
 CLI_VALUES_FIT(count_opts);
 
+#define AT(member) offsetof(count_opts, member)
 const option_entry count_options[] = {
-    { "state", 's', OPT_STATE, offsetof(count_opts, state), "STATE", "only those in this state", 0,
-      0, STATES },
+    { "state", 's', OPT_STATE, AT(state), "STATE", "only those in this state", 0, 0, STATES },
+    { "priority", 'p', OPT_PRIORITY, AT(priority), "PRIORITY",
+      "only those of just this priority, which are looked for", 0, 0, PRIORITIES },
     { 0 }
 };
+#undef AT
 
 int cmd_count(cli *c, const void *values)
 {
     const count_opts *o = values;
     weir_queue       *q;
     uint64_t          n = 0;
+    weir_query        query = { .state = (weir_state)o->state.n,
+                                .type = c->n_args ? c->args[0] : NULL,
+                                .by_priority = o->priority.set,
+                                .priority = (int32_t)o->priority.n };
     if (cli_open(c, CLI_LOOK, &q))
         return cli_fail(c);
-    weir_code rc = weir_count(q, (weir_state)o->state.n, c->n_args ? c->args[0] : NULL, &n,
-                              &c->err);
+    weir_code rc = cli_count(q, &query, &n, &c->err);
     weir_close(q);
     if (rc)
         return cli_fail(c);

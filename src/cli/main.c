@@ -22,6 +22,7 @@ const command cli_commands[] = {
       "delayed ones by their time, finished ones by their end. Without, by id.\n"
       "\n"
       "  weir list mail --state failed --desc\n"
+      "  weir list --state delayed --priority high\n"
       "  weir list --search 'ann smtp*' --json\n",
       list_options, 0, 1, cmd_list },
     { "count", "[TYPE]", "count jobs",

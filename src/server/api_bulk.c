@@ -31,6 +31,8 @@ static const action actions[] = {
 typedef struct filter {
     weir_state  state;
     const char *type, *search;
+    bool        by_priority;
+    int32_t     priority;
     weir_ids    ids;
 } filter;
 
@@ -75,6 +77,7 @@ static weir_code read_action(weir_reader *in, const weir_field *f, weir_json_pie
 static const weir_field filter_fields[] = {
     WEIR_FIELD("state", weir__as_state, OF(state)),
     WEIR_FIELD("type", weir__as_type, OF(type)),
+    WEIR_FIELD("priority", weir__as_priority, OF(priority), .given = OF(by_priority)),
     WEIR_FIELD("search", weir__as_text, OF(search)),
     WEIR_FIELD("ids", weir__as_ids, OF(ids), .min = 1, .max = MAX_BULK),
     { 0 }
@@ -95,7 +98,7 @@ static const weir_field bulk_fields[] = {
 static bool check(srv_request *r, bulk *b)
 {
     filter *f = &b->filter;
-    bool    narrow = f->state || f->type || f->search || f->ids.n;
+    bool    narrow = f->state || f->type || f->by_priority || f->search || f->ids.n;
     if (!narrow && !b->all)
         srv_reply_fail(r, WEIR_EINVAL, "filter", "filter: empty, which is every job; say "
                                                  "\"all\":true if that is meant");
@@ -218,6 +221,7 @@ static void read_page(srv_request *r)
     weir_error   err = { 0 };
     weir_future *f = NULL;
     weir_query   q = { .state = b->state, .type = b->filter.type, .search = b->filter.search,
+                       .by_priority = b->filter.by_priority, .priority = b->filter.priority,
                        .ids_only = true, .after = b->after,
                        .limit = left < WEIR_MAX_PAGE ? left : WEIR_MAX_PAGE };
     b->more = !left;
@@ -238,6 +242,7 @@ static void look(srv_request *r);
 static bool matches(const bulk *b, const weir_job *job)
 {
     return states(b) & BIT(job->state) &&
+           (!b->filter.by_priority || job->priority == b->filter.priority) &&
            (!b->filter.type || !strcmp(b->filter.type, job->type));
 }
 
@@ -338,7 +343,7 @@ static void bulk_jobs(srv_request *r)
         b->more = b->filter.ids.n > limit;
         b->asked = b->more ? limit : b->filter.ids.n;
         look(r);
-    } else if (b->dry_run && !b->filter.search) {
+    } else if (b->dry_run && !b->filter.search && !b->filter.by_priority) {
         count(r);
     } else {
         b->state = next_state(b, WEIR_ANY);

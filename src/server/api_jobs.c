@@ -11,7 +11,8 @@ enum { PAGE = 100, AT_ONCE = 100, WAIT_MS = 30 * 1000 };
 
 /* ---- GET /v1/jobs ---- */
 
-/* Jobs may be large: a page is read in parts, and ends early when it is. */
+/* Jobs may be large: a page is read in parts, and ends early when it is. So it does when the store
+ * has looked at enough jobs of other priorities. */
 typedef struct listing {
     weir_query query;
     size_t     n, left;             /* jobs so far, and those that are wanted yet */
@@ -54,11 +55,11 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
         else
             weir__job_json(out, l->part->job[i]);
     }
-    bool more = l->part->more;
+    bool more = l->part->more, whole = l->part->n == l->query.limit;
     l->left -= l->part->n;
     l->query.after = l->part->next;
     weir_page_release(l->part);
-    if (more && l->left && out->len < SRV_MAX_PAGE)
+    if (more && whole && l->left && out->len < SRV_MAX_PAGE)
         list_part(r);
     else
         reply_page(r, l, more);
@@ -98,6 +99,7 @@ static bool read_query(srv_request *r, weir_query *q, size_t *wanted)
     if (!q->type && *r->who.type)
         q->type = r->who.type;
     if (!srv_allow(r, SRV_READ, q->type) || !srv_query_state(r, "state", &q->state) ||
+        !srv_query_priority(r, "priority", &q->by_priority, &q->priority) ||
         !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) ||
         !srv_query_bool(r, "ids", &q->ids_only))
         return false;
@@ -336,6 +338,8 @@ static void explain_job(srv_request *r)
 static const srv_param list_query[] = {
     { "state", SRV_P_STATE, "jobs in this state alone, in the order that matters in it" },
     { "type", SRV_P_TEXT, "jobs of this type alone" },
+    { "priority", SRV_P_PRIORITY, "jobs of just this priority; without state inactive a page may "
+                                  "then have few jobs or none, and yet a \"next\"" },
     { "search", SRV_P_TEXT, "jobs with all these words in data, error or log; word* is a start" },
     { "order", SRV_P_TEXT, "asc (first) or desc" },
     { "limit", SRV_P_INT, "jobs in the page, 1 to 1000 (100)" },

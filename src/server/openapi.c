@@ -54,6 +54,8 @@ static void query_schema(weir_buf *b, srv_param_kind kind)
         ref(b, "Duration");
     else if (kind == SRV_P_STATE)
         ref(b, "State");
+    else if (kind == SRV_P_PRIORITY)
+        ref(b, "Priority");
     else
         weir__buf_str(b, types[kind]);
 }

@@ -188,6 +188,18 @@ bool srv_query_state(srv_request *r, const char *name, weir_state *out)
     return false;
 }
 
+bool srv_query_priority(srv_request *r, const char *name, bool *given, int32_t *out)
+{
+    const char *text = srv_query(r, name);
+    *given = text != NULL;
+    if (!text || weir_priority_parse(text, out))
+        return true;
+    srv_reply_fail(r, WEIR_EINVAL, name,
+                   "%s: \"%.60s\" is not low, normal, medium, high, critical or a number", name,
+                   text);
+    return false;
+}
+
 bool srv_arg_id(srv_request *r, size_t i, uint64_t *out)
 {
     int64_t n;

@@ -300,6 +300,27 @@ case_list_is_in_the_order_of_running() {
     same "$(tr '\n' ' ' <out)" "2 4 1 3 "
 }
 
+case_list_by_priority() {
+    weir add a --priority high --delay 1h
+    weir add a --priority high
+    weir add b --priority 7 --delay 1h --count 30 -q
+    weir add a --delay 1h
+    status 0 weir list --priority high --ids
+    same "$(tr '\n' ' ' <out)" "1 2 "
+    status 0 weir list --state delayed --priority -10 --ids
+    same "$(cat out)" 1
+    status 0 weir list --priority 7 --limit 25 --ids
+    same "$(wc -l <out)" 25
+    has err "--after"
+    status 0 weir list -p 8
+    has err "no jobs"
+    status 2 weir list --priority urgent
+    status 0 weir count --priority 7; same "$(cat out)" 30
+    status 0 weir count a --priority normal --state delayed; same "$(cat out)" 1
+    status 0 weir export --priority high
+    same "$(grep -c '"type":"a"' out)" 2
+}
+
 case_search() {
     weir add mail '{"to":"ann","subject":"invoice overdue"}' --search
     weir add mail '{"to":"bob","subject":"invoice paid"}' --search
@@ -411,6 +432,19 @@ case_several_ids() {
     has out '"code":"ENOENT"'
     status 0 weir count
     same "$(cat out)" 1
+}
+
+case_all_of_a_priority() {
+    weir add mail --count 30 --priority low -q
+    weir add mail --count 5 --priority high --delay 1h -q
+    status 0 weir promote --priority high --all
+    has out "5 promoted"
+    status 0 weir cancel --all --priority high --type mail
+    has out "5 cancelled"
+    status 0 weir rm --priority low --all --state inactive
+    has out "30 removed"
+    status 0 weir count; same "$(cat out)" 5
+    status 2 weir rm 31 --priority high
 }
 
 case_all_of_a_kind() {

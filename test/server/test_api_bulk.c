@@ -109,6 +109,26 @@ static void by_words(void **state)
     assert_int_equal(rt_count(&w.t, WEIR_ANY), 15);
 }
 
+static void by_priority(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        rt_add(&w.t, &(weir_spec){ .type = i % 2 ? "x" : "y", .delay_ms = i < 4 ? 0 : 60000,
+                                   .priority = i % 4 ? 0 : WEIR_HIGH });
+    bulk("{\"action\":\"cancel\",\"filter\":{\"priority\":\"high\"},\"dry_run\":true}", 2, 0, 0,
+         false);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"priority\":0,\"type\":\"x\"},\"dry_run\":true,"
+         "\"limit\":3}", 3, 0, 0, true);
+    bulk("{\"action\":\"promote\",\"filter\":{\"priority\":\"high\"}}", 1, 1, 0, false);
+    bulk("{\"action\":\"cancel\",\"filter\":{\"state\":\"inactive\",\"priority\":-10}}", 2, 2, 0,
+         false);
+    assert_int_equal(rt_count(&w.t, WEIR_CANCELLED), 2);
+    bulk("{\"action\":\"retry\",\"filter\":{\"priority\":0}}", 0, 0, 0, false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"priority\":0,\"ids\":[1,2,3]}}", 2, 2, 1, false);
+    bulk("{\"action\":\"delete\",\"filter\":{\"priority\":\"normal\"}}", 4, 4, 0, false);
+    assert_int_equal(rt_count(&w.t, WEIR_ANY), 2);
+}
+
 static void by_ids(void **state)
 {
     (void)state;
@@ -155,6 +175,7 @@ static void refused(void **state)
         { "{\"action\":\"promote\",\"filter\":{\"state\":\"inactive\"}}", "filter.state: promote" },
         { "{\"action\":\"cancel\",\"filter\":{\"state\":\"frob\"}}", "filter.state:" },
         { "{\"action\":\"cancel\",\"filter\":{\"type\":\"\"}}", "filter.type: empty" },
+        { "{\"action\":\"cancel\",\"filter\":{\"priority\":\"urgent\"}}", "filter.priority:" },
         { "{\"action\":\"cancel\",\"filter\":{\"ids\":[]}}", "filter.ids:" },
         { "{\"action\":\"cancel\",\"filter\":{\"ids\":[0]}}", "filter.ids[0]:" },
         { "{\"action\":\"cancel\",\"filter\":{\"ids\":[1],\"search\":\"a\"}}", "filter.search:" },
@@ -177,6 +198,7 @@ int main(void)
         CASE(several_states),
         CASE(dry_runs_only_count),
         CASE(by_words),
+        CASE(by_priority),
         CASE(by_ids),
         CASE(thousands),
         CASE(refused),

@@ -80,6 +80,44 @@ static void lists(void **state)
              "/v1/jobs?type=y", NULL);
 }
 
+static void by_priority(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        rt_add(&w.t, &(weir_spec){ .type = i % 2 ? "p" : "q", .delay_ms = i < 3 ? 0 : 60000,
+                                   .priority = i % 3 ? WEIR_HIGH : 7 });
+    ids_are("/v1/jobs?ids=true&priority=high", "{\"jobs\":[2,3,5,6],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&priority=-10&type=p", "{\"jobs\":[2,6],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&priority=7&state=inactive", "{\"jobs\":[1],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&priority=high&state=delayed&order=desc",
+            "{\"jobs\":[6,5],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&priority=8", "{\"jobs\":[],\"next\":null}");
+}
+
+/* The store stops when it has looked at enough jobs: so does the page. */
+static void a_page_of_a_priority_ends_before_it_is_full(void **state)
+{
+    (void)state;
+    static weir_spec specs[WEIR_MAX_LOOK];
+    rt              *t = &w.t;
+    char             target[200], want[80];
+    for (size_t i = 0; i < WEIR_MAX_LOOK; i++)
+        specs[i] = (weir_spec){ .type = "many", .delay_ms = 60000 };
+    OK(weir_add_many(t->q, specs, WEIR_MAX_LOOK, NULL, &t->err));
+    uint64_t last = rt_add(t, &(weir_spec){ .type = "many", .priority = WEIR_CRITICAL,
+                                            .delay_ms = 90000 });
+    web_answer  a = web_call(&w, "GET", "/v1/jobs?type=many&priority=critical&ids=true", NULL);
+    const char *next = strstr(a.body, "\"next\":\"");
+    assert_int_equal(a.status, 200);
+    assert_memory_equal(a.body, "{\"jobs\":[],", 11);
+    assert_non_null(next);
+    snprintf(target, sizeof target, "/v1/jobs?type=many&priority=critical&ids=true&after=%.*s",
+             (int)strcspn(next + 8, "\""), next + 8);
+    web_free(&a);
+    snprintf(want, sizeof want, "{\"jobs\":[%llu],\"next\":null}", (unsigned long long)last);
+    ids_are(target, want);
+}
+
 static void pages(void **state)
 {
     (void)state;
@@ -136,8 +174,9 @@ static void lists_refuse(void **state)
     (void)state;
     static const char *const wrong[] = {
         "state=any", "state=", "limit=0", "limit=1001", "limit=x", "limit=99999999999999999999",
-        "order=up", "ids=maybe", "after=1", "after=.1", "after=1.", "after=-.1", "after=1.2.3",
-        "after=1.-2", "after=99999999999999999999.1", "after=1.99999999999999999999",
+        "order=up", "ids=maybe", "priority=", "priority=urgent", "priority=1.5",
+        "after=1", "after=.1", "after=1.", "after=-.1", "after=1.2.3", "after=1.-2",
+        "after=99999999999999999999.1", "after=1.99999999999999999999",
         "after=%201.1", "after=a.b",
     };
     char target[120], name[20];
@@ -381,6 +420,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(lists),
+        CASE(by_priority),
+        CASE(a_page_of_a_priority_ends_before_it_is_full),
         CASE(pages),
         CASE(a_page_ends_when_it_is_large),
         CASE(lists_refuse),
