@@ -135,6 +135,51 @@ test('some are selected, counted and retried; all that match are deleted', async
     await until(async () => (await server.call('GET', '/v1/stats')).counts.failed === 1);
 });
 
+test('lists of any state are filtered by priority, and all that match are retried', async (t) => {
+    const server = await t.serve();
+    const failed = [], complete = [];
+    for (const priority of ['high', 'low', 'high', 'normal']) {
+        failed.push(await server.ended({ type: 'mail', data: {}, priority }, { error: 'no' }));
+        complete.push(await server.ended({ type: 'mail', data: {}, priority }, { result: 1 }));
+    }
+    // more than the store looks at in a call come before the one that is wanted
+    await server.call('POST', '/v1/jobs', Array.from({ length: 6000 }, () =>
+        ({ type: 'sms', data: {}, priority: 'low', delay: '1h' })));
+    const late = await server.add({ type: 'sms', data: {}, priority: 'high', delay: '2h' });
+    const page = await t.open(server, '/failed');
+    const shows = (...want) => until(async () => {
+        const got = await page.locator('.row').evaluateAll((rows) => rows.map((r) => Number(r.dataset.id)));
+        return JSON.stringify(got) === JSON.stringify(want);
+    }, `the list ${want}`);
+    await shows(...[...failed].reverse());
+    await page.getByLabel('Priority').selectOption('high');
+    await shows(failed[2], failed[0]);
+    assert.equal(new URL(page.url()).search, '?priority=high');
+    await page.goto(`${server.url}/complete?priority=high&order=asc`);
+    await shows(complete[0], complete[2]);
+    await page.goto(`${server.url}/delayed?priority=-10`);          // by number, too
+    await shows(late);
+    assert.equal(await page.getByLabel('Priority').inputValue(), 'high');
+    await page.goto(`${server.url}/jobs?priority=high&type=sms`);
+    await shows(late);
+    await page.goto(`${server.url}/delayed?priority=7`);
+    await page.getByText('No job matches.').waitFor();
+    assert.equal(await page.getByLabel('Priority').inputValue(), '7');
+
+    await page.goto(`${server.url}/failed?priority=high`);
+    await shows(failed[2], failed[0]);
+    await page.getByRole('button', { name: 'Retry all' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('This concerns 2 jobs.').waitFor();
+    await dialog.getByRole('button', { name: 'Retry 2' }).click();
+    await becomes(server, failed[0], 'inactive');
+    await becomes(server, failed[2], 'inactive');
+    await page.getByText('No job matches.').waitFor();
+    assert.equal(await server.state(failed[1]), 'failed');
+    assert.equal(await server.state(failed[3]), 'failed');
+    assert.equal((await server.call('GET', '/v1/stats')).counts.complete, 4);
+});
+
 test('all that are shown are selected, promoted and cancelled', async (t) => {
     const server = await t.serve();
     await server.call('POST', '/v1/jobs', Array.from({ length: 5 }, () =>

@@ -6,7 +6,9 @@ import { count } from './fmt';
 import { complain, toast } from './parts/toast';
 
 export type Action = 'retry' | 'promote' | 'cancel' | 'delete';
-export interface Filter { state?: State; type?: string; search?: string; ids?: number[] }
+export interface Filter {
+    state?: State; type?: string; priority?: string; search?: string; ids?: number[];
+}
 export interface BulkAnswer { matched: number; done: number; skipped: number; more: boolean }
 
 export const ACTION_LABEL: Record<Action, string> = {
@@ -34,7 +36,8 @@ const jobs = (n: number): string => n === 1 ? '1 job' : `${count(n)} jobs`;
 const UNDO_MS = 5000;
 
 function bulk(action: Action, filter: Filter, dryRun: boolean): Promise<BulkAnswer> {
-    const all = !filter.state && !filter.type && !filter.search && !filter.ids;
+    const all = !filter.state && !filter.type && !filter.priority && !filter.search &&
+        !filter.ids;
     return call<BulkAnswer>('POST', '/v1/jobs/bulk', {
         action, filter, dry_run: dryRun, ...(all ? { all: true } : {}),
     });

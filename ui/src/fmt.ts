@@ -34,8 +34,6 @@ const PRIORITIES: Record<number, string> = {
     10: 'low', 0: 'normal', [-5]: 'medium', [-10]: 'high', [-15]: 'critical',
 };
 export const priority = (p: number): string => PRIORITIES[p] ?? String(p);
-export const priorityNumber = (name: string): number =>
-    Number(Object.keys(PRIORITIES).find((p) => PRIORITIES[Number(p)] === name) ?? name);
 export const PRIORITY_NAMES = ['critical', 'high', 'medium', 'normal', 'low'];
 
 // The text of one member of an object in JSON text, as it stands there; undefined: not there.

@@ -1,18 +1,16 @@
 // list.ts - jobs as a list shows them: which ones are wanted, page by page, kept up with events.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, callText, query, STATES, type Job, type State } from './api';
-import { elements, memberText, priority, priorityNumber } from './fmt';
+import { elements, memberText, priority } from './fmt';
 import { follow, type Following } from './live';
 import { complain } from './parts/toast';
 import { usePlace } from './router';
 
-const PAGE = 50, AGAIN_MS = 400, MAX_PAGE = 1000, MAX_LOOKED = 1000;
-const LAST_ID = '9223372036854775807';
+const PAGE = 50, AGAIN_MS = 400, MAX_PAGE = 1000, MAX_CALLS = 10;
 
 export interface Wanted { state?: State; type: string; words: string; order: string; priority: string }
 export interface Listed extends Job { text: string }    // its data, as the server sent it
-// `looked`: so many were looked at, where not all were and others may fit.
-export interface Page { jobs: Listed[]; next: string | null; looked?: number }
+export interface Page { jobs: Listed[]; next: string | null }
 
 // "type:mail state:failed user:42 smtp" in its parts; what is no filter is looked for as words.
 export function readQuery(text: string): { type: string; state?: State; words: string } {
@@ -39,7 +37,8 @@ export function useWanted(state?: State): Wanted {
         const shown = state ?? q.state;
         const finished = !shown || shown === 'failed' || shown === 'complete' || shown === 'cancelled';
         return {
-            state: shown, type: type || q.type, words: q.words, priority: prio,
+            state: shown, type: type || q.type, words: q.words,
+            priority: /^-?\d+$/.test(prio) ? priority(Number(prio)) : prio,
             order: order || (finished ? 'desc' : 'asc'),
         };
     }, [text, type, order, prio, state]);
@@ -49,8 +48,8 @@ export function useWanted(state?: State): Wanted {
 
 async function readPage(wanted: Wanted, limit: number, after: string | null): Promise<Page> {
     const text = await callText('GET', '/v1/jobs' + query({
-        state: wanted.state, type: wanted.type, search: wanted.words, order: wanted.order, limit,
-        after: after ?? undefined,
+        state: wanted.state, type: wanted.type, priority: wanted.priority, search: wanted.words,
+        order: wanted.order, limit, after: after ?? undefined,
     }));
     return {
         jobs: elements(memberText(text, 'jobs') ?? '[]').map((job) =>
@@ -59,36 +58,66 @@ async function readPage(wanted: Wanted, limit: number, after: string | null): Pr
     };
 }
 
-// Jobs of one priority. Those that wait are in the order of it, so that they are all in one place;
-// in other lists they are looked for, among so many.
-async function loadPriority(wanted: Wanted, n: number, after: string | null): Promise<Page> {
-    const p = priorityNumber(wanted.priority), up = wanted.order === 'asc';
-    const ordered = wanted.state === 'inactive' && !wanted.words;
-    const jobs: Listed[] = [];
-    let next = after ?? (ordered ? (up ? `${p - 1}.${LAST_ID}` : `${p + 1}.0`) : null), looked = 0;
-    do {
-        const page = await readPage(wanted, ordered ? Math.max(PAGE, n - jobs.length) : MAX_PAGE, next);
-        jobs.push(...page.jobs.filter((j) => priority(j.priority) === wanted.priority));
-        looked += page.jobs.length;
-        next = page.next;
-        if (ordered && page.jobs.some((j) => up ? j.priority > p : j.priority < p))
-            next = null;
-    } while (next && jobs.length < n && looked < MAX_LOOKED);
-    return { jobs, next, looked: next && !ordered ? looked : undefined };
+// `n` jobs, or all there are. The server ends a page early when it has looked at many jobs of other
+// priorities: then it is asked again, so many times.
+async function load(wanted: Wanted, n: number, after: string | null): Promise<Page> {
+    const all: Page = { jobs: [], next: after };
+    for (let calls = 0; calls < MAX_CALLS && all.jobs.length < n && (all.next || !calls); calls++) {
+        const part = await readPage(wanted, n - all.jobs.length, all.next);
+        all.jobs.push(...part.jobs);
+        all.next = part.next;
+        if (!wanted.priority)
+            break;
+    }
+    return all;
 }
-
-// At least `n` jobs, or all there are; at most a server's page.
-const load = (wanted: Wanted, n: number, after: string | null): Promise<Page> =>
-    wanted.priority ? loadPriority(wanted, n, after) : readPage(wanted, n, after);
 
 const size = (shown: number): number => Math.min(MAX_PAGE, Math.max(PAGE, shown));
 
 function join(first: Page, then: Page): Page {
     const seen = new Set(first.jobs.map((j) => j.id));
-    return {
-        jobs: [...first.jobs, ...then.jobs.filter((j) => !seen.has(j.id))], next: then.next,
-        looked: then.looked && then.looked + (first.looked ?? 0),
-    };
+    return { jobs: [...first.jobs, ...then.jobs.filter((j) => !seen.has(j.id))], next: then.next };
+}
+
+// ---- places in a list: [rank, id], in `next` "RANK.ID" ----
+
+type Place = [number, number];
+
+function placeOf(job: Job, wanted: Wanted): Place {
+    if (!wanted.state || wanted.words)
+        return [0, job.id];
+    const rank = {
+        inactive: job.priority, delayed: job.promote_at, active: job.started_at,
+        complete: job.finished_at, failed: job.finished_at, cancelled: job.finished_at,
+    }[wanted.state];
+    return [rank ?? 0, job.id];
+}
+
+function readPlace(text: string): Place {
+    const dot = text.lastIndexOf('.');
+    return [Number(text.slice(0, dot)), Number(text.slice(dot + 1))];
+}
+
+function isBeyond(a: Place, b: Place, wanted: Wanted): boolean {
+    const by = a[0] - b[0] || a[1] - b[1];
+    return wanted.order === 'desc' ? by < 0 : by > 0;
+}
+
+// What was read anew, and behind it what was shown already further down than that reaches. `n`: so
+// many were asked for.
+function refreshed(fresh: Page, shown: Page, n: number, wanted: Wanted): Page {
+    if (!fresh.next)
+        return fresh;
+    let rest = shown.jobs.slice(MAX_PAGE);
+    if (fresh.jobs.length < n) {
+        const end = readPlace(fresh.next);
+        if (shown.next && !isBeyond(readPlace(shown.next), end, wanted))
+            return fresh;
+        rest = shown.jobs.filter((j) => isBeyond(placeOf(j, wanted), end, wanted));
+    } else if (!rest.length) {
+        return fresh;
+    }
+    return join(fresh, { jobs: rest, next: shown.next });
 }
 
 // The list as it is now; `more` loads the next page.
@@ -96,18 +125,16 @@ export function useList(wanted: Wanted): { page?: Page; again: () => void; more:
     const [page, setPage] = useState<Page>();
     const reader = useRef<Following & { more: () => void } | undefined>(undefined);
     useEffect(() => {
-        let shown: Page = { jobs: [], next: null }, longer = false, alive = true;
+        let shown: Page | undefined, longer = false, alive = true;
         const read = async (): Promise<void> => {
             const grow = longer;
             longer = false;
             try {
-                if (grow)
+                if (grow && shown)
                     shown = join(shown, await load(wanted, PAGE, shown.next));
                 else {
-                    const n = shown.jobs.length, fresh = await load(wanted, size(n), null);
-                    // what is further down than one call reaches stays as it was
-                    shown = n > MAX_PAGE && fresh.next
-                        ? join(fresh, { ...shown, jobs: shown.jobs.slice(MAX_PAGE) }) : fresh;
+                    const n = size(shown?.jobs.length ?? 0), fresh = await load(wanted, n, null);
+                    shown = shown ? refreshed(fresh, shown, n, wanted) : fresh;
                 }
                 if (alive)
                     setPage(shown);
@@ -121,7 +148,7 @@ export function useList(wanted: Wanted): { page?: Page; again: () => void; more:
         reader.current = {
             ...following,
             more: () => {
-                if (!longer && shown.next) {
+                if (!longer && shown?.next) {
                     longer = true;
                     following.again();
                 }

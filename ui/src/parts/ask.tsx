@@ -16,8 +16,8 @@ export function Ask({ question, close, after }:
         matching(action, filter).then(setFound, (e) => { complain(e); close(); });
     }, []);
     const label = ACTION_LABEL[action], n = found?.matched;
-    // what is found by words is counted up to the most that one call does
-    const atLeast = filter.search && found?.more ? 'at least ' : '';
+    // what must be looked for is counted up to the most that one call does
+    const atLeast = (filter.search || filter.priority) && found?.more ? 'at least ' : '';
     return (
         <Dialog title={`${label}: ${what}`} close={close}>
             <p>{n === undefined ? 'Counting …'

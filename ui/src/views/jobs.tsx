@@ -7,7 +7,7 @@ import { STATE_LABEL, STATE_MARK } from '../app';
 import { titleOf, type State } from '../api';
 import { ago, count, priority, PRIORITY_NAMES, span } from '../fmt';
 import { useKeys } from '../keys';
-import { useList, useWanted, type Listed, type Page, type Wanted } from '../list';
+import { useList, useWanted, type Listed, type Wanted } from '../list';
 import { Ask, type Question } from '../parts/ask';
 import { Command, quote, weir } from '../parts/command';
 import { Ring } from '../parts/ring';
@@ -115,7 +115,8 @@ function Filters({ wanted, types }: { wanted: Wanted; types: string[] }): JSX.El
             <select aria-label="Priority" value={wanted.priority}
                 onChange={(e) => setParams({ priority: e.currentTarget.value })}>
                 <option value="">any priority</option>
-                {PRIORITY_NAMES.map((p) => <option key={p} value={p}>{p}</option>)}
+                {[...new Set([...PRIORITY_NAMES, ...(wanted.priority ? [wanted.priority] : [])])].map((p) =>
+                    <option key={p} value={p}>{p}</option>)}
             </select>
             <select aria-label="Order" value={wanted.order}
                 onChange={(e) => setParams({ order: e.currentTarget.value })}>
@@ -123,14 +124,6 @@ function Filters({ wanted, types }: { wanted: Wanted; types: string[] }): JSX.El
                 <option value="desc">last to first</option>
             </select>
         </div>
-    );
-}
-
-// What was looked through for a filter that the server does not have.
-function Looked({ page, more }: { page: Page; more: () => void }): JSX.Element {
-    return (
-        <p class="faint">{count(page.looked as number)} jobs were looked through for this priority.{' '}
-            <button type="button" onClick={more}>Look further</button></p>
     );
 }
 
@@ -147,7 +140,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
     const jobs = page?.jobs ?? [];
     useEffect(() => setChosen(new Set()), [wanted]);
     useEffect(() => {
-        const watch = new IntersectionObserver((seen) => seen[0]?.isIntersecting && !page?.looked && more());
+        const watch = new IntersectionObserver((seen) => seen[0]?.isIntersecting && more());
         if (end.current)
             watch.observe(end.current);
         return () => watch.disconnect();
@@ -173,7 +166,8 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
     });
 
     const filter: Filter = {
-        state: wanted.state, type: wanted.type || undefined, search: wanted.words || undefined,
+        state: wanted.state, type: wanted.type || undefined,
+        priority: wanted.priority || undefined, search: wanted.words || undefined,
     };
     const offered = possible(wanted.state);
     const name = wanted.state ? STATE_LABEL[wanted.state] : wanted.words ? 'Found' : 'All jobs';
@@ -181,7 +175,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
         <>
             <div class="title">
                 <h1>{name}{wanted.words && <> <q>{params.get('q')}</q></>}
-                    {wanted.state && stats && !wanted.words && !wanted.type &&
+                    {wanted.state && stats && !wanted.words && !wanted.type && !wanted.priority &&
                         <span class="faint"> {count(stats.counts[wanted.state])}</span>}</h1>
                 <Filters wanted={wanted} types={stats?.types.map((t) => t.type) ?? []} />
             </div>
@@ -197,14 +191,14 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                         action: a, filter: { ids: [...chosen], state: wanted.state }, what: 'the selected jobs',
                     })}>{ACTION_LABEL[a]} selected</button>
                 ))}
-                {!wanted.priority && (wanted.state || wanted.words || wanted.type) &&
+                {(wanted.state || wanted.words || wanted.type || wanted.priority) &&
                     offered.map((a) => (
                         <button key={a} type="button" class="quiet" onClick={() => setQuestion({
                             action: a, filter, what: 'all that match',
                         })}>{ACTION_LABEL[a]} all</button>
                     ))}
             </div>}
-            {page && !jobs.length && !page.looked ? <Empty wanted={wanted} state={state} /> : (
+            {page && !jobs.length && !page.next ? <Empty wanted={wanted} state={state} /> : (
                 <ul class="jobs" aria-label={name} aria-busy={!page}>
                     {jobs.map((job) => (
                         <Row key={job.id} job={job} now={now} at={job.id === at}
@@ -214,8 +208,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                 </ul>
             )}
             <div ref={end} class="end">
-                {page?.looked ? <Looked page={page} more={more} />
-                    : page?.next && <button type="button" onClick={more}>More</button>}
+                {page?.next && <button type="button" onClick={more}>More</button>}
             </div>
             {question && <Ask question={question} close={() => setQuestion(undefined)}
                 after={() => { setChosen(new Set()); again(); }} />}
