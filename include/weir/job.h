@@ -23,6 +23,8 @@ enum {
     WEIR_MAX_SEARCH_KEYS = 512,              /* bytes of the list of search keys */
     WEIR_MAX_TEXT        = 64 * 1024,        /* bytes of an error or a log line; more is cut */
     WEIR_MAX_LOG         = 10000,            /* log lines of a job; the oldest go */
+    WEIR_MAX_HISTORY     = 50,               /* entries of its history; the oldest go */
+    WEIR_MAX_HISTORY_BYTES = 16 * 1024,      /* and bytes of all of them */
     WEIR_MAX_ATTEMPTS    = 1000000,          /* attempts, and lost workers */
     WEIR_MAX_ADD         = 10000,            /* jobs in one call of weir_add_many() */
     WEIR_MAX_ADD_BYTES   = 64 * 1024 * 1024, /* and their bytes of data */
@@ -135,6 +137,9 @@ typedef struct weir_job {
     int64_t      lease_until;       /* active: then it is lost, unless its worker renews. 0: not
                                        active, or it is not known: a worker of Kue's has it, or a
                                        file is read that another process owns */
+    const char  *history;           /* JSON: what happened to it and is not told above, as a list of
+                                       entries: docs/http.md */
+    size_t       history_len;
 } weir_job;
 
 WEIR_API void weir_job_release(weir_job *job);   /* NULL is fine */

@@ -252,7 +252,8 @@ static weir_code import_some(mover *m, lot *l, const size_t *which, const weir_i
 
 static size_t bytes_of(const load *d)
 {
-    size_t bytes = d->copy.data_len + d->copy.result_len + d->copy.progress_data_len;
+    size_t bytes = d->copy.data_len + d->copy.result_len + d->copy.progress_data_len +
+                   d->copy.history_len;
     for (size_t i = 0; i < d->log.n; i++)
         bytes += strlen(d->log.line[i].text);
     return bytes;

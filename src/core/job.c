@@ -12,7 +12,8 @@
  *    any, from another store ──import──► the same, but active becomes inactive
  *
  * Each arrow is the function weir__job_<its name>; cancel, retry and what else is done by hand is
- * weir__job_update(). What is true in a state:
+ * weir__job_update(). Each but init, take, complete and import leaves an entry in the job's history
+ * (history.h). What is true in a state:
  *
  *   always      0 <= attempts <= max_attempts, 0 <= lost <= max_lost, 0 <= progress <= 100;
  *               delivery only grows, created_at and delay_ms (but by hand) never change
@@ -32,6 +33,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/history.h"
 
 void weir__job_check(const weir_job *j)
 {
@@ -134,6 +137,42 @@ static void enter(weir_job *j, weir_state state, int64_t now)
     weir__job_check(j);
 }
 
+/* The entry of what `was` and is over now. */
+static weir_past entry(const weir_job *was, const weir_job *is, weir_past_kind kind, int64_t now)
+{
+    weir_past p = { .kind = kind, .at = now, .state = is->state };
+    if (was->state == WEIR_ACTIVE || kind == WEIR__PAST_COMPLETE) {
+        p.delivery = was->delivery;
+        p.worker = was->worker;
+        p.started_at = was->started_at;
+    }
+    if (was->state == is->state && was->promote_at == is->promote_at)
+        return p;               /* of a delay there is nothing new */
+    if (was->state == WEIR_DELAYED)
+        p.planned = was->promote_at;
+    if (is->state == WEIR_DELAYED)
+        p.until = is->promote_at;
+    return p;
+}
+
+static void remember(weir_job *j, const weir_past *p, weir_buf *past)
+{
+    if (j->history && !past->len)
+        weir__buf_add(past, j->history, j->history_len);
+    weir__history_add(past, p);
+    j->history = past->data;
+    j->history_len = past->len;
+}
+
+/* A delivery or a wait ended; `error` may be NULL. */
+static void note(weir_job *j, const weir_job *was, weir_past_kind kind, const char *error,
+                 int64_t now, weir_buf *past)
+{
+    weir_past p = entry(was, j, kind, now);
+    p.error = error;
+    remember(j, &p, past);
+}
+
 void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t now)
 {
     assert(j->state == WEIR_INACTIVE);
@@ -159,7 +198,7 @@ void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now
     enter(j, WEIR_COMPLETE, now);
 }
 
-void weir__job_fail(weir_job *j, const char *error, int64_t now)
+static void fail(weir_job *j, const char *error, int64_t now)
 {
     assert(j->state == WEIR_ACTIVE);
     j->attempts++;
@@ -175,21 +214,40 @@ void weir__job_fail(weir_job *j, const char *error, int64_t now)
     enter(j, delay > 0 ? WEIR_DELAYED : WEIR_INACTIVE, now);
 }
 
-void weir__job_release(weir_job *j, int64_t now)
+void weir__job_fail(weir_job *j, const char *error, int64_t now, weir_buf *past)
 {
-    assert(j->state == WEIR_ACTIVE);
-    enter(j, WEIR_INACTIVE, now);
+    weir_job was = *j;
+    fail(j, error, now);
+    note(j, &was, j->state == WEIR_FAILED ? WEIR__PAST_FAILED : WEIR__PAST_FAILED_ATTEMPT, error,
+         now, past);
 }
 
-void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE])
+void weir__job_exceed(weir_job *j, int64_t now, weir_buf *past)
+{
+    weir_job was = *j;
+    fail(j, WEIR__TTL_TEXT, now);
+    note(j, &was, WEIR__PAST_TTL_EXCEEDED, NULL, now, past);
+}
+
+void weir__job_release(weir_job *j, int64_t now, weir_buf *past)
 {
     assert(j->state == WEIR_ACTIVE);
+    weir_job was = *j;
+    enter(j, WEIR_INACTIVE, now);
+    note(j, &was, WEIR__PAST_RELEASED, NULL, now, past);
+}
+
+void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE], weir_buf *past)
+{
+    assert(j->state == WEIR_ACTIVE);
+    weir_job    was = *j;
     const char *worker = j->worker ? j->worker : "?";
     if (j->lost < j->max_lost) {
         j->lost++;
         snprintf(line, WEIR__LINE, "stalled | worker %.200s was lost (%" PRId32 " of %" PRId32 ")",
                  worker, j->lost, j->max_lost);
         enter(j, WEIR_INACTIVE, now);
+        note(j, &was, WEIR__PAST_STALLED, NULL, now, past);
         return;
     }
     snprintf(line, WEIR__LINE,
@@ -198,22 +256,32 @@ void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE])
     j->error = line;
     j->failed_at = now;
     enter(j, WEIR_FAILED, now);
+    note(j, &was, WEIR__PAST_STALLED, NULL, now, past);
 }
 
-void weir__job_expire(weir_job *j, int64_t now)
+void weir__job_expire(weir_job *j, int64_t now, weir_buf *past)
 {
     assert(j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED);
+    weir_job was = *j;
     j->error = WEIR__DEADLINE_TEXT;
     j->failed_at = now;
     enter(j, WEIR_FAILED, now);
+    note(j, &was, WEIR__PAST_DEADLINE, NULL, now, past);
 }
 
-void weir__job_promote(weir_job *j, int64_t now)
+static void promote(weir_job *j, int64_t now)
 {
     assert(j->state == WEIR_DELAYED);
     if (j->promote_at > now)    /* by hand, before its time */
         j->promote_at = now;
     enter(j, WEIR_INACTIVE, now);
+}
+
+void weir__job_promote(weir_job *j, int64_t now, weir_buf *past)
+{
+    weir_job was = *j;
+    promote(j, now);
+    note(j, &was, WEIR__PAST_DUE, NULL, now, past);
 }
 
 int64_t weir__job_rank(const weir_job *j)
@@ -373,8 +441,49 @@ static void wait_again(weir_job *j, int64_t delay_ms, int64_t now)
     enter(j, delay_ms > 0 ? WEIR_DELAYED : WEIR_INACTIVE, now);
 }
 
+/* Is it parked, or no longer so, for its way to another store? There it goes on as it was. */
+static bool is_moved(const weir_job *was, const weir_job *is)
+{
+    return (is->state == WEIR_DELAYED && is->promote_at >= WEIR_PARKED_AT) ||
+           (was->state == WEIR_DELAYED && was->promote_at >= WEIR_PARKED_AT);
+}
+
+/* What was done by hand, told by what came of it; WEIR__PAST_KINDS: nothing. */
+static weir_past_kind done_by_hand(const weir_job *was, const weir_job *is, bool new_data)
+{
+    if (weir__finished(was->state) && !weir__finished(is->state))
+        return WEIR__PAST_RETRIED;
+    if (is->state != was->state && is->state == WEIR_CANCELLED)
+        return WEIR__PAST_CANCELLED;
+    if (is_moved(was, is))
+        return WEIR__PAST_KINDS;
+    if (is->state != was->state && is->state == WEIR_INACTIVE)
+        return WEIR__PAST_PROMOTED;
+    if (is->state == WEIR_DELAYED && (was->state != is->state || was->promote_at != is->promote_at))
+        return WEIR__PAST_DELAYED;
+    return is->priority != was->priority || new_data ? WEIR__PAST_CHANGED : WEIR__PAST_KINDS;
+}
+
+static void note_by_hand(weir_job *j, const weir_job *was, bool new_data, int64_t now,
+                         weir_buf *past)
+{
+    weir_past_kind kind = done_by_hand(was, j, new_data);
+    if (kind == WEIR__PAST_RETRIED && was->state == WEIR_COMPLETE) {     /* not told any more */
+        weir_past end = entry(was, was, WEIR__PAST_COMPLETE, was->finished_at);
+        remember(j, &end, past);
+    }
+    if (kind == WEIR__PAST_KINDS)
+        return;
+    weir_past p = entry(was, j, kind, now);
+    p.new_priority = j->priority != was->priority;
+    p.old_priority = was->priority;
+    p.priority = j->priority;
+    p.new_data = new_data;
+    remember(j, &p, past);
+}
+
 weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
-                           weir_error *err)
+                           weir_buf *past, weir_error *err)
 {
     weir_code rc = check_from(j, from, err);
     if (!rc)
@@ -386,6 +495,7 @@ weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from
     if (j->state == WEIR_ACTIVE && change->data)
         return wrong_state(j, err, "its data can change when no worker has it");
 
+    weir_job was = *j;
     if (change->set_priority)
         j->priority = change->priority;
     if (change->data) {
@@ -404,8 +514,9 @@ weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from
     else if (change->run_at)
         wait_again(j, change->run_at > now ? change->run_at - now : 0, now);
     else if (change->state == WEIR_INACTIVE && j->state == WEIR_DELAYED)
-        weir__job_promote(j, now);
+        promote(j, now);
     else if (change->state == WEIR_INACTIVE)
         wait_again(j, 0, now);
+    note_by_hand(j, &was, change->data != NULL, now, past);
     return WEIR_OK;
 }

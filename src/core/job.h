@@ -1,8 +1,11 @@
-/* job.h - the life of a job, as pure functions on weir_job: no clock, no store, no allocation
- * (but for weir__job_copy()). The stores call them, so that they agree.
+/* job.h - the life of a job, as pure functions on weir_job: no clock, no store. The stores call
+ * them, so that they agree.
  *
  * They change the numbers of a job. Its strings (type, data, error ...) are only pointed at: a
- * store that keeps a job copies them. */
+ * store that keeps a job copies them. Those with a `past` write into this buffer, which is empty,
+ * the history that the job has from then on (history.h), and point at it; when nothing has to be
+ * remembered it stays empty. So while the job is used the buffer stays, and whoever keeps the job
+ * has a look at past->failed: only that can go wrong. */
 #ifndef WEIR_CORE_JOB_H
 #define WEIR_CORE_JOB_H
 
@@ -48,26 +51,29 @@ void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t n
 void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now);
 
 /* It was not. Uses up an attempt; becomes inactive, delayed (backoff) or failed. */
-void weir__job_fail(weir_job *j, const char *error, int64_t now);
+void weir__job_fail(weir_job *j, const char *error, int64_t now, weir_buf *past);
+
+/* It took too long: fails with WEIR__TTL_TEXT. */
+void weir__job_exceed(weir_job *j, int64_t now, weir_buf *past);
 
 /* Given back unused: inactive as before, the delivery number stays used up. */
-void weir__job_release(weir_job *j, int64_t now);
+void weir__job_release(weir_job *j, int64_t now, weir_buf *past);
 
 /* Its worker is gone: inactive again, or failed after max_lost such losses. Writes the log line
  * into `line`: "stalled | worker W was lost (2 of 3)". When it failed, j->error is `line`. */
 enum { WEIR__LINE = 320 };
-void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE]);
+void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE], weir_buf *past);
 
 /* Deadline passed while it waited: failed. */
-void weir__job_expire(weir_job *j, int64_t now);
+void weir__job_expire(weir_job *j, int64_t now, weir_buf *past);
 
 /* Its time has come: delayed becomes inactive. */
-void weir__job_promote(weir_job *j, int64_t now);
+void weir__job_promote(weir_job *j, int64_t now, weir_buf *past);
 
 /* Change by hand, all or nothing. `from`: allowed states as bits, 0 for any. On WEIR_OK j holds the
  * new values; whether data was replaced is change->data != NULL. */
 weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
-                           weir_error *err);
+                           weir_buf *past, weir_error *err);
 
 /* The place in the list of its state: see weir_query. */
 int64_t weir__job_rank(const weir_job *j);

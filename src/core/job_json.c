@@ -36,7 +36,8 @@ weir_job *weir__job_copy(const weir_job *j)
     size_t size = sizeof *j + room(j->type, type) + room(j->data, j->data_len) +
                   room(j->result, j->result_len) + room(j->error, error) +
                   room(j->progress_data, j->progress_data_len) + room(j->unique, unique) +
-                  room(j->worker, worker) + room(j->search_keys, keys);
+                  room(j->worker, worker) + room(j->search_keys, keys) +
+                  room(j->history, j->history_len);
     weir_job *c = malloc(size);
     if (!c)
         return NULL;
@@ -51,6 +52,7 @@ weir_job *weir__job_copy(const weir_job *j)
     c->unique = put(&at, j->unique, unique);
     c->worker = put(&at, j->worker, worker);
     c->search_keys = put(&at, j->search_keys, keys);
+    c->history = put(&at, j->history, j->history_len);
     return c;
 }
 
@@ -111,7 +113,8 @@ static void backoff(weir_buf *b, const weir_backoff *f)
 
 void weir__job_json(weir_buf *b, const weir_job *job)
 {
-    weir__buf_reserve(b, 512 + job->data_len + job->result_len + job->progress_data_len);
+    weir__buf_reserve(b, 512 + job->data_len + job->result_len + job->progress_data_len +
+                             job->history_len);
     weir__buf_str(b, "{\"id\":");
     weir__buf_uint(b, job->id);
     text(b, ",\"type\":", job->type ? job->type : "");
@@ -148,6 +151,7 @@ void weir__job_json(weir_buf *b, const weir_job *job)
     if (job->search)
         weir__buf_str(b, ",\"search\":true");
     text_if(b, ",\"search_keys\":", job->search_keys);
+    raw_if(b, ",\"history\":", job->history, job->history_len);
     weir__buf_char(b, '}');
 }
 

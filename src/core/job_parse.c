@@ -49,6 +49,7 @@ const weir_field weir__job_fields[] = {          /* in the order in which they a
     WEIR_FIELD("max_lost", weir__as_int32, AT(max_lost)),
     WEIR_FIELD("search", weir__as_bool, AT(search)),
     WEIR_FIELD("search_keys", weir__as_text, AT(search_keys)),
+    WEIR_FIELD("history", weir__as_raw, AT(history)),
     WEIR_FIELD("log", weir__as_list, offsetof(weir_read_job, log), .max = WEIR_MAX_LOG,
                .fields = weir__line_fields, .size = sizeof(weir_line)),
     { 0 }
@@ -57,7 +58,9 @@ const weir_field weir__job_fields[] = {          /* in the order in which they a
 _Static_assert(offsetof(weir_job, data_len) == offsetof(weir_job, data) + sizeof(char *) &&
                    offsetof(weir_job, result_len) == offsetof(weir_job, result) + sizeof(char *) &&
                    offsetof(weir_job, progress_data_len) ==
-                       offsetof(weir_job, progress_data) + sizeof(char *),
+                       offsetof(weir_job, progress_data) + sizeof(char *) &&
+                   offsetof(weir_job, history_len) ==
+                       offsetof(weir_job, history) + sizeof(char *),
                "weir__as_raw() sets both");
 
 /* ---- all of it ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "core/history.h"
 #include "core/job.h"
 
 /* `limit` is one of the constants of weir/job.h: its name and number go into the message. */
@@ -183,6 +184,7 @@ static weir_code check_texts(const weir_job *j, weir_error *err)
         (rc = check_json(j->progress_data, j->progress_data_len, "progress_data", err)) ||
         (rc = check_words(j->error, "error", err)) ||
         (rc = check_words(j->worker, "worker", err)) ||
+        (j->history && (rc = weir__history_valid(j->history, j->history_len, err))) ||
         (rc = check_text(j->unique, "unique", WEIR_MAX_UNIQUE, "WEIR_MAX_UNIQUE", err)))
         return rc;
     return check_text(j->search_keys, "search_keys", WEIR_MAX_SEARCH_KEYS, "WEIR_MAX_SEARCH_KEYS",

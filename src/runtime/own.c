@@ -126,6 +126,7 @@ static void own_job(copier *c, weir_job *j)
     text(c, &j->unique);
     text(c, &j->worker);
     text(c, &j->search_keys);
+    bytes(c, &j->history, j->history_len);
 }
 
 static void own_import(copier *c, weir_op *op)

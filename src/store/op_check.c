@@ -222,7 +222,7 @@ static weir_code check_configure(weir_op *op, weir_error *err)
 static size_t bytes_of(const weir_incoming *in)
 {
     const weir_job *j = in->job;
-    size_t          bytes = j->data_len + j->result_len + j->progress_data_len;
+    size_t          bytes = j->data_len + j->result_len + j->progress_data_len + j->history_len;
     bytes += j->error ? strlen(j->error) : 0;
     for (size_t i = 0; i < in->n_lines; i++)
         bytes += strlen(in->lines[i].text);

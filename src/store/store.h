@@ -4,7 +4,8 @@
  * calls run() (the batcher) sees to that. An operation is a whole step of the domain. It happens
  * entirely or not at all, carries its own inputs, outputs and error, and gets the time from its
  * caller. `mem` is the reference: where the comments here leave a question open, what mem does is
- * the answer, and the conformance suite asks it.
+ * the answer, and the conformance suite asks it. What becomes of a job, its history too, is decided
+ * by core/job.h for all of them.
  *
  * Inputs are borrowed until run() returns and have passed weir__op_check(). Outputs belong to the
  * submitter. An operation that fails has no outputs and changed nothing. */

@@ -23,6 +23,8 @@ static weir_job made(fixture *f, uint64_t id, weir_state state)
         .finished_at = ended ? f->now - 1000 : 0, .duration_ms = done ? 55 : 0,
         .lease_until = state == WEIR_ACTIVE ? f->now + 100 : 0,
         .search = true,
+        .history = "[ {\"n\":7,\"at\":5,\"event\":\"due\",\"state\":\"inactive\"} ]",
+        .history_len = 51,
     };
 }
 
@@ -356,6 +358,10 @@ static void what_cannot_be_is_refused(fixture *f)
             "result: not JSON at byte 1: the text ends too early");
     REFUSED(WEIR_INACTIVE, j.progress_data_len = 2, WEIR_EINVAL,
             "progress_data: not JSON at byte 2: the text ends too early");
+    REFUSED(WEIR_INACTIVE, j.history_len = 2, WEIR_EINVAL,
+            "history: not JSON at byte 2: the text ends too early");
+    REFUSED(WEIR_INACTIVE, (j.history = "[{\"n\":1}]", j.history_len = 9), WEIR_EINVAL,
+            "history[0].at: missing");
     REFUSED(WEIR_INACTIVE, j.id = WEIR_MAX_ID + 1, WEIR_ELIMIT,
             "id: 281474976710657, at most 281474976710656 (WEIR_MAX_ID)");
     REFUSED(WEIR_INACTIVE, j.state = WEIR_STATES, WEIR_EINVAL, "state: 7 is none");

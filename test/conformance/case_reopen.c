@@ -25,6 +25,7 @@ static void everything_is_still_there(fixture *f)
     CHECK_STR(is->unique, "k");
     CHECK_STR(is->worker, WORKER);
     CHECK_STR(is->search_keys, "to");
+    CHECK_STR(is->history, was->history);
     CHECK_INT(is->state, was->state);
     CHECK_INT(is->priority, -7);
     CHECK_INT(is->attempts, 1);

@@ -58,6 +58,7 @@ static void say_job(weir_buf *out, const weir_job *j)
     say_bytes(out, "data", j->data, j->data_len);
     say_bytes(out, "result", j->result, j->result_len);
     say_bytes(out, "progress_data", j->progress_data, j->progress_data_len);
+    say_bytes(out, "history", j->history, j->history_len);
     weir__buf_printf(out, " error %s unique %s worker %s keys %s", text(j->error), text(j->unique),
                      text(j->worker), text(j->search_keys));
     weir__buf_printf(out, " backoff %d %" PRId64 " %" PRId64 " %d", (int)j->backoff.kind,

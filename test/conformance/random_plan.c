@@ -217,6 +217,12 @@ static const char *some_json(chance *c, size_t *len)
     return json;
 }
 
+static const char *const histories[] = {
+    "[]", "[{\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"inactive\",\"planned\":4}]",
+    "[ {\"n\":41,\"state\":\"inactive\",\"event\":\"released\",\"at\":9,\"delivery\":3},\n"
+    "{\"n\":42,\"at\":9,\"event\":\"changed\",\"state\":\"failed\",\"new_data\":true} ]",
+};
+
 /* What has happened to a job in this state, so that it may have come so far. */
 static void live(weir_job *j, chance *c, int64_t now)
 {
@@ -246,6 +252,10 @@ static void live(weir_job *j, chance *c, int64_t now)
         j->result = some_json(c, &j->result_len);
     if (j->state == WEIR_COMPLETE)
         j->duration_ms = (int64_t)below(c, 300);
+    if (one_in(c, 2)) {
+        j->history = PICK(c, histories);
+        j->history_len = strlen(j->history);
+    }
 }
 
 /* Which job it says it is: one that was imported before, one that is or was here, or a new one. */

@@ -60,7 +60,7 @@ static const weir_line       far_lines[] = { { 4, 5, "four" }, { 5, 6, "five" } 
 static const weir_job        far[] = {
     { .id = 20, .type = "e", .state = WEIR_COMPLETE, .data = "[1]", .data_len = 3, .result = "[2]",
       .result_len = 3, .progress_data = "3", .progress_data_len = 1, .worker = "w", .attempts = 1,
-      .progress = 100, .created_at = 7 },
+      .progress = 100, .created_at = 7, .history = "[]", .history_len = 2 },
     { .id = 9, .type = "a", .data = "{}", .data_len = 2, .error = "no", .unique = "far",
       .search_keys = "to", .max_attempts = 2, .created_at = 7 },
     { .id = 1, .type = "a", .created_at = 7 },

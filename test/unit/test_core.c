@@ -11,6 +11,25 @@
 
 enum { T0 = 1000000 };
 
+/* Room for a history; what is in one stays until so many others were asked for. */
+static weir_buf rooms[64];
+
+static weir_buf *room(void)
+{
+    static size_t turn;
+    weir_buf     *b = &rooms[turn++ % (sizeof rooms / sizeof *rooms)];
+    weir__buf_clear(b);
+    return b;
+}
+
+static int free_rooms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        weir__buf_fini(&rooms[i]);
+    return 0;
+}
+
 /* ---- jobs in each state ---- */
 
 static weir_job fresh(const weir_spec *spec)
@@ -24,7 +43,7 @@ static weir_job taken(const weir_spec *spec)
 {
     weir_job j = fresh(spec);
     if (j.state == WEIR_DELAYED)
-        weir__job_promote(&j, j.promote_at);
+        weir__job_promote(&j, j.promote_at, room());
     weir__job_take(&j, "host:1:2", 30, T0 + 10);
     return j;
 }
@@ -43,9 +62,9 @@ static weir_job in_state(weir_state state)
     if (state == WEIR_COMPLETE)
         weir__job_complete(&j, "[1]", 3, T0 + 20);
     if (state == WEIR_FAILED)
-        weir__job_fail(&j, "no", T0 + 20);
+        weir__job_fail(&j, "no", T0 + 20, room());
     if (state == WEIR_CANCELLED)
-        assert_int_equal(weir__job_update(&j, &cancel, 0, T0 + 20, &err), WEIR_OK);
+        assert_int_equal(weir__job_update(&j, &cancel, 0, T0 + 20, room(), &err), WEIR_OK);
     assert_int_equal(j.state, state);
     return j;
 }
@@ -161,7 +180,7 @@ static void exactly_attempts_executions(void **state)
         int      runs = 0;
         while (j.state == WEIR_INACTIVE) {
             weir__job_take(&j, "w", 30, T0 + ++runs);
-            weir__job_fail(&j, "no", T0 + runs);
+            weir__job_fail(&j, "no", T0 + runs, room());
             assert_int_equal(j.attempts, runs);
             assert_int_equal(j.failed_at, T0 + runs);
             assert_int_equal(j.finished_at, runs == attempts ? T0 + runs : 0);
@@ -177,12 +196,12 @@ static void a_failure_with_backoff_waits(void **state)
     (void)state;
     weir_job j = taken(&(weir_spec){ .type = "mail", .attempts = 2, .delay_ms = 70,
                                      .backoff = { WEIR_FIXED, .delay_ms = 900 } });
-    weir__job_fail(&j, "no", T0 + 100);
+    weir__job_fail(&j, "no", T0 + 100, room());
     assert_int_equal(j.state, WEIR_DELAYED);
     assert_int_equal(j.promote_at, T0 + 1000);
     assert_int_equal(j.delay_ms, 70);           /* the user's, still */
     assert_int_equal(j.updated_at, T0 + 100);
-    weir__job_promote(&j, T0 + 1005);
+    weir__job_promote(&j, T0 + 1005, room());
     assert_int_equal(j.state, WEIR_INACTIVE);
     assert_int_equal(j.promote_at, T0 + 1000);
     assert_int_equal(j.updated_at, T0 + 1005);
@@ -192,7 +211,7 @@ static void release_uses_up_nothing_but_the_delivery(void **state)
 {
     (void)state;
     weir_job j = taken(&(weir_spec){ .type = "mail" });
-    weir__job_release(&j, T0 + 30);
+    weir__job_release(&j, T0 + 30, room());
     assert_int_equal(j.state, WEIR_INACTIVE);
     assert_int_equal(j.attempts, 0);
     assert_int_equal(j.lost, 0);
@@ -210,7 +229,7 @@ static void lost_workers_are_counted(void **state)
     weir_job j = fresh(&(weir_spec){ .type = "mail" });
     for (int i = 1; i <= WEIR_DEFAULT_MAX_LOST; i++) {
         weir__job_take(&j, "W", 30, T0 + i);
-        weir__job_lose(&j, T0 + i, line);
+        weir__job_lose(&j, T0 + i, line, room());
         char want[WEIR__LINE];
         snprintf(want, sizeof want, "stalled | worker W was lost (%d of 3)", i);
         assert_string_equal(line, want);
@@ -219,7 +238,7 @@ static void lost_workers_are_counted(void **state)
         assert_null(j.error);
     }
     weir__job_take(&j, "W", 30, T0 + 50);
-    weir__job_lose(&j, T0 + 60, line);
+    weir__job_lose(&j, T0 + 60, line, room());
     assert_string_equal(line, "stalled | worker W was lost, and 3 before it: not tried again");
     assert_ptr_equal(j.error, line);
     assert_int_equal(j.state, WEIR_FAILED);
@@ -237,7 +256,7 @@ static void a_long_worker_name_fits_the_line(void **state)
     name[sizeof name - 1] = '\0';
     weir_job j = fresh(&(weir_spec){ .type = "mail" });
     weir__job_take(&j, name, 30, T0);
-    weir__job_lose(&j, T0, line);
+    weir__job_lose(&j, T0, line, room());
     assert_non_null(strstr(line, "www was lost (1 of 3)"));
 }
 
@@ -246,7 +265,7 @@ static void past_the_deadline_it_fails(void **state)
     (void)state;
     for (int delay = 0; delay <= 500; delay += 500) {
         weir_job j = fresh(&(weir_spec){ .type = "mail", .delay_ms = delay });
-        weir__job_expire(&j, T0 + 9);
+        weir__job_expire(&j, T0 + 9, room());
         assert_int_equal(j.state, WEIR_FAILED);
         assert_string_equal(j.error, "Deadline exceeded");
         assert_int_equal(j.attempts, 0);
@@ -398,7 +417,7 @@ static void states_asked_for(void **state)
         for (int from = WEIR_INACTIVE; from < WEIR_STATES; from++) {
             weir_job   before = in_state((weir_state)from), j = before;
             weir_error err = { 0 };
-            weir_code  rc = weir__job_update(&j, &cases[i].change, 0, T0 + 100, &err);
+            weir_code  rc = weir__job_update(&j, &cases[i].change, 0, T0 + 100, room(), &err);
             int        got = rc ? -(int)rc : (int)j.state;
             if (got != cases[i].becomes[from])
                 fail_msg("case %zu from %s: %d (%s), not %d", i, weir_state_name((weir_state)from),
@@ -415,7 +434,7 @@ static void nothing_changes_nothing(void **state)
 {
     (void)state;
     weir_job before = in_state(WEIR_FAILED), j = before;
-    assert_int_equal(weir__job_update(&j, &(weir_change){ 0 }, 0, T0 + 100, NULL), WEIR_OK);
+    assert_int_equal(weir__job_update(&j, &(weir_change){ 0 }, 0, T0 + 100, room(), NULL), WEIR_OK);
     assert_memory_equal(&j, &before, sizeof j);
 }
 
@@ -425,8 +444,8 @@ static void changes_are_made(void **state)
     weir_job j = in_state(WEIR_DELAYED);
     assert_int_equal(weir__job_update(&j, &(weir_change){ .set_priority = true, .priority = -15,
                                                           .data = "[7]", .set_delay = true,
-                                                          .delay_ms = 30 }, 0, T0 + 100, NULL),
-                     WEIR_OK);
+                                                          .delay_ms = 30 }, 0, T0 + 100, room(),
+                                      NULL), WEIR_OK);
     assert_int_equal(j.priority, -15);
     assert_string_equal(j.data, "[7]");
     assert_int_equal(j.data_len, 3);
@@ -436,13 +455,13 @@ static void changes_are_made(void **state)
 
     j = in_state(WEIR_DELAYED);
     assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_INACTIVE }, 0, T0 + 100,
-                                      NULL), WEIR_OK);
+                                      room(), NULL), WEIR_OK);
     assert_int_equal(j.promote_at, T0 + 100);
     assert_int_equal(j.delay_ms, 5000);
 
     j = in_state(WEIR_ACTIVE);
     assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_CANCELLED }, 0, T0 + 100,
-                                      NULL), WEIR_OK);
+                                      room(), NULL), WEIR_OK);
     assert_int_equal(j.finished_at, T0 + 100);
     assert_int_equal(j.updated_at, T0 + 100);
     assert_int_equal(j.attempts, 0);
@@ -458,7 +477,7 @@ static void retry_begins_anew_but_remembers(void **state)
         j.progress_data_len = 1;
         j.deadline_at = T0 + 50;        /* past: still allowed, the next tick fails it */
         assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_INACTIVE }, 0, T0 + 100,
-                                          NULL), WEIR_OK);
+                                          room(), NULL), WEIR_OK);
         assert_int_equal(j.state, WEIR_INACTIVE);
         assert_int_equal(j.attempts, 0);
         assert_int_equal(j.lost, 0);
@@ -502,8 +521,8 @@ static void errors_name_the_job_and_its_state(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_job   j = in_state(cases[i].in);
         weir_error err;
-        assert_int_equal(weir__job_update(&j, &cases[i].change, cases[i].from, T0 + 100, &err),
-                         WEIR_ESTATE);
+        assert_int_equal(weir__job_update(&j, &cases[i].change, cases[i].from, T0 + 100, room(),
+                                          &err), WEIR_ESTATE);
         assert_string_equal(err.msg, cases[i].msg);
     }
 }
@@ -531,5 +550,5 @@ int main(void)
         cmocka_unit_test(retry_begins_anew_but_remembers),
         cmocka_unit_test(errors_name_the_job_and_its_state),
     };
-    return cmocka_run_group_tests_name("core", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("core", tests, NULL, free_rooms);
 }

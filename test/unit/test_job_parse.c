@@ -94,6 +94,18 @@ static const char *random_json(size_t *len)
     return json;
 }
 
+static const char *random_history(size_t *len)
+{
+    static const char *const histories[] = {
+        "[]", "[ {\"event\":\"due\",\"n\":7,\"state\":\"inactive\",\"at\":1} ]",
+        "[{\"n\":1,\"at\":5,\"event\":\"failed_attempt\",\"state\":\"delayed\",\"delivery\":3,"
+        "\"worker\":\"w\",\"started_at\":4,\"error\":\"\\u0001caf\xc3\xa9\",\"until\":6}]",
+    };
+    const char *json = histories[random_below(sizeof histories / sizeof *histories)];
+    *len = strlen(json);
+    return json;
+}
+
 static int64_t random_moment(void)
 {
     return one_in(8) ? INT64_C(253402300799999) : (int64_t)random_below(INT64_C(4000000000000)) + 1;
@@ -142,6 +154,8 @@ static weir_job random_job(void)
     j.lease_until = j.state == WEIR_ACTIVE && one_in(2) ? random_moment() : 0;
     j.duration_ms = done ? (int64_t)random_below(1000) : 0;
     j.remove_on_complete = one_in(3);
+    if (one_in(2))
+        j.history = random_history(&j.history_len);
     return j;
 }
 

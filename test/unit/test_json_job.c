@@ -21,7 +21,7 @@ static const weir_job full = {
     .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8, .promote_at = 9,
     .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13, .duration_ms = 14,
     .lease_until = 15,
-    .remove_on_complete = true, .search = true,
+    .remove_on_complete = true, .search = true, .history = "[{\"n\":1}]", .history_len = 9,
 };
 
 static void all_members_by_their_kue_names(void **state)
@@ -39,7 +39,7 @@ static void all_members_by_their_kue_names(void **state)
         "\"finished_at\":13,\"lease_until\":15,\"duration\":14,\"ttl\":6,\"deadline\":7,"
         "\"unique\":\"k\",\"removeOnComplete\":true,\"backoff\":{\"type\":\"exponential\","
         "\"delay\":1000,\"maxDelay\":60000,\"jitter\":20},\"workerId\":\"h:1:2\","
-        "\"delivery\":4,\"lost\":1,\"search\":true,\"search_keys\":\"to\"}");
+        "\"delivery\":4,\"lost\":1,\"search\":true,\"search_keys\":\"to\",\"history\":[{\"n\":1}]}");
     free(json);
 }
 
@@ -86,6 +86,7 @@ static void copies_stand_alone(void **state)
     assert_string_equal(c->unique, full.unique);
     assert_string_equal(c->worker, full.worker);
     assert_string_equal(c->search_keys, full.search_keys);
+    assert_string_equal(c->history, full.history);
     assert_ptr_not_equal(c->type, full.type);
     assert_ptr_not_equal(c->search_keys, full.search_keys);
     char *a = weir_job_json(&full, NULL), *b = weir_job_json(c, NULL);

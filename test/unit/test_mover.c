@@ -107,9 +107,11 @@ static void all_of_a_job_moves(void **state)
     weir_job *job = take_one(p.from, "b");
     OK(weir_job_done(job, "{\"r\":1}"));
     weir_job_release(job);
+    OK(weir_update(p.from, 2, &(weir_change){ .set_priority = true, .priority = 4 }, err));
     weir_job *was[3], *is;
     for (uint64_t id = 1; id <= 3; id++)
         was[id - 1] = get(p.from, id);
+    assert_non_null(was[1]->history);                   /* its way here is no part of it */
     OK(mover_check(&p.m, err));
     assert_int_equal(pass(&p), 3);
     assert_int_equal(pass(&p), 0);

@@ -326,10 +326,11 @@ RT_TEST(async_borrows_nothing)
     OK(weir_update_async(t->q, added[0].id, &(weir_change){ .data = change }, &f[3], &t->err));
     OK(weir_pause_async(t->q, paused, &f[4], &t->err));
     OK(weir_take_async(t->q, (const char *const *)types, 1, 0, &job, &got, &f[5], &t->err));
-    char          far[8] = "zfar", json[8] = "[7]", why[8] = "why";
+    char          far[8] = "zfar", json[8] = "[7]", why[8] = "why", past[8] = "[ ]";
     weir_job      moved = { .id = 999, .type = far, .state = WEIR_FAILED, .data = json,
                             .data_len = 3, .error = why, .worker = why, .unique = far,
-                            .search_keys = far, .progress_data = json, .progress_data_len = 3 };
+                            .search_keys = far, .progress_data = json, .progress_data_len = 3,
+                            .history = past, .history_len = 3 };
     weir_line     third = { 3, 4, line };
     weir_incoming in = { &moved, &third, 1, false };
     weir_imported out;
@@ -338,6 +339,7 @@ RT_TEST(async_borrows_nothing)
     memset(&third, 0xff, sizeof third);
     memset(&moved, 0xff, sizeof moved);
     line[0] = name[0] = word[0] = change[0] = paused[0] = far[0] = json[0] = why[0] = '!';
+    past[0] = '!';
     types[0] = NULL;
     for (int i = 0; i < 7; i++)
         OK(end_of(f[i], &t->err));
@@ -350,6 +352,7 @@ RT_TEST(async_borrows_nothing)
     assert_string_equal(there->unique, "zfar");
     assert_string_equal(there->search_keys, "zfar");
     assert_string_equal(there->progress_data, "[7]");
+    assert_string_equal(there->history, "[ ]");
     weir_job_release(there);
     weir_lines *log;
     OK(weir_logs(t->q, 999, 0, 0, &log, &t->err));

@@ -510,7 +510,7 @@ static void a_newer_schema_is_refused(void **state)
     f->store->ops->close(f->store);
     f->store = NULL;
     CHECK_INT(try_open(f, "jobs.db", false, &err), WEIR_EVERSION);
-    CHECK(strstr(err.msg, "version 7") && strstr(err.msg, "up to 2"));
+    CHECK(strstr(err.msg, "version 7") && strstr(err.msg, "up to 3"));
     CHECK_INT(try_open(f, "jobs.db", true, &err), WEIR_EVERSION);
     fixture_close(f);
 }
@@ -520,10 +520,16 @@ static void a_file_of_version_1_is_brought_up(void **state)
 {
     (void)state;
     fixture *f = f_open();
-    add(f, "mail");
-    sql(db_of(f), "DROP TABLE token; PRAGMA user_version = 1");
+    add_spec(f, &(weir_spec){ .type = "mail", .attempts = 3 });
+    fail_job(f, take(f, "mail"), "no");
+    sql(db_of(f), "DROP TABLE token; ALTER TABLE job DROP COLUMN history; PRAGMA user_version = 1");
     CHECK_INT(reopen(f), WEIR_OK);
     CHECK_STATE(f, 1, WEIR_INACTIVE);
+    CHECK_STR(get(f, 1)->error, "no");
+    CHECK(!get(f, 1)->history);                 /* from now on */
+    fail_job(f, take(f, "mail"), "again");
+    CHECK(!strncmp(get(f, 1)->history, "[{\"n\":1,", 8));
+    CHECK(strstr(get(f, 1)->history, "\"delivery\":2,") != NULL);
     weir_added out;
     weir_spec  spec = { .type = "mail" };
     for (int i = 0; i < 2; i++) {

@@ -94,7 +94,9 @@ static weir_job full_job(void)
         .attempts = 1, .max_attempts = 5, .delivery = INT32_MAX, .lost = 1, .max_lost = 9,
         .progress = 50, .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8,
         .promote_at = 9, .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13,
-        .lease_until = 15, .duration_ms = 14, .remove_on_complete = true, .search = true };
+        .lease_until = 15, .duration_ms = 14, .remove_on_complete = true, .search = true,
+        .history = "[ {\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"inactive\"} ]",
+        .history_len = 51 };
 }
 
 static void check_add(const weir_op *op)

@@ -116,7 +116,7 @@ mem_job *weir__mem_job_create(mem_type *t, const weir_job *j)
     if (keys)
         m->j.search_keys = memcpy(at, j->search_keys, keys);
     m->j.type = t->name;
-    m->j.result = m->j.error = m->j.progress_data = m->j.worker = NULL;
+    m->j.result = m->j.error = m->j.progress_data = m->j.worker = m->j.history = NULL;
     m->in_all.id = m->in_state.id = m->in_due.id = j->id;
     return m;
 }
@@ -242,6 +242,7 @@ void weir__mem_job_free(mem_job *m)
     weir__mem_text_free((char *)m->j.error);
     weir__mem_text_free((char *)m->j.progress_data);
     weir__mem_text_free((char *)m->j.worker);
+    weir__mem_text_free((char *)m->j.history);
     free(m);
 }
 
@@ -261,22 +262,61 @@ void weir__mem_forget(mem_store *s, mem_job *m)
 
 /* ---- changing ---- */
 
+weir_code weir__mem_plan_past(mem_change *c, weir_buf *past)
+{
+    if (past->len)
+        c->after.history = c->history = weir__mem_text(past->data, past->len);
+    weir_code rc = past->failed || (past->len && !c->history) ? WEIR_ENOMEM : WEIR_OK;
+    weir__buf_fini(past);
+    return rc;
+}
+
 weir_code weir__mem_plan_fail(mem_change *c, mem_job *m, const char *text, size_t len, int64_t now)
 {
+    weir_buf past = { 0 };
     *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
     c->text = weir__mem_text(text, len);
     c->line = weir__mem_line("error", text, len);
     if (!c->text || !c->line)
         return WEIR_ENOMEM;
-    weir__job_fail(&c->after, c->text, now);
-    return WEIR_OK;
+    weir__job_fail(&c->after, c->text, now, &past);
+    return weir__mem_plan_past(c, &past);
+}
+
+/* It ended with an error that job.c has set: as the job's own, and with a line. */
+static weir_code plan_error(mem_change *c, weir_buf *past)
+{
+    size_t len = strlen(c->after.error);
+    c->line = weir__mem_line("error", c->after.error, len);
+    c->after.error = c->text = weir__mem_text(c->after.error, len);
+    weir_code rc = weir__mem_plan_past(c, past);
+    return c->text && c->line ? rc : WEIR_ENOMEM;
+}
+
+weir_code weir__mem_plan_exceed(mem_change *c, mem_job *m, int64_t now)
+{
+    weir_buf past = { 0 };
+    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
+    weir__job_exceed(&c->after, now, &past);
+    return plan_error(c, &past);
+}
+
+weir_code weir__mem_plan_expire(mem_change *c, mem_job *m, int64_t now)
+{
+    weir_buf past = { 0 };
+    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
+    weir__job_expire(&c->after, now, &past);
+    return plan_error(c, &past);
 }
 
 weir_code weir__mem_plan_lose(mem_change *c, mem_job *m, int64_t now)
 {
-    char line[WEIR__LINE];
+    char     line[WEIR__LINE];
+    weir_buf past = { 0 };
     *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_lose(&c->after, now, line);
+    weir__job_lose(&c->after, now, line, &past);
+    if (weir__mem_plan_past(c, &past))
+        return WEIR_ENOMEM;
     c->line = weir__mem_line(NULL, line, strlen(line));
     if (!c->line)
         return WEIR_ENOMEM;
@@ -288,19 +328,26 @@ weir_code weir__mem_plan_lose(mem_change *c, mem_job *m, int64_t now)
     return WEIR_OK;
 }
 
-weir_code weir__mem_plan_expire(mem_change *c, mem_job *m, int64_t now)
+weir_code weir__mem_plan_release(mem_change *c, mem_job *m, int64_t now)
 {
+    weir_buf past = { 0 };
     *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_expire(&c->after, now);
-    size_t len = strlen(c->after.error);
-    c->line = weir__mem_line("error", c->after.error, len);
-    c->after.error = c->text = weir__mem_text(c->after.error, len);
-    return c->text && c->line ? WEIR_OK : WEIR_ENOMEM;
+    weir__job_release(&c->after, now, &past);
+    return weir__mem_plan_past(c, &past);
+}
+
+weir_code weir__mem_plan_promote(mem_change *c, mem_job *m, int64_t now)
+{
+    weir_buf past = { 0 };
+    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
+    weir__job_promote(&c->after, now, &past);
+    return weir__mem_plan_past(c, &past);
 }
 
 void weir__mem_drop(mem_change *c)
 {
     weir__mem_text_free(c->text);
+    weir__mem_text_free(c->history);
     free(c->line);
 }
 
@@ -366,6 +413,7 @@ void weir__mem_settle(mem_store *s, mem_change *c, int64_t now)
     throw_text(s, was->error, is->error);
     throw_text(s, was->progress_data, is->progress_data);
     throw_text(s, was->worker, is->worker);
+    throw_text(s, was->history, is->history);
     if (c->line)
         weir__mem_line_add(m, c->line, now);
     if (c->gone)

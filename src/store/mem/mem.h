@@ -108,13 +108,19 @@ typedef struct mem_change {
     mem_job  *m;
     weir_job  before, after;
     char     *text;             /* new result, error or data; owned until settled */
+    char     *history;          /* new; owned until settled */
     mem_line *line;             /* new log line; owned until settled */
     bool      gone;             /* removed instead of kept as `after` */
 } mem_change;
 
 weir_code weir__mem_plan_fail(mem_change *c, mem_job *m, const char *text, size_t len, int64_t now);
+weir_code weir__mem_plan_exceed(mem_change *c, mem_job *m, int64_t now);
+weir_code weir__mem_plan_release(mem_change *c, mem_job *m, int64_t now);
 weir_code weir__mem_plan_lose(mem_change *c, mem_job *m, int64_t now);
 weir_code weir__mem_plan_expire(mem_change *c, mem_job *m, int64_t now);
+weir_code weir__mem_plan_promote(mem_change *c, mem_job *m, int64_t now);
+/* Whatever was planned: the job keeps what is in `past`, which is empty after. */
+weir_code weir__mem_plan_past(mem_change *c, weir_buf *past);
 void      weir__mem_apply(mem_store *s, mem_change *c);
 void      weir__mem_undo(mem_store *s, mem_change *c);
 void      weir__mem_settle(mem_store *s, mem_change *c, int64_t now);
@@ -129,7 +135,7 @@ void weir__mem_index(mem_store *s, mem_job *m);
 void weir__mem_unindex(mem_store *s, mem_job *m);
 
 /* A job and the strings that stay with it, in no tree or table yet; NULL: no memory. The others
- * (result, error, progress data, worker) are to be set by the caller. */
+ * (result, error, progress data, worker, history) are to be set by the caller. */
 mem_job *weir__mem_job_create(mem_type *t, const weir_job *j);
 /* Put a new one in, with the id it has. */
 void weir__mem_job_put(mem_store *s, mem_job *m);

@@ -71,7 +71,7 @@ static bool take_too_long(mem_store *s, mem_job *m, int64_t now)
     mem_change c;
     if (!weir__mem_room(s, EVENTS_OF_ONE))
         return false;
-    if (weir__mem_plan_fail(&c, m, WEIR__TTL_TEXT, sizeof WEIR__TTL_TEXT - 1, now)) {
+    if (weir__mem_plan_exceed(&c, m, now)) {
         weir__mem_drop(&c);
         return false;
     }
@@ -115,8 +115,10 @@ static bool come_due(mem_store *s, mem_job *m, int64_t now)
         weir__mem_tell_failed(s, &m->j, now);
         return true;
     }
-    c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_promote(&c.after, now);
+    if (weir__mem_plan_promote(&c, m, now)) {
+        weir__mem_drop(&c);
+        return false;
+    }
     weir__mem_apply(s, &c);
     weir__mem_settle(s, &c, now);
     weir__mem_tell(s, WEIR_EVENT_PROMOTION, &m->j, false, NULL, 0, now);

@@ -224,9 +224,7 @@ static weir_code plan_finish(mem_change *c, mem_job *m, const weir_op_finish *f,
     case WEIR_OUTCOME_FAIL:
         return weir__mem_plan_fail(c, m, f->text ? f->text : "", f->text ? f->len : 0, now);
     case WEIR_OUTCOME_RELEASE:
-        *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-        weir__job_release(&c->after, now);
-        return WEIR_OK;
+        return weir__mem_plan_release(c, m, now);
     }
     return WEIR_EINVAL;
 }
@@ -347,6 +345,15 @@ static void tell_update(mem_store *s, const weir_job *j, weir_state old, int64_t
         weir__mem_tell(s, WEIR_EVENT_ENQUEUE, j, false, NULL, 0, now);
 }
 
+/* What is new of it, in memory of its own. */
+static weir_code plan_update(mem_change *c, bool new_data, weir_buf *past)
+{
+    if (new_data)
+        c->after.data = c->text = weir__mem_text(c->after.data, c->after.data_len);
+    weir_code rc = weir__mem_plan_past(c, past);
+    return new_data && !c->text ? WEIR_ENOMEM : rc;
+}
+
 weir_code weir__mem_update(mem_store *s, weir_op *op)
 {
     weir_op_update *u = &op->u.update;
@@ -354,20 +361,20 @@ weir_code weir__mem_update(mem_store *s, weir_op *op)
     if (!m)
         return weir__no_job(&op->err, u->id);
     mem_change c = { .m = m, .before = m->j, .after = m->j };
-    weir_code  rc = weir__job_update(&c.after, &u->change, u->from, op->now_ms, &op->err);
-    if (rc)
+    weir_buf   past = { 0 };
+    weir_code  rc = weir__job_update(&c.after, &u->change, u->from, op->now_ms, &past, &op->err);
+    mem_job   *holder = NULL;
+    if (!rc && c.after.unique && weir__finished(c.before.state) && !weir__finished(c.after.state))
+        holder = weir__mem_holder(s, m->type, c.after.unique);
+    if (holder)
+        rc = weir__key_taken(&op->err, u->id, holder->j.id);
+    if (rc) {
+        weir__buf_fini(&past);
         return rc;
-    if (c.after.unique && weir__finished(c.before.state) && !weir__finished(c.after.state)) {
-        mem_job *holder = weir__mem_holder(s, m->type, c.after.unique);
-        if (holder)
-            return weir__key_taken(&op->err, u->id, holder->j.id);
     }
-    if (!weir__mem_room(s, 2))
+    if (plan_update(&c, u->change.data != NULL, &past) || !weir__mem_room(s, 2)) {
+        weir__mem_drop(&c);
         return no_memory(op);
-    if (u->change.data) {
-        c.after.data = c.text = weir__mem_text(c.after.data, c.after.data_len);
-        if (!c.text)
-            return no_memory(op);
     }
     weir__mem_apply(s, &c);
     weir__mem_settle(s, &c, op->now_ms);

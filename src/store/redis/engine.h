@@ -80,6 +80,7 @@ typedef struct redis_task {
     weir_job   *seen;                   /* finish, update: the job as it was, to be changed */
     redis_beside beside;
     weir_buf    old_run, old_spec;      /* ... and its record */
+    weir_buf    past;                   /* its history, once it was decided on */
     int64_t     now;                    /* when it was seen, by Redis's clock */
 } redis_task;
 

@@ -39,7 +39,8 @@
  * A job without its id is two strings, so that what never changes is not written again and again.
  * The spec is REDIS_SPEC, big-endian, its type, as MessagePack unique and search_keys (false: not
  * there), and its data; the run is REDIS_RUN, its type, and as MessagePack result, error,
- * progress_data and worker. A job that waits and was never touched has no run, or "".
+ * progress_data, worker and, if it has one, its history. A job that waits and was never touched has
+ * no run, or "".
  * In answers that are asked for data the spec always ends with it. Where it is stored, and in
  * steps, long data is apart (native; REDIS_APART), or all data is (kue); then `data` beside it.
  * The function compares the old record with what is stored now (kue: with what it makes of the
@@ -68,7 +69,6 @@
  *  t          the same, but only if the step before worked  -> [] otherwise
  *  D done     per job: id (8 bytes), delivery (4), "1" or "0", result, in one argument
  *             -> state (0: gone), or -1: stale; of several jobs one for all, or one for each
- *  R release  id, delivery                                  -> state, or -1: stale
  *  G get      with data ("1", "0"), id ...                  -> [run, spec] for each; of one that
  *             is not there [number of the last message]: its end was told in one of those
  *  P put      id, old run, old spec, run, spec, data, has data, failed, line, words, events
@@ -149,7 +149,7 @@
     X(7, j->finished_at)        /* 47 */                                                          \
     X(7, j->duration_ms)        /* 54 */                                                          \
     X(1, flags)                 /* 61: as in the spec, so that ending a job need not read it */   \
-    X(1, type_len)              /* 62; 63: type, then result, error, progress_data, worker */
+    X(1, type_len)              /* 62; 63: type, then its texts */
 
 enum {
     REDIS_REMOVES = 1, REDIS_SEARCHED = 2, REDIS_HAS_KEY = 4, REDIS_HAS_TTL = 8,

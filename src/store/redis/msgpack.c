@@ -142,6 +142,11 @@ int64_t weir__mp_read_int(mp_reader *r)
     }
 }
 
+bool weir__mp_is_text(const mp_reader *r)
+{
+    return r->at < r->end && ((*r->at & 0xe0) == 0xa0 || (*r->at >= 0xd9 && *r->at <= 0xdb));
+}
+
 mp_slice weir__mp_read_text(mp_reader *r)
 {
     unsigned tag = (unsigned)take(r, 1);

@@ -31,6 +31,7 @@ static inline mp_slice weir__buf_slice(const weir_buf *b)
 mp_reader weir__mp_reader(const char *bytes, size_t len);
 size_t    weir__mp_read_array(mp_reader *r);
 int64_t   weir__mp_read_int(mp_reader *r);
+bool      weir__mp_is_text(const mp_reader *r);      /* what comes next */
 mp_slice  weir__mp_read_text(mp_reader *r);
 
 #endif

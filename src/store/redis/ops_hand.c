@@ -22,6 +22,7 @@ void weir__task_drop(redis_task *t)
     t->seen = NULL;
     weir__buf_fini(&t->old_run);
     weir__buf_fini(&t->old_spec);
+    weir__buf_fini(&t->past);
 }
 
 /* ---- look ---- */
@@ -183,7 +184,8 @@ void weir__redis_update_seen(redis_lane *s, redis_task *t)
         weir__no_job(&t->op->err, u->id);
     if (t->seen)
         u->old_state = t->seen->state;
-    t->over = !t->seen || weir__job_update(t->seen, &u->change, u->from, t->now, &t->op->err);
+    t->over = !t->seen || weir__job_update(t->seen, &u->change, u->from, t->now, &t->past,
+                                          &t->op->err);
 }
 
 void weir__redis_update_act(redis_lane *s, redis_task *t)
@@ -193,6 +195,8 @@ void weir__redis_update_act(redis_lane *s, redis_task *t)
     redis_put             p = { .id = u->id, .old_run = weir__buf_slice(&t->old_run),
                                 .old_spec = weir__buf_slice(&t->old_spec), .j = j,
                                 .beside = t->beside, .new_data = u->change.data != NULL };
+    if (t->past.failed)
+        s->failed = true;
     bool moved = j->state != u->old_state;
     if (moved && j->state == WEIR_CANCELLED)
         weir__put_tell(&p, WEIR_EVENT_CANCELLED, NULL, 0);

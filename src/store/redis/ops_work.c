@@ -384,7 +384,7 @@ void weir__redis_take_end(redis_lane *s, redis_task *t)
 bool weir__redis_finish_look(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
-    if (f->outcome != WEIR_OUTCOME_FAIL || t->finished)
+    if (f->outcome == WEIR_OUTCOME_DONE || t->finished)
         return false;
     weir__task_look(s, t, f->id);
     return true;
@@ -401,6 +401,14 @@ void weir__redis_finish_seen(redis_lane *s, redis_task *t)
     }
 }
 
+/* The job as it is now in the place of what was seen; t->past is a part of it. */
+static redis_put put_of(const redis_task *t)
+{
+    return (redis_put){ .id = t->op->u.finish.id, .old_run = weir__buf_slice(&t->old_run),
+                        .old_spec = weir__buf_slice(&t->old_spec), .j = t->seen,
+                        .beside = t->beside };
+}
+
 static void fail_step(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
@@ -411,41 +419,50 @@ static void fail_step(redis_lane *s, redis_task *t)
         s->failed = true;
         return;
     }
-    weir__job_fail(j, text, t->now);
+    weir__job_fail(j, text, t->now, &t->past);
     weir__buf_str(&line, "error | ");
     weir__buf_add(&line, f->text, f->len);
-    redis_put p = { .id = f->id, .old_run = weir__buf_slice(&t->old_run),
-                    .old_spec = weir__buf_slice(&t->old_spec), .j = j, .beside = t->beside,
-                    .failed = true,
-                    .line = line.data, .line_len = weir__utf8_cut(line.data ? line.data : "",
-                                                                  line.len, WEIR_MAX_TEXT) };
+    redis_put p = put_of(t);
+    p.failed = true;
+    p.line = line.data;
+    p.line_len = weir__utf8_cut(line.data ? line.data : "", line.len, WEIR_MAX_TEXT);
     weir__put_tell_failed(&p);
     weir__put_step(s, t, &p);
-    if (line.failed)
+    if (line.failed || t->past.failed)
         s->failed = true;
     j->error = NULL;
     free(text);
     weir__buf_fini(&line);
 }
 
-static void end_step(redis_lane *s, redis_task *t)
+static void release_step(redis_lane *s, redis_task *t)
+{
+    weir__job_release(t->seen, t->now, &t->past);
+    redis_put p = put_of(t);
+    weir__put_tell(&p, WEIR_EVENT_ENQUEUE, NULL, 0);
+    weir__put_step(s, t, &p);
+    if (t->past.failed)
+        s->failed = true;
+}
+
+static void done_step(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
     uint32_t              part = weir__part_of(s, f->id);
-    if (f->outcome == WEIR_OUTCOME_DONE) {
-        char head[13];
-        put_number(head, 8, f->id);
-        put_number(head + 8, 4, f->delivery);
-        head[12] = f->text ? '1' : '0';
-        weir__resp_parts(weir__step_join(s, t, part, 'D'), head, sizeof head,
-                         f->text ? f->text : "", f->text ? f->len : 0);
-        weir__step_more(s, part, 1, 1);
-        return;
-    }
-    weir_buf *b = weir__step(s, t, part, 'R', 2);
-    weir__resp_int(b, (int64_t)f->id);
-    weir__resp_int(b, f->delivery);
+    char                  head[13];
+    put_number(head, 8, f->id);
+    put_number(head + 8, 4, f->delivery);
+    head[12] = f->text ? '1' : '0';
+    weir__resp_parts(weir__step_join(s, t, part, 'D'), head, sizeof head, f->text ? f->text : "",
+                     f->text ? f->len : 0);
+    weir__step_more(s, part, 1, 1);
 }
+
+static void (*const end_step[])(redis_lane *s, redis_task *t) = {
+    [WEIR_OUTCOME_DONE] = done_step,
+    [WEIR_OUTCOME_FAIL] = fail_step,
+    [WEIR_OUTCOME_RELEASE] = release_step,
+};
 
 void weir__redis_finish_act(redis_lane *s, redis_task *t)
 {
@@ -455,16 +472,13 @@ void weir__redis_finish_act(redis_lane *s, redis_task *t)
         return;
     }
     f->next.n_jobs = 0;
-    if (f->outcome == WEIR_OUTCOME_FAIL)
-        fail_step(s, t);
-    else
-        end_step(s, t);
+    end_step[f->outcome](s, t);
     t->part = weir__part_of(s, f->id);
     if (f->next.n)
         take_step(s, t, &f->next, 't');
 }
 
-/* The answer of D, R or P. */
+/* The answer of D or P. */
 static void finished(redis_lane *s, redis_task *t)
 {
     weir_op_finish *f = &t->op->u.finish;
@@ -473,7 +487,7 @@ static void finished(redis_lane *s, redis_task *t)
         t->over = true;
         return;
     }
-    if (f->outcome == WEIR_OUTCOME_FAIL) {
+    if (f->outcome != WEIR_OUTCOME_DONE) {
         t->finished = answer == 1;               /* 0: it was changed meanwhile: look again */
         f->state = t->seen->state;
     } else if (answer < 0) {

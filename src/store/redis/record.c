@@ -10,8 +10,9 @@
 enum { SPEC_HEAD = 0 REDIS_SPEC(X), RUN_HEAD = 0 REDIS_RUN(X) };
 #undef X
 
-/* Texts: of the spec type, unique, search keys, data; of the run four that change. */
-enum { TYPE, UNIQUE, SEARCH_KEYS, DATA, RESULT, ERROR, PROGRESS_DATA, WORKER, TEXTS };
+/* Texts: of the spec type, unique, search keys, data; of the run four that change, and the history,
+ * if there is one. */
+enum { TYPE, UNIQUE, SEARCH_KEYS, DATA, RESULT, ERROR, PROGRESS_DATA, WORKER, HISTORY, TEXTS };
 
 /* ---- writing ---- */
 
@@ -60,6 +61,8 @@ void weir__run_put(weir_buf *b, const weir_job *j, redis_beside beside)
     put_text(b, j->error);
     weir__mp_text(b, j->progress_data, j->progress_data_len);
     put_text(b, j->worker);
+    if (j->history)
+        weir__mp_text(b, j->history, j->history_len);
 }
 
 #undef X
@@ -127,10 +130,13 @@ static bool read_run(weir_job *j, mp_slice text[TEXTS], uint64_t *out_lines, mp_
         return false;
     mp_reader r = weir__mp_reader(run.at + RUN_HEAD + type_len,
                                   run.len - RUN_HEAD - (size_t)type_len);
-    for (int i = RESULT; i < TEXTS; i++)
+    for (int i = RESULT; i < HISTORY; i++)
         text[i] = weir__mp_read_text(&r);
+    if (weir__mp_is_text(&r))
+        text[HISTORY] = weir__mp_read_text(&r);
     j->result_len = text[RESULT].len;
     j->progress_data_len = text[PROGRESS_DATA].len;
+    j->history_len = text[HISTORY].len;
     if (j->state == WEIR_ACTIVE && r.at < r.end)
         j->lease_until = weir__mp_read_int(&r);
     *out_lines = lines;
@@ -179,6 +185,7 @@ weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice s
     job->error = keep_text(&at, text[ERROR]);
     job->progress_data = keep_text(&at, text[PROGRESS_DATA]);
     job->worker = keep_text(&at, text[WORKER]);
+    job->history = keep_text(&at, text[HISTORY]);
     job->data = keep_text(&at, text[DATA]);
     job->data_len = text[DATA].len;
     *out = job;

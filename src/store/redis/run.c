@@ -161,9 +161,9 @@ static bool fits(touched *seg, const weir_op *op, bool own_clock)
 {
     uint64_t id = id_of(op);
     uint64_t bit = UINT64_C(1) << id % 64, *word = &seg->bits[id / 64 % 16];
-    bool fails = op->kind == WEIR_OP_FINISH && op->u.finish.outcome == WEIR_OUTCOME_FAIL;
+    bool ends = op->kind == WEIR_OP_FINISH && op->u.finish.outcome != WEIR_OUTCOME_DONE;
     bool updates = op->kind == WEIR_OP_UPDATE;
-    if (seg->some && ((fails || updates) && (*word & bit)))
+    if (seg->some && ((ends || updates) && (*word & bit)))
         return false;
     if (seg->some && updates && seg->any)
         return false;

@@ -13,11 +13,12 @@ typedef struct round {
 } round;
 
 /* Decide on a job that is due. `line` is room for what is logged. */
-static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char line[WEIR__LINE])
+static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char line[WEIR__LINE],
+                   weir_buf *past)
 {
     p->line = line;
     if (sort == 1) {
-        weir__job_lose(j, now, line);
+        weir__job_lose(j, now, line, past);
         weir__put_tell(p, WEIR_EVENT_STALLED, NULL, 0);
         if (j->state == WEIR_FAILED)
             weir__put_tell_failed(p);
@@ -26,16 +27,16 @@ static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char li
     } else if (sort == 2) {
         strcpy(line, "error | " WEIR__TTL_TEXT);
         p->failed = true;
-        weir__job_fail(j, WEIR__TTL_TEXT, now);
+        weir__job_exceed(j, now, past);
         weir__put_tell(p, WEIR_EVENT_TTL_EXCEEDED, NULL, 0);
         weir__put_tell_failed(p);
     } else if (j->deadline_at && j->deadline_at <= now) {
         strcpy(line, "error | " WEIR__DEADLINE_TEXT);
-        weir__job_expire(j, now);
+        weir__job_expire(j, now, past);
         weir__put_tell_failed(p);
     } else {
         p->line = NULL;
-        weir__job_promote(j, now);
+        weir__job_promote(j, now, past);
         weir__put_tell(p, WEIR_EVENT_PROMOTION, NULL, 0);
         weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
     }
@@ -63,8 +64,12 @@ static weir_code put_due(redis_lane *s, round *r, int64_t sort, const redisReply
             return rc;
         p.j = j;
         if (is_due(j, sort)) {
-            decide(&p, j, sort, now, line);
+            weir_buf past = { 0 };
+            decide(&p, j, sort, now, line, &past);
             weir__put_step(s, &r->task, &p);
+            if (past.failed)
+                s->failed = true;
+            weir__buf_fini(&past);
         }
         weir_job_release(j);
     }

@@ -51,8 +51,8 @@ weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t 
     *a = (sq_active){ .type = t, .job = *j, .has_progress_data = j->progress_data != NULL };
     a->job.type = t->name;
     a->job.data = a->job.result = a->job.error = a->job.progress_data = NULL;
-    a->job.unique = a->job.worker = a->job.search_keys = NULL;
-    a->job.data_len = a->job.result_len = a->job.progress_data_len = 0;
+    a->job.unique = a->job.worker = a->job.search_keys = a->job.history = NULL;
+    a->job.data_len = a->job.result_len = a->job.progress_data_len = a->job.history_len = 0;
     a->job.hold = NULL;
     if (!weir__map_put(&s->active, j->id, a)) {
         free(a);

@@ -13,12 +13,12 @@
 enum {
     MAX_DATA = 16384,                   /* of a job that is kept */
     MAX_BYTES = 4 * 1024 * 1024,        /* of all of them, over all types */
-    BYTES_OF_ONE = 512                  /* besides its data, about */
+    BYTES_OF_ONE = 512                  /* besides its data and its history, about */
 };
 
 static size_t bytes_of(const weir_job *j)
 {
-    return j->data_len + BYTES_OF_ONE;
+    return j->data_len + j->history_len + BYTES_OF_ONE;
 }
 
 /* Forget job[from..n). */

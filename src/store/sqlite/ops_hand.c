@@ -28,9 +28,10 @@ static void tell(sq_store *s, const weir_job *j, const sq_type *t, weir_state ol
 }
 
 /* `j` as it is to be; its strings are still those of its row. */
-static weir_code write(sq_store *s, const weir_job *j, sq_type *t, weir_state old, bool new_data)
+static weir_code write(sq_store *s, const weir_job *j, sq_type *t, weir_state old, bool new_data,
+                       const weir_buf *past)
 {
-    weir_code rc = weir__sq_numbers(s, j, t, old);
+    weir_code rc = weir__sq_numbers(s, j, t, old, past);
     if (!rc && weir__finished(old) && !weir__finished(j->state)) {
         sqlite3_stmt *st = weir__sq_stmt(s, SQ_TEXTS);
         weir__sq_int(st, 1, (int64_t)j->id);
@@ -58,14 +59,16 @@ weir_code weir__sq_op_update(sq_store *s, weir_op *op)
     if (!weir__sq_get(s, u->id, &j, &t, &st))
         return s->broken ? s->error.code : weir__no_job(&op->err, u->id);
     weir_state old = j.state;
-    weir_code  rc = weir__job_update(&j, &u->change, u->from, op->now_ms, &op->err);
+    weir_buf   past = { 0 };
+    weir_code  rc = weir__job_update(&j, &u->change, u->from, op->now_ms, &past, &op->err);
     if (!rc && j.unique && weir__finished(old) && !weir__finished(j.state))
         rc = check_key(s, op, &j, t);
     if (!rc) {
         /* The row's strings are used below, so they are copied before the row is left. */
         weir_job *copy = weir__job_copy(&j);
         sqlite3_reset(st);
-        rc = copy ? write(s, copy, t, old, u->change.data != NULL) : weir__sq_no_memory(s);
+        rc = copy ? write(s, copy, t, old, u->change.data != NULL, &past)
+                  : weir__sq_no_memory(s);
         if (!rc && old == WEIR_ACTIVE && j.state != WEIR_ACTIVE)
             weir__sq_deactivate(s, u->id);
         if (!rc)
@@ -73,6 +76,7 @@ weir_code weir__sq_op_update(sq_store *s, weir_op *op)
         weir_job_release(copy);
     }
     sqlite3_reset(st);
+    weir__buf_fini(&past);
     u->old_state = old;
     u->new_state = j.state;
     return rc;

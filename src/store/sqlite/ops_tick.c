@@ -13,14 +13,16 @@ weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now)
     sq_type      *t;
     sqlite3_stmt *st;
     char          line[WEIR__LINE];
+    weir_buf      past = { 0 };
     if (!weir__sq_get(s, id, &j, &t, &st))
         return s->broken ? s->error.code : WEIR_OK;
-    weir__job_lose(&j, now, line);
+    weir__job_lose(&j, now, line, &past);
     sqlite3_reset(st);
     weir__sq_deactivate(s, id);
     bool      failed = j.state == WEIR_FAILED;
     size_t    len = strlen(line);
-    weir_code rc = weir__sq_numbers(s, &j, t, WEIR_ACTIVE);
+    weir_code rc = weir__sq_numbers(s, &j, t, WEIR_ACTIVE, &past);
+    weir__buf_fini(&past);
     if (!rc && failed)
         rc = weir__sq_error(s, &j, line, len);
     if (!rc)
@@ -39,14 +41,14 @@ static weir_code exceed(sq_store *s, uint64_t id, int64_t now)
     sq_active *a = weir__map_get(&s->active, id);
     weir_job   j = a->job;
     sq_type   *t = a->type;
+    weir_buf   past = { 0 };
     weir__sq_deactivate(s, id);
-    size_t at = s->n_events;
-    weir__sq_event(s, WEIR_EVENT_TTL_EXCEEDED, &j, t, WEIR_ACTIVE, now, NULL, 0);
-    weir_code rc = weir__sq_failed(s, &j, t, WEIR__TTL_TEXT, sizeof WEIR__TTL_TEXT - 1, now);
-    if (at < s->n_events) {         /* it tells the state after, like all events */
-        s->events[at].state = j.state;
-        s->events[at].attempts = j.attempts;
-    }
+    sqlite3_stmt *st = weir__sq_past(s, &j);
+    weir__job_exceed(&j, now, &past);
+    sqlite3_reset(st);
+    weir__sq_event(s, WEIR_EVENT_TTL_EXCEEDED, &j, t, j.state, now, NULL, 0);
+    weir_code rc = weir__sq_failed(s, &j, t, sizeof WEIR__TTL_TEXT - 1, now, &past);
+    weir__buf_fini(&past);
     return s->broken ? s->error.code : rc;
 }
 
@@ -112,14 +114,13 @@ static int64_t next_active(const sq_store *s)
 
 /* ---- waiting: deadline or promotion ---- */
 
-static weir_code come_due(sq_store *s, weir_job *j, sq_type *t, int64_t now)
+/* `j` as it is from now on: past its deadline, or at its time. */
+static weir_code came_due(sq_store *s, const weir_job *j, sq_type *t, weir_state old, int64_t now,
+                          const weir_buf *past)
 {
-    weir_state old = j->state;
-    weir_code  rc;
-    if (j->deadline_at && j->deadline_at <= now) {
+    weir_code rc = weir__sq_numbers(s, j, t, old, past);
+    if (j->state == WEIR_FAILED) {
         size_t len = sizeof WEIR__DEADLINE_TEXT - 1;
-        weir__job_expire(j, now);
-        rc = weir__sq_numbers(s, j, t, old);
         if (!rc)
             rc = weir__sq_error(s, j, WEIR__DEADLINE_TEXT, len);
         if (!rc)
@@ -127,28 +128,40 @@ static weir_code come_due(sq_store *s, weir_job *j, sq_type *t, int64_t now)
         weir__sq_event(s, WEIR_EVENT_FAILED, j, t, j->state, now, WEIR__DEADLINE_TEXT, len);
         return rc;
     }
-    weir__job_promote(j, now);
-    rc = weir__sq_numbers(s, j, t, old);
     weir__sq_event(s, WEIR_EVENT_PROMOTION, j, t, j->state, now, NULL, 0);
     weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
+    return rc;
+}
+
+/* The job that `st` is at; with it that is reset. */
+static weir_code come_due(sq_store *s, sqlite3_stmt *st, int64_t now)
+{
+    weir_job  j;
+    sq_type  *t;
+    weir_buf  past = { 0 };
+    weir_code rc = weir__sq_read(s, st, &j, &t);
+    if (!rc && j.state != WEIR_INACTIVE && j.state != WEIR_DELAYED)
+        rc = weir__sq_damaged(s, "a job that does not wait is due; check mends that");
+    weir_state old = rc ? WEIR_ANY : j.state;
+    if (!rc && j.deadline_at && j.deadline_at <= now)
+        weir__job_expire(&j, now, &past);
+    else if (!rc)
+        weir__job_promote(&j, now, &past);
+    sqlite3_reset(st);
+    if (!rc)
+        rc = came_due(s, &j, t, old, now, &past);
+    weir__buf_fini(&past);
     return rc;
 }
 
 static weir_code tick_waiting(sq_store *s, weir_op *op)
 {
     for (size_t i = 0; i < op->u.tick.limit; i++) {
-        weir_job      j;
-        sq_type      *t;
         sqlite3_stmt *st = weir__sq_stmt(s, SQ_DUE);
         weir__sq_int(st, 1, op->now_ms);
         if (!weir__sq_row(s, st))
             break;
-        weir_code rc = weir__sq_read(s, st, &j, &t);
-        sqlite3_reset(st);
-        if (!rc && j.state != WEIR_INACTIVE && j.state != WEIR_DELAYED)
-            rc = weir__sq_damaged(s, "a job that does not wait is due; check mends that");
-        if (!rc)
-            rc = come_due(s, &j, t, op->now_ms);
+        weir_code rc = come_due(s, st, op->now_ms);
         if (rc)
             return rc;
         op->u.tick.changed++;

@@ -239,14 +239,14 @@ static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_fi
     return rc;
 }
 
-/* An execution failed: weir__job_fail(), in the file and the log. `why` must live until the batch
- * ends. */
-weir_code weir__sq_failed(sq_store *s, weir_job *j, sq_type *t, const char *why, size_t len,
-                          int64_t now)
+/* An execution failed, and j->error (of `len` bytes, until the batch ends) is why: in the file and
+ * the log. */
+weir_code weir__sq_failed(sq_store *s, const weir_job *j, sq_type *t, size_t len, int64_t now,
+                          const weir_buf *past)
 {
-    weir__job_fail(j, why, now);
+    const char *why = j->error;
     t->failed++;
-    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE);
+    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, past);
     if (!rc)
         rc = weir__sq_error(s, j, why, len);
     if (!rc)
@@ -258,11 +258,30 @@ weir_code weir__sq_failed(sq_store *s, weir_job *j, sq_type *t, const char *why,
     return rc;
 }
 
+static weir_code fail(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f, int64_t now)
+{
+    weir_buf    past = { 0 };
+    size_t      len = f->text ? f->len : 0;
+    const char *why = weir__sq_hold_text(s, f->text ? f->text : "", len);
+    if (s->broken)
+        return s->error.code;
+    sqlite3_stmt *st = weir__sq_past(s, j);
+    weir__job_fail(j, why, now, &past);
+    sqlite3_reset(st);
+    weir_code rc = weir__sq_failed(s, j, t, len, now, &past);
+    weir__buf_fini(&past);
+    return rc;
+}
+
 static weir_code release(sq_store *s, sq_type *t, weir_job *j, int64_t now)
 {
-    weir__job_release(j, now);
-    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE);
+    weir_buf      past = { 0 };
+    sqlite3_stmt *st = weir__sq_past(s, j);
+    weir__job_release(j, now, &past);
+    sqlite3_reset(st);
+    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, &past);
     weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
+    weir__buf_fini(&past);
     return rc;
 }
 
@@ -281,7 +300,7 @@ weir_code weir__sq_op_finish(sq_store *s, weir_op *op)
         rc = complete(s, t, &j, f, op->now_ms);
         break;
     case WEIR_OUTCOME_FAIL:
-        rc = weir__sq_failed(s, &j, t, f->text ? f->text : "", f->text ? f->len : 0, op->now_ms);
+        rc = fail(s, t, &j, f, op->now_ms);
         break;
     case WEIR_OUTCOME_RELEASE:
         rc = release(s, t, &j, op->now_ms);

@@ -60,6 +60,7 @@ weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **ty
     const sq_active *a = state == WEIR_ACTIVE ? weir__sq_active(s, j->id, j->delivery) : NULL;
     if (a)
         j->lease_until = a->job.lease_until;
+    j->history = text(st, SQ_C_history, &j->history_len);
     return j->data ? WEIR_OK : weir__sq_no_memory(s);
 }
 
@@ -73,6 +74,17 @@ bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3
         return true;
     sqlite3_reset(st);
     return false;
+}
+
+sqlite3_stmt *weir__sq_past(sq_store *s, weir_job *j)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_PAST);
+    weir__sq_int(st, 1, (int64_t)j->id);
+    if (!weir__sq_row(s, st))
+        return NULL;
+    j->worker = text(st, 0, NULL);
+    j->history = text(st, 1, &j->history_len);
+    return st;
 }
 
 uint64_t weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_state *state)
@@ -183,11 +195,15 @@ weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t
     weir__sq_string(st, SQ_C_error + 1, j->error);
     weir__sq_bytes(st, SQ_C_result + 1, j->result, j->result_len);
     weir__sq_bytes(st, SQ_C_data + 1, j->data, j->data_len);
+    weir__sq_bytes(st, SQ_C_history + 1, j->history, j->history_len);
     return weir__sq_do(s, st);
 }
 
-weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old)
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old,
+                           const weir_buf *past)
 {
+    if (past->failed)
+        return weir__sq_no_memory(s);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_NUMBERS);
     weir__sq_int(st, 1, (int64_t)j->id);
     weir__sq_int(st, 2, j->state);
@@ -205,6 +221,7 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_stat
     weir__sq_int(st, 14, j->failed_at);
     weir__sq_int(st, 15, j->finished_at);
     weir__sq_int(st, 16, j->duration_ms);
+    weir__sq_bytes(st, 17, past->len ? past->data : NULL, past->len);
     weir_code rc = weir__sq_do(s, st);
     if (rc)
         return rc;

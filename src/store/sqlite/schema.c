@@ -66,7 +66,12 @@ static const char version_2[] =
     " answers BLOB NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX token_at ON token(at);";
 
-static const sq_step steps[] = { { version_1 }, { version_2 } };
+/* Version 3.
+ *
+ * job     history: what happened to it and its other columns no longer tell (core/history.h). */
+static const char version_3[] = "ALTER TABLE job ADD COLUMN history TEXT;";
+
+static const sq_step steps[] = { { version_1 }, { version_2 }, { version_3 } };
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static weir_code number(sqlite3 *db, const char *path, const char *query, int64_t *out,

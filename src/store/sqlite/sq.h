@@ -28,7 +28,7 @@ typedef enum sq_sql {
     SQ_BEGIN, SQ_BEGIN_WRITE, SQ_COMMIT, SQ_ROLLBACK,
     SQ_INSERT, SQ_IMPORT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_ERROR,
     SQ_DATA, SQ_PROGRESS, SQ_DELETE,
-    SQ_GET, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST, SQ_ALL_ACTIVE,
+    SQ_GET, SQ_PAST, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST, SQ_ALL_ACTIVE,
     SQ_HOLDER, SQ_EXISTS,
     SQ_LIST_STATE, SQ_LIST_STATE_DOWN, SQ_LIST_TYPE, SQ_LIST_TYPE_DOWN, SQ_LIST_ALL,
     SQ_LIST_ALL_DOWN, SQ_PLACE,
@@ -46,7 +46,8 @@ typedef enum sq_sql {
     X(lost) X(max_lost) X(progress) X(delay_ms) X(ttl_ms) X(deadline_at) X(created_at)         \
     X(promote_at) X(updated_at) X(started_at) X(failed_at) X(finished_at) X(duration_ms)       \
     X(backoff) X(backoff_ms) X(backoff_max_ms) X(backoff_jitter_pct) X(remove_on_complete)     \
-    X(search) X(unique_key) X(worker) X(search_keys) X(progress_data) X(error) X(result) X(data)
+    X(search) X(unique_key) X(worker) X(search_keys) X(progress_data) X(error) X(result) X(data) \
+    X(history)
 enum {
     SQ_C_id,
 #define X(name) SQ_C_##name,
@@ -236,13 +237,18 @@ static inline const weir_keep *weir__sq_keep(sq_store *s, const sq_type *t, weir
 weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
 /* The job `id`, with its statement still at it: sqlite3_reset() that. False: none, or broken. */
 bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **st);
+/* What the end of a delivery needs of an active job besides its numbers: its worker and its
+ * history, until the statement is reset. NULL: none, or broken. */
+sqlite3_stmt *weir__sq_past(sq_store *s, weir_job *j);
 /* The job that waits or runs with this unique key, and its state; 0: none, or broken. */
 uint64_t  weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_state *state);
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
 /* The same with all that a job can have. */
 weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t);
-/* All numbers of j; with them `state` moves from `old` and the counts follow. */
-weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old);
+/* All numbers of j, and its history if that is in `past`; with them `state` moves from `old` and
+ * the counts follow. */
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old,
+                           const weir_buf *past);
 weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *text, size_t len);
 weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *head,
                        const char *text, size_t len);
@@ -318,8 +324,8 @@ static inline void weir__sq_want(sq_store *s, int64_t at)
 WEIR_OPS(X)
 #undef X
 weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now);
-weir_code weir__sq_failed(sq_store *s, weir_job *j, sq_type *t, const char *why, size_t len,
-                          int64_t now);
+weir_code weir__sq_failed(sq_store *s, const weir_job *j, sq_type *t, size_t len, int64_t now,
+                          const weir_buf *past);
 int64_t   weir__sq_next_waiting(sq_store *s);       /* INT64_MAX: none */
 /* A list has come to this job: on the page with it, if it is wanted. False: that was the page. */
 bool      weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority);

@@ -134,7 +134,7 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_IMPORT] =
         "INSERT INTO job(" COLUMNS ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
         " ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,"
-        " ?30, ?31, ?32, ?33, ?34, ?35)",
+        " ?30, ?31, ?32, ?33, ?34, ?35, ?36)",
     [SQ_TAKE] =
         "UPDATE job SET state = 3, rank = ?2, delivery = ?3, progress = 0, updated_at = ?2,"
         " started_at = ?2, worker = ?4, progress_data = NULL WHERE id = ?1",
@@ -148,7 +148,7 @@ static const char *const sql[SQ_STATEMENTS] = {
         "UPDATE job SET state = ?2, rank = ?3, due_at = ?4, priority = ?5, attempts = ?6,"
         " delivery = ?7, lost = ?8, progress = ?9, delay_ms = ?10, promote_at = ?11,"
         " updated_at = ?12, started_at = ?13, failed_at = ?14, finished_at = ?15,"
-        " duration_ms = ?16 WHERE id = ?1",
+        " duration_ms = ?16, history = coalesce(?17, history) WHERE id = ?1",
     [SQ_TEXTS]    = "UPDATE job SET progress_data = ?2, result = ?3 WHERE id = ?1",
     [SQ_ERROR]    = "UPDATE job SET error = ?2 WHERE id = ?1",
     [SQ_DATA]     = "UPDATE job SET data = ?2 WHERE id = ?1",
@@ -157,6 +157,7 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_DELETE]   = "DELETE FROM job WHERE id = ?1",
 
     [SQ_GET] = "SELECT " COLUMNS " FROM job WHERE id = ?1",
+    [SQ_PAST] = "SELECT worker, history FROM job WHERE id = ?1",
     [SQ_BEST] =
         "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
         " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",

@@ -111,7 +111,8 @@ local function bytes_of(j)
   local flags = j[FLAGS] + APART + (key and HAS_KEY or 0)
   return spack(RUN, j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES],
                j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], flags,
-               #name) .. name .. pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]),
+               #name) .. name .. pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]) ..
+         (j[HISTORY] and pack(j[HISTORY]) or ''),
          spack(SPEC, j[CREATED], flags, j[BACKOFF], j[JITTER], #name, j[PRIORITY],
                j[MAX_ATTEMPTS], j[MAX_LOST], j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS],
                j[DEADLINE]) .. name .. pack(key, j[KEYS_TEXT])
@@ -135,12 +136,12 @@ local function fields_of(run, spec)
     j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
     j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT] = j[CREATED], j[CREATED], 0, 0
     j[FINISHED], j[DURATION], j[RESULT], j[ERROR] = 0, 0, false, false
-    j[PROGRESS_DATA], j[WORKER] = false, false
+    j[PROGRESS_DATA], j[WORKER], j[HISTORY] = false, false, false
     return j
   end
   j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES], j[PROMOTE], j[UPDATED],
     j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], _, name_len = sunpack(RUN, run)
-  j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
+  j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER], j[HISTORY] =
     unpack_msg(string.sub(run, RUN_END + 1 + name_len))
   return j
 end

@@ -3,7 +3,7 @@
 --
 -- What Kue has no field for is in fields which Kue leaves alone: weir_held is "DELIVERY
 -- STARTED_AT", the last delivery to a worker of weir's and when that was; weir_more a JSON object
--- with what is not as usual, see 3_write.lua.
+-- with what is not as usual, see 3_write.lua; weir_history what weir did with it (core/history.h).
 
 -- What HMGET asks for, H_... names its places. Those up to H_FEW do for an end of a job.
 local FIELDS = {
@@ -11,7 +11,7 @@ local FIELDS = {
   'removeOnComplete', 'ttl', 'started_at', 'error', 'result',
   'backoff', 'delay', 'failed_at', 'duration', VERTX and 'weir_worker' or 'workerId',
   VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at', 'updated_at',
-  'data',
+  'weir_history', 'data',
 }
 local NOTHING = {}                 -- the raw hash of a job that is new, and other empty things
 
@@ -172,7 +172,7 @@ local function record_of(h)
     int(h[H_FAILED_AT]), finished(state) and finished_at(h, more, state) or 0,
     done and int(h[H_DURATION], MAX_MS) or 0, 0, text_in(more.unique), text_in(more.search_keys),
     worker, not done and err, done and h[H_RESULT], h[H_PROGRESS_DATA], int(h[H_CREATED]),
-    int(h[H_PROMOTE]), int(h[H_UPDATED]),
+    int(h[H_PROMOTE]), int(h[H_UPDATED]), h[H_HISTORY],
   }
 end
 
@@ -194,6 +194,6 @@ local function held(id, delivery, few, raw)
     ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts_of(h, ACTIVE, most), most,
     tonumber(delivery), 0, DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0,
     int(h[H_TTL], MAX_MS), 0, int(h[H_STARTED]), 0, 0, 0, 0, false, false, false, false, false,
-    false, 0, 0, 0,
+    false, 0, 0, 0, false,
   }, h
 end

@@ -112,6 +112,7 @@ function encode(j, h, put)
   put(H_ERROR, j[ERROR])
   put(H_RESULT, j[RESULT])
   put(H_PROGRESS_DATA, j[PROGRESS_DATA])
+  put(H_HISTORY, j[HISTORY])
   local _, delivery = is_ours(h)
   if delivery ~= j[DELIVERY] then put(H_HELD, format('%d %d', j[DELIVERY], j[STARTED])) end
 end

@@ -182,7 +182,7 @@ local usual = {}                   -- by what is in the hash: { job, and see sta
 local function usual_job(h)
   if VERTX or h[H_STATE] ~= WORD[INACTIVE] or h[H_HELD] or h[H_MORE] or h[H_ATTEMPTS] or
      h[H_PROGRESS] or h[H_REMOVE] or h[H_STARTED] or h[H_ERROR] or h[H_RESULT] or h[H_BACKOFF] or
-     h[H_FAILED_AT] or h[H_DURATION] or h[H_WORKER] or h[H_PROGRESS_DATA] then
+     h[H_FAILED_AT] or h[H_DURATION] or h[H_WORKER] or h[H_PROGRESS_DATA] or h[H_HISTORY] then
     return nil
   end
   local key = (h[H_TYPE] or '') .. '\0' .. (h[H_PRIORITY] or '') .. '\0' ..
@@ -317,7 +317,7 @@ end
 
 -- ---- the end ----
 
-if uses.D or uses.R then
+if uses.D then
 
 -- Kue counts the successful attempt too, Vert.x Kue does not.
 local function write_done(id, j, h)
@@ -425,20 +425,6 @@ function steps.D(i, n)
     answer[#answer + 1] = complete(digits(id), digits(delivery), result)
   end
   return answer
-end
-
-function steps.R(i)
-  local id = ARGV[i]
-  local j = held(id, ARGV[i + 1], true)
-  worked = j
-  if not j then return -1 end
-  local zid = zid_of(id)
-  unplace(j, zid)
-  j[STATE], j[UPDATED] = INACTIVE, now
-  call('HSET', JOB .. id, 'state', WORD[INACTIVE], 'updated_at', now_text)
-  place(j, zid)
-  tell(ENQUEUE, j, id, INACTIVE, false)
-  return INACTIVE
 end
 
 end

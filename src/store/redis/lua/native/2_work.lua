@@ -156,13 +156,19 @@ local function first_of(name, flags)
   return first
 end
 
--- And of one that was taken before: its error is kept.
+-- The texts of a run, and its history: what follows them, as it is there, or "".
+local function texts_of(r, at)
+  local rest, result, err, progress, worker = unpack_some(r, 4, at - 1)
+  return result, err, progress, worker, rest >= 0 and sub(r, rest + 1) or ''
+end
+
+-- And of one that has a past: its error and its history are kept.
 local function next_run(r, delivery, worker)
   local texts = AT_TYPE + byte(r, AT_TYPE - 1)
-  local _, _, err = unpack_some(r, 2, texts - 1)
+  local _, err, _, _, history = texts_of(r, texts)
   return spack('>BB', ACTIVE, 0) .. sub(r, AT_ATTEMPTS, AT_DELIVERY - 1) ..
          spack('>I4', delivery) .. sub(r, AT_LOST, AT_PROMOTE + 6) .. now7 .. now7 ..
-         sub(r, AT_FAILED, texts - 1) .. pack(false, err, false, worker)
+         sub(r, AT_FAILED, texts - 1) .. pack(false, err, false, worker) .. history
 end
 
 local function set_clocks(spec, id8)
@@ -326,8 +332,8 @@ end
 -- What follows the result: no error, and the rest as it was.
 local function tail_of(r, texts)
   if byte(r, texts + 1) == 194 then return sub(r, texts + 1) end
-  local _, _, _, progress, worker = unpack_some(r, 4, texts - 1)
-  return pack(false, progress, worker)
+  local _, _, progress, worker, history = texts_of(r, texts)
+  return pack(false, progress, worker) .. history
 end
 
 -- An end with more to it than usual. False: it is an end as usual after all.

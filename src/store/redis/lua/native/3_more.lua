@@ -16,13 +16,14 @@ local function decode(spec, r)
     j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
     j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT], j[FINISHED] = created, created, 0, 0, 0
     j[DURATION], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] = 0, false, false, false, false
+    j[HISTORY] = ''
     return j
   end
   j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES], j[PROMOTE], j[UPDATED],
     j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION] = sunpack(RUN_NUMBERS, r)
   if j[PROMOTE] == 0 then j[PROMOTE] = j[CREATED] end
-  rest, j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] =
-    unpack_some(r, 4, AT_TYPE + j[TYPE_LEN] - 1)
+  j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER], j[HISTORY] =
+    texts_of(r, AT_TYPE + j[TYPE_LEN])
   return j
 end
 
@@ -33,7 +34,7 @@ end
 
 local function store_run(id, j)
   local r = spack(RUN_NUMBERS, unpack(j, STATE, RUN_END)) .. char(j[FLAGS], #j[TYPE]) .. j[TYPE] ..
-            pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER])
+            pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]) .. j[HISTORY]
   records[id] = r
   call('HSET', KEYS[RUNS], id, r)
 end
@@ -266,19 +267,6 @@ function add_special(name, spec, data, extra)
 end
 
 -- ---- the other steps of workers ----
-
-function steps.R(i)
-  local id = id_bytes(ARGV[i])
-  worked = held(id, ARGV[i + 1])
-  if not worked then return -1 end
-  local j = job(id)
-  unindex(j, id)
-  j[STATE], j[UPDATED] = INACTIVE, now
-  index(j, id)
-  store_run(id, j)
-  tell_of(ENQUEUE, j, id)
-  return INACTIVE
-end
 
 function steps.N(i, n)
   local answer = {}

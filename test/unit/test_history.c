@@ -1,0 +1,189 @@
+/* test_history.c - the entries of a job's history: writing, reading, what goes and what is refused.
+ * Which step of a job's life writes what is case_history.c's, on every store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/history.h"
+#include "core/job.h"
+
+static void add_to(weir_buf *text, int64_t at)
+{
+    weir__history_add(text, &(weir_past){ .at = at, .kind = WEIR__PAST_DUE,
+                                          .state = WEIR_INACTIVE });
+    assert_false(text->failed);
+    assert_int_equal(strlen(text->data), text->len);
+}
+
+static void set(weir_buf *b, const char *text)
+{
+    weir__buf_clear(b);
+    weir__buf_str(b, text);
+}
+
+#define ENTRY(n, at) \
+    "{\"n\":" #n ",\"at\":" #at ",\"event\":\"due\",\"state\":\"inactive\"}"
+
+static void entries_are_numbered(void **state)
+{
+    (void)state;
+    weir_buf text = { 0 };
+    add_to(&text, 5);
+    assert_string_equal(text.data, "[" ENTRY(1, 5) "]");
+    add_to(&text, 6);
+    assert_string_equal(text.data, "[" ENTRY(1, 5) "," ENTRY(2, 6) "]");
+    weir__buf_fini(&text);
+}
+
+static void whatever_was_there_before(void **state)
+{
+    (void)state;
+    static const struct { const char *before, *after; } cases[] = {
+        { "[]", "[" ENTRY(1, 5) "]" },
+        { " [ ] \n", " [ " ENTRY(1, 5) "]" },
+        { "[{\"at\":1,\"n\":41}\n]\t", "[{\"at\":1,\"n\":41}\n," ENTRY(42, 5) "]" },
+        { "[{\"m\":41}]", "[{\"m\":41}," ENTRY(1, 5) "]" },
+        { "[7]", "[7," ENTRY(1, 5) "]" },
+        { "[{\"n\":-3}]", "[{\"n\":-3}," ENTRY(1, 5) "]" },
+        /* none: it begins anew */
+        { "{}", "[" ENTRY(1, 5) "]" },
+        { "nonsense", "[" ENTRY(1, 5) "]" },
+        { "[{\"n\":1}", "[" ENTRY(1, 5) "]" },
+        { "[[[]]]", "[" ENTRY(1, 5) "]" },
+        { " ", "[" ENTRY(1, 5) "]" },
+    };
+    weir_buf text = { 0 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set(&text, cases[i].before);
+        add_to(&text, 5);
+        assert_string_equal(text.data, cases[i].after);
+    }
+    weir__buf_fini(&text);
+}
+
+static void the_oldest_go(void **state)
+{
+    (void)state;
+    weir_buf text = { 0 };
+    char     first[40];
+    for (int i = 1; i <= 3 * WEIR_MAX_HISTORY; i++) {
+        add_to(&text, i);
+        int oldest = i > WEIR_MAX_HISTORY ? i - WEIR_MAX_HISTORY + 1 : 1;
+        snprintf(first, sizeof first, "[{\"n\":%d,\"at\":%d,", oldest, oldest);
+        assert_memory_equal(text.data, first, strlen(first));
+        assert_int_equal(weir__history_valid(text.data, text.len, NULL), WEIR_OK);
+    }
+    weir__buf_fini(&text);
+}
+
+static void bytes_are_counted_too(void **state)
+{
+    (void)state;
+    weir_buf  text = { 0 };
+    char      worst[1000];
+    memset(worst, '\x01', sizeof worst - 1);            /* six bytes each in JSON */
+    worst[sizeof worst - 1] = '\0';
+    weir_past p = { .at = 5, .kind = WEIR__PAST_FAILED, .state = WEIR_FAILED, .delivery = 1,
+                    .worker = worst, .error = worst, .started_at = WEIR__MAX_AT };
+    for (int i = 0; i < 20; i++) {
+        weir__history_add(&text, &p);
+        assert_true(text.len <= WEIR_MAX_HISTORY_BYTES);
+        assert_int_equal(weir__history_valid(text.data, text.len, NULL), WEIR_OK);
+    }
+    assert_true(text.len > WEIR_MAX_HISTORY_BYTES - 2700);
+    weir__buf_fini(&text);
+}
+
+static void all_of_it_is_read(void **state)
+{
+    (void)state;
+    weir_past p = { .at = 50, .kind = WEIR__PAST_FAILED_ATTEMPT, .state = WEIR_DELAYED,
+                    .delivery = 3, .worker = "w \"x\"", .started_at = 40, .error = "caf\xc3\xa9\n",
+                    .planned = 45, .until = 60, .new_priority = true, .old_priority = -7,
+                    .priority = INT32_MIN, .new_data = true };
+    weir_buf    text = { 0 };
+    weir_arena  arena = { 0 };
+    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    weir_items  all;
+    weir__history_add(&text, &p);
+    add_to(&text, 70);
+    assert_int_equal(weir__history_read(&in, text.data, text.len, &all), WEIR_OK);
+    const weir_past *r = all.item;
+    assert_int_equal(all.n, 2);
+    assert_int_equal(r->n, 1);
+    assert_int_equal(r->at, 50);
+    assert_int_equal(r->kind, WEIR__PAST_FAILED_ATTEMPT);
+    assert_int_equal(r->state, WEIR_DELAYED);
+    assert_int_equal(r->delivery, 3);
+    assert_string_equal(r->worker, "w \"x\"");
+    assert_int_equal(r->started_at, 40);
+    assert_string_equal(r->error, "caf\xc3\xa9\n");
+    assert_int_equal(r->planned, 45);
+    assert_int_equal(r->until, 60);
+    assert_true(r->new_priority && r->new_data);
+    assert_int_equal(r->old_priority, -7);
+    assert_int_equal(r->priority, INT32_MIN);
+    assert_int_equal(r[1].n, 2);
+    assert_false(r[1].new_priority || r[1].new_data);
+    weir__arena_free(&arena);
+    weir__buf_fini(&text);
+}
+
+static void what_is_no_history_is_refused(void **state)
+{
+    (void)state;
+    static const struct { const char *text, *why; } cases[] = {
+        { "", "history: not JSON at byte 0: the text ends too early" },
+        { "{}", "history: {} is not a list" },
+        { "[1]", "history[0]: 1 is not an object" },
+        { "[{\"n\":1}]", "history[0].at: missing" },
+        { "[" ENTRY(1, 5) "," ENTRY(3, 5) "]",
+          "history[1].n: 3, must be one more than that of the entry before" },
+        { "[" ENTRY(0, 5) "]",
+          "history[0].n: 0, must be between 1 and 9223372036854775806" },
+        { "[{\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"gone\"}]",
+          "history[0].state: \"gone\" is not inactive, delayed, active, complete, failed or "
+          "cancelled" },
+        { "[{\"n\":1,\"at\":5,\"event\":\"done\",\"state\":\"failed\"}]",
+          "history[0].event: \"done\" is not an event of a history" },
+        { "[{\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"failed\",\"who\":1}]",
+          "history[0].who: there is no such member, but n, at, event, state, delivery, worker, "
+          "started_at, error, planned, until, old_priority, priority, new_data" },
+    };
+    weir_error err;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(weir__history_valid(cases[i].text, strlen(cases[i].text), &err),
+                         WEIR_EINVAL);
+        assert_string_equal(err.msg, cases[i].why);
+    }
+    weir_buf text = { 0 };
+    set(&text, "[" ENTRY(1, 5));
+    for (int i = 2; i <= WEIR_MAX_HISTORY + 1; i++)
+        weir__buf_printf(&text, "," ENTRY(%d, 5), i);
+    weir__buf_char(&text, ']');
+    assert_int_equal(weir__history_valid(text.data, text.len, &err), WEIR_ELIMIT);
+    assert_string_equal(err.msg, "history: more than 50 of them");
+    set(&text, "[]");
+    while (text.len <= WEIR_MAX_HISTORY_BYTES)
+        weir__buf_char(&text, ' ');
+    assert_int_equal(weir__history_valid(text.data, text.len, &err), WEIR_ELIMIT);
+    assert_string_equal(err.msg, "history: 16385 bytes, at most 16384 (WEIR_MAX_HISTORY_BYTES)");
+    weir__buf_fini(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_are_numbered),
+        cmocka_unit_test(whatever_was_there_before),
+        cmocka_unit_test(the_oldest_go),
+        cmocka_unit_test(bytes_are_counted_too),
+        cmocka_unit_test(all_of_it_is_read),
+        cmocka_unit_test(what_is_no_history_is_refused),
+    };
+    return cmocka_run_group_tests_name("history", tests, NULL, NULL);
+}
