@@ -117,6 +117,12 @@ static void one_queue(void **state)
     assert_int_equal(walk(&other, (weir_query){ .state = WEIR_INACTIVE, .limit = 50 }, false),
                      JOBS - JOBS / 8);
     assert_int_equal(walk(&other, (weir_query){ .type = "b", .limit = 50 }, true), JOBS / 3);
+    weir_query third = { .by_priority = true, .priority = 3, .limit = 7 };
+    assert_int_equal(walk(&other, third, true), JOBS / 5);
+    third.state = WEIR_INACTIVE;
+    assert_int_equal(walk(&other, third, true), JOBS / 5 - JOBS / 40);
+    third.state = WEIR_DELAYED;
+    assert_int_equal(walk(&other, third, false), JOBS / 40);
     assert_int_equal(walk(&other, (weir_query){ .search = "cod", .limit = 10 }, true), JOBS / 4);
     assert_int_equal(walk(&other, (weir_query){ .search = "herr*", .limit = 99 }, true),
                      JOBS - JOBS / 4);

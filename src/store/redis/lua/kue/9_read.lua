@@ -179,8 +179,8 @@ local function list_delayed(q, fits)
   local few = few_of(own, q)
   if few then return list_sorted(few, PROMOTE, q, fits) end
   local walk, answer, seen = walker(ALL[DELAYED], q.rank, q.id, q.descending), {}, 0
-  local score, number = q.rank, q.id
-  while #answer < 3 * q.limit and seen < FAR do
+  local score, number, far = q.rank, q.id, q.priority and q.look or FAR
+  while #answer < 3 * q.limit and seen < far do
     local got, zids, ids = walk(PIECE), {}, {}
     for k = 1, #got, 2 do
       zids[#zids + 1] = got[k]

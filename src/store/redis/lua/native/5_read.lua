@@ -24,14 +24,21 @@ end
 
 -- ---- lists ----
 
--- [id, run, spec ...] of ids that are there and fit, at most `limit`, behind what `answer` has.
-local function answer_with(answer, ids, limit, with_data, fits)
-  local specs, runs = get_many(JOBS, ids), get_many(RUNS, ids)
+-- [id, run, spec ...] of ids that are there and fit, at most `limit`, behind what `answer` has. Most
+-- may not fit, so their runs are not read. state 0: any.
+local function answer_with(answer, ids, limit, with_data, fits, state)
+  local all, kept, specs = get_many(JOBS, ids), {}, {}
   for k = 1, #ids do
+    if all[k] and fits(all[k]) then
+      kept[#kept + 1], specs[#specs + 1] = ids[k], all[k]
+    end
+  end
+  local runs = get_many(RUNS, kept)
+  for k = 1, #kept do
     local n, spec, run = #answer, specs[k], runs[k] or ''
-    if spec and n / 3 < limit and (not fits or fits(spec, runs[k])) then
-      if with_data then spec, run = with_long_data(spec, ids[k]), with_lease(run, ids[k]) end
-      answer[n + 1], answer[n + 2], answer[n + 3] = ids[k], run, spec
+    if n / 3 < limit and (state == 0 or state_in(runs[k]) == state) then
+      if with_data then spec, run = with_long_data(spec, kept[k]), with_lease(run, kept[k]) end
+      answer[n + 1], answer[n + 2], answer[n + 3] = kept[k], run, spec
     end
   end
 end
@@ -73,10 +80,7 @@ end
 local function list_state(state, name, descending, rank, id, limit, with_data, priority, look)
   local names, answer, seen = type_names(name), {}, 0
   local place = id > 0 and spack('>I8I8', rank + ZERO_RANK, id) or ''
-  local function before(a, b)
-    if descending then a, b = b, a end
-    return by_rank(a, b)
-  end
+  local before = descending and function(a, b) return by_rank(b, a) end or by_rank
   local function fits(spec) return is_of(priority, spec) end
   while true do
     local n = look == 0 and limit or max(FEWEST, floor(min(PIECE, look - seen) / #names))
@@ -89,12 +93,12 @@ local function list_state(state, name, descending, rank, id, limit, with_data, p
       end
       if #got == n and (not known or before(all[#all], known)) then known = all[#all] end
     end
-    sort(all, before)
+    if #names > 1 then sort(all, before) end
     for k = 1, look == 0 and min(limit, #all) or #all do
       if known and before(known, all[k]) then break end
       ids[k] = id_bytes(all[k][2])
     end
-    answer_with(answer, ids, limit, with_data, fits)
+    answer_with(answer, ids, limit, with_data, fits, 0)
     seen = seen + #all
     if look == 0 or not known or #answer >= 3 * limit then return answer end
     if seen >= look then return stopped_at(answer, known[1] - ZERO_RANK, known[2]) end
@@ -116,9 +120,7 @@ end
 local function list_ids(name, descending, id, limit, with_data, priority, look)
   local names, answer, seen = type_names(name), {}, 0
   local function fits(spec)
-    if name ~= '' and type_in(spec) ~= name then return false end
-    seen = seen + 1
-    return is_of(priority, spec)
+    return (name == '' or type_in(spec) == name) and is_of(priority, spec)
   end
   -- The block of the cursor itself comes first: begin just before it.
   local block
@@ -137,7 +139,8 @@ local function list_ids(name, descending, id, limit, with_data, priority, look)
         ids[#ids + 1] = id_bytes(n)
       end
     end
-    answer_with(answer, ids, limit, with_data, fits)
+    answer_with(answer, ids, limit, with_data, fits, 0)
+    seen = seen + #ids
     if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, n) end
   end
   return answer
@@ -197,12 +200,8 @@ function steps.F(i, n)
       if count < fewest then fewest, driver, list = count, word, nil end
     end
   end
-  local function fits(spec, run)
-    if state ~= 0 and state_in(run) ~= state or name ~= '' and type_in(spec) ~= name then
-      return false
-    end
-    seen = seen + 1
-    return is_of(priority, spec)
+  local function fits(spec)
+    return (name == '' or type_in(spec) == name) and is_of(priority, spec)
   end
   local function has_all(number)
     for _, set in ipairs(sets) do
@@ -234,7 +233,8 @@ function steps.F(i, n)
     for _, number in ipairs(some) do
       if has_all(number) then ids[#ids + 1] = id_bytes(number) end
     end
-    answer_with(answer, ids, limit, with_data, fits)
+    answer_with(answer, ids, limit, with_data, fits, state)
+    seen = seen + #ids
     if #some < page then break end
     if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, id) end
   end
