@@ -235,7 +235,8 @@ typedef struct weir_env {
     bool            own_clock;      /* now() is not the system's clock but a test's: a store that
                                        would ask a server for the time takes op->now_ms instead */
     int64_t       (*now)(void *ctx);
-    /* These happened, and are committed. Borrowed for the call. */
+    /* These happened, and are committed; what happened to one job is in its order. Borrowed for the
+     * call. */
     void          (*emit)(void *ctx, const weir_event *events, size_t n);
     /* A TICK is wanted at that time. Called when that is earlier than what the last TICK or the
      * last call said; too early does no harm. */

@@ -6,9 +6,10 @@
 
 enum {
     MAX_BATCH = 16,     /* operations in one run() */
-    MAX_SPECS = 4,      /* jobs in one ADD or IMPORT; leases in one RENEW */
+    MAX_SPECS = 4,      /* jobs in one ADD (but for a lot) or IMPORT; leases in one RENEW */
+    MAX_LOT = 12,       /* jobs that are alike in one ADD */
     MAX_LINES = 3,      /* log lines of a job in an IMPORT */
-    MAX_TAKE = 6,
+    MAX_TAKE = 10,
     MAX_HELD = 64,      /* deliveries remembered */
     MAX_MOVED = 8       /* jobs remembered that were imported */
 };
@@ -37,7 +38,7 @@ typedef struct model {
 /* An operation as planned, with all it points at; the inputs only. */
 typedef struct plan {
     weir_op       op;
-    weir_spec     specs[MAX_SPECS];
+    weir_spec     specs[MAX_LOT];
     weir_token    token;
     weir_lease    leases[MAX_SPECS];
     const char   *types[3];
@@ -54,7 +55,7 @@ void plan_describe(const plan *p, weir_buf *out);
 /* A planned operation on its way through one store, with room for its outputs. */
 typedef struct attempt {
     weir_op       op;
-    weir_added    added[MAX_SPECS];
+    weir_added    added[MAX_LOT];
     weir_imported imported[MAX_SPECS];
     weir_lease    leases[MAX_SPECS];
     weir_job     *jobs[MAX_TAKE];

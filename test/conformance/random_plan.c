@@ -68,10 +68,25 @@ static void some_delivery(chance *c, const model *m, uint64_t *id, uint32_t *del
     }
 }
 
+/* Jobs that are alike: stores may keep them together. */
+static size_t plan_lot(plan *p, chance *c)
+{
+    weir_spec one = { .type = PICK(c, types), .priority = one_in(c, 2) ? 0 : PICK(c, priorities),
+                      .attempts = 1 + (int32_t)below(c, 3), .remove_on_complete = one_in(c, 4) };
+    size_t    n = 2 + below(c, MAX_LOT - 1);
+    for (size_t i = 0; i < n; i++) {
+        p->specs[i] = one;
+        p->specs[i].data = documents[below(c, COUNT(documents) - 2)];
+        p->specs[i].ttl_ms = one_in(c, 20) ? 1 + (int64_t)below(c, 600) : 0;
+    }
+    return n;
+}
+
 static void plan_add(plan *p, chance *c, int64_t now)
 {
-    size_t n = one_in(c, 3) ? 1 + below(c, MAX_SPECS) : 1;
-    for (size_t i = 0; i < n; i++) {
+    bool   alike = one_in(c, 4);
+    size_t n = alike ? plan_lot(p, c) : one_in(c, 3) ? 1 + below(c, MAX_SPECS) : 1;
+    for (size_t i = 0; !alike && i < n; i++) {
         weir_spec *s = &p->specs[i];
         *s = (weir_spec){ .type = PICK(c, types), .priority = PICK(c, priorities) };
         if (!one_in(c, 4))

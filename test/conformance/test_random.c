@@ -159,6 +159,47 @@ static void check_in_time(duel *d, const side *s, int64_t wake)
     differ(d, "what is due", s == &d->left ? text : "", s == &d->right ? text : "");
 }
 
+/* A line of what happened: see fixture_emit(). */
+typedef struct told {
+    unsigned long long job;
+    const char        *at;
+    size_t             len;
+} told;
+
+static int by_job_and_time(const void *a, const void *b)
+{
+    const told *x = a, *y = b;
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Job by job, and what happened to each in its order. Where ends share a step, and then takes, the
+ * jobs of a batch come in another order than in mem. */
+static void sort_events(weir_buf *text)
+{
+    told    *all = calloc(text->len + 1, sizeof *all);
+    weir_buf out = { 0 };
+    size_t   n = 0;
+    for (const char *at = text->data, *end = at + text->len; all && at && at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t      len = stop ? (size_t)(stop - at) + 1 : (size_t)(end - at);
+        told        line = { .at = at, .len = len };
+        if (sscanf(at, "%*[^0-9\t\n]%llu\t", &line.job) == 1 || !n)
+            all[n++] = line;
+        else
+            all[n - 1].len += len;              /* a text of several lines */
+        at += len;
+    }
+    if (n)
+        qsort(all, n, sizeof *all, by_job_and_time);
+    for (size_t i = 0; i < n; i++)
+        weir__buf_add(&out, all[i].at, all[i].len);
+    free(all);
+    weir__buf_fini(text);
+    *text = out;
+}
+
 static void take_events(side *s)
 {
     weir__buf_clear(&s->answer);
@@ -196,6 +237,10 @@ static void run_both(duel *d)
     }
     take_events(&d->left);
     take_events(&d->right);
+    if (rig_is_shared(d->t->url)) {
+        sort_events(&d->left.answer);
+        sort_events(&d->right.answer);
+    }
     compare(d, "events");
 }
 

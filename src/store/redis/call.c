@@ -28,23 +28,25 @@ static bool note_step(redis_lane *s, uint32_t part, uint32_t answer, uint32_t pl
     return true;
 }
 
-static weir_buf *begin_step(redis_lane *s, redis_task *t, uint32_t part, uint32_t answer,
-                            uint32_t place)
+void weir__step_note(redis_lane *s, redis_task *t, uint32_t part, uint32_t answer, uint32_t place)
 {
     if (!t->n)
         t->first = s->n_steps;
     t->n++;
     if (!note_step(s, part, answer, place))
         s->failed = true;
-    return &s->draft[part].steps;
 }
 
 weir_buf *weir__step_join(redis_lane *s, redis_task *t, uint32_t part, char letter)
 {
     redis_draft *p = &s->draft[part];
-    if (p->open.letter == letter)
-        return begin_step(s, t, part, p->n_answers - 1, p->open.n_jobs);
-    weir_buf *b = begin_step(s, t, part, p->n_answers++, 0);
+    weir_buf    *b = &p->steps;
+    if (p->open.letter == letter) {
+        weir__step_note(s, t, part, p->n_answers - 1, p->open.n_jobs);
+        return b;
+    }
+    weir__shared_close(s, part);
+    weir__step_note(s, t, part, p->n_answers++, 0);
     p->n_args += 2;
     p->adds = p->adds || letter == 'A' || letter == 'a' || letter == 'M';
     weir__resp_bytes(b, &letter, 1);
@@ -80,15 +82,17 @@ static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
     redis_draft        *p = &s->draft[i];
     redis_call         *c = &p->call;
     weir_buf           *b = &c->command;
+    weir__shared_close(s, i);
     weir__call_reset(c);
     c->slot = part->slot;
     c->library = &s->layout->library;
     c->repeatable = true;
-    weir__resp_array(b, 3 + part->n_keys + HEAD_ARGS + p->n_args);
+    weir__resp_array(b, 4 + HEAD_ARGS + p->n_args);
     weir__resp_text(b, "FCALL");
     weir__resp_parts(b, c->library->name, strlen(c->library->name), p->adds ? "_add" : "_rest",
                      p->adds ? 4 : 5);
-    weir__buf_add(b, part->keys.data, part->keys.len);
+    weir__resp_text(b, "1");
+    weir__resp_text(b, part->key);
     if (now)
         weir__resp_int(b, now);
     else
@@ -159,6 +163,7 @@ void weir__calls_reset(redis_lane *s)
         p->n_answers = 0;
         p->open.letter = 0;
         p->adds = false;
+        p->shared.n = 0;
     }
     s->n_steps = 0;
     s->failed = s->scratch.failed = false;

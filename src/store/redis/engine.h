@@ -42,9 +42,24 @@ typedef struct redis_part {
     char     prefix[WEIR_REDIS_MAX_PREFIX + 16];      /* of its keys: "{weir:0}" */
     char     channel[WEIR_REDIS_MAX_PREFIX + 32];
     uint32_t slot;
-    weir_buf keys;                      /* "N key key ..." of an FCALL, as RESP */
-    size_t   n_keys;
+    char     key[WEIR_REDIS_MAX_PREFIX + 32];         /* that a call names */
 } redis_part;
+
+/* Operations that share steps: ends a step D, and the takes that follow them a step t; or takes a
+ * step T. Theirs are the same types and the same lease. */
+typedef struct redis_member {
+    const weir_op_finish *end;          /* NULL: a take alone */
+    const weir_op_take   *take;         /* NULL: it takes nothing */
+    size_t                step;         /* of D, or of T; that of t is the next */
+    uint32_t              place;        /* of its end among those of D */
+} redis_member;
+
+typedef struct redis_shared {
+    redis_member *member;
+    uint32_t      n, cap;
+    bool          ends, takes;
+    uint32_t      answer;               /* of D, or of T; that of t is the next */
+} redis_shared;
 
 typedef struct redis_draft {
     weir_buf   steps;
@@ -58,8 +73,10 @@ typedef struct redis_draft {
     struct {                            /* the last group of a step A: jobs that are alike */
         const char *type;               /* an operation's; NULL: none */
         int32_t     priority;
+        int64_t     flags;
         size_t      n, count_at;
     } group;
+    redis_shared shared;                /* not in `steps` yet */
     bool       adds;                    /* it needs memory: see redis_layout */
     redis_call call;
 } redis_draft;
@@ -86,7 +103,7 @@ typedef struct redis_task {
 
 typedef struct redis_step {
     uint32_t part, answer;
-    uint32_t place;                     /* of its first job, in a step that several share */
+    uint32_t place;                     /* of its first job, or take, in a step that several share */
 } redis_step;
 
 /* Two batches may be under way at once, each on a connection of its own: one of what workers do
@@ -154,6 +171,9 @@ weir_buf *weir__step(redis_lane *s, redis_task *t, uint32_t part, char letter, s
 weir_buf *weir__step_join(redis_lane *s, redis_task *t, uint32_t part, char letter);
 void      weir__step_more(redis_lane *s, uint32_t part, size_t n_args, uint32_t n_jobs);
 
+/* Note that a step of the task has this answer, and is at this place of it. */
+void weir__step_note(redis_lane *s, redis_task *t, uint32_t part, uint32_t answer, uint32_t place);
+
 /* Run what the steps of this round need, one call a partition. `now`: by whose clock; 0: Redis's.
  * Calls that write carry a number. */
 void weir__calls_run(redis_lane *s, int64_t now, bool writes);
@@ -161,7 +181,7 @@ void weir__calls_reset(redis_lane *s);
 
 /* The answer of the i-th step of a task; NULL when its call failed: then *err says why. */
 const redisReply *weir__step_answer(redis_lane *s, const redis_task *t, size_t i, weir_error *err);
-/* The answer of D, R or P: a number; also -1 when its call failed, with *err set. */
+/* The answer of D or P: a number; also -1 when its call failed, with *err set. */
 int64_t weir__step_state(redis_lane *s, const redis_task *t, size_t i, weir_error *err);
 /* The function has stopped before one of its steps: they go into the next round. */
 bool weir__step_put_off(redis_lane *s, const redis_task *t);
@@ -175,6 +195,20 @@ uint32_t weir__part_of_key(const redis_lane *s, const char *type, const char *un
 int64_t  weir__reply_int(const redisReply *r);
 uint64_t weir__reply_id(const redisReply *r);    /* 8 bytes */
 mp_slice weir__reply_text(const redisReply *r);
+
+/* ---- steps that are shared (share.c) ---- */
+
+/* End a job, and then take: steps D and t; or take: T. They are shared with operations of the same
+ * kind that came just before. */
+void weir__step_end(redis_lane *s, redis_task *t, uint32_t part, const weir_op_finish *f);
+void weir__step_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op_take *take);
+
+/* What the i-th step of a task, a T or t, has given to it; adds to take->jobs. */
+weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op_take *take,
+                           weir_error *err);
+
+/* Another step follows: what is shared becomes steps of the call. */
+void weir__shared_close(redis_lane *s, uint32_t part);
 
 /* ---- operations: ops_work.c, ops_hand.c, ops_import.c, ops_read.c ---- */
 

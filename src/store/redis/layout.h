@@ -8,8 +8,8 @@
  *
  * ---- the call ----
  *
- *   FCALL function n KEYS... ARGV...   KEYS: every key it may touch (native); for kue just
- *                                      one, "PREFIX:ids": its keys depend on types and ids
+ *   FCALL function 1 KEY ARGV...       one key says in which slot all of them are; the others follow
+ *                                      from the prefix (native), or from types and ids, too (kue)
  *   ARGV[1]  now in ms, or "" for the server's clock (TIME)
  *   ARGV[2]  the caller's mark, for `origin` and repetitions: 16 hex digits
  *   ARGV[3]  number of the call, "" if it only reads. Calls of one caller alternate between two
@@ -51,8 +51,8 @@
  *
  * ---- the steps ----
  *
- *  A add      in groups: type, rank, count, spec ...; or of one job type, rank, "0", spec, data,
- *             extra                                         -> [first id] if all are new and
+ *  A add      in groups: type, rank, count, flags, spec ...; or of one job type, rank, "0", flags,
+ *             spec, data, extra                             -> [first id] if all are new and
  *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
  *             `rank`: 8 bytes, see below. The spec comes without its first number: it is `now`,
  *             and the function's to put before it. `extra`: "" or MessagePack [delay, run_at,
@@ -65,10 +65,16 @@
  *  a once     key, number (20 digits), jobs in all, then as A  -> as A; when that call is
  *             remembered what was answered then; or "NUMBER JOBS": another one of the key is, so
  *             this one is refused (weir__token_known())
- *  T take     n, lease, worker, type ...                    -> [id, run, spec, id, run, spec ...]
- *  t          the same, but only if the step before worked  -> [] otherwise
- *  D done     per job: id (8 bytes), delivery (4), "1" or "0", result, in one argument
- *             -> state (0: gone), or -1: stale; of several jobs one for all, or one for each
+ *  T take     lease, types, type ..., then for each that takes: worker, n, place
+ *             -> [] or [how many each got (2 bytes each), then the jobs in that order: id (8 bytes),
+ *             run, spec; or of jobs whose ids follow each other and that have the same run: id of
+ *             the first, the run up to the worker, [spec ...]]
+ *  t          the same, but each only if the end at that place (from 1 on) in the step before, D or
+ *             P, worked
+ *  D done     for all jobs, in one argument: id (8 bytes), delivery (4), how many (2), "1" or "0";
+ *             then the results of those with "1". Of several their ids follow each other, and they
+ *             end alike
+ *             -> state (0: gone), or -1: stale; one for all, or one for each
  *  G get      with data ("1", "0"), id ...                  -> [run, spec] for each; of one that
  *             is not there [number of the last message]: its end was told in one of those
  *  P put      id, old run, old spec, run, spec, data, has data, failed, line, words, events
@@ -104,7 +110,7 @@
  *             error and log]. Event enqueue if inactive
  *  V verify   mend, id ...                                  -> [line ...]: is all that is derived
  *             from these jobs as it should be?
- *  W          mend, number of a key in KEYS, member ...     -> [line ...]: do these members (or
+ *  W          mend, number of a key, member ...             -> [line ...]: do these members (or
  *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.)
  *  X heard    per job id, type or ""                       -> 0. Kue only: its processes have ended
  *             or removed these jobs
@@ -161,7 +167,8 @@ enum {
 enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64 };
 
 /* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
- * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. */
+ * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. Where
+ * it is stored more may follow. */
 
 /* A key that CHECK walks with HSCAN or ZSCAN, giving its fields or members to V or W. */
 typedef struct redis_walk {
@@ -174,7 +181,7 @@ typedef struct redis_walk {
  * is not, so that workers go on and make room. */
 typedef struct redis_layout {
     redis_library      library;
-    const char *const *keys;            /* KEYS of a partition, behind its prefix; NULL ends */
+    const char        *key;             /* that a call names, behind the prefix */
     const redis_walk  *walks;           /* NULL key at the end */
     bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes */
     const char        *meta;            /* the hash that counts messages, behind the prefix */

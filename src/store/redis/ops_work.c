@@ -96,7 +96,8 @@ static size_t begin_group(redis_lane *s, weir_buf *b, uint32_t part, const weir_
     weir__resp_text(b, j->type);
     weir__resp_bytes(b, rank, sizeof rank);
     size_t count_at = weir__resp_room(b);
-    weir__step_more(s, part, 3, 0);
+    weir__resp_int(b, weir__record_flags(j));
+    weir__step_more(s, part, 4, 0);
     return count_at;
 }
 
@@ -123,10 +124,12 @@ static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
         put_special(s, t, b, part, spec, &j);
         return;
     }
-    if (!p->group.type || j.priority != p->group.priority || strcmp(j.type, p->group.type) != 0) {
+    if (!p->group.type || j.priority != p->group.priority || strcmp(j.type, p->group.type) != 0 ||
+        weir__record_flags(&j) != p->group.flags) {
         p->group.count_at = begin_group(s, b, part, &j);
         p->group.type = spec->type;
         p->group.priority = j.priority;
+        p->group.flags = weir__record_flags(&j);
         p->group.n = 0;
     }
     put_spec(s, b, &j);
@@ -269,16 +272,6 @@ static bool waits(const redis_task *t, uint32_t part)
     return t->waits[part / 64] >> part % 64 & 1;
 }
 
-static void take_step(redis_lane *s, redis_task *t, const weir_op_take *take, char letter)
-{
-    weir_buf *b = weir__step(s, t, t->part, letter, 3 + take->n_types);
-    weir__resp_int(b, (int64_t)(take->n - take->n_jobs));
-    weir__resp_int(b, take->lease_ms);
-    weir__resp_text(b, take->worker);
-    for (size_t i = 0; i < take->n_types; i++)
-        weir__resp_text(b, take->types[i]);
-}
-
 /* Is anything of these types waiting anywhere else? */
 static void peek_steps(redis_lane *s, redis_task *t, const weir_op_take *take)
 {
@@ -295,7 +288,7 @@ static void go_on_taking(redis_lane *s, redis_task *t, const weir_op_take *take)
     if (t->taking == TAKE_PEEK)
         peek_steps(s, t, take);
     else
-        take_step(s, t, take, 'T');
+        weir__step_take(s, t, t->part, take);
 }
 
 static void peeked(redis_lane *s, redis_task *t)
@@ -343,13 +336,10 @@ static void taken(redis_lane *s, redis_task *t, weir_op_take *take, bool gave)
  * the whole. */
 static void take_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t step)
 {
-    weir_error        err = { 0 };
-    const redisReply *r = NULL;
-    size_t            before = take->n_jobs;
+    weir_error err = { 0 };
+    size_t     before = take->n_jobs;
     if (t->taking != TAKE_PEEK) {
-        r = weir__step_answer(s, t, step, &err);
-        if (r)
-            weir__jobs_of(r, take->jobs, &take->n_jobs, take->n, &err);
+        weir__step_taken(s, t, step, take, &err);
         for (size_t i = before; i < take->n_jobs; i++)
             take->jobs[i]->lease_until = take->jobs[i]->started_at + take->lease_ms;
         if (err.code && !take->n_jobs && !t->finished) {
@@ -447,15 +437,20 @@ static void release_step(redis_lane *s, redis_task *t)
 
 static void done_step(redis_lane *s, redis_task *t)
 {
-    const weir_op_finish *f = &t->op->u.finish;
-    uint32_t              part = weir__part_of(s, f->id);
-    char                  head[13];
-    put_number(head, 8, f->id);
-    put_number(head + 8, 4, f->delivery);
-    head[12] = f->text ? '1' : '0';
-    weir__resp_parts(weir__step_join(s, t, part, 'D'), head, sizeof head, f->text ? f->text : "",
-                     f->text ? f->len : 0);
-    weir__step_more(s, part, 1, 1);
+    weir__step_end(s, t, t->part, &t->op->u.finish);
+}
+
+/* Given back, or failed: then it takes only if that worked. */
+static void then_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op_take *take)
+{
+    weir_buf *b = weir__step(s, t, part, 't', 5 + take->n_types);
+    weir__resp_int(b, take->lease_ms);
+    weir__resp_int(b, (int64_t)take->n_types);
+    for (size_t i = 0; i < take->n_types; i++)
+        weir__resp_text(b, take->types[i]);
+    weir__resp_text(b, take->worker);
+    weir__resp_int(b, (int64_t)take->n);
+    weir__resp_text(b, "1");
 }
 
 static void (*const end_step[])(redis_lane *s, redis_task *t) = {
@@ -472,10 +467,10 @@ void weir__redis_finish_act(redis_lane *s, redis_task *t)
         return;
     }
     f->next.n_jobs = 0;
-    end_step[f->outcome](s, t);
     t->part = weir__part_of(s, f->id);
-    if (f->next.n)
-        take_step(s, t, &f->next, 't');
+    end_step[f->outcome](s, t);
+    if (f->next.n && f->outcome != WEIR_OUTCOME_DONE)
+        then_take(s, t, t->part, &f->next);
 }
 
 /* The answer of D or P. */

@@ -30,11 +30,16 @@ static void put_text(weir_buf *b, const char *text)
     weir__mp_text(b, text, text ? strlen(text) : 0);
 }
 
-static int64_t flags_of(const weir_job *j, bool apart)
+int64_t weir__record_flags(const weir_job *j)
 {
     return (j->remove_on_complete ? REDIS_REMOVES : 0) | (j->search ? REDIS_SEARCHED : 0) |
            (j->unique ? REDIS_HAS_KEY : 0) | (j->ttl_ms ? REDIS_HAS_TTL : 0) |
-           (j->deadline_at ? REDIS_HAS_DEADLINE : 0) | (apart ? REDIS_APART : 0);
+           (j->deadline_at ? REDIS_HAS_DEADLINE : 0);
+}
+
+static int64_t flags_of(const weir_job *j, bool apart)
+{
+    return weir__record_flags(j) | (apart ? REDIS_APART : 0);
 }
 
 #define GET(member)    (int64_t)(member)

@@ -11,6 +11,9 @@ typedef struct redis_beside {
     bool     data;                  /* its data is in the spec */
 } redis_beside;
 
+/* Its flags, REDIS_..., but for REDIS_APART, which is for whoever stores it to say. */
+int64_t weir__record_flags(const weir_job *j);
+
 /* Append the two strings of a record. */
 void weir__spec_put(weir_buf *b, const weir_job *j, bool with_data);
 void weir__run_put(weir_buf *b, const weir_job *j, redis_beside beside);

@@ -9,11 +9,11 @@
 
 #include "store/redis/engine.h"
 
-enum { LAYOUT_VERSION = 2 };
+enum { LAYOUT_VERSION = 3, LAYOUT_BEFORE = 2 };     /* the one before is read as it is */
 
 /* ---- partitions ---- */
 
-static bool make_part(redis_store *s, uint32_t i)
+static void make_part(redis_store *s, uint32_t i)
 {
     redis_part *p = &s->part[i];
     if (s->url.kue)
@@ -21,27 +21,19 @@ static bool make_part(redis_store *s, uint32_t i)
     else
         snprintf(p->prefix, sizeof p->prefix, "{%s:%" PRIu32 "}", s->url.prefix, i);
     snprintf(p->channel, sizeof p->channel, "%s%s", p->prefix, s->layout->channel);
-    char key[sizeof p->prefix + 32];
-    while (s->layout->keys[p->n_keys])
-        p->n_keys++;
-    weir__resp_int(&p->keys, (int64_t)p->n_keys);
-    for (size_t k = 0; k < p->n_keys; k++) {
-        snprintf(key, sizeof key, "%s%s", p->prefix, s->layout->keys[k]);
-        weir__resp_text(&p->keys, key);
-    }
-    snprintf(key, sizeof key, "%s%s", p->prefix, s->layout->keys[0]);
-    p->slot = weir__redis_slot(key, strlen(key));
-    return !p->keys.failed;
+    snprintf(p->key, sizeof p->key, "%s%s", p->prefix, s->layout->key);
+    p->slot = weir__redis_slot(p->key, strlen(p->key));
 }
 
 static weir_code make_parts(redis_store *s, uint32_t n, weir_error *err)
 {
     s->part = calloc(n, sizeof *s->part);
     s->n_parts = s->part ? n : 0;
-    bool ok = s->part != NULL;
-    for (uint32_t i = 0; ok && i < n; i++)
-        ok = make_part(s, i);
-    return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
+    if (!s->part)
+        return weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        make_part(s, i);
+    return WEIR_OK;
 }
 
 /* One command about a field of a meta key; its answer as a number, 0 if there is none. */
@@ -77,13 +69,15 @@ static weir_code agree(redis_store *s, uint32_t *parts, weir_error *err)
                  &dummy, err);
     if (!rc && !version)
         rc = ask(s, prefix, "HSETNX", "version", LAYOUT_VERSION, &dummy, err);
+    if (!rc && version == LAYOUT_BEFORE && !s->env.read_only)
+        rc = ask(s, prefix, "HSET", "version", LAYOUT_VERSION, &dummy, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "version", 0, &version, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "partitions", 0, &n, err);
     if (rc)
         return rc;
-    if (version != LAYOUT_VERSION)
+    if (version != LAYOUT_VERSION && version != LAYOUT_BEFORE)
         return weir_fail(err, WEIR_EVERSION, "queue \"%s\" has layout version %" PRId64
                          ", this weir knows %d", s->url.prefix, version, LAYOUT_VERSION);
     if (n < 1 || n > WEIR_REDIS_MAX_PARTITIONS)
@@ -170,6 +164,7 @@ static void close_lane(redis_lane *l)
     weir__link_close(l->link);
     for (uint32_t i = 0; l->draft && i < l->n_parts; i++) {
         weir__buf_fini(&l->draft[i].steps);
+        free(l->draft[i].shared.member);
         weir__call_fini(&l->draft[i].call);
     }
     free(l->draft);
@@ -197,8 +192,6 @@ static void redis_close(weir_store *base)
     weir__heard_close(s);
     for (int i = 0; i < REDIS_LANES; i++)
         close_lane(&s->lane[i]);
-    for (uint32_t i = 0; i < s->n_parts; i++)
-        weir__buf_fini(&s->part[i].keys);
     free(s->part);
     pthread_mutex_destroy(&s->heard.lock);
     pthread_cond_destroy(&s->heard.moved);

@@ -1,7 +1,7 @@
 -- 5_work.lua - the steps of producers and workers. A step gets the place of its first argument in
 -- ARGV and how many it has; what it answers is its answer.
 
-local worked = true                -- did the last step? For t
+local worked = {}                  -- by place: did the ends of the last step? For t
 local delivered = {}               -- by id: the delivery that a take gave
 local work_time = 0                -- of what was completed here
 
@@ -83,9 +83,9 @@ local function add_special(rec, data, extra)
 end
 
 local function words_are_missing(i, n)
-  for k = i, i + n - 1, 6 do
+  for k = i, i + n - 1, 7 do
     if settings_of(ARGV[k])[SEARCH] == 1 and
-       (ARGV[k + 5] == '' or not unpack_msg(ARGV[k + 5])[5]) then
+       (ARGV[k + 6] == '' or not unpack_msg(ARGV[k + 6])[5]) then
       return true
     end
   end
@@ -95,8 +95,8 @@ end
 function steps.A(i, n)
   if words_are_missing(i, n) then return 'words' end
   local answer, plain, a = {}, true, 0
-  for p = i, i + n - 1, 6 do
-    local name, rec, data, extra = ARGV[p], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5]
+  for p = i, i + n - 1, 7 do
+    local name, rec, data, extra = ARGV[p], ARGV[p + 4], ARGV[p + 5], ARGV[p + 6]
     local id, state, existed
     if extra == '' then
       id, state, existed = add_plain(rec, data)
@@ -283,17 +283,14 @@ local function start_usual(id, zid, u, worker)
   return j
 end
 
-function steps.T(i, n)
-  local wanted, lease, worker = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2]
-  local names = waiting_names(i + 3, i + n - 1)
-  if #names == 0 then return {} end
-  local answer = {}
-  for _, got in ipairs(choose(names, wanted)) do
+-- Give up to `wanted` jobs to a worker, behind what `answer` has. Answers how many.
+local function give(answer, names, wanted, lease, worker)
+  local chosen = choose(names, wanted)
+  for _, got in ipairs(chosen) do
     local id, j, h, zid, u = got[1], got[2], got[3], got[4], got[5]
-    local data = h[H_DATA] or '{}'
+    local data, m = h[H_DATA] or '{}', #answer
     if u then
       j = start_usual(id, zid, u, worker)
-      local m = #answer
       answer[m + 1], answer[m + 2] = spack('>I8', tonumber(id)), u.run
       answer[m + 3] = u.spec .. data
     else
@@ -305,12 +302,30 @@ function steps.T(i, n)
     t[T_TAKEN], types_dirty[j[TYPE]] = now, true
     delivered[id] = j[DELIVERY]
   end
-  if #answer > 0 then want(now + lease) end
+  return #chosen
+end
+
+local function take(i, n, ends)
+  local lease, n_types = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+  local names = waiting_names(i + 2, i + 1 + n_types)
+  local answer, counts = { '' }, {}
+  for p = i + 2 + n_types, i + n - 1, 3 do
+    local wanted = (not ends or ends[tonumber(ARGV[p + 2])]) and tonumber(ARGV[p + 1]) or 0
+    counts[#counts + 1] = spack('>I2', wanted > 0 and #names > 0 and
+                          give(answer, names, wanted, lease, ARGV[p]) or 0)
+  end
+  if #answer == 1 then return {} end
+  answer[1] = table.concat(counts)
+  want(now + lease)
   return answer
 end
 
+function steps.T(i, n)
+  return take(i, n)
+end
+
 function steps.t(i, n)
-  return worked and steps.T(i, n) or {}
+  return take(i, n, worked)
 end
 
 end
@@ -395,10 +410,8 @@ end
 local function complete(id, delivery, result)
   local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, H_FEW))
   local u = usual_end(h, id, delivery)
-  worked = u
   if u then return complete_usual(id, u, result) end
   local j = held(id, delivery, true, h)
-  worked = j
   if not j then return -1 end
   local zid = zid_of(id)
   unplace(j, zid)
@@ -416,13 +429,23 @@ local function complete(id, delivery, result)
   return COMPLETE
 end
 
--- Each argument: id and delivery, 8 and 4 bytes, "1" or "0" for a result, the result.
-function steps.D(i, n)
-  local answer = {}
-  for k = i, i + n - 1 do
-    local id, delivery = sunpack('>I8I4', ARGV[k])
-    local result = string.byte(ARGV[k], 13) == 49 and string.sub(ARGV[k], 14)
-    answer[#answer + 1] = complete(digits(id), digits(delivery), result)
+-- The first argument has END bytes for each run of jobs that end alike: id of the first, delivery,
+-- how many, "1" or "0" for a result. The results follow.
+function steps.D(i)
+  local ends, answer = ARGV[i], {}
+  worked = {}
+  for at = 1, #ends, END do
+    local first, delivery, n, has_result = sunpack('>I8I4I2B', ends, at)
+    local result = false
+    if has_result == 49 then
+      i = i + 1
+      result = ARGV[i]
+    end
+    for id = first, first + n - 1 do
+      local k = #answer + 1
+      answer[k] = complete(digits(id), digits(delivery), result)
+      worked[k] = answer[k] >= 0
+    end
   end
   return answer
 end

@@ -53,30 +53,24 @@ function steps.P(i)
   local id, data, has_data = ARGV[i], ARGV[i + 5], ARGV[i + 6]
   local failed, line, words, events = ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10]
   local j, h = job(id)
-  worked = false
-  if j then
-    local run, spec = bytes_of(j)
-    worked = run == ARGV[i + 1] and spec == ARGV[i + 2]
-  end
-  if worked and kue_is_at(j, h, id) then worked = false end
-  if not worked then return 0 end
+  worked = {}
+  if not j then return 0 end
+  local run, spec = bytes_of(j)
+  if run ~= ARGV[i + 1] or spec ~= ARGV[i + 2] or kue_is_at(j, h, id) then return 0 end
   if j[STATE] == ACTIVE and not is_ours(h) then quiet[tonumber(id)] = true end
   local n = fields_of(ARGV[i + 3], ARGV[i + 4])
   if j[STATE] == INACTIVE and n[STATE] == DELAYED and is_popped(j, id) then
-    worked = false
     return 2
   end
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = holder_of(n)
-    if holder then
-      worked = false
-      return -tonumber(holder)
-    end
+    if holder then return -tonumber(holder) end
     hold_key(n, id)
   elseif is_done and not was_done then
     let_go_of_key(j, id)
   end
+  worked = { true }
   replace(id, j, n)
   write_job(id, n, h, has_data == '1' and data)
   if has_data == '1' then put_words(n, id, 1, words) end

@@ -42,6 +42,9 @@ local HIGHEST, MANY = 9007199254740991, 4000
 -- lines whose times are in one field; ms for which a call is remembered; the first step in ARGV
 local LINES_A_FIELD, REMEMBER_MS, FIRST = 100, 600000, 7
 
+-- the bytes of an end in a step D: id, delivery, how many, has it a result
+local END = 15
+
 -- ms: how much later Kue's ttl watcher sees a job that weir holds; how late Kue must be with one of
 -- its own until weir does it; how long its worker may take to answer. A lower score is no time.
 local KUE_TTL_GRACE, KUE_TTL_LATE, KUE_TTL_ANSWER, LOWEST_TTL_SCORE = 5000, 10000, 1000, 100000

@@ -8,30 +8,38 @@ before = before and unpack_msg(before)
 if before and before[1] > number then return { now, '' } end   -- nobody wants this one any more
 if before and before[1] ~= number then before = nil end
 
--- Jobs that a take gave, as they are now.
-local function taken_before(given)
-  local answer = {}
-  for k = 1, #given, 2 do
-    local id = digits(given[k])
-    local j, h = held(id, given[k + 1])
-    if j then
-      put_record(answer, id, j, h[H_DATA] or '{}')
-    end
-  end
-  return answer
-end
-
--- What is kept of an answer, to give it again.
+-- What is kept of the answer of a take: how many each worker got, and the jobs: id, delivery.
 local function to_remember(letter, answer)
   if READS[letter] then return false end
   if letter ~= 'T' and letter ~= 't' then return answer end
-  local given = {}
-  for k = 1, #answer, 3 do
+  local given = { answer[1] }
+  for k = 2, #answer, 3 do
     local id = sunpack('>I8', answer[k])
     given[#given + 1] = id
     given[#given + 1] = delivered[digits(id)]
   end
   return given
+end
+
+-- That answer again, with the jobs as they are now.
+local function taken_before(given)
+  local answer, counts, k = { '' }, {}, 2
+  for at = 1, #(given[1] or ''), 2 do
+    local kept = 0
+    for _ = 1, sunpack('>I2', given[1], at) do
+      local id = digits(given[k])
+      local j, h = held(id, given[k + 1])
+      if j then
+        put_record(answer, id, j, h[H_DATA] or '{}')
+        kept = kept + 1
+      end
+      k = k + 2
+    end
+    counts[#counts + 1] = spack('>I2', kept)
+  end
+  if #answer == 1 then return {} end
+  answer[1] = table.concat(counts)
+  return answer
 end
 
 local function run()

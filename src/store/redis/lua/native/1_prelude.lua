@@ -4,48 +4,67 @@
 -- Redis runs this text once, when the library is loaded, and run_steps() (7_run.lua) at every call.
 -- What a call works with is in the locals here, and made anew by begin().
 --
--- Lua looks at every byte of a string that is made, and what it makes it has to clear away: so the
--- busy steps (2_work.lua) make few strings and tables. They gather what they change in arrays, and
--- one command writes what has gathered for a key. All other steps begin with settle(), which writes
--- it, and then write at once.
+-- Lua looks at every byte of a string that is made, what it makes it has to clear away, and each
+-- command costs as much as fifty lines of Lua: so the busy steps (2_work.lua) make few strings and
+-- tables. They gather what they change in arrays, and one command writes what has gathered for a
+-- key. All other steps begin with settle(), which writes it, and then write at once.
 
 local steps = {}                             -- by letter
 local BYTE = {}                              -- strings of one byte
 
 -- What Lua has to offer is not there while a library is loaded: see prepare().
-local call, pack, unpack_msg, unpack_some, spack, sunpack, tonumber, unpack, pairs, ipairs, next
+local call, pack, unpack_msg, unpack_some, spack, sunpack, tonumber, type, unpack, pairs, ipairs
+local next
 local format, sub, byte, char, match, rep, concat, sort, floor, ceil, max, min, huge
+
+-- ---- keys: all have the prefix of the partition, so they are in one slot ----
+
+local SUFFIXES = { ':jobs', ':runs', ':data', ':log', ':inactive', ':delayed', ':active',
+                   ':complete', ':failed', ':cancelled', ':lease', ':ttl', ':due', ':held',
+                   ':unique', ':types', ':ids', ':blocks', ':words', ':found', ':meta', ':tokens',
+                   ':tokens:at' }
+local keys_with = {}                         -- by prefix: never many
+
+local function keys_of(prefix)
+  local keys = keys_with[prefix]
+  if not keys then
+    keys = {}
+    for k = 1, #SUFFIXES do keys[k] = prefix .. SUFFIXES[k] end
+    keys_with[prefix] = keys
+  end
+  return keys
+end
 
 -- ---- of the call ----
 
 local KEYS, ARGV
 local now, now7, now8                        -- and as bytes: of a record, of a place
-local origin, number, partitions, partition
+local origin, number, partitions, partition, ids_a_block
 local meta, last, keep_at, first_last, first_keep
-local worked                                 -- did the last step? For t
+local worked                                 -- by place: did the ends of the last step? For t
 local due
-local records                                -- by id: the run of a job; false: it has none
+local records                                -- by id: the run of a job's own; false: it has none
+local hands, hands_dirty                     -- by block of ids: see 2_spans.lua
 local types, types_dirty
 local blocks                                 -- of ids: how many jobs more, or less
-local ready                                  -- by type: jobs read ahead for the takes
-local lookahead                              -- by type: how many the takes of this call want
 local endings                                -- by the head of a run: see ending_of()
 local begun                                  -- runs that were begun in this call
-local firsts, tills                          -- see first_of(), steps.T
-local named, ended                           -- jobs that are ended in this call; how many were
+local firsts                                 -- see first_of()
 local events, n_events                       -- pieces of the message
 
 -- ---- what has gathered: see flush() ----
 
 local adds, n_adds, rems, n_rems = {}, {}, {}, {}
-local new_jobs, n_jobs, new_runs, n_runs, gone, n_gone
+local new_jobs, n_jobs, new_runs, n_runs
+local gone_jobs, n_gone_jobs, gone_runs, n_gone_runs
 local settled                                -- all was written, so nothing is left of the last call
 
 -- Before the first call.
 local function prepare()
   pack, unpack_msg, unpack_some = cmsgpack.pack, cmsgpack.unpack, cmsgpack.unpack_limit
   spack, sunpack, concat, sort = struct.pack, struct.unpack, table.concat, table.sort
-  tonumber, unpack, pairs, ipairs, next = _G.tonumber, _G.unpack, _G.pairs, _G.ipairs, _G.next
+  tonumber, type, unpack = _G.tonumber, _G.type, _G.unpack
+  pairs, ipairs, next = _G.pairs, _G.ipairs, _G.next
   format, sub, byte, char = string.format, string.sub, string.byte, string.char
   match, rep = string.match, string.rep
   floor, ceil, max, min, huge = math.floor, math.ceil, math.max, math.min, math.huge
@@ -70,9 +89,9 @@ local function clear(t)
   return next(t) and {} or t
 end
 
-local function begin(keys, args)
+local function begin(args)
   if not call then prepare() end
-  KEYS, ARGV = keys, args
+  ARGV, KEYS = args, keys_of(args[4])
   now = args[1]
   if now == '' then
     local t = call('TIME')
@@ -83,18 +102,20 @@ local function begin(keys, args)
   now7, now8 = spack('>I7', now), spack('>I8', now + ZERO_RANK)
   origin, number = args[2], tonumber(args[3])
   partitions, partition = count_in(args[5]), count_in(args[6])
-  worked, due, n_events, ended = true, huge, 0, 0
+  ids_a_block = partitions * BLOCK
+  due, n_events = huge, 0
   if settled then
-    records, types, lookahead = clear(records), clear(types), clear(lookahead)
-    endings, begun, firsts, tills = clear(endings), clear(begun), clear(firsts), clear(tills)
-    named = clear(named)
+    records, types, hands = clear(records), clear(types), clear(hands)
+    endings, begun, firsts = clear(endings), clear(begun), clear(firsts)
+    worked = clear(worked)
   else
-    records, types, lookahead, named, blocks, types_dirty, ready = {}, {}, {}, {}, {}, {}, {}
-    endings, begun, firsts, tills, events = {}, {}, {}, {}, {}
+    records, types, worked, blocks, types_dirty = {}, {}, {}, {}, {}
+    hands, hands_dirty, endings, begun, firsts, events = {}, {}, {}, {}, {}, {}
     for key = FIRST_SET, LAST_SET do
       adds[key], rems[key], n_adds[key], n_rems[key] = {}, {}, 0, 0
     end
-    new_jobs, n_jobs, new_runs, n_runs, gone, n_gone = {}, 0, {}, 0, {}, 0
+    new_jobs, n_jobs, new_runs, n_runs = {}, 0, {}, 0
+    gone_jobs, n_gone_jobs, gone_runs, n_gone_runs = {}, 0, {}, 0
   end
   settled = false
 end
@@ -133,11 +154,29 @@ local function flush_jobs()
     if n_runs > MANY then new_runs = {} end
     n_runs = 0
   end
-  if n_gone > 0 then
-    many('HDEL', JOBS, gone, n_gone)
-    many('HDEL', RUNS, gone, n_gone)
-    n_gone = 0
+  if n_gone_jobs > 0 then
+    many('HDEL', JOBS, gone_jobs, n_gone_jobs)
+    n_gone_jobs = 0
   end
+  if n_gone_runs > 0 then
+    many('HDEL', RUNS, gone_runs, n_gone_runs)
+    n_gone_runs = 0
+  end
+end
+
+local function set_run(id, run)
+  new_runs[n_runs + 1], new_runs[n_runs + 2] = id, run
+  n_runs = n_runs + 2
+end
+
+local function to_add(key, score, member)
+  local n = n_adds[key]
+  adds[key][n + 1], adds[key][n + 2], n_adds[key] = score, member, n + 2
+end
+
+local function to_remove(key, member)
+  local n = n_rems[key] + 1
+  rems[key][n], n_rems[key] = member, n
 end
 
 -- In the busy steps nothing is put into a set and then taken out again, but see steps.D.
@@ -154,21 +193,6 @@ local function flush(key)
   end
 end
 
--- What was taken of a list that was read ahead is a range of the set.
-local function flush_taken(list)
-  if list.at > list.from then
-    call('ZREMRANGEBYLEX', KEYS[STATE_KEY + INACTIVE], '[' .. list.place[list.from],
-         '[' .. list.place[list.at - 1])
-    list.from = list.at
-  end
-end
-
-local function flush_ready()
-  if not next(ready) then return end
-  for _, list in pairs(ready) do flush_taken(list) end
-  ready = {}
-end
-
 -- A block of ids is known as long as one of its jobs is there.
 local function flush_blocks()
   for block, by in pairs(blocks) do
@@ -183,9 +207,11 @@ local function flush_blocks()
   blocks = {}
 end
 
+local flush_hands                            -- 2_spans.lua
+
 local function settle()
+  if next(hands_dirty) then flush_hands() end
   flush_jobs()
-  flush_ready()
   for key = FIRST_SET, LAST_SET do
     if n_rems[key] > 0 or n_adds[key] > 0 then flush(key) end
   end
@@ -210,43 +236,13 @@ local function take_out(key, member)
   call('ZREM', KEYS[key], member)
 end
 
+local function of_type(name)
+  return '[' .. name .. '\0', '(' .. name .. '\1'
+end
+
 -- Numbers as text: left to redis.call() they cost more.
 local function digits(n)
   return format('%d', n)
-end
-
--- ---- ids: 8 bytes ----
-
-local function id_bytes(number_or_text)
-  return spack('>I8', tonumber(number_or_text))
-end
-
-local function id_number(id)
-  return (sunpack('>I8', id))
-end
-
-local function count_block(name, id, by)
-  local block = name .. '\0' .. spack('>I8', floor(floor(id_number(id) / partitions) / BLOCK))
-  blocks[block] = (blocks[block] or 0) + by
-end
-
--- ---- runs ----
-
-local function run_of(id)
-  local r = records[id]
-  if r == nil then
-    r = call('HGET', KEYS[RUNS], id)
-    records[id] = r
-  end
-  return r
-end
-
--- The run of a job that is active with this delivery.
-local function held(id, delivery)
-  local r = run_of(id)
-  if r and byte(r) == ACTIVE and sunpack('>I4', r, AT_DELIVERY) == tonumber(delivery) then
-    return r
-  end
 end
 
 -- ---- types: see layout.h for the record ----
@@ -256,6 +252,7 @@ local function type_of(name)
   if t == nil then
     local got = call('HMGET', KEYS[TYPES], name, '*')
     t = got[1] and unpack_msg(got[1])
+    if t and not t[T_HELD] then t[T_SPANS], t[T_HELD] = 0, 0 end   -- of an older weir
     types[name] = t
     if types['*'] == nil then types['*'] = got[2] and unpack_msg(got[2]) end
   end
@@ -265,7 +262,7 @@ end
 local function type_make(name)
   local t = type_of(name)
   if not t then
-    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
     types[name], types_dirty[name] = t, true
   end
   return t
@@ -299,12 +296,12 @@ local function event_of(kind, state, id, name, attempts, progress, delivery, tex
                206, delivery, 194, 207, id)
 end
 
--- Jobs whose ids follow each other, at the start of their lives (attempts 0), as one event.
-local function tell_run(kind, state, first, count, name, delivery, text)
+-- Jobs whose ids follow each other, as one event.
+local function tell_run(kind, state, first, count, name, attempts, progress, delivery, text)
   if count == 1 then
-    tell(event_of(kind, state, first, name, 0, 0, delivery, text))
-  elseif count > 1 then
-    tell(event_of(kind + RUN, state, first, name, 0, 0, delivery, text))
+    tell(event_of(kind, state, first, name, attempts, progress, delivery, text))
+  else
+    tell(event_of(kind + RUN, state, first, name, attempts, progress, delivery, text))
     tell(spack('>BI4BI4', 206, count, 206, partitions))
   end
 end

@@ -6,42 +6,41 @@ local add_special, forget, let_go, want_retention       -- 3_more.lua
 
 -- ---- add ----
 
--- The arguments come in groups: type, rank, count and as many specs; or with a count of 0 one job
--- with more to it: spec, data, extra.
+-- The arguments come in groups: type, rank, count, flags and as many specs; or with a count of 0
+-- one job with more to it: flags, spec, data, extra.
 local function words_are_missing(i, n)
   local p, stop = i, i + n - 1
   while p <= stop do
     local count, s = tonumber(ARGV[p + 2]), settings_of(ARGV[p])
     if s and s[SEARCH] == 1 and
-       (count > 0 or ARGV[p + 5] == '' or not unpack_msg(ARGV[p + 5])[5]) then
+       (count > 0 or ARGV[p + 6] == '' or not unpack_msg(ARGV[p + 6])[5]) then
       return true
     end
-    p = p + 3 + (count > 0 and count or 3)
+    p = p + 4 + (count > 0 and count or 3)
   end
 end
 
--- Jobs of one type and priority with nothing special about them: specs from ARGV[p] on.
-local function add_run(name, rank, p, count)
-  local id = (last + 1) * partitions + partition
-  local place, sets, waiting = name .. '\0' .. rank, new_jobs, adds[STATE_KEY + INACTIVE]
-  local k, a = n_jobs, n_adds[STATE_KEY + INACTIVE]
+-- Jobs of one type and priority with nothing special about them, a span: specs from ARGV[p] on.
+local function add_run(name, rank, flags, p, count)
+  local first = (last + 1) * partitions + partition
+  local id, sets, k = first, new_jobs, n_jobs
   local high = sub(spack('>I8', id), 1, 7)   -- the first bytes of an id: the same for a while
-  tell_run(ENQUEUE, INACTIVE, id, count, name, 0)
+  tell_run(ENQUEUE, INACTIVE, id, count, name, 0, 0, 0)
   for q = p, p + count - 1 do
     local low = id % 256
     if low < partitions then high = sub(spack('>I8', id), 1, 7) end
-    low = BYTE[low]
-    sets[k + 1], sets[k + 2] = high .. low, now7 .. ARGV[q]
-    waiting[a + 1], waiting[a + 2] = '0', place .. high .. low
-    k, a, id = k + 2, a + 2, id + partitions
+    sets[k + 1], sets[k + 2] = high .. BYTE[low], now7 .. ARGV[q]
+    k, id = k + 2, id + partitions
   end
-  n_jobs, n_adds[STATE_KEY + INACTIVE] = k, a
+  n_jobs = k
+  to_add(STATE_KEY + INACTIVE, '0', span_entry(name, rank, first, count, flags))
+  count_spans(name, 0, count)
   local seq, left = last + 1, count
   last = last + count
   while left > 0 do
     local b = floor(seq / BLOCK)
-    local block, some = name .. '\0' .. spack('>I8', b), min(left, (b + 1) * BLOCK - seq)
-    blocks[block] = (blocks[block] or 0) + some
+    local some = min(left, (b + 1) * BLOCK - seq)
+    count_block(name, b, some)
     seq, left = seq + some, left - some
   end
 end
@@ -60,7 +59,6 @@ end
 
 function steps.A(i, n)
   if words_are_missing(i, n) then return 'words' end
-  flush_ready()
   local first, plain, made = (last + 1) * partitions + partition, true, {}
   local p, stop = i, i + n - 1
   while p <= stop do
@@ -68,13 +66,13 @@ function steps.A(i, n)
     type_make(name)
     if count > 0 then
       made[#made + 1] = { (last + 1) * partitions + partition, INACTIVE, 0, count }
-      add_run(name, ARGV[p + 1], p + 3, count)
-      p = p + 3 + count
+      add_run(name, ARGV[p + 1], count_in(ARGV[p + 3]), p + 4, count)
+      p = p + 4 + count
     else
-      local id, state, existed = add_special(name, ARGV[p + 3], ARGV[p + 4], ARGV[p + 5])
+      local id, state, existed = add_special(name, ARGV[p + 4], ARGV[p + 5], ARGV[p + 6])
       made[#made + 1] = { id, state, existed, 1 }
       plain = plain and existed == 0 and state == INACTIVE
-      p = p + 6
+      p = p + 7
     end
   end
   return plain and #made > 0 and { first } or each_of(made)
@@ -82,41 +80,62 @@ end
 
 -- ---- take ----
 
-local function by_rank(a, b)
-  if a[1] ~= b[1] then return a[1] < b[1] end
-  return a[2] < b[2]
+-- The texts of a run, and its history: what follows them, as it is there, or "".
+local function texts_of(r, at)
+  local rest, result, err, progress, worker = unpack_some(r, 4, at - 1)
+  return result, err, progress, worker, rest >= 0 and sub(r, rest + 1) or ''
 end
 
--- The places of waiting jobs of these types, best first, at most n of each type. `full`: there may
--- be others behind them.
-local function candidates(names, n)
-  local all, full = {}, false
-  for k = 1, #names do
-    local name = names[k]
-    local got = call('ZRANGEBYLEX', KEYS[STATE_KEY + INACTIVE], '[' .. name .. '\0',
-                     '(' .. name .. '\1', 'LIMIT', 0, n)
-    full = full or #got == n
-    if #names == 1 then return got, full end
-    for m = 1, #got do
-      local rank, id = sunpack('>I8I8', got[m], #name + 2)
-      all[#all + 1] = { rank, id, got[m] }
+do                                           -- a chunk has room for 200 locals
+
+-- A reader of the jobs of a type that wait, best first: a page of entries, and where it is. Where
+-- there are spans, few entries may be enough.
+local function reader_of(name, n)
+  local from, to = of_type(name)
+  return { name = name, from = from, to = to, entry = {}, at = 1,
+           limit = type_of(name)[T_SPANS] > 0 and ceil(n / 8) + 1 or n }
+end
+
+local function read_page(r)
+  local got = call('ZRANGEBYLEX', KEYS[STATE_KEY + INACTIVE], r.from, r.to, 'LIMIT', 0, r.limit)
+  local page, ids, alone = {}, {}, {}
+  for k = 1, #got do
+    local e = { member = got[k], rank = sunpack('>I8', got[k], #r.name + 2), given = 0 }
+    e.first, e.count, e.flags = jobs_of(got[k], r.name)
+    e.next, page[k] = e.first, e
+    if e.count == 1 then ids[#ids + 1], alone[#alone + 1] = spack('>I8', e.first), e end
+  end
+  local specs, runs = get_many(JOBS, ids), get_many(RUNS, ids)
+  for k = 1, #alone do alone[k].spec, alone[k].run, alone[k].id8 = specs[k], runs[k], ids[k] end
+  r.entry, r.at, r.over = page, 1, #got < r.limit
+  if #got > 0 then r.from = '(' .. got[#got] end
+end
+
+local function next_entry(r)
+  if not r.entry[r.at] and not r.over then read_page(r) end
+  return r.entry[r.at]
+end
+
+local function comes_before(a, b)
+  if a.rank ~= b.rank then return a.rank < b.rank end
+  return a.next < b.next
+end
+
+-- Of several readers the one whose next job comes first, and the entry that comes behind it.
+local function best_of(readers)
+  local best, behind = nil, nil
+  for k = 1, #readers do
+    local e = next_entry(readers[k])
+    if e then
+      local now_best = best and best.entry[best.at]
+      if not best or comes_before(e, now_best) then
+        best, behind = readers[k], now_best
+      elseif not behind or comes_before(e, behind) then
+        behind = e
+      end
     end
   end
-  sort(all, by_rank)
-  for k = 1, #all do all[k] = all[k][3] end
-  return all, full
-end
-
--- Up to n of these jobs. What is between `from` and `at` was taken.
-local function read_ahead(names, n)
-  flush_jobs()
-  flush_ready()
-  flush(STATE_KEY + INACTIVE)
-  local places, full = candidates(names, n)
-  local ids = {}
-  for k = 1, min(#places, n) do ids[k] = sub(places[k], -8) end
-  return { place = places, id = ids, spec = get_many(JOBS, ids), run = get_many(RUNS, ids),
-           n = #ids, at = 1, from = 1, more = full or #places > n }
+  return best, behind
 end
 
 local function waits(name)
@@ -156,12 +175,6 @@ local function first_of(name, flags)
   return first
 end
 
--- The texts of a run, and its history: what follows them, as it is there, or "".
-local function texts_of(r, at)
-  local rest, result, err, progress, worker = unpack_some(r, 4, at - 1)
-  return result, err, progress, worker, rest >= 0 and sub(r, rest + 1) or ''
-end
-
 -- And of one that has a past: its error and its history are kept.
 local function next_run(r, delivery, worker)
   local texts = AT_TYPE + byte(r, AT_TYPE - 1)
@@ -174,15 +187,10 @@ end
 local function set_clocks(spec, id8)
   local ttl, deadline = sunpack('>I7I7', spec, SPEC_TTL)
   if ttl > 0 then
-    local n = n_adds[TTL]
-    adds[TTL][n + 1], adds[TTL][n + 2] = format('%d', now + ttl), id8
-    n_adds[TTL] = n + 2
+    to_add(TTL, digits(now + ttl), id8)
     want(now + ttl)
   end
-  if deadline > 0 then
-    n_rems[DUE] = n_rems[DUE] + 1
-    rems[DUE][n_rems[DUE]] = id8
-  end
+  if deadline > 0 then to_remove(DUE, id8) end
 end
 
 local function is_late(flags, spec)
@@ -191,112 +199,223 @@ local function is_late(flags, spec)
   return deadline <= now
 end
 
--- Jobs that are taken for the first time, and whose ids follow each other.
-local function tell_starts(f, id, count, worker)
-  if count == 1 then
-    local m = n_events
-    events[m + 1], events[m + 2], events[m + 3] = f.event, spack('>I8', id), text_head(#worker)
-    events[m + 4], n_events = worker, m + 4
-  elseif count > 1 then
-    tell_run(START, ACTIVE, id, count, f.name, 1, worker)
+-- To whom does the next job go?
+local function next_worker(d)
+  repeat
+    d.w = d.w + 1
+    d.left = d.wants[d.w]
+  until d.left ~= 0
+  d.worker = d.workers[d.w]
+end
+
+local function count_given(d, n)
+  d.counts[d.w] = d.counts[d.w] + n
+  d.left, d.wanted = d.left - n, d.wanted - n
+end
+
+local function tell_starts(f, id, n, worker)
+  if n > 1 then
+    tell_run(START, ACTIVE, id, n, f.name, 0, 0, 1, worker)
+    return
   end
+  local m = n_events
+  events[m + 1], events[m + 2], events[m + 3] = f.event, spack('>I8', id), text_head(#worker)
+  events[m + 4], n_events = worker, m + 4
+end
+
+local function hand_for(d, f, id, block)
+  local h = d.hand
+  if h and d.f == f and d.next_id == id and d.block == block then return h end
+  h = { first = id, live = {}, left = 0, head = f.run, workers = {}, till = d.till }
+  local list = hands_in(block)
+  list[#list + 1], hands_dirty[block] = h, true
+  d.hand, d.f, d.block = h, f, block
+  return h
+end
+
+-- n jobs whose ids follow each other go into hands, none of which is of more than one block.
+local function put_in_hands(d, f, id, n)
+  while n > 0 do
+    local block = block_of(id)
+    local some = min(n, ceil(((block + 1) * ids_a_block - id) / partitions))
+    local h = hand_for(d, f, id, block)
+    local live, w = h.live, h.workers
+    for k = h.left + 1, h.left + some do live[k] = 1 end
+    if w[#w] == d.worker then
+      w[#w - 1] = w[#w - 1] + some
+    else
+      w[#w + 1], w[#w + 2] = some, d.worker
+    end
+    h.left, n, id = h.left + some, n - some, id + some * partitions
+    d.next_id = id
+  end
+end
+
+-- Jobs that are taken for the first time, and of which nothing more is to be noted.
+local function give_new(d, name, flags, id, specs)
+  local f, left, a = first_of(name, flags), #specs, d.a
+  d.answer[a + 1], d.answer[a + 2], d.answer[a + 3] = spack('>I8', id), f.run, specs
+  d.a = a + 3
+  count_held(name, left)
+  while left > 0 do
+    if d.left == 0 then next_worker(d) end
+    local n = min(left, d.left)
+    tell_starts(f, id, n, d.worker)
+    put_in_hands(d, f, id, n)
+    count_given(d, n)
+    left, id = left - n, id + n * partitions
+  end
+end
+
+-- Another one: it gets a run of its own.
+local function give_apart(d, name, e, flags)
+  local id8, spec, r, attempts, delivery, run = e.id8, e.spec, e.run, 0, 1, nil
+  if d.left == 0 then next_worker(d) end
+  if r then
+    attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
+    delivery = delivery + 1
+    run = next_run(r, delivery, d.worker)
+  else
+    run = first_of(name, flags).run .. text_head(#d.worker) .. d.worker
+  end
+  tell(event_of(START, ACTIVE, e.first, name, attempts, 0, delivery, d.worker))
+  begun[run], records[id8] = true, run
+  set_run(id8, run)
+  to_add(STATE_KEY + ACTIVE, '0', name .. '\0' .. now8 .. id8)
+  to_add(LEASE, d.till, id8)
+  if flags >= HAS_TTL then
+    set_clocks(spec, id8)
+    if flags >= APART then spec = spec .. (call('HGET', KEYS[DATA], id8) or '') end
+  end
+  local a = d.a
+  d.answer[a + 1], d.answer[a + 2], d.answer[a + 3], d.a = id8, run, spec, a + 3
+  count_given(d, 1)
+end
+
+-- A job that waits by itself. False: it is not to be given.
+local function give_one(d, name, e)
+  local spec = e.spec
+  local flags = spec and byte(spec, SPEC_FLAGS)
+  if not spec or flags >= HAS_DEADLINE and is_late(flags, spec) then return false end
+  if e.run or flags > REMOVES then
+    give_apart(d, name, e, flags)
+  else
+    give_new(d, name, flags, e.first, { spec })
+  end
+  return true
+end
+
+-- n jobs of a span.
+local function give_some(d, name, e, n)
+  local ids = {}
+  for k = 1, n do ids[k] = spack('>I8', e.next + (k - 1) * partitions) end
+  local specs = get_many(JOBS, ids)
+  if e.flags <= REMOVES then
+    give_new(d, name, e.flags, e.next, specs)
+    return
+  end
+  for k = 1, n do
+    local one = { first = e.next + (k - 1) * partitions, id8 = ids[k], spec = specs[k] }
+    if one.spec then give_apart(d, name, one, e.flags) end
+  end
+end
+
+-- What was given waits no more.
+local function write_waiting(name, e)
+  local left = e.count - e.given
+  to_remove(STATE_KEY + INACTIVE, e.member)
+  if left > 0 then
+    to_add(STATE_KEY + INACTIVE, '0',
+           span_entry(name, sub(e.member, #name + 2, #name + 9), e.next, left, e.flags))
+  end
+  count_spans(name, e.count, left)
+  types[name][T_TAKEN], types_dirty[name] = now, true
+end
+
+-- How many jobs of a span come before those of `behind`, an entry of another type.
+local function until_behind(e, behind)
+  local left = e.count - e.given
+  if not behind or behind.rank > e.rank then return left end
+  return min(left, ceil((behind.next - e.next) / partitions))
+end
+
+-- Give of the next entry of a reader what comes before those of others.
+local function give_next(d, r, behind)
+  local e, n = r.entry[r.at], 1
+  if e.count > 1 then
+    n = min(until_behind(e, behind), d.wanted)
+    give_some(d, r.name, e, n)
+  elseif not give_one(d, r.name, e) then
+    r.at = r.at + 1
+    return
+  end
+  e.given, e.next = e.given + n, e.next + n * partitions
+  if e.given == e.count then
+    write_waiting(r.name, e)
+    r.at = r.at + 1
+  end
+end
+
+-- Give of these types as many jobs as are wanted.
+local function give(d, names)
+  local readers = {}
+  for k = 1, #names do readers[k] = reader_of(names[k], d.wanted) end
+  while d.wanted > 0 do
+    local r, behind = best_of(readers)
+    if not r then break end
+    give_next(d, r, behind)
+  end
+  for k = 1, #readers do
+    local r = readers[k]
+    local e = r.entry[r.at]
+    if e and e.given > 0 then write_waiting(r.name, e) end
+  end
+end
+
+-- Who wants jobs, how many, and after which end: ARGV from p to stop. `ends`: which of them worked.
+local function wants_of(p, stop, ends)
+  local d = { answer = { '' }, a = 1, workers = {}, wants = {}, counts = {}, wanted = 0, w = 0,
+              left = 0 }
+  for at = p, stop, 3 do
+    local n = (not ends or ends[count_in(ARGV[at + 2])]) and count_in(ARGV[at + 1]) or 0
+    local k = #d.workers + 1
+    d.workers[k], d.wants[k], d.counts[k], d.wanted = ARGV[at], n, 0, d.wanted + n
+  end
+  return d
+end
+
+local function take(i, n, ends)
+  local lease, n_types = tonumber(ARGV[i]), count_in(ARGV[i + 1])
+  local p = i + 2 + n_types
+  local d = wants_of(p, i + n - 1, ends)
+  local names = d.wanted > 0 and waiting_names(i + 2, p - 1) or {}
+  if #names == 0 then return {} end
+  d.till = digits(now + lease)
+  flush_jobs()
+  flush(STATE_KEY + INACTIVE)
+  give(d, names)
+  if d.a == 1 then return {} end
+  want(now + lease)
+  d.answer[1] = spack('>' .. rep('I2', #d.counts), unpack(d.counts))
+  return d.answer
 end
 
 function steps.T(i, n)
-  local wanted, lease, worker = count_in(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
-  local answer, a, name = {}, 0, n == 4 and ARGV[i + 3]
-  local list, names = name and ready[name], nil
-  local ask = max(wanted, lookahead[name] or 0)
-  if not list then
-    names = waiting_names(i + 3, i + n - 1)
-    if #names == 0 then return answer end
-    name = #names == 1 and names[1]
-    list = read_ahead(names, ask)
-    if name then ready[name] = list end
-  end
-  local till, place = tills[lease], name and name .. '\0' .. now8
-  if not till then
-    till = digits(now + tonumber(lease))
-    tills[lease] = till
-  end
-  local worker_text = text_head(#worker) .. worker
-  local active, leases, sets = adds[STATE_KEY + ACTIVE], adds[LEASE], new_runs
-  local z, l, s = n_adds[STATE_KEY + ACTIVE], n_adds[LEASE], n_runs
-  local first, count, before, next_id = 0, 0, nil, 0     -- of a run that has not been told
-  local run, f_flags                         -- of its jobs
-  while a < 3 * wanted do
-    local at = list.at
-    local spec = list.spec[at]
-    local flags = spec and byte(spec, SPEC_FLAGS)
-    if at > list.n then
-      if not list.more then break end
-      ask = ask * 2                -- all that came are taken, or past their deadline
-      n_runs = s
-      list = read_ahead(names or { name }, ask)
-      sets, s = new_runs, n_runs
-      if name then ready[name] = list end
-    elseif not spec or flags >= HAS_DEADLINE and is_late(flags, spec) then
-      if name then flush_taken(list) end
-      list.at, list.from = at + 1, at + 1
-    else
-      list.at = at + 1
-      local id8, r, its_name = list.id[at], list.run[at], name
-      local id, new = sunpack('>I8', id8), nil
-      if not name then
-        local waits = list.place[at]
-        its_name = sub(waits, 1, -18)
-        place = its_name .. '\0' .. now8
-        n_rems[STATE_KEY + INACTIVE] = n_rems[STATE_KEY + INACTIVE] + 1
-        rems[STATE_KEY + INACTIVE][n_rems[STATE_KEY + INACTIVE]] = waits
-        types[its_name][T_TAKEN], types_dirty[its_name] = now, true
-      end
-      local f = not r and (flags == f_flags and name and before or first_of(its_name, flags))
-      if count > 0 and (id ~= next_id or f ~= before) then
-        tell_starts(before, first, count, worker)
-        count = 0
-      end
-      if f then
-        if count == 0 then
-          first, before, f_flags, run = id, f, flags, f.run .. worker_text
-          begun[run] = true
-        end
-        count, next_id, new = count + 1, id + partitions, run
-      else
-        local attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
-        new = next_run(r, delivery + 1, worker)
-        tell(event_of(START, ACTIVE, id, its_name, attempts, 0, delivery + 1, worker))
-        begun[new] = true
-      end
-      if records[id8] ~= nil then records[id8] = new end
-      sets[s + 1], sets[s + 2] = id8, new
-      active[z + 1], active[z + 2] = '0', place .. id8
-      leases[l + 1], leases[l + 2] = till, id8
-      s, z, l = s + 2, z + 2, l + 2
-      if flags >= HAS_TTL then
-        set_clocks(spec, id8)
-        if flags >= APART then spec = spec .. (call('HGET', KEYS[DATA], id8) or '') end
-      end
-      answer[a + 1], answer[a + 2], answer[a + 3] = id8, new, spec
-      a = a + 3
-    end
-  end
-  tell_starts(before, first, count, worker)
-  n_adds[STATE_KEY + ACTIVE], n_adds[LEASE], n_runs = z, l, s
-  if a > 0 then
-    want(tonumber(till))
-    if name then types[name][T_TAKEN], types_dirty[name] = now, true end
-  end
-  return answer
+  return take(i, n)
 end
 
 function steps.t(i, n)
-  return worked and steps.T(i, n) or {}
+  return take(i, n, worked)
+end
+
 end
 
 -- ---- the end ----
 
--- What ending a job needs to know of its run, the same for all jobs that were taken together: all
--- but its texts, which begin at `texts`.
+do
+
+-- What ending a job needs to know of its run, the same for all that were taken together: all but
+-- its texts, which begin at `texts`.
 local function ending_of(r, texts)
   local attempts, delivery, _, lines = sunpack('>I4I4I4I4', r, AT_ATTEMPTS)
   local started = sunpack('>I7', r, AT_STARTED)
@@ -306,8 +425,7 @@ local function ending_of(r, texts)
   types_dirty[name] = true
   return {
     name = name, type = t, duration = duration,
-    with_result = sub(r, AT_DELIVERY, AT_DELIVERY + 3) .. '1',
-    without_result = sub(r, AT_DELIVERY, AT_DELIVERY + 3) .. '0',
+    attempts = attempts + 1, delivery = delivery,
     special = removes or flags % (2 * HAS_TTL) >= HAS_KEY, ttl = flags % (2 * HAS_TTL) >= HAS_TTL,
     key = flags % (2 * HAS_KEY) >= HAS_KEY, removes = removes,
     bare = lines == 0 and flags < APART and flags % HAS_TTL == REMOVES,
@@ -317,16 +435,7 @@ local function ending_of(r, texts)
     head = spack('>BBI4', COMPLETE, 100, attempts + 1) .. sub(r, AT_DELIVERY, AT_PROMOTE + 6) ..
            now7 .. sub(r, AT_STARTED, AT_FAILED + 6) .. now7 .. spack('>I7', duration) ..
            sub(r, AT_FLAGS, texts - 1),
-    -- of the event: all but how many jobs follow it
-    event = spack('>BBBBc0BI4BBBI4BB', COMPLETED + LIST, removes and 0 or COMPLETE, 217, #name,
-                  name, 206, attempts + 1, 204, 100, 206, delivery, 194, 206),
   }
-end
-
-local function event_for(e, count)
-  if count > 1 then return e.event .. spack('>I4', count) end
-  e.event_of_one = e.event_of_one or e.event .. '\0\0\0\1'
-  return e.event_of_one
 end
 
 -- What follows the result: no error, and the rest as it was.
@@ -336,9 +445,21 @@ local function tail_of(r, texts)
   return pack(false, progress, worker) .. history
 end
 
+-- The ending of a run, and its tail. Jobs that were taken together have the same.
+local function ending(r)
+  local texts = AT_TYPE + byte(r, AT_TYPE - 1)
+  local common = sub(r, 1, texts - 1)
+  local e = endings[common]
+  if not e then
+    e = ending_of(r, texts)
+    endings[common] = e
+  end
+  return e, tail_of(r, texts)
+end
+
 -- An end with more to it than usual. False: it is an end as usual after all.
 local function end_specially(e, id8)
-  if begun[run_of(id8)] then                 -- in this very call
+  if begun[own_run(id8)] then                -- in this very call
     for key = FIRST_SET, LAST_SET do flush(key) end
   end
   if e.removes and not e.bare then           -- gone, with all that was noted of it
@@ -347,87 +468,107 @@ local function end_specially(e, id8)
     forget(id8)
     return true
   end
-  if e.ttl then
-    n_rems[TTL] = n_rems[TTL] + 1
-    rems[TTL][n_rems[TTL]] = id8
-  end
+  if e.ttl then to_remove(TTL, id8) end
   if e.key then
     flush_jobs()
     let_go(id8)
   end
   if not e.removes then return false end
-  local z, l = n_rems[STATE_KEY + ACTIVE] + 1, n_rems[LEASE] + 1
-  rems[STATE_KEY + ACTIVE][z], n_rems[STATE_KEY + ACTIVE] = e.from .. id8, z
-  rems[LEASE][l], n_rems[LEASE] = id8, l
-  n_gone = n_gone + 1
-  gone[n_gone], records[id8] = id8, false
-  count_block(e.name, id8, -1)
+  to_remove(STATE_KEY + ACTIVE, e.from .. id8)
+  to_remove(LEASE, id8)
+  n_gone_jobs, n_gone_runs, records[id8] = n_gone_jobs + 1, n_gone_runs + 1, false
+  gone_jobs[n_gone_jobs], gone_runs[n_gone_runs] = id8, id8
+  count_block(e.name, block_of(id_number(id8)), -1)
   return true
 end
 
--- Each argument: id and delivery, 8 and 4 bytes, "1" or "0" for a result, the result.
-function steps.D(i, n)
-  local answer, retained, same, told, head, count = {}, nil, nil, nil, 0, 0
-  local e, r_before, texts, tail, from
-  for k = i, i + n - 1 do
-    local arg, state, id8 = ARGV[k], -1, nil
-    id8, ended = named[ended + 1], ended + 1
-    local r = run_of(id8)
-    if r ~= r_before then          -- jobs that were taken together have the same
-      r_before, e = r, nil
-      if r and byte(r) == ACTIVE then
-        texts = AT_TYPE + byte(r, AT_TYPE - 1)
-        local common = sub(r, 1, texts - 1)
-        e = endings[common]
-        if not e then
-          e = ending_of(r, texts)
-          endings[common] = e
-        end
-        tail, from = tail_of(r, texts), e.from
+-- It has a run of its own.
+local function end_own(e, id8, r, tail, result)
+  if (e.special or begun[r]) and end_specially(e, id8) then return end
+  local new = e.head .. (result and text_head(#result) .. result or FALSE) .. tail
+  set_run(id8, new)
+  records[id8] = new
+  to_remove(STATE_KEY + ACTIVE, e.from .. id8)
+  to_remove(LEASE, id8)
+  to_add(STATE_KEY + COMPLETE, '0', e.to .. id8)
+end
+
+-- n jobs of a hand, with the same result.
+local function end_held(e, h, place, n, result)
+  local first, removes, sets, k = h.first + (place - 1) * partitions, e.removes, new_runs, n_runs
+  local new, worker, c, complete = nil, nil, n_adds[STATE_KEY + COMPLETE], adds[STATE_KEY + COMPLETE]
+  local head = result and e.head .. text_head(#result) .. result or e.head .. FALSE
+  leave_hand(h, place, n)
+  e.type[T_HELD] = e.type[T_HELD] - n
+  for m = 0, n - 1 do
+    local id8 = spack('>I8', first + m * partitions)
+    if removes then
+      n_gone_jobs = n_gone_jobs + 1
+      gone_jobs[n_gone_jobs], records[id8] = id8, false
+    else
+      local its_worker = worker_in(h, place + m)
+      if its_worker ~= worker then
+        new, worker = head .. FALSE .. FALSE .. text_head(#its_worker) .. its_worker, its_worker
       end
+      sets[k + 1], sets[k + 2], records[id8], k = id8, new, new, k + 2
+      complete[c + 1], complete[c + 2], c = '0', e.to .. id8, c + 2
     end
-    local how = sub(arg, 9, 13)
-    local has_result = e and how == e.with_result
-    worked = has_result or e and how == e.without_result
-    if worked then
-      local result, t, m = sub(arg, 14), e.type, n_events
-      if not (e.special or begun[r]) or not end_specially(e, id8) then
-        local s, c = n_runs, n_adds[STATE_KEY + COMPLETE]
-        local z, l = n_rems[STATE_KEY + ACTIVE] + 1, n_rems[LEASE] + 1
-        local new = has_result and e.head .. text_head(#result) .. result .. tail or
-                    e.head .. FALSE .. tail
-        new_runs[s + 1], new_runs[s + 2], records[id8], n_runs = id8, new, new, s + 2
-        rems[STATE_KEY + ACTIVE][z], n_rems[STATE_KEY + ACTIVE] = from .. id8, z
-        rems[LEASE][l], n_rems[LEASE] = id8, l
-        local complete = adds[STATE_KEY + COMPLETE]
-        complete[c + 1], complete[c + 2], n_adds[STATE_KEY + COMPLETE] = '0', e.to .. id8, c + 2
-      end
-      t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + 1, t[T_WORK] + e.duration
-      if e.kept then
-        retained = retained or {}
-        retained[e.name] = true
-      end
-      if e ~= told then
-        if told then events[head] = event_for(told, count) end
-        m = m + 1
-        told, head, count = e, m, 0
-      end
-      events[m + 1], events[m + 2] = '\207', id8
-      if has_result then
-        events[m + 3], events[m + 4] = text_head(#result), result
-        n_events = m + 4
-      else
-        events[m + 3] = FALSE
-        n_events = m + 3
-      end
-      count, state = count + 1, e.state
+  end
+  n_runs, n_adds[STATE_KEY + COMPLETE] = k, c
+  if removes then count_block(e.name, block_of(first), -n) end
+end
+
+-- How many of up to n jobs of a hand, from that place on, are still in it.
+local function live_in(h, place, n)
+  local k = 1
+  while k < n and h.live[place + k] == 1 do k = k + 1 end
+  return k
+end
+
+-- Up to n jobs from this id on, which were given with this delivery: answers of how many it says
+-- what, and the state they have now; -1: they are not to be ended so.
+local function end_some(id, delivery, n, result)
+  local id8 = spack('>I8', id)
+  local r, e, tail = records[id8], nil, nil
+  if r then
+    if byte(r) == ACTIVE then e, tail = ending(r) end
+    n = 1
+    if not e or e.delivery ~= delivery then return n, -1 end
+    end_own(e, id8, r, tail, result)
+  else
+    local h, place = hand_with(id)
+    if not h or delivery ~= 1 then return 1, -1 end
+    n, e = live_in(h, place, n), ending(h.head)
+    end_held(e, h, place, n, result)
+  end
+  local t = e.type
+  t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + n, t[T_WORK] + n * e.duration
+  tell_run(COMPLETED, e.state, id, n, e.name, e.attempts, 100, delivery, result)
+  return n, e.state, e
+end
+
+-- The first argument has END bytes for each run of jobs that end alike: id of the first, delivery,
+-- how many, "1" or "0" for a result. The results follow.
+function steps.D(i)
+  local ends, answer, k, same, retained = ARGV[i], {}, 0, nil, {}
+  worked = {}
+  for at = 1, #ends, END do
+    local id, delivery, left, has_result = sunpack('>I8I4I2B', ends, at)
+    local result
+    if has_result == 49 then
+      i = i + 1
+      result = ARGV[i]
     end
-    answer[k - i + 1] = state
-    if k == i then same = state elseif same ~= state then same = nil end
+    while left > 0 do
+      local n, state, e = end_some(id, delivery, left, result)
+      if e and e.kept then retained[e.name] = true end
+      for m = k + 1, k + n do answer[m], worked[m] = state, state >= 0 end
+      same = (k == 0 or same == state) and state
+      k, left, id = k + n, left - n, id + n * partitions
+    end
   end
-  if told then events[head] = event_for(told, count) end
-  if retained then
-    for name in pairs(retained) do want_retention(name, COMPLETE, now) end
-  end
+  for name in pairs(retained) do want_retention(name, COMPLETE, now) end
   return same or answer
+end
+
 end

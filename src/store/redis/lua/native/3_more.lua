@@ -44,10 +44,6 @@ local function job(id)
   return spec and decode(spec, run_of(id))
 end
 
-local function type_in(spec)
-  return sub(spec, SPEC_TYPE, SPEC_TYPE + byte(spec, SPEC_TYPE_LEN) - 1)
-end
-
 local function state_in(r)
   return r and byte(r) or INACTIVE
 end
@@ -73,14 +69,12 @@ local function keep_of(name, state)
   return s[5], ceil(s[6] / partitions)
 end
 
-local function of_type(name)
-  return '[' .. name .. '\0', '(' .. name .. '\1'
-end
-
 local function count_of(state, name)
   flush(STATE_KEY + state)
   local from, to = of_type(name)
-  return call('ZLEXCOUNT', KEYS[STATE_KEY + state], from, to)
+  local n, t = call('ZLEXCOUNT', KEYS[STATE_KEY + state], from, to), type_of(name)
+  if not t then return n end
+  return n + (state == INACTIVE and t[T_SPANS] or state == ACTIVE and t[T_HELD] or 0)
 end
 
 -- ---- places ----
@@ -215,7 +209,7 @@ local function forget_job(j, id)
   if not finished(j[STATE]) then let_go_of_key(j) end
   if j[LINES] > 0 then many('HDEL', LOG, log_fields(j[LINES], id)) end
   if has(j[FLAGS], SEARCHED) then forget_words(id) end
-  count_block(j[TYPE], id, -1)
+  count_block(j[TYPE], block_of(id_number(id)), -1)
   if has(j[FLAGS], APART) then call('HDEL', KEYS[DATA], id) end
   call('HDEL', KEYS[JOBS], id)
   call('HDEL', KEYS[RUNS], id)
@@ -260,7 +254,7 @@ function add_special(name, spec, data, extra)
   end
   index(j, id)
   hold_key(j, id)
-  count_block(name, id, 1)
+  count_block(name, block_of(id_number(id)), 1)
   if words and has(j[FLAGS], SEARCHED) then note_words(id, 1, words) end
   if data ~= '' then call('HSET', KEYS[DATA], id, data) end
   return n, j[STATE], 0
@@ -275,6 +269,7 @@ function steps.N(i, n)
     local r = held(id, ARGV[k + 1])
     if r then
       local till = now + tonumber(ARGV[k + 2])
+      apart(id)
       put_in(LEASE, id, till)
       want(till)
     end
@@ -286,6 +281,7 @@ end
 function steps.S(i)
   local id = id_bytes(ARGV[i])
   if not held(id, ARGV[i + 1]) then return 0 end
+  apart(id)
   local j = job(id)
   j[PROGRESS], j[UPDATED] = tonumber(ARGV[i + 2]), now
   if ARGV[i + 4] == '1' then j[PROGRESS_DATA] = ARGV[i + 3] end
@@ -297,15 +293,11 @@ end
 
 function steps.L(i)
   local id, delivery = id_bytes(ARGV[i]), ARGV[i + 1]
-  local j
-  if delivery == '0' then
-    j = job(id)
-    if not j then return -1 end
-  else
-    if not held(id, delivery) then return 0 end
-    j = job(id)
-    run_ttl(j[TTL_MS], id)
-  end
+  if delivery ~= '0' and not held(id, delivery) then return 0 end
+  local j = job(id)
+  if not j then return -1 end
+  apart(id)
+  if delivery ~= '0' then run_ttl(j[TTL_MS], id) end
   j[LINES] = j[LINES] + 1
   add_line(j[LINES], j[FLAGS], id, ARGV[i + 2], ARGV[i + 3])
   store_run(id, j)

@@ -4,20 +4,19 @@ function steps.P(i)
   local id, old_run, old_spec = id_bytes(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local run, spec, data, has_data = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
   local failed, line, words, told = ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10]
-  worked = call('HGET', KEYS[JOBS], id) == old_spec and (run_of(id) or '') == old_run
-  if not worked then return 0 end
+  worked = {}
+  if call('HGET', KEYS[JOBS], id) ~= old_spec or (run_of(id) or '') ~= old_run then return 0 end
   local j, n = decode(old_spec, old_run), decode(spec, run)
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(n))
-    if holder then
-      worked = false
-      return -id_number(holder)
-    end
+    if holder then return -id_number(holder) end
     hold_key(n, id)
   elseif is_done and not was_done then
     let_go_of_key(j)
   end
+  worked = { true }
+  apart(id)
   if n[STATE] ~= ACTIVE then       -- an active one that stays so keeps its place and its lease
     unindex(j, id)
     index(n, id)
@@ -52,6 +51,7 @@ function steps.E(i)
   local id = id_bytes(ARGV[i])
   local j = job(id)
   if not j then return 0 end
+  apart(id)
   remove(j, id)
   return 1
 end
@@ -104,7 +104,7 @@ function steps.M(i, n)
   records[id] = run
   index(j, id)
   if not finished(j[STATE]) then hold_key(j, id) end
-  count_block(j[TYPE], id, 1)
+  count_block(j[TYPE], block_of(id_number(id)), 1)
   if data ~= '' then call('HSET', KEYS[DATA], id, data) end
   if words ~= '' and has(j[FLAGS], SEARCHED) then
     local w = unpack_msg(words)
@@ -163,6 +163,20 @@ local function sweep_tokens(limit)
 end
 
 -- ---- due ----
+
+do
+
+-- Jobs in a hand whose lease is over are active ones like all others.
+local function deal_out_late()
+  for _, entry in ipairs(call('ZRANGEBYSCORE', KEYS[HELD], '-inf', now)) do
+    local name = match(entry, '^[^%z]*')
+    local first, count = jobs_of(entry, name)
+    for id = first, first + (count - 1) * partitions, partitions do
+      local h, place = hand_with(id)
+      if h then deal_out(h, place, id_bytes(id)) end
+    end
+  end
+end
 
 local function records_of(sort, ids)
   local specs, runs, answer = get_many(JOBS, ids), get_many(RUNS, ids), { sort }
@@ -242,7 +256,10 @@ end
 function steps.K(i)
   local limit, from = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local found = {}
-  if from <= 1 then found = over(LEASE, limit) end
+  if from <= 1 then
+    deal_out_late()
+    found = over(LEASE, limit)
+  end
   if #found > 0 then return records_of(1, found) end
   if from <= 2 then found = over(TTL, limit) end
   if #found > 0 then return records_of(2, found) end
@@ -250,7 +267,9 @@ function steps.K(i)
   if #found > 0 then return records_of(3, found) end
   local removed = keep_at <= now and sweep(limit) or 0
   drop_callers()
-  local at = min(first_score(LEASE), first_score(TTL), first_score(DUE), keep_at,
+  local at = min(first_score(LEASE), first_score(HELD), first_score(TTL), first_score(DUE), keep_at,
                  sweep_tokens(limit))
   return { 4, removed, at < huge and at or '' }
+end
+
 end

@@ -8,7 +8,7 @@ end
 -- The run of an active job has its lease behind it.
 local function with_lease(run, id)
   if byte(run) ~= ACTIVE then return run end
-  return run .. pack(tonumber(call('ZSCORE', KEYS[LEASE], id) or 0))
+  return run .. pack(tonumber(lease_of(id) or 0))
 end
 
 function steps.G(i, n)
@@ -24,6 +24,13 @@ end
 
 -- ---- lists ----
 
+do
+
+local function by_rank(a, b)
+  if a[1] ~= b[1] then return a[1] < b[1] end
+  return a[2] < b[2]
+end
+
 -- [id, run, spec ...] of ids that are there and fit, at most `limit`, behind what `answer` has. Most
 -- may not fit, so their runs are not read. state 0: any.
 local function answer_with(answer, ids, limit, with_data, fits, state)
@@ -33,7 +40,7 @@ local function answer_with(answer, ids, limit, with_data, fits, state)
       kept[#kept + 1], specs[#specs + 1] = ids[k], all[k]
     end
   end
-  local runs = get_many(RUNS, kept)
+  local runs = runs_of(kept)
   for k = 1, #kept do
     local n, spec, run = #answer, specs[k], runs[k] or ''
     if n / 3 < limit and (state == 0 or state_in(runs[k]) == state) then
@@ -75,25 +82,67 @@ local function beyond(key, name, place, descending, n)
   return call('ZRANGEBYLEX', KEYS[key], from, to, 'LIMIT', 0, n)
 end
 
+-- The jobs of an entry as { rank, id }, at most n, as far as they are behind the cursor. Answers how
+-- many are still wanted.
+local function jobs_behind(all, entry, name, c, n)
+  local rank = sunpack('>I8', entry, #name + 2) - ZERO_RANK
+  local first, count = jobs_of(entry, name)
+  local from, to, step = first, first + (count - 1) * partitions, partitions
+  if c.descending then from, to, step = to, from, -step end
+  local at_cursor = c.id > 0 and rank == c.rank
+  for id = from, to, step do
+    if n == 0 then break end
+    if not at_cursor or (c.descending and id < c.id) or (not c.descending and id > c.id) then
+      all[#all + 1] = { rank, id }
+      n = n - 1
+    end
+  end
+  return n
+end
+
+-- At most n jobs of a type. True: there may be more.
+local function entries_behind(all, state, name, c, n)
+  local place = c.id > 0 and spack('>I8I8', c.rank + ZERO_RANK, c.id) or ''
+  if state == INACTIVE and place ~= '' and not c.descending then
+    local entry, first = span_with(name, sub(place, 1, 8), c.id)
+    if entry and first < c.id then n = jobs_behind(all, entry, name, c, n) end
+  end
+  for _, entry in ipairs(beyond(STATE_KEY + state, name, place, c.descending, n)) do
+    n = jobs_behind(all, entry, name, c, n)
+  end
+  return n == 0
+end
+
+-- Jobs in hands are in no order, but never very many: as many as workers have.
+local function held_behind(all, name, c)
+  for _, entry in ipairs(call('ZRANGEBYSCORE', KEYS[HELD], '-inf', '(+inf')) do
+    local its_name, some = match(entry, '^[^%z]*'), {}
+    local rank = sunpack('>I8', entry, #its_name + 2) - ZERO_RANK
+    local behind = c.id == 0 or rank == c.rank or (rank < c.rank) == c.descending
+    if behind and (name == '' or name == its_name) then
+      jobs_behind(some, entry, its_name, c, huge)
+      for _, its in ipairs(some) do
+        if hand_with(its[2]) then all[#all + 1] = its end
+      end
+    end
+  end
+end
+
 -- As many are read of each type: those up to the first place behind which one may have more are all
 -- that there are. look 0: that is enough.
-local function list_state(state, name, descending, rank, id, limit, with_data, priority, look)
+local function list_state(state, name, c, limit, with_data, priority, look)
   local names, answer, seen = type_names(name), {}, 0
-  local place = id > 0 and spack('>I8I8', rank + ZERO_RANK, id) or ''
-  local before = descending and function(a, b) return by_rank(b, a) end or by_rank
+  local before = c.descending and function(a, b) return by_rank(b, a) end or by_rank
   local function fits(spec) return is_of(priority, spec) end
   while true do
     local n = look == 0 and limit or max(FEWEST, floor(min(PIECE, look - seen) / #names))
     local all, ids, known = {}, {}, nil
     for _, t in ipairs(names) do
-      local got = beyond(STATE_KEY + state, t, place, descending, n)
-      for _, member in ipairs(got) do
-        local r, number = sunpack('>I8I8', member, #t + 2)
-        all[#all + 1] = { r, number }
-      end
-      if #got == n and (not known or before(all[#all], known)) then known = all[#all] end
+      local full = entries_behind(all, state, t, c, n)
+      if full and (not known or before(all[#all], known)) then known = all[#all] end
     end
-    if #names > 1 then sort(all, before) end
+    if state == ACTIVE then held_behind(all, name, c) end
+    if #names > 1 or state == ACTIVE then sort(all, before) end
     for k = 1, look == 0 and min(limit, #all) or #all do
       if known and before(known, all[k]) then break end
       ids[k] = id_bytes(all[k][2])
@@ -101,8 +150,8 @@ local function list_state(state, name, descending, rank, id, limit, with_data, p
     answer_with(answer, ids, limit, with_data, fits, 0)
     seen = seen + #all
     if look == 0 or not known or #answer >= 3 * limit then return answer end
-    if seen >= look then return stopped_at(answer, known[1] - ZERO_RANK, known[2]) end
-    place = spack('>I8I8', known[1], known[2])
+    if seen >= look then return stopped_at(answer, known[1], known[2]) end
+    c = { descending = c.descending, rank = known[1], id = known[2] }
   end
 end
 
@@ -151,7 +200,8 @@ function steps.I(i)
   local rank, id, limit = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
   local with_data, priority, look = ARGV[i + 6] == '1', tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
   if state > 0 then
-    return list_state(state, name, descending, rank, id, limit, with_data, priority, look)
+    local cursor = { descending = descending, rank = rank, id = id }
+    return list_state(state, name, cursor, limit, with_data, priority, look)
   end
   return list_ids(name, descending, id, limit, with_data, priority, look)
 end
@@ -268,12 +318,14 @@ end
 function steps.Z()
   local answer = { last > 0 and last * partitions + partition or 0 }
   for _, name in ipairs(call('HKEYS', KEYS[TYPES])) do
-    local row = { name, pack(type_of(name)) }
+    local row = { name, pack({ unpack(type_of(name), 1, T_TOLD) }) }
     for state = INACTIVE, CANCELLED do row[state + 2] = count_of(state, name) end
     local first = beyond(STATE_KEY + INACTIVE, name, '', false, 1)[1]
-    local j = first and job(sub(first, -8))
+    local j = first and job(sub(first, #name + 10, #name + 17))
     row[9] = j and j[CREATED] or 0
     answer[#answer + 1] = row
   end
   return answer
+end
+
 end

@@ -1,9 +1,11 @@
 -- 6_verify.lua - is what is derived from jobs as it should be? V asks it of jobs, W of what points
 -- at jobs. With `mend` it is made so.
 
+do
+
 local NAMES = { 'jobs', 'runs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete',
-                'failed', 'cancelled', 'lease', 'ttl', 'due', 'unique', 'types', 'ids', 'blocks',
-                'words', 'found' }
+                'failed', 'cancelled', 'lease', 'ttl', 'due', 'held', 'unique', 'types', 'ids',
+                'blocks', 'words', 'found' }
 
 local function verify(id, mend, lines)
   local j = job(id)
@@ -17,12 +19,17 @@ local function verify(id, mend, lines)
   local function score(key, member)
     return tonumber(call('ZSCORE', KEYS[key], member) or huge)
   end
-  wrong(score(STATE_KEY + state, place_of(j, id)) ~= 0,
+  local h = not own_run(id) and hand_with(id_number(id))
+  local in_span = state == INACTIVE and not own_run(id) and
+                  span_with(j[TYPE], spack('>I8', rank_of(j) + ZERO_RANK), id_number(id))
+  wrong(not h and not in_span and score(STATE_KEY + state, place_of(j, id)) ~= 0,
         'not in its place in the list of its state', function() index(j, id) end)
+  wrong(h and score(HELD, held_entry(h)) == huge, 'active, but nobody has a lease on it',
+        function() put_in(HELD, held_entry(h), now) want(now) end)
   local at = due_of(j)
   wrong(at > 0 and score(DUE, id) ~= at, 'not in its place among those that will be due',
         function() put_in(DUE, id, at) want(at) end)
-  wrong(state == ACTIVE and score(LEASE, id) == huge, 'active, but nobody has a lease on it',
+  wrong(state == ACTIVE and not h and score(LEASE, id) == huge, 'active, but nobody has a lease on it',
         function() put_in(LEASE, id, now) want(now) end)
   wrong(state == ACTIVE and j[TTL_MS] > 0 and score(TTL, id) == huge,
         'active, but its ttl is not running', function() run_ttl(j[TTL_MS], id) end)
@@ -57,6 +64,64 @@ local function jobs_in_block(block)
   return n
 end
 
+-- Does each of the jobs that an entry stands for belong there?
+local function all_jobs(first, count, belongs_there)
+  for id = first, first + (count - 1) * partitions, partitions do
+    if not belongs_there(id) then return false end
+  end
+  return true
+end
+
+local function name_in(entry)
+  return match(entry, '^[^%z]*')
+end
+
+local function waits_in_span(entry)
+  local name = name_in(entry)
+  return function(id)
+    local id8 = id_bytes(id)
+    local j = not own_run(id8) and job(id8)
+    return j and j[STATE] == INACTIVE and
+           place_of(j, id8) == sub(entry, 1, #name + 9) .. id8
+  end
+end
+
+local function live_hand(entry)
+  local first = jobs_of(entry, name_in(entry))
+  for _, h in ipairs(hands_in(block_of(first))) do
+    if h.left > 0 and held_entry(h) == entry then return h end
+  end
+end
+
+-- Of the jobs in the hands of a block: which are not there, or have gone their own way?
+local function lost_in(field)
+  local lost = {}
+  for _, h in ipairs(hands_in(sunpack('>I8', field, 2))) do
+    for place = 1, #h.live do
+      local id = id_bytes(h.first + (place - 1) * partitions)
+      if h.live[place] == 1 and (own_run(id) or call('HEXISTS', KEYS[JOBS], id) == 0) then
+        lost[#lost + 1] = { h, place }
+      end
+    end
+  end
+  return lost
+end
+
+-- What a type's record should say of its spans and its hands.
+local function counts_of(name)
+  local from, to = of_type(name)
+  local spans, n = 0, 0
+  for _, entry in ipairs(call('ZRANGEBYLEX', KEYS[STATE_KEY + INACTIVE], from, to)) do
+    local _, count = jobs_of(entry, name)
+    spans = spans + count - 1
+  end
+  for _, entry in ipairs(call('ZRANGEBYSCORE', KEYS[HELD], '-inf', '(+inf')) do
+    local h = name_in(entry) == name and live_hand(entry)
+    n = n + (h and h.left or 0)
+  end
+  return spans, n
+end
+
 -- By key: does this member (or field) belong there?
 local function in_state(state)
   return function(member)
@@ -72,7 +137,15 @@ end
 local function there(id) return #id == 8 and job(id) end
 
 local belongs = {
-  [RUNS] = there,
+  [RUNS] = function(field)
+    if #field == 8 then return there(field) end
+    return #lost_in(field) == 0
+  end,
+  [HELD] = live_hand,
+  [TYPES] = function(name)
+    local t, spans, n = type_of(name), counts_of(name)
+    return t[T_SPANS] == spans and t[T_HELD] == n
+  end,
   [DATA] = there,
   [FOUND] = there,
   [LOG] = function(field) return there(sub(field, 1, 8)) end,
@@ -96,9 +169,15 @@ local belongs = {
   [WORDS] = function(member) return there(sub(member, -8)) end,
 }
 for state = INACTIVE, CANCELLED do belongs[STATE_KEY + state] = in_state(state) end
+local waits_alone = belongs[STATE_KEY + INACTIVE]
+belongs[STATE_KEY + INACTIVE] = function(entry)
+  local first, count = jobs_of(entry, name_in(entry))
+  if count == 1 then return waits_alone(entry) end
+  return all_jobs(first, count, waits_in_span(entry))
+end
 
 local HASHES = { [RUNS] = true, [DATA] = true, [FOUND] = true, [LOG] = true, [UNIQUE] = true,
-                 [BLOCKS] = true }
+                 [TYPES] = true, [BLOCKS] = true }
 
 -- It was there when the key was walked; by now it may have gone its way with its job.
 local function still_there(key, member)
@@ -106,19 +185,60 @@ local function still_there(key, member)
   return call('ZSCORE', KEYS[key], member)
 end
 
-local function drop(key, member)
-  if key == BLOCKS then
-    local n = jobs_in_block(member)
-    if n > 0 then
-      call('HSET', KEYS[BLOCKS], member, n)
-    else
-      call('HDEL', KEYS[BLOCKS], member)
+-- A span with a job that does not belong there: the others stay, each by itself.
+local function drop_span(entry)
+  local name = name_in(entry)
+  local first, count = jobs_of(entry, name)
+  local belongs_there = waits_in_span(entry)
+  take_out(STATE_KEY + INACTIVE, entry)
+  count_spans(name, count, 0)
+  for id = first, first + (count - 1) * partitions, partitions do
+    if count > 1 and belongs_there(id) then
+      put_in(STATE_KEY + INACTIVE, sub(entry, 1, #name + 9) .. id_bytes(id), 0)
     end
+  end
+end
+
+local drop_from = {
+  [STATE_KEY + INACTIVE] = drop_span,
+  [BLOCKS] = function(block)
+    local n = jobs_in_block(block)
+    if n > 0 then
+      call('HSET', KEYS[BLOCKS], block, n)
+    else
+      call('HDEL', KEYS[BLOCKS], block)
+    end
+  end,
+  [RUNS] = function(field)
+    if #field == 8 then
+      call('HDEL', KEYS[RUNS], field)
+      return
+    end
+    for _, l in ipairs(lost_in(field)) do
+      leave_hand(l[1], l[2], 1)
+      count_held(name_of(l[1]), -1)
+    end
+  end,
+  [TYPES] = function(name)
+    local t = type_of(name)
+    t[T_SPANS], t[T_HELD] = counts_of(name)
+    types_dirty[name] = true
+  end,
+}
+
+local function drop(key, member)
+  if drop_from[key] then
+    drop_from[key](member)
   elseif HASHES[key] then
     call('HDEL', KEYS[key], member)
   else
     take_out(key, member)
   end
+end
+
+local function trouble_in(key)
+  if key == TYPES then return 'in types: counts that no jobs account for' end
+  return 'in ' .. NAMES[key] .. ': an entry that no job accounts for'
 end
 
 function steps.W(i, n)
@@ -127,9 +247,11 @@ function steps.W(i, n)
     local member = ARGV[k]
     if byte(member) ~= 255 and            -- the stone of 7_run.lua
        not belongs[key](member) and still_there(key, member) then
-      lines[#lines + 1] = 'in ' .. NAMES[key] .. ': an entry that no job accounts for'
+      lines[#lines + 1] = trouble_in(key)
       if mend then drop(key, member) end
     end
   end
   return lines
+end
+
 end

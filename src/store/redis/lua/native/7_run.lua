@@ -3,49 +3,67 @@
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
 local BUSY = { A = true, T = true, t = true, D = true }
 
--- Jobs that a take gave (id, delivery ...), as they are now.
-local function taken_before(given)
-  local answer = {}
-  for k = 1, #given, 2 do
-    local id, n = given[k], #answer
-    local r, spec = held(id, given[k + 1]), call('HGET', KEYS[JOBS], id)
-    if r and spec then
-      answer[n + 1], answer[n + 2], answer[n + 3] = id, r, with_long_data(spec, id)
-    end
-  end
-  return answer
-end
-
--- What is kept of an answer, to give it again.
+-- What is kept of the answer of a take: how many each worker got, and the jobs: first id, how many,
+-- delivery.
 local function to_remember(letter, answer)
   if READS[letter] then return false end
   if letter ~= 'T' and letter ~= 't' then return answer end
-  local given, g = {}, 0
-  for k = 1, #answer, 3 do
-    given[g + 1], given[g + 2] = answer[k], sunpack('>I4', answer[k + 1], AT_DELIVERY)
-    g = g + 2
+  local given = { answer[1] }
+  for k = 2, #answer, 3 do
+    local specs = answer[k + 2]
+    given[k], given[k + 1] = id_number(answer[k]), type(specs) == 'table' and #specs or 1
+    given[k + 2] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
   end
   return given
 end
 
--- The jobs that will be ended, and how many the takes want of one type alone.
+-- That answer again, with the jobs as they are now.
+local function taken_before(given)
+  local left, kept, w, answer = { byte(given[1] or '', 1, -1) }, {}, 0, { '' }
+  for k = 1, #left / 2 do left[k], kept[k] = left[2 * k - 1] * 256 + left[2 * k], 0 end
+  for k = 2, #given, 3 do
+    for m = 0, given[k + 1] - 1 do
+      local id, n = id_bytes(given[k] + m * partitions), #answer
+      local r, spec = held(id, given[k + 2]), call('HGET', KEYS[JOBS], id)
+      while left[w] == nil or left[w] == 0 do w = w + 1 end
+      left[w] = left[w] - 1
+      if r and spec then
+        answer[n + 1], answer[n + 2], answer[n + 3] = id, r, with_long_data(spec, id)
+        kept[w] = kept[w] + 1
+      end
+    end
+  end
+  if #answer == 1 then return {} end
+  answer[1] = spack('>' .. rep('I2', #kept), unpack(kept))
+  return answer
+end
+
+-- What is known of the jobs that will be ended: their hands, and the runs of those in none.
 local function look_ahead()
-  local i, total, m = FIRST, #ARGV, 0
+  local i, total, fields, wanted, ends, own = FIRST, #ARGV, {}, {}, {}, {}
   while i <= total do
     local letter, n = ARGV[i], count_in(ARGV[i + 1])
-    if letter == 'D' then
-      for k = i + 2, i + 1 + n do
-        m = m + 1
-        named[m] = sub(ARGV[k], 1, 8)
+    for at = 1, letter == 'D' and #ARGV[i + 2] or 0, END do
+      local id, _, count = sunpack('>I8I4I2', ARGV[i + 2], at)
+      ends[#ends + 1], ends[#ends + 2] = id, id + (count - 1) * partitions
+      for block = block_of(id), block_of(ends[#ends]) do
+        if hands[block] == nil then
+          hands[block] = false
+          fields[#fields + 1], wanted[#wanted + 1] = hands_field(block), block
+        end
       end
-    elseif n == 4 and (letter == 't' or letter == 'T') then
-      local name = ARGV[i + 5]
-      lookahead[name] = (lookahead[name] or 0) + count_in(ARGV[i + 2])
     end
     i = i + 2 + n
   end
-  local runs = get_many(RUNS, named)
-  for k = 1, m do records[named[k]] = runs[k] end
+  local texts = get_many(RUNS, fields)
+  for k = 1, #wanted do hands[wanted[k]] = read_hands(texts[k]) end
+  for k = 1, #ends, 2 do
+    for id = ends[k], ends[k + 1], partitions do
+      if not hand_with(id) then own[#own + 1] = spack('>I8', id) end
+    end
+  end
+  local runs = get_many(RUNS, own)
+  for k = 1, #own do records[own[k]] = runs[k] end
 end
 
 local function carry_out(before)
@@ -77,6 +95,7 @@ local function lay_stones()
   put_in(STATE_KEY + INACTIVE, stone, 0)
   put_in(STATE_KEY + ACTIVE, stone, 0)
   put_in(LEASE, stone, '+inf')
+  put_in(HELD, stone, '+inf')
 end
 
 -- What is new in META: where the ids are, when retention has to do, what this lane answered (the
@@ -93,8 +112,8 @@ local function write_meta(lane, memory, messages)
   many('HSET', META, set, n)
 end
 
-local function run_steps(keys, args)
-  begin(keys, args)
+local function run_steps(_, args)
+  begin(args)
   local lane = origin .. (number and number % 2 == 1 and ':1' or ':0')
   meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep', lane)
   last, keep_at = tonumber(meta[1] or 0), tonumber(meta[3] or '') or huge

@@ -2,9 +2,9 @@
 -- would cost time. One statement a line.
 
 -- KEYS: a state's set is KEYS[STATE_KEY + state]
-local JOBS, RUNS, DATA, LOG, STATE_KEY, LEASE, TTL, DUE = 1, 2, 3, 4, 4, 11, 12, 13
-local UNIQUE, TYPES, IDS, BLOCKS, WORDS, FOUND, META = 14, 15, 16, 17, 18, 19, 20
-local FIRST_SET, LAST_SET, TOKENS, TOKENS_AT = 5, 13, 21, 22
+local JOBS, RUNS, DATA, LOG, STATE_KEY, LEASE, TTL, DUE, HELD = 1, 2, 3, 4, 4, 11, 12, 13, 14
+local UNIQUE, TYPES, IDS, BLOCKS, WORDS, FOUND, META = 15, 16, 17, 18, 19, 20, 21
+local FIRST_SET, LAST_SET, TOKENS, TOKENS_AT = 5, 14, 22, 23
 
 -- states
 local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
@@ -26,6 +26,7 @@ local REMOVES, SEARCHED, HAS_KEY, HAS_TTL, HAS_DEADLINE, APART = 1, 2, 4, 8, 16,
 
 -- a type's record: see layout.h
 local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
+local T_TOLD, T_SPANS, T_HELD = 11, 12, 13
 
 -- events
 local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
@@ -40,6 +41,12 @@ local MANY_CALLERS = 500
 -- looking for a priority: places read at a time, and at least of each type
 local PIECE, FEWEST = 500, 20
 
+-- the bytes of an end in a step D: id, delivery, how many, has it a result
+local END = 15
+
 -- the first step in ARGV; arguments of one command (Lua's stack has room for twice as many); ids in
 -- a block of IDS; WEIR_MAX_LOG; INT64_MIN as messages have it; what is added to ranks, 2^52
 local FIRST, MANY, BLOCK, MAX_LOG, AT_ONCE, ZERO_RANK = 7, 4000, 64, 10000, -1, 4503599627370496
+
+-- jobs in a span at most
+local MAX_SPAN = 65535
