@@ -23,8 +23,8 @@ typedef struct conformance_case {
 
 /* Each ends with {0}. */
 #define CASE_TABLES(X)                                                                            \
-    X(add) X(token) X(take) X(finish) X(time) X(hand) X(list) X(log) X(type) X(event) X(input)     \
-    X(import) X(history) X(reopen)
+    X(add) X(token) X(take) X(lot) X(finish) X(time) X(hand) X(list) X(log) X(type) X(event)       \
+    X(input) X(import) X(history) X(reopen)
 #define X(name) extern const conformance_case cases_##name[];
 CASE_TABLES(X)
 #undef X

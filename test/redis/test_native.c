@@ -142,9 +142,49 @@ static void check_finds_what_was_meddled_with(void **state)
     close_one(t);
 }
 
+/* Ten jobs that wait as one entry, of which one is gone; and of which four were taken. */
+static void check_finds_what_was_meddled_with_in_a_lot(void **state)
+{
+    (void)state;
+    one          t_, *t = &t_;
+    weir_report *report = NULL;
+    weir_spec    specs[10];
+    weir_job    *jobs[4];
+    size_t       n = 0;
+    uint64_t     waiting = 0, active = 0;
+    open_one(t);
+    for (size_t i = 0; i < 10; i++)
+        specs[i] = (weir_spec){ .type = "mail" };
+    OK(weir_add_many(t->q, specs, 10, NULL, &t->err));
+    OK(weir_take_for(t->q, &(weir_taking){ .types = (const char *[]){ "mail", NULL },
+                                           .worker = "w", .n = 4 }, jobs, &n, &t->err));
+    assert_int_equal(n, 4);
+    OK(weir_check(t->q, false, &report, &t->err));
+    assert_int_equal(report->n, 0);
+    weir_report_release(report);
+    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
+    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\7", (size_t)8));
+    assert_true(rig_do(t->r, "DEL {weir:0}:held"));
+    OK(weir_check(t->q, true, &report, &t->err));
+    assert_true(report->n >= 3);             /* a place, a hand, a lease */
+    assert_int_equal(report->mended, report->n);
+    weir_report_release(report);
+    OK(weir_check(t->q, false, &report, &t->err));
+    assert_int_equal(report->n, 0);
+    assert_int_equal(report->jobs, 8);
+    weir_report_release(report);
+    OK(weir_count(t->q, WEIR_INACTIVE, "mail", &waiting, &t->err));
+    OK(weir_count(t->q, WEIR_ACTIVE, "mail", &active, &t->err));
+    assert_true(waiting + active == 8 && waiting >= 5);
+    for (size_t i = 0; i < n; i++)
+        weir_job_release(jobs[i]);
+    close_one(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(check_finds_what_was_meddled_with_in_a_lot),
         cmocka_unit_test(long_data_is_kept_apart),
         cmocka_unit_test(lost_callers_are_forgotten),
         cmocka_unit_test(check_finds_what_was_meddled_with),

@@ -87,12 +87,11 @@ static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
     c->slot = part->slot;
     c->library = &s->layout->library;
     c->repeatable = true;
-    weir__resp_array(b, 4 + HEAD_ARGS + p->n_args);
+    weir__resp_array(b, 3 + part->n_keys + HEAD_ARGS + p->n_args);
     weir__resp_text(b, "FCALL");
     weir__resp_parts(b, c->library->name, strlen(c->library->name), p->adds ? "_add" : "_rest",
                      p->adds ? 4 : 5);
-    weir__resp_text(b, "1");
-    weir__resp_text(b, part->key);
+    weir__buf_add(b, part->keys.data, part->keys.len);
     if (now)
         weir__resp_int(b, now);
     else

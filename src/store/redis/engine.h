@@ -42,7 +42,8 @@ typedef struct redis_part {
     char     prefix[WEIR_REDIS_MAX_PREFIX + 16];      /* of its keys: "{weir:0}" */
     char     channel[WEIR_REDIS_MAX_PREFIX + 32];
     uint32_t slot;
-    char     key[WEIR_REDIS_MAX_PREFIX + 32];         /* that a call names */
+    weir_buf keys;                      /* "N key ..." of an FCALL, as RESP */
+    size_t   n_keys;
 } redis_part;
 
 /* Operations that share steps: ends a step D, and the takes that follow them a step t; or takes a

@@ -8,8 +8,10 @@
  *
  * ---- the call ----
  *
- *   FCALL function 1 KEY ARGV...       one key says in which slot all of them are; the others follow
- *                                      from the prefix (native), or from types and ids, too (kue)
+ *   FCALL function n KEYS... ARGV...   The function does not look at KEYS: its keys follow from the
+ *                                      prefix. A cluster is told of all of them, so that it does
+ *                                      not run a call while some have moved to another node; who is
+ *                                      no cluster, just of the first: each one costs time
  *   ARGV[1]  now in ms, or "" for the server's clock (TIME)
  *   ARGV[2]  the caller's mark, for `origin` and repetitions: 16 hex digits
  *   ARGV[3]  number of the call, "" if it only reads. Calls of one caller alternate between two
@@ -181,7 +183,7 @@ typedef struct redis_walk {
  * is not, so that workers go on and make room. */
 typedef struct redis_layout {
     redis_library      library;
-    const char        *key;             /* that a call names, behind the prefix */
+    const char *const *keys;            /* of a partition, behind its prefix; NULL ends */
     const redis_walk  *walks;           /* NULL key at the end */
     bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes */
     const char        *meta;            /* the hash that counts messages, behind the prefix */

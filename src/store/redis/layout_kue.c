@@ -9,6 +9,9 @@
 #define LIBRARY(name, profile)                                                                    \
     { .label = name, .source = profile KUE_LUA, .len = sizeof profile KUE_LUA - 1 }
 
+/* The others follow from types and ids, and are on the one node there is. */
+static const char *const keys[] = { ":ids", NULL };
+
 /* The numbers are those of lua/kue/9_verify.lua. Kue's own sets differ by the case of the state. */
 #define OUR_WALKS                                                                                 \
     { ":weir:lease", true, 7 }, { ":weir:ttl", true, 8 }, { ":weir:deadline", true, 9 },          \
@@ -29,7 +32,7 @@ static const redis_walk vertx_walks[] = {
 
 redis_layout weir__layout_kue = {
     .library = LIBRARY("kue", KUE_PROFILE),
-    .key = ":ids",
+    .keys = keys,
     .walks = kue_walks,
     .meta = ":weir:meta",
     .channel = ":weir:events",
@@ -41,7 +44,7 @@ redis_layout weir__layout_kue = {
 /* Vert.x Kue tells its events over its own bus, not over Redis. */
 redis_layout weir__layout_vertx = {
     .library = LIBRARY("vertx", VERTX_PROFILE),
-    .key = ":ids",
+    .keys = keys,
     .walks = vertx_walks,
     .meta = ":weir:meta",
     .channel = ":weir:events",

@@ -3,6 +3,13 @@
 #include "store/redis/layout.h"
 #include "native.lua.h"
 
+/* All that its function may touch; it makes them of the prefix, too (lua/native/1_prelude.lua). */
+static const char *const keys[] = {
+    ":meta", ":jobs", ":runs", ":data", ":log", ":inactive", ":delayed", ":active", ":complete",
+    ":failed", ":cancelled", ":lease", ":ttl", ":due", ":held", ":unique", ":types", ":ids",
+    ":blocks", ":words", ":found", ":tokens", ":tokens:at", NULL
+};
+
 /* Their numbers: lua/native/constants.lua. The counts of a type are looked at last. */
 static const redis_walk walks[] = {
     { ":jobs", false, 0 },     { ":runs", false, 2 },      { ":data", false, 3 },
@@ -16,7 +23,7 @@ static const redis_walk walks[] = {
 
 redis_layout weir__layout_native = {
     .library = { .label = "native", .source = NATIVE_LUA, .len = sizeof NATIVE_LUA - 1 },
-    .key = ":meta",
+    .keys = keys,
     .walks = walks,
     .data_in_record = true,
     .meta = ":meta",

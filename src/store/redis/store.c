@@ -13,7 +13,7 @@ enum { LAYOUT_VERSION = 3, LAYOUT_BEFORE = 2 };     /* the one before is read as
 
 /* ---- partitions ---- */
 
-static void make_part(redis_store *s, uint32_t i)
+static bool make_part(redis_store *s, uint32_t i)
 {
     redis_part *p = &s->part[i];
     if (s->url.kue)
@@ -21,19 +21,27 @@ static void make_part(redis_store *s, uint32_t i)
     else
         snprintf(p->prefix, sizeof p->prefix, "{%s:%" PRIu32 "}", s->url.prefix, i);
     snprintf(p->channel, sizeof p->channel, "%s%s", p->prefix, s->layout->channel);
-    snprintf(p->key, sizeof p->key, "%s%s", p->prefix, s->layout->key);
-    p->slot = weir__redis_slot(p->key, strlen(p->key));
+    char key[sizeof p->prefix + 32];
+    p->n_keys = 1;
+    while (s->url.way == REDIS_CLUSTER && s->layout->keys[p->n_keys])
+        p->n_keys++;
+    weir__resp_int(&p->keys, (int64_t)p->n_keys);
+    for (size_t k = 0; k < p->n_keys; k++) {
+        snprintf(key, sizeof key, "%s%s", p->prefix, s->layout->keys[k]);
+        weir__resp_text(&p->keys, key);
+    }
+    p->slot = weir__redis_slot(key, strlen(key));
+    return !p->keys.failed;
 }
 
 static weir_code make_parts(redis_store *s, uint32_t n, weir_error *err)
 {
     s->part = calloc(n, sizeof *s->part);
     s->n_parts = s->part ? n : 0;
-    if (!s->part)
-        return weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
-    for (uint32_t i = 0; i < n; i++)
-        make_part(s, i);
-    return WEIR_OK;
+    bool ok = s->part != NULL;
+    for (uint32_t i = 0; ok && i < n; i++)
+        ok = make_part(s, i);
+    return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
 }
 
 /* One command about a field of a meta key; its answer as a number, 0 if there is none. */
@@ -192,6 +200,8 @@ static void redis_close(weir_store *base)
     weir__heard_close(s);
     for (int i = 0; i < REDIS_LANES; i++)
         close_lane(&s->lane[i]);
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        weir__buf_fini(&s->part[i].keys);
     free(s->part);
     pthread_mutex_destroy(&s->heard.lock);
     pthread_cond_destroy(&s->heard.moved);

@@ -124,6 +124,13 @@ local function hand_with(id)
   end
 end
 
+-- How many of up to n jobs of a hand, from that place on, are still in it.
+local function live_in(h, place, n)
+  local k = 1
+  while k < n and h.live[place + k] == 1 do k = k + 1 end
+  return k
+end
+
 local function worker_in(h, place)
   local workers = h.workers
   for k = 1, #workers, 2 do

@@ -518,13 +518,6 @@ local function end_held(e, h, place, n, result)
   if removes then count_block(e.name, block_of(first), -n) end
 end
 
--- How many of up to n jobs of a hand, from that place on, are still in it.
-local function live_in(h, place, n)
-  local k = 1
-  while k < n and h.live[place + k] == 1 do k = k + 1 end
-  return k
-end
-
 -- Up to n jobs from this id on, which were given with this delivery: answers of how many it says
 -- what, and the state they have now; -1: they are not to be ended so.
 local function end_some(id, delivery, n, result)

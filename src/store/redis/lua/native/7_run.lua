@@ -58,8 +58,11 @@ local function look_ahead()
   local texts = get_many(RUNS, fields)
   for k = 1, #wanted do hands[wanted[k]] = read_hands(texts[k]) end
   for k = 1, #ends, 2 do
-    for id = ends[k], ends[k + 1], partitions do
-      if not hand_with(id) then own[#own + 1] = spack('>I8', id) end
+    local id = ends[k]
+    while id <= ends[k + 1] do
+      local h, place = hand_with(id)
+      if not h then own[#own + 1] = spack('>I8', id) end
+      id = id + (h and live_in(h, place, huge) or 1) * partitions
     end
   end
   local runs = get_many(RUNS, own)
