@@ -1,5 +1,5 @@
-/* case_lot.c - jobs that are alike, added or taken together. A store may keep them as one as long as
- * nobody can tell. */
+/* case_lot.c - jobs that are alike, added or taken together. A store may keep them as one as long
+ * as nobody can tell. */
 #include "conformance/conformance.h"
 
 enum { LOT = 10 };

@@ -104,7 +104,7 @@ typedef struct redis_task {
 
 typedef struct redis_step {
     uint32_t part, answer;
-    uint32_t place;                     /* of its first job, or take, in a step that several share */
+    uint32_t place;                     /* of its first job, or its take, in a step they share */
 } redis_step;
 
 /* Two batches may be under way at once, each on a connection of its own: one of what workers do

@@ -68,9 +68,9 @@
  *             remembered what was answered then; or "NUMBER JOBS": another one of the key is, so
  *             this one is refused (weir__token_known())
  *  T take     lease, types, type ..., then for each that takes: worker, n, place
- *             -> [] or [how many each got (2 bytes each), then the jobs in that order: id (8 bytes),
- *             run, spec; or of jobs whose ids follow each other and that have the same run: id of
- *             the first, the run up to the worker, [spec ...]]
+ *             -> [] or [how many each got (2 bytes each), then the jobs in that order: id (8
+ *             bytes), run, spec; or of jobs whose ids follow each other and that have the same
+ *             run: id of the first, the run up to the worker, [spec ...]]
  *  t          the same, but each only if the end at that place (from 1 on) in the step before, D or
  *             P, worked
  *  D done     for all jobs, in one argument: id (8 bytes), delivery (4), how many (2), "1" or "0";

@@ -217,8 +217,8 @@ static weir_code take_one(weir_op_take *take, uint64_t id, mp_slice run, const r
         return WEIR_OK;                      /* it is not there any more: somebody meddled */
     if (take->n_jobs == take->n)
         return weir_fail(err, WEIR_ECORRUPT, "take: more jobs than were asked for");
-    weir_code rc = weir__record_get(&take->jobs[take->n_jobs], id, run, weir__reply_text(spec), NULL,
-                                    err);
+    weir_job **out = &take->jobs[take->n_jobs];
+    weir_code  rc = weir__record_get(out, id, run, weir__reply_text(spec), NULL, err);
     take->n_jobs += !rc;
     return rc;
 }
