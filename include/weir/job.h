@@ -138,7 +138,7 @@ typedef struct weir_job {
                                        active, or it is not known: a worker of Kue's has it, or a
                                        file is read that another process owns */
     const char  *history;           /* JSON: what happened to it and is not told above, as a list of
-                                       entries: docs/http.md */
+                                       entries: docs/http.md; in words: weir_job_story() */
     size_t       history_len;
 } weir_job;
 

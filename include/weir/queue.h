@@ -365,11 +365,22 @@ typedef struct weir_moment {
     const char *what;
 } weir_moment;
 
+typedef struct weir_story {
+    weir_moment *moment;        /* oldest first; what is to come is last */
+    size_t       n;
+} weir_story;
+
+/* All that is known to have happened to a job: added, each delivery and how it ended, each wait,
+ * what was done by hand. Nothing is asked of the store. *out belongs to the caller:
+ * weir_story_release(). */
+WEIR_API weir_code weir_job_story(const weir_job *job, weir_story **out, weir_error *err);
+WEIR_API void weir_story_release(weir_story *story);
+
 typedef struct weir_explanation {
     weir_job    *job;
     const char  *why;           /* why it is not running, or what became of it; some sentences */
     const char  *help;          /* what would help; "" when nothing needs to be done */
-    weir_moment *moment;        /* oldest first */
+    weir_moment *moment;        /* as weir_job_story() tells it */
     size_t       n;
 } weir_explanation;
 

@@ -133,6 +133,32 @@ static void sheet(const weir_job *j, int64_t now)
         line("afterwards", COLOR_NONE, "removed on complete");
 }
 
+static void timeline(const weir_moment *moment, size_t n, int64_t now)
+{
+    int  width = term_width(stdout);
+    char at[40], rel[40];
+    if (n)
+        printf("\n%sTimeline%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
+    for (size_t i = 0; i < n; i++) {
+        term_relative(rel, sizeof rel, moment[i].at, now);
+        printf("  %s%s  %-10s%s  ", term_on(stdout, COLOR_DIM),
+               term_moment(at, sizeof at, moment[i].at), rel, term_off(stdout));
+        term_wrap(stdout, moment[i].what, 39, width, true);
+    }
+}
+
+static weir_code show(const weir_job *j, int64_t now, weir_error *err)
+{
+    weir_story *story;
+    weir_code   rc = weir_job_story(j, &story, err);
+    if (rc)
+        return rc;
+    sheet(j, now);
+    timeline(story->moment, story->n, now);
+    weir_story_release(story);
+    return WEIR_OK;
+}
+
 int cmd_get(cli *c, const void *values)
 {
     (void)values;
@@ -147,7 +173,7 @@ int cmd_get(cli *c, const void *values)
     if (!rc && c->json)
         rc = cli_print_job_json(stdout, job, &c->err);
     else if (!rc)
-        sheet(job, weir_now(q));
+        rc = show(job, weir_now(q), &c->err);
     weir_job_release(job);
     weir_close(q);
     return rc ? cli_fail(c) : 0;
@@ -179,7 +205,7 @@ static void explain_json(const weir_explanation *e)
 static void explain_text(const weir_explanation *e, int64_t now)
 {
     int  width = term_width(stdout);
-    char at[40], rel[40], type[WEIR_MAX_TYPE + 8];
+    char type[WEIR_MAX_TYPE + 8];
     printf("%sjob %llu%s, %s: %s%s%s\n\n", term_on(stdout, COLOR_BOLD),
            (unsigned long long)e->job->id, term_off(stdout),
            term_clean(type, sizeof type, e->job->type, 0),
@@ -190,14 +216,7 @@ static void explain_text(const weir_explanation *e, int64_t now)
         printf("\n%sWhat would help%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
         term_wrap(stdout, e->help, 2, width, false);
     }
-    if (e->n)
-        printf("\n%sTimeline%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
-    for (size_t i = 0; i < e->n; i++) {
-        term_relative(rel, sizeof rel, e->moment[i].at, now);
-        printf("  %s%s  %-10s%s  ", term_on(stdout, COLOR_DIM),
-               term_moment(at, sizeof at, e->moment[i].at), rel, term_off(stdout));
-        term_wrap(stdout, e->moment[i].what, 39, width, true);
-    }
+    timeline(e->moment, e->n, now);
 }
 
 int cmd_explain(cli *c, const void *values)

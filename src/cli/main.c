@@ -15,7 +15,7 @@ const command cli_commands[] = {
       "  weir add report --at 09:00 --unique daily-report\n"
       "  generate-jobs | weir add resize --lines\n",
       add_options, 1, 2, cmd_add },
-    { "get", "ID", "show a job",
+    { "get", "ID", "show a job and what happened to it",
       "  weir get 12\n  weir get 12 --json\n", NULL, 1, 1, cmd_get },
     { "list", "[TYPE]", "list jobs, a page at a time",
       "With --state, in the order that matters there: inactive jobs as they will run,\n"

@@ -194,12 +194,44 @@ bool weir__explanation_say(weir_explanation *e, const char *why, const char *hel
     return true;
 }
 
-bool weir__explanation_moment(weir_explanation *e, int64_t at, const char *fmt, ...)
+void weir__explanation_tell(weir_explanation *e, weir_story *story)
 {
-    weir_moment *moment = grow(e->moment, e->n, sizeof *moment);
+    e->moment = story->moment;
+    e->n = story->n;
+    free(story);
+}
+
+static void release_moments(weir_moment *moment, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free((char *)moment[i].what);
+    free(moment);
+}
+
+void weir_explanation_release(weir_explanation *e)
+{
+    if (!e)
+        return;
+    release_moments(e->moment, e->n);
+    free((char *)e->why);
+    free((char *)e->help);
+    weir_job_release(e->job);
+    free(e);
+}
+
+/* ---- stories ---- */
+
+weir_story *weir__story_create(void)
+{
+    return calloc(1, sizeof(weir_story));
+}
+
+bool weir__story_moment(weir_story *s, int64_t at, const char *fmt, ...)
+{
+    weir_moment *moment = grow(s->moment, s->n, sizeof *moment);
     if (!moment)
         return false;
-    e->moment = moment;
+    s->moment = moment;
     char   *what = NULL;
     va_list args;
     va_start(args, fmt);
@@ -207,19 +239,14 @@ bool weir__explanation_moment(weir_explanation *e, int64_t at, const char *fmt, 
     va_end(args);
     if (n < 0)
         return false;
-    e->moment[e->n++] = (weir_moment){ .at = at, .what = what };
+    s->moment[s->n++] = (weir_moment){ .at = at, .what = what };
     return true;
 }
 
-void weir_explanation_release(weir_explanation *e)
+void weir_story_release(weir_story *s)
 {
-    if (!e)
+    if (!s)
         return;
-    for (size_t i = 0; i < e->n; i++)
-        free((char *)e->moment[i].what);
-    free(e->moment);
-    free((char *)e->why);
-    free((char *)e->help);
-    weir_job_release(e->job);
-    free(e);
+    release_moments(s->moment, s->n);
+    free(s);
 }

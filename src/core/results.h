@@ -1,5 +1,6 @@
-/* results.h - making what the library gives to its callers: pages, log lines, statistics, reports
- * and explanations. The public release functions rely on these, so make them with nothing else.
+/* results.h - making what the library gives to its callers: pages, log lines, statistics, reports,
+ * explanations and stories. The public release functions rely on these, so make them with nothing
+ * else.
  *
  * All strings are copied. NULL or false means out of memory; what was made so far stays valid and
  * is released as usual. A pointer into a growing array is good until the next one is added. */
@@ -28,7 +29,10 @@ bool weir__report_line(weir_report *report, const char *fmt, ...) WEIR_PRINTF(2,
 /* Takes over `job`, also when it answers NULL. */
 weir_explanation *weir__explanation_create(weir_job *job);
 bool weir__explanation_say(weir_explanation *e, const char *why, const char *help);
-bool weir__explanation_moment(weir_explanation *e, int64_t at, const char *fmt, ...)
-    WEIR_PRINTF(3, 4);
+/* Takes over `story`. */
+void weir__explanation_tell(weir_explanation *e, weir_story *story);
+
+weir_story *weir__story_create(void);
+bool weir__story_moment(weir_story *s, int64_t at, const char *fmt, ...) WEIR_PRINTF(3, 4);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "core/job.h"
 #include "core/results.h"
+#include "core/story.h"
 #include "runtime/future.h"
 
 /* All that is looked at. */
@@ -19,25 +20,9 @@ typedef struct facts {
     bool                   looking;   /* the store is another process's */
 } facts;
 
-/* A length of time as one says it: "250 ms", "5.2 s", "3 min", "2 h 5 min", "4 d". */
-static void say_ms(weir_buf *b, int64_t ms)
-{
-    int64_t s = ms / 1000;
-    if (ms < 1000)
-        weir__buf_printf(b, "%" PRId64 " ms", ms < 0 ? 0 : ms);
-    else if (s < 60)
-        weir__buf_printf(b, "%" PRId64 ".%" PRId64 " s", s, ms % 1000 / 100);
-    else if (s < 3600)
-        weir__buf_printf(b, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
-    else if (s < 86400)
-        weir__buf_printf(b, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
-    else
-        weir__buf_printf(b, "%" PRId64 " d %" PRId64 " h", s / 86400, s % 86400 / 3600);
-}
-
 static void say_ago(weir_buf *b, int64_t now, int64_t at)
 {
-    say_ms(b, now - at);
+    weir__say_ms(b, now - at);
     weir__buf_str(b, " ago");
 }
 
@@ -109,7 +94,7 @@ static void explain_delayed(const facts *f, weir_buf *why, weir_buf *help)
         weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
     } else {
         weir__buf_str(why, "in ");
-        say_ms(why, j->promote_at - f->now);
+        weir__say_ms(why, j->promote_at - f->now);
         weir__buf_str(why, ".");
         weir__buf_printf(help, "weir promote %" PRIu64 " (to start it now)", j->id);
     }
@@ -122,7 +107,7 @@ static void say_lease(weir_buf *why, const weir_job *j, int64_t now)
         return;
     if (j->lease_until > now) {
         weir__buf_str(why, " Its lease ends in ");
-        say_ms(why, j->lease_until - now);
+        weir__say_ms(why, j->lease_until - now);
         weir__buf_str(why, ", unless the worker renews it.");
     } else {
         weir__buf_str(why, " Its lease ended ");
@@ -136,13 +121,13 @@ static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
 {
     const weir_job *j = f->job;
     weir__buf_printf(why, "Worker %s has been on it for ", j->worker ? j->worker : "?");
-    say_ms(why, f->now - j->started_at);
+    weir__say_ms(why, f->now - j->started_at);
     weir__buf_printf(why, " (attempt %d of %d, delivery %" PRIu32 ", %d%% done).", j->attempts + 1,
                      j->max_attempts, j->delivery, j->progress);
     say_lease(why, j, f->now);
     if (j->ttl_ms) {
         weir__buf_str(why, " It fails if it shows no progress for ");
-        say_ms(why, j->ttl_ms);
+        weir__say_ms(why, j->ttl_ms);
         weir__buf_str(why, " (ttl).");
     }
     say_last_error(why, j);
@@ -160,7 +145,7 @@ static void explain_complete(const facts *f, weir_buf *why, weir_buf *help)
     weir__buf_str(why, "It was completed ");
     say_ago(why, f->now, j->finished_at);
     weir__buf_str(why, ", in ");
-    say_ms(why, j->duration_ms);
+    weir__say_ms(why, j->duration_ms);
     if (j->attempts > 1)
         weir__buf_printf(why, ", at attempt %d of %d", j->attempts, j->max_attempts);
     weir__buf_str(why, ".");
@@ -202,37 +187,6 @@ static void (*const explain_state[WEIR_STATES])(const facts *, weir_buf *, weir_
     [WEIR_FAILED]    = explain_failed,
     [WEIR_CANCELLED] = explain_cancelled,
 };
-
-/* ---- moments ---- */
-
-/* By time; what happened in one millisecond stays in the order in which it was told. */
-static void sort_moments(weir_moment *m, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i; k > 0 && m[k - 1].at > m[k].at; k--) {
-            weir_moment later = m[k - 1];
-            m[k - 1] = m[k];
-            m[k] = later;
-        }
-}
-
-/* The other times of the job, past and to come. */
-static bool tell_times(weir_explanation *e)
-{
-    const weir_job *j = e->job;
-    bool ok = true;
-    if (j->started_at)
-        ok &= weir__explanation_moment(e, j->started_at, "started by %s (delivery %" PRIu32 ")",
-                                       j->worker ? j->worker : "?", j->delivery);
-    if (j->finished_at)
-        ok &= weir__explanation_moment(e, j->finished_at, "%s", weir_state_name(j->state));
-    if (j->state == WEIR_DELAYED)
-        ok &= weir__explanation_moment(e, j->promote_at, "due");
-    if (j->deadline_at && !weir__finished(j->state))
-        ok &= weir__explanation_moment(e, j->deadline_at, "deadline");
-    sort_moments(e->moment, e->n);
-    return ok;
-}
 
 /* ---- gathering ---- */
 
@@ -298,11 +252,14 @@ static void look(explainer *x, weir_op op, void (*got)(explainer *x))
 
 static void tell(explainer *x)
 {
-    weir_buf why = { 0 }, help = { 0 };
+    weir_buf    why = { 0 }, help = { 0 };
+    weir_story *story;
     explain_state[x->f.job->state](&x->f, &why, &help);
     bool ok = !why.failed && !help.failed &&
               weir__explanation_say(x->e, why.data, help.data ? help.data : "") &&
-              tell_times(x->e);
+              !weir_job_story(x->f.job, &story, NULL);
+    if (ok)
+        weir__explanation_tell(x->e, story);
     weir__buf_fini(&why);
     weir__buf_fini(&help);
     if (ok)
@@ -324,44 +281,6 @@ static void got_waiting(explainer *x)
     tell(x);
 }
 
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-static void look_at_log(explainer *x, uint64_t after);
-
-/* What weir itself wrote to the log. */
-static void got_lines(explainer *x)
-{
-    weir_lines *lines = x->ticket.op.u.logs.lines;
-    size_t      n = lines->n;
-    uint64_t    last = n ? lines->line[n - 1].n : 0;
-    bool        ok = true;
-    for (size_t i = 0; i < n; i++) {
-        const weir_line *line = &lines->line[i];
-        if (starts_with(line->text, "error | ") || starts_with(line->text, "stalled | "))
-            ok &= weir__explanation_moment(x->e, line->at, "%s", line->text);
-    }
-    weir_lines_release(lines);
-    weir_query query = { .state = WEIR_INACTIVE, .type = x->f.job->type, .ids_only = true,
-                         .limit = WEIR_MAX_PAGE };
-    if (!ok)
-        no_memory(x);
-    else if (n == WEIR_MAX_PAGE)
-        look_at_log(x, last);
-    else if (x->f.job->state == WEIR_INACTIVE)
-        look(x, (weir_op){ .kind = WEIR_OP_LIST, .u.list = { .query = query } }, got_waiting);
-    else
-        tell(x);
-}
-
-static void look_at_log(explainer *x, uint64_t after)
-{
-    look(x, (weir_op){ .kind = WEIR_OP_LOGS, .u.logs = { .id = x->f.job->id, .after = after,
-                                                         .limit = WEIR_MAX_PAGE } }, got_lines);
-}
-
 static void got_stats(explainer *x)
 {
     static const weir_type_stats unknown;
@@ -374,11 +293,12 @@ static void got_stats(explainer *x)
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->type[i].type, j->type) == 0)
             x->f.type = &s->type[i];
-    if (weir__explanation_moment(x->e, j->created_at, "added, priority %d, %d attempt%s",
-                                 j->priority, j->max_attempts, j->max_attempts == 1 ? "" : "s"))
-        look_at_log(x, 0);
+    weir_query query = { .state = WEIR_INACTIVE, .type = j->type, .ids_only = true,
+                         .limit = WEIR_MAX_PAGE };
+    if (j->state == WEIR_INACTIVE)
+        look(x, (weir_op){ .kind = WEIR_OP_LIST, .u.list = { .query = query } }, got_waiting);
     else
-        no_memory(x);
+        tell(x);
 }
 
 static void got_job(explainer *x)

@@ -34,7 +34,8 @@ case_every_command() {
     same "$(member id)" 1
     weir promote 2
     weir update 2 --priority low
-    same "$(weir get 2 --json | grep -o '"priority":10')" '"priority":10'
+    weir get 2 --json >out
+    has out '"priority":10,"state"'
     weir log 1 "a line"
     weir log 1 >out
     has out "a line"

@@ -512,6 +512,28 @@ case_explain() {
     status 2 weir explain
 }
 
+case_story() {
+    weir add mail --delay 1h -p high
+    weir update 1 --priority low
+    weir promote 1
+    weir cancel 1
+    weir retry 1
+    echo 'echo "no luck with this one, and a text that is long enough to be wrapped" >&2; exit 1' >bad
+    weir work mail --exec 'sh bad' --drain >work.out 2>&1
+    for command in get explain; do
+        status 0 weir $command 1
+        narrow out
+        for words in "added, priority -10, 1 attempt" "priority 10 (it was -10)" \
+            "promoted by hand" "cancelled by hand" "retried by hand" "(delivery 1)" \
+            "failed for good after"; do
+            has out "$words"
+        done
+    done
+    status 0 weir get 1 --json
+    has out '"history":[{"n":1,'
+    has out '"event":"failed","state":"failed","delivery":1,"worker":"'
+}
+
 case_check() {
     weir add mail --count 10 -q
     status 0 weir check

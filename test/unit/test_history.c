@@ -1,4 +1,5 @@
-/* test_history.c - the entries of a job's history: writing, reading, what goes and what is refused.
+/* test_history.c - the entries of a job's history: writing, reading, what goes and what is refused;
+ * and the story that is told of them.
  * Which step of a job's life writes what is case_history.c's, on every store. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 
 #include "core/history.h"
 #include "core/job.h"
+#include "weir/queue.h"
 
 static void add_to(weir_buf *text, int64_t at)
 {
@@ -175,6 +177,105 @@ static void what_is_no_history_is_refused(void **state)
     weir__buf_fini(&text);
 }
 
+/* ---- in words ---- */
+
+/* The moments, one a line: how long after T0, and what. */
+enum { T0 = 1000000 };
+
+static void check_story(const weir_job *j, const char *want)
+{
+    weir_story *s;
+    weir_error  err;
+    weir_buf    text = { 0 };
+    assert_int_equal(weir_job_story(j, &s, &err), WEIR_OK);
+    for (size_t i = 0; i < s->n; i++)
+        weir__buf_printf(&text, "%lld %s\n", (long long)(s->moment[i].at - T0), s->moment[i].what);
+    assert_string_equal(text.data, want);
+    weir__buf_fini(&text);
+    weir_story_release(s);
+}
+
+static weir_job job_with(const char *history)
+{
+    weir_job j;
+    weir__job_init(&j, &(weir_spec){ .type = "a", .attempts = 3 }, 7, T0);
+    j.history = history;
+    j.history_len = history ? strlen(history) : 0;
+    return j;
+}
+
+static void a_short_story(void **state)
+{
+    (void)state;
+    weir_job j = job_with(NULL);
+    check_story(&j, "0 added, priority 0, 3 attempts\n");
+    weir__job_take(&j, "w", 30, T0 + 10);
+    check_story(&j, "0 added, priority 0, 3 attempts\n10 started by w (delivery 1)\n");
+    weir__job_complete(&j, NULL, 0, T0 + 1510);
+    check_story(&j, "0 added, priority 0, 3 attempts\n10 started by w (delivery 1)\n"
+                    "1510 complete after 1.5 s\n");
+    j = job_with(NULL);
+    j.deadline_at = T0 + 90;
+    j.promote_at = T0 + 70;
+    j.state = WEIR_DELAYED;
+    check_story(&j, "0 added, priority 0, 3 attempts\n70 due\n90 deadline\n");
+}
+
+static void a_long_story(void **state)
+{
+    (void)state;
+    weir_job j = job_with(
+        "[{\"n\":4,\"at\":1000030,\"event\":\"failed_attempt\",\"state\":\"delayed\","
+        "\"delivery\":2,\"worker\":\"w2\",\"started_at\":1000020,\"error\":\"no\","
+        "\"until\":1000080},"
+        "{\"n\":5,\"at\":1003080,\"event\":\"due\",\"state\":\"inactive\",\"planned\":1000080},"
+        "{\"n\":6,\"at\":1003090,\"event\":\"released\",\"state\":\"inactive\",\"delivery\":3,"
+        "\"worker\":\"w3\",\"started_at\":1003085},"
+        "{\"n\":7,\"at\":1003090,\"event\":\"delayed\",\"state\":\"delayed\",\"until\":1004090,"
+        "\"old_priority\":5,\"priority\":-10,\"new_data\":true},"
+        "{\"n\":8,\"at\":1003190,\"event\":\"promoted\",\"state\":\"inactive\","
+        "\"planned\":1004090},"
+        "{\"n\":9,\"at\":1005000,\"event\":\"stalled\",\"state\":\"failed\",\"delivery\":4,"
+        "\"started_at\":1004000},"
+        "{\"n\":10,\"at\":1006000,\"event\":\"retried\",\"state\":\"inactive\"},"
+        "{\"n\":11,\"at\":1007000,\"event\":\"cancelled\",\"state\":\"cancelled\"}]");
+    j.state = WEIR_CANCELLED;
+    j.priority = -10;
+    j.delivery = 4;
+    j.started_at = 1004000;
+    j.finished_at = 1007000;
+    check_story(&j,
+        "0 added, priority 5, 3 attempts\n"
+        "20 (what happened before is forgotten: 3 of 11)\n"
+        "20 started by w2 (delivery 2)\n"
+        "30 failed after 10 ms: no; tried again in 50 ms\n"
+        "3080 its time came, 3.0 s late\n"
+        "3085 started by w3 (delivery 3)\n"
+        "3090 given back unused after 5 ms; queued again\n"
+        "3090 delayed by hand, to start in 1.0 s, priority -10 (it was 5), new data\n"
+        "3190 promoted by hand, 900 ms early\n"
+        "4000 started by ? (delivery 4)\n"
+        "5000 its worker was lost after 1.0 s; failed for good\n"
+        "6000 retried by hand\n"
+        "7000 cancelled by hand\n");
+}
+
+static void a_story_of_which_little_is_known(void **state)
+{
+    (void)state;
+    weir_job j = job_with(NULL);
+    j.state = WEIR_FAILED;              /* Kue did it, or a weir without histories */
+    j.error = "smtp";
+    j.delivery = 1;
+    j.started_at = T0 + 5;
+    j.failed_at = j.finished_at = T0 + 9;
+    check_story(&j, "0 added, priority 0, 3 attempts\n5 started by ? (delivery 1)\n"
+                    "9 failed: smtp\n9 failed\n");
+    j = job_with("[{\"n\":1,\"at\":5,\"event\":\"flown\",\"state\":\"failed\"}]");
+    check_story(&j, "0 (history[0].event: \"flown\" is not an event of a history)\n"
+                    "0 added, priority 0, 3 attempts\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +285,9 @@ int main(void)
         cmocka_unit_test(bytes_are_counted_too),
         cmocka_unit_test(all_of_it_is_read),
         cmocka_unit_test(what_is_no_history_is_refused),
+        cmocka_unit_test(a_short_story),
+        cmocka_unit_test(a_long_story),
+        cmocka_unit_test(a_story_of_which_little_is_known),
     };
     return cmocka_run_group_tests_name("history", tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ static void all_members_by_their_kue_names(void **state)
         "\"finished_at\":13,\"lease_until\":15,\"duration\":14,\"ttl\":6,\"deadline\":7,"
         "\"unique\":\"k\",\"removeOnComplete\":true,\"backoff\":{\"type\":\"exponential\","
         "\"delay\":1000,\"maxDelay\":60000,\"jitter\":20},\"workerId\":\"h:1:2\","
-        "\"delivery\":4,\"lost\":1,\"search\":true,\"search_keys\":\"to\",\"history\":[{\"n\":1}]}");
+        "\"delivery\":4,\"lost\":1,\"search\":true,\"search_keys\":\"to\","
+        "\"history\":[{\"n\":1}]}");
     free(json);
 }
 
@@ -128,7 +129,9 @@ static void results_own_what_they_show(void **state)
     weir_explanation *e = weir__explanation_create(weir__job_copy(&full));
     assert_true(weir__explanation_say(e, "because", "wait"));
     assert_true(weir__explanation_say(e, "indeed", ""));
-    assert_true(weir__explanation_moment(e, 8, "was %s", "added"));
+    weir_story *story = weir__story_create();
+    assert_true(weir__story_moment(story, 8, "was %s", "added"));
+    weir__explanation_tell(e, story);
     assert_string_equal(e->why, "indeed");
     assert_string_equal(e->help, "");
     assert_string_equal(e->moment[0].what, "was added");
@@ -139,6 +142,7 @@ static void results_own_what_they_show(void **state)
     weir_report_release(NULL);
     weir_stats_release(NULL);
     weir_explanation_release(NULL);
+    weir_story_release(NULL);
 }
 
 static void statistics_add_up(void **state)
