@@ -53,7 +53,7 @@ test('a job is followed while it runs', async (t) => {
     await page.getByText('Attempt 1 failed: codec: bad header').waitFor();
     job = await until(() => server.take('video', 'box:2'));
     await page.getByText('Delivery 2: started by box:2').waitFor();
-    await page.getByText('Delivery 1: started by box:1').waitFor();     // seen, and not forgotten
+    await page.getByText('Delivery 1: started by box:1').waitFor();     // not forgotten
     await server.finish(job, { result: { frames: 1 } });
     await page.getByRole('region', { name: 'Result' }).getByText('"frames": 1').waitFor();
     assert.match(await page.getByRole('region', { name: 'Timeline' }).innerText(), /ran \d/);

@@ -231,6 +231,65 @@ test('a job is on one screen', async (t) => {
     await page.getByRole('heading', { name: 'Not here' }).waitFor();
 });
 
+test('a timeline has every delivery, wait and hand, also of before the page was open', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({
+        type: 'mail', data: {}, priority: 'high', attempts: 3, backoff: { type: 'fixed', delay: 40 },
+    });
+    for (const worker of ['box:1', 'box:2'])
+        await server.finish(await until(() => server.take('mail', worker)), { error: `no, says ${worker}` });
+    await server.finish(await until(() => server.take('mail', 'box:3')), { result: 1 });
+    const page = await t.open(server, `/jobs/${id}`);
+    const timeline = page.getByRole('region', { name: 'Timeline', exact: true });
+    const steps = () => timeline.locator('li').allInnerTexts();
+    await timeline.getByText('Complete').waitFor();
+    // each step with what was before it: how long it waited, was delayed, or ran
+    const want = [
+        /Added, high priority, 3 attempts/,
+        /(waited \d.*)?Delivery 1: started by box:1/s,
+        /(ran \d.*)?Attempt 1 failed: no, says box:1; tried again in 40 ms/s,
+        /delayed \d.*Its time came/s,
+        /Delivery 2: started by box:2/,
+        /Attempt 2 failed: no, says box:2; tried again in 40 ms/,
+        /delayed \d.*Its time came/s,
+        /Delivery 3: started by box:3/,
+        /Complete/,
+    ];
+    let got = await steps();
+    assert.equal(got.length, want.length, got.join('\n'));
+    want.forEach((w, i) => assert.match(got[i], w));
+    assert.match(await timeline.innerText(), /3 deliveries, ran \d+.*, waited \d+/);
+    await server.call('PATCH', `/v1/jobs/${id}`, { priority: 'low' });      // of which no event tells
+    await server.call('POST', `/v1/jobs/${id}/retry`);
+    await timeline.getByText('Retried by hand').waitFor();
+    await timeline.getByText('Changed by hand, priority low (it was high)').waitFor();
+    await timeline.getByText(/^waiting for \d/).waitFor();
+    await server.call('POST', `/v1/jobs/${id}/cancel`);
+    await timeline.getByText('Cancelled by hand').waitFor();
+    got = await steps();
+    assert.equal(got.length, want.length + 3, got.join('\n'));
+    assert.match(got[0], /Added, high priority/);
+    assert.match(got[9], /later.*Changed by hand/s);
+});
+
+test('a timeline that is long can be read', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: 'mail', data: {} });
+    for (let n = 1; n <= 53; n++) {
+        await server.finish(await until(() => server.take('mail', `box:${n}`)), { release: true });
+    }
+    const page = await t.open(server, `/jobs/${id}`);
+    const timeline = page.getByRole('region', { name: 'Timeline', exact: true });
+    await timeline.getByText('Delivery 53: started by box:53').waitFor();
+    assert.ok(await timeline.locator('li').count() < 30);
+    assert.match(await timeline.innerText(), /53 deliveries, ran at least \d/);
+    assert.match(await timeline.locator('li').first().innerText(), /Added/);
+    await timeline.getByRole('button', { name: 'Show 77 more' }).click();
+    await timeline.getByText('What happened before is forgotten: 3 of 53').waitFor();
+    await timeline.getByText('Delivery 4: started by box:4', { exact: true }).waitFor();
+    assert.equal(await timeline.getByText('Given back by its worker; queued again').count(), 50);
+});
+
 test('workers are shown with what they hold', async (t) => {
     const server = await t.serve();
     const id = await server.add({ type: 'video', data: {} });

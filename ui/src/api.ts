@@ -13,6 +13,15 @@ export type State = 'inactive' | 'delayed' | 'active' | 'complete' | 'failed' | 
 export const STATES: State[] = ['inactive', 'active', 'delayed', 'failed', 'complete', 'cancelled'];
 export type Counts = Record<State, number>;
 
+// An entry of a job's history: docs/http.md.
+export interface Past {
+    n: number; at: number; state: State;
+    event: 'failed_attempt' | 'failed' | 'ttl_exceeded' | 'stalled' | 'released' | 'complete' | 'due' |
+        'deadline' | 'retried' | 'promoted' | 'delayed' | 'cancelled' | 'changed';
+    delivery?: number; worker?: string; started_at?: number; error?: string;
+    planned?: number; until?: number; old_priority?: number; priority?: number; new_data?: boolean;
+}
+
 export interface Job {
     id: number; type: string; state: State; priority: number;
     data: unknown; result?: unknown; error?: string;
@@ -23,7 +32,7 @@ export interface Job {
     started_at?: number; failed_at?: number; finished_at?: number; duration?: number;
     lease_until?: number;       // active, and it is known
     backoff?: { type: string; delay: number; maxDelay?: number; jitter?: number };
-    removeOnComplete?: boolean; search?: boolean; search_keys?: string;
+    removeOnComplete?: boolean; search?: boolean; search_keys?: string; history?: Past[];
 }
 
 // What a job calls itself, as in Kue: the title in its data; '' when it has none.

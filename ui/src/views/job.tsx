@@ -14,23 +14,21 @@ import { Json } from '../parts/json';
 import { LeaseLeft, lookAgain, seeLease, type Lease } from '../parts/lease';
 import { Log } from '../parts/log';
 import { Ring } from '../parts/ring';
-import { Timeline, type Moment, type Start } from '../parts/timeline';
+import { Timeline } from '../parts/timeline';
 import { complain, toast } from '../parts/toast';
 import { go } from '../router';
 import { may, serverNow, useNow } from '../store';
 
-interface Explained { why: string; help: string; moments: Moment[] }
+interface Explained { why: string; help: string }
 interface Shown { job: JobData; text: string; explained: Explained; lease?: Lease }
 const AGAIN_MS = 250;
 
-// The job with its explanation, read again whenever something happens to it, and the starts that
-// were seen meanwhile. `turn` counts.
-function useJob(id: number): { shown?: Shown; starts: Start[]; gone: string; turn: number;
-    again: () => void } {
+// The job with its explanation, read again whenever something happens to it. `turn` counts.
+function useJob(id: number): { shown?: Shown; gone: string; turn: number; again: () => void } {
     const [shown, setShown] = useState<Shown>();
     const [gone, setGone] = useState('');
     const [turn, setTurn] = useState(0);
-    const starts = useRef<Start[]>([]), following = useRef<Following | undefined>(undefined);
+    const following = useRef<Following | undefined>(undefined);
     useEffect(() => {
         let alive = true, lease: Lease | undefined;
         const read = async (): Promise<number | void> => {
@@ -50,14 +48,10 @@ function useJob(id: number): { shown?: Shown; starts: Start[]; gone: string; tur
             }
             return lookAgain([lease]);
         };
-        following.current = follow(read, AGAIN_MS, (e) => {
-            if (e.id === id && e.event === 'start')
-                starts.current.push({ at: e.at, delivery: e.delivery ?? 0, worker: e.text ?? '?' });
-            return e.id === id;
-        });
+        following.current = follow(read, AGAIN_MS, (e) => e.id === id);
         return () => { alive = false; following.current?.stop(); };
     }, [id]);
-    return { shown, starts: starts.current, gone, turn, again: () => following.current?.again() };
+    return { shown, gone, turn, again: () => following.current?.again() };
 }
 
 // A command that adds this job once more, for a shell.
@@ -160,7 +154,7 @@ function Gone({ why }: { why: string }): JSX.Element {
 }
 
 export function Job({ id }: { id: number }): JSX.Element {
-    const { shown, starts, gone, turn, again } = useJob(id);
+    const { shown, gone, turn, again } = useJob(id);
     const [editing, setEditing] = useState(false);
     const now = useNow();
     const run = (a: Parameters<typeof act>[0]): void =>
@@ -213,8 +207,7 @@ export function Job({ id }: { id: number }): JSX.Element {
                         {explained.help && <p class="help">{explained.help}</p>}
                     </section>
                     <section class="panel" aria-label="Timeline"><h2>Timeline</h2>
-                        <Timeline moments={explained.moments} starts={starts} now={now}
-                            running={job.state === 'active'} /></section>
+                        <Timeline job={job} now={now} /></section>
                     <section class="panel" aria-label="Details"><h2>Details</h2>
                         <Facts job={job} lease={lease} now={now} /></section>
                 </div>
