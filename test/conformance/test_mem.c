@@ -93,6 +93,11 @@ static const plan script[] = {
     { .op = { .kind = WEIR_OP_UPDATE,
               .u.update = { .id = 2, .change = { .state = WEIR_INACTIVE } } } },
     { .op = { .kind = WEIR_OP_TAKE, .now_ms = 80, .u.take = TAKE_ANY } },
+    { .op = { .kind = WEIR_OP_FINISH, .now_ms = 85,
+              .u.finish = { .id = 2, .delivery = 2, .outcome = WEIR_OUTCOME_RELEASE,
+                            .next = TAKE_ANY } } },
+    { .op = { .kind = WEIR_OP_UPDATE,
+              .u.update = { .id = 1, .change = { .state = WEIR_INACTIVE, .data = "[3]" } } } },
     { .op = { .kind = WEIR_OP_FINISH, .now_ms = 90, .u.finish = { .id = 3, .delivery = 1 } } },
     { .op = { .kind = WEIR_OP_TICK, .now_ms = 2000 } },     /* lost leases, ttl, retention */
     { .op = { .kind = WEIR_OP_IMPORT, .now_ms = 2000, .u.import = { .jobs = incoming, .n = 4 } } },

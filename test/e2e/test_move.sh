@@ -43,6 +43,7 @@ case_what_is_exported_can_be_imported() {
     has out "35 jobs exported"
     same "$(lines a.jsonl)" 36
     json_lines a.jsonl
+    has a.jsonl '"history":[{"n":1,'
     same "$(stat -c %a a.jsonl)" 600
     status 0 on sqlite:b.db import a.jsonl
     has out "35 jobs imported"
