@@ -123,8 +123,11 @@ static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms)
         weir_fail(&c->err, WEIR_ECORRUPT, "redis: the function gave no answer that can be read");
         return;
     }
-    if (!s->own_clock)
-        atomic_store(&s->top->ahead_ms, weir__reply_int(r->element[0]) - sent_ms);
+    if (!s->own_clock) {
+        int64_t now = weir__reply_int(r->element[0]), got_ms = s->top->env.now(s->top->env.ctx);
+        atomic_store(&s->top->ahead_ms, now - sent_ms);
+        atomic_store(&s->top->sure_ms, now - got_ms - 1);
+    }
     mp_slice message = weir__reply_text(r->element[1]);
     if (message.len)
         weir__heard_own(s->top, i, message.at, message.len);

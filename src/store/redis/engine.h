@@ -123,6 +123,7 @@ typedef struct redis_lane {
     char                origin[24];     /* our mark, and the lane */
     uint64_t            number;         /* of the last call */
     bool                own_clock;
+    int64_t             stamp;          /* when new jobs of this batch were made: see A */
     uint32_t            add_turn, take_turn;
     size_t              add_room;       /* adds of this batch that go where the last one went */
     redis_task         *task;
@@ -145,6 +146,7 @@ typedef struct redis_store {
     redis_lane       lane[REDIS_LANES];
     _Atomic uint32_t hint;              /* the partition where something was queued last */
     _Atomic int64_t  ahead_ms;          /* Redis's clock over ours */
+    _Atomic int64_t  sure_ms;           /* the same, at least so much; INT64_MIN: not known yet */
     redis_ear       *ear;
     redis_channel   *channels;
     char             foreign[WEIR_REDIS_MAX_PREFIX + 32], ears[WEIR_REDIS_MAX_PREFIX + 32];

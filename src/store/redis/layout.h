@@ -56,8 +56,11 @@
  *  A add      in groups: type, rank, count, flags, spec ...; or of one job type, rank, "0", flags,
  *             spec, data, extra                             -> [first id] if all are new and
  *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
- *             `rank`: 8 bytes, see below. The spec comes without its first number: it is `now`,
- *             and the function's to put before it. `extra`: "" or MessagePack [delay, run_at,
+ *             `rank`: 8 bytes, see below. The spec of one job comes without its first number: it is
+ *             `now`, and the function's to put before it. Those of a group have it, all the same: it
+ *             stays if it is at most REDIS_STAMP_MS before `now`, as making a long string anew costs
+ *             more than keeping it; else it becomes `now`, too.
+ *             `extra`: "" or MessagePack [delay, run_at,
  *             deadline, unique or false, words or false]: then state and promote_at are the
  *             function's to decide (weir__job_init()), and a taken unique key answers with its
  *             holder.
@@ -166,7 +169,7 @@ enum {
 };
 
 /* Data of at most so many bytes is kept in the spec. Kinds of events: see the message. */
-enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64 };
+enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STAMP_MS = 50 };
 
 /* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
  * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. Where

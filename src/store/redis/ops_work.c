@@ -63,12 +63,13 @@ static void put_extra(redis_lane *s, const redis_task *t, const weir_spec *spec,
         weir__mp_text(b, NULL, 0);
 }
 
-static void put_spec(redis_lane *s, weir_buf *b, const weir_job *j)
+/* `skip`: how many bytes of it are not sent. */
+static void put_spec(redis_lane *s, weir_buf *b, const weir_job *j, size_t skip)
 {
     weir__buf_clear(&s->scratch);
     weir__spec_put(&s->scratch, j, weir__record_holds(s->layout, j->data_len));
     if (!s->scratch.failed)
-        weir__resp_bytes(b, s->scratch.data + WEIR__SPEC_TIME, s->scratch.len - WEIR__SPEC_TIME);
+        weir__resp_bytes(b, s->scratch.data + skip, s->scratch.len - skip);
 }
 
 /* Which of them go to this partition, and are not there yet. */
@@ -106,7 +107,7 @@ static void put_special(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part
 {
     bool inside = weir__record_holds(s->layout, j->data_len);
     begin_group(s, b, part, j);
-    put_spec(s, b, j);
+    put_spec(s, b, j, WEIR__SPEC_TIME);
     weir__resp_bytes(b, j->data, inside ? 0 : j->data_len);
     put_extra(s, t, spec, j);
     weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
@@ -132,7 +133,8 @@ static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
         p->group.flags = weir__record_flags(&j);
         p->group.n = 0;
     }
-    put_spec(s, b, &j);
+    j.created_at = s->stamp;
+    put_spec(s, b, &j, 0);
     weir__step_more(s, part, 1, 1);
     weir__resp_count(b, p->group.count_at, ++p->group.n);
 }

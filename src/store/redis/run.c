@@ -210,6 +210,13 @@ static weir_code refuse(weir_op *op)
     return weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
 }
 
+/* Now, by Redis's clock: not later than it is there, but maybe some ms before. 0: not known. */
+static int64_t stamp_of(redis_store *top)
+{
+    int64_t sure = atomic_load(&top->sure_ms);
+    return sure == INT64_MIN ? 0 : top->env.now(top->env.ctx) + sure;
+}
+
 weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
 {
     redis_store *top = (redis_store *)base;
@@ -224,6 +231,7 @@ weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error 
         touched seg = { 0 };
         size_t  tasks = 0;
         int64_t now = s->own_clock ? ops[i]->now_ms : 0;
+        s->stamp = now ? now : stamp_of(top);
         for (; i < n && !alone[ops[i]->kind] && fits(&seg, ops[i], s->own_clock); i++) {
             ops[i]->err = (weir_error){ 0 };
             if (may_run(top, ops[i]))

@@ -273,6 +273,7 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     for (int i = 0; i < REDIS_LANES; i++)
         s->lane[i].top = s;
     atomic_store(&s->hint, UINT32_MAX);
+    atomic_store(&s->sure_ms, INT64_MIN);
     weir_code rc = weir__redis_url(url, &s->url, err);
     s->layout = !s->url.kue   ? &weir__layout_native
               : s->url.vertx  ? &weir__layout_vertx

@@ -41,7 +41,7 @@ local KEYS, ARGV
 local now, now7, now8                        -- and as bytes: of a record, of a place
 local origin, number, partitions, partition, ids_a_block
 local meta, last, keep_at, first_last, first_keep
-local worked                                 -- by place: did the ends of the last step? For t
+local worked                                 -- did the ends of the last step? Or by place. For t
 local due
 local records                                -- by id: the run of a job's own; false: it has none
 local hands, hands_dirty                     -- by block of ids: see 2_spans.lua
@@ -103,13 +103,12 @@ local function begin(args)
   origin, number = args[2], tonumber(args[3])
   partitions, partition = count_in(args[5]), count_in(args[6])
   ids_a_block = partitions * BLOCK
-  due, n_events = huge, 0
+  due, n_events, worked = huge, 0, false
   if settled then
     records, types, hands = clear(records), clear(types), clear(hands)
     endings, begun, firsts = clear(endings), clear(begun), clear(firsts)
-    worked = clear(worked)
   else
-    records, types, worked, blocks, types_dirty = {}, {}, {}, {}, {}
+    records, types, blocks, types_dirty = {}, {}, {}, {}
     hands, hands_dirty, endings, begun, firsts, events = {}, {}, {}, {}, {}, {}
     for key = FIRST_SET, LAST_SET do
       adds[key], rems[key], n_adds[key], n_rems[key] = {}, {}, 0, 0

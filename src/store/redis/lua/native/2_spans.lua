@@ -131,11 +131,12 @@ local function live_in(h, place, n)
   return k
 end
 
+-- Who has the job at a place, and how many from there on.
 local function worker_in(h, place)
   local workers = h.workers
   for k = 1, #workers, 2 do
     place = place - workers[k]
-    if place <= 0 then return workers[k + 1] end
+    if place <= 0 then return workers[k + 1], 1 - place end
   end
 end
 
@@ -152,7 +153,7 @@ local function held_entry(h)
 end
 
 local function run_in(h, place)
-  return h.head .. pack(worker_in(h, place))
+  return h.head .. pack((worker_in(h, place)))
 end
 
 local function count_held(name, by)

@@ -25,11 +25,13 @@ local function add_run(name, rank, flags, p, count)
   local first = (last + 1) * partitions + partition
   local id, sets, k = first, new_jobs, n_jobs
   local high = sub(spack('>I8', id), 1, 7)   -- the first bytes of an id: the same for a while
+  local at = sunpack('>I7', ARGV[p])
+  local as_it_is = at <= now and at + STAMP_MS >= now
   tell_run(ENQUEUE, INACTIVE, id, count, name, 0, 0, 0)
   for q = p, p + count - 1 do
     local low = id % 256
     if low < partitions then high = sub(spack('>I8', id), 1, 7) end
-    sets[k + 1], sets[k + 2] = high .. BYTE[low], now7 .. ARGV[q]
+    sets[k + 1], sets[k + 2] = high .. BYTE[low], as_it_is and ARGV[q] or now7 .. sub(ARGV[q], 8)
     k, id = k + 2, id + partitions
   end
   n_jobs = k
@@ -372,12 +374,13 @@ local function give(d, names)
   end
 end
 
--- Who wants jobs, how many, and after which end: ARGV from p to stop. `ends`: which of them worked.
+-- Who wants jobs, how many, and after which end: ARGV from p to stop. `ends`: see `worked`.
 local function wants_of(p, stop, ends)
   local d = { answer = { '' }, a = 1, workers = {}, wants = {}, counts = {}, wanted = 0, w = 0,
               left = 0 }
   for at = p, stop, 3 do
-    local n = (not ends or ends[count_in(ARGV[at + 2])]) and count_in(ARGV[at + 1]) or 0
+    local is_due = ends == true or ends and ends[count_in(ARGV[at + 2])]
+    local n = is_due and count_in(ARGV[at + 1]) or 0
     local k = #d.workers + 1
     d.workers[k], d.wants[k], d.counts[k], d.wanted = ARGV[at], n, 0, d.wanted + n
   end
@@ -401,7 +404,7 @@ local function take(i, n, ends)
 end
 
 function steps.T(i, n)
-  return take(i, n)
+  return take(i, n, true)
 end
 
 function steps.t(i, n)
@@ -493,29 +496,42 @@ local function end_own(e, id8, r, tail, result)
   to_add(STATE_KEY + COMPLETE, '0', e.to .. id8)
 end
 
--- n jobs of a hand, with the same result.
-local function end_held(e, h, place, n, result)
-  local first, removes, sets, k = h.first + (place - 1) * partitions, e.removes, new_runs, n_runs
-  local new, worker, c, complete = nil, nil, n_adds[STATE_KEY + COMPLETE], adds[STATE_KEY + COMPLETE]
+-- n jobs of a hand, with the same result, are gone.
+local function remove_held(e, first, n)
+  for id = first, first + (n - 1) * partitions, partitions do
+    n_gone_jobs = n_gone_jobs + 1
+    gone_jobs[n_gone_jobs] = spack('>I8', id)
+  end
+  count_block(e.name, block_of(first), -n)
+end
+
+-- Or complete.
+local function complete_held(e, h, place, n, result)
+  local id, sets, k = h.first + (place - 1) * partitions, new_runs, n_runs
+  local c, complete, to = n_adds[STATE_KEY + COMPLETE], adds[STATE_KEY + COMPLETE], e.to
   local head = result and e.head .. text_head(#result) .. result or e.head .. FALSE
-  leave_hand(h, place, n)
-  e.type[T_HELD] = e.type[T_HELD] - n
-  for m = 0, n - 1 do
-    local id8 = spack('>I8', first + m * partitions)
-    if removes then
-      n_gone_jobs = n_gone_jobs + 1
-      gone_jobs[n_gone_jobs], records[id8] = id8, false
-    else
-      local its_worker = worker_in(h, place + m)
-      if its_worker ~= worker then
-        new, worker = head .. FALSE .. FALSE .. text_head(#its_worker) .. its_worker, its_worker
-      end
-      sets[k + 1], sets[k + 2], records[id8], k = id8, new, new, k + 2
-      complete[c + 1], complete[c + 2], c = '0', e.to .. id8, c + 2
+  local last_place = place + n - 1
+  while place <= last_place do
+    local worker, same = worker_in(h, place)
+    local new = head .. FALSE .. FALSE .. text_head(#worker) .. worker
+    for m = place, min(last_place, place + same - 1) do
+      local id8 = spack('>I8', id)
+      sets[k + 1], sets[k + 2], k = id8, new, k + 2
+      complete[c + 1], complete[c + 2], c, id = '0', to .. id8, c + 2, id + partitions
     end
+    place = place + same
   end
   n_runs, n_adds[STATE_KEY + COMPLETE] = k, c
-  if removes then count_block(e.name, block_of(first), -n) end
+end
+
+local function end_held(e, h, place, n, result)
+  leave_hand(h, place, n)
+  e.type[T_HELD] = e.type[T_HELD] - n
+  if e.removes then
+    remove_held(e, h.first + (place - 1) * partitions, n)
+  else
+    complete_held(e, h, place, n, result)
+  end
 end
 
 -- Up to n jobs from this id on, which were given with this delivery: answers of how many it says
@@ -543,8 +559,7 @@ end
 -- The first argument has END bytes for each run of jobs that end alike: id of the first, delivery,
 -- how many, "1" or "0" for a result. The results follow.
 function steps.D(i)
-  local ends, answer, k, same, retained = ARGV[i], {}, 0, nil, {}
-  worked = {}
+  local ends, runs, m, retained = ARGV[i], {}, 0, {}     -- runs: of jobs with the same answer
   for at = 1, #ends, END do
     local id, delivery, left, has_result = sunpack('>I8I4I2B', ends, at)
     local result
@@ -555,13 +570,27 @@ function steps.D(i)
     while left > 0 do
       local n, state, e = end_some(id, delivery, left, result)
       if e and e.kept then retained[e.name] = true end
-      for m = k + 1, k + n do answer[m], worked[m] = state, state >= 0 end
-      same = (k == 0 or same == state) and state
-      k, left, id = k + n, left - n, id + n * partitions
+      if runs[m] == state then
+        runs[m - 1] = runs[m - 1] + n
+      else
+        runs[m + 1], runs[m + 2], m = n, state, m + 2
+      end
+      left, id = left - n, id + n * partitions
     end
   end
   for name in pairs(retained) do want_retention(name, COMPLETE, now) end
-  return same or answer
+  if m == 2 then
+    worked = runs[2] >= 0
+    return runs[2]
+  end
+  local answer = {}
+  worked = {}
+  for k = 1, m, 2 do
+    for place = #answer + 1, #answer + runs[k] do
+      answer[place], worked[place] = runs[k + 1], runs[k + 1] >= 0
+    end
+  end
+  return answer
 end
 
 end

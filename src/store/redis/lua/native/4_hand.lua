@@ -4,7 +4,7 @@ function steps.P(i)
   local id, old_run, old_spec = id_bytes(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local run, spec, data, has_data = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
   local failed, line, words, told = ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10]
-  worked = {}
+  worked = false
   if call('HGET', KEYS[JOBS], id) ~= old_spec or (run_of(id) or '') ~= old_run then return 0 end
   local j, n = decode(old_spec, old_run), decode(spec, run)
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
@@ -15,7 +15,7 @@ function steps.P(i)
   elseif is_done and not was_done then
     let_go_of_key(j)
   end
-  worked = { true }
+  worked = true
   apart(id)
   if n[STATE] ~= ACTIVE then       -- an active one that stays so keeps its place and its lease
     unindex(j, id)
