@@ -44,7 +44,7 @@ local meta, last, keep_at, first_last, first_keep
 local worked                                 -- did the ends of the last step? Or by place. For t
 local due
 local records                                -- by id: the run of a job's own; false: it has none
-local hands, hands_dirty                     -- by block of ids: see 2_spans.lua
+local hands, hands_dirty, dones              -- by block of ids: see 2_spans.lua
 local types, types_dirty
 local blocks                                 -- of ids: how many jobs more, or less
 local endings                                -- by the head of a run: see ending_of()
@@ -105,11 +105,11 @@ local function begin(args)
   ids_a_block = partitions * BLOCK
   due, n_events, worked = huge, 0, false
   if settled then
-    records, types, hands = clear(records), clear(types), clear(hands)
+    records, types, hands, dones = clear(records), clear(types), clear(hands), clear(dones)
     endings, begun, firsts = clear(endings), clear(begun), clear(firsts)
   else
     records, types, blocks, types_dirty = {}, {}, {}, {}
-    hands, hands_dirty, endings, begun, firsts, events = {}, {}, {}, {}, {}, {}
+    hands, hands_dirty, dones, endings, begun, firsts, events = {}, {}, {}, {}, {}, {}, {}
     for key = FIRST_SET, LAST_SET do
       adds[key], rems[key], n_adds[key], n_rems[key] = {}, {}, 0, 0
     end
@@ -224,7 +224,7 @@ end
 -- Before a step that reads and writes at once.
 local function be_plain()
   settle()
-  endings, begun = {}, {}
+  endings, begun, records = {}, {}, {}
 end
 
 local function put_in(key, member, score)
@@ -251,7 +251,7 @@ local function type_of(name)
   if t == nil then
     local got = call('HMGET', KEYS[TYPES], name, '*')
     t = got[1] and unpack_msg(got[1])
-    if t and not t[T_HELD] then t[T_SPANS], t[T_HELD] = 0, 0 end   -- of an older weir
+    if t and not t[T_DONE] then t[T_SPANS], t[T_HELD], t[T_DONE] = 0, 0, 0 end   -- an older weir's
     types[name] = t
     if types['*'] == nil then types['*'] = got[2] and unpack_msg(got[2]) end
   end
@@ -261,7 +261,7 @@ end
 local function type_make(name)
   local t = type_of(name)
   if not t then
-    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
     types[name], types_dirty[name] = t, true
   end
   return t

@@ -5,15 +5,19 @@
 -- happened yet. They have one entry in the set of those that wait: what the first of them alone
 -- would have, and behind it their number, 2 bytes, and their flags.
 --
--- A hand: such jobs, without a ttl, taken by one call. They have one entry in HELD, as in the set of those that
--- are active, and its score is when their lease is over; and a place in the record of all hands
--- whose jobs are in one block of ids, a field of RUNS. They need no runs of their own.
+-- A hand: such jobs, without a ttl, taken by one call. They have one entry in HELD, as in the set of
+-- those that are active, and its score is when their lease is over; and a place in the record of
+-- all hands whose jobs are in one block of ids, a field of RUNS. They need no runs of their own.
 --
--- A job to which more happens than to be taken and to complete is set apart: it gets the entries
--- and the run of its own that all other jobs have. So one with a run of its own is in neither.
+-- A batch: such jobs of one worker, completed by one call with the same result. They have one entry
+-- in the set of those that are complete, made like that of a span, and one run for all, in a field
+-- of RUNS that is named by the first of them. They are of one block, too.
 --
--- A type's record counts what is not to be seen from the number of entries: T_SPANS, the jobs of
--- spans but for one of each, and T_HELD, the jobs in hands.
+-- A job to which anything else happens is set apart: it gets the entries and the run of its own that
+-- all other jobs have. So one with a run of its own is in none of these.
+--
+-- A type's record counts what is not to be seen from the number of entries: T_SPANS and T_DONE, the
+-- jobs of spans and batches but for one of each, and T_HELD, the jobs in hands.
 
 local function id_bytes(number_or_text)
   return spack('>I8', tonumber(number_or_text))
@@ -46,19 +50,19 @@ local function jobs_of(entry, name)
   return sunpack('>I8I2B', entry, at)
 end
 
--- An entry of those that wait has now one of `count` jobs instead of one of `before`; 0: none.
-local function count_spans(name, before, count)
+-- A type has an entry of `count` jobs instead of one of `before`; 0: none. `which`: T_SPANS, T_DONE.
+local function count_together(name, which, before, count)
   local by = max(count - 1, 0) - max(before - 1, 0)
   if by ~= 0 then
     local t = type_make(name)
-    t[T_SPANS], types_dirty[name] = t[T_SPANS] + by, true
+    t[which], types_dirty[name] = t[which] + by, true
   end
 end
 
--- The entry of those that wait that has this job, and what jobs_of() says of it; nil: none has.
-local function span_with(name, rank8, id)
+-- The entry of a state that has this job, and what jobs_of() says of it; nil: none has.
+local function entry_with(state, name, rank8, id)
   local head = name .. '\0' .. rank8
-  local entry = call('ZREVRANGEBYLEX', KEYS[STATE_KEY + INACTIVE],
+  local entry = call('ZREVRANGEBYLEX', KEYS[STATE_KEY + state],
                      '[' .. head .. spack('>I8', id) .. '\255\255\255', '[' .. head,
                      'LIMIT', 0, 1)[1]
   if not entry then return nil end
@@ -67,20 +71,20 @@ local function span_with(name, rank8, id)
 end
 
 local function split_span(name, rank8, id)
-  local entry, first, count, flags = span_with(name, rank8, id)
+  local entry, first, count, flags = entry_with(INACTIVE, name, rank8, id)
   if not entry or count == 1 then return end
   local before = (id - first) / partitions
   local behind = count - before - 1
   take_out(STATE_KEY + INACTIVE, entry)
   put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, id, 1), 0)
-  count_spans(name, count, 1)
+  count_together(name, T_SPANS, count, 1)
   if before > 0 then
     put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, first, before, flags), 0)
-    count_spans(name, 0, before)
+    count_together(name, T_SPANS, 0, before)
   end
   if behind > 0 then
     put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, id + partitions, behind, flags), 0)
-    count_spans(name, 0, behind)
+    count_together(name, T_SPANS, 0, behind)
   end
 end
 
@@ -194,6 +198,74 @@ function flush_hands()
   hands_dirty = {}
 end
 
+-- ---- batches ----
+
+local function batch_field(first)
+  return 'd' .. spack('>I8', first)
+end
+
+local function batches_in(block)
+  local list = dones[block]
+  if list then return list end
+  local fields, first = {}, block * ids_a_block + partition
+  for k = 1, BLOCK do fields[k] = batch_field(first + (k - 1) * partitions) end
+  list = {}
+  for k, text in ipairs(get_many(RUNS, fields)) do
+    if text then
+      local count, head, worker = unpack_msg(text)
+      list[#list + 1] = { first = first + (k - 1) * partitions, count = count, head = head,
+                          worker = worker }
+    end
+  end
+  dones[block] = list
+  return list
+end
+
+-- The batch that has this job; nil: none has.
+local function batch_with(id)
+  for _, b in ipairs(batches_in(block_of(id))) do
+    if id >= b.first and id < b.first + b.count * partitions then return b end
+  end
+end
+
+local function finished_in(run)
+  return spack('>I8', sunpack('>I7', run, AT_FINISHED) + ZERO_RANK)
+end
+
+local function batch_entry(b)
+  return span_entry(name_of(b), finished_in(b.head), b.first, b.count, 0)
+end
+
+-- Jobs from `first` on, of which there may be one or none, that have been in batch b.
+local function put_batch(b, first, count)
+  local part = { first = first, count = count, head = b.head, worker = b.worker }
+  if count == 0 then return end
+  if count == 1 then
+    local id = id_bytes(first)
+    records[id] = b.head .. pack(b.worker)
+    call('HSET', KEYS[RUNS], id, records[id])
+  else
+    call('HSET', KEYS[RUNS], batch_field(first), pack(count, b.head, b.worker))
+  end
+  put_in(STATE_KEY + COMPLETE, batch_entry(part), 0)
+  count_together(name_of(b), T_DONE, 0, count)
+end
+
+local function drop_batch(b)
+  call('HDEL', KEYS[RUNS], batch_field(b.first))
+  take_out(STATE_KEY + COMPLETE, batch_entry(b))
+  count_together(name_of(b), T_DONE, b.count, 0)
+  dones[block_of(b.first)] = nil
+end
+
+local function split_batch(b, id)
+  local before = (id - b.first) / partitions
+  drop_batch(b)
+  put_batch(b, b.first, before)
+  put_batch(b, id, 1)
+  put_batch(b, id + partitions, b.count - before - 1)
+end
+
 -- ---- runs ----
 
 local function own_run(id)
@@ -205,21 +277,23 @@ local function own_run(id)
   return r
 end
 
+-- The run of a job in a hand or in a batch.
+local function shared_run(id)
+  local h, place = hand_with(id)
+  if h then return run_in(h, place) end
+  local b = batch_with(id)
+  return b and b.head .. pack(b.worker)
+end
+
 local function run_of(id)
   local r = own_run(id)
   if r then return r end
-  local h, place = hand_with(id_number(id))
-  return h and run_in(h, place)
+  return shared_run(id_number(id))
 end
 
 local function runs_of(ids)
   local runs = get_many(RUNS, ids)
-  for k = 1, #ids do
-    if not runs[k] then
-      local h, place = hand_with(id_number(ids[k]))
-      runs[k] = h and run_in(h, place)
-    end
-  end
+  for k = 1, #ids do runs[k] = runs[k] or shared_run(id_number(ids[k])) end
   return runs
 end
 
@@ -253,15 +327,17 @@ end
 
 -- Set a job apart, if there is such a job. All is settled.
 local function apart(id)
+  local number_of_it = id_number(id)
   if own_run(id) then return end
-  local h, place = hand_with(id_number(id))
+  local h, place = hand_with(number_of_it)
+  local b = not h and batch_with(number_of_it)
+  local spec = not h and not b and call('HGET', KEYS[JOBS], id)
   if h then
     deal_out(h, place, id)
-    return
-  end
-  local spec = call('HGET', KEYS[JOBS], id)
-  if spec then
+  elseif b then
+    split_batch(b, number_of_it)
+  elseif spec then
     split_span(type_in(spec), spack('>I8', sunpack('>i4', spec, SPEC_PRIORITY) + ZERO_RANK),
-               id_number(id))
+               number_of_it)
   end
 end

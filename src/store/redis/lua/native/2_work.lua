@@ -6,6 +6,8 @@ local add_special, forget, let_go, want_retention       -- 3_more.lua
 
 -- ---- add ----
 
+do                                           -- a chunk has room for 200 locals
+
 -- The arguments come in groups: type, rank, count, flags and as many specs; or with a count of 0
 -- one job with more to it: flags, spec, data, extra.
 local function words_are_missing(i, n)
@@ -36,7 +38,7 @@ local function add_run(name, rank, flags, p, count)
   end
   n_jobs = k
   to_add(STATE_KEY + INACTIVE, '0', span_entry(name, rank, first, count, flags))
-  count_spans(name, 0, count)
+  count_together(name, T_SPANS, 0, count)
   local seq, left = last + 1, count
   last = last + count
   while left > 0 do
@@ -80,6 +82,8 @@ function steps.A(i, n)
   return plain and #made > 0 and { first } or each_of(made)
 end
 
+end
+
 -- ---- take ----
 
 -- The texts of a run, and its history: what follows them, as it is there, or "".
@@ -88,7 +92,7 @@ local function texts_of(r, at)
   return result, err, progress, worker, rest >= 0 and sub(r, rest + 1) or ''
 end
 
-do                                           -- a chunk has room for 200 locals
+do
 
 -- A reader of the jobs of a type that wait, best first: a page of entries, and where it is. Where
 -- there are spans, few entries may be enough.
@@ -330,7 +334,7 @@ local function write_waiting(name, e)
     to_add(STATE_KEY + INACTIVE, '0',
            span_entry(name, sub(e.member, #name + 2, #name + 9), e.next, left, e.flags))
   end
-  count_spans(name, e.count, left)
+  count_together(name, T_SPANS, e.count, left)
   types[name][T_TAKEN], types_dirty[name] = now, true
 end
 
@@ -505,23 +509,23 @@ local function remove_held(e, first, n)
   count_block(e.name, block_of(first), -n)
 end
 
--- Or complete.
+-- Or complete: those of each worker are a batch.
 local function complete_held(e, h, place, n, result)
-  local id, sets, k = h.first + (place - 1) * partitions, new_runs, n_runs
-  local c, complete, to = n_adds[STATE_KEY + COMPLETE], adds[STATE_KEY + COMPLETE], e.to
-  local head = result and e.head .. text_head(#result) .. result or e.head .. FALSE
-  local last_place = place + n - 1
-  while place <= last_place do
-    local worker, same = worker_in(h, place)
-    local new = head .. FALSE .. FALSE .. text_head(#worker) .. worker
-    for m = place, min(last_place, place + same - 1) do
-      local id8 = spack('>I8', id)
-      sets[k + 1], sets[k + 2], k = id8, new, k + 2
-      complete[c + 1], complete[c + 2], c, id = '0', to .. id8, c + 2, id + partitions
+  local id, stop = h.first + (place - 1) * partitions, place + n
+  local head = e.head .. (result and text_head(#result) .. result or FALSE) .. FALSE .. FALSE
+  while place < stop do
+    local worker, count = worker_in(h, place)
+    count = min(count, stop - place)
+    if count > 1 then
+      set_run(batch_field(id), pack(count, head, worker))
+      e.type[T_DONE] = e.type[T_DONE] + count - 1
+    else
+      set_run(spack('>I8', id), head .. text_head(#worker) .. worker)
     end
-    place = place + same
+    to_add(STATE_KEY + COMPLETE, '0', span_entry(e.name, now8, id, count, 0))
+    place, id = place + count, id + count * partitions
   end
-  n_runs, n_adds[STATE_KEY + COMPLETE] = k, c
+  dones[block_of(h.first)] = nil
 end
 
 local function end_held(e, h, place, n, result)
@@ -537,18 +541,19 @@ end
 -- Up to n jobs from this id on, which were given with this delivery: answers of how many it says
 -- what, and the state they have now; -1: they are not to be ended so.
 local function end_some(id, delivery, n, result)
-  local id8 = spack('>I8', id)
-  local r, e, tail = records[id8], nil, nil
-  if r then
-    if byte(r) == ACTIVE then e, tail = ending(r) end
-    n = 1
-    if not e or e.delivery ~= delivery then return n, -1 end
-    end_own(e, id8, r, tail, result)
-  else
-    local h, place = hand_with(id)
-    if not h or delivery ~= 1 then return 1, -1 end
+  local h, place = hand_with(id)
+  local e, tail
+  if h then
+    if delivery ~= 1 then return 1, -1 end
     n, e = live_in(h, place, n), ending(h.head)
     end_held(e, h, place, n, result)
+  else
+    local id8 = spack('>I8', id)
+    local r = own_run(id8)
+    if r and byte(r) == ACTIVE then e, tail = ending(r) end
+    if not e or e.delivery ~= delivery then return 1, -1 end
+    n = 1
+    end_own(e, id8, r, tail, result)
   end
   local t = e.type
   t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + n, t[T_WORK] + n * e.duration

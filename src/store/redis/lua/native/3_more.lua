@@ -74,7 +74,8 @@ local function count_of(state, name)
   local from, to = of_type(name)
   local n, t = call('ZLEXCOUNT', KEYS[STATE_KEY + state], from, to), type_of(name)
   if not t then return n end
-  return n + (state == INACTIVE and t[T_SPANS] or state == ACTIVE and t[T_HELD] or 0)
+  return n + (state == INACTIVE and t[T_SPANS] or state == ACTIVE and t[T_HELD] or
+              state == COMPLETE and t[T_DONE] or 0)
 end
 
 -- ---- places ----

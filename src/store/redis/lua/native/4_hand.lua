@@ -201,20 +201,45 @@ local function waiting_and_due(limit)
   return call('ZRANGEBYSCORE', KEYS[DUE], '-inf', now, 'LIMIT', 0, limit)
 end
 
+-- The first n jobs of a batch are gone.
+local function remove_of_batch(b, n)
+  local name, ids = name_of(b), {}
+  local attempts, delivery = sunpack('>I4I4', b.head, AT_ATTEMPTS)
+  for k = 1, n do ids[k] = id_bytes(b.first + (k - 1) * partitions) end
+  drop_batch(b)
+  put_batch(b, b.first + n * partitions, b.count - n)
+  many('HDEL', JOBS, ids)
+  count_block(name, block_of(b.first), -n)
+  tell_run(REMOVE, 0, b.first, n, name, attempts, 100, delivery)
+end
+
+local function remove_first(name, entry, n)
+  local first, count = jobs_of(entry, name)
+  if count > 1 then
+    remove_of_batch(batch_with(first), n)
+  else
+    local id = id_bytes(first)
+    remove(job(id), id)
+  end
+end
+
 -- Remove up to `left` of a type's jobs in a state; answers how many, and when the next has to go.
 local function sweep_some(name, state, left)
-  local age, count = keep_of(name, state)
-  if age == 0 and count == 0 then return 0, huge end
+  local age, keep = keep_of(name, state)
+  if age == 0 and keep == 0 then return 0, huge end
   local from, to = of_type(name)
   local n, removed = count_of(state, name), 0
   local oldest = call('ZRANGEBYLEX', KEYS[STATE_KEY + state], from, to, 'LIMIT', 0, left + 1)
   for k = 1, #oldest do
+    local _, count = jobs_of(oldest[k], name)
     local at = age > 0 and sunpack('>I8', oldest[k], #name + 2) - ZERO_RANK + age or huge
-    if count > 0 and n > count then at = AT_ONCE end
-    if at > now or removed == left then return removed, at end
-    local id = sub(oldest[k], -8)
-    remove(job(id), id)
-    n, removed = n - 1, removed + 1
+    local surplus = keep > 0 and max(n - keep, 0) or 0
+    local go = at <= now and count or min(count, surplus)
+    local some = min(go, left - removed)
+    if some > 0 then remove_first(name, oldest[k], some) end
+    n, removed = n - some, removed + some
+    if some < go then return removed, AT_ONCE end
+    if go < count then return removed, at end
   end
   return removed, huge
 end

@@ -103,8 +103,8 @@ end
 -- At most n jobs of a type. True: there may be more.
 local function entries_behind(all, state, name, c, n)
   local place = c.id > 0 and spack('>I8I8', c.rank + ZERO_RANK, c.id) or ''
-  if state == INACTIVE and place ~= '' and not c.descending then
-    local entry, first = span_with(name, sub(place, 1, 8), c.id)
+  if place ~= '' and not c.descending then
+    local entry, first = entry_with(state, name, sub(place, 1, 8), c.id)
     if entry and first < c.id then n = jobs_behind(all, entry, name, c, n) end
   end
   for _, entry in ipairs(beyond(STATE_KEY + state, name, place, c.descending, n)) do

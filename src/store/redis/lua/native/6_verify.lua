@@ -3,10 +3,6 @@
 
 do
 
-local NAMES = { 'jobs', 'runs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete',
-                'failed', 'cancelled', 'lease', 'ttl', 'due', 'held', 'unique', 'types', 'ids',
-                'blocks', 'words', 'found' }
-
 local function verify(id, mend, lines)
   local j = job(id)
   if not j then return end
@@ -20,17 +16,19 @@ local function verify(id, mend, lines)
     return tonumber(call('ZSCORE', KEYS[key], member) or huge)
   end
   local h = not own_run(id) and hand_with(id_number(id))
-  local in_span = state == INACTIVE and not own_run(id) and
-                  span_with(j[TYPE], spack('>I8', rank_of(j) + ZERO_RANK), id_number(id))
-  wrong(not h and not in_span and score(STATE_KEY + state, place_of(j, id)) ~= 0,
-        'not in its place in the list of its state', function() index(j, id) end)
+  local in_entry = not own_run(id) and
+                   entry_with(state, j[TYPE], spack('>I8', rank_of(j) + ZERO_RANK), id_number(id))
+  local b = not own_run(id) and batch_with(id_number(id))
+  wrong(not h and not in_entry and score(STATE_KEY + state, place_of(j, id)) ~= 0,
+        'not in its place in the list of its state',
+        function() if b then put_in(STATE_KEY + COMPLETE, batch_entry(b), 0) else index(j, id) end end)
   wrong(h and score(HELD, held_entry(h)) == huge, 'active, but nobody has a lease on it',
         function() put_in(HELD, held_entry(h), now) want(now) end)
   local at = due_of(j)
   wrong(at > 0 and score(DUE, id) ~= at, 'not in its place among those that will be due',
         function() put_in(DUE, id, at) want(at) end)
-  wrong(state == ACTIVE and not h and score(LEASE, id) == huge, 'active, but nobody has a lease on it',
-        function() put_in(LEASE, id, now) want(now) end)
+  wrong(state == ACTIVE and not h and score(LEASE, id) == huge,
+        'active, but nobody has a lease on it', function() put_in(LEASE, id, now) want(now) end)
   wrong(state == ACTIVE and j[TTL_MS] > 0 and score(TTL, id) == huge,
         'active, but its ttl is not running', function() run_ttl(j[TTL_MS], id) end)
   wrong(j[UNIQUE_KEY] and not finished(state) and
@@ -52,7 +50,15 @@ function steps.V(i, n)
   return lines
 end
 
+end
+
 -- ---- what points at jobs ----
+
+do
+
+local NAMES = { 'jobs', 'runs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete',
+                'failed', 'cancelled', 'lease', 'ttl', 'due', 'held', 'unique', 'types', 'ids',
+                'blocks', 'words', 'found' }
 
 local function jobs_in_block(block)
   local name, b = sub(block, 1, -10), sunpack('>I8', block, #block - 7)
@@ -76,13 +82,12 @@ local function name_in(entry)
   return match(entry, '^[^%z]*')
 end
 
-local function waits_in_span(entry)
+local function belongs_in(entry, state)
   local name = name_in(entry)
   return function(id)
     local id8 = id_bytes(id)
     local j = not own_run(id8) and job(id8)
-    return j and j[STATE] == INACTIVE and
-           place_of(j, id8) == sub(entry, 1, #name + 9) .. id8
+    return j and j[STATE] == state and place_of(j, id8) == sub(entry, 1, #name + 9) .. id8
   end
 end
 
@@ -107,19 +112,43 @@ local function lost_in(field)
   return lost
 end
 
--- What a type's record should say of its spans and its hands.
-local function counts_of(name)
+-- And in a batch?
+local function lost_in_batch(b)
+  for id = b.first, b.first + (b.count - 1) * partitions, partitions do
+    local id8 = id_bytes(id)
+    if own_run(id8) or call('HEXISTS', KEYS[JOBS], id8) == 0 then return true end
+  end
+end
+
+local function batch_of_entry(entry)
+  local b = batch_with((jobs_of(entry, name_in(entry))))
+  return b and batch_entry(b) == entry and b
+end
+
+-- Jobs of a type in a state beyond one for each entry.
+local function together_in(state, name)
   local from, to = of_type(name)
-  local spans, n = 0, 0
-  for _, entry in ipairs(call('ZRANGEBYLEX', KEYS[STATE_KEY + INACTIVE], from, to)) do
+  local n = 0
+  for _, entry in ipairs(call('ZRANGEBYLEX', KEYS[STATE_KEY + state], from, to)) do
     local _, count = jobs_of(entry, name)
-    spans = spans + count - 1
+    n = n + count - 1
+  end
+  return n
+end
+
+-- What a type's record should say of its spans, hands and batches. To count takes a while, in which
+-- Redis does nothing else: of a type with very many jobs it is not done.
+local function counts_of(name)
+  local n = 0
+  if count_of(INACTIVE, name) + count_of(COMPLETE, name) > MOST_COUNTED then
+    local t = type_of(name)
+    return t[T_SPANS], t[T_HELD], t[T_DONE]
   end
   for _, entry in ipairs(call('ZRANGEBYSCORE', KEYS[HELD], '-inf', '(+inf')) do
     local h = name_in(entry) == name and live_hand(entry)
     n = n + (h and h.left or 0)
   end
-  return spans, n
+  return together_in(INACTIVE, name), n, together_in(COMPLETE, name)
 end
 
 -- By key: does this member (or field) belong there?
@@ -139,12 +168,16 @@ local function there(id) return #id == 8 and job(id) end
 local belongs = {
   [RUNS] = function(field)
     if #field == 8 then return there(field) end
+    if byte(field) == 100 then     -- d
+      local b = batch_with(sunpack('>I8', field, 2))
+      return b and not lost_in_batch(b)
+    end
     return #lost_in(field) == 0
   end,
   [HELD] = live_hand,
   [TYPES] = function(name)
-    local t, spans, n = type_of(name), counts_of(name)
-    return t[T_SPANS] == spans and t[T_HELD] == n
+    local t, spans, n, done = type_of(name), counts_of(name)
+    return t[T_SPANS] == spans and t[T_HELD] == n and t[T_DONE] == done
   end,
   [DATA] = there,
   [FOUND] = there,
@@ -169,11 +202,15 @@ local belongs = {
   [WORDS] = function(member) return there(sub(member, -8)) end,
 }
 for state = INACTIVE, CANCELLED do belongs[STATE_KEY + state] = in_state(state) end
-local waits_alone = belongs[STATE_KEY + INACTIVE]
 belongs[STATE_KEY + INACTIVE] = function(entry)
   local first, count = jobs_of(entry, name_in(entry))
-  if count == 1 then return waits_alone(entry) end
-  return all_jobs(first, count, waits_in_span(entry))
+  if count == 1 then return in_state(INACTIVE)(entry) end
+  return all_jobs(first, count, belongs_in(entry, INACTIVE))
+end
+belongs[STATE_KEY + COMPLETE] = function(entry)
+  local _, count = jobs_of(entry, name_in(entry))
+  if count > 1 then return batch_of_entry(entry) end
+  return own_run(sub(entry, -8)) and in_state(COMPLETE)(entry)
 end
 
 local HASHES = { [RUNS] = true, [DATA] = true, [FOUND] = true, [LOG] = true, [UNIQUE] = true,
@@ -189,9 +226,9 @@ end
 local function drop_span(entry)
   local name = name_in(entry)
   local first, count = jobs_of(entry, name)
-  local belongs_there = waits_in_span(entry)
+  local belongs_there = belongs_in(entry, INACTIVE)
   take_out(STATE_KEY + INACTIVE, entry)
-  count_spans(name, count, 0)
+  count_together(name, T_SPANS, count, 0)
   for id = first, first + (count - 1) * partitions, partitions do
     if count > 1 and belongs_there(id) then
       put_in(STATE_KEY + INACTIVE, sub(entry, 1, #name + 9) .. id_bytes(id), 0)
@@ -199,8 +236,23 @@ local function drop_span(entry)
   end
 end
 
+-- A batch with a job that is not there: likewise.
+local function mend_batch(b)
+  drop_batch(b)
+  for id = b.first, b.first + (b.count - 1) * partitions, partitions do
+    local id8 = id_bytes(id)
+    if not own_run(id8) and call('HEXISTS', KEYS[JOBS], id8) == 1 then put_batch(b, id, 1) end
+  end
+end
+
 local drop_from = {
   [STATE_KEY + INACTIVE] = drop_span,
+  [STATE_KEY + COMPLETE] = function(entry)
+    local name = name_in(entry)
+    local _, count = jobs_of(entry, name)
+    take_out(STATE_KEY + COMPLETE, entry)
+    count_together(name, T_DONE, count, 0)
+  end,
   [BLOCKS] = function(block)
     local n = jobs_in_block(block)
     if n > 0 then
@@ -214,6 +266,10 @@ local drop_from = {
       call('HDEL', KEYS[RUNS], field)
       return
     end
+    if byte(field) == 100 then
+      mend_batch(batch_with(sunpack('>I8', field, 2)))
+      return
+    end
     for _, l in ipairs(lost_in(field)) do
       leave_hand(l[1], l[2], 1)
       count_held(name_of(l[1]), -1)
@@ -221,7 +277,7 @@ local drop_from = {
   end,
   [TYPES] = function(name)
     local t = type_of(name)
-    t[T_SPANS], t[T_HELD] = counts_of(name)
+    t[T_SPANS], t[T_HELD], t[T_DONE] = counts_of(name)
     types_dirty[name] = true
   end,
 }
@@ -236,18 +292,14 @@ local function drop(key, member)
   end
 end
 
-local function trouble_in(key)
-  if key == TYPES then return 'in types: counts that no jobs account for' end
-  return 'in ' .. NAMES[key] .. ': an entry that no job accounts for'
-end
-
 function steps.W(i, n)
   local mend, key, lines = ARGV[i] == '1', tonumber(ARGV[i + 1]), {}
   for k = i + 2, i + n - 1 do
     local member = ARGV[k]
     if byte(member) ~= 255 and            -- the stone of 7_run.lua
        not belongs[key](member) and still_there(key, member) then
-      lines[#lines + 1] = trouble_in(key)
+      lines[#lines + 1] = 'in ' .. NAMES[key] .. (key == TYPES and ': counts that are not right' or
+                                                  ': an entry that no job accounts for')
       if mend then drop(key, member) end
     end
   end

@@ -12,7 +12,7 @@ local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
 -- where a spec and a run have what (layout.h)
 local SPEC_FLAGS, SPEC_TYPE_LEN, SPEC_PRIORITY, SPEC_TTL, SPEC_TYPE = 8, 11, 12, 45, 59
 local AT_ATTEMPTS, AT_DELIVERY, AT_LOST, AT_PROMOTE, AT_STARTED, AT_FAILED = 3, 7, 11, 19, 33, 40
-local AT_FLAGS, AT_TYPE = 61, 63
+local AT_FINISHED, AT_FLAGS, AT_TYPE = 47, 61, 63
 
 -- where the table has it that decode() makes of both
 local CREATED, FLAGS, TYPE_LEN, PRIORITY, TTL_MS, DEADLINE, SPEC_END = 1, 2, 5, 6, 12, 13, 13
@@ -26,7 +26,7 @@ local REMOVES, SEARCHED, HAS_KEY, HAS_TTL, HAS_DEADLINE, APART = 1, 2, 4, 8, 16,
 
 -- a type's record: see layout.h
 local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
-local T_TOLD, T_SPANS, T_HELD = 11, 12, 13
+local T_TOLD, T_SPANS, T_HELD, T_DONE = 11, 12, 13, 14
 
 -- events
 local ENQUEUE, START, PROGRESS_EVENT, COMPLETED, REMOVE, PAUSE, RESUME = 0, 2, 3, 6, 10, 11, 12
@@ -48,5 +48,5 @@ local END = 15
 -- a block of IDS; WEIR_MAX_LOG; INT64_MIN as messages have it; what is added to ranks, 2^52
 local FIRST, MANY, BLOCK, MAX_LOG, AT_ONCE, ZERO_RANK = 7, 4000, 64, 10000, -1, 4503599627370496
 
--- jobs in a span at most
-local MAX_SPAN = 65535
+-- jobs of a type whose entries are still counted to check the counts of its record
+local MOST_COUNTED = 200000
