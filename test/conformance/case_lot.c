@@ -171,6 +171,88 @@ static void a_lot_that_goes_when_done(fixture *f)
     CHECK_STR(listed(f, &(weir_query){ 0 }), "");
 }
 
+/* End n of them in one run of the store. */
+static void finish_together(fixture *f, const weir_job *const *jobs, size_t n)
+{
+    weir_op  ops[LOT], *list[LOT];
+    for (size_t i = 0; i < n; i++) {
+        ops[i] = (weir_op){ .kind = WEIR_OP_FINISH, .now_ms = f->now };
+        ops[i].u.finish = (weir_op_finish){ .id = jobs[i]->id, .delivery = 1 };
+        list[i] = &ops[i];
+        CHECK_INT(weir__op_check(list[i], &f->err), WEIR_OK);
+    }
+    CHECK_INT(run_batch(f, list, n), WEIR_OK);
+    for (size_t i = 0; i < n; i++) {
+        CHECK_INT(ops[i].err.code, WEIR_OK);
+        CHECK_INT(ops[i].u.finish.state, WEIR_COMPLETE);
+    }
+}
+
+static const char *complete_ones(fixture *f)
+{
+    return listed(f, &(weir_query){ .state = WEIR_COMPLETE });
+}
+
+static void take_and_finish_lot(fixture *f)
+{
+    const weir_job *got[LOT];
+    add_lot(f, "a", false);
+    CHECK_INT(take_lot(f, LOT, got), LOT);
+    f->now += 3;
+    finish_together(f, got, LOT);
+    CHECK_INT(count(f, WEIR_COMPLETE, "a"), LOT);
+    CHECK_INT(count(f, WEIR_ACTIVE, "a"), 0);
+}
+
+static void those_that_ended_together_are_listed(fixture *f)
+{
+    take_and_finish_lot(f);
+    CHECK_STR(complete_ones(f), "1 2 3 4 5 6 7 8 9 10");
+    weir_query q = { .state = WEIR_COMPLETE, .limit = 4 };
+    const weir_page *page = list(f, &q);
+    CHECK_STR(ids_of(f, page), "1 2 3 4");
+    CHECK_INT(page->job[2]->duration_ms, 3);
+    CHECK_STR(page->job[2]->worker, WORKER);
+    q.after = page->next;
+    CHECK_STR(ids_of(f, list(f, &q)), "5 6 7 8");
+    q.descending = true;
+    CHECK_STR(ids_of(f, list(f, &q)), "3 2 1");
+    CHECK_INT(get(f, 7)->attempts, 1);
+    CHECK_INT(get(f, 7)->finished_at, f->now);
+}
+
+static void one_leaves_those_that_ended_together(fixture *f)
+{
+    take_and_finish_lot(f);
+    CHECK_INT(remove_job(f, 4), WEIR_OK);
+    CHECK_INT(retry_job(f, 7), WEIR_OK);
+    CHECK_INT(log_line(f, 9, "seen"), WEIR_OK);
+    CHECK_STR(complete_ones(f), "1 2 3 5 6 8 9 10");
+    CHECK_STR(waiting(f), "7");
+    CHECK_INT(count(f, WEIR_COMPLETE, "a"), 8);
+    CHECK_INT(logs(f, 9, 0, 10)->n, 1);
+    f->now += 3;
+    CHECK_INT(finish(f, take(f, "a")), WEIR_OK);
+    CHECK_STR(complete_ones(f), "1 2 3 5 6 8 9 10 7");
+    CHECK_INT(stats_of(f, "a")->completed, 11);
+}
+
+static void those_that_ended_together_go_in_time(fixture *f)
+{
+    take_and_finish_lot(f);
+    configure(f, "a", &(weir_settings){ .keep_complete = { .count = 7 } });
+    events(f);
+    CHECK_INT(tick_some(f, 2, NULL), 2);
+    CHECK_STR(complete_ones(f), "3 4 5 6 7 8 9 10");
+    later(f, 0);
+    CHECK_STR(complete_ones(f), "4 5 6 7 8 9 10");
+    CHECK_STR(events_in_full(f), "remove 1 a any 1 100 1, remove 2 a any 1 100 1, "
+                                 "remove 3 a any 1 100 1");
+    configure(f, "a", &(weir_settings){ .keep_complete = { .age_ms = 100 } });
+    later(f, 100);
+    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+}
+
 const conformance_case cases_lot[] = {
     ORDERED_CASE(a_lot_is_taken_in_pieces),
     ORDERED_CASE(one_leaves_the_lot),
@@ -179,5 +261,8 @@ const conformance_case cases_lot[] = {
     ORDERED_CASE(those_taken_together_end_each_in_its_way),
     ORDERED_CASE(leases_of_a_lot_end_one_by_one),
     CASE(a_lot_that_goes_when_done),
+    ORDERED_CASE(those_that_ended_together_are_listed),
+    ORDERED_CASE(one_leaves_those_that_ended_together),
+    ORDERED_CASE(those_that_ended_together_go_in_time),
     { 0 },
 };

@@ -50,6 +50,8 @@ typedef struct plan {
 } plan;
 
 void plan_op(plan *p, chance *c, const model *m, int64_t now);
+/* The end of the i-th of those that are held, alike for all: stores may keep them together. */
+void plan_end(plan *p, const model *m, size_t i, int64_t now);
 void plan_describe(const plan *p, weir_buf *out);
 
 /* A planned operation on its way through one store, with room for its outputs. */

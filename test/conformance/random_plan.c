@@ -391,6 +391,13 @@ void plan_op(plan *p, chance *c, const model *m, int64_t now)
     }
 }
 
+void plan_end(plan *p, const model *m, size_t i, int64_t now)
+{
+    *p = (plan){ .op = { .kind = WEIR_OP_FINISH, .now_ms = now } };
+    p->op.u.finish = (weir_op_finish){ .id = m->held[i].id, .delivery = m->held[i].delivery,
+                                       .outcome = WEIR_OUTCOME_DONE };
+}
+
 /* ---- as text, for people ---- */
 
 static void say_take(const weir_op_take *t, weir_buf *out)

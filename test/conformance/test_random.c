@@ -341,8 +341,15 @@ static void one_batch(duel *d, size_t number)
     chance_next(&c);
     d->now += step(&c);
     size_t n = one_in(&c, 3) ? 1 : 1 + below(&c, MAX_BATCH);
-    for (size_t i = 0; i < n; i++)
-        plan_op(&d->plans[i], &c, &d->model, d->now);
+    bool   ends = d->model.n_held && one_in(&c, 6);
+    if (ends && n > d->model.n_held)
+        n = d->model.n_held;
+    for (size_t i = 0; i < n; i++) {
+        if (ends)
+            plan_end(&d->plans[i], &d->model, i, d->now);
+        else
+            plan_op(&d->plans[i], &c, &d->model, d->now);
+    }
     d->n = n;
     run_both(d);
     if (!d->t->differs && number % CHECK_EVERY == CHECK_EVERY - 1)

@@ -142,41 +142,82 @@ static void check_finds_what_was_meddled_with(void **state)
     close_one(t);
 }
 
-/* Ten jobs that wait as one entry, of which one is gone; and of which four were taken. */
-static void check_finds_what_was_meddled_with_in_a_lot(void **state)
+/* Add ten jobs that are alike, and take four of them. */
+static void begin_lot(one *t, weir_job *jobs[4])
 {
-    (void)state;
-    one          t_, *t = &t_;
-    weir_report *report = NULL;
-    weir_spec    specs[10];
-    weir_job    *jobs[4];
-    size_t       n = 0;
-    uint64_t     waiting = 0, active = 0;
-    open_one(t);
+    weir_spec specs[10];
+    size_t    n = 0;
     for (size_t i = 0; i < 10; i++)
         specs[i] = (weir_spec){ .type = "mail" };
     OK(weir_add_many(t->q, specs, 10, NULL, &t->err));
     OK(weir_take_for(t->q, &(weir_taking){ .types = (const char *[]){ "mail", NULL },
                                            .worker = "w", .n = 4 }, jobs, &n, &t->err));
     assert_int_equal(n, 4);
-    OK(weir_check(t->q, false, &report, &t->err));
-    assert_int_equal(report->n, 0);
+}
+
+static size_t lines_of_check(one *t, bool mend, uint64_t jobs)
+{
+    weir_report *report = NULL;
+    OK(weir_check(t->q, mend, &report, &t->err));
+    size_t n = report->n;
+    assert_int_equal(report->mended, mend ? n : 0);
+    assert_int_equal(report->jobs, jobs);
     weir_report_release(report);
+    return n;
+}
+
+static uint64_t counted(one *t, weir_state state)
+{
+    uint64_t n = 0;
+    OK(weir_count(t->q, state, "mail", &n, &t->err));
+    return n;
+}
+
+/* Of those that wait as one entry one is gone, and of those that were taken. */
+static void check_finds_what_was_meddled_with_in_a_lot(void **state)
+{
+    (void)state;
+    one       t_, *t = &t_;
+    weir_job *jobs[4];
+    open_one(t);
+    begin_lot(t, jobs);
+    assert_int_equal(lines_of_check(t, false, 10), 0);
     assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
     assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\7", (size_t)8));
     assert_true(rig_do(t->r, "DEL {weir:0}:held"));
-    OK(weir_check(t->q, true, &report, &t->err));
-    assert_true(report->n >= 3);             /* a place, a hand, a lease */
-    assert_int_equal(report->mended, report->n);
-    weir_report_release(report);
-    OK(weir_check(t->q, false, &report, &t->err));
-    assert_int_equal(report->n, 0);
-    assert_int_equal(report->jobs, 8);
-    weir_report_release(report);
-    OK(weir_count(t->q, WEIR_INACTIVE, "mail", &waiting, &t->err));
-    OK(weir_count(t->q, WEIR_ACTIVE, "mail", &active, &t->err));
+    assert_true(lines_of_check(t, true, 8) >= 3);        /* a place, a hand, a lease */
+    assert_int_equal(lines_of_check(t, false, 8), 0);
+    uint64_t waiting = counted(t, WEIR_INACTIVE), active = counted(t, WEIR_ACTIVE);
     assert_true(waiting + active == 8 && waiting >= 5);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < 4; i++)
+        weir_job_release(jobs[i]);
+    close_one(t);
+}
+
+/* And of those that were completed together. */
+static void check_finds_what_was_meddled_with_in_a_batch(void **state)
+{
+    (void)state;
+    one         t_, *t = &t_;
+    weir_job   *jobs[4];
+    weir_ending endings[4];
+    weir_ended  ended[4];
+    open_one(t);
+    begin_lot(t, jobs);
+    for (size_t i = 0; i < 4; i++)
+        endings[i] = (weir_ending){ .id = jobs[i]->id, .delivery = 1 };
+    OK(weir_finish(t->q, endings, 4, ended, &t->err));
+    assert_int_equal(number(t, "ZCARD {weir:0}:complete"), 1);       /* they are one entry */
+    assert_int_equal(counted(t, WEIR_COMPLETE), 4);
+    assert_int_equal(lines_of_check(t, false, 10), 0);
+    assert_true(rig_do(t->r, "DEL {weir:0}:complete"));
+    assert_true(lines_of_check(t, true, 10) >= 1);
+    assert_int_equal(counted(t, WEIR_COMPLETE), 4);
+    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
+    assert_true(lines_of_check(t, true, 9) >= 1);
+    assert_int_equal(lines_of_check(t, false, 9), 0);
+    assert_int_equal(counted(t, WEIR_COMPLETE), 3);
+    for (size_t i = 0; i < 4; i++)
         weir_job_release(jobs[i]);
     close_one(t);
 }
@@ -184,10 +225,11 @@ static void check_finds_what_was_meddled_with_in_a_lot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_finds_what_was_meddled_with_in_a_lot),
         cmocka_unit_test(long_data_is_kept_apart),
         cmocka_unit_test(lost_callers_are_forgotten),
         cmocka_unit_test(check_finds_what_was_meddled_with),
+        cmocka_unit_test(check_finds_what_was_meddled_with_in_a_lot),
+        cmocka_unit_test(check_finds_what_was_meddled_with_in_a_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

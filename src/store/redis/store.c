@@ -9,7 +9,7 @@
 
 #include "store/redis/engine.h"
 
-enum { LAYOUT_VERSION = 3, LAYOUT_BEFORE = 2 };     /* the one before is read as it is */
+enum { LAYOUT_VERSION = 3 };
 
 /* ---- partitions ---- */
 
@@ -77,15 +77,13 @@ static weir_code agree(redis_store *s, uint32_t *parts, weir_error *err)
                  &dummy, err);
     if (!rc && !version)
         rc = ask(s, prefix, "HSETNX", "version", LAYOUT_VERSION, &dummy, err);
-    if (!rc && version == LAYOUT_BEFORE && !s->env.read_only)
-        rc = ask(s, prefix, "HSET", "version", LAYOUT_VERSION, &dummy, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "version", 0, &version, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "partitions", 0, &n, err);
     if (rc)
         return rc;
-    if (version != LAYOUT_VERSION && version != LAYOUT_BEFORE)
+    if (version != LAYOUT_VERSION)
         return weir_fail(err, WEIR_EVERSION, "queue \"%s\" has layout version %" PRId64
                          ", this weir knows %d", s->url.prefix, version, LAYOUT_VERSION);
     if (n < 1 || n > WEIR_REDIS_MAX_PARTITIONS)

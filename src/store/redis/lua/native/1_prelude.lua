@@ -10,6 +10,7 @@
 -- key. All other steps begin with settle(), which writes it, and then write at once.
 
 local steps = {}                             -- by letter
+local TYPE_RECORD = '>BBI7I7I7I7BI7I7I7I7I7I7I7'       -- numbers of a type: layout.h
 local BYTE = {}                              -- strings of one byte
 
 -- What Lua has to offer is not there while a library is loaded: see prepare().
@@ -84,9 +85,15 @@ local function count_in(text)
   return n
 end
 
--- A table of the last call, if nothing was put into it.
+-- A table for this call. That of the last one, if little was put into it: to empty it costs less
+-- than to make a new one.
 local function clear(t)
-  return next(t) and {} or t
+  for _ = 1, 4 do
+    local k = next(t)
+    if k == nil then return t end
+    t[k] = nil
+  end
+  return {}
 end
 
 local function begin(args)
@@ -203,7 +210,7 @@ local function flush_blocks()
       call('ZREM', KEYS[IDS], block)
     end
   end
-  blocks = {}
+  blocks = clear(blocks)
 end
 
 local flush_hands                            -- 2_spans.lua
@@ -216,8 +223,10 @@ local function settle()
   end
   if next(blocks) then flush_blocks() end
   if next(types_dirty) then
-    for name in pairs(types_dirty) do call('HSET', KEYS[TYPES], name, pack(types[name])) end
-    types_dirty = {}
+    for name in pairs(types_dirty) do
+      call('HSET', KEYS[TYPES], name, spack(TYPE_RECORD, unpack(types[name], 1, T_DONE)))
+    end
+    types_dirty = clear(types_dirty)
   end
 end
 
@@ -250,10 +259,9 @@ local function type_of(name)
   local t = types[name]
   if t == nil then
     local got = call('HMGET', KEYS[TYPES], name, '*')
-    t = got[1] and unpack_msg(got[1])
-    if t and not t[T_DONE] then t[T_SPANS], t[T_HELD], t[T_DONE] = 0, 0, 0 end   -- an older weir's
+    t = got[1] and { sunpack(TYPE_RECORD, got[1]) }
     types[name] = t
-    if types['*'] == nil then types['*'] = got[2] and unpack_msg(got[2]) end
+    if types['*'] == nil then types['*'] = got[2] and { sunpack(TYPE_RECORD, got[2]) } end
   end
   return t
 end

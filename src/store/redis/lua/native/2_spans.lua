@@ -195,7 +195,7 @@ end
 
 function flush_hands()
   for block in pairs(hands_dirty) do flush_block(block) end
-  hands_dirty = {}
+  hands_dirty = clear(hands_dirty)
 end
 
 -- ---- batches ----

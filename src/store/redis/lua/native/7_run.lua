@@ -103,16 +103,21 @@ end
 
 -- What is new in META: where the ids are, when retention has to do, what this lane answered (the
 -- number of the call, the time, the answers), and the count of messages.
+local meta_set = {}
+
 local function write_meta(lane, memory, messages)
-  local set, n = {}, 0
-  local function put(field, value)
-    set[n + 1], set[n + 2], n = field, value, n + 2
+  local n = 0
+  if memory then
+    meta_set[1], meta_set[2], n = lane, spack('>I8I8', number, now) .. pack(memory), 2
   end
-  if last ~= first_last or not meta[1] then put('last', digits(last)) end
-  if keep_at ~= first_keep then put('keep', keep_at < huge and digits(keep_at) or '') end
-  if memory then put(lane, spack('>I8I8', number, now) .. pack(memory)) end
-  if messages then put('messages', digits(messages)) end
-  many('HSET', META, set, n)
+  if messages then meta_set[n + 1], meta_set[n + 2], n = 'messages', digits(messages), n + 2 end
+  if last ~= first_last or not meta[1] then
+    meta_set[n + 1], meta_set[n + 2], n = 'last', digits(last), n + 2
+  end
+  if keep_at ~= first_keep then
+    meta_set[n + 1], meta_set[n + 2], n = 'keep', keep_at < huge and digits(keep_at) or '', n + 2
+  end
+  many('HSET', META, meta_set, n)
 end
 
 local function run_steps(_, args)
