@@ -57,9 +57,9 @@
  *             spec, data, extra                             -> [first id] if all are new and
  *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
  *             `rank`: 8 bytes, see below. The spec of one job comes without its first number: it is
- *             `now`, and the function's to put before it. Those of a group have it, all the same: it
- *             stays if it is at most REDIS_STAMP_MS before `now`, as making a long string anew costs
- *             more than keeping it; else it becomes `now`, too.
+ *             `now`, and the function's to put before it. Those of a group have it, all the same:
+ *             it stays if it is at most REDIS_STAMP_MS before `now`, as making a long string anew
+ *             costs more than keeping it; else it becomes `now`, too.
  *             `extra`: "" or MessagePack [delay, run_at,
  *             deadline, unique or false, words or false]: then state and promote_at are the
  *             function's to decide (weir__job_init()), and a taken unique key answers with its

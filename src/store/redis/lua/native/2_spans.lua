@@ -5,16 +5,16 @@
 -- happened yet. They have one entry in the set of those that wait: what the first of them alone
 -- would have, and behind it their number, 2 bytes, and their flags.
 --
--- A hand: such jobs, without a ttl, taken by one call. They have one entry in HELD, as in the set of
--- those that are active, and its score is when their lease is over; and a place in the record of
+-- A hand: such jobs, without a ttl, taken by one call. They have one entry in HELD, as in the set
+-- of those that are active, and its score is when their lease is over; and a place in the record of
 -- all hands whose jobs are in one block of ids, a field of RUNS. They need no runs of their own.
 --
 -- A batch: such jobs of one worker, completed by one call with the same result. They have one entry
 -- in the set of those that are complete, made like that of a span, and one run for all, in a field
 -- of RUNS that is named by the first of them. They are of one block, too.
 --
--- A job to which anything else happens is set apart: it gets the entries and the run of its own that
--- all other jobs have. So one with a run of its own is in none of these.
+-- A job to which anything else happens is set apart: it gets the entries and the run of its own
+-- that all other jobs have. So one with a run of its own is in none of these.
 --
 -- A type's record counts what is not to be seen from the number of entries: T_SPANS and T_DONE, the
 -- jobs of spans and batches but for one of each, and T_HELD, the jobs in hands.
@@ -50,7 +50,8 @@ local function jobs_of(entry, name)
   return sunpack('>I8I2B', entry, at)
 end
 
--- A type has an entry of `count` jobs instead of one of `before`; 0: none. `which`: T_SPANS, T_DONE.
+-- A type has an entry of `count` jobs instead of one of `before`; 0: none. `which`: T_SPANS or
+-- T_DONE.
 local function count_together(name, which, before, count)
   local by = max(count - 1, 0) - max(before - 1, 0)
   if by ~= 0 then

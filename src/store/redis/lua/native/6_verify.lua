@@ -21,7 +21,13 @@ local function verify(id, mend, lines)
   local b = not own_run(id) and batch_with(id_number(id))
   wrong(not h and not in_entry and score(STATE_KEY + state, place_of(j, id)) ~= 0,
         'not in its place in the list of its state',
-        function() if b then put_in(STATE_KEY + COMPLETE, batch_entry(b), 0) else index(j, id) end end)
+        function()
+          if b then
+            put_in(STATE_KEY + COMPLETE, batch_entry(b), 0)
+          else
+            index(j, id)
+          end
+        end)
   wrong(h and score(HELD, held_entry(h)) == huge, 'active, but nobody has a lease on it',
         function() put_in(HELD, held_entry(h), now) want(now) end)
   local at = due_of(j)
