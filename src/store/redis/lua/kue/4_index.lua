@@ -43,10 +43,12 @@ local function type_names()
   return names
 end
 
+local NO_SETTINGS = { 0, 0, 0, 0, 0, 0, 0 }
+
 local function settings_of(name)
   local t = type_of(name)
   if t and t[OWN] == 1 then return t end
-  return type_of('*') or { 0, 0, 0, 0, 0, 0, 0 }
+  return type_of('*') or NO_SETTINGS
 end
 
 -- How long, and how many, of a type's jobs in a finished state are kept.

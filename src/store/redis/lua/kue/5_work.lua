@@ -83,11 +83,13 @@ local function add_special(rec, data, extra)
 end
 
 local function words_are_missing(i, n)
+  local name, search
   for k = i, i + n - 1, 7 do
-    if settings_of(ARGV[k])[SEARCH] == 1 and
-       (ARGV[k + 6] == '' or not unpack_msg(ARGV[k + 6])[5]) then
-      return true
+    if ARGV[k] ~= name then
+      name = ARGV[k]
+      search = settings_of(name)[SEARCH] == 1
     end
+    if search and (ARGV[k + 6] == '' or not unpack_msg(ARGV[k + 6])[5]) then return true end
   end
 end
 
