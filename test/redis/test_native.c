@@ -222,6 +222,82 @@ static void check_finds_what_was_meddled_with_in_a_batch(void **state)
     close_one(t);
 }
 
+/* Calls that are made at the same time share a step, but a span has room for 65,535. */
+static void more_at_once_than_a_span_holds(void **state)
+{
+    (void)state;
+    enum { CALLS = 16, EACH = WEIR_MAX_ADD };
+    one          t_, *t = &t_;
+    weir_spec   *specs = calloc(EACH, sizeof *specs);
+    weir_future *futures[CALLS];
+    open_one(t);
+    for (size_t i = 0; i < EACH; i++)
+        specs[i] = (weir_spec){ .type = "mail" };
+    for (size_t i = 0; i < CALLS; i++)
+        OK(weir_add_many_async(t->q, specs, EACH, NULL, &futures[i], &t->err));
+    for (size_t i = 0; i < CALLS; i++) {
+        OK(weir_future_wait(futures[i], -1, &t->err));
+        weir_future_release(futures[i]);
+    }
+    assert_int_equal(counted(t, WEIR_INACTIVE), CALLS * EACH);
+    assert_int_equal(lines_of_check(t, false, CALLS * EACH), 0);
+    free(specs);
+    close_one(t);
+}
+
+static size_t take_of(one *t, const char *type, size_t n, weir_job **jobs)
+{
+    size_t got = 0;
+    OK(weir_take_for(t->q, &(weir_taking){ .types = (const char *[]){ type, NULL }, .n = n,
+                                           .worker = "w", .lease_ms = 60000 }, jobs, &got,
+                     &t->err));
+    return got;
+}
+
+/* What is missing is not given, and does not make the store busy for ever. */
+static void meddling_does_not_stop_the_others(void **state)
+{
+    (void)state;
+    one         t_, *t = &t_;
+    weir_job   *jobs[10];
+    weir_spec   specs[10];
+    open_one(t);
+    for (size_t i = 0; i < 10; i++)
+        specs[i] = (weir_spec){ .type = "mail" };
+    OK(weir_add_many(t->q, specs, 10, NULL, &t->err));
+    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
+    assert_int_equal(take_of(t, "mail", 5, jobs), 5);
+    assert_int_equal(jobs[0]->id, 1);
+    assert_int_equal(jobs[1]->id, 3);
+    assert_true(rig_do(t->r, "DEL {weir:0}:held"));       /* nobody knows when the leases end */
+    weir_lease lease = { .id = 3, .delivery = 1, .lease_ms = 60000 };
+    OK(weir_renew(t->q, &lease, 1, &t->err));
+    assert_int_equal(lease.code, WEIR_OK);
+    for (size_t i = 0; i < 5; i++)
+        weir_job_release(jobs[i]);
+    close_one(t);
+}
+
+/* With two partitions as with more: wherever a job waits, a take finds it. */
+static void a_take_looks_into_every_partition(void **state)
+{
+    (void)state;
+    one       t_, *t = &t_;
+    weir_job *job;
+    open_one(t);
+    weir_close(t->q);
+    char url[600];
+    OK(weir_open(&t->q, rig_url(t->r, "redis+unix", "prefix=two&partitions=2", url, sizeof url),
+                 NULL, &t->err));
+    for (int i = 0; i < 20; i++) {
+        OK(weir_add(t->q, &(weir_spec){ .type = "mail" }, NULL, &t->err));
+        assert_int_equal(take_of(t, "other", 1, &job), 0);    /* it knows no more where to look */
+        assert_int_equal(take_of(t, "mail", 1, &job), 1);
+        weir_job_release(job);
+    }
+    close_one(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +306,9 @@ int main(void)
         cmocka_unit_test(check_finds_what_was_meddled_with),
         cmocka_unit_test(check_finds_what_was_meddled_with_in_a_lot),
         cmocka_unit_test(check_finds_what_was_meddled_with_in_a_batch),
+        cmocka_unit_test(more_at_once_than_a_span_holds),
+        cmocka_unit_test(meddling_does_not_stop_the_others),
+        cmocka_unit_test(a_take_looks_into_every_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

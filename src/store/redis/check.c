@@ -21,19 +21,20 @@ typedef struct walk {
     weir_error       *err;
 } walk;
 
-/* Give a lot of fields or members to the script; their lines go to the report. */
-static weir_code look_at(walk *w, const redisReply *lot)
+/* Give a lot of fields or members to the script, from that one on; their lines go to the report.
+ * *done: how many of them were looked at. */
+static weir_code look_at_some(walk *w, const redisReply *lot, size_t from, size_t *done)
 {
     redis_task  t = { 0 };
     redis_lane *s = w->s;
-    size_t       n = lot->elements / 2;          /* each with its value or score */
+    size_t       n = lot->elements / 2 - from;   /* each with its value or score */
     bool         jobs = !w->key->number;
     weir__calls_reset(s);
     weir_buf *b = weir__step(s, &t, w->part, jobs ? 'V' : 'W', n + (jobs ? 1 : 2));
     weir__resp_text(b, w->mend ? "1" : "0");
     if (!jobs)
         weir__resp_int(b, w->key->number);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = from; i < from + n; i++) {
         mp_slice member = weir__reply_text(lot->element[2 * i]);
         weir__resp_bytes(b, member.at, member.len);
     }
@@ -41,13 +42,24 @@ static weir_code look_at(walk *w, const redisReply *lot)
     const redisReply *r = weir__step_answer(s, &t, 0, w->err);
     if (!r)
         return w->err->code;
+    *done = n;
     for (size_t i = 0; i < r->elements; i++) {
         mp_slice line = weir__reply_text(r->element[i]);
-        if (!weir__report_line(w->report, "%.*s", (int)line.len, line.at))
+        if (r->element[i]->type == REDIS_REPLY_INTEGER)
+            *done = (size_t)r->element[i]->integer;
+        else if (!weir__report_line(w->report, "%.*s", (int)line.len, line.at))
             return weir_fail(w->err, WEIR_ENOMEM, "check: out of memory");
     }
     w->report->jobs += jobs ? n : 0;
     return WEIR_OK;
+}
+
+static weir_code look_at(walk *w, const redisReply *lot)
+{
+    weir_code rc = WEIR_OK;
+    for (size_t from = 0, done = 1; !rc && done && from < lot->elements / 2; from += done)
+        rc = look_at_some(w, lot, from, &done);
+    return rc;
 }
 
 static weir_code walk_key(walk *w)

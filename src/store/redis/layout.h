@@ -116,7 +116,8 @@
  *  V verify   mend, id ...                                  -> [line ...]: is all that is derived
  *             from these jobs as it should be?
  *  W          mend, number of a key, member ...             -> [line ...]: do these members (or
- *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.)
+ *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.) A number at the end:
+ *             it has looked at so many of them, and wants to be asked for the others
  *  X heard    per job id, type or ""                       -> 0. Kue only: its processes have ended
  *             or removed these jobs
  *

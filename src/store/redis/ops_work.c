@@ -126,7 +126,7 @@ static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
         return;
     }
     if (!p->group.type || j.priority != p->group.priority || strcmp(j.type, p->group.type) != 0 ||
-        weir__record_flags(&j) != p->group.flags) {
+        weir__record_flags(&j) != p->group.flags || p->group.n == WEIR_MAX_ADD) {
         p->group.count_at = begin_group(s, b, part, &j);
         p->group.type = spec->type;
         p->group.priority = j.priority;
@@ -322,7 +322,8 @@ static bool next_part(redis_lane *s, redis_task *t)
  * some, too: then it is asked for them. Else all are asked whether they have any. */
 static void taken(redis_lane *s, redis_task *t, weir_op_take *take, bool gave)
 {
-    bool enough = take->n_jobs == take->n || ++t->visited == s->n_parts;
+    t->visited += t->taking != TAKE_PEEK;
+    bool enough = take->n_jobs == take->n || t->visited == s->n_parts;
     if (!enough && t->taking == TAKE_FIRST) {
         t->taking = gave ? TAKE_FIRST : TAKE_PEEK;
         t->part = gave ? (t->part + 1) % s->n_parts : t->part;

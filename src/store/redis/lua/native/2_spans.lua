@@ -318,7 +318,9 @@ end
 
 local function deal_out(h, place, id)
   local name, run = name_of(h), run_in(h, place)
-  put_in(LEASE, id, call('ZSCORE', KEYS[HELD], held_entry(h)))
+  local till = call('ZSCORE', KEYS[HELD], held_entry(h)) or digits(now)
+  put_in(LEASE, id, till)
+  want(tonumber(till))
   put_in(STATE_KEY + ACTIVE, name .. '\0' .. started_in(run) .. id, 0)
   leave_hand(h, place, 1)
   count_held(name, -1)

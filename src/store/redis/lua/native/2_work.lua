@@ -315,14 +315,19 @@ end
 local function give_some(d, name, e, n)
   local ids = {}
   for k = 1, n do ids[k] = spack('>I8', e.next + (k - 1) * partitions) end
-  local specs = get_many(JOBS, ids)
-  if e.flags <= REMOVES then
+  local specs, whole = get_many(JOBS, ids), e.flags <= REMOVES
+  for k = 1, n do whole = whole and specs[k] end
+  if whole then
     give_new(d, name, e.flags, e.next, specs)
     return
   end
-  for k = 1, n do
-    local one = { first = e.next + (k - 1) * partitions, id8 = ids[k], spec = specs[k] }
-    if one.spec then give_apart(d, name, one, e.flags) end
+  for k = 1, n do                            -- without a spec: somebody meddled
+    local id, spec = e.next + (k - 1) * partitions, specs[k]
+    if spec and e.flags > REMOVES then
+      give_apart(d, name, { first = id, id8 = ids[k], spec = spec }, e.flags)
+    elseif spec then
+      give_new(d, name, e.flags, id, { spec })
+    end
   end
 end
 
@@ -342,7 +347,7 @@ end
 local function until_behind(e, behind)
   local left = e.count - e.given
   if not behind or behind.rank > e.rank then return left end
-  return min(left, ceil((behind.next - e.next) / partitions))
+  return min(left, max(1, ceil((behind.next - e.next) / partitions)))
 end
 
 -- Give of the next entry of a reader what comes before those of others.

@@ -1,5 +1,7 @@
 -- 4_hand.lua - the steps that put, remove, configure and import, and what comes due.
 
+do
+
 function steps.P(i)
   local id, old_run, old_spec = id_bytes(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local run, spec, data, has_data = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
@@ -164,26 +166,30 @@ end
 
 -- ---- due ----
 
-do
-
 -- Jobs in a hand whose lease is over are active ones like all others.
 local function deal_out_late()
-  for _, entry in ipairs(call('ZRANGEBYSCORE', KEYS[HELD], '-inf', now)) do
+  for _, entry in ipairs(call('ZRANGEBYSCORE', KEYS[HELD], '-inf', now, 'LIMIT', 0, SOME_HANDS)) do
     local name = match(entry, '^[^%z]*')
     local first, count = jobs_of(entry, name)
+    local any
     for id = first, first + (count - 1) * partitions, partitions do
       local h, place = hand_with(id)
       if h then deal_out(h, place, id_bytes(id)) end
+      any = any or h
     end
+    if not any then take_out(HELD, entry) end          -- somebody meddled
   end
 end
 
+-- Of one that is not there the entries go: else it would be due for ever.
 local function records_of(sort, ids)
   local specs, runs, answer = get_many(JOBS, ids), get_many(RUNS, ids), { sort }
   for k = 1, #ids do
     local n = #answer
     if specs[k] then
       answer[n + 1], answer[n + 2], answer[n + 3] = ids[k], runs[k] or '', specs[k]
+    else
+      for key = LEASE, DUE do take_out(key, ids[k]) end
     end
   end
   return answer

@@ -76,8 +76,11 @@ local function jobs_in_block(block)
   return n
 end
 
+local looked_at                              -- jobs, in this step
+
 -- Does each of the jobs that an entry stands for belong there?
 local function all_jobs(first, count, belongs_there)
+  looked_at = looked_at + count
   for id = first, first + (count - 1) * partitions, partitions do
     if not belongs_there(id) then return false end
   end
@@ -120,6 +123,7 @@ end
 
 -- And in a batch?
 local function lost_in_batch(b)
+  looked_at = looked_at + b.count
   for id = b.first, b.first + (b.count - 1) * partitions, partitions do
     local id8 = id_bytes(id)
     if own_run(id8) or call('HEXISTS', KEYS[JOBS], id8) == 0 then return true end
@@ -298,10 +302,17 @@ local function drop(key, member)
   end
 end
 
+-- It stops when it has looked at enough: the answer then ends with how many members that were.
 function steps.W(i, n)
   local mend, key, lines = ARGV[i] == '1', tonumber(ARGV[i + 1]), {}
+  looked_at = 0
   for k = i + 2, i + n - 1 do
     local member = ARGV[k]
+    if looked_at > AT_A_TIME then
+      lines[#lines + 1] = k - i - 2
+      break
+    end
+    looked_at = looked_at + 1
     if byte(member) ~= 255 and            -- the stone of 7_run.lua
        not belongs[key](member) and still_there(key, member) then
       lines[#lines + 1] = 'in ' .. NAMES[key] .. (key == TYPES and ': counts that are not right' or

@@ -48,5 +48,11 @@ local END = 15
 -- a block of IDS; WEIR_MAX_LOG; INT64_MIN as messages have it; what is added to ranks, 2^52
 local FIRST, MANY, BLOCK, MAX_LOG, AT_ONCE, ZERO_RANK = 7, 4000, 64, 10000, -1, 4503599627370496
 
+-- hands whose lease is over that are dealt out at a time
+local SOME_HANDS = 500
+
+-- jobs that are looked at in a step W, and some more
+local AT_A_TIME = 5000
+
 -- jobs of a type whose entries are still counted to check the counts of its record
 local MOST_COUNTED = 200000
