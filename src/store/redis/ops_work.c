@@ -1,6 +1,7 @@
 /* ops_work.c - the operations of producers and workers: add, take, finish, renew, progress, log. */
 #include "store/redis/engine.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,13 +29,6 @@ static uint32_t part_of_spec(const redis_lane *s, const redis_task *t, const wei
     if (s->n_parts == 1 || !spec->unique)
         return t->part;
     return weir__part_of_key(s, spec->type, spec->unique);
-}
-
-/* Big-endian. */
-static void put_number(char *to, int bytes, uint64_t n)
-{
-    for (int i = bytes - 1; i >= 0; i--, n >>= 8)
-        to[i] = (char)(n & 0xff);
 }
 
 /* Is there more to a job than its spec? */
@@ -92,10 +86,9 @@ static void token_args(weir_buf *b, const weir_op_add *a)
 /* A group of a step A begins: see layout.h. Answers where its count is. */
 static size_t begin_group(redis_lane *s, weir_buf *b, uint32_t part, const weir_job *j)
 {
-    char rank[8];
-    put_number(rank, sizeof rank, (uint64_t)(j->priority + (INT64_C(1) << 52)));
+    uint64_t rank = htobe64((uint64_t)(j->priority + (INT64_C(1) << 52)));
     weir__resp_text(b, j->type);
-    weir__resp_bytes(b, rank, sizeof rank);
+    weir__resp_bytes(b, &rank, sizeof rank);
     size_t count_at = weir__resp_room(b);
     weir__resp_int(b, weir__record_flags(j));
     weir__step_more(s, part, 4, 0);

@@ -16,7 +16,7 @@ enum { TYPE, UNIQUE, SEARCH_KEYS, DATA, RESULT, ERROR, PROGRESS_DATA, WORKER, HI
 
 /* ---- writing ---- */
 
-static void put_number(weir_buf *b, int bytes, int64_t n)
+void weir__put_number(weir_buf *b, int bytes, int64_t n)
 {
     char     out[8];
     uint64_t rest = (uint64_t)n;
@@ -43,7 +43,7 @@ static int64_t flags_of(const weir_job *j, bool apart)
 }
 
 #define GET(member)    (int64_t)(member)
-#define X(bytes, from) put_number(b, bytes, GET(from));
+#define X(bytes, from) weir__put_number(b, bytes, GET(from));
 
 void weir__spec_put(weir_buf *b, const weir_job *j, bool with_data)
 {

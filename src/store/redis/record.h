@@ -11,6 +11,9 @@ typedef struct redis_beside {
     bool     data;                  /* its data is in the spec */
 } redis_beside;
 
+/* Append a number, big-endian. */
+void weir__put_number(weir_buf *b, int bytes, int64_t n);
+
 /* Its flags, REDIS_..., but for REDIS_APART, which is for whoever stores it to say. */
 int64_t weir__record_flags(const weir_job *j);
 

@@ -103,13 +103,6 @@ static int by_id(const void *a, const void *b)
     return by_turn(a, b);
 }
 
-/* Big-endian. */
-static void put_number(weir_buf *b, int bytes, uint64_t n)
-{
-    while (bytes-- > 0)
-        weir__buf_char(b, (char)(n >> 8 * bytes & 0xff));
-}
-
 static bool same_result(const weir_op_finish *a, const weir_op_finish *b)
 {
     if (!a->text || !b->text)
@@ -136,9 +129,9 @@ static void put_ends(redis_lane *s, redis_draft *p, redis_shared *g)
     for (uint32_t i = 0, n; i < g->n; i += n) {
         const weir_op_finish *f = g->member[i].end;
         n = ends_alike(s, g->member + i, g->n - i);
-        put_number(&ends, 8, f->id);
-        put_number(&ends, 4, f->delivery);
-        put_number(&ends, 2, n);
+        weir__put_number(&ends, 8, (int64_t)f->id);
+        weir__put_number(&ends, 4, f->delivery);
+        weir__put_number(&ends, 2, n);
         weir__buf_char(&ends, f->text ? '1' : '0');
         if (f->text) {
             weir__resp_bytes(&results, f->text, f->len);

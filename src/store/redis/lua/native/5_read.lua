@@ -31,8 +31,8 @@ local function by_rank(a, b)
   return a[2] < b[2]
 end
 
--- [id, run, spec ...] of ids that are there and fit, at most `limit`, behind what `answer` has. Most
--- may not fit, so their runs are not read. state 0: any.
+-- [id, run, spec ...] of ids that are there and fit, at most `limit`, behind what `answer` has.
+-- Most may not fit, so their runs are not read. state 0: any.
 local function answer_with(answer, ids, limit, with_data, fits, state)
   local all, kept, specs = get_many(JOBS, ids), {}, {}
   for k = 1, #ids do
@@ -82,8 +82,8 @@ local function beyond(key, name, place, descending, n)
   return call('ZRANGEBYLEX', KEYS[key], from, to, 'LIMIT', 0, n)
 end
 
--- The jobs of an entry as { rank, id }, at most n, as far as they are behind the cursor. Answers how
--- many are still wanted.
+-- The jobs of an entry as { rank, id }, at most n, as far as they are behind the cursor. Answers
+-- how many are still wanted.
 local function jobs_behind(all, entry, name, c, n)
   local rank = sunpack('>I8', entry, #name + 2) - ZERO_RANK
   local first, count = jobs_of(entry, name)
