@@ -76,6 +76,7 @@ typedef struct redis_draft {
         int32_t     priority;
         int64_t     flags;
         size_t      n, count_at;
+        size_t      spec_at, spec_len;  /* kue: their spec, in `steps` */
     } group;
     redis_shared shared;                /* not in `steps` yet */
     bool       adds;                    /* it needs memory: see redis_layout */

@@ -36,7 +36,8 @@ static bool is_special(const redis_lane *s, const redis_task *t, const weir_spec
                        const weir_job *j)
 {
     return spec->delay_ms || spec->run_at || spec->deadline_at || spec->unique || j->search ||
-           t->with_words || !weir__record_holds(s->layout, j->data_len);
+           t->with_words ||
+           (s->layout->data_in_record && !weir__record_holds(s->layout, j->data_len));
 }
 
 static void put_extra(redis_lane *s, const redis_task *t, const weir_spec *spec, const weir_job *j)
@@ -108,6 +109,33 @@ static void put_special(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part
     s->draft[part].group.type = NULL;
 }
 
+/* Where all data is apart, a group is jobs with the same spec: that, and then the data of each. */
+static void put_apart(redis_lane *s, weir_buf *b, uint32_t part, const weir_spec *spec,
+                      const weir_job *j)
+{
+    enum { CRLF = 2 };
+    redis_draft *p = &s->draft[part];
+    weir__buf_clear(&s->scratch);
+    weir__spec_put(&s->scratch, j, false);
+    if (s->scratch.failed)
+        return;
+    const char *rec = s->scratch.data + WEIR__SPEC_TIME;
+    size_t      len = s->scratch.len - WEIR__SPEC_TIME;
+    if (!p->group.type || len != p->group.spec_len || p->group.n == WEIR_MAX_ADD ||
+        memcmp(rec, b->data + p->group.spec_at, len) != 0) {
+        p->group.count_at = begin_group(s, b, part, j);
+        weir__resp_bytes(b, rec, len);
+        weir__step_more(s, part, 1, 0);
+        p->group.type = b->failed ? NULL : spec->type;
+        p->group.spec_at = b->len - CRLF - len;
+        p->group.spec_len = len;
+        p->group.n = 0;
+    }
+    weir__resp_bytes(b, j->data, j->data_len);
+    weir__step_more(s, part, 1, 1);
+    weir__resp_count(b, p->group.count_at, ++p->group.n);
+}
+
 static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
                     const weir_spec *spec)
 {
@@ -116,6 +144,10 @@ static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
     weir__job_init(&j, spec, 1, 0);
     if (is_special(s, t, spec, &j)) {
         put_special(s, t, b, part, spec, &j);
+        return;
+    }
+    if (!s->layout->data_in_record) {
+        put_apart(s, b, part, spec, &j);
         return;
     }
     if (!p->group.type || j.priority != p->group.priority || strcmp(j.type, p->group.type) != 0 ||

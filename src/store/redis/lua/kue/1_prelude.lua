@@ -1,16 +1,21 @@
 -- 1_prelude.lua - the layouts of Kue and of Vert.x Kue: what every step uses. layout.h says what
 -- the steps do, docs/kue.md what the keys hold. The line before this file says which of the two it
--- is: VERTX. Changes of sorted sets gather in `changes`, the last one counts; hashes are written at
--- once.
+-- is: VERTX. Changes of sorted sets gather, so that one command writes those of a key; hashes are
+-- written at once.
 --
 -- Redis runs all of this text at every call, and making a function costs time: what only some steps
 -- need is made when one of them is there.
+
+local LOW = {}                     -- the last three digits of ids, as text: see names_of()
+local STONE                        -- see grows()
 
 local function run_steps(KEYS, ARGV)
 
 local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
 local spack, sunpack = struct.pack, struct.unpack
 local format, floor, huge, min, max = string.format, math.floor, math.huge, math.min, math.max
+
+STONE = STONE or string.rep('\255', 65)
 
 -- Which steps are there?
 local steps, uses = {}, {}
@@ -70,6 +75,25 @@ end
 -- "02|10": orders as the ids do, among members with the same score
 local function zid_of(id)
   return (#id < 10 and '0' or '') .. digits(#id) .. '|' .. id
+end
+
+-- The key and the zid of a job. Those of a thousand begin alike, and how is made once.
+local thousand, key_head, zid_head
+
+local function names_of(id)
+  local low = id % 1000
+  if id == low then return JOB .. digits(id), zid_of(digits(id)) end
+  if id - low ~= thousand then
+    thousand = id - low
+    local head = format('%d', thousand / 1000)
+    key_head, zid_head = JOB .. head, format('%02d|', #head + 3) .. head
+  end
+  local text = LOW[low]
+  if not text then
+    text = format('%03d', low)
+    LOW[low] = text
+  end
+  return key_head .. text, zid_head .. text
 end
 
 -- nil: that is none.
@@ -148,7 +172,7 @@ end
 
 -- ---- what will be told ----
 
-local message = { 0, now, origin, 0 }        -- and the events, 8 elements each
+local message = { 0, now, origin, 0 }        -- and the events: see layout.h
 local due = huge
 
 local function want(at)
@@ -157,20 +181,23 @@ end
 
 local told = 4                               -- elements of the message
 
-local function tell(kind, j, id, state, text)
+-- `count`: so many jobs whose ids follow each other, and of which the same is told. Else nil.
+local function tell(kind, j, id, state, text, count)
   local n = told
-  told = n + 8
   message[n + 1], message[n + 2], message[n + 3], message[n + 4] = kind, state, j[TYPE], j[ATTEMPTS]
   message[n + 5], message[n + 6], message[n + 7] = j[PROGRESS], j[DELIVERY], text
-  message[n + 8] = tonumber(id)
+  message[n + 8], told = tonumber(id), n + 8
+  if count and count > 1 then
+    message[n + 1], message[n + 9], message[n + 10], told = kind + RUN_OF, count, 1, n + 10
+  end
 end
 
 -- ---- commands with many arguments, `step` of which belong together ----
 
 local function many(command, key, args, step)
-  local n = #args
+  local n = args.n or #args
   if n <= MANY then
-    if n > 0 then call(command, key, unpack(args)) end
+    if n > 0 then call(command, key, unpack(args, 1, n)) end
     return
   end
   local size = MANY - MANY % step
@@ -191,34 +218,66 @@ end
 
 -- ---- sorted sets ----
 
-local changes = {}                           -- [key][member] = score, or false: remove
+-- By key: what is to go in, each member behind its score, and what is to come out; `n` elements.
+local ins, outs = {}, {}
 
-local function mark(key, member, score)
-  local c = changes[key]
-  if not c then
-    c = {}
-    changes[key] = c
-  end
-  c[member] = score
+-- A step that may put back what it took out is `careful`: the others (BUSY in run.lua) are not.
+local careful = true
+
+-- Redis keeps a small set as a list, which it walks for each member; but not one that has a member
+-- of more than 64 bytes. So one that is about to get many has such a one for the moment.
+local function grows(key, n)
+  if n < GROWS or call('ZCARD', key) > SMALL then return false end
+  call('ZADD', key, 0, STONE)
+  return true
 end
 
+-- In this order: a set that was empty in between would be kept as a list again.
 local function flush(key)
-  local c = changes[key]
-  if not c then return end
-  changes[key] = nil
-  local add, remove, a, r = {}, {}, 0, 0
-  for member, score in pairs(c) do
-    if score then
-      add[a + 1], add[a + 2] = digits(score), member
-      a = a + 2
-    else
-      r = r + 1
-      remove[r] = member
-    end
+  local add, remove, grew = ins[key], outs[key], false
+  ins[key], outs[key] = nil, nil
+  if add then
+    grew = grows(key, add.n)
+    many('ZADD', key, add, 2)
   end
-  -- In this order: a set that was empty in between would be kept as a list again, which is walked.
-  many('ZADD', key, add, 2)
-  many('ZREM', key, remove, 1)
+  if remove then many('ZREM', key, remove, 1) end
+  if grew then call('ZREM', key, STONE) end
+end
+
+local function flush_sets()
+  for key in pairs(ins) do flush(key) end
+  for key in pairs(outs) do flush(key) end
+end
+
+local function put_in(key, members, score)
+  if careful and outs[key] then flush(key) end
+  local list, text = ins[key], digits(score)
+  if not list then
+    list = { n = 0 }
+    ins[key] = list
+  end
+  local n = list.n
+  for k = 1, #members do
+    list[n + 1], list[n + 2] = text, members[k]
+    n = n + 2
+  end
+  list.n = n
+end
+
+local function take_out(key, members)
+  local list = outs[key]
+  if not list then
+    list = { n = 0 }
+    outs[key] = list
+  end
+  local n = list.n
+  for k = 1, #members do list[n + k] = members[k] end
+  list.n = n + #members
+end
+
+-- `score` false: out with it.
+local function mark(key, member, score)
+  if score then put_in(key, { member }, score) else take_out(key, { member }) end
 end
 
 local function card(key)

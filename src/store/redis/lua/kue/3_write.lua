@@ -136,7 +136,6 @@ end
 -- What Vert.x Kue wants besides. Nothing random is to be had here, so the address is made from
 -- what is different for every job.
 function identify(id)
-  if not VERTX then return end
   local x = redis.sha1hex(P .. origin .. ARGV[3] .. id .. now_text)
   local uuid = table.concat({ string.sub(x, 1, 8), string.sub(x, 9, 12),
                               '4' .. string.sub(x, 14, 16), 'a' .. string.sub(x, 18, 20),

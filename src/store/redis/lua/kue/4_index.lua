@@ -91,49 +91,52 @@ local function score_of(j)
   return -math.abs(j[PRIORITY])
 end
 
-local function place(j, zid)
-  local state, keys = j[STATE], keys_of(j[TYPE])
-  mark(ALL[state], zid, score_of(j))
-  mark(keys[state], zid, j[PRIORITY])
+-- All of these jobs, which are as this one.
+local function place(j, zids)
+  local state, keys, priority = j[STATE], keys_of(j[TYPE]), j[PRIORITY]
+  put_in(ALL[state], zids, score_of(j))
+  put_in(keys[state], zids, priority)
   if finished(state) then
-    mark(keys[state + 10], zid, j[FINISHED])
+    put_in(keys[state + 10], zids, j[FINISHED])
     return
   end
   if state == INACTIVE then
     touched[j[TYPE]] = true
-    if VERTX then call('HSET', JOB .. id_of(zid), 'weir_told', digits(j[UPDATED])) end
+    for k = 1, VERTX and #zids or 0 do
+      call('HSET', JOB .. id_of(zids[k]), 'weir_told', digits(j[UPDATED]))
+    end
   end
   if state == DELAYED then want(j[PROMOTE]) end
   if j[DEADLINE] > 0 and state ~= ACTIVE then
-    mark(DEADLINES, zid, j[DEADLINE])
+    put_in(DEADLINES, zids, j[DEADLINE])
     want(j[DEADLINE])
   end
 end
 
-local function unplace(j, zid)
+local function unplace(j, zids)
   local state, keys = j[STATE], keys_of(j[TYPE])
-  mark(ALL[state], zid, false)
-  mark(keys[state], zid, false)
+  take_out(ALL[state], zids)
+  take_out(keys[state], zids)
   if finished(state) then
-    mark(keys[state + 10], zid, false)
+    take_out(keys[state + 10], zids)
     return
   end
   if state == INACTIVE then touched[j[TYPE]] = true end
   if state == ACTIVE then
-    mark(LEASE, zid, false)
+    take_out(LEASE, zids)
     if j[TTL_MS] > 0 then
-      mark(TTL, zid, false)
-      mark(ASKED, zid, false)
+      take_out(TTL, zids)
+      take_out(ASKED, zids)
     end
   elseif j[DEADLINE] > 0 then
-    mark(DEADLINES, zid, false)
+    take_out(DEADLINES, zids)
   end
 end
 
-local function run_ttl(j, zid)
+local function run_ttl(j, zids)
   if j[TTL_MS] > 0 then
-    mark(ALL[ACTIVE], zid, score_of(j))
-    mark(TTL, zid, now + j[TTL_MS])
+    put_in(ALL[ACTIVE], zids, score_of(j))
+    put_in(TTL, zids, now + j[TTL_MS])
     want(now + j[TTL_MS])
   end
 end
@@ -196,6 +199,7 @@ function note_words(id, which, words)
   if which == 1 then
     local stays = {}
     for _, w in ipairs(found[2]) do stays[w] = true end
+    for _, w in ipairs(words) do stays[w] = true end
     for _, w in ipairs(found[1]) do
       if not stays[w] then mark(WORDS, word_member(w, id), false) end
     end
@@ -254,9 +258,9 @@ end
 -- ---- gone ----
 
 function forget(j, id)
-  local zid = zid_of(id)
-  unplace(j, zid)
-  mark(JOBS, zid, false)
+  local zids = { zid_of(id) }
+  unplace(j, zids)
+  take_out(JOBS, zids)
   if not finished(j[STATE]) then let_go_of_key(j, id) end
   if j[FLAGS] >= SEARCH_FLAG then forget_words(id) end
   call('DEL', JOB .. id, JOB .. id .. ':log')
@@ -269,7 +273,7 @@ end
 local function flush_all()
   for name in pairs(touched) do level_tokens(name) end
   touched = {}
-  for key in pairs(changes) do flush(key) end
+  flush_sets()
   for name in pairs(types_dirty) do call('HSET', TYPES, name, pack(types[name])) end
   types_dirty = {}
 end

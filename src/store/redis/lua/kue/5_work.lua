@@ -1,8 +1,7 @@
 -- 5_work.lua - the steps of producers and workers. A step gets the place of its first argument in
 -- ARGV and how many it has; what it answers is its answer.
 
-local worked = {}                  -- by place: did the ends of the last step? For t
-local delivered = {}               -- by id: the delivery that a take gave
+local worked = false               -- did the ends of the last step? Or by place. For t
 local work_time = 0                -- of what was completed here
 
 local last, first_last             -- ids: of the last job, now and at first
@@ -28,33 +27,26 @@ if uses.A then
 -- The spec comes without its first field, which is now.
 local now7 = spack('>I7', now)
 
--- A lot of jobs often has the same spec: what to write for it is made once.
-local templates = {}
-
-local function template_of(rec)
-  local t = templates[rec]
-  if not t then
-    local j, set = fields_of('', now7 .. rec), {}
-    encode(j, NOTHING, function(field, value)
-      if value then set[#set + 1], set[#set + 2] = FIELDS[field], value end
-    end)
-    t = { j = j, set = set, at = #set + 2 }
-    set[#set + 1] = 'data'
-    templates[rec] = t
+-- Jobs that differ in nothing but their data, which are ARGV from p on: what to write for them is
+-- made once. Answers the first id.
+local function add_alike(rec, p, count)
+  local j, set = fields_of('', now7 .. rec), {}
+  encode(j, NOTHING, function(field, value)
+    if value then set[#set + 1], set[#set + 2] = FIELDS[field], value end
+  end)
+  local first, zids, at = next_id(), {}, #set + 2
+  last = first + count - 1
+  set[at - 1] = 'data'
+  for k = 1, count do
+    local key, zid = names_of(first + k - 1)
+    set[at], zids[k] = ARGV[p + k - 1], zid
+    call('HSET', key, unpack(set, 1, at))
+    if VERTX then identify(id_of(zid)) end
   end
-  return t
-end
-
-local function add_plain(rec, data)
-  local t, n = template_of(rec), next_id()
-  local id = digits(n)
-  local zid = zid_of(id)
-  t.set[t.at] = data
-  call('HSET', JOB .. id, unpack(t.set))
-  identify(id)
-  mark(JOBS, zid, t.j[PRIORITY])
-  place(t.j, zid)
-  return n, INACTIVE, 0
+  put_in(JOBS, zids, j[PRIORITY])
+  place(j, zids)
+  tell(ENQUEUE, j, first, INACTIVE, false, count)
+  return first
 end
 
 local function add_special(rec, data, extra)
@@ -72,50 +64,57 @@ local function add_special(rec, data, extra)
   end
   local n = next_id()
   local id = digits(n)
-  local zid = zid_of(id)
+  local zids = { zid_of(id) }
   write_job(id, j, NOTHING, data)
-  identify(id)
-  mark(JOBS, zid, j[PRIORITY])
-  place(j, zid)
+  if VERTX then identify(id) end
+  put_in(JOBS, zids, j[PRIORITY])
+  place(j, zids)
   hold_key(j, id)
   if words and j[FLAGS] >= SEARCH_FLAG then note_words(id, 1, words) end
+  if j[STATE] == INACTIVE then tell(ENQUEUE, j, n, INACTIVE, false) end
   return n, j[STATE], 0
+end
+
+-- How many arguments a group of jobs has: see layout.h.
+local function size_of_group(p)
+  local count = tonumber(ARGV[p + 2])
+  return count > 0 and 5 + count or 7, count
 end
 
 local function words_are_missing(i, n)
   local name, search
-  for k = i, i + n - 1, 7 do
-    if ARGV[k] ~= name then
-      name = ARGV[k]
+  while n > 0 do
+    local size, count = size_of_group(i)
+    if ARGV[i] ~= name then
+      name = ARGV[i]
       search = settings_of(name)[SEARCH] == 1
     end
-    if search and (ARGV[k + 6] == '' or not unpack_msg(ARGV[k + 6])[5]) then return true end
+    if search and (count > 0 or ARGV[i + 6] == '' or not unpack_msg(ARGV[i + 6])[5]) then
+      return true
+    end
+    i, n = i + size, n - size
   end
 end
 
--- All data is apart: so every job is a group of its own.
+-- All data is apart, so those of a group are one spec and then data.
 function steps.A(i, n)
   if words_are_missing(i, n) then return 'words' end
-  local answer, plain, a = {}, true, 0
-  for p = i, i + n - 1, 7 do
-    local name, rec, data, extra = ARGV[p], ARGV[p + 4], ARGV[p + 5], ARGV[p + 6]
-    local id, state, existed
-    if extra == '' then
-      id, state, existed = add_plain(rec, data)
+  local answer, plain, a, stop = {}, true, 0, i + n
+  while i < stop do
+    local name, rec, size, count = ARGV[i], ARGV[i + 4], size_of_group(i)
+    local id, state, existed = nil, INACTIVE, 0
+    if count > 0 then
+      id = add_alike(rec, i + 5, count)
     else
-      id, state, existed = add_special(rec, data, unpack_msg(extra))
+      count = 1
+      id, state, existed = add_special(rec, ARGV[i + 5], unpack_msg(ARGV[i + 6]))
     end
     if existed == 0 then type_known(name) end
-    if existed == 0 and state == INACTIVE then
-      local m = told
-      told = m + 8
-      message[m + 1], message[m + 2], message[m + 3], message[m + 4] = ENQUEUE, state, name, 0
-      message[m + 5], message[m + 6], message[m + 7], message[m + 8] = 0, 0, false, id
-    else
-      plain = false
+    plain = plain and existed == 0 and state == INACTIVE
+    for k = 0, count - 1 do
+      answer[a + 1], answer[a + 2], answer[a + 3], a = id + k, state, existed, a + 3
     end
-    answer[a + 1], answer[a + 2], answer[a + 3] = id, state, existed
-    a = a + 3
+    i = i + size
   end
   return plain and a > 0 and { answer[1] } or answer
 end
@@ -146,20 +145,17 @@ end
 
 if uses.T or uses.t then
 
--- Waiting jobs of these types, best first, as { priority, number, zid, type }, at most n of each;
--- of one type alone just zid and type. `more`: there may be others behind them.
+-- Up to n waiting jobs of these types, best first: zids, and if there are several types, the type of
+-- each. `more`: there may be others behind them.
 local function candidates(names, n)
   local all, more = {}, false
-  if #names == 1 then
-    local key = keys_of(names[1])[INACTIVE]
-    flush(key)
-    local got = call('ZRANGE', key, 0, n - 1)
-    for k = 1, #got do all[k] = { 0, 0, got[k], names[1] } end
-    return all, #got == n
-  end
   for _, name in ipairs(names) do
     local key = keys_of(name)[INACTIVE]
     flush(key)
+    if #names == 1 then
+      local zids = call('ZRANGE', key, 0, n - 1)
+      return zids, nil, #zids == n
+    end
     local got = call('ZRANGE', key, 0, n - 1, 'WITHSCORES')
     for k = 1, #got, 2 do
       all[#all + 1] = { tonumber(got[k + 1]), tonumber(id_of(got[k]) or 0), got[k], name }
@@ -167,72 +163,202 @@ local function candidates(names, n)
     more = more or #got == 2 * n
   end
   table.sort(all, by_rank)
-  return all, more
+  local zids, types_there = {}, {}
+  for k = 1, min(n, #all) do zids[k], types_there[k] = all[k][3], all[k][4] end
+  return zids, types_there, more or #all > n
 end
 
 -- An entry of a type's inactive set that no inactive job accounts for is taken out, as Kue's pop
 -- would. The hash, whatever is in it, stays.
-local function drop_stale(c)
-  mark(keys_of(c[4])[INACTIVE], c[3], false)
-  touched[c[4]] = true
+local function drop_stale(name, zid)
+  local key = keys_of(name)[INACTIVE]
+  take_out(key, { zid })
+  flush(key)
+  touched[name] = true
 end
 
--- Most jobs that wait have never been taken, and those of a lot differ in nothing but their data:
--- what such a hash says is worked out once. Nil: there is more to it.
-local usual = {}                   -- by what is in the hash: { job, and see start_usual() }
+-- ---- jobs that are alike ----
 
-local function usual_job(h)
-  if VERTX or h[H_STATE] ~= WORD[INACTIVE] or h[H_HELD] or h[H_MORE] or h[H_ATTEMPTS] or
-     h[H_PROGRESS] or h[H_REMOVE] or h[H_STARTED] or h[H_ERROR] or h[H_RESULT] or h[H_BACKOFF] or
-     h[H_FAILED_AT] or h[H_DURATION] or h[H_WORKER] or h[H_PROGRESS_DATA] or h[H_HISTORY] then
-    return nil
+-- Those of a lot differ in nothing but their data. So of a job just those fields are asked for that
+-- the last one had; when it has as many, it has no others.
+local shape                        -- names of fields, the last is `data`; `at`: places in FIELDS
+
+local function shape_of(h, key)
+  if VERTX or not h[H_DATA] then return nil end        -- there are always others
+  local names, at, n = {}, {}, 0
+  for k = 1, H_DATA do
+    if h[k] then
+      n = n + 1
+      names[n], at[n] = FIELDS[k], k
+    end
   end
-  local key = (h[H_TYPE] or '') .. '\0' .. (h[H_PRIORITY] or '') .. '\0' ..
-              (h[H_MAX_ATTEMPTS] or '') .. '\0' .. (h[H_TTL] or '') .. '\0' ..
-              (h[H_DELAY] or '') .. '\0' .. (h[H_CREATED] or '') .. '\0' ..
-              (h[H_PROMOTE] or '') .. '\0' .. (h[H_UPDATED] or '')
-  local u = usual[key]
-  if u == nil then
-    local j = record_of(h)
-    u = j and { j = j } or false
-    usual[key] = u
-  end
-  return u or nil
+  if call('HLEN', key) ~= n then return nil end
+  return { names = names, at = at, n = n }
 end
 
--- Up to n jobs to take, as { id, job, raw, zid, usual }: not past their deadline. With n of each
--- type, the first n are the best n, unless some are past it: then ask for more of each.
-local function choose(names, n)
-  local ask, seen = n, {}
+local function whole(values, n)
+  for k = 1, n do
+    if not values[k] then return false end
+  end
+  return true
+end
+
+-- What is in the fields of the shape, if the job has these and no others.
+local function shaped(key)
+  if not shape then return nil end
+  local values = call('HMGET', key, unpack(shape.names))
+  return whole(values, shape.n) and call('HLEN', key) == shape.n and values or nil
+end
+
+local function values_of(h)
+  local values = {}
+  for k = 1, shape.n do values[k] = h[shape.at[k]] end
+  return values
+end
+
+local function raw_of(values)
+  local h = {}
+  for k = 1, H_DATA do h[k] = false end
+  for k = 1, shape.n do h[shape.at[k]] = values[k] end
+  return h
+end
+
+-- ---- giving: `d` is what is wanted and what was given, see take() ----
+
+local function started(j, worker)
+  j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
+  j[STARTED], j[UPDATED], j[PROGRESS], j[PROGRESS_DATA] = now, now, 0, false
+  return j
+end
+
+local function note_taken(name)
+  type_make(name)[T_TAKEN], types_dirty[name] = now, true
+end
+
+local function start(d, key, zid, j, h)
+  local zids, id = { zid }, id_of(zid)
+  unplace(j, zids)
+  if j[PROGRESS] > 0 then call('HSET', key, 'progress', '0') end
+  if h[H_PROGRESS_DATA] then call('HDEL', key, FIELDS[H_PROGRESS_DATA]) end
+  started(j, d.worker)
+  call('HSET', key, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
+       FIELDS[H_WORKER], d.worker, 'weir_held', digits(j[DELIVERY]) .. ' ' .. now_text)
+  place(j, zids)
+  run_ttl(j, zids)
+  put_in(LEASE, zids, d.till)
+  note_taken(j[TYPE])
+  tell(START, j, id, ACTIVE, d.worker)
+  put_record(d.answer, id, j, h[H_DATA] or '{}')
+end
+
+-- The last jobs that were given, if they are alike: as they were, as they are now, their record.
+local like
+
+-- Those of them whose ids follow each other and that one worker got are one part of the answer, and
+-- one event.
+local function end_run(d)
+  local specs, a = like.specs, #d.answer
+  if #specs == 0 then return end
+  d.answer[a + 1], d.answer[a + 2], d.answer[a + 3] = spack('>I8', like.first), like.run, specs
+  tell(START, like.active, like.first, ACTIVE, d.worker, #specs)
+  like.specs = {}
+end
+
+local function end_like(d)
+  if not like then return end
+  end_run(d)
+  unplace(like.waiting, like.zids)
+  place(like.active, like.zids)
+  run_ttl(like.active, like.zids)
+  put_in(LEASE, like.zids, d.till)
+  note_taken(like.active[TYPE])
+  like = nil
+end
+
+-- Nil if there is more to do for such a job than start_like() does.
+local function begin_like(d, j, h, values)
+  if not values or j[PROGRESS] > 0 or h[H_PROGRESS_DATA] or h[H_HISTORY] then return end
+  local active = {}
+  for k = 1, LAST_FIELD do active[k] = j[k] end
+  local run, spec = bytes_of(started(active, d.worker))
+  like = { waiting = j, active = active, values = values, zids = {}, specs = {}, spec = spec,
+           run = string.sub(run, 1, -1 - #pack(d.worker)),       -- up to the worker
+           held = digits(active[DELIVERY]) .. ' ' .. now_text }
+end
+
+local function is_like(values)
+  local others = like.values
+  for k = 1, shape.n - 1 do
+    if values[k] ~= others[k] then return false end
+  end
+  return true
+end
+
+local function start_like(d, key, zid, data)
+  local id, n, zids = tonumber(id_of(zid)), #like.specs, like.zids
+  if n == 0 or id ~= like.first + n then
+    end_run(d)
+    like.first, n = id, 0
+  end
+  like.specs[n + 1], zids[#zids + 1] = like.spec .. data, zid
+  call('HSET', key, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
+       FIELDS[H_WORKER], d.worker, 'weir_held', like.held)
+end
+
+-- Give it to a worker. False: it is none that can be given.
+local function give_one(d, name, zid)
+  local id = id_of(zid)
+  local key = JOB .. (id or '')
+  local values = id and shaped(key)
+  if values and like and is_like(values) then
+    start_like(d, key, zid, values[shape.n])
+    return true
+  end
+  local h = values and raw_of(values) or id and call('HMGET', key, unpack(FIELDS))
+  local j = h and record_of(h)
+  end_like(d)
+  if not j or j[STATE] ~= INACTIVE or j[TYPE] ~= name then
+    drop_stale(name, zid)
+    return false
+  end
+  if j[DEADLINE] > 0 and j[DEADLINE] <= now then return false end
+  if not values then
+    shape = shape_of(h, key)
+    values = shape and values_of(h)
+  end
+  begin_like(d, j, h, values)
+  if like then
+    start_like(d, key, zid, h[H_DATA])
+  else
+    start(d, key, zid, j, h)
+  end
+  return true
+end
+
+-- The next worker that wants jobs, and still does; false: nobody.
+local function next_worker(d)
+  while d.got[d.w] == d.wants[d.w] do
+    if like then end_run(d) end
+    d.w = d.w + 1
+    d.worker = d.workers[d.w]
+    if not d.worker then return false end
+  end
+  return true
+end
+
+local function give(d, names)
+  local ask = d.wanted
   while true do
-    local all, more = candidates(names, ask)
-    local chosen = {}
-    for k = 1, min(#all, ask) do
-      local c = all[k]
-      local id = id_of(c[3])
-      local got = seen[c[3]]
-      if not got then
-        local j, h, u
-        if id then
-          h = call('HMGET', JOB .. id, unpack(FIELDS))
-          u = usual_job(h)
-          if u then j = u.j else j = record_of(h) end
-        end
-        got = { id, j, h, c[3], u }
-        seen[c[3]] = got
-        if not j or j[STATE] ~= INACTIVE or j[TYPE] ~= c[4] then
-          drop_stale(c)
-          got[2] = nil
-        end
-      end
-      local j = got[2]
-      if j and (j[DEADLINE] == 0 or j[DEADLINE] > now) then
-        chosen[#chosen + 1] = got
-        if #chosen == n then return chosen end
+    local zids, types_there, more = candidates(names, ask)
+    for k = 1, #zids do
+      if not next_worker(d) then break end
+      if give_one(d, types_there and types_there[k] or names[1], zids[k]) then
+        d.got[d.w] = d.got[d.w] + 1
       end
     end
-    if not more and #all <= ask then return chosen end
-    ask = ask * 2
+    end_like(d)
+    if not more or not next_worker(d) then return end
+    ask = 2 * ask
   end
 end
 
@@ -249,81 +375,27 @@ local function waiting_names(from, to)
   return names
 end
 
-local function started(j, worker)
-  j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
-  j[STARTED], j[UPDATED], j[PROGRESS], j[PROGRESS_DATA] = now, now, 0, false
-  return j
-end
-
-local function start(id, zid, j, h, worker)
-  unplace(j, zid)
-  if j[PROGRESS] > 0 then call('HSET', JOB .. id, 'progress', '0') end
-  if h[H_PROGRESS_DATA] then call('HDEL', JOB .. id, FIELDS[H_PROGRESS_DATA]) end
-  started(j, worker)
-  call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
-       FIELDS[H_WORKER], worker, 'weir_held', digits(j[DELIVERY]) .. ' ' .. now_text)
-  place(j, zid)
-  run_ttl(j, zid)
-  tell(START, j, id, ACTIVE, worker)
-end
-
--- As start(), but what it comes to is worked out once for all that are alike.
-local function start_usual(id, zid, u, worker)
-  if u.worker ~= worker then
-    local j = {}
-    for k = 1, LAST_FIELD do j[k] = u.j[k] end
-    u.active, u.worker = started(j, worker), worker
-    u.run, u.spec = bytes_of(j)
-  end
-  local j = u.active
-  unplace(u.j, zid)
-  call('HSET', JOB .. id, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
-       FIELDS[H_WORKER], worker, 'weir_held', '1 ' .. now_text)
-  place(j, zid)
-  run_ttl(j, zid)
-  tell(START, j, id, ACTIVE, worker)
-  return j
-end
-
--- Give up to `wanted` jobs to a worker, behind what `answer` has. Answers how many.
-local function give(answer, names, wanted, lease, worker)
-  local chosen = choose(names, wanted)
-  for _, got in ipairs(chosen) do
-    local id, j, h, zid, u = got[1], got[2], got[3], got[4], got[5]
-    local data, m = h[H_DATA] or '{}', #answer
-    if u then
-      j = start_usual(id, zid, u, worker)
-      answer[m + 1], answer[m + 2] = spack('>I8', tonumber(id)), u.run
-      answer[m + 3] = u.spec .. data
-    else
-      start(id, zid, j, h, worker)
-      put_record(answer, id, j, data)
-    end
-    mark(LEASE, zid, now + lease)
-    local t = type_make(j[TYPE])
-    t[T_TAKEN], types_dirty[j[TYPE]] = now, true
-    delivered[id] = j[DELIVERY]
-  end
-  return #chosen
-end
-
 local function take(i, n, ends)
   local lease, n_types = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
-  local names = waiting_names(i + 2, i + 1 + n_types)
-  local answer, counts = { '' }, {}
+  local d = { answer = { '' }, till = now + lease, workers = {}, wants = {}, got = {}, wanted = 0,
+              w = 1 }
   for p = i + 2 + n_types, i + n - 1, 3 do
-    local wanted = (not ends or ends[tonumber(ARGV[p + 2])]) and tonumber(ARGV[p + 1]) or 0
-    counts[#counts + 1] = spack('>I2', wanted > 0 and #names > 0 and
-                          give(answer, names, wanted, lease, ARGV[p]) or 0)
+    local k, is_due = #d.workers + 1, ends == true or ends and ends[tonumber(ARGV[p + 2])]
+    d.workers[k], d.wants[k], d.got[k] = ARGV[p], is_due and tonumber(ARGV[p + 1]) or 0, 0
+    d.wanted = d.wanted + d.wants[k]
   end
-  if #answer == 1 then return {} end
-  answer[1] = table.concat(counts)
-  want(now + lease)
-  return answer
+  d.worker = d.workers[1]
+  local names = d.wanted > 0 and waiting_names(i + 2, i + 1 + n_types) or NOTHING
+  if #names > 0 then give(d, names) end
+  if #d.answer == 1 then return {} end
+  for k, got in ipairs(d.got) do d.got[k] = spack('>I2', got) end
+  d.answer[1] = table.concat(d.got)
+  want(d.till)
+  return d.answer
 end
 
 function steps.T(i, n)
-  return take(i, n)
+  return take(i, n, true)
 end
 
 function steps.t(i, n)
@@ -362,62 +434,19 @@ local function completed(j, result)
   return j
 end
 
-local function count_completed(j)
-  local t = type_make(j[TYPE])
+local function count_completed(j, n)
+  local t, time = type_make(j[TYPE]), n * j[DURATION]
   types_dirty[j[TYPE]] = true
-  t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + 1, t[T_WORK] + j[DURATION]
-  work_time = work_time + j[DURATION]
+  t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + n, t[T_WORK] + time
+  work_time = work_time + time
 end
 
--- As with usual_job(): jobs that were taken together and end as most do. Nil: there is more to it.
-local usual_ends = {}              -- by what is in the hash: the job before and after
-
-local function usual_end(h, id, delivery)
-  if VERTX or h[H_MORE] or h[H_ERROR] or h[H_RESULT] or h[H_REMOVE] or not h[H_TYPE] then
-    return nil
-  end
-  local key = h[H_TYPE] .. '\0' .. (h[H_STATE] or '') .. '\0' .. (h[H_PRIORITY] or '') .. '\0' ..
-              (h[H_ATTEMPTS] or '') .. '\0' .. (h[H_MAX_ATTEMPTS] or '') .. '\0' ..
-              (h[H_HELD] or '') .. '\0' .. (h[H_PROGRESS] or '') .. '\0' .. (h[H_TTL] or '') ..
-              '\0' .. (h[H_STARTED] or '') .. '\0' .. delivery
-  local u = usual_ends[key]
-  if u == nil then
-    local j, done = held(id, delivery, true, h), {}
-    for k = 1, j and LAST_FIELD or 0 do done[k] = j[k] end
-    u = j and { active = j, done = completed(done, false) } or false
-    if u and ended_otherwise(done) then u = false end
-    usual_ends[key] = u
-  end
-  return u or nil
-end
-
-local function complete_usual(id, u, result)
-  local zid, j = zid_of(id), u.done
-  unplace(u.active, zid)
-  count_completed(j)
-  if result then
-    call('HSET', JOB .. id, 'state', WORD[COMPLETE], 'progress', '100', 'duration',
-         digits(j[DURATION]), 'updated_at', now_text, 'attempts', digits(j[ATTEMPTS]), 'result',
-         result)
-  else
-    call('HSET', JOB .. id, 'state', WORD[COMPLETE], 'progress', '100', 'duration',
-         digits(j[DURATION]), 'updated_at', now_text, 'attempts', digits(j[ATTEMPTS]))
-  end
-  place(j, zid)
-  tell(COMPLETED, j, id, COMPLETE, result)
-  want_retention(j)
-  return COMPLETE
-end
-
-local function complete(id, delivery, result)
-  local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, H_FEW))
-  local u = usual_end(h, id, delivery)
-  if u then return complete_usual(id, u, result) end
+local function complete(id, delivery, result, h)
   local j = held(id, delivery, true, h)
   if not j then return -1 end
-  local zid = zid_of(id)
-  unplace(j, zid)
-  count_completed(completed(j, result))
+  local zids = { zid_of(id) }
+  unplace(j, zids)
+  count_completed(completed(j, result), 1)
   let_go_of_key(j, id)
   if j[FLAGS] % 2 == 1 then
     forget(j, id)
@@ -425,28 +454,104 @@ local function complete(id, delivery, result)
     return 0
   end
   write_done(id, j, h)
-  place(j, zid)
+  place(j, zids)
   tell(COMPLETED, j, id, COMPLETE, result)
   want_retention(j)
   return COMPLETE
 end
 
+-- Jobs that were taken together mostly end together, and have the same in their hashes: what to do
+-- then is found out once.
+local like                         -- what was in the last one, the job before and after; or nil
+
+local function end_like()
+  if not like then return end
+  local zids = like.zids
+  unplace(like.active, zids)
+  count_completed(like.done, #zids)
+  place(like.done, zids)
+  want_retention(like.done)
+  like = nil
+end
+
+-- Nil if there is more to do for such a job than complete_like() does.
+local function begin_like(h, id, delivery)
+  if VERTX or h[H_MORE] or h[H_ERROR] or h[H_RESULT] or h[H_REMOVE] then return end
+  local j, done = held(id, delivery, true, h), {}
+  if not j then return end
+  for k = 1, LAST_FIELD do done[k] = j[k] end
+  if ended_otherwise(completed(done, false)) then return end
+  like = { h = h, delivery = delivery, active = j, done = done, zids = {},
+           duration = digits(done[DURATION]), attempts = digits(done[ATTEMPTS]) }
+end
+
+local function is_like(h, delivery)
+  local others = like.h
+  for k = 1, H_FEW do
+    if h[k] ~= others[k] then return false end
+  end
+  return delivery == like.delivery
+end
+
+local function complete_like(key, zid, result)
+  local zids = like.zids
+  zids[#zids + 1] = zid
+  if result then
+    call('HSET', key, 'state', WORD[COMPLETE], 'progress', '100', 'duration', like.duration,
+         'updated_at', now_text, 'attempts', like.attempts, 'result', result)
+  else
+    call('HSET', key, 'state', WORD[COMPLETE], 'progress', '100', 'duration', like.duration,
+         'updated_at', now_text, 'attempts', like.attempts)
+  end
+end
+
+-- End these jobs; answers of how many the answer is the same, and that.
+local function end_some(first, n, delivery, result)
+  local id, count = first, 0
+  while count < n do
+    local key, zid = names_of(id)
+    local h = call('HMGET', key, unpack(FIELDS, 1, H_FEW))
+    if not like or not is_like(h, delivery) then
+      if count > 0 then break end
+      end_like()
+      begin_like(h, id_of(zid), delivery)
+      if not like then return 1, complete(id_of(zid), delivery, result, h) end
+    end
+    complete_like(key, zid, result)
+    id, count = id + 1, count + 1
+  end
+  tell(COMPLETED, like.done, first, COMPLETE, result, count)
+  return count, COMPLETE
+end
+
 -- The first argument has END bytes for each run of jobs that end alike: id of the first, delivery,
 -- how many, "1" or "0" for a result. The results follow.
 function steps.D(i)
-  local ends, answer = ARGV[i], {}
-  worked = {}
+  local ends, runs, m = ARGV[i], {}, 0                 -- runs: of jobs with the same answer
   for at = 1, #ends, END do
-    local first, delivery, n, has_result = sunpack('>I8I4I2B', ends, at)
+    local id, delivery, left, has_result = sunpack('>I8I4I2B', ends, at)
     local result = false
     if has_result == 49 then
       i = i + 1
       result = ARGV[i]
     end
-    for id = first, first + n - 1 do
-      local k = #answer + 1
-      answer[k] = complete(digits(id), digits(delivery), result)
-      worked[k] = answer[k] >= 0
+    while left > 0 do
+      local n, state = end_some(id, left, digits(delivery), result)
+      id, left = id + n, left - n
+      if runs[m] == state then n, m = n + runs[m - 1], m - 2 end
+      runs[m + 1], runs[m + 2], m = n, state, m + 2
+    end
+  end
+  end_like()
+  if m == 2 then
+    worked = runs[2] >= 0
+    return runs[2]
+  end
+  local answer = {}
+  worked = {}
+  for k = 1, m, 2 do
+    for place_there = #answer + 1, #answer + runs[k] do
+      answer[place_there], worked[place_there] = runs[k + 1], runs[k + 1] >= 0
     end
   end
   return answer
@@ -482,7 +587,7 @@ function steps.S(i)
     j[PROGRESS_DATA] = ARGV[i + 3]
     call('HSET', JOB .. id, FIELDS[H_PROGRESS_DATA], ARGV[i + 3])
   end
-  run_ttl(j, zid_of(id))
+  run_ttl(j, { zid_of(id) })
   tell(PROGRESS_EVENT, j, id, ACTIVE, j[PROGRESS_DATA])
   return 1
 end
@@ -496,7 +601,7 @@ function steps.L(i)
   else
     j = held(id, delivery, true)
     if not j then return 0 end
-    run_ttl(j, zid_of(id))
+    run_ttl(j, { zid_of(id) })
   end
   add_line(j, id, ARGV[i + 2], ARGV[i + 3])
   return 1

@@ -35,25 +35,24 @@ end
 
 -- A worker of Kue's pops a job from the set of its type first, and changes its state later.
 local function is_popped(j, id)
-  local key, zid = keys_of(j[TYPE])[INACTIVE], zid_of(id)
-  local pending = changes[key] and changes[key][zid]
-  if pending ~= nil then return not pending end
-  return not call('ZSCORE', key, zid)
+  local key = keys_of(j[TYPE])[INACTIVE]
+  flush(key)
+  return not call('ZSCORE', key, zid_of(id))
 end
 
 local function replace(id, j, n)
-  local zid = zid_of(id)
-  if n[PRIORITY] ~= j[PRIORITY] then mark(JOBS, zid, n[PRIORITY]) end
+  local zids = { zid_of(id) }
+  if n[PRIORITY] ~= j[PRIORITY] then put_in(JOBS, zids, n[PRIORITY]) end
   if n[STATE] == ACTIVE then return end      -- it stays so, with its place and its lease
-  unplace(j, zid)
-  place(n, zid)
+  unplace(j, zids)
+  place(n, zids)
 end
 
 function steps.P(i)
   local id, data, has_data = ARGV[i], ARGV[i + 5], ARGV[i + 6]
   local failed, line, words, events = ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10]
   local j, h = job(id)
-  worked = {}
+  worked = false
   if not j then return 0 end
   local run, spec = bytes_of(j)
   if run ~= ARGV[i + 1] or spec ~= ARGV[i + 2] or kue_is_at(j, h, id) then return 0 end
@@ -70,7 +69,7 @@ function steps.P(i)
   elseif is_done and not was_done then
     let_go_of_key(j, id)
   end
-  worked = { true }
+  worked = true
   replace(id, j, n)
   write_job(id, n, h, has_data == '1' and data)
   if has_data == '1' then put_words(n, id, 1, words) end
@@ -106,11 +105,8 @@ function steps.C(i)
   end
   if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
     t[PAUSED] = tonumber(paused)
-    local n = told
-    told = n + 8
-    message[n + 1], message[n + 2] = t[PAUSED] == 1 and PAUSE or RESUME, 0
-    message[n + 3], message[n + 4], message[n + 5], message[n + 6] = name, 0, 0, 0
-    message[n + 7], message[n + 8] = false, 0
+    local none = { [TYPE] = name, [ATTEMPTS] = 0, [PROGRESS] = 0, [DELIVERY] = 0 }
+    tell(t[PAUSED] == 1 and PAUSE or RESUME, none, 0, 0, false)
   end
   return 1
 end
@@ -150,12 +146,12 @@ function steps.M(i, n)
   else
     id = digits(next_one)
   end
-  local zid = zid_of(id)
+  local zids = { zid_of(id) }
   type_known(j[TYPE])
   write_job(id, j, NOTHING, data)
-  identify(id)
-  mark(JOBS, zid, j[PRIORITY])
-  place(j, zid)
+  if VERTX then identify(id) end
+  put_in(JOBS, zids, j[PRIORITY])
+  place(j, zids)
   if not finished(j[STATE]) then hold_key(j, id) end
   if words ~= '' and j[FLAGS] >= SEARCH_FLAG then
     local w = unpack_msg(words)

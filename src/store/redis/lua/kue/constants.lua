@@ -19,7 +19,7 @@ local H_HISTORY, H_DATA = 23, 24
 -- events
 local ENQUEUE, PROMOTION, START, PROGRESS_EVENT, FAILED_ATTEMPT, FAILED_EVENT = 0, 1, 2, 3, 4, 5
 local COMPLETED, CANCELLED_EVENT, STALLED, TTL_EXCEEDED, REMOVE = 6, 7, 8, 9, 10
-local PAUSE, RESUME = 11, 12
+local PAUSE, RESUME, RUN_OF = 11, 12, 32
 
 -- a type's record: see layout.h
 local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
@@ -42,8 +42,9 @@ local HIGHEST, MANY = 9007199254740991, 4000
 -- lines whose times are in one field; ms for which a call is remembered; the first step in ARGV
 local LINES_A_FIELD, REMEMBER_MS, FIRST = 100, 600000, 7
 
--- the bytes of an end in a step D: id, delivery, how many, has it a result
-local END = 15
+-- the bytes of an end in a step D: id, delivery, how many, has it a result; where a run has its
+-- delivery
+local END, AT_DELIVERY = 15, 7
 
 -- ms: how much later Kue's ttl watcher sees a job that weir holds; how late Kue must be with one of
 -- its own until weir does it; how long its worker may take to answer. A lower score is no time.
@@ -59,3 +60,7 @@ local PIECE, FEWEST, HEADS, FEW, FAR = 500, 20, 500, 2000, 20000
 -- ms that a worker of Kue's needs between its pop and its start, at most; ms after which somebody
 -- must have seen that a lease is over; the walk over the types
 local TAKING_MS, LEFTOVER_MS, TYPES_WALK = 10000, 10000, 13
+
+-- elements of a command that puts many members into a set; members up to which a set is kept as a
+-- list (zset-max-listpack-entries)
+local GROWS, SMALL = 32, 128

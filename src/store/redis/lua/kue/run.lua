@@ -1,6 +1,8 @@
 -- run.lua - carry out the steps; recognise a call that was made before; tell what happened.
 
+-- Steps that only look, and those in which a job goes from waiting to active to ended: see `careful`.
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
+local BUSY = { A = true, a = true, T = true, t = true, D = true }
 
 local lane = number and W .. 'call:' .. origin .. ':' .. number % 2
 local before = lane and call('GET', lane)
@@ -8,32 +10,34 @@ before = before and unpack_msg(before)
 if before and before[1] > number then return { now, '' } end   -- nobody wants this one any more
 if before and before[1] ~= number then before = nil end
 
--- What is kept of the answer of a take: how many each worker got, and the jobs: id, delivery.
+-- What is kept of the answer of a take: how many each worker got, and the jobs: first id, how many,
+-- delivery.
 local function to_remember(letter, answer)
   if READS[letter] then return false end
   if letter ~= 'T' and letter ~= 't' then return answer end
   local given = { answer[1] }
   for k = 2, #answer, 3 do
-    local id = sunpack('>I8', answer[k])
-    given[#given + 1] = id
-    given[#given + 1] = delivered[digits(id)]
+    local specs = answer[k + 2]
+    given[k], given[k + 1] = sunpack('>I8', answer[k]), type(specs) == 'table' and #specs or 1
+    given[k + 2] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
   end
   return given
 end
 
 -- That answer again, with the jobs as they are now.
 local function taken_before(given)
-  local answer, counts, k = { '' }, {}, 2
+  local answer, counts, k, m = { '' }, {}, 2, 0
   for at = 1, #(given[1] or ''), 2 do
     local kept = 0
     for _ = 1, sunpack('>I2', given[1], at) do
-      local id = digits(given[k])
-      local j, h = held(id, given[k + 1])
+      if m == given[k + 1] then k, m = k + 3, 0 end
+      local id = digits(given[k] + m)
+      local j, h = held(id, given[k + 2])
       if j then
         put_record(answer, id, j, h[H_DATA] or '{}')
         kept = kept + 1
       end
-      k = k + 2
+      m = m + 1
     end
     counts[#counts + 1] = spack('>I2', kept)
   end
@@ -51,6 +55,8 @@ local function run()
       answer = before[at]
       if letter == 'T' or letter == 't' then answer = taken_before(answer) end
     else
+      if careful and BUSY[letter] then flush_sets() end
+      careful = not BUSY[letter]
       answer = steps[letter](i + 2, n)
       if number then memory[at] = to_remember(letter, answer) end
     end
@@ -109,9 +115,15 @@ end
 
 local function tell_kue()
   if told == 4 and #ask_about == 0 or not kue_listens() then return end
-  for i = 5, told, 8 do
-    publish_event(message[i], message[i + 1], message[i + 7], message[i + 2], message[i + 3],
-                  message[i + 4], message[i + 6])
+  local i = 5
+  while i <= told do
+    local kind, first, count, size = message[i], message[i + 7], 1, 8
+    if kind >= RUN_OF then kind, count, size = kind - RUN_OF, message[i + 8], 10 end
+    for id = first, first + count - 1 do
+      publish_event(kind, message[i + 1], id, message[i + 2], message[i + 3], message[i + 4],
+                    message[i + 6])
+    end
+    i = i + size
   end
   for _, id in ipairs(ask_about) do publish(id, 'ttl exceeded') end
 end

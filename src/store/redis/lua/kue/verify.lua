@@ -27,16 +27,16 @@ local function verify_place(j, h, zid, wrong, mend)
   wrong(score(JOBS, zid) ~= j[PRIORITY], 'not in its place in the list of all',
         function() mark(JOBS, zid, j[PRIORITY]) end)
   wrong(score(ALL[state], zid) == huge or state == DELAYED and score(ALL[state], zid) ~= j[PROMOTE],
-        'not in its place in the list of its state', function() place(j, zid) end)
+        'not in its place in the list of its state', function() place(j, { zid }) end)
   local taking = state == INACTIVE and math.abs(now - j[UPDATED]) < TAKING_MS
   wrong(score(keys[state], zid) ~= j[PRIORITY] and not taking,
-        'not in its place in the list of its type and state', function() place(j, zid) end)
+        'not in its place in the list of its type and state', function() place(j, { zid }) end)
   local listed = finished(state) and score(keys[state + 10], zid)
   if listed == huge and not last_was_ours(h) then
-    if mend then place(j, zid) end           -- Kue has ended it: it will be found
+    if mend then place(j, { zid }) end           -- Kue has ended it: it will be found
   else
     wrong(listed and listed ~= j[FINISHED], 'not in its place in the list of what ended',
-          function() place(j, zid) end)
+          function() place(j, { zid }) end)
   end
   for other = INACTIVE, CANCELLED do
     wrong(other ~= state and (score(ALL[other], zid) < huge or score(keys[other], zid) < huge),
@@ -55,9 +55,9 @@ local function verify_ours(j, h, id, zid, wrong)
     want(now)
   end)
   wrong(ours and j[TTL_MS] > 0 and score(TTL, zid) == huge, 'active, but its ttl is not running',
-        function() run_ttl(j, zid) end)
+        function() run_ttl(j, { zid }) end)
   wrong(j[DEADLINE] > 0 and state <= DELAYED and score(DEADLINES, zid) ~= j[DEADLINE],
-        'not in its place among those with a deadline', function() place(j, zid) end)
+        'not in its place among those with a deadline', function() place(j, { zid }) end)
   wrong(j[UNIQUE_KEY] and not finished(state) and not holder_of(j), 'does not hold its unique key',
         function() hold_key(j, id) end)
 end
