@@ -53,12 +53,12 @@
  *
  * ---- the steps ----
  *
- *  A add      in groups: type, rank, count, flags, spec ... (kue: spec, data ...: they have the same
- *             spec); or of one job type, rank, "0", flags, spec, data, extra
+ *  A add      in groups: type, rank, count, flags, spec ... (kue: one spec, then the data of each);
+ *             or of one job type, rank, "0", flags, spec, data, extra
  *                                                           -> [first id] if all are new and
  *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
  *             `rank`: 8 bytes, see below. The spec of one job, and kue's, comes without its first
- *             number: it is `now`, and the function's to put before it. Others have it all the same:
+ *             number: it is `now`, and the function's to put before it. Others have it anyway:
  *             it stays if it is at most REDIS_STAMP_MS before `now`, as making a long string anew
  *             costs more than keeping it; else it becomes `now`, too.
  *             `extra`: "" or MessagePack [delay, run_at,

@@ -8,6 +8,7 @@
 
 local LOW = {}                     -- the last three digits of ids, as text: see names_of()
 local STONE                        -- see grows()
+local spare = {}                   -- lists: to use one again costs less than to let a new one grow
 
 local function run_steps(KEYS, ARGV)
 
@@ -221,6 +222,20 @@ end
 -- By key: what is to go in, each member behind its score, and what is to come out; `n` elements.
 local ins, outs = {}, {}
 
+local function list_in(lists, key)
+  local list = lists[key]
+  if not list then
+    list = table.remove(spare) or {}
+    list.n = 0
+    lists[key] = list
+  end
+  return list
+end
+
+local function is_spare(list)
+  if list.n <= MANY and #spare < SPARE then spare[#spare + 1] = list end
+end
+
 -- A step that may put back what it took out is `careful`: the others (BUSY in run.lua) are not.
 local careful = true
 
@@ -239,8 +254,12 @@ local function flush(key)
   if add then
     grew = grows(key, add.n)
     many('ZADD', key, add, 2)
+    is_spare(add)
   end
-  if remove then many('ZREM', key, remove, 1) end
+  if remove then
+    many('ZREM', key, remove, 1)
+    is_spare(remove)
+  end
   if grew then call('ZREM', key, STONE) end
 end
 
@@ -251,11 +270,7 @@ end
 
 local function put_in(key, members, score)
   if careful and outs[key] then flush(key) end
-  local list, text = ins[key], digits(score)
-  if not list then
-    list = { n = 0 }
-    ins[key] = list
-  end
+  local list, text = list_in(ins, key), digits(score)
   local n = list.n
   for k = 1, #members do
     list[n + 1], list[n + 2] = text, members[k]
@@ -265,11 +280,7 @@ local function put_in(key, members, score)
 end
 
 local function take_out(key, members)
-  local list = outs[key]
-  if not list then
-    list = { n = 0 }
-    outs[key] = list
-  end
+  local list = list_in(outs, key)
   local n = list.n
   for k = 1, #members do list[n + k] = members[k] end
   list.n = n + #members

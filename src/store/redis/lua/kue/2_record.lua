@@ -2,13 +2,16 @@
 -- record is one that core/job.c allows: what cannot be is made what comes nearest to it.
 --
 -- What Kue has no field for is in fields which Kue leaves alone: weir_held is "DELIVERY
--- STARTED_AT", the last delivery to a worker of weir's and when that was; weir_more a JSON object
--- with what is not as usual, see 3_write.lua; weir_history what weir did with it (core/history.h).
+-- STARTED_AT", the last delivery to a worker of weir's and when that was, and for a job whose end
+-- needs to know no more " ATTEMPTS TTL" of it behind that (no step changes these while it is held,
+-- and to Kue's workers, too, a job is what it was when they took it); weir_more a JSON object with
+-- what is not as usual, see 3_write.lua; weir_history what weir did with it (core/history.h).
 
--- What HMGET asks for, H_... names its places. Those up to H_FEW do for an end of a job.
+-- What HMGET asks for, H_... names its places. Those up to H_FEW do for an end of a job, those up
+-- to H_FEWEST for most of them.
 local FIELDS = {
-  'state', 'type', 'priority', 'attempts', 'max_attempts', 'weir_held', 'weir_more', 'progress',
-  'removeOnComplete', 'ttl', 'started_at', 'error', 'result',
+  'state', 'type', 'priority', 'weir_held', 'started_at', 'attempts', 'max_attempts', 'weir_more',
+  'progress', 'removeOnComplete', 'ttl', 'error', 'result',
   'backoff', 'delay', 'failed_at', 'duration', VERTX and 'weir_worker' or 'workerId',
   VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at', 'updated_at',
   'weir_history', 'data',
@@ -115,10 +118,12 @@ local function state_of(h, more)
   return state
 end
 
+local HELD = '^(%d+) (%-?%d+)%f[ %z]'
+
 -- Is it active in the hands of a worker of weir's, and which delivery was the last one? Kue writes
 -- started_at when it takes a job.
 local function is_ours(h)
-  local delivery, started = string.match(h[H_HELD] or '', '^(%d+) (%-?%d+)$')
+  local delivery, started = string.match(h[H_HELD] or '', HELD)
   return h[H_STATE] == WORD[ACTIVE] and started == h[H_STARTED] and started ~= nil,
          int(delivery, MAX_DELIVERY)
 end
@@ -182,18 +187,23 @@ local function job(id)
   return record_of(h), h
 end
 
--- The job that a worker of ours holds with this delivery. `few`: with what its end needs. `raw`:
--- its hash, if that was read.
-local function held(id, delivery, few, raw)
-  local h = raw or call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
-  local so = delivery .. ' ' .. (h[H_STARTED] or '')
-  if h[H_STATE] ~= WORD[ACTIVE] or h[H_HELD] ~= so then return end
-  if not few or VERTX or h[H_MORE] or not h[H_TYPE] then return record_of(h), h end
+-- A job in the hands of a worker of ours, with what its end needs to know.
+local function held_job(h, delivery, attempts, ttl)
   local most = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES))
   return {
-    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts_of(h, ACTIVE, most), most,
-    tonumber(delivery), 0, DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0,
-    int(h[H_TTL], MAX_MS), 0, int(h[H_STARTED]), 0, 0, 0, 0, false, false, false, false, false,
-    false, 0, 0, 0, false,
-  }, h
+    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts, most, delivery, 0, DEFAULT_MAX_LOST,
+    int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0, ttl, 0, int(h[H_STARTED]), 0, 0, 0, 0,
+    false, false, false, false, false, false, 0, 0, 0, false,
+  }
+end
+
+-- The job that a worker of ours holds with this delivery, and its raw hash. `few`: with what its
+-- end needs.
+local function held(id, delivery, few)
+  local h = call('HMGET', JOB .. id, unpack(FIELDS, 1, few and H_FEW or H_DATA))
+  local ours, last_delivery = is_ours(h)
+  if not ours or last_delivery ~= tonumber(delivery) then return end
+  if not few or VERTX or h[H_MORE] or not h[H_TYPE] then return record_of(h), h end
+  local attempts = attempts_of(h, ACTIVE, max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)))
+  return held_job(h, last_delivery, attempts, int(h[H_TTL], MAX_MS)), h
 end

@@ -145,8 +145,8 @@ end
 
 if uses.T or uses.t then
 
--- Up to n waiting jobs of these types, best first: zids, and if there are several types, the type of
--- each. `more`: there may be others behind them.
+-- Up to n waiting jobs of these types, best first: zids, and if there are several types, the type
+-- of each. `more`: there may be others behind them.
 local function candidates(names, n)
   local all, more = {}, false
   for _, name in ipairs(names) do
@@ -196,18 +196,12 @@ local function shape_of(h, key)
   return { names = names, at = at, n = n }
 end
 
-local function whole(values, n)
-  for k = 1, n do
+-- Has the job the fields of the shape, and no others?
+local function has_shape(key, values)
+  for k = 1, shape.n do
     if not values[k] then return false end
   end
-  return true
-end
-
--- What is in the fields of the shape, if the job has these and no others.
-local function shaped(key)
-  if not shape then return nil end
-  local values = call('HMGET', key, unpack(shape.names))
-  return whole(values, shape.n) and call('HLEN', key) == shape.n and values or nil
+  return call('HLEN', key) == shape.n
 end
 
 local function values_of(h)
@@ -235,6 +229,13 @@ local function note_taken(name)
   type_make(name)[T_TAKEN], types_dirty[name] = now, true
 end
 
+-- See 2_record.lua.
+local function held_text(j, h)
+  local text = digits(j[DELIVERY]) .. ' ' .. now_text
+  if VERTX or h[H_MORE] or h[H_ERROR] or h[H_RESULT] or h[H_REMOVE] then return text end
+  return text .. ' ' .. digits(j[ATTEMPTS]) .. ' ' .. digits(j[TTL_MS])
+end
+
 local function start(d, key, zid, j, h)
   local zids, id = { zid }, id_of(zid)
   unplace(j, zids)
@@ -242,7 +243,7 @@ local function start(d, key, zid, j, h)
   if h[H_PROGRESS_DATA] then call('HDEL', key, FIELDS[H_PROGRESS_DATA]) end
   started(j, d.worker)
   call('HSET', key, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
-       FIELDS[H_WORKER], d.worker, 'weir_held', digits(j[DELIVERY]) .. ' ' .. now_text)
+       FIELDS[H_WORKER], d.worker, 'weir_held', held_text(j, h))
   place(j, zids)
   run_ttl(j, zids)
   put_in(LEASE, zids, d.till)
@@ -257,11 +258,12 @@ local like
 -- Those of them whose ids follow each other and that one worker got are one part of the answer, and
 -- one event.
 local function end_run(d)
-  local specs, a = like.specs, #d.answer
-  if #specs == 0 then return end
-  d.answer[a + 1], d.answer[a + 2], d.answer[a + 3] = spack('>I8', like.first), like.run, specs
-  tell(START, like.active, like.first, ACTIVE, d.worker, #specs)
-  like.specs = {}
+  local n, a = like.n, #d.answer
+  if n == 0 then return end
+  local first = like.next - n
+  d.answer[a + 1], d.answer[a + 2], d.answer[a + 3] = spack('>I8', first), like.run, like.specs
+  tell(START, like.active, first, ACTIVE, d.worker, n)
+  like.n, like.specs = 0, {}
 end
 
 local function end_like(d)
@@ -281,40 +283,47 @@ local function begin_like(d, j, h, values)
   local active = {}
   for k = 1, LAST_FIELD do active[k] = j[k] end
   local run, spec = bytes_of(started(active, d.worker))
-  like = { waiting = j, active = active, values = values, zids = {}, specs = {}, spec = spec,
-           run = string.sub(run, 1, -1 - #pack(d.worker)),       -- up to the worker
-           held = digits(active[DELIVERY]) .. ' ' .. now_text }
+  like = { waiting = j, active = active, values = values, zids = {}, specs = {}, n = 0, next = 0,
+           spec = spec, run = string.sub(run, 1, -1 - #pack(d.worker)),    -- up to the worker
+           held = held_text(active, h) }
 end
 
-local function is_like(values)
-  local others = like.values
-  for k = 1, shape.n - 1 do
+local function is_like(name, values)
+  local others, n = like.values, shape.n
+  for k = 1, n - 1 do
     if values[k] ~= others[k] then return false end
   end
-  return true
+  return values[n] and like.waiting[TYPE] == name
 end
 
-local function start_like(d, key, zid, data)
-  local id, n, zids = tonumber(id_of(zid)), #like.specs, like.zids
-  if n == 0 or id ~= like.first + n then
-    end_run(d)
-    like.first, n = id, 0
-  end
-  like.specs[n + 1], zids[#zids + 1] = like.spec .. data, zid
+local function start_like(d, key, zid, id, data)
+  if id ~= like.next then end_run(d) end
+  local n, zids = like.n + 1, like.zids
+  like.specs[n], zids[#zids + 1], like.n, like.next = like.spec .. data, zid, n, id + 1
   call('HSET', key, 'state', WORD[ACTIVE], 'started_at', now_text, 'updated_at', now_text,
        FIELDS[H_WORKER], d.worker, 'weir_held', like.held)
 end
 
+-- The key of a job and its number; nil: it is none. Mostly it is the one behind the last.
+local function look_up(zid)
+  if like then
+    local key, next_zid = names_of(like.next)
+    if zid == next_zid then return key, like.next end
+  end
+  local id = id_of(zid)
+  if id then return JOB .. id, tonumber(id) end
+end
+
 -- Give it to a worker. False: it is none that can be given.
 local function give_one(d, name, zid)
-  local id = id_of(zid)
-  local key = JOB .. (id or '')
-  local values = id and shaped(key)
-  if values and like and is_like(values) then
-    start_like(d, key, zid, values[shape.n])
+  local key, id = look_up(zid)
+  local values = key and shape and call('HMGET', key, unpack(shape.names))
+  if values and like and is_like(name, values) and call('HLEN', key) == shape.n then
+    start_like(d, key, zid, id, values[shape.n])
     return true
   end
-  local h = values and raw_of(values) or id and call('HMGET', key, unpack(FIELDS))
+  values = values and has_shape(key, values) and values
+  local h = values and raw_of(values) or key and call('HMGET', key, unpack(FIELDS))
   local j = h and record_of(h)
   end_like(d)
   if not j or j[STATE] ~= INACTIVE or j[TYPE] ~= name then
@@ -328,7 +337,7 @@ local function give_one(d, name, zid)
   end
   begin_like(d, j, h, values)
   if like then
-    start_like(d, key, zid, h[H_DATA])
+    start_like(d, key, zid, id, h[H_DATA])
   else
     start(d, key, zid, j, h)
   end
@@ -441,8 +450,8 @@ local function count_completed(j, n)
   work_time = work_time + time
 end
 
-local function complete(id, delivery, result, h)
-  local j = held(id, delivery, true, h)
+local function complete(id, delivery, result)
+  local j, h = held(id, delivery, true)
   if not j then return -1 end
   local zids = { zid_of(id) }
   unplace(j, zids)
@@ -474,11 +483,15 @@ local function end_like()
   like = nil
 end
 
--- Nil if there is more to do for such a job than complete_like() does.
-local function begin_like(h, id, delivery)
-  if VERTX or h[H_MORE] or h[H_ERROR] or h[H_RESULT] or h[H_REMOVE] then return end
-  local j, done = held(id, delivery, true, h), {}
-  if not j then return end
+-- Nil if there is more to do for such a job than complete_like() does: see held_text().
+local function begin_like(h, delivery)
+  local last_delivery, started, attempts, ttl =
+    string.match(h[H_HELD] or '', '^(%d+) (%-?%d+) (%d+) (%d+)$')
+  if not started or last_delivery ~= delivery or started ~= h[H_STARTED] or
+     h[H_STATE] ~= WORD[ACTIVE] or not h[H_TYPE] then
+    return
+  end
+  local j, done = held_job(h, tonumber(delivery), tonumber(attempts), int(ttl, MAX_MS)), {}
   for k = 1, LAST_FIELD do done[k] = j[k] end
   if ended_otherwise(completed(done, false)) then return end
   like = { h = h, delivery = delivery, active = j, done = done, zids = {},
@@ -487,10 +500,9 @@ end
 
 local function is_like(h, delivery)
   local others = like.h
-  for k = 1, H_FEW do
-    if h[k] ~= others[k] then return false end
-  end
-  return delivery == like.delivery
+  return h[H_HELD] == others[H_HELD] and h[H_STARTED] == others[H_STARTED] and
+         h[H_STATE] == others[H_STATE] and h[H_TYPE] == others[H_TYPE] and
+         h[H_PRIORITY] == others[H_PRIORITY] and delivery == like.delivery
 end
 
 local function complete_like(key, zid, result)
@@ -510,12 +522,12 @@ local function end_some(first, n, delivery, result)
   local id, count = first, 0
   while count < n do
     local key, zid = names_of(id)
-    local h = call('HMGET', key, unpack(FIELDS, 1, H_FEW))
+    local h = call('HMGET', key, unpack(FIELDS, 1, H_FEWEST))
     if not like or not is_like(h, delivery) then
       if count > 0 then break end
       end_like()
-      begin_like(h, id_of(zid), delivery)
-      if not like then return 1, complete(id_of(zid), delivery, result, h) end
+      begin_like(h, delivery)
+      if not like then return 1, complete(id_of(zid), delivery, result) end
     end
     complete_like(key, zid, result)
     id, count = id + 1, count + 1

@@ -10,8 +10,9 @@ local LINES, UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT = 22, 23, 24, 25, 26, 
 local PROGRESS_DATA, CREATED, PROMOTE, UPDATED, HISTORY, LAST_FIELD = 28, 29, 30, 31, 32, 32
 
 -- the fields of a hash, as HMGET gives them: see FIELDS
-local H_STATE, H_TYPE, H_PRIORITY, H_ATTEMPTS, H_MAX_ATTEMPTS, H_HELD, H_MORE = 1, 2, 3, 4, 5, 6, 7
-local H_PROGRESS, H_REMOVE, H_TTL, H_STARTED, H_ERROR, H_RESULT, H_FEW = 8, 9, 10, 11, 12, 13, 13
+local H_STATE, H_TYPE, H_PRIORITY, H_HELD, H_STARTED, H_FEWEST = 1, 2, 3, 4, 5, 5
+local H_ATTEMPTS, H_MAX_ATTEMPTS, H_MORE, H_PROGRESS, H_REMOVE, H_TTL = 6, 7, 8, 9, 10, 11
+local H_ERROR, H_RESULT, H_FEW = 12, 13, 13
 local H_BACKOFF, H_DELAY, H_FAILED_AT, H_DURATION, H_WORKER = 14, 15, 16, 17, 18
 local H_PROGRESS_DATA, H_CREATED, H_PROMOTE, H_UPDATED = 19, 20, 21, 22
 local H_HISTORY, H_DATA = 23, 24
@@ -60,6 +61,9 @@ local PIECE, FEWEST, HEADS, FEW, FAR = 500, 20, 500, 2000, 20000
 -- ms that a worker of Kue's needs between its pop and its start, at most; ms after which somebody
 -- must have seen that a lease is over; the walk over the types
 local TAKING_MS, LEFTOVER_MS, TYPES_WALK = 10000, 10000, 13
+
+-- lists that are kept for the next call
+local SPARE = 16
 
 -- elements of a command that puts many members into a set; members up to which a set is kept as a
 -- list (zset-max-listpack-entries)

@@ -1,6 +1,7 @@
 -- run.lua - carry out the steps; recognise a call that was made before; tell what happened.
 
--- Steps that only look, and those in which a job goes from waiting to active to ended: see `careful`.
+-- Steps that only look, and those in which a job goes from waiting to active to ended, and never
+-- back: see `careful`.
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
 local BUSY = { A = true, a = true, T = true, t = true, D = true }
 

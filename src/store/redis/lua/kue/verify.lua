@@ -19,7 +19,8 @@ end
 
 -- Was its last worker one of weir's?
 local function last_was_ours(h)
-  return h[H_STARTED] and string.match(h[H_HELD] or '', ' (%-?%d+)$') == h[H_STARTED]
+  local _, started = string.match(h[H_HELD] or '', HELD)
+  return started and started == h[H_STARTED]
 end
 
 local function verify_place(j, h, zid, wrong, mend)
