@@ -361,32 +361,32 @@ test('of a lot, jobs that others have changed are what they are now', async (q) 
   const w = weir(q), server = await serve('--store', url(q), 'serve', '--listen', '127.0.0.1:0');
   const post = async (what, body) => (await fetch(`http://127.0.0.1:${server.port}/v1/${what}`,
     { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
-  await w.run('add', 'a', '{"n":1}', '-n', 9);
-  await command('HSET', `${q}:job:2`, 'ttl', 90000);
-  await command('HSET', `${q}:job:3`, 'max_attempts', 7);
+  await w.run('add', 'a', '{"n":1}', '-n', 10);
+  await command('HSET', `${q}:job:3`, 'ttl', 90000);
+  await command('HSET', `${q}:job:8`, 'max_attempts', 7);
   await command('HSET', `${q}:job:4`, 'anything', 'else');
   await command('HDEL', `${q}:job:5`, 'data');
   await command('HSET', `${q}:job:6`, 'removeOnComplete', 'true');
   await command('HSET', `${q}:job:7`, 'state', 'failed');
-  await command('ZREM', `${q}:jobs:a:inactive`, '01|9');           // a worker of Kue's is just taking it
-  await command('ZADD', `${q}:jobs:b:inactive`, 0, '01|9');
-  const { jobs } = await post('take', { types: ['a', 'b'], n: 9, worker: 'me' });
+  await command('ZREM', `${q}:jobs:a:inactive`, '02|10');          // a worker of Kue's is just taking it
+  await command('ZADD', `${q}:jobs:b:inactive`, 0, '02|10');
+  const { jobs } = await post('take', { types: ['a', 'b'], n: 10, worker: 'me' });
   same(jobs.map((j) => [j.id, j.ttl, j.max_attempts, j.data, j.workerId]),
-    [[1, undefined, 1, { n: 1 }, 'me'], [2, 90000, 1, { n: 1 }, 'me'], [3, undefined, 7, { n: 1 }, 'me'],
+    [[1, undefined, 1, { n: 1 }, 'me'], [2, undefined, 1, { n: 1 }, 'me'], [3, 90000, 1, { n: 1 }, 'me'],
       [4, undefined, 1, { n: 1 }, 'me'], [5, undefined, 1, {}, 'me'], [6, undefined, 1, { n: 1 }, 'me'],
-      [8, undefined, 1, { n: 1 }, 'me']]);
+      [8, undefined, 7, { n: 1 }, 'me'], [9, undefined, 1, { n: 1 }, 'me']]);
   same(await command('EXISTS', `${q}:jobs:a:inactive`, `${q}:jobs:b:inactive`), 0);
   await command('HSET', `${q}:job:4`, 'state', 'failed');
-  await command('HSET', `${q}:job:8`, 'priority', -5);
+  await command('HSET', `${q}:job:2`, 'priority', -5);
   const { results } = await post('finish', { jobs: jobs.map((j) => ({ id: j.id, delivery: 1, result: 'ok' })) });
   same(results.map((r) => (r.error ? 'refused' : r.state)),
-    ['complete', 'complete', 'complete', 'refused', 'complete', null, 'complete']);
+    ['complete', 'complete', 'complete', 'refused', 'complete', null, 'complete', 'complete']);
   same(await command('ZRANGE', `${q}:jobs:a:complete`, 0, -1, 'WITHSCORES'),
-    ['01|8', '-5', '01|1', '0', '01|2', '0', '01|3', '0', '01|5', '0']);
+    ['01|2', '-5', '01|1', '0', '01|3', '0', '01|5', '0', '01|8', '0', '01|9', '0']);
   same(await command('ZRANGE', `${q}:jobs:active`, 0, -1), ['01|4']);
   same(await command('EXISTS', `${q}:weir:ttl`), 0);
   await gone(q, 6);
-  const h = await hash(`${q}:job:8`);
+  const h = await hash(`${q}:job:2`);
   same([h.state, h.progress, h.attempts, h.result], ['complete', '100', '1', '"ok"']);
 });
 
