@@ -142,17 +142,33 @@ static void check_finds_what_was_meddled_with(void **state)
     close_one(t);
 }
 
-/* Add ten jobs that are alike, and take four of them. */
-static void begin_lot(one *t, weir_job *jobs[4])
+enum { LOT = 40, TAKEN = 20 };               /* pieces of 16, 16 and 8: redis.md */
+
+/* Add jobs that are alike, and take the first of them. */
+static void begin_lot(one *t, weir_job *jobs[TAKEN])
 {
-    weir_spec specs[10];
+    weir_spec specs[LOT];
     size_t    n = 0;
-    for (size_t i = 0; i < 10; i++)
+    for (size_t i = 0; i < LOT; i++)
         specs[i] = (weir_spec){ .type = "mail" };
-    OK(weir_add_many(t->q, specs, 10, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, LOT, NULL, &t->err));
     OK(weir_take_for(t->q, &(weir_taking){ .types = (const char *[]){ "mail", NULL },
-                                           .worker = "w", .n = 4 }, jobs, &n, &t->err));
-    assert_int_equal(n, 4);
+                                           .worker = "w", .n = TAKEN }, jobs, &n, &t->err));
+    assert_int_equal(n, TAKEN);
+}
+
+static void end_lot(one *t, weir_job *jobs[TAKEN])
+{
+    for (size_t i = 0; i < TAKEN; i++)
+        weir_job_release(jobs[i]);
+    close_one(t);
+}
+
+/* Somebody removes the piece that begins with this job. */
+static void lose_piece(one *t, char first)
+{
+    const char field[] = { 'p', 0, 0, 0, 0, 0, 0, 0, first };
+    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", field, sizeof field));
 }
 
 static size_t lines_of_check(one *t, bool mend, uint64_t jobs)
@@ -173,25 +189,22 @@ static uint64_t counted(one *t, weir_state state)
     return n;
 }
 
-/* Of those that wait as one entry one is gone, and of those that were taken. */
+/* Of those that wait as one entry some are gone, and of those that were taken. */
 static void check_finds_what_was_meddled_with_in_a_lot(void **state)
 {
     (void)state;
     one       t_, *t = &t_;
-    weir_job *jobs[4];
+    weir_job *jobs[TAKEN];
     open_one(t);
     begin_lot(t, jobs);
-    assert_int_equal(lines_of_check(t, false, 10), 0);
-    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
-    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\7", (size_t)8));
+    assert_int_equal(lines_of_check(t, false, LOT), 0);
+    lose_piece(t, 17);                                   /* 17 to 20 are held, 21 to 32 wait */
     assert_true(rig_do(t->r, "DEL {weir:0}:held"));
-    assert_true(lines_of_check(t, true, 8) >= 3);        /* a place, a hand, a lease */
-    assert_int_equal(lines_of_check(t, false, 8), 0);
+    assert_true(lines_of_check(t, true, 24) >= 3);       /* a place, a hand, a lease */
+    assert_int_equal(lines_of_check(t, false, 24), 0);
     uint64_t waiting = counted(t, WEIR_INACTIVE), active = counted(t, WEIR_ACTIVE);
-    assert_true(waiting + active == 8 && waiting >= 5);
-    for (size_t i = 0; i < 4; i++)
-        weir_job_release(jobs[i]);
-    close_one(t);
+    assert_true(waiting + active == 24 && waiting >= 8);
+    end_lot(t, jobs);
 }
 
 /* And of those that were completed together. */
@@ -199,27 +212,68 @@ static void check_finds_what_was_meddled_with_in_a_batch(void **state)
 {
     (void)state;
     one         t_, *t = &t_;
-    weir_job   *jobs[4];
-    weir_ending endings[4];
-    weir_ended  ended[4];
+    weir_job   *jobs[TAKEN];
+    weir_ending endings[TAKEN];
+    weir_ended  ended[TAKEN];
     open_one(t);
     begin_lot(t, jobs);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < TAKEN; i++)
         endings[i] = (weir_ending){ .id = jobs[i]->id, .delivery = 1 };
-    OK(weir_finish(t->q, endings, 4, ended, &t->err));
+    OK(weir_finish(t->q, endings, TAKEN, ended, &t->err));
     assert_int_equal(number(t, "ZCARD {weir:0}:complete"), 1);       /* they are one entry */
-    assert_int_equal(counted(t, WEIR_COMPLETE), 4);
-    assert_int_equal(lines_of_check(t, false, 10), 0);
+    assert_int_equal(counted(t, WEIR_COMPLETE), TAKEN);
+    assert_int_equal(lines_of_check(t, false, LOT), 0);
     assert_true(rig_do(t->r, "DEL {weir:0}:complete"));
-    assert_true(lines_of_check(t, true, 10) >= 1);
-    assert_int_equal(counted(t, WEIR_COMPLETE), 4);
-    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
-    assert_true(lines_of_check(t, true, 9) >= 1);
-    assert_int_equal(lines_of_check(t, false, 9), 0);
-    assert_int_equal(counted(t, WEIR_COMPLETE), 3);
-    for (size_t i = 0; i < 4; i++)
-        weir_job_release(jobs[i]);
-    close_one(t);
+    assert_true(lines_of_check(t, true, LOT) >= 1);
+    assert_int_equal(counted(t, WEIR_COMPLETE), TAKEN);
+    lose_piece(t, 1);
+    assert_true(lines_of_check(t, true, LOT - 16) >= 1);
+    assert_int_equal(lines_of_check(t, false, LOT - 16), 0);
+    assert_int_equal(counted(t, WEIR_COMPLETE), TAKEN - 16);
+    end_lot(t, jobs);
+}
+
+/* A piece goes with its last job, in whatever order and way they go; who has failed does not keep
+ * it. */
+static void pieces_go_with_their_jobs(void **state)
+{
+    (void)state;
+    one         t_, *t = &t_;
+    weir_job   *jobs[TAKEN];
+    weir_ending failed = { .id = 3, .delivery = 1, .outcome = WEIR_OUTCOME_FAIL, .text = "no" };
+    weir_ended  ended;
+    open_one(t);
+    begin_lot(t, jobs);
+    assert_int_equal(number(t, "HLEN {weir:0}:jobs"), 3);
+    OK(weir_finish(t->q, &failed, 1, &ended, &t->err));
+    assert_int_equal(number(t, "HLEN {weir:0}:jobs"), 5);       /* its own, and what is gone */
+    for (uint64_t id = 17; id <= 32; id++)
+        OK(weir_remove(t->q, id, &t->err));
+    assert_int_equal(number(t, "HLEN {weir:0}:jobs"), 4);
+    assert_int_equal(lines_of_check(t, false, LOT - 16), 0);
+    for (uint64_t id = LOT; id > 0; id--) {
+        if (id <= 16 || id > 32)
+            OK(weir_remove(t->q, id, &t->err));
+    }
+    assert_int_equal(number(t, "HLEN {weir:0}:jobs"), 0);
+    assert_int_equal(lines_of_check(t, false, 0), 0);
+    end_lot(t, jobs);
+}
+
+/* What says of no piece that its jobs are gone does not stay. */
+static void check_finds_what_is_left_of_a_piece(void **state)
+{
+    (void)state;
+    one       t_, *t = &t_;
+    weir_job *jobs[TAKEN];
+    open_one(t);
+    begin_lot(t, jobs);
+    OK(weir_remove(t->q, 38, &t->err));
+    lose_piece(t, 33);
+    assert_true(lines_of_check(t, true, 32) >= 2);
+    assert_int_equal(lines_of_check(t, false, 32), 0);
+    assert_int_equal(number(t, "HLEN {weir:0}:jobs"), 2);
+    end_lot(t, jobs);
 }
 
 /* Calls that are made at the same time share a step, but a span has room for 65,535. */
@@ -259,23 +313,19 @@ static void meddling_does_not_stop_the_others(void **state)
 {
     (void)state;
     one         t_, *t = &t_;
-    weir_job   *jobs[10];
-    weir_spec   specs[10];
+    weir_job   *jobs[TAKEN], *more[10];
     open_one(t);
-    for (size_t i = 0; i < 10; i++)
-        specs[i] = (weir_spec){ .type = "mail" };
-    OK(weir_add_many(t->q, specs, 10, NULL, &t->err));
-    assert_true(rig_do(t->r, "HDEL {weir:0}:jobs %b", "\0\0\0\0\0\0\0\2", (size_t)8));
-    assert_int_equal(take_of(t, "mail", 5, jobs), 5);
-    assert_int_equal(jobs[0]->id, 1);
-    assert_int_equal(jobs[1]->id, 3);
+    begin_lot(t, jobs);
+    lose_piece(t, 17);
+    assert_int_equal(take_of(t, "mail", 10, more), 8);
+    assert_int_equal(more[0]->id, 33);
     assert_true(rig_do(t->r, "DEL {weir:0}:held"));       /* nobody knows when the leases end */
     weir_lease lease = { .id = 3, .delivery = 1, .lease_ms = 60000 };
     OK(weir_renew(t->q, &lease, 1, &t->err));
     assert_int_equal(lease.code, WEIR_OK);
-    for (size_t i = 0; i < 5; i++)
-        weir_job_release(jobs[i]);
-    close_one(t);
+    for (size_t i = 0; i < 8; i++)
+        weir_job_release(more[i]);
+    end_lot(t, jobs);
 }
 
 /* With two partitions as with more: wherever a job waits, a take finds it. */
@@ -308,6 +358,8 @@ int main(void)
         cmocka_unit_test(check_finds_what_was_meddled_with_in_a_batch),
         cmocka_unit_test(more_at_once_than_a_span_holds),
         cmocka_unit_test(meddling_does_not_stop_the_others),
+        cmocka_unit_test(pieces_go_with_their_jobs),
+        cmocka_unit_test(check_finds_what_is_left_of_a_piece),
         cmocka_unit_test(a_take_looks_into_every_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

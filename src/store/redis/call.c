@@ -37,6 +37,13 @@ void weir__step_note(redis_lane *s, redis_task *t, uint32_t part, uint32_t answe
         s->failed = true;
 }
 
+/* What has gathered becomes part of the call. */
+static void close_open(redis_lane *s, uint32_t part)
+{
+    weir__piece_close(s, part);
+    weir__shared_close(s, part);
+}
+
 weir_buf *weir__step_join(redis_lane *s, redis_task *t, uint32_t part, char letter)
 {
     redis_draft *p = &s->draft[part];
@@ -45,7 +52,7 @@ weir_buf *weir__step_join(redis_lane *s, redis_task *t, uint32_t part, char lett
         weir__step_note(s, t, part, p->n_answers - 1, p->open.n_jobs);
         return b;
     }
-    weir__shared_close(s, part);
+    close_open(s, part);
     weir__step_note(s, t, part, p->n_answers++, 0);
     p->n_args += 2;
     p->adds = p->adds || letter == 'A' || letter == 'a' || letter == 'M';
@@ -82,7 +89,7 @@ static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
     redis_draft        *p = &s->draft[i];
     redis_call         *c = &p->call;
     weir_buf           *b = &c->command;
-    weir__shared_close(s, i);
+    close_open(s, i);
     weir__call_reset(c);
     c->slot = part->slot;
     c->library = &s->layout->library;
@@ -166,6 +173,8 @@ void weir__calls_reset(redis_lane *s)
         p->open.letter = 0;
         p->adds = false;
         p->shared.n = 0;
+        p->piece.n = 0;
+        weir__buf_clear(&p->piece.specs);
     }
     s->n_steps = 0;
     s->failed = s->scratch.failed = false;

@@ -43,14 +43,15 @@ static weir_code look_at_some(walk *w, const redisReply *lot, size_t from, size_
     if (!r)
         return w->err->code;
     *done = n;
-    for (size_t i = 0; i < r->elements; i++) {
+    if (jobs && r->elements)
+        w->report->jobs += (size_t)weir__reply_int(r->element[0]);
+    for (size_t i = jobs; i < r->elements; i++) {
         mp_slice line = weir__reply_text(r->element[i]);
         if (r->element[i]->type == REDIS_REPLY_INTEGER)
             *done = (size_t)r->element[i]->integer;
         else if (!weir__report_line(w->report, "%.*s", (int)line.len, line.at))
             return weir_fail(w->err, WEIR_ENOMEM, "check: out of memory");
     }
-    w->report->jobs += jobs ? n : 0;
     return WEIR_OK;
 }
 

@@ -62,6 +62,13 @@ typedef struct redis_shared {
     uint32_t      answer;               /* of D, or of T; that of t is the next */
 } redis_shared;
 
+/* Specs of a step A that become one argument: layout.h, REDIS_PIECE. */
+typedef struct redis_piece {
+    uint32_t n;
+    uint16_t length[REDIS_PIECE];
+    weir_buf specs;
+} redis_piece;
+
 typedef struct redis_draft {
     weir_buf   steps;
     size_t     n_args;
@@ -78,7 +85,8 @@ typedef struct redis_draft {
         size_t      n, count_at;
         size_t      spec_at, spec_len;  /* kue: their spec, in `steps` */
     } group;
-    redis_shared shared;                /* not in `steps` yet */
+    redis_piece  piece;                 /* these two are not in `steps` yet */
+    redis_shared shared;
     bool       adds;                    /* it needs memory: see redis_layout */
     redis_call call;
 } redis_draft;
@@ -199,6 +207,16 @@ uint32_t weir__part_of_key(const redis_lane *s, const char *type, const char *un
 int64_t  weir__reply_int(const redisReply *r);
 uint64_t weir__reply_id(const redisReply *r);    /* 8 bytes */
 mp_slice weir__reply_text(const redisReply *r);
+
+/* ---- pieces (piece.c) ---- */
+
+/* Append a spec to those of the step A that is open. */
+void weir__piece_add(redis_lane *s, uint32_t part, mp_slice spec);
+/* Another group or step follows: what has gathered becomes an argument. */
+void weir__piece_close(redis_lane *s, uint32_t part);
+
+/* The spec of the k-th of the jobs that a take has given together; false: it is not there. */
+bool weir__piece_spec(const redisReply *some, size_t k, mp_slice *spec);
 
 /* ---- steps that are shared (share.c) ---- */
 

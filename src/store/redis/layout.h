@@ -53,8 +53,9 @@
  *
  * ---- the steps ----
  *
- *  A add      in groups: type, rank, count, flags, spec ... (kue: one spec, then the data of each);
- *             or of one job type, rank, "0", flags, spec, data, extra
+ *  A add      in groups: type, rank, count, flags, spec (kue: and then the data of each), or if it
+ *             has more than one job, native: piece ..., REDIS_PIECE specs in each but the last; or
+ *             of one job type, rank, "0", flags, spec, data, extra
  *                                                           -> [first id] if all are new and
  *             inactive: ids follow each other (+ partitions); else -> [id, state, existed] for each
  *             `rank`: 8 bytes, see below. The spec of one job, and kue's, comes without its first
@@ -74,7 +75,8 @@
  *  T take     lease, types, type ..., then for each that takes: worker, n, place
  *             -> [] or [how many each got (2 bytes each), then the jobs in that order: id (8
  *             bytes), run, spec; or of jobs whose ids follow each other and that have the same
- *             run: id of the first, the run up to the worker, [spec ...]]
+ *             run: id of the first, the run up to the worker, [how many, the places to skip in
+ *             the first piece, piece ...], or of one [1, spec]]
  *  t          the same, but each only if the end at that place (from 1 on) in the step before, D or
  *             P, worked
  *  D done     for all jobs, in one argument: id (8 bytes), delivery (4), how many (2), "1" or "0";
@@ -114,11 +116,12 @@
  *             3 unique key is taken (by that id). A line: "NUMBER AT TEXT"; their numbers have no
  *             gap, the last is the record's `lines`. `words`: "" or [those of the data, those of
  *             error and log]. Event enqueue if inactive
- *  V verify   mend, id ...                                  -> [line ...]: is all that is derived
- *             from these jobs as it should be?
+ *  V verify   mend, field ...                               -> [jobs, line ...]: is all that is
+ *             derived from the jobs in these fields as it should be? How many jobs that were
  *  W          mend, number of a key, member ...             -> [line ...]: do these members (or
- *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.) A number at the end:
- *             it has looked at so many of them, and wants to be asked for the others
+ *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.) A number at the end
+ *             of either answer: it has looked at so many of them, and wants to be asked for the
+ *             others
  *  X heard    per job id, type or ""                       -> 0. Kue only: its processes have ended
  *             or removed these jobs
  *
@@ -173,6 +176,9 @@ enum {
 /* Data of at most so many bytes is kept in the spec. Kinds of events: see the message. */
 enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STAMP_MS = 50 };
 
+/* Specs in a piece: how many it has (1 byte), the length of each (2 bytes), the specs. */
+enum { REDIS_PIECE = 16 };
+
 /* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
  * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. Where
  * it is stored more may follow. */
@@ -190,7 +196,8 @@ typedef struct redis_layout {
     redis_library      library;
     const char *const *keys;            /* of a partition, behind its prefix; NULL ends */
     const redis_walk  *walks;           /* NULL key at the end */
-    bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes */
+    bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes; and specs of
+                                           a step A are in pieces */
     const char        *meta;            /* the hash that counts messages, behind the prefix */
     const char        *channel;         /* of messages, behind the prefix: ":events" */
     bool               sharded;         /* published with SPUBLISH */

@@ -58,13 +58,11 @@ static void put_extra(redis_lane *s, const redis_task *t, const weir_spec *spec,
         weir__mp_text(b, NULL, 0);
 }
 
-/* `skip`: how many bytes of it are not sent. */
-static void put_spec(redis_lane *s, weir_buf *b, const weir_job *j, size_t skip)
+static mp_slice make_spec(redis_lane *s, const weir_job *j)
 {
     weir__buf_clear(&s->scratch);
     weir__spec_put(&s->scratch, j, weir__record_holds(s->layout, j->data_len));
-    if (!s->scratch.failed)
-        weir__resp_bytes(b, s->scratch.data + skip, s->scratch.len - skip);
+    return weir__buf_slice(&s->scratch);
 }
 
 /* Which of them go to this partition, and are not there yet. */
@@ -88,6 +86,7 @@ static void token_args(weir_buf *b, const weir_op_add *a)
 static size_t begin_group(redis_lane *s, weir_buf *b, uint32_t part, const weir_job *j)
 {
     uint64_t rank = htobe64((uint64_t)(j->priority + (INT64_C(1) << 52)));
+    weir__piece_close(s, part);
     weir__resp_text(b, j->type);
     weir__resp_bytes(b, &rank, sizeof rank);
     size_t count_at = weir__resp_room(b);
@@ -101,7 +100,9 @@ static void put_special(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part
 {
     bool inside = weir__record_holds(s->layout, j->data_len);
     begin_group(s, b, part, j);
-    put_spec(s, b, j, WEIR__SPEC_TIME);
+    mp_slice whole = make_spec(s, j);
+    if (!s->scratch.failed)
+        weir__resp_bytes(b, whole.at + WEIR__SPEC_TIME, whole.len - WEIR__SPEC_TIME);
     weir__resp_bytes(b, j->data, inside ? 0 : j->data_len);
     put_extra(s, t, spec, j);
     weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);
@@ -159,8 +160,8 @@ static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
         p->group.n = 0;
     }
     j.created_at = s->stamp;
-    put_spec(s, b, &j, 0);
-    weir__step_more(s, part, 1, 1);
+    weir__piece_add(s, part, make_spec(s, &j));
+    weir__step_more(s, part, 0, 1);
     weir__resp_count(b, p->group.count_at, ++p->group.n);
 }
 

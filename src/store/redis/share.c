@@ -58,6 +58,7 @@ static void join(redis_lane *s, redis_task *t, uint32_t part, redis_member m)
     redis_draft  *p = &s->draft[part];
     redis_shared *g = &p->shared;
     if (!joins(g, &m)) {
+        weir__piece_close(s, part);
         weir__shared_close(s, part);
         p->open.letter = 0;
         g->ends = m.end != NULL;
@@ -203,15 +204,13 @@ static size_t share_of(const redisReply *counts, uint32_t place, size_t *before)
     return (size_t)(at[2 * place] << 8 | at[2 * place + 1]);
 }
 
-static weir_code take_one(weir_op_take *take, uint64_t id, mp_slice run, const redisReply *spec,
+static weir_code take_one(weir_op_take *take, uint64_t id, mp_slice run, mp_slice spec,
                           weir_error *err)
 {
-    if (spec->type != REDIS_REPLY_STRING)
-        return WEIR_OK;                      /* it is not there any more: somebody meddled */
     if (take->n_jobs == take->n)
         return weir_fail(err, WEIR_ECORRUPT, "take: more jobs than were asked for");
     weir_job **out = &take->jobs[take->n_jobs];
-    weir_code  rc = weir__record_get(out, id, run, weir__reply_text(spec), NULL, err);
+    weir_code  rc = weir__record_get(out, id, run, spec, NULL, err);
     take->n_jobs += !rc;
     return rc;
 }
@@ -222,15 +221,23 @@ static weir_code take_some(redis_lane *s, weir_op_take *take, const redisReply *
 {
     uint64_t          first = weir__reply_id(group->element[0]);
     mp_slice          run = weir__reply_text(group->element[1]);
-    const redisReply *specs = group->element[2];
+    mp_slice          spec;
     weir__buf_clear(&s->scratch);
     weir__buf_add(&s->scratch, run.at, run.len);
     weir__mp_text(&s->scratch, take->worker, strlen(take->worker));
     run = weir__buf_slice(&s->scratch);
     weir_code rc = WEIR_OK;
-    for (size_t k = skip; !rc && k < skip + n; k++)
-        rc = take_one(take, first + k * s->n_parts, run, specs->element[k], err);
+    for (size_t k = skip; !rc && k < skip + n; k++) {
+        if (weir__piece_spec(group->element[2], k, &spec))      /* else: somebody meddled */
+            rc = take_one(take, first + k * s->n_parts, run, spec, err);
+    }
     return rc;
+}
+
+/* [how many, places to skip, piece ...], or [1, spec] */
+static size_t jobs_in(const redisReply *some)
+{
+    return some->elements < 2 ? 0 : (size_t)weir__reply_int(some->element[0]);
 }
 
 weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op_take *take,
@@ -245,11 +252,12 @@ weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op
     for (size_t at = 1; !rc && n && at + 2 < r->elements; at += 3) {
         redisReply group = { .elements = 3, .element = r->element + at };
         bool       alone = group.element[2]->type != REDIS_REPLY_ARRAY;
-        size_t     jobs = alone ? 1 : group.element[2]->elements;
+        size_t     jobs = alone ? 1 : jobs_in(group.element[2]);
         size_t     over = skip < jobs ? skip : jobs, some = jobs - over < n ? jobs - over : n;
         if (some && alone)
             rc = take_one(take, weir__reply_id(group.element[0]),
-                          weir__reply_text(group.element[1]), group.element[2], err);
+                          weir__reply_text(group.element[1]), weir__reply_text(group.element[2]),
+                          err);
         else if (some)
             rc = take_some(s, take, &group, over, some, err);
         skip -= over;

@@ -9,7 +9,7 @@
 
 #include "store/redis/engine.h"
 
-enum { LAYOUT_VERSION = 3 };
+enum { LAYOUT_VERSION = 4 };
 
 /* ---- partitions ---- */
 
@@ -170,6 +170,7 @@ static void close_lane(redis_lane *l)
     weir__link_close(l->link);
     for (uint32_t i = 0; l->draft && i < l->n_parts; i++) {
         weir__buf_fini(&l->draft[i].steps);
+        weir__buf_fini(&l->draft[i].piece.specs);
         free(l->draft[i].shared.member);
         weir__call_fini(&l->draft[i].call);
     }

@@ -75,7 +75,7 @@ local function verify_gone(id, zid, wrong)
 end
 
 function steps.V(i, n)
-  local mend, lines = ARGV[i] == '1', {}
+  local mend, lines = ARGV[i] == '1', { n - 1 }
   flush_all()
   for k = i + 1, i + n - 1 do
     local zid, id = ARGV[k], id_of(ARGV[k])

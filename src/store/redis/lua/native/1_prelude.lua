@@ -20,13 +20,18 @@ local format, sub, byte, char, match, rep, concat, sort, floor, ceil, max, min, 
 
 -- ---- keys: all have the prefix of the partition, so they are in one slot ----
 
+-- The text has room for 200 locals: those that only some functions need are in blocks.
+local keys_of
+
+do
+
 local SUFFIXES = { ':jobs', ':runs', ':data', ':log', ':inactive', ':delayed', ':active',
                    ':complete', ':failed', ':cancelled', ':lease', ':ttl', ':due', ':held',
                    ':unique', ':types', ':ids', ':blocks', ':words', ':found', ':meta', ':tokens',
                    ':tokens:at' }
 local keys_with = {}                         -- by prefix: never many
 
-local function keys_of(prefix)
+function keys_of(prefix)
   local keys = keys_with[prefix]
   if not keys then
     keys = {}
@@ -34,6 +39,8 @@ local function keys_of(prefix)
     keys_with[prefix] = keys
   end
   return keys
+end
+
 end
 
 -- ---- of the call ----
@@ -58,6 +65,7 @@ local events, n_events                       -- pieces of the message
 local adds, n_adds, rems, n_rems = {}, {}, {}, {}
 local new_jobs, n_jobs, new_runs, n_runs
 local gone_jobs, n_gone_jobs, gone_runs, n_gone_runs
+local gone_bits, all_bits                    -- by the first id of a piece: see leave_piece()
 local settled                                -- all was written, so nothing is left of the last call
 
 -- Before the first call.
@@ -74,15 +82,21 @@ local function prepare()
 end
 
 -- Numbers that come often. What is kept of them is never much.
+local count_in
+
+do
+
 local COUNTS = {}
 
-local function count_in(text)
+function count_in(text)
   local n = COUNTS[text]
   if not n then
     n = tonumber(text)
     if n < 1000 then COUNTS[text] = n end
   end
   return n
+end
+
 end
 
 -- A table for this call. That of the last one, if little was put into it: to empty it costs less
@@ -122,6 +136,7 @@ local function begin(args)
     end
     new_jobs, n_jobs, new_runs, n_runs = {}, 0, {}, 0
     gone_jobs, n_gone_jobs, gone_runs, n_gone_runs = {}, 0, {}, 0
+    gone_bits, all_bits = {}, {}
   end
   settled = false
 end
@@ -149,6 +164,8 @@ end
 
 -- ---- writing what has gathered ----
 
+local drop_specs, flush_pieces               -- 2_pieces.lua
+
 local function flush_jobs()
   if n_jobs > 0 then
     many('HSET', JOBS, new_jobs, n_jobs)
@@ -161,9 +178,10 @@ local function flush_jobs()
     n_runs = 0
   end
   if n_gone_jobs > 0 then
-    many('HDEL', JOBS, gone_jobs, n_gone_jobs)
-    n_gone_jobs = 0
+    drop_specs(gone_jobs)
+    gone_jobs, n_gone_jobs = {}, 0
   end
+  if next(gone_bits) then flush_pieces() end
   if n_gone_runs > 0 then
     many('HDEL', RUNS, gone_runs, n_gone_runs)
     n_gone_runs = 0
@@ -314,9 +332,13 @@ local function tell_run(kind, state, first, count, name, attempts, progress, del
 end
 
 -- What a text begins with in MessagePack.
+local text_head
+
+do
+
 local text_heads = {}
 
-local function text_head(length)
+function text_head(length)
   local head = text_heads[length]
   if not head then
     head = length < 32 and char(160 + length) or length < 256 and char(217, length) or
@@ -324,4 +346,6 @@ local function text_head(length)
     if length < 256 then text_heads[length] = head end
   end
   return head
+end
+
 end

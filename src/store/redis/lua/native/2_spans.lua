@@ -1,9 +1,10 @@
 -- 2_spans.lua - jobs that differ in nothing but their data and ids that follow each other are kept
 -- together.
 --
--- A span: jobs of one type and priority that wait, with the same flags, to which nothing has
--- happened yet. They have one entry in the set of those that wait: what the first of them alone
--- would have, and behind it their number, 2 bytes, and their flags.
+-- A span: jobs of one type and priority that wait, with the same flags, added together, to which
+-- nothing has happened yet. They have one entry in the set of those that wait: what the first of
+-- them alone would have, and behind it their number, 2 bytes, their flags, and the place of the
+-- first in its piece.
 --
 -- A hand: such jobs, without a ttl, taken by one call. They have one entry in HELD, as in the set
 -- of those that are active, and its score is when their lease is over; and a place in the record of
@@ -19,14 +20,6 @@
 -- A type's record counts what is not to be seen from the number of entries: T_SPANS and T_DONE, the
 -- jobs of spans and batches but for one of each, and T_HELD, the jobs in hands.
 
-local function id_bytes(number_or_text)
-  return spack('>I8', tonumber(number_or_text))
-end
-
-local function id_number(id)
-  return (sunpack('>I8', id))
-end
-
 local function block_of(id)
   return floor(id / ids_a_block)
 end
@@ -38,16 +31,24 @@ end
 
 -- ---- spans ----
 
-local function span_entry(name, rank8, first, count, flags)
+-- `place`: of the first of a span in its piece; nil: it is none. Then one job has what one alone
+-- has.
+local function span_entry(name, rank8, first, count, flags, place)
   local entry = name .. '\0' .. rank8 .. spack('>I8', first)
-  return count > 1 and entry .. spack('>I2B', count, flags) or entry
+  return (place or count > 1) and entry .. spack('>I2BB', count, flags, place or 0) or entry
 end
 
--- The first job of an entry, how many it has, and their flags; of one alone nobody knows those.
+-- The place of a job in its piece, `n` jobs behind the one at `place`: all were added together.
+local function place_behind(place, n)
+  return (place - 1 + n) % PIECE + 1
+end
+
+-- The first job of an entry, how many it has, their flags, and the place; of one alone nobody knows
+-- the last two: 0, nil.
 local function jobs_of(entry, name)
   local at = #name + 10
   if #entry < at + 8 then return sunpack('>I8', entry, at), 1, 0 end
-  return sunpack('>I8I2B', entry, at)
+  return sunpack('>I8I2BB', entry, at)
 end
 
 -- A type has an entry of `count` jobs instead of one of `before`; 0: none. `which`: T_SPANS or
@@ -67,24 +68,26 @@ local function entry_with(state, name, rank8, id)
                      '[' .. head .. spack('>I8', id) .. '\255\255\255', '[' .. head,
                      'LIMIT', 0, 1)[1]
   if not entry then return nil end
-  local first, count, flags = jobs_of(entry, name)
-  if id < first + count * partitions then return entry, first, count, flags end
+  local first, count, flags, place = jobs_of(entry, name)
+  if id < first + count * partitions then return entry, first, count, flags, place end
 end
 
 local function split_span(name, rank8, id)
-  local entry, first, count, flags = entry_with(INACTIVE, name, rank8, id)
-  if not entry or count == 1 then return end
+  local entry, first, count, flags, place = entry_with(INACTIVE, name, rank8, id)
+  if not place then return end
   local before = (id - first) / partitions
   local behind = count - before - 1
   take_out(STATE_KEY + INACTIVE, entry)
-  put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, id, 1), 0)
+  put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, id, 1, 0), 0)
   count_together(name, T_SPANS, count, 1)
   if before > 0 then
-    put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, first, before, flags), 0)
+    put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, first, before, flags, place), 0)
     count_together(name, T_SPANS, 0, before)
   end
   if behind > 0 then
-    put_in(STATE_KEY + INACTIVE, span_entry(name, rank8, id + partitions, behind, flags), 0)
+    put_in(STATE_KEY + INACTIVE,
+           span_entry(name, rank8, id + partitions, behind, flags, place_behind(place, before + 1)),
+           0)
     count_together(name, T_SPANS, 0, behind)
   end
 end
@@ -92,16 +95,18 @@ end
 -- ---- hands ----
 
 -- The record of a block: for each hand its first id, a byte for each job (1: it is still held), the
--- run of its jobs up to the worker, and the workers, each behind how many of the jobs it has.
+-- run of its jobs up to the worker, the workers, each behind how many of the jobs it has, and where
+-- the specs are, 3 bytes for each piece: how many of the jobs, the place of the first, how many
+-- places it has. A place of 0: they have specs of their own.
 local function read_hands(text)
   local list, n = {}, 0
   local all = text and unpack_msg(text) or list
-  for k = 1, #all, 4 do
+  for k = 1, #all, 5 do
     local live, left = { byte(all[k + 1], 1, -1) }, 0
     for m = 1, #live do left = left + live[m] end
     n = n + 1
     list[n] = { first = all[k], live = live, left = left, head = all[k + 2],
-                workers = all[k + 3] }
+                workers = all[k + 3], where = { byte(all[k + 4], 1, -1) } }
   end
   return list
 end
@@ -179,7 +184,8 @@ local function flush_block(block)
     if h.left > 0 then
       kept[#kept + 1] = h
       record[n + 1], record[n + 2] = h.first, char(unpack(h.live))
-      record[n + 3], record[n + 4], n = h.head, h.workers, n + 4
+      record[n + 3], record[n + 4], record[n + 5] = h.head, h.workers, char(unpack(h.where))
+      n = n + 5
       if h.till then to_add(HELD, h.till, held_entry(h)) end
     elseif not h.till then
       to_remove(HELD, held_entry(h))
@@ -201,7 +207,11 @@ end
 
 -- ---- batches ----
 
-local function batch_field(first)
+local batch_field, batch_with, batch_entry, put_batch, drop_batch, split_batch
+
+do
+
+function batch_field(first)
   return 'd' .. spack('>I8', first)
 end
 
@@ -223,7 +233,7 @@ local function batches_in(block)
 end
 
 -- The batch that has this job; nil: none has.
-local function batch_with(id)
+function batch_with(id)
   for _, b in ipairs(batches_in(block_of(id))) do
     if id >= b.first and id < b.first + b.count * partitions then return b end
   end
@@ -233,12 +243,12 @@ local function finished_in(run)
   return spack('>I8', sunpack('>I7', run, AT_FINISHED) + ZERO_RANK)
 end
 
-local function batch_entry(b)
+function batch_entry(b)
   return span_entry(name_of(b), finished_in(b.head), b.first, b.count, 0)
 end
 
 -- Jobs from `first` on, of which there may be one or none, that have been in batch b.
-local function put_batch(b, first, count)
+function put_batch(b, first, count)
   local part = { first = first, count = count, head = b.head, worker = b.worker }
   if count == 0 then return end
   if count == 1 then
@@ -252,19 +262,21 @@ local function put_batch(b, first, count)
   count_together(name_of(b), T_DONE, 0, count)
 end
 
-local function drop_batch(b)
+function drop_batch(b)
   call('HDEL', KEYS[RUNS], batch_field(b.first))
   take_out(STATE_KEY + COMPLETE, batch_entry(b))
   count_together(name_of(b), T_DONE, b.count, 0)
   dones[block_of(b.first)] = nil
 end
 
-local function split_batch(b, id)
+function split_batch(b, id)
   local before = (id - b.first) / partitions
   drop_batch(b)
   put_batch(b, b.first, before)
   put_batch(b, id, 1)
   put_batch(b, id + partitions, b.count - before - 1)
+end
+
 end
 
 -- ---- runs ----
@@ -334,7 +346,7 @@ local function apart(id)
   if own_run(id) then return end
   local h, place = hand_with(number_of_it)
   local b = not h and batch_with(number_of_it)
-  local spec = not h and not b and call('HGET', KEYS[JOBS], id)
+  local spec = not h and not b and spec_of(id)
   if h then
     deal_out(h, place, id)
   elseif b then

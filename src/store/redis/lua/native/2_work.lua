@@ -6,10 +6,10 @@ local add_special, forget, let_go, want_retention       -- 3_more.lua
 
 -- ---- add ----
 
-do                                           -- a chunk has room for 200 locals
+do
 
--- The arguments come in groups: type, rank, count, flags and as many specs; or with a count of 0
--- one job with more to it: flags, spec, data, extra.
+-- The arguments come in groups: type, rank, count, flags and the pieces of as many jobs (one has a
+-- spec of its own); or with a count of 0 one job with more to it: flags, spec, data, extra.
 local function words_are_missing(i, n)
   local p, stop = i, i + n - 1
   while p <= stop do
@@ -18,26 +18,35 @@ local function words_are_missing(i, n)
        (count > 0 or ARGV[p + 6] == '' or not unpack_msg(ARGV[p + 6])[5]) then
       return true
     end
-    p = p + 4 + (count > 0 and count or 3)
+    p = p + 4 + (count > 0 and ceil(count / PIECE) or 3)
   end
 end
 
--- Jobs of one type and priority with nothing special about them, a span: specs from ARGV[p] on.
+-- May what the caller has written as created_at stay? It is at this place of an argument.
+local function is_now(p, at)
+  local stamp = sunpack('>I7', ARGV[p], at)
+  return stamp <= now and stamp + STAMP_MS >= now
+end
+
+-- Jobs of one type and priority with nothing special about them, a span: pieces from ARGV[p] on.
 local function add_run(name, rank, flags, p, count)
   local first = (last + 1) * partitions + partition
-  local id, sets, k = first, new_jobs, n_jobs
-  local high = sub(spack('>I8', id), 1, 7)   -- the first bytes of an id: the same for a while
-  local at = sunpack('>I7', ARGV[p])
-  local as_it_is = at <= now and at + STAMP_MS >= now
-  tell_run(ENQUEUE, INACTIVE, id, count, name, 0, 0, 0)
-  for q = p, p + count - 1 do
-    local low = id % 256
-    if low < partitions then high = sub(spack('>I8', id), 1, 7) end
-    sets[k + 1], sets[k + 2] = high .. BYTE[low], as_it_is and ARGV[q] or now7 .. sub(ARGV[q], 8)
-    k, id = k + 2, id + partitions
+  local sets, k = new_jobs, n_jobs
+  tell_run(ENQUEUE, INACTIVE, first, count, name, 0, 0, 0)
+  if count == 1 then
+    sets[k + 1] = spack('>I8', first)
+    sets[k + 2], n_jobs = is_now(p, 1) and ARGV[p] or now7 .. sub(ARGV[p], 8), k + 2
+    to_add(STATE_KEY + INACTIVE, '0', span_entry(name, rank, first, 1, flags))
+  else
+    local as_it_is = is_now(p, 2 + 2 * byte(ARGV[p]))
+    for q = 0, ceil(count / PIECE) - 1 do
+      local piece = ARGV[p + q]
+      sets[k + 1] = piece_field(first + q * PIECE * partitions)
+      sets[k + 2], k = as_it_is and piece or created_now(piece), k + 2
+    end
+    n_jobs = k
+    to_add(STATE_KEY + INACTIVE, '0', span_entry(name, rank, first, count, flags, 1))
   end
-  n_jobs = k
-  to_add(STATE_KEY + INACTIVE, '0', span_entry(name, rank, first, count, flags))
   count_together(name, T_SPANS, 0, count)
   local seq, left = last + 1, count
   last = last + count
@@ -71,7 +80,7 @@ function steps.A(i, n)
     if count > 0 then
       made[#made + 1] = { (last + 1) * partitions + partition, INACTIVE, 0, count }
       add_run(name, ARGV[p + 1], count_in(ARGV[p + 3]), p + 4, count)
-      p = p + 4 + count
+      p = p + 4 + ceil(count / PIECE)
     else
       local id, state, existed = add_special(name, ARGV[p + 4], ARGV[p + 5], ARGV[p + 6])
       made[#made + 1] = { id, state, existed, 1 }
@@ -107,11 +116,11 @@ local function read_page(r)
   local page, ids, alone = {}, {}, {}
   for k = 1, #got do
     local e = { member = got[k], rank = sunpack('>I8', got[k], #r.name + 2), given = 0 }
-    e.first, e.count, e.flags = jobs_of(got[k], r.name)
+    e.first, e.count, e.flags, e.place = jobs_of(got[k], r.name)
     e.next, page[k] = e.first, e
-    if e.count == 1 then ids[#ids + 1], alone[#alone + 1] = spack('>I8', e.first), e end
+    if not e.place then ids[#ids + 1], alone[#alone + 1] = spack('>I8', e.first), e end
   end
-  local specs, runs = get_many(JOBS, ids), get_many(RUNS, ids)
+  local specs, runs = specs_of(ids), get_many(RUNS, ids)
   for k = 1, #alone do alone[k].spec, alone[k].run, alone[k].id8 = specs[k], runs[k], ids[k] end
   r.entry, r.at, r.over = page, 1, #got < r.limit
   if #got > 0 then r.from = '(' .. got[#got] end
@@ -232,19 +241,23 @@ end
 local function hand_for(d, f, id, block)
   local h = d.hand
   if h and d.f == f and d.next_id == id and d.block == block then return h end
-  h = { first = id, live = {}, left = 0, head = f.run, workers = {}, till = d.till }
+  h = { first = id, live = {}, left = 0, head = f.run, workers = {}, where = {}, till = d.till }
   local list = hands_in(block)
   list[#list + 1], hands_dirty[block] = h, true
   d.hand, d.f, d.block = h, f, block
   return h
 end
 
+-- How many jobs from this id on, at most n, are in one block.
+local function some_in(block, id, n)
+  return min(n, ceil(((block + 1) * ids_a_block - id) / partitions))
+end
+
 -- n jobs whose ids follow each other go into hands, none of which is of more than one block.
 local function put_in_hands(d, f, id, n)
   while n > 0 do
     local block = block_of(id)
-    local some = min(n, ceil(((block + 1) * ids_a_block - id) / partitions))
-    local h = hand_for(d, f, id, block)
+    local some, h = some_in(block, id, n), hand_for(d, f, id, block)
     local live, w = h.live, h.workers
     for k = h.left + 1, h.left + some do live[k] = 1 end
     if w[#w] == d.worker then
@@ -257,12 +270,31 @@ local function put_in_hands(d, f, id, n)
   end
 end
 
+-- Jobs from this id on went into hands, each the last one of its block: note where their specs are.
+local function note_where(id, where)
+  for p = 1, #where, 3 do
+    local n, place, places = where[p], where[p + 1], where[p + 2]
+    while n > 0 do
+      local block = block_of(id)
+      local some, its = some_in(block, id, n), hands[block][#hands[block]].where
+      local k = #its
+      if k > 0 and (place == 0 and its[k - 1] == 0 or place > 1 and its[k] == places) then
+        its[k - 2] = its[k - 2] + some
+      else
+        its[k + 1], its[k + 2], its[k + 3] = some, place, places
+      end
+      n, id, place = n - some, id + some * partitions, place > 0 and place + some or 0
+    end
+  end
+end
+
 -- Jobs that are taken for the first time, and of which nothing more is to be noted.
-local function give_new(d, name, flags, id, specs)
-  local f, left, a = first_of(name, flags), #specs, d.a
+local function give_new(d, name, flags, id, specs, where)
+  local f, left, a = first_of(name, flags), specs[1], d.a
   d.answer[a + 1], d.answer[a + 2], d.answer[a + 3] = spack('>I8', id), f.run, specs
   d.a = a + 3
   count_held(name, left)
+  local first = id
   while left > 0 do
     if d.left == 0 then next_worker(d) end
     local n = min(left, d.left)
@@ -271,6 +303,7 @@ local function give_new(d, name, flags, id, specs)
     count_given(d, n)
     left, id = left - n, id + n * partitions
   end
+  note_where(first, where)
 end
 
 -- Another one: it gets a run of its own.
@@ -306,27 +339,30 @@ local function give_one(d, name, e)
   if e.run or flags > REMOVES then
     give_apart(d, name, e, flags)
   else
-    give_new(d, name, flags, e.first, { spec })
+    give_new(d, name, flags, e.first, { 1, spec }, { 1, 0, 0 })
   end
   return true
 end
 
 -- n jobs of a span.
 local function give_some(d, name, e, n)
+  if e.flags <= REMOVES then
+    local pieces, where = pieces_from(e.next, e.place, n)
+    if pieces then
+      give_new(d, name, e.flags, e.next, pieces, where)
+      return
+    end
+  end
   local ids = {}
   for k = 1, n do ids[k] = spack('>I8', e.next + (k - 1) * partitions) end
-  local specs, whole = get_many(JOBS, ids), e.flags <= REMOVES
-  for k = 1, n do whole = whole and specs[k] end
-  if whole then
-    give_new(d, name, e.flags, e.next, specs)
-    return
-  end
+  local specs = specs_of(ids)
   for k = 1, n do                            -- without a spec: somebody meddled
     local id, spec = e.next + (k - 1) * partitions, specs[k]
     if spec and e.flags > REMOVES then
       give_apart(d, name, { first = id, id8 = ids[k], spec = spec }, e.flags)
     elseif spec then
-      give_new(d, name, e.flags, id, { spec })
+      set_spec(ids[k], spec)
+      give_new(d, name, e.flags, id, { 1, spec }, { 1, 0, 0 })
     end
   end
 end
@@ -337,7 +373,7 @@ local function write_waiting(name, e)
   to_remove(STATE_KEY + INACTIVE, e.member)
   if left > 0 then
     to_add(STATE_KEY + INACTIVE, '0',
-           span_entry(name, sub(e.member, #name + 2, #name + 9), e.next, left, e.flags))
+           span_entry(name, sub(e.member, #name + 2, #name + 9), e.next, left, e.flags, e.place))
   end
   count_together(name, T_SPANS, e.count, left)
   types[name][T_TAKEN], types_dirty[name] = now, true
@@ -353,7 +389,7 @@ end
 -- Give of the next entry of a reader what comes before those of others.
 local function give_next(d, r, behind)
   local e, n = r.entry[r.at], 1
-  if e.count > 1 then
+  if e.place then
     n = min(until_behind(e, behind), d.wanted)
     give_some(d, r.name, e, n)
   elseif not give_one(d, r.name, e) then
@@ -361,6 +397,7 @@ local function give_next(d, r, behind)
     return
   end
   e.given, e.next = e.given + n, e.next + n * partitions
+  if e.place then e.place = place_behind(e.place, n) end
   if e.given == e.count then
     write_waiting(r.name, e)
     r.at = r.at + 1
@@ -505,15 +542,6 @@ local function end_own(e, id8, r, tail, result)
   to_add(STATE_KEY + COMPLETE, '0', e.to .. id8)
 end
 
--- n jobs of a hand, with the same result, are gone.
-local function remove_held(e, first, n)
-  for id = first, first + (n - 1) * partitions, partitions do
-    n_gone_jobs = n_gone_jobs + 1
-    gone_jobs[n_gone_jobs] = spack('>I8', id)
-  end
-  count_block(e.name, block_of(first), -n)
-end
-
 -- Or complete: those of each worker are a batch.
 local function complete_held(e, h, place, n, result)
   local id, stop = h.first + (place - 1) * partitions, place + n
@@ -537,7 +565,8 @@ local function end_held(e, h, place, n, result)
   leave_hand(h, place, n)
   e.type[T_HELD] = e.type[T_HELD] - n
   if e.removes then
-    remove_held(e, h.first + (place - 1) * partitions, n)
+    leave_where(h.where, h.first, place, n)
+    count_block(e.name, block_of(h.first), -n)
   else
     complete_held(e, h, place, n, result)
   end

@@ -1,11 +1,15 @@
 -- 3_more.lua - records as tables; what is derived from a job (its place in the set of its state,
 -- when it is due, its unique key, its words, its log); and the other steps of workers.
 
+local decode, spec_from, store_run
+
+do
+
 -- The numbers of a spec and of a run: see layout.h.
 local SPEC, RUN_NUMBERS = '>I7BBBBi4I4I4I7I7I7I7I7', '>BBI4I4I4I4I7I7I7I7I7I7'
 
 -- `r`: its run, if it has one.
-local function decode(spec, r)
+function decode(spec, r)
   local j = { sunpack(SPEC, spec) }
   local texts, rest = SPEC_TYPE + j[TYPE_LEN], nil
   j[TYPE] = sub(spec, SPEC_TYPE, texts - 1)
@@ -27,20 +31,22 @@ local function decode(spec, r)
   return j
 end
 
-local function spec_of(j)
+function spec_from(j)
   return spack(SPEC, unpack(j, 1, SPEC_END)) .. j[TYPE] .. pack(j[UNIQUE_KEY], j[SEARCH_KEYS]) ..
          j[SHORT_DATA]
 end
 
-local function store_run(id, j)
+function store_run(id, j)
   local r = spack(RUN_NUMBERS, unpack(j, STATE, RUN_END)) .. char(j[FLAGS], #j[TYPE]) .. j[TYPE] ..
             pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]) .. j[HISTORY]
   records[id] = r
   call('HSET', KEYS[RUNS], id, r)
 end
 
+end
+
 local function job(id)
-  local spec = call('HGET', KEYS[JOBS], id)
+  local spec = spec_of(id)
   return spec and decode(spec, run_of(id))
 end
 
@@ -153,9 +159,13 @@ function want_retention(name, state, ended)
   want(at)
 end
 
+local note_words, add_line, forget_job
+
+do
+
 -- ---- words: FOUND has, for a job that is searched, those of its data and those of its log ----
 
-local function note_words(id, which, words)
+function note_words(id, which, words)
   local r = call('HGET', KEYS[FOUND], id)
   local found = r and unpack_msg(r) or { {}, {} }
   if which == 1 then
@@ -191,7 +201,7 @@ end
 
 -- ---- log: a field for each line, the id and its number ----
 
-local function add_line(n, flags, id, text, words)
+function add_line(n, flags, id, text, words)
   call('HSET', KEYS[LOG], id .. n, format('%d ', now) .. text)
   if n > MAX_LOG then call('HDEL', KEYS[LOG], id .. (n - MAX_LOG)) end
   if words ~= '' and has(flags, SEARCHED) then note_words(id, 2, unpack_msg(words)) end
@@ -205,20 +215,22 @@ end
 
 -- ---- gone ----
 
-local function forget_job(j, id)
+function forget_job(j, id)
   unindex(j, id)
   if not finished(j[STATE]) then let_go_of_key(j) end
   if j[LINES] > 0 then many('HDEL', LOG, log_fields(j[LINES], id)) end
   if has(j[FLAGS], SEARCHED) then forget_words(id) end
   count_block(j[TYPE], block_of(id_number(id)), -1)
   if has(j[FLAGS], APART) then call('HDEL', KEYS[DATA], id) end
-  call('HDEL', KEYS[JOBS], id)
+  drop_specs({ id })
   call('HDEL', KEYS[RUNS], id)
   records[id] = false
 end
 
 function forget(id)
   forget_job(job(id), id)
+end
+
 end
 
 -- ---- a job with more to it: a delay, a deadline, a unique key, words, much data ----
@@ -240,7 +252,7 @@ function add_special(name, spec, data, extra)
   local at, s = max(now + delay, run_at), settings_of(name)
   if s and s[SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then
     j[FLAGS] = j[FLAGS] + SEARCHED
-    spec = spec_of(j)
+    spec = spec_from(j)
   end
   last = last + 1
   local n = last * partitions + partition

@@ -7,7 +7,7 @@ function steps.P(i)
   local run, spec, data, has_data = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
   local failed, line, words, told = ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10]
   worked = false
-  if call('HGET', KEYS[JOBS], id) ~= old_spec or (run_of(id) or '') ~= old_run then return 0 end
+  if spec_of(id) ~= old_spec or (run_of(id) or '') ~= old_run then return 0 end
   local j, n = decode(old_spec, old_run), decode(spec, run)
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
@@ -34,7 +34,7 @@ function steps.P(i)
   if line ~= '' then add_line(n[LINES], n[FLAGS], id, line, words) end
   call('HSET', KEYS[RUNS], id, run)
   records[id] = run
-  if spec ~= old_spec then call('HSET', KEYS[JOBS], id, spec) end
+  set_spec(id, spec)
   if failed ~= '0' then
     local t = type_make(n[TYPE])
     t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
@@ -101,7 +101,7 @@ function steps.M(i, n)
     id = id_bytes(last * partitions + partition)
   end
   type_make(j[TYPE])
-  call('HSET', KEYS[JOBS], id, spec)
+  set_spec(id, spec)
   call('HSET', KEYS[RUNS], id, run)
   records[id] = run
   index(j, id)
@@ -183,7 +183,7 @@ end
 
 -- Of one that is not there the entries go: else it would be due for ever.
 local function records_of(sort, ids)
-  local specs, runs, answer = get_many(JOBS, ids), get_many(RUNS, ids), { sort }
+  local specs, runs, answer = specs_of(ids), get_many(RUNS, ids), { sort }
   for k = 1, #ids do
     local n = #answer
     if specs[k] then
@@ -214,7 +214,7 @@ local function remove_of_batch(b, n)
   for k = 1, n do ids[k] = id_bytes(b.first + (k - 1) * partitions) end
   drop_batch(b)
   put_batch(b, b.first + n * partitions, b.count - n)
-  many('HDEL', JOBS, ids)
+  drop_specs(ids)
   count_block(name, block_of(b.first), -n)
   tell_run(REMOVE, 0, b.first, n, name, attempts, 100, delivery)
 end

@@ -15,7 +15,7 @@ function steps.G(i, n)
   local answer, with_data = {}, ARGV[i] == '1'
   for k = i + 1, i + n - 1 do
     local id = id_bytes(ARGV[k])
-    local spec, run = call('HGET', KEYS[JOBS], id), run_of(id) or ''
+    local spec, run = spec_of(id), run_of(id) or ''
     if spec and with_data then spec, run = with_long_data(spec, id), with_lease(run, id) end
     answer[k - i] = spec and { run, spec } or { tonumber(meta[2] or 0) }
   end
@@ -34,7 +34,7 @@ end
 -- [id, run, spec ...] of ids that are there and fit, at most `limit`, behind what `answer` has.
 -- Most may not fit, so their runs are not read. state 0: any.
 local function answer_with(answer, ids, limit, with_data, fits, state)
-  local all, kept, specs = get_many(JOBS, ids), {}, {}
+  local all, kept, specs = specs_of(ids), {}, {}
   for k = 1, #ids do
     if all[k] and fits(all[k]) then
       kept[#kept + 1], specs[#specs + 1] = ids[k], all[k]
@@ -135,7 +135,7 @@ local function list_state(state, name, c, limit, with_data, priority, look)
   local before = c.descending and function(a, b) return by_rank(b, a) end or by_rank
   local function fits(spec) return is_of(priority, spec) end
   while true do
-    local n = look == 0 and limit or max(FEWEST, floor(min(PIECE, look - seen) / #names))
+    local n = look == 0 and limit or max(FEWEST, floor(min(PAGE, look - seen) / #names))
     local all, ids, known = {}, {}, nil
     for _, t in ipairs(names) do
       local full = entries_behind(all, state, t, c, n)

@@ -50,9 +50,28 @@ local function verify(id, mend, lines)
   end
 end
 
+-- The jobs of a field; answers how many.
+local function verify_field(field, mend, lines)
+  local ids = jobs_in_field(field)
+  if not ids then
+    lines[#lines + 1] = 'in jobs: an entry that no job accounts for'
+    if mend then call('HDEL', KEYS[JOBS], field) end
+    return 0
+  end
+  for k = 1, #ids do verify(ids[k], mend, lines) end
+  return #ids
+end
+
 function steps.V(i, n)
-  local mend, lines = ARGV[i] == '1', {}
-  for k = i + 1, i + n - 1 do verify(ARGV[k], mend, lines) end
+  local mend, lines, jobs = ARGV[i] == '1', { 0 }, 0
+  for k = i + 1, i + n - 1 do
+    if jobs > SOME_JOBS then
+      lines[#lines + 1] = k - i - 1
+      break
+    end
+    jobs = jobs + verify_field(ARGV[k], mend, lines)
+  end
+  lines[1] = jobs
   return lines
 end
 
@@ -62,15 +81,11 @@ end
 
 do
 
-local NAMES = { 'jobs', 'runs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete',
-                'failed', 'cancelled', 'lease', 'ttl', 'due', 'held', 'unique', 'types', 'ids',
-                'blocks', 'words', 'found' }
-
 local function jobs_in_block(block)
   local name, b = sub(block, 1, -10), sunpack('>I8', block, #block - 7)
   local ids, n = {}, 0
   for k = 0, BLOCK - 1 do ids[k + 1] = id_bytes((b * BLOCK + k) * partitions + partition) end
-  for _, spec in ipairs(get_many(JOBS, ids)) do
+  for _, spec in ipairs(specs_of(ids)) do
     if spec and type_in(spec) == name then n = n + 1 end
   end
   return n
@@ -113,7 +128,7 @@ local function lost_in(field)
   for _, h in ipairs(hands_in(sunpack('>I8', field, 2))) do
     for place = 1, #h.live do
       local id = id_bytes(h.first + (place - 1) * partitions)
-      if h.live[place] == 1 and (own_run(id) or call('HEXISTS', KEYS[JOBS], id) == 0) then
+      if h.live[place] == 1 and (own_run(id) or not spec_of(id)) then
         lost[#lost + 1] = { h, place }
       end
     end
@@ -126,7 +141,7 @@ local function lost_in_batch(b)
   looked_at = looked_at + b.count
   for id = b.first, b.first + (b.count - 1) * partitions, partitions do
     local id8 = id_bytes(id)
-    if own_run(id8) or call('HEXISTS', KEYS[JOBS], id8) == 0 then return true end
+    if own_run(id8) or not spec_of(id8) then return true end
   end
 end
 
@@ -134,6 +149,10 @@ local function batch_of_entry(entry)
   local b = batch_with((jobs_of(entry, name_in(entry))))
   return b and batch_entry(b) == entry and b
 end
+
+local counts_of
+
+do
 
 -- Jobs of a type in a state beyond one for each entry.
 local function together_in(state, name)
@@ -148,7 +167,7 @@ end
 
 -- What a type's record should say of its spans, hands and batches. To count takes a while, in which
 -- Redis does nothing else: of a type with very many jobs it is not done.
-local function counts_of(name)
+function counts_of(name)
   local n = 0
   if count_of(INACTIVE, name) + count_of(COMPLETE, name) > MOST_COUNTED then
     local t = type_of(name)
@@ -160,6 +179,12 @@ local function counts_of(name)
   end
   return together_in(INACTIVE, name), n, together_in(COMPLETE, name)
 end
+
+end
+
+local belongs
+
+do
 
 -- By key: does this member (or field) belong there?
 local function in_state(state)
@@ -175,7 +200,7 @@ local function active_one(id)
 end
 local function there(id) return #id == 8 and job(id) end
 
-local belongs = {
+belongs = {
   [RUNS] = function(field)
     if #field == 8 then return there(field) end
     if byte(field) == 100 then     -- d
@@ -213,14 +238,16 @@ local belongs = {
 }
 for state = INACTIVE, CANCELLED do belongs[STATE_KEY + state] = in_state(state) end
 belongs[STATE_KEY + INACTIVE] = function(entry)
-  local first, count = jobs_of(entry, name_in(entry))
-  if count == 1 then return in_state(INACTIVE)(entry) end
+  local first, count, _, place = jobs_of(entry, name_in(entry))
+  if not place then return in_state(INACTIVE)(entry) end
   return all_jobs(first, count, belongs_in(entry, INACTIVE))
 end
 belongs[STATE_KEY + COMPLETE] = function(entry)
   local _, count = jobs_of(entry, name_in(entry))
   if count > 1 then return batch_of_entry(entry) end
   return own_run(sub(entry, -8)) and in_state(COMPLETE)(entry)
+end
+
 end
 
 local HASHES = { [RUNS] = true, [DATA] = true, [FOUND] = true, [LOG] = true, [UNIQUE] = true,
@@ -235,12 +262,12 @@ end
 -- A span with a job that does not belong there: the others stay, each by itself.
 local function drop_span(entry)
   local name = name_in(entry)
-  local first, count = jobs_of(entry, name)
+  local first, count, _, place = jobs_of(entry, name)
   local belongs_there = belongs_in(entry, INACTIVE)
   take_out(STATE_KEY + INACTIVE, entry)
   count_together(name, T_SPANS, count, 0)
   for id = first, first + (count - 1) * partitions, partitions do
-    if count > 1 and belongs_there(id) then
+    if place and belongs_there(id) then
       put_in(STATE_KEY + INACTIVE, sub(entry, 1, #name + 9) .. id_bytes(id), 0)
     end
   end
@@ -251,7 +278,7 @@ local function mend_batch(b)
   drop_batch(b)
   for id = b.first, b.first + (b.count - 1) * partitions, partitions do
     local id8 = id_bytes(id)
-    if not own_run(id8) and call('HEXISTS', KEYS[JOBS], id8) == 1 then put_batch(b, id, 1) end
+    if not own_run(id8) and spec_of(id8) then put_batch(b, id, 1) end
   end
 end
 
@@ -301,6 +328,10 @@ local function drop(key, member)
     take_out(key, member)
   end
 end
+
+local NAMES = { 'jobs', 'runs', 'data', 'log', 'inactive', 'delayed', 'active', 'complete',
+                'failed', 'cancelled', 'lease', 'ttl', 'due', 'held', 'unique', 'types', 'ids',
+                'blocks', 'words', 'found' }
 
 -- It stops when it has looked at enough: the answer then ends with how many members that were.
 function steps.W(i, n)

@@ -11,7 +11,7 @@ local function to_remember(letter, answer)
   local given = { answer[1] }
   for k = 2, #answer, 3 do
     local specs = answer[k + 2]
-    given[k], given[k + 1] = id_number(answer[k]), type(specs) == 'table' and #specs or 1
+    given[k], given[k + 1] = id_number(answer[k]), type(specs) == 'table' and specs[1] or 1
     given[k + 2] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
   end
   return given
@@ -24,7 +24,7 @@ local function taken_before(given)
   for k = 2, #given, 3 do
     for m = 0, given[k + 1] - 1 do
       local id, n = id_bytes(given[k] + m * partitions), #answer
-      local r, spec = held(id, given[k + 2]), call('HGET', KEYS[JOBS], id)
+      local r, spec = held(id, given[k + 2]), spec_of(id)
       while left[w] == nil or left[w] == 0 do w = w + 1 end
       left[w] = left[w] - 1
       if r and spec then

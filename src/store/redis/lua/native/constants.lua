@@ -39,7 +39,7 @@ local TOKEN_MS, TOKEN_LATE_MS, STAMP_MS = 86400000, 60000, 50
 local MANY_CALLERS = 500
 
 -- looking for a priority: places read at a time, and at least of each type
-local PIECE, FEWEST = 500, 20
+local PAGE, FEWEST = 500, 20
 
 -- the bytes of an end in a step D: id, delivery, how many, has it a result
 local END = 15
@@ -51,8 +51,11 @@ local FIRST, MANY, BLOCK, MAX_LOG, AT_ONCE, ZERO_RANK = 7, 4000, 64, 10000, -1, 
 -- hands whose lease is over that are dealt out at a time
 local SOME_HANDS = 500
 
--- jobs that are looked at in a step W, and some more
-local AT_A_TIME = 5000
+-- specs in a piece: REDIS_PIECE
+local PIECE = 16
+
+-- jobs that are looked at in a step V or W, and some more
+local SOME_JOBS, AT_A_TIME = 500, 5000
 
 -- jobs of a type whose entries are still counted to check the counts of its record
 local MOST_COUNTED = 200000
