@@ -3,67 +3,92 @@
 -- is: VERTX. Changes of sorted sets gather, so that one command writes those of a key; hashes are
 -- written at once.
 --
--- Redis runs all of this text at every call, and making a function costs time: what only some steps
--- need is made when one of them is there.
+-- Redis runs this text once, when the library is loaded, and run_steps() (run.lua) at every call.
+-- What a call works with is in the locals here, and made anew by begin().
+
+local steps = {}                   -- by letter
+local WORD = VERTX and { 'INACTIVE', 'DELAYED', 'ACTIVE', 'COMPLETE', 'FAILED', 'CANCELLED' } or
+             { 'inactive', 'delayed', 'active', 'complete', 'failed', 'cancelled' }
+local NUMBER_OF = {}
+for state = INACTIVE, CANCELLED do NUMBER_OF[WORD[state]] = state end
+
+-- What Lua has to offer is not there while a library is loaded: see prepare().
+local call, pack, unpack_msg, spack, sunpack, tonumber, unpack, pairs, ipairs
+local format, floor, huge, min, max
+
+-- ---- keys, Kue's and ours. None of ours ends in ":jobs": that is the wake-up list of a type ----
+
+local prefix                       -- the last one: its keys are kept
+local P, JOB, JOBS, IDS, KNOWN, WORK_TIME
+local W, LEASE, TTL, DEADLINES, ASKED, UNIQUE, TYPES, META, WORDS, FOUND, TOKENS, TOKENS_AT
+local ALL = {}                     -- by state: those of its jobs
+local keys_by_type, n_types
+local thousand, key_head, zid_head -- see names_of()
+
+-- ---- kept from call to call ----
 
 local LOW = {}                     -- the last three digits of ids, as text: see names_of()
 local STONE                        -- see grows()
 local spare = {}                   -- lists: to use one again costs less than to let a new one grow
 
-local function run_steps(KEYS, ARGV)
+-- ---- of the call ----
 
-local call, pack, unpack_msg = redis.call, cmsgpack.pack, cmsgpack.unpack
-local spack, sunpack = struct.pack, struct.unpack
-local format, floor, huge, min, max = string.format, math.floor, math.huge, math.min, math.max
+local ARGV, now, now_text, origin, number
+local texts                        -- see digits()
+local mores, backoffs              -- what was read of texts in hashes
+local message, told, due           -- what will be told: see tell()
+local ins, outs, careful           -- sorted sets: see put_in()
+local types, types_dirty, known    -- by name: their records; and Kue's set of types has it
+local keep_at, first_keep          -- when something finished has to go: known to all processes
+local touched                      -- types whose set of inactive jobs has changed
+local worked                       -- did the ends of the last step? Or by place. For t
+local work_time                    -- of what was completed here
+local last, first_last             -- ids: of the last job, now and at first
+local quiet                        -- by number: jobs of whose ttl Kue has been told already
+local ask_about                    -- jobs whose workers are to answer for their ttl: see kue_over()
 
-STONE = STONE or string.rep('\255', 65)
+-- Before the first call.
+local function prepare()
+  pack, unpack_msg, spack, sunpack = cmsgpack.pack, cmsgpack.unpack, struct.pack, struct.unpack
+  tonumber, unpack, pairs, ipairs = _G.tonumber, _G.unpack, _G.pairs, _G.ipairs
+  format, floor, huge, min, max = string.format, math.floor, math.huge, math.min, math.max
+  STONE = string.rep('\255', 65)
+  call = redis.call
+end
 
--- Which steps are there?
-local steps, uses = {}, {}
-do
-  local i = FIRST
-  while ARGV[i] do
-    uses[ARGV[i]] = true
-    i = i + 2 + ARGV[i + 1]
+local function enter(name)
+  prefix, P = name, name .. ':'
+  W = P .. 'weir:'
+  JOB, JOBS, IDS, KNOWN = P .. 'job:', P .. 'jobs', P .. 'ids', P .. 'job:types'
+  WORK_TIME = P .. 'stats:work-time'
+  LEASE, TTL, DEADLINES, ASKED = W .. 'lease', W .. 'ttl', W .. 'deadline', W .. 'asked'
+  UNIQUE, TYPES, META, WORDS, FOUND = W .. 'unique', W .. 'types', W .. 'meta', W .. 'words',
+                                      W .. 'found'
+  TOKENS, TOKENS_AT = W .. 'tokens', W .. 'tokens:at'
+  for state = INACTIVE, CANCELLED do ALL[state] = JOBS .. ':' .. WORD[state] end
+  keys_by_type, n_types, thousand = {}, 0, nil
+end
+
+local function begin(args)
+  if not call then prepare() end
+  if args[4] ~= prefix then enter(args[4]) end
+  ARGV, now, origin, number = args, args[1], args[2], tonumber(args[3])
+  if now == '' then
+    local t = call('TIME')
+    now = t[1] * 1000 + floor(t[2] / 1000)
+  else
+    now = tonumber(now)
   end
+  now_text = format('%d', now)
+  texts, mores, backoffs, quiet, ask_about = {}, {}, {}, {}, {}
+  message, told, due = { 0, now, origin, 0 }, 4, huge
+  ins, outs, careful = {}, {}, true
+  types, types_dirty, known, touched = {}, {}, {}, {}
+  keep_at, first_keep, last, first_last = nil, nil, nil, nil
+  worked, work_time = false, 0
 end
-uses.A = uses.A or uses.a          -- which is A and more
-local uses_house = uses.K or uses.X
-local uses_hand = uses.P or uses.E or uses.C or uses.M
-local uses_reads = uses.G or uses.I or uses.F or uses.O or uses.Z
-local uses_verify = uses.V or uses.W
-local uses_rest = uses_house or uses_hand or uses_reads or uses_verify
-
--- Kue's keys, and ours. No key of ours ends in ":jobs": that is the wake-up list of a type.
-local P = ARGV[4] .. ':'
-local W = P .. 'weir:'
-local JOB, JOBS, IDS, KNOWN, WORK_TIME = P .. 'job:', P .. 'jobs', P .. 'ids', P .. 'job:types',
-                                         P .. 'stats:work-time'
-local LEASE, TTL, DEADLINES, ASKED = W .. 'lease', W .. 'ttl', W .. 'deadline', W .. 'asked'
-local UNIQUE, TYPES, META = W .. 'unique', W .. 'types', W .. 'meta'
-local WORDS, FOUND = W .. 'words', W .. 'found'
-local TOKENS, TOKENS_AT = W .. 'tokens', W .. 'tokens:at'
-
-local WORD = { 'inactive', 'delayed', 'active', 'complete', 'failed', 'cancelled' }
-local NUMBER_OF = {}
-for state, word in ipairs(WORD) do
-  if VERTX then WORD[state] = string.upper(word) end
-  NUMBER_OF[WORD[state]] = state
-end
-
-local now = ARGV[1]
-if now == '' then
-  local t = call('TIME')
-  now = t[1] * 1000 + floor(t[2] / 1000)
-else
-  now = tonumber(now)
-end
-local origin, number = ARGV[2], tonumber(ARGV[3])
-local now_text = format('%d', now)
 
 -- Numbers as text. Left to redis.call() they cost twice as much, and the same ones come often.
-local texts = {}
-
 local function digits(n)
   local text = texts[n]
   if not text then
@@ -79,8 +104,6 @@ local function zid_of(id)
 end
 
 -- The key and the zid of a job. Those of a thousand begin alike, and how is made once.
-local thousand, key_head, zid_head
-
 local function names_of(id)
   local low = id % 1000
   if id == low then return JOB .. digits(id), zid_of(digits(id)) end
@@ -108,23 +131,19 @@ local function finished(state)
 end
 
 -- The keys of a type: by state those of its jobs, by state + 10 those of what ended when.
-local keys_by_type = {}
-
 local function keys_of(name)
   local k = keys_by_type[name]
   if not k then
     k = {}
-    for state, word in ipairs(WORD) do
-      k[state] = JOBS .. ':' .. name .. ':' .. word
-      if finished(state) then k[state + 10] = W .. 'done:' .. name .. ':' .. word end
+    for state = INACTIVE, CANCELLED do
+      k[state] = JOBS .. ':' .. name .. ':' .. WORD[state]
+      if finished(state) then k[state + 10] = W .. 'done:' .. name .. ':' .. WORD[state] end
     end
-    keys_by_type[name] = k
+    if n_types == KEPT_TYPES then keys_by_type, n_types = {}, 0 end
+    keys_by_type[name], n_types = k, n_types + 1
   end
   return k
 end
-
-local ALL = {}                -- the same for jobs of all types
-for state, word in ipairs(WORD) do ALL[state] = JOBS .. ':' .. word end
 
 -- ---- records: see layout.h; here a job is a table, with fields as in constants.lua ----
 
@@ -173,16 +192,12 @@ end
 
 -- ---- what will be told ----
 
-local message = { 0, now, origin, 0 }        -- and the events: see layout.h
-local due = huge
-
 local function want(at)
   if at < due then due = at end
 end
 
-local told = 4                               -- elements of the message
-
--- `count`: so many jobs whose ids follow each other, and of which the same is told. Else nil.
+-- The message has `told` elements, the events from the fifth on: see layout.h. `count`: so many
+-- jobs whose ids follow each other, and of which the same is told. Else nil.
 local function tell(kind, j, id, state, text, count)
   local n = told
   message[n + 1], message[n + 2], message[n + 3], message[n + 4] = kind, state, j[TYPE], j[ATTEMPTS]
@@ -219,9 +234,8 @@ end
 
 -- ---- sorted sets ----
 
--- By key: what is to go in, each member behind its score, and what is to come out; `n` elements.
-local ins, outs = {}, {}
-
+-- `ins` and `outs` have by key what is to go in, each member behind its score, and what is to come
+-- out; `n` elements.
 local function list_in(lists, key)
   local list = lists[key]
   if not list then
@@ -235,9 +249,6 @@ end
 local function is_spare(list)
   if list.n <= MANY and #spare < SPARE then spare[#spare + 1] = list end
 end
-
--- A step that may put back what it took out is `careful`: the others (BUSY in run.lua) are not.
-local careful = true
 
 -- Redis keeps a small set as a list, which it walks for each member; but not one that has a member
 -- of more than 64 bytes. So one that is about to get many has such a one for the moment.
@@ -268,6 +279,7 @@ local function flush_sets()
   for key in pairs(outs) do flush(key) end
 end
 
+-- A step that may put back what it took out is `careful`: the others (BUSY in run.lua) are not.
 local function put_in(key, members, score)
   if careful and outs[key] then flush(key) end
   local list, text = list_in(ins, key), digits(score)

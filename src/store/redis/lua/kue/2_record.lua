@@ -26,8 +26,6 @@ end
 
 -- ---- what is not as usual ----
 
-local mores = {}
-
 local function more_of(h)
   local text = h[H_MORE]
   if not text then return NOTHING end
@@ -86,8 +84,6 @@ local function parse_backoff(text, delay)
   end
   return kind, base, cap, int(b.jitter, 100)
 end
-
-local backoffs = {}
 
 -- weir keeps the numbers of a backoff also when its kind is none.
 local function backoff_of(h, more, delay)

@@ -39,7 +39,7 @@ local function more_text(j, own_delay)
   return #parts > 0 and '{' .. table.concat(parts, ',') .. '}'
 end
 
-if uses.A or uses_hand then
+do
 
 local ZERO = VERTX and '0' or false          -- how "none" is written where Vert.x Kue writes always
 

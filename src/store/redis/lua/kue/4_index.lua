@@ -3,8 +3,6 @@
 
 -- ---- types: see layout.h for the record ----
 
-local types, types_dirty = {}, {}
-
 local function type_of(name)
   local t = types[name]
   if t == nil then
@@ -15,9 +13,6 @@ local function type_of(name)
   return t
 end
 
--- Kue's set of types has those of which there was a job, ours also those that were configured.
-local known = {}
-
 local function type_make(name)
   local t = type_of(name)
   if not t then
@@ -27,6 +22,7 @@ local function type_make(name)
   return t
 end
 
+-- Kue's set of types has those of which there was a job, ours also those that were configured.
 local function type_known(name)
   if known[name] then return end
   known[name] = true
@@ -58,9 +54,6 @@ local function keep_of(name, state)
   return s[5], s[6]
 end
 
--- When something finished has to go: known to all processes.
-local keep_at, first_keep
-
 local function read_keep()
   if keep_at then return end
   keep_at = tonumber(call('HGET', META, 'keep') or '') or huge
@@ -78,8 +71,6 @@ local function want_retention(j)
 end
 
 -- ---- places ----
-
-local touched = {}                 -- types whose set of inactive jobs has changed
 
 -- Kue's scores: when a delayed job is due; for an active one with a ttl when that is over (a little
 -- later, so that Kue's own watcher steps in only when nobody else does), and without one a number
@@ -158,7 +149,7 @@ end
 local unique_name, holder_of, hold_key, let_go_of_key, word_member, note_words, forget_words
 local time_field, add_line, forget
 
-if uses.A or uses.D or uses.L or uses_rest then
+do
 
 -- ---- unique keys: field TYPE \0 KEY. Kue knows nothing of them, so a holder may have ended ----
 

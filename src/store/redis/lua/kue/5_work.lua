@@ -1,11 +1,6 @@
 -- 5_work.lua - the steps of producers and workers. A step gets the place of its first argument in
 -- ARGV and how many it has; what it answers is its answer.
 
-local worked = false               -- did the ends of the last step? Or by place. For t
-local work_time = 0                -- of what was completed here
-
-local last, first_last             -- ids: of the last job, now and at first
-
 local function next_id()
   if not last then
     last = tonumber(call('GET', IDS) or 0)
@@ -22,15 +17,17 @@ end
 
 -- ---- add ----
 
-if uses.A then
+do
 
 -- The spec comes without its first field, which is now.
-local now7 = spack('>I7', now)
+local function new_job(rec)
+  return fields_of('', spack('>I7', now) .. rec)
+end
 
 -- Jobs that differ in nothing but their data, which are ARGV from p on: what to write for them is
 -- made once. Answers the first id.
 local function add_alike(rec, p, count)
-  local j, set = fields_of('', now7 .. rec), {}
+  local j, set = new_job(rec), {}
   encode(j, NOTHING, function(field, value)
     if value then set[#set + 1], set[#set + 2] = FIELDS[field], value end
   end)
@@ -50,7 +47,7 @@ local function add_alike(rec, p, count)
 end
 
 local function add_special(rec, data, extra)
-  local j = fields_of('', now7 .. rec)
+  local j = new_job(rec)
   local delay, run_at, _, unique, words = unpack(extra)
   if unique then
     local holder, state = holder_of(j)
@@ -143,7 +140,7 @@ end
 
 -- ---- take ----
 
-if uses.T or uses.t then
+do
 
 -- Up to n waiting jobs of these types, best first: zids, and if there are several types, the type
 -- of each. `more`: there may be others behind them.
@@ -385,16 +382,16 @@ local function waiting_names(from, to)
 end
 
 local function take(i, n, ends)
-  local lease, n_types = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+  local lease, types_there = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local d = { answer = { '' }, till = now + lease, workers = {}, wants = {}, got = {}, wanted = 0,
               w = 1 }
-  for p = i + 2 + n_types, i + n - 1, 3 do
+  for p = i + 2 + types_there, i + n - 1, 3 do
     local k, is_due = #d.workers + 1, ends == true or ends and ends[tonumber(ARGV[p + 2])]
     d.workers[k], d.wants[k], d.got[k] = ARGV[p], is_due and tonumber(ARGV[p + 1]) or 0, 0
     d.wanted = d.wanted + d.wants[k]
   end
-  d.worker = d.workers[1]
-  local names = d.wanted > 0 and waiting_names(i + 2, i + 1 + n_types) or NOTHING
+  d.worker, like = d.workers[1], nil
+  local names = d.wanted > 0 and waiting_names(i + 2, i + 1 + types_there) or NOTHING
   if #names > 0 then give(d, names) end
   if #d.answer == 1 then return {} end
   for k, got in ipairs(d.got) do d.got[k] = spack('>I2', got) end
@@ -415,7 +412,7 @@ end
 
 -- ---- the end ----
 
-if uses.D then
+do
 
 -- Kue counts the successful attempt too, Vert.x Kue does not.
 local function write_done(id, j, h)
@@ -540,6 +537,7 @@ end
 -- how many, "1" or "0" for a result. The results follow.
 function steps.D(i)
   local ends, runs, m = ARGV[i], {}, 0                 -- runs: of jobs with the same answer
+  like = nil
   for at = 1, #ends, END do
     local id, delivery, left, has_result = sunpack('>I8I4I2B', ends, at)
     local result = false
@@ -572,8 +570,6 @@ end
 end
 
 -- ---- while it runs ----
-
-if uses.N or uses.S or uses.L then
 
 function steps.N(i, n)
   local answer = {}
@@ -617,6 +613,4 @@ function steps.L(i)
   end
   add_line(j, id, ARGV[i + 2], ARGV[i + 3])
   return 1
-end
-
 end

@@ -1,7 +1,5 @@
 -- 6_hand.lua - the steps that put, remove, configure and import.
 
-local quiet = {}                   -- by number: jobs of whose ttl Kue has been told already
-
 -- Kue's promoter and its ttl watcher look for what is due, and some milliseconds later write what
 -- they make of it, whatever has happened meanwhile. Each holds a lock for that long: what it may be
 -- at is left to it. A lock that never ends is not Kue's.
@@ -11,7 +9,7 @@ local function locked(name)
   return left > 0 and left
 end
 
-if uses_hand then
+do
 
 local function put_words(j, id, which, words)
   if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, which, unpack_msg(words)) end

@@ -3,7 +3,7 @@
 
 local keep_house
 
-if uses_house then
+do
 
 -- Our list of what ended when, for a job that somebody else has changed.
 local function note_end(j, zid)

@@ -1,8 +1,6 @@
 -- 8_due.lua - what time does: the step K.
 
-local ask_about = {}               -- jobs whose workers are to answer for their ttl: see kue_over()
-
-if uses.K then
+do
 
 local function records_of(sort, list)
   local answer = { sort }

@@ -1,6 +1,6 @@
 -- 9_read.lua - the steps that only look. Whatever the steps before have changed is written first.
 
-if uses_reads then
+do
 
 -- The run and the spec; with data also that, and behind the run the lease, if weir's worker has it.
 local function whole(id, j, h, with_data)
@@ -164,8 +164,8 @@ local function list_sorted(zids, rank, q, fits)
   return answer
 end
 
--- Kue's set of jobs in a state, of a type or of all, has their priorities as scores (not that of all
--- delayed or active ones). Those that are wanted, if they are few.
+-- Kue's set of jobs in a state, of a type or of all, has their priorities as scores (not that of
+-- all delayed or active ones). Those that are wanted, if they are few.
 local function few_of(key, q)
   local from, to = q.priority or '-inf', q.priority or '+inf'
   if call('ZCOUNT', key, from, to) > FEW then return end

@@ -62,8 +62,8 @@ local PIECE, FEWEST, HEADS, FEW, FAR = 500, 20, 500, 2000, 20000
 -- must have seen that a lease is over; the walk over the types
 local TAKING_MS, LEFTOVER_MS, TYPES_WALK = 10000, 10000, 13
 
--- lists that are kept for the next call
-local SPARE = 16
+-- lists, and keys of types, that are kept for the next call
+local SPARE, KEPT_TYPES = 16, 1000
 
 -- elements of a command that puts many members into a set; members up to which a set is kept as a
 -- list (zset-max-listpack-entries)

@@ -5,12 +5,6 @@
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
 local BUSY = { A = true, a = true, T = true, t = true, D = true }
 
-local lane = number and W .. 'call:' .. origin .. ':' .. number % 2
-local before = lane and call('GET', lane)
-before = before and unpack_msg(before)
-if before and before[1] > number then return { now, '' } end   -- nobody wants this one any more
-if before and before[1] ~= number then before = nil end
-
 -- What is kept of the answer of a take: how many each worker got, and the jobs: first id, how many,
 -- delivery.
 local function to_remember(letter, answer)
@@ -47,7 +41,7 @@ local function taken_before(given)
   return answer
 end
 
-local function run()
+local function carry_out(before)
   local answers, memory, i, at = { now, '' }, { number }, FIRST, 2
   while i <= #ARGV do
     local letter, n = ARGV[i], tonumber(ARGV[i + 1])
@@ -66,8 +60,7 @@ local function run()
     if answer == 'words' then break end      -- the rest waits, so that the order is kept
     i = i + 2 + n
   end
-  if lane and not before then call('SET', lane, pack(memory), 'PX', REMEMBER_MS) end
-  return answers
+  return answers, memory
 end
 
 -- ---- Kue's messages: id, event, and its arguments, of which the first is the event again ----
@@ -129,25 +122,35 @@ local function tell_kue()
   for _, id in ipairs(ask_about) do publish(id, 'ttl exceeded') end
 end
 
-local answers = run()
-if number then
+local function tell_all()
+  message[1], message[4] = call('HINCRBY', META, 'messages', 1), due < huge and due or 0
+  local pieces = { '\148' .. pack(unpack(message, 1, 4)) }
+  for i = 5, told, MANY do
+    pieces[#pieces + 1] = pack(unpack(message, i, min(i + MANY - 1, told)))
+  end
+  local text = table.concat(pieces)
+  call('PUBLISH', W .. 'events', text)
+  return text
+end
+
+local function run_steps(_, args)
+  begin(args)
+  if not number then return (carry_out()) end
+  local lane = W .. 'call:' .. origin .. ':' .. number % 2
+  local before = call('GET', lane)
+  before = before and unpack_msg(before)
+  if before and before[1] > number then return { now, '' } end         -- nobody wants this one
+  if before and before[1] ~= number then before = nil end
+  local answers, memory = carry_out(before)
+  if not before then call('SET', lane, pack(memory), 'PX', REMEMBER_MS) end
   flush_all()
   if last and last ~= first_last then call('INCRBY', IDS, last - first_last) end
   if work_time > 0 then call('INCRBY', WORK_TIME, work_time) end
   if keep_at ~= first_keep then call('HSET', META, 'keep', keep_at < huge and keep_at or '') end
-  if told > 4 or due < huge then
-    message[1], message[4] = call('HINCRBY', META, 'messages', 1), due < huge and due or 0
-    local pieces = { '\148' .. pack(unpack(message, 1, 4)) }
-    for i = 5, told, MANY do
-      pieces[#pieces + 1] = pack(unpack(message, i, min(i + MANY - 1, told)))
-    end
-    answers[2] = table.concat(pieces)
-    call('PUBLISH', W .. 'events', answers[2])
-  end
+  if told > 4 or due < huge then answers[2] = tell_all() end
   if not VERTX then tell_kue() end
+  return answers
 end
-return answers
-end                                          -- of run_steps()
 
 redis.register_function(NAME .. '_add', run_steps)
 redis.register_function{ function_name = NAME .. '_rest', callback = run_steps,

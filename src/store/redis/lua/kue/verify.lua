@@ -2,7 +2,7 @@
 -- points at jobs. With `mend` it is made so. Other processes may be at work, Kue's too: what they
 -- are in the middle of is not wrong.
 
-if uses_verify then
+do
 
 local function score(key, member)
   return tonumber(call('ZSCORE', key, member) or huge)
@@ -115,31 +115,33 @@ local function not_over(key, zid)
   return score(key, zid) > now - LEFTOVER_MS
 end
 
-local WALKS = {
-  { 'inactive', ALL[INACTIVE], state_is(INACTIVE) },
-  { 'delayed', ALL[DELAYED], state_is(DELAYED) },
-  { 'active', ALL[ACTIVE], state_is(ACTIVE) },
-  { 'complete', ALL[COMPLETE], state_is(COMPLETE) },
-  { 'failed', ALL[FAILED], state_is(FAILED) },
-  { 'cancelled', ALL[CANCELLED], state_is(CANCELLED) },
-  { 'lease', LEASE, function(zid) return ours_by_zid(zid) or not_over(LEASE, zid) end },
-  { 'ttl', TTL, function(zid)
-    local j = ours_by_zid(zid)
-    return j and j[TTL_MS] > 0 or not_over(TTL, zid)
-  end },
-  { 'deadline', DEADLINES, function(zid)
-    local j = job(id_of(zid) or '')
-    return j and j[STATE] <= DELAYED and j[DEADLINE] > 0
-  end },
-  { 'unique', UNIQUE, function(field)
-    local j = job(call('HGET', UNIQUE, field) or '')
-    return j and j[UNIQUE_KEY] and not finished(j[STATE]) and unique_name(j) == field
-  end },
-  { 'words', WORDS, function(member)
-    return job(digits(sunpack('>I8', member, #member - 7)))
-  end },
-  { 'found', FOUND, function(id) return job(id) end },
-}
+local function walks()
+  return {
+    { 'inactive', ALL[INACTIVE], state_is(INACTIVE) },
+    { 'delayed', ALL[DELAYED], state_is(DELAYED) },
+    { 'active', ALL[ACTIVE], state_is(ACTIVE) },
+    { 'complete', ALL[COMPLETE], state_is(COMPLETE) },
+    { 'failed', ALL[FAILED], state_is(FAILED) },
+    { 'cancelled', ALL[CANCELLED], state_is(CANCELLED) },
+    { 'lease', LEASE, function(zid) return ours_by_zid(zid) or not_over(LEASE, zid) end },
+    { 'ttl', TTL, function(zid)
+      local j = ours_by_zid(zid)
+      return j and j[TTL_MS] > 0 or not_over(TTL, zid)
+    end },
+    { 'deadline', DEADLINES, function(zid)
+      local j = job(id_of(zid) or '')
+      return j and j[STATE] <= DELAYED and j[DEADLINE] > 0
+    end },
+    { 'unique', UNIQUE, function(field)
+      local j = job(call('HGET', UNIQUE, field) or '')
+      return j and j[UNIQUE_KEY] and not finished(j[STATE]) and unique_name(j) == field
+    end },
+    { 'words', WORDS, function(member)
+      return job(digits(sunpack('>I8', member, #member - 7)))
+    end },
+    { 'found', FOUND, function(id) return job(id) end },
+  }
+end
 
 -- The sets of a type have no walk of their own: some thousands of each are looked at here.
 local function stale_of_type(name)
@@ -175,9 +177,10 @@ end
 
 function steps.W(i, n)
   local mend, number_of_key, lines = ARGV[i] == '1', tonumber(ARGV[i + 1]), {}
+  local walk = walks()[number_of_key]
   flush_all()
   for k = i + 2, i + n - 1 do
-    local walk, member = WALKS[number_of_key], ARGV[k]
+    local member = ARGV[k]
     if number_of_key == TYPES_WALK then
       verify_type(member, mend, lines)
     elseif not walk[3](member) and still_there(walk[2], member) then
