@@ -215,7 +215,9 @@ void weir__piece_add(redis_lane *s, uint32_t part, mp_slice spec);
 /* Another group or step follows: what has gathered becomes an argument. */
 void weir__piece_close(redis_lane *s, uint32_t part);
 
-/* The spec of the k-th of the jobs that a take has given together; false: it is not there. */
+/* Of jobs that a take has given together, [spec ...] or [how many, places to skip, piece ...]: how
+ * many there are, and the spec of the k-th; false: it is not there. */
+size_t weir__piece_jobs(const redisReply *some);
 bool weir__piece_spec(const redisReply *some, size_t k, mp_slice *spec);
 
 /* ---- steps that are shared (share.c) ---- */

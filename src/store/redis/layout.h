@@ -75,8 +75,8 @@
  *  T take     lease, types, type ..., then for each that takes: worker, n, place
  *             -> [] or [how many each got (2 bytes each), then the jobs in that order: id (8
  *             bytes), run, spec; or of jobs whose ids follow each other and that have the same
- *             run: id of the first, the run up to the worker, [how many, the places to skip in
- *             the first piece, piece ...], or of one [1, spec]]
+ *             run: id of the first, the run up to the worker, [spec ...] or [how many, the places
+ *             to skip in the first piece, piece ...]]
  *  t          the same, but each only if the end at that place (from 1 on) in the step before, D or
  *             P, worked
  *  D done     for all jobs, in one argument: id (8 bytes), delivery (4), how many (2), "1" or "0";

@@ -49,10 +49,20 @@ static bool spec_at(mp_slice piece, size_t place, mp_slice *spec)
     return true;
 }
 
+static bool in_pieces(const redisReply *some)
+{
+    return some->elements > 2 && some->element[0]->type == REDIS_REPLY_INTEGER;
+}
+
+size_t weir__piece_jobs(const redisReply *some)
+{
+    return in_pieces(some) ? (size_t)some->element[0]->integer : some->elements;
+}
+
 bool weir__piece_spec(const redisReply *some, size_t k, mp_slice *spec)
 {
-    if (some->elements == 2) {
-        *spec = weir__reply_text(some->element[1]);
+    if (!in_pieces(some)) {
+        *spec = k < some->elements ? weir__reply_text(some->element[k]) : (mp_slice){ NULL, 0 };
         return spec->len > 0;
     }
     size_t place = k + (size_t)weir__reply_int(some->element[1]);

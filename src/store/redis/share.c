@@ -234,12 +234,6 @@ static weir_code take_some(redis_lane *s, weir_op_take *take, const redisReply *
     return rc;
 }
 
-/* [how many, places to skip, piece ...], or [1, spec] */
-static size_t jobs_in(const redisReply *some)
-{
-    return some->elements < 2 ? 0 : (size_t)weir__reply_int(some->element[0]);
-}
-
 weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op_take *take,
                            weir_error *err)
 {
@@ -252,7 +246,7 @@ weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op
     for (size_t at = 1; !rc && n && at + 2 < r->elements; at += 3) {
         redisReply group = { .elements = 3, .element = r->element + at };
         bool       alone = group.element[2]->type != REDIS_REPLY_ARRAY;
-        size_t     jobs = alone ? 1 : jobs_in(group.element[2]);
+        size_t     jobs = alone ? 1 : weir__piece_jobs(group.element[2]);
         size_t     over = skip < jobs ? skip : jobs, some = jobs - over < n ? jobs - over : n;
         if (some && alone)
             rc = take_one(take, weir__reply_id(group.element[0]),

@@ -22,6 +22,7 @@ local function piece_field(first)
 end
 
 local created_now, specs_of, spec_of, set_spec, pieces_from, leave_where, jobs_in_field
+local jobs_given
 
 do
 
@@ -174,6 +175,11 @@ function pieces_from(id, place, n)
     return { n, 0, part_of(pieces[1], skip + 1, n) }, where
   end
   return { n, skip, unpack(pieces) }, where
+end
+
+-- How many jobs there are in what a take gives: [spec ...], or what pieces_from() answers.
+function jobs_given(specs)
+  return type(specs[1]) == 'number' and specs[1] or #specs
 end
 
 -- n jobs of a hand, from that place in it on, are gone: see read_hands() for `where`. Its first job

@@ -288,9 +288,10 @@ local function note_where(id, where)
   end
 end
 
--- Jobs that are taken for the first time, and of which nothing more is to be noted.
+-- Jobs that are taken for the first time, and of which nothing more is to be noted. `specs` is as the
+-- answer has it, and `where` as a hand.
 local function give_new(d, name, flags, id, specs, where)
-  local f, left, a = first_of(name, flags), specs[1], d.a
+  local f, left, a = first_of(name, flags), jobs_given(specs), d.a
   d.answer[a + 1], d.answer[a + 2], d.answer[a + 3] = spack('>I8', id), f.run, specs
   d.a = a + 3
   count_held(name, left)
@@ -339,7 +340,7 @@ local function give_one(d, name, e)
   if e.run or flags > REMOVES then
     give_apart(d, name, e, flags)
   else
-    give_new(d, name, flags, e.first, { 1, spec }, { 1, 0, 0 })
+    give_new(d, name, flags, e.first, { spec }, { 1, 0, 0 })
   end
   return true
 end
@@ -362,7 +363,7 @@ local function give_some(d, name, e, n)
       give_apart(d, name, { first = id, id8 = ids[k], spec = spec }, e.flags)
     elseif spec then
       set_spec(ids[k], spec)
-      give_new(d, name, e.flags, id, { 1, spec }, { 1, 0, 0 })
+      give_new(d, name, e.flags, id, { spec }, { 1, 0, 0 })
     end
   end
 end

@@ -11,7 +11,7 @@ local function to_remember(letter, answer)
   local given = { answer[1] }
   for k = 2, #answer, 3 do
     local specs = answer[k + 2]
-    given[k], given[k + 1] = id_number(answer[k]), type(specs) == 'table' and specs[1] or 1
+    given[k], given[k + 1] = id_number(answer[k]), type(specs) == 'table' and jobs_given(specs) or 1
     given[k + 2] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
   end
   return given
