@@ -118,7 +118,8 @@ typedef struct weir_job {
     const char  *progress_data;     /* JSON */
     size_t       progress_data_len;
     const char  *unique;
-    const char  *worker;            /* who has or had it: "host:pid:thread" */
+    const char  *worker;            /* who has or had it: "host:pid:thread"; taken ahead:
+                                       "host:pid" */
     const char  *search_keys;
     weir_backoff backoff;
     int32_t      attempts;          /* executions that have ended, with success or failure */

@@ -296,8 +296,8 @@ WEIR_API void weir_get_metrics(weir_queue *q, weir_metrics *out);
 
 /* ---- types ---- */
 
-/* No worker takes jobs of a paused type; running ones go on. "*" pauses all of them (resuming one
- * type does not undo that). The type need not exist yet. */
+/* No worker takes jobs of a paused type; those that run or that a pool has taken ahead go on. "*"
+ * pauses all of them (resuming one type does not undo that). The type need not exist yet. */
 WEIR_API weir_code weir_pause(weir_queue *q, const char *type, weir_error *err);
 WEIR_API weir_code weir_pause_async(weir_queue *q, const char *type, weir_future **f,
                                     weir_error *err);

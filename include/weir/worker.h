@@ -30,12 +30,28 @@ typedef struct weir_pool {
     int32_t            threads;      /* handlers at once; 0: 1; at most WEIR_MAX_THREADS */
     int32_t            running;      /* jobs at once, with handlers that answer WEIR_LATER; 0: as
                                         many as threads; at most WEIR_MAX_RUNNING */
-    int32_t            prefetch;     /* jobs taken ahead for each thread: faster for short jobs, but
-                                        those are then not free for other workers; 0: none */
+    int32_t            prefetch;     /* jobs taken ahead for each thread; 0: as the pool sees fit,
+                                        see below; WEIR_PREFETCH_NONE */
     int64_t            lease_ms;     /* 0: WEIR_DEFAULT_LEASE_MS; at least WEIR_MIN_LEASE_MS */
     const char *const *types;        /* with type NULL: several types, NULL at the end; best job of
                                         all of them first */
 } weir_pool;
+
+/* Taking jobs ahead of time is faster when handlers are quick, since nobody waits for the store
+ * between two jobs. But these jobs are active and not free for other workers, their ttl runs, an
+ * urgent job that is added later comes after them, a pause of their type comes too late for them,
+ * and if the process is killed they are lost with it (weir_job.lost).
+ *
+ * By default (prefetch 0) a pool does it by itself where that does next to no harm: it takes as
+ * much ahead as its threads do in about a millisecond, judging by the slowest handler of late, at
+ * most WEIR_AHEAD_JOBS or, if that is more, one for each thread; nothing if handlers are slower,
+ * answer WEIR_LATER, or are not known yet. When all threads are suddenly held up in their handlers,
+ * what they have not begun within WEIR_AHEAD_MS goes back to its place in the queue, without an
+ * attempt used, for others to do. (On `mem:` nothing is won by it, and pools do not.)
+ *
+ * With a number, the pool always takes so many ahead for each thread, and keeps them. With
+ * WEIR_PREFETCH_NONE it never has a job that no handler works on. */
+enum { WEIR_PREFETCH_NONE = -1, WEIR_AHEAD_JOBS = 32, WEIR_AHEAD_MS = 50 };
 
 enum { WEIR_MAX_THREADS = 1024, WEIR_MAX_RUNNING = 100000, WEIR_MIN_LEASE_MS = 100 };
 

@@ -20,8 +20,9 @@ const option_entry bench_options[] = {
     { "producers", 0, OPT_INT, AT(producers), "N", "threads that add (8)", 1, 256, NULL },
     { "workers", 0, OPT_INT, AT(workers), "N", "threads that work (8)", 1, 256, NULL },
     { "lot", 0, OPT_INT, AT(lot), "N", "jobs added in one call (1)", 1, WEIR_MAX_ADD, NULL },
-    { "prefetch", 0, OPT_INT, AT(prefetch), "N", "jobs taken ahead for each worker (0)", 0, 1000,
-      NULL },
+    { "prefetch", 0, OPT_INT, AT(prefetch), "N",
+      "jobs taken ahead for each worker (0: as the pool sees fit; -1: none)", WEIR_PREFETCH_NONE,
+      WEIR_MAX_PAGE, NULL },
     { "bytes", 0, OPT_INT, AT(bytes), "N", "bytes of data (200)", 10, 100000, NULL },
     { 0 }
 };

@@ -13,6 +13,7 @@ typedef struct weir__hold {
     weir_job          *job;
     struct weir__pool *pool;           /* a reference; NULL: taken by hand */
     int64_t            lease_ms;
+    int64_t            back_at;        /* taken ahead: when it goes back if it is not begun */
     atomic_bool        revoked;        /* no longer ours */
     bool               shut;           /* failed by weir_stop(); guarded by q->holds.lock */
     /* The outcome is noted once (ENDED), and reaches the store once the handler has let go of the

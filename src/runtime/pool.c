@@ -5,9 +5,9 @@
  * lowers it, and an empty answer sets it to what has come since the question. A thread asks the
  * store only while hint > 0.
  *
- * Without prefetch, a thread ends its job and takes the next in one operation and waits for it.
- * With prefetch (or handlers that answer WEIR_LATER), outcomes are sent without waiting, and jobs
- * come in lots from the pool's list of ready ones. */
+ * A thread ends its job and takes the next in one operation and waits for it; or, when the pool
+ * takes ahead (ahead.c), and with handlers that answer WEIR_LATER, outcomes are sent without
+ * waiting, and jobs come from the pool's list of ready ones. */
 #include "runtime/pool_inner.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum { RETRY_MS = 1000 };              /* after the store could not be reached */
+
 void weir__pool_ref(pool *p)
 {
     atomic_fetch_add(&p->refs, 1);
@@ -40,7 +41,7 @@ void weir__pool_unref(pool *p)
 
 /* One thread is woken at a time, and wakes the next when there is more than it can take: threads
  * that are awake anyway often have it done before. Lock held. */
-static void wake_one(pool *p)
+void weir__pool_wake(pool *p)
 {
     if (p->idle && !p->waking && (p->hint || p->n_ready || p->n_fetched || p->again)) {
         p->waking = true;
@@ -53,11 +54,11 @@ static void hint(pool *p, uint64_t n)
     pthread_mutex_lock(&p->lock);
     p->hinted += n;
     p->hint = p->hint + n < HINT_UNKNOWN ? p->hint + n : HINT_UNKNOWN;
-    wake_one(p);
+    weir__pool_wake(p);
     pthread_mutex_unlock(&p->lock);
 }
 
-static question ask(const pool *p)
+question weir__pool_ask(const pool *p)
 {
     return (question){ p->hinted, p->resets };
 }
@@ -65,7 +66,7 @@ static question ask(const pool *p)
 /* `asked` jobs were asked for when `then` was known, and `got` came. When an empty answer has set
  * the hint meanwhile, it does not count what came here, and nothing is to be taken off. Lock
  * held. */
-static void learn(pool *p, question then, size_t asked, size_t got)
+void weir__pool_learn(pool *p, question then, size_t asked, size_t got)
 {
     if (got < asked) {
         uint64_t since = p->hinted - then.hinted;
@@ -92,8 +93,7 @@ void weir__pools_hint(weir_queue *q, const char *type, uint32_t n)
 
 /* ---- waiting ---- */
 
-/* The store is in trouble: tell, and wait a while unless the pool is stopping. Lock held. */
-static void pause_for_trouble(pool *p, const weir_error *err)
+void weir__pool_pause(pool *p, const weir_error *err)
 {
     pthread_mutex_unlock(&p->lock);
     weir__events_trouble(&p->q->events, weir_now(p->q), err);
@@ -113,7 +113,7 @@ void weir__pool_tell_stop(pool *p)
 
 /* ---- taking ---- */
 
-static weir_op_take take_of(pool *p, weir_job **jobs, size_t n, const char *worker)
+weir_op_take weir__pool_taking(pool *p, weir_job **jobs, size_t n, const char *worker)
 {
     return (weir_op_take){ .types = (const char *const *)p->types, .n_types = p->n_types, .n = n,
                            .lease_ms = p->cfg.lease_ms, .worker = worker, .jobs = jobs };
@@ -156,16 +156,17 @@ static void no_longer_busy(pool *p)
 /* Take one job and wait for it. Lock held. NULL: there was none, or trouble. */
 static weir__hold *take_one(pool *p, const char *worker)
 {
-    question then = ask(p);
+    question then = weir__pool_ask(p);
     weir_job *job = NULL;
     weir_error err;
     busy(p);
     p->running++;
     atomic_fetch_add(&p->begun, 1);
     if (p->hint > 1)
-        wake_one(p);
+        weir__pool_wake(p);
     pthread_mutex_unlock(&p->lock);
-    weir_ticket t = { .op = { .kind = WEIR_OP_TAKE, .u.take = take_of(p, &job, 1, worker) } };
+    weir_ticket t = { .op = { .kind = WEIR_OP_TAKE,
+                              .u.take = weir__pool_taking(p, &job, 1, worker) } };
     weir_code rc = weir__queue_run(p->q, &t, &err);
     weir__hold *h = job ? begin(p, job) : NULL;
     pthread_mutex_lock(&p->lock);
@@ -177,114 +178,10 @@ static weir__hold *take_one(pool *p, const char *worker)
     if (rc == WEIR_ECLOSED)
         weir__pool_tell_stop(p);
     else if (rc)
-        pause_for_trouble(p, &err);
+        weir__pool_pause(p, &err);
     else
-        learn(p, then, 1, job ? 1 : 0);
+        weir__pool_learn(p, then, 1, job ? 1 : 0);
     return h;
-}
-
-static void ready_push(pool *p, weir__hold *h)
-{
-    h->queued = NULL;
-    *p->ready_tail = h;
-    p->ready_tail = &h->queued;
-    p->n_ready++;
-}
-
-weir__hold *weir__pool_ready_pop(pool *p)
-{
-    weir__hold *h = p->ready;
-    p->ready = h->queued;
-    if (!p->ready)
-        p->ready_tail = &p->ready;
-    p->n_ready--;
-    return h;
-}
-
-/* A lot of jobs has come (or trouble). The thread that leads is here and has more to do, so a
- * thread of the pool unpacks it. */
-static void fetch_done(weir_ticket *t)
-{
-    pool *p = (pool *)((char *)t - offsetof(pool, fetch));
-    int64_t now = weir_now(p->q);
-    pthread_mutex_lock(&p->lock);
-    if (!t->op.err.code) {
-        p->n_fetched = t->op.u.take.n_jobs;
-        learn(p, p->fetch_asked, t->op.u.take.n, p->n_fetched);
-    } else if (t->op.err.code == WEIR_ECLOSED) {
-        weir__pool_tell_stop(p);
-    }
-    if (!p->n_fetched)
-        p->fetching = false;
-    else        /* all threads may be in handlers: see weir__pools_unpack() */
-        weir__timer_renew(&p->q->timer, now + p->cfg.lease_ms / 3);
-    wake_one(p);
-    pthread_cond_broadcast(&p->quiet);
-    pthread_mutex_unlock(&p->lock);
-    weir__pool_unref(p);
-}
-
-void weir__pool_unpack(pool *p)
-{
-    size_t n = p->n_fetched;
-    weir__hold *holds[WEIR_MAX_PAGE];
-    p->n_fetched = 0;
-    pthread_mutex_unlock(&p->lock);
-    for (size_t i = 0; i < n; i++) {
-        holds[i] = weir__hold_create(p->q, p->fetched[i], p, p->cfg.lease_ms);
-        if (!holds[i])
-            weir_job_release(p->fetched[i]);       /* out of memory: its lease will run out */
-    }
-    pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < n; i++)
-        if (holds[i])
-            ready_push(p, holds[i]);
-    p->fetching = false;
-    pthread_cond_broadcast(&p->quiet);
-}
-
-/* Leases are about to be renewed, and only those of unpacked jobs can be. */
-void weir__pools_unpack(weir_queue *q)
-{
-    pthread_mutex_lock(&q->pools.lock);
-    for (pool *p = q->pools.first; p; p = p->next) {
-        pthread_mutex_lock(&p->lock);
-        if (p->n_fetched)
-            weir__pool_unpack(p);
-        wake_one(p);
-        pthread_mutex_unlock(&p->lock);
-    }
-    pthread_mutex_unlock(&q->pools.lock);
-}
-
-/* With prefetch: see that jobs are on their way. Lock held. */
-static void fetch_ahead(pool *p)
-{
-    size_t want = (size_t)p->cfg.threads * (size_t)(p->cfg.prefetch + 1);
-    if (want > WEIR_MAX_PAGE)
-        want = WEIR_MAX_PAGE;
-    if (p->fetching || p->stopping || !p->hint || p->n_ready > want / 2)
-        return;
-    if (p->fetch.op.err.code) {                    /* the last one failed */
-        weir_error err = p->fetch.op.err;
-        p->fetch.op.err.code = WEIR_OK;
-        p->fetching = true;                        /* keep the others out meanwhile */
-        pause_for_trouble(p, &err);
-        p->fetching = false;
-        if (p->stopping)
-            return;
-    }
-    p->fetching = true;
-    p->fetch_asked = ask(p);
-    p->fetch.op = (weir_op){ .kind = WEIR_OP_TAKE,
-        .u.take = take_of(p, p->fetched, want - p->n_ready, p->q->name) };
-    p->fetch.done = fetch_done;
-    weir__pool_ref(p);
-    if (weir__op_check(&p->fetch.op, NULL) || weir__queue_submit(p->q, &p->fetch)) {
-        p->fetching = false;
-        weir__pool_tell_stop(p);
-        atomic_fetch_sub(&p->refs, 1);
-    }
 }
 
 /* ---- ending ---- */
@@ -311,7 +208,7 @@ static void settled(pool *p)
     if (p->stopping)
         pthread_cond_broadcast(&p->quiet);
     else
-        wake_one(p);
+        weir__pool_wake(p);
 }
 
 /* An outcome that nobody waited for has been answered. */
@@ -319,12 +216,17 @@ static void send_done(weir_ticket *t)
 {
     weir__hold *h = (weir__hold *)((char *)t - offsetof(weir__hold, ticket));
     pool *p = h->pool;
+    bool trouble = worth_sending_again(t->op.err.code);
+    int64_t at = trouble ? weir_now(p->q) + RETRY_MS : 0;
     pthread_mutex_lock(&p->lock);
-    bool again = worth_sending_again(t->op.err.code) && !p->stopping;
+    bool again = trouble && !p->stopping;
     if (again) {
+        if (!p->again)
+            p->again_at = at;
         h->queued = p->again;
         p->again = h;
-        wake_one(p);
+        weir__timer_tend(&p->q->timer, p->again_at);
+        weir__pool_wake(p);
     } else {
         settled(p);
     }
@@ -335,9 +237,8 @@ static void send_done(weir_ticket *t)
     weir__hold_release(h);
 }
 
-void weir__pool_send(weir__hold *h)
+void weir__pool_submit(weir__hold *h)
 {
-    atomic_fetch_sub(&h->pool->begun, 1);
     weir__hold_ticket(h);
     h->ticket.done = send_done;
     weir_error err;
@@ -350,6 +251,25 @@ void weir__pool_send(weir__hold *h)
     }
 }
 
+void weir__pool_send(weir__hold *h)
+{
+    atomic_fetch_sub(&h->pool->begun, 1);
+    weir__pool_submit(h);
+}
+
+void weir__pool_submit_again(pool *p)
+{
+    weir__hold *h = p->again;
+    p->again = NULL;
+    pthread_mutex_unlock(&p->lock);
+    while (h) {
+        weir__hold *next = h->queued;
+        weir__pool_submit(h);
+        h = next;
+    }
+    pthread_mutex_lock(&p->lock);
+}
+
 /* Send the outcome and wait for it; when there is a next job, take it in the same step. */
 static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
 {
@@ -358,19 +278,19 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
     pthread_mutex_lock(&p->lock);
     busy(p);
     for (;;) {
-        question then = ask(p);
+        question then = weir__pool_ask(p);
         bool more = next && !p->stopping;
         pthread_mutex_unlock(&p->lock);
         weir__hold_ticket(h);
         if (more)
-            h->ticket.op.u.finish.next = take_of(p, &job, 1, worker);
+            h->ticket.op.u.finish.next = weir__pool_taking(p, &job, 1, worker);
         weir_code rc = weir__queue_run(p->q, &h->ticket, &err);
         pthread_mutex_lock(&p->lock);
         if (!rc && more)
-            learn(p, then, 1, job ? 1 : 0);
+            weir__pool_learn(p, then, 1, job ? 1 : 0);
         if (!worth_sending_again(rc) || p->stopping)
             break;
-        pause_for_trouble(p, &err);
+        weir__pool_pause(p, &err);
     }
     if (job)
         p->running++;                  /* in its place */
@@ -391,10 +311,35 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
     return n;
 }
 
-/* Call the handler. Returns the next job, if one came along. */
+static int64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Call the handler and see how long it takes: one that answers later may well be slow. *lots says
+ * whether the next job comes from a lot. */
+static weir_code handle(pool *p, weir_job *job, bool *lots)
+{
+    *lots = p->cfg.prefetch > 0;
+    if (!p->by_itself)
+        return p->cfg.handler(job, p->cfg.ctx);
+    int64_t start = now_ns();
+    weir_code rc = p->cfg.handler(job, p->cfg.ctx);
+    int64_t took = rc == WEIR_LATER ? INT64_MAX : now_ns() - start;
+    pthread_mutex_lock(&p->lock);
+    weir__pool_pace(p, took);
+    *lots = weir__pool_comes_in_lots(p);
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+/* Do a job. Returns the next, if one came along. */
 static weir__hold *work(pool *p, weir__hold *h, const char *worker)
 {
-    weir_code rc = p->cfg.handler(h->job, p->cfg.ctx);
+    bool lots;
+    weir_code rc = handle(p, h->job, &lots);
     if (rc == WEIR_OK)
         weir__hold_end(h, WEIR_OUTCOME_DONE, NULL, 0);      /* unless it has ended already */
     else if (rc != WEIR_LATER) {
@@ -408,7 +353,7 @@ static weir__hold *work(pool *p, weir__hold *h, const char *worker)
     }
     if (!(atomic_fetch_or(&h->phase, WEIR__RETURNED) & WEIR__ENDED))
         return NULL;                                        /* whoever ends it will send it */
-    if (rc != WEIR_LATER && !p->cfg.prefetch)
+    if (!lots && rc != WEIR_LATER)
         return settle(p, h, true, worker);
     weir__pool_send(h);
     return NULL;
@@ -432,15 +377,17 @@ static weir__hold *next_job(pool *p, const char *worker)
         }
         if (p->n_fetched)
             weir__pool_unpack(p);
+        weir__pool_mind_fetch(p);
         if (p->stopping)
             break;
         bool room = p->running < p->max_running && atomic_load(&p->begun) < p->max_begun;
-        if (p->cfg.prefetch && room)
-            fetch_ahead(p);
+        bool lots = weir__pool_comes_in_lots(p);
+        if (lots && room)
+            weir__pool_fetch(p);
         if (p->n_ready && room) {
             h = weir__pool_ready_pop(p);
             if (p->n_ready)
-                wake_one(p);
+                weir__pool_wake(p);
             if (atomic_load(&h->revoked)) {       /* cancelled before it was begun */
                 pthread_mutex_unlock(&p->lock);
                 weir__hold_release(h);
@@ -450,7 +397,7 @@ static weir__hold *next_job(pool *p, const char *worker)
             }
             p->running++;
             atomic_fetch_add(&p->begun, 1);
-        } else if (!p->cfg.prefetch && p->hint && room) {
+        } else if (!lots && p->hint && room) {
             h = take_one(p, worker);
         } else if (!p->stopping) {
             p->idle++;

@@ -10,10 +10,16 @@ void weir__pools_hint(weir_queue *q, const char *type, uint32_t n);
 /* Make holds of all jobs that were fetched. */
 void weir__pools_unpack(weir_queue *q);
 
+/* Give back what was taken ahead and has waited too long, and send outcomes that no thread had the
+ * time to send again. Returns when to come again (INT64_MAX: never). */
+int64_t weir__pools_tend(weir_queue *q);
+
 void weir__pool_ref(struct weir__pool *p);
 void weir__pool_unref(struct weir__pool *p);     /* NULL is fine */
 
 /* The outcome of h is known and its handler has let go of it: send it to the store. */
 void weir__pool_send(weir__hold *h);
+/* Hand its outcome over; nobody waits for the answer. */
+void weir__pool_submit(weir__hold *h);
 
 #endif

@@ -1,4 +1,5 @@
-/* pool_inner.h - the inside of a worker pool: pool.c is its work, process.c starts and stops it. */
+/* pool_inner.h - the inside of a worker pool: pool.c is its work, ahead.c what it takes ahead,
+ * process.c starts and stops it. */
 #ifndef WEIR_RUNTIME_POOL_INNER_H
 #define WEIR_RUNTIME_POOL_INNER_H
 
@@ -24,6 +25,7 @@ typedef struct weir__pool {
     size_t             n_types;
     _Atomic int32_t    begun;          /* jobs whose outcome is not known; raised under lock */
     int32_t            max_begun;
+    bool               by_itself;      /* finds how much to take ahead */
 
     pthread_mutex_t    lock;           /* guards what follows */
     pthread_cond_t     wake;           /* idle threads: there may be something to do */
@@ -39,12 +41,15 @@ typedef struct weir__pool {
     bool               stopping;
     weir__hold        *ready, **ready_tail;   /* taken ahead */
     size_t             n_ready;
-    weir__hold        *again;          /* outcomes that the store could not take yet */
+    weir__hold        *again;          /* outcomes that the store could not take yet ... */
+    int64_t            again_at;       /* ... and when the timer sends them, if no thread did */
+    int64_t            slowest_ns;     /* handlers of late: see weir__pool_pace() */
     bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
     weir_ticket        fetch;
     question           fetch_asked;
     weir_job          *fetched[WEIR_MAX_PAGE];
     size_t             n_fetched;      /* to be unpacked */
+    int64_t            back_at;        /* of these, by_itself: see weir__hold.back_at */
 } pool;
 
 /* What a thread of the pool does, all its life; owns a reference to the pool. */
@@ -53,10 +58,42 @@ void *weir__pool_main(void *p);
 /* Nothing more is to be begun. Lock held. */
 void weir__pool_tell_stop(pool *p);
 
-/* Make what has been fetched ready. Lock held, but not all the time. */
+/* ---- pool.c, with the lock held ---- */
+
+/* Wake an idle thread if there may be something to do. */
+void weir__pool_wake(pool *p);
+
+/* What is known before jobs are asked for; and what is learned when `got` of `asked` came. */
+question weir__pool_ask(const pool *p);
+void     weir__pool_learn(pool *p, question then, size_t asked, size_t got);
+weir_op_take weir__pool_taking(pool *p, weir_job **jobs, size_t n, const char *worker);
+
+/* The store is in trouble: tell, and wait a while unless the pool is stopping. */
+void weir__pool_pause(pool *p, const weir_error *err);
+
+/* Send all of p->again once more; not locked all the time. */
+void weir__pool_submit_again(pool *p);
+
+/* ---- ahead.c, with the lock held ---- */
+
+/* A handler took so long. */
+void weir__pool_pace(pool *p, int64_t took_ns);
+/* Nothing is known of the handlers. */
+void weir__pool_pace_init(pool *p);
+
+/* Do jobs come from the list of ready ones now, so that outcomes are sent without waiting? Else
+ * each thread ends its job and takes the next in one step. */
+bool weir__pool_comes_in_lots(const pool *p);
+
+/* See that jobs are on their way, if the pool may take more ahead. */
+void weir__pool_fetch(pool *p);
+/* If the last lot did not come for trouble, wait a while; not locked all the time. */
+void weir__pool_mind_fetch(pool *p);
+
+/* Make what has been fetched ready; not locked all the time. */
 void weir__pool_unpack(pool *p);
 
-/* The first of the ready ones; there is one. Lock held. */
+/* The first of the ready ones; there is one. */
 weir__hold *weir__pool_ready_pop(pool *p);
 
 /* The moment that comes in `ms`, for pthread_cond_timedwait() on the pool's conditions. */

@@ -22,9 +22,10 @@ static weir_code check_config(weir_pool *c, const char *type, weir_error *err)
     if (c->running < 0 || c->running > WEIR_MAX_RUNNING)
         return weir_fail(err, WEIR_EINVAL, "process: %d jobs running, must be 1 to %d "
                          "(WEIR_MAX_RUNNING)", c->running, WEIR_MAX_RUNNING);
-    if (c->prefetch < 0 || c->prefetch > WEIR_MAX_PAGE)
-        return weir_fail(err, WEIR_EINVAL, "process: prefetch of %d, must be 0 to %d "
-                         "(WEIR_MAX_PAGE)", c->prefetch, WEIR_MAX_PAGE);
+    if (c->prefetch < WEIR_PREFETCH_NONE || c->prefetch > WEIR_MAX_PAGE)
+        return weir_fail(err, WEIR_EINVAL, "process: prefetch of %d, must be %d "
+                         "(WEIR_PREFETCH_NONE) to %d (WEIR_MAX_PAGE)", c->prefetch,
+                         WEIR_PREFETCH_NONE, WEIR_MAX_PAGE);
     if (!c->lease_ms)
         c->lease_ms = WEIR_DEFAULT_LEASE_MS;
     if (c->lease_ms < WEIR_MIN_LEASE_MS || c->lease_ms > WEIR_MAX_MS)
@@ -91,7 +92,10 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type, const 
     }
     weir_pool *c = &p->cfg;
     p->max_begun = c->running > c->threads ? c->running : c->threads;
-    p->max_running = p->max_begun + c->threads * c->prefetch;
+    p->by_itself = c->prefetch == 0 && !q->store->ops->instant;
+    p->max_running = p->max_begun + (p->by_itself ? WEIR_AHEAD_JOBS
+                                     : c->prefetch > 0 ? c->threads * c->prefetch : 0);
+    weir__pool_pace_init(p);
     *out = p;
     return WEIR_OK;
 }
@@ -223,6 +227,8 @@ static weir_code stop_pool(pool *p, int64_t timeout_ms)
                 weir__pool_unpack(p);
             return_ready(p);
         }
+        if (p->again)                              /* the last chance for them */
+            weir__pool_submit_again(p);
         if (p->fetching || p->busy || (!p->running && p->live)) {
             pthread_cond_wait(&p->quiet, &p->lock);       /* only our own code is awaited */
         } else if (!p->running || late) {

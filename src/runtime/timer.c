@@ -5,14 +5,15 @@
 #include <time.h>
 
 #include "base/thread.h"
-#include "runtime/hold.h"
+#include "runtime/pool.h"
 #include "runtime/queue.h"
 
 static void *timer_main(void *arg);
 
 void weir__timer_init(weir_timer *t, weir_queue *q, bool own_clock)
 {
-    *t = (weir_timer){ .q = q, .own_clock = own_clock, .due_at = INT64_MAX, .renew_at = INT64_MAX };
+    *t = (weir_timer){ .q = q, .own_clock = own_clock, .due_at = INT64_MAX, .renew_at = INT64_MAX,
+                       .tend_at = INT64_MAX };
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -46,6 +47,11 @@ void weir__timer_due(weir_timer *t, int64_t at_ms)
 void weir__timer_renew(weir_timer *t, int64_t at_ms)
 {
     earlier(t, &t->renew_at, at_ms);
+}
+
+void weir__timer_tend(weir_timer *t, int64_t at_ms)
+{
+    earlier(t, &t->tend_at, at_ms);
 }
 
 void weir__timer_wake(weir_timer *t)
@@ -93,6 +99,15 @@ static int64_t tick(weir_queue *q)
     return weir_now(q) + WEIR_TICK_RETRY_MS;
 }
 
+/* Take what is due by now off *when. */
+static bool comes_due(int64_t *when, int64_t now)
+{
+    bool due = now >= *when;
+    if (due)
+        *when = INT64_MAX;      /* what is said meanwhile counts */
+    return due;
+}
+
 /* Renewals come before the tick: after the process was stopped for a while, its jobs keep their
  * leases instead of being given to somebody else under its hands. */
 static void *timer_main(void *arg)
@@ -105,17 +120,18 @@ static void *timer_main(void *arg)
         int64_t now = weir_now(t->q);      /* may be the user's function: no lock held */
         pthread_mutex_lock(&t->lock);
         int64_t next = t->due_at < t->renew_at ? t->due_at : t->renew_at;
+        if (t->tend_at < next)
+            next = t->tend_at;
         if (now < next) {
             if (!t->turned && !t->closed)
                 sleep_until(t, next);
             continue;
         }
-        bool renew = now >= t->renew_at, due = now >= t->due_at;
-        if (renew)
-            t->renew_at = INT64_MAX;
-        if (due)
-            t->due_at = INT64_MAX;      /* what the store says meanwhile counts */
+        bool renew = comes_due(&t->renew_at, now), due = comes_due(&t->due_at, now);
+        bool tend = comes_due(&t->tend_at, now);
         pthread_mutex_unlock(&t->lock);
+        if (tend)
+            weir__timer_tend(t, weir__pools_tend(t->q));
         if (renew)
             weir__timer_renew(t, weir__holds_renew(t->q));
         if (due)

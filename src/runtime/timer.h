@@ -1,6 +1,7 @@
 /* timer.h - the thread that makes time pass: it sleeps until the store says that something is due
- * (a delay, ttl, deadline or lease is over, a finished job is old enough), and renews the leases of
- * the jobs that this queue's pools are working on. With nothing due it sleeps for good. */
+ * (a delay, ttl, deadline or lease is over, a finished job is old enough), renews the leases of the
+ * jobs that this queue's pools are working on, and takes back from pools what they do not come to.
+ * With nothing due it sleeps for good. */
 #ifndef WEIR_RUNTIME_TIMER_H
 #define WEIR_RUNTIME_TIMER_H
 
@@ -24,6 +25,7 @@ typedef struct weir_timer {
     pthread_cond_t     changed;
     int64_t            due_at;     /* the next TICK; INT64_MAX: none */
     int64_t            renew_at;   /* the next renewal of leases; INT64_MAX: none */
+    int64_t            tend_at;    /* the next look at pools: weir__pools_tend(); INT64_MAX: none */
     bool               turned;     /* the clock was, since it was last looked at */
     bool               own_clock;  /* the queue has a clock of its own: sleep until it is turned */
     bool               closed;
@@ -36,6 +38,8 @@ weir_code weir__timer_start(weir_timer *t, weir_error *err);
 void weir__timer_due(weir_timer *t, int64_t at_ms);
 /* A lease must be renewed by then. */
 void weir__timer_renew(weir_timer *t, int64_t at_ms);
+/* A pool is to be looked at then. */
+void weir__timer_tend(weir_timer *t, int64_t at_ms);
 /* The clock was turned. */
 void weir__timer_wake(weir_timer *t);
 

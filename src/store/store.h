@@ -263,7 +263,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 6, WEIR_MAX_LANES = 2 };
+enum { WEIR_STORE_OPS_VERSION = 7, WEIR_MAX_LANES = 2 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */
@@ -281,6 +281,8 @@ struct weir_store_ops {
      * operations with weir_op_info.lane 1 and the other has none of them. 0: by one only. */
     unsigned  lanes;
     bool      far;                  /* a batch costs a round trip: worth waiting for callers */
+    bool      instant;              /* an operation is over before a thread is asleep and awake
+                                       again: nothing is won by not waiting for it */
 };
 
 struct weir_store {                 /* first member of every backend */

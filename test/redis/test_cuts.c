@@ -147,6 +147,49 @@ static void an_outcome_is_lost(int prefetch)
     rig_free(r);
 }
 
+static weir_code nth_waits(weir_job *job, void *ctx)
+{
+    one_job *o = ctx;
+    gate_up(&o->begun);
+    gate_wait(&o->go, gate_now(&o->begun));
+    return weir_job_done(job, "{\"ok\":true}");
+}
+
+/* The same, and no thread has the time: the only one is in its next handler by then. */
+static void sent_again_beside_the_handlers(void **state)
+{
+    (void)state;
+    rig   *r = rig_start(NULL);
+    proxy *p = r ? proxy_start(r, seed) : NULL;
+    assert_non_null(p);
+    enum { TIMEOUT_MS = 300 };
+    char    url[URL_MAX];
+    rt      box, *t = &box;
+    one_job o = { GATE_INIT, GATE_INIT };
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=%dms", proxy_port(p), TIMEOUT_MS);
+    rt_open(t, url, false);
+    uint64_t first = rt_add_type(t, "a"), second = rt_add_type(t, "a");
+    OK(weir_process(t->q, "a", &(weir_pool){ .handler = nth_waits, .ctx = &o, .prefetch = 1 },
+                    &t->err));
+    gate_wait(&o.begun, 1);
+    proxy_hold(p, true);
+    bool there;
+    UNTIL(weir_exists(t->q, first, &there, &t->err));      /* the line hangs now */
+    gate_up(&o.go);
+    gate_wait(&o.begun, 2);
+    int64_t end = rt_ms() + 3 * TIMEOUT_MS;
+    UNTIL(rt_ms() > end);                   /* nobody waits for its answer now */
+    proxy_cut_all(p);
+    proxy_hold(p, false);
+    rt_until(t, first, WEIR_COMPLETE);
+    assert_int_equal(gate_now(&o.begun), 2);
+    gate_up(&o.go);
+    rt_until(t, second, WEIR_COMPLETE);
+    rt_check_and_close(t);
+    proxy_stop(p);
+    rig_free(r);
+}
+
 static void a_lost_outcome_is_sent_again(void **state)
 {
     (void)state;
@@ -167,6 +210,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cut_with_partitions),
         cmocka_unit_test(a_line_that_hangs),
         cmocka_unit_test(a_lost_outcome_is_sent_again),
+        cmocka_unit_test(sent_again_beside_the_handlers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

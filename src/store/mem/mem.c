@@ -101,4 +101,5 @@ const weir_store_ops weir__mem_store = {
     .open = mem_open,
     .close = mem_close,
     .run = mem_run,
+    .instant = true,
 };
