@@ -98,7 +98,7 @@ static void fetch_done(weir_ticket *t)
     pthread_mutex_lock(&p->lock);
     if (!t->op.err.code) {
         p->n_fetched = t->op.u.take.n_jobs;
-        weir__pool_learn(p, p->fetch_asked, t->op.u.take.n, p->n_fetched);
+        weir__pool_learn(p, p->fetch_asked, &t->op.u.take);
     } else if (t->op.err.code == WEIR_ECLOSED) {
         weir__pool_tell_stop(p);
     }

@@ -63,12 +63,12 @@ question weir__pool_ask(const pool *p)
     return (question){ p->hinted, p->resets };
 }
 
-/* `asked` jobs were asked for when `then` was known, and `got` came. When an empty answer has set
- * the hint meanwhile, it does not count what came here, and nothing is to be taken off. Lock
- * held. */
-void weir__pool_learn(pool *p, question then, size_t asked, size_t got)
+/* A take that was asked for when `then` was known has its answer. When an empty answer has set the
+ * hint meanwhile, it does not count what came here, and nothing is to be taken off. Lock held. */
+void weir__pool_learn(pool *p, question then, const weir_op_take *take)
 {
-    if (got < asked) {
+    size_t got = take->n_jobs;
+    if (got < take->n && !take->partial) {
         uint64_t since = p->hinted - then.hinted;
         p->hint = since < HINT_UNKNOWN ? since : HINT_UNKNOWN;
         p->resets++;
@@ -116,7 +116,8 @@ void weir__pool_tell_stop(pool *p)
 weir_op_take weir__pool_taking(pool *p, weir_job **jobs, size_t n, const char *worker)
 {
     return (weir_op_take){ .types = (const char *const *)p->types, .n_types = p->n_types, .n = n,
-                           .lease_ms = p->cfg.lease_ms, .worker = worker, .jobs = jobs };
+                           .lease_ms = p->cfg.lease_ms, .worker = worker, .told = true,
+                           .jobs = jobs };
 }
 
 /* Give back a job that was taken and will not be begun. No lock held. */
@@ -180,7 +181,7 @@ static weir__hold *take_one(pool *p, const char *worker)
     else if (rc)
         weir__pool_pause(p, &err);
     else
-        weir__pool_learn(p, then, 1, job ? 1 : 0);
+        weir__pool_learn(p, then, &t.op.u.take);
     return h;
 }
 
@@ -287,7 +288,7 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
         weir_code rc = weir__queue_run(p->q, &h->ticket, &err);
         pthread_mutex_lock(&p->lock);
         if (!rc && more)
-            weir__pool_learn(p, then, 1, job ? 1 : 0);
+            weir__pool_learn(p, then, &h->ticket.op.u.finish.next);
         if (!worth_sending_again(rc) || p->stopping)
             break;
         weir__pool_pause(p, &err);

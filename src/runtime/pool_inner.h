@@ -63,9 +63,9 @@ void weir__pool_tell_stop(pool *p);
 /* Wake an idle thread if there may be something to do. */
 void weir__pool_wake(pool *p);
 
-/* What is known before jobs are asked for; and what is learned when `got` of `asked` came. */
+/* What is known before jobs are asked for; and what is learned from the answer. */
 question weir__pool_ask(const pool *p);
-void     weir__pool_learn(pool *p, question then, size_t asked, size_t got);
+void     weir__pool_learn(pool *p, question then, const weir_op_take *take);
 weir_op_take weir__pool_taking(pool *p, weir_job **jobs, size_t n, const char *worker);
 
 /* The store is in trouble: tell, and wait a while unless the pool is stopping. */

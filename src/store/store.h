@@ -67,6 +67,10 @@ typedef struct weir_op_take {
     const char        *worker;
     weir_job         **jobs;        /* room for n; weir_job_release() each */
     size_t             n_jobs;      /* out */
+    bool               told;        /* its caller takes again when enqueue or resume events tell
+                                       of these types: the store may leave out where it found
+                                       nothing, and nothing was told of since */
+    bool               partial;     /* out: a part of the store did not answer; there may be more */
 } weir_op_take;
 
 /* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also

@@ -17,6 +17,13 @@ static void a_new_priority_moves_a_job(fixture *f)
     CHECK_INT(get(f, 2)->priority, -3);
     CHECK_INT(get(f, 2)->updated_at, f->now);
     CHECK_STR(listed(f, &(weir_query){ .state = WEIR_INACTIVE }), "2 1");
+}
+
+static void a_new_priority_is_what_counts(fixture *f)
+{
+    add(f, "a");
+    add(f, "a");
+    CHECK_INT(update(f, 2, &(weir_change){ .set_priority = true, .priority = -3 }), WEIR_OK);
     CHECK_INT(take(f, "a")->id, 2);
 }
 
@@ -311,6 +318,7 @@ static void unknown_ids_are_not_found(fixture *f)
 
 const conformance_case cases_hand[] = {
     CASE(a_new_priority_moves_a_job),
+    ORDERED_CASE(a_new_priority_is_what_counts),
     CASE(new_data_replaces_the_old),
     CASE(changing_nothing_is_fine),
     CASE(a_delay_can_be_given_later),

@@ -91,6 +91,7 @@ static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
     weir_buf           *b = &c->command;
     close_open(s, i);
     weir__call_reset(c);
+    weir__where_mark(s, i);
     c->slot = part->slot;
     c->library = &s->layout->library;
     c->repeatable = true;

@@ -36,6 +36,33 @@ typedef struct redis_order {            /* of the messages of a partition */
     size_t      n_held;
 } redis_order;
 
+/* ---- some of the partitions ---- */
+
+typedef struct redis_parts {
+    uint64_t bit[WEIR_REDIS_MAX_PARTITIONS / 64];
+} redis_parts;
+
+static inline bool weir__parts_have(const redis_parts *p, uint32_t part)
+{
+    return p->bit[part / 64] >> part % 64 & 1;
+}
+
+static inline void weir__parts_add(redis_parts *p, uint32_t part)
+{
+    p->bit[part / 64] |= UINT64_C(1) << part % 64;
+}
+
+/* ---- where jobs may wait (where.c) ---- */
+
+enum { REDIS_MAX_WHERE = 64 };          /* types that are known; of others nothing is */
+
+typedef struct redis_where {
+    char      type[WEIR_MAX_TYPE + 1];
+    uint32_t *waits;                    /* in each partition at most so many */
+    uint32_t  part;                     /* where takes that name this type first begin ... */
+    int64_t   since;                    /* ... and since when, ms */
+} redis_where;
+
 /* ---- partitions, and the call a lane is making to each ---- */
 
 typedef struct redis_part {
@@ -88,6 +115,8 @@ typedef struct redis_draft {
     redis_piece  piece;                 /* these two are not in `steps` yet */
     redis_shared shared;
     bool       adds;                    /* it needs memory: see redis_layout */
+    uint32_t   told;                    /* of redis_store.where, when the call was made */
+    uint64_t   given;                   /* jobs this lane has added here by its own choice */
     redis_call call;
 } redis_draft;
 
@@ -99,8 +128,9 @@ typedef struct redis_task {
     int         rounds;
     uint32_t    part;                   /* add: where to; take: where it asks */
     enum { TAKE_FIRST, TAKE_PEEK, TAKE_REST } taking;
-    uint32_t    visited;                /* take: how many partitions were asked for jobs */
-    uint64_t    waits[WEIR_REDIS_MAX_PARTITIONS / 64];   /* take: where something waits: bits */
+    redis_parts asked;                  /* take: for jobs */
+    redis_parts waits;                  /* take: where something may wait, or does */
+    bool        takes;                  /* finish: it takes, too, in this round */
     bool        finished;               /* finish: done, only taking goes on; configure: done in
                                            all partitions but the first */
     bool        with_words;             /* add: the function asked for them */
@@ -133,8 +163,8 @@ typedef struct redis_lane {
     uint64_t            number;         /* of the last call */
     bool                own_clock;
     int64_t             stamp;          /* when new jobs of this batch were made: see A */
-    uint32_t            add_turn, take_turn;
-    size_t              add_room;       /* adds of this batch that go where the last one went */
+    uint32_t            add_part;       /* where the last add went ... */
+    size_t              add_room;       /* ... and how many jobs of this batch may follow it */
     redis_task         *task;
     size_t              cap_tasks;
     redis_step         *step;
@@ -150,12 +180,19 @@ typedef struct redis_store {
     redis_layout    *layout;
     weir_durability  durability;
     char             mark[20];          /* what is ours: see redis_lane.origin */
+    uint32_t         chance;            /* processes do not all begin at the same partition */
     redis_part      *part;
     uint32_t         n_parts;
     redis_lane       lane[REDIS_LANES];
-    _Atomic uint32_t hint;              /* the partition where something was queued last */
     _Atomic int64_t  ahead_ms;          /* Redis's clock over ours */
     _Atomic int64_t  sure_ms;           /* the same, at least so much; INT64_MIN: not known yet */
+    struct {                            /* what takes found, and what was told since */
+        pthread_mutex_t lock;
+        uint32_t       *told;           /* of each partition: how often jobs began to wait */
+        uint32_t       *waits;          /* of all types */
+        redis_where     type[REDIS_MAX_WHERE];
+        size_t          n, next;        /* the one that makes room for another */
+    } where;
     redis_ear       *ear;
     redis_channel   *channels;
     char             foreign[WEIR_REDIS_MAX_PREFIX + 32], ears[WEIR_REDIS_MAX_PREFIX + 32];
@@ -222,9 +259,10 @@ bool weir__piece_spec(const redisReply *some, size_t k, mp_slice *spec);
 
 /* ---- steps that are shared (share.c) ---- */
 
-/* End a job, and then take: steps D and t; or take: T. They are shared with operations of the same
- * kind that came just before. */
-void weir__step_end(redis_lane *s, redis_task *t, uint32_t part, const weir_op_finish *f);
+/* End a job, and then take (NULL: not): steps D and t; or take: T. They are shared with operations
+ * of the same kind that came just before. */
+void weir__step_end(redis_lane *s, redis_task *t, uint32_t part, const weir_op_finish *f,
+                    const weir_op_take *then);
 void weir__step_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op_take *take);
 
 /* What the i-th step of a task, a T or t, has given to it; adds to take->jobs. */
@@ -234,7 +272,43 @@ weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op
 /* Another step follows: what is shared becomes steps of the call. */
 void weir__shared_close(redis_lane *s, uint32_t part);
 
-/* ---- operations: ops_work.c, ops_hand.c, ops_import.c, ops_read.c ---- */
+/* ---- where jobs may wait (where.c) ----
+ *
+ * All this is of several partitions; of one nothing is known, and it is always asked. */
+
+bool weir__where_open(redis_store *s);
+void weir__where_close(redis_store *s);
+/* n jobs of this type have begun to wait there. */
+void weir__where_told(redis_store *s, uint32_t part, const char *type, size_t n);
+/* Something may have been missed there. */
+void weir__where_missed(redis_store *s, uint32_t part);
+/* A type was resumed: all that waited may be taken now. */
+void weir__where_resumed(redis_store *s);
+/* A call to the partition is made: what is told from now on, its answer need not know ... */
+void weir__where_mark(redis_lane *s, uint32_t part);
+/* ... and it gave these jobs ... */
+void weir__where_taken(redis_lane *s, uint32_t part, weir_job *const *jobs, size_t n);
+/* ... and found that no more of these types waits. */
+void weir__where_dry(redis_lane *s, uint32_t part, const char *const *types, size_t n);
+/* Where a take may find jobs, as far as is known. */
+redis_parts weir__where_may(redis_lane *s, const weir_op_take *take);
+/* Where a take begins. False: there is nothing anywhere, as far as is known. */
+bool weir__where_begin(redis_lane *s, const weir_op_take *take, uint32_t *part);
+
+/* ---- taking (ops_take.c) ---- */
+
+/* Would a take begin here? */
+bool weir__taking_here(redis_lane *s, uint32_t part, const weir_op_take *take);
+/* Choose where to; sets t->over when nothing waits anywhere. */
+void weir__taking_begin(redis_lane *s, redis_task *t, const weir_op_take *take);
+void weir__taking_act(redis_lane *s, redis_task *t, const weir_op_take *take);
+/* The answer is there: that of the task's i-th step and those behind it. */
+void weir__taking_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t i);
+
+/* ---- operations: ops_work.c, ops_take.c, ops_hand.c, ops_import.c, ops_read.c ---- */
+
+/* The partition for n new jobs that may go to any. */
+uint32_t weir__part_to_fill(redis_lane *s, size_t n);
 
 typedef struct redis_kind {
     bool (*look)(redis_lane *s, redis_task *t);     /* adds steps that only read; NULL: none */

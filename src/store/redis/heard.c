@@ -100,8 +100,6 @@ static bool put_event(redis_store *s, mp_reader *r, size_t *k, int64_t at, const
     e.id = (uint64_t)weir__mp_read_int(r);
     if (r->bad || (unsigned)e.kind >= WEIR_EVENT_KINDS || (unsigned)e.state >= WEIR_STATES)
         return false;
-    if (e.kind == WEIR_EVENT_ENQUEUE)
-        atomic_store(&s->hint, (uint32_t)(e.id % s->n_parts));
     if (kind >= REDIS_LIST_OF)
         return put_list(s, r, k, e, (int64_t)e.id);
     if (kind >= REDIS_RUN_OF)
@@ -112,15 +110,29 @@ static bool put_event(redis_store *s, mp_reader *r, size_t *k, int64_t at, const
     return true;
 }
 
+/* Those at the end of the events, n of one kind and type. */
+static void note_where(redis_store *s, uint32_t part, size_t k, size_t n)
+{
+    const weir_event *e = &s->heard.events[k - n];
+    if (e->kind == WEIR_EVENT_ENQUEUE)
+        weir__where_told(s, part, e->type, n);
+    else if (e->kind == WEIR_EVENT_RESUME)
+        weir__where_resumed(s);
+}
+
 /* No text takes more room in `strings` than in the message, where it has a head. */
-static void tell(redis_store *s, mp_reader *r, int64_t at)
+static void tell(redis_store *s, uint32_t part, mp_reader *r, int64_t at)
 {
     const char *type = NULL;
     size_t      k = 0;
     weir__buf_clear(&s->heard.strings);
     bool        ok = weir__buf_reserve(&s->heard.strings, (size_t)(r->end - r->at));
-    while (ok && r->at < r->end)
+    while (ok && r->at < r->end) {
+        size_t before = k;
         ok = put_event(s, r, &k, at, &type);
+        if (k > before)
+            note_where(s, part, k, k - before);
+    }
     if (k)
         s->env.emit(s->env.ctx, s->heard.events, k);
 }
@@ -136,7 +148,7 @@ static bool read_head(mp_reader *r, int64_t *number, int64_t *at, mp_slice *orig
     return !r->bad && n == 4;
 }
 
-static void tell_message(redis_store *s, const char *bytes, size_t len)
+static void tell_message(redis_store *s, const redis_order *o, const char *bytes, size_t len)
 {
     mp_reader r = weir__mp_reader(bytes, len);
     mp_slice  origin;
@@ -144,7 +156,7 @@ static void tell_message(redis_store *s, const char *bytes, size_t len)
     if (!read_head(&r, &number, &at, &origin, &due))
         return;
     if (r.at < r.end)
-        tell(s, &r, at);
+        tell(s, (uint32_t)(o - s->heard.order), &r, at);
     if (due)
         want(s, due);
 }
@@ -175,7 +187,7 @@ static void tell_held(redis_store *s, redis_order *o, bool all)
         o->held = h->next;
         o->n_held--;
         if (h->number >= o->next) {
-            tell_message(s, h->bytes, h->len);
+            tell_message(s, o, h->bytes, h->len);
             o->next = h->number + 1;
         }
         free(h);
@@ -188,7 +200,7 @@ static void in_order(redis_store *s, redis_order *o, int64_t number, const char 
         return;
     if (number == o->next) {
         o->next++;
-        tell_message(s, bytes, len);
+        tell_message(s, o, bytes, len);
     } else {
         hold(o, number, bytes, len);
     }
@@ -213,7 +225,7 @@ void weir__heard_own(redis_store *s, uint32_t part, const char *message, size_t 
     pthread_mutex_lock(&s->heard.lock);
     if (o->deaf) {
         o->told[o->n_told++ % REDIS_TOLD] = number;
-        tell_message(s, message, len);
+        tell_message(s, o, message, len);
     } else {
         in_order(s, o, number, message, len);
     }
@@ -334,6 +346,7 @@ static void lost(void *ctx, size_t channel)
         redis_order *o = &s->heard.order[channel];
         tell_held(s, o, true);
         o->deaf = true;
+        weir__where_missed(s, (uint32_t)channel);
     }
     if (s->env.lost)
         s->env.lost(s->env.ctx);

@@ -18,7 +18,7 @@ static uint32_t part_of(redis_lane *s, const weir_incoming *in)
     if (!in->new_id && j->id)
         return weir__part_of(s, j->id);
     return waits_with_key(j) ? weir__part_of_key(s, j->type, j->unique)
-                             : s->add_turn++ % s->n_parts;
+                             : weir__part_to_fill(s, 1);
 }
 
 /* A key is looked for in its own partition alone. */

@@ -133,8 +133,9 @@ static weir_cursor place_of(const weir_job *job, const weir_query *q)
 
 static bool comes_first(weir_cursor a, weir_cursor b, const weir_query *q)
 {
-    bool below = a.rank != b.rank ? a.rank < b.rank : a.id < b.id;
-    return below != q->descending;
+    if (q->descending)
+        return a.rank != b.rank ? a.rank > b.rank : a.id > b.id;
+    return a.rank != b.rank ? a.rank < b.rank : a.id < b.id;
 }
 
 /* A partition that stopped looking for a priority says where. What others have beyond the first of

@@ -1,4 +1,4 @@
-/* ops_work.c - the operations of producers and workers: add, take, finish, renew, progress, log. */
+/* ops_work.c - the operations of producers and workers: add, finish, renew, progress, log. */
 #include "store/redis/engine.h"
 
 #include <endian.h>
@@ -193,17 +193,24 @@ static void add_step(redis_lane *s, redis_task *t, uint32_t part)
     }
 }
 
-/* Each partition in its turn; but adds that came together go together, up to a number of jobs,
- * since each partition costs a call. */
-static uint32_t next_add_part(redis_lane *s, size_t n)
+/* The one that was given the least, so that all get as much; of those alike the next in turn. But
+ * jobs that came together go together, up to a number, since each partition costs a call. */
+uint32_t weir__part_to_fill(redis_lane *s, size_t n)
 {
-    enum { TOGETHER = 256 };
+    enum { TOGETHER = 1000 };
     if (s->add_room < n) {
-        s->add_turn++;
+        uint32_t best = (s->add_part + 1) % s->n_parts;
+        for (uint32_t k = 2; k <= s->n_parts; k++) {
+            uint32_t part = (s->add_part + k) % s->n_parts;
+            if (s->draft[part].given < s->draft[best].given)
+                best = part;
+        }
+        s->add_part = best;
         s->add_room = TOGETHER;
     }
     s->add_room -= n < s->add_room ? n : s->add_room;
-    return s->add_turn % s->n_parts;
+    s->draft[s->add_part].given += n;
+    return s->add_part;
 }
 
 void weir__redis_add_act(redis_lane *s, redis_task *t)
@@ -211,7 +218,7 @@ void weir__redis_add_act(redis_lane *s, redis_task *t)
     weir_op_add *a = &t->op->u.add;
     if (!t->rounds) {
         t->part = a->token ? hash_text(2166136261u, a->token->key) % s->n_parts
-                           : next_add_part(s, a->n);
+                           : weir__part_to_fill(s, a->n);
         for (size_t i = 0; i < a->n; i++)
             a->out[i] = (weir_added){ 0 };
     }
@@ -293,111 +300,6 @@ void weir__redis_add_end(redis_lane *s, redis_task *t)
         add_failed(t, &why);
 }
 
-/* ---- take ---- */
-
-static bool waits(const redis_task *t, uint32_t part)
-{
-    return t->waits[part / 64] >> part % 64 & 1;
-}
-
-/* Is anything of these types waiting anywhere else? */
-static void peek_steps(redis_lane *s, redis_task *t, const weir_op_take *take)
-{
-    for (uint32_t part = 0; part < s->n_parts; part++) {
-        for (size_t i = 0; part != t->part && i < take->n_types; i++) {
-            weir_query first = { .state = WEIR_INACTIVE, .type = take->types[i], .ids_only = true };
-            weir__redis_list_step(s, t, part, &first, 0);
-        }
-    }
-}
-
-static void go_on_taking(redis_lane *s, redis_task *t, const weir_op_take *take)
-{
-    if (t->taking == TAKE_PEEK)
-        peek_steps(s, t, take);
-    else
-        weir__step_take(s, t, t->part, take);
-}
-
-static void peeked(redis_lane *s, redis_task *t)
-{
-    weir_error err;
-    for (size_t i = 0; i < t->n; i++) {
-        const redisReply *r = weir__step_answer(s, t, i, &err);
-        uint32_t          part = s->step[t->first + i].part;
-        if (r && r->elements)
-            t->waits[part / 64] |= UINT64_C(1) << part % 64;
-    }
-}
-
-/* The next partition where something waits, from the one after t->part on; false: none is left. */
-static bool next_part(redis_lane *s, redis_task *t)
-{
-    for (uint32_t k = 1; k < s->n_parts; k++) {
-        uint32_t part = (t->part + k) % s->n_parts;
-        if (waits(t, part)) {
-            t->part = part;
-            t->waits[part / 64] &= ~(UINT64_C(1) << part % 64);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The step has given what it has; are others to be asked? Where one has jobs the next mostly has
- * some, too: then it is asked for them. Else all are asked whether they have any. */
-static void taken(redis_lane *s, redis_task *t, weir_op_take *take, bool gave)
-{
-    t->visited += t->taking != TAKE_PEEK;
-    bool enough = take->n_jobs == take->n || t->visited == s->n_parts;
-    if (!enough && t->taking == TAKE_FIRST) {
-        t->taking = gave ? TAKE_FIRST : TAKE_PEEK;
-        t->part = gave ? (t->part + 1) % s->n_parts : t->part;
-        return;
-    }
-    if (!enough && t->taking == TAKE_PEEK)
-        peeked(s, t);
-    t->taking = TAKE_REST;
-    t->over = enough || !next_part(s, t);
-}
-
-/* Jobs that were given are ours, whatever comes after: an answer that fails then is no failure of
- * the whole. */
-static void take_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t step)
-{
-    weir_error err = { 0 };
-    size_t     before = take->n_jobs;
-    if (t->taking != TAKE_PEEK) {
-        weir__step_taken(s, t, step, take, &err);
-        for (size_t i = before; i < take->n_jobs; i++)
-            take->jobs[i]->lease_until = take->jobs[i]->started_at + take->lease_ms;
-        if (err.code && !take->n_jobs && !t->finished) {
-            weir__task_fail(t, &err);
-            return;
-        }
-    }
-    if (err.code)
-        t->over = true;
-    else
-        taken(s, t, take, take->n_jobs > before);
-}
-
-void weir__redis_take_act(redis_lane *s, redis_task *t)
-{
-    weir_op_take *take = &t->op->u.take;
-    if (!t->rounds) {
-        take->n_jobs = 0;
-        uint32_t hint = atomic_exchange(&s->top->hint, UINT32_MAX);
-        t->part = hint < s->n_parts ? hint : s->take_turn++ % s->n_parts;
-    }
-    go_on_taking(s, t, take);
-}
-
-void weir__redis_take_end(redis_lane *s, redis_task *t)
-{
-    take_end(s, t, &t->op->u.take, 0);
-}
-
 /* ---- finish ---- */
 
 bool weir__redis_finish_look(redis_lane *s, redis_task *t)
@@ -466,7 +368,8 @@ static void release_step(redis_lane *s, redis_task *t)
 
 static void done_step(redis_lane *s, redis_task *t)
 {
-    weir__step_end(s, t, t->part, &t->op->u.finish);
+    const weir_op_finish *f = &t->op->u.finish;
+    weir__step_end(s, t, t->part, f, t->takes ? &f->next : NULL);
 }
 
 /* Given back, or failed: then it takes only if that worked. */
@@ -492,13 +395,14 @@ void weir__redis_finish_act(redis_lane *s, redis_task *t)
 {
     weir_op_finish *f = &t->op->u.finish;
     if (t->finished) {
-        go_on_taking(s, t, &f->next);
+        weir__taking_act(s, t, &f->next);
         return;
     }
     f->next.n_jobs = 0;
     t->part = weir__part_of(s, f->id);
+    t->takes = f->next.n && weir__taking_here(s, t->part, &f->next);
     end_step[f->outcome](s, t);
-    if (f->next.n && f->outcome != WEIR_OUTCOME_DONE)
+    if (t->takes && f->outcome != WEIR_OUTCOME_DONE)
         then_take(s, t, t->part, &f->next);
 }
 
@@ -533,10 +437,14 @@ void weir__redis_finish_end(redis_lane *s, redis_task *t)
     }
     if (!t->finished)
         return;
-    if (f->next.n)
-        take_end(s, t, &f->next, step);
-    else
+    if (t->takes) {
+        weir__taking_end(s, t, &f->next, step);
+    } else if (f->next.n) {
+        t->takes = true;
+        weir__taking_begin(s, t, &f->next);
+    } else {
         t->over = true;
+    }
 }
 
 /* ---- while it runs ---- */

@@ -78,9 +78,10 @@ static void join(redis_lane *s, redis_task *t, uint32_t part, redis_member m)
         weir__step_note(s, t, part, g->answer + g->ends, 0);
 }
 
-void weir__step_end(redis_lane *s, redis_task *t, uint32_t part, const weir_op_finish *f)
+void weir__step_end(redis_lane *s, redis_task *t, uint32_t part, const weir_op_finish *f,
+                    const weir_op_take *then)
 {
-    join(s, t, part, (redis_member){ .end = f, .take = f->next.n ? &f->next : NULL });
+    join(s, t, part, (redis_member){ .end = f, .take = then });
 }
 
 void weir__step_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op_take *take)

@@ -38,7 +38,7 @@ static weir_code make_parts(redis_store *s, uint32_t n, weir_error *err)
 {
     s->part = calloc(n, sizeof *s->part);
     s->n_parts = s->part ? n : 0;
-    bool ok = s->part != NULL;
+    bool ok = s->part && weir__where_open(s);
     for (uint32_t i = 0; ok && i < n; i++)
         ok = make_part(s, i);
     return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
@@ -126,6 +126,7 @@ static weir_code make_lanes(redis_store *s, weir_error *err)
         l->part = s->part;
         l->n_parts = s->n_parts;
         l->own_clock = s->env.own_clock;
+        l->add_part = s->chance % s->n_parts;
         l->draft = calloc(s->n_parts, sizeof *l->draft);
         snprintf(l->origin, sizeof l->origin, "%s%d", s->mark, i);
         if (!l->draft)
@@ -188,6 +189,7 @@ static bool make_mark(redis_store *s)
     if (getrandom(&mark, sizeof mark, 0) != (ssize_t)sizeof mark)
         return false;
     snprintf(s->mark, sizeof s->mark, "%015" PRIx64, mark >> 4);
+    s->chance = s->env.own_clock ? 0 : (uint32_t)mark;      /* else all is to be repeatable */
     return true;
 }
 
@@ -202,6 +204,7 @@ static void redis_close(weir_store *base)
     for (uint32_t i = 0; i < s->n_parts; i++)
         weir__buf_fini(&s->part[i].keys);
     free(s->part);
+    weir__where_close(s);
     pthread_mutex_destroy(&s->heard.lock);
     pthread_cond_destroy(&s->heard.moved);
     free(s);
@@ -267,11 +270,11 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->heard.lock, NULL);
+    pthread_mutex_init(&s->where.lock, NULL);
     pthread_cond_init(&s->heard.moved, &attr);
     pthread_condattr_destroy(&attr);
     for (int i = 0; i < REDIS_LANES; i++)
         s->lane[i].top = s;
-    atomic_store(&s->hint, UINT32_MAX);
     atomic_store(&s->sure_ms, INT64_MIN);
     weir_code rc = weir__redis_url(url, &s->url, err);
     s->layout = !s->url.kue   ? &weir__layout_native
