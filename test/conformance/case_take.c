@@ -130,7 +130,7 @@ static void a_batch_is_run_in_order(fixture *f)
     weir_added  out;
     weir_job   *job = NULL;
     const char *type = "a";
-    weir_op add_op = { .kind = WEIR_OP_ADD, .now_ms = f->now, .u.add = { &spec, 1, &out } };
+    weir_op add_op = { .kind = WEIR_OP_ADD, .now_ms = f->now, .u.add = { &spec, 1, &out, NULL } };
     weir_op take_op = { .kind = WEIR_OP_TAKE, .now_ms = f->now,
                         .u.take = { .types = &type, .n_types = 1, .n = 1, .worker = WORKER,
                                     .lease_ms = LEASE_MS, .jobs = &job } };

@@ -234,8 +234,8 @@ static const char *some_json(chance *c, size_t *len)
 
 static const char *const histories[] = {
     "[]", "[{\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"inactive\",\"planned\":4}]",
-    "[ {\"n\":41,\"state\":\"inactive\",\"event\":\"released\",\"at\":9,\"delivery\":3},\n"
-    "{\"n\":42,\"at\":9,\"event\":\"changed\",\"state\":\"failed\",\"new_data\":true} ]",
+    ("[ {\"n\":41,\"state\":\"inactive\",\"event\":\"released\",\"at\":9,\"delivery\":3},\n"
+     "{\"n\":42,\"at\":9,\"event\":\"changed\",\"state\":\"failed\",\"new_data\":true} ]"),
 };
 
 /* What has happened to a job in this state, so that it may have come so far. */

@@ -98,8 +98,8 @@ static const char *random_history(size_t *len)
 {
     static const char *const histories[] = {
         "[]", "[ {\"event\":\"due\",\"n\":7,\"state\":\"inactive\",\"at\":1} ]",
-        "[{\"n\":1,\"at\":5,\"event\":\"failed_attempt\",\"state\":\"delayed\",\"delivery\":3,"
-        "\"worker\":\"w\",\"started_at\":4,\"error\":\"\\u0001caf\xc3\xa9\",\"until\":6}]",
+        ("[{\"n\":1,\"at\":5,\"event\":\"failed_attempt\",\"state\":\"delayed\",\"delivery\":3,"
+         "\"worker\":\"w\",\"started_at\":4,\"error\":\"\\u0001caf\xc3\xa9\",\"until\":6}]"),
     };
     const char *json = histories[random_below(sizeof histories / sizeof *histories)];
     *len = strlen(json);

@@ -155,7 +155,7 @@ static void child_main(const char *url, int ready, int go)
     weir_spec  specs[3] = { { .type = "mail", .attempts = 2 }, { .type = "mail" },
                             { .type = "fax" } };
     weir_added added[3];
-    weir_op    add_op = { .kind = WEIR_OP_ADD, .u.add = { specs, 3, added } };
+    weir_op    add_op = { .kind = WEIR_OP_ADD, .u.add = { specs, 3, added, NULL } };
     const char *types[] = { "mail" };
     weir_op    take_op = { .kind = WEIR_OP_TAKE,
                            .u.take = { types, 1, 1, LEASE_MS, "child:1:1", &job, 0 } };
@@ -322,7 +322,7 @@ static void a_reader_sees_what_the_owner_does(void **state)
     CHECK_INT(view(&v, &op), WEIR_EREADONLY);
     weir_spec  spec = { .type = "mail" };
     weir_added added;
-    op = (weir_op){ .kind = WEIR_OP_ADD, .u.add = { &spec, 1, &added } };
+    op = (weir_op){ .kind = WEIR_OP_ADD, .u.add = { &spec, 1, &added, NULL } };
     CHECK_INT(view(&v, &op), WEIR_EREADONLY);
     op = (weir_op){ .kind = WEIR_OP_CHECK, .u.check = { .mend = true } };
     CHECK_INT(view(&v, &op), WEIR_OK);
@@ -381,7 +381,7 @@ static void events_work_in_deep_directories(void **state)
     CHECK_INT(viewer_open(&v, url, true, 0), WEIR_OK);
     weir_spec  spec = { .type = "mail" };
     weir_added added;
-    weir_op    op = { .kind = WEIR_OP_ADD, .u.add = { &spec, 1, &added } };
+    weir_op    op = { .kind = WEIR_OP_ADD, .u.add = { &spec, 1, &added, NULL } };
     CHECK_INT(view(&owner, &op), WEIR_OK);
     CHECK(viewer_sees(&v, WEIR_EVENT_ENQUEUE, 1));
     viewer_close(&v);
@@ -617,9 +617,9 @@ static void on_a_full_disk_each_gets_its_own_answer(void **state)
         { .kind = WEIR_OP_FINISH,
           .u.finish = { .id = first->id, .delivery = first->delivery,
                         .next = { types, 1, 1, LEASE_MS, WORKER, &job, 0 } } },
-        { .kind = WEIR_OP_ADD, .u.add = { &big, 1, &added[0] } },
+        { .kind = WEIR_OP_ADD, .u.add = { &big, 1, &added[0], NULL } },
         { .kind = WEIR_OP_GET, .u.get = { .id = 2 } },
-        { .kind = WEIR_OP_ADD, .u.add = { &small, 1, &added[1] } },
+        { .kind = WEIR_OP_ADD, .u.add = { &small, 1, &added[1], NULL } },
         { .kind = WEIR_OP_REMOVE, .u.remove = { .id = 3 } },
     };
     weir_op *batch[5];

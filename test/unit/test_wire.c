@@ -364,8 +364,8 @@ static void wrong_answers_are_errors(void **state)
         "{\"run\":\"r\",\"answers\":[7]}",
         "{\"run\":\"r\",\"answers\":[{\"jobs\":7}]}",
         "{\"run\":\"r\",\"answers\":[{\"jobs\":[{\"id\":1}]}]}",
-        "{\"run\":\"r\",\"answers\":[{\"jobs\":[{\"type\":\"a\",\"data\":1,\"state\":\"active\"},"
-        "{\"type\":\"a\",\"data\":1,\"state\":\"active\"}]}]}",
+        ("{\"run\":\"r\",\"answers\":[{\"jobs\":[{\"type\":\"a\",\"data\":1,\"state\":\"active\"},"
+         "{\"type\":\"a\",\"data\":1,\"state\":\"active\"}]}]}"),
         "{\"run\":\"r\",\"answers\":[{\"fish\":1}]}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

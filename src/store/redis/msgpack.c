@@ -1,7 +1,6 @@
 /* msgpack.c - see msgpack.h. */
 #include "store/redis/msgpack.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- writing ---- */
@@ -114,7 +113,7 @@ static int64_t from_double(mp_reader *r)
     uint64_t bits = take(r, 8);
     double   d;
     memcpy(&d, &bits, sizeof d);
-    if (!(fabs(d) <= 9007199254740992.0) || d != floor(d))
+    if (!(d >= -9007199254740992.0 && d <= 9007199254740992.0) || d != (double)(int64_t)d)
         return wrong(r);
     return (int64_t)d;
 }
