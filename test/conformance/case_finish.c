@@ -66,11 +66,14 @@ static void nobody_finishes_twice(fixture *f)
 
 static void what_was_never_there_is_stale(fixture *f)
 {
-    weir_job none = { .id = 77, .delivery = 1 };
-    CHECK_INT(finish(f, &none), WEIR_ESTALE);
-    CHECK_INT(progress(f, &none, 1, NULL), WEIR_ESTALE);
-    CHECK_INT(renew(f, &none, 100), WEIR_ESTALE);
-    CHECK_INT(log_from(f, &none, "x"), WEIR_ESTALE);
+    static const uint64_t ids[] = { 77, (UINT64_C(1) << 53) + 1, UINT64_C(1) << 60, UINT64_MAX };
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        weir_job none = { .id = ids[i], .delivery = 1 };
+        CHECK_INT(finish(f, &none), WEIR_ESTALE);
+        CHECK_INT(progress(f, &none, 1, NULL), WEIR_ESTALE);
+        CHECK_INT(renew(f, &none, 100), WEIR_ESTALE);
+        CHECK_INT(log_from(f, &none, "x"), WEIR_ESTALE);
+    }
 }
 
 static void only_this_delivery_counts(fixture *f)

@@ -98,6 +98,25 @@ static void pages_end_within_a_lot(fixture *f)
     CHECK_STR(ids_of(f, list(f, &q)), "3 2 1");
 }
 
+/* A page may end with the last one that is left of a lot. */
+static void pages_end_with_a_lot(fixture *f)
+{
+    const weir_job *got[LOT];
+    add_lot(f, "a", false);
+    CHECK_INT(take_lot(f, LOT - 1, got), LOT - 1);
+    for (size_t i = 0; i < 3; i++)
+        add(f, "a");                         /* 11 to 13 */
+    weir_query       q = { .state = WEIR_INACTIVE, .limit = 1 };
+    const weir_page *page = list(f, &q);
+    CHECK_STR(ids_of(f, page), "10");
+    q.after = page->next;
+    page = list(f, &q);
+    CHECK_STR(ids_of(f, page), "11");
+    CHECK(page->more);
+    q.after = page->next;
+    CHECK_STR(ids_of(f, list(f, &q)), "12");
+}
+
 static void lots_of_two_types_are_taken_by_id(fixture *f)
 {
     const weir_job *got[2 * LOT];
@@ -257,6 +276,7 @@ const conformance_case cases_lot[] = {
     ORDERED_CASE(a_lot_is_taken_in_pieces),
     ORDERED_CASE(one_leaves_the_lot),
     ORDERED_CASE(pages_end_within_a_lot),
+    ORDERED_CASE(pages_end_with_a_lot),
     ORDERED_CASE(lots_of_two_types_are_taken_by_id),
     ORDERED_CASE(those_taken_together_end_each_in_its_way),
     ORDERED_CASE(leases_of_a_lot_end_one_by_one),

@@ -104,8 +104,9 @@ end
 local function entries_behind(all, state, name, c, n)
   local place = c.id > 0 and spack('>I8I8', c.rank + ZERO_RANK, c.id) or ''
   if place ~= '' and not c.descending then
-    local entry, first = entry_with(state, name, sub(place, 1, 8), c.id)
-    if entry and first < c.id then n = jobs_behind(all, entry, name, c, n) end
+    local entry = entry_with(state, name, sub(place, 1, 8), c.id)
+    if entry then n = jobs_behind(all, entry, name, c, n) end
+    place = place .. '\255\255\255'         -- behind that entry, also if it begins at the cursor
   end
   for _, entry in ipairs(beyond(STATE_KEY + state, name, place, c.descending, n)) do
     n = jobs_behind(all, entry, name, c, n)

@@ -38,15 +38,18 @@ local function taken_before(given)
   return answer
 end
 
--- What is known of the jobs that will be ended: their hands, and the runs of those in none.
+-- What is known of the jobs that will be ended: their hands, and the runs of those in none. Who ends
+-- them may say any id, also one to which adding 1 changes nothing.
 local function look_ahead()
   local i, total, fields, wanted, ends, own = FIRST, #ARGV, {}, {}, {}, {}
   while i <= total do
     local letter, n = ARGV[i], count_in(ARGV[i + 1])
     for at = 1, letter == 'D' and #ARGV[i + 2] or 0, END do
       local id, _, count = sunpack('>I8I4I2', ARGV[i + 2], at)
-      ends[#ends + 1], ends[#ends + 2] = id, id + (count - 1) * partitions
-      for block = block_of(id), block_of(ends[#ends]) do
+      local first = block_of(id)
+      ends[#ends + 1], ends[#ends + 2] = id, count
+      for k = 0, block_of(id + (count - 1) * partitions) - first do
+        local block = first + k
         if hands[block] == nil then
           hands[block] = false
           fields[#fields + 1], wanted[#wanted + 1] = hands_field(block), block
@@ -58,11 +61,12 @@ local function look_ahead()
   local texts = get_many(RUNS, fields)
   for k = 1, #wanted do hands[wanted[k]] = read_hands(texts[k]) end
   for k = 1, #ends, 2 do
-    local id = ends[k]
-    while id <= ends[k + 1] do
+    local id, left = ends[k], ends[k + 1]
+    while left > 0 do
       local h, place = hand_with(id)
       if not h then own[#own + 1] = spack('>I8', id) end
-      id = id + (h and live_in(h, place, huge) or 1) * partitions
+      local some = h and live_in(h, place, left) or 1
+      id, left = id + some * partitions, left - some
     end
   end
   local runs = get_many(RUNS, own)
