@@ -162,6 +162,7 @@ void weir__pool_fetch(pool *p)
     p->fetch.op = (weir_op){ .kind = WEIR_OP_TAKE,
         .u.take = weir__pool_taking(p, p->fetched, most - p->n_ready, p->q->name) };
     p->fetch.done = fetch_done;
+    p->fetch.loose = p->cfg.prefetch > 0;
     weir__pool_ref(p);
     if (weir__op_check(&p->fetch.op, NULL) || weir__queue_submit(p->q, &p->fetch)) {
         p->fetching = false;

@@ -48,13 +48,19 @@ static inline void relax(void)
 #endif
 }
 
+/* Is it one to wait for, the next time? See gather(). */
+static bool is_caller(const weir_batcher *b, const weir_ticket *t)
+{
+    return !t->loose || !b->store->ops->far;
+}
+
 static void push(weir_batcher *b, weir_ticket *t)
 {
     t->next = NULL;
     atomic_store_explicit(&t->state, PENDING, memory_order_relaxed);
     *b->tail = t;
     b->tail = &t->next;
-    if (++b->waiting == b->wanted) {
+    if (is_caller(b, t) && ++b->waiting == b->wanted) {
         atomic_fetch_add(&b->gathered, 1);
         weir__futex_wake(&b->gathered);
     }
@@ -128,13 +134,15 @@ void weir__batcher_metrics(weir_batcher *b, weir_metrics *sum)
 static void lead(weir_batcher *b)
 {
     weir_ticket *first = b->head, *t = first;
-    size_t n = 0;
-    for (; t && n < WEIR_MAX_BATCH; t = t->next)
+    size_t n = 0, callers = 0;
+    for (; t && n < WEIR_MAX_BATCH; t = t->next) {
         b->batch[n++] = &t->op;
+        callers += is_caller(b, t);
+    }
     b->head = t;
     if (!t)
         b->tail = &b->head;
-    b->waiting -= n;
+    b->waiting -= callers;
     pthread_mutex_unlock(&b->lock);
 
     int64_t now = b->now(b->now_ctx);
@@ -156,14 +164,16 @@ static void lead(weir_batcher *b)
     weir__events_uncork(b->events);
     pthread_mutex_lock(&b->lock);
     b->took_ns = took;
-    b->callers = n + b->waiting;
+    b->callers = callers + b->waiting;
 }
 
 /* Many callers who all wait for their answers are awake again in a moment: with a batch for the
  * first of them alone, a commit (on a disk, a sync) would be spent on one operation. So wait until
  * a third of them is back, but no longer than a third of what the last batch took; for a store that
  * is far, for all of them and three times as long: what is the time of a batch here is the work of
- * a server that others wait for, too. Lock held, but not while waiting. */
+ * a server that others wait for, too. But there those who do not wait for answers are not waited
+ * for either: they go on while the server works, and it would do nothing meanwhile. Lock held, but
+ * not while waiting. */
 static void gather(weir_batcher *b)
 {
     int64_t share = b->store->ops->far && b->callers > 1 ? 1 : 3;
@@ -226,6 +236,7 @@ static weir_code enter(weir_batcher *b, weir_ticket *t)
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
 {
     t->done = NULL;
+    t->loose = false;
     if (enter(b, t))
         return t->op.err.code;
     if (!b->leading) {

@@ -22,6 +22,7 @@ typedef struct weir_ticket {
     /* NULL: somebody waits in weir__batcher_run(). Else called when it is done, by the thread that
      * leads and with no lock held; must be quick and must not wait for the store. */
     void              (*done)(struct weir_ticket *t);
+    bool                loose;     /* nobody does: who submits it goes on, answered or not */
 } weir_ticket;
 
 typedef struct weir_batcher {
@@ -35,9 +36,9 @@ typedef struct weir_batcher {
     pthread_cond_t  work;         /* the thread is to lead, or to end */
     pthread_cond_t  idle;         /* nobody leads and nothing waits */
     weir_ticket    *head, **tail;
-    size_t          waiting;      /* tickets in the list */
+    size_t          waiting;      /* callers in the list: see gather() */
     size_t          wanted;       /* ... at which the thread that gathers is to be woken; 0: none */
-    size_t          callers;      /* tickets in the last batch and in the list when it was done */
+    size_t          callers;      /* in the last batch and in the list when it was done */
     int64_t         took_ns;      /* the last batch */
     bool            leading;      /* somebody is inside the store */
     bool            handed;       /* ... and that is to be the batcher's thread */

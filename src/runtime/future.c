@@ -131,6 +131,7 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
         return refuse(q, op, to, rc);
     f->ticket.op = *op;
     f->ticket.done = op_done;
+    f->ticket.loose = false;
     if (to)
         f->to = *to;
     weir__op_own(&f->ticket.op, &f->to, f->bytes);

@@ -242,6 +242,7 @@ void weir__pool_submit(weir__hold *h)
 {
     weir__hold_ticket(h);
     h->ticket.done = send_done;
+    h->ticket.loose = h->pool->cfg.prefetch > 0;
     weir_error err;
     weir_code rc = weir__op_check(&h->ticket.op, &err);
     if (!rc)

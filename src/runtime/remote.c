@@ -138,6 +138,7 @@ static weir_ticket *prepare(weir_queue *q, finishing *all, const weir_ending *en
         one->all = all;
         one->jobs = e->jobs;
         one->ticket.done = answered;
+        one->ticket.loose = false;
         one->ticket.op = (weir_op){ .kind = WEIR_OP_FINISH, .u.finish = {
             .id = e->id, .delivery = e->delivery, .outcome = e->outcome, .text = e->text,
             .len = e->len } };

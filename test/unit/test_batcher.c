@@ -1,0 +1,115 @@
+/* test_batcher.c - before a store that is far: whom a batch waits for. The store here is a stand-in
+ * whose first batch takes long. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "runtime/batcher.h"
+#include "support/runtime_fixture.h"
+
+enum { SLOW_MS = 1000, MANY = 8 };
+
+static atomic_size_t batches, size_of[16], answered;
+
+static weir_code run(weir_store *s, weir_op **ops, size_t n, weir_error *err)
+{
+    (void)s, (void)ops, (void)err;
+    size_t  k = atomic_load(&batches);
+    int64_t until = rt_ms() + SLOW_MS;
+    while (k == 0 && rt_ms() < until)
+        rt_breathe();
+    atomic_store(&size_of[k], n);
+    atomic_store(&batches, k + 1);
+    return WEIR_OK;
+}
+
+static const weir_store_ops far_ops = { .name = "far", .run = run, .far = true };
+
+static int64_t a_time(void *ctx)
+{
+    (void)ctx;
+    return 1000;
+}
+
+static void count_answer(weir_ticket *t)
+{
+    (void)t;
+    atomic_fetch_add(&answered, 1);
+}
+
+typedef struct bench {
+    weir_store   store;
+    weir_events  events;
+    weir_batcher b;
+    weir_ticket  ticket[2 * MANY];
+    size_t       n;
+} bench;
+
+static bench *set_up(void)
+{
+    bench     *x = calloc(1, sizeof *x);
+    weir_error err;
+    assert_non_null(x);
+    atomic_store(&batches, 0);
+    atomic_store(&answered, 0);
+    x->store.ops = &far_ops;
+    assert_int_equal(weir__events_init(&x->events, &err), WEIR_OK);
+    assert_int_equal(weir__batcher_init(&x->b, &x->store, &x->events, a_time, NULL, &err), WEIR_OK);
+    return x;
+}
+
+static void tear_down(bench *x)
+{
+    weir__batcher_close(&x->b);
+    weir__events_close(&x->events);
+    weir__batcher_fini(&x->b);
+    free(x);
+}
+
+static void submit(bench *x, size_t n, bool loose)
+{
+    for (size_t end = x->n + n; x->n < end; x->n++) {
+        weir_ticket *t = &x->ticket[x->n];
+        *t = (weir_ticket){ .op = { .kind = WEIR_OP_STATS }, .done = count_answer, .loose = loose };
+        t->next = x->n + 1 < end ? t + 1 : NULL;
+    }
+    assert_int_equal(weir__batcher_submit_all(&x->b, &x->ticket[x->n - n]), WEIR_OK);
+}
+
+/* They are expected back, for as long as the last batch took. */
+static void callers_are_waited_for(void **state)
+{
+    (void)state;
+    bench *x = set_up();
+    submit(x, MANY, false);
+    UNTIL(atomic_load(&answered) == MANY);
+    submit(x, 1, false);
+    submit(x, MANY - 1, false);
+    UNTIL(atomic_load(&answered) == 2 * MANY);
+    assert_int_equal(atomic_load(&batches), 2);
+    assert_int_equal(atomic_load(&size_of[1]), MANY);
+    tear_down(x);
+}
+
+/* Who goes on without an answer keeps nobody waiting. */
+static void others_are_not(void **state)
+{
+    (void)state;
+    bench *x = set_up();
+    submit(x, MANY, true);
+    UNTIL(atomic_load(&answered) == MANY);
+    int64_t start = rt_ms();
+    submit(x, 1, true);
+    UNTIL(atomic_load(&answered) == MANY + 1);
+    assert_true(rt_ms() - start < SLOW_MS / 2);
+    assert_int_equal(atomic_load(&batches), 2);
+    tear_down(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(callers_are_waited_for),
+        cmocka_unit_test(others_are_not),
+    };
+    return cmocka_run_group_tests_name("batcher", tests, NULL, NULL);
+}
