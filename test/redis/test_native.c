@@ -260,6 +260,35 @@ static void pieces_go_with_their_jobs(void **state)
     end_lot(t, jobs);
 }
 
+static int64_t calls_of(one *t, const char *command)
+{
+    char        head[64];
+    redisReply *r = rig_command(t->r, "INFO commandstats");
+    assert_non_null(r);
+    snprintf(head, sizeof head, "cmdstat_%s:calls=", command);
+    const char *at = strstr(r->str, head);
+    int64_t     n = at ? atoll(at + strlen(head)) : 0;
+    freeReplyObject(r);
+    return n;
+}
+
+/* Redis does nothing else meanwhile. */
+static void check_does_not_read_a_piece_for_each_job(void **state)
+{
+    (void)state;
+    enum { MANY = 640 };
+    one       t_, *t = &t_;
+    weir_spec specs[MANY];
+    open_one(t);
+    for (size_t i = 0; i < MANY; i++)
+        specs[i] = (weir_spec){ .type = "mail" };
+    OK(weir_add_many(t->q, specs, MANY, NULL, &t->err));
+    assert_true(rig_do(t->r, "CONFIG RESETSTAT"));
+    assert_int_equal(lines_of_check(t, false, MANY), 0);
+    assert_true(calls_of(t, "hmget") < MANY);
+    close_one(t);
+}
+
 /* What says of no piece that its jobs are gone does not stay. */
 static void check_finds_what_is_left_of_a_piece(void **state)
 {
@@ -360,6 +389,7 @@ int main(void)
         cmocka_unit_test(meddling_does_not_stop_the_others),
         cmocka_unit_test(pieces_go_with_their_jobs),
         cmocka_unit_test(check_finds_what_is_left_of_a_piece),
+        cmocka_unit_test(check_does_not_read_a_piece_for_each_job),
         cmocka_unit_test(a_take_looks_into_every_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,30 @@
 -- 6_verify.lua - is what is derived from jobs as it should be? V asks it of jobs, W of what points
 -- at jobs. With `mend` it is made so.
 
+-- Is it so of each of these jobs? Asks is_so(id, spec or false, place among them), until one says no:
+-- what they have is read for a block of them at a time.
+local function is_so_of_all(ids, is_so)
+  for from = 1, #ids, BLOCK do
+    local some = { unpack(ids, from, min(from + BLOCK - 1, #ids)) }
+    local specs, runs = specs_of(some), get_many(RUNS, some)
+    for k = 1, #some do records[some[k]] = runs[k] end
+    for k = 1, #some do
+      if not is_so(some[k], specs[k], from + k - 1) then return false end
+    end
+  end
+  return true
+end
+
+local function ids_from(first, count)
+  local ids = {}
+  for k = 1, count do ids[k] = id_bytes(first + (k - 1) * partitions) end
+  return ids
+end
+
 do
 
-local function verify(id, mend, lines)
-  local j = job(id)
-  if not j then return end
+local function verify(id, spec, mend, lines)
+  local j = decode(spec, run_of(id))
   local state = j[STATE]
   local function wrong(is, what, repair)
     if not is then return end
@@ -58,7 +77,10 @@ local function verify_field(field, mend, lines)
     if mend then call('HDEL', KEYS[JOBS], field) end
     return 0
   end
-  for k = 1, #ids do verify(ids[k], mend, lines) end
+  is_so_of_all(ids, function(id, spec)
+    if spec then verify(id, spec, mend, lines) end
+    return true
+  end)
   return #ids
 end
 
@@ -83,9 +105,8 @@ do
 
 local function jobs_in_block(block)
   local name, b = sub(block, 1, -10), sunpack('>I8', block, #block - 7)
-  local ids, n = {}, 0
-  for k = 0, BLOCK - 1 do ids[k + 1] = id_bytes((b * BLOCK + k) * partitions + partition) end
-  for _, spec in ipairs(specs_of(ids)) do
+  local n = 0
+  for _, spec in ipairs(specs_of(ids_from(b * BLOCK * partitions + partition, BLOCK))) do
     if spec and type_in(spec) == name then n = n + 1 end
   end
   return n
@@ -93,25 +114,15 @@ end
 
 local looked_at                              -- jobs, in this step
 
--- Does each of the jobs that an entry stands for belong there?
-local function all_jobs(first, count, belongs_there)
-  looked_at = looked_at + count
-  for id = first, first + (count - 1) * partitions, partitions do
-    if not belongs_there(id) then return false end
-  end
-  return true
-end
-
 local function name_in(entry)
   return match(entry, '^[^%z]*')
 end
 
 local function belongs_in(entry, state)
   local name = name_in(entry)
-  return function(id)
-    local id8 = id_bytes(id)
-    local j = not own_run(id8) and job(id8)
-    return j and j[STATE] == state and place_of(j, id8) == sub(entry, 1, #name + 9) .. id8
+  return function(id, spec)
+    local j = spec and not own_run(id) and decode(spec, run_of(id))
+    return j and j[STATE] == state and place_of(j, id) == sub(entry, 1, #name + 9) .. id
   end
 end
 
@@ -126,12 +137,10 @@ end
 local function lost_in(field)
   local lost = {}
   for _, h in ipairs(hands_in(sunpack('>I8', field, 2))) do
-    for place = 1, #h.live do
-      local id = id_bytes(h.first + (place - 1) * partitions)
-      if h.live[place] == 1 and (own_run(id) or not spec_of(id)) then
-        lost[#lost + 1] = { h, place }
-      end
-    end
+    is_so_of_all(ids_from(h.first, #h.live), function(id, spec, place)
+      if h.live[place] == 1 and (own_run(id) or not spec) then lost[#lost + 1] = { h, place } end
+      return true
+    end)
   end
   return lost
 end
@@ -139,10 +148,9 @@ end
 -- And in a batch?
 local function lost_in_batch(b)
   looked_at = looked_at + b.count
-  for id = b.first, b.first + (b.count - 1) * partitions, partitions do
-    local id8 = id_bytes(id)
-    if own_run(id8) or not spec_of(id8) then return true end
-  end
+  return not is_so_of_all(ids_from(b.first, b.count), function(id, spec)
+    return spec and not own_run(id)
+  end)
 end
 
 local function batch_of_entry(entry)
@@ -240,7 +248,8 @@ for state = INACTIVE, CANCELLED do belongs[STATE_KEY + state] = in_state(state) 
 belongs[STATE_KEY + INACTIVE] = function(entry)
   local first, count, _, place = jobs_of(entry, name_in(entry))
   if not place then return in_state(INACTIVE)(entry) end
-  return all_jobs(first, count, belongs_in(entry, INACTIVE))
+  looked_at = looked_at + count
+  return is_so_of_all(ids_from(first, count), belongs_in(entry, INACTIVE))
 end
 belongs[STATE_KEY + COMPLETE] = function(entry)
   local _, count = jobs_of(entry, name_in(entry))
@@ -266,11 +275,13 @@ local function drop_span(entry)
   local belongs_there = belongs_in(entry, INACTIVE)
   take_out(STATE_KEY + INACTIVE, entry)
   count_together(name, T_SPANS, count, 0)
-  for id = first, first + (count - 1) * partitions, partitions do
-    if place and belongs_there(id) then
-      put_in(STATE_KEY + INACTIVE, sub(entry, 1, #name + 9) .. id_bytes(id), 0)
+  if not place then return end
+  is_so_of_all(ids_from(first, count), function(id, spec)
+    if belongs_there(id, spec) then
+      put_in(STATE_KEY + INACTIVE, sub(entry, 1, #name + 9) .. id, 0)
     end
-  end
+    return true
+  end)
 end
 
 -- A batch with a job that is not there: likewise.
