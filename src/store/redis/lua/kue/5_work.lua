@@ -24,22 +24,40 @@ local function new_job(rec)
   return fields_of('', spack('>I7', now) .. rec)
 end
 
--- Jobs that differ in nothing but their data, which are ARGV from p on: what to write for them is
--- made once. Answers the first id.
-local function add_alike(rec, p, count)
-  local j, set = new_job(rec), {}
-  encode(j, NOTHING, function(field, value)
-    if value then set[#set + 1], set[#set + 2] = FIELDS[field], value end
+-- What to write for a spec; the next one is often the same, but for the time.
+local template                     -- `set`: fields and values, data is at `at`; `times`: where
+
+local function template_of(rec)
+  local t = template
+  if t and t.rec == rec then
+    t.j[CREATED], t.j[PROMOTE], t.j[UPDATED] = now, now, now
+    for _, at in ipairs(t.times) do t.set[at] = now_text end
+    return t
+  end
+  local set, times = {}, {}
+  t = { rec = rec, j = new_job(rec), set = set, times = times }
+  encode(t.j, NOTHING, function(field, value)
+    if not value then return end
+    set[#set + 1], set[#set + 2] = FIELDS[field], value
+    if field >= H_CREATED and field <= H_UPDATED then times[#times + 1] = #set end
   end)
-  local first, zids, at = next_id(), {}, #set + 2
+  t.at = #set + 2
+  set[t.at - 1], template = 'data', t
+  return t
+end
+
+-- Jobs that differ in nothing but their data, which are ARGV from p on. Answers the first id.
+local function add_alike(rec, p, count)
+  local t, first, zids = template_of(rec), next_id(), {}
+  local j, set, at = t.j, t.set, t.at
   last = first + count - 1
-  set[at - 1] = 'data'
   for k = 1, count do
     local key, zid = names_of(first + k - 1)
     set[at], zids[k] = ARGV[p + k - 1], zid
     call('HSET', key, unpack(set, 1, at))
     if VERTX then identify(id_of(zid)) end
   end
+  set[at] = nil                    -- it may be long
   put_in(JOBS, zids, j[PRIORITY])
   place(j, zids)
   tell(ENQUEUE, j, first, INACTIVE, false, count)
