@@ -260,6 +260,29 @@ static void pieces_go_with_their_jobs(void **state)
     end_lot(t, jobs);
 }
 
+/* Between the walk over the keys and the look at what came, others may have removed both fields. */
+static void check_forgives_a_piece_that_went_meanwhile(void **state)
+{
+    (void)state;
+    one         t_, *t = &t_;
+    open_one(t);
+    OK(weir_add(t->q, &(weir_spec){ .type = "mail" }, NULL, &t->err));
+    redisReply *list = rig_command(t->r, "FUNCTION LIST LIBRARYNAME weir_native_*");
+    assert_true(list && list->elements == 1 && list->element[0]->elements > 1);
+    const char *name = list->element[0]->element[1]->str;
+    for (const char *kind = "pg"; *kind; kind++) {
+        const char  field[] = { *kind, 0, 0, 0, 0, 0, 0, 0, 17 };
+        redisReply *r = rig_command(t->r, "FCALL %s_rest 1 {weir:0}:meta %s 0123456789abcdef %s "
+                                          "{weir:0} 1 0 V 2 0 %b", name, "", "", field,
+                                    sizeof field);
+        assert_true(r && r->elements == 3 && r->element[2]->elements == 1);
+        assert_int_equal(r->element[2]->element[0]->integer, 0);
+        freeReplyObject(r);
+    }
+    freeReplyObject(list);
+    close_one(t);
+}
+
 static int64_t calls_of(one *t, const char *command)
 {
     char        head[64];
@@ -289,7 +312,7 @@ static void check_does_not_read_a_piece_for_each_job(void **state)
     close_one(t);
 }
 
-/* What says of no piece that its jobs are gone does not stay. */
+/* What says of no piece that its jobs are gone does not stay, nor does a piece without jobs. */
 static void check_finds_what_is_left_of_a_piece(void **state)
 {
     (void)state;
@@ -302,6 +325,12 @@ static void check_finds_what_is_left_of_a_piece(void **state)
     assert_true(lines_of_check(t, true, 32) >= 2);
     assert_int_equal(lines_of_check(t, false, 32), 0);
     assert_int_equal(number(t, "HLEN {weir:0}:jobs"), 2);
+    const char gone[] = { 'g', 0, 0, 0, 0, 0, 0, 0, 17 };
+    assert_true(rig_do(t->r, "HSET {weir:0}:jobs %b 65535", gone, sizeof gone));
+    assert_true(lines_of_check(t, true, 16) >= 2);
+    lines_of_check(t, true, 16);                         /* what the piece has left behind */
+    assert_int_equal(lines_of_check(t, false, 16), 0);
+    assert_int_equal(number(t, "HLEN {weir:0}:jobs"), 1);
     end_lot(t, jobs);
 }
 
@@ -389,6 +418,7 @@ int main(void)
         cmocka_unit_test(meddling_does_not_stop_the_others),
         cmocka_unit_test(pieces_go_with_their_jobs),
         cmocka_unit_test(check_finds_what_is_left_of_a_piece),
+        cmocka_unit_test(check_forgives_a_piece_that_went_meanwhile),
         cmocka_unit_test(check_does_not_read_a_piece_for_each_job),
         cmocka_unit_test(a_take_looks_into_every_partition),
     };

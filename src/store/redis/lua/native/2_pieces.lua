@@ -201,18 +201,19 @@ end
 
 -- ---- of those who walk the fields of JOBS ----
 
--- The ids of the jobs in a field. A field "g" has none; false: it has no piece.
+-- The ids of the jobs in a field. A field "g" has none; false: it has no piece, or the piece has no
+-- job any more.
 function jobs_in_field(field)
   if #field == 8 then return { field } end
   local first, ids = sunpack('>I8', field, 2), {}
   local piece, bits = unpack(get_many(JOBS, { piece_field(first), gone_field(first) }))
-  if byte(field) == 103 then return piece and ids end    -- g
+  if byte(field) == 103 then return (piece or not bits) and ids end    -- g; both may be gone by now
   for place = 1, piece and byte(piece) or 0 do
     if not is_gone(bits, place) then
       ids[#ids + 1] = spack('>I8', first + (place - 1) * partitions)
     end
   end
-  return ids
+  return (#ids > 0 or not piece) and ids
 end
 
 end
