@@ -39,6 +39,7 @@ typedef struct run {
     size_t         goal;
     pthread_mutex_t lock;
     pthread_cond_t  finished;
+    pthread_t       producer[64];
 } run;
 
 static const weir_spec a_job = { .type = "bench", .data = BENCH_DATA };
@@ -98,13 +99,16 @@ static void start_pool(run *r)
         die("process", &err);
 }
 
-static void produce_all(run *r)
+static void start_producers(run *r)
 {
-    pthread_t producer[64];
     for (int i = 0; i < r->l->producers; i++)
-        pthread_create(&producer[i], NULL, produce, r);
+        pthread_create(&r->producer[i], NULL, produce, r);
+}
+
+static void join_producers(run *r)
+{
     for (int i = 0; i < r->l->producers; i++)
-        pthread_join(producer[i], NULL);
+        pthread_join(r->producer[i], NULL);
 }
 
 static void wait_until_done(run *r)
@@ -142,8 +146,9 @@ double run_lives(const lives *l)
     double start = seconds();
     if (l->producers) {
         start_pool(&r);
-        produce_all(&r);
-        wait_until_done(&r);
+        start_producers(&r);
+        wait_until_done(&r);        /* where jobs waited before, workers may be first: no more */
+        join_producers(&r);
     } else {
         live_alone(&r);
     }
@@ -157,7 +162,8 @@ double lead_adds(const lives *l, void (*ready)(void *ctx), void *ctx)
     run r;
     begin(&r, l);
     ready(ctx);
-    produce_all(&r);
+    start_producers(&r);
+    join_producers(&r);
     double now = seconds();
     end(&r);
     return now;

@@ -184,7 +184,7 @@ void redis_cluster(void)
     char many_url[600];
     rig *r = start_redis(true);
     rig_nodes *c = start_redis_cluster();
-    size_t lived = scaled(100000);
+    size_t lived = scaled(300000);
     lives of_one = with(lots, lived, rig_url(r, "redis", NULL, url, sizeof url));
     lives of_many = with(lots, lived, rig_cluster_url(c, "redis", "partitions=16", many_url,
                                                       sizeof many_url));

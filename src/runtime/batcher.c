@@ -13,6 +13,7 @@ enum {
     QUICK_NS = 20000,      /* a batch that is over before a thread is asleep and awake again */
     LEAD_NS  = 50000,      /* how long a caller leads for others before it hands over */
     CHAIN    = 8,          /* callers that wake each other, one after the other */
+    LONG_NS  = 500000,     /* a batch beside which the time until all callers are back is little */
     SPIN_NS  = 15000       /* how long a caller stays awake for its answer, if batches are quick */
 };
 
@@ -169,14 +170,14 @@ static void lead(weir_batcher *b)
 
 /* Many callers who all wait for their answers are awake again in a moment: with a batch for the
  * first of them alone, a commit (on a disk, a sync) would be spent on one operation. So wait until
- * a third of them is back, but no longer than a third of what the last batch took; for a store that
- * is far, for all of them and three times as long: what is the time of a batch here is the work of
- * a server that others wait for, too. But there those who do not wait for answers are not waited
- * for either: they go on while the server works, and it would do nothing meanwhile. Lock held, but
- * not while waiting. */
+ * a third of them is back, but no longer than a third of what the last batch took. What is the time
+ * of a batch before a store that is far is the work of a server that others wait for, too: so wait
+ * for half of them, and if batches are long, for all, and as long as that. But there those who do
+ * not wait for answers are not waited for either: they go on while the server works, and it would
+ * do nothing meanwhile. Lock held, but not while waiting. */
 static void gather(weir_batcher *b)
 {
-    int64_t share = b->store->ops->far && b->callers > 1 ? 1 : 3;
+    int64_t share = !b->store->ops->far || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;
     int64_t until = now_ns() + b->took_ns / share, left;
     b->wanted = b->callers / (size_t)share;
     while (b->waiting < b->wanted && (left = until - now_ns()) > 0) {
