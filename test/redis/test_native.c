@@ -312,6 +312,30 @@ static void check_does_not_read_a_piece_for_each_job(void **state)
     close_one(t);
 }
 
+/* What is no piece is told of, stays, and is in nobody's way. */
+static void check_tells_of_what_cannot_be_read(void **state)
+{
+    (void)state;
+    one          t_, *t = &t_;
+    weir_job    *jobs[TAKEN];
+    weir_report *report = NULL;
+    const char   far[] = { 'p', 0, 0, 0, 0, 0, 0, 0, 50 };
+    open_one(t);
+    begin_lot(t, jobs);
+    assert_true(rig_do(t->r, "HSET {weir:0}:jobs %b xx", far, sizeof far));
+    assert_true(rig_do(t->r, "HSET {weir:0}:jobs what x"));
+    for (int mend = 0; mend < 2; mend++) {
+        OK(weir_check(t->q, mend, &report, &t->err));
+        assert_int_equal(report->n, 2);
+        assert_non_null(strstr(report->line[0], "cannot be read"));
+        assert_int_equal(report->mended, 0);
+        assert_int_equal(report->jobs, LOT);
+        weir_report_release(report);
+    }
+    assert_int_equal(weir_get(t->q, 52, &(weir_job *){ NULL }, &t->err), WEIR_ENOENT);
+    end_lot(t, jobs);
+}
+
 /* What says of no piece that its jobs are gone does not stay, nor does a piece without jobs. */
 static void check_finds_what_is_left_of_a_piece(void **state)
 {
@@ -418,6 +442,7 @@ int main(void)
         cmocka_unit_test(meddling_does_not_stop_the_others),
         cmocka_unit_test(pieces_go_with_their_jobs),
         cmocka_unit_test(check_finds_what_is_left_of_a_piece),
+        cmocka_unit_test(check_tells_of_what_cannot_be_read),
         cmocka_unit_test(check_forgives_a_piece_that_went_meanwhile),
         cmocka_unit_test(check_does_not_read_a_piece_for_each_job),
         cmocka_unit_test(a_take_looks_into_every_partition),

@@ -106,7 +106,8 @@ weir_code weir__redis_check(redis_lane *s, weir_op *op)
         return op->err.code;
     }
     for (size_t i = 0; w.mend && i < w.report->n; i++)
-        w.report->mended += !strstr(w.report->line[i], "its data is missing");
+        w.report->mended += !strstr(w.report->line[i], "its data is missing") &&
+                            !strstr(w.report->line[i], "cannot be read");
     op->u.check.report = w.report;
     return WEIR_OK;
 }

@@ -37,6 +37,14 @@ local function bounds(piece, place)
   return at, at + sunpack('>I2', piece, 2 * place) - 1
 end
 
+-- Somebody may have meddled.
+local function is_piece(text)
+  local n = byte(text) or 0
+  if n == 0 or n > PIECE or #text < 1 + 2 * n then return false end
+  local _, to = bounds(text, n)
+  return to == #text
+end
+
 local function spec_at(piece, place)
   return sub(piece, bounds(piece, place))
 end
@@ -70,7 +78,7 @@ local function pieces_around(ids)
   local got, there = get_many(JOBS, fields), {}
   fields = {}
   for k = 1, #got do
-    if got[k] then
+    if got[k] and is_piece(got[k]) then
       pieces[firsts_asked[k]], fields[#fields + 1] = got[k], gone_field(firsts_asked[k])
       there[#fields] = firsts_asked[k]
     end
@@ -202,11 +210,13 @@ end
 -- ---- of those who walk the fields of JOBS ----
 
 -- The ids of the jobs in a field. A field "g" has none; false: it has no piece, or the piece has no
--- job any more.
+-- job any more; nil: it cannot be read.
 function jobs_in_field(field)
   if #field == 8 then return { field } end
+  if #field ~= 9 or not match(field, '^[pg]') then return nil end
   local first, ids = sunpack('>I8', field, 2), {}
   local piece, bits = unpack(get_many(JOBS, { piece_field(first), gone_field(first) }))
+  if piece and not is_piece(piece) then return nil end
   if byte(field) == 103 then return (piece or not bits) and ids end    -- g; both may be gone by now
   for place = 1, piece and byte(piece) or 0 do
     if not is_gone(bits, place) then
