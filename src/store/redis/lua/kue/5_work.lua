@@ -571,18 +571,7 @@ function steps.D(i)
     end
   end
   end_like()
-  if m == 2 then
-    worked = runs[2] >= 0
-    return runs[2]
-  end
-  local answer = {}
-  worked = {}
-  for k = 1, m, 2 do
-    for place_there = #answer + 1, #answer + runs[k] do
-      answer[place_there], worked[place_there] = runs[k + 1], runs[k + 1] >= 0
-    end
-  end
-  return answer
+  return answer_of_ends(runs, m)
 end
 
 end

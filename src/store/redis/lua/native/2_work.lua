@@ -619,18 +619,7 @@ function steps.D(i)
     end
   end
   for name in pairs(retained) do want_retention(name, COMPLETE, now) end
-  if m == 2 then
-    worked = runs[2] >= 0
-    return runs[2]
-  end
-  local answer = {}
-  worked = {}
-  for k = 1, m, 2 do
-    for place = #answer + 1, #answer + runs[k] do
-      answer[place], worked[place] = runs[k + 1], runs[k + 1] >= 0
-    end
-  end
-  return answer
+  return answer_of_ends(runs, m)
 end
 
 end
