@@ -18,7 +18,7 @@ FUZZ    = $(B)/fuzz
 NINJA   = ninja $(if $(JOBS),-j $(JOBS)) -C
 
 .DEFAULT_GOAL := all
-.PHONY: all run test tsan bench soak fuzz install check-install clean help
+.PHONY: all run test test-all $(SAN)/all tsan bench soak campaign fuzz install check-install clean help
 
 all: $(RELEASE)/build.ninja     ## build the library and the program (build/release)
 	@$(NINJA) $(RELEASE)
@@ -27,11 +27,16 @@ run: $(RELEASE)/build.ninja     ## install what is missing, build, serve a page 
 	@$(NINJA) $(RELEASE) src/cli/weir
 	@$(RELEASE)/src/cli/weir serve --demo --listen $(LISTEN)
 
-test:           ## install what is missing, build with sanitizers, run all tests
+test: $(SAN)/all        ## install what is missing, build with sanitizers, run the tests
+	@scripts/run-tests.sh $(SAN) --no-suite slow
+
+test-all: $(SAN)/all    ## the same, with those that take long
+	@scripts/run-tests.sh $(SAN)
+
+$(SAN)/all:
 	@scripts/setup.sh build test
 	@$(MAKE) --no-print-directory $(SAN)/build.ninja
 	@$(NINJA) $(SAN)
-	@scripts/run-tests.sh $(SAN)
 
 tsan:           ## the threaded tests under the thread sanitizer
 	@scripts/setup.sh build test
@@ -52,6 +57,10 @@ soak: all       ## the long forms: kill -9, a bad line to Redis, random operatio
 	@$(NINJA) $(SAN) test/test_random test/test_cuts
 	@WEIR_TEST_SEED=$$(date +%s) $(SAN)/test/test_cuts
 	@$(SAN)/test/test_random --ops $(SOAK_OPS)
+
+campaign: all ## faults on purpose in every store, one table (CAMPAIGN_ARGS="--long 8")
+	@scripts/setup.sh build test
+	@$(RELEASE)/test/campaign $(CAMPAIGN_ARGS)
 
 fuzz:           ## run each fuzz target for FUZZ_SECONDS
 	@scripts/setup.sh build fuzz

@@ -28,12 +28,13 @@ _weir()
     add:--delay | add:-d) return ;;
     add:--at) return ;;
     add:--attempts | add:-a) return ;;
-    add:--backoff | add:-b) COMPREPLY=($(compgen -W "none fixed:1s exponential:1s:60s" -- "$cur")); return ;;
+    add:--backoff | add:-b) COMPREPLY=($(compgen -W "none fixed:1s linear:2s exponential:1s:60s" -- "$cur")); return ;;
     add:--ttl) return ;;
     add:--deadline) return ;;
     add:--unique | add:-u) return ;;
     add:--max-lost) return ;;
     add:--search-keys) return ;;
+    add:--set) return ;;
     add:--wait | add:-w) return ;;
     add:--count | add:-n) return ;;
     list:--state | list:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
@@ -62,7 +63,7 @@ _weir()
     update:--delay | update:-d) return ;;
     update:--at) return ;;
     update:--data) return ;;
-    update:--state | update:-s) COMPREPLY=($(compgen -W "inactive delayed cancelled" -- "$cur")); return ;;
+    update:--state | update:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
     watch:--type | watch:-t) _weir_types; return ;;
     watch:--id | watch:-i) return ;;
     watch:--event | watch:-e) COMPREPLY=($(compgen -W "enqueue promotion start progress failed_attempt failed complete cancelled stalled ttl_exceeded remove pause resume error" -- "$cur")); return ;;
@@ -73,18 +74,29 @@ _weir()
     work:--lease) return ;;
     work:--kill-after) return ;;
     work:--shutdown-timeout) return ;;
+    work:--pass-env) COMPREPLY=($(compgen -W "WEIR_STORE WEIR_TOKEN" -- "$cur")); return ;;
     serve:--listen) return ;;
     serve:--data) return ;;
     serve:--title) return ;;
     serve:--api) COMPREPLY=($(compgen -W "kue vertx" -- "$cur")); return ;;
+    serve:--search) COMPREPLY=($(compgen -W "on off" -- "$cur")); return ;;
     serve:--tls-cert) return ;;
     serve:--tls-key) return ;;
     serve:--origin) return ;;
     serve:--access-log) return ;;
+    serve:--audit) COMPREPLY=($(compgen -W "admin all off" -- "$cur")); return ;;
     serve:--threads) return ;;
+    serve:--caller-rate) return ;;
+    serve:--caller-connections) return ;;
+    serve:--caller-listeners) return ;;
+    serve:--caller-waits) return ;;
+    serve:--caller-bodies) return ;;
+    serve:--caller-answers) return ;;
     serve:--config) return ;;
     token:--role) COMPREPLY=($(compgen -W "read produce work admin" -- "$cur")); return ;;
     token:--type) _weir_types; return ;;
+    token:--expires) return ;;
+    token:--grace) return ;;
     token:--data) return ;;
     token:--config) return ;;
     export:--state | export:-s) COMPREPLY=($(compgen -W "inactive delayed active complete failed cancelled" -- "$cur")); return ;;
@@ -100,10 +112,10 @@ _weir()
     bench:--bytes) return ;;
     esac
     case $cmd in
-    '') COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work serve token top check export import migrate explain bench demo completion version help --version --store --durability --json --help" -- "$cur")); return ;;
+    '') COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update set pause resume watch work serve token top check export import migrate explain bench demo completion version help --version --store --durability --json --help" -- "$cur")); return ;;
     add)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --priority --delay --at --attempts --backoff --ttl --deadline --unique --max-lost --remove-on-complete --search --search-keys --wait --count --lines --quiet" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --priority --delay --at --attempts --backoff --ttl --deadline --unique --max-lost --remove-on-complete --search --search-keys --set --wait --count --lines --quiet" -- "$cur"))
         else
             _weir_types
         fi ;;
@@ -157,6 +169,10 @@ _weir()
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help --priority --delay --at --data --state" -- "$cur"))
         fi ;;
+    set)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W " --store --durability --json --help" -- "$cur"))
+        fi ;;
     pause)
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help" -- "$cur"))
@@ -175,19 +191,19 @@ _weir()
         fi ;;
     work)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --exec --jobs --drain --lease --kill-after --shutdown-timeout --quiet" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --exec --jobs --drain --lease --kill-after --shutdown-timeout --pass-env --quiet" -- "$cur"))
         else
             _weir_types
         fi ;;
     serve)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --listen --data --title --api --kue-get --tls-cert --tls-key --origin --push-private --access-log --threads --demo --config" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --listen --data --title --api --search --kue-get --tls-cert --tls-key --origin --push-private --access-log --audit --threads --caller-rate --caller-connections --caller-listeners --caller-waits --caller-bodies --caller-answers --demo --config" -- "$cur"))
         fi ;;
     token)
         if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W " --store --durability --json --help --role --type --data --config" -- "$cur"))
+            COMPREPLY=($(compgen -W " --store --durability --json --help --role --type --expires --grace --data --config" -- "$cur"))
         else
-            COMPREPLY=($(compgen -W "add list rm" -- "$cur"))
+            COMPREPLY=($(compgen -W "add list rotate rm" -- "$cur"))
         fi ;;
     top)
         if [[ $cur == -* ]]; then
@@ -239,7 +255,7 @@ _weir()
         if [[ $cur == -* ]]; then
             COMPREPLY=($(compgen -W " --store --durability --json --help" -- "$cur"))
         else
-            COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update pause resume watch work serve token top check export import migrate explain bench demo completion version help " -- "$cur"))
+            COMPREPLY=($(compgen -W "add get list count stats types log rm retry promote cancel update set pause resume watch work serve token top check export import migrate explain bench demo completion version help " -- "$cur"))
         fi ;;
     esac
 }

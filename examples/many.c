@@ -1,35 +1,43 @@
-/* many.c - many small jobs: four threads add them in lots, a pool with prefetch does them, some
- * fail, and the counts at the end account for every one. */
+/* many.c - many jobs: four users add videos all the time, six are converted at once and never more,
+ * and the counts at the end account for every one. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <weir/weir.h>
 
-enum { PRODUCERS = 4, LOTS = 25, LOT = 100, JOBS = PRODUCERS * LOTS * LOT };
+enum { USERS = 4, VIDEOS = 250, WORKERS = 6, JOBS = USERS * VIDEOS };
 
-/* Every hundredth number is bad. */
-static weir_code check_number(weir_job *job, void *ctx)
+static const char *const names[USERS] = { "tobi", "loki", "jane", "manny" };
+static atomic_int        running, most, frames_done;
+
+/* Every hundredth video is damaged. */
+static weir_code convert(weir_job *job, void *ctx)
 {
     (void)ctx;
-    long n = strtol(job->data, NULL, 10); /* the data is JSON; a bare number is enough */
+    int now = atomic_fetch_add(&running, 1) + 1, before = atomic_load(&most);
+    while (now > before && !atomic_compare_exchange_weak(&most, &before, now))
+        ;
+    int64_t n = weir_data_int(job, "number", 0);
+    atomic_fetch_add(&frames_done, (int)weir_data_int(job, "frames", 100));
+    atomic_fetch_sub(&running, 1);
     if (n % 100 == 0)
-        return weir_job_fail(job, "%ld is a bad number", n);
+        return weir_job_fail(job, "video %d of %s is damaged", (int)n,
+                             weir_data_text(job, "user.name", "nobody"));
     return WEIR_OK;
 }
 
-static void *produce(void *arg)
+static void *create(void *arg)
 {
-    weir_queue *q = arg;
-    char        data[LOT][16];
-    weir_spec   spec[LOT];
-    for (int lot = 0; lot < LOTS; lot++) {
-        for (int i = 0; i < LOT; i++) {
-            snprintf(data[i], sizeof data[i], "%d", lot * LOT + i);
-            spec[i] = (weir_spec){ .type = i % 2 ? "odd" : "even", .data = data[i] };
-        }
+    weir_queue *q = ((void **)arg)[0];
+    const char *name = ((void **)arg)[1];
+    for (int i = 1; i <= VIDEOS; i++) {
+        char       data[128];
         weir_error err;
-        if (weir_add_many(q, spec, LOT, NULL, &err))
+        snprintf(data, sizeof data, "{\"title\":\"converting %s's to avi\",\"number\":%d,"
+                 "\"user\":{\"name\":\"%s\"},\"frames\":200}", name, i, name);
+        if (weir_add(q, &(weir_spec){ .type = "video conversion", .data = data }, NULL, &err))
             exit(weir_complain(&err));
     }
     return NULL;
@@ -46,18 +54,21 @@ static weir_code run(weir_queue *q, weir_error *err)
     sem_t          ended;
     weir_listener *listener = NULL;
     weir_filter    ends = { .events = 1u << WEIR_EVENT_COMPLETE | 1u << WEIR_EVENT_FAILED };
-    const char    *types[] = { "even", "odd", NULL };
-    weir_pool      pool = { .handler = check_number, .threads = 4, .prefetch = 16, .types = types };
+    weir_pool      pool = { .handler = convert, .threads = WORKERS };
     sem_init(&ended, 0, 0);
 
     weir_code rc = weir_listen(q, &ends, on_end, &ended, &listener, err);
     if (!rc)
-        rc = weir_process(q, NULL, &pool, err);
+        rc = weir_process(q, "video conversion", &pool, err);
     if (!rc) {
-        pthread_t thread[PRODUCERS];
-        for (int i = 0; i < PRODUCERS; i++)
-            pthread_create(&thread[i], NULL, produce, q);
-        for (int i = 0; i < PRODUCERS; i++)
+        pthread_t thread[USERS];
+        void     *arg[USERS][2];
+        for (int i = 0; i < USERS; i++) {
+            arg[i][0] = q;
+            arg[i][1] = (void *)names[i];
+            pthread_create(&thread[i], NULL, create, arg[i]);
+        }
+        for (int i = 0; i < USERS; i++)
             pthread_join(thread[i], NULL);
         for (int i = 0; i < JOBS; i++)
             sem_wait(&ended);
@@ -73,13 +84,10 @@ static weir_code print_counts(weir_queue *q, weir_error *err)
     weir_code   rc = weir_get_stats(q, &stats, err);
     if (rc)
         return rc;
-    for (size_t i = 0; i < stats->n; i++) {
-        const weir_type_stats *t = &stats->type[i];
-        printf("%-4s  waiting %d  complete %d  failed %d\n", t->type,
-               (int)t->count[WEIR_INACTIVE], (int)t->count[WEIR_COMPLETE],
-               (int)t->count[WEIR_FAILED]);
-    }
-    printf("all   %d of %d\n", (int)(stats->all.completed + stats->all.failed), JOBS);
+    printf("waiting %d  complete %d  failed %d\n", (int)stats->all.count[WEIR_INACTIVE],
+           (int)stats->all.count[WEIR_COMPLETE], (int)stats->all.count[WEIR_FAILED]);
+    printf("%d frames, never more than %d videos at once\n", atomic_load(&frames_done),
+           atomic_load(&most) <= WORKERS ? WORKERS : atomic_load(&most));
     weir_stats_release(stats);
     return WEIR_OK;
 }

@@ -1,88 +1,85 @@
-/* video.c - converts "videos": long jobs that tell how far they are, with data of their own, and
- * stop early when somebody cancels them. The urgent one goes first though it was added last. */
+/* video.c - video conversion: the number of frames is in the job's data, the handler says how far
+ * it is, and three videos are converted at once. One attempt breaks off: the next one goes on with
+ * the frame that the first has noted in the job. */
 #include <inttypes.h>
-#include <semaphore.h>
 #include <stdio.h>
-#include <string.h>
 #include <weir/weir.h>
 
-enum { FRAMES = 400, STEP = 100, VIDEOS = 3 };
+enum { VIDEOS = 3, STEP = 50 };
 
-static void convert_frames(int n)
+/* Pretend to convert the frames up to this one. */
+static void convert_frames(int64_t from, int64_t to)
 {
-    for (volatile int i = 0; i < n * 1000; i = i + 1)
+    for (volatile int64_t i = from; i < to; i = i + 1)
         ;
 }
 
 static weir_code convert(weir_job *job, void *ctx)
 {
     (void)ctx;
-    for (int frame = STEP; frame <= FRAMES; frame += STEP) {
+    int64_t frames = weir_data_int(job, "frames", 100);
+    int64_t frame = weir_value_int(job, "frame", 0);        /* where the last attempt stopped */
+    while (frame < frames) {
         if (weir_cancelled(job))
             return WEIR_OK; /* whatever is answered now comes too late */
-        convert_frames(STEP);
-        char data[64];
-        snprintf(data, sizeof data, "{\"frame\":%d}", frame);
-        weir_job_progress_data(job, frame, FRAMES, data);
+        char    text[24];
+        int64_t next = frame + STEP < frames ? frame + STEP : frames;
+        convert_frames(frame, next);
+        frame = next;
+        snprintf(text, sizeof text, "%" PRId64, frame);
+        weir_job_set(job, "frame", text);
+        weir_job_progress(job, frame, frames);
+        if (weir_data_bool(job, "scratched", false) && job->attempts == 0)
+            return weir_job_fail(job, "frame %" PRId64 " cannot be read", frame);
     }
-    return weir_job_done(job, "{\"format\":\"webm\"}");
+    weir_job_log(job, "%" PRId64 " frames converted", frames - weir_value_int(job, "frame", 0));
+    return weir_job_done(job, "{\"format\":\"avi\"}");
 }
 
-static void show(const weir_event *event, void *ctx)
+static weir_code show(weir_queue *q, uint64_t id, weir_error *err)
 {
-    sem_t *finished = ctx;
-    char   bar[21];
-    switch (event->kind) {
-    case WEIR_EVENT_PROGRESS:
-        memset(bar, '-', 20);
-        memset(bar, '#', (size_t)event->progress / 5);
-        bar[20] = '\0';
-        printf("video %" PRIu64 " [%s] %3d%% %s\n", event->id, bar, event->progress, event->text);
-        break;
-    case WEIR_EVENT_COMPLETE:
-    case WEIR_EVENT_CANCELLED:
-        printf("video %" PRIu64 " is %s\n", event->id, weir_event_name(event->kind));
-        sem_post(finished);
-        break;
-    default:
-        break;
-    }
+    weir_job   *job;
+    weir_lines *log;
+    weir_code   rc = weir_wait(q, id, 60000, &job, err);
+    if (rc)
+        return rc;
+    printf("%s: %s, %d%%, %s\n", weir_data_text(job, "title", "?"), weir_state_name(job->state),
+           job->progress, job->result);
+    weir_job_release(job);
+    if ((rc = weir_logs(q, id, 0, 0, &log, err)))
+        return rc;
+    for (size_t i = 0; i < log->n; i++)
+        printf("  %s\n", log->line[i].text);
+    weir_lines_release(log);
+    return WEIR_OK;
 }
 
-static weir_code convert_all(weir_queue *q, sem_t *finished, weir_error *err)
+static weir_code convert_all(weir_queue *q, weir_error *err)
 {
     const weir_spec specs[VIDEOS] = {
-        { .type = "video", .data = "{\"file\":\"holiday.mov\"}", .ttl_ms = 60000 },
-        { .type = "video", .data = "{\"file\":\"mistake.mov\"}", .ttl_ms = 60000 },
-        { .type = "video", .data = "{\"file\":\"news.mov\"}", .priority = WEIR_CRITICAL },
+        { .type = "video conversion",
+          .data = "{\"title\":\"Loki's birthday\",\"user\":1,\"frames\":200}" },
+        { .type = "video conversion", .data = "{\"title\":\"Manny's holidays\",\"user\":2}" },
+        { .type = "video conversion", .attempts = 2, .backoff = { WEIR_LINEAR, .delay_ms = 20 },
+          .data = "{\"title\":\"Jane's wedding\",\"user\":3,\"frames\":175,\"scratched\":true}" },
     };
     weir_added added[VIDEOS];
     weir_code  rc = weir_add_many(q, specs, VIDEOS, added, err);
     if (!rc)
-        rc = weir_cancel(q, added[1].id, err);
-    if (!rc)
-        rc = weir_process(q, "video", &(weir_pool){ .handler = convert }, err);
+        rc = weir_process(q, "video conversion",
+                          &(weir_pool){ .handler = convert, .threads = 3 }, err);
     for (int i = 0; !rc && i < VIDEOS; i++)
-        sem_wait(finished);
+        rc = show(q, added[i].id, err);
     return rc;
 }
 
 int main(void)
 {
-    weir_error     err;
-    weir_queue    *q;
-    weir_listener *listener = NULL;
-    sem_t          finished;
-    sem_init(&finished, 0, 0);
-
-    if (weir_open(&q, "mem:", NULL, &err))
+    weir_error  err;
+    weir_queue *q;
+    if (weir_open(&q, "sqlite:video.db", NULL, &err))
         return weir_complain(&err);
-    int status = 0;
-    if (weir_listen(q, &(weir_filter){ .type = "video" }, show, &finished, &listener, &err) ||
-        convert_all(q, &finished, &err))
-        status = weir_complain(&err);
-    weir_unlisten(listener);
+    int status = convert_all(q, &err) ? weir_complain(&err) : 0;
     weir_close(q);
-    sem_destroy(&finished);
     return status;
 }

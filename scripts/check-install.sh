@@ -63,7 +63,7 @@ check "and runs" says_hello env LD_LIBRARY_PATH="$usr/lib" "$tmp/hello-shared"
 # shellcheck disable=SC2046
 check "hello.c builds with the static library" \
     cc -o "$tmp/hello-static" "$root/examples/hello.c" $(flags --cflags) "$usr/lib/libweir.a" \
-        $(pkg-config --libs sqlite3 jansson hiredis libcurl) -lpthread
+        $(pkg-config --libs sqlite3 jansson hiredis libcurl openssl) -lpthread
 check "and runs" says_hello "$tmp/hello-static"
 
 cat >"$tmp/hello.cc" <<'CXX'

@@ -35,7 +35,6 @@ look() {
             need libevent-dev library libevent_core
             need libssl-dev library openssl
             need libcurl4-openssl-dev library libcurl
-            need libhttp-parser-dev header http_parser.h
             need nodejs command -v node         # builds the page
             need npm command -v npm ;;
         test)

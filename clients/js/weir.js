@@ -128,6 +128,8 @@ export class Weir {
         }
     }
 
+    /** Set values of a job, in any state; null removes one. */
+    set(id, values) { return this.call('POST', `/v1/jobs/${id}/values`, { values }); }
     retry(id) { return this.call('POST', `/v1/jobs/${id}/retry`); }
     promote(id) { return this.call('POST', `/v1/jobs/${id}/promote`); }
     cancel(id) { return this.call('POST', `/v1/jobs/${id}/cancel`); }
@@ -170,8 +172,8 @@ export class Weir {
 
     /** Take jobs of these types and call handler(job), `concurrency` at once, until `signal` aborts;
      *  then those under way finish. What it returns is the result, what it throws fails the job.
-     *  A job has log(text), progress(done, total, data), and `signal`, which aborts when there is
-     *  no point in going on. */
+     *  A job has log(text), progress(done, total, data), set(values), and `signal`, which aborts
+     *  when there is no point in going on. */
     async work(types, handler, { concurrency = 1, lease = 30000, worker, signal } = {}) {
         const work = new Work(this, [types].flat(), handler, lease, worker ?? defaultName());
         const renewing = setInterval(() => void work.renew(), lease / 3);
@@ -239,6 +241,11 @@ class Work {
         job.log = (text) => this.queue.call('POST', `/v1/jobs/${id}/log`, { text: String(text), delivery });
         job.progress = (done, total, data) =>
             this.queue.call('POST', `/v1/jobs/${id}/progress`, { delivery, done, total, data });
+        job.set = async (values) => {
+            await this.queue.call('POST', `/v1/jobs/${id}/values`, { values, delivery });
+            job.values = Object.fromEntries(Object.entries({ ...job.values, ...values })
+                .filter(([, value]) => value !== null));
+        };
         const end = { id, delivery };
         try {
             end.result = (await this.handler(job)) ?? null;

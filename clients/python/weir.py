@@ -66,6 +66,13 @@ class Job(dict):
             body["data"] = data
         self._queue._call("POST", "/v1/jobs/%d/progress" % self["id"], body)
 
+    def set(self, **values):
+        """Set values of the job, which stay with it; None removes one."""
+        self._queue._call("POST", "/v1/jobs/%d/values" % self["id"],
+                          {"values": values, "delivery": self["delivery"]})
+        kept = dict(self.get("values") or {}, **values)
+        self["values"] = {name: value for name, value in kept.items() if value is not None}
+
 
 class Weir:
     """A queue on a weir server."""
@@ -162,7 +169,7 @@ class Weir:
     def add(self, type, data=None, **options):
         """Add a job: {"id", "state", "existed", "durability"}. Options are those of the API:
         priority, attempts, delay, run_at, backoff, ttl, deadline, unique, removeOnComplete,
-        search ... Repeated by itself when the line breaks, without adding twice."""
+        search, values ... Repeated by itself when the line breaks, without adding twice."""
         spec = dict(options, type=type)
         if data is not None:
             spec["data"] = data
@@ -194,6 +201,10 @@ class Weir:
                 return job
             if end is not None and time.monotonic() >= end:
                 return job
+
+    def set(self, id, **values):
+        """Set values of a job, in any state; None removes one."""
+        self._call("POST", "/v1/jobs/%d/values" % id, {"values": values})
 
     def retry(self, id):
         return self._call("POST", "/v1/jobs/%d/retry" % id)

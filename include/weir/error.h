@@ -34,7 +34,7 @@ extern "C" {
     X(EFULL,     507,  8, true,  "no space left")                                  \
     X(EIO,       503,  9, true,  "input or output error")                          \
     X(ECORRUPT,  500, 10, false, "the store is damaged or not weir's")             \
-    X(EVERSION,  500, 11, false, "the store was written by a newer weir")          \
+    X(EVERSION,  500, 11, false, "the store is of another version of weir")       \
     X(ETIMEOUT,  504, 12, true,  "timed out")                                      \
     X(ECLOSED,   503, 13, false, "the queue is closed")                            \
     X(EUNKNOWN,  503, 14, false, "not known whether it was done")

@@ -21,6 +21,9 @@ enum {
     WEIR_MAX_DEPTH       = 100,              /* nesting of JSON */
     WEIR_MAX_UNIQUE      = 256,              /* bytes of a unique key */
     WEIR_MAX_SEARCH_KEYS = 512,              /* bytes of the list of search keys */
+    WEIR_MAX_VALUES      = 32,               /* values of a job */
+    WEIR_MAX_VALUE_NAME  = 64,               /* bytes of a value's name */
+    WEIR_MAX_VALUES_BYTES = 8 * 1024,        /* bytes of all of them, as a JSON object */
     WEIR_MAX_TEXT        = 64 * 1024,        /* bytes of an error or a log line; more is cut */
     WEIR_MAX_LOG         = 10000,            /* log lines of a job; the oldest go */
     WEIR_MAX_HISTORY     = 50,               /* entries of its history; the oldest go */
@@ -65,8 +68,11 @@ WEIR_API bool weir_priority_parse(const char *text, int32_t *out);     /* a name
 typedef enum weir_backoff_kind {
     WEIR_IMMEDIATE = 0,  /* a failed job is queued again at once */
     WEIR_FIXED,          /* after delay_ms; if that is 0, after the job's own delay_ms */
-    WEIR_EXPONENTIAL     /* after delay_ms/2 * (2^n - 1), n = failures so far: 0.5, 1.5, 3.5 ... */
+    WEIR_EXPONENTIAL,    /* after delay_ms/2 * (2^n - 1), n = failures so far: 0.5, 1.5, 3.5 ... */
+    WEIR_LINEAR          /* after delay_ms * n: 1, 2, 3 ... */
 } weir_backoff_kind;
+
+WEIR_API const char *weir_backoff_name(weir_backoff_kind kind);        /* "none", "fixed" ... */
 
 typedef struct weir_backoff {
     weir_backoff_kind kind;
@@ -75,11 +81,16 @@ typedef struct weir_backoff {
     int32_t           jitter_pct;   /* 0..100: up to this share is taken off, differently per job */
 } weir_backoff;
 
-/* "fixed:1s", "exponential:1s:60s", "none", with an optional ":20%" of jitter at the end. */
+/* "none", "fixed:1s", "linear:2s", "exponential:1s:60s". The second time is a cap, which fixed has
+ * not; all but none may have jitter at the end: ":20%". */
 WEIR_API weir_code weir_backoff_parse(const char *text, weir_backoff *out, weir_error *err);
 
 /* A length of time: "250ms", "5s", "1m30s", "2h", "7d"; a bare number is milliseconds. */
 WEIR_API weir_code weir_duration_parse(const char *text, int64_t *out_ms, weir_error *err);
+
+/* Is this a character that nobody sees: a control character, one that turns the direction of text,
+ * or one without width? Types must not contain one; escape them before you print text of jobs. */
+WEIR_API bool weir_is_hidden(uint32_t code_point);
 
 /* What to add. Only `type` is needed. All pointers are borrowed for the call. */
 typedef struct weir_spec {
@@ -95,11 +106,15 @@ typedef struct weir_spec {
     int64_t      deadline_at;       /* not started by then: fails with "Deadline exceeded" */
     const char  *unique;            /* while a job of this type with this key waits or runs, adding
                                        answers with that job instead */
-    int32_t      max_lost;          /* times a worker may die with it before it fails; 0: 3 */
+    int32_t      max_lost;          /* times a worker may die with it: it fails with the next
+                                       one; 0: 3 */
     bool         remove_on_complete;
     bool         search;            /* index data, error and log for weir_query.search */
     const char  *search_keys;       /* index only these members of data: "to, customer.name";
                                        implies search */
+    const char  *values;            /* small values of your own beside data, as a JSON object; they
+                                       can be changed in any state: weir_set(), weir_job_set() */
+    size_t       values_len;        /* 0: values ends at its NUL */
 } weir_spec;
 
 /* One job, as it was when it was read. Made by weir, released by the caller with
@@ -125,7 +140,8 @@ typedef struct weir_job {
     int32_t      attempts;          /* executions that have ended, with success or failure */
     int32_t      max_attempts;
     uint32_t     delivery;          /* times it was given to a worker: fences off late ones */
-    int32_t      lost;              /* times a worker died with it */
+    int32_t      lost;              /* times a worker died with it; if any, it runs alone in its
+                                       worker from then on */
     int32_t      max_lost;
     int32_t      progress;          /* percent */
     int64_t      delay_ms, ttl_ms;
@@ -134,6 +150,8 @@ typedef struct weir_job {
     int64_t      duration_ms;       /* of the execution that completed */
     bool         remove_on_complete;
     bool         search;
+    bool         at_moment;         /* private: promote_at was named as a moment (run_at), not as a
+                                       delay: it follows the wall clock when somebody sets that */
     struct weir__hold *hold;        /* private: ties a taken job to its queue */
     int64_t      lease_until;       /* active: then it is lost, unless its worker renews. 0: not
                                        active, or it is not known: a worker of Kue's has it, or a
@@ -141,6 +159,10 @@ typedef struct weir_job {
     const char  *history;           /* JSON: what happened to it and is not told above, as a list of
                                        entries: docs/http.md; in words: weir_job_story() */
     size_t       history_len;
+    struct weir__texts *texts;      /* private: what weir_data_text() has given */
+    const char  *values;            /* JSON: an object, its members in the order of their names;
+                                       NULL: none. To read one: weir_value_int() and others */
+    size_t       values_len;
 } weir_job;
 
 WEIR_API void weir_job_release(weir_job *job);   /* NULL is fine */

@@ -20,10 +20,12 @@ extern "C" {
 /* ---- open and close ---- */
 
 typedef enum weir_durability {
-    WEIR_DURABLE_DEFAULT = 0,   /* what the URL says (`?durability=os`), else disk */
+    WEIR_DURABLE_DEFAULT = 0,   /* what the URL says (`?durability=os`), else disk; redis: else
+                                   what its server does */
     WEIR_DURABLE_DISK,          /* acknowledged means synced to the disk */
     WEIR_DURABLE_OS,            /* survives a killed process, not a power cut */
-    WEIR_DURABLE_NONE           /* gone with the process: only ever reached by mem: */
+    WEIR_DURABLE_NONE           /* nothing is promised: mem:, or a Redis that answers before it
+                                   writes */
 } weir_durability;
 
 WEIR_API const char *weir_durability_name(weir_durability d);   /* "disk" */
@@ -35,9 +37,12 @@ typedef struct weir_options {
     const char     *name;            /* of this program, shown to others; NULL: its file name */
     int64_t       (*now)(void *ctx); /* a clock of your own (tests): ms since 1970; after */
     void           *now_ctx;         /* turning it call weir_wake(). NULL: the system's */
+    int64_t       (*steady)(void *ctx);     /* with `now`: a clock beside it that nobody sets, in ms
+                                        from any start but 0; same ctx. NULL: as `now` */
     bool            keep_taken;      /* sqlite: workers are elsewhere and outlive the file's owner:
-                                        what they took from the last one is still theirs, with a
-                                        lease of WEIR_DEFAULT_LEASE_MS from now. Else it is lost */
+                                        what they took from the last one is still theirs, with
+                                        what was left of their leases, 5 s at least. Else it is
+                                        lost */
 } weir_options;
 
 /* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",
@@ -86,13 +91,14 @@ WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, si
 typedef struct weir_token {
     const char *key;                /* who calls: at most WEIR_MAX_TOKEN bytes of UTF-8 */
     uint64_t    number;             /* of the call; a later one with this key has a higher number */
+    uint64_t    digest;             /* of what is asked, made by the caller; 0: none */
 } weir_token;
 
 /* weir_add_many() that can be repeated safely, when it is not known whether it was done: if a call
  * with this key and number was done in the last WEIR_TOKEN_MS, nothing is added, and the answer is
  * that call's. A higher number takes the place of the lower one, which then ends with WEIR_ESTALE:
- * the store remembers one call of each key. The same key and number with another number of jobs:
- * WEIR_EINVAL. With token NULL it is weir_add_many(). */
+ * the store remembers one call of each key. The same key and number with another number of jobs
+ * or another digest: WEIR_EINVAL. With token NULL it is weir_add_many(). */
 WEIR_API weir_code weir_add_once(weir_queue *q, const weir_token *token, const weir_spec *specs,
                                  size_t n, weir_added *out, weir_error *err);
 WEIR_API weir_code weir_add_once_async(weir_queue *q, const weir_token *token,
@@ -130,10 +136,22 @@ typedef struct weir_change {
     size_t      data_len;       /* 0: data ends at its NUL */
     weir_state  state;          /* WEIR_INACTIVE: delayed is promoted, finished runs again;
                                    WEIR_DELAYED: with set_delay or run_at; WEIR_CANCELLED:
-                                   cancels */
+                                   cancels; WEIR_COMPLETE, WEIR_FAILED: ended by hand;
+                                   WEIR_ACTIVE: the caller has it, see worker. The last three
+                                   from any state but active, and without data or a delay */
     int64_t     run_at;         /* as delay_ms, but until this moment (past: now), and the job's
                                    delay_ms, of which its backoff may be made, stays; 0: not */
     uint32_t    from;           /* states it must be in, bits 1u << state; 0: any that allows it */
+    const char *values;         /* JSON object: set these values of the job and leave the others as
+                                   they are; null removes one. In any state */
+    size_t      values_len;     /* 0: values ends at its NUL */
+    uint32_t    delivery;       /* only if the job is active with this delivery, else WEIR_ESTALE;
+                                   0: whoever has it */
+    /* With WEIR_ACTIVE: who has it then (NULL: the name of this queue's workers), and the lease;
+     * 0: WEIR_DEFAULT_LEASE_MS. Whoever has it ends it as a remote worker does, with the delivery
+     * number that weir_get() shows, or it is queued again when the lease is over. */
+    const char *worker;
+    int64_t     lease_ms;
 } weir_change;
 
 /* Change a job, all of it or nothing. Errors: WEIR_ENOENT; WEIR_ESTATE (names the state it is in);
@@ -142,6 +160,14 @@ WEIR_API weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *ch
                                weir_error *err);
 WEIR_API weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change,
                                      weir_future **f, weir_error *err);
+
+/* Set one value of a job, in any state: `value` is JSON, NULL removes it. A name has letters,
+ * digits, "_", "-", "." and ":", and is not that of a field that every job has ("state").
+ * weir_change.values sets several at once. Errors as weir_update(). */
+WEIR_API weir_code weir_set(weir_queue *q, uint64_t id, const char *name, const char *value,
+                            weir_error *err);
+WEIR_API weir_code weir_set_async(weir_queue *q, uint64_t id, const char *name, const char *value,
+                                  weir_future **f, weir_error *err);
 
 /* Run it again: complete, failed or cancelled becomes inactive, with all its attempts. */
 WEIR_API weir_code weir_retry(weir_queue *q, uint64_t id, weir_error *err);
@@ -238,6 +264,11 @@ WEIR_API weir_code weir_count(weir_queue *q, weir_state state, const char *type,
                               weir_error *err);
 WEIR_API weir_code weir_count_async(weir_queue *q, weir_state state, const char *type,
                                     uint64_t *out, weir_future **f, weir_error *err);
+
+/* WEIR_OK: the store answers, and could keep a change now. A file finds that out by writing to its
+ * disk, unless it has just done so. */
+WEIR_API weir_code weir_ready(weir_queue *q, weir_error *err);
+WEIR_API weir_code weir_ready_async(weir_queue *q, weir_future **f, weir_error *err);
 
 /* How long finished jobs of a type are kept. */
 typedef struct weir_keep {
@@ -345,9 +376,11 @@ WEIR_API weir_code weir_import(weir_queue *q, const weir_incoming *jobs, size_t 
 WEIR_API weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, size_t n,
                                      weir_imported *out, weir_future **f, weir_error *err);
 
-/* A job that is delayed until this moment (in the year 8307) or later is parked: `weir migrate` is
- * about to move it to another store. Its own time is what is beyond. */
-#define WEIR_PARKED_AT INT64_C(200000000000000)
+/* A job that is delayed until this moment (in the year 8307) or later is parked: `weir migrate`
+ * moves it between two stores. Its own time is what is beyond, modulo WEIR_PARKED_SPAN: a source
+ * adds the span to the time of a job of which the target has a copy. */
+#define WEIR_PARKED_AT   INT64_C(200000000000000)
+#define WEIR_PARKED_SPAN INT64_C(26000000000000)
 
 /* Read a job from JSON with the names of weir_job_json(), and its log from the member "log":
  * [{"n":1,"at":1700000000000,"text":"..."}]. Only "type" is needed. Members that there are not are
@@ -402,8 +435,9 @@ typedef struct weir_report {
 } weir_report;
 
 /* Compare everything derived (counts, order, search, unique keys) with the jobs themselves, and
- * the file with its checksums and structure. Looks at every job; other calls wait. With `mend`,
- * what differs is made anew from the jobs. *out belongs to the caller: weir_report_release(). */
+ * each job of a file with its checksum. Looks at every job; other calls wait. With `mend`, what
+ * differs is made anew from the jobs, and a damaged job that had not ended fails. *out belongs to
+ * the caller: weir_report_release(). */
 WEIR_API weir_code weir_check(weir_queue *q, bool mend, weir_report **out, weir_error *err);
 WEIR_API weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_future **f,
                                     weir_error *err);

@@ -23,7 +23,17 @@ typedef struct weir_taking {
     int64_t            lease_ms;    /* 0: WEIR_DEFAULT_LEASE_MS */
     const char        *worker;      /* its name, kept in the job, at most WEIR_MAX_WORKER bytes;
                                        NULL: this program's */
+    bool               busy;        /* its process has other jobs, or waits for some: then it gets
+                                       no suspect, see below */
+    bool              *suspect_waits;   /* out of weir_take_for(): a suspect was passed over. The
+                                       caller's until the answer is there; NULL: no matter */
 } weir_taking;
+
+/* A job whose worker died (weir_job.lost > 0) is a suspect: perhaps it kills its workers. It must
+ * run alone, so that no other job is lost with it again. A worker that is not busy gets a suspect
+ * as the only job of an answer, and must then be given nothing else until that has ended. A busy
+ * one gets the jobs behind it, and is told that a suspect waits: let it finish what it has, and
+ * take for it again when it is not busy. weir_process() and weir_take() do so by themselves. */
 
 /* Take jobs for it. out[0..*n_out) belong to the caller: weir_job_release(), which only frees them
  * (to give one back, end it with WEIR_OUTCOME_RELEASE). None waiting is WEIR_OK with *n_out 0. */
@@ -37,7 +47,8 @@ WEIR_API weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, w
 typedef enum weir_outcome {
     WEIR_OUTCOME_DONE,      /* text: the result (JSON) or NULL */
     WEIR_OUTCOME_FAIL,      /* text: the error; NULL: the text of WEIR_EJOB */
-    WEIR_OUTCOME_RELEASE    /* not begun: inactive again, no attempt used, nothing logged */
+    WEIR_OUTCOME_RELEASE,   /* not begun: inactive again, no attempt used, nothing logged */
+    WEIR_OUTCOME_LOST       /* its worker died: as if its lease were over (weir_job.lost) */
 } weir_outcome;
 
 /* How one delivery of a job ended. */
@@ -56,6 +67,7 @@ typedef struct weir_ended {
                                        this worker's. WEIR_EINVAL, WEIR_ELIMIT name the member */
     weir_state state;               /* the job's now; WEIR_ANY: it is gone */
     size_t     n_jobs;              /* how many are in jobs of its weir_ending */
+    bool       suspect_waits;       /* its `next` has passed over a suspect */
 } weir_ended;
 
 /* End n deliveries (at most WEIR_MAX_ADD, with at most WEIR_MAX_ADD_BYTES of texts, and as many

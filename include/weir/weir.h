@@ -2,6 +2,7 @@
 #ifndef WEIR_WEIR_H
 #define WEIR_WEIR_H
 
+#include "weir/data.h"
 #include "weir/error.h"
 #include "weir/event.h"
 #include "weir/future.h"

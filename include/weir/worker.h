@@ -92,6 +92,11 @@ WEIR_API weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total)
 WEIR_API weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total,
                                           const char *data);
 
+/* Set one value of the job (weir_spec.values): `value` is JSON, NULL removes it. The store has it
+ * when the call returns, and keeps it whatever becomes of this attempt; `job` itself does not
+ * change. Errors: WEIR_EINVAL, WEIR_ELIMIT, WEIR_ESTALE. Any thread. */
+WEIR_API weir_code weir_job_set(weir_job *job, const char *name, const char *value);
+
 /* Is there no point in going on? True once the job was cancelled or removed, ran out of ttl, lost
  * its lease, or the pool was stopped and its time is up. Costs next to nothing. Any thread. */
 WEIR_API bool weir_cancelled(const weir_job *job);
@@ -101,7 +106,9 @@ WEIR_API bool weir_cancelled(const weir_job *job);
 /* Take up to n jobs of these types (NULL at the end), best first, with a lease of `lease_ms` (0:
  * WEIR_DEFAULT_LEASE_MS) that nobody renews but weir_job_renew(). out[0..*n_out) belong to the
  * caller: end each with weir_job_done() or weir_job_fail(), then weir_job_release(). None waiting
- * is WEIR_OK with *n_out 0. The queue must be open as long as they are used. */
+ * is WEIR_OK with *n_out 0. A job whose worker died comes alone, when this process has no other;
+ * while it has that one, and while it should finish others for its sake, there are none, too. The
+ * queue must be open as long as they are used. */
 WEIR_API weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
                              weir_job **out, size_t *n_out, weir_error *err);
 WEIR_API weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n,

@@ -14,8 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/announce.h"
+#include "cli/args.h"
 
-enum { WAIT_OWNER_MS = 2000 };
+enum {
+    WAIT_OWNER_MS   = 2000,
+    WAIT_SERVER_MS  = 10000,     /* for a server that is being started anew; timeout= in its URL */
+    RETRY_SERVER_MS = 100,
+    SAY_WAITING_MS  = 500
+};
 
 /* Make the directories that lead to the file `path`, for this user alone. */
 static weir_code make_directories(const char *path, weir_error *err)
@@ -62,6 +68,39 @@ static void say_who(const cli *c, char *out, size_t size)
     term_clean(out, size, text, (int)size - 5);
 }
 
+/* How long a server that does not answer is waited for; 0: it is no server of ours. */
+static int64_t patience(const char *url)
+{
+    const char *query = strchr(url, '?'), *option = query ? strstr(query, "timeout=") : NULL;
+    char        value[40];
+    int64_t     ms;
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return 0;
+    if (!option)
+        return WAIT_SERVER_MS;
+    snprintf(value, sizeof value, "%.*s", (int)strcspn(option + 8, "&"), option + 8);
+    return weir_duration_parse(value, &ms, NULL) ? 0 : ms;
+}
+
+/* A server that is restarted is back soon: nothing was sent yet, so to try again is safe. Later
+ * calls are repeated by the library. */
+static weir_code open_patiently(cli *c, const char *url, const weir_options *opt, weir_queue **out)
+{
+    int64_t   begin = cli_clock_ms(), until = begin + patience(url);
+    bool      said = false;
+    weir_code rc;
+    while ((rc = weir_open(out, url, opt, &c->err)) == WEIR_EUNAVAIL && cli_clock_ms() < until) {
+        char clean[WEIR_ERROR_MAX];
+        if (!said && term_is_tty(stderr) && cli_clock_ms() - begin >= SAY_WAITING_MS) {
+            fprintf(stderr, "weir: %s; waiting for the server\n",
+                    term_clean(clean, sizeof clean, c->err.msg, 0));
+            said = true;
+        }
+        poll(NULL, 0, RETRY_SERVER_MS);
+    }
+    return rc;
+}
+
 weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
 {
     char who[64];
@@ -69,7 +108,7 @@ weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
     weir_options opt = { .read_only = mode == CLI_LOOK, .name = who,
                          .durability = c->durability, .keep_taken = mode == CLI_SERVE,
                          .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
-    return weir_open(out, url, &opt, &c->err);
+    return open_patiently(c, url, &opt, out);
 }
 
 weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
@@ -93,29 +132,11 @@ weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
     return rc;
 }
 
-/* The value of an option in a URL's query, as "***". */
-static void hide_option(char *url, size_t size, const char *name)
-{
-    size_t len = strlen(name);
-    for (char *at = strchr(url, '?'); at; at = strchr(at + 1, '&')) {
-        if (strncmp(at + 1, name, len) != 0 || at[1 + len] != '=')
-            continue;
-        char rest[4096];
-        snprintf(rest, sizeof rest, "%s", at + strcspn(at + 1, "&") + 1);
-        snprintf(at + len + 2, size - (size_t)(at + len + 2 - url), "***%s", rest);
-    }
-}
-
 char *cli_show_url(char *out, size_t size, const char *url)
 {
-    const char *slashes = strstr(url, "://"), *host = slashes ? strchr(slashes + 3, '@') : NULL;
-    const char *colon = slashes ? strchr(slashes + 3, ':') : NULL;
-    char        text[4096];
-    if (host && colon && colon < host)
-        snprintf(text, sizeof text, "%.*s***%s", (int)(colon + 1 - url), url, host);
-    else
-        snprintf(text, sizeof text, "%s", url);
-    hide_option(text, sizeof text, "token");
+    char text[4096];
+    snprintf(text, sizeof text, "%s", url);
+    args_hide_secrets(text);
     return term_clean(out, size, text, (int)size - 5);
 }
 
@@ -157,7 +178,7 @@ weir_code cli_print_job_json(FILE *out, const weir_job *job, weir_error *err)
     char  *text = weir_job_json(job, &len);
     if (!text)
         return weir_fail(err, WEIR_ENOMEM, "job %llu", (unsigned long long)job->id);
-    fwrite(text, 1, len, out);
+    jw_json(out, text, len);
     fputc('\n', out);
     free(text);
     return WEIR_OK;

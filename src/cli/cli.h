@@ -71,6 +71,10 @@ int cli_fail(const cli *c);
 /* The JSON of a job on one line. */
 weir_code cli_print_job_json(FILE *out, const weir_job *job, weir_error *err);
 
+/* "NAME=VALUE" n times (at least once) as a JSON object: free(). A value that is not JSON is a
+ * text. NULL: err says what is wrong. */
+char *cli_values_json(const char *const *text, size_t n, weir_error *err);
+
 /* A job's data from standard input; free(). NULL with err set: trouble, or it is too long. */
 char *cli_read_data(size_t *len, weir_error *err);
 
@@ -108,6 +112,7 @@ int cmd_types(cli *c, const void *values);
 int cmd_log(cli *c, const void *values);
 int cmd_act(cli *c, const void *values);        /* rm, retry, promote, cancel */
 int cmd_update(cli *c, const void *values);
+int cmd_set(cli *c, const void *values);
 int cmd_pause(cli *c, const void *values);      /* pause, resume */
 int cmd_watch(cli *c, const void *values);
 int cmd_work(cli *c, const void *values);

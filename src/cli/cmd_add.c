@@ -7,6 +7,7 @@
 typedef struct add_opts {
     opt_num     priority, delay, at, attempts, ttl, deadline, max_lost, wait, count;
     const char *backoff, *unique, *search_keys;
+    opt_texts   set;
     bool        remove_on_complete, search, lines, quiet;
 } add_opts;
 CLI_VALUES_FIT(add_opts);
@@ -22,9 +23,9 @@ const option_entry add_options[] = {
     { "attempts", 'a', OPT_INT, AT(attempts), "N", "try it at most so often (1)", 1,
       WEIR_MAX_ATTEMPTS, NULL },
     { "backoff", 'b', OPT_TEXT, AT(backoff), "HOW",
-      "wait before trying again: none, fixed:1s, exponential:1s or exponential:1s:60s (with a "
-      "cap), with :20% of jitter at the end if you like", 0, 0,
-      "none fixed:1s exponential:1s:60s" },
+      "wait before trying again: none, fixed:1s, linear:2s (2s, 4s, 6s ...), exponential:1s or "
+      "exponential:1s:60s (with a cap), with :20% of jitter at the end if you like", 0, 0,
+      "none fixed:1s linear:2s exponential:1s:60s" },
     { "ttl", 0, OPT_DURATION, AT(ttl), "TIME", "an attempt that takes longer fails", 1, 0, NULL },
     { "deadline", 0, OPT_WHEN, AT(deadline), "TIME",
       "not started by then (2h from now, or at a time) it fails", 0, 0, NULL },
@@ -38,6 +39,8 @@ const option_entry add_options[] = {
     { "search", 0, OPT_FLAG, AT(search), NULL, "let `weir list --search` find it", 0, 0, NULL },
     { "search-keys", 0, OPT_TEXT, AT(search_keys), "KEYS",
       "the same, by these members of the data only: to,customer.name", 0, 0, NULL },
+    { "set", 0, OPT_TEXTS, AT(set), "NAME=VALUE",
+      "a value beside the data, any JSON or a text; may be given several times", 0, 0, NULL },
     { "wait", 'w', OPT_DURATION, AT(wait), "TIME", "wait for its end and print its result", 0, 0,
       NULL },
     { "count", 'n', OPT_INT, AT(count), "N", "add it so many times", 1, 100000000, NULL },
@@ -73,7 +76,7 @@ static int tell_end(cli *c, const weir_job *job)
         if (cli_print_job_json(stdout, job, &c->err))
             return cli_fail(c);
     } else if (job->state == WEIR_COMPLETE && job->result) {
-        fwrite(job->result, 1, job->result_len, stdout);
+        jw_json(stdout, job->result, job->result_len);
         fputc('\n', stdout);
     }
     if (job->state == WEIR_COMPLETE)
@@ -215,7 +218,18 @@ static weir_code add_lines(cli *c, weir_queue *q, const add_opts *o, const weir_
 
 /* ---- the command ---- */
 
-static weir_code make_spec(cli *c, const add_opts *o, char **data, weir_spec *spec)
+/* What make_spec() has allocated. */
+typedef struct add_texts {
+    char *data, *values;
+} add_texts;
+
+static void free_texts(add_texts *t)
+{
+    free(t->data);
+    free(t->values);
+}
+
+static weir_code make_spec(cli *c, const add_opts *o, add_texts *texts, weir_spec *spec)
 {
     *spec = (weir_spec){
         .type = c->args[0], .priority = (int32_t)o->priority.n, .attempts = (int32_t)o->attempts.n,
@@ -227,18 +241,24 @@ static weir_code make_spec(cli *c, const add_opts *o, char **data, weir_spec *sp
     if (o->backoff) {
         weir_error why;
         if (weir_backoff_parse(o->backoff, &spec->backoff, &why))
-            return weir_fail(&c->err, WEIR_EINVAL, "--backoff: '%s' is not none, fixed:1s or "
-                             "exponential:1s[:60s], with :20%% at the end if you like", o->backoff);
+            return weir_fail(&c->err, WEIR_EINVAL, "--backoff: '%s' is not none, fixed:1s, "
+                             "linear:2s[:60s] or exponential:1s[:60s], with :20%% at the end if "
+                             "you like", o->backoff);
+    }
+    if (o->set.n) {
+        weir_error why;
+        spec->values = texts->values = cli_values_json(o->set.text, o->set.n, &why);
+        if (!spec->values)
+            return weir_fail(&c->err, why.code, "--set: %s", why.msg);
     }
     if (c->n_args < 2)
         return WEIR_OK;
     spec->data = c->args[1];
     spec->data_len = strlen(c->args[1]);
     if (strcmp(c->args[1], "-") == 0) {
-        *data = cli_read_data(&spec->data_len, &c->err);
-        if (!*data)
+        spec->data = texts->data = cli_read_data(&spec->data_len, &c->err);
+        if (!spec->data)
             return c->err.code;
-        spec->data = *data;
     }
     if (spec->data_len == 0)
         return weir_fail(&c->err, WEIR_EINVAL, "data: is empty, not JSON");
@@ -263,14 +283,14 @@ int cmd_add(cli *c, const void *values)
     const add_opts *o = values;
     weir_spec       spec;
     weir_queue     *q = NULL;
-    char           *data = NULL;
+    add_texts       texts = { 0 };
     if (conflict(c, o))
         return cli_usage(c, "%s", conflict(c, o));
-    weir_code rc = make_spec(c, o, &data, &spec);
+    weir_code rc = make_spec(c, o, &texts, &spec);
     int       status;
     if (!rc && o->wait.set) {
         status = add_and_wait(c, &spec, o->wait.n);
-        free(data);
+        free_texts(&texts);
         return status;
     }
     if (!rc)
@@ -286,6 +306,6 @@ int cmd_add(cli *c, const void *values)
             print_added(c, &added);
     }
     weir_close(q);
-    free(data);
+    free_texts(&texts);
     return rc ? cli_fail(c) : 0;
 }

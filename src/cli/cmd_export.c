@@ -90,7 +90,7 @@ static weir_code write_job(cli *c, FILE *out, const weir_job *job, const move_lo
     if (!text)
         return weir_fail(&c->err, WEIR_ENOMEM, "job %llu: out of memory",
                          (unsigned long long)job->id);
-    fwrite(text, 1, len - 1, out);              /* its last bracket comes behind the log */
+    jw_json(out, text, len - 1);              /* its last bracket comes behind the log */
     free(text);
     for (size_t i = 0; i < log->n; i++) {
         const weir_line *l = &log->line[i];

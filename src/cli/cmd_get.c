@@ -75,7 +75,7 @@ static void backoff(const weir_backoff *b)
     if (b->kind == WEIR_IMMEDIATE)
         return;
     int n = snprintf(text, sizeof text, "%s, %s",
-                     b->kind == WEIR_FIXED ? "fixed" : "exponential",
+                     weir_backoff_name(b->kind),
                      term_duration(d, sizeof d, b->delay_ms));
     if (b->max_ms)
         n += snprintf(text + n, sizeof text - (size_t)n, ", at most %s",
@@ -97,13 +97,15 @@ static void sheet(const weir_job *j, int64_t now)
              name ? ")" : "");
     line("priority", COLOR_NONE, text);
     json_line("data", j->data);
+    json_line("values", j->values);
     int n = snprintf(text, sizeof text, "%d of %d", (int)j->attempts, (int)j->max_attempts);
     if ((int64_t)j->delivery != j->attempts)
         n += snprintf(text + n, sizeof text - (size_t)n, ", given out %u times",
                       (unsigned)j->delivery);
     if (j->lost)
-        snprintf(text + n, sizeof text - (size_t)n, ", lost by %d workers (at most %d)",
-                 (int)j->lost, (int)j->max_lost);
+        snprintf(text + n, sizeof text - (size_t)n, ", lost by %d worker%s (at most %d)%s",
+                 (int)j->lost, j->lost == 1 ? "" : "s", (int)j->max_lost,
+                 j->finished_at ? "" : ": runs alone");
     line("attempts", COLOR_NONE, text);
     if (j->state == WEIR_ACTIVE || j->progress) {
         snprintf(text, sizeof text, "%s %d%%", term_bar(bar, sizeof bar, j->progress, 100, 30),

@@ -143,7 +143,8 @@ int cmd_completion(cli *c, const void *values)
         else if (strstr(cmd->args, "FILE"))
             puts("        else\n            COMPREPLY=($(compgen -f -- \"$cur\"))");
         else if (strcmp(cmd->name, "token") == 0)
-            puts("        else\n            COMPREPLY=($(compgen -W \"add list rm\" -- \"$cur\"))");
+            puts("        else\n            COMPREPLY=($(compgen -W \"add list rotate rm\" -- "
+                 "\"$cur\"))");
         else if (strcmp(cmd->name, "completion") == 0)
             puts("        else\n            COMPREPLY=($(compgen -W \"bash\" -- \"$cur\"))");
         else if (strcmp(cmd->name, "help") == 0) {

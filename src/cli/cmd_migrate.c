@@ -330,7 +330,9 @@ int cmd_migrate(cli *c, const void *values)
                     .bar = { .what = o->keep ? "copying" : "moving" } };
     g.m = (mover){ .keep = o->keep, .new_ids = o->new_ids, .follow = o->follow, .tell = on_lot,
                    .ctx = &g };
-    if (strncmp(o->from, "redis+kue", 9) == 0 && !o->keep)
+    bool from_kue = strncmp(o->from, "redis+kue", 9) == 0 ||
+                    strncmp(o->from, "rediss+kue", 10) == 0;
+    if (from_kue && !o->keep)
         g.m.quiet_ms = KUE_QUIET_MS;
     g.signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
     g.news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

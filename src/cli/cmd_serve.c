@@ -57,6 +57,12 @@ static void say(const char *what, const char *text)
     fprintf(stderr, "weir: %s%s\n", what, term_clean(clean, sizeof clean, text, 0));
 }
 
+/* From any thread of the server. */
+static void notice(const char *text)
+{
+    say("", text);
+}
+
 /* ---- start ---- */
 
 /* A server that is not up yet is waited for: a machine that starts brings up both at once. False
@@ -118,6 +124,7 @@ static bool start(serving *s, const srv_given *values)
     s->config->serve.store_url = cli_show_url(shown, sizeof shown, c->store);
     if (s->config->note)
         say("", s->config->note);
+    s->config->serve.notice = notice;
     if (!open_store(s) ||
         srv_start(&s->server, s->q, &s->config->serve, &c->err) ||
         (values->demo && demo_flow_start(&s->demo, s->q, &c->err)))

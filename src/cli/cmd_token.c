@@ -6,15 +6,24 @@
 #include "server/tokens.h"
 
 typedef struct token_opts {
-    const char *role, *type, *data, *config;
+    const char *role, *data, *config;
+    opt_texts   types;
+    opt_num     expires, grace;
 } token_opts;
 CLI_VALUES_FIT(token_opts);
+
+enum { GRACE_MS = 24 * 3600 * 1000 };
 
 #define AT(member) offsetof(token_opts, member)
 const option_entry token_options[] = {
     { "role", 0, OPT_TEXT, AT(role), "ROLE", "what it may do: read, produce, work or admin, or "
       "several as in produce,work; needed", 0, 0, "read produce work admin" },
-    { "type", 0, OPT_TEXT, AT(type), "TYPE", "with jobs of this type alone", 0, 0, "<type>" },
+    { "type", 0, OPT_TEXTS, AT(types), "TYPE", "with jobs of this type alone; can be repeated", 0,
+      0, "<type>" },
+    { "expires", 0, OPT_WHEN, AT(expires), "WHEN", "valid for this long (30d) or until this time "
+      "(2027-01-31T12:00Z); else always", 0, 0, NULL },
+    { "grace", 0, OPT_DURATION, AT(grace), "TIME", "rotate: how long the old token stays valid "
+      "(1d)", 0, 0, NULL },
     { "data", 0, OPT_TEXT, AT(data), "DIR", "the data directory of the server (WEIR_DATA, "
       "~/.local/share/weir)", 0, 0, "<file>" },
     { "config", 0, OPT_TEXT, AT(config), "FILE", "or its configuration, which says that", 0, 0,
@@ -23,9 +32,22 @@ const option_entry token_options[] = {
 };
 #undef AT
 
+static void print_token(const cli *c, const char *name, const char *text)
+{
+    if (!c->json) {
+        puts(text);
+        return;
+    }
+    jw w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_text(&w, "name", name);
+    jw_text(&w, "token", text);
+    jw_end(&w, '}');
+}
+
 static int add(cli *c, const token_opts *o, const char *path)
 {
-    srv_caller who = { 0 };
+    srv_caller who = { .expires_at = o->expires.n };
     char       text[SRV_TOKEN_TEXT];
     srv_tokens before;
     if (c->n_args != 2)
@@ -36,10 +58,11 @@ static int add(cli *c, const token_opts *o, const char *path)
         return cli_usage(c, "--role: '%s' is not read, produce, work or admin", o->role);
     if (strlen(c->args[1]) >= sizeof who.name)
         return cli_usage(c, "NAME: more than %zu bytes", sizeof who.name - 1);
-    if (o->type && strlen(o->type) >= sizeof who.type)
-        return cli_usage(c, "--type: more than %zu bytes", sizeof who.type - 1);
+    for (size_t i = 0; i < o->types.n; i++)
+        if (!srv_caller_add_type(&who, o->types.text[i]))
+            return cli_usage(c, "--type: '%s' is empty, or there are more than %d bytes of types",
+                             o->types.text[i], SRV_TYPES_TEXT);
     strcpy(who.name, c->args[1]);
-    strcpy(who.type, o->type ? o->type : "");
     weir_code rc = srv_tokens_read(&before, path, &c->err);
     bool      first = before.n == 0;
     srv_tokens_fini(&before);
@@ -47,54 +70,88 @@ static int add(cli *c, const token_opts *o, const char *path)
         rc = srv_tokens_add(path, &who, opt_now_ms(), text, &c->err);
     if (rc)
         return cli_fail(c);
-    if (c->json) {
-        jw w = { .out = stdout };
-        jw_object(&w, NULL);
-        jw_text(&w, "name", who.name);
-        jw_text(&w, "token", text);
-        jw_end(&w, '}');
-    } else {
-        puts(text);
-    }
+    print_token(c, who.name, text);
     if (first)
         fputs("weir: from now on every caller of the server needs a token\n", stderr);
+    return 0;
+}
+
+static int rotate(cli *c, const token_opts *o, const char *path)
+{
+    char    text[SRV_TOKEN_TEXT], until[64];
+    int64_t now = opt_now_ms(), end = now + (o->grace.set ? o->grace.n : GRACE_MS);
+    if (c->n_args != 2)
+        return cli_usage(c, "NAME is missing");
+    if (o->role || o->types.n)
+        return cli_usage(c, "--role and --type: the new token has those of the old one");
+    if (srv_tokens_rotate(path, c->args[1], now, end, o->expires.n, text, &c->err))
+        return cli_fail(c);
+    print_token(c, c->args[1], text);
+    fprintf(stderr, "weir: the old token is valid until %s\n",
+            term_moment(until, sizeof until, end));
     return 0;
 }
 
 static void list_json(const srv_tokens *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        char roles[64];
-        jw   w = { .out = stdout };
+        const srv_token *each = &t->token[i];
+        char             roles[64];
+        jw               w = { .out = stdout };
         jw_object(&w, NULL);
-        jw_text(&w, "name", t->token[i].who.name);
+        jw_text(&w, "name", each->who.name);
         jw_array(&w, "roles");
-        srv_roles_text(t->token[i].who.roles, roles, sizeof roles);
-        for (char *rest = roles, *each; (each = strtok_r(rest, ",", &rest));)
-            jw_text(&w, NULL, each);
+        srv_roles_text(each->who.roles, roles, sizeof roles);
+        for (char *rest = roles, *role; (role = strtok_r(rest, ",", &rest));)
+            jw_text(&w, NULL, role);
         jw_end(&w, ']');
-        jw_text(&w, "type", *t->token[i].who.type ? t->token[i].who.type : NULL);
-        jw_int(&w, "created_at", t->token[i].created_at);
+        jw_array(&w, "types");
+        for (const char *type = each->who.types; *type; type = srv_next_type(type))
+            jw_text(&w, NULL, type);
+        jw_end(&w, ']');
+        jw_int(&w, "created_at", each->created_at);
+        if (each->who.expires_at)
+            jw_int(&w, "expires_at", each->who.expires_at);
+        if (each->used_at)
+            jw_int(&w, "used_at", each->used_at);
         jw_end(&w, '}');
     }
+}
+
+static void expiry_cell(table *out, const srv_caller *who, int64_t now)
+{
+    char    text[64];
+    int64_t left = who->expires_at - now;
+    if (!who->expires_at)
+        table_cell(out, 5, COLOR_DIM, "never");
+    else if (left <= 0)
+        table_cell(out, 5, COLOR_RED, "expired");
+    else
+        table_cell(out, 5, left < SRV_EXPIRES_SOON_MS ? COLOR_YELLOW : COLOR_NONE, "%s",
+                   term_moment(text, sizeof text, who->expires_at));
 }
 
 static void list_table(const srv_tokens *t)
 {
     static const table_column columns[] = {
         { "NAME", false, true }, { "ROLE", false, false }, { "TYPE", false, true },
-        { "MADE", false, false }
+        { "MADE", false, false }, { "LAST USED", false, false }, { "EXPIRES", false, false }
     };
-    table out;
-    char  text[64];
-    table_init(&out, columns, 4);
+    table   out;
+    char    text[SRV_TYPES_TEXT + 2 * SRV_MAX_TOKEN_TYPES];
+    int64_t now = opt_now_ms();
+    table_init(&out, columns, 6);
     for (size_t i = 0; i < t->n; i++) {
         const srv_token *each = &t->token[i];
         table_row(&out);
         table_cell(&out, 0, COLOR_BOLD, "%s", each->who.name);
-        table_cell(&out, 1, COLOR_NONE, "%s", srv_roles_text(each->who.roles, text, sizeof text));
-        table_cell(&out, 2, COLOR_NONE, "%s", *each->who.type ? each->who.type : "*");
-        table_cell(&out, 3, COLOR_DIM, "%s", term_moment(text, sizeof text, each->created_at));
+        table_cell(&out, 1, COLOR_NONE, "%s", srv_roles_text(each->who.roles, text, 64));
+        table_cell(&out, 2, COLOR_NONE, "%s",
+                   *each->who.types ? srv_caller_types_text(&each->who, text, sizeof text) : "*");
+        table_cell(&out, 3, COLOR_DIM, "%s", term_moment(text, 64, each->created_at));
+        table_cell(&out, 4, COLOR_DIM, "%s",
+                   each->used_at ? term_moment(text, 64, each->used_at) : "never");
+        expiry_cell(&out, &each->who, now);
     }
     table_print(&out, stdout, 0);
     table_fini(&out);
@@ -107,6 +164,7 @@ static int list(cli *c, const char *path)
         return cli_usage(c, "'%s' is one argument too many", c->args[1]);
     if (srv_tokens_read(&t, path, &c->err))
         return srv_tokens_fini(&t), cli_fail(c);
+    srv_tokens_read_uses(&t, path);
     if (c->json)
         list_json(&t);
     else if (t.n)
@@ -135,8 +193,10 @@ int cmd_token(cli *c, const void *values)
         status = srv_make_directory(dir, &c->err) ? cli_fail(c) : add(c, o, path);
     else if (strcmp(c->args[0], "list") == 0)
         status = list(c, path);
+    else if (strcmp(c->args[0], "rotate") == 0)
+        status = rotate(c, o, path);
     else if (strcmp(c->args[0], "rm") != 0)
-        status = cli_usage(c, "'%s' is not add, list or rm", c->args[0]);
+        status = cli_usage(c, "'%s' is not add, list, rotate or rm", c->args[0]);
     else if (c->n_args != 2)
         status = cli_usage(c, "NAME is missing");
     else

@@ -20,8 +20,9 @@ const option_entry update_options[] = {
     { "data", 0, OPT_TEXT, AT(data), "JSON|-", "new data, unless it runs; - reads standard input",
       0, 0, NULL },
     { "state", 's', OPT_STATE, AT(state), "STATE",
-      "inactive (promote, or run again), delayed (with --delay or --at) or cancelled", 0, 0,
-      "inactive delayed cancelled" },
+      "inactive (promote, or run again), delayed (with --delay or --at), cancelled, complete or "
+      "failed (end it by hand), or active (have it yourself, for 30 s)", 0, 0,
+      "inactive delayed active complete failed cancelled" },
     { 0 }
 };
 #undef AT

@@ -126,19 +126,20 @@ int cmd_watch(cli *c, const void *values)
     weir_filter       filter = { .id = (uint64_t)o->id.n, .type = o->type };
     if (o->event && opt_events(o->event, &filter.events, &c->err))
         return cli_usage(c, "%s", c->err.msg);
-    int     signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
     watcher w = { .c = c, .left = o->count.set ? o->count.n : -1, .done = eventfd(0, EFD_CLOEXEC) };
     if (cli_open(c, CLI_LOOK, &q))
         return cli_fail(c);
     weir_code rc = weir_listen(q, &filter, on_event, &w, &listener, &c->err);
     if (!rc) {
+        /* From now on it sees every event. Until here a signal has ended it at once. */
+        int           signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
         struct pollfd p[] = { { .fd = signals, .events = POLLIN },
                               { .fd = w.done, .events = POLLIN } };
         cli_poll(p, 2, o->wait.set ? o->wait.n : -1);
         weir_unlisten(listener);
+        close(signals);
     }
     weir_close(q);
     close(w.done);
-    close(signals);
     return rc ? cli_fail(c) : 0;
 }

@@ -10,10 +10,11 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "cli/exec.h"
+#include "cli/guard.h"
 
 typedef struct work_opts {
     opt_num     jobs, lease, kill_after, shutdown;
-    const char *exec;
+    const char *exec, *pass_env;
     bool        drain, quiet;
 } work_opts;
 CLI_VALUES_FIT(work_opts);
@@ -32,6 +33,9 @@ const option_entry work_options[] = {
       "from SIGTERM to SIGKILL for a job that must end (10s)", 0, 0, NULL },
     { "shutdown-timeout", 0, OPT_DURATION, AT(shutdown), "TIME",
       "how long running jobs may go on after SIGTERM (30s)", 0, 0, NULL },
+    { "pass-env", 0, OPT_TEXT, AT(pass_env), "NAMES",
+      "variables WEIR_* that the program gets, with commas between: WEIR_STORE,WEIR_TOKEN (none, "
+      "since they may hold secrets)", 0, 0, "WEIR_STORE WEIR_TOKEN" },
     { "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no line for each finished job", 0, 0, NULL },
     { 0 }
 };
@@ -55,6 +59,7 @@ typedef struct worker {
     const char     **types;         /* NULL at the end */
     weir_queue      *q;
     exec_config      exec;
+    guard            guard;
     int              signals;       /* SIGTERM, SIGINT */
     int              moved;         /* eventfd: a job has ended, or cannot run */
     started         *start;         /* used on the callback thread alone */
@@ -294,13 +299,19 @@ int cmd_work(cli *c, const void *values)
     for (int i = 0; i < c->n_args; i++)
         w.types[i] = c->args[i];
     w.exec.command = o->exec;
+    w.exec.pass_env = o->pass_env;
     w.exec.kill_after_ms = o->kill_after.set ? o->kill_after.n : KILL_AFTER_MS;
     signal(SIGPIPE, SIG_IGN);
     w.signals = cli_signals(SIGTERM, SIGINT, 0);
     w.moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     weir_code rc = cli_open(c, CLI_CHANGE, &w.q);
     if (!rc)
+        rc = guard_start(&w.guard, c->store, &c->err);
+    w.exec.guard = &w.guard;
+    if (!rc) {
         rc = work(&w);
+        guard_stop(&w.guard);
+    }
     weir_close(w.q);        /* tells the listener of all that has happened, then lets go of it */
     close(w.signals);
     close(w.moved);

@@ -6,15 +6,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/cli.h"
 #include "cli/exec_lines.h"
+#include "cli/guard.h"
 
 extern char **environ;
 
@@ -22,6 +23,7 @@ enum {
     LOOK_MS = 50,              /* how often a running program's job is asked whether it goes on */
     CHUNK = 64 * 1024,
     MAX_TURNS = 64,            /* chunks read at once: more than a pipe holds */
+    EXIT_NOT_STARTED = 127,    /* as the shell's */
     FIRST_FREE_FD = 10         /* our ends of pipes stay clear of the descriptors of the child */
 };
 
@@ -69,8 +71,29 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* Is `name` one of the names in `list`, which have commas between them? */
+static bool is_listed(const char *list, const char *name, size_t len)
+{
+    while (list && *list) {
+        size_t n = strcspn(list, ",");
+        if (n == len && !memcmp(list, name, len))
+            return true;
+        list += n + (list[n] == ',');
+    }
+    return false;
+}
+
+/* Our own variables may hold a token, or a store with its password: a program gets those that were
+ * asked for. */
+static bool is_passed_on(const char *variable, const char *pass_env)
+{
+    return strncmp(variable, "WEIR_", 5) != 0 ||
+           (strncmp(variable, "WEIR_JOB_", 9) != 0 &&
+            is_listed(pass_env, variable, strcspn(variable, "=")));
+}
+
 /* The environment of this process with the job's variables; one block, free(). */
-static char **make_environment(const weir_job *job)
+static char **make_environment(const weir_job *job, const char *pass_env)
 {
     enum { OURS = 5, ROOM = WEIR_MAX_TYPE + 40 };
     size_t n = 0;
@@ -82,7 +105,7 @@ static char **make_environment(const weir_job *job)
     char  *at = (char *)(env + n + OURS + 1);
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], "WEIR_JOB_", 9) != 0)
+        if (is_passed_on(environ[i], pass_env))
             env[k++] = environ[i];
     snprintf(env[k++] = at, ROOM, "WEIR_JOB_ID=%llu", (unsigned long long)job->id);
     snprintf(env[k++] = at + ROOM, ROOM, "WEIR_JOB_TYPE=%s", job->type);
@@ -93,36 +116,49 @@ static char **make_environment(const weir_job *job)
     return env;
 }
 
-/* A process group of its own, no signal blocked or ignored. */
+/* In the child: nothing but system calls, since other threads do not exist here. A process group of
+ * its own, on the guard's list; no signal blocked or ignored. Should the guard be dead too, the
+ * kernel kills at least this process with its worker: it was forked by the thread that waits for
+ * it. */
+static _Noreturn void become_program(const child *ch, const int theirs[PIPES], char **env,
+                                     pid_t worker)
+{
+    char    *argv[] = { "sh", "-c", (char *)ch->config->command, NULL };
+    sigset_t none;
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != worker)
+        _exit(EXIT_NOT_STARTED);
+    guard_add(ch->config->guard);
+    for (int i = 0; i < PIPES; i++)
+        if (dup2(theirs[i], i) < 0)
+            _exit(EXIT_NOT_STARTED);
+    signal(SIGPIPE, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve("/bin/sh", argv, env);
+    static const char why[] = "cannot start /bin/sh\n";
+    (void)!write(STDERR_FILENO, why, sizeof why - 1);
+    _exit(EXIT_NOT_STARTED);
+}
+
 static int spawn(child *ch, const int theirs[PIPES], char **env)
 {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t          attr;
-    sigset_t                   none, dfl;
-    char *argv[] = { "sh", "-c", (char *)ch->config->command, NULL };
-    sigemptyset(&none);
-    sigemptyset(&dfl);
-    sigaddset(&dfl, SIGPIPE);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attr);
-    for (int i = 0; i < PIPES; i++)
-        posix_spawn_file_actions_adddup2(&files, theirs[i], i);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &dfl);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                        POSIX_SPAWN_SETSIGDEF);
-    int rc = posix_spawn(&ch->pid, "/bin/sh", &files, &attr, argv, env);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
-    return rc;
+    pid_t worker = getpid();
+    ch->pid = fork();
+    if (ch->pid == 0)
+        become_program(ch, theirs, env, worker);
+    if (ch->pid < 0)
+        return errno;
+    setpgid(ch->pid, ch->pid);          /* whoever comes first: signals go to the group */
+    return 0;
 }
 
 static int start(child *ch)
 {
     int    theirs[PIPES] = { -1, -1, -1, -1 };
     int    rc = 0;
-    char **env = make_environment(ch->job);
+    char **env = make_environment(ch->job, ch->config->pass_env);
     if (!env)
         return ENOMEM;
     for (int i = 0; i < PIPES && !rc; i++) {
@@ -235,15 +271,18 @@ static void send_data(child *ch)
 
 /* ---- while it runs ---- */
 
-/* A group that was told to end goes with its leader, and it is killed while the leader is still to
- * be reaped: until then nobody else can have its number. */
+/* While the leader of the group has ended but was not waited for, nobody else can have its number.
+ * That is when a group that was told to end is killed, and when the guard forgets it. */
 static void reap(child *ch)
 {
     siginfo_t info = { 0 };
     pid_t     got_pid;
-    if (ch->told && waitid(P_PID, (id_t)ch->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == ch->pid)
+    if (waitid(P_PID, (id_t)ch->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid != ch->pid)
+        return;
+    if (ch->told)
         kill(-ch->pid, SIGKILL);
+    guard_remove(ch->config->guard, ch->pid);
     do
         got_pid = waitpid(ch->pid, &ch->status, WNOHANG);
     while (got_pid < 0 && errno == EINTR);
@@ -350,7 +389,7 @@ weir_code exec_job(weir_job *job, void *ctx)
     atomic_fetch_add(&config->running, 1);
     int why = start(&ch);
     if (why) {
-        rc = weir_job_fail(job, "cannot start /bin/sh: %s", strerror(why));
+        rc = weir_job_fail(job, "cannot start a program: %s", strerror(why));
     } else {
         serve(&ch);
         rc = outcome(&ch);

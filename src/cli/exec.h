@@ -7,9 +7,13 @@
 #include <stdatomic.h>
 #include "weir/weir.h"
 
+struct guard;
+
 typedef struct exec_config {
     const char *command;           /* for /bin/sh -c */
+    const char *pass_env;          /* variables WEIR_* that it gets too: "A,B"; NULL: none */
     int64_t     kill_after_ms;     /* from SIGTERM to SIGKILL */
+    const struct guard *guard;     /* kills what runs when this process is dead */
     atomic_bool hurry;             /* kill what runs, at once */
     atomic_int  running;           /* programs that have not been reaped */
 } exec_config;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/args.h"
 #include "cli/cli.h"
 
 const command cli_commands[] = {
@@ -59,6 +60,12 @@ const command cli_commands[] = {
       "  weir update 12 --priority high --delay 0\n"
       "  weir update 12 --data '{\"to\":\"bob@example.org\"}'\n",
       update_options, 1, 1, cmd_update },
+    { "set", "ID NAME=VALUE...", "set values of a job, in any state",
+      "Values are small things of your own beside the data: any JSON, or a text. null\n"
+      "removes one. A handler that runs sees them when it reads the job again.\n"
+      "\n"
+      "  weir set 12 reviewed=true reviewer=ann\n  weir set 12 reviewer=null\n",
+      NULL, 2, 1 + WEIR_MAX_VALUES, cmd_set },
     { "pause", "[TYPE...]", "let no worker take jobs of these types",
       "Without a type: of any type. Running jobs go on.\n"
       "\n  weir pause mail\n  weir pause\n", NULL, 0, -1, cmd_pause },
@@ -76,7 +83,7 @@ const command cli_commands[] = {
       "WEIR_JOB_ATTEMPT, WEIR_JOB_MAX_ATTEMPTS and WEIR_JOB_DELIVERY in its\n"
       "environment. A job that was cancelled or is out of time gets SIGTERM, then\n"
       "SIGKILL. SIGTERM or SIGINT to weir lets the running jobs finish; a second one\n"
-      "does not.\n"
+      "does not. When weir itself is killed, its programs are killed too.\n"
       "\n"
       "  weir work mail --exec ./send-mail -n 4\n"
       "  weir work resize crop --exec './convert-image' --drain\n",
@@ -92,14 +99,16 @@ const command cli_commands[] = {
       "  weir serve --store redis://localhost --listen 127.0.0.1:0\n"
       "  weir serve --listen 0.0.0.0:7340 --tls-cert cert.pem --tls-key key.pem\n",
       serve_options, 0, 0, cmd_serve },
-    { "token", "add|list|rm [NAME]", "who may call the server",
+    { "token", "add|list|rotate|rm [NAME]", "who may call the server",
       "`add` prints the token, this once; callers send it as a header, `Authorization:\n"
       "Bearer TOKEN`. A server that runs sees a change within a second. Roles: read\n"
       "looks; produce adds jobs; work takes and ends them; admin may do everything. All\n"
-      "of them look.\n"
+      "of them look. `rotate` makes a new token with the rights of the old one, which\n"
+      "stays valid for a day; `rm` removes all of that name at once.\n"
       "\n"
-      "  weir token add ci --role produce --type mail\n"
+      "  weir token add ci --role produce --type mail --type sms --expires 90d\n"
       "  weir token add ann --role admin\n"
+      "  weir token rotate ci --expires 90d\n"
       "  weir token rm ci\n",
       token_options, 1, 2, cmd_token },
     { "top", "", "a live screen: counts, rates, active jobs, failures",
@@ -261,6 +270,9 @@ int main(int argc, char **argv)
     term_init();
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         argv[1] = "version";
+    argv = args_private(argc, argv);
+    if (!argv)
+        return cli_fail(&(cli){ .err = { .code = WEIR_ENOMEM, .msg = "out of memory" } });
     if (opt_parse(argc, argv, NULL, NULL, &common, true, &first, &c.err))
         return cli_usage(&c, "%s", c.err.msg);
     if (first == argc || common.help) {

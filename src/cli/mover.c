@@ -1,26 +1,19 @@
-/* mover.c - moving jobs, a lot at a time: park, read, import, remove. See mover.h. */
+/* mover.c - moving jobs, a lot at a time: park, import, mark, release, remove. See mover.h. */
 #include "cli/mover_inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A job that is parked is delayed until PARKED and its own time. Nobody's job is for the years from
- * 8307 on; one that is for after 3662 is as good as parked where it is. */
+/* A job that is parked is delayed until PARKED and its own time; in the source MARKED and its own
+ * time, once the target has it. A job for after the year 2793 (the span) is as good as parked. */
 #define PARKED WEIR_PARKED_AT
-#define LATEST INT64_C(253402300799999)             /* what weir takes for a moment */
+#define MARKED (WEIR_PARKED_AT + WEIR_PARKED_SPAN)
 
 enum {
     WAITING       = 1u << WEIR_INACTIVE | 1u << WEIR_DELAYED,
     AGAIN_MS      = 60000,                  /* what was refused, when following */
-    IMPORT_BYTES  = 16 * 1024 * 1024,       /* in one call, about */
-    OTHER_IDS     = 1024                    /* tried for one job */
+    IMPORT_BYTES  = 16 * 1024 * 1024        /* in one call, about */
 };
-
-/* Do jobs get new ids that are written down? */
-static bool is_named(const mover *m)
-{
-    return m->new_ids && !m->keep;
-}
 
 void mover_fini(mover *m)
 {
@@ -73,7 +66,12 @@ static bool is_parked(const weir_job *j)
 
 static bool needs_parking(const weir_job *j)
 {
-    return !mover_ended(j->state) && j->promote_at <= LATEST - PARKED;
+    return !mover_ended(j->state) && j->promote_at < WEIR_PARKED_SPAN;
+}
+
+static int64_t own_time(const weir_job *parked)
+{
+    return (parked->promote_at - PARKED) % WEIR_PARKED_SPAN;
 }
 
 static weir_code park(mover *m, lot *l, weir_error *err)
@@ -84,7 +82,8 @@ static weir_code park(mover *m, lot *l, weir_error *err)
         d->promote_at = d->job->promote_at;
         if (is_parked(d->job)) {                /* by an earlier run, which has not come further */
             d->parked = true;
-            d->promote_at -= PARKED;
+            d->marked = d->promote_at >= MARKED;
+            d->promote_at = own_time(d->job);
         } else if (needs_parking(d->job)) {
             weir_change away = { .run_at = PARKED + d->promote_at, .from = WAITING };
             d->parked = true;
@@ -102,17 +101,16 @@ static weir_code park(mover *m, lot *l, weir_error *err)
 static void settle(load *d, int64_t now)
 {
     weir_job *was = d->job, *is = d->parked ? d->got : d->job;
-    d->off = d->off || !is ||
-             (d->parked && (!is_parked(is) || is->promote_at != PARKED + d->promote_at));
+    int64_t   until = (d->marked ? MARKED : PARKED) + d->promote_at;
+    d->off = d->off || !is || (d->parked && (!is_parked(is) || is->promote_at != until));
     d->copy = d->off ? *was : *is;
+    d->state = d->copy.state;
     if (d->off || !is_parked(is))
         return;
-    d->copy.promote_at -= PARKED;
-    d->copy.state = d->copy.promote_at > now ? WEIR_DELAYED : WEIR_INACTIVE;
-    if (!is_parked(was) && was->delivery == is->delivery) {
-        d->copy.state = was->state;
-        d->copy.updated_at = was->updated_at;
-    }
+    d->state = d->promote_at > now ? WEIR_DELAYED : WEIR_INACTIVE;
+    d->copy.promote_at = PARKED + d->promote_at;
+    if (!is_parked(was) && was->delivery == is->delivery)
+        d->state = was->state;
 }
 
 static weir_code read_parked(mover *m, lot *l, weir_error *err)
@@ -189,6 +187,7 @@ static void arrived(load *d, const weir_imported *o, weir_error *why)
     } else {
         d->arrived = true;
         d->existed = o->existed;
+        d->waits_there = d->parked && !o->existed;
         d->at = o->id;
     }
 }
@@ -198,7 +197,7 @@ static void try_next(load *d)
 {
     d->arrived = d->existed = false;
     d->refusal = (weir_error){ 0 };
-    if (++d->copy.id > d->id + OTHER_IDS)
+    if (++d->copy.id >= d->id + MOVER_OTHER_IDS)
         weir_fail(&d->refusal, WEIR_ESTATE, "job %llu: no id from %llu on will do",
                   (unsigned long long)d->job->id, (unsigned long long)d->id);
 }
@@ -239,11 +238,11 @@ static weir_code import_some(mover *m, lot *l, const size_t *which, const weir_i
             *err = out[i].err;
             rc = err->code;
         }
-        if (!rc && d->existed && is_named(m)) {
+        if (!rc && d->existed && d->id) {
             rc = mover_is(m, d, d->at, &same, err);
             taken = !same;
         }
-        if (!rc && taken && is_named(m))
+        if (!rc && taken && d->id)
             try_next(d);
     }
     free(out);
@@ -287,7 +286,7 @@ static weir_code compare_existing(mover *m, lot *l, weir_error *err)
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
         load *d = &l->load[i];
-        if (!d->existed)
+        if (!d->existed || d->marked)
             continue;
         weir_job_release(d->got);
         d->got = NULL;
@@ -296,16 +295,92 @@ static weir_code compare_existing(mover *m, lot *l, weir_error *err)
     weir_code rc = mover_await(l, err);
     for (size_t i = 0; !rc && i < l->n; i++) {
         load *d = &l->load[i];
-        if (!d->existed || !d->got || !is_behind(&d->copy, d->got))
+        if (!d->existed || d->marked || !d->got)
             continue;
-        d->arrived = false;
+        d->waits_there = d->parked && is_parked(d->got);
+        if (!is_behind(&d->copy, d->got))
+            continue;
+        d->arrived = d->waits_there = false;
         weir_fail(&d->refusal, WEIR_ESTATE, "job %llu: the target has it, but not so far on; "
                   "remove it here or there", (unsigned long long)d->job->id);
     }
     return rc;
 }
 
-/* ---- 3: remove ---- */
+/* Those that an earlier run has marked: is the copy in the target still parked? If not, it has gone
+ * on there, and may have ended and be gone. */
+static weir_code find_marked(mover *m, lot *l, weir_error *err)
+{
+    begin_calls(l);
+    for (size_t i = 0; i < l->n; i++) {
+        load *d = &l->load[i];
+        if (!d->marked || d->off)
+            continue;
+        if (!d->id)
+            d->at = d->job->id;
+        d->arrived = d->existed = true;
+        weir_job_release(d->got);
+        d->got = NULL;
+        if (d->at)
+            weir_get_async(m->to, d->at, &d->got, &d->f, &d->err);
+    }
+    weir_code rc = mover_await(l, err);
+    for (size_t i = 0; !rc && i < l->n; i++) {
+        load *d = &l->load[i];
+        if (d->marked && d->got)
+            d->waits_there = is_parked(d->got) && !strcmp(d->got->type, d->job->type) &&
+                             d->got->created_at == d->job->created_at;
+    }
+    return rc;
+}
+
+/* ---- 3: mark ---- */
+
+/* A job that somebody has removed or cancelled in the source meanwhile has not moved: its copy,
+ * which nobody can have taken, goes again. */
+static weir_code take_back(mover *m, lot *l, weir_error *err)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        load *d = &l->load[i];
+        bool  gone = d->err.code == WEIR_ENOENT || d->err.code == WEIR_ESTATE;
+        d->err = (weir_error){ 0 };
+        if (!gone)
+            continue;
+        d->arrived = false;
+        if (d->waits_there)
+            weir_remove_async(m->to, d->at, &d->f, &d->err);
+        d->waits_there = false;
+    }
+    return mover_await(l, err);
+}
+
+static weir_code mark(mover *m, lot *l, weir_error *err)
+{
+    begin_calls(l);
+    for (size_t i = 0; i < l->n; i++) {
+        load       *d = &l->load[i];
+        weir_change change = { .run_at = MARKED + d->promote_at, .from = 1u << WEIR_DELAYED };
+        if (d->arrived && d->parked && !d->marked)
+            weir_update_async(m->from, d->job->id, &change, &d->f, &d->err);
+    }
+    weir_code rc = mover_await(l, err);
+    return rc ? rc : take_back(m, l, err);
+}
+
+/* ---- 4: release, 5: remove ---- */
+
+static weir_code release_all(mover *m, lot *l, weir_error *err)
+{
+    begin_calls(l);
+    for (size_t i = 0; i < l->n; i++) {
+        load       *d = &l->load[i];
+        weir_change change = { .run_at = d->promote_at ? d->promote_at : 1,
+                               .from = 1u << WEIR_DELAYED };
+        if (d->waits_there)
+            weir_update_async(m->to, d->at, &change, &d->f, &d->err);
+    }
+    return mover_await(l, err);
+}
 
 static weir_code remove_all(mover *m, lot *l, weir_error *err)
 {
@@ -328,7 +403,7 @@ static weir_code count(mover *m, const lot *l, uint64_t *n, weir_error *err)
         if (!d->arrived)
             continue;
         mover_unrefuse(&m->refused, d->job->id);
-        m->moved[d->copy.state]++;
+        m->moved[d->state]++;
         m->moved[WEIR_ANY]++;
         m->existed += d->existed;
         *n += !(m->keep && d->existed);
@@ -336,6 +411,23 @@ static weir_code count(mover *m, const lot *l, uint64_t *n, weir_error *err)
     return WEIR_OK;
 }
 
+/* What an earlier run has begun is found, and the others get their ids. */
+static weir_code identify(mover *m, lot *l, weir_error *err)
+{
+    weir_code rc = mover_find(m, l, err);
+    if (!rc)
+        rc = find_marked(m, l, err);
+    if (!rc && m->new_ids)
+        rc = mover_name(m, l, err);
+    if (!rc && m->new_ids)
+        rc = read_logs(m, l, true, err);
+    for (size_t i = 0; !rc && i < l->n; i++)
+        if (l->load[i].id)
+            l->load[i].copy.id = l->load[i].id;
+    return rc;
+}
+
+/* The steps that mover.h names; each is done for the whole lot before the next begins. */
 static weir_code move_lot(mover *m, lot *l, uint64_t *n, weir_error *err)
 {
     weir_code rc = WEIR_OK;
@@ -345,16 +437,16 @@ static weir_code move_lot(mover *m, lot *l, uint64_t *n, weir_error *err)
         rc = read_parked(m, l, err);
     if (!rc)
         rc = read_logs(m, l, false, err);
-    if (!rc && is_named(m))
-        rc = mover_find(m, l, err);
-    if (!rc && is_named(m))
-        rc = mover_name(m, l, err);
-    if (!rc && is_named(m))
-        rc = read_logs(m, l, true, err);
+    if (!rc && !m->keep)
+        rc = identify(m, l, err);
     if (!rc)
         rc = import_all(m, l, err);
     if (!rc && !m->keep)
         rc = compare_existing(m, l, err);
+    if (!rc && !m->keep)
+        rc = mark(m, l, err);
+    if (!rc && !m->keep)
+        rc = release_all(m, l, err);
     if (!rc && !m->keep)
         rc = remove_all(m, l, err);
     if (!rc && !m->keep)

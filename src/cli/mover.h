@@ -2,14 +2,28 @@
  *
  * Each job moves once and is never run by both sides, whenever the program is killed:
  *
- *   1. One that waits is parked in the source: it becomes delayed until a time so far away that
- *      nobody will see it, which also tells its own time. From here on no worker of the source
- *      takes it. (One that is active is left to its worker; one that has ended needs no parking.)
- *   2. It is imported into the target, with its own time and its log.
- *   3. It is removed from the source.
+ *   1. park     in the source: the job becomes delayed until WEIR_PARKED_AT and its own time. From
+ *               here on no worker of the source takes it. (One that is active is left to its
+ *               worker; one that has ended needs no parking, marking or release.)
+ *   2. import   into the target, with its log, parked as well: no worker of the target takes it.
+ *   3. mark     in the source: delayed by WEIR_PARKED_SPAN more. "The target has it."
+ *   4. release  in the target: the job gets its own time back and can run.
+ *   5. remove   from the source.
  *
- * After a crash the next run finds what is parked and goes on with it; what has been imported
- * already is recognised by its id, type and created_at. */
+ * Why each job runs once: a copy can be taken only after step 4, which follows step 3. So
+ *
+ *   killed      the source has it    the target           the next run
+ *   after 1     parked               has no copy          imports it
+ *   after 2     parked               has a parked copy    finds the copy by id, type, created_at
+ *   after 3     marked               has a parked copy    releases it and removes the job
+ *   after 4     marked               may have run it;     removes the job; a mark means that it is
+ *                                    it may be gone       never imported again
+ *
+ * A copy that is parked cannot end, so it is still there when a run looks for it; the mark in the
+ * source outlives a copy that has ended and was removed. Each step can be repeated. With new ids
+ * the id is written into the source's log before step 2 (mover_ids.c), and the copy is found by it.
+ *
+ * What it needs: the next run has the same target, and nobody promotes a parked job by hand. */
 #ifndef WEIR_CLI_MOVER_H
 #define WEIR_CLI_MOVER_H
 

@@ -11,8 +11,7 @@
 #include <string.h>
 
 enum {
-    LOOK_AHEAD = 64,            /* ids in which a job that was named is looked for */
-    SPREAD     = 1000000
+    SPREAD = 1000000
 };
 
 /* ---- naming ---- */
@@ -54,7 +53,6 @@ weir_code mover_name(mover *m, lot *l, weir_error *err)
                      (unsigned long long)d->id);
             weir_log_async(m->from, d->job->id, line, &d->f, &d->err);
         }
-        d->copy.id = d->id;
     }
     rc = mover_await(l, err);
     for (size_t i = 0; i < l->n; i++)
@@ -90,10 +88,10 @@ static int by_number(const void *a, const void *b)
 /* The ids at which the named ones may be, each once: free() them. NULL: out of memory. */
 static uint64_t *candidates(const lot *l, size_t *n)
 {
-    uint64_t *ids = malloc((l->n * LOOK_AHEAD + 1) * sizeof *ids);
+    uint64_t *ids = malloc((l->n * MOVER_OTHER_IDS + 1) * sizeof *ids);
     *n = 0;
     for (size_t i = 0; ids && i < l->n; i++)
-        for (uint64_t k = 0; l->load[i].known && !l->load[i].off && k < LOOK_AHEAD; k++)
+        for (uint64_t k = 0; l->load[i].known && !l->load[i].off && k < MOVER_OTHER_IDS; k++)
             ids[(*n)++] = l->load[i].id + k;
     if (ids)
         qsort(ids, *n, sizeof *ids, by_number);
@@ -163,8 +161,13 @@ weir_code mover_find(mover *m, lot *l, weir_error *err)
     weir_code rc = ids ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "out of memory");
     for (size_t i = 0; !rc && i < n; i += MOVER_LOT)
         rc = look_at(m, l, ids + i, n - i < MOVER_LOT ? n - i : MOVER_LOT, err);
-    for (size_t i = 0; i < l->n; i++)
-        l->load[i].known = l->load[i].known && (l->load[i].arrived || !l->load[i].taken);
+    for (size_t i = 0; i < l->n; i++) {
+        load *d = &l->load[i];
+        if (!d->known || d->arrived || d->marked || !d->taken)
+            continue;
+        d->known = false;
+        d->id = 0;
+    }
     free(ids);
     return rc;
 }

@@ -4,6 +4,9 @@
 
 #include "cli/mover.h"
 
+/* Ids that are tried for one job that gets a new one, and where it is looked for later. */
+enum { MOVER_OTHER_IDS = 1024 };
+
 /* A job on its way. */
 typedef struct load {
     weir_job     *job;              /* as it is in the source */
@@ -12,7 +15,10 @@ typedef struct load {
     uint64_t      id;               /* that it is to have in the target, or the next */
     uint64_t      at;               /* ... and has */
     int64_t       promote_at;       /* its own, while it is parked */
+    weir_state    state;            /* that it has when it has moved */
     bool          parked;
+    bool          marked;           /* an earlier run has written down that the target has it */
+    bool          waits_there;      /* its copy in the target is parked */
     bool          off;              /* not now: somebody else was quicker */
     bool          known;            /* an earlier run has written down which id it gets */
     bool          taken;            /* ... but another job has it now */
@@ -42,7 +48,8 @@ weir_code mover_await(lot *l, weir_error *err);
 
 /* ---- mover_ids.c ---- */
 
-/* Which of those that an earlier run has named have arrived, and which names can still be used? */
+/* Which of those that an earlier run has named have arrived, and which names can still be used? An
+ * earlier run may have given new ids when this one does not. */
 weir_code mover_find(mover *m, lot *l, weir_error *err);
 
 /* Give the others an id in the target, written down in the source first, so that after a crash the

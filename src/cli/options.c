@@ -80,6 +80,15 @@ static weir_code parse_priority(const option_entry *o, const char *text, int64_t
     return WEIR_OK;
 }
 
+static weir_code add_text(const option_entry *o, const char *text, opt_texts *out, weir_error *err)
+{
+    if (out->n == OPT_MAX_TEXTS)
+        return weir_fail(err, WEIR_EINVAL, "--%s: given more than %d times", o->name,
+                         OPT_MAX_TEXTS);
+    out->text[out->n++] = text;
+    return WEIR_OK;
+}
+
 static weir_code set_value(const option_entry *o, const char *text, void *values, weir_error *err)
 {
     void *place = (char *)values + o->offset;
@@ -91,6 +100,8 @@ static weir_code set_value(const option_entry *o, const char *text, void *values
         *(const char **)place = text;
         return WEIR_OK;
     }
+    if (o->kind == OPT_TEXTS)
+        return add_text(o, text, place, err);
     opt_num *num = place;
     num->set = true;
     switch (o->kind) {

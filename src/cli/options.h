@@ -9,6 +9,7 @@
 typedef enum opt_kind {
     OPT_FLAG,        /* bool */
     OPT_TEXT,        /* const char *, NULL when not given */
+    OPT_TEXTS,       /* opt_texts: may be given several times */
     OPT_INT,         /* the rest: opt_num */
     OPT_DURATION,    /* milliseconds: "5s" */
     OPT_TIME,        /* a moment: "2026-11-16T09:00Z", "09:00", milliseconds since 1970 */
@@ -21,6 +22,12 @@ typedef struct opt_num {
     bool    set;
     int64_t n;
 } opt_num;
+
+enum { OPT_MAX_TEXTS = 32 };
+typedef struct opt_texts {
+    const char *text[OPT_MAX_TEXTS];
+    size_t      n;
+} opt_texts;
 
 typedef struct option_entry {
     const char *name;        /* without dashes; NULL ends the table */

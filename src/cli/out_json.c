@@ -2,6 +2,8 @@
 #include "cli/out_json.h"
 
 #include <string.h>
+#include "cli/term.h"
+#include "weir/weir.h"
 
 static void begin(jw *w, const char *name)
 {
@@ -67,15 +69,6 @@ void jw_bool(jw *w, const char *name, bool b)
     fputs(b ? "true" : "false", w->out);
 }
 
-void jw_raw(jw *w, const char *name, const char *json, size_t len)
-{
-    begin(w, name);
-    if (!json)
-        fputs("null", w->out);
-    for (size_t i = 0; json && i < len; i++)        /* a line break in JSON is only white space */
-        fputc(json[i] == '\n' || json[i] == '\r' ? ' ' : json[i], w->out);
-}
-
 /* Length of the UTF-8 character at s[0..len), 0 if it is none (RFC 3629: no surrogates, nothing
  * overlong, nothing beyond U+10FFFF). */
 static size_t utf8(const unsigned char *s, size_t len)
@@ -93,9 +86,82 @@ static size_t utf8(const unsigned char *s, size_t len)
     return n;
 }
 
+/* Characters beyond U+FFFF are two escapes. */
+static void write_escape(FILE *out, uint32_t c)
+{
+    if (c > 0xffff) {
+        fprintf(out, "\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)));
+        c = 0xdc00 + ((c - 0x10000) & 0x3ff);
+    }
+    fprintf(out, "\\u%04x", (unsigned)c);
+}
+
+/* The character of n bytes. */
+static uint32_t code_point(const unsigned char *s, size_t n)
+{
+    uint32_t c = n == 1 ? *s : *s & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (s[i] & 0x3f);
+    return c;
+}
+
+/* Is there a byte that may belong to a hidden character? Controls below 0x20 are never inside a
+ * string of JSON, and outside of it they are white space. */
+static bool may_hide(const unsigned char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (s[i] >= 0x7f)
+            return true;
+    return false;
+}
+
+/* A character of n bytes, for a terminal or not. */
+static void write_character(FILE *out, const unsigned char *s, size_t n, bool terminal)
+{
+    uint32_t c = terminal ? code_point(s, n) : 0;
+    if (c >= 0x7f && weir_is_hidden(c))
+        write_escape(out, c);
+    else
+        fwrite(s, 1, n, out);
+}
+
+/* Characters other than ASCII occur only inside strings, so an escape is always valid there. */
+void jw_json(FILE *out, const char *json, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)json;
+    if (!may_hide(s, len) || !term_is_tty(out)) {
+        fwrite(json, 1, len, out);
+        return;
+    }
+    for (size_t i = 0, n; i < len; i += n ? n : 1) {
+        n = utf8(s + i, len - i);
+        if (n)
+            write_character(out, s + i, n, true);
+        else
+            write_escape(out, 0xfffd);
+    }
+}
+
+void jw_raw(jw *w, const char *name, const char *json, size_t len)
+{
+    begin(w, name);
+    if (!json)
+        fputs("null", w->out);
+    for (size_t i = 0, n; json && i < len; i += n) {    /* a line break in JSON is white space */
+        for (n = 0; i + n < len && json[i + n] != '\n' && json[i + n] != '\r'; n++)
+            ;
+        jw_json(w->out, json + i, n);
+        if (i + n < len) {
+            fputc(' ', w->out);
+            n++;
+        }
+    }
+}
+
 void jw_string(FILE *out, const char *text, size_t len)
 {
     const unsigned char *s = (const unsigned char *)text;
+    bool                 terminal = may_hide(s, len) && term_is_tty(out);
     fputc('"', out);
     for (size_t i = 0; i < len;) {
         size_t n = utf8(s + i, len - i);
@@ -108,7 +174,7 @@ void jw_string(FILE *out, const char *text, size_t len)
         else if (s[i] < 0x20 || s[i] == 0x7f)
             fprintf(out, "\\u%04x", s[i]);
         else
-            fwrite(s + i, 1, n, out);
+            write_character(out, s + i, n, terminal);
         i += n ? n : 1;
     }
     fputc('"', out);

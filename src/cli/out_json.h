@@ -23,6 +23,9 @@ void jw_real(jw *w, const char *name, double n);
 void jw_bool(jw *w, const char *name, bool b);
 void jw_raw(jw *w, const char *name, const char *json, size_t len); /* already JSON; NULL: null */
 
+/* JSON as it is; if `out` is a terminal, hidden characters (weir_is_hidden()) are escaped. */
+void jw_json(FILE *out, const char *json, size_t len);
+
 /* A JSON string in quotes. What is not UTF-8, and NUL, become U+FFFD. */
 void jw_string(FILE *out, const char *text, size_t len);
 

@@ -92,7 +92,7 @@ term_color term_state_color(weir_state s)
 
 /* ---- text ---- */
 
-/* The character at `s`: its length in bytes and its width. A byte that is no UTF-8 and a control
+/* The character at `s`: its length in bytes and its width. A byte that is no UTF-8 and a hidden
  * character count as one column, and *clean is false: they are not to be printed as they are. */
 static size_t character(const char *s, int *width, bool *clean)
 {
@@ -111,9 +111,7 @@ static size_t character(const char *s, int *width, bool *clean)
         wide = (wchar_t)((unsigned)wide << 6 | ((unsigned char)s[i] & 0x3f));
     }
     int w = wcwidth(wide);
-    /* Besides what has no width at all, nothing that could turn the direction of writing. */
-    bool turns = (wide >= 0x202a && wide <= 0x202e) || (wide >= 0x2066 && wide <= 0x2069);
-    *clean = env.utf8 && w >= 0 && wide >= 0xa0 && !turns;
+    *clean = env.utf8 && w >= 0 && !weir_is_hidden((uint32_t)wide);
     *width = *clean ? w : 1;
     return n;
 }

@@ -30,8 +30,8 @@ term_color  term_state_color(weir_state s);
 /* Columns that this text takes. Control characters count as one: that is how they are shown. */
 int term_text_width(const char *text);
 
-/* Copy `text` with control characters made visible as '.', cut to `width` columns (0: not cut)
- * with an ellipsis at the end. Never splits a character. The answer is `out`. */
+/* Copy `text` with hidden characters (weir_is_hidden()) as '.', cut to `width` columns (0: not
+ * cut) with an ellipsis at the end. Never splits a character. The answer is `out`. */
 char *term_clean(char *out, size_t size, const char *text, int width);
 
 /* Text in lines of at most `width` columns, each after the first indented by `indent`; the first

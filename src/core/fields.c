@@ -296,9 +296,11 @@ static weir_code read_backoff_kind(weir_reader *in, const weir_field *f, piece v
     (void)f;
     weir_backoff_kind *kind = to;
     *kind = is(value, "\"exponential\"") ? WEIR_EXPONENTIAL
-            : is(value, "\"fixed\"")     ? WEIR_FIXED : WEIR_IMMEDIATE;
+            : is(value, "\"fixed\"")     ? WEIR_FIXED
+            : is(value, "\"linear\"")    ? WEIR_LINEAR : WEIR_IMMEDIATE;
     return *kind || is(value, "\"none\"")
-               ? WEIR_OK : weir__not_a(in, value, "\"fixed\", \"exponential\" or \"none\"");
+               ? WEIR_OK : weir__not_a(in, value, "\"fixed\", \"linear\", \"exponential\" or "
+                                                  "\"none\"");
 }
 
 weir_code weir__as_backoff(weir_reader *in, const weir_field *f, piece value, void *to)

@@ -5,8 +5,9 @@
  *     "worker":"host:7:1","started_at":1700000000000,"error":"no","until":1700000003000},
  *    {"n":2,"at":1700000003001,"event":"due","state":"inactive","planned":1700000003000}]
  *
- * The functions of job.c write them: one for each change of state but add, take and complete, and
- * what a retry makes a job forget. So a job that is done at once has none, and costs nothing.
+ * The functions of job.c write them: one for each change of state but add, take and complete by a
+ * worker, and what a retry makes a job forget. So a job that is done at once has none, and costs
+ * nothing.
  * WEIR_MAX_HISTORY entries are kept, in WEIR_MAX_HISTORY_BYTES; the oldest go, and the number of
  * the first that is left tells how many. Pure: no lock, any thread. */
 #ifndef WEIR_CORE_HISTORY_H
@@ -27,6 +28,7 @@
     X(PROMOTED,       "promoted")                                                            \
     X(DELAYED,        "delayed")         /* anew */                                          \
     X(CANCELLED,      "cancelled")                                                           \
+    X(SET,            "set")             /* to active, complete or failed */                 \
     X(CHANGED,        "changed")         /* its priority, its data */
 
 typedef enum weir_past_kind {

@@ -9,19 +9,21 @@
  *              └──────────────fail, with a backoff─────┘
  *
  *    complete, failed, cancelled ──retry──► inactive, delayed
+ *    any but active ──set──► active (the caller has it then), complete, failed
  *    any, from another store ──import──► the same, but active becomes inactive
  *
- * Each arrow is the function weir__job_<its name>; cancel, retry and what else is done by hand is
- * weir__job_update(). Each but init, take, complete and import leaves an entry in the job's history
- * (history.h). What is true in a state:
+ * Each arrow is the function weir__job_<its name>; cancel, retry, set and what else is done by hand
+ * is weir__job_update(). Each but init, take, complete and import leaves an entry in the job's
+ * history (history.h). What is true in a state:
  *
- *   always      0 <= attempts <= max_attempts, 0 <= lost <= max_lost, 0 <= progress <= 100;
+ *   always      0 <= attempts <= max_attempts, 0 <= lost <= max_lost + 1, 0 <= progress <= 100;
  *               delivery only grows, created_at and delay_ms (but by hand) never change
- *   inactive,   attempts < max_attempts; no result, no finished_at, no duration. error and
- *   delayed     failed_at tell of the last failure, also after a retry
+ *   inactive,   attempts < max_attempts, lost <= max_lost; no result, no finished_at, no duration.
+ *   delayed     error and failed_at tell of the last failure, also after a retry
  *   active      as before, and: delivery > 0, worker is set
- *   complete    attempts > 0, progress 100, no error
- *   failed      error says why; attempts are used up, or lost is, or the deadline passed
+ *   complete    progress 100, no error; attempts > 0, unless that was set by hand
+ *   failed      error says why; attempts are used up, or lost > max_lost, or the deadline passed,
+ *               or it was set by hand
  *   cancelled   no result
  *   not finished (the first three): finished_at is 0
  *   not active  lease_until is 0; of an active one it is, where the lease is not known
@@ -35,6 +37,7 @@
 #include <string.h>
 
 #include "core/history.h"
+#include "core/values.h"
 
 void weir__job_check(const weir_job *j)
 {
@@ -43,11 +46,11 @@ void weir__job_check(const weir_job *j)
     assert(j->id != 0);
     assert(j->state > WEIR_ANY && j->state < WEIR_STATES);
     assert(j->max_attempts >= 1 && j->attempts >= 0 && j->attempts <= j->max_attempts);
-    assert(j->max_lost >= 1 && j->lost >= 0 && j->lost <= j->max_lost);
+    assert(j->max_lost >= 1 && j->lost >= 0 && j->lost <= j->max_lost + 1);
     assert(j->progress >= 0 && j->progress <= 100);
     assert(j->state == WEIR_ACTIVE || !j->lease_until);
     if (!weir__finished(j->state)) {
-        assert(j->attempts < j->max_attempts);
+        assert(j->attempts < j->max_attempts && j->lost <= j->max_lost);
         assert(j->finished_at == 0 && j->duration_ms == 0 && !j->result);
     }
     switch (j->state) {
@@ -55,7 +58,7 @@ void weir__job_check(const weir_job *j)
         assert(j->delivery > 0 && j->worker);
         break;
     case WEIR_COMPLETE:
-        assert(j->attempts > 0 && j->progress == 100 && !j->error);
+        assert(j->progress == 100 && !j->error);
         break;
     case WEIR_FAILED:
         assert(j->error && !j->result && j->duration_ms == 0);
@@ -93,9 +96,12 @@ void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now
         .deadline_at = spec->deadline_at,
         .created_at = now,
         .promote_at = at,
+        .at_moment = at > now && at == spec->run_at,
         .updated_at = now,
         .remove_on_complete = spec->remove_on_complete,
         .search = spec->search || spec->search_keys,
+        .values = spec->values,
+        .values_len = !spec->values || spec->values_len ? spec->values_len : strlen(spec->values),
     };
     weir__job_check(j);
 }
@@ -105,6 +111,7 @@ void weir__job_import(weir_job *j, uint64_t id, int64_t now)
     j->id = id;
     j->hold = NULL;
     j->lease_until = 0;
+    j->at_moment = j->state == WEIR_DELAYED;
     if (j->state == WEIR_ACTIVE || j->state == WEIR_ANY)
         j->state = WEIR_INACTIVE;
     if (!j->data) {
@@ -211,6 +218,7 @@ static void fail(weir_job *j, const char *error, int64_t now)
     int64_t delay = weir__backoff_ms(j, j->attempts);
     if (delay > 0)
         j->promote_at = now + delay;
+    j->at_moment = false;
     enter(j, delay > 0 ? WEIR_DELAYED : WEIR_INACTIVE, now);
 }
 
@@ -242,8 +250,8 @@ void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE], weir_buf *p
     assert(j->state == WEIR_ACTIVE);
     weir_job    was = *j;
     const char *worker = j->worker ? j->worker : "?";
-    if (j->lost < j->max_lost) {
-        j->lost++;
+    j->lost++;
+    if (j->lost <= j->max_lost) {
         snprintf(line, WEIR__LINE, "stalled | worker %.200s was lost (%" PRId32 " of %" PRId32 ")",
                  worker, j->lost, j->max_lost);
         enter(j, WEIR_INACTIVE, now);
@@ -252,7 +260,7 @@ void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE], weir_buf *p
     }
     snprintf(line, WEIR__LINE,
              "stalled | worker %.200s was lost, and %" PRId32 " before it: not tried again", worker,
-             j->lost);
+             j->max_lost);
     j->error = line;
     j->failed_at = now;
     enter(j, WEIR_FAILED, now);
@@ -282,6 +290,18 @@ void weir__job_promote(weir_job *j, int64_t now, weir_buf *past)
     weir_job was = *j;
     promote(j, now);
     note(j, &was, WEIR__PAST_DUE, NULL, now, past);
+}
+
+bool weir__job_clock_set(weir_job *j, int64_t step_ms)
+{
+    if (j->state == WEIR_ACTIVE && j->lease_until) {
+        j->lease_until += step_ms;
+        return true;
+    }
+    if (j->state != WEIR_DELAYED || j->at_moment)
+        return false;
+    j->promote_at += step_ms;
+    return true;
 }
 
 int64_t weir__job_rank(const weir_job *j)
@@ -321,6 +341,13 @@ static int64_t exponential(int64_t d, int32_t n)
     return ms < WEIR_MAX_MS ? ms : WEIR_MAX_MS;
 }
 
+static int64_t linear(int64_t d, int32_t failures)
+{
+    if (failures < 1)
+        return 0;
+    return d > WEIR_MAX_MS / failures ? WEIR_MAX_MS : d * failures;
+}
+
 /* What jitter takes off. A hash of job and failure rather than a random number, so that all stores
  * agree. It must come out the same in a store that only has doubles, hence the small numbers and
  * delay * pct * h / (100 * MODULUS) in two steps, none of which passes 2^53. */
@@ -340,6 +367,8 @@ int64_t weir__backoff_ms(const weir_job *j, int32_t failures)
         ms = d;
     else if (b->kind == WEIR_EXPONENTIAL)
         ms = exponential(d, failures);
+    else if (b->kind == WEIR_LINEAR)
+        ms = linear(d, failures);
     if (b->max_ms > 0 && ms > b->max_ms)
         ms = b->max_ms;
     if (ms > 0 && b->jitter_pct > 0)
@@ -370,6 +399,23 @@ static weir_code check_from(const weir_job *j, uint32_t from, weir_error *err)
     }
     return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is %s, but must be %s for this", j->id,
                      weir_state_name(j->state), list);
+}
+
+/* Its state is to be active, complete or failed, without a worker's doing. */
+static weir_code check_set(const weir_job *j, const weir_change *c, bool later, weir_error *err)
+{
+    if (j->state == WEIR_ACTIVE)
+        return wrong_state(j, err, "a worker has it, and must end it; or cancel it first");
+    if (j->state == c->state)
+        return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already %s", j->id,
+                         weir_state_name(j->state));
+    if (later)
+        return weir_fail(err, WEIR_EINVAL, "delay: not together with state %s",
+                         weir_state_name(c->state));
+    if (c->data)
+        return weir_fail(err, WEIR_EINVAL, "data: not together with state %s: change it before",
+                         weir_state_name(c->state));
+    return WEIR_OK;
 }
 
 static weir_code check_target(const weir_job *j, const weir_change *c, weir_error *err)
@@ -411,8 +457,7 @@ static weir_code check_target(const weir_job *j, const weir_change *c, weir_erro
     case WEIR_ACTIVE:
     case WEIR_COMPLETE:
     case WEIR_FAILED:
-        return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is %s: only a worker can make a job %s",
-                         j->id, weir_state_name(s), weir_state_name(c->state));
+        return check_set(j, c, later, err);
     default:
         return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)c->state);
     }
@@ -432,25 +477,68 @@ static void reset(weir_job *j)
     j->duration_ms = 0;
 }
 
-static void wait_again(weir_job *j, int64_t delay_ms, int64_t now)
+static void wait_again(weir_job *j, int64_t delay_ms, bool at_moment, int64_t now)
 {
     if (weir__finished(j->state))
         reset(j);
+    j->at_moment = at_moment && delay_ms > 0;
     if (j->state != WEIR_INACTIVE || delay_ms > 0)
         j->promote_at = now + delay_ms;
     enter(j, delay_ms > 0 ? WEIR_DELAYED : WEIR_INACTIVE, now);
 }
 
+static bool is_parked(const weir_job *j)
+{
+    return j->state == WEIR_DELAYED && j->promote_at >= WEIR_PARKED_AT;
+}
+
+/* Run it at this time, or now when that has passed. A job that was parked can get its own time
+ * back, also one in the past. */
+static void wait_until(weir_job *j, int64_t run_at, int64_t now)
+{
+    bool back = is_parked(j) && (j->promote_at - WEIR_PARKED_AT) % WEIR_PARKED_SPAN == run_at;
+    wait_again(j, run_at > now ? run_at - now : 0, true, now);
+    if (back)
+        j->promote_at = run_at;
+}
+
+static void set_complete(weir_job *j, int64_t now)
+{
+    j->progress = 100;
+    j->error = NULL;
+    enter(j, WEIR_COMPLETE, now);
+}
+
+static void set_failed(weir_job *j, int64_t now)
+{
+    j->result = NULL;
+    j->result_len = 0;
+    j->duration_ms = 0;
+    j->error = WEIR__BY_HAND_TEXT;
+    j->failed_at = now;
+    enter(j, WEIR_FAILED, now);
+}
+
+/* Whoever asked for it has it, as if it had been taken. */
+static void set_active(weir_job *j, const weir_change *c, int64_t now)
+{
+    if (j->state != WEIR_INACTIVE)
+        wait_again(j, 0, false, now);
+    weir__job_take(j, c->worker, c->lease_ms, now);
+}
+
 /* Is it parked, or no longer so, for its way to another store? There it goes on as it was. */
 static bool is_moved(const weir_job *was, const weir_job *is)
 {
-    return (is->state == WEIR_DELAYED && is->promote_at >= WEIR_PARKED_AT) ||
-           (was->state == WEIR_DELAYED && was->promote_at >= WEIR_PARKED_AT);
+    return is_parked(is) || is_parked(was);
 }
 
 /* What was done by hand, told by what came of it; WEIR__PAST_KINDS: nothing. */
 static weir_past_kind done_by_hand(const weir_job *was, const weir_job *is, bool new_data)
 {
+    if (is->state != was->state && (is->state == WEIR_ACTIVE || is->state == WEIR_COMPLETE ||
+                                    is->state == WEIR_FAILED))
+        return WEIR__PAST_SET;
     if (weir__finished(was->state) && !weir__finished(is->state))
         return WEIR__PAST_RETRIED;
     if (is->state != was->state && is->state == WEIR_CANCELLED)
@@ -468,7 +556,10 @@ static void note_by_hand(weir_job *j, const weir_job *was, bool new_data, int64_
                          weir_buf *past)
 {
     weir_past_kind kind = done_by_hand(was, j, new_data);
-    if (kind == WEIR__PAST_RETRIED && was->state == WEIR_COMPLETE) {     /* not told any more */
+    bool           is_over = kind == WEIR__PAST_RETRIED || kind == WEIR__PAST_SET;
+    /* That a worker completed it is not told any more; that it was set by hand is. */
+    if (is_over && was->state == WEIR_COMPLETE &&
+        was->finished_at <= was->started_at + was->duration_ms) {
         weir_past end = entry(was, was, WEIR__PAST_COMPLETE, was->finished_at);
         remember(j, &end, past);
     }
@@ -485,6 +576,8 @@ static void note_by_hand(weir_job *j, const weir_job *was, bool new_data, int64_
 weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
                            weir_buf *past, weir_error *err)
 {
+    if (change->delivery && (j->state != WEIR_ACTIVE || j->delivery != change->delivery))
+        return weir__stale(err, j->id, change->delivery);
     weir_code rc = check_from(j, from, err);
     if (!rc)
         rc = check_target(j, change, err);
@@ -509,14 +602,56 @@ weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from
 
     if (change->state == WEIR_CANCELLED)
         enter(j, WEIR_CANCELLED, now);
+    else if (change->state == WEIR_ACTIVE)
+        set_active(j, change, now);
+    else if (change->state == WEIR_COMPLETE)
+        set_complete(j, now);
+    else if (change->state == WEIR_FAILED)
+        set_failed(j, now);
     else if (change->set_delay)
-        wait_again(j, change->delay_ms, now);
+        wait_again(j, change->delay_ms, false, now);
     else if (change->run_at)
-        wait_again(j, change->run_at > now ? change->run_at - now : 0, now);
+        wait_until(j, change->run_at, now);
     else if (change->state == WEIR_INACTIVE && j->state == WEIR_DELAYED)
         promote(j, now);
     else if (change->state == WEIR_INACTIVE)
-        wait_again(j, 0, now);
+        wait_again(j, 0, false, now);
     note_by_hand(j, &was, change->data != NULL, now, past);
     return WEIR_OK;
+}
+
+weir_code weir__job_set_values(weir_job *j, const weir_change *change, int64_t now,
+                               weir_buf *values, weir_error *err)
+{
+    if (!change->values)
+        return WEIR_OK;
+    size_t    len = change->values_len ? change->values_len : strlen(change->values);
+    weir_code rc = weir__values_merge(values, j->values, j->values_len, change->values, len, err);
+    if (rc)
+        return rc;
+    j->values = values->len ? values->data : NULL;
+    j->values_len = values->len;
+    j->updated_at = now;
+    return WEIR_OK;
+}
+
+size_t weir__update_events(const weir_job *j, weir_state old, weir_event_kind kind[2])
+{
+    static const weir_event_kind entered[WEIR_STATES] = {
+        [WEIR_INACTIVE] = WEIR_EVENT_ENQUEUE,   [WEIR_ACTIVE] = WEIR_EVENT_START,
+        [WEIR_COMPLETE] = WEIR_EVENT_COMPLETE,  [WEIR_FAILED] = WEIR_EVENT_FAILED,
+        [WEIR_CANCELLED] = WEIR_EVENT_CANCELLED,
+    };
+    size_t n = 0;
+    if (j->state == old || j->state == WEIR_DELAYED)
+        return 0;
+    if (j->state == WEIR_INACTIVE && old == WEIR_DELAYED)
+        kind[n++] = WEIR_EVENT_PROMOTION;
+    kind[n++] = entered[j->state];
+    return n;
+}
+
+const char *weir__update_text(const weir_job *j, weir_event_kind kind)
+{
+    return kind == WEIR_EVENT_START ? j->worker : kind == WEIR_EVENT_FAILED ? j->error : NULL;
 }

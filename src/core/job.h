@@ -9,16 +9,23 @@
 #ifndef WEIR_CORE_JOB_H
 #define WEIR_CORE_JOB_H
 
+#include <inttypes.h>
 #include "base/buf.h"
+#include "weir/event.h"
 #include "weir/queue.h"
 
 #define WEIR__TTL_TEXT      "TTL exceeded"
 #define WEIR__DEADLINE_TEXT "Deadline exceeded"
 #define WEIR__SHUTDOWN_TEXT "Shutdown"
+#define WEIR__BY_HAND_TEXT  "Failed by hand"
 
 /* Is the spec within the limits? `index` names it in errors ("jobs[3].type"); -1 for a lone one. */
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err);
 weir_code weir__type_check(const char *type, const char *field, weir_error *err);
+
+/* Does this valid UTF-8 have a character that weir_is_hidden()? The first one, and its byte. */
+bool weir__has_hidden(const char *text, size_t len, size_t *at, uint32_t *code_point);
+
 /* And one that a worker can take: not "*". */
 weir_code weir__take_type_check(const char *type, const char *field, weir_error *err);
 
@@ -59,8 +66,8 @@ void weir__job_exceed(weir_job *j, int64_t now, weir_buf *past);
 /* Given back unused: inactive as before, the delivery number stays used up. */
 void weir__job_release(weir_job *j, int64_t now, weir_buf *past);
 
-/* Its worker is gone: inactive again, or failed after max_lost such losses. Writes the log line
- * into `line`: "stalled | worker W was lost (2 of 3)". When it failed, j->error is `line`. */
+/* Its worker is gone: inactive again, or failed with the loss number max_lost + 1. Writes the log
+ * line into `line`: "stalled | worker W was lost (2 of 3)". When it failed, j->error is `line`. */
 enum { WEIR__LINE = 320 };
 void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE], weir_buf *past);
 
@@ -75,6 +82,27 @@ void weir__job_promote(weir_job *j, int64_t now, weir_buf *past);
 weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
                            weir_buf *past, weir_error *err);
 
+/* Then set the values of the change, if it has any; j->values points into `values`, which is empty
+ * before. They leave no entry in the history. WEIR_ELIMIT, WEIR_ENOMEM: the change is not made. */
+weir_code weir__job_set_values(weir_job *j, const weir_change *change, int64_t now,
+                               weir_buf *values, weir_error *err);
+
+/* The job is not active with this delivery (or is not there at all). */
+static inline weir_code weir__stale(weir_error *err, uint64_t id, uint32_t delivery)
+{
+    return weir_fail(err, WEIR_ESTALE, "job %" PRIu64 ": delivery %" PRIu32 " is over", id,
+                     delivery);
+}
+
+/* What an update tells of a job whose state was `old`: how many events, at most 2, and the text of
+ * each (NULL: none). A job that was set to failed gets the log line "error | TEXT", too. */
+size_t      weir__update_events(const weir_job *j, weir_state old, weir_event_kind kind[2]);
+const char *weir__update_text(const weir_job *j, weir_event_kind kind);
+
+/* Somebody set the wall clock `step_ms` forth (or back): lengths of time that are under way (a
+ * lease, a delay) end as much later. False: it has none, nothing changed. */
+bool weir__job_clock_set(weir_job *j, int64_t step_ms);
+
 /* The place in the list of its state: see weir_query. */
 int64_t weir__job_rank(const weir_job *j);
 
@@ -84,6 +112,13 @@ int64_t weir__job_due(const weir_job *j);
 
 /* Milliseconds until the next attempt, after `failures` of them; 0: at once. */
 int64_t weir__backoff_ms(const weir_job *j, int32_t failures);
+
+/* A worker died with the job, so the job may be what killed the worker: until it has ended it runs
+ * alone in its worker (weir_op_take). */
+static inline bool weir__job_is_suspect(const weir_job *j)
+{
+    return j->lost > 0;
+}
 
 static inline bool weir__finished(weir_state s)
 {
@@ -106,6 +141,9 @@ void weir__job_json(weir_buf *out, const weir_job *job);
 /* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, the only
  * one that makes such jobs; weir_job_release() calls it when job->hold is set. */
 void weir__hold_release(struct weir__hold *hold);
+
+/* Free what weir_data_text() has kept with a job; weir_job_release() calls it. */
+void weir__texts_free(struct weir__texts *texts);
 
 /* The facts drawn at the top of job.c, asserted. Nothing in release builds. */
 void weir__job_check(const weir_job *j);

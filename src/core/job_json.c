@@ -37,13 +37,14 @@ weir_job *weir__job_copy(const weir_job *j)
                   room(j->result, j->result_len) + room(j->error, error) +
                   room(j->progress_data, j->progress_data_len) + room(j->unique, unique) +
                   room(j->worker, worker) + room(j->search_keys, keys) +
-                  room(j->history, j->history_len);
+                  room(j->history, j->history_len) + room(j->values, j->values_len);
     weir_job *c = malloc(size);
     if (!c)
         return NULL;
     char *at = (char *)(c + 1);
     *c = *j;
     c->hold = NULL;
+    c->texts = NULL;
     c->type = put(&at, j->type, type);
     c->data = put(&at, j->data, j->data_len);
     c->result = put(&at, j->result, j->result_len);
@@ -53,15 +54,20 @@ weir_job *weir__job_copy(const weir_job *j)
     c->worker = put(&at, j->worker, worker);
     c->search_keys = put(&at, j->search_keys, keys);
     c->history = put(&at, j->history, j->history_len);
+    c->values = put(&at, j->values, j->values_len);
     return c;
 }
 
 void weir_job_release(weir_job *job)
 {
-    if (job && job->hold)
+    if (!job)
+        return;
+    if (job->hold) {
         weir__hold_release(job->hold);
-    else
-        free(job);
+        return;
+    }
+    weir__texts_free(job->texts);
+    free(job);
 }
 
 /* ---- JSON ---- */
@@ -101,10 +107,9 @@ static inline void raw_if(weir_buf *b, const char *name, const char *json, size_
 
 static void backoff(weir_buf *b, const weir_backoff *f)
 {
-    static const char *const names[] = { "none", "fixed", "exponential" };
     if (f->kind == WEIR_IMMEDIATE && !f->delay_ms && !f->max_ms && !f->jitter_pct)
         return;
-    text(b, ",\"backoff\":{\"type\":", names[f->kind]);
+    text(b, ",\"backoff\":{\"type\":", weir_backoff_name(f->kind));
     number(b, ",\"delay\":", f->delay_ms);
     number_if(b, ",\"maxDelay\":", f->max_ms);
     number_if(b, ",\"jitter\":", f->jitter_pct);
@@ -114,11 +119,12 @@ static void backoff(weir_buf *b, const weir_backoff *f)
 void weir__job_json(weir_buf *b, const weir_job *job)
 {
     weir__buf_reserve(b, 512 + job->data_len + job->result_len + job->progress_data_len +
-                             job->history_len);
+                             job->history_len + job->values_len);
     weir__buf_str(b, "{\"id\":");
     weir__buf_uint(b, job->id);
     text(b, ",\"type\":", job->type ? job->type : "");
     raw_if(b, ",\"data\":", job->data ? job->data : "null", job->data ? job->data_len : 4);
+    raw_if(b, ",\"values\":", job->values, job->values_len);
     number(b, ",\"priority\":", job->priority);
     text(b, ",\"state\":", weir_state_name(job->state));
     number(b, ",\"delay\":", job->delay_ms);

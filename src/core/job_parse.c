@@ -21,6 +21,7 @@ const weir_field weir__job_fields[] = {          /* in the order in which they a
     WEIR_FIELD("id", weir__as_id, AT(id), .max = (int64_t)WEIR_MAX_ID),
     WEIR_FIELD("type", weir__as_text, AT(type), .needed = true),
     WEIR_FIELD("data", weir__as_raw, AT(data)),
+    WEIR_FIELD("values", weir__as_raw, AT(values)),
     WEIR_FIELD("priority", weir__as_priority, AT(priority)),
     WEIR_FIELD("state", weir__as_state, AT(state)),
     WEIR_FIELD("delay", weir__as_ms, AT(delay_ms)),
@@ -60,7 +61,8 @@ _Static_assert(offsetof(weir_job, data_len) == offsetof(weir_job, data) + sizeof
                    offsetof(weir_job, progress_data_len) ==
                        offsetof(weir_job, progress_data) + sizeof(char *) &&
                    offsetof(weir_job, history_len) ==
-                       offsetof(weir_job, history) + sizeof(char *),
+                       offsetof(weir_job, history) + sizeof(char *) &&
+                   offsetof(weir_job, values_len) == offsetof(weir_job, values) + sizeof(char *),
                "weir__as_raw() sets both");
 
 /* ---- all of it ---- */

@@ -193,7 +193,7 @@ weir_code weir_duration_parse(const char *text, int64_t *out_ms, weir_error *err
 static weir_code not_a_backoff(const char *text, const char *why, weir_error *err)
 {
     return weir_fail(err, WEIR_EINVAL, "\"%.60s\" is not a backoff: %s; write it like none, "
-                                       "fixed:1s or exponential:1s:60s:20%%", text, why);
+                                       "fixed:1s, linear:2s or exponential:1s:60s:20%%", text, why);
 }
 
 /* "20%" to 20; -1: it is no such thing. */
@@ -210,18 +210,29 @@ static int32_t parse_percent(const char *s, size_t len)
     return n <= 100 ? n : -1;
 }
 
+static const struct {
+    const char       *name;
+    weir_backoff_kind kind;
+} backoffs[] = { { "none", WEIR_IMMEDIATE },     /* the first of a kind is its name */
+                 { "immediate", WEIR_IMMEDIATE },
+                 { "fixed", WEIR_FIXED },
+                 { "exponential", WEIR_EXPONENTIAL },
+                 { "linear", WEIR_LINEAR } };
+
+const char *weir_backoff_name(weir_backoff_kind kind)
+{
+    for (size_t i = 0; i < COUNT(backoffs); i++) {
+        if (backoffs[i].kind == kind)
+            return backoffs[i].name;
+    }
+    return "?";
+}
+
 static bool parse_kind(const char *s, size_t len, weir_backoff_kind *out)
 {
-    static const struct {
-        const char       *name;
-        weir_backoff_kind kind;
-    } kinds[] = { { "none", WEIR_IMMEDIATE },
-                  { "immediate", WEIR_IMMEDIATE },
-                  { "fixed", WEIR_FIXED },
-                  { "exponential", WEIR_EXPONENTIAL } };
-    for (size_t i = 0; i < COUNT(kinds); i++) {
-        if (strlen(kinds[i].name) == len && !strncasecmp(kinds[i].name, s, len)) {
-            *out = kinds[i].kind;
+    for (size_t i = 0; i < COUNT(backoffs); i++) {
+        if (strlen(backoffs[i].name) == len && !strncasecmp(backoffs[i].name, s, len)) {
+            *out = backoffs[i].kind;
             return true;
         }
     }
@@ -237,8 +248,8 @@ weir_code weir_backoff_parse(const char *text, weir_backoff *out, weir_error *er
     const char  *s = text;
     size_t       len = strcspn(s, ":");
     if (!parse_kind(s, len, &b.kind))
-        return not_a_backoff(text, "it is none, fixed or exponential", err);
-    int times = 0, most = b.kind == WEIR_EXPONENTIAL ? 2 : 1;
+        return not_a_backoff(text, "it is none, fixed, linear or exponential", err);
+    int times = 0, most = b.kind == WEIR_FIXED ? 1 : 2;
     for (s += len; *s == ':'; s += len) {
         s++;
         len = strcspn(s, ":");

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "core/history.h"
 #include "core/job.h"
+#include "core/values.h"
 
 /* `limit` is one of the constants of weir/job.h: its name and number go into the message. */
 #define OVER(err, field, n, what, limit)                                                       \
@@ -44,14 +45,13 @@ weir_code weir__type_check(const char *type, const char *field, weir_error *err)
         return weir_fail(err, WEIR_EINVAL, "%s: empty", field);
     if (len > WEIR_MAX_TYPE)
         return OVER(err, field, len, " bytes", WEIR_MAX_TYPE);
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)type[i];
-        if (c < 0x20 || c == 0x7f)
-            return weir_fail(err, WEIR_EINVAL, "%s: control character 0x%02x at byte %zu", field, c,
-                             i);
-    }
     if (!weir__utf8_valid(type, len))
         return weir_fail(err, WEIR_EINVAL, "%s: not valid UTF-8", field);
+    size_t   at;
+    uint32_t c;
+    if (weir__has_hidden(type, len, &at, &c))
+        return weir_fail(err, WEIR_EINVAL, "%s: invisible or control character U+%04" PRIX32
+                         " at byte %zu; use visible characters", field, c, at);
     return WEIR_OK;
 }
 
@@ -94,9 +94,10 @@ static weir_code check_text(const char *text, const char *field, size_t max, con
 
 static weir_code check_backoff(const weir_backoff *b, weir_error *err)
 {
-    if ((unsigned)b->kind > WEIR_EXPONENTIAL)
+    if ((unsigned)b->kind > WEIR_LINEAR)
         return weir_fail(err, WEIR_EINVAL, "backoff.kind: %d is none of WEIR_IMMEDIATE, "
-                                           "WEIR_FIXED, WEIR_EXPONENTIAL", (int)b->kind);
+                                           "WEIR_FIXED, WEIR_EXPONENTIAL, WEIR_LINEAR",
+                         (int)b->kind);
     if (b->jitter_pct < 0 || b->jitter_pct > 100)
         return weir_fail(err, WEIR_EINVAL, "backoff.jitter_pct: %" PRId32 ", must be 0 to 100",
                          b->jitter_pct);
@@ -148,8 +149,11 @@ static weir_code check_spec(const weir_spec *s, weir_error *err)
         (rc = check_backoff(&s->backoff, err)) ||
         (rc = check_text(s->unique, "unique", WEIR_MAX_UNIQUE, "WEIR_MAX_UNIQUE", err)))
         return rc;
-    return check_text(s->search_keys, "search_keys", WEIR_MAX_SEARCH_KEYS, "WEIR_MAX_SEARCH_KEYS",
-                      err);
+    if ((rc = check_text(s->search_keys, "search_keys", WEIR_MAX_SEARCH_KEYS,
+                         "WEIR_MAX_SEARCH_KEYS", err)) || !s->values)
+        return rc;
+    return weir__values_check(s->values, s->values_len ? s->values_len : strlen(s->values), false,
+                              err);
 }
 
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err)
@@ -185,6 +189,7 @@ static weir_code check_texts(const weir_job *j, weir_error *err)
         (rc = check_words(j->error, "error", err)) ||
         (rc = check_words(j->worker, "worker", err)) ||
         (j->history && (rc = weir__history_valid(j->history, j->history_len, err))) ||
+        (j->values && (rc = weir__values_check(j->values, j->values_len, false, err))) ||
         (rc = check_text(j->unique, "unique", WEIR_MAX_UNIQUE, "WEIR_MAX_UNIQUE", err)))
         return rc;
     return check_text(j->search_keys, "search_keys", WEIR_MAX_SEARCH_KEYS, "WEIR_MAX_SEARCH_KEYS",
@@ -220,7 +225,7 @@ static weir_code check_numbers(const weir_job *j, weir_error *err)
     if ((rc = check_attempts(j->max_attempts, "max_attempts", err)) ||
         (rc = check_attempts(j->attempts, "attempts", err)) ||
         (rc = check_attempts(j->max_lost, "max_lost", err)) ||
-        (rc = check_attempts(j->lost, "lost", err)) ||
+        (rc = j->lost < 0 ? negative("lost", j->lost, err) : WEIR_OK) ||
         (rc = weir__ms_check(j->delay_ms, "delay_ms", err)) ||
         (rc = weir__ms_check(j->ttl_ms, "ttl_ms", err)) ||
         (rc = weir__ms_check(j->duration_ms, "duration_ms", err)) ||
@@ -240,7 +245,7 @@ static weir_code check_facts(const weir_job *j, weir_error *err)
     if (!ended && j->attempts == j->max_attempts)
         return WRONG("attempts: %" PRId32 " of %" PRId32 ", but it is %s", j->attempts,
                      j->max_attempts, state);
-    if (j->lost > j->max_lost)
+    if (j->lost > j->max_lost + (j->state == WEIR_FAILED))
         return WRONG("lost: %" PRId32 " of %" PRId32, j->lost, j->max_lost);
     if (j->progress < 0 || j->progress > 100)
         return WRONG("progress: %" PRId32 " percent, must be 0 to 100", j->progress);
@@ -256,8 +261,6 @@ static weir_code check_facts(const weir_job *j, weir_error *err)
         return WRONG("duration_ms: set, but it is %s", state);
     if (j->state != WEIR_COMPLETE)
         return WEIR_OK;
-    if (!j->attempts)
-        return WRONG("attempts: 0, but it is complete");
     if (j->progress != 100)
         return WRONG("progress: %" PRId32 " percent, but it is complete", j->progress);
     return j->error ? WRONG("error: set, but it is complete") : WEIR_OK;

@@ -9,6 +9,7 @@
 const weir_field weir__spec_fields[] = {
     WEIR_FIELD("type", weir__as_text, AT(type), .needed = true),
     WEIR_FIELD("data", weir__as_raw, AT(data)),
+    WEIR_FIELD("values", weir__as_raw, AT(values)),
     WEIR_FIELD("priority", weir__as_priority, AT(priority)),
     WEIR_FIELD("attempts", weir__as_int32, AT(attempts), .min = 1, .max = WEIR_MAX_ATTEMPTS),
     WEIR_FIELD("delay", weir__as_ms, AT(delay_ms)),
@@ -24,6 +25,8 @@ const weir_field weir__spec_fields[] = {
     { 0 }
 };
 #undef AT
+_Static_assert(offsetof(weir_spec, values_len) == offsetof(weir_spec, values) + sizeof(char *),
+               "weir__as_raw() sets both");
 
 weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *out)
 {

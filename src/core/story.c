@@ -41,6 +41,7 @@ static const struct {
     [WEIR__PAST_PROMOTED]       = { "promoted by hand", false },
     [WEIR__PAST_DELAYED]        = { "delayed by hand", false },
     [WEIR__PAST_CANCELLED]      = { "cancelled by hand", true },
+    [WEIR__PAST_SET]            = { "set by hand", false },
     [WEIR__PAST_CHANGED]        = { "changed by hand", false },
 };
 
@@ -52,6 +53,8 @@ static void say_outcome(weir_buf *b, const weir_past *p)
         weir__say_ms(b, p->until - p->at);
     } else if (p->delivery && p->state == WEIR_INACTIVE) {
         weir__buf_str(b, "; queued again");
+    } else if (p->kind == WEIR__PAST_SET) {
+        weir__buf_printf(b, " to %s", weir_state_name(p->state));
     } else if (p->state == WEIR_FAILED && p->kind != WEIR__PAST_FAILED &&
                p->kind != WEIR__PAST_DEADLINE) {
         weir__buf_str(b, "; failed for good");

@@ -9,6 +9,8 @@
  * every lot tells the timer of it, and the timer comes by (weir__pools_tend()). */
 #include "runtime/pool_inner.h"
 
+#include "core/job.h"
+
 enum {
     AHEAD_NS     = 1000000,            /* work that a thread may find before it */
     SLOW_NS      = 2 * AHEAD_NS,       /* how slow a handler can count at most */
@@ -94,11 +96,13 @@ static int64_t back_at(const pool *p, int64_t now)
 static void fetch_done(weir_ticket *t)
 {
     pool *p = (pool *)((char *)t - offsetof(pool, fetch));
-    int64_t now = weir_now(p->q);
+    int64_t now = weir__queue_steady(p->q);
+    weir__queue_answered(p->q, p->fetch_pass, t->op.err.code ? NULL : &t->op.u.take, &p->knows);
     pthread_mutex_lock(&p->lock);
     if (!t->op.err.code) {
         p->n_fetched = t->op.u.take.n_jobs;
-        weir__pool_learn(p, p->fetch_asked, &t->op.u.take);
+        weir__pool_learn(p, p->fetch_asked, &t->op.u.take,
+                         p->n_fetched && weir__job_is_suspect(p->fetched[0]));
     } else if (t->op.err.code == WEIR_ECLOSED) {
         weir__pool_tell_stop(p);
     }
@@ -124,11 +128,13 @@ void weir__pool_unpack(pool *p)
     p->n_fetched = 0;
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < n; i++) {
-        holds[i] = weir__hold_create(p->q, p->fetched[i], p, p->cfg.lease_ms);
-        if (!holds[i])
-            weir_job_release(p->fetched[i]);       /* out of memory: its lease will run out */
-        else
+        holds[i] = weir__hold_create(p->q, p->fetched[i], p, p->cfg.lease_ms, p->fetch_at);
+        if (holds[i]) {
             holds[i]->back_at = back_at;
+            continue;
+        }
+        weir__queue_left(p->q, p->fetched[i]);     /* out of memory: its lease will run out */
+        weir_job_release(p->fetched[i]);
     }
     pthread_mutex_lock(&p->lock);
     for (size_t i = 0; i < n; i++)
@@ -155,16 +161,22 @@ void weir__pools_unpack(weir_queue *q)
 void weir__pool_fetch(pool *p)
 {
     size_t most = most_ready(p);
-    if (p->fetching || p->stopping || !p->hint || !most || p->n_ready > most / 2)
+    if (p->fetching || p->stopping || !most || p->n_ready > most / 2)
+        return;
+    p->fetch_pass = weir__pool_enter(p);
+    if (!p->fetch_pass)
         return;
     p->fetching = true;
     p->fetch_asked = weir__pool_ask(p);
+    p->fetch_at = weir__queue_steady(p->q);
     p->fetch.op = (weir_op){ .kind = WEIR_OP_TAKE,
-        .u.take = weir__pool_taking(p, p->fetched, most - p->n_ready, p->q->name) };
+        .u.take = weir__pool_taking(p, p->fetch_pass, p->fetched, most - p->n_ready,
+                                    p->q->name) };
     p->fetch.done = fetch_done;
     p->fetch.loose = p->cfg.prefetch > 0;
     weir__pool_ref(p);
     if (weir__op_check(&p->fetch.op, NULL) || weir__queue_submit(p->q, &p->fetch)) {
+        weir__queue_answered(p->q, p->fetch_pass, NULL, &p->knows);
         p->fetching = false;
         weir__pool_tell_stop(p);
         atomic_fetch_sub(&p->refs, 1);
@@ -221,7 +233,9 @@ static int64_t tend(pool *p, int64_t now)
 
 int64_t weir__pools_tend(weir_queue *q)
 {
-    int64_t now = weir_now(q), next = INT64_MAX;
+    int64_t now = weir__queue_steady(q), next = weir__queue_closed_ms(q);
+    if (next < INT64_MAX)
+        next += now + 1;
     pthread_mutex_lock(&q->pools.lock);
     for (pool *p = q->pools.first; p; p = p->next) {
         pthread_mutex_lock(&p->lock);

@@ -27,9 +27,9 @@ static int64_t now_ns(void)
 static void *batcher_main(void *arg);
 
 weir_code weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
-                             int64_t (*now)(void *), void *ctx, weir_error *err)
+                             weir_clock_fn *clock, void *ctx, weir_error *err)
 {
-    *b = (weir_batcher){ .store = store, .events = events, .now = now, .now_ctx = ctx };
+    *b = (weir_batcher){ .store = store, .events = events, .clock = clock, .clock_ctx = ctx };
     b->tail = &b->head;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->work, NULL);
@@ -146,9 +146,11 @@ static void lead(weir_batcher *b)
     b->waiting -= callers;
     pthread_mutex_unlock(&b->lock);
 
-    int64_t now = b->now(b->now_ctx);
+    int64_t now, steady;
+    b->clock(b->clock_ctx, &now, &steady);
     for (size_t i = 0; i < n; i++) {
         b->batch[i]->now_ms = now;
+        b->batch[i]->steady_ms = steady;
         b->batch[i]->err.code = WEIR_OK;
     }
     weir_error err = { 0 };

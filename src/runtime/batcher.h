@@ -14,6 +14,9 @@
 
 enum { WEIR_MAX_BATCH = 1024 };   /* operations in one call of the store */
 
+/* Reads the wall clock and the steady clock at one moment. */
+typedef void weir_clock_fn(void *ctx, int64_t *now_ms, int64_t *steady_ms);
+
 /* One submitted operation. The memory is the submitter's until it is done. */
 typedef struct weir_ticket {
     weir_op             op;
@@ -28,8 +31,8 @@ typedef struct weir_ticket {
 typedef struct weir_batcher {
     weir_store     *store;
     weir_events    *events;       /* corked while a batch runs and is answered */
-    int64_t       (*now)(void *ctx);
-    void           *now_ctx;
+    weir_clock_fn  *clock;
+    void           *clock_ctx;
     pthread_t       thread;
     bool            started;
     pthread_mutex_t lock;         /* guards what follows */
@@ -53,7 +56,7 @@ typedef struct weir_batcher {
 
 /* `store` and `events` belong to the caller and must outlive weir__batcher_close(). */
 weir_code weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
-                             int64_t (*now)(void *), void *ctx, weir_error *err);
+                             weir_clock_fn *clock, void *ctx, weir_error *err);
 
 /* Run an operation and wait for its answer, which is also in t->op.err. */
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/values.h"
 #include "runtime/future.h"
 #include "runtime/hold.h"
 
@@ -109,20 +110,34 @@ static void give_count(weir_queue *q, weir_op *op, const weir_reply *to)
     weir_stats_release(stats);
 }
 
+/* A suspect came beside other jobs: it goes back, and is taken when there are none. */
+static void give_back(weir_queue *q, weir_job *job)
+{
+    weir_ending ending = { .id = job->id, .delivery = job->delivery,
+                           .outcome = WEIR_OUTCOME_RELEASE };
+    weir_finish_async(q, &ending, 1, NULL, NULL, NULL);     /* else its lease runs out */
+    weir_job_release(job);
+}
+
 static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     weir_job **out = to->out;
-    const weir_op_take *take = &op->u.take;
+    weir_op_take *take = &op->u.take;
     if (out)
         *to->n_out = 0;
-    if (op->err.code)
+    if (!weir__queue_answered(q, to->pass, op->err.code ? NULL : take, NULL)) {
+        give_back(q, take->jobs[0]);
         return;
-    for (size_t i = 0; i < take->n_jobs; i++) {
+    }
+    for (size_t i = 0; !op->err.code && i < take->n_jobs; i++) {
         weir_job *job = take->jobs[i];
-        if (out && weir__hold_create(q, job, NULL, take->lease_ms))
+        if (out &&
+            weir__hold_create(q, job, NULL, take->lease_ms, weir__queue_steady(q))) {
             out[(*to->n_out)++] = job;
-        else
-            weir_job_release(job);      /* unwanted or out of memory: its lease will run out */
+            continue;
+        }
+        weir__queue_left(q, job);
+        weir_job_release(job);          /* unwanted or out of memory: its lease will run out */
     }
 }
 
@@ -221,17 +236,50 @@ static weir_op op_update(uint64_t id, const weir_change *change, uint32_t from)
                       .u.update = { .id = id, .from = from, .change = *change } };
 }
 
-weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_error *err)
+/* Whoever sets a job to active has it. */
+static weir_op op_change(const weir_queue *q, uint64_t id, const weir_change *change)
 {
     weir_op op = op_update(id, change, change->from);
+    if (change->state == WEIR_ACTIVE && !change->worker)
+        op.u.update.change.worker = q->name;
+    return op;
+}
+
+weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_error *err)
+{
+    weir_op op = op_change(q, id, change);
     return weir__call(q, &op, NULL, err);
 }
 
 weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change, weir_future **f,
                             weir_error *err)
 {
-    weir_op op = op_update(id, change, change->from);
+    weir_op op = op_change(q, id, change);
     return weir__call_async(q, &op, NULL, f, err);
+}
+
+weir_code weir_set(weir_queue *q, uint64_t id, const char *name, const char *value, weir_error *err)
+{
+    weir_buf  b = { 0 };
+    weir_code rc = weir__values_one(&b, name, value, err);
+    if (!rc)
+        rc = weir_update(q, id, &(weir_change){ .values = b.data, .values_len = b.len }, err);
+    weir__buf_fini(&b);
+    return rc;
+}
+
+weir_code weir_set_async(weir_queue *q, uint64_t id, const char *name, const char *value,
+                         weir_future **f, weir_error *err)
+{
+    weir_buf    b = { 0 };
+    weir_code   rc = weir__values_one(&b, name, value, err);
+    weir_change change = { .values = b.data, .values_len = b.len };
+    if (f)
+        *f = NULL;
+    if (!rc)
+        rc = weir_update_async(q, id, &change, f, err);
+    weir__buf_fini(&b);
+    return rc;
 }
 
 static weir_op op_retry(uint64_t id)
@@ -399,6 +447,18 @@ weir_code weir_count_async(weir_queue *q, weir_state state, const char *type, ui
     return weir__call_async(q, &op, &to, f, err);
 }
 
+weir_code weir_ready(weir_queue *q, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_STATS, .u.stats = { .probe = !q->read_only } };
+    return weir__call(q, &op, &(weir_reply){ .give = give_stats }, err);
+}
+
+weir_code weir_ready_async(weir_queue *q, weir_future **f, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_STATS, .u.stats = { .probe = !q->read_only } };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_stats }, f, err);
+}
+
 weir_code weir_get_stats(weir_queue *q, weir_stats **out, weir_error *err)
 {
     weir_op op = { .kind = WEIR_OP_STATS };
@@ -502,25 +562,36 @@ weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_fut
 
 /* ---- take ---- */
 
+/* No job is taken beside a suspect: then the answer is "none", as in an empty queue. */
 static weir_op op_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
-                       weir_job **jobs)
+                       weir_job **jobs, weir_pass pass)
 {
-    weir_taking what = { .types = types, .n = n, .lease_ms = lease_ms };
+    weir_taking what = { .types = types, .n = n, .lease_ms = lease_ms,
+                         .busy = pass == WEIR__PASS_BUSY };
     return (weir_op){ .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, &what, jobs) };
 }
 
 weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
                     weir_job **out, size_t *n_out, weir_error *err)
 {
-    weir_op op = op_take(q, types, n, lease_ms, out);
-    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
-    return weir__call(q, &op, &to, err);
+    weir_pass pass = weir__queue_enter_by_hand(q);
+    weir_op op = op_take(q, types, n, lease_ms, out, pass);
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out, .pass = pass };
+    if (pass)
+        return weir__call(q, &op, &to, err);
+    *n_out = 0;
+    return weir__op_check(&op, err);
 }
 
 weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
                           weir_job **out, size_t *n_out, weir_future **f, weir_error *err)
 {
-    weir_op op = op_take(q, types, n, lease_ms, NULL);
-    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
-    return weir__call_async(q, &op, &to, f, err);
+    weir_pass pass = weir__queue_enter_by_hand(q);
+    weir_op op = op_take(q, types, n, lease_ms, NULL, pass);
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out, .pass = pass };
+    if (pass)
+        return weir__call_async(q, &op, &to, f, err);
+    if (n_out)
+        *n_out = 0;
+    return weir__future_none(q, f, err);
 }

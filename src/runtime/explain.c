@@ -32,6 +32,16 @@ static void say_last_error(weir_buf *why, const weir_job *j)
         weir__buf_printf(why, " The last error was: %s.", j->error);
 }
 
+static void say_suspect(weir_buf *why, const weir_job *j)
+{
+    if (!weir__job_is_suspect(j))
+        return;
+    weir__buf_printf(why, " A worker died with it %d time%s (at most %d), so that it %s.", j->lost,
+                     j->lost == 1 ? "" : "s", j->max_lost,
+                     j->state == WEIR_ACTIVE ? "runs alone in this one"
+                                             : "runs alone, in a worker that has no other job");
+}
+
 static void explain_waiting(const facts *f, weir_buf *why, weir_buf *help)
 {
     enum { QUIET_MS = 10000 };        /* with jobs waiting, a worker would have taken one by then */
@@ -68,9 +78,7 @@ static void explain_waiting(const facts *f, weir_buf *why, weir_buf *help)
     } else {
         weir__buf_str(why, ".");
     }
-    if (j->lost)
-        weir__buf_printf(why, " A worker died with it %d time%s (%d are allowed).", j->lost,
-                         j->lost == 1 ? "" : "s", j->max_lost);
+    say_suspect(why, j);
     say_last_error(why, j);
 }
 
@@ -79,8 +87,8 @@ static void explain_delayed(const facts *f, weir_buf *why, weir_buf *help)
     enum { LATE_MS = 2000 };
     const weir_job *j = f->job;
     if (j->promote_at >= WEIR_PARKED_AT) {
-        weir__buf_str(why, "It is on its way to another store: `weir migrate` has parked it here, "
-                           "and it may be there already.");
+        weir__buf_str(why, "It is on its way from one store to another: `weir migrate` has parked "
+                           "it here, and the other store may have it too.");
         weir__buf_str(help, "weir migrate --from URL --to URL (again, to go on)");
         return;
     }
@@ -130,6 +138,7 @@ static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
         weir__say_ms(why, j->ttl_ms);
         weir__buf_str(why, " (ttl).");
     }
+    say_suspect(why, j);
     say_last_error(why, j);
     if (f->looking)      /* that process has the store, and a second one cannot write to it */
         weir__buf_str(help, "If it should not go on, stop its worker (SIGTERM); when the job does "
@@ -159,7 +168,7 @@ static void explain_failed(const facts *f, weir_buf *why, weir_buf *help)
     say_ago(why, f->now, j->finished_at);
     if (strcmp(error, WEIR__DEADLINE_TEXT) == 0)
         weir__buf_str(why, ": its deadline came before a worker did.");
-    else if (j->lost >= j->max_lost && j->attempts < j->max_attempts)
+    else if (j->lost > j->max_lost)
         weir__buf_printf(why, ": %s. Perhaps the job itself kills its workers.", error);
     else
         weir__buf_printf(why, ", after %d of %d attempts: %s.", j->attempts, j->max_attempts,

@@ -97,6 +97,7 @@ static void give_op(void *ctx, bool wanted)
         f->to.out = NULL;
         f->to.n_out = NULL;
         f->to.at_out = NULL;
+        f->to.waits_out = NULL;
     }
     if (f->to.give)
         f->to.give(f->q, &f->ticket.op, &f->to);
@@ -125,6 +126,8 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
         *out = NULL;
     op->err.code = WEIR_OK;
     weir_code rc = weir__op_check(op, err);
+    if (!rc && q->objects_only)
+        rc = weir__op_check_objects(op, err);
     if (!rc)
         rc = create(q, &f, weir__op_size(op, to), err);
     if (rc)
@@ -156,6 +159,24 @@ weir_code weir__future_create(weir_queue *q, weir_future **out, size_t size,
     weir_code rc = create(q, out, size, err);
     if (!rc)
         (*out)->abandoned = abandoned;
+    return rc;
+}
+
+static void give_nothing(void *ctx, bool wanted)
+{
+    (void)ctx, (void)wanted;
+}
+
+weir_code weir__future_none(weir_queue *q, weir_future **out, weir_error *err)
+{
+    weir_future *f;
+    weir_code    rc = create(q, &f, 0, err);
+    if (!rc)
+        weir__future_end(f, &(weir_error){ .code = WEIR_OK }, give_nothing, NULL);
+    if (out)
+        *out = f;
+    else
+        weir_future_release(f);
     return rc;
 }
 

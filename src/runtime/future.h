@@ -4,6 +4,7 @@
 #define WEIR_RUNTIME_FUTURE_H
 
 #include "runtime/queue.h"
+#include "runtime/gate.h"
 #include "weir/future.h"
 
 /* How the answer of an operation reaches the caller. */
@@ -13,12 +14,17 @@ typedef struct weir_reply {
     void       *out;        /* NULL: nobody wants it, throw it away */
     size_t     *n_out;      /* of a take, of a tick; NULL likewise */
     int64_t    *at_out;     /* of a tick */
+    bool       *waits_out;  /* of a take: a suspect was passed over */
+    weir_pass   pass;       /* of a take by hand */
     weir_state  state;      /* of a count */
     const char *type;
 } weir_reply;
 
 /* Run an operation and wait. */
 weir_code weir__call(weir_queue *q, weir_op *op, const weir_reply *to, weir_error *err);
+
+/* A call that has nothing to do: *f is done (f may be NULL). */
+weir_code weir__future_none(weir_queue *q, weir_future **f, weir_error *err);
 
 /* Run an operation; *f is its future (f may be NULL: nobody wants to know). */
 weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, weir_future **f,

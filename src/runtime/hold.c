@@ -7,12 +7,28 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "core/job.h"
+#include "core/values.h"
+#include "runtime/gate.h"
 #include "runtime/pool.h"
 #include "runtime/queue.h"
 
+/* The process has the job no longer, as far as other jobs are concerned. */
+static void leave(weir__hold *h)
+{
+    if (!atomic_exchange(&h->left, true))
+        weir__queue_left(h->q, h->job);
+}
+
+/* It is no longer ours. But while a suspect is worked on, it may still kill the process. */
+static void revoke(weir__hold *h)
+{
+    atomic_store(&h->revoked, true);
+    if (!weir__job_is_suspect(h->job))
+        leave(h);
+}
+
 weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *pool,
-                              int64_t lease_ms)
+                              int64_t lease_ms, int64_t asked_at)
 {
     weir__hold *h = calloc(1, sizeof *h);
     if (!h)
@@ -21,6 +37,7 @@ weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *p
     h->job = job;
     h->pool = pool;
     h->lease_ms = lease_ms;
+    h->lease_until = asked_at + lease_ms;
     job->hold = h;
     weir__queue_ref(q);
     if (pool)
@@ -28,7 +45,7 @@ weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *p
     pthread_mutex_lock(&q->holds.lock);
     for (size_t i = 0; i < WEIR__REVOKED; i++)
         if (q->holds.revoked[i].id == job->id && q->holds.revoked[i].delivery == job->delivery)
-            atomic_store(&h->revoked, true);
+            revoke(h);
     h->next = q->holds.first;
     if (h->next)
         h->next->link = &h->next;
@@ -36,13 +53,32 @@ weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *p
     q->holds.first = h;
     pthread_mutex_unlock(&q->holds.lock);
     if (pool)
-        weir__timer_renew(&q->timer, weir_now(q) + lease_ms / 3);
+        weir__timer_renew(&q->timer, weir__queue_steady(q) + lease_ms / 3);
     return h;
+}
+
+bool weir__hold_lasts(weir__hold *h)
+{
+    return !atomic_load(&h->revoked) && weir__queue_steady(h->q) < atomic_load(&h->lease_until);
+}
+
+bool weir__hold_confirm(weir__hold *h)
+{
+    if (weir__hold_lasts(h))
+        return true;
+    int64_t     asked_at = weir__queue_steady(h->q);
+    weir_lease  item = { .id = h->job->id, .delivery = h->job->delivery, .lease_ms = h->lease_ms };
+    weir_ticket t = { .op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = &item, .n = 1 } } };
+    if (atomic_load(&h->revoked) || weir__queue_run(h->q, &t, NULL) || item.code)
+        return false;
+    atomic_store(&h->lease_until, asked_at + h->lease_ms);
+    return true;
 }
 
 void weir__hold_release(weir__hold *h)
 {
     weir_queue *q = h->q;
+    leave(h);
     pthread_mutex_lock(&q->holds.lock);
     *h->link = h->next;
     if (h->next)
@@ -64,7 +100,7 @@ void weir__holds_revoke(weir_queue *q, uint64_t id, uint32_t delivery)
     q->holds.revoked[at].delivery = delivery;
     for (weir__hold *h = q->holds.first; h; h = h->next)
         if (h->job->id == id && h->job->delivery == delivery)
-            atomic_store(&h->revoked, true);
+            revoke(h);
     pthread_mutex_unlock(&q->holds.lock);
 }
 
@@ -77,9 +113,19 @@ static void revoke_stale(weir_queue *q, const weir_lease *items, size_t n)
         pthread_mutex_lock(&q->holds.lock);
         for (weir__hold *h = q->holds.first; h; h = h->next)
             if (h->job->id == items[i].id && h->job->delivery == items[i].delivery)
-                atomic_store(&h->revoked, true);
+                revoke(h);
         pthread_mutex_unlock(&q->holds.lock);
     }
+}
+
+/* The leases that were to be renewed have been, from `asked_at` on or later. */
+static void prolong(weir_queue *q, int64_t asked_at)
+{
+    pthread_mutex_lock(&q->holds.lock);
+    for (weir__hold *h = q->holds.first; h; h = h->next)
+        if (h->renewing && !atomic_load(&h->revoked))
+            atomic_store(&h->lease_until, asked_at + h->lease_ms);
+    pthread_mutex_unlock(&q->holds.lock);
 }
 
 int64_t weir__holds_renew(weir_queue *q)
@@ -97,7 +143,8 @@ int64_t weir__holds_renew(weir_queue *q)
             continue;
         if (h->lease_ms < soonest)
             soonest = h->lease_ms;
-        if (items && !atomic_load(&h->revoked))
+        h->renewing = items && !atomic_load(&h->revoked);
+        if (h->renewing)
             items[n++] = (weir_lease){ .id = h->job->id, .delivery = h->job->delivery,
                                        .lease_ms = h->lease_ms };
     }
@@ -105,17 +152,19 @@ int64_t weir__holds_renew(weir_queue *q)
     if (!cap)
         return INT64_MAX;
     if (!items)
-        return weir_now(q) + RETRY_MS;
+        return weir__queue_steady(q) + RETRY_MS;
 
     weir_ticket t = { .op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = items, .n = n } } };
     weir_error err;
+    int64_t asked_at = weir__queue_steady(q);
     weir_code rc = n ? weir__queue_run(q, &t, &err) : WEIR_OK;
-    if (!rc)
+    if (!rc) {
         revoke_stale(q, items, n);
-    else if (rc != WEIR_ECLOSED)
+        prolong(q, asked_at);
+    } else if (rc != WEIR_ECLOSED)
         weir__events_trouble(&q->events, weir_now(q), &err);
     free(items);
-    return weir_now(q) + (rc ? RETRY_MS : soonest / 3);
+    return weir__queue_steady(q) + (rc ? RETRY_MS : soonest / 3);
 }
 
 /* ---- the outcome ---- */
@@ -169,7 +218,8 @@ static weir_code end_now(weir__hold *h, weir_outcome outcome, const char *text, 
     weir_code rc = weir__queue_run(h->q, &t, NULL);
     if (!rc || rc == WEIR_ESTALE) {
         atomic_fetch_or(&h->phase, WEIR__ENDED);
-        atomic_store(&h->revoked, true);
+        revoke(h);
+        leave(h);
     }
     return rc;
 }
@@ -191,7 +241,7 @@ static weir_code end(weir_job *job, weir_outcome outcome, const char *text, size
 static weir_code heard(weir__hold *h, weir_code rc)
 {
     if (rc == WEIR_ESTALE)
-        atomic_store(&h->revoked, true);
+        revoke(h);
     return rc;
 }
 
@@ -281,6 +331,26 @@ weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total, con
         .id = job->id, .delivery = job->delivery, .percent = weir__percent(done, total),
         .data = data, .len = data ? strlen(data) : 0 } } };
     return heard(h, weir__queue_run(h->q, &t, NULL));
+}
+
+weir_code weir_job_set(weir_job *job, const char *name, const char *value)
+{
+    weir__hold *h = job->hold;
+    weir_error  err;
+    weir_buf    b = { 0 };
+    if (!h)
+        return WEIR_EINVAL;
+    weir_code rc = weir__values_one(&b, name, value, &err);
+    if (!rc) {
+        weir_ticket t = { .op = { .kind = WEIR_OP_UPDATE, .u.update = {
+            .id = job->id, .change = { .values = b.data, .values_len = b.len,
+                                       .delivery = job->delivery } } } };
+        rc = weir__queue_run(h->q, &t, &err);
+    }
+    if (rc)
+        note(job, "%s", err.msg);
+    weir__buf_fini(&b);
+    return heard(h, rc);
 }
 
 bool weir_cancelled(const weir_job *job)

@@ -64,6 +64,10 @@ static void own_add(copier *c, weir_op *op)
             text(c, &s->data);
         text(c, &s->unique);
         text(c, &s->search_keys);
+        if (s->values_len)
+            bytes(c, &s->values, s->values_len);
+        else
+            text(c, &s->values);
     }
     add->specs = specs;
     if (add->token) {
@@ -114,6 +118,8 @@ static void own_log(copier *c, weir_op *op)
 static void own_update(copier *c, weir_op *op)
 {
     bytes(c, &op->u.update.change.data, op->u.update.change.data_len);
+    bytes(c, &op->u.update.change.values, op->u.update.change.values_len);
+    text(c, &op->u.update.change.worker);
 }
 
 static void own_job(copier *c, weir_job *j)
@@ -127,6 +133,7 @@ static void own_job(copier *c, weir_job *j)
     text(c, &j->worker);
     text(c, &j->search_keys);
     bytes(c, &j->history, j->history_len);
+    bytes(c, &j->values, j->values_len);
 }
 
 static void own_import(copier *c, weir_op *op)

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/job.h"
+
 enum { RETRY_MS = 1000 };              /* after the store could not be reached */
 
 void weir__pool_ref(pool *p)
@@ -43,7 +45,8 @@ void weir__pool_unref(pool *p)
  * that are awake anyway often have it done before. Lock held. */
 void weir__pool_wake(pool *p)
 {
-    if (p->idle && !p->waking && (p->hint || p->n_ready || p->n_fetched || p->again)) {
+    if (p->idle && !p->waking && (p->hint || p->suspects || p->n_ready || p->n_fetched ||
+                                  p->again)) {
         p->waking = true;
         pthread_cond_signal(&p->wake);
     }
@@ -64,11 +67,15 @@ question weir__pool_ask(const pool *p)
 }
 
 /* A take that was asked for when `then` was known has its answer. When an empty answer has set the
- * hint meanwhile, it does not count what came here, and nothing is to be taken off. Lock held. */
-void weir__pool_learn(pool *p, question then, const weir_op_take *take)
+ * hint meanwhile, it does not count what came here, and nothing is to be taken off. Behind a
+ * suspect, which comes alone, there may be more. Lock held. */
+void weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alone)
 {
     size_t got = take->n_jobs;
-    if (got < take->n && !take->partial) {
+    p->suspects = take->suspect_waits || (p->suspects && take->busy);
+    if (alone) {
+        p->hint = p->hint > 1 ? p->hint - 1 : 1;
+    } else if (got < take->n && !take->partial) {
         uint64_t since = p->hinted - then.hinted;
         p->hint = since < HINT_UNKNOWN ? since : HINT_UNKNOWN;
         p->resets++;
@@ -113,11 +120,19 @@ void weir__pool_tell_stop(pool *p)
 
 /* ---- taking ---- */
 
-weir_op_take weir__pool_taking(pool *p, weir_job **jobs, size_t n, const char *worker)
+weir_op_take weir__pool_taking(pool *p, weir_pass pass, weir_job **jobs, size_t n,
+                               const char *worker)
 {
     return (weir_op_take){ .types = (const char *const *)p->types, .n_types = p->n_types, .n = n,
                            .lease_ms = p->cfg.lease_ms, .worker = worker, .told = true,
-                           .jobs = jobs };
+                           .busy = pass == WEIR__PASS_BUSY, .jobs = jobs };
+}
+
+weir_pass weir__pool_enter(pool *p)
+{
+    if (!p->hint && !p->suspects)
+        return WEIR__PASS_NONE;
+    return weir__queue_enter(p->q, &p->knows, !p->hint);
 }
 
 /* Give back a job that was taken and will not be begun. No lock held. */
@@ -129,15 +144,21 @@ static void give_back(pool *p, weir_job *job)
     weir_job_release(job);
 }
 
-/* A job was taken: begin it, unless the pool is stopping. No lock held. */
-static weir__hold *begin(pool *p, weir_job *job)
+/* A job was taken: begin it, unless the pool is stopping or its lease is over. No lock held. */
+static weir__hold *begin(pool *p, weir_job *job, int64_t asked_at)
 {
     pthread_mutex_lock(&p->lock);
     bool stopping = p->stopping;
     pthread_mutex_unlock(&p->lock);
-    weir__hold *h = stopping ? NULL : weir__hold_create(p->q, job, p, p->cfg.lease_ms);
-    if (!h)
+    weir__hold *h = stopping ? NULL : weir__hold_create(p->q, job, p, p->cfg.lease_ms,
+                                                          asked_at);
+    if (!h) {
+        weir__queue_left(p->q, job);
         give_back(p, job);
+    } else if (!weir__hold_confirm(h)) {
+        weir__hold_release(h);
+        h = NULL;
+    }
     return h;
 }
 
@@ -155,7 +176,7 @@ static void no_longer_busy(pool *p)
 }
 
 /* Take one job and wait for it. Lock held. NULL: there was none, or trouble. */
-static weir__hold *take_one(pool *p, const char *worker)
+static weir__hold *take_one(pool *p, weir_pass pass, const char *worker)
 {
     question then = weir__pool_ask(p);
     weir_job *job = NULL;
@@ -167,9 +188,12 @@ static weir__hold *take_one(pool *p, const char *worker)
         weir__pool_wake(p);
     pthread_mutex_unlock(&p->lock);
     weir_ticket t = { .op = { .kind = WEIR_OP_TAKE,
-                              .u.take = weir__pool_taking(p, &job, 1, worker) } };
+                              .u.take = weir__pool_taking(p, pass, &job, 1, worker) } };
+    int64_t asked_at = weir__queue_steady(p->q);
     weir_code rc = weir__queue_run(p->q, &t, &err);
-    weir__hold *h = job ? begin(p, job) : NULL;
+    weir__queue_answered(p->q, pass, rc ? NULL : &t.op.u.take, &p->knows);
+    bool alone = job && weir__job_is_suspect(job);
+    weir__hold *h = job ? begin(p, job, asked_at) : NULL;
     pthread_mutex_lock(&p->lock);
     no_longer_busy(p);
     if (!h) {
@@ -181,7 +205,7 @@ static weir__hold *take_one(pool *p, const char *worker)
     else if (rc)
         weir__pool_pause(p, &err);
     else
-        weir__pool_learn(p, then, &t.op.u.take);
+        weir__pool_learn(p, then, &t.op.u.take, alone);
     return h;
 }
 
@@ -218,7 +242,7 @@ static void send_done(weir_ticket *t)
     weir__hold *h = (weir__hold *)((char *)t - offsetof(weir__hold, ticket));
     pool *p = h->pool;
     bool trouble = worth_sending_again(t->op.err.code);
-    int64_t at = trouble ? weir_now(p->q) + RETRY_MS : 0;
+    int64_t at = trouble ? weir__queue_steady(p->q) + RETRY_MS : 0;
     pthread_mutex_lock(&p->lock);
     bool again = trouble && !p->stopping;
     if (again) {
@@ -277,19 +301,25 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
 {
     weir_job *job = NULL;
     weir_error err;
+    int64_t asked_at;
     pthread_mutex_lock(&p->lock);
     busy(p);
     for (;;) {
         question then = weir__pool_ask(p);
-        bool more = next && !p->stopping;
+        weir_pass pass = next && !p->stopping ? weir__queue_enter(p->q, &p->knows, false)
+                                              : WEIR__PASS_NONE;
+        weir_op_take *more = pass ? &h->ticket.op.u.finish.next : NULL;
         pthread_mutex_unlock(&p->lock);
         weir__hold_ticket(h);
         if (more)
-            h->ticket.op.u.finish.next = weir__pool_taking(p, &job, 1, worker);
+            *more = weir__pool_taking(p, pass, &job, 1, worker);
+        asked_at = weir__queue_steady(p->q);
         weir_code rc = weir__queue_run(p->q, &h->ticket, &err);
+        if (more)
+            weir__queue_answered(p->q, pass, rc ? NULL : more, &p->knows);
         pthread_mutex_lock(&p->lock);
         if (!rc && more)
-            weir__pool_learn(p, then, &h->ticket.op.u.finish.next);
+            weir__pool_learn(p, then, more, false);
         if (!worth_sending_again(rc) || p->stopping)
             break;
         weir__pool_pause(p, &err);
@@ -302,7 +332,7 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
     pthread_mutex_unlock(&p->lock);
     tell_refused(p, &h->ticket.op.err);
     weir__hold_release(h);
-    weir__hold *n = job ? begin(p, job) : NULL;
+    weir__hold *n = job ? begin(p, job, asked_at) : NULL;
     pthread_mutex_lock(&p->lock);
     no_longer_busy(p);
     if (job && !n) {
@@ -363,10 +393,23 @@ static weir__hold *work(pool *p, weir__hold *h, const char *worker)
 
 /* ---- threads ---- */
 
+/* Is a job that was taken ahead still ours? Else it was cancelled, or its lease is over, and the
+ * hold is released. Lock held, but not while waiting. */
+static bool confirm(pool *p, weir__hold *h)
+{
+    pthread_mutex_unlock(&p->lock);
+    bool ours = weir__hold_confirm(h);
+    if (!ours)
+        weir__hold_release(h);
+    pthread_mutex_lock(&p->lock);
+    return ours;
+}
+
 /* The next job to begin. NULL: the pool is stopping. */
 static weir__hold *next_job(pool *p, const char *worker)
 {
     weir__hold *h = NULL;
+    weir_pass   pass;
     pthread_mutex_lock(&p->lock);
     while (!h) {
         if (p->again) {
@@ -390,17 +433,14 @@ static weir__hold *next_job(pool *p, const char *worker)
             h = weir__pool_ready_pop(p);
             if (p->n_ready)
                 weir__pool_wake(p);
-            if (atomic_load(&h->revoked)) {       /* cancelled before it was begun */
-                pthread_mutex_unlock(&p->lock);
-                weir__hold_release(h);
+            if (!weir__hold_lasts(h) && !confirm(p, h)) {
                 h = NULL;
-                pthread_mutex_lock(&p->lock);
                 continue;
             }
             p->running++;
             atomic_fetch_add(&p->begun, 1);
-        } else if (!lots && p->hint && room) {
-            h = take_one(p, worker);
+        } else if (!lots && room && (pass = weir__pool_enter(p))) {
+            h = take_one(p, pass, worker);
         } else if (!p->stopping) {
             p->idle++;
             pthread_cond_wait(&p->wake, &p->lock);

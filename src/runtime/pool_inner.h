@@ -5,8 +5,8 @@
 
 #include <time.h>
 
+#include "runtime/gate.h"
 #include "runtime/pool.h"
-#include "runtime/queue.h"
 
 #define HINT_UNKNOWN (UINT64_C(1) << 48)  /* more than there can be, but many add up */
 
@@ -26,6 +26,7 @@ typedef struct weir__pool {
     _Atomic int32_t    begun;          /* jobs whose outcome is not known; raised under lock */
     int32_t            max_begun;
     bool               by_itself;      /* finds how much to take ahead */
+    bool               knows;          /* of a suspect: see core/gate.h; guarded by q->gate.lock */
 
     pthread_mutex_t    lock;           /* guards what follows */
     pthread_cond_t     wake;           /* idle threads: there may be something to do */
@@ -33,6 +34,7 @@ typedef struct weir__pool {
     pthread_cond_t     quiet;          /* weir_stop(): something has ended */
     uint64_t           hint, hinted;   /* hinted: all that was ever added to hint */
     uint32_t           resets;         /* how often an empty answer has set hint */
+    bool               suspects;       /* as `knows`: one waits */
     int32_t            idle, live;     /* threads */
     bool               waking;         /* one of the idle has been signalled and is on its way */
     int32_t            running;        /* jobs begun whose outcome is not settled */
@@ -47,6 +49,8 @@ typedef struct weir__pool {
     bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
     weir_ticket        fetch;
     question           fetch_asked;
+    int64_t            fetch_at;       /* when it was asked, by the steady clock */
+    weir_pass          fetch_pass;
     weir_job          *fetched[WEIR_MAX_PAGE];
     size_t             n_fetched;      /* to be unpacked */
     int64_t            back_at;        /* of these, by_itself: see weir__hold.back_at */
@@ -63,10 +67,15 @@ void weir__pool_tell_stop(pool *p);
 /* Wake an idle thread if there may be something to do. */
 void weir__pool_wake(pool *p);
 
-/* What is known before jobs are asked for; and what is learned from the answer. */
+/* What is known before jobs are asked for; and what is learned from the answer. `alone`: that is a
+ * suspect. */
 question weir__pool_ask(const pool *p);
-void     weir__pool_learn(pool *p, question then, const weir_op_take *take);
-weir_op_take weir__pool_taking(pool *p, weir_job **jobs, size_t n, const char *worker);
+void     weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alone);
+weir_op_take weir__pool_taking(pool *p, weir_pass pass, weir_job **jobs, size_t n,
+                               const char *worker);
+
+/* May the pool take, if it has reason to? */
+weir_pass weir__pool_enter(pool *p);
 
 /* The store is in trouble: tell, and wait a while unless the pool is stopping. */
 void weir__pool_pause(pool *p, const weir_error *err);

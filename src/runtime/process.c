@@ -241,6 +241,7 @@ static weir_code stop_pool(pool *p, int64_t timeout_ms)
         }
     }
     pthread_mutex_unlock(&p->lock);
+    weir__queue_forget(p->q, &p->knows);
     return failed ? WEIR_ETIMEOUT : WEIR_OK;
 }
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "runtime/hold.h"
 #include "runtime/pool.h"
 
@@ -26,20 +26,45 @@ void weir__queue_unref(weir_queue *q)
     weir__events_fini(&q->events);
     pthread_mutex_destroy(&q->pools.lock);
     pthread_mutex_destroy(&q->holds.lock);
+    pthread_mutex_destroy(&q->gate.lock);
     free(q);
 }
 
-static int64_t system_now(void *ctx)
+/* A clock of the user's is asked without any lock. */
+static void read_clock(void *ctx, int64_t *now_ms, int64_t *steady_ms)
 {
-    (void)ctx;
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    weir_queue *q = ctx;
+    if (!q->now) {
+        weir__clock_read(now_ms, steady_ms);
+        return;
+    }
+    *now_ms = q->now(q->now_ctx);
+    *steady_ms = q->steady ? q->steady(q->now_ctx) : *now_ms;
 }
 
 int64_t weir_now(weir_queue *q)
 {
-    return q->now(q->now_ctx);
+    int64_t now, steady;
+    read_clock(q, &now, &steady);
+    return now;
+}
+
+int64_t weir__queue_steady(weir_queue *q)
+{
+    int64_t now, steady;
+    if (!q->now)
+        return weir__steady_ms();
+    read_clock(q, &now, &steady);
+    return steady;
+}
+
+int64_t weir__queue_steady_of(weir_queue *q, int64_t at_ms)
+{
+    int64_t now, steady;
+    if (at_ms == INT64_MIN || at_ms == INT64_MAX)
+        return at_ms;
+    read_clock(q, &now, &steady);
+    return at_ms - now + steady;
 }
 
 static int64_t queue_now(void *ctx)
@@ -56,6 +81,8 @@ weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err)
 {
     t->op.err.code = WEIR_OK;
     weir_code rc = weir__op_check(&t->op, &t->op.err);
+    if (!rc && q->objects_only)
+        rc = weir__op_check_objects(&t->op, &t->op.err);
     if (!rc)
         rc = weir__batcher_run(weir__queue_batcher(q, t->op.kind), t);
     if (rc && err)
@@ -111,7 +138,7 @@ static void on_events(void *ctx, const weir_event *events, size_t n)
 static void on_due(void *ctx, int64_t at_ms)
 {
     weir_queue *q = ctx;
-    weir__timer_due(&q->timer, at_ms);
+    weir__timer_due(&q->timer, weir__queue_steady_of(q, at_ms));
 }
 
 static void on_lost(void *ctx)
@@ -137,11 +164,11 @@ static weir_code start(weir_queue *q, weir_error *err)
 {
     weir_code rc = WEIR_OK;
     q->lanes = q->store->ops->lanes > 1 ? q->store->ops->lanes : 1;
+    q->objects_only = q->store->objects_only;
     for (unsigned i = 0; !rc && i < q->lanes; i++)
-        rc = weir__batcher_init(&q->batcher[i], q->store, &q->events, q->now, q->now_ctx,
-                                err);
+        rc = weir__batcher_init(&q->batcher[i], q->store, &q->events, read_clock, q, err);
     if (!rc && !q->read_only) {
-        weir__timer_due(&q->timer, 0);       /* whatever came due while nobody looked */
+        weir__timer_due(&q->timer, INT64_MIN);      /* whatever came due while nobody looked */
         rc = weir__timer_start(&q->timer, err);
     }
     return rc;
@@ -173,11 +200,13 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
         return weir_fail(err, WEIR_ENOMEM, "open: out of memory");
     q->refs = 1;
     q->read_only = opt->read_only;
-    q->now = opt->now ? opt->now : system_now;
+    q->now = opt->now;
+    q->steady = opt->steady;
     q->now_ctx = opt->now_ctx;
     set_names(q, opt->name);
     pthread_mutex_init(&q->pools.lock, NULL);
     pthread_mutex_init(&q->holds.lock, NULL);
+    pthread_mutex_init(&q->gate.lock, NULL);
     weir__timer_init(&q->timer, q, opt->now != NULL);
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,

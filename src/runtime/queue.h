@@ -4,11 +4,12 @@
  * It is counted: the user holds one reference until weir_close(), every pool and every job that
  * was taken another, so that a handler that outlives weir_close() finds it closed, not gone.
  *
- * Locks, outermost first: q->pools.lock, pool->lock; q->holds.lock; events.lock; timer.lock;
- * batcher.lock. None is held while calling out of the library. */
+ * Locks, outermost first: q->pools.lock, pool->lock; q->holds.lock; q->gate.lock; events.lock;
+ * timer.lock; batcher.lock. None is held while calling out of the library. */
 #ifndef WEIR_RUNTIME_QUEUE_H
 #define WEIR_RUNTIME_QUEUE_H
 
+#include "core/gate.h"
 #include "runtime/batcher.h"
 #include "runtime/events.h"
 #include "runtime/timer.h"
@@ -27,7 +28,9 @@ struct weir_queue {
     weir_events      events;
     weir_timer       timer;
     bool             read_only;
-    int64_t        (*now)(void *ctx);
+    bool             objects_only;        /* of the store */
+    int64_t        (*now)(void *ctx);       /* NULL: the system's clocks */
+    int64_t        (*steady)(void *ctx);    /* with now; NULL: as now */
     void            *now_ctx;
     char             name[64];            /* of workers: "host:pid" */
     char             program[64];
@@ -45,7 +48,17 @@ struct weir_queue {
         struct { uint64_t id; uint32_t delivery; } revoked[WEIR__REVOKED];
         uint32_t           n_revoked;     /* ever; the next goes to n_revoked % WEIR__REVOKED */
     } holds;
+
+    struct {
+        pthread_mutex_t lock;
+        weir_gate       is;               /* see gate.h */
+    } gate;
 };
+
+/* The steady clock of the queue, on which its timer runs; and what it shows when the wall clock
+ * shows at_ms (INT64_MIN, INT64_MAX: the same), unless somebody sets that before. */
+int64_t weir__queue_steady(weir_queue *q);
+int64_t weir__queue_steady_of(weir_queue *q, int64_t at_ms);
 
 /* The batcher for operations of this kind. */
 static inline weir_batcher *weir__queue_batcher(weir_queue *q, weir_op_kind kind)

@@ -13,7 +13,8 @@ weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **job
         n_types++;
     return (weir_op_take){ .types = what->types, .n_types = n_types, .n = what->n,
                            .lease_ms = what->lease_ms,
-                           .worker = what->worker ? what->worker : q->name, .jobs = jobs };
+                           .worker = what->worker ? what->worker : q->name, .busy = what->busy,
+                           .jobs = jobs };
 }
 
 /* Move the jobs that were taken to the caller's `out`; NULL: nobody wants them, and their leases
@@ -33,13 +34,16 @@ static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
     size_t n = op->err.code ? 0 : give_jobs(&op->u.take, to->out);
     if (to->n_out)
         *to->n_out = n;
+    if (to->waits_out)
+        *to->waits_out = !op->err.code && op->u.take.suspect_waits;
 }
 
 weir_code weir_take_for(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
                         weir_error *err)
 {
     weir_op    op = { .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, what, out) };
-    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out,
+                      .waits_out = what->suspect_waits };
     return weir__call(q, &op, &to, err);
 }
 
@@ -47,7 +51,8 @@ weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, weir_job *
                               weir_future **f, weir_error *err)
 {
     weir_op    op = { .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, what, NULL) };
-    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out };
+    weir_reply to = { .give = give_taken, .out = out, .n_out = n_out,
+                      .waits_out = what->suspect_waits };
     return weir__call_async(q, &op, &to, f, err);
 }
 
@@ -109,6 +114,7 @@ static void fill(void *ctx, bool wanted)
         out->state = op->u.finish.state;
         out->n_jobs = op->u.finish.next.n
                           ? give_jobs(&op->u.finish.next, wanted ? one->jobs : NULL) : 0;
+        out->suspect_waits = op->u.finish.next.suspect_waits;
     }
 }
 
@@ -343,7 +349,7 @@ static void give_tick(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->at_out)
         *to->at_out = op->err.code ? 0 : tick->next_at;
     if (!op->err.code)
-        weir__timer_due(&q->timer, tick->next_at);
+        weir__timer_due(&q->timer, weir__queue_steady_of(q, tick->next_at));
 }
 
 weir_code weir_tick(weir_queue *q, size_t limit, size_t *changed, int64_t *next_at, weir_error *err)

@@ -1,32 +1,61 @@
 /* timer.c - ticks and renewals, when they are due: see timer.h. */
 #include "runtime/timer.h"
 
-#include <stdlib.h>
-#include <time.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "runtime/pool.h"
 #include "runtime/queue.h"
 
+enum { WALL_CLOCK, CHANGED, FDS };
+
 static void *timer_main(void *arg);
+
+/* A timer that never goes off, but that the kernel cancels when somebody sets the wall clock or the
+ * machine wakes up. -1: there is none; then a change of that clock is noticed within LONGEST_MS. */
+static int watch_wall_clock(void)
+{
+    static const struct itimerspec never = { .it_value = { .tv_sec = INT64_C(1) << 40 } };
+    int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (fd >= 0 && timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
 
 void weir__timer_init(weir_timer *t, weir_queue *q, bool own_clock)
 {
     *t = (weir_timer){ .q = q, .own_clock = own_clock, .due_at = INT64_MAX, .renew_at = INT64_MAX,
-                       .tend_at = INT64_MAX };
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+                       .tend_at = INT64_MAX, .wall_fd = -1, .wake_fd = -1 };
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->changed, &attr);
-    pthread_condattr_destroy(&attr);
 }
 
 weir_code weir__timer_start(weir_timer *t, weir_error *err)
 {
+    t->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (t->wake_fd < 0)
+        return weir_fail(err, WEIR_ENOMEM, "open: no file descriptor for the timer: %s",
+                         strerror(errno));
+    if (!t->own_clock)
+        t->wall_fd = watch_wall_clock();
     weir_code rc = weir__thread_start(&t->thread, timer_main, t, "weir-timer", err);
     t->started = rc == WEIR_OK;
     return rc;
+}
+
+/* The thread is to look again. Lock held. */
+static void wake(weir_timer *t)
+{
+    const uint64_t one = 1;
+    if (t->asleep && t->wake_fd >= 0)
+        (void)!write(t->wake_fd, &one, sizeof one);
+    t->asleep = false;
 }
 
 static void earlier(weir_timer *t, int64_t *when, int64_t at_ms)
@@ -34,7 +63,7 @@ static void earlier(weir_timer *t, int64_t *when, int64_t at_ms)
     pthread_mutex_lock(&t->lock);
     if (at_ms < *when) {
         *when = at_ms;
-        pthread_cond_signal(&t->changed);
+        wake(t);
     }
     pthread_mutex_unlock(&t->lock);
 }
@@ -58,45 +87,44 @@ void weir__timer_wake(weir_timer *t)
 {
     pthread_mutex_lock(&t->lock);
     t->turned = true;
-    pthread_cond_signal(&t->changed);
+    wake(t);
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Sleep until the clock shows `at_ms` or something has changed. The system's clock may be set
- * meanwhile, so nobody sleeps longer than a minute on its word. */
-static void sleep_until(weir_timer *t, int64_t at_ms)
+/* Sleep until the steady clock shows `at_ms`, something has changed, or the wall clock was set:
+ * then a TICK looks at the moments that were named. Lock held, but not while sleeping. */
+static void sleep_until(weir_timer *t, int64_t at_ms, int64_t now)
 {
     enum { LONGEST_MS = 60000 };
-    if (at_ms == INT64_MAX || t->own_clock) {
-        pthread_cond_wait(&t->changed, &t->lock);
-        return;
-    }
-    struct timespec wall, until;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t wall_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
-    int64_t left_ms = at_ms - wall_ms;
-    if (left_ms <= 0)
-        return;
-    if (left_ms > LONGEST_MS)
-        left_ms = LONGEST_MS;
-    int64_t ns = until.tv_nsec + left_ms * 1000000 - wall.tv_nsec % 1000000;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    pthread_cond_timedwait(&t->changed, &t->lock, &until);
+    struct pollfd fds[FDS] = { [WALL_CLOCK] = { .fd = t->wall_fd, .events = POLLIN },
+                               [CHANGED] = { .fd = t->wake_fd, .events = POLLIN } };
+    int      longest = t->own_clock || at_ms == INT64_MAX ? -1 : LONGEST_MS;
+    int      wait = t->own_clock || at_ms - now > LONGEST_MS ? longest : (int)(at_ms - now);
+    uint64_t count;
+    t->asleep = true;
+    pthread_mutex_unlock(&t->lock);
+    poll(fds, FDS, wait);
+    bool was_set = fds[WALL_CLOCK].revents && read(t->wall_fd, &count, sizeof count) < 0 &&
+                   errno == ECANCELED;
+    if (fds[CHANGED].revents)
+        (void)!read(t->wake_fd, &count, sizeof count);
+    pthread_mutex_lock(&t->lock);
+    t->asleep = false;
+    if (was_set)
+        t->due_at = INT64_MIN;
 }
 
-/* Returns when to come again. */
+/* Returns when to come again, by the steady clock. */
 static int64_t tick(weir_queue *q)
 {
     weir_ticket ticket = { .op = { .kind = WEIR_OP_TICK, .u.tick = { .limit = WEIR_TICK_LIMIT } } };
     weir_error err;
     weir_code rc = weir__queue_run(q, &ticket, &err);
     if (!rc)
-        return ticket.op.u.tick.next_at;
+        return weir__queue_steady_of(q, ticket.op.u.tick.next_at);
     if (rc != WEIR_ECLOSED)
         weir__events_trouble(&q->events, weir_now(q), &err);
-    return weir_now(q) + WEIR_TICK_RETRY_MS;
+    return weir__queue_steady(q) + WEIR_TICK_RETRY_MS;
 }
 
 /* Take what is due by now off *when. */
@@ -117,14 +145,14 @@ static void *timer_main(void *arg)
     while (!t->closed) {
         t->turned = false;
         pthread_mutex_unlock(&t->lock);
-        int64_t now = weir_now(t->q);      /* may be the user's function: no lock held */
+        int64_t now = weir__queue_steady(t->q);     /* may be the user's function: no lock held */
         pthread_mutex_lock(&t->lock);
         int64_t next = t->due_at < t->renew_at ? t->due_at : t->renew_at;
         if (t->tend_at < next)
             next = t->tend_at;
         if (now < next) {
             if (!t->turned && !t->closed)
-                sleep_until(t, next);
+                sleep_until(t, next, now);
             continue;
         }
         bool renew = comes_due(&t->renew_at, now), due = comes_due(&t->due_at, now);
@@ -146,7 +174,7 @@ void weir__timer_close(weir_timer *t)
 {
     pthread_mutex_lock(&t->lock);
     t->closed = true;
-    pthread_cond_signal(&t->changed);
+    wake(t);
     pthread_mutex_unlock(&t->lock);
     if (t->started)
         pthread_join(t->thread, NULL);
@@ -155,6 +183,9 @@ void weir__timer_close(weir_timer *t)
 
 void weir__timer_fini(weir_timer *t)
 {
+    if (t->wake_fd >= 0)
+        close(t->wake_fd);
+    if (t->wall_fd >= 0)
+        close(t->wall_fd);
     pthread_mutex_destroy(&t->lock);
-    pthread_cond_destroy(&t->changed);
 }

@@ -1,7 +1,8 @@
 /* timer.h - the thread that makes time pass: it sleeps until the store says that something is due
  * (a delay, ttl, deadline or lease is over, a finished job is old enough), renews the leases of the
  * jobs that this queue's pools are working on, and takes back from pools what they do not come to.
- * With nothing due it sleeps for good. */
+ * With nothing due it sleeps for good. All its times are of the queue's steady clock
+ * (weir__queue_steady()), so nobody who sets the wall clock makes it sleep longer or less. */
 #ifndef WEIR_RUNTIME_TIMER_H
 #define WEIR_RUNTIME_TIMER_H
 
@@ -22,7 +23,9 @@ typedef struct weir_timer {
     pthread_t          thread;
     bool               started;
     pthread_mutex_t    lock;       /* guards what follows */
-    pthread_cond_t     changed;
+    int                wall_fd;    /* readable when somebody has set the wall clock; -1: none */
+    int                wake_fd;    /* readable when the thread is to look again */
+    bool               asleep;     /* the thread is, or is about to be, and nobody has woken it */
     int64_t            due_at;     /* the next TICK; INT64_MAX: none */
     int64_t            renew_at;   /* the next renewal of leases; INT64_MAX: none */
     int64_t            tend_at;    /* the next look at pools: weir__pools_tend(); INT64_MAX: none */

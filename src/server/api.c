@@ -4,9 +4,48 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/results.h"
+
 bool srv_allow_own(srv_request *r, unsigned role)
 {
-    return srv_allow(r, role, *r->who.type ? r->who.type : NULL);
+    return srv_allow(r, role, *r->who.types ? r->who.types : NULL);
+}
+
+bool srv_allow_scope(srv_request *r, unsigned role, const char **type)
+{
+    char types[150];
+    if (!*type)
+        *type = srv_caller_only_type(&r->who);
+    if (*type || !*r->who.types)
+        return srv_allow(r, role, *type);
+    srv_reply_status(r, 403, "forbidden", "this token is for several types of jobs: name one (%s)",
+                     srv_caller_types_text(&r->who, types, sizeof types));
+    return false;
+}
+
+bool srv_own_stats(const srv_request *r, weir_stats **stats)
+{
+    weir_stats *all = *stats, *own;
+    if (!*r->who.types)
+        return true;
+    own = weir__stats_create();
+    bool ok = own != NULL;
+    for (size_t i = 0; ok && i < all->n; i++) {
+        if (srv_caller_lacks(&r->who, all->type[i].type))
+            continue;
+        weir_type_stats *t = weir__stats_add(own, all->type[i].type);
+        const char      *name = t ? t->type : NULL;
+        ok = t != NULL;
+        if (ok)
+            *t = all->type[i];
+        if (ok)
+            t->type = name;
+    }
+    if (ok)
+        weir__stats_sum(own);
+    weir_stats_release(all);
+    *stats = own;
+    return ok;
 }
 
 bool srv_failed(srv_request *r, weir_code code, const weir_error *err)
@@ -93,7 +132,7 @@ static void got_to_check(srv_request *r, weir_code code, const weir_error *err)
     looking *l = r->state;
     if (srv_failed(r, code, err))
         return;
-    bool own = !strcmp(l->job->type, r->who.type);
+    bool own = !srv_caller_lacks(&r->who, l->job->type);
     weir_job_release(l->job);
     if (own)
         l->then(r, l->id);
@@ -107,7 +146,7 @@ void srv_on_job(srv_request *r, unsigned role, void (*then)(srv_request *r, uint
     looking *l;
     if (!srv_arg_id(r, 0, &id) || !srv_allow_own(r, role))
         return;
-    if (!*r->who.type) {
+    if (!*r->who.types) {
         then(r, id);
         return;
     }

@@ -5,12 +5,19 @@
 #include "core/job.h"
 #include "server/request.h"
 
-/* May the caller do this to jobs of its own type, or to all if its token is bound to none? False:
+/* May the caller do this to jobs of its own types, or to all if its token is bound to none? False:
  * it was answered with 403. */
 bool srv_allow_own(srv_request *r, unsigned role);
 
+/* The same for what can be done to one type or to all, `*type` NULL. A token of one type means that
+ * one; a token of several has to name one. False: it was answered with 403. */
+bool srv_allow_scope(srv_request *r, unsigned role, const char **type);
+
+/* Leave the types of the caller's token alone in *stats, with their sum. False: out of memory. */
+bool srv_own_stats(const srv_request *r, weir_stats **stats);
+
 /* The job {id} of the path, which the caller must be allowed to touch: then(r, id) runs. A token
- * that is bound to a type does not see other jobs (404), so for it the job is looked at first. */
+ * that is bound to types does not see other jobs (404), so for it the job is looked at first. */
 void srv_on_job(srv_request *r, unsigned role, void (*then)(srv_request *r, uint64_t id));
 
 /* Answer with the error of a call. False: there is none. */

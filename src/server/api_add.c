@@ -4,12 +4,12 @@
  * that is not is refused by itself, and says why in its place. A request with an Idempotency-Key
  * can be repeated when its answer did not come: the store remembers what was answered. */
 #include <inttypes.h>
-#include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/api.h"
+#include "server/audit.h"
 #include "server/body.h"
+#include "server/once.h"
 
 enum { MAX_KEY = 255 };     /* bytes of an Idempotency-Key */
 
@@ -32,6 +32,7 @@ typedef struct adding {
     refused    *first, **last;          /* the others, in their order */
     bool        once;                   /* there is an Idempotency-Key: */
     char        key[WEIR_MAX_TOKEN + 1];
+    weir_token  token;
 } adding;
 
 /* ---- the answer ---- */
@@ -100,9 +101,12 @@ static void reply_one(srv_request *r)
 static void were_added(srv_request *r, weir_code code, const weir_error *err)
 {
     adding *a = r->state;
+    for (size_t i = 0; !code && i < a->n_specs && srv_audited(r); i++)
+        srv_audit_id(r, a->added[i].id);
     if (code == WEIR_EINVAL && a->once)         /* the jobs themselves are right */
-        srv_reply_fail(r, code, "Idempotency-Key",
-                       "Idempotency-Key: it was used before, for another number of jobs");
+        srv_reply_fail(r, WEIR_ESTATE, "Idempotency-Key",
+                       "Idempotency-Key: it was used before with another body; repeat a request "
+                       "with the same body, or use a new key");
     else if (code)
         srv_reply_error(r, err, NULL);
     else if (a->lot)
@@ -215,13 +219,10 @@ static bool read_jobs(srv_request *r, adding *a)
     return a->lot ? read_lot(r, a, &in, all) : read_one(r, a, &in, all);
 }
 
-/* Keys are the token's own, so what the store gets is a digest of both. */
+/* The key is the caller's. The digest of the body tells a repetition from another request. */
 static bool read_key(srv_request *r, adding *a)
 {
-    const char   *key = srv_header(r, "Idempotency-Key");
-    char          text[sizeof r->who.name + MAX_KEY + 2];
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned      len = 0;
+    const char *key = srv_header(r, "Idempotency-Key");
     if (!key)
         return true;
     size_t size = strlen(key);
@@ -230,12 +231,10 @@ static bool read_key(srv_request *r, adding *a)
                        "Idempotency-Key: %zu bytes, must be 1 to %d", size, MAX_KEY);
         return false;
     }
-    int n = snprintf(text, sizeof text, "%s\n%s", r->who.name, key);
-    if (EVP_Digest(text, (size_t)n, digest, &len, EVP_sha256(), NULL) != 1)
+    a->token = (weir_token){ .key = a->key, .number = 1 };
+    if (!srv_once_key(r, "http", key, a->key) ||
+        !srv_once_digest(r->body, r->body_len, &a->token.digest))
         return no_memory(r);
-    n = snprintf(a->key, sizeof a->key, "http:");
-    for (unsigned i = 0; i < len; i++)
-        n += snprintf(a->key + n, sizeof a->key - (size_t)n, "%02x", digest[i]);
     a->once = true;
     return true;
 }
@@ -255,10 +254,12 @@ static void add_jobs(srv_request *r)
         reply_lot(r, a);
         return;
     }
-    weir_token token = { .key = a->key, .number = 1 };
-    weir_code  rc = weir_add_once_async(srv_queue(r), a->once ? &token : NULL, a->spec, a->n_specs,
-                                        a->added, &f, &err);
-    srv_await(r, rc, &err, f, were_added);
+    weir_code rc = weir_add_once_async(srv_queue(r), a->once ? &a->token : NULL, a->spec,
+                                       a->n_specs, a->added, &f, &err);
+    if (rc)                                     /* not the key's fault: see were_added() */
+        srv_reply_error(r, &err, NULL);
+    else
+        srv_await(r, rc, &err, f, were_added);
 }
 
 static const srv_param add_query[] = {

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/results.h"
+#include "server/api.h"
+#include "server/audit_batch.h"
 #include "server/body.h"
 #include "server/hub.h"
 #include "server/inner.h"
+#include "server/once.h"
 #include "server/replay.h"
 #include "server/workers.h"
 #include "weir/remote.h"
@@ -21,7 +23,7 @@ typedef struct batch {
     weir_ending  *endings;          /* of FINISHes, all of the batch */
     weir_taking  *next;
     weir_ended   *ended;
-    weir_job    **seen;             /* for a token of one type: jobs that are named */
+    weir_job    **seen;             /* for a token of some types: jobs that are named */
     size_t        n_seen;
     weir_error   *seen_err;
 } batch;
@@ -46,6 +48,19 @@ static const unsigned roles[WEIR_OP_KINDS] = {
     [WEIR_OP_STATS] = SRV_READ,
     [WEIR_OP_CHECK] = SRV_ADMIN,
 };
+
+/* What workers do with their jobs: set values, and nothing else. */
+static bool only_sets_values(const weir_op *op)
+{
+    const weir_change *c = &op->u.update.change;
+    return op->kind == WEIR_OP_UPDATE && c->values && !c->set_priority && !c->set_delay &&
+           !c->run_at && !c->data && !c->state;
+}
+
+static unsigned role_for(const weir_op *op)
+{
+    return only_sets_values(op) ? SRV_WORK : roles[op->kind];
+}
 
 static bool may_all(const srv_request *r, unsigned role, const char *const *types, size_t n)
 {
@@ -74,7 +89,7 @@ static bool may_import(const srv_request *r, const weir_op_import *in)
     return true;
 }
 
-/* What a token that is bound to a type may do of this; which job it is about is another matter. */
+/* What a token that is bound to types may do of this; which job it is about is another matter. */
 static bool may_in_type(const srv_request *r, weir_op *op)
 {
     switch (op->kind) {
@@ -90,7 +105,7 @@ static bool may_in_type(const srv_request *r, weir_op *op)
         return may_import(r, &op->u.import);
     case WEIR_OP_LIST:
         if (!op->u.list.query.type)
-            op->u.list.query.type = r->who.type;
+            op->u.list.query.type = srv_caller_only_type(&r->who);
         return srv_may(r, SRV_READ, op->u.list.query.type);
     case WEIR_OP_TICK:
     case WEIR_OP_CHECK:
@@ -103,13 +118,14 @@ static bool may_in_type(const srv_request *r, weir_op *op)
 /* Else op->err says so. */
 static bool may_do(const srv_request *r, weir_op *op)
 {
-    unsigned role = roles[op->kind];
-    char     has[64], needs[64];
-    if ((r->who.roles & role) && (!*r->who.type || may_in_type(r, op)))
+    unsigned role = role_for(op);
+    char     has[64], needs[64], types[100];
+    if ((r->who.roles & role) && (!*r->who.types || may_in_type(r, op)))
         return true;
-    if (*r->who.type && (r->who.roles & role))
+    if (*r->who.types && (r->who.roles & role))
         weir_fail(&op->err, WEIR_EREADONLY, "%s: the token %s is for jobs of the type \"%s\" alone",
-                  weir__op_info[op->kind].name, r->who.name, r->who.type);
+                  weir__op_info[op->kind].name, r->who.name,
+                  srv_caller_types_text(&r->who, types, sizeof types));
     else
         weir_fail(&op->err, WEIR_EREADONLY, "%s: the token %s may not do this: its role is %s, "
                   "needed is %s", weir__op_info[op->kind].name, r->who.name,
@@ -118,7 +134,7 @@ static bool may_do(const srv_request *r, weir_op *op)
     return false;
 }
 
-/* ---- one type alone: look at the jobs that are named ---- */
+/* ---- some types alone: look at the jobs that are named ---- */
 
 /* How many jobs it names, and their ids. */
 static size_t ids_of(const weir_op *op, size_t i, uint64_t *id)
@@ -152,7 +168,7 @@ static void hide_foreign(srv_request *r, batch *b)
             const weir_job   *job = b->seen[k];
             const weir_error *err = &b->seen_err[k];
             ids_of(op, j, &id);
-            if (job && strcmp(job->type, r->who.type) == 0)
+            if (job && !srv_caller_lacks(&r->who, job->type))
                 continue;
             if (err->code && err->code != WEIR_ENOENT)
                 op->err = *err;         /* it may be there: the store could not tell */
@@ -218,22 +234,33 @@ typedef struct starter {
 
 typedef weir_code start_fn(starter *s, weir_op *op, weir_future **f);
 
+/* A key belongs to its caller. One that the store refuses stays as it is, for the message. */
 static weir_code start_add(starter *s, weir_op *op, weir_future **f)
 {
     weir_op_add *a = &op->u.add;
+    weir_token   token;
+    char         key[WEIR_MAX_TOKEN + 1];
+    if (a->token && *a->token->key && strlen(a->token->key) <= WEIR_MAX_TOKEN) {
+        token = *a->token;
+        token.key = key;
+        if (!srv_once_key(s->r, "batch", a->token->key, key))
+            return weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
+        return weir_add_once_async(s->q, &token, a->specs, a->n, a->out, f, &op->err);
+    }
     return weir_add_once_async(s->q, a->token, a->specs, a->n, a->out, f, &op->err);
 }
 
 static weir_taking taking_of(const weir_op_take *t)
 {
     return (weir_taking){ .types = t->types, .n = t->n, .lease_ms = t->lease_ms,
-                          .worker = t->worker };
+                          .worker = t->worker, .busy = t->busy };
 }
 
 static weir_code start_take(starter *s, weir_op *op, weir_future **f)
 {
     weir_op_take *t = &op->u.take;
     weir_taking   what = taking_of(t);
+    what.suspect_waits = &t->suspect_waits;
     srv_workers_seen(s->r->server->workers, t->worker, t->types, weir_now(s->q));
     return weir_take_for_async(s->q, &what, t->jobs, &t->n_jobs, f, &op->err);
 }
@@ -377,28 +404,11 @@ static void start_all(srv_request *r)
 
 /* ---- answering ---- */
 
-/* A token of one type sees its own numbers alone. */
+/* A token of some types sees their numbers alone. */
 static void hide_other_types(const srv_request *r, weir_op *op)
 {
-    weir_stats *all = op->u.stats.stats, *own = weir__stats_create();
-    bool        ok = own != NULL;
-    for (size_t i = 0; ok && i < all->n; i++) {
-        if (strcmp(all->type[i].type, r->who.type) != 0)
-            continue;
-        weir_type_stats *t = weir__stats_add(own, r->who.type);
-        const char      *name = t ? t->type : NULL;
-        ok = t != NULL;
-        if (ok)
-            *t = all->type[i];
-        if (ok)
-            t->type = name;
-    }
-    if (ok)
-        weir__stats_sum(own);
-    else
+    if (!srv_own_stats(r, &op->u.stats.stats))
         weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
-    weir_stats_release(all);
-    op->u.stats.stats = own;
 }
 
 /* Where an answer did not go into the operation by itself. */
@@ -410,12 +420,13 @@ static void collect(const srv_request *r, batch *b)
             op->err = b->ended[i].err;
             op->u.finish.state = b->ended[i].state;
             op->u.finish.next.n_jobs = b->ended[i].n_jobs;
+            op->u.finish.next.suspect_waits = b->ended[i].suspect_waits;
         } else if (op->kind == WEIR_OP_UPDATE) {
             op->u.update.old_state = b->altered[i].from;
             op->u.update.new_state = b->altered[i].to;
         } else if (op->kind == WEIR_OP_CONFIGURE && !op->err.code) {
             op->err = b->more[i];
-        } else if (op->kind == WEIR_OP_STATS && !op->err.code && *r->who.type) {
+        } else if (op->kind == WEIR_OP_STATS && !op->err.code && *r->who.types) {
             hide_other_types(r, op);
         }
     }
@@ -436,6 +447,7 @@ static void answer_all(srv_request *r, weir_code code, const weir_error *err)
     (void)code;
     (void)err;
     collect(r, b);
+    srv_audit_batch(r, b->in.op, b->in.n);
     set_head(r, &head);
     weir__wire_reply(&out, &head);
     for (size_t i = 0; i < b->in.n; i++) {
@@ -506,7 +518,7 @@ static void handle_batch(srv_request *r)
     r->state = b;
     for (size_t i = 0; i < b->in.n; i++)
         may_do(r, &b->in.op[i]);
-    if (*r->who.type)
+    if (*r->who.types)
         look_first(r);
     else
         start_all(r);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/api.h"
+#include "server/audit.h"
 #include "server/body.h"
 
 enum { MAX_BULK = 10000, AT_ONCE = 250, LOOKS_AT_ONCE = 50 };
@@ -121,11 +122,31 @@ static uint32_t states(const bulk *b)
     return b->filter.state ? BIT(b->filter.state) : b->action->from;
 }
 
+/* For the audit log: what was asked for, and to how many it was done. */
+static void note_bulk(srv_request *r, const bulk *b)
+{
+    const filter *f = &b->filter;
+    if (b->dry_run) {
+        srv_audit_skip(r);
+        return;
+    }
+    if (!srv_audited(r))
+        return;
+    srv_audit_detail(r, "%s%s%s%s%.128s%s%.60s%s: %zu of %zu done", b->action->name,
+                     f->state ? ", state " : "", f->state ? weir_state_name(f->state) : "",
+                     f->type ? ", type " : "", f->type ? f->type : "",
+                     f->search ? ", search " : "", f->search ? f->search : "",
+                     f->ids.n ? ", by id" : b->all ? ", all" : "", b->done, b->n);
+    for (size_t i = 0; i < b->n; i++)
+        srv_audit_id(r, b->id[i]);
+}
+
 /* Skipped is what was named and does not match, or did and has moved on meanwhile. */
 static void reply(srv_request *r, const bulk *b, uint64_t matched)
 {
     weir_buf body = { 0 };
     size_t   met = b->asked ? b->asked : b->n;
+    note_bulk(r, b);
     weir__buf_str(&body, "{\"matched\":");
     weir__buf_uint(&body, matched);
     weir__buf_str(&body, ",\"done\":");
@@ -239,9 +260,9 @@ static void read_page(srv_request *r)
 
 static void look(srv_request *r);
 
-static bool matches(const bulk *b, const weir_job *job)
+static bool matches(const srv_request *r, const bulk *b, const weir_job *job)
 {
-    return states(b) & BIT(job->state) &&
+    return states(b) & BIT(job->state) && !srv_caller_lacks(&r->who, job->type) &&
            (!b->filter.by_priority || job->priority == b->filter.priority) &&
            (!b->filter.type || !strcmp(b->filter.type, job->type));
 }
@@ -254,7 +275,7 @@ static void looked(srv_request *r, weir_code code, const weir_error *err)
     for (size_t i = 0; i < b->n_err; i++) {
         if (b->err[i].code && b->err[i].code != WEIR_ENOENT)
             failed = &b->err[i];
-        if (!b->err[i].code && matches(b, b->job[i]))
+        if (!b->err[i].code && matches(r, b, b->job[i]))
             b->id[b->n++] = b->job[i]->id;
         weir_job_release(b->job[i]);
     }
@@ -334,9 +355,9 @@ static void bulk_jobs(srv_request *r)
     b->limit = MAX_BULK;
     if (!srv_body(r, bulk_fields, b) || !check(r, b))
         return;
-    if (!b->filter.type && *r->who.type)
-        b->filter.type = r->who.type;
-    if (!srv_allow(r, SRV_ADMIN, b->filter.type) || !make_room(r, b))
+    bool by_ids = b->filter.ids.n && !b->filter.type;       /* each is looked at */
+    if (!(by_ids ? srv_allow_own(r, SRV_ADMIN)
+                 : srv_allow_scope(r, SRV_ADMIN, &b->filter.type)) || !make_room(r, b))
         return;
     size_t limit = (size_t)b->limit;
     if (b->filter.ids.n) {

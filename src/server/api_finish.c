@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/api.h"
+#include "server/audit.h"
 #include "server/body.h"
 #include "server/inner.h"
 #include "server/take.h"
@@ -50,7 +51,7 @@ static void checked_some(srv_request *r, weir_code code, const weir_error *none)
     item       *it = (item *)d->items.item + c->done;
     weir_error  trouble = { 0 };
     for (size_t i = 0; i < c->now; i++) {
-        it[i].foreign = !c->job[i] || strcmp(c->job[i]->type, r->who.type) != 0;
+        it[i].foreign = !c->job[i] || srv_caller_lacks(&r->who, c->job[i]->type);
         if (c->err[i].code && c->err[i].code != WEIR_ENOENT)
             trouble = c->err[i];
         weir_job_release(c->job[i]);
@@ -87,9 +88,11 @@ static void check_some(srv_request *r)
 /* Note who it is, and mark the items that are not of the token's type; then go on. */
 static void check(srv_request *r, deliveries *d, srv_handler *then)
 {
+    for (size_t i = 0; i < d->items.n && srv_audited(r); i++)
+        srv_audit_id(r, ((const item *)d->items.item)[i].id);
     if (d->worker)
         srv_workers_seen(r->server->workers, d->worker, NULL, weir_now(srv_queue(r)));
-    if (!*r->who.type) {
+    if (!*r->who.types) {
         then(r);
         return;
     }
@@ -222,6 +225,8 @@ static void answer_finish(srv_request *r, weir_code code, const weir_error *err)
     srv_taking_give(&fin->next, fin->status, &out, answer_finish);
 }
 
+static void take_next(srv_request *r, bool only_alone);
+
 /* The store could do none of it. */
 static const weir_error *trouble_of_all(const finishing *fin)
 {
@@ -231,29 +236,71 @@ static const weir_error *trouble_of_all(const finishing *fin)
     return fin->n_ended ? &fin->ended[0].err : NULL;
 }
 
-/* The next jobs were taken with the last that was ended; when that was refused, they are taken on
- * their own. */
+/* The worker has these no longer. */
+static void note_ended(srv_request *r, const finishing *fin)
+{
+    const weir_ended *e = fin->ended;
+    for (size_t i = 0; i < fin->all.items.n; i++) {
+        const item *it = (const item *)fin->all.items.item + i;
+        if (it->foreign)
+            continue;
+        if (!e->err.code || e->err.code == WEIR_ESTALE)
+            srv_workers_ended(r->server->workers, it->id, it->delivery);
+        e++;
+    }
+}
+
+static void took(srv_request *r, weir_code code, const weir_error *err)
+{
+    finishing *fin = r->state;
+    srv_taking_took(&fin->next, code != WEIR_OK);
+    if (!code && !fin->next.n_jobs && fin->next.waits && !fin->next.busy)
+        take_next(r, true);
+    else
+        answer_finish(r, code, err);
+}
+
+/* only_alone: of the jobs that wait, just a suspect is left for it. */
+static void take_next(srv_request *r, bool only_alone)
+{
+    finishing   *fin = r->state;
+    weir_future *f = NULL;
+    weir_error   why = { 0 };
+    if (!fin->takes || !srv_taking_enter(&fin->next, only_alone)) {
+        answer_finish(r, WEIR_OK, NULL);
+        return;
+    }
+    weir_code rc = weir_take_for_async(srv_queue(r), &fin->next.what, fin->next.jobs,
+                                       &fin->next.n_jobs, &f, &why);
+    srv_await(r, rc, &why, f, took);
+}
+
+/* The next jobs were taken with the last that was ended; when that was refused, or they could not
+ * be taken then, they are taken on their own. */
 static void finished(srv_request *r, weir_code code, const weir_error *err)
 {
     finishing        *fin = r->state;
     const weir_error *trouble = code ? err : trouble_of_all(fin);
+    const weir_ended *last = fin->n_ended ? &fin->ended[fin->n_ended - 1] : NULL;
+    bool              tried = fin->next.pass != WEIR__PASS_NONE;
+    bool              worked = tried && !trouble && last && !last->err.code;
+    if (worked) {
+        fin->next.n_jobs = last->n_jobs;
+        fin->next.waits = last->suspect_waits;
+    }
+    if (tried)
+        srv_taking_took(&fin->next, !worked);
     if (trouble) {
         srv_reply_error(r, trouble, NULL);
         return;
     }
+    if (fin->n_ended)
+        note_ended(r, fin);
     fin->status = count_endings(fin, &r->server->counters) < fin->all.items.n ? 207 : 200;
-    const weir_ended *last = fin->n_ended ? &fin->ended[fin->n_ended - 1] : NULL;
-    if (last && !last->err.code)
-        fin->next.n_jobs = last->n_jobs;
-    if (!fin->takes || (last && !last->err.code)) {
+    if (worked && (fin->next.n_jobs || !fin->next.waits || fin->next.busy))
         answer_finish(r, WEIR_OK, NULL);
-        return;
-    }
-    weir_future *f = NULL;
-    weir_error   why = { 0 };
-    weir_code    rc = weir_take_for_async(srv_queue(r), &fin->next.what, fin->next.jobs,
-                                          &fin->next.n_jobs, &f, &why);
-    srv_await(r, rc, &why, f, answer_finish);
+    else
+        take_next(r, worked);
 }
 
 static weir_ending ending_of(const item *it)
@@ -292,7 +339,7 @@ static void finish(srv_request *r)
         finished(r, WEIR_OK, NULL);
         return;
     }
-    if (fin->takes) {
+    if (fin->takes && srv_taking_enter(&fin->next, false)) {
         endings[fin->n_ended - 1].next = &fin->next.what;
         endings[fin->n_ended - 1].jobs = fin->next.jobs;
     }
@@ -346,6 +393,16 @@ static void add_renewal(weir_buf *out, const item *it, const weir_lease *lease)
     add_refused(out, it, &err);
 }
 
+static void note_renewal(srv_request *r, const weir_lease *l)
+{
+    srv_workers *ws = r->server->workers;
+    if (!l->code)
+        srv_workers_renewed(ws, l->id, l->delivery,
+                            l->lease_ms ? l->lease_ms : WEIR_DEFAULT_LEASE_MS);
+    else if (l->code == WEIR_ESTALE)
+        srv_workers_ended(ws, l->id, l->delivery);
+}
+
 static void renewed(srv_request *r, weir_code code, const weir_error *err)
 {
     renewing         *ren = r->state;
@@ -366,6 +423,7 @@ static void renewed(srv_request *r, weir_code code, const weir_error *err)
             continue;
         }
         stale += lease->code == WEIR_ESTALE;
+        note_renewal(r, lease);
         add_renewal(&out, it, lease++);
     }
     weir__buf_str(&out, "]}");

@@ -11,8 +11,7 @@ static void get_health(srv_request *r)
 }
 
 typedef struct look {
-    uint64_t n;
-    bool     too_late;
+    bool too_late;
 } look;
 
 static void store_answered(srv_request *r, weir_code code, const weir_error *err)
@@ -21,6 +20,11 @@ static void store_answered(srv_request *r, weir_code code, const weir_error *err
     weir_buf    body = { 0 };
     if (l->too_late) {
         srv_reply_fail(r, WEIR_EUNAVAIL, NULL, "the store has not answered within %d ms", READY_MS);
+        return;
+    }
+    if (code && !r->who.roles) {        /* the reason may name the store: not for strangers */
+        srv_reply_status(r, 503, weir_code_name(code), "the store is not ready (a token shows "
+                         "why)");
         return;
     }
     if (code) {
@@ -46,7 +50,7 @@ static void get_ready(srv_request *r)
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         return;
     }
-    weir_code rc = weir_count_async(srv_queue(r), WEIR_ACTIVE, NULL, &l->n, &f, &err);
+    weir_code rc = weir_ready_async(srv_queue(r), &f, &err);
     if (!rc)
         srv_after(r, READY_MS, time_is_up);
     srv_await(r, rc, &err, f, store_answered);
@@ -56,6 +60,7 @@ const srv_route srv_health_routes[] = {
     { "GET", "/healthz", 0, get_health, 0, NULL, SRV_OPEN,
       "The process is alive and answers", NULL, "Health", 200 },
     { "GET", "/readyz", 0, get_ready, 0, NULL, SRV_OPEN,
-      "The store answers; 503 and why when it does not", NULL, "Health", 200 },
+      "The store answers and can keep jobs; 503 when not, and why for callers with a token", NULL,
+      "Health", 200 },
     { 0 }
 };

@@ -6,23 +6,32 @@
 
 #include "server/api.h"
 #include "server/body.h"
+#include "server/workers.h"
 
-enum { PAGE = 100, AT_ONCE = 100, WAIT_MS = 30 * 1000 };
+enum { PAGE = 100, AT_ONCE = 100, FIRST = 2, MAX_PARTS = 100, WAIT_MS = 30 * 1000 };
 
 /* ---- GET /v1/jobs ---- */
 
-/* Jobs may be large: a page is read in parts, and ends early when it is. So it does when the store
- * has looked at enough jobs of other priorities. */
+/* Jobs may be large: a page is read in parts of about SRV_PAGE_PART bytes, and ends early at
+ * SRV_MAX_PAGE. So it does when the store has looked at enough jobs of other priorities, or this at
+ * those that the token does not see. A page of several parts is sent part by part: the next one is
+ * read when the client has taken the last, so a client that does not read costs one part. */
 typedef struct listing {
     weir_query query;
     size_t     n, left;             /* jobs so far, and those that are wanted yet */
+    size_t     bytes;               /* of the page so far */
+    size_t     parts;
+    bool       ids;                 /* just these are wanted */
+    bool       several;             /* the token has several types: others are left out */
     weir_page *part;
-    weir_buf   body;
+    weir_buf   body;                /* what was not sent yet */
+    bool       streams;             /* the first part was sent */
+    bool       waits;               /* until the client has taken it */
 } listing;
 
 static void list_part(srv_request *r);
 
-static void reply_page(srv_request *r, listing *l, bool more)
+static void end_page(srv_request *r, listing *l, bool more)
 {
     weir_buf *out = &l->body;
     weir__buf_str(out, "],\"next\":");
@@ -35,34 +44,102 @@ static void reply_page(srv_request *r, listing *l, bool more)
     } else {
         weir__buf_str(out, "null}");
     }
-    srv_reply_json(r, 200, out);
+    if (!l->streams) {
+        srv_reply_json(r, 200, out);
+        return;
+    }
+    bool whole = !out->failed && !r->revoked && srv_stream_write(r, out->data, out->len);
+    weir__buf_fini(out);
+    srv_stream_end(r, whole);
+}
+
+static void fail_page(srv_request *r, listing *l, const weir_error *err)
+{
+    weir__buf_fini(&l->body);
+    if (l->streams)
+        srv_stream_end(r, false);
+    else
+        srv_reply_error(r, err, NULL);
+}
+
+static void part_taken(srv_request *r)
+{
+    listing *l = r->state;
+    if (!l->waits)
+        return;
+    l->waits = false;
+    list_part(r);
+}
+
+/* Nobody takes the rest when the client is gone. When the server stops, it may still do so. */
+static void page_unwanted(srv_request *r)
+{
+    listing *l = r->state;
+    if (r->conn && !r->revoked)
+        return;
+    if (l->waits)
+        srv_stream_end(r, false);
+}
+
+static void send_part(srv_request *r, listing *l)
+{
+    if (!l->streams) {
+        if (!srv_answer_fits(r, &l->body))
+            return;
+        l->streams = true;
+        r->hurry = page_unwanted;
+        r->drained = part_taken;
+        srv_stream_begin(r, 200, SRV_JSON);
+    }
+    bool sent = srv_stream_write(r, l->body.data, l->body.len);
+    weir__buf_fini(&l->body);
+    l->waits = sent && srv_stream_behind(r);
+    if (!sent)
+        srv_stream_end(r, false);
+    else if (!l->waits)
+        list_part(r);
 }
 
 static void part_listed(srv_request *r, weir_code code, const weir_error *err)
 {
     listing  *l = r->state;
     weir_buf *out = &l->body;
+    size_t    before = out->len;
     if (code) {
-        weir__buf_fini(out);
-        srv_reply_error(r, err, NULL);
+        fail_page(r, l, err);
         return;
     }
     for (size_t i = 0; i < l->part->n; i++) {
+        if (l->several && srv_caller_lacks(&r->who, l->part->job[i]->type))
+            continue;
         if (l->n++)
             weir__buf_char(out, ',');
-        if (l->query.ids_only)
+        if (l->ids)
             weir__buf_uint(out, l->part->job[i]->id);
         else
             weir__job_json(out, l->part->job[i]);
+        l->left--;
     }
     bool more = l->part->more, whole = l->part->n == l->query.limit;
-    l->left -= l->part->n;
     l->query.after = l->part->next;
     weir_page_release(l->part);
-    if (more && whole && l->left && out->len < SRV_MAX_PAGE)
-        list_part(r);
+    l->bytes += out->len - before;
+    if (!more || !whole || !l->left || l->bytes >= SRV_MAX_PAGE || ++l->parts == MAX_PARTS ||
+        out->failed || r->revoked)
+        end_page(r, l, more);
+    else if (out->len >= SRV_PAGE_PART)
+        send_part(r, l);
     else
-        reply_page(r, l, more);
+        list_part(r);
+}
+
+/* How many jobs make a part, if they are as large as those before. The first are few, since nothing
+ * is known of their size. */
+static size_t part_limit(const listing *l)
+{
+    size_t n = l->n ? SRV_PAGE_PART / (l->bytes / l->n + 1) : l->parts ? AT_ONCE : FIRST;
+    n = l->query.ids_only ? l->left : n < AT_ONCE ? n : AT_ONCE;
+    return n < 1 ? 1 : n < l->left ? n : l->left;
 }
 
 static void list_part(srv_request *r)
@@ -70,7 +147,9 @@ static void list_part(srv_request *r)
     listing     *l = r->state;
     weir_error   err = { 0 };
     weir_future *f = NULL;
-    l->query.limit = l->left < AT_ONCE || l->query.ids_only ? l->left : AT_ONCE;
+    if (l->several)
+        l->query.ids_only = false;          /* their types are needed */
+    l->query.limit = part_limit(l);
     weir_code rc = weir_list_async(srv_queue(r), &l->query, &l->part, &f, &err);
     srv_await(r, rc, &err, f, part_listed);
 }
@@ -90,20 +169,24 @@ static bool read_cursor(const char *text, weir_cursor *out)
 }
 
 /* False: it was answered. */
-static bool read_query(srv_request *r, weir_query *q, size_t *wanted)
+static bool read_query(srv_request *r, listing *l)
 {
+    weir_query *q = &l->query;
     const char *order = srv_query(r, "order"), *after = srv_query(r, "after");
     int64_t     limit = PAGE;
     q->type = srv_query(r, "type");
     q->search = srv_query(r, "search");
-    if (!q->type && *r->who.type)
-        q->type = r->who.type;
-    if (!srv_allow(r, SRV_READ, q->type) || !srv_query_state(r, "state", &q->state) ||
+    if (!q->type)
+        q->type = srv_caller_only_type(&r->who);
+    l->several = !q->type && *r->who.types;
+    if (!(l->several ? srv_allow_own(r, SRV_READ) : srv_allow(r, SRV_READ, q->type)) ||
+        !srv_query_state(r, "state", &q->state) ||
         !srv_query_priority(r, "priority", &q->by_priority, &q->priority) ||
         !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) ||
         !srv_query_bool(r, "ids", &q->ids_only))
         return false;
-    *wanted = (size_t)limit;
+    l->left = (size_t)limit;
+    l->ids = q->ids_only;
     q->descending = order && !strcmp(order, "desc");
     if (order && !q->descending && strcmp(order, "asc") != 0) {
         srv_reply_fail(r, WEIR_EINVAL, "order", "order: \"%.60s\" is neither asc nor desc", order);
@@ -120,7 +203,7 @@ static bool read_query(srv_request *r, weir_query *q, size_t *wanted)
 static void list_jobs(srv_request *r)
 {
     listing *l;
-    if (!SRV_STATE(r, l) || !read_query(r, &l->query, &l->left))
+    if (!SRV_STATE(r, l) || !read_query(r, l))
         return;
     weir__buf_str(&l->body, "{\"jobs\":[");
     list_part(r);
@@ -149,12 +232,17 @@ static const weir_field patch_fields[] = {
     WEIR_FIELD("delay", weir__as_ms, AT(delay_ms), .given = AT(set_delay)),
     WEIR_FIELD("run_at", weir__as_moment, AT(run_at), .min = 1, .max = WEIR__MAX_AT),
     WEIR_FIELD("data", weir__as_raw, AT(data)),
+    WEIR_FIELD("values", weir__as_raw, AT(values)),
     WEIR_FIELD("state", weir__as_state, AT(state)),
     WEIR_FIELD("from", weir__as_states, AT(from)),
+    WEIR_FIELD("worker", weir__as_text, AT(worker)),
+    WEIR_FIELD("lease", weir__as_ms, AT(lease_ms)),
     { 0 }
 };
 #undef AT
-_Static_assert(offsetof(weir_change, data_len) == offsetof(weir_change, data) + sizeof(char *),
+_Static_assert(offsetof(weir_change, data_len) == offsetof(weir_change, data) + sizeof(char *) &&
+                   offsetof(weir_change, values_len) ==
+                       offsetof(weir_change, values) + sizeof(char *),
                "weir__as_raw() sets both");
 
 static void patched(srv_request *r, weir_code code, const weir_error *err)
@@ -177,6 +265,8 @@ static void patch_it(srv_request *r, uint64_t id)
         return;
     }
     p->id = id;
+    if (p->change.state == WEIR_ACTIVE && !p->change.worker)
+        p->change.worker = srv_worker_name(r);
     weir_code rc = weir_update_async(srv_queue(r), id, &p->change, &f, &err);
     srv_await(r, rc, &err, f, patched);
 }

@@ -195,6 +195,8 @@ static void get_search(srv_request *r)
         return;
     }
     k->query = (weir_query){ .search = q, .ids_only = true, .limit = WEIR_MAX_PAGE };
+    if (srv_kue_unscoped(r, NULL))
+        return;
     srv_kue_scope(r, NULL, &k->query.type);
     next_found(r);
 }
@@ -388,7 +390,9 @@ static void read_element(srv_request *r, weir_reader *in, weir_json_piece value,
         e->err = in->err;
         e->status = weir_code_http(e->err.code);
     } else if (!srv_may(r, SRV_PRODUCE, spec->type)) {
-        weir_fail(&e->err, WEIR_EINVAL, "type: this token is for jobs of type %s", r->who.type);
+        char types[150];
+        weir_fail(&e->err, WEIR_EINVAL, "type: this token is for jobs of type %s",
+                  srv_caller_types_text(&r->who, types, sizeof types));
         e->status = 403;
     } else {
         e->at = c->n_specs++;

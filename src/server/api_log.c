@@ -1,4 +1,4 @@
-/* api_log.c - what is said of a job while it runs: its log and its progress. */
+/* api_log.c - what is said of a job while it runs: its log, its progress and its values. */
 #include <string.h>
 
 #include "server/api.h"
@@ -135,6 +135,37 @@ static void note_progress(srv_request *r)
     srv_on_job(r, SRV_WORK, note_it);
 }
 
+/* ---- POST /v1/jobs/{id}/values ---- */
+
+typedef struct setting {
+    weir_json_piece values;
+    uint32_t        delivery;
+} setting;
+
+static const weir_field setting_fields[] = {
+    WEIR_FIELD("values", weir__as_raw, offsetof(setting, values), .needed = true),
+    WEIR_FIELD("delivery", weir__as_delivery, offsetof(setting, delivery)),
+    { 0 }
+};
+
+static void set_them(srv_request *r, uint64_t id)
+{
+    weir_error   err = { 0 };
+    weir_future *f = NULL;
+    setting      s = { .delivery = 0 };
+    if (!srv_body(r, setting_fields, &s))
+        return;
+    weir_change change = { .values = s.values.text, .values_len = s.values.len,
+                           .delivery = s.delivery };
+    weir_code   rc = weir_update_async(srv_queue(r), id, &change, &f, &err);
+    srv_await(r, rc, &err, f, said);
+}
+
+static void set_values(srv_request *r)
+{
+    srv_on_job(r, SRV_WORK, set_them);
+}
+
 /* ---- routes ---- */
 
 static const srv_param log_query[] = {
@@ -150,5 +181,7 @@ const srv_route srv_log_routes[] = {
       "Add a line to the log of a job", "LogLine", NULL, 204 },
     { "POST", "/v1/jobs/{id}/progress", SRV_WORK, note_progress, SRV_MAX_SMALL_BODY, NULL, 0,
       "Say how far a delivery of a job is; extends its ttl", "Progress", NULL, 204 },
+    { "POST", "/v1/jobs/{id}/values", SRV_WORK, set_values, SRV_MAX_SMALL_BODY, NULL, 0,
+      "Set values of a job, in any state; null removes one", "ValuesChange", NULL, 204 },
     { 0 }
 };

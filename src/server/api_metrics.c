@@ -128,8 +128,22 @@ static const struct {
       "Listeners that were one too many."),
     C("weir_events_sent_total", "counter", events_sent,
       "Events, each as often as it was sent."),
+    C("weir_http_answers_refused_total", "counter", answers_refused,
+      "Requests refused because of SRV_MAX_ANSWERS."),
+    C("weir_http_callers_revoked_total", "counter", callers_revoked,
+      "Streams and waiting requests that ended because their token was not valid any more."),
 #undef C
 };
+
+static void write_tokens(weir_buf *out, srv_server *s)
+{
+    srv_token_counts n;
+    srv_guard_count_tokens(s->guard, &n);
+    srv_metric_head(out, "weir_tokens", "gauge",
+                    "Tokens of callers; expiring: within 7 days (SRV_EXPIRES_SOON_MS).");
+    weir__buf_printf(out, "weir_tokens{state=\"valid\"} %zu\nweir_tokens{state=\"expiring\"} %zu\n"
+                     "weir_tokens{state=\"expired\"} %zu\n", n.valid - n.soon, n.soon, n.expired);
+}
 
 static void write_server(weir_buf *out, srv_server *s)
 {
@@ -146,6 +160,17 @@ static void write_server(weir_buf *out, srv_server *s)
                    (uint64_t)atomic_load(&s->n_exchanges));
     srv_metric_one(out, "weir_http_body_bytes", "gauge",
                    "Memory of request bodies being read or worked on.", atomic_load(&s->bodies));
+    srv_metric_one(out, "weir_http_answer_bytes", "gauge",
+                   "Memory of answers that clients have not taken yet.", atomic_load(&s->answers));
+    srv_metric_head(out, "weir_http_over_share_total", "counter",
+                    "Refusals (429) of callers over their share, by the name of the setting.");
+    for (int i = 0; i < SRV_SHARES; i++)
+        weir__buf_printf(out, "weir_http_over_share_total{limit=\"%s\"} %llu\n",
+                         srv_share_name((srv_share)i),
+                         (unsigned long long)atomic_load(&s->counters.over_share[i]));
+    srv_metric_one(out, "weir_reload_failures_total", "counter",
+                   "Files of tokens, certificates and logs that could not be read or opened again.",
+                   srv_guard_failures(s->guard) + atomic_load(&s->counters.reloads_failed));
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
         srv_metric_one(out, counted[i].name, counted[i].kind, counted[i].about,
                        atomic_load((_Atomic uint64_t *)((char *)&s->counters + counted[i].offset)));
@@ -167,6 +192,7 @@ static void got_stats(srv_request *r, weir_code code, const weir_error *err)
                        s->last_id);
         write_store(&out, srv_queue(r));
         write_server(&out, r->server);
+        write_tokens(&out, r->server);
         srv_metrics_write(r->server->metrics, &out);
     } else {
         out.failed = true;

@@ -30,6 +30,15 @@ static void roles_json(weir_buf *out, unsigned bits)
     weir__buf_char(out, ']');
 }
 
+/* null: all types. */
+static void types_json(weir_buf *out, const srv_caller *who)
+{
+    weir__buf_str(out, *who->types ? ",\"types\":[" : ",\"types\":null");
+    for (const char *t = who->types; *t; t = srv_next_type(t))
+        text(out, t == who->types ? "" : ",", t);
+    weir__buf_str(out, *who->types ? "]" : "");
+}
+
 static void show_server(srv_request *r)
 {
     const srv_options *opt = srv_settings(r);
@@ -46,7 +55,11 @@ static void show_server(srv_request *r)
     weir__buf_int(&body, weir_now(srv_queue(r)));
     text(&body, ",\"you\":{\"name\":", *r->who.name ? r->who.name : NULL);
     roles_json(&body, r->who.roles);
-    text(&body, ",\"type\":", *r->who.type ? r->who.type : NULL);
+    types_json(&body, &r->who);
+    if (r->who.expires_at) {
+        weir__buf_str(&body, ",\"expires_at\":");
+        weir__buf_int(&body, r->who.expires_at);
+    }
     weir__buf_str(&body, "}}");
     srv_reply_json(r, 200, &body);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/audit.h"
 #include "server/api.h"
 #include "server/body.h"
 #include "server/inner.h"
@@ -20,7 +21,8 @@
                .max = WEIR_MAX_TAKE_TYPES),                                                      \
     WEIR_FIELD("n", weir__as_int, AT(n), .min = 1, .max = WEIR_MAX_PAGE),                        \
     WEIR_FIELD("lease", weir__as_ms, AT(lease_ms), .min = WEIR_MIN_LEASE_MS, .max = WEIR_MAX_MS), \
-    WEIR_FIELD("worker", weir__as_text, AT(worker), .min = 1, .max = WEIR_MAX_WORKER)
+    WEIR_FIELD("worker", weir__as_text, AT(worker), .min = 1, .max = WEIR_MAX_WORKER),            \
+    WEIR_FIELD("busy", weir__as_bool, AT(busy))
 
 static const weir_field take_fields[] = {
     WISH_FIELDS,
@@ -50,10 +52,29 @@ bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w)
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         return false;
     }
+    t->busy = w->busy;
     t->what = (weir_taking){ .types = w->types.text, .n = (size_t)w->n, .lease_ms = w->lease_ms,
-                             .worker = worker };
+                             .worker = worker, .suspect_waits = &t->waits };
     srv_workers_seen(r->server->workers, worker, t->what.types, weir_now(srv_queue(r)));
     return true;
+}
+
+bool srv_taking_enter(srv_taking *t, bool only_alone)
+{
+    t->pass = srv_workers_enter(t->r->server->workers, t->what.worker, only_alone,
+                                t->polls ? &t->poll : NULL);
+    t->what.busy = t->busy || t->pass != WEIR__PASS_ALONE;
+    t->n_jobs = 0;
+    t->waits = false;
+    return t->pass != WEIR__PASS_NONE;
+}
+
+void srv_taking_took(srv_taking *t, bool failed)
+{
+    int64_t lease_ms = t->what.lease_ms ? t->what.lease_ms : WEIR_DEFAULT_LEASE_MS;
+    srv_workers_took(t->r->server->workers, t->what.worker,
+                     &(srv_taken){ .pass = t->pass, .failed = failed, .waits = t->waits,
+                                   .jobs = t->jobs, .n = t->n_jobs, .lease_ms = lease_ms });
 }
 
 /* ---- what is given ---- */
@@ -73,6 +94,8 @@ static void give_back(srv_taking *t, srv_then *then)
     weir_future *f = NULL;
     weir_error   err = { 0 };
     weir_code    rc = WEIR_ENOMEM;
+    for (size_t i = 0; i < t->n_jobs; i++)
+        srv_workers_ended(r->server->workers, t->jobs[i]->id, t->jobs[i]->delivery);
     for (size_t i = 0; endings && i < t->n_jobs; i++)
         endings[i] = (weir_ending){ .id = t->jobs[i]->id, .delivery = t->jobs[i]->delivery,
                                     .outcome = WEIR_OUTCOME_RELEASE };
@@ -98,11 +121,13 @@ void srv_taking_give(srv_taking *t, int status, weir_buf *out, srv_then *again)
 {
     srv_request *r = t->r;
     add_jobs(t, out);
-    if (t->n_jobs && (srv_gone(r) || out->failed)) {
+    if (t->n_jobs && (srv_gone(r) || r->revoked || out->failed)) {
         weir__buf_fini(out);
         give_back(t, again);
         return;
     }
+    for (size_t i = 0; i < t->n_jobs && srv_audited(r); i++)
+        srv_audit_id(r, t->jobs[i]->id);
     atomic_fetch_add(&r->server->counters.jobs_taken, t->n_jobs);
     release_jobs(t);
     srv_reply_json(r, status, out);
@@ -117,51 +142,91 @@ static void leave(srv_taking *t, size_t got)
     if (!t->polls)
         return;
     t->polls = false;
+    srv_workers_unwait(t->r->server->workers, &t->poll);
     srv_poll_leave(&t->poll, got);
+    srv_share_give(t->r, SRV_SHARE_WAITS);
     srv_workers_wait(t->r->server->workers, t->what.worker, -1, weir_now(srv_queue(t->r)));
 }
 
 static void answer_take(srv_request *r, weir_code code, const weir_error *err)
 {
     (void)code, (void)err;
-    weir_buf out = { 0 };
+    srv_taking *t = r->state;
+    weir_buf    out = { 0 };
+    if (r->revoked && !t->n_jobs) {
+        srv_reply_status(r, 401, "unauthorized", "the token is not valid any more");
+        return;
+    }
     weir__buf_char(&out, '{');
-    srv_taking_give(r->state, 200, &out, answer_take);
+    srv_taking_give(t, 200, &out, answer_take);
 }
+
+/* Nothing was found, or nothing may be taken now. */
+static void rest(srv_taking *t, bool aside)
+{
+    if (!t->polls || t->over) {
+        leave(t, 0);
+        answer_take(t->r, WEIR_OK, NULL);
+        return;
+    }
+    t->rests = aside ? srv_poll_stand_aside(&t->poll) : srv_poll_rest(&t->poll);
+    if (!t->rests)
+        look(t);
+}
+
+static void ask(srv_taking *t);
 
 static void looked(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_taking *t = r->state;
+    srv_taking_took(t, code != WEIR_OK);
     if (code) {
         leave(t, SRV_POLL_FAILED);
         srv_reply_error(r, err, NULL);
         return;
     }
-    if (!t->n_jobs && t->polls && !t->over) {
-        t->rests = srv_poll_rest(&t->poll);
-        if (!t->rests)
-            look(t);
-        return;
+    if (t->n_jobs) {
+        leave(t, t->n_jobs);
+        answer_take(r, WEIR_OK, NULL);
+    } else if (!t->waits) {
+        rest(t, false);
+    } else if (!t->busy && srv_taking_enter(t, true)) {
+        ask(t);                 /* it has nothing else: it gets the suspect */
+    } else {
+        rest(t, srv_workers_closed(r->server->workers, t->what.worker));
     }
-    leave(t, t->n_jobs);
-    answer_take(r, WEIR_OK, NULL);
+}
+
+static void ask(srv_taking *t)
+{
+    weir_future *f = NULL;
+    weir_error   err = { 0 };
+    weir_code    rc = weir_take_for_async(srv_queue(t->r), &t->what, t->jobs, &t->n_jobs, &f, &err);
+    srv_await(t->r, rc, &err, f, looked);
 }
 
 static void look(srv_taking *t)
 {
-    weir_future *f = NULL;
-    weir_error   err = { 0 };
     t->rests = false;
-    weir_code rc = weir_take_for_async(srv_queue(t->r), &t->what, t->jobs, &t->n_jobs, &f, &err);
-    srv_await(t->r, rc, &err, f, looked);
+    if (srv_taking_enter(t, false))
+        ask(t);
+    else
+        rest(t, true);
 }
 
+/* A worker whose token is gone meanwhile gets no jobs; who waits behind it does. */
 static void look_again(srv_poll *p)
 {
-    look((srv_taking *)p);
+    srv_taking *t = (srv_taking *)p;
+    if (srv_auth_again(t->r)) {
+        look(t);
+        return;
+    }
+    leave(t, SRV_POLL_FAILED);
+    answer_take(t->r, WEIR_OK, NULL);
 }
 
-/* The time is up, the client is gone, or the server stops. */
+/* The time is up, the client or its token is gone, or the server stops. */
 static void wait_no_longer(srv_request *r)
 {
     srv_taking *t = r->state;
@@ -178,11 +243,14 @@ static void handle_take(srv_request *r)
     srv_taking *t;
     if (!SRV_STATE(r, t) || !srv_body(r, take_fields, &w) || !srv_taking_init(t, r, &w))
         return;
+    if (w.wait_ms && !srv_share_take(r, SRV_SHARE_WAITS))
+        return;
     if (w.wait_ms) {
         t->poll = (srv_poll){ .loop = r->loop, .types = t->what.types, .n = t->what.n,
                               .look = look_again };
         t->polls = srv_poll_enter(r->server->polls, &t->poll);
         if (!t->polls) {
+            srv_share_give(r, SRV_SHARE_WAITS);
             srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
             return;
         }

@@ -106,17 +106,23 @@ static void start(srv_request *r, srv_then *then)
         get_stats(r, then);
 }
 
-/* With a token for one type, that type is all there is. */
+/* With a token for some types, those are all there is. */
 static void stats_got(srv_request *r, weir_code code, const weir_error *err)
 {
     weir_stats *s = ((counting *)r->state)->stats;
     weir_buf    body = { 0 };
     if (srv_failed(r, code, err))
         return;
-    weir_type_stats        none = { .type = r->who.type };
-    const weir_type_stats *all = *r->who.type ? find(s, r->who.type) : &s->all;
-    type_open(&body, all ? all : &none);
-    if (!*r->who.type) {
+    if (!srv_own_stats(r, &s)) {
+        weir_stats_release(s);
+        srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
+        return;
+    }
+    const char            *only = srv_caller_only_type(&r->who);
+    const weir_type_stats *own = only ? find(s, only) : &s->all;
+    weir_type_stats        none = { .type = only };
+    type_open(&body, own ? own : &none);
+    if (!*r->who.types) {
         weir__buf_str(&body, ",\"last_id\":");
         weir__buf_uint(&body, s->last_id);
     }
@@ -178,7 +184,7 @@ static void show_type(srv_request *r)
 {
     if (!srv_allow_own(r, SRV_READ))
         return;
-    if (*r->who.type && strcmp(r->who.type, r->arg[0]) != 0)
+    if (srv_caller_lacks(&r->who, r->arg[0]))
         no_type(r);
     else
         start(r, type_got);

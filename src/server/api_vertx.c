@@ -4,9 +4,12 @@
  * Kue has at the same place are served with --api vertx; all others always. */
 #include <errno.h>
 #include <inttypes.h>
+#include <openssl/rand.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "core/job.h"
 #include "server/kue.h"
 
@@ -114,7 +117,7 @@ static void get_log(srv_request *r)
 
 /* ---- ranges ---- */
 
-/* The ranks, and the order if the path has one, are the last arguments. */
+/* The ranks, and the order if the path has one (else it is ascending), are the last arguments. */
 static void range(srv_request *r, weir_state state, const char *type, const char *const *arg)
 {
     const char *order = strstr(r->route->path, "{order}") ? arg[2] : "asc";
@@ -284,6 +287,37 @@ static const char *fixed(const srv_vertx_body *b, const weir_job *j)
            : b->backoff && !same_backoff(&s->backoff, &j->backoff) ? "backoff" : NULL;
 }
 
+/* A value address_id, in memory of the request; NULL: out of memory. */
+static const char *address_values(srv_request *r, const char *address)
+{
+    weir_buf b = { 0 };
+    weir__buf_str(&b, "{\"address_id\":");
+    weir__json_string(&b, address, strlen(address));
+    weir__buf_char(&b, '}');
+    char *kept = b.failed ? NULL : srv_alloc(r, b.len + 1);
+    if (kept)
+        memcpy(kept, b.data, b.len + 1);
+    weir__buf_fini(&b);
+    return kept;
+}
+
+/* The values that the body changes: its address, if it has another one. */
+static bool new_address(srv_request *r, const srv_vertx_body *b, const weir_job *j,
+                        const char **values)
+{
+    size_t      len = 0;
+    const char *now = srv_vertx_address(j, &len);
+    weir_buf    text = { 0 };
+    *values = NULL;
+    if (!b->address)
+        return true;
+    weir__json_string(&text, b->address, strlen(b->address));
+    bool same = now && !text.failed && text.len == len && !memcmp(text.data, now, len);
+    bool ok = !text.failed && (same || (*values = address_values(r, b->address)));
+    weir__buf_fini(&text);
+    return ok;
+}
+
 /* What the body changes of the job. */
 static weir_code change_of(const srv_vertx_body *b, const weir_job *j, weir_change *out,
                            weir_error *err)
@@ -302,7 +336,9 @@ static weir_code change_of(const srv_vertx_body *b, const weir_job *j, weir_chan
         out->data = s->data;
         out->data_len = s->data_len;
     }
-    return b->state ? srv_kue_move(j, b->state, out, err) : WEIR_OK;
+    if (b->state)
+        srv_kue_move(j, b->state, out);
+    return WEIR_OK;
 }
 
 static void change_it(srv_request *r, weir_code code, const weir_error *err)
@@ -314,7 +350,9 @@ static void change_it(srv_request *r, weir_code code, const weir_error *err)
         return;
     }
     k->added.id = k->job->id;
-    if (change_of(k->own, k->job, &change, &k->err))
+    if (!new_address(r, k->own, k->job, &change.values))
+        srv_kue_error(r, 503, "out of memory");
+    else if (change_of(k->own, k->job, &change, &k->err))
         srv_kue_failed(r, &k->err);
     else
         srv_kue_change(r, &change, saved);
@@ -339,12 +377,37 @@ static void added(srv_request *r, weir_code code, const weir_error *err)
         saved(r, code, err);
 }
 
-static void add_job(srv_request *r, const weir_spec *spec)
+/* A random UUID. Vert.x Kue makes none for a job that comes as JSON, and then all of them share the
+ * address "null". */
+static bool make_address(char out[37])
+{
+    unsigned char b[16];
+    if (RAND_bytes(b, sizeof b) != 1)
+        return false;
+    b[6] = (b[6] & 0x0f) | 0x40;
+    b[8] = (b[8] & 0x3f) | 0x80;
+    char *at = out;
+    for (int i = 0; i < 16; i++)
+        at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
+    return true;
+}
+
+static void add_job(srv_request *r, srv_vertx_body *b)
 {
     srv_kue     *k = r->state;
+    weir_spec   *spec = &b->spec;
     weir_future *f = NULL;
+    char         address[37];
     if (!srv_may(r, SRV_PRODUCE, spec->type)) {
-        srv_kue_error(r, 403, "type: this token is for jobs of type %s", r->who.type);
+        char types[150];
+        srv_kue_error(r, 403, "type: this token is for jobs of type %s",
+                      srv_caller_types_text(&r->who, types, sizeof types));
+        return;
+    }
+    if (b->address || make_address(address))
+        spec->values = address_values(r, b->address ? b->address : address);
+    if (!spec->values) {
+        srv_kue_error(r, 503, "out of memory");
         return;
     }
     weir_code rc = weir_add_async(srv_queue(r), spec, &k->added, &f, &k->err);
@@ -366,7 +429,7 @@ static void put_job(srv_request *r)
     else if (b->id > 0)
         change_job(r, b);
     else
-        add_job(r, &b->spec);
+        add_job(r, b);
 }
 
 /* ---- the routes ---- */
@@ -385,8 +448,10 @@ const srv_route srv_vertx_routes[] = {
     GET("/job/types", get_types, OURS, "Vert.x Kue: types of jobs"),
     GET("/jobs/{from}/to/{to}", get_range, PLAIN, "Vert.x Kue: jobs by rank"),
     GET("/jobs/{from}/to/{to}/{order}", get_range, PLAIN, "Vert.x Kue: jobs by rank"),
+    GET("/jobs/{type}/{state}/{from}/to/{to}", get_type_range, PLAIN, "Vert.x Kue: jobs by rank"),
     GET("/jobs/{type}/{state}/{from}/to/{to}/{order}", get_type_range, PLAIN,
         "Vert.x Kue: jobs by rank"),
+    GET("/jobs/{state}/{from}/to/{to}", get_state_range, PLAIN, "Vert.x Kue: jobs by rank"),
     GET("/jobs/{state}/{from}/to/{to}/{order}", get_state_range, PLAIN,
         "Vert.x Kue: jobs by rank"),
     { "PUT", "/job", SRV_PRODUCE, put_job, SRV_MAX_SMALL_BODY, NULL, PLAIN | SRV_ANY_TYPE,

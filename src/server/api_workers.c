@@ -26,7 +26,7 @@ typedef struct survey {
     held        held[MAX_HELD];
     size_t      n;
     weir_buf    out;
-    const char *type;       /* of the token; NULL: all */
+    const srv_caller *who;  /* sees jobs and workers of its types alone */
     bool        comma;
 } survey;
 
@@ -51,20 +51,20 @@ static size_t first_of(const survey *s, const char *worker)
     return low;
 }
 
-/* The types it takes, or only the token's. False: that is not one of them. */
+/* The types it takes, or only the token's. False: there is none of them. */
 static bool add_types(survey *s, const srv_worker *w)
 {
     size_t n = 0;
     weir__buf_str(&s->out, ",\"types\":[");
     for (size_t i = 0; w->types[i]; i++) {
-        if (s->type && strcmp(s->type, w->types[i]) != 0)
+        if (srv_caller_lacks(s->who, w->types[i]))
             continue;
         if (n++)
             weir__buf_char(&s->out, ',');
         weir__json_string(&s->out, w->types[i], strlen(w->types[i]));
     }
     weir__buf_char(&s->out, ']');
-    return n || !s->type;
+    return n || !*s->who->types;
 }
 
 static void add_held(survey *s, const held *h)
@@ -146,6 +146,8 @@ static void listed(srv_request *r, weir_code code, const weir_error *err)
     }
     for (size_t i = 0; i < page->n && s->n < MAX_HELD; i++) {
         const weir_job *job = page->job[i];
+        if (srv_caller_lacks(s->who, job->type))
+            continue;
         char *worker = job->worker ? srv_strndup(r, job->worker, strlen(job->worker)) : NULL;
         char *type = srv_strndup(r, job->type, strlen(job->type));
         if (worker && type)
@@ -177,9 +179,9 @@ static void get_workers(srv_request *r)
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         return;
     }
-    if (*r->who.type)
-        s->type = r->who.type;
-    s->query = (weir_query){ .state = WEIR_ACTIVE, .type = s->type, .limit = HELD_PAGE };
+    s->who = &r->who;
+    s->query = (weir_query){ .state = WEIR_ACTIVE, .type = srv_caller_only_type(&r->who),
+                             .limit = HELD_PAGE };
     r->state = s;
     list_on(r);
 }

@@ -16,9 +16,47 @@ const srv_role srv_role_table[] = {
 };
 enum { N_ROLES = sizeof srv_role_table / sizeof *srv_role_table - 1 };
 
+bool srv_caller_lacks(const srv_caller *who, const char *type)
+{
+    if (!*who->types)
+        return false;
+    for (const char *t = who->types; *t; t = srv_next_type(t))
+        if (strcmp(t, type) == 0)
+            return false;
+    return true;
+}
+
 bool srv_caller_may(const srv_caller *who, unsigned role, const char *type)
 {
-    return (who->roles & role) && (!*who->type || (type && strcmp(who->type, type) == 0));
+    return (who->roles & role) && (!*who->types || (type && !srv_caller_lacks(who, type)));
+}
+
+bool srv_caller_add_type(srv_caller *who, const char *type)
+{
+    size_t      n = 0, len = strlen(type);
+    const char *end = who->types;
+    for (; *end; end = srv_next_type(end))
+        n++;
+    size_t at = (size_t)(end - who->types);
+    if (!len || n == SRV_MAX_TOKEN_TYPES || at + len + 2 > sizeof who->types)
+        return false;
+    memcpy(who->types + at, type, len + 1);
+    who->types[at + len + 1] = 0;
+    return true;
+}
+
+const char *srv_caller_only_type(const srv_caller *who)
+{
+    return *who->types && !*srv_next_type(who->types) ? who->types : NULL;
+}
+
+char *srv_caller_types_text(const srv_caller *who, char *out, size_t size)
+{
+    size_t n = 0;
+    *out = 0;
+    for (const char *t = who->types; *t && n < size; t = srv_next_type(t))
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", t);
+    return out;
 }
 
 bool srv_roles_parse(const char *text, unsigned *out)
@@ -53,17 +91,48 @@ char *srv_roles_text(unsigned roles, char *out, size_t size)
     return out;
 }
 
+static srv_head head_of(const srv_exchange *x)
+{
+    const srv_request *r = &x->r;
+    return (srv_head){
+        .route = r->route, .method = r->method, .peer = r->conn ? r->conn->peer : "",
+        .host = x->host, .origin = srv_header(r, "Origin"),
+        .fetch_site = srv_header(r, "Sec-Fetch-Site"),
+        .authorization = srv_header(r, "Authorization")
+    };
+}
+
+static bool same_types(const srv_caller *a, const srv_caller *b)
+{
+    const char *s = a->types, *t = b->types;
+    for (; *s && !strcmp(s, t); s = srv_next_type(s))
+        t = srv_next_type(t);
+    return !*s && !*t;
+}
+
+bool srv_auth_again(srv_request *r)
+{
+    srv_exchange *x = (srv_exchange *)r;
+    srv_head      head = head_of(x);
+    srv_caller    who;
+    srv_refusal   no;
+    if (r->revoked)
+        return false;
+    if (srv_guard_admit(r->server->guard, &head, srv_loop_ms(), &who, &no) &&
+        who.roles == r->who.roles && same_types(&who, &r->who))
+        return true;
+    r->revoked = true;
+    x->keep_alive = false;
+    atomic_fetch_add(&r->server->counters.callers_revoked, 1);
+    return false;
+}
+
 bool srv_auth(srv_exchange *x, char *why, size_t size, int *status)
 {
     srv_request *r = &x->r;
     srv_refusal  no;
-    srv_head     head = {
-        .route = r->route, .method = r->method, .peer = r->conn->peer,
-        .host = srv_header(r, "Host"), .origin = srv_header(r, "Origin"),
-        .fetch_site = srv_header(r, "Sec-Fetch-Site"),
-        .authorization = srv_header(r, "Authorization")
-    };
-    srv_share(x);
+    srv_head     head = head_of(x);
+    srv_share_with_page(x);
     if (srv_guard_admit(r->server->guard, &head, srv_loop_ms(), &r->who, &no))
         return true;
     if (no.status == 401)

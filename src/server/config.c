@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/file.h"
 
 typedef struct setting {
     const char *name;
@@ -29,14 +32,19 @@ static const setting settings[] = {
 
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
-/* Vert.x Kue's names. Its promotion timer has no counterpart here, so these two change nothing. */
+/* Vert.x Kue's names. Its timers have no counterpart here: their settings change nothing. */
+#define TIMER_KEYS "job.promotion.interval", "job.promotion.limit", "job.ttl.interval", \
+                   "job.ttl.limit"
+static const char *const timer_keys[] = { TIMER_KEYS };
 static const char *const vertx_keys[] = {
-    "redis.host", "redis.port", "http.address", "http.port", "kue.ui.title",
-    "job.promotion.interval", "job.promotion.limit"
+    "redis.host", "redis.port", "http.address", "http.port", "kue.ui.title", TIMER_KEYS
 };
 enum { N_VERTX = sizeof vertx_keys / sizeof *vertx_keys };
 
-enum { MAX_KEPT = 64, MAX_FROM = 300 };
+/* The one of Kue's options that is understood; false is "search": "on". */
+#define KUE_SEARCH "disableSearch"
+
+enum { MAX_KEPT = 64, MAX_FROM = 300, MIB = 1024 * 1024 };
 
 /* A srv_config with what its texts live in. */
 typedef struct config {
@@ -104,16 +112,19 @@ static size_t distance(const char *a, const char *b)
     return row[m];
 }
 
+enum { N_KEYS = N_SETTINGS + N_VERTX + 1 };
+
 static const char *nth_key(size_t i)
 {
-    return i < N_SETTINGS ? settings[i].name : vertx_keys[i - N_SETTINGS];
+    return i < N_SETTINGS ? settings[i].name
+           : i < N_SETTINGS + N_VERTX ? vertx_keys[i - N_SETTINGS] : KUE_SEARCH;
 }
 
 static weir_code known_key(const config *c, const char *key, weir_error *err)
 {
     const char *best = NULL;
     size_t      least = 4;          /* what is farther is no slip */
-    for (size_t i = 0; i < N_SETTINGS + N_VERTX; i++) {
+    for (size_t i = 0; i < N_KEYS; i++) {
         size_t far = distance(key, nth_key(i));
         if (far == 0)
             return WEIR_OK;
@@ -129,10 +140,16 @@ static weir_code known_key(const config *c, const char *key, weir_error *err)
 static weir_code read_file(config *c, weir_error *err)
 {
     json_error_t why;
-    FILE        *in = fopen(c->file_name, "re");
-    if (!in)
-        return weir_fail(err, errno == ENOENT ? WEIR_EINVAL : WEIR_EIO, "%s: %s", c->file_name,
-                         strerror(errno));
+    weir_error   closed = { 0 };
+    int          fd = srv_file_open(c->file_name, true, &closed);
+    if (fd < 0)
+        return weir_fail(err, closed.code == WEIR_ENOENT ? WEIR_EINVAL : closed.code, "%s",
+                         closed.msg);
+    FILE *in = fdopen(fd, "r");
+    if (!in) {
+        close(fd);
+        return no_memory(err);
+    }
     c->file = json_loadf(in, JSON_REJECT_DUPLICATES, &why);
     fclose(in);
     if (!c->file)
@@ -246,11 +263,28 @@ static weir_code translate_vertx(config *c, weir_error *err)
         rc = file_text(c, "kue.ui.title", &title, err);
     if (!rc)
         rc = translate(c, "title", "kue.ui.title", title, err);
-    if (!rc && (json_object_get(c->file, "job.promotion.interval") ||
-                json_object_get(c->file, "job.promotion.limit")))
-        c->pub.note = "job.promotion.interval and job.promotion.limit change nothing: delayed jobs "
-                      "start when they are due, whatever their number";
+    for (size_t i = 0; i < sizeof timer_keys / sizeof *timer_keys; i++)
+        if (json_object_get(c->file, timer_keys[i]))
+            c->pub.note = "job.promotion.* and job.ttl.* change nothing: delayed jobs start when "
+                          "they are due, and a ttl ends when it is over, whatever their number";
     return rc;
+}
+
+static weir_code translate_kue(config *c, weir_error *err)
+{
+    bool off = false;
+    if (!json_object_get(c->file, KUE_SEARCH))
+        return WEIR_OK;
+    weir_code rc = file_flag(c, KUE_SEARCH, &off, err);
+    return rc ? rc : translate(c, "search", KUE_SEARCH, off ? "off" : "on", err);
+}
+
+static bool has_vertx_keys(const config *c)
+{
+    for (size_t i = 0; c->file && i < N_VERTX; i++)
+        if (json_object_get(c->file, vertx_keys[i]))
+            return true;
+    return false;
 }
 
 /* ---- which holds ---- */
@@ -317,11 +351,36 @@ static weir_code set_durability(config *c, weir_error *err)
 static weir_code set_api(config *c, weir_error *err)
 {
     const char *text = c->set.api;
-    bool        vertx = text && strcmp(text, "vertx") == 0;
+    bool        vertx = text ? strcmp(text, "vertx") == 0 : has_vertx_keys(c);
     if (text && !vertx && strcmp(text, "kue") != 0)
         return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not kue or vertx", from(c, "api"), text);
     c->pub.serve.api = vertx ? SRV_API_VERTX : SRV_API_KUE;
     return WEIR_OK;
+}
+
+static weir_code set_search(config *c, weir_error *err)
+{
+    const char *text = c->set.search;
+    c->pub.serve.search = !text                     ? SRV_SEARCH_AS_IT_IS
+                          : strcmp(text, "on") == 0 ? SRV_SEARCH_ON : SRV_SEARCH_OFF;
+    if (text && c->pub.serve.search == SRV_SEARCH_OFF && strcmp(text, "off") != 0)
+        return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not on or off", from(c, "search"), text);
+    return WEIR_OK;
+}
+
+static weir_code set_audit(config *c, weir_error *err)
+{
+    static const char *const words[] = { [SRV_AUDIT_ADMIN] = "admin", [SRV_AUDIT_ALL] = "all",
+                                         [SRV_AUDIT_OFF] = "off" };
+    for (int i = 0; c->set.audit && i <= SRV_AUDIT_OFF; i++) {
+        if (strcmp(c->set.audit, words[i]) == 0) {
+            c->pub.serve.audit = (srv_audit_mode)i;
+            return WEIR_OK;
+        }
+    }
+    return c->set.audit ? weir_fail(err, WEIR_EINVAL, "%s: '%s' is not admin, all or off",
+                                    from(c, "audit"), c->set.audit)
+                        : WEIR_OK;
 }
 
 static weir_code set_threads(config *c, weir_error *err)
@@ -336,6 +395,42 @@ static weir_code set_threads(config *c, weir_error *err)
         return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not a whole number from 1 to %d",
                          from(c, "threads"), text, SRV_MAX_THREADS);
     c->pub.serve.threads = (int)n;
+    return WEIR_OK;
+}
+
+/* The shares of one caller. */
+static const struct {
+    const char *name;
+    size_t      offset;             /* in srv_given */
+    srv_share   share;
+    long        unit, most;
+} shares[] = {
+    { "caller-rate", offsetof(srv_given, caller_rate), SRV_SHARE_RATE, 1, 1000000 },
+    { "caller-connections", offsetof(srv_given, caller_connections), SRV_SHARE_CONNECTIONS, 1,
+      SRV_MAX_CONNECTIONS },
+    { "caller-listeners", offsetof(srv_given, caller_listeners), SRV_SHARE_LISTENERS, 1,
+      SRV_MAX_LISTENERS },
+    { "caller-waits", offsetof(srv_given, caller_waits), SRV_SHARE_WAITS, 1, SRV_MAX_CONNECTIONS },
+    { "caller-bodies", offsetof(srv_given, caller_bodies), SRV_SHARE_BODIES, MIB,
+      SRV_MAX_BODIES / MIB },
+    { "caller-answers", offsetof(srv_given, caller_answers), SRV_SHARE_ANSWERS, MIB,
+      SRV_MAX_ANSWERS / MIB },
+};
+
+static weir_code set_shares(config *c, weir_error *err)
+{
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        const char *text = *(const char *const *)((const char *)&c->set + shares[i].offset);
+        char       *end;
+        if (!text)
+            continue;
+        errno = 0;
+        long n = strtol(text, &end, 10);
+        if (errno || end == text || *end || n < 1 || n > shares[i].most)
+            return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not a whole number from 1 to %ld",
+                             from(c, shares[i].name), text, shares[i].most);
+        c->pub.serve.limits.caller[shares[i].share] = n * shares[i].unit;
+    }
     return WEIR_OK;
 }
 
@@ -411,7 +506,8 @@ static weir_code set_store(config *c, weir_error *err)
 static weir_code set_all(config *c, weir_error *err)
 {
     static weir_code (*const steps[])(config *, weir_error *) = {
-        set_durability, set_api, set_threads, set_origins, set_tls, set_data, set_store
+        set_durability, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
+        set_tls, set_data, set_store
     };
     srv_options *o = &c->pub.serve;
     o->listen = c->set.listen ? c->set.listen : "127.0.0.1:7340";
@@ -439,6 +535,8 @@ weir_code srv_config_create(srv_config **out, const srv_given *given, weir_error
         rc = read_file(c, err);
     if (!rc && c->file)
         rc = translate_vertx(c, err);
+    if (!rc && c->file)
+        rc = translate_kue(c, err);
     for (size_t i = 0; !rc && i < N_SETTINGS; i++)
         rc = choose(c, i, given, err);
     if (!rc)

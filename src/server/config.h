@@ -18,7 +18,10 @@
       "where jobs, tokens and push targets are kept (~/.local/share/weir)")                       \
     X(title, "title", TEXT, "TEXT", NULL, "the name of this server, for people (weir)")           \
     X(api, "api", TEXT, "kue|vertx", "kue vertx",                                                 \
-      "whose answers to give where Kue's API and Vert.x Kue's differ (kue)")                      \
+      "whose answers to give where Kue's API and Vert.x Kue's differ (kue; vertx if the file has " \
+      "Vert.x Kue's names)")                                                                      \
+    X(search, "search", TEXT, "on|off", "on off",                                                 \
+      "find all new jobs by the words of their data, also those that Kue adds (as it was)")       \
     X(kue_get, "kue-get", FLAG, NULL, NULL,                                                       \
       "let Kue's GET /inactive/ID change the job, as Kue does")                                   \
     X(tls_cert, "tls-cert", TEXT, "FILE", "<file>", "serve https: the certificate chain, PEM")    \
@@ -29,13 +32,29 @@
       "let push workers be at private and local addresses")                                       \
     X(access_log, "access-log", TEXT, "FILE|-", "<file>",                                         \
       "write a line of JSON for each request; - is standard error")                               \
-    X(threads, "threads", TEXT, "N", NULL, "event loops (one a core, at most 4)")
+    X(audit, "audit", TEXT, "admin|all|off", "admin all off",                                     \
+      "what the audit log has: administrative actions (admin), also what producers and workers "  \
+      "do, or nothing")                                                                           \
+    X(threads, "threads", TEXT, "N", NULL, "event loops (one a core, at most 4)")                 \
+    X(caller_rate, "caller-rate", TEXT, "N", NULL,                                                \
+      "requests a second of one token, or of one address that is not this machine (10000)")       \
+    X(caller_connections, "caller-connections", TEXT, "N", NULL, "... its connections (2500)")    \
+    X(caller_listeners, "caller-listeners", TEXT, "N", NULL,                                      \
+      "... its listeners of events (1024)")                                                       \
+    X(caller_waits, "caller-waits", TEXT, "N", NULL, "... its requests that wait for jobs (2500)") \
+    X(caller_bodies, "caller-bodies", TEXT, "MIB", NULL,                                          \
+      "... memory for bodies of its requests (128)")                                              \
+    X(caller_answers, "caller-answers", TEXT, "MIB", NULL,                                        \
+      "... memory for answers that it does not read (128)")
 
 /* As they were given; NULL or false: not. */
 typedef struct srv_given {
     const char *config;         /* the file; only an option, or WEIR_CONFIG */
     const char *store, *durability;
-    const char *listen, *data, *title, *api, *tls_cert, *tls_key, *origin, *access_log, *threads;
+    const char *listen, *data, *title, *api, *search, *tls_cert, *tls_key, *origin, *access_log,
+               *audit, *threads;
+    const char *caller_rate, *caller_connections, *caller_listeners, *caller_waits, *caller_bodies,
+               *caller_answers;
     bool        kue_get, push_private;
     bool        demo;           /* the command's own: not a setting of the server */
 } srv_given;

@@ -37,8 +37,13 @@ static void conn_close(srv_conn *c)
         event_free(c->writable);
     if (c->ssl)
         SSL_free(c->ssl);
-    if (c->out)
+    if (c->out) {
+        evbuffer_drain(c->out, evbuffer_get_length(c->out));
+        srv_share_unsent(c);
         evbuffer_free(c->out);
+    }
+    srv_share_leave(c, 0);
+    srv_share_leave(c, 1);
     close(c->fd);
     atomic_fetch_sub(&c->server->n_conns, 1);
     weir__buf_fini(&c->in);
@@ -69,6 +74,22 @@ static void conn_finish(srv_conn *c)
 
 /* ---- bytes ---- */
 
+/* Somebody speaks plain HTTP to a port with TLS: an answer that can be read, and no more. */
+static void refuse_plain(srv_conn *c)
+{
+    static const char text[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+                               "Content-Type: application/json\r\n\r\n"
+                               "{\"error\":{\"code\":\"http\",\"message\":\"this port speaks "
+                               "HTTPS; use https:// in the address\"}}\n";
+    char    rest[1024];
+    ssize_t n = send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)n;
+    shutdown(c->fd, SHUT_WR);
+    /* Closing with bytes unread would reset the connection, and the answer with it. */
+    while (recv(c->fd, rest, sizeof rest, MSG_DONTWAIT) > 0)
+        ;
+}
+
 /* As read(): bytes, 0 at the end, -1 with errno EAGAIN when there are none now. */
 static ssize_t wire_read(srv_conn *c, char *bytes, size_t size)
 {
@@ -87,6 +108,8 @@ static ssize_t wire_read(srv_conn *c, char *bytes, size_t size)
     case SSL_ERROR_ZERO_RETURN:
         return 0;
     default:
+        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST)
+            refuse_plain(c);
         errno = ECONNRESET;
         return -1;
     }
@@ -111,7 +134,8 @@ static ssize_t wire_write(srv_conn *c)
     return -1;
 }
 
-void srv_conn_flush(srv_conn *c)
+/* Write what can be written. False: some is left, or the connection is at its end. */
+static bool write_out(srv_conn *c)
 {
     while (!c->dead && evbuffer_get_length(c->out)) {
         ssize_t n = wire_write(c);
@@ -121,12 +145,33 @@ void srv_conn_flush(srv_conn *c)
             if (!c->stuck_ms)
                 c->stuck_ms = srv_loop_ms();
             event_add(c->writable, NULL);
-            return;
+            return false;
         } else if (n == 0 || errno != EINTR) {
             conn_end(c);
-            return;
+            return false;
         }
     }
+    return true;
+}
+
+/* Since when does the client owe us that it takes what it asked for? */
+static void note_owed(srv_conn *c)
+{
+    srv_share_unsent(c);
+    if (!c->unsent) {
+        c->owed_ms = 0;
+    } else if (!c->owed_ms) {
+        c->owed_ms = srv_loop_ms();
+        c->owed = c->unsent;
+    }
+}
+
+void srv_conn_flush(srv_conn *c)
+{
+    bool all = write_out(c);
+    note_owed(c);
+    if (!all)
+        return;
     if (!c->now)
         c->deadline_ms = srv_loop_ms() + c->server->opt.limits.idle_ms;
     if (c->closing && !c->dead)
@@ -135,230 +180,15 @@ void srv_conn_flush(srv_conn *c)
 
 /* ---- requests ---- */
 
-/* This request is not wanted. The answer is for the parser: stop. */
-static int refuse(srv_conn *c, int status, const char *why)
+static int begin(srv_conn *c)
 {
-    if (!c->refused) {
-        c->refused = status;
-        snprintf(c->why, sizeof c->why, "%s", why);
-    }
-    return -1;
-}
-
-static int on_begin(http_parser *p)
-{
-    srv_conn *c = p->data;
     c->now = srv_exchange_create(c);
-    c->reading = READ_TARGET;
     c->deadline_ms = srv_loop_ms() + c->server->opt.limits.head_ms;
-    return c->now ? 0 : refuse(c, 503, "out of memory");
-}
-
-static int add_to_head(srv_conn *c, const char *bytes, size_t n)
-{
-    weir_buf *head = &c->now->head;
-    if (head->len + n > SRV_MAX_HEAD)
-        return refuse(c, 431, "the headers are larger than 16384 bytes (SRV_MAX_HEAD)");
-    weir__buf_add(head, bytes, n);
-    return head->failed ? refuse(c, 503, "out of memory") : 0;
-}
-_Static_assert(SRV_MAX_HEAD == 16384 && SRV_MAX_TARGET == 8192 && SRV_MAX_HEADERS == 100,
-               "texts say so");
-
-static int on_url(http_parser *p, const char *bytes, size_t n)
-{
-    srv_conn *c = p->data;
-    if (c->now->head.len + n > SRV_MAX_TARGET)
-        return refuse(c, 414, "the target is longer than 8192 bytes (SRV_MAX_TARGET)");
-    return add_to_head(c, bytes, n);
-}
-
-/* The parser lets blanks through: "Content-Length : 5" is one thing here and another to a proxy. */
-static bool is_name(const char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (bytes[i] <= ' ' || bytes[i] >= 0x7f)
-            return false;
-    return true;
-}
-
-static int on_name(http_parser *p, const char *bytes, size_t n)
-{
-    srv_conn     *c = p->data;
-    srv_exchange *x = c->now;
-    if (!is_name(bytes, n))
-        return refuse(c, 400, "the name of a header has a character in it that is not allowed");
-    if (c->reading == READ_BODY)        /* a trailer */
-        return 0;
-    if (c->reading != READ_NAME) {
-        if (x->n_fields == SRV_MAX_HEADERS)
-            return refuse(c, 431, "there are more than 100 headers (SRV_MAX_HEADERS)");
-        c->reading = READ_NAME;
-        if (add_to_head(c, "", 1))
-            return -1;
-        x->field[x->n_fields++].name = (uint32_t)x->head.len;
-    }
-    return add_to_head(c, bytes, n);
-}
-
-static int on_value(http_parser *p, const char *bytes, size_t n)
-{
-    srv_conn     *c = p->data;
-    srv_exchange *x = c->now;
-    if (c->reading == READ_BODY)
-        return 0;
-    if (c->reading != READ_VALUE) {
-        c->reading = READ_VALUE;
-        if (add_to_head(c, "", 1))
-            return -1;
-        x->field[x->n_fields - 1].value = (uint32_t)x->head.len;
-    }
-    return add_to_head(c, bytes, n);
-}
-
-static int reserve(srv_conn *c, size_t more)
-{
-    srv_exchange *x = c->now;
-    if (x->body.len + more > x->r.route->max_body) {
-        char why[120];
-        snprintf(why, sizeof why, "the body is larger than the %zu bytes that are allowed here",
-                 x->r.route->max_body);
-        return refuse(c, 413, why);
-    }
-    x->reserved += more;
-    /* a few that are large and slow do not keep out those that are small */
-    if (atomic_fetch_add(&c->server->bodies, more) + more > c->server->opt.limits.bodies &&
-        x->reserved > SRV_FREE_BODY)
-        return refuse(c, 503, "too many large requests at once (SRV_MAX_BODIES): come again");
+    if (!c->now)
+        return srv_refuse(c, 503, "out of memory");
+    c->http.head = &c->now->head;
     return 0;
 }
-
-/* A header that may be there once at most. */
-static int check_once(srv_conn *c, const char *name)
-{
-    size_t count;
-    char   why[80];
-    srv_field_value(c->now, name, &count);
-    if (count < 2)
-        return 0;
-    snprintf(why, sizeof why, "the header %s is there %zu times", name, count);
-    return refuse(c, 400, why);
-}
-
-static int check_head(srv_conn *c)
-{
-    srv_exchange *x = c->now;
-    static const char *const once[] = { "Host", "Authorization", "Content-Type", "Origin",
-                                        "Idempotency-Key", "Last-Event-ID" };
-    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
-        if (check_once(c, once[i]))
-            return -1;
-    if (!srv_header(&x->r, "Host") && c->parser.http_minor >= 1)
-        return refuse(c, 400, "the header Host is missing");
-    return 0;
-}
-
-static int find_route(srv_conn *c)
-{
-    srv_exchange *x = c->now;
-    char         *segments[SRV_MAX_SEGMENTS], allowed[80], why[WEIR_ERROR_MAX];
-    size_t        n;
-    const char   *bad = srv_target_read(x, x->head.data, segments, &n);
-    if (bad)
-        return refuse(c, 400, bad);
-    int status = srv_route_find(x, segments, n, allowed, sizeof allowed);
-    if (status == 405 && srv_preflight(x, allowed))
-        return 0;
-    if (status == 405) {
-        srv_reply_header(&x->r, "Allow", allowed);
-        snprintf(why, sizeof why, "%s is not possible here; possible: %s", x->r.method, allowed);
-        return refuse(c, 405, why);
-    }
-    if (status) {
-        snprintf(why, sizeof why,
-                 "there is nothing at %.100s; /v1/openapi.json lists what there is", x->r.path);
-        return refuse(c, status, why);
-    }
-    x->wrong = srv_query_unknown(&x->r, why, sizeof why);
-    return x->wrong ? refuse(c, 400, why) : 0;
-}
-
-static int check_body(srv_conn *c, bool *has_body)
-{
-    srv_exchange *x = c->now;
-    bool          known = c->parser.content_length != ULLONG_MAX;
-    *has_body = c->parser.flags & F_CHUNKED || (known && c->parser.content_length);
-    if (!*has_body || !x->r.route)
-        return 0;
-    if (!x->r.route->max_body)
-        return refuse(c, 413, "a body is not allowed here");
-    const char *type = srv_header(&x->r, "Content-Type");
-    if (!(x->r.route->flags & SRV_ANY_TYPE) && (!type || strncasecmp(type, "application/json", 16)))
-        return refuse(c, 415, "the body must be JSON, and be said to be: "
-                              "Content-Type: application/json (with curl: --json)");
-    return known ? reserve(c, (size_t)c->parser.content_length) : 0;
-}
-
-static int on_head(http_parser *p)
-{
-    srv_conn     *c = p->data;
-    srv_exchange *x = c->now;
-    bool          has_body = false;
-    p->upgrade = 0;         /* we do not; the request is good without */
-    c->reading = READ_BODY;
-    if (add_to_head(c, "", 1))
-        return -1;
-    x->keep_alive = http_should_keep_alive(p) && !c->lane->draining;
-    x->head_only = p->method == HTTP_HEAD;
-    x->r.method = http_method_str(p->method);
-    if (p->http_major != 1)
-        return refuse(c, 505, "this server speaks HTTP/1.1");
-    if (!check_head(c) && !find_route(c))
-        srv_auth(x, c->why, sizeof c->why, &c->refused);
-    check_body(c, &has_body);
-    if (c->refused)
-        return has_body ? -1 : 0;       /* without a body to come, the connection goes on */
-    const char *expect = srv_header(&x->r, "Expect");
-    if (expect && has_body) {
-        if (strcasecmp(expect, "100-continue") != 0)
-            return refuse(c, 417, "only 100-continue can be expected");
-        evbuffer_add(c->out, "HTTP/1.1 100 Continue\r\n\r\n", 25);
-        srv_conn_flush(c);
-    }
-    if (has_body && x->reserved && !weir__buf_reserve(&x->body, x->reserved))
-        return refuse(c, 503, "out of memory");
-    c->deadline_ms = srv_loop_ms() +
-                     c->server->opt.limits.body_ms * (1 + (int64_t)(x->reserved >> 20));
-    return 0;
-}
-
-static int on_body(http_parser *p, const char *bytes, size_t n)
-{
-    srv_conn     *c = p->data;
-    srv_exchange *x = c->now;
-    if (x->body.len + n > x->reserved && reserve(c, x->body.len + n - x->reserved))
-        return -1;
-    weir__buf_add(&x->body, bytes, n);
-    return x->body.failed ? refuse(c, 503, "out of memory") : 0;
-}
-
-static int on_complete(http_parser *p)
-{
-    srv_conn *c = p->data;
-    c->complete = true;
-    http_parser_pause(p, 1);
-    return 0;
-}
-
-static const http_parser_settings settings = {
-    .on_message_begin = on_begin,
-    .on_url = on_url,
-    .on_header_field = on_name,
-    .on_header_value = on_value,
-    .on_headers_complete = on_head,
-    .on_body = on_body,
-    .on_message_complete = on_complete,
-};
 
 /* ---- from bytes to answers ---- */
 
@@ -385,8 +215,6 @@ static void dispatch(srv_conn *c)
 /* It is not HTTP, or not to be read to its end: say so, and hang up. */
 static void give_up(srv_conn *c)
 {
-    if (!c->refused)
-        refuse(c, 400, http_errno_description(HTTP_PARSER_ERRNO(&c->parser)));
     if (!c->now)
         c->now = srv_exchange_create(c);
     if (!c->now) {
@@ -416,22 +244,46 @@ static void keep(srv_conn *c, const char *bytes, size_t n)
         event_del(c->readable);     /* that is enough for now */
 }
 
+/* Read on to the next thing that happens. False: for that, more bytes must come. */
+static bool receive(srv_conn *c, const char **at, const char *end)
+{
+    int failed = 0;
+    switch (srv_http1_read(&c->http, at, end)) {
+    case SRV_HTTP1_MORE:
+        return false;
+    case SRV_HTTP1_BEGIN:
+        failed = begin(c);
+        break;
+    case SRV_HTTP1_HEAD:
+        failed = srv_receive_head(c);
+        break;
+    case SRV_HTTP1_DATA:
+        failed = srv_receive_body(c, c->http.data, c->http.data_len);
+        break;
+    case SRV_HTTP1_END:
+        c->complete = true;
+        break;
+    case SRV_HTTP1_BAD:
+        failed = srv_refuse(c, c->http.status, c->http.why);
+        break;
+    }
+    if (failed)
+        give_up(c);
+    return true;
+}
+
 static void feed(srv_conn *c, const char *bytes, size_t n)
 {
+    const char *end = bytes + n;
     c->feeding = true;
-    while (n && may_go_on(c)) {
-        size_t used = http_parser_execute(&c->parser, &settings, bytes, n);
-        bytes += used;
-        n -= used;
-        if (HTTP_PARSER_ERRNO(&c->parser) == HPE_PAUSED)
-            http_parser_pause(&c->parser, 0);
-        else if (HTTP_PARSER_ERRNO(&c->parser) != HPE_OK)
-            give_up(c);
+    while ((bytes < end || c->now) && may_go_on(c)) {
+        if (!receive(c, &bytes, end))
+            break;
         if (c->complete && !c->now->handled)
             dispatch(c);
     }
-    if (n && !c->closing && !c->dead)
-        keep(c, bytes, n);
+    if (bytes < end && !c->closing && !c->dead)
+        keep(c, bytes, (size_t)(end - bytes));
     c->feeding = false;
 }
 
@@ -516,6 +368,21 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
         on_readable(fd, what, c);
 }
 
+/* ---- callers ---- */
+
+/* End what waits or streams for callers who would not be let in any more. */
+void srv_lane_check_callers(void *ctx)
+{
+    srv_lane *lane = ctx;
+    lane->tokens_seen = srv_guard_watch(lane->server->guard, srv_loop_ms());
+    for (srv_conn *c = lane->conns, *next; c; c = next) {
+        next = c->next;
+        srv_exchange *x = c->now;
+        if (x && x->handled && x->r.hurry && !srv_auth_again(&x->r))
+            x->r.hurry(&x->r);
+    }
+}
+
 /* ---- times ---- */
 
 static void sweep(void *ctx);
@@ -527,47 +394,60 @@ static void set_sweep(srv_lane *lane)
                                     lane);
 }
 
+/* A client that takes nothing, or so little that its answer would be in our memory for long. */
+static bool takes_too_long(const srv_conn *c, int64_t now)
+{
+    const srv_limits *l = &c->server->opt.limits;
+    int64_t answer_ms = l->answer_ms * (1 + (int64_t)(c->owed >> 20));
+    bool    endless = c->now && c->now->r.endless;
+    return (c->stuck_ms && now - c->stuck_ms > l->write_ms) ||
+           (c->owed_ms && !endless && now - c->owed_ms > answer_ms);
+}
+
 static void sweep(void *ctx)
 {
     srv_lane *lane = ctx;
     int64_t   now = srv_loop_ms();
     for (srv_conn *c = lane->conns, *next; c; c = next) {
         next = c->next;
-        if (c->stuck_ms && now - c->stuck_ms > lane->server->opt.limits.write_ms) {
+        if (takes_too_long(c, now)) {
             conn_end(c);
         } else if (c->deadline_ms && now > c->deadline_ms && !c->dead) {
             if (c->now && !c->lingering) {
-                refuse(c, 408, "the request took too long to arrive");
+                srv_refuse(c, 408, "the request took too long to arrive");
                 give_up(c);
             } else {
                 conn_end(c);
             }
         }
     }
+    if (srv_guard_watch(lane->server->guard, now) != lane->tokens_seen)
+        srv_lane_check_callers(lane);
     set_sweep(lane);
 }
 
 /* ---- the beginning ---- */
 
-void srv_conn_open(srv_lane *lane, int fd, const char *peer)
+void srv_conn_open(srv_lane *lane, int fd, const char *peer, srv_quota *quota)
 {
     srv_conn *c = calloc(1, sizeof *c);
     if (!c) {
         close(fd);
+        srv_quota_add(quota, SRV_SHARE_CONNECTIONS, -1);
+        srv_quota_unref(quota);
         atomic_fetch_sub(&lane->server->n_conns, 1);
         return;
     }
     c->server = lane->server;
     c->lane = lane;
     c->fd = fd;
+    c->quota[0] = quota;
     snprintf(c->peer, sizeof c->peer, "%s", peer);
     c->next = lane->conns;
     c->link = &lane->conns;
     if (c->next)
         c->next->link = &c->next;
     lane->conns = c;
-    http_parser_init(&c->parser, HTTP_REQUEST);
-    c->parser.data = c;
     c->deadline_ms = srv_loop_ms() + c->server->opt.limits.idle_ms;
     struct event_base *base = srv_loop_base(lane->loop);
     c->out = evbuffer_new();

@@ -32,7 +32,7 @@ bool srv_preflight(srv_exchange *x, const char *allowed)
     return true;
 }
 
-void srv_share(srv_exchange *x)
+void srv_share_with_page(srv_exchange *x)
 {
     const char *origin = srv_header(&x->r, "Origin");
     if (!srv_guard_shares(x->r.server->guard, origin))

@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "server/server.h"
+
 typedef struct srv_counters {
     /* remote workers: POST /v1/take, /v1/finish, /v1/renew */
     _Atomic uint64_t jobs_taken;            /* jobs handed out */
@@ -19,6 +21,11 @@ typedef struct srv_counters {
     _Atomic int64_t  listeners;             /* gauge */
     _Atomic uint64_t listeners_dropped;     /* they were too slow */
     _Atomic uint64_t listeners_refused;     /* there were SRV_MAX_LISTENERS */
+    /* the server itself */
+    _Atomic uint64_t reloads_failed;        /* of certificates and the access log */
+    _Atomic uint64_t over_share[SRV_SHARES];    /* refused: more than a caller's share */
+    _Atomic uint64_t answers_refused;       /* too many bytes of answers were not taken */
+    _Atomic uint64_t callers_revoked;       /* whose stream or wait ended with their token */
     _Atomic uint64_t events_sent;           /* events times those they were sent to */
 } srv_counters;
 

@@ -17,14 +17,43 @@ static weir_code trouble(const char *path, weir_error *err)
                      strerror(errno));
 }
 
+static weir_code check_owner(const char *path, int fd, weir_error *err)
+{
+    struct stat st;
+    uid_t       us = geteuid();
+    if (fstat(fd, &st))
+        return trouble(path, err);
+    if (!S_ISREG(st.st_mode))
+        return weir_fail(err, WEIR_EINVAL, "%s: is not a regular file", path);
+    if (us != 0 && st.st_uid != us && st.st_uid != 0)
+        return weir_fail(err, WEIR_EINVAL, "%s: belongs to another user (%u); it must be this "
+                         "user's or root's", path, (unsigned)st.st_uid);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return weir_fail(err, WEIR_EINVAL, "%s: others may write to it; chmod go-w %s", path, path);
+    return WEIR_OK;
+}
+
+int srv_file_open(const char *path, bool link, weir_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (link ? 0 : O_NOFOLLOW));
+    if (fd < 0 && errno == ENOENT)
+        weir_fail(err, WEIR_ENOENT, "%s: %s", path, strerror(errno));
+    else if (fd < 0)
+        trouble(path, err);
+    else if (check_owner(path, fd, err)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 weir_code srv_file_read(const char *path, weir_buf *out, weir_error *err)
 {
     enum { PIECE = 64 * 1024 };
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return weir_fail(err, WEIR_ENOENT, "%s: %s", path, strerror(errno));
+    weir_error why = { 0 };
+    int        fd = srv_file_open(path, false, &why);
     if (fd < 0)
-        return trouble(path, err);
+        return weir_fail(err, why.code, "%s", why.msg);
     weir_code rc = WEIR_OK;
     ssize_t   n = 1;
     while (!rc && n > 0) {
@@ -76,7 +105,8 @@ static bool give_to_owner(int fd, int dir)
     return geteuid() != 0 || (!fstat(dir, &st) && !fchown(fd, st.st_uid, st.st_gid));
 }
 
-weir_code srv_file_replace(const char *path, const char *bytes, size_t len, weir_error *err)
+static weir_code replace(const char *path, const char *bytes, size_t len, bool sync,
+                         weir_error *err)
 {
     char *fresh;
     if (asprintf(&fresh, "%s.new", path) < 0)
@@ -86,8 +116,8 @@ weir_code srv_file_replace(const char *path, const char *bytes, size_t len, weir
     int       fd = dir < 0 ? -1 : open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     weir_code rc = WEIR_OK;
     /* the name of a file is safe on the disk when its directory is */
-    if (fd < 0 || !give_to_owner(fd, dir) || !write_all(fd, bytes, len) || fsync(fd) ||
-        rename(fresh, path) || fsync(dir)) {
+    if (fd < 0 || !give_to_owner(fd, dir) || !write_all(fd, bytes, len) || (sync && fsync(fd)) ||
+        rename(fresh, path) || (sync && fsync(dir))) {
         rc = trouble(path, err);
         unlink(fresh);
     }
@@ -97,4 +127,14 @@ weir_code srv_file_replace(const char *path, const char *bytes, size_t len, weir
         close(dir);
     free(fresh);
     return rc;
+}
+
+weir_code srv_file_replace(const char *path, const char *bytes, size_t len, weir_error *err)
+{
+    return replace(path, bytes, len, true, err);
+}
+
+weir_code srv_file_replace_soon(const char *path, const char *bytes, size_t len, weir_error *err)
+{
+    return replace(path, bytes, len, false, err);
 }

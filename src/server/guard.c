@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "server/tokens.h"
 
@@ -24,6 +25,13 @@ struct srv_guard {
     char               host[256];       /* of the address, without the port */
     bool               loopback;
     _Atomic int64_t    looked_ms;       /* when the file was last looked at */
+    _Atomic int64_t    noted_ms;        /* when uses of tokens were last written */
+    atomic_bool        unnoted;         /* there are some to be written */
+    _Atomic uint64_t   version;         /* how often tokens were read, or one expired */
+    _Atomic int64_t    next_expiry;     /* of a token; INT64_MAX: none expires */
+    _Atomic uint64_t   failures;        /* and how often they could not be */
+    void             (*changed)(void *ctx, const char *action, const char *name);
+    void              *ctx;             /* of `changed`, which may be NULL */
 
     pthread_rwlock_t   lock;            /* guards what follows */
     srv_tokens         tokens;
@@ -47,6 +55,69 @@ static bool refuse(srv_refusal *no, int status, const char *fmt, ...)
 
 /* ---- tokens ---- */
 
+/* Uses that were not written yet stay known. */
+static void keep_uses(srv_tokens *fresh, const srv_tokens *old)
+{
+    for (size_t i = 0; i < fresh->n; i++)
+        for (size_t k = 0; k < old->n; k++)
+            if (memcmp(fresh->token[i].hash, old->token[k].hash, SRV_TOKEN_HASH) == 0 &&
+                old->token[k].used_at > fresh->token[i].used_at)
+                fresh->token[i].used_at = old->token[k].used_at;
+}
+
+void srv_guard_on_change(srv_guard *g,
+                         void (*changed)(void *ctx, const char *action, const char *name),
+                         void *ctx)
+{
+    g->changed = changed;
+    g->ctx = ctx;
+}
+
+/* Those of `a` that are not in `b`. Lock held. */
+static void tell_missing(const srv_guard *g, const srv_tokens *a, const srv_tokens *b,
+                         const char *action)
+{
+    for (size_t i = 0; g->changed && i < a->n; i++) {
+        bool there = false;
+        for (size_t k = 0; k < b->n && !there; k++)
+            there = memcmp(a->token[i].hash, b->token[k].hash, SRV_TOKEN_HASH) == 0;
+        if (!there)
+            g->changed(g->ctx, action, a->token[i].who.name);
+    }
+}
+
+static int64_t wall_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+}
+
+/* Lock held. */
+static void find_next_expiry(srv_guard *g)
+{
+    int64_t now = wall_ms(), next = INT64_MAX;
+    for (size_t i = 0; i < g->tokens.n; i++) {
+        int64_t at = g->tokens.token[i].who.expires_at;
+        if (at > now && at < next)
+            next = at;
+    }
+    g->next_expiry = next;
+}
+
+/* Callers whose token has expired meanwhile are to be checked again. */
+static void look_for_expiry(srv_guard *g)
+{
+    int64_t next = g->next_expiry;
+    if (next == INT64_MAX || wall_ms() < next ||
+        !atomic_compare_exchange_strong(&g->next_expiry, &next, INT64_MAX))
+        return;
+    pthread_rwlock_wrlock(&g->lock);
+    find_next_expiry(g);
+    pthread_rwlock_unlock(&g->lock);
+    atomic_fetch_add(&g->version, 1);
+}
+
 weir_code srv_guard_reload(srv_guard *g, weir_error *err)
 {
     if (!*g->path)
@@ -57,14 +128,22 @@ weir_code srv_guard_reload(srv_guard *g, weir_error *err)
     if (stat(g->path, &st))
         st = (struct stat){ 0 };
     weir_code rc = srv_tokens_read(&fresh, g->path, err);
+    if (!rc)
+        srv_tokens_read_uses(&fresh, g->path);
     pthread_rwlock_wrlock(&g->lock);
     g->seen = st;
     old = rc ? fresh : g->tokens;
-    if (!rc)
+    if (!rc) {
+        keep_uses(&fresh, &g->tokens);
+        tell_missing(g, &g->tokens, &fresh, "token.remove");
+        tell_missing(g, &fresh, &g->tokens, "token.add");
         g->tokens = fresh;
+        find_next_expiry(g);
+    }
     g->closed = g->closed || g->tokens.n;
     pthread_rwlock_unlock(&g->lock);
     srv_tokens_fini(&old);
+    atomic_fetch_add(rc ? &g->failures : &g->version, 1);
     return rc;
 }
 
@@ -87,8 +166,25 @@ static void look_for_changes(srv_guard *g, int64_t now_ms)
     pthread_rwlock_rdlock(&g->lock);
     bool same = same_file(&st, &g->seen);
     pthread_rwlock_unlock(&g->lock);
-    if (!same)
-        srv_guard_reload(g, NULL);
+    weir_error err;
+    char       text[WEIR_ERROR_MAX + 80];
+    if (same || !srv_guard_reload(g, &err) || !g->opt->notice)
+        return;
+    snprintf(text, sizeof text, "the tokens were not read again, those from before stay valid: %s",
+             err.msg);
+    g->opt->notice(text);
+}
+
+uint64_t srv_guard_watch(srv_guard *g, int64_t now_ms)
+{
+    look_for_changes(g, now_ms);
+    look_for_expiry(g);
+    return atomic_load(&g->version);
+}
+
+uint64_t srv_guard_failures(const srv_guard *g)
+{
+    return atomic_load(&g->failures);
 }
 
 static bool needs_token(srv_guard *g)
@@ -99,14 +195,64 @@ static bool needs_token(srv_guard *g)
     return closed || !g->loopback;
 }
 
-static bool find_caller(srv_guard *g, const char *text, srv_caller *who)
+/* Its last use is kept to SRV_USE_MS, so most requests only compare. */
+static bool find_caller(srv_guard *g, const char *text, int64_t now, srv_caller *who)
 {
     pthread_rwlock_rdlock(&g->lock);
-    const srv_token *t = srv_tokens_find(&g->tokens, text);
-    if (t)
+    srv_token *t = srv_tokens_find(&g->tokens, text);
+    if (t) {
         *who = t->who;
+        if (now - t->used_at >= SRV_USE_MS) {
+            t->used_at = now;
+            g->unnoted = true;
+        }
+    }
     pthread_rwlock_unlock(&g->lock);
     return t != NULL;
+}
+
+/* At most every SRV_USE_MS, by one thread. A directory that cannot be written to costs the note. */
+static void note_uses(srv_guard *g, int64_t now_ms)
+{
+    int64_t noted = g->noted_ms;
+    if (!g->unnoted || now_ms - noted < SRV_USE_MS ||
+        !atomic_compare_exchange_strong(&g->noted_ms, &noted, now_ms))
+        return;
+    g->unnoted = false;
+    pthread_rwlock_rdlock(&g->lock);
+    srv_tokens_write_uses(&g->tokens, g->path, NULL);
+    pthread_rwlock_unlock(&g->lock);
+}
+
+void srv_guard_count_tokens(srv_guard *g, srv_token_counts *out)
+{
+    int64_t now = wall_ms(), next = INT64_MAX;
+    *out = (srv_token_counts){ 0 };
+    pthread_rwlock_rdlock(&g->lock);
+    for (size_t i = 0; i < g->tokens.n; i++) {
+        const srv_caller *who = &g->tokens.token[i].who;
+        bool              over = who->expires_at && who->expires_at <= now;
+        bool soon = !over && who->expires_at && who->expires_at - now < SRV_EXPIRES_SOON_MS;
+        out->expired += over;
+        out->valid += !over;
+        out->soon += soon;
+        if (soon && who->expires_at < next) {
+            next = who->expires_at;
+            strcpy(out->next, who->name);
+        }
+    }
+    pthread_rwlock_unlock(&g->lock);
+}
+
+static bool refuse_expired(srv_refusal *no, const srv_caller *who)
+{
+    time_t    at = (time_t)(who->expires_at / 1000);
+    struct tm tm;
+    char      text[32];
+    gmtime_r(&at, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return refuse(no, 401, "the token '%s' expired at %s (weir token rotate makes a new one)",
+                  who->name, text);
 }
 
 /* ---- wrong tokens ----
@@ -160,8 +306,11 @@ static bool check_token(srv_guard *g, const srv_head *h, int64_t now_ms, srv_cal
         return refuse(no, 401, "Authorization: only 'Bearer TOKEN' is known");
     const char *text = h->authorization + sizeof scheme - 1;
     text += strspn(text, " ");
-    if (find_caller(g, text, who))
-        return true;
+    int64_t now = wall_ms();
+    if (find_caller(g, text, now, who)) {
+        note_uses(g, now_ms);
+        return !who->expires_at || who->expires_at > now || refuse_expired(no, who);
+    }
     int wait = count_wrong(g, h->peer, now_ms);
     if (!wait)
         return refuse(no, 401, "there is no such token");
@@ -225,13 +374,25 @@ static bool check_page(const srv_guard *g, const srv_head *h, srv_refusal *no)
     return true;
 }
 
+/* Who calls what is open to all: somebody with roles, who may see more of it, or a stranger. */
+static void identify(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller *who)
+{
+    srv_refusal no;
+    if (!needs_token(g))
+        who->roles = host_is_ours(g, h->host) && check_page(g, h, &no) ? SRV_ALL : 0;
+    else if (!h->authorization || !check_token(g, h, now_ms, who, &no))
+        *who = (srv_caller){ 0 };
+}
+
 bool srv_guard_admit(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller *who,
                      srv_refusal *no)
 {
     *who = (srv_caller){ 0 };
     look_for_changes(g, now_ms);
-    if (h->route->flags & SRV_OPEN)
+    if (h->route->flags & SRV_OPEN) {
+        identify(g, h, now_ms, who);
         return true;
+    }
     bool open = !needs_token(g);
     if (open && !host_is_ours(g, h->host))
         return refuse(no, 403, "Host: '%.80s' is not a name of this server; if it is, start it "
@@ -264,6 +425,8 @@ weir_code srv_guard_create(srv_guard **out, const srv_options *opt, const char *
     g->opt = opt;
     g->loopback = loopback;
     g->looked_ms = INT64_MIN / 2;
+    g->noted_ms = INT64_MIN / 2;
+    g->next_expiry = INT64_MAX;
     pthread_rwlock_init(&g->lock, NULL);
     pthread_mutex_init(&g->wrong_lock, NULL);
     snprintf(g->host, sizeof g->host, "%.*s", colon ? (int)(colon - address) : 0, address);
@@ -288,6 +451,8 @@ void srv_guard_destroy(srv_guard *g)
 {
     if (!g)
         return;
+    if (g->unnoted)
+        srv_tokens_write_uses(&g->tokens, g->path, NULL);
     srv_tokens_fini(&g->tokens);
     pthread_rwlock_destroy(&g->lock);
     pthread_mutex_destroy(&g->wrong_lock);

@@ -47,9 +47,30 @@ void srv_guard_destroy(srv_guard *g);           /* NULL is fine */
 /* Read the tokens again; on failure the old ones stay. Any thread. */
 weir_code srv_guard_reload(srv_guard *g, weir_error *err);
 
-/* True: *who is the caller. Any thread; now_ms is monotonic. */
+/* Read the tokens again if their file has changed, looking at most every SRV_TOKENS_MS. A failure
+ * goes to opt->notice. Returns how often tokens were read or one expired: callers who were let in
+ * before that must be checked again when it changes. Any thread. */
+uint64_t srv_guard_watch(srv_guard *g, int64_t now_ms);
+
+uint64_t srv_guard_failures(const srv_guard *g);        /* reloads that failed */
+
+/* From now on: `changed` is called for each token that came or went with a reload, with "token.add"
+ * or "token.remove". Before the first request. */
+void srv_guard_on_change(srv_guard *g,
+                         void (*changed)(void *ctx, const char *action, const char *name),
+                         void *ctx);
+
+/* True: *who is the caller; for routes that are open to all, a stranger without any role unless it
+ * can be known better. Any thread; now_ms is monotonic. */
 bool srv_guard_admit(srv_guard *g, const srv_head *head, int64_t now_ms, srv_caller *who,
                      srv_refusal *no);
+
+/* How many tokens are valid, expire within SRV_EXPIRES_SOON_MS, and are expired. Any thread. */
+typedef struct srv_token_counts {
+    size_t valid, soon, expired;        /* `valid` has those of `soon` too */
+    char   next[64];                    /* the name of the next to expire; "": none does soon */
+} srv_token_counts;
+void srv_guard_count_tokens(srv_guard *g, srv_token_counts *out);
 
 /* May a page of this origin read our answers? Then they carry Access-Control-Allow-Origin. */
 bool srv_guard_shares(const srv_guard *g, const char *origin);

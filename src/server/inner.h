@@ -7,23 +7,19 @@
 #define WEIR_SERVER_INNER_H
 
 #include <event2/buffer.h>
-#include <http_parser.h>
 #include <openssl/ssl.h>
 #include <stdatomic.h>
 
 #include "server/access_log.h"
 #include "server/counters.h"
 #include "server/guard.h"
+#include "server/http1.h"
 #include "server/metrics.h"
+#include "server/quota.h"
 #include "server/request.h"
 #include "server/tls.h"
 
 enum { SRV_MAX_LOOPS = 16, SRV_READ_SIZE = 64 * 1024, SRV_LINGER_MS = 2000 };
-
-/* One header: offsets into the exchange's head, where both end with NUL; names in lower case. */
-typedef struct srv_field {
-    uint32_t name, value;
-} srv_field;
 
 typedef struct srv_exchange {
     srv_request      r;              /* first: a handler's pointer is this one's */
@@ -37,11 +33,11 @@ typedef struct srv_exchange {
     srv_timer        timer;
     void           (*after)(srv_request *r);
 
-    weir_buf         head;           /* the target, then names and values of headers */
-    srv_field        field[SRV_MAX_HEADERS];
-    size_t           n_fields;
+    srv_http1_head   head;
+    const char      *host;           /* that was asked for; NULL: it was not said (HTTP/1.0) */
     weir_buf         body;
     size_t           reserved;       /* of the server's SRV_MAX_BODIES */
+    srv_quota       *quota[2];       /* of the address and the token; NULL: no limit */
     weir_buf         more;           /* headers of the answer that the handler gave */
     int64_t          began_ms;
     size_t           sent;           /* bytes of the answer's body */
@@ -49,6 +45,7 @@ typedef struct srv_exchange {
     bool             streaming;      /* srv_stream_begin() was called */
     bool             chunked;        /* and the client knows chunks */
     bool             keep_alive;
+    struct srv_audit_note *note;     /* audit_request.c; NULL: nothing to say */
     const char      *wrong;          /* the parameter that it was refused for */
     bool             handled;        /* the handler was called, or it was answered before */
 } srv_exchange;
@@ -61,9 +58,13 @@ struct srv_conn {
     SSL             *ssl;            /* NULL: plain */
     struct event    *readable, *writable;
     struct evbuffer *out;
-    http_parser      parser;
+    srv_http1        http;           /* reads requests */
     srv_exchange    *now;            /* the request being read or answered; NULL: between two */
     weir_buf         in;             /* bytes behind it that came early */
+    srv_quota       *quota[2];       /* of the address and, once known, the token */
+    size_t           unsent;         /* bytes of `out` that are counted in the server's `answers` */
+    int64_t          owed_ms;        /* since when there is something in `out`; 0: there is not */
+    size_t           owed;           /* how much that was */
     int64_t          deadline_ms;    /* when it is closed, unless something comes; 0: never */
     int64_t          stuck_ms;       /* since when the client takes nothing of `out`; 0: it does */
     bool             complete;       /* the request has been read to its end */
@@ -74,7 +75,6 @@ struct srv_conn {
     bool             dead;           /* close as soon as nobody is inside */
     int              refused;        /* status to refuse the request with, and ... */
     char             why[WEIR_ERROR_MAX];
-    enum { READ_TARGET, READ_NAME, READ_VALUE, READ_BODY } reading;     /* what comes next */
     char             peer[64];       /* "127.0.0.1:51234" */
 };
 
@@ -86,6 +86,7 @@ struct srv_lane {
     srv_timer   sweep;               /* closes what is over its time; set while there are conns */
     bool        sweeping;
     bool        draining;
+    uint64_t    tokens_seen;         /* srv_guard_watch() when callers were last checked */
     struct srv_sse *sse;             /* those who listen to events; NULL: nobody yet */
     char        date[40];            /* of the header, made once a second */
     int64_t     date_ms;
@@ -104,17 +105,21 @@ struct srv_server {
     int             fd;              /* listens */
     bool            loopback;
     char            address[128];
+    char            warning[400];    /* of srv_warning() */
     int64_t         started_at;
     int64_t         sweep_ms;        /* how often times are checked */
     srv_guard      *guard;
     srv_tls        *tls;             /* NULL: none */
     srv_access_log *log;             /* NULL: none */
+    struct srv_audit *audit;         /* NULL: none */
     srv_metrics    *metrics;
     char           *openapi;         /* the document */
     const char     *origins[SRV_MAX_ORIGINS + 1];   /* of `opt` */
     _Atomic int64_t n_conns;
     _Atomic int64_t n_exchanges;     /* also those whose connection is gone */
     _Atomic size_t  bodies;          /* bytes of bodies being read or worked on */
+    _Atomic size_t  answers;         /* bytes of answers that clients have not taken */
+    srv_quotas     *quotas;
     atomic_bool     stopping;
     srv_counters    counters;
     struct srv_polls   *polls;       /* takes that wait */
@@ -124,9 +129,11 @@ struct srv_server {
 };
 
 /* conn.c */
-void srv_conn_open(srv_lane *lane, int fd, const char *peer);
+/* `quota` of the address, with one connection taken: given back when it is closed. */
+void srv_conn_open(srv_lane *lane, int fd, const char *peer, srv_quota *quota);
 void srv_conn_flush(srv_conn *c);                   /* write what can be written now */
 void srv_conn_answered(srv_conn *c, bool keep_alive);   /* the request is over; go on */
+void srv_lane_check_callers(void *lane);            /* tokens were read: end what is not allowed */
 void srv_lane_drain(srv_lane *lane);                /* the server stops: hurry all that wait */
 void srv_lane_close(srv_lane *lane);                /* close every connection */
 
@@ -139,9 +146,27 @@ const char *srv_field_value(const srv_exchange *x, const char *name, size_t *cou
 void srv_sse_close(srv_lane *lane);
 void srv_sse_free(srv_lane *lane);
 
-/* target.c: cut the target of a request into path and query, decoded, in memory of the request.
- * NULL: fine; else why it is refused. */
-const char *srv_target_read(srv_exchange *x, char *target, char **segments, size_t *n_segments);
+/* receive.c: the head, or bytes of the body, of c->now have come. 0, or -1: it is refused
+ * (c->refused and c->why) and can not be read to its end. A head that is refused and has no body
+ * gives 0. */
+int srv_receive_head(srv_conn *c);
+int srv_receive_body(srv_conn *c, const char *bytes, size_t n);
+int srv_refuse(srv_conn *c, int status, const char *why);       /* -1; the first one counts */
+
+/* share.c: what the request c->now, or one that is handled, takes of its caller's shares. */
+#define SRV_NO_ROOM                                                                              \
+    "too many answers that their clients do not read (SRV_MAX_ANSWERS); try again later"
+int srv_share_admit(srv_conn *c);                   /* 0, or -1: refused */
+int srv_share_body(srv_conn *c, size_t more);       /* 0, or -1: refused; x->reserved has it */
+void srv_share_end(srv_exchange *x);
+void srv_share_unsent(srv_conn *c);                 /* count what is in c->out */
+void srv_share_leave(srv_conn *c, int i);           /* of c->quota[i] */
+bool srv_share_take(srv_request *r, srv_share share);   /* false: it was answered with 429 */
+void srv_share_give(srv_request *r, srv_share share);
+
+/* target.c: cut the target of a request into path and query, decoded, in memory of the request, and
+ * set x->host. 0, or the status to refuse it with, and why. */
+int srv_target_read(srv_exchange *x, char **segments, size_t *n_segments, const char **why);
 
 /* match.c: find the route; 0, or the status to refuse with: 404, 405 (`allowed`: the methods). */
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size);
@@ -157,10 +182,13 @@ weir_code srv_openapi_create(char **out, srv_api api, weir_error *err);
 
 /* cors.c: a browser asks whether a page may call: x gets the route that answers. */
 bool srv_preflight(srv_exchange *x, const char *allowed);
-void srv_share(srv_exchange *x);        /* let a page of a configured origin read the answer */
+void srv_share_with_page(srv_exchange *x);     /* let a page of an --origin read the answer */
 
 /* reply.c */
 void srv_reply_refused(srv_exchange *x, int status, const char *why);
 const char *srv_status_text(int status);
+
+/* search.c: before it serves. */
+weir_code srv_set_search(weir_queue *q, srv_search search, weir_error *err);
 
 #endif

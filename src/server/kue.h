@@ -26,6 +26,9 @@ void srv_kue_job(weir_buf *out, const weir_job *job, const char *id);
 void srv_vertx_job(weir_buf *out, const weir_job *job);
 const char *srv_vertx_priority(int32_t priority);       /* "HIGH"; the nearest that has a name */
 
+/* The value address_id of a job, as JSON; NULL: it has none. */
+const char *srv_vertx_address(const weir_job *job, size_t *len);
+
 /* Valid JSON without white space; and as Jackson prints it, which Vert.x Kue uses. */
 void srv_json_compact(weir_buf *out, const char *json, size_t len);
 void srv_json_pretty(weir_buf *out, const char *json, size_t len);
@@ -37,12 +40,15 @@ void srv_json_pretty(weir_buf *out, const char *json, size_t len);
  * in->err says why, "attempts: ...". Texts are in memory of the reader. */
 weir_code srv_kue_spec(weir_reader *in, weir_json_piece element, weir_spec *out);
 
+enum { SRV_MAX_ADDRESS = 200 };             /* bytes of an address_id */
+
 /* The body of Vert.x Kue's PUT /job: a job with the names of srv_vertx_job(). */
 typedef struct srv_vertx_body {
-    int64_t    id;                          /* over 0: the job to change */
-    weir_state state;                       /* WEIR_ANY: not given */
-    weir_spec  spec;                        /* type may be NULL */
-    bool       data, priority, attempts, delay, ttl, backoff, remove;   /* given */
+    int64_t     id;                         /* over 0: the job to change */
+    weir_state  state;                      /* WEIR_ANY: not given */
+    weir_spec   spec;                       /* type may be NULL */
+    const char *address;                    /* address_id; NULL: not given */
+    bool        data, priority, attempts, delay, ttl, backoff, remove;   /* given */
 } srv_vertx_body;
 weir_code srv_vertx_spec(weir_reader *in, weir_json_piece body, srv_vertx_body *out);
 
@@ -83,9 +89,8 @@ uint64_t srv_kue_id(const char *text);
 /* The job with this id, if there is one and the caller may see it: then(), or with WEIR_ENOENT. */
 void srv_kue_get(srv_request *r, uint64_t id, srv_then *then);
 
-/* What brings a job into a state, nothing if it is in it already. WEIR_ESTATE: the life cycle does
- * not have that. */
-weir_code srv_kue_move(const weir_job *job, weir_state state, weir_change *out, weir_error *err);
+/* What brings a job into a state, nothing if it is in it already. */
+void srv_kue_move(const weir_job *job, weir_state state, weir_change *out);
 
 /* Change k->job, which was got and must still be in the same state: then(). */
 void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then);
@@ -94,6 +99,8 @@ void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then);
 /* The types that a caller with a token for one type sees are that one: the type to ask for, or
  * NULL for all of them. False: it may not see any that it asked for. */
 bool srv_kue_scope(const srv_request *r, const char *asked, const char **type);
+/* Is the token for several types, and none was named? True: it was answered with 403. */
+bool srv_kue_unscoped(srv_request *r, const char *asked);
 
 /* The counts of /stats, of the types that the caller sees. */
 void srv_kue_stats(srv_request *r, srv_then *then);

@@ -118,20 +118,39 @@ static void vertx_backoff(weir_buf *b, const weir_backoff *f)
     if (f->kind == WEIR_IMMEDIATE)
         return;
     member(b, "backoff");
-    weir__buf_printf(b, "{\"type\":\"%s\"", f->kind == WEIR_FIXED ? "fixed" : "exponential");
+    weir__buf_printf(b, "{\"type\":\"%s\"", weir_backoff_name(f->kind));
     number(b, "delay", f->delay_ms);
     if (f->max_ms)
         number(b, "maxDelay", f->max_ms);
     weir__buf_char(b, '}');
 }
 
+const char *srv_vertx_address(const weir_job *j, size_t *len)
+{
+    static const char NAME[] = "\"address_id\"";
+    weir_json_walk    w;
+    weir_json_piece   name, value;
+    if (!j->values || !weir__json_open(&w, (weir_json_piece){ j->values, j->values_len }))
+        return NULL;
+    while (weir__json_next(&w, &name, &value)) {
+        if (name.len != strlen(NAME) || memcmp(name.text, NAME, name.len) != 0)
+            continue;
+        *len = value.len;
+        return value.text;
+    }
+    return NULL;
+}
+
 void srv_vertx_job(weir_buf *b, const weir_job *j)
 {
-    char id[24];
-    int  digits = snprintf(id, sizeof id, "%" PRIu64, j->id);
+    char        id[24];
+    int         digits = snprintf(id, sizeof id, "%" PRIu64, j->id);
+    size_t      len = 0;
+    const char *address = srv_vertx_address(j, &len);
     weir__buf_char(b, '{');
+    json(b, "address_id", address, len);
     /* A success is not among the attempts there. */
-    number(b, "attempts", j->state == WEIR_COMPLETE ? j->attempts - 1 : j->attempts);
+    number(b, "attempts", j->attempts - (j->state == WEIR_COMPLETE && j->attempts > 0));
     vertx_backoff(b, &j->backoff);
     number(b, "created_at", j->created_at);
     json(b, "data", j->data, j->data_len);

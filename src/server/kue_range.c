@@ -197,6 +197,8 @@ void srv_kue_range(srv_request *r, weir_state state, const char *asked, int64_t 
     k->to = to;
     k->desc = desc;
     k->query.state = state;
+    if (srv_kue_unscoped(r, asked))
+        return;
     if (!srv_kue_scope(r, asked, &k->query.type)) {
         answer(r);
         return;

@@ -145,22 +145,19 @@ static const weir_field backoff_fields[] = {
     { 0 }
 };
 
-/* true: after the job's own delay. Never anything that would have to be evaluated. */
+/* Without a type it is fixed, without a delay the job's own counts: true is both. A text, which Kue
+ * would evaluate, is refused. */
 static weir_code as_backoff(weir_reader *in, const weir_field *f, piece value, void *to)
 {
     (void)f;
-    weir_backoff b = { 0 };
-    if (is(value, "true")) {
-        b.kind = WEIR_FIXED;
-    } else if (*value.text != '{') {
-        return weir__not_a(in, value, "true or {\"type\":\"fixed\" or \"exponential\",\"delay\":ms,"
-                                      "\"maxDelay\":ms}; nothing is evaluated");
-    } else {
+    weir_backoff b = { .kind = WEIR_FIXED };
+    if (*value.text == '{') {
         weir_code rc = read_members(in, backoff_fields, value, truthy, &b);
         if (rc)
             return rc;
-        if (!b.kind)
-            return weir_fail(&in->err, WEIR_EINVAL, "type: missing");
+    } else if (!is(value, "true")) {
+        return weir__not_a(in, value, "true or {\"type\":\"fixed\" or \"exponential\",\"delay\":ms,"
+                                      "\"maxDelay\":ms}; nothing is evaluated");
     }
     *(weir_backoff *)to = b;
     return WEIR_OK;
@@ -250,6 +247,7 @@ static const weir_field vertx_fields[] = {
     BODY("removeOnComplete", weir__as_bool, spec.remove_on_complete, GIVEN(remove)),
     BODY("ttl", as_length, spec.ttl_ms, GIVEN(ttl)),
     BODY("backoff", as_backoff, spec.backoff, GIVEN(backoff)),
+    BODY("address_id", weir__as_text, address, .min = 1, .max = SRV_MAX_ADDRESS),
     { 0 }
 };
 

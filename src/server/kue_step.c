@@ -7,7 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/api.h"
 #include "server/kue.h"
+#include "server/workers.h"
 
 /* ---- answers ---- */
 
@@ -239,19 +241,14 @@ void srv_kue_get(srv_request *r, uint64_t id, srv_then *then)
     srv_await(r, rc, &k->err, f, got_job);
 }
 
-weir_code srv_kue_move(const weir_job *j, weir_state state, weir_change *out, weir_error *err)
+void srv_kue_move(const weir_job *j, weir_state state, weir_change *out)
 {
     if (j->state == state)
-        return WEIR_OK;
-    if (state == WEIR_ACTIVE || state == WEIR_COMPLETE || state == WEIR_FAILED)
-        return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is %s: only a worker can make a job "
-                         "%s; to have it not done, set its state to cancelled", j->id,
-                         weir_state_name(j->state), weir_state_name(state));
+        return;
     out->state = state;
     /* When Kue would have it promoted: its delay behind its last failure, or its making. */
     if (state == WEIR_DELAYED && !out->set_delay)
         out->run_at = (j->failed_at ? j->failed_at : j->created_at) + j->delay_ms;
-    return WEIR_OK;
 }
 
 void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then)
@@ -259,11 +256,13 @@ void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then)
     srv_kue     *k = r->state;
     weir_future *f = NULL;
     weir_change  c = *change;
-    if (!c.state && !c.set_priority && !c.set_delay && !c.data) {
+    if (!c.state && !c.set_priority && !c.set_delay && !c.data && !c.values) {
         then(r, WEIR_OK, NULL);
         return;
     }
     c.from = 1u << k->job->state;
+    if (c.state == WEIR_ACTIVE)
+        c.worker = srv_worker_name(r);
     weir_code rc = weir_update_async(srv_queue(r), k->job->id, &c, &f, &k->err);
     srv_await(r, rc, &k->err, f, then);
 }
@@ -272,18 +271,24 @@ void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then)
 {
     srv_kue    *k = r->state;
     weir_change change = { 0 };
-    weir_code   rc = srv_kue_move(k->job, state, &change, &k->err);
-    if (rc)
-        then(r, rc, &k->err);
-    else
-        srv_kue_change(r, &change, then);
+    srv_kue_move(k->job, state, &change);
+    srv_kue_change(r, &change, then);
 }
 
 bool srv_kue_scope(const srv_request *r, const char *asked, const char **type)
 {
-    const char *own = *r->who.type ? r->who.type : NULL;
-    *type = asked ? asked : own;
-    return !own || !asked || !strcmp(own, asked);
+    *type = asked ? asked : srv_caller_only_type(&r->who);
+    return !asked || !srv_caller_lacks(&r->who, asked);
+}
+
+bool srv_kue_unscoped(srv_request *r, const char *asked)
+{
+    char types[150];
+    if (asked || !*r->who.types || srv_caller_only_type(&r->who))
+        return false;
+    srv_kue_error(r, 403, "this token is for several types of jobs: name one (%s)",
+                  srv_caller_types_text(&r->who, types, sizeof types));
+    return true;
 }
 
 /* ---- what both answer alike ---- */
@@ -299,14 +304,8 @@ void srv_kue_stats(srv_request *r, srv_then *then)
 const weir_type_stats *srv_kue_counts(const srv_request *r)
 {
     static const weir_type_stats nothing;
-    const srv_kue               *k = r->state;
-    if (!*r->who.type)
-        return &k->stats->all;
-    for (size_t i = 0; i < k->stats->n; i++) {
-        if (!strcmp(k->stats->type[i].type, r->who.type))
-            return &k->stats->type[i];
-    }
-    return &nothing;
+    srv_kue                     *k = r->state;
+    return srv_own_stats(r, &k->stats) ? &k->stats->all : &nothing;
 }
 
 static void got_types(srv_request *r, weir_code code, const weir_error *err)
@@ -351,6 +350,8 @@ void srv_kue_count(srv_request *r, weir_state state, const char *asked)
     srv_kue     *k = r->state;
     const char  *type;
     weir_future *f = NULL;
+    if (srv_kue_unscoped(r, asked))
+        return;
     if (state == WEIR_ANY || !srv_kue_scope(r, asked, &type)) {
         counted(r, WEIR_OK, NULL);
         return;

@@ -294,7 +294,8 @@ bool srv_poll_rest(srv_poll *p)
 {
     pthread_mutex_lock(&p->polls->lock);
     uint64_t now = told(p);
-    bool     rests = now == p->heard;
+    bool     rests = now == p->heard && !p->nudged;
+    p->nudged = false;
     p->heard = now;
     p->expected = 0;
     p->chain = false;
@@ -304,6 +305,32 @@ bool srv_poll_rest(srv_poll *p)
     }
     pthread_mutex_unlock(&p->polls->lock);
     return rests;
+}
+
+bool srv_poll_stand_aside(srv_poll *p)
+{
+    pthread_mutex_lock(&p->polls->lock);
+    bool rests = !p->nudged, owes = p->chain || p->expected;
+    p->nudged = false;
+    if (rests) {
+        p->expected = 0;
+        p->chain = false;
+        p->state = SRV_POLL_RESTS;
+    }
+    for (size_t i = 0; rests && owes && i < p->n_types; i++)
+        some_may_be(p->place[i].type);
+    pthread_mutex_unlock(&p->polls->lock);
+    return rests;
+}
+
+void srv_poll_wake(srv_poll *p)
+{
+    pthread_mutex_lock(&p->polls->lock);
+    if (p->state == SRV_POLL_RESTS)
+        wake(p);
+    else if (p->state == SRV_POLL_LOOKS)
+        p->nudged = true;
+    pthread_mutex_unlock(&p->polls->lock);
 }
 
 void srv_poll_leave(srv_poll *p, size_t got)

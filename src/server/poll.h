@@ -41,7 +41,9 @@ typedef struct srv_poll {
     uint64_t               heard;           /* what its types had been told when it began to look */
     size_t                 expected;        /* jobs it was woken for */
     bool                   chain;           /* woken for an unknown number of jobs */
+    bool                   nudged;          /* srv_poll_wake() came before it rested */
     struct srv_poll       *next, **link;    /* in the desk's list of those woken */
+    struct srv_poll       *next_refused, **link_refused;    /* workers.c */
 } srv_poll;
 
 /* False: out of memory, and it has not entered. */
@@ -49,6 +51,13 @@ bool srv_poll_enter(srv_polls *ps, srv_poll *p);
 
 /* It looked and found nothing. False: something came meanwhile, look again. True: it rests. */
 bool srv_poll_rest(srv_poll *p);
+
+/* It has not looked, since its worker may not take now. False: it was woken meanwhile. True: it
+ * rests until srv_poll_wake(), and others get the jobs that it was woken for. */
+bool srv_poll_stand_aside(srv_poll *p);
+
+/* Have it look, if it rests, or else once it would rest. Any thread; it has entered. */
+void srv_poll_wake(srv_poll *p);
 
 /* It waits no longer, having got so many jobs. SRV_POLL_FAILED: it could not look. */
 #define SRV_POLL_FAILED SIZE_MAX

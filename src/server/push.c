@@ -119,8 +119,9 @@ static int sleep_ms(srv_push *p)
     int64_t now = push_now(), until = now + LONG_MS;
     pthread_mutex_lock(&p->lock);
     for (push_target *t = p->targets; t; t = t->next) {
-        if (t->woken && push_room(p, t) && t->ready_ms < until)
-            until = t->ready_ms;
+        int64_t ready = t->ready_ms > t->refused_ms ? t->ready_ms : t->refused_ms;
+        if (t->woken && push_room(p, t) && ready < until)
+            until = ready;
     }
     pthread_mutex_unlock(&p->lock);
     if (p->again && p->again_ms < until)
@@ -161,13 +162,15 @@ static void *push_main(void *arg)
 
 /* ---- start and end ---- */
 
-weir_code srv_push_start(srv_push **out, weir_queue *q, const srv_options *opt, weir_error *err)
+weir_code srv_push_start(srv_push **out, weir_queue *q, srv_workers *workers,
+                         const srv_options *opt, weir_error *err)
 {
     *out = NULL;
     srv_push *p = calloc(1, sizeof *p);
     if (!p)
         return weir_fail(err, WEIR_ENOMEM, "push: out of memory");
     p->q = q;
+    p->workers = workers;
     p->opt = opt;
     p->last_note = &p->notes;
     p->last_ask = &p->asks;

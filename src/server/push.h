@@ -15,7 +15,9 @@ typedef struct srv_push srv_push;
 /* Read the targets (push.json in opt->data_dir; without one they are kept in memory) and begin.
  * `opt` and `q` stay the caller's and must last. On success *out belongs to the caller:
  * srv_push_stop(), then srv_push_destroy(). Errors: those of the file, which they name. */
-weir_code srv_push_start(srv_push **out, weir_queue *q, const srv_options *opt, weir_error *err);
+struct srv_workers;
+weir_code srv_push_start(srv_push **out, weir_queue *q, struct srv_workers *workers,
+                         const srv_options *opt, weir_error *err);
 
 /* Take no more jobs; returns at once. Requests under way have SRV_DRAIN_MS from here. */
 void srv_push_drain(srv_push *p);

@@ -134,7 +134,7 @@ void push_pause(srv_push *p, push_target *t, const weir_error *why)
 static void show(srv_push *p, weir_buf *out, const push_target *t)
 {
     int64_t left = t->ready_ms - push_now();
-    srv_push_members(out, t->is);
+    srv_push_show(out, t->is);
     if (t->is->paused)
         weir__buf_str(out, "\"state\":\"paused\",");
     else if (left > 0)
@@ -183,6 +183,8 @@ void srv_push_put(srv_push *p, srv_push_ask *ask)
         weir_fail(err, WEIR_EINVAL, "secret: missing; a new target needs one");
         return;
     }
+    if (fresh.rotate && !ask->made)
+        fresh.old_secret = fresh.secret ? t->is->secret : t->is->old_secret;
     if (!fresh.secret)
         fresh.secret = t->is->secret;
     if (!(is = srv_push_copy(&fresh))) {

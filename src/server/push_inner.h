@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 
 #include "server/push.h"
-#include "weir/remote.h"
+#include "server/workers.h"
 
 enum {
     PUSH_MARGIN_MS      = 10 * 1000,        /* by which a lease is longer than a request may be */
@@ -18,6 +18,7 @@ enum {
     PUSH_MAX_BACKOFF_MS = 60 * 1000,        /* as long each time, up to this */
     PUSH_MAX_RETRY_MS   = 60 * 60 * 1000,   /* of a Retry-After */
     PUSH_RETRY_MS       = 1000,             /* after the store could not take an outcome */
+    PUSH_REFUSED_MS     = 20,               /* after the gate of the target was closed */
     PUSH_MAX_LINE       = 200               /* bytes of an answer that go into a job's error */
 };
 
@@ -28,6 +29,7 @@ typedef enum push_fate {
     PUSH_DONE,                  /* text: the result; none: without one */
     PUSH_FAIL,                  /* text: why */
     PUSH_RELEASE,               /* as if it had never been taken */
+    PUSH_LOST,                  /* the receiver died with it */
     PUSH_LATER                  /* the receiver will finish it */
 } push_fate;
 
@@ -67,9 +69,11 @@ void push_request_fini(push_request *r);
 /* It is over. *out is zero before; the caller releases out->text. */
 void push_judge(push_request *r, CURLcode rc, push_verdict *out);
 
-/* "t=1700000000,v1=HEX": HMAC-SHA256 over "T.ID.DELIVERY.BODY". False: out of memory. */
-enum { PUSH_SIGNATURE = 128 };
-bool push_sign(char out[PUSH_SIGNATURE], const char *secret, int64_t at, const weir_job *job);
+/* "t=1700000000,v2=HEX", with a second one of an old secret: docs/http-push.md says over what.
+ * `type` is as in its header. False: out of memory. */
+enum { PUSH_SIGNATURE = 192 };
+bool push_sign(char out[PUSH_SIGNATURE], const srv_push_target *t, int64_t at, const char *type,
+               const weir_job *job);
 
 /* ---- all of them ---- */
 
@@ -82,6 +86,7 @@ typedef struct push_target {
     size_t              running;    /* requests, and jobs that are asked for */
     unsigned            failures;   /* in a row */
     int64_t             ready_ms;   /* monotonic: not before */
+    int64_t             refused_ms; /* monotonic: nor before this, for a suspect's sake */
     weir_error          why;        /* of the last trouble; code WEIR_OK: none since */
     int64_t             why_at;
 } push_target;
@@ -96,6 +101,7 @@ typedef struct push_delivery push_delivery;
 
 struct srv_push {
     weir_queue        *q;
+    srv_workers       *workers;     /* a target is a worker, with a gate of its own */
     const srv_options *opt;
     char              *path;        /* of the file; NULL: none */
     CURLM             *multi;

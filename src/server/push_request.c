@@ -10,24 +10,39 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/job.h"
 #include "server/netguard.h"
 #include "weir/weir.h"
 
 /* ---- what is sent ---- */
 
-bool push_sign(char out[PUSH_SIGNATURE], const char *secret, int64_t at, const weir_job *job)
+/* ",v2=HEX" behind *n bytes of `out`. */
+static bool add_signature(char out[PUSH_SIGNATURE], int *n, const char *secret, const weir_buf *b)
 {
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned      len = 0;
-    weir_buf      b = { 0 };
-    weir__buf_printf(&b, "%" PRId64 ".%" PRIu64 ".%" PRIu32 ".", at, job->id, job->delivery);
-    weir__buf_add(&b, job->data, job->data_len);
-    bool ok = !b.failed && HMAC(EVP_sha256(), secret, (int)strlen(secret),
-                                (const unsigned char *)b.data, b.len, mac, &len);
-    weir__buf_fini(&b);
-    int n = snprintf(out, PUSH_SIGNATURE, "t=%" PRId64 ",v1=", at);
+    if (b->failed || !HMAC(EVP_sha256(), secret, (int)strlen(secret),
+                           (const unsigned char *)b->data, b->len, mac, &len))
+        return false;
+    *n += snprintf(out + *n, PUSH_SIGNATURE - (size_t)*n, ",v2=");
     for (unsigned i = 0; i < len; i++)
-        n += snprintf(out + n, PUSH_SIGNATURE - (size_t)n, "%02x", mac[i]);
+        *n += snprintf(out + *n, PUSH_SIGNATURE - (size_t)*n, "%02x", mac[i]);
+    return true;
+}
+
+/* All that says what the job is, a line each; numbers and the type as in the headers, which have no
+ * line ends, so that no part can pass for another. */
+bool push_sign(char out[PUSH_SIGNATURE], const srv_push_target *t, int64_t at, const char *type,
+               const weir_job *job)
+{
+    weir_buf b = { 0 };
+    weir__buf_printf(&b, "v2\n%" PRId64 "\n%" PRIu64 "\n%" PRIu32 "\n%" PRIu64 "\n%s\n", at,
+                     job->id, job->delivery, (uint64_t)job->attempts + 1, type);
+    weir__buf_add(&b, job->data, job->data_len);
+    int  n = snprintf(out, PUSH_SIGNATURE, "t=%" PRId64, at);
+    bool ok = add_signature(out, &n, t->secret, &b) &&
+              (!t->old_secret || add_signature(out, &n, t->old_secret, &b));
+    weir__buf_fini(&b);
     return ok;
 }
 
@@ -52,30 +67,30 @@ static void number_header(push_request *r, bool *ok, const char *name, uint64_t 
 }
 
 /* A type may have any character; a header may not. As in a URL: what is not plain becomes %XX. */
-static void type_header(push_request *r, bool *ok, const char *type)
+static void plain_type(weir_buf *out, const char *type)
 {
-    weir_buf text = { 0 };
     for (; *type; type++) {
         unsigned char c = (unsigned char)*type;
-        weir__buf_printf(&text, c > ' ' && c < 0x7f && c != '%' ? "%c" : "%%%02X", c);
+        weir__buf_printf(out, c > ' ' && c < 0x7f && c != '%' ? "%c" : "%%%02X", c);
     }
-    *ok = *ok && !text.failed;
-    if (*ok)
-        header(r, ok, "Weir-Job-Type", text.data);
-    weir__buf_fini(&text);
 }
 
 static bool set_headers(push_request *r, const srv_push_target *t, const weir_job *job,
                         int64_t now)
 {
-    bool    ok = true;
-    char    signature[PUSH_SIGNATURE];
-    int64_t at = now / 1000;
-    if (!push_sign(signature, t->secret, at, job))
+    weir_buf type = { 0 };
+    char     signature[PUSH_SIGNATURE];
+    int64_t  at = now / 1000;
+    plain_type(&type, job->type);
+    bool ok = !type.failed && push_sign(signature, t, at, type.data, job);
+    if (!ok) {
+        weir__buf_fini(&type);
         return false;
+    }
     header(r, &ok, "Content-Type", "application/json");
     number_header(r, &ok, "Weir-Job-Id", job->id);
-    type_header(r, &ok, job->type);
+    header(r, &ok, "Weir-Job-Type", type.data);
+    weir__buf_fini(&type);
     number_header(r, &ok, "Weir-Delivery", job->delivery);
     number_header(r, &ok, "Weir-Attempt", (uint64_t)job->attempts + 1);
     number_header(r, &ok, "Weir-Timestamp", (uint64_t)at);
@@ -135,6 +150,7 @@ bool push_request_init(push_request *r, const srv_push_target *t, const weir_job
     SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)job->data_len);
     SET(CURLOPT_TIMEOUT_MS, (long)t->timeout_ms);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)PUSH_CONNECT_MS);
+    SET(CURLOPT_FRESH_CONNECT, weir__job_is_suspect(job) ? 1L : 0L);    /* is not sent twice */
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_QUICK_EXIT, 1L);                        /* do not wait for a slow name server */
     SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
@@ -162,6 +178,13 @@ static void fail(push_verdict *v, const char *text)
     weir__buf_str(&v->text, text);
 }
 
+/* Did the receiver break off? Then it has died, and perhaps of this job. */
+static bool broke_off(CURLcode rc)
+{
+    return rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR || rc == CURLE_SEND_ERROR ||
+           rc == CURLE_PARTIAL_FILE;
+}
+
 /* No whole answer. What was never sent is not the job's fault; what was may have been done. */
 static void judge_trouble(push_request *r, CURLcode rc, push_verdict *v)
 {
@@ -177,6 +200,10 @@ static void judge_trouble(push_request *r, CURLcode rc, push_verdict *v)
                       "does not run with --push-private", r->refused_addr, r->refused);
         else
             weir_fail(&v->why, WEIR_EUNAVAIL, "%s", text);
+    } else if (broke_off(rc)) {
+        v->fate = PUSH_LOST;
+        v->effect = PUSH_BACK_OFF;
+        weir_fail(&v->why, WEIR_EUNAVAIL, "%s", text);
     } else if (rc == CURLE_OPERATION_TIMEDOUT) {
         weir_fail(&why, WEIR_EJOB, "no answer within %" PRId64 " ms", r->timeout_ms);
         fail(v, why.msg);

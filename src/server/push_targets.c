@@ -30,7 +30,11 @@ const target srv_push_defaults = {
     WEIR_FIELD("later", weir__as_ms, offsetof(target, later_ms),                               \
                .min = SRV_PUSH_MIN_LATER_MS, .max = SRV_PUSH_MAX_LATER_MS)
 
-const weir_field srv_push_fields[] = { MEMBERS, { 0 } };
+const weir_field srv_push_fields[] = {
+    MEMBERS,
+    WEIR_FIELD("rotate", weir__as_bool, offsetof(target, rotate)),
+    { 0 }
+};
 
 /* ---- what is right ---- */
 
@@ -135,7 +139,8 @@ target *srv_push_copy(const target *t)
 {
     const char *secret = t->secret ? t->secret : "";
     size_t      size = sizeof *t + (t->types.n + 1) * sizeof(char *) + strlen(t->name) +
-                       strlen(t->url) + strlen(secret) + 3;
+                       strlen(t->url) + strlen(secret) + 3 +
+                       (t->old_secret ? strlen(t->old_secret) + 1 : 0);
     for (size_t i = 0; i < t->types.n; i++)
         size += strlen(t->types.text[i]) + 1;
     target *copy = malloc(size);
@@ -150,6 +155,8 @@ target *srv_push_copy(const target *t)
     copy->name = put_text(&room, t->name);
     copy->url = put_text(&room, t->url);
     copy->secret = put_text(&room, secret);
+    if (t->old_secret)
+        copy->old_secret = put_text(&room, t->old_secret);
     return copy;
 }
 
@@ -158,6 +165,8 @@ target *srv_push_copy(const target *t)
 static const weir_field kept_fields[] = {
     WEIR_FIELD("name", weir__as_text, offsetof(target, name), .needed = true),
     MEMBERS,
+    WEIR_FIELD("old_secret", weir__as_text, offsetof(target, old_secret),
+               .min = 1, .max = SRV_PUSH_MAX_SECRET),
     WEIR_FIELD("paused", weir__as_bool, offsetof(target, paused)),
     { 0 }
 };
@@ -253,7 +262,7 @@ static void text_member(weir_buf *out, const char *name, const char *text)
     weir__buf_char(out, ',');
 }
 
-void srv_push_members(weir_buf *out, const target *t)
+static void put_members(weir_buf *out, const target *t)
 {
     text_member(out, "name", t->name);
     weir__buf_str(out, "\"types\":[");
@@ -267,13 +276,21 @@ void srv_push_members(weir_buf *out, const target *t)
                      (long long)t->concurrency, (long long)t->timeout_ms, (long long)t->later_ms);
 }
 
+void srv_push_show(weir_buf *out, const target *t)
+{
+    put_members(out, t);
+    weir__buf_str(out, t->old_secret ? "\"rotating\":true," : "");
+}
+
 void srv_push_write(weir_buf *out, const target *const *targets, size_t n)
 {
     weir__buf_str(out, "{\"targets\":[");
     for (size_t i = 0; i < n; i++) {
         weir__buf_str(out, i ? ",\n{" : "\n{");
-        srv_push_members(out, targets[i]);
+        put_members(out, targets[i]);
         text_member(out, "secret", targets[i]->secret);
+        if (targets[i]->old_secret)
+            text_member(out, "old_secret", targets[i]->old_secret);
         weir__buf_printf(out, "\"paused\":%s}", targets[i]->paused ? "true" : "false");
     }
     weir__buf_str(out, "\n]}\n");

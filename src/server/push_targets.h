@@ -26,6 +26,8 @@ typedef struct srv_push_target {
     weir_texts  types;          /* of the jobs it gets */
     const char *url;
     const char *secret;         /* signs what is sent; never shown */
+    const char *old_secret;     /* signs it too, while the secret is changed; NULL: none */
+    bool        rotate;         /* of a PUT: the secret that it replaces becomes the old one */
     int64_t     concurrency;    /* requests at once */
     int64_t     timeout_ms;     /* for an answer */
     int64_t     later_ms;       /* to finish a job after the answer 202 */
@@ -52,7 +54,8 @@ srv_push_target *srv_push_copy(const srv_push_target *t);
 /* Targets as they are in the file, and back:
  *
  *     {"targets":[{"name":"mail","types":["mail"],"url":"https://...","concurrency":4,
- *                  "timeout":30000,"later":300000,"secret":"...","paused":false}, ...]}
+ *                  "timeout":30000,"later":300000,"secret":"...","old_secret":"...",
+ *                  "paused":false}, ...]}
  *
  * Each of out[0..*n) belongs to the caller: free(). Errors: WEIR_EINVAL, WEIR_ELIMIT, WEIR_ENOMEM;
  * they name the member. */
@@ -60,7 +63,8 @@ weir_code srv_push_parse(const char *text, size_t len, srv_push_target *out[SRV_
                          size_t *n, weir_error *err);
 void srv_push_write(weir_buf *out, const srv_push_target *const *targets, size_t n);
 
-/* Types, URL, limits and times as members of an object, with a comma at the end; no secret. */
-void srv_push_members(weir_buf *out, const srv_push_target *t);
+/* Types, URL, limits and times as members of an object, with a comma at the end; no secret,
+ * but `rotating` where there is an old one. */
+void srv_push_show(weir_buf *out, const srv_push_target *t);
 
 #endif

@@ -2,7 +2,11 @@
  * became of them.
  *
  *     take ──► request ──► outcome to the store ──► gone
- *                 └── could not be reached, or asks for peace: released, the target backs off
+ *                 ├── could not be reached, or asks for peace: released, the target backs off
+ *                 └── the connection broke: lost, as with any worker that dies; it backs off, too
+ *
+ * A target is a worker that may die with what it has, so that suspects are posted alone: see
+ * srv_workers_enter(). What it has accepted for later counts, too.
  *
  * No more jobs are taken for a target than it has room for requests, so that none waits here with
  * its lease running. `woken` says that there may be jobs for it: an event sets it, asking clears
@@ -39,9 +43,19 @@ typedef struct asking {
     weir_future *future;
     weir_error   err;
     int64_t      asked_ms;
+    weir_pass    pass;
+    bool         waits;                 /* a suspect does */
     size_t       n, n_out;
     weir_job    *jobs[SRV_PUSH_MAX_CONCURRENCY];
 } asking;
+
+enum { WORKER_NAME = sizeof "push:" + SRV_PUSH_MAX_NAME };
+
+static const char *worker_name(const push_target *t, char out[WORKER_NAME])
+{
+    snprintf(out, WORKER_NAME, "push:%s", t->is->name);
+    return out;
+}
 
 static void link_in(push_delivery **list, push_delivery *d)
 {
@@ -106,6 +120,15 @@ static void delivery_free(push_delivery *d)
     free(d);
 }
 
+/* The store knows what became of it. */
+static void note_settled(srv_push *p, const push_delivery *d)
+{
+    if (d->verdict.fate == PUSH_LATER)
+        srv_workers_renewed(p->workers, d->job->id, d->job->delivery, d->later_ms);
+    else
+        srv_workers_ended(p->workers, d->job->id, d->job->delivery);
+}
+
 static void on_settled(weir_code code, const weir_error *err, void *ctx)
 {
     push_delivery *d = ctx;
@@ -126,6 +149,7 @@ static void settled(srv_push *p, push_note *note)
     weir_future_release(d->future);
     d->future = NULL;
     if (p->drain_ms || (!weir_code_may_retry(code) && code != WEIR_EUNKNOWN)) {
+        note_settled(p, d);
         delivery_free(d);
         return;
     }
@@ -139,6 +163,7 @@ static weir_code send_outcome(srv_push *p, push_delivery *d)
         [PUSH_DONE] = WEIR_OUTCOME_DONE,
         [PUSH_FAIL] = WEIR_OUTCOME_FAIL,
         [PUSH_RELEASE] = WEIR_OUTCOME_RELEASE,
+        [PUSH_LOST] = WEIR_OUTCOME_LOST,
     };
     const push_verdict *v = &d->verdict;
     if (v->fate == PUSH_LATER) {
@@ -252,17 +277,30 @@ static bool was_woken(srv_push *p, push_target *t)
     return woken;
 }
 
+static int64_t lease_of(const push_target *t)
+{
+    return t->is->timeout_ms + PUSH_MARGIN_MS;
+}
+
 static void taken(srv_push *p, push_note *note)
 {
     asking      *a = (asking *)note;
     push_target *t = a->target;
+    char         worker[WORKER_NAME];
     p->calls--;
+    srv_workers_took(p->workers, worker_name(t, worker),
+                     &(srv_taken){ .pass = a->pass, .failed = a->err.code != WEIR_OK,
+                                   .waits = a->waits, .jobs = a->jobs, .n = a->n_out,
+                                   .lease_ms = lease_of(t) });
     t->asking = false;
     t->running -= a->n - a->n_out;
     weir_future_release(a->future);
     if (a->err.code)
         back_off(p, t, 0, &a->err);
-    if (a->err.code || a->n_out == a->n)
+    bool alone = a->pass == WEIR__PASS_ALONE && a->n_out;
+    if (a->waits && !a->n_out)
+        t->refused_ms = push_now() + PUSH_REFUSED_MS;
+    if (a->err.code || a->n_out == a->n || a->waits || alone)
         wake(p, t);
     for (size_t i = 0; i < a->n_out; i++)
         deliver(p, t, a->jobs[i], push_now() - a->asked_ms);
@@ -277,19 +315,36 @@ static void on_taken(weir_code code, const weir_error *err, void *ctx)
     push_note_post(a->p, &a->note);
 }
 
+/* Its worker's gate may be closed: then it is asked again soon. */
+static weir_pass enter(srv_push *p, push_target *t, const char *worker)
+{
+    srv_workers_seen(p->workers, worker, t->is->types.text, weir_now(p->q));
+    weir_pass pass = srv_workers_enter(p->workers, worker, false, NULL);
+    if (!pass) {
+        t->refused_ms = push_now() + PUSH_REFUSED_MS;
+        wake(p, t);
+    }
+    return pass;
+}
+
 static void take(srv_push *p, push_target *t, size_t n)
 {
+    char      worker[WORKER_NAME];
+    weir_pass pass = enter(p, t, worker_name(t, worker));
+    if (!pass)
+        return;
     asking *a = calloc(1, sizeof *a);
     if (!a) {
+        srv_workers_took(p->workers, worker, &(srv_taken){ .pass = pass, .failed = true });
         back_off(p, t, 0, &(weir_error){ WEIR_ENOMEM, "out of memory" });
         wake(p, t);
         return;
     }
-    char worker[sizeof "push:" + SRV_PUSH_MAX_NAME];
-    snprintf(worker, sizeof worker, "push:%s", t->is->name);
+    *a = (asking){ .note.run = taken, .p = p, .target = t, .pass = pass, .n = n,
+                   .asked_ms = push_now() };
     weir_taking what = { .types = t->is->types.text, .n = n, .worker = worker,
-                         .lease_ms = t->is->timeout_ms + PUSH_MARGIN_MS };
-    *a = (asking){ .note.run = taken, .p = p, .target = t, .n = n, .asked_ms = push_now() };
+                         .lease_ms = lease_of(t), .busy = pass != WEIR__PASS_ALONE,
+                         .suspect_waits = &a->waits };
     t->asking = true;
     t->running += n;
     p->calls++;
@@ -311,7 +366,7 @@ void push_look_at_targets(srv_push *p)
 {
     int64_t now = push_now();
     for (push_target *t = p->targets; t; t = t->next) {
-        size_t n = now >= t->ready_ms ? push_room(p, t) : 0;
+        size_t n = now >= t->ready_ms && now >= t->refused_ms ? push_room(p, t) : 0;
         if (n && was_woken(p, t))
             take(p, t, n);
     }

@@ -2,6 +2,7 @@
 #include "server/replay.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +17,15 @@ typedef struct waiter {
     weir_buf       answer;
 } waiter;
 
+/* The caller and its token: an answer is for them alone. */
+typedef struct caller_id {
+    char text[WIRE_CALLER + 1 + sizeof ((srv_caller *)0)->name];
+} caller_id;
+
 struct srv_replay {
-    weir_named  named;                  /* by its caller */
+    weir_named  named;                  /* by its id */
     srv_replay *older, *newer;
-    char        caller[WIRE_CALLER + 1];
-    char        who[sizeof ((srv_caller *)0)->name];    /* the token: an answer is for it alone */
+    caller_id   id;
     uint64_t    number;
     bool        running;
     weir_buf    answer;                 /* empty: it was forgotten */
@@ -101,7 +106,9 @@ static void tidy(srv_replays *s)
 
 static srv_replay *caller_of(srv_replays *s, const srv_request *r, const char *caller)
 {
-    srv_replay *c = weir__names_get(&s->by_name, caller);
+    caller_id id;
+    snprintf(id.text, sizeof id.text, "%.*s:%s", WIRE_CALLER, caller, r->who.name);
+    srv_replay *c = weir__names_get(&s->by_name, id.text);
     if (c) {
         take_out(s, c);
         put_last(s, c);
@@ -110,9 +117,8 @@ static srv_replay *caller_of(srv_replays *s, const srv_request *r, const char *c
     c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
-    memcpy(c->caller, caller, WIRE_CALLER);
-    memcpy(c->who, r->who.name, sizeof c->who);
-    if (!weir__names_put(&s->by_name, &c->named, c->caller)) {
+    c->id = id;
+    if (!weir__names_put(&s->by_name, &c->named, c->id.text)) {
         free(c);
         return NULL;
     }
@@ -131,8 +137,6 @@ static void reply_waiter(srv_task *task)
 static weir_code enter(srv_replays *s, srv_replay *c, srv_request *r, uint64_t number,
                        weir_buf *answer, bool *wait, weir_error *err)
 {
-    if (strcmp(c->who, r->who.name) != 0)
-        return weir_fail(err, WEIR_EINVAL, "caller: it has another token");
     if (number < c->number)
         return weir_fail(err, WEIR_ESTALE, "number: %llu, but %llu was there already",
                          (unsigned long long)number, (unsigned long long)c->number);

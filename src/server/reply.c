@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/audit.h"
 #include "server/inner.h"
 
 /* Bodies up to this size are copied behind their head, so that both go out in one piece. */
@@ -58,7 +59,9 @@ static const char *date_of(srv_lane *lane)
 /* Nothing that is answered is ever a page, unless the handler says otherwise. */
 #define GUARDS                                                                                   \
     "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"                        \
-    "X-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n"
+    "X-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n"               \
+    "Cross-Origin-Opener-Policy: same-origin\r\n"
+#define HSTS "Strict-Transport-Security: max-age=31536000\r\n"
 
 static void add_text(srv_conn *c, const char *text)
 {
@@ -72,6 +75,8 @@ static void add_head(srv_exchange *x, int status, const char *type, int64_t leng
     int       n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nDate: %s\r\n" GUARDS, status,
                            srv_status_text(status), date_of(c->lane));
     evbuffer_add(c->out, head, (size_t)n);
+    if (c->ssl)
+        add_text(c, HSTS);
     if (type) {
         n = snprintf(head, sizeof head, "Content-Type: %s\r\n", type);
         evbuffer_add(c->out, head, (size_t)n);
@@ -129,6 +134,8 @@ static void end(srv_exchange *x, int status)
             .peer = c ? c->peer : NULL, .token = x->r.who.name, .method = x->r.method,
             .path = x->r.path, .status = status, .bytes = x->sent,
             .ms = srv_loop_ms() - x->began_ms });
+    if (x->r.server->audit)
+        srv_audit_answered(&x->r, status);
     srv_exchange_free(x);
     if (c)
         srv_conn_answered(c, keep_alive);
@@ -142,6 +149,13 @@ void srv_reply(srv_request *r, int status, const char *content_type, weir_buf *b
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         return;
     }
+    if (r->revoked && status < 400 && !strcmp(r->method, "GET")) {
+        weir__buf_fini(body);
+        srv_reply_status(r, 401, "unauthorized", "the token is not valid any more");
+        return;
+    }
+    if (status < 400 && !strcmp(r->method, "GET") && !srv_answer_fits(r, body))
+        return;
     if (r->conn) {
         bool none = status == 204 || status == 304;
         add_head(x, status, content_type, none ? -1 : (int64_t)body->len);
@@ -156,7 +170,7 @@ void srv_reply(srv_request *r, int status, const char *content_type, weir_buf *b
 
 void srv_reply_json(srv_request *r, int status, weir_buf *body)
 {
-    srv_reply(r, status, "application/json; charset=utf-8", body);
+    srv_reply(r, status, SRV_JSON, body);
 }
 
 void srv_reply_empty(srv_request *r, int status)
@@ -260,7 +274,7 @@ void srv_stream_begin(srv_request *r, int status, const char *content_type)
     x->streaming = true;
     if (!r->conn)
         return;
-    x->chunked = r->conn->parser.http_major == 1 && r->conn->parser.http_minor >= 1;
+    x->chunked = x->head.minor >= 1;
     if (!x->chunked)
         x->keep_alive = false;
     add_head(x, status, content_type, -1);
@@ -290,10 +304,12 @@ size_t srv_stream_behind(const srv_request *r)
     return r->conn ? evbuffer_get_length(r->conn->out) : 0;
 }
 
-void srv_stream_end(srv_request *r)
+void srv_stream_end(srv_request *r, bool whole)
 {
     srv_exchange *x = (srv_exchange *)r;
-    if (r->conn && x->chunked && !x->head_only)
+    if (!whole)
+        x->keep_alive = false;
+    else if (r->conn && x->chunked && !x->head_only)
         evbuffer_add(r->conn->out, "0\r\n\r\n", 5);
-    end(x, 200);
+    end(x, whole ? 200 : 500);
 }

@@ -40,7 +40,8 @@ void srv_exchange_free(srv_exchange *x)
         p = next;
     }
     atomic_fetch_sub(&x->r.server->bodies, x->reserved);
-    weir__buf_fini(&x->head);
+    srv_share_end(x);
+    srv_http1_head_fini(&x->head);
     weir__buf_fini(&x->body);
     weir__buf_fini(&x->more);
     atomic_fetch_sub(&x->r.server->n_exchanges, 1);
@@ -104,9 +105,10 @@ const char *srv_field_value(const srv_exchange *x, const char *name, size_t *cou
 {
     const char *found = NULL;
     *count = 0;
-    for (size_t i = 0; i < x->n_fields; i++)
-        if (!strcasecmp(x->head.data + x->field[i].name, name) && !(*count)++)
-            found = x->head.data + x->field[i].value;
+    const srv_http1_head *head = &x->head;
+    for (size_t i = 0; i < head->n_fields; i++)
+        if (!strcasecmp(head->text.data + head->field[i].name, name) && !(*count)++)
+            found = head->text.data + head->field[i].value;
     return found;
 }
 
@@ -222,9 +224,10 @@ bool srv_allow(srv_request *r, unsigned role, const char *type)
 {
     if (srv_may(r, role, type))
         return true;
-    if (!type && *r->who.type)
+    char types[150];
+    if (!type && *r->who.types)
         srv_reply_status(r, 403, "forbidden", "this token is for jobs of the type %s alone",
-                         r->who.type);
+                         srv_caller_types_text(&r->who, types, sizeof types));
     else
         srv_reply_status(r, 403, "forbidden", "this token may not do that%s%.130s",
                          type ? " to jobs of the type " : "", type ? type : "");

@@ -30,6 +30,7 @@ typedef struct srv_request {
     srv_conn        *conn;                  /* NULL: the client is gone */
     const srv_route *route;
     srv_caller       who;
+    bool             revoked;               /* it may no longer: see srv_auth_again() */
     const char      *method;
     const char      *path;                  /* as it came, without the query */
     const char      *arg[SRV_MAX_ARGS];     /* of the route's path, decoded: {id} is arg[0] */
@@ -43,6 +44,7 @@ typedef struct srv_request {
     /* Called on the loop when all of a stream that could not be written at once has been. May be
      * NULL. */
     void           (*drained)(struct srv_request *r);
+    bool             endless;               /* a stream whose client may be behind for long */
     void            *state;                 /* the handler's own */
 } srv_request;
 
@@ -74,6 +76,10 @@ bool srv_arg_id(srv_request *r, size_t i, uint64_t *out);
 bool srv_may(const srv_request *r, unsigned role, const char *type);
 /* The same; false: it was answered with 403. `type` NULL: what concerns all types. */
 bool srv_allow(srv_request *r, unsigned role, const char *type);
+
+/* Would the caller still be let in? For handlers that have waited. False: r->revoked is set; what
+ * is answered to a GET becomes 401, other handlers decide. */
+bool srv_auth_again(srv_request *r);
 
 /* ---- waiting ---- */
 
@@ -123,13 +129,20 @@ void srv_reply_status(srv_request *r, int status, const char *code, const char *
 /* A header of the answer, before it: text is copied. */
 void srv_reply_header(srv_request *r, const char *name, const char *value);
 
+#define SRV_JSON "application/json; charset=utf-8"
+
+/* Is there room for this answer (SRV_MAX_ANSWERS, and the caller's share)? False: `body` is
+ * released, and the request was answered with 503 or 429. srv_reply() asks by itself, for GET. */
+bool srv_answer_fits(srv_request *r, weir_buf *body);
+
 /* An answer that goes on: begin, then any number of writes, then the end. A write answers false
  * when the client is gone or more than SRV_MAX_BACKLOG bytes behind; then only srv_stream_end() is
  * left to be called. While it lasts `hurry` tells that the client went away. */
 void srv_stream_begin(srv_request *r, int status, const char *content_type);
 bool srv_stream_write(srv_request *r, const void *bytes, size_t len);
 size_t srv_stream_behind(const srv_request *r);     /* bytes that the client has not taken yet */
-void srv_stream_end(srv_request *r);
+/* `whole` false: it is cut off, and the connection closed so that the client can see it. */
+void srv_stream_end(srv_request *r, bool whole);
 
 /* Is there nobody to answer to? Also when the client has closed its side, as one that is gone does:
  * what must not be lost on the way is not to be given to it. */

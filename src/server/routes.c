@@ -3,6 +3,7 @@
 #include "server/route.h"
 
 extern const srv_route srv_add_routes[];
+extern const srv_route srv_audit_routes[];
 extern const srv_route srv_batch_routes[];
 extern const srv_route srv_bulk_routes[];
 extern const srv_route srv_events_routes[];
@@ -23,6 +24,7 @@ extern const srv_route srv_workers_routes[];
 
 const srv_route *const srv_routes[] = {
     srv_add_routes,
+    srv_audit_routes,
     srv_batch_routes,
     srv_bulk_routes,
     srv_health_routes,

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/audit.h"
 #include "server/hub.h"
 #include "server/inner.h"
 #include "server/poll.h"
@@ -29,12 +30,13 @@ typedef struct newcomer {
     srv_lane *lane;
     int       fd;
     char      peer[64];
+    srv_quota *quota;
 } newcomer;
 
 static void take_in(srv_task *task)
 {
     newcomer *n = (newcomer *)task;
-    srv_conn_open(n->lane, n->fd, n->peer);
+    srv_conn_open(n->lane, n->fd, n->peer, n->quota);
     free(n);
 }
 
@@ -47,16 +49,36 @@ static void peer_name(char *out, size_t size, const struct sockaddr *sa, socklen
         snprintf(out, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* Too many already: a word, so that the client knows, and goodbye. */
-static void turn_away(int fd)
+/* Too many already: an answer, so that the client can say why, and the end. */
+static void turn_away(int fd, int status, const char *why)
 {
-    static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
-                               "Connection: close\r\nContent-Type: application/json\r\n\r\n"
-                               "{\"error\":{\"code\":\"http\",\"message\":"
-                               "\"too many connections (SRV_MAX_CONNECTIONS): come again\"}}\n";
-    ssize_t n = send(fd, full, sizeof full - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    char    text[WEIR_ERROR_MAX + 200];
+    int     len = snprintf(text, sizeof text, "HTTP/1.1 %d %s\r\nRetry-After: 1\r\n"
+                           "Connection: close\r\nContent-Type: application/json\r\n\r\n"
+                           "{\"error\":{\"code\":\"http\",\"message\":\"%s\"}}\n", status,
+                           srv_status_text(status), why);
+    ssize_t n = send(fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)n;
     close(fd);
+}
+
+/* Count a new connection. False: there are too many, in all or of that address. */
+static bool count_in(srv_server *s, newcomer *n)
+{
+    char why[WEIR_ERROR_MAX];
+    if (atomic_fetch_add(&s->n_conns, 1) >= s->opt.limits.connections) {
+        turn_away(n->fd, 503, "too many connections (SRV_MAX_CONNECTIONS); try again later");
+        atomic_fetch_sub(&s->n_conns, 1);
+        return false;
+    }
+    n->quota = srv_quota_of_address(s->quotas, n->peer);
+    if (srv_quota_take(n->quota, SRV_SHARE_CONNECTIONS, 1))
+        return true;
+    turn_away(n->fd, 429, srv_quota_text(n->quota, SRV_SHARE_CONNECTIONS, why, sizeof why));
+    atomic_fetch_add(&s->counters.over_share[SRV_SHARE_CONNECTIONS], 1);
+    atomic_fetch_sub(&s->n_conns, 1);
+    srv_quota_unref(n->quota);
+    return false;
 }
 
 static void accept_again(void *ctx)
@@ -79,23 +101,20 @@ static void on_accept(evutil_socket_t listener, short what, void *ctx)
         }
         if (fd < 0)
             return;
-        if (atomic_fetch_add(&s->n_conns, 1) >= s->opt.limits.connections) {
-            atomic_fetch_sub(&s->n_conns, 1);
-            turn_away(fd);
-            continue;
-        }
         newcomer *n = malloc(sizeof *n);
         if (!n) {
-            atomic_fetch_sub(&s->n_conns, 1);
             close(fd);
+            continue;
+        }
+        *n = (newcomer){ .task.run = take_in, .fd = fd };
+        peer_name(n->peer, sizeof n->peer, (struct sockaddr *)&from, len);
+        if (!count_in(s, n)) {
+            free(n);
             continue;
         }
         int one = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-        n->task.run = take_in;
         n->lane = s->lane[s->next_lane++ % s->n_lanes];
-        n->fd = fd;
-        peer_name(n->peer, sizeof n->peer, (struct sockaddr *)&from, len);
         srv_loop_post(n->lane->loop, &n->task);
     }
 }
@@ -220,9 +239,19 @@ static void start_accepting(void *ctx)
         event_add(s->accepting, NULL);
 }
 
+/* Tokens are changed in their file, by whoever may write to it. */
+static void token_changed(void *ctx, const char *action, const char *name)
+{
+    srv_server *s = ctx;
+    srv_audit_record(s->audit, &(srv_audit_item){ .at = weir_now(s->q), .action = action,
+                                                  .detail = name, .status = 200 });
+}
+
 static weir_code start(srv_server *s, weir_error *err)
 {
-    weir_code rc = srv_polls_create(&s->polls, s->q, &s->counters, err);
+    weir_code rc = srv_quotas_create(&s->quotas, s->opt.limits.caller, err);
+    if (!rc)
+        rc = srv_polls_create(&s->polls, s->q, &s->counters, err);
     if (!rc)
         rc = srv_workers_create(&s->workers, s->q, err);
     if (!rc)
@@ -237,6 +266,10 @@ static weir_code start(srv_server *s, weir_error *err)
         rc = srv_tls_create(&s->tls, s->opt.tls_cert, s->opt.tls_key, err);
     if (!rc && s->opt.access_log)
         rc = srv_access_log_create(&s->log, s->opt.access_log, err);
+    if (!rc && s->opt.audit != SRV_AUDIT_OFF)
+        rc = srv_audit_create(&s->audit, s->opt.data_dir, 0, err);
+    if (!rc && s->audit)
+        srv_guard_on_change(s->guard, token_changed, s);
     if (!rc)
         rc = srv_metrics_create(&s->metrics, s->q, err);
     if (!rc)
@@ -244,7 +277,7 @@ static weir_code start(srv_server *s, weir_error *err)
     if (!rc)
         rc = start_lanes(s, err);
     if (!rc)
-        rc = srv_push_start(&s->push, s->q, &s->opt, err);
+        rc = srv_push_start(&s->push, s->q, s->workers, &s->opt, err);
     if (rc)
         return rc;
     srv_loop_call(s->lane[0]->loop, start_accepting, s);
@@ -275,6 +308,11 @@ static bool own_options(srv_server *s)
 #define AT_MOST(limit, most) ((limit) = (limit) > 0 && (limit) < (most) ? (limit) : (most))
 static void set_limits(srv_server *s)
 {
+    static const int64_t caller[SRV_SHARES] = {
+        [SRV_SHARE_RATE] = SRV_CALLER_RATE, [SRV_SHARE_CONNECTIONS] = SRV_CALLER_CONNECTIONS,
+        [SRV_SHARE_LISTENERS] = SRV_CALLER_LISTENERS, [SRV_SHARE_WAITS] = SRV_CALLER_WAITS,
+        [SRV_SHARE_BODIES] = SRV_CALLER_BODIES, [SRV_SHARE_ANSWERS] = SRV_CALLER_ANSWERS,
+    };
     srv_limits *l = &s->opt.limits;
     int64_t     least = AT_MOST(l->head_ms, SRV_HEAD_MS);
     AT_MOST(l->body_ms, SRV_BODY_MS);
@@ -284,8 +322,13 @@ static void set_limits(srv_server *s)
     AT_MOST(l->listeners, SRV_MAX_LISTENERS);
     AT_MOST(l->event_keep_ms, SRV_EVENT_KEEP_MS);
     AT_MOST(l->bodies, SRV_MAX_BODIES);
+    AT_MOST(l->answers, SRV_MAX_ANSWERS);
+    AT_MOST(l->answer_ms, SRV_ANSWER_MS);
+    for (int i = 0; i < SRV_SHARES; i++)
+        l->caller[i] = l->caller[i] ? l->caller[i] : caller[i];
     least = l->idle_ms < least ? l->idle_ms : least;
     least = l->write_ms < least ? l->write_ms : least;
+    least = l->answer_ms < least ? l->answer_ms : least;
     s->sweep_ms = least < SWEEP_MS ? least : SWEEP_MS;
 }
 
@@ -301,8 +344,10 @@ weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, wei
     s->opt = *opt;
     set_limits(s);
     raise_file_limit(&s->opt.limits);
-    weir_code rc = own_options(s) ? start(s, err)
-                                       : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
+    weir_code rc = srv_set_search(q, opt->search, err);
+    if (!rc)
+        rc = own_options(s) ? start(s, err)
+                            : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
     if (rc) {
         srv_stop(s);
         srv_destroy(s);
@@ -317,22 +362,31 @@ const char *srv_address(const srv_server *s)
     return s->address;
 }
 
-const char *srv_warning(const srv_server *s)
+const char *srv_warning(srv_server *s)
 {
-    if (s->loopback || s->tls)
-        return NULL;
-    return "without TLS everybody on the way can read jobs and tokens; see --tls-cert, or have a "
-           "proxy do it";
+    srv_token_counts n;
+    srv_guard_count_tokens(s->guard, &n);
+    *s->warning = 0;
+    if (!s->loopback && !s->tls)
+        snprintf(s->warning, sizeof s->warning, "without TLS everybody on the way can read jobs "
+                 "and tokens; see --tls-cert, or have a proxy do it%s", n.soon ? ". Also: " : "");
+    size_t at = strlen(s->warning);
+    if (n.soon)
+        snprintf(s->warning + at, sizeof s->warning - at, "%zu token(s) expire within 7 days, '%s' "
+                 "first; see `weir token list`, and `weir token rotate`", n.soon, n.next);
+    return *s->warning ? s->warning : NULL;
 }
 
 weir_code srv_reload(srv_server *s, weir_error *err)
 {
     weir_error mine[3] = { 0 };
     srv_guard_reload(s->guard, &mine[0]);
-    if (s->tls)
-        srv_tls_reload(s->tls, &mine[1]);
-    if (s->log)
-        srv_access_log_reopen(s->log, &mine[2]);
+    if (s->tls && srv_tls_reload(s->tls, &mine[1]))
+        atomic_fetch_add(&s->counters.reloads_failed, 1);
+    if (s->log && srv_access_log_reopen(s->log, &mine[2]))
+        atomic_fetch_add(&s->counters.reloads_failed, 1);
+    for (size_t i = 0; i < s->n_lanes; i++)
+        srv_loop_call(s->lane[i]->loop, srv_lane_check_callers, s->lane[i]);
     for (size_t i = 0; i < 3; i++)
         if (mine[i].code)
             return weir_fail(err, mine[i].code, "%s", mine[i].msg);
@@ -402,6 +456,7 @@ void srv_destroy(srv_server *s)
     srv_guard_destroy(s->guard);
     srv_tls_destroy(s->tls);
     srv_access_log_destroy(s->log);
+    srv_audit_destroy(s->audit);
     srv_metrics_destroy(s->metrics);
     free(s->openapi);
     for (size_t i = 0; s->origins[i]; i++)
@@ -410,6 +465,7 @@ void srv_destroy(srv_server *s)
     srv_replays_destroy(s->replays);
     srv_workers_destroy(s->workers);
     srv_polls_destroy(s->polls);
+    srv_quotas_destroy(s->quotas);
     for (size_t i = 0; i < sizeof s->texts / sizeof *s->texts; i++)
         free(s->texts[i]);
     free(s);

@@ -18,27 +18,50 @@ enum {
     SRV_MAX_SMALL_BODY  = 2 * 1024 * 1024,      /* what holds one job, or an order */
     SRV_MAX_PAGE        = 16 * 1024 * 1024,     /* bytes of a page of jobs; the rest: the next */
     SRV_MAX_BODIES      = 256 * 1024 * 1024,    /* of all bodies being read or worked on */
+    SRV_MAX_ANSWERS     = 256 * 1024 * 1024,    /* of all answers that clients have not taken yet */
+    SRV_FREE_ANSWER     = 64 * 1024,            /* bytes of one that is sent even beyond that */
+    SRV_PAGE_PART       = 1024 * 1024,          /* bytes of a page that are made and sent at once */
     SRV_FREE_BODY       = 16 * 1024,            /* bytes of one that is taken even beyond that */
     SRV_MAX_CONNECTIONS = 10000,
     SRV_MAX_LISTENERS   = 4096,                 /* of events, at once */
+    /* of one token, or one address that is not this machine; each can be set */
+    SRV_CALLER_RATE        = 10000,             /* requests a second */
+    SRV_CALLER_CONNECTIONS = 2500,
+    SRV_CALLER_LISTENERS   = 1024,
+    SRV_CALLER_WAITS       = 2500,              /* long polls */
+    SRV_CALLER_BODIES      = 128 * 1024 * 1024, /* bytes of bodies being read or worked on */
+    SRV_CALLER_ANSWERS     = 128 * 1024 * 1024, /* bytes of answers that it has not taken */
+    SRV_MAX_QUOTAS         = 4096,              /* tokens and addresses that are counted */
     SRV_MAX_BACKLOG     = 1024 * 1024,          /* bytes of a stream that were not taken yet */
     SRV_MAX_WAIT_MS     = 60 * 1000,            /* of a long poll */
     SRV_HEAD_MS         = 10 * 1000,            /* from a request's first byte to its last header */
     SRV_BODY_MS         = 60 * 1000,            /* for the body, and as much again for each MiB */
     SRV_IDLE_MS         = 75 * 1000,            /* a connection without a request */
     SRV_WRITE_MS        = 30 * 1000,            /* a client that takes nothing of its answer */
+    SRV_ANSWER_MS       = 60 * 1000,            /* to take what was sent; again for each MiB */
     SRV_MAX_ORIGINS     = 32,
     SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for those who come again */
     SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
 };
 
 typedef enum srv_api { SRV_API_KUE, SRV_API_VERTX } srv_api;
+typedef enum srv_search { SRV_SEARCH_AS_IT_IS, SRV_SEARCH_ON, SRV_SEARCH_OFF } srv_search;
 
-/* Limits that can be set lower; 0: as above. */
+/* What the audit log has: administrative actions, what producers and workers do too, or nothing. */
+typedef enum srv_audit_mode { SRV_AUDIT_ADMIN, SRV_AUDIT_ALL, SRV_AUDIT_OFF } srv_audit_mode;
+
+/* What one caller can have a share of. */
+typedef enum srv_share {
+    SRV_SHARE_RATE, SRV_SHARE_CONNECTIONS, SRV_SHARE_LISTENERS, SRV_SHARE_WAITS, SRV_SHARE_BODIES,
+    SRV_SHARE_ANSWERS, SRV_SHARES
+} srv_share;
+
+/* Limits that can be set lower, those of callers also higher; 0: as above. */
 typedef struct srv_limits {
-    int64_t head_ms, body_ms, idle_ms, write_ms, event_keep_ms;
+    int64_t head_ms, body_ms, idle_ms, write_ms, answer_ms, event_keep_ms;
     int64_t connections, listeners;
-    size_t  bodies;
+    size_t  bodies, answers;
+    int64_t caller[SRV_SHARES];     /* of one token or address */
 } srv_limits;
 
 /* How to serve. {0} is a server on 127.0.0.1:7340 for everybody on this machine. */
@@ -50,11 +73,15 @@ typedef struct srv_options {
     const char *tls_cert, *tls_key; /* PEM files; both or none */
     const char *title;              /* of the page */
     const char *access_log;         /* a file, "-" is standard error; NULL: none */
+    srv_audit_mode audit;
     srv_api     api;                /* whose answer holds where Kue's and Vert.x Kue's differ */
+    srv_search  search;             /* are new jobs of all types searched? */
     bool        kue_get;            /* let Kue's GET /inactive/:id change a job */
     bool        push_private;       /* push to private addresses too */
     int         threads;            /* event loops; 0: one a core, at most 4 */
     srv_limits  limits;
+    /* Called, on any thread, with a line that its owner should see while it serves. May be NULL. */
+    void      (*notice)(const char *text);
     const char *const *origins;     /* origins of other pages that may call, NULL at the end */
 } srv_options;
 
@@ -66,11 +93,12 @@ weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, wei
 /* "http://127.0.0.1:7340": where it listens, with the real port. */
 const char *srv_address(const srv_server *s);
 
-/* What its owner should know about how it serves; NULL: nothing. */
-const char *srv_warning(const srv_server *s);
+/* What its owner should know about how it serves; NULL: nothing. Good until the next call. */
+const char *srv_warning(srv_server *s);
 
 /* Read tokens and certificates again, and open the access log anew (SIGHUP). What fails stays as it
- * was; the error is the first. */
+ * was and is counted in /metrics; the error is the first. Streams and waiting requests of callers
+ * whose token is gone end. Not from a loop. */
 weir_code srv_reload(srv_server *s, weir_error *err);
 
 /* Take no more connections, answer what is under way (long polls at once, event listeners are

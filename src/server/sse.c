@@ -30,7 +30,8 @@ typedef struct listener {
     uint64_t         at;            /* it has what it wants up to this number */
     uint32_t         kinds;         /* bits 1u << weir_event_kind */
     uint64_t         id;            /* 0: all jobs */
-    const char      *type;          /* NULL: all types */
+    const char      *type;          /* NULL: all types, or ... */
+    bool             several;       /* ... those of its token */
     bool             all;           /* whatever it is */
     bool             behind;
 } listener;
@@ -57,6 +58,7 @@ static void forget(listener *l)
     if (l->next)
         l->next->prev = l->prev;
     atomic_fetch_sub(&s->lane->server->counters.listeners, 1);
+    srv_share_give(l->r, SRV_SHARE_LISTENERS);
     if (--s->n == 0)
         srv_hub_leave(s->hub, &s->desk);
 }
@@ -74,7 +76,7 @@ static void end(listener *l, const char *event, const char *why)
         weir__buf_fini(&last);
     }
     forget(l);
-    srv_stream_end(r);
+    srv_stream_end(r, true);
 }
 
 static void drop(listener *l)
@@ -83,10 +85,16 @@ static void drop(listener *l)
     end(l, "dropped", "too slow: what comes next is not kept any more (SRV_EVENT_RING)");
 }
 
+static void revoke(listener *l)
+{
+    end(l, "revoked", "the token is not valid any more");
+}
+
 static bool wants(const listener *l, const srv_news *n)
 {
     return n->lost || ((l->kinds & 1u << n->kind) && (!l->id || l->id == n->id) &&
-                       (!l->type || (n->type && strcmp(l->type, n->type) == 0)));
+                       (!l->type || (n->type && strcmp(l->type, n->type) == 0)) &&
+                       (!l->several || (n->type && !srv_caller_lacks(&l->r->who, n->type))));
 }
 
 /* Send it what it wants of these; `whole` is all of it, or NULL. */
@@ -214,7 +222,9 @@ static void beat(void *ctx)
     sse *s = ctx;
     for (listener *l = s->first, *next; l; l = next) {
         next = l->next;
-        if (!l->behind)
+        if (!srv_auth_again(l->r))
+            revoke(l);
+        else if (!l->behind)
             srv_stream_write(l->r, ":\n\n", 3);
         else if (!srv_stream_behind(l->r))
             catch_up(l);
@@ -304,9 +314,13 @@ static void on_drained(srv_request *r)
         catch_up(l);
 }
 
-/* The client is gone, or the server stops. */
+/* The client is gone, its token is, or the server stops. */
 static void on_hurry(srv_request *r)
 {
+    if (r->revoked) {
+        revoke(r->state);
+        return;
+    }
     bool stops = atomic_load(&r->server->stopping) && !srv_gone(r);
     end(r->state, stops ? "closing" : NULL, "the server stops");
 }
@@ -340,13 +354,14 @@ static bool read_filter(srv_request *r, listener *l)
 {
     int64_t id = 0;
     l->type = srv_query(r, "type");
-    if (!l->type && *r->who.type)
-        l->type = r->who.type;
+    if (!l->type)
+        l->type = srv_caller_only_type(&r->who);
+    l->several = !l->type && *r->who.types;
     if (!srv_query_int(r, "id", 1, INT64_MAX, &id) || !read_kinds(r, &l->kinds) ||
-        !srv_allow(r, SRV_READ, l->type))
+        !srv_allow(r, SRV_READ, l->several ? r->who.types : l->type))
         return false;
     l->id = (uint64_t)id;
-    l->all = !l->id && !l->type && l->kinds == UINT32_MAX;
+    l->all = !l->id && !l->type && !l->several && l->kinds == UINT32_MAX;
     return true;
 }
 
@@ -367,9 +382,12 @@ static void handle_events(srv_request *r)
         srv_reply(r, 200, "text/event-stream", &(weir_buf){ 0 });
         return;
     }
+    if (!srv_share_take(r, SRV_SHARE_LISTENERS))
+        return;
     int64_t max = srv_settings(r)->limits.listeners;
     if (atomic_fetch_add(count, 1) >= max) {
         atomic_fetch_sub(count, 1);
+        srv_share_give(r, SRV_SHARE_LISTENERS);
         atomic_fetch_add(&r->server->counters.listeners_refused, 1);
         srv_reply_status(r, 503, "listeners",
                          "there are %" PRId64 " listeners already (SRV_MAX_LISTENERS): come again "
@@ -378,6 +396,7 @@ static void handle_events(srv_request *r)
     }
     if (come(l, &err)) {
         atomic_fetch_sub(count, 1);
+        srv_share_give(r, SRV_SHARE_LISTENERS);
         srv_reply_error(r, &err, NULL);
         return;
     }
@@ -385,6 +404,7 @@ static void handle_events(srv_request *r)
     r->state = l;
     r->hurry = on_hurry;
     r->drained = on_drained;
+    r->endless = true;
     srv_reply_header(r, "X-Accel-Buffering", "no");     /* a proxy in between shall not wait */
     srv_stream_begin(r, 200, "text/event-stream");
     greet(l, !kept);

@@ -37,18 +37,46 @@ static const char *decode(char *text, bool plus)
     return weir__utf8_valid(text, (size_t)(to - text)) ? NULL : "the target is not UTF-8";
 }
 
-/* Behind "http://host" of a target in absolute form; the text itself otherwise. */
-static char *path_of(char *target)
+static int refuse(const char **why, int status, const char *text)
 {
-    char *at = !strncmp(target, "http://", 7)    ? target + 7
-               : !strncmp(target, "https://", 8) ? target + 8 : NULL;
-    if (!at)
-        return target;
-    at += strcspn(at, "/?");
-    if (*at == '/')
-        return at;
-    *--at = '/';        /* "http://host?q" is "/?q" there */
-    return at;
+    *why = text;
+    return status;
+}
+
+/* "http://host/path", as a proxy is asked. It must name the host that the header Host names, and
+ * the scheme of this connection: else somebody on the way has read another request than we do. */
+static int read_absolute(srv_exchange *x, char *at, bool https, char **path, const char **why)
+{
+    size_t len = strcspn(at, "/?");
+    if (!srv_http1_is_host(at, len))
+        return refuse(why, 400, "the target has no valid host behind its scheme");
+    if (x->host && (strlen(x->host) != len || strncasecmp(x->host, at, len) != 0))
+        return refuse(why, 400, "the target and the header Host name different hosts");
+    if (https != (x->r.server->tls != NULL))
+        return refuse(why, 421, https ? "the target says https, but this is plain HTTP"
+                                      : "the target says http, but this connection has TLS");
+    x->host = srv_strndup(&x->r, at, len);
+    if (!x->host)
+        return refuse(why, 503, "out of memory");
+    *path = at + len;
+    if (**path != '/')
+        *--*path = '/';     /* "http://host?q" is "/?q" there; the host has been copied */
+    return 0;
+}
+
+/* The path and query of a target in one of its four forms. */
+static int read_form(srv_exchange *x, char *target, char **path, const char **why)
+{
+    *path = target;
+    if (*target == '/')
+        return 0;
+    if (!strncasecmp(target, "http://", 7))
+        return read_absolute(x, target + 7, false, path, why);
+    if (!strncasecmp(target, "https://", 8))
+        return read_absolute(x, target + 8, true, path, why);
+    if (!strcmp(target, "*") && !strcmp(x->r.method, "OPTIONS"))
+        return refuse(why, 501, "OPTIONS * is not possible; ask for a path");
+    return refuse(why, 400, "the target must be a path that starts with /");
 }
 
 static const char *read_query(srv_request *r, char *query)
@@ -78,35 +106,43 @@ static const char *read_query(srv_request *r, char *query)
 }
 _Static_assert(SRV_MAX_QUERY == 32, "the text above says so");
 
-const char *srv_target_read(srv_exchange *x, char *target, char **segments, size_t *n_segments)
+static int read_path(srv_request *r, char *path, char **segments, size_t *n, const char **why)
 {
-    srv_request *r = &x->r;
-    *n_segments = 0;
-    for (const char *c = target; *c; c++)
-        if (*c <= 0x20 || *c >= 0x7f || *c == '#')
-            return "the target has a character in it that must be written as %XX";
-    char *path = path_of(target);
-    if (*path != '/')
-        return "the target must be a path that starts with /";
-    char *query = strchr(path, '?');
-    if (query)
-        *query++ = '\0';
     r->path = srv_strndup(r, path, strlen(path));
     if (!r->path)
-        return "out of memory";
-    for (char *at = path; at && *n_segments <= SRV_MAX_SEGMENTS;) {
+        return refuse(why, 503, "out of memory");
+    for (char *at = path; at && *n <= SRV_MAX_SEGMENTS;) {
         char *segment = at + 1;
         at = strchr(segment, '/');
         if (at)
             *at = '\0';
-        const char *why = decode(segment, false);
-        if (why)
-            return why;
+        *why = decode(segment, false);
+        if (*why)
+            return 400;
         if (!strcmp(segment, ".") || !strcmp(segment, ".."))
-            return "the target has . or .. in its path";
-        if (*n_segments < SRV_MAX_SEGMENTS)
-            segments[*n_segments] = segment;
-        ++*n_segments;
+            return refuse(why, 400, "the target has . or .. in its path");
+        if (*n < SRV_MAX_SEGMENTS)
+            segments[*n] = segment;
+        ++*n;
     }
-    return read_query(r, query);
+    return 0;
+}
+
+int srv_target_read(srv_exchange *x, char **segments, size_t *n_segments, const char **why)
+{
+    char *path, *text = x->head.text.data;
+    *n_segments = 0;
+    if (x->head.host)
+        x->host = text + x->head.host;
+    int status = read_form(x, text + x->head.target, &path, why);
+    if (status)
+        return status;
+    char *query = strchr(path, '?');
+    if (query)
+        *query++ = '\0';
+    status = read_path(&x->r, path, segments, n_segments, why);
+    if (status)
+        return status;
+    *why = read_query(&x->r, query);
+    return *why ? 400 : 0;
 }

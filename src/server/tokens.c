@@ -30,10 +30,10 @@ static bool hash_text(const char *text, unsigned char out[SRV_TOKEN_HASH])
     return EVP_Digest(text, strlen(text), out, NULL, EVP_sha256(), NULL) == 1;
 }
 
-const srv_token *srv_tokens_find(const srv_tokens *t, const char *text)
+srv_token *srv_tokens_find(const srv_tokens *t, const char *text)
 {
-    unsigned char    hash[SRV_TOKEN_HASH];
-    const srv_token *found = NULL;
+    unsigned char hash[SRV_TOKEN_HASH];
+    srv_token    *found = NULL;
     if (strlen(text) != SRV_TOKEN_TEXT - 1 || !hash_text(text, hash))
         return NULL;
     for (size_t i = 0; i < t->n; i++)
@@ -73,20 +73,43 @@ static bool name_is_right(const char *name)
     return len > 0 && len < sizeof ((srv_caller *)0)->name && strspn(name, letters) == len;
 }
 
+/* A list of types or a time that cannot be read must not make a token valid for more. */
+static bool read_limits(const json_t *item, srv_caller *who)
+{
+    const json_t *types = json_object_get(item, "types"), *each;
+    const json_t *expires = json_object_get(item, "expires_at");
+    size_t        i;
+    json_array_foreach(types, i, each) {
+        const char *type = json_string_value(each);
+        if (!type || weir__type_check(type, "types", NULL) || !srv_caller_add_type(who, type))
+            return false;
+    }
+    who->expires_at = json_integer_value(expires);
+    return (!types || json_array_size(types)) && (!expires || who->expires_at > 0);
+}
+
+/* A member that is not known may be a limit: then the token is not read rather than widened. */
+static bool members_are_known(const json_t *item)
+{
+    static const char *const known[] = { "name", "roles", "types", "created_at", "expires_at",
+                                         "sha256" };
+    size_t found = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        found += json_object_get(item, known[i]) != NULL;
+    return json_object_size(item) == found;
+}
+
 static bool read_token(const json_t *item, srv_token *out)
 {
     const char *name = json_string_value(json_object_get(item, "name"));
-    const json_t *bound = json_object_get(item, "type");
-    const char *type = json_string_value(bound);
     const json_t *roles = json_object_get(item, "roles"), *each;
     size_t      i;
     *out = (srv_token){ .created_at = json_integer_value(json_object_get(item, "created_at")) };
-    if (!name || !name_is_right(name) || (bound && !type) ||    /* never wider than it was meant */
-        (type && weir__type_check(type, "type", NULL)) ||
+    if (!name || !name_is_right(name) || !members_are_known(item) ||
+        !read_limits(item, &out->who) ||
         !read_hex(json_string_value(json_object_get(item, "sha256")), out->hash))
         return false;
     strcpy(out->who.name, name);
-    strcpy(out->who.type, type ? type : "");
     json_array_foreach(roles, i, each) {
         unsigned bits;
         if (!json_is_string(each) || !srv_roles_parse(json_string_value(each), &bits))
@@ -115,47 +138,27 @@ static weir_code read_json(srv_tokens *out, const char *path, const char *text, 
     for (size_t i = 0; !rc && i < n; i++, out->n++)
         if (!read_token(json_array_get(list, i), &out->token[i]))
             rc = weir_fail(err, WEIR_EINVAL, "%s: tokens[%zu] is not right: it needs name, roles "
-                           "and sha256", path, i);
+                           "and sha256, and can have types, created_at and expires_at", path, i);
     json_decref(file);
     return rc;
 }
 
-/* Whoever may write to the file gives out rights. Root looks after the files of others. */
-static weir_code check_owner(const char *path, const struct stat *st, weir_error *err)
-{
-    uid_t us = geteuid();
-    if (!S_ISREG(st->st_mode) || (us != 0 && st->st_uid != us && st->st_uid != 0))
-        return weir_fail(err, WEIR_EINVAL, "%s: is not a file of this user's", path);
-    if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return weir_fail(err, WEIR_EINVAL, "%s: others may write to it; chmod 600 %s", path, path);
-    return WEIR_OK;
-}
-
 weir_code srv_tokens_read(srv_tokens *out, const char *path, weir_error *err)
 {
+    weir_buf   text = { 0 };
+    weir_error why = { 0 };
     *out = (srv_tokens){ 0 };
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? WEIR_OK
-                               : weir_fail(err, WEIR_EIO, "%s: %s", path, strerror(errno));
-    struct stat st;
-    char       *text = NULL;
-    weir_code   rc = WEIR_OK;
-    if (fstat(fd, &st))
-        rc = weir_fail(err, WEIR_EIO, "%s: %s", path, strerror(errno));
-    if (!rc)
-        rc = check_owner(path, &st, err);
-    if (!rc && st.st_size > SRV_TOKENS_FILE)
+    weir_code rc = srv_file_read(path, &text, &why);
+    if (rc == WEIR_ENOENT)
+        rc = WEIR_OK;
+    else if (rc)
+        weir_fail(err, rc, "%s", why.msg);
+    else if (text.len > SRV_TOKENS_FILE)
         rc = weir_fail(err, WEIR_EINVAL, "%s: more than %d bytes (SRV_TOKENS_FILE)", path,
                        (int)SRV_TOKENS_FILE);
-    if (!rc && !(text = calloc(1, (size_t)st.st_size + 1)))
-        rc = weir_fail(err, WEIR_ENOMEM, "tokens: out of memory");
-    if (!rc && read(fd, text, (size_t)st.st_size) != st.st_size)
-        rc = weir_fail(err, WEIR_EIO, "%s: cannot be read", path);
-    if (!rc)
-        rc = read_json(out, path, text, err);
-    close(fd);
-    free(text);
+    else
+        rc = read_json(out, path, text.data, err);
+    weir__buf_fini(&text);
     return rc;
 }
 
@@ -171,9 +174,15 @@ static void write_token(weir_buf *out, const srv_token *t)
     for (char *rest = roles, *each, *comma = ""; (each = strtok_r(rest, ",", &rest)); comma = ",")
         weir__buf_printf(out, "%s\"%s\"", comma, each);
     weir__buf_str(out, "]");
-    if (*t->who.type) {
-        weir__buf_str(out, ",\"type\":");
-        weir__json_string(out, t->who.type, strlen(t->who.type));
+    for (const char *type = t->who.types; *type; type = srv_next_type(type)) {
+        weir__buf_str(out, type == t->who.types ? ",\"types\":[" : ",");
+        weir__json_string(out, type, strlen(type));
+    }
+    if (*t->who.types)
+        weir__buf_char(out, ']');
+    if (t->who.expires_at) {
+        weir__buf_str(out, ",\"expires_at\":");
+        weir__buf_int(out, t->who.expires_at);
     }
     weir__buf_str(out, ",\"created_at\":");
     weir__buf_int(out, t->created_at);
@@ -235,12 +244,9 @@ static bool make_text(char text[SRV_TOKEN_TEXT])
     return true;
 }
 
-static weir_code add_one(srv_tokens *t, const srv_caller *who, int64_t now, char *text,
-                         weir_error *err)
+static weir_code append(srv_tokens *t, const srv_caller *who, int64_t now, char *text,
+                        weir_error *err)
 {
-    if (find_name(t, who->name))
-        return weir_fail(err, WEIR_ESTATE, "there is a token '%s' already; `weir token rm %s` "
-                         "takes it away", who->name, who->name);
     if (t->n == SRV_MAX_TOKENS)
         return weir_fail(err, WEIR_ELIMIT, "there are %d tokens (SRV_MAX_TOKENS)", SRV_MAX_TOKENS);
     srv_token *more = realloc(t->token, (t->n + 1) * sizeof *more);
@@ -254,48 +260,112 @@ static weir_code add_one(srv_tokens *t, const srv_caller *who, int64_t now, char
     return WEIR_OK;
 }
 
-weir_code srv_tokens_add(const char *path, const srv_caller *who, int64_t now,
-                         char text[SRV_TOKEN_TEXT], weir_error *err)
+static weir_code check_new(const srv_caller *who, int64_t now, weir_error *err)
 {
-    *text = 0;
     if (!name_is_right(who->name))
         return weir_fail(err, WEIR_EINVAL, "'%s' is not a name: letters, digits, '-', '_' and '.', "
                          "at most %zu", who->name, sizeof who->name - 1);
-    if (*who->type && weir__type_check(who->type, "type", err))
-        return WEIR_EINVAL;
-    srv_tokens t = { 0 };
-    int        dir = -1;
-    weir_code  rc = lock_directory(path, &dir, err);
+    for (const char *t = who->types; *t; t = srv_next_type(t))
+        if (weir__type_check(t, "type", err))
+            return WEIR_EINVAL;
+    if (who->expires_at && who->expires_at <= now)
+        return weir_fail(err, WEIR_EINVAL, "the token would be expired already; give a time that "
+                         "is to come");
+    return WEIR_OK;
+}
+
+/* The file while it is changed: read, and its directory locked. */
+typedef struct change {
+    srv_tokens t;
+    int        dir;
+} change;
+
+static weir_code begin(change *c, const char *path, weir_error *err)
+{
+    *c = (change){ .dir = -1 };
+    weir_code rc = lock_directory(path, &c->dir, err);
+    return rc ? rc : srv_tokens_read(&c->t, path, err);
+}
+
+/* Write it, unless something failed before. */
+static weir_code end(change *c, const char *path, weir_code rc, weir_error *err)
+{
     if (!rc)
-        rc = srv_tokens_read(&t, path, err);
+        rc = write_file(&c->t, path, err);
+    srv_tokens_fini(&c->t);
+    if (c->dir >= 0)
+        close(c->dir);
+    return rc;
+}
+
+weir_code srv_tokens_add(const char *path, const srv_caller *who, int64_t now,
+                         char text[SRV_TOKEN_TEXT], weir_error *err)
+{
+    change    c = { .dir = -1 };
+    weir_code rc = check_new(who, now, err);
+    *text = 0;
     if (!rc)
-        rc = add_one(&t, who, now, text, err);
+        rc = begin(&c, path, err);
+    if (!rc && find_name(&c.t, who->name))
+        rc = weir_fail(err, WEIR_ESTATE, "there is a token '%s' already; `weir token rotate %s` "
+                       "replaces it, `weir token rm %s` removes it", who->name, who->name,
+                       who->name);
     if (!rc)
-        rc = write_file(&t, path, err);
+        rc = append(&c.t, who, now, text, err);
+    rc = end(&c, path, rc, err);
     if (rc)
         OPENSSL_cleanse(text, SRV_TOKEN_TEXT);
-    srv_tokens_fini(&t);
-    if (dir >= 0)
-        close(dir);
+    return rc;
+}
+
+static void take_out(srv_tokens *t, srv_token *gone)
+{
+    memmove(gone, gone + 1, (size_t)(&t->token[--t->n] - gone) * sizeof *gone);
+}
+
+weir_code srv_tokens_rotate(const char *path, const char *name, int64_t now, int64_t until,
+                            int64_t expires_at, char text[SRV_TOKEN_TEXT], weir_error *err)
+{
+    change     c;
+    srv_token *old = NULL;
+    srv_caller who = { 0 };
+    weir_code  rc = begin(&c, path, err);
+    *text = 0;
+    for (size_t i = c.t.n; !rc && i-- > 0;) {           /* the newest of the name is the last */
+        srv_token *each = &c.t.token[i];
+        if (strcmp(each->who.name, name) != 0)
+            continue;
+        if (!old) {
+            old = each;
+            who = each->who;
+        } else {
+            take_out(&c.t, each);
+            old--;
+        }
+    }
+    if (!rc && !old)
+        rc = weir_fail(err, WEIR_ENOENT, "there is no token '%s'", name);
+    who.expires_at = expires_at;
+    if (!rc)
+        rc = check_new(&who, now, err);
+    if (!rc && (!old->who.expires_at || old->who.expires_at > until))
+        old->who.expires_at = until;
+    if (!rc)
+        rc = append(&c.t, &who, now, text, err);
+    rc = end(&c, path, rc, err);
+    if (rc)
+        OPENSSL_cleanse(text, SRV_TOKEN_TEXT);
     return rc;
 }
 
 weir_code srv_tokens_remove(const char *path, const char *name, weir_error *err)
 {
-    srv_tokens t = { 0 };
-    int        dir = -1;
-    srv_token *gone = NULL;
-    weir_code  rc = lock_directory(path, &dir, err);
-    if (!rc)
-        rc = srv_tokens_read(&t, path, err);
-    if (!rc && !(gone = find_name(&t, name)))
+    change     c;
+    weir_code  rc = begin(&c, path, err);
+    srv_token *gone = rc ? NULL : find_name(&c.t, name);
+    if (!rc && !gone)
         rc = weir_fail(err, WEIR_ENOENT, "there is no token '%s'", name);
-    if (!rc) {
-        memmove(gone, gone + 1, (size_t)(&t.token[--t.n] - gone) * sizeof *gone);
-        rc = write_file(&t, path, err);
-    }
-    srv_tokens_fini(&t);
-    if (dir >= 0)
-        close(dir);
-    return rc;
+    for (; gone; gone = find_name(&c.t, name))
+        take_out(&c.t, gone);
+    return end(&c, path, rc, err);
 }

@@ -62,6 +62,7 @@ const srv_route srv_ui_routes[] = {
     PAGE("/jobs/{id}"),
     PAGE("/workers"),
     PAGE("/types"),
+    PAGE("/audit"),
     PAGE("/settings"),
     { "GET", "/assets/{name}", 0, get_asset, 0, NULL, SRV_OPEN | SRV_PLAIN, "A part of the page",
       NULL, NULL, 200 },

@@ -6,13 +6,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/map.h"
 #include "base/named.h"
+#include "core/job.h"
 #include "server/inner.h"
+
+/* A job that a remote worker has, as far as this server knows. */
+typedef struct holding {
+    uint64_t        id;
+    uint32_t        delivery;
+    bool            suspect;
+    int64_t         until;              /* monotonic: the end of its lease */
+    struct entry   *worker;
+    struct holding *next, **link;       /* the worker's */
+} holding;
 
 typedef struct entry {
     weir_named    named;                /* first: it is found by it */
     srv_worker    seen;
+    weir_gate     gate;
+    bool          knows;                /* of a suspect: see core/gate.h */
+    holding      *holdings;
+    srv_poll     *refused;              /* polls that wait for the gate, by next_refused */
     struct entry *prev, *next;          /* in the list */
     char          name[];
 } entry;
@@ -23,7 +40,15 @@ struct srv_workers {
     weir_names      by_name;            /* of entry */
     entry          *first, *last;
     size_t          n;
+    weir_map        held;               /* id -> holding */
 };
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
 
 static void list_remove(srv_workers *ws, entry *e)
 {
@@ -39,8 +64,58 @@ static void list_append(srv_workers *ws, entry *e)
     ws->last = e;
 }
 
+/* ---- what a worker has ---- */
+
+static void drop(srv_workers *ws, holding *h)
+{
+    weir__gate_left(&h->worker->gate, 1, h->suspect);
+    weir__map_remove(&ws->held, h->id);
+    *h->link = h->next;
+    if (h->next)
+        h->next->link = h->link;
+    free(h);
+}
+
+/* What is over without a word of the worker's: it died, or talks to another server. */
+static void drop_late(srv_workers *ws, entry *e, int64_t now)
+{
+    holding *next;
+    for (holding *h = e->holdings; h; h = next) {
+        next = h->next;
+        if (h->until <= now)
+            drop(ws, h);
+    }
+}
+
+static void hold(srv_workers *ws, entry *e, const weir_job *job, int64_t until)
+{
+    holding *old = weir__map_get(&ws->held, job->id);
+    if (old)                            /* an older delivery */
+        drop(ws, old);
+    holding *h = malloc(sizeof *h);
+    if (!h || !weir__map_put(&ws->held, job->id, h)) {
+        free(h);
+        weir__gate_left(&e->gate, 1, weir__job_is_suspect(job));
+        return;
+    }
+    *h = (holding){ .id = job->id, .delivery = job->delivery, .until = until, .worker = e,
+                    .suspect = weir__job_is_suspect(job), .next = e->holdings,
+                    .link = &e->holdings };
+    if (h->next)
+        h->next->link = &h->next;
+    e->holdings = h;
+}
+
+static holding *holding_of(const srv_workers *ws, uint64_t id, uint32_t delivery)
+{
+    holding *h = weir__map_get(&ws->held, id);
+    return h && h->delivery == delivery ? h : NULL;
+}
+
 static void forget(srv_workers *ws, entry *e)
 {
+    while (e->holdings)
+        drop(ws, e->holdings);
     weir__names_remove(&ws->by_name, &e->named);
     list_remove(ws, e);
     ws->n--;
@@ -57,7 +132,7 @@ static void forget_old(srv_workers *ws, int64_t now)
         bool old = now - e->seen.last_seen_at > SRV_WORKER_FORGET_MS;
         if (!old && ws->n <= SRV_MAX_WORKERS)
             break;
-        if (!e->seen.waiting)
+        if (!e->seen.waiting && !e->gate.flying && !e->refused)
             forget(ws, e);
     }
 }
@@ -147,6 +222,102 @@ void srv_workers_each(srv_workers *ws, int64_t now, void (*fn)(const srv_worker 
     pthread_mutex_unlock(&ws->lock);
 }
 
+/* ---- gates ---- */
+
+/* Have those look that were refused, if the gate has opened. */
+static void open_gate(entry *e, int64_t now)
+{
+    if (!weir__gate_opened(&e->gate, now))
+        return;
+    for (srv_poll *p = e->refused; p; p = p->next_refused)
+        srv_poll_wake(p);
+}
+
+static void refuse(entry *e, srv_poll *poll)
+{
+    if (!poll || poll->link_refused)
+        return;
+    poll->next_refused = e->refused;
+    poll->link_refused = &e->refused;
+    if (e->refused)
+        e->refused->link_refused = &poll->next_refused;
+    e->refused = poll;
+}
+
+weir_pass srv_workers_enter(srv_workers *ws, const char *name, bool only_alone, srv_poll *poll)
+{
+    int64_t   now = now_ms();
+    weir_pass pass = only_alone ? WEIR__PASS_NONE : WEIR__PASS_BUSY;
+    pthread_mutex_lock(&ws->lock);
+    entry *e = weir__names_get(&ws->by_name, name);
+    if (e) {
+        drop_late(ws, e, now);
+        pass = weir__gate_enter(&e->gate, e->knows, only_alone, now);
+        if (!pass)
+            refuse(e, poll);
+    }
+    pthread_mutex_unlock(&ws->lock);
+    return pass;
+}
+
+void srv_workers_unwait(srv_workers *ws, srv_poll *poll)
+{
+    pthread_mutex_lock(&ws->lock);
+    if (poll->link_refused) {
+        *poll->link_refused = poll->next_refused;
+        if (poll->next_refused)
+            poll->next_refused->link_refused = poll->link_refused;
+        poll->link_refused = NULL;
+    }
+    pthread_mutex_unlock(&ws->lock);
+}
+
+bool srv_workers_closed(srv_workers *ws, const char *name)
+{
+    pthread_mutex_lock(&ws->lock);
+    entry *e = weir__names_get(&ws->by_name, name);
+    bool   closed = e && (e->gate.alone || weir__gate_closed(&e->gate, now_ms()));
+    pthread_mutex_unlock(&ws->lock);
+    return closed;
+}
+
+void srv_workers_took(srv_workers *ws, const char *name, const srv_taken *t)
+{
+    int64_t now = now_ms();
+    pthread_mutex_lock(&ws->lock);
+    entry *e = weir__names_get(&ws->by_name, name);
+    if (e && e->gate.flying) {          /* else it was not there when it asked */
+        weir_gate_answer a = { .n = t->n, .waits = t->waits, .failed = t->failed,
+                               .suspect = t->n && weir__job_is_suspect(t->jobs[0]) };
+        weir__gate_answered(&e->gate, t->pass, a, &e->knows, now);
+        for (size_t i = 0; i < t->n; i++)
+            hold(ws, e, t->jobs[i], now + t->lease_ms);
+        open_gate(e, now);
+    }
+    pthread_mutex_unlock(&ws->lock);
+}
+
+void srv_workers_ended(srv_workers *ws, uint64_t id, uint32_t delivery)
+{
+    pthread_mutex_lock(&ws->lock);
+    holding *h = holding_of(ws, id, delivery);
+    if (h) {
+        entry *e = h->worker;
+        drop(ws, h);
+        open_gate(e, now_ms());
+    }
+    pthread_mutex_unlock(&ws->lock);
+}
+
+void srv_workers_renewed(srv_workers *ws, uint64_t id, uint32_t delivery, int64_t lease_ms)
+{
+    pthread_mutex_lock(&ws->lock);
+    holding *h = holding_of(ws, id, delivery);
+    if (h)
+        h->until = now_ms() + lease_ms;
+    pthread_mutex_unlock(&ws->lock);
+}
+
 /* ---- what the events tell ---- */
 
 /* It takes this type, too. */
@@ -167,9 +338,13 @@ static void learn_type(entry *e, const char *type)
     }
 }
 
-static void on_start(const weir_event *event, void *ctx)
+static void on_event(const weir_event *event, void *ctx)
 {
     srv_workers *ws = ctx;
+    if (event->kind != WEIR_EVENT_START) {
+        srv_workers_ended(ws, event->id, event->delivery);
+        return;
+    }
     if (!event->text || !event->type)
         return;
     pthread_mutex_lock(&ws->lock);
@@ -185,13 +360,16 @@ static void on_start(const weir_event *event, void *ctx)
 
 weir_code srv_workers_create(srv_workers **out, weir_queue *q, weir_error *err)
 {
-    static const weir_filter starts = { .events = 1u << WEIR_EVENT_START };
+    static const weir_filter filter = {
+        .events = 1u << WEIR_EVENT_START | 1u << WEIR_EVENT_STALLED |
+                  1u << WEIR_EVENT_TTL_EXCEEDED | 1u << WEIR_EVENT_CANCELLED
+    };
     *out = NULL;
     srv_workers *ws = calloc(1, sizeof *ws);
     if (!ws)
         return weir_fail(err, WEIR_ENOMEM, "workers: out of memory");
     pthread_mutex_init(&ws->lock, NULL);
-    weir_code rc = weir_listen(q, &starts, on_start, ws, &ws->listener, err);
+    weir_code rc = weir_listen(q, &filter, on_event, ws, &ws->listener, err);
     if (rc) {
         srv_workers_destroy(ws);
         return rc;
@@ -208,6 +386,7 @@ void srv_workers_destroy(srv_workers *ws)
     while (ws->first)
         forget(ws, ws->first);
     weir__names_fini(&ws->by_name);
+    weir__map_fini(&ws->held);
     pthread_mutex_destroy(&ws->lock);
     free(ws);
 }

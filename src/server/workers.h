@@ -1,13 +1,18 @@
 /* workers.h - the workers this server has seen: who takes jobs of which types, since when, and who
  * waits for some now. Remote ones call; of all others, in this process and elsewhere, the events
- * tell when they start a job. What a worker holds is not kept here, since the store knows. Any
- * thread. */
+ * tell when they start a job. Any thread.
+ *
+ * A remote worker is a process of its own, with a gate (core/gate.h): a job whose worker died is
+ * given to it alone. What it has is what it took here and has not ended here, as long as the leases
+ * last that were asked for here. */
 #ifndef WEIR_SERVER_WORKERS_H
 #define WEIR_SERVER_WORKERS_H
 
 #include "base/buf.h"
+#include "core/gate.h"
+#include "server/poll.h"
 #include "server/request.h"
-#include "weir/queue.h"
+#include "weir/remote.h"
 
 enum {
     SRV_MAX_WORKERS      = 4096,            /* then who was not seen longest is forgotten */
@@ -26,6 +31,29 @@ void srv_workers_seen(srv_workers *ws, const char *name, const char *const *type
 
 /* It begins (+1) or ends (-1) to wait for jobs. */
 void srv_workers_wait(srv_workers *ws, const char *name, int by, int64_t now);
+
+/* ---- gates ---- */
+
+/* May it take now, and as what? only_alone: see weir__gate_enter(). `poll` (NULL: none) is woken
+ * once it may after all, until srv_workers_unwait(). Out of memory: as if it had nothing. */
+weir_pass srv_workers_enter(srv_workers *ws, const char *name, bool only_alone, srv_poll *poll);
+void srv_workers_unwait(srv_workers *ws, srv_poll *poll);
+/* Must it finish what it has first? */
+bool srv_workers_closed(srv_workers *ws, const char *name);
+
+/* The answer to its take. */
+typedef struct srv_taken {
+    weir_pass        pass;
+    bool             failed, waits;
+    weir_job *const *jobs;
+    size_t           n;
+    int64_t          lease_ms;
+} srv_taken;
+void srv_workers_took(srv_workers *ws, const char *name, const srv_taken *t);
+
+/* A delivery has ended, or was given back; or has a new lease. */
+void srv_workers_ended(srv_workers *ws, uint64_t id, uint32_t delivery);
+void srv_workers_renewed(srv_workers *ws, uint64_t id, uint32_t delivery, int64_t lease_ms);
 
 /* Called for each, last seen last, with the lock held. */
 typedef struct srv_worker {

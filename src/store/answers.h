@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "weir/queue.h"
+#include "core/job.h"
 
 /* There is no job with this id. */
 static inline weir_code weir__no_job(weir_error *err, uint64_t id)
@@ -13,11 +13,10 @@ static inline weir_code weir__no_job(weir_error *err, uint64_t id)
     return weir_fail(err, WEIR_ENOENT, "there is no job %" PRIu64, id);
 }
 
-/* The job is not active with this delivery (or is not there at all). */
-static inline weir_code weir__stale(weir_error *err, uint64_t id, uint32_t delivery)
+/* The same, for a call that may name the delivery of a worker: then that is over, too. */
+static inline weir_code weir__no_job_of(weir_error *err, uint64_t id, uint32_t delivery)
 {
-    return weir_fail(err, WEIR_ESTALE, "job %" PRIu64 ": delivery %" PRIu32 " is over", id,
-                     delivery);
+    return delivery ? weir__stale(err, id, delivery) : weir__no_job(err, id);
 }
 
 /* A job would wait (again), but another one has taken its unique key. id 0: it has none yet. */
@@ -36,18 +35,28 @@ static inline bool weir__id_taken(weir_error *err, uint64_t id)
     return true;
 }
 
-/* An add of n jobs has a token whose key is remembered, with this number, for so many jobs. Is it
- * that call *again? */
-static inline weir_code weir__token_known(const weir_token *token, size_t n, uint64_t number,
-                                          size_t jobs, bool *again, weir_error *err)
+/* An add of n jobs has a token whose key is remembered, with this call. Is it that call *again? The
+ * messages leave the key out: a server puts its caller's name into it. */
+typedef struct weir_token_call {
+    uint64_t number, digest;
+    size_t   n;                     /* jobs */
+} weir_token_call;
+
+static inline weir_code weir__token_known(const weir_token *token, size_t n,
+                                          const weir_token_call *known, bool *again,
+                                          weir_error *err)
 {
-    *again = token->number == number && n == jobs;
-    if (token->number < number)
-        return weir_fail(err, WEIR_ESTALE, "token \"%s\": %" PRIu64 " is over, the last was %"
-                         PRIu64, token->key, token->number, number);
-    if (token->number == number && !*again)
-        return weir_fail(err, WEIR_EINVAL, "token \"%s\": %" PRIu64 " was for %zu jobs, not %zu",
-                         token->key, number, jobs, n);
+    bool same = token->number == known->number;
+    *again = same && n == known->n && token->digest == known->digest;
+    if (token->number < known->number)
+        return weir_fail(err, WEIR_ESTALE, "token: call %" PRIu64 " is over, the last was %" PRIu64,
+                         token->number, known->number);
+    if (same && n != known->n)
+        return weir_fail(err, WEIR_EINVAL, "token: call %" PRIu64 " was for %zu jobs, not %zu",
+                         token->number, known->n, n);
+    if (same && !*again)
+        return weir_fail(err, WEIR_EINVAL, "token: call %" PRIu64 " was for other jobs; use "
+                         "another key or a higher number", token->number);
     return WEIR_OK;
 }
 

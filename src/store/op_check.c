@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "core/job.h"
+#include "core/values.h"
 #include "store/store.h"
 
 enum { DEFAULT_PAGE = 100, MAX_SEARCH = 1024 };
@@ -81,10 +81,23 @@ static weir_code check_add(weir_op *op, weir_error *err)
             return rc;
         if (s->data)
             bytes += s->data_len ? s->data_len : strlen(s->data);
+        if (s->values)
+            bytes += s->values_len ? s->values_len : strlen(s->values);
         if (bytes > WEIR_MAX_ADD_BYTES)
             return weir_fail(err, WEIR_ELIMIT, "jobs[%zu].data: more than %d bytes together "
                                                "(WEIR_MAX_ADD_BYTES)", i, WEIR_MAX_ADD_BYTES);
     }
+    return WEIR_OK;
+}
+
+static weir_code check_worker(const char *worker, weir_error *err)
+{
+    if (!worker)
+        return weir_fail(err, WEIR_EINVAL, "worker: missing");
+    size_t len = strlen(worker);
+    if (len > WEIR_MAX_WORKER)
+        return weir_fail(err, WEIR_ELIMIT, "worker: %zu bytes, at most %d (WEIR_MAX_WORKER)", len,
+                         WEIR_MAX_WORKER);
     return WEIR_OK;
 }
 
@@ -97,20 +110,14 @@ static weir_code check_taking(weir_op_take *t, weir_error *err)
     if (t->n_types > WEIR_MAX_TAKE_TYPES)
         return weir_fail(err, WEIR_ELIMIT, "types: %zu, at most %d (WEIR_MAX_TAKE_TYPES)",
                          t->n_types, WEIR_MAX_TAKE_TYPES);
-    if (!t->worker)
-        return weir_fail(err, WEIR_EINVAL, "worker: missing");
-    size_t len = strlen(t->worker);
-    if (len > WEIR_MAX_WORKER)
-        return weir_fail(err, WEIR_ELIMIT, "worker: %zu bytes, at most %d (WEIR_MAX_WORKER)", len,
-                         WEIR_MAX_WORKER);
-    for (size_t i = 0; i < t->n_types; i++) {
+    weir_code rc = check_worker(t->worker, err);
+    for (size_t i = 0; !rc && i < t->n_types; i++) {
         char field[32];
         snprintf(field, sizeof field, "types[%zu]", i);
-        weir_code rc = weir__take_type_check(t->types[i], field, err);
-        if (rc)
-            return rc;
+        rc = weir__take_type_check(t->types[i], field, err);
     }
-    weir_code rc = check_limit(&t->n, 1, "n", err);
+    if (!rc)
+        rc = check_limit(&t->n, 1, "n", err);
     return rc ? rc : check_lease(&t->lease_ms, err);
 }
 
@@ -135,6 +142,7 @@ static weir_code check_finish(weir_op *op, weir_error *err)
         cut_text(f->text, &f->len);
         break;
     case WEIR_OUTCOME_RELEASE:
+    case WEIR_OUTCOME_LOST:
         f->text = NULL;
         f->len = 0;
         break;
@@ -185,9 +193,21 @@ static weir_code check_update(weir_op *op, weir_error *err)
         return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)c->state);
     if (c->set_delay && c->run_at)
         return weir_fail(err, WEIR_EINVAL, "delay_ms and run_at: only one of them can be given");
-    weir_code rc = c->set_delay ? weir__ms_check(c->delay_ms, "delay_ms", err)
+    if (c->state != WEIR_ACTIVE && (c->worker || c->lease_ms))
+        return weir_fail(err, WEIR_EINVAL, "%s: only together with state active",
+                         c->worker ? "worker" : "lease_ms");
+    weir_code rc = c->state == WEIR_ACTIVE ? check_worker(c->worker, err) : WEIR_OK;
+    if (!rc && c->state == WEIR_ACTIVE)
+        rc = check_lease(&c->lease_ms, err);
+    if (rc)
+        return rc;
+    rc = c->set_delay ? weir__ms_check(c->delay_ms, "delay_ms", err)
                                 : weir__moment_check(c->run_at, "run_at", err);
-    return rc ? rc : check_json(c->data, &c->data_len, "data", err);
+    if (rc || (rc = check_json(c->data, &c->data_len, "data", err)) || !c->values)
+        return rc;
+    if (!c->values_len)
+        c->values_len = strlen(c->values);
+    return weir__values_check(c->values, c->values_len, true, err);
 }
 
 static weir_code check_nothing(weir_op *op, weir_error *err)
@@ -222,7 +242,8 @@ static weir_code check_configure(weir_op *op, weir_error *err)
 static size_t bytes_of(const weir_incoming *in)
 {
     const weir_job *j = in->job;
-    size_t          bytes = j->data_len + j->result_len + j->progress_data_len + j->history_len;
+    size_t          bytes = j->data_len + j->result_len + j->progress_data_len + j->history_len +
+                            j->values_len;
     bytes += j->error ? strlen(j->error) : 0;
     for (size_t i = 0; i < in->n_lines; i++)
         bytes += strlen(in->lines[i].text);
@@ -312,4 +333,43 @@ weir_code weir__op_check(weir_op *op, weir_error *err)
 {
     assert((unsigned)op->kind < WEIR_OP_KINDS);
     return checks[op->kind](op, err);
+}
+
+/* ---- data that must be an object ---- */
+
+/* `json` is valid, or NULL. Vert.x Kue deletes a job whose data it cannot read as an object. */
+static weir_code check_object(const char *json, const char *field, weir_error *err)
+{
+    const char *at = json ? json + strspn(json, " \t\r\n") : "{";
+    if (*at == '{')
+        return WEIR_OK;
+    return weir_fail(err, WEIR_EINVAL, "%s: must be a JSON object in this store (profile=vertx), "
+                     "since Vert.x Kue deletes a job with other data", field);
+}
+
+static weir_code check_objects(const weir_op *op, size_t i, const char *field, weir_error *err)
+{
+    switch (op->kind) {
+    case WEIR_OP_ADD:
+        return check_object(op->u.add.specs[i].data, field, err);
+    case WEIR_OP_IMPORT:
+        return check_object(op->u.import.jobs[i].job->data, field, err);
+    default:
+        return check_object(op->u.update.change.data, field, err);
+    }
+}
+
+weir_code weir__op_check_objects(const weir_op *op, weir_error *err)
+{
+    size_t n = op->kind == WEIR_OP_ADD      ? op->u.add.n
+               : op->kind == WEIR_OP_IMPORT ? op->u.import.n : op->kind == WEIR_OP_UPDATE;
+    for (size_t i = 0; i < n; i++) {
+        char field[40] = "data";
+        if (n > 1)
+            snprintf(field, sizeof field, "jobs[%zu].data", i);
+        weir_code rc = check_objects(op, i, field, err);
+        if (rc)
+            return rc;
+    }
+    return WEIR_OK;
 }

@@ -7,6 +7,12 @@
  * the answer, and the conformance suite asks it. What becomes of a job, its history too, is decided
  * by core/job.h for all of them.
  *
+ * Leases, ttls and delays are lengths of time: where one process owns the jobs (mem, sqlite), they
+ * do not depend on the wall clock. When op->now_ms and op->steady_ms tell that it was set, by
+ * weir__clock_step(), the store first does weir__job_clock_set() for every job, and the same for
+ * ttls. Moments that were named (run_at, deadline_at) and the ages of finished jobs follow the wall
+ * clock. Redis has a clock of its own (docs/redis.md); over http it is the server's.
+ *
  * Inputs are borrowed until run() returns and have passed weir__op_check(). Outputs belong to the
  * submitter. An operation that fails has no outputs and changed nothing. */
 #ifndef WEIR_STORE_STORE_H
@@ -44,9 +50,10 @@ typedef enum weir_op_kind {
  * held by a job of its type that is inactive, delayed or active (also one added earlier in the
  * same operation) adds nothing: out[i] names that job with existed = true.
  * With a token, the store remembers in the same step what was answered. While an add with the key
- * of this one is remembered (at + WEIR_TOKEN_MS > now): with the same number and n, nothing
- * happens, and the answer is that one's; with another n WEIR_EINVAL; with a higher number
- * WEIR_ESTALE (weir__token_known()). One with a higher number takes the place of the other.
+ * of this one is remembered (at + WEIR_TOKEN_MS > now): with the same number, n and digest,
+ * nothing happens, and the answer is that one's; with another n or digest WEIR_EINVAL; with a
+ * higher number WEIR_ESTALE (weir__token_known()). One with a higher number takes the place of the
+ * other.
  * Events: enqueue for each that is inactive. */
 typedef struct weir_op_add {
     const weir_spec  *specs;
@@ -58,7 +65,13 @@ typedef struct weir_op_add {
 /* Take up to n jobs of these types that are not paused, lowest (priority, id) first over all
  * types. Each becomes active with delivery + 1, started_at = now, progress 0, worker, a lease
  * until now + lease_ms, and ttl running from now. A job whose deadline has passed
- * (deadline_at <= now) is never taken: the TICK fails it. Events: start. */
+ * (deadline_at <= now) is never taken: the TICK fails it. Events: start.
+ *
+ * A suspect (weir__job_is_suspect()) runs alone in its worker process. When it is the best job, and
+ * the worker is not busy, it is the only job of the answer. Else TAKE passes over it, says so in
+ * suspect_waits, and gives the jobs behind it. Having passed over WEIR_MAX_PASSED suspects, a store
+ * may end the answer. */
+enum { WEIR_MAX_PASSED = 100 };
 typedef struct weir_op_take {
     const char *const *types;
     size_t             n_types;
@@ -67,6 +80,8 @@ typedef struct weir_op_take {
     const char        *worker;
     weir_job         **jobs;        /* room for n; weir_job_release() each */
     size_t             n_jobs;      /* out */
+    bool               busy;        /* the worker's process has other jobs: no suspects */
+    bool               suspect_waits;   /* out: a suspect was passed over */
     bool               told;        /* its caller takes again when enqueue or resume events tell
                                        of these types: the store may leave out where it found
                                        nothing, and nothing was told of since */
@@ -75,8 +90,9 @@ typedef struct weir_op_take {
 
 /* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also
  * when it is not there). DONE: complete, or gone with remove_on_complete. FAIL: see
- * weir__job_fail(); a log line "error | TEXT". When it worked and next.n > 0, then take, in the
- * same step. Events: complete | failed_attempt, then enqueue if inactive | failed | enqueue. */
+ * weir__job_fail(); a log line "error | TEXT". LOST: as when its lease is over, see TICK 1. When it
+ * worked and next.n > 0, then take, in the same step. Events: complete | failed_attempt, then
+ * enqueue if inactive | failed | enqueue | as TICK 1. */
 typedef struct weir_op_finish {
     uint64_t      id;
     uint32_t      delivery;
@@ -136,8 +152,10 @@ typedef struct weir_op_tick {
 } weir_op_tick;
 
 /* Change a job by hand: from one of `from` (bits 1u << state; 0: any that allows it), as
- * weir__job_update() says. WEIR_ENOENT, WEIR_ESTATE. Events: promotion and enqueue (delayed ->
- * inactive), enqueue (finished -> inactive), cancelled. */
+ * weir__job_update() and weir__job_set_values() say. WEIR_ENOENT, or with change.delivery
+ * WEIR_ESTALE as in finish; WEIR_ESTATE; WEIR_ELIMIT (values). Events: weir__update_events(). One
+ * that becomes active has a lease and a ttl from then on, as after TAKE; one that becomes failed
+ * gets a log line. */
 typedef struct weir_op_update {
     uint64_t    id;
     uint32_t    from;
@@ -208,7 +226,10 @@ typedef struct weir_op_logs {
     weir_lines *lines;              /* out: weir_lines_release() */
 } weir_op_logs;
 
+/* `probe`: an owner of jobs also finds out whether it could keep a change now; if not, the error is
+ * that of the change (WEIR_EFULL, WEIR_EIO, WEIR_EUNAVAIL ...). Stores elsewhere only answer. */
 typedef struct weir_op_stats {
+    bool        probe;
     weir_stats *stats;              /* out: weir_stats_release() */
 } weir_op_stats;
 
@@ -219,7 +240,8 @@ typedef struct weir_op_check {
 
 typedef struct weir_op {
     weir_op_kind kind;
-    int64_t      now_ms;
+    int64_t      now_ms;            /* by the wall clock */
+    int64_t      steady_ms;         /* the same moment by a clock that nobody sets; 0: not known */
     union {
 #define X(kind, member, writes) weir_op_##member member;
         WEIR_OPS(X)
@@ -267,7 +289,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 7, WEIR_MAX_LANES = 2 };
+enum { WEIR_STORE_OPS_VERSION = 8, WEIR_MAX_LANES = 2 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */
@@ -291,6 +313,7 @@ struct weir_store_ops {
 
 struct weir_store {                 /* first member of every backend */
     const weir_store_ops *ops;
+    bool                  objects_only;     /* data must be so: weir__op_check_objects() */
 };
 
 /* Is it a URL of a store we know, with options it knows? */
@@ -306,6 +329,9 @@ weir_code weir__store_open(weir_store **out, const char *url, const weir_env *en
 /* Is the operation within the limits, its JSON valid? Fills in defaults (lengths, limits). Called
  * by the submitter, on its own thread, before the store sees it. */
 weir_code weir__op_check(weir_op *op, weir_error *err);
+
+/* Is all data that a checked operation brings a JSON object? For a store that accepts no other. */
+weir_code weir__op_check_objects(const weir_op *op, weir_error *err);
 
 /* The table of all operations: name and whether it writes. */
 typedef struct weir_op_info {

@@ -80,7 +80,15 @@ static void ask_update(weir_buf *b, const weir_op *op)
         weir__wire_int(b, ",\"run_at\":", c->run_at);
     if (c->data)
         weir__wire_raw(b, ",\"data\":", c->data, c->data_len);
+    if (c->values)
+        weir__wire_raw(b, ",\"values\":", c->values, c->values_len);
+    if (c->delivery)
+        weir__wire_int(b, ",\"delivery\":", c->delivery);
     weir__wire_state(b, ",\"state\":", c->state);
+    if (c->worker)
+        weir__wire_text(b, ",\"worker\":", c->worker, strlen(c->worker));
+    if (c->lease_ms)
+        weir__wire_int(b, ",\"lease\":", c->lease_ms);
 }
 
 static const weir_field asked_update[] = {
@@ -93,10 +101,16 @@ static const weir_field asked_update[] = {
                .given = ASKED_OP(update.change.set_delay)),
     WEIR_FIELD("run_at", weir__as_moment, ASKED_OP(update.change.run_at)),
     WEIR_FIELD("data", weir__as_raw, ASKED_OP(update.change.data)),
+    WEIR_FIELD("values", weir__as_raw, ASKED_OP(update.change.values)),
+    WEIR_FIELD("delivery", weir__as_delivery, ASKED_OP(update.change.delivery)),
     WEIR_FIELD("state", weir__as_state, ASKED_OP(update.change.state)),
+    WEIR_FIELD("worker", weir__as_text, ASKED_OP(update.change.worker)),
+    WEIR_FIELD("lease", weir__as_ms, ASKED_OP(update.change.lease_ms)),
     { 0 }
 };
-_Static_assert(offsetof(weir_change, data_len) == offsetof(weir_change, data) + sizeof(char *),
+_Static_assert(offsetof(weir_change, data_len) == offsetof(weir_change, data) + sizeof(char *) &&
+                   offsetof(weir_change, values_len) ==
+                       offsetof(weir_change, values) + sizeof(char *),
                "weir__as_raw() sets both");
 
 static void answer_update(weir_buf *b, const weir_op *op)

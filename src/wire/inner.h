@@ -8,6 +8,7 @@ typedef struct wire_taking {
     weir_texts  types;
     int64_t     n, lease_ms;
     const char *worker;
+    bool        busy;
 } wire_taking;
 
 /* An operation while it is read: members with a place in it go there, the others beside it. */
@@ -22,7 +23,7 @@ typedef struct wire_asked {
     int64_t         limit;
     weir_json_piece raw;                /* result, data */
     const char     *text;
-    bool            has_error, release;
+    bool            has_error, release, lost;
     weir_settings   settings;
     bool            has_settings;
 } wire_asked;
@@ -41,7 +42,7 @@ typedef struct wire_told {
     int64_t         changed, next_at, mended;
     uint64_t        count, last_id;
     weir_cursor     next;
-    bool            more;
+    bool            more, suspect_waits;
     weir_type_stats all;
     weir_read_job   job;
 } wire_told;

@@ -21,10 +21,10 @@ static void text_if(weir_buf *b, const char *name, const char *text)
 
 static void put_backoff(weir_buf *b, const weir_backoff *f)
 {
-    static const char *const names[] = { "none", "fixed", "exponential" };
+    const char *name = weir_backoff_name(f->kind);
     if (f->kind == WEIR_IMMEDIATE && !f->delay_ms && !f->max_ms && !f->jitter_pct)
         return;
-    weir__wire_text(b, ",\"backoff\":{\"type\":", names[f->kind], strlen(names[f->kind]));
+    weir__wire_text(b, ",\"backoff\":{\"type\":", name, strlen(name));
     weir__wire_int(b, ",\"delay\":", f->delay_ms);
     int_if(b, ",\"maxDelay\":", f->max_ms);
     int_if(b, ",\"jitter\":", f->jitter_pct);
@@ -37,6 +37,9 @@ void weir__wire_spec(weir_buf *b, const weir_spec *s)
     weir__wire_text(b, "{\"type\":", s->type, strlen(s->type));
     if (s->data)
         weir__wire_raw(b, ",\"data\":", s->data, len);
+    if (s->values)
+        weir__wire_raw(b, ",\"values\":", s->values,
+                       s->values_len ? s->values_len : strlen(s->values));
     int_if(b, ",\"priority\":", s->priority);
     int_if(b, ",\"attempts\":", s->attempts);
     int_if(b, ",\"delay\":", s->delay_ms);

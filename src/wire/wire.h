@@ -14,7 +14,7 @@
  * Members with a default may be left out; others than these are refused.
  *
  *   op         members                                            answer
- *   add        jobs [SPEC], once {key, number}                    durability, jobs [{id,state,
+ *   add        jobs [SPEC], once {key, number, digest}            durability, jobs [{id,state,
  *                                                                 existed}]
  *   take       types, n, lease, worker                            jobs [JOB]
  *   finish     id, delivery, result | error | release,            state (none: it is gone),
@@ -24,7 +24,7 @@
  *   log        id, delivery, text                                 -
  *   tick       limit                                              changed, next_at
  *   update     id, from [state], priority, delay, run_at, data,   old, new
- *              state
+ *              values, delivery, state
  *   remove     id                                                 -
  *   configure  type, paused, settings                             -
  *   import     jobs [{job JOB, log [{n,at,text}], new_id}]        jobs [{id, state, existed,

@@ -11,6 +11,8 @@ static void ask_add(weir_buf *b, const weir_op *op)
     if (token) {
         weir__wire_text(b, ",\"once\":{\"key\":", token->key, strlen(token->key));
         weir__wire_id(b, ",\"number\":", token->number);
+        if (token->digest)
+            weir__wire_id(b, ",\"digest\":", token->digest);
         weir__buf_char(b, '}');
     }
     weir__buf_str(b, ",\"jobs\":[");
@@ -24,6 +26,7 @@ static void ask_add(weir_buf *b, const weir_op *op)
 static const weir_field once_fields[] = {
     WEIR_FIELD("key", weir__as_text, offsetof(weir_token, key), .needed = true),
     WEIR_FIELD("number", weir__wire_as_number, offsetof(weir_token, number), .needed = true),
+    WEIR_FIELD("digest", weir__wire_as_number, offsetof(weir_token, digest)),
     { 0 }
 };
 static const weir_field asked_add[] = {
@@ -114,6 +117,7 @@ static void put_taking(weir_buf *b, const weir_op_take *t)
         weir__json_string(b, t->types[i], strlen(t->types[i]));
     }
     weir__buf_char(b, ']');
+    weir__wire_flag(b, ",\"busy\":", t->busy);
 }
 
 static void ask_take(weir_buf *b, const weir_op *op)
@@ -127,6 +131,7 @@ static void ask_take(weir_buf *b, const weir_op *op)
                .max = WEIR_MAX_PAGE),                                                             \
     WEIR_FIELD("lease", weir__as_ms, (base) + offsetof(wire_taking, lease_ms)),                   \
     WEIR_FIELD("worker", weir__as_text, (base) + offsetof(wire_taking, worker), .needed = true),  \
+    WEIR_FIELD("busy", weir__as_bool, (base) + offsetof(wire_taking, busy)),                      \
     WEIR_FIELD("types", weir__as_texts, (base) + offsetof(wire_taking, types), .needed = true,    \
                .max = WEIR_MAX_TAKE_TYPES)
 static const weir_field asked_take[] = { FIELD_OP, TAKING(ASKED(take)), { 0 } };
@@ -139,6 +144,7 @@ static weir_code read_taking(weir_reader *in, const wire_taking *from, weir_op_t
     to->n = from->n ? (size_t)from->n : 1;
     to->lease_ms = from->lease_ms;
     to->worker = from->worker;
+    to->busy = from->busy;
     to->jobs = weir__wire_room(in, to->n, sizeof *to->jobs);
     return in->err.code;
 }
@@ -148,14 +154,24 @@ static weir_code read_take(weir_reader *in, wire_asked *a)
     return read_taking(in, &a->take, &a->op.u.take);
 }
 
+static void answer_taking(weir_buf *b, const weir_op_take *t)
+{
+    weir__wire_jobs(b, t->jobs, t->n_jobs);
+    weir__wire_flag(b, ",\"suspect_waits\":", t->suspect_waits);
+}
+
 static void answer_take(weir_buf *b, const weir_op *op)
 {
-    weir__wire_jobs(b, op->u.take.jobs, op->u.take.n_jobs);
+    answer_taking(b, &op->u.take);
 }
+
+#define TAKEN                                                                                     \
+    WEIR_FIELD("jobs", weir__wire_as_page, TOLD(page), .inside = true),                           \
+    WEIR_FIELD("suspect_waits", weir__as_bool, TOLD(suspect_waits))
 
 static const weir_field told_take[] = {
     FIELD_ERROR,
-    WEIR_FIELD("jobs", weir__wire_as_page, TOLD(page), .inside = true),
+    TAKEN,
     { 0 }
 };
 
@@ -167,6 +183,7 @@ static void take_jobs(wire_told *t, weir_op_take *to)
         memcpy(to->jobs, t->page->job, to->n_jobs * sizeof *to->jobs);
     if (t->page)
         t->page->n = 0;
+    to->suspect_waits = t->suspect_waits;
 }
 
 static weir_code take_take(weir_reader *in, wire_told *t)
@@ -191,6 +208,7 @@ static void ask_finish(weir_buf *b, const weir_op *op)
     else if (f->outcome == WEIR_OUTCOME_FAIL)
         weir__wire_text(b, ",\"error\":", f->text, f->len);
     weir__wire_flag(b, ",\"release\":", f->outcome == WEIR_OUTCOME_RELEASE);
+    weir__wire_flag(b, ",\"lost\":", f->outcome == WEIR_OUTCOME_LOST);
     if (!f->next.n)
         return;
     weir__buf_str(b, ",\"next\":{");
@@ -205,6 +223,7 @@ static const weir_field asked_finish[] = {
     WEIR_FIELD("result", weir__as_raw, ASKED(raw)),
     WEIR_FIELD("error", weir__as_text, ASKED(text), .given = ASKED(has_error)),
     WEIR_FIELD("release", weir__as_bool, ASKED(release)),
+    WEIR_FIELD("lost", weir__as_bool, ASKED(lost)),
     WEIR_FIELD("next", weir__as_object, ASKED(take), .fields = next_fields,
                .given = ASKED(has_take)),
     { 0 }
@@ -213,11 +232,12 @@ static const weir_field asked_finish[] = {
 static weir_code read_finish(weir_reader *in, wire_asked *a)
 {
     weir_op_finish *f = &a->op.u.finish;
-    if ((a->raw.text != NULL) + a->has_error + a->release > 1)
-        return weir_fail(&in->err, WEIR_EINVAL, "only one of result, error and release can be "
-                                                "given");
+    if ((a->raw.text != NULL) + a->has_error + a->release + a->lost > 1)
+        return weir_fail(&in->err, WEIR_EINVAL, "only one of result, error, release and lost can "
+                                                "be given");
     f->outcome = a->has_error ? WEIR_OUTCOME_FAIL
-                 : a->release ? WEIR_OUTCOME_RELEASE : WEIR_OUTCOME_DONE;
+                 : a->release ? WEIR_OUTCOME_RELEASE
+                 : a->lost    ? WEIR_OUTCOME_LOST : WEIR_OUTCOME_DONE;
     f->text = a->has_error ? a->text : a->raw.text;
     f->len = a->has_error ? strlen(a->text) : a->raw.len;
     return a->has_take ? read_taking(in, &a->take, &f->next) : WEIR_OK;
@@ -227,13 +247,13 @@ static void answer_finish(weir_buf *b, const weir_op *op)
 {
     weir__wire_state(b, ",\"state\":", op->u.finish.state);
     if (op->u.finish.next.n)
-        weir__wire_jobs(b, op->u.finish.next.jobs, op->u.finish.next.n_jobs);
+        answer_taking(b, &op->u.finish.next);
 }
 
 static const weir_field told_finish[] = {
     FIELD_ERROR,
     WEIR_FIELD("state", weir__as_state, TOLD(state)),
-    WEIR_FIELD("jobs", weir__wire_as_page, TOLD(page), .inside = true),
+    TAKEN,
     { 0 }
 };
 

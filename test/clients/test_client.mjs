@@ -69,6 +69,22 @@ const cases = {
             assert.equal((await queue.log(ids[0]))[0].text, 'adding');
         });
     },
+    async 'values stay with the job'(queue) {
+        const handler = async (job) => {
+            if (job.attempts === 0) {
+                await job.set({ step: 1, note: 'halfway' });
+                throw new Error('again');
+            }
+            await job.set({ note: null });
+            return [job.values, (await queue.get(job.id)).values];
+        };
+        const { id } = await queue.add('values', {}, { attempts: 2, values: { color: 'red' } });
+        await queue.set(id, { size: 7, color: null });
+        await working(queue, 'values', handler, {}, async () => {
+            const job = await queue.wait(id, { timeout: 60000 });
+            assert.deepEqual(job.result, [{ size: 7, step: 1 }, { size: 7, step: 1 }]);
+        });
+    },
     async 'failures use up attempts'(queue) {
         let runs = 0;
         const fail = async () => { runs++; throw new Error('no such thing'); };

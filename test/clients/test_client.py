@@ -117,6 +117,26 @@ def works(queue, server):
     assert queue.get(ids[0])["workerId"].endswith(":%d" % os.getpid())
 
 
+def values_stay_with_the_job(queue, server):
+    def handler(job):
+        if job["attempts"] == 0:
+            job.set(step=1, note="halfway")
+            raise ValueError("again")
+        job.set(note=None)
+        return [job["values"], queue.get(job["id"])["values"]]
+    id = queue.add("values", attempts=2, values={"color": "red"})["id"]
+    queue.set(id, size=7, color=None)
+    assert queue.get(id)["values"] == {"size": 7}
+    with Working(queue, "values", handler):
+        job = queue.wait(id, 60)
+    assert job["result"] == [{"size": 7, "step": 1}] * 2
+    try:
+        queue.set(id, state=1)
+        assert False
+    except WeirError as why:
+        assert why.status == 400 and "values.state" in str(why)
+
+
 def failures_use_up_attempts(queue, server):
     seen = []
 
@@ -202,7 +222,7 @@ def survives_a_killed_server(queue, server):
 
 
 CASES = [adds_and_finds, adds_many_each_by_itself, says_what_is_wrong, works,
-         failures_use_up_attempts, a_released_job_runs_again, leases_are_renewed,
+         values_stay_with_the_job, failures_use_up_attempts, a_released_job_runs_again, leases_are_renewed,
          a_cancelled_handler_is_told, hears_events, survives_a_killed_server]
 
 

@@ -159,6 +159,19 @@ static void an_exponential_backoff_grows_to_its_cap(fixture *f)
     }
 }
 
+static void a_linear_backoff_grows_to_its_cap(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 9,
+                                            .backoff = { WEIR_LINEAR, 2000, 7000, 0 } });
+    const int64_t want[] = { 2000, 4000, 6000, 7000, 7000 };
+    for (size_t i = 0; i < 5; i++) {
+        fail_job(f, take(f, "a"), "x");
+        CHECK_INT(get(f, id)->backoff.kind, WEIR_LINEAR);
+        CHECK_INT(get(f, id)->promote_at - f->now, want[i]);
+        later(f, want[i]);
+    }
+}
+
 static void a_job_given_back_uses_no_attempt(fixture *f)
 {
     uint64_t        id = add(f, "a");
@@ -262,6 +275,7 @@ const conformance_case cases_finish[] = {
     CASE(a_fixed_backoff_delays),
     CASE(a_fixed_backoff_without_delay_takes_that_of_the_job),
     CASE(an_exponential_backoff_grows_to_its_cap),
+    CASE(a_linear_backoff_grows_to_its_cap),
     CASE(a_job_given_back_uses_no_attempt),
     ORDERED_CASE(finishing_may_take_the_next),
     ORDERED_CASE(a_stale_finish_takes_nothing),

@@ -99,6 +99,30 @@ static void a_moment_can_be_given_later(fixture *f)
     CHECK_STATE(f, id, WEIR_DELAYED);
 }
 
+/* As `weir migrate` does it: nobody takes what is parked, and later it is as it was. */
+static void what_was_parked_gets_its_time_back(fixture *f)
+{
+    int64_t  spans[] = { 0, WEIR_PARKED_SPAN };
+    uint64_t id = add(f, "a"), delayed = add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 900 });
+    int64_t  own = get(f, id)->promote_at;
+    for (size_t i = 0; i < 2; i++) {
+        f->now += 50;
+        CHECK_INT(update(f, id, &(weir_change){ .run_at = WEIR_PARKED_AT + spans[i] + own }),
+                  WEIR_OK);
+        CHECK_INT(update(f, delayed, &(weir_change){ .run_at = WEIR_PARKED_AT + spans[i] + own +
+                                                               900 }), WEIR_OK);
+        CHECK(!take(f, "a"));
+        CHECK_INT(update(f, id, &(weir_change){ .run_at = own, .from = 1u << WEIR_DELAYED }),
+                  WEIR_OK);
+        CHECK_INT(update(f, delayed, &(weir_change){ .run_at = own + 900 }), WEIR_OK);
+        CHECK_STATE(f, id, WEIR_INACTIVE);
+        CHECK_INT(get(f, id)->promote_at, own);
+        CHECK_STATE(f, delayed, WEIR_DELAYED);
+        CHECK_INT(get(f, delayed)->promote_at, own + 900);
+    }
+    CHECK(take(f, "a")->id == id);
+}
+
 static void a_moment_that_cannot_be_is_refused(fixture *f)
 {
     uint64_t id = add(f, "a");
@@ -228,9 +252,120 @@ static void a_refused_change_changes_nothing(fixture *f)
 {
     uint64_t id = add(f, "a");
     CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 9, .data = "[1]",
-                                            .state = WEIR_COMPLETE }), WEIR_ESTATE);
+                                            .state = WEIR_INACTIVE }), WEIR_ESTATE);
     CHECK_INT(get(f, id)->priority, 0);
     CHECK_STR(get(f, id)->data, "{}");
+}
+
+static void complete_by_hand(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .unique = "u", .search = true,
+                                            .remove_on_complete = true });
+    events(f);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE, .set_priority = true,
+                                            .priority = 4 }), WEIR_OK);
+    CHECK_STR(events_in_full(f), "complete 1 a complete 0 100 0");
+    const weir_job *j = get(f, id);                              /* not removed: nobody ran it */
+    CHECK_INT(j->state, WEIR_COMPLETE);
+    CHECK_INT(j->attempts, 0);
+    CHECK_INT(j->progress, 100);
+    CHECK_INT(j->priority, 4);
+    CHECK_INT(j->finished_at, j->updated_at);
+    CHECK_INT(j->started_at, 0);
+    CHECK(!j->result && !j->error && !j->duration_ms);
+    CHECK(strstr(j->history, "\"event\":\"set\",\"state\":\"complete\""));
+    CHECK(!take(f, "a"));
+    CHECK_INT(stats(f)->type[0].completed, 0);                   /* of executions */
+    CHECK_INT(count(f, WEIR_COMPLETE, "a"), 1);
+    CHECK_INT(add_spec(f, &(weir_spec){ .type = "a", .unique = "u" }), 2);   /* its key is free */
+    remove_job(f, 2);
+    CHECK_INT(retry_job(f, id), WEIR_OK);
+    finish(f, take(f, "a"));
+    CHECK(!get(f, id));
+}
+
+static void failed_by_hand(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 3, .delay_ms = 100,
+                                            .search = true });
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_FAILED }), WEIR_OK);
+    CHECK_EVENTS(f, "failed 1");
+    const weir_job *j = get(f, id);
+    CHECK_INT(j->state, WEIR_FAILED);
+    CHECK_STR(j->error, "Failed by hand");
+    CHECK_INT(j->attempts, 0);
+    CHECK_INT(j->failed_at, j->finished_at);
+    CHECK_STR(logs(f, id, 0, 0)->line[0].text, "error | Failed by hand");
+    CHECK_INT(stats(f)->type[0].failed, 0);
+    later(f, 1000);
+    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_OK);
+    CHECK(!get(f, id)->error);
+    CHECK_INT(get(f, id)->failed_at, get(f, id)->created_at);
+    CHECK_INT(retry_job(f, id), WEIR_OK);
+    finish_with(f, take(f, "a"), "[1]");
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_FAILED }), WEIR_OK);
+    j = get(f, id);
+    CHECK(!j->result && !j->duration_ms);
+    CHECK_INT(j->attempts, 1);
+    CHECK(strstr(j->history, "\"event\":\"complete\""));         /* that it once was */
+}
+
+static void active_by_hand(fixture *f)
+{
+    uint64_t    id = add_spec(f, &(weir_spec){ .type = "a", .ttl_ms = 500, .attempts = 2 });
+    weir_change have = { .state = WEIR_ACTIVE, .worker = "me", .lease_ms = 300 };
+    events(f);
+    CHECK_INT(update(f, id, &have), WEIR_OK);
+    CHECK_STR(events_in_full(f), "start 1 a active 0 0 1 me");
+    CHECK(!take(f, "a"));
+    const weir_job *j = get(f, id);
+    CHECK_INT(j->state, WEIR_ACTIVE);
+    CHECK_STR(j->worker, "me");
+    CHECK_INT(j->delivery, 1);
+    CHECK_INT(stats(f)->type[0].last_taken_at, j->started_at);
+    CHECK_INT(update(f, id, &have), WEIR_ESTATE);
+    CHECK(strstr(f->err.msg, "a worker has it"));
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_ESTATE);
+    CHECK_INT(renew(f, j, 300), WEIR_OK);
+    CHECK_INT(finish_with(f, j, "[1]"), WEIR_OK);                 /* as any worker does */
+    CHECK_STR(get(f, id)->result, "[1]");
+
+    CHECK_INT(update(f, id, &have), WEIR_OK);                    /* from what has ended, too */
+    j = get(f, id);
+    CHECK(!j->result);
+    CHECK_INT(j->attempts, 0);
+    CHECK_INT(j->delivery, 2);
+    events(f);
+    later(f, 299);
+    CHECK_STATE(f, id, WEIR_ACTIVE);
+    later(f, 2);                                                 /* nobody renewed it */
+    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_EVENTS(f, "stalled 1, enqueue 1");
+    CHECK_INT(finish(f, j), WEIR_ESTALE);
+    have.lease_ms = 1000;
+    CHECK_INT(update(f, id, &have), WEIR_OK);
+    later(f, 501);                                               /* its ttl */
+    CHECK_STR(get(f, id)->error, "TTL exceeded");
+}
+
+static void what_does_not_go_with_a_state_by_hand(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .unique = "u" });
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_FAILED, .data = "{}" }), WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE, .set_delay = true }),
+              WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_ACTIVE, .worker = "me",
+                                            .run_at = FIXTURE_START + 9000 }), WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .worker = "me" }), WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE, .lease_ms = 5 }), WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_OK);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_ESTATE);
+    CHECK_STR(f->err.msg, "job 1 is already complete");
+    add_spec(f, &(weir_spec){ .type = "a", .unique = "u" });
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_ACTIVE, .worker = "me" }), WEIR_ESTATE);
+    CHECK(strstr(f->err.msg, "key"));
+    CHECK_STATE(f, id, WEIR_COMPLETE);
 }
 
 static void several_changes_at_once(fixture *f)
@@ -324,6 +459,7 @@ const conformance_case cases_hand[] = {
     CASE(a_delay_can_be_given_later),
     CASE(a_delay_of_zero_promotes),
     CASE(a_moment_can_be_given_later),
+    CASE(what_was_parked_gets_its_time_back),
     CASE(a_moment_that_cannot_be_is_refused),
     CASE(promote_does_not_wait),
     CASE(cancel_what_waits),
@@ -334,6 +470,10 @@ const conformance_case cases_hand[] = {
     CASE(what_has_ended_can_be_delayed),
     CASE(a_running_job_is_not_changed),
     CASE(a_refused_change_changes_nothing),
+    CASE(complete_by_hand),
+    CASE(failed_by_hand),
+    CASE(active_by_hand),
+    CASE(what_does_not_go_with_a_state_by_hand),
     CASE(several_changes_at_once),
     CASE(the_answer_has_both_states),
     CASE(finished_jobs_take_new_data_and_priority),

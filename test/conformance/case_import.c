@@ -25,6 +25,7 @@ static weir_job made(fixture *f, uint64_t id, weir_state state)
         .search = true,
         .history = "[ {\"n\":7,\"at\":5,\"event\":\"due\",\"state\":\"inactive\"} ]",
         .history_len = 51,
+        .values = "{\"color\":\"red\",\"n\":[1]}", .values_len = 23,
     };
 }
 
@@ -370,7 +371,6 @@ static void what_cannot_be_is_refused(fixture *f)
     REFUSED(WEIR_INACTIVE, j.attempts = -1, WEIR_EINVAL, "attempts: -1, must not be negative");
     REFUSED(WEIR_INACTIVE, j.attempts = 4, WEIR_EINVAL, "attempts: 4 of 4, but it is inactive");
     REFUSED(WEIR_FAILED, j.attempts = 5, WEIR_EINVAL, "attempts: 5 of 4");
-    REFUSED(WEIR_COMPLETE, j.attempts = 0, WEIR_EINVAL, "attempts: 0, but it is complete");
     REFUSED(WEIR_INACTIVE, j.max_attempts = WEIR_MAX_ATTEMPTS + 1, WEIR_ELIMIT,
             "max_attempts: 1000001, at most 1000000 (WEIR_MAX_ATTEMPTS)");
     REFUSED(WEIR_INACTIVE, j.lost = 9, WEIR_EINVAL, "lost: 9 of 8");

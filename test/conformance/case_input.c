@@ -23,6 +23,8 @@ static void bad_types(fixture *f)
     refused(f, &(weir_spec){ 0 }, WEIR_EINVAL, "type");
     refused(f, &(weir_spec){ .type = "" }, WEIR_EINVAL, "type");
     refused(f, &(weir_spec){ .type = "a\nb" }, WEIR_EINVAL, "type");
+    refused(f, &(weir_spec){ .type = "a\xc2\x9b" }, WEIR_EINVAL, "type");
+    refused(f, &(weir_spec){ .type = "a\xe2\x80\xae" }, WEIR_EINVAL, "type");
     refused(f, &(weir_spec){ .type = "a\xff" }, WEIR_EINVAL, "type");
     refused(f, &(weir_spec){ .type = "*" }, WEIR_EINVAL, "type");
     refused(f, &(weir_spec){ .type = type }, WEIR_ELIMIT, "type");

@@ -9,7 +9,7 @@ static void everything_is_still_there(fixture *f)
         .type = "a", .data = "{\"to\":\"ann\"}", .priority = -7, .attempts = 4, .delay_ms = 50,
         .backoff = { WEIR_EXPONENTIAL, 100, 900, 30 }, .ttl_ms = 77, .deadline_at = f->now + 99999,
         .unique = "k", .max_lost = 8, .remove_on_complete = true, .search = true,
-        .search_keys = "to" });
+        .search_keys = "to", .values = "{\"color\":\"red\"}" });
     later(f, 50);
     const weir_job *job = take(f, "a");
     progress(f, job, 33, "[3]");
@@ -26,6 +26,7 @@ static void everything_is_still_there(fixture *f)
     CHECK_STR(is->worker, WORKER);
     CHECK_STR(is->search_keys, "to");
     CHECK_STR(is->history, was->history);
+    CHECK_STR(is->values, "{\"color\":\"red\"}");
     CHECK_INT(is->state, was->state);
     CHECK_INT(is->priority, -7);
     CHECK_INT(is->attempts, 1);

@@ -7,7 +7,7 @@
 static weir_code add_once(fixture *f, const char *key, uint64_t number, const weir_spec *specs,
                           size_t n, weir_added *out)
 {
-    weir_token token = { key, number };
+    weir_token token = { .key = key, .number = number };
     weir_op    op = { .kind = WEIR_OP_ADD,
                       .u.add = { .token = &token, .specs = specs, .n = n, .out = out } };
     return run(f, &op);
@@ -75,7 +75,7 @@ static void a_lower_number_is_over(fixture *f)
     weir_added out = { 0 };
     CHECK_INT(add_one(f, "me", 10, &out), WEIR_OK);
     CHECK_INT(add_one(f, "me", 9, &out), WEIR_ESTALE);
-    CHECK_STR(f->err.msg, "token \"me\": 9 is over, the last was 10");
+    CHECK_STR(f->err.msg, "token: call 9 is over, the last was 10");
     CHECK_INT(add_one(f, "me", 0, &out), WEIR_ESTALE);
     CHECK_INT(count(f, WEIR_ANY, NULL), 1);
     CHECK_INT(add_one(f, "me", UINT64_C(1) << 63, &out), WEIR_OK);
@@ -90,13 +90,39 @@ static void another_number_of_jobs_is_refused(fixture *f)
     weir_added      out[2] = { { 0 } };
     CHECK_INT(add_once(f, "me", 4, two, 2, out), WEIR_OK);
     CHECK_INT(add_once(f, "me", 4, two, 1, out), WEIR_EINVAL);
-    CHECK_STR(f->err.msg, "token \"me\": 4 was for 2 jobs, not 1");
+    CHECK_STR(f->err.msg, "token: call 4 was for 2 jobs, not 1");
     CHECK_INT(add_once(f, "me", 4, two, 0, out), WEIR_EINVAL);
     CHECK_INT(count(f, WEIR_ANY, NULL), 2);
     CHECK_INT(add_once(f, "none", 4, two, 0, out), WEIR_OK);
     CHECK_INT(add_once(f, "none", 4, two, 0, out), WEIR_OK);
     CHECK_INT(add_once(f, "none", 4, two, 2, out), WEIR_EINVAL);
     CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+}
+
+static void another_digest_is_refused(fixture *f)
+{
+    const weir_spec two[] = { { .type = "a" }, { .type = "b", .unique = "first" } };
+    const weir_spec other[] = { { .type = "a" }, { .type = "c", .unique = "second" } };
+    weir_token      token = { .key = "me", .number = 4, .digest = UINT64_MAX };
+    weir_added      first[2], out[2] = { { 0 } };
+    weir_op         op = { .kind = WEIR_OP_ADD,
+                           .u.add = { .token = &token, .specs = two, .n = 2, .out = first } };
+    CHECK_INT(run(f, &op), WEIR_OK);
+    op.u.add.out = out;
+    op.u.add.specs = other;
+    token.digest = 17;
+    CHECK_INT(run(f, &op), WEIR_EINVAL);
+    CHECK_STR(f->err.msg, "token: call 4 was for other jobs; use another key or a higher number");
+    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    token.digest = UINT64_MAX;
+    op.u.add.specs = two;
+    CHECK_INT(run(f, &op), WEIR_OK);
+    CHECK(out[0].id == first[0].id && out[1].id == first[1].id);
+    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    token = (weir_token){ .key = "me", .number = 5 };           /* another call */
+    op.u.add.specs = other;
+    CHECK_INT(run(f, &op), WEIR_OK);
+    CHECK_INT(count(f, WEIR_ANY, NULL), 4);
 }
 
 static void with_unique_keys_inside(fixture *f)
@@ -143,7 +169,8 @@ static void a_type_that_is_searched(fixture *f)
 static void several_in_one_batch(fixture *f)
 {
     weir_spec  spec = { .type = "a" };
-    weir_token token[4] = { { "me", 1 }, { "me", 1 }, { "me", 3 }, { "me", 2 } };
+    weir_token token[4] = { { .key = "me", .number = 1 }, { .key = "me", .number = 1 },
+                            { .key = "me", .number = 3 }, { .key = "me", .number = 2 } };
     weir_added out[4] = { { 0 } };
     weir_op    op[4], *ops[4];
     for (int i = 0; i < 4; i++) {
@@ -258,6 +285,7 @@ const conformance_case cases_token[] = {
     CASE(a_higher_number_is_another_call),
     CASE(a_lower_number_is_over),
     CASE(another_number_of_jobs_is_refused),
+    CASE(another_digest_is_refused),
     CASE(with_unique_keys_inside),
     CASE(what_failed_is_not_remembered),
     CASE(a_type_that_is_searched),

@@ -5,8 +5,8 @@
 #include "support/store_fixture.h"
 
 /* Which stores a case is for: all; those that can be closed and opened again; of these, those that
- * belong to one process, and those that several share. */
-typedef enum case_for { FOR_ALL, FOR_PERSISTENT, FOR_OWNED, FOR_SHARED } case_for;
+ * belong to one process, and those that several share; those whose time is that of a process. */
+typedef enum case_for { FOR_ALL, FOR_PERSISTENT, FOR_OWNED, FOR_SHARED, FOR_STEADY } case_for;
 
 typedef struct conformance_case {
     const char *name;
@@ -20,11 +20,12 @@ typedef struct conformance_case {
 #define PERSISTENT_CASE(function) { #function, function, FOR_PERSISTENT, false }
 #define OWNED_CASE(function)      { #function, function, FOR_OWNED, false }
 #define SHARED_CASE(function)     { #function, function, FOR_SHARED, false }
+#define STEADY_CASE(function)     { #function, function, FOR_STEADY, false }
 
 /* Each ends with {0}. */
 #define CASE_TABLES(X)                                                                            \
-    X(add) X(token) X(take) X(lot) X(finish) X(time) X(hand) X(list) X(log) X(type) X(event)       \
-    X(input) X(import) X(history) X(reopen)
+    X(add) X(token) X(take) X(suspect) X(lot) X(finish) X(time) X(clock) X(hand) X(list) X(log)   \
+    X(type) X(event) X(input) X(import) X(history) X(values) X(reopen)
 #define X(name) extern const conformance_case cases_##name[];
 CASE_TABLES(X)
 #undef X

@@ -59,6 +59,7 @@ static void say_job(weir_buf *out, const weir_job *j)
     say_bytes(out, "result", j->result, j->result_len);
     say_bytes(out, "progress_data", j->progress_data, j->progress_data_len);
     say_bytes(out, "history", j->history, j->history_len);
+    say_bytes(out, "values", j->values, j->values_len);
     weir__buf_printf(out, " error %s unique %s worker %s keys %s", text(j->error), text(j->unique),
                      text(j->worker), text(j->search_keys));
     weir__buf_printf(out, " backoff %d %" PRId64 " %" PRId64 " %d", (int)j->backoff.kind,
@@ -79,7 +80,7 @@ static void say_job(weir_buf *out, const weir_job *j)
 
 static void say_taken(weir_buf *out, const weir_op_take *t)
 {
-    weir__buf_printf(out, " took %zu", t->n_jobs);
+    weir__buf_printf(out, " took %zu%s", t->n_jobs, t->suspect_waits ? ", a suspect waits" : "");
     for (size_t i = 0; i < t->n_jobs; i++)
         say_job(out, t->jobs[i]);
 }

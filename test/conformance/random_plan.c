@@ -46,6 +46,14 @@ static const char *const searches[] = {
     "OR", "disk \"full", "error", "stalled", "TTL exceeded", "c* n*", "blue -red", "true",
 };
 static const char *const search_keys[] = { "to", "customer.name", "to, list", "none" };
+static const char *const values[] = {
+    "{\"a\":1}", "{\"b\":\"x y\",\"a\":\"5\"}", "{\"c\":[1, 2],\"d\":{\"e\":null}}", "{}",
+    "{\"b\":\"caf\\u00e9\",\"z-1\":true}", "{\"a\":\"null\",\"q\":\"\\\"\\\"\"}",
+};
+static const char *const value_changes[] = {
+    "{\"a\":2}", "{\"a\":null}", "{\"b\":\"\",\"c\":null}", "{\"d\":[],\"b\":null,\"z-1\":1.50}",
+    "{}", "{\"state\":1}", "{\"a\":null,\"b\":null,\"c\":null,\"d\":null,\"q\":null,\"z-1\":null}",
+};
 static const int32_t     priorities[] = { 0, 0, 0, 10, -5, -10, -15, 7, INT32_MAX, INT32_MIN };
 
 /* An id that is likely to be there: a recent one. */
@@ -72,7 +80,8 @@ static void some_delivery(chance *c, const model *m, uint64_t *id, uint32_t *del
 static size_t plan_lot(plan *p, chance *c)
 {
     weir_spec one = { .type = PICK(c, types), .priority = one_in(c, 2) ? 0 : PICK(c, priorities),
-                      .attempts = 1 + (int32_t)below(c, 3), .remove_on_complete = one_in(c, 4) };
+                      .attempts = 1 + (int32_t)below(c, 3), .remove_on_complete = one_in(c, 4),
+                      .values = one_in(c, 8) ? PICK(c, values) : NULL };
     size_t    n = 2 + below(c, MAX_LOT - 1);
     for (size_t i = 0; i < n; i++) {
         p->specs[i] = one;
@@ -98,7 +107,7 @@ static void plan_add(plan *p, chance *c, int64_t now)
         else if (one_in(c, 10))
             s->run_at = now - 100 + (int64_t)below(c, 900);
         if (one_in(c, 3))
-            s->backoff = (weir_backoff){ (weir_backoff_kind)below(c, 3), (int64_t)below(c, 300),
+            s->backoff = (weir_backoff){ (weir_backoff_kind)below(c, 4), (int64_t)below(c, 300),
                                          one_in(c, 2) ? (int64_t)below(c, 500) : 0,
                                          one_in(c, 2) ? (int32_t)below(c, 101) : 0 };
         if (one_in(c, 5))
@@ -113,10 +122,13 @@ static void plan_add(plan *p, chance *c, int64_t now)
         s->search = one_in(c, 2);
         if (one_in(c, 4))
             s->search_keys = PICK(c, search_keys);
+        if (one_in(c, 4))
+            s->values = PICK(c, values);
     }
     p->op.u.add = (weir_op_add){ .specs = p->specs, .n = n };
     if (one_in(c, 6)) {     /* numbers that rise with the time, so that all that can be is hit */
-        p->token = (weir_token){ PICK(c, keys), (uint64_t)(now / 500) + below(c, 3) };
+        p->token = (weir_token){ .key = PICK(c, keys), .digest = below(c, 2) ? 0 : 7,
+                                 .number = (uint64_t)(now / 500) + below(c, 3) };
         p->op.u.add.token = &p->token;
     }
 }
@@ -130,16 +142,18 @@ static void plan_taking(plan *p, weir_op_take *t, chance *c)
     t->n = 1 + below(c, MAX_TAKE);
     t->lease_ms = one_in(c, 3) ? 1 + (int64_t)below(c, 400) : 5000;
     t->worker = PICK(c, workers);
+    t->busy = one_in(c, 2);
 }
 
 static void plan_finish(plan *p, chance *c, const model *m)
 {
     weir_op_finish *f = &p->op.u.finish;
     some_delivery(c, m, &f->id, &f->delivery);
-    size_t kind = below(c, 10);
-    f->outcome = kind < 5   ? WEIR_OUTCOME_DONE
-                 : kind < 9 ? WEIR_OUTCOME_FAIL
-                            : WEIR_OUTCOME_RELEASE;
+    size_t kind = below(c, 20);
+    f->outcome = kind < 10   ? WEIR_OUTCOME_DONE
+                 : kind < 17 ? WEIR_OUTCOME_FAIL
+                 : kind < 19 ? WEIR_OUTCOME_RELEASE
+                             : WEIR_OUTCOME_LOST;
     if (f->outcome == WEIR_OUTCOME_DONE && one_in(c, 2))
         f->text = PICK(c, documents);
     if (f->outcome == WEIR_OUTCOME_FAIL)
@@ -189,6 +203,13 @@ static void plan_update(plan *p, chance *c, const model *m, int64_t now)
     weir_op_update *u = &p->op.u.update;
     weir_change    *ch = &u->change;
     u->id = some_id(c, m);
+    if (one_in(c, 3)) {
+        ch->values = PICK(c, value_changes);
+        if (one_in(c, 2))
+            some_delivery(c, m, &u->id, &ch->delivery);
+        if (!one_in(c, 3))
+            return;
+    }
     u->from = PICK(c, sets);
     if (one_in(c, 3)) {
         ch->set_priority = true;
@@ -203,9 +224,13 @@ static void plan_update(plan *p, chance *c, const model *m, int64_t now)
     if (one_in(c, 3))
         ch->data = PICK(c, documents);
     if (!one_in(c, 3))
-        ch->state = one_in(c, 8) ? (weir_state)below(c, WEIR_STATES)
+        ch->state = one_in(c, 4) ? (weir_state)below(c, WEIR_STATES)
                                  : (weir_state[]){ WEIR_INACTIVE, WEIR_DELAYED,
                                                    WEIR_CANCELLED }[below(c, 3)];
+    if (ch->state == WEIR_ACTIVE) {
+        ch->worker = PICK(c, workers);
+        ch->lease_ms = 1 + (int64_t)below(c, 400);
+    }
 }
 
 static void plan_configure(plan *p, chance *c)
@@ -247,7 +272,7 @@ static void live(weir_job *j, chance *c, int64_t now)
     if (j->state == WEIR_COMPLETE && !j->attempts)
         j->attempts = 1;
     j->max_lost = 1 + (int32_t)below(c, 3);
-    j->lost = (int32_t)below(c, (size_t)j->max_lost + 1);
+    j->lost = (int32_t)below(c, (size_t)j->max_lost + 1 + (j->state == WEIR_FAILED));
     j->delivery = (uint32_t)(j->attempts + j->lost + (j->state == WEIR_ACTIVE));
     j->progress = j->state == WEIR_COMPLETE ? 100 : (int32_t)below(c, 101);
     if (one_in(c, 2))
@@ -309,7 +334,7 @@ static void plan_import(plan *p, chance *c, const model *m, int64_t now)
         j->delay_ms = one_in(c, 3) ? (int64_t)below(c, 300) : 0;
         j->ttl_ms = one_in(c, 4) ? 1 + (int64_t)below(c, 500) : 0;
         j->deadline_at = one_in(c, 6) ? now - 100 + (int64_t)below(c, 1500) : 0;
-        j->backoff = (weir_backoff){ (weir_backoff_kind)below(c, 3), (int64_t)below(c, 300), 0,
+        j->backoff = (weir_backoff){ (weir_backoff_kind)below(c, 4), (int64_t)below(c, 300), 0,
                                      (int32_t)below(c, 101) };
         if (one_in(c, 3))
             j->unique = PICK(c, keys);
@@ -317,6 +342,10 @@ static void plan_import(plan *p, chance *c, const model *m, int64_t now)
         j->search = one_in(c, 2);
         if (one_in(c, 4))
             j->search_keys = PICK(c, search_keys);
+        if (one_in(c, 3)) {
+            j->values = PICK(c, values);
+            j->values_len = strlen(j->values);
+        }
         if (one_in(c, 40))
             j->attempts = j->max_attempts + 1;
         in->job = j;
@@ -402,7 +431,8 @@ void plan_end(plan *p, const model *m, size_t i, int64_t now)
 
 static void say_take(const weir_op_take *t, weir_buf *out)
 {
-    weir__buf_printf(out, " take %zu by %s, lease %" PRId64 ", of", t->n, t->worker, t->lease_ms);
+    weir__buf_printf(out, " take %zu by %s%s, lease %" PRId64 ", of", t->n, t->worker,
+                     t->busy ? " (busy)" : "", t->lease_ms);
     for (size_t i = 0; i < t->n_types; i++)
         weir__buf_printf(out, " \"%s\"", t->types[i]);
 }
@@ -415,13 +445,13 @@ static void say_add(const weir_op_add *a, weir_buf *out)
         const weir_spec *s = &a->specs[i];
         weir__buf_printf(out, " {\"%s\" %s prio %d attempts %d delay %" PRId64 " run_at %" PRId64
                          " backoff %d:%" PRId64 ":%" PRId64 ":%d ttl %" PRId64 " deadline %" PRId64
-                         " unique %s lost %d%s%s keys %s}",
+                         " unique %s lost %d%s%s keys %s values %s}",
                          s->type, s->data ? s->data : "-", s->priority, s->attempts, s->delay_ms,
                          s->run_at, (int)s->backoff.kind, s->backoff.delay_ms, s->backoff.max_ms,
                          s->backoff.jitter_pct, s->ttl_ms, s->deadline_at,
                          s->unique ? s->unique : "-", s->max_lost,
                          s->remove_on_complete ? " remove" : "", s->search ? " search" : "",
-                         s->search_keys ? s->search_keys : "-");
+                         s->search_keys ? s->search_keys : "-", s->values ? s->values : "-");
     }
 }
 
@@ -436,8 +466,14 @@ static void say_change(const weir_op_update *u, weir_buf *out)
         weir__buf_printf(out, " run_at %" PRId64, u->change.run_at - FIXTURE_START);
     if (u->change.data)
         weir__buf_printf(out, " data %s", u->change.data);
+    if (u->change.values)
+        weir__buf_printf(out, " values %s", u->change.values);
+    if (u->change.delivery)
+        weir__buf_printf(out, " delivery %u", u->change.delivery);
     if (u->change.state)
         weir__buf_printf(out, " state %s", weir_state_name(u->change.state));
+    if (u->change.worker)
+        weir__buf_printf(out, " worker %s lease %" PRId64, u->change.worker, u->change.lease_ms);
 }
 
 static void say_import(const weir_op_import *in, weir_buf *out)

@@ -54,6 +54,7 @@ static bool is_for(case_for who, const char *url)
     case FOR_PERSISTENT: return persists;
     case FOR_OWNED:      return has_owner;
     case FOR_SHARED:     return persists && !has_owner;
+    case FOR_STEADY:     return !strstr(url, "rig:") && !strstr(url, "redis");
     default:             return true;
     }
 }

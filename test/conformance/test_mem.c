@@ -70,7 +70,7 @@ static const weir_incoming   incoming[] = {
     { .job = &far[1], .lines = far_lines, .n_lines = 1 },
 };
 
-static const weir_token token = { "me", 1 };
+static const weir_token token = { .key = "me", .number = 1 };
 
 static const plan script[] = {
     { .op = { .kind = WEIR_OP_ADD, .u.add = { .specs = four, .n = 4 } } },

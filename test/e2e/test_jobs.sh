@@ -478,10 +478,41 @@ case_update() {
     status 2 weir update 1
     status 2 weir update 1 --data '{'
     status 3 weir update 5 --priority low
-    status 4 weir update 1 --state complete
+    status 0 weir update 1 --state complete --json
+    same "$(member state)" complete
+    status 0 weir update 1 --state failed --json
+    same "$(member error)" 'Failed by hand'
+    status 0 weir update 1 --state active --json
+    same "$(member state)" active
     status 0 weir update 1 --state cancelled
     status 0 weir get 1 --json
     same "$(member state)" cancelled
+}
+
+case_values() {
+    status 2 weir add mail --set 'color=dark red' --set x=null
+    has err "values.x: null is no value"
+    status 2 weir add mail --set color
+    has err "--set: 'color' is not NAME=VALUE"
+    status 2 weir add mail --set state=1
+    has err "values.state"
+    weir add mail --set 'color=dark red' --set n=5 --set 'list=[1, 2]' --set 'text="5"'
+    status 0 weir get 1 --json
+    has out '"values":{"color":"dark red","list":[1, 2],"n":5,"text":"5"}'
+    status 0 weir set 1 n=6 color=null 'a:b=c=d' --json
+    has out '"values":{"a:b":"c=d","list":[1, 2],"n":6,"text":"5"}'
+    status 0 weir get 1
+    has out 'values       {"a:b":"c=d",'
+    status 2 weir set 1
+    status 2 weir set 1 n
+    has err "'n' is not NAME=VALUE"
+    status 2 weir set 1 'bad name=1'
+    has err "is not a name"
+    status 3 weir set 7 n=1
+    weir work mail --drain --quiet --exec true
+    status 0 weir set 1 after=yes
+    status 0 weir get 1 --json
+    has out '"after":"yes"'
 }
 
 case_pause_and_resume() {

@@ -160,6 +160,33 @@ case_colours_only_on_a_terminal() {
     hasnt out "$(printf '\033')"
 }
 
+# What a job says must not reach the terminal as a command, nor turn the text beside it.
+case_hidden_characters_on_a_terminal() {
+    command -v script >/dev/null || return 0
+    local csi override space del bad
+    csi=$(printf '\302\233')                # U+009B
+    override=$(printf '\342\200\256')       # U+202E
+    space=$(printf '\342\200\213')          # U+200B
+    del=$(printf '\177')
+    weir add mail "{\"to\":\"a${csi}b${override}c${space}d${del}e\"}"
+    weir log 1 "l${csi}m${override}n${space}o${del}p"
+    for bad in "$csi" "$override" "$space" "$del"; do
+        status 2 weir add "mail$bad"
+        has err "invisible or control character"
+        for command in "get 1 --json" "get 1" "list" "list --json" "log 1" "log 1 --json" "export"; do
+            on_terminal "$WEIR $command"
+            hasnt out "$bad"
+        done
+    done
+    on_terminal "$WEIR get 1 --json"
+    has out 'a\u009bb\u202ec\u200bd\u007fe'
+    on_terminal "$WEIR log 1 --json"
+    has out 'l\u009bm\u202en\u200bo\u007fp'
+    # A program that reads gets the data as it is.
+    status 0 weir get 1 --json
+    has out "a${csi}b${override}c${space}d${del}e"
+}
+
 case_wide_text_fits() {
     weir add "日本語の種類" '{"名前":"とても長い名前とても長い名前とても長い名前とても長い名前とても長い名前"}'
     status 0 weir list

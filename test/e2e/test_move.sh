@@ -129,7 +129,7 @@ case_all_moves() {
     has out "settings of 2 types copied"
     same "$(on sqlite:a.db count)" 0
     on sqlite:b.db export >b.jsonl
-    cmp a.jsonl b.jsonl
+    same_jobs a.jsonl b.jsonl
     status 0 on sqlite:a.db check
     status 0 on sqlite:b.db check
     status 0 weir migrate --from sqlite:b.db --to sqlite:a.db --json
@@ -138,7 +138,7 @@ case_all_moves() {
     same "$(member refusals)" 0
     json_lines out
     on sqlite:a.db export >b.jsonl
-    cmp a.jsonl b.jsonl
+    same_jobs a.jsonl b.jsonl
 }
 
 case_a_bar_on_a_terminal() {
@@ -264,7 +264,46 @@ case_killed_at_any_time_with_new_ids() {
     status 0 on sqlite:b.db check
 }
 
+# each_runs_once FROM TO [OPTIONS]: the mover is killed again and again while a worker of the target
+# runs what arrives. Jobs are gone when they are done, so only the ledger `ran` tells of them.
+# WEIR_TEST_MOVES: how many jobs, for a longer run.
+each_runs_once() {
+    local from=$1 to=$2 n=${WEIR_TEST_MOVES:-400} work before
+    shift 2
+    seq "$n" | on "$from" add t --lines -q --remove-on-complete
+    "$WEIR" --store "$to" work t -n 4 -q --exec 'echo "$(cat)" >>ran' 2>worker.err &
+    work=$!
+    killed_again_and_again --from "$from" --to "$to" "$@"
+    none_left() { [ "$(on "$to" count)" = 0 ]; }
+    more() { none_left || [ "$(lines ran)" -gt "$before" ]; }
+    until none_left; do
+        before=$(lines ran)
+        wait_for more
+    done
+    kill $work
+    wait $work || true
+    same "$(on "$from" count)" 0
+    sort ran | uniq -d >twice
+    same "$(cat twice)" ""
+    same "$(lines ran)" "$n"
+    rm ran
+    status 0 on "$from" check
+    status 0 on "$to" check
+}
+
 # ---- on Redis ----
+
+case_removed_when_done() {
+    redis_at "$PWD/s"
+    local redis="redis+unix://$PWD/s" url
+    "$WEIR" serve --store sqlite:served.db --listen 127.0.0.1:0 >served 2>&1 &
+    wait_for grep -q serving served
+    url=$(grep -o 'http://[0-9.:]*' served | head -1)
+    each_runs_once sqlite:a.db "$redis?prefix=a"
+    each_runs_once "$redis?prefix=b" "$redis?prefix=c" --new-ids
+    each_runs_once "$redis?prefix=d" "$url"
+    each_runs_once "$url" "$redis?prefix=e" --new-ids
+}
 
 case_to_redis_and_back() {
     redis_at "$PWD/s"
@@ -272,11 +311,11 @@ case_to_redis_and_back() {
     on sqlite:a.db export a.jsonl
     status 0 weir migrate --from sqlite:a.db --to "redis+unix://$PWD/s"
     on "redis+unix://$PWD/s" export >b.jsonl
-    cmp a.jsonl b.jsonl
+    same_jobs a.jsonl b.jsonl
     status 0 weir migrate --from "redis+unix://$PWD/s" --to "redis+unix://$PWD/s?prefix=other"
     status 0 weir migrate --from "redis+unix://$PWD/s?prefix=other" --to sqlite:c.db
     on sqlite:c.db export >c.jsonl
-    cmp a.jsonl c.jsonl
+    same_jobs a.jsonl c.jsonl
     same "$(on "redis+unix://$PWD/s" count)" 0
     on "redis+unix://$PWD/s" add mail -q
     status 2 weir migrate --from "redis+unix://$PWD/s" --to "redis+unix://$PWD/./s"

@@ -7,6 +7,7 @@ unset WEIR_LISTEN WEIR_DATA WEIR_CONFIG XDG_RUNTIME_DIR NOTIFY_SOCKET
 
 # serve ARGUMENTS...: start it on a free port and wait for its line; sets pid, url.
 serve() {
+    : >serve.out            # the ready line of an earlier server is not this one's
     "$WEIR" serve --listen 127.0.0.1:0 "$@" >serve.out 2>serve.err </dev/null &
     pid=$!
     wait_for ready
@@ -121,6 +122,17 @@ case_settings_that_are_wrong() {
     has err "WEIR_API: 'kuo' is not kue or vertx"
 }
 
+case_files_that_others_may_write_to() {
+    mkdir -m 700 data
+    for name in push.json tokens.json; do
+        echo '{"targets":[],"tokens":[]}' >data/$name
+        chmod 666 data/$name
+        status 2 weir serve --data data --listen 127.0.0.1:0
+        has err "$name: others may write to it; chmod go-w"
+        rm data/$name
+    done
+}
+
 case_names_of_vertx_kue() {
     echo '{"http.port": 0, "kue.ui.title": "T", "job.promotion.interval": 1000}' >weir.json
     "$WEIR" serve --config weir.json >serve.out 2>serve.err &
@@ -171,7 +183,22 @@ case_tokens() {
     narrow out
     weir token list --json >out
     json_lines out
-    has out '{"name":"ci","roles":["produce"],"type":"mail"'
+    has out '{"name":"ci","roles":["produce"],"types":["mail"]'
+    weir token add both --role work --type mail --type sms --expires 30d >both 2>err
+    weir token list --json >out
+    has out '"types":["mail","sms"]'
+    has out '"expires_at":'
+    weir token rotate both --grace 0 >both2 2>err
+    has err "the old token is valid until"
+    [ "$(cat both)" != "$(cat both2)" ]
+    same "$(weir token list | grep -c both)" 2
+    weir token list | grep -q expired
+    status 2 weir token rotate both --role read
+    status 3 weir token rotate nobody
+    status 2 weir token add late --role read --expires 2001-01-01T00:00Z
+    has err "expired already"
+    weir token rm both
+    same "$(weir token list | grep -c both)" 0
     status 4 weir token add ci --role read
     has err "there is a token 'ci' already"
     status 2 weir token add x
@@ -277,6 +304,23 @@ case_a_store_that_comes_later() {
     kill "$redis"
 }
 
+# A file that is no longer where it was takes no more jobs, until it is back.
+case_a_file_that_is_moved_away() {
+    serve
+    answer 201 --json '{"type":"mail"}' "$url/v1/jobs"
+    mv jobs.db away.db
+    answer 503 "$url/readyz"
+    has body "jobs.db was renamed while it was in use"
+    answer 503 --json '{"type":"mail"}' "$url/v1/jobs"
+    answer 200 "$url/v1/jobs/1"
+    mv away.db jobs.db
+    answer 200 "$url/readyz"
+    answer 201 --json '{"type":"mail"}' "$url/v1/jobs"
+    kill "$pid"
+    ends 0
+    weir check
+}
+
 case_waiting_for_the_store_can_be_ended() {
     "$WEIR" --store redis://127.0.0.1:1 serve --listen 127.0.0.1:0 >serve.out 2>serve.err &
     pid=$!
@@ -326,13 +370,13 @@ case_mistakes_are_explained() {
     answer 400 "$jobs" --json '{"type":"mail"'
     has body "not JSON at byte 14: the text ends too early"
     answer 400 "$jobs" --json '{"tipe":"mail"}'
-    has body "tipe: there is no such member, but type, data, priority"
+    has body "tipe: there is no such member, but type, data, values, priority"
     answer 400 "$jobs?wiat=3s" --json '{"type":"mail"}'
     has body '"EINVAL","message":"wiat: there is no such parameter, but wait","field":"wiat"'
     answer 400 "$url/v1/stats?type=mail"
     has body "type: there is no such parameter here, and no other"
     answer 400 "$jobs" --json '{"type":"mail","backoff":"fixd:1s"}'
-    has body '"backoff: \"fixd:1s\" is not a backoff: it is none, fixed or exponential'
+    has body '"backoff: \"fixd:1s\" is not a backoff: it is none, fixed, linear or exponential'
     answer 400 "$url/v1/take" --json '{"types":["*"]}'
     has body '"types[0]: \"*\" cannot be taken, name the types","field":"types[0]"'
     answer 405 "$url/v1/take"
@@ -388,7 +432,7 @@ case_a_killed_worker_is_not_forgotten() {
     kill -9 "$pid"
     wait "$pid" || true
     serve
-    again() { weir --store "$url" explain 1 >out && has out "1 time (3 are"; }
+    again() { weir --store "$url" explain 1 >out && has out "1 time (at most 3)"; }
     wait_for again
     hasnt out "No worker has ever taken"
     has out "weir work mail"

@@ -48,6 +48,41 @@ case_data_in_result_out() {
     [[ $(member duration) =~ ^[0-9]+$ ]]
 }
 
+# A token or the password of a store is nothing for the programs, unless somebody says so.
+case_secrets_stay_out_of_the_environment() {
+    export WEIR_TOKEN=secret WEIR_OTHER=1 PLAIN=2
+    weir add t --count 2 -q
+    status 0 weir work t --exec 'env >env; exit 0' --drain
+    hasnt env WEIR_STORE
+    hasnt env WEIR_TOKEN
+    hasnt env WEIR_OTHER
+    has env PLAIN=2
+    has env WEIR_JOB_TYPE=t
+    weir add t -q
+    status 0 weir work t --exec 'env >env' --drain --pass-env WEIR_TOKEN,WEIR_OTHER
+    has env WEIR_TOKEN=secret
+    has env WEIR_OTHER=1
+    hasnt env WEIR_STORE
+}
+
+# Everybody on the machine can read the arguments of a process.
+case_secrets_stay_out_of_the_arguments() {
+    "$WEIR" serve --store "redis://ann:hush@127.0.0.1:1/0" --listen 127.0.0.1:0 >out 2>err &
+    wait_for grep -qF 'redis://ann:***@127.0.0.1:1/0' "/proc/$!/cmdline"
+    hasnt "/proc/$!/cmdline" hush
+    wait_for has err "127.0.0.1:1"
+    kill $!
+    wait $! || true
+    hasnt err hush
+    weir add t -q
+    worker t --exec ': "http://127.0.0.1?token=hush&timeout=1s"; echo "$0"'
+    wait_for grep -qF 'token=***&timeout=1s' "/proc/$worker/cmdline"
+    hasnt "/proc/$worker/cmdline" hush
+    wait_for job_is 1 complete
+    kill "$worker"
+    stopped 0
+}
+
 case_what_a_result_becomes() {
     weir add t --count 5 -q
     status 0 weir work t --drain --exec 'case $WEIR_JOB_ID in
@@ -163,6 +198,37 @@ case_a_result_that_is_too_long() {
     status 0 weir get 1 --json
     same "$(member state)" failed
     has out "too long for a result: over 1048576 bytes"
+}
+
+# A worker that is killed leaves nothing running, not even children of programs that ignore signals,
+# and the next one begins only when they are gone. Each program writes down what it sees.
+case_programs_end_with_their_worker() {
+    local i pid
+    cat >program <<'END'
+trap '' TERM INT HUP
+mine=pids.$WEIR_JOB_ID
+for other in $(cat $mine 2>/dev/null); do
+    grep -q '^State:.[^Z]' "/proc/$other/status" 2>/dev/null && echo "$other beside $$" >>overlap
+done
+echo $$ >>$mine
+(trap '' TERM INT HUP; echo $BASHPID >>$mine; while :; do sleep 1; done) &
+echo "$WEIR_JOB_ID" >>began
+while :; do sleep 1; done
+END
+    began() { [ "$(wc -l <began)" -ge "$1" ]; }
+    weir add t --count 3 -q --max-lost 100
+    for i in 1 2 3 4; do
+        worker t -n 3 --exec 'exec bash ./program'
+        # All three at first; a job whose worker died runs alone.
+        wait_for began $((i + 2))
+        wait_for eval '[ "$(cat pids.* | wc -l)" = $((2 * i + 4)) ]'
+        kill -9 "$worker"
+        wait "$worker" || true
+    done
+    for pid in $(cat pids.*); do
+        wait_for ended "$pid"
+    done
+    [ ! -e overlap ] || { cat overlap; return 1; }
 }
 
 case_something_left_running_does_not_hold_the_job() {
@@ -345,6 +411,29 @@ case_a_worker_that_is_killed_loses_its_job_to_the_next() {
     same "$(member result)" "delivery 2"
     same "$(member attempts)" 1
     same "$(member lost)" 1
+}
+
+# One job kills its worker whenever it runs: it fails, and no other does.
+case_a_job_that_kills_its_workers_takes_no_other_along() {
+    local n=1 deaths=0 got=137
+    { seq 99; echo '"poison"'; seq 100; } | weir add t --lines --max-lost 1 --quiet
+    cat >program <<'END'
+#!/bin/sh
+read data
+[ "$data" = '"poison"' ] && kill -9 "$(cat pid)"
+sleep 0.01
+END
+    chmod +x program
+    while [ "$got" = 137 ] && [ $deaths -lt 10 ]; do
+        got=0
+        sh -c 'echo $$ >pid; exec "$0" work t --exec ./program -n 8 --drain --quiet' "$WEIR" \
+            >work.out 2>work.err </dev/null || got=$?
+        [ "$got" = 0 ] || deaths=$((deaths + 1))
+    done
+    same "$got $deaths" "0 2"
+    same "$(weir count t --state complete)" 199
+    same "$(weir list --state failed --json | grep -c poison)" 1
+    same "$(weir count t --state failed)" 1
 }
 
 case_one_owner_at_a_time() {

@@ -87,7 +87,7 @@ typedef struct script {
 } script;
 
 static const char *const mail[] = { "mail" };
-static const weir_token  token = { "me", 1 };
+static const weir_token  token = { .key = "me", .number = 1 };
 
 static void write_script(script *c, fixture *f)
 {
@@ -140,13 +140,22 @@ static void drop_answers(script *c)
     }
 }
 
+/* When memory runs out while FTS5 opens a blob, it reports a damaged index instead. That is
+ * SQLite's answer: all is well in the file, and the operation did not happen. */
+static bool searches(const weir_op *op)
+{
+    return op->kind == WEIR_OP_ADD || op->kind == WEIR_OP_REMOVE || op->kind == WEIR_OP_LIST ||
+           op->kind == WEIR_OP_IMPORT;
+}
+
 /* What was answered is what is there. */
 static void compare(script *c, fixture *f)
 {
     bool done[OPS];
     for (size_t i = 0; i < c->n; i++) {
-        done[i] = c->op[i].err.code == WEIR_OK;
-        if (!done[i] && c->op[i].err.code != WEIR_ENOMEM)
+        weir_code code = c->op[i].err.code;
+        done[i] = code == WEIR_OK;
+        if (!done[i] && code != WEIR_ENOMEM && !(code == WEIR_ECORRUPT && searches(&c->op[i])))
             fail_msg("operation %zu: %s", i, c->op[i].err.msg);
     }
     const weir_type_stats *fax = stats_of(f, "fax"), *new = stats_of(f, "new");

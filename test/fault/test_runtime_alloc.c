@@ -125,7 +125,7 @@ static void add_jobs(run *r)
     weir_spec many[3] = { { .type = "a" }, { .type = "b", .delay_ms = 1000000 }, { .type = "c" } };
     if (!TRY(weir_add_many(r->q, many, 3, added, NULL)))
         r->added += 3;
-    weir_token token = { "me", 1 };
+    weir_token token = { .key = "me", .number = 1 };
     if (!TRY(weir_add_once(r->q, &token, many, 1, added, NULL)) ||
         !TRY(weir_add_once(r->q, &token, many, 1, added, NULL)))
         r->added++;

@@ -34,7 +34,7 @@ static void begin(void)
 static void open_conn(void *ctx)
 {
     atomic_fetch_add(&server->n_conns, 1);
-    srv_conn_open(server->lane[0], *(int *)ctx, "fuzz");
+    srv_conn_open(server->lane[0], *(int *)ctx, "fuzz", NULL);
 }
 
 /* Send all of it and hang up on the sending side, then listen until the server hangs up too. */

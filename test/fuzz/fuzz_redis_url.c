@@ -1,11 +1,15 @@
-/* fuzz_redis_url.c - Redis URLs: the first byte picks the scheme, the rest is what follows it. */
+/* fuzz_redis_url.c - Redis URLs: the first byte, a digit, picks the scheme, the rest follows it. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"
 #include "store/redis/link.h"
 
 static const char *const schemes[] = { "redis",     "redis+unix",     "redis+sentinel",
-                                       "redis+kue", "redis+kue+unix", "redis+kue+sentinel" };
+                                       "redis+kue", "redis+kue+unix", "redis+kue+sentinel",
+                                       "rediss",    "rediss+kue",     "rediss+sentinel",
+                                       "rediss+kue+sentinel" };
+
+enum { N_SCHEMES = sizeof schemes / sizeof *schemes };
 
 /* Cut off what is before the first `c`; the end of the text when there is none. */
 static char *cut_at(char **rest, char c)
@@ -34,7 +38,8 @@ static void check_good(const redis_url *r, bool kue)
                                   : r->place[i].port > 0 && r->place[i].port < 65536);
     }
     MUST(!r->primary[0] == (r->way != REDIS_SENTINEL));
-    MUST(!*r->user || *r->password);
+    MUST(!*r->user || *r->password || *r->password_file);
+    MUST(!*r->cert == !*r->key && (r->tls || !*r->cert));
     MUST(r->db >= 0 && (r->way != REDIS_CLUSTER || !r->db));
     MUST(*r->prefix && strlen(r->prefix) <= WEIR_REDIS_MAX_PREFIX);
     MUST(r->partitions <= WEIR_REDIS_MAX_PARTITIONS);
@@ -46,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size || size > WEIR_MAX_URL)
         return 0;
-    weir_url  u = { .scheme = schemes[data[0] % 6] };
+    weir_url  u = { .scheme = schemes[(uint8_t)(data[0] - '0') % N_SCHEMES] };
     bool      kue = strstr(u.scheme, "kue");
     memcpy(u.text, data + 1, size - 1);
     char *text = u.text;

@@ -32,7 +32,7 @@ static void backoff(const char *text)
     weir_code    rc = weir_backoff_parse(text, &b, &err);
     if (rc)
         check_failed(rc, &err);
-    MUST(b.kind >= WEIR_IMMEDIATE && b.kind <= WEIR_EXPONENTIAL);
+    MUST(b.kind >= WEIR_IMMEDIATE && b.kind <= WEIR_LINEAR);
     MUST(b.delay_ms >= 0 && b.delay_ms <= WEIR_MAX_MS && b.max_ms >= 0 && b.max_ms <= WEIR_MAX_MS);
     MUST(b.jitter_pct >= 0 && b.jitter_pct <= 100);
 }

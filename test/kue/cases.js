@@ -1,7 +1,7 @@
 // cases.js WEIR NODE_MODULES [NAME] - weir and the real Kue on one Redis at the same time. Each case
 // has a prefix of its own; NAME runs only the cases with that in their names.
 'use strict';
-const { assert, command, dir, fs, hash, main, path, serve, side, sleep, test, until, url, weir } = require('./rig');
+const { ask, assert, command, dir, fs, hash, main, path, serve, side, sleep, test, until, url, weir } = require('./rig');
 
 const same = assert.deepStrictEqual;
 const sorted = (list) => [...list].sort((a, b) => a - b);
@@ -62,6 +62,18 @@ test('weir adds, kue works: by priority, then oldest', async (q) => {
   await until('events of kue', () => seen().includes('complete'));
   same(seen().filter((e) => e === 'start' || e === 'complete'), ['start', 'complete']);
   await w.run('check');
+});
+
+test('twelve jobs alike run oldest first, in a queue with braces; one without is another', async (q) => {
+  const braces = `{${q}}`, k = await side(braces), w = weir(braces), other = weir(q), ids = [];
+  await other.add('mail');
+  for (let i = 0; i < 12; i++) ids.push(await (i % 2 ? k.do('add', { type: 'mail' }) : w.add('mail')));
+  same(ids, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  same(await command('ZRANGE', `${braces}:jobs:mail:inactive`, 0, -1),
+    ids.map((id) => `${String(String(id).length).padStart(2, '0')}|${id}`));
+  await w.run('work', 'mail', '--drain', '--quiet', '--exec', noting(q));
+  same(ran(q), ids);
+  same([await other.run('count', '--state', 'inactive'), await w.run('count', '--state', 'complete')], ['1', '12']);
 });
 
 test('the hash is as kue writes it', async (q) => {
@@ -156,6 +168,19 @@ test('attempts and backoff of a job of weir, failing with kue', async (q) => {
   await until('failed again', async () => k.ran.length === 3 + 4);
   await until('failed again', async () => (await w.job(last)).state === 'failed');
   await w.run('check');
+});
+
+test('a linear backoff of weir is a fixed one to kue, and stays linear', async (q) => {
+  const k = await side(q), w = weir(q);
+  const id = await w.add('mail', '{"fail":1}', '--attempts', 5, '--backoff', 'linear:100ms:60s');
+  const h = await hash(`${q}:job:${id}`);
+  same(JSON.parse(h.backoff), { type: 'fixed', linear: true, delay: 100, maxDelay: 60050, max: 60000 });
+  await k.do('work', { type: 'mail' });
+  await until('complete', async () => (await w.job(id)).state === 'complete');
+  same(k.ran.length, 2);
+  assert(k.ran[1].at - k.ran[0].at >= 99, 'the delay of kue');
+  same((await w.job(id)).backoff, { type: 'linear', delay: 100, maxDelay: 60000 });
+  same(k.errors, []);
 });
 
 test('ttl: with weir, with kue, and of a worker of kue that is dead', async (q) => {
@@ -524,6 +549,35 @@ test('long lists of what kue has ended, and of what waits', async (q) => {
   await w.run('check');
 });
 
+test('values: what one side sets, the other gets', async (q) => {
+  const k = await side(q), w = weir(q);
+  const id = await w.add('mail', '{}', '--set', 'color=red', '--set', 'tries=2', '--set', 'list=[1,"x"]',
+    '--set', 'digits="5"');
+  for (const [name, text] of [['color', 'red'], ['tries', '2'], ['list', '[1,"x"]'], ['digits', '"5"']])
+    same(await k.do('field', { id, name }), text);
+  await k.do('set', { id, name: 'color', value: 'blue' });
+  await k.do('set', { id, name: 'size', value: 7 });
+  await k.do('set', { id, name: 'note', value: 'two words' });
+  same((await w.job(id)).values, { color: 'blue', digits: '5', list: [1, 'x'], note: 'two words', size: 7, tries: 2 });
+  await w.run('set', id, 'tries=null', 'note=seen');
+  same([await k.do('field', { id, name: 'tries' }), await k.do('field', { id, name: 'note' })], [null, 'seen']);
+  same((await k.do('get', { id })).state, 'inactive');
+  await k.do('work', { type: 'mail' });
+  await until('complete', async () => (await w.job(id)).state === 'complete');
+  same((await w.job(id)).values, { color: 'blue', digits: '5', list: [1, 'x'], note: 'seen', size: 7 });
+  const ours = await k.do('add', { type: 'ours' });
+  await k.do('set', { id: ours, name: 'a b', value: 'no name of a value' });
+  await k.do('set', { id: ours, name: 'v', value: '1' });
+  const worker = await w.start('work', 'ours', '--quiet', '--exec', 'true');
+  await until('complete', async () => (await w.job(ours)).state === 'complete');
+  same((await w.job(ours)).values, { v: 1 });
+  await w.run('set', ours, 'w=2');
+  same([(await hash(`${q}:job:${ours}`))['a b'], (await w.job(ours)).values], ['no name of a value', { v: 1, w: 2 }]);
+  await worker.stop();
+  await w.run('check');
+  same(k.errors, []);
+});
+
 test('vertx: names, fields and sets are those of Vert.x Kue', async (q) => {
   const w = weir(q, 'profile=vertx');
   const id = await w.add('mail', '{"to":"ann"}', '-p', 'high', '--attempts', 3, '--backoff', 'fixed:1s');
@@ -533,6 +587,10 @@ test('vertx: names, fields and sets are those of Vert.x Kue', async (q) => {
   same([h.attempts, h.max_attempts, h.delay, h.ttl, h.progress, h.duration, h.failed_at, h.started_at, h.removeOnComplete],
     ['0', '3', '0', '0', '0', '0', '0', '0', 'false']);
   same(h.backoff, '{"type":"fixed","delay":1000}');
+  same((await w.job(id)).values, { address_id: h.address_id });
+  await w.run('set', id, 'address_id=null', 'v=1');
+  same((await w.job(id)).values, { address_id: h.address_id, v: 1 });
+  await w.run('set', id, 'v=null');
   same(await command('ZRANGE', `${q}:jobs:mail:INACTIVE`, 0, -1, 'WITHSCORES'), ['01|1', '-10']);
   same(await command('LLEN', `${q}:mail:jobs`), 1);
   await w.run('work', 'mail', '--drain', '--quiet', '--exec', 'echo 5');
@@ -548,25 +606,94 @@ test('vertx: names, fields and sets are those of Vert.x Kue', async (q) => {
   await w.run('check');
 });
 
+// What a producer of Vert.x Kue writes for a job that is not delayed, with these other fields.
+async function added_by_vertx(q, more = {}) {
+  const id = await command('INCR', `${q}:ids`), at = Date.now();
+  const zid = `${String(String(id).length).padStart(2, '0')}|${id}`;
+  const h = { address_id: `00000000-0000-4000-a000-${String(id).padStart(12, '0')}`, id, zid, type: 'mail', priority: 'NORMAL',
+    state: 'INACTIVE', delay: 0, max_attempts: 1, attempts: 0, removeOnComplete: 'false', ttl: 0, progress: 0, created_at: at,
+    promote_at: at, updated_at: at, failed_at: 0, started_at: 0, duration: 0, data: '{}', ...more };
+  await command('SADD', `${q}:job:types`, 'mail');
+  await command('HMSET', `${q}:job:${id}`, ...Object.entries(h).flat());
+  await command('ZADD', `${q}:jobs`, 0, zid);
+  for (const key of ['jobs:INACTIVE', 'jobs:mail:INACTIVE']) await command('ZADD', `${q}:${key}`, 0, zid);
+  await command('LPUSH', `${q}:mail:jobs`, 1);
+  return id;
+}
+
+test('vertx: a backoff in the hash without a type is fixed, without a delay that of the job', async (q) => {
+  const w = weir(q, 'profile=vertx');
+  const cases = [['{"delay":70}', '0', 70], ['{}', '40', 40], ['{"type":"fixed"}', '30', 30], ['{"type":"other","delay":70}', '0', 0]];
+  for (const [backoff, delay] of cases) await added_by_vertx(q, { max_attempts: 2, backoff, delay });
+  await w.run('work', 'mail', '--drain', '--quiet', '--exec', '[ "$WEIR_JOB_ATTEMPT" = 2 ]');
+  for (let id = 1; id <= cases.length; id++) {
+    const job = await w.job(id), h = await hash(`${q}:job:${id}`);
+    same([job.state, job.attempts, h.backoff], ['complete', 2, cases[id - 1][0]]);
+    assert(job.started_at - job.failed_at >= cases[id - 1][2], `${id}: ${job.started_at - job.failed_at}`);
+  }
+});
+
+test('vertx: data that is not an object is refused', async (q) => {
+  const w = weir(q, 'profile=vertx');
+  const s = await serve('--store', url(q, 'profile=vertx'), 'serve', '--listen', '127.0.0.1:0');
+  for (const data of ['[1]', '"text"', '5', 'null', 'true'])
+    await assert.rejects(w.run('add', 'mail', data), /data: must be a JSON object in this store/);
+  const id = await w.add('mail', ' {"n":1}');
+  await assert.rejects(w.run('update', id, '--data', '[1]'), /data: must be a JSON object/);
+  const answer = await ask(s.port, ['POST', '/job', [{ type: 'mail', data: [1] }, { type: 'mail' }]]);
+  same(answer.status, 400);
+  assert(/^\[\{"error":"jobs\[0\].data: must be a JSON object/.test(answer.body), answer.body);
+  same((await ask(s.port, ['POST', '/v1/jobs', { type: 'mail', data: [] }])).status, 400);
+  same((await ask(s.port, ['PUT', '/job', { type: 'mail', data: [] }])).status, 400);
+  same((await ask(s.port, ['POST', '/v1/jobs', [{ type: 'mail' }, { type: 'mail', data: 1 }], { 'Idempotency-Key': 'k' }])).status, 400);
+  same(await command('GET', `${q}:ids`), '1');
+});
+
 test('vertx: a job that nobody told of is found', async (q) => {
   const w = weir(q, 'profile=vertx');
   const worker = await w.start('work', 'mail', '-n', 2, '--quiet', '--exec', noting(q));
-  for (let id = 1; id <= 5; id++) {
-    await command('INCR', `${q}:ids`);
-    await command('SADD', `${q}:job:types`, 'mail');
-    const at = Date.now();
-    await command('HMSET', `${q}:job:${id}`, 'address_id', 'x', 'id', id, 'zid', `01|${id}`, 'type', 'mail', 'priority',
-      'NORMAL', 'state', 'INACTIVE', 'delay', 0, 'max_attempts', 1, 'attempts', 0, 'removeOnComplete', 'false', 'ttl', 0,
-      'progress', 0, 'created_at', at, 'promote_at', at, 'updated_at', at, 'failed_at', 0, 'started_at', 0, 'duration', 0);
-    for (const key of ['jobs', 'jobs:INACTIVE', 'jobs:mail:INACTIVE']) await command('ZADD', `${q}:${key}`, 0, `01|${id}`);
-    await command('LPUSH', `${q}:mail:jobs`, 1);
-  }
+  for (let id = 1; id <= 5; id++) await added_by_vertx(q);
   await until('all done', async () => await count(q, 'COMPLETE') === 5);
   same(sorted(ran(q)), [1, 2, 3, 4, 5]);
   await w.add('mail');          // a token that came when its job was taken already goes with the next
   await until('one more', async () => await count(q, 'COMPLETE') === 6);
   same(await command('LLEN', `${q}:mail:jobs`), 0);
   await worker.stop();
+});
+
+test('search finds what either side adds', async (q) => {
+  const k = await side(q), w = weir(q);
+  await w.run('types', 'other', '--keep-complete', '7');         // has settings of its own
+  const s = await serve('--store', url(q), 'serve', '--listen', '127.0.0.1:0', '--search', 'on');
+  const found = async (word) => JSON.parse((await ask(s.port, ['GET', `/job/search?q=${word}`])).body).map(Number);
+  const ours = [await w.add('mail', '{"title":"welcome aboard"}'), await w.add('other', '{"title":"welcome"}')];
+  same(await found('welcome'), ours);
+  same((await ask(s.port, ['POST', '/job', { type: 'mail', data: { to: 'bob', title: 'Welcome back' } }])).status, 200);
+  const theirs = [await k.do('add', { type: 'mail', data: { title: 'you are welcome' } }),
+    await k.do('add', { type: 'news', data: { deep: { title: 'Welcome!' } }, priority: 'high' })];
+  const all = sorted([...ours, 3, ...theirs]);
+  await until('all are found', async () => (await found('welcome')).length === all.length);
+  same(await found('welcome'), all);
+  same(await found('aboard'), [ours[0]]);
+  // they work as before, and what is removed is not found any more
+  await k.do('work', { type: 'news' });
+  await until('done', async () => (await w.job(theirs[1])).state === 'complete');
+  await k.do('remove', { id: theirs[1] });
+  await until('forgotten', async () => (await found('welcome')).length === all.length - 1);
+  await w.run('rm', theirs[0]);
+  same(await found('you'), []);
+  same(await command('KEYS', `${q}:search:*`), []);               // Kue's own index is left alone
+  await until('its words are gone, too', () => w.run('check'));
+});
+
+test('vertx: search finds what Vert.x Kue adds', async (q) => {
+  const w = weir(q, 'profile=vertx');
+  const s = await serve('--store', url(q, 'profile=vertx'), 'serve', '--listen', '127.0.0.1:0', '--search', 'on');
+  const id = await added_by_vertx(q, { data: '{"title":"Welcome"}' });
+  await until('found', async () => (await ask(s.port, ['GET', '/job/search?q=welcome'])).body === `["${id}"]`);
+  await w.run('rm', id);
+  same((await ask(s.port, ['GET', '/job/search?q=welcome'])).body, '[]');
+  await w.run('check');
 });
 
 test('weir migrate: kue adds and works while its jobs move', async (q) => {

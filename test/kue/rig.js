@@ -2,6 +2,7 @@
 'use strict';
 const { spawn, fork, execFile } = require('child_process');
 const fs = require('fs');
+const http = require('http');
 const os = require('os');
 const path = require('path');
 const assert = require('assert');
@@ -134,8 +135,27 @@ async function serve(...args) {
   return { p, port: Number(port[1]) };
 }
 
-// A process of weir's is ready when its connections are subscribed, which CLIENT LIST shows, and its
-// signals are blocked (by then everything else is started).
+// Ask a server: [method, path, body as text or a value, headers].
+const agent = new http.Agent({ keepAlive: true });
+
+function ask(port, [method, path, body, headers]) {
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  const said = text === undefined ? {}
+    : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) };
+  const what = { host: '127.0.0.1', port, method, path, agent, headers: { ...said, ...headers } };
+  return new Promise((ok, no) => {
+    const r = http.request(what, (res) => {
+      let got = '';
+      res.setEncoding('utf8');
+      res.on('data', (d) => { got += d; });
+      res.on('end', () => ok({ status: res.statusCode, type: res.headers['content-type'], body: got }));
+    });
+    r.on('error', no);
+    r.end(text);
+  });
+}
+
+// `weir watch` waits for signals once it sees every event; `weir work` does so before it takes.
 function hears(pid) {
   return fs.readdirSync(`/proc/${pid}/fd`).some((fd) => {
     try { return fs.readlinkSync(`/proc/${pid}/fd/${fd}`).includes('signalfd'); } catch (e) { return false; }
@@ -180,4 +200,4 @@ process.on('exit', () => {
   for (const p of [...running, server]) if (p) p.kill('SIGKILL');
 });
 
-module.exports = { assert, command, dir, hash, main, serve, side, sleep, test, until, url, weir, fs, path };
+module.exports = { ask, assert, command, dir, hash, main, serve, side, sleep, test, until, url, weir, fs, path };

@@ -58,6 +58,14 @@ const doing = {
     const job = await get(id);
     return new Promise((ok, no) => job.remove((e) => (e ? no(e) : ok())));
   },
+  async set({ id, name, value }) {
+    const job = await get(id);
+    return new Promise((ok, no) => job.set(name, value, (e) => (e ? no(e) : ok())));
+  },
+  async field({ id, name }) {
+    const job = await get(id);
+    return new Promise((ok, no) => job.get(name, (e, value) => (e ? no(e) : ok(value))));
+  },
   ids({ state }) { return new Promise((ok, no) => queue[state]((e, l) => (e ? no(e) : ok(l)))); },
   shutdown() { return new Promise((ok) => queue.shutdown(2000, () => ok())); },
 };

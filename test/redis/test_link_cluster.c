@@ -43,7 +43,8 @@ static void all_primaries_work(void **state)
     assert_int_equal(f.probe.unavailable + f.probe.unknown + f.probe.lost, 0);
     for (size_t i = 0; i < 3; i++)
         assert_true(rig_info(f.cluster->node[i], "commandstats", "cmdstat_fcall:calls") >= 100);
-    assert_int_equal(weir__link_durability(f.probe.link), WEIR_DURABLE_NONE);
+    assert_int_equal(f.probe.key[0].call[0].durability,
+                     WEIR_DURABLE_NONE);
 
     /* one host of the URL is enough, and it need not be the first */
     redis_url  url = f.url;

@@ -98,7 +98,8 @@ static void durability_is_what_the_server_does(void **state)
         weir_durability durability;
     } cases[] = {
         { { .aof = true }, WEIR_DURABLE_DISK },
-        { { .config = "appendonly yes\nappendfsync everysec\n" }, WEIR_DURABLE_OS },
+        { { .config = "appendonly yes\nappendfsync everysec\n" }, WEIR_DURABLE_NONE },
+        { { .config = "appendonly yes\nappendfsync no\n" }, WEIR_DURABLE_OS },
         { { .config = NULL }, WEIR_DURABLE_NONE },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -106,7 +107,8 @@ static void durability_is_what_the_server_does(void **state)
         redis_url url = url_of(r, "redis+unix", NULL);
         probe     p;
         probe_open(&p, &url, 1);
-        assert_int_equal(weir__link_durability(p.link), cases[i].durability);
+        probe_steps(&p, 1);
+        assert_int_equal(p.key[0].call[0].durability, cases[i].durability);
         probe_close(&p);
         rig_free(r);
     }
@@ -268,7 +270,7 @@ static void restarted(void **state)
         probe_steps(&p, 20);    /* while it starts */
     }
     assert_int_equal(p.unavailable + p.unknown + p.lost, 0);
-    assert_int_equal(weir__link_durability(p.link), WEIR_DURABLE_DISK);
+    assert_int_equal(p.key[0].call[0].durability, WEIR_DURABLE_DISK);
     probe_close(&p);
     rig_free(r);
 }

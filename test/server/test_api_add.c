@@ -287,7 +287,8 @@ static void what_is_repeated_is_done_once(void **state)
         with_key(207, ",{\"id\":3,\"state\":\"inactive\",\"existed\":false}]", "b", lot);
     }
     assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
-    with_key(400, "for another number of jobs", "a", lot);
+    with_key(409, "with another body", "a", lot);
+    with_key(409, "with another body", "a", "{\"type\":\"other\"}");
     with_key(400, "\"field\":\"type\"", "c", "{}");
     with_key(201, "\"id\":4,", "c", one);       /* what was refused was not done */
     char key[300];

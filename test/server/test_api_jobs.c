@@ -228,8 +228,21 @@ static void patches(void **state)
              "{\"state\":\"cancelled\",\"from\":[\"inactive\",\"delayed\"]}");
     web_says(&w, 200, "\"state\":\"inactive\"", "PATCH", "/v1/jobs/1",
              "{\"state\":\"inactive\",\"from\":\"cancelled\"}");
-    web_error(&w, 409, "ESTATE", "only a worker", "PATCH", "/v1/jobs/1",
-              "{\"state\":\"active\"}");
+    web_says(&w, 200, "\"state\":\"complete\"", "PATCH", "/v1/jobs/1", "{\"state\":\"complete\"}");
+    web_says(&w, 200, "\"error\":\"Failed by hand\"", "PATCH", "/v1/jobs/1",
+             "{\"state\":\"failed\"}");
+    web_says(&w, 200, "\"workerId\":\"me\"", "PATCH", "/v1/jobs/1",
+             "{\"state\":\"active\",\"worker\":\"me\",\"lease\":\"5s\"}");
+    web_error(&w, 409, "ESTATE", "a worker has it", "PATCH", "/v1/jobs/1",
+              "{\"state\":\"failed\"}");
+    web_error(&w, 400, "EINVAL", "worker", "PATCH", "/v1/jobs/1", "{\"worker\":\"me\"}");
+    web_says(&w, 200, "\"state\":\"cancelled\"", "PATCH", "/v1/jobs/1",
+             "{\"state\":\"cancelled\"}");
+    web_says(&w, 200, "\"workerId\":\"127.0.0.1\"", "PATCH", "/v1/jobs/1",
+             "{\"state\":\"active\"}");
+    web_says(&w, 200, "\"state\":\"cancelled\"", "PATCH", "/v1/jobs/1",
+             "{\"state\":\"cancelled\"}");
+    web_says(&w, 200, "\"state\":\"inactive\"", "PATCH", "/v1/jobs/1", "{\"state\":\"inactive\"}");
     take(1);
     web_error(&w, 409, "ESTATE", "active", "PATCH", "/v1/jobs/1", "{\"priority\":1}");
     web_error(&w, 404, "ENOENT", "there is no job 7", "PATCH", "/v1/jobs/7", "{\"priority\":1}");
@@ -312,6 +325,33 @@ static void logs(void **state)
     web_error(&w, 400, "EINVAL", "text:", "POST", "/v1/jobs/1/log", "{\"text\":1}");
     web_error(&w, 400, "EINVAL", "delivery:", "POST", "/v1/jobs/1/log",
               "{\"text\":\"a\",\"delivery\":0}");
+}
+
+static void values(void **state)
+{
+    (void)state;
+    const char *target = "/v1/jobs/1/values";
+    web_says(&w, 201, "\"id\":1", "POST", "/v1/jobs",
+             "{\"type\":\"x\",\"values\":{\"color\":\"red\",\"a\":[1.50]}}");
+    web_says(&w, 200, "\"values\":{\"a\":[1.50],\"color\":\"red\"}", "GET", "/v1/jobs/1", NULL);
+    web_says(&w, 204, "", "POST", target, "{\"values\":{\"a\":null,\"b\":true}}");
+    web_says(&w, 200, "\"values\":{\"b\":true,\"color\":\"red\"}", "GET", "/v1/jobs/1", NULL);
+    web_says(&w, 200, "\"values\":{\"color\":\"red\"},\"priority\":3,", "PATCH", "/v1/jobs/1",
+             "{\"values\":{\"b\":null},\"priority\":3}");
+    uint32_t delivery = take(1);
+    char     body[80];
+    snprintf(body, sizeof body, "{\"values\":{\"n\":1},\"delivery\":%u}", delivery);
+    web_says(&w, 204, "", "POST", target, body);
+    web_error(&w, 409, "ESTALE", "delivery 9", "POST", target,
+              "{\"values\":{\"n\":2},\"delivery\":9}");
+    web_says(&w, 200, "\"values\":{\"color\":\"red\",\"n\":1}", "GET", "/v1/jobs/1", NULL);
+    web_error(&w, 404, "ENOENT", "there is no job 2", "POST", "/v1/jobs/2/values",
+              "{\"values\":{}}");
+    web_error(&w, 400, "EINVAL", "values: missing", "POST", target, "{}");
+    web_error(&w, 400, "EINVAL", "values: not an object", "POST", target, "{\"values\":7}");
+    web_error(&w, 400, "EINVAL", "values.data: ", "POST", target, "{\"values\":{\"data\":1}}");
+    web_error(&w, 400, "EINVAL", "values.x: null is no value", "POST", "/v1/jobs",
+              "{\"type\":\"x\",\"values\":{\"x\":null}}");
 }
 
 static void progress(void **state)
@@ -431,6 +471,7 @@ int main(void)
         CASE(is_gone),
         CASE(acts),
         CASE(logs),
+        CASE(values),
         CASE(progress),
         CASE(ended_before),
         CASE(ends_while_waited_for),

@@ -11,10 +11,11 @@ static web  w;
 static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
 
 enum { READER, PRODUCER, WORKER, ADMIN, MAIL_READER, MAIL_PRODUCER, MAIL_WORKER, MAIL_ADMIN,
-       TOKENS };
+       BOTH_ADMIN, TOKENS };
 static const struct { const char *roles, *type; } tokens[TOKENS] = {
     { "read", "" },     { "produce", "" },     { "work", "" },     { "admin", "" },
     { "read", "mail" }, { "produce", "mail" }, { "work", "mail" }, { "admin", "mail" },
+    { "admin", "mail,sms" },
 };
 static char bearer[TOKENS][SRV_TOKEN_TEXT + 40];
 
@@ -29,7 +30,9 @@ static int start(void **state)
         char       text[SRV_TOKEN_TEXT];
         assert_true(srv_roles_parse(tokens[i].roles, &c.roles));
         snprintf(c.name, sizeof c.name, "token-%d", i);
-        snprintf(c.type, sizeof c.type, "%s", tokens[i].type);
+        for (char *rest = strcpy(text, tokens[i].type), *each;
+             (each = strtok_r(rest, ",", &rest));)
+            assert_true(srv_caller_add_type(&c, each));
         if (srv_tokens_add(file, &c, 1, text, &err))
             fail_msg("%s", err.msg);
         snprintf(bearer[i], sizeof bearer[i], "Authorization: Bearer %s\r\n", text);
@@ -74,6 +77,7 @@ static const struct {
     { "GET", "/v1/jobs/1/log", NULL, SRV_READ },
     { "POST", "/v1/jobs/1/log", "{\"text\":\"a\"}", SRV_WORK },
     { "POST", "/v1/jobs/1/progress", "{\"delivery\":1,\"done\":1,\"total\":2}", SRV_WORK },
+    { "POST", "/v1/jobs/1/values", "{\"values\":{}}", SRV_WORK },
     { "GET", "/v1/jobs/1/explain", NULL, SRV_READ },
     { "GET", "/v1/jobs/1/wait?timeout=1ms", NULL, SRV_READ },
     { "POST", "/v1/jobs/bulk", "{\"action\":\"cancel\",\"filter\":{\"type\":\"mail\"}}",
@@ -112,8 +116,9 @@ static void who_am_i(void **state)
 {
     (void)state;
     says(PRODUCER, 200, "\"you\":{\"name\":\"token-1\",\"roles\":[\"read\",\"produce\"],"
-                        "\"type\":null}", "GET", "/v1/server", NULL);
-    says(MAIL_ADMIN, 200, "\"roles\":[\"read\",\"produce\",\"work\",\"admin\"],\"type\":\"mail\"}",
+                        "\"types\":null}", "GET", "/v1/server", NULL);
+    says(MAIL_ADMIN, 200,
+         "\"roles\":[\"read\",\"produce\",\"work\",\"admin\"],\"types\":[\"mail\"]}",
          "GET", "/v1/server", NULL);
 }
 
@@ -138,6 +143,7 @@ static void other_jobs_are_not_there(void **state)
         { MAIL_READER, "GET", "/v1/jobs/2/wait", NULL },
         { MAIL_WORKER, "POST", "/v1/jobs/2/log", "{\"text\":\"a\"}" },
         { MAIL_WORKER, "POST", "/v1/jobs/2/progress", "{\"delivery\":1,\"done\":1,\"total\":2}" },
+        { MAIL_WORKER, "POST", "/v1/jobs/2/values", "{\"values\":{\"a\":1}}" },
         { MAIL_ADMIN, "PATCH", "/v1/jobs/2", "{\"priority\":1}" },
         { MAIL_ADMIN, "DELETE", "/v1/jobs/2", NULL },
         { MAIL_ADMIN, "POST", "/v1/jobs/2/retry", NULL },
@@ -175,6 +181,46 @@ static void lists_are_of_its_type(void **state)
     assert_non_null(strstr(a.body, "mail"));
     assert_null(strstr(a.body, "sms"));
     web_free(&a);
+}
+
+/* 1 is mail, 2 is sms, 3 is other. */
+static void a_token_of_two_types(void **state)
+{
+    (void)state;
+    two_jobs();
+    rt_add_type(&w.t, "other");
+    says(BOTH_ADMIN, 200, "\"types\":[\"mail\",\"sms\"]}", "GET", "/v1/server", NULL);
+    says(BOTH_ADMIN, 200, "\"id\":2", "GET", "/v1/jobs/2", NULL);
+    says(BOTH_ADMIN, 404, "there is no job 3", "GET", "/v1/jobs/3", NULL);
+    says(BOTH_ADMIN, 200, "{\"jobs\":[1,2],\"next\":null}", "GET", "/v1/jobs?ids=true", NULL);
+    says(BOTH_ADMIN, 200, "{\"jobs\":[2],", "GET", "/v1/jobs?ids=true&type=sms", NULL);
+    says(BOTH_ADMIN, 200, "{\"jobs\":[2,1],", "GET", "/v1/jobs?ids=true&order=desc&limit=2", NULL);
+    says(BOTH_ADMIN, 403, "forbidden", "GET", "/v1/jobs?type=other", NULL);
+    says(BOTH_ADMIN, 200, "\"counts\":{\"inactive\":2,", "GET", "/v1/stats", NULL);
+    says(BOTH_ADMIN, 404, "no type", "GET", "/v1/types/other", NULL);
+    says(BOTH_ADMIN, 403, "alone", "GET", "/metrics", NULL);
+    says(BOTH_ADMIN, 403, "name one (mail, sms)", "POST", "/v1/jobs/bulk",
+         "{\"action\":\"cancel\",\"all\":true}");
+    says(BOTH_ADMIN, 403, "forbidden", "POST", "/v1/jobs/bulk",
+         "{\"action\":\"cancel\",\"filter\":{\"type\":\"other\"}}");
+    says(BOTH_ADMIN, 200, "\"done\":2,\"skipped\":1", "POST", "/v1/jobs/bulk",
+         "{\"action\":\"cancel\",\"filter\":{\"ids\":[1,2,3]}}");
+    says(BOTH_ADMIN, 403, "several types", "GET", "/jobs/cancelled/0..9/asc", NULL);
+    says(BOTH_ADMIN, 200, "\"id\":2", "GET", "/jobs/sms/cancelled/0..9/asc", NULL);
+    says(BOTH_ADMIN, 200, "\"inactiveCount\":0", "GET", "/stats", NULL);
+    says(BOTH_ADMIN, 403, "forbidden", "POST", "/v1/jobs", "{\"type\":\"other\"}");
+    says(BOTH_ADMIN, 201, "\"id\":4", "POST", "/v1/jobs", "{\"type\":\"sms\"}");
+    says(BOTH_ADMIN, 403, "forbidden", "POST", "/v1/take",
+         "{\"types\":[\"sms\",\"other\"],\"worker\":\"w\"}");
+    says(BOTH_ADMIN, 200, "\"id\":4", "POST", "/v1/take",
+         "{\"types\":[\"mail\",\"sms\"],\"worker\":\"w\"}");
+    says(BOTH_ADMIN, 200, "\"error\"", "POST", "/v1/batch",
+         "{\"ops\":[{\"op\":\"list\",\"limit\":5}]}");
+    says(BOTH_ADMIN, 200, "\"answers\":[{\"error\":{\"code\":\"ENOENT\"", "POST", "/v1/batch",
+         "{\"ops\":[{\"op\":\"get\",\"id\":3}]}");
+    says(BOTH_ADMIN, 200, "\"answers\":[{\"job\":{\"id\":2,", "POST", "/v1/batch",
+         "{\"ops\":[{\"op\":\"get\",\"id\":2}]}");
+    assert_int_equal(rt_state(&w.t, 3), WEIR_INACTIVE);
 }
 
 static void adds_are_of_its_type(void **state)
@@ -235,6 +281,7 @@ int main(void)
         CASE(who_am_i),
         CASE(other_jobs_are_not_there),
         CASE(lists_are_of_its_type),
+        CASE(a_token_of_two_types),
         CASE(adds_are_of_its_type),
         CASE(keys_are_the_tokens_own),
         CASE(orders_are_of_its_type),

@@ -138,7 +138,7 @@ static void server(void **state)
     assert_int_equal(json_integer_value(json_object_get(v, "now")), w.t.now);
     assert_int_equal(json_array_size(json_object_get(you, "roles")), 4);
     assert_true(json_is_null(json_object_get(you, "name")));
-    assert_true(json_is_null(json_object_get(you, "type")));
+    assert_true(json_is_null(json_object_get(you, "types")));
     json_decref(v);
 }
 

@@ -58,7 +58,7 @@ static void a_job_is_shown_as_vertx_kue_shows_it(void **state)
             "\"backoff\":{\"type\":\"fixed\",\"delay\":100},\"state\":\"INACTIVE\",\"id\":-1,"
             "\"address_id\":\"x\",\"progress\":0,\"created_at\":0}", CREATED(1));
     ask(&w, "GET", "/job/1", NULL, 200,
-        "{\n  \"attempts\" : 0,\n"
+        "{\n  \"address_id\" : \"x\",\n  \"attempts\" : 0,\n"
         "  \"backoff\" : {\n    \"type\" : \"fixed\",\n    \"delay\" : 100\n  },\n"
         "  \"created_at\" : 1700000000000,\n  \"data\" : {\n    \"to\" : \"ann\"\n  },\n"
         "  \"delay\" : 5000,\n  \"duration\" : 0,\n  \"failed_at\" : 0,\n  \"id\" : 1,\n"
@@ -78,10 +78,11 @@ static void a_job_that_was_worked_on_has_more(void **state)
     web w;
     start(&w);
     rt *t = &w.t;
-    put(&w, "{\"type\":\"a\",\"max_attempts\":2}", CREATED(1));
+    put(&w, "{\"type\":\"a\",\"max_attempts\":2,\"address_id\":\"y\"}", CREATED(1));
     end(&w, take(&w, "a", 1), WEIR_OUTCOME_FAIL, "no");
     ask(&w, "GET", "/job/1", NULL, 200,
-        "{\n  \"attempts\" : 1,\n  \"created_at\" : 1700000000000,\n  \"data\" : { },\n"
+        "{\n  \"address_id\" : \"y\",\n  \"attempts\" : 1,\n"
+        "  \"created_at\" : 1700000000000,\n  \"data\" : { },\n"
         "  \"delay\" : 0,\n  \"duration\" : 0,\n  \"error\" : \"no\",\n"
         "  \"failed_at\" : 1700000000000,\n  \"id\" : 1,\n  \"max_attempts\" : 2,\n"
         "  \"priority\" : \"NORMAL\",\n...");
@@ -89,7 +90,8 @@ static void a_job_that_was_worked_on_has_more(void **state)
     rt_later(t, 5);
     end(&w, job, WEIR_OUTCOME_DONE, "{\"ok\":true}");
     ask(&w, "GET", "/job/1", NULL, 200,
-        "{\n  \"attempts\" : 1,\n  \"created_at\" : 1700000000000,\n  \"data\" : { },\n"
+        "{\n  \"address_id\" : \"y\",\n  \"attempts\" : 1,\n"
+        "  \"created_at\" : 1700000000000,\n  \"data\" : { },\n"
         "  \"delay\" : 0,\n  \"duration\" : 5,\n  \"failed_at\" : 1700000000000,\n  \"id\" : 1,\n"
         "  \"max_attempts\" : 2,\n  \"priority\" : \"NORMAL\",\n  \"progress\" : 100,\n"
         "  \"promote_at\" : 1700000000000,\n  \"removeOnComplete\" : false,\n"
@@ -99,6 +101,40 @@ static void a_job_that_was_worked_on_has_more(void **state)
     ask(&w, "GET", "/stats", NULL, 200,
         "{\n  \"workTime\" : 5,\n  \"inactiveCount\" : 0,\n  \"completeCount\" : 1,\n"
         "  \"activeCount\" : 0,\n  \"failedCount\" : 0,\n  \"delayedCount\" : 0\n}");
+    web_stop(&w);
+}
+
+/* The address as the store has it, and what GET shows; of a job that has none yet a UUID. */
+static void a_job_has_an_address(void **state)
+{
+    (void)state;
+    web w;
+    start(&w);
+    rt *t = &w.t;
+    put(&w, "{\"type\":\"a\",\"address_id\":\"5\"}", CREATED(1));
+    put(&w, "{\"type\":\"a\"}", CREATED(2));
+    put(&w, "{\"type\":\"a\",\"address_id\":null}", CREATED(3));
+    ask(&w, "GET", "/job/1", NULL, 200, "{\n  \"address_id\" : \"5\",\n...");
+    weir_job   *two = rt_get(t, 2), *three = rt_get(t, 3);
+    const char *address = weir_value_text(two, "address_id", "");
+    assert_int_equal(strlen(address), 36);
+    for (size_t i = 0; i < 36; i++)
+        assert_non_null(strchr(i == 8 || i == 13 || i == 18 || i == 23 ? "-" : "0123456789abcdef",
+                               address[i]));
+    assert_int_equal(address[14], '4');
+    assert_non_null(strchr("89ab", address[19]));
+    assert_string_not_equal(address, weir_value_text(three, "address_id", ""));
+    char want[80];
+    snprintf(want, sizeof want, "{\n  \"address_id\" : \"%s\",\n...", address);
+    ask(&w, "GET", "/job/2", NULL, 200, want);
+    weir_job_release(two);
+    weir_job_release(three);
+    put(&w, "{\"id\":1,\"address_id\":\"other\"}", CREATED(1));
+    ask(&w, "GET", "/job/1", NULL, 200, "{\n  \"address_id\" : \"other\",\n...");
+    ask(&w, "PUT", "/job", "{\"type\":\"a\",\"address_id\":7}", 400,
+        "{\n  \"error\" : \"address_id: ...");
+    rt_add(t, &(weir_spec){ .type = "b" });
+    ask(&w, "GET", "/job/4", NULL, 200, "{\n  \"attempts\" : 0,\n...");
     web_stop(&w);
 }
 
@@ -148,6 +184,9 @@ static void what_is_wrong_is_said_so(void **state)
           "{\n  \"error\" : \"to can not be greater than from\"\n}" },
         { "GET", "/jobs/0/to/9/up", NULL, 400, "{\n  \"error\" : \"order: ..." },
         { "GET", "/jobs/bogus/0/to/9/asc", NULL, 200, "[ ]" },
+        { "GET", "/jobs/bogus/0/to/9", NULL, 200, "[ ]" },
+        { "GET", "/jobs/inactive/9/to/0", NULL, 503,
+          "{\n  \"error\" : \"to can not be greater than from\"\n}" },
         { "PUT", "/job", "{", 400, "{\n  \"error\" : \"not JSON ..." },
         { "PUT", "/job", "[]", 400, "{\n  \"error\" : ..." },
         { "PUT", "/job", "{\"data\":{}}", 400,
@@ -181,6 +220,9 @@ static void lists(void **state)
         { "/jobs/-1/to/-1/asc", 1, 3 },
         { "/jobs/inactive/0/to/9/desc", 3, 3 },
         { "/jobs/INACTIVE/1/to/2/asc", 2, 1 },
+        { "/jobs/inactive/0/to/2", 3, 1 },      /* without an order: ascending */
+        { "/jobs/a/INACTIVE/0/to/9", 2, 1 },
+        { "/jobs/a/FAILED/0/to/9", 0, 0 },
         { "/jobs/a/INACTIVE/0/to/9/asc", 2, 1 },
         { "/jobs/a/inactive/0/to/9/desc", 2, 3 },
         { "/jobs/b/failed/0/to/9/desc", 0, 0 },
@@ -209,10 +251,18 @@ static void states_change_as_the_life_cycle_has_it(void **state)
     web w;
     start(&w);
     rt *t = &w.t;
-    put(&w, "{\"type\":\"a\",\"delay\":60000}", CREATED(1));
+    put(&w, "{\"type\":\"a\",\"delay\":60000,\"address_id\":\"x\"}", CREATED(1));
     ask(&w, "PUT", "/job/1/state/INACTIVE", NULL, 200, MESSAGE("job_state_updated"));
     assert_int_equal(rt_state(t, 1), WEIR_INACTIVE);
-    ask(&w, "PUT", "/job/1/state/complete", NULL, 409, "{\n  \"error\" : \"job 1 is inactive: ...");
+    ask(&w, "PUT", "/job/1/state/COMPLETE", NULL, 200, MESSAGE("job_state_updated"));
+    ask(&w, "GET", "/job/1", NULL, 200, "{\n  \"address_id\" : \"x\",\n  \"attempts\" : 0,\n...");
+    ask(&w, "PUT", "/job/1/state/FAILED", NULL, 200, MESSAGE("job_state_updated"));
+    assert_int_equal(rt_state(t, 1), WEIR_FAILED);
+    ask(&w, "PUT", "/job/1/state/ACTIVE", NULL, 200, MESSAGE("job_state_updated"));
+    assert_int_equal(rt_state(t, 1), WEIR_ACTIVE);
+    ask(&w, "PUT", "/job/1/state/FAILED", NULL, 409, "{\n  \"error\" : \"job 1 is active: ...");
+    rt_later(t, WEIR_DEFAULT_LEASE_MS + 1);
+    rt_until(t, 1, WEIR_INACTIVE);
     ask(&w, "PUT", "/job/1/state/bogus", NULL, 400, "{\n  \"error\" : \"unknown state ...");
     weir_job *job = take(&w, "a", 1);
     ask(&w, "POST", "/inactive/1", NULL, 409, "{\n  \"error\" : \"job 1 is active: ...");
@@ -262,12 +312,43 @@ static void a_body_with_an_id_changes_that_job(void **state)
     static const char *const fixed[] = {
         "{\"id\":1,\"type\":\"b\"}",      "{\"id\":1,\"max_attempts\":4}",
         "{\"id\":1,\"ttl\":8}",           "{\"id\":1,\"removeOnComplete\":true}",
-        "{\"id\":1,\"state\":\"ACTIVE\"}",
         "{\"id\":1,\"backoff\":{\"type\":\"exponential\",\"delay\":5}}",
     };
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         ask(&w, "PUT", "/job", fixed[i], 409, "{\n  \"error\" : ...");
     assert_int_equal(rt_count(t, WEIR_ANY), 1);
+    web_stop(&w);
+}
+
+static void a_backoff_without_a_type_is_fixed(void **state)
+{
+    (void)state;
+    web w;
+    start(&w);
+    static const struct {
+        const char *type, *more;
+        int64_t     delay_ms;               /* until the second attempt */
+    } cases[] = {
+        { "a", "\"backoff\":{\"delay\":300}", 300 },
+        { "b", "\"delay\":200,\"backoff\":{\"type\":\"fixed\"}", 200 },
+        { "c", "\"delay\":200,\"backoff\":{}", 200 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[200];
+        snprintf(body, sizeof body, "{\"type\":\"%s\",\"max_attempts\":2,%s}", cases[i].type,
+                 cases[i].more);
+        web_answer a = web_call(&w, "PUT", "/job", body);
+        assert_int_equal(a.status, 201);
+        web_free(&a);
+        rt_later(&w.t, 1000);
+        rt_until(&w.t, i + 1, WEIR_INACTIVE);
+        weir_job *job = take(&w, cases[i].type, i + 1);
+        end(&w, job, WEIR_OUTCOME_FAIL, "no");
+        weir_job *j = rt_get(&w.t, i + 1);
+        assert_int_equal(j->state, WEIR_DELAYED);
+        assert_int_equal(j->promote_at - j->failed_at, cases[i].delay_ms);
+        weir_job_release(j);
+    }
     web_stop(&w);
 }
 
@@ -286,9 +367,9 @@ static void both_apis_are_there(void **state)
 
     web_start(&w, RT_MEM, true, NULL);
     put(&w, "{\"type\":\"a\"}", CREATED(1));
-    ask(&w, "GET", "/jobs/0/to/9", NULL, 200, "[ {\n  \"attempts\" : 0,\n...");
-    ask(&w, "GET", "/jobs/inactive/0/to/9/asc", NULL, 200, "[ {\n  \"attempts\" : 0,\n...");
-    ask(&w, "GET", "/jobs/a/inactive/0/to/9/desc", NULL, 200, "[ {\n  \"attempts\" : 0,\n...");
+    ask(&w, "GET", "/jobs/0/to/9", NULL, 200, "[ {\n  \"address_id\" : \"...");
+    ask(&w, "GET", "/jobs/inactive/0/to/9/asc", NULL, 200, "[ {\n  \"address_id\" : \"...");
+    ask(&w, "GET", "/jobs/a/inactive/0/to/9/desc", NULL, 200, "[ {\n  \"address_id\" : \"...");
     ask(&w, "POST", "/inactive/1", NULL, 200, MESSAGE("job 1 restart"));
     ask(&w, "GET", "/job/search/x", NULL, 501, MESSAGE("not_implemented"));
     ask(&w, "GET", "/job/7", NULL, 200, "{\"error\":\"job \\\"7\\\" doesnt exist\"}");
@@ -307,7 +388,7 @@ static void who_may_add_may_not_change(void **state)
     web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = file, .api = SRV_API_VERTX });
     ask_with(&w, maker, "PUT", "/job", "{\"type\":\"a\"}", 201, CREATED(1));
     ask_with(&w, maker, "PUT", "/job", "{\"id\":1,\"data\":{}}", 403, "{\n  \"error\" : ...");
-    ask_with(&w, maker, "GET", "/job/1", NULL, 200, "{\n  \"attempts\" : 0,...");
+    ask_with(&w, maker, "GET", "/job/1", NULL, 200, "{\n  \"address_id\" : \"...");
     ask_with(&w, maker, "POST", "/inactive/1", NULL, 403, "{\"error\":...");
     web_stop(&w);
     tempdir_remove(dir);
@@ -319,11 +400,13 @@ int main(void)
         cmocka_unit_test(json_is_printed_as_jackson_does),
         cmocka_unit_test(a_job_is_shown_as_vertx_kue_shows_it),
         cmocka_unit_test(a_job_that_was_worked_on_has_more),
+        cmocka_unit_test(a_job_has_an_address),
         cmocka_unit_test(priorities_have_the_nearest_name),
         cmocka_unit_test(what_is_wrong_is_said_so),
         cmocka_unit_test(lists),
         cmocka_unit_test(states_change_as_the_life_cycle_has_it),
         cmocka_unit_test(a_body_with_an_id_changes_that_job),
+        cmocka_unit_test(a_backoff_without_a_type_is_fixed),
         cmocka_unit_test(both_apis_are_there),
         cmocka_unit_test(who_may_add_may_not_change),
     };

@@ -372,6 +372,74 @@ static void a_wait_ends_with_a_job(void **state)
     web_stop(&w);
 }
 
+/* The job of a worker that dies; returns its id. */
+static uint64_t lose_one(web *w)
+{
+    uint64_t    id, delivery;
+    rt         *t = &w->t;
+    weir_ended  ended;
+    take(w, "{\"types\":[\"mail\"],\"worker\":\"dead\"}", &id, &delivery);
+    weir_ending end = { .id = id, .delivery = (uint32_t)delivery, .outcome = WEIR_OUTCOME_LOST };
+    OK(weir_finish(t->q, &end, 1, &ended, &t->err));
+    assert_int_equal(ended.err.code, WEIR_OK);
+    return id;
+}
+
+#define BY(name) "{\"types\":[\"mail\"],\"n\":5,\"worker\":\"" name "\"}"
+#define WAIT_BY(name) "{\"types\":[\"mail\"],\"n\":5,\"wait\":\"60s\",\"worker\":\"" name "\"}"
+
+static void a_suspect_comes_alone(void **state)
+{
+    (void)state;
+    web      w;
+    uint64_t first, second, third, id, delivery;
+    web_start(&w, RT_SQLITE, true, NULL);
+    rt_add_type(&w.t, "mail");
+    first = lose_one(&w);
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"],\"worker\":\"w1\",\"busy\":true}", NULL, NULL),
+                     0);                                            /* it says it has others */
+    assert_int_equal(take(&w, BY("w1"), &id, &delivery), 1);
+    assert_int_equal(id, first);
+    second = rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, BY("w1"), NULL, NULL), 0);            /* and nothing beside it */
+    assert_int_equal(take(&w, BY("w2"), &id, NULL), 1);             /* others are free */
+    assert_int_equal(id, second);
+    int fd = begin_take(&w, WAIT_BY("w1"));
+    third = rt_add_type(&w.t, "mail");
+    finish(&w, 200, first, delivery, "");                           /* wakes who waits for it */
+    assert_int_equal(end_take(fd, &id), 1);
+    assert_int_equal(id, third);
+    web_stop(&w);
+}
+
+static void a_busy_worker_ends_what_it_has_first(void **state)
+{
+    (void)state;
+    web      w;
+    uint64_t first, second, id, delivery;
+    char     body[300];
+    web_start(&w, RT_SQLITE, true, NULL);
+    first = rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, BY("w1"), &id, &delivery), 1);
+    rt_add(&w.t, &(weir_spec){ .type = "mail", .priority = -10 });
+    second = lose_one(&w);
+    rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, BY("w1"), &id, NULL), 1);             /* the one behind it ... */
+    assert_true(id != second);
+    rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, BY("w1"), NULL, NULL), 0);            /* ... and then none */
+    finish(&w, 200, id, 1, "");
+    int fd = begin_take(&w, WAIT_BY("w1"));
+    finish(&w, 200, first, 1, "");
+    assert_int_equal(end_take(fd, &id), 1);
+    assert_int_equal(id, second);
+    snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":2}],\"take\":" BY("w1") "}",
+             (unsigned long long)second);
+    json_t *answer = web_json(&w, 200, "POST", "/v1/finish", body);
+    assert_int_equal(jobs_of(answer, &id, &delivery), 1);           /* what waited behind it */
+    web_stop(&w);
+}
+
 static void a_wait_ends_when_its_time_is_up(void **state)
 {
     (void)state;
@@ -629,15 +697,22 @@ typedef struct storm {
     _Atomic uint8_t *done;          /* by id: times it was done */
 } storm;
 
+typedef struct storm_worker {
+    storm    *s;
+    bool      both;                 /* it always asks for both types: nobody else need take a b */
+    pthread_t thread;
+} storm_worker;
+
 /* Take with a long wait, end what came; now and then hang up instead of listening. */
-static void *storm_worker(void *arg)
+static void *work_in_storm(void *arg)
 {
-    storm   *s = arg;
-    unsigned seed = (unsigned)(uintptr_t)&seed;
+    const storm_worker *me = arg;
+    storm              *s = me->s;
+    unsigned            seed = (unsigned)(uintptr_t)&seed;
     while (!atomic_load(&s->over)) {
         char body[96];
         snprintf(body, sizeof body, "{\"types\":[\"%s\"],\"n\":%d,\"wait\":\"60s\"}",
-                 rand_r(&seed) % 2 ? "a\",\"b" : "a", 1 + rand_r(&seed) % 4);
+                 rand_r(&seed) % 2 || me->both ? "a\",\"b" : "a", 1 + rand_r(&seed) % 4);
         int fd = begin(s->w, TAKE, body);
         if (rand_r(&seed) % 8 == 0) {
             hang_up(fd);
@@ -667,14 +742,16 @@ static void nobody_waits_in_vain(void **state)
 {
     (void)state;
     enum { WORKERS = 12, JOBS = 400, MORE = 4000 };
-    web       w;
-    pthread_t thread[WORKERS];
+    web          w;
+    storm_worker worker[WORKERS];
     web_start(&w, RT_SQLITE, false, &(srv_options){ .threads = 2 });
     rt   *t = &w.t;
     storm s = { .w = &w, .done = calloc(JOBS + MORE + 1, 1) };
     assert_non_null(s.done);
-    for (int i = 0; i < WORKERS; i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, storm_worker, &s), 0);
+    for (int i = 0; i < WORKERS; i++) {
+        worker[i] = (storm_worker){ .s = &s, .both = i % 2 };
+        assert_int_equal(pthread_create(&worker[i].thread, NULL, work_in_storm, &worker[i]), 0);
+    }
     for (int i = 0; i < JOBS; i++) {
         rt_add_type(t, i % 3 ? "a" : "b");
         if (i % 20 == 0)
@@ -691,7 +768,7 @@ static void nobody_waits_in_vain(void **state)
         rt_breathe();
     }
     for (int i = 0; i < WORKERS; i++)
-        pthread_join(thread[i], NULL);
+        pthread_join(worker[i].thread, NULL);
     for (int i = 1; i <= JOBS + MORE; i++)
         assert_true(s.done[i] <= 1);
     free((void *)s.done);
@@ -853,7 +930,7 @@ static void add_token(const char *file, const char *name, const char *roles, con
     char       text[SRV_TOKEN_TEXT];
     assert_true(srv_roles_parse(roles, &c.roles));
     snprintf(c.name, sizeof c.name, "%s", name);
-    snprintf(c.type, sizeof c.type, "%s", type);
+    snprintf(c.types, sizeof c.types, "%s", type);
     if (srv_tokens_add(file, &c, 1, text, &err))
         fail_msg("%s", err.msg);
     snprintf(header, size, "Authorization: Bearer %s\r\n", text);
@@ -944,6 +1021,8 @@ int main(void)
         cmocka_unit_test(a_late_worker_changes_nothing),
         cmocka_unit_test(a_cancelled_job_is_told_at_the_next_renewal),
         cmocka_unit_test(a_wait_ends_with_a_job),
+        cmocka_unit_test(a_suspect_comes_alone),
+        cmocka_unit_test(a_busy_worker_ends_what_it_has_first),
         cmocka_unit_test(a_wait_ends_when_its_time_is_up),
         cmocka_unit_test(one_job_wakes_one),
         cmocka_unit_test(a_lot_wakes_as_many_as_it_needs),

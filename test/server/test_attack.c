@@ -307,7 +307,7 @@ static void a_store_that_is_away_is_not_a_job_that_is_gone(void **state)
     char       dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], url[128];
     char       token[SRV_TOKEN_TEXT], bearer[SRV_TOKEN_TEXT + 40];
     weir_error err;
-    srv_caller who = { .name = "w", .type = "t", .roles = SRV_READ | SRV_WORK };
+    srv_caller who = { .name = "w", .types = "t", .roles = SRV_READ | SRV_WORK };
     rig       *redis = rig_start(NULL);
     assert_non_null(redis);
     proxy *line = proxy_start(redis, 1);
@@ -335,6 +335,46 @@ static void a_store_that_is_away_is_not_a_job_that_is_gone(void **state)
     tempdir_remove(dir);
 }
 
+/* Does /readyz, which must be 503, tell this caller where the store is? */
+static bool learns_where_the_store_is(web *w, const char *caller)
+{
+    web_answer a = web_call_with(w, "GET", "/readyz", caller, NULL);
+    assert_int_equal(a.status, 503);
+    bool learns = strstr(a.body, "127.0.0.1") != NULL;
+    web_free(&a);
+    return learns;
+}
+
+/* What is wrong with the store may name it: strangers learn that it is away, and no more. */
+static void strangers_do_not_learn_where_the_store_is(void **state)
+{
+    (void)state;
+    web        w;
+    char       dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], url[128];
+    char       token[SRV_TOKEN_TEXT], bearer[SRV_TOKEN_TEXT + 40];
+    weir_error err;
+    srv_caller who = { .name = "w", .roles = SRV_READ };
+    rig       *redis = rig_start(NULL);
+    assert_non_null(redis);
+    proxy *line = proxy_start(redis, 1);
+    assert_non_null(line);
+    assert_true(tempdir_make(dir));
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    assert_int_equal(srv_tokens_add(file, &who, 1, token, &err), WEIR_OK);
+    snprintf(bearer, sizeof bearer, "Authorization: Bearer %s\r\n", token);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=500ms", proxy_port(line));
+    web_start(&w, url, false, &(srv_options){ .tokens_file = file });
+    proxy_hold(line, true);
+    UNTIL(learns_where_the_store_is(&w, bearer));   /* at first it may only be slow */
+    assert_false(learns_where_the_store_is(&w, NULL));
+    assert_false(learns_where_the_store_is(&w, "Authorization: Bearer wtk_wrong\r\n"));
+    proxy_hold(line, false);
+    web_stop(&w);
+    proxy_stop(line);
+    rig_free(redis);
+    tempdir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +389,7 @@ int main(void)
         cmocka_unit_test(slow_large_bodies_do_not_keep_out_small_ones),
         cmocka_unit_test(more_workers_than_can_be_remembered),
         cmocka_unit_test(a_store_that_is_away_is_not_a_job_that_is_gone),
+        cmocka_unit_test(strangers_do_not_learn_where_the_store_is),
         cmocka_unit_test(files_are_left_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/guard.h"
@@ -240,6 +241,84 @@ static void a_changed_file_is_seen(void **state)
 
 /* ---- through the server ---- */
 
+static int64_t last_use(const char *token)
+{
+    srv_tokens t;
+    weir_error err;
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    srv_tokens_read_uses(&t, file);
+    int64_t at = srv_tokens_find(&t, token)->used_at;
+    srv_tokens_fini(&t);
+    return at;
+}
+
+/* Written at the first use, then at most once in SRV_USE_MS, and when the server stops. */
+static void the_last_use_is_kept(void **state)
+{
+    (void)state;
+    char        ann[SRV_TOKEN_TEXT], bob[SRV_TOKEN_TEXT], bearer[80];
+    srv_options opt = { .data_dir = dir };
+    add_token("ann", "read", ann);
+    add_token("bob", "read", bob);
+    srv_guard *g = guard_on(&opt, "127.0.0.1:7340", true);
+    snprintf(bearer, sizeof bearer, "Bearer %s", ann);
+    assert_true(last_use(ann) == 0);
+    assert_int_equal(ask(g, (srv_head){ .authorization = bearer }), 200);
+    int64_t at = last_use(ann);
+    assert_true(at > 1700000000000);
+    snprintf(bearer, sizeof bearer, "Bearer %s", bob);
+    assert_int_equal(ask(g, (srv_head){ .authorization = bearer }), 200);
+    assert_true(last_use(bob) == 0);
+    srv_guard_destroy(g);
+    assert_true(last_use(bob) >= at && last_use(ann) == at);
+    g = guard_on(&opt, "127.0.0.1:7340", true);         /* a restart keeps it */
+    srv_guard_destroy(g);
+    assert_true(last_use(ann) == at);
+}
+
+static void an_expired_token(void **state)
+{
+    (void)state;
+    char             text[SRV_TOKEN_TEXT], bearer[80];
+    weir_error       err;
+    srv_refusal      no;
+    srv_options      opt = { .data_dir = dir };
+    srv_caller       who, c = { .name = "old", .roles = SRV_ALL, .expires_at = 1700000000000 };
+    srv_token_counts n;
+    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    snprintf(bearer, sizeof bearer, "Bearer %s", text);
+    srv_guard *g = guard_on(&opt, "127.0.0.1:7340", true);
+    srv_head   head = { .route = &read_route, .method = "GET", .peer = "127.0.0.1:1",
+                        .authorization = bearer };
+    assert_false(srv_guard_admit(g, &head, 0, &who, &no));
+    assert_int_equal(no.status, 401);
+    assert_non_null(strstr(no.why, "the token 'old' expired at 2023-11-14T22:13:20Z"));
+    strcpy(c.name, "soon");
+    c.expires_at = (int64_t)time(NULL) * 1000 + SRV_EXPIRES_SOON_MS / 2;
+    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    strcpy(c.name, "later");
+    c.expires_at = (int64_t)time(NULL) * 1000 + 2 * (int64_t)SRV_EXPIRES_SOON_MS;
+    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
+    srv_guard_count_tokens(g, &n);
+    assert_int_equal(n.expired, 1);
+    assert_int_equal(n.soon, 1);
+    assert_int_equal(n.valid, 2);
+    assert_string_equal(n.next, "soon");
+    /* one that expires while its caller is let in: callers are to be checked again */
+    strcpy(c.name, "now");
+    c.expires_at = (int64_t)time(NULL) * 1000 + 4000;
+    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
+    uint64_t version = srv_guard_watch(g, 0);
+    snprintf(bearer, sizeof bearer, "Bearer %s", text);
+    while (srv_guard_admit(g, &head, 0, &who, &no))
+        usleep(10000);
+    assert_true(srv_guard_watch(g, 0) != version);
+    assert_non_null(strstr(no.why, "the token 'now' expired at"));
+    srv_guard_destroy(g);
+}
+
 static void over_http(void **state)
 {
     (void)state;
@@ -346,6 +425,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(loopback_stays_closed, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_tokens_are_slowed_down, setup, teardown),
         cmocka_unit_test_setup_teardown(a_changed_file_is_seen, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_last_use_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_expired_token, setup, teardown),
         cmocka_unit_test_setup_teardown(over_http, setup, teardown),
         cmocka_unit_test_setup_teardown(pages_of_other_origins, setup, teardown),
     };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "server/config.h"
@@ -124,7 +125,8 @@ static void which_holds(void **state)
 {
     (void)state;
     write_file("{\"listen\": \"127.0.0.1:1\", \"title\": \"file\", \"api\": \"vertx\","
-               " \"threads\": 3, \"kue-get\": true, \"push-private\": true,"
+               " \"threads\": 3, \"caller-rate\": 5, \"caller-answers\": 2,"
+               " \"kue-get\": true, \"push-private\": true,"
                " \"durability\": \"os\", \"origin\": [\"https://a.example\", \"http://b:8080\"]}");
     setenv("WEIR_LISTEN", "127.0.0.1:2", 1);
     setenv("WEIR_TITLE", "environment", 1);
@@ -135,6 +137,8 @@ static void which_holds(void **state)
     assert_string_equal(c->serve.title, "environment");
     assert_int_equal(c->serve.api, SRV_API_VERTX);
     assert_int_equal(c->serve.threads, 3);
+    assert_int_equal(c->serve.limits.caller[SRV_SHARE_RATE], 5);
+    assert_int_equal(c->serve.limits.caller[SRV_SHARE_ANSWERS], 2 * 1024 * 1024);
     assert_int_equal(c->durability, WEIR_DURABLE_OS);
     assert_true(c->serve.kue_get);
     assert_false(c->serve.push_private);
@@ -186,6 +190,10 @@ static void values_that_are_wrong(void **state)
     (void)state;
     bad(&(srv_given){ .threads = "many" }, "--threads: 'many' is not a whole number from 1 to 16");
     bad(&(srv_given){ .threads = "17" }, "--threads: '17' is not a whole number from 1 to 16");
+    bad(&(srv_given){ .caller_rate = "0" },
+        "--caller-rate: '0' is not a whole number from 1 to 1000000");
+    bad(&(srv_given){ .caller_bodies = "257" },
+        "--caller-bodies: '257' is not a whole number from 1 to 256");
     bad(&(srv_given){ .tls_cert = "a.pem" }, "--tls-cert: needs tls-key too");
     bad(&(srv_given){ .tls_key = "a.pem" }, "--tls-key: needs tls-cert too");
     static const char *const origins[] = { "example.org", "https://", "https://a/path", "*" };
@@ -207,14 +215,18 @@ static void names_of_vertx_kue(void **state)
     (void)state;
     write_file("{\"redis.host\": \"10.0.0.7\", \"redis.port\": 6380, \"http.port\": 8080,"
                " \"http.address\": \"0.0.0.0\", \"kue.ui.title\": \"Kue\","
-               " \"job.promotion.interval\": 1000, \"job.promotion.limit\": 1000}");
+               " \"job.promotion.interval\": 1000, \"job.promotion.limit\": 1000,"
+               " \"job.ttl.interval\": 1000, \"job.ttl.limit\": 1000}");
     srv_config *c = good(&(srv_given){ .config = file });
+    assert_int_equal(c->serve.api, SRV_API_VERTX);
     assert_string_equal(c->store, "redis+kue://10.0.0.7:6380?profile=vertx");
     assert_string_equal(c->serve.listen, "0.0.0.0:8080");
     assert_string_equal(c->serve.title, "Kue");
-    assert_non_null(strstr(c->note, "job.promotion.interval"));
+    assert_non_null(strstr(c->note, "job.promotion.* and job.ttl.* change nothing"));
     srv_config_destroy(c);
-    c = good(&(srv_given){ .config = file, .listen = "127.0.0.1:0", .store = "mem:" });
+    c = good(&(srv_given){ .config = file, .listen = "127.0.0.1:0", .store = "mem:",
+                           .api = "kue" });
+    assert_int_equal(c->serve.api, SRV_API_KUE);
     assert_string_equal(c->store, "mem:");
     assert_string_equal(c->serve.listen, "127.0.0.1:0");
     srv_config_destroy(c);
@@ -224,7 +236,29 @@ static void names_of_vertx_kue(void **state)
     assert_string_equal(c->store, "redis+kue://127.0.0.1:1?profile=vertx");
     assert_string_equal(c->serve.listen, "[::1]:7340");
     assert_null(c->note);
+    assert_int_equal(c->serve.api, SRV_API_VERTX);
     srv_config_destroy(c);
+
+    write_file("{\"job.ttl.limit\": 1000}");
+    c = good(&(srv_given){ .config = file });
+    assert_non_null(c->note);
+    srv_config_destroy(c);
+
+    write_file("{\"disableSearch\": false}");
+    c = good(&(srv_given){ .config = file });
+    assert_int_equal(c->serve.search, SRV_SEARCH_ON);
+    assert_int_equal(c->serve.api, SRV_API_KUE);
+    srv_config_destroy(c);
+    c = good(&(srv_given){ .config = file, .search = "off" });
+    assert_int_equal(c->serve.search, SRV_SEARCH_OFF);
+    srv_config_destroy(c);
+    c = good(&(srv_given){ 0 });
+    assert_int_equal(c->serve.search, SRV_SEARCH_AS_IT_IS);
+    srv_config_destroy(c);
+    bad(&(srv_given){ .search = "yes" }, "--search: 'yes' is not on or off");
+    bad_file("{\"disableSearch\": 0}", "disableSearch: must be true or false");
+    bad_file("{\"disableSearch\": false, \"search\": \"on\"}",
+             "\"search\" and \"disableSearch\" say the same thing; leave one out");
 
     bad_file("{\"store\": \"mem:\", \"redis.host\": \"a\"}",
              "\"store\" and \"redis.host\" say the same thing; leave one out");
@@ -233,6 +267,37 @@ static void names_of_vertx_kue(void **state)
     bad_file("{\"title\": \"a\", \"kue.ui.title\": \"b\"}",
              "\"title\" and \"kue.ui.title\" say the same thing; leave one out");
     bad_file("{\"http.port\": 1.5}", "http.port: must be a text or a whole number");
+}
+
+static void a_file_that_others_may_write_to(void **state)
+{
+    (void)state;
+    enum { NOBODY = 65534 };
+    char message[1000];
+    for (int mode = 0602; mode <= 0620; mode += 016) {
+        write_file("{}");
+        assert_int_equal(chmod(file, (mode_t)mode), 0);
+        snprintf(message, sizeof message, "%s: others may write to it; chmod go-w %s", file,
+                 file);
+        bad(&(srv_given){ .config = file }, message);
+    }
+    assert_int_equal(chmod(file, 0644), 0);
+    srv_config_destroy(good(&(srv_given){ .config = file }));
+    if (geteuid() != 0)
+        return;
+    /* root reads everybody's files; others their own and root's */
+    assert_int_equal(chmod(dir, 0755), 0);
+    assert_int_equal(chown(file, 12345, 12345), 0);
+    assert_int_equal(seteuid(NOBODY), 0);
+    snprintf(message, sizeof message, "%s: belongs to another user (12345); it must be this user's "
+             "or root's", file);
+    bad(&(srv_given){ .config = file }, message);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chown(file, 0, 0), 0);
+    assert_int_equal(seteuid(NOBODY), 0);
+    srv_config *c = good(&(srv_given){ .config = file });
+    assert_int_equal(seteuid(0), 0);
+    srv_config_destroy(c);
 }
 
 static void directories_are_private(void **state)
@@ -260,6 +325,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(values_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(names_of_vertx_kue, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_others_may_write_to, setup, teardown),
         cmocka_unit_test_setup_teardown(directories_are_private, setup, teardown),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);

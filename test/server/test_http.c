@@ -38,6 +38,8 @@ static void health_is_answered(void **state)
     assert_int_equal(a.status, 200);
     assert_string_equal(a.body, "{\"ok\":true}");
     assert_string_equal(web_header(&a, "X-Content-Type-Options"), "nosniff");
+    assert_string_equal(web_header(&a, "Cross-Origin-Opener-Policy"), "same-origin");
+    assert_null(web_header(&a, "Strict-Transport-Security"));       /* without TLS */
     assert_non_null(web_header(&a, "Date"));
     web_free(&a);
     a = web_call(&w, "HEAD", "/healthz", NULL);
@@ -97,7 +99,8 @@ static void what_is_no_http_is_refused(void **state)
         { "GET /healthz\r\n\r\n", 505, "HTTP/1.1" },
         { "GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n", 505, "HTTP/1.1" },
         { "GET /healthz HTTP/1.1\r\n\r\n", 400, "Host is missing" },
-        { "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400, "Host is there 2 times" },
+        { "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400,
+          "Host is there more than once" },
         { "GET /healthz HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n", 400, "" },
         { "GET healthz HTTP/1.1\r\nHost: x\r\n\r\n", 400, "" },
         { "GET /a/../healthz HTTP/1.1\r\nHost: x\r\n\r\n", 400, ". or .." },
@@ -113,7 +116,7 @@ static void what_is_no_http_is_refused(void **state)
         { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"
           "hello", 400, "" },
         { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400, "" },
-        { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", 400,
+        { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", 413,
           "" },
         { "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 404, "/nowhere" },
     };

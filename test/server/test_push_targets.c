@@ -90,13 +90,15 @@ static void a_file_comes_back_as_it_was(void **state)
 {
     (void)state;
     const char     *types[] = { "mail", "sms \"quoted\"", NULL };
-    srv_push_target a = { "a", { types, 2 }, "https://example.org/\xc3\xa9", SECRET, 7, 1234, 5678,
-                          true };
+    srv_push_target a = { .name = "a", .types = { types, 2 }, .secret = SECRET,
+                          .url = "https://example.org/\xc3\xa9", .concurrency = 7,
+                          .timeout_ms = 1234, .later_ms = 5678, .paused = true };
     srv_push_target b = srv_push_defaults;
     b.name = "b";
     b.types = (weir_texts){ types, 1 };
     b.url = "http://example.org";
     b.secret = "secret with \\ and \" in it";
+    b.old_secret = "the one before it";
     const srv_push_target *both[] = { &a, &b };
     weir_buf               out = { 0 };
     srv_push_write(&out, both, 2);
@@ -117,6 +119,8 @@ static void a_file_comes_back_as_it_was(void **state)
     assert_int_equal(back[0]->later_ms, 5678);
     assert_true(back[0]->paused);
     assert_string_equal(back[1]->secret, b.secret);
+    assert_string_equal(back[1]->old_secret, b.old_secret);
+    assert_null(back[0]->old_secret);
     assert_false(back[1]->paused);
     free(back[0]);
     free(back[1]);

@@ -36,7 +36,7 @@ static srv_caller who(const char *name, const char *roles, const char *type)
     srv_caller c = { 0 };
     assert_true(srv_roles_parse(roles, &c.roles));
     snprintf(c.name, sizeof c.name, "%s", name);
-    snprintf(c.type, sizeof c.type, "%s", type);
+    snprintf(c.types, sizeof c.types, "%s", type);
     return c;
 }
 
@@ -106,7 +106,7 @@ static void a_life(void **state)
     const srv_token *found = srv_tokens_find(&t, one);
     assert_non_null(found);
     assert_string_equal(found->who.name, "ci");
-    assert_string_equal(found->who.type, "mail \"quoted\"");
+    assert_string_equal(found->who.types, "mail \"quoted\"");
     assert_int_equal(found->who.roles, SRV_PRODUCE | SRV_READ);
     assert_true(found->created_at == 1700000000000);
     assert_int_equal(srv_tokens_find(&t, two)->who.roles, SRV_ALL);
@@ -128,6 +128,94 @@ static void a_life(void **state)
     assert_int_equal(srv_tokens_remove(file, "boss", &err), WEIR_OK);
     assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
     assert_int_equal(t.n, 0);
+}
+
+static void several_types(void **state)
+{
+    (void)state;
+    srv_caller c = who("a", "work", "mail");
+    char       text[SRV_TOKEN_TEXT], long_name[WEIR_MAX_TYPE + 1];
+    weir_error err;
+    srv_tokens t;
+    assert_string_equal(srv_caller_only_type(&c), "mail");
+    assert_true(srv_caller_add_type(&c, "sms"));
+    assert_null(srv_caller_only_type(&c));
+    assert_true(srv_caller_may(&c, SRV_WORK, "mail") && srv_caller_may(&c, SRV_WORK, "sms"));
+    assert_false(srv_caller_may(&c, SRV_WORK, "mails") || srv_caller_may(&c, SRV_WORK, NULL));
+    assert_string_equal(srv_caller_types_text(&c, text, sizeof text), "mail, sms");
+    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_memory_equal(t.token[0].who.types, "mail\0sms\0", 10);
+    srv_tokens_fini(&t);
+    assert_false(srv_caller_add_type(&c, ""));
+    for (int i = 2; i < SRV_MAX_TOKEN_TYPES; i++)
+        assert_true(srv_caller_add_type(&c, "x"));
+    assert_false(srv_caller_add_type(&c, "x"));
+    c = who("a", "work", "");
+    memset(long_name, 'x', sizeof long_name);
+    long_name[WEIR_MAX_TYPE] = 0;
+    int n = 0;
+    while (srv_caller_add_type(&c, long_name))
+        n++;
+    assert_int_equal(n, SRV_TYPES_TEXT / (WEIR_MAX_TYPE + 1));
+}
+
+static void rotation(void **state)
+{
+    (void)state;
+    char       first[SRV_TOKEN_TEXT], second[SRV_TOKEN_TEXT], third[SRV_TOKEN_TEXT];
+    weir_error err;
+    srv_tokens t;
+    add("other", "read", "", third);
+    add("ci", "produce", "mail", first);
+    assert_int_equal(srv_tokens_rotate(file, "nobody", 5, 9, 0, second, &err), WEIR_ENOENT);
+    assert_int_equal(srv_tokens_rotate(file, "ci", 5, 9, 100, second, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, 3);
+    assert_true(srv_tokens_find(&t, first)->who.expires_at == 9);
+    const srv_token *fresh = srv_tokens_find(&t, second);
+    assert_true(fresh->who.expires_at == 100 && fresh->created_at == 5);
+    assert_int_equal(fresh->who.roles, SRV_PRODUCE | SRV_READ);
+    assert_string_equal(fresh->who.types, "mail");
+    srv_tokens_fini(&t);
+    /* once more: the oldest is gone, the second ends no later than it would have */
+    assert_int_equal(srv_tokens_rotate(file, "ci", 6, 500, 0, third, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, 3);
+    assert_null(srv_tokens_find(&t, first));
+    assert_true(srv_tokens_find(&t, second)->who.expires_at == 100);
+    assert_true(srv_tokens_find(&t, third)->who.expires_at == 0);
+    srv_tokens_fini(&t);
+    assert_int_equal(srv_tokens_remove(file, "ci", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(t.n, 1);
+    srv_tokens_fini(&t);
+    srv_caller late = who("late", "read", "");
+    late.expires_at = 7;
+    assert_int_equal(srv_tokens_add(file, &late, 7, third, &err), WEIR_EINVAL);
+}
+
+static void uses_are_kept(void **state)
+{
+    (void)state;
+    char       one[SRV_TOKEN_TEXT], two[SRV_TOKEN_TEXT];
+    weir_error err;
+    srv_tokens t;
+    add("one", "read", "", one);
+    add("two", "read", "", two);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    srv_tokens_read_uses(&t, file);                     /* no file yet */
+    t.token[1].used_at = 1700000000000;
+    assert_int_equal(srv_tokens_write_uses(&t, file, &err), WEIR_OK);
+    srv_tokens_fini(&t);
+    assert_int_equal(srv_tokens_remove(file, "one", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    srv_tokens_read_uses(&t, file);
+    assert_true(t.token[0].used_at == 1700000000000);
+    t.token[0].used_at = 1700000000001;
+    srv_tokens_read_uses(&t, file);                     /* the later one stays */
+    assert_true(t.token[0].used_at == 1700000000001);
+    srv_tokens_fini(&t);
 }
 
 static void the_secret_is_not_in_the_file(void **state)
@@ -181,8 +269,14 @@ static void files_that_are_wrong(void **state)
         { "{\"tokens\":[{\"name\":\"a\",\"roles\":[\"read\"],\"sha256\":\"00\"}]}", "tokens[0]" },
         { "{\"tokens\":[{\"name\":\"a\",\"roles\":[],\"sha256\":\"%s\"}]}", "tokens[0]" },
         { "{\"tokens\":[{\"name\":\"a\",\"roles\":[\"god\"],\"sha256\":\"%s\"}]}", "tokens[0]" },
-        { "{\"tokens\":[{\"name\":\"a\",\"type\":5,\"roles\":[\"read\"],\"sha256\":\"%s\"}]}",
-          "tokens[0]" },
+        { "{\"tokens\":[{\"name\":\"a\",\"types\":5,\"roles\":[\"read\"],\"sha256\":\"%s\"}]}",
+          "tokens[0] is not right" },
+        { "{\"tokens\":[{\"name\":\"a\",\"types\":[],\"roles\":[\"read\"],\"sha256\":\"%s\"}]}",
+          "tokens[0] is not right" },
+        { "{\"tokens\":[{\"name\":\"a\",\"expires_at\":\"x\",\"roles\":[\"read\"],"
+          "\"sha256\":\"%s\"}]}", "tokens[0] is not right" },
+        { "{\"tokens\":[{\"name\":\"a\",\"type\":\"mail\",\"roles\":[\"read\"],"
+          "\"sha256\":\"%s\"}]}", "tokens[0]" },
         { "{\"tokens\":[{\"name\":\"a b\",\"roles\":[\"read\"],\"sha256\":\"%s\"}]}", "tokens[0]" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -205,7 +299,7 @@ static void files_that_are_wrong(void **state)
     srv_tokens t;
     write_file("{\"tokens\":[]}", 0660);
     assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EINVAL);
-    assert_non_null(strstr(err.msg, "chmod 600"));
+    assert_non_null(strstr(err.msg, "chmod go-w"));
     unlink(file);
     assert_int_equal(symlink("/etc/passwd", file), 0);
     assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EIO);
@@ -258,6 +352,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roles),
         cmocka_unit_test_setup_teardown(a_life, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_types, setup, teardown),
+        cmocka_unit_test_setup_teardown(rotation, setup, teardown),
+        cmocka_unit_test_setup_teardown(uses_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(the_secret_is_not_in_the_file, setup, teardown),
         cmocka_unit_test_setup_teardown(names_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),

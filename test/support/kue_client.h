@@ -41,7 +41,7 @@ static inline const char *token_header(char header[128], const char *file, const
     char       text[SRV_TOKEN_TEXT];
     assert_true(srv_roles_parse(roles, &who.roles));
     snprintf(who.name, sizeof who.name, "%s", name);
-    snprintf(who.type, sizeof who.type, "%s", type);
+    snprintf(who.types, sizeof who.types, "%s", type);
     if (srv_tokens_add(file, &who, 1, text, &err))
         fail_msg("%s", err.msg);
     snprintf(header, 128, "Authorization: Bearer %s\r\n", text);

@@ -114,14 +114,15 @@ static void put_hello(fake *f, conn *c)
 }
 
 /* Is it of the greeting, and answered? `hidden`: and not to be noted. */
-static bool answer_greeting(fake *f, conn *c, const char *command, bool *hidden)
+static bool answer_greeting(fake *f, conn *c, char **argv, bool *hidden)
 {
+    const char *command = argv[0];
     static const char *const greeting[] = { "HELLO", "SELECT",  "INFO",   "CONFIG", "CLIENT",
                                             "FUNCTION", "ASKING", "CLUSTER", "SENTINEL", "AUTH" };
     size_t i = 0, n = sizeof greeting / sizeof *greeting;
     while (i < n && strcasecmp(greeting[i], command) != 0)
         i++;
-    if (i == n)
+    if (i == n && (strncmp(command, "WAIT", 4) != 0 || strcmp(argv[1], "0") != 0))
         return false;
     *hidden = strcmp(command, "CLIENT") != 0 && strcmp(command, "FUNCTION") != 0 &&
               strcmp(command, "ASKING") != 0;
@@ -193,7 +194,7 @@ static void take_commands(fake *f, conn *c)
     size_t used;
     while (c->fd >= 0 && !c->silent && !c->wait_until &&
            (used = cut_command(c->in, c->len, argv, &argc))) {
-        bool hidden = false, greeting = answer_greeting(f, c, argv[0], &hidden);
+        bool hidden = false, greeting = answer_greeting(f, c, argv, &hidden);
         if (!hidden)
             note(f, argv, argc);
         c->len -= used;

@@ -364,7 +364,7 @@ rig_nodes *rig_sentinels(size_t sentinels, size_t replicas)
 /* ---- shared servers ---- */
 
 static struct {
-    rig       *one, *tcp;
+    rig       *one, *tcp, *tls;
     rig_nodes *cluster;
     unsigned   prefixes;
     pid_t      owner;
@@ -376,6 +376,7 @@ static void free_shared(void)
         return;                     /* a child that was forked */
     rig_free(shared.one);
     rig_free(shared.tcp);
+    rig_free(shared.tls);
     rig_nodes_free(shared.cluster);
 }
 
@@ -389,6 +390,8 @@ static bool start_shared(const char *scheme)
         return shared.cluster || (shared.cluster = rig_cluster(3, 0));
     if (strstr(scheme, "+unix"))
         return shared.one || (shared.one = rig_start(NULL));
+    if (!strncmp(scheme, "rediss", 6))
+        return shared.tls || (shared.tls = rig_start(&(rig_options){ .tls = "IP:127.0.0.1" }));
     return shared.tcp || (shared.tcp = rig_start(&(rig_options){ .tcp = true }));
 }
 
@@ -404,6 +407,9 @@ bool rig_shared_url(const char *url, char *out, size_t size)
     if (!strcmp(scheme, "cluster"))
         rig_cluster_url(shared.cluster, "redis", query, out, size);
     else
-        rig_url(strstr(scheme, "+unix") ? shared.one : shared.tcp, scheme, query, out, size);
+        rig_url(strstr(scheme, "+unix")          ? shared.one
+                : !strncmp(scheme, "rediss", 6) ? shared.tls
+                                                : shared.tcp,
+                scheme, query, out, size);
     return true;
 }

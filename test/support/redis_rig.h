@@ -25,6 +25,9 @@ typedef struct rig_options {
     bool        aof;                /* appendonly, appendfsync always */
     bool        cluster;            /* cluster-enabled */
     bool        sentinel;           /* redis-server --sentinel */
+    const char *tls;                /* the port speaks TLS; whom its certificate is for, as
+                                       certs_make() wants it; the CA is ca.pem in its folder */
+    bool        tls_expired;
     const char *password;           /* requirepass */
     const char *config;             /* more lines, each with its "\n" */
 } rig_options;
@@ -54,7 +57,8 @@ void rig_resume(rig *r);            /* SIGCONT */
 bool rig_configure(rig *r, const char *line);
 
 /* The URL of a queue on it: rig_url(r, "redis+kue+unix", "prefix=q", ...). With "+unix" at the
- * end of the scheme the socket, else the port. `query` may be NULL. Answers `out`. */
+ * end of the scheme the socket, else the port; with "rediss" its CA is added. `query` may be NULL.
+ * Answers `out`. */
 char *rig_url(const rig *r, const char *scheme, const char *query, char *out, size_t size);
 
 /* Run one command, in hiredis's printf, over a connection of its own: the reply, which may be an
@@ -111,8 +115,8 @@ rig  *rig_sentinel_failed_over(const rig_nodes *c, const rig *old);
 /* ---- servers that a whole test program shares ---- */
 
 /* What "rig:REST" means: a server, started when first asked for, and a prefix that nobody had
- * before. REST is a scheme and a query: "redis+unix", "redis", "redis+kue+unix?profile=vertx", or
- * "cluster?partitions=16" (3 primaries). */
+ * before. REST is a scheme and a query: "redis+unix", "redis", "rediss",
+ * "redis+kue+unix?profile=vertx", or "cluster?partitions=16" (3 primaries). */
 bool rig_shared_url(const char *url, char *out, size_t size);
 static inline bool rig_is_shared(const char *url)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-_Static_assert(sizeof(weir_job) == offsetof(weir_job, history_len) + sizeof(size_t),
+_Static_assert(sizeof(weir_job) == offsetof(weir_job, values_len) + sizeof(size_t),
                "a member was added to weir_job: compare it, too");
 
 static void check_text(const char *is, const char *want)
@@ -39,6 +39,7 @@ static void check_texts(const weir_job *is, const weir_job *want)
     check_text(is->worker, want->worker);
     check_text(is->search_keys, want->search_keys);
     check_bytes(is->history, is->history_len, want->history, want->history_len);
+    check_bytes(is->values, is->values_len, want->values, want->values_len);
 }
 
 void check_same_job(const weir_job *is, const weir_job *want)
@@ -72,4 +73,5 @@ void check_same_job(const weir_job *is, const weir_job *want)
     assert_int_equal(is->remove_on_complete, want->remove_on_complete);
     assert_int_equal(is->search, want->search);
     assert_null(is->hold);
+    assert_null(is->texts);
 }

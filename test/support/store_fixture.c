@@ -44,6 +44,11 @@ static int64_t fixture_now(void *ctx)
     return ((fixture *)ctx)->now;
 }
 
+static int64_t fixture_steady(void *ctx)
+{
+    return ((fixture *)ctx)->now - ((fixture *)ctx)->stepped;
+}
+
 /* Each event is a line in f->events, its fields separated by tabs. */
 static void fixture_emit(void *ctx, const weir_event *e, size_t n)
 {
@@ -84,7 +89,8 @@ static weir_code open_store(fixture *f)
  * stands still until the test turns it, and then the test says TICK. */
 static bool serve(fixture *f)
 {
-    weir_options opt = { .name = "test", .now = fixture_now, .now_ctx = f };
+    weir_options opt = { .name = "test", .now = fixture_now, .steady = fixture_steady,
+                         .now_ctx = f };
     srv_options  how = { .listen = "127.0.0.1:0", .threads = 1 };
     weir_error   err;
     if (weir_open(&f->served, f->url, &opt, &err)) {

@@ -41,6 +41,7 @@ typedef struct fixture {
     weir_store *store;
     weir_env    env;
     _Atomic int64_t now;        /* a server in this process looks at it, too */
+    _Atomic int64_t stepped;    /* how far set_clock() has set it */
     weir_queue *served;         /* "served:": what the server serves */
     struct srv_server *server;
     weir_error  err;            /* of the last operation */
@@ -86,12 +87,17 @@ weir_code add_many(fixture *f, const weir_spec *specs, size_t n, weir_added *out
 const weir_job *take(fixture *f, const char *type);         /* NULL: none */
 /* Of several types, NULL at the end. */
 size_t take_some(fixture *f, const char *const *types, size_t n, const weir_job **out);
+/* As a worker that has other jobs; *waits: a suspect was passed over. */
+size_t take_busy(fixture *f, const char *const *types, size_t n, const weir_job **out, bool *waits);
+/* And as one that has none. */
+size_t take_idle(fixture *f, const char *const *types, size_t n, const weir_job **out, bool *waits);
 const weir_job *take_as(fixture *f, const char *type, const char *worker, int64_t lease_ms);
 
 weir_code finish(fixture *f, const weir_job *job);
 weir_code finish_with(fixture *f, const weir_job *job, const char *result);
 weir_code fail_job(fixture *f, const weir_job *job, const char *text);
 weir_code give_back(fixture *f, const weir_job *job);
+weir_code lose(fixture *f, const weir_job *job);            /* its worker died */
 weir_code finish_and_take(fixture *f, const weir_job *job, const char *type, const weir_job **next);
 weir_code renew(fixture *f, const weir_job *job, int64_t lease_ms);
 weir_code progress(fixture *f, const weir_job *job, int32_t percent, const char *data);
@@ -100,7 +106,8 @@ weir_code log_line(fixture *f, uint64_t id, const char *text);             /* by
 
 size_t tick(fixture *f);                                    /* one, without a limit to speak of */
 size_t tick_some(fixture *f, size_t limit, int64_t *next_at);
-void   later(fixture *f, int64_t ms);                       /* turn the clock, do all that is due */
+void   later(fixture *f, int64_t ms);                       /* time passes: do all that is due */
+void   set_clock(fixture *f, int64_t ms);                   /* none passes: the wall clock is set */
 
 weir_code update(fixture *f, uint64_t id, const weir_change *change);
 weir_code retry_job(fixture *f, uint64_t id);
@@ -120,6 +127,11 @@ const weir_stats *stats(fixture *f);
 const weir_type_stats *stats_of(fixture *f, const char *type);          /* NULL: unknown */
 uint64_t          count(fixture *f, weir_state state, const char *type);
 const weir_report *check(fixture *f, bool mend);
+
+/* store_vertx.c: in the layout of Vert.x Kue every job has an address among its values, which other
+ * stores do not make. These leave it out. */
+bool     has_addresses(const char *url);
+void     drop_addresses(weir_op *op);
 
 /* store_ids.c */
 bool     has_partitions(const char *url);       /* more than one */

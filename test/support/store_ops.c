@@ -31,6 +31,8 @@ weir_code run_batch(fixture *f, weir_op **ops, size_t n)
     weir_code rc = f->store->ops->run(f->store, ops, n, &f->err);
     for (size_t i = 0; f->partitions && !rc && i < n; i++)
         ids_from_store(f, ops[i]);
+    for (size_t i = 0; !rc && has_addresses(f->url) && i < n; i++)
+        drop_addresses(ops[i]);
     return rc;
 }
 
@@ -38,6 +40,7 @@ weir_code run(fixture *f, weir_op *op)
 {
     f->err = (weir_error){ 0 };
     op->now_ms = f->now;
+    op->steady_ms = f->now - f->stepped;
     weir_code rc = weir__op_check(op, &f->err);
     if (rc)
         return rc;
@@ -81,27 +84,27 @@ uint64_t add(fixture *f, const char *type)
 
 /* ---- take and finish ---- */
 
-static size_t take_op(fixture *f, const char *const *types, size_t n, const char *worker,
-                      int64_t lease_ms, const weir_job **out)
+static size_t take_op(fixture *f, weir_op_take *take, const weir_job **out)
 {
     weir_job *jobs[WEIR_MAX_PAGE] = { 0 };
-    weir_op   op = { .kind = WEIR_OP_TAKE,
-                     .u.take = { .types = types, .n = n, .lease_ms = lease_ms, .worker = worker,
-                                 .jobs = jobs } };
-    while (types[op.u.take.n_types])
+    weir_op   op = { .kind = WEIR_OP_TAKE, .u.take = *take };
+    op.u.take.jobs = jobs;
+    while (op.u.take.types[op.u.take.n_types])
         op.u.take.n_types++;
     assert_int_equal(run(f, &op), WEIR_OK);
     for (size_t i = 0; i < op.u.take.n_jobs; i++) {
         hold(f, jobs[i], drop_job);
         out[i] = jobs[i];
     }
-    return op.u.take.n_jobs;
+    *take = op.u.take;
+    return take->n_jobs;
 }
 
 const weir_job *take_as(fixture *f, const char *type, const char *worker, int64_t lease_ms)
 {
     const weir_job *job = NULL;
-    take_op(f, (const char *[]){ type, NULL }, 1, worker, lease_ms, &job);
+    take_op(f, &(weir_op_take){ .types = (const char *[]){ type, NULL }, .n = 1, .worker = worker,
+                                .lease_ms = lease_ms }, &job);
     return job;
 }
 
@@ -112,7 +115,25 @@ const weir_job *take(fixture *f, const char *type)
 
 size_t take_some(fixture *f, const char *const *types, size_t n, const weir_job **out)
 {
-    return take_op(f, types, n, WORKER, LEASE_MS, out);
+    return take_op(f, &(weir_op_take){ .types = types, .n = n, .worker = WORKER,
+                                       .lease_ms = LEASE_MS }, out);
+}
+
+size_t take_busy(fixture *f, const char *const *types, size_t n, const weir_job **out, bool *waits)
+{
+    weir_op_take take = { .types = types, .n = n, .worker = WORKER, .lease_ms = LEASE_MS,
+                          .busy = true };
+    take_op(f, &take, out);
+    *waits = take.suspect_waits;
+    return take.n_jobs;
+}
+
+size_t take_idle(fixture *f, const char *const *types, size_t n, const weir_job **out, bool *waits)
+{
+    weir_op_take take = { .types = types, .n = n, .worker = WORKER, .lease_ms = LEASE_MS };
+    take_op(f, &take, out);
+    *waits = take.suspect_waits;
+    return take.n_jobs;
 }
 
 static weir_code finish_op(fixture *f, const weir_job *job, weir_outcome outcome, const char *text)
@@ -141,6 +162,11 @@ weir_code fail_job(fixture *f, const weir_job *job, const char *text)
 weir_code give_back(fixture *f, const weir_job *job)
 {
     return finish_op(f, job, WEIR_OUTCOME_RELEASE, NULL);
+}
+
+weir_code lose(fixture *f, const weir_job *job)
+{
+    return finish_op(f, job, WEIR_OUTCOME_LOST, NULL);
 }
 
 weir_code finish_and_take(fixture *f, const weir_job *job, const char *type, const weir_job **next)
@@ -208,6 +234,13 @@ size_t tick_some(fixture *f, size_t limit, int64_t *next_at)
 size_t tick(fixture *f)
 {
     return tick_some(f, WEIR_MAX_PAGE, NULL);
+}
+
+void set_clock(fixture *f, int64_t ms)
+{
+    f->now += ms;
+    f->stepped += ms;
+    later(f, 0);
 }
 
 void later(fixture *f, int64_t ms)

@@ -208,7 +208,7 @@ test('a job is on one screen', async (t) => {
     const server = await t.serve();
     const id = await server.add({
         type: 'mail', data: { to: 'ann', big: '@@' }, priority: 'high', attempts: 3,
-        backoff: { type: 'fixed', delay: 1 },
+        backoff: { type: 'fixed', delay: 1 }, values: { campaign: 'spring' },
     });
     let job = await server.take('mail', 'box:12');
     await server.call('POST', `/v1/jobs/${id}/log`, { text: 'asking mx.example.org' });
@@ -219,6 +219,7 @@ test('a job is on one screen', async (t) => {
     await page.getByRole('heading', { name: `#${id} mail` }).waitFor();
     const part = (name) => page.getByRole('region', { name, exact: true });
     assert.match(await part('Data').innerText(), /"to": "ann"/);
+    assert.match(await part('Values').innerText(), /"campaign": "spring"/);
     assert.match(await part('Result').innerText(), /"message": "id-1"/);
     await part('Log').getByText('asking mx.example.org').waitFor();
     const timeline = await part('Timeline').innerText();

@@ -243,7 +243,7 @@ static void lost_workers_are_counted(void **state)
     assert_ptr_equal(j.error, line);
     assert_int_equal(j.state, WEIR_FAILED);
     assert_int_equal(j.attempts, 0);
-    assert_int_equal(j.lost, 3);
+    assert_int_equal(j.lost, 4);
     assert_int_equal(j.failed_at, T0 + 60);
     assert_int_equal(j.finished_at, T0 + 60);
 }
@@ -336,6 +336,16 @@ static void backoff_delays(void **state)
         { { WEIR_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, 2, WEIR_MAX_MS },
         { { WEIR_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, INT32_MAX, WEIR_MAX_MS },
         { { WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000 }, 0, INT32_MAX, 60000 },
+        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 0, 0 },
+        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 1, 2000 },
+        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 2, 4000 },
+        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 100, 200000 },
+        { { .kind = WEIR_LINEAR }, 700, 3, 2100 },
+        { { .kind = WEIR_LINEAR }, 0, 3, 0 },
+        { { WEIR_LINEAR, .delay_ms = 2000, .max_ms = 5000 }, 0, 2, 4000 },
+        { { WEIR_LINEAR, .delay_ms = 2000, .max_ms = 5000 }, 0, 3, 5000 },
+        { { WEIR_LINEAR, .delay_ms = WEIR_MAX_MS }, 0, 1, WEIR_MAX_MS },
+        { { WEIR_LINEAR, .delay_ms = WEIR_MAX_MS }, 0, INT32_MAX, WEIR_MAX_MS },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_job j = { .id = 1, .backoff = cases[i].b, .delay_ms = cases[i].own_delay };
@@ -391,9 +401,14 @@ static void states_asked_for(void **state)
         { { .state = WEIR_INACTIVE },
           { 0, E, WEIR_INACTIVE, E, WEIR_INACTIVE, WEIR_INACTIVE, WEIR_INACTIVE } },
         { { .state = WEIR_DELAYED }, { 0, V, E, E, V, V, V } },
-        { { .state = WEIR_ACTIVE }, { 0, E, E, E, E, E, E } },
-        { { .state = WEIR_COMPLETE }, { 0, E, E, E, E, E, E } },
-        { { .state = WEIR_FAILED }, { 0, E, E, E, E, E, E } },
+        { { .state = WEIR_ACTIVE, .worker = "w", .lease_ms = 9 },
+          { 0, WEIR_ACTIVE, WEIR_ACTIVE, E, WEIR_ACTIVE, WEIR_ACTIVE, WEIR_ACTIVE } },
+        { { .state = WEIR_COMPLETE },
+          { 0, WEIR_COMPLETE, WEIR_COMPLETE, E, E, WEIR_COMPLETE, WEIR_COMPLETE } },
+        { { .state = WEIR_FAILED },
+          { 0, WEIR_FAILED, WEIR_FAILED, E, WEIR_FAILED, E, WEIR_FAILED } },
+        { { .state = WEIR_FAILED, .data = "[]" }, { 0, V, V, E, V, E, V } },
+        { { .state = WEIR_COMPLETE, .set_delay = true }, { 0, V, V, E, E, V, V } },
         { { .state = WEIR_CANCELLED },
           { 0, WEIR_CANCELLED, WEIR_CANCELLED, WEIR_CANCELLED, E, E, E } },
         { { .state = WEIR_STATES }, { 0, V, V, V, V, V, V } },
@@ -509,7 +524,8 @@ static void errors_name_the_job_and_its_state(void **state)
         { WEIR_DELAYED, { .state = WEIR_DELAYED }, 0, "job 7 is already delayed" },
         { WEIR_CANCELLED, { .state = WEIR_CANCELLED }, 0, "job 7 is already cancelled" },
         { WEIR_ACTIVE, { .state = WEIR_COMPLETE }, 0,
-          "job 7 is active: only a worker can make a job complete" },
+          "job 7 is active: a worker has it, and must end it; or cancel it first" },
+        { WEIR_FAILED, { .state = WEIR_FAILED }, 0, "job 7 is already failed" },
         { WEIR_COMPLETE, { .state = WEIR_CANCELLED }, 0,
           "job 7 is complete: only inactive, delayed and active ones can be cancelled" },
         { WEIR_ACTIVE, { .state = WEIR_INACTIVE },

@@ -154,6 +154,7 @@ static void states_and_backoff_have_two_forms(void **state)
     assert_true(b.kind == WEIR_EXPONENTIAL && o.kind == b.kind && o.delay_ms == 1000 &&
                 o.delay_ms == b.delay_ms && o.max_ms == b.max_ms && o.jitter_pct == b.jitter_pct);
     assert_int_equal(right("{\"backoff\":{\"type\":\"none\"}}").backoff.kind, WEIR_IMMEDIATE);
+    assert_int_equal(right("{\"backoff\":{\"type\":\"linear\"}}").backoff.kind, WEIR_LINEAR);
 }
 
 static void pieces_keep_every_byte(void **state)
@@ -302,7 +303,7 @@ static void texts_are_bounded(void **state)
     wrong("{\"text\":\"123456789\"}", WEIR_ELIMIT, "text", "text: 9 bytes, at most 8");
     wrong("{\"text\":\"a\\u0000b\"}", WEIR_EINVAL, "text", "text: a zero byte in it");
     wrong("{\"type\":\"a\\nb\"}", WEIR_EINVAL, "type",
-          "type: control character 0x0a at byte 1");
+          "type: invisible or control character U+000A at byte 1; use visible characters");
     wrong("{\"flag\":1}", WEIR_EINVAL, "flag", "flag: 1 is not true or false");
     wrong("{\"flag\":\"true\"}", WEIR_EINVAL, "flag", "flag: \"true\" is not true or false");
     wrong("{\"priority\":\"urgent\"}", WEIR_EINVAL, "priority",
@@ -316,7 +317,7 @@ static void texts_are_bounded(void **state)
     wrong("{\"backoff\":7}", WEIR_EINVAL, "backoff",
           "backoff: 7 is not an object, or a text like \"exponential:1s:60s\"");
     wrong("{\"backoff\":{\"type\":\"wild\"}}", WEIR_EINVAL, "backoff.type",
-          "backoff.type: \"wild\" is not \"fixed\", \"exponential\" or \"none\"");
+          "backoff.type: \"wild\" is not \"fixed\", \"linear\", \"exponential\" or \"none\"");
     wrong("{\"backoff\":{\"type\":\"fixed\",\"jitter\":101}}", WEIR_EINVAL, "backoff.jitter",
           "backoff.jitter: 101, must be between 0 and 100");
     wrong("{\"backoff\":{\"delay\":5}}", WEIR_EINVAL, "backoff.type", "backoff.type: missing");

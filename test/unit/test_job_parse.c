@@ -132,7 +132,7 @@ static weir_job random_job(void)
     j.worker = one_in(2) ? random_text(0) : NULL;
     j.search_keys = one_in(3) ? random_text(1) : NULL;
     j.search = j.search_keys || one_in(2);
-    j.backoff = (weir_backoff){ (weir_backoff_kind)random_below(3), (int64_t)random_below(9999),
+    j.backoff = (weir_backoff){ (weir_backoff_kind)random_below(4), (int64_t)random_below(9999),
                                 one_in(2) ? (int64_t)random_below(9999) : 0,
                                 one_in(2) ? (int32_t)random_below(101) : 0 };
     j.max_attempts = one_in(4) ? WEIR_MAX_ATTEMPTS : 2 + (int32_t)random_below(5);
@@ -156,6 +156,10 @@ static weir_job random_job(void)
     j.remove_on_complete = one_in(3);
     if (one_in(2))
         j.history = random_history(&j.history_len);
+    if (one_in(3)) {
+        j.values = one_in(2) ? "{\"a\":1,\"b\":\"x\"}" : "{\"n-1\":[ 1.50 , null]}";
+        j.values_len = strlen(j.values);
+    }
     return j;
 }
 
@@ -274,7 +278,7 @@ static void what_is_no_job_is_named(void **state)
     refused("{\"type\":\"m\",\"backoff\":7}",
             "backoff: 7 is not an object, or a text like \"exponential:1s:60s\"");
     refused("{\"type\":\"m\",\"backoff\":{\"type\":\"soon\"}}",
-            "backoff.type: \"soon\" is not \"fixed\", \"exponential\" or \"none\"");
+            "backoff.type: \"soon\" is not \"fixed\", \"linear\", \"exponential\" or \"none\"");
     refused("{\"type\":\"m\",\"backoff\":{\"kind\":1}}",
             "backoff.kind: there is no such member, but type, delay, maxDelay, jitter");
     refused("{\"type\":\"m\",\"backoff\":{\"type\":\"fixed\",\"jitter\":200}}",

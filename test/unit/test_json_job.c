@@ -22,6 +22,7 @@ static const weir_job full = {
     .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13, .duration_ms = 14,
     .lease_until = 15,
     .remove_on_complete = true, .search = true, .history = "[{\"n\":1}]", .history_len = 9,
+    .values = "{\"a\":\n1}", .values_len = 8,
 };
 
 static void all_members_by_their_kue_names(void **state)
@@ -32,7 +33,8 @@ static void all_members_by_their_kue_names(void **state)
     assert_non_null(json);
     assert_int_equal(len, strlen(json));
     assert_string_equal(json,
-        "{\"id\":12,\"type\":\"mail \\\"x\\\"\",\"data\":{\"a\": [1,  2]},\"priority\":-10,"
+        "{\"id\":12,\"type\":\"mail \\\"x\\\"\",\"data\":{\"a\": [1,  2]},"
+        "\"values\":{\"a\": 1},\"priority\":-10,"
         "\"state\":\"complete\",\"delay\":5,\"max_attempts\":3,\"attempts\":2,\"progress\":100,"
         "\"progress_data\":7,\"result\":{\"b\":true},\"error\":\"smtp:\\n\xef\xbf\xbd\","
         "\"created_at\":8,\"promote_at\":9,\"updated_at\":10,\"failed_at\":12,\"started_at\":11,"
@@ -61,6 +63,11 @@ static void what_is_not_there_is_left_out(void **state)
     assert_non_null(strstr(json, "\"backoff\":{\"type\":\"fixed\",\"delay\":0}"));
     assert_non_null(strstr(json, "{\"id\":18446744073709551615,"));
     free(json);
+    j.backoff = (weir_backoff){ WEIR_LINEAR, 2000, 9000, 0 };
+    json = weir_job_json(&j, NULL);
+    assert_non_null(strstr(json, "\"backoff\":{\"type\":\"linear\",\"delay\":2000,"
+                                 "\"maxDelay\":9000}"));
+    free(json);
 }
 
 static void a_job_of_which_little_is_known(void **state)
@@ -88,6 +95,7 @@ static void copies_stand_alone(void **state)
     assert_string_equal(c->worker, full.worker);
     assert_string_equal(c->search_keys, full.search_keys);
     assert_string_equal(c->history, full.history);
+    assert_string_equal(c->values, full.values);
     assert_ptr_not_equal(c->type, full.type);
     assert_ptr_not_equal(c->search_keys, full.search_keys);
     char *a = weir_job_json(&full, NULL), *b = weir_job_json(c, NULL);

@@ -233,15 +233,90 @@ static void what_is_refused_stays_as_it_was(void **state)
 
 /* ---- after a crash ---- */
 
-/* What a run that was killed has left: parked, and maybe imported. */
-static void leave(pair *p, uint64_t id, bool imported)
+/* After which step a run was killed: see mover.h. */
+typedef enum step { PARKED, IMPORTED, MARKED, RELEASED, STEPS } step;
+
+static void park_until(weir_queue *q, uint64_t id, int64_t at)
 {
-    weir_job *job = get(p->from, id);
-    OK(weir_update(p->from, id, &(weir_change){ .run_at = INT64_C(200000000000000) +
-                                                          job->promote_at }, err));
-    if (imported)
-        OK(weir_import(p->to, &(weir_incoming){ .job = job }, 1, NULL, err));
+    OK(weir_update(q, id, &(weir_change){ .run_at = at }, err));
+}
+
+/* What it has left of this job of the source, with id `there` in the target. */
+static void leave(pair *p, uint64_t id, uint64_t there, step last)
+{
+    weir_job   *job = get(p->from, id), copy = *job;
+    weir_lines *lines;
+    OK(weir_logs(p->from, id, 0, 0, &lines, err));
+    park_until(p->from, id, WEIR_PARKED_AT + job->promote_at);
+    copy.id = there;
+    copy.state = WEIR_DELAYED;
+    copy.promote_at += WEIR_PARKED_AT;
+    if (last >= IMPORTED)
+        OK(weir_import(p->to, &(weir_incoming){ &copy, lines->line, lines->n, false }, 1, NULL,
+                       err));
+    if (last >= MARKED)
+        park_until(p->from, id, WEIR_PARKED_AT + WEIR_PARKED_SPAN + job->promote_at);
+    if (last >= RELEASED)
+        park_until(p->to, there, job->promote_at);
+    weir_lines_release(lines);
     weir_job_release(job);
+}
+
+/* Each step, a job that can run and one that is delayed. The released one runs, and is removed when
+ * it is done: only the mark in the source tells that it was there. */
+static void go_on_after_each_step(bool new_ids, bool flag_of_second_run)
+{
+    enum { JOBS_LEFT = 2 * STEPS, FIRST = 100 };
+    pair      p;
+    weir_job *was[JOBS_LEFT], *is;
+    set_up(&p, true);
+    for (uint64_t id = 1; id <= JOBS_LEFT; id++) {
+        char     line[100];
+        uint64_t there = new_ids ? FIRST + id : id;
+        OK(weir_add(p.from, &(weir_spec){ .type = id == 2 * RELEASED + 1 ? "ran" : "a",
+                                          .delay_ms = id % 2 ? 0 : 700,
+                                          .remove_on_complete = true }, NULL, err));
+        snprintf(line, sizeof line, "moved | job %" PRIu64 " becomes job %" PRIu64
+                 ", or the next that will do", id, there);
+        if (new_ids)
+            OK(weir_log(p.from, id, line, err));
+        was[id - 1] = get(p.from, id);
+        leave(&p, id, there, (step)((id - 1) / 2));
+    }
+    assert_null(take_one(p.from, "a"));                 /* nobody has what is parked */
+    assert_null(take_one(p.to, "a"));
+    is = take_one(p.to, "ran");
+    OK(weir_job_done(is, NULL));
+    weir_job_release(is);
+    p.m.new_ids = flag_of_second_run;
+    assert_int_equal(pass(&p), JOBS_LEFT);
+    assert_int_equal(count(p.from, WEIR_ANY), 0);
+    assert_int_equal(count(p.to, WEIR_ANY), JOBS_LEFT - 1);
+    assert_null(take_one(p.to, "ran"));
+    for (uint64_t id = 1; id <= JOBS_LEFT; id++) {
+        weir_job want = *was[id - 1];
+        want.id = new_ids ? FIRST + id : id;
+        if (id != 2 * RELEASED + 1) {
+            is = get(p.to, want.id);
+            check_same_job(is, &want);
+            weir_job_release(is);
+        }
+        weir_job_release(was[id - 1]);
+    }
+    tear_down(&p);
+}
+
+static void each_step_can_be_the_last(void **state)
+{
+    (void)state;
+    go_on_after_each_step(false, false);
+}
+
+static void each_step_can_be_the_last_with_new_ids(void **state)
+{
+    (void)state;
+    go_on_after_each_step(true, true);
+    go_on_after_each_step(true, false);
 }
 
 static void a_second_run_goes_on(void **state)
@@ -256,12 +331,12 @@ static void a_second_run_goes_on(void **state)
     weir_job *was[4], *is;
     for (uint64_t id = 1; id <= 4; id++) {
         was[id - 1] = get(p.from, id);
-        leave(&p, id, id > 2);
+        leave(&p, id, id, id > 2 ? RELEASED : PARKED);
     }
     assert_null(take_one(p.from, "a"));                 /* nobody has what is parked */
     weir_explanation *e;
     OK(weir_explain(p.from, 1, &e, err));
-    assert_non_null(strstr(e->why, "on its way to another store"));
+    assert_non_null(strstr(e->why, "on its way from one store to another"));
     weir_explanation_release(e);
     is = take_one(p.to, "b");                           /* the target has gone on */
     OK(weir_job_done(is, NULL));
@@ -462,6 +537,8 @@ int main(void)
         cmocka_unit_test(paused_types_move_and_stay_paused),
         cmocka_unit_test(the_same_store_is_noticed),
         cmocka_unit_test(what_is_refused_stays_as_it_was),
+        cmocka_unit_test(each_step_can_be_the_last),
+        cmocka_unit_test(each_step_can_be_the_last_with_new_ids),
         cmocka_unit_test(a_second_run_goes_on),
         cmocka_unit_test(a_copy_that_fell_behind_is_not_taken_for_it),
         cmocka_unit_test(new_ids_are_written_down_first),

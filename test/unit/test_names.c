@@ -135,9 +135,14 @@ static void backoffs(void **state)
           { .kind = WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000 } },
         { "exponential:1s:1m30s:20%",
           { .kind = WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 90000, .jitter_pct = 20 } },
+        { "linear", { .kind = WEIR_LINEAR } },
+        { "linear:2s", { .kind = WEIR_LINEAR, .delay_ms = 2000 } },
+        { "LINEAR:2s:1m:5%",
+          { .kind = WEIR_LINEAR, .delay_ms = 2000, .max_ms = 60000, .jitter_pct = 5 } },
     };
     static const char *const bad[] = {
-        "", ":", "linear:1s", "fix", "none:1s", "none:20%", "fixed:", "fixed::", "fixed:x",
+        "", ":", "line:1s", "linear:1s:2s:3s",
+        "fix", "none:1s", "none:20%", "fixed:", "fixed::", "fixed:x",
         "fixed:1s:60s", "fixed:1s:", "exponential:1s:2s:3s", "fixed:1s:101%", "fixed:1s:%",
         "fixed:1s:-5%", "fixed:20%:1s", "fixed:1s:20%:", "exponential:1s:2s:20%:20%", "fixed:1.5s",
     };

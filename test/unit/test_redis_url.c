@@ -68,6 +68,18 @@ static void one_server(void **state)
     r = good("redis://[fe80::1%25eth0]");
     assert_string_equal(r.place[0].host, "fe80::1%25eth0");
     assert_int_equal(r.place[0].port, 6379);
+    r = good("rediss://h?cacert=/ca.pem&cadir=/ca&cert=/c.pem&key=/k.pem&servername=redis.example");
+    assert_true(r.tls);
+    assert_string_equal(r.cacert, "/ca.pem");
+    assert_string_equal(r.cadir, "/ca");
+    assert_string_equal(r.cert, "/c.pem");
+    assert_string_equal(r.key, "/k.pem");
+    assert_string_equal(r.servername, "redis.example");
+    r = good("redis://ann@h?password-file=/p&replicas=2");
+    assert_false(r.tls);
+    assert_string_equal(r.user, "ann");
+    assert_string_equal(r.password_file, "/p");
+    assert_int_equal(r.replicas, 2);
     r = good("redis://h?cluster=0&allow-eviction=0");
     assert_int_equal(r.way, REDIS_ONE);
     assert_false(r.allow_eviction);
@@ -164,7 +176,8 @@ static void bad_ones(void **state)
         { "redis://h/1/", "\"/1/\": the database must be a number from 0" },
         { "redis://h/99999999999999999999",
           "\"/99999999999999999999\": the database must be a number from 0" },
-        { "redis://ann@h", "what is before \"@\" must be USER:PASSWORD or :PASSWORD" },
+        { "redis://ann@h", "what is before \"@\" must be USER:PASSWORD or :PASSWORD, or USER "
+                           "with password-file=" },
         { "redis://ann:@h", "what is before \"@\" must be USER:PASSWORD or :PASSWORD" },
         { "redis://@h", "what is before \"@\" must be USER:PASSWORD or :PASSWORD" },
         { "redis://ann:%@h", "the password must be at most 255 bytes, with %XX (two hex digits, "
@@ -185,9 +198,10 @@ static void bad_ones(void **state)
                              "(redis+kue+sentinel)" },
         { "redis://a,,b?cluster=1", "\"\": a host must have 1 to 255 bytes" },
         { "redis://a/1?cluster=1", "a cluster has database 0 alone, not 1" },
-        { "redis+sentinel://a/m?cluster=1", "cluster=1 goes with redis://, not with "
+        { "redis+sentinel://a/m?cluster=1", "cluster=1 goes with redis:// or rediss://, not with "
                                             "redis+sentinel" },
-        { "redis+unix:///s?cluster=1", "cluster=1 goes with redis://, not with redis+unix" },
+        { "redis+unix:///s?cluster=1", "cluster=1 goes with redis:// or rediss://, not with "
+                                       "redis+unix" },
         { "redis+unix://s", "the path of the socket must be absolute: redis+unix:///PATH" },
         { "redis+unix:///", "the path of the socket must be absolute: redis+unix:///PATH" },
         { "redis+kue+unix://s", "the path of the socket must be absolute: redis+kue+unix:///PATH" },
@@ -216,8 +230,15 @@ static void bad_ones(void **state)
         { "redis://h?timeout=soon", "timeout=soon, must be between 100ms and 10m, such as 5s" },
         { "redis://h?cluster=yes", "cluster=yes, must be 0 or 1" },
         { "redis://h?allow-eviction=2", "allow-eviction=2, must be 0 or 1" },
+        { "redis://ann:x@h?password-file=/p", "a password and password-file=: leave one of them "
+                                              "out" },
+        { "redis://h?cacert=/ca.pem", "cacert= needs TLS: begin with rediss" },
+        { "rediss://h?cert=/c.pem", "cert= and key= go together" },
+        { "rediss://h?servername=", "servername=, must be 1 to 255 bytes" },
+        { "redis://h?replicas=65", "replicas=65, must be 0 to 64" },
+        { "redis://h?replicas=one", "replicas=one, must be 0 to 64" },
         { "redis+kue://h?profile=bull", "profile=bull, must be kue or vertx" },
-        { "rediss://h", "rediss is no scheme of Redis" },
+        { "redisx://h", "redisx is no scheme of Redis" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_url   u;

@@ -100,8 +100,10 @@ static void adding_once(rt *t, notes *n, bool async)
 {
     weir_added added[2];
     weir_spec  specs[2] = { { .type = "mail" }, { .type = "film", .delay_ms = 1000 } };
-    static const weir_token tokens[] = { { "me", 5 }, { "me", 5 }, { "me", 4 }, { "me", 6 },
-                                         { "", 1 } };
+    static const weir_token tokens[] = {
+        { .key = "me", .number = 5 }, { .key = "me", .number = 5 }, { .key = "me", .number = 4 },
+        { .key = "me", .number = 6 }, { .key = "", .number = 1 }
+    };
     for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
         memset(added, 1, sizeof added);
         SAY(weir_add_once(t->q, &tokens[i], specs, 2, added, &t->err),
@@ -280,7 +282,7 @@ static void plain_and_async_agree(void **state)
     assert_non_null(strstr(n[0].text, "  40 failed 1 \n"));
     assert_non_null(strstr(n[0].text, "  1 any 0 job 1: this id is another job's here\n"));
     assert_non_null(strstr(n[0].text, "EINVAL (jobs[1].lost: 9 of 3)\n  0 any 0 \n"));
-    assert_non_null(strstr(n[0].text, "ESTALE (token \"me\": 4 is over, the last was 5)\n"
+    assert_non_null(strstr(n[0].text, "ESTALE (token: call 4 is over, the last was 5)\n"
                                       "  added 0 any 0\n"));
     assert_non_null(strstr(n[0].text, "ESTATE (job 40 is failed, but must be delayed for this)"));
     free(n);
@@ -301,7 +303,7 @@ RT_TEST(async_borrows_nothing)
         snprintf(unique, sizeof unique, "u%d", i);
         snprintf(keys, sizeof keys, "n");
         weir_spec spec = { .type = type, .data = data, .unique = unique, .search_keys = keys };
-        weir_token token = { me, (uint64_t)i };
+        weir_token token = { .key = me, .number = (uint64_t)i };
         strcpy(me, "me");
         OK(weir_add_once_async(t->q, &token, &spec, 1, &added[i], &f[i], &t->err));
         memset(me, '?', sizeof me);
@@ -326,11 +328,13 @@ RT_TEST(async_borrows_nothing)
     OK(weir_update_async(t->q, added[0].id, &(weir_change){ .data = change }, &f[3], &t->err));
     OK(weir_pause_async(t->q, paused, &f[4], &t->err));
     OK(weir_take_async(t->q, (const char *const *)types, 1, 0, &job, &got, &f[5], &t->err));
-    char          far[8] = "zfar", json[8] = "[7]", why[8] = "why", past[8] = "[ ]";
+    char          far[8] = "zfar", json[8] = "[7]", why[8] = "why", past[8] = "[ ]",
+                  values[12] = "{\"v\":1}";
     weir_job      moved = { .id = 999, .type = far, .state = WEIR_FAILED, .data = json,
                             .data_len = 3, .error = why, .worker = why, .unique = far,
                             .search_keys = far, .progress_data = json, .progress_data_len = 3,
-                            .history = past, .history_len = 3 };
+                            .history = past, .history_len = 3, .values = values,
+                            .values_len = 7 };
     weir_line     third = { 3, 4, line };
     weir_incoming in = { &moved, &third, 1, false };
     weir_imported out;
@@ -339,7 +343,7 @@ RT_TEST(async_borrows_nothing)
     memset(&third, 0xff, sizeof third);
     memset(&moved, 0xff, sizeof moved);
     line[0] = name[0] = word[0] = change[0] = paused[0] = far[0] = json[0] = why[0] = '!';
-    past[0] = '!';
+    past[0] = values[0] = '!';
     types[0] = NULL;
     for (int i = 0; i < 7; i++)
         OK(end_of(f[i], &t->err));
@@ -353,6 +357,7 @@ RT_TEST(async_borrows_nothing)
     assert_string_equal(there->search_keys, "zfar");
     assert_string_equal(there->progress_data, "[7]");
     assert_string_equal(there->history, "[ ]");
+    assert_string_equal(there->values, "{\"v\":1}");
     weir_job_release(there);
     weir_lines *log;
     OK(weir_logs(t->q, 999, 0, 0, &log, &t->err));

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -34,6 +35,14 @@ static void refuse(weir_spec spec, weir_code code, const char *msg)
     assert_int_equal(weir__spec_check(&spec, -1, NULL), code);
 }
 
+static void refuse_hidden(const char *type, const char *which)
+{
+    char msg[WEIR_ERROR_MAX];
+    snprintf(msg, sizeof msg, "type: invisible or control character %s; use visible characters",
+             which);
+    refuse((weir_spec){ .type = type }, WEIR_EINVAL, msg);
+}
+
 static void types(void **state)
 {
     (void)state;
@@ -45,8 +54,17 @@ static void types(void **state)
            "type: 129 bytes, at most 128 (WEIR_MAX_TYPE)");
     refuse((weir_spec){ 0 }, WEIR_EINVAL, "type: missing");
     refuse((weir_spec){ .type = "" }, WEIR_EINVAL, "type: empty");
-    refuse((weir_spec){ .type = "a\nb" }, WEIR_EINVAL, "type: control character 0x0a at byte 1");
-    refuse((weir_spec){ .type = "\x7f" }, WEIR_EINVAL, "type: control character 0x7f at byte 0");
+    refuse_hidden("a\nb", "U+000A at byte 1");
+    refuse_hidden("\x7f", "U+007F at byte 0");
+    refuse_hidden("\xc2\x9b" "31m", "U+009B at byte 0");                /* C1: CSI */
+    refuse_hidden("\xc2\xa0\xd8\x9c", "U+061C at byte 2");             /* Arabic letter mark */
+    refuse_hidden("mail\xe2\x80\x8b", "U+200B at byte 4");              /* zero width space */
+    refuse_hidden("\xe2\x80\x8e", "U+200E at byte 0");                  /* left-to-right mark */
+    refuse_hidden("\xe2\x82\xac\xe2\x80\xae", "U+202E at byte 3");     /* right-to-left override */
+    refuse_hidden("\xe2\x81\xa6", "U+2066 at byte 0");                  /* isolate */
+    refuse_hidden("\xef\xbb\xbfmail", "U+FEFF at byte 0");              /* byte order mark */
+    refuse_hidden("\xf3\xa0\x81\xa1", "U+E0061 at byte 0");             /* tag */
+    accept((weir_spec){ .type = "\xf0\x9f\x93\xac mail \xd7\x90" });   /* Hebrew, an emoji */
     refuse((weir_spec){ .type = "a\xff" }, WEIR_EINVAL, "type: not valid UTF-8");
     refuse((weir_spec){ .type = "*" }, WEIR_EINVAL,
            "type: \"*\" stands for all types, a job needs one");
@@ -119,8 +137,9 @@ static void backoff(void **state)
     (void)state;
     accept((weir_spec){ .type = "m", .backoff = { WEIR_EXPONENTIAL, WEIR_MAX_MS, WEIR_MAX_MS,
                                                   100 } });
-    refuse((weir_spec){ .type = "m", .backoff.kind = (weir_backoff_kind)3 }, WEIR_EINVAL,
-           "backoff.kind: 3 is none of WEIR_IMMEDIATE, WEIR_FIXED, WEIR_EXPONENTIAL");
+    refuse((weir_spec){ .type = "m", .backoff.kind = (weir_backoff_kind)4 }, WEIR_EINVAL,
+           "backoff.kind: 4 is none of WEIR_IMMEDIATE, WEIR_FIXED, WEIR_EXPONENTIAL, "
+           "WEIR_LINEAR");
     refuse((weir_spec){ .type = "m", .backoff.jitter_pct = 101 }, WEIR_EINVAL,
            "backoff.jitter_pct: 101, must be 0 to 100");
     refuse((weir_spec){ .type = "m", .backoff.jitter_pct = -1 }, WEIR_EINVAL,

@@ -96,7 +96,7 @@ static weir_job full_job(void)
         .promote_at = 9, .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13,
         .lease_until = 15, .duration_ms = 14, .remove_on_complete = true, .search = true,
         .history = "[ {\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"inactive\"} ]",
-        .history_len = 51 };
+        .history_len = 51, .values = "{\"a\":\n1}", .values_len = 8 };
 }
 
 static void check_add(const weir_op *op)
@@ -109,7 +109,10 @@ static void check_add(const weir_op *op)
     assert_int_equal(s[0].backoff.kind, WEIR_EXPONENTIAL);
     assert_int_equal(s[0].backoff.max_ms, 3);
     assert_true(s[0].remove_on_complete && s[0].search && !s[1].search);
+    assert_int_equal(s[0].values_len, 7);
+    assert_memory_equal(s[0].values, "{\"v\":2}", 7);
     assert_null(s[1].data);
+    assert_null(s[1].values);
 }
 
 static void adds(void **state)
@@ -119,7 +122,7 @@ static void adds(void **state)
         { .type = "mail", .data = "{\"a\":\n 1.0}", .priority = -10, .attempts = 3, .delay_ms = 4,
           .backoff = { WEIR_EXPONENTIAL, 2, 3, 4 }, .ttl_ms = 5, .deadline_at = 6,
           .unique = "caf\xc3\xa9", .max_lost = 7, .remove_on_complete = true, .search = true,
-          .search_keys = "a" },
+          .search_keys = "a", .values = "{\"v\":2}" },
         { .type = "x", .run_at = 1800000000000 },
     };
     weir_added out[] = { { 1, WEIR_INACTIVE, false, WEIR_DURABLE_OS },
@@ -127,7 +130,8 @@ static void adds(void **state)
     weir_op op = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, out, NULL } };
     weir_op to = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, got, NULL } };
     there(&op, check_add);
-    op.u.add.token = &(weir_token){ "me", UINT64_MAX };
+    op.u.add.token = &(weir_token){ .key = "me", .number = UINT64_MAX,
+                                    .digest = UINT64_MAX - 1 };
     there(&op, check_add);
     back(&op, &to);
     assert_int_equal(got[1].id, 2);
@@ -164,6 +168,12 @@ static void finishes(void **state)
     back(&op, &to);
     assert_int_equal(to.u.finish.state, WEIR_COMPLETE);
     assert_int_equal(to.u.finish.next.n_jobs, 1);
+    assert_false(to.u.finish.next.suspect_waits);
+    weir_job_release(got[0]);
+    op.u.finish.next.busy = op.u.finish.next.suspect_waits = true;
+    there(&op, NULL);
+    back(&op, &to);
+    assert_true(to.u.finish.next.suspect_waits);
     weir_job_release(got[0]);
     there(&(weir_op){ .kind = WEIR_OP_FINISH, .u.finish = { .id = 1 } }, NULL);
     there(&(weir_op){ .kind = WEIR_OP_FINISH,
@@ -171,6 +181,8 @@ static void finishes(void **state)
                                     .len = 3 } }, NULL);
     there(&(weir_op){ .kind = WEIR_OP_FINISH,
                       .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_RELEASE } }, NULL);
+    there(&(weir_op){ .kind = WEIR_OP_FINISH,
+                      .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_LOST } }, NULL);
     weir_op gone = { .kind = WEIR_OP_FINISH, .u.finish = { .id = 1, .state = WEIR_ANY } };
     to = gone;
     to.u.finish.state = WEIR_FAILED;
@@ -353,7 +365,7 @@ static void wrong_batches_are_refused(void **state)
     refused("{\"ops\":[],\"caller\":\"x\"}", "caller: empty");
     refused("{\"ops\":[{\"op\":\"finish\",\"id\":1,\"delivery\":1,\"error\":\"x\","
             "\"release\":true}]}",
-            "ops[0]: only one of result, error and release can be given");
+            "ops[0]: only one of result, error, release and lost can be given");
 }
 
 static void wrong_answers_are_errors(void **state)

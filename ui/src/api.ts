@@ -17,7 +17,7 @@ export type Counts = Record<State, number>;
 export interface Past {
     n: number; at: number; state: State;
     event: 'failed_attempt' | 'failed' | 'ttl_exceeded' | 'stalled' | 'released' | 'complete' | 'due' |
-        'deadline' | 'retried' | 'promoted' | 'delayed' | 'cancelled' | 'changed';
+        'deadline' | 'retried' | 'promoted' | 'delayed' | 'cancelled' | 'set' | 'changed';
     delivery?: number; worker?: string; started_at?: number; error?: string;
     planned?: number; until?: number; old_priority?: number; priority?: number; new_data?: boolean;
 }
@@ -31,6 +31,7 @@ export interface Job {
     created_at: number; promote_at?: number; updated_at: number;
     started_at?: number; failed_at?: number; finished_at?: number; duration?: number;
     lease_until?: number;       // active, and it is known
+    values?: Record<string, unknown>;
     backoff?: { type: string; delay: number; maxDelay?: number; jitter?: number };
     removeOnComplete?: boolean; search?: boolean; search_keys?: string; history?: Past[];
 }
@@ -54,7 +55,7 @@ export interface Stats {
 }
 export interface ServerInfo {
     version: string; title: string; store: string; api: string; started_at: number; now: number;
-    you: { name: string; roles: string[]; type: string };
+    you: { name: string; roles: string[]; types: string[] | null; expires_at?: number };
 }
 
 const TOKEN = 'weir-token';

@@ -7,8 +7,9 @@ import { count } from './fmt';
 import { useKeys } from './keys';
 import { Toasts } from './parts/toast';
 import { go, setParams, usePlace, type Place } from './router';
-import { useShared } from './store';
+import { mayAudit, useShared } from './store';
 import { cycleTheme, useTheme } from './theme';
+import { Audit } from './views/audit';
 import { Help } from './views/help';
 import { Job } from './views/job';
 import { Jobs } from './views/jobs';
@@ -45,6 +46,7 @@ function View({ place }: { place: Place }): JSX.Element {
     case '/jobs': return <Jobs key="all" />;
     case '/workers': return <Workers />;
     case '/types': return <Types />;
+    case '/audit': return <Audit />;
     case '/settings': return <Settings />;
     default: return <Overview />;
     }
@@ -70,6 +72,7 @@ function Nav({ path }: { path: string }): JSX.Element {
             <NavLink to="/jobs" now={path}>All jobs</NavLink>
             <NavLink to="/types" now={path}>Types</NavLink>
             <NavLink to="/workers" now={path}>Workers</NavLink>
+            {mayAudit() && <NavLink to="/audit" now={path}>Audit</NavLink>}
             <NavLink to="/settings" now={path}>Settings</NavLink>
         </nav>
     );

@@ -40,6 +40,9 @@ export const serverNow = (): number => Date.now() + shared.skew;
 export const may = (role: string): boolean =>
     !!shared.server?.you.roles.some((r) => r === role || r === 'admin');
 
+// The audit log has actions on jobs of all types.
+export const mayAudit = (): boolean => may('admin') && !shared.server?.you.types;
+
 // A clock that moves the ages on the screen.
 export function useNow(everyMs = 1000): number {
     const [now, turn] = useState(serverNow());

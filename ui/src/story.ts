@@ -45,6 +45,7 @@ const SAID: Record<Past['event'], (p: Past, attempt: number) => [Mark, string]> 
     promoted: (p) => ['hand', `Promoted by hand${planned(p)}${changes(p)}`],
     delayed: (p) => ['hand', `Delayed by hand${later(p)}${changes(p)}`],
     cancelled: (p) => ['cancelled', `Cancelled by hand${changes(p)}`],
+    set: (p) => ['hand', `Set to ${p.state} by hand${changes(p)}`],
     changed: (p) => ['hand', `Changed by hand${changes(p)}`],
 };
 

@@ -264,6 +264,12 @@ static bool done_here(const http_store *s, weir_op *op)
     return true;
 }
 
+/* Of a text that may be missing, or end at its NUL. */
+static size_t length(const char *text, size_t len)
+{
+    return len || !text ? len : strlen(text);
+}
+
 /* About how long it is as JSON. */
 static size_t size_of(const weir_op *op)
 {
@@ -271,8 +277,8 @@ static size_t size_of(const weir_op *op)
     switch (op->kind) {
     case WEIR_OP_ADD:
         for (size_t i = 0; i < op->u.add.n; i++)
-            size += 512 + (op->u.add.specs[i].data_len ? op->u.add.specs[i].data_len
-                           : op->u.add.specs[i].data ? strlen(op->u.add.specs[i].data) : 0);
+            size += 512 + length(op->u.add.specs[i].data, op->u.add.specs[i].data_len) +
+                    length(op->u.add.specs[i].values, op->u.add.specs[i].values_len);
         return size;
     case WEIR_OP_FINISH:
         return size + op->u.finish.len;
@@ -281,7 +287,7 @@ static size_t size_of(const weir_op *op)
     case WEIR_OP_LOG:
         return size + op->u.log.len;
     case WEIR_OP_UPDATE:
-        return size + op->u.update.change.data_len;
+        return size + op->u.update.change.data_len + op->u.update.change.values_len;
     case WEIR_OP_IMPORT:
         return WEIR_HTTP_MAX_BODY;
     default:

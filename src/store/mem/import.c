@@ -40,7 +40,7 @@ static mem_job *create(mem_type *t, const weir_job *j, const weir_incoming *in)
     if (own(&m->j.result, j->result, j->result_len) && own_string(&m->j.error, j->error) &&
         own(&m->j.progress_data, j->progress_data, j->progress_data_len) &&
         own_string(&m->j.worker, j->worker) && own(&m->j.history, j->history, j->history_len) &&
-        own_lines(m, in->lines, in->n_lines))
+        weir__mem_job_values(m, j) && own_lines(m, in->lines, in->n_lines))
         return m;
     weir__mem_job_free(m);
     return NULL;

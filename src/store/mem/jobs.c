@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "core/values.h"
 
 /* ---- finding ---- */
 
@@ -117,8 +117,22 @@ mem_job *weir__mem_job_create(mem_type *t, const weir_job *j)
         m->j.search_keys = memcpy(at, j->search_keys, keys);
     m->j.type = t->name;
     m->j.result = m->j.error = m->j.progress_data = m->j.worker = m->j.history = NULL;
+    m->j.values = NULL;
     m->in_all.id = m->in_state.id = m->in_due.id = j->id;
     return m;
+}
+
+bool weir__mem_job_values(mem_job *m, const weir_job *j)
+{
+    weir_job from = *j;
+    weir_buf room = { 0 };
+    bool     ok = weir__job_values(&from, &room);
+    if (ok && from.values)
+        m->j.values = weir__mem_text(from.values, from.values_len);
+    m->j.values_len = m->j.values ? from.values_len : 0;
+    ok = ok && (m->j.values || !from.values);
+    weir__buf_fini(&room);
+    return ok;
 }
 
 void weir__mem_job_put(mem_store *s, mem_job *m)
@@ -243,6 +257,7 @@ void weir__mem_job_free(mem_job *m)
     weir__mem_text_free((char *)m->j.progress_data);
     weir__mem_text_free((char *)m->j.worker);
     weir__mem_text_free((char *)m->j.history);
+    weir__mem_text_free((char *)m->j.values);
     free(m);
 }
 
@@ -348,6 +363,7 @@ void weir__mem_drop(mem_change *c)
 {
     weir__mem_text_free(c->text);
     weir__mem_text_free(c->history);
+    weir__mem_text_free(c->values);
     free(c->line);
 }
 
@@ -414,6 +430,7 @@ void weir__mem_settle(mem_store *s, mem_change *c, int64_t now)
     throw_text(s, was->progress_data, is->progress_data);
     throw_text(s, was->worker, is->worker);
     throw_text(s, was->history, is->history);
+    throw_text(s, was->values, is->values);
     if (c->line)
         weir__mem_line_add(m, c->line, now);
     if (c->gone)
@@ -462,6 +479,16 @@ void weir__mem_tell_failed(mem_store *s, const weir_job *j, int64_t now)
     weir_event_kind kind = j->state == WEIR_FAILED ? WEIR_EVENT_FAILED : WEIR_EVENT_FAILED_ATTEMPT;
     weir__mem_tell(s, kind, j, false, j->error, strlen(j->error), now);
     if (j->state == WEIR_INACTIVE)
+        weir__mem_tell(s, WEIR_EVENT_ENQUEUE, j, false, NULL, 0, now);
+}
+
+/* Its worker died with it: it waits again, or has failed. */
+void weir__mem_tell_lost(mem_store *s, const weir_job *j, int64_t now)
+{
+    weir__mem_tell(s, WEIR_EVENT_STALLED, j, false, NULL, 0, now);
+    if (j->state == WEIR_FAILED)
+        weir__mem_tell_failed(s, j, now);
+    else
         weir__mem_tell(s, WEIR_EVENT_ENQUEUE, j, false, NULL, 0, now);
 }
 

@@ -81,6 +81,9 @@ static weir_code mem_run(weir_store *base, weir_op **ops, size_t n, weir_error *
 {
     (void)err;
     mem_store *s = (mem_store *)base;
+    int64_t    step = n ? weir__clock_step(&s->clock, ops[0]->now_ms, ops[0]->steady_ms) : 0;
+    if (step)
+        weir__mem_clock_set(s, step);
     for (size_t i = 0; i < n; i++) {
         weir_op *op = ops[i];
         op->err.code = WEIR_OK;

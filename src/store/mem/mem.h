@@ -7,6 +7,7 @@
 #ifndef WEIR_STORE_MEM_MEM_H
 #define WEIR_STORE_MEM_MEM_H
 
+#include "base/clock.h"
 #include "core/job.h"
 #include "store/mem/table.h"
 #include "store/mem/tree.h"
@@ -57,7 +58,7 @@ typedef struct mem_job {
 typedef struct mem_token {          /* an add that carried a token: token.c */
     table_link link;
     tree_node  by_time;                     /* rank: when it was done */
-    uint64_t   number;
+    uint64_t   number, digest;
     char      *key;                         /* behind added[] */
     size_t     n;
     weir_added added[];
@@ -79,6 +80,7 @@ typedef struct mem_store {
     uint64_t    serial;
     /* Nothing of that sort is due before: may be early, never late. */
     int64_t     active_at, keep_at;
+    weir_clock_watch clock;
     int64_t     announced, wanted;          /* told to env->due(); to be told at the end of run() */
     weir_event *events;                     /* of this batch */
     size_t      n_events, cap_events;
@@ -109,6 +111,7 @@ typedef struct mem_change {
     weir_job  before, after;
     char     *text;             /* new result, error or data; owned until settled */
     char     *history;          /* new; owned until settled */
+    char     *values;           /* new; owned until settled */
     mem_line *line;             /* new log line; owned until settled */
     bool      gone;             /* removed instead of kept as `after` */
 } mem_change;
@@ -130,13 +133,18 @@ void      weir__mem_drop(mem_change *c);        /* a plan that was not applied *
 char *weir__mem_text(const char *text, size_t len);
 void  weir__mem_text_free(char *text);
 
+/* Somebody set the wall clock: lengths of time go on as they were. Cannot fail. */
+void weir__mem_clock_set(mem_store *s, int64_t step_ms);
+
 /* Put a job where its numbers say it belongs, or take it out. */
 void weir__mem_index(mem_store *s, mem_job *m);
 void weir__mem_unindex(mem_store *s, mem_job *m);
 
 /* A job and the strings that stay with it, in no tree or table yet; NULL: no memory. The others
- * (result, error, progress data, worker, history) are to be set by the caller. */
+ * (result, error, progress data, worker, history, values) are to be set by the caller. */
 mem_job *weir__mem_job_create(mem_type *t, const weir_job *j);
+/* Give it the values of j, in the form that stores keep. False: no memory. */
+bool weir__mem_job_values(mem_job *m, const weir_job *j);
 /* Put a new one in, with the id it has. */
 void weir__mem_job_put(mem_store *s, mem_job *m);
 
@@ -169,6 +177,7 @@ bool weir__mem_room(mem_store *s, size_t events);   /* so that as many weir__mem
 void weir__mem_tell(mem_store *s, weir_event_kind kind, const weir_job *j, bool gone,
                     const char *text, size_t len, int64_t now);
 void weir__mem_tell_failed(mem_store *s, const weir_job *j, int64_t now);
+void weir__mem_tell_lost(mem_store *s, const weir_job *j, int64_t now);
 void weir__mem_want(mem_store *s, int64_t at);
 
 #endif

@@ -58,11 +58,7 @@ static bool lose(mem_store *s, mem_job *m, int64_t now)
     }
     weir__mem_apply(s, &c);
     weir__mem_settle(s, &c, now);
-    weir__mem_tell(s, WEIR_EVENT_STALLED, &m->j, false, NULL, 0, now);
-    if (m->j.state == WEIR_FAILED)
-        weir__mem_tell_failed(s, &m->j, now);
-    else
-        weir__mem_tell(s, WEIR_EVENT_ENQUEUE, &m->j, false, NULL, 0, now);
+    weir__mem_tell_lost(s, &m->j, now);
     return true;
 }
 
@@ -188,6 +184,25 @@ static int64_t next_active(const mem_store *s)
             at = end;
     }
     return at;
+}
+
+void weir__mem_clock_set(mem_store *s, int64_t step_ms)
+{
+    for (table_link *l = NULL; (l = weir__table_next(&s->jobs, l));) {
+        mem_job *m = CONTAINER(l, mem_job, by_id);
+        if (m->j.state == WEIR_ACTIVE) {
+            weir__job_clock_set(&m->j, step_ms);
+            if (m->ttl_until)
+                m->ttl_until += step_ms;
+        } else if (m->j.state == WEIR_DELAYED && !m->j.at_moment) {
+            weir__mem_unindex(s, m);
+            weir__job_clock_set(&m->j, step_ms);
+            weir__mem_index(s, m);
+        }
+    }
+    s->announced = INT64_MAX;
+    s->active_at = next_active(s);
+    weir__mem_want(s, INT64_MIN);           /* moments that were named may be due now */
 }
 
 static bool do_what_is_due(mem_store *s, weir_op_tick *t, int64_t now)

@@ -32,7 +32,8 @@ weir_code weir__mem_token_look(const mem_store *s, weir_op *op, bool *again)
     *again = false;
     if (!t || t->by_time.rank + WEIR_TOKEN_MS <= op->now_ms)
         return WEIR_OK;
-    weir_code rc = weir__token_known(a->token, a->n, t->number, t->n, again, &op->err);
+    const weir_token_call known = { .number = t->number, .digest = t->digest, .n = t->n };
+    weir_code             rc = weir__token_known(a->token, a->n, &known, again, &op->err);
     if (*again && t->n)
         memcpy(a->out, t->added, t->n * sizeof *a->out);
     return rc;
@@ -44,7 +45,8 @@ mem_token *weir__mem_token_create(const weir_op_add *a)
     mem_token *t = malloc(sizeof *t + bytes + len);
     if (!t)
         return NULL;
-    *t = (mem_token){ .number = a->token->number, .n = a->n, .key = (char *)t->added + bytes };
+    *t = (mem_token){ .number = a->token->number, .digest = a->token->digest, .n = a->n,
+                      .key = (char *)t->added + bytes };
     memcpy(t->key, a->token->key, len);
     return t;
 }

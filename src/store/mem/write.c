@@ -36,6 +36,14 @@ static void lease_anew(mem_store *s, mem_job *m, int64_t until)
     weir__mem_want(s, until);
 }
 
+/* Its lease and its ttl begin. */
+static void begin_run(mem_store *s, mem_job *m, int64_t now)
+{
+    lease_anew(s, m, m->j.lease_until);
+    run_ttl_anew(s, m, now);
+    m->type->stats.last_taken_at = now;
+}
+
 /* ---- add ---- */
 
 static bool add_one(mem_store *s, const weir_spec *spec, weir_added *out, int64_t now)
@@ -52,6 +60,10 @@ static bool add_one(mem_store *s, const weir_spec *spec, weir_added *out, int64_
         m = weir__mem_job_create(t, &j);
         if (!m)
             return false;
+        if (!weir__mem_job_values(m, &j)) {
+            weir__mem_job_free(m);
+            return false;
+        }
         weir__mem_job_put(s, m);
     }
     *out = (weir_added){ .id = m->j.id,
@@ -140,7 +152,8 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
 {
     mem_type *type[WEIR_MAX_TAKE_TYPES];
     mem_job  *head[WEIR_MAX_TAKE_TYPES];
-    size_t    n = 0;
+    size_t    n = 0, passed = 0;
+    bool      alone = false;
     t->n_jobs = 0;
     for (size_t i = 0; i < t->n_types && !s->star->stats.paused; i++) {
         mem_type *known = weir__mem_type(s, t->types[i]);
@@ -152,17 +165,21 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
         type[n] = known;
         n += head[n] != NULL;
     }
-    while (n > 0 && t->n_jobs < t->n) {
+    while (n > 0 && t->n_jobs < t->n && passed < WEIR_MAX_PASSED && !alone) {
         size_t best = 0;
         for (size_t i = 1; i < n; i++) {
             if (weir__job_before(head[i]->j.priority, head[i]->j.id, head[best]->j.priority,
                                  head[best]->j.id))
                 best = i;
         }
-        if (!plan_one(head[best], t, now)) {
+        bool suspect = weir__job_is_suspect(&head[best]->j);
+        bool pass = suspect && (t->busy || t->n_jobs);
+        if (!pass && !plan_one(head[best], t, now)) {
             unplan_take(s, t);
             return false;
         }
+        alone = suspect && !pass;
+        passed += pass;
         if (t->n_jobs < t->n)
             head[best] = next_of(type[best], head[best], now);
         if (!head[best]) {
@@ -171,6 +188,7 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
             type[best] = type[n];
         }
     }
+    t->suspect_waits = passed > 0;
     return true;
 }
 
@@ -183,9 +201,7 @@ static void do_take(mem_store *s, weir_op_take *t, int64_t now)
         m->new_worker = NULL;
         weir__mem_apply(s, &c);
         weir__mem_settle(s, &c, now);
-        lease_anew(s, m, m->j.lease_until);
-        run_ttl_anew(s, m, now);
-        m->type->stats.last_taken_at = now;
+        begin_run(s, m, now);
         weir__mem_tell(s, WEIR_EVENT_START, &m->j, false, m->j.worker,
                        m->j.worker ? strlen(m->j.worker) : 0, now);
     }
@@ -195,6 +211,7 @@ weir_code weir__mem_take(mem_store *s, weir_op *op)
 {
     weir_op_take *t = &op->u.take;
     t->n_jobs = 0;
+    t->suspect_waits = false;
     if (!weir__mem_room(s, t->n) || !plan_take(s, t, op->now_ms))
         return no_memory(op);
     do_take(s, t, op->now_ms);
@@ -225,6 +242,8 @@ static weir_code plan_finish(mem_change *c, mem_job *m, const weir_op_finish *f,
         return weir__mem_plan_fail(c, m, f->text ? f->text : "", f->text ? f->len : 0, now);
     case WEIR_OUTCOME_RELEASE:
         return weir__mem_plan_release(c, m, now);
+    case WEIR_OUTCOME_LOST:
+        return weir__mem_plan_lose(c, m, now);
     }
     return WEIR_EINVAL;
 }
@@ -246,6 +265,9 @@ static void tell_finish(mem_store *s, const mem_change *c, weir_outcome outcome,
     case WEIR_OUTCOME_RELEASE:
         weir__mem_tell(s, WEIR_EVENT_ENQUEUE, j, false, NULL, 0, now);
         break;
+    case WEIR_OUTCOME_LOST:
+        weir__mem_tell_lost(s, j, now);
+        break;
     }
 }
 
@@ -255,6 +277,7 @@ weir_code weir__mem_finish(mem_store *s, weir_op *op)
     mem_job        *m = find_active(s, f->id, f->delivery);
     mem_change      c;
     f->next.n_jobs = 0;
+    f->next.suspect_waits = false;
     if (!m)
         return weir__stale(&op->err, f->id, f->delivery);
     if (!weir__mem_room(s, 2 + f->next.n))
@@ -335,23 +358,41 @@ weir_code weir__mem_log(mem_store *s, weir_op *op)
 
 static void tell_update(mem_store *s, const weir_job *j, weir_state old, int64_t now)
 {
-    if (j->state == old)
-        return;
-    if (j->state == WEIR_CANCELLED)
-        weir__mem_tell(s, WEIR_EVENT_CANCELLED, j, false, NULL, 0, now);
-    if (j->state == WEIR_INACTIVE && old == WEIR_DELAYED)
-        weir__mem_tell(s, WEIR_EVENT_PROMOTION, j, false, NULL, 0, now);
-    if (j->state == WEIR_INACTIVE)
-        weir__mem_tell(s, WEIR_EVENT_ENQUEUE, j, false, NULL, 0, now);
+    weir_event_kind kind[2];
+    size_t          n = weir__update_events(j, old, kind);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = weir__update_text(j, kind[i]);
+        weir__mem_tell(s, kind[i], j, false, text, text ? strlen(text) : 0, now);
+    }
 }
 
-/* What is new of it, in memory of its own. */
-static weir_code plan_update(mem_change *c, bool new_data, weir_buf *past)
+/* A string of the job that is new: in memory of its own. */
+static bool plan_text(mem_change *c, const char **member, size_t len)
 {
-    if (new_data)
-        c->after.data = c->text = weir__mem_text(c->after.data, c->after.data_len);
+    *member = c->text = weir__mem_text(*member, len);
+    return c->text != NULL;
+}
+
+/* What is new of it: values, and one of data, a worker and an error. */
+static weir_code plan_update(mem_change *c, bool new_data, weir_buf *past, weir_buf *values)
+{
+    weir_job *j = &c->after;
+    bool      ok = true, moved = j->state != c->before.state;
     weir_code rc = weir__mem_plan_past(c, past);
-    return new_data && !c->text ? WEIR_ENOMEM : rc;
+    if (values->len) {
+        j->values = c->values = weir__mem_text(values->data, values->len);
+        ok = c->values != NULL;
+    }
+    weir__buf_fini(values);
+    if (new_data) {
+        ok = plan_text(c, &j->data, j->data_len) && ok;
+    } else if (moved && j->state == WEIR_ACTIVE) {
+        ok = plan_text(c, &j->worker, strlen(j->worker)) && ok;
+    } else if (moved && j->state == WEIR_FAILED) {
+        c->line = weir__mem_line("error", j->error, strlen(j->error));
+        ok = plan_text(c, &j->error, strlen(j->error)) && c->line && ok;
+    }
+    return ok ? rc : WEIR_ENOMEM;
 }
 
 weir_code weir__mem_update(mem_store *s, weir_op *op)
@@ -359,10 +400,12 @@ weir_code weir__mem_update(mem_store *s, weir_op *op)
     weir_op_update *u = &op->u.update;
     mem_job        *m = weir__mem_find(s, u->id);
     if (!m)
-        return weir__no_job(&op->err, u->id);
+        return weir__no_job_of(&op->err, u->id, u->change.delivery);
     mem_change c = { .m = m, .before = m->j, .after = m->j };
-    weir_buf   past = { 0 };
+    weir_buf   past = { 0 }, values = { 0 };
     weir_code  rc = weir__job_update(&c.after, &u->change, u->from, op->now_ms, &past, &op->err);
+    if (!rc)
+        rc = weir__job_set_values(&c.after, &u->change, op->now_ms, &values, &op->err);
     mem_job   *holder = NULL;
     if (!rc && c.after.unique && weir__finished(c.before.state) && !weir__finished(c.after.state))
         holder = weir__mem_holder(s, m->type, c.after.unique);
@@ -370,14 +413,17 @@ weir_code weir__mem_update(mem_store *s, weir_op *op)
         rc = weir__key_taken(&op->err, u->id, holder->j.id);
     if (rc) {
         weir__buf_fini(&past);
+        weir__buf_fini(&values);
         return rc;
     }
-    if (plan_update(&c, u->change.data != NULL, &past) || !weir__mem_room(s, 2)) {
+    if (plan_update(&c, u->change.data != NULL, &past, &values) || !weir__mem_room(s, 2)) {
         weir__mem_drop(&c);
         return no_memory(op);
     }
     weir__mem_apply(s, &c);
     weir__mem_settle(s, &c, op->now_ms);
+    if (c.after.state == WEIR_ACTIVE && c.before.state != WEIR_ACTIVE)
+        begin_run(s, m, op->now_ms);
     tell_update(s, &m->j, c.before.state, op->now_ms);
     u->old_state = c.before.state;
     u->new_state = c.after.state;

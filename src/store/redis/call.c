@@ -117,7 +117,8 @@ static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
         weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory for a call");
 }
 
-static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms)
+/* `sent`: by our clock that is never set; 0: the call did not ask for Redis's. */
+static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms, int64_t sent)
 {
     redis_draft *p = &s->draft[i];
     redis_call  *c = &p->call;
@@ -135,6 +136,8 @@ static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms)
         int64_t now = weir__reply_int(r->element[0]), got_ms = s->top->env.now(s->top->env.ctx);
         atomic_store(&s->top->ahead_ms, now - sent_ms);
         atomic_store(&s->top->sure_ms, now - got_ms - 1);
+        if (sent)
+            weir__clock_seen(s->top, i, now, sent, weir__clock_now());
     }
     mp_slice message = weir__reply_text(r->element[1]);
     if (message.len)
@@ -143,7 +146,7 @@ static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms)
 
 void weir__calls_run(redis_lane *s, int64_t now, bool writes)
 {
-    int64_t sent_ms = s->top->env.now(s->top->env.ctx);
+    int64_t sent_ms = s->top->env.now(s->top->env.ctx), sent = now ? 0 : weir__clock_now();
     for (uint32_t i = 0; i < s->n_parts; i++) {
         redis_draft *p = &s->draft[i];
         if (!p->n_answers)
@@ -159,7 +162,7 @@ void weir__calls_run(redis_lane *s, int64_t now, bool writes)
     }
     for (uint32_t i = 0; i < s->n_parts; i++) {
         if (s->draft[i].n_answers)
-            take_answer(s, i, sent_ms);
+            take_answer(s, i, sent_ms, sent);
     }
 }
 

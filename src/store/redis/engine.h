@@ -96,6 +96,13 @@ typedef struct redis_piece {
     weir_buf specs;
 } redis_piece;
 
+/* The calls that ask a server how safe the last writes are: see confirm.c. */
+typedef struct redis_confirm {
+    redis_call guard, replicas, disk;
+    bool       asks;                    /* this one does, for all partitions of its server */
+    weir_error err;                     /* they are not as safe as the URL asks */
+} redis_confirm;
+
 typedef struct redis_draft {
     weir_buf   steps;
     size_t     n_args;
@@ -118,6 +125,7 @@ typedef struct redis_draft {
     uint32_t   told;                    /* of redis_store.where, when the call was made */
     uint64_t   given;                   /* jobs this lane has added here by its own choice */
     redis_call call;
+    redis_confirm confirm;
 } redis_draft;
 
 /* An operation on its way. */
@@ -134,10 +142,12 @@ typedef struct redis_task {
     bool        finished;               /* finish: done, only taking goes on; configure: done in
                                            all partitions but the first */
     bool        with_words;             /* add: the function asked for them */
+    bool        accepted;               /* add: the partition of its token has done its part */
     weir_job   *seen;                   /* finish, update: the job as it was, to be changed */
     redis_beside beside;
     weir_buf    old_run, old_spec;      /* ... and its record */
     weir_buf    past;                   /* its history, once it was decided on */
+    weir_buf    values;                 /* its values, if they are to change */
     int64_t     now;                    /* when it was seen, by Redis's clock */
 } redis_task;
 
@@ -173,12 +183,22 @@ typedef struct redis_lane {
     weir_buf            scratch;
 } redis_lane;
 
+/* ---- Redis's clock, seen by ours that is never set (clock.c) ---- */
+
+typedef struct redis_clock {            /* of the server that has a partition */
+    bool    known;
+    int64_t least_ms, most_ms;          /* its clock is ahead of ours by something in between */
+    int64_t step_ms;                    /* it was set by this much, and leases do not know yet */
+    int64_t count;                      /* of steps that leases know of; -1: not known */
+} redis_clock;
+
+typedef struct redis_watch redis_watch;         /* see tokens.c */
+
 typedef struct redis_store {
     weir_store       base;
     weir_env         env;
     redis_url        url;
     redis_layout    *layout;
-    weir_durability  durability;
     char             mark[20];          /* what is ours: see redis_lane.origin */
     uint32_t         chance;            /* processes do not all begin at the same partition */
     redis_part      *part;
@@ -186,6 +206,8 @@ typedef struct redis_store {
     redis_lane       lane[REDIS_LANES];
     _Atomic int64_t  ahead_ms;          /* Redis's clock over ours */
     _Atomic int64_t  sure_ms;           /* the same, at least so much; INT64_MIN: not known yet */
+    pthread_mutex_t  clock_lock;
+    redis_clock     *clock;             /* of each partition; NULL: not watched */
     struct {                            /* what takes found, and what was told since */
         pthread_mutex_t lock;
         uint32_t       *told;           /* of each partition: how often jobs began to wait */
@@ -193,6 +215,11 @@ typedef struct redis_store {
         redis_where     type[REDIS_MAX_WHERE];
         size_t          n, next;        /* the one that makes room for another */
     } where;
+    struct {                            /* types whose tokens are waited for */
+        pthread_mutex_t lock;
+        redis_watch    *first;
+        size_t          n;
+    } tokens;
     redis_ear       *ear;
     redis_channel   *channels;
     char             foreign[WEIR_REDIS_MAX_PREFIX + 32], ears[WEIR_REDIS_MAX_PREFIX + 32];
@@ -245,6 +272,27 @@ int64_t  weir__reply_int(const redisReply *r);
 uint64_t weir__reply_id(const redisReply *r);    /* 8 bytes */
 mp_slice weir__reply_text(const redisReply *r);
 
+/* ---- Redis's clock (clock.c) ---- */
+
+/* Our clock: it is never set, and goes on while the machine is suspended. */
+int64_t   weir__clock_now(void);
+weir_code weir__clock_open(redis_store *s, weir_error *err);
+void      weir__clock_close(redis_store *s);
+/* A call was sent and answered at these times of our clock, and carried out at `now` of Redis's. */
+void      weir__clock_seen(redis_store *s, uint32_t part, int64_t now, int64_t sent, int64_t got);
+bool      weir__clock_has_step(redis_store *s, uint32_t part);
+void      weir__clock_count(redis_store *s, uint32_t part, int64_t count);
+/* Add the step Y, if leases have to be moved. */
+void      weir__clock_repair(redis_lane *l, redis_task *t, uint32_t part);
+
+/* ---- how safe it is (confirm.c) ---- */
+
+/* Wait until the writes of this round are as safe as the URL asks; at most half of its timeout. */
+void weir__confirm(redis_lane *s);
+/* Why the steps of a task are not as safe; NULL: they are. */
+const weir_error *weir__step_unsafe(const redis_lane *s, const redis_task *t);
+void weir__confirm_fini(redis_confirm *c);
+
 /* ---- pieces (piece.c) ---- */
 
 /* Append a spec to those of the step A that is open. */
@@ -264,6 +312,13 @@ bool weir__piece_spec(const redisReply *some, size_t k, mp_slice *spec);
 void weir__step_end(redis_lane *s, redis_task *t, uint32_t part, const weir_op_finish *f,
                     const weir_op_take *then);
 void weir__step_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op_take *take);
+
+/* How many jobs it still wants, as a step has it: below zero if its worker gets no suspect. */
+static inline int64_t weir__taking_wants(const weir_op_take *take)
+{
+    int64_t n = (int64_t)(take->n - take->n_jobs);
+    return take->busy || take->n_jobs ? -n : n;
+}
 
 /* What the i-th step of a task, a T or t, has given to it; adds to take->jobs. */
 weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op_take *take,
@@ -346,6 +401,7 @@ typedef struct redis_put {
     redis_beside    beside;
     bool            new_data;
     bool            failed;
+    int64_t         lease_ms;           /* of one that becomes active: from its start */
     const char     *line;
     size_t          line_len;
     weir_buf        events;
@@ -354,6 +410,7 @@ typedef struct redis_put {
 void weir__put_step(redis_lane *s, redis_task *t, redis_put *p);    /* takes its events */
 void weir__put_tell(redis_put *p, weir_event_kind kind, const char *text, size_t len);
 void weir__put_tell_failed(redis_put *p);        /* as its state says, and enqueue if it waits */
+void weir__put_tell_lost(redis_put *p);          /* stalled, and as its state says */
 
 /* The words to find a job by, as layout.h wants them. */
 void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char *keys);
@@ -393,7 +450,18 @@ void      weir__heard_from(redis_store *s, uint32_t part, int64_t next);
 /* Wait, a moment at most, until that message was told: whoever learns that a job is gone can rely
  * on having been told how it ended. */
 void      weir__heard_until(redis_store *s, uint32_t part, int64_t number);
-/* A TICK has said when to come again. */
-void      weir__heard_next(redis_store *s, int64_t at);
+/* A TICK begins, and ends with the time of the next one. Only due times later than one that was
+ * announced are withheld from env.due(). What was announced before a TICK is used up by it: a due
+ * time that another lane or process sends while the TICK is under way is announced again. */
+void      weir__due_begin(redis_store *s);
+void      weir__due_end(redis_store *s, int64_t at);
+/* A TICK is wanted at that time. */
+void      weir__heard_want(redis_store *s, int64_t at);
+
+/* ---- tokens.c ---- */
+
+/* A take of these types found too little: with Vert.x Kue, wait for their tokens from now on. */
+void weir__tokens_watch(redis_store *s, const char *const *types, size_t n);
+void weir__tokens_close(redis_store *s);
 
 #endif

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* What is asked. The last two are a scout's. */
-enum { HELLO, SELECT, INFO, AOF, KILL, SEEK, AUTH };
+enum { HELLO, SELECT, INFO, AOF, KILL, RIGHT, SEEK, AUTH };
 
-enum { MIN_VERSION = 7 };
+enum { MIN_VERSION = 7, WAITAOF_VERSION = 702 };
 
 /* ---- asking ---- */
 
@@ -70,7 +70,10 @@ void weir__greet(redis_node *n)
             say(n, SELECT, 2, (const char *[]){ "SELECT", db });
         say(n, INFO, 5, (const char *[]){ "INFO", "server", "memory", "persistence",
                                           "replication" });
-        say(n, AOF, 4, (const char *[]){ "CONFIG", "GET", "appendonly", "appendfsync" });
+        say(n, AOF, 5, (const char *[]){ "CONFIG", "GET", "appendonly", "appendfsync",
+                                         "no-appendfsync-on-rewrite" });
+        if (n->net->url.replicas)
+            say(n, RIGHT, 3, (const char *[]){ "WAIT", "0", "0" });
     }
     send_greeting(n);
 }
@@ -119,6 +122,8 @@ static weir_code take_hello(redis_node *n, const redisReply *r, weir_error *err)
     if (atoi(version) < MIN_VERSION)
         return weir_fail(err, WEIR_EINVAL, "Redis %.20s: weir needs %d.0 or later", version,
                          MIN_VERSION);
+    const char *minor = strchr(version, '.');
+    n->version = atoi(version) * 100 + (minor ? atoi(minor + 1) : 0);
     if (!strcmp(mode, "sentinel"))
         return weir_fail(err, WEIR_EINVAL, "it is a sentinel: redis+sentinel://HOST:PORT/NAME");
     if (!strcmp(mode, "cluster") && !cluster)
@@ -189,7 +194,7 @@ static weir_code take_info(redis_node *n, const redisReply *r, weir_error *err)
         return weir_fail(err, WEIR_EINVAL, "its maxmemory-policy %s throws jobs away: CONFIG SET "
                                            "maxmemory-policy noeviction, or insist with "
                                            "?allow-eviction=1", policy);
-    n->durability = *aof == '1' ? WEIR_DURABLE_OS : WEIR_DURABLE_NONE;
+    n->has_aof = *aof == '1';
 
     /* What was sent over the connection before must not be carried out from now on: it may still
      * lie unread in the server's socket, and will be repeated by us. */
@@ -202,14 +207,64 @@ static weir_code take_info(redis_node *n, const redisReply *r, weir_error *err)
     return WEIR_OK;
 }
 
-/* Without the right to see this, what INFO says of it stays, which is less: nothing of when it is
- * synced, and "off" while the server is loading. */
+/* ---- durability ---- */
+
+/* With everysec, Redis replies before it has written to its file while an fsync is running. */
+static weir_durability durability_of(bool has_aof, const char *policy, bool lazy)
+{
+    if (!has_aof || !strcmp(policy, "everysec") || !*policy)
+        return WEIR_DURABLE_NONE;
+    return !strcmp(policy, "always") && !lazy ? WEIR_DURABLE_DISK : WEIR_DURABLE_OS;
+}
+
+/* The server does not reach what the URL asks for: say what would. */
+static weir_code refuse_durability(const redis_node *n, const char *policy, bool lazy,
+                                   weir_error *err)
+{
+    weir_durability asked = n->net->url.durability;
+    const char     *name = weir_durability_name(asked);
+    if (!n->has_aof)
+        return weir_fail(err, WEIR_EINVAL, "durability=%s was asked for, but the server has no "
+                                           "append-only file: set appendonly yes and appendfsync "
+                                           "always", name);
+    if (!*policy)
+        return weir_fail(err, WEIR_EINVAL, "durability=%s was asked for, but the server does not "
+                                           "show its appendfsync: give the user the right "
+                                           "+config|get", name);
+    if (lazy && asked == WEIR_DURABLE_DISK && !strcmp(policy, "always"))
+        return weir_fail(err, WEIR_EINVAL, "durability=disk was asked for, but the server does not "
+                                           "sync while it rewrites its file: set "
+                                           "no-appendfsync-on-rewrite no");
+    return weir_fail(err, WEIR_EINVAL, "durability=%s was asked for, but appendfsync is %.20s%s: "
+                                       "set appendfsync always", name, policy,
+                     strcmp(policy, "no") != 0 ? " and the server has no WAITAOF (Redis 7.2)" : "");
+}
+
+/* Without the right to CONFIG GET, weir knows from INFO that there is a file, but not when it is
+ * synced. WAITAOF would wait in vain for a server that never syncs. */
 static weir_code take_aof(redis_node *n, const redisReply *r, weir_error *err)
 {
-    (void)err;
-    if (!strcmp(member(r, "appendonly"), "yes"))
-        n->durability = !strcmp(member(r, "appendfsync"), "always") ? WEIR_DURABLE_DISK
-                                                                    : WEIR_DURABLE_OS;
+    const char     *policy = member(r, "appendfsync");
+    bool            lazy = !strcmp(member(r, "no-appendfsync-on-rewrite"), "yes");
+    weir_durability asked = n->net->url.durability;
+    if (*policy)
+        n->has_aof = !strcmp(member(r, "appendonly"), "yes");
+    n->durability = durability_of(n->has_aof, policy, lazy);
+    n->waits_aof = n->has_aof && n->version >= WAITAOF_VERSION && strcmp(policy, "no") != 0 &&
+                   (asked == WEIR_DURABLE_DISK || (asked && n->durability > asked));
+    if (n->waits_aof)
+        say(n, RIGHT, 4, (const char *[]){ "WAITAOF", "0", "0", "0" });
+    else if (asked && n->durability > asked)
+        return refuse_durability(n, policy, lazy, err);
+    return WEIR_OK;
+}
+
+/* WAIT and WAITAOF for nothing: may the user use them? */
+static weir_code take_right(redis_node *n, const redisReply *r, weir_error *err)
+{
+    if (r->type == REDIS_REPLY_ERROR && begins(r, "NOPERM"))
+        return weir_fail(err, WEIR_EINVAL, "the user needs the rights +wait and +waitaof to see "
+                                           "how safe a change is: %s", words(n, r));
     return WEIR_OK;
 }
 
@@ -245,6 +300,7 @@ static weir_code (*const take[])(redis_node *, const redisReply *, weir_error *)
     [INFO] = take_info,
     [AOF] = take_aof,
     [KILL] = take_anything,
+    [RIGHT] = take_right,
     [SEEK] = take_seek,
     [AUTH] = take_anything,
 };

@@ -248,10 +248,25 @@ void weir__heard_until(redis_store *s, uint32_t part, int64_t number)
     pthread_mutex_unlock(&s->heard.lock);
 }
 
-void weir__heard_next(redis_store *s, int64_t at)
+void weir__due_begin(redis_store *s)
 {
     pthread_mutex_lock(&s->heard.lock);
-    s->heard.told = at;
+    s->heard.told = INT64_MAX;
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
+void weir__due_end(redis_store *s, int64_t at)
+{
+    pthread_mutex_lock(&s->heard.lock);
+    if (at < s->heard.told)
+        s->heard.told = at;
+    pthread_mutex_unlock(&s->heard.lock);
+}
+
+void weir__heard_want(redis_store *s, int64_t at)
+{
+    pthread_mutex_lock(&s->heard.lock);
+    want(s, at);
     pthread_mutex_unlock(&s->heard.lock);
 }
 

@@ -39,9 +39,10 @@
  * ---- a record ----
  *
  * A job without its id is two strings, so that what never changes is not written again and again.
- * The spec is REDIS_SPEC, big-endian, its type, as MessagePack unique and search_keys (false: not
- * there), and its data; the run is REDIS_RUN, its type, and as MessagePack result, error,
- * progress_data, worker and, if it has one, its history. A job that waits and was never touched has
+ * The spec is REDIS_SPEC, big-endian, its type, as MessagePack unique, search_keys and values
+ * (false: not there; values are an array of names and texts, see core/values.h), and its data; the
+ * run is REDIS_RUN, its type, and as MessagePack result, error, progress_data, worker and, if it
+ * has one, its history. A job that waits and was never touched has
  * no run, or "".
  * In answers that are asked for data the spec always ends with it. Where it is stored, and in
  * steps, long data is apart (native; REDIS_APART), or all data is (kue); then `data` beside it.
@@ -69,11 +70,13 @@
  *             Type settings may say `search`: then jobs without words answer "words" instead,
  *             nothing is done of this step and those behind it (they have no answers), and the
  *             caller sends words along.
- *  a once     key, number (20 digits), jobs in all, then as A  -> as A; when that call is
- *             remembered what was answered then; or "NUMBER JOBS": another one of the key is, so
- *             this one is refused (weir__token_known())
+ *  a once     key, number (20 digits), "JOBS DIGEST" (jobs in all), then as A  -> as A; when that
+ *             call is remembered what was answered then; or "NUMBER JOBS DIGEST": another one of
+ *             the key is, so this one is refused (weir__token_known())
  *  T take     lease, types, type ..., then for each that takes: worker, n, place
- *             -> [] or [how many each got (2 bytes each), then the jobs in that order: id (8
+ *             n below zero: -n jobs, and its worker is busy (weir_op_take)
+ *             -> [] or [how many each got (2 bytes each, and one byte more if a suspect was passed
+ *             over), then the jobs in that order: id (8
  *             bytes), run, spec; or of jobs whose ids follow each other and that have the same
  *             run: id of the first, the run up to the worker, [spec ...] or [how many, the places
  *             to skip in the first piece, piece ...]]
@@ -85,22 +88,28 @@
  *             -> state (0: gone), or -1: stale; one for all, or one for each
  *  G get      with data ("1", "0"), id ...                  -> [run, spec] for each; of one that
  *             is not there [number of the last message]: its end was told in one of those
- *  P put      id, old run, old spec, run, spec, data, has data, failed, line, words, events
- *             -> 1, 0 (changed meanwhile), -holder of its unique key, or 2 (kue: it is to be
- *             delayed, but one of Kue's workers is just taking it).
+ *  P put      id, old run, old spec, run, spec, data, has data, failed, line, words, events, lease
+ *             -> 1, 0 (changed meanwhile), -holder of its unique key, or 2 (kue: it waits, and is
+ *             to have another state, but one of Kue's workers is just taking it).
  *             `failed`: add that to the type's failures. `line`: "" or a log line, which the new
  *             run counts. `words`: see below. `events`: as in the message.
- *             Never makes a job active; one that was and is not any more loses its lease and ttl.
+ *             `lease`: ms from its start, of a job that becomes active. One that was active and is
+ *             not any more loses its lease and ttl.
  *  N renew    per lease: id, delivery, ms                   -> [1 or 0 ...]
  *  S progress id, delivery, percent, data, has data         -> 1, or 0: stale
  *  L log      id, delivery ("0": any), line, words          -> 1, 0: stale, -1: not there
- *  E erase    id                                            -> 1, or 0: not there. Event remove
+ *  E erase    id                                            -> 1, 0: not there, or 2 as for P
+ *             (vertx). Event remove
  *  C configure type, paused ("", "0", "1"), settings ("" or MessagePack)    -> 1
  *  K due      limit, sort (1..4)                            -> [sort, id, run, spec, id ...]
  *             The first sort from there on of which something is due, at most `limit` of it: 1
  *             leases over (by id), 2 ttl over (by id), 3 waiting and due (by time, id). When there
  *             is none: retention is carried out (see TICK 4 and 5), -> [4, removed, next_at]
- *             (next_at -1: now; "": nothing)
+ *             (next_at -1: now; "": nothing). Kue: behind these may be a list of new jobs whose
+ *             words are wanted, [last id that was looked at, id, data, id, data ...]
+ *  Y step     ms, count                                     -> 0. Native only: Redis's clock was
+ *             set by that much. Moves leases and ttls with it, if so many steps are known so far;
+ *             the last answer to K, [4, removed, next_at, count], says how many
  *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0"),
  *             priority or "", look                          -> [id, run, spec ...] in the order of
  *             weir_query. If it stops because `look` jobs were looked at for their priority, it
@@ -122,6 +131,8 @@
  *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.) A number at the end
  *             of either answer: it has looked at so many of them, and wants to be asked for the
  *             others
+ *  Q          last id that was looked at, then per job id, words           -> 0. Kue only: they are
+ *             searched from now on
  *  X heard    per job id, type or ""                       -> 0. Kue only: its processes have ended
  *             or removed these jobs
  *

@@ -198,7 +198,7 @@ static redis_node *find_node(redis_link *l, redis_call *c, int64_t now)
     if (n->state == NODE_READY && (n->first || weir__node_alive(n)))
         return n;
     n->wanted = true;
-    if ((n->state == NODE_CONNECTING || n->state == NODE_GREETING) && now - n->heard_ms > STUCK_MS)
+    if ((n->state != NODE_CLOSED && n->state != NODE_READY) && now - n->heard_ms > STUCK_MS)
         weir__net_seek(&l->net);
     return NULL;
 }
@@ -268,6 +268,10 @@ static void refuse(redis_link *l, redis_node *n, redis_call *c, const char *text
     weir_code     code;
     redis_refusal what = weir__refusal(text, c->library != NULL, &code);
     set_trouble(c, n, code, text);
+    if (c->pinned) {
+        fail(l, c);
+        return;
+    }
     if (what != REFUSED_ASK && what != REFUSED_MISSING)
         c->asked = NULL;
     switch (what) {
@@ -322,6 +326,9 @@ static void take_answer(redis_link *l, redis_node *n, redisReply *r)
     unlink_flying(n, c, true);
     n->pause_ms = 0;
     if (r->type != REDIS_REPLY_ERROR) {
+        c->node = n;
+        c->connection = n->connection;
+        c->durability = n->durability;
         succeed(l, c, r);
         return;
     }
@@ -370,7 +377,7 @@ static void on_lost(void *ctx, redis_node *n)
         bool whole = c->end <= n->written;
         c->err = n->why;
         c->asked = NULL;
-        if (whole && !c->repeatable) {
+        if (c->pinned || (whole && !c->repeatable)) {
             c->err.code = WEIR_EUNKNOWN;
             fail(l, c);
         } else {
@@ -444,10 +451,22 @@ static int64_t next_look(const redis_link *l)
         int64_t           stuck = n->heard_ms + STUCK_MS + 1;
         for (const redis_call *c = n->first; c; c = c->next)
             sooner(&until, c->until_ms);
-        if ((n->state == NODE_CONNECTING || n->state == NODE_GREETING) && stuck > now)
+        if ((n->state != NODE_CLOSED && n->state != NODE_READY) && stuck > now)
             sooner(&until, stuck);
     }
     return until;
+}
+
+/* The server has to know what was sent before over the same connection. */
+static void send_pinned(redis_link *l, redis_call *c)
+{
+    redis_node *n = c->node;
+    if (n->state == NODE_READY && n->connection == c->connection) {
+        fly(l, n, c);
+        return;
+    }
+    set_trouble(c, n, WEIR_EUNKNOWN, "connection lost");
+    fail(l, c);
 }
 
 /* Put it where it can be sent from with the next dispatch(). */
@@ -465,6 +484,10 @@ static void queue_call(redis_link *l, redis_call *c)
     if (c->command.failed) {
         weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory for the call");
         set_done(l, c);
+        return;
+    }
+    if (c->pinned) {
+        send_pinned(l, c);
         return;
     }
     /* The usual case, without a walk through the list. */
@@ -545,16 +568,4 @@ void weir__link_close(redis_link *l)
         return;
     weir__net_fini(&l->net);
     free(l);
-}
-
-/* The least of all that have slots; enum weir_durability is in this order. */
-weir_durability weir__link_durability(const redis_link *l)
-{
-    weir_durability least = WEIR_DURABLE_DISK;
-    for (size_t i = 0; i < l->net.n_nodes; i++) {
-        const redis_node *n = l->net.node[i];
-        if (weir__net_owns(&l->net, n) && n->durability > least)
-            least = n->durability;
-    }
-    return least;
 }

@@ -46,7 +46,8 @@ typedef struct redis_place {
 /* What a URL says: redis://[user:password@]host[:port][,host:port...][/db]?option=value
  *                  redis+unix:///path/of/socket
  *                  redis+sentinel://[user:password@]host:port,host:port/name-of-primary[/db]
- * and the same with redis+kue, redis+kue+unix, redis+kue+sentinel. */
+ * and the same with redis+kue, redis+kue+unix, redis+kue+sentinel; with TLS rediss,
+ * rediss+sentinel, rediss+kue, rediss+kue+sentinel. */
 typedef struct redis_url {
     redis_way   way;
     redis_place place[WEIR_REDIS_MAX_NODES];
@@ -59,6 +60,12 @@ typedef struct redis_url {
     bool        kue, vertx;             /* the layout of Kue; its profile=vertx */
     bool        allow_eviction;
     int64_t     timeout_ms;             /* timeout=5s */
+    bool        tls;
+    char        cacert[256], cadir[256], cert[256], key[256];   /* files in PEM; "": none */
+    char        servername[256];        /* that certificates must have; "": the host */
+    char        password_file[256];     /* see weir__redis_password() */
+    uint32_t    replicas;               /* must have a change before it is acknowledged */
+    weir_durability durability;         /* asked for; WEIR_DURABLE_DEFAULT: whatever it is */
 } redis_url;
 
 /* The names of options, for weir_store_ops.options. */
@@ -66,6 +73,8 @@ extern const char *const weir__redis_options[], *const weir__kue_options[];
 
 /* Never puts the password into an error. */
 weir_code weir__redis_url(const weir_url *url, redis_url *out, weir_error *err);
+/* Read url->password_file, if it names one, into url->password. */
+weir_code weir__redis_password(redis_url *url, weir_error *err);
 
 /* ---- calls ---- */
 
@@ -89,6 +98,10 @@ typedef struct redis_call {
     weir_buf            command;        /* RESP, whole; the caller's */
     redisReply         *reply;          /* out: never of type ERROR; weir__call_reset() frees it */
     weir_error          err;            /* out: WEIR_OK when there is a reply */
+    struct redis_node  *node;           /* out: the server that replied, and ... */
+    uint64_t            connection;     /* ... over which connection */
+    weir_durability     durability;     /* out: what that server does before it replies */
+    bool                pinned;         /* in: send it over that connection, once, or fail */
     /* the link's own */
     struct redis_call  *next;
     uint64_t            number;         /* in the order in which they were sent */
@@ -127,14 +140,10 @@ typedef struct redis_link redis_link;
  * nobody there: WEIR_EUNAVAIL with the address); a cluster or sentinels that do answer have
  * url->timeout_ms to have primaries. Refuses, with the remedy and WEIR_EINVAL: a Redis older than
  * 7.0; a maxmemory-policy other than noeviction unless url->allow_eviction; a replica; url.way not
- * cluster though the server is in cluster mode, and the other way round. Servers that it connects
- * to later are held to the same. *url is copied. */
+ * cluster though the server is in cluster mode, and the other way round; a server that does not
+ * reach url->durability. Servers that it connects to later are held to the same. *url is copied. */
 weir_code weir__link_open(redis_link **out, const redis_url *url, weir_error *err);
 void      weir__link_close(redis_link *l);
-
-/* What the server (all of a cluster) does before it answers a write: `disk` with appendfsync
- * always, `os` with another, `none` without AOF. */
-weir_durability weir__link_durability(const redis_link *l);
 
 /* Send without waiting. Calls for one slot are carried out in the order in which they were sent,
  * also when they have to be repeated; only if the server refuses one (LOADING, say) and takes the

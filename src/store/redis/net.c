@@ -71,7 +71,12 @@ redis_node *weir__net_node(redis_net *net, const redis_place *place)
 weir_code weir__net_init(redis_net *net, const redis_url *url, const redis_net_ops *ops, void *ctx,
                          weir_error *err)
 {
-    *net = (redis_net){ .url = *url, .ops = ops, .ctx = ctx, .wake_fd = -1 };
+    *net = (redis_net){ .url = *url, .wake_fd = -1 };
+    weir_code rc = url->tls ? weir__tls_create(&net->tls, url, err) : WEIR_OK;
+    if (rc)
+        return rc;
+    net->ops = ops;
+    net->ctx = ctx;
     weir__node_init(&net->scout, net, &url->place[0]);
     net->scout.scout = true;
     net->poll = calloc(2, sizeof *net->poll);
@@ -104,6 +109,7 @@ void weir__net_fini(redis_net *net)
     free(net->node);
     free(net->poll);
     free(net->owner);
+    SSL_CTX_free(net->tls);
     *net = (redis_net){ 0 };
 }
 
@@ -131,7 +137,8 @@ static int64_t begin(redis_net *net, int64_t now, int64_t until)
 
 static struct pollfd ask_about(const redis_node *n)
 {
-    bool writes = n->state == NODE_CONNECTING || n->out_at < n->out.len;
+    bool writes = n->state == NODE_CONNECTING || n->tls_writes ||
+                  (n->state != NODE_SECURING && n->out_at < n->out.len);
     bool reads = n->state != NODE_CONNECTING;
     return (struct pollfd){ .fd = n->fd,
                             .events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)) };
@@ -142,7 +149,9 @@ static void check_due(redis_node *n, int64_t now)
 {
     if (weir__node_due(n) <= now)
         weir__node_lose(n, WEIR_EUNAVAIL, "%s for %lld ms",
-                        n->state == NODE_CONNECTING ? "no connection" : "no answer",
+                        n->state == NODE_CONNECTING ? "no connection"
+                        : n->state == NODE_SECURING ? "no TLS handshake (is it a port without TLS?)"
+                                                    : "no answer",
                         (long long)n->patience_ms);
 }
 

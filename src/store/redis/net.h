@@ -3,28 +3,30 @@
  *
  * A node is a server and, when it is wanted, a connection to it:
  *
- *   CLOSED -> CONNECTING -> GREETING -> READY       and back to CLOSED from everywhere
+ *   CLOSED -> CONNECTING -> (SECURING ->) GREETING -> READY    and back to CLOSED from everywhere
  *
+ * SECURING: the TLS handshake, with rediss (tls.c).
  * GREETING: it is told who we are and asked what it is (greet.c); one that does not suit is closed.
  * A scout is a connection that only asks where the primaries are (seek.c). */
 #ifndef WEIR_STORE_REDIS_NET_H
 #define WEIR_STORE_REDIS_NET_H
 
 #include <netdb.h>
+#include <openssl/ssl.h>
 #include "store/redis/link.h"
 
 typedef struct redis_net redis_net;
 typedef struct redis_node redis_node;
 
 typedef enum redis_node_state {
-    NODE_CLOSED, NODE_CONNECTING, NODE_GREETING, NODE_READY
+    NODE_CLOSED, NODE_CONNECTING, NODE_SECURING, NODE_GREETING, NODE_READY
 } redis_node_state;
 
 enum {
     REDIS_PAUSE_MS     = 10,            /* before trying again, then twice as long each time */
     REDIS_MAX_PAUSE_MS = 500,
     REDIS_MAX_KNOWN    = 1024,          /* servers of a cluster */
-    REDIS_MAX_GREETING = 6              /* commands */
+    REDIS_MAX_GREETING = 8              /* commands */
 };
 
 struct redis_node {
@@ -35,6 +37,10 @@ struct redis_node {
     bool              wanted;           /* to be connected */
     bool              draining;         /* nothing new is sent; closed after the last answer */
     int               fd;
+    SSL              *ssl;              /* NULL: no TLS */
+    bool              tls_writes;       /* TLS waits until it can write */
+    weir_error        tls_error;        /* of what TLS did last */
+    uint64_t          connection;       /* its number among those of the net */
     struct addrinfo  *addresses, *address;      /* of the host, and the one being tried */
     redisReader      *reader;
     size_t            fed;              /* to the reader, since it last had nothing left */
@@ -53,7 +59,10 @@ struct redis_node {
     size_t            n_steps, at_step;
     long long         id, old_id;       /* of the connection, by its server; of the one before */
     char              run_id[41];       /* of the server's process */
-    weir_durability   durability;
+    int               version;          /* 702: Redis 7.2 */
+    bool              has_aof;          /* an append-only file */
+    weir_durability   durability;       /* what it does before it replies to a write */
+    bool              waits_aof;        /* WAITAOF tells when a write is on its disk */
 
     /* the link's: calls without an answer, in order */
     redis_call         *first, *last;
@@ -74,9 +83,11 @@ struct redis_net {
     redis_url            url;
     const redis_net_ops *ops;
     void                *ctx;
+    SSL_CTX             *tls;           /* NULL: no TLS */
     int                  wake_fd;       /* poll()ed too, unless negative */
     redis_node         **node;
     size_t               n_nodes;
+    uint64_t             n_connections; /* so far */
     struct pollfd       *poll;          /* room for the nodes, the scout and wake_fd */
     uint16_t            *owner;         /* cluster: of each slot; NO_OWNER */
     bool                 located;       /* what is known of the primaries is not in doubt */
@@ -146,6 +157,19 @@ void weir__node_close(redis_node *n);           /* without telling anybody */
 /* "127.0.0.1:6379" or the path of a socket. */
 enum { REDIS_PLACE_TEXT = 272 };
 const char *weir__place_text(const redis_place *p, char text[REDIS_PLACE_TEXT]);
+
+/* ---- tls.c ---- */
+
+/* What all connections of a net share: CA, certificate and key of the URL. SSL_CTX_free(). */
+weir_code weir__tls_create(SSL_CTX **out, const redis_url *url, weir_error *err);
+/* The socket is connected: begin the handshake. False: no memory. */
+bool      weir__tls_begin(redis_node *n);
+/* Go on with it. True: it is over, and the server is who it should be. False: it goes on, or
+ * n->tls_error says why it does not. */
+bool      weir__tls_handshake(redis_node *n);
+/* As recv() and send(): -1 with EAGAIN, or EPROTO, then n->tls_error says why. */
+ssize_t   weir__tls_read(redis_node *n, void *to, size_t len, bool peek);
+ssize_t   weir__tls_write(redis_node *n, const void *from, size_t len);
 
 /* ---- greet.c ---- */
 

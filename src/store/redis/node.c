@@ -44,6 +44,9 @@ void weir__node_fini(redis_node *n)
 
 void weir__node_close(redis_node *n)
 {
+    SSL_free(n->ssl);
+    n->ssl = NULL;
+    n->tls_writes = false;
     if (n->fd >= 0)
         close(n->fd);
     n->fd = -1;
@@ -198,6 +201,7 @@ void weir__node_connect(redis_node *n)
         weir__node_lose(n, WEIR_ENOMEM, "no memory for the connection");
         return;
     }
+    n->connection = ++n->net->n_connections;
     n->queued = n->written = 0;
     n->heard_ms = weir__now_ms();
     weir__node_await(n, n->net->url.timeout_ms / (n->scout ? 4 : 2));
@@ -207,12 +211,35 @@ void weir__node_connect(redis_node *n)
         connect_socket(n);
 }
 
+static void go_on_securing(redis_node *n)
+{
+    if (weir__tls_handshake(n)) {
+        n->state = NODE_GREETING;
+        weir__greet(n);
+    } else if (n->tls_error.code) {
+        weir__node_lose(n, n->tls_error.code, "%s", n->tls_error.msg);
+    }
+}
+
+static void secure(redis_node *n)
+{
+    n->state = NODE_SECURING;
+    if (weir__tls_begin(n))
+        go_on_securing(n);
+    else
+        weir__node_lose(n, WEIR_ENOMEM, "no memory for TLS");
+}
+
 static void connected(redis_node *n)
 {
     int       error = 0;
     socklen_t len = sizeof error;
     if (getsockopt(n->fd, SOL_SOCKET, SO_ERROR, &error, &len))
         error = errno;
+    if (!error && n->net->tls) {
+        secure(n);
+        return;
+    }
     if (!error) {
         n->state = NODE_GREETING;
         weir__greet(n);
@@ -241,8 +268,10 @@ static void take_replies(redis_node *n)
     while (n->reader) {
         void *r = NULL;
         if (redisReaderGetReply(n->reader, &r) != REDIS_OK) {
-            weir__node_lose(n, WEIR_EUNAVAIL, "it does not speak Redis's protocol: %s",
-                            n->reader->errstr);
+            weir__node_lose(n, WEIR_EUNAVAIL, "it does not speak Redis's protocol: %s%s",
+                            n->reader->errstr,
+                            strstr(n->reader->errstr, "\"\\x15\"") ? "; is it a TLS port? Then "
+                                                                   "rediss://" : "");
             return;
         }
         if (!r)
@@ -251,17 +280,31 @@ static void take_replies(redis_node *n)
     }
 }
 
+static ssize_t receive(redis_node *n, void *to, size_t len)
+{
+    return n->ssl ? weir__tls_read(n, to, len, false) : recv(n->fd, to, len, MSG_DONTWAIT);
+}
+
+/* What went wrong: errno, or what TLS says. */
+static void lose_broken(redis_node *n, int error)
+{
+    if (n->ssl && error == EPROTO)
+        weir__node_lose(n, n->tls_error.code, "%s", n->tls_error.msg);
+    else
+        weir__node_lose(n, WEIR_EUNAVAIL, "connection lost: %s", error ? strerror(error)
+                                                                       : "closed by the server");
+}
+
 static void read_some(redis_node *n)
 {
     char    chunk[CHUNK];
     ssize_t got;
     do {
-        got = recv(n->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+        got = receive(n, chunk, sizeof chunk);
         if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
             return;
         if (got <= 0) {
-            weir__node_lose(n, WEIR_EUNAVAIL, "connection lost: %s",
-                            got ? strerror(errno) : "closed by the server");
+            lose_broken(n, got ? errno : 0);
             return;
         }
         n->heard_ms = weir__now_ms();
@@ -276,7 +319,7 @@ static void read_some(redis_node *n)
                 renew_reader(n);        /* or goes on with the old one */
             n->fed = 0;
         }
-    } while (n->reader && (size_t)got == sizeof chunk);
+    } while (n->reader && ((size_t)got == sizeof chunk || (n->ssl && SSL_pending(n->ssl) > 0)));
 }
 
 /* ---- writing ---- */
@@ -292,8 +335,10 @@ bool weir__node_room(redis_node *n, size_t len)
 void weir__node_flush(redis_node *n)
 {
     while (n->out_at < n->out.len) {
-        ssize_t wrote = send(n->fd, n->out.data + n->out_at, n->out.len - n->out_at,
-                             MSG_NOSIGNAL | MSG_DONTWAIT);
+        const char *from = n->out.data + n->out_at;
+        size_t      len = n->out.len - n->out_at;
+        ssize_t     wrote = n->ssl ? weir__tls_write(n, from, len)
+                                   : send(n->fd, from, len, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -302,7 +347,7 @@ void weir__node_flush(redis_node *n)
             int error = errno;
             read_some(n);       /* what it said before it went; this mostly finds the end, too */
             if (n->reader)
-                weir__node_lose(n, WEIR_EUNAVAIL, "connection lost: %s", strerror(error));
+                lose_broken(n, error);
             return;
         }
         n->out_at += (size_t)wrote;
@@ -318,11 +363,11 @@ void weir__node_flush(redis_node *n)
 bool weir__node_alive(redis_node *n)
 {
     char    byte;
-    ssize_t got = recv(n->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t got = n->ssl ? weir__tls_read(n, &byte, 1, true)
+                         : recv(n->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
         return true;
-    weir__node_lose(n, WEIR_EUNAVAIL, "connection lost: %s",
-                    got ? strerror(errno) : "closed by the server");
+    lose_broken(n, got ? errno : 0);
     return false;
 }
 
@@ -330,6 +375,10 @@ void weir__node_io(redis_node *n, short events)
 {
     if (n->state == NODE_CONNECTING) {
         connected(n);
+        return;
+    }
+    if (n->state == NODE_SECURING) {
+        go_on_securing(n);
         return;
     }
     if (events & ~POLLOUT)

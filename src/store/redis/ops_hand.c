@@ -23,6 +23,7 @@ void weir__task_drop(redis_task *t)
     weir__buf_fini(&t->old_run);
     weir__buf_fini(&t->old_spec);
     weir__buf_fini(&t->past);
+    weir__buf_fini(&t->values);
 }
 
 /* ---- look ---- */
@@ -70,10 +71,19 @@ void weir__put_tell_failed(redis_put *p)
         weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
 }
 
+void weir__put_tell_lost(redis_put *p)
+{
+    weir__put_tell(p, WEIR_EVENT_STALLED, NULL, 0);
+    if (p->j->state == WEIR_FAILED)
+        weir__put_tell_failed(p);
+    else
+        weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
+}
+
 void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
 {
     const weir_job *j = p->j;
-    weir_buf       *b = weir__step(s, t, weir__part_of(s, p->id), 'P', 11);
+    weir_buf       *b = weir__step(s, t, weir__part_of(s, p->id), 'P', 12);
     weir_buf       *tmp = &s->scratch;
     weir__resp_int(b, (int64_t)p->id);
     weir__resp_bytes(b, p->old_run.at, p->old_run.len);
@@ -100,6 +110,7 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
         weir__words_of_text(tmp, p->line, p->line_len);
     weir__resp_bytes(b, tmp->len ? tmp->data : "", tmp->len);
     weir__resp_bytes(b, p->events.len ? p->events.data : "", p->events.len);
+    weir__resp_int(b, p->lease_ms);
     if (p->events.failed)
         s->failed = true;
     weir__buf_fini(&p->events);
@@ -181,11 +192,12 @@ void weir__redis_update_seen(redis_lane *s, redis_task *t)
     if (weir__task_seen(s, t, u->id))
         return;
     if (!t->seen)
-        weir__no_job(&t->op->err, u->id);
+        weir__no_job_of(&t->op->err, u->id, u->change.delivery);
     if (t->seen)
         u->old_state = t->seen->state;
-    t->over = !t->seen || weir__job_update(t->seen, &u->change, u->from, t->now, &t->past,
-                                          &t->op->err);
+    t->over = !t->seen ||
+              weir__job_update(t->seen, &u->change, u->from, t->now, &t->past, &t->op->err) ||
+              weir__job_set_values(t->seen, &u->change, t->now, &t->values, &t->op->err);
 }
 
 void weir__redis_update_act(redis_lane *s, redis_task *t)
@@ -197,14 +209,24 @@ void weir__redis_update_act(redis_lane *s, redis_task *t)
                                 .beside = t->beside, .new_data = u->change.data != NULL };
     if (t->past.failed)
         s->failed = true;
-    bool moved = j->state != u->old_state;
-    if (moved && j->state == WEIR_CANCELLED)
-        weir__put_tell(&p, WEIR_EVENT_CANCELLED, NULL, 0);
-    if (moved && j->state == WEIR_INACTIVE && u->old_state == WEIR_DELAYED)
-        weir__put_tell(&p, WEIR_EVENT_PROMOTION, NULL, 0);
-    if (moved && j->state == WEIR_INACTIVE)
-        weir__put_tell(&p, WEIR_EVENT_ENQUEUE, NULL, 0);
+    weir_event_kind kind[2];
+    size_t          n = weir__update_events(j, u->old_state, kind);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = weir__update_text(j, kind[i]);
+        weir__put_tell(&p, kind[i], text, text ? strlen(text) : 0);
+    }
+    if (n && j->state == WEIR_ACTIVE)
+        p.lease_ms = u->change.lease_ms;
+    if (n && j->state == WEIR_FAILED) {
+        p.line = "error | " WEIR__BY_HAND_TEXT;
+        p.line_len = strlen(p.line);
+    }
     weir__put_step(s, t, &p);
+}
+
+static void being_taken(weir_error *err, uint64_t id)
+{
+    weir_fail(err, WEIR_ESTATE, "job %" PRIu64 ": a worker of Kue is just taking it", id);
 }
 
 void weir__redis_update_end(redis_lane *s, redis_task *t)
@@ -214,8 +236,7 @@ void weir__redis_update_end(redis_lane *s, redis_task *t)
     int64_t           answer = r ? weir__reply_int(r) : 1;
     t->over = answer != 0;                       /* 0: it was changed meanwhile: look again */
     if (answer == 2)
-        weir_fail(&t->op->err, WEIR_ESTATE, "job %" PRIu64 ": a worker of Kue is just taking it",
-                  u->id);
+        being_taken(&t->op->err, u->id);
     else if (answer < 0)
         weir__key_taken(&t->op->err, u->id, (uint64_t)-answer);
     else if (r)
@@ -234,7 +255,10 @@ void weir__redis_remove_end(redis_lane *s, redis_task *t)
 {
     const redisReply *r = weir__step_answer(s, t, 0, &t->op->err);
     t->over = true;
-    if (r && weir__reply_int(r) != 1)
+    int64_t answer = r ? weir__reply_int(r) : 1;
+    if (answer == 2)
+        being_taken(&t->op->err, t->op->u.remove.id);
+    else if (answer != 1)
         weir__no_job(&t->op->err, t->op->u.remove.id);
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/values.h"
 #include "store/answers.h"
 
 static bool waits_with_key(const weir_job *j)
@@ -56,9 +57,12 @@ static void put_line(redis_lane *s, weir_buf *b, const weir_line *line)
 static void import_step(redis_lane *s, redis_task *t, const weir_incoming *in, uint32_t part)
 {
     weir_job  j = *in->job;
+    weir_buf  values = { 0 };
     bool      keep = !in->new_id && j.id;
     weir_buf *b = weir__step(s, t, part, 'M', 6 + in->n_lines);
     weir__job_import(&j, keep ? j.id : 0, t->op->now_ms);
+    if (!weir__job_values(&j, &values))
+        s->failed = true;
     weir__resp_text(b, keep ? "1" : "0");
     weir__resp_int(b, (int64_t)j.id);
     weir__buf_clear(&s->scratch);
@@ -69,6 +73,7 @@ static void import_step(redis_lane *s, redis_task *t, const weir_incoming *in, u
     weir__buf_clear(&s->scratch);
     weir__spec_put(&s->scratch, &j, beside.data);
     weir__resp_bytes(b, s->scratch.data, s->scratch.len);
+    weir__buf_fini(&values);
     weir__resp_bytes(b, j.data, beside.data ? 0 : j.data_len);
     put_words(s, &j, in);
     weir__resp_bytes(b, s->scratch.len ? s->scratch.data : "", s->scratch.len);

@@ -98,13 +98,16 @@ static void ask_others(redis_lane *s, redis_task *t, const weir_op_take *take, b
 /* ---- what they gave ---- */
 
 /* The step has given what it has. */
-static void taken(redis_lane *s, redis_task *t, const weir_op_take *take, bool gave)
+static void taken(redis_lane *s, redis_task *t, const weir_op_take *take, bool gave, bool waits)
 {
-    bool enough = take->n_jobs == take->n;
+    bool enough = take->n_jobs == take->n ||
+                  (take->n_jobs == 1 && weir__job_is_suspect(take->jobs[0]));
     if (t->taking != TAKE_PEEK) {
         weir__parts_add(&t->asked, t->part);
-        if (!enough)
+        if (!enough && !waits)
             weir__where_dry(s, t->part, take->types, take->n_types);
+        if (!enough)
+            weir__tokens_watch(s->top, take->types, take->n_types);
     }
     if (enough)
         t->over = true;
@@ -118,8 +121,12 @@ void weir__taking_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t i
 {
     weir_error err = { 0 };
     size_t     before = take->n_jobs;
+    bool       waited = take->suspect_waits, waits = false;
     if (t->taking != TAKE_PEEK) {
+        take->suspect_waits = false;
         weir__step_taken(s, t, i, take, &err);
+        waits = take->suspect_waits;
+        take->suspect_waits = waits || waited;
         for (size_t k = before; k < take->n_jobs; k++)
             take->jobs[k]->lease_until = take->jobs[k]->started_at + take->lease_ms;
         weir__where_taken(s, t->part, take->jobs + before, take->n_jobs - before);
@@ -131,7 +138,7 @@ void weir__taking_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t i
     if (err.code)
         t->over = take->partial = true;
     else
-        taken(s, t, take, take->n_jobs > before);
+        taken(s, t, take, take->n_jobs > before, waits);
 }
 
 /* ---- the operation ---- */
@@ -141,6 +148,7 @@ void weir__redis_take_act(redis_lane *s, redis_task *t)
     weir_op_take *take = &t->op->u.take;
     if (!t->rounds) {
         take->n_jobs = 0;
+        take->suspect_waits = false;
         weir__taking_begin(s, t, take);
     }
     if (!t->over)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/values.h"
 #include "store/answers.h"
 
 /* ---- add ---- */
@@ -75,11 +76,12 @@ static bool goes_to(const redis_lane *s, const redis_task *t, size_t i, uint32_t
 /* Each partition remembers its part: what it has of the jobs, under the number of all of them. */
 static void token_args(weir_buf *b, const weir_op_add *a)
 {
-    char number[24];
+    char number[24], jobs[48];
     snprintf(number, sizeof number, "%020" PRIu64, a->token->number);
+    snprintf(jobs, sizeof jobs, "%zu %" PRIu64, a->n, a->token->digest);
     weir__resp_text(b, a->token->key);
     weir__resp_text(b, number);
-    weir__resp_int(b, (int64_t)a->n);
+    weir__resp_text(b, jobs);
 }
 
 /* A group of a step A begins: see layout.h. Answers where its count is. */
@@ -137,12 +139,11 @@ static void put_apart(redis_lane *s, weir_buf *b, uint32_t part, const weir_spec
     weir__resp_count(b, p->group.count_at, ++p->group.n);
 }
 
-static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
-                    const weir_spec *spec)
+static void put_whole(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
+                      const weir_spec *spec, const weir_job *whole)
 {
     redis_draft *p = &s->draft[part];
-    weir_job     j;
-    weir__job_init(&j, spec, 1, 0);
+    weir_job     j = *whole;
     if (is_special(s, t, spec, &j)) {
         put_special(s, t, b, part, spec, &j);
         return;
@@ -165,6 +166,18 @@ static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
     weir__resp_count(b, p->group.count_at, ++p->group.n);
 }
 
+static void put_job(redis_lane *s, redis_task *t, weir_buf *b, uint32_t part,
+                    const weir_spec *spec)
+{
+    weir_job j;
+    weir_buf values = { 0 };
+    weir__job_init(&j, spec, 1, 0);
+    if (!weir__job_values(&j, &values))
+        s->failed = true;
+    put_whole(s, t, b, part, spec, &j);
+    weir__buf_fini(&values);
+}
+
 /* Adds share a step; one with a token has its own. */
 static weir_buf *begin_adding(redis_lane *s, redis_task *t, uint32_t part)
 {
@@ -182,7 +195,7 @@ static void add_step(redis_lane *s, redis_task *t, uint32_t part)
 {
     const weir_op_add *a = &t->op->u.add;
     weir_buf          *b = NULL;
-    if (a->token && part == t->part)
+    if (a->token && part == t->part && !t->accepted)
         b = begin_adding(s, t, part);            /* it remembers the call, also without a job */
     for (size_t i = 0; i < a->n; i++) {
         if (!goes_to(s, t, i, part))
@@ -222,8 +235,10 @@ void weir__redis_add_act(redis_lane *s, redis_task *t)
         for (size_t i = 0; i < a->n; i++)
             a->out[i] = (weir_added){ 0 };
     }
+    /* The token's partition decides whether the call is a new one, before others add their part. */
     for (uint32_t part = 0; part < s->n_parts; part++)
-        add_step(s, t, part);
+        if (!a->token || t->accepted || part == t->part)
+            add_step(s, t, part);
 }
 
 static void added(redis_lane *s, redis_task *t, const redis_step *step, const redisReply *r)
@@ -235,7 +250,8 @@ static void added(redis_lane *s, redis_task *t, const redis_step *step, const re
         if (!goes_to(s, t, i, step->part))
             continue;
         weir_added *out = &a->out[i];
-        *out = (weir_added){ .state = WEIR_INACTIVE, .durability = s->top->durability };
+        *out = (weir_added){ .state = WEIR_INACTIVE,
+                             .durability = s->draft[step->part].call.durability };
         if (all_new) {
             out->id = (uint64_t)weir__reply_int(r->element[0]) + k * s->n_parts;
         } else if (3 * k + 2 < r->elements) {
@@ -263,18 +279,33 @@ static void add_failed(redis_task *t, const weir_error *why)
     weir__task_fail(t, &err);
 }
 
-/* Another call of its token is remembered: "NUMBER JOBS". */
+/* Another call of its token is remembered: "NUMBER JOBS DIGEST". */
 static void token_refused(redis_task *t, const char *known)
 {
-    weir_op_add *a = &t->op->u.add;
-    char        *rest;
-    bool         again;
-    weir_error   err = { 0 };
-    uint64_t     number = strtoull(known, &rest, 10);
-    weir__token_known(a->token, a->n, number, strtoull(rest, NULL, 10), &again, &err);
+    weir_op_add    *a = &t->op->u.add;
+    char           *rest;
+    bool            again;
+    weir_error      err = { 0 };
+    weir_token_call call = { .number = strtoull(known, &rest, 10) };
+    call.n = strtoull(rest, &rest, 10);
+    call.digest = strtoull(rest, NULL, 10);
+    weir__token_known(a->token, a->n, &call, &again, &err);
     for (size_t i = 0; i < a->n; i++)
         a->out[i] = (weir_added){ 0 };
     weir__task_fail(t, &err);
+}
+
+/* The token's partition has accepted the call: is there more to do in others? */
+static bool has_more_parts(redis_task *t)
+{
+    const weir_op_add *a = &t->op->u.add;
+    if (!a->token || t->accepted)
+        return false;
+    t->accepted = true;
+    for (size_t i = 0; i < a->n; i++)
+        if (!a->out[i].id)
+            return true;
+    return false;
 }
 
 void weir__redis_add_end(redis_lane *s, redis_task *t)
@@ -293,6 +324,8 @@ void weir__redis_add_end(redis_lane *s, redis_task *t)
         else
             again = t->with_words = true;      /* a setting of the type: they are searched */
     }
+    if (!again && !known && !why.code)
+        again = has_more_parts(t);
     t->over = !again;
     if (known)
         token_refused(t, known);
@@ -366,6 +399,21 @@ static void release_step(redis_lane *s, redis_task *t)
         s->failed = true;
 }
 
+static void lost_step(redis_lane *s, redis_task *t)
+{
+    char line[WEIR__LINE];
+    weir__job_lose(t->seen, t->now, line, &t->past);
+    redis_put p = put_of(t);
+    p.line = line;
+    p.line_len = strlen(line);
+    weir__put_tell_lost(&p);
+    weir__put_step(s, t, &p);
+    if (t->past.failed)
+        s->failed = true;
+    if (t->seen->error == line)
+        t->seen->error = NULL;
+}
+
 static void done_step(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
@@ -381,7 +429,7 @@ static void then_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op
     for (size_t i = 0; i < take->n_types; i++)
         weir__resp_text(b, take->types[i]);
     weir__resp_text(b, take->worker);
-    weir__resp_int(b, (int64_t)take->n);
+    weir__resp_int(b, weir__taking_wants(take));
     weir__resp_text(b, "1");
 }
 
@@ -389,6 +437,7 @@ static void (*const end_step[])(redis_lane *s, redis_task *t) = {
     [WEIR_OUTCOME_DONE] = done_step,
     [WEIR_OUTCOME_FAIL] = fail_step,
     [WEIR_OUTCOME_RELEASE] = release_step,
+    [WEIR_OUTCOME_LOST] = lost_step,
 };
 
 void weir__redis_finish_act(redis_lane *s, redis_task *t)
@@ -399,6 +448,7 @@ void weir__redis_finish_act(redis_lane *s, redis_task *t)
         return;
     }
     f->next.n_jobs = 0;
+    f->next.suspect_waits = false;
     t->part = weir__part_of(s, f->id);
     t->takes = f->next.n && weir__taking_here(s, t->part, &f->next);
     end_step[f->outcome](s, t);

@@ -5,14 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/values.h"
+
 /* Bytes of the numbers at the head of a spec, and of a run. */
 #define X(bytes, member) +bytes
 enum { SPEC_HEAD = 0 REDIS_SPEC(X), RUN_HEAD = 0 REDIS_RUN(X) };
 #undef X
 
-/* Texts: of the spec type, unique, search keys, data; of the run four that change, and the history,
- * if there is one. */
-enum { TYPE, UNIQUE, SEARCH_KEYS, DATA, RESULT, ERROR, PROGRESS_DATA, WORKER, HISTORY, TEXTS };
+/* Texts: of the spec type, unique, search keys, values, data; of the run four that change, and the
+ * history, if there is one. */
+enum {
+    TYPE, UNIQUE, SEARCH_KEYS, VALUES, DATA, RESULT, ERROR, PROGRESS_DATA, WORKER, HISTORY, TEXTS
+};
 
 /* ---- writing ---- */
 
@@ -28,6 +32,26 @@ void weir__put_number(weir_buf *b, int bytes, int64_t n)
 static void put_text(weir_buf *b, const char *text)
 {
     weir__mp_text(b, text, text ? strlen(text) : 0);
+}
+
+/* An array of names and texts, or false. */
+static void put_values(weir_buf *b, const weir_job *j)
+{
+    weir_value value[WEIR__VALUES];
+    size_t     n = 0;
+    weir_buf   room = { 0 };
+    if (!j->values) {
+        weir__mp_text(b, NULL, 0);
+        return;
+    }
+    if (!weir__values_split(j->values, j->values_len, value, &n, &room))
+        b->failed = true;
+    weir__mp_array(b, 2 * n);
+    for (size_t i = 0; i < n; i++) {
+        weir__mp_text(b, value[i].name, value[i].name_len);
+        weir__mp_text(b, value[i].text, value[i].len);
+    }
+    weir__buf_fini(&room);
 }
 
 int64_t weir__record_flags(const weir_job *j)
@@ -52,6 +76,7 @@ void weir__spec_put(weir_buf *b, const weir_job *j, bool with_data)
     weir__buf_add(b, j->type, (size_t)type_len);
     put_text(b, j->unique);
     put_text(b, j->search_keys);
+    put_values(b, j);
     if (with_data)
         weir__buf_add(b, j->data, j->data_len);
 }
@@ -100,8 +125,28 @@ static char *keep_text(char **at, mp_slice s)
 
 #define X(bytes, to) to = (__typeof__(to))get_number(&at, bytes, bytes == 4);
 
+/* The values that come next, if there are any: as an object, in `out`. */
+static void read_values(mp_reader *r, weir_buf *out)
+{
+    weir_value value[WEIR__VALUES];
+    if (r->at < r->end && (*r->at == 0xc2 || *r->at == 0xc0)) {         /* false, nil */
+        weir__mp_read_text(r);
+        return;
+    }
+    size_t n = weir__mp_read_array(r) / 2;
+    r->bad = r->bad || n > WEIR__VALUES;
+    for (size_t i = 0; !r->bad && i < n; i++) {
+        mp_slice name = weir__mp_read_text(r), text = weir__mp_read_text(r);
+        r->bad = r->bad || !name.at || !text.at;
+        value[i] = (weir_value){ name.at, text.at, name.len, text.len };
+    }
+    if (!r->bad)
+        weir__values_join(out, value, n);
+}
+
 /* Each: the numbers, and where the texts are. False: it is none. */
-static bool read_spec(weir_job *j, mp_slice text[TEXTS], bool *apart, mp_slice spec)
+static bool read_spec(weir_job *j, mp_slice text[TEXTS], bool *apart, weir_buf *values,
+                      mp_slice spec)
 {
     const unsigned char *at = (const unsigned char *)spec.at;
     int64_t              type_len = 0, flags = 0;
@@ -118,6 +163,10 @@ static bool read_spec(weir_job *j, mp_slice text[TEXTS], bool *apart, mp_slice s
                                   spec.len - SPEC_HEAD - (size_t)type_len);
     text[UNIQUE] = weir__mp_read_text(&r);
     text[SEARCH_KEYS] = weir__mp_read_text(&r);
+    read_values(&r, values);
+    if (values->len)
+        text[VALUES] = weir__buf_slice(values);
+    j->values_len = values->len;
     text[DATA] = (mp_slice){ (const char *)r.at, (size_t)(r.end - r.at) };
     return !r.bad;
 }
@@ -157,16 +206,45 @@ static void be_new(weir_job *j)
     j->promote_at = j->updated_at = j->created_at;
 }
 
+/* The job with its texts, in one block; NULL: out of memory. */
+static weir_job *make_job(const weir_job *j, const mp_slice text[TEXTS])
+{
+    size_t size = sizeof *j;
+    for (int i = 0; i < TEXTS; i++)
+        size += text[i].len + 1;
+    weir_job *job = malloc(size);
+    if (!job)
+        return NULL;
+    char *at = (char *)(job + 1);
+    *job = *j;
+    job->type = keep_text(&at, text[TYPE]);
+    job->unique = keep_text(&at, text[UNIQUE]);
+    job->search_keys = keep_text(&at, text[SEARCH_KEYS]);
+    job->values = keep_text(&at, text[VALUES]);
+    job->result = keep_text(&at, text[RESULT]);
+    job->error = keep_text(&at, text[ERROR]);
+    job->progress_data = keep_text(&at, text[PROGRESS_DATA]);
+    job->worker = keep_text(&at, text[WORKER]);
+    job->history = keep_text(&at, text[HISTORY]);
+    job->data = keep_text(&at, text[DATA]);
+    job->data_len = text[DATA].len;
+    return job;
+}
+
 weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice spec,
                            redis_beside *beside, weir_error *err)
 {
     mp_slice text[TEXTS] = { { NULL, 0 } };
     weir_job j = { .id = id };
+    weir_buf values = { 0 };
     uint64_t lines = 0;
     bool     apart;
     *out = NULL;
-    if (!read_spec(&j, text, &apart, spec) || (run.len && !read_run(&j, text, &lines, run)))
+    if (!read_spec(&j, text, &apart, &values, spec) ||
+        (run.len && !read_run(&j, text, &lines, run))) {
+        weir__buf_fini(&values);
         return weir_fail(err, WEIR_ECORRUPT, "job %" PRIu64 ": its record cannot be read", id);
+    }
     if (!run.len)
         be_new(&j);
     if (!j.promote_at)
@@ -175,26 +253,9 @@ weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice s
         *beside = (redis_beside){ .lines = lines, .data = !apart };
     if (!text[DATA].len)
         text[DATA] = (mp_slice){ "{}", 2 };
-    size_t size = sizeof j;
-    for (int i = 0; i < TEXTS; i++)
-        size += text[i].len + 1;
-    weir_job *job = malloc(size);
-    if (!job)
-        return weir_fail(err, WEIR_ENOMEM, "job %" PRIu64 ": out of memory", id);
-    char *at = (char *)(job + 1);
-    *job = j;
-    job->type = keep_text(&at, text[TYPE]);
-    job->unique = keep_text(&at, text[UNIQUE]);
-    job->search_keys = keep_text(&at, text[SEARCH_KEYS]);
-    job->result = keep_text(&at, text[RESULT]);
-    job->error = keep_text(&at, text[ERROR]);
-    job->progress_data = keep_text(&at, text[PROGRESS_DATA]);
-    job->worker = keep_text(&at, text[WORKER]);
-    job->history = keep_text(&at, text[HISTORY]);
-    job->data = keep_text(&at, text[DATA]);
-    job->data_len = text[DATA].len;
-    *out = job;
-    return WEIR_OK;
+    *out = values.failed ? NULL : make_job(&j, text);
+    weir__buf_fini(&values);
+    return *out ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "job %" PRIu64 ": out of memory", id);
 }
 
 /* ---- events ---- */

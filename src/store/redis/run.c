@@ -47,9 +47,16 @@ static bool look_round(redis_lane *s, redis_task *tasks, size_t n)
     return looks;
 }
 
+/* Must it be as safe as the URL asks before it is acknowledged? What workers do is not waited for:
+ * if it is lost, the job runs again. */
+static bool must_last(const weir_op *op)
+{
+    return weir__op_info[op->kind].writes && !weir__op_info[op->kind].lane;
+}
+
 static void act_round(redis_lane *s, redis_task *tasks, size_t n, int64_t now)
 {
-    bool writes = false;
+    bool writes = false, lasts = false;
     weir__calls_reset(s);
     for (size_t i = 0; i < n; i++) {
         redis_task *t = &tasks[i];
@@ -58,8 +65,11 @@ static void act_round(redis_lane *s, redis_task *tasks, size_t n, int64_t now)
             continue;
         weir__redis_kinds[t->op->kind].act(s, t);
         writes = writes || weir__op_info[t->op->kind].writes;
+        lasts = lasts || must_last(t->op);
     }
     weir__calls_run(s, now, writes);
+    if (lasts)
+        weir__confirm(s);
 }
 
 /* With too little memory for the adds, a call was refused whole: the others go on without them. */
@@ -73,6 +83,14 @@ static bool is_refused_with_adds(redis_lane *s, const redis_task *t)
     return false;
 }
 
+static void end_task(redis_lane *s, redis_task *t)
+{
+    const weir_error *unsafe = must_last(t->op) ? weir__step_unsafe(s, t) : NULL;
+    weir__redis_kinds[t->op->kind].end(s, t);
+    if (unsafe && !t->op->err.code)
+        weir__task_fail(t, unsafe);
+}
+
 static size_t end_round(redis_lane *s, redis_task *tasks, size_t n)
 {
     size_t going = 0;
@@ -81,7 +99,7 @@ static size_t end_round(redis_lane *s, redis_task *tasks, size_t n)
         if (t->over)
             continue;
         if (!weir__step_put_off(s, t) && !is_refused_with_adds(s, t))
-            weir__redis_kinds[t->op->kind].end(s, t);
+            end_task(s, t);
         if (!t->over && ++t->rounds == MAX_ROUNDS) {
             weir_fail(&t->op->err, WEIR_EUNAVAIL, "%s: others keep changing the job",
                       weir__op_info[t->op->kind].name);

@@ -9,9 +9,13 @@ enum { MOST = 1000 };               /* operations that share a step */
 
 /* ---- who shares ---- */
 
+/* A suspect that a busy worker passes over must be offered to one that is not: another step. */
+/* One that may get a suspect has a step of its own: the suspect that another passes over may be
+ * the very one that it gets. */
 static bool same_wish(const weir_op_take *a, const weir_op_take *b)
 {
-    if (a->lease_ms != b->lease_ms || a->n_types != b->n_types)
+    if (weir__taking_wants(a) > 0 || weir__taking_wants(b) > 0 || a->lease_ms != b->lease_ms ||
+        a->n_types != b->n_types || a->busy != b->busy)
         return false;
     if (a->types == b->types)
         return true;
@@ -170,7 +174,7 @@ static void put_takes(redis_lane *s, redis_draft *p, const redis_shared *g)
         if (!m->take)
             continue;
         weir__resp_text(b, m->take->worker);
-        weir__resp_int(b, (int64_t)(m->take->n - m->take->n_jobs));
+        weir__resp_int(b, weir__taking_wants(m->take));
         weir__resp_int(b, m->place + 1);
         s->step[m->step + g->ends].place = n++;
         n_args += 3;
@@ -192,12 +196,14 @@ void weir__shared_close(redis_lane *s, uint32_t part)
 
 /* ---- what a take has given ---- */
 
-/* Jobs that are before those of the take at `place`, and its own. */
-static size_t share_of(const redisReply *counts, uint32_t place, size_t *before)
+/* Jobs that are before those of the take at `place`, and its own. *waits: a suspect was passed
+ * over, which an odd byte at the end says. */
+static size_t share_of(const redisReply *counts, uint32_t place, size_t *before, bool *waits)
 {
     mp_slice       text = weir__reply_text(counts);
     const uint8_t *at = (const uint8_t *)text.at;
     *before = 0;
+    *waits = text.len % 2 == 1;
     if (2 * ((size_t)place + 1) > text.len)
         return 0;
     for (uint32_t i = 0; i < place; i++)
@@ -240,10 +246,12 @@ weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op
 {
     const redisReply *r = weir__step_answer(s, t, i, err);
     size_t            skip, n;
+    bool              waits;
     weir_code         rc = r ? WEIR_OK : err->code;
     if (rc || !r->elements)
         return rc;
-    n = share_of(r->element[0], s->step[t->first + i].place, &skip);
+    n = share_of(r->element[0], s->step[t->first + i].place, &skip, &waits);
+    take->suspect_waits = take->suspect_waits || waits;
     for (size_t at = 1; !rc && n && at + 2 < r->elements; at += 3) {
         redisReply group = { .elements = 3, .element = r->element + at };
         bool       alone = group.element[2]->type != REDIS_REPLY_ARRAY;

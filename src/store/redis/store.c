@@ -9,7 +9,7 @@
 
 #include "store/redis/engine.h"
 
-enum { LAYOUT_VERSION = 4 };
+enum { LAYOUT_VERSION = 5 };
 
 /* ---- partitions ---- */
 
@@ -97,20 +97,6 @@ static weir_code agree(redis_store *s, uint32_t *parts, weir_error *err)
     return WEIR_OK;
 }
 
-static weir_code check_durability(redis_store *s, weir_error *err)
-{
-    s->durability = weir__link_durability(s->lane[0].link);
-    bool disk = s->durability == WEIR_DURABLE_DISK, os = s->durability == WEIR_DURABLE_OS;
-    if ((s->env.durability == WEIR_DURABLE_DISK && !disk) ||
-        (s->env.durability == WEIR_DURABLE_OS && !disk && !os))
-        return weir_fail(err, WEIR_EINVAL, "durability: %s was asked for, but this Redis reaches "
-                         "%s: set appendonly yes%s, or leave durability out",
-                         weir_durability_name(s->env.durability),
-                         weir_durability_name(s->durability),
-                         s->env.durability == WEIR_DURABLE_DISK ? " and appendfsync always" : "");
-    return WEIR_OK;
-}
-
 /* ---- lanes ---- */
 
 weir_code weir__lane_open(redis_lane *l, weir_error *err)
@@ -174,6 +160,7 @@ static void close_lane(redis_lane *l)
         weir__buf_fini(&l->draft[i].piece.specs);
         free(l->draft[i].shared.member);
         weir__call_fini(&l->draft[i].call);
+        weir__confirm_fini(&l->draft[i].confirm);
     }
     free(l->draft);
     free(l->task);
@@ -198,6 +185,7 @@ static void redis_close(weir_store *base)
     redis_store *s = (redis_store *)base;
     if (!s)
         return;
+    weir__tokens_close(s);
     weir__heard_close(s);
     for (int i = 0; i < REDIS_LANES; i++)
         close_lane(&s->lane[i]);
@@ -205,6 +193,7 @@ static void redis_close(weir_store *base)
         weir__buf_fini(&s->part[i].keys);
     free(s->part);
     weir__where_close(s);
+    weir__clock_close(s);
     pthread_mutex_destroy(&s->heard.lock);
     pthread_cond_destroy(&s->heard.moved);
     free(s);
@@ -236,14 +225,14 @@ static weir_code start(redis_store *s, weir_error *err)
 {
     uint32_t  parts = 1;
     weir_code rc = weir__lane_open(&s->lane[0], err);
-    if (!rc)
-        rc = check_durability(s, err);
     if (!rc && !s->url.kue)
         rc = agree(s, &parts, err);
     if (!rc)
         rc = make_parts(s, parts, err);
     if (!rc)
         rc = make_lanes(s, err);
+    if (!rc)
+        rc = weir__clock_open(s, err);
     if (!rc && s->layout->foreign) {
         snprintf(s->foreign, sizeof s->foreign, "%s%s", s->url.prefix, s->layout->foreign);
         snprintf(s->ears, sizeof s->ears, "%s%s", s->url.prefix, s->layout->ears);
@@ -271,15 +260,21 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->heard.lock, NULL);
     pthread_mutex_init(&s->where.lock, NULL);
+    pthread_mutex_init(&s->clock_lock, NULL);
+    pthread_mutex_init(&s->tokens.lock, NULL);
     pthread_cond_init(&s->heard.moved, &attr);
     pthread_condattr_destroy(&attr);
     for (int i = 0; i < REDIS_LANES; i++)
         s->lane[i].top = s;
     atomic_store(&s->sure_ms, INT64_MIN);
     weir_code rc = weir__redis_url(url, &s->url, err);
+    s->url.durability = env->durability;
+    if (!rc)
+        rc = weir__redis_password(&s->url, err);
     s->layout = !s->url.kue   ? &weir__layout_native
               : s->url.vertx  ? &weir__layout_vertx
                               : &weir__layout_kue;
+    s->base.objects_only = s->layout == &weir__layout_vertx;
     pthread_once(&libraries_once, init_libraries);
     if (!rc && !make_mark(s))
         rc = weir_fail(err, WEIR_EIO, "redis: no random numbers: %s", strerror(errno));

@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+
 /* A partition's way through a TICK. */
 typedef struct round {
     redis_task task;                    /* its steps: some puts, then K */
     int64_t    sort;                    /* to ask for next; 5: it is through */
     int64_t    next_at;
+    weir_buf   words;                   /* arguments of a step Q, and how many they are */
+    size_t     n_words;
 } round;
 
 /* Decide on a job that is due. `line` is room for what is logged. */
@@ -19,11 +23,7 @@ static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char li
     p->line = line;
     if (sort == 1) {
         weir__job_lose(j, now, line, past);
-        weir__put_tell(p, WEIR_EVENT_STALLED, NULL, 0);
-        if (j->state == WEIR_FAILED)
-            weir__put_tell_failed(p);
-        else
-            weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
+        weir__put_tell_lost(p);
     } else if (sort == 2) {
         strcpy(line, "error | " WEIR__TTL_TEXT);
         p->failed = true;
@@ -76,9 +76,44 @@ static weir_code put_due(redis_lane *s, round *r, int64_t sort, const redisReply
     return WEIR_OK;
 }
 
+/* New jobs of Kue's that are to be searched: the words of each. */
+static void find_words(redis_lane *s, round *r, const redisReply *list)
+{
+    r->n_words = list->elements;
+    for (size_t i = 0; i < list->elements; i++) {
+        mp_slice  text = weir__reply_text(list->element[i]);
+        weir_buf *tmp = &s->scratch;
+        if (i == 0) {
+            weir__resp_int(&r->words, weir__reply_int(list->element[i]));
+        } else if (i % 2) {
+            weir__resp_bytes(&r->words, text.at, text.len);
+        } else {
+            weir__buf_clear(tmp);
+            if (weir__json_valid(text.at, text.len, WEIR_MAX_DEPTH, NULL, NULL))
+                weir__words_of_data(tmp, text.at, text.len, NULL);
+            else
+                weir__words_of_text(tmp, text.at, text.len);
+            weir__resp_bytes(&r->words, tmp->data, tmp->len);
+            r->words.failed = r->words.failed || tmp->failed;
+        }
+    }
+}
+
+static void put_words(redis_lane *s, round *r, int64_t now)
+{
+    if (r->n_words && !r->words.failed) {
+        weir__calls_reset(s);
+        r->task.n = 0;
+        weir_buf *b = weir__step(s, &r->task, 0, 'Q', r->n_words);
+        weir__buf_add(b, r->words.data, r->words.len);
+        weir__calls_run(s, now, true);          /* if it fails, the next TICK finds them again */
+    }
+    weir__buf_fini(&r->words);
+}
+
 /* What a partition answered to K, kept while the next call is made of it. */
-static weir_code take_in(redis_lane *s, round *r, weir_op_tick *t, redisReply **kept, int64_t *now,
-                         weir_error *err)
+static weir_code take_in(redis_lane *s, round *r, uint32_t part, weir_op_tick *t, redisReply **kept,
+                         int64_t *now, weir_error *err)
 {
     for (size_t i = 0; i + 1 < r->task.n; i++) {
         const redisReply *put = weir__step_answer(s, &r->task, i, err);
@@ -92,8 +127,16 @@ static weir_code take_in(redis_lane *s, round *r, weir_op_tick *t, redisReply **
     if (!*now)
         *now = weir__step_now(s, &r->task, r->task.n - 1);
     r->sort = k->elements ? weir__reply_int(k->element[0]) + 1 : 5;
-    if (r->sort == 5 && k->elements == 3) {
+    if (weir__clock_has_step(s->top, part)) {
+        r->sort = 1;                    /* what is due was said by a clock that was set meanwhile */
+        return WEIR_OK;
+    }
+    if (r->sort == 5 && k->elements == 4 && k->element[3]->elements)
+        find_words(s, r, k->element[3]);
+    if (r->sort == 5 && k->elements >= 3) {
         mp_slice at = weir__reply_text(k->element[2]);
+        if (k->elements > 3 && k->element[3]->type == REDIS_REPLY_INTEGER)
+            weir__clock_count(s->top, part, weir__reply_int(k->element[3]));
         t->changed += (size_t)weir__reply_int(k->element[1]);
         bool none = k->element[2]->type == REDIS_REPLY_STRING && !at.len;
         r->next_at = none ? INT64_MAX : weir__reply_int(k->element[2]);
@@ -109,6 +152,7 @@ static weir_code next_call(redis_lane *s, round *r, uint32_t part, const redisRe
                            size_t limit, int64_t now, weir_error *err)
 {
     r->task.n = 0;
+    weir__clock_repair(s, &r->task, part);
     if (kept) {
         weir_code rc = put_due(s, r, r->sort - 1, kept->element[kept->elements - 1], now, err);
         if (rc)
@@ -140,7 +184,7 @@ static weir_code tick(redis_lane *s, round *rounds, redisReply **kept, weir_op *
         for (uint32_t i = 0; i < s->n_parts; i++) {
             if (rounds[i].sort == 5)
                 continue;
-            if (take_in(s, &rounds[i], t, &kept[i], &now, &op->err))
+            if (take_in(s, &rounds[i], i, t, &kept[i], &now, &op->err))
                 return op->err.code;
             going += rounds[i].sort < 5;
         }
@@ -155,6 +199,7 @@ weir_code weir__redis_tick(redis_lane *s, weir_op *op)
     redisReply  **kept = calloc(s->n_parts, sizeof(redisReply *));
     t->changed = 0;
     t->next_at = INT64_MAX;
+    weir__due_begin(s->top);
     if (!rounds || !kept)
         weir_fail(&op->err, WEIR_ENOMEM, "tick: out of memory");
     for (uint32_t i = 0; !op->err.code && i < s->n_parts; i++)
@@ -163,6 +208,7 @@ weir_code weir__redis_tick(redis_lane *s, weir_op *op)
         tick(s, rounds, kept, op);
     for (uint32_t i = 0; rounds && kept && i < s->n_parts; i++) {
         freeReplyObject(kept[i]);
+        put_words(s, &rounds[i], s->own_clock ? op->now_ms : 0);
         if (rounds[i].next_at < t->next_at)
             t->next_at = rounds[i].next_at;
     }
@@ -177,7 +223,7 @@ weir_code weir__redis_tick(redis_lane *s, weir_op *op)
             t->next_at = INT64_MIN;
         else if (t->next_at != INT64_MAX)
             t->next_at -= atomic_load(&s->top->ahead_ms);
-        weir__heard_next(s->top, t->next_at);
+        weir__due_end(s->top, t->next_at);
     }
     return op->err.code;
 }

@@ -8,14 +8,17 @@
 #include <sys/un.h>
 #include "weir/job.h"
 
+#define FILES "password-file", "cacert", "cadir", "cert", "key", "servername"
 const char *const weir__redis_options[] = { "prefix", "partitions", "cluster", "timeout",
-                                            "allow-eviction", NULL };
-const char *const weir__kue_options[] = { "prefix", "profile", "timeout", "allow-eviction", NULL };
+                                            "allow-eviction", "replicas", FILES, NULL };
+const char *const weir__kue_options[] = { "prefix", "profile", "timeout", "allow-eviction",
+                                          "replicas", FILES, NULL };
 
 enum {
     DEFAULT_PORT          = 6379,
     DEFAULT_SENTINEL_PORT = 26379,
     MAX_DB                = 1000000,
+    MAX_REPLICAS          = 64,
     MIN_TIMEOUT_MS        = 100,
     MAX_TIMEOUT_MS        = 600000
 };
@@ -24,14 +27,18 @@ enum {
 static const struct {
     const char *scheme;
     redis_way   way;
-    bool        kue;
+    bool        kue, tls;
 } schemes[] = {
-    { "redis", REDIS_ONE, false },
-    { "redis+unix", REDIS_UNIX, false },
-    { "redis+sentinel", REDIS_SENTINEL, false },
-    { "redis+kue", REDIS_ONE, true },
-    { "redis+kue+unix", REDIS_UNIX, true },
-    { "redis+kue+sentinel", REDIS_SENTINEL, true },
+    { "redis", REDIS_ONE, false, false },
+    { "redis+unix", REDIS_UNIX, false, false },
+    { "redis+sentinel", REDIS_SENTINEL, false, false },
+    { "redis+kue", REDIS_ONE, true, false },
+    { "redis+kue+unix", REDIS_UNIX, true, false },
+    { "redis+kue+sentinel", REDIS_SENTINEL, true, false },
+    { "rediss", REDIS_ONE, false, true },
+    { "rediss+sentinel", REDIS_SENTINEL, false, true },
+    { "rediss+kue", REDIS_ONE, true, true },
+    { "rediss+kue+sentinel", REDIS_SENTINEL, true, true },
 };
 
 static bool set_scheme(redis_url *u, const char *scheme)
@@ -40,6 +47,7 @@ static bool set_scheme(redis_url *u, const char *scheme)
         if (!strcmp(schemes[i].scheme, scheme)) {
             u->way = schemes[i].way;
             u->kue = schemes[i].kue;
+            u->tls = schemes[i].tls;
             return true;
         }
     }
@@ -90,19 +98,19 @@ static int64_t number(const char *text, size_t len, int64_t max)
     return len ? n : -1;
 }
 
-/* "user:password@" or "user@" (a user without a password makes no sense) or ":password@". */
+/* "user:password@" or ":password@"; "user@" goes with a password-file. */
 static weir_code parse_user(redis_url *u, const char *text, size_t len, weir_error *err)
 {
     const char *colon = memchr(text, ':', len);
-    if (!colon || colon == text + len - 1)
+    if (!len || colon == text + len - 1)
         return weir_fail(err, WEIR_EINVAL, "store URL: what is before \"@\" must be "
                                            "USER:PASSWORD or :PASSWORD");
-    size_t user_len = (size_t)(colon - text);
+    size_t user_len = colon ? (size_t)(colon - text) : len;
     if (!decode(u->user, sizeof u->user, text, user_len))
         return weir_fail(err, WEIR_EINVAL, "store URL: the user must be at most %zu bytes, with "
                                            "%%XX (two hex digits, not 00) for special characters",
                          sizeof u->user - 1);
-    if (!decode(u->password, sizeof u->password, colon + 1, len - user_len - 1))
+    if (colon && !decode(u->password, sizeof u->password, colon + 1, len - user_len - 1))
         return weir_fail(err, WEIR_EINVAL, "store URL: the password must be at most %zu bytes, "
                                            "with %%XX (two hex digits, not 00) for special "
                                            "characters", sizeof u->password - 1);
@@ -245,6 +253,16 @@ static weir_code parse_partitions(redis_url *u, const char *value, weir_error *e
     return WEIR_OK;
 }
 
+static weir_code parse_replicas(redis_url *u, const char *value, weir_error *err)
+{
+    int64_t n = number(value, strlen(value), MAX_REPLICAS);
+    if (n < 0)
+        return weir_fail(err, WEIR_EINVAL, "store URL: replicas=%.40s, must be 0 to %d", value,
+                         MAX_REPLICAS);
+    u->replicas = (uint32_t)n;
+    return WEIR_OK;
+}
+
 static weir_code parse_timeout(redis_url *u, const char *value, weir_error *err)
 {
     int64_t ms;
@@ -255,9 +273,44 @@ static weir_code parse_timeout(redis_url *u, const char *value, weir_error *err)
     return WEIR_OK;
 }
 
+/* Names of files, and of a host: *out, if it is one of those. */
+static bool find_text(redis_url *u, const char *name, char **out)
+{
+    const struct {
+        const char *name;
+        char       *text;
+    } texts[] = {
+        { "password-file", u->password_file }, { "cacert", u->cacert }, { "cadir", u->cadir },
+        { "cert", u->cert }, { "key", u->key }, { "servername", u->servername },
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (!strcmp(texts[i].name, name)) {
+            *out = texts[i].text;
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_code parse_text(const redis_url *u, char *out, const char *name, const char *value,
+                            weir_error *err)
+{
+    size_t len = strlen(value);
+    if (!len || len >= sizeof u->cacert)
+        return weir_fail(err, WEIR_EINVAL, "store URL: %s=%.40s, must be 1 to %zu bytes", name,
+                         value, sizeof u->cacert - 1);
+    if (!u->tls && out != u->password_file)
+        return weir_fail(err, WEIR_EINVAL, "store URL: %s= needs TLS: begin with rediss", name);
+    memcpy(out, value, len + 1);
+    return WEIR_OK;
+}
+
 static weir_code parse_option(redis_url *u, bool *cluster, const char *name, const char *value,
                               weir_error *err)
 {
+    char *text;
+    if (find_text(u, name, &text))
+        return parse_text(u, text, name, value, err);
     if (!strcmp(name, "prefix"))
         return parse_prefix(u, value, err);
     if (!strcmp(name, "profile"))
@@ -266,6 +319,8 @@ static weir_code parse_option(redis_url *u, bool *cluster, const char *name, con
         return parse_partitions(u, value, err);
     if (!strcmp(name, "timeout"))
         return parse_timeout(u, value, err);
+    if (!strcmp(name, "replicas"))
+        return parse_replicas(u, value, err);
     if (!strcmp(name, "cluster"))
         return parse_flag(cluster, name, value, err);
     return parse_flag(&u->allow_eviction, name, value, err);
@@ -316,8 +371,17 @@ weir_code weir__redis_url(const weir_url *url, redis_url *out, weir_error *err)
     if (!*out->prefix)
         strcpy(out->prefix, !out->kue ? "weir" : out->vertx ? "vertx_kue" : "q");
     if (cluster && out->way != REDIS_ONE)
-        return weir_fail(err, WEIR_EINVAL, "store URL: cluster=1 goes with redis://, not with "
+        return weir_fail(err, WEIR_EINVAL, "store URL: cluster=1 goes with redis:// or "
+                                           "rediss://, not with "
                                            "%.40s", url->scheme);
+    if (*out->user && !*out->password && !*out->password_file)
+        return weir_fail(err, WEIR_EINVAL, "store URL: what is before \"@\" must be USER:PASSWORD "
+                                           "or :PASSWORD, or USER with password-file=");
+    if (*out->password_file && *out->password)
+        return weir_fail(err, WEIR_EINVAL, "store URL: a password and password-file=: leave one "
+                                           "of them out");
+    if (!*out->cert != !*out->key)
+        return weir_fail(err, WEIR_EINVAL, "store URL: cert= and key= go together");
     if (cluster && out->db)
         return weir_fail(err, WEIR_EINVAL, "store URL: a cluster has database 0 alone, not %d",
                          out->db);

@@ -1,7 +1,19 @@
-/* active.c - the jobs that workers have, with their leases. */
+/* active.c - the jobs that workers have, with their leases.
+ *
+ * Leases are in memory, since this process is the only owner. Workers that outlive the owner
+ * (env.keep_taken) must not lose their jobs to the next one, and those of dead workers must come
+ * back: so the file says what the lease of a job was. lease_ms of the job is what the take asked
+ * for, and its lease began at started_at. A renewal is a row in `lease`, so that it need not write
+ * the job and its data again; the row goes when the job is no longer active.
+ *
+ * The next owner goes on with what was left of a lease, but gives GRACE_MS at least (the whole
+ * lease, if that is shorter): without an owner nobody could renew. It never gives more than what
+ * was asked for, also when the clock was set back. */
 #include "store/sqlite/sq.h"
 
 #include <stdlib.h>
+
+enum { GRACE_MS = 5000 };
 
 static void drop_all(weir_map *m)
 {
@@ -24,12 +36,27 @@ sq_active *weir__sq_active(const sq_store *s, uint64_t id, uint32_t delivery)
     return a && a->job.delivery == delivery ? a : NULL;
 }
 
-void weir__sq_lease(sq_store *s, sq_active *a, int64_t until)
+static void set_lease(sq_store *s, sq_active *a, int64_t until)
 {
     a->job.lease_until = until;
     if (until < s->active_due)
         s->active_due = until;
     weir__sq_want(s, until);
+}
+
+weir_code weir__sq_renew(sq_store *s, sq_active *a, int64_t lease_ms, int64_t now)
+{
+    a->lease_ms = lease_ms;
+    set_lease(s, a, now + lease_ms);
+    if (!s->env.keep_taken)
+        return WEIR_OK;
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_LEASE_PUT);
+    weir__sq_int(st, 1, (int64_t)a->job.id);
+    weir__sq_int(st, 2, a->job.delivery);
+    weir__sq_int(st, 3, lease_ms);
+    weir__sq_int(st, 4, now + lease_ms);
+    a->renewed = true;
+    return weir__sq_do(s, st);
 }
 
 void weir__sq_ttl(sq_store *s, sq_active *a, int64_t now)
@@ -43,29 +70,101 @@ void weir__sq_ttl(sq_store *s, sq_active *a, int64_t now)
     weir__sq_want(s, a->ttl_until);
 }
 
-weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t now)
+/* Numbers only: the texts are those of somebody else. */
+static void set_job(sq_active *a, const weir_job *j)
+{
+    a->job = *j;
+    a->job.type = a->type->name;
+    a->job.data = a->job.result = a->job.error = a->job.progress_data = NULL;
+    a->job.unique = a->job.worker = a->job.search_keys = a->job.history = a->job.values = NULL;
+    a->job.data_len = a->job.result_len = a->job.progress_data_len = a->job.history_len = 0;
+    a->job.values_len = 0;
+    a->job.hold = NULL;
+    a->has_progress_data = j->progress_data != NULL;
+}
+
+void weir__sq_active_change(sq_store *s, const weir_job *j)
+{
+    sq_active *a = weir__sq_active(s, j->id, j->delivery);
+    if (!a)
+        return;
+    int64_t until = a->job.lease_until;
+    set_job(a, j);
+    a->job.lease_until = until;
+    a->rest = weir__sq_rest(j, a->rest.lease_ms);
+}
+
+weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t lease_ms,
+                            int64_t now)
 {
     sq_active *a = malloc(sizeof *a);
     if (!a)
         return weir__sq_no_memory(s);
-    *a = (sq_active){ .type = t, .job = *j, .has_progress_data = j->progress_data != NULL };
-    a->job.type = t->name;
-    a->job.data = a->job.result = a->job.error = a->job.progress_data = NULL;
-    a->job.unique = a->job.worker = a->job.search_keys = a->job.history = NULL;
-    a->job.data_len = a->job.result_len = a->job.progress_data_len = a->job.history_len = 0;
-    a->job.hold = NULL;
+    *a = (sq_active){ .type = t, .lease_ms = lease_ms, .rest = weir__sq_rest(j, lease_ms) };
+    set_job(a, j);
     if (!weir__map_put(&s->active, j->id, a)) {
         free(a);
         return weir__sq_no_memory(s);
     }
-    weir__sq_lease(s, a, j->lease_until);
+    set_lease(s, a, j->lease_until);
     weir__sq_ttl(s, a, now);
     return WEIR_OK;
 }
 
 void weir__sq_deactivate(sq_store *s, uint64_t id)
 {
-    free(weir__map_remove(&s->active, id));
+    sq_active *a = weir__map_remove(&s->active, id);
+    if (a && a->renewed) {
+        sqlite3_stmt *st = weir__sq_stmt(s, SQ_LEASE_DROP);
+        weir__sq_int(st, 1, (int64_t)id);
+        weir__sq_do(s, st);
+    }
+    free(a);
+}
+
+/* An active job of the last owner's, with the lease that the file tells of. */
+static weir_code inherit(sq_store *s, weir_job *j, sq_type *t, int64_t asked_ms, int64_t now)
+{
+    bool          renewed = false;
+    int64_t       lease_ms = asked_ms, until = j->started_at + asked_ms;
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_LEASE);
+    weir__sq_int(st, 1, (int64_t)j->id);
+    weir__sq_int(st, 2, j->delivery);
+    if (weir__sq_row(s, st)) {
+        renewed = true;
+        lease_ms = sqlite3_column_int64(st, 0);
+        until = sqlite3_column_int64(st, 1);
+        sqlite3_reset(st);
+    }
+    int64_t least = lease_ms < GRACE_MS ? lease_ms : GRACE_MS;
+    if (until < now + least)
+        until = now + least;
+    if (until > now + lease_ms)
+        until = now + lease_ms;
+    j->lease_until = until;
+    weir_code rc = weir__sq_activate(s, j, t, asked_ms, now);
+    if (rc)
+        return rc;
+    sq_active *a = weir__map_get(&s->active, j->id);
+    a->renewed = renewed;
+    a->lease_ms = lease_ms;
+    return s->broken ? s->error.code : WEIR_OK;
+}
+
+/* One that this owner gave away itself: all stays as it is known. */
+static weir_code keep(sq_store *s, weir_job *j, sq_type *t, const sq_active *known, int64_t now)
+{
+    j->lease_until = known->job.lease_until;
+    weir_code rc = weir__sq_activate(s, j, t, known->rest.lease_ms, now);
+    if (rc)
+        return rc;
+    sq_active *a = weir__map_get(&s->active, j->id);
+    a->lease_ms = known->lease_ms;
+    a->renewed = known->renewed;
+    a->ttl_until = known->ttl_until;
+    if (a->ttl_until < s->active_due)
+        s->active_due = a->ttl_until;
+    return WEIR_OK;
 }
 
 static weir_code load_type(sq_store *s, sq_type *t, const weir_map *old, int64_t now)
@@ -76,19 +175,13 @@ static weir_code load_type(sq_store *s, sq_type *t, const weir_map *old, int64_t
     sq_type  *type;
     weir_code rc = WEIR_OK;
     while (!rc && weir__sq_row(s, st)) {
-        rc = weir__sq_read(s, st, &j, &type);
-        const sq_active *known = rc ? NULL : weir__map_get(old, j.id);
-        if (known && known->job.delivery != j.delivery)
-            known = NULL;
-        j.lease_until = known ? known->job.lease_until : now + WEIR_DEFAULT_LEASE_MS;
-        if (!rc)
-            rc = weir__sq_activate(s, &j, t, now);
-        if (!rc && known) {
-            sq_active *a = weir__map_get(&s->active, j.id);
-            a->ttl_until = known->ttl_until;
-            if (a->ttl_until < s->active_due)
-                s->active_due = a->ttl_until;
-        }
+        if (!weir__sq_decode(s, st, &j, &type))     /* the index says that it is active: check */
+            continue;
+        const sq_active *known = weir__map_get(old, j.id);
+        if (known && known->job.delivery == j.delivery)
+            rc = keep(s, &j, t, known, now);
+        else
+            rc = inherit(s, &j, t, sqlite3_column_int64(st, SQ_C_lease_ms), now);
         if (rc)
             sqlite3_reset(st);
     }

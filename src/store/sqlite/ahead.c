@@ -13,12 +13,12 @@
 enum {
     MAX_DATA = 16384,                   /* of a job that is kept */
     MAX_BYTES = 4 * 1024 * 1024,        /* of all of them, over all types */
-    BYTES_OF_ONE = 512                  /* besides its data and its history, about */
+    BYTES_OF_ONE = 512                  /* besides its long texts, about */
 };
 
 static size_t bytes_of(const weir_job *j)
 {
-    return j->data_len + j->history_len + BYTES_OF_ONE;
+    return j->data_len + j->history_len + j->values_len + BYTES_OF_ONE;
 }
 
 /* Forget job[from..n). */
@@ -106,37 +106,45 @@ static void fill(sq_store *s, sq_type *t)
     a->reach = !a->reach ? 1 : a->reach * 4 > SQ_AHEAD_MAX ? SQ_AHEAD_MAX : a->reach * 4;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_WAITING);
     weir__sq_int(st, 1, t->id);
-    weir__sq_int(st, 2, a->reach);
-    weir_job *copy = NULL;
-    bool      row;
-    while ((row = weir__sq_row(s, st))) {
+    size_t most = (size_t)a->reach + s->damaged.n, seen = 0;
+    weir__sq_int(st, 2, (int64_t)most);
+    bool row;
+    for (; (row = weir__sq_row(s, st)); seen++) {
         weir_job j;
         sq_type *same;
-        copy = weir__sq_read(s, st, &j, &same) ? NULL : copy_of(s, &j);
+        sq_rest  rest;
+        if (!weir__sq_sound(s, st, &j, &same, &rest)) {
+            weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQ_C_id));
+            continue;
+        }
+        weir_job *copy = a->n < (size_t)a->reach ? copy_of(s, &j) : NULL;
         if (!copy)
             break;
         a->job[a->n++] = copy;
     }
     sqlite3_reset(st);
-    a->whole = !row && !s->broken && a->n < (size_t)a->reach;
+    a->whole = !row && !s->broken && seen < most;
 }
 
-const weir_job *weir__sq_ahead_first(sq_store *s, sq_type *t)
+const weir_job *weir__sq_ahead_at(sq_store *s, sq_type *t, size_t at)
 {
-    if (!t->count[WEIR_INACTIVE])
+    if (t->count[WEIR_INACTIVE] <= at)
         return NULL;
     if (!t->ahead || !t->ahead->n)
         fill(s, t);
-    return !s->broken && t->ahead->n ? t->ahead->job[0] : NULL;
+    return !s->broken && at < t->ahead->n ? t->ahead->job[at] : NULL;
 }
 
 void weir__sq_ahead_took(sq_store *s, sq_type *t, uint64_t id)
 {
     sq_ahead *a = t->ahead;
-    if (!a || !a->n || a->job[0]->id != id)     /* not known: then it is behind what is */
+    size_t    at = 0, n = a ? a->n : 0;
+    while (at < n && a->job[at]->id != id)
+        at++;
+    if (at == n)                        /* not known: then it is behind what is */
         return;
-    s->ahead_bytes -= bytes_of(a->job[0]);
-    weir_job_release(a->job[0]);
+    s->ahead_bytes -= bytes_of(a->job[at]);
+    weir_job_release(a->job[at]);
     a->n--;
-    memmove(a->job, a->job + 1, a->n * sizeof(weir_job *));
+    memmove(a->job + at, a->job + at + 1, (a->n - at) * sizeof(weir_job *));
 }

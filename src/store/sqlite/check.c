@@ -1,5 +1,6 @@
-/* check.c - does everything derived agree with the jobs? Counts, ranks, due times, unique keys,
- * logs, the search index, the active ones in memory, and the structure of the file itself. */
+/* check.c - is every record as it was written, and does everything derived agree with the jobs?
+ * Counts, ranks, due times, unique keys, logs, the search index, the active ones in memory, and the
+ * structure of the file itself. */
 #include "store/sqlite/sq.h"
 
 #include <inttypes.h>
@@ -14,7 +15,10 @@ typedef struct check {
     weir_report *report;
     bool         mend;
     bool         reindex;           /* an index of SQLite's is wrong */
-    uint64_t   (*count)[WEIR_STATES];   /* by type id - 1 */
+    int64_t      now;
+    uint64_t   (*count)[WEIR_STATES];   /* by type id - 1; with room for one more type */
+    uint64_t    *damaged;           /* jobs to mend, free() */
+    size_t       n_damaged;
 } check;
 
 /* Note what is wrong; whether it is then mended. */
@@ -52,6 +56,9 @@ static sqlite3_stmt *prepare(check *c, const char *sql)
 
 static void check_file(check *c)
 {
+    weir_error err;
+    if (!c->s->env.read_only && weir__sq_file_check(c->s, true, &err))
+        WRONG(c, false, "%s", err.msg);
     sqlite3_stmt *st = prepare(c, "PRAGMA integrity_check(20)");
     while (weir__sq_row(c->s, st)) {
         const char *line = (const char *)sqlite3_column_text(st, 0);
@@ -159,6 +166,104 @@ static void check_search(check *c, sqlite3_stmt *slot, sqlite3_stmt *logs, const
         index_anew(c, j);
 }
 
+/* ---- jobs whose record does not match its checksum ---- */
+
+/* Numbers are numbers, and texts are texts: what reads as the right value may be neither. */
+static bool has_right_types(sqlite3_stmt *row)
+{
+    for (int i = 0; i <= SQ_C_data; i++) {
+        int  type = sqlite3_column_type(row, i);
+        bool text = i >= SQ_C_unique_key, may_miss = text || i == SQ_C_due_at;
+        if (type != (text ? SQLITE_TEXT : SQLITE_INTEGER) && (!may_miss || type != SQLITE_NULL))
+            return false;
+    }
+    return !(sqlite3_column_int64(row, SQ_C_remove_on_complete) & ~INT64_C(1)) &&
+           !(sqlite3_column_int64(row, SQ_C_search) & ~INT64_C(1));
+}
+
+static void check_damaged(check *c, sqlite3_stmt *row, uint64_t id)
+{
+    sq_store *s = c->s;
+    weir_job  j;
+    sq_type  *t;
+    bool      known = !s->broken && weir__sq_decode(s, row, &j, &t);
+    if (known && !c->mend)
+        c->count[t->id - 1][j.state]++;
+    bool ended = known && weir__finished(j.state);
+    const char *what = !c->mend ? "" : ended ? "; kept as it is" : "; made failed, not to be run";
+    if (s->broken ||
+        !WRONG(c, true, "job %" PRIu64 ": its record does not match its checksum%s", id, what))
+        return;
+    uint64_t *more = realloc(c->damaged, (c->n_damaged + 1) * sizeof *more);
+    if (!more) {
+        weir__sq_no_memory(s);
+        return;
+    }
+    c->damaged = more;
+    c->damaged[c->n_damaged++] = id;
+}
+
+/* Write the job again as what can be kept of it. */
+static void mend_job(check *c, uint64_t id)
+{
+    sq_store     *s = c->s;
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_GET);
+    weir__sq_int(st, 1, (int64_t)id);
+    if (!weir__sq_row(s, st))
+        return;
+    weir_job j;
+    sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(st, SQ_C_type));
+    int64_t  state = sqlite3_column_int64(st, SQ_C_state);
+    weir_buf data = { 0 };
+    weir__sq_columns(st, &j);
+    j.state = state > WEIR_ANY && state < WEIR_STATES ? (weir_state)state : WEIR_INACTIVE;
+    weir__sq_mend_job(&j, c->now, &data);
+    if (!t || t->id == 1)
+        t = weir__sq_type_make(s, "damaged");
+    j.type = t ? t->name : "";
+    weir_job *copy = data.failed ? NULL : weir__job_copy(&j);
+    sqlite3_reset(st);
+    weir__buf_fini(&data);
+    if (!copy)
+        weir__sq_no_memory(s);
+    st = weir__sq_stmt(s, SQ_DELETE);
+    weir__sq_int(st, 1, (int64_t)id);
+    if (copy && t && !weir__sq_do(s, st) && !weir__sq_insert_whole(s, copy, t)) {
+        c->count[t->id - 1][copy->state]++;
+        weir__sq_dirty(s, t);
+        if (copy->search)
+            index_anew(c, copy);
+    }
+    weir_job_release(copy);
+    if (weir__map_get(&s->active, id))
+        weir__sq_deactivate(s, id);
+    weir__map_remove(&s->damaged, id);
+    for (size_t i = 0; i < s->types.n; i++)
+        weir__sq_ahead_drop(s, s->types.by_id[i]);
+}
+
+static void check_lines(check *c)
+{
+    sqlite3_stmt *st = prepare(c, "SELECT job, n, at, text, checksum FROM log");
+    sqlite3_stmt *fix = prepare(c, "UPDATE log SET checksum = ?3 WHERE job = ?1 AND n = ?2");
+    while (weir__sq_row(c->s, st)) {
+        int64_t     job = sqlite3_column_int64(st, 0), n = sqlite3_column_int64(st, 1);
+        const char *text = (const char *)sqlite3_column_text(st, 3);
+        int64_t     sum = weir__sq_line_sum((uint64_t)job, n, sqlite3_column_int64(st, 2), text,
+                                            (size_t)sqlite3_column_bytes(st, 3));
+        if (sum == sqlite3_column_int64(st, 4) ||
+            !WRONG(c, true, "job %" PRId64 ": line %" PRId64 " of its log does not match its "
+                   "checksum", job, n))
+            continue;
+        weir__sq_int(fix, 1, job);
+        weir__sq_int(fix, 2, n);
+        weir__sq_int(fix, 3, sum);
+        weir__sq_do(c->s, fix);
+    }
+    sqlite3_finalize(st);
+    sqlite3_finalize(fix);
+}
+
 static void check_jobs(check *c)
 {
     sq_store     *s = c->s;
@@ -175,20 +280,17 @@ static void check_jobs(check *c)
                                     " AND id < ?3)");
     while (weir__sq_row(s, all)) {
         weir_job j;
-        sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(all, SQ_C_type));
-        int      state = sqlite3_column_int(all, SQ_C_state);
+        sq_type *t;
+        sq_rest  rest;
         uint64_t id = (uint64_t)sqlite3_column_int64(all, SQ_C_id);
         c->report->jobs++;
-        if (!t || t->id == 1)
-            WRONG(c, false, "job %" PRIu64 ": of a type that there is not", id);
-        if (state <= WEIR_ANY || state >= WEIR_STATES)
-            WRONG(c, false, "job %" PRIu64 ": in a state that there is not (%d)", id, state);
-        if (!t || t->id == 1 || state <= WEIR_ANY || state >= WEIR_STATES ||
-            weir__sq_read(s, all, &j, &t))
+        if (!has_right_types(all) || !weir__sq_sound(s, all, &j, &t, &rest)) {
+            check_damaged(c, all, id);
             continue;
+        }
         if (id > s->last_id)
             WRONG(c, false, "job %" PRIu64 ": beyond the last id", id);
-        c->count[t->id - 1][state]++;
+        c->count[t->id - 1][j.state]++;
         check_order(c, all, fix, &j);
         check_active(c, &j);
         if (j.search)
@@ -243,6 +345,8 @@ static void check_ahead(check *c, sq_type *t)
     weir__sq_int(st, 1, t->id);
     weir__sq_int(st, 2, SQ_AHEAD_MAX + 1);
     while (same && weir__sq_row(s, st)) {
+        if (weir__sq_is_damaged(s, (uint64_t)sqlite3_column_int64(st, SQ_C_id)))
+            continue;
         if (i < t->ahead->n)
             same = t->ahead->job[i]->id == (uint64_t)sqlite3_column_int64(st, SQ_C_id);
         else
@@ -271,26 +375,38 @@ static void check_orphans(check *c, const char *what, const char *count_sql, con
 
 weir_code weir__sq_op_check(sq_store *s, weir_op *op)
 {
-    check c = { .s = s, .mend = op->u.check.mend && !s->env.read_only };
+    check c = { .s = s, .mend = op->u.check.mend && !s->env.read_only,
+                .now = op->now_ms };
     c.report = op->u.check.report = weir__report_create();
-    c.count = calloc(s->types.n, sizeof *c.count);
+    c.count = calloc(s->types.n + 1, sizeof *c.count);
     if (!c.report || !c.count) {
         free(c.count);
         return weir__sq_no_memory(s);
     }
+    if (s->trouble.code)            /* see whether a write works now: the commit says it */
+        s->save_id = true;
     check_file(&c);
     check_jobs(&c);
+    for (size_t i = 0; i < c.n_damaged && !s->broken; i++)
+        mend_job(&c, c.damaged[i]);
+    check_lines(&c);
     check_counts(&c);
     for (size_t i = 0; i < s->types.n && !s->broken; i++)
         if (s->types.by_id[i]->ahead)
             check_ahead(&c, s->types.by_id[i]);
     check_orphans(&c, "log lines", "SELECT count(*) FROM log WHERE job NOT IN (SELECT id FROM job)",
                   "DELETE FROM log WHERE job NOT IN (SELECT id FROM job)");
+    check_orphans(&c, "leases",
+                  "SELECT count(*) FROM lease WHERE job NOT IN (SELECT id FROM job"
+                  " WHERE state = 3 AND job.delivery = lease.delivery)",
+                  "DELETE FROM lease WHERE job NOT IN (SELECT id FROM job"
+                  " WHERE state = 3 AND job.delivery = lease.delivery)");
     check_orphans(&c, "texts in the search index",
                   "SELECT count(*) FROM search_content WHERE id >> 14 NOT IN"
                   " (SELECT id FROM job WHERE search)",
                   "DELETE FROM search WHERE rowid IN (SELECT id FROM search_content WHERE id >> 14"
                   " NOT IN (SELECT id FROM job WHERE search))");
     free(c.count);
+    free(c.damaged);
     return s->broken ? s->error.code : WEIR_OK;
 }

@@ -19,7 +19,7 @@ enum {
 };
 
 struct sq_checkpointer {
-    const char     *path;               /* the store's */
+    const sq_store *s;                  /* only what does not change while it is open */
     pthread_t       thread;
     bool            started;
     pthread_mutex_t lock;               /* guards wanted and closing */
@@ -45,7 +45,9 @@ static void *checkpoint_main(void *arg)
     sq_checkpointer *c = arg;
     sqlite3 *db = NULL;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
-    int rc = sqlite3_open_v2(c->path, &db, flags, NULL);
+    int rc = sqlite3_open_v2(c->s->path, &db, flags, NULL);
+    if (!rc && !weir__sq_file_there(c->s))      /* the log is not that of another file */
+        rc = SQLITE_CANTOPEN;
     if (!rc)
         rc = sqlite3_exec(db, "PRAGMA cache_size = -256; PRAGMA mmap_size = 0", NULL, NULL, NULL);
     while (wait_for_work(c)) {
@@ -85,16 +87,15 @@ static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-void weir__sq_checkpoint(sq_checkpointer **out, sqlite3 *db, const char *path)
+void weir__sq_checkpoint(sq_store *s)
 {
-    sq_checkpointer *c = calloc(1, sizeof *c);
-    *out = c;
+    sq_checkpointer *c = s->checkpointer = calloc(1, sizeof *c);
     if (!c)
         return;
-    c->path = path;
+    c->s = s;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    sqlite3_wal_hook(db, on_commit, c);
+    sqlite3_wal_hook(s->db, on_commit, c);
 }
 
 void weir__sq_checkpoint_stop(sq_checkpointer *c, sqlite3 *db)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/values.h"
 #include "store/answers.h"
 
 /* Is there a job with the id of *in? Then *out says whether it is the same one. */
@@ -35,6 +36,35 @@ static weir_code put(sq_store *s, const weir_job *j, const sq_type *t, const wei
     return rc;
 }
 
+static weir_code put_one(sq_store *s, const weir_job *j, sq_type *t, const weir_incoming *in,
+                         weir_imported *out, int64_t now)
+{
+    weir_state state;
+    uint64_t   holder = j->unique && !weir__finished(j->state)
+                            ? weir__sq_holder(s, t, j->unique, &state) : 0;
+    if (holder) {
+        weir__key_taken(&out->err, in->job->id, holder);
+        return WEIR_OK;
+    }
+    weir__job_check(j);
+    weir_code rc = put(s, j, t, in);
+    if (rc)
+        return rc;
+    if (j->id > s->last_id)
+        s->last_id = j->id;
+    if (j->state == WEIR_INACTIVE)
+        weir__sq_ahead_arrive(s, t, j, true);
+    weir__sq_moved(s, t, WEIR_ANY, j->state);
+    weir__sq_dirty(s, t);           /* not told by the jobs behind counted_id, if its id is lower */
+    if (weir__finished(j->state))
+        weir__sq_ended(s, j, t);
+    if (j->state == WEIR_INACTIVE)
+        weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
+    out->id = j->id;
+    out->state = j->state;
+    return s->broken ? s->error.code : WEIR_OK;
+}
+
 static weir_code import_one(sq_store *s, const weir_incoming *in, weir_imported *out, int64_t now)
 {
     *out = (weir_imported){ .id = in->new_id ? 0 : in->job->id };
@@ -44,31 +74,12 @@ static weir_code import_one(sq_store *s, const weir_incoming *in, weir_imported 
     if (!t)
         return s->error.code;
     weir_job j = *in->job;
+    weir_buf values = { 0 };
     weir__job_import(&j, out->id ? out->id : s->last_id + 1, now);
-    weir_state state;
-    uint64_t   holder = j.unique && !weir__finished(j.state) ? weir__sq_holder(s, t, j.unique,
-                                                                               &state) : 0;
-    if (holder) {
-        weir__key_taken(&out->err, in->job->id, holder);
-        return WEIR_OK;
-    }
-    weir__job_check(&j);
-    weir_code rc = put(s, &j, t, in);
-    if (rc)
-        return rc;
-    if (j.id > s->last_id)
-        s->last_id = j.id;
-    if (j.state == WEIR_INACTIVE)
-        weir__sq_ahead_arrive(s, t, &j, true);
-    weir__sq_moved(s, t, WEIR_ANY, j.state);
-    weir__sq_dirty(s, t);           /* not told by the jobs behind counted_id, if its id is lower */
-    if (weir__finished(j.state))
-        weir__sq_ended(s, &j, t);
-    if (j.state == WEIR_INACTIVE)
-        weir__sq_event(s, WEIR_EVENT_ENQUEUE, &j, t, j.state, now, NULL, 0);
-    out->id = j.id;
-    out->state = j.state;
-    return s->broken ? s->error.code : WEIR_OK;
+    weir_code rc = weir__job_values(&j, &values) ? put_one(s, &j, t, in, out, now)
+                                                 : weir__sq_no_memory(s);
+    weir__buf_fini(&values);
+    return rc;
 }
 
 weir_code weir__sq_op_import(sq_store *s, weir_op *op)

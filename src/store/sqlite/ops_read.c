@@ -6,6 +6,8 @@
 #include "core/results.h"
 #include "store/answers.h"
 
+enum { PROBE_MS = 1000 };       /* a probe after a commit that was written this recently is none */
+
 weir_code weir__sq_op_get(sq_store *s, weir_op *op)
 {
     weir_job      j;
@@ -218,8 +220,22 @@ static bool add_type(sq_store *s, weir_stats *stats, const sq_type *t)
     return !s->broken;
 }
 
+/* Have the commit of this batch write something, unless one did so recently. */
+static weir_code probe(sq_store *s)
+{
+    if (weir__sq_file_check(s, true, &s->error)) {
+        s->broken = true;
+        return s->error.code;
+    }
+    if (s->trouble.code || weir__sq_coarse_ms() >= s->wrote_ms + PROBE_MS)
+        s->save_id = true;
+    return WEIR_OK;
+}
+
 weir_code weir__sq_op_stats(sq_store *s, weir_op *op)
 {
+    if (op->u.stats.probe && !s->env.read_only && probe(s))
+        return s->error.code;
     weir_stats *stats = op->u.stats.stats = weir__stats_create();
     bool        ok = stats != NULL;
     for (size_t i = 0; ok && i < s->types.n; i++)

@@ -5,23 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DAMAGED_MS = 1000 };     /* until the next TICK, when a damaged row is in the way */
+
 /* ---- active: lease or ttl over ---- */
 
-weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now)
+weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now, weir_state *state)
 {
     weir_job      j;
     sq_type      *t;
     sqlite3_stmt *st;
     char          line[WEIR__LINE];
     weir_buf      past = { 0 };
+    sq_rest       rest;
     if (!weir__sq_get(s, id, &j, &t, &st))
         return s->broken ? s->error.code : WEIR_OK;
+    if (!weir__sq_sound(s, st, &j, &t, &rest)) {
+        sqlite3_reset(st);
+        weir__sq_note_damaged(s, id);
+        weir_code rc = weir__sq_set_aside(s, now);
+        if (weir__sq_is_damaged(s, id))
+            weir__sq_deactivate(s, id);
+        *state = WEIR_FAILED;
+        return s->broken ? s->error.code : rc;
+    }
     weir__job_lose(&j, now, line, &past);
     sqlite3_reset(st);
     weir__sq_deactivate(s, id);
-    bool      failed = j.state == WEIR_FAILED;
-    size_t    len = strlen(line);
-    weir_code rc = weir__sq_numbers(s, &j, t, WEIR_ACTIVE, &past);
+    *state = j.state;
+    bool   failed = j.state == WEIR_FAILED;
+    size_t len = strlen(line);
+    if (failed)
+        rest.error = weir__sq_text_sum(line, len);
+    weir_code rc = weir__sq_numbers(s, &j, t, WEIR_ACTIVE, &past, &rest);
     weir__buf_fini(&past);
     if (!rc && failed)
         rc = weir__sq_error(s, &j, line, len);
@@ -36,18 +51,25 @@ weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now)
     return s->broken ? s->error.code : rc;
 }
 
+static weir_code lose(sq_store *s, uint64_t id, int64_t now)
+{
+    weir_state state;
+    return weir__sq_lose(s, id, now, &state);
+}
+
 static weir_code exceed(sq_store *s, uint64_t id, int64_t now)
 {
     sq_active *a = weir__map_get(&s->active, id);
     weir_job   j = a->job;
     sq_type   *t = a->type;
+    sq_rest    rest = a->rest;
     weir_buf   past = { 0 };
     weir__sq_deactivate(s, id);
     sqlite3_stmt *st = weir__sq_past(s, &j);
     weir__job_exceed(&j, now, &past);
     sqlite3_reset(st);
     weir__sq_event(s, WEIR_EVENT_TTL_EXCEEDED, &j, t, j.state, now, NULL, 0);
-    weir_code rc = weir__sq_failed(s, &j, t, sizeof WEIR__TTL_TEXT - 1, now, &past);
+    weir_code rc = weir__sq_failed(s, &j, t, sizeof WEIR__TTL_TEXT - 1, now, &past, &rest);
     weir__buf_fini(&past);
     return s->broken ? s->error.code : rc;
 }
@@ -116,11 +138,13 @@ static int64_t next_active(const sq_store *s)
 
 /* `j` as it is from now on: past its deadline, or at its time. */
 static weir_code came_due(sq_store *s, const weir_job *j, sq_type *t, weir_state old, int64_t now,
-                          const weir_buf *past)
+                          const weir_buf *past, sq_rest *rest)
 {
-    weir_code rc = weir__sq_numbers(s, j, t, old, past);
+    size_t len = sizeof WEIR__DEADLINE_TEXT - 1;
+    if (j->state == WEIR_FAILED)
+        rest->error = weir__sq_text_sum(WEIR__DEADLINE_TEXT, len);
+    weir_code rc = weir__sq_numbers(s, j, t, old, past, rest);
     if (j->state == WEIR_FAILED) {
-        size_t len = sizeof WEIR__DEADLINE_TEXT - 1;
         if (!rc)
             rc = weir__sq_error(s, j, WEIR__DEADLINE_TEXT, len);
         if (!rc)
@@ -138,9 +162,15 @@ static weir_code come_due(sq_store *s, sqlite3_stmt *st, int64_t now)
 {
     weir_job  j;
     sq_type  *t;
+    sq_rest   rest;
     weir_buf  past = { 0 };
-    weir_code rc = weir__sq_read(s, st, &j, &t);
-    if (!rc && j.state != WEIR_INACTIVE && j.state != WEIR_DELAYED)
+    weir_code rc = WEIR_OK;
+    if (!weir__sq_sound(s, st, &j, &t, &rest)) {
+        weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQ_C_id));
+        sqlite3_reset(st);
+        return s->broken ? s->error.code : weir__sq_set_aside(s, now);
+    }
+    if (j.state != WEIR_INACTIVE && j.state != WEIR_DELAYED)
         rc = weir__sq_damaged(s, "a job that does not wait is due; check mends that");
     weir_state old = rc ? WEIR_ANY : j.state;
     if (!rc && j.deadline_at && j.deadline_at <= now)
@@ -149,21 +179,25 @@ static weir_code come_due(sq_store *s, sqlite3_stmt *st, int64_t now)
         weir__job_promote(&j, now, &past);
     sqlite3_reset(st);
     if (!rc)
-        rc = came_due(s, &j, t, old, now, &past);
+        rc = came_due(s, &j, t, old, now, &past, &rest);
     weir__buf_fini(&past);
     return rc;
 }
 
 static weir_code tick_waiting(sq_store *s, weir_op *op)
 {
+    int64_t passed_over = 0;
     for (size_t i = 0; i < op->u.tick.limit; i++) {
         sqlite3_stmt *st = weir__sq_stmt(s, SQ_DUE);
         weir__sq_int(st, 1, op->now_ms);
+        weir__sq_int(st, 2, passed_over);
         if (!weir__sq_row(s, st))
             break;
+        uint64_t  id = (uint64_t)sqlite3_column_int64(st, SQ_C_id);
         weir_code rc = come_due(s, st, op->now_ms);
         if (rc)
             return rc;
+        passed_over += weir__sq_is_damaged(s, id);
         op->u.tick.changed++;
     }
     return s->broken ? s->error.code : WEIR_OK;
@@ -255,7 +289,7 @@ weir_code weir__sq_op_tick(sq_store *s, weir_op *op)
     t->changed = 0;
     t->next_at = op->now_ms;
     if (s->active_due <= op->now_ms) {
-        rc = tick_active(s, end_of_lease, weir__sq_lose, op);
+        rc = tick_active(s, end_of_lease, lose, op);
         if (!rc)
             rc = tick_active(s, end_of_ttl, exceed, op);
         s->active_due = next_active(s);
@@ -273,6 +307,8 @@ weir_code weir__sq_op_tick(sq_store *s, weir_op *op)
     for (size_t i = 0; i < sizeof due / sizeof *due; i++)
         if (due[i] < t->next_at)
             t->next_at = due[i];
+    if (s->damaged.n && t->next_at <= op->now_ms)       /* a row that cannot be changed stays due */
+        t->next_at = op->now_ms + DAMAGED_MS;
     /* What the batch wished for before is part of this answer. */
     s->told_due = s->due = t->next_at;
     return s->broken ? s->error.code : WEIR_OK;

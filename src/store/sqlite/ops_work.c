@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/values.h"
 #include "store/answers.h"
 
 /* ---- add ---- */
@@ -24,14 +25,17 @@ static weir_code add_one(sq_store *s, const weir_spec *spec, weir_added *out, in
     weir_job j;
     weir__job_init(&j, spec, s->last_id + 1, now);
     j.search = j.search || weir__sq_settings(s, t)->search;
-    weir_code rc = weir__sq_insert(s, &j, t);
+    weir_buf  values = { 0 };
+    weir_code rc = weir__job_values(&j, &values) ? weir__sq_insert(s, &j, t)
+                                                 : weir__sq_no_memory(s);
     if (!rc && j.search)
         rc = weir__sq_index_data(s, &j);
+    if (!rc && j.state == WEIR_INACTIVE)
+        weir__sq_ahead_arrive(s, t, &j, true);
+    weir__buf_fini(&values);
     if (rc)
         return rc;
     s->last_id++;
-    if (j.state == WEIR_INACTIVE)
-        weir__sq_ahead_arrive(s, t, &j, true);
     weir__sq_moved(s, t, WEIR_ANY, j.state);
     if (j.state == WEIR_INACTIVE)
         weir__sq_event(s, WEIR_EVENT_ENQUEUE, &j, t, j.state, now, NULL, 0);
@@ -65,28 +69,22 @@ static weir_code pick(sq_store *s, weir_op_take *t, const weir_job *waiting, sq_
         return weir__sq_no_memory(s);
     t->jobs[t->n_jobs++] = copy;
     weir__sq_ahead_took(s, type, copy->id);
-    return weir__sq_activate(s, copy, type, now);
-}
-
-static weir_code pick_row(sq_store *s, weir_op_take *t, sqlite3_stmt *st, int64_t now)
-{
-    weir_job  j;
-    sq_type  *type;
-    weir_code rc = weir__sq_read(s, st, &j, &type);
-    return rc ? rc : pick(s, t, &j, type, now);
+    return weir__sq_activate(s, copy, type, t->lease_ms, now);
 }
 
 static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, int64_t now)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, j->deadline_at ? SQ_TAKE_DUE : SQ_TAKE);
+    sq_active    *a = weir__sq_active(s, j->id, j->delivery);
     weir__sq_int(st, 1, (int64_t)j->id);
     weir__sq_int(st, 2, now);
     weir__sq_int(st, 3, j->delivery);
     weir__sq_string(st, 4, j->worker);
+    weir__sq_int(st, 5, t->lease_ms);
+    weir__sq_int(st, 6, weir__sq_sum(j, a->type, &a->rest));
     weir_code rc = weir__sq_do(s, st);
     if (rc)
         return rc;
-    sq_active *a = weir__sq_active(s, j->id, j->delivery);
     a->type->last_taken_at = now;
     weir__sq_moved(s, a->type, WEIR_INACTIVE, WEIR_ACTIVE);
     weir__sq_event(s, WEIR_EVENT_START, j, a->type, WEIR_ACTIVE, now, t->worker,
@@ -94,38 +92,85 @@ static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, in
     return s->broken ? s->error.code : WEIR_OK;
 }
 
+/* A take as far as it has come. */
+typedef struct choice {
+    weir_op_take *t;
+    sq_type      *type[WEIR_MAX_TAKE_TYPES];
+    size_t        n_types;
+    size_t        passed;               /* suspects that it passed over */
+    bool          alone;                /* it has a suspect */
+} choice;
+
+static bool has_enough(const choice *c)
+{
+    return c->t->n_jobs == c->t->n || c->passed == WEIR_MAX_PASSED || c->alone;
+}
+
+/* Is the best job a suspect that this worker does not get? */
+static bool passes_over(choice *c, const weir_job *best)
+{
+    if (!weir__job_is_suspect(best))
+        return false;
+    c->alone = !c->t->busy && !c->t->n_jobs;
+    if (c->alone)
+        return false;
+    c->passed++;
+    c->t->suspect_waits = true;
+    return true;
+}
+
+static weir_code pick_row(sq_store *s, choice *c, sqlite3_stmt *st, int64_t now)
+{
+    weir_job j;
+    sq_type *type;
+    sq_rest  rest;
+    if (weir__sq_sound(s, st, &j, &type, &rest))
+        return passes_over(c, &j) ? WEIR_OK : pick(s, c->t, &j, type, now);
+    weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQ_C_id));
+    return s->broken ? s->error.code : WEIR_OK;
+}
+
 /* Take from what was read ahead, best of all types first. False: some job is in the way, and only
  * the file can tell what comes behind it. */
-static bool pick_ahead(sq_store *s, weir_op_take *t, sq_type **type, size_t n_types, int64_t now)
+static bool pick_ahead(sq_store *s, choice *c, int64_t now)
 {
-    while (t->n_jobs < t->n && !s->broken) {
+    size_t passed[WEIR_MAX_TAKE_TYPES] = { 0 };
+    while (!has_enough(c) && !s->broken) {
         const weir_job *best = NULL;
-        sq_type        *of = NULL;
-        for (size_t i = 0; i < n_types; i++) {
-            const weir_job *j = weir__sq_ahead_first(s, type[i]);
-            if (!j && type[i]->count[WEIR_INACTIVE])
+        size_t          of = 0;
+        for (size_t i = 0; i < c->n_types; i++) {
+            const weir_job *j = weir__sq_ahead_at(s, c->type[i], passed[i]);
+            if (!j && c->type[i]->count[WEIR_INACTIVE] > passed[i])
                 return false;
             if (j && (!best || weir__job_before(j->priority, j->id, best->priority, best->id))) {
                 best = j;
-                of = type[i];
+                of = i;
             }
         }
         if (!best)
             break;
-        size_t at = t->n_jobs;
-        if (!pick(s, t, best, of, now))
-            start(s, t, t->jobs[at], now);
+        size_t at = c->t->n_jobs;
+        if (passes_over(c, best))
+            passed[of]++;
+        else if (!pick(s, c->t, best, c->type[of], now))
+            start(s, c->t, c->t->jobs[at], now);
     }
     return true;
 }
 
-static weir_code pick_of_one(sq_store *s, weir_op_take *t, const sq_type *type, int64_t now)
+/* Rows are read one by one, so that a high limit costs nothing. */
+static size_t most_rows(const choice *c)
+{
+    return c->t->n + WEIR_MAX_PASSED;
+}
+
+static weir_code pick_of_one(sq_store *s, choice *c, int64_t now)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_BEST);
-    weir__sq_int(st, 1, type->id);
+    weir__sq_int(st, 1, c->type[0]->id);
     weir__sq_int(st, 2, now);
-    weir__sq_int(st, 3, (int64_t)t->n);
-    while (t->n_jobs < t->n && weir__sq_row(s, st) && !pick_row(s, t, st, now))
+    weir__sq_int(st, 3, (int64_t)most_rows(c));
+    while (!has_enough(c) && weir__sq_row(s, st) && !pick_row(s, c, st, now))
         continue;
     sqlite3_reset(st);
     return s->broken ? s->error.code : WEIR_OK;
@@ -144,32 +189,42 @@ static int by_place(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The best n of each type, in one list, and of these the best n. */
-static weir_code pick_of_many(sq_store *s, weir_op_take *t, sq_type **type, size_t n_types,
-                              int64_t now)
+/* The best of a type, until there are as many as are wanted that are no suspects. */
+static size_t best_of_type(sq_store *s, const choice *c, size_t i, int64_t now, candidate *out)
 {
-    size_t        room = 0, n = 0;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_BEST_IDS);
-    for (size_t i = 0; i < n_types; i++)
-        room += type[i]->count[WEIR_INACTIVE] < t->n ? (size_t)type[i]->count[WEIR_INACTIVE] : t->n;
+    size_t        n = 0, plain = 0, wanted = c->t->n + s->damaged.n;
+    weir__sq_int(st, 1, c->type[i]->id);
+    weir__sq_int(st, 2, now);
+    weir__sq_int(st, 3, (int64_t)most_rows(c));
+    while (plain < wanted && n < c->type[i]->count[WEIR_INACTIVE] && weir__sq_row(s, st)) {
+        out[n++] = (candidate){ sqlite3_column_int64(st, 0),
+                                (uint64_t)sqlite3_column_int64(st, 1) };
+        plain += sqlite3_column_int64(st, 2) == 0;
+    }
+    sqlite3_reset(st);
+    return n;
+}
+
+/* The best of each type in one list, and of these the best. */
+static weir_code pick_of_many(sq_store *s, choice *c, int64_t now)
+{
+    size_t room = 0, n = 0, most = most_rows(c);
+    for (size_t i = 0; i < c->n_types; i++) {
+        uint64_t waiting = c->type[i]->count[WEIR_INACTIVE];
+        room += waiting < most ? (size_t)waiting : most;
+    }
     candidate *list = malloc((room + 1) * sizeof *list);
     if (!list)
         return weir__sq_no_memory(s);
-    for (size_t i = 0; i < n_types && !s->broken; i++) {
-        weir__sq_int(st, 1, type[i]->id);
-        weir__sq_int(st, 2, now);
-        weir__sq_int(st, 3, (int64_t)t->n);
-        while (n < room && weir__sq_row(s, st))
-            list[n++] = (candidate){ sqlite3_column_int64(st, 0),
-                                     (uint64_t)sqlite3_column_int64(st, 1) };
-        sqlite3_reset(st);
-    }
+    for (size_t i = 0; i < c->n_types && !s->broken; i++)
+        n += best_of_type(s, c, i, now, list + n);
     qsort(list, n, sizeof *list, by_place);
-    st = weir__sq_stmt(s, SQ_GET);
-    for (size_t i = 0; i < n && t->n_jobs < t->n && !s->broken; i++) {
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_GET);
+    for (size_t i = 0; i < n && !has_enough(c) && !s->broken; i++) {
         weir__sq_int(st, 1, (int64_t)list[i].id);
         if (weir__sq_row(s, st))
-            pick_row(s, t, st, now);
+            pick_row(s, c, st, now);
         sqlite3_reset(st);
     }
     free(list);
@@ -178,30 +233,34 @@ static weir_code pick_of_many(sq_store *s, weir_op_take *t, sq_type **type, size
 
 static weir_code take(sq_store *s, weir_op_take *t, int64_t now)
 {
-    sq_type *type[WEIR_MAX_TAKE_TYPES];
-    size_t   n = 0;
+    choice c = { .t = t };
     t->n_jobs = 0;
+    t->suspect_waits = false;
     if (weir__sq_star(s)->paused)
         return WEIR_OK;
     for (size_t i = 0; i < t->n_types; i++) {
         sq_type *known = weir__sq_type(s, t->types[i]);
         bool     skip = !known || known->paused || !known->count[WEIR_INACTIVE];
-        for (size_t k = 0; !skip && k < n; k++)
-            skip = type[k] == known;
+        for (size_t k = 0; !skip && k < c.n_types; k++)
+            skip = c.type[k] == known;
         if (skip)
             continue;
-        assert(n < WEIR_MAX_TAKE_TYPES);
-        type[n++] = known;
+        assert(c.n_types < WEIR_MAX_TAKE_TYPES);
+        c.type[c.n_types++] = known;
     }
-    if (!n)
+    if (!c.n_types)
         return WEIR_OK;
-    if (pick_ahead(s, t, type, n, now))
-        return s->broken ? s->error.code : WEIR_OK;
-    size_t    at = t->n_jobs;
-    weir_code rc = n == 1 ? pick_of_one(s, t, type[0], now) : pick_of_many(s, t, type, n, now);
-    for (; !rc && at < t->n_jobs; at++)
-        rc = start(s, t, t->jobs[at], now);
-    return rc;
+    weir_code rc = WEIR_OK;
+    if (!pick_ahead(s, &c, now)) {
+        c.passed = 0;                   /* the file has them, too */
+        size_t at = t->n_jobs;
+        rc = c.n_types == 1 ? pick_of_one(s, &c, now) : pick_of_many(s, &c, now);
+        for (; !rc && at < t->n_jobs; at++)
+            rc = start(s, t, t->jobs[at], now);
+    }
+    if (!rc && s->damaged.n)
+        rc = weir__sq_set_aside(s, now);
+    return s->broken ? s->error.code : rc;
 }
 
 weir_code weir__sq_op_take(sq_store *s, weir_op *op)
@@ -212,7 +271,7 @@ weir_code weir__sq_op_take(sq_store *s, weir_op *op)
 /* ---- finish ---- */
 
 static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f,
-                          int64_t now)
+                          int64_t now, sq_rest *rest)
 {
     weir__job_complete(j, f->text, f->len, now);
     t->completed++;
@@ -228,6 +287,10 @@ static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_fi
         weir__sq_int(st, 3, j->attempts);
         weir__sq_int(st, 4, j->duration_ms);
         weir__sq_bytes(st, 5, f->text, f->len);
+        rest->lease_ms = 0;
+        rest->error = 0;
+        rest->result = weir__sq_text_sum(f->text, f->len);
+        weir__sq_int(st, 6, weir__sq_sum(j, t, rest));
         rc = weir__sq_do(s, st);
         if (!rc && j->search)
             rc = weir__sq_unindex(s, j->id, SQ_SLOT_ERROR);
@@ -242,11 +305,12 @@ static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_fi
 /* An execution failed, and j->error (of `len` bytes, until the batch ends) is why: in the file and
  * the log. */
 weir_code weir__sq_failed(sq_store *s, const weir_job *j, sq_type *t, size_t len, int64_t now,
-                          const weir_buf *past)
+                          const weir_buf *past, sq_rest *rest)
 {
     const char *why = j->error;
     t->failed++;
-    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, past);
+    rest->error = weir__sq_text_sum(why, len);
+    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, past, rest);
     if (!rc)
         rc = weir__sq_error(s, j, why, len);
     if (!rc)
@@ -258,7 +322,8 @@ weir_code weir__sq_failed(sq_store *s, const weir_job *j, sq_type *t, size_t len
     return rc;
 }
 
-static weir_code fail(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f, int64_t now)
+static weir_code fail(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f, int64_t now,
+                      sq_rest *rest)
 {
     weir_buf    past = { 0 };
     size_t      len = f->text ? f->len : 0;
@@ -268,18 +333,18 @@ static weir_code fail(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish
     sqlite3_stmt *st = weir__sq_past(s, j);
     weir__job_fail(j, why, now, &past);
     sqlite3_reset(st);
-    weir_code rc = weir__sq_failed(s, j, t, len, now, &past);
+    weir_code rc = weir__sq_failed(s, j, t, len, now, &past, rest);
     weir__buf_fini(&past);
     return rc;
 }
 
-static weir_code release(sq_store *s, sq_type *t, weir_job *j, int64_t now)
+static weir_code release(sq_store *s, sq_type *t, weir_job *j, int64_t now, const sq_rest *rest)
 {
     weir_buf      past = { 0 };
     sqlite3_stmt *st = weir__sq_past(s, j);
     weir__job_release(j, now, &past);
     sqlite3_reset(st);
-    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, &past);
+    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, &past, rest);
     weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
     weir__buf_fini(&past);
     return rc;
@@ -289,21 +354,28 @@ weir_code weir__sq_op_finish(sq_store *s, weir_op *op)
 {
     weir_op_finish *f = &op->u.finish;
     sq_active      *a = weir__sq_active(s, f->id, f->delivery);
+    f->next.n_jobs = 0;
+    f->next.suspect_waits = false;
     if (!a)
         return weir__stale(&op->err, f->id, f->delivery);
     weir_job  j = a->job;
     sq_type  *t = a->type;
+    sq_rest   rest = a->rest;
     weir_code rc = WEIR_OK;
-    weir__sq_deactivate(s, f->id);
+    if (f->outcome != WEIR_OUTCOME_LOST)
+        weir__sq_deactivate(s, f->id);
     switch (f->outcome) {
     case WEIR_OUTCOME_DONE:
-        rc = complete(s, t, &j, f, op->now_ms);
+        rc = complete(s, t, &j, f, op->now_ms, &rest);
         break;
     case WEIR_OUTCOME_FAIL:
-        rc = fail(s, t, &j, f, op->now_ms);
+        rc = fail(s, t, &j, f, op->now_ms, &rest);
         break;
     case WEIR_OUTCOME_RELEASE:
-        rc = release(s, t, &j, op->now_ms);
+        rc = release(s, t, &j, op->now_ms, &rest);
+        break;
+    case WEIR_OUTCOME_LOST:
+        rc = weir__sq_lose(s, f->id, op->now_ms, &j.state);
         break;
     }
     f->state = j.state == WEIR_COMPLETE && j.remove_on_complete ? WEIR_ANY : j.state;
@@ -316,14 +388,15 @@ weir_code weir__sq_op_finish(sq_store *s, weir_op *op)
 
 weir_code weir__sq_op_renew(sq_store *s, weir_op *op)
 {
-    for (size_t i = 0; i < op->u.renew.n; i++) {
+    weir_code rc = WEIR_OK;
+    for (size_t i = 0; !rc && i < op->u.renew.n; i++) {
         weir_lease *l = &op->u.renew.items[i];
         sq_active  *a = weir__sq_active(s, l->id, l->delivery);
         l->code = a ? WEIR_OK : WEIR_ESTALE;
         if (a)
-            weir__sq_lease(s, a, op->now_ms + l->lease_ms);
+            rc = weir__sq_renew(s, a, l->lease_ms, op->now_ms);
     }
-    return WEIR_OK;
+    return rc;
 }
 
 /* The event tells the progress data also when it stays as it was. */
@@ -356,12 +429,15 @@ weir_code weir__sq_op_progress(sq_store *s, weir_op *op)
     weir__sq_int(st, 2, p->percent);
     weir__sq_int(st, 3, op->now_ms);
     weir__sq_bytes(st, 4, p->data, p->len);
-    weir_code rc = weir__sq_do(s, st);
-    if (rc)
-        return rc;
     a->job.progress = p->percent;
     a->job.updated_at = op->now_ms;
     a->has_progress_data |= p->data != NULL;
+    if (p->data)
+        a->rest.progress_data = weir__sq_text_sum(p->data, p->len);
+    weir__sq_int(st, 5, weir__sq_sum(&a->job, a->type, &a->rest));
+    weir_code rc = weir__sq_do(s, st);
+    if (rc)
+        return rc;
     weir__sq_ttl(s, a, op->now_ms);
     weir__sq_event(s, WEIR_EVENT_PROGRESS, &a->job, a->type, WEIR_ACTIVE, op->now_ms, data, len);
     return WEIR_OK;

@@ -13,19 +13,12 @@ static const char *text(sqlite3_stmt *st, int at, size_t *len)
     return p;
 }
 
-weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type)
+void weir__sq_columns(sqlite3_stmt *st, weir_job *j)
 {
-    sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(st, SQ_C_type));
-    int      state = sqlite3_column_int(st, SQ_C_state);
-    if (!t || state <= WEIR_ANY || state >= WEIR_STATES)
-        return weir__sq_damaged(s, "a job has a type or state that there is not");
-    *type = t;
 #define INT(col)   sqlite3_column_int(st, SQ_C_##col)
 #define INT64(col) sqlite3_column_int64(st, SQ_C_##col)
     *j = (weir_job){
         .id = (uint64_t)INT64(id),
-        .type = t->name,
-        .state = (weir_state)state,
         .priority = INT(priority),
         .attempts = INT(attempts),
         .max_attempts = INT(max_attempts),
@@ -47,6 +40,7 @@ weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **ty
                      INT(backoff_jitter_pct) },
         .remove_on_complete = INT(remove_on_complete) != 0,
         .search = INT(search) != 0,
+        .at_moment = INT(at_moment) != 0,
         .unique = text(st, SQ_C_unique_key, NULL),
         .worker = text(st, SQ_C_worker, NULL),
         .search_keys = text(st, SQ_C_search_keys, NULL),
@@ -57,11 +51,33 @@ weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **ty
     j->progress_data = text(st, SQ_C_progress_data, &j->progress_data_len);
     j->result = text(st, SQ_C_result, &j->result_len);
     j->data = text(st, SQ_C_data, &j->data_len);
+    j->history = text(st, SQ_C_history, &j->history_len);
+    j->values = text(st, SQ_C_user_values, &j->values_len);
+}
+
+bool weir__sq_decode(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type)
+{
+    sq_type *t = *type = weir__sq_type_of(s, sqlite3_column_int64(st, SQ_C_type));
+    int64_t  state = sqlite3_column_int64(st, SQ_C_state);
+    if (!t || t->id == 1 || state <= WEIR_ANY || state >= WEIR_STATES ||
+        sqlite3_column_type(st, SQ_C_data) == SQLITE_NULL)
+        return false;
+    weir__sq_columns(st, j);
+    j->type = t->name;
+    j->state = (weir_state)state;
     const sq_active *a = state == WEIR_ACTIVE ? weir__sq_active(s, j->id, j->delivery) : NULL;
     if (a)
         j->lease_until = a->job.lease_until;
-    j->history = text(st, SQ_C_history, &j->history_len);
-    return j->data ? WEIR_OK : weir__sq_no_memory(s);
+    if (!j->data)
+        weir__sq_no_memory(s);
+    return j->data != NULL;
+}
+
+weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type)
+{
+    if (weir__sq_decode(s, st, j, type))
+        return WEIR_OK;
+    return weir__sq_damaged(s, "a job has an unknown type or state, or no data; run weir check");
 }
 
 bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **out)
@@ -152,6 +168,10 @@ weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
     weir__sq_string(st, 21, j->unique);
     weir__sq_string(st, 22, j->search_keys);
     weir__sq_bytes(st, 23, j->data, j->data_len);
+    weir__sq_bytes(st, 24, j->values, j->values_len);
+    sq_rest rest = weir__sq_rest(j, 0);
+    weir__sq_int(st, 25, weir__sq_sum(j, t, &rest));
+    weir__sq_int(st, 26, j->at_moment);
     return weir__sq_do(s, st);
 }
 
@@ -187,6 +207,10 @@ weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t
     INT(backoff_jitter_pct, j->backoff.jitter_pct);
     INT(remove_on_complete, j->remove_on_complete);
     INT(search, j->search);
+    INT(at_moment, j->at_moment);
+    INT(lease_ms, 0);
+    sq_rest rest = weir__sq_rest(j, 0);
+    INT(checksum, weir__sq_sum(j, t, &rest));
 #undef INT
     weir__sq_string(st, SQ_C_unique_key + 1, j->unique);
     weir__sq_string(st, SQ_C_worker + 1, j->worker);
@@ -196,14 +220,20 @@ weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t
     weir__sq_bytes(st, SQ_C_result + 1, j->result, j->result_len);
     weir__sq_bytes(st, SQ_C_data + 1, j->data, j->data_len);
     weir__sq_bytes(st, SQ_C_history + 1, j->history, j->history_len);
+    weir__sq_bytes(st, SQ_C_user_values + 1, j->values, j->values_len);
     return weir__sq_do(s, st);
 }
 
 weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old,
-                           const weir_buf *past)
+                           const weir_buf *past, const sq_rest *rest)
 {
     if (past->failed)
         return weir__sq_no_memory(s);
+    sq_rest now = *rest;
+    if (j->state != WEIR_ACTIVE)
+        now.lease_ms = 0;
+    if (past->len)
+        now.history = weir__sq_text_sum(past->data, past->len);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_NUMBERS);
     weir__sq_int(st, 1, (int64_t)j->id);
     weir__sq_int(st, 2, j->state);
@@ -222,6 +252,9 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_stat
     weir__sq_int(st, 15, j->finished_at);
     weir__sq_int(st, 16, j->duration_ms);
     weir__sq_bytes(st, 17, past->len ? past->data : NULL, past->len);
+    weir__sq_int(st, 18, now.lease_ms);
+    weir__sq_int(st, 19, weir__sq_sum(j, t, &now));
+    weir__sq_int(st, 20, j->at_moment);
     weir_code rc = weir__sq_do(s, st);
     if (rc)
         return rc;
@@ -253,6 +286,7 @@ weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_li
     weir__sq_int(st, 2, (int64_t)line->n);
     weir__sq_int(st, 3, line->at);
     weir__sq_bytes(st, 4, line->text, len);
+    weir__sq_int(st, 5, weir__sq_line_sum(id, (int64_t)line->n, line->at, line->text, len));
     weir_code rc = weir__sq_do(s, st);
     if (!rc && search)
         rc = weir__sq_index(s, id, weir__sq_log_slot(line->n), line->text, len);
@@ -286,6 +320,7 @@ weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const
     weir__sq_int(st, 2, n);
     weir__sq_int(st, 3, now);
     weir__sq_bytes(st, 4, line, len);
+    weir__sq_int(st, 5, weir__sq_line_sum(id, n, now, line, len));
     weir_code rc = weir__sq_do(s, st);
     if (!rc && n > WEIR_MAX_LOG) {
         st = weir__sq_stmt(s, SQ_LOG_CUT);
@@ -320,6 +355,7 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state
         return rc;
     if (state == WEIR_INACTIVE)
         weir__sq_ahead_leave(s, t, id);
+    weir__map_remove(&s->damaged, id);
     weir__sq_moved(s, t, state, WEIR_ANY);
     if (id > s->saved_id)       /* the table would no longer know that this id was used */
         s->save_id = true;

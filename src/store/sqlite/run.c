@@ -96,10 +96,13 @@ typedef enum need { NOTHING, READS, WRITES } need;
 
 static need need_of(const sq_store *s, const weir_op *op)
 {
-    if (op->kind == WEIR_OP_RENEW)      /* leases are in memory */
+    if (op->kind == WEIR_OP_RENEW && !s->env.keep_taken)    /* leases are in memory */
         return NOTHING;
+    if (op->kind == WEIR_OP_STATS)
+        return op->u.stats.probe && !s->env.read_only ? WRITES : READS;
     if (op->kind == WEIR_OP_CHECK)
-        return op->u.check.mend && !s->env.read_only ? WRITES : READS;
+        return (op->u.check.mend || s->trouble.code) && !s->env.read_only && !s->file.gone
+                   ? WRITES : READS;
     return weir__op_info[op->kind].writes ? WRITES : READS;
 }
 
@@ -173,6 +176,10 @@ static weir_code commit(sq_store *s, need n)
 {
     if (n == NOTHING)
         return WEIR_OK;
+    if (n == WRITES && weir__sq_file_check(s, false, &s->error)) {
+        s->broken = true;
+        return s->error.code;
+    }
     weir_code rc = n == WRITES ? weir__sq_types_save(s) : WEIR_OK;
     if (!rc && s->save_id) {
         sqlite3_stmt *st = weir__sq_stmt(s, SQ_LAST_ID_SAVE);
@@ -258,9 +265,15 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
                 run_one[ops[i]->kind](s, ops[i]);
     bool tried = !s->broken;
     if (tried && !commit(s, most)) {
+        if (most == WRITES) {
+            s->trouble.code = WEIR_OK;
+            s->wrote_ms = weir__sq_coarse_ms();
+        }
         conclude(s);
         return true;
     }
+    if (most == WRITES)
+        s->trouble = s->error;
     for (size_t k = 0; k < i; k++)
         take_back(ops[k]);
     undo(s, most != READS || s->env.read_only);
@@ -273,6 +286,8 @@ weir_code weir__sq_run(weir_store *store, weir_op **ops, size_t n, weir_error *e
 {
     (void)err;
     sq_store *s = (sq_store *)store;
+    if (n && !s->env.read_only)
+        weir__sq_clock(s, ops[0]->now_ms, ops[0]->steady_ms);
     if (!n || transact(s, ops, n))
         return WEIR_OK;
     for (size_t i = 0; i < n; i++) {

@@ -1,25 +1,30 @@
-/* schema.c - the tables, and how an older file is brought to this version. */
+/* schema.c - the tables, and the check that a file has these and no others. */
 #include "store/sqlite/sq.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Version 1.
- *
- * type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
+enum { VERSION = 5 };
+
+/* type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
  *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
  *         deleted; else the highest id in `job` says it.
  * job     states: 1 inactive, 2 delayed, 3 active, 4 complete, 5 failed, 6 cancelled. `rank` is the
  *         place within the state (priority, promote_at, started_at or finished_at), due_at when a
- *         waiting job must be looked at. Small numbers come first, long texts last, since a row is
- *         read from its start.
+ *         waiting job must be looked at. lease_ms: what the worker of an active job asked for.
+ *         checksum: of all other columns but rank and due_at, see sum.c.
+ *         Small numbers come first, long texts last, since a row is read from its start.
+ * lease   the leases that remote workers have renewed: see active.c.
  * log     the lines of a job.
  * search  the words of jobs that want to be found: rowid = job << 14 | slot, where slot 0 is the
  *         data, 1 the error and 2 + n % 10000 the log line n. Its tokenizer cuts as
- *         weir__search_word() does. */
-static const char version_1[] =
+ *         weir__search_word() does.
+ * token   what an add that carried a token answered: one row for each key. `answers` are the
+ *         digest of the call (8 bytes), then runs of jobs, 13 bytes each, big-endian: the first id
+ *         (8), how many (4), and their state, plus 128 if they were there already (1). */
+static const char tables[] =
     "CREATE TABLE type(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " paused INTEGER NOT NULL DEFAULT 0, own INTEGER NOT NULL DEFAULT 0,"
     " search INTEGER NOT NULL DEFAULT 0, complete_age_ms INTEGER NOT NULL DEFAULT 0,"
@@ -45,34 +50,24 @@ static const char version_1[] =
     " backoff INTEGER NOT NULL DEFAULT 0, backoff_ms INTEGER NOT NULL DEFAULT 0,"
     " backoff_max_ms INTEGER NOT NULL DEFAULT 0, backoff_jitter_pct INTEGER NOT NULL DEFAULT 0,"
     " remove_on_complete INTEGER NOT NULL DEFAULT 0, search INTEGER NOT NULL DEFAULT 0,"
+    " at_moment INTEGER NOT NULL DEFAULT 0,"
+    " lease_ms INTEGER NOT NULL DEFAULT 0, checksum INTEGER NOT NULL DEFAULT 0,"
     " unique_key TEXT, worker TEXT, search_keys TEXT, progress_data TEXT, error TEXT, result TEXT,"
-    " data TEXT NOT NULL);"
+    " history TEXT, user_values TEXT, data TEXT NOT NULL);"
     "CREATE INDEX job_order ON job(type, state, rank, id);"
     "CREATE INDEX job_type ON job(type, id);"
     "CREATE INDEX job_due ON job(due_at, id) WHERE due_at IS NOT NULL;"
     "CREATE UNIQUE INDEX job_unique ON job(type, unique_key)"
     " WHERE unique_key IS NOT NULL AND state <= 3;"
+    "CREATE TABLE lease(job INTEGER PRIMARY KEY, delivery INTEGER NOT NULL,"
+    " lease_ms INTEGER NOT NULL, until INTEGER NOT NULL);"
     "CREATE TABLE log(job INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL,"
-    " text TEXT NOT NULL, PRIMARY KEY(job, n)) WITHOUT ROWID;"
-    "CREATE VIRTUAL TABLE search USING fts5(text, tokenize = 'ascii', detail = none);";
-
-/* Version 2.
- *
- * token   what an add that carried a token answered: one row for each key. `answers` are runs of
- *         jobs, 13 bytes each, big-endian: the first id (8), how many (4), and their state, plus
- *         128 if they were there already (1). */
-static const char version_2[] =
+    " checksum INTEGER NOT NULL DEFAULT 0, text TEXT NOT NULL, PRIMARY KEY(job, n))"
+    " WITHOUT ROWID;"
+    "CREATE VIRTUAL TABLE search USING fts5(text, tokenize = 'ascii', detail = none);"
     "CREATE TABLE token(key TEXT PRIMARY KEY, number INTEGER NOT NULL, at INTEGER NOT NULL,"
     " answers BLOB NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX token_at ON token(at);";
-
-/* Version 3.
- *
- * job     history: what happened to it and its other columns no longer tell (core/history.h). */
-static const char version_3[] = "ALTER TABLE job ADD COLUMN history TEXT;";
-
-static const sq_step steps[] = { { version_1 }, { version_2 }, { version_3 } };
-enum { VERSION = sizeof steps / sizeof *steps };
 
 static weir_code number(sqlite3 *db, const char *path, const char *query, int64_t *out,
                         weir_error *err)
@@ -90,14 +85,15 @@ static weir_code number(sqlite3 *db, const char *path, const char *query, int64_
     return code;
 }
 
-static weir_code step(sqlite3 *db, const char *path, const char *sql, int to, weir_error *err)
+/* All of it at once, in a file that has no log yet: the tables are in the file from its start. */
+static weir_code create(sqlite3 *db, const char *path, weir_error *err)
 {
     char mark[120];
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-             SQ_APPLICATION_ID, to);
+             SQ_APPLICATION_ID, VERSION);
     int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (!rc)
-        rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+        rc = sqlite3_exec(db, tables, NULL, NULL, NULL);
     if (!rc)
         rc = sqlite3_exec(db, mark, NULL, NULL, NULL);
     if (!rc)
@@ -129,42 +125,33 @@ static weir_code use_wal(sqlite3 *db, const char *path, weir_error *err)
     return code;
 }
 
-weir_code weir__sq_migrate(sqlite3 *db, const char *path, const sq_step *list, int n_steps,
-                           bool read_only, weir_error *err)
+weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_error *err)
 {
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    int64_t     app = 0, version = 0, objects = 0;
+    int64_t     app = 0, version = 0, objects = 0, pages = 0;
     weir_code   rc = number(db, path, "PRAGMA application_id", &app, err);
     if (!rc)
         rc = number(db, path, "PRAGMA user_version", &version, err);
     if (!rc)
         rc = number(db, path, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    bool fresh = !rc && app == 0 && version == 0 && objects == 0;
+    if (fresh)
+        rc = number(db, path, "PRAGMA page_count", &pages, err);
     if (rc)
         return rc;
-    bool fresh = app == 0 && version == 0 && objects == 0;
-    if (!fresh && app != SQ_APPLICATION_ID)
-        return weir_fail(err, WEIR_ECORRUPT, "%s is a database, but not weir's", name);
-    if (version > n_steps)
-        return weir_fail(err, WEIR_EVERSION,
-                         "%s has schema version %lld, and this weir knows up to %d", name,
-                         (long long)version, n_steps);
-    if (version < 0)
-        return weir_fail(err, WEIR_ECORRUPT, "%s has schema version %lld", name,
-                         (long long)version);
-    if (version < n_steps && read_only && fresh)
+    if (fresh && pages)
+        return weir_fail(err, WEIR_ECORRUPT, "%s has no tables: its log %s-wal is missing, which "
+                         "has them; put the log back beside it", name, name);
+    if (fresh && read_only)
         return weir_fail(err, WEIR_ENOENT, "%s is empty: no jobs were ever kept in it", name);
-    if (version < n_steps && read_only)
+    if (fresh)
+        rc = create(db, path, err);
+    else if (app != SQ_APPLICATION_ID)
+        return weir_fail(err, WEIR_ECORRUPT, "%s is a database, but not weir's", name);
+    else if (version != VERSION)
         return weir_fail(err, WEIR_EVERSION,
-                         "%s has schema version %lld: open it for writing once, to bring it to %d",
-                         name, (long long)version, n_steps);
-    if (!read_only)
-        rc = use_wal(db, path, err);
-    for (; !rc && version < n_steps; version++)
-        rc = step(db, path, list[version].sql, (int)version + 1, err);
-    return rc;
-}
-
-weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_error *err)
-{
-    return weir__sq_migrate(db, path, steps, VERSION, read_only, err);
+                         "%s has schema version %lld, this weir reads version %d only: export its "
+                         "jobs with the weir that wrote it, and import them", name,
+                         (long long)version, VERSION);
+    return rc || read_only ? rc : use_wal(db, path, err);
 }

@@ -8,7 +8,9 @@
 #define WEIR_STORE_SQLITE_SQ_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "core/job.h"
 #include "store/pager.h"
@@ -26,8 +28,10 @@
 
 typedef enum sq_sql {
     SQ_BEGIN, SQ_BEGIN_WRITE, SQ_COMMIT, SQ_ROLLBACK,
-    SQ_INSERT, SQ_IMPORT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_ERROR,
-    SQ_DATA, SQ_PROGRESS, SQ_DELETE,
+    SQ_INSERT, SQ_IMPORT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_HAVE,
+    SQ_ERROR, SQ_DATA, SQ_VALUES, SQ_PROGRESS, SQ_DELAY_MOVE, SQ_DELETE, SQ_LEASE, SQ_LEASE_PUT,
+    SQ_LEASE_DROP, SQ_LEASE_MOVE,
+    SQ_SET_ASIDE,
     SQ_GET, SQ_PAST, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST,
     SQ_ALL_ACTIVE, SQ_HOLDER, SQ_EXISTS,
     SQ_LIST_STATE, SQ_LIST_STATE_DOWN, SQ_LIST_TYPE, SQ_LIST_TYPE_DOWN, SQ_LIST_ALL,
@@ -46,8 +50,8 @@ typedef enum sq_sql {
     X(lost) X(max_lost) X(progress) X(delay_ms) X(ttl_ms) X(deadline_at) X(created_at)         \
     X(promote_at) X(updated_at) X(started_at) X(failed_at) X(finished_at) X(duration_ms)       \
     X(backoff) X(backoff_ms) X(backoff_max_ms) X(backoff_jitter_pct) X(remove_on_complete)     \
-    X(search) X(unique_key) X(worker) X(search_keys) X(progress_data) X(error) X(result) X(data) \
-    X(history)
+    X(search) X(at_moment) X(lease_ms) X(checksum) X(unique_key) X(worker) X(search_keys)      \
+    X(progress_data) X(error) X(result) X(history) X(user_values) X(data)
 enum {
     SQ_C_id,
 #define X(name) SQ_C_##name,
@@ -91,10 +95,20 @@ typedef struct sq_types {
     size_t    uncounted;                    /* jobs added since they were saved */
 } sq_types;
 
-/* A job that some worker has. This process is the only owner, so leases need no place on disk. */
+/* What the checksum of a row needs besides the numbers of the job: see sum.c. */
+typedef struct sq_rest {
+    int64_t  lease_ms;                      /* what its worker asked for; 0: not active */
+    uint32_t fixed;                         /* sum of data, values, unique key, search keys */
+    uint32_t worker, progress_data, error, result, history;
+} sq_rest;
+
+/* A job that some worker has. */
 typedef struct sq_active {
     weir_job job;                           /* numbers only, with its lease; strings are NULL */
     sq_type *type;
+    sq_rest  rest;                          /* as in its row */
+    int64_t  lease_ms;                      /* what its worker asked for last */
+    bool     renewed;                       /* its lease has a row: see active.c */
     int64_t  ttl_until;                     /* INT64_MAX: no ttl */
     bool     has_progress_data;
 } sq_active;
@@ -109,6 +123,15 @@ typedef struct sq_owner {
     char *path;
 } sq_owner;
 
+typedef struct sq_file {                    /* the files that are open: file.c */
+    struct sq_inode *inode;                 /* of the file; NULL: not open */
+    bool             has_log;
+    dev_t            log_dev;
+    ino_t            log_ino;
+    bool             gone;                  /* they were not at their path at the last look */
+    int64_t          look_ms;               /* when to look again, on the monotonic clock */
+} sq_file;
+
 typedef struct sq_server sq_server;         /* sends events to other processes: events.c */
 typedef struct sq_client sq_client;         /* gets them: watch.c */
 typedef struct sq_checkpointer sq_checkpointer;   /* folds the log into the file: checkpoint.c */
@@ -119,20 +142,27 @@ typedef struct sq_store {
     char         *name;                     /* env.name, ours */
     char         *path;                     /* absolute, without links */
     sq_owner      owner;
+    sq_file       file;
     sqlite3      *db;
     sqlite3_stmt *stmt[SQ_STATEMENTS];
 
     sq_types      types;
     weir_map      active;                   /* id -> sq_active */
     int64_t       active_due;               /* no lease or ttl ends before; may be too early */
+    weir_clock_watch clock;
+    int64_t       clock_step;               /* by which delays in the file are yet to be moved */
     int64_t       keep_due;                 /* the same for retention */
     int64_t       token_due;                /* the same for tokens */
+    weir_map      damaged;                  /* ids of jobs that are not taken: sum.c */
     size_t        ahead_bytes;              /* in all sq_type.ahead */
     uint64_t      last_id;                  /* ever given */
     uint64_t      saved_id;                 /* what the file says; see weir__sq_forget() */
     bool          save_id;
     bool          stale;                    /* the memory above must be read anew first */
 
+    int64_t       wrote_ms;                 /* the last commit, on the monotonic clock */
+    weir_error    trouble;                  /* why the last write transaction failed; code OK: it
+                                               did not */
     bool          broken;                   /* this batch cannot be committed, because of: */
     weir_error    error;
 
@@ -189,14 +219,9 @@ static inline void weir__sq_string(sqlite3_stmt *st, int at, const char *text)
 
 /* ---- schema.c ---- */
 
-typedef struct sq_step {            /* step i leads from schema version i to i + 1 */
-    const char *sql;
-} sq_step;
 enum { SQ_APPLICATION_ID = 0x77656972 };   /* "weir" */
 
-/* Bring the file to version n_steps. Also the check that it is ours at all. */
-weir_code weir__sq_migrate(sqlite3 *db, const char *path, const sq_step *steps, int n_steps,
-                           bool read_only, weir_error *err);
+/* Make the tables, if the file is empty; else check that they are those of this weir. */
 weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_error *err);
 
 /* ---- owner.c: who may write ---- */
@@ -204,6 +229,22 @@ weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_er
 weir_code weir__sq_own(sq_owner *o, const char *path, const char *name, int64_t wait_ms,
                        weir_error *err);
 void      weir__sq_disown(sq_owner *o);
+
+/* ---- file.c: the file itself ---- */
+
+/* Before the file is made or opened: is what is there one that can be used? */
+weir_code weir__sq_file_look(const sq_store *s, weir_error *err);
+/* The file is there: count this store, and lock it for an owner. `busy`: another owner has it. */
+weir_code weir__sq_file_open(sq_store *s, bool *busy, weir_error *err);
+/* SQLite has opened it and its log. */
+void      weir__sq_file_ready(sq_store *s);
+/* Owners: are the files still at their path? A look now and then, unless it is wanted at once. */
+weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err);
+/* Is the file that is open the one at its path? Any thread, while the store is open. */
+bool      weir__sq_file_there(const sq_store *s);
+int64_t   weir__sq_coarse_ms(void);         /* the monotonic clock, to some milliseconds */
+/* After SQLite has closed it. */
+void      weir__sq_file_close(sq_store *s);
 
 /* ---- types.c ---- */
 
@@ -230,10 +271,36 @@ static inline const weir_keep *weir__sq_keep(sq_store *s, const sq_type *t, weir
     return state == WEIR_COMPLETE ? &set->keep_complete : &set->keep_failed;
 }
 
+/* ---- sum.c: the checksums of rows ---- */
+
+enum { SQ_SUM_MODULUS = 2147483647 };       /* a prime */
+#define SQ_DAMAGED_TEXT "damaged: its record does not match its checksum, so it is not run"
+
+uint32_t weir__sq_text_sum(const char *text, size_t len);
+uint32_t weir__sq_fixed_sum(const weir_job *j);
+/* All of j's strings are valid. */
+sq_rest  weir__sq_rest(const weir_job *j, int64_t lease_ms);
+int64_t  weir__sq_sum(const weir_job *j, const sq_type *t, const sq_rest *rest);
+int64_t  weir__sq_line_sum(uint64_t job, int64_t n, int64_t at, const char *text, size_t len);
+/* Read the row that `st` is at. False: it is damaged, or the store is broken. */
+bool     weir__sq_sound(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type, sq_rest *rest);
+/* mend.c: make j, whose columns may be anything, a job that can be kept; true: it stays in its
+ * state, else it fails. Its data may then be in `data`. */
+bool      weir__sq_mend_job(weir_job *j, int64_t now, weir_buf *data);
+/* The job is not to be taken; set_aside() makes those that were noted failed, when no statement is
+ * at a row of theirs. If its row cannot be changed, it is only passed over. */
+void      weir__sq_note_damaged(sq_store *s, uint64_t id);
+bool      weir__sq_is_damaged(const sq_store *s, uint64_t id);
+weir_code weir__sq_set_aside(sq_store *s, int64_t now);
+
 /* ---- rows.c: jobs in the file ---- */
 
+/* All columns of the row that `st` is at but type and state, whatever they are. */
+void      weir__sq_columns(sqlite3_stmt *st, weir_job *j);
 /* The row that `st` is at, with its lease, if we are the owner. Its strings are those of the row:
- * until the next step or reset. */
+ * until the next step or reset. False: it makes no sense, or the store is broken. */
+bool      weir__sq_decode(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
+/* The same; a row that makes no sense breaks the batch. */
 weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
 /* The job `id`, with its statement still at it: sqlite3_reset() that. False: none, or broken. */
 bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **st);
@@ -246,9 +313,9 @@ weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
 /* The same with all that a job can have. */
 weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t);
 /* All numbers of j, and its history if that is in `past`; with them `state` moves from `old` and
- * the counts follow. */
+ * the counts follow. `rest` has the sums of j's other texts, as they will be. */
 weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old,
-                           const weir_buf *past);
+                           const weir_buf *past, const sq_rest *rest);
 weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *text, size_t len);
 weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *head,
                        const char *text, size_t len);
@@ -265,9 +332,9 @@ void            weir__sq_ahead_drop(sq_store *s, sq_type *t);
 void            weir__sq_ahead_arrive(sq_store *s, sq_type *t, const weir_job *j, bool with_texts);
 /* An inactive job changes, or becomes something else, but not by being taken. */
 void            weir__sq_ahead_leave(sq_store *s, sq_type *t, uint64_t id);
-/* The next one, borrowed until it was taken. NULL with jobs waiting: one with a deadline, or too
- * large, is in the way. */
-const weir_job *weir__sq_ahead_first(sq_store *s, sq_type *t);
+/* The next one behind the first `at`, borrowed until it was taken. NULL with more jobs waiting: one
+ * with a deadline, or too large, is in the way. */
+const weir_job *weir__sq_ahead_at(sq_store *s, sq_type *t, size_t at);
 void            weir__sq_ahead_took(sq_store *s, sq_type *t, uint64_t id);
 
 /* ---- search.c ---- */
@@ -294,13 +361,21 @@ weir_code weir__sq_tokens_tick(sq_store *s, size_t limit, int64_t now);
 /* ---- active.c ---- */
 
 sq_active *weir__sq_active(const sq_store *s, uint64_t id, uint32_t delivery);   /* NULL: stale */
-/* A worker has j, with the lease that it says. */
-weir_code  weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t now);
+/* A worker has j, with the lease that it says, of `lease_ms` when it was given. */
+weir_code  weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t lease_ms,
+                             int64_t now);
 void       weir__sq_deactivate(sq_store *s, uint64_t id);
-void       weir__sq_lease(sq_store *s, sq_active *a, int64_t until);
+/* An active job was changed by hand, and stays active: j is how it is now, with its texts. */
+void       weir__sq_active_change(sq_store *s, const weir_job *j);
+weir_code  weir__sq_renew(sq_store *s, sq_active *a, int64_t lease_ms, int64_t now);
 void       weir__sq_ttl(sq_store *s, sq_active *a, int64_t now);
-/* Read the active ones anew from the file; leases that are known stay, others begin anew. */
+/* Read the active ones anew from the file; leases that are known stay. */
 weir_code  weir__sq_active_load(sq_store *s);
+
+/* ---- clock.c ---- */
+
+/* Before each batch: was the wall clock set? Then move what must not follow it. */
+void weir__sq_clock(sq_store *s, int64_t now_ms, int64_t steady_ms);
 void       weir__sq_active_fini(sq_store *s);
 
 /* ---- run.c ---- */
@@ -323,18 +398,19 @@ static inline void weir__sq_want(sq_store *s, int64_t at)
 #define X(kind, member, writes) weir_code weir__sq_op_##member(sq_store *s, weir_op *op);
 WEIR_OPS(X)
 #undef X
-weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now);
+/* The worker of an active job is gone; *state: what the job is now. */
+weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now, weir_state *state);
 weir_code weir__sq_failed(sq_store *s, const weir_job *j, sq_type *t, size_t len, int64_t now,
-                          const weir_buf *past);
+                          const weir_buf *past, sq_rest *rest);
 int64_t   weir__sq_next_waiting(sq_store *s);       /* INT64_MAX: none */
 /* A list has come to this job: on the page with it, if it is wanted. False: that was the page. */
 bool      weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority);
 
 /* ---- checkpoint.c ---- */
 
-/* Fold the log into the file beside the work of `db`; `path` must stay valid until it is stopped.
- * *out is NULL when out of memory: then SQLite does it by itself. */
-void weir__sq_checkpoint(sq_checkpointer **out, sqlite3 *db, const char *path);
+/* Fold the log into the file beside the work of s->db, until it is stopped. s->checkpointer is NULL
+ * when out of memory: then SQLite does it by itself. */
+void weir__sq_checkpoint(sq_store *s);
 void weir__sq_checkpoint_stop(sq_checkpointer *c, sqlite3 *db);
 
 /* ---- events.c and watch.c: events between processes ----

@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "store/sqlite/outside.h"
 #include "store/sqlite/wal.h"
 
-enum { BUSY_MS = 5000 };
+enum { BUSY_MS = 5000, RETRY_MS = 20 };
 
 static const char reader_sql[] = "PRAGMA cache_size = -4096; PRAGMA mmap_size = 0;"
                                  "PRAGMA query_only = ON";
@@ -60,12 +61,8 @@ static weir_code make_file(const char *path, weir_error *err)
 
 static weir_code open_db(sq_store *s, weir_error *err)
 {
-    bool        look = s->env.read_only;
-    struct stat st;
-    if (!stat(s->path, &st) && !S_ISREG(st.st_mode))
-        return S_ISDIR(st.st_mode) ? weir__sq_file_fail(s->path, EISDIR, err)
-                                   : weir_fail(err, WEIR_EINVAL, "%s: not a plain file", s->path);
-    int rc = sqlite3_open_v2(s->path, &s->db,
+    bool look = s->env.read_only;
+    int  rc = sqlite3_open_v2(s->path, &s->db,
                              SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                                  (look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE),
                              look ? NULL : weir__wal_vfs());
@@ -105,16 +102,32 @@ static weir_code lose_all(sq_store *s)
         n++;
     qsort(ids, n, sizeof *ids, by_number);
     for (size_t i = 0; !rc && i < n; i++)
-        rc = weir__sq_lose(s, ids[i], now);
+        rc = weir__sq_lose(s, ids[i], now, &(weir_state){ 0 });
     free(ids);
     return rc;
 }
 
-static weir_code open_owner(sq_store *s, weir_error *err)
+/* Both locks: that of PATH-owner, which says who has it, and that of the file itself. */
+static weir_code own_file(sq_store *s, weir_error *err)
 {
-    weir_code rc = weir__sq_own(&s->owner, s->path, s->name, s->env.wait_owner_ms, err);
+    int64_t   left_ms = s->env.wait_owner_ms;
+    bool      busy = false;
+    weir_code rc = weir__sq_own(&s->owner, s->path, s->name, left_ms, err);
+    if (!rc)
+        rc = weir__sq_file_look(s, err);
     if (!rc)
         rc = make_file(s->path, err);
+    while (!rc && (rc = weir__sq_file_open(s, &busy, err)) == WEIR_EBUSY && busy && left_ms > 0) {
+        nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
+        left_ms -= RETRY_MS;
+        rc = WEIR_OK;
+    }
+    return rc && busy ? weir__sq_taken("", 0, s->path, err) : rc;
+}
+
+static weir_code open_owner(sq_store *s, weir_error *err)
+{
+    weir_code rc = own_file(s, err);
     if (!rc)
         rc = open_db(s, err);
     if (rc)
@@ -123,8 +136,9 @@ static weir_code open_owner(sq_store *s, weir_error *err)
         *err = s->error;
         return s->error.code;
     }
+    weir__sq_file_ready(s);
     weir__sq_serve(&s->server, s->path);
-    weir__sq_checkpoint(&s->checkpointer, s->db, s->path);
+    weir__sq_checkpoint(s);
     s->keep_due = INT64_MIN;            /* the first TICK looks what is kept too long */
     s->due = INT64_MAX;
     if (s->active.n && !s->env.keep_taken)
@@ -150,16 +164,21 @@ static void sq_close(weir_store *base)
     sq_store *s = (sq_store *)base;
     if (!s)
         return;
-    if (s->types.dirty && !s->stale && !s->env.read_only)
+    bool gone = !s->env.read_only && s->file.inode && weir__sq_file_check(s, true, NULL);
+    if (gone)               /* whoever finds the log again needs all of it */
+        sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    else if (s->types.dirty && !s->stale && !s->env.read_only)
         weir__sq_alone(s, save_all, NULL);
     weir__sq_watch_stop(s->client);
     weir__sq_serve_stop(s->server);
     weir__sq_checkpoint_stop(s->checkpointer, s->db);
     weir__sq_finalize(s);
     sqlite3_close(s->db);
+    weir__sq_file_close(s);
     weir__sq_disown(&s->owner);
     weir__sq_active_fini(s);
     weir__sq_types_fini(s);
+    weir__map_fini(&s->damaged);
     free(s->events);
     free(s->path);
     free(s->name);
@@ -170,6 +189,7 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
                          weir_error *err)
 {
     weir_error mine;
+    bool       busy;
     *out = NULL;
     if (!err)
         err = &mine;
@@ -189,7 +209,8 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
                            : weir_fail(err, WEIR_ENOMEM, "sqlite store");
     if (!rc && !env->read_only)
         rc = open_owner(s, err);
-    else if (!rc && (rc = open_db(s, err)) == WEIR_EREADONLY && !access(s->path, R_OK))
+    else if (!rc && !(rc = weir__sq_file_open(s, &busy, err)) &&
+             (rc = open_db(s, err)) == WEIR_EREADONLY && !access(s->path, R_OK))
         weir_fail(err, rc, "%s: no permission to write %s-shm, which readers need while nobody "
                   "owns it", s->path, s->path);
     if (!rc && env->read_only)

@@ -114,8 +114,9 @@ weir_code weir__sq_damaged(sq_store *s, const char *what)
 
 /* ---- statements ---- */
 
-#define X(name) ", " #name
-#define COLUMNS "id" SQ_COLUMNS(X)
+#define NAME(column) ", " #column
+#define MARK(column) ", ?"
+#define COLUMNS "id" SQ_COLUMNS(NAME)
 #define PLACE   "id, rank, priority, type, state"       /* SQ_P_id and so on: no long texts */
 
 /* Parameters of whole rows have the number of their column + 1, so that one function binds them. */
@@ -129,32 +130,49 @@ static const char *const sql[SQ_STATEMENTS] = {
         "INSERT INTO job(id, type, state, rank, due_at, priority, max_attempts, max_lost, delay_ms,"
         " ttl_ms, deadline_at, created_at, promote_at, updated_at, backoff, backoff_ms,"
         " backoff_max_ms, backoff_jitter_pct, remove_on_complete, search, unique_key, search_keys,"
-        " data) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"
-        " ?18, ?19, ?20, ?21, ?22, ?23)",
+        " data, user_values, checksum, at_moment) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+        " ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
     [SQ_IMPORT] =
-        "INSERT INTO job(" COLUMNS ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-        " ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,"
-        " ?30, ?31, ?32, ?33, ?34, ?35, ?36)",
+        "INSERT INTO job(" COLUMNS ") VALUES(?" SQ_COLUMNS(MARK) ")",
     [SQ_TAKE] =
         "UPDATE job SET state = 3, rank = ?2, delivery = ?3, progress = 0, updated_at = ?2,"
-        " started_at = ?2, worker = ?4, progress_data = NULL WHERE id = ?1",
+        " started_at = ?2, lease_ms = ?5, checksum = ?6, worker = ?4, progress_data = NULL"
+        " WHERE id = ?1",
     [SQ_TAKE_DUE] =
         "UPDATE job SET state = 3, rank = ?2, due_at = NULL, delivery = ?3, progress = 0,"
-        " updated_at = ?2, started_at = ?2, worker = ?4, progress_data = NULL WHERE id = ?1",
+        " updated_at = ?2, started_at = ?2, lease_ms = ?5, checksum = ?6, worker = ?4,"
+        " progress_data = NULL"
+        " WHERE id = ?1",
     [SQ_COMPLETE] =
         "UPDATE job SET state = 4, rank = ?2, attempts = ?3, progress = 100, updated_at = ?2,"
-        " finished_at = ?2, duration_ms = ?4, error = NULL, result = ?5 WHERE id = ?1",
+        " finished_at = ?2, duration_ms = ?4, lease_ms = 0, checksum = ?6, error = NULL,"
+        " result = ?5 WHERE id = ?1",
     [SQ_NUMBERS] =
         "UPDATE job SET state = ?2, rank = ?3, due_at = ?4, priority = ?5, attempts = ?6,"
         " delivery = ?7, lost = ?8, progress = ?9, delay_ms = ?10, promote_at = ?11,"
         " updated_at = ?12, started_at = ?13, failed_at = ?14, finished_at = ?15,"
-        " duration_ms = ?16, history = coalesce(?17, history) WHERE id = ?1",
+        " duration_ms = ?16, history = coalesce(?17, history), lease_ms = ?18, checksum = ?19,"
+        " at_moment = ?20 WHERE id = ?1",
     [SQ_TEXTS]    = "UPDATE job SET progress_data = ?2, result = ?3 WHERE id = ?1",
+    [SQ_HAVE]     = "UPDATE job SET worker = ?2, lease_ms = ?3 WHERE id = ?1",
     [SQ_ERROR]    = "UPDATE job SET error = ?2 WHERE id = ?1",
     [SQ_DATA]     = "UPDATE job SET data = ?2 WHERE id = ?1",
-    [SQ_PROGRESS] = "UPDATE job SET progress = ?2, updated_at = ?3,"
+    [SQ_VALUES]   = "UPDATE job SET user_values = ?2 WHERE id = ?1",
+    [SQ_PROGRESS] = "UPDATE job SET progress = ?2, updated_at = ?3, checksum = ?5,"
                     " progress_data = coalesce(?4, progress_data) WHERE id = ?1",
+    [SQ_DELAY_MOVE] =
+        "UPDATE job SET promote_at = promote_at + ?2, rank = rank + ?2,"
+        " due_at = iif(deadline_at > 0 AND deadline_at < promote_at + ?2, deadline_at,"
+        " promote_at + ?2), checksum = (checksum + ?3) % ?4"
+        " WHERE type = ?1 AND state = 2 AND at_moment = 0",
     [SQ_DELETE]   = "DELETE FROM job WHERE id = ?1",
+    [SQ_SET_ASIDE] =
+        "UPDATE job SET state = 5, rank = ?2, due_at = NULL, updated_at = ?2, failed_at = ?2,"
+        " finished_at = ?2, error = ?3 WHERE id = ?1",
+    [SQ_LEASE]      = "SELECT lease_ms, until FROM lease WHERE job = ?1 AND delivery = ?2",
+    [SQ_LEASE_PUT]  = "REPLACE INTO lease(job, delivery, lease_ms, until) VALUES(?1, ?2, ?3, ?4)",
+    [SQ_LEASE_DROP] = "DELETE FROM lease WHERE job = ?1",
+    [SQ_LEASE_MOVE] = "UPDATE lease SET until = until + ?1",
 
     [SQ_GET] = "SELECT " COLUMNS " FROM job WHERE id = ?1",
     [SQ_PAST] = "SELECT worker, history FROM job WHERE id = ?1",
@@ -164,10 +182,10 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_WAITING] = "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
                    " ORDER BY rank, id LIMIT ?2",
     [SQ_BEST_IDS] =
-        "SELECT rank, id FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
+        "SELECT rank, id, lost FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
         " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
     [SQ_DUE] = "SELECT " COLUMNS " FROM job INDEXED BY job_due WHERE due_at <= ?1"
-               " ORDER BY due_at, id LIMIT 1",
+               " ORDER BY due_at, id LIMIT 1 OFFSET ?2",
     [SQ_NEXT_DUE] = "SELECT min(due_at) FROM job INDEXED BY job_due WHERE due_at IS NOT NULL",
     [SQ_OLDEST] =
         "SELECT id, rank, search, created_at FROM job INDEXED BY job_order WHERE type = ?1"
@@ -198,7 +216,7 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_PLACE]         = "SELECT " PLACE " FROM job WHERE id = ?1",
 
     [SQ_LOG_LAST]  = "SELECT max(n) FROM log WHERE job = ?1",
-    [SQ_LOG_ADD]   = "INSERT INTO log(job, n, at, text) VALUES(?1, ?2, ?3, ?4)",
+    [SQ_LOG_ADD]   = "INSERT INTO log(job, n, at, text, checksum) VALUES(?1, ?2, ?3, ?4, ?5)",
     [SQ_LOG_CUT]   = "DELETE FROM log WHERE job = ?1 AND n <= ?2",
     [SQ_LOG_LINES] = "SELECT n, at, text FROM log WHERE job = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
     [SQ_LOG_DROP]  = "DELETE FROM log WHERE job = ?1",
@@ -231,7 +249,6 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_TOKEN_SWEEP]  = "DELETE FROM token WHERE key IN (SELECT key FROM token INDEXED BY token_at"
                         " WHERE at <= ?1 ORDER BY at LIMIT ?2)",
 };
-#undef X
 
 sqlite3_stmt *weir__sq_stmt(sq_store *s, sq_sql which)
 {

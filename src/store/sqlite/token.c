@@ -7,8 +7,8 @@
 
 #include "store/answers.h"
 
-/* The answers of an add: runs of jobs whose ids follow each other. */
-enum { RUN_BYTES = 8 + 4 + 1, EXISTED = 0x80 };     /* first id, count, state and flag */
+/* The answers of an add: the digest, then runs of jobs whose ids follow each other. */
+enum { DIGEST_BYTES = 8, RUN_BYTES = 8 + 4 + 1, EXISTED = 0x80 };   /* first id, count, state */
 
 static void put_number(unsigned char *at, uint64_t n, int bytes)
 {
@@ -38,13 +38,17 @@ static size_t run_length(const weir_added *first, size_t n)
     return k;
 }
 
-/* The number of jobs; SIZE_MAX: it is none of ours. */
-static size_t count(const unsigned char *runs, size_t len)
+/* Take the digest off and count the jobs. False: the bytes are not in our format. */
+static bool read_call(const unsigned char **runs, size_t *len, weir_token_call *known)
 {
-    size_t n = 0;
-    for (size_t i = 0; i + RUN_BYTES <= len; i += RUN_BYTES)
-        n += get_number(runs + i + 8, 4);
-    return len % RUN_BYTES == 0 && n <= WEIR_MAX_ADD ? n : SIZE_MAX;
+    if (*len < DIGEST_BYTES || (*len - DIGEST_BYTES) % RUN_BYTES)
+        return false;
+    known->digest = get_number(*runs, DIGEST_BYTES);
+    *runs += DIGEST_BYTES;
+    *len -= DIGEST_BYTES;
+    for (size_t i = 0; i < *len; i += RUN_BYTES)
+        known->n += get_number(*runs + i + 8, 4);
+    return known->n <= WEIR_MAX_ADD;
 }
 
 static void answer(sq_store *s, weir_added *out, const unsigned char *runs, size_t len)
@@ -67,13 +71,13 @@ weir_code weir__sq_token_look(sq_store *s, weir_op *op, bool *again)
     weir__sq_string(st, 1, a->token->key);
     weir__sq_int(st, 2, op->now_ms - WEIR_TOKEN_MS);
     if (weir__sq_row(s, st)) {
-        uint64_t             number = (uint64_t)sqlite3_column_int64(st, 0);
+        weir_token_call      known = { .number = (uint64_t)sqlite3_column_int64(st, 0) };
         const unsigned char *runs = sqlite3_column_blob(st, 1);
-        size_t               len = (size_t)sqlite3_column_bytes(st, 1), n = count(runs, len);
-        if (n == SIZE_MAX)
+        size_t               len = (size_t)sqlite3_column_bytes(st, 1);
+        if (!read_call(&runs, &len, &known))
             rc = weir__sq_damaged(s, "what is remembered of a token cannot be read");
         else
-            rc = weir__token_known(a->token, a->n, number, n, again, &op->err);
+            rc = weir__token_known(a->token, a->n, &known, again, &op->err);
         if (*again)
             answer(s, a->out, runs, len);
         sqlite3_reset(st);
@@ -84,10 +88,11 @@ weir_code weir__sq_token_look(sq_store *s, weir_op *op, bool *again)
 weir_code weir__sq_token_put(sq_store *s, const weir_op *op)
 {
     const weir_op_add *a = &op->u.add;
-    unsigned char     *runs = malloc(a->n * RUN_BYTES + 1);
-    size_t             len = 0;
+    unsigned char     *runs = malloc(DIGEST_BYTES + a->n * RUN_BYTES);
+    size_t             len = DIGEST_BYTES;
     if (!runs)
         return weir__sq_no_memory(s);
+    put_number(runs, a->token->digest, DIGEST_BYTES);
     for (size_t i = 0, n; i < a->n; i += n, len += RUN_BYTES) {
         n = run_length(&a->out[i], a->n - i);
         put_number(runs + len, a->out[i].id, 8);

@@ -18,6 +18,7 @@ import { Timeline } from '../parts/timeline';
 import { complain, toast } from '../parts/toast';
 import { go } from '../router';
 import { may, serverNow, useNow } from '../store';
+import { JobAudit } from './audit';
 
 interface Explained { why: string; help: string }
 interface Shown { job: JobData; text: string; explained: Explained; lease?: Lease }
@@ -170,6 +171,7 @@ export function Job({ id }: { id: number }): JSX.Element {
     const { job, text, explained, lease } = shown;
     const data = memberText(text, 'data') ?? '{}';
     const result = memberText(text, 'result'), progressData = memberText(text, 'progress_data');
+    const values = memberText(text, 'values');
     return (
         <article class="job">
             <div class="title">
@@ -191,6 +193,8 @@ export function Job({ id }: { id: number }): JSX.Element {
                         <h2>Error</h2><pre dir="auto">{job.error}</pre></section>}
                     <section class="panel" aria-label="Data"><h2>Data</h2>
                         <Json text={data} name="data" /></section>
+                    {values !== undefined && <section class="panel" aria-label="Values"><h2>Values</h2>
+                        <Json text={values} name="values" /></section>}
                     {result !== undefined && <section class="panel" aria-label="Result"><h2>Result</h2>
                         <Json text={result} name="result" /></section>}
                     {progressData !== undefined && <section class="panel" aria-label="Progress data">
@@ -208,6 +212,7 @@ export function Job({ id }: { id: number }): JSX.Element {
                     </section>
                     <section class="panel" aria-label="Timeline"><h2>Timeline</h2>
                         <Timeline job={job} now={now} /></section>
+                    <JobAudit id={id} turn={turn} />
                     <section class="panel" aria-label="Details"><h2>Details</h2>
                         <Facts job={job} lease={lease} now={now} /></section>
                 </div>

@@ -32,7 +32,9 @@ export function Settings(): JSX.Element {
                 <p>{you.name ? <>You use the token <b>{you.name}</b>.</>
                     : 'Nobody is asked for a token on this machine.'}{' '}
                 You may {you.roles.includes('admin') ? 'do everything'
-                    : you.roles.join(', ')}{you.type && <> with jobs of the type <b>{you.type}</b></>}.
+                    : you.roles.join(', ')}{you.types && <> with jobs of the type <b>{you.types.join(', ')}</b></>}.
+                {you.expires_at && <> The token is valid until{' '}
+                    <b>{new Date(you.expires_at).toLocaleString()}</b>.</>}
                 {!you.roles.includes('admin') && ' Buttons that change jobs are not shown.'}</p>
                 {getToken() && <button type="button" onClick={logout}>Sign out</button>}
             </section>

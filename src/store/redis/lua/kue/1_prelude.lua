@@ -40,7 +40,7 @@ local message, told, due           -- what will be told: see tell()
 local ins, outs, careful           -- sorted sets: see put_in()
 local types, types_dirty, known    -- by name: their records; and Kue's set of types has it
 local keep_at, first_keep          -- when something finished has to go: known to all processes
-local touched                      -- types whose set of inactive jobs has changed
+local touched                      -- types whose set of inactive jobs has changed: see touch()
 local worked                       -- did the ends of the last step? Or by place. For t
 local work_time                    -- of what was completed here
 local last, first_last             -- ids: of the last job, now and at first
@@ -159,7 +159,7 @@ local function bytes_of(j)
          (j[HISTORY] and pack(j[HISTORY]) or ''),
          spack(SPEC, j[CREATED], flags, j[BACKOFF], j[JITTER], #name, j[PRIORITY],
                j[MAX_ATTEMPTS], j[MAX_LOST], j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS],
-               j[DEADLINE]) .. name .. pack(key, j[KEYS_TEXT])
+               j[DEADLINE]) .. name .. pack(key, j[KEYS_TEXT], j[VALUES])
 end
 
 -- Of an answer: id, run, spec with data.
@@ -175,7 +175,7 @@ local function fields_of(run, spec)
   j[CREATED], j[FLAGS], j[BACKOFF], j[JITTER], name_len, j[PRIORITY], j[MAX_ATTEMPTS], j[MAX_LOST],
     j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS], j[DEADLINE] = sunpack(SPEC, spec)
   j[FLAGS], j[TYPE] = j[FLAGS] % HAS_KEY, string.sub(spec, SPEC_END + 1, SPEC_END + name_len)
-  j[UNIQUE_KEY], j[KEYS_TEXT] = unpack_msg(string.sub(spec, SPEC_END + 1 + name_len))
+  j[UNIQUE_KEY], j[KEYS_TEXT], j[VALUES] = unpack_msg(string.sub(spec, SPEC_END + 1 + name_len))
   if run == '' then
     j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
     j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT] = j[CREATED], j[CREATED], 0, 0

@@ -15,6 +15,8 @@ local FIELDS = {
   'backoff', 'delay', 'failed_at', 'duration', VERTX and 'weir_worker' or 'workerId',
   VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at', 'updated_at',
   'weir_history', 'data',
+  VERTX and 'address_id' or nil, VERTX and 'id' or nil, VERTX and 'zid' or nil,
+  VERTX and 'weir_told' or nil,
 }
 local NOTHING = {}                 -- the raw hash of a job that is new, and other empty things
 
@@ -68,15 +70,18 @@ end
 
 -- ---- backoff ----
 
--- What Kue would evaluate is only parsed: an object of type fixed or exponential, or true. Anything
--- else is no backoff. Kue's cap is short by half the delay; "max" is our own, exact one.
+-- What Kue would evaluate is only parsed: true, or an object of type fixed (also when it has no
+-- type, as in Vert.x Kue) or exponential. Anything else is no backoff. Kue's cap is short by half
+-- the delay; "max" is our own, exact one. Kue has no linear backoff and stops at an unknown type:
+-- to Kue it is fixed, and "linear" is our own member.
 local function parse_backoff(text, delay)
   if text == 'true' then return 1, 0, 0, 0 end
   if #text > 1000 or string.sub(text, 1, 1) ~= '{' then return 0, 0, 0, 0 end
   local ok, b = pcall(cjson.decode, text)
   local kind = ok and type(b) == 'table' and
-               (b.type == 'fixed' and 1 or b.type == 'exponential' and 2) or 0
+               ((b.type or 'fixed') == 'fixed' and 1 or b.type == 'exponential' and 2) or 0
   if kind == 0 then return 0, 0, 0, 0 end
+  if kind == 1 and b.linear == true then kind = 3 end
   local base, cap = int(b.delay, MAX_MS), int(b.max, MAX_MS)
   if cap == 0 and int(b.maxDelay) > 0 and kind == 2 then
     local half = (base > 0 and base or delay) / 2
@@ -100,6 +105,64 @@ local function backoff_of(h, more, delay)
     backoffs[key] = b
   end
   return b[1], b[2], b[3], b[4]
+end
+
+-- ---- values: fields of the hash that are neither Kue's nor ours ----
+
+local read_values
+
+do
+
+local TAKEN = {                    -- see core/values.c
+  attempts = true, backoff = true, created_at = true, data = true, delay = true, duration = true,
+  error = true, failed_at = true, id = true, max_attempts = true, priority = true,
+  progress = true, progress_data = true, promote_at = true, removeOnComplete = true,
+  result = true, started_at = true, state = true, ttl = true, type = true, updated_at = true,
+  workerId = true, zid = true,
+}
+
+local function is_value(name)
+  return #name <= MAX_VALUE_NAME and not TAKEN[name] and string.find(name, '^[%w_%-%.:]+$') and
+         string.sub(name, 1, 5) ~= 'weir_'
+end
+
+-- The names of values in a hash, at most MAX_VALUES, and the address.
+local function value_names(key)
+  local names, address = {}, false
+  for _, name in ipairs(call('HKEYS', key)) do
+    if name == 'address_id' then address = true
+    elseif is_value(name) then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for k = #names, MAX_VALUES + 1, -1 do names[k] = nil end
+  if address then names[#names + 1] = 'address_id' end
+  return names
+end
+
+-- Note in `h` how many fields the hash has, and the values: names and texts, or false for none.
+-- What is over the limits is Kue's alone.
+function read_values(key, h)
+  local asked = 0
+  for k = 1, H_LAST do
+    if h[k] then asked = asked + 1 end
+  end
+  h.fields = call('HLEN', key)
+  if h.fields == asked then
+    h.values = h[H_ADDRESS] and { 'address_id', h[H_ADDRESS] } or false
+    return
+  end
+  local names, list, bytes = value_names(key), {}, 0
+  local texts_there = #names > 0 and call('HMGET', key, unpack(names)) or NOTHING
+  for k, name in ipairs(names) do
+    local text = texts_there[k]
+    local size = name == 'address_id' and 0 or #name + #text
+    if bytes + size <= MAX_VALUES_BYTES then
+      list[#list + 1], list[#list + 2], bytes = name, text, bytes + size
+    end
+  end
+  h.values = #list > 0 and list
+end
+
 end
 
 -- ---- the rest ----
@@ -137,11 +200,12 @@ local function finished_at(h, more, state)
   return int(h[H_UPDATED])
 end
 
-local function attempts_of(h, state, most)
+-- Vert.x Kue does not count a success; one that was set to complete by hand may have none.
+local function attempts_of(h, state, most, more)
   local n = min(int(h[H_ATTEMPTS]), most)
   if not finished(state) then return min(n, most - 1) end
-  if state ~= COMPLETE then return n end
-  return max(1, VERTX and min(n + 1, most) or n)
+  if VERTX and state == COMPLETE then return more.attempts == 0 and 0 or min(n + 1, most) end
+  return n
 end
 
 local function removes(h)
@@ -167,19 +231,21 @@ local function record_of(h)
   local lost_most = more.max_lost and max(1, int(more.max_lost, MAX_TIMES)) or DEFAULT_MAX_LOST
   local flags = removes(h) + (more.search and SEARCH_FLAG or 0)
   return {
-    state, name, priority_of(h, more), attempts_of(h, state, most), most, delivery,
-    min(int(more.lost), lost_most), lost_most, done and 100 or int(h[H_PROGRESS], 100), flags,
+    state, name, priority_of(h, more), attempts_of(h, state, most, more), most, delivery,
+    min(int(more.lost), lost_most + (state == FAILED and 1 or 0)), lost_most,
+    done and 100 or int(h[H_PROGRESS], 100), flags,
     kind, base, cap, jitter, delay, int(h[H_TTL], MAX_MS), int(more.deadline), int(h[H_STARTED]),
     int(h[H_FAILED_AT]), finished(state) and finished_at(h, more, state) or 0,
     done and int(h[H_DURATION], MAX_MS) or 0, 0, text_in(more.unique), text_in(more.search_keys),
     worker, not done and err, done and h[H_RESULT], h[H_PROGRESS_DATA], int(h[H_CREATED]),
-    int(h[H_PROMOTE]), int(h[H_UPDATED]), h[H_HISTORY],
+    int(h[H_PROMOTE]), int(h[H_UPDATED]), h[H_HISTORY], h.values or false,
   }
 end
 
 -- The job and its raw hash.
 local function job(id)
   local h = call('HMGET', JOB .. id, unpack(FIELDS))
+  read_values(JOB .. id, h)
   return record_of(h), h
 end
 
@@ -189,7 +255,7 @@ local function held_job(h, delivery, attempts, ttl)
   return {
     ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts, most, delivery, 0, DEFAULT_MAX_LOST,
     int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0, ttl, 0, int(h[H_STARTED]), 0, 0, 0, 0,
-    false, false, false, false, false, false, 0, 0, 0, false,
+    false, false, false, false, false, false, 0, 0, 0, false, false,
   }
 end
 

@@ -32,6 +32,7 @@ local function more_text(j, own_delay)
   if j[BACKOFF] == 0 and j[BACKOFF_MS] + j[BACKOFF_MAX] + j[JITTER] > 0 then
     parts[#parts + 1] = format('"backoff":[%d,%d,%d]', j[BACKOFF_MS], j[BACKOFF_MAX], j[JITTER])
   end
+  if VERTX and j[STATE] == COMPLETE and j[ATTEMPTS] == 0 then number_of('attempts', 0) end
   if VERTX and j[STATE] == CANCELLED then number_of('cancelled', j[FAILED_AT]) end
   if VERTX and NAMED[name_of(j[PRIORITY])] ~= j[PRIORITY] then
     number_of('priority', j[PRIORITY])
@@ -72,6 +73,7 @@ local function backoff_text(j, h)
   end
   if j[BACKOFF] == 0 then return false end
   local text = j[BACKOFF] == 2 and '{"type":"exponential"' or '{"type":"fixed"'
+  if j[BACKOFF] == 3 then text = text .. ',"linear":true' end
   if j[BACKOFF_MS] > 0 then text = text .. format(',"delay":%d', j[BACKOFF_MS]) end
   if j[BACKOFF_MAX] > 0 then
     local half = (j[BACKOFF_MS] > 0 and j[BACKOFF_MS] or j[DELAY]) / 2
@@ -117,6 +119,21 @@ function encode(j, h, put)
   if delivery ~= j[DELIVERY] then put(H_HELD, format('%d %d', j[DELIVERY], j[STARTED])) end
 end
 
+-- The fields of the values that are new or say something else, and those that go. Vert.x Kue cannot
+-- do without an address.
+local function value_fields(j, h, set, clear)
+  local old, new = {}, j[VALUES] or NOTHING
+  local had = h.values or NOTHING
+  for k = 1, #had, 2 do old[had[k]] = had[k + 1] end
+  for k = 1, #new, 2 do
+    if old[new[k]] ~= new[k + 1] then set[#set + 1], set[#set + 2] = new[k], new[k + 1] end
+    old[new[k]] = nil
+  end
+  for name in pairs(old) do
+    if not (VERTX and name == 'address_id') then clear[#clear + 1] = name end
+  end
+end
+
 -- Make the hash say what the record says; what says it already is not written. `data` may be nil.
 function write_job(id, j, h, data)
   local set, clear = {}, {}
@@ -128,14 +145,26 @@ function write_job(id, j, h, data)
       clear[#clear + 1] = FIELDS[field]
     end
   end)
+  value_fields(j, h, set, clear)
   if data then set[#set + 1], set[#set + 2] = 'data', data end
   if #set > 0 then call('HSET', JOB .. id, unpack(set)) end
   if #clear > 0 then call('HDEL', JOB .. id, unpack(clear)) end
 end
 
+local function value_in(j, name)
+  local values = j[VALUES] or NOTHING
+  for k = 1, #values, 2 do
+    if values[k] == name then return values[k + 1] end
+  end
+end
+
 -- What Vert.x Kue wants besides. Nothing random is to be had here, so the address is made from
--- what is different for every job.
-function identify(id)
+-- what is different for every job, unless the job has one.
+function identify(id, j)
+  if value_in(j, 'address_id') then
+    call('HSET', JOB .. id, 'id', id, 'zid', zid_of(id))
+    return
+  end
   local x = redis.sha1hex(P .. origin .. ARGV[3] .. id .. now_text)
   local uuid = table.concat({ string.sub(x, 1, 8), string.sub(x, 9, 12),
                               '4' .. string.sub(x, 14, 16), 'a' .. string.sub(x, 18, 20),

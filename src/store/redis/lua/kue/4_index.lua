@@ -70,6 +70,69 @@ local function want_retention(j)
   want(at)
 end
 
+-- ---- tokens: workers of Kue and of Vert.x Kue wait at a list for one per inactive job ----
+
+-- Before the set of a type's inactive jobs changes. VERTX: how many there were.
+local function touch(name)
+  if touched[name] == nil then
+    touched[name] = VERTX and card(keys_of(name)[INACTIVE]) or true
+  end
+end
+
+local function set_tokens(list, tokens, wanted)
+  if tokens > wanted then
+    call('LTRIM', list, tokens - wanted, -1)
+  elseif tokens < wanted then
+    local ones = {}
+    for k = 1, wanted - tokens do ones[k] = '1' end
+    many('LPUSH', list, ones, 1)
+  end
+end
+
+-- Kue's workers take an empty set in their stride: there are as many tokens as jobs. One of Vert.x
+-- Kue's stops for good when it has a token and finds no job. Between its two steps its token is
+-- gone and its job still there, so the list changes by what we have put in or taken out, no more.
+local function level_tokens(name, before, only_up)
+  local list, waiting = P .. name .. ':jobs', card(keys_of(name)[INACTIVE])
+  local tokens = call('LLEN', list)
+  if VERTX then
+    set_tokens(list, tokens, max(0, min(tokens + waiting - before, waiting)))
+  elseif not only_up or tokens < waiting then
+    set_tokens(list, tokens, waiting)
+  end
+end
+
+-- VERTX: so many jobs of the type have a token in the list. The others are about to be taken.
+local function free_tokens(name)
+  local tokens, before = call('LLEN', P .. name .. ':jobs'), touched[name]
+  return before and tokens + card(keys_of(name)[INACTIVE]) - before or tokens
+end
+
+-- VERTX: tokens of workers that died before they took their job are lost, and so is a list that
+-- somebody deleted. Then jobs wait, there is no token, and for a while the first of them is not
+-- taken: nobody is about to.
+local function mend_tokens(name)
+  local list, key, field = P .. name .. ':jobs', keys_of(name)[INACTIVE], 'stuck ' .. name
+  local waiting, tokens = card(key), call('LLEN', list)
+  if tokens > waiting then set_tokens(list, tokens, waiting) end
+  if tokens > 0 or waiting == 0 then
+    call('HDEL', META, field)
+    return
+  end
+  local head, noted = digits(waiting) .. ' ' .. call('ZRANGE', key, 0, 0)[1],
+                      call('HGET', META, field)
+  local at, was = string.match(noted or '', '^(%d+) (.*)$')
+  if was ~= head then
+    call('HSET', META, field, now_text .. ' ' .. head)
+  elseif math.abs(now - tonumber(at)) >= EVERY then
+    set_tokens(list, 0, waiting)
+    call('HDEL', META, field)
+    for _, zid in ipairs(call('ZRANGE', key, 0, HEADS - 1)) do   -- they are announced again
+      call('HDEL', JOB .. (id_of(zid) or ''), 'weir_told')
+    end
+  end
+end
+
 -- ---- places ----
 
 -- Kue's scores: when a delayed job is due; for an active one with a ttl when that is over (a little
@@ -85,17 +148,15 @@ end
 -- All of these jobs, which are as this one.
 local function place(j, zids)
   local state, keys, priority = j[STATE], keys_of(j[TYPE]), j[PRIORITY]
+  if state == INACTIVE then touch(j[TYPE]) end
   put_in(ALL[state], zids, score_of(j))
   put_in(keys[state], zids, priority)
   if finished(state) then
     put_in(keys[state + 10], zids, j[FINISHED])
     return
   end
-  if state == INACTIVE then
-    touched[j[TYPE]] = true
-    for k = 1, VERTX and #zids or 0 do
-      call('HSET', JOB .. id_of(zids[k]), 'weir_told', digits(j[UPDATED]))
-    end
+  for k = 1, VERTX and state == INACTIVE and #zids or 0 do
+    call('HSET', JOB .. id_of(zids[k]), 'weir_told', digits(j[UPDATED]))
   end
   if state == DELAYED then want(j[PROMOTE]) end
   if j[DEADLINE] > 0 and state ~= ACTIVE then
@@ -106,13 +167,13 @@ end
 
 local function unplace(j, zids)
   local state, keys = j[STATE], keys_of(j[TYPE])
+  if state == INACTIVE then touch(j[TYPE]) end
   take_out(ALL[state], zids)
   take_out(keys[state], zids)
   if finished(state) then
     take_out(keys[state + 10], zids)
     return
   end
-  if state == INACTIVE then touched[j[TYPE]] = true end
   if state == ACTIVE then
     take_out(LEASE, zids)
     if j[TTL_MS] > 0 then
@@ -129,20 +190,6 @@ local function run_ttl(j, zids)
     put_in(ALL[ACTIVE], zids, score_of(j))
     put_in(TTL, zids, now + j[TTL_MS])
     want(now + j[TTL_MS])
-  end
-end
-
--- ---- tokens: Kue's workers wait at a list for one per inactive job ----
-
-local function level_tokens(name, only_up)
-  local list, waiting = P .. name .. ':jobs', card(keys_of(name)[INACTIVE])
-  local tokens = call('LLEN', list)
-  if tokens > waiting and not only_up then
-    call('LTRIM', list, tokens - waiting, -1)
-  elseif tokens < waiting then
-    local ones = {}
-    for k = 1, waiting - tokens do ones[k] = '1' end
-    many('LPUSH', list, ones, 1)
   end
 end
 
@@ -262,7 +309,7 @@ end
 -- ---- writing back ----
 
 local function flush_all()
-  for name in pairs(touched) do level_tokens(name) end
+  for name, before in pairs(touched) do level_tokens(name, before) end
   touched = {}
   flush_sets()
   for name in pairs(types_dirty) do call('HSET', TYPES, name, pack(types[name])) end

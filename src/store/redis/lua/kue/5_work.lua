@@ -41,6 +41,8 @@ local function template_of(rec)
     set[#set + 1], set[#set + 2] = FIELDS[field], value
     if field >= H_CREATED and field <= H_UPDATED then times[#times + 1] = #set end
   end)
+  local values = t.j[VALUES] or NOTHING
+  for k = 1, #values do set[#set + 1] = values[k] end
   t.at = #set + 2
   set[t.at - 1], template = 'data', t
   return t
@@ -55,7 +57,7 @@ local function add_alike(rec, p, count)
     local key, zid = names_of(first + k - 1)
     set[at], zids[k] = ARGV[p + k - 1], zid
     call('HSET', key, unpack(set, 1, at))
-    if VERTX then identify(id_of(zid)) end
+    if VERTX then identify(id_of(zid), j) end
   end
   set[at] = nil                    -- it may be long
   put_in(JOBS, zids, j[PRIORITY])
@@ -81,7 +83,7 @@ local function add_special(rec, data, extra)
   local id = digits(n)
   local zids = { zid_of(id) }
   write_job(id, j, NOTHING, data)
-  if VERTX then identify(id) end
+  if VERTX then identify(id, j) end
   put_in(JOBS, zids, j[PRIORITY])
   place(j, zids)
   hold_key(j, id)
@@ -134,9 +136,9 @@ function steps.A(i, n)
   return plain and a > 0 and { answer[1] } or answer
 end
 
--- With a token: TOKENS has when, number, jobs and answer of the last one of a key.
+-- With a token: TOKENS has when, number, "JOBS DIGEST" and answer of the last one of a key.
 function steps.a(i, n)
-  local key, number, jobs = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local key, number, jobs = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local known = call('HGET', TOKENS, key)
   if known then
     local at, last_number, last_jobs, answer = unpack_msg(known)
@@ -161,17 +163,18 @@ end
 do
 
 -- Up to n waiting jobs of these types, best first: zids, and if there are several types, the type
--- of each. `more`: there may be others behind them.
+-- of each. `more`: there may be others behind them. VERTX: not more than have a token.
 local function candidates(names, n)
   local all, more = {}, false
   for _, name in ipairs(names) do
-    local key = keys_of(name)[INACTIVE]
+    local key, last = keys_of(name)[INACTIVE], n - 1
     flush(key)
+    if VERTX then last = min(last, free_tokens(name) - 1) end
     if #names == 1 then
-      local zids = call('ZRANGE', key, 0, n - 1)
+      local zids = last >= 0 and call('ZRANGE', key, 0, last) or NOTHING
       return zids, nil, #zids == n
     end
-    local got = call('ZRANGE', key, 0, n - 1, 'WITHSCORES')
+    local got = last >= 0 and call('ZRANGE', key, 0, last, 'WITHSCORES') or NOTHING
     for k = 1, #got, 2 do
       all[#all + 1] = { tonumber(got[k + 1]), tonumber(id_of(got[k]) or 0), got[k], name }
     end
@@ -187,9 +190,9 @@ end
 -- would. The hash, whatever is in it, stays.
 local function drop_stale(name, zid)
   local key = keys_of(name)[INACTIVE]
+  touch(name)
   take_out(key, { zid })
   flush(key)
-  touched[name] = true
 end
 
 -- ---- jobs that are alike ----
@@ -198,7 +201,7 @@ end
 -- the last one had; when it has as many, it has no others.
 local shape                        -- names of fields, the last is `data`; `at`: places in FIELDS
 
-local function shape_of(h, key)
+local function shape_of(h)
   if VERTX or not h[H_DATA] then return nil end        -- there are always others
   local names, at, n = {}, {}, 0
   for k = 1, H_DATA do
@@ -207,7 +210,7 @@ local function shape_of(h, key)
       names[n], at[n] = FIELDS[k], k
     end
   end
-  if call('HLEN', key) ~= n then return nil end
+  if h.fields ~= n then return nil end
   return { names = names, at = at, n = n }
 end
 
@@ -294,7 +297,7 @@ end
 
 -- Nil if there is more to do for such a job than start_like() does.
 local function begin_like(d, j, h, values)
-  if not values or j[PROGRESS] > 0 or h[H_PROGRESS_DATA] or h[H_HISTORY] then return end
+  if not values or j[LOST] > 0 or j[PROGRESS] > 0 or h[H_PROGRESS_DATA] or h[H_HISTORY] then return end
   local active = {}
   for k = 1, LAST_FIELD do active[k] = j[k] end
   local run, spec = bytes_of(started(active, d.worker))
@@ -329,6 +332,16 @@ local function look_up(zid)
   if id then return JOB .. id, tonumber(id) end
 end
 
+-- May the worker have a suspect? Then it gets nothing else. If not, it is passed over.
+local function gets_suspect(d)
+  if d.got[d.w] == 0 and not d.busy[d.w] then
+    d.wants[d.w] = 1
+    return true
+  end
+  d.passed = d.passed + 1
+  return false
+end
+
 -- Give it to a worker. False: it is none that can be given.
 local function give_one(d, name, zid)
   local key, id = look_up(zid)
@@ -339,6 +352,7 @@ local function give_one(d, name, zid)
   end
   values = values and has_shape(key, values) and values
   local h = values and raw_of(values) or key and call('HMGET', key, unpack(FIELDS))
+  if h and not values then read_values(key, h) end
   local j = h and record_of(h)
   end_like(d)
   if not j or j[STATE] ~= INACTIVE or j[TYPE] ~= name then
@@ -346,8 +360,9 @@ local function give_one(d, name, zid)
     return false
   end
   if j[DEADLINE] > 0 and j[DEADLINE] <= now then return false end
+  if j[LOST] > 0 and not gets_suspect(d) then return false end
   if not values then
-    shape = shape_of(h, key)
+    shape = shape_of(h)
     values = shape and values_of(h)
   end
   begin_like(d, j, h, values)
@@ -374,14 +389,15 @@ local function give(d, names)
   local ask = d.wanted
   while true do
     local zids, types_there, more = candidates(names, ask)
+    d.passed = 0                   -- those of the last time come again
     for k = 1, #zids do
-      if not next_worker(d) then break end
+      if d.passed == MAX_PASSED or not next_worker(d) then break end
       if give_one(d, types_there and types_there[k] or names[1], zids[k]) then
         d.got[d.w] = d.got[d.w] + 1
       end
     end
     end_like(d)
-    if not more or not next_worker(d) then return end
+    if not more or d.passed == MAX_PASSED or not next_worker(d) then return end
     ask = 2 * ask
   end
 end
@@ -401,20 +417,21 @@ end
 
 local function take(i, n, ends)
   local lease, types_there = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
-  local d = { answer = { '' }, till = now + lease, workers = {}, wants = {}, got = {}, wanted = 0,
-              w = 1 }
+  local d = { answer = { '' }, till = now + lease, workers = {}, wants = {}, got = {}, busy = {},
+              wanted = 0, w = 1, passed = 0 }
   for p = i + 2 + types_there, i + n - 1, 3 do
     local k, is_due = #d.workers + 1, ends == true or ends and ends[tonumber(ARGV[p + 2])]
-    d.workers[k], d.wants[k], d.got[k] = ARGV[p], is_due and tonumber(ARGV[p + 1]) or 0, 0
+    local wants = is_due and tonumber(ARGV[p + 1]) or 0
+    d.workers[k], d.wants[k], d.got[k], d.busy[k] = ARGV[p], math.abs(wants), 0, wants < 0
     d.wanted = d.wanted + d.wants[k]
   end
   d.worker, like = d.workers[1], nil
   local names = d.wanted > 0 and waiting_names(i + 2, i + 1 + types_there) or NOTHING
   if #names > 0 then give(d, names) end
-  if #d.answer == 1 then return {} end
+  if #d.answer == 1 and d.passed == 0 then return {} end
   for k, got in ipairs(d.got) do d.got[k] = spack('>I2', got) end
-  d.answer[1] = table.concat(d.got)
-  want(d.till)
+  d.answer[1] = table.concat(d.got) .. (d.passed > 0 and '1' or '')
+  if #d.answer > 1 then want(d.till) end
   return d.answer
 end
 

@@ -9,6 +9,8 @@ local function locked(name)
   return left > 0 and left
 end
 
+local search_from_here             -- see 7_house.lua
+
 do
 
 local function put_words(j, id, which, words)
@@ -38,12 +40,26 @@ local function is_popped(j, id)
   return not call('ZSCORE', key, zid_of(id))
 end
 
-local function replace(id, j, n)
+local function replace(id, j, n, lease)
   local zids = { zid_of(id) }
   if n[PRIORITY] ~= j[PRIORITY] then put_in(JOBS, zids, n[PRIORITY]) end
-  if n[STATE] == ACTIVE then return end      -- it stays so, with its place and its lease
+  if n[STATE] == ACTIVE and j[STATE] == ACTIVE then return end   -- with its place and its lease
   unplace(j, zids)
   place(n, zids)
+  if n[STATE] ~= ACTIVE then return end
+  run_ttl(n, zids)                           -- by hand: somebody has it from now on
+  put_in(LEASE, zids, n[STARTED] + lease)
+  want(n[STARTED] + lease)
+  type_make(n[TYPE])[T_TAKEN], types_dirty[n[TYPE]] = now, true
+end
+
+-- Is it just being taken by a worker of Kue's? What is cancelled then, Kue's worker runs to its
+-- end; and what is past its deadline is not asked for here.
+local function is_being_taken(j, n, id)
+  if j[STATE] ~= INACTIVE or n[STATE] == INACTIVE then return false end
+  if VERTX and free_tokens(j[TYPE]) <= 0 and not is_popped(j, id) then return true end
+  if n[STATE] == FAILED and n[DEADLINE] > 0 and n[DEADLINE] <= now then return false end
+  return n[STATE] ~= CANCELLED and is_popped(j, id)
 end
 
 function steps.P(i)
@@ -56,9 +72,7 @@ function steps.P(i)
   if run ~= ARGV[i + 1] or spec ~= ARGV[i + 2] or kue_is_at(j, h, id) then return 0 end
   if j[STATE] == ACTIVE and not is_ours(h) then quiet[tonumber(id)] = true end
   local n = fields_of(ARGV[i + 3], ARGV[i + 4])
-  if j[STATE] == INACTIVE and n[STATE] == DELAYED and is_popped(j, id) then
-    return 2
-  end
+  if is_being_taken(j, n, id) then return 2 end
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = holder_of(n)
@@ -68,7 +82,7 @@ function steps.P(i)
     let_go_of_key(j, id)
   end
   worked = true
-  replace(id, j, n)
+  replace(id, j, n, tonumber(ARGV[i + 11]))
   write_job(id, n, h, has_data == '1' and data)
   if has_data == '1' then put_words(n, id, 1, words) end
   if line ~= '' then add_line(n, id, line, words) end
@@ -85,6 +99,9 @@ function steps.E(i)
   local id = ARGV[i]
   local j = job(id)
   if not j then return 0 end
+  if VERTX and j[STATE] == INACTIVE and free_tokens(j[TYPE]) <= 0 and not is_popped(j, id) then
+    return 2
+  end
   forget(j, id)
   tell(REMOVE, j, id, 0, false)
   return 1
@@ -97,6 +114,7 @@ function steps.C(i)
   if settings ~= '' then
     for k, v in ipairs(unpack_msg(settings)) do t[OWN + k] = v end
     t[OWN] = 1
+    if t[SEARCH] == 1 then search_from_here() end
     read_keep()
     keep_at = AT_ONCE              -- what is kept too long now goes with the next TICK
     want(AT_ONCE)
@@ -147,7 +165,7 @@ function steps.M(i, n)
   local zids = { zid_of(id) }
   type_known(j[TYPE])
   write_job(id, j, NOTHING, data)
-  if VERTX then identify(id) end
+  if VERTX then identify(id, j) end
   put_in(JOBS, zids, j[PRIORITY])
   place(j, zids)
   if not finished(j[STATE]) then hold_key(j, id) end
@@ -157,6 +175,7 @@ function steps.M(i, n)
     note_words(id, 2, w[2])
   end
   import_log(id, i + 6, i + n - 1)
+  if call('HEXISTS', META, 'searched') == 1 then search_from_here() end
   if j[STATE] == INACTIVE then tell(ENQUEUE, j, id, INACTIVE, false) end
   if finished(j[STATE]) then want_retention(j) end
   return { 0, tonumber(id), j[STATE] }

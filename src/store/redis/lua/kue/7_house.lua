@@ -111,19 +111,72 @@ local function announce(name)
   return found
 end
 
+-- ---- search: jobs that Kue adds get into our index, too, if their type is searched ----
+
+-- META's "searched" is the last id that was looked at; "settled" and "settling" ("ID TIME") say up
+-- to which id all jobs are as old as SETTLE_MS: one that is not whole then never will be.
+local function settled_id(last_id)
+  local meta = call('HMGET', META, 'settled', 'settling')
+  local settled, id, at = int(meta[1]), string.match(meta[2] or '', '^(%d+) (%d+)$')
+  if not id or math.abs(now - tonumber(at)) >= SETTLE_MS then
+    settled = id and tonumber(id) or settled
+    call('HSET', META, 'settled', digits(settled), 'settling', digits(last_id) .. ' ' .. now_text)
+  end
+  return settled
+end
+
+-- New jobs that are to be searched and are not yet: { the last id that was looked at, id, data, id,
+-- data ... }. What their words are is not for a script to say: the step Q brings them. Nil: none.
+local function unsearched()
+  local searched, last_id = call('HGET', META, 'searched'), int(call('GET', IDS))
+  if not searched or int(searched) >= last_id then return nil end
+  local list, settled = { int(searched) }, settled_id(last_id)
+  for n = list[1] + 1, min(list[1] + SEARCH_PIECE, last_id) do
+    local id = digits(n)
+    local j, h = job(id)
+    if not j and n > settled then break end  -- Kue writes a job in several steps
+    if j and settings_of(j[TYPE])[SEARCH] == 1 and j[FLAGS] < SEARCH_FLAG then
+      list[#list + 1], list[#list + 2] = id, h[H_DATA] or '{}'
+    end
+    list[1] = n
+  end
+  return list[1] > int(searched) and list or nil
+end
+
+-- Every job from here on: those that are there have been added without being searched.
+function search_from_here()
+  local last_id = last or int(call('GET', IDS))
+  call('HSET', META, 'searched', digits(last_id))
+end
+
+function steps.Q(i, n)
+  for k = i + 1, i + n - 1, 2 do
+    local id = ARGV[k]
+    local j, h = job(id)
+    if j and j[FLAGS] < SEARCH_FLAG then
+      local more = h[H_MORE] and ',' .. string.sub(h[H_MORE], 2) or '}'
+      call('HSET', JOB .. id, 'weir_more', '{"search":1' .. more)
+      note_words(id, 1, unpack_msg(ARGV[k + 1]))
+    end
+  end
+  call('HSET', META, 'searched', ARGV[i])
+  return 0
+end
+
 -- Once a second, whoever comes first: tokens, and does anything of ours want comparing? Answers
 -- when there is more of that to do.
 
 local function look_around(names)
   local again = false
   for _, name in ipairs(names) do
-    level_tokens(name, true)
+    if VERTX then mend_tokens(name) else level_tokens(name, nil, true) end
     again = VERTX and announce(name) or again
   end
   call('ZREMRANGEBYSCORE', ASKED, '-inf', now - 60 * EVERY)
   call('HSET', META, 'house', digits(again and now - EVERY + SOON or now))
 end
 
+-- Answers when to come again, and jobs for the index: see unsearched().
 function keep_house()
   local meta = call('HMGET', META, 'house', 'walk')
   local walk = meta[2] and meta[2] ~= '' and unpack_msg(meta[2]) or nil
@@ -141,7 +194,9 @@ function keep_house()
       if walk then call('HSET', META, 'walk', pack(walk)) end
     end
   end
-  return walk and now + SOON or now + EVERY - since
+  local words = since == 0 and unsearched() or nil
+  if words then call('HSET', META, 'house', '') end    -- there may be more
+  return (walk or words) and now + SOON or now + EVERY - since, words
 end
 
 end

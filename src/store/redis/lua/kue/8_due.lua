@@ -80,6 +80,18 @@ local function by_time(a, b)
   return a.number < b.number
 end
 
+-- Is it just being taken by a worker of Vert.x Kue's? Then it is left to that one.
+local function is_left(j)
+  return VERTX and j[STATE] == INACTIVE and free_tokens(j[TYPE]) <= 0
+end
+
+local function next_deadline()
+  local at = first_score(DEADLINES)
+  if not VERTX or at > now then return at end
+  local j = job(id_of(call('ZRANGE', DEADLINES, 0, 0)[1]) or '')
+  return j and is_left(j) and now + SOON or at
+end
+
 -- Entries that no waiting job accounts for are taken out.
 local function waiting_and_due(limit)
   local all, list, seen, stale = {}, {}, {}, false
@@ -90,7 +102,9 @@ local function waiting_and_due(limit)
     if not seen[e.zid] and #list < limit then
       local j = job(id_of(e.zid) or '')
       local waits = j and (j[STATE] == DELAYED or j[STATE] == INACTIVE and e.key == DEADLINES)
-      if waits then
+      if waits and is_left(j) then
+        seen[e.zid] = true
+      elseif waits then
         seen[e.zid] = true
         e.j = j
         list[#list + 1] = e
@@ -184,11 +198,12 @@ function steps.K(i)
   read_keep()
   local removed = keep_at <= now and sweep(limit) or 0
   -- Kue says nothing when it adds a delayed job: as it does itself, look each second.
-  local at = min(keep_house(), first_score(LEASE), first_score(TTL),
-                 first_score(DEADLINES), keep_at, sweep_tokens(limit))
+  local house_at, words = keep_house()
+  local at = min(house_at, first_score(LEASE), first_score(TTL), next_deadline(), keep_at,
+                 sweep_tokens(limit))
   local delayed = first_score(ALL[DELAYED])
   if delayed <= now then delayed = now + min(20, locked('promotion') or 0) end
-  return { 4, removed, min(at, delayed) }
+  return { 4, removed, min(at, delayed), words }
 end
 
 end

@@ -7,7 +7,8 @@ local STATE, TYPE, PRIORITY, ATTEMPTS, MAX_ATTEMPTS, DELIVERY, LOST = 1, 2, 3, 4
 local MAX_LOST, PROGRESS, FLAGS, BACKOFF, BACKOFF_MS, BACKOFF_MAX, JITTER = 8, 9, 10, 11, 12, 13, 14
 local DELAY, TTL_MS, DEADLINE, STARTED, FAILED_AT, FINISHED, DURATION = 15, 16, 17, 18, 19, 20, 21
 local LINES, UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT = 22, 23, 24, 25, 26, 27
-local PROGRESS_DATA, CREATED, PROMOTE, UPDATED, HISTORY, LAST_FIELD = 28, 29, 30, 31, 32, 32
+local PROGRESS_DATA, CREATED, PROMOTE, UPDATED, HISTORY, VALUES = 28, 29, 30, 31, 32, 33
+local LAST_FIELD = 33
 
 -- the fields of a hash, as HMGET gives them: see FIELDS
 local H_STATE, H_TYPE, H_PRIORITY, H_HELD, H_STARTED, H_FEWEST = 1, 2, 3, 4, 5, 5
@@ -15,7 +16,7 @@ local H_ATTEMPTS, H_MAX_ATTEMPTS, H_MORE, H_PROGRESS, H_REMOVE, H_TTL = 6, 7, 8,
 local H_ERROR, H_RESULT, H_FEW = 12, 13, 13
 local H_BACKOFF, H_DELAY, H_FAILED_AT, H_DURATION, H_WORKER = 14, 15, 16, 17, 18
 local H_PROGRESS_DATA, H_CREATED, H_PROMOTE, H_UPDATED = 19, 20, 21, 22
-local H_HISTORY, H_DATA = 23, 24
+local H_HISTORY, H_DATA, H_ADDRESS, H_LAST = 23, 24, 25, 28
 
 -- events
 local ENQUEUE, PROMOTION, START, PROGRESS_EVENT, FAILED_ATTEMPT, FAILED_EVENT = 0, 1, 2, 3, 4, 5
@@ -31,11 +32,17 @@ local REMOVE_FLAG, SEARCH_FLAG, HAS_KEY, APART, SPEC_END, RUN_END = 1, 2, 4, 32,
 -- WEIR_MAX_ATTEMPTS, WEIR_MAX_LOG, WEIR_MAX_MS, WEIR_DEFAULT_MAX_LOST; INT64_MIN in messages
 local MAX_TIMES, MAX_LOG, MAX_MS, DEFAULT_MAX_LOST, AT_ONCE = 1000000, 10000, 3162240000000, 3, -1
 
+-- suspects that a take passes over: WEIR_MAX_PASSED
+local MAX_PASSED = 100
+
 -- WEIR_TOKEN_MS, WEIR_TOKEN_LATE_MS
 local TOKEN_MS, TOKEN_LATE_MS = 86400000, 60000
 
 -- what a record has room for: bytes of a type, of a key; the delivery before the last
 local MAX_TYPE, MAX_NAME, MAX_DELIVERY = 255, 1000, 4294967294
+
+-- WEIR_MAX_VALUES, WEIR_MAX_VALUE_NAME, WEIR_MAX_VALUES_BYTES
+local MAX_VALUES, MAX_VALUE_NAME, MAX_VALUES_BYTES = 32, 64, 8192
 
 -- the highest whole number; arguments of one command (Lua's stack has room for twice as many)
 local HIGHEST, MANY = 9007199254740991, 4000
@@ -53,6 +60,9 @@ local KUE_TTL_GRACE, KUE_TTL_LATE, KUE_TTL_ANSWER, LOWEST_TTL_SCORE = 5000, 1000
 
 -- ms: how often to look around, as Kue does itself; when there is more to do; between two walks
 local EVERY, SOON, BETWEEN_WALKS = 1000, 10, 5000
+
+-- ms after which Kue has written all of a new job, or never will; jobs for the index at a time
+local SETTLE_MS, SEARCH_PIECE = 5000, 100
 
 -- entries: of a walk at a time, and at least of each of several; announced at a time; few enough to
 -- be sorted; far enough to go

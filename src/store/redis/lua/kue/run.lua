@@ -22,7 +22,8 @@ end
 -- That answer again, with the jobs as they are now.
 local function taken_before(given)
   local answer, counts, k, m = { '' }, {}, 2, 0
-  for at = 1, #(given[1] or ''), 2 do
+  local passed = #(given[1] or '') % 2 == 1
+  for at = 1, #(given[1] or '') - 1, 2 do
     local kept = 0
     for _ = 1, sunpack('>I2', given[1], at) do
       if m == given[k + 1] then k, m = k + 3, 0 end
@@ -36,8 +37,8 @@ local function taken_before(given)
     end
     counts[#counts + 1] = spack('>I2', kept)
   end
-  if #answer == 1 then return {} end
-  answer[1] = table.concat(counts)
+  if #answer == 1 and not passed then return {} end
+  answer[1] = table.concat(counts) .. (passed and '1' or '')
   return answer
 end
 

@@ -42,9 +42,9 @@ local function verify_place(j, h, zid, wrong, mend)
   for other = INACTIVE, CANCELLED do
     wrong(other ~= state and (score(ALL[other], zid) < huge or score(keys[other], zid) < huge),
           'also in the list of another state', function()
+            if other == INACTIVE then touch(j[TYPE]) end
             mark(ALL[other], zid, false)
             mark(keys[other], zid, false)
-            if other == INACTIVE then touched[j[TYPE]] = true end
           end)
   end
 end
@@ -152,7 +152,7 @@ local function stale_of_type(name)
         local j = id_of(zid) and job(id_of(zid))
         if not j or j[TYPE] ~= name or j[STATE] ~= state then
           stale[#stale + 1] = { set, zid }
-          touched[name] = true
+          touch(name)
         end
       end
     end

@@ -332,11 +332,28 @@ local function give_apart(d, name, e, flags)
   count_given(d, 1)
 end
 
+-- May the next worker have a suspect? Then it gets nothing else. If not, it is passed over.
+local function gets_suspect(d)
+  if d.left == 0 then next_worker(d) end
+  if d.counts[d.w] > 0 or d.busy[d.w] then
+    d.passed = d.passed + 1
+    if d.passed == MAX_PASSED then d.wanted = 0 end
+    return false
+  end
+  d.left, d.wanted = 1, d.wanted - d.left + 1
+  return true
+end
+
+local function is_suspect(run)
+  return run and sunpack('>I4', run, AT_LOST) > 0
+end
+
 -- A job that waits by itself. False: it is not to be given.
 local function give_one(d, name, e)
   local spec = e.spec
   local flags = spec and byte(spec, SPEC_FLAGS)
   if not spec or flags >= HAS_DEADLINE and is_late(flags, spec) then return false end
+  if is_suspect(e.run) and not gets_suspect(d) then return false end
   if e.run or flags > REMOVES then
     give_apart(d, name, e, flags)
   else
@@ -395,6 +412,7 @@ local function give_next(d, r, behind)
     give_some(d, r.name, e, n)
   elseif not give_one(d, r.name, e) then
     r.at = r.at + 1
+    if d.passed > 0 then r.limit = MAX_PASSED end        -- there may be many
     return
   end
   e.given, e.next = e.given + n, e.next + n * partitions
@@ -423,12 +441,13 @@ end
 
 -- Who wants jobs, how many, and after which end: ARGV from p to stop. `ends`: see `worked`.
 local function wants_of(p, stop, ends)
-  local d = { answer = { '' }, a = 1, workers = {}, wants = {}, counts = {}, wanted = 0, w = 0,
-              left = 0 }
+  local d = { answer = { '' }, a = 1, workers = {}, wants = {}, counts = {}, busy = {}, wanted = 0,
+              w = 0, left = 0, passed = 0 }
   for at = p, stop, 3 do
     local is_due = ends == true or ends and ends[count_in(ARGV[at + 2])]
     local n = is_due and count_in(ARGV[at + 1]) or 0
     local k = #d.workers + 1
+    if n < 0 then d.busy[k], n = true, -n end
     d.workers[k], d.wants[k], d.counts[k], d.wanted = ARGV[at], n, 0, d.wanted + n
   end
   return d
@@ -444,9 +463,9 @@ local function take(i, n, ends)
   flush_jobs()
   flush(STATE_KEY + INACTIVE)
   give(d, names)
-  if d.a == 1 then return {} end
-  want(now + lease)
-  d.answer[1] = spack('>' .. rep('I2', #d.counts), unpack(d.counts))
+  if d.a == 1 and d.passed == 0 then return {} end
+  if d.a > 1 then want(now + lease) end
+  d.answer[1] = spack('>' .. rep('I2', #d.counts), unpack(d.counts)) .. (d.passed > 0 and '1' or '')
   return d.answer
 end
 

@@ -13,7 +13,7 @@ function decode(spec, r)
   local j = { sunpack(SPEC, spec) }
   local texts, rest = SPEC_TYPE + j[TYPE_LEN], nil
   j[TYPE] = sub(spec, SPEC_TYPE, texts - 1)
-  rest, j[UNIQUE_KEY], j[SEARCH_KEYS] = unpack_some(spec, 2, texts - 1)
+  rest, j[UNIQUE_KEY], j[SEARCH_KEYS], j[VALUES] = unpack_some(spec, 3, texts - 1)
   j[SHORT_DATA] = rest >= 0 and sub(spec, rest + 1) or ''
   if not r or r == '' then
     local created = j[CREATED]
@@ -32,8 +32,8 @@ function decode(spec, r)
 end
 
 function spec_from(j)
-  return spack(SPEC, unpack(j, 1, SPEC_END)) .. j[TYPE] .. pack(j[UNIQUE_KEY], j[SEARCH_KEYS]) ..
-         j[SHORT_DATA]
+  return spack(SPEC, unpack(j, 1, SPEC_END)) .. j[TYPE] ..
+         pack(j[UNIQUE_KEY], j[SEARCH_KEYS], j[VALUES]) .. j[SHORT_DATA]
 end
 
 function store_run(id, j)

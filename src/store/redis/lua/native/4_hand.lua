@@ -2,6 +2,15 @@
 
 do
 
+-- By hand: somebody has it from now on.
+local function begin_run(j, id, lease)
+  local till = j[STARTED] + lease
+  put_in(LEASE, id, till)
+  want(till)
+  run_ttl(j[TTL_MS], id)
+  type_make(j[TYPE])[T_TAKEN], types_dirty[j[TYPE]] = now, true
+end
+
 function steps.P(i)
   local id, old_run, old_spec = id_bytes(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local run, spec, data, has_data = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
@@ -19,9 +28,10 @@ function steps.P(i)
   end
   worked = true
   apart(id)
-  if n[STATE] ~= ACTIVE then       -- an active one that stays so keeps its place and its lease
+  if n[STATE] ~= ACTIVE or j[STATE] ~= ACTIVE then   -- else it keeps its place and its lease
     unindex(j, id)
     index(n, id)
+    if n[STATE] == ACTIVE then begin_run(n, id, tonumber(ARGV[i + 11])) end
   end
   if has_data == '1' then
     if data ~= '' then
@@ -127,10 +137,11 @@ function steps.M(i, n)
   return { 0, id_number(id), j[STATE] }
 end
 
--- ---- adds with a token: TOKENS has when, number, jobs and answer of the last one of a key ----
+-- ---- adds with a token ----
+-- TOKENS has when, number, "JOBS DIGEST" and answer of the last one of a key.
 
 function steps.a(i, n)
-  local key, nth, jobs = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local key, nth, jobs = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local known = call('HGET', KEYS[TOKENS], key)
   if known then
     local at, last_nth, last_jobs, answer = unpack_msg(known)
@@ -300,7 +311,34 @@ function steps.K(i)
   drop_callers()
   local at = min(first_score(LEASE), first_score(HELD), first_score(TTL), first_score(DUE), keep_at,
                  sweep_tokens(limit))
-  return { 4, removed, at < huge and at or '' }
+  return { 4, removed, at < huge and at or '', tonumber(call('HGET', KEYS[META], 'steps') or 0) }
+end
+
+-- When a lease is over that said `at`, after Redis's clock was set by so much. Leases that began
+-- after that are right already; which ones did can be told only roughly. So each has GRACE_MS, if
+-- it had as much before: time for a worker that lives to renew it. A caller that was stopped for
+-- long, with its clock, may be wrong about a step: what has just ended is not moved by all of it.
+local function moved_by(at, by)
+  local moved, old = at, by > 0 and at < now - by / 2
+  if old or by < 0 and at >= now - by - CLOCK_SLACK_MS then moved = at + by end
+  return max(moved, min(max(at, at + by), now + GRACE_MS))
+end
+
+-- Redis's clock was set: leases and ttls go on for about as long as they would have. Many callers
+-- notice; the first one does it.
+function steps.Y(i)
+  local by, seen = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+  if seen ~= tonumber(call('HGET', KEYS[META], 'steps') or 0) then return 0 end
+  call('HSET', KEYS[META], 'steps', seen + 1)
+  for _, key in ipairs({ LEASE, HELD, TTL }) do
+    local all = call('ZRANGEBYSCORE', KEYS[key], '-inf', '(+inf', 'WITHSCORES')
+    local moved = {}
+    for k = 1, #all, 2 do
+      moved[k], moved[k + 1] = format('%.0f', moved_by(tonumber(all[k + 1]), by)), all[k]
+    end
+    many('ZADD', key, moved)
+  end
+  return 0
 end
 
 end

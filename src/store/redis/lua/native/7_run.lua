@@ -20,6 +20,7 @@ end
 -- That answer again, with the jobs as they are now.
 local function taken_before(given)
   local left, kept, w, answer = { byte(given[1] or '', 1, -1) }, {}, 0, { '' }
+  local passed = #left % 2 == 1
   for k = 1, #left / 2 do left[k], kept[k] = left[2 * k - 1] * 256 + left[2 * k], 0 end
   for k = 2, #given, 3 do
     for m = 0, given[k + 1] - 1 do
@@ -33,8 +34,8 @@ local function taken_before(given)
       end
     end
   end
-  if #answer == 1 then return {} end
-  answer[1] = spack('>' .. rep('I2', #kept), unpack(kept))
+  if #answer == 1 and not passed then return {} end
+  answer[1] = spack('>' .. rep('I2', #kept), unpack(kept)) .. (passed and '1' or '')
   return answer
 end
 

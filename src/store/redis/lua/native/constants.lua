@@ -19,7 +19,7 @@ local CREATED, FLAGS, TYPE_LEN, PRIORITY, TTL_MS, DEADLINE, SPEC_END = 1, 2, 5, 
 local STATE, PROGRESS, ATTEMPTS, DELIVERY, LOST, LINES, PROMOTE = 14, 15, 16, 17, 18, 19, 20
 local UPDATED, STARTED, FAILED_AT, FINISHED, DURATION, RUN_END = 21, 22, 23, 24, 25, 25
 local TYPE, UNIQUE_KEY, SEARCH_KEYS, RESULT, ERROR = 26, 27, 28, 29, 30
-local PROGRESS_DATA, WORKER, SHORT_DATA, HISTORY = 31, 32, 33, 34
+local PROGRESS_DATA, WORKER, SHORT_DATA, HISTORY, VALUES = 31, 32, 33, 34, 35
 
 -- flags of a job
 local REMOVES, SEARCHED, HAS_KEY, HAS_TTL, HAS_DEADLINE, APART = 1, 2, 4, 8, 16, 32
@@ -48,11 +48,14 @@ local END = 15
 -- a block of IDS; WEIR_MAX_LOG; INT64_MIN as messages have it; what is added to ranks, 2^52
 local FIRST, MANY, BLOCK, MAX_LOG, AT_ONCE, ZERO_RANK = 7, 4000, 64, 10000, -1, 4503599627370496
 
+-- when Redis's clock is set: see steps.Y
+local GRACE_MS, CLOCK_SLACK_MS = 15000, 2000
+
 -- hands whose lease is over that are dealt out at a time
 local SOME_HANDS = 500
 
--- specs in a piece: REDIS_PIECE
-local PIECE = 16
+-- specs in a piece: REDIS_PIECE; suspects that a take passes over: WEIR_MAX_PASSED
+local PIECE, MAX_PASSED = 16, 100
 
 -- jobs that are looked at in a step V or W, and some more
 local SOME_JOBS, AT_A_TIME = 500, 5000

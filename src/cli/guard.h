@@ -1,0 +1,32 @@
+/* guard.h - programs do not outlive the worker that started them, however it ends.
+ *
+ * The guard is a process of its own, at the other end of a pipe. Each program puts its process
+ * group on the guard's list before it begins, and the worker takes it off when the program has
+ * ended. When the pipe closes, the worker is dead: the guard kills the groups that are left.
+ * It keeps the owner's lock of a SQLite file until they are gone, so the next owner, whatever
+ * program that is, does not start their jobs beside them. */
+#ifndef WEIR_CLI_GUARD_H
+#define WEIR_CLI_GUARD_H
+
+#include <sys/types.h>
+#include "weir/weir.h"
+
+typedef struct guard {
+    pid_t pid;
+    int   fd;            /* our end of the pipe */
+} guard;
+
+/* Start it, with the store open. */
+weir_code guard_start(guard *g, const char *store, weir_error *err);
+
+/* All programs have ended. */
+void guard_stop(guard *g);
+
+/* In the program's process, between fork() and exec(): put its group on the list. */
+void guard_add(const guard *g);
+
+/* The leader of this group has ended, but has not been waited for: until then nobody else can have
+ * its number. */
+void guard_remove(const guard *g, pid_t group);
+
+#endif

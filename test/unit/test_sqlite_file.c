@@ -1,0 +1,293 @@
+/* test_sqlite_file.c - what people do to the files under an owner: delete, rename, replace, link
+ * and copy them. It is noticed and said, and nothing that was acknowledged is overwritten. */
+#include "support/store_fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/sqlite/sq.h"
+
+#define URL "sqlite:@/jobs.db?durability=os"
+
+static fixture *f_open(void)
+{
+    fixture *f = fixture_open(URL);
+    assert_non_null(f);
+    return f;
+}
+
+static void f_shut(fixture *f)
+{
+    f->store->ops->close(f->store);
+    f->store = NULL;
+}
+
+static weir_code f_open_again(fixture *f)
+{
+    return weir__store_open(&f->store, f->url, &f->env, &f->err);
+}
+
+/* A path in the fixture's directory, in one of a few buffers. */
+static const char *in(const fixture *f, const char *name)
+{
+    static char buf[4][TEMPDIR_MAX + 64];
+    static int  next;
+    char       *out = buf[next++ % 4];
+    snprintf(out, sizeof buf[0], "%s/%s", f->dir, name);
+    return out;
+}
+
+static bool exists(const fixture *f, const char *name)
+{
+    return access(in(f, name), F_OK) == 0;
+}
+
+static void copy(const fixture *f, const char *from, const char *to)
+{
+    char    bytes[65536];
+    ssize_t n;
+    int     a = open(in(f, from), O_RDONLY);
+    int     b = open(in(f, to), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    assert_true(a >= 0 && b >= 0);
+    while ((n = read(a, bytes, sizeof bytes)) > 0)
+        assert_int_equal(write(b, bytes, (size_t)n), n);
+    close(a);
+    close(b);
+}
+
+/* Another store, opened by another process: its code and what it says. */
+static weir_code open_elsewhere(const fixture *f, const char *name, bool read_only, char said[240])
+{
+    int   fd[2], status;
+    assert_int_equal(pipe(fd), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        char        url[TEMPDIR_MAX + 80];
+        weir_store *store;
+        weir_error  err = { .msg = "" };
+        weir_env    env = f->env;
+        env.read_only = read_only;
+        snprintf(url, sizeof url, "sqlite:%s", in(f, name));
+        weir_code rc = weir__store_open(&store, url, &env, &err);
+        if (write(fd[1], err.msg, sizeof err.msg) != (ssize_t)sizeof err.msg)
+            _exit(99);
+        _exit((int)rc);
+    }
+    close(fd[1]);
+    assert_int_equal(read(fd[0], said, 240), 240);
+    close(fd[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return (weir_code)WEXITSTATUS(status);
+}
+
+/* The path is looked at now and then: adds fail soon, and say why. */
+static void adds_fail_soon(fixture *f, const char *why)
+{
+    weir_added out;
+    weir_code  rc = WEIR_OK;
+    for (int i = 0; i < 1000 && !rc; i++) {
+        rc = try_add(f, &(weir_spec){ .type = "mail" }, &out);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    CHECK_INT(rc, WEIR_EUNAVAIL);
+    if (!strstr(f->err.msg, why))
+        fail_msg("\"%s\" does not say: %s", f->err.msg, why);
+    CHECK(get(f, 1) != NULL);                   /* reading goes on */
+    CHECK(strstr(check(f, false)->line[0], why));
+}
+
+/* ---- while it is open ---- */
+
+static void a_deleted_file_takes_no_more_jobs(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    add(f, "mail");
+    CHECK_INT(unlink(in(f, "jobs.db")), 0);
+    adds_fail_soon(f, "jobs.db was deleted while it was in use");
+    f_shut(f);
+    CHECK(exists(f, "jobs.db-wal"));            /* all that is left of them */
+    CHECK_INT(f_open_again(f), WEIR_ECORRUPT);
+    CHECK(strstr(f->err.msg, "jobs.db is missing, but its log jobs.db-wal has"));
+    CHECK(exists(f, "jobs.db-wal") && !exists(f, "jobs.db"));
+    fixture_close(f);
+}
+
+static void a_renamed_file_can_be_put_back(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    add(f, "mail");
+    CHECK_INT(rename(in(f, "jobs.db"), in(f, "old.db")), 0);
+    adds_fail_soon(f, "jobs.db was renamed while it was in use");
+    CHECK_INT(rename(in(f, "old.db"), in(f, "jobs.db")), 0);
+    uint64_t id = add(f, "mail");               /* at once */
+    CHECK_INT(rename(in(f, "jobs.db"), in(f, "old.db")), 0);
+    adds_fail_soon(f, "jobs.db was renamed");
+    f_shut(f);
+    CHECK_INT(f_open_again(f), WEIR_ECORRUPT);
+    CHECK_INT(rename(in(f, "old.db"), in(f, "jobs.db")), 0);
+    CHECK_INT(f_open_again(f), WEIR_OK);        /* with what was in the log */
+    CHECK(get(f, id) != NULL);
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
+static void a_replaced_file_is_not_written_to(void **state)
+{
+    (void)state;
+    fixture    *f = f_open();
+    struct stat before, after;
+    add(f, "mail");
+    copy(f, "jobs.db", "copy.db");
+    CHECK_INT(stat(in(f, "copy.db"), &before), 0);
+    CHECK_INT(rename(in(f, "jobs.db"), in(f, "old.db")), 0);
+    CHECK_INT(rename(in(f, "copy.db"), in(f, "jobs.db")), 0);
+    adds_fail_soon(f, "jobs.db was replaced by another file while it was in use");
+    f_shut(f);
+    CHECK_INT(stat(in(f, "jobs.db"), &after), 0);
+    CHECK_INT(after.st_size, before.st_size);
+    CHECK_INT(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+    fixture_close(f);
+}
+
+static void a_lost_log_is_noticed(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    add(f, "mail");
+    CHECK_INT(rename(in(f, "jobs.db-wal"), in(f, "log")), 0);
+    adds_fail_soon(f, "jobs.db has lost its log");
+    CHECK_INT(rename(in(f, "log"), in(f, "jobs.db-wal")), 0);
+    add(f, "mail");
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
+/* ---- other names, other owners ---- */
+
+static void a_second_name_is_refused(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    char     said[240];
+    add(f, "mail");
+    CHECK_INT(link(in(f, "jobs.db"), in(f, "again.db")), 0);
+    CHECK_INT(open_elsewhere(f, "again.db", false, said), WEIR_EINVAL);
+    CHECK(strstr(said, "again.db has 2 names (hard links)"));
+    CHECK_INT(open_elsewhere(f, "again.db", true, said), WEIR_EINVAL);
+    adds_fail_soon(f, "jobs.db has got a second name (hard link)");
+    CHECK_INT(unlink(in(f, "again.db")), 0);
+    add(f, "mail");
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
+static void without_its_mark_it_still_has_an_owner(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    char     said[240];
+    add(f, "mail");
+    CHECK_INT(unlink(in(f, "jobs.db-owner")), 0);
+    CHECK_INT(open_elsewhere(f, "jobs.db", false, said), WEIR_EBUSY);
+    CHECK(strstr(said, "jobs.db belongs to another process"));
+    weir_store *store;
+    CHECK_INT(weir__store_open(&store, f->url, &f->env, &f->err), WEIR_EBUSY);
+    CHECK_INT(open_elsewhere(f, "jobs.db", true, said), WEIR_OK);
+    add(f, "mail");                             /* neither has disturbed the owner */
+    check_all_is_well(f);
+    f_shut(f);
+    CHECK_INT(open_elsewhere(f, "jobs.db", false, said), WEIR_OK);
+    CHECK_INT(f_open_again(f), WEIR_OK);
+    fixture_close(f);
+}
+
+/* A reader of this process keeps its locks when the owner closes. */
+static void a_reader_outlives_the_owner(void **state)
+{
+    (void)state;
+    fixture    *f = f_open();
+    weir_store *reader;
+    weir_env    env = f->env;
+    char        said[240];
+    add(f, "mail");
+    env.read_only = true;
+    CHECK_INT(weir__store_open(&reader, f->url, &env, &f->err), WEIR_OK);
+    f_shut(f);
+    CHECK_INT(open_elsewhere(f, "jobs.db", false, said), WEIR_OK);
+    weir_op  op = { .kind = WEIR_OP_STATS, .now_ms = f->now }, *ops = &op;
+    CHECK_INT(reader->ops->run(reader, &ops, 1, &f->err), WEIR_OK);
+    CHECK_INT(op.err.code, WEIR_OK);
+    CHECK_INT(op.u.stats.stats->all.count[WEIR_ANY], 1);
+    weir_stats_release(op.u.stats.stats);
+    reader->ops->close(reader);
+    CHECK_INT(f_open_again(f), WEIR_OK);
+    fixture_close(f);
+}
+
+/* ---- copies ---- */
+
+static void a_copy_without_its_log_is_an_older_queue(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    copy(f, "jobs.db", "empty.db");             /* before the first checkpoint */
+    add(f, "mail");
+    f_shut(f);
+    CHECK_INT(f_open_again(f), WEIR_OK);        /* closing has folded the log in */
+    add(f, "mail");
+    copy(f, "jobs.db", "older.db");
+    f_shut(f);
+    static const struct { const char *name; uint64_t jobs; } copies[] = { { "empty.db", 0 },
+                                                                          { "older.db", 1 } };
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(f->url, sizeof f->url, "sqlite:%s", in(f, copies[i].name));
+        CHECK_INT(f_open_again(f), WEIR_OK);
+        CHECK_INT(stats(f)->all.count[WEIR_ANY], copies[i].jobs);
+        check_all_is_well(f);
+        f_shut(f);
+    }
+    fixture_close(f);
+}
+
+static void a_file_without_tables_names_its_log(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    sqlite3 *db;
+    f_shut(f);
+    assert_int_equal(sqlite3_open(in(f, "bare.db"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = WAL; CREATE TABLE x(y); DROP TABLE x",
+                                  NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    char said[240];
+    CHECK_INT(open_elsewhere(f, "bare.db", false, said), WEIR_ECORRUPT);
+    CHECK(strstr(said, "bare.db has no tables: its log bare.db-wal is missing"));
+    CHECK_INT(open_elsewhere(f, "bare.db", true, said), WEIR_ECORRUPT);
+    CHECK_INT(f_open_again(f), WEIR_OK);
+    fixture_close(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_deleted_file_takes_no_more_jobs),
+        cmocka_unit_test(a_renamed_file_can_be_put_back),
+        cmocka_unit_test(a_replaced_file_is_not_written_to),
+        cmocka_unit_test(a_lost_log_is_noticed),
+        cmocka_unit_test(a_second_name_is_refused),
+        cmocka_unit_test(without_its_mark_it_still_has_an_owner),
+        cmocka_unit_test(a_reader_outlives_the_owner),
+        cmocka_unit_test(a_copy_without_its_log_is_an_older_queue),
+        cmocka_unit_test(a_file_without_tables_names_its_log),
+    };
+    return cmocka_run_group_tests_name("sqlite files", tests, NULL, NULL);
+}
