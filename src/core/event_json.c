@@ -51,3 +51,52 @@ void weir__event_json(weir_buf *out, const weir_event *e)
         number(out, ",\"missed\":", e->missed);
     weir__buf_char(out, '}');
 }
+
+/* ---- and back ---- */
+
+typedef struct read_event {
+    weir_event      e;
+    const char     *name;
+    weir_json_piece result, data;
+    const char     *text;
+} read_event;
+
+bool weir__event_read(weir_reader *in, const char *text, size_t len, weir_event *out)
+{
+#define EVENT(member) offsetof(read_event, member)
+    static const weir_field fields[] = {
+        WEIR_FIELD("event", weir__as_text, EVENT(name), .needed = true),
+        WEIR_FIELD("at", weir__as_int, EVENT(e.at)),
+        WEIR_FIELD("id", weir__as_number, EVENT(e.id)),
+        WEIR_FIELD("type", weir__as_text, EVENT(e.type)),
+        WEIR_FIELD("state", weir__as_state, EVENT(e.state)),
+        WEIR_FIELD("attempts", weir__as_int32, EVENT(e.attempts)),
+        WEIR_FIELD("progress", weir__as_int32, EVENT(e.progress)),
+        WEIR_FIELD("delivery", weir__as_any_delivery, EVENT(e.delivery)),
+        WEIR_FIELD("result", weir__as_raw, EVENT(result)),
+        WEIR_FIELD("data", weir__as_raw, EVENT(data)),
+        WEIR_FIELD("text", weir__as_text, EVENT(text)),
+        WEIR_FIELD("missed", weir__as_any_delivery, EVENT(e.missed)),
+        { 0 }
+    };
+#undef EVENT
+    read_event      got = { 0 };
+    weir_json_piece all = { text, len };
+    if (weir__read_check(in, text, len, WEIR_MAX_DEPTH + 2) || weir__read(in, fields, all, &got) ||
+        !weir_event_parse(got.name, &got.e.kind))
+        return false;
+    weir_json_piece raw = got.result.text ? got.result : got.data;
+    if (raw.text) {
+        char *copy = in->alloc(in->ctx, raw.len + 1);
+        if (!copy)
+            return false;
+        memcpy(copy, raw.text, raw.len);
+        got.e.text = copy;
+        got.e.text_len = raw.len;
+    } else if (got.text) {
+        got.e.text = got.text;
+        got.e.text_len = strlen(got.text);
+    }
+    *out = got.e;
+    return true;
+}

@@ -163,6 +163,32 @@ weir_code weir__as_int32(weir_reader *in, const weir_field *f, piece value, void
     return rc;
 }
 
+weir_code weir__as_number(weir_reader *in, const weir_field *f, piece value, void *to)
+{
+    uint64_t n = 0;
+    (void)f;
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned digit = (unsigned)(unsigned char)value.text[i] - '0';
+        if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+            return weir__not_a(in, value, "a whole number");
+        n = n * 10 + digit;
+    }
+    *(uint64_t *)to = n;
+    return WEIR_OK;
+}
+
+weir_code weir__as_any_delivery(weir_reader *in, const weir_field *f, piece value,
+                                void *to)
+{
+    uint64_t n = 0;
+    if (weir__as_number(in, f, value, &n))
+        return in->err.code;
+    if (n > UINT32_MAX)
+        return weir__not_a(in, value, "a delivery number");
+    *(uint32_t *)to = (uint32_t)n;
+    return WEIR_OK;
+}
+
 weir_code weir__as_id(weir_reader *in, const weir_field *f, piece value, void *to)
 {
     int64_t   n = 0;

@@ -79,8 +79,10 @@ weir_field_read weir__as_text;      /* const char *; no zero byte in it */
 weir_field_read weir__as_type;      /* const char *: the name of a type */
 weir_field_read weir__as_int;       /* int64_t */
 weir_field_read weir__as_int32;     /* int32_t */
+weir_field_read weir__as_number;    /* uint64_t */
 weir_field_read weir__as_id;        /* uint64_t, not 0 */
 weir_field_read weir__as_delivery;  /* uint32_t, not 0 */
+weir_field_read weir__as_any_delivery;      /* uint32_t */
 weir_field_read weir__as_ms;        /* int64_t: 1500 or "1s500ms" */
 weir_field_read weir__as_moment;    /* int64_t: milliseconds since 1970 */
 weir_field_read weir__as_bool;

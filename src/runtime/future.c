@@ -118,6 +118,11 @@ static weir_code refuse(weir_queue *q, weir_op *op, const weir_reply *to, weir_c
     return rc;
 }
 
+static size_t type_size(const weir_reply *to)
+{
+    return to && to->type ? strlen(to->type) + 1 : 0;
+}
+
 weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, weir_future **out,
                            weir_error *err)
 {
@@ -129,7 +134,7 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
     if (!rc && q->objects_only)
         rc = weir__op_check_objects(op, err);
     if (!rc)
-        rc = create(q, &f, weir__op_size(op, to), err);
+        rc = create(q, &f, weir__op_copy_size(op) + type_size(to), err);
     if (rc)
         return refuse(q, op, to, rc);
     f->ticket.op = *op;
@@ -137,7 +142,9 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
     f->ticket.loose = false;
     if (to)
         f->to = *to;
-    weir__op_own(&f->ticket.op, &f->to, f->bytes);
+    char *behind = (char *)f->bytes + weir__op_copy(&f->ticket.op, f->bytes);
+    if (type_size(to))
+        f->to.type = memcpy(behind, to->type, type_size(to));
     rc = weir__queue_submit(q, &f->ticket);
     if (rc) {
         if (err)

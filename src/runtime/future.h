@@ -47,10 +47,4 @@ void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *
 /* To take what a worker wants; everything is borrowed. */
 weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **jobs);
 
-/* What a deep copy of all that an operation that was checked borrows takes, in bytes; and the copy,
- * made into a block of that size, aligned for anything. `to` may be NULL. Both return the size,
- * which keeps what is put behind it aligned too. */
-size_t weir__op_size(const weir_op *op, const weir_reply *to);
-size_t weir__op_own(weir_op *op, weir_reply *to, void *block);
-
 #endif

@@ -21,7 +21,7 @@ void weir__queue_unref(weir_queue *q)
     if (atomic_fetch_sub(&q->refs, 1) != 1)
         return;
     weir__timer_fini(&q->timer);
-    for (int i = 0; i < WEIR_MAX_LANES; i++)
+    for (int i = 0; i < WEIR_LANES; i++)
         weir__batcher_fini(&q->batcher[i]);
     weir__events_fini(&q->events);
     pthread_mutex_destroy(&q->pools.lock);

@@ -24,7 +24,7 @@ struct weir_queue {
     _Atomic uint32_t refs;
     weir_store      *store;
     unsigned         lanes;               /* of the store */
-    weir_batcher     batcher[WEIR_MAX_LANES];
+    weir_batcher     batcher[WEIR_LANES];
     weir_events      events;
     weir_timer       timer;
     bool             read_only;
@@ -63,7 +63,7 @@ int64_t weir__queue_steady_of(weir_queue *q, int64_t at_ms);
 /* The batcher for operations of this kind. */
 static inline weir_batcher *weir__queue_batcher(weir_queue *q, weir_op_kind kind)
 {
-    return &q->batcher[q->lanes > 1 ? weir__op_info[kind].lane : 0];
+    return &q->batcher[q->lanes > 1 ? weir__op_rows[kind]->lane : 0];
 }
 
 /* Hand over an operation that was checked: see weir__batcher_submit(). */

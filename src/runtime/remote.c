@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/future.h"
+#include "runtime/group.h"
 
 /* ---- take ---- */
 
@@ -58,19 +58,13 @@ weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, weir_job *
 
 /* ---- finish ---- */
 
-/* n operations under one future, in whose bytes they are. They all go through one batcher, where
- * one thread at a time answers: so nothing here needs a lock. */
+/* Of n operations under one future, in whose bytes they are. */
 typedef struct finishing {
-    weir_future *future;
-    weir_ended  *out;              /* the caller's */
-    void        *owned;            /* what the operations borrow */
-    size_t       n;
-    size_t       left;             /* submitted, and not answered yet */
-    struct one {
-        weir_ticket       ticket;
-        struct finishing *all;
-        weir_job        **jobs;    /* the caller's */
-    } one[];
+    weir_group      group;
+    weir_ended     *out;            /* the caller's */
+    void           *copies;         /* of what the operations borrow */
+    weir_job     ***jobs;           /* the caller's, of each */
+    weir_group_one  one[];          /* n, and behind them what `jobs` points to */
 } finishing;
 
 static weir_code check_endings(const weir_ending *endings, size_t n, weir_error *err)
@@ -100,9 +94,8 @@ static void fill(void *ctx, bool wanted)
 {
     finishing *all = ctx;
     wanted = wanted && all->out;
-    for (size_t i = 0; i < all->n; i++) {
-        struct one    *one = &all->one[i];
-        const weir_op *op = &one->ticket.op;
+    for (size_t i = 0; i < all->group.n; i++) {
+        const weir_op *op = &all->one[i].ticket.op;
         weir_ended     none = { .err.code = op->err.code };
         weir_ended    *out = wanted ? &all->out[i] : &none;
         if (op->err.code) {
@@ -113,89 +106,68 @@ static void fill(void *ctx, bool wanted)
         out->err.msg[0] = '\0';
         out->state = op->u.finish.state;
         out->n_jobs = op->u.finish.next.n
-                          ? give_jobs(&op->u.finish.next, wanted ? one->jobs : NULL) : 0;
+                          ? give_jobs(&op->u.finish.next, wanted ? all->jobs[i] : NULL) : 0;
         out->suspect_waits = op->u.finish.next.suspect_waits;
     }
+    free(all->copies);
 }
 
-static void end(finishing *all)
+/* Make the operations; one that is not valid has its error. */
+static void prepare(weir_queue *q, finishing *all, const weir_ending *endings)
 {
-    void      *owned = all->owned;
-    weir_error none = { .code = WEIR_OK };
-    weir__future_end(all->future, &none, fill, all);     /* *all may be gone now */
-    free(owned);
-}
-
-static void answered(weir_ticket *t)
-{
-    finishing *all = ((struct one *)((char *)t - offsetof(struct one, ticket)))->all;
-    if (!--all->left)
-        end(all);
-}
-
-/* Make the operations. Those that are refused have their answer; the others are linked, and the
- * first of them returned. */
-static weir_ticket *prepare(weir_queue *q, finishing *all, const weir_ending *endings)
-{
-    weir_ticket *first = NULL, **link = &first;
-    for (size_t i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < all->group.n; i++) {
         const weir_ending *e = &endings[i];
-        struct one        *one = &all->one[i];
-        one->all = all;
-        one->jobs = e->jobs;
-        one->ticket.done = answered;
-        one->ticket.loose = false;
-        one->ticket.op = (weir_op){ .kind = WEIR_OP_FINISH, .u.finish = {
+        weir_op           *op = &all->one[i].ticket.op;
+        all->jobs[i] = e->jobs;
+        *op = (weir_op){ .kind = WEIR_OP_FINISH, .u.finish = {
             .id = e->id, .delivery = e->delivery, .outcome = e->outcome, .text = e->text,
             .len = e->len } };
         if (e->next)
-            one->ticket.op.u.finish.next = weir__taking(q, e->next, NULL);
-        if (weir__op_check(&one->ticket.op, &one->ticket.op.err))
-            continue;
-        *link = &one->ticket;
-        link = &one->ticket.next;
-        all->left++;
+            op->u.finish.next = weir__taking(q, e->next, NULL);
+        weir__op_check(op, &op->err);
     }
-    *link = NULL;
-    return first;
 }
 
 /* Copy what they borrow, into one block. False: out of memory. */
-static bool own(finishing *all, weir_ticket *first)
+static bool copy(finishing *all)
 {
     size_t size = 0;
-    for (weir_ticket *t = first; t; t = t->next)
-        size += weir__op_size(&t->op, NULL);
-    char *at = all->owned = malloc(size ? size : 1);
-    for (weir_ticket *t = first; t && at; t = t->next)
-        at += weir__op_own(&t->op, NULL, at);
+    for (size_t i = 0; i < all->group.n; i++) {
+        if (!all->one[i].ticket.op.err.code)
+            size += weir__op_copy_size(&all->one[i].ticket.op);
+    }
+    char *at = all->copies = malloc(size ? size : 1);
+    for (size_t i = 0; at && i < all->group.n; i++) {
+        if (!all->one[i].ticket.op.err.code)
+            at += weir__op_copy(&all->one[i].ticket.op, at);
+    }
     return at;
 }
 
 static weir_code submit(weir_queue *q, const weir_ending *endings, size_t n, weir_ended *out,
                         weir_future **f, weir_error *err)
 {
+    size_t    size = sizeof(finishing) + n * (sizeof(weir_group_one) + sizeof(weir_job **));
     weir_code rc = check_endings(endings, n, err);
+    if (!rc && weir__batcher_closed(weir__queue_batcher(q, WEIR_OP_FINISH)))
+        rc = weir_fail(err, WEIR_ECLOSED, "the queue is closed");
     if (!rc)
-        rc = weir__future_create(q, f, sizeof(finishing) + n * sizeof(struct one), NULL, err);
+        rc = weir__future_create(q, f, size, NULL, err);
     if (rc)
         return rc;
     finishing *all = weir__future_bytes(*f);
-    *all = (finishing){ .future = *f, .out = out, .n = n };
-    weir_ticket *first = prepare(q, all, endings);
-    if (!first)
-        end(all);
-    else if (!own(all, first))
-        rc = weir_fail(err, WEIR_ENOMEM, "out of memory");
-    else if ((rc = weir__batcher_submit_all(weir__queue_batcher(q, WEIR_OP_FINISH), first)))
-        *err = first->op.err;
-    if (rc) {
-        free(all->owned);
-        weir__future_unref(*f);
-        weir__future_unref(*f);
-        *f = NULL;
+    weir__group_init(&all->group, q, *f, all->one, n);
+    all->out = out;
+    all->jobs = (weir_job ***)(all->one + n);
+    prepare(q, all, endings);
+    if (copy(all)) {
+        weir__group_start(&all->group, fill, all);
+        return WEIR_OK;
     }
-    return rc;
+    weir__future_unref(*f);
+    weir__future_unref(*f);
+    *f = NULL;
+    return weir_fail(err, WEIR_ENOMEM, "out of memory");
 }
 
 weir_code weir_finish_async(weir_queue *q, const weir_ending *endings, size_t n, weir_ended *out,

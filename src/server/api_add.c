@@ -151,7 +151,7 @@ static bool read_element(srv_request *r, adding *a, weir_reader *in, weir_json_p
         return no_memory(r);
     if (rc) {
         kept = refuse(r, a, at, &in->err, false, in->field);
-    } else if (!srv_may(r, SRV_PRODUCE, spec->type)) {
+    } else if (!srv_may(r, WEIR_ROLE_PRODUCE, spec->type)) {
         weir_fail(&in->err, WEIR_EREADONLY, "this token may not add jobs of the type %s",
                   spec->type);
         kept = refuse(r, a, at, &in->err, true, "type");
@@ -201,7 +201,7 @@ static bool read_one(srv_request *r, adding *a, weir_reader *in, weir_json_piece
         return false;
     }
     a->n_specs = 1;
-    return srv_allow(r, SRV_PRODUCE, a->spec->type);
+    return srv_allow(r, WEIR_ROLE_PRODUCE, a->spec->type);
 }
 
 static bool read_jobs(srv_request *r, adding *a)
@@ -244,7 +244,7 @@ static void add_jobs(srv_request *r)
     weir_error   err = { 0 };
     weir_future *f = NULL;
     adding      *a;
-    if (!srv_allow_own(r, SRV_PRODUCE) || !SRV_STATE(r, a))
+    if (!srv_allow_own(r, WEIR_ROLE_PRODUCE) || !SRV_STATE(r, a))
         return;
     a->last = &a->first;
     a->wait_ms = -1;
@@ -269,7 +269,7 @@ static const srv_param add_query[] = {
 };
 
 const srv_route srv_add_routes[] = {
-    { "POST", "/v1/jobs", SRV_PRODUCE, add_jobs, SRV_MAX_BODY, add_query, 0,
+    { "POST", "/v1/jobs", WEIR_ROLE_PRODUCE, add_jobs, SRV_MAX_BODY, add_query, 0,
       "Add a job, or a list of up to 10,000 with an answer for each", "Specs", "Added", 201 },
     { 0 }
 };

@@ -17,7 +17,7 @@ static void get_audit(srv_request *r)
     int64_t         id = 0, after = 0, limit = PAGE;
     weir_buf        body = { 0 };
     uint64_t        next = 0;
-    if (!srv_allow(r, SRV_ADMIN, NULL) || !srv_query_int(r, "id", 1, INT64_MAX, &id) ||
+    if (!srv_allow(r, WEIR_ROLE_ADMIN, NULL) || !srv_query_int(r, "id", 1, INT64_MAX, &id) ||
         !srv_query_int(r, "after", 1, INT64_MAX, &after) ||
         !srv_query_int(r, "since", 0, INT64_MAX, &q.since) ||
         !srv_query_int(r, "limit", 1, MAX_PAGE, &limit))
@@ -47,7 +47,7 @@ static const srv_param audit_query[] = {
 };
 
 const srv_route srv_audit_routes[] = {
-    { "GET", "/v1/audit", SRV_ADMIN, get_audit, 0, audit_query, 0,
+    { "GET", "/v1/audit", WEIR_ROLE_ADMIN, get_audit, 0, audit_query, 0,
       "Who changed what, the newest first", NULL, "Audit", 200 },
     { 0 }
 };

@@ -350,14 +350,14 @@ static bool make_room(srv_request *r, bulk *b)
 static void bulk_jobs(srv_request *r)
 {
     bulk *b;
-    if (!srv_allow_own(r, SRV_ADMIN) || !SRV_STATE(r, b))
+    if (!srv_allow_own(r, WEIR_ROLE_ADMIN) || !SRV_STATE(r, b))
         return;
     b->limit = MAX_BULK;
     if (!srv_body(r, bulk_fields, b) || !check(r, b))
         return;
     bool by_ids = b->filter.ids.n && !b->filter.type;       /* each is looked at */
-    if (!(by_ids ? srv_allow_own(r, SRV_ADMIN)
-                 : srv_allow_scope(r, SRV_ADMIN, &b->filter.type)) || !make_room(r, b))
+    if (!(by_ids ? srv_allow_own(r, WEIR_ROLE_ADMIN)
+                 : srv_allow_scope(r, WEIR_ROLE_ADMIN, &b->filter.type)) || !make_room(r, b))
         return;
     size_t limit = (size_t)b->limit;
     if (b->filter.ids.n) {
@@ -373,7 +373,7 @@ static void bulk_jobs(srv_request *r)
 }
 
 const srv_route srv_bulk_routes[] = {
-    { "POST", "/v1/jobs/bulk", SRV_ADMIN, bulk_jobs, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "POST", "/v1/jobs/bulk", WEIR_ROLE_ADMIN, bulk_jobs, SRV_MAX_SMALL_BODY, NULL, 0,
       "Retry, promote, cancel or delete many jobs, or count how many that would be", "Bulk",
       "BulkDone", 200 },
     { 0 }

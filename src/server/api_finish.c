@@ -464,9 +464,9 @@ static void handle_renew(srv_request *r)
 }
 
 const srv_route srv_finish_routes[] = {
-    { "POST", "/v1/finish", SRV_WORK, handle_finish, SRV_MAX_BODY, NULL, 0,
+    { "POST", "/v1/finish", WEIR_ROLE_WORK, handle_finish, SRV_MAX_BODY, NULL, 0,
       "Say what became of jobs that were taken, and take the next", "Finish", "Finished", 200 },
-    { "POST", "/v1/renew", SRV_WORK, handle_renew, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "POST", "/v1/renew", WEIR_ROLE_WORK, handle_renew, SRV_MAX_SMALL_BODY, NULL, 0,
       "Keep jobs that were taken for longer", "Renew", "Renewed", 200 },
     { 0 }
 };

@@ -179,7 +179,7 @@ static bool read_query(srv_request *r, listing *l)
     if (!q->type)
         q->type = srv_caller_only_type(&r->who);
     l->several = !q->type && *r->who.types;
-    if (!(l->several ? srv_allow_own(r, SRV_READ) : srv_allow(r, SRV_READ, q->type)) ||
+    if (!(l->several ? srv_allow_own(r, WEIR_ROLE_READ) : srv_allow(r, WEIR_ROLE_READ, q->type)) ||
         !srv_query_state(r, "state", &q->state) ||
         !srv_query_priority(r, "priority", &q->by_priority, &q->priority) ||
         !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) ||
@@ -218,7 +218,7 @@ static void reply_job_now(srv_request *r, uint64_t id)
 
 static void get_job(srv_request *r)
 {
-    srv_on_job(r, SRV_READ, reply_job_now);
+    srv_on_job(r, WEIR_ROLE_READ, reply_job_now);
 }
 
 typedef struct patch {
@@ -273,7 +273,7 @@ static void patch_it(srv_request *r, uint64_t id)
 
 static void patch_job(srv_request *r)
 {
-    srv_on_job(r, SRV_ADMIN, patch_it);
+    srv_on_job(r, WEIR_ROLE_ADMIN, patch_it);
 }
 
 static void removed(srv_request *r, weir_code code, const weir_error *err)
@@ -292,7 +292,7 @@ static void remove_it(srv_request *r, uint64_t id)
 
 static void delete_job(srv_request *r)
 {
-    srv_on_job(r, SRV_ADMIN, remove_it);
+    srv_on_job(r, WEIR_ROLE_ADMIN, remove_it);
 }
 
 /* ---- POST /v1/jobs/{id}/retry, /promote, /cancel ---- */
@@ -351,17 +351,17 @@ static void cancel_it(srv_request *r, uint64_t id)
 
 static void retry_job(srv_request *r)
 {
-    srv_on_job(r, SRV_ADMIN, retry_it);
+    srv_on_job(r, WEIR_ROLE_ADMIN, retry_it);
 }
 
 static void promote_job(srv_request *r)
 {
-    srv_on_job(r, SRV_ADMIN, promote_it);
+    srv_on_job(r, WEIR_ROLE_ADMIN, promote_it);
 }
 
 static void cancel_job(srv_request *r)
 {
-    srv_on_job(r, SRV_ADMIN, cancel_it);
+    srv_on_job(r, WEIR_ROLE_ADMIN, cancel_it);
 }
 
 /* ---- GET /v1/jobs/{id}/wait, /explain ---- */
@@ -375,7 +375,7 @@ static void wait_for_it(srv_request *r, uint64_t id)
 
 static void wait_for_job(srv_request *r)
 {
-    srv_on_job(r, SRV_READ, wait_for_it);
+    srv_on_job(r, WEIR_ROLE_READ, wait_for_it);
 }
 
 typedef struct explaining {
@@ -420,7 +420,7 @@ static void explain_it(srv_request *r, uint64_t id)
 
 static void explain_job(srv_request *r)
 {
-    srv_on_job(r, SRV_READ, explain_it);
+    srv_on_job(r, WEIR_ROLE_READ, explain_it);
 }
 
 /* ---- routes ---- */
@@ -444,22 +444,22 @@ static const srv_param wait_query[] = {
 };
 
 const srv_route srv_jobs_routes[] = {
-    { "GET", "/v1/jobs", SRV_READ, list_jobs, 0, list_query, 0, "List jobs, a page at a time",
+    { "GET", "/v1/jobs", WEIR_ROLE_READ, list_jobs, 0, list_query, 0, "List jobs, a page at a time",
       NULL, "JobPage", 200 },
-    { "GET", "/v1/jobs/{id}", SRV_READ, get_job, 0, NULL, 0, "One job", NULL, "Job", 200 },
-    { "PATCH", "/v1/jobs/{id}", SRV_ADMIN, patch_job, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "GET", "/v1/jobs/{id}", WEIR_ROLE_READ, get_job, 0, NULL, 0, "One job", NULL, "Job", 200 },
+    { "PATCH", "/v1/jobs/{id}", WEIR_ROLE_ADMIN, patch_job, SRV_MAX_SMALL_BODY, NULL, 0,
       "Change a job, all of it or nothing", "JobPatch", "Job", 200 },
-    { "DELETE", "/v1/jobs/{id}", SRV_ADMIN, delete_job, 0, NULL, 0,
+    { "DELETE", "/v1/jobs/{id}", WEIR_ROLE_ADMIN, delete_job, 0, NULL, 0,
       "Forget a job and its log, in any state", NULL, NULL, 204 },
-    { "POST", "/v1/jobs/{id}/retry", SRV_ADMIN, retry_job, 0, NULL, 0,
+    { "POST", "/v1/jobs/{id}/retry", WEIR_ROLE_ADMIN, retry_job, 0, NULL, 0,
       "Run a finished job again, with all its attempts", NULL, "JobState", 200 },
-    { "POST", "/v1/jobs/{id}/promote", SRV_ADMIN, promote_job, 0, NULL, 0,
+    { "POST", "/v1/jobs/{id}/promote", WEIR_ROLE_ADMIN, promote_job, 0, NULL, 0,
       "Start a delayed job now", NULL, "JobState", 200 },
-    { "POST", "/v1/jobs/{id}/cancel", SRV_ADMIN, cancel_job, 0, NULL, 0,
+    { "POST", "/v1/jobs/{id}/cancel", WEIR_ROLE_ADMIN, cancel_job, 0, NULL, 0,
       "Cancel a job that waits or runs", NULL, "JobState", 200 },
-    { "GET", "/v1/jobs/{id}/wait", SRV_READ, wait_for_job, 0, wait_query, 0,
+    { "GET", "/v1/jobs/{id}/wait", WEIR_ROLE_READ, wait_for_job, 0, wait_query, 0,
       "Wait until a job has ended: 200, or 202 when it has not", NULL, "Job", 200 },
-    { "GET", "/v1/jobs/{id}/explain", SRV_READ, explain_job, 0, NULL, 0,
+    { "GET", "/v1/jobs/{id}/explain", WEIR_ROLE_READ, explain_job, 0, NULL, 0,
       "Why a job is not running, or what became of it", NULL, "Explanation", 200 },
     { 0 }
 };

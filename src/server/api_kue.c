@@ -389,7 +389,7 @@ static void read_element(srv_request *r, weir_reader *in, weir_json_piece value,
     if (srv_kue_spec(in, value, spec)) {
         e->err = in->err;
         e->status = weir_code_http(e->err.code);
-    } else if (!srv_may(r, SRV_PRODUCE, spec->type)) {
+    } else if (!srv_may(r, WEIR_ROLE_PRODUCE, spec->type)) {
         char types[150];
         weir_fail(&e->err, WEIR_EINVAL, "type: this token is for jobs of type %s",
                   srv_caller_types_text(&r->who, types, sizeof types));
@@ -487,10 +487,10 @@ static const srv_param search_query[] = {
 };
 
 #define GET(route, how, flag, what) \
-    { "GET", route, SRV_READ, how, 0, NULL, flag, what, NULL, NULL, 200 }
+    { "GET", route, WEIR_ROLE_READ, how, 0, NULL, flag, what, NULL, NULL, 200 }
 const srv_route srv_kue_routes[] = {
     GET("/stats", get_stats, OURS, "Kue: how many jobs there are in each state"),
-    { "GET", "/job/search", SRV_READ, get_search, 0, search_query, PLAIN,
+    { "GET", "/job/search", WEIR_ROLE_READ, get_search, 0, search_query, PLAIN,
       "Kue: ids of the jobs with these words", NULL, NULL, 200 },
     GET("/jobs/{from}..{to}", get_range, PLAIN, "Kue: jobs by rank"),
     GET("/jobs/{from}..{to}/{order}", get_range, PLAIN, "Kue: jobs by rank"),
@@ -502,15 +502,16 @@ const srv_route srv_kue_routes[] = {
     GET("/job/types", get_types, OURS, "Kue: types of jobs"),
     GET("/job/{id}", get_job, OURS, "Kue: a job"),
     GET("/job/{id}/log", get_log, OURS, "Kue: the lines of its log"),
-    { "PUT", "/job/{id}/state/{state}", SRV_ADMIN, put_state, SRV_MAX_SMALL_BODY, NULL,
+    { "PUT", "/job/{id}/state/{state}", WEIR_ROLE_ADMIN, put_state, SRV_MAX_SMALL_BODY, NULL,
       OURS | SRV_ANY_TYPE, "Kue: set its state", NULL, NULL, 200 },
-    { "PUT", "/job/{id}/priority/{priority}", SRV_ADMIN, put_priority, SRV_MAX_SMALL_BODY, NULL,
+    { "PUT", "/job/{id}/priority/{priority}", WEIR_ROLE_ADMIN, put_priority, SRV_MAX_SMALL_BODY,
+      NULL,
       PLAIN | SRV_ANY_TYPE, "Kue: set its priority", NULL, NULL, 200 },
-    { "DELETE", "/job/{id}", SRV_ADMIN, delete_job, SRV_MAX_SMALL_BODY, NULL,
+    { "DELETE", "/job/{id}", WEIR_ROLE_ADMIN, delete_job, SRV_MAX_SMALL_BODY, NULL,
       OURS | SRV_ANY_TYPE, "Kue: forget it", NULL, NULL, 200 },
-    { "POST", "/job", SRV_PRODUCE, post_job, SRV_MAX_BODY, NULL, PLAIN | SRV_ANY_TYPE,
+    { "POST", "/job", WEIR_ROLE_PRODUCE, post_job, SRV_MAX_BODY, NULL, PLAIN | SRV_ANY_TYPE,
       "Kue: add a job, or an array of them", NULL, NULL, 200 },
-    { "GET", "/inactive/{id}", SRV_ADMIN, get_inactive, 0, NULL, PLAIN,
+    { "GET", "/inactive/{id}", WEIR_ROLE_ADMIN, get_inactive, 0, NULL, PLAIN,
       "Kue: run it again (with --kue-get)", NULL, NULL, 200 },
     { 0 }
 };

@@ -60,7 +60,7 @@ static void read_it(srv_request *r, uint64_t id)
 
 static void read_log(srv_request *r)
 {
-    srv_on_job(r, SRV_READ, read_it);
+    srv_on_job(r, WEIR_ROLE_READ, read_it);
 }
 
 /* ---- POST /v1/jobs/{id}/log ---- */
@@ -96,7 +96,7 @@ static void write_it(srv_request *r, uint64_t id)
 
 static void write_log(srv_request *r)
 {
-    srv_on_job(r, SRV_WORK, write_it);
+    srv_on_job(r, WEIR_ROLE_WORK, write_it);
 }
 
 /* ---- POST /v1/jobs/{id}/progress ---- */
@@ -132,7 +132,7 @@ static void note_it(srv_request *r, uint64_t id)
 
 static void note_progress(srv_request *r)
 {
-    srv_on_job(r, SRV_WORK, note_it);
+    srv_on_job(r, WEIR_ROLE_WORK, note_it);
 }
 
 /* ---- POST /v1/jobs/{id}/values ---- */
@@ -163,7 +163,7 @@ static void set_them(srv_request *r, uint64_t id)
 
 static void set_values(srv_request *r)
 {
-    srv_on_job(r, SRV_WORK, set_them);
+    srv_on_job(r, WEIR_ROLE_WORK, set_them);
 }
 
 /* ---- routes ---- */
@@ -175,13 +175,13 @@ static const srv_param log_query[] = {
 };
 
 const srv_route srv_log_routes[] = {
-    { "GET", "/v1/jobs/{id}/log", SRV_READ, read_log, 0, log_query, 0,
+    { "GET", "/v1/jobs/{id}/log", WEIR_ROLE_READ, read_log, 0, log_query, 0,
       "The log of a job, oldest line first", NULL, "LogPage", 200 },
-    { "POST", "/v1/jobs/{id}/log", SRV_WORK, write_log, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "POST", "/v1/jobs/{id}/log", WEIR_ROLE_WORK, write_log, SRV_MAX_SMALL_BODY, NULL, 0,
       "Add a line to the log of a job", "LogLine", NULL, 204 },
-    { "POST", "/v1/jobs/{id}/progress", SRV_WORK, note_progress, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "POST", "/v1/jobs/{id}/progress", WEIR_ROLE_WORK, note_progress, SRV_MAX_SMALL_BODY, NULL, 0,
       "Say how far a delivery of a job is; extends its ttl", "Progress", NULL, 204 },
-    { "POST", "/v1/jobs/{id}/values", SRV_WORK, set_values, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "POST", "/v1/jobs/{id}/values", WEIR_ROLE_WORK, set_values, SRV_MAX_SMALL_BODY, NULL, 0,
       "Set values of a job, in any state; null removes one", "ValuesChange", NULL, 204 },
     { 0 }
 };

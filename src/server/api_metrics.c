@@ -205,7 +205,7 @@ static void get_metrics(srv_request *r)
 {
     weir_error   err = { 0 };
     weir_future *f = NULL;
-    if (!srv_allow(r, SRV_READ, NULL))
+    if (!srv_allow(r, WEIR_ROLE_READ, NULL))
         return;
     weir_stats **stats = r->state = srv_alloc(r, sizeof *stats);
     if (!stats) {
@@ -223,7 +223,7 @@ static void get_history(srv_request *r)
     const char *step = srv_query(r, "step");
     int64_t     n = 300;
     weir_buf    out = { 0 };
-    if (!srv_allow(r, SRV_READ, NULL) || !srv_query_int(r, "n", 1, SRV_HISTORY_MINUTES, &n))
+    if (!srv_allow(r, WEIR_ROLE_READ, NULL) || !srv_query_int(r, "n", 1, SRV_HISTORY_MINUTES, &n))
         return;
     if (step && strcmp(step, "1s") != 0 && strcmp(step, "1m") != 0) {
         srv_reply_fail(r, WEIR_EINVAL, "step", "step: \"%.60s\" is neither 1s nor 1m", step);
@@ -240,10 +240,10 @@ static const srv_param history_params[] = {
 };
 
 const srv_route srv_metrics_routes[] = {
-    { "GET", "/v1/history", SRV_READ, get_history, 0, history_params, 0,
+    { "GET", "/v1/history", WEIR_ROLE_READ, get_history, 0, history_params, 0,
       "The recent past in steps: jobs queued, completed and failed, how long they waited and ran",
       NULL, "History", 200 },
-    { "GET", "/metrics", SRV_READ, get_metrics, 0, NULL, 0,
+    { "GET", "/metrics", WEIR_ROLE_READ, get_metrics, 0, NULL, 0,
       "What is counted, in the text format of Prometheus", NULL, "Metrics", 200 },
     { 0 }
 };

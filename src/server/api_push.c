@@ -24,7 +24,7 @@ static void answered(srv_task *task)
 /* NULL: it was answered. */
 static question *begin(srv_request *r, void (*run)(srv_push *p, srv_push_ask *ask))
 {
-    if (!srv_allow(r, SRV_ADMIN, NULL))
+    if (!srv_allow(r, WEIR_ROLE_ADMIN, NULL))
         return NULL;
     question *q = srv_alloc(r, sizeof *q);
     if (!q) {
@@ -72,12 +72,12 @@ static void delete_push(srv_request *r)
 }
 
 const srv_route srv_push_routes[] = {
-    { "GET", "/v1/push", SRV_ADMIN, get_push, 0, NULL, 0,
+    { "GET", "/v1/push", WEIR_ROLE_ADMIN, get_push, 0, NULL, 0,
       "Where jobs are pushed to, and how that goes", NULL, "PushTargets", 200 },
-    { "PUT", "/v1/push/{name}", SRV_ADMIN, put_push, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "PUT", "/v1/push/{name}", WEIR_ROLE_ADMIN, put_push, SRV_MAX_SMALL_BODY, NULL, 0,
       "Push jobs of some types to a URL; replaces what is there under this name, and ends a pause",
       "PushPut", "PushTarget", 201 },
-    { "DELETE", "/v1/push/{name}", SRV_ADMIN, delete_push, 0, NULL, 0,
+    { "DELETE", "/v1/push/{name}", WEIR_ROLE_ADMIN, delete_push, 0, NULL, 0,
       "Push no more; requests under way are waited for", NULL, NULL, 204 },
     { 0 }
 };

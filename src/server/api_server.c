@@ -43,7 +43,7 @@ static void show_server(srv_request *r)
 {
     const srv_options *opt = srv_settings(r);
     weir_buf           body = { 0 };
-    if (!srv_allow_own(r, SRV_READ))
+    if (!srv_allow_own(r, WEIR_ROLE_READ))
         return;
     text(&body, "{\"version\":", weir_version());
     text(&body, ",\"title\":", opt->title ? opt->title : "weir");
@@ -99,16 +99,17 @@ static void check_store(srv_request *r)
     weir_error   err = { 0 };
     weir_future *f = NULL;
     checking    *c;
-    if (!srv_allow(r, SRV_ADMIN, NULL) || !SRV_STATE(r, c) || !srv_body(r, check_fields, c))
+    if (!srv_allow(r, WEIR_ROLE_ADMIN, NULL) || !SRV_STATE(r, c) || !srv_body(r, check_fields, c))
         return;
     weir_code rc = weir_check_async(srv_queue(r), c->mend, &c->report, &f, &err);
     srv_await(r, rc, &err, f, checked);
 }
 
 const srv_route srv_server_routes[] = {
-    { "GET", "/v1/server", SRV_READ, show_server, 0, NULL, 0, "What serves, and who you are", NULL,
+    { "GET", "/v1/server", WEIR_ROLE_READ, show_server, 0, NULL, 0,
+      "What serves, and who you are", NULL,
       "Server", 200 },
-    { "POST", "/v1/check", SRV_ADMIN, check_store, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "POST", "/v1/check", WEIR_ROLE_ADMIN, check_store, SRV_MAX_SMALL_BODY, NULL, 0,
       "Compare all that is derived with the jobs themselves; other calls wait meanwhile", "Check",
       "Report", 200 },
     { 0 }

@@ -42,7 +42,7 @@ bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w)
             srv_reply_error(r, &err, field);
             return false;
         }
-        if (!srv_allow(r, SRV_WORK, w->types.text[i]))
+        if (!srv_allow(r, WEIR_ROLE_WORK, w->types.text[i]))
             return false;
     }
     const char *worker = w->worker ? w->worker : srv_worker_name(r);
@@ -262,7 +262,7 @@ static void handle_take(srv_request *r)
 }
 
 const srv_route srv_take_routes[] = {
-    { "POST", "/v1/take", SRV_WORK, handle_take, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "POST", "/v1/take", WEIR_ROLE_WORK, handle_take, SRV_MAX_SMALL_BODY, NULL, 0,
       "Take jobs; wait for some if there are none", "Take", "Taken", 200 },
     { 0 }
 };

@@ -64,7 +64,7 @@ static void types_json(weir_buf *out, const srv_request *r, const weir_stats *s)
     bool first = true;
     weir__buf_str(out, "\"types\":[");
     for (size_t i = 0; i < s->n; i++) {
-        if (!srv_may(r, SRV_READ, s->type[i].type))
+        if (!srv_may(r, WEIR_ROLE_READ, s->type[i].type))
             continue;
         if (!first)
             weir__buf_char(out, ',');
@@ -135,7 +135,7 @@ static void stats_got(srv_request *r, weir_code code, const weir_error *err)
 
 static void show_stats(srv_request *r)
 {
-    if (srv_allow_own(r, SRV_READ))
+    if (srv_allow_own(r, WEIR_ROLE_READ))
         start(r, stats_got);
 }
 
@@ -154,7 +154,7 @@ static void types_got(srv_request *r, weir_code code, const weir_error *err)
 
 static void show_types(srv_request *r)
 {
-    if (srv_allow_own(r, SRV_READ))
+    if (srv_allow_own(r, WEIR_ROLE_READ))
         start(r, types_got);
 }
 
@@ -182,7 +182,7 @@ static void type_got(srv_request *r, weir_code code, const weir_error *err)
 /* What a token does not see is not there. */
 static void show_type(srv_request *r)
 {
-    if (!srv_allow_own(r, SRV_READ))
+    if (!srv_allow_own(r, WEIR_ROLE_READ))
         return;
     if (srv_caller_lacks(&r->who, r->arg[0]))
         no_type(r);
@@ -232,7 +232,7 @@ static void settings_got(srv_request *r, weir_code code, const weir_error *err)
 static void patch_type(srv_request *r)
 {
     weir_settings first = { 0 };
-    if (srv_allow(r, SRV_ADMIN, r->arg[0]) && srv_body(r, settings_fields, &first))
+    if (srv_allow(r, WEIR_ROLE_ADMIN, r->arg[0]) && srv_body(r, settings_fields, &first))
         start(r, settings_got);
 }
 
@@ -263,7 +263,7 @@ static void pause_type(srv_request *r)
 {
     weir_error   err = { 0 };
     weir_future *f = NULL;
-    if (!srv_allow(r, SRV_ADMIN, r->arg[0]))
+    if (!srv_allow(r, WEIR_ROLE_ADMIN, r->arg[0]))
         return;
     weir_code rc = weir_pause_async(srv_queue(r), r->arg[0], &f, &err);
     srv_await(r, rc, &err, f, paused);
@@ -273,7 +273,7 @@ static void resume_type(srv_request *r)
 {
     weir_error   err = { 0 };
     weir_future *f = NULL;
-    if (!srv_allow(r, SRV_ADMIN, r->arg[0]))
+    if (!srv_allow(r, WEIR_ROLE_ADMIN, r->arg[0]))
         return;
     weir_code rc = weir_resume_async(srv_queue(r), r->arg[0], &f, &err);
     srv_await(r, rc, &err, f, resumed);
@@ -282,17 +282,17 @@ static void resume_type(srv_request *r)
 /* ---- routes ---- */
 
 const srv_route srv_types_routes[] = {
-    { "GET", "/v1/stats", SRV_READ, show_stats, 0, NULL, 0,
+    { "GET", "/v1/stats", WEIR_ROLE_READ, show_stats, 0, NULL, 0,
       "How many jobs there are, of all types and of each", NULL, "Stats", 200 },
-    { "GET", "/v1/types", SRV_READ, show_types, 0, NULL, 0, "All types", NULL, "Types", 200 },
-    { "GET", "/v1/types/{type}", SRV_READ, show_type, 0, NULL, 0,
+    { "GET", "/v1/types", WEIR_ROLE_READ, show_types, 0, NULL, 0, "All types", NULL, "Types", 200 },
+    { "GET", "/v1/types/{type}", WEIR_ROLE_READ, show_type, 0, NULL, 0,
       "One type; * is what holds for all", NULL, "Type", 200 },
-    { "PATCH", "/v1/types/{type}", SRV_ADMIN, patch_type, SRV_MAX_SMALL_BODY, NULL, 0,
+    { "PATCH", "/v1/types/{type}", WEIR_ROLE_ADMIN, patch_type, SRV_MAX_SMALL_BODY, NULL, 0,
       "Change settings of a type: how long finished jobs are kept, and search", "TypeSettings",
       "Type", 200 },
-    { "POST", "/v1/types/{type}/pause", SRV_ADMIN, pause_type, 0, NULL, 0,
+    { "POST", "/v1/types/{type}/pause", WEIR_ROLE_ADMIN, pause_type, 0, NULL, 0,
       "Let no worker take jobs of a type", NULL, "TypePaused", 200 },
-    { "POST", "/v1/types/{type}/resume", SRV_ADMIN, resume_type, 0, NULL, 0,
+    { "POST", "/v1/types/{type}/resume", WEIR_ROLE_ADMIN, resume_type, 0, NULL, 0,
       "Let workers take jobs of a type again", NULL, "TypePaused", 200 },
     { 0 }
 };

@@ -363,7 +363,7 @@ static void change_job(srv_request *r, srv_vertx_body *b)
 {
     srv_kue *k = r->state;
     k->own = b;
-    if (r->who.roles & SRV_ADMIN)
+    if (r->who.roles & WEIR_ROLE_ADMIN)
         srv_kue_get(r, (uint64_t)b->id, change_it);
     else
         srv_kue_error(r, 403, "id: this token may add jobs, but not change job %" PRId64, b->id);
@@ -398,7 +398,7 @@ static void add_job(srv_request *r, srv_vertx_body *b)
     weir_spec   *spec = &b->spec;
     weir_future *f = NULL;
     char         address[37];
-    if (!srv_may(r, SRV_PRODUCE, spec->type)) {
+    if (!srv_may(r, WEIR_ROLE_PRODUCE, spec->type)) {
         char types[150];
         srv_kue_error(r, 403, "type: this token is for jobs of type %s",
                       srv_caller_types_text(&r->who, types, sizeof types));
@@ -440,7 +440,7 @@ enum {
 };
 
 #define GET(route, how, flag, what) \
-    { "GET", route, SRV_READ, how, 0, NULL, flag, what, NULL, NULL, 200 }
+    { "GET", route, WEIR_ROLE_READ, how, 0, NULL, flag, what, NULL, NULL, 200 }
 const srv_route srv_vertx_routes[] = {
     GET("/job/search/{q}", get_search, PLAIN, "Vert.x Kue: not implemented there"),
     GET("/stats", get_stats, OURS, "Vert.x Kue: how many jobs there are in each state"),
@@ -454,15 +454,15 @@ const srv_route srv_vertx_routes[] = {
     GET("/jobs/{state}/{from}/to/{to}", get_state_range, PLAIN, "Vert.x Kue: jobs by rank"),
     GET("/jobs/{state}/{from}/to/{to}/{order}", get_state_range, PLAIN,
         "Vert.x Kue: jobs by rank"),
-    { "PUT", "/job", SRV_PRODUCE, put_job, SRV_MAX_SMALL_BODY, NULL, PLAIN | SRV_ANY_TYPE,
+    { "PUT", "/job", WEIR_ROLE_PRODUCE, put_job, SRV_MAX_SMALL_BODY, NULL, PLAIN | SRV_ANY_TYPE,
       "Vert.x Kue: add a job, or change the one with this id", NULL, NULL, 201 },
-    { "PUT", "/job/{id}/state/{state}", SRV_ADMIN, put_state, SRV_MAX_SMALL_BODY, NULL,
+    { "PUT", "/job/{id}/state/{state}", WEIR_ROLE_ADMIN, put_state, SRV_MAX_SMALL_BODY, NULL,
       OURS | SRV_ANY_TYPE, "Vert.x Kue: set its state", NULL, NULL, 200 },
     GET("/job/{id}", get_job, OURS, "Vert.x Kue: a job"),
     GET("/job/{id}/log", get_log, OURS, "Vert.x Kue: the lines of its log"),
-    { "DELETE", "/job/{id}", SRV_ADMIN, delete_job, SRV_MAX_SMALL_BODY, NULL,
+    { "DELETE", "/job/{id}", WEIR_ROLE_ADMIN, delete_job, SRV_MAX_SMALL_BODY, NULL,
       OURS | SRV_ANY_TYPE, "Vert.x Kue: forget it", NULL, NULL, 204 },
-    { "POST", "/inactive/{id}", SRV_ADMIN, post_inactive, SRV_MAX_SMALL_BODY, NULL,
+    { "POST", "/inactive/{id}", WEIR_ROLE_ADMIN, post_inactive, SRV_MAX_SMALL_BODY, NULL,
       PLAIN | SRV_ANY_TYPE, "Vert.x Kue: run it again", NULL, NULL, 200 },
     { 0 }
 };

@@ -187,7 +187,7 @@ static void get_workers(srv_request *r)
 }
 
 const srv_route srv_workers_routes[] = {
-    { "GET", "/v1/workers", SRV_READ, get_workers, 0, NULL, 0,
+    { "GET", "/v1/workers", WEIR_ROLE_READ, get_workers, 0, NULL, 0,
       "The workers that this server has seen", NULL, "Workers", 200 },
     { 0 }
 };

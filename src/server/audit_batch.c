@@ -5,64 +5,31 @@
 #include "server/audit_batch.h"
 #include "server/inner.h"
 
-/* Names of operations that change something; the second list is recorded with "all" alone. A tick
- * is a queue's own clock, no action of anybody. */
-static const char *const admin_names[WEIR_OP_KINDS] = {
-    [WEIR_OP_UPDATE] = "job.change",
-    [WEIR_OP_REMOVE] = "job.delete",
-    [WEIR_OP_CONFIGURE] = "type.settings",
-    [WEIR_OP_IMPORT] = "job.import",
-    [WEIR_OP_CHECK] = "store.check",
-};
-static const char *const work_names[WEIR_OP_KINDS] = {
-    [WEIR_OP_ADD] = "job.add",
-    [WEIR_OP_TAKE] = "job.take",
-    [WEIR_OP_FINISH] = "job.finish",
-};
-
+/* What administrators do is recorded; the rest with "all" alone. */
 static const char *name_of(const srv_request *r, const weir_op *op)
 {
-    const char *name = admin_names[op->kind];
-    if (op->kind == WEIR_OP_CONFIGURE && op->u.configure.set_paused)
-        return op->u.configure.paused ? "type.pause" : "type.resume";
-    return name || r->server->opt.audit != SRV_AUDIT_ALL ? name : work_names[op->kind];
+    const weir_op_row *row = weir__op_row(op);
+    bool               recorded = r->server->opt.audit == SRV_AUDIT_ALL ||
+                                  row->role(op) == WEIR_ROLE_ADMIN;
+    return recorded ? row->action(op) : NULL;
 }
 
-/* Jobs of an operation, and the i-th of their ids; 0: it has none. */
-static size_t jobs_of(const weir_op *op, size_t i, uint64_t *id)
+/* The i-th job that it names, adds or takes; *id is 0 when that is not known. */
+static bool job_of(weir_op *op, size_t i, uint64_t *id)
 {
-    *id = 0;
-    switch (op->kind) {
-    case WEIR_OP_UPDATE:
-        *id = op->u.update.id;
-        return 1;
-    case WEIR_OP_REMOVE:
-        *id = op->u.remove.id;
-        return 1;
-    case WEIR_OP_FINISH:
-        *id = op->u.finish.id;
-        return 1;
-    case WEIR_OP_ADD:
-        *id = i < op->u.add.n ? op->u.add.out[i].id : 0;
-        return op->u.add.n;
-    case WEIR_OP_TAKE:
-        *id = i < op->u.take.n_jobs ? op->u.take.jobs[i]->id : 0;
-        return op->u.take.n_jobs;
-    case WEIR_OP_IMPORT:
-        return op->u.import.n;
-    default:
-        return 0;
-    }
+    const uint64_t *named = weir__op_row(op)->job(op, i);
+    if (!named)
+        return weir__op_row(op)->result(op, i, id);
+    *id = *named;
+    return true;
 }
 
-static void add_jobs(const weir_op *op, srv_audit_item *item, uint64_t *ids)
+static void add_jobs(weir_op *op, srv_audit_item *item, uint64_t *ids)
 {
     uint64_t id;
-    size_t   n = jobs_of(op, 0, &id);
-    item->count += n;
-    for (size_t i = 0; i < n && item->n_ids < SRV_AUDIT_IDS; i++) {
-        jobs_of(op, i, &id);
-        if (id)
+    for (size_t i = 0; job_of(op, i, &id); i++) {
+        item->count++;
+        if (id && item->n_ids < SRV_AUDIT_IDS)
             ids[item->n_ids++] = id;
     }
 }
@@ -84,7 +51,7 @@ static bool alike(const weir_op *a, const weir_op *b)
            (x == y || (x && y && !strcmp(x, y)));
 }
 
-void srv_audit_batch(srv_request *r, const weir_op *op, size_t n)
+void srv_audit_batch(srv_request *r, weir_op *op, size_t n)
 {
     uint64_t ids[SRV_AUDIT_IDS];
     if (!r->server->audit)

@@ -3,9 +3,9 @@
 #define WEIR_SERVER_AUDIT_BATCH_H
 
 #include "server/audit.h"
-#include "wire/wire.h"
+#include "op/op.h"
 
 /* Record those that change something, once they are answered. */
-void srv_audit_batch(srv_request *r, const weir_op *op, size_t n);
+void srv_audit_batch(srv_request *r, weir_op *op, size_t n);
 
 #endif

@@ -61,8 +61,8 @@ static const char *name_of(const srv_route *route)
 /* A route whose role is admin alone is administrative. A batch records its operations itself. */
 const char *srv_audit_action(const srv_route *route, srv_audit_mode mode, bool kue_get)
 {
-    if (mode == SRV_AUDIT_OFF || (route->flags & SRV_OPEN) || route->roles == SRV_ALL ||
-        (mode == SRV_AUDIT_ADMIN && route->roles != SRV_ADMIN))
+    if (mode == SRV_AUDIT_OFF || (route->flags & SRV_OPEN) || route->roles == WEIR_ROLE_ALL ||
+        (mode == SRV_AUDIT_ADMIN && route->roles != WEIR_ROLE_ADMIN))
         return NULL;
     if (!strcmp(route->method, "GET") && !(kue_get && !strcmp(route->path, "/inactive/{id}")))
         return NULL;

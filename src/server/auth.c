@@ -8,10 +8,10 @@
 #include "server/inner.h"
 
 const srv_role srv_role_table[] = {
-    { "read", SRV_READ, SRV_READ },
-    { "produce", SRV_PRODUCE, SRV_PRODUCE | SRV_READ },
-    { "work", SRV_WORK, SRV_WORK | SRV_READ },
-    { "admin", SRV_ADMIN, SRV_ALL },
+    { "read", WEIR_ROLE_READ, WEIR_ROLE_READ },
+    { "produce", WEIR_ROLE_PRODUCE, WEIR_ROLE_PRODUCE | WEIR_ROLE_READ },
+    { "work", WEIR_ROLE_WORK, WEIR_ROLE_WORK | WEIR_ROLE_READ },
+    { "admin", WEIR_ROLE_ADMIN, WEIR_ROLE_ALL },
     { 0 }
 };
 enum { N_ROLES = sizeof srv_role_table / sizeof *srv_role_table - 1 };

@@ -1,19 +1,12 @@
 /* auth.h - who calls, and what they may do.
  *
- * A role is a set of bits. `read` looks; `produce` adds, and looks; `work` takes and ends jobs, and
- * looks; `admin` may do everything. A token may be bound to some types of jobs. */
+ * A role is a set of bits, WEIR_ROLE_... `read` looks; `produce` adds, and looks; `work` takes and
+ * ends jobs, and looks; `admin` may do everything. A token may be bound to some types of jobs. */
 #ifndef WEIR_SERVER_AUTH_H
 #define WEIR_SERVER_AUTH_H
 
+#include "op/role.h"
 #include "weir/job.h"
-
-enum {
-    SRV_READ    = 1,
-    SRV_PRODUCE = 2,
-    SRV_WORK    = 4,
-    SRV_ADMIN   = 8,
-    SRV_ALL     = SRV_READ | SRV_PRODUCE | SRV_WORK | SRV_ADMIN
-};
 
 typedef struct srv_role {
     const char *name;                       /* NULL ends the table */

@@ -379,7 +379,7 @@ static void identify(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller
 {
     srv_refusal no;
     if (!needs_token(g))
-        who->roles = host_is_ours(g, h->host) && check_page(g, h, &no) ? SRV_ALL : 0;
+        who->roles = host_is_ours(g, h->host) && check_page(g, h, &no) ? WEIR_ROLE_ALL : 0;
     else if (!h->authorization || !check_token(g, h, now_ms, who, &no))
         *who = (srv_caller){ 0 };
 }
@@ -400,7 +400,7 @@ bool srv_guard_admit(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller
     if (!check_page(g, h, no))
         return false;
     if (open)
-        who->roles = SRV_ALL;
+        who->roles = WEIR_ROLE_ALL;
     else if (!check_token(g, h, now_ms, who, no))
         return false;
     if (!(who->roles & h->route->roles)) {

@@ -224,7 +224,7 @@ uint64_t srv_kue_id(const char *text)
 static void got_job(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_kue *k = r->state;
-    if (!code && !srv_may(r, SRV_READ, k->job->type)) {
+    if (!code && !srv_may(r, WEIR_ROLE_READ, k->job->type)) {
         code = weir_fail(&k->err, WEIR_ENOENT, "no such job");
         err = &k->err;
     }
@@ -319,7 +319,7 @@ static void got_types(srv_request *r, weir_code code, const weir_error *err)
     weir__buf_char(&k->out, '[');
     for (size_t i = 0; i < k->stats->n; i++) {
         const char *type = k->stats->type[i].type;
-        if (!srv_may(r, SRV_READ, type))
+        if (!srv_may(r, WEIR_ROLE_READ, type))
             continue;
         weir__buf_str(&k->out, comma);
         weir__json_string(&k->out, type, strlen(type));

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/named.h"
-#include "wire/wire.h"
+#include "op/batch.h"
 
 /* A repetition that came before the first was done. Part of its request's memory. */
 typedef struct waiter {
@@ -19,7 +19,7 @@ typedef struct waiter {
 
 /* The caller and its token: an answer is for them alone. */
 typedef struct caller_id {
-    char text[WIRE_CALLER + 1 + sizeof ((srv_caller *)0)->name];
+    char text[WEIR_BATCH_CALLER + 1 + sizeof ((srv_caller *)0)->name];
 } caller_id;
 
 struct srv_replay {
@@ -107,7 +107,7 @@ static void tidy(srv_replays *s)
 static srv_replay *caller_of(srv_replays *s, const srv_request *r, const char *caller)
 {
     caller_id id;
-    snprintf(id.text, sizeof id.text, "%.*s:%s", WIRE_CALLER, caller, r->who.name);
+    snprintf(id.text, sizeof id.text, "%.*s:%s", WEIR_BATCH_CALLER, caller, r->who.name);
     srv_replay *c = weir__names_get(&s->by_name, id.text);
     if (c) {
         take_out(s, c);

@@ -1,7 +1,8 @@
 /* server.h - a queue served over HTTP: the whole server as one object.
  *
- * The server is an ordinary user of the library: it is given an open queue and calls nothing but
- * the public API. This header is all that the program `weir` sees of it. */
+ * The server is a user of the library: it is given an open queue and calls the public API, plus
+ * runtime/ops.h for POST /v1/batch. It shares the helpers of base, core and op. The program `weir`
+ * sees this header, config.h, tokens.h and auth.h. */
 #ifndef WEIR_SERVER_SERVER_H
 #define WEIR_SERVER_SERVER_H
 

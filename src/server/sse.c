@@ -358,7 +358,7 @@ static bool read_filter(srv_request *r, listener *l)
         l->type = srv_caller_only_type(&r->who);
     l->several = !l->type && *r->who.types;
     if (!srv_query_int(r, "id", 1, INT64_MAX, &id) || !read_kinds(r, &l->kinds) ||
-        !srv_allow(r, SRV_READ, l->several ? r->who.types : l->type))
+        !srv_allow(r, WEIR_ROLE_READ, l->several ? r->who.types : l->type))
         return false;
     l->id = (uint64_t)id;
     l->all = !l->id && !l->type && !l->several && l->kinds == UINT32_MAX;
@@ -438,7 +438,7 @@ static const srv_param events_query[] = {
 };
 
 const srv_route srv_events_routes[] = {
-    { "GET", "/v1/events", SRV_READ, handle_events, 0, events_query, 0,
+    { "GET", "/v1/events", WEIR_ROLE_READ, handle_events, 0, events_query, 0,
       "What happens, as server-sent events; Last-Event-ID goes on where a listener was", NULL,
       "Events", 200 },
     { 0 }

@@ -1,19 +1,9 @@
-/* store.c - which store a URL means, and the table of operations. */
+/* store.c - which store a URL means. */
 #include "store/store.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-
-#define LANE_OF(kind)                                                                      \
-    ((unsigned)(WEIR_OP_##kind == WEIR_OP_TAKE || WEIR_OP_##kind == WEIR_OP_FINISH ||      \
-                WEIR_OP_##kind == WEIR_OP_RENEW || WEIR_OP_##kind == WEIR_OP_PROGRESS ||   \
-                WEIR_OP_##kind == WEIR_OP_LOG))
-const weir_op_info weir__op_info[WEIR_OP_KINDS] = {
-#define X(kind, member, writes) { #member, writes, LANE_OF(kind) },
-    WEIR_OPS(X)
-#undef X
-};
 
 /* By scheme; KNOWN says the same in words. */
 static const struct {

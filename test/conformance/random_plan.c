@@ -492,7 +492,7 @@ void plan_describe(const plan *p, weir_buf *out)
 {
     const weir_op *op = &p->op;
     weir__buf_printf(out, "at %" PRId64 " %s", op->now_ms - FIXTURE_START,
-                     weir__op_info[op->kind].name);
+                     weir__op_row(op)->name);
     switch (op->kind) {
     case WEIR_OP_ADD:
         say_add(&op->u.add, out);

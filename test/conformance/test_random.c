@@ -221,7 +221,7 @@ static void run_both(duel *d)
         weir__buf_clear(&d->right.answer);
         attempt_answer(l, &d->left.answer);
         attempt_answer(r, &d->right.answer);
-        compare(d, weir__op_info[l->op.kind].name);
+        compare(d, weir__op_row(&l->op)->name);
         d->t->answers[l->op.kind][l->op.err.code]++;
         if (l->op.kind == WEIR_OP_CHECK && !l->op.err.code && l->op.u.check.report->n)
             differ(d, "a damaged store", d->left.answer.data, "");
@@ -468,7 +468,7 @@ static bool tell_answers(const trial *t)
 {
     bool all = true;
     for (int kind = 0; kind < WEIR_OP_KINDS; kind++) {
-        printf("# %-9s", weir__op_info[kind].name);
+        printf("# %-9s", weir__op_rows[kind]->name);
         for (int code = 0; code < WEIR_CODES_END; code++) {
             if (t->answers[kind][code])
                 printf("  %s %zu", weir_code_name((weir_code)code), t->answers[kind][code]);

@@ -36,7 +36,7 @@ static void begin(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const srv_route route = { .method = "POST", .path = "/x", .roles = SRV_PRODUCE };
+    static const srv_route route = { .method = "POST", .path = "/x", .roles = WEIR_ROLE_PRODUCE };
     char        text[2048], *line[5] = { 0 }, *rest = text;
     srv_caller  who;
     srv_refusal no;
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                       .fetch_site = line[2], .authorization = line[3],
                       .peer = line[4] ? line[4] : "127.0.0.1:1" };
     bool in = srv_guard_admit(opened, &head, 0, &who, &no);
-    MUST(in ? who.roles == SRV_ALL : no.status == 403 && *no.why);
+    MUST(in ? who.roles == WEIR_ROLE_ALL : no.status == 403 && *no.why);
     if (in && head.fetch_site && strcmp(head.fetch_site, "cross-site") == 0)
         MUST(srv_guard_shares(opened, head.origin));
     MUST(!srv_guard_admit(closed, &head, 0, &who, &no));

@@ -18,10 +18,10 @@ static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
 enum { READER, PRODUCER, WORKER, ADMIN, MAIL_READER, MAIL_PRODUCER, MAIL_WORKER, MAIL_ADMIN,
        TOKENS };
 static const struct { const char *roles, *type; unsigned bits; } tokens[TOKENS] = {
-    { "read", "", SRV_READ },     { "produce", "", SRV_READ | SRV_PRODUCE },
-    { "work", "", SRV_READ | SRV_WORK },         { "admin", "", SRV_ALL },
-    { "read", "mail", SRV_READ }, { "produce", "mail", SRV_READ | SRV_PRODUCE },
-    { "work", "mail", SRV_READ | SRV_WORK },     { "admin", "mail", SRV_ALL },
+    { "read", "", WEIR_ROLE_READ },     { "produce", "", WEIR_ROLE_READ | WEIR_ROLE_PRODUCE },
+    { "work", "", WEIR_ROLE_READ | WEIR_ROLE_WORK },         { "admin", "", WEIR_ROLE_ALL },
+    { "read", "mail", WEIR_ROLE_READ }, { "produce", "mail", WEIR_ROLE_READ | WEIR_ROLE_PRODUCE },
+    { "work", "mail", WEIR_ROLE_READ | WEIR_ROLE_WORK },     { "admin", "mail", WEIR_ROLE_ALL },
 };
 static char bearer[TOKENS][SRV_TOKEN_TEXT + 40];
 
@@ -79,24 +79,25 @@ static const struct {
     const char *op;
     unsigned    role;
 } each[] = {
-    { ADD, SRV_PRODUCE },
-    { "{\"op\":\"take\",\"types\":[\"mail\"],\"n\":1,\"worker\":\"w\"}", SRV_WORK },
-    { "{\"op\":\"finish\",\"id\":1,\"delivery\":99}", SRV_WORK },
-    { "{\"op\":\"renew\",\"jobs\":[{\"id\":1,\"delivery\":99}]}", SRV_WORK },
-    { "{\"op\":\"progress\",\"id\":1,\"delivery\":99,\"percent\":1}", SRV_WORK },
-    { "{\"op\":\"log\",\"id\":1,\"text\":\"x\"}", SRV_WORK },
-    { "{\"op\":\"tick\"}", SRV_ADMIN },
-    { "{\"op\":\"update\",\"id\":1,\"from\":[\"delayed\"],\"state\":\"inactive\"}", SRV_ADMIN },
-    { "{\"op\":\"update\",\"id\":1,\"values\":{\"a\":1}}", SRV_WORK },
-    { "{\"op\":\"update\",\"id\":1,\"values\":{\"a\":1},\"priority\":1}", SRV_ADMIN },
-    { "{\"op\":\"remove\",\"id\":999}", SRV_ADMIN },
-    { "{\"op\":\"configure\",\"type\":\"mail\",\"paused\":false}", SRV_ADMIN },
-    { "{\"op\":\"import\",\"jobs\":[]}", SRV_ADMIN },
-    { "{\"op\":\"get\",\"id\":1}", SRV_READ },
-    { "{\"op\":\"list\"}", SRV_READ },
-    { "{\"op\":\"logs\",\"id\":1}", SRV_READ },
-    { "{\"op\":\"stats\"}", SRV_READ },
-    { "{\"op\":\"check\"}", SRV_ADMIN },
+    { ADD, WEIR_ROLE_PRODUCE },
+    { "{\"op\":\"take\",\"types\":[\"mail\"],\"n\":1,\"worker\":\"w\"}", WEIR_ROLE_WORK },
+    { "{\"op\":\"finish\",\"id\":1,\"delivery\":99}", WEIR_ROLE_WORK },
+    { "{\"op\":\"renew\",\"jobs\":[{\"id\":1,\"delivery\":99}]}", WEIR_ROLE_WORK },
+    { "{\"op\":\"progress\",\"id\":1,\"delivery\":99,\"percent\":1}", WEIR_ROLE_WORK },
+    { "{\"op\":\"log\",\"id\":1,\"text\":\"x\"}", WEIR_ROLE_WORK },
+    { "{\"op\":\"tick\"}", WEIR_ROLE_ADMIN },
+    { "{\"op\":\"update\",\"id\":1,\"from\":[\"delayed\"],\"state\":\"inactive\"}",
+      WEIR_ROLE_ADMIN },
+    { "{\"op\":\"update\",\"id\":1,\"values\":{\"a\":1}}", WEIR_ROLE_WORK },
+    { "{\"op\":\"update\",\"id\":1,\"values\":{\"a\":1},\"priority\":1}", WEIR_ROLE_ADMIN },
+    { "{\"op\":\"remove\",\"id\":999}", WEIR_ROLE_ADMIN },
+    { "{\"op\":\"configure\",\"type\":\"mail\",\"paused\":false}", WEIR_ROLE_ADMIN },
+    { "{\"op\":\"import\",\"jobs\":[]}", WEIR_ROLE_ADMIN },
+    { "{\"op\":\"get\",\"id\":1}", WEIR_ROLE_READ },
+    { "{\"op\":\"list\"}", WEIR_ROLE_READ },
+    { "{\"op\":\"logs\",\"id\":1}", WEIR_ROLE_READ },
+    { "{\"op\":\"stats\"}", WEIR_ROLE_READ },
+    { "{\"op\":\"check\"}", WEIR_ROLE_ADMIN },
 };
 
 static void each_operation_wants_its_role(void **state)

@@ -307,7 +307,7 @@ static void a_store_that_is_away_is_not_a_job_that_is_gone(void **state)
     char       dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], url[128];
     char       token[SRV_TOKEN_TEXT], bearer[SRV_TOKEN_TEXT + 40];
     weir_error err;
-    srv_caller who = { .name = "w", .types = "t", .roles = SRV_READ | SRV_WORK };
+    srv_caller who = { .name = "w", .types = "t", .roles = WEIR_ROLE_READ | WEIR_ROLE_WORK };
     rig       *redis = rig_start(NULL);
     assert_non_null(redis);
     proxy *line = proxy_start(redis, 1);
@@ -353,7 +353,7 @@ static void strangers_do_not_learn_where_the_store_is(void **state)
     char       dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], url[128];
     char       token[SRV_TOKEN_TEXT], bearer[SRV_TOKEN_TEXT + 40];
     weir_error err;
-    srv_caller who = { .name = "w", .roles = SRV_READ };
+    srv_caller who = { .name = "w", .roles = WEIR_ROLE_READ };
     rig       *redis = rig_start(NULL);
     assert_non_null(redis);
     proxy *line = proxy_start(redis, 1);

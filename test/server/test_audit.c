@@ -221,7 +221,7 @@ static void tokens_that_come_and_go(void **state)
     (void)state;
     rt        *t = &w.t;
     char       text[SRV_TOKEN_TEXT];
-    srv_caller c = { .name = "new", .roles = SRV_READ };
+    srv_caller c = { .name = "new", .roles = WEIR_ROLE_READ };
     OK(srv_tokens_add(file, &c, 1, text, &t->err));
     OK(srv_reload(w.s, &t->err));
     OK(srv_tokens_remove(file, "eve", &t->err));
@@ -296,11 +296,11 @@ static void every_route_has_a_name(void **state)
             const char *admin = srv_audit_action(r, SRV_AUDIT_ADMIN, true);
             bool        looks = !strcmp(r->method, "GET") && strcmp(r->path, "/inactive/{id}") != 0;
             assert_null(srv_audit_action(r, SRV_AUDIT_OFF, true));
-            if (looks || r->roles == SRV_ALL || (r->flags & SRV_OPEN))
+            if (looks || r->roles == WEIR_ROLE_ALL || (r->flags & SRV_OPEN))
                 assert_null(all);
             else if (!all || !strchr(all, '.') || *all == '/')
                 fail_msg("%s %s: %s", r->method, r->path, all ? all : "not recorded");
-            if (!looks && r->roles == SRV_ADMIN)
+            if (!looks && r->roles == WEIR_ROLE_ADMIN)
                 assert_string_equal(admin, all);
             else
                 assert_null(admin);

@@ -39,8 +39,8 @@ static void add_token(const char *name, const char *roles, char text[SRV_TOKEN_T
 
 /* ---- the guard alone ---- */
 
-static const srv_route read_route = { .method = "GET", .path = "/x", .roles = SRV_READ };
-static const srv_route add_route = { .method = "POST", .path = "/x", .roles = SRV_PRODUCE };
+static const srv_route read_route = { .method = "GET", .path = "/x", .roles = WEIR_ROLE_READ };
+static const srv_route add_route = { .method = "POST", .path = "/x", .roles = WEIR_ROLE_PRODUCE };
 static const srv_route open_route = { .method = "GET", .path = "/o", .flags = SRV_OPEN };
 
 static srv_guard *guard_on(const srv_options *opt, const char *address, bool loopback)
@@ -218,7 +218,7 @@ static void a_changed_file_is_seen(void **state)
     srv_guard  *g = guard_on(&opt, "127.0.0.1:0", true);
     srv_head    h = { .route = &read_route, .method = "GET", .peer = "127.0.0.1:1" };
     assert_true(srv_guard_admit(g, &h, 0, &who, &no));
-    assert_int_equal(who.roles, SRV_ALL);
+    assert_int_equal(who.roles, WEIR_ROLE_ALL);
     assert_string_equal(who.name, "");
     add_token("a", "read", token);
     snprintf(header, sizeof header, "Bearer %s", token);
@@ -227,7 +227,7 @@ static void a_changed_file_is_seen(void **state)
     h.authorization = header;
     assert_true(srv_guard_admit(g, &h, SRV_TOKENS_MS, &who, &no));
     assert_string_equal(who.name, "a");
-    assert_int_equal(who.roles, SRV_READ);
+    assert_int_equal(who.roles, WEIR_ROLE_READ);
 
     FILE *out = fopen(file, "w");       /* a broken file changes nothing, and is said on reload */
     fputs("broken", out);
@@ -283,7 +283,8 @@ static void an_expired_token(void **state)
     weir_error       err;
     srv_refusal      no;
     srv_options      opt = { .data_dir = dir };
-    srv_caller       who, c = { .name = "old", .roles = SRV_ALL, .expires_at = 1700000000000 };
+    srv_caller       who, c = { .name = "old", .roles = WEIR_ROLE_ALL,
+                                .expires_at = 1700000000000 };
     srv_token_counts n;
     assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
     snprintf(bearer, sizeof bearer, "Bearer %s", text);

@@ -297,7 +297,7 @@ static void what_is_wrong_with_the_server(void **state)
     web  w;
     assert_true(tempdir_make(dir));
     snprintf(file, sizeof file, "%s/tokens.json", dir);
-    srv_caller reader = { .roles = SRV_READ, .name = "reader" };
+    srv_caller reader = { .roles = WEIR_ROLE_READ, .name = "reader" };
     assert_int_equal(srv_tokens_add(file, &reader, 1, text, NULL), WEIR_OK);
     web_start(&w, RT_MEM, false, &(srv_options){ .tokens_file = file });
     snprintf(url, sizeof url, "http://%s", w.host);

@@ -925,9 +925,9 @@ static void only_an_admin_of_all_types_may(void **state)
 {
     (void)state;
     static const struct { const char *name, *type; unsigned roles; int status; } callers[] = {
-        { "eye", "", SRV_READ, 403 }, { "maker", "", SRV_PRODUCE, 403 },
-        { "hand", "", SRV_WORK, 403 }, { "half", "x", SRV_ADMIN, 403 },
-        { "boss", "", SRV_ADMIN, 200 },
+        { "eye", "", WEIR_ROLE_READ, 403 }, { "maker", "", WEIR_ROLE_PRODUCE, 403 },
+        { "hand", "", WEIR_ROLE_WORK, 403 }, { "half", "x", WEIR_ROLE_ADMIN, 403 },
+        { "boss", "", WEIR_ROLE_ADMIN, 200 },
     };
     web  w;
     char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16], token[SRV_TOKEN_TEXT], header[128];

@@ -107,7 +107,7 @@ static void add_token(const char *name, char *header)
 {
     weir_error err;
     char       text[SRV_TOKEN_TEXT];
-    srv_caller c = { .roles = SRV_ALL };
+    srv_caller c = { .roles = WEIR_ROLE_ALL };
     snprintf(c.name, sizeof c.name, "%s", name);
     assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
     snprintf(header, SRV_TOKEN_TEXT + 40, "Authorization: Bearer %s\r\n", text);

@@ -52,12 +52,12 @@ static void roles(void **state)
 {
     (void)state;
     static const struct { const char *text; unsigned bits; const char *back; } cases[] = {
-        { "read", SRV_READ, "read" },
-        { "produce", SRV_PRODUCE | SRV_READ, "produce" },
-        { "work", SRV_WORK | SRV_READ, "work" },
-        { "admin", SRV_ALL, "admin" },
-        { "produce,work", SRV_PRODUCE | SRV_WORK | SRV_READ, "work,produce" },
-        { "read,admin", SRV_ALL, "admin" },
+        { "read", WEIR_ROLE_READ, "read" },
+        { "produce", WEIR_ROLE_PRODUCE | WEIR_ROLE_READ, "produce" },
+        { "work", WEIR_ROLE_WORK | WEIR_ROLE_READ, "work" },
+        { "admin", WEIR_ROLE_ALL, "admin" },
+        { "produce,work", WEIR_ROLE_PRODUCE | WEIR_ROLE_WORK | WEIR_ROLE_READ, "work,produce" },
+        { "read,admin", WEIR_ROLE_ALL, "admin" },
     };
     char     text[64];
     unsigned bits;
@@ -71,13 +71,13 @@ static void roles(void **state)
         assert_false(srv_roles_parse(wrong[i], &bits));
 
     srv_caller c = who("a", "produce", "mail");
-    assert_true(srv_caller_may(&c, SRV_PRODUCE, "mail"));
-    assert_true(srv_caller_may(&c, SRV_READ | SRV_ADMIN, "mail"));
-    assert_false(srv_caller_may(&c, SRV_PRODUCE, "sms"));
-    assert_false(srv_caller_may(&c, SRV_PRODUCE, NULL));
-    assert_false(srv_caller_may(&c, SRV_WORK, "mail"));
+    assert_true(srv_caller_may(&c, WEIR_ROLE_PRODUCE, "mail"));
+    assert_true(srv_caller_may(&c, WEIR_ROLE_READ | WEIR_ROLE_ADMIN, "mail"));
+    assert_false(srv_caller_may(&c, WEIR_ROLE_PRODUCE, "sms"));
+    assert_false(srv_caller_may(&c, WEIR_ROLE_PRODUCE, NULL));
+    assert_false(srv_caller_may(&c, WEIR_ROLE_WORK, "mail"));
     c = who("a", "admin", "");
-    assert_true(srv_caller_may(&c, SRV_WORK, NULL));
+    assert_true(srv_caller_may(&c, WEIR_ROLE_WORK, NULL));
 }
 
 static void a_life(void **state)
@@ -107,9 +107,9 @@ static void a_life(void **state)
     assert_non_null(found);
     assert_string_equal(found->who.name, "ci");
     assert_string_equal(found->who.types, "mail \"quoted\"");
-    assert_int_equal(found->who.roles, SRV_PRODUCE | SRV_READ);
+    assert_int_equal(found->who.roles, WEIR_ROLE_PRODUCE | WEIR_ROLE_READ);
     assert_true(found->created_at == 1700000000000);
-    assert_int_equal(srv_tokens_find(&t, two)->who.roles, SRV_ALL);
+    assert_int_equal(srv_tokens_find(&t, two)->who.roles, WEIR_ROLE_ALL);
     one[10] = one[10] == 'x' ? 'y' : 'x';
     assert_null(srv_tokens_find(&t, one));
     two[SRV_TOKEN_TEXT - 2] = 0;
@@ -140,8 +140,10 @@ static void several_types(void **state)
     assert_string_equal(srv_caller_only_type(&c), "mail");
     assert_true(srv_caller_add_type(&c, "sms"));
     assert_null(srv_caller_only_type(&c));
-    assert_true(srv_caller_may(&c, SRV_WORK, "mail") && srv_caller_may(&c, SRV_WORK, "sms"));
-    assert_false(srv_caller_may(&c, SRV_WORK, "mails") || srv_caller_may(&c, SRV_WORK, NULL));
+    assert_true(srv_caller_may(&c, WEIR_ROLE_WORK, "mail"));
+    assert_true(srv_caller_may(&c, WEIR_ROLE_WORK, "sms"));
+    assert_false(srv_caller_may(&c, WEIR_ROLE_WORK, "mails"));
+    assert_false(srv_caller_may(&c, WEIR_ROLE_WORK, NULL));
     assert_string_equal(srv_caller_types_text(&c, text, sizeof text), "mail, sms");
     assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
     assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
@@ -175,7 +177,7 @@ static void rotation(void **state)
     assert_true(srv_tokens_find(&t, first)->who.expires_at == 9);
     const srv_token *fresh = srv_tokens_find(&t, second);
     assert_true(fresh->who.expires_at == 100 && fresh->created_at == 5);
-    assert_int_equal(fresh->who.roles, SRV_PRODUCE | SRV_READ);
+    assert_int_equal(fresh->who.roles, WEIR_ROLE_PRODUCE | WEIR_ROLE_READ);
     assert_string_equal(fresh->who.types, "mail");
     srv_tokens_fini(&t);
     /* once more: the oldest is gone, the second ends no later than it would have */
@@ -239,7 +241,7 @@ static void names_that_are_wrong(void **state)
     char       token[SRV_TOKEN_TEXT];
     weir_error err;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        srv_caller c = { .roles = SRV_READ };
+        srv_caller c = { .roles = WEIR_ROLE_READ };
         strcpy(c.name, names[i]);
         assert_int_equal(srv_tokens_add(file, &c, 0, token, &err), WEIR_EINVAL);
     }
@@ -330,7 +332,7 @@ static void all_at_once(void **state)
     for (int i = 0; i < N; i++) {
         if (fork() == 0) {
             char       token[SRV_TOKEN_TEXT];
-            srv_caller c = { .roles = SRV_READ };
+            srv_caller c = { .roles = WEIR_ROLE_READ };
             snprintf(c.name, sizeof c.name, "t%d", i);
             _exit(srv_tokens_add(file, &c, 0, token, NULL) ? 1 : 0);
         }

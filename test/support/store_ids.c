@@ -50,28 +50,11 @@ static uint64_t learn(fixture *f, uint64_t id, uint64_t named_so)
     return f->ids[f->n_ids++].ours;
 }
 
-/* The id that an operation names; NULL: it names none. */
-static uint64_t *named(weir_op *op)
-{
-    switch (op->kind) {
-    case WEIR_OP_FINISH:   return &op->u.finish.id;
-    case WEIR_OP_PROGRESS: return &op->u.progress.id;
-    case WEIR_OP_LOG:      return &op->u.log.id;
-    case WEIR_OP_UPDATE:   return &op->u.update.id;
-    case WEIR_OP_REMOVE:   return &op->u.remove.id;
-    case WEIR_OP_GET:      return &op->u.get.id;
-    case WEIR_OP_LOGS:     return &op->u.logs.id;
-    default:               return NULL;
-    }
-}
-
 void ids_to_store(const fixture *f, weir_op *op)
 {
-    uint64_t *id = named(op);
-    if (id)
+    uint64_t *id;
+    for (size_t i = 0; (id = weir__op_row(op)->job(op, i)); i++)
         *id = to_store(f, *id);
-    for (size_t i = 0; op->kind == WEIR_OP_RENEW && i < op->u.renew.n; i++)
-        op->u.renew.items[i].id = to_store(f, op->u.renew.items[i].id);
 }
 
 static void jobs_from_store(const fixture *f, weir_job **jobs, size_t n)
@@ -123,11 +106,9 @@ static void imported_from_store(fixture *f, const weir_op_import *in)
 void ids_from_store(fixture *f, weir_op *op)
 {
     message_from_store(f, op->err.msg);
-    uint64_t *id = named(op);
-    if (id)
+    uint64_t *id;
+    for (size_t i = 0; (id = weir__op_row(op)->job(op, i)); i++)
         *id = id_from_store(f, *id);
-    for (size_t i = 0; op->kind == WEIR_OP_RENEW && i < op->u.renew.n; i++)
-        op->u.renew.items[i].id = id_from_store(f, op->u.renew.items[i].id);
     if (op->err.code)
         return;
     for (size_t i = 0; op->kind == WEIR_OP_ADD && i < op->u.add.n; i++)

@@ -325,6 +325,8 @@ static void a_reader_sees_what_the_owner_does(void **state)
     op = (weir_op){ .kind = WEIR_OP_ADD, .u.add = { &spec, 1, &added, NULL } };
     CHECK_INT(view(&v, &op), WEIR_EREADONLY);
     op = (weir_op){ .kind = WEIR_OP_CHECK, .u.check = { .mend = true } };
+    CHECK_INT(view(&v, &op), WEIR_EREADONLY);
+    op = (weir_op){ .kind = WEIR_OP_CHECK };
     CHECK_INT(view(&v, &op), WEIR_OK);
     CHECK_INT(op.u.check.report->n, 0);
     weir_report_release(op.u.check.report);

@@ -81,6 +81,27 @@ static void good_urls_open(void **state)
     }
 }
 
+/* A store that is open for reading may be checked, not mended. */
+static void a_reader_changes_nothing(void **state)
+{
+    (void)state;
+    weir_store *s;
+    weir_env    e = env;
+    weir_op     add = { .kind = WEIR_OP_ADD }, check = { .kind = WEIR_OP_CHECK };
+    weir_op     mend = { .kind = WEIR_OP_CHECK, .u.check.mend = true };
+    weir_op    *ops[] = { &add, &check, &mend };
+    e.read_only = true;
+    assert_int_equal(weir__store_open(&s, "mem:", &e, NULL), WEIR_OK);
+    assert_int_equal(s->ops->run(s, ops, 3, NULL), WEIR_OK);
+    assert_int_equal(add.err.code, WEIR_EREADONLY);
+    assert_int_equal(check.err.code, WEIR_OK);
+    assert_int_equal(mend.err.code, WEIR_EREADONLY);
+    assert_null(mend.u.check.report);
+    weir__op_release(&check);
+    assert_null(check.u.check.report);
+    s->ops->close(s);
+}
+
 static void options_are_checked_too(void **state)
 {
     (void)state;
@@ -99,10 +120,12 @@ static void every_operation_has_a_name(void **state)
 {
     (void)state;
     for (int k = 0; k < WEIR_OP_KINDS; k++)
-        assert_true(strlen(weir__op_info[k].name) > 0);
-    assert_string_equal(weir__op_info[WEIR_OP_FINISH].name, "finish");
-    assert_true(weir__op_info[WEIR_OP_TAKE].writes);
-    assert_false(weir__op_info[WEIR_OP_LIST].writes);
+        assert_true(strlen(weir__op_rows[k]->name) > 0);
+    assert_string_equal(weir__op_rows[WEIR_OP_FINISH]->name, "finish");
+    assert_true(weir__op_writes(&(weir_op){ .kind = WEIR_OP_TAKE }));
+    assert_false(weir__op_writes(&(weir_op){ .kind = WEIR_OP_LIST }));
+    assert_false(weir__op_writes(&(weir_op){ .kind = WEIR_OP_CHECK }));
+    assert_true(weir__op_writes(&(weir_op){ .kind = WEIR_OP_CHECK, .u.check.mend = true }));
 }
 
 /* ---- operations ---- */
@@ -330,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_urls_say_what_is_known),
         cmocka_unit_test(good_urls_open),
+        cmocka_unit_test(a_reader_changes_nothing),
         cmocka_unit_test(options_are_checked_too),
         cmocka_unit_test(every_operation_has_a_name),
         cmocka_unit_test(adds),

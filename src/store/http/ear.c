@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/thread.h"
+#include "core/event_json.h"
 
 enum {
     SILENCE_MS = 45 * 1000,         /* three heartbeats: the connection is given up */
@@ -38,7 +39,7 @@ struct http_ear {
     pthread_cond_t  moved;
     bool            hears, ever;
     weir_error      trouble;
-    char            run[WIRE_RUN + 1];      /* of the last event */
+    char            run[WEIR_BATCH_RUN + 1];      /* of the last event */
     uint64_t        number;
 };
 
@@ -56,7 +57,7 @@ static int64_t now_ms(void)
 static bool is_later(const http_ear *e, const char *id, size_t *run_len, uint64_t *number)
 {
     const char *dash = strrchr(id, '-');
-    if (!dash || dash - id > WIRE_RUN)
+    if (!dash || dash - id > WEIR_BATCH_RUN)
         return false;
     *run_len = (size_t)(dash - id);
     *number = strtoull(dash + 1, NULL, 10);
@@ -85,7 +86,7 @@ static void tell_event(const http_ear *e, const char *data, size_t len)
     weir_event  event;
     weir_arena  arena = { 0 };
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
-    if (weir__wire_event(&in, data, len, &event)) {
+    if (weir__event_read(&in, data, len, &event)) {
         if (event.missed)           /* by the server itself, which was too slow for its store */
             tell_lost(e);
         event.missed = 0;

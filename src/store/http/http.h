@@ -1,6 +1,6 @@
 /* http.h - the store that is a weir server elsewhere: the inside of it.
  *
- * A batch is one POST to /v1/batch (wire/wire.h says what is in it). Each lane has a connection of
+ * A batch is one POST to /v1/batch (op/batch.h says what is in it). Each lane has a connection of
  * its own, so that workers do not wait behind others; a third one listens to /v1/events. That is
  * the only way by which events come, also those of what we do ourselves: each is told once.
  *
@@ -20,7 +20,8 @@
 
 #include "base/buf.h"
 #include "store/store.h"
-#include "wire/wire.h"
+#include "op/batch.h"
+#include "store/store.h"
 
 enum {
     WEIR_HTTP_TIMEOUT_MS = 5000,            /* to connect; without a byte; to try again */
@@ -110,16 +111,16 @@ void weir__http_ear_until(http_ear *e, const char *run, uint64_t event);
 
 /* ---- the store (store.c, run.c) ---- */
 
-/* Makes an add that can be repeated of one that has no token. */
+/* Makes an operation that can be repeated of one that has no token. */
 typedef struct http_token {
-    weir_token token;
-    weir_op   *op;
-    char       key[WIRE_CALLER + 8];        /* the caller, and which add of the batch it is */
+    weir_token         token;
+    const weir_token **place;                   /* of the operation, where it is lent to */
+    char               key[WEIR_BATCH_CALLER + 8];  /* the caller, and which of the batch it is */
 } http_token;
 
 typedef struct http_lane {
     http_post   post;
-    char        caller[WIRE_CALLER + 1];
+    char        caller[WEIR_BATCH_CALLER + 1];
     uint64_t    number;                     /* of the last batch */
     weir_buf    body;
     http_token *tokens;                     /* of this batch */
@@ -133,7 +134,7 @@ typedef struct http_store {
     http_lane       lane[WEIR_HTTP_LANES];
     http_ear       *ear;
     pthread_mutex_t lock;                   /* of what follows */
-    char            run[WIRE_RUN + 1];      /* of the server, as far as we know */
+    char            run[WEIR_BATCH_RUN + 1];      /* of the server, as far as we know */
 } http_store;
 
 weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err);

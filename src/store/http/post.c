@@ -177,7 +177,7 @@ weir_code weir__http_refusal(const http_url *url, long status, const char *text,
 {
     weir_error said;
     weir_code  code = code_of(status);
-    if (weir__wire_error(text, len, &said)) {
+    if (weir__batch_error(text, len, &said)) {
         if (status == 401)
             return weir_fail(err, WEIR_EINVAL, "%s: %s (WEIR_TOKEN, or ?token= in the URL)",
                              url->base, said.msg);

@@ -30,7 +30,7 @@ typedef struct attempt {
     bool        writes;             /* what must not be done twice: then it has a number */
     bool        maybe;              /* it was sent, and its answer was lost */
     int64_t     silence_ms;         /* how long the server may take */
-    char        run[WIRE_RUN + 1];  /* that it is meant for */
+    char        run[WEIR_BATCH_RUN + 1];  /* that it is meant for */
     weir_error  err;                /* of the last try */
 } attempt;
 
@@ -49,7 +49,7 @@ static void sleep_ms(int64_t ms)
 
 /* ---- the run of the server ---- */
 
-static void known_run(http_store *s, char out[WIRE_RUN + 1])
+static void known_run(http_store *s, char out[WEIR_BATCH_RUN + 1])
 {
     pthread_mutex_lock(&s->lock);
     memcpy(out, s->run, sizeof s->run);
@@ -65,14 +65,10 @@ static void learn_run(http_store *s, const char *run)
 
 /* ---- one try ---- */
 
-static bool only_looks(const weir_op *op)
+static bool may_be_repeated(weir_op *op)
 {
-    return !weir__op_info[op->kind].writes || (op->kind == WEIR_OP_CHECK && !op->u.check.mend);
-}
-
-static bool may_be_repeated(const weir_op *op)
-{
-    return only_looks(op) || (op->kind == WEIR_OP_ADD && op->u.add.token);
+    const weir_token **token = weir__op_row(op)->token(op);
+    return !weir__op_writes(op) || (token && *token);
 }
 
 static bool write_body(attempt *a)
@@ -81,10 +77,10 @@ static bool write_body(attempt *a)
     if (b->cap > KEPT_ROOM)
         weir__buf_fini(b);
     weir__buf_clear(b);
-    weir__wire_begin(b, a->lane->caller, a->writes ? a->lane->number : 0, a->run);
+    weir__batch_begin(b, a->lane->caller, a->writes ? a->lane->number : 0, a->run);
     for (size_t i = 0; i < a->n; i++)
-        weir__wire_ask(b, a->ops[i]);
-    weir__wire_end(b);
+        weir__batch_add(b, a->ops[i]);
+    weir__batch_end(b);
     return !b->failed;
 }
 
@@ -92,9 +88,9 @@ static bool write_body(attempt *a)
 static outcome take_refusal(attempt *a)
 {
     const http_post *p = &a->lane->post;
-    wire_head        head;
-    if (p->status == WIRE_OTHER_RUN && !weir__wire_take(p->answer.data, p->answer.len, &head, NULL,
-                                                        0, NULL)) {
+    weir_batch_head        head;
+    if (p->status == WEIR_BATCH_OTHER_RUN &&
+        !weir__batch_read_answers(p->answer.data, p->answer.len, &head, NULL, 0, NULL)) {
         learn_run(a->s, head.run);
         memcpy(a->run, head.run, sizeof a->run);
         weir_fail(&a->err, WEIR_EUNAVAIL, "%s: the server was started anew", p->url->base);
@@ -123,7 +119,7 @@ static bool somebody_is_gone(const attempt *a)
 static outcome try_once(attempt *a)
 {
     http_post *p = &a->lane->post;
-    wire_head  head;
+    weir_batch_head  head;
     weir_code  rc = weir__http_post_run(p, &a->lane->body, a->silence_ms, &a->err);
     if (rc && !p->sent)
         return rc == WEIR_EINVAL || rc == WEIR_ENOMEM ? REFUSED : NOT_NOW;
@@ -131,7 +127,7 @@ static outcome try_once(attempt *a)
         return LOST;
     if (p->status != 200)
         return take_refusal(a);
-    if (weir__wire_take(p->answer.data, p->answer.len, &head, a->ops, a->n, &a->err))
+    if (weir__batch_read_answers(p->answer.data, p->answer.len, &head, a->ops, a->n, &a->err))
         return LOST;
     learn_run(a->s, head.run);
     if (a->s->env.own_clock || somebody_is_gone(a))
@@ -144,11 +140,11 @@ static outcome try_once(attempt *a)
 static void end_all(attempt *a)
 {
     for (size_t i = 0; i < a->n; i++) {
-        if (!a->maybe || only_looks(a->ops[i]))
+        if (!a->maybe || !weir__op_writes(a->ops[i]))
             a->ops[i]->err = a->err;
         else
             weir_fail(&a->ops[i]->err, WEIR_EUNKNOWN, "%s: not known whether it was done: %s",
-                      weir__op_info[a->ops[i]->kind].name, a->err.msg);
+                      weir__op_row(a->ops[i])->name, a->err.msg);
     }
 }
 
@@ -164,7 +160,7 @@ static void forget_doubtful(attempt *a)
             a->ops[kept++] = op;
         else
             weir_fail(&op->err, WEIR_EUNKNOWN, "%s: not known whether it was done: the server was "
-                      "started anew", weir__op_info[op->kind].name);
+                      "started anew", weir__op_row(op)->name);
     }
     a->n = kept;
     a->maybe = false;
@@ -183,31 +179,31 @@ static http_token *new_token(http_lane *l)
     return &l->tokens[l->n_tokens++];
 }
 
-/* Adds without a token get one as long as they are ours. One that does not get it, for want of
- * memory, is like other writes. */
+/* Operations that can have a token and have none get one as long as they are ours. One that does
+ * not get it, for want of memory, is like other writes. */
 static void lend_tokens(attempt *a)
 {
     http_lane *l = a->lane;
     l->n_tokens = 0;
     for (size_t i = 0; i < a->n; i++) {
-        weir_op    *op = a->ops[i];
-        http_token *t = op->kind == WEIR_OP_ADD && !op->u.add.token ? new_token(l) : NULL;
+        const weir_token **place = weir__op_row(a->ops[i])->token(a->ops[i]);
+        http_token        *t = place && !*place ? new_token(l) : NULL;
         if (!t)
             continue;
         snprintf(t->key, sizeof t->key, "%s.%zu", l->caller, l->n_tokens - 1);
-        t->op = op;
+        t->place = place;
         t->token.number = l->number;
     }
     for (size_t i = 0; i < l->n_tokens; i++) {
         l->tokens[i].token.key = l->tokens[i].key;
-        l->tokens[i].op->u.add.token = &l->tokens[i].token;
+        *l->tokens[i].place = &l->tokens[i].token;
     }
 }
 
 static void take_tokens_back(http_lane *l)
 {
     for (size_t i = 0; i < l->n_tokens; i++)
-        l->tokens[i].op->u.add.token = NULL;
+        *l->tokens[i].place = NULL;
 }
 
 static void run_attempt(attempt *a)
@@ -218,8 +214,8 @@ static void run_attempt(attempt *a)
     a->silence_ms = a->s->url.timeout_ms;
     for (size_t i = 0; i < a->n; i++) {
         a->writes = a->writes || !may_be_repeated(a->ops[i]);
-        if (a->ops[i]->kind == WEIR_OP_CHECK || a->ops[i]->kind == WEIR_OP_IMPORT)
-            a->silence_ms = WEIR_HTTP_SLOW_MS;      /* it looks at every job, or has many */
+        if (weir__op_row(a->ops[i])->slow)
+            a->silence_ms = WEIR_HTTP_SLOW_MS;
     }
     known_run(a->s, a->run);
     while (a->n) {
@@ -252,69 +248,26 @@ static void run_attempt(attempt *a)
  * does what is due, and this one has nothing to do. True: op is done. */
 static bool done_here(const http_store *s, weir_op *op)
 {
-    op->err = (weir_error){ 0 };
+    weir__op_clear(op);
     if (op->kind == WEIR_OP_TICK && !s->env.own_clock) {
         op->u.tick.changed = 0;
         op->u.tick.next_at = INT64_MAX;
         return true;
     }
-    if (!s->env.read_only || only_looks(op))
-        return false;
-    weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
-    return true;
-}
-
-/* Of a text that may be missing, or end at its NUL. */
-static size_t length(const char *text, size_t len)
-{
-    return len || !text ? len : strlen(text);
-}
-
-/* About how long it is as JSON. */
-static size_t size_of(const weir_op *op)
-{
-    size_t size = 256;
-    switch (op->kind) {
-    case WEIR_OP_ADD:
-        for (size_t i = 0; i < op->u.add.n; i++)
-            size += 512 + length(op->u.add.specs[i].data, op->u.add.specs[i].data_len) +
-                    length(op->u.add.specs[i].values, op->u.add.specs[i].values_len);
-        return size;
-    case WEIR_OP_FINISH:
-        return size + op->u.finish.len;
-    case WEIR_OP_PROGRESS:
-        return size + op->u.progress.len;
-    case WEIR_OP_LOG:
-        return size + op->u.log.len;
-    case WEIR_OP_UPDATE:
-        return size + op->u.update.change.data_len + op->u.update.change.values_len;
-    case WEIR_OP_IMPORT:
-        return WEIR_HTTP_MAX_BODY;
-    default:
-        return size;
-    }
-}
-
-static bool is_work(weir_op *const *ops, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!weir__op_info[ops[i]->kind].lane)
-            return false;
-    }
-    return true;
+    return weir__op_refused(op, s->env.read_only);
 }
 
 weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
 {
     http_store *s = (http_store *)base;
-    http_lane  *lane = &s->lane[is_work(ops, n)];
-    weir_op    *some[WIRE_MAX_OPS];
+    http_lane  *lane = &s->lane[weir__ops_lane(ops, n)];
+    weir_op    *some[WEIR_BATCH_MAX_OPS];
     (void)err;
     for (size_t i = 0; i < n;) {
         attempt a = { .s = s, .lane = lane, .ops = some };
         size_t  bytes = 0;
-        for (; i < n && a.n < WIRE_MAX_OPS && bytes < WEIR_HTTP_MAX_BODY; i++) {
-            size_t more = size_of(ops[i]);
+        for (; i < n && a.n < WEIR_BATCH_MAX_OPS && bytes < WEIR_HTTP_MAX_BODY; i++) {
+            size_t more = weir__op_row(ops[i])->size(ops[i]);
             if (a.n && bytes + more > WEIR_HTTP_MAX_BODY)
                 break;
             if (done_here(s, ops[i]))

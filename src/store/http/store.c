@@ -9,7 +9,7 @@
 
 static weir_code make_caller(http_lane *l, weir_error *err)
 {
-    unsigned char bytes[WIRE_CALLER / 2];
+    unsigned char bytes[WEIR_BATCH_CALLER / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return weir_fail(err, WEIR_EIO, "http: no random numbers: %s", strerror(errno));
     for (size_t i = 0; i < sizeof bytes; i++)

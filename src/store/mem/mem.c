@@ -7,7 +7,7 @@
 #include <string.h>
 
 static weir_code (*const run_one[WEIR_OP_KINDS])(mem_store *, weir_op *) = {
-#define X(kind, member, writes) [WEIR_OP_##kind] = weir__mem_##member,
+#define X(kind, member) [WEIR_OP_##kind] = weir__mem_##member,
     WEIR_OPS(X)
 #undef X
 };
@@ -86,12 +86,9 @@ static weir_code mem_run(weir_store *base, weir_op **ops, size_t n, weir_error *
         weir__mem_clock_set(s, step);
     for (size_t i = 0; i < n; i++) {
         weir_op *op = ops[i];
-        op->err.code = WEIR_OK;
-        op->err.msg[0] = '\0';
+        weir__op_clear(op);
         s->serial++;
-        if (s->env.read_only && weir__op_info[op->kind].writes)
-            weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
-        else
+        if (!weir__op_refused(op, s->env.read_only))
             run_one[op->kind](s, op);
     }
     conclude(s);

@@ -89,7 +89,7 @@ typedef struct mem_store {
 } mem_store;
 
 /* One entry for each kind of operation; a kind without one does not link. */
-#define X(kind, member, writes) weir_code weir__mem_##member(mem_store *s, weir_op *op);
+#define X(kind, member) weir_code weir__mem_##member(mem_store *s, weir_op *op);
 WEIR_OPS(X)
 #undef X
 

@@ -9,7 +9,7 @@
 
 static weir_code no_memory(weir_op *op)
 {
-    return weir_fail(&op->err, WEIR_ENOMEM, "%s: out of memory", weir__op_info[op->kind].name);
+    return weir_fail(&op->err, WEIR_ENOMEM, "%s: out of memory", weir__op_row(op)->name);
 }
 
 /* The job that is active with just this delivery, or NULL. */

@@ -158,7 +158,7 @@ typedef struct redis_step {
 
 /* Two batches may be under way at once, each on a connection of its own: one of what workers do
  * with jobs they have or want, one of everything else. */
-enum { REDIS_LANES = WEIR_MAX_LANES };
+enum { REDIS_LANES = WEIR_LANES };
 
 struct redis_store;
 
@@ -370,19 +370,48 @@ typedef struct redis_kind {
     void (*seen)(redis_lane *s, redis_task *t);     /* their answers are there */
     void (*act)(redis_lane *s, redis_task *t);      /* adds steps */
     void (*end)(redis_lane *s, redis_task *t);      /* their answers are there: sets t->over */
+    /* Makes calls of its own to each partition, more than a round, and not together with other
+     * operations. NULL: the four above run it. */
+    weir_code (*alone)(redis_lane *s, weir_op *op);
 } redis_kind;
 
 extern const redis_kind weir__redis_kinds[WEIR_OP_KINDS];
 
-#define X(kind, member, writes)                                                                   \
-    void weir__redis_##member##_act(redis_lane *s, redis_task *t);                               \
+/* How operations run: ACT acts, LOOK looks before it acts, ALONE runs by itself. */
+#define REDIS_OPS(ACT, LOOK, ALONE)                                                               \
+    ACT(ADD, add)                                                                                 \
+    ACT(TAKE, take)                                                                               \
+    LOOK(FINISH, finish)                                                                          \
+    ACT(RENEW, renew)                                                                             \
+    ACT(PROGRESS, progress)                                                                       \
+    ACT(LOG, log)                                                                                 \
+    ALONE(TICK, tick)                                                                             \
+    LOOK(UPDATE, update)                                                                          \
+    ACT(REMOVE, remove)                                                                           \
+    ACT(CONFIGURE, configure)                                                                     \
+    ACT(IMPORT, import)                                                                           \
+    ACT(GET, get)                                                                                 \
+    ACT(LIST, list)                                                                               \
+    ACT(LOGS, logs)                                                                               \
+    ACT(STATS, stats)                                                                             \
+    ALONE(CHECK, check)
+
+#define ONE(kind, member) + 1
+_Static_assert(REDIS_OPS(ONE, ONE, ONE) == WEIR_OP_KINDS, "every operation is in REDIS_OPS");
+#undef ONE
+
+#define ACT(kind, member)                                                                         \
+    void weir__redis_##member##_act(redis_lane *s, redis_task *t);                                \
     void weir__redis_##member##_end(redis_lane *s, redis_task *t);
-WEIR_OPS(X)
-#undef X
-bool weir__redis_finish_look(redis_lane *s, redis_task *t);
-void weir__redis_finish_seen(redis_lane *s, redis_task *t);
-bool weir__redis_update_look(redis_lane *s, redis_task *t);
-void weir__redis_update_seen(redis_lane *s, redis_task *t);
+#define LOOK(kind, member)                                                                        \
+    ACT(kind, member)                                                                             \
+    bool weir__redis_##member##_look(redis_lane *s, redis_task *t);                               \
+    void weir__redis_##member##_seen(redis_lane *s, redis_task *t);
+#define ALONE(kind, member) weir_code weir__redis_##member(redis_lane *s, weir_op *op);
+REDIS_OPS(ACT, LOOK, ALONE)
+#undef ACT
+#undef LOOK
+#undef ALONE
 
 /* The operation has failed so. */
 void weir__task_fail(redis_task *t, const weir_error *err);
@@ -427,8 +456,6 @@ weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t 
 
 /* ---- those that take more than a round ---- */
 
-weir_code weir__redis_tick(redis_lane *s, weir_op *op);
-weir_code weir__redis_check(redis_lane *s, weir_op *op);
 
 /* ---- run.c, store.c ---- */
 

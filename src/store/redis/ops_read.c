@@ -11,7 +11,7 @@
 
 static void no_memory(redis_task *t)
 {
-    weir_fail(&t->op->err, WEIR_ENOMEM, "%s: out of memory", weir__op_info[t->op->kind].name);
+    weir_fail(&t->op->err, WEIR_ENOMEM, "%s: out of memory", weir__op_row(t->op)->name);
 }
 
 /* ---- get ---- */

@@ -5,33 +5,17 @@
 
 enum { MAX_ROUNDS = 1000 };         /* of an operation whose job others keep changing */
 
-const redis_kind weir__redis_kinds[WEIR_OP_KINDS] = {
-#define KIND(kind, member) [WEIR_OP_##kind] = { .act = weir__redis_##member##_act, \
-                                                .end = weir__redis_##member##_end }
-    KIND(ADD, add),
-    KIND(TAKE, take),
-    [WEIR_OP_FINISH] = { weir__redis_finish_look, weir__redis_finish_seen, weir__redis_finish_act,
-                         weir__redis_finish_end },
-    KIND(RENEW, renew),
-    KIND(PROGRESS, progress),
-    KIND(LOG, log),
-    [WEIR_OP_UPDATE] = { weir__redis_update_look, weir__redis_update_seen, weir__redis_update_act,
-                         weir__redis_update_end },
-    KIND(REMOVE, remove),
-    KIND(CONFIGURE, configure),
-    KIND(IMPORT, import),
-    KIND(GET, get),
-    KIND(LIST, list),
-    KIND(LOGS, logs),
-    KIND(STATS, stats),
-#undef KIND
-};
-
-/* Steps of its own in each partition, more than a round: not together with others. */
-static weir_code (*const alone[WEIR_OP_KINDS])(redis_lane *s, weir_op *op) = {
-    [WEIR_OP_TICK] = weir__redis_tick,
-    [WEIR_OP_CHECK] = weir__redis_check,
-};
+#define ACT(kind, member)                                                                         \
+    [WEIR_OP_##kind] = { .act = weir__redis_##member##_act, .end = weir__redis_##member##_end },
+#define LOOK(kind, member)                                                                        \
+    [WEIR_OP_##kind] = { .look = weir__redis_##member##_look,                                     \
+                         .seen = weir__redis_##member##_seen,                                     \
+                         .act = weir__redis_##member##_act, .end = weir__redis_##member##_end },
+#define ALONE(kind, member) [WEIR_OP_##kind] = { .alone = weir__redis_##member },
+const redis_kind weir__redis_kinds[WEIR_OP_KINDS] = { REDIS_OPS(ACT, LOOK, ALONE) };
+#undef ACT
+#undef LOOK
+#undef ALONE
 
 static bool look_round(redis_lane *s, redis_task *tasks, size_t n)
 {
@@ -51,7 +35,7 @@ static bool look_round(redis_lane *s, redis_task *tasks, size_t n)
  * if it is lost, the job runs again. */
 static bool must_last(const weir_op *op)
 {
-    return weir__op_info[op->kind].writes && !weir__op_info[op->kind].lane;
+    return weir__op_writes(op) && !weir__op_row(op)->lane;
 }
 
 static void act_round(redis_lane *s, redis_task *tasks, size_t n, int64_t now)
@@ -64,7 +48,7 @@ static void act_round(redis_lane *s, redis_task *tasks, size_t n, int64_t now)
         if (t->over)
             continue;
         weir__redis_kinds[t->op->kind].act(s, t);
-        writes = writes || weir__op_info[t->op->kind].writes;
+        writes = writes || weir__op_writes(t->op);
         lasts = lasts || must_last(t->op);
     }
     weir__calls_run(s, now, writes);
@@ -102,7 +86,7 @@ static size_t end_round(redis_lane *s, redis_task *tasks, size_t n)
             end_task(s, t);
         if (!t->over && ++t->rounds == MAX_ROUNDS) {
             weir_fail(&t->op->err, WEIR_EUNAVAIL, "%s: others keep changing the job",
-                      weir__op_info[t->op->kind].name);
+                      weir__op_row(t->op)->name);
             t->over = true;
         }
         going += !t->over;
@@ -113,8 +97,7 @@ static size_t end_round(redis_lane *s, redis_task *tasks, size_t n)
 /* May it give to workers, or add, jobs that nobody has named yet? */
 static bool makes_news(const weir_op *op)
 {
-    return op->kind == WEIR_OP_ADD || op->kind == WEIR_OP_TAKE || op->kind == WEIR_OP_IMPORT ||
-           (op->kind == WEIR_OP_FINISH && op->u.finish.next.n);
+    return weir__op_row(op)->most(op) && weir__op_writes(op);
 }
 
 /* What was looked for is there. One that did not find what it expects, behind one that may just be
@@ -162,36 +145,37 @@ typedef struct touched {
     int64_t  now;
 } touched;
 
-static uint64_t id_of(const weir_op *op)
+/* Does the segment have an operation that may change a job that this one names? */
+static bool is_touched(const touched *seg, weir_op *op)
 {
-    switch (op->kind) {
-    case WEIR_OP_FINISH:   return op->u.finish.id;
-    case WEIR_OP_PROGRESS: return op->u.progress.id;
-    case WEIR_OP_LOG:      return op->u.log.id;
-    case WEIR_OP_UPDATE:   return op->u.update.id;
-    case WEIR_OP_REMOVE:   return op->u.remove.id;
-    default:               return 0;
+    const uint64_t *id;
+    for (size_t i = 0; (id = weir__op_row(op)->job(op, i)); i++) {
+        if (seg->bits[*id / 64 % 16] >> *id % 64 & 1)
+            return true;
     }
+    return false;
 }
 
-/* Does it fit into the segment? Notes what it touches. */
-static bool fits(touched *seg, const weir_op *op, bool own_clock)
+static void touch(touched *seg, weir_op *op)
 {
-    uint64_t id = id_of(op);
-    uint64_t bit = UINT64_C(1) << id % 64, *word = &seg->bits[id / 64 % 16];
-    bool ends = op->kind == WEIR_OP_FINISH && op->u.finish.outcome != WEIR_OUTCOME_DONE;
-    bool updates = op->kind == WEIR_OP_UPDATE;
-    if (seg->some && ((ends || updates) && (*word & bit)))
-        return false;
-    if (seg->some && updates && seg->any)
-        return false;
-    if (seg->some && own_clock && op->now_ms != seg->now)
-        return false;
-    if (id)
-        *word |= bit;
+    const uint64_t *id;
+    for (size_t i = 0; weir__op_writes(op) && (id = weir__op_row(op)->job(op, i)); i++)
+        seg->bits[*id / 64 % 16] |= UINT64_C(1) << *id % 64;
     seg->any = seg->any || makes_news(op);
     seg->some = true;
     seg->now = op->now_ms;
+}
+
+/* Does it fit into the segment? Then it is noted there. */
+static bool fits(touched *seg, weir_op *op, bool own_clock)
+{
+    bool ends = op->kind == WEIR_OP_FINISH && op->u.finish.outcome != WEIR_OUTCOME_DONE;
+    bool updates = op->kind == WEIR_OP_UPDATE;
+    bool waits = ((ends || updates) && is_touched(seg, op)) || (updates && seg->any) ||
+                 (own_clock && op->now_ms != seg->now);
+    if (seg->some && waits)
+        return false;
+    touch(seg, op);
     return true;
 }
 
@@ -207,27 +191,6 @@ static bool room_for_tasks(redis_lane *s, size_t n)
     return true;
 }
 
-/* Is it what workers do with jobs they have or want? Then it may go beside everything else. */
-static bool is_work(weir_op *const *ops, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!weir__op_info[ops[i]->kind].lane)
-            return false;
-    }
-    return true;
-}
-
-static bool may_run(const redis_store *top, const weir_op *op)
-{
-    bool only_looks = op->kind == WEIR_OP_CHECK && !op->u.check.mend;
-    return !top->env.read_only || only_looks || !weir__op_info[op->kind].writes;
-}
-
-static weir_code refuse(weir_op *op)
-{
-    return weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
-}
-
 /* Now, by Redis's clock: not later than it is there, but maybe some ms before. 0: not known. */
 static int64_t stamp_of(redis_store *top)
 {
@@ -238,7 +201,7 @@ static int64_t stamp_of(redis_store *top)
 weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
 {
     redis_store *top = (redis_store *)base;
-    redis_lane  *s = &top->lane[is_work(ops, n)];
+    redis_lane  *s = &top->lane[weir__ops_lane(ops, n)];
     if (!room_for_tasks(s, n))
         return weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
     weir_code rc = weir__lane_open(s, err);
@@ -250,22 +213,19 @@ weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error 
         size_t  tasks = 0;
         int64_t now = s->own_clock ? ops[i]->now_ms : 0;
         s->stamp = now ? now : stamp_of(top);
-        for (; i < n && !alone[ops[i]->kind] && fits(&seg, ops[i], s->own_clock); i++) {
-            ops[i]->err = (weir_error){ 0 };
-            if (may_run(top, ops[i]))
+        for (; i < n && !weir__redis_kinds[ops[i]->kind].alone &&
+               fits(&seg, ops[i], s->own_clock); i++) {
+            weir__op_clear(ops[i]);
+            if (!weir__op_refused(ops[i], top->env.read_only))
                 s->task[tasks++] = (redis_task){ .op = ops[i] };
-            else
-                refuse(ops[i]);
         }
         for (size_t done = 0; done < tasks;)
             done += run_tasks(s, s->task + done, tasks - done, now);
         if (!seg.some) {
             weir_op *op = ops[i++];
-            op->err = (weir_error){ 0 };
-            if (may_run(top, op))
-                alone[op->kind](s, op);
-            else
-                refuse(op);
+            weir__op_clear(op);
+            if (!weir__op_refused(op, top->env.read_only))
+                weir__redis_kinds[op->kind].alone(s, op);
         }
     }
     return WEIR_OK;

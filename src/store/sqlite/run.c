@@ -10,7 +10,7 @@
 #include <string.h>
 
 static weir_code (*const run_one[WEIR_OP_KINDS])(sq_store *, weir_op *) = {
-#define X(kind, member, writes) [WEIR_OP_##kind] = weir__sq_op_##member,
+#define X(kind, member) [WEIR_OP_##kind] = weir__sq_op_##member,
     WEIR_OPS(X)
 #undef X
 };
@@ -103,15 +103,7 @@ static need need_of(const sq_store *s, const weir_op *op)
     if (op->kind == WEIR_OP_CHECK)
         return (op->u.check.mend || s->trouble.code) && !s->env.read_only && !s->file.gone
                    ? WRITES : READS;
-    return weir__op_info[op->kind].writes ? WRITES : READS;
-}
-
-static bool refused(sq_store *s, weir_op *op)
-{
-    if (!s->env.read_only || op->kind == WEIR_OP_CHECK || !weir__op_info[op->kind].writes)
-        return false;
-    weir_fail(&op->err, WEIR_EREADONLY, "the store is open for reading only");
-    return true;
+    return weir__op_writes(op) ? WRITES : READS;
 }
 
 static weir_code read_last_id(sq_store *s)
@@ -202,48 +194,6 @@ static void bury(sq_store *s)
     s->error = why;
 }
 
-/* ---- outputs ---- */
-
-static void release_taken(weir_op_take *t)
-{
-    while (t->n_jobs > 0) {
-        weir_job_release(t->jobs[--t->n_jobs]);
-        t->jobs[t->n_jobs] = NULL;
-    }
-}
-
-static void clear(weir_op *op)
-{
-    op->err.code = WEIR_OK;
-    op->err.msg[0] = '\0';
-    switch (op->kind) {
-    case WEIR_OP_TAKE:   op->u.take.n_jobs = 0; break;
-    case WEIR_OP_FINISH: op->u.finish.next.n_jobs = 0; break;
-    case WEIR_OP_GET:    op->u.get.job = NULL; break;
-    case WEIR_OP_LIST:   op->u.list.page = NULL; break;
-    case WEIR_OP_LOGS:   op->u.logs.lines = NULL; break;
-    case WEIR_OP_STATS:  op->u.stats.stats = NULL; break;
-    case WEIR_OP_CHECK:  op->u.check.report = NULL; break;
-    default: break;
-    }
-}
-
-/* It did not happen after all. */
-static void take_back(weir_op *op)
-{
-    switch (op->kind) {
-    case WEIR_OP_TAKE:   release_taken(&op->u.take); break;
-    case WEIR_OP_FINISH: release_taken(&op->u.finish.next); break;
-    case WEIR_OP_GET:    weir_job_release(op->u.get.job); break;
-    case WEIR_OP_LIST:   weir_page_release(op->u.list.page); break;
-    case WEIR_OP_LOGS:   weir_lines_release(op->u.logs.lines); break;
-    case WEIR_OP_STATS:  weir_stats_release(op->u.stats.stats); break;
-    case WEIR_OP_CHECK:  weir_report_release(op->u.check.report); break;
-    default: break;
-    }
-    clear(op);
-}
-
 /* ---- batches ---- */
 
 /* Run n operations in one transaction. False: none of them happened, because of s->error. */
@@ -251,9 +201,9 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
 {
     need most = NOTHING;
     for (size_t i = 0; i < n; i++) {
-        clear(ops[i]);
+        weir__op_clear(ops[i]);
         need here = need_of(s, ops[i]);
-        if (here > most && !refused(s, ops[i]))
+        if (here > most && !weir__op_refused(ops[i], s->env.read_only))
             most = here;
     }
     if (most == NOTHING && s->stale)
@@ -261,7 +211,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
     size_t i = 0;
     if (!begin(s, most))
         for (; i < n && !s->broken; i++)
-            if (!refused(s, ops[i]))
+            if (!weir__op_refused(ops[i], s->env.read_only))
                 run_one[ops[i]->kind](s, ops[i]);
     bool tried = !s->broken;
     if (tried && !commit(s, most)) {
@@ -275,7 +225,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
     if (most == WRITES)
         s->trouble = s->error;
     for (size_t k = 0; k < i; k++)
-        take_back(ops[k]);
+        weir__op_release(ops[k]);
     undo(s, most != READS || s->env.read_only);
     if (tried && most == WRITES)
         bury(s);

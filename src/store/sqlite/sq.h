@@ -395,7 +395,7 @@ static inline void weir__sq_want(sq_store *s, int64_t at)
 
 /* ---- operations: one function a kind ---- */
 
-#define X(kind, member, writes) weir_code weir__sq_op_##member(sq_store *s, weir_op *op);
+#define X(kind, member) weir_code weir__sq_op_##member(sq_store *s, weir_op *op);
 WEIR_OPS(X)
 #undef X
 /* The worker of an active job is gone; *state: what the job is now. */

@@ -1,8 +1,9 @@
-/* fuzz_wire_answer.c - answers as the http store gets them, to one operation of each kind: each has
- * an error or outputs that can be answered again, and all of it can be released. The same bytes as
- * an error, as an event, and as a stream of events. */
+/* fuzz_batch_answer.c - answers as the http store gets them, to one operation of each kind. Each
+ * operation has an error or outputs that can be answered again, and all of it can be released. The
+ * same bytes as an error, as an event, and as a stream of events. */
 #include <string.h>
 
+#include "core/event_json.h"
 #include "fuzz/fuzz.h"
 #include "store/http/http.h"
 
@@ -18,7 +19,7 @@ static void answer_to_all(const char *text, size_t len)
     weir_lease    leases[ADDED] = { 0 };
     weir_job     *taken[TAKEN], *next[TAKEN];
     weir_op       op[WEIR_OP_KINDS + 1], *ops[WEIR_OP_KINDS + 1];
-    wire_head     head;
+    weir_batch_head     head;
     for (int k = 0; k < WEIR_OP_KINDS; k++)
         op[k] = (weir_op){ .kind = (weir_op_kind)k };
     op[WEIR_OP_ADD].u.add = (weir_op_add){ .specs = specs, .n = ADDED, .out = added };
@@ -31,14 +32,14 @@ static void answer_to_all(const char *text, size_t len)
                                                                            .ids_only = true } };
     for (int k = 0; k <= WEIR_OP_KINDS; k++)
         ops[k] = &op[k];
-    if (weir__wire_take(text, len, &head, ops, WEIR_OP_KINDS + 1, NULL))
+    if (weir__batch_read_answers(text, len, &head, ops, WEIR_OP_KINDS + 1, NULL))
         return;
-    MUST(strlen(head.run) <= WIRE_RUN);
+    MUST(strlen(head.run) <= WEIR_BATCH_RUN);
     weir_buf out = { 0 };
     for (int k = 0; k <= WEIR_OP_KINDS; k++) {
-        weir__wire_answer(&out, &op[k]);
+        weir__batch_answer(&out, &op[k]);
         if (!op[k].err.code)
-            weir__wire_drop(&op[k]);
+            weir__op_release(&op[k]);
     }
     MUST(!out.failed);
     weir__buf_fini(&out);
@@ -70,9 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     weir_error  err;
     weir_event  event;
     answer_to_all(text, size);
-    if (weir__wire_error(text, size, &err))
+    if (weir__batch_error(text, size, &err))
         MUST(err.code < WEIR_CODES_END && strlen(err.msg) < sizeof err.msg);
-    if (weir__wire_event(&in, text, size, &event))
+    if (weir__event_read(&in, text, size, &event))
         MUST(event.kind < WEIR_EVENT_KINDS && event.state < WEIR_STATES);
     weir__arena_free(&arena);
     if (size) {

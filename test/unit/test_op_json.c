@@ -1,4 +1,4 @@
-/* test_wire.c - operations and their answers as JSON, there and back. */
+/* test_op_json.c - operations and their answers as JSON, there and back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "core/event_json.h"
 #include "core/job.h"
 #include "core/results.h"
-#include "wire/wire.h"
+#include "op/batch.h"
 
 /* ---- there and back ---- */
 
@@ -20,19 +20,19 @@
 static char *ask(const weir_op *op)
 {
     weir_buf b = { 0 };
-    weir__wire_begin(&b, CALLER, 7, "run1");
-    weir__wire_ask(&b, op);
-    weir__wire_end(&b);
+    weir__batch_begin(&b, CALLER, 7, "run1");
+    weir__batch_add(&b, op);
+    weir__batch_end(&b);
     return weir__buf_steal(&b, NULL);
 }
 
 static char *answer(const weir_op *op)
 {
     weir_buf  b = { 0 };
-    wire_head head = { "run1", 42 };
-    weir__wire_reply(&b, &head);
-    weir__wire_answer(&b, op);
-    weir__wire_replied(&b);
+    weir_batch_head head = { "run1", 42 };
+    weir__batch_answer_begin(&b, &head);
+    weir__batch_answer(&b, op);
+    weir__batch_answer_end(&b);
     return weir__buf_steal(&b, NULL);
 }
 
@@ -41,9 +41,9 @@ static void there(const weir_op *op, void (*check)(const weir_op *op))
 {
     weir_arena  arena = { 0 };
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
-    wire_batch  batch;
+    weir_batch  batch;
     char       *text = ask(op);
-    if (weir__wire_read(&in, text, strlen(text), &batch))
+    if (weir__batch_read(&in, text, strlen(text), &batch))
         fail_msg("%s: %s", text, in.err.msg);
     assert_string_equal(batch.caller, CALLER);
     assert_string_equal(batch.run, "run1");
@@ -66,9 +66,9 @@ static void there(const weir_op *op, void (*check)(const weir_op *op))
 static void back(const weir_op *from, weir_op *to)
 {
     weir_error err = { 0 };
-    wire_head  head;
+    weir_batch_head  head;
     char      *text = answer(from);
-    if (weir__wire_take(text, strlen(text), &head, &to, 1, &err))
+    if (weir__batch_read_answers(text, strlen(text), &head, &to, 1, &err))
         fail_msg("%s: %s", text, err.msg);
     assert_string_equal(head.run, "run1");
     assert_int_equal(head.event, 42);
@@ -292,7 +292,7 @@ static void looks(void **state)
         weir_op to = ops[i];
         there(&ops[i], NULL);
         back(&ops[i], &to);
-        weir__wire_drop(&to);
+        weir__op_release(&to);
     }
 }
 
@@ -314,8 +314,8 @@ static void statistics(void **state)
     back(&op, &to);
     assert_int_equal(to.u.stats.stats->all.count[WEIR_FAILED], 3);
     assert_string_equal(to.u.stats.stats->all.type, "*");
-    weir__wire_drop(&op);
-    weir__wire_drop(&to);
+    weir__op_release(&op);
+    weir__op_release(&to);
 }
 
 static void errors_arrive(void **state)
@@ -330,10 +330,10 @@ static void errors_arrive(void **state)
     }
     weir_error e;
     const char *text = "{\"error\":{\"code\":\"forbidden\",\"message\":\"no\",\"field\":\"x\"}}";
-    assert_true(weir__wire_error(text, strlen(text), &e));
+    assert_true(weir__batch_error(text, strlen(text), &e));
     assert_int_equal(e.code, WEIR_OK);
     assert_string_equal(e.msg, "no");
-    assert_false(weir__wire_error("<html>", 6, &e));
+    assert_false(weir__batch_error("<html>", 6, &e));
 }
 
 /* ---- what is not right ---- */
@@ -342,8 +342,8 @@ static void refused(const char *text, const char *why)
 {
     weir_arena  arena = { 0 };
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
-    wire_batch  batch;
-    assert_int_not_equal(weir__wire_read(&in, text, strlen(text), &batch), WEIR_OK);
+    weir_batch  batch;
+    assert_int_not_equal(weir__batch_read(&in, text, strlen(text), &batch), WEIR_OK);
     assert_string_equal(in.err.msg, why);
     weir__arena_free(&arena);
 }
@@ -383,14 +383,16 @@ static void wrong_answers_are_errors(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         weir_job *got[1];
         weir_op   op = { .kind = WEIR_OP_TAKE, .u.take = { .n = 1, .jobs = got } }, *ops = &op;
-        wire_head head;
-        assert_int_equal(weir__wire_take(texts[i], strlen(texts[i]), &head, &ops, 1, NULL), 0);
+        weir_batch_head head;
+        size_t len = strlen(texts[i]);
+        assert_int_equal(weir__batch_read_answers(texts[i], len, &head, &ops, 1, NULL), 0);
         assert_int_equal(op.err.code, WEIR_EIO);
         assert_int_equal(op.u.take.n_jobs, 0);
     }
-    wire_head head;
-    assert_int_equal(weir__wire_take("nope", 4, &head, NULL, 0, NULL), WEIR_EIO);
-    assert_int_equal(weir__wire_take("{\"answers\":[]}", 14, &head, NULL, 0, NULL), WEIR_EIO);
+    weir_batch_head head;
+    assert_int_equal(weir__batch_read_answers("nope", 4, &head, NULL, 0, NULL), WEIR_EIO);
+    assert_int_equal(weir__batch_read_answers("{\"answers\":[]}", 14, &head, NULL, 0, NULL),
+                     WEIR_EIO);
 }
 
 /* ---- events ---- */
@@ -413,7 +415,7 @@ static void events_arrive(void **state)
         weir_buf    text = { 0 }, again = { 0 };
         weir_event  got;
         weir__event_json(&text, &events[i]);
-        assert_true(weir__wire_event(&in, text.data, text.len, &got));
+        assert_true(weir__event_read(&in, text.data, text.len, &got));
         weir__event_json(&again, &got);
         assert_string_equal(text.data, again.data);
         assert_int_equal(got.text_len, events[i].text_len);
@@ -433,5 +435,5 @@ int main(void)
         cmocka_unit_test(wrong_batches_are_refused), cmocka_unit_test(wrong_answers_are_errors),
         cmocka_unit_test(events_arrive),
     };
-    return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("op_json", tests, NULL, NULL);
 }

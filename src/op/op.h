@@ -1,0 +1,348 @@
+/* op.h - the operations of a store: what each one does, and one row for each with all that the rest
+ * of the tree asks about operations.
+ *
+ * An operation is a whole step of the domain. It happens entirely or not at all, carries its own
+ * inputs, outputs and error, and gets the time from its caller. Inputs are borrowed until the store
+ * returns and have passed weir__op_check(). Outputs belong to the submitter: weir__op_release().
+ * An operation that fails has no outputs and changed nothing.
+ *
+ * `mem` is the reference store: where the comments here leave a question open, what mem does is the
+ * answer, and the conformance suite asks it. core/job.h decides what becomes of a job. */
+#ifndef WEIR_OP_OP_H
+#define WEIR_OP_OP_H
+
+#include "base/buf.h"
+#include "core/fields.h"
+#include "op/role.h"
+#include "weir/remote.h"
+
+/* kind, member of the union; one file op_MEMBER.c each */
+#define WEIR_OPS(X)                                                                     \
+    X(ADD,       add)       /* -> delayed, inactive */                                  \
+    X(TAKE,      take)      /* inactive -> active */                                    \
+    X(FINISH,    finish)    /* active -> complete, failed, delayed, inactive, gone */   \
+    X(RENEW,     renew)     /* active, a new deadline */                                \
+    X(PROGRESS,  progress)  /* active */                                                \
+    X(LOG,       log)       /* any state */                                             \
+    X(TICK,      tick)      /* whatever is due at op->now_ms */                         \
+    X(UPDATE,    update)    /* by an administrator: change, retry, promote, cancel */   \
+    X(REMOVE,    remove)    /* any state -> gone */                                     \
+    X(CONFIGURE, configure) /* a type: pause, resume, settings */                       \
+    X(IMPORT,    import)    /* from elsewhere -> any state but active */                \
+    X(GET,       get)                                                                   \
+    X(LIST,      list)                                                                  \
+    X(LOGS,      logs)                                                                  \
+    X(STATS,     stats)                                                                 \
+    X(CHECK,     check)
+
+typedef enum weir_op_kind {
+#define X(kind, member) WEIR_OP_##kind,
+    WEIR_OPS(X)
+#undef X
+    WEIR_OP_KINDS
+} weir_op_kind;
+
+/* ---- the operations ---- */
+
+/* Add n jobs in their order; ids increase and are never used twice. A spec whose unique key is
+ * held by a job of its type that is inactive, delayed or active (also one added earlier in the
+ * same operation) adds nothing: out[i] names that job with existed = true.
+ * With a token, the store remembers in the same step what was answered. While an add with the key
+ * of this one is remembered (at + WEIR_TOKEN_MS > now): with the same number, n and digest,
+ * nothing happens, and the answer is that one's; with another n or digest WEIR_EINVAL; with a
+ * higher number WEIR_ESTALE (weir__token_known()). One with a higher number takes the place of the
+ * other.
+ * Events: enqueue for each that is inactive. */
+typedef struct weir_op_add {
+    const weir_spec  *specs;
+    size_t            n;
+    weir_added       *out;          /* room for n */
+    const weir_token *token;        /* NULL: none */
+} weir_op_add;
+
+/* Take up to n jobs of these types that are not paused, lowest (priority, id) first over all
+ * types. Each becomes active with delivery + 1, started_at = now, progress 0, worker, a lease
+ * until now + lease_ms, and ttl running from now. A job whose deadline has passed
+ * (deadline_at <= now) is never taken: the TICK fails it. Events: start.
+ *
+ * A suspect (weir__job_is_suspect()) runs alone in its worker process. When it is the best job, and
+ * the worker is not busy, it is the only job of the answer. Else TAKE passes over it, says so in
+ * suspect_waits, and gives the jobs behind it. Having passed over WEIR_MAX_PASSED suspects, a store
+ * may end the answer. */
+enum { WEIR_MAX_PASSED = 100 };
+typedef struct weir_op_take {
+    const char *const *types;
+    size_t             n_types;
+    size_t             n;
+    int64_t            lease_ms;
+    const char        *worker;
+    weir_job         **jobs;        /* room for n; weir_job_release() each */
+    size_t             n_jobs;      /* out */
+    bool               busy;        /* the worker's process has other jobs: no suspects */
+    bool               suspect_waits;   /* out: a suspect was passed over */
+    bool               told;        /* its caller takes again when enqueue or resume events tell
+                                       of these types: the store may leave out where it found
+                                       nothing, and nothing was told of since */
+    bool               partial;     /* out: a part of the store did not answer; there may be more */
+} weir_op_take;
+
+/* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also
+ * when it is not there). DONE: complete, or gone with remove_on_complete. FAIL: see
+ * weir__job_fail(); a log line "error | TEXT". LOST: as when its lease is over, see TICK 1. When it
+ * worked and next.n > 0, then take, in the same step. Events: complete | failed_attempt, then
+ * enqueue if inactive | failed | enqueue | as TICK 1. */
+typedef struct weir_op_finish {
+    uint64_t      id;
+    uint32_t      delivery;
+    weir_outcome  outcome;
+    const char   *text;
+    size_t        len;
+    weir_op_take  next;             /* n = 0: none */
+    weir_state    state;            /* out: WEIR_ANY when it is gone */
+} weir_op_finish;
+
+/* New leases until now + lease_ms. Each item has its own answer: WEIR_OK or WEIR_ESTALE. A lease is
+ * seen (lease_until) in what TAKE, GET and LIST give, but by a reader of a file that another
+ * process owns. */
+typedef struct weir_op_renew {
+    weir_lease *items;
+    size_t      n;
+} weir_op_renew;
+
+/* Percent and data (NULL: unchanged); the ttl runs anew from now. WEIR_ESTALE as in finish.
+ * Event: progress. */
+typedef struct weir_op_progress {
+    uint64_t    id;
+    uint32_t    delivery;
+    int32_t     percent;
+    const char *data;
+    size_t      len;
+} weir_op_progress;
+
+/* Append a line. delivery != 0: WEIR_ESTALE as in finish, and the ttl runs anew; 0: any state,
+ * WEIR_ENOENT when it is not there. updated_at is not changed. */
+typedef struct weir_op_log {
+    uint64_t    id;
+    uint32_t    delivery;
+    const char *text;
+    size_t      len;
+} weir_op_log;
+
+/* Do what is due at now_ms, at most `limit` jobs of each sort, in this order:
+ * 1. active, lease over: weir__job_lose(), a log line "stalled | ..."  Events: stalled, then
+ *    enqueue or failed. By id.
+ * 2. active, ttl over: fails with "TTL exceeded" as in finish. Events: ttl_exceeded, then as FAIL.
+ *    By id.
+ * 3. waiting (inactive or delayed), deadline_at or promote_at reached, by (that time, id): past
+ *    its deadline it fails with "Deadline exceeded" (no attempt used; log line as in FAIL; event
+ *    failed); else delayed becomes inactive. Events: promotion, enqueue.
+ * 4. complete, failed or cancelled beyond what its type keeps (older than age_ms: finished_at +
+ *    age_ms <= now; or more than count): removed, oldest first, type by type in order of name,
+ *    states in their order. Events: remove.
+ * 5. what is remembered of adds with a token, and is so no longer, oldest first. Nobody can tell
+ *    when: so that many go at once, the store may come for them WEIR_TOKEN_LATE_MS later. */
+enum { WEIR_TOKEN_LATE_MS = 60000 };
+typedef struct weir_op_tick {
+    size_t  limit;
+    size_t  changed;                /* out: jobs */
+    int64_t next_at;                /* out: when something is due again; INT64_MAX: nothing.
+                                       May be early, never late. <= now_ms: there is more now */
+} weir_op_tick;
+
+/* Change a job by hand: from one of `from` (bits 1u << state; 0: any that allows it), as
+ * weir__job_update() and weir__job_set_values() say. WEIR_ENOENT, or with change.delivery
+ * WEIR_ESTALE as in finish; WEIR_ESTATE; WEIR_ELIMIT (values). Events: weir__update_events(). One
+ * that becomes active has a lease and a ttl from then on, as after TAKE; one that becomes failed
+ * gets a log line. */
+typedef struct weir_op_update {
+    uint64_t    id;
+    uint32_t    from;
+    weir_change change;
+    weir_state  old_state;          /* out */
+    weir_state  new_state;          /* out */
+} weir_op_update;
+
+/* Forget a job, its log and its index entries. WEIR_ENOENT. Event: remove. */
+typedef struct weir_op_remove {
+    uint64_t id;
+} weir_op_remove;
+
+/* Pause or resume a type, or set its settings. Makes the type known. Events: pause, resume (only
+ * when that changes something). */
+typedef struct weir_op_configure {
+    const char          *type;
+    bool                 set_paused;
+    bool                 paused;
+    const weir_settings *settings;  /* NULL: as they are */
+} weir_op_configure;
+
+/* Put jobs in as they are elsewhere, in their order, each by itself: weir__job_import() says what
+ * becomes of one. Its id is kept, and the last id raised to it at least, but for id 0 and new_id,
+ * which take the next id. out[i].err:
+ *   WEIR_OK      it was put in with its log; or a job with its id, type and created_at is there:
+ *                existed = true, nothing changed, state is that job's
+ *   WEIR_ESTATE  weir__id_taken(): another job has its id (id_taken = true); weir__key_taken(): it
+ *                waits, and another job of its type that is inactive, delayed or active has its
+ *                unique key; in a store of several partitions: its id and its key belong to
+ *                different ones (id_taken = true)
+ *   others       in a store of several partitions: the trouble of its own
+ * Makes the type known, if it was put in; the type's counters stay. Whether it is searched is said
+ * by the job alone. Events: enqueue for each that is inactive. */
+typedef struct weir_op_import {
+    const weir_incoming *jobs;
+    size_t               n;
+    weir_imported       *out;       /* room for n */
+} weir_op_import;
+
+/* WEIR_ENOENT when it is not there. */
+typedef struct weir_op_get {
+    uint64_t  id;
+    weir_job *job;                  /* out: weir_job_release() */
+} weir_op_get;
+
+/* With by_priority the page ends early, with `more`, when WEIR_MAX_LOOK jobs were looked at that
+ * the rest of the query wants; next is then the place of the last of those. A store that walks
+ * several lists at once may look at some more or fewer: whoever goes on to the end finds the same
+ * jobs. */
+typedef struct weir_op_list {
+    weir_query query;               /* limit already between 1 and WEIR_MAX_PAGE; `after` not before
+                                       the priority in a list weir__ranked_by_priority() */
+    weir_page *page;                /* out: weir_page_release() */
+} weir_op_list;
+
+/* Is this list in the order of priority? Then jobs of one are next to each other, and a walk that
+ * meets another has found them all. */
+static inline bool weir__ranked_by_priority(const weir_query *q)
+{
+    return q->state == WEIR_INACTIVE && !q->search;
+}
+
+typedef struct weir_op_logs {
+    uint64_t    id;
+    uint64_t    after;
+    size_t      limit;
+    weir_lines *lines;              /* out: weir_lines_release() */
+} weir_op_logs;
+
+/* `probe`: an owner of jobs also finds out whether it could keep a change now; if not, the error is
+ * that of the change (WEIR_EFULL, WEIR_EIO, WEIR_EUNAVAIL ...). Stores elsewhere only answer. */
+typedef struct weir_op_stats {
+    bool        probe;
+    weir_stats *stats;              /* out: weir_stats_release() */
+} weir_op_stats;
+
+typedef struct weir_op_check {
+    bool         mend;
+    weir_report *report;            /* out: weir_report_release() */
+} weir_op_check;
+
+typedef struct weir_op {
+    weir_op_kind kind;
+    int64_t      now_ms;            /* by the wall clock */
+    int64_t      steady_ms;         /* the same moment by a clock that nobody sets; 0: not known */
+    union {
+#define X(kind, member) weir_op_##member member;
+        WEIR_OPS(X)
+#undef X
+    } u;
+    weir_error   err;               /* its own outcome; code is WEIR_OK when it worked */
+} weir_op;
+
+/* ---- the rows ---- */
+
+/* A store with two lanes may run a batch of each at once. */
+typedef enum weir_lane {
+    WEIR_LANE_OTHER,
+    WEIR_LANE_WORK,                 /* what workers do with jobs that they hold or ask for */
+    WEIR_LANES
+} weir_lane;
+
+/* What a caller that may touch some types only may do with an operation. */
+typedef enum weir_scope {
+    WEIR_SCOPE_NAMED,               /* the types and jobs that it names must be the caller's */
+    WEIR_SCOPE_ANSWER,              /* everybody may submit it; its answer is cut to these types */
+    WEIR_SCOPE_QUEUE                /* it touches the whole queue: refused */
+} weir_scope;
+
+typedef struct weir_copier  weir_copier;    /* copy.h */
+typedef struct op_request   op_request;     /* row.h */
+typedef struct op_answer    op_answer;
+
+typedef struct weir_op_row {
+    const char *name;               /* the member of the union, and "op" in JSON */
+    weir_lane   lane;
+    weir_scope  scope;
+    bool        slow;               /* it may take much longer than others: it looks at every job,
+                                       or brings many */
+    unsigned  (*role)(const weir_op *op);       /* one WEIR_ROLE_ */
+    bool      (*writes)(const weir_op *op);     /* does it change the store? */
+    /* The name of what it does in an audit log; NULL: it is not recorded. */
+    const char *(*action)(const weir_op *op);
+
+    /* The place of its i-th input of a sort; NULL: there are not as many. A type may be NULL: all
+     * types. */
+    uint64_t          *(*job)(weir_op *op, size_t i);
+    const char       **(*type)(weir_op *op, size_t i);
+    const char *const *(*data)(const weir_op *op, size_t i);        /* of jobs, JSON or NULL */
+    /* The place of its token, which makes repeating it safe; NULL: it can have none. */
+    const weir_token **(*token)(weir_op *op);
+
+    /* How many jobs it can answer with that it does not name. */
+    size_t    (*most)(const weir_op *op);
+    /* After it worked: the id of the i-th job that it did not name but added or took; 0: not
+     * known. False: there are not as many. */
+    bool      (*result)(const weir_op *op, size_t i, uint64_t *id);
+
+    weir_code (*check)(weir_op *op, weir_error *err);       /* see weir__op_check() */
+    void      (*copy)(weir_copier *c, weir_op *op);         /* everything that it borrows */
+    void      (*clear)(weir_op *op);                        /* "no outputs" */
+    void      (*release)(weir_op *op);                      /* its outputs */
+
+    /* As JSON: batch.h. Members are written each with a comma before it. */
+    size_t    (*size)(const weir_op *op);                   /* about how long the request is */
+    void      (*write_request)(weir_buf *out, const weir_op *op);
+    const weir_field *request;                              /* into op_request */
+    weir_code (*read_request)(weir_reader *in, op_request *r);
+    void      (*write_answer)(weir_buf *out, const weir_op *op);
+    const weir_field *answer;                               /* into op_answer */
+    weir_code (*read_answer)(weir_reader *in, op_answer *a);
+} weir_op_row;
+
+extern const weir_op_row *const weir__op_rows[WEIR_OP_KINDS];
+
+static inline const weir_op_row *weir__op_row(const weir_op *op)
+{
+    return weir__op_rows[op->kind];
+}
+
+static inline bool weir__op_writes(const weir_op *op)
+{
+    return weir__op_row(op)->writes(op);
+}
+
+/* The lane of a batch: WEIR_LANE_WORK if all of its operations are of that lane. */
+weir_lane weir__ops_lane(weir_op *const *ops, size_t n);
+
+/* Is the operation within the limits, its JSON valid? Fills in defaults (lengths, limits). Called
+ * by the submitter, on its own thread, before the store sees it. */
+weir_code weir__op_check(weir_op *op, weir_error *err);
+
+/* Is all data that a checked operation brings a JSON object? For a store that accepts no other. */
+weir_code weir__op_check_objects(const weir_op *op, weir_error *err);
+
+/* Is the store open for reading only, and does the operation write? Then its error says so. */
+bool weir__op_refused(weir_op *op, bool read_only);
+
+/* A deep copy of everything that a checked operation borrows. The first function returns how many
+ * bytes the copy takes; the second copies into a block of that size, aligned for anything, points
+ * the operation at the copies, and returns the size. A block that follows it is aligned, too. */
+size_t weir__op_copy_size(const weir_op *op);
+size_t weir__op_copy(weir_op *op, void *block);
+
+/* Set the outputs to "none", and the error to WEIR_OK. */
+void weir__op_clear(weir_op *op);
+
+/* Release the outputs, and set them to "none". An operation that failed has none. */
+void weir__op_release(weir_op *op);
+
+#endif

@@ -1,0 +1,152 @@
+/* op_finish.c - FINISH: the end of a delivery, and perhaps the next jobs. */
+#include <string.h>
+
+#include "core/job.h"
+#include "op/row.h"
+
+static const char *action(const weir_op *op)
+{
+    (void)op;
+    return "job.finish";
+}
+
+static uint64_t *job(weir_op *op, size_t i)
+{
+    return i ? NULL : &op->u.finish.id;
+}
+
+static const char **type(weir_op *op, size_t i)
+{
+    weir_op_take *next = &op->u.finish.next;
+    return i < next->n_types ? &((const char **)(uintptr_t)next->types)[i] : NULL;
+}
+
+static size_t most(const weir_op *op)
+{
+    return op->u.finish.next.n;
+}
+
+static weir_code check(weir_op *op, weir_error *err)
+{
+    weir_op_finish *f = &op->u.finish;
+    weir_code       rc = WEIR_OK;
+    switch (f->outcome) {
+    case WEIR_OUTCOME_DONE:
+        rc = weir__check_json(f->text, &f->len, "result", err);
+        break;
+    case WEIR_OUTCOME_FAIL:
+        if (!f->text) {
+            f->text = weir_code_text(WEIR_EJOB);
+            f->len = 0;
+        }
+        weir__cut_text(f->text, &f->len);
+        break;
+    case WEIR_OUTCOME_RELEASE:
+    case WEIR_OUTCOME_LOST:
+        f->text = NULL;
+        f->len = 0;
+        break;
+    default:
+        return weir_fail(err, WEIR_EINVAL, "outcome: %d is none", (int)f->outcome);
+    }
+    return rc || !f->next.n ? rc : weir__take_check(&f->next, err);
+}
+
+static void copy(weir_copier *c, weir_op *op)
+{
+    weir__copy_bytes(c, &op->u.finish.text, op->u.finish.len);
+    if (op->u.finish.next.n)
+        weir__take_copy(c, &op->u.finish.next);
+}
+
+static void clear(weir_op *op)
+{
+    op->u.finish.next.n_jobs = 0;
+}
+
+static void release(weir_op *op)
+{
+    weir__take_release(&op->u.finish.next);
+}
+
+/* ---- as JSON ---- */
+
+static size_t size(const weir_op *op)
+{
+    return WEIR__OP_SIZE + op->u.finish.len;
+}
+
+static void write_request(weir_buf *b, const weir_op *op)
+{
+    const weir_op_finish *f = &op->u.finish;
+    weir__put_id(b, ",\"id\":", f->id);
+    weir__put_int(b, ",\"delivery\":", f->delivery);
+    if (f->outcome == WEIR_OUTCOME_DONE && f->text)
+        weir__put_raw(b, ",\"result\":", f->text, f->len);
+    else if (f->outcome == WEIR_OUTCOME_FAIL)
+        weir__put_text(b, ",\"error\":", f->text, f->len);
+    weir__put_flag(b, ",\"release\":", f->outcome == WEIR_OUTCOME_RELEASE);
+    weir__put_flag(b, ",\"lost\":", f->outcome == WEIR_OUTCOME_LOST);
+    if (!f->next.n)
+        return;
+    weir__buf_str(b, ",\"next\":{");
+    weir__take_write(b, &f->next);
+    weir__buf_char(b, '}');
+}
+
+static const weir_field next_fields[] = { WEIR__TAKE_REQUEST(0), { 0 } };
+static const weir_field request[] = {
+    FIELD_OP,
+    WEIR_FIELD("id", weir__as_number, REQUEST_OP(finish.id), .needed = true),
+    WEIR_FIELD("delivery", weir__as_any_delivery, REQUEST_OP(finish.delivery), .needed = true),
+    WEIR_FIELD("result", weir__as_raw, REQUEST(raw)),
+    WEIR_FIELD("error", weir__as_text, REQUEST(text), .given = REQUEST(has_error)),
+    WEIR_FIELD("release", weir__as_bool, REQUEST(release)),
+    WEIR_FIELD("lost", weir__as_bool, REQUEST(lost)),
+    WEIR_FIELD("next", weir__as_object, REQUEST(take), .fields = next_fields,
+               .given = REQUEST(has_take)),
+    { 0 }
+};
+
+static weir_code read_request(weir_reader *in, op_request *r)
+{
+    weir_op_finish *f = &r->op.u.finish;
+    if ((r->raw.text != NULL) + r->has_error + r->release + r->lost > 1)
+        return weir_fail(&in->err, WEIR_EINVAL, "only one of result, error, release and lost can "
+                                                "be given");
+    f->outcome = r->has_error ? WEIR_OUTCOME_FAIL
+                 : r->release ? WEIR_OUTCOME_RELEASE
+                 : r->lost    ? WEIR_OUTCOME_LOST : WEIR_OUTCOME_DONE;
+    f->text = r->has_error ? r->text : r->raw.text;
+    f->len = r->has_error ? strlen(r->text) : r->raw.len;
+    return r->has_take ? weir__take_read(in, &r->take, &f->next) : WEIR_OK;
+}
+
+static void write_answer(weir_buf *b, const weir_op *op)
+{
+    weir__put_state(b, ",\"state\":", op->u.finish.state);
+    if (op->u.finish.next.n)
+        weir__take_write_answer(b, &op->u.finish.next);
+}
+
+static const weir_field answer[] = {
+    FIELD_ERROR,
+    WEIR_FIELD("state", weir__as_state, ANSWER(state)),
+    WEIR__TAKE_ANSWER,
+    { 0 }
+};
+
+static weir_code read_answer(weir_reader *in, op_answer *a)
+{
+    (void)in;
+    a->op->u.finish.state = a->state;
+    weir__take_read_answer(a, &a->op->u.finish.next);
+    return WEIR_OK;
+}
+
+const weir_op_row weir__row_finish = WEIR_OP_ROW(
+    "finish", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false,
+    weir__role_work, /* writes */ weir__op_always, action,
+    job, type, weir__op_no_data, weir__op_no_token, most, weir__op_no_result,
+    check, copy, clear, release,
+    size, write_request, request, read_request, write_answer, answer, read_answer);
