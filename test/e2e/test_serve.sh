@@ -321,6 +321,70 @@ case_a_file_that_is_moved_away() {
     weir check
 }
 
+# on_small_disk COMMAND...: run it on a disk that fill_disk and free_disk have in their hands. The shim
+# of the campaign stands between the program and the C library, so this needs no rights over the
+# machine. It must come before the libraries of the sanitizers, which ASan refuses unless told.
+on_small_disk() {
+    head -c 8 /dev/zero >page                       # two numbers, see shim.h
+    WEIR_FAULT_PAGE=$PWD/page ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-} \
+        LD_PRELOAD=${WEIR_TEST_SHIM:-$(dirname "$WEIR")/../../test/libshim.so} "$@"
+}
+set_disk_full() { printf '%b' "$1" | dd of=page bs=1 seek=4 conv=notrunc status=none; }
+fill_disk() { set_disk_full '\x01'; }
+free_disk() { set_disk_full '\x00'; }
+
+# An add is acknowledged or refused; /readyz and check report a full disk; with room again, adds are
+# acknowledged and every acknowledged job is there.
+case_a_full_disk() {
+    local auth added=0
+    weir token add boss --role admin >boss 2>err
+    auth="Authorization: Bearer $(cat boss)"
+    add() { answer "$1" -H "$auth" --json '{"type":"mail"}' "$url/v1/jobs"; }
+    ask_ready() { answer "$1" -D head -H "$auth" "$url/readyz"; }
+    on_small_disk serve
+    for _ in 1 2 3 4 5; do
+        add 201
+        added=$((added + 1))
+    done
+    ask_ready 200
+    fill_disk
+    wait_for ask_ready 503          # without any add: /readyz itself tries to write
+    has body '"code":"EFULL"'
+    has body "full"
+    grep -qi '^retry-after:' head
+    answer 503 "$url/readyz"        # a caller without a token does not learn the reason
+    hasnt body jobs.db
+    for _ in 1 2 3; do
+        add 507
+        has body '"code":"EFULL"'
+        answer 200 -H "$auth" --json '{"types":["none"]}' "$url/v1/take"
+        ask_ready 503               # also after a commit that had nothing to write
+    done
+    answer 200 "$url/healthz"
+    answer 200 -H "$auth" "$url/v1/jobs/1"
+    status 8 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" check
+    has err "full"
+    status 0 weir check             # beside the server: the file itself is sound
+    free_disk
+    ask_ready 200                   # at once
+    status 0 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" check
+    add 201
+    added=$((added + 1))
+    fill_disk
+    add 507                         # the same when an add finds it first
+    ask_ready 503
+    free_disk
+    add 201
+    added=$((added + 1))
+    ask_ready 200
+    fill_disk
+    add 507
+    kill -KILL "$pid"               # and when the server dies meanwhile
+    wait "$pid" || true
+    status 0 weir check
+    same "$(weir list --json | grep -c '"id":')" "$added"
+}
+
 case_waiting_for_the_store_can_be_ended() {
     "$WEIR" --store redis://127.0.0.1:1 serve --listen 127.0.0.1:0 >serve.out 2>serve.err &
     pid=$!

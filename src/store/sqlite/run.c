@@ -250,6 +250,7 @@ static void take_back(weir_op *op)
 static bool transact(sq_store *s, weir_op **ops, size_t n)
 {
     need most = NOTHING;
+    int  changes = sqlite3_total_changes(s->db);
     for (size_t i = 0; i < n; i++) {
         clear(ops[i]);
         need here = need_of(s, ops[i]);
@@ -265,7 +266,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
                 run_one[ops[i]->kind](s, ops[i]);
     bool tried = !s->broken;
     if (tried && !commit(s, most)) {
-        if (most == WRITES) {
+        if (sqlite3_total_changes(s->db) != changes) {      /* an empty commit proves nothing */
             s->trouble.code = WEIR_OK;
             s->wrote_ms = weir__sq_coarse_ms();
         }

@@ -160,7 +160,7 @@ typedef struct sq_store {
     bool          save_id;
     bool          stale;                    /* the memory above must be read anew first */
 
-    int64_t       wrote_ms;                 /* the last commit, on the monotonic clock */
+    int64_t       wrote_ms;                 /* the last commit that wrote, on the monotonic clock */
     weir_error    trouble;                  /* why the last write transaction failed; code OK: it
                                                did not */
     bool          broken;                   /* this batch cannot be committed, because of: */
