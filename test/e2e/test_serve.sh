@@ -400,7 +400,13 @@ clients_that_do_not_read() {
         held+=("$fd")
     done
     for fd in "${held[@]}"; do
-        wait_for read -r -t 0 -u "$fd"
+        until read -r -t 0 -u "$fd"; do         # 720 MB are read meanwhile: no limit but meson's
+            if ended "$pid"; then
+                cat serve.err
+                return 1
+            fi
+            sleep 0.02
+        done
     done
     memory_used=$(($(memory VmHWM) - before))
     for fd in "${held[@]}"; do
@@ -414,6 +420,7 @@ clients_that_do_not_read() {
 # answers (SRV_MAX_ANSWERS) and a quarter of it for what is being made. A client that reads gets all.
 case_answers_that_nobody_reads() {
     local budget=$((256 * 1024)) target bytes i
+    ! grep -q __tsan_init "$WEIR" || return 0   # whose shadow is several times what it watches
     head -c 1000000 /dev/zero | tr '\0' x >text
     for i in {1..24}; do
         printf '"%s"\n' "$(cat text)"
