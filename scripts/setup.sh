@@ -34,7 +34,6 @@ look() {
             need libcurl4-openssl-dev library libcurl
             need libevent-dev library libevent_core
             need libssl-dev library openssl
-            need libcurl4-openssl-dev library libcurl
             need nodejs command -v node         # builds the page
             need npm command -v npm ;;
         test)

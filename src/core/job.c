@@ -292,16 +292,12 @@ void weir__job_promote(weir_job *j, int64_t now, weir_buf *past)
     note(j, &was, WEIR__PAST_DUE, NULL, now, past);
 }
 
-bool weir__job_clock_set(weir_job *j, int64_t step_ms)
+void weir__job_clock_set(weir_job *j, int64_t step_ms)
 {
-    if (j->state == WEIR_ACTIVE && j->lease_until) {
+    if (j->state == WEIR_ACTIVE && j->lease_until)
         j->lease_until += step_ms;
-        return true;
-    }
-    if (j->state != WEIR_DELAYED || j->at_moment)
-        return false;
-    j->promote_at += step_ms;
-    return true;
+    else if (j->state == WEIR_DELAYED && !j->at_moment)
+        j->promote_at += step_ms;
 }
 
 int64_t weir__job_rank(const weir_job *j)

@@ -100,8 +100,8 @@ size_t      weir__update_events(const weir_job *j, weir_state old, weir_event_ki
 const char *weir__update_text(const weir_job *j, weir_event_kind kind);
 
 /* Somebody set the wall clock `step_ms` forth (or back): lengths of time that are under way (a
- * lease, a delay) end as much later. False: it has none, nothing changed. */
-bool weir__job_clock_set(weir_job *j, int64_t step_ms);
+ * lease, a delay) end as much later. */
+void weir__job_clock_set(weir_job *j, int64_t step_ms);
 
 /* The place in the list of its state: see weir_query. */
 int64_t weir__job_rank(const weir_job *j);

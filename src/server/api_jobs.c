@@ -6,34 +6,29 @@
 
 #include "server/api.h"
 #include "server/body.h"
+#include "server/parts.h"
 #include "server/workers.h"
 
-enum { PAGE = 100, AT_ONCE = 100, FIRST = 2, MAX_PARTS = 100, WAIT_MS = 30 * 1000 };
+enum { PAGE = 100, FIRST = 2, AT_ONCE = 100, MAX_READS = 100, WAIT_MS = 30 * 1000 };
 
 /* ---- GET /v1/jobs ---- */
 
-/* Jobs may be large: a page is read in parts of about SRV_PAGE_PART bytes, and ends early at
- * SRV_MAX_PAGE. So it does when the store has looked at enough jobs of other priorities, or this at
- * those that the token does not see. A page of several parts is sent part by part: the next one is
- * read when the client has taken the last, so a client that does not read costs one part. */
+/* Jobs may be large: a page is read and sent in parts, and ends early at SRV_MAX_PAGE. It also ends
+ * early after MAX_READS, and when the store has looked at enough jobs of other priorities. */
 typedef struct listing {
+    srv_parts  parts;
     weir_query query;
     size_t     n, left;             /* jobs so far, and those that are wanted yet */
     size_t     bytes;               /* of the page so far */
-    size_t     parts;
+    size_t     reads;
     bool       ids;                 /* just these are wanted */
     bool       several;             /* the token has several types: others are left out */
-    weir_page *part;
-    weir_buf   body;                /* what was not sent yet */
-    bool       streams;             /* the first part was sent */
-    bool       waits;               /* until the client has taken it */
+    weir_page *page;
 } listing;
-
-static void list_part(srv_request *r);
 
 static void end_page(srv_request *r, listing *l, bool more)
 {
-    weir_buf *out = &l->body;
+    weir_buf *out = &l->parts.body;
     weir__buf_str(out, "],\"next\":");
     if (more) {
         weir__buf_char(out, '"');
@@ -44,102 +39,48 @@ static void end_page(srv_request *r, listing *l, bool more)
     } else {
         weir__buf_str(out, "null}");
     }
-    if (!l->streams) {
-        srv_reply_json(r, 200, out);
-        return;
-    }
-    bool whole = !out->failed && !r->revoked && srv_stream_write(r, out->data, out->len);
-    weir__buf_fini(out);
-    srv_stream_end(r, whole);
-}
-
-static void fail_page(srv_request *r, listing *l, const weir_error *err)
-{
-    weir__buf_fini(&l->body);
-    if (l->streams)
-        srv_stream_end(r, false);
-    else
-        srv_reply_error(r, err, NULL);
-}
-
-static void part_taken(srv_request *r)
-{
-    listing *l = r->state;
-    if (!l->waits)
-        return;
-    l->waits = false;
-    list_part(r);
-}
-
-/* Nobody takes the rest when the client is gone. When the server stops, it may still do so. */
-static void page_unwanted(srv_request *r)
-{
-    listing *l = r->state;
-    if (r->conn && !r->revoked)
-        return;
-    if (l->waits)
-        srv_stream_end(r, false);
-}
-
-static void send_part(srv_request *r, listing *l)
-{
-    if (!l->streams) {
-        if (!srv_answer_fits(r, &l->body))
-            return;
-        l->streams = true;
-        r->hurry = page_unwanted;
-        r->drained = part_taken;
-        srv_stream_begin(r, 200, SRV_JSON);
-    }
-    bool sent = srv_stream_write(r, l->body.data, l->body.len);
-    weir__buf_fini(&l->body);
-    l->waits = sent && srv_stream_behind(r);
-    if (!sent)
-        srv_stream_end(r, false);
-    else if (!l->waits)
-        list_part(r);
+    srv_parts_end(r);
 }
 
 static void part_listed(srv_request *r, weir_code code, const weir_error *err)
 {
     listing  *l = r->state;
-    weir_buf *out = &l->body;
+    weir_buf *out = &l->parts.body;
     size_t    before = out->len;
     if (code) {
-        fail_page(r, l, err);
+        if (!srv_parts_failed(r))
+            srv_reply_error(r, err, NULL);
         return;
     }
-    for (size_t i = 0; i < l->part->n; i++) {
-        if (l->several && srv_caller_lacks(&r->who, l->part->job[i]->type))
+    for (size_t i = 0; i < l->page->n; i++) {
+        if (l->several && srv_caller_lacks(&r->who, l->page->job[i]->type))
             continue;
         if (l->n++)
             weir__buf_char(out, ',');
         if (l->ids)
-            weir__buf_uint(out, l->part->job[i]->id);
+            weir__buf_uint(out, l->page->job[i]->id);
         else
-            weir__job_json(out, l->part->job[i]);
+            weir__job_json(out, l->page->job[i]);
         l->left--;
     }
-    bool more = l->part->more, whole = l->part->n == l->query.limit;
-    l->query.after = l->part->next;
-    weir_page_release(l->part);
+    bool more = l->page->more, whole = l->page->n == l->query.limit;
+    l->query.after = l->page->next;
+    weir_page_release(l->page);
     l->bytes += out->len - before;
-    if (!more || !whole || !l->left || l->bytes >= SRV_MAX_PAGE || ++l->parts == MAX_PARTS ||
-        out->failed || r->revoked)
+    if (!more || !whole || !l->left || l->bytes >= SRV_MAX_PAGE || ++l->reads == MAX_READS)
         end_page(r, l, more);
-    else if (out->len >= SRV_PAGE_PART)
-        send_part(r, l);
     else
-        list_part(r);
+        srv_parts_go_on(r);
 }
 
-/* How many jobs make a part, if they are as large as those before. The first are few, since nothing
- * is known of their size. */
-static size_t part_limit(const listing *l)
+/* The first jobs are few, since nothing is known of their size. */
+static size_t jobs_to_read(const listing *l)
 {
-    size_t n = l->n ? SRV_PAGE_PART / (l->bytes / l->n + 1) : l->parts ? AT_ONCE : FIRST;
-    n = l->query.ids_only ? l->left : n < AT_ONCE ? n : AT_ONCE;
-    return n < 1 ? 1 : n < l->left ? n : l->left;
+    if (l->query.ids_only)
+        return l->left;
+    size_t fit = l->n ? srv_parts_items(l->n, l->bytes) : l->reads ? AT_ONCE : FIRST;
+    size_t n = fit < AT_ONCE ? fit : AT_ONCE;
+    return n < l->left ? n : l->left;
 }
 
 static void list_part(srv_request *r)
@@ -149,8 +90,8 @@ static void list_part(srv_request *r)
     weir_future *f = NULL;
     if (l->several)
         l->query.ids_only = false;          /* their types are needed */
-    l->query.limit = part_limit(l);
-    weir_code rc = weir_list_async(srv_queue(r), &l->query, &l->part, &f, &err);
+    l->query.limit = jobs_to_read(l);
+    weir_code rc = weir_list_async(srv_queue(r), &l->query, &l->page, &f, &err);
     srv_await(r, rc, &err, f, part_listed);
 }
 
@@ -205,7 +146,9 @@ static void list_jobs(srv_request *r)
     listing *l;
     if (!SRV_STATE(r, l) || !read_query(r, l))
         return;
-    weir__buf_str(&l->body, "{\"jobs\":[");
+    if (!srv_parts_begin(r, &l->parts, SRV_JSON, list_part))
+        return;
+    weir__buf_str(&l->parts.body, "{\"jobs\":[");
     list_part(r);
 }
 

@@ -3,59 +3,90 @@
 
 #include "server/api.h"
 #include "server/body.h"
+#include "server/parts.h"
 
-enum { LINES = 100 };
+enum { LINES = 100, FIRST = 10, AT_ONCE = 100 };
 
 /* ---- GET /v1/jobs/{id}/log ---- */
 
+/* A log may be large: it is read and sent in parts, and a page ends early at SRV_MAX_PAGE. */
 typedef struct reading {
+    srv_parts   parts;
+    uint64_t    id, after;
+    size_t      n, left;            /* lines so far, and those that are wanted yet */
+    size_t      asked;
+    size_t      bytes;              /* of the page so far */
     weir_lines *lines;
-    int64_t     limit;
 } reading;
+
+static void add_line(weir_buf *out, const weir_line *line, bool first)
+{
+    weir__buf_str(out, first ? "{\"n\":" : ",{\"n\":");
+    weir__buf_uint(out, line->n);
+    weir__buf_str(out, ",\"at\":");
+    weir__buf_int(out, line->at);
+    weir__buf_str(out, ",\"text\":");
+    weir__json_string(out, line->text, strlen(line->text));
+    weir__buf_char(out, '}');
+}
 
 static void lines_read(srv_request *r, weir_code code, const weir_error *err)
 {
-    const reading *l = r->state;
-    weir_buf       body = { 0 };
-    if (srv_failed(r, code, err))
+    reading  *l = r->state;
+    weir_buf *out = &l->parts.body;
+    size_t    before = out->len;
+    if (code) {
+        if (!srv_parts_failed(r))
+            srv_reply_error(r, err, NULL);
         return;
-    const weir_line *line = l->lines->line;
-    size_t           n = l->lines->n;
-    weir__buf_str(&body, "{\"lines\":[");
-    for (size_t i = 0; i < n; i++) {
-        weir__buf_str(&body, i ? ",{\"n\":" : "{\"n\":");
-        weir__buf_uint(&body, line[i].n);
-        weir__buf_str(&body, ",\"at\":");
-        weir__buf_int(&body, line[i].at);
-        weir__buf_str(&body, ",\"text\":");
-        weir__json_string(&body, line[i].text, strlen(line[i].text));
-        weir__buf_char(&body, '}');
     }
-    weir__buf_str(&body, "],\"next\":");
-    if (n == (size_t)l->limit)          /* there may be more */
-        weir__buf_uint(&body, line[n - 1].n);
-    else
-        weir__buf_str(&body, "null");
-    weir__buf_char(&body, '}');
+    size_t n = l->lines->n;
+    for (size_t i = 0; i < n; i++)
+        add_line(out, &l->lines->line[i], !l->n++);
+    if (n)
+        l->after = l->lines->line[n - 1].n;
     weir_lines_release(l->lines);
-    srv_reply_json(r, 200, &body);
+    l->left -= n;
+    l->bytes += out->len - before;
+    if (n == l->asked && l->left && l->bytes < SRV_MAX_PAGE) {
+        srv_parts_go_on(r);
+        return;
+    }
+    weir__buf_str(out, "],\"next\":");
+    if (n == l->asked)                  /* there may be more */
+        weir__buf_uint(out, l->after);
+    else
+        weir__buf_str(out, "null");
+    weir__buf_char(out, '}');
+    srv_parts_end(r);
+}
+
+static void read_part(srv_request *r)
+{
+    reading     *l = r->state;
+    weir_error   err = { 0 };
+    weir_future *f = NULL;
+    size_t       fit = l->n ? srv_parts_items(l->n, l->bytes) : FIRST;
+    l->asked = fit < AT_ONCE ? fit : AT_ONCE;
+    if (l->asked > l->left)
+        l->asked = l->left;
+    weir_code rc = weir_logs_async(srv_queue(r), l->id, l->after, l->asked, &l->lines, &f, &err);
+    srv_await(r, rc, &err, f, lines_read);
 }
 
 static void read_it(srv_request *r, uint64_t id)
 {
-    weir_error   err = { 0 };
-    weir_future *f = NULL;
-    int64_t      after = 0;
-    reading     *l;
-    if (!SRV_STATE(r, l))
+    int64_t  after = 0, limit = LINES;
+    reading *l;
+    if (!SRV_STATE(r, l) || !srv_query_int(r, "after", 0, (int64_t)WEIR_MAX_ID, &after) ||
+        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) ||
+        !srv_parts_begin(r, &l->parts, SRV_JSON, read_part))
         return;
-    l->limit = LINES;
-    if (!srv_query_int(r, "after", 0, (int64_t)WEIR_MAX_ID, &after) ||
-        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &l->limit))
-        return;
-    weir_code rc = weir_logs_async(srv_queue(r), id, (uint64_t)after, (size_t)l->limit, &l->lines,
-                                   &f, &err);
-    srv_await(r, rc, &err, f, lines_read);
+    l->id = id;
+    l->after = (uint64_t)after;
+    l->left = (size_t)limit;
+    weir__buf_str(&l->parts.body, "{\"lines\":[");
+    read_part(r);
 }
 
 static void read_log(srv_request *r)

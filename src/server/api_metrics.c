@@ -130,6 +130,8 @@ static const struct {
       "Events, each as often as it was sent."),
     C("weir_http_answers_refused_total", "counter", answers_refused,
       "Requests refused because of SRV_MAX_ANSWERS."),
+    C("weir_http_answers_delayed_total", "counter", answers_delayed,
+      "Parts of answers that waited for room under SRV_MAX_ANSWERS or a share."),
     C("weir_http_callers_revoked_total", "counter", callers_revoked,
       "Streams and waiting requests that ended because their token was not valid any more."),
 #undef C

@@ -25,6 +25,7 @@ typedef struct srv_counters {
     _Atomic uint64_t reloads_failed;        /* of certificates and the access log */
     _Atomic uint64_t over_share[SRV_SHARES];    /* refused: more than a caller's share */
     _Atomic uint64_t answers_refused;       /* too many bytes of answers were not taken */
+    _Atomic uint64_t answers_delayed;       /* parts of answers that had to wait for room */
     _Atomic uint64_t callers_revoked;       /* whose stream or wait ended with their token */
     _Atomic uint64_t events_sent;           /* events times those they were sent to */
 } srv_counters;

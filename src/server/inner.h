@@ -160,6 +160,10 @@ int srv_share_admit(srv_conn *c);                   /* 0, or -1: refused */
 int srv_share_body(srv_conn *c, size_t more);       /* 0, or -1: refused; x->reserved has it */
 void srv_share_end(srv_exchange *x);
 void srv_share_unsent(srv_conn *c);                 /* count what is in c->out */
+/* Count n bytes of an answer that is being made. False: there is no room; the second answers so. */
+bool srv_share_room(srv_request *r, size_t n);
+bool srv_share_room_or_reply(srv_request *r, size_t n);
+void srv_share_room_end(srv_request *r, size_t n);
 void srv_share_leave(srv_conn *c, int i);           /* of c->quota[i] */
 bool srv_share_take(srv_request *r, srv_share share);   /* false: it was answered with 429 */
 void srv_share_give(srv_request *r, srv_share share);

@@ -8,12 +8,13 @@
 #define WEIR_SERVER_KUE_H
 
 #include "server/body.h"
+#include "server/parts.h"
 
 enum {
     SRV_KUE_MAX_RANGE  = 10000,             /* jobs in one answer */
     SRV_KUE_MAX_REACH  = 100000,            /* ranks between a range and the nearer end */
-    SRV_KUE_MAX_SORTED = 1000,              /* jobs of a list that is put into Kue's order */
-    SRV_KUE_MAX_ANSWER = 64 * 1024 * 1024   /* bytes of jobs or log lines in one answer */
+    SRV_KUE_MAX_SORTED = 1000,              /* jobs of a list that is put into Kue's order, ... */
+    SRV_KUE_MAX_SORTED_BYTES = 64 * 1024 * 1024     /* ... and bytes of them that are read for it */
 };
 
 /* ---- kue_json.c: jobs as JSON ---- */
@@ -68,15 +69,18 @@ typedef struct srv_kue {
     void        *own;                       /* the handler's */
     weir_buf     out;                       /* the answer */
 
+    /* a list: a log or a range */
+    srv_parts    parts;
+    size_t       n, bytes;                  /* items in the answer so far, and their bytes */
+    uint64_t     id;                        /* of the job whose log it is */
+
     /* a range */
     weir_query   query;
     int64_t      from, to;                  /* ranks, both included; below 0: from the end */
     bool         desc;
     bool         sorted;                    /* by priority and id, as Kue's sets are */
     size_t       skip, want;
-    size_t       bytes;
-    weir_job   **jobs;                      /* SRV_KUE_MAX_RANGE at most, by id */
-    size_t       n_jobs;
+    struct srv_kue_range *range;            /* kue_range.c */
 } srv_kue;
 
 /* Starts a request. NULL: it was answered, since there is no memory, or (Kue) since the client
@@ -111,7 +115,12 @@ void srv_kue_types(srv_request *r);
 void srv_kue_count(srv_request *r, weir_state state, const char *type);
 void srv_kue_log(srv_request *r, uint64_t id);
 
-void srv_kue_drop_jobs(srv_kue *k);
+/* A list that is sent in parts: begin it, append items, end it. From its begin on, more() and these
+ * are the only ones to answer. */
+void srv_kue_list(srv_request *r, void (*more)(srv_request *r));
+void srv_kue_list_item(srv_request *r, weir_buf *item);     /* JSON; takes its bytes */
+void srv_kue_list_end(srv_request *r);
+void srv_kue_list_failed(srv_request *r, const weir_error *err);
 
 /* Answer with k->out. */
 void srv_kue_reply(srv_request *r, int status);
@@ -128,8 +137,8 @@ bool srv_accepts_json(const char *accept);
 
 /* ---- kue_range.c: jobs by rank ---- */
 
-/* Reads the jobs of `state` and `type` (WEIR_ANY, NULL: all) between two ranks, as ZRANGE counts
- * them, into k->jobs, by id, and answers with them. */
+/* Answers with the jobs of `state` and `type` (WEIR_ANY, NULL: all) between two ranks, as ZRANGE
+ * counts them, by id. */
 void srv_kue_range(srv_request *r, weir_state state, const char *type, int64_t from, int64_t to,
                    bool desc);
 

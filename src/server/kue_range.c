@@ -5,115 +5,175 @@
  * order of its lists is that of Kue's sets for inactive jobs (priority, then id) and for delayed
  * ones (their time). Kue has all others by priority, then id, too: while such a list is short, it
  * is read in whole and sorted so. Beyond, the ranks are those of weir's order: active jobs by their
- * start, finished ones by their end, all jobs by id. */
+ * start, finished ones by their end, all jobs by id.
+ *
+ * As in Kue, the ids are read first, then the jobs, each as it is then. Jobs may be large, so they
+ * are read a few at a time and sent in parts. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/kue.h"
 
-enum { PAGE = 100 };                /* jobs read at once; they may be of 1 MB each, and more */
+enum { AT_ONCE = 32 };              /* jobs read at once; they may be of 1 MB each, and more */
+
+typedef struct place {
+    uint64_t id;
+    int32_t  priority;
+} place;
+
+/* Memory of the request. */
+typedef struct srv_kue_range {
+    size_t     n, at;               /* places; the next to be read */
+    size_t     bytes;               /* of the jobs that were read for their priority */
+    size_t     n_jobs;
+    weir_job  *job[AT_ONCE];
+    weir_error err[AT_ONCE];
+    place      place[];             /* k->want at most */
+} range;
 
 static int by_id(const void *a, const void *b)
 {
-    const weir_job *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
+    const place *x = a, *y = b;
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static int by_priority(const void *a, const void *b)
 {
-    const weir_job *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
+    const place *x = a, *y = b;
     return x->priority != y->priority ? (x->priority < y->priority ? -1 : 1) : by_id(a, b);
 }
 
-/* ---- the answer ---- */
+/* ---- jobs ---- */
 
-static void answer(srv_request *r)
+static void add_job(srv_request *r, const weir_job *j)
+{
+    const srv_kue *k = r->state;
+    weir_buf       item = { 0 };
+    if (k->vertx)
+        srv_vertx_job(&item, j);
+    else
+        srv_kue_job(&item, j, NULL);
+    srv_kue_list_item(r, &item);
+}
+
+/* Jobs that were removed meanwhile are left out. */
+static void got_jobs(srv_request *r, weir_code code, const weir_error *err)
+{
+    range      *g = ((srv_kue *)r->state)->range;
+    weir_error  why = { 0 };
+    (void)code;
+    (void)err;
+    for (size_t i = 0; i < g->n_jobs; i++) {
+        if (g->err[i].code && g->err[i].code != WEIR_ENOENT)
+            why = g->err[i];
+        else if (!g->err[i].code)
+            add_job(r, g->job[i]);
+        weir_job_release(g->job[i]);
+    }
+    if (why.code)
+        srv_kue_list_failed(r, &why);
+    else if (g->at < g->n)
+        srv_parts_go_on(r);
+    else
+        srv_kue_list_end(r);
+}
+
+static void read_jobs(srv_request *r)
 {
     srv_kue *k = r->state;
-    if (k->n_jobs)
-        qsort(k->jobs, k->n_jobs, sizeof *k->jobs, by_id);
-    uint64_t last = 0;
-    for (size_t i = 0; i < k->n_jobs; i++) {
-        const weir_job *j = k->jobs[k->desc ? k->n_jobs - 1 - i : i];
-        if (j->id == last)      /* it moved while the pages were read, and is in two of them */
-            continue;
-        weir__buf_char(&k->out, last ? ',' : '[');
-        if (k->vertx)
-            srv_vertx_job(&k->out, j);
-        else
-            srv_kue_job(&k->out, j, NULL);
-        last = j->id;
+    range   *g = k->range;
+    size_t   fit = srv_parts_items(k->n, k->bytes), left = g->n - g->at;
+    g->n_jobs = fit < AT_ONCE ? fit : AT_ONCE;
+    if (g->n_jobs > left)
+        g->n_jobs = left;
+    srv_gather(r, got_jobs);
+    for (size_t i = 0; i < g->n_jobs; i++) {
+        weir_future *f = NULL;
+        g->job[i] = NULL;
+        g->err[i] = (weir_error){ 0 };
+        weir_code rc = weir_get_async(srv_queue(r), g->place[g->at++].id, &g->job[i], &f,
+                                      &g->err[i]);
+        srv_join(r, rc, f, &g->err[i]);
     }
-    weir__buf_str(&k->out, last ? "]" : "[]");
+    srv_gathered(r);
+}
+
+static void answer_nothing(srv_request *r)
+{
+    weir__buf_str(&((srv_kue *)r->state)->out, "[]");
     srv_kue_reply(r, 200);
 }
 
-/* All jobs of the list are there: keep those between the ranks. */
-static void cut(srv_kue *k)
+/* All places are known: the jobs by id, each once. One that moved may be in two pages. */
+static void answer(srv_request *r)
 {
-    size_t kept = 0;
-    if (k->n_jobs)
-        qsort(k->jobs, k->n_jobs, sizeof *k->jobs, by_priority);
-    for (size_t i = 0; i < k->n_jobs; i++) {
-        if ((int64_t)i < k->from || (int64_t)i > k->to)
-            weir_job_release(k->jobs[i]);
-        else
-            k->jobs[kept++] = k->jobs[i];
+    srv_kue *k = r->state;
+    range   *g = k->range;
+    size_t   n = 0;
+    if (g->n)
+        qsort(g->place, g->n, sizeof *g->place, by_id);
+    for (size_t i = 0; i < g->n; i++)
+        if (!n || g->place[i].id != g->place[n - 1].id)
+            g->place[n++] = g->place[i];
+    g->n = n;
+    for (size_t i = 0; k->desc && i < n / 2; i++) {
+        place first = g->place[i];
+        g->place[i] = g->place[n - 1 - i];
+        g->place[n - 1 - i] = first;
     }
-    k->n_jobs = kept;
+    if (n)
+        srv_kue_list(r, read_jobs);
+    else
+        answer_nothing(r);
 }
 
-/* ---- pages ---- */
+/* ---- places ---- */
+
+/* The whole list is there: keep those between the ranks. */
+static void cut(srv_kue *k)
+{
+    range *g = k->range;
+    size_t kept = 0;
+    if (g->n)
+        qsort(g->place, g->n, sizeof *g->place, by_priority);
+    for (size_t i = 0; i < g->n; i++)
+        if ((int64_t)i >= k->from && (int64_t)i <= k->to)
+            g->place[kept++] = g->place[i];
+    g->n = kept;
+}
+
+static size_t size_of(const weir_job *j)
+{
+    return j->data_len + j->result_len + j->progress_data_len + (j->error ? strlen(j->error) : 0);
+}
 
 static void read_range(srv_request *r, bool sorted);
 static void next_page(srv_request *r);
 
-/* The jobs of a page become the request's. False: they are too many bytes. */
-static bool keep(srv_kue *k)
-{
-    for (size_t i = 0; i < k->page->n && k->n_jobs < k->want; i++) {
-        weir_job *j = k->page->job[i];
-        k->bytes += j->data_len + j->result_len + j->progress_data_len;
-        k->bytes += j->error ? strlen(j->error) : 0;
-        k->jobs[k->n_jobs++] = j;
-        k->page->job[i] = NULL;
-    }
-    return k->bytes <= SRV_KUE_MAX_ANSWER;
-}
-
-static void drop_page(srv_kue *k)
-{
-    weir_page_release(k->page);
-    k->page = NULL;
-}
-
-static void too_large(srv_request *r)
-{
-    srv_kue *k = r->state;
-    drop_page(k);
-    if (k->sorted)          /* as a whole; the range itself may be small */
-        read_range(r, false);
-    else
-        srv_kue_error(r, 413, "the jobs of this range have more than %d bytes "
-                              "(SRV_KUE_MAX_ANSWER): ask for fewer", SRV_KUE_MAX_ANSWER);
-}
-
 static void got_page(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_kue *k = r->state;
+    range   *g = k->range;
     if (code) {
         srv_kue_failed(r, err);
         return;
     }
-    if (k->query.ids_only) {
-        k->skip -= k->page->n < k->skip ? k->page->n : k->skip;
-    } else if (!keep(k)) {
-        too_large(r);
+    for (size_t i = 0; i < k->page->n && g->n < k->want; i++) {
+        const weir_job *j = k->page->job[i];
+        if (k->skip)
+            k->skip--;
+        else
+            g->place[g->n++] = (place){ j->id, j->priority };
+        g->bytes += k->sorted ? size_of(j) : 0;
+    }
+    bool more = k->page->more && g->n < k->want;
+    k->query.after = k->page->next;
+    weir_page_release(k->page);
+    k->page = NULL;
+    if (g->bytes > SRV_KUE_MAX_SORTED_BYTES) {
+        read_range(r, false);
         return;
     }
-    bool more = k->page->more && k->n_jobs < k->want;
-    k->query.after = k->page->next;
-    drop_page(k);
     if (more) {
         next_page(r);
         return;
@@ -123,13 +183,18 @@ static void got_page(srv_request *r, weir_code code, const weir_error *err)
     answer(r);
 }
 
+/* Priorities do not come with ids alone: to sort, the jobs themselves are read. */
 static void next_page(srv_request *r)
 {
     srv_kue     *k = r->state;
+    range       *g = k->range;
     weir_future *f = NULL;
-    size_t       left = k->skip ? k->skip : k->want - k->n_jobs;
-    size_t       most = k->skip ? WEIR_MAX_PAGE : PAGE;
-    k->query.ids_only = k->skip > 0;
+    size_t       left = k->skip + k->want - g->n, most = WEIR_MAX_PAGE;
+    k->query.ids_only = !k->sorted;
+    if (k->sorted) {
+        most = srv_parts_items(g->n, g->bytes);
+        most = most < AT_ONCE ? most : AT_ONCE;
+    }
     k->query.limit = left < most ? left : most;
     weir_code rc = weir_list_async(srv_queue(r), &k->query, &k->page, &f, &k->err);
     srv_await(r, rc, &k->err, f, got_page);
@@ -155,7 +220,6 @@ static void read_range(srv_request *r, bool sorted)
 {
     srv_kue *k = r->state;
     size_t   ahead = (size_t)k->from, behind = (size_t)k->count - 1 - (size_t)k->to;
-    srv_kue_drop_jobs(k);
     k->sorted = sorted;
     k->query.after = (weir_cursor){ 0 };
     k->query.descending = !sorted && behind < ahead;
@@ -168,8 +232,8 @@ static void read_range(srv_request *r, bool sorted)
                       SRV_KUE_MAX_RANGE, SRV_KUE_MAX_REACH);
         return;
     }
-    k->jobs = calloc(k->want, sizeof *k->jobs);
-    if (k->jobs)
+    k->range = srv_alloc(r, sizeof *k->range + k->want * sizeof *k->range->place);
+    if (k->range)
         next_page(r);
     else
         srv_kue_error(r, 503, "out of memory");
@@ -183,7 +247,7 @@ static void counted(srv_request *r, weir_code code, const weir_error *err)
     if (code)
         srv_kue_failed(r, err);
     else if (!settle(k))
-        answer(r);
+        answer_nothing(r);
     else
         read_range(r, !as_kue && k->count <= SRV_KUE_MAX_SORTED);
 }
@@ -200,7 +264,7 @@ void srv_kue_range(srv_request *r, weir_state state, const char *asked, int64_t 
     if (srv_kue_unscoped(r, asked))
         return;
     if (!srv_kue_scope(r, asked, &k->query.type)) {
-        answer(r);
+        answer_nothing(r);
         return;
     }
     weir_code rc = weir_count_async(srv_queue(r), state, k->query.type, &k->count, &f, &k->err);

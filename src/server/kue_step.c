@@ -11,17 +11,9 @@
 #include "server/kue.h"
 #include "server/workers.h"
 
-/* ---- answers ---- */
+enum { FIRST_LINES = 10, LINES_AT_ONCE = 100 };
 
-void srv_kue_drop_jobs(srv_kue *k)
-{
-    for (size_t i = 0; i < k->n_jobs; i++)
-        weir_job_release(k->jobs[i]);
-    free(k->jobs);
-    k->jobs = NULL;
-    k->n_jobs = 0;
-    k->bytes = 0;
-}
+/* ---- answers ---- */
 
 static void release(srv_kue *k)
 {
@@ -29,7 +21,10 @@ static void release(srv_kue *k)
     weir_stats_release(k->stats);
     weir_lines_release(k->lines);
     weir_page_release(k->page);
-    srv_kue_drop_jobs(k);
+    k->job = NULL;
+    k->stats = NULL;
+    k->lines = NULL;
+    k->page = NULL;
 }
 
 static void finish(srv_request *r, int status)
@@ -360,54 +355,101 @@ void srv_kue_count(srv_request *r, weir_state state, const char *asked)
     srv_await(r, rc, &k->err, f, counted);
 }
 
+/* ---- lists in parts ---- */
+
+void srv_kue_list(srv_request *r, void (*more)(srv_request *r))
+{
+    srv_kue *k = r->state;
+    release(k);
+    if (!srv_parts_begin(r, &k->parts, k->vertx ? "application/json"
+                                                : "application/json; charset=utf-8", more))
+        return;
+    weir__buf_char(&k->parts.body, '[');
+    more(r);
+}
+
+void srv_kue_list_item(srv_request *r, weir_buf *item)
+{
+    srv_kue  *k = r->state;
+    weir_buf *out = &k->parts.body;
+    size_t    before = out->len;
+    weir__buf_str(out, k->vertx ? (k->n ? ", " : " ") : k->n ? "," : "");
+    if (item->failed)
+        out->failed = true;
+    else if (k->vertx)
+        srv_json_pretty(out, item->data, item->len);
+    else
+        weir__buf_add(out, item->data, item->len);
+    weir__buf_fini(item);
+    k->n++;
+    k->bytes += out->len - before;
+}
+
+void srv_kue_list_end(srv_request *r)
+{
+    srv_kue *k = r->state;
+    release(k);
+    weir__buf_str(&k->parts.body, k->vertx ? " ]" : "]");
+    srv_parts_end(r);
+}
+
+void srv_kue_list_failed(srv_request *r, const weir_error *err)
+{
+    release(r->state);
+    if (!srv_parts_failed(r))
+        srv_kue_failed(r, err);
+}
+
 /* ---- log ---- */
 
-static void read_lines(srv_request *r, uint64_t after);
-
 static void got_lines(srv_request *r, weir_code code, const weir_error *err)
+{
+    srv_kue *k = r->state;
+    if (code && code != WEIR_ENOENT) {
+        srv_kue_list_failed(r, err);
+        return;
+    }
+    size_t n = k->lines ? k->lines->n : 0;
+    for (size_t i = 0; i < n; i++) {
+        weir_buf    item = { 0 };
+        const char *line = k->lines->line[i].text;
+        weir__json_string(&item, line, strlen(line));
+        srv_kue_list_item(r, &item);
+    }
+    if (!n) {
+        srv_kue_list_end(r);
+        return;
+    }
+    k->count = k->lines->line[n - 1].n;
+    release(k);
+    srv_parts_go_on(r);
+}
+
+static void read_lines(srv_request *r)
+{
+    srv_kue     *k = r->state;
+    weir_future *f = NULL;
+    size_t       fit = k->n ? srv_parts_items(k->n, k->bytes) : FIRST_LINES;
+    weir_code    rc = weir_logs_async(srv_queue(r), k->id, k->count,
+                                      fit < LINES_AT_ONCE ? fit : LINES_AT_ONCE, &k->lines, &f,
+                                      &k->err);
+    srv_await(r, rc, &k->err, f, got_lines);
+}
+
+static void log_of_job(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_kue *k = r->state;
     if (code && code != WEIR_ENOENT) {
         srv_kue_failed(r, err);
         return;
     }
-    size_t n = k->lines ? k->lines->n : 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *line = k->lines->line[i].text;
-        weir__buf_char(&k->out, k->out.len ? ',' : '[');
-        weir__json_string(&k->out, line, strlen(line));
-    }
-    if (k->out.len > SRV_KUE_MAX_ANSWER) {
-        srv_kue_error(r, 413, "the log has more than %d bytes (SRV_KUE_MAX_ANSWER): GET "
-                              "/v1/jobs/%" PRIu64 "/log has it in parts", SRV_KUE_MAX_ANSWER,
-                      k->job->id);
+    if (code) {                     /* a job that is not there has an empty log */
+        weir__buf_str(&k->out, "[]");
+        srv_kue_reply(r, 200);
         return;
     }
-    if (n) {
-        read_lines(r, k->lines->line[n - 1].n);
-        return;
-    }
-    weir__buf_str(&k->out, k->out.len ? "]" : "[]");
-    srv_kue_reply(r, 200);
-}
-
-static void read_lines(srv_request *r, uint64_t after)
-{
-    srv_kue     *k = r->state;
-    weir_future *f = NULL;
-    weir_lines_release(k->lines);
-    k->lines = NULL;
-    weir_code rc = weir_logs_async(srv_queue(r), k->job->id, after, 0, &k->lines, &f, &k->err);
-    srv_await(r, rc, &k->err, f, got_lines);
-}
-
-/* A job that is not there has an empty log. */
-static void log_of_job(srv_request *r, weir_code code, const weir_error *err)
-{
-    if (code)
-        got_lines(r, code, err);
-    else
-        read_lines(r, 0);
+    k->id = k->job->id;
+    srv_kue_list(r, read_lines);
 }
 
 void srv_kue_log(srv_request *r, uint64_t id)

@@ -44,6 +44,7 @@ typedef struct srv_request {
     /* Called on the loop when all of a stream that could not be written at once has been. May be
      * NULL. */
     void           (*drained)(struct srv_request *r);
+    struct srv_parts *parts;                /* of an answer in parts: parts.h */
     bool             endless;               /* a stream whose client may be behind for long */
     void            *state;                 /* the handler's own */
 } srv_request;

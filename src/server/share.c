@@ -125,26 +125,74 @@ void srv_share_give(srv_request *r, srv_share share)
 
 /* ---- answers ---- */
 
+enum { ROOM = -1, ALL = 2 };            /* else the index of a quota */
+
+static bool is_over(size_t used, size_t n, size_t most)
+{
+    return used && used + n > most;     /* a caller that is alone always gets its answer */
+}
+
+/* Whose limit has no room for n bytes more? */
+static int find_lack(const srv_request *r, size_t n)
+{
+    const srv_exchange *x = (const srv_exchange *)r;
+    const srv_limits   *l = &r->server->opt.limits;
+    for (int i = 0; i < 2; i++)
+        if (is_over((size_t)srv_quota_used(x->quota[i], SRV_SHARE_ANSWERS), n,
+                    (size_t)l->caller[SRV_SHARE_ANSWERS]))
+            return i;
+    return is_over(atomic_load(&r->server->answers), n, l->answers) ? ALL : ROOM;
+}
+
+static void reply_lack(srv_request *r, int lack)
+{
+    if (lack != ALL) {
+        reply_refused(r, ((srv_exchange *)r)->quota[lack], SRV_SHARE_ANSWERS);
+        return;
+    }
+    atomic_fetch_add(&r->server->counters.answers_refused, 1);
+    srv_reply_status(r, 503, "http", "%s", SRV_NO_ROOM);
+}
+
 bool srv_answer_fits(srv_request *r, weir_buf *body)
 {
-    srv_exchange *x = (srv_exchange *)r;
-    srv_server   *s = r->server;
-    int64_t       most = s->opt.limits.caller[SRV_SHARE_ANSWERS];
-    size_t        len = body->len;
-    if (len <= SRV_FREE_ANSWER || !r->conn)
+    int lack = body->len <= SRV_FREE_ANSWER || !r->conn ? ROOM : find_lack(r, body->len);
+    if (lack == ROOM)
         return true;
-    for (int i = 0; i < 2; i++)
-        if (x->quota[i] && srv_quota_used(x->quota[i], SRV_SHARE_ANSWERS) + (int64_t)len > most) {
-            weir__buf_fini(body);       /* it may be memory of the request, which ends here */
-            reply_refused(r, x->quota[i], SRV_SHARE_ANSWERS);
-            return false;
-        }
-    if (atomic_load(&s->answers) + len <= s->opt.limits.answers)
-        return true;
-    weir__buf_fini(body);
-    atomic_fetch_add(&s->counters.answers_refused, 1);
-    srv_reply_status(r, 503, "http", "%s", SRV_NO_ROOM);
+    weir__buf_fini(body);               /* it may be memory of the request, which ends here */
+    reply_lack(r, lack);
     return false;
+}
+
+static void add_room(srv_request *r, int64_t n)
+{
+    srv_exchange *x = (srv_exchange *)r;
+    atomic_fetch_add(&r->server->answers, (size_t)n);
+    srv_quota_add(x->quota[0], SRV_SHARE_ANSWERS, n);
+    srv_quota_add(x->quota[1], SRV_SHARE_ANSWERS, n);
+}
+
+bool srv_share_room(srv_request *r, size_t n)
+{
+    bool fits = find_lack(r, n) == ROOM;
+    if (fits)
+        add_room(r, (int64_t)n);
+    return fits;
+}
+
+bool srv_share_room_or_reply(srv_request *r, size_t n)
+{
+    int lack = find_lack(r, n);
+    if (lack == ROOM)
+        add_room(r, (int64_t)n);
+    else
+        reply_lack(r, lack);
+    return lack == ROOM;
+}
+
+void srv_share_room_end(srv_request *r, size_t n)
+{
+    add_room(r, -(int64_t)n);
 }
 
 void srv_share_unsent(srv_conn *c)

@@ -321,6 +321,127 @@ case_a_file_that_is_moved_away() {
     weir check
 }
 
+# on_small_disk COMMAND...: run it on a disk that fill_disk and free_disk control. The shim of the
+# campaign stands between the program and the C library, so this needs no rights over the machine.
+# It comes before the libraries of the sanitizers, which ASan refuses without the option.
+on_small_disk() {
+    head -c 8 /dev/zero >page                       # two numbers, see shim.h
+    WEIR_FAULT_PAGE=$PWD/page ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-} \
+        LD_PRELOAD=${WEIR_TEST_SHIM:-$(dirname "$WEIR")/../../test/libshim.so} "$@"
+}
+set_disk_full() { printf '%b' "$1" | dd of=page bs=1 seek=4 conv=notrunc status=none; }
+fill_disk() { set_disk_full '\x01'; }
+free_disk() { set_disk_full '\x00'; }
+
+# An add is acknowledged or refused; /readyz and check report a full disk; with room again, adds are
+# acknowledged and every acknowledged job is there.
+case_a_full_disk() {
+    local auth added=0
+    weir token add boss --role admin >boss 2>err
+    auth="Authorization: Bearer $(cat boss)"
+    add() { answer "$1" -H "$auth" --json '{"type":"mail"}' "$url/v1/jobs"; }
+    ask_ready() { answer "$1" -D head -H "$auth" "$url/readyz"; }
+    on_small_disk serve
+    for _ in 1 2 3 4 5; do
+        add 201
+        added=$((added + 1))
+    done
+    ask_ready 200
+    fill_disk
+    wait_for ask_ready 503          # without any add: /readyz itself tries to write
+    has body '"code":"EFULL"'
+    has body "full"
+    grep -qi '^retry-after:' head
+    answer 503 "$url/readyz"        # a caller without a token does not learn the reason
+    hasnt body jobs.db
+    for _ in 1 2 3; do
+        add 507
+        has body '"code":"EFULL"'
+        answer 200 -H "$auth" --json '{"types":["none"]}' "$url/v1/take"
+        ask_ready 503               # also after a commit that had nothing to write
+    done
+    answer 200 "$url/healthz"
+    answer 200 -H "$auth" "$url/v1/jobs/1"
+    status 8 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" check
+    has err "full"
+    status 0 weir check             # beside the server: the file itself is sound
+    free_disk
+    ask_ready 200                   # at once
+    status 0 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" check
+    add 201
+    added=$((added + 1))
+    fill_disk
+    add 507                         # the same when an add finds it first
+    ask_ready 503
+    free_disk
+    add 201
+    added=$((added + 1))
+    ask_ready 200
+    fill_disk
+    add 507
+    kill -KILL "$pid"               # and when the server dies meanwhile
+    wait "$pid" || true
+    status 0 weir check
+    same "$(weir list --json | grep -c '"id":')" "$added"
+}
+
+# memory NAME: a number of the server's /proc/PID/status, in KiB.
+memory() { sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$pid/status"; }
+
+# clients_that_do_not_read TARGET: 30 of them have been sent the first bytes of their answer, or a
+# refusal. In `memory_used`: by how much the memory of the server grew at most, in KiB.
+clients_that_do_not_read() {
+    local held=() fd before i
+    echo 5 >"/proc/$pid/clear_refs"             # VmHWM begins anew
+    before=$(memory VmRSS)
+    for i in {1..30}; do
+        exec {fd}<>"/dev/tcp/127.0.0.1/${url##*:}"
+        printf 'GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n' "$1" >&"$fd"
+        held+=("$fd")
+    done
+    for fd in "${held[@]}"; do
+        until read -r -t 0 -u "$fd"; do         # 720 MB are read meanwhile: no limit but meson's
+            if ended "$pid"; then
+                cat serve.err
+                return 1
+            fi
+            sleep 0.02
+        done
+    done
+    memory_used=$(($(memory VmHWM) - before))
+    for fd in "${held[@]}"; do
+        exec {fd}>&-
+    done
+    no_answers() { curl -sS "$url/metrics" | grep -qx 'weir_http_answer_bytes 0'; }
+    wait_for no_answers
+}
+
+# 30 clients ask for 24 MB each and do not read: the memory of the server stays below the budget for
+# answers (SRV_MAX_ANSWERS) and a quarter of it for what is being made. A client that reads gets all.
+case_answers_that_nobody_reads() {
+    local budget=$((256 * 1024)) target bytes i
+    ! grep -q __tsan_init "$WEIR" || return 0   # whose shadow is several times what it watches
+    head -c 1000000 /dev/zero | tr '\0' x >text
+    for i in {1..24}; do
+        printf '"%s"\n' "$(cat text)"
+    done | weir add large --lines --quiet
+    printf '{"text":"%s"}' "$(head -c 60000 text)" >line
+    export ASAN_OPTIONS=quarantine_size_mb=0:${ASAN_OPTIONS-}       # memory that is freed is free
+    serve
+    curl -sS --fail-with-body --json @line $(printf "$url/v1/jobs/1/log %.0s" {1..400})
+    for target in /v1/jobs /jobs/0..30/asc '/v1/jobs/1/log?limit=1000' /job/1/log; do
+        clients_that_do_not_read "$target"
+        echo "$target: $memory_used KiB"
+        [ "$memory_used" -lt $((budget + budget / 4)) ]
+        bytes=16000000                          # a page of /v1 ends with SRV_MAX_PAGE
+        [[ $target == /v1/* ]] || bytes=24000000
+        answer 200 "$url$target"
+        [ "$(stat -c %s body)" -gt "$bytes" ]
+    done
+    kill "$pid"
+    ends 0
+}
+
 case_waiting_for_the_store_can_be_ended() {
     "$WEIR" --store redis://127.0.0.1:1 serve --listen 127.0.0.1:0 >serve.out 2>serve.err &
     pid=$!

@@ -327,6 +327,32 @@ static void logs(void **state)
               "{\"text\":\"a\",\"delivery\":0}");
 }
 
+/* As JSON such a line is six times as long: a page of 1000 would be larger than the budget. */
+static void a_page_of_a_log_ends_when_it_is_large(void **state)
+{
+    (void)state;
+    enum { LINES = 60, SIZE = 60 * 1000 };
+    weir_error err;
+    char      *text = calloc(1, SIZE + 1);
+    assert_non_null(text);
+    memset(text, '\1', SIZE);
+    rt_add(&w.t, &(weir_spec){ .type = "x" });
+    for (int i = 0; i < LINES; i++)
+        assert_int_equal(weir_log(w.t.q, 1, text, &err), WEIR_OK);
+    free(text);
+    char   target[80];
+    size_t n = 0, pages = 0;
+    for (json_int_t after = 0; n < LINES; pages++) {
+        snprintf(target, sizeof target, "/v1/jobs/1/log?limit=1000&after=%d", (int)after);
+        json_t *v = web_json(&w, 200, "GET", target, NULL), *next = json_object_get(v, "next");
+        n += json_array_size(json_object_get(v, "lines"));
+        assert_true(json_is_null(next) ? n == LINES : json_integer_value(next) == (json_int_t)n);
+        after = json_integer_value(next);
+        json_decref(v);
+    }
+    assert_int_equal(pages, 2);
+}
+
 static void values(void **state)
 {
     (void)state;
@@ -471,6 +497,7 @@ int main(void)
         CASE(is_gone),
         CASE(acts),
         CASE(logs),
+        CASE(a_page_of_a_log_ends_when_it_is_large),
         CASE(values),
         CASE(progress),
         CASE(ended_before),

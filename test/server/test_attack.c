@@ -213,7 +213,7 @@ static void a_slow_reader_that_has_ended_gets_its_whole_answer(void **state)
     web_answer a = web_read(fd);
     assert_int_equal(a.status, 200);
     assert_true(a.len >= len);
-    assert_int_equal(a.len, strtoul(web_header(&a, "Content-Length"), NULL, 10));
+    assert_int_equal(a.body[a.len - 1], ']');
     web_free(&a);
     close(fd);
     web_stop(&w);

@@ -145,6 +145,8 @@ typedef struct child {
     int   ready, go;        /* it says when it is ready, and then waits for us */
 } child;
 
+static pid_t left_child;    /* that has not been waited for; 0: none */
+
 static void child_main(const char *url, int ready, int go)
 {
     viewer    v;
@@ -177,8 +179,12 @@ static child child_start(const char *url)
     assert_int_equal(pipe(go), 0);
     c.pid = fork();
     assert_true(c.pid >= 0);
-    if (!c.pid)
+    if (!c.pid) {
+        close(ready[0]);
+        close(go[1]);       /* or it would wait for itself when this process is gone */
         child_main(url, ready[1], go[0]);
+    }
+    left_child = c.pid;
     close(ready[1]);
     close(go[0]);
     c.ready = ready[0];
@@ -193,7 +199,20 @@ static int child_end(child *c)
     close(c->ready);
     close(c->go);
     assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
+    left_child = 0;
     return status;
+}
+
+/* After a case that failed. */
+static int drop_child(void **state)
+{
+    (void)state;
+    if (left_child) {
+        kill(left_child, SIGKILL);
+        waitpid(left_child, NULL, 0);
+    }
+    left_child = 0;
+    return 0;
 }
 
 static void url_in(char out[TEMPDIR_MAX + 64], const char *dir)
@@ -828,8 +847,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_are_found_by_the_index),
         cmocka_unit_test(a_second_queue_of_this_process_is_refused),
-        cmocka_unit_test(the_owner_is_named_and_waited_for),
-        cmocka_unit_test(a_killed_owner_leaves_all_it_was_told),
+        cmocka_unit_test_teardown(the_owner_is_named_and_waited_for, drop_child),
+        cmocka_unit_test_teardown(a_killed_owner_leaves_all_it_was_told, drop_child),
         cmocka_unit_test(nobody_else_may_read_it),
         cmocka_unit_test(a_reader_sees_what_the_owner_does),
         cmocka_unit_test(a_reader_hears_of_it_from_one_owner_after_the_other),

@@ -276,6 +276,121 @@ static void a_file_without_tables_names_its_log(void **state)
     fixture_close(f);
 }
 
+/* ---- logs of other files ---- */
+
+static void f_use(fixture *f, const char *name)
+{
+    if (f->store)
+        f_shut(f);
+    snprintf(f->url, sizeof f->url, "sqlite:%s?durability=os", in(f, name));
+    assert_int_equal(f_open_again(f), WEIR_OK);
+}
+
+/* What a kill would leave of jobs.db now. */
+static void copy_both(const fixture *f, const char *name)
+{
+    char log[40];
+    snprintf(log, sizeof log, "%s-wal", name);
+    copy(f, "jobs.db", name);
+    copy(f, "jobs.db-wal", log);
+}
+
+static bool same_bytes(const fixture *f, const char *a, const char *b)
+{
+    int  x, y;
+    FILE *one = fopen(in(f, a), "rb"), *other = fopen(in(f, b), "rb");
+    assert_true(one && other);
+    do {
+        x = getc(one);
+        y = getc(other);
+    } while (x == y && x != EOF);
+    fclose(one);
+    fclose(other);
+    return x == y;
+}
+
+static void is_refused(const fixture *f, const char *name)
+{
+    char said[240], want[120], log[40];
+    snprintf(want, sizeof want, "%s-wal is not the log of this %s", name, name);
+    snprintf(log, sizeof log, "%s-wal", name);
+    copy(f, name, "file.before");
+    copy(f, log, "log.before");
+    for (int read_only = 0; read_only < 2; read_only++) {
+        CHECK_INT(open_elsewhere(f, name, read_only, said), WEIR_ECORRUPT);
+        CHECK(strstr(said, want) && strstr(said, "or move"));
+        CHECK(same_bytes(f, name, "file.before") && same_bytes(f, log, "log.before"));
+    }
+}
+
+static void a_log_of_another_file_is_refused(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    for (int i = 0; i < 3; i++)
+        add(f, "mail");
+    copy_both(f, "b.db");
+    copy_both(f, "control.db");
+    f_use(f, "control.db");
+    CHECK_INT(stats(f)->all.count[WEIR_ANY], 3);
+    f_use(f, "a.db");
+    add(f, "other");
+    f_shut(f);
+    copy(f, "a.db", "b.db");                    /* b.db-wal stays */
+    is_refused(f, "b.db");
+    CHECK_INT(rename(in(f, "b.db-wal"), in(f, "log")), 0);
+    f_use(f, "b.db");
+    CHECK_INT(stats(f)->all.count[WEIR_ANY], 1);
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
+static void the_log_of_a_newer_file_is_refused(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    add(f, "mail");
+    f_shut(f);
+    copy(f, "jobs.db", "backup.db");
+    for (int i = 0; i < 3; i++) {               /* each of them begins a log */
+        CHECK_INT(f_open_again(f), WEIR_OK);
+        add(f, "mail");
+        if (i < 2)
+            f_shut(f);
+    }
+    copy(f, "jobs.db-wal", "backup.db-wal");
+    is_refused(f, "backup.db");
+    fixture_close(f);
+}
+
+/* Whenever the owner is killed: before, in and after checkpoints, and with marks or without. */
+static void its_own_log_is_never_refused(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    char     said[240];
+    for (int i = 1; i <= 40; i++) {
+        add(f, "mail");
+        if (i % 3 == 0 || i % 7 < 2)            /* so the next commit begins a log */
+            sqlite3_wal_checkpoint_v2(((sq_store *)f->store)->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                      NULL, NULL);
+        copy_both(f, "left.db");
+        if (open_elsewhere(f, "left.db", i % 2, said))
+            fail_msg("after %d: %s", i, said);
+        unlink(in(f, "left.db-owner"));
+        if (i % 11 == 0) {                      /* and from a log that was left behind */
+            copy_both(f, "next.db");
+            f_shut(f);
+            CHECK_INT(rename(in(f, "next.db"), in(f, "jobs.db")), 0);
+            CHECK_INT(rename(in(f, "next.db-wal"), in(f, "jobs.db-wal")), 0);
+            CHECK_INT(f_open_again(f), WEIR_OK);
+        }
+    }
+    CHECK_INT(stats(f)->all.count[WEIR_ANY], 40);
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +403,9 @@ int main(void)
         cmocka_unit_test(a_reader_outlives_the_owner),
         cmocka_unit_test(a_copy_without_its_log_is_an_older_queue),
         cmocka_unit_test(a_file_without_tables_names_its_log),
+        cmocka_unit_test(a_log_of_another_file_is_refused),
+        cmocka_unit_test(the_log_of_a_newer_file_is_refused),
+        cmocka_unit_test(its_own_log_is_never_refused),
     };
     return cmocka_run_group_tests_name("sqlite files", tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ enum {
 };
 
 struct sq_checkpointer {
-    const sq_store *s;                  /* only what does not change while it is open */
+    sq_store       *s;                  /* for the thread: what does not change while it is open */
     pthread_t       thread;
     bool            started;
     pthread_mutex_t lock;               /* guards wanted and closing */
@@ -79,6 +79,7 @@ static bool ask_thread(sq_checkpointer *c)
 static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     sq_checkpointer *c = ctx;
+    weir__sq_log_grew(c->s, pages);
     bool now = atomic_exchange(&c->yours, false) || pages >= LIMIT;
     if (!now && pages >= START && !atomic_load(&c->busy))
         now = !ask_thread(c);
@@ -95,6 +96,7 @@ void weir__sq_checkpoint(sq_store *s)
     c->s = s;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
+    weir__sq_log_begin(s);
     sqlite3_wal_hook(s->db, on_commit, c);
 }
 

@@ -55,6 +55,12 @@ static bool stat_log(const sq_store *s, struct stat *st)
     return there;
 }
 
+int64_t weir__sq_log_size(const sq_store *s)
+{
+    struct stat st;
+    return stat_log(s, &st) ? (int64_t)st.st_size : 0;
+}
+
 weir_code weir__sq_file_look(const sq_store *s, weir_error *err)
 {
     struct stat st, log;

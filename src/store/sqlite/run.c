@@ -156,6 +156,7 @@ static void undo(sq_store *s, bool wrote)
 
 static weir_code begin(sq_store *s, need n)
 {
+    s->changes = sqlite3_total_changes(s->db);
     if (n == NOTHING)
         return WEIR_OK;
     weir_code rc = weir__sq_do(s, weir__sq_stmt(s, n == WRITES ? SQ_BEGIN_WRITE : SQ_BEGIN));
@@ -180,6 +181,8 @@ static weir_code commit(sq_store *s, need n)
         s->saved_id = s->last_id;
         s->save_id = false;
     }
+    if (!rc)
+        rc = weir__sq_log_mark(s);
     return rc ? rc : weir__sq_do(s, weir__sq_stmt(s, SQ_COMMIT));
 }
 
@@ -215,7 +218,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
                 run_one[ops[i]->kind](s, ops[i]);
     bool tried = !s->broken;
     if (tried && !commit(s, most)) {
-        if (most == WRITES) {
+        if (weir__sq_wrote(s)) {        /* an empty commit proves nothing */
             s->trouble.code = WEIR_OK;
             s->wrote_ms = weir__sq_coarse_ms();
         }

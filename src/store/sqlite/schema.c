@@ -10,7 +10,7 @@ enum { VERSION = 5 };
  *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
- *         deleted; else the highest id in `job` says it.
+ *         deleted; else the highest id in `job` says it. log, log_before: see log_check.c.
  * job     states: 1 inactive, 2 delayed, 3 active, 4 complete, 5 failed, 6 cancelled. `rank` is the
  *         place within the state (priority, promote_at, started_at or finished_at), due_at when a
  *         waiting job must be looked at. lease_ms: what the worker of an active job asked for.
@@ -37,6 +37,7 @@ static const char tables[] =
     " last_taken_at INTEGER NOT NULL DEFAULT 0, counted_id INTEGER NOT NULL DEFAULT 0);"
     "INSERT INTO type(id, name) VALUES(1, '*');"
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "INSERT INTO meta(key, value) VALUES('log', random());"
     "CREATE TABLE job(id INTEGER PRIMARY KEY, type INTEGER NOT NULL, state INTEGER NOT NULL,"
     " rank INTEGER NOT NULL, due_at INTEGER, priority INTEGER NOT NULL DEFAULT 0,"
     " attempts INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER NOT NULL DEFAULT 1,"

@@ -39,7 +39,7 @@ typedef enum sq_sql {
     SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP,
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
-    SQ_LAST_ID, SQ_LAST_ID_SAVE,
+    SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK,
     SQ_TOKEN, SQ_TOKEN_PUT, SQ_TOKEN_OLDEST, SQ_TOKEN_SWEEP,
     SQ_STATEMENTS
 } sq_sql;
@@ -160,7 +160,8 @@ typedef struct sq_store {
     bool          save_id;
     bool          stale;                    /* the memory above must be read anew first */
 
-    int64_t       wrote_ms;                 /* the last commit, on the monotonic clock */
+    int           changes;                  /* rows that were changed before this transaction */
+    int64_t       wrote_ms;                 /* the last commit that wrote, on the monotonic clock */
     weir_error    trouble;                  /* why the last write transaction failed; code OK: it
                                                did not */
     bool          broken;                   /* this batch cannot be committed, because of: */
@@ -172,6 +173,9 @@ typedef struct sq_store {
     int64_t       due;                      /* earliest wish of this batch */
     int64_t       told_due;                 /* what env.due or the last TICK said */
 
+    bool          log_new;                  /* the log has no marks yet: log_check.c */
+    bool          log_marked;               /* this transaction has written them */
+    int           log_pages;                /* after the last commit */
     sq_checkpointer *checkpointer;
     sq_server    *server;
     sq_client    *client;
@@ -242,9 +246,26 @@ void      weir__sq_file_ready(sq_store *s);
 weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err);
 /* Is the file that is open the one at its path? Any thread, while the store is open. */
 bool      weir__sq_file_there(const sq_store *s);
+int64_t   weir__sq_log_size(const sq_store *s);         /* bytes of PATH-wal; 0: none */
 int64_t   weir__sq_coarse_ms(void);         /* the monotonic clock, to some milliseconds */
 /* After SQLite has closed it. */
 void      weir__sq_file_close(sq_store *s);
+
+/* Has this transaction changed anything? */
+static inline bool weir__sq_wrote(const sq_store *s)
+{
+    return sqlite3_total_changes(s->db) != s->changes;
+}
+
+/* ---- log_check.c: the log belongs to the file ---- */
+
+/* The file is open, and nothing was written yet. */
+weir_code weir__sq_log_check(const sq_store *s, weir_error *err);
+/* Before the first commit. */
+void      weir__sq_log_begin(sq_store *s);
+/* Before each commit, and after it. */
+weir_code weir__sq_log_mark(sq_store *s);
+void      weir__sq_log_grew(sq_store *s, int pages);
 
 /* ---- types.c ---- */
 

@@ -70,6 +70,8 @@ static weir_code open_db(sq_store *s, weir_error *err)
         return weir__sq_db_fail(s->db, rc, s->path, err);
     if (!look && sqlite3_db_readonly(s->db, "main") == 1)
         return weir_fail(err, WEIR_EREADONLY, "%s: no permission to write to it", s->path);
+    /* The log may be that of another file: leave both as they are until that is checked. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_busy_timeout(s->db, BUSY_MS);
     rc = sqlite3_exec(s->db, look ? reader_sql : SQ_OWNER_PRAGMAS, NULL, NULL, NULL);
     if (!rc && !look)
@@ -77,7 +79,12 @@ static weir_code open_db(sq_store *s, weir_error *err)
                           NULL, NULL);
     if (rc)
         return weir__sq_db_fail(s->db, rc, s->path, err);
-    return weir__sq_schema(s->db, s->path, look, err);
+    weir_code code = weir__sq_log_check(s, err);
+    if (!code)
+        code = weir__sq_schema(s->db, s->path, look, err);
+    if (!code)
+        sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    return code;
 }
 
 /* ---- open and close ---- */

@@ -242,6 +242,8 @@ static const char *const sql[SQ_STATEMENTS] = {
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')),"
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')",
     [SQ_LAST_ID_SAVE] = "REPLACE INTO meta(key, value) VALUES('last_id', ?1)",
+    [SQ_LOG_MARK] = "REPLACE INTO meta(key, value) SELECT 'log_before', value FROM meta"
+                    " WHERE key = 'log' UNION ALL SELECT 'log', ?1",
 
     [SQ_TOKEN]        = "SELECT number, answers FROM token WHERE key = ?1 AND at > ?2",
     [SQ_TOKEN_PUT]    = "REPLACE INTO token(key, number, at, answers) VALUES(?1, ?2, ?3, ?4)",

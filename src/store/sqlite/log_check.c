@@ -1,0 +1,102 @@
+/* log_check.c - does the log beside a file belong to it?
+ *
+ * SQLite cannot tell. If a backup is copied over PATH and PATH-wal stays, SQLite reads a mixture of
+ * both, and the next checkpoint writes it into the file. So two rows of `meta` mark the logs:
+ *
+ *     log         a random number, new for each log
+ *     log_before  the number of the log before it
+ *
+ * One commit of each log writes them. They are in the log then, and in the file when a checkpoint
+ * has copied that page. The file has the whole log before, since SQLite starts a new log only then.
+ * So the `log` of the file alone must be `log` or `log_before` of both together.
+ *
+ * What is not noticed: a log that is so short that it has no marks yet, and a file that was copied
+ * in the middle of the log before this one. */
+#include "store/sqlite/sq.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { READER_LOOKS = 3 };              /* the owner may start a new log between two reads */
+
+typedef struct marks {
+    int64_t log, before;                /* 0: none */
+} marks;
+
+/* False: they cannot be read, or it is no file of weir. */
+static bool read_marks(sqlite3 *db, marks *out)
+{
+    sqlite3_stmt *st = NULL;
+    bool there = !sqlite3_prepare_v2(db, "SELECT (SELECT value FROM meta WHERE key = 'log'),"
+                                         " (SELECT value FROM meta WHERE key = 'log_before')",
+                                     -1, &st, NULL) && sqlite3_step(st) == SQLITE_ROW;
+    if (there)
+        *out = (marks){ sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1) };
+    sqlite3_finalize(st);
+    return there;
+}
+
+/* Those of the file without its log, which SQLite leaves alone if the file is "immutable". */
+static bool read_marks_of_file(const char *path, marks *out)
+{
+    sqlite3 *db = NULL;
+    weir_buf uri = { 0 };
+    weir__buf_str(&uri, "file:");
+    for (; *path; path++) {
+        if (strchr("%?#", *path))
+            weir__buf_printf(&uri, "%%%02x", (unsigned char)*path);
+        else
+            weir__buf_char(&uri, *path);
+    }
+    weir__buf_str(&uri, "?immutable=1");
+    bool there = !uri.failed &&
+                 !sqlite3_open_v2(uri.data, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI |
+                                                     SQLITE_OPEN_NOMUTEX, NULL) &&
+                 read_marks(db, out);
+    sqlite3_close(db);
+    weir__buf_fini(&uri);
+    return there;
+}
+
+weir_code weir__sq_log_check(const sq_store *s, weir_error *err)
+{
+    for (int i = 0; i < (s->env.read_only ? READER_LOOKS : 1); i++) {
+        marks both, file;
+        if (!weir__sq_log_size(s) || !read_marks(s->db, &both) ||
+            !read_marks_of_file(s->path, &file) || file.log == both.log ||
+            file.log == both.before)
+            return WEIR_OK;
+    }
+    const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
+    return weir_fail(err, WEIR_ECORRUPT, "%s-wal is not the log of this %s, but of another or an "
+                     "older one; nothing was changed. Put back the %s it was written with, or move "
+                     "%s-wal away to use %s without it", name, name, name, name, name);
+}
+
+void weir__sq_log_begin(sq_store *s)
+{
+    s->log_new = !weir__sq_log_size(s);
+}
+
+weir_code weir__sq_log_mark(sq_store *s)
+{
+    s->log_marked = s->log_new && s->checkpointer && weir__sq_wrote(s);
+    if (!s->log_marked)
+        return WEIR_OK;
+    int64_t number;
+    sqlite3_randomness(sizeof number, &number);
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_LOG_MARK);
+    weir__sq_int(st, 1, (number & INT64_MAX) | 1);
+    return weir__sq_do(s, st);
+}
+
+/* A log is shorter than before only if it is a new one. If its first commit has written marks, they
+ * are its own: a second pair in the same log would not match the file. */
+void weir__sq_log_grew(sq_store *s, int pages)
+{
+    s->log_new = !s->log_marked && (s->log_new || pages < s->log_pages);
+    s->log_marked = false;
+    s->log_pages = pages;
+}
