@@ -108,6 +108,8 @@ done | check "every source file is built"
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$tmp/readme.c"
 diff "$tmp/readme.c" examples/hello.c | check "the README shows examples/hello.c"
 
+scripts/api-reference.py --check 2>&1 | check "docs/reference.md is what the headers say"
+
 # Links in the docs lead somewhere.
 for doc in *.md docs/*.md; do
     grep -oE '\]\([^)#:]+(#[^)]*)?\)' "$doc" | sed 's/^](//; s/[#)].*//' | while read -r link; do

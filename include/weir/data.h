@@ -22,6 +22,7 @@ extern "C" {
 /* A whole number that an int64_t can hold: 42, but also 42.0 and 4.2e1. */
 WEIR_API int64_t weir_data_int(const weir_job *job, const char *path, int64_t otherwise);
 
+/* Any number; true or false. */
 WEIR_API double weir_data_number(const weir_job *job, const char *path, double otherwise);
 WEIR_API bool weir_data_bool(const weir_job *job, const char *path, bool otherwise);
 

@@ -112,6 +112,7 @@ WEIR_API weir_code weir_get(weir_queue *q, uint64_t id, weir_job **out, weir_err
 WEIR_API weir_code weir_get_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
                                   weir_error *err);
 
+/* Is there a job with this id? */
 WEIR_API weir_code weir_exists(weir_queue *q, uint64_t id, bool *out, weir_error *err);
 WEIR_API weir_code weir_exists_async(weir_queue *q, uint64_t id, bool *out, weir_future **f,
                                      weir_error *err);
