@@ -18,6 +18,7 @@ struct weir_future {
     weir_error          err;
     weir_future_fn     *then;
     void               *then_ctx;
+    weir_watch         *watches;
     weir_post           post;          /* to call it with */
     max_align_t         bytes[];       /* what its operation borrows; or of whoever ends it */
 };
@@ -79,12 +80,19 @@ void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *
                       void *ctx)
 {
     pthread_mutex_lock(&f->lock);
-    fill(ctx, !f->released);
+    if (fill)
+        fill(ctx, !f->released);
     f->err = *err;
     atomic_store(&f->done, 1);
-    bool then = f->then != NULL;
+    bool        then = f->then != NULL;
+    weir_watch *watches = f->watches;
+    f->watches = NULL;
     pthread_mutex_unlock(&f->lock);
     weir__futex_wake(&f->done);
+    for (weir_watch *w = watches, *next; w; w = next) {
+        next = w->next;
+        w->fn(w, &f->err);
+    }
     if (then)
         post_then(f);
     weir__future_unref(f);
@@ -169,17 +177,12 @@ weir_code weir__future_create(weir_queue *q, weir_future **out, size_t size,
     return rc;
 }
 
-static void give_nothing(void *ctx, bool wanted)
-{
-    (void)ctx, (void)wanted;
-}
-
 weir_code weir__future_none(weir_queue *q, weir_future **out, weir_error *err)
 {
     weir_future *f;
     weir_code    rc = create(q, &f, 0, err);
     if (!rc)
-        weir__future_end(f, &(weir_error){ .code = WEIR_OK }, give_nothing, NULL);
+        weir__future_end(f, &(weir_error){ .code = WEIR_OK }, NULL, NULL);
     if (out)
         *out = f;
     else
@@ -219,7 +222,30 @@ bool weir_future_done(weir_future *f)
     return atomic_load(&f->done);
 }
 
-void weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx)
+void weir__future_watch(weir_future *f, weir_watch *w)
+{
+    pthread_mutex_lock(&f->lock);
+    bool done = atomic_load(&f->done);
+    if (!done) {
+        w->next = f->watches;
+        f->watches = w;
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (done)
+        w->fn(w, &f->err);
+}
+
+weir_queue *weir__future_queue(weir_future *f)
+{
+    return f->q;
+}
+
+const weir_error *weir__future_outcome(weir_future *f)
+{
+    return &f->err;
+}
+
+weir_code weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx)
 {
     pthread_mutex_lock(&f->lock);
     bool first = !f->then;
@@ -231,6 +257,7 @@ void weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx)
     pthread_mutex_unlock(&f->lock);
     if (first && done)
         post_then(f);
+    return first ? WEIR_OK : WEIR_ESTATE;
 }
 
 void weir_future_release(weir_future *f)

@@ -40,9 +40,21 @@ void *weir__future_bytes(weir_future *f);
 void weir__future_ref(weir_future *f);
 void weir__future_unref(weir_future *f);
 /* It ends with *err as fill() leaves it, which is called first and told whether the user still
- * wants the answer. */
+ * wants the answer; fill may be NULL. */
 void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx, bool wanted),
                       void *ctx);
+
+/* fn() is called when the future is done, by the thread that ends it and with no lock held; at once
+ * if it is done already. The memory is the watcher's. A future may have any number of watches. */
+typedef struct weir_watch {
+    struct weir_watch *next;
+    void             (*fn)(struct weir_watch *w, const weir_error *err);
+} weir_watch;
+void weir__future_watch(weir_future *f, weir_watch *w);
+
+/* The queue of a future; the outcome of one that is done. */
+weir_queue *weir__future_queue(weir_future *f);
+const weir_error *weir__future_outcome(weir_future *f);
 
 /* To take what a worker wants; everything is borrowed. */
 weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **jobs);

@@ -420,7 +420,7 @@ RT_TEST(then_before_and_after)
     assert_int_equal(h[0].code, WEIR_OK);
     assert_true(weir_future_done(f));
     assert_int_equal(weir_future_wait(f, 0, &t->err), WEIR_OK);
-    weir_future_then(f, on_done, &h[4]);              /* at most one */
+    assert_int_equal(weir_future_then(f, on_done, &h[4]), WEIR_ESTATE);     /* at most one */
     weir_future_release(f);
 
     OK(weir_get_async(t->q, 12345, &job, &f, &t->err));
