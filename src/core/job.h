@@ -2,17 +2,15 @@
  * them, so that they agree.
  *
  * They change the numbers of a job. Its strings (type, data, error ...) are only pointed at: a
- * store that keeps a job copies them. Those with a `past` write into this buffer, which is empty,
- * the history that the job has from then on (history.h), and point at it; when nothing has to be
- * remembered it stays empty. So while the job is used the buffer stays, and whoever keeps the job
- * has a look at past->failed: only that can go wrong. */
+ * store that keeps a job copies them. A transition also fills a weir_effects (effects.h): what the
+ * store does beside keeping the changed job. The job may point into it. */
 #ifndef WEIR_CORE_JOB_H
 #define WEIR_CORE_JOB_H
 
 #include <inttypes.h>
-#include "base/buf.h"
-#include "weir/event.h"
+#include "core/effects.h"
 #include "weir/queue.h"
+#include "weir/remote.h"
 
 #define WEIR__TTL_TEXT      "TTL exceeded"
 #define WEIR__DEADLINE_TEXT "Deadline exceeded"
@@ -51,41 +49,58 @@ void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now
  * inactive, and what is zero gets its default. */
 void weir__job_import(weir_job *j, uint64_t id, int64_t now);
 
-/* A worker has it now, with a lease until now + lease_ms. */
-void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t now);
+/* A job that one of these two made is in the store now. Events: enqueue if it is inactive. */
+void weir__job_added(const weir_job *j, weir_effects *e);
 
-/* It was done. `result` may be NULL. */
-void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now);
+/* Remove it, whatever its state. Event: remove. */
+void weir__job_remove(const weir_job *j, weir_effects *e);
 
-/* It was not. Uses up an attempt; becomes inactive, delayed (backoff) or failed. */
-void weir__job_fail(weir_job *j, const char *error, int64_t now, weir_buf *past);
+/* A worker has it now, with a lease until now + lease_ms. Event: start. */
+void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t now,
+                    weir_effects *e);
 
-/* It took too long: fails with WEIR__TTL_TEXT. */
-void weir__job_exceed(weir_job *j, int64_t now, weir_buf *past);
+/* Percent, and data (NULL: unchanged). Event: progress. */
+void weir__job_progress(weir_job *j, int32_t percent, const char *data, size_t len, int64_t now,
+                        weir_effects *e);
 
-/* Given back unused: inactive as before, the delivery number stays used up. */
-void weir__job_release(weir_job *j, int64_t now, weir_buf *past);
+/* A delivery ends as its worker says: one of the next four. */
+void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_t len, int64_t now,
+                      weir_effects *e);
 
-/* Its worker is gone: inactive again, or failed with the loss number max_lost + 1. Writes the log
- * line into `line`: "stalled | worker W was lost (2 of 3)". When it failed, j->error is `line`. */
-enum { WEIR__LINE = 320 };
-void weir__job_lose(weir_job *j, int64_t now, char line[WEIR__LINE], weir_buf *past);
+/* It was done. `result` may be NULL. Gone if remove_on_complete. Event: complete. */
+void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now, weir_effects *e);
 
-/* Deadline passed while it waited: failed. */
-void weir__job_expire(weir_job *j, int64_t now, weir_buf *past);
+/* It was not. Uses up an attempt; becomes inactive, delayed (backoff) or failed. A log line.
+ * Events: failed_attempt, then enqueue if inactive; or failed. */
+void weir__job_fail(weir_job *j, const char *error, size_t len, int64_t now, weir_effects *e);
 
-/* Its time has come: delayed becomes inactive. */
-void weir__job_promote(weir_job *j, int64_t now, weir_buf *past);
+/* Given back unused: inactive as before, the delivery number stays used up. Event: enqueue. */
+void weir__job_release(weir_job *j, int64_t now, weir_effects *e);
 
-/* Change by hand, all or nothing. `from`: allowed states as bits, 0 for any. On WEIR_OK j holds the
- * new values; whether data was replaced is change->data != NULL. */
+/* Its worker is gone: inactive again, or failed with the loss number max_lost + 1. The log line
+ * ("stalled | worker W was lost (2 of 3)") is then its error. Events: stalled, then enqueue or
+ * failed. */
+void weir__job_lose(weir_job *j, int64_t now, weir_effects *e);
+
+/* It took too long: fails with WEIR__TTL_TEXT. Events: ttl_exceeded, then as when it fails. */
+void weir__job_exceed(weir_job *j, int64_t now, weir_effects *e);
+
+/* Deadline passed while it waited: failed. A log line. Event: failed. */
+void weir__job_expire(weir_job *j, int64_t now, weir_effects *e);
+
+/* Nobody can run it, whatever its state and its numbers: failed, as by expire, but without an entry
+ * in its history. */
+void weir__job_set_aside(weir_job *j, const char *error, int64_t now, weir_effects *e);
+
+/* Its time has come: delayed becomes inactive. Events: promotion, enqueue. */
+void weir__job_promote(weir_job *j, int64_t now, weir_effects *e);
+
+/* Change by hand, all or nothing. `from`: allowed states as bits, 0 for any. Events: that of the
+ * state it enters, if that is another one (none for delayed); before enqueue promotion, if it was
+ * delayed. A job that is set to failed gets a log line. WEIR_ESTALE, WEIR_ESTATE, WEIR_EINVAL;
+ * WEIR_ELIMIT, WEIR_ENOMEM (values): *e is empty then. */
 weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
-                           weir_buf *past, weir_error *err);
-
-/* Then set the values of the change, if it has any; j->values points into `values`, which is empty
- * before. They leave no entry in the history. WEIR_ELIMIT, WEIR_ENOMEM: the change is not made. */
-weir_code weir__job_set_values(weir_job *j, const weir_change *change, int64_t now,
-                               weir_buf *values, weir_error *err);
+                           weir_effects *e, weir_error *err);
 
 /* The job is not active with this delivery (or is not there at all). */
 static inline weir_code weir__stale(weir_error *err, uint64_t id, uint32_t delivery)
@@ -93,11 +108,6 @@ static inline weir_code weir__stale(weir_error *err, uint64_t id, uint32_t deliv
     return weir_fail(err, WEIR_ESTALE, "job %" PRIu64 ": delivery %" PRIu32 " is over", id,
                      delivery);
 }
-
-/* What an update tells of a job whose state was `old`: how many events, at most 2, and the text of
- * each (NULL: none). A job that was set to failed gets the log line "error | TEXT", too. */
-size_t      weir__update_events(const weir_job *j, weir_state old, weir_event_kind kind[2]);
-const char *weir__update_text(const weir_job *j, weir_event_kind kind);
 
 /* Somebody set the wall clock `step_ms` forth (or back): lengths of time that are under way (a
  * lease, a delay) end as much later. */
@@ -109,6 +119,13 @@ int64_t weir__job_rank(const weir_job *j);
 /* When a TICK must look at a waiting job (its promotion or deadline, whichever comes first); 0:
  * never. For active jobs the lease and the ttl are the store's. */
 int64_t weir__job_due(const weir_job *j);
+
+/* When the ttl ends that begins now; INT64_MAX: it has none. A ttl begins with a delivery, and
+ * again with progress and log lines of its worker. */
+static inline int64_t weir__job_ttl_until(const weir_job *j, int64_t now)
+{
+    return j->ttl_ms ? now + j->ttl_ms : INT64_MAX;
+}
 
 /* Milliseconds until the next attempt, after `failures` of them; 0: at once. */
 int64_t weir__backoff_ms(const weir_job *j, int32_t failures);

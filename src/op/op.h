@@ -141,7 +141,6 @@ typedef struct weir_op_log {
  *    states in their order. Events: remove.
  * 5. what is remembered of adds with a token, and is so no longer, oldest first. Nobody can tell
  *    when: so that many go at once, the store may come for them WEIR_TOKEN_LATE_MS later. */
-enum { WEIR_TOKEN_LATE_MS = 60000 };
 typedef struct weir_op_tick {
     size_t  limit;
     size_t  changed;                /* out: jobs */
@@ -150,8 +149,8 @@ typedef struct weir_op_tick {
 } weir_op_tick;
 
 /* Change a job by hand: from one of `from` (bits 1u << state; 0: any that allows it), as
- * weir__job_update() and weir__job_set_values() say. WEIR_ENOENT, or with change.delivery
- * WEIR_ESTALE as in finish; WEIR_ESTATE; WEIR_ELIMIT (values). Events: weir__update_events(). One
+ * weir__job_update() says, its events too. WEIR_ENOENT, or with change.delivery
+ * WEIR_ESTALE as in finish; WEIR_ESTATE; WEIR_ELIMIT (values). One
  * that becomes active has a lease and a ttl from then on, as after TAKE; one that becomes failed
  * gets a log line. */
 typedef struct weir_op_update {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/tick.h"
+
 static weir_code add_once(fixture *f, const char *key, uint64_t number, const weir_spec *specs,
                           size_t n, weir_added *out)
 {

@@ -11,22 +11,22 @@
 
 enum { T0 = 1000000 };
 
-/* Room for a history; what is in one stays until so many others were asked for. */
-static weir_buf rooms[64];
+/* Room for effects; what a job points at there stays until so many others were asked for. */
+static weir_effects rooms[64];
 
-static weir_buf *room(void)
+static weir_effects *room(void)
 {
     static size_t turn;
-    weir_buf     *b = &rooms[turn++ % (sizeof rooms / sizeof *rooms)];
-    weir__buf_clear(b);
-    return b;
+    weir_effects *e = &rooms[turn++ % (sizeof rooms / sizeof *rooms)];
+    weir__effects_fini(e);
+    return e;
 }
 
 static int free_rooms(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
-        weir__buf_fini(&rooms[i]);
+        weir__effects_fini(&rooms[i]);
     return 0;
 }
 
@@ -44,7 +44,7 @@ static weir_job taken(const weir_spec *spec)
     weir_job j = fresh(spec);
     if (j.state == WEIR_DELAYED)
         weir__job_promote(&j, j.promote_at, room());
-    weir__job_take(&j, "host:1:2", 30, T0 + 10);
+    weir__job_take(&j, "host:1:2", 30, T0 + 10, room());
     return j;
 }
 
@@ -60,9 +60,9 @@ static weir_job in_state(weir_state state)
         spec.attempts = 1;
     weir_job j = state == WEIR_INACTIVE || state == WEIR_DELAYED ? fresh(&spec) : taken(&spec);
     if (state == WEIR_COMPLETE)
-        weir__job_complete(&j, "[1]", 3, T0 + 20);
+        weir__job_complete(&j, "[1]", 3, T0 + 20, room());
     if (state == WEIR_FAILED)
-        weir__job_fail(&j, "no", T0 + 20, room());
+        weir__job_fail(&j, "no", 2, T0 + 20, room());
     if (state == WEIR_CANCELLED)
         assert_int_equal(weir__job_update(&j, &cancel, 0, T0 + 20, room(), &err), WEIR_OK);
     assert_int_equal(j.state, state);
@@ -139,7 +139,7 @@ static void take_begins_a_delivery(void **state)
     j.progress = 40;
     j.progress_data = "1";
     j.progress_data_len = 1;
-    weir__job_take(&j, "w", 30, T0 + 10);
+    weir__job_take(&j, "w", 30, T0 + 10, room());
     assert_int_equal(j.state, WEIR_ACTIVE);
     assert_int_equal(j.delivery, 1);
     assert_string_equal(j.worker, "w");
@@ -156,7 +156,7 @@ static void complete_ends_it_well(void **state)
     (void)state;
     weir_job j = taken(&(weir_spec){ .type = "mail", .attempts = 3 });
     j.error = "an earlier one";
-    weir__job_complete(&j, "true", 4, T0 + 35);
+    weir__job_complete(&j, "true", 4, T0 + 35, room());
     assert_int_equal(j.state, WEIR_COMPLETE);
     assert_int_equal(j.attempts, 1);
     assert_int_equal(j.progress, 100);
@@ -167,7 +167,7 @@ static void complete_ends_it_well(void **state)
     assert_int_equal(j.duration_ms, 25);
 
     j = taken(&(weir_spec){ .type = "mail" });
-    weir__job_complete(&j, NULL, 5, T0);        /* the clock went back */
+    weir__job_complete(&j, NULL, 5, T0, room());        /* the clock went back */
     assert_int_equal(j.duration_ms, 0);
     assert_int_equal(j.result_len, 0);
 }
@@ -179,8 +179,8 @@ static void exactly_attempts_executions(void **state)
         weir_job j = fresh(&(weir_spec){ .type = "mail", .attempts = attempts });
         int      runs = 0;
         while (j.state == WEIR_INACTIVE) {
-            weir__job_take(&j, "w", 30, T0 + ++runs);
-            weir__job_fail(&j, "no", T0 + runs, room());
+            weir__job_take(&j, "w", 30, T0 + ++runs, room());
+            weir__job_fail(&j, "no", 2, T0 + runs, room());
             assert_int_equal(j.attempts, runs);
             assert_int_equal(j.failed_at, T0 + runs);
             assert_int_equal(j.finished_at, runs == attempts ? T0 + runs : 0);
@@ -196,7 +196,7 @@ static void a_failure_with_backoff_waits(void **state)
     (void)state;
     weir_job j = taken(&(weir_spec){ .type = "mail", .attempts = 2, .delay_ms = 70,
                                      .backoff = { WEIR_FIXED, .delay_ms = 900 } });
-    weir__job_fail(&j, "no", T0 + 100, room());
+    weir__job_fail(&j, "no", 2, T0 + 100, room());
     assert_int_equal(j.state, WEIR_DELAYED);
     assert_int_equal(j.promote_at, T0 + 1000);
     assert_int_equal(j.delay_ms, 70);           /* the user's, still */
@@ -218,29 +218,29 @@ static void release_uses_up_nothing_but_the_delivery(void **state)
     assert_int_equal(j.delivery, 1);
     assert_int_equal(j.started_at, T0 + 10);
     assert_int_equal(j.updated_at, T0 + 30);
-    weir__job_take(&j, "v", 30, T0 + 40);
+    weir__job_take(&j, "v", 30, T0 + 40, room());
     assert_int_equal(j.delivery, 2);
 }
 
 static void lost_workers_are_counted(void **state)
 {
     (void)state;
-    char     line[WEIR__LINE];
-    weir_job j = fresh(&(weir_spec){ .type = "mail" });
+    weir_job      j = fresh(&(weir_spec){ .type = "mail" });
+    weir_effects *e = room();
     for (int i = 1; i <= WEIR_DEFAULT_MAX_LOST; i++) {
-        weir__job_take(&j, "W", 30, T0 + i);
-        weir__job_lose(&j, T0 + i, line, room());
-        char want[WEIR__LINE];
+        weir__job_take(&j, "W", 30, T0 + i, room());
+        weir__job_lose(&j, T0 + i, e = room());
+        char want[64];
         snprintf(want, sizeof want, "stalled | worker W was lost (%d of 3)", i);
-        assert_string_equal(line, want);
+        assert_string_equal(e->log.data, want);
         assert_int_equal(j.state, WEIR_INACTIVE);
         assert_int_equal(j.lost, i);
         assert_null(j.error);
     }
-    weir__job_take(&j, "W", 30, T0 + 50);
-    weir__job_lose(&j, T0 + 60, line, room());
-    assert_string_equal(line, "stalled | worker W was lost, and 3 before it: not tried again");
-    assert_ptr_equal(j.error, line);
+    weir__job_take(&j, "W", 30, T0 + 50, room());
+    weir__job_lose(&j, T0 + 60, e = room());
+    assert_string_equal(j.error, "stalled | worker W was lost, and 3 before it: not tried again");
+    assert_string_equal(e->log.data, j.error);
     assert_int_equal(j.state, WEIR_FAILED);
     assert_int_equal(j.attempts, 0);
     assert_int_equal(j.lost, 4);
@@ -251,13 +251,14 @@ static void lost_workers_are_counted(void **state)
 static void a_long_worker_name_fits_the_line(void **state)
 {
     (void)state;
-    char name[500], line[WEIR__LINE];
+    char          name[500];
+    weir_effects *e = room();
     memset(name, 'w', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     weir_job j = fresh(&(weir_spec){ .type = "mail" });
-    weir__job_take(&j, name, 30, T0);
-    weir__job_lose(&j, T0, line, room());
-    assert_non_null(strstr(line, "www was lost (1 of 3)"));
+    weir__job_take(&j, name, 30, T0, room());
+    weir__job_lose(&j, T0, e);
+    assert_non_null(strstr(e->log.data, "www was lost (1 of 3)"));
 }
 
 static void past_the_deadline_it_fails(void **state)

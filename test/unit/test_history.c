@@ -209,9 +209,10 @@ static void a_short_story(void **state)
     (void)state;
     weir_job j = job_with(NULL);
     check_story(&j, "0 added, priority 0, 3 attempts\n");
-    weir__job_take(&j, "w", 30, T0 + 10);
+    weir_effects e;
+    weir__job_take(&j, "w", 30, T0 + 10, &e);
     check_story(&j, "0 added, priority 0, 3 attempts\n10 started by w (delivery 1)\n");
-    weir__job_complete(&j, NULL, 0, T0 + 1510);
+    weir__job_complete(&j, NULL, 0, T0 + 1510, &e);
     check_story(&j, "0 added, priority 0, 3 attempts\n10 started by w (delivery 1)\n"
                     "1510 complete after 1.5 s\n");
     j = job_with(NULL);

@@ -21,7 +21,7 @@ static bool own_string(const char **to, const char *text)
 static bool own_lines(mem_job *m, const weir_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        mem_line *line = weir__mem_line(NULL, lines[i].text, strlen(lines[i].text));
+        mem_line *line = weir__mem_line(lines[i].text, strlen(lines[i].text));
         if (!line)
             return false;
         line->n = lines[i].n;
@@ -71,8 +71,9 @@ static bool import_one(mem_store *s, const weir_incoming *in, weir_imported *out
         return false;
     weir_job j = *in->job;
     weir__job_import(&j, id ? id : s->last_id + 1, now);
-    mem_job *holder = j.unique && !weir__finished(j.state) ? weir__mem_holder(s, t, j.unique)
-                                                           : NULL;
+    weir_effects e;
+    weir__job_added(&j, &e);
+    mem_job *holder = e.takes_key ? weir__mem_holder(s, t, j.unique) : NULL;
     if (holder) {
         weir__key_taken(&out->err, in->job->id, holder->j.id);
         return true;
@@ -92,7 +93,7 @@ weir_code weir__mem_import(mem_store *s, weir_op *op)
     weir_op_import *in = &op->u.import;
     uint64_t        last_id = s->last_id;
     size_t          n = 0;
-    bool            ok = weir__mem_room(s, in->n);
+    bool            ok = weir__outbox_reserve(&s->out, in->n);
     while (ok && n < in->n && (ok = import_one(s, &in->jobs[n], &in->out[n], op->now_ms)))
         n++;
     for (size_t i = 0; i < n; i++) {
@@ -104,11 +105,10 @@ weir_code weir__mem_import(mem_store *s, weir_op *op)
             weir__mem_forget(s, m);
             continue;
         }
+        weir_effects e;
         m->type->known = true;
-        if (weir__finished(m->j.state))
-            weir__mem_want_retention(s, m);
-        if (m->j.state == WEIR_INACTIVE)
-            weir__mem_tell(s, WEIR_EVENT_ENQUEUE, &m->j, false, NULL, 0, op->now_ms);
+        weir__job_added(&m->j, &e);
+        weir__mem_follow(s, m, &e, op->now_ms);
     }
     if (ok)
         return WEIR_OK;

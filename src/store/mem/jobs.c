@@ -89,10 +89,9 @@ const weir_settings *weir__mem_settings(const mem_store *s, const mem_type *t)
     return t->own_settings ? &t->stats.settings : &s->star->stats.settings;
 }
 
-const weir_keep *weir__mem_keep(const mem_store *s, const mem_type *t, weir_state state)
+weir_kept weir__mem_kept(const mem_store *s, const mem_type *t, weir_state state)
 {
-    const weir_settings *set = weir__mem_settings(s, t);
-    return state == WEIR_COMPLETE ? &set->keep_complete : &set->keep_failed;
+    return (weir_kept){ weir__keep_of(weir__mem_settings(s, t), state), t->in[state].n };
 }
 
 /* ---- making ---- */
@@ -162,19 +161,14 @@ void weir__mem_text_free(char *text)
         free(CONTAINER(text, mem_text, s));
 }
 
-mem_line *weir__mem_line(const char *prefix, const char *text, size_t len)
+mem_line *weir__mem_line(const char *text, size_t len)
 {
-    size_t head = prefix ? strlen(prefix) + 3 : 0;
-    len = weir__utf8_cut(text, len, WEIR_MAX_TEXT - head);
-    mem_line *l = malloc(sizeof *l + head + len + 1);
+    len = weir__utf8_cut(text, len, WEIR_MAX_TEXT);
+    mem_line *l = malloc(sizeof *l + len + 1);
     if (!l)
         return NULL;
-    if (prefix) {
-        memcpy(l->s, prefix, head - 3);
-        memcpy(l->s + head - 3, " | ", 3);
-    }
-    memcpy(l->s + head, text, len);
-    l->s[head + len] = '\0';
+    memcpy(l->s, text, len);
+    l->s[len] = '\0';
     return l;
 }
 
@@ -201,6 +195,36 @@ void weir__mem_line_put(mem_job *m, mem_line *line)
     }
 }
 
+/* The texts that may be replaced, in the order of the bits of weir_effects.texts: data is first. */
+static const struct {
+    size_t text, len;               /* where they are in a job; len 0: up to its NUL */
+} texts[] = {
+#define WITH_LEN(member) { offsetof(weir_job, member), offsetof(weir_job, member##_len) }
+    WITH_LEN(data), WITH_LEN(values), WITH_LEN(result), { offsetof(weir_job, error), 0 },
+    WITH_LEN(progress_data), { offsetof(weir_job, worker), 0 }, WITH_LEN(history),
+#undef WITH_LEN
+};
+enum { TEXTS = sizeof texts / sizeof *texts };
+_Static_assert(WEIR__NEW_HISTORY == 1 << (TEXTS - 1), "texts[] has them all");
+
+/* Take the next text out of these bits. */
+static size_t next_text(uint32_t *bits)
+{
+    size_t i = (size_t)__builtin_ctz(*bits);
+    *bits &= *bits - 1;
+    return i;
+}
+
+static const char **text_of(weir_job *j, size_t i)
+{
+    return (const char **)(void *)((char *)j + texts[i].text);
+}
+
+static size_t length_of(weir_job *j, size_t i)
+{
+    return texts[i].len ? *(size_t *)(void *)((char *)j + texts[i].len) : strlen(*text_of(j, i));
+}
+
 /* ---- in step ---- */
 
 void weir__mem_index(mem_store *s, mem_job *m)
@@ -209,10 +233,8 @@ void weir__mem_index(mem_store *s, mem_job *m)
     m->in_state.rank = weir__job_rank(&m->j);
     weir__tree_add(&m->type->in[state], &m->in_state);
     m->in_due.rank = weir__job_due(&m->j);
-    if (m->in_due.rank) {
+    if (m->in_due.rank)
         weir__tree_add(&s->due, &m->in_due);
-        weir__mem_want(s, m->in_due.rank);
-    }
     if (m->j.unique && !weir__finished(state))
         weir__table_add(&s->unique, &m->by_unique, unique_hash(m->type, m->j.unique));
     if (state == WEIR_ACTIVE) {
@@ -250,14 +272,8 @@ void weir__mem_job_free(mem_job *m)
         next = l->next;
         free(l);
     }
-    if (m->data_apart)
-        weir__mem_text_free((char *)m->j.data);
-    weir__mem_text_free((char *)m->j.result);
-    weir__mem_text_free((char *)m->j.error);
-    weir__mem_text_free((char *)m->j.progress_data);
-    weir__mem_text_free((char *)m->j.worker);
-    weir__mem_text_free((char *)m->j.history);
-    weir__mem_text_free((char *)m->j.values);
+    for (size_t i = m->data_apart ? 0 : 1; i < TEXTS; i++)
+        weir__mem_text_free((char *)*text_of(&m->j, i));
     free(m);
 }
 
@@ -277,113 +293,64 @@ void weir__mem_forget(mem_store *s, mem_job *m)
 
 /* ---- changing ---- */
 
-weir_code weir__mem_plan_past(mem_change *c, weir_buf *past)
+void weir__mem_change(mem_change *c, mem_job *m)
 {
-    if (past->len)
-        c->after.history = c->history = weir__mem_text(past->data, past->len);
-    weir_code rc = past->failed || (past->len && !c->history) ? WEIR_ENOMEM : WEIR_OK;
-    weir__buf_fini(past);
-    return rc;
+    c->m = m;
+    c->before = c->after = m->j;
+    c->planned = 0;
+    c->line = NULL;
 }
 
-weir_code weir__mem_plan_fail(mem_change *c, mem_job *m, const char *text, size_t len, int64_t now)
+/* A plan that is not carried out. */
+static void drop(mem_change *c)
 {
-    weir_buf past = { 0 };
-    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    c->text = weir__mem_text(text, len);
-    c->line = weir__mem_line("error", text, len);
-    if (!c->text || !c->line)
-        return WEIR_ENOMEM;
-    weir__job_fail(&c->after, c->text, now, &past);
-    return weir__mem_plan_past(c, &past);
-}
-
-/* It ended with an error that job.c has set: as the job's own, and with a line. */
-static weir_code plan_error(mem_change *c, weir_buf *past)
-{
-    size_t len = strlen(c->after.error);
-    c->line = weir__mem_line("error", c->after.error, len);
-    c->after.error = c->text = weir__mem_text(c->after.error, len);
-    weir_code rc = weir__mem_plan_past(c, past);
-    return c->text && c->line ? rc : WEIR_ENOMEM;
-}
-
-weir_code weir__mem_plan_exceed(mem_change *c, mem_job *m, int64_t now)
-{
-    weir_buf past = { 0 };
-    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_exceed(&c->after, now, &past);
-    return plan_error(c, &past);
-}
-
-weir_code weir__mem_plan_expire(mem_change *c, mem_job *m, int64_t now)
-{
-    weir_buf past = { 0 };
-    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_expire(&c->after, now, &past);
-    return plan_error(c, &past);
-}
-
-weir_code weir__mem_plan_lose(mem_change *c, mem_job *m, int64_t now)
-{
-    char     line[WEIR__LINE];
-    weir_buf past = { 0 };
-    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_lose(&c->after, now, line, &past);
-    if (weir__mem_plan_past(c, &past))
-        return WEIR_ENOMEM;
-    c->line = weir__mem_line(NULL, line, strlen(line));
-    if (!c->line)
-        return WEIR_ENOMEM;
-    if (c->after.error == line) {
-        c->after.error = c->text = weir__mem_text(line, strlen(line));
-        if (!c->text)
-            return WEIR_ENOMEM;
-    }
-    return WEIR_OK;
-}
-
-weir_code weir__mem_plan_release(mem_change *c, mem_job *m, int64_t now)
-{
-    weir_buf past = { 0 };
-    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_release(&c->after, now, &past);
-    return weir__mem_plan_past(c, &past);
-}
-
-weir_code weir__mem_plan_promote(mem_change *c, mem_job *m, int64_t now)
-{
-    weir_buf past = { 0 };
-    *c = (mem_change){ .m = m, .before = m->j, .after = m->j };
-    weir__job_promote(&c->after, now, &past);
-    return weir__mem_plan_past(c, &past);
-}
-
-void weir__mem_drop(mem_change *c)
-{
-    weir__mem_text_free(c->text);
-    weir__mem_text_free(c->history);
-    weir__mem_text_free(c->values);
+    while (c->planned)
+        weir__mem_text_free((char *)*text_of(&c->after, next_text(&c->planned)));
     free(c->line);
+    weir__effects_fini(&c->e);
+}
+
+bool weir__mem_plan(mem_store *s, mem_change *c)
+{
+    bool ok = weir__effects_ok(&c->e) && weir__outbox_reserve(&s->out, c->e.n_events);
+    for (uint32_t left = c->e.texts; ok && left;) {
+        size_t       i = next_text(&left);
+        const char **text = text_of(&c->after, i);
+        if (!*text)
+            continue;
+        char *copy = weir__mem_text(*text, length_of(&c->after, i));
+        ok = copy != NULL;
+        if (ok) {
+            *text = copy;
+            c->planned |= 1u << i;
+        }
+    }
+    if (ok && c->e.log.len)
+        ok = (c->line = weir__mem_line(c->e.log.data, c->e.log.len)) != NULL;
+    if (ok)
+        weir__effects_fini(&c->e);
+    else
+        drop(c);
+    return ok;
 }
 
 void weir__mem_apply(mem_store *s, mem_change *c)
 {
     mem_job *m = c->m;
     weir__mem_unindex(s, m);
-    if (c->gone) {
+    if (!c->e.to) {
         weir__tree_remove(&m->type->all, &m->in_all);
         weir__table_remove(&s->jobs, &m->by_id);
     }
     m->j = c->after;
-    if (!c->gone)
+    if (c->e.to)
         weir__mem_index(s, m);
 }
 
 void weir__mem_undo(mem_store *s, mem_change *c)
 {
     mem_job *m = c->m;
-    if (c->gone) {
+    if (!c->e.to) {
         weir__tree_add(&m->type->all, &m->in_all);
         weir__table_add(&s->jobs, &m->by_id, m->j.id);
     } else {
@@ -391,109 +358,46 @@ void weir__mem_undo(mem_store *s, mem_change *c)
     }
     m->j = c->before;
     weir__mem_index(s, m);
-    weir__mem_drop(c);
+    drop(c);
 }
 
-static void throw_text(mem_store *s, const char *old, const char *kept)
+static void throw_text(mem_store *s, const char *old)
 {
-    if (!old || old == kept)
+    if (!old)
         return;
     mem_text *t = CONTAINER(old, mem_text, s);
     t->next = s->trash;
     s->trash = t;
 }
 
-void weir__mem_want_retention(mem_store *s, const mem_job *m)
+void weir__mem_follow(mem_store *s, mem_job *m, const weir_effects *e, int64_t now)
 {
-    const weir_keep *keep = weir__mem_keep(s, m->type, m->j.state);
-    int64_t          at = INT64_MAX;
-    if (keep->age_ms)
-        at = m->j.finished_at + keep->age_ms;
-    if (keep->count && m->type->in[m->j.state].n > (uint64_t)keep->count)
-        at = INT64_MIN;                  /* at once, even if the clock is turned back */
-    if (at < s->keep_at)
-        s->keep_at = at;
-    weir__mem_want(s, at);
+    weir_type_stats *stats = &m->type->stats;
+    stats->completed += e->completed;
+    stats->failed += e->failed;
+    stats->work_ms += e->work_ms;
+    if (weir__effects_start(e)) {
+        m->ttl_until = weir__job_ttl_until(&m->j, now);
+        stats->last_taken_at = now;
+    }
+    if (e->to)
+        weir__agenda_follow(&s->agenda, &m->j, m->ttl_until,
+                            weir__mem_kept(s, m->type, m->j.state));
+    weir__outbox_follow(&s->out, e, &m->j, now);
 }
 
 void weir__mem_settle(mem_store *s, mem_change *c, int64_t now)
 {
-    mem_job        *m = c->m;
-    const weir_job *was = &c->before, *is = &c->after;
-    if (was->data != is->data) {
-        if (m->data_apart)
-            throw_text(s, was->data, is->data);
-        m->data_apart = true;
+    mem_job *m = c->m;
+    for (uint32_t left = c->e.texts; left;) {
+        size_t i = next_text(&left);
+        if (i || m->data_apart)
+            throw_text(s, *text_of(&c->before, i));
     }
-    throw_text(s, was->result, is->result);
-    throw_text(s, was->error, is->error);
-    throw_text(s, was->progress_data, is->progress_data);
-    throw_text(s, was->worker, is->worker);
-    throw_text(s, was->history, is->history);
-    throw_text(s, was->values, is->values);
+    m->data_apart = m->data_apart || (c->e.texts & WEIR__NEW_DATA);
     if (c->line)
         weir__mem_line_add(m, c->line, now);
-    if (c->gone)
+    weir__mem_follow(s, m, &c->e, now);
+    if (!c->e.to)
         throw_job(s, m);
-    else if (weir__finished(is->state))
-        weir__mem_want_retention(s, m);
-}
-
-/* ---- telling ---- */
-
-bool weir__mem_room(mem_store *s, size_t events)
-{
-    if (s->n_events + events <= s->cap_events)
-        return true;
-    size_t cap = s->cap_events ? s->cap_events * 2 : 64;
-    while (cap < s->n_events + events)
-        cap *= 2;
-    weir_event *more = realloc(s->events, cap * sizeof *more);
-    if (!more)
-        return false;
-    s->events = more;
-    s->cap_events = cap;
-    return true;
-}
-
-void weir__mem_tell(mem_store *s, weir_event_kind kind, const weir_job *j, bool gone,
-                    const char *text, size_t len, int64_t now)
-{
-    s->events[s->n_events++] = (weir_event){
-        .kind = kind,
-        .state = gone ? WEIR_ANY : j->state,
-        .id = j->id,
-        .type = j->type,
-        .at = now,
-        .attempts = j->attempts,
-        .progress = j->progress,
-        .delivery = j->delivery,
-        .text = text,
-        .text_len = text ? len : 0,
-    };
-}
-
-/* An attempt failed, or all of it. */
-void weir__mem_tell_failed(mem_store *s, const weir_job *j, int64_t now)
-{
-    weir_event_kind kind = j->state == WEIR_FAILED ? WEIR_EVENT_FAILED : WEIR_EVENT_FAILED_ATTEMPT;
-    weir__mem_tell(s, kind, j, false, j->error, strlen(j->error), now);
-    if (j->state == WEIR_INACTIVE)
-        weir__mem_tell(s, WEIR_EVENT_ENQUEUE, j, false, NULL, 0, now);
-}
-
-/* Its worker died with it: it waits again, or has failed. */
-void weir__mem_tell_lost(mem_store *s, const weir_job *j, int64_t now)
-{
-    weir__mem_tell(s, WEIR_EVENT_STALLED, j, false, NULL, 0, now);
-    if (j->state == WEIR_FAILED)
-        weir__mem_tell_failed(s, j, now);
-    else
-        weir__mem_tell(s, WEIR_EVENT_ENQUEUE, j, false, NULL, 0, now);
-}
-
-void weir__mem_want(mem_store *s, int64_t at)
-{
-    if (at < s->wanted)
-        s->wanted = at;
 }

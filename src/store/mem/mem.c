@@ -25,7 +25,7 @@ static void mem_close(weir_store *base)
         free(s->by_name[i]);
     free(s->by_name);
     free(s->star);
-    free(s->events);
+    weir__outbox_fini(&s->out);
     weir__table_fini(&s->jobs);
     weir__table_fini(&s->unique);
     weir__table_fini(&s->types);
@@ -45,7 +45,7 @@ static weir_code mem_open(weir_store **out, const weir_url *url, const weir_env 
         return weir_fail(err, WEIR_ENOMEM, "mem store");
     s->base.ops = &weir__mem_store;
     s->env = *env;
-    s->active_at = s->keep_at = s->announced = s->wanted = INT64_MAX;
+    weir__agenda_init(&s->agenda);
     s->star = weir__mem_type_make(s, "*");
     if (!s->star) {
         mem_close(&s->base);
@@ -58,9 +58,10 @@ static weir_code mem_open(weir_store **out, const weir_url *url, const weir_env 
 /* The batch is over, and all of it holds: say so, then free what it replaced. */
 static void conclude(mem_store *s)
 {
-    if (s->n_events)
-        s->env.emit(s->env.ctx, s->events, s->n_events);
-    s->n_events = 0;
+    int64_t due_at;
+    if (s->out.n)
+        s->env.emit(s->env.ctx, s->out.events, s->out.n);
+    weir__outbox_clear(&s->out);
     while (s->trash) {
         mem_text *t = s->trash;
         s->trash = t->next;
@@ -71,10 +72,8 @@ static void conclude(mem_store *s)
         s->trash_jobs = m->next;
         weir__mem_job_free(m);
     }
-    if (s->wanted < s->announced) {
-        s->announced = s->wanted;
-        s->env.due(s->env.ctx, s->wanted);
-    }
+    if (weir__agenda_announce(&s->agenda, &due_at))
+        s->env.due(s->env.ctx, due_at);
 }
 
 static weir_code mem_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)

@@ -8,9 +8,10 @@
 #define WEIR_STORE_MEM_MEM_H
 
 #include "base/clock.h"
-#include "core/job.h"
+#include "core/tick.h"
 #include "store/mem/table.h"
 #include "store/mem/tree.h"
+#include "store/outbox.h"
 #include "store/store.h"
 
 #define CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
@@ -47,7 +48,7 @@ typedef struct mem_job {
     tree_node        in_all, in_state;
     tree_node        in_due;                /* rank 0: not in */
     struct mem_job  *prev, *next;           /* active ones; next: also picked ones, trash */
-    int64_t          ttl_until;             /* active; 0: none */
+    int64_t          ttl_until;             /* active; INT64_MAX: none */
     mem_line        *first, *last;          /* the log */
     uint64_t         n_lines;
     char            *new_worker;            /* between planning and doing a take */
@@ -78,12 +79,9 @@ typedef struct mem_store {
     mem_job    *active;
     uint64_t    last_id;
     uint64_t    serial;
-    /* Nothing of that sort is due before: may be early, never late. */
-    int64_t     active_at, keep_at;
+    weir_agenda agenda;
     weir_clock_watch clock;
-    int64_t     announced, wanted;          /* told to env->due(); to be told at the end of run() */
-    weir_event *events;                     /* of this batch */
-    size_t      n_events, cap_events;
+    weir_outbox out;                        /* events of this batch */
     mem_text   *trash;
     mem_job    *trash_jobs;
 } mem_store;
@@ -100,34 +98,36 @@ mem_type *weir__mem_type(const mem_store *s, const char *name);            /* NU
 mem_type *weir__mem_type_make(mem_store *s, const char *name);             /* NULL: no memory */
 mem_job  *weir__mem_holder(const mem_store *s, const mem_type *t, const char *unique);
 
-/* Settings that hold for a type, and what of them is about jobs that ended so. */
+/* Settings that hold for a type, and what it keeps of jobs in a state. */
 const weir_settings *weir__mem_settings(const mem_store *s, const mem_type *t);
-const weir_keep     *weir__mem_keep(const mem_store *s, const mem_type *t, weir_state state);
+weir_kept            weir__mem_kept(const mem_store *s, const mem_type *t, weir_state state);
 
-/* ---- changing: plan, apply, then undo or settle ---- */
+/* ---- changing: plan, apply, then undo or settle ----
+ *
+ *     mem_change c;
+ *     weir__mem_change(&c, m);
+ *     weir__job_...(&c.after, ..., &c.e);
+ *     if (!weir__mem_plan(s, &c))              out of memory: nothing is left to release
+ *     weir__mem_apply(s, &c);                  cannot fail, and can be undone
+ *     weir__mem_settle(s, &c, now); */
 
 typedef struct mem_change {
-    mem_job  *m;
-    weir_job  before, after;
-    char     *text;             /* new result, error or data; owned until settled */
-    char     *history;          /* new; owned until settled */
-    char     *values;           /* new; owned until settled */
-    mem_line *line;             /* new log line; owned until settled */
-    bool      gone;             /* removed instead of kept as `after` */
+    mem_job     *m;
+    weir_job     before, after;
+    weir_effects e;
+    uint32_t     planned;       /* texts of `after` that are copies, as in e.texts */
+    mem_line    *line;          /* new log line; owned until settled */
 } mem_change;
 
-weir_code weir__mem_plan_fail(mem_change *c, mem_job *m, const char *text, size_t len, int64_t now);
-weir_code weir__mem_plan_exceed(mem_change *c, mem_job *m, int64_t now);
-weir_code weir__mem_plan_release(mem_change *c, mem_job *m, int64_t now);
-weir_code weir__mem_plan_lose(mem_change *c, mem_job *m, int64_t now);
-weir_code weir__mem_plan_expire(mem_change *c, mem_job *m, int64_t now);
-weir_code weir__mem_plan_promote(mem_change *c, mem_job *m, int64_t now);
-/* Whatever was planned: the job keeps what is in `past`, which is empty after. */
-weir_code weir__mem_plan_past(mem_change *c, weir_buf *past);
-void      weir__mem_apply(mem_store *s, mem_change *c);
-void      weir__mem_undo(mem_store *s, mem_change *c);
-void      weir__mem_settle(mem_store *s, mem_change *c, int64_t now);
-void      weir__mem_drop(mem_change *c);        /* a plan that was not applied */
+void weir__mem_change(mem_change *c, mem_job *m);
+/* Copy the texts that are new; room for the events. */
+bool weir__mem_plan(mem_store *s, mem_change *c);
+void weir__mem_apply(mem_store *s, mem_change *c);
+void weir__mem_undo(mem_store *s, mem_change *c);
+void weir__mem_settle(mem_store *s, mem_change *c, int64_t now);
+
+/* The job is in its place: counters, what is due, events (there is room for them). */
+void weir__mem_follow(mem_store *s, mem_job *m, const weir_effects *e, int64_t now);
 
 /* A string of a job's; NULL when out of memory. */
 char *weir__mem_text(const char *text, size_t len);
@@ -148,15 +148,15 @@ bool weir__mem_job_values(mem_job *m, const weir_job *j);
 /* Put a new one in, with the id it has. */
 void weir__mem_job_put(mem_store *s, mem_job *m);
 
-/* A finished one came: what is over what its type keeps is due now, or once it is old enough. */
-void weir__mem_want_retention(mem_store *s, const mem_job *m);
+/* Remove a job, with its event. False: out of memory. */
+bool weir__mem_remove_job(mem_store *s, mem_job *m, int64_t now);
 
-/* Take a job out for good; its memory goes at the end of the batch. */
+/* Take a job out without a word; its memory goes at the end of the batch. */
 void weir__mem_forget(mem_store *s, mem_job *m);
 void weir__mem_job_free(mem_job *m);
 
-/* Append a line; its text as "PREFIX | TEXT", cut to WEIR_MAX_TEXT. */
-mem_line *weir__mem_line(const char *prefix, const char *text, size_t len);    /* NULL: no memory */
+/* Append a line; its text is cut to WEIR_MAX_TEXT. */
+mem_line *weir__mem_line(const char *text, size_t len);         /* NULL: no memory */
 void      weir__mem_line_add(mem_job *m, mem_line *line, int64_t now);
 void      weir__mem_line_put(mem_job *m, mem_line *line);       /* its number and time are set */
 
@@ -167,17 +167,8 @@ weir_code  weir__mem_token_look(const mem_store *s, weir_op *op, bool *again);
 /* Room to remember it, to be put once it is done, or free()d. NULL: no memory. */
 mem_token *weir__mem_token_create(const weir_op_add *a);
 void       weir__mem_token_put(mem_store *s, mem_token *t, const weir_added *added, int64_t now);
-/* Forget up to `limit` of the old ones; answers when to come again. */
-int64_t    weir__mem_tokens_tick(mem_store *s, size_t limit, int64_t now);
+/* Forget up to `limit` that were used before or at that time; answers how many. */
+size_t     weir__mem_tokens_forget(mem_store *s, int64_t until, size_t limit);
 void       weir__mem_tokens_fini(mem_store *s);
-
-/* ---- telling ---- */
-
-bool weir__mem_room(mem_store *s, size_t events);   /* so that as many weir__mem_tell() work */
-void weir__mem_tell(mem_store *s, weir_event_kind kind, const weir_job *j, bool gone,
-                    const char *text, size_t len, int64_t now);
-void weir__mem_tell_failed(mem_store *s, const weir_job *j, int64_t now);
-void weir__mem_tell_lost(mem_store *s, const weir_job *j, int64_t now);
-void weir__mem_want(mem_store *s, int64_t at);
 
 #endif

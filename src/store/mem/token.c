@@ -62,21 +62,16 @@ void weir__mem_token_put(mem_store *s, mem_token *t, const weir_added *added, in
     t->by_time.id = ++s->last_token;
     weir__table_add(&s->tokens, &t->link, weir__table_hash(0, t->key));
     weir__tree_add(&s->tokens_by_time, &t->by_time);
-    weir__mem_want(s, now + WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS);
+    weir__agenda_want(&s->agenda, WEIR_DUE_TOKENS, weir__token_until(now));
 }
 
-int64_t weir__mem_tokens_tick(mem_store *s, size_t limit, int64_t now)
+size_t weir__mem_tokens_forget(mem_store *s, int64_t until, size_t limit)
 {
-    tree_node *oldest = weir__tree_first(&s->tokens_by_time);
-    int64_t    late = WEIR_TOKEN_LATE_MS;
-    for (; oldest && oldest->rank + WEIR_TOKEN_MS + late <= now;
-         oldest = weir__tree_first(&s->tokens_by_time)) {
-        if (!limit--)
-            return now;
+    size_t n = 0;
+    for (tree_node *oldest; n < limit && (oldest = weir__tree_first(&s->tokens_by_time)) &&
+                            oldest->rank <= until; n++)
         forget(s, CONTAINER(oldest, mem_token, by_time));
-        late = 0;                   /* as we are here */
-    }
-    return oldest ? oldest->rank + WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS : INT64_MAX;
+    return n;
 }
 
 void weir__mem_tokens_fini(mem_store *s)

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/job.h"
+#include "core/tick.h"
 #include "store/redis/layout.h"
 #include "store/redis/msgpack.h"
 #include "store/redis/record.h"
@@ -146,8 +146,7 @@ typedef struct redis_task {
     weir_job   *seen;                   /* finish, update: the job as it was, to be changed */
     redis_beside beside;
     weir_buf    old_run, old_spec;      /* ... and its record */
-    weir_buf    past;                   /* its history, once it was decided on */
-    weir_buf    values;                 /* its values, if they are to change */
+    weir_effects effects;               /* what follows, once it was decided on */
     int64_t     now;                    /* when it was seen, by Redis's clock */
 } redis_task;
 
@@ -421,25 +420,16 @@ void weir__task_drop(redis_task *t);             /* what it has seen */
 void weir__task_look(redis_lane *s, redis_task *t, uint64_t id);
 weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id);
 
-/* A put of `j` in the place of `old_...`. `line` may be NULL. `events` is what to tell, as in a
- * message. */
+/* Apply a transition: a step P that puts `j` in the place of `old_...`. */
 typedef struct redis_put {
-    uint64_t        id;
     mp_slice        old_run, old_spec;
     const weir_job *j;
     redis_beside    beside;
-    bool            new_data;
-    bool            failed;
-    int64_t         lease_ms;           /* of one that becomes active: from its start */
-    const char     *line;
-    size_t          line_len;
-    weir_buf        events;
 } redis_put;
 
-void weir__put_step(redis_lane *s, redis_task *t, redis_put *p);    /* takes its events */
-void weir__put_tell(redis_put *p, weir_event_kind kind, const char *text, size_t len);
-void weir__put_tell_failed(redis_put *p);        /* as its state says, and enqueue if it waits */
-void weir__put_tell_lost(redis_put *p);          /* stalled, and as its state says */
+void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effects *e);
+/* The same for t->seen and t->effects. */
+void weir__put_seen(redis_lane *s, redis_task *t);
 
 /* The words to find a job by, as layout.h wants them. */
 void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char *keys);

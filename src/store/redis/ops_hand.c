@@ -22,8 +22,7 @@ void weir__task_drop(redis_task *t)
     t->seen = NULL;
     weir__buf_fini(&t->old_run);
     weir__buf_fini(&t->old_spec);
-    weir__buf_fini(&t->past);
-    weir__buf_fini(&t->values);
+    weir__effects_fini(&t->effects);
 }
 
 /* ---- look ---- */
@@ -57,42 +56,30 @@ weir_code weir__task_seen(redis_lane *s, redis_task *t, uint64_t id)
 
 /* ---- put ---- */
 
-void weir__put_tell(redis_put *p, weir_event_kind kind, const char *text, size_t len)
+static void put_events(weir_buf *out, const weir_effects *e, const weir_job *j)
 {
-    weir__record_event(&p->events, kind, p->j, p->j->state, text, len);
+    weir__buf_clear(out);
+    for (uint32_t i = 0; i < e->n_events; i++) {
+        weir_event event;
+        weir__effects_event(e, i, j, 0, &event);
+        weir__record_event(out, &event);
+    }
 }
 
-void weir__put_tell_failed(redis_put *p)
-{
-    const char *error = p->j->error;
-    weir__put_tell(p, p->j->state == WEIR_FAILED ? WEIR_EVENT_FAILED : WEIR_EVENT_FAILED_ATTEMPT,
-                   error, strlen(error));
-    if (p->j->state == WEIR_INACTIVE)
-        weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
-}
-
-void weir__put_tell_lost(redis_put *p)
-{
-    weir__put_tell(p, WEIR_EVENT_STALLED, NULL, 0);
-    if (p->j->state == WEIR_FAILED)
-        weir__put_tell_failed(p);
-    else
-        weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
-}
-
-void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
+void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effects *e)
 {
     const weir_job *j = p->j;
-    weir_buf       *b = weir__step(s, t, weir__part_of(s, p->id), 'P', 12);
+    weir_buf       *b = weir__step(s, t, weir__part_of(s, j->id), 'P', 12);
     weir_buf       *tmp = &s->scratch;
-    weir__resp_int(b, (int64_t)p->id);
+    bool            new_data = e->texts & WEIR__NEW_DATA, has_line = e->log.len > 0;
+    weir__resp_int(b, (int64_t)j->id);
     weir__resp_bytes(b, p->old_run.at, p->old_run.len);
     weir__resp_bytes(b, p->old_spec.at, p->old_spec.len);
-    if (p->new_data)
+    if (new_data)
         p->beside.data = weir__record_holds(s->layout, j->data_len);
-    if (p->line)
+    if (has_line)
         p->beside.lines++;
-    bool apart = p->new_data && !p->beside.data;
+    bool apart = new_data && !p->beside.data;
     weir__buf_clear(tmp);
     weir__run_put(tmp, j, p->beside);
     weir__resp_bytes(b, tmp->data, tmp->len);
@@ -100,20 +87,27 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p)
     weir__spec_put(tmp, j, p->beside.data);
     weir__resp_bytes(b, tmp->data, tmp->len);
     weir__resp_bytes(b, apart ? j->data : "", apart ? j->data_len : 0);
-    weir__resp_text(b, p->new_data ? "1" : "0");
-    weir__resp_text(b, p->failed ? "1" : "0");
-    weir__resp_bytes(b, p->line ? p->line : "", p->line ? p->line_len : 0);
+    weir__resp_text(b, new_data ? "1" : "0");
+    weir__resp_int(b, e->failed);
+    weir__resp_bytes(b, has_line ? e->log.data : "", e->log.len);
     weir__buf_clear(tmp);
-    if (j->search && p->new_data)
+    if (j->search && new_data)
         weir__words_of_data(tmp, j->data, j->data_len, j->search_keys);
-    else if (j->search && p->line)
-        weir__words_of_text(tmp, p->line, p->line_len);
+    else if (j->search && has_line)
+        weir__words_of_text(tmp, e->log.data, e->log.len);
     weir__resp_bytes(b, tmp->len ? tmp->data : "", tmp->len);
-    weir__resp_bytes(b, p->events.len ? p->events.data : "", p->events.len);
-    weir__resp_int(b, p->lease_ms);
-    if (p->events.failed)
+    put_events(tmp, e, j);
+    weir__resp_bytes(b, tmp->len ? tmp->data : "", tmp->len);
+    weir__resp_int(b, weir__effects_start(e) ? j->lease_until - j->started_at : 0);
+    if (tmp->failed || !weir__effects_ok(e))
         s->failed = true;
-    weir__buf_fini(&p->events);
+}
+
+void weir__put_seen(redis_lane *s, redis_task *t)
+{
+    redis_put p = { .old_run = weir__buf_slice(&t->old_run),
+                    .old_spec = weir__buf_slice(&t->old_spec), .j = t->seen, .beside = t->beside };
+    weir__put_step(s, t, &p, &t->effects);
 }
 
 /* ---- words ---- */
@@ -195,33 +189,13 @@ void weir__redis_update_seen(redis_lane *s, redis_task *t)
         weir__no_job_of(&t->op->err, u->id, u->change.delivery);
     if (t->seen)
         u->old_state = t->seen->state;
-    t->over = !t->seen ||
-              weir__job_update(t->seen, &u->change, u->from, t->now, &t->past, &t->op->err) ||
-              weir__job_set_values(t->seen, &u->change, t->now, &t->values, &t->op->err);
+    t->over = !t->seen || weir__job_update(t->seen, &u->change, u->from, t->now, &t->effects,
+                                           &t->op->err);
 }
 
 void weir__redis_update_act(redis_lane *s, redis_task *t)
 {
-    const weir_op_update *u = &t->op->u.update;
-    const weir_job       *j = t->seen;
-    redis_put             p = { .id = u->id, .old_run = weir__buf_slice(&t->old_run),
-                                .old_spec = weir__buf_slice(&t->old_spec), .j = j,
-                                .beside = t->beside, .new_data = u->change.data != NULL };
-    if (t->past.failed)
-        s->failed = true;
-    weir_event_kind kind[2];
-    size_t          n = weir__update_events(j, u->old_state, kind);
-    for (size_t i = 0; i < n; i++) {
-        const char *text = weir__update_text(j, kind[i]);
-        weir__put_tell(&p, kind[i], text, text ? strlen(text) : 0);
-    }
-    if (n && j->state == WEIR_ACTIVE)
-        p.lease_ms = u->change.lease_ms;
-    if (n && j->state == WEIR_FAILED) {
-        p.line = "error | " WEIR__BY_HAND_TEXT;
-        p.line_len = strlen(p.line);
-    }
-    weir__put_step(s, t, &p);
+    weir__put_seen(s, t);
 }
 
 static void being_taken(weir_error *err, uint64_t id)

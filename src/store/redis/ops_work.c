@@ -355,71 +355,6 @@ void weir__redis_finish_seen(redis_lane *s, redis_task *t)
     }
 }
 
-/* The job as it is now in the place of what was seen; t->past is a part of it. */
-static redis_put put_of(const redis_task *t)
-{
-    return (redis_put){ .id = t->op->u.finish.id, .old_run = weir__buf_slice(&t->old_run),
-                        .old_spec = weir__buf_slice(&t->old_spec), .j = t->seen,
-                        .beside = t->beside };
-}
-
-static void fail_step(redis_lane *s, redis_task *t)
-{
-    const weir_op_finish *f = &t->op->u.finish;
-    weir_job             *j = t->seen;
-    weir_buf              line = { 0 };
-    char                 *text = strndup(f->text, f->len);
-    if (!text) {
-        s->failed = true;
-        return;
-    }
-    weir__job_fail(j, text, t->now, &t->past);
-    weir__buf_str(&line, "error | ");
-    weir__buf_add(&line, f->text, f->len);
-    redis_put p = put_of(t);
-    p.failed = true;
-    p.line = line.data;
-    p.line_len = weir__utf8_cut(line.data ? line.data : "", line.len, WEIR_MAX_TEXT);
-    weir__put_tell_failed(&p);
-    weir__put_step(s, t, &p);
-    if (line.failed || t->past.failed)
-        s->failed = true;
-    j->error = NULL;
-    free(text);
-    weir__buf_fini(&line);
-}
-
-static void release_step(redis_lane *s, redis_task *t)
-{
-    weir__job_release(t->seen, t->now, &t->past);
-    redis_put p = put_of(t);
-    weir__put_tell(&p, WEIR_EVENT_ENQUEUE, NULL, 0);
-    weir__put_step(s, t, &p);
-    if (t->past.failed)
-        s->failed = true;
-}
-
-static void lost_step(redis_lane *s, redis_task *t)
-{
-    char line[WEIR__LINE];
-    weir__job_lose(t->seen, t->now, line, &t->past);
-    redis_put p = put_of(t);
-    p.line = line;
-    p.line_len = strlen(line);
-    weir__put_tell_lost(&p);
-    weir__put_step(s, t, &p);
-    if (t->past.failed)
-        s->failed = true;
-    if (t->seen->error == line)
-        t->seen->error = NULL;
-}
-
-static void done_step(redis_lane *s, redis_task *t)
-{
-    const weir_op_finish *f = &t->op->u.finish;
-    weir__step_end(s, t, t->part, f, t->takes ? &f->next : NULL);
-}
-
 /* Given back, or failed: then it takes only if that worked. */
 static void then_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op_take *take)
 {
@@ -433,13 +368,6 @@ static void then_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op
     weir__resp_text(b, "1");
 }
 
-static void (*const end_step[])(redis_lane *s, redis_task *t) = {
-    [WEIR_OUTCOME_DONE] = done_step,
-    [WEIR_OUTCOME_FAIL] = fail_step,
-    [WEIR_OUTCOME_RELEASE] = release_step,
-    [WEIR_OUTCOME_LOST] = lost_step,
-};
-
 void weir__redis_finish_act(redis_lane *s, redis_task *t)
 {
     weir_op_finish *f = &t->op->u.finish;
@@ -451,8 +379,13 @@ void weir__redis_finish_act(redis_lane *s, redis_task *t)
     f->next.suspect_waits = false;
     t->part = weir__part_of(s, f->id);
     t->takes = f->next.n && weir__taking_here(s, t->part, &f->next);
-    end_step[f->outcome](s, t);
-    if (t->takes && f->outcome != WEIR_OUTCOME_DONE)
+    if (f->outcome == WEIR_OUTCOME_DONE) {
+        weir__step_end(s, t, t->part, f, t->takes ? &f->next : NULL);
+        return;
+    }
+    weir__job_finish(t->seen, f->outcome, f->text, f->len, t->now, &t->effects);
+    weir__put_seen(s, t);
+    if (t->takes)
         then_take(s, t, t->part, &f->next);
 }
 

@@ -260,17 +260,16 @@ weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice s
 
 /* ---- events ---- */
 
-void weir__record_event(weir_buf *b, weir_event_kind kind, const weir_job *j, weir_state state,
-                        const char *text, size_t len)
+void weir__record_event(weir_buf *b, const weir_event *e)
 {
-    weir__mp_int(b, (int64_t)kind);
-    weir__mp_int(b, (int64_t)state);
-    weir__mp_text(b, j->type, strlen(j->type));
-    weir__mp_int(b, j->attempts);
-    weir__mp_int(b, j->progress);
-    weir__mp_int(b, j->delivery);
-    weir__mp_text(b, text, len);
-    weir__mp_int(b, (int64_t)j->id);
+    weir__mp_int(b, (int64_t)e->kind);
+    weir__mp_int(b, (int64_t)e->state);
+    weir__mp_text(b, e->type, strlen(e->type));
+    weir__mp_int(b, e->attempts);
+    weir__mp_int(b, e->progress);
+    weir__mp_int(b, e->delivery);
+    weir__mp_text(b, e->text, e->text_len);
+    weir__mp_int(b, (int64_t)e->id);
 }
 
 /* ---- types ---- */

@@ -33,8 +33,7 @@ weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice s
                            redis_beside *beside, weir_error *err);
 
 /* Append an event, as in a message. */
-void weir__record_event(weir_buf *b, weir_event_kind kind, const weir_job *j, weir_state state,
-                        const char *text, size_t len);
+void weir__record_event(weir_buf *b, const weir_event *e);
 
 /* The settings of a type as its record has them, and a type's record. */
 void weir__record_settings(weir_buf *b, const weir_settings *s);

@@ -3,73 +3,38 @@
 #include "store/redis/engine.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
+
+/* The function does sorts 4 and 5 by itself, as one. */
+static const weir_due DONE = WEIR_DUE_FINISHED + 1;
 
 /* A partition's way through a TICK. */
 typedef struct round {
     redis_task task;                    /* its steps: some puts, then K */
-    int64_t    sort;                    /* to ask for next; 5: it is through */
+    weir_due   sort;                    /* to ask for next; DONE: it is through */
     int64_t    next_at;
     weir_buf   words;                   /* arguments of a step Q, and how many they are */
     size_t     n_words;
 } round;
 
-/* Decide on a job that is due. `line` is room for what is logged. */
-static void decide(redis_put *p, weir_job *j, int64_t sort, int64_t now, char line[WEIR__LINE],
-                   weir_buf *past)
-{
-    p->line = line;
-    if (sort == 1) {
-        weir__job_lose(j, now, line, past);
-        weir__put_tell_lost(p);
-    } else if (sort == 2) {
-        strcpy(line, "error | " WEIR__TTL_TEXT);
-        p->failed = true;
-        weir__job_exceed(j, now, past);
-        weir__put_tell(p, WEIR_EVENT_TTL_EXCEEDED, NULL, 0);
-        weir__put_tell_failed(p);
-    } else if (j->deadline_at && j->deadline_at <= now) {
-        strcpy(line, "error | " WEIR__DEADLINE_TEXT);
-        weir__job_expire(j, now, past);
-        weir__put_tell_failed(p);
-    } else {
-        p->line = NULL;
-        weir__job_promote(j, now, past);
-        weir__put_tell(p, WEIR_EVENT_PROMOTION, NULL, 0);
-        weir__put_tell(p, WEIR_EVENT_ENQUEUE, NULL, 0);
-    }
-    p->line_len = p->line ? strlen(p->line) : 0;
-}
-
-/* Is it still as its sort says? What points at jobs may be a moment older than they are. */
-static bool is_due(const weir_job *j, int64_t sort)
-{
-    return sort == 3 ? j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED
-                     : j->state == WEIR_ACTIVE;
-}
-
-static weir_code put_due(redis_lane *s, round *r, int64_t sort, const redisReply *answer,
+static weir_code put_due(redis_lane *s, round *r, weir_due sort, const redisReply *answer,
                          int64_t now, weir_error *err)
 {
     for (size_t i = 1; i + 2 < answer->elements; i += 3) {
-        redis_put p = { .id = weir__reply_id(answer->element[i]),
-                        .old_run = weir__reply_text(answer->element[i + 1]),
+        uint64_t  id = weir__reply_id(answer->element[i]);
+        redis_put p = { .old_run = weir__reply_text(answer->element[i + 1]),
                         .old_spec = weir__reply_text(answer->element[i + 2]) };
-        char      line[WEIR__LINE];
         weir_job *j;
-        weir_code rc = weir__record_get(&j, p.id, p.old_run, p.old_spec, &p.beside, err);
+        weir_code rc = weir__record_get(&j, id, p.old_run, p.old_spec, &p.beside, err);
         if (rc)
             return rc;
         p.j = j;
-        if (is_due(j, sort)) {
-            weir_buf past = { 0 };
-            decide(&p, j, sort, now, line, &past);
-            weir__put_step(s, &r->task, &p);
-            if (past.failed)
-                s->failed = true;
-            weir__buf_fini(&past);
+        if (weir__job_is_due(j, sort)) {        /* an index may be a moment older than its jobs */
+            weir_effects e;
+            weir__job_come_due(j, sort, now, &e);
+            weir__put_step(s, &r->task, &p, &e);
+            weir__effects_fini(&e);
         }
         weir_job_release(j);
     }
@@ -126,14 +91,14 @@ static weir_code take_in(redis_lane *s, round *r, uint32_t part, weir_op_tick *t
         return err->code;
     if (!*now)
         *now = weir__step_now(s, &r->task, r->task.n - 1);
-    r->sort = k->elements ? weir__reply_int(k->element[0]) + 1 : 5;
+    r->sort = k->elements ? (weir_due)(weir__reply_int(k->element[0]) + 1) : DONE;
     if (weir__clock_has_step(s->top, part)) {
-        r->sort = 1;                    /* what is due was said by a clock that was set meanwhile */
+        r->sort = WEIR_DUE_LEASE;       /* what is due was said by a clock that was set meanwhile */
         return WEIR_OK;
     }
-    if (r->sort == 5 && k->elements == 4 && k->element[3]->elements)
+    if (r->sort == DONE && k->elements == 4 && k->element[3]->elements)
         find_words(s, r, k->element[3]);
-    if (r->sort == 5 && k->elements >= 3) {
+    if (r->sort == DONE && k->elements >= 3) {
         mp_slice at = weir__reply_text(k->element[2]);
         if (k->elements > 3 && k->element[3]->type == REDIS_REPLY_INTEGER)
             weir__clock_count(s->top, part, weir__reply_int(k->element[3]));
@@ -173,7 +138,7 @@ static weir_code tick(redis_lane *s, round *rounds, redisReply **kept, weir_op *
     for (uint32_t going = s->n_parts; going > 0;) {
         weir__calls_reset(s);
         for (uint32_t i = 0; i < s->n_parts; i++) {
-            if (rounds[i].sort < 5 &&
+            if (rounds[i].sort < DONE &&
                 next_call(s, &rounds[i], i, kept[i], t->limit, now, &op->err))
                 return op->err.code;
             freeReplyObject(kept[i]);
@@ -182,11 +147,11 @@ static weir_code tick(redis_lane *s, round *rounds, redisReply **kept, weir_op *
         weir__calls_run(s, now, true);
         going = 0;
         for (uint32_t i = 0; i < s->n_parts; i++) {
-            if (rounds[i].sort == 5)
+            if (rounds[i].sort == DONE)
                 continue;
             if (take_in(s, &rounds[i], i, t, &kept[i], &now, &op->err))
                 return op->err.code;
-            going += rounds[i].sort < 5;
+            going += rounds[i].sort < DONE;
         }
     }
     return WEIR_OK;
@@ -203,7 +168,7 @@ weir_code weir__redis_tick(redis_lane *s, weir_op *op)
     if (!rounds || !kept)
         weir_fail(&op->err, WEIR_ENOMEM, "tick: out of memory");
     for (uint32_t i = 0; !op->err.code && i < s->n_parts; i++)
-        rounds[i] = (round){ .sort = 1, .next_at = INT64_MAX };
+        rounds[i] = (round){ .sort = WEIR_DUE_LEASE, .next_at = INT64_MAX };
     if (!op->err.code)
         tick(s, rounds, kept, op);
     for (uint32_t i = 0; rounds && kept && i < s->n_parts; i++) {

@@ -39,9 +39,7 @@ sq_active *weir__sq_active(const sq_store *s, uint64_t id, uint32_t delivery)
 static void set_lease(sq_store *s, sq_active *a, int64_t until)
 {
     a->job.lease_until = until;
-    if (until < s->active_due)
-        s->active_due = until;
-    weir__sq_want(s, until);
+    weir__agenda_want(&s->agenda, WEIR_DUE_LEASE, until);
 }
 
 weir_code weir__sq_renew(sq_store *s, sq_active *a, int64_t lease_ms, int64_t now)
@@ -61,13 +59,8 @@ weir_code weir__sq_renew(sq_store *s, sq_active *a, int64_t lease_ms, int64_t no
 
 void weir__sq_ttl(sq_store *s, sq_active *a, int64_t now)
 {
-    a->ttl_until = INT64_MAX;
-    if (!a->job.ttl_ms)
-        return;
-    a->ttl_until = now + a->job.ttl_ms;
-    if (a->ttl_until < s->active_due)
-        s->active_due = a->ttl_until;
-    weir__sq_want(s, a->ttl_until);
+    a->ttl_until = weir__job_ttl_until(&a->job, now);
+    weir__agenda_want(&s->agenda, WEIR_DUE_TTL, a->ttl_until);
 }
 
 /* Numbers only: the texts are those of somebody else. */
@@ -162,8 +155,6 @@ static weir_code keep(sq_store *s, weir_job *j, sq_type *t, const sq_active *kno
     a->lease_ms = known->lease_ms;
     a->renewed = known->renewed;
     a->ttl_until = known->ttl_until;
-    if (a->ttl_until < s->active_due)
-        s->active_due = a->ttl_until;
     return WEIR_OK;
 }
 
@@ -194,7 +185,6 @@ weir_code weir__sq_active_load(sq_store *s)
     int64_t   now = s->env.now(s->env.ctx);
     weir_code rc = WEIR_OK;
     s->active = (weir_map){ 0 };
-    s->active_due = INT64_MAX;
     for (size_t i = 0; !rc && i < s->types.n; i++)
         rc = load_type(s, s->types.by_id[i], &old, now);
     if (rc) {           /* keep the old leases for the next try */

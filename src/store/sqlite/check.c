@@ -98,7 +98,7 @@ static void check_order(check *c, sqlite3_stmt *row, sqlite3_stmt *fix, const we
         sqlite3_bind_null(fix, 3);
     weir__sq_do(c->s, fix);
     if (due)
-        weir__sq_want(c->s, due);
+        weir__agenda_want(&c->s->agenda, WEIR_DUE_WAITING, due);
 }
 
 static void check_active(check *c, const weir_job *j)

@@ -10,17 +10,13 @@ static void move_leases(sq_store *s, int64_t step_ms)
     size_t   pos = 0;
     uint64_t id;
     void    *value;
-    s->active_due = INT64_MAX;
     while (weir__map_next(&s->active, &pos, &id, &value)) {
         sq_active *a = value;
         weir__job_clock_set(&a->job, step_ms);
         if (a->ttl_until != INT64_MAX)
             a->ttl_until += step_ms;
-        if (a->job.lease_until < s->active_due)
-            s->active_due = a->job.lease_until;
-        if (a->ttl_until < s->active_due)
-            s->active_due = a->ttl_until;
     }
+    weir__agenda_doubt(&s->agenda);     /* moments that were named may be due now */
 }
 
 static weir_code move_delays(sq_store *s)
@@ -37,8 +33,7 @@ static weir_code move_delays(sq_store *s)
         weir__sq_int(st, 4, SQ_SUM_MODULUS);
         rc = weir__sq_do(s, st);
     }
-    s->told_due = INT64_MAX;
-    weir__sq_want(s, INT64_MIN);        /* moments that were named may be due now */
+    weir__agenda_doubt(&s->agenda);
     return rc;
 }
 

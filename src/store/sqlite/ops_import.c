@@ -39,9 +39,10 @@ static weir_code put(sq_store *s, const weir_job *j, const sq_type *t, const wei
 static weir_code put_one(sq_store *s, const weir_job *j, sq_type *t, const weir_incoming *in,
                          weir_imported *out, int64_t now)
 {
-    weir_state state;
-    uint64_t   holder = j->unique && !weir__finished(j->state)
-                            ? weir__sq_holder(s, t, j->unique, &state) : 0;
+    weir_effects e;
+    weir_state   state;
+    weir__job_added(j, &e);
+    uint64_t holder = e.takes_key ? weir__sq_holder(s, t, j->unique, &state) : 0;
     if (holder) {
         weir__key_taken(&out->err, in->job->id, holder);
         return WEIR_OK;
@@ -52,14 +53,8 @@ static weir_code put_one(sq_store *s, const weir_job *j, sq_type *t, const weir_
         return rc;
     if (j->id > s->last_id)
         s->last_id = j->id;
-    if (j->state == WEIR_INACTIVE)
-        weir__sq_ahead_arrive(s, t, j, true);
-    weir__sq_moved(s, t, WEIR_ANY, j->state);
+    weir__sq_follow(s, j, t, &e, now);
     weir__sq_dirty(s, t);           /* not told by the jobs behind counted_id, if its id is lower */
-    if (weir__finished(j->state))
-        weir__sq_ended(s, j, t);
-    if (j->state == WEIR_INACTIVE)
-        weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
     out->id = j->id;
     out->state = j->state;
     return s->broken ? s->error.code : WEIR_OK;

@@ -30,18 +30,17 @@ static weir_code add_one(sq_store *s, const weir_spec *spec, weir_added *out, in
                                                  : weir__sq_no_memory(s);
     if (!rc && j.search)
         rc = weir__sq_index_data(s, &j);
-    if (!rc && j.state == WEIR_INACTIVE)
-        weir__sq_ahead_arrive(s, t, &j, true);
+    if (!rc) {
+        weir_effects e;
+        weir__job_added(&j, &e);
+        j.type = t->name;               /* it outlives the events */
+        weir__sq_follow(s, &j, t, &e, now);
+        s->last_id++;
+        out->id = j.id;
+        out->state = j.state;
+    }
     weir__buf_fini(&values);
-    if (rc)
-        return rc;
-    s->last_id++;
-    weir__sq_moved(s, t, WEIR_ANY, j.state);
-    if (j.state == WEIR_INACTIVE)
-        weir__sq_event(s, WEIR_EVENT_ENQUEUE, &j, t, j.state, now, NULL, 0);
-    out->id = j.id;
-    out->state = j.state;
-    return WEIR_OK;
+    return rc;
 }
 
 weir_code weir__sq_op_add(sq_store *s, weir_op *op)
@@ -62,16 +61,20 @@ weir_code weir__sq_op_add(sq_store *s, weir_op *op)
 static weir_code pick(sq_store *s, weir_op_take *t, const weir_job *waiting, sq_type *type,
                       int64_t now)
 {
-    weir_job j = *waiting;
-    weir__job_take(&j, t->worker, t->lease_ms, now);
+    weir_job     j = *waiting;
+    weir_effects e;
+    weir__job_take(&j, t->worker, t->lease_ms, now, &e);
     weir_job *copy = weir__job_copy(&j);
     if (!copy)
         return weir__sq_no_memory(s);
     t->jobs[t->n_jobs++] = copy;
     weir__sq_ahead_took(s, type, copy->id);
-    return weir__sq_activate(s, copy, type, t->lease_ms, now);
+    weir_code rc = weir__sq_activate(s, copy, type, t->lease_ms, now);
+    weir__sq_tell(s, copy, type, &e, now);
+    return rc;
 }
 
+/* The row of a job that was picked. */
 static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, int64_t now)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, j->deadline_at ? SQ_TAKE_DUE : SQ_TAKE);
@@ -82,14 +85,7 @@ static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, in
     weir__sq_string(st, 4, j->worker);
     weir__sq_int(st, 5, t->lease_ms);
     weir__sq_int(st, 6, weir__sq_sum(j, a->type, &a->rest));
-    weir_code rc = weir__sq_do(s, st);
-    if (rc)
-        return rc;
-    a->type->last_taken_at = now;
-    weir__sq_moved(s, a->type, WEIR_INACTIVE, WEIR_ACTIVE);
-    weir__sq_event(s, WEIR_EVENT_START, j, a->type, WEIR_ACTIVE, now, t->worker,
-                   t->worker ? strlen(t->worker) : 0);
-    return s->broken ? s->error.code : WEIR_OK;
+    return weir__sq_do(s, st);
 }
 
 /* A take as far as it has come. */
@@ -270,83 +266,18 @@ weir_code weir__sq_op_take(sq_store *s, weir_op *op)
 
 /* ---- finish ---- */
 
-static weir_code complete(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f,
-                          int64_t now, sq_rest *rest)
+static weir_code end(sq_store *s, sq_active *a, const weir_op_finish *f, int64_t now,
+                     weir_state *state)
 {
-    weir__job_complete(j, f->text, f->len, now);
-    t->completed++;
-    t->work_ms += j->duration_ms;
-    bool      gone = j->remove_on_complete;
-    weir_code rc;
-    if (gone) {
-        rc = weir__sq_forget(s, j->id, t, WEIR_ACTIVE, j->search);
-    } else {
-        sqlite3_stmt *st = weir__sq_stmt(s, SQ_COMPLETE);
-        weir__sq_int(st, 1, (int64_t)j->id);
-        weir__sq_int(st, 2, now);
-        weir__sq_int(st, 3, j->attempts);
-        weir__sq_int(st, 4, j->duration_ms);
-        weir__sq_bytes(st, 5, f->text, f->len);
-        rest->lease_ms = 0;
-        rest->error = 0;
-        rest->result = weir__sq_text_sum(f->text, f->len);
-        weir__sq_int(st, 6, weir__sq_sum(j, t, rest));
-        rc = weir__sq_do(s, st);
-        if (!rc && j->search)
-            rc = weir__sq_unindex(s, j->id, SQ_SLOT_ERROR);
-        weir__sq_moved(s, t, WEIR_ACTIVE, WEIR_COMPLETE);
-        weir__sq_ended(s, j, t);
-    }
-    weir__sq_event(s, WEIR_EVENT_COMPLETE, j, t, gone ? WEIR_ANY : WEIR_COMPLETE, now, f->text,
-                   f->len);
-    return rc;
-}
-
-/* An execution failed, and j->error (of `len` bytes, until the batch ends) is why: in the file and
- * the log. */
-weir_code weir__sq_failed(sq_store *s, const weir_job *j, sq_type *t, size_t len, int64_t now,
-                          const weir_buf *past, sq_rest *rest)
-{
-    const char *why = j->error;
-    t->failed++;
-    rest->error = weir__sq_text_sum(why, len);
-    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, past, rest);
-    if (!rc)
-        rc = weir__sq_error(s, j, why, len);
-    if (!rc)
-        rc = weir__sq_log(s, j->id, j->search, now, "error", why, len);
-    weir__sq_event(s, j->state == WEIR_FAILED ? WEIR_EVENT_FAILED : WEIR_EVENT_FAILED_ATTEMPT, j, t,
-                   j->state, now, why, len);
-    if (j->state == WEIR_INACTIVE)
-        weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
-    return rc;
-}
-
-static weir_code fail(sq_store *s, sq_type *t, weir_job *j, const weir_op_finish *f, int64_t now,
-                      sq_rest *rest)
-{
-    weir_buf    past = { 0 };
-    size_t      len = f->text ? f->len : 0;
-    const char *why = weir__sq_hold_text(s, f->text ? f->text : "", len);
-    if (s->broken)
-        return s->error.code;
-    sqlite3_stmt *st = weir__sq_past(s, j);
-    weir__job_fail(j, why, now, &past);
+    weir_job      j = a->job;
+    sq_rest       rest = a->rest;
+    weir_effects  e;
+    sqlite3_stmt *st = f->outcome == WEIR_OUTCOME_DONE ? NULL : weir__sq_past(s, &j);
+    weir__job_finish(&j, f->outcome, f->text, f->len, now, &e);
     sqlite3_reset(st);
-    weir_code rc = weir__sq_failed(s, j, t, len, now, &past, rest);
-    weir__buf_fini(&past);
-    return rc;
-}
-
-static weir_code release(sq_store *s, sq_type *t, weir_job *j, int64_t now, const sq_rest *rest)
-{
-    weir_buf      past = { 0 };
-    sqlite3_stmt *st = weir__sq_past(s, j);
-    weir__job_release(j, now, &past);
-    sqlite3_reset(st);
-    weir_code rc = weir__sq_numbers(s, j, t, WEIR_ACTIVE, &past, rest);
-    weir__sq_event(s, WEIR_EVENT_ENQUEUE, j, t, j->state, now, NULL, 0);
-    weir__buf_fini(&past);
+    weir_code rc = weir__sq_apply(s, &j, a->type, &e, &rest, now);
+    *state = e.to;
+    weir__effects_fini(&e);
     return rc;
 }
 
@@ -358,27 +289,9 @@ weir_code weir__sq_op_finish(sq_store *s, weir_op *op)
     f->next.suspect_waits = false;
     if (!a)
         return weir__stale(&op->err, f->id, f->delivery);
-    weir_job  j = a->job;
-    sq_type  *t = a->type;
-    sq_rest   rest = a->rest;
-    weir_code rc = WEIR_OK;
-    if (f->outcome != WEIR_OUTCOME_LOST)
-        weir__sq_deactivate(s, f->id);
-    switch (f->outcome) {
-    case WEIR_OUTCOME_DONE:
-        rc = complete(s, t, &j, f, op->now_ms, &rest);
-        break;
-    case WEIR_OUTCOME_FAIL:
-        rc = fail(s, t, &j, f, op->now_ms, &rest);
-        break;
-    case WEIR_OUTCOME_RELEASE:
-        rc = release(s, t, &j, op->now_ms, &rest);
-        break;
-    case WEIR_OUTCOME_LOST:
-        rc = weir__sq_lose(s, f->id, op->now_ms, &j.state);
-        break;
-    }
-    f->state = j.state == WEIR_COMPLETE && j.remove_on_complete ? WEIR_ANY : j.state;
+    weir_code rc = f->outcome == WEIR_OUTCOME_LOST
+                       ? weir__sq_come_due(s, WEIR_DUE_LEASE, f->id, op->now_ms, &f->state)
+                       : end(s, a, f, op->now_ms, &f->state);
     if (!rc && f->next.n)
         rc = take(s, &f->next, op->now_ms);
     return rc;
@@ -408,7 +321,9 @@ static const char *old_progress_data(sq_store *s, uint64_t id, size_t *len)
     const char   *text = NULL;
     if (weir__sq_get(s, id, &j, &t, &st)) {
         *len = j.progress_data_len;
-        text = j.progress_data ? weir__sq_hold_text(s, j.progress_data, *len) : NULL;
+        text = j.progress_data ? weir__outbox_keep(&s->out, j.progress_data, *len) : NULL;
+        if (j.progress_data && !text)
+            weir__sq_no_memory(s);
         sqlite3_reset(st);
     }
     return text;
@@ -420,27 +335,28 @@ weir_code weir__sq_op_progress(sq_store *s, weir_op *op)
     sq_active              *a = weir__sq_active(s, p->id, p->delivery);
     if (!a)
         return weir__stale(&op->err, p->id, p->delivery);
-    const char *data = p->data;
-    size_t      len = p->len;
-    if (!data && a->has_progress_data)
-        data = old_progress_data(s, p->id, &len);
+    weir_job     j = a->job;
+    weir_effects e;
+    weir__job_progress(&j, p->percent, p->data, p->len, op->now_ms, &e);
+    if (!p->data && a->has_progress_data)
+        j.progress_data = old_progress_data(s, p->id, &j.progress_data_len);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_PROGRESS);
     weir__sq_int(st, 1, (int64_t)p->id);
-    weir__sq_int(st, 2, p->percent);
-    weir__sq_int(st, 3, op->now_ms);
+    weir__sq_int(st, 2, j.progress);
+    weir__sq_int(st, 3, j.updated_at);
     weir__sq_bytes(st, 4, p->data, p->len);
-    a->job.progress = p->percent;
-    a->job.updated_at = op->now_ms;
+    a->job.progress = j.progress;
+    a->job.updated_at = j.updated_at;
     a->has_progress_data |= p->data != NULL;
     if (p->data)
         a->rest.progress_data = weir__sq_text_sum(p->data, p->len);
-    weir__sq_int(st, 5, weir__sq_sum(&a->job, a->type, &a->rest));
+    weir__sq_int(st, 5, weir__sq_sum(&j, a->type, &a->rest));
     weir_code rc = weir__sq_do(s, st);
     if (rc)
         return rc;
     weir__sq_ttl(s, a, op->now_ms);
-    weir__sq_event(s, WEIR_EVENT_PROGRESS, &a->job, a->type, WEIR_ACTIVE, op->now_ms, data, len);
-    return WEIR_OK;
+    weir__sq_tell(s, &j, a->type, &e, op->now_ms);
+    return s->broken ? s->error.code : WEIR_OK;
 }
 
 weir_code weir__sq_op_log(sq_store *s, weir_op *op)
@@ -458,7 +374,7 @@ weir_code weir__sq_op_log(sq_store *s, weir_op *op)
         search = sqlite3_column_int(st, 0) != 0;
         sqlite3_reset(st);
     }
-    weir_code rc = weir__sq_log(s, l->id, search, op->now_ms, NULL, l->text, l->len);
+    weir_code rc = weir__sq_log(s, l->id, search, op->now_ms, l->text, l->len);
     if (!rc && a)
         weir__sq_ttl(s, a, op->now_ms);
     return rc;

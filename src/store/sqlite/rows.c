@@ -118,28 +118,13 @@ uint64_t weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_st
 
 /* ---- writing ---- */
 
-void weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t)
-{
-    const weir_keep *keep = weir__sq_keep(s, t, j->state);
-    int64_t          at = INT64_MAX;
-    if (keep->age_ms)
-        at = j->finished_at + keep->age_ms;
-    if (keep->count && t->count[j->state] > (uint64_t)keep->count)
-        at = INT64_MIN;                 /* at once, even if the clock is turned back */
-    if (at < s->keep_due)
-        s->keep_due = at;
-    weir__sq_want(s, at);
-}
-
-static void bind_due(sq_store *s, sqlite3_stmt *st, int at, const weir_job *j)
+static void bind_due(sqlite3_stmt *st, int at, const weir_job *j)
 {
     int64_t due = weir__job_due(j);
-    if (due) {
+    if (due)
         weir__sq_int(st, at, due);
-        weir__sq_want(s, due);
-    } else {
+    else
         sqlite3_bind_null(st, at);
-    }
 }
 
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
@@ -149,7 +134,7 @@ weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
     weir__sq_int(st, 2, t->id);
     weir__sq_int(st, 3, j->state);
     weir__sq_int(st, 4, weir__job_rank(j));
-    bind_due(s, st, 5, j);
+    bind_due(st, 5, j);
     weir__sq_int(st, 6, j->priority);
     weir__sq_int(st, 7, j->max_attempts);
     weir__sq_int(st, 8, j->max_lost);
@@ -183,7 +168,7 @@ weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t
     INT(type, t->id);
     INT(state, j->state);
     INT(rank, weir__job_rank(j));
-    bind_due(s, st, SQ_C_due_at + 1, j);
+    bind_due(st, SQ_C_due_at + 1, j);
     INT(priority, j->priority);
     INT(attempts, j->attempts);
     INT(max_attempts, j->max_attempts);
@@ -224,21 +209,19 @@ weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t
     return weir__sq_do(s, st);
 }
 
-weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old,
-                           const weir_buf *past, const sq_rest *rest)
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, const sq_type *t,
+                           const weir_buf *history, const sq_rest *rest)
 {
-    if (past->failed)
-        return weir__sq_no_memory(s);
     sq_rest now = *rest;
     if (j->state != WEIR_ACTIVE)
         now.lease_ms = 0;
-    if (past->len)
-        now.history = weir__sq_text_sum(past->data, past->len);
+    if (history->len)
+        now.history = weir__sq_text_sum(history->data, history->len);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_NUMBERS);
     weir__sq_int(st, 1, (int64_t)j->id);
     weir__sq_int(st, 2, j->state);
     weir__sq_int(st, 3, weir__job_rank(j));
-    bind_due(s, st, 4, j);
+    bind_due(st, 4, j);
     weir__sq_int(st, 5, j->priority);
     weir__sq_int(st, 6, j->attempts);
     weir__sq_int(st, 7, j->delivery);
@@ -251,31 +234,23 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_stat
     weir__sq_int(st, 14, j->failed_at);
     weir__sq_int(st, 15, j->finished_at);
     weir__sq_int(st, 16, j->duration_ms);
-    weir__sq_bytes(st, 17, past->len ? past->data : NULL, past->len);
+    weir__sq_bytes(st, 17, history->len ? history->data : NULL, history->len);
     weir__sq_int(st, 18, now.lease_ms);
     weir__sq_int(st, 19, weir__sq_sum(j, t, &now));
     weir__sq_int(st, 20, j->at_moment);
-    weir_code rc = weir__sq_do(s, st);
-    if (rc)
-        return rc;
-    if (old == WEIR_INACTIVE)
-        weir__sq_ahead_leave(s, t, j->id);
-    if (j->state == WEIR_INACTIVE)
-        weir__sq_ahead_arrive(s, t, j, false);
-    if (j->state != old)
-        weir__sq_moved(s, t, old, j->state);
-    if (j->state != old && weir__finished(j->state))
-        weir__sq_ended(s, j, t);
-    return WEIR_OK;
+    return weir__sq_do(s, st);
 }
 
-weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *why, size_t len)
+weir_code weir__sq_error(sq_store *s, const weir_job *j)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_ERROR);
     weir__sq_int(st, 1, (int64_t)j->id);
-    weir__sq_bytes(st, 2, why, len);
+    weir__sq_string(st, 2, j->error);
     weir_code rc = weir__sq_do(s, st);
-    return !rc && j->search ? weir__sq_index(s, j->id, SQ_SLOT_ERROR, why, len) : rc;
+    if (rc || !j->search)
+        return rc;
+    return j->error ? weir__sq_index(s, j->id, SQ_SLOT_ERROR, j->error, strlen(j->error))
+                    : weir__sq_unindex(s, j->id, SQ_SLOT_ERROR);
 }
 
 weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_line *line)
@@ -293,24 +268,10 @@ weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_li
     return rc;
 }
 
-/* "HEAD | TEXT", or TEXT alone. */
-weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *head,
-                       const char *line, size_t len)
+weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *line,
+                       size_t len)
 {
-    weir_buf buf = { 0 };
-    if (!head)
-        len = weir__utf8_cut(line, len, WEIR_MAX_TEXT);
-    if (head) {
-        weir__buf_str(&buf, head);
-        weir__buf_str(&buf, " | ");
-        weir__buf_add(&buf, line, weir__utf8_cut(line, len, WEIR_MAX_TEXT - buf.len));
-        if (buf.failed) {
-            weir__buf_fini(&buf);
-            return weir__sq_no_memory(s);
-        }
-        line = buf.data;
-        len = buf.len;
-    }
+    len = weir__utf8_cut(line, len, WEIR_MAX_TEXT);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_LOG_LAST);
     weir__sq_int(st, 1, (int64_t)id);
     int64_t n = weir__sq_row(s, st) ? sqlite3_column_int64(st, 0) + 1 : 1;
@@ -330,7 +291,6 @@ weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const
     }
     if (!rc && search)
         rc = weir__sq_index(s, id, weir__sq_log_slot((uint64_t)n), line, len);
-    weir__buf_fini(&buf);
     return rc;
 }
 
@@ -343,7 +303,7 @@ static weir_code drop(sq_store *s, sq_sql which, int64_t from, int64_t to)
     return weir__sq_do(s, st);
 }
 
-weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state, bool search)
+weir_code weir__sq_forget(sq_store *s, uint64_t id, bool search)
 {
     weir_code rc = drop(s, SQ_DELETE, (int64_t)id, 0);
     if (!rc)
@@ -353,10 +313,7 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state
                   (int64_t)((id + 1) << SQ_SLOT_BITS));
     if (rc)
         return rc;
-    if (state == WEIR_INACTIVE)
-        weir__sq_ahead_leave(s, t, id);
     weir__map_remove(&s->damaged, id);
-    weir__sq_moved(s, t, state, WEIR_ANY);
     if (id > s->saved_id)       /* the table would no longer know that this id was used */
         s->save_id = true;
     return WEIR_OK;

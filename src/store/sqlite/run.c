@@ -17,77 +17,17 @@ static weir_code (*const run_one[WEIR_OP_KINDS])(sq_store *, weir_op *) = {
 
 /* ---- events ---- */
 
-const char *weir__sq_hold_text(sq_store *s, const char *text, size_t len)
-{
-    sq_text *t = malloc(sizeof *t + len + 1);
-    if (!t) {
-        weir__sq_no_memory(s);
-        return "";
-    }
-    memcpy(t->text, text, len);
-    t->text[len] = '\0';
-    t->next = s->texts;
-    s->texts = t;
-    return t->text;
-}
-
-static weir_event *new_event(sq_store *s)
-{
-    if (s->n_events == s->cap_events) {
-        size_t      cap = s->cap_events ? 2 * s->cap_events : 64;
-        weir_event *more = realloc(s->events, cap * sizeof *more);
-        if (!more) {
-            weir__sq_no_memory(s);
-            return NULL;
-        }
-        s->events = more;
-        s->cap_events = cap;
-    }
-    return &s->events[s->n_events++];
-}
-
-void weir__sq_event(sq_store *s, weir_event_kind kind, const weir_job *j, const sq_type *t,
-                    weir_state state, int64_t at, const char *text, size_t len)
-{
-    weir_event *e = new_event(s);
-    if (!e)
-        return;
-    *e = (weir_event){ .kind = kind, .state = state, .type = t->name, .at = at };
-    if (j) {
-        e->id = j->id;
-        e->attempts = j->attempts;
-        e->progress = j->progress;
-        e->delivery = j->delivery;
-    }
-    if (text) {
-        e->text = text;
-        e->text_len = len;
-    }
-}
-
-static void drop_events(sq_store *s)
-{
-    s->n_events = 0;
-    while (s->texts) {
-        sq_text *t = s->texts;
-        s->texts = t->next;
-        free(t);
-    }
-}
-
 /* What was done is committed: tell. */
 static void conclude(sq_store *s)
 {
-    if (s->n_events) {
-        s->env.emit(s->env.ctx, s->events, s->n_events);
-        weir__sq_serve_events(s->server, s->events, s->n_events);
+    int64_t due_at;
+    if (s->out.n) {
+        s->env.emit(s->env.ctx, s->out.events, s->out.n);
+        weir__sq_serve_events(s->server, s->out.events, s->out.n);
     }
-    drop_events(s);
-    if (s->due < s->told_due) {
-        s->told_due = s->due;
-        s->env.due(s->env.ctx, s->due);
-    }
-    s->due = INT64_MAX;
+    weir__outbox_clear(&s->out);
+    if (weir__agenda_announce(&s->agenda, &due_at))
+        s->env.due(s->env.ctx, due_at);
 }
 
 /* ---- transactions ---- */
@@ -125,8 +65,8 @@ weir_code weir__sq_load(sq_store *s)
         rc = read_last_id(s);
     if (!rc && !s->env.read_only)
         rc = weir__sq_active_load(s);
-    if (!rc && !s->env.read_only)
-        rc = weir__sq_tokens_load(s);
+    if (!s->env.read_only)
+        weir__agenda_doubt(&s->agenda);
     s->stale = rc != WEIR_OK;
     return rc;
 }
@@ -134,8 +74,8 @@ weir_code weir__sq_load(sq_store *s)
 /* Give up what was done since the last commit. */
 static void undo(sq_store *s, bool wrote)
 {
-    drop_events(s);
-    s->due = INT64_MAX;
+    weir__outbox_clear(&s->out);
+    s->agenda.wanted = INT64_MAX;
     for (int i = 0; i < SQ_STATEMENTS; i++)
         sqlite3_reset(s->stmt[i]);
     if (!sqlite3_get_autocommit(s->db))
@@ -149,9 +89,6 @@ static void undo(sq_store *s, bool wrote)
     weir__sq_load(s);           /* if that fails: again before the next batch */
     s->broken = false;
     s->error = why;
-    s->keep_due = INT64_MIN;
-    s->told_due = INT64_MAX;    /* what was told may not hold: have a look */
-    s->due = s->env.now(s->env.ctx);
 }
 
 static weir_code begin(sq_store *s, need n)

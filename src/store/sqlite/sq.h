@@ -12,7 +12,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "core/job.h"
+#include "core/tick.h"
+#include "store/outbox.h"
 #include "store/pager.h"
 
 /* How the owner's connection is set up, beside its durability. Memory is bounded by the cache,
@@ -113,11 +114,6 @@ typedef struct sq_active {
     bool     has_progress_data;
 } sq_active;
 
-typedef struct sq_text {                    /* text that must live until the events are out */
-    struct sq_text *next;
-    char            text[];
-} sq_text;
-
 typedef struct sq_owner {
     int   fd;
     char *path;
@@ -148,11 +144,9 @@ typedef struct sq_store {
 
     sq_types      types;
     weir_map      active;                   /* id -> sq_active */
-    int64_t       active_due;               /* no lease or ttl ends before; may be too early */
+    weir_agenda   agenda;
     weir_clock_watch clock;
     int64_t       clock_step;               /* by which delays in the file are yet to be moved */
-    int64_t       keep_due;                 /* the same for retention */
-    int64_t       token_due;                /* the same for tokens */
     weir_map      damaged;                  /* ids of jobs that are not taken: sum.c */
     size_t        ahead_bytes;              /* in all sq_type.ahead */
     uint64_t      last_id;                  /* ever given */
@@ -167,11 +161,7 @@ typedef struct sq_store {
     bool          broken;                   /* this batch cannot be committed, because of: */
     weir_error    error;
 
-    weir_event   *events;
-    size_t        n_events, cap_events;
-    sq_text      *texts;
-    int64_t       due;                      /* earliest wish of this batch */
-    int64_t       told_due;                 /* what env.due or the last TICK said */
+    weir_outbox   out;                      /* events of this batch */
 
     bool          log_new;                  /* the log has no marks yet: log_check.c */
     bool          log_marked;               /* this transaction has written them */
@@ -286,10 +276,9 @@ static inline const weir_settings *weir__sq_settings(sq_store *s, const sq_type 
 {
     return t->own ? &t->settings : &weir__sq_star(s)->settings;
 }
-static inline const weir_keep *weir__sq_keep(sq_store *s, const sq_type *t, weir_state state)
+static inline weir_kept weir__sq_kept(sq_store *s, const sq_type *t, weir_state state)
 {
-    const weir_settings *set = weir__sq_settings(s, t);
-    return state == WEIR_COMPLETE ? &set->keep_complete : &set->keep_failed;
+    return (weir_kept){ weir__keep_of(weir__sq_settings(s, t), state), t->count[state] };
 }
 
 /* ---- sum.c: the checksums of rows ---- */
@@ -333,18 +322,33 @@ uint64_t  weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_s
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
 /* The same with all that a job can have. */
 weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t);
-/* All numbers of j, and its history if that is in `past`; with them `state` moves from `old` and
- * the counts follow. `rest` has the sums of j's other texts, as they will be. */
-weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_state old,
-                           const weir_buf *past, const sq_rest *rest);
-weir_code weir__sq_error(sq_store *s, const weir_job *j, const char *text, size_t len);
-weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *head,
-                       const char *text, size_t len);
+/* All numbers of j, and its history if that is in `history`. `rest` has the sums of j's other
+ * texts, as they will be. */
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, const sq_type *t,
+                           const weir_buf *history, const sq_rest *rest);
+/* Its error and the words of that; NULL: none. */
+weir_code weir__sq_error(sq_store *s, const weir_job *j);
+weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *text,
+                       size_t len);
 weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_line *line);
 /* Delete the job, its log and index entries. */
-weir_code weir__sq_forget(sq_store *s, uint64_t id, sq_type *t, weir_state state, bool search);
-/* After a job has ended: its type may now keep too many. */
-void      weir__sq_ended(sq_store *s, const weir_job *j, const sq_type *t);
+weir_code weir__sq_forget(sq_store *s, uint64_t id, bool search);
+
+/* ---- apply.c: a transition of a job ---- */
+
+/* The job is `j` from now on: in the file, in memory, with its events. Of its texts only those that
+ * e->texts names are used, and all of them if a delivery begins or data is new. `rest` has the sums
+ * of the texts that were there before. */
+weir_code weir__sq_apply(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                         sq_rest *rest, int64_t now);
+/* The part in memory: jobs read ahead, deliveries, and weir__sq_tell(). */
+void      weir__sq_follow(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                          int64_t now);
+/* The counters of its type, what is due, and the events. */
+void      weir__sq_tell(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                        int64_t now);
+/* Remove a job with its event. *found: it was there. */
+weir_code weir__sq_remove_job(sq_store *s, uint64_t id, int64_t now, bool *found);
 
 /* ---- ahead.c: what will be taken next ---- */
 
@@ -375,9 +379,8 @@ weir_code weir__sq_search(sq_store *s, weir_op *op, weir_pager *pager);
 /* Is an add that has a token one that is remembered (then it is answered), or to be refused? */
 weir_code weir__sq_token_look(sq_store *s, weir_op *op, bool *again);
 weir_code weir__sq_token_put(sq_store *s, const weir_op *op);
-/* Sets token_due: from the file; after forgetting up to `limit` of the old ones, if it is time. */
-weir_code weir__sq_tokens_load(sq_store *s);
-weir_code weir__sq_tokens_tick(sq_store *s, size_t limit, int64_t now);
+/* Forget up to `limit` that were used before or at that time; *n: how many. */
+weir_code weir__sq_tokens_forget(sq_store *s, int64_t until, size_t limit, size_t *n);
 
 /* ---- active.c ---- */
 
@@ -405,25 +408,17 @@ weir_code weir__sq_run(weir_store *store, weir_op **ops, size_t n, weir_error *e
 weir_code weir__sq_load(sq_store *s);
 /* Do `fn` in a write transaction of its own; as for a batch, events go out after it. */
 weir_code weir__sq_alone(sq_store *s, weir_code (*fn)(sq_store *s), weir_error *err);
-void      weir__sq_event(sq_store *s, weir_event_kind kind, const weir_job *j, const sq_type *t,
-                         weir_state state, int64_t at, const char *text, size_t len);
-const char *weir__sq_hold_text(sq_store *s, const char *text, size_t len);   /* "" when broken */
-static inline void weir__sq_want(sq_store *s, int64_t at)
-{
-    if (at < s->due)
-        s->due = at;
-}
 
 /* ---- operations: one function a kind ---- */
 
 #define X(kind, member) weir_code weir__sq_op_##member(sq_store *s, weir_op *op);
 WEIR_OPS(X)
 #undef X
-/* The worker of an active job is gone; *state: what the job is now. */
-weir_code weir__sq_lose(sq_store *s, uint64_t id, int64_t now, weir_state *state);
-weir_code weir__sq_failed(sq_store *s, const weir_job *j, sq_type *t, size_t len, int64_t now,
-                          const weir_buf *past, sq_rest *rest);
-int64_t   weir__sq_next_waiting(sq_store *s);       /* INT64_MAX: none */
+/* weir__job_come_due() for this job; *state: what the job is now. */
+weir_code weir__sq_come_due(sq_store *s, weir_due sort, uint64_t id, int64_t now,
+                            weir_state *state);
+/* Jobs that were active when the last owner died. */
+weir_code weir__sq_lose_all(sq_store *s);
 /* A list has come to this job: on the page with it, if it is wanted. False: that was the page. */
 bool      weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority);
 

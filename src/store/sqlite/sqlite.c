@@ -89,31 +89,6 @@ static weir_code open_db(sq_store *s, weir_error *err)
 
 /* ---- open and close ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Jobs that were active when the last owner died, by id. */
-static weir_code lose_all(sq_store *s)
-{
-    int64_t   now = s->env.now(s->env.ctx);
-    weir_code rc = WEIR_OK;
-    size_t    n = 0, pos = 0;
-    uint64_t *ids = malloc((s->active.n + 1) * sizeof *ids);
-    void     *a;
-    if (!ids)
-        return weir__sq_no_memory(s);
-    while (weir__map_next(&s->active, &pos, &ids[n], &a))
-        n++;
-    qsort(ids, n, sizeof *ids, by_number);
-    for (size_t i = 0; !rc && i < n; i++)
-        rc = weir__sq_lose(s, ids[i], now, &(weir_state){ 0 });
-    free(ids);
-    return rc;
-}
-
 /* Both locks: that of PATH-owner, which says who has it, and that of the file itself. */
 static weir_code own_file(sq_store *s, weir_error *err)
 {
@@ -146,14 +121,13 @@ static weir_code open_owner(sq_store *s, weir_error *err)
     weir__sq_file_ready(s);
     weir__sq_serve(&s->server, s->path);
     weir__sq_checkpoint(s);
-    s->keep_due = INT64_MIN;            /* the first TICK looks what is kept too long */
-    s->due = INT64_MAX;
+    s->agenda.wanted = INT64_MAX;       /* the first TICK is asked for below */
     if (s->active.n && !s->env.keep_taken)
-        rc = weir__sq_alone(s, lose_all, err);
+        rc = weir__sq_alone(s, weir__sq_lose_all, err);
     if (rc)
         return rc;
     int64_t now = s->env.now(s->env.ctx);
-    s->told_due = s->last_id ? now : INT64_MAX;
+    s->agenda.announced = s->last_id ? now : INT64_MAX;
     if (s->last_id)
         s->env.due(s->env.ctx, now);
     return WEIR_OK;
@@ -186,7 +160,7 @@ static void sq_close(weir_store *base)
     weir__sq_active_fini(s);
     weir__sq_types_fini(s);
     weir__map_fini(&s->damaged);
-    free(s->events);
+    weir__outbox_fini(&s->out);
     free(s->path);
     free(s->name);
     free(s);
@@ -210,7 +184,7 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
     if (!env->durability)
         s->env.durability = WEIR_DURABLE_DISK;
     s->owner.fd = -1;
-    s->active_due = s->due = s->told_due = INT64_MAX;
+    weir__agenda_init(&s->agenda);
     s->name = strdup(env->name ? env->name : "");
     weir_code rc = s->name ? resolve(url->rest, env->read_only, &s->path, err)
                            : weir_fail(err, WEIR_ENOMEM, "sqlite store");

@@ -184,8 +184,8 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_BEST_IDS] =
         "SELECT rank, id, lost FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
         " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
-    [SQ_DUE] = "SELECT " COLUMNS " FROM job INDEXED BY job_due WHERE due_at <= ?1"
-               " ORDER BY due_at, id LIMIT 1 OFFSET ?2",
+    [SQ_DUE] = "SELECT id FROM job INDEXED BY job_due WHERE due_at <= ?1"
+               " ORDER BY due_at, id LIMIT ?2",
     [SQ_NEXT_DUE] = "SELECT min(due_at) FROM job INDEXED BY job_due WHERE due_at IS NOT NULL",
     [SQ_OLDEST] =
         "SELECT id, rank, search, created_at FROM job INDEXED BY job_order WHERE type = ?1"

@@ -137,16 +137,13 @@ static weir_code set_aside(sq_store *s, uint64_t id, int64_t now)
         return s->broken ? s->error.code : WEIR_OK;
     }
     weir__map_remove(&s->damaged, id);
-    if (j.state == WEIR_ACTIVE)
-        weir__sq_deactivate(s, id);
-    weir_state old = j.state;
-    j.state = WEIR_FAILED;
-    j.finished_at = now;
-    weir__sq_moved(s, t, old, WEIR_FAILED);
-    weir__sq_ended(s, &j, t);
-    weir__sq_event(s, WEIR_EVENT_FAILED, &j, t, WEIR_FAILED, now, SQ_DAMAGED_TEXT,
-                   sizeof SQ_DAMAGED_TEXT - 1);
-    return weir__sq_log(s, id, false, now, "error", SQ_DAMAGED_TEXT, sizeof SQ_DAMAGED_TEXT - 1);
+    weir_effects e;
+    weir__job_set_aside(&j, SQ_DAMAGED_TEXT, now, &e);
+    weir_code rc = weir__effects_ok(&e) ? weir__sq_log(s, id, false, now, e.log.data, e.log.len)
+                                        : weir__sq_no_memory(s);
+    weir__sq_follow(s, &j, t, &e, now);
+    weir__effects_fini(&e);
+    return rc;
 }
 
 weir_code weir__sq_set_aside(sq_store *s, int64_t now)

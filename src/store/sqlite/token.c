@@ -106,36 +106,16 @@ weir_code weir__sq_token_put(sq_store *s, const weir_op *op)
     sqlite3_bind_blob(st, 4, runs, (int)len, SQLITE_STATIC);
     weir_code rc = weir__sq_do(s, st);
     free(runs);
-    int64_t due = op->now_ms + WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS;
-    if (due < s->token_due)
-        s->token_due = due;
-    weir__sq_want(s, due);
+    weir__agenda_want(&s->agenda, WEIR_DUE_TOKENS, weir__token_until(op->now_ms));
     return rc;
 }
 
-weir_code weir__sq_tokens_load(sq_store *s)
+weir_code weir__sq_tokens_forget(sq_store *s, int64_t until, size_t limit, size_t *n)
 {
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_TOKEN_OLDEST);
-    s->token_due = INT64_MAX;
-    if (weir__sq_row(s, st)) {
-        if (sqlite3_column_type(st, 0) != SQLITE_NULL)
-            s->token_due = sqlite3_column_int64(st, 0) + WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS;
-        sqlite3_reset(st);
-    }
-    return s->broken ? s->error.code : WEIR_OK;
-}
-
-weir_code weir__sq_tokens_tick(sq_store *s, size_t limit, int64_t now)
-{
-    if (s->token_due > now)
-        return WEIR_OK;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_TOKEN_SWEEP);
-    weir__sq_int(st, 1, now - WEIR_TOKEN_MS);
+    weir__sq_int(st, 1, until);
     weir__sq_int(st, 2, (int64_t)limit);
     weir_code rc = weir__sq_do(s, st);
-    if (!rc && (size_t)sqlite3_changes(s->db) == limit)
-        s->token_due = now;                     /* there is more */
-    else if (!rc)
-        rc = weir__sq_tokens_load(s);
+    *n = rc ? 0 : (size_t)sqlite3_changes(s->db);
     return rc;
 }

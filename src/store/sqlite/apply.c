@@ -1,0 +1,134 @@
+/* apply.c - a transition of a job (core/effects.h) in the file and in memory. */
+#include "store/sqlite/sq.h"
+
+#include <string.h>
+
+/* ---- in memory ---- */
+
+void weir__sq_tell(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e, int64_t now)
+{
+    t->completed += e->completed;
+    t->failed += e->failed;
+    t->work_ms += e->work_ms;
+    if (weir__effects_start(e))
+        t->last_taken_at = now;
+    if (e->from != e->to)
+        weir__sq_moved(s, t, e->from, e->to);
+    if (e->to && e->to != WEIR_ACTIVE)          /* active.c has leases and ttls */
+        weir__agenda_follow(&s->agenda, j, INT64_MAX, weir__sq_kept(s, t, e->to));
+    if (!weir__outbox_follow(&s->out, e, j, now))
+        weir__sq_no_memory(s);
+}
+
+void weir__sq_follow(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e, int64_t now)
+{
+    if (e->from == WEIR_INACTIVE)
+        weir__sq_ahead_leave(s, t, j->id);
+    if (e->to == WEIR_INACTIVE)
+        weir__sq_ahead_arrive(s, t, j, e->from == WEIR_ANY);
+    if (weir__effects_end(e))
+        weir__sq_deactivate(s, j->id);
+    weir__sq_tell(s, j, t, e, now);
+}
+
+/* ---- in the file ---- */
+
+static weir_code put_text(sq_store *s, sq_sql which, uint64_t id, const char *text, size_t len)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, which);
+    weir__sq_int(st, 1, (int64_t)id);
+    weir__sq_bytes(st, 2, text, len);
+    return weir__sq_do(s, st);
+}
+
+/* A worker completed it: by far the most frequent change. */
+static weir_code put_completed(sq_store *s, const weir_job *j, const sq_type *t, sq_rest *rest)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_COMPLETE);
+    rest->lease_ms = 0;
+    weir__sq_int(st, 1, (int64_t)j->id);
+    weir__sq_int(st, 2, j->finished_at);
+    weir__sq_int(st, 3, j->attempts);
+    weir__sq_int(st, 4, j->duration_ms);
+    weir__sq_bytes(st, 5, j->result, j->result_len);
+    weir__sq_int(st, 6, weir__sq_sum(j, t, rest));
+    weir_code rc = weir__sq_do(s, st);
+    return !rc && j->search ? weir__sq_unindex(s, j->id, SQ_SLOT_ERROR) : rc;
+}
+
+static weir_code put_worker(sq_store *s, const weir_job *j, int64_t lease_ms)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_HAVE);
+    weir__sq_int(st, 1, (int64_t)j->id);
+    weir__sq_string(st, 2, j->worker);
+    weir__sq_int(st, 3, lease_ms);
+    return weir__sq_do(s, st);
+}
+
+static weir_code put_progress_and_result(sq_store *s, const weir_job *j)
+{
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_TEXTS);
+    weir__sq_int(st, 1, (int64_t)j->id);
+    weir__sq_bytes(st, 2, j->progress_data, j->progress_data_len);
+    weir__sq_bytes(st, 3, j->result, j->result_len);
+    return weir__sq_do(s, st);
+}
+
+static weir_code put_changed(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                             sq_rest *rest, int64_t now)
+{
+    uint32_t  texts = e->texts;
+    weir_code rc = weir__sq_numbers(s, j, t, &e->history, rest);
+    if (!rc && texts & (WEIR__NEW_PROGRESS_DATA | WEIR__NEW_RESULT))
+        rc = put_progress_and_result(s, j);
+    if (!rc && texts & WEIR__NEW_VALUES)
+        rc = put_text(s, SQ_VALUES, j->id, j->values, j->values_len);
+    if (!rc && texts & WEIR__NEW_DATA)
+        rc = put_text(s, SQ_DATA, j->id, j->data, j->data_len);
+    if (!rc && texts & WEIR__NEW_DATA && j->search)
+        rc = weir__sq_index_data(s, j);
+    if (!rc && texts & WEIR__NEW_ERROR)
+        rc = weir__sq_error(s, j);
+    if (!rc && texts & WEIR__NEW_WORKER)
+        rc = put_worker(s, j, rest->lease_ms);
+    if (!rc && weir__effects_start(e))
+        rc = weir__sq_activate(s, j, t, rest->lease_ms, now);
+    return rc;
+}
+
+weir_code weir__sq_apply(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                         sq_rest *rest, int64_t now)
+{
+    weir_code rc;
+    if (!weir__effects_ok(e))
+        return weir__sq_no_memory(s);
+    if (e->texts & WEIR__NEW_ERROR)
+        rest->error = weir__sq_text_sum(j->error, j->error ? strlen(j->error) : 0);
+    if (e->texts & WEIR__NEW_RESULT)
+        rest->result = weir__sq_text_sum(j->result, j->result_len);
+    if (!e->to)
+        rc = weir__sq_forget(s, j->id, j->search);
+    else if (e->completed)
+        rc = put_completed(s, j, t, rest);
+    else
+        rc = put_changed(s, j, t, e, rest, now);
+    if (!rc && e->log.len)
+        rc = weir__sq_log(s, j->id, j->search, now, e->log.data, e->log.len);
+    if (!rc)
+        weir__sq_follow(s, j, t, e, now);
+    return s->broken ? s->error.code : rc;
+}
+
+weir_code weir__sq_remove_job(sq_store *s, uint64_t id, int64_t now, bool *found)
+{
+    weir_job      j;
+    sq_type      *t;
+    sqlite3_stmt *st;
+    *found = weir__sq_get(s, id, &j, &t, &st);
+    if (!*found)
+        return s->broken ? s->error.code : WEIR_OK;
+    sqlite3_reset(st);
+    weir_effects e;
+    weir__job_remove(&j, &e);
+    return weir__sq_apply(s, &j, t, &e, &(sq_rest){ 0 }, now);
+}
