@@ -132,8 +132,8 @@ load *load_start(const char *url, const load_options *opt)
     l->opt = opt ? *opt : (load_options){ 0 };
     l->opt.producers = l->opt.producers ? l->opt.producers : 3;
     l->opt.pace_us = l->opt.pace_us ? l->opt.pace_us : 500;
-    rt_open(&l->add, url, false);
-    rt_open(&l->work, l->add.url, false);
+    rt_open_until(&l->add, url);
+    rt_open_until(&l->work, l->add.url);
     l->q = l->add.q;
     weir_pool pool = { .handler = handle, .ctx = l, .types = types,
                        .threads = l->opt.workers ? l->opt.workers : 3,
@@ -309,12 +309,14 @@ static void look_at_ledger(load *l, int64_t lost_from, int64_t lost_to)
 /* A queue with more patience than a load may have. */
 static void open_patiently(rt *t, const char *url)
 {
-    char  patient[sizeof t->url];
-    char *at = strstr(strcpy(patient, url), "timeout=");
-    if (at) {
-        const char *rest = strchr(url + (at - patient), '&');
-        snprintf(at, sizeof patient - (size_t)(at - patient), "timeout=60s%s", rest ? rest : "");
+    char        patient[sizeof t->url];
+    char       *at = strstr(strcpy(patient, url), "timeout=");
+    const char *rest = at ? strchr(url + (at - patient), '&') : NULL;
+    if (!at) {
+        strcat(patient, strchr(url, '?') ? "&" : "?");
+        at = strchr(patient, '\0');
     }
+    snprintf(at, sizeof patient - (size_t)(at - patient), "timeout=60s%s", rest ? rest : "");
     rt_open(t, patient, false);
 }
 

@@ -122,7 +122,7 @@ static void an_outcome_is_lost(int prefetch)
     char    url[URL_MAX];
     rt      box, *t = &box;
     one_job o = { GATE_INIT, GATE_INIT };
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=300ms", proxy_port(p));
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=2s", proxy_port(p));
     rt_open(t, url, false);
     record *trouble = record_start(t, &(weir_filter){ .events = 1u << WEIR_EVENT_ERROR });
     OK(weir_process(t->q, "a", &(weir_pool){ .handler = wait_and_do, .ctx = &o,
@@ -162,7 +162,7 @@ static void sent_again_beside_the_handlers(void **state)
     rig   *r = rig_start(NULL);
     proxy *p = r ? proxy_start(r, seed) : NULL;
     assert_non_null(p);
-    enum { TIMEOUT_MS = 300 };
+    enum { TIMEOUT_MS = 1500 };
     char    url[URL_MAX];
     rt      box, *t = &box;
     one_job o = { GATE_INIT, GATE_INIT };

@@ -658,7 +658,7 @@ static void jobs_of_other_processes_and_a_store_that_is_away(void **state)
     char        url[512];
     weir_queue *other;
     rig        *redis = rig_start(NULL);
-    web_start(&w, rig_url(redis, "redis+unix", "timeout=200ms", url, sizeof url), false, NULL);
+    web_start(&w, rig_url(redis, "redis+unix", "timeout=1s", url, sizeof url), false, NULL);
     rt *t = &w.t;
     OK(weir_open(&other, url, NULL, &t->err));
     for (int i = 0; i < 2; i++) {
