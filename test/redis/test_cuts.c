@@ -59,7 +59,7 @@ static void cut_with_prefetch(void **state)
 static void cut_from_kue(void **state)
 {
     (void)state;
-    cut_at_random("profile=kue&timeout=200ms", 10000, &(load_options){ .lease_ms = 2000 });
+    cut_at_random("profile=kue&timeout=1s", 10000, &(load_options){ .lease_ms = 2000 });
 }
 
 /* Hardly anything gets through, and there is little time: many hear that it is not known. */
