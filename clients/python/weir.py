@@ -246,13 +246,12 @@ class Weir:
                 if answer.status != 200:
                     self._answer(answer.status, answer.read())
                 pause = 0.1
-                for name, value in _messages(answer):
-                    if name == "id":
-                        last = value
-                    elif name == "lost":
+                for message in _messages(answer):
+                    last = message.get("id", last)
+                    if message.get("event") in ("lost", "dropped"):
                         yield {"event": "lost"}
-                    elif name == "data":
-                        yield json.loads(value)
+                    elif "data" in message:
+                        yield json.loads(message["data"])
             except (OSError, http.client.HTTPException):
                 pass
             finally:
@@ -272,21 +271,17 @@ class Weir:
 
 
 def _messages(answer):
-    """(name, value) of a stream of events: "id", "data", and "lost" for events of that name."""
-    event = None
+    """The messages of a stream of events, each a dict ("id", "event", "data"), once it is whole: an
+    id must not count before its data has come."""
+    message = {}
     for raw in answer:
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
-        if not line:
-            event = None
-            continue
-        name, _, value = line.partition(":")
-        value = value[1:] if value.startswith(" ") else value
-        if name == "event":
-            event = value
-            if value in ("lost", "dropped"):
-                yield "lost", value
-        elif name == "id" or (name == "data" and event not in ("lost", "dropped")):
-            yield name, value
+        if line:
+            name, _, value = line.partition(":")
+            message[name] = value[1:] if value.startswith(" ") else value
+        else:
+            yield message
+            message = {}
 
 
 class _Work:

@@ -22,6 +22,14 @@ weir_pass weir__queue_enter(weir_queue *q, const bool *knows, bool only_alone)
     return pass;
 }
 
+bool weir__queue_knows(weir_queue *q, const bool *knows)
+{
+    pthread_mutex_lock(&q->gate.lock);
+    bool is = *knows;
+    pthread_mutex_unlock(&q->gate.lock);
+    return is;
+}
+
 int64_t weir__queue_closed_ms(weir_queue *q)
 {
     pthread_mutex_lock(&q->gate.lock);

@@ -10,6 +10,9 @@
 weir_pass weir__queue_enter(weir_queue *q, const bool *knows, bool only_alone);
 weir_pass weir__queue_enter_by_hand(weir_queue *q);
 
+/* Has the pool been told of a suspect that, as far as is known now, still waits? */
+bool weir__queue_knows(weir_queue *q, const bool *knows);
+
 /* When the gate closes or opens by itself, in ms from now; INT64_MAX: it does not. */
 int64_t weir__queue_closed_ms(weir_queue *q);
 

@@ -68,11 +68,12 @@ question weir__pool_ask(const pool *p)
 
 /* A take that was asked for when `then` was known has its answer. When an empty answer has set the
  * hint meanwhile, it does not count what came here, and nothing is to be taken off. Behind a
- * suspect, which comes alone, there may be more. Lock held. */
+ * suspect, which comes alone, there may be more: also when the answer that told of the suspect is
+ * learned only after another thread has taken that one. Lock held. */
 void weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alone)
 {
     size_t got = take->n_jobs;
-    p->suspects = take->suspect_waits || (p->suspects && take->busy);
+    p->suspects = weir__queue_knows(p->q, &p->knows);
     if (alone) {
         p->hint = p->hint > 1 ? p->hint - 1 : 1;
     } else if (got < take->n && !take->partial) {
@@ -82,6 +83,8 @@ void weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alo
     } else if (p->resets == then.resets) {
         p->hint -= p->hint < got ? p->hint : got;
     }
+    if (take->suspect_waits && !p->suspects && !p->hint)
+        p->hint = 1;
 }
 
 void weir__pools_hint(weir_queue *q, const char *type, uint32_t n)

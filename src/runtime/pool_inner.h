@@ -34,7 +34,7 @@ typedef struct weir__pool {
     pthread_cond_t     quiet;          /* weir_stop(): something has ended */
     uint64_t           hint, hinted;   /* hinted: all that was ever added to hint */
     uint32_t           resets;         /* how often an empty answer has set hint */
-    bool               suspects;       /* as `knows`: one waits */
+    bool               suspects;       /* `knows`, when an answer was learned last */
     int32_t            idle, live;     /* threads */
     bool               waking;         /* one of the idle has been signalled and is on its way */
     int32_t            running;        /* jobs begun whose outcome is not settled */

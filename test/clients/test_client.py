@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """test_client.py WEIR CLIENT-DIRECTORY - the Python client against a real server. Writes TAP."""
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -201,6 +202,28 @@ def hears_events(queue, server):
         until(lambda: (queue.wait(queue.add("heard")["id"], 60), not thread.is_alive())[1])
 
 
+def a_break_within_an_event_loses_nothing(queue, server):
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+    whole = b'id: r-0\n\nid: r-1\nevent: enqueue\ndata: {"event":"enqueue"}\n\n'
+    ends = [whole.index(b"data"), whole.index(b"enqueue\"}"), len(whole)]
+    asked = []
+
+    def serve(listener):
+        for end in ends:
+            connection = listener.accept()[0]
+            with connection:
+                asked.append(connection.recv(65536))
+                connection.sendall(head + whole[:end])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        events = Weir("http://127.0.0.1:%d" % listener.getsockname()[1]).events()
+        assert next(events) == {"event": "enqueue"}
+        thread.join(PATIENCE_S)
+    assert b"Last-Event-ID" not in asked[0]
+    assert b"Last-Event-ID: r-0\r\n" in asked[1] and b"Last-Event-ID: r-0\r\n" in asked[2]
+
+
 def survives_a_killed_server(queue, server):
     added, failed = [], []
 
@@ -223,7 +246,8 @@ def survives_a_killed_server(queue, server):
 
 CASES = [adds_and_finds, adds_many_each_by_itself, says_what_is_wrong, works,
          values_stay_with_the_job, failures_use_up_attempts, a_released_job_runs_again, leases_are_renewed,
-         a_cancelled_handler_is_told, hears_events, survives_a_killed_server]
+         a_cancelled_handler_is_told, hears_events, a_break_within_an_event_loses_nothing,
+         survives_a_killed_server]
 
 
 def main():

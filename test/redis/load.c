@@ -132,8 +132,8 @@ load *load_start(const char *url, const load_options *opt)
     l->opt = opt ? *opt : (load_options){ 0 };
     l->opt.producers = l->opt.producers ? l->opt.producers : 3;
     l->opt.pace_us = l->opt.pace_us ? l->opt.pace_us : 500;
-    rt_open(&l->add, url, false);
-    rt_open(&l->work, l->add.url, false);
+    rt_open_until(&l->add, url);
+    rt_open_until(&l->work, l->add.url);
     l->q = l->add.q;
     weir_pool pool = { .handler = handle, .ctx = l, .types = types,
                        .threads = l->opt.workers ? l->opt.workers : 3,
@@ -213,16 +213,21 @@ static uint64_t left(load *l)
     return n;
 }
 
+/* It waits as long as there are fewer and fewer: how many there are depends on how slow the line
+ * and the machine were. */
 void load_drain(load *l)
 {
     stop_producers(l);
-    int64_t end = rt_ms() + PATIENCE_MS;
-    while (left(l)) {
-        if (rt_ms() > end) {
-            uint64_t n = left(l);
+    int64_t  end = rt_ms() + PATIENCE_MS;
+    uint64_t fewest = UINT64_MAX;
+    for (uint64_t n; (n = left(l));) {
+        if (n < fewest) {
+            fewest = n;
+            end = rt_ms() + PATIENCE_MS;
+        }
+        if (rt_ms() > end)
             fail_msg("%" PRIu64 " jobs are never done (%s)", n, n == UINT64_MAX ? l->add.err.msg
                                                                               : "no trouble");
-        }
         for (int i = 0; i < 10; i++)
             rt_breathe();
     }
@@ -309,12 +314,14 @@ static void look_at_ledger(load *l, int64_t lost_from, int64_t lost_to)
 /* A queue with more patience than a load may have. */
 static void open_patiently(rt *t, const char *url)
 {
-    char  patient[sizeof t->url];
-    char *at = strstr(strcpy(patient, url), "timeout=");
-    if (at) {
-        const char *rest = strchr(url + (at - patient), '&');
-        snprintf(at, sizeof patient - (size_t)(at - patient), "timeout=60s%s", rest ? rest : "");
+    char        patient[sizeof t->url];
+    char       *at = strstr(strcpy(patient, url), "timeout=");
+    const char *rest = at ? strchr(url + (at - patient), '&') : NULL;
+    if (!at) {
+        strcat(patient, strchr(url, '?') ? "&" : "?");
+        at = strchr(patient, '\0');
     }
+    snprintf(at, sizeof patient - (size_t)(at - patient), "timeout=60s%s", rest ? rest : "");
     rt_open(t, patient, false);
 }
 

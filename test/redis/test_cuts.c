@@ -30,7 +30,8 @@ static void cut_at_random(const char *query, uint32_t after, const load_options 
     load *l = load_over(p, query, opt);
     load_until_acked(l, 50);
     proxy_cut_after(p, after);
-    UNTIL(proxy_cuts(p) >= CUTS);
+    for (uint64_t n; (n = proxy_cuts(p)) < CUTS;)
+        UNTIL(proxy_cuts(p) > n);           /* the next one: a busy machine needs long for all */
     proxy_cut_after(p, 0);
     load_until_acked(l, 50);
     load_until_begun(l, 50);
@@ -58,7 +59,7 @@ static void cut_with_prefetch(void **state)
 static void cut_from_kue(void **state)
 {
     (void)state;
-    cut_at_random("profile=kue&timeout=200ms", 10000, &(load_options){ .lease_ms = 2000 });
+    cut_at_random("profile=kue&timeout=1s", 10000, &(load_options){ .lease_ms = 2000 });
 }
 
 /* Hardly anything gets through, and there is little time: many hear that it is not known. */
@@ -122,7 +123,7 @@ static void an_outcome_is_lost(int prefetch)
     char    url[URL_MAX];
     rt      box, *t = &box;
     one_job o = { GATE_INIT, GATE_INIT };
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=300ms", proxy_port(p));
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=2s", proxy_port(p));
     rt_open(t, url, false);
     record *trouble = record_start(t, &(weir_filter){ .events = 1u << WEIR_EVENT_ERROR });
     OK(weir_process(t->q, "a", &(weir_pool){ .handler = wait_and_do, .ctx = &o,
@@ -162,7 +163,7 @@ static void sent_again_beside_the_handlers(void **state)
     rig   *r = rig_start(NULL);
     proxy *p = r ? proxy_start(r, seed) : NULL;
     assert_non_null(p);
-    enum { TIMEOUT_MS = 300 };
+    enum { TIMEOUT_MS = 1500 };
     char    url[URL_MAX];
     rt      box, *t = &box;
     one_job o = { GATE_INIT, GATE_INIT };

@@ -658,7 +658,7 @@ static void jobs_of_other_processes_and_a_store_that_is_away(void **state)
     char        url[512];
     weir_queue *other;
     rig        *redis = rig_start(NULL);
-    web_start(&w, rig_url(redis, "redis+unix", "timeout=200ms", url, sizeof url), false, NULL);
+    web_start(&w, rig_url(redis, "redis+unix", "timeout=1s", url, sizeof url), false, NULL);
     rt *t = &w.t;
     OK(weir_open(&other, url, NULL, &t->err));
     for (int i = 0; i < 2; i++) {
@@ -703,7 +703,8 @@ typedef struct storm_worker {
     pthread_t thread;
 } storm_worker;
 
-/* Take with a long wait, end what came; now and then hang up instead of listening. */
+/* Take with a long wait, end what came; now and then hang up instead of listening. No lease is over
+ * before the end of the test, however slow the machine is. */
 static void *work_in_storm(void *arg)
 {
     const storm_worker *me = arg;
@@ -711,7 +712,8 @@ static void *work_in_storm(void *arg)
     unsigned            seed = (unsigned)(uintptr_t)&seed;
     while (!atomic_load(&s->over)) {
         char body[96];
-        snprintf(body, sizeof body, "{\"types\":[\"%s\"],\"n\":%d,\"wait\":\"60s\"}",
+        snprintf(body, sizeof body,
+                 "{\"types\":[\"%s\"],\"n\":%d,\"wait\":\"60s\",\"lease\":\"10m\"}",
                  rand_r(&seed) % 2 || me->both ? "a\",\"b" : "a", 1 + rand_r(&seed) % 4);
         int fd = begin(s->w, TAKE, body);
         if (rand_r(&seed) % 8 == 0) {

@@ -734,7 +734,7 @@ static void an_outcome_waits_for_the_store(void **state)
     assert_non_null(redis);
     proxy *line = proxy_start(redis, 1);
     assert_non_null(line);
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=200ms", proxy_port(line));
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=1s", proxy_port(line));
     web_start(&w, url, false, &private_too);
     receiver_start(&r, 0, hold, &h);
     put(&w, r.port, "");

@@ -21,6 +21,7 @@ enum { MAX_LINES = 128, PART = 16384, LOOK_MS = 20 };
 /* One direction of a connection. */
 typedef struct flow {
     int     from, to;
+    bool    replies;
     char    part[PART];
     size_t  at, len;            /* what was read and is not yet passed on */
     int64_t budget;             /* bytes until the cut; -1: none */
@@ -39,6 +40,7 @@ struct proxy {
     _Atomic bool     stop, hold, cut_all;
     _Atomic uint32_t cut_after;
     _Atomic uint64_t cuts;
+    const char *_Atomic cut_behind;
     uint32_t         cutting;   /* cut_after, as the budgets were made */
     uint64_t         random;
     line             lines[MAX_LINES];
@@ -105,12 +107,23 @@ static void accept_one(proxy *p)
         l->flow[0].from = l->flow[1].to = client;
         l->flow[0].to = l->flow[1].from = server;
         l->flow[0].len = l->flow[1].len = 0;
+        l->flow[1].replies = true;
         set_budgets(p, l);
         return;
     }
     close(client);
     if (server >= 0)
         close(server);
+}
+
+static void look_for_text(proxy *p, flow *f)
+{
+    const char *text = atomic_load(&p->cut_behind);
+    const char *found = text ? memmem(f->part, f->len, text, strlen(text)) : NULL;
+    if (!found)
+        return;
+    f->budget = found - f->part + (int64_t)strlen(text);
+    atomic_store(&p->cut_behind, NULL);
 }
 
 /* False: the connection is over. */
@@ -122,6 +135,8 @@ static bool pass_on(proxy *p, flow *f)
             return n < 0 && (errno == EAGAIN || errno == EINTR);
         f->at = 0;
         f->len = (size_t)n;
+        if (f->replies)
+            look_for_text(p, f);
     }
     size_t  part = f->budget >= 0 && (size_t)f->budget < f->len ? (size_t)f->budget : f->len;
     ssize_t n = part ? send(f->to, f->part + f->at, part, MSG_NOSIGNAL) : 0;
@@ -247,6 +262,11 @@ int proxy_port(const proxy *p)
 void proxy_cut_after(proxy *p, uint32_t bytes)
 {
     atomic_store(&p->cut_after, bytes);
+}
+
+void proxy_cut_behind(proxy *p, const char *text)
+{
+    atomic_store(&p->cut_behind, text);
 }
 
 void proxy_cut_all(proxy *p)

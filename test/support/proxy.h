@@ -17,6 +17,9 @@ int    proxy_port(const proxy *p);
 /* From now on connections (those that are open, too) are cut after a random number of bytes, about
  * so many, of replies or of requests. 0: no more cuts. */
 void   proxy_cut_after(proxy *p, uint32_t bytes);
+/* Cut, once, the connection on which the server sends this text, just behind it. The text is
+ * borrowed, and must come in one piece. */
+void   proxy_cut_behind(proxy *p, const char *text);
 void   proxy_cut_all(proxy *p);             /* those that are open, now */
 void   proxy_hold(proxy *p, bool hold);     /* pass nothing on, and lose nothing */
 uint64_t proxy_cuts(proxy *p);              /* so far, by proxy_cut_after() */

@@ -18,10 +18,15 @@ static int64_t turned_now(void *ctx)
     return atomic_load(&t->now);
 }
 
-static void open_it(rt *t, weir_queue **q)
+static weir_code try_to_open(rt *t, weir_queue **q)
 {
     weir_options opt = { .now = t->own_clock ? turned_now : NULL, .now_ctx = t };
-    assert_ok_(weir_open(q, t->url, &opt, &t->err), &t->err, "weir_open", __FILE__, __LINE__);
+    return weir_open(q, t->url, &opt, &t->err);
+}
+
+static void open_it(rt *t, weir_queue **q)
+{
+    assert_ok_(try_to_open(t, q), &t->err, "weir_open", __FILE__, __LINE__);
 }
 
 /* The URL becomes the server's address. */
@@ -32,7 +37,8 @@ static void serve(rt *t)
     snprintf(t->url, sizeof t->url, "%s", srv_address(t->server));
 }
 
-void rt_open(rt *t, const char *url, bool own_clock)
+/* All but the last step of rt_open(). */
+static void prepare(rt *t, const char *url, bool own_clock)
 {
     memset(t, 0, sizeof *t);
     t->own_clock = own_clock;
@@ -50,7 +56,20 @@ void rt_open(rt *t, const char *url, bool own_clock)
     }
     if (served)
         serve(t);
+}
+
+void rt_open(rt *t, const char *url, bool own_clock)
+{
+    prepare(t, url, own_clock);
     open_it(t, &t->q);
+}
+
+void rt_open_until(rt *t, const char *url)
+{
+    weir_code rc;
+    prepare(t, url, false);
+    UNTIL((rc = try_to_open(t, &t->q)) != WEIR_EUNAVAIL && rc != WEIR_EUNKNOWN);
+    assert_ok_(rc, &t->err, "weir_open", __FILE__, __LINE__);
 }
 
 void rt_each(void (*test)(rt *t), bool own_clock)

@@ -42,6 +42,9 @@ typedef struct rt {
 /* Open a queue; '@' after the scheme is a directory of its own, "rig:..." see rig_shared_url();
  * "served:URL" is the http store, with a server in this process that serves URL. */
 void rt_open(rt *t, const char *url, bool own_clock);
+/* Open a queue whose store may not answer within the timeout of the URL, again and again: a busy
+ * machine can be slower than a short timeout. */
+void rt_open_until(rt *t, const char *url);
 /* Close and open it again (mem: forgets). */
 void rt_reopen(rt *t);
 void rt_close(rt *t);

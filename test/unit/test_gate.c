@@ -1,11 +1,8 @@
 /* test_gate.c - which jobs one worker process may have side by side. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/runtime_fixture.h"
 
 #include "core/gate.h"
+#include "runtime/pool_inner.h"
 
 enum { T0 = 1000 };
 
@@ -135,6 +132,43 @@ static void by_hand_one_may_never_come_again(void **state)
     assert_int_equal(g.knowing, 0);
 }
 
+/* Threads of a pool get their answers in one order and learn from them in another. However that is,
+ * suspects that wait are asked for. */
+static void answers_are_learned_late(void **state)
+{
+    (void)state;
+    rt           box, *t = &box;
+    weir_job     suspect = { .lost = 1 }, *jobs[] = { &suspect };
+    weir_op_take waits = { .n = 1, .busy = true, .suspect_waits = true };
+    weir_op_take gets = { .n = 1, .n_jobs = 1, .jobs = jobs }, gets_none = { .n = 1 };
+    rt_open(t, RT_MEM, false);
+
+    pool     p = { .q = t->q, .hint = 1 };
+    question first = weir__pool_ask(&p);
+    assert_int_equal(weir__pool_enter(&p), WEIR__PASS_BUSY);
+    weir__queue_answered(t->q, WEIR__PASS_BUSY, &waits, &p.knows);
+    assert_int_equal(weir__pool_enter(&p), WEIR__PASS_ALONE);
+    weir__queue_answered(t->q, WEIR__PASS_ALONE, &gets, &p.knows);
+    weir__pool_learn(&p, first, &gets, true);
+    weir__pool_learn(&p, first, &waits, false);
+    weir__queue_left(t->q, &suspect);
+    assert_int_equal(weir__pool_enter(&p), WEIR__PASS_BUSY);
+    weir__queue_answered(t->q, WEIR__PASS_BUSY, &waits, &p.knows);
+    weir__pool_learn(&p, first, &waits, false);
+
+    /* Another process was quicker; then there is one more. */
+    assert_int_equal(weir__pool_enter(&p), WEIR__PASS_ALONE);
+    weir__queue_answered(t->q, WEIR__PASS_ALONE, &gets_none, &p.knows);
+    p.hint = 1;
+    assert_int_equal(weir__pool_enter(&p), WEIR__PASS_BUSY);
+    weir__queue_answered(t->q, WEIR__PASS_BUSY, &waits, &p.knows);
+    weir__pool_learn(&p, first, &waits, false);
+    weir__pool_learn(&p, first, &gets_none, false);
+    assert_int_equal(weir__pool_enter(&p), WEIR__PASS_ALONE);
+    weir__queue_answered(t->q, WEIR__PASS_ALONE, &gets_none, &p.knows);
+    rt_check_and_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +179,7 @@ int main(void)
         cmocka_unit_test(closed_and_open_in_turns),
         cmocka_unit_test(by_hand),
         cmocka_unit_test(by_hand_one_may_never_come_again),
+        cmocka_unit_test(answers_are_learned_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

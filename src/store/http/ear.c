@@ -95,6 +95,16 @@ static void tell_event(const http_ear *e, const char *data, size_t len)
     weir__arena_free(&arena);
 }
 
+/* The server begins with an id. A connection counts only from there on: when it breaks, the next
+ * one names the last id, and the server sends the events after it or says that some were lost. */
+static void begin_to_hear(http_ear *e)
+{
+    pthread_mutex_lock(&e->lock);
+    e->hears = e->ever = true;
+    pthread_cond_broadcast(&e->moved);
+    pthread_mutex_unlock(&e->lock);
+}
+
 static void on_message(void *ctx, const char *id, const char *event, const char *data, size_t len)
 {
     http_ear *e = ctx;
@@ -107,19 +117,8 @@ static void on_message(void *ctx, const char *id, const char *event, const char 
         tell_event(e, data, len);
     if (later)
         note_told(e, id, run_len, number);
-}
-
-/* The answer has begun: we are listening. The server says what was missed, if it is told the last
- * that was heard. */
-static void begin(http_ear *e)
-{
-    if (e->ever && !*e->sse.id)
-        tell_lost(e);
-    pthread_mutex_lock(&e->lock);
-    e->hears = e->ever = true;
-    pthread_cond_broadcast(&e->moved);
-    pthread_mutex_unlock(&e->lock);
-    e->begun = true;
+    if (*id && !e->hears)
+        begin_to_hear(e);
 }
 
 static long status_of(const http_ear *e)
@@ -135,7 +134,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
     bool      last = size * n <= 2 && *bytes != ' ';        /* "\r\n" */
     e->heard_ms = now_ms();
     if (last && status_of(e) == 200)
-        begin(e);
+        e->begun = true;
     return size * n;
 }
 

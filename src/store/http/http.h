@@ -88,7 +88,8 @@ typedef struct http_sse {
     void   (*message)(void *ctx, const char *id, const char *event, const char *data, size_t len);
     void    *ctx;
     weir_buf line, event, data;
-    char     id[80];                        /* outlasts a connection */
+    char     id[80];                        /* of the last whole message; outlasts a connection */
+    char     next_id[80];                   /* of the message that is being read, if has_id */
     bool     after_cr, has_data, has_id;
 } http_sse;
 
@@ -99,8 +100,9 @@ void weir__sse_fini(http_sse *s);
 
 typedef struct http_ear http_ear;
 
-/* Listens, and waits until it does, at most url->timeout_ms; whatever happens to the connection
- * later, it connects again. *url and *env are borrowed until it is closed. */
+/* Listens, and waits for the first id, at most url->timeout_ms: from then on no event is missed
+ * silently. Whatever happens to the connection later, it connects again. *url and *env are borrowed
+ * until it is closed. */
 weir_code weir__http_ear_open(http_ear **out, const http_url *url, const weir_env *env,
                               weir_error *err);
 void      weir__http_ear_close(http_ear *e);        /* NULL is fine */

@@ -1,5 +1,6 @@
 /* sse.c - server-sent events: a stream of bytes, cut into messages. Lines end with LF, CR or both;
- * an empty one ends a message. */
+ * an empty one ends a message. Only then its id counts: if the connection breaks before, the server
+ * must send that message again. */
 #include "store/http/http.h"
 
 #include <stdio.h>
@@ -8,6 +9,8 @@
 static void end_message(http_sse *s)
 {
     const char *data = s->data.len ? s->data.data : "";
+    if (s->has_id)
+        memcpy(s->id, s->next_id, sizeof s->id);
     if (s->has_data || s->has_id)
         s->message(s->ctx, s->id, s->event.len ? s->event.data : "", s->has_data ? data : NULL,
                    s->data.len);
@@ -35,8 +38,8 @@ static void end_line(http_sse *s)
     } else if (name == 5 && !memcmp(line, "event", 5)) {
         weir__buf_clear(&s->event);
         weir__buf_add(&s->event, value, value_len);
-    } else if (name == 2 && !memcmp(line, "id", 2) && value_len < sizeof s->id) {
-        memcpy(s->id, value, value_len + 1);
+    } else if (name == 2 && !memcmp(line, "id", 2) && value_len < sizeof s->next_id) {
+        memcpy(s->next_id, value, value_len + 1);
         s->has_id = true;
     }                                       /* others, and comments (no name), say nothing to us */
     weir__buf_clear(&s->line);
