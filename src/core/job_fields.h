@@ -111,6 +111,28 @@
 #define WEIR_SPEC_TEXTS(X) WEIR_SPEC_FIELDS(WEIR__TEXT, X)
 #define WEIR_SPEC_BYTES(X) WEIR_SPEC_FIELDS(WEIR__BYTES, X)
 
+/* ---- code for some fields, by their life ---- */
+
+/* All that are stored; those that add gives; those that a transition may change. */
+#define WEIR_IF_STORED_SPEC(...) __VA_ARGS__
+#define WEIR_IF_STORED_BOTH(...) __VA_ARGS__
+#define WEIR_IF_STORED_RUN(...)  __VA_ARGS__
+#define WEIR_IF_STORED_ID(...)
+#define WEIR_IF_STORED_TYPE(...)
+#define WEIR_IF_STORED_NONE(...)
+#define WEIR_IF_NEW_SPEC(...)    __VA_ARGS__
+#define WEIR_IF_NEW_BOTH(...)    __VA_ARGS__
+#define WEIR_IF_NEW_RUN(...)
+#define WEIR_IF_NEW_ID(...)
+#define WEIR_IF_NEW_TYPE(...)
+#define WEIR_IF_NEW_NONE(...)
+#define WEIR_IF_MOVES_SPEC(...)
+#define WEIR_IF_MOVES_BOTH(...)  __VA_ARGS__
+#define WEIR_IF_MOVES_RUN(...)   __VA_ARGS__
+#define WEIR_IF_MOVES_ID(...)
+#define WEIR_IF_MOVES_TYPE(...)
+#define WEIR_IF_MOVES_NONE(...)
+
 /* ---- how a table is filtered by shape ---- */
 
 #define WEIR__NUMBER(X, shape, ...)     WEIR__NUMBER_##shape(X, __VA_ARGS__)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "core/job.h"
+#include "core/job_fields.h"
 #include "store/mem/table.h"
 #include "store/mem/tree.h"
 #include "store/store.h"
@@ -52,7 +53,7 @@ typedef struct mem_job {
     uint64_t         n_lines;
     char            *new_worker;            /* between planning and doing a take */
     bool             data_apart;            /* data was replaced: a mem_text, not in bytes[] */
-    char             bytes[];               /* data, unique, search_keys as added */
+    char             bytes[];               /* texts that add gave, and data */
 } mem_job;
 
 typedef struct mem_token {          /* an add that carried a token: token.c */

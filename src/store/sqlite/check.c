@@ -22,7 +22,7 @@ typedef struct check {
 } check;
 
 /* Note what is wrong; whether it is then mended. */
-#define WRONG(c, mendable, ...)                                              \
+#define WRONG(c, mendable, ...)                                                                   \
     (wrong(c, weir__report_line((c)->report, __VA_ARGS__), (mendable)))
 
 static bool wrong(check *c, bool noted, bool mendable)
@@ -188,7 +188,7 @@ static bool has_right_types(sqlite3_stmt *row)
     }
     bool flags = true;
 #define X(m, name, kind, j, s, life, ...)                                                         \
-    SQ_IF_STORED_##life(flags = flags && (strcmp(#kind, "FLAG") != 0 ||                           \
+    WEIR_IF_STORED_##life(flags = flags && (strcmp(#kind, "FLAG") != 0 ||                         \
                                           !(sqlite3_column_int64(row, SQ_C_##name) & ~INT64_C(1)));)
     WEIR_JOB_NUMBERS(X)
 #undef X

@@ -7,28 +7,6 @@
 
 #include "core/job_fields.h"
 
-/* ---- which fields, by their life ---- */
-
-/* All that are stored; those that a new job has; those that a transition may change. */
-#define SQ_IF_STORED_SPEC(...) __VA_ARGS__
-#define SQ_IF_STORED_BOTH(...) __VA_ARGS__
-#define SQ_IF_STORED_RUN(...)  __VA_ARGS__
-#define SQ_IF_STORED_ID(...)
-#define SQ_IF_STORED_TYPE(...)
-#define SQ_IF_STORED_NONE(...)
-#define SQ_IF_NEW_SPEC(...)    __VA_ARGS__
-#define SQ_IF_NEW_BOTH(...)    __VA_ARGS__
-#define SQ_IF_NEW_RUN(...)
-#define SQ_IF_NEW_ID(...)
-#define SQ_IF_NEW_TYPE(...)
-#define SQ_IF_NEW_NONE(...)
-#define SQ_IF_MOVES_SPEC(...)
-#define SQ_IF_MOVES_BOTH(...)  __VA_ARGS__
-#define SQ_IF_MOVES_RUN(...)   __VA_ARGS__
-#define SQ_IF_MOVES_ID(...)
-#define SQ_IF_MOVES_TYPE(...)
-#define SQ_IF_MOVES_NONE(...)
-
 /* ---- columns ---- */
 
 /* X(name, life, sort): numbers (INTEGER) first, long texts (TEXT) last, since a row is read from
@@ -49,7 +27,7 @@
 #define SQL_MARK(name, life, sort) ", ?"
 
 #define SQ__NUMBER(X, shape, member, k, j, s, life, ...) SQ__NUMBER_##shape(X, member, life)
-#define SQ__NUMBER_INT(X, member, life)     SQ_IF_STORED_##life(X(member, life, INTEGER))
+#define SQ__NUMBER_INT(X, member, life)     WEIR_IF_STORED_##life(X(member, life, INTEGER))
 #define SQ__NUMBER_TEXT(X, member, life)
 #define SQ__NUMBER_BYTES(X, member, life)
 #define SQ__NUMBER_BACKOFF(X, member, life) WEIR_BACKOFF_FIELDS(SQ__BACKOFF, X)
@@ -57,20 +35,20 @@
 
 #define SQ__TEXT(X, shape, member, k, j, s, life, ...) SQ__TEXT_##shape(X, member, life)
 #define SQ__TEXT_INT(X, member, life)
-#define SQ__TEXT_TEXT(X, member, life)      SQ_IF_STORED_##life(X(member, life, TEXT))
+#define SQ__TEXT_TEXT(X, member, life)      WEIR_IF_STORED_##life(X(member, life, TEXT))
 #define SQ__TEXT_BYTES(X, member, life)
 #define SQ__TEXT_BACKOFF(X, member, life)
 
 #define SQ__RUN_BYTES(X, shape, member, k, j, s, life, ...) SQ__RUN_BYTES_##shape(X, member, life)
 #define SQ__RUN_BYTES_INT(X, member, life)
 #define SQ__RUN_BYTES_TEXT(X, member, life)
-#define SQ__RUN_BYTES_BYTES(X, member, life) SQ_IF_MOVES_##life(X(member, life, TEXT))
+#define SQ__RUN_BYTES_BYTES(X, member, life) WEIR_IF_MOVES_##life(X(member, life, TEXT))
 #define SQ__RUN_BYTES_BACKOFF(X, member, life)
 
 #define SQ__NEW_BYTES(X, shape, member, k, j, s, life, ...) SQ__NEW_BYTES_##shape(X, member, life)
 #define SQ__NEW_BYTES_INT(X, member, life)
 #define SQ__NEW_BYTES_TEXT(X, member, life)
-#define SQ__NEW_BYTES_BYTES(X, member, life) SQ_IF_NEW_##life(X(member, life, TEXT))
+#define SQ__NEW_BYTES_BYTES(X, member, life) WEIR_IF_NEW_##life(X(member, life, TEXT))
 #define SQ__NEW_BYTES_BACKOFF(X, member, life)
 
 /* The numbers of columns in every SELECT of whole rows, from 0 on. SQ_IMPORT has a parameter for
@@ -87,7 +65,7 @@ _Static_assert(SQ_C_id == 0 && SQ_C_type == 1 && SQ_C_rank == 2 && SQ_C_due_at =
 /* The parameters of SQ_INSERT: the numbers and texts of a new job. */
 enum {
     SQ_I_NONE, SQ_I_id, SQ_I_type, SQ_I_rank, SQ_I_due_at, SQ_I_checksum,
-#define X(name, life, sort) SQ_IF_NEW_##life(SQ_I_##name,)
+#define X(name, life, sort) WEIR_IF_NEW_##life(SQ_I_##name,)
     SQ_FIELDS(X)
 #undef X
 };
@@ -95,7 +73,7 @@ enum {
 /* The parameters of SQ_NUMBERS: the numbers that a transition may change, and the history. */
 enum {
     SQ_N_NONE, SQ_N_rank, SQ_N_due_at, SQ_N_lease_ms, SQ_N_checksum, SQ_N_history,
-#define X(m, name, k, j, s, life, ...) SQ_IF_MOVES_##life(SQ_N_##name,)
+#define X(m, name, k, j, s, life, ...) WEIR_IF_MOVES_##life(SQ_N_##name,)
     WEIR_JOB_NUMBERS(X)
 #undef X
     SQ_N_id
@@ -109,7 +87,7 @@ enum { SQ_P_id, SQ_P_rank, SQ_P_priority, SQ_P_type, SQ_P_state };
 typedef struct sq_rest {
     int64_t  lease_ms;                      /* what its worker asked for; 0: not active */
     uint32_t fixed;                         /* sum of all texts that add gives */
-#define X(m, name, k, j, s, life, ...) SQ_IF_MOVES_##life(uint32_t name;)
+#define X(m, name, k, j, s, life, ...) WEIR_IF_MOVES_##life(uint32_t name;)
     WEIR_JOB_TEXTS(X)
     WEIR_JOB_BYTES(X)
 #undef X

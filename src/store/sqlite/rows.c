@@ -17,11 +17,11 @@ void weir__sq_columns(sqlite3_stmt *st, weir_job *j)
 {
     *j = (weir_job){ .id = (uint64_t)sqlite3_column_int64(st, SQ_C_id) };
 #define NUMBER(member, name, k, js, s, life, ...)                                                 \
-    SQ_IF_STORED_##life(j->member = (__typeof__(j->member))sqlite3_column_int64(st, SQ_C_##name);)
+    WEIR_IF_STORED_##life(j->member = (__typeof__(j->member))sqlite3_column_int64(st, SQ_C_##name);)
 #define TEXT(member, name, k, js, s, life, ...)                                                   \
-    SQ_IF_STORED_##life(j->member = text(st, SQ_C_##name, NULL);)
+    WEIR_IF_STORED_##life(j->member = text(st, SQ_C_##name, NULL);)
 #define BYTES(member, name, k, js, s, life, ...)                                                  \
-    SQ_IF_STORED_##life(j->member = text(st, SQ_C_##name, &j->member##_len);)
+    WEIR_IF_STORED_##life(j->member = text(st, SQ_C_##name, &j->member##_len);)
     WEIR_JOB_NUMBERS(NUMBER)
     WEIR_JOB_TEXTS(TEXT)
     WEIR_JOB_BYTES(BYTES)
@@ -127,11 +127,11 @@ weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
     bind_due(s, st, SQ_I_due_at, j);
     weir__sq_int(st, SQ_I_checksum, weir__sq_sum(j, t, &rest));
 #define NUMBER(member, name, k, js, s, life, ...)                                                 \
-    SQ_IF_NEW_##life(weir__sq_int(st, SQ_I_##name, (int64_t)j->member);)
+    WEIR_IF_NEW_##life(weir__sq_int(st, SQ_I_##name, (int64_t)j->member);)
 #define TEXT(member, name, k, js, s, life, ...)                                                   \
-    SQ_IF_NEW_##life(weir__sq_string(st, SQ_I_##name, j->member);)
+    WEIR_IF_NEW_##life(weir__sq_string(st, SQ_I_##name, j->member);)
 #define BYTES(member, name, k, js, s, life, ...)                                                  \
-    SQ_IF_NEW_##life(weir__sq_bytes(st, SQ_I_##name, j->member, j->member##_len);)
+    WEIR_IF_NEW_##life(weir__sq_bytes(st, SQ_I_##name, j->member, j->member##_len);)
     WEIR_JOB_NUMBERS(NUMBER)
     WEIR_JOB_TEXTS(TEXT)
     WEIR_JOB_BYTES(BYTES)
@@ -152,11 +152,11 @@ weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t
     weir__sq_int(st, SQ_C_lease_ms + 1, 0);
     weir__sq_int(st, SQ_C_checksum + 1, weir__sq_sum(j, t, &rest));
 #define NUMBER(member, name, k, js, s, life, ...)                                                 \
-    SQ_IF_STORED_##life(weir__sq_int(st, SQ_C_##name + 1, (int64_t)j->member);)
+    WEIR_IF_STORED_##life(weir__sq_int(st, SQ_C_##name + 1, (int64_t)j->member);)
 #define TEXT(member, name, k, js, s, life, ...)                                                   \
-    SQ_IF_STORED_##life(weir__sq_string(st, SQ_C_##name + 1, j->member);)
+    WEIR_IF_STORED_##life(weir__sq_string(st, SQ_C_##name + 1, j->member);)
 #define BYTES(member, name, k, js, s, life, ...)                                                  \
-    SQ_IF_STORED_##life(weir__sq_bytes(st, SQ_C_##name + 1, j->member, j->member##_len);)
+    WEIR_IF_STORED_##life(weir__sq_bytes(st, SQ_C_##name + 1, j->member, j->member##_len);)
     WEIR_JOB_NUMBERS(NUMBER)
     WEIR_JOB_TEXTS(TEXT)
     WEIR_JOB_BYTES(BYTES)
@@ -184,7 +184,7 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, sq_type *t, weir_stat
     weir__sq_int(st, SQ_N_checksum, weir__sq_sum(j, t, &now));
     weir__sq_bytes(st, SQ_N_history, past->len ? past->data : NULL, past->len);
 #define X(member, name, k, js, s, life, ...)                                                      \
-    SQ_IF_MOVES_##life(weir__sq_int(st, SQ_N_##name, (int64_t)j->member);)
+    WEIR_IF_MOVES_##life(weir__sq_int(st, SQ_N_##name, (int64_t)j->member);)
     WEIR_JOB_NUMBERS(X)
 #undef X
     weir_code rc = weir__sq_do(s, st);

@@ -114,9 +114,9 @@ weir_code weir__sq_damaged(sq_store *s, const char *what)
 
 /* ---- statements ---- */
 
-#define NEW_NAME(name, life, sort) SQ_IF_NEW_##life(SQL_NAME(name, life, sort))
-#define NEW_MARK(name, life, sort) SQ_IF_NEW_##life(SQL_MARK(name, life, sort))
-#define MOVE(m, name, k, j, s, life, ...) SQ_IF_MOVES_##life(", \"" #name "\" = ?")
+#define NEW_NAME(name, life, sort) WEIR_IF_NEW_##life(SQL_NAME(name, life, sort))
+#define NEW_MARK(name, life, sort) WEIR_IF_NEW_##life(SQL_MARK(name, life, sort))
+#define MOVE(m, name, k, j, s, life, ...) WEIR_IF_MOVES_##life(", \"" #name "\" = ?")
 #define PLACE   "id, rank, priority, type, state"       /* SQ_P_id and so on: no long texts */
 
 /* The parameters of SQ_INSERT, SQ_IMPORT and SQ_NUMBERS have names: columns.h. */

@@ -29,10 +29,10 @@ static uint32_t string_sum(const char *text)
 uint32_t weir__sq_fixed_sum(const weir_job *j)
 {
     const uint64_t words[] = {
-#define X(member, n, k, js, s, life, ...) SQ_IF_NEW_##life(TEXT(member),)
+#define X(member, n, k, js, s, life, ...) WEIR_IF_NEW_##life(TEXT(member),)
         WEIR_JOB_TEXTS(X)
 #undef X
-#define X(member, n, k, js, s, life, ...) SQ_IF_NEW_##life(BYTES(member),)
+#define X(member, n, k, js, s, life, ...) WEIR_IF_NEW_##life(BYTES(member),)
         WEIR_JOB_BYTES(X)
 #undef X
     };
@@ -44,10 +44,10 @@ sq_rest weir__sq_rest(const weir_job *j, int64_t lease_ms)
     return (sq_rest){
         .lease_ms = lease_ms,
         .fixed = weir__sq_fixed_sum(j),
-#define X(member, name, k, js, s, life, ...) SQ_IF_MOVES_##life(.name = TEXT(member),)
+#define X(member, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(.name = TEXT(member),)
         WEIR_JOB_TEXTS(X)
 #undef X
-#define X(member, name, k, js, s, life, ...) SQ_IF_MOVES_##life(.name = BYTES(member),)
+#define X(member, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(.name = BYTES(member),)
         WEIR_JOB_BYTES(X)
 #undef X
     };
@@ -59,10 +59,10 @@ sq_rest weir__sq_rest(const weir_job *j, int64_t lease_ms)
 /* One word for each number, one for each text. */
 enum {
     W_id, W_type, W_lease_ms, W_fixed,
-#define X(m, name, k, js, s, life, ...) SQ_IF_STORED_##life(W_##name,)
+#define X(m, name, k, js, s, life, ...) WEIR_IF_STORED_##life(W_##name,)
     WEIR_JOB_NUMBERS(X)
 #undef X
-#define X(m, name, k, js, s, life, ...) SQ_IF_MOVES_##life(W_##name,)
+#define X(m, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(W_##name,)
     WEIR_JOB_TEXTS(X)
     WEIR_JOB_BYTES(X)
 #undef X
@@ -77,10 +77,10 @@ int64_t weir__sq_sum(const weir_job *j, const sq_type *t, const sq_rest *rest)
     words[W_lease_ms] = (uint64_t)rest->lease_ms;
     words[W_fixed] = rest->fixed;
 #define X(member, name, k, js, s, life, ...)                                                      \
-    SQ_IF_STORED_##life(words[W_##name] = (uint64_t)j->member;)
+    WEIR_IF_STORED_##life(words[W_##name] = (uint64_t)j->member;)
     WEIR_JOB_NUMBERS(X)
 #undef X
-#define X(m, name, k, js, s, life, ...) SQ_IF_MOVES_##life(words[W_##name] = rest->name;)
+#define X(m, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(words[W_##name] = rest->name;)
     WEIR_JOB_TEXTS(X)
     WEIR_JOB_BYTES(X)
 #undef X
