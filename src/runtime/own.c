@@ -7,6 +7,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "core/job_fields.h"
 #include "runtime/future.h"
 
 typedef struct copier {
@@ -57,17 +58,16 @@ static void own_add(copier *c, weir_op *op)
     weir_spec   *specs = array(c, add->specs, add->n * sizeof *specs);
     for (size_t i = 0; i < add->n; i++) {
         weir_spec *s = &specs[i];
-        text(c, &s->type);
-        if (s->data_len)
-            bytes(c, &s->data, s->data_len);
-        else
-            text(c, &s->data);
-        text(c, &s->unique);
-        text(c, &s->search_keys);
-        if (s->values_len)
-            bytes(c, &s->values, s->values_len);
-        else
-            text(c, &s->values);
+#define TEXT(member, ...) text(c, &s->member);
+#define BYTES(member, ...)                                                                        \
+    if (s->member##_len)                                                                          \
+        bytes(c, &s->member, s->member##_len);                                                    \
+    else                                                                                          \
+        text(c, &s->member);
+        WEIR_SPEC_TEXTS(TEXT)
+        WEIR_SPEC_BYTES(BYTES)
+#undef TEXT
+#undef BYTES
     }
     add->specs = specs;
     if (add->token) {
@@ -124,16 +124,12 @@ static void own_update(copier *c, weir_op *op)
 
 static void own_job(copier *c, weir_job *j)
 {
-    text(c, &j->type);
-    bytes(c, &j->data, j->data_len);
-    bytes(c, &j->result, j->result_len);
-    text(c, &j->error);
-    bytes(c, &j->progress_data, j->progress_data_len);
-    text(c, &j->unique);
-    text(c, &j->worker);
-    text(c, &j->search_keys);
-    bytes(c, &j->history, j->history_len);
-    bytes(c, &j->values, j->values_len);
+#define TEXT(member, ...)  text(c, &j->member);
+#define BYTES(member, ...) bytes(c, &j->member, j->member##_len);
+    WEIR_JOB_TEXTS(TEXT)
+    WEIR_JOB_BYTES(BYTES)
+#undef TEXT
+#undef BYTES
 }
 
 static void own_import(copier *c, weir_op *op)
