@@ -117,8 +117,8 @@ double run_floor(const char *path, size_t n, size_t per_commit, bool disk)
     f.commit = prepare(f.db, "COMMIT");
     f.insert = prepare(f.db,
         "INSERT INTO job(id, type, state, rank, due_at, priority, max_attempts, max_lost, delay_ms,"
-        " ttl_ms, deadline_at, created_at, promote_at, updated_at, backoff, backoff_ms,"
-        " backoff_max_ms, backoff_jitter_pct, remove_on_complete, search, unique_key, search_keys,"
+        " ttl_ms, deadline_at, created_at, promote_at, updated_at, backoff_kind, backoff_delay_ms,"
+        " backoff_max_ms, backoff_jitter_pct, remove_on_complete, search, \"unique\", search_keys,"
         " data) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"
         " ?18, ?19, ?20, ?21, ?22, ?23)");
     f.take = prepare(f.db,

@@ -125,4 +125,10 @@ for word in $(sed -n 's/^ *X([A-Z_]*, *"\([a-z_]*\)").*/\1/p' include/weir/event
     grep -q "\`$word\`" docs/concepts.md || echo "docs/concepts.md does not explain $word"
 done | check "the concepts explain every event"
 
+for word in $(sed -n 's/^ *R(X, [A-Z]*, *[a-z_]*, *[A-Z]*, *"\([A-Za-z_]*\)".*/\1/p' \
+    src/core/job_fields.h | sort -u); do
+    grep -q "\"$word\":" src/server/schemas.json || echo "src/server/schemas.json lacks $word"
+    grep -q "\b$word\b" docs/http.md || echo "docs/http.md does not explain $word"
+done | check "every field of a job is in the schemas and the HTTP guide"
+
 echo "1..$(wc -l <"$tmp/cases")"

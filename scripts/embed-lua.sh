@@ -2,16 +2,17 @@
 # embed-lua.sh NAME OUT FILE... - write a C header that defines NAME as the text of these Lua files
 # in this order, without comment lines and indentation (Redis compiles it at every start).
 #
-# A file called constants.lua is not in that text. Its lines are `local A, B = 1, 2`, and wherever
-# the files behind it say A, the text says 1: a script makes its locals and functions anew at every
-# call, and each local that a function uses makes that slower.
+# Files called constants.lua, or something.constants.lua, are not in that text. Their lines are
+# `local A, B = 1, 2`, and wherever the files behind them say A, the text says 1: a script makes its
+# locals and functions anew at every call, and each local that a function uses makes that slower.
+# No name may be there twice.
 set -eu
 name=$1 out=$2
 shift 2
 {
     printf '/* Made from Lua files by scripts/embed-lua.sh. */\n#define %s \\\n' "$name"
     awk '
-        FNR == 1 { constants = FILENAME ~ /(^|\/)constants\.lua$/ }
+        FNR == 1 { constants = FILENAME ~ /(^|[.\/])constants\.lua$/ }
         { sub(/^[ \t]+/, "") }
         /^--/ || /^$/ { next }
         constants {
@@ -20,8 +21,13 @@ shift 2
                 print FILENAME ":" FNR ": not a line of constants: " $0 >"/dev/stderr"
                 exit 1
             }
-            for (i in names)
-                value[names[i]] = values[i] < 0 ? "(" values[i] ")" : values[i]
+            for (i in names) {
+                if (names[i] in value) {
+                    print FILENAME ":" FNR ": a second " names[i] >"/dev/stderr"
+                    exit 1
+                }
+                value[names[i]] = values[i] ~ /^-/ ? "(" values[i] ")" : values[i]
+            }
             next
         }
         {

@@ -10,7 +10,8 @@ extern "C" {
 
 typedef struct weir_queue weir_queue;
 
-/* name, and what `text` holds */
+/* name, and what `text` holds. Append only: these numbers are in Redis and on sockets, in the order
+ * of this list from 0 on. */
 #define WEIR_EVENTS(X)                                                                        \
     X(ENQUEUE,        "enqueue")         /* it waits for a worker now */                      \
     X(PROMOTION,      "promotion")       /* its delay is over; enqueue follows */             \

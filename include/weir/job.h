@@ -45,14 +45,15 @@ enum {
 #define WEIR_MAX_MS (INT64_C(100) * 366 * 86400 * 1000)   /* a delay, ttl or lease: 100 years */
 #define WEIR_MAX_ID (UINT64_C(1) << 48)                   /* an id that a job can come in with */
 
+/* Append only: these numbers are in files, in Redis and on sockets. */
 typedef enum weir_state {
     WEIR_ANY = 0,        /* in a query: whatever the state */
-    WEIR_INACTIVE,       /* waits for a worker */
-    WEIR_DELAYED,        /* waits for its time */
-    WEIR_ACTIVE,         /* a worker has it */
-    WEIR_COMPLETE,
-    WEIR_FAILED,
-    WEIR_CANCELLED,
+    WEIR_INACTIVE = 1,   /* waits for a worker */
+    WEIR_DELAYED = 2,    /* waits for its time */
+    WEIR_ACTIVE = 3,     /* a worker has it */
+    WEIR_COMPLETE = 4,
+    WEIR_FAILED = 5,
+    WEIR_CANCELLED = 6,
     WEIR_STATES          /* how many there are, WEIR_ANY included */
 } weir_state;
 
@@ -65,6 +66,7 @@ enum { WEIR_LOW = 10, WEIR_NORMAL = 0, WEIR_MEDIUM = -5, WEIR_HIGH = -10, WEIR_C
 WEIR_API const char *weir_priority_name(int32_t priority);             /* NULL if it has no name */
 WEIR_API bool weir_priority_parse(const char *text, int32_t *out);     /* a name or a number */
 
+/* Append only, as states are. */
 typedef enum weir_backoff_kind {
     WEIR_IMMEDIATE = 0,  /* a failed job is queued again at once */
     WEIR_FIXED,          /* after delay_ms; if that is 0, after the job's own delay_ms */

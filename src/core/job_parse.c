@@ -5,6 +5,7 @@
 
 #include "core/fields.h"
 #include "core/job.h"
+#include "core/job_fields.h"
 #include "core/results.h"
 
 #define AT(member) offsetof(weir_line, member)
@@ -16,54 +17,48 @@ const weir_field weir__line_fields[] = {         /* n 0: one more than the last 
 };
 #undef AT
 
+/* How a field is read, by its kind. */
 #define AT(member) offsetof(weir_read_job, job.member)
+#define AS_ID(member)       weir__as_id, AT(member), .max = (int64_t)WEIR_MAX_ID
+#define AS_TYPE(member)     weir__as_text, AT(member), .needed = true
+#define AS_PRIORITY(member) weir__as_priority, AT(member)
+#define AS_STATE(member)    weir__as_state, AT(member)
+#define AS_COUNT(member)    weir__as_int32, AT(member)
+#define AS_LOST(member)     weir__as_int32, AT(member)
+#define AS_PERCENT(member)  weir__as_int32, AT(member)
+#define AS_DELIVERY(member) weir__as_delivery, AT(member), .max = INT32_MAX
+#define AS_MS(member)       weir__as_ms, AT(member)
+#define AS_MOMENT(member)   weir__as_moment, AT(member)
+#define AS_FLAG(member)     weir__as_bool, AT(member)
+#define AS_BACKOFF(member)  weir__as_backoff, AT(member)
+#define AS_WORDS(member)    weir__as_text, AT(member)
+#define AS_UNIQUE           AS_WORDS
+#define AS_KEYS             AS_WORDS
+#define AS_JSON(member)     weir__as_raw, AT(member)
+#define AS_VALUES           AS_JSON
+#define AS_HISTORY          AS_JSON
+
+#define IF_ALWAYS(...) __VA_ARGS__
+#define IF_SET(...)    __VA_ARGS__
+#define IF_DONE(...)   __VA_ARGS__
+#define IF_RARE(...)   __VA_ARGS__
+#define IF_NEVER(...)
+#define ROW(X, shape, member, kind, name, shown, ...) IF_##shown(FIELD(name, AS_##kind(member)),)
+#define FIELD(name, ...) WEIR_FIELD(name, __VA_ARGS__)
 const weir_field weir__job_fields[] = {          /* in the order in which they are written */
-    WEIR_FIELD("id", weir__as_id, AT(id), .max = (int64_t)WEIR_MAX_ID),
-    WEIR_FIELD("type", weir__as_text, AT(type), .needed = true),
-    WEIR_FIELD("data", weir__as_raw, AT(data)),
-    WEIR_FIELD("values", weir__as_raw, AT(values)),
-    WEIR_FIELD("priority", weir__as_priority, AT(priority)),
-    WEIR_FIELD("state", weir__as_state, AT(state)),
-    WEIR_FIELD("delay", weir__as_ms, AT(delay_ms)),
-    WEIR_FIELD("max_attempts", weir__as_int32, AT(max_attempts)),
-    WEIR_FIELD("attempts", weir__as_int32, AT(attempts)),
-    WEIR_FIELD("progress", weir__as_int32, AT(progress)),
-    WEIR_FIELD("progress_data", weir__as_raw, AT(progress_data)),
-    WEIR_FIELD("result", weir__as_raw, AT(result)),
-    WEIR_FIELD("error", weir__as_text, AT(error)),
-    WEIR_FIELD("created_at", weir__as_moment, AT(created_at)),
-    WEIR_FIELD("promote_at", weir__as_moment, AT(promote_at)),
-    WEIR_FIELD("updated_at", weir__as_moment, AT(updated_at)),
-    WEIR_FIELD("failed_at", weir__as_moment, AT(failed_at)),
-    WEIR_FIELD("started_at", weir__as_moment, AT(started_at)),
-    WEIR_FIELD("finished_at", weir__as_moment, AT(finished_at)),
-    WEIR_FIELD("lease_until", weir__as_moment, AT(lease_until)),
-    WEIR_FIELD("duration", weir__as_int, AT(duration_ms), .max = INT64_MAX),
-    WEIR_FIELD("ttl", weir__as_ms, AT(ttl_ms)),
-    WEIR_FIELD("deadline", weir__as_moment, AT(deadline_at)),
-    WEIR_FIELD("unique", weir__as_text, AT(unique)),
-    WEIR_FIELD("removeOnComplete", weir__as_bool, AT(remove_on_complete)),
-    WEIR_FIELD("backoff", weir__as_backoff, AT(backoff)),
-    WEIR_FIELD("workerId", weir__as_text, AT(worker)),
-    WEIR_FIELD("delivery", weir__as_delivery, AT(delivery), .max = INT32_MAX),
-    WEIR_FIELD("lost", weir__as_int32, AT(lost)),
-    WEIR_FIELD("max_lost", weir__as_int32, AT(max_lost)),
-    WEIR_FIELD("search", weir__as_bool, AT(search)),
-    WEIR_FIELD("search_keys", weir__as_text, AT(search_keys)),
-    WEIR_FIELD("history", weir__as_raw, AT(history)),
+    WEIR_JOB_FIELDS(ROW, )
     WEIR_FIELD("log", weir__as_list, offsetof(weir_read_job, log), .max = WEIR_MAX_LOG,
                .fields = weir__line_fields, .size = sizeof(weir_line)),
     { 0 }
 };
 #undef AT
-_Static_assert(offsetof(weir_job, data_len) == offsetof(weir_job, data) + sizeof(char *) &&
-                   offsetof(weir_job, result_len) == offsetof(weir_job, result) + sizeof(char *) &&
-                   offsetof(weir_job, progress_data_len) ==
-                       offsetof(weir_job, progress_data) + sizeof(char *) &&
-                   offsetof(weir_job, history_len) ==
-                       offsetof(weir_job, history) + sizeof(char *) &&
-                   offsetof(weir_job, values_len) == offsetof(weir_job, values) + sizeof(char *),
-               "weir__as_raw() sets both");
+#undef ROW
+
+#define X(member, ...)                                                                            \
+    _Static_assert(offsetof(weir_job, member##_len) == offsetof(weir_job, member) +               \
+                       sizeof(char *), "weir__as_raw() sets both");
+WEIR_JOB_BYTES(X)
+#undef X
 
 /* ---- all of it ---- */
 

@@ -7,6 +7,20 @@
 
 #include "weir/weir.h"
 
+/* The numbers of states, backoffs and events are formats: what is there keeps its number. */
+_Static_assert(WEIR_ANY == 0 && WEIR_INACTIVE == 1 && WEIR_DELAYED == 2 && WEIR_ACTIVE == 3 &&
+                   WEIR_COMPLETE == 4 && WEIR_FAILED == 5 && WEIR_CANCELLED == 6,
+               "a state has another number than before");
+_Static_assert(WEIR_IMMEDIATE == 0 && WEIR_FIXED == 1 && WEIR_EXPONENTIAL == 2 && WEIR_LINEAR == 3,
+               "a backoff has another number than before");
+_Static_assert(WEIR_EVENT_ENQUEUE == 0 && WEIR_EVENT_PROMOTION == 1 && WEIR_EVENT_START == 2 &&
+                   WEIR_EVENT_PROGRESS == 3 && WEIR_EVENT_FAILED_ATTEMPT == 4 &&
+                   WEIR_EVENT_FAILED == 5 && WEIR_EVENT_COMPLETE == 6 &&
+                   WEIR_EVENT_CANCELLED == 7 && WEIR_EVENT_STALLED == 8 &&
+                   WEIR_EVENT_TTL_EXCEEDED == 9 && WEIR_EVENT_REMOVE == 10 &&
+                   WEIR_EVENT_PAUSE == 11 && WEIR_EVENT_RESUME == 12 && WEIR_EVENT_ERROR == 13,
+               "an event has another number than before");
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 const char *weir_version(void)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "core/history.h"
 #include "core/job.h"
+#include "core/job_fields.h"
 #include "core/values.h"
 
 /* `limit` is one of the constants of weir/job.h: its name and number go into the message. */
@@ -112,18 +113,6 @@ static weir_code check_attempts(int32_t n, const char *field, weir_error *err)
     return n > WEIR_MAX_ATTEMPTS ? OVER(err, field, n, "", WEIR_MAX_ATTEMPTS) : WEIR_OK;
 }
 
-static weir_code check_times(const weir_spec *s, weir_error *err)
-{
-    weir_code rc;
-    if (s->delay_ms && s->run_at)
-        return weir_fail(err, WEIR_EINVAL, "delay_ms and run_at: only one of them can be given");
-    if ((rc = weir__ms_check(s->delay_ms, "delay_ms", err)) ||
-        (rc = weir__ms_check(s->ttl_ms, "ttl_ms", err)) ||
-        (rc = weir__moment_check(s->run_at, "run_at", err)))
-        return rc;
-    return weir__moment_check(s->deadline_at, "deadline_at", err);
-}
-
 static weir_code check_job_type(const char *type, weir_error *err)
 {
     weir_code rc = weir__type_check(type, "type", err);
@@ -132,28 +121,48 @@ static weir_code check_job_type(const char *type, weir_error *err)
     return rc;
 }
 
-static weir_code check_spec(const weir_spec *s, weir_error *err)
+/* What may be in a field, by its kind; `p` is a spec or a job. */
+#define CHECK_TYPE(p, member)     check_job_type((p)->member, err)
+#define CHECK_PRIORITY(p, member) WEIR_OK
+#define CHECK_FLAG(p, member)     WEIR_OK
+#define CHECK_COUNT(p, member)    check_attempts((p)->member, #member, err)
+#define CHECK_MS(p, member)       weir__ms_check((p)->member, #member, err)
+#define CHECK_MOMENT(p, member)   weir__moment_check((p)->member, #member, err)
+#define CHECK_BACKOFF(p, member)  check_backoff(&(p)->member, err)
+#define CHECK_UNIQUE(p, member)                                                                   \
+    check_text((p)->member, #member, WEIR_MAX_UNIQUE, "WEIR_MAX_UNIQUE", err)
+#define CHECK_KEYS(p, member)                                                                     \
+    check_text((p)->member, #member, WEIR_MAX_SEARCH_KEYS, "WEIR_MAX_SEARCH_KEYS", err)
+#define CHECK_JSON(p, member)     check_json((p)->member, (p)->member##_len, #member, err)
+#define CHECK_VALUES(p, member)                                                                   \
+    ((p)->member ? weir__values_check((p)->member, (p)->member##_len, false, err) : WEIR_OK)
+
+/* JSON that may be missing. */
+static weir_code check_json(const char *json, size_t len, const char *field, weir_error *err)
 {
-    weir_code rc;
-    if ((rc = check_job_type(s->type, err)))
-        return rc;
-    if (!s->data && s->data_len)
-        return weir_fail(err, WEIR_EINVAL, "data: NULL, but data_len is %zu", s->data_len);
-    if (s->data) {
-        size_t len = s->data_len ? s->data_len : strlen(s->data);
-        if ((rc = weir__json_check(s->data, len, "data", err)))
-            return rc;
-    }
-    if ((rc = check_attempts(s->attempts, "attempts", err)) ||
-        (rc = check_attempts(s->max_lost, "max_lost", err)) || (rc = check_times(s, err)) ||
-        (rc = check_backoff(&s->backoff, err)) ||
-        (rc = check_text(s->unique, "unique", WEIR_MAX_UNIQUE, "WEIR_MAX_UNIQUE", err)))
-        return rc;
-    if ((rc = check_text(s->search_keys, "search_keys", WEIR_MAX_SEARCH_KEYS,
-                         "WEIR_MAX_SEARCH_KEYS", err)) || !s->values)
-        return rc;
-    return weir__values_check(s->values, s->values_len ? s->values_len : strlen(s->values), false,
-                              err);
+    if (json)
+        return weir__json_check(json, len, field, err);
+    return len ? weir_fail(err, WEIR_EINVAL, "%s: NULL, but %s_len is %zu", field, field, len)
+               : WEIR_OK;
+}
+
+static weir_code check_spec(const weir_spec *spec, weir_error *err)
+{
+    weir_spec s = *spec;
+    weir_code rc = WEIR_OK;
+#define X(member, ...)                                                                            \
+    if (s.member && !s.member##_len)                                                              \
+        s.member##_len = strlen(s.member);
+    WEIR_SPEC_BYTES(X)
+#undef X
+#define ROW(X, shape, member, kind, name)                                                         \
+    if (!rc)                                                                                      \
+        rc = CHECK_##kind(&s, member);
+    WEIR_SPEC_FIELDS(ROW, )
+#undef ROW
+    if (!rc && s.delay_ms && s.run_at)
+        rc = weir_fail(err, WEIR_EINVAL, "delay_ms and run_at: only one of them can be given");
+    return rc;
 }
 
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err)
@@ -166,12 +175,6 @@ weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *e
 
 /* ---- a job from elsewhere ---- */
 
-/* JSON of a job that may be missing. */
-static weir_code check_json(const char *json, size_t len, const char *field, weir_error *err)
-{
-    return json ? weir__json_check(json, len, field, err) : WEIR_OK;
-}
-
 /* Text for people: any bytes, so many at most. */
 static weir_code check_words(const char *text, const char *field, weir_error *err)
 {
@@ -179,59 +182,48 @@ static weir_code check_words(const char *text, const char *field, weir_error *er
     return len > WEIR_MAX_TEXT ? OVER(err, field, len, " bytes", WEIR_MAX_TEXT) : WEIR_OK;
 }
 
-static weir_code check_texts(const weir_job *j, weir_error *err)
+static weir_code check_id(uint64_t id, weir_error *err)
 {
-    weir_code rc;
-    if ((rc = check_job_type(j->type, err)) ||
-        (rc = weir__json_check(j->data, j->data_len, "data", err)) ||
-        (rc = check_json(j->result, j->result_len, "result", err)) ||
-        (rc = check_json(j->progress_data, j->progress_data_len, "progress_data", err)) ||
-        (rc = check_words(j->error, "error", err)) ||
-        (rc = check_words(j->worker, "worker", err)) ||
-        (j->history && (rc = weir__history_valid(j->history, j->history_len, err))) ||
-        (j->values && (rc = weir__values_check(j->values, j->values_len, false, err))) ||
-        (rc = check_text(j->unique, "unique", WEIR_MAX_UNIQUE, "WEIR_MAX_UNIQUE", err)))
-        return rc;
-    return check_text(j->search_keys, "search_keys", WEIR_MAX_SEARCH_KEYS, "WEIR_MAX_SEARCH_KEYS",
-                      err);
-}
-
-static weir_code check_moments(const weir_job *j, weir_error *err)
-{
-    const struct {
-        const char *field;
-        int64_t     at;
-    } moments[] = {
-        { "deadline_at", j->deadline_at }, { "created_at", j->created_at },
-        { "promote_at", j->promote_at },   { "updated_at", j->updated_at },
-        { "started_at", j->started_at },   { "failed_at", j->failed_at },
-        { "finished_at", j->finished_at },
-    };
-    weir_code rc = WEIR_OK;
-    for (size_t i = 0; !rc && i < sizeof moments / sizeof *moments; i++)
-        rc = weir__moment_check(moments[i].at, moments[i].field, err);
-    return rc;
-}
-
-static weir_code check_numbers(const weir_job *j, weir_error *err)
-{
-    weir_code rc;
-    if (j->id > WEIR_MAX_ID)
+    if (id > WEIR_MAX_ID)
         return weir_fail(err, WEIR_ELIMIT, "id: %" PRIu64 ", at most %" PRIu64 " (WEIR_MAX_ID)",
-                         j->id, WEIR_MAX_ID);
-    if (j->delivery > INT32_MAX)        /* it grows with each worker that has it */
-        return weir_fail(err, WEIR_ELIMIT, "delivery: %" PRIu32 ", at most %d", j->delivery,
-                         INT32_MAX);
-    if ((rc = check_attempts(j->max_attempts, "max_attempts", err)) ||
-        (rc = check_attempts(j->attempts, "attempts", err)) ||
-        (rc = check_attempts(j->max_lost, "max_lost", err)) ||
-        (rc = j->lost < 0 ? negative("lost", j->lost, err) : WEIR_OK) ||
-        (rc = weir__ms_check(j->delay_ms, "delay_ms", err)) ||
-        (rc = weir__ms_check(j->ttl_ms, "ttl_ms", err)) ||
-        (rc = weir__ms_check(j->duration_ms, "duration_ms", err)) ||
-        (rc = check_moments(j, err)))
-        return rc;
-    return check_backoff(&j->backoff, err);
+                         id, WEIR_MAX_ID);
+    return WEIR_OK;
+}
+
+static weir_code check_delivery(uint32_t n, weir_error *err)
+{
+    if (n > INT32_MAX)                  /* it grows with each worker that has it */
+        return weir_fail(err, WEIR_ELIMIT, "delivery: %" PRIu32 ", at most %d", n, INT32_MAX);
+    return WEIR_OK;
+}
+
+static weir_code check_percent(int32_t n, const char *field, weir_error *err)
+{
+    if (n < 0 || n > 100)
+        return weir_fail(err, WEIR_EINVAL, "%s: %" PRId32 " percent, must be 0 to 100", field, n);
+    return WEIR_OK;
+}
+
+/* Kinds that only a job has. Its state was looked at before. */
+#define CHECK_ID(p, member)       check_id((p)->member, err)
+#define CHECK_STATE(p, member)    WEIR_OK
+#define CHECK_DELIVERY(p, member) check_delivery((p)->member, err)
+#define CHECK_LOST(p, member)                                                                     \
+    ((p)->member < 0 ? negative(#member, (p)->member, err) : WEIR_OK)
+#define CHECK_PERCENT(p, member)  check_percent((p)->member, #member, err)
+#define CHECK_WORDS(p, member)    check_words((p)->member, #member, err)
+#define CHECK_HISTORY(p, member)                                                                  \
+    ((p)->member ? weir__history_valid((p)->member, (p)->member##_len, err) : WEIR_OK)
+
+static weir_code check_fields(const weir_job *j, weir_error *err)
+{
+    weir_code rc = WEIR_OK;
+#define ROW(X, shape, member, kind, ...)                                                          \
+    if (!rc)                                                                                      \
+        rc = CHECK_##kind(j, member);
+    WEIR_JOB_FIELDS(ROW, )
+#undef ROW
+    return rc;
 }
 
 /* The facts at the top of job.c. */
@@ -247,8 +239,6 @@ static weir_code check_facts(const weir_job *j, weir_error *err)
                      j->max_attempts, state);
     if (j->lost > j->max_lost + (j->state == WEIR_FAILED))
         return WRONG("lost: %" PRId32 " of %" PRId32, j->lost, j->max_lost);
-    if (j->progress < 0 || j->progress > 100)
-        return WRONG("progress: %" PRId32 " percent, must be 0 to 100", j->progress);
     if (j->state == WEIR_DELAYED && !j->promote_at)
         return WRONG("promote_at: missing, and it is delayed");
     if (!ended && j->finished_at)
@@ -274,9 +264,8 @@ weir_code weir__job_valid(const weir_job *job, weir_error *err)
     if ((unsigned)j.state >= WEIR_STATES)
         return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)j.state);
     weir__job_import(&j, job->id, 1);
-    if ((rc = check_texts(&j, err)) || (rc = check_numbers(&j, err)))
-        return rc;
-    return check_facts(&j, err);
+    rc = check_fields(&j, err);
+    return rc ? rc : check_facts(&j, err);
 }
 
 weir_code weir__lines_valid(const weir_line *lines, size_t n, weir_error *err)

@@ -4,29 +4,31 @@
 
 #include "core/fields.h"
 #include "core/job.h"
+#include "core/job_fields.h"
 
 #define AT(member) offsetof(weir_spec, member)
-const weir_field weir__spec_fields[] = {
-    WEIR_FIELD("type", weir__as_text, AT(type), .needed = true),
-    WEIR_FIELD("data", weir__as_raw, AT(data)),
-    WEIR_FIELD("values", weir__as_raw, AT(values)),
-    WEIR_FIELD("priority", weir__as_priority, AT(priority)),
-    WEIR_FIELD("attempts", weir__as_int32, AT(attempts), .min = 1, .max = WEIR_MAX_ATTEMPTS),
-    WEIR_FIELD("delay", weir__as_ms, AT(delay_ms)),
-    WEIR_FIELD("run_at", weir__as_moment, AT(run_at)),
-    WEIR_FIELD("backoff", weir__as_backoff, AT(backoff)),
-    WEIR_FIELD("ttl", weir__as_ms, AT(ttl_ms)),
-    WEIR_FIELD("deadline", weir__as_moment, AT(deadline_at)),
-    WEIR_FIELD("unique", weir__as_text, AT(unique)),
-    WEIR_FIELD("max_lost", weir__as_int32, AT(max_lost), .min = 1, .max = WEIR_MAX_ATTEMPTS),
-    WEIR_FIELD("removeOnComplete", weir__as_bool, AT(remove_on_complete)),
-    WEIR_FIELD("search", weir__as_bool, AT(search)),
-    WEIR_FIELD("search_keys", weir__as_text, AT(search_keys)),
-    { 0 }
-};
+#define AS_TYPE(member)     weir__as_text, AT(member), .needed = true
+#define AS_PRIORITY(member) weir__as_priority, AT(member)
+#define AS_COUNT(member)    weir__as_int32, AT(member), .min = 1, .max = WEIR_MAX_ATTEMPTS
+#define AS_MS(member)       weir__as_ms, AT(member)
+#define AS_MOMENT(member)   weir__as_moment, AT(member)
+#define AS_FLAG(member)     weir__as_bool, AT(member)
+#define AS_BACKOFF(member)  weir__as_backoff, AT(member)
+#define AS_UNIQUE(member)   weir__as_text, AT(member)
+#define AS_KEYS(member)     weir__as_text, AT(member)
+#define AS_JSON(member)     weir__as_raw, AT(member)
+#define AS_VALUES(member)   weir__as_raw, AT(member)
+#define ROW(X, shape, member, kind, name) FIELD(name, AS_##kind(member)),
+#define FIELD(name, ...) WEIR_FIELD(name, __VA_ARGS__)
+const weir_field weir__spec_fields[] = { WEIR_SPEC_FIELDS(ROW, ) { 0 } };
 #undef AT
-_Static_assert(offsetof(weir_spec, values_len) == offsetof(weir_spec, values) + sizeof(char *),
-               "weir__as_raw() sets both");
+#undef ROW
+
+#define X(member, ...)                                                                            \
+    _Static_assert(offsetof(weir_spec, member##_len) == offsetof(weir_spec, member) +             \
+                       sizeof(char *), "weir__as_raw() sets both");
+WEIR_SPEC_BYTES(X)
+#undef X
 
 weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *out)
 {

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "core/job.h"
+#include "core/job_fields.h"
 #include "core/results.h"
 #include "op/row.h"
 
@@ -115,39 +116,43 @@ static void text_if(weir_buf *b, const char *name, const char *text)
         weir__put_text(b, name, text, strlen(text));
 }
 
-static void put_backoff(weir_buf *b, const weir_backoff *f)
+static void put_backoff(weir_buf *b, const char *head, const weir_backoff *f)
 {
     const char *name = weir_backoff_name(f->kind);
     if (f->kind == WEIR_IMMEDIATE && !f->delay_ms && !f->max_ms && !f->jitter_pct)
         return;
-    weir__put_text(b, ",\"backoff\":{\"type\":", name, strlen(name));
+    weir__buf_str(b, head);
+    weir__put_text(b, "{\"type\":", name, strlen(name));
     weir__put_int(b, ",\"delay\":", f->delay_ms);
     int_if(b, ",\"maxDelay\":", f->max_ms);
     int_if(b, ",\"jitter\":", f->jitter_pct);
     weir__buf_char(b, '}');
 }
 
+static void raw_if(weir_buf *b, const char *name, const char *json, size_t len)
+{
+    if (json)
+        weir__put_raw(b, name, json, len ? len : strlen(json));
+}
+
+/* How a member is written, by its kind. The type is the first. */
+#define PUT_TYPE(name, member)     weir__put_text(b, "{" name, s->member, strlen(s->member));
+#define PUT_PRIORITY(name, member) int_if(b, "," name, s->member);
+#define PUT_COUNT                  PUT_PRIORITY
+#define PUT_MS                     PUT_PRIORITY
+#define PUT_MOMENT                 PUT_PRIORITY
+#define PUT_FLAG(name, member)     weir__put_flag(b, "," name, s->member);
+#define PUT_UNIQUE(name, member)   text_if(b, "," name, s->member);
+#define PUT_KEYS                   PUT_UNIQUE
+#define PUT_JSON(name, member)     raw_if(b, "," name, s->member, s->member##_len);
+#define PUT_VALUES                 PUT_JSON
+#define PUT_BACKOFF(name, member)  put_backoff(b, "," name, &s->member);
+
 void weir__put_spec(weir_buf *b, const weir_spec *s)
 {
-    size_t len = s->data_len || !s->data ? s->data_len : strlen(s->data);
-    weir__put_text(b, "{\"type\":", s->type, strlen(s->type));
-    if (s->data)
-        weir__put_raw(b, ",\"data\":", s->data, len);
-    if (s->values)
-        weir__put_raw(b, ",\"values\":", s->values,
-                       s->values_len ? s->values_len : strlen(s->values));
-    int_if(b, ",\"priority\":", s->priority);
-    int_if(b, ",\"attempts\":", s->attempts);
-    int_if(b, ",\"delay\":", s->delay_ms);
-    int_if(b, ",\"run_at\":", s->run_at);
-    put_backoff(b, &s->backoff);
-    int_if(b, ",\"ttl\":", s->ttl_ms);
-    int_if(b, ",\"deadline\":", s->deadline_at);
-    text_if(b, ",\"unique\":", s->unique);
-    int_if(b, ",\"max_lost\":", s->max_lost);
-    weir__put_flag(b, ",\"removeOnComplete\":", s->remove_on_complete);
-    weir__put_flag(b, ",\"search\":", s->search);
-    text_if(b, ",\"search_keys\":", s->search_keys);
+#define ROW(X, shape, member, kind, name) PUT_##kind("\"" name "\":", member)
+    WEIR_SPEC_FIELDS(ROW, )
+#undef ROW
     weir__buf_char(b, '}');
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "core/job.h"
+#include "core/job_fields.h"
 #include "op/row.h"
 
 static const char *action(const weir_op *op)
@@ -96,11 +97,12 @@ static void copy(weir_copier *c, weir_op *op)
     weir_spec   *specs = weir__copy_array(c, add->specs, add->n * sizeof *specs);
     for (size_t i = 0; i < add->n; i++) {
         weir_spec *s = &specs[i];
-        weir__copy_text(c, &s->type);
-        weir__copy_either(c, &s->data, s->data_len);
-        weir__copy_text(c, &s->unique);
-        weir__copy_text(c, &s->search_keys);
-        weir__copy_either(c, &s->values, s->values_len);
+#define TEXT(member, ...)  weir__copy_text(c, &s->member);
+#define BYTES(member, ...) weir__copy_either(c, &s->member, s->member##_len);
+        WEIR_SPEC_TEXTS(TEXT)
+        WEIR_SPEC_BYTES(BYTES)
+#undef TEXT
+#undef BYTES
     }
     add->specs = specs;
     if (add->token) {

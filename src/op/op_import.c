@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/job.h"
+#include "core/job_fields.h"
 #include "op/row.h"
 
 static const char *action(const weir_op *op)
@@ -42,8 +43,10 @@ static bool result(const weir_op *op, size_t i, uint64_t *id)
 static size_t bytes_of(const weir_incoming *in)
 {
     const weir_job *j = in->job;
-    size_t          bytes = j->data_len + j->result_len + j->progress_data_len + j->history_len +
-                            j->values_len;
+    size_t          bytes = 0;
+#define BYTES(member, ...) bytes += j->member##_len;
+    WEIR_JOB_BYTES(BYTES)
+#undef BYTES
     bytes += j->error ? strlen(j->error) : 0;
     for (size_t i = 0; i < in->n_lines; i++)
         bytes += strlen(in->lines[i].text);
@@ -88,16 +91,12 @@ static weir_code check(weir_op *op, weir_error *err)
 
 static void copy_job(weir_copier *c, weir_job *j)
 {
-    weir__copy_text(c, &j->type);
-    weir__copy_bytes(c, &j->data, j->data_len);
-    weir__copy_bytes(c, &j->result, j->result_len);
-    weir__copy_text(c, &j->error);
-    weir__copy_bytes(c, &j->progress_data, j->progress_data_len);
-    weir__copy_text(c, &j->unique);
-    weir__copy_text(c, &j->worker);
-    weir__copy_text(c, &j->search_keys);
-    weir__copy_bytes(c, &j->history, j->history_len);
-    weir__copy_bytes(c, &j->values, j->values_len);
+#define TEXT(member, ...)  weir__copy_text(c, &j->member);
+#define BYTES(member, ...) weir__copy_bytes(c, &j->member, j->member##_len);
+    WEIR_JOB_TEXTS(TEXT)
+    WEIR_JOB_BYTES(BYTES)
+#undef TEXT
+#undef BYTES
 }
 
 static void copy(weir_copier *c, weir_op *op)

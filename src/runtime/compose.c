@@ -1,5 +1,5 @@
-/* compose.c - several futures as one: all of them, the first of them, one after the other. The state
- * of each kind is in the bytes of the future that it makes; watches (future.h) move it on. */
+/* compose.c - several futures as one: all of them, the first of them, one after the other. The
+ * state of each kind is in the bytes of the future that it makes; watches (future.h) move it on. */
 #include "runtime/future.h"
 
 static weir_code create(weir_future *const *futures, size_t n, size_t size, const char *what,

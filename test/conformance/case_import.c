@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/job.h"
+#include "core/job_fields.h"
 #include "support/same_job.h"
 
 /* A job as it may be elsewhere: each member has a value of its own. */
@@ -29,8 +30,21 @@ static weir_job made(fixture *f, uint64_t id, weir_state state)
     };
 }
 
+/* Does made() give every number but flags a value? */
+static void every_number_is_made(fixture *f)
+{
+#define X(member, name, kind, ...)                                                                \
+    bool has_##name = !strcmp(#kind, "FLAG");                                                     \
+    for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++)                                      \
+        has_##name = has_##name || made(f, 1, s).member;                                          \
+    CHECK(has_##name);
+    WEIR_JOB_NUMBERS(X)
+#undef X
+}
+
 static void jobs_come_in_as_they_are(fixture *f)
 {
+    every_number_is_made(f);
     for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++) {
         weir_job      j = made(f, 10 * (uint64_t)s, s);
         weir_imported out = import_job(f, &j);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/job_fields.h"
+
 void attempt_init(attempt *a, const plan *p, const paging *pages)
 {
     memset(a, 0, sizeof *a);
@@ -51,31 +53,27 @@ static void say_bytes(weir_buf *out, const char *name, const char *bytes, size_t
         weir__buf_str(out, "(no NUL)");
 }
 
+/* Moments count from the start. at_moment is not kept by every store. */
+static void say_number(weir_buf *out, const char *name, const char *kind, int64_t n)
+{
+    if (!strcmp(kind, "MOMENT"))
+        n = n ? n - FIXTURE_START : -1;
+    if (strcmp(name, "at_moment") != 0)
+        weir__buf_printf(out, " %s %" PRId64, name, n);
+}
+
 static void say_job(weir_buf *out, const weir_job *j)
 {
-    weir__buf_printf(out, "\n    job %" PRIu64 " %s %s", j->id, text(j->type),
-                     weir_state_name(j->state));
-    say_bytes(out, "data", j->data, j->data_len);
-    say_bytes(out, "result", j->result, j->result_len);
-    say_bytes(out, "progress_data", j->progress_data, j->progress_data_len);
-    say_bytes(out, "history", j->history, j->history_len);
-    say_bytes(out, "values", j->values, j->values_len);
-    weir__buf_printf(out, " error %s unique %s worker %s keys %s", text(j->error), text(j->unique),
-                     text(j->worker), text(j->search_keys));
-    weir__buf_printf(out, " backoff %d %" PRId64 " %" PRId64 " %d", (int)j->backoff.kind,
-                     j->backoff.delay_ms, j->backoff.max_ms, j->backoff.jitter_pct);
-    weir__buf_printf(out, " priority %d attempts %d/%d delivery %u lost %d/%d progress %d",
-                     j->priority, j->attempts, j->max_attempts, j->delivery, j->lost, j->max_lost,
-                     j->progress);
-    weir__buf_printf(out, " delay %" PRId64 " ttl %" PRId64 " duration %" PRId64, j->delay_ms,
-                     j->ttl_ms, j->duration_ms);
-    const int64_t at[] = { j->deadline_at, j->created_at, j->promote_at, j->updated_at,
-                           j->started_at, j->failed_at, j->finished_at, j->lease_until };
-    weir__buf_str(out, " deadline,created,promote,updated,started,failed,finished,lease");
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
-        weir__buf_printf(out, " %" PRId64, at[i] ? at[i] - FIXTURE_START : -1);
-    weir__buf_printf(out, "%s%s%s", j->remove_on_complete ? " remove_on_complete" : "",
-                     j->search ? " search" : "", j->hold ? " HOLD" : "");
+    weir__buf_printf(out, "\n    job %s%s", weir_state_name(j->state), j->hold ? " HOLD" : "");
+#define NUMBER(member, name, kind, ...) say_number(out, #name, #kind, (int64_t)j->member);
+#define TEXT(member, ...)               weir__buf_printf(out, " " #member " %s", text(j->member));
+#define BYTES(member, ...)              say_bytes(out, #member, j->member, j->member##_len);
+    WEIR_JOB_NUMBERS(NUMBER)
+    WEIR_JOB_TEXTS(TEXT)
+    WEIR_JOB_BYTES(BYTES)
+#undef NUMBER
+#undef TEXT
+#undef BYTES
 }
 
 static void say_taken(weir_buf *out, const weir_op_take *t)

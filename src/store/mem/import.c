@@ -37,10 +37,16 @@ static mem_job *create(mem_type *t, const weir_job *j, const weir_incoming *in)
     mem_job *m = weir__mem_job_create(t, j);
     if (!m)
         return NULL;
-    if (own(&m->j.result, j->result, j->result_len) && own_string(&m->j.error, j->error) &&
-        own(&m->j.progress_data, j->progress_data, j->progress_data_len) &&
-        own_string(&m->j.worker, j->worker) && own(&m->j.history, j->history, j->history_len) &&
-        weir__mem_job_values(m, j) && own_lines(m, in->lines, in->n_lines))
+    bool ok = weir__mem_job_values(m, j) && own_lines(m, in->lines, in->n_lines);
+#define X(member, n, k, js, s, life, ...)                                                         \
+    WEIR_IF_MOVES_##life(ok = ok && own_string(&m->j.member, j->member);)
+    WEIR_JOB_TEXTS(X)
+#undef X
+#define X(member, n, k, js, s, life, ...)                                                         \
+    WEIR_IF_MOVES_##life(ok = ok && own(&m->j.member, j->member, j->member##_len);)
+    WEIR_JOB_BYTES(X)
+#undef X
+    if (ok)
         return m;
     weir__mem_job_free(m);
     return NULL;

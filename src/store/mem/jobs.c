@@ -98,25 +98,27 @@ weir_kept weir__mem_kept(const mem_store *s, const mem_type *t, weir_state state
 
 mem_job *weir__mem_job_create(mem_type *t, const weir_job *j)
 {
-    size_t   unique = j->unique ? strlen(j->unique) + 1 : 0;
-    size_t   keys = j->search_keys ? strlen(j->search_keys) + 1 : 0;
-    mem_job *m = malloc(sizeof *m + j->data_len + 1 + unique + keys);
+    size_t size = j->data_len + 1;
+#define X(member, n, k, js, s, life, ...)                                                         \
+    WEIR_IF_NEW_##life(size += j->member ? strlen(j->member) + 1 : 0;)
+    WEIR_JOB_TEXTS(X)
+#undef X
+    mem_job *m = malloc(sizeof *m + size);
     if (!m)
         return NULL;
     *m = (mem_job){ .j = *j, .type = t };
     char *at = m->bytes;
-    memcpy(at, j->data, j->data_len);
-    at[j->data_len] = '\0';
-    m->j.data = at;
-    at += j->data_len + 1;
-    if (unique)
-        m->j.unique = memcpy(at, j->unique, unique);
-    at += unique;
-    if (keys)
-        m->j.search_keys = memcpy(at, j->search_keys, keys);
+#define X(member, ...) m->j.member = NULL;
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
+#define X(member, n, k, js, s, life, ...)                                                         \
+    WEIR_IF_NEW_##life(if (j->member) { m->j.member = at; at = stpcpy(at, j->member) + 1; })
+    WEIR_JOB_TEXTS(X)
+#undef X
     m->j.type = t->name;
-    m->j.result = m->j.error = m->j.progress_data = m->j.worker = m->j.history = NULL;
-    m->j.values = NULL;
+    m->j.data = memcpy(at, j->data, j->data_len);
+    at[j->data_len] = '\0';
     m->in_all.id = m->in_state.id = m->in_due.id = j->id;
     return m;
 }
@@ -272,8 +274,14 @@ void weir__mem_job_free(mem_job *m)
         next = l->next;
         free(l);
     }
-    for (size_t i = m->data_apart ? 0 : 1; i < TEXTS; i++)
-        weir__mem_text_free((char *)*text_of(&m->j, i));
+    if (m->data_apart)
+        weir__mem_text_free((char *)m->j.data);
+#define X(member, n, k, js, s, life, ...)                                                         \
+    WEIR_IF_MOVES_##life(weir__mem_text_free((char *)m->j.member);)
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
+    weir__mem_text_free((char *)m->j.values);
     free(m);
 }
 

@@ -8,6 +8,7 @@
 #define WEIR_STORE_MEM_MEM_H
 
 #include "base/clock.h"
+#include "core/job_fields.h"
 #include "core/tick.h"
 #include "store/mem/table.h"
 #include "store/mem/tree.h"
@@ -53,7 +54,7 @@ typedef struct mem_job {
     uint64_t         n_lines;
     char            *new_worker;            /* between planning and doing a take */
     bool             data_apart;            /* data was replaced: a mem_text, not in bytes[] */
-    char             bytes[];               /* data, unique, search_keys as added */
+    char             bytes[];               /* texts that add gave, and data */
 } mem_job;
 
 typedef struct mem_token {          /* an add that carried a token: token.c */

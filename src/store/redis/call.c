@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_ARGS = 6 };                 /* of the function, before the steps: layout.h */
+enum { HEAD_ARGS = REDIS_FIRST_STEP - 1 };      /* of the function, before the steps */
 
 uint32_t weir__part_of(const redis_lane *s, uint64_t id)
 {

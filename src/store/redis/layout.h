@@ -39,11 +39,10 @@
  * ---- a record ----
  *
  * A job without its id is two strings, so that what never changes is not written again and again.
- * The spec is REDIS_SPEC, big-endian, its type, as MessagePack unique, search_keys and values
+ * The spec is its numbers, big-endian, its type, as MessagePack unique, search_keys and values
  * (false: not there; values are an array of names and texts, see core/values.h), and its data; the
- * run is REDIS_RUN, its type, and as MessagePack result, error, progress_data, worker and, if it
- * has one, its history. A job that waits and was never touched has
- * no run, or "".
+ * run is its numbers, its type, and as MessagePack result, error, progress_data, worker and, if it
+ * has one, its history. A job that waits and was never touched has no run, or "".
  * In answers that are asked for data the spec always ends with it. Where it is stored, and in
  * steps, long data is apart (native; REDIS_APART), or all data is (kue); then `data` beside it.
  * The function compares the old record with what is stored now (kue: with what it makes of the
@@ -144,44 +143,41 @@
 #define WEIR_STORE_REDIS_LAYOUT_H
 
 #include "base/buf.h"
+#include "core/job_fields.h"
 #include "store/redis/link.h"
 
-/* The numbers at the head of a spec and of a run: how many bytes, of what. Lua counts from 1. */
-#define REDIS_SPEC(X)                                                                             \
-    X(7, j->created_at)         /*  1: the function's to put before a new one */                  \
-    X(1, flags)                 /*  8: REDIS_FLAGS */                                             \
-    X(1, j->backoff.kind)       /*  9 */                                                          \
-    X(1, j->backoff.jitter_pct) /* 10 */                                                          \
-    X(1, type_len)              /* 11 */                                                          \
-    X(4, j->priority)           /* 12 */                                                          \
-    X(4, j->max_attempts)       /* 16 */                                                          \
-    X(4, j->max_lost)           /* 20 */                                                          \
-    X(7, j->backoff.delay_ms)   /* 24 */                                                          \
-    X(7, j->backoff.max_ms)     /* 31 */                                                          \
-    X(7, j->delay_ms)           /* 38 */                                                          \
-    X(7, j->ttl_ms)             /* 45 */                                                          \
-    X(7, j->deadline_at)        /* 52; 59: type, then unique and search_keys, then its data */
+/* Where the numbers of a job are in its spec and run: core/job_fields.h. Beside them are
+ *
+ *   X(name, part, at, bytes)
+ *
+ * Lua counts bytes from 1. created_at is the first number of a spec, which the function puts before
+ * a new one. promote_at 0 is created_at. lines: of its log, ever. A run ends with flags and
+ * type_len, too, so that the end of a job need not read its spec. */
+#define REDIS_BESIDE(X)                                                                           \
+    X(flags,    SPEC,  7, 1)                                                                      \
+    X(type_len, SPEC, 10, 1)                                                                      \
+    X(lines,    RUN,  14, 4)                                                                      \
+    X(flags,    RUN,  REDIS_RUN_HEAD - 2, 1)                                                      \
+    X(type_len, RUN,  REDIS_RUN_HEAD - 1, 1)
 
-#define REDIS_RUN(X)                                                                              \
-    X(1, j->state)              /*  1 */                                                          \
-    X(1, j->progress)           /*  2 */                                                          \
-    X(4, j->attempts)           /*  3 */                                                          \
-    X(4, j->delivery)           /*  7 */                                                          \
-    X(4, j->lost)               /* 11 */                                                          \
-    X(4, lines)                 /* 15: log lines ever */                                          \
-    X(7, j->promote_at)         /* 19: 0 is created_at */                                         \
-    X(7, j->updated_at)         /* 26 */                                                          \
-    X(7, j->started_at)         /* 33 */                                                          \
-    X(7, j->failed_at)          /* 40 */                                                          \
-    X(7, j->finished_at)        /* 47 */                                                          \
-    X(7, j->duration_ms)        /* 54 */                                                          \
-    X(1, flags)                 /* 61: as in the spec, so that ending a job need not read it */   \
-    X(1, type_len)              /* 62; 63: type, then its texts */
-
+/* Bytes of all numbers of a part; its type follows. */
+enum { REDIS_IN_NONE, REDIS_IN_FLAG, REDIS_IN_SPEC, REDIS_IN_RUN };
+#define REDIS__SPEC(name, part, at, bytes) +(REDIS_IN_##part == REDIS_IN_SPEC ? bytes : 0)
+#define REDIS__RUN(name, part, at, bytes)  +(REDIS_IN_##part == REDIS_IN_RUN ? bytes : 0)
+#define REDIS__JOB_SPEC(m, name, k, j, s, l, part, at, bytes) REDIS__SPEC(name, part, at, bytes)
+#define REDIS__JOB_RUN(m, name, k, j, s, l, part, at, bytes)  REDIS__RUN(name, part, at, bytes)
 enum {
-    REDIS_REMOVES = 1, REDIS_SEARCHED = 2, REDIS_HAS_KEY = 4, REDIS_HAS_TTL = 8,
-    REDIS_HAS_DEADLINE = 16,
-    REDIS_APART = 32                    /* its data is kept apart */
+    REDIS_SPEC_HEAD = 0 REDIS_BESIDE(REDIS__SPEC) WEIR_JOB_NUMBERS(REDIS__JOB_SPEC),
+    REDIS_RUN_HEAD = 0 REDIS_BESIDE(REDIS__RUN) WEIR_JOB_NUMBERS(REDIS__JOB_RUN)
+};
+
+/* Flags of a job. APART: its data is kept apart. */
+#define REDIS_FLAGS(X)                                                                            \
+    X(REMOVES, 1) X(SEARCHED, 2) X(HAS_KEY, 4) X(HAS_TTL, 8) X(HAS_DEADLINE, 16) X(APART, 32)
+enum {
+#define X(name, bit) REDIS_##name = bit,
+    REDIS_FLAGS(X)
+#undef X
 };
 
 /* Data of at most so many bytes is kept in the spec. Kinds of events: see the message. */
@@ -190,9 +186,59 @@ enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STA
 /* Specs in a piece: how many it has (1 byte), the length of each (2 bytes), the specs. */
 enum { REDIS_PIECE = 16 };
 
-/* A type's record: [paused, own settings (0, 1), keep_complete age, count, keep_failed age, count,
- * search, completed, failed, work_ms, last_taken_at]; settings in C are its elements 3 to 7. Where
- * it is stored more may follow. */
+/* Of calls: the place in ARGV of the first step; bytes of an end in a step D; INT64_MIN as `due`.
+ * What is added to a rank. */
+enum { REDIS_FIRST_STEP = 7, REDIS_END = 15, REDIS_AT_ONCE = -1 };
+#define REDIS_ZERO_RANK (INT64_C(1) << 52)
+
+/* A type's record: X(name, bytes where native stores it). COMPLETE_AGE to SEARCH are its settings,
+ * the native function keeps what follows TAKEN to itself. */
+#define REDIS_TYPE_RECORD(X)                                                                      \
+    X(PAUSED, 1) X(OWN, 1)                                                                        \
+    X(COMPLETE_AGE, 7) X(COMPLETE_COUNT, 7) X(FAILED_AGE, 7) X(FAILED_COUNT, 7) X(SEARCH, 1)      \
+    X(COMPLETED, 7) X(FAILED, 7) X(WORK, 7) X(TAKEN, 7)                                           \
+    X(SPANS, 7) X(HELD, 7) X(DONE, 7)
+enum {
+    REDIS_T_NONE,                       /* Lua counts from 1 */
+#define X(name, bytes) REDIS_T_##name,
+    REDIS_TYPE_RECORD(X)
+#undef X
+    REDIS_T_END,
+    REDIS_T_TOLD = REDIS_T_TAKEN        /* the last one that is told to C */
+};
+
+/* The keys of the native layout, behind the prefix; Lua has their numbers, from 1 on. A row is
+ *
+ *   X(name, key, sort, walk)
+ *
+ *   sort   HASH, ZSET, or STATE: the sorted set of a state
+ *   walk   CHECK gives its fields to step V, or its fields or members to step W; LAST: to step W
+ *          when it has been through all others, which are counted there; NONE: it does not look */
+#define REDIS_NATIVE_KEYS(X)                                                                      \
+    X(JOBS, ":jobs", HASH, V)               X(RUNS, ":runs", HASH, W)                             \
+    X(DATA, ":data", HASH, W)               X(LOG, ":log", HASH, W)                               \
+    X(INACTIVE, ":inactive", STATE, W)      X(DELAYED, ":delayed", STATE, W)                      \
+    X(ACTIVE, ":active", STATE, W)          X(COMPLETE, ":complete", STATE, W)                    \
+    X(FAILED, ":failed", STATE, W)          X(CANCELLED, ":cancelled", STATE, W)                  \
+    X(LEASE, ":lease", ZSET, W)             X(TTL, ":ttl", ZSET, W)                               \
+    X(DUE, ":due", ZSET, W)                 X(HELD, ":held", ZSET, W)                             \
+    X(UNIQUE, ":unique", HASH, W)           X(TYPES, ":types", HASH, LAST)                        \
+    X(IDS, ":ids", ZSET, W)                 X(BLOCKS, ":blocks", HASH, W)                         \
+    X(WORDS, ":words", ZSET, W)             X(FOUND, ":found", HASH, W)                           \
+    X(META, ":meta", HASH, NONE)            X(TOKENS, ":tokens", HASH, NONE)                      \
+    X(TOKENS_AT, ":tokens:at", ZSET, NONE)
+enum {
+    REDIS_KEY_NONE,
+#define X(name, key, sort, walk) REDIS_KEY_##name,
+    REDIS_NATIVE_KEYS(X)
+#undef X
+};
+_Static_assert(REDIS_KEY_CANCELLED - REDIS_KEY_INACTIVE == WEIR_CANCELLED - WEIR_INACTIVE &&
+                   REDIS_KEY_CANCELLED - WEIR_CANCELLED + WEIR_STATES == REDIS_KEY_LEASE,
+               "the sets of states must be in the order of the states");
+
+/* The walk of kue over the types: layout_kue.c has the others. */
+enum { REDIS_KUE_TYPES_WALK = 13 };
 
 /* A key that CHECK walks with HSCAN or ZSCAN, giving its fields or members to V or W. */
 typedef struct redis_walk {

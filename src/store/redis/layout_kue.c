@@ -12,11 +12,12 @@
 /* The others follow from types and ids, and are on the one node there is. */
 static const char *const keys[] = { ":ids", NULL };
 
-/* The numbers are those of lua/kue/9_verify.lua. Kue's own sets differ by the case of the state. */
+/* The numbers are the places in walks() of lua/kue/verify.lua. Kue's own sets differ by the case of
+ * the state. */
 #define OUR_WALKS                                                                                 \
     { ":weir:lease", true, 7 }, { ":weir:ttl", true, 8 }, { ":weir:deadline", true, 9 },          \
     { ":weir:unique", false, 10 }, { ":weir:words", true, 11 }, { ":weir:found", false, 12 },     \
-    { ":weir:types", false, 13 }, { NULL, false, 0 }
+    { ":weir:types", false, REDIS_KUE_TYPES_WALK }, { NULL, false, 0 }
 
 static const redis_walk kue_walks[] = {
     { ":jobs", true, 0 },          { ":jobs:inactive", true, 1 }, { ":jobs:delayed", true, 2 },

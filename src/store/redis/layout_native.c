@@ -4,21 +4,23 @@
 #include "native.lua.h"
 
 /* All that its function may touch; it makes them of the prefix, too (lua/native/1_prelude.lua). */
-static const char *const keys[] = {
-    ":meta", ":jobs", ":runs", ":data", ":log", ":inactive", ":delayed", ":active", ":complete",
-    ":failed", ":cancelled", ":lease", ":ttl", ":due", ":held", ":unique", ":types", ":ids",
-    ":blocks", ":words", ":found", ":tokens", ":tokens:at", NULL
-};
+#define X(name, key, sort, walk) key,
+static const char *const keys[] = { REDIS_NATIVE_KEYS(X) NULL };
+#undef X
 
-/* Their numbers: lua/native/constants.lua. The counts of a type are looked at last. */
+enum { IS_HASH = false, IS_ZSET = true, IS_STATE = true };
+#define WALK_V(name, key, sort)    { key, IS_##sort, 0 },
+#define WALK_W(name, key, sort)    { key, IS_##sort, REDIS_KEY_##name },
+#define WALK_LAST(name, key, sort)
+#define WALK_NONE(name, key, sort)
+#define LAST_V(name, key, sort)
+#define LAST_W(name, key, sort)
+#define LAST_LAST(name, key, sort) WALK_W(name, key, sort)
+#define LAST_NONE(name, key, sort)
+#define WALK(name, key, sort, walk) WALK_##walk(name, key, sort)
+#define LAST(name, key, sort, walk) LAST_##walk(name, key, sort)
 static const redis_walk walks[] = {
-    { ":jobs", false, 0 },     { ":runs", false, 2 },      { ":data", false, 3 },
-    { ":log", false, 4 },      { ":inactive", true, 5 },   { ":delayed", true, 6 },
-    { ":active", true, 7 },    { ":complete", true, 8 },   { ":failed", true, 9 },
-    { ":cancelled", true, 10 }, { ":lease", true, 11 },    { ":ttl", true, 12 },
-    { ":due", true, 13 },      { ":held", true, 14 },      { ":unique", false, 15 },
-    { ":ids", true, 17 },      { ":blocks", false, 18 },   { ":words", true, 19 },
-    { ":found", false, 20 },   { ":types", false, 16 },    { NULL, false, 0 },
+    REDIS_NATIVE_KEYS(WALK) REDIS_NATIVE_KEYS(LAST) { NULL, false, 0 },
 };
 
 redis_layout weir__layout_native = {

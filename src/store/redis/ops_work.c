@@ -87,7 +87,7 @@ static void token_args(weir_buf *b, const weir_op_add *a)
 /* A group of a step A begins: see layout.h. Answers where its count is. */
 static size_t begin_group(redis_lane *s, weir_buf *b, uint32_t part, const weir_job *j)
 {
-    uint64_t rank = htobe64((uint64_t)(j->priority + (INT64_C(1) << 52)));
+    uint64_t rank = htobe64((uint64_t)(j->priority + REDIS_ZERO_RANK));
     weir__piece_close(s, part);
     weir__resp_text(b, j->type);
     weir__resp_bytes(b, &rank, sizeof rank);

@@ -7,16 +7,43 @@
 
 #include "core/values.h"
 
-/* Bytes of the numbers at the head of a spec, and of a run. */
-#define X(bytes, member) +bytes
-enum { SPEC_HEAD = 0 REDIS_SPEC(X), RUN_HEAD = 0 REDIS_RUN(X) };
+/* The numbers of a part have its first bytes, without a gap and none twice: then the sum of their
+ * masks has all of its bits set. */
+typedef unsigned __int128 bytes_mask;
+#define BYTES_AT(at, bytes) ((((bytes_mask)1 << (bytes)) - 1) << (at))
+#define SPEC_MASK(name, part, at, bytes)                                                          \
+    +(REDIS_IN_##part == REDIS_IN_SPEC ? BYTES_AT(at, bytes) : 0)
+#define RUN_MASK(name, part, at, bytes)                                                           \
+    +(REDIS_IN_##part == REDIS_IN_RUN ? BYTES_AT(at, bytes) : 0)
+#define JOB_SPEC_MASK(m, name, k, j, s, l, part, at, bytes) SPEC_MASK(name, part, at, bytes)
+#define JOB_RUN_MASK(m, name, k, j, s, l, part, at, bytes)  RUN_MASK(name, part, at, bytes)
+_Static_assert((0 REDIS_BESIDE(SPEC_MASK) WEIR_JOB_NUMBERS(JOB_SPEC_MASK)) ==
+                   BYTES_AT(0, REDIS_SPEC_HEAD), "a number of the spec is at a wrong place");
+_Static_assert((0 REDIS_BESIDE(RUN_MASK) WEIR_JOB_NUMBERS(JOB_RUN_MASK)) ==
+                   BYTES_AT(0, REDIS_RUN_HEAD), "a number of the run is at a wrong place");
+
+/* Texts by their places: of the spec data is the last and has no length; of the run history is the
+ * last, and is there only if the job has one. */
+#define X(m, name, k, j, s, l, part, at, b) TEXT_##name = at,
+enum { WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) TEXTS = 5 };
+#undef X
+#define X(m, name, k, j, s, l, part, at, b) +(REDIS_IN_##part == REDIS_IN_SPEC)
+_Static_assert(0 WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) == TEXT_data + 1,
+               "data must be the last text of a spec");
+#undef X
+#define X(m, name, k, j, s, l, part, at, b) +(REDIS_IN_##part == REDIS_IN_RUN)
+_Static_assert(0 WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) == TEXT_history + 1 &&
+                   TEXT_history < TEXTS && TEXT_data < TEXTS,
+               "history must be the last text of a run");
 #undef X
 
-/* Texts: of the spec type, unique, search keys, values, data; of the run four that change, and the
- * history, if there is one. */
-enum {
-    TYPE, UNIQUE, SEARCH_KEYS, VALUES, DATA, RESULT, ERROR, PROGRESS_DATA, WORKER, HISTORY, TEXTS
-};
+typedef struct texts {
+    mp_slice none[1], spec[TEXTS], run[TEXTS];      /* none: the type */
+} texts;
+#define PART_NONE none
+#define PART_SPEC spec
+#define PART_RUN  run
+#define TEXT_IN(t, part, at) (t)->PART_##part[at]
 
 /* ---- writing ---- */
 
@@ -29,9 +56,10 @@ void weir__put_number(weir_buf *b, int bytes, int64_t n)
     weir__buf_add(b, out, (size_t)bytes);
 }
 
-static void put_text(weir_buf *b, const char *text)
+static inline void put_at(char *head, int at, int bytes, int64_t n)
 {
-    weir__mp_text(b, text, text ? strlen(text) : 0);
+    for (int i = at + bytes - 1; i >= at; i--, n >>= 8)
+        head[i] = (char)(n & 0xff);
 }
 
 /* An array of names and texts, or false. */
@@ -56,9 +84,14 @@ static void put_values(weir_buf *b, const weir_job *j)
 
 int64_t weir__record_flags(const weir_job *j)
 {
-    return (j->remove_on_complete ? REDIS_REMOVES : 0) | (j->search ? REDIS_SEARCHED : 0) |
-           (j->unique ? REDIS_HAS_KEY : 0) | (j->ttl_ms ? REDIS_HAS_TTL : 0) |
-           (j->deadline_at ? REDIS_HAS_DEADLINE : 0);
+    int64_t flags = (j->unique ? REDIS_HAS_KEY : 0) | (j->ttl_ms ? REDIS_HAS_TTL : 0) |
+                    (j->deadline_at ? REDIS_HAS_DEADLINE : 0);
+#define X(member, n, k, js, s, l, part, at, b)                                                    \
+    if (REDIS_IN_##part == REDIS_IN_FLAG && j->member)                                            \
+        flags |= at;
+    WEIR_JOB_NUMBERS(X)
+#undef X
+    return flags;
 }
 
 static int64_t flags_of(const weir_job *j, bool apart)
@@ -66,37 +99,72 @@ static int64_t flags_of(const weir_job *j, bool apart)
     return weir__record_flags(j) | (apart ? REDIS_APART : 0);
 }
 
-#define GET(member)    (int64_t)(member)
-#define X(bytes, from) weir__put_number(b, bytes, GET(from));
+/* The texts of a part that are there. */
+#define TEXT(member, n, k, js, s, l, part, at, b)                                                 \
+    if (REDIS_IN_##part == wanted && j->member)                                                   \
+        text[at] = (mp_slice){ j->member, strlen(j->member) };
+#define BYTES(member, n, k, js, s, l, part, at, b)                                                \
+    if (REDIS_IN_##part == wanted)                                                                \
+        text[at] = (mp_slice){ j->member, j->member##_len };
+
+static inline void gather(mp_slice text[TEXTS], const weir_job *j, int wanted)
+{
+    memset(text, 0, TEXTS * sizeof *text);
+    WEIR_JOB_TEXTS(TEXT)
+    WEIR_JOB_BYTES(BYTES)
+}
+
+#undef TEXT
+#undef BYTES
+
+#define BESIDE(name, part, at, bytes)                                                             \
+    if (REDIS_IN_##part == wanted)                                                                \
+        put_at(head, at, bytes, (int64_t)name);
+#define NUMBER(member, n, k, js, s, l, part, at, bytes)                                           \
+    if (REDIS_IN_##part == wanted)                                                                \
+        put_at(head, at, bytes, (int64_t)j->member);
 
 void weir__spec_put(weir_buf *b, const weir_job *j, bool with_data)
 {
-    int64_t type_len = (int64_t)strlen(j->type), flags = flags_of(j, !with_data);
-    REDIS_SPEC(X)
+    const int wanted = REDIS_IN_SPEC;
+    char      head[REDIS_SPEC_HEAD];
+    mp_slice  text[TEXTS];
+    int64_t   type_len = (int64_t)strlen(j->type), flags = flags_of(j, !with_data), lines = 0;
+    REDIS_BESIDE(BESIDE)
+    WEIR_JOB_NUMBERS(NUMBER)
+    gather(text, j, wanted);
+    weir__buf_add(b, head, sizeof head);
     weir__buf_add(b, j->type, (size_t)type_len);
-    put_text(b, j->unique);
-    put_text(b, j->search_keys);
-    put_values(b, j);
+    for (int i = 0; i < TEXT_data; i++) {
+        if (i == TEXT_values)
+            put_values(b, j);
+        else
+            weir__mp_text(b, text[i].at, text[i].len);
+    }
     if (with_data)
         weir__buf_add(b, j->data, j->data_len);
 }
 
 void weir__run_put(weir_buf *b, const weir_job *j, redis_beside beside)
 {
-    int64_t  type_len = (int64_t)strlen(j->type), flags = flags_of(j, !beside.data);
-    uint64_t lines = beside.lines;
-    REDIS_RUN(X)
+    const int wanted = REDIS_IN_RUN;
+    char      head[REDIS_RUN_HEAD];
+    mp_slice  text[TEXTS];
+    int64_t   type_len = (int64_t)strlen(j->type), flags = flags_of(j, !beside.data);
+    uint64_t  lines = beside.lines;
+    REDIS_BESIDE(BESIDE)
+    WEIR_JOB_NUMBERS(NUMBER)
+    gather(text, j, wanted);
+    weir__buf_add(b, head, sizeof head);
     weir__buf_add(b, j->type, (size_t)type_len);
-    weir__mp_text(b, j->result, j->result_len);
-    put_text(b, j->error);
-    weir__mp_text(b, j->progress_data, j->progress_data_len);
-    put_text(b, j->worker);
+    for (int i = 0; i < TEXT_history; i++)
+        weir__mp_text(b, text[i].at, text[i].len);
     if (j->history)
         weir__mp_text(b, j->history, j->history_len);
 }
 
-#undef X
-#undef GET
+#undef BESIDE
+#undef NUMBER
 
 bool weir__record_holds(const redis_layout *layout, size_t data_len)
 {
@@ -105,11 +173,13 @@ bool weir__record_holds(const redis_layout *layout, size_t data_len)
 
 /* ---- reading ---- */
 
-static int64_t get_number(const unsigned char **at, int bytes, bool is_signed)
+/* Those of 4 bytes have a sign. */
+static inline int64_t get_at(const char *head, int at, int bytes)
 {
-    uint64_t n = is_signed && **at & 0x80 ? UINT64_MAX : 0;
-    for (; bytes > 0; bytes--)
-        n = n << 8 | *(*at)++;
+    const unsigned char *p = (const unsigned char *)head + at;
+    uint64_t             n = bytes == 4 && *p & 0x80 ? UINT64_MAX : 0;
+    for (int i = 0; i < bytes; i++)
+        n = n << 8 | p[i];
     return (int64_t)n;
 }
 
@@ -122,8 +192,6 @@ static char *keep_text(char **at, mp_slice s)
     *at += s.len + 1;
     return to;
 }
-
-#define X(bytes, to) to = (__typeof__(to))get_number(&at, bytes, bytes == 4);
 
 /* The values that come next, if there are any: as an object, in `out`. */
 static void read_values(mp_reader *r, weir_buf *out)
@@ -144,60 +212,71 @@ static void read_values(mp_reader *r, weir_buf *out)
         weir__values_join(out, value, n);
 }
 
+#define BESIDE(name, part, at, bytes)                                                             \
+    if (REDIS_IN_##part == wanted)                                                                \
+        name = get_at(head, at, bytes);
+#define NUMBER(member, n, k, js, s, l, part, at, bytes)                                           \
+    if (REDIS_IN_##part == wanted)                                                                \
+        j->member = (__typeof__(j->member))get_at(head, at, bytes);                               \
+    else if (REDIS_IN_##part == REDIS_IN_FLAG && wanted == REDIS_IN_SPEC)                         \
+        j->member = (flags & at) != 0;
+
 /* Each: the numbers, and where the texts are. False: it is none. */
-static bool read_spec(weir_job *j, mp_slice text[TEXTS], bool *apart, weir_buf *values,
-                      mp_slice spec)
+static bool read_spec(weir_job *j, texts *t, bool *apart, weir_buf *values, mp_slice spec)
 {
-    const unsigned char *at = (const unsigned char *)spec.at;
-    int64_t              type_len = 0, flags = 0;
-    if (spec.len < SPEC_HEAD)
+    const int   wanted = REDIS_IN_SPEC;
+    const char *head = spec.at;
+    int64_t     type_len = 0, flags = 0, lines = 0;
+    if (spec.len < REDIS_SPEC_HEAD)
         return false;
-    REDIS_SPEC(X)
-    if ((size_t)type_len > spec.len - SPEC_HEAD || !type_len)
+    REDIS_BESIDE(BESIDE)
+    WEIR_JOB_NUMBERS(NUMBER)
+    (void)lines;
+    if ((size_t)type_len > spec.len - REDIS_SPEC_HEAD || !type_len)
         return false;
-    j->remove_on_complete = (flags & REDIS_REMOVES) != 0;
-    j->search = (flags & REDIS_SEARCHED) != 0;
     *apart = (flags & REDIS_APART) != 0;
-    text[TYPE] = (mp_slice){ spec.at + SPEC_HEAD, (size_t)type_len };
-    mp_reader r = weir__mp_reader(spec.at + SPEC_HEAD + type_len,
-                                  spec.len - SPEC_HEAD - (size_t)type_len);
-    text[UNIQUE] = weir__mp_read_text(&r);
-    text[SEARCH_KEYS] = weir__mp_read_text(&r);
-    read_values(&r, values);
+    *t->none = (mp_slice){ spec.at + REDIS_SPEC_HEAD, (size_t)type_len };
+    mp_reader r = weir__mp_reader(spec.at + REDIS_SPEC_HEAD + type_len,
+                                  spec.len - REDIS_SPEC_HEAD - (size_t)type_len);
+    for (int i = 0; i < TEXT_data; i++) {
+        if (i != TEXT_values)
+            t->spec[i] = weir__mp_read_text(&r);
+        else
+            read_values(&r, values);
+    }
     if (values->len)
-        text[VALUES] = weir__buf_slice(values);
-    j->values_len = values->len;
-    text[DATA] = (mp_slice){ (const char *)r.at, (size_t)(r.end - r.at) };
+        t->spec[TEXT_values] = weir__buf_slice(values);
+    t->spec[TEXT_data] = (mp_slice){ (const char *)r.at, (size_t)(r.end - r.at) };
     return !r.bad;
 }
 
-static bool read_run(weir_job *j, mp_slice text[TEXTS], uint64_t *out_lines, mp_slice run)
+static bool read_run(weir_job *j, texts *t, uint64_t *out_lines, mp_slice run)
 {
-    const unsigned char *at = (const unsigned char *)run.at;
-    int64_t              type_len = 0, flags = 0;
-    uint64_t             lines = 0;
-    if (run.len < RUN_HEAD)
+    const int   wanted = REDIS_IN_RUN;
+    const char *head = run.at;
+    int64_t     type_len = 0, flags = 0, lines = 0;
+    if (run.len < REDIS_RUN_HEAD)
         return false;
-    REDIS_RUN(X)
+    REDIS_BESIDE(BESIDE)
+    WEIR_JOB_NUMBERS(NUMBER)
     (void)flags;
-    if ((size_t)type_len > run.len - RUN_HEAD || j->state <= WEIR_ANY || j->state >= WEIR_STATES)
+    if ((size_t)type_len > run.len - REDIS_RUN_HEAD || j->state <= WEIR_ANY ||
+        j->state >= WEIR_STATES)
         return false;
-    mp_reader r = weir__mp_reader(run.at + RUN_HEAD + type_len,
-                                  run.len - RUN_HEAD - (size_t)type_len);
-    for (int i = RESULT; i < HISTORY; i++)
-        text[i] = weir__mp_read_text(&r);
+    mp_reader r = weir__mp_reader(run.at + REDIS_RUN_HEAD + type_len,
+                                  run.len - REDIS_RUN_HEAD - (size_t)type_len);
+    for (int i = 0; i < TEXT_history; i++)
+        t->run[i] = weir__mp_read_text(&r);
     if (weir__mp_is_text(&r))
-        text[HISTORY] = weir__mp_read_text(&r);
-    j->result_len = text[RESULT].len;
-    j->progress_data_len = text[PROGRESS_DATA].len;
-    j->history_len = text[HISTORY].len;
+        t->run[TEXT_history] = weir__mp_read_text(&r);
     if (j->state == WEIR_ACTIVE && r.at < r.end)
         j->lease_until = weir__mp_read_int(&r);
-    *out_lines = lines;
+    *out_lines = (uint64_t)lines;
     return !r.bad;
 }
 
-#undef X
+#undef BESIDE
+#undef NUMBER
 
 /* Nothing has happened to it yet. */
 static void be_new(weir_job *j)
@@ -207,41 +286,40 @@ static void be_new(weir_job *j)
 }
 
 /* The job with its texts, in one block; NULL: out of memory. */
-static weir_job *make_job(const weir_job *j, const mp_slice text[TEXTS])
+static weir_job *make_job(const weir_job *j, const texts *t)
 {
     size_t size = sizeof *j;
-    for (int i = 0; i < TEXTS; i++)
-        size += text[i].len + 1;
+#define X(m, n, k, js, s, l, part, place, b) size += TEXT_IN(t, part, place).len + 1;
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
     weir_job *job = malloc(size);
     if (!job)
         return NULL;
     char *at = (char *)(job + 1);
     *job = *j;
-    job->type = keep_text(&at, text[TYPE]);
-    job->unique = keep_text(&at, text[UNIQUE]);
-    job->search_keys = keep_text(&at, text[SEARCH_KEYS]);
-    job->values = keep_text(&at, text[VALUES]);
-    job->result = keep_text(&at, text[RESULT]);
-    job->error = keep_text(&at, text[ERROR]);
-    job->progress_data = keep_text(&at, text[PROGRESS_DATA]);
-    job->worker = keep_text(&at, text[WORKER]);
-    job->history = keep_text(&at, text[HISTORY]);
-    job->data = keep_text(&at, text[DATA]);
-    job->data_len = text[DATA].len;
+#define X(member, n, k, js, s, l, part, place, b)                                                 \
+    job->member = keep_text(&at, TEXT_IN(t, part, place));
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
+#define X(member, n, k, js, s, l, part, place, b) job->member##_len = TEXT_IN(t, part, place).len;
+    WEIR_JOB_BYTES(X)
+#undef X
     return job;
 }
 
 weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice spec,
                            redis_beside *beside, weir_error *err)
 {
-    mp_slice text[TEXTS] = { { NULL, 0 } };
+    texts    text = { 0 };
     weir_job j = { .id = id };
     weir_buf values = { 0 };
     uint64_t lines = 0;
     bool     apart;
     *out = NULL;
-    if (!read_spec(&j, text, &apart, &values, spec) ||
-        (run.len && !read_run(&j, text, &lines, run))) {
+    if (!read_spec(&j, &text, &apart, &values, spec) ||
+        (run.len && !read_run(&j, &text, &lines, run))) {
         weir__buf_fini(&values);
         return weir_fail(err, WEIR_ECORRUPT, "job %" PRIu64 ": its record cannot be read", id);
     }
@@ -251,9 +329,9 @@ weir_code weir__record_get(weir_job **out, uint64_t id, mp_slice run, mp_slice s
         j.promote_at = j.created_at;
     if (beside)
         *beside = (redis_beside){ .lines = lines, .data = !apart };
-    if (!text[DATA].len)
-        text[DATA] = (mp_slice){ "{}", 2 };
-    *out = values.failed ? NULL : make_job(&j, text);
+    if (!text.spec[TEXT_data].len)
+        text.spec[TEXT_data] = (mp_slice){ "{}", 2 };
+    *out = values.failed ? NULL : make_job(&j, &text);
     weir__buf_fini(&values);
     return *out ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "job %" PRIu64 ": out of memory", id);
 }
@@ -274,31 +352,38 @@ void weir__record_event(weir_buf *b, const weir_event *e)
 
 /* ---- types ---- */
 
+/* The settings are next to each other in a type's record. */
+enum {
+    SETTINGS = REDIS_T_SEARCH - REDIS_T_COMPLETE_AGE + 1,
+    TOLD = REDIS_T_TOLD
+};
+
 void weir__record_settings(weir_buf *b, const weir_settings *s)
 {
-    weir__mp_array(b, 5);
-    weir__mp_int(b, s->keep_complete.age_ms);
-    weir__mp_int(b, s->keep_complete.count);
-    weir__mp_int(b, s->keep_failed.age_ms);
-    weir__mp_int(b, s->keep_failed.count);
-    weir__mp_int(b, s->search);
+    const int64_t n[SETTINGS] = { s->keep_complete.age_ms, s->keep_complete.count,
+                                  s->keep_failed.age_ms, s->keep_failed.count, s->search };
+    weir__mp_array(b, SETTINGS);
+    for (int i = 0; i < SETTINGS; i++)
+        weir__mp_int(b, n[i]);
 }
 
 bool weir__record_type(const char *record, size_t len, weir_type_stats *out, bool *own_settings)
 {
-    mp_reader      r = weir__mp_reader(record, len);
-    weir_settings *s = &out->settings;
-    bool           whole = weir__mp_read_array(&r) == 11;
-    out->paused = weir__mp_read_int(&r) != 0;
-    *own_settings = weir__mp_read_int(&r) != 0;
-    s->keep_complete.age_ms = weir__mp_read_int(&r);
-    s->keep_complete.count = weir__mp_read_int(&r);
-    s->keep_failed.age_ms = weir__mp_read_int(&r);
-    s->keep_failed.count = weir__mp_read_int(&r);
-    s->search = weir__mp_read_int(&r) != 0;
-    out->completed = (uint64_t)weir__mp_read_int(&r);
-    out->failed = (uint64_t)weir__mp_read_int(&r);
-    out->work_ms = weir__mp_read_int(&r);
-    out->last_taken_at = weir__mp_read_int(&r);
+    mp_reader r = weir__mp_reader(record, len);
+    bool      whole = weir__mp_read_array(&r) == TOLD;
+    int64_t   n[TOLD + 1] = { 0 };
+    for (int i = 1; i <= TOLD; i++)
+        n[i] = weir__mp_read_int(&r);
+    out->paused = n[REDIS_T_PAUSED] != 0;
+    *own_settings = n[REDIS_T_OWN] != 0;
+    out->settings = (weir_settings){
+        .keep_complete = { n[REDIS_T_COMPLETE_AGE], n[REDIS_T_COMPLETE_COUNT] },
+        .keep_failed = { n[REDIS_T_FAILED_AGE], n[REDIS_T_FAILED_COUNT] },
+        .search = n[REDIS_T_SEARCH] != 0,
+    };
+    out->completed = (uint64_t)n[REDIS_T_COMPLETED];
+    out->failed = (uint64_t)n[REDIS_T_FAILED];
+    out->work_ms = n[REDIS_T_WORK];
+    out->last_taken_at = n[REDIS_T_TAKEN];
     return whole && !r.bad;
 }

@@ -22,7 +22,9 @@ void weir__spec_put(weir_buf *b, const weir_job *j, bool with_data);
 void weir__run_put(weir_buf *b, const weir_job *j, redis_beside beside);
 
 /* Bytes of the first number of a spec, which is the function's to put. */
-enum { WEIR__SPEC_TIME = 7 };
+#define X(m, name, k, j, s, l, part, at, bytes) WEIR__BYTES_OF_##name = bytes,
+enum { WEIR_JOB_NUMBERS(X) WEIR__SPEC_TIME = WEIR__BYTES_OF_created_at };
+#undef X
 
 /* Does this layout keep data of that length in the spec? */
 bool weir__record_holds(const redis_layout *layout, size_t data_len);

@@ -139,6 +139,7 @@ static void put_ends(redis_lane *s, redis_draft *p, redis_shared *g)
         weir__put_number(&ends, 4, f->delivery);
         weir__put_number(&ends, 2, n);
         weir__buf_char(&ends, f->text ? '1' : '0');
+        _Static_assert(8 + 4 + 2 + 1 == REDIS_END, "the function reads as many bytes");
         if (f->text) {
             weir__resp_bytes(&results, f->text, f->len);
             n_results++;

@@ -22,7 +22,7 @@ typedef struct check {
 } check;
 
 /* Note what is wrong; whether it is then mended. */
-#define WRONG(c, mendable, ...)                                              \
+#define WRONG(c, mendable, ...)                                                                   \
     (wrong(c, weir__report_line((c)->report, __VA_ARGS__), (mendable)))
 
 static bool wrong(check *c, bool noted, bool mendable)
@@ -168,17 +168,31 @@ static void check_search(check *c, sqlite3_stmt *slot, sqlite3_stmt *logs, const
 
 /* ---- jobs whose record does not match its checksum ---- */
 
+static const bool is_text[SQ_C_END] = {
+#define SORT_INTEGER false
+#define SORT_TEXT    true
+#define X(name, life, sort) [SQ_C_##name] = SORT_##sort,
+    SQ_COLUMNS(X)
+#undef X
+};
+
 /* Numbers are numbers, and texts are texts: what reads as the right value may be neither. */
 static bool has_right_types(sqlite3_stmt *row)
 {
-    for (int i = 0; i <= SQ_C_data; i++) {
+    for (int i = 0; i < SQ_C_END; i++) {
         int  type = sqlite3_column_type(row, i);
-        bool text = i >= SQ_C_unique_key, may_miss = text || i == SQ_C_due_at;
-        if (type != (text ? SQLITE_TEXT : SQLITE_INTEGER) && (!may_miss || type != SQLITE_NULL))
+        bool may_miss = is_text[i] || i == SQ_C_due_at;
+        if (type != (is_text[i] ? SQLITE_TEXT : SQLITE_INTEGER) &&
+            (!may_miss || type != SQLITE_NULL))
             return false;
     }
-    return !(sqlite3_column_int64(row, SQ_C_remove_on_complete) & ~INT64_C(1)) &&
-           !(sqlite3_column_int64(row, SQ_C_search) & ~INT64_C(1));
+    bool flags = true;
+#define X(m, name, kind, j, s, life, ...)                                                         \
+    WEIR_IF_STORED_##life(flags = flags && (strcmp(#kind, "FLAG") != 0 ||                         \
+                                          !(sqlite3_column_int64(row, SQ_C_##name) & ~INT64_C(1)));)
+    WEIR_JOB_NUMBERS(X)
+#undef X
+    return flags;
 }
 
 static void check_damaged(check *c, sqlite3_stmt *row, uint64_t id)
@@ -268,11 +282,7 @@ static void check_jobs(check *c)
 {
     sq_store     *s = c->s;
     /* by rowid, so that the mending of other columns does not move what is walked over */
-    sqlite3_stmt *all = prepare(c, "SELECT id"
-#define X(name) ", " #name
-                                   SQ_COLUMNS(X)
-#undef X
-                                   " FROM job NOT INDEXED ORDER BY id");
+    sqlite3_stmt *all = prepare(c, "SELECT " SQL_COLUMNS " FROM job NOT INDEXED ORDER BY id");
     sqlite3_stmt *fix = prepare(c, "UPDATE job SET rank = ?2, due_at = ?3 WHERE id = ?1");
     sqlite3_stmt *slot = prepare(c, "SELECT c0 FROM search_content WHERE id = ?1");
     sqlite3_stmt *logs = prepare(c, "SELECT (SELECT count(*) FROM log WHERE job = ?1),"
@@ -398,14 +408,14 @@ weir_code weir__sq_op_check(sq_store *s, weir_op *op)
                   "DELETE FROM log WHERE job NOT IN (SELECT id FROM job)");
     check_orphans(&c, "leases",
                   "SELECT count(*) FROM lease WHERE job NOT IN (SELECT id FROM job"
-                  " WHERE state = 3 AND job.delivery = lease.delivery)",
+                  " WHERE state = " SQL_ACTIVE " AND job.delivery = lease.delivery)",
                   "DELETE FROM lease WHERE job NOT IN (SELECT id FROM job"
-                  " WHERE state = 3 AND job.delivery = lease.delivery)");
+                  " WHERE state = " SQL_ACTIVE " AND job.delivery = lease.delivery)");
     check_orphans(&c, "texts in the search index",
-                  "SELECT count(*) FROM search_content WHERE id >> 14 NOT IN"
+                  "SELECT count(*) FROM search_content WHERE id >> " SQL_SLOT_BITS " NOT IN"
                   " (SELECT id FROM job WHERE search)",
-                  "DELETE FROM search WHERE rowid IN (SELECT id FROM search_content WHERE id >> 14"
-                  " NOT IN (SELECT id FROM job WHERE search))");
+                  "DELETE FROM search WHERE rowid IN (SELECT id FROM search_content"
+                  " WHERE id >> " SQL_SLOT_BITS " NOT IN (SELECT id FROM job WHERE search))");
     free(c.count);
     free(c.damaged);
     return s->broken ? s->error.code : WEIR_OK;

@@ -23,24 +23,32 @@ static bool is_json(const char *text, size_t len)
     return text && weir__json_valid(text, len, WEIR_MAX_DEPTH, &at, &why);
 }
 
+/* What a number may be at most, by its kind. */
+#define LIMIT_NOTHING(n)  (void)(n)
+#define LIMIT_ID          LIMIT_NOTHING
+#define LIMIT_STATE       LIMIT_NOTHING
+#define LIMIT_PRIORITY    LIMIT_NOTHING
+#define LIMIT_DELIVERY    LIMIT_NOTHING
+#define LIMIT_FLAG        LIMIT_NOTHING
+#define LIMIT_MS(n)       limit64(n)
+#define LIMIT_MOMENT(n)   limit64(n)
+#define LIMIT_COUNT(n)    limit32(n, 0, INT32_MAX)
+#define LIMIT_LOST(n)     limit32(n, 0, INT32_MAX)
+#define LIMIT_PERCENT(n)  limit32(n, 0, 100)
+#define LIMIT_BACKOFF(n)  *(n) = *(n) < WEIR_IMMEDIATE || *(n) > WEIR_LINEAR ? WEIR_IMMEDIATE : *(n)
+
 static void mend_numbers(weir_job *j)
 {
-    int64_t *const all[] = { &j->delay_ms, &j->ttl_ms, &j->deadline_at, &j->created_at,
-                             &j->promote_at, &j->updated_at, &j->started_at, &j->failed_at,
-                             &j->finished_at, &j->duration_ms, &j->backoff.delay_ms,
-                             &j->backoff.max_ms };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        limit64(all[i]);
+#define X(member, name, kind, ...) LIMIT_##kind(&j->member);
+    WEIR_JOB_NUMBERS(X)
+#undef X
     limit32(&j->max_attempts, 1, INT32_MAX);
     limit32(&j->attempts, 0, j->max_attempts);
     limit32(&j->max_lost, 1, INT32_MAX);
     limit32(&j->lost, 0, j->max_lost);
-    limit32(&j->progress, 0, 100);
-    limit32(&j->backoff.jitter_pct, 0, 100);
-    if (j->backoff.kind < WEIR_IMMEDIATE || j->backoff.kind > WEIR_LINEAR)
-        j->backoff.kind = WEIR_IMMEDIATE;
 }
 
+/* Data is kept as a JSON string, if it is none; other JSON is dropped. */
 static void mend_texts(weir_job *j, weir_buf *data)
 {
     if (!is_json(j->data, j->data_len)) {
@@ -48,22 +56,15 @@ static void mend_texts(weir_job *j, weir_buf *data)
         j->data = data->data;
         j->data_len = data->len;
     }
-    if (!is_json(j->progress_data, j->progress_data_len)) {
-        j->progress_data = NULL;
-        j->progress_data_len = 0;
-    }
-    if (!is_json(j->values, j->values_len)) {
-        j->values = NULL;
-        j->values_len = 0;
-    }
-    if (!is_json(j->history, j->history_len)) {
-        j->history = NULL;
-        j->history_len = 0;
-    }
-    if (j->state != WEIR_COMPLETE || !is_json(j->result, j->result_len)) {
+    if (j->state != WEIR_COMPLETE)
         j->result = NULL;
-        j->result_len = 0;
+#define X(member, ...)                                                                            \
+    if (!is_json(j->member, j->member##_len)) {                                                   \
+        j->member = NULL;                                                                         \
+        j->member##_len = 0;                                                                      \
     }
+    WEIR_JOB_BYTES(X)
+#undef X
 }
 
 bool weir__sq_mend_job(weir_job *j, int64_t now, weir_buf *data)

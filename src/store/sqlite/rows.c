@@ -15,44 +15,19 @@ static const char *text(sqlite3_stmt *st, int at, size_t *len)
 
 void weir__sq_columns(sqlite3_stmt *st, weir_job *j)
 {
-#define INT(col)   sqlite3_column_int(st, SQ_C_##col)
-#define INT64(col) sqlite3_column_int64(st, SQ_C_##col)
-    *j = (weir_job){
-        .id = (uint64_t)INT64(id),
-        .priority = INT(priority),
-        .attempts = INT(attempts),
-        .max_attempts = INT(max_attempts),
-        .delivery = (uint32_t)INT64(delivery),
-        .lost = INT(lost),
-        .max_lost = INT(max_lost),
-        .progress = INT(progress),
-        .delay_ms = INT64(delay_ms),
-        .ttl_ms = INT64(ttl_ms),
-        .deadline_at = INT64(deadline_at),
-        .created_at = INT64(created_at),
-        .promote_at = INT64(promote_at),
-        .updated_at = INT64(updated_at),
-        .started_at = INT64(started_at),
-        .failed_at = INT64(failed_at),
-        .finished_at = INT64(finished_at),
-        .duration_ms = INT64(duration_ms),
-        .backoff = { (weir_backoff_kind)INT(backoff), INT64(backoff_ms), INT64(backoff_max_ms),
-                     INT(backoff_jitter_pct) },
-        .remove_on_complete = INT(remove_on_complete) != 0,
-        .search = INT(search) != 0,
-        .at_moment = INT(at_moment) != 0,
-        .unique = text(st, SQ_C_unique_key, NULL),
-        .worker = text(st, SQ_C_worker, NULL),
-        .search_keys = text(st, SQ_C_search_keys, NULL),
-        .error = text(st, SQ_C_error, NULL),
-    };
-#undef INT
-#undef INT64
-    j->progress_data = text(st, SQ_C_progress_data, &j->progress_data_len);
-    j->result = text(st, SQ_C_result, &j->result_len);
-    j->data = text(st, SQ_C_data, &j->data_len);
-    j->history = text(st, SQ_C_history, &j->history_len);
-    j->values = text(st, SQ_C_user_values, &j->values_len);
+    *j = (weir_job){ .id = (uint64_t)sqlite3_column_int64(st, SQ_C_id) };
+#define NUMBER(member, name, k, js, s, life, ...)                                                 \
+    WEIR_IF_STORED_##life(j->member = (__typeof__(j->member))sqlite3_column_int64(st, SQ_C_##name);)
+#define TEXT(member, name, k, js, s, life, ...)                                                   \
+    WEIR_IF_STORED_##life(j->member = text(st, SQ_C_##name, NULL);)
+#define BYTES(member, name, k, js, s, life, ...)                                                  \
+    WEIR_IF_STORED_##life(j->member = text(st, SQ_C_##name, &j->member##_len);)
+    WEIR_JOB_NUMBERS(NUMBER)
+    WEIR_JOB_TEXTS(TEXT)
+    WEIR_JOB_BYTES(BYTES)
+#undef NUMBER
+#undef TEXT
+#undef BYTES
 }
 
 bool weir__sq_decode(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type)
@@ -130,82 +105,49 @@ static void bind_due(sqlite3_stmt *st, int at, const weir_job *j)
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_INSERT);
-    weir__sq_int(st, 1, (int64_t)j->id);
-    weir__sq_int(st, 2, t->id);
-    weir__sq_int(st, 3, j->state);
-    weir__sq_int(st, 4, weir__job_rank(j));
-    bind_due(st, 5, j);
-    weir__sq_int(st, 6, j->priority);
-    weir__sq_int(st, 7, j->max_attempts);
-    weir__sq_int(st, 8, j->max_lost);
-    weir__sq_int(st, 9, j->delay_ms);
-    weir__sq_int(st, 10, j->ttl_ms);
-    weir__sq_int(st, 11, j->deadline_at);
-    weir__sq_int(st, 12, j->created_at);
-    weir__sq_int(st, 13, j->promote_at);
-    weir__sq_int(st, 14, j->updated_at);
-    weir__sq_int(st, 15, j->backoff.kind);
-    weir__sq_int(st, 16, j->backoff.delay_ms);
-    weir__sq_int(st, 17, j->backoff.max_ms);
-    weir__sq_int(st, 18, j->backoff.jitter_pct);
-    weir__sq_int(st, 19, j->remove_on_complete);
-    weir__sq_int(st, 20, j->search);
-    weir__sq_string(st, 21, j->unique);
-    weir__sq_string(st, 22, j->search_keys);
-    weir__sq_bytes(st, 23, j->data, j->data_len);
-    weir__sq_bytes(st, 24, j->values, j->values_len);
-    sq_rest rest = weir__sq_rest(j, 0);
-    weir__sq_int(st, 25, weir__sq_sum(j, t, &rest));
-    weir__sq_int(st, 26, j->at_moment);
+    sq_rest       rest = weir__sq_rest(j, 0);
+    weir__sq_int(st, SQ_I_id, (int64_t)j->id);
+    weir__sq_int(st, SQ_I_type, t->id);
+    weir__sq_int(st, SQ_I_rank, weir__job_rank(j));
+    bind_due(st, SQ_I_due_at, j);
+    weir__sq_int(st, SQ_I_checksum, weir__sq_sum(j, t, &rest));
+#define NUMBER(member, name, k, js, s, life, ...)                                                 \
+    WEIR_IF_NEW_##life(weir__sq_int(st, SQ_I_##name, (int64_t)j->member);)
+#define TEXT(member, name, k, js, s, life, ...)                                                   \
+    WEIR_IF_NEW_##life(weir__sq_string(st, SQ_I_##name, j->member);)
+#define BYTES(member, name, k, js, s, life, ...)                                                  \
+    WEIR_IF_NEW_##life(weir__sq_bytes(st, SQ_I_##name, j->member, j->member##_len);)
+    WEIR_JOB_NUMBERS(NUMBER)
+    WEIR_JOB_TEXTS(TEXT)
+    WEIR_JOB_BYTES(BYTES)
+#undef NUMBER
+#undef TEXT
+#undef BYTES
     return weir__sq_do(s, st);
 }
 
 weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_IMPORT);
-#define INT(col, value) weir__sq_int(st, SQ_C_##col + 1, (value))
-    INT(id, (int64_t)j->id);
-    INT(type, t->id);
-    INT(state, j->state);
-    INT(rank, weir__job_rank(j));
+    sq_rest       rest = weir__sq_rest(j, 0);
+    weir__sq_int(st, SQ_C_id + 1, (int64_t)j->id);
+    weir__sq_int(st, SQ_C_type + 1, t->id);
+    weir__sq_int(st, SQ_C_rank + 1, weir__job_rank(j));
     bind_due(st, SQ_C_due_at + 1, j);
-    INT(priority, j->priority);
-    INT(attempts, j->attempts);
-    INT(max_attempts, j->max_attempts);
-    INT(delivery, j->delivery);
-    INT(lost, j->lost);
-    INT(max_lost, j->max_lost);
-    INT(progress, j->progress);
-    INT(delay_ms, j->delay_ms);
-    INT(ttl_ms, j->ttl_ms);
-    INT(deadline_at, j->deadline_at);
-    INT(created_at, j->created_at);
-    INT(promote_at, j->promote_at);
-    INT(updated_at, j->updated_at);
-    INT(started_at, j->started_at);
-    INT(failed_at, j->failed_at);
-    INT(finished_at, j->finished_at);
-    INT(duration_ms, j->duration_ms);
-    INT(backoff, j->backoff.kind);
-    INT(backoff_ms, j->backoff.delay_ms);
-    INT(backoff_max_ms, j->backoff.max_ms);
-    INT(backoff_jitter_pct, j->backoff.jitter_pct);
-    INT(remove_on_complete, j->remove_on_complete);
-    INT(search, j->search);
-    INT(at_moment, j->at_moment);
-    INT(lease_ms, 0);
-    sq_rest rest = weir__sq_rest(j, 0);
-    INT(checksum, weir__sq_sum(j, t, &rest));
-#undef INT
-    weir__sq_string(st, SQ_C_unique_key + 1, j->unique);
-    weir__sq_string(st, SQ_C_worker + 1, j->worker);
-    weir__sq_string(st, SQ_C_search_keys + 1, j->search_keys);
-    weir__sq_bytes(st, SQ_C_progress_data + 1, j->progress_data, j->progress_data_len);
-    weir__sq_string(st, SQ_C_error + 1, j->error);
-    weir__sq_bytes(st, SQ_C_result + 1, j->result, j->result_len);
-    weir__sq_bytes(st, SQ_C_data + 1, j->data, j->data_len);
-    weir__sq_bytes(st, SQ_C_history + 1, j->history, j->history_len);
-    weir__sq_bytes(st, SQ_C_user_values + 1, j->values, j->values_len);
+    weir__sq_int(st, SQ_C_lease_ms + 1, 0);
+    weir__sq_int(st, SQ_C_checksum + 1, weir__sq_sum(j, t, &rest));
+#define NUMBER(member, name, k, js, s, life, ...)                                                 \
+    WEIR_IF_STORED_##life(weir__sq_int(st, SQ_C_##name + 1, (int64_t)j->member);)
+#define TEXT(member, name, k, js, s, life, ...)                                                   \
+    WEIR_IF_STORED_##life(weir__sq_string(st, SQ_C_##name + 1, j->member);)
+#define BYTES(member, name, k, js, s, life, ...)                                                  \
+    WEIR_IF_STORED_##life(weir__sq_bytes(st, SQ_C_##name + 1, j->member, j->member##_len);)
+    WEIR_JOB_NUMBERS(NUMBER)
+    WEIR_JOB_TEXTS(TEXT)
+    WEIR_JOB_BYTES(BYTES)
+#undef NUMBER
+#undef TEXT
+#undef BYTES
     return weir__sq_do(s, st);
 }
 
@@ -218,26 +160,16 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, const sq_type *t,
     if (history->len)
         now.history = weir__sq_text_sum(history->data, history->len);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_NUMBERS);
-    weir__sq_int(st, 1, (int64_t)j->id);
-    weir__sq_int(st, 2, j->state);
-    weir__sq_int(st, 3, weir__job_rank(j));
-    bind_due(st, 4, j);
-    weir__sq_int(st, 5, j->priority);
-    weir__sq_int(st, 6, j->attempts);
-    weir__sq_int(st, 7, j->delivery);
-    weir__sq_int(st, 8, j->lost);
-    weir__sq_int(st, 9, j->progress);
-    weir__sq_int(st, 10, j->delay_ms);
-    weir__sq_int(st, 11, j->promote_at);
-    weir__sq_int(st, 12, j->updated_at);
-    weir__sq_int(st, 13, j->started_at);
-    weir__sq_int(st, 14, j->failed_at);
-    weir__sq_int(st, 15, j->finished_at);
-    weir__sq_int(st, 16, j->duration_ms);
-    weir__sq_bytes(st, 17, history->len ? history->data : NULL, history->len);
-    weir__sq_int(st, 18, now.lease_ms);
-    weir__sq_int(st, 19, weir__sq_sum(j, t, &now));
-    weir__sq_int(st, 20, j->at_moment);
+    weir__sq_int(st, SQ_N_id, (int64_t)j->id);
+    weir__sq_int(st, SQ_N_rank, weir__job_rank(j));
+    bind_due(st, SQ_N_due_at, j);
+    weir__sq_int(st, SQ_N_lease_ms, now.lease_ms);
+    weir__sq_int(st, SQ_N_checksum, weir__sq_sum(j, t, &now));
+    weir__sq_bytes(st, SQ_N_history, history->len ? history->data : NULL, history->len);
+#define X(member, name, k, js, s, life, ...)                                                      \
+    WEIR_IF_MOVES_##life(weir__sq_int(st, SQ_N_##name, (int64_t)j->member);)
+    WEIR_JOB_NUMBERS(X)
+#undef X
     return weir__sq_do(s, st);
 }
 

@@ -4,26 +4,29 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VERSION = 5 };
+enum { VERSION = 6 };
 
 /* type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
  *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
  *         deleted; else the highest id in `job` says it. log, log_before: see log_check.c.
- * job     states: 1 inactive, 2 delayed, 3 active, 4 complete, 5 failed, 6 cancelled. `rank` is the
- *         place within the state (priority, promote_at, started_at or finished_at), due_at when a
- *         waiting job must be looked at. lease_ms: what the worker of an active job asked for.
- *         checksum: of all other columns but rank and due_at, see sum.c.
- *         Small numbers come first, long texts last, since a row is read from its start.
+ * job     the fields of a job (columns.h) by their names; type is a number of the table `type`, and
+ *         states are numbers of weir_state. `rank` is the place within the state (priority,
+ *         promote_at, started_at or finished_at), due_at when a waiting job must be looked at.
+ *         lease_ms: what the worker of an active job asked for. checksum: of all other columns but
+ *         rank and due_at, see sum.c.
  * lease   the leases that remote workers have renewed: see active.c.
  * log     the lines of a job.
- * search  the words of jobs that want to be found: rowid = job << 14 | slot, where slot 0 is the
- *         data, 1 the error and 2 + n % 10000 the log line n. Its tokenizer cuts as
+ * search  the words of jobs that want to be found: rowid = job << SQ_SLOT_BITS | slot, where slots
+ *         are SQ_SLOT_DATA, SQ_SLOT_ERROR and weir__sq_log_slot(). Its tokenizer cuts as
  *         weir__search_word() does.
  * token   what an add that carried a token answered: one row for each key. `answers` are the
  *         digest of the call (8 bytes), then runs of jobs, 13 bytes each, big-endian: the first id
  *         (8), how many (4), and their state, plus 128 if they were there already (1). */
+#define SORT_INTEGER " INTEGER NOT NULL DEFAULT 0"
+#define SORT_TEXT    " TEXT"
+#define COLUMN(name, life, sort) ", \"" #name "\"" SORT_##sort
 static const char tables[] =
     "CREATE TABLE type(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " paused INTEGER NOT NULL DEFAULT 0, own INTEGER NOT NULL DEFAULT 0,"
@@ -38,28 +41,14 @@ static const char tables[] =
     "INSERT INTO type(id, name) VALUES(1, '*');"
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "INSERT INTO meta(key, value) VALUES('log', random());"
-    "CREATE TABLE job(id INTEGER PRIMARY KEY, type INTEGER NOT NULL, state INTEGER NOT NULL,"
-    " rank INTEGER NOT NULL, due_at INTEGER, priority INTEGER NOT NULL DEFAULT 0,"
-    " attempts INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER NOT NULL DEFAULT 1,"
-    " delivery INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0,"
-    " max_lost INTEGER NOT NULL DEFAULT 3, progress INTEGER NOT NULL DEFAULT 0,"
-    " delay_ms INTEGER NOT NULL DEFAULT 0, ttl_ms INTEGER NOT NULL DEFAULT 0,"
-    " deadline_at INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL DEFAULT 0,"
-    " promote_at INTEGER NOT NULL DEFAULT 0, updated_at INTEGER NOT NULL DEFAULT 0,"
-    " started_at INTEGER NOT NULL DEFAULT 0, failed_at INTEGER NOT NULL DEFAULT 0,"
-    " finished_at INTEGER NOT NULL DEFAULT 0, duration_ms INTEGER NOT NULL DEFAULT 0,"
-    " backoff INTEGER NOT NULL DEFAULT 0, backoff_ms INTEGER NOT NULL DEFAULT 0,"
-    " backoff_max_ms INTEGER NOT NULL DEFAULT 0, backoff_jitter_pct INTEGER NOT NULL DEFAULT 0,"
-    " remove_on_complete INTEGER NOT NULL DEFAULT 0, search INTEGER NOT NULL DEFAULT 0,"
-    " at_moment INTEGER NOT NULL DEFAULT 0,"
-    " lease_ms INTEGER NOT NULL DEFAULT 0, checksum INTEGER NOT NULL DEFAULT 0,"
-    " unique_key TEXT, worker TEXT, search_keys TEXT, progress_data TEXT, error TEXT, result TEXT,"
-    " history TEXT, user_values TEXT, data TEXT NOT NULL);"
+    "CREATE TABLE job(id INTEGER PRIMARY KEY, type INTEGER NOT NULL, rank INTEGER NOT NULL,"
+    " due_at INTEGER, lease_ms INTEGER NOT NULL DEFAULT 0, checksum INTEGER NOT NULL DEFAULT 0"
+    SQ_FIELDS(COLUMN) ");"
     "CREATE INDEX job_order ON job(type, state, rank, id);"
     "CREATE INDEX job_type ON job(type, id);"
     "CREATE INDEX job_due ON job(due_at, id) WHERE due_at IS NOT NULL;"
-    "CREATE UNIQUE INDEX job_unique ON job(type, unique_key)"
-    " WHERE unique_key IS NOT NULL AND state <= 3;"
+    "CREATE UNIQUE INDEX job_unique ON job(type, \"unique\")"
+    " WHERE \"unique\" IS NOT NULL AND state <= " SQL_ACTIVE ";"
     "CREATE TABLE lease(job INTEGER PRIMARY KEY, delivery INTEGER NOT NULL,"
     " lease_ms INTEGER NOT NULL, until INTEGER NOT NULL);"
     "CREATE TABLE log(job INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL,"

@@ -15,6 +15,7 @@
 #include "core/tick.h"
 #include "store/outbox.h"
 #include "store/pager.h"
+#include "store/sqlite/columns.h"
 
 /* How the owner's connection is set up, beside its durability. Memory is bounded by the cache,
  * whatever the file's size: no mmap. The log is folded into the file every few thousand pages, so
@@ -44,24 +45,6 @@ typedef enum sq_sql {
     SQ_TOKEN, SQ_TOKEN_PUT, SQ_TOKEN_OLDEST, SQ_TOKEN_SWEEP,
     SQ_STATEMENTS
 } sq_sql;
-
-/* The columns of a job, in the order of every SELECT of whole rows. */
-#define SQ_COLUMNS(X)                                                                          \
-    X(type) X(state) X(rank) X(due_at) X(priority) X(attempts) X(max_attempts) X(delivery)     \
-    X(lost) X(max_lost) X(progress) X(delay_ms) X(ttl_ms) X(deadline_at) X(created_at)         \
-    X(promote_at) X(updated_at) X(started_at) X(failed_at) X(finished_at) X(duration_ms)       \
-    X(backoff) X(backoff_ms) X(backoff_max_ms) X(backoff_jitter_pct) X(remove_on_complete)     \
-    X(search) X(at_moment) X(lease_ms) X(checksum) X(unique_key) X(worker) X(search_keys)      \
-    X(progress_data) X(error) X(result) X(history) X(user_values) X(data)
-enum {
-    SQ_C_id,
-#define X(name) SQ_C_##name,
-    SQ_COLUMNS(X)
-#undef X
-};
-
-/* And of those that only say where a job is: SQ_LIST_STATE to SQ_PLACE. */
-enum { SQ_P_id, SQ_P_rank, SQ_P_priority, SQ_P_type, SQ_P_state };
 
 /* ---- what is kept in memory ---- */
 
@@ -95,13 +78,6 @@ typedef struct sq_types {
     bool      must_save;                    /* before this commit; else the dirty ones may wait */
     size_t    uncounted;                    /* jobs added since they were saved */
 } sq_types;
-
-/* What the checksum of a row needs besides the numbers of the job: see sum.c. */
-typedef struct sq_rest {
-    int64_t  lease_ms;                      /* what its worker asked for; 0: not active */
-    uint32_t fixed;                         /* sum of data, values, unique key, search keys */
-    uint32_t worker, progress_data, error, result, history;
-} sq_rest;
 
 /* A job that some worker has. */
 typedef struct sq_active {
@@ -364,7 +340,6 @@ void            weir__sq_ahead_took(sq_store *s, sq_type *t, uint64_t id);
 
 /* ---- search.c ---- */
 
-enum { SQ_SLOT_DATA, SQ_SLOT_ERROR, SQ_SLOT_LOG, SQ_SLOT_BITS = 14 };
 weir_code weir__sq_index(sq_store *s, uint64_t id, int slot, const char *text, size_t len);
 weir_code weir__sq_index_data(sq_store *s, const weir_job *j);
 weir_code weir__sq_unindex(sq_store *s, uint64_t id, int slot);

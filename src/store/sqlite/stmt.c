@@ -114,12 +114,12 @@ weir_code weir__sq_damaged(sq_store *s, const char *what)
 
 /* ---- statements ---- */
 
-#define NAME(column) ", " #column
-#define MARK(column) ", ?"
-#define COLUMNS "id" SQ_COLUMNS(NAME)
+#define NEW_NAME(name, life, sort) WEIR_IF_NEW_##life(SQL_NAME(name, life, sort))
+#define NEW_MARK(name, life, sort) WEIR_IF_NEW_##life(SQL_MARK(name, life, sort))
+#define MOVE(m, name, k, j, s, life, ...) WEIR_IF_MOVES_##life(", \"" #name "\" = ?")
 #define PLACE   "id, rank, priority, type, state"       /* SQ_P_id and so on: no long texts */
 
-/* Parameters of whole rows have the number of their column + 1, so that one function binds them. */
+/* The parameters of SQ_INSERT, SQ_IMPORT and SQ_NUMBERS have names: columns.h. */
 static const char *const sql[SQ_STATEMENTS] = {
     [SQ_BEGIN]       = "BEGIN",
     [SQ_BEGIN_WRITE] = "BEGIN IMMEDIATE",
@@ -127,73 +127,69 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_ROLLBACK]    = "ROLLBACK",
 
     [SQ_INSERT] =
-        "INSERT INTO job(id, type, state, rank, due_at, priority, max_attempts, max_lost, delay_ms,"
-        " ttl_ms, deadline_at, created_at, promote_at, updated_at, backoff, backoff_ms,"
-        " backoff_max_ms, backoff_jitter_pct, remove_on_complete, search, unique_key, search_keys,"
-        " data, user_values, checksum, at_moment) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-        " ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
+        "INSERT INTO job(id, type, rank, due_at, checksum" SQ_FIELDS(NEW_NAME) ")"
+        " VALUES(?, ?, ?, ?, ?" SQ_FIELDS(NEW_MARK) ")",
     [SQ_IMPORT] =
-        "INSERT INTO job(" COLUMNS ") VALUES(?" SQ_COLUMNS(MARK) ")",
+        "INSERT INTO job(" SQL_COLUMNS ") VALUES(" SQL_MARKS ")",
     [SQ_TAKE] =
-        "UPDATE job SET state = 3, rank = ?2, delivery = ?3, progress = 0, updated_at = ?2,"
-        " started_at = ?2, lease_ms = ?5, checksum = ?6, worker = ?4, progress_data = NULL"
-        " WHERE id = ?1",
-    [SQ_TAKE_DUE] =
-        "UPDATE job SET state = 3, rank = ?2, due_at = NULL, delivery = ?3, progress = 0,"
+        "UPDATE job SET state = " SQL_ACTIVE ", rank = ?2, delivery = ?3, progress = 0,"
         " updated_at = ?2, started_at = ?2, lease_ms = ?5, checksum = ?6, worker = ?4,"
-        " progress_data = NULL"
-        " WHERE id = ?1",
+        " progress_data = NULL WHERE id = ?1",
+    [SQ_TAKE_DUE] =
+        "UPDATE job SET state = " SQL_ACTIVE ", rank = ?2, due_at = NULL, delivery = ?3,"
+        " progress = 0, updated_at = ?2, started_at = ?2, lease_ms = ?5, checksum = ?6,"
+        " worker = ?4, progress_data = NULL WHERE id = ?1",
     [SQ_COMPLETE] =
-        "UPDATE job SET state = 4, rank = ?2, attempts = ?3, progress = 100, updated_at = ?2,"
-        " finished_at = ?2, duration_ms = ?4, lease_ms = 0, checksum = ?6, error = NULL,"
-        " result = ?5 WHERE id = ?1",
+        "UPDATE job SET state = " SQL_COMPLETE ", rank = ?2, attempts = ?3, progress = 100,"
+        " updated_at = ?2, finished_at = ?2, duration_ms = ?4, lease_ms = 0, checksum = ?6,"
+        " error = NULL, result = ?5 WHERE id = ?1",
     [SQ_NUMBERS] =
-        "UPDATE job SET state = ?2, rank = ?3, due_at = ?4, priority = ?5, attempts = ?6,"
-        " delivery = ?7, lost = ?8, progress = ?9, delay_ms = ?10, promote_at = ?11,"
-        " updated_at = ?12, started_at = ?13, failed_at = ?14, finished_at = ?15,"
-        " duration_ms = ?16, history = coalesce(?17, history), lease_ms = ?18, checksum = ?19,"
-        " at_moment = ?20 WHERE id = ?1",
+        "UPDATE job SET rank = ?, due_at = ?, lease_ms = ?, checksum = ?,"
+        " history = coalesce(?, history)" WEIR_JOB_NUMBERS(MOVE) " WHERE id = ?",
     [SQ_TEXTS]    = "UPDATE job SET progress_data = ?2, result = ?3 WHERE id = ?1",
     [SQ_HAVE]     = "UPDATE job SET worker = ?2, lease_ms = ?3 WHERE id = ?1",
     [SQ_ERROR]    = "UPDATE job SET error = ?2 WHERE id = ?1",
     [SQ_DATA]     = "UPDATE job SET data = ?2 WHERE id = ?1",
-    [SQ_VALUES]   = "UPDATE job SET user_values = ?2 WHERE id = ?1",
+    [SQ_VALUES]   = "UPDATE job SET \"values\" = ?2 WHERE id = ?1",
     [SQ_PROGRESS] = "UPDATE job SET progress = ?2, updated_at = ?3, checksum = ?5,"
                     " progress_data = coalesce(?4, progress_data) WHERE id = ?1",
     [SQ_DELAY_MOVE] =
         "UPDATE job SET promote_at = promote_at + ?2, rank = rank + ?2,"
         " due_at = iif(deadline_at > 0 AND deadline_at < promote_at + ?2, deadline_at,"
         " promote_at + ?2), checksum = (checksum + ?3) % ?4"
-        " WHERE type = ?1 AND state = 2 AND at_moment = 0",
+        " WHERE type = ?1 AND state = " SQL_DELAYED " AND at_moment = 0",
     [SQ_DELETE]   = "DELETE FROM job WHERE id = ?1",
     [SQ_SET_ASIDE] =
-        "UPDATE job SET state = 5, rank = ?2, due_at = NULL, updated_at = ?2, failed_at = ?2,"
-        " finished_at = ?2, error = ?3 WHERE id = ?1",
+        "UPDATE job SET state = " SQL_FAILED ", rank = ?2, due_at = NULL, updated_at = ?2,"
+        " failed_at = ?2, finished_at = ?2, error = ?3 WHERE id = ?1",
     [SQ_LEASE]      = "SELECT lease_ms, until FROM lease WHERE job = ?1 AND delivery = ?2",
     [SQ_LEASE_PUT]  = "REPLACE INTO lease(job, delivery, lease_ms, until) VALUES(?1, ?2, ?3, ?4)",
     [SQ_LEASE_DROP] = "DELETE FROM lease WHERE job = ?1",
     [SQ_LEASE_MOVE] = "UPDATE lease SET until = until + ?1",
 
-    [SQ_GET] = "SELECT " COLUMNS " FROM job WHERE id = ?1",
+    [SQ_GET] = "SELECT " SQL_COLUMNS " FROM job WHERE id = ?1",
     [SQ_PAST] = "SELECT worker, history FROM job WHERE id = ?1",
     [SQ_BEST] =
-        "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
-        " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
-    [SQ_WAITING] = "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
-                   " ORDER BY rank, id LIMIT ?2",
+        "SELECT " SQL_COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
+        " AND state = " SQL_INACTIVE " AND (due_at IS NULL OR due_at > ?2)"
+        " ORDER BY rank, id LIMIT ?3",
+    [SQ_WAITING] =
+        "SELECT " SQL_COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
+        " AND state = " SQL_INACTIVE " ORDER BY rank, id LIMIT ?2",
     [SQ_BEST_IDS] =
-        "SELECT rank, id, lost FROM job INDEXED BY job_order WHERE type = ?1 AND state = 1"
-        " AND (due_at IS NULL OR due_at > ?2) ORDER BY rank, id LIMIT ?3",
+        "SELECT rank, id, lost FROM job INDEXED BY job_order WHERE type = ?1"
+        " AND state = " SQL_INACTIVE " AND (due_at IS NULL OR due_at > ?2)"
+        " ORDER BY rank, id LIMIT ?3",
     [SQ_DUE] = "SELECT id FROM job INDEXED BY job_due WHERE due_at <= ?1"
                " ORDER BY due_at, id LIMIT ?2",
     [SQ_NEXT_DUE] = "SELECT min(due_at) FROM job INDEXED BY job_due WHERE due_at IS NOT NULL",
     [SQ_OLDEST] =
         "SELECT id, rank, search, created_at FROM job INDEXED BY job_order WHERE type = ?1"
         " AND state = ?2 ORDER BY rank, id LIMIT 1",
-    [SQ_ALL_ACTIVE] = "SELECT " COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
-                      " AND state = 3",
+    [SQ_ALL_ACTIVE] = "SELECT " SQL_COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
+                      " AND state = " SQL_ACTIVE,
     [SQ_HOLDER] = "SELECT id, state FROM job INDEXED BY job_unique WHERE type = ?1"
-                  " AND unique_key = ?2 AND unique_key IS NOT NULL AND state <= 3",
+                  " AND \"unique\" = ?2 AND \"unique\" IS NOT NULL AND state <= " SQL_ACTIVE,
     [SQ_EXISTS] = "SELECT search FROM job WHERE id = ?1",
 
     /* of (rank, id) > (?3, ?4) SQLite would use the rank alone, and read all jobs of that rank */
@@ -237,7 +233,7 @@ static const char *const sql[SQ_STATEMENTS] = {
         " failures = ?16, work_ms = ?17, last_taken_at = ?18, counted_id = ?19 WHERE id = ?1",
     [SQ_UNCOUNTED]    = "SELECT type, state FROM job NOT INDEXED WHERE id > ?1",
     [SQ_COUNT_ACTIVE] = "SELECT count(*), max(rank) FROM job INDEXED BY job_order WHERE type = ?1"
-                        " AND state = 3",
+                        " AND state = " SQL_ACTIVE,
     [SQ_LAST_ID] = "SELECT max((SELECT coalesce(max(id), 0) FROM job),"
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')),"
                    " (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'last_id')",

@@ -23,12 +23,20 @@ static uint32_t string_sum(const char *text)
     return weir__sq_text_sum(text, text ? strlen(text) : 0);
 }
 
+#define TEXT(member, ...)  string_sum(j->member)
+#define BYTES(member, ...) weir__sq_text_sum(j->member, j->member##_len)
+
 uint32_t weir__sq_fixed_sum(const weir_job *j)
 {
-    const uint64_t words[] = { (uint64_t)weir__sq_text_sum(j->data, j->data_len) << 32 |
-                                   weir__sq_text_sum(j->values, j->values_len),
-                               (uint64_t)string_sum(j->unique) << 32 | string_sum(j->search_keys) };
-    return weir__crc32c_words(0, words, 2);
+    const uint64_t words[] = {
+#define X(member, n, k, js, s, life, ...) WEIR_IF_NEW_##life(TEXT(member),)
+        WEIR_JOB_TEXTS(X)
+#undef X
+#define X(member, n, k, js, s, life, ...) WEIR_IF_NEW_##life(BYTES(member),)
+        WEIR_JOB_BYTES(X)
+#undef X
+    };
+    return weir__crc32c_words(0, words, sizeof words / sizeof *words);
 }
 
 sq_rest weir__sq_rest(const weir_job *j, int64_t lease_ms)
@@ -36,40 +44,48 @@ sq_rest weir__sq_rest(const weir_job *j, int64_t lease_ms)
     return (sq_rest){
         .lease_ms = lease_ms,
         .fixed = weir__sq_fixed_sum(j),
-        .worker = string_sum(j->worker),
-        .progress_data = weir__sq_text_sum(j->progress_data, j->progress_data_len),
-        .error = string_sum(j->error),
-        .result = weir__sq_text_sum(j->result, j->result_len),
-        .history = weir__sq_text_sum(j->history, j->history_len),
+#define X(member, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(.name = TEXT(member),)
+        WEIR_JOB_TEXTS(X)
+#undef X
+#define X(member, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(.name = BYTES(member),)
+        WEIR_JOB_BYTES(X)
+#undef X
     };
 }
 
-static uint64_t pair(uint32_t high, uint32_t low)
-{
-    return (uint64_t)high << 32 | low;
-}
+#undef TEXT
+#undef BYTES
+
+/* One word for each number, one for each text. */
+enum {
+    W_id, W_type, W_lease_ms, W_fixed,
+#define X(m, name, k, js, s, life, ...) WEIR_IF_STORED_##life(W_##name,)
+    WEIR_JOB_NUMBERS(X)
+#undef X
+#define X(m, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(W_##name,)
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
+    WORDS
+};
 
 int64_t weir__sq_sum(const weir_job *j, const sq_type *t, const sq_rest *rest)
 {
-    const uint64_t words[] = {
-        j->id,
-        (uint64_t)t->id << 8 | (uint64_t)j->state,
-        pair((uint32_t)j->priority, (uint32_t)j->attempts),
-        pair((uint32_t)j->max_attempts, j->delivery),
-        pair((uint32_t)j->lost, (uint32_t)j->max_lost),
-        pair((uint32_t)j->progress, (uint32_t)j->backoff.kind),
-        pair((uint32_t)j->backoff.jitter_pct,
-             (uint32_t)j->at_moment << 2 | (uint32_t)j->remove_on_complete << 1 | j->search),
-        (uint64_t)j->backoff.delay_ms, (uint64_t)j->backoff.max_ms,
-        (uint64_t)j->delay_ms, (uint64_t)j->ttl_ms, (uint64_t)j->deadline_at,
-        (uint64_t)j->created_at, (uint64_t)j->updated_at, (uint64_t)j->started_at,
-        (uint64_t)j->failed_at, (uint64_t)j->finished_at, (uint64_t)j->duration_ms,
-        (uint64_t)rest->lease_ms,
-        pair(rest->fixed, rest->worker),
-        pair(rest->progress_data, rest->error),
-        pair(rest->result, rest->history),
-    };
-    uint32_t crc = weir__crc32c_words(0, words, sizeof words / sizeof *words);
+    uint64_t words[WORDS];
+    words[W_id] = j->id;
+    words[W_type] = (uint64_t)t->id;
+    words[W_lease_ms] = (uint64_t)rest->lease_ms;
+    words[W_fixed] = rest->fixed;
+#define X(member, name, k, js, s, life, ...)                                                      \
+    WEIR_IF_STORED_##life(words[W_##name] = (uint64_t)j->member;)
+    WEIR_JOB_NUMBERS(X)
+#undef X
+#define X(m, name, k, js, s, life, ...) WEIR_IF_MOVES_##life(words[W_##name] = rest->name;)
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
+    words[W_promote_at] = 0;
+    uint32_t crc = weir__crc32c_words(0, words, WORDS);
     int64_t  at = j->promote_at % SQ_SUM_MODULUS;
     return ((int64_t)crc + at + (at < 0 ? SQ_SUM_MODULUS : 0)) % SQ_SUM_MODULUS;
 }

@@ -147,7 +147,7 @@ end
 
 -- ---- records: see layout.h; here a job is a table, with fields as in constants.lua ----
 
-local SPEC, RUN = '>I7BBBBi4I4I4I7I7I7I7I7', '>BBI4I4I4I4I7I7I7I7I7I7BB'
+local SPEC, RUN = SPEC_FORMAT, RUN_FORMAT
 
 -- The run and the spec, without data: that is apart.
 local function bytes_of(j)
@@ -174,8 +174,8 @@ local function fields_of(run, spec)
   local j, name_len, _ = {}, nil, nil
   j[CREATED], j[FLAGS], j[BACKOFF], j[JITTER], name_len, j[PRIORITY], j[MAX_ATTEMPTS], j[MAX_LOST],
     j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS], j[DEADLINE] = sunpack(SPEC, spec)
-  j[FLAGS], j[TYPE] = j[FLAGS] % HAS_KEY, string.sub(spec, SPEC_END + 1, SPEC_END + name_len)
-  j[UNIQUE_KEY], j[KEYS_TEXT], j[VALUES] = unpack_msg(string.sub(spec, SPEC_END + 1 + name_len))
+  j[FLAGS], j[TYPE] = j[FLAGS] % HAS_KEY, string.sub(spec, SPEC_HEAD + 1, SPEC_HEAD + name_len)
+  j[UNIQUE_KEY], j[KEYS_TEXT], j[VALUES] = unpack_msg(string.sub(spec, SPEC_HEAD + 1 + name_len))
   if run == '' then
     j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
     j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT] = j[CREATED], j[CREATED], 0, 0
@@ -186,7 +186,7 @@ local function fields_of(run, spec)
   j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES], j[PROMOTE], j[UPDATED],
     j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], _, name_len = sunpack(RUN, run)
   j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER], j[HISTORY] =
-    unpack_msg(string.sub(run, RUN_END + 1 + name_len))
+    unpack_msg(string.sub(run, RUN_HEAD + 1 + name_len))
   return j
 end
 

@@ -75,15 +75,16 @@ end
 -- the delay; "max" is our own, exact one. Kue has no linear backoff and stops at an unknown type:
 -- to Kue it is fixed, and "linear" is our own member.
 local function parse_backoff(text, delay)
-  if text == 'true' then return 1, 0, 0, 0 end
-  if #text > 1000 or string.sub(text, 1, 1) ~= '{' then return 0, 0, 0, 0 end
+  if text == 'true' then return FIXED, 0, 0, 0 end
+  if #text > 1000 or string.sub(text, 1, 1) ~= '{' then return IMMEDIATE, 0, 0, 0 end
   local ok, b = pcall(cjson.decode, text)
   local kind = ok and type(b) == 'table' and
-               ((b.type or 'fixed') == 'fixed' and 1 or b.type == 'exponential' and 2) or 0
-  if kind == 0 then return 0, 0, 0, 0 end
-  if kind == 1 and b.linear == true then kind = 3 end
+               ((b.type or 'fixed') == 'fixed' and FIXED or
+                b.type == 'exponential' and EXPONENTIAL) or IMMEDIATE
+  if kind == IMMEDIATE then return IMMEDIATE, 0, 0, 0 end
+  if kind == FIXED and b.linear == true then kind = LINEAR end
   local base, cap = int(b.delay, MAX_MS), int(b.max, MAX_MS)
-  if cap == 0 and int(b.maxDelay) > 0 and kind == 2 then
+  if cap == 0 and int(b.maxDelay) > 0 and kind == EXPONENTIAL then
     local half = (base > 0 and base or delay) / 2
     cap = max(1, floor(min(tonumber(b.maxDelay), MAX_MS) - half + 0.5))
   end
@@ -93,10 +94,10 @@ end
 -- weir keeps the numbers of a backoff also when its kind is none.
 local function backoff_of(h, more, delay)
   local text = h[H_BACKOFF]
-  if not text and more == NOTHING then return 0, 0, 0, 0 end
+  if not text and more == NOTHING then return IMMEDIATE, 0, 0, 0 end
   if not text or text == '' then
     local b = type(more.backoff) == 'table' and more.backoff or NOTHING
-    return 0, int(b[1], MAX_MS), int(b[2], MAX_MS), int(b[3], 100)
+    return IMMEDIATE, int(b[1], MAX_MS), int(b[2], MAX_MS), int(b[3], 100)
   end
   local key = delay .. ' ' .. text
   local b = backoffs[key]
@@ -210,7 +211,7 @@ end
 
 local function removes(h)
   local text = h[H_REMOVE]
-  return text and text ~= '' and text ~= 'false' and text ~= '0' and REMOVE_FLAG or 0
+  return text and text ~= '' and text ~= 'false' and text ~= '0' and REMOVES or 0
 end
 
 -- nil: not a job (yet).
@@ -229,7 +230,7 @@ local function record_of(h)
   end
   if state == FAILED then err = err or '' end
   local lost_most = more.max_lost and max(1, int(more.max_lost, MAX_TIMES)) or DEFAULT_MAX_LOST
-  local flags = removes(h) + (more.search and SEARCH_FLAG or 0)
+  local flags = removes(h) + (more.search and SEARCHED or 0)
   return {
     state, name, priority_of(h, more), attempts_of(h, state, most, more), most, delivery,
     min(int(more.lost), lost_most + (state == FAILED and 1 or 0)), lost_most,

@@ -23,13 +23,13 @@ local function more_text(j, own_delay)
   if j[MAX_LOST] ~= DEFAULT_MAX_LOST then number_of('max_lost', j[MAX_LOST]) end
   if j[DEADLINE] > 0 then number_of('deadline', j[DEADLINE]) end
   if own_delay then number_of('delay', j[DELAY]) end
-  if j[FLAGS] >= SEARCH_FLAG then number_of('search', 1) end
+  if j[FLAGS] >= SEARCHED then number_of('search', 1) end
   text_of('unique', j[UNIQUE_KEY])
   text_of('search_keys', j[KEYS_TEXT])
   if ended_otherwise(j) then
     parts[#parts + 1] = format('"finished":[%d,%d]', j[STARTED], j[FINISHED])
   end
-  if j[BACKOFF] == 0 and j[BACKOFF_MS] + j[BACKOFF_MAX] + j[JITTER] > 0 then
+  if j[BACKOFF] == IMMEDIATE and j[BACKOFF_MS] + j[BACKOFF_MAX] + j[JITTER] > 0 then
     parts[#parts + 1] = format('"backoff":[%d,%d,%d]', j[BACKOFF_MS], j[BACKOFF_MAX], j[JITTER])
   end
   if VERTX and j[STATE] == COMPLETE and j[ATTEMPTS] == 0 then number_of('attempts', 0) end
@@ -67,13 +67,13 @@ end
 -- The text that is there stays if it says the same: whatever else it says is Kue's.
 local function backoff_text(j, h)
   local kind, base, cap, jitter = backoff_of(h, more_of(h), j[DELAY])
-  if kind == j[BACKOFF] and (kind == 0 or base == j[BACKOFF_MS] and cap == j[BACKOFF_MAX] and
-                             jitter == j[JITTER]) then
+  if kind == j[BACKOFF] and (kind == IMMEDIATE or base == j[BACKOFF_MS] and
+                             cap == j[BACKOFF_MAX] and jitter == j[JITTER]) then
     return h[H_BACKOFF]
   end
-  if j[BACKOFF] == 0 then return false end
-  local text = j[BACKOFF] == 2 and '{"type":"exponential"' or '{"type":"fixed"'
-  if j[BACKOFF] == 3 then text = text .. ',"linear":true' end
+  if j[BACKOFF] == IMMEDIATE then return false end
+  local text = j[BACKOFF] == EXPONENTIAL and '{"type":"exponential"' or '{"type":"fixed"'
+  if j[BACKOFF] == LINEAR then text = text .. ',"linear":true' end
   if j[BACKOFF_MS] > 0 then text = text .. format(',"delay":%d', j[BACKOFF_MS]) end
   if j[BACKOFF_MAX] > 0 then
     local half = (j[BACKOFF_MS] > 0 and j[BACKOFF_MS] or j[DELAY]) / 2

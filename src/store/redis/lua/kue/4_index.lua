@@ -43,15 +43,15 @@ local NO_SETTINGS = { 0, 0, 0, 0, 0, 0, 0 }
 
 local function settings_of(name)
   local t = type_of(name)
-  if t and t[OWN] == 1 then return t end
+  if t and t[T_OWN] == 1 then return t end
   return type_of('*') or NO_SETTINGS
 end
 
 -- How long, and how many, of a type's jobs in a finished state are kept.
 local function keep_of(name, state)
   local s = settings_of(name)
-  if state == COMPLETE then return s[3], s[4] end
-  return s[5], s[6]
+  if state == COMPLETE then return s[T_COMPLETE_AGE], s[T_COMPLETE_COUNT] end
+  return s[T_FAILED_AGE], s[T_FAILED_COUNT]
 end
 
 local function read_keep()
@@ -290,7 +290,7 @@ function add_line(j, id, text, words)
   local times = n % LINES_A_FIELD ~= 1 and call('HGET', JOB .. id, field) or ''
   call('HSET', JOB .. id, field, times .. n .. ':' .. now_text .. ' ')
   if length > MAX_LOG then cut_log(id, length, cut) end
-  if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, 2, unpack_msg(words)) end
+  if words ~= '' and j[FLAGS] >= SEARCHED then note_words(id, 2, unpack_msg(words)) end
 end
 
 -- ---- gone ----
@@ -300,7 +300,7 @@ function forget(j, id)
   unplace(j, zids)
   take_out(JOBS, zids)
   if not finished(j[STATE]) then let_go_of_key(j, id) end
-  if j[FLAGS] >= SEARCH_FLAG then forget_words(id) end
+  if j[FLAGS] >= SEARCHED then forget_words(id) end
   call('DEL', JOB .. id, JOB .. id .. ':log')
 end
 

@@ -62,7 +62,7 @@ local function add_alike(rec, p, count)
   set[at] = nil                    -- it may be long
   put_in(JOBS, zids, j[PRIORITY])
   place(j, zids)
-  tell(ENQUEUE, j, first, INACTIVE, false, count)
+  tell(EVENT_ENQUEUE, j, first, INACTIVE, false, count)
   return first
 end
 
@@ -76,8 +76,8 @@ local function add_special(rec, data, extra)
   local at = now + delay
   if run_at > at then at = run_at end
   j[STATE], j[PROMOTE] = at > now and DELAYED or INACTIVE, at
-  if settings_of(j[TYPE])[SEARCH] == 1 and j[FLAGS] < SEARCH_FLAG then
-    j[FLAGS] = j[FLAGS] + SEARCH_FLAG
+  if settings_of(j[TYPE])[T_SEARCH] == 1 and j[FLAGS] < SEARCHED then
+    j[FLAGS] = j[FLAGS] + SEARCHED
   end
   local n = next_id()
   local id = digits(n)
@@ -87,8 +87,8 @@ local function add_special(rec, data, extra)
   put_in(JOBS, zids, j[PRIORITY])
   place(j, zids)
   hold_key(j, id)
-  if words and j[FLAGS] >= SEARCH_FLAG then note_words(id, 1, words) end
-  if j[STATE] == INACTIVE then tell(ENQUEUE, j, n, INACTIVE, false) end
+  if words and j[FLAGS] >= SEARCHED then note_words(id, 1, words) end
+  if j[STATE] == INACTIVE then tell(EVENT_ENQUEUE, j, n, INACTIVE, false) end
   return n, j[STATE], 0
 end
 
@@ -104,7 +104,7 @@ local function words_are_missing(i, n)
     local size, count = size_of_group(i)
     if ARGV[i] ~= name then
       name = ARGV[i]
-      search = settings_of(name)[SEARCH] == 1
+      search = settings_of(name)[T_SEARCH] == 1
     end
     if search and (count > 0 or ARGV[i + 6] == '' or not unpack_msg(ARGV[i + 6])[5]) then
       return true
@@ -266,7 +266,7 @@ local function start(d, key, zid, j, h)
   run_ttl(j, zids)
   put_in(LEASE, zids, d.till)
   note_taken(j[TYPE])
-  tell(START, j, id, ACTIVE, d.worker)
+  tell(EVENT_START, j, id, ACTIVE, d.worker)
   put_record(d.answer, id, j, h[H_DATA] or '{}')
 end
 
@@ -280,7 +280,7 @@ local function end_run(d)
   if n == 0 then return end
   local first = like.next - n
   d.answer[a + 1], d.answer[a + 2], d.answer[a + 3] = spack('>I8', first), like.run, like.specs
-  tell(START, like.active, first, ACTIVE, d.worker, n)
+  tell(EVENT_START, like.active, first, ACTIVE, d.worker, n)
   like.n, like.specs = 0, {}
 end
 
@@ -405,11 +405,11 @@ end
 local function waiting_names(from, to)
   local names, seen = {}, {}
   local all = type_of('*')
-  if all and all[PAUSED] == 1 then return names end
+  if all and all[T_PAUSED] == 1 then return names end
   for k = from, to do
     local name = ARGV[k]
     local t = not seen[name] and type_of(name)
-    if not seen[name] and not (t and t[PAUSED] == 1) then names[#names + 1] = name end
+    if not seen[name] and not (t and t[T_PAUSED] == 1) then names[#names + 1] = name end
     seen[name] = true
   end
   return names
@@ -491,12 +491,12 @@ local function complete(id, delivery, result)
   let_go_of_key(j, id)
   if j[FLAGS] % 2 == 1 then
     forget(j, id)
-    tell(COMPLETED, j, id, 0, result)
+    tell(EVENT_COMPLETE, j, id, 0, result)
     return 0
   end
   write_done(id, j, h)
   place(j, zids)
-  tell(COMPLETED, j, id, COMPLETE, result)
+  tell(EVENT_COMPLETE, j, id, COMPLETE, result)
   want_retention(j)
   return COMPLETE
 end
@@ -564,7 +564,7 @@ local function end_some(first, n, delivery, result)
     complete_like(key, zid, result)
     id, count = id + 1, count + 1
   end
-  tell(COMPLETED, like.done, first, COMPLETE, result, count)
+  tell(EVENT_COMPLETE, like.done, first, COMPLETE, result, count)
   return count, COMPLETE
 end
 
@@ -620,7 +620,7 @@ function steps.S(i)
     call('HSET', JOB .. id, FIELDS[H_PROGRESS_DATA], ARGV[i + 3])
   end
   run_ttl(j, { zid_of(id) })
-  tell(PROGRESS_EVENT, j, id, ACTIVE, j[PROGRESS_DATA])
+  tell(EVENT_PROGRESS, j, id, ACTIVE, j[PROGRESS_DATA])
   return 1
 end
 

@@ -14,7 +14,7 @@ local search_from_here             -- see 7_house.lua
 do
 
 local function put_words(j, id, which, words)
-  if words ~= '' and j[FLAGS] >= SEARCH_FLAG then note_words(id, which, unpack_msg(words)) end
+  if words ~= '' and j[FLAGS] >= SEARCHED then note_words(id, which, unpack_msg(words)) end
 end
 
 local function tell_all(events)
@@ -103,7 +103,7 @@ function steps.E(i)
     return 2
   end
   forget(j, id)
-  tell(REMOVE, j, id, 0, false)
+  tell(EVENT_REMOVE, j, id, 0, false)
   return 1
 end
 
@@ -112,17 +112,17 @@ function steps.C(i)
   local t = type_make(name)
   types_dirty[name] = true
   if settings ~= '' then
-    for k, v in ipairs(unpack_msg(settings)) do t[OWN + k] = v end
-    t[OWN] = 1
-    if t[SEARCH] == 1 then search_from_here() end
+    for k, v in ipairs(unpack_msg(settings)) do t[T_OWN + k] = v end
+    t[T_OWN] = 1
+    if t[T_SEARCH] == 1 then search_from_here() end
     read_keep()
     keep_at = AT_ONCE              -- what is kept too long now goes with the next TICK
     want(AT_ONCE)
   end
-  if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
-    t[PAUSED] = tonumber(paused)
+  if paused ~= '' and tonumber(paused) ~= t[T_PAUSED] then
+    t[T_PAUSED] = tonumber(paused)
     local none = { [TYPE] = name, [ATTEMPTS] = 0, [PROGRESS] = 0, [DELIVERY] = 0 }
-    tell(t[PAUSED] == 1 and PAUSE or RESUME, none, 0, 0, false)
+    tell(t[T_PAUSED] == 1 and EVENT_PAUSE or EVENT_RESUME, none, 0, 0, false)
   end
   return 1
 end
@@ -169,14 +169,14 @@ function steps.M(i, n)
   put_in(JOBS, zids, j[PRIORITY])
   place(j, zids)
   if not finished(j[STATE]) then hold_key(j, id) end
-  if words ~= '' and j[FLAGS] >= SEARCH_FLAG then
+  if words ~= '' and j[FLAGS] >= SEARCHED then
     local w = unpack_msg(words)
     note_words(id, 1, w[1])
     note_words(id, 2, w[2])
   end
   import_log(id, i + 6, i + n - 1)
   if call('HEXISTS', META, 'searched') == 1 then search_from_here() end
-  if j[STATE] == INACTIVE then tell(ENQUEUE, j, id, INACTIVE, false) end
+  if j[STATE] == INACTIVE then tell(EVENT_ENQUEUE, j, id, INACTIVE, false) end
   if finished(j[STATE]) then want_retention(j) end
   return { 0, tonumber(id), j[STATE] }
 end

@@ -103,7 +103,7 @@ local function announce(name)
     local told = call('HMGET', JOB .. id, 'weir_told', 'updated_at')
     local j = told[2] and told[1] ~= told[2] and job(id)
     if j and j[STATE] == INACTIVE then
-      tell(ENQUEUE, j, id, INACTIVE, false)
+      tell(EVENT_ENQUEUE, j, id, INACTIVE, false)
       call('HSET', JOB .. id, 'weir_told', told[2])
       found = true
     end
@@ -135,7 +135,7 @@ local function unsearched()
     local id = digits(n)
     local j, h = job(id)
     if not j and n > settled then break end  -- Kue writes a job in several steps
-    if j and settings_of(j[TYPE])[SEARCH] == 1 and j[FLAGS] < SEARCH_FLAG then
+    if j and settings_of(j[TYPE])[T_SEARCH] == 1 and j[FLAGS] < SEARCHED then
       list[#list + 1], list[#list + 2] = id, h[H_DATA] or '{}'
     end
     list[1] = n
@@ -153,7 +153,7 @@ function steps.Q(i, n)
   for k = i + 1, i + n - 1, 2 do
     local id = ARGV[k]
     local j, h = job(id)
-    if j and j[FLAGS] < SEARCH_FLAG then
+    if j and j[FLAGS] < SEARCHED then
       local more = h[H_MORE] and ',' .. string.sub(h[H_MORE], 2) or '}'
       call('HSET', JOB .. id, 'weir_more', '{"search":1' .. more)
       note_words(id, 1, unpack_msg(ARGV[k + 1]))

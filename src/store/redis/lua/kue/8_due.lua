@@ -137,7 +137,7 @@ local function sweep_some(name, state, left)
     local j = job(id or '')
     if j and j[STATE] == state and j[TYPE] == name then
       forget(j, id)
-      tell(REMOVE, j, id, 0, false)
+      tell(EVENT_REMOVE, j, id, 0, false)
       n, removed = n - 1, removed + 1
     else
       mark(keys[state + 10], zid, false)

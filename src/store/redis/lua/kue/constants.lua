@@ -1,8 +1,8 @@
--- constants.lua - numbers with names. scripts/embed-lua.sh puts the numbers in their places: a name
--- would cost time at every call. One statement a line.
+-- constants.lua - numbers with names that C does not know; those of C are in kue.constants.lua,
+-- which ../constants.c writes. scripts/embed-lua.sh puts the numbers in their places: a name would
+-- cost time at every call. One statement a line.
 
--- states, and the fields of a job
-local INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
+-- the fields of a job
 local STATE, TYPE, PRIORITY, ATTEMPTS, MAX_ATTEMPTS, DELIVERY, LOST = 1, 2, 3, 4, 5, 6, 7
 local MAX_LOST, PROGRESS, FLAGS, BACKOFF, BACKOFF_MS, BACKOFF_MAX, JITTER = 8, 9, 10, 11, 12, 13, 14
 local DELAY, TTL_MS, DEADLINE, STARTED, FAILED_AT, FINISHED, DURATION = 15, 16, 17, 18, 19, 20, 21
@@ -18,41 +18,14 @@ local H_BACKOFF, H_DELAY, H_FAILED_AT, H_DURATION, H_WORKER = 14, 15, 16, 17, 18
 local H_PROGRESS_DATA, H_CREATED, H_PROMOTE, H_UPDATED = 19, 20, 21, 22
 local H_HISTORY, H_DATA, H_ADDRESS, H_LAST = 23, 24, 25, 28
 
--- events
-local ENQUEUE, PROMOTION, START, PROGRESS_EVENT, FAILED_ATTEMPT, FAILED_EVENT = 0, 1, 2, 3, 4, 5
-local COMPLETED, CANCELLED_EVENT, STALLED, TTL_EXCEEDED, REMOVE = 6, 7, 8, 9, 10
-local PAUSE, RESUME, RUN_OF = 11, 12, 32
-
--- a type's record: see layout.h
-local PAUSED, OWN, SEARCH, T_COMPLETED, T_FAILED, T_WORK, T_TAKEN = 1, 2, 7, 8, 9, 10, 11
-
--- flags of a job; bytes of the numbers of a spec and of a run: see layout.h
-local REMOVE_FLAG, SEARCH_FLAG, HAS_KEY, APART, SPEC_END, RUN_END = 1, 2, 4, 32, 58, 62
-
--- WEIR_MAX_ATTEMPTS, WEIR_MAX_LOG, WEIR_MAX_MS, WEIR_DEFAULT_MAX_LOST; INT64_MIN in messages
-local MAX_TIMES, MAX_LOG, MAX_MS, DEFAULT_MAX_LOST, AT_ONCE = 1000000, 10000, 3162240000000, 3, -1
-
--- suspects that a take passes over: WEIR_MAX_PASSED
-local MAX_PASSED = 100
-
--- WEIR_TOKEN_MS, WEIR_TOKEN_LATE_MS
-local TOKEN_MS, TOKEN_LATE_MS = 86400000, 60000
-
 -- what a record has room for: bytes of a type, of a key; the delivery before the last
 local MAX_TYPE, MAX_NAME, MAX_DELIVERY = 255, 1000, 4294967294
-
--- WEIR_MAX_VALUES, WEIR_MAX_VALUE_NAME, WEIR_MAX_VALUES_BYTES
-local MAX_VALUES, MAX_VALUE_NAME, MAX_VALUES_BYTES = 32, 64, 8192
 
 -- the highest whole number; arguments of one command (Lua's stack has room for twice as many)
 local HIGHEST, MANY = 9007199254740991, 4000
 
--- lines whose times are in one field; ms for which a call is remembered; the first step in ARGV
-local LINES_A_FIELD, REMEMBER_MS, FIRST = 100, 600000, 7
-
--- the bytes of an end in a step D: id, delivery, how many, has it a result; where a run has its
--- delivery
-local END, AT_DELIVERY = 15, 7
+-- lines whose times are in one field; ms for which a call is remembered
+local LINES_A_FIELD, REMEMBER_MS = 100, 600000
 
 -- ms: how much later Kue's ttl watcher sees a job that weir holds; how late Kue must be with one of
 -- its own until weir does it; how long its worker may take to answer. A lower score is no time.
@@ -69,8 +42,8 @@ local SETTLE_MS, SEARCH_PIECE = 5000, 100
 local PIECE, FEWEST, HEADS, FEW, FAR = 500, 20, 500, 2000, 20000
 
 -- ms that a worker of Kue's needs between its pop and its start, at most; ms after which somebody
--- must have seen that a lease is over; the walk over the types
-local TAKING_MS, LEFTOVER_MS, TYPES_WALK = 10000, 10000, 13
+-- must have seen that a lease is over
+local TAKING_MS, LEFTOVER_MS = 10000, 10000
 
 -- lists, and keys of types, that are kept for the next call
 local SPARE, KEPT_TYPES = 16, 1000

@@ -14,7 +14,7 @@ local function to_remember(letter, answer)
   for k = 2, #answer, 3 do
     local specs = answer[k + 2]
     given[k], given[k + 1] = sunpack('>I8', answer[k]), type(specs) == 'table' and #specs or 1
-    given[k + 2] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
+    given[k + 2] = sunpack('>I4', answer[k + 1], RUN_DELIVERY)
   end
   return given
 end
@@ -43,7 +43,7 @@ local function taken_before(given)
 end
 
 local function carry_out(before)
-  local answers, memory, i, at = { now, '' }, { number }, FIRST, 2
+  local answers, memory, i, at = { now, '' }, { number }, FIRST_STEP, 2
   while i <= #ARGV do
     local letter, n = ARGV[i], tonumber(ARGV[i + 1])
     local answer
@@ -74,30 +74,30 @@ end
 -- Kue tells of the error before it tells of the failure, and of the removal after the success.
 local function publish_event(kind, state, id, name, attempts, progress, text)
   local quote = cjson.encode
-  if kind == ENQUEUE then
+  if kind == EVENT_ENQUEUE then
     publish(id, 'enqueue', quote(name))
-  elseif kind == START then
+  elseif kind == EVENT_START then
     publish(id, 'start', quote(name) .. ',null')
-  elseif kind == COMPLETED then
+  elseif kind == EVENT_COMPLETE then
     publish(id, 'complete', (text or 'null') .. ',null')
     if state == 0 then publish(id, 'remove', quote(name)) end
-  elseif kind == PROGRESS_EVENT then
+  elseif kind == EVENT_PROGRESS then
     publish(id, 'progress', progress .. ',' .. (text or 'null'))
-  elseif kind == FAILED_ATTEMPT then
+  elseif kind == EVENT_FAILED_ATTEMPT then
     publish(id, 'error', quote(text or ''))
     publish(id, 'failed attempt', quote(text or '') .. ',' .. attempts)
-  elseif kind == FAILED_EVENT then
+  elseif kind == EVENT_FAILED then
     publish(id, 'error', quote(text or ''))
     publish(id, 'failed', quote(text or '') .. ',null')
-  elseif kind == REMOVE then
+  elseif kind == EVENT_REMOVE then
     publish(id, 'remove', quote(name))
-  elseif kind == PROMOTION then
+  elseif kind == EVENT_PROMOTION then
     publish(id, 'promotion')
-  elseif kind == CANCELLED_EVENT then
+  elseif kind == EVENT_CANCELLED then
     publish(id, 'cancelled')
-  elseif kind == STALLED then
+  elseif kind == EVENT_STALLED then
     publish(id, 'stalled')
-  elseif kind == TTL_EXCEEDED and not quiet[id] then
+  elseif kind == EVENT_TTL_EXCEEDED and not quiet[id] then
     publish(id, 'ttl exceeded')
   end
 end

@@ -10,7 +10,7 @@
 -- key. All other steps begin with settle(), which writes it, and then write at once.
 
 local steps = {}                             -- by letter
-local TYPE_RECORD = '>BBI7I7I7I7BI7I7I7I7I7I7I7'       -- numbers of a type: layout.h
+local TYPE_RECORD = TYPE_FORMAT       -- numbers of a type: layout.h
 local BYTE = {}                              -- strings of one byte
 
 -- What Lua has to offer is not there while a library is loaded: see prepare().
@@ -25,10 +25,8 @@ local keys_of
 
 do
 
-local SUFFIXES = { ':jobs', ':runs', ':data', ':log', ':inactive', ':delayed', ':active',
-                   ':complete', ':failed', ':cancelled', ':lease', ':ttl', ':due', ':held',
-                   ':unique', ':types', ':ids', ':blocks', ':words', ':found', ':meta', ':tokens',
-                   ':tokens:at' }
+-- REDIS_NATIVE_KEYS in layout.h
+local SUFFIXES = { KEY_SUFFIXES }
 local keys_with = {}                         -- by prefix: never many
 
 function keys_of(prefix)
@@ -296,7 +294,7 @@ end
 -- The record whose settings hold for a type; false: there are none.
 local function settings_of(name)
   local t = type_of(name)
-  if t and t[OWN] == 1 then return t end
+  if t and t[T_OWN] == 1 then return t end
   return types['*']
 end
 
@@ -326,7 +324,7 @@ local function tell_run(kind, state, first, count, name, attempts, progress, del
   if count == 1 then
     tell(event_of(kind, state, first, name, attempts, progress, delivery, text))
   else
-    tell(event_of(kind + RUN, state, first, name, attempts, progress, delivery, text))
+    tell(event_of(kind + RUN_OF, state, first, name, attempts, progress, delivery, text))
     tell(spack('>BI4BI4', 206, count, 206, partitions))
   end
 end

@@ -151,11 +151,11 @@ local function worker_in(h, place)
 end
 
 local function name_of(h)
-  return sub(h.head, AT_TYPE, AT_TYPE + byte(h.head, AT_TYPE - 1) - 1)
+  return sub(h.head, RUN_TYPE, RUN_TYPE + byte(h.head, RUN_TYPE - 1) - 1)
 end
 
 local function started_in(run)
-  return spack('>I8', sunpack('>I7', run, AT_STARTED) + ZERO_RANK)
+  return spack('>I8', sunpack('>I7', run, RUN_STARTED_AT) + ZERO_RANK)
 end
 
 local function held_entry(h)
@@ -240,7 +240,7 @@ function batch_with(id)
 end
 
 local function finished_in(run)
-  return spack('>I8', sunpack('>I7', run, AT_FINISHED) + ZERO_RANK)
+  return spack('>I8', sunpack('>I7', run, RUN_FINISHED_AT) + ZERO_RANK)
 end
 
 function batch_entry(b)
@@ -313,7 +313,7 @@ end
 -- The run of a job that is active with this delivery.
 local function held(id, delivery)
   local r = run_of(id)
-  if r and byte(r) == ACTIVE and sunpack('>I4', r, AT_DELIVERY) == tonumber(delivery) then
+  if r and byte(r) == ACTIVE and sunpack('>I4', r, RUN_DELIVERY) == tonumber(delivery) then
     return r
   end
 end

@@ -14,7 +14,7 @@ local function words_are_missing(i, n)
   local p, stop = i, i + n - 1
   while p <= stop do
     local count, s = tonumber(ARGV[p + 2]), settings_of(ARGV[p])
-    if s and s[SEARCH] == 1 and
+    if s and s[T_SEARCH] == 1 and
        (count > 0 or ARGV[p + 6] == '' or not unpack_msg(ARGV[p + 6])[5]) then
       return true
     end
@@ -32,7 +32,7 @@ end
 local function add_run(name, rank, flags, p, count)
   local first = (last + 1) * partitions + partition
   local sets, k = new_jobs, n_jobs
-  tell_run(ENQUEUE, INACTIVE, first, count, name, 0, 0, 0)
+  tell_run(EVENT_ENQUEUE, INACTIVE, first, count, name, 0, 0, 0)
   if count == 1 then
     sets[k + 1] = spack('>I8', first)
     sets[k + 2], n_jobs = is_now(p, 1) and ARGV[p] or now7 .. sub(ARGV[p], 8), k + 2
@@ -155,7 +155,7 @@ end
 
 local function waits(name)
   local t, all = type_of(name), types['*']
-  return t and t[PAUSED] == 0 and not (all and all[PAUSED] == 1)
+  return t and t[T_PAUSED] == 0 and not (all and all[T_PAUSED] == 1)
 end
 
 local function waiting_names(from, to)
@@ -180,10 +180,10 @@ local function first_of(name, flags)
   if not first then
     first = {
       name = name,
-      run = spack('>BBI4I4I4I4I7I7I7I7I7I7BBc0', ACTIVE, 0, 0, 1, 0, 0, 0, now, now, 0, 0, 0, flags,
-                  #name, name) .. FALSE .. FALSE .. FALSE,
-      event = spack('>BBBBc0BI4BBBI4BBI4B', START + LIST, ACTIVE, 217, #name, name, 206, 0, 204, 0,
-                    206, 1, 194, 206, 1, 207),
+      run = spack(RUN_AND_TYPE_FORMAT, ACTIVE, 0, 0, 1, 0, 0, 0, now, now, 0, 0,
+                  NO_DURATION_NOR_REST, flags, #name, name) .. FALSE .. FALSE .. FALSE,
+      event = spack('>BBBBc0BI4BBBI4BBI4B', EVENT_START + LIST_OF, ACTIVE, 217, #name, name, 206, 0,
+                    204, 0, 206, 1, 194, 206, 1, 207),
     }
     by_flags[flags] = first
   end
@@ -192,15 +192,15 @@ end
 
 -- And of one that has a past: its error and its history are kept.
 local function next_run(r, delivery, worker)
-  local texts = AT_TYPE + byte(r, AT_TYPE - 1)
+  local texts = RUN_TYPE + byte(r, RUN_TYPE - 1)
   local _, err, _, _, history = texts_of(r, texts)
-  return spack('>BB', ACTIVE, 0) .. sub(r, AT_ATTEMPTS, AT_DELIVERY - 1) ..
-         spack('>I4', delivery) .. sub(r, AT_LOST, AT_PROMOTE + 6) .. now7 .. now7 ..
-         sub(r, AT_FAILED, texts - 1) .. pack(false, err, false, worker) .. history
+  return spack('>BB', ACTIVE, 0) .. sub(r, RUN_ATTEMPTS, RUN_DELIVERY - 1) ..
+         spack('>I4', delivery) .. sub(r, RUN_LOST, RUN_PROMOTE_AT + 6) .. now7 .. now7 ..
+         sub(r, RUN_FAILED_AT, texts - 1) .. pack(false, err, false, worker) .. history
 end
 
 local function set_clocks(spec, id8)
-  local ttl, deadline = sunpack('>I7I7', spec, SPEC_TTL)
+  local ttl, deadline = sunpack('>I7I7', spec, SPEC_TTL_MS)
   if ttl > 0 then
     to_add(TTL, digits(now + ttl), id8)
     want(now + ttl)
@@ -210,7 +210,7 @@ end
 
 local function is_late(flags, spec)
   if flags % (2 * HAS_DEADLINE) < HAS_DEADLINE then return false end
-  local _, deadline = sunpack('>I7I7', spec, SPEC_TTL)
+  local _, deadline = sunpack('>I7I7', spec, SPEC_TTL_MS)
   return deadline <= now
 end
 
@@ -230,7 +230,7 @@ end
 
 local function tell_starts(f, id, n, worker)
   if n > 1 then
-    tell_run(START, ACTIVE, id, n, f.name, 0, 0, 1, worker)
+    tell_run(EVENT_START, ACTIVE, id, n, f.name, 0, 0, 1, worker)
     return
   end
   local m = n_events
@@ -312,13 +312,13 @@ local function give_apart(d, name, e, flags)
   local id8, spec, r, attempts, delivery, run = e.id8, e.spec, e.run, 0, 1, nil
   if d.left == 0 then next_worker(d) end
   if r then
-    attempts, delivery = sunpack('>I4I4', r, AT_ATTEMPTS)
+    attempts, delivery = sunpack('>I4I4', r, RUN_ATTEMPTS)
     delivery = delivery + 1
     run = next_run(r, delivery, d.worker)
   else
     run = first_of(name, flags).run .. text_head(#d.worker) .. d.worker
   end
-  tell(event_of(START, ACTIVE, e.first, name, attempts, 0, delivery, d.worker))
+  tell(event_of(EVENT_START, ACTIVE, e.first, name, attempts, 0, delivery, d.worker))
   begun[run], records[id8] = true, run
   set_run(id8, run)
   to_add(STATE_KEY + ACTIVE, '0', name .. '\0' .. now8 .. id8)
@@ -345,7 +345,7 @@ local function gets_suspect(d)
 end
 
 local function is_suspect(run)
-  return run and sunpack('>I4', run, AT_LOST) > 0
+  return run and sunpack('>I4', run, RUN_LOST) > 0
 end
 
 -- A job that waits by itself. False: it is not to be given.
@@ -486,9 +486,9 @@ do
 -- What ending a job needs to know of its run, the same for all that were taken together: all but
 -- its texts, which begin at `texts`.
 local function ending_of(r, texts)
-  local attempts, delivery, _, lines = sunpack('>I4I4I4I4', r, AT_ATTEMPTS)
-  local started = sunpack('>I7', r, AT_STARTED)
-  local flags, name = byte(r, AT_FLAGS), sub(r, AT_TYPE, texts - 1)
+  local attempts, delivery, _, lines = sunpack('>I4I4I4I4', r, RUN_ATTEMPTS)
+  local started = sunpack('>I7', r, RUN_STARTED_AT)
+  local flags, name = byte(r, RUN_FLAGS), sub(r, RUN_TYPE, texts - 1)
   local duration = max(0, now - started)
   local removes, settings, t = flags % 2 == REMOVES, settings_of(name), type_make(name)
   types_dirty[name] = true
@@ -498,12 +498,14 @@ local function ending_of(r, texts)
     special = removes or flags % (2 * HAS_TTL) >= HAS_KEY, ttl = flags % (2 * HAS_TTL) >= HAS_TTL,
     key = flags % (2 * HAS_KEY) >= HAS_KEY, removes = removes,
     bare = lines == 0 and flags < APART and flags % HAS_TTL == REMOVES,
-    kept = not removes and settings and (settings[3] > 0 or settings[4] > 0),
+    kept = not removes and settings and
+           (settings[T_COMPLETE_AGE] > 0 or settings[T_COMPLETE_COUNT] > 0),
     state = removes and 0 or COMPLETE,
     from = name .. '\0' .. spack('>I8', started + ZERO_RANK), to = name .. '\0' .. now8,
-    head = spack('>BBI4', COMPLETE, 100, attempts + 1) .. sub(r, AT_DELIVERY, AT_PROMOTE + 6) ..
-           now7 .. sub(r, AT_STARTED, AT_FAILED + 6) .. now7 .. spack('>I7', duration) ..
-           sub(r, AT_FLAGS, texts - 1),
+    head = spack('>BBI4', COMPLETE, 100, attempts + 1) ..
+           sub(r, RUN_DELIVERY, RUN_PROMOTE_AT + 6) .. now7 ..
+           sub(r, RUN_STARTED_AT, RUN_FAILED_AT + 6) .. now7 .. spack('>I7', duration) ..
+           sub(r, RUN_AFTER_DURATION, texts - 1),
   }
 end
 
@@ -516,7 +518,7 @@ end
 
 -- The ending of a run, and its tail. Jobs that were taken together have the same.
 local function ending(r)
-  local texts = AT_TYPE + byte(r, AT_TYPE - 1)
+  local texts = RUN_TYPE + byte(r, RUN_TYPE - 1)
   local common = sub(r, 1, texts - 1)
   local e = endings[common]
   if not e then
@@ -611,7 +613,7 @@ local function end_some(id, delivery, n, result)
   end
   local t = e.type
   t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + n, t[T_WORK] + n * e.duration
-  tell_run(COMPLETED, e.state, id, n, e.name, e.attempts, 100, delivery, result)
+  tell_run(EVENT_COMPLETE, e.state, id, n, e.name, e.attempts, 100, delivery, result)
   return n, e.state, e
 end
 

@@ -6,7 +6,7 @@ local decode, spec_from, store_run
 do
 
 -- The numbers of a spec and of a run: see layout.h.
-local SPEC, RUN_NUMBERS = '>I7BBBBi4I4I4I7I7I7I7I7', '>BBI4I4I4I4I7I7I7I7I7I7'
+local SPEC, RUN_NUMBERS = SPEC_FORMAT, RUN_NUMBERS_FORMAT
 
 -- `r`: its run, if it has one.
 function decode(spec, r)
@@ -16,18 +16,18 @@ function decode(spec, r)
   rest, j[UNIQUE_KEY], j[SEARCH_KEYS], j[VALUES] = unpack_some(spec, 3, texts - 1)
   j[SHORT_DATA] = rest >= 0 and sub(spec, rest + 1) or ''
   if not r or r == '' then
-    local created = j[CREATED]
-    j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
-    j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT], j[FINISHED] = created, created, 0, 0, 0
-    j[DURATION], j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] = 0, false, false, false, false
+    local created = j[CREATED_AT]
+    for k = STATE, RUN_END do j[k] = 0 end
+    j[STATE], j[PROMOTE_AT], j[UPDATED_AT] = INACTIVE, created, created
+    j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] = false, false, false, false
     j[HISTORY] = ''
     return j
   end
-  j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES], j[PROMOTE], j[UPDATED],
-    j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION] = sunpack(RUN_NUMBERS, r)
-  if j[PROMOTE] == 0 then j[PROMOTE] = j[CREATED] end
+  -- j[STATE], j[PROGRESS] and so on
+  RUN_NUMBERS_OF_J = sunpack(RUN_NUMBERS, r)
+  if j[PROMOTE_AT] == 0 then j[PROMOTE_AT] = j[CREATED_AT] end
   j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER], j[HISTORY] =
-    texts_of(r, AT_TYPE + j[TYPE_LEN])
+    texts_of(r, RUN_TYPE + j[TYPE_LEN])
   return j
 end
 
@@ -71,8 +71,8 @@ end
 local function keep_of(name, state)
   local s = settings_of(name)
   if not s then return 0, 0 end
-  if state == COMPLETE then return s[3], ceil(s[4] / partitions) end
-  return s[5], ceil(s[6] / partitions)
+  if state == COMPLETE then return s[T_COMPLETE_AGE], ceil(s[T_COMPLETE_COUNT] / partitions) end
+  return s[T_FAILED_AGE], ceil(s[T_FAILED_COUNT] / partitions)
 end
 
 local function count_of(state, name)
@@ -89,9 +89,9 @@ end
 local function rank_of(j)
   local s = j[STATE]
   if s == INACTIVE then return j[PRIORITY] end
-  if s == DELAYED then return j[PROMOTE] end
-  if s == ACTIVE then return j[STARTED] end
-  return j[FINISHED]
+  if s == DELAYED then return j[PROMOTE_AT] end
+  if s == ACTIVE then return j[STARTED_AT] end
+  return j[FINISHED_AT]
 end
 
 local function place_of(j, id)
@@ -99,10 +99,10 @@ local function place_of(j, id)
 end
 
 local function due_of(j)
-  local deadline = j[DEADLINE]
+  local deadline = j[DEADLINE_AT]
   if j[STATE] == DELAYED then
-    if deadline > 0 and deadline < j[PROMOTE] then return deadline end
-    return j[PROMOTE]
+    if deadline > 0 and deadline < j[PROMOTE_AT] then return deadline end
+    return j[PROMOTE_AT]
   end
   return j[STATE] == INACTIVE and deadline or 0
 end
@@ -250,7 +250,7 @@ function add_special(name, spec, data, extra)
     end
   end
   local at, s = max(now + delay, run_at), settings_of(name)
-  if s and s[SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then
+  if s and s[T_SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then
     j[FLAGS] = j[FLAGS] + SEARCHED
     spec = spec_from(j)
   end
@@ -259,11 +259,11 @@ function add_special(name, spec, data, extra)
   local id = id_bytes(n)
   call('HSET', KEYS[JOBS], id, spec)
   if at > now then
-    j[STATE], j[PROMOTE] = DELAYED, at
+    j[STATE], j[PROMOTE_AT] = DELAYED, at
     store_run(id, j)
   else
     records[id] = false
-    tell_of(ENQUEUE, j, id)
+    tell_of(EVENT_ENQUEUE, j, id)
   end
   index(j, id)
   hold_key(j, id)
@@ -296,11 +296,11 @@ function steps.S(i)
   if not held(id, ARGV[i + 1]) then return 0 end
   apart(id)
   local j = job(id)
-  j[PROGRESS], j[UPDATED] = tonumber(ARGV[i + 2]), now
+  j[PROGRESS], j[UPDATED_AT] = tonumber(ARGV[i + 2]), now
   if ARGV[i + 4] == '1' then j[PROGRESS_DATA] = ARGV[i + 3] end
   store_run(id, j)
   run_ttl(j[TTL_MS], id)
-  tell_of(PROGRESS_EVENT, j, id, j[PROGRESS_DATA])
+  tell_of(EVENT_PROGRESS, j, id, j[PROGRESS_DATA])
   return 1
 end
 

@@ -4,7 +4,7 @@ do
 
 -- By hand: somebody has it from now on.
 local function begin_run(j, id, lease)
-  local till = j[STARTED] + lease
+  local till = j[STARTED_AT] + lease
   put_in(LEASE, id, till)
   want(till)
   run_ttl(j[TTL_MS], id)
@@ -50,13 +50,13 @@ function steps.P(i)
     t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
   end
   if told ~= '' then tell(told) end
-  if is_done then want_retention(n[TYPE], n[STATE], n[FINISHED]) end
+  if is_done then want_retention(n[TYPE], n[STATE], n[FINISHED_AT]) end
   return 1
 end
 
 local function remove(j, id)
   forget_job(j, id)
-  tell(event_of(REMOVE, 0, id_number(id), j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY]))
+  tell(event_of(EVENT_REMOVE, 0, id_number(id), j[TYPE], j[ATTEMPTS], j[PROGRESS], j[DELIVERY]))
 end
 
 function steps.E(i)
@@ -73,15 +73,15 @@ function steps.C(i)
   local t = type_make(name)
   types_dirty[name] = true
   if settings ~= '' then
-    for k, v in ipairs(unpack_msg(settings)) do t[OWN + k] = v end
-    t[OWN] = 1
+    for k, v in ipairs(unpack_msg(settings)) do t[T_OWN + k] = v end
+    t[T_OWN] = 1
     keep_at = AT_ONCE              -- what is kept too long now goes with the next TICK
     want(AT_ONCE)
   end
-  if paused ~= '' and tonumber(paused) ~= t[PAUSED] then
-    t[PAUSED] = tonumber(paused)
+  if paused ~= '' and tonumber(paused) ~= t[T_PAUSED] then
+    t[T_PAUSED] = tonumber(paused)
     if partition == 0 then           -- the last to have it: see weir__redis_configure_act()
-      tell(event_of(t[PAUSED] == 1 and PAUSE or RESUME, 0, 0, name, 0, 0, 0))
+      tell(event_of(t[T_PAUSED] == 1 and EVENT_PAUSE or EVENT_RESUME, 0, 0, name, 0, 0, 0))
     end
   end
   return 1
@@ -96,7 +96,7 @@ function steps.M(i, n)
   if keep then
     local there = job(id)
     if there then
-      local same = there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
+      local same = there[TYPE] == j[TYPE] and there[CREATED_AT] == j[CREATED_AT]
       return { same and 1 or 2, id_number(id), there[STATE] }
     end
   end
@@ -131,9 +131,9 @@ function steps.M(i, n)
   end
   many('HSET', LOG, lines)
   if j[STATE] == INACTIVE then
-    tell_of(ENQUEUE, j, id)
+    tell_of(EVENT_ENQUEUE, j, id)
   end
-  if finished(j[STATE]) then want_retention(j[TYPE], j[STATE], j[FINISHED]) end
+  if finished(j[STATE]) then want_retention(j[TYPE], j[STATE], j[FINISHED_AT]) end
   return { 0, id_number(id), j[STATE] }
 end
 
@@ -221,13 +221,13 @@ end
 -- The first n jobs of a batch are gone.
 local function remove_of_batch(b, n)
   local name, ids = name_of(b), {}
-  local attempts, delivery = sunpack('>I4I4', b.head, AT_ATTEMPTS)
+  local attempts, delivery = sunpack('>I4I4', b.head, RUN_ATTEMPTS)
   for k = 1, n do ids[k] = id_bytes(b.first + (k - 1) * partitions) end
   drop_batch(b)
   put_batch(b, b.first + n * partitions, b.count - n)
   drop_specs(ids)
   count_block(name, block_of(b.first), -n)
-  tell_run(REMOVE, 0, b.first, n, name, attempts, 100, delivery)
+  tell_run(EVENT_REMOVE, 0, b.first, n, name, attempts, 100, delivery)
 end
 
 local function remove_first(name, entry, n)

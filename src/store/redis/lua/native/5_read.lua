@@ -323,7 +323,7 @@ function steps.Z()
     for state = INACTIVE, CANCELLED do row[state + 2] = count_of(state, name) end
     local first = beyond(STATE_KEY + INACTIVE, name, '', false, 1)[1]
     local j = first and job(sub(first, #name + 10, #name + 17))
-    row[9] = j and j[CREATED] or 0
+    row[9] = j and j[CREATED_AT] or 0
     answer[#answer + 1] = row
   end
   return answer

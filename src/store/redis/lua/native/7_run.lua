@@ -12,7 +12,7 @@ local function to_remember(letter, answer)
   for k = 2, #answer, 3 do
     local specs = answer[k + 2]
     given[k], given[k + 1] = id_number(answer[k]), type(specs) == 'table' and jobs_given(specs) or 1
-    given[k + 2] = sunpack('>I4', answer[k + 1], AT_DELIVERY)
+    given[k + 2] = sunpack('>I4', answer[k + 1], RUN_DELIVERY)
   end
   return given
 end
@@ -42,7 +42,7 @@ end
 -- What is known of the jobs that will be ended: their hands, and the runs of those in none. Who ends
 -- them may say any id, also one to which adding 1 changes nothing.
 local function look_ahead()
-  local i, total, fields, wanted, ends, own = FIRST, #ARGV, {}, {}, {}, {}
+  local i, total, fields, wanted, ends, own = FIRST_STEP, #ARGV, {}, {}, {}, {}
   while i <= total do
     local letter, n = ARGV[i], count_in(ARGV[i + 1])
     for at = 1, letter == 'D' and #ARGV[i + 2] or 0, END do
@@ -75,7 +75,7 @@ local function look_ahead()
 end
 
 local function carry_out(before)
-  local answers, memory, total, i, n_args = { now, '' }, {}, 0, FIRST, #ARGV
+  local answers, memory, total, i, n_args = { now, '' }, {}, 0, FIRST_STEP, #ARGV
   while i <= n_args do
     local letter, n = ARGV[i], count_in(ARGV[i + 1])
     local answer
