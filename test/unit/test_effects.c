@@ -257,9 +257,9 @@ static void a_tick_does_all_in_order(void **state)
     weir__agenda_init(&a);
     weir__agenda_doubt(&a);
     assert_int_equal(weir__tick_run(&a, &ops, &f, T0, 2, &changed, &next_at), WEIR_OK);
-    assert_string_equal(f.said, "change 14, change 16, earliest 1, change 24, change 26, earliest 2,"
-                                " change 39, change 34, earliest 3, remove 77, remove 77, tokens 2,"
-                                " earliest 5");
+    assert_string_equal(f.said, "change 14, change 16, earliest 1, change 24, change 26, earliest 2"
+                                ", change 39, change 34, earliest 3, remove 77, remove 77"
+                                ", tokens 2, earliest 5");
     assert_int_equal(changed, 8);
     assert_int_equal(next_at, T0 + 10);
     f.said[0] = '\0';
