@@ -1,5 +1,6 @@
 /* layout.h - how jobs are laid out in Redis, as far as C is concerned: a function that carries out
- * steps. There are two, native (lua/native) and kue (lua/kue): same steps, same answers.
+ * steps. There are two, native (lua/native) and kue (lua/kue): same steps, same answers. They share
+ * lua/common, which calls functions that each has.
  *
  * The life cycle is decided in C, by core/job.c, as in every store. A function only moves records
  * about: it takes, it completes (which need no thinking), and it puts a new record in the place of

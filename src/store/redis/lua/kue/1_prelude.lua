@@ -7,6 +7,7 @@
 -- What a call works with is in the locals here, and made anew by begin().
 
 local steps = {}                   -- by letter
+local layout = {}                  -- what the files in lua/common call
 local WORD = VERTX and { 'INACTIVE', 'DELAYED', 'ACTIVE', 'COMPLETE', 'FAILED', 'CANCELLED' } or
              { 'inactive', 'delayed', 'active', 'complete', 'failed', 'cancelled' }
 local NUMBER_OF = {}
@@ -212,6 +213,7 @@ end
 
 local function many(command, key, args, step)
   local n = args.n or #args
+  step = step or 1
   if n <= MANY then
     if n > 0 then call(command, key, unpack(args, 1, n)) end
     return
@@ -306,6 +308,20 @@ end
 local function card(key)
   flush(key)
   return call('ZCARD', key)
+end
+
+layout.mark = mark
+
+function layout.key(key)
+  return key
+end
+
+function layout.word(word, id)
+  return word .. '\0' .. spack('>I8', tonumber(id))
+end
+
+function layout.jobs_given(specs)
+  return #specs
 end
 
 local function first_score(key)

@@ -193,8 +193,7 @@ local function run_ttl(j, zids)
   end
 end
 
-local unique_name, holder_of, hold_key, let_go_of_key, word_member, note_words, forget_words
-local time_field, add_line, forget
+local unique_name, holder_of, hold_key, let_go_of_key, time_field, add_line, forget
 
 do
 
@@ -223,46 +222,6 @@ function let_go_of_key(j, id)
   if j[UNIQUE_KEY] and call('HGET', UNIQUE, unique_name(j)) == id then
     call('HDEL', UNIQUE, unique_name(j))
   end
-end
-
--- ---- words: FOUND has, for a job that is searched, those of its data and those of its log ----
-
-function word_member(word, id)
-  return word .. '\0' .. spack('>I8', tonumber(id))
-end
-
-function note_words(id, which, words)
-  local r = call('HGET', FOUND, id)
-  local found = r and unpack_msg(r) or { {}, {} }
-  if which == 1 then
-    local stays = {}
-    for _, w in ipairs(found[2]) do stays[w] = true end
-    for _, w in ipairs(words) do stays[w] = true end
-    for _, w in ipairs(found[1]) do
-      if not stays[w] then mark(WORDS, word_member(w, id), false) end
-    end
-    found[1] = words
-  else
-    local there = {}
-    for _, w in ipairs(found[2]) do there[w] = true end
-    for _, w in ipairs(words) do
-      if not there[w] then
-        there[w] = true
-        found[2][#found[2] + 1] = w
-      end
-    end
-  end
-  for _, w in ipairs(words) do mark(WORDS, word_member(w, id), 0) end
-  call('HSET', FOUND, id, pack(found))
-end
-
-function forget_words(id)
-  local r = call('HGET', FOUND, id)
-  if not r then return end
-  for _, words in ipairs(unpack_msg(r)) do
-    for _, w in ipairs(words) do mark(WORDS, word_member(w, id), false) end
-  end
-  call('HDEL', FOUND, id)
 end
 
 -- ---- log: Kue's list has the texts. The number of a line is its place there plus the number of

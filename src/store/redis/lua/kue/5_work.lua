@@ -136,26 +136,6 @@ function steps.A(i, n)
   return plain and a > 0 and { answer[1] } or answer
 end
 
--- With a token: TOKENS has when, number, "JOBS DIGEST" and answer of the last one of a key.
-function steps.a(i, n)
-  local key, number, jobs = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local known = call('HGET', TOKENS, key)
-  if known then
-    local at, last_number, last_jobs, answer = unpack_msg(known)
-    if at + TOKEN_MS > now and last_number >= number then
-      if last_number == number and last_jobs == jobs then return answer end
-      return last_number .. ' ' .. last_jobs
-    end
-  end
-  local answer = steps.A(i + 3, n - 3)
-  if answer ~= 'words' then
-    call('HSET', TOKENS, key, pack(now, number, jobs, answer))
-    call('ZADD', TOKENS_AT, now, key)
-    want(now + TOKEN_MS + TOKEN_LATE_MS)
-  end
-  return answer
-end
-
 end
 
 -- ---- take ----

@@ -1,4 +1,4 @@
--- 6_hand.lua - the steps that put, remove, configure and import.
+-- 6_hand.lua - the steps that put, remove and import.
 
 -- Kue's promoter and its ttl watcher look for what is due, and some milliseconds later write what
 -- they make of it, whatever has happened meanwhile. Each holds a lock for that long: what it may be
@@ -10,6 +10,15 @@ local function locked(name)
 end
 
 local search_from_here             -- see 7_house.lua
+
+function layout.new_settings(t)
+  if t[T_SEARCH] == 1 then search_from_here() end
+  read_keep()
+end
+
+function layout.tell_of_type(kind, name)
+  tell(kind, { [TYPE] = name, [ATTEMPTS] = 0, [PROGRESS] = 0, [DELIVERY] = 0 }, 0, 0, false)
+end
 
 do
 
@@ -104,26 +113,6 @@ function steps.E(i)
   end
   forget(j, id)
   tell(EVENT_REMOVE, j, id, 0, false)
-  return 1
-end
-
-function steps.C(i)
-  local name, paused, settings = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local t = type_make(name)
-  types_dirty[name] = true
-  if settings ~= '' then
-    for k, v in ipairs(unpack_msg(settings)) do t[T_OWN + k] = v end
-    t[T_OWN] = 1
-    if t[T_SEARCH] == 1 then search_from_here() end
-    read_keep()
-    keep_at = AT_ONCE              -- what is kept too long now goes with the next TICK
-    want(AT_ONCE)
-  end
-  if paused ~= '' and tonumber(paused) ~= t[T_PAUSED] then
-    t[T_PAUSED] = tonumber(paused)
-    local none = { [TYPE] = name, [ATTEMPTS] = 0, [PROGRESS] = 0, [DELIVERY] = 0 }
-    tell(t[T_PAUSED] == 1 and EVENT_PAUSE or EVENT_RESUME, none, 0, 0, false)
-  end
   return 1
 end
 

@@ -159,24 +159,6 @@ local function sweep(limit)
   return removed
 end
 
--- ---- 5: what is remembered of adds with a token ----
-
-local function oldest_token_goes()
-  local first = call('ZRANGE', TOKENS_AT, 0, 0, 'WITHSCORES')
-  return first[2] and first[2] + TOKEN_MS + TOKEN_LATE_MS or huge
-end
-
--- Forget up to `limit` of the old ones, if it is time; answers when to come again.
-local function sweep_tokens(limit)
-  if oldest_token_goes() <= now then
-    local old = call('ZRANGEBYSCORE', TOKENS_AT, '-inf', now - TOKEN_MS, 'LIMIT', 0, limit)
-    many('HDEL', TOKENS, old, 1)
-    many('ZREM', TOKENS_AT, old, 1)
-    if #old == limit then return AT_ONCE end
-  end
-  return oldest_token_goes()
-end
-
 -- ---- K ----
 
 function steps.K(i)

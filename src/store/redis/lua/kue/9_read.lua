@@ -350,7 +350,7 @@ local function plan_find(from, to)
       if not set[id] then return false end
     end
     for _, word in ipairs(words) do
-      if word ~= plan.word and not call('ZSCORE', WORDS, word_member(word, id)) then
+      if word ~= plan.word and not call('ZSCORE', WORDS, layout.word(word, id)) then
         return false
       end
     end

@@ -1,26 +1,15 @@
 -- run.lua - carry out the steps; recognise a call that was made before; tell what happened.
 
--- Steps that only look, and those in which a job goes from waiting to active to ended, and never
--- back: see `careful`.
-local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
+-- Steps in which a job goes from waiting to active to ended, and never back: see `careful`.
 local BUSY = { A = true, a = true, T = true, t = true, D = true }
 
--- What is kept of the answer of a take: how many each worker got, and the jobs: first id, how many,
--- delivery.
-local function to_remember(letter, answer)
-  if READS[letter] then return false end
-  if letter ~= 'T' and letter ~= 't' then return answer end
-  local given = { answer[1] }
-  for k = 2, #answer, 3 do
-    local specs = answer[k + 2]
-    given[k], given[k + 1] = sunpack('>I8', answer[k]), type(specs) == 'table' and #specs or 1
-    given[k + 2] = sunpack('>I4', answer[k + 1], RUN_DELIVERY)
-  end
-  return given
+function layout.before_step(letter)
+  if careful and BUSY[letter] then flush_sets() end
+  careful = not BUSY[letter]
 end
 
--- That answer again, with the jobs as they are now.
-local function taken_before(given)
+-- The answer of a take that is remembered, with the jobs as they are now.
+function layout.taken_before(given)
   local answer, counts, k, m = { '' }, {}, 2, 0
   local passed = #(given[1] or '') % 2 == 1
   for at = 1, #(given[1] or '') - 1, 2 do
@@ -40,28 +29,6 @@ local function taken_before(given)
   if #answer == 1 and not passed then return {} end
   answer[1] = table.concat(counts) .. (passed and '1' or '')
   return answer
-end
-
-local function carry_out(before)
-  local answers, memory, i, at = { now, '' }, { number }, FIRST_STEP, 2
-  while i <= #ARGV do
-    local letter, n = ARGV[i], tonumber(ARGV[i + 1])
-    local answer
-    if before and not READS[letter] then
-      answer = before[at]
-      if letter == 'T' or letter == 't' then answer = taken_before(answer) end
-    else
-      if careful and BUSY[letter] then flush_sets() end
-      careful = not BUSY[letter]
-      answer = steps[letter](i + 2, n)
-      if number then memory[at] = to_remember(letter, answer) end
-    end
-    at = at + 1
-    answers[at] = answer
-    if answer == 'words' then break end      -- the rest waits, so that the order is kept
-    i = i + 2 + n
-  end
-  return answers, memory
 end
 
 -- ---- Kue's messages: id, event, and its arguments, of which the first is the event again ----
@@ -141,9 +108,12 @@ local function run_steps(_, args)
   local before = call('GET', lane)
   before = before and unpack_msg(before)
   if before and before[1] > number then return { now, '' } end         -- nobody wants this one
-  if before and before[1] ~= number then before = nil end
+  if before and table.remove(before, 1) ~= number then before = nil end
   local answers, memory = carry_out(before)
-  if not before then call('SET', lane, pack(memory), 'PX', REMEMBER_MS) end
+  if not before then
+    table.insert(memory, 1, number)
+    call('SET', lane, pack(memory), 'PX', REMEMBER_MS)
+  end
   flush_all()
   if last and last ~= first_last then call('INCRBY', IDS, last - first_last) end
   if work_time > 0 then call('INCRBY', WORK_TIME, work_time) end
@@ -152,7 +122,3 @@ local function run_steps(_, args)
   if not VERTX then tell_kue() end
   return answers
 end
-
-redis.register_function(NAME .. '_add', run_steps)
-redis.register_function{ function_name = NAME .. '_rest', callback = run_steps,
-                         flags = { 'allow-oom' } }

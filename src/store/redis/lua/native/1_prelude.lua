@@ -10,6 +10,7 @@
 -- key. All other steps begin with settle(), which writes it, and then write at once.
 
 local steps = {}                             -- by letter
+local layout = {}                            -- what the files in lua/common call
 local TYPE_RECORD = TYPE_FORMAT       -- numbers of a type: layout.h
 local BYTE = {}                              -- strings of one byte
 
@@ -46,7 +47,7 @@ end
 local KEYS, ARGV
 local now, now7, now8                        -- and as bytes: of a record, of a place
 local origin, number, partitions, partition, ids_a_block
-local meta, last, keep_at, first_last, first_keep
+local meta, last, keep_at
 local worked                                 -- did the ends of the last step? Or by place. For t
 local due
 local records                                -- by id: the run of a job's own; false: it has none
@@ -215,6 +216,11 @@ local function flush(key)
   end
 end
 
+local flush_hands                            -- 2_spans.lua
+local settle
+
+do
+
 -- A block of ids is known as long as one of its jobs is there.
 local function flush_blocks()
   for block, by in pairs(blocks) do
@@ -229,9 +235,7 @@ local function flush_blocks()
   blocks = clear(blocks)
 end
 
-local flush_hands                            -- 2_spans.lua
-
-local function settle()
+function settle()
   if next(hands_dirty) then flush_hands() end
   flush_jobs()
   for key = FIRST_SET, LAST_SET do
@@ -246,6 +250,8 @@ local function settle()
   end
 end
 
+end
+
 -- Before a step that reads and writes at once.
 local function be_plain()
   settle()
@@ -258,6 +264,19 @@ end
 
 local function take_out(key, member)
   call('ZREM', KEYS[key], member)
+end
+
+function layout.key(key)
+  return KEYS[key]
+end
+
+-- `score` false: out with it.
+function layout.mark(key, member, score)
+  if score then put_in(key, member, score) else take_out(key, member) end
+end
+
+function layout.word(word, id)
+  return word .. '\0' .. id
 end
 
 local function of_type(name)

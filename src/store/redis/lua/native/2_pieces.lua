@@ -190,6 +190,8 @@ function jobs_given(specs)
   return type(specs[1]) == 'number' and specs[1] or #specs
 end
 
+layout.jobs_given = jobs_given
+
 -- n jobs of a hand, from that place in it on, are gone: see read_hands() for `where`. Its first job
 -- has the id `first`.
 function leave_where(where, first, place, n)

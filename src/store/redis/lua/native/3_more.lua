@@ -159,45 +159,9 @@ function want_retention(name, state, ended)
   want(at)
 end
 
-local note_words, add_line, forget_job
+local add_line, forget_job
 
 do
-
--- ---- words: FOUND has, for a job that is searched, those of its data and those of its log ----
-
-function note_words(id, which, words)
-  local r = call('HGET', KEYS[FOUND], id)
-  local found = r and unpack_msg(r) or { {}, {} }
-  if which == 1 then
-    local stays = {}
-    for _, w in ipairs(found[2]) do stays[w] = true end
-    for _, w in ipairs(found[1]) do
-      if not stays[w] then take_out(WORDS, w .. '\0' .. id) end
-    end
-    found[1] = words
-  else
-    local there = {}
-    for _, w in ipairs(found[2]) do there[w] = true end
-    for _, w in ipairs(words) do
-      if not there[w] then
-        there[w] = true
-        found[2][#found[2] + 1] = w
-      end
-    end
-  end
-  for _, w in ipairs(words) do put_in(WORDS, w .. '\0' .. id, 0) end
-  call('HSET', KEYS[FOUND], id, pack(found))
-end
-
-local function forget_words(id)
-  local r = call('HGET', KEYS[FOUND], id)
-  if not r then return end
-  local found = unpack_msg(r)
-  for which = 1, 2 do
-    for _, w in ipairs(found[which]) do take_out(WORDS, w .. '\0' .. id) end
-  end
-  call('HDEL', KEYS[FOUND], id)
-end
 
 -- ---- log: a field for each line, the id and its number ----
 

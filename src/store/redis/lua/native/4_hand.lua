@@ -1,4 +1,11 @@
--- 4_hand.lua - the steps that put, remove, configure and import, and what comes due.
+-- 4_hand.lua - the steps that put, remove and import, and what comes due.
+
+function layout.new_settings() end
+
+-- Partition 0 is the last to have it: see weir__redis_configure_act().
+function layout.tell_of_type(kind, name)
+  if partition == 0 then tell(event_of(kind, 0, 0, name, 0, 0, 0)) end
+end
 
 do
 
@@ -68,25 +75,6 @@ function steps.E(i)
   return 1
 end
 
-function steps.C(i)
-  local name, paused, settings = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local t = type_make(name)
-  types_dirty[name] = true
-  if settings ~= '' then
-    for k, v in ipairs(unpack_msg(settings)) do t[T_OWN + k] = v end
-    t[T_OWN] = 1
-    keep_at = AT_ONCE              -- what is kept too long now goes with the next TICK
-    want(AT_ONCE)
-  end
-  if paused ~= '' and tonumber(paused) ~= t[T_PAUSED] then
-    t[T_PAUSED] = tonumber(paused)
-    if partition == 0 then           -- the last to have it: see weir__redis_configure_act()
-      tell(event_of(t[T_PAUSED] == 1 and EVENT_PAUSE or EVENT_RESUME, 0, 0, name, 0, 0, 0))
-    end
-  end
-  return 1
-end
-
 -- ---- import ----
 
 function steps.M(i, n)
@@ -135,44 +123,6 @@ function steps.M(i, n)
   end
   if finished(j[STATE]) then want_retention(j[TYPE], j[STATE], j[FINISHED_AT]) end
   return { 0, id_number(id), j[STATE] }
-end
-
--- ---- adds with a token ----
--- TOKENS has when, number, "JOBS DIGEST" and answer of the last one of a key.
-
-function steps.a(i, n)
-  local key, nth, jobs = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local known = call('HGET', KEYS[TOKENS], key)
-  if known then
-    local at, last_nth, last_jobs, answer = unpack_msg(known)
-    if at + TOKEN_MS > now and last_nth >= nth then
-      if last_nth == nth and last_jobs == jobs then return answer end
-      return last_nth .. ' ' .. last_jobs
-    end
-  end
-  local answer = steps.A(i + 3, n - 3)
-  if answer ~= 'words' then
-    call('HSET', KEYS[TOKENS], key, pack(now, nth, jobs, answer))
-    put_in(TOKENS_AT, key, now)
-    want(now + TOKEN_MS + TOKEN_LATE_MS)
-  end
-  return answer
-end
-
-local function oldest_token_goes()
-  local first = call('ZRANGE', KEYS[TOKENS_AT], 0, 0, 'WITHSCORES')
-  return first[2] and first[2] + TOKEN_MS + TOKEN_LATE_MS or huge
-end
-
--- Forget up to `limit` of the old ones, if it is time; answers when to come again.
-local function sweep_tokens(limit)
-  if oldest_token_goes() <= now then
-    local old = call('ZRANGEBYSCORE', KEYS[TOKENS_AT], '-inf', now - TOKEN_MS, 'LIMIT', 0, limit)
-    many('HDEL', TOKENS, old)
-    many('ZREM', TOKENS_AT, old)
-    if #old == limit then return AT_ONCE end
-  end
-  return oldest_token_goes()
 end
 
 -- ---- due ----

@@ -1,24 +1,15 @@
 -- 7_run.lua - a call: carry out its steps; recognise one that was made before.
 
-local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true }
+do
+
 local BUSY = { A = true, T = true, t = true, D = true }
 
--- What is kept of the answer of a take: how many each worker got, and the jobs: first id, how many,
--- delivery.
-local function to_remember(letter, answer)
-  if READS[letter] then return false end
-  if letter ~= 'T' and letter ~= 't' then return answer end
-  local given = { answer[1] }
-  for k = 2, #answer, 3 do
-    local specs = answer[k + 2]
-    given[k], given[k + 1] = id_number(answer[k]), type(specs) == 'table' and jobs_given(specs) or 1
-    given[k + 2] = sunpack('>I4', answer[k + 1], RUN_DELIVERY)
-  end
-  return given
+function layout.before_step(letter)
+  if not BUSY[letter] then be_plain() end
 end
 
--- That answer again, with the jobs as they are now.
-local function taken_before(given)
+-- The answer of a take that is remembered, with the jobs as they are now.
+function layout.taken_before(given)
   local left, kept, w, answer = { byte(given[1] or '', 1, -1) }, {}, 0, { '' }
   local passed = #left % 2 == 1
   for k = 1, #left / 2 do left[k], kept[k] = left[2 * k - 1] * 256 + left[2 * k], 0 end
@@ -37,6 +28,8 @@ local function taken_before(given)
   if #answer == 1 and not passed then return {} end
   answer[1] = spack('>' .. rep('I2', #kept), unpack(kept)) .. (passed and '1' or '')
   return answer
+end
+
 end
 
 -- What is known of the jobs that will be ended: their hands, and the runs of those in none. Who ends
@@ -74,27 +67,6 @@ local function look_ahead()
   for k = 1, #own do records[own[k]] = runs[k] end
 end
 
-local function carry_out(before)
-  local answers, memory, total, i, n_args = { now, '' }, {}, 0, FIRST_STEP, #ARGV
-  while i <= n_args do
-    local letter, n = ARGV[i], count_in(ARGV[i + 1])
-    local answer
-    total = total + 1
-    if before and not READS[letter] then
-      answer = before[total]
-      if letter == 'T' or letter == 't' then answer = taken_before(answer) end
-    else
-      if not BUSY[letter] then be_plain() end
-      answer = steps[letter](i + 2, n)
-      memory[total] = to_remember(letter, answer)
-    end
-    answers[total + 2] = answer
-    if answer == 'words' then break end      -- the rest waits, so that the order is kept
-    i = i + 2 + n
-  end
-  return answers, memory
-end
-
 -- The first call of a queue. Redis keeps a small sorted set or hash as a list that it walks; with a
 -- member of more than 64 bytes it does not. These are small, and used for every job.
 local function lay_stones()
@@ -109,6 +81,7 @@ end
 -- What is new in META: where the ids are, when retention has to do, what this lane answered (the
 -- number of the call, the time, the answers), and the count of messages.
 local meta_set = {}
+local first_last, first_keep                 -- when the call began
 
 local function write_meta(lane, memory, messages)
   local n = 0
@@ -153,7 +126,3 @@ local function run_steps(_, args)
   write_meta(lane, not before and memory, messages)
   return answers
 end
-
-redis.register_function(NAME .. '_add', run_steps)
-redis.register_function{ function_name = NAME .. '_rest', callback = run_steps,
-                         flags = { 'allow-oom' } }
