@@ -505,7 +505,11 @@ weir_code weir__read_check(weir_reader *in, const char *text, size_t len, int de
     const char *why;
     in->err = (weir_error){ 0 };
     in->field[0] = '\0';
-    if (weir__json_valid(text, len, depth, &where, &why))
+    bool valid = in->shallow =
+        weir__json_valid(text, len, depth < WEIR_MAX_DEPTH ? depth : WEIR_MAX_DEPTH, &where, &why);
+    if (!valid && why == weir__json_too_deep && depth > WEIR_MAX_DEPTH)
+        valid = weir__json_valid(text, len, depth, &where, &why);
+    if (valid)
         return WEIR_OK;
     if (why == weir__json_too_deep)
         return weir_fail(&in->err, WEIR_ELIMIT, "%s at byte %zu, at most %d levels", why, where,

@@ -29,6 +29,8 @@ typedef struct weir_reader {
     char        field[WEIR__FIELD];                 /* "jobs[3].delivery"; "": all of it */
     const char *end;                                /* where what was read last ends, if it was an
                                                        object or a list */
+    bool        shallow;                            /* weir__read_check() found that it nests at
+                                                       most WEIR_MAX_DEPTH levels deep */
 } weir_reader;
 
 /* Memory for readers that is released all at once; {0} is empty. */

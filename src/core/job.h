@@ -19,6 +19,8 @@
 
 /* Is the spec within the limits? `index` names it in errors ("jobs[3].type"); -1 for a lone one. */
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err);
+/* The same for a lone spec whose data is known to be JSON that is not too deep. */
+weir_code weir__spec_check_known(const weir_spec *spec, weir_error *err);
 weir_code weir__type_check(const char *type, const char *field, weir_error *err);
 
 /* Does this valid UTF-8 have a character that weir_is_hidden()? The first one, and its byte. */

@@ -165,6 +165,16 @@ static weir_code check_spec(const weir_spec *spec, weir_error *err)
     return rc;
 }
 
+weir_code weir__spec_check_known(const weir_spec *spec, weir_error *err)
+{
+    weir_spec s = *spec;
+    size_t    len = s.data_len || !s.data ? s.data_len : strlen(s.data);
+    s.data = NULL;
+    s.data_len = 0;
+    weir_code rc = check_spec(&s, err);
+    return !rc && len > WEIR_MAX_DATA ? OVER(err, "data", len, " bytes", WEIR_MAX_DATA) : rc;
+}
+
 weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *err)
 {
     weir_code rc = check_spec(spec, err);

@@ -41,7 +41,8 @@ weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *ou
         return weir_fail(&in->err, WEIR_EINVAL, "run_at: there is a delay, too; only one of them "
                                                 "can be given");
     }
-    rc = weir__spec_check(out, -1, &in->err);
+    rc = in->shallow ? weir__spec_check_known(out, &in->err)
+                     : weir__spec_check(out, -1, &in->err);
     if (rc) {           /* numbers are right by now, and these members have their own names in C */
         size_t len = strcspn(in->err.msg, ":");
         memcpy(in->field, in->err.msg, len < sizeof in->field ? len : 0);

@@ -58,6 +58,7 @@ typedef struct weir_op_add {
     size_t            n;
     weir_added       *out;          /* room for n */
     const weir_token *token;        /* NULL: none */
+    bool              checked;      /* the specs passed weir__spec_check() */
 } weir_op_add;
 
 /* Take up to n jobs of these types that are not paused, lowest (priority, id) first over all

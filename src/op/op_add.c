@@ -80,7 +80,8 @@ static weir_code check(weir_op *op, weir_error *err)
     if (a->n && !a->specs)
         return weir_fail(err, WEIR_EINVAL, "jobs: missing");
     for (size_t i = 0; i < a->n; i++) {
-        rc = weir__spec_check(&a->specs[i], a->n > 1 ? (ptrdiff_t)i : -1, err);
+        if (!a->checked)
+            rc = weir__spec_check(&a->specs[i], a->n > 1 ? (ptrdiff_t)i : -1, err);
         if (rc)
             return rc;
         bytes += length_of(&a->specs[i]);

@@ -17,10 +17,10 @@ static void fill(void *ctx, bool wanted)
         b->ops[i] = b->one[i].ticket.op;
 }
 
-static weir_code check(const weir_queue *q, weir_op *op)
+weir_code weir__ops_check(weir_queue *q, weir_op *op, weir_error *err)
 {
-    weir_code rc = op->err.code ? op->err.code : weir__op_check(op, &op->err);
-    return !rc && q->objects_only ? weir__op_check_objects(op, &op->err) : rc;
+    weir_code rc = weir__op_check(op, err);
+    return !rc && q->objects_only ? weir__op_check_objects(op, err) : rc;
 }
 
 weir_code weir__ops_run_async(weir_queue *q, weir_op *ops, size_t n, weir_future **f,
@@ -34,7 +34,8 @@ weir_code weir__ops_run_async(weir_queue *q, weir_op *ops, size_t n, weir_future
     b->ops = ops;
     weir__group_init(&b->group, q, *f, b->one, n);
     for (size_t i = 0; i < n; i++) {
-        check(q, &ops[i]);
+        if (!ops[i].err.code)
+            weir__ops_check(q, &ops[i], &ops[i].err);
         b->one[i].ticket.op = ops[i];
     }
     weir__group_start(&b->group, fill, b);

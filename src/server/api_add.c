@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runtime/ops.h"
 #include "server/api.h"
 #include "server/audit.h"
 #include "server/body.h"
@@ -33,6 +34,7 @@ typedef struct adding {
     bool        once;                   /* there is an Idempotency-Key: */
     char        key[WEIR_MAX_TOKEN + 1];
     weir_token  token;
+    weir_op     op;
 } adding;
 
 /* ---- the answer ---- */
@@ -101,6 +103,10 @@ static void reply_one(srv_request *r)
 static void were_added(srv_request *r, weir_code code, const weir_error *err)
 {
     adding *a = r->state;
+    if (!code) {
+        code = a->op.err.code;
+        err = &a->op.err;
+    }
     for (size_t i = 0; !code && i < a->n_specs && srv_audited(r); i++)
         srv_audit_id(r, a->added[i].id);
     if (code == WEIR_EINVAL && a->once)         /* the jobs themselves are right */
@@ -254,8 +260,12 @@ static void add_jobs(srv_request *r)
         reply_lot(r, a);
         return;
     }
-    weir_code rc = weir_add_once_async(srv_queue(r), a->once ? &a->token : NULL, a->spec,
-                                       a->n_specs, a->added, &f, &err);
+    a->op = (weir_op){ .kind = WEIR_OP_ADD, .u.add = {
+        .specs = a->spec, .n = a->n_specs, .out = a->added, .token = a->once ? &a->token : NULL,
+        .checked = true } };
+    weir_code rc = weir__ops_check(srv_queue(r), &a->op, &err);
+    if (!rc)
+        rc = weir__ops_run_async(srv_queue(r), &a->op, 1, &f, &err);
     if (rc)                                     /* not the key's fault: see were_added() */
         srv_reply_error(r, &err, NULL);
     else
