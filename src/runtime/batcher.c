@@ -1,8 +1,7 @@
 /* batcher.c - gathers operations into batches: see batcher.h. */
 #include "runtime/batcher.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/thread.h"
 
@@ -16,13 +15,6 @@ enum {
     LONG_NS  = 500000,     /* a batch beside which the time until all callers are back is little */
     SPIN_NS  = 15000       /* how long a caller stays awake for its answer, if batches are quick */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static void *batcher_main(void *arg);
 
@@ -155,11 +147,11 @@ static void lead(weir_batcher *b)
     }
     weir_error err = { 0 };
     weir__events_cork(b->events);
-    int64_t start = now_ns();
+    int64_t start = weir__monotonic_ns();
     if (b->store->ops->run(b->store, b->batch, n, &err))
         for (size_t i = 0; i < n; i++)
             b->batch[i]->err = err;
-    int64_t took = now_ns() - start;
+    int64_t took = weir__monotonic_ns() - start;
     atomic_store_explicit(&b->quick, took < QUICK_NS, memory_order_relaxed);
 
     count_batch(b, n, took);
@@ -180,9 +172,9 @@ static void lead(weir_batcher *b)
 static void gather(weir_batcher *b)
 {
     int64_t share = !b->store->ops->far || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;
-    int64_t until = now_ns() + b->took_ns / share, left;
+    int64_t until = weir__monotonic_ns() + b->took_ns / share, left;
     b->wanted = b->callers / (size_t)share;
-    while (b->waiting < b->wanted && (left = until - now_ns()) > 0) {
+    while (b->waiting < b->wanted && (left = until - weir__monotonic_ns()) > 0) {
         uint32_t before = atomic_load(&b->gathered);
         pthread_mutex_unlock(&b->lock);
         weir__futex_wait_ns(&b->gathered, before, left);
@@ -244,10 +236,10 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
         return t->op.err.code;
     if (!b->leading) {
         b->leading = true;
-        int64_t start = now_ns(), took;
+        int64_t start = weir__monotonic_ns(), took;
         do {
             lead(b);
-            took = now_ns() - start;
+            took = weir__monotonic_ns() - start;
         } while (b->head && took < LEAD_NS);
         step_down(b);
         pthread_mutex_unlock(&b->lock);
@@ -256,7 +248,7 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
     pthread_mutex_unlock(&b->lock);
 
     if (atomic_load_explicit(&b->quick, memory_order_relaxed))
-        for (int64_t until = now_ns() + SPIN_NS; now_ns() < until; relax())
+        for (int64_t until = weir__monotonic_ns() + SPIN_NS; weir__monotonic_ns() < until; relax())
             if (atomic_load_explicit(&t->state, memory_order_acquire) == DONE)
                 return t->op.err.code;
     uint32_t state = PENDING;

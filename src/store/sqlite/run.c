@@ -217,7 +217,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
     if (tried && !commit(s, most)) {
         if (most == WRITES) {
             s->trouble.code = WEIR_OK;
-            s->wrote_ms = weir__sq_coarse_ms();
+            s->wrote_ms = weir__coarse_ms();
         }
         conclude(s);
         return true;

@@ -242,7 +242,6 @@ void      weir__sq_file_ready(sq_store *s);
 weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err);
 /* Is the file that is open the one at its path? Any thread, while the store is open. */
 bool      weir__sq_file_there(const sq_store *s);
-int64_t   weir__sq_coarse_ms(void);         /* the monotonic clock, to some milliseconds */
 /* After SQLite has closed it. */
 void      weir__sq_file_close(sq_store *s);
 
