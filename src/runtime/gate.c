@@ -50,7 +50,7 @@ bool weir__queue_answered(weir_queue *q, weir_pass pass, const weir_op_take *tak
     bool       look = weir__gate_opened(g, now) || a.waits;
     pthread_mutex_unlock(&q->gate.lock);
     if (look)
-        weir__timer_tend(&q->timer, INT64_MIN);
+        weir__timer_set(&q->timer, &q->tend, INT64_MIN);
     return keep;
 }
 
@@ -62,7 +62,7 @@ void weir__queue_left(weir_queue *q, const weir_job *job)
     bool opened = weir__gate_opened(g, time_for(g));
     pthread_mutex_unlock(&q->gate.lock);
     if (opened)
-        weir__timer_tend(&q->timer, INT64_MIN);
+        weir__timer_set(&q->timer, &q->tend, INT64_MIN);
 }
 
 void weir__queue_forget(weir_queue *q, bool *knows)
@@ -72,5 +72,5 @@ void weir__queue_forget(weir_queue *q, bool *knows)
     bool opened = weir__gate_opened(&q->gate.is, weir__monotonic_ms());
     pthread_mutex_unlock(&q->gate.lock);
     if (opened)
-        weir__timer_tend(&q->timer, INT64_MIN);
+        weir__timer_set(&q->timer, &q->tend, INT64_MIN);
 }

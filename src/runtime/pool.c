@@ -250,7 +250,7 @@ static void send_done(weir_ticket *t)
             p->again_at = at;
         h->queued = p->again;
         p->again = h;
-        weir__timer_tend(&p->q->timer, p->again_at);
+        weir__timer_set(&p->q->timer, &p->q->tend, p->again_at);
         weir__pool_wake(p);
     } else {
         settled(p);
