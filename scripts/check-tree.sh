@@ -77,6 +77,11 @@ grep -Hn '#include "' src/cli/*.[ch] 2>/dev/null |
     grep -HnE '#include "(store|runtime|cli)/' src/server/*.[ch] | grep -v '"runtime/ops.h"'
 } 2>/dev/null | check "dependencies point one way"
 
+# One file reads the clocks; the program, which does not see it, has its own.
+grep -rnE '(clock_gettime|gettimeofday)\([^)]' src --include='*.[ch]' |
+    grep -vE '^src/(base|cli)/clock\.c:' |
+    check "clocks are read by base/clock.c and cli/clock.c alone"
+
 # Names of the sanitizers' own apart.
 names() { nm "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[A-Z]/ { print $3 }' | grep -v '^__.*[au]san' |
               sort -u; }

@@ -281,10 +281,3 @@ int cli_poll(struct pollfd *fds, unsigned n, int64_t timeout_ms)
             return got;
     }
 }
-
-int64_t cli_clock_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}

@@ -3,6 +3,7 @@
 #ifndef WEIR_CLI_CLI_H
 #define WEIR_CLI_CLI_H
 
+#include "cli/clock.h"
 #include "cli/options.h"
 #include "cli/out_json.h"
 #include "cli/term.h"
@@ -91,8 +92,6 @@ void      cli_scratch_remove(const char *dir);
 /* A descriptor that tells of these signals (0 at the end), which are blocked from here on, also
  * in threads started later. -1 on trouble. */
 int cli_signals(int first, ...);
-
-int64_t cli_clock_ms(void);      /* monotonic */
 
 /* poll() that goes on when the program was stopped and continued; timeout_ms < 0: no limit. */
 struct pollfd;

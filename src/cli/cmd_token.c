@@ -67,7 +67,7 @@ static int add(cli *c, const token_opts *o, const char *path)
     bool      first = before.n == 0;
     srv_tokens_fini(&before);
     if (!rc)
-        rc = srv_tokens_add(path, &who, opt_now_ms(), text, &c->err);
+        rc = srv_tokens_add(path, &who, cli_wall_ms(), text, &c->err);
     if (rc)
         return cli_fail(c);
     print_token(c, who.name, text);
@@ -79,7 +79,7 @@ static int add(cli *c, const token_opts *o, const char *path)
 static int rotate(cli *c, const token_opts *o, const char *path)
 {
     char    text[SRV_TOKEN_TEXT], until[64];
-    int64_t now = opt_now_ms(), end = now + (o->grace.set ? o->grace.n : GRACE_MS);
+    int64_t now = cli_wall_ms(), end = now + (o->grace.set ? o->grace.n : GRACE_MS);
     if (c->n_args != 2)
         return cli_usage(c, "NAME is missing");
     if (o->role || o->types.n)
@@ -139,7 +139,7 @@ static void list_table(const srv_tokens *t)
     };
     table   out;
     char    text[SRV_TYPES_TEXT + 2 * SRV_MAX_TOKEN_TYPES];
-    int64_t now = opt_now_ms();
+    int64_t now = cli_wall_ms();
     table_init(&out, columns, 6);
     for (size_t i = 0; i < t->n; i++) {
         const srv_token *each = &t->token[i];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "cli/clock.h"
 
 enum { MAX_WAITING = 200, KEEP_JOBS = 500, KEEP_MS = 3600 * 1000, STOP_MS = 2000 };
 
@@ -112,27 +113,20 @@ static void add_one(demo_flow *f, const flow_type *t, unsigned n)
                                               .max_ms = 30000, .jitter_pct = 20 } }, NULL, NULL);
 }
 
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 static void *flow_main(void *arg)
 {
     demo_flow *f = arg;
     int64_t    due[TYPES];
     unsigned   n[TYPES] = { 0 };
     for (int i = 0; i < TYPES; i++)
-        due[i] = clock_ms();
+        due[i] = cli_clock_ms();
     pthread_mutex_lock(&f->lock);
     while (!f->stop) {
         int next = 0;
         for (int i = 1; i < TYPES; i++)
             next = due[i] < due[next] ? i : next;
         struct timespec at = { due[next] / 1000, due[next] % 1000 * 1000000 };
-        if (clock_ms() < due[next]) {
+        if (cli_clock_ms() < due[next]) {
             pthread_cond_timedwait(&f->changed, &f->lock, &at);
             continue;
         }

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "cli/clock.h"
 
 enum { TRIES = 10 };
 
@@ -28,12 +28,10 @@ static weir_code has_line(weir_queue *q, weir_job *job, const char *line, bool *
  * before, or the target may be the source. What is written there is then seen here. */
 static weir_code probe(mover *m, weir_job *job, weir_error *err)
 {
-    struct timespec ts;
-    char            line[80];
-    bool            same;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    snprintf(line, sizeof line, "moved | is the target the source? %lx%lx%lx", (long)getpid(),
-             (long)ts.tv_sec, ts.tv_nsec);
+    char line[80];
+    bool same;
+    snprintf(line, sizeof line, "moved | is the target the source? %lx%llx%llx", (long)getpid(),
+             (unsigned long long)cli_wall_ms(), (unsigned long long)cli_clock_ms());
     weir_code rc = weir_log(m->from, job->id, line, err);
     if (!rc)
         rc = has_line(m->to, job, line, &same, err);

@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <string.h>
+#include "cli/clock.h"
 #include "cli/term.h"
 
 enum { MAX_OPTIONS = 48, LONG_BASE = 1000 };
@@ -34,7 +35,7 @@ static weir_code parse_duration(const option_entry *o, const char *text, int64_t
 
 static weir_code parse_when(const option_entry *o, const char *text, int64_t *out, weir_error *err)
 {
-    int64_t now = opt_now_ms(), ms;
+    int64_t now = cli_wall_ms(), ms;
     if (!opt_epoch_ms(text, &ms) && !weir_duration_parse(text, &ms, NULL)) {
         *out = now + ms;
         return WEIR_OK;
@@ -110,7 +111,7 @@ static weir_code set_value(const option_entry *o, const char *text, void *values
     case OPT_DURATION:
         return parse_duration(o, text, &num->n, err);
     case OPT_TIME:
-        return opt_time(o->name, text, opt_now_ms(), &num->n, err);
+        return opt_time(o->name, text, cli_wall_ms(), &num->n, err);
     case OPT_WHEN:
         return parse_when(o, text, &num->n, err);
     case OPT_STATE:

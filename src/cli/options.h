@@ -81,6 +81,4 @@ weir_code opt_events(const char *text, uint32_t *out, weir_error *err);
 /* A whole decimal number and nothing else. */
 bool opt_whole(const char *text, int64_t *out);
 
-int64_t opt_now_ms(void);
-
 #endif

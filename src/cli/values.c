@@ -7,13 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-int64_t opt_now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 bool opt_whole(const char *text, int64_t *out)
 {
     const char *digits = text + (*text == '-' || *text == '+');

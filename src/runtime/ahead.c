@@ -110,9 +110,9 @@ static void fetch_done(weir_ticket *t)
         p->fetching = false;
     } else if (p->by_itself) {
         p->back_at = back_at(p, now);
-        weir__timer_tend(&p->q->timer, p->back_at);
+        weir__timer_set(&p->q->timer, &p->q->tend, p->back_at);
     } else {    /* all threads may be in handlers: see weir__pools_unpack() */
-        weir__timer_renew(&p->q->timer, now + p->cfg.lease_ms / 3);
+        weir__timer_set(&p->q->timer, &p->q->renew, now + p->cfg.lease_ms / 3);
     }
     weir__pool_wake(p);
     pthread_cond_broadcast(&p->quiet);

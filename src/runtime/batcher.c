@@ -1,8 +1,7 @@
 /* batcher.c - gathers operations into batches: see batcher.h. */
 #include "runtime/batcher.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/thread.h"
 
@@ -17,25 +16,34 @@ enum {
     SPIN_NS  = 15000       /* how long a caller stays awake for its answer, if batches are quick */
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static void *batcher_main(void *arg);
 
-weir_code weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
-                             weir_clock_fn *clock, void *ctx, weir_error *err)
+void weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
+                        weir_clock_fn *clock, void *ctx)
 {
     *b = (weir_batcher){ .store = store, .events = events, .clock = clock, .clock_ctx = ctx };
     b->tail = &b->head;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->work, NULL);
     pthread_cond_init(&b->idle, NULL);
+}
+
+/* Lock held. */
+static weir_code start_thread(weir_batcher *b, weir_error *err)
+{
+    if (b->started)
+        return WEIR_OK;
     weir_code rc = weir__thread_start(&b->thread, batcher_main, b, "weir-batch", err);
     b->started = rc == WEIR_OK;
+    return rc;
+}
+
+weir_code weir__batcher_start(weir_batcher *b, weir_error *err)
+{
+    pthread_mutex_lock(&b->lock);
+    weir_code rc = b->closed ? weir_fail(err, WEIR_ECLOSED, "the queue is closed")
+                             : start_thread(b, err);
+    pthread_mutex_unlock(&b->lock);
     return rc;
 }
 
@@ -155,11 +163,11 @@ static void lead(weir_batcher *b)
     }
     weir_error err = { 0 };
     weir__events_cork(b->events);
-    int64_t start = now_ns();
+    int64_t start = weir__monotonic_ns();
     if (b->store->ops->run(b->store, b->batch, n, &err))
         for (size_t i = 0; i < n; i++)
             b->batch[i]->err = err;
-    int64_t took = now_ns() - start;
+    int64_t took = weir__monotonic_ns() - start;
     atomic_store_explicit(&b->quick, took < QUICK_NS, memory_order_relaxed);
 
     count_batch(b, n, took);
@@ -180,9 +188,9 @@ static void lead(weir_batcher *b)
 static void gather(weir_batcher *b)
 {
     int64_t share = !b->store->ops->far || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;
-    int64_t until = now_ns() + b->took_ns / share, left;
+    int64_t until = weir__monotonic_ns() + b->took_ns / share, left;
     b->wanted = b->callers / (size_t)share;
-    while (b->waiting < b->wanted && (left = until - now_ns()) > 0) {
+    while (b->waiting < b->wanted && (left = until - weir__monotonic_ns()) > 0) {
         uint32_t before = atomic_load(&b->gathered);
         pthread_mutex_unlock(&b->lock);
         weir__futex_wait_ns(&b->gathered, before, left);
@@ -191,9 +199,12 @@ static void gather(weir_batcher *b)
     b->wanted = 0;
 }
 
-/* Lead no longer; whoever is needed is told. Called with the lock held. */
-static void step_down(weir_batcher *b)
+/* Lead no longer: hand what has gathered to the batcher's thread. False: there is no such thread,
+ * so the caller must go on. Called with the lock held. */
+static bool step_down(weir_batcher *b)
 {
+    if (b->head && start_thread(b, NULL))
+        return false;
     if (b->head) {
         b->handed = true;
         pthread_cond_signal(&b->work);
@@ -202,6 +213,7 @@ static void step_down(weir_batcher *b)
         if (b->closed)
             pthread_cond_broadcast(&b->idle);
     }
+    return true;
 }
 
 static void *batcher_main(void *arg)
@@ -225,38 +237,41 @@ static void *batcher_main(void *arg)
 }
 
 /* Put t into the list. With WEIR_OK the lock is held. */
-static weir_code enter(weir_batcher *b, weir_ticket *t)
+static weir_code enter(weir_batcher *b, weir_ticket *t, bool needs_thread)
 {
+    weir_code rc = WEIR_OK;
     pthread_mutex_lock(&b->lock);
-    if (!b->closed) {
+    if (b->closed)
+        rc = weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
+    else if (needs_thread)
+        rc = start_thread(b, &t->op.err);
+    if (rc)
+        pthread_mutex_unlock(&b->lock);
+    else
         push(b, t);
-        return WEIR_OK;
-    }
-    pthread_mutex_unlock(&b->lock);
-    return weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
+    return rc;
 }
 
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
 {
     t->done = NULL;
     t->loose = false;
-    if (enter(b, t))
+    if (enter(b, t, false))
         return t->op.err.code;
     if (!b->leading) {
         b->leading = true;
-        int64_t start = now_ns(), took;
+        int64_t start = weir__monotonic_ns(), took;
         do {
             lead(b);
-            took = now_ns() - start;
-        } while (b->head && took < LEAD_NS);
-        step_down(b);
+            took = weir__monotonic_ns() - start;
+        } while ((b->head && took < LEAD_NS) || !step_down(b));
         pthread_mutex_unlock(&b->lock);
         return t->op.err.code;
     }
     pthread_mutex_unlock(&b->lock);
 
     if (atomic_load_explicit(&b->quick, memory_order_relaxed))
-        for (int64_t until = now_ns() + SPIN_NS; now_ns() < until; relax())
+        for (int64_t until = weir__monotonic_ns() + SPIN_NS; weir__monotonic_ns() < until; relax())
             if (atomic_load_explicit(&t->state, memory_order_acquire) == DONE)
                 return t->op.err.code;
     uint32_t state = PENDING;
@@ -272,7 +287,7 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
 weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first)
 {
     weir_ticket *rest = first->next, *t;
-    if (enter(b, first))
+    if (enter(b, first, true))
         return first->op.err.code;
     while ((t = rest)) {
         rest = t->next;
@@ -307,10 +322,11 @@ void weir__batcher_close(weir_batcher *b)
     while (b->leading)
         pthread_cond_wait(&b->idle, &b->lock);
     pthread_cond_broadcast(&b->work);
-    pthread_mutex_unlock(&b->lock);
-    if (b->started)
-        pthread_join(b->thread, NULL);
+    bool started = b->started;
     b->started = false;
+    pthread_mutex_unlock(&b->lock);
+    if (started)
+        pthread_join(b->thread, NULL);
 }
 
 void weir__batcher_fini(weir_batcher *b)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/futex.h"
 
 struct weir_future {
@@ -197,17 +198,12 @@ void *weir__future_bytes(weir_future *f)
 
 weir_code weir_future_wait(weir_future *f, int64_t timeout_ms, weir_error *err)
 {
-    struct timespec start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    int64_t left = timeout_ms;
+    weir_deadline until = weir__deadline_in(timeout_ms);
     while (!atomic_load(&f->done)) {
-        if (timeout_ms >= 0 && left <= 0)
+        int64_t left = weir__deadline_left_ms(until);
+        if (!left)
             return weir_fail(err, WEIR_ETIMEOUT, "not done after %lld ms", (long long)timeout_ms);
         weir__futex_wait(&f->done, 0, left);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (timeout_ms >= 0)
-            left = timeout_ms - (int64_t)(now.tv_sec - start.tv_sec) * 1000 -
-                   (now.tv_nsec - start.tv_nsec) / 1000000;
     }
     pthread_mutex_lock(&f->lock);      /* so that what was filled in can be read */
     weir_code rc = f->err.code;

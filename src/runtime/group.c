@@ -17,7 +17,7 @@ static void end_some(weir_group *g, size_t n)
 static void set_timer(weir_queue *q, const weir_op *op)
 {
     if (op->kind == WEIR_OP_TICK && !op->err.code)
-        weir__timer_due(&q->timer, weir__queue_steady_of(q, op->u.tick.next_at));
+        weir__timer_set(&q->timer, &q->tick, weir__queue_steady_of(q, op->u.tick.next_at));
 }
 
 static void answered(weir_ticket *t)

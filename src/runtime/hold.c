@@ -53,7 +53,7 @@ weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *p
     q->holds.first = h;
     pthread_mutex_unlock(&q->holds.lock);
     if (pool)
-        weir__timer_renew(&q->timer, weir__queue_steady(q) + lease_ms / 3);
+        weir__timer_set(&q->timer, &q->renew, weir__queue_steady(q) + lease_ms / 3);
     return h;
 }
 

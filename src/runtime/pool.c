@@ -10,11 +10,11 @@
  * waiting, and jobs come from the pool's list of ready ones. */
 #include "runtime/pool_inner.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "core/job.h"
 
 enum { RETRY_MS = 1000 };              /* after the store could not be reached */
@@ -108,9 +108,9 @@ void weir__pool_pause(pool *p, const weir_error *err)
     pthread_mutex_unlock(&p->lock);
     weir__events_trouble(&p->q->events, weir_now(p->q), err);
     pthread_mutex_lock(&p->lock);
-    struct timespec until = weir__after_ms(RETRY_MS);
+    weir_deadline until = weir__deadline_in(RETRY_MS);
     while (!p->stopping)
-        if (pthread_cond_timedwait(&p->trouble, &p->lock, &until) == ETIMEDOUT)
+        if (!weir__cond_wait_until(&p->trouble, &p->lock, until))
             break;
 }
 
@@ -253,7 +253,7 @@ static void send_done(weir_ticket *t)
             p->again_at = at;
         h->queued = p->again;
         p->again = h;
-        weir__timer_tend(&p->q->timer, p->again_at);
+        weir__timer_set(&p->q->timer, &p->q->tend, p->again_at);
         weir__pool_wake(p);
     } else {
         settled(p);
@@ -346,13 +346,6 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
     return n;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 /* Call the handler and see how long it takes: one that answers later may well be slow. *lots says
  * whether the next job comes from a lot. */
 static weir_code handle(pool *p, weir_job *job, bool *lots)
@@ -360,9 +353,9 @@ static weir_code handle(pool *p, weir_job *job, bool *lots)
     *lots = p->cfg.prefetch > 0;
     if (!p->by_itself)
         return p->cfg.handler(job, p->cfg.ctx);
-    int64_t start = now_ns();
+    int64_t start = weir__monotonic_ns();
     weir_code rc = p->cfg.handler(job, p->cfg.ctx);
-    int64_t took = rc == WEIR_LATER ? INT64_MAX : now_ns() - start;
+    int64_t took = rc == WEIR_LATER ? INT64_MAX : weir__monotonic_ns() - start;
     pthread_mutex_lock(&p->lock);
     weir__pool_pace(p, took);
     *lots = weir__pool_comes_in_lots(p);

@@ -3,7 +3,6 @@
 #ifndef WEIR_RUNTIME_POOL_INNER_H
 #define WEIR_RUNTIME_POOL_INNER_H
 
-#include <time.h>
 
 #include "runtime/gate.h"
 #include "runtime/pool.h"
@@ -104,19 +103,5 @@ void weir__pool_unpack(pool *p);
 
 /* The first of the ready ones; there is one. */
 weir__hold *weir__pool_ready_pop(pool *p);
-
-/* The moment that comes in `ms`, for pthread_cond_timedwait() on the pool's conditions. */
-static inline struct timespec weir__after_ms(int64_t ms)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    ts.tv_sec += (time_t)(ms / 1000);
-    ts.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (ts.tv_nsec >= 1000000000) {
-        ts.tv_sec++;
-        ts.tv_nsec -= 1000000000;
-    }
-    return ts;
-}
 
 #endif

@@ -1,10 +1,10 @@
 /* process.c - starting and stopping worker pools. */
 #include "runtime/pool_inner.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "core/job.h"
 
@@ -76,13 +76,9 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type, const 
     p->hint = HINT_UNKNOWN;
     weir__queue_ref(q);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->wake, &attr);
-    pthread_cond_init(&p->trouble, &attr);
-    pthread_cond_init(&p->quiet, &attr);
-    pthread_condattr_destroy(&attr);
+    weir__cond_init(&p->wake);
+    weir__cond_init(&p->trouble);
+    weir__cond_init(&p->quiet);
     weir_code rc = check_config(&p->cfg, type, err);
     if (!rc)
         rc = copy_types(p, type, err);
@@ -100,7 +96,7 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type, const 
     return WEIR_OK;
 }
 
-static weir_code stop_pool(pool *p, int64_t timeout_ms);
+static weir_code stop_pool(pool *p, weir_deadline until);
 
 static void pools_link(weir_queue *q, pool *p)
 {
@@ -139,6 +135,8 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
         return rc;
     weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
     pools_link(q, p);      /* before the threads start, so that no hint is missed */
+    weir__queue_stay(q);
+    rc = weir__batcher_start(weir__queue_batcher(q, WEIR_OP_TAKE), err);
     for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
         pthread_t thread;
         weir__pool_ref(p);
@@ -164,7 +162,7 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
         if (there)
             *at = p->next;
         pthread_mutex_unlock(&q->pools.lock);
-        stop_pool(p, 0);
+        stop_pool(p, weir__deadline_in(0));
         if (there)
             weir__pool_unref(p);
     }
@@ -214,9 +212,8 @@ static size_t fail_running(pool *p)
     }
 }
 
-static weir_code stop_pool(pool *p, int64_t timeout_ms)
+static weir_code stop_pool(pool *p, weir_deadline until)
 {
-    struct timespec until = weir__after_ms(timeout_ms < 0 ? WEIR_MAX_MS : timeout_ms);
     size_t failed = 0;
     pthread_mutex_lock(&p->lock);
     weir__pool_tell_stop(p);
@@ -233,7 +230,7 @@ static weir_code stop_pool(pool *p, int64_t timeout_ms)
             pthread_cond_wait(&p->quiet, &p->lock);       /* only our own code is awaited */
         } else if (!p->running || late) {
             break;
-        } else if (pthread_cond_timedwait(&p->quiet, &p->lock, &until) == ETIMEDOUT) {
+        } else if (!weir__cond_wait_until(&p->quiet, &p->lock, until)) {
             late = true;
             pthread_mutex_unlock(&p->lock);
             failed = fail_running(p);
@@ -257,13 +254,10 @@ weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_er
         p->next = stopped;
         stopped = p;
     }
-    struct timespec until = weir__after_ms(timeout_ms < 0 ? WEIR_MAX_MS : timeout_ms);
+    weir_deadline until = weir__deadline_in(timeout_ms);
     while ((p = stopped)) {
         stopped = p->next;
-        struct timespec now = weir__after_ms(0);
-        int64_t left = (int64_t)(until.tv_sec - now.tv_sec) * 1000 +
-                       (until.tv_nsec - now.tv_nsec) / 1000000;
-        if (stop_pool(p, left > 0 ? left : 0))
+        if (stop_pool(p, until))
             rc = weir_fail(err, WEIR_ETIMEOUT, "stop: handlers were still running after %lld ms; "
                            "their jobs failed with \"" WEIR__SHUTDOWN_TEXT "\"",
                            (long long)timeout_ms);

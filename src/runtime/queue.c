@@ -97,9 +97,18 @@ void weir_get_metrics(weir_queue *q, weir_metrics *out)
         weir__batcher_metrics(&q->batcher[i], out);
 }
 
+void weir__queue_stay(weir_queue *q)
+{
+    pthread_mutex_lock(&q->pools.lock);         /* so that the store is not closed meanwhile */
+    if (q->store && q->store->ops->stay)
+        q->store->ops->stay(q->store);
+    pthread_mutex_unlock(&q->pools.lock);
+}
+
 weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn, void *ctx,
                       weir_listener **out, weir_error *err)
 {
+    weir__queue_stay(q);
     return weir__events_listen(&q->events, filter, fn, NULL, ctx, out, err);
 }
 
@@ -138,15 +147,52 @@ static void on_events(void *ctx, const weir_event *events, size_t n)
 static void on_due(void *ctx, int64_t at_ms)
 {
     weir_queue *q = ctx;
-    weir__timer_due(&q->timer, weir__queue_steady_of(q, at_ms));
+    weir__timer_set(&q->timer, &q->tick, weir__queue_steady_of(q, at_ms));
 }
 
 static void on_lost(void *ctx)
 {
     weir_queue *q = ctx;
     weir__pools_hint(q, NULL, 0);
-    weir__timer_due(&q->timer, INT64_MIN);
+    weir__timer_set(&q->timer, &q->tick, INT64_MIN);
     weir__events_lost(&q->events, weir_now(q));
+}
+
+/* ---- what the timer runs ---- */
+
+static int64_t tend_pools(weir_queue *q, void *ctx)
+{
+    (void)ctx;
+    return weir__pools_tend(q);
+}
+
+static int64_t renew_leases(weir_queue *q, void *ctx)
+{
+    (void)ctx;
+    return weir__holds_renew(q);
+}
+
+static int64_t tick(weir_queue *q, void *ctx)
+{
+    (void)ctx;
+    weir_ticket ticket = { .op = { .kind = WEIR_OP_TICK, .u.tick = { .limit = WEIR_TICK_LIMIT } } };
+    weir_error err;
+    weir_code rc = weir__queue_run(q, &ticket, &err);
+    if (!rc)
+        return weir__queue_steady_of(q, ticket.op.u.tick.next_at);
+    if (rc != WEIR_ECLOSED)
+        weir__events_trouble(&q->events, weir_now(q), &err);
+    return weir__queue_steady(q) + WEIR_TICK_RETRY_MS;
+}
+
+static void add_timers(weir_queue *q)
+{
+    q->tend = (weir_timer_entry){ .run = tend_pools };
+    q->renew = (weir_timer_entry){ .run = renew_leases };
+    q->tick = (weir_timer_entry){ .run = tick, .on_clock_set = true };
+    weir__timer_add(&q->timer, &q->tend);
+    weir__timer_add(&q->timer, &q->renew);
+    weir__timer_add(&q->timer, &q->tick);
 }
 
 /* ---- opening and closing ---- */
@@ -165,11 +211,11 @@ static weir_code start(weir_queue *q, weir_error *err)
     weir_code rc = WEIR_OK;
     q->lanes = q->store->ops->lanes > 1 ? q->store->ops->lanes : 1;
     q->objects_only = q->store->objects_only;
-    for (unsigned i = 0; !rc && i < q->lanes; i++)
-        rc = weir__batcher_init(&q->batcher[i], q->store, &q->events, read_clock, q, err);
+    for (unsigned i = 0; i < q->lanes; i++)
+        weir__batcher_init(&q->batcher[i], q->store, &q->events, read_clock, q);
     if (!rc && !q->read_only) {
-        weir__timer_due(&q->timer, INT64_MIN);      /* whatever came due while nobody looked */
-        rc = weir__timer_start(&q->timer, err);
+        weir__timer_set(&q->timer, &q->tick, INT64_MIN);     /* jobs may be due already */
+        rc = weir__timer_open(&q->timer, err);
     }
     return rc;
 }
@@ -182,9 +228,12 @@ static void shut(weir_queue *q)
         if (q->batcher[i].store)
             weir__batcher_close(&q->batcher[i]);
     }
-    if (q->store)
-        q->store->ops->close(q->store);
+    pthread_mutex_lock(&q->pools.lock);
+    weir_store *store = q->store;
     q->store = NULL;
+    pthread_mutex_unlock(&q->pools.lock);
+    if (store)
+        store->ops->close(store);
     weir__events_close(&q->events);
     weir__queue_unref(q);
 }
@@ -208,14 +257,14 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
     pthread_mutex_init(&q->holds.lock, NULL);
     pthread_mutex_init(&q->gate.lock, NULL);
     weir__timer_init(&q->timer, q, opt->now != NULL);
+    add_timers(q);
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
                      .keep_taken = opt->keep_taken, .own_clock = opt->now != NULL, .now = queue_now,
                      .emit = on_events, .due = on_due, .lost = on_lost, .ctx = q };
-    weir_code rc = weir__events_init(&q->events, err);
-    if (!rc)
-        rc = weir__store_open(&q->store, url, &env, err);
+    weir__events_init(&q->events);
+    weir_code rc = weir__store_open(&q->store, url, &env, err);
     if (!rc)
         rc = start(q, err);
     if (rc)

@@ -27,6 +27,7 @@ struct weir_queue {
     weir_batcher     batcher[WEIR_LANES];
     weir_events      events;
     weir_timer       timer;
+    weir_timer_entry tend, renew, tick;   /* run in this order: see timer.h */
     bool             read_only;
     bool             objects_only;        /* of the store */
     int64_t        (*now)(void *ctx);       /* NULL: the system's clocks */
@@ -74,6 +75,9 @@ static inline weir_code weir__queue_submit(weir_queue *q, weir_ticket *t)
 
 void weir__queue_ref(weir_queue *q);
 void weir__queue_unref(weir_queue *q);
+
+/* Say to the store that this process begins to listen or to work. */
+void weir__queue_stay(weir_queue *q);
 
 /* Check and run an operation and wait for it; the error goes to `err`. */
 weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err);

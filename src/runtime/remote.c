@@ -321,7 +321,7 @@ static void give_tick(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->at_out)
         *to->at_out = op->err.code ? 0 : tick->next_at;
     if (!op->err.code)
-        weir__timer_due(&q->timer, weir__queue_steady_of(q, tick->next_at));
+        weir__timer_set(&q->timer, &q->tick, weir__queue_steady_of(q, tick->next_at));
 }
 
 weir_code weir_tick(weir_queue *q, size_t limit, size_t *changed, int64_t *next_at, weir_error *err)

@@ -1,4 +1,4 @@
-/* timer.c - ticks and renewals, when they are due: see timer.h. */
+/* timer.c - calling functions at set times: see timer.h. */
 #include "runtime/timer.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "runtime/pool.h"
 #include "runtime/queue.h"
 
 enum { WALL_CLOCK, CHANGED, FDS };
@@ -31,18 +30,31 @@ static int watch_wall_clock(void)
 
 void weir__timer_init(weir_timer *t, weir_queue *q, bool own_clock)
 {
-    *t = (weir_timer){ .q = q, .own_clock = own_clock, .due_at = INT64_MAX, .renew_at = INT64_MAX,
-                       .tend_at = INT64_MAX, .wall_fd = -1, .wake_fd = -1 };
+    *t = (weir_timer){ .q = q, .own_clock = own_clock, .wall_fd = -1, .wake_fd = -1 };
     pthread_mutex_init(&t->lock, NULL);
 }
 
-weir_code weir__timer_start(weir_timer *t, weir_error *err)
+/* The earliest time that is set. Lock held. */
+static int64_t next_time(const weir_timer *t)
 {
-    t->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int64_t next = INT64_MAX;
+    for (const weir_timer_entry *e = t->first; e; e = e->next)
+        if (e->at_ms < next)
+            next = e->at_ms;
+    return next;
+}
+
+/* Start the thread if there is something to run, unless it runs. Lock held. */
+static weir_code start_thread(weir_timer *t, weir_error *err)
+{
+    if (t->started || !t->open || next_time(t) == INT64_MAX)
+        return WEIR_OK;
+    if (t->wake_fd < 0)
+        t->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (t->wake_fd < 0)
         return weir_fail(err, WEIR_ENOMEM, "open: no file descriptor for the timer: %s",
                          strerror(errno));
-    if (!t->own_clock)
+    if (!t->own_clock && t->wall_fd < 0)
         t->wall_fd = watch_wall_clock();
     weir_code rc = weir__thread_start(&t->thread, timer_main, t, "weir-timer", err);
     t->started = rc == WEIR_OK;
@@ -58,29 +70,27 @@ static void wake(weir_timer *t)
     t->asleep = false;
 }
 
-static void earlier(weir_timer *t, int64_t *when, int64_t at_ms)
+void weir__timer_add(weir_timer *t, weir_timer_entry *e)
 {
+    e->at_ms = INT64_MAX;
+    e->next = NULL;
     pthread_mutex_lock(&t->lock);
-    if (at_ms < *when) {
-        *when = at_ms;
-        wake(t);
-    }
+    weir_timer_entry **at = &t->first;
+    while (*at)
+        at = &(*at)->next;
+    *at = e;
     pthread_mutex_unlock(&t->lock);
 }
 
-void weir__timer_due(weir_timer *t, int64_t at_ms)
+void weir__timer_set(weir_timer *t, weir_timer_entry *e, int64_t at_ms)
 {
-    earlier(t, &t->due_at, at_ms);
-}
-
-void weir__timer_renew(weir_timer *t, int64_t at_ms)
-{
-    earlier(t, &t->renew_at, at_ms);
-}
-
-void weir__timer_tend(weir_timer *t, int64_t at_ms)
-{
-    earlier(t, &t->tend_at, at_ms);
+    pthread_mutex_lock(&t->lock);
+    if (at_ms < e->at_ms) {
+        e->at_ms = at_ms;
+        start_thread(t, NULL);
+        wake(t);
+    }
+    pthread_mutex_unlock(&t->lock);
 }
 
 void weir__timer_wake(weir_timer *t)
@@ -91,8 +101,8 @@ void weir__timer_wake(weir_timer *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Sleep until the steady clock shows `at_ms`, something has changed, or the wall clock was set:
- * then a TICK looks at the moments that were named. Lock held, but not while sleeping. */
+/* Sleep until the steady clock shows `at_ms`, an earlier time was set, or the wall clock was set.
+ * Lock held, but not while sleeping. */
 static void sleep_until(weir_timer *t, int64_t at_ms, int64_t now)
 {
     enum { LONGEST_MS = 60000 };
@@ -110,61 +120,49 @@ static void sleep_until(weir_timer *t, int64_t at_ms, int64_t now)
         (void)!read(t->wake_fd, &count, sizeof count);
     pthread_mutex_lock(&t->lock);
     t->asleep = false;
-    if (was_set)
-        t->due_at = INT64_MIN;
+    for (weir_timer_entry *e = t->first; e && was_set; e = e->next)
+        if (e->on_clock_set)
+            e->at_ms = INT64_MIN;
 }
 
-/* Returns when to come again, by the steady clock. */
-static int64_t tick(weir_queue *q)
+/* Run the entries that are due by `now`. Lock held, but not while they run. */
+static void run_due(weir_timer *t, int64_t now)
 {
-    weir_ticket ticket = { .op = { .kind = WEIR_OP_TICK, .u.tick = { .limit = WEIR_TICK_LIMIT } } };
-    weir_error err;
-    weir_code rc = weir__queue_run(q, &ticket, &err);
-    if (!rc)
-        return weir__queue_steady_of(q, ticket.op.u.tick.next_at);
-    if (rc != WEIR_ECLOSED)
-        weir__events_trouble(&q->events, weir_now(q), &err);
-    return weir__queue_steady(q) + WEIR_TICK_RETRY_MS;
+    for (weir_timer_entry *e = t->first; e; e = e->next) {
+        if (now < e->at_ms)
+            continue;
+        e->at_ms = INT64_MAX;       /* a time that is set while it runs counts */
+        pthread_mutex_unlock(&t->lock);
+        weir__timer_set(t, e, e->run(t->q, e->ctx));
+        pthread_mutex_lock(&t->lock);
+    }
 }
 
-/* Take what is due by now off *when. */
-static bool comes_due(int64_t *when, int64_t now)
+weir_code weir__timer_open(weir_timer *t, weir_error *err)
 {
-    bool due = now >= *when;
-    if (due)
-        *when = INT64_MAX;      /* what is said meanwhile counts */
-    return due;
+    int64_t now = weir__queue_steady(t->q);
+    pthread_mutex_lock(&t->lock);
+    run_due(t, now);
+    t->open = true;
+    weir_code rc = start_thread(t, err);
+    pthread_mutex_unlock(&t->lock);
+    return rc;
 }
 
-/* Renewals come before the tick: after the process was stopped for a while, its jobs keep their
- * leases instead of being given to somebody else under its hands. */
 static void *timer_main(void *arg)
 {
     weir_timer *t = arg;
     pthread_mutex_lock(&t->lock);
-    while (!t->closed) {
+    while (t->open) {
         t->turned = false;
         pthread_mutex_unlock(&t->lock);
         int64_t now = weir__queue_steady(t->q);     /* may be the user's function: no lock held */
         pthread_mutex_lock(&t->lock);
-        int64_t next = t->due_at < t->renew_at ? t->due_at : t->renew_at;
-        if (t->tend_at < next)
-            next = t->tend_at;
-        if (now < next) {
-            if (!t->turned && !t->closed)
-                sleep_until(t, next, now);
-            continue;
-        }
-        bool renew = comes_due(&t->renew_at, now), due = comes_due(&t->due_at, now);
-        bool tend = comes_due(&t->tend_at, now);
-        pthread_mutex_unlock(&t->lock);
-        if (tend)
-            weir__timer_tend(t, weir__pools_tend(t->q));
-        if (renew)
-            weir__timer_renew(t, weir__holds_renew(t->q));
-        if (due)
-            weir__timer_due(t, tick(t->q));
-        pthread_mutex_lock(&t->lock);
+        int64_t next = next_time(t);
+        if (now >= next)
+            run_due(t, now);
+        else if (!t->turned && t->open)
+            sleep_until(t, next, now);
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;
@@ -173,12 +171,13 @@ static void *timer_main(void *arg)
 void weir__timer_close(weir_timer *t)
 {
     pthread_mutex_lock(&t->lock);
-    t->closed = true;
+    t->open = false;
+    bool started = t->started;
+    t->started = false;
     wake(t);
     pthread_mutex_unlock(&t->lock);
-    if (t->started)
+    if (started)
         pthread_join(t->thread, NULL);
-    t->started = false;
 }
 
 void weir__timer_fini(weir_timer *t)

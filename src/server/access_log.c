@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 
 struct srv_access_log {
@@ -73,14 +74,14 @@ static void add_text(weir_buf *b, const char *name, const char *text)
 
 void srv_access_log_write(srv_access_log *l, const srv_access *a)
 {
-    struct timespec ts;
-    struct tm       tm;
-    char            day[32];
-    weir_buf        line = { 0 };
-    clock_gettime(CLOCK_REALTIME, &ts);
-    gmtime_r(&ts.tv_sec, &tm);
+    int64_t   now = weir__wall_ms();
+    time_t    seconds = (time_t)(now / 1000);
+    struct tm tm;
+    char      day[32];
+    weir_buf  line = { 0 };
+    gmtime_r(&seconds, &tm);
     strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm);
-    weir__buf_printf(&line, "{\"time\":\"%s.%03ldZ\"", day, ts.tv_nsec / 1000000);
+    weir__buf_printf(&line, "{\"time\":\"%s.%03dZ\"", day, (int)(now % 1000));
     add_text(&line, "peer", a->peer);
     add_text(&line, "token", a->token && *a->token ? a->token : NULL);
     add_text(&line, "method", a->method);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "server/audit.h"
 #include "server/inner.h"
 
@@ -122,16 +122,9 @@ void srv_audit_skip(srv_request *r)
 
 /* ---- recording ---- */
 
-static int64_t wall_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
-
 void srv_audit_also(srv_request *r, srv_audit_item *item)
 {
-    item->at = wall_ms();
+    item->at = weir__wall_ms();
     item->token = r->who.name;
     item->address = r->conn ? r->conn->peer : NULL;
     item->path = r->path;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "server/tokens.h"
 
 /* Wrong tokens from one address, in the window of time that began at since_ms. */
@@ -86,17 +87,10 @@ static void tell_missing(const srv_guard *g, const srv_tokens *a, const srv_toke
     }
 }
 
-static int64_t wall_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
-
 /* Lock held. */
 static void find_next_expiry(srv_guard *g)
 {
-    int64_t now = wall_ms(), next = INT64_MAX;
+    int64_t now = weir__wall_ms(), next = INT64_MAX;
     for (size_t i = 0; i < g->tokens.n; i++) {
         int64_t at = g->tokens.token[i].who.expires_at;
         if (at > now && at < next)
@@ -109,7 +103,7 @@ static void find_next_expiry(srv_guard *g)
 static void look_for_expiry(srv_guard *g)
 {
     int64_t next = g->next_expiry;
-    if (next == INT64_MAX || wall_ms() < next ||
+    if (next == INT64_MAX || weir__wall_ms() < next ||
         !atomic_compare_exchange_strong(&g->next_expiry, &next, INT64_MAX))
         return;
     pthread_rwlock_wrlock(&g->lock);
@@ -226,7 +220,7 @@ static void note_uses(srv_guard *g, int64_t now_ms)
 
 void srv_guard_count_tokens(srv_guard *g, srv_token_counts *out)
 {
-    int64_t now = wall_ms(), next = INT64_MAX;
+    int64_t now = weir__wall_ms(), next = INT64_MAX;
     *out = (srv_token_counts){ 0 };
     pthread_rwlock_rdlock(&g->lock);
     for (size_t i = 0; i < g->tokens.n; i++) {
@@ -306,7 +300,7 @@ static bool check_token(srv_guard *g, const srv_head *h, int64_t now_ms, srv_cal
         return refuse(no, 401, "Authorization: only 'Bearer TOKEN' is known");
     const char *text = h->authorization + sizeof scheme - 1;
     text += strspn(text, " ");
-    int64_t now = wall_ms();
+    int64_t now = weir__wall_ms();
     if (find_caller(g, text, now, who)) {
         note_uses(g, now_ms);
         return !who->expires_at || who->expires_at > now || refuse_expired(no, who);

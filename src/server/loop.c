@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 struct srv_loop {
@@ -129,9 +129,7 @@ bool srv_loop_here(const srv_loop *l)
 
 int64_t srv_loop_ms(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return weir__coarse_ms();
 }
 
 /* ---- calls ---- */

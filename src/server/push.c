@@ -4,17 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/thread.h"
 #include "server/push_inner.h"
-
-int64_t push_now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* ---- from other threads ----
  *
@@ -99,7 +91,7 @@ static void run_notes(srv_push *p)
     p->asks = NULL;
     p->last_ask = &p->asks;
     if (p->drain && !p->drain_ms)
-        p->drain_ms = push_now() + SRV_DRAIN_MS;
+        p->drain_ms = weir__monotonic_ms() + SRV_DRAIN_MS;
     pthread_mutex_unlock(&p->lock);
     for (; note; note = next_note) {
         next_note = note->next;
@@ -116,7 +108,7 @@ static void run_notes(srv_push *p)
 static int sleep_ms(srv_push *p)
 {
     enum { LONG_MS = 60 * 60 * 1000 };
-    int64_t now = push_now(), until = now + LONG_MS;
+    int64_t now = weir__monotonic_ms(), until = now + LONG_MS;
     pthread_mutex_lock(&p->lock);
     for (push_target *t = p->targets; t; t = t->next) {
         int64_t ready = t->ready_ms > t->refused_ms ? t->ready_ms : t->refused_ms;
@@ -152,7 +144,7 @@ static void *push_main(void *arg)
         push_sweep(p);
         push_look_at_targets(p);
         push_look_at_requests(p);
-        if (p->drain_ms && push_now() >= p->drain_ms)
+        if (p->drain_ms && weir__monotonic_ms() >= p->drain_ms)
             push_break_off(p);
         if (!is_over(p))
             curl_multi_poll(p->multi, NULL, 0, sleep_ms(p), NULL);

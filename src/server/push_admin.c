@@ -133,7 +133,7 @@ void push_pause(srv_push *p, push_target *t, const weir_error *why)
 /* As members of an object that goes on. */
 static void show(srv_push *p, weir_buf *out, const push_target *t)
 {
-    int64_t left = t->ready_ms - push_now();
+    int64_t left = t->ready_ms - weir__monotonic_ms();
     srv_push_show(out, t->is);
     if (t->is->paused)
         weir__buf_str(out, "\"state\":\"paused\",");

@@ -8,6 +8,7 @@
 #include <curl/curl.h>
 #include <netinet/in.h>
 
+#include "base/clock.h"
 #include "server/push.h"
 #include "server/workers.h"
 
@@ -122,7 +123,6 @@ struct srv_push {
 };
 
 /* push.c */
-int64_t push_now(void);                             /* monotonic */
 void push_note_post(srv_push *p, push_note *note);  /* any thread */
 /* Listen to events if there are targets, or will be; not if there are none. */
 weir_code push_listen(srv_push *p, bool needed, weir_error *err);

@@ -79,7 +79,7 @@ static void unlink_from(push_delivery *d)
  * fails too, is the same trouble. */
 static void back_off(srv_push *p, push_target *t, int64_t ms, const weir_error *why)
 {
-    int64_t now = push_now();
+    int64_t now = weir__monotonic_ms();
     if (now >= t->ready_ms) {
         int64_t longer = t->failures < 16 ? (int64_t)PUSH_BACKOFF_MS << t->failures : INT64_MAX;
         if (!ms)
@@ -94,7 +94,7 @@ static void back_off(srv_push *p, push_target *t, int64_t ms, const weir_error *
 
 static void is_fine(push_target *t)
 {
-    if (push_now() < t->ready_ms)
+    if (weir__monotonic_ms() < t->ready_ms)
         return;                         /* another request has found out otherwise meanwhile */
     t->failures = 0;
     t->why.code = WEIR_OK;
@@ -154,7 +154,7 @@ static void settled(srv_push *p, push_note *note)
         return;
     }
     link_in(&p->again, d);
-    p->again_ms = push_now() + PUSH_RETRY_MS;
+    p->again_ms = weir__monotonic_ms() + PUSH_RETRY_MS;
 }
 
 static weir_code send_outcome(srv_push *p, push_delivery *d)
@@ -192,7 +192,7 @@ static void settle(srv_push *p, push_delivery *d)
 void push_settle_again(srv_push *p)
 {
     push_delivery *d = p->again, *next;
-    if (!d || (push_now() < p->again_ms && !p->drain_ms))
+    if (!d || (weir__monotonic_ms() < p->again_ms && !p->drain_ms))
         return;
     p->again = NULL;
     for (; d; d = next) {
@@ -299,11 +299,11 @@ static void taken(srv_push *p, push_note *note)
         back_off(p, t, 0, &a->err);
     bool alone = a->pass == WEIR__PASS_ALONE && a->n_out;
     if (a->waits && !a->n_out)
-        t->refused_ms = push_now() + PUSH_REFUSED_MS;
+        t->refused_ms = weir__monotonic_ms() + PUSH_REFUSED_MS;
     if (a->err.code || a->n_out == a->n || a->waits || alone)
         wake(p, t);
     for (size_t i = 0; i < a->n_out; i++)
-        deliver(p, t, a->jobs[i], push_now() - a->asked_ms);
+        deliver(p, t, a->jobs[i], weir__monotonic_ms() - a->asked_ms);
     free(a);
 }
 
@@ -321,7 +321,7 @@ static weir_pass enter(srv_push *p, push_target *t, const char *worker)
     srv_workers_seen(p->workers, worker, t->is->types.text, weir_now(p->q));
     weir_pass pass = srv_workers_enter(p->workers, worker, false, NULL);
     if (!pass) {
-        t->refused_ms = push_now() + PUSH_REFUSED_MS;
+        t->refused_ms = weir__monotonic_ms() + PUSH_REFUSED_MS;
         wake(p, t);
     }
     return pass;
@@ -341,7 +341,7 @@ static void take(srv_push *p, push_target *t, size_t n)
         return;
     }
     *a = (asking){ .note.run = taken, .p = p, .target = t, .pass = pass, .n = n,
-                   .asked_ms = push_now() };
+                   .asked_ms = weir__monotonic_ms() };
     weir_taking what = { .types = t->is->types.text, .n = n, .worker = worker,
                          .lease_ms = lease_of(t), .busy = pass != WEIR__PASS_ALONE,
                          .suspect_waits = &a->waits };
@@ -364,7 +364,7 @@ size_t push_room(const srv_push *p, const push_target *t)
 
 void push_look_at_targets(srv_push *p)
 {
-    int64_t now = push_now();
+    int64_t now = weir__monotonic_ms();
     for (push_target *t = p->targets; t; t = t->next) {
         size_t n = now >= t->ready_ms && now >= t->refused_ms ? push_room(p, t) : 0;
         if (n && was_woken(p, t))

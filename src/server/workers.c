@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/named.h"
 #include "core/job.h"
@@ -42,13 +42,6 @@ struct srv_workers {
     size_t          n;
     weir_map        held;               /* id -> holding */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static void list_remove(srv_workers *ws, entry *e)
 {
@@ -246,7 +239,7 @@ static void refuse(entry *e, srv_poll *poll)
 
 weir_pass srv_workers_enter(srv_workers *ws, const char *name, bool only_alone, srv_poll *poll)
 {
-    int64_t   now = now_ms();
+    int64_t   now = weir__monotonic_ms();
     weir_pass pass = only_alone ? WEIR__PASS_NONE : WEIR__PASS_BUSY;
     pthread_mutex_lock(&ws->lock);
     entry *e = weir__names_get(&ws->by_name, name);
@@ -276,14 +269,14 @@ bool srv_workers_closed(srv_workers *ws, const char *name)
 {
     pthread_mutex_lock(&ws->lock);
     entry *e = weir__names_get(&ws->by_name, name);
-    bool   closed = e && (e->gate.alone || weir__gate_closed(&e->gate, now_ms()));
+    bool   closed = e && (e->gate.alone || weir__gate_closed(&e->gate, weir__monotonic_ms()));
     pthread_mutex_unlock(&ws->lock);
     return closed;
 }
 
 void srv_workers_took(srv_workers *ws, const char *name, const srv_taken *t)
 {
-    int64_t now = now_ms();
+    int64_t now = weir__monotonic_ms();
     pthread_mutex_lock(&ws->lock);
     entry *e = weir__names_get(&ws->by_name, name);
     if (e && e->gate.flying) {          /* else it was not there when it asked */
@@ -304,7 +297,7 @@ void srv_workers_ended(srv_workers *ws, uint64_t id, uint32_t delivery)
     if (h) {
         entry *e = h->worker;
         drop(ws, h);
-        open_gate(e, now_ms());
+        open_gate(e, weir__monotonic_ms());
     }
     pthread_mutex_unlock(&ws->lock);
 }
@@ -314,7 +307,7 @@ void srv_workers_renewed(srv_workers *ws, uint64_t id, uint32_t delivery, int64_
     pthread_mutex_lock(&ws->lock);
     holding *h = holding_of(ws, id, delivery);
     if (h)
-        h->until = now_ms() + lease_ms;
+        h->until = weir__monotonic_ms() + lease_ms;
     pthread_mutex_unlock(&ws->lock);
 }
 

@@ -144,9 +144,9 @@ void probe_steps(probe *p, int n)
 
 void probe_until(probe *p, bool (*done)(void *ctx), void *ctx)
 {
-    int64_t end = weir__now_ms() + RIG_PATIENCE_MS;
+    int64_t end = weir__monotonic_ms() + RIG_PATIENCE_MS;
     while (!done(ctx)) {
-        if (weir__now_ms() > end)
+        if (weir__monotonic_ms() > end)
             fail_msg("not done within %d ms", RIG_PATIENCE_MS);
         probe_step(p);
     }
@@ -233,14 +233,14 @@ void probe_tell(probe_ear *e, probe *p, size_t channel, const char *message)
 {
     const redis_channel *c = &e->channel[channel];
     const char *const    argv[] = { c->sharded ? "SPUBLISH" : "PUBLISH", c->name, message };
-    int64_t              end = weir__now_ms() + RIG_PATIENCE_MS;
+    int64_t              end = weir__monotonic_ms() + RIG_PATIENCE_MS;
     do {
         weir_error  err = { 0 };
         redisReply *r = weir__link_ask(p->link, weir__redis_slot(c->name, strlen(c->name)), &err, 3,
                                        argv, NULL);
         if (r)
             freeReplyObject(r);
-        if (weir__now_ms() > end)
+        if (weir__monotonic_ms() > end)
             fail_msg("\"%s\" was not heard; %s", message, err.msg);
     } while (!was_heard(e, channel, message, 100));
 }

@@ -164,12 +164,12 @@ static void *hand_over(void *arg)
     const rig_nodes *c = d->f->cluster;
     uint32_t         slot = d->f->probe.key[0].slot;
     rig             *replica = find_replica(c, d->was);
-    int64_t          end = weir__now_ms() + RIG_PATIENCE_MS, asked = 0;
+    int64_t          end = weir__monotonic_ms() + RIG_PATIENCE_MS, asked = 0;
     struct timespec  nap = { 0, 20000000 };
-    while (replica && !d->fine && weir__now_ms() < end) {
-        if (weir__now_ms() - asked > 6000) {
+    while (replica && !d->fine && weir__monotonic_ms() < end) {
+        if (weir__monotonic_ms() - asked > 6000) {
             rig_do(replica, "CLUSTER FAILOVER");
-            asked = weir__now_ms();
+            asked = weir__monotonic_ms();
         }
         nanosleep(&nap, NULL);
         d->fine = rig_cluster_primary(c, slot) == replica;
@@ -215,12 +215,12 @@ static void the_others_go_on(void **state)
             weir__resp_text(&call[c]->command, "GET");
             weir__resp_text(&call[c]->command, f.probe.key[c ? other : 0].name);
         }
-        int64_t begun = weir__now_ms();
+        int64_t begun = weir__monotonic_ms();
         weir__link_send(f.probe.link, &down);
         weir__link_send(f.probe.link, &up);
         weir__link_wait(f.probe.link, &up);
         assert_int_equal(up.err.code, WEIR_OK);
-        assert_true(weir__now_ms() - begun < 1500);
+        assert_true(weir__monotonic_ms() - begun < 1500);
         struct rusage before, after;
         getrusage(RUSAGE_THREAD, &before);
         weir__link_wait(f.probe.link, &down);

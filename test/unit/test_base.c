@@ -1,4 +1,4 @@
-/* test_base.c - errors, buffers, cutting text, the map. */
+/* test_base.c - errors, buffers, cutting text, the map, deadlines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "weir/error.h"
 
@@ -236,6 +237,35 @@ static void map_walk_may_remove_what_it_sees(void **state)
     weir__map_fini(&m);
 }
 
+/* ---- clocks ---- */
+
+static void a_deadline_comes_once_and_never_when_negative(void **state)
+{
+    (void)state;
+    assert_int_equal(weir__deadline_left_ms(weir__deadline_in(0)), 0);
+    assert_int_equal(weir__deadline_left_ms(weir__deadline_in(-1)), -1);
+    assert_int_equal(weir__deadline_left_ms(weir__deadline_in(INT64_MAX)), -1);
+    weir_deadline d = weir__deadline_in(60000);
+    assert_in_range(weir__deadline_left_ms(d), 1, 60000);
+}
+
+static void a_wait_ends_at_its_deadline(void **state)
+{
+    (void)state;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t  cond;
+    weir__cond_init(&cond);
+    pthread_mutex_lock(&lock);
+    int64_t       begun = weir__monotonic_ns();
+    weir_deadline d = weir__deadline_in(2);
+    while (weir__cond_wait_until(&cond, &lock, d))
+        ;
+    assert_true(weir__monotonic_ns() - begun >= 2000000);
+    assert_int_equal(weir__deadline_left_ms(d), 0);
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&cond);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +281,8 @@ int main(void)
         cmocka_unit_test(map_starts_empty),
         cmocka_unit_test(map_agrees_with_an_array),
         cmocka_unit_test(map_walk_may_remove_what_it_sees),
+        cmocka_unit_test(a_deadline_comes_once_and_never_when_negative),
+        cmocka_unit_test(a_wait_ends_at_its_deadline),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "core/event_json.h"
 
@@ -42,13 +42,6 @@ struct http_ear {
     char            run[WEIR_BATCH_RUN + 1];      /* of the last event */
     uint64_t        number;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* ---- what comes ---- */
 
@@ -132,7 +125,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 {
     http_ear *e = ctx;
     bool      last = size * n <= 2 && *bytes != ' ';        /* "\r\n" */
-    e->heard_ms = now_ms();
+    e->heard_ms = weir__monotonic_ms();
     if (last && status_of(e) == 200)
         e->begun = true;
     return size * n;
@@ -141,7 +134,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 {
     http_ear *e = ctx;
-    e->heard_ms = now_ms();
+    e->heard_ms = weir__monotonic_ms();
     if (e->begun)
         return weir__sse_feed(&e->sse, bytes, size * n) ? size * n : 0;
     if (e->refusal.len < WEIR_HTTP_MAX_EVENT)
@@ -190,7 +183,7 @@ static void listen_once(http_ear *e, weir_error *why)
     weir__buf_clear(&e->refusal);
     e->why[0] = '\0';
     e->begun = false;
-    e->heard_ms = now_ms();
+    e->heard_ms = weir__monotonic_ms();
     if (!set_resuming(e) || curl_multi_add_handle(e->multi, e->curl)) {
         weir_fail(why, WEIR_ENOMEM, "http: no memory to listen");
         return;
@@ -198,7 +191,7 @@ static void listen_once(http_ear *e, weir_error *why)
     while (running && !atomic_load(&e->stop)) {
         if (curl_multi_perform(e->multi, &running))
             break;
-        int64_t silent = now_ms() - e->heard_ms;
+        int64_t silent = weir__monotonic_ms() - e->heard_ms;
         if (silent >= SILENCE_MS) {
             snprintf(e->why, sizeof e->why, "no sign of life for %" PRId64 " s", silent / 1000);
             rc = CURLE_OPERATION_TIMEDOUT;
@@ -237,25 +230,14 @@ static void *listen_on(void *arg)
 
 /* ---- open and close ---- */
 
-static struct timespec in_ms(int64_t ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return until;
-}
-
 /* Trouble that time does not cure ends it at once. */
 static weir_code wait_until_heard(http_ear *e, weir_error *err)
 {
-    struct timespec until = in_ms(e->url->timeout_ms);
-    int             late = 0;
+    weir_deadline until = weir__deadline_in(e->url->timeout_ms);
+    bool          late = false;
     pthread_mutex_lock(&e->lock);
     while (!e->ever && !late && (!e->trouble.code || e->trouble.code == WEIR_EUNAVAIL))
-        late = pthread_cond_timedwait(&e->moved, &e->lock, &until);
+        late = !weir__cond_wait_until(&e->moved, &e->lock, until);
     weir_code rc = WEIR_OK;
     if (!e->ever)
         rc = weir_fail(err, e->trouble.code ? e->trouble.code : WEIR_EUNAVAIL, "%s",
@@ -293,12 +275,8 @@ weir_code weir__http_ear_open(http_ear **out, const http_url *url, const weir_en
         return weir_fail(err, WEIR_ENOMEM, "http: no memory to listen");
     e->url = url;
     e->env = env;
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->moved, &clock);
-    pthread_condattr_destroy(&clock);
+    weir__cond_init(&e->moved);
     weir_code rc = set_up(e, err);
     if (!rc)
         rc = wait_until_heard(e, err);
@@ -335,10 +313,10 @@ void weir__http_ear_until(http_ear *e, const char *run, uint64_t event)
 {
     if (!e)
         return;
-    struct timespec until = in_ms(A_MOMENT_MS);
+    weir_deadline until = weir__deadline_in(A_MOMENT_MS);
     pthread_mutex_lock(&e->lock);
     while (e->hears && event && !(!strcmp(e->run, run) && e->number >= event))
-        if (pthread_cond_timedwait(&e->moved, &e->lock, &until))
+        if (!weir__cond_wait_until(&e->moved, &e->lock, until))
             break;
     pthread_mutex_unlock(&e->lock);
 }

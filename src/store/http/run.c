@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum {
     FIRST_PAUSE_MS = 10,
     LONGEST_PAUSE_MS = 500,
@@ -33,13 +35,6 @@ typedef struct attempt {
     char        run[WEIR_BATCH_RUN + 1];  /* that it is meant for */
     weir_error  err;                /* of the last try */
 } attempt;
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static void sleep_ms(int64_t ms)
 {
@@ -231,7 +226,7 @@ static void run_attempt(attempt *a)
         if (got == OTHER_RUN && a->maybe)
             forget_doubtful(a);
         a->maybe = a->maybe || got == LOST;
-        int64_t now = now_ms();
+        int64_t now = weir__monotonic_ms();
         if (!until)
             until = now + a->s->url.timeout_ms;
         if (now + pause >= until)

@@ -137,7 +137,7 @@ static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms, int64_t sent
         atomic_store(&s->top->ahead_ms, now - sent_ms);
         atomic_store(&s->top->sure_ms, now - got_ms - 1);
         if (sent)
-            weir__clock_seen(s->top, i, now, sent, weir__clock_now());
+            weir__clock_seen(s->top, i, now, sent, weir__steady_ms());
     }
     mp_slice message = weir__reply_text(r->element[1]);
     if (message.len)
@@ -146,7 +146,7 @@ static void take_answer(redis_lane *s, uint32_t i, int64_t sent_ms, int64_t sent
 
 void weir__calls_run(redis_lane *s, int64_t now, bool writes)
 {
-    int64_t sent_ms = s->top->env.now(s->top->env.ctx), sent = now ? 0 : weir__clock_now();
+    int64_t sent_ms = s->top->env.now(s->top->env.ctx), sent = now ? 0 : weir__steady_ms();
     for (uint32_t i = 0; i < s->n_parts; i++) {
         redis_draft *p = &s->draft[i];
         if (!p->n_answers)

@@ -3,18 +3,10 @@
  * the leases and ttls along (the step Y). So a living worker keeps its jobs, and those of a dead
  * one are free when they would have been. In a cluster each server has a clock of its own. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "store/redis/engine.h"
 
 enum { STEP_MS = 2000 };        /* less is not worth it: leases are longer */
-
-int64_t weir__clock_now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_BOOTTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 weir_code weir__clock_open(redis_store *s, weir_error *err)
 {

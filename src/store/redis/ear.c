@@ -235,7 +235,7 @@ static const redis_net_ops ear_ops = {
 /* Ask nodes that were silent for long whether they are there. When is the next one to be asked? */
 static int64_t ping(redis_ear *e)
 {
-    int64_t now = weir__now_ms(), until = INT64_MAX;
+    int64_t now = weir__monotonic_ms(), until = INT64_MAX;
     for (size_t i = 0; i < e->net.n_nodes; i++) {
         redis_node *n = e->net.node[i];
         if (n->state != NODE_READY || n->patience_ms)
@@ -295,18 +295,11 @@ static weir_code set_up(redis_ear *e, const redis_url *url, const redis_channel 
 /* Until all channels are heard. Trouble that time does not cure ends it at once. */
 static weir_code wait_until_heard(redis_ear *e, weir_error *err)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ms = e->net.url.timeout_ms;         /* never changes: no lock */
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-
+    weir_deadline until = weir__deadline_in(e->net.url.timeout_ms);  /* never changes: no lock */
+    bool          late = false;
     pthread_mutex_lock(&e->lock);
-    int late = 0;
     while (e->n_deaf && !late && e->why.code != WEIR_EINVAL && e->why.code != WEIR_EREADONLY)
-        late = pthread_cond_timedwait(&e->told, &e->lock, &until);
+        late = !weir__cond_wait_until(&e->told, &e->lock, until);
     weir_code rc = WEIR_OK;
     if (e->n_deaf)
         rc = weir_fail(err, e->why.code ? e->why.code : WEIR_EUNAVAIL, "%s",
@@ -328,12 +321,8 @@ weir_code weir__ear_open(redis_ear **out, const redis_url *url, const redis_chan
     e->lost = lost;
     e->ctx = ctx;
     e->net.wake_fd = -1;
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->told, &clock);
-    pthread_condattr_destroy(&clock);
+    weir__cond_init(&e->told);
     weir_code rc = set_up(e, url, channels, err);
     if (!rc)
         rc = wait_until_heard(e, err);

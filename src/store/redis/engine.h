@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "core/tick.h"
 #include "store/redis/layout.h"
 #include "store/redis/msgpack.h"
@@ -273,11 +274,9 @@ mp_slice weir__reply_text(const redisReply *r);
 
 /* ---- Redis's clock (clock.c) ---- */
 
-/* Our clock: it is never set, and goes on while the machine is suspended. */
-int64_t   weir__clock_now(void);
 weir_code weir__clock_open(redis_store *s, weir_error *err);
 void      weir__clock_close(redis_store *s);
-/* A call was sent and answered at these times of our clock, and carried out at `now` of Redis's. */
+/* A call was sent and answered at these times of our steady clock, and done at `now` of Redis's. */
 void      weir__clock_seen(redis_store *s, uint32_t part, int64_t now, int64_t sent, int64_t got);
 bool      weir__clock_has_step(redis_store *s, uint32_t part);
 void      weir__clock_count(redis_store *s, uint32_t part, int64_t count);

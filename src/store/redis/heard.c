@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_HELD = 4096, MAX_NOTES = 1000 };
 
@@ -236,14 +235,10 @@ void weir__heard_until(redis_store *s, uint32_t part, int64_t number)
 {
     enum { A_MOMENT_MS = 500 };
     const redis_order *o = &s->heard.order[part];
-    struct timespec    until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += A_MOMENT_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    weir_deadline      until = weir__deadline_in(A_MOMENT_MS);
     pthread_mutex_lock(&s->heard.lock);
     while (!o->deaf && o->next <= number)
-        if (pthread_cond_timedwait(&s->heard.moved, &s->heard.lock, &until))
+        if (!weir__cond_wait_until(&s->heard.moved, &s->heard.lock, until))
             break;
     pthread_mutex_unlock(&s->heard.lock);
 }

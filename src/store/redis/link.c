@@ -89,7 +89,7 @@ static void wait_again(redis_link *l, redis_call *c, int64_t pause_ms)
 {
     l->n_repeats += c->tries == 0;
     c->tries++;
-    c->again_ms = pause_ms ? weir__now_ms() + pause_ms : 0;
+    c->again_ms = pause_ms ? weir__monotonic_ms() + pause_ms : 0;
     put_waiting(l, c);
 }
 
@@ -206,7 +206,7 @@ static redis_node *find_node(redis_link *l, redis_call *c, int64_t now)
 /* Send what can be sent, and end what has waited for too long. */
 static void dispatch(redis_link *l)
 {
-    int64_t now = weir__now_ms();
+    int64_t now = weir__monotonic_ms();
     for (redis_call **at = &l->waiting, *c; (c = *at);) {
         redis_node *n = find_node(l, c, now);
         if (!n && c->until_ms > now) {
@@ -410,7 +410,7 @@ static const redis_net_ops link_ops = {
 /* Calls that fly and whose time is over. The connection goes on when answers still come over it. */
 static void end_late(redis_link *l)
 {
-    int64_t now = weir__now_ms();
+    int64_t now = weir__monotonic_ms();
     for (size_t i = 0; i < l->net.n_nodes; i++) {
         redis_node *n = l->net.node[i];
         for (redis_call *c = n->first, *next; c; c = next) {
@@ -440,7 +440,7 @@ static void sooner(int64_t *until, int64_t at)
  * else. */
 static int64_t next_look(const redis_link *l)
 {
-    int64_t now = weir__now_ms(), until = INT64_MAX;
+    int64_t now = weir__monotonic_ms(), until = INT64_MAX;
     for (const redis_call *c = l->waiting; c; c = c->next) {
         sooner(&until, c->until_ms);
         if (c->again_ms > now)
@@ -472,7 +472,7 @@ static void send_pinned(redis_link *l, redis_call *c)
 /* Put it where it can be sent from with the next dispatch(). */
 static void queue_call(redis_link *l, redis_call *c)
 {
-    int64_t now = weir__now_ms();
+    int64_t now = weir__monotonic_ms();
     c->number = ++l->number;
     c->until_ms = now + l->net.url.timeout_ms;
     c->again_ms = 0;

@@ -4,14 +4,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-int64_t weir__now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 int64_t weir__pause_ms(int tries)
 {
@@ -158,7 +150,7 @@ static void check_due(redis_node *n, int64_t now)
 void weir__net_turn(redis_net *net, int64_t until_ms)
 {
     net->stirred = false;
-    int64_t now = weir__now_ms(), until = begin(net, now, until_ms);
+    int64_t now = weir__monotonic_ms(), until = begin(net, now, until_ms);
     size_t  n = net->n_nodes;           /* more may be added below, at the end */
     for (size_t i = 0; i < n; i++)
         net->poll[i] = ask_about(net->node[i]);
@@ -175,7 +167,7 @@ void weir__net_turn(redis_net *net, int64_t until_ms)
         if (net->poll[i].revents && node->fd == net->poll[i].fd)
             weir__node_io(node, net->poll[i].revents);
     }
-    now = weir__now_ms();
+    now = weir__monotonic_ms();
     for (size_t i = 0; i < net->n_nodes; i++)
         check_due(net->node[i], now);
     check_due(&net->scout, now);
@@ -204,13 +196,13 @@ static bool all_ready(redis_net *net, const redis_node **failed)
 
 weir_code weir__net_open(redis_net *net, weir_error *err)
 {
-    int64_t until = weir__now_ms() + net->url.timeout_ms;
+    int64_t until = weir__monotonic_ms() + net->url.timeout_ms;
     for (;;) {
         const redis_node *failed = NULL;
         if (all_ready(net, &failed))
             return WEIR_OK;
         bool patient = net->url.way == REDIS_CLUSTER || net->url.way == REDIS_SENTINEL;
-        bool late = weir__now_ms() >= until, last = late || !patient;
+        bool late = weir__monotonic_ms() >= until, last = late || !patient;
         if (failed && (last || failed->why.code == WEIR_EINVAL))
             return weir_fail(err, failed->why.code, "%s", failed->why.msg);
         if (net->rounds && (late || !net->known))

@@ -13,6 +13,7 @@
 
 #include <netdb.h>
 #include <openssl/ssl.h>
+#include "base/clock.h"
 #include "store/redis/link.h"
 
 typedef struct redis_net redis_net;
@@ -104,7 +105,6 @@ struct redis_net {
 
 /* ---- net.c ---- */
 
-int64_t   weir__now_ms(void);           /* of the clock that is never set */
 int64_t   weir__pause_ms(int tries);    /* before the next one */
 weir_code weir__net_init(redis_net *net, const redis_url *url, const redis_net_ops *ops, void *ctx,
                          weir_error *err);

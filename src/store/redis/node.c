@@ -83,7 +83,7 @@ void weir__node_lose(redis_node *n, weir_code code, const char *fmt, ...)
     bool was_ready = n->state == NODE_READY;
     weir__node_close(n);
     n->net->stirred = true;
-    n->try_ms = weir__now_ms() + n->pause_ms;
+    n->try_ms = weir__monotonic_ms() + n->pause_ms;
     n->pause_ms = n->pause_ms ? n->pause_ms * 2 : REDIS_PAUSE_MS;
     if (n->pause_ms > REDIS_MAX_PAUSE_MS)
         n->pause_ms = REDIS_MAX_PAUSE_MS;
@@ -168,7 +168,7 @@ static void connect_host(redis_node *n)
 
 void weir__node_await(redis_node *n, int64_t patience_ms)
 {
-    n->asked_ms = weir__now_ms();
+    n->asked_ms = weir__monotonic_ms();
     n->patience_ms = patience_ms;
 }
 
@@ -203,7 +203,7 @@ void weir__node_connect(redis_node *n)
     }
     n->connection = ++n->net->n_connections;
     n->queued = n->written = 0;
-    n->heard_ms = weir__now_ms();
+    n->heard_ms = weir__monotonic_ms();
     weir__node_await(n, n->net->url.timeout_ms / (n->scout ? 4 : 2));
     if (n->place.port)
         connect_host(n);
@@ -307,7 +307,7 @@ static void read_some(redis_node *n)
             lose_broken(n, got ? errno : 0);
             return;
         }
-        n->heard_ms = weir__now_ms();
+        n->heard_ms = weir__monotonic_ms();
         n->fed += (size_t)got;
         if (redisReaderFeed(n->reader, chunk, (size_t)got) != REDIS_OK) {
             weir__node_lose(n, WEIR_ENOMEM, "no memory for what it sends");

@@ -77,7 +77,7 @@ void weir__net_seek(redis_net *net)
     net->located = false;
     if (net->seeking)
         return;
-    int64_t now = weir__now_ms();
+    int64_t now = weir__monotonic_ms();
     if (now - net->sought_ms > CALM_MS)
         net->seek_pause_ms = 0;
     net->seeking = true;
@@ -89,7 +89,7 @@ int64_t weir__net_look(redis_net *net)
 {
     if (net->url.way != REDIS_SENTINEL || net->seeking || !net->located)
         return INT64_MAX;
-    if (weir__now_ms() - net->sought_ms < LOOK_MS)
+    if (weir__monotonic_ms() - net->sought_ms < LOOK_MS)
         return net->sought_ms + LOOK_MS;
     net->seeking = net->looking = true;
     net->candidate = 0;
@@ -101,7 +101,7 @@ static void pause_longer(redis_net *net)
 {
     int64_t ms = net->seek_pause_ms ? net->seek_pause_ms * 2 : REDIS_PAUSE_MS;
     net->seek_pause_ms = ms < REDIS_MAX_PAUSE_MS ? ms : REDIS_MAX_PAUSE_MS;
-    net->sought_ms = weir__now_ms();
+    net->sought_ms = weir__monotonic_ms();
 }
 
 /* Whom to ask: in a cluster first those that we are connected to, then those of the URL, then the
@@ -161,7 +161,7 @@ static void found(redis_net *net)
         net->good = (net->good + net->candidate) % net->url.n_places;
     net->rounds = 0;
     if (net->looking)
-        net->sought_ms = weir__now_ms();
+        net->sought_ms = weir__monotonic_ms();
     else
         pause_longer(net);
     net->looking = false;

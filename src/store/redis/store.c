@@ -255,15 +255,11 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     s->base.ops = url->ops;
     s->env = *env;
     s->env.name = NULL;                 /* borrowed only for the call */
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->heard.lock, NULL);
     pthread_mutex_init(&s->where.lock, NULL);
     pthread_mutex_init(&s->clock_lock, NULL);
     pthread_mutex_init(&s->tokens.lock, NULL);
-    pthread_cond_init(&s->heard.moved, &attr);
-    pthread_condattr_destroy(&attr);
+    weir__cond_init(&s->heard.moved);
     for (int i = 0; i < REDIS_LANES; i++)
         s->lane[i].top = s;
     atomic_store(&s->sure_ms, INT64_MIN);

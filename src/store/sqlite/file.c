@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -214,16 +213,9 @@ bool weir__sq_file_there(const sq_store *s)
     return !stat(s->path, &st) && is_same(&st, s->file.inode->dev, s->file.inode->ino);
 }
 
-int64_t weir__sq_coarse_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err)
 {
-    int64_t now = weir__sq_coarse_ms();
+    int64_t now = weir__coarse_ms();
     if (!at_once && !s->file.gone && now < s->file.look_ms)
         return WEIR_OK;
     s->file.look_ms = now + LOOK_MS;

@@ -227,7 +227,7 @@ static weir_code probe(sq_store *s)
         s->broken = true;
         return s->error.code;
     }
-    if (s->trouble.code || weir__sq_coarse_ms() >= s->wrote_ms + PROBE_MS)
+    if (s->trouble.code || weir__coarse_ms() >= s->wrote_ms + PROBE_MS)
         s->save_id = true;
     return WEIR_OK;
 }

@@ -19,13 +19,6 @@
 
 enum { RETRY_MS = 20, MARK_MAX = 256, MAX_DIGITS = 10, SHOWN_MAX = 60 };
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err)
 {
     char mark[MARK_MAX] = "";
@@ -67,7 +60,7 @@ static weir_code lock(sq_owner *o, const char *path, int64_t until, bool *again,
     weir_code rc = WEIR_OK;
     if (flock(o->fd, LOCK_EX | LOCK_NB)) {
         bool held = errno == EWOULDBLOCK;
-        *again = errno == EINTR || (held && monotonic_ms() < until);
+        *again = errno == EINTR || (held && weir__monotonic_ms() < until);
         if (*again)
             nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
         else
@@ -92,7 +85,7 @@ weir_code weir__sq_own(sq_owner *o, const char *path, const char *name, int64_t 
         o->path = NULL;
         return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
     }
-    int64_t   until = monotonic_ms() + wait_ms;
+    int64_t   until = weir__monotonic_ms() + wait_ms;
     bool      again;
     weir_code rc;
     do

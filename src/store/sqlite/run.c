@@ -157,7 +157,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
     if (tried && !commit(s, most)) {
         if (weir__sq_wrote(s)) {        /* an empty commit proves nothing */
             s->trouble.code = WEIR_OK;
-            s->wrote_ms = weir__sq_coarse_ms();
+            s->wrote_ms = weir__coarse_ms();
         }
         conclude(s);
         return true;

@@ -213,7 +213,6 @@ weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err);
 /* Is the file that is open the one at its path? Any thread, while the store is open. */
 bool      weir__sq_file_there(const sq_store *s);
 int64_t   weir__sq_log_size(const sq_store *s);         /* bytes of PATH-wal; 0: none */
-int64_t   weir__sq_coarse_ms(void);         /* the monotonic clock, to some milliseconds */
 /* After SQLite has closed it. */
 void      weir__sq_file_close(sq_store *s);
 
@@ -423,6 +422,7 @@ typedef struct sq_record {
 /* Without a socket (no room in the path, a file system that has none) there are no events for
  * others, but the store works: then *out is NULL. */
 void weir__sq_serve(sq_server **out, const char *path);
+void weir__sq_serve_start(sq_server *v);       /* this process stays: see events.c. Any thread */
 void weir__sq_serve_stop(sq_server *v);
 void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n);
 void weir__sq_watch(sq_client **out, const char *path, const weir_env *env);
