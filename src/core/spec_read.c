@@ -30,6 +30,16 @@ const weir_field weir__spec_fields[] = { WEIR_SPEC_FIELDS(ROW, ) { 0 } };
 WEIR_SPEC_BYTES(X)
 #undef X
 
+/* Every member of weir_spec is in the table: what is over is the padding behind the flags. */
+#define SIZE(X, shape, member, ...) +sizeof((weir_spec){ 0 }.member) SIZE_##shape(member)
+#define SIZE_INT(member)
+#define SIZE_TEXT(member)
+#define SIZE_BYTES(member) +sizeof((weir_spec){ 0 }.member##_len)
+#define SIZE_BACKOFF(member)
+_Static_assert((0 WEIR_SPEC_FIELDS(SIZE, ) + sizeof(int64_t) - 1) / sizeof(int64_t) *
+                       sizeof(int64_t) == sizeof(weir_spec),
+               "a member of weir_spec is missing in core/job_fields.h");
+
 weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *out)
 {
     *out = (weir_spec){ 0 };

@@ -124,7 +124,7 @@ static weir_code make_lanes(redis_store *s, weir_error *err)
 /* What Redis remembers of our last calls is not needed any more. */
 static void forget_calls(redis_lane *l)
 {
-    char last[2][24];
+    char last[2][sizeof l->origin + 4];
     for (int i = 0; i < 2; i++)
         snprintf(last[i], sizeof last[i], "%s:%d", l->origin, i);
     for (uint32_t i = 0; i < l->n_parts; i++) {

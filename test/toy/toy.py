@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""toy.py SOURCE - does what CONTRIBUTING.md says under "an operation" and "a field of a job" to a
+copy of the tree, with a toy operation and a toy field. Each place that is forgotten must stop the
+build; with all of them, both must work. Writes TAP."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.path.abspath(sys.argv[1])
+HERE = os.path.join(SOURCE, 'test/toy')
+cases = 0
+
+
+def report(what, ok, why=''):
+    global cases
+    cases += 1
+    print(f'{"ok" if ok else "not ok"} {cases} - {what}')
+    for line in ([] if ok else why.strip().split('\n')[-20:]):
+        print(f'# {line}')
+    sys.stdout.flush()
+
+
+class Tree:
+    """A copy of the sources of the library, and places in it that can be filled and forgotten."""
+
+    def __init__(self, root):
+        self.root = root
+        for name in ('include', 'src', 'scripts', 'meson.build', 'meson_options.txt'):
+            path = os.path.join(SOURCE, name)
+            copy = os.path.join(root, name)
+            shutil.copytree(path, copy) if os.path.isdir(path) else shutil.copy(path, copy)
+        path = os.path.join(root, 'meson.build')
+        with open(path, encoding='utf-8') as f:
+            text = f.read()
+        with open(path, 'w', encoding='utf-8') as f:    # the library alone
+            f.write(re.sub(r"^subdir\('(?!src')[^']*'\)$", '', text, flags=re.M))
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def edit(self, name, old, new):
+        with open(self.path(name), encoding='utf-8') as f:
+            text = f.read()
+        if old not in text:
+            sys.exit(f'Bail out! {name} has no "{old}": test/toy/toy.py is out of date')
+        with open(self.path(name), 'w', encoding='utf-8') as f:
+            f.write(text.replace(old, new, 1))
+
+    def build(self):
+        r = subprocess.run(['ninja', '-C', self.path('build')] + TARGETS, capture_output=True,
+                           text=True, check=False)
+        return r.returncode == 0, r.stdout + r.stderr
+
+
+def places_of_operation():
+    """(what, file, text without it, text with it) of each place."""
+    return [
+        ('its line in WEIR_OPS', 'src/op/op.h', 'X(CHECK,     check)',
+         'X(CHECK,     check) X(TOUCH, touch)'),
+        ('its struct', 'src/op/op.h', 'typedef struct weir_op {',
+         'typedef struct weir_op_touch { uint64_t id; } weir_op_touch;\ntypedef struct weir_op {'),
+        ('its row', 'src/meson.build', "  'op/op_tick.c',\n",
+         "  'op/op_tick.c',\n  'op/op_touch.c',\n"),
+        ('mem', 'src/store/mem/read.c', 'weir_code weir__mem_get(',
+         'weir_code weir__mem_touch(mem_store *s, weir_op *op)\n{\n'
+         '    return weir__mem_find(s, op->u.touch.id) ? WEIR_OK\n'
+         '                                             : weir__no_job(&op->err, op->u.touch.id);\n'
+         '}\n\nweir_code weir__mem_get('),
+        ('sqlite', 'src/store/sqlite/ops_read.c', 'weir_code weir__sq_op_get(',
+         'weir_code weir__sq_op_touch(sq_store *s, weir_op *op)\n{\n    weir_job j;\n'
+         '    sq_type *t;\n    sqlite3_stmt *st;\n'
+         '    if (!weir__sq_get(s, op->u.touch.id, &j, &t, &st))\n'
+         '        return weir__no_job(&op->err, op->u.touch.id);\n    sqlite3_reset(st);\n'
+         '    return WEIR_OK;\n}\n\nweir_code weir__sq_op_get('),
+        ('its line in REDIS_OPS', 'src/store/redis/engine.h', '    ALONE(CHECK, check)\n',
+         '    ALONE(CHECK, check) ALONE(TOUCH, touch)\n'),
+        ('redis', 'src/store/redis/ops_read.c', 'void weir__redis_get_act(',
+         'weir_code weir__redis_touch(redis_lane *s, weir_op *op)\n{\n    (void)s;\n'
+         '    return weir__no_job(&op->err, op->u.touch.id);\n}\n\nvoid weir__redis_get_act('),
+    ]
+
+
+def places_of_field():
+    return [
+        ('its member of weir_job', 'include/weir/job.h', '} weir_job;', '    int64_t toy;\n} weir_job;'),
+        ('its member of weir_spec', 'include/weir/job.h', '} weir_spec;',
+         '    int64_t toy;\n} weir_spec;'),
+        ('its row in WEIR_JOB_FIELDS', 'src/core/job_fields.h',
+         '    R(X, INT,   at_moment,', '    R(X, INT,   toy, MS, "toy", SET, SPEC, SPEC, 58, 7) \\\n'
+         '    R(X, INT,   at_moment,'),
+        ('its row in WEIR_SPEC_FIELDS', 'src/core/job_fields.h',
+         '    R(X, TEXT,    search_keys,        KEYS,     "search_keys")',
+         '    R(X, INT, toy, MS, "toy") \\\n'
+         '    R(X, TEXT,    search_keys,        KEYS,     "search_keys")'),
+        ('its meaning', 'src/core/job.c', '        .ttl_ms = spec->ttl_ms,',
+         '        .ttl_ms = spec->ttl_ms,\n        .toy = spec->toy,'),
+    ]
+
+
+def forget_each(tree, what, places):
+    for name, file, without, with_it in places:
+        tree.edit(file, with_it, without)
+        ok, out = tree.build()
+        report(f'{what} without {name} does not build', not ok, out)
+        tree.edit(file, without, with_it)
+
+
+TARGETS = ['src/libweir.so.0.1.0', 'src/libweir.a']
+
+
+def main():
+    root = tempfile.mkdtemp(prefix='weir-toy-')
+    try:
+        run(Tree(root))
+    finally:
+        shutil.rmtree(root)
+    print(f'1..{cases}')
+
+
+def run(tree):
+    subprocess.run(['meson', 'setup', tree.path('build'), tree.root, '-Dbuildtype=plain',
+                    '-Dtests=false', '-Dexamples=false', '-Dbench=false'],
+                   stdout=subprocess.DEVNULL, check=True)
+    operation, field = places_of_operation(), places_of_field()
+    shutil.copy(os.path.join(HERE, 'op_touch.c'), tree.path('src/op/op_touch.c'))
+    for _, file, without, with_it in operation + field:
+        tree.edit(file, without, with_it)
+    ok, out = tree.build()
+    report('the tree builds with a toy operation and a toy field', ok, out)
+    program = tree.path('toy')
+    libs = subprocess.run(['pkg-config', '--libs', 'sqlite3', 'jansson', 'hiredis', 'libcurl',
+                           'openssl'], capture_output=True, text=True, check=True)
+    r = subprocess.run(['cc', '-std=gnu11', '-D_GNU_SOURCE', f'-I{tree.path("src")}',
+                        f'-I{tree.path("include")}', os.path.join(HERE, 'main.c'),
+                        tree.path('build/src/libweir.a'), '-o', program, '-lpthread', '-lm']
+                       + libs.stdout.split(), capture_output=True, text=True, check=False)
+    report('a program that uses them builds', r.returncode == 0, r.stderr)
+    if r.returncode:
+        return
+    for store in ('mem:', f'sqlite:{tree.path("toy.db")}'):
+        r = subprocess.run([program, store], capture_output=True, text=True, check=False)
+        want = 'job OK, no job ENOENT, json kept, field kept\n'
+        report(f'both work in {store.split(":")[0]}', r.stdout.endswith(want), r.stdout + r.stderr)
+    forget_each(tree, 'an operation', operation)
+    tree.edit('src/op/op_touch.c', 'weir__op_no_copy, ', '')
+    ok, out = tree.build()
+    report('a row without a member does not build', not ok, out)
+    tree.edit('src/op/op_touch.c', 'weir__op_no_check, ', 'weir__op_no_check, weir__op_no_copy, ')
+    forget_each(tree, 'a field', field[:-1])        # its meaning needs a test of its own
+
+
+main()
