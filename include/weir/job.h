@@ -108,8 +108,8 @@ typedef struct weir_spec {
     int64_t      deadline_at;       /* not started by then: fails with "Deadline exceeded" */
     const char  *unique;            /* while a job of this type with this key waits or runs, adding
                                        answers with that job instead */
-    int32_t      max_lost;          /* times a worker may die with it: it fails with the next
-                                       one; 0: 3 */
+    int32_t      max_lost;          /* how many times a worker may crash while running the job
+                                       before the job fails; 0: 3 */
     bool         remove_on_complete;
     bool         search;            /* index data, error and log for weir_query.search */
     const char  *search_keys;       /* index only these members of data: "to, customer.name";

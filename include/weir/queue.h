@@ -3,8 +3,8 @@
  * A weir_queue may be used from any number of threads at once, and any number of queues may be
  * open in a process. Every call that can fail returns a code, explains itself in `err` (which may
  * be NULL), and sets its outputs to NULL or zero when it fails. `x_async` is `x` without the
- * waiting: see future.h. Besides what each call names, any of them can end with the store's own
- * trouble: WEIR_EUNAVAIL, WEIR_EFULL, WEIR_EIO, WEIR_ENOMEM, WEIR_ECLOSED, and in a queue that is
+ * waiting: see future.h. Besides the codes listed for each call, every call can fail with
+ * WEIR_EUNAVAIL, WEIR_EFULL, WEIR_EIO, WEIR_ENOMEM, WEIR_ECLOSED, and in a queue that is
  * open for reading WEIR_EREADONLY. */
 #ifndef WEIR_QUEUE_H
 #define WEIR_QUEUE_H
@@ -337,7 +337,8 @@ WEIR_API weir_code weir_resume(weir_queue *q, const char *type, weir_error *err)
 WEIR_API weir_code weir_resume_async(weir_queue *q, const char *type, weir_future **f,
                                      weir_error *err);
 
-/* Set all settings of a type. What is over what is to be kept goes at once. */
+/* Set all settings of a type. Jobs beyond the new limits are removed
+ * immediately. */
 WEIR_API weir_code weir_configure(weir_queue *q, const char *type, const weir_settings *settings,
                                   weir_error *err);
 WEIR_API weir_code weir_configure_async(weir_queue *q, const char *type,
@@ -384,8 +385,8 @@ WEIR_API weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, s
 #define WEIR_PARKED_SPAN INT64_C(26000000000000)
 
 /* Read a job from JSON with the names of weir_job_json(), and its log from the member "log":
- * [{"n":1,"at":1700000000000,"text":"..."}]. Only "type" is needed. Members that there are not are
- * refused, and so is what weir_import() would refuse. *out belongs to the caller:
+ * [{"n":1,"at":1700000000000,"text":"..."}]. Only "type" is needed. Unknown members are
+ * rejected, as is anything that weir_import() rejects. *out belongs to the caller:
  * weir_job_release(); so does *log (`log` may be NULL; without lines it is empty):
  * weir_lines_release(). Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the member. */
 WEIR_API weir_code weir_job_parse(const char *json, size_t len, weir_job **out, weir_lines **log,

@@ -3,8 +3,8 @@
  *
  * A job that was taken here is only a copy of what the worker is to get. Its lease, which runs
  * until it is renewed, ended or lost, and its delivery number, by which late workers are fenced
- * off, are kept in the store; so nothing of it needs to be kept in this process, and after a
- * restart a worker goes on as if nothing had been. */
+ * off, are kept in the store. This process keeps no state for it, so workers are unaffected by a
+ * restart. */
 #ifndef WEIR_REMOTE_H
 #define WEIR_REMOTE_H
 

@@ -42,15 +42,14 @@ typedef struct weir_pool {
  * urgent job that is added later comes after them, a pause of their type comes too late for them,
  * and if the process is killed they are lost with it (weir_job.lost).
  *
- * By default (prefetch 0) a pool does it by itself where that does next to no harm: it takes as
- * much ahead as its threads do in about a millisecond, judging by the slowest handler of late, at
- * most WEIR_AHEAD_JOBS or, if that is more, one for each thread; nothing if handlers are slower,
- * answer WEIR_LATER, or are not known yet. When all threads are suddenly held up in their handlers,
- * what they have not begun within WEIR_AHEAD_MS goes back to its place in the queue, without an
- * attempt used, for others to do. (On `mem:` nothing is won by it, and pools do not.)
+ * By default (prefetch 0) the pool prefetches about 1 ms of work, estimated from its slowest recent
+ * handler, up to max(WEIR_AHEAD_JOBS, threads) jobs. The pool prefetches nothing if handlers are
+ * slower, answer WEIR_LATER, or have not run yet. If all threads are busy in their handlers for
+ * WEIR_AHEAD_MS, jobs that were not begun return to their place in the queue, without using an
+ * attempt, for other workers. (On `mem:` prefetching gains nothing, and pools do not.)
  *
- * With a number, the pool always takes so many ahead for each thread, and keeps them. With
- * WEIR_PREFETCH_NONE it never has a job that no handler works on. */
+ * With a number, the pool always prefetches that many jobs for each thread, and keeps them. With
+ * WEIR_PREFETCH_NONE it never holds a job that no handler works on. */
 enum { WEIR_PREFETCH_NONE = -1, WEIR_AHEAD_JOBS = 32, WEIR_AHEAD_MS = 50 };
 
 enum { WEIR_MAX_THREADS = 1024, WEIR_MAX_RUNNING = 100000, WEIR_MIN_LEASE_MS = 100 };

@@ -50,8 +50,7 @@ static weir_code default_store(char *url, size_t size, bool make, weir_error *er
     else if (home && *home == '/')
         n = snprintf(url, size, "sqlite:%s/.local/share/weir/jobs.db", home);
     else
-        return weir_fail(err, WEIR_EINVAL, "where are the jobs? Neither --store nor WEIR_STORE nor "
-                         "HOME is set");
+        return weir_fail(err, WEIR_EINVAL, "no store: set --store, WEIR_STORE or HOME");
     if (n < 0 || (size_t)n >= size)
         return weir_fail(err, WEIR_EINVAL, "the path of the data directory is too long");
     return make ? make_directories(strchr(url, ':') + 1, err) : WEIR_OK;
@@ -145,7 +144,7 @@ bool cli_store_is_private(const cli *c)
     return strncmp(c->store, "mem:", 4) == 0;
 }
 
-/* As weir_complain(), but nothing that jobs or arguments say reaches the terminal unlooked at. */
+/* As weir_complain(), but escapes control characters that come from jobs or arguments. */
 static int complain(const weir_error *err)
 {
     weir_error clean = { .code = err->code };

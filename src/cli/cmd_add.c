@@ -20,7 +20,7 @@ const option_entry add_options[] = {
     { "delay", 'd', OPT_DURATION, AT(delay), "TIME", "start this much later: 5s, 2h", 0, 0, NULL },
     { "at", 0, OPT_TIME, AT(at), "TIME",
       "start at this time: 2026-11-16T09:00, 2026-11-16T09:00Z, 09:00", 0, 0, NULL },
-    { "attempts", 'a', OPT_INT, AT(attempts), "N", "try it at most so often (1)", 1,
+    { "attempts", 'a', OPT_INT, AT(attempts), "N", "maximum number of attempts (1)", 1,
       WEIR_MAX_ATTEMPTS, NULL },
     { "backoff", 'b', OPT_TEXT, AT(backoff), "HOW",
       "wait before trying again: none, fixed:1s, linear:2s (2s, 4s, 6s ...), exponential:1s or "
@@ -32,7 +32,8 @@ const option_entry add_options[] = {
     { "unique", 'u', OPT_TEXT, AT(unique), "KEY",
       "while a job of this type with this key waits or runs, print that one's id and add nothing",
       0, 0, NULL },
-    { "max-lost", 0, OPT_INT, AT(max_lost), "N", "workers that may die with it before it fails (3)",
+    { "max-lost", 0, OPT_INT, AT(max_lost), "N",
+      "how many times its worker may crash before it fails (3)",
       1, WEIR_MAX_ATTEMPTS, NULL },
     { "remove-on-complete", 0, OPT_FLAG, AT(remove_on_complete), NULL, "forget it when it is done",
       0, 0, NULL },
@@ -117,7 +118,7 @@ static int add_and_wait(cli *c, const weir_spec *spec, int64_t ms)
     if (cli_open(c, CLI_CHANGE, &q))
         return cli_fail(c);
     weir_code rc = cli_store_is_private(c)
-        ? weir_fail(&c->err, WEIR_EINVAL, "--wait: nobody else can work on %s", c->store)
+        ? weir_fail(&c->err, WEIR_EINVAL, "--wait: no other process can work on %s", c->store)
         : weir_add(q, spec, &added, &c->err);
     weir_close(q);
     if (rc || cli_open(c, CLI_LOOK, &q))

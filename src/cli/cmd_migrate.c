@@ -203,9 +203,9 @@ static void tell_rest(const migration *g)
     for (size_t i = 0; i < m->refused.n_shown; i++)
         fprintf(stderr, "weir: %s\n", term_clean(clean, sizeof clean, m->refused.shown[i].why, 0));
     if (m->refused.n)
-        printf("%s %s in the source: the target does not take %s\n",
+        printf("%s %s left in the source because the target rejected %s\n",
                term_number(number, sizeof number, m->refused.n),
-               m->refused.n == 1 ? "stays" : "stay", m->refused.n == 1 ? "it" : "them");
+               m->refused.n == 1 ? "job was" : "jobs were", m->refused.n == 1 ? "it" : "them");
     if (g->active)
         printf("%s %s in the source: workers there have %s; run this again when they are done%s\n",
                term_number(number, sizeof number, g->active), g->active == 1 ? "stays" : "stay",

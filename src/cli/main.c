@@ -131,7 +131,7 @@ const command cli_commands[] = {
       "it are in. Exit status 4 when an id or a unique key is another job's here.\n"
       "\n"
       "  weir import jobs.jsonl\n"
-      "  weir --store mem: import jobs.jsonl      (only looks whether all is well)\n",
+      "  weir --store mem: import jobs.jsonl      (dry run)\n",
       import_options, 0, 1, cmd_import },
     { "migrate", "--from URL --to URL", "move all jobs to another store, which may be in use",
       "Settings and pauses of types first, then jobs with their ids and logs. Producers\n"

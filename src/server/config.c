@@ -497,8 +497,7 @@ static weir_code set_store(config *c, weir_error *err)
     if (c->pub.store)
         return WEIR_OK;
     if (!c->pub.serve.data_dir)
-        return weir_fail(err, WEIR_EINVAL, "where are the jobs? Neither --store nor --data nor "
-                         "HOME is set");
+        return weir_fail(err, WEIR_EINVAL, "no store: set --store, --data or HOME");
     c->pub.store = keep(c, "sqlite:%s/jobs.db", c->pub.serve.data_dir);
     return c->pub.store ? WEIR_OK : no_memory(err);
 }

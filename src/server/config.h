@@ -27,7 +27,7 @@
     X(tls_cert, "tls-cert", TEXT, "FILE", "<file>", "serve https: the certificate chain, PEM")    \
     X(tls_key, "tls-key", TEXT, "FILE", "<file>", "... and its private key, PEM")                 \
     X(origin, "origin", TEXT, "URL,...", NULL,                                                    \
-      "origins of pages elsewhere that may call, and where a proxy shows this server")            \
+      "origins whose pages may call the API, and this server's own behind a proxy")               \
     X(push_private, "push-private", FLAG, NULL, NULL,                                             \
       "let push workers be at private and local addresses")                                       \
     X(access_log, "access-log", TEXT, "FILE|-", "<file>",                                         \

@@ -81,12 +81,12 @@ int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, si
     return *allowed ? 405 : 404;
 }
 
-/* "wiat: there is no such parameter, but wait" */
+/* unknown parameter "wiat"; this route accepts: wait */
 static void say_unknown(const srv_request *r, const char *name, char *why, size_t size)
 {
     const srv_param *p = r->route->query;
-    size_t n = (size_t)snprintf(why, size, "%.60s: there is no such parameter%s", name,
-                                p ? ", but " : " here, and no other");
+    size_t n = (size_t)snprintf(why, size, "unknown parameter \"%.60s\"; this route accepts%s",
+                                name, p ? ": " : " none");
     for (; p && p->name && n < size; p++)
         n += (size_t)snprintf(why + n, size - n, "%s%s", p->name, p[1].name ? ", " : "");
 }

@@ -174,8 +174,8 @@ weir_code srv_openapi_create(char **out, srv_api api, weir_error *err)
                       "\"scheme\":\"bearer\"}},\"responses\":{\"Refused\":{\"description\":"
                       "\"It was not done\"");
     content(&b, "Error");
-    weir__buf_str(&b, "},\"Failed\":{\"description\":\"Not now; with 503 Retry-After says when "
-                      "to come again\"");
+    weir__buf_str(&b, "},\"Failed\":{\"description\":\"Not now; with 503, Retry-After says when "
+                      "to retry\"");
     content(&b, "Error");
     weir__buf_str(&b, "}},\"schemas\":" SCHEMAS_JSON "}}\n");
     *out = weir__buf_steal(&b, NULL);

@@ -95,7 +95,8 @@ static int reserve(srv_conn *c, size_t more)
     /* a few that are large and slow do not keep out those that are small */
     if (atomic_fetch_add(&c->server->bodies, more) + more > c->server->opt.limits.bodies &&
         x->reserved > SRV_FREE_BODY)
-        return srv_refuse(c, 503, "too many large requests at once (SRV_MAX_BODIES): come again");
+        return srv_refuse(c, 503, "too many large requests at once (SRV_MAX_BODIES); try again "
+                                  "later");
     return over;
 }
 

@@ -17,7 +17,7 @@ enum {
     AT_ONCE_BYTES  = 64 * 1024,
     MAX_UNSENT     = SRV_MAX_BACKLOG / 4,   /* bytes; a listener that has more is behind */
     BEAT_MS        = 15 * 1000,             /* a comment, so that dead connections are noticed */
-    RETRY_MS       = 2000,                  /* when a client shall come again */
+    RETRY_MS       = 2000,                  /* after which a client reconnects */
     /* A write costs some microseconds whatever its size. With many listeners a desk pauses a
      * millisecond for each so many after it wrote to them, and more events come together. */
     PACE_LISTENERS = 12
@@ -390,7 +390,7 @@ static void handle_events(srv_request *r)
         srv_share_give(r, SRV_SHARE_LISTENERS);
         atomic_fetch_add(&r->server->counters.listeners_refused, 1);
         srv_reply_status(r, 503, "listeners",
-                         "there are %" PRId64 " listeners already (SRV_MAX_LISTENERS): come again "
+                         "too many listeners (limit %" PRId64 ", SRV_MAX_LISTENERS); try again "
                          "later", max);
         return;
     }

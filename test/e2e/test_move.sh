@@ -172,7 +172,7 @@ case_what_cannot_be_moved_stays() {
     status 4 weir migrate --from sqlite:a.db --to sqlite:b.db
     has err "job 1: this id is another job's here"
     has out "2 jobs moved"
-    has out "1 stays in the source: the target does not take it"
+    has out "1 job was left in the source because the target rejected it"
     same "$(on sqlite:a.db list --ids --state inactive)" 1
     status 0 weir migrate --from sqlite:a.db --to sqlite:b.db --new-ids
     has out "1 job moved"

@@ -117,7 +117,7 @@ static void the_data_directory(void **state)
     c = good(&(srv_given){ .store = "mem:" });
     assert_null(c->serve.data_dir);
     srv_config_destroy(c);
-    bad(&(srv_given){ 0 }, "where are the jobs? Neither --store nor --data nor HOME is set");
+    bad(&(srv_given){ 0 }, "no store: set --store, --data or HOME");
 }
 
 /* Option, environment, file, default: for each setting the first that says something. */

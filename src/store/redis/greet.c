@@ -309,7 +309,7 @@ void weir__greet_reply(redis_node *n, const redisReply *r)
 {
     weir_error err = { 0 };
     if (n->at_step == n->n_steps) {
-        weir__node_lose(n, WEIR_EUNAVAIL, "it says more than it was asked");
+        weir__node_lose(n, WEIR_EUNAVAIL, "unexpected reply");
         return;
     }
     weir_code rc = take[n->step[n->at_step++]](n, r, &err);

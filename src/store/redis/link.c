@@ -349,7 +349,7 @@ static void on_reply(void *ctx, redis_node *n, redisReply *r)
         freeReplyObject(r);
     } else {
         freeReplyObject(r);
-        weir__node_lose(n, WEIR_EUNAVAIL, "it says more than it was asked");
+        weir__node_lose(n, WEIR_EUNAVAIL, "unexpected reply");
         return;
     }
     set_patience(l, n);

@@ -37,7 +37,7 @@ local function bounds(piece, place)
   return at, at + sunpack('>I2', piece, 2 * place) - 1
 end
 
--- Somebody may have meddled.
+-- Another program may have damaged it.
 local function is_piece(text)
   local n = byte(text) or 0
   if n == 0 or n > PIECE or #text < 1 + 2 * n then return false end
