@@ -18,16 +18,32 @@ enum {
 
 static void *batcher_main(void *arg);
 
-weir_code weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
-                             weir_clock_fn *clock, void *ctx, weir_error *err)
+void weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
+                        weir_clock_fn *clock, void *ctx)
 {
     *b = (weir_batcher){ .store = store, .events = events, .clock = clock, .clock_ctx = ctx };
     b->tail = &b->head;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->work, NULL);
     pthread_cond_init(&b->idle, NULL);
+}
+
+/* Lock held. */
+static weir_code start_thread(weir_batcher *b, weir_error *err)
+{
+    if (b->started)
+        return WEIR_OK;
     weir_code rc = weir__thread_start(&b->thread, batcher_main, b, "weir-batch", err);
     b->started = rc == WEIR_OK;
+    return rc;
+}
+
+weir_code weir__batcher_start(weir_batcher *b, weir_error *err)
+{
+    pthread_mutex_lock(&b->lock);
+    weir_code rc = b->closed ? weir_fail(err, WEIR_ECLOSED, "the queue is closed")
+                             : start_thread(b, err);
+    pthread_mutex_unlock(&b->lock);
     return rc;
 }
 
@@ -183,9 +199,12 @@ static void gather(weir_batcher *b)
     b->wanted = 0;
 }
 
-/* Lead no longer; whoever is needed is told. Called with the lock held. */
-static void step_down(weir_batcher *b)
+/* Lead no longer: hand what has gathered to the batcher's thread. False: there is no such thread,
+ * so the caller must go on. Called with the lock held. */
+static bool step_down(weir_batcher *b)
 {
+    if (b->head && start_thread(b, NULL))
+        return false;
     if (b->head) {
         b->handed = true;
         pthread_cond_signal(&b->work);
@@ -194,6 +213,7 @@ static void step_down(weir_batcher *b)
         if (b->closed)
             pthread_cond_broadcast(&b->idle);
     }
+    return true;
 }
 
 static void *batcher_main(void *arg)
@@ -217,22 +237,26 @@ static void *batcher_main(void *arg)
 }
 
 /* Put t into the list. With WEIR_OK the lock is held. */
-static weir_code enter(weir_batcher *b, weir_ticket *t)
+static weir_code enter(weir_batcher *b, weir_ticket *t, bool needs_thread)
 {
+    weir_code rc = WEIR_OK;
     pthread_mutex_lock(&b->lock);
-    if (!b->closed) {
+    if (b->closed)
+        rc = weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
+    else if (needs_thread)
+        rc = start_thread(b, &t->op.err);
+    if (rc)
+        pthread_mutex_unlock(&b->lock);
+    else
         push(b, t);
-        return WEIR_OK;
-    }
-    pthread_mutex_unlock(&b->lock);
-    return weir_fail(&t->op.err, WEIR_ECLOSED, "the queue is closed");
+    return rc;
 }
 
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
 {
     t->done = NULL;
     t->loose = false;
-    if (enter(b, t))
+    if (enter(b, t, false))
         return t->op.err.code;
     if (!b->leading) {
         b->leading = true;
@@ -240,8 +264,7 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
         do {
             lead(b);
             took = weir__monotonic_ns() - start;
-        } while (b->head && took < LEAD_NS);
-        step_down(b);
+        } while ((b->head && took < LEAD_NS) || !step_down(b));
         pthread_mutex_unlock(&b->lock);
         return t->op.err.code;
     }
@@ -264,7 +287,7 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
 weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first)
 {
     weir_ticket *rest = first->next, *t;
-    if (enter(b, first))
+    if (enter(b, first, true))
         return first->op.err.code;
     while ((t = rest)) {
         rest = t->next;
@@ -299,10 +322,11 @@ void weir__batcher_close(weir_batcher *b)
     while (b->leading)
         pthread_cond_wait(&b->idle, &b->lock);
     pthread_cond_broadcast(&b->work);
-    pthread_mutex_unlock(&b->lock);
-    if (b->started)
-        pthread_join(b->thread, NULL);
+    bool started = b->started;
     b->started = false;
+    pthread_mutex_unlock(&b->lock);
+    if (started)
+        pthread_join(b->thread, NULL);
 }
 
 void weir__batcher_fini(weir_batcher *b)

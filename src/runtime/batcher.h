@@ -3,7 +3,8 @@
  *
  * One thread at a time leads, that is, is inside the store. A caller that finds nobody leading
  * leads its own operation at once, without a change of threads; when more has gathered meanwhile,
- * or nobody waits for an operation, the batcher's own thread leads. */
+ * or nobody waits for an operation, the batcher's own thread leads. That thread starts when it has
+ * to lead for the first time. */
 #ifndef WEIR_RUNTIME_BATCHER_H
 #define WEIR_RUNTIME_BATCHER_H
 
@@ -33,9 +34,9 @@ typedef struct weir_batcher {
     weir_events    *events;       /* corked while a batch runs and is answered */
     weir_clock_fn  *clock;
     void           *clock_ctx;
-    pthread_t       thread;
-    bool            started;
     pthread_mutex_t lock;         /* guards what follows */
+    pthread_t       thread;
+    bool            started;      /* the thread */
     pthread_cond_t  work;         /* the thread is to lead, or to end */
     pthread_cond_t  idle;         /* nobody leads and nothing waits */
     weir_ticket    *head, **tail;
@@ -55,17 +56,22 @@ typedef struct weir_batcher {
 } weir_batcher;
 
 /* `store` and `events` belong to the caller and must outlive weir__batcher_close(). */
-weir_code weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
-                             weir_clock_fn *clock, void *ctx, weir_error *err);
+void weir__batcher_init(weir_batcher *b, weir_store *store, weir_events *events,
+                        weir_clock_fn *clock, void *ctx);
+
+/* Start the batcher's thread, unless it runs: after that, weir__batcher_submit() can fail with
+ * WEIR_ECLOSED alone. */
+weir_code weir__batcher_start(weir_batcher *b, weir_error *err);
 
 /* Run an operation and wait for its answer, which is also in t->op.err. */
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t);
 
-/* Run an operation; t->done is called when it is done. WEIR_ECLOSED: it will not be. */
+/* Run an operation; t->done is called when it is done. WEIR_ECLOSED, WEIR_ENOMEM (no thread): it
+ * will not be. */
 weir_code weir__batcher_submit(weir_batcher *b, weir_ticket *t);
 
 /* The same for all that `next` links to the first (at least one), which so go to the store
- * together. With WEIR_ECLOSED, none of them is run and the first carries the error. */
+ * together. With an error, none of them is run and the first carries the error. */
 weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first);
 
 /* Add what was counted here to *sum. Any thread. */

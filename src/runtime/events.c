@@ -36,13 +36,20 @@ typedef struct news {
 
 static void *events_main(void *arg);
 
-weir_code weir__events_init(weir_events *e, weir_error *err)
+void weir__events_init(weir_events *e)
 {
     *e = (weir_events){ 0 };
     e->tail = &e->head;
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->work, NULL);
     pthread_cond_init(&e->moved, NULL);
+}
+
+/* Start the callback thread, unless it runs. Lock held. */
+static weir_code start_thread(weir_events *e, weir_error *err)
+{
+    if (e->started)
+        return WEIR_OK;
     weir_code rc = weir__thread_start(&e->thread, events_main, e, "weir-callback", err);
     e->started = rc == WEIR_OK;
     return rc;
@@ -93,6 +100,7 @@ void weir__events_uncork(weir_events *e)
 
 static void append(weir_events *e, weir_post *post)
 {
+    start_thread(e, NULL);
     post->next = NULL;
     *e->tail = post;
     e->tail = &post->next;
@@ -191,9 +199,12 @@ bool weir__events_post(weir_events *e, weir_post *post, void (*fn)(void *ctx), v
     return open;
 }
 
+/* Whose callbacks this thread calls. */
+static _Thread_local weir_events *calls_for;
+
 bool weir__events_here(weir_events *e)
 {
-    return pthread_equal(e->thread, pthread_self());
+    return calls_for == e;
 }
 
 static void unlink_listener(weir_listener *l)
@@ -246,7 +257,8 @@ static void say_closing(weir_events *e)
 
 static void *events_main(void *arg)
 {
-    weir_events *e = arg;
+    weir_events *e = arg, *before = calls_for;
+    calls_for = e;
     pthread_mutex_lock(&e->lock);
     for (;;) {
         while (!e->head && !e->closed)
@@ -269,6 +281,7 @@ static void *events_main(void *arg)
     }
     say_closing(e);
     pthread_mutex_unlock(&e->lock);
+    calls_for = before;
     return NULL;
 }
 
@@ -294,10 +307,12 @@ weir_code weir__events_listen(weir_events *e, const weir_filter *filter, weir_ev
     if (l->filter.type)
         l->filter.type = strcpy(l->type, filter->type);
     pthread_mutex_lock(&e->lock);
-    if (e->closed) {
+    weir_code rc = e->closed ? weir_fail(err, WEIR_ECLOSED, "the queue is closed")
+                             : start_thread(e, err);
+    if (rc) {
         pthread_mutex_unlock(&e->lock);
         free(l);
-        return weir_fail(err, WEIR_ECLOSED, "the queue is closed");
+        return rc;
     }
     l->since = e->seq;
     weir_listener **at = &e->listeners;      /* at the end: first come, first called */
@@ -330,11 +345,13 @@ void weir__events_close(weir_events *e)
 {
     pthread_mutex_lock(&e->lock);
     e->closed = true;
+    bool started = e->started;
     pthread_cond_signal(&e->work);
     pthread_mutex_unlock(&e->lock);
-    if (e->started)
+    if (started)
         pthread_join(e->thread, NULL);
-    e->started = false;
+    else
+        events_main(e);
 }
 
 void weir__events_fini(weir_events *e)

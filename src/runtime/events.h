@@ -1,4 +1,5 @@
-/* events.h - listeners, and the one thread on which everything of the user's is called back. */
+/* events.h - listeners, and the one thread on which everything of the user's is called back. The
+ * thread starts with the first listener or the first post. */
 #ifndef WEIR_RUNTIME_EVENTS_H
 #define WEIR_RUNTIME_EVENTS_H
 
@@ -13,9 +14,9 @@ typedef struct weir_post {
 } weir_post;
 
 typedef struct weir_events {
-    pthread_t        thread;
-    bool             started;
     pthread_mutex_t  lock;          /* guards what follows */
+    pthread_t        thread;
+    bool             started;       /* the thread */
     pthread_cond_t   work, moved;   /* moved: `current` has changed */
     weir_post       *head, **tail;
     size_t           backlog;       /* events in the list */
@@ -25,7 +26,7 @@ typedef struct weir_events {
     bool             closed;
 } weir_events;
 
-weir_code weir__events_init(weir_events *e, weir_error *err);
+void weir__events_init(weir_events *e);
 
 /* Tell the listeners. Any thread, also from inside the store. */
 void weir__events_emit(weir_events *e, const weir_event *events, size_t n);
@@ -43,7 +44,8 @@ void weir__events_lost(weir_events *e, int64_t now);
 void weir__events_cork(weir_events *e);
 void weir__events_uncork(weir_events *e);
 
-/* Have fn(ctx) called on the callback thread. False: closed. */
+/* Have fn(ctx) called on the callback thread. False: closed. If no thread can be started, the next
+ * post tries again, and weir__events_close() calls what is still in the list. */
 bool weir__events_post(weir_events *e, weir_post *post, void (*fn)(void *ctx), void *ctx);
 
 /* Are we on the callback thread? */
@@ -55,7 +57,8 @@ weir_code weir__events_listen(weir_events *e, const weir_filter *filter, weir_ev
                               void (*closing)(void *ctx), void *ctx, weir_listener **out,
                               weir_error *err);
 
-/* Call back what is still in the list, then stop the thread. Listeners may still be released. */
+/* Call back what is still in the list, then stop the thread; with no thread, the caller does it.
+ * Listeners may still be released. */
 void weir__events_close(weir_events *e);
 void weir__events_fini(weir_events *e);
 

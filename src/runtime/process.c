@@ -135,6 +135,8 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
         return rc;
     weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
     pools_link(q, p);      /* before the threads start, so that no hint is missed */
+    weir__queue_stay(q);
+    rc = weir__batcher_start(weir__queue_batcher(q, WEIR_OP_TAKE), err);
     for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
         pthread_t thread;
         weir__pool_ref(p);

@@ -97,9 +97,18 @@ void weir_get_metrics(weir_queue *q, weir_metrics *out)
         weir__batcher_metrics(&q->batcher[i], out);
 }
 
+void weir__queue_stay(weir_queue *q)
+{
+    pthread_mutex_lock(&q->pools.lock);         /* so that the store is not closed meanwhile */
+    if (q->store && q->store->ops->stay)
+        q->store->ops->stay(q->store);
+    pthread_mutex_unlock(&q->pools.lock);
+}
+
 weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn, void *ctx,
                       weir_listener **out, weir_error *err)
 {
+    weir__queue_stay(q);
     return weir__events_listen(&q->events, filter, fn, NULL, ctx, out, err);
 }
 
@@ -202,11 +211,11 @@ static weir_code start(weir_queue *q, weir_error *err)
     weir_code rc = WEIR_OK;
     q->lanes = q->store->ops->lanes > 1 ? q->store->ops->lanes : 1;
     q->objects_only = q->store->objects_only;
-    for (unsigned i = 0; !rc && i < q->lanes; i++)
-        rc = weir__batcher_init(&q->batcher[i], q->store, &q->events, read_clock, q, err);
+    for (unsigned i = 0; i < q->lanes; i++)
+        weir__batcher_init(&q->batcher[i], q->store, &q->events, read_clock, q);
     if (!rc && !q->read_only) {
         weir__timer_set(&q->timer, &q->tick, INT64_MIN);     /* jobs may be due already */
-        rc = weir__timer_start(&q->timer, err);
+        rc = weir__timer_open(&q->timer, err);
     }
     return rc;
 }
@@ -219,9 +228,12 @@ static void shut(weir_queue *q)
         if (q->batcher[i].store)
             weir__batcher_close(&q->batcher[i]);
     }
-    if (q->store)
-        q->store->ops->close(q->store);
+    pthread_mutex_lock(&q->pools.lock);
+    weir_store *store = q->store;
     q->store = NULL;
+    pthread_mutex_unlock(&q->pools.lock);
+    if (store)
+        store->ops->close(store);
     weir__events_close(&q->events);
     weir__queue_unref(q);
 }
@@ -251,9 +263,8 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
                      .keep_taken = opt->keep_taken, .own_clock = opt->now != NULL, .now = queue_now,
                      .emit = on_events, .due = on_due, .lost = on_lost, .ctx = q };
-    weir_code rc = weir__events_init(&q->events, err);
-    if (!rc)
-        rc = weir__store_open(&q->store, url, &env, err);
+    weir__events_init(&q->events);
+    weir_code rc = weir__store_open(&q->store, url, &env, err);
     if (!rc)
         rc = start(q, err);
     if (rc)

@@ -76,6 +76,9 @@ static inline weir_code weir__queue_submit(weir_queue *q, weir_ticket *t)
 void weir__queue_ref(weir_queue *q);
 void weir__queue_unref(weir_queue *q);
 
+/* Say to the store that this process begins to listen or to work. */
+void weir__queue_stay(weir_queue *q);
+
 /* Check and run an operation and wait for it; the error goes to `err`. */
 weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err);
 

@@ -34,13 +34,27 @@ void weir__timer_init(weir_timer *t, weir_queue *q, bool own_clock)
     pthread_mutex_init(&t->lock, NULL);
 }
 
-weir_code weir__timer_start(weir_timer *t, weir_error *err)
+/* The earliest time that is set. Lock held. */
+static int64_t next_time(const weir_timer *t)
 {
-    t->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int64_t next = INT64_MAX;
+    for (const weir_timer_entry *e = t->first; e; e = e->next)
+        if (e->at_ms < next)
+            next = e->at_ms;
+    return next;
+}
+
+/* Start the thread if there is something to run, unless it runs. Lock held. */
+static weir_code start_thread(weir_timer *t, weir_error *err)
+{
+    if (t->started || !t->open || next_time(t) == INT64_MAX)
+        return WEIR_OK;
+    if (t->wake_fd < 0)
+        t->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (t->wake_fd < 0)
         return weir_fail(err, WEIR_ENOMEM, "open: no file descriptor for the timer: %s",
                          strerror(errno));
-    if (!t->own_clock)
+    if (!t->own_clock && t->wall_fd < 0)
         t->wall_fd = watch_wall_clock();
     weir_code rc = weir__thread_start(&t->thread, timer_main, t, "weir-timer", err);
     t->started = rc == WEIR_OK;
@@ -73,6 +87,7 @@ void weir__timer_set(weir_timer *t, weir_timer_entry *e, int64_t at_ms)
     pthread_mutex_lock(&t->lock);
     if (at_ms < e->at_ms) {
         e->at_ms = at_ms;
+        start_thread(t, NULL);
         wake(t);
     }
     pthread_mutex_unlock(&t->lock);
@@ -110,16 +125,6 @@ static void sleep_until(weir_timer *t, int64_t at_ms, int64_t now)
             e->at_ms = INT64_MIN;
 }
 
-/* The earliest time that is set. Lock held. */
-static int64_t next_time(const weir_timer *t)
-{
-    int64_t next = INT64_MAX;
-    for (const weir_timer_entry *e = t->first; e; e = e->next)
-        if (e->at_ms < next)
-            next = e->at_ms;
-    return next;
-}
-
 /* Run the entries that are due by `now`. Lock held, but not while they run. */
 static void run_due(weir_timer *t, int64_t now)
 {
@@ -133,11 +138,22 @@ static void run_due(weir_timer *t, int64_t now)
     }
 }
 
+weir_code weir__timer_open(weir_timer *t, weir_error *err)
+{
+    int64_t now = weir__queue_steady(t->q);
+    pthread_mutex_lock(&t->lock);
+    run_due(t, now);
+    t->open = true;
+    weir_code rc = start_thread(t, err);
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}
+
 static void *timer_main(void *arg)
 {
     weir_timer *t = arg;
     pthread_mutex_lock(&t->lock);
-    while (!t->closed) {
+    while (t->open) {
         t->turned = false;
         pthread_mutex_unlock(&t->lock);
         int64_t now = weir__queue_steady(t->q);     /* may be the user's function: no lock held */
@@ -145,7 +161,7 @@ static void *timer_main(void *arg)
         int64_t next = next_time(t);
         if (now >= next)
             run_due(t, now);
-        else if (!t->turned && !t->closed)
+        else if (!t->turned && t->open)
             sleep_until(t, next, now);
     }
     pthread_mutex_unlock(&t->lock);
@@ -155,12 +171,13 @@ static void *timer_main(void *arg)
 void weir__timer_close(weir_timer *t)
 {
     pthread_mutex_lock(&t->lock);
-    t->closed = true;
+    t->open = false;
+    bool started = t->started;
+    t->started = false;
     wake(t);
     pthread_mutex_unlock(&t->lock);
-    if (t->started)
+    if (started)
         pthread_join(t->thread, NULL);
-    t->started = false;
 }
 
 void weir__timer_fini(weir_timer *t)

@@ -7,7 +7,8 @@
  * their leases, and the TICK does not give them to other workers.
  *
  * All times are of the queue's steady clock (weir__queue_steady()): setting the wall clock makes no
- * entry run earlier or later. With no time set, the thread sleeps without end. */
+ * entry run earlier or later. The thread starts when the first time is set; with no time set, it
+ * sleeps without end. */
 #ifndef WEIR_RUNTIME_TIMER_H
 #define WEIR_RUNTIME_TIMER_H
 
@@ -26,8 +27,9 @@ enum {
 /* A function and the time of its next call. The memory is the owner's, and must stay until
  * weir__timer_close(). */
 typedef struct weir_timer_entry {
-    /* Called on the timer's thread with no lock held; may call weir__timer_set(). Returns the time
-     * of the next call; INT64_MAX: none before somebody sets one. */
+    /* Called on the timer's thread, or by weir__timer_open(), with no lock held; may call
+     * weir__timer_set(). Returns the time of the next call; INT64_MAX: none before somebody sets
+     * one. */
     int64_t                (*run)(struct weir_queue *q, void *ctx);
     void                    *ctx;
     bool                     on_clock_set;   /* also run it when somebody has set the wall clock */
@@ -37,27 +39,30 @@ typedef struct weir_timer_entry {
 
 typedef struct weir_timer {
     struct weir_queue *q;
-    pthread_t          thread;
-    bool               started;
     pthread_mutex_t    lock;       /* guards what follows */
+    pthread_t          thread;
+    bool               started;    /* the thread */
     int                wall_fd;    /* readable when somebody has set the wall clock; -1: none */
     int                wake_fd;    /* readable when the thread is to look again */
     bool               asleep;     /* the thread is, or is about to be, and nobody has woken it */
     weir_timer_entry  *first;
     bool               turned;     /* the clock was, since it was last looked at */
     bool               own_clock;  /* the queue has a clock of its own: sleep until it is turned */
-    bool               closed;
+    bool               open;       /* entries may run */
 } weir_timer;
 
 void weir__timer_init(weir_timer *t, struct weir_queue *q, bool own_clock);
-weir_code weir__timer_start(weir_timer *t, weir_error *err);
+
+/* Run the entries that are due by now, on the calling thread. From here on the timer starts its
+ * thread when a time is set. WEIR_ENOMEM: a time is set, and there is no thread for it. */
+weir_code weir__timer_open(weir_timer *t, weir_error *err);
 
 /* Add an entry behind those that are there, with no time set; its run, ctx and on_clock_set are
  * filled in. Any thread. */
 void weir__timer_add(weir_timer *t, weir_timer_entry *e);
 
 /* Run the entry at that time, or earlier if an earlier time is set; INT64_MIN: at once. Any thread,
- * also from inside the store. */
+ * also from inside the store. If the thread cannot be started, the next call tries again. */
 void weir__timer_set(weir_timer *t, weir_timer_entry *e, int64_t at_ms);
 
 /* The clock was turned. */

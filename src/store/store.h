@@ -52,7 +52,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 9 };
+enum { WEIR_STORE_OPS_VERSION = 10 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */
@@ -66,6 +66,9 @@ struct weir_store_ops {
     /* Run n operations, in order, with one commit. Returns an error only when none of them was
      * applied; otherwise each carries its own. */
     weir_code (*run)(weir_store *s, weir_op **ops, size_t n, weir_error *err);
+    /* This process stays: it begins to listen or to work. Any thread, as long as the store is open,
+     * also while run() is running. NULL: nothing is to be done. */
+    void      (*stay)(weir_store *s);
     /* 2: run() may be entered by two threads at once, as long as one of the batches is only of
      * operations of WEIR_LANE_WORK and the other has none of them. 0: by one only. */
     unsigned  lanes;

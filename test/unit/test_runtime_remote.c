@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/queue.h"
+
 static const char *const mail[] = { "mail", NULL };
 
 /* ---- the calls, plain or async ---- */
@@ -375,6 +377,15 @@ BOTH_TEST(progress_and_log_of_a_delivery)
 
 /* ---- time ---- */
 
+/* Has the timer's thread read the clock, and does it sleep until it is woken? */
+static bool timer_sleeps(weir_queue *q)
+{
+    pthread_mutex_lock(&q->timer.lock);
+    bool asleep = q->timer.asleep;
+    pthread_mutex_unlock(&q->timer.lock);
+    return asleep;
+}
+
 BOTH_TEST(what_is_due_is_done)
 {
     size_t  changed = 99;
@@ -387,6 +398,7 @@ BOTH_TEST(what_is_due_is_done)
     OK(tick(t, 0, &changed, &next));
     assert_int_equal(changed, 0);
     assert_true(next > now && next <= now + 1000);
+    UNTIL(timer_sleeps(t->q));
     atomic_fetch_add(&t->now, 1000);                   /* the timer is not told */
     OK(tick(t, WEIR_MAX_PAGE, &changed, &next));
     assert_int_equal(changed, 3);

@@ -367,6 +367,24 @@ static void a_reader_hears_of_it_from_one_owner_after_the_other(void **state)
     fixture_close(f);
 }
 
+/* The owner has no thread that accepts, and is gone right after its commit. */
+static void a_reader_hears_of_every_commit_after_it_has_connected(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    viewer   v, w;
+    CHECK_INT(viewer_open(&v, f->url, true, 0), WEIR_OK);
+    CHECK_INT(viewer_open(&w, f->url, true, 0), WEIR_OK);
+    add(f, "mail");
+    f->store->ops->close(f->store);
+    f->store = NULL;
+    CHECK(viewer_sees(&v, WEIR_EVENT_ENQUEUE, 1));
+    CHECK(viewer_sees(&w, WEIR_EVENT_ENQUEUE, 1));
+    viewer_close(&v);
+    viewer_close(&w);
+    fixture_close(f);
+}
+
 static void events_work_in_deep_directories(void **state)
 {
     (void)state;
@@ -401,6 +419,7 @@ static int deaf_listener(fixture *f)
     memcpy(at.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    f->store->ops->stay(f->store);          /* else it would be accepted after the next commit */
     assert_int_equal(recv(fd, hello, sizeof hello, MSG_WAITALL), 8);
     return fd;
 }
@@ -833,6 +852,7 @@ int main(void)
         cmocka_unit_test(nobody_else_may_read_it),
         cmocka_unit_test(a_reader_sees_what_the_owner_does),
         cmocka_unit_test(a_reader_hears_of_it_from_one_owner_after_the_other),
+        cmocka_unit_test(a_reader_hears_of_every_commit_after_it_has_connected),
         cmocka_unit_test(events_work_in_deep_directories),
         cmocka_unit_test(who_does_not_listen_holds_nobody_up),
         cmocka_unit_test(other_files_are_left_alone),

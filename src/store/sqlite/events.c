@@ -1,7 +1,11 @@
 /* events.c - the owner tells other processes what happened, over a unix socket beside the file.
  *
- * A thread accepts and sends; run() only puts records into the buffers of those who listen, and
- * does not even lock when there is none. A listener that does not keep up loses events and is told
+ * The socket listens from open() on, without a thread: a reader that has connected waits in its
+ * backlog. After a commit, run() accepts the readers that wait there before it puts the events into
+ * the buffers of all readers. So a reader gets the events of every commit after its connect(). A
+ * thread sends. It starts with the first reader that run() finds, or when this process begins to
+ * listen or to work (weir__sq_serve_start()); it accepts readers, too, so that those who have left
+ * do not fill the backlog of an idle owner. A reader that does not keep up loses events and is told
  * how many, so nobody is ever waited for and a buffer has a bound. */
 #include "store/sqlite/sq.h"
 
@@ -21,7 +25,7 @@
 
 #include "base/thread.h"
 
-enum { MAX_PEERS = 64, MAX_BEHIND = 2 * 1024 * 1024, BACKLOG = 16, WELCOME_MS = 50 };
+enum { MAX_PEERS = 64, MAX_BEHIND = 2 * 1024 * 1024, BACKLOG = MAX_PEERS, WELCOME_MS = 50 };
 
 typedef struct peer {
     int      fd;
@@ -33,10 +37,11 @@ typedef struct peer {
 struct sq_server {
     char           *path;       /* of the database */
     int             listener, wake;
-    pthread_t       thread;
     atomic_bool     stop;
     atomic_size_t   n_peers;    /* changed with the lock held; read without */
-    pthread_mutex_t lock;       /* guards peer[] */
+    pthread_mutex_t lock;       /* guards what follows */
+    pthread_t       thread;
+    bool            started;    /* the thread */
     peer            peer[MAX_PEERS];
 };
 
@@ -98,17 +103,30 @@ static void put_record(peer *p, const weir_event *e)
     weir__buf_add(&p->out, e->text, text_len);
 }
 
+static bool start_thread(sq_server *v);
+static bool welcome(sq_server *v);
+
 static void wake(sq_server *v)
 {
     uint64_t one = 1;
     (void)!write(v->wake, &one, sizeof one);
 }
 
+static bool reader_waits(const sq_server *v)
+{
+    struct pollfd fd = { .fd = v->listener, .events = POLLIN };
+    return poll(&fd, 1, 0) > 0;
+}
+
 void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n)
 {
-    if (!v || !atomic_load(&v->n_peers))
+    bool waits = v && reader_waits(v);
+    if (!v || (!waits && !atomic_load(&v->n_peers)))
         return;
     pthread_mutex_lock(&v->lock);
+    if (waits && start_thread(v))
+        for (int i = 0; i < BACKLOG && reader_waits(v) && welcome(v); i++)
+            ;
     for (size_t p = 0; p < atomic_load(&v->n_peers); p++)
         for (size_t i = 0; i < n; i++)
             put_record(&v->peer[p], &events[i]);
@@ -116,7 +134,7 @@ void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n)
     wake(v);
 }
 
-/* ---- the thread; the lock is held in all of these ---- */
+/* ---- readers; the lock is held in all of these ---- */
 
 static void drop_peer(sq_server *v, size_t at)
 {
@@ -180,6 +198,8 @@ static bool welcome(sq_server *v)
     return true;
 }
 
+/* ---- the thread ---- */
+
 static void *serve(void *arg)
 {
     sq_server    *v = arg;
@@ -211,6 +231,14 @@ static void *serve(void *arg)
             poll(fds, 1, WELCOME_MS);       /* or the loop would spin until it has one */
     }
     return NULL;
+}
+
+/* Start the thread, unless it runs. False: it cannot be; who waits goes on waiting. Lock held. */
+static bool start_thread(sq_server *v)
+{
+    if (!v->started)
+        v->started = !weir__thread_start(&v->thread, serve, v, "weir-events", NULL);
+    return v->started;
 }
 
 /* ---- start and stop ---- */
@@ -258,10 +286,19 @@ void weir__sq_serve(sq_server **out, const char *path)
     v->path = strdup(path);
     v->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     v->listener = v->path && v->wake >= 0 ? listen_at(path) : -1;
-    if (v->listener >= 0 && !weir__thread_start(&v->thread, serve, v, "weir-events", NULL))
+    if (v->listener >= 0)
         *out = v;
     else
         server_free(v);
+}
+
+void weir__sq_serve_start(sq_server *v)
+{
+    if (!v)
+        return;
+    pthread_mutex_lock(&v->lock);
+    start_thread(v);
+    pthread_mutex_unlock(&v->lock);
 }
 
 void weir__sq_serve_stop(sq_server *v)
@@ -270,7 +307,8 @@ void weir__sq_serve_stop(sq_server *v)
         return;
     atomic_store(&v->stop, true);
     wake(v);
-    pthread_join(v->thread, NULL);
+    if (v->started)             /* nobody starts it any more: the store is being closed */
+        pthread_join(v->thread, NULL);
     struct sockaddr_un at;
     int                dir;
     if (weir__sq_address(v->path, &at, &dir)) {

@@ -431,6 +431,7 @@ typedef struct sq_record {
 /* Without a socket (no room in the path, a file system that has none) there are no events for
  * others, but the store works: then *out is NULL. */
 void weir__sq_serve(sq_server **out, const char *path);
+void weir__sq_serve_start(sq_server *v);       /* this process stays: see events.c. Any thread */
 void weir__sq_serve_stop(sq_server *v);
 void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n);
 void weir__sq_watch(sq_client **out, const char *path, const weir_env *env);

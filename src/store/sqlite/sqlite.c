@@ -223,10 +223,16 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
     return WEIR_OK;
 }
 
+static void sq_stay(weir_store *base)
+{
+    weir__sq_serve_start(((sq_store *)base)->server);
+}
+
 const weir_store_ops weir__sqlite_store = {
     .name = "sqlite",
     .version = WEIR_STORE_OPS_VERSION,
     .open = sq_open,
     .close = sq_close,
     .run = weir__sq_run,
+    .stay = sq_stay,
 };

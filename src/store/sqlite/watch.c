@@ -1,7 +1,8 @@
 /* watch.c - a queue that only looks gets the events of the file's owner, whoever that is just now.
  *
  * A thread reads the owner's socket and, when there is no owner, looks for the next one now and
- * then. The first connection is made by open(), so that what happens after it is not missed. */
+ * then. The first connection is made by open(), so that what happens after it is not missed: the
+ * owner sends the events of every commit after the connection, whenever it accepts that. */
 #include "store/sqlite/sq.h"
 
 #include <errno.h>
@@ -19,7 +20,6 @@
 
 enum {
     RETRY_MS = 200,             /* how often to look for an owner */
-    HELLO_MS = 1000,            /* how long an owner may take to say hello */
     CHUNK = 64 * 1024,
     MAX_EVENTS = 256            /* told at once */
 };
@@ -197,11 +197,6 @@ void weir__sq_watch(sq_client **out, const char *path, const weir_env *env)
     bool ok = c->path && c->stop >= 0;
     if (ok)
         connect_to_owner(c);
-    if (ok && c->fd >= 0) {         /* once it has said hello, it sends what happens */
-        wait_stop(c, HELLO_MS);
-        if (!receive(c))
-            disconnect(c);
-    }
     if (ok && !weir__thread_start(&c->thread, watch, c, "weir-watch", NULL))
         *out = c;
     else
