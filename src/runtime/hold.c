@@ -46,11 +46,7 @@ weir__hold *weir__hold_create(weir_queue *q, weir_job *job, struct weir__pool *p
     for (size_t i = 0; i < WEIR__REVOKED; i++)
         if (q->holds.revoked[i].id == job->id && q->holds.revoked[i].delivery == job->delivery)
             revoke(h);
-    h->next = q->holds.first;
-    if (h->next)
-        h->next->link = &h->next;
-    h->link = &q->holds.first;
-    q->holds.first = h;
+    weir__list_insert(&q->holds.list, NULL, &h->link);
     pthread_mutex_unlock(&q->holds.lock);
     if (pool)
         weir__timer_set(&q->timer, &q->renew, weir__queue_steady(q) + lease_ms / 3);
@@ -80,9 +76,7 @@ void weir__hold_release(weir__hold *h)
     weir_queue *q = h->q;
     leave(h);
     pthread_mutex_lock(&q->holds.lock);
-    *h->link = h->next;
-    if (h->next)
-        h->next->link = h->link;
+    weir__list_remove(&q->holds.list, &h->link);
     pthread_mutex_unlock(&q->holds.lock);
     h->job->hold = NULL;
     weir_job_release(h->job);
@@ -98,7 +92,7 @@ void weir__holds_revoke(weir_queue *q, uint64_t id, uint32_t delivery)
     uint32_t at = q->holds.n_revoked++ % WEIR__REVOKED;
     q->holds.revoked[at].id = id;
     q->holds.revoked[at].delivery = delivery;
-    for (weir__hold *h = q->holds.first; h; h = h->next)
+    WEIR_EACH(weir__hold, h, &q->holds.list, link)
         if (h->job->id == id && h->job->delivery == delivery)
             revoke(h);
     pthread_mutex_unlock(&q->holds.lock);
@@ -111,7 +105,7 @@ static void revoke_stale(weir_queue *q, const weir_lease *items, size_t n)
         if (!items[i].code)
             continue;
         pthread_mutex_lock(&q->holds.lock);
-        for (weir__hold *h = q->holds.first; h; h = h->next)
+        WEIR_EACH(weir__hold, h, &q->holds.list, link)
             if (h->job->id == items[i].id && h->job->delivery == items[i].delivery)
                 revoke(h);
         pthread_mutex_unlock(&q->holds.lock);
@@ -122,7 +116,7 @@ static void revoke_stale(weir_queue *q, const weir_lease *items, size_t n)
 static void prolong(weir_queue *q, int64_t asked_at)
 {
     pthread_mutex_lock(&q->holds.lock);
-    for (weir__hold *h = q->holds.first; h; h = h->next)
+    WEIR_EACH(weir__hold, h, &q->holds.list, link)
         if (h->renewing && !atomic_load(&h->revoked))
             atomic_store(&h->lease_until, asked_at + h->lease_ms);
     pthread_mutex_unlock(&q->holds.lock);
@@ -135,10 +129,10 @@ int64_t weir__holds_renew(weir_queue *q)
     size_t n = 0, cap = 0;
     weir__pools_unpack(q);
     pthread_mutex_lock(&q->holds.lock);
-    for (weir__hold *h = q->holds.first; h; h = h->next)
+    WEIR_EACH(weir__hold, h, &q->holds.list, link)
         cap += h->pool != NULL;
     weir_lease *items = cap ? malloc(cap * sizeof *items) : NULL;
-    for (weir__hold *h = q->holds.first; h; h = h->next) {
+    WEIR_EACH(weir__hold, h, &q->holds.list, link) {
         if (!h->pool)
             continue;
         if (h->lease_ms < soonest)

@@ -3,6 +3,7 @@
 #define WEIR_RUNTIME_HOLD_H
 
 #include <stdatomic.h>
+#include "base/list.h"
 #include "runtime/batcher.h"
 #include "weir/worker.h"
 
@@ -27,7 +28,7 @@ typedef struct weir__hold {
     size_t             len;
     char               note[WEIR_ERROR_MAX];   /* why weir_job_done() was refused, if it was */
     weir_ticket        ticket;         /* to send it with */
-    struct weir__hold *next, **link;   /* in q->holds */
+    weir_link          link;           /* in q->holds */
     struct weir__hold *queued;         /* in one of the pool's lists */
 } weir__hold;
 

@@ -194,9 +194,10 @@ static size_t fail_running(pool *p)
         weir_ticket t = { .op = { .kind = WEIR_OP_FINISH } };
         weir_op_finish *fin = &t.op.u.finish;
         pthread_mutex_lock(&p->q->holds.lock);
-        weir__hold *h = p->q->holds.first;
-        while (h && (h->pool != p || h->shut))
-            h = h->next;
+        weir__hold *h = NULL;
+        WEIR_EACH(weir__hold, at, &p->q->holds.list, link)
+            if (!h && at->pool == p && !at->shut)
+                h = at;
         if (h) {
             h->shut = true;
             *fin = (weir_op_finish){ .id = h->job->id, .delivery = h->job->delivery,

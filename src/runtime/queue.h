@@ -9,6 +9,7 @@
 #ifndef WEIR_RUNTIME_QUEUE_H
 #define WEIR_RUNTIME_QUEUE_H
 
+#include "base/list.h"
 #include "core/gate.h"
 #include "runtime/batcher.h"
 #include "runtime/events.h"
@@ -16,7 +17,6 @@
 #include "weir/worker.h"
 
 struct weir__pool;
-struct weir__hold;
 
 enum { WEIR__REVOKED = 64 };
 
@@ -44,7 +44,7 @@ struct weir_queue {
 
     struct {
         pthread_mutex_t    lock;
-        struct weir__hold *first;
+        weir_dlist         list;          /* of weir__hold */
         /* The last deliveries to be revoked: that may happen between the take and the hold. */
         struct { uint64_t id; uint32_t delivery; } revoked[WEIR__REVOKED];
         uint32_t           n_revoked;     /* ever; the next goes to n_revoked % WEIR__REVOKED */

@@ -28,9 +28,7 @@ static void conn_end(srv_conn *c)
 static void conn_close(srv_conn *c)
 {
     srv_exchange *x = c->now;
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
+    weir__list_remove(&c->lane->conns, &c->link);
     if (c->readable)
         event_free(c->readable);
     if (c->writable)
@@ -375,8 +373,7 @@ void srv_lane_check_callers(void *ctx)
 {
     srv_lane *lane = ctx;
     lane->tokens_seen = srv_guard_watch(lane->server->guard, srv_loop_ms());
-    for (srv_conn *c = lane->conns, *next; c; c = next) {
-        next = c->next;
+    WEIR_EACH(srv_conn, c, &lane->conns, link) {
         srv_exchange *x = c->now;
         if (x && x->handled && x->r.hurry && !srv_auth_again(&x->r))
             x->r.hurry(&x->r);
@@ -389,7 +386,7 @@ static void sweep(void *ctx);
 
 static void set_sweep(srv_lane *lane)
 {
-    lane->sweeping = lane->conns &&
+    lane->sweeping = lane->conns.first &&
                      !srv_timer_set(&lane->sweep, lane->loop, lane->server->sweep_ms, sweep,
                                     lane);
 }
@@ -408,8 +405,7 @@ static void sweep(void *ctx)
 {
     srv_lane *lane = ctx;
     int64_t   now = srv_loop_ms();
-    for (srv_conn *c = lane->conns, *next; c; c = next) {
-        next = c->next;
+    WEIR_EACH(srv_conn, c, &lane->conns, link) {
         if (takes_too_long(c, now)) {
             conn_end(c);
         } else if (c->deadline_ms && now > c->deadline_ms && !c->dead) {
@@ -443,11 +439,7 @@ void srv_conn_open(srv_lane *lane, int fd, const char *peer, srv_quota *quota)
     c->fd = fd;
     c->quota[0] = quota;
     snprintf(c->peer, sizeof c->peer, "%s", peer);
-    c->next = lane->conns;
-    c->link = &lane->conns;
-    if (c->next)
-        c->next->link = &c->next;
-    lane->conns = c;
+    weir__list_insert(&lane->conns, NULL, &c->link);
     c->deadline_ms = srv_loop_ms() + c->server->opt.limits.idle_ms;
     struct event_base *base = srv_loop_base(lane->loop);
     c->out = evbuffer_new();
@@ -467,8 +459,7 @@ void srv_conn_open(srv_lane *lane, int fd, const char *peer, srv_quota *quota)
 void srv_lane_drain(srv_lane *lane)
 {
     lane->draining = true;
-    for (srv_conn *c = lane->conns, *next; c; c = next) {
-        next = c->next;
+    WEIR_EACH(srv_conn, c, &lane->conns, link) {
         if (!c->now) {
             c->closing = true;
             srv_conn_flush(c);
@@ -480,8 +471,8 @@ void srv_lane_drain(srv_lane *lane)
 
 void srv_lane_close(srv_lane *lane)
 {
-    while (lane->conns)
-        conn_close(lane->conns);
+    while (lane->conns.first)
+        conn_close(WEIR_OF(lane->conns.first, srv_conn, link));
     srv_timer_unset(&lane->sweep);
     srv_sse_close(lane);
 }

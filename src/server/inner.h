@@ -10,6 +10,7 @@
 #include <openssl/ssl.h>
 #include <stdatomic.h>
 
+#include "base/list.h"
 #include "server/access_log.h"
 #include "server/counters.h"
 #include "server/guard.h"
@@ -53,7 +54,7 @@ typedef struct srv_exchange {
 struct srv_conn {
     srv_server      *server;
     srv_lane        *lane;
-    srv_conn        *next, **link;   /* in the lane's list */
+    weir_link        link;           /* in the lane's list */
     int              fd;
     SSL             *ssl;            /* NULL: plain */
     struct event    *readable, *writable;
@@ -82,7 +83,7 @@ struct srv_conn {
 struct srv_lane {
     srv_server *server;
     srv_loop   *loop;
-    srv_conn   *conns;
+    weir_dlist  conns;
     srv_timer   sweep;               /* closes what is over its time; set while there are conns */
     bool        sweeping;
     bool        draining;

@@ -21,7 +21,7 @@ typedef struct poll_type {
     weir_named             named;       /* first: it is found by it */
     uint64_t               told;        /* how often there was a reason to look */
     size_t                 refs;        /* places of polls that have entered */
-    struct srv_poll_place *first, *last;    /* those that rest, or are woken and want more */
+    weir_dlist             places;      /* of those that rest, or are woken and want more */
     char                   name[];
 } poll_type;
 
@@ -29,7 +29,7 @@ typedef struct poll_type {
 typedef struct srv_poll_place {
     poll_type             *type;
     srv_poll              *poll;
-    struct srv_poll_place *prev, *next;
+    weir_link              link;        /* in the list of its type */
     bool                   in;          /* the list */
 } place;
 
@@ -39,7 +39,7 @@ typedef struct srv_poll_desk {
     srv_polls            *polls;
     srv_loop             *loop;
     struct srv_poll_desk *next;
-    srv_poll             *first, **last;
+    weir_dlist            woken;        /* of srv_poll */
     bool                  posted;
 } desk;
 
@@ -93,16 +93,16 @@ static uint64_t told(const srv_poll *p)
 static void line_up_for(poll_type *t, place *own)
 {
     uint64_t turn = own->poll->turn;
-    place   *before = t->last;
+    place   *before = WEIR_OF(t->places.last, place, link);
     if (before && before->poll->turn > turn) {
         before = NULL;
-        for (place *at = t->first; at->poll->turn < turn; at = at->next)
+        WEIR_EACH(place, at, &t->places, link) {
+            if (at->poll->turn >= turn)
+                break;
             before = at;
+        }
     }
-    own->prev = before;
-    own->next = before ? before->next : t->first;
-    *(before ? &before->next : &t->first) = own;
-    *(own->next ? &own->next->prev : &t->last) = own;
+    weir__list_insert(&t->places, before ? &before->link : NULL, &own->link);
     own->in = true;
 }
 
@@ -118,19 +118,9 @@ static void step_out(srv_poll *p)
         place *own = &p->place[i];
         if (!own->in)
             continue;
-        *(own->prev ? &own->prev->next : &own->type->first) = own->next;
-        *(own->next ? &own->next->prev : &own->type->last) = own->prev;
+        weir__list_remove(&own->type->places, &own->link);
         own->in = false;
     }
-}
-
-static void woken_remove(srv_poll *p)
-{
-    *p->link = p->next;
-    if (p->next)
-        p->next->link = p->link;
-    else
-        p->desk->last = p->link;
 }
 
 /* ---- waking ---- */
@@ -142,10 +132,7 @@ static void wake(srv_poll *p)
         return;
     desk *d = p->desk;
     p->state = SRV_POLL_WOKEN;
-    p->next = NULL;
-    p->link = d->last;
-    *d->last = p;
-    d->last = &p->next;
+    weir__list_append(&d->woken, &p->link);
     if (!d->posted) {
         d->posted = true;
         srv_loop_post(d->loop, &d->task);
@@ -156,9 +143,10 @@ static void wake(srv_poll *p)
 static void job_came(poll_type *t)
 {
     t->told++;
-    if (!t->first)
+    place *first = WEIR_OF(t->places.first, place, link);
+    if (!first)
         return;
-    srv_poll *p = t->first->poll;
+    srv_poll *p = first->poll;
     wake(p);
     if (++p->expected >= p->n)
         step_out(p);
@@ -167,9 +155,10 @@ static void job_came(poll_type *t)
 /* There may be jobs, nobody knows how many. */
 static void some_may_be(poll_type *t)
 {
-    if (!t->first)
+    place *first = WEIR_OF(t->places.first, place, link);
+    if (!first)
         return;
-    srv_poll *p = t->first->poll;
+    srv_poll *p = first->poll;
     p->chain = true;
     wake(p);
     step_out(p);
@@ -209,9 +198,9 @@ static void on_event(const weir_event *ev, void *ctx)
 static srv_poll *next_woken(desk *d)
 {
     pthread_mutex_lock(&d->polls->lock);
-    srv_poll *p = d->first;
+    srv_poll *p = WEIR_OF(d->woken.first, srv_poll, link);
     if (p) {
-        woken_remove(p);
+        weir__list_remove(&d->woken, &p->link);
         step_out(p);
         p->state = SRV_POLL_LOOKS;
         p->heard = told(p);
@@ -244,7 +233,6 @@ static desk *desk_of(srv_polls *ps, srv_loop *loop)
     if (!d)
         return NULL;
     *d = (desk){ .task.run = run_woken, .polls = ps, .loop = loop, .next = ps->desks };
-    d->last = &d->first;
     ps->desks = d;
     return d;
 }
@@ -338,7 +326,7 @@ void srv_poll_leave(srv_poll *p, size_t got)
     srv_polls *ps = p->polls;
     pthread_mutex_lock(&ps->lock);
     if (p->state == SRV_POLL_WOKEN)
-        woken_remove(p);
+        weir__list_remove(&p->desk->woken, &p->link);
     if (p->state != SRV_POLL_LOOKS)
         step_out(p);
     bool owes = p->chain || p->expected;

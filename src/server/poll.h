@@ -15,6 +15,7 @@
 #ifndef WEIR_SERVER_POLL_H
 #define WEIR_SERVER_POLL_H
 
+#include "base/list.h"
 #include "server/counters.h"
 #include "server/loop.h"
 #include "weir/weir.h"
@@ -42,8 +43,9 @@ typedef struct srv_poll {
     size_t                 expected;        /* jobs it was woken for */
     bool                   chain;           /* woken for an unknown number of jobs */
     bool                   nudged;          /* srv_poll_wake() came before it rested */
-    struct srv_poll       *next, **link;    /* in the desk's list of those woken */
-    struct srv_poll       *next_refused, **link_refused;    /* workers.c */
+    weir_link              link;            /* in the desk's list of those woken */
+    weir_dlist            *refused_by;      /* workers.c, as is the next; NULL: in no list */
+    weir_link              link_refused;
 } srv_poll;
 
 /* False: out of memory, and it has not entered. */

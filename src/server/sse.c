@@ -26,7 +26,7 @@ enum {
 typedef struct listener {
     srv_request     *r;
     struct srv_sse  *s;             /* its desk */
-    struct listener *prev, *next;
+    weir_link        link;          /* in its list */
     uint64_t         at;            /* it has what it wants up to this number */
     uint32_t         kinds;         /* bits 1u << weir_event_kind */
     uint64_t         id;            /* 0: all jobs */
@@ -40,7 +40,7 @@ typedef struct srv_sse {
     srv_desk   desk;                /* first: its task is this one's */
     srv_hub   *hub;
     srv_lane  *lane;
-    listener  *first;
+    weir_dlist listeners;
     size_t     n;
     uint64_t   at;                  /* it has read up to this number */
     srv_timer  pace, beat;
@@ -54,9 +54,7 @@ typedef struct srv_sse {
 static void forget(listener *l)
 {
     sse *s = l->s;
-    *(l->prev ? &l->prev->next : &s->first) = l->next;
-    if (l->next)
-        l->next->prev = l->prev;
+    weir__list_remove(&s->listeners, &l->link);
     atomic_fetch_sub(&s->lane->server->counters.listeners, 1);
     srv_share_give(l->r, SRV_SHARE_LISTENERS);
     if (--s->n == 0)
@@ -159,11 +157,9 @@ static void drop_late(sse *s)
 {
     uint64_t first, last;
     srv_hub_range(s->hub, &first, &last);
-    for (listener *l = s->first, *next; l; l = next) {
-        next = l->next;
+    WEIR_EACH(listener, l, &s->listeners, link)
         if (l->at + 1 < first && (l->behind || s->at + 1 < first))
             drop(l);
-    }
     if (s->at + 1 < first)
         s->at = last;
 }
@@ -173,11 +169,9 @@ static void give_all(sse *s, srv_news **news, size_t n)
     weir__buf_clear(&s->all);
     for (size_t i = 0; i < n; i++)
         weir__buf_add(&s->all, news[i]->bytes, news[i]->len);
-    for (listener *l = s->first, *next; l; l = next) {
-        next = l->next;
+    WEIR_EACH(listener, l, &s->listeners, link)
         if (!l->behind)
             give(l, news, n, s->all.failed ? NULL : &s->all);
-    }
 }
 
 static void pause_over(void *ctx);
@@ -220,8 +214,7 @@ static void there_is_news(srv_task *task)
 static void beat(void *ctx)
 {
     sse *s = ctx;
-    for (listener *l = s->first, *next; l; l = next) {
-        next = l->next;
+    WEIR_EACH(listener, l, &s->listeners, link) {
         if (!srv_auth_again(l->r))
             revoke(l);
         else if (!l->behind)
@@ -260,10 +253,7 @@ static weir_code come(listener *l, weir_error *err)
         srv_hub_range(s->hub, &first, &s->at);
     }
     s->n++;
-    l->next = s->first;
-    if (l->next)
-        l->next->prev = l;
-    s->first = l;
+    weir__list_insert(&s->listeners, NULL, &l->link);
     if (!s->beating)
         s->beating = !srv_timer_set(&s->beat, s->lane->loop, BEAT_MS, beat, s);
     return WEIR_OK;

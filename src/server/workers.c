@@ -20,7 +20,7 @@ typedef struct holding {
     bool            suspect;
     int64_t         until;              /* monotonic: the end of its lease */
     struct entry   *worker;
-    struct holding *next, **link;       /* the worker's */
+    weir_link       link;               /* in the worker's list */
 } holding;
 
 typedef struct entry {
@@ -28,9 +28,9 @@ typedef struct entry {
     srv_worker    seen;
     weir_gate     gate;
     bool          knows;                /* of a suspect: see core/gate.h */
-    holding      *holdings;
-    srv_poll     *refused;              /* polls that wait for the gate, by next_refused */
-    struct entry *prev, *next;          /* in the list */
+    weir_dlist    holdings;
+    weir_dlist    refused;              /* polls that wait for the gate, by their link_refused */
+    weir_link     link;                 /* in the list of all */
     char          name[];
 } entry;
 
@@ -38,24 +38,10 @@ struct srv_workers {
     weir_listener  *listener;
     pthread_mutex_t lock;               /* guards what follows */
     weir_names      by_name;            /* of entry */
-    entry          *first, *last;
+    weir_dlist      all;                /* of entry; who was seen last is at the end */
     size_t          n;
     weir_map        held;               /* id -> holding */
 };
-
-static void list_remove(srv_workers *ws, entry *e)
-{
-    *(e->prev ? &e->prev->next : &ws->first) = e->next;
-    *(e->next ? &e->next->prev : &ws->last) = e->prev;
-}
-
-static void list_append(srv_workers *ws, entry *e)
-{
-    e->prev = ws->last;
-    e->next = NULL;
-    *(ws->last ? &ws->last->next : &ws->first) = e;
-    ws->last = e;
-}
 
 /* ---- what a worker has ---- */
 
@@ -63,21 +49,16 @@ static void drop(srv_workers *ws, holding *h)
 {
     weir__gate_left(&h->worker->gate, 1, h->suspect);
     weir__map_remove(&ws->held, h->id);
-    *h->link = h->next;
-    if (h->next)
-        h->next->link = h->link;
+    weir__list_remove(&h->worker->holdings, &h->link);
     free(h);
 }
 
 /* What is over without a word of the worker's: it died, or talks to another server. */
 static void drop_late(srv_workers *ws, entry *e, int64_t now)
 {
-    holding *next;
-    for (holding *h = e->holdings; h; h = next) {
-        next = h->next;
+    WEIR_EACH(holding, h, &e->holdings, link)
         if (h->until <= now)
             drop(ws, h);
-    }
 }
 
 static void hold(srv_workers *ws, entry *e, const weir_job *job, int64_t until)
@@ -92,11 +73,8 @@ static void hold(srv_workers *ws, entry *e, const weir_job *job, int64_t until)
         return;
     }
     *h = (holding){ .id = job->id, .delivery = job->delivery, .until = until, .worker = e,
-                    .suspect = weir__job_is_suspect(job), .next = e->holdings,
-                    .link = &e->holdings };
-    if (h->next)
-        h->next->link = &h->next;
-    e->holdings = h;
+                    .suspect = weir__job_is_suspect(job) };
+    weir__list_insert(&e->holdings, NULL, &h->link);
 }
 
 static holding *holding_of(const srv_workers *ws, uint64_t id, uint32_t delivery)
@@ -107,10 +85,10 @@ static holding *holding_of(const srv_workers *ws, uint64_t id, uint32_t delivery
 
 static void forget(srv_workers *ws, entry *e)
 {
-    while (e->holdings)
-        drop(ws, e->holdings);
+    WEIR_EACH(holding, h, &e->holdings, link)
+        drop(ws, h);
     weir__names_remove(&ws->by_name, &e->named);
-    list_remove(ws, e);
+    weir__list_remove(&ws->all, &e->link);
     ws->n--;
     free((void *)(uintptr_t)e->seen.types);
     free(e);
@@ -119,13 +97,11 @@ static void forget(srv_workers *ws, entry *e)
 /* Those who wait are at the end or will be: they stay, whatever their age. */
 static void forget_old(srv_workers *ws, int64_t now)
 {
-    entry *next;
-    for (entry *e = ws->first; e; e = next) {
-        next = e->next;
+    WEIR_EACH(entry, e, &ws->all, link) {
         bool old = now - e->seen.last_seen_at > SRV_WORKER_FORGET_MS;
         if (!old && ws->n <= SRV_MAX_WORKERS)
             break;
-        if (!e->seen.waiting && !e->gate.flying && !e->refused)
+        if (!e->seen.waiting && !e->gate.flying && !e->refused.first)
             forget(ws, e);
     }
 }
@@ -135,7 +111,7 @@ static entry *meet(srv_workers *ws, const char *name, int64_t now)
 {
     entry *e = weir__names_get(&ws->by_name, name);
     if (e) {
-        list_remove(ws, e);
+        weir__list_remove(&ws->all, &e->link);
     } else {
         e = calloc(1, sizeof *e + strlen(name) + 1);
         if (!e || !weir__names_put(&ws->by_name, &e->named, strcpy(e->name, name))) {
@@ -148,7 +124,7 @@ static entry *meet(srv_workers *ws, const char *name, int64_t now)
     }
     e->seen.last_seen_at = now;
     forget_old(ws, now);                /* before it is in the list: others may all be waiting */
-    list_append(ws, e);
+    weir__list_append(&ws->all, &e->link);
     return e;
 }
 
@@ -206,7 +182,7 @@ void srv_workers_each(srv_workers *ws, int64_t now, void (*fn)(const srv_worker 
     static const char *const none[] = { NULL };
     pthread_mutex_lock(&ws->lock);
     forget_old(ws, now);
-    for (const entry *e = ws->first; e; e = e->next) {
+    WEIR_EACH(entry, e, &ws->all, link) {
         srv_worker w = e->seen;
         if (!w.types)
             w.types = none;
@@ -222,19 +198,16 @@ static void open_gate(entry *e, int64_t now)
 {
     if (!weir__gate_opened(&e->gate, now))
         return;
-    for (srv_poll *p = e->refused; p; p = p->next_refused)
+    WEIR_EACH(srv_poll, p, &e->refused, link_refused)
         srv_poll_wake(p);
 }
 
 static void refuse(entry *e, srv_poll *poll)
 {
-    if (!poll || poll->link_refused)
+    if (!poll || poll->refused_by)
         return;
-    poll->next_refused = e->refused;
-    poll->link_refused = &e->refused;
-    if (e->refused)
-        e->refused->link_refused = &poll->next_refused;
-    e->refused = poll;
+    poll->refused_by = &e->refused;
+    weir__list_insert(&e->refused, NULL, &poll->link_refused);
 }
 
 weir_pass srv_workers_enter(srv_workers *ws, const char *name, bool only_alone, srv_poll *poll)
@@ -256,12 +229,9 @@ weir_pass srv_workers_enter(srv_workers *ws, const char *name, bool only_alone, 
 void srv_workers_unwait(srv_workers *ws, srv_poll *poll)
 {
     pthread_mutex_lock(&ws->lock);
-    if (poll->link_refused) {
-        *poll->link_refused = poll->next_refused;
-        if (poll->next_refused)
-            poll->next_refused->link_refused = poll->link_refused;
-        poll->link_refused = NULL;
-    }
+    if (poll->refused_by)
+        weir__list_remove(poll->refused_by, &poll->link_refused);
+    poll->refused_by = NULL;
     pthread_mutex_unlock(&ws->lock);
 }
 
@@ -376,8 +346,8 @@ void srv_workers_destroy(srv_workers *ws)
     if (!ws)
         return;
     weir_unlisten(ws->listener);
-    while (ws->first)
-        forget(ws, ws->first);
+    WEIR_EACH(entry, e, &ws->all, link)
+        forget(ws, e);
     weir__names_fini(&ws->by_name);
     weir__map_fini(&ws->held);
     pthread_mutex_destroy(&ws->lock);

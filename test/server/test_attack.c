@@ -71,7 +71,7 @@ typedef struct unsent {
 static void sum_unsent(void *ctx)
 {
     unsent *u = ctx;
-    for (const srv_conn *c = u->lane->conns; c; c = c->next)
+    WEIR_EACH(srv_conn, c, &u->lane->conns, link)
         u->bytes += evbuffer_get_length(c->out) + c->in.len;
 }
 

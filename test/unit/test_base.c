@@ -1,4 +1,4 @@
-/* test_base.c - errors, buffers, cutting text, the map, deadlines. */
+/* test_base.c - errors, buffers, cutting text, the map, lists, deadlines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "weir/error.h"
 
@@ -237,6 +238,47 @@ static void map_walk_may_remove_what_it_sees(void **state)
     weir__map_fini(&m);
 }
 
+/* ---- lists ---- */
+
+typedef struct item {
+    int       n;
+    weir_link link;
+} item;
+
+/* "123", and the same backwards. */
+static void assert_list(weir_dlist *l, const char *want)
+{
+    size_t at = 0, len = strlen(want);
+    WEIR_EACH(item, it, l, link)
+        assert_int_equal(it->n, want[at++] - '0');
+    assert_int_equal(at, len);
+    for (weir_link *k = l->last; k; k = k->prev)
+        assert_int_equal(WEIR_OF(k, item, link)->n, want[--at] - '0');
+    assert_int_equal(at, 0);
+}
+
+static void list_keeps_its_order_both_ways(void **state)
+{
+    (void)state;
+    weir_dlist l = { 0 };
+    item       it[5] = { { .n = 1 }, { .n = 2 }, { .n = 3 }, { .n = 4 }, { .n = 5 } };
+    assert_list(&l, "");
+    weir__list_append(&l, &it[1].link);
+    weir__list_insert(&l, NULL, &it[0].link);
+    weir__list_append(&l, &it[4].link);
+    weir__list_insert(&l, &it[1].link, &it[2].link);
+    weir__list_insert(&l, &it[2].link, &it[3].link);
+    assert_list(&l, "12345");
+    WEIR_EACH(item, at, &l, link)
+        if (at->n % 2)
+            weir__list_remove(&l, &at->link);
+    assert_list(&l, "24");
+    weir__list_remove(&l, &it[3].link);
+    weir__list_remove(&l, &it[1].link);
+    assert_list(&l, "");
+    assert_null(l.first);
+}
+
 /* ---- clocks ---- */
 
 static void a_deadline_comes_once_and_never_when_negative(void **state)
@@ -281,6 +323,7 @@ int main(void)
         cmocka_unit_test(map_starts_empty),
         cmocka_unit_test(map_agrees_with_an_array),
         cmocka_unit_test(map_walk_may_remove_what_it_sees),
+        cmocka_unit_test(list_keeps_its_order_both_ways),
         cmocka_unit_test(a_deadline_comes_once_and_never_when_negative),
         cmocka_unit_test(a_wait_ends_at_its_deadline),
     };
