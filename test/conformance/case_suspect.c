@@ -217,6 +217,72 @@ static void takes_side_by_side(fixture *f)
     }
 }
 
+/* Takes of one batch that want the same: a store may make one step of them. Those that had enough
+ * before the suspect passed over nothing. */
+static void only_takes_that_reach_it_pass_over_it(fixture *f)
+{
+    enum { N = 4 };
+    static const size_t gets[N] = { 2, 2, 2, 0 };
+    weir_job           *jobs[N][2] = { { 0 } };
+    weir_op             ops[N], *all[N];
+    with_priority(f, "a", 5);
+    suspect(f, "a");
+    for (int i = 0; i < 3; i++)
+        with_priority(f, "a", -5);
+    for (int i = 0; i < 3; i++)
+        with_priority(f, "a", 10);
+    for (size_t i = 0; i < N; i++) {
+        ops[i] = (weir_op){ .kind = WEIR_OP_TAKE, .now_ms = f->now,
+                            .u.take = { .types = a_only, .n_types = 1, .n = 2, .worker = WORKER,
+                                        .lease_ms = LEASE_MS, .busy = true, .jobs = jobs[i] } };
+        all[i] = &ops[i];
+        CHECK_INT(weir__op_check(&ops[i], NULL), WEIR_OK);
+    }
+    CHECK_INT(run_batch(f, all, N), WEIR_OK);
+    for (size_t i = 0; i < N; i++) {
+        CHECK_INT(ops[i].err.code, WEIR_OK);
+        CHECK_INT(ops[i].u.take.n_jobs, gets[i]);
+        CHECK_INT(ops[i].u.take.suspect_waits, i > 0);
+        for (size_t k = 0; k < ops[i].u.take.n_jobs; k++)
+            weir_job_release(jobs[i][k]);
+    }
+}
+
+/* The same of ends; one of them is stale, and takes nothing. */
+static void only_ends_whose_take_reaches_it_pass_over_it(fixture *f)
+{
+    enum { N = 4, STALE = 2 };
+    const weir_job *held[N];
+    weir_job       *jobs[N] = { 0 };
+    weir_op         ops[N], *all[N];
+    with_priority(f, "a", 5);
+    suspect(f, "a");
+    with_priority(f, "a", -5);
+    with_priority(f, "a", 10);
+    for (size_t i = 0; i < N; i++) {
+        add(f, "b");
+        held[i] = take(f, "b");
+        CHECK(held[i]);
+        ops[i] = (weir_op){ .kind = WEIR_OP_FINISH, .now_ms = f->now,
+                            .u.finish = { .id = held[i]->id,
+                                          .delivery = held[i]->delivery + (i == STALE),
+                                          .next = { .types = a_only, .n_types = 1, .n = 1,
+                                                    .worker = WORKER, .lease_ms = LEASE_MS,
+                                                    .busy = true, .jobs = &jobs[i] } } };
+        all[i] = &ops[i];
+        CHECK_INT(weir__op_check(&ops[i], NULL), WEIR_OK);
+    }
+    CHECK_INT(run_batch(f, all, N), WEIR_OK);
+    for (size_t i = 0; i < N; i++) {
+        const weir_op_take *next = &ops[i].u.finish.next;
+        CHECK_INT(ops[i].err.code, i == STALE ? WEIR_ESTALE : WEIR_OK);
+        CHECK_INT(next->n_jobs, i < 2);
+        CHECK_INT(next->suspect_waits, i > 0 && i != STALE);
+        if (next->n_jobs)
+            weir_job_release(jobs[i]);
+    }
+}
+
 static void many_of_them_before_others(fixture *f)
 {
     enum { N = WEIR_MAX_PASSED + 50 };
@@ -258,6 +324,8 @@ const conformance_case cases_suspect[] = {
     CASE(a_paused_type_has_none_that_waits),
     CASE(the_next_job_of_an_end),
     ORDERED_CASE(takes_side_by_side),
+    ORDERED_CASE(only_takes_that_reach_it_pass_over_it),
+    ORDERED_CASE(only_ends_whose_take_reaches_it_pass_over_it),
     ORDERED_CASE(many_of_them_before_others),
     { 0 }
 };

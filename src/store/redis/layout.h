@@ -75,11 +75,10 @@
  *             the key is, so this one is refused (weir__token_known())
  *  T take     lease, types, type ..., then for each that takes: worker, n, place
  *             n below zero: -n jobs, and its worker is busy (weir_op_take)
- *             -> [] or [how many each got (2 bytes each, and one byte more if a suspect was passed
- *             over), then the jobs in that order: id (8
- *             bytes), run, spec; or of jobs whose ids follow each other and that have the same
- *             run: id of the first, the run up to the worker, [spec ...] or [how many, the places
- *             to skip in the first piece, piece ...]]
+ *             -> [] or [how many each got (2 bytes each; REDIS_PASSED more if it passed over a
+ *             suspect), then the jobs in that order: id (8 bytes), run, spec; or of jobs whose ids
+ *             follow each other and that have the same run: id of the first, the run up to the
+ *             worker, [spec ...] or [how many, the places to skip in the first piece, piece ...]]
  *  t          the same, but each only if the end at that place (from 1 on) in the step before, D or
  *             P, worked
  *  D done     for all jobs, in one argument: id (8 bytes), delivery (4), how many (2), "1" or "0";
@@ -187,9 +186,9 @@ enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STA
 /* Specs in a piece: how many it has (1 byte), the length of each (2 bytes), the specs. */
 enum { REDIS_PIECE = 16 };
 
-/* Of calls: the place in ARGV of the first step; bytes of an end in a step D; INT64_MIN as `due`.
- * What is added to a rank. */
-enum { REDIS_FIRST_STEP = 7, REDIS_END = 15, REDIS_AT_ONCE = -1 };
+/* Of calls: the place in ARGV of the first step; bytes of an end in a step D; INT64_MIN as `due`;
+ * the bit of a take that passed over a suspect. What is added to a rank. */
+enum { REDIS_FIRST_STEP = 7, REDIS_END = 15, REDIS_AT_ONCE = -1, REDIS_PASSED = 1 << 15 };
 #define REDIS_ZERO_RANK (INT64_C(1) << 52)
 
 /* A type's record: X(name, bytes where native stores it). COMPLETE_AGE to SEARCH are its settings,

@@ -197,19 +197,27 @@ void weir__shared_close(redis_lane *s, uint32_t part)
 
 /* ---- what a take has given ---- */
 
-/* Jobs that are before those of the take at `place`, and its own. *waits: a suspect was passed
- * over, which an odd byte at the end says. */
+/* What the answer says of the take at `place`: how many jobs it got, and REDIS_PASSED. */
+static unsigned answer_for(const uint8_t *counts, uint32_t place)
+{
+    return (unsigned)counts[2 * place] << 8 | counts[2 * place + 1];
+}
+
+/* Jobs that are before those of the take at `place`, and its own. *waits: it passed over a
+ * suspect. */
 static size_t share_of(const redisReply *counts, uint32_t place, size_t *before, bool *waits)
 {
     mp_slice       text = weir__reply_text(counts);
     const uint8_t *at = (const uint8_t *)text.at;
+    _Static_assert((int)WEIR_MAX_PAGE < (int)REDIS_PASSED, "the bit is free in a count");
     *before = 0;
-    *waits = text.len % 2 == 1;
+    *waits = false;
     if (2 * ((size_t)place + 1) > text.len)
         return 0;
     for (uint32_t i = 0; i < place; i++)
-        *before += (size_t)(at[2 * i] << 8 | at[2 * i + 1]);
-    return (size_t)(at[2 * place] << 8 | at[2 * place + 1]);
+        *before += answer_for(at, i) % REDIS_PASSED;
+    *waits = answer_for(at, place) >= REDIS_PASSED;
+    return answer_for(at, place) % REDIS_PASSED;
 }
 
 static weir_code take_one(weir_op_take *take, uint64_t id, mp_slice run, mp_slice spec,

@@ -102,6 +102,7 @@ static void put_common(void)
 #define REDIS(name) put("", #name, REDIS_##name)
     REDIS(RUN_OF);
     REDIS(END);
+    REDIS(PASSED);
     REDIS(FIRST_STEP);
     REDIS(AT_ONCE);
 #define WEIR(name) put("", #name, WEIR_##name)

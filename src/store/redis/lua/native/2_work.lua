@@ -336,7 +336,7 @@ end
 local function gets_suspect(d)
   if d.left == 0 then next_worker(d) end
   if d.counts[d.w] > 0 or d.busy[d.w] then
-    d.passed = d.passed + 1
+    d.passed, d.passer = d.passed + 1, d.passer or d.w
     if d.passed == MAX_PASSED then d.wanted = 0 end
     return false
   end
@@ -453,6 +453,14 @@ local function wants_of(p, stop, ends)
   return d
 end
 
+-- Mark the first take that passed over a suspect, and the takes behind it: they pass over it, too.
+-- The takes before it had enough jobs before they came to one.
+local function mark_passed(d)
+  for k = d.passer, #d.counts do
+    if d.wants[k] > 0 then d.counts[k] = d.counts[k] + PASSED end
+  end
+end
+
 local function take(i, n, ends)
   local lease, n_types = tonumber(ARGV[i]), count_in(ARGV[i + 1])
   local p = i + 2 + n_types
@@ -463,9 +471,10 @@ local function take(i, n, ends)
   flush_jobs()
   flush(STATE_KEY + INACTIVE)
   give(d, names)
-  if d.a == 1 and d.passed == 0 then return {} end
+  if d.a == 1 and not d.passer then return {} end
   if d.a > 1 then want(now + lease) end
-  d.answer[1] = spack('>' .. rep('I2', #d.counts), unpack(d.counts)) .. (d.passed > 0 and '1' or '')
+  if d.passer then mark_passed(d) end
+  d.answer[1] = spack('>' .. rep('I2', #d.counts), unpack(d.counts))
   return d.answer
 end
 
