@@ -493,9 +493,9 @@ case_mistakes_are_explained() {
     answer 400 "$jobs" --json '{"tipe":"mail"}'
     has body "tipe: there is no such member, but type, data, values, priority"
     answer 400 "$jobs?wiat=3s" --json '{"type":"mail"}'
-    has body '"EINVAL","message":"unknown parameter \\"wiat\\"; this route accepts: wait","field":"wiat"'
+    has body '"EINVAL","message":"unknown parameter \"wiat\"; this route accepts: wait","field":"wiat"'
     answer 400 "$url/v1/stats?type=mail"
-    has body "unknown parameter \\"type\\"; this route accepts none"
+    has body 'unknown parameter \"type\"; this route accepts none'
     answer 400 "$jobs" --json '{"type":"mail","backoff":"fixd:1s"}'
     has body '"backoff: \"fixd:1s\" is not a backoff: it is none, fixed, linear or exponential'
     answer 400 "$url/v1/take" --json '{"types":["*"]}'

@@ -185,7 +185,7 @@ static void lists_refuse(void **state)
         snprintf(name, sizeof name, "%.*s:", (int)strcspn(wrong[i], "="), wrong[i]);
         web_error(&w, 400, "EINVAL", name, "GET", target, NULL);
     }
-    web_error(&w, 400, "EINVAL", "frob: there is no such", "GET", "/v1/jobs?frob=1", NULL);
+    web_error(&w, 400, "EINVAL", "unknown parameter \"frob\"", "GET", "/v1/jobs?frob=1", NULL);
     ids_are("/v1/jobs?after=-5.3&state=inactive", "{\"jobs\":[],\"next\":null}");
 }
 

@@ -108,7 +108,8 @@ static void what_is_no_http_is_refused(void **state)
         { "GET /%00 HTTP/1.1\r\nHost: x\r\n\r\n", 400, "control" },
         { "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400, "hexadecimal" },
         { "GET /%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400, "UTF-8" },
-        { "GET /healthz?x=1 HTTP/1.1\r\nHost: x\r\n\r\n", 400, "unknown parameter \\\"x\\\"; this route accepts none" },
+        { "GET /healthz?x=1 HTTP/1.1\r\nHost: x\r\n\r\n", 400,
+          "unknown parameter \\\"x\\\"; this route accepts none" },
         { "GET //healthz HTTP/1.1\r\nHost: x\r\n\r\n", 404, "" },
         { "DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 405, "possible: GET" },
         { "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
