@@ -4,10 +4,10 @@
  * Kue has at the same place are served with --api vertx; all others always. */
 #include <errno.h>
 #include <inttypes.h>
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/json.h"
 #include "core/job.h"
@@ -382,7 +382,7 @@ static void added(srv_request *r, weir_code code, const weir_error *err)
 static bool make_address(char out[37])
 {
     unsigned char b[16];
-    if (RAND_bytes(b, sizeof b) != 1)
+    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
         return false;
     b[6] = (b[6] & 0x0f) | 0x40;
     b[8] = (b[8] & 0x3f) | 0x80;
