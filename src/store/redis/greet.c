@@ -113,17 +113,26 @@ static weir_code check_hello_error(const redis_node *n, const redisReply *r, wei
                      "%s", words(n, r));
 }
 
+/* "7.2.4" as 702. A part of a version that is over 99 counts as that. */
+static int version_number(const char *text)
+{
+    const char *dot = strchr(text, '.');
+    long        major = strtol(text, NULL, 10), minor = dot ? strtol(dot + 1, NULL, 10) : 0;
+    major = major < 0 ? 0 : major > 99 ? 99 : major;
+    minor = minor < 0 ? 0 : minor > 99 ? 99 : minor;
+    return (int)(major * 100 + minor);
+}
+
 static weir_code take_hello(redis_node *n, const redisReply *r, weir_error *err)
 {
     if (r->type == REDIS_REPLY_ERROR)
         return check_hello_error(n, r, err);
     const char *mode = member(r, "mode"), *version = member(r, "version");
     bool        cluster = n->net->url.way == REDIS_CLUSTER;
-    if (atoi(version) < MIN_VERSION)
+    n->version = version_number(version);
+    if (n->version < MIN_VERSION * 100)
         return weir_fail(err, WEIR_EINVAL, "Redis %.20s: weir needs %d.0 or later", version,
                          MIN_VERSION);
-    const char *minor = strchr(version, '.');
-    n->version = atoi(version) * 100 + (minor ? atoi(minor + 1) : 0);
     if (!strcmp(mode, "sentinel"))
         return weir_fail(err, WEIR_EINVAL, "it is a sentinel: redis+sentinel://HOST:PORT/NAME");
     if (!strcmp(mode, "cluster") && !cluster)
