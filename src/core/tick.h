@@ -10,7 +10,7 @@
 
 #include "core/job.h"
 
-/* Sorts, in the order in which a TICK does them; the numbers are those of store.h and of the step K
+/* Sorts, in the order in which a TICK does them; the numbers are those of op/op.h and of the step K
  * of Redis (layout.h). */
 typedef enum weir_due {
     WEIR_DUE_LEASE = 1,         /* active, lease over; by id */

@@ -1,4 +1,4 @@
-/* mem.c - the mem store: jobs in memory, and the executable specification of store.h. This file
+/* mem.c - the mem store: jobs in memory, and the executable specification of op/op.h. This file
  * opens, closes and runs batches; jobs.c keeps the jobs, token.c what was answered; write.c,
  * import.c, tick.c, read.c and check.c have the operations. */
 #include "store/mem/mem.h"
