@@ -52,6 +52,7 @@ bench: all      ## measure; one line a measure, and build/bench.json
 soak: all       ## the long forms: kill -9, a bad line to Redis, random operations; new seeds
 	@scripts/setup.sh build test
 	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) $(SOAK_ARGS)
+	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) --share $(SOAK_ARGS)
 	@$(RELEASE)/test/ledger --kills $(SOAK_KILLS) --jobs $(SOAK_JOBS) --store rig:redis+unix
 	@$(MAKE) --no-print-directory $(SAN)/build.ninja
 	@$(NINJA) $(SAN) test/test_random test/test_cuts

@@ -70,6 +70,18 @@ void note(const char *what, double a, double b);
 /* The URL of a sqlite store that is not there yet; the last one is gone. */
 const char *fresh_store(const char *durability);
 
+/* ---- the measures of schedules: schedule.c ---- */
+
+void cron_next(void);
+
+/* ---- the measures of one file and many processes: share.c ---- */
+
+void share_lives(void);
+void share_nats(void);
+void share_starts(void);
+void share_kills(void);
+void share_command(void);
+
 /* ---- the measures of the server: http.c ---- */
 
 void http_lots(void);
@@ -89,5 +101,9 @@ void redis_memory_per_job(void);
 void redis_million(void);
 void redis_starts(void);
 void redis_cluster(void);
+
+/* ---- the measures of the event bus: bus.c ---- */
+
+void bus_request_reply(void);
 
 #endif

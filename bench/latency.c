@@ -131,7 +131,7 @@ double resident_mib(const char *url)
         weir_error err;
         weir_queue *q;
         uint64_t n;
-        if (weir_open(&q, url, NULL, &err) || weir_count(q, WEIR_INACTIVE, NULL, &n, &err))
+        if (weir_open(&q, url, NULL, &err) || weir_count(q, WEIR_STATE_INACTIVE, NULL, &n, &err))
             die("open", &err);
         for (int i = 0; i < 20; i++) {
             static const char *const types[] = { "bench", NULL };
@@ -141,7 +141,7 @@ double resident_mib(const char *url)
                 die("take", &err);
             for (size_t k = 0; k < taken; k++) {
                 weir_job_done(job[k], BENCH_RESULT);
-                weir_job_release(job[k]);
+                weir_job_free(job[k]);
             }
         }
         mib = own_resident_mib();

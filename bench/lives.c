@@ -24,7 +24,7 @@ void die(const char *what, const weir_error *err)
 
 void remove_store(const char *path)
 {
-    static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-events" };
+    static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-socket" };
     char name[512];
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         snprintf(name, sizeof name, "%s%s", path, endings[i]);
@@ -86,7 +86,7 @@ static void live_alone(run *r)
         weir_fail(&err, WEIR_EJOB, "no job came, or it could not be ended");
         if (n != 1 || weir_job_done(job, BENCH_RESULT))
             die("finish", &err);
-        weir_job_release(job);
+        weir_job_free(job);
     }
 }
 

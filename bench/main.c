@@ -142,7 +142,7 @@ static void million_waiting(void)
     }
     note("lives with 1,000,000 jobs waiting over an empty queue", full, empty);
     report("lives with 1,000,000 jobs waiting over an empty queue", middle(ratio, n), "x",
-           true, 0.8);
+           true, 0.9);
     report("resident memory with 1,000,000 jobs waiting", resident_mib(url), "MiB", false, 64);
     remove_store(path);
 }
@@ -181,14 +181,19 @@ static const struct {
     void      (*run)(void);
 } measures[] = {
     { "sqlite-os", sqlite_os },     { "sqlite-disk", sqlite_disk }, { "alone", sqlite_alone },
+    { "cron", cron_next },
     { "million", million_waiting }, { "mem", mem_over_sqlite },     { "starts", starts },
     { "redis-lots", redis_lots },   { "redis-plain", redis_plain },
     { "redis-bullmq", redis_bullmq }, { "redis-kue", redis_kue },
     { "redis-memory", redis_memory_per_job }, { "redis-million", redis_million },
     { "redis-starts", redis_starts }, { "redis-cluster", redis_cluster },
+    { "share-lives", share_lives }, { "share-nats", share_nats },
+    { "share-starts", share_starts }, { "share-kills", share_kills },
+    { "share-command", share_command },
     { "http-lots", http_lots },     { "http-single", http_single },
     { "http-beanstalkd", http_beanstalkd }, { "http-starts", http_starts },
     { "http-listeners", http_listeners },   { "http-million", http_million },
+    { "bus-request", bus_request_reply },
 };
 
 static int usage(void)

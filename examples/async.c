@@ -55,7 +55,7 @@ static weir_code add_all(weir_queue *q, weir_added *added, weir_error *err)
     for (int i = 0; !rc && i < JOBS; i++)
         rc = weir_future_wait(future[i], WEIR_FOREVER, err);
     for (int i = 0; i < JOBS; i++)
-        weir_future_release(future[i]);
+        weir_future_free(future[i]);
     return rc;
 }
 
@@ -72,7 +72,7 @@ static weir_code run(weir_queue *q, loop *l, weir_error *err)
         if (!rc)
             printf("%s %s\n", weir_state_name(job->state), job->result);
         if (!rc)
-            weir_job_release(job);
+            weir_job_free(job);
     }
     return rc;
 }

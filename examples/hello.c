@@ -18,11 +18,11 @@ int main(void)
     if (weir_open(&q, "sqlite:jobs.db", NULL, &err) ||
         weir_process(q, "mail", &(weir_pool){ .threads = 4, .handler = send_mail }, &err) ||
         weir_add(q, &(weir_spec){ .type = "mail", .data = "{\"to\":\"ann@example.org\"}",
-                                  .priority = WEIR_HIGH, .attempts = 3 }, &added, &err) ||
+                                  .priority = WEIR_PRIORITY_HIGH, .attempts = 3 }, &added, &err) ||
         weir_wait(q, added.id, 10000, &job, &err))
         return weir_complain(&err);
     printf("mail is %s: %s\n", weir_state_name(job->state), job->result);
-    weir_job_release(job);
+    weir_job_free(job);
     weir_close(q);
     return 0;
 }

@@ -49,7 +49,7 @@ int main(void)
     weir_spec spec = {
         .type = "learn weir",
         .data = "{\"title\":\"weir\",\"content\":\"jobs, events, workers\"}",
-        .priority = WEIR_HIGH,
+        .priority = WEIR_PRIORITY_HIGH,
     };
     weir_pool pool = { .handler = learn };
 

@@ -35,23 +35,24 @@ static weir_code print_mail(weir_queue *q, uint64_t id, weir_error *err)
         return rc;
     printf("%s: %s after %d attempts\n", weir_data_text(job, "title", "?"),
            weir_state_name(job->state), job->attempts);
-    weir_job_release(job);
+    weir_job_free(job);
     if ((rc = weir_logs(q, id, 0, 0, &log, err)))
         return rc;
     for (size_t i = 0; i < log->n; i++)
         printf("  %s\n", log->line[i].text);
-    weir_lines_release(log);
+    weir_lines_free(log);
     return WEIR_OK;
 }
 
 static weir_code send_all(weir_queue *q, sem_t *sent, weir_error *err)
 {
     const weir_spec specs[] = {
-        { .type = "mail", .delay_ms = 300, .priority = WEIR_HIGH, .attempts = 5,
-          .backoff = { WEIR_EXPONENTIAL, .delay_ms = 50, .max_ms = MINUTE, .jitter_pct = 20 },
+        { .type = "mail", .delay_ms = 300, .priority = WEIR_PRIORITY_HIGH, .attempts = 5,
+          .backoff = { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 50, .max_ms = MINUTE,
+                       .jitter_pct = 20 },
           .data = "{\"title\":\"Account renewal required\",\"to\":\"ann@example.org\","
                   "\"template\":\"renewal-mail\",\"server_is_down\":true}" },
-        { .type = "mail", .delay_ms = 10 * MINUTE, .priority = WEIR_HIGH,
+        { .type = "mail", .delay_ms = 10 * MINUTE, .priority = WEIR_PRIORITY_HIGH,
           .data = "{\"title\":\"Account expired\",\"to\":\"ann@example.org\","
                   "\"template\":\"expired-mail\"}" },
     };

@@ -53,7 +53,7 @@ static weir_code run(weir_queue *q, weir_error *err)
 {
     sem_t          ended;
     weir_listener *listener = NULL;
-    weir_filter    ends = { .events = 1u << WEIR_EVENT_COMPLETE | 1u << WEIR_EVENT_FAILED };
+    weir_filter    ends = { .events = WEIR_BIT(WEIR_EVENT_COMPLETE) | WEIR_BIT(WEIR_EVENT_FAILED) };
     weir_pool      pool = { .handler = convert, .threads = WORKERS };
     sem_init(&ended, 0, 0);
 
@@ -84,11 +84,11 @@ static weir_code print_counts(weir_queue *q, weir_error *err)
     weir_code   rc = weir_get_stats(q, &stats, err);
     if (rc)
         return rc;
-    printf("waiting %d  complete %d  failed %d\n", (int)stats->all.count[WEIR_INACTIVE],
-           (int)stats->all.count[WEIR_COMPLETE], (int)stats->all.count[WEIR_FAILED]);
+    printf("waiting %d  complete %d  failed %d\n", (int)stats->all.count[WEIR_STATE_INACTIVE],
+           (int)stats->all.count[WEIR_STATE_COMPLETE], (int)stats->all.count[WEIR_STATE_FAILED]);
     printf("%d frames, never more than %d videos at once\n", atomic_load(&frames_done),
            atomic_load(&most) <= WORKERS ? WORKERS : atomic_load(&most));
-    weir_stats_release(stats);
+    weir_stats_free(stats);
     return WEIR_OK;
 }
 

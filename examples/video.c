@@ -20,7 +20,7 @@ static weir_code convert(weir_job *job, void *ctx)
     int64_t frames = weir_data_int(job, "frames", 100);
     int64_t frame = weir_value_int(job, "frame", 0);        /* where the last attempt stopped */
     while (frame < frames) {
-        if (weir_cancelled(job))
+        if (weir_job_cancelled(job))
             return WEIR_OK; /* whatever is answered now comes too late */
         char    text[24];
         int64_t next = frame + STEP < frames ? frame + STEP : frames;
@@ -45,12 +45,12 @@ static weir_code show(weir_queue *q, uint64_t id, weir_error *err)
         return rc;
     printf("%s: %s, %d%%, %s\n", weir_data_text(job, "title", "?"), weir_state_name(job->state),
            job->progress, job->result);
-    weir_job_release(job);
+    weir_job_free(job);
     if ((rc = weir_logs(q, id, 0, 0, &log, err)))
         return rc;
     for (size_t i = 0; i < log->n; i++)
         printf("  %s\n", log->line[i].text);
-    weir_lines_release(log);
+    weir_lines_free(log);
     return WEIR_OK;
 }
 
@@ -60,7 +60,8 @@ static weir_code convert_all(weir_queue *q, weir_error *err)
         { .type = "video conversion",
           .data = "{\"title\":\"Loki's birthday\",\"user\":1,\"frames\":200}" },
         { .type = "video conversion", .data = "{\"title\":\"Manny's holidays\",\"user\":2}" },
-        { .type = "video conversion", .attempts = 2, .backoff = { WEIR_LINEAR, .delay_ms = 20 },
+        { .type = "video conversion", .attempts = 2,
+          .backoff = { WEIR_BACKOFF_LINEAR, .delay_ms = 20 },
           .data = "{\"title\":\"Jane's wedding\",\"user\":3,\"frames\":175,\"scratched\":true}" },
     };
     weir_added added[VIDEOS];

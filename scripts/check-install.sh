@@ -46,7 +46,9 @@ check "library, headers and pkg-config file are there" \
        "$usr/lib/pkgconfig/weir.pc" "$usr/include/weir/weir.h"
 check "headers are all installed" diff -r "$root/include/weir" "$usr/include/weir"
 check "man page and completion are there" \
-    ls "$usr/share/man/man1/weir.1" "$usr/share/bash-completion/completions/weir"
+    ls "$usr/share/man/man1/weir.1" "$usr/share/man/man1/weir-list.1" \
+       "$usr/share/bash-completion/completions/weir" "$usr/share/zsh/site-functions/_weir" \
+       "$usr/share/fish/vendor_completions.d/weir.fish"
 check "the service is there, with the program of this place" \
     grep -qx "ExecStart=$prefix/bin/weir serve" "$usr/lib/systemd/system/weir.service"
 check "no path of the build is in the pkg-config file" \

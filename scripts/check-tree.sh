@@ -63,24 +63,46 @@ done | check "every public header compiles alone as plain C11 and as C++11"
 grep -Hn '#include "' include/weir/*.h | grep -v '"weir/' |
     check "public headers include no private header"
 
-grep -Hn '#include "' src/cli/*.[ch] 2>/dev/null |
-    grep -vE '#include "((weir|cli)/[a-z_]+|server/(config|server|tokens))\.h"' |
-    check "the program includes public headers, some of the server and its own alone"
+# Layers: base knows nothing of jobs, core nothing of stores, stores nothing of the runtime, the
+# program public headers and some of the server alone.
+scripts/check-includes.py 2>&1 | check "dependencies point one way, through all headers"
 
-# Layers: base knows nothing of jobs, core nothing of stores, stores nothing of the runtime.
-{
-    grep -HnE '#include "(core|op|store|runtime|server|cli)/' src/base/*.[ch]
-    grep -HnE '#include "(op|store|runtime|server|cli)/' src/core/*.[ch]
-    grep -HnE '#include "(store|runtime|server|cli)/' src/op/*.[ch]
-    grep -HnrE '#include "(runtime|server|cli)/' src/store
-    grep -HnE '#include "(store/[a-z]+|server|cli)/' src/runtime/*.[ch]
-    grep -HnE '#include "(store|runtime|cli)/' src/server/*.[ch] | grep -v '"runtime/ops.h"'
-} 2>/dev/null | check "dependencies point one way"
+# Retired words: scripts/retired-words.txt says what to write instead.
+grep -v '^#' scripts/retired-words.txt | while IFS='|' read -r line; do
+    paths=${line##*|}
+    rest=${line%|*}
+    instead=${rest##*|}
+    word=${rest%|*}
+    grep -rnowE "$word" src include docs README.md --include='*.[ch]' --include='*.lua' --include='*.md' |
+        while IFS= read -r hit; do
+            for path in $paths; do
+                echo "$hit" | grep -qE "^$path" && continue 2
+            done
+            echo "$hit: write $instead"
+        done
+done | check "no retired word is back"
 
 # One file reads the clocks; the program, which does not see it, has its own.
 grep -rnE '(clock_gettime|gettimeofday)\([^)]' src --include='*.[ch]' |
     grep -vE '^src/(base|cli)/clock\.c:' |
     check "clocks are read by base/clock.c and cli/clock.c alone"
+
+# A function fits a screen: at most 60 lines between its braces.
+find src -name '*.c' | sort | xargs awk '
+    /^[a-z]/ { name = $0 }
+    /^\{$/   { start = FNR }
+    /^\}/    { if (start && FNR - start > 61) print FILENAME ":" start ": " name
+               start = 0 }' | check "no function of src is longer than 60 lines"
+
+# meson.build says which version this is.
+version=$(sed -n "s/^  version: '\([0-9.]*\)',$/\1/p" meson.build)
+number=$(echo "$version" | awk -F. '{ printf "0x%02x%02x%02x", $1, $2, $3 }')
+for place in "include/weir/weir.h:#define WEIR_VERSION \"$version\"" \
+    "include/weir/weir.h:#define WEIR_VERSION_NUMBER $number" \
+    "clients/js/package.json:\"version\": \"$version\"" \
+    "clients/python/weir.py:__version__ = \"$version\""; do
+    grep -qF "${place#*:}" "${place%%:*}" || echo "${place%%:*} lacks: ${place#*:}"
+done | check "every version is that of meson.build"
 
 # Names of the sanitizers' own apart.
 names() { nm "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[A-Z]/ { print $3 }' | grep -v '^__.*[au]san' |
@@ -132,7 +154,7 @@ done | check "the concepts explain every event"
 
 for word in $(sed -n 's/^ *R(X, [A-Z]*, *[a-z_]*, *[A-Z]*, *"\([A-Za-z_]*\)".*/\1/p' \
     src/core/job_fields.h | sort -u); do
-    grep -q "\"$word\":" src/server/schemas.json || echo "src/server/schemas.json lacks $word"
+    grep -q "\"$word\":" src/server/api/schemas.json || echo "src/server/api/schemas.json lacks $word"
     grep -q "\b$word\b" docs/http.md || echo "docs/http.md does not explain $word"
 done | check "every field of a job is in the schemas and the HTTP guide"
 

@@ -6,6 +6,9 @@
 # `local A, B = 1, 2`, and wherever the files behind them say A, the text says 1: a script makes its
 # locals and functions anew at every call, and each local that a function uses makes that slower.
 # No name may be there twice.
+#
+# luac5.1 compiles the text: an error of syntax, a 201st local, a 61st upvalue of a function and a
+# misspelt name (a global that Redis does not have) stop the build, not the first call.
 set -eu
 name=$1 out=$2
 shift 2
@@ -39,6 +42,13 @@ shift 2
             }
             print line $0
         }' "$@" >"$out.text"
+    luac5.1 -p "$out.text"
+    unknown=$(luac5.1 -l -p "$out.text" | sed -n 's/.*[GS]ETGLOBAL.*; //p' | sort -u | grep -vxE \
+        'NAME|VERTX|_G|cjson|cmsgpack|ipairs|math|next|pairs|pcall|redis|string|struct|table|tonumber|tostring|type|unpack' || :)
+    if [ -n "$unknown" ]; then
+        echo "$out: unknown names:" $unknown >&2
+        exit 1
+    fi
     sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$/\\n" \\/' "$out.text"
     echo '    ""'
 } >"$out"

@@ -34,6 +34,9 @@ look() {
             need libcurl4-openssl-dev library libcurl
             need libevent-dev library libevent_core
             need libssl-dev library openssl
+            need lua5.1 command -v luac5.1      # checks the scripts for Redis
+            need libwslay-dev header wslay/wslay.h
+            need tzdata test -e /usr/share/zoneinfo/Europe/Berlin     # read at run time
             need nodejs command -v node         # builds the page
             need npm command -v npm ;;
         test)
@@ -42,6 +45,9 @@ look() {
             need redis-server command -v redis-server
             need curl command -v curl
             need python3 command -v python3
+            need mandoc command -v mandoc       # checks the manual pages
+            need zsh command -v zsh             # ... and these the completions
+            need fish command -v fish
             need chromium command -v chromium ;;    # shows the page
         bench)
             need redis-server command -v redis-server ;;

@@ -67,7 +67,7 @@ function literal(bytes) {
     return lines.join('\n') || '    ""';
 }
 
-let c = '/* Made from ui/ by ui/build.mjs. */\n#include "server/ui.h"\n\n';
+let c = '/* Made from ui/ by ui/build.mjs. */\n#include "server/api/ui.h"\n\n';
 c += 'const srv_asset srv_assets[] = {\n';
 for (const f of files)
     c += `{ "${f.path}", "${f.type}", ${f.bytes.length}, ${f.gzip.length},\n` +

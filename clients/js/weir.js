@@ -24,8 +24,14 @@ export class WeirError extends Error {
     }
 }
 
-/** Thrown by a handler to give the job back: it runs again, and no attempt is used up. */
-export class Release extends Error {}
+/** Thrown by a handler to give the job back: it runs again after `delay` (milliseconds, or a text
+ *  such as "5s"), and no attempt is used up. */
+export class ReturnJob extends Error {
+    constructor(delay = 0) {
+        super('the job runs again');
+        this.delay = delay;
+    }
+}
 
 const pause = (ms, signal) => new Promise((resolve) => {
     const timer = setTimeout(done, ms * (0.5 + Math.random()));
@@ -250,8 +256,8 @@ class Work {
         try {
             end.result = (await this.handler(job)) ?? null;
         } catch (why) {
-            if (why instanceof Release)
-                end.release = true;
+            if (why instanceof ReturnJob)
+                Object.assign(end, { return: true, delay: why.delay });
             else
                 end.error = String(why?.message || why);
         }

@@ -22,8 +22,8 @@ import time
 import urllib.parse
 import uuid
 
-__all__ = ["Weir", "WeirError", "Job", "Release"]
-__version__ = "0.1.0"
+__all__ = ["Weir", "WeirError", "Job", "ReturnJob"]
+__version__ = "0.2.0"
 
 LONG_POLL_S = 30        # how long one request waits for jobs or for a result
 TRIES = 5               # of a request that can be repeated without harm
@@ -37,8 +37,13 @@ class WeirError(Exception):
         self.status, self.code, self.message, self.field = status, code, message, field
 
 
-class Release(Exception):
-    """Raised by a handler to give the job back: it runs again, and no attempt is used up."""
+class ReturnJob(Exception):
+    """Raised by a handler to give the job back: it runs again after `delay` (milliseconds, or a text
+    such as "5s"), and no attempt is used up."""
+
+    def __init__(self, delay=0):
+        super().__init__("the job runs again")
+        self.delay = delay
 
 
 class Job(dict):
@@ -361,8 +366,8 @@ class _Work:
             result = self.handler(job)
             json.dumps(result)                      # what is no JSON is the handler's failure
             end["result"] = result
-        except Release:
-            end["release"] = True
+        except ReturnJob as back:
+            end["return"], end["delay"] = True, back.delay
         except BaseException as why:                # whatever it is, it is the job that failed
             end["error"] = "%s: %s" % (type(why).__name__, why) if str(why) else type(why).__name__
         try:

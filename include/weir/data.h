@@ -26,7 +26,7 @@ WEIR_API int64_t weir_data_int(const weir_job *job, const char *path, int64_t ot
 WEIR_API double weir_data_number(const weir_job *job, const char *path, double otherwise);
 WEIR_API bool weir_data_bool(const weir_job *job, const char *path, bool otherwise);
 
-/* The characters of a string. They are kept with the job and are valid until weir_job_release(),
+/* The characters of a string. They are kept with the job and are valid until weir_job_free(),
  * or until the handler has returned. A string that contains a zero byte counts as another type;
  * without memory for the text, the answer is `otherwise`, too. */
 WEIR_API const char *weir_data_text(weir_job *job, const char *path, const char *otherwise);

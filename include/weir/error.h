@@ -37,14 +37,18 @@ extern "C" {
     X(EVERSION,  500, 11, false, "the store is of another version of weir")       \
     X(ETIMEOUT,  504, 12, true,  "timed out")                                      \
     X(ECLOSED,   503, 13, false, "the queue is closed")                            \
-    X(EUNKNOWN,  503, 14, false, "not known whether it was done")
+    X(EUNKNOWN,  503, 14, false, "not known whether it was done")                  \
+    X(EREPLY,    502, 15, false, "the recipient answered with a failure")
 
 typedef enum weir_code {
 #define X(name, http, status, retry, text) WEIR_##name,
     WEIR_CODES(X)
 #undef X
-    WEIR_CODES_END
+    WEIR_CODE_COUNT
 } weir_code;
+
+/* The bit of an enumerator in a set of them, such as weir_filter.events. */
+#define WEIR_BIT(n) (1u << (n))
 
 enum { WEIR_ERROR_MAX = 240 };
 

@@ -1,4 +1,4 @@
-/* event.h - what happens to jobs, told to everybody who listens, after the store has committed. */
+/* event.h - what happens to jobs: listeners are called after the store has committed. */
 #ifndef WEIR_EVENT_H
 #define WEIR_EVENT_H
 
@@ -32,7 +32,7 @@ typedef enum weir_event_kind {
 #define X(name, text) WEIR_EVENT_##name,
     WEIR_EVENTS(X)
 #undef X
-    WEIR_EVENT_KINDS
+    WEIR_EVENT_COUNT
 } weir_event_kind;
 
 WEIR_API const char *weir_event_name(weir_event_kind kind);               /* "failed_attempt" */
@@ -40,7 +40,7 @@ WEIR_API bool weir_event_parse(const char *text, weir_event_kind *out);   /* or 
 
 typedef struct weir_event {
     weir_event_kind kind;
-    weir_state      state;      /* the job's, after the event; WEIR_ANY when it is gone */
+    weir_state      state;      /* the job's, after the event; WEIR_STATE_ANY when it is gone */
     uint64_t        id;         /* 0: of the queue or a type, not of one job */
     const char     *type;       /* NULL: of the whole queue */
     int64_t         at;
@@ -56,7 +56,7 @@ typedef struct weir_event {
 typedef struct weir_filter {
     uint64_t    id;             /* 0: all jobs */
     const char *type;           /* NULL: all types; borrowed for the call */
-    uint32_t    events;         /* bits 1u << weir_event_kind; 0: all */
+    uint32_t    events;         /* bits WEIR_BIT(weir_event_kind); 0: all */
 } weir_filter;
 
 typedef struct weir_listener weir_listener;
@@ -71,8 +71,8 @@ enum { WEIR_MAX_BACKLOG = 65536 };
 WEIR_API weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn,
                                void *ctx, weir_listener **out, weir_error *err);
 
-/* Stop listening and release. When it returns, the function is not running and will not be called
- * again, unless it is called from inside that function. NULL is fine. */
+/* Stop listening and free the listener. When it returns, the function is not running and will not
+ * be called again, unless it is called from inside that function. NULL is fine. */
 WEIR_API void weir_unlisten(weir_listener *l);
 
 #ifdef __cplusplus

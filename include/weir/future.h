@@ -3,7 +3,7 @@
  * Every call that reaches the store exists twice. weir_get(q, id, &job, &err) waits;
  * weir_get_async(q, id, &job, &future, &err) returns at once and fills `job` when the future is
  * done. What the call borrows is copied before it returns. What it fills (`job`) must stay valid
- * until the future is done or released, and is not to be read before. */
+ * until the future is done or freed, and is not to be read before. */
 #ifndef WEIR_FUTURE_H
 #define WEIR_FUTURE_H
 
@@ -27,19 +27,19 @@ WEIR_API weir_code weir_future_wait(weir_future *f, int64_t timeout_ms, weir_err
 WEIR_API bool weir_future_done(weir_future *f);
 
 /* Have `fn` called on the queue's callback thread when it is done (soon, if it already is): exactly
- * once, also when the future is released before. WEIR_ESTATE: the future has a function already,
+ * once, also when the future is freed before. WEIR_ESTATE: the future has a function already,
  * and `fn` is not called. */
 typedef void weir_future_fn(weir_code code, const weir_error *err, void *ctx);
 WEIR_API weir_code weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx);
 
 /* Let go of it; NULL is fine. A call that is not done yet still happens, but from here on nothing
  * of the caller's memory is touched and its answer is thrown away. Never blocks on the store. */
-WEIR_API void weir_future_release(weir_future *f);
+WEIR_API void weir_future_free(weir_future *f);
 
 /* ---- several futures as one ---- */
 
-/* *out is a future like any other: weir_future_release(). The futures that it is made of stay the
- * caller's and may be released at any time. They may be of different queues; callbacks of *out run
+/* *out is a future like any other: weir_future_free(). The futures that it is made of stay the
+ * caller's and may be freed at any time. They may be of different queues; callbacks of *out run
  * on the callback thread of the first one's. None of these functions needs a thread that waits. */
 
 /* A future that is done when all n are done. Its outcome is the error of the first of them, in
@@ -59,7 +59,7 @@ typedef weir_code weir_future_next(weir_future **next, void *ctx, weir_error *er
 
 /* A chain of two calls: when `f` is done without an error, next() starts the following call, and
  * *out is done when that one is, with its outcome. If `f` fails, next() is not called and *out has
- * the error of `f`. A chain goes on when *out is released. Error: WEIR_ENOMEM. */
+ * the error of `f`. A chain goes on when *out is freed. Error: WEIR_ENOMEM. */
 WEIR_API weir_code weir_future_chain(weir_future *f, weir_future_next *next, void *ctx,
                                      weir_future **out, weir_error *err);
 

@@ -47,31 +47,38 @@ enum {
 
 /* Append only: these numbers are in files, in Redis and on sockets. */
 typedef enum weir_state {
-    WEIR_ANY = 0,        /* in a query: whatever the state */
-    WEIR_INACTIVE = 1,   /* waits for a worker */
-    WEIR_DELAYED = 2,    /* waits for its time */
-    WEIR_ACTIVE = 3,     /* a worker has it */
-    WEIR_COMPLETE = 4,
-    WEIR_FAILED = 5,
-    WEIR_CANCELLED = 6,
-    WEIR_STATES          /* how many there are, WEIR_ANY included */
+    WEIR_STATE_ANY = 0,         /* in a query: whatever the state */
+    WEIR_STATE_INACTIVE = 1,    /* waits for a worker */
+    WEIR_STATE_DELAYED = 2,     /* waits for its time */
+    WEIR_STATE_ACTIVE = 3,      /* a worker has it */
+    WEIR_STATE_COMPLETE = 4,
+    WEIR_STATE_FAILED = 5,
+    WEIR_STATE_CANCELLED = 6,
+    WEIR_STATE_COUNT            /* how many there are, WEIR_STATE_ANY included */
 } weir_state;
 
 WEIR_API const char *weir_state_name(weir_state state);              /* "inactive"; "any" */
 WEIR_API bool weir_state_parse(const char *text, weir_state *out);   /* any case; not "any" */
 
 /* Any int32 will do; lower runs first, and within a priority the oldest. */
-enum { WEIR_LOW = 10, WEIR_NORMAL = 0, WEIR_MEDIUM = -5, WEIR_HIGH = -10, WEIR_CRITICAL = -15 };
+enum {
+    WEIR_PRIORITY_LOW = 10,
+    WEIR_PRIORITY_NORMAL = 0,
+    WEIR_PRIORITY_MEDIUM = -5,
+    WEIR_PRIORITY_HIGH = -10,
+    WEIR_PRIORITY_CRITICAL = -15
+};
 
 WEIR_API const char *weir_priority_name(int32_t priority);             /* NULL if it has no name */
 WEIR_API bool weir_priority_parse(const char *text, int32_t *out);     /* a name or a number */
 
 /* Append only, as states are. */
 typedef enum weir_backoff_kind {
-    WEIR_IMMEDIATE = 0,  /* a failed job is queued again at once */
-    WEIR_FIXED,          /* after delay_ms; if that is 0, after the job's own delay_ms */
-    WEIR_EXPONENTIAL,    /* after delay_ms/2 * (2^n - 1), n = failures so far: 0.5, 1.5, 3.5 ... */
-    WEIR_LINEAR          /* after delay_ms * n: 1, 2, 3 ... */
+    WEIR_BACKOFF_NONE = 0,      /* a failed job is queued again at once */
+    WEIR_BACKOFF_FIXED,         /* after delay_ms; if that is 0, after the job's own delay_ms */
+    WEIR_BACKOFF_EXPONENTIAL,   /* after delay_ms/2 * (2^n - 1), n = failures so far: 0.5, 1.5,
+                                   3.5 ... */
+    WEIR_BACKOFF_LINEAR         /* after delay_ms * n: 1, 2, 3 ... */
 } weir_backoff_kind;
 
 WEIR_API const char *weir_backoff_name(weir_backoff_kind kind);        /* "none", "fixed" ... */
@@ -119,8 +126,8 @@ typedef struct weir_spec {
     size_t       values_len;        /* 0: values ends at its NUL */
 } weir_spec;
 
-/* One job, as it was when it was read. Made by weir, released by the caller with
- * weir_job_release(); never written to by the caller. Strings end with NUL; a string that is not
+/* One job, as it was when it was read. Made by weir, freed by the caller with
+ * weir_job_free(); never written to by the caller. Strings end with NUL; a string that is not
  * there is NULL. A later weir may add members at the end. */
 typedef struct weir_job {
     uint64_t     id;
@@ -154,12 +161,12 @@ typedef struct weir_job {
     bool         search;
     bool         at_moment;         /* private: promote_at was named as a moment (run_at), not as a
                                        delay: it follows the wall clock when somebody sets that */
-    struct weir__hold *hold;        /* private: ties a taken job to its queue */
+    struct weir__delivery *taken;   /* private: ties a taken job to its queue */
     int64_t      lease_until;       /* active: then it is lost, unless its worker renews. 0: not
                                        active, or it is not known: a worker of Kue's has it, or a
                                        file is read that another process owns */
-    const char  *history;           /* JSON: what happened to it and is not told above, as a list of
-                                       entries: docs/http.md; in words: weir_job_story() */
+    const char *history; /* JSON: what happened to it and is not shown above, as a list of
+                            entries: docs/http.md; in words: weir_job_story() */
     size_t       history_len;
     struct weir__texts *texts;      /* private: what weir_data_text() has given */
     const char  *values;            /* JSON: an object, its members in the order of their names;
@@ -167,7 +174,7 @@ typedef struct weir_job {
     size_t       values_len;
 } weir_job;
 
-WEIR_API void weir_job_release(weir_job *job);   /* NULL is fine */
+WEIR_API void weir_job_free(weir_job *job);   /* NULL is fine */
 
 /* The job as one JSON object with Kue's names (docs/cli.md lists them). The caller frees it with
  * free(). NULL when out of memory. */

@@ -20,12 +20,12 @@ extern "C" {
 /* ---- open and close ---- */
 
 typedef enum weir_durability {
-    WEIR_DURABLE_DEFAULT = 0,   /* what the URL says (`?durability=os`), else disk; redis: else
-                                   what its server does */
-    WEIR_DURABLE_DISK,          /* acknowledged means synced to the disk */
-    WEIR_DURABLE_OS,            /* survives a killed process, not a power cut */
-    WEIR_DURABLE_NONE           /* nothing is promised: mem:, or a Redis that answers before it
-                                   writes */
+    WEIR_DURABILITY_DEFAULT = 0,    /* what the URL says (`?durability=os`), else disk; redis: else
+                                       what its server does */
+    WEIR_DURABILITY_DISK,           /* acknowledged means synced to the disk */
+    WEIR_DURABILITY_OS,             /* survives a killed process, not a power cut */
+    WEIR_DURABILITY_NONE            /* nothing is promised: mem:, or a Redis that answers before it
+                                       writes */
 } weir_durability;
 
 WEIR_API const char *weir_durability_name(weir_durability d);   /* "disk" */
@@ -33,7 +33,8 @@ WEIR_API const char *weir_durability_name(weir_durability d);   /* "disk" */
 typedef struct weir_options {
     weir_durability durability;
     bool            read_only;       /* only look; sqlite: also beside the file's owner */
-    int64_t         wait_owner_ms;   /* sqlite: how long to wait for another owner to go; 0: not */
+    int64_t         wait_owner_ms;   /* sqlite: how long to wait for an owner that serves no
+                                        others to go; 0: not */
     const char     *name;            /* of this program, shown to others; NULL: its file name */
     int64_t       (*now)(void *ctx); /* a clock of your own (tests): ms since 1970; after */
     void           *now_ctx;         /* turning it call weir_wake(). NULL: the system's */
@@ -43,6 +44,9 @@ typedef struct weir_options {
                                         what they took from the last one is still theirs, with
                                         what was left of their leases, 5 s at least. Else it is
                                         lost */
+    bool            brief;           /* sqlite: this process makes a few calls and closes. While it
+                                        owns the file, it starts no thread to serve others: they
+                                        wait until it closes */
 } weir_options;
 
 /* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",
@@ -87,7 +91,7 @@ WEIR_API weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n
 WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n,
                                        weir_added *out, weir_future **f, weir_error *err);
 
-/* Which call this is, to be told apart from others when it is repeated. */
+/* Identifies a call, so that the store recognises its repetition. */
 typedef struct weir_token {
     const char *key;                /* who calls: at most WEIR_MAX_TOKEN bytes of UTF-8 */
     uint64_t    number;             /* of the call; a later one with this key has a higher number */
@@ -107,7 +111,7 @@ WEIR_API weir_code weir_add_once_async(weir_queue *q, const weir_token *token,
 
 /* ---- one job ---- */
 
-/* *out belongs to the caller: weir_job_release(). Error: WEIR_ENOENT. */
+/* *out belongs to the caller: weir_job_free(). Error: WEIR_ENOENT. */
 WEIR_API weir_code weir_get(weir_queue *q, uint64_t id, weir_job **out, weir_error *err);
 WEIR_API weir_code weir_get_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
                                   weir_error *err);
@@ -118,8 +122,8 @@ WEIR_API weir_code weir_exists_async(weir_queue *q, uint64_t id, bool *out, weir
                                      weir_error *err);
 
 /* Wait until the job is complete, failed or cancelled, at most `timeout_ms`. *out (may be NULL)
- * gets the job as it is then, also when it failed: weir_job_release(). A job that is removed when
- * it completes is told from its last event: only id, type, state, result, attempts are set.
+ * gets the job as it is then, also when it failed: weir_job_free(). A job that is removed when
+ * it completes is taken from its last event: only id, type, state, result, attempts are set.
  * Errors: WEIR_ETIMEOUT, WEIR_ENOENT. */
 WEIR_API weir_code weir_wait(weir_queue *q, uint64_t id, int64_t timeout_ms, weir_job **out,
                              weir_error *err);
@@ -132,25 +136,27 @@ typedef struct weir_change {
     bool        set_delay;
     int32_t     priority;       /* in any state but active */
     int64_t     delay_ms;       /* from now: inactive or delayed becomes delayed, or with 0
-                                   inactive; with state WEIR_DELAYED also what is finished */
+                                   inactive; with state WEIR_STATE_DELAYED also what is finished */
     const char *data;           /* JSON; in any state but active */
     size_t      data_len;       /* 0: data ends at its NUL */
-    weir_state  state;          /* WEIR_INACTIVE: delayed is promoted, finished runs again;
-                                   WEIR_DELAYED: with set_delay or run_at; WEIR_CANCELLED:
-                                   cancels; WEIR_COMPLETE, WEIR_FAILED: ended by hand;
-                                   WEIR_ACTIVE: the caller has it, see worker. The last three
+    weir_state  state;          /* WEIR_STATE_INACTIVE: delayed is promoted, finished runs again;
+                                   WEIR_STATE_DELAYED: with set_delay or run_at;
+                                   WEIR_STATE_CANCELLED: cancels; WEIR_STATE_COMPLETE,
+                                   WEIR_STATE_FAILED: ended by hand;
+                                   WEIR_STATE_ACTIVE: the caller has it, see worker. The last three
                                    from any state but active, and without data or a delay */
     int64_t     run_at;         /* as delay_ms, but until this moment (past: now), and the job's
                                    delay_ms, of which its backoff may be made, stays; 0: not */
-    uint32_t    from;           /* states it must be in, bits 1u << state; 0: any that allows it */
+    uint32_t    from;           /* states it must be in, bits WEIR_BIT(weir_state); 0: any that
+                                   allows it */
     const char *values;         /* JSON object: set these values of the job and leave the others as
                                    they are; null removes one. In any state */
     size_t      values_len;     /* 0: values ends at its NUL */
     uint32_t    delivery;       /* only if the job is active with this delivery, else WEIR_ESTALE;
                                    0: whoever has it */
-    /* With WEIR_ACTIVE: who has it then (NULL: the name of this queue's workers), and the lease;
-     * 0: WEIR_DEFAULT_LEASE_MS. Whoever has it ends it as a remote worker does, with the delivery
-     * number that weir_get() shows, or it is queued again when the lease is over. */
+    /* With WEIR_STATE_ACTIVE: who has it then (NULL: the name of this queue's workers), and the
+     * lease; 0: WEIR_DEFAULT_LEASE_MS. Whoever has it ends it as a remote worker does, with the
+     * delivery number that weir_get() shows, or it is queued again when the lease is over. */
     const char *worker;
     int64_t     lease_ms;
 } weir_change;
@@ -178,8 +184,8 @@ WEIR_API weir_code weir_retry_async(weir_queue *q, uint64_t id, weir_future **f,
 WEIR_API weir_code weir_promote(weir_queue *q, uint64_t id, weir_error *err);
 WEIR_API weir_code weir_promote_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
 
-/* Do not do it: inactive, delayed or active becomes cancelled. A running handler is told
- * (weir_cancelled()), and whatever it answers comes too late. */
+/* Do not do it: inactive, delayed or active becomes cancelled. A running handler learns of it
+ * (weir_job_cancelled()), and whatever it answers comes too late. */
 WEIR_API weir_code weir_cancel(weir_queue *q, uint64_t id, weir_error *err);
 WEIR_API weir_code weir_cancel_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
 
@@ -208,12 +214,12 @@ typedef struct weir_lines {
 } weir_lines;
 
 /* The lines after number `after` (0: from the start), oldest first, at most `limit` (0:
- * WEIR_MAX_PAGE). *out belongs to the caller: weir_lines_release(). Error: WEIR_ENOENT. */
+ * WEIR_MAX_PAGE). *out belongs to the caller: weir_lines_free(). Error: WEIR_ENOENT. */
 WEIR_API weir_code weir_logs(weir_queue *q, uint64_t id, uint64_t after, size_t limit,
                              weir_lines **out, weir_error *err);
 WEIR_API weir_code weir_logs_async(weir_queue *q, uint64_t id, uint64_t after, size_t limit,
                                    weir_lines **out, weir_future **f, weir_error *err);
-WEIR_API void weir_lines_release(weir_lines *lines);
+WEIR_API void weir_lines_free(weir_lines *lines);
 
 /* ---- lists ---- */
 
@@ -249,18 +255,18 @@ typedef struct weir_page {
     weir_cursor next;           /* for weir_query.after, when there is more */
 } weir_page;
 
-/* *out belongs to the caller: weir_page_release(), which releases the jobs too (to keep one, set
+/* *out belongs to the caller: weir_page_free(), which frees the jobs too (to keep one, set
  * its place to NULL). Errors: WEIR_EINVAL, WEIR_ELIMIT. */
 WEIR_API weir_code weir_list(weir_queue *q, const weir_query *query, weir_page **out,
                              weir_error *err);
 WEIR_API weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **out,
                                    weir_future **f, weir_error *err);
-WEIR_API void weir_page_release(weir_page *page);
+WEIR_API void weir_page_free(weir_page *page);
 
 /* ---- counts ---- */
 
-/* How many jobs, by state and type (WEIR_ANY, NULL: all). Looks at no job. A type that was never
- * seen has none. Error: WEIR_EINVAL (no such state). */
+/* How many jobs, by state and type (WEIR_STATE_ANY, NULL: all). Looks at no job. A type that was
+ * never seen has none. Error: WEIR_EINVAL (no such state). */
 WEIR_API weir_code weir_count(weir_queue *q, weir_state state, const char *type, uint64_t *out,
                               weir_error *err);
 WEIR_API weir_code weir_count_async(weir_queue *q, weir_state state, const char *type,
@@ -288,7 +294,7 @@ typedef struct weir_type_stats {
     const char   *type;
     bool          paused;
     weir_settings settings;
-    uint64_t      count[WEIR_STATES];   /* by state; [WEIR_ANY] is their sum */
+    uint64_t      count[WEIR_STATE_COUNT];  /* by state; [WEIR_STATE_ANY] is their sum */
     uint64_t      completed;            /* executions, ever */
     uint64_t      failed;               /* failed executions, ever */
     int64_t       work_ms;              /* time spent in executions that completed, ever */
@@ -304,11 +310,11 @@ typedef struct weir_stats {
 } weir_stats;
 
 /* All of it in one consistent view, without looking at jobs: types, counts, work time. *out
- * belongs to the caller: weir_stats_release(). */
+ * belongs to the caller: weir_stats_free(). */
 WEIR_API weir_code weir_get_stats(weir_queue *q, weir_stats **out, weir_error *err);
 WEIR_API weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_future **f,
                                         weir_error *err);
-WEIR_API void weir_stats_release(weir_stats *stats);
+WEIR_API void weir_stats_free(weir_stats *stats);
 
 /* ---- the queue itself ---- */
 
@@ -387,8 +393,8 @@ WEIR_API weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, s
 /* Read a job from JSON with the names of weir_job_json(), and its log from the member "log":
  * [{"n":1,"at":1700000000000,"text":"..."}]. Only "type" is needed. Unknown members are
  * rejected, as is anything that weir_import() rejects. *out belongs to the caller:
- * weir_job_release(); so does *log (`log` may be NULL; without lines it is empty):
- * weir_lines_release(). Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the member. */
+ * weir_job_free(); so does *log (`log` may be NULL; without lines it is empty):
+ * weir_lines_free(). Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the member. */
 WEIR_API weir_code weir_job_parse(const char *json, size_t len, weir_job **out, weir_lines **log,
                                   weir_error *err);
 
@@ -407,26 +413,26 @@ typedef struct weir_story {
 
 /* All that is known to have happened to a job: added, each delivery and how it ended, each wait,
  * what was done by hand. Nothing is asked of the store. *out belongs to the caller:
- * weir_story_release(). */
+ * weir_story_free(). */
 WEIR_API weir_code weir_job_story(const weir_job *job, weir_story **out, weir_error *err);
-WEIR_API void weir_story_release(weir_story *story);
+WEIR_API void weir_story_free(weir_story *story);
 
 typedef struct weir_explanation {
     weir_job    *job;
     const char  *why;           /* why it is not running, or what became of it; some sentences */
     const char  *help;          /* what would help; "" when nothing needs to be done */
-    weir_moment *moment;        /* as weir_job_story() tells it */
+    weir_moment *moment;        /* as weir_job_story() gives it */
     size_t       n;
 } weir_explanation;
 
 /* Why is this job not running, or what happened to it, and what would help? Several reads, one
  * after the other: it may move on meanwhile. *out belongs to the caller:
- * weir_explanation_release(). Error: WEIR_ENOENT. */
+ * weir_explanation_free(). Error: WEIR_ENOENT. */
 WEIR_API weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out,
                                 weir_error *err);
 WEIR_API weir_code weir_explain_async(weir_queue *q, uint64_t id, weir_explanation **out,
                                       weir_future **f, weir_error *err);
-WEIR_API void weir_explanation_release(weir_explanation *e);
+WEIR_API void weir_explanation_free(weir_explanation *e);
 
 /* What is wrong with a store: one line each. */
 typedef struct weir_report {
@@ -439,11 +445,11 @@ typedef struct weir_report {
 /* Compare everything derived (counts, order, search, unique keys) with the jobs themselves, and
  * each job of a file with its checksum. Looks at every job; other calls wait. With `mend`, what
  * differs is made anew from the jobs, and a damaged job that had not ended fails. *out belongs to
- * the caller: weir_report_release(). */
+ * the caller: weir_report_free(). */
 WEIR_API weir_code weir_check(weir_queue *q, bool mend, weir_report **out, weir_error *err);
 WEIR_API weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_future **f,
                                     weir_error *err);
-WEIR_API void weir_report_release(weir_report *r);
+WEIR_API void weir_report_free(weir_report *r);
 
 #ifdef __cplusplus
 }

@@ -32,11 +32,11 @@ typedef struct weir_taking {
 /* A job whose worker died (weir_job.lost > 0) is a suspect: perhaps it kills its workers. It must
  * run alone, so that no other job is lost with it again. A worker that is not busy gets a suspect
  * as the only job of an answer, and must then be given nothing else until that has ended. A busy
- * one gets the jobs behind it, and is told that a suspect waits: let it finish what it has, and
+ * one gets the jobs behind it, and learns that a suspect waits: let it finish what it has, and
  * take for it again when it is not busy. weir_process() and weir_take() do so by themselves. */
 
-/* Take jobs for it. out[0..*n_out) belong to the caller: weir_job_release(), which only frees them
- * (to give one back, end it with WEIR_OUTCOME_RELEASE). None waiting is WEIR_OK with *n_out 0. */
+/* Take jobs for it. out[0..*n_out) belong to the caller: weir_job_free(), which only frees them
+ * (to give one back, end it with WEIR_OUTCOME_RETURN). None waiting is WEIR_OK with *n_out 0. */
 WEIR_API weir_code weir_take_for(weir_queue *q, const weir_taking *what, weir_job **out,
                                  size_t *n_out, weir_error *err);
 WEIR_API weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, weir_job **out,
@@ -47,7 +47,8 @@ WEIR_API weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, w
 typedef enum weir_outcome {
     WEIR_OUTCOME_DONE,      /* text: the result (JSON) or NULL */
     WEIR_OUTCOME_FAIL,      /* text: the error; NULL: the text of WEIR_EJOB */
-    WEIR_OUTCOME_RELEASE,   /* not begun: inactive again, no attempt used, nothing logged */
+    WEIR_OUTCOME_RETURN,    /* not now: inactive again, or delayed by delay_ms; no attempt is used,
+                               nothing is logged */
     WEIR_OUTCOME_LOST       /* its worker died: as if its lease were over (weir_job.lost) */
 } weir_outcome;
 
@@ -58,6 +59,7 @@ typedef struct weir_ending {
     weir_outcome       outcome;
     const char        *text;
     size_t             len;         /* 0: text ends at its NUL */
+    int64_t            delay_ms;    /* of WEIR_OUTCOME_RETURN; 0: at once */
     const weir_taking *next;        /* take these in the same step, if it worked; NULL: none */
     weir_job         **jobs;        /* room for next->n; as weir_take_for() */
 } weir_ending;
@@ -65,7 +67,7 @@ typedef struct weir_ending {
 typedef struct weir_ended {
     weir_error err;                 /* code WEIR_OK: it has ended. WEIR_ESTALE: it was no longer
                                        this worker's. WEIR_EINVAL, WEIR_ELIMIT name the member */
-    weir_state state;               /* the job's now; WEIR_ANY: it is gone */
+    weir_state state;               /* the job's now; WEIR_STATE_ANY: it is gone */
     size_t     n_jobs;              /* how many are in jobs of its weir_ending */
     bool       suspect_waits;       /* its `next` has passed over a suspect */
 } weir_ended;
@@ -118,7 +120,7 @@ typedef struct weir_altered {
     weir_state from, to;            /* the job's state before and after */
 } weir_altered;
 
-/* weir_update() that also tells the states: for a program that passes on what others ask for. */
+/* weir_update() that also returns the states: for a program that passes on what others ask for. */
 WEIR_API weir_code weir_alter(weir_queue *q, uint64_t id, const weir_change *change,
                               weir_altered *out, weir_error *err);
 WEIR_API weir_code weir_alter_async(weir_queue *q, uint64_t id, const weir_change *change,

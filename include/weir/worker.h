@@ -14,11 +14,12 @@ extern "C" {
  *   return weir_job_done(job, "{\"sent\":true}");    complete, with a result (JSON or NULL)
  *   return WEIR_OK;                                  complete, without one
  *   return weir_job_fail(job, "smtp: %s", why);      failed: tried again if attempts are left
+ *   return weir_job_return(job, 5000);               not now: again in 5 s, no attempt is used
  *   return any other code;                           failed, with the text of the code
- *   return WEIR_LATER;                               not yet: weir_job_done() or weir_job_fail()
- *                                                    will be called, from any thread; the job is
- *                                                    valid until then. (It may also have been
- *                                                    called before the handler returns.)
+ *   return WEIR_LATER;                               not yet: one of these three functions will be
+ *                                                    called, from any thread; the job is valid
+ *                                                    until then. (It may also have been called
+ *                                                    before the handler returns.)
  *
  * The outcome reaches the store once the handler has returned; the event `complete` or `failed`
  * says that it did. */
@@ -82,6 +83,11 @@ enum { WEIR_DRAIN_MS = 30000 };
 WEIR_API weir_code weir_job_done(weir_job *job, const char *result);
 WEIR_API weir_code weir_job_fail(weir_job *job, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
+/* Give the job back: another worker (or this one) runs it after `delay_ms`, 0 for at once, at most
+ * WEIR_MAX_MS. No attempt is used; its history has an entry "returned". Otherwise as
+ * weir_job_done(). Errors: WEIR_EINVAL (the delay): then the job goes on; WEIR_ESTALE. */
+WEIR_API weir_code weir_job_return(weir_job *job, int64_t delay_ms);
+
 /* Append a line to the job's log, printf-like; extends the ttl. Any thread. */
 WEIR_API weir_code weir_job_log(weir_job *job, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
@@ -98,16 +104,16 @@ WEIR_API weir_code weir_job_set(weir_job *job, const char *name, const char *val
 
 /* Is there no point in going on? True once the job was cancelled or removed, ran out of ttl, lost
  * its lease, or the pool was stopped and its time is up. Costs next to nothing. Any thread. */
-WEIR_API bool weir_cancelled(const weir_job *job);
+WEIR_API bool weir_job_cancelled(const weir_job *job);
 
 /* ---- by hand ---- */
 
 /* Take up to n jobs of these types (NULL at the end), best first, with a lease of `lease_ms` (0:
  * WEIR_DEFAULT_LEASE_MS) that nobody renews but weir_job_renew(). out[0..*n_out) belong to the
- * caller: end each with weir_job_done() or weir_job_fail(), then weir_job_release(). None waiting
- * is WEIR_OK with *n_out 0. A job whose worker died comes alone, when this process has no other;
- * while it has that one, and while it should finish others for its sake, there are none, too. The
- * queue must be open as long as they are used. */
+ * caller: end each with weir_job_done(), weir_job_fail() or weir_job_return(), then
+ * weir_job_free(). None waiting is WEIR_OK with *n_out 0. A job whose worker died comes alone, when
+ * this process has no other; while it has that one, and while it should finish others for its sake,
+ * there are none, too. The queue must be open as long as they are used. */
 WEIR_API weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
                              weir_job **out, size_t *n_out, weir_error *err);
 WEIR_API weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n,

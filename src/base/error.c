@@ -20,7 +20,7 @@ static const struct code_info {
 static const struct code_info *info(weir_code code)
 {
     static const struct code_info unknown = { "UNKNOWN", "unknown code", 500, 1, false };
-    return (unsigned)code < WEIR_CODES_END ? &codes[code] : &unknown;
+    return (unsigned)code < WEIR_CODE_COUNT ? &codes[code] : &unknown;
 }
 
 const char *weir_code_name(weir_code code)

@@ -1,4 +1,5 @@
-/* thread.h - the library's own threads: named, and deaf to signals, which belong to the program. */
+/* thread.h - the library's own threads: named, and with signals blocked, which belong to the
+ * program. */
 #ifndef WEIR_BASE_THREAD_H
 #define WEIR_BASE_THREAD_H
 

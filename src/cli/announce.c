@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "server/config.h"
 
 enum { MAX_FILE = 4096 };
 
@@ -40,20 +41,6 @@ static weir_code trouble(const char *path, weir_error *err)
                      path, strerror(errno));
 }
 
-static weir_code make_directories(char *path, weir_error *err)
-{
-    for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        *p = '\0';
-        bool failed = mkdir(path, 0700) && errno != EEXIST;
-        if (failed)
-            trouble(path, err);
-        *p = '/';
-        if (failed)
-            return err->code;
-    }
-    return WEIR_OK;
-}
-
 static weir_code write_all(const announcement *a, const char *address, weir_error *err)
 {
     char text[MAX_FILE];
@@ -75,7 +62,10 @@ weir_code announce_begin(announcement *a, const char *address, weir_error *err)
     if (!path_of(a->path, sizeof a->path))
         return weir_fail(err, WEIR_EINVAL, "neither XDG_RUNTIME_DIR nor HOME is set: other "
                                            "programs will not find the server by themselves");
-    weir_code rc = make_directories(a->path, err);
+    char dir[sizeof a->path];
+    strcpy(dir, a->path);
+    *strrchr(dir, '/') = 0;
+    weir_code rc = srv_make_directory(dir, err);
     if (rc)
         return rc;
     a->fd = open(a->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

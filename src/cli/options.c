@@ -4,21 +4,30 @@
 #include <getopt.h>
 #include <string.h>
 #include "cli/clock.h"
+#include "cli/near.h"
 #include "cli/term.h"
 
-enum { MAX_OPTIONS = 48, LONG_BASE = 1000 };
+enum { MAX_OPTIONS = 48, LONG_BASE = 1000, LONGEST_WORD = 40 };
 
+#define AT(member) offsetof(opt_common, member)
 const option_entry opt_common_table[] = {
-    { "store", 0, OPT_TEXT, offsetof(opt_common, store), "URL",
-      "where the jobs are: sqlite:PATH, redis://HOST, http://HOST:7340 or mem: (else $WEIR_STORE, "
-      "else a server of yours that runs, else a file in your data directory)", 0, 0, "<file>" },
-    { "durability", 0, OPT_TEXT, offsetof(opt_common, durability), "disk|os",
-      "when a change counts as done: synced to the disk (the default), or safe with the system", 0,
-      0, "disk os" },
-    { "json", 0, OPT_FLAG, offsetof(opt_common, json), NULL, "answer in JSON", 0, 0, NULL },
-    { "help", 'h', OPT_FLAG, offsetof(opt_common, help), NULL, "show this help", 0, 0, NULL },
+    { .name = "store", .kind = OPT_TEXT, .at = AT(store), .arg = "URL", .words = "<file>",
+      .help = "where the jobs are: sqlite:PATH, redis://HOST, http://HOST:7340 or mem: (else "
+              "$WEIR_STORE, else a server of yours that runs, else a file in your data "
+              "directory)" },
+    { .name = "durability", .kind = OPT_CHOICE, .at = AT(durability), .arg = "disk|os",
+      .words = "disk os",
+      .help = "when a change counts as done: synced to the disk (the default), or safe with the "
+              "system" },
+    { .name = "json", .kind = OPT_FLAG, .at = AT(json), .help = "answer in JSON" },
+    { .name = "quiet", .letter = 'q', .kind = OPT_FLAG, .at = AT(quiet),
+      .help = "say nothing that was not asked for" },
+    { .name = "help", .letter = 'h', .kind = OPT_FLAG, .at = AT(help), .help = "show this help" },
     { 0 }
 };
+#undef AT
+
+/* ---- values ---- */
 
 static weir_code parse_duration(const option_entry *o, const char *text, int64_t *out,
                                 weir_error *err)
@@ -33,14 +42,21 @@ static weir_code parse_duration(const option_entry *o, const char *text, int64_t
     return WEIR_OK;
 }
 
+static weir_code parse_time(const option_entry *o, const char *text, int64_t *out, weir_error *err)
+{
+    return opt_time(o->name, text, cli_wall_ms(), false, out, err);
+}
+
+/* A length of time counts from now: ahead, or back with OPT_PAST. */
 static weir_code parse_when(const option_entry *o, const char *text, int64_t *out, weir_error *err)
 {
     int64_t now = cli_wall_ms(), ms;
+    bool    past = o->kind == OPT_PAST;
     if (!opt_epoch_ms(text, &ms) && !weir_duration_parse(text, &ms, NULL)) {
-        *out = now + ms;
+        *out = past ? now - ms : now + ms;
         return WEIR_OK;
     }
-    if (opt_time(o->name, text, now, out, NULL))
+    if (opt_time(o->name, text, now, past, out, NULL))
         return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is neither a length of time (2h) nor a time "
                          "(2026-11-16T09:00)", o->name, text);
     return WEIR_OK;
@@ -49,24 +65,38 @@ static weir_code parse_when(const option_entry *o, const char *text, int64_t *ou
 static weir_code parse_int(const option_entry *o, const char *text, int64_t *out, weir_error *err)
 {
     int64_t max = o->max ? o->max : INT64_MAX;
-    if (!opt_whole(text, out) || *out < o->min || *out > max) {
-        if (!o->max)
-            return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a whole number from %lld on",
-                             o->name, text, (long long)o->min);
-        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a whole number from %lld to %lld",
-                         o->name, text, (long long)o->min, (long long)max);
-    }
-    return WEIR_OK;
+    if (opt_whole(text, out) && *out >= o->min && *out <= max)
+        return WEIR_OK;
+    if (!o->max)
+        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a whole number from %lld on", o->name,
+                         text, (long long)o->min);
+    return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a whole number from %lld to %lld",
+                     o->name, text, (long long)o->min, (long long)max);
 }
 
 static weir_code parse_state(const option_entry *o, const char *text, int64_t *out, weir_error *err)
 {
     weir_state s;
-    if (!weir_state_parse(text, &s))
-        return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a state: inactive, delayed, active, "
-                         "complete, failed or cancelled", o->name, text);
+    if (opt_state(o->name, text, &s, err))
+        return WEIR_EINVAL;
     *out = s;
     return WEIR_OK;
+}
+
+/* Given twice, the option adds to what it said before. */
+static weir_code parse_states(const option_entry *o, const char *text, int64_t *out,
+                              weir_error *err)
+{
+    for (size_t n; *text; text += n + (text[n] == ',')) {
+        char       name[LONGEST_WORD];
+        weir_state s;
+        n = strcspn(text, ",");
+        snprintf(name, sizeof name, "%.*s", n < LONGEST_WORD ? (int)n : LONGEST_WORD, text);
+        if (opt_state(o->name, name, &s, err))
+            return WEIR_EINVAL;
+        *out |= WEIR_BIT(s);
+    }
+    return *out ? WEIR_OK : weir_fail(err, WEIR_EINVAL, "--%s: no state is named", o->name);
 }
 
 static weir_code parse_priority(const option_entry *o, const char *text, int64_t *out,
@@ -81,47 +111,50 @@ static weir_code parse_priority(const option_entry *o, const char *text, int64_t
     return WEIR_OK;
 }
 
-static weir_code add_text(const option_entry *o, const char *text, opt_texts *out, weir_error *err)
+/* The kinds whose value is an opt_num. */
+static weir_code (*const parse_num[OPT_KINDS])(const option_entry *o, const char *text,
+                                               int64_t *out, weir_error *err) = {
+    [OPT_INT] = parse_int,           [OPT_DURATION] = parse_duration, [OPT_TIME] = parse_time,
+    [OPT_WHEN] = parse_when,         [OPT_PAST] = parse_when,         [OPT_STATE] = parse_state,
+    [OPT_STATES] = parse_states,     [OPT_PRIORITY] = parse_priority,
+};
+
+static weir_code check_choice(const option_entry *o, const char *text, weir_error *err)
 {
-    if (out->n == OPT_MAX_TEXTS)
-        return weir_fail(err, WEIR_EINVAL, "--%s: given more than %d times", o->name,
-                         OPT_MAX_TEXTS);
-    out->text[out->n++] = text;
-    return WEIR_OK;
+    for (const char *w = o->words; *w; w += strcspn(w, " "), w += *w == ' ') {
+        size_t n = strcspn(w, " ");
+        if (strlen(text) == n && memcmp(text, w, n) == 0)
+            return WEIR_OK;
+    }
+    return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not one of: %s", o->name, text, o->words);
 }
 
 static weir_code set_value(const option_entry *o, const char *text, void *values, weir_error *err)
 {
-    void *place = (char *)values + o->offset;
-    if (o->kind == OPT_FLAG) {
+    void      *place = (char *)values + o->at;
+    opt_texts *texts = place;
+    opt_num   *num = place;
+    switch (o->kind) {
+    case OPT_FLAG:
         *(bool *)place = true;
         return WEIR_OK;
-    }
-    if (o->kind == OPT_TEXT) {
+    case OPT_CHOICE:
+    case OPT_TEXT:
         *(const char **)place = text;
+        return o->kind == OPT_CHOICE ? check_choice(o, text, err) : WEIR_OK;
+    case OPT_TEXTS:
+        if (texts->n == OPT_MAX_TEXTS)
+            return weir_fail(err, WEIR_EINVAL, "--%s: given more than %d times", o->name,
+                             OPT_MAX_TEXTS);
+        texts->text[texts->n++] = text;
         return WEIR_OK;
-    }
-    if (o->kind == OPT_TEXTS)
-        return add_text(o, text, place, err);
-    opt_num *num = place;
-    num->set = true;
-    switch (o->kind) {
-    case OPT_INT:
-        return parse_int(o, text, &num->n, err);
-    case OPT_DURATION:
-        return parse_duration(o, text, &num->n, err);
-    case OPT_TIME:
-        return opt_time(o->name, text, cli_wall_ms(), &num->n, err);
-    case OPT_WHEN:
-        return parse_when(o, text, &num->n, err);
-    case OPT_STATE:
-        return parse_state(o, text, &num->n, err);
-    case OPT_PRIORITY:
-        return parse_priority(o, text, &num->n, err);
     default:
-        return WEIR_EINVAL;
+        num->set = true;
+        return parse_num[o->kind](o, text, &num->n, err);
     }
 }
+
+/* ---- the line ---- */
 
 /* What getopt_long is given, and the way back from its answer to our entry. */
 typedef struct tables {
@@ -160,6 +193,17 @@ static int tables_find(const tables *t, int got)
     return -1;
 }
 
+static weir_code refuse_unknown(const tables *t, const char *word, weir_error *err)
+{
+    char typed[64], hint[100];
+    near guess = { .typed = typed };
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    for (int i = 0; i < t->n; i++)
+        near_try(&guess, t->entry[i]->name);
+    return weir_fail(err, WEIR_EINVAL, "unknown option --%s%s", typed,
+                     near_hint(hint, sizeof hint, &guess, "--"));
+}
+
 static weir_code refuse(const tables *t, int got, char **argv, weir_error *err)
 {
     int i = optopt ? tables_find(t, optopt) : -1;
@@ -169,8 +213,8 @@ static weir_code refuse(const tables *t, int got, char **argv, weir_error *err)
     if (i >= 0 && t->entry[i]->kind == OPT_FLAG)
         return weir_fail(err, WEIR_EINVAL, "--%s takes no value", t->entry[i]->name);
     if (optopt && optopt < LONG_BASE)
-        return weir_fail(err, WEIR_EINVAL, "there is no option -%c", optopt);
-    return weir_fail(err, WEIR_EINVAL, "there is no option %s", argv[optind - 1]);
+        return weir_fail(err, WEIR_EINVAL, "unknown option -%c", optopt);
+    return refuse_unknown(t, argv[optind - 1], err);
 }
 
 weir_code opt_parse(int argc, char **argv, const option_entry *options, void *values,

@@ -1,6 +1,7 @@
 /* out_json.c - a small JSON writer. */
 #include "cli/out_json.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "cli/term.h"
 #include "weir/weir.h"
@@ -178,4 +179,16 @@ void jw_string(FILE *out, const char *text, size_t len)
         i += n ? n : 1;
     }
     fputc('"', out);
+}
+
+weir_code jw_job(FILE *out, const weir_job *job, weir_error *err)
+{
+    size_t len;
+    char  *text = weir_job_json(job, &len);
+    if (!text)
+        return weir_fail(err, WEIR_ENOMEM, "job %llu", (unsigned long long)job->id);
+    jw_json(out, text, len);
+    fputc('\n', out);
+    free(text);
+    return WEIR_OK;
 }

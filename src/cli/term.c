@@ -83,11 +83,12 @@ const char *term_off(FILE *f)
 
 term_color term_state_color(weir_state s)
 {
-    static const term_color color[WEIR_STATES] = {
-        [WEIR_INACTIVE] = COLOR_NONE, [WEIR_DELAYED] = COLOR_BLUE, [WEIR_ACTIVE] = COLOR_CYAN,
-        [WEIR_COMPLETE] = COLOR_GREEN, [WEIR_FAILED] = COLOR_RED, [WEIR_CANCELLED] = COLOR_YELLOW
+    static const term_color color[WEIR_STATE_COUNT] = {
+        [WEIR_STATE_INACTIVE] = COLOR_NONE,  [WEIR_STATE_DELAYED] = COLOR_BLUE,
+        [WEIR_STATE_ACTIVE] = COLOR_CYAN,    [WEIR_STATE_COMPLETE] = COLOR_GREEN,
+        [WEIR_STATE_FAILED] = COLOR_RED,     [WEIR_STATE_CANCELLED] = COLOR_YELLOW
     };
-    return s < WEIR_STATES ? color[s] : COLOR_NONE;
+    return s < WEIR_STATE_COUNT ? color[s] : COLOR_NONE;
 }
 
 /* ---- text ---- */

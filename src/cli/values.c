@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "cli/near.h"
 
 bool opt_whole(const char *text, int64_t *out)
 {
@@ -30,6 +31,29 @@ weir_code opt_id(const char *text, uint64_t *out, weir_error *err)
         return weir_fail(err, WEIR_EINVAL, "'%s' is not a job's id (a number from 1 on)", text);
     *out = n;
     return WEIR_OK;
+}
+
+weir_code opt_state(const char *name, const char *text, weir_state *out, weir_error *err)
+{
+    static const struct {
+        const char *word, *state;
+    } others[] = {
+        { "queued", "inactive" }, { "waiting", "inactive" }, { "pending", "inactive" },
+        { "scheduled", "delayed" }, { "running", "active" }, { "done", "complete" },
+        { "canceled", "cancelled" },
+    };
+    char hint[80];
+    near guess = { .typed = text };
+    if (weir_state_parse(text, out))
+        return WEIR_OK;
+    for (int s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++)
+        near_try(&guess, weir_state_name((weir_state)s));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(text, others[i].word) == 0)
+            guess.best = others[i].state;
+    return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not a state: inactive, delayed, active, "
+                     "complete, failed or cancelled%s", name, text,
+                     near_hint(hint, sizeof hint, &guess, ""));
 }
 
 /* ---- moments ---- */
@@ -116,8 +140,8 @@ static bool iso_time(const char *text, int64_t *out)
     return true;
 }
 
-/* The next time the clock shows this, local time. */
-static bool next_clock(const char *text, int64_t now_ms, int64_t *out)
+/* The next time the clock shows this, or the last time; local time. */
+static bool by_clock(const char *text, int64_t now_ms, bool past, int64_t *out)
 {
     struct tm   want = { 0 }, tm;
     int         ms;
@@ -129,13 +153,13 @@ static bool next_clock(const char *text, int64_t now_ms, int64_t *out)
     int64_t at = 0;
     for (int days = 0; days < 2; days++) {
         struct tm try = tm;         /* mktime() changes it where the clock leaves an hour out */
-        try.tm_mday += days;
+        try.tm_mday += past ? -days : days;
         try.tm_hour = want.tm_hour;
         try.tm_min = want.tm_min;
         try.tm_sec = want.tm_sec;
         try.tm_isdst = -1;
         at = (int64_t)mktime(&try) * 1000 + ms;
-        if (at > now_ms)
+        if (past ? at <= now_ms : at > now_ms)
             break;
     }
     *out = at;
@@ -147,10 +171,10 @@ bool opt_epoch_ms(const char *text, int64_t *out)
     return strlen(text) >= 12 && isdigit((unsigned char)*text) && opt_whole(text, out);
 }
 
-weir_code opt_time(const char *name, const char *text, int64_t now_ms, int64_t *out,
+weir_code opt_time(const char *name, const char *text, int64_t now_ms, bool past, int64_t *out,
                    weir_error *err)
 {
-    if (opt_epoch_ms(text, out) || iso_time(text, out) || next_clock(text, now_ms, out)) {
+    if (opt_epoch_ms(text, out) || iso_time(text, out) || by_clock(text, now_ms, past, out)) {
         if (*out < 1)               /* 0 would mean that none was given */
             *out = 1;
         return WEIR_OK;
@@ -197,6 +221,16 @@ bool opt_keep(const char *text, weir_keep *out)
     return true;
 }
 
+static weir_code unknown_event(const char *name, weir_error *err)
+{
+    char hint[80];
+    near guess = { .typed = name };
+    for (int k = 0; k < WEIR_EVENT_COUNT; k++)
+        near_try(&guess, weir_event_name((weir_event_kind)k));
+    return weir_fail(err, WEIR_EINVAL, "--event: unknown event '%s'%s", name,
+                     near_hint(hint, sizeof hint, &guess, ""));
+}
+
 weir_code opt_events(const char *text, uint32_t *out, weir_error *err)
 {
     enum { LONGEST = 40 };          /* than any name */
@@ -206,9 +240,9 @@ weir_code opt_events(const char *text, uint32_t *out, weir_error *err)
         n = strcspn(text, ",");
         snprintf(name, sizeof name, "%.*s", (int)(n < LONGEST ? n : LONGEST), text);
         if (n && !weir_event_parse(name, &kind))
-            return weir_fail(err, WEIR_EINVAL, "--event: there is no event '%s'", name);
+            return unknown_event(name, err);
         if (n)
-            *out |= 1u << kind;
+            *out |= WEIR_BIT(kind);
     }
     if (!*out)
         return weir_fail(err, WEIR_EINVAL, "--event: no event is named");

@@ -33,8 +33,8 @@ enum {                              /* texts of a job */
 enum { WEIR__MAX_EVENTS = 3 };      /* of one transition */
 
 typedef struct weir_effects {
-    weir_state      from;           /* WEIR_ANY: the job is new */
-    weir_state      to;             /* WEIR_ANY: the job is gone, with its log */
+    weir_state      from;           /* WEIR_STATE_ANY: the job is new */
+    weir_state      to;             /* WEIR_STATE_ANY: the job is gone, with its log */
     uint32_t        n_events;
     weir_event_kind event[WEIR__MAX_EVENTS];
     uint32_t        texts;          /* bits WEIR__NEW_... */
@@ -53,13 +53,13 @@ static inline bool weir__effects_ok(const weir_effects *e)
 /* A delivery begins. */
 static inline bool weir__effects_start(const weir_effects *e)
 {
-    return e->to == WEIR_ACTIVE && e->from != WEIR_ACTIVE;
+    return e->to == WEIR_STATE_ACTIVE && e->from != WEIR_STATE_ACTIVE;
 }
 
 /* A delivery is over. */
 static inline bool weir__effects_end(const weir_effects *e)
 {
-    return e->from == WEIR_ACTIVE && e->to != WEIR_ACTIVE;
+    return e->from == WEIR_STATE_ACTIVE && e->to != WEIR_STATE_ACTIVE;
 }
 
 /* The i-th event. Its strings are those of `j`, the job after the transition. */

@@ -32,7 +32,7 @@ void weir__event_json(weir_buf *out, const weir_event *e)
     }
     if (e->type)
         text(out, ",\"type\":", e->type, strlen(e->type));
-    if (e->id && e->state != WEIR_ANY) {
+    if (e->id && e->state != WEIR_STATE_ANY) {
         name = weir_state_name(e->state);
         text(out, ",\"state\":", name, strlen(name));
     }

@@ -89,7 +89,7 @@ void weir__arena_free(weir_arena *a)
     }
 }
 
-/* Texts share blocks, so that a lot of jobs does not ask for memory for each of them. */
+/* Texts share blocks, so that many jobs need few allocations. */
 static char *text_room(weir_reader *in, size_t size)
 {
     if (size > BLOCK / 2)
@@ -321,9 +321,9 @@ static weir_code read_backoff_kind(weir_reader *in, const weir_field *f, piece v
 {
     (void)f;
     weir_backoff_kind *kind = to;
-    *kind = is(value, "\"exponential\"") ? WEIR_EXPONENTIAL
-            : is(value, "\"fixed\"")     ? WEIR_FIXED
-            : is(value, "\"linear\"")    ? WEIR_LINEAR : WEIR_IMMEDIATE;
+    *kind = is(value, "\"exponential\"") ? WEIR_BACKOFF_EXPONENTIAL
+            : is(value, "\"fixed\"")     ? WEIR_BACKOFF_FIXED
+            : is(value, "\"linear\"")    ? WEIR_BACKOFF_LINEAR : WEIR_BACKOFF_NONE;
     return *kind || is(value, "\"none\"")
                ? WEIR_OK : weir__not_a(in, value, "\"fixed\", \"linear\", \"exponential\" or "
                                                   "\"none\"");
@@ -481,7 +481,7 @@ weir_code weir__as_states(weir_reader *in, const weir_field *f, piece value, voi
     if (!weir__json_open(&w, value)) {
         if (weir__as_state(in, f, value, &state))
             return in->err.code;
-        *(uint32_t *)to = 1u << state;
+        *(uint32_t *)to = WEIR_BIT(state);
         return WEIR_OK;
     }
     if (w.object)
@@ -489,7 +489,7 @@ weir_code weir__as_states(weir_reader *in, const weir_field *f, piece value, voi
     for (size_t i = 0; weir__json_next(&w, &none, &one); i++) {
         if (weir__as_state(in, f, one, &state))
             return at_index(in, i);
-        bits |= 1u << state;
+        bits |= WEIR_BIT(state);
     }
     if (!bits)
         return weir_fail(&in->err, WEIR_EINVAL, "no state in it");

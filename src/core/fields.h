@@ -56,7 +56,7 @@ struct weir_field {
                                        elements. Both 0: whatever the type holds */
     const weir_field *fields;       /* of weir__as_object, weir__as_list */
     size_t            size;         /* of an element of weir__as_list */
-    bool              inside;       /* of an object or list that is long: its reader is told only
+    bool              inside;       /* of an object or list that is long: its reader is called only
                                        where it begins, and sets in->end; of a list, also the
                                        reader of its elements */
 };
@@ -89,7 +89,7 @@ weir_field_read weir__as_ms;        /* int64_t: 1500 or "1s500ms" */
 weir_field_read weir__as_moment;    /* int64_t: milliseconds since 1970 */
 weir_field_read weir__as_bool;
 weir_field_read weir__as_state;     /* weir_state */
-weir_field_read weir__as_states;    /* uint32_t, bits 1u << state: a list, or one */
+weir_field_read weir__as_states;    /* uint32_t, bits WEIR_BIT(state): a list, or one */
 weir_field_read weir__as_priority;  /* int32_t: a name or a number */
 weir_field_read weir__as_backoff;   /* weir_backoff: as weir_job_json() writes it, or as text */
 weir_field_read weir__as_raw;       /* weir_json_piece, or a const char * and the size_t behind */

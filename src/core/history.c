@@ -34,7 +34,7 @@ static void text_if(weir_buf *b, const char *name, const char *text)
     }
 }
 
-static void put_entry(weir_buf *b, const weir_past *p, uint64_t n)
+static void put_entry(weir_buf *b, const weir_history_entry *p, uint64_t n)
 {
     weir__buf_printf(b, "{\"n\":%" PRIu64 ",\"at\":%" PRId64 ",\"event\":\"%s\",\"state\":\"%s\"",
                      n, p->at, kind_names[p->kind], weir_state_name(p->state));
@@ -103,7 +103,7 @@ static void cut(weir_buf *text, size_t entries)
     text->len -= gone;
 }
 
-void weir__history_add(weir_buf *text, const weir_past *p)
+void weir__history_add(weir_buf *text, const weir_history_entry *p)
 {
     size_t   entries;
     uint64_t last;
@@ -130,17 +130,17 @@ void weir__history_add(weir_buf *text, const weir_past *p)
 static weir_code read_kind(weir_reader *in, const weir_field *f, weir_json_piece value, void *to)
 {
     (void)f;
-    for (int k = 0; k < WEIR__PAST_KINDS; k++) {
+    for (int k = 0; k < WEIR__HISTORY_COUNT; k++) {
         size_t len = strlen(kind_names[k]);
         if (value.len == len + 2 && !memcmp(value.text + 1, kind_names[k], len)) {
-            *(weir_past_kind *)to = (weir_past_kind)k;
+            *(weir_history_kind *)to = (weir_history_kind)k;
             return WEIR_OK;
         }
     }
     return weir__not_a(in, value, "an event of a history");
 }
 
-#define AT(member) offsetof(weir_past, member)
+#define AT(member) offsetof(weir_history_entry, member)
 static const weir_field fields[] = {             /* in the order in which they are written */
     WEIR_FIELD("n", weir__as_int, AT(n), .needed = true, .min = 1, .max = INT64_MAX - 1),
     WEIR_FIELD("at", weir__as_moment, AT(at), .needed = true),
@@ -161,7 +161,7 @@ static const weir_field fields[] = {             /* in the order in which they a
 
 weir_code weir__history_read(weir_reader *in, const char *text, size_t len, weir_items *out)
 {
-    const weir_field list = { .fields = fields, .size = sizeof(weir_past),
+    const weir_field list = { .fields = fields, .size = sizeof(weir_history_entry),
                               .max = WEIR_MAX_HISTORY };
     weir_code        rc = weir__read_check(in, text, len, DEPTH);
     *out = (weir_items){ 0 };
@@ -176,7 +176,7 @@ weir_code weir__history_read(weir_reader *in, const char *text, size_t len, weir
 
 static weir_code check_numbers(const weir_items *all, weir_error *err)
 {
-    const weir_past *p = all->item;
+    const weir_history_entry *p = all->item;
     for (size_t i = 1; i < all->n; i++) {
         if (p[i].n != p[i - 1].n + 1)
             return weir_fail(err, WEIR_EINVAL, "history[%zu].n: %" PRIu64 ", must be one more than "

@@ -9,7 +9,7 @@
  * worker, and what a retry makes a job forget. So a job that is done at once has none, and costs
  * nothing.
  * WEIR_MAX_HISTORY entries are kept, in WEIR_MAX_HISTORY_BYTES; the oldest go, and the number of
- * the first that is left tells how many. Pure: no lock, any thread. */
+ * the number of the first that is left shows how many. Pure: no lock, any thread. */
 #ifndef WEIR_CORE_HISTORY_H
 #define WEIR_CORE_HISTORY_H
 
@@ -20,7 +20,7 @@
     X(FAILED,         "failed")                                                              \
     X(TTL_EXCEEDED,   "ttl_exceeded")                                                        \
     X(STALLED,        "stalled")         /* its worker was lost */                           \
-    X(RELEASED,       "released")                                                            \
+    X(RETURNED,       "returned")                                                            \
     X(COMPLETE,       "complete")        /* before it was retried */                         \
     X(DUE,            "due")             /* its delay is over */                             \
     X(DEADLINE,       "deadline")        /* failed while it waited */                        \
@@ -31,18 +31,18 @@
     X(SET,            "set")             /* to active, complete or failed */                 \
     X(CHANGED,        "changed")         /* its priority, its data */
 
-typedef enum weir_past_kind {
-#define X(name, text) WEIR__PAST_##name,
+typedef enum weir_history_kind {
+#define X(name, text) WEIR__HISTORY_##name,
     WEIR__PASTS(X)
 #undef X
-    WEIR__PAST_KINDS
-} weir_past_kind;
+    WEIR__HISTORY_COUNT
+} weir_history_kind;
 
 /* An entry. What it has nothing to say about is zero. */
-typedef struct weir_past {
+typedef struct weir_history_entry {
     uint64_t       n;               /* 1, 2, 3 ...: no number is used twice */
     int64_t        at;
-    weir_past_kind kind;
+    weir_history_kind kind;
     weir_state     state;           /* since then */
     uint32_t       delivery;        /* the one that ended, its worker and its start */
     const char    *worker;
@@ -52,11 +52,11 @@ typedef struct weir_past {
     int64_t        until;           /* a delay began: until then */
     bool           new_priority, new_data;
     int32_t        old_priority, priority;
-} weir_past;
+} weir_history_entry;
 
 /* Put an entry behind those of `text`: an array, or empty. Its n is the next one. What is no array
  * of entries is forgotten. */
-void weir__history_add(weir_buf *text, const weir_past *p);
+void weir__history_add(weir_buf *text, const weir_history_entry *p);
 
 /* Read all of it; texts are where `in` puts them, and errors begin with "history". */
 weir_code weir__history_read(weir_reader *in, const char *text, size_t len, weir_items *out);

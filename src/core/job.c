@@ -5,7 +5,7 @@
  *      └───────┼───┼────────────────┘  │  │            │ │ └──fail, lose──► failed
  *              │   └──expire───────────┼──┴──expire────┼─┼────────────────►   "
  *              │                       │               │ └──cancel────────► cancelled
- *              │   release, lose, fail └───────────────┤                 (also of the waiting)
+ *              │   return, lose, fail  └───────────────┤                 (also of the waiting)
  *              └──────────────fail, with a backoff─────┘
  *
  *    complete, failed, cancelled ──retry──► inactive, delayed
@@ -19,7 +19,7 @@
  *   always      0 <= attempts <= max_attempts, 0 <= lost <= max_lost + 1, 0 <= progress <= 100;
  *               delivery only grows, created_at and delay_ms (but by hand) never change
  *   inactive,   attempts < max_attempts, lost <= max_lost; no result, no finished_at, no duration.
- *   delayed     error and failed_at tell of the last failure, also after a retry
+ *   delayed     error and failed_at are of the last failure, also after a retry
  *   active      as before, and: delivery > 0, worker is set
  *   complete    progress 100, no error; attempts > 0, unless that was set by hand
  *   failed      error says why; attempts are used up, or lost > max_lost, or the deadline passed,
@@ -42,26 +42,26 @@ void weir__job_check(const weir_job *j)
     (void)j;
 #ifndef NDEBUG
     assert(j->id != 0);
-    assert(j->state > WEIR_ANY && j->state < WEIR_STATES);
+    assert(j->state > WEIR_STATE_ANY && j->state < WEIR_STATE_COUNT);
     assert(j->max_attempts >= 1 && j->attempts >= 0 && j->attempts <= j->max_attempts);
     assert(j->max_lost >= 1 && j->lost >= 0 && j->lost <= j->max_lost + 1);
     assert(j->progress >= 0 && j->progress <= 100);
-    assert(j->state == WEIR_ACTIVE || !j->lease_until);
+    assert(j->state == WEIR_STATE_ACTIVE || !j->lease_until);
     if (!weir__finished(j->state)) {
         assert(j->attempts < j->max_attempts && j->lost <= j->max_lost);
         assert(j->finished_at == 0 && j->duration_ms == 0 && !j->result);
     }
     switch (j->state) {
-    case WEIR_ACTIVE:
+    case WEIR_STATE_ACTIVE:
         assert(j->delivery > 0 && j->worker);
         break;
-    case WEIR_COMPLETE:
+    case WEIR_STATE_COMPLETE:
         assert(j->progress == 100 && !j->error);
         break;
-    case WEIR_FAILED:
+    case WEIR_STATE_FAILED:
         assert(j->error && !j->result && j->duration_ms == 0);
         break;
-    case WEIR_CANCELLED:
+    case WEIR_STATE_CANCELLED:
         assert(!j->result && j->duration_ms == 0);
         break;
     default:
@@ -80,7 +80,7 @@ void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now
     *j = (weir_job){
         .id = id,
         .type = spec->type,
-        .state = at > now ? WEIR_DELAYED : WEIR_INACTIVE,
+        .state = at > now ? WEIR_STATE_DELAYED : WEIR_STATE_INACTIVE,
         .priority = spec->priority,
         .data = spec->data ? spec->data : "{}",
         .data_len = !spec->data ? 2 : spec->data_len ? spec->data_len : strlen(spec->data),
@@ -107,11 +107,11 @@ void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now
 void weir__job_import(weir_job *j, uint64_t id, int64_t now)
 {
     j->id = id;
-    j->hold = NULL;
+    j->taken = NULL;
     j->lease_until = 0;
-    j->at_moment = j->state == WEIR_DELAYED;
-    if (j->state == WEIR_ACTIVE || j->state == WEIR_ANY)
-        j->state = WEIR_INACTIVE;
+    j->at_moment = j->state == WEIR_STATE_DELAYED;
+    if (j->state == WEIR_STATE_ACTIVE || j->state == WEIR_STATE_ANY)
+        j->state = WEIR_STATE_INACTIVE;
     if (!j->data) {
         j->data = "{}";
         j->data_len = 2;
@@ -122,7 +122,7 @@ void weir__job_import(weir_job *j, uint64_t id, int64_t now)
         j->max_lost = WEIR_DEFAULT_MAX_LOST;
     if (!j->created_at)
         j->created_at = now;
-    if (!j->promote_at && j->state != WEIR_DELAYED)
+    if (!j->promote_at && j->state != WEIR_STATE_DELAYED)
         j->promote_at = j->created_at;
     if (!j->updated_at)
         j->updated_at = j->created_at;
@@ -142,32 +142,32 @@ void weir__life_enter(weir_job *j, weir_state state, int64_t now)
 {
     j->state = state;
     j->updated_at = now;
-    if (state != WEIR_ACTIVE)
+    if (state != WEIR_STATE_ACTIVE)
         j->lease_until = 0;
     if (weir__finished(state))
         j->finished_at = now;
     weir__job_check(j);
 }
 
-weir_past weir__life_entry(const weir_job *was, const weir_job *is, weir_past_kind kind,
-                           int64_t now)
+weir_history_entry weir__life_entry(const weir_job *was, const weir_job *is, weir_history_kind kind,
+                                    int64_t now)
 {
-    weir_past p = { .kind = kind, .at = now, .state = is->state };
-    if (was->state == WEIR_ACTIVE || kind == WEIR__PAST_COMPLETE) {
+    weir_history_entry p = { .kind = kind, .at = now, .state = is->state };
+    if (was->state == WEIR_STATE_ACTIVE || kind == WEIR__HISTORY_COMPLETE) {
         p.delivery = was->delivery;
         p.worker = was->worker;
         p.started_at = was->started_at;
     }
     if (was->state == is->state && was->promote_at == is->promote_at)
         return p;               /* of a delay there is nothing new */
-    if (was->state == WEIR_DELAYED)
+    if (was->state == WEIR_STATE_DELAYED)
         p.planned = was->promote_at;
-    if (is->state == WEIR_DELAYED)
+    if (is->state == WEIR_STATE_DELAYED)
         p.until = is->promote_at;
     return p;
 }
 
-void weir__life_remember(weir_job *j, const weir_past *p, weir_effects *e)
+void weir__life_remember(weir_job *j, const weir_history_entry *p, weir_effects *e)
 {
     if (j->history && !e->history.len)
         weir__buf_add(&e->history, j->history, j->history_len);
@@ -178,10 +178,10 @@ void weir__life_remember(weir_job *j, const weir_past *p, weir_effects *e)
 }
 
 /* A delivery or a wait ended; `error` may be NULL. */
-static void note(weir_job *j, const weir_job *was, weir_past_kind kind, const char *error,
+static void note(weir_job *j, const weir_job *was, weir_history_kind kind, const char *error,
                  int64_t now, weir_effects *e)
 {
-    weir_past p = weir__life_entry(was, j, kind, now);
+    weir_history_entry p = weir__life_entry(was, j, kind, now);
     p.error = error;
     weir__life_remember(j, &p, e);
 }
@@ -202,10 +202,10 @@ void weir__life_error(weir_job *j, const char *text, int64_t now, weir_effects *
 
 void weir__life_promote(weir_job *j, int64_t now)
 {
-    assert(j->state == WEIR_DELAYED);
+    assert(j->state == WEIR_STATE_DELAYED);
     if (j->promote_at > now)    /* by hand, before its time */
         j->promote_at = now;
-    weir__life_enter(j, WEIR_INACTIVE, now);
+    weir__life_enter(j, WEIR_STATE_INACTIVE, now);
 }
 
 void weir__life_event(weir_effects *e, weir_event_kind kind)
@@ -216,7 +216,7 @@ void weir__life_event(weir_effects *e, weir_event_kind kind)
 
 static bool holds_key(const weir_job *j, weir_state state)
 {
-    return j->unique && state != WEIR_ANY && !weir__finished(state);
+    return j->unique && state != WEIR_STATE_ANY && !weir__finished(state);
 }
 
 static void leave_for(const weir_job *j, weir_state to, weir_effects *e)
@@ -235,8 +235,8 @@ void weir__life_end(const weir_job *j, weir_effects *e)
 
 void weir__job_added(const weir_job *j, weir_effects *e)
 {
-    *e = (weir_effects){ .from = WEIR_ANY };
-    if (j->state == WEIR_INACTIVE)
+    *e = (weir_effects){ .from = WEIR_STATE_ANY };
+    if (j->state == WEIR_STATE_INACTIVE)
         weir__life_event(e, WEIR_EVENT_ENQUEUE);
     weir__life_end(j, e);
 }
@@ -245,13 +245,13 @@ void weir__job_remove(const weir_job *j, weir_effects *e)
 {
     weir__life_begin(j, e);
     weir__life_event(e, WEIR_EVENT_REMOVE);
-    leave_for(j, WEIR_ANY, e);
+    leave_for(j, WEIR_STATE_ANY, e);
 }
 
 void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t now,
                     weir_effects *e)
 {
-    assert(j->state == WEIR_INACTIVE);
+    assert(j->state == WEIR_STATE_INACTIVE);
     weir__life_begin(j, e);
     j->delivery++;
     j->worker = worker;
@@ -261,7 +261,7 @@ void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t n
     j->progress_data = NULL;
     j->progress_data_len = 0;
     e->texts = WEIR__NEW_WORKER | WEIR__NEW_PROGRESS_DATA;
-    weir__life_enter(j, WEIR_ACTIVE, now);
+    weir__life_enter(j, WEIR_STATE_ACTIVE, now);
     weir__life_event(e, WEIR_EVENT_START);
     weir__life_end(j, e);
 }
@@ -269,7 +269,7 @@ void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t n
 void weir__job_progress(weir_job *j, int32_t percent, const char *data, size_t len, int64_t now,
                         weir_effects *e)
 {
-    assert(j->state == WEIR_ACTIVE);
+    assert(j->state == WEIR_STATE_ACTIVE);
     weir__life_begin(j, e);
     j->progress = percent;
     j->updated_at = now;
@@ -283,7 +283,7 @@ void weir__job_progress(weir_job *j, int32_t percent, const char *data, size_t l
 
 void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now, weir_effects *e)
 {
-    assert(j->state == WEIR_ACTIVE);
+    assert(j->state == WEIR_STATE_ACTIVE);
     weir__life_begin(j, e);
     j->attempts++;
     j->progress = 100;
@@ -294,30 +294,37 @@ void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now
     e->texts = WEIR__NEW_RESULT | WEIR__NEW_ERROR;
     e->completed = 1;
     e->work_ms = j->duration_ms;
-    weir__life_enter(j, WEIR_COMPLETE, now);
+    weir__life_enter(j, WEIR_STATE_COMPLETE, now);
     weir__life_event(e, WEIR_EVENT_COMPLETE);
-    leave_for(j, j->remove_on_complete ? WEIR_ANY : WEIR_COMPLETE, e);
+    leave_for(j, j->remove_on_complete ? WEIR_STATE_ANY : WEIR_STATE_COMPLETE, e);
+}
+
+/* It runs again after this delay. */
+static void wait_again(weir_job *j, int64_t delay_ms, int64_t now)
+{
+    if (delay_ms > 0) {
+        j->promote_at = now + delay_ms;
+        j->at_moment = false;
+    }
+    weir__life_enter(j, delay_ms > 0 ? WEIR_STATE_DELAYED : WEIR_STATE_INACTIVE, now);
 }
 
 /* An execution failed with this text. */
 static void fail(weir_job *j, const char *error, int64_t now, weir_effects *e)
 {
-    assert(j->state == WEIR_ACTIVE);
+    assert(j->state == WEIR_STATE_ACTIVE);
     j->attempts++;
     weir__life_error(j, error, now, e);
     e->failed = 1;
     if (j->attempts >= j->max_attempts) {
-        weir__life_enter(j, WEIR_FAILED, now);
+        weir__life_enter(j, WEIR_STATE_FAILED, now);
         weir__life_event(e, WEIR_EVENT_FAILED);
         return;
     }
-    int64_t delay = weir__backoff_ms(j, j->attempts);
-    if (delay > 0)
-        j->promote_at = now + delay;
     j->at_moment = false;
-    weir__life_enter(j, delay > 0 ? WEIR_DELAYED : WEIR_INACTIVE, now);
+    wait_again(j, weir__backoff_ms(j, j->attempts), now);
     weir__life_event(e, WEIR_EVENT_FAILED_ATTEMPT);
-    if (j->state == WEIR_INACTIVE)
+    if (j->state == WEIR_STATE_INACTIVE)
         weir__life_event(e, WEIR_EVENT_ENQUEUE);
 }
 
@@ -334,7 +341,8 @@ void weir__job_fail(weir_job *j, const char *error, size_t len, int64_t now, wei
     weir__life_begin(j, e);
     const char *text = keep(&e->error, error, len);
     fail(j, text, now, e);
-    note(j, &was, j->state == WEIR_FAILED ? WEIR__PAST_FAILED : WEIR__PAST_FAILED_ATTEMPT, text,
+    note(j, &was,
+         j->state == WEIR_STATE_FAILED ? WEIR__HISTORY_FAILED : WEIR__HISTORY_FAILED_ATTEMPT, text,
          now, e);
     weir__life_end(j, e);
 }
@@ -345,24 +353,25 @@ void weir__job_exceed(weir_job *j, int64_t now, weir_effects *e)
     weir__life_begin(j, e);
     weir__life_event(e, WEIR_EVENT_TTL_EXCEEDED);
     fail(j, WEIR__TTL_TEXT, now, e);
-    note(j, &was, WEIR__PAST_TTL_EXCEEDED, NULL, now, e);
+    note(j, &was, WEIR__HISTORY_TTL_EXCEEDED, NULL, now, e);
     weir__life_end(j, e);
 }
 
-void weir__job_release(weir_job *j, int64_t now, weir_effects *e)
+void weir__job_return(weir_job *j, int64_t delay_ms, int64_t now, weir_effects *e)
 {
-    assert(j->state == WEIR_ACTIVE);
+    assert(j->state == WEIR_STATE_ACTIVE);
     weir_job was = *j;
     weir__life_begin(j, e);
-    weir__life_enter(j, WEIR_INACTIVE, now);
-    weir__life_event(e, WEIR_EVENT_ENQUEUE);
-    note(j, &was, WEIR__PAST_RELEASED, NULL, now, e);
+    wait_again(j, delay_ms, now);
+    if (j->state == WEIR_STATE_INACTIVE)
+        weir__life_event(e, WEIR_EVENT_ENQUEUE);
+    note(j, &was, WEIR__HISTORY_RETURNED, NULL, now, e);
     weir__life_end(j, e);
 }
 
 void weir__job_lose(weir_job *j, int64_t now, weir_effects *e)
 {
-    assert(j->state == WEIR_ACTIVE);
+    assert(j->state == WEIR_STATE_ACTIVE);
     weir_job    was = *j;
     const char *worker = j->worker ? j->worker : "?";
     weir__life_begin(j, e);
@@ -371,21 +380,21 @@ void weir__job_lose(weir_job *j, int64_t now, weir_effects *e)
     if (j->lost <= j->max_lost) {
         weir__buf_printf(&e->log, "stalled | worker %.200s was lost (%" PRId32 " of %" PRId32 ")",
                          worker, j->lost, j->max_lost);
-        weir__life_enter(j, WEIR_INACTIVE, now);
+        weir__life_enter(j, WEIR_STATE_INACTIVE, now);
         weir__life_event(e, WEIR_EVENT_ENQUEUE);
     } else {
         weir__buf_printf(&e->log, "stalled | worker %.200s was lost, and %" PRId32
                          " before it: not tried again", worker, j->max_lost);
         set_error(j, keep(&e->error, e->log.data, e->log.len), now, e);
-        weir__life_enter(j, WEIR_FAILED, now);
+        weir__life_enter(j, WEIR_STATE_FAILED, now);
         weir__life_event(e, WEIR_EVENT_FAILED);
     }
-    note(j, &was, WEIR__PAST_STALLED, NULL, now, e);
+    note(j, &was, WEIR__HISTORY_STALLED, NULL, now, e);
     weir__life_end(j, e);
 }
 
-void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_t len, int64_t now,
-                      weir_effects *e)
+void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_t len,
+                      int64_t delay_ms, int64_t now, weir_effects *e)
 {
     switch (outcome) {
     case WEIR_OUTCOME_DONE:
@@ -394,8 +403,8 @@ void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_
     case WEIR_OUTCOME_FAIL:
         weir__job_fail(j, text ? text : "", text ? len : 0, now, e);
         break;
-    case WEIR_OUTCOME_RELEASE:
-        weir__job_release(j, now, e);
+    case WEIR_OUTCOME_RETURN:
+        weir__job_return(j, delay_ms, now, e);
         break;
     case WEIR_OUTCOME_LOST:
         weir__job_lose(j, now, e);
@@ -407,7 +416,7 @@ void weir__job_set_aside(weir_job *j, const char *error, int64_t now, weir_effec
 {
     weir__life_begin(j, e);
     weir__life_error(j, error, now, e);
-    j->state = WEIR_FAILED;
+    j->state = WEIR_STATE_FAILED;
     j->updated_at = j->finished_at = now;
     j->lease_until = 0;
     weir__life_event(e, WEIR_EVENT_FAILED);
@@ -416,11 +425,11 @@ void weir__job_set_aside(weir_job *j, const char *error, int64_t now, weir_effec
 
 void weir__job_expire(weir_job *j, int64_t now, weir_effects *e)
 {
-    assert(j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED);
+    assert(j->state == WEIR_STATE_INACTIVE || j->state == WEIR_STATE_DELAYED);
     weir_job was = *j;
     weir__job_set_aside(j, WEIR__DEADLINE_TEXT, now, e);
     weir__job_check(j);
-    note(j, &was, WEIR__PAST_DEADLINE, NULL, now, e);
+    note(j, &was, WEIR__HISTORY_DEADLINE, NULL, now, e);
 }
 
 void weir__job_promote(weir_job *j, int64_t now, weir_effects *e)
@@ -430,7 +439,7 @@ void weir__job_promote(weir_job *j, int64_t now, weir_effects *e)
     weir__life_promote(j, now);
     weir__life_event(e, WEIR_EVENT_PROMOTION);
     weir__life_event(e, WEIR_EVENT_ENQUEUE);
-    note(j, &was, WEIR__PAST_DUE, NULL, now, e);
+    note(j, &was, WEIR__HISTORY_DUE, NULL, now, e);
     weir__life_end(j, e);
 }
 
@@ -438,20 +447,20 @@ void weir__job_promote(weir_job *j, int64_t now, weir_effects *e)
 
 void weir__job_clock_set(weir_job *j, int64_t step_ms)
 {
-    if (j->state == WEIR_ACTIVE && j->lease_until)
+    if (j->state == WEIR_STATE_ACTIVE && j->lease_until)
         j->lease_until += step_ms;
-    else if (j->state == WEIR_DELAYED && !j->at_moment)
+    else if (j->state == WEIR_STATE_DELAYED && !j->at_moment)
         j->promote_at += step_ms;
 }
 
 int64_t weir__job_rank(const weir_job *j)
 {
     switch (j->state) {
-    case WEIR_INACTIVE:
+    case WEIR_STATE_INACTIVE:
         return j->priority;
-    case WEIR_DELAYED:
+    case WEIR_STATE_DELAYED:
         return j->promote_at;
-    case WEIR_ACTIVE:
+    case WEIR_STATE_ACTIVE:
         return j->started_at;
     default:
         return j->finished_at;
@@ -460,9 +469,9 @@ int64_t weir__job_rank(const weir_job *j)
 
 int64_t weir__job_due(const weir_job *j)
 {
-    if (j->state == WEIR_DELAYED)
+    if (j->state == WEIR_STATE_DELAYED)
         return j->deadline_at && j->deadline_at < j->promote_at ? j->deadline_at : j->promote_at;
-    return j->state == WEIR_INACTIVE ? j->deadline_at : 0;
+    return j->state == WEIR_STATE_INACTIVE ? j->deadline_at : 0;
 }
 
 /* ---- backoff ---- */
@@ -503,11 +512,11 @@ int64_t weir__backoff_ms(const weir_job *j, int32_t failures)
     const weir_backoff *b = &j->backoff;
     int64_t             d = b->delay_ms ? b->delay_ms : j->delay_ms;
     int64_t             ms = 0;
-    if (b->kind == WEIR_FIXED)
+    if (b->kind == WEIR_BACKOFF_FIXED)
         ms = d;
-    else if (b->kind == WEIR_EXPONENTIAL)
+    else if (b->kind == WEIR_BACKOFF_EXPONENTIAL)
         ms = exponential(d, failures);
-    else if (b->kind == WEIR_LINEAR)
+    else if (b->kind == WEIR_BACKOFF_LINEAR)
         ms = linear(d, failures);
     if (b->max_ms > 0 && ms > b->max_ms)
         ms = b->max_ms;

@@ -65,9 +65,9 @@ void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t n
 void weir__job_progress(weir_job *j, int32_t percent, const char *data, size_t len, int64_t now,
                         weir_effects *e);
 
-/* A delivery ends as its worker says: one of the next four. */
-void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_t len, int64_t now,
-                      weir_effects *e);
+/* A delivery ends as its worker says: one of the next four. `delay_ms` is of a return. */
+void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_t len,
+                      int64_t delay_ms, int64_t now, weir_effects *e);
 
 /* It was done. `result` may be NULL. Gone if remove_on_complete. Event: complete. */
 void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now, weir_effects *e);
@@ -76,8 +76,9 @@ void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now
  * Events: failed_attempt, then enqueue if inactive; or failed. */
 void weir__job_fail(weir_job *j, const char *error, size_t len, int64_t now, weir_effects *e);
 
-/* Given back unused: inactive as before, the delivery number stays used up. Event: enqueue. */
-void weir__job_release(weir_job *j, int64_t now, weir_effects *e);
+/* Given back unused: inactive as before, or delayed until now + delay_ms; the delivery number stays
+ * used up. Event: enqueue if inactive. */
+void weir__job_return(weir_job *j, int64_t delay_ms, int64_t now, weir_effects *e);
 
 /* Its worker is gone: inactive again, or failed with the loss number max_lost + 1. The log line
  * ("stalled | worker W was lost (2 of 3)") is then its error. Events: stalled, then enqueue or
@@ -141,7 +142,7 @@ static inline bool weir__job_is_suspect(const weir_job *j)
 
 static inline bool weir__finished(weir_state s)
 {
-    return s == WEIR_COMPLETE || s == WEIR_FAILED || s == WEIR_CANCELLED;
+    return s == WEIR_STATE_COMPLETE || s == WEIR_STATE_FAILED || s == WEIR_STATE_CANCELLED;
 }
 
 /* `done` (at least 0) of `total` (at least 1) as percent, at most 100. */
@@ -150,7 +151,7 @@ static inline int32_t weir__percent(int64_t done, int64_t total)
     return done >= total ? 100 : (int32_t)((long double)done * 100 / (long double)total);
 }
 
-/* A copy with all its strings in one block: weir_job_release(). hold is NULL.
+/* A copy with all its strings in one block: weir_job_free(). hold is NULL.
  * NULL: out of memory. */
 weir_job *weir__job_copy(const weir_job *j);
 
@@ -158,10 +159,10 @@ weir_job *weir__job_copy(const weir_job *j);
 void weir__job_json(weir_buf *out, const weir_job *job);
 
 /* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, the only
- * one that makes such jobs; weir_job_release() calls it when job->hold is set. */
-void weir__hold_release(struct weir__hold *hold);
+ * one that makes such jobs; weir_job_free() calls it when job->taken is set. */
+void weir__delivery_release(struct weir__delivery *d);
 
-/* Free what weir_data_text() has kept with a job; weir_job_release() calls it. */
+/* Free what weir_data_text() has kept with a job; weir_job_free() calls it. */
 void weir__texts_free(struct weir__texts *texts);
 
 /* The facts drawn at the top of job.c, asserted. Nothing in release builds. */

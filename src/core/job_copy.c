@@ -43,19 +43,19 @@ weir_job *weir__job_copy(const weir_job *j)
         return NULL;
     char *at = (char *)(c + 1);
     *c = *j;
-    c->hold = NULL;
+    c->taken = NULL;
     c->texts = NULL;
     WEIR_JOB_TEXTS(PUT)
     WEIR_JOB_BYTES(PUT)
     return c;
 }
 
-void weir_job_release(weir_job *job)
+void weir_job_free(weir_job *job)
 {
     if (!job)
         return;
-    if (job->hold) {
-        weir__hold_release(job->hold);
+    if (job->taken) {
+        weir__delivery_release(job->taken);
         return;
     }
     weir__texts_free(job->texts);

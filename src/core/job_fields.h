@@ -19,7 +19,7 @@
  *            RARE unless 0 or WEIR_DEFAULT_MAX_LOST; NEVER, which JSON cannot set either
  *   life     when it gets its value: SPEC by add, and no transition changes it; RUN by transitions,
  *            it is 0 or NULL before; BOTH; ID, TYPE: the store gives it; NONE: it is not stored
- *   part     in Redis (store/redis/layout.h): SPEC or RUN; FLAG of the spec; NONE
+ *   part     in Redis (store/redis/layout/layout.h): SPEC or RUN; FLAG of the spec; NONE
  *   at       INT: the first of its bytes there; TEXT, BYTES: its place among the texts of the part;
  *            FLAG: its bit, one of REDIS_FLAGS
  *   bytes    of an INT

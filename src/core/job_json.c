@@ -32,7 +32,7 @@ static inline void raw(weir_buf *b, const char *name, const char *json, size_t l
 
 static bool has_backoff(const weir_backoff *f)
 {
-    return f->kind != WEIR_IMMEDIATE || f->delay_ms || f->max_ms || f->jitter_pct;
+    return f->kind != WEIR_BACKOFF_NONE || f->delay_ms || f->max_ms || f->jitter_pct;
 }
 
 static void backoff(weir_buf *b, const char *name, const weir_backoff *f)
@@ -69,7 +69,7 @@ static void backoff(weir_buf *b, const char *name, const weir_backoff *f)
 /* And whether. */
 #define SHOWN_ALWAYS(shape, member) true
 #define SHOWN_SET(shape, member)    IS_SET_##shape(member)
-#define SHOWN_DONE(shape, member)   (job->state == WEIR_COMPLETE || job->member)
+#define SHOWN_DONE(shape, member)   (job->state == WEIR_STATE_COMPLETE || job->member)
 #define SHOWN_RARE(shape, member)   (job->member && job->member != WEIR_DEFAULT_MAX_LOST)
 #define SHOWN_NEVER(shape, member)  false
 #define IS_SET_INT(member)          job->member

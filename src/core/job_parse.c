@@ -96,7 +96,7 @@ weir_code weir_job_parse(const char *json, size_t len, weir_job **out, weir_line
     weir_arena    arena = { 0 };
     weir_reader   in = { .alloc = weir__arena_alloc, .ctx = &arena };
     weir_lines   *lines = weir__lines_create();
-    weir_read_job p = { .job = { .state = WEIR_INACTIVE, .data = "{}", .data_len = 2,
+    weir_read_job p = { .job = { .state = WEIR_STATE_INACTIVE, .data = "{}", .data_len = 2,
                                  .max_attempts = 1, .max_lost = WEIR_DEFAULT_MAX_LOST } };
     *out = NULL;
     if (log)
@@ -110,6 +110,6 @@ weir_code weir_job_parse(const char *json, size_t len, weir_job **out, weir_line
     if (!rc && log)
         *log = lines;
     else
-        weir_lines_release(lines);
+        weir_lines_free(lines);
     return rc;
 }

@@ -15,9 +15,9 @@ void weir__life_enter(weir_job *j, weir_state state, int64_t now);
 void weir__life_promote(weir_job *j, int64_t now);
 
 /* The history entry of what `was` and is over now. */
-weir_past weir__life_entry(const weir_job *was, const weir_job *is, weir_past_kind kind,
-                           int64_t now);
-void      weir__life_remember(weir_job *j, const weir_past *p, weir_effects *e);
+weir_history_entry weir__life_entry(const weir_job *was, const weir_job *is, weir_history_kind kind,
+                                    int64_t now);
+void      weir__life_remember(weir_job *j, const weir_history_entry *p, weir_effects *e);
 
 /* The job has the error `text`, and its log the line "error | TEXT". */
 void weir__life_error(weir_job *j, const char *text, int64_t now, weir_effects *e);

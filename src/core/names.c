@@ -8,10 +8,12 @@
 #include "weir/weir.h"
 
 /* The numbers of states, backoffs and events are formats: what is there keeps its number. */
-_Static_assert(WEIR_ANY == 0 && WEIR_INACTIVE == 1 && WEIR_DELAYED == 2 && WEIR_ACTIVE == 3 &&
-                   WEIR_COMPLETE == 4 && WEIR_FAILED == 5 && WEIR_CANCELLED == 6,
+_Static_assert(WEIR_STATE_ANY == 0 && WEIR_STATE_INACTIVE == 1 && WEIR_STATE_DELAYED == 2 &&
+                   WEIR_STATE_ACTIVE == 3 && WEIR_STATE_COMPLETE == 4 && WEIR_STATE_FAILED == 5 &&
+                   WEIR_STATE_CANCELLED == 6,
                "a state has another number than before");
-_Static_assert(WEIR_IMMEDIATE == 0 && WEIR_FIXED == 1 && WEIR_EXPONENTIAL == 2 && WEIR_LINEAR == 3,
+_Static_assert(WEIR_BACKOFF_NONE == 0 && WEIR_BACKOFF_FIXED == 1 && WEIR_BACKOFF_EXPONENTIAL == 2 &&
+                   WEIR_BACKOFF_LINEAR == 3,
                "a backoff has another number than before");
 _Static_assert(WEIR_EVENT_ENQUEUE == 0 && WEIR_EVENT_PROMOTION == 1 && WEIR_EVENT_START == 2 &&
                    WEIR_EVENT_PROGRESS == 3 && WEIR_EVENT_FAILED_ATTEMPT == 4 &&
@@ -30,20 +32,24 @@ const char *weir_version(void)
 
 /* ---- states, events, durability ---- */
 
-static const char *const state_names[WEIR_STATES] = {
-    [WEIR_ANY] = "any",           [WEIR_INACTIVE] = "inactive", [WEIR_DELAYED] = "delayed",
-    [WEIR_ACTIVE] = "active",     [WEIR_COMPLETE] = "complete", [WEIR_FAILED] = "failed",
-    [WEIR_CANCELLED] = "cancelled",
+static const char *const state_names[WEIR_STATE_COUNT] = {
+    [WEIR_STATE_ANY] = "any",
+    [WEIR_STATE_INACTIVE] = "inactive",
+    [WEIR_STATE_DELAYED] = "delayed",
+    [WEIR_STATE_ACTIVE] = "active",
+    [WEIR_STATE_COMPLETE] = "complete",
+    [WEIR_STATE_FAILED] = "failed",
+    [WEIR_STATE_CANCELLED] = "cancelled",
 };
 
 const char *weir_state_name(weir_state state)
 {
-    return (unsigned)state < WEIR_STATES ? state_names[state] : "unknown";
+    return (unsigned)state < WEIR_STATE_COUNT ? state_names[state] : "unknown";
 }
 
 bool weir_state_parse(const char *text, weir_state *out)
 {
-    for (int s = WEIR_INACTIVE; text && s < WEIR_STATES; s++) {
+    for (int s = WEIR_STATE_INACTIVE; text && s < WEIR_STATE_COUNT; s++) {
         if (!strcasecmp(text, state_names[s])) {
             *out = (weir_state)s;
             return true;
@@ -60,7 +66,7 @@ static const char *const event_names[] = {
 
 const char *weir_event_name(weir_event_kind kind)
 {
-    return (unsigned)kind < WEIR_EVENT_KINDS ? event_names[kind] : "unknown";
+    return (unsigned)kind < WEIR_EVENT_COUNT ? event_names[kind] : "unknown";
 }
 
 /* Kue writes "failed attempt", command lines like "failed-attempt". */
@@ -76,7 +82,7 @@ static bool same_event(const char *text, const char *name)
 
 bool weir_event_parse(const char *text, weir_event_kind *out)
 {
-    for (int k = 0; text && k < WEIR_EVENT_KINDS; k++) {
+    for (int k = 0; text && k < WEIR_EVENT_COUNT; k++) {
         if (same_event(text, event_names[k])) {
             *out = (weir_event_kind)k;
             return true;
@@ -97,8 +103,9 @@ static const struct {
     const char *name;
     int32_t     priority;
 } priorities[] = {
-    { "low", WEIR_LOW },   { "normal", WEIR_NORMAL },     { "medium", WEIR_MEDIUM },
-    { "high", WEIR_HIGH }, { "critical", WEIR_CRITICAL },
+    { "low", WEIR_PRIORITY_LOW },           { "normal", WEIR_PRIORITY_NORMAL },
+    { "medium", WEIR_PRIORITY_MEDIUM },     { "high", WEIR_PRIORITY_HIGH },
+    { "critical", WEIR_PRIORITY_CRITICAL },
 };
 
 const char *weir_priority_name(int32_t priority)
@@ -227,11 +234,11 @@ static int32_t parse_percent(const char *s, size_t len)
 static const struct {
     const char       *name;
     weir_backoff_kind kind;
-} backoffs[] = { { "none", WEIR_IMMEDIATE },     /* the first of a kind is its name */
-                 { "immediate", WEIR_IMMEDIATE },
-                 { "fixed", WEIR_FIXED },
-                 { "exponential", WEIR_EXPONENTIAL },
-                 { "linear", WEIR_LINEAR } };
+} backoffs[] = { { "none", WEIR_BACKOFF_NONE },     /* the first of a kind is its name */
+                 { "immediate", WEIR_BACKOFF_NONE },
+                 { "fixed", WEIR_BACKOFF_FIXED },
+                 { "exponential", WEIR_BACKOFF_EXPONENTIAL },
+                 { "linear", WEIR_BACKOFF_LINEAR } };
 
 const char *weir_backoff_name(weir_backoff_kind kind)
 {
@@ -263,11 +270,11 @@ weir_code weir_backoff_parse(const char *text, weir_backoff *out, weir_error *er
     size_t       len = strcspn(s, ":");
     if (!parse_kind(s, len, &b.kind))
         return not_a_backoff(text, "it is none, fixed, linear or exponential", err);
-    int times = 0, most = b.kind == WEIR_FIXED ? 1 : 2;
+    int times = 0, most = b.kind == WEIR_BACKOFF_FIXED ? 1 : 2;
     for (s += len; *s == ':'; s += len) {
         s++;
         len = strcspn(s, ":");
-        if (b.kind == WEIR_IMMEDIATE)
+        if (b.kind == WEIR_BACKOFF_NONE)
             return not_a_backoff(text, "none has no delay", err);
         if (len && s[len - 1] == '%') {
             b.jitter_pct = parse_percent(s, len);

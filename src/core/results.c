@@ -39,12 +39,12 @@ weir_page *weir__page_create(size_t cap)
     return page;
 }
 
-void weir_page_release(weir_page *page)
+void weir_page_free(weir_page *page)
 {
     if (!page)
         return;
     for (size_t i = 0; i < page->n; i++)
-        weir_job_release(page->job[i]);
+        weir_job_free(page->job[i]);
     free(page);
 }
 
@@ -68,7 +68,7 @@ bool weir__lines_add(weir_lines *lines, uint64_t n, int64_t at, const char *text
     return true;
 }
 
-void weir_lines_release(weir_lines *lines)
+void weir_lines_free(weir_lines *lines)
 {
     if (!lines)
         return;
@@ -110,7 +110,7 @@ void weir__stats_sum(weir_stats *stats)
     all->work_ms = all->last_taken_at = all->oldest_at = 0;
     for (size_t i = 0; i < stats->n; i++) {
         const weir_type_stats *t = &stats->type[i];
-        for (int s = 0; s < WEIR_STATES; s++)
+        for (int s = 0; s < WEIR_STATE_COUNT; s++)
             all->count[s] += t->count[s];
         all->completed += t->completed;
         all->failed += t->failed;
@@ -122,7 +122,7 @@ void weir__stats_sum(weir_stats *stats)
     }
 }
 
-void weir_stats_release(weir_stats *stats)
+void weir_stats_free(weir_stats *stats)
 {
     if (!stats)
         return;
@@ -155,7 +155,7 @@ bool weir__report_line(weir_report *report, const char *fmt, ...)
     return true;
 }
 
-void weir_report_release(weir_report *r)
+void weir_report_free(weir_report *r)
 {
     if (!r)
         return;
@@ -171,7 +171,7 @@ weir_explanation *weir__explanation_create(weir_job *job)
 {
     weir_explanation *e = calloc(1, sizeof *e);
     if (!e) {
-        weir_job_release(job);
+        weir_job_free(job);
         return NULL;
     }
     e->job = job;
@@ -194,7 +194,7 @@ bool weir__explanation_say(weir_explanation *e, const char *why, const char *hel
     return true;
 }
 
-void weir__explanation_tell(weir_explanation *e, weir_story *story)
+void weir__explanation_set_story(weir_explanation *e, weir_story *story)
 {
     e->moment = story->moment;
     e->n = story->n;
@@ -208,14 +208,14 @@ static void release_moments(weir_moment *moment, size_t n)
     free(moment);
 }
 
-void weir_explanation_release(weir_explanation *e)
+void weir_explanation_free(weir_explanation *e)
 {
     if (!e)
         return;
     release_moments(e->moment, e->n);
     free((char *)e->why);
     free((char *)e->help);
-    weir_job_release(e->job);
+    weir_job_free(e->job);
     free(e);
 }
 
@@ -243,7 +243,7 @@ bool weir__story_moment(weir_story *s, int64_t at, const char *fmt, ...)
     return true;
 }
 
-void weir_story_release(weir_story *s)
+void weir_story_free(weir_story *s)
 {
     if (!s)
         return;

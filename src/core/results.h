@@ -10,7 +10,7 @@
 #include "weir/queue.h"
 
 /* A page with room for `cap` jobs and n = 0: set page->job[page->n++] to a job that the page owns
- * from then on (a copy, or one made by the store that weir_job_release() can release). */
+ * from then on (a copy, or one made by the store that weir_job_free() can release). */
 weir_page *weir__page_create(size_t cap);
 
 weir_lines *weir__lines_create(void);
@@ -30,7 +30,7 @@ bool weir__report_line(weir_report *report, const char *fmt, ...) WEIR_PRINTF(2,
 weir_explanation *weir__explanation_create(weir_job *job);
 bool weir__explanation_say(weir_explanation *e, const char *why, const char *help);
 /* Takes over `story`. */
-void weir__explanation_tell(weir_explanation *e, weir_story *story);
+void weir__explanation_set_story(weir_explanation *e, weir_story *story);
 
 weir_story *weir__story_create(void);
 bool weir__story_moment(weir_story *s, int64_t at, const char *fmt, ...) WEIR_PRINTF(3, 4);

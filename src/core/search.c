@@ -92,7 +92,7 @@ bool weir__search_text(weir_buf *out, const char *data, size_t len, const char *
         return false;
     if (!v) {
         /* Valid, but beyond what jansson reads (1e999, twenty digits). The text itself has the
-         * words, too; only single members cannot be told apart. */
+         * words, too; only single members cannot be distinguished. */
         if (!keys)
             add_word(out, data, len);
         return !out->failed;

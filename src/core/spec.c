@@ -95,10 +95,9 @@ static weir_code check_text(const char *text, const char *field, size_t max, con
 
 static weir_code check_backoff(const weir_backoff *b, weir_error *err)
 {
-    if ((unsigned)b->kind > WEIR_LINEAR)
-        return weir_fail(err, WEIR_EINVAL, "backoff.kind: %d is none of WEIR_IMMEDIATE, "
-                                           "WEIR_FIXED, WEIR_EXPONENTIAL, WEIR_LINEAR",
-                         (int)b->kind);
+    if ((unsigned)b->kind > WEIR_BACKOFF_LINEAR)
+        return weir_fail(err, WEIR_EINVAL, "backoff.kind: %d is none of WEIR_BACKOFF_NONE, _FIXED, "
+                                           "_EXPONENTIAL, _LINEAR", (int)b->kind);
     if (b->jitter_pct < 0 || b->jitter_pct > 100)
         return weir_fail(err, WEIR_EINVAL, "backoff.jitter_pct: %" PRId32 ", must be 0 to 100",
                          b->jitter_pct);
@@ -247,19 +246,19 @@ static weir_code check_facts(const weir_job *j, weir_error *err)
     if (!ended && j->attempts == j->max_attempts)
         return WRONG("attempts: %" PRId32 " of %" PRId32 ", but it is %s", j->attempts,
                      j->max_attempts, state);
-    if (j->lost > j->max_lost + (j->state == WEIR_FAILED))
+    if (j->lost > j->max_lost + (j->state == WEIR_STATE_FAILED))
         return WRONG("lost: %" PRId32 " of %" PRId32, j->lost, j->max_lost);
-    if (j->state == WEIR_DELAYED && !j->promote_at)
+    if (j->state == WEIR_STATE_DELAYED && !j->promote_at)
         return WRONG("promote_at: missing, and it is delayed");
     if (!ended && j->finished_at)
         return WRONG("finished_at: set, but it is %s", state);
-    if (j->state == WEIR_FAILED && !j->error)
+    if (j->state == WEIR_STATE_FAILED && !j->error)
         return WRONG("error: missing, and it is failed");
-    if (j->state != WEIR_COMPLETE && j->result)
+    if (j->state != WEIR_STATE_COMPLETE && j->result)
         return WRONG("result: set, but it is %s", state);
-    if (j->state != WEIR_COMPLETE && j->duration_ms)
+    if (j->state != WEIR_STATE_COMPLETE && j->duration_ms)
         return WRONG("duration_ms: set, but it is %s", state);
-    if (j->state != WEIR_COMPLETE)
+    if (j->state != WEIR_STATE_COMPLETE)
         return WEIR_OK;
     if (j->progress != 100)
         return WRONG("progress: %" PRId32 " percent, but it is complete", j->progress);
@@ -271,7 +270,7 @@ weir_code weir__job_valid(const weir_job *job, weir_error *err)
 {
     weir_job  j = *job;
     weir_code rc;
-    if ((unsigned)j.state >= WEIR_STATES)
+    if ((unsigned)j.state >= WEIR_STATE_COUNT)
         return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)j.state);
     weir__job_import(&j, job->id, 1);
     rc = check_fields(&j, err);

@@ -1,4 +1,4 @@
-/* story.c - the whole story of a job in words, from what its members tell and its history. */
+/* story.c - the whole story of a job in words, from its members and its history. */
 #include "core/story.h"
 
 #include <inttypes.h>
@@ -28,52 +28,52 @@ void weir__say_ms(weir_buf *b, int64_t ms)
 static const struct {
     const char *words;
     bool        ran;                /* then how long it ran */
-} said[WEIR__PAST_KINDS] = {
-    [WEIR__PAST_FAILED_ATTEMPT] = { "failed", true },
-    [WEIR__PAST_FAILED]         = { "failed for good", true },
-    [WEIR__PAST_TTL_EXCEEDED]   = { "took too long (ttl)", true },
-    [WEIR__PAST_STALLED]        = { "its worker was lost", true },
-    [WEIR__PAST_RELEASED]       = { "given back unused", true },
-    [WEIR__PAST_COMPLETE]       = { "complete", true },
-    [WEIR__PAST_DUE]            = { "its time came", false },
-    [WEIR__PAST_DEADLINE]       = { "failed: its deadline came before a worker did", false },
-    [WEIR__PAST_RETRIED]        = { "retried by hand", false },
-    [WEIR__PAST_PROMOTED]       = { "promoted by hand", false },
-    [WEIR__PAST_DELAYED]        = { "delayed by hand", false },
-    [WEIR__PAST_CANCELLED]      = { "cancelled by hand", true },
-    [WEIR__PAST_SET]            = { "set by hand", false },
-    [WEIR__PAST_CHANGED]        = { "changed by hand", false },
+} said[WEIR__HISTORY_COUNT] = {
+    [WEIR__HISTORY_FAILED_ATTEMPT] = { "failed", true },
+    [WEIR__HISTORY_FAILED]         = { "failed for good", true },
+    [WEIR__HISTORY_TTL_EXCEEDED]   = { "took too long (ttl)", true },
+    [WEIR__HISTORY_STALLED]        = { "its worker was lost", true },
+    [WEIR__HISTORY_RETURNED]       = { "given back unused", true },
+    [WEIR__HISTORY_COMPLETE]       = { "complete", true },
+    [WEIR__HISTORY_DUE]            = { "its time came", false },
+    [WEIR__HISTORY_DEADLINE]       = { "failed: its deadline came before a worker did", false },
+    [WEIR__HISTORY_RETRIED]        = { "retried by hand", false },
+    [WEIR__HISTORY_PROMOTED]       = { "promoted by hand", false },
+    [WEIR__HISTORY_DELAYED]        = { "delayed by hand", false },
+    [WEIR__HISTORY_CANCELLED]      = { "cancelled by hand", true },
+    [WEIR__HISTORY_SET]            = { "set by hand", false },
+    [WEIR__HISTORY_CHANGED]        = { "changed by hand", false },
 };
 
 /* What became of a delivery that was not the last. */
-static void say_outcome(weir_buf *b, const weir_past *p)
+static void say_outcome(weir_buf *b, const weir_history_entry *p)
 {
     if (p->until) {
         weir__buf_str(b, p->delivery ? "; tried again in " : ", to start in ");
         weir__say_ms(b, p->until - p->at);
-    } else if (p->delivery && p->state == WEIR_INACTIVE) {
+    } else if (p->delivery && p->state == WEIR_STATE_INACTIVE) {
         weir__buf_str(b, "; queued again");
-    } else if (p->kind == WEIR__PAST_SET) {
+    } else if (p->kind == WEIR__HISTORY_SET) {
         weir__buf_printf(b, " to %s", weir_state_name(p->state));
-    } else if (p->state == WEIR_FAILED && p->kind != WEIR__PAST_FAILED &&
-               p->kind != WEIR__PAST_DEADLINE) {
+    } else if (p->state == WEIR_STATE_FAILED && p->kind != WEIR__HISTORY_FAILED &&
+               p->kind != WEIR__HISTORY_DEADLINE) {
         weir__buf_str(b, "; failed for good");
     }
 }
 
 /* A delay that ended early, or noticeably late. */
-static void say_planned(weir_buf *b, const weir_past *p)
+static void say_planned(weir_buf *b, const weir_history_entry *p)
 {
     enum { LATE_MS = 1000 };
     int64_t late = p->at - p->planned;
-    if (p->kind == WEIR__PAST_DUE ? late < LATE_MS : p->kind != WEIR__PAST_PROMOTED)
+    if (p->kind == WEIR__HISTORY_DUE ? late < LATE_MS : p->kind != WEIR__HISTORY_PROMOTED)
         return;
     weir__buf_str(b, ", ");
     weir__say_ms(b, late < 0 ? -late : late);
     weir__buf_str(b, late < 0 ? " early" : " late");
 }
 
-static void say_entry(weir_buf *b, const weir_past *p)
+static void say_entry(weir_buf *b, const weir_history_entry *p)
 {
     weir__buf_str(b, said[p->kind].words);
     if (said[p->kind].ran && p->delivery) {
@@ -94,24 +94,24 @@ static void say_entry(weir_buf *b, const weir_past *p)
 
 /* ---- all of it ---- */
 
-static bool tell_start(weir_story *s, int64_t at, const char *worker, uint32_t delivery)
+static bool put_start(weir_story *s, int64_t at, const char *worker, uint32_t delivery)
 {
     return weir__story_moment(s, at, "started by %s (delivery %" PRIu32 ")", worker ? worker : "?",
                               delivery);
 }
 
-static bool tell_entry(weir_story *s, const weir_past *p)
+static bool put_entry(weir_story *s, const weir_history_entry *p)
 {
     weir_buf b = { 0 };
     say_entry(&b, p);
-    bool ok = (!p->delivery || tell_start(s, p->started_at, p->worker, p->delivery)) && !b.failed &&
+    bool ok = (!p->delivery || put_start(s, p->started_at, p->worker, p->delivery)) && !b.failed &&
               weir__story_moment(s, p->at, "%s", b.data);
     weir__buf_fini(&b);
     return ok;
 }
 
 /* What was asked for at first. */
-static int32_t first_priority(const weir_job *j, const weir_past *p, size_t n)
+static int32_t first_priority(const weir_job *j, const weir_history_entry *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (p[i].new_priority)
@@ -119,7 +119,7 @@ static int32_t first_priority(const weir_job *j, const weir_past *p, size_t n)
     return j->priority;
 }
 
-static bool tell_past(weir_story *s, const weir_job *j, const weir_past *p, size_t n)
+static bool put_history(weir_story *s, const weir_job *j, const weir_history_entry *p, size_t n)
 {
     bool ok = weir__story_moment(s, j->created_at, "added, priority %" PRId32 ", %" PRId32
                                  " attempt%s", first_priority(j, p, n), j->max_attempts,
@@ -129,12 +129,12 @@ static bool tell_past(weir_story *s, const weir_job *j, const weir_past *p, size
                                       "(what happened before is forgotten: %" PRIu64
                                       " of %" PRIu64 ")", p->n - 1, p[n - 1].n);
     for (size_t i = 0; i < n; i++)
-        ok = ok && tell_entry(s, &p[i]);
+        ok = ok && put_entry(s, &p[i]);
     return ok;
 }
 
-/* How its last delivery went, and its end; what the last entry has not told. */
-static bool tell_end(weir_story *s, const weir_job *j, const weir_past *p, size_t n)
+/* How its last delivery went, and its end; if no entry of the history has them. */
+static bool put_end(weir_story *s, const weir_job *j, const weir_history_entry *p, size_t n)
 {
     bool        started = j->started_at != 0, ended = j->finished_at != 0, failed = j->error;
     const char *end = weir_state_name(j->state);
@@ -145,10 +145,10 @@ static bool tell_end(weir_story *s, const weir_job *j, const weir_past *p, size_
         failed = failed && p[i].at != j->failed_at;
     }
     if (started)
-        ok = tell_start(s, j->started_at, j->worker, j->delivery);
+        ok = put_start(s, j->started_at, j->worker, j->delivery);
     if (failed)                     /* by Kue, or before weir kept histories */
         ok = ok && weir__story_moment(s, j->failed_at, "failed: %s", j->error);
-    if (ended && j->state == WEIR_COMPLETE) {
+    if (ended && j->state == WEIR_STATE_COMPLETE) {
         weir_buf b = { 0 };
         weir__say_ms(&b, j->duration_ms);
         ok = ok && !b.failed && weir__story_moment(s, j->finished_at, "%s after %s", end, b.data);
@@ -159,17 +159,17 @@ static bool tell_end(weir_story *s, const weir_job *j, const weir_past *p, size_
     return ok;
 }
 
-static bool tell_future(weir_story *s, const weir_job *j)
+static bool put_future(weir_story *s, const weir_job *j)
 {
     bool ok = true;
-    if (j->state == WEIR_DELAYED)
+    if (j->state == WEIR_STATE_DELAYED)
         ok = weir__story_moment(s, j->promote_at, "due");
     if (j->deadline_at && !weir__finished(j->state))
         ok = ok && weir__story_moment(s, j->deadline_at, "deadline");
     return ok;
 }
 
-/* By time; what happened in one millisecond stays in the order in which it was told. */
+/* By time; what happened in one millisecond stays in the order of the history. */
 static void sort(weir_moment *m, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -190,16 +190,16 @@ weir_code weir_job_story(const weir_job *job, weir_story **out, weir_error *err)
     *out = NULL;
     if (!rc && job->history)
         rc = weir__history_read(&in, job->history, job->history_len, &past);
-    if (rc && rc != WEIR_ENOMEM) {  /* of a later weir, perhaps: the rest can be told */
+    if (rc && rc != WEIR_ENOMEM) {  /* of a later weir, perhaps: the rest is readable */
         past = (weir_items){ 0 };
         rc = weir__story_moment(s, job->created_at, "(%s)", in.err.msg) ? WEIR_OK : WEIR_ENOMEM;
     }
-    if (!rc && (!tell_past(s, job, past.item, past.n) || !tell_end(s, job, past.item, past.n) ||
-                !tell_future(s, job)))
+    if (!rc && (!put_history(s, job, past.item, past.n) || !put_end(s, job, past.item, past.n) ||
+                !put_future(s, job)))
         rc = WEIR_ENOMEM;
     weir__arena_free(&arena);
     if (rc) {
-        weir_story_release(s);
+        weir_story_free(s);
         return weir_fail(err, WEIR_ENOMEM, "story: out of memory");
     }
     sort(s->moment, s->n);

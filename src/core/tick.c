@@ -8,8 +8,9 @@
 
 bool weir__job_is_due(const weir_job *j, weir_due sort)
 {
-    return sort == WEIR_DUE_WAITING ? j->state == WEIR_INACTIVE || j->state == WEIR_DELAYED
-                                    : j->state == WEIR_ACTIVE;
+    return sort == WEIR_DUE_WAITING ? j->state == WEIR_STATE_INACTIVE ||
+        j->state == WEIR_STATE_DELAYED
+                                    : j->state == WEIR_STATE_ACTIVE;
 }
 
 void weir__job_come_due(weir_job *j, weir_due sort, int64_t now, weir_effects *e)
@@ -36,14 +37,14 @@ int64_t weir__keep_until(weir_kept kept, int64_t finished_at)
 
 void weir__agenda_init(weir_agenda *a)
 {
-    for (int sort = 0; sort < WEIR_DUE_SORTS; sort++)
+    for (int sort = 0; sort < WEIR_DUE_COUNT; sort++)
         a->at[sort] = INT64_MAX;
     a->wanted = a->announced = INT64_MAX;
 }
 
 void weir__agenda_follow(weir_agenda *a, const weir_job *j, int64_t ttl_until, weir_kept kept)
 {
-    if (j->state == WEIR_ACTIVE) {
+    if (j->state == WEIR_STATE_ACTIVE) {
         weir__agenda_want(a, WEIR_DUE_LEASE, j->lease_until);
         weir__agenda_want(a, WEIR_DUE_TTL, ttl_until);
     } else if (weir__finished(j->state)) {
@@ -55,7 +56,7 @@ void weir__agenda_follow(weir_agenda *a, const weir_job *j, int64_t ttl_until, w
 
 void weir__agenda_doubt(weir_agenda *a)
 {
-    for (int sort = 0; sort < WEIR_DUE_SORTS; sort++)
+    for (int sort = 0; sort < WEIR_DUE_COUNT; sort++)
         a->at[sort] = INT64_MIN;
     a->wanted = INT64_MIN;
     a->announced = INT64_MAX;
@@ -155,8 +156,9 @@ static weir_code remove_finished(run *r, weir_due sort)
     size_t    left = r->limit;
     int64_t   next = INT64_MAX;
     weir_code rc = WEIR_OK;
-    for (size_t i = 0; !rc && r->ops->kept(r->store, i, WEIR_COMPLETE, &kept); i++) {
-        for (weir_state state = WEIR_COMPLETE; !rc && state <= WEIR_CANCELLED; state++) {
+    for (size_t i = 0; !rc && r->ops->kept(r->store, i, WEIR_STATE_COMPLETE, &kept); i++) {
+        for (weir_state state = WEIR_STATE_COMPLETE; !rc &&
+             state <= WEIR_STATE_CANCELLED; state++) {
             int64_t at;
             rc = remove_old(r, i, state, &left, &at);
             if (at < next)
@@ -181,28 +183,36 @@ static weir_code forget_tokens(run *r, weir_due sort)
     return WEIR_OK;
 }
 
-static weir_code (*const do_sort[WEIR_DUE_SORTS])(run *r, weir_due sort) = {
+static weir_code look_at_schedules(run *r, weir_due sort)
+{
+    r->a->at[sort] = r->ops->earliest(r->store, sort);
+    return WEIR_OK;
+}
+
+static weir_code (*const do_sort[WEIR_DUE_COUNT])(run *r, weir_due sort) = {
     [WEIR_DUE_LEASE] = change_jobs,
     [WEIR_DUE_TTL] = change_jobs,
     [WEIR_DUE_WAITING] = change_jobs,
     [WEIR_DUE_FINISHED] = remove_finished,
     [WEIR_DUE_TOKENS] = forget_tokens,
+    [WEIR_DUE_SCHEDULES] = look_at_schedules,
 };
 
 weir_code weir__tick_run(weir_agenda *a, const weir_tick_ops *ops, void *store, int64_t now,
-                         size_t limit, size_t *changed, int64_t *next_at)
+                         size_t limit, size_t *changed, int64_t *next_at, bool *schedules_due)
 {
     run       r = { .a = a, .ops = ops, .store = store, .now = now, .limit = limit };
     weir_code rc = WEIR_OK;
     *next_at = INT64_MAX;
-    for (weir_due sort = WEIR_DUE_LEASE; sort < WEIR_DUE_SORTS; sort++) {
+    for (weir_due sort = WEIR_DUE_LEASE; sort < WEIR_DUE_COUNT; sort++) {
         if (!rc && a->at[sort] <= now)
             rc = do_sort[sort](&r, sort);
     }
-    for (weir_due sort = WEIR_DUE_LEASE; sort < WEIR_DUE_SORTS; sort++) {
-        if (a->at[sort] < *next_at)
+    for (weir_due sort = WEIR_DUE_LEASE; sort < WEIR_DUE_COUNT; sort++) {
+        if (a->at[sort] < *next_at && (sort != WEIR_DUE_SCHEDULES || a->at[sort] > now))
             *next_at = a->at[sort];
     }
+    *schedules_due = a->at[WEIR_DUE_SCHEDULES] <= now;
     *changed = r.changed;
     a->announced = a->wanted = *next_at;
     return rc;

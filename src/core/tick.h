@@ -18,7 +18,8 @@ typedef enum weir_due {
     WEIR_DUE_WAITING,           /* inactive or delayed, weir__job_due() reached; by that time, id */
     WEIR_DUE_FINISHED,          /* finished, more or older than its type keeps; oldest first */
     WEIR_DUE_TOKENS,            /* adds with a token that are remembered; oldest first */
-    WEIR_DUE_SORTS
+    WEIR_DUE_SCHEDULES,         /* not done by a TICK, which only says when: runtime/schedules.c */
+    WEIR_DUE_COUNT
 } weir_due;
 
 /* Tokens are forgotten this much late at most, so that many go at once. */
@@ -37,7 +38,7 @@ static inline int64_t weir__token_until(int64_t used_at)
 /* Which of a type's settings are about jobs that ended in this state. */
 static inline const weir_keep *weir__keep_of(const weir_settings *set, weir_state state)
 {
-    return state == WEIR_COMPLETE ? &set->keep_complete : &set->keep_failed;
+    return state == WEIR_STATE_COMPLETE ? &set->keep_complete : &set->keep_failed;
 }
 
 /* Finished jobs of one type in one state: what is kept of them, and how many there are. */
@@ -53,7 +54,7 @@ int64_t weir__keep_until(weir_kept kept, int64_t finished_at);
 /* ---- when a TICK is wanted ---- */
 
 typedef struct weir_agenda {
-    int64_t at[WEIR_DUE_SORTS];     /* nothing of that sort is due before. May be early, never
+    int64_t at[WEIR_DUE_COUNT];     /* nothing of that sort is due before. May be early, never
                                        late */
     int64_t wanted;                 /* earliest wish since the last weir__agenda_announce() */
     int64_t announced;              /* what the last one, or the last TICK, said */
@@ -94,8 +95,8 @@ typedef struct weir_tick_ops {
     weir_code (*find)(void *store, weir_due sort, int64_t now, size_t limit, weir_due_list *list);
     /* weir__job_come_due() for this job, and apply. */
     weir_code (*change)(void *store, weir_due sort, uint64_t id, int64_t now);
-    /* The end of the first lease (1) or ttl (2), the first weir__job_due() (3), or when the oldest
-     * token was used (5); INT64_MAX: there is none. */
+    /* The end of the first lease (1) or ttl (2), the first weir__job_due() (3), when the oldest
+     * token was used (5), or when the first schedule is due (6); INT64_MAX: there is none. */
     int64_t   (*earliest)(void *store, weir_due sort);
     /* The i-th type in the order of names, without "*". False: there are no more. */
     bool      (*kept)(void *store, size_t i, weir_state state, weir_kept *out);
@@ -110,9 +111,9 @@ typedef struct weir_tick_ops {
 /* Do what is due at `now`, at most `limit` of each sort, in their order. On failure of one step the
  * steps before it stay done. *changed: how many jobs were changed; *next_at: when something is due
  * again, INT64_MAX: nothing, at most `now`: there is more now. The next wish is compared with
- * that. */
+ * that. *schedules_due: a schedule is due, and *next_at does not count it. */
 weir_code weir__tick_run(weir_agenda *a, const weir_tick_ops *ops, void *store, int64_t now,
-                         size_t limit, size_t *changed, int64_t *next_at);
+                         size_t limit, size_t *changed, int64_t *next_at, bool *schedules_due);
 
 /* Sort 1 for all active jobs, whatever their lease: the process that owned them is gone. */
 weir_code weir__tick_lose_all(weir_agenda *a, const weir_tick_ops *ops, void *store, int64_t now);

@@ -73,7 +73,7 @@ static void read_one(weir_reader *in, weir_json_piece value, weir_op *op)
     if (rc)
         weir_fail(&op->err, rc == WEIR_ENOMEM ? rc : WEIR_EIO, "the server's answer to %s is not "
                   "understood: %s", row->name, in->err.msg);
-    weir_page_release(a.page);
+    weir_page_free(a.page);
     in->err = (weir_error){ 0 };
     in->end = end;
 }
@@ -141,7 +141,7 @@ static weir_code find_kind(weir_reader *in, weir_json_piece value, weir_op_kind 
     while (weir__json_next(&w, &name, &one)) {
         if (name.len != 4 || memcmp(name.text, "\"op\"", 4) != 0)
             continue;
-        for (*out = 0; *out < WEIR_OP_KINDS; ++*out) {
+        for (*out = 0; *out < WEIR_OP_COUNT; ++*out) {
             const char *known = weir__op_rows[*out]->name;
             if (one.len == strlen(known) + 2 && !memcmp(one.text + 1, known, one.len - 2))
                 return WEIR_OK;

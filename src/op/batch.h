@@ -7,7 +7,7 @@
  * `caller` and `number` name the batch: the server gives the answer again when the last number of a
  * caller comes again. Number 0 is one that may be done twice. A batch with a `run` that is not the
  * server's is refused untouched: the answer, of status 409, names the right one and has an empty
- * list. `event` is the number of the last event that the server had told when the batch was done.
+ * list. `event` is the number of the last event that the server had sent when the batch was done.
  *
  * An ANSWER is {"error":{"code":"ESTALE","message":"..."}}, or what the operation answers. Lengths
  * of time are milliseconds. JOB is what weir_job_json() writes, SPEC what POST /v1/jobs takes.

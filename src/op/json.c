@@ -30,7 +30,7 @@ void weir__put_text(weir_buf *out, const char *name, const char *text, size_t le
 void weir__put_state(weir_buf *out, const char *name, weir_state state)
 {
     const char *text = weir_state_name(state);
-    if (state != WEIR_ANY)
+    if (state != WEIR_STATE_ANY)
         weir__put_text(out, name, text, strlen(text));
 }
 
@@ -94,7 +94,7 @@ weir_code weir__as_error(weir_reader *in, const weir_field *f, weir_json_piece v
     if (weir__as_object(in, &(weir_field){ .fields = fields }, value, &got))
         return in->err.code;
     weir_code code = WEIR_OK;
-    for (weir_code c = WEIR_OK; c < WEIR_CODES_END; c++) {
+    for (weir_code c = WEIR_OK; c < WEIR_CODE_COUNT; c++) {
         if (!strcmp(got.code, weir_code_name(c)))
             code = c;
     }
@@ -119,7 +119,7 @@ static void text_if(weir_buf *b, const char *name, const char *text)
 static void put_backoff(weir_buf *b, const char *head, const weir_backoff *f)
 {
     const char *name = weir_backoff_name(f->kind);
-    if (f->kind == WEIR_IMMEDIATE && !f->delay_ms && !f->max_ms && !f->jitter_pct)
+    if (f->kind == WEIR_BACKOFF_NONE && !f->delay_ms && !f->max_ms && !f->jitter_pct)
         return;
     weir__buf_str(b, head);
     weir__put_text(b, "{\"type\":", name, strlen(name));

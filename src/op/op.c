@@ -7,7 +7,7 @@
 
 #include "op/row.h"
 
-const weir_op_row *const weir__op_rows[WEIR_OP_KINDS] = {
+const weir_op_row *const weir__op_rows[WEIR_OP_COUNT] = {
 #define X(kind, member) [WEIR_OP_##kind] = &weir__row_##member,
     WEIR_OPS(X)
 #undef X
@@ -24,7 +24,7 @@ weir_lane weir__ops_lane(weir_op *const *ops, size_t n)
 
 weir_code weir__op_check(weir_op *op, weir_error *err)
 {
-    assert((unsigned)op->kind < WEIR_OP_KINDS);
+    assert((unsigned)op->kind < WEIR_OP_COUNT);
     return weir__op_row(op)->check(op, err);
 }
 
@@ -69,7 +69,7 @@ void weir__op_clear(weir_op *op)
     weir__op_row(op)->clear(op);
 }
 
-void weir__op_release(weir_op *op)
+void weir__op_free(weir_op *op)
 {
     if (!op->err.code)
         weir__op_row(op)->release(op);

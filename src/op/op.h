@@ -3,7 +3,7 @@
  *
  * An operation is a whole step of the domain. It happens entirely or not at all, carries its own
  * inputs, outputs and error, and gets the time from its caller. Inputs are borrowed until the store
- * returns and have passed weir__op_check(). Outputs belong to the submitter: weir__op_release().
+ * returns and have passed weir__op_check(). Outputs belong to the submitter: weir__op_free().
  * An operation that fails has no outputs and changed nothing.
  *
  * `mem` is the reference store: where the comments here leave a question open, what mem does is the
@@ -29,6 +29,8 @@
     X(REMOVE,    remove)    /* any state -> gone */                                     \
     X(CONFIGURE, configure) /* a type: pause, resume, settings */                       \
     X(IMPORT,    import)    /* from elsewhere -> any state but active */                \
+    X(SCHEDULE,  schedule)  /* put or remove a schedule */                              \
+    X(SCHEDULES, schedules)                                                             \
     X(GET,       get)                                                                   \
     X(LIST,      list)                                                                  \
     X(LOGS,      logs)                                                                  \
@@ -39,7 +41,7 @@ typedef enum weir_op_kind {
 #define X(kind, member) WEIR_OP_##kind,
     WEIR_OPS(X)
 #undef X
-    WEIR_OP_KINDS
+    WEIR_OP_COUNT
 } weir_op_kind;
 
 /* ---- the operations ---- */
@@ -77,29 +79,29 @@ typedef struct weir_op_take {
     size_t             n;
     int64_t            lease_ms;
     const char        *worker;
-    weir_job         **jobs;        /* room for n; weir_job_release() each */
+    weir_job         **jobs;        /* room for n; weir_job_free() each */
     size_t             n_jobs;      /* out */
     bool               busy;        /* the worker's process has other jobs: no suspects */
     bool               suspect_waits;   /* out: a suspect was passed over */
-    bool               told;        /* its caller takes again when enqueue or resume events tell
-                                       of these types: the store may leave out where it found
-                                       nothing, and nothing was told of since */
+    bool               notified;    /* the caller takes again on enqueue and resume events of these
+                                       types, so the store may skip partitions known to be empty */
     bool               partial;     /* out: a part of the store did not answer; there may be more */
 } weir_op_take;
 
 /* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also
  * when it is not there). DONE: complete, or gone with remove_on_complete. FAIL: see
- * weir__job_fail(); a log line "error | TEXT". LOST: as when its lease is over, see TICK 1. When it
- * worked and next.n > 0, then take, in the same step. Events: complete | failed_attempt, then
- * enqueue if inactive | failed | enqueue | as TICK 1. */
+ * weir__job_fail(); a log line "error | TEXT". RETURN: see weir__job_return(). LOST: as when its
+ * lease is over, see TICK 1. When it worked and next.n > 0, then take, in the same step. Events:
+ * complete; failed_attempt, then enqueue if inactive; failed; enqueue if inactive; as TICK 1. */
 typedef struct weir_op_finish {
     uint64_t      id;
     uint32_t      delivery;
     weir_outcome  outcome;
     const char   *text;
     size_t        len;
+    int64_t       delay_ms;         /* of RETURN: delayed so long, 0: inactive at once */
     weir_op_take  next;             /* n = 0: none */
-    weir_state    state;            /* out: WEIR_ANY when it is gone */
+    weir_state    state;            /* out: WEIR_STATE_ANY when it is gone */
 } weir_op_finish;
 
 /* New leases until now + lease_ms. Each item has its own answer: WEIR_OK or WEIR_ESTALE. A lease is
@@ -140,16 +142,18 @@ typedef struct weir_op_log {
  * 4. complete, failed or cancelled beyond what its type keeps (older than age_ms: finished_at +
  *    age_ms <= now; or more than count): removed, oldest first, type by type in order of name,
  *    states in their order. Events: remove.
- * 5. what is remembered of adds with a token, and is so no longer, oldest first. Nobody can tell
+ * 5. what is remembered of adds with a token, and is so no longer, oldest first. Nobody can see
  *    when: so that many go at once, the store may come for them WEIR_TOKEN_LATE_MS later. */
 typedef struct weir_op_tick {
     size_t  limit;
     size_t  changed;                /* out: jobs */
     int64_t next_at;                /* out: when something is due again; INT64_MAX: nothing.
                                        May be early, never late. <= now_ms: there is more now */
+    bool    schedules_due;          /* out: a schedule is due now, which next_at leaves out, since
+                                       the caller has to fire it (runtime/schedules.h) */
 } weir_op_tick;
 
-/* Change a job by hand: from one of `from` (bits 1u << state; 0: any that allows it), as
+/* Change a job by hand: from one of `from` (bits WEIR_BIT(state); 0: any that allows it), as
  * weir__job_update() says, its events too. WEIR_ENOENT, or with change.delivery
  * WEIR_ESTALE as in finish; WEIR_ESTATE; WEIR_ELIMIT (values). One
  * that becomes active has a lease and a ttl from then on, as after TAKE; one that becomes failed
@@ -194,10 +198,53 @@ typedef struct weir_op_import {
     weir_imported       *out;       /* room for n */
 } weir_op_import;
 
+/* Put a schedule, or remove one (record NULL). Its record is a text that no store reads
+ * (op/schedule.h). `version` is what the caller has seen: 0 means that there is none of this name,
+ * WEIR_ANY_VERSION that it does not matter. WEIR_ESTALE: somebody else has changed it since;
+ * WEIR_ENOENT: it is not there to be removed. Versions count from 1 over all
+ * schedules, so none is used twice. */
+#define WEIR_ANY_VERSION UINT64_MAX
+typedef struct weir_op_schedule {
+    const char *name;
+    const char *record;
+    size_t      len;
+    int64_t     due_at;             /* INT64_MAX: never */
+    uint64_t    version;
+    uint64_t    new_version;        /* out: 0 if it was removed */
+} weir_op_schedule;
+
+typedef struct weir_schedule_row {
+    const char *name, *record;
+    size_t      len;                /* of the record */
+    uint64_t    version;
+    int64_t     due_at;
+} weir_schedule_row;
+
+typedef struct weir_schedule_rows {
+    size_t             n, cap;
+    weir_schedule_row *row;
+} weir_schedule_rows;
+
+/* Room for `cap` rows; NULL: no memory. */
+weir_schedule_rows *weir__rows_create(size_t cap);
+/* Copy a row to the end, while there is room. False: no memory. */
+bool weir__rows_add(weir_schedule_rows *rows, const weir_schedule_row *row, size_t name_len);
+void weir__rows_free(weir_schedule_rows *rows);
+
+/* The schedule of this name (none, if there is none); with `due` those that are due at now_ms, by
+ * (due_at, name); else those behind the name `after`, in the order of names. */
+typedef struct weir_op_schedules {
+    const char         *name;       /* NULL: any */
+    bool                due;
+    const char         *after;      /* NULL: from the first on */
+    size_t              limit;      /* 1 to WEIR_MAX_PAGE */
+    weir_schedule_rows *rows;       /* out: weir__rows_free() */
+} weir_op_schedules;
+
 /* WEIR_ENOENT when it is not there. */
 typedef struct weir_op_get {
     uint64_t  id;
-    weir_job *job;                  /* out: weir_job_release() */
+    weir_job *job;                  /* out: weir_job_free() */
 } weir_op_get;
 
 /* With by_priority the page ends early, with `more`, when WEIR_MAX_LOOK jobs were looked at that
@@ -207,33 +254,33 @@ typedef struct weir_op_get {
 typedef struct weir_op_list {
     weir_query query;               /* limit already between 1 and WEIR_MAX_PAGE; `after` not before
                                        the priority in a list weir__ranked_by_priority() */
-    weir_page *page;                /* out: weir_page_release() */
+    weir_page *page;                /* out: weir_page_free() */
 } weir_op_list;
 
 /* Is this list in the order of priority? Then jobs of one are next to each other, and a walk that
  * meets another has found them all. */
 static inline bool weir__ranked_by_priority(const weir_query *q)
 {
-    return q->state == WEIR_INACTIVE && !q->search;
+    return q->state == WEIR_STATE_INACTIVE && !q->search;
 }
 
 typedef struct weir_op_logs {
     uint64_t    id;
     uint64_t    after;
     size_t      limit;
-    weir_lines *lines;              /* out: weir_lines_release() */
+    weir_lines *lines;              /* out: weir_lines_free() */
 } weir_op_logs;
 
 /* `probe`: an owner of jobs also finds out whether it could keep a change now; if not, the error is
  * that of the change (WEIR_EFULL, WEIR_EIO, WEIR_EUNAVAIL ...). Stores elsewhere only answer. */
 typedef struct weir_op_stats {
     bool        probe;
-    weir_stats *stats;              /* out: weir_stats_release() */
+    weir_stats *stats;              /* out: weir_stats_free() */
 } weir_op_stats;
 
 typedef struct weir_op_check {
     bool         mend;
-    weir_report *report;            /* out: weir_report_release() */
+    weir_report *report;            /* out: weir_report_free() */
 } weir_op_check;
 
 typedef struct weir_op {
@@ -254,7 +301,7 @@ typedef struct weir_op {
 typedef enum weir_lane {
     WEIR_LANE_OTHER,
     WEIR_LANE_WORK,                 /* what workers do with jobs that they hold or ask for */
-    WEIR_LANES
+    WEIR_LANE_COUNT
 } weir_lane;
 
 /* What a caller that may touch some types only may do with an operation. */
@@ -308,7 +355,7 @@ typedef struct weir_op_row {
     weir_code (*read_answer)(weir_reader *in, op_answer *a);
 } weir_op_row;
 
-extern const weir_op_row *const weir__op_rows[WEIR_OP_KINDS];
+extern const weir_op_row *const weir__op_rows[WEIR_OP_COUNT];
 
 static inline const weir_op_row *weir__op_row(const weir_op *op)
 {
@@ -343,6 +390,6 @@ size_t weir__op_copy(weir_op *op, void *block);
 void weir__op_clear(weir_op *op);
 
 /* Release the outputs, and set them to "none". An operation that failed has none. */
-void weir__op_release(weir_op *op);
+void weir__op_free(weir_op *op);
 
 #endif

@@ -176,7 +176,7 @@ static void write_answer(weir_buf *b, const weir_op *op)
 {
     const weir_op_add *add = &op->u.add;
     const char        *durability = weir_durability_name(add->n ? add->out[0].durability
-                                                                : WEIR_DURABLE_NONE);
+                                                                : WEIR_DURABILITY_NONE);
     weir__put_text(b, ",\"durability\":", durability, strlen(durability));
     weir__buf_str(b, ",\"jobs\":[");
     for (size_t i = 0; i < add->n; i++) {
@@ -206,10 +206,11 @@ static const weir_field answer[] = {
 static weir_code read_answer(weir_reader *in, op_answer *a)
 {
     weir_op_add    *add = &a->op->u.add;
-    weir_durability d = WEIR_DURABLE_NONE;
+    weir_durability d = WEIR_DURABILITY_NONE;
     if (a->items.n != add->n)
         return weir__read_nonsense(in, "not as many jobs as were added");
-    for (weir_durability one = WEIR_DURABLE_DISK; a->durability && one < WEIR_DURABLE_NONE; one++) {
+    for (weir_durability one = WEIR_DURABILITY_DISK; a->durability &&
+         one < WEIR_DURABILITY_NONE; one++) {
         if (!strcmp(a->durability, weir_durability_name(one)))
             d = one;
     }

@@ -23,7 +23,7 @@ static void clear(weir_op *op)
 
 static void release(weir_op *op)
 {
-    weir_report_release(op->u.check.report);
+    weir_report_free(op->u.check.report);
 }
 
 /* ---- as JSON ---- */
@@ -67,7 +67,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
     for (size_t i = 0; ok && i < a->texts.n; i++)
         ok = weir__report_line(r, "%s", a->texts.text[i]);
     if (!ok) {
-        weir_report_release(r);
+        weir_report_free(r);
         return weir__read_no_memory(in);
     }
     r->jobs = a->count;

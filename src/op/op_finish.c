@@ -41,7 +41,7 @@ static weir_code check(weir_op *op, weir_error *err)
         }
         weir__cut_text(f->text, &f->len);
         break;
-    case WEIR_OUTCOME_RELEASE:
+    case WEIR_OUTCOME_RETURN:
     case WEIR_OUTCOME_LOST:
         f->text = NULL;
         f->len = 0;
@@ -49,6 +49,11 @@ static weir_code check(weir_op *op, weir_error *err)
     default:
         return weir_fail(err, WEIR_EINVAL, "outcome: %d is none", (int)f->outcome);
     }
+    if (!rc && f->delay_ms && f->outcome != WEIR_OUTCOME_RETURN)
+        return weir_fail(err, WEIR_EINVAL, "delay: only a job that is returned can have one");
+    if (!rc && (f->delay_ms < 0 || f->delay_ms > WEIR_MAX_MS))
+        return weir_fail(err, WEIR_EINVAL, "delay: %lld ms, must be 0 to %lld (WEIR_MAX_MS)",
+                         (long long)f->delay_ms, (long long)WEIR_MAX_MS);
     return rc || !f->next.n ? rc : weir__take_check(&f->next, err);
 }
 
@@ -66,7 +71,7 @@ static void clear(weir_op *op)
 
 static void release(weir_op *op)
 {
-    weir__take_release(&op->u.finish.next);
+    weir__take_free(&op->u.finish.next);
 }
 
 /* ---- as JSON ---- */
@@ -85,7 +90,9 @@ static void write_request(weir_buf *b, const weir_op *op)
         weir__put_raw(b, ",\"result\":", f->text, f->len);
     else if (f->outcome == WEIR_OUTCOME_FAIL)
         weir__put_text(b, ",\"error\":", f->text, f->len);
-    weir__put_flag(b, ",\"release\":", f->outcome == WEIR_OUTCOME_RELEASE);
+    weir__put_flag(b, ",\"return\":", f->outcome == WEIR_OUTCOME_RETURN);
+    if (f->delay_ms)
+        weir__put_int(b, ",\"delay\":", f->delay_ms);
     weir__put_flag(b, ",\"lost\":", f->outcome == WEIR_OUTCOME_LOST);
     if (!f->next.n)
         return;
@@ -101,7 +108,8 @@ static const weir_field request[] = {
     WEIR_FIELD("delivery", weir__as_any_delivery, REQUEST_OP(finish.delivery), .needed = true),
     WEIR_FIELD("result", weir__as_raw, REQUEST(raw)),
     WEIR_FIELD("error", weir__as_text, REQUEST(text), .given = REQUEST(has_error)),
-    WEIR_FIELD("release", weir__as_bool, REQUEST(release)),
+    WEIR_FIELD("return", weir__as_bool, REQUEST(returned)),
+    WEIR_FIELD("delay", weir__as_ms, REQUEST_OP(finish.delay_ms)),
     WEIR_FIELD("lost", weir__as_bool, REQUEST(lost)),
     WEIR_FIELD("next", weir__as_object, REQUEST(take), .fields = next_fields,
                .given = REQUEST(has_take)),
@@ -111,11 +119,11 @@ static const weir_field request[] = {
 static weir_code read_request(weir_reader *in, op_request *r)
 {
     weir_op_finish *f = &r->op.u.finish;
-    if ((r->raw.text != NULL) + r->has_error + r->release + r->lost > 1)
-        return weir_fail(&in->err, WEIR_EINVAL, "only one of result, error, release and lost can "
+    if ((r->raw.text != NULL) + r->has_error + r->returned + r->lost > 1)
+        return weir_fail(&in->err, WEIR_EINVAL, "only one of result, error, return and lost can "
                                                 "be given");
     f->outcome = r->has_error ? WEIR_OUTCOME_FAIL
-                 : r->release ? WEIR_OUTCOME_RELEASE
+                 : r->returned ? WEIR_OUTCOME_RETURN
                  : r->lost    ? WEIR_OUTCOME_LOST : WEIR_OUTCOME_DONE;
     f->text = r->has_error ? r->text : r->raw.text;
     f->len = r->has_error ? strlen(r->text) : r->raw.len;

@@ -14,7 +14,7 @@ static void clear(weir_op *op)
 
 static void release(weir_op *op)
 {
-    weir_job_release(op->u.get.job);
+    weir_job_free(op->u.get.job);
 }
 
 /* ---- as JSON ---- */

@@ -133,8 +133,8 @@ static void write_request(weir_buf *b, const weir_op *op)
     for (size_t i = 0; i < op->u.import.n; i++) {
         const weir_incoming *in = &op->u.import.jobs[i];
         weir_job             job = *in->job;
-        if (job.state == WEIR_ANY)                  /* as weir__job_import() has it */
-            job.state = WEIR_INACTIVE;
+        if (job.state == WEIR_STATE_ANY)                  /* as weir__job_import() has it */
+            job.state = WEIR_STATE_INACTIVE;
         if (!job.data) {
             job.data = "{}";
             job.data_len = 2;

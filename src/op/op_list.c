@@ -33,7 +33,7 @@ static weir_code check(weir_op *op, weir_error *err)
 {
     weir_query *q = &op->u.list.query;
     weir_code   rc;
-    if ((unsigned)q->state >= WEIR_STATES)
+    if ((unsigned)q->state >= WEIR_STATE_COUNT)
         return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)q->state);
     if (q->type && (rc = weir__type_check(q->type, "type", err)))
         return rc;
@@ -60,7 +60,7 @@ static void clear(weir_op *op)
 
 static void release(weir_op *op)
 {
-    weir_page_release(op->u.list.page);
+    weir_page_free(op->u.list.page);
 }
 
 /* ---- as JSON ---- */

@@ -21,7 +21,7 @@ static void clear(weir_op *op)
 
 static void release(weir_op *op)
 {
-    weir_lines_release(op->u.logs.lines);
+    weir_lines_free(op->u.logs.lines);
 }
 
 /* ---- as JSON ---- */
@@ -68,7 +68,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
     for (size_t i = 0; ok && i < a->items.n; i++)
         ok = weir__lines_add(lines, from[i].n, from[i].at, from[i].text, strlen(from[i].text));
     if (!ok) {
-        weir_lines_release(lines);
+        weir_lines_free(lines);
         return weir__read_no_memory(in);
     }
     a->op->u.logs.lines = lines;

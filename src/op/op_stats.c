@@ -11,7 +11,7 @@ static void clear(weir_op *op)
 
 static void release(weir_op *op)
 {
-    weir_stats_release(op->u.stats.stats);
+    weir_stats_free(op->u.stats.stats);
 }
 
 /* ---- as JSON ---- */
@@ -22,8 +22,8 @@ static void put_type(weir_buf *b, const weir_type_stats *t)
     weir__put_flag(b, ",\"paused\":", t->paused);
     weir__put_settings(b, &t->settings);
     weir__buf_str(b, ",\"counts\":{\"any\":");
-    weir__put_id(b, "", t->count[WEIR_ANY]);
-    for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++)
+    weir__put_id(b, "", t->count[WEIR_STATE_ANY]);
+    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++)
         weir__buf_printf(b, ",\"%s\":%llu", weir_state_name(s), (unsigned long long)t->count[s]);
     weir__put_id(b, "},\"completed\":", t->completed);
     weir__put_id(b, ",\"failed\":", t->failed);
@@ -36,9 +36,11 @@ static void put_type(weir_buf *b, const weir_type_stats *t)
 #define COUNT(name, state) \
     WEIR_FIELD(name, weir__as_number, (state) * sizeof(uint64_t))
 static const weir_field count_fields[] = {
-    COUNT("any", WEIR_ANY), COUNT("inactive", WEIR_INACTIVE), COUNT("delayed", WEIR_DELAYED),
-    COUNT("active", WEIR_ACTIVE), COUNT("complete", WEIR_COMPLETE), COUNT("failed", WEIR_FAILED),
-    COUNT("cancelled", WEIR_CANCELLED), { 0 }
+    COUNT("any", WEIR_STATE_ANY), COUNT("inactive", WEIR_STATE_INACTIVE),
+        COUNT("delayed", WEIR_STATE_DELAYED),
+    COUNT("active", WEIR_STATE_ACTIVE), COUNT("complete", WEIR_STATE_COMPLETE),
+        COUNT("failed", WEIR_STATE_FAILED),
+    COUNT("cancelled", WEIR_STATE_CANCELLED), { 0 }
 };
 #undef COUNT
 #define TYPE(member) offsetof(weir_type_stats, member)
@@ -96,7 +98,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
             to->type = name;
     }
     if (!ok) {
-        weir_stats_release(s);
+        weir_stats_free(s);
         return weir__read_no_memory(in);
     }
     const char *name = s->all.type;

@@ -76,17 +76,17 @@ static void clear(weir_op *op)
     op->u.take.n_jobs = 0;
 }
 
-void weir__take_release(weir_op_take *t)
+void weir__take_free(weir_op_take *t)
 {
     for (size_t i = 0; i < t->n_jobs; i++) {
-        weir_job_release(t->jobs[i]);
+        weir_job_free(t->jobs[i]);
         t->jobs[i] = NULL;
     }
 }
 
 static void release(weir_op *op)
 {
-    weir__take_release(&op->u.take);
+    weir__take_free(&op->u.take);
 }
 
 /* ---- as JSON ---- */

@@ -30,12 +30,14 @@ static void write_answer(weir_buf *b, const weir_op *op)
 {
     weir__put_int(b, ",\"changed\":", (int64_t)op->u.tick.changed);
     weir__put_int(b, ",\"next_at\":", op->u.tick.next_at);
+    weir__put_flag(b, ",\"schedules_due\":", op->u.tick.schedules_due);
 }
 
 static const weir_field answer[] = {
     FIELD_ERROR,
     WEIR_FIELD("changed", weir__as_int, ANSWER(changed), .min = 0, .max = INT64_MAX),
     WEIR_FIELD("next_at", weir__as_int, ANSWER(next_at)),
+    WEIR_FIELD("schedules_due", weir__as_bool, ANSWER(more)),
     { 0 }
 };
 
@@ -44,6 +46,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
     (void)in;
     a->op->u.tick.changed = (size_t)a->changed;
     a->op->u.tick.next_at = a->next_at;
+    a->op->u.tick.schedules_due = a->more;
     return WEIR_OK;
 }
 

@@ -33,15 +33,15 @@ static const char *const *data(const weir_op *op, size_t i)
 static weir_code check(weir_op *op, weir_error *err)
 {
     weir_change *c = &op->u.update.change;
-    if ((unsigned)c->state >= WEIR_STATES)
+    if ((unsigned)c->state >= WEIR_STATE_COUNT)
         return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)c->state);
     if (c->set_delay && c->run_at)
         return weir_fail(err, WEIR_EINVAL, "delay_ms and run_at: only one of them can be given");
-    if (c->state != WEIR_ACTIVE && (c->worker || c->lease_ms))
+    if (c->state != WEIR_STATE_ACTIVE && (c->worker || c->lease_ms))
         return weir_fail(err, WEIR_EINVAL, "%s: only together with state active",
                          c->worker ? "worker" : "lease_ms");
-    weir_code rc = c->state == WEIR_ACTIVE ? weir__check_worker(c->worker, err) : WEIR_OK;
-    if (!rc && c->state == WEIR_ACTIVE)
+    weir_code rc = c->state == WEIR_STATE_ACTIVE ? weir__check_worker(c->worker, err) : WEIR_OK;
+    if (!rc && c->state == WEIR_STATE_ACTIVE)
         rc = weir__check_lease(&c->lease_ms, err);
     if (rc)
         return rc;
@@ -74,7 +74,7 @@ static size_t size(const weir_op *op)
 static void put_states(weir_buf *b, uint32_t states)
 {
     const char *before = ",\"from\":[";
-    for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++) {
+    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++) {
         if (states >> s & 1) {
             weir__put_state(b, before, s);
             before = ",";

@@ -63,7 +63,7 @@ void weir__cut_text(const char *text, size_t *len);
 
 weir_code weir__take_check(weir_op_take *t, weir_error *err);
 void weir__take_copy(weir_copier *c, weir_op_take *t);
-void weir__take_release(weir_op_take *t);
+void weir__take_free(weir_op_take *t);
 void weir__take_write(weir_buf *out, const weir_op_take *t);            /* without the comma */
 void weir__take_write_answer(weir_buf *out, const weir_op_take *t);
 
@@ -102,9 +102,10 @@ struct op_request {
     int64_t         limit;
     weir_json_piece raw;                /* result, data */
     const char     *text;
-    bool            has_error, release, lost;
+    bool            has_error, returned, lost;
     weir_settings   settings;
     bool            has_settings;
+    bool            has_due, has_version;
 };
 
 struct op_answer {
@@ -118,6 +119,7 @@ struct op_answer {
     const char     *durability;
     weir_state      state, old_state;
     int64_t         changed, next_at, mended;
+    uint64_t        version;
     uint64_t        count, last_id;
     weir_cursor     next;
     bool            more, suspect_waits;
@@ -145,7 +147,7 @@ weir_field_read weir__as_page;          /* a list of jobs: weir_page * of an op_
 void weir__put_int(weir_buf *out, const char *name, int64_t n);
 void weir__put_id(weir_buf *out, const char *name, uint64_t id);
 void weir__put_text(weir_buf *out, const char *name, const char *text, size_t len);
-void weir__put_state(weir_buf *out, const char *name, weir_state state);    /* none for WEIR_ANY */
+void weir__put_state(weir_buf *out, const char *name, weir_state state);  /* none for _ANY */
 void weir__put_flag(weir_buf *out, const char *name, bool flag);            /* none for false */
 void weir__put_raw(weir_buf *out, const char *name, const char *json, size_t len);
 void weir__put_error(weir_buf *out, const weir_error *err);                 /* ,"error":{...} */

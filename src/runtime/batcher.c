@@ -1,6 +1,8 @@
 /* batcher.c - gathers operations into batches: see batcher.h. */
 #include "runtime/batcher.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/thread.h"
@@ -60,7 +62,7 @@ static inline void relax(void)
 /* Is it one to wait for, the next time? See gather(). */
 static bool is_caller(const weir_batcher *b, const weir_ticket *t)
 {
-    return !t->loose || !b->store->ops->far;
+    return !t->detached || !b->store->ops->remote;
 }
 
 static void push(weir_batcher *b, weir_ticket *t)
@@ -69,7 +71,7 @@ static void push(weir_batcher *b, weir_ticket *t)
     atomic_store_explicit(&t->state, PENDING, memory_order_relaxed);
     *b->tail = t;
     b->tail = &t->next;
-    if (is_caller(b, t) && ++b->waiting == b->wanted) {
+    if (is_caller(b, t) && ++b->waiting == b->wake_at) {
         atomic_fetch_add(&b->gathered, 1);
         weir__futex_wake(&b->gathered);
     }
@@ -187,16 +189,16 @@ static void lead(weir_batcher *b)
  * do nothing meanwhile. Lock held, but not while waiting. */
 static void gather(weir_batcher *b)
 {
-    int64_t share = !b->store->ops->far || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;
+    int64_t share = !b->store->ops->remote || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;
     int64_t until = weir__monotonic_ns() + b->took_ns / share, left;
-    b->wanted = b->callers / (size_t)share;
-    while (b->waiting < b->wanted && (left = until - weir__monotonic_ns()) > 0) {
+    b->wake_at = b->callers / (size_t)share;
+    while (b->waiting < b->wake_at && (left = until - weir__monotonic_ns()) > 0) {
         uint32_t before = atomic_load(&b->gathered);
         pthread_mutex_unlock(&b->lock);
         weir__futex_wait_ns(&b->gathered, before, left);
         pthread_mutex_lock(&b->lock);
     }
-    b->wanted = 0;
+    b->wake_at = 0;
 }
 
 /* Lead no longer: hand what has gathered to the batcher's thread. False: there is no such thread,
@@ -206,7 +208,7 @@ static bool step_down(weir_batcher *b)
     if (b->head && start_thread(b, NULL))
         return false;
     if (b->head) {
-        b->handed = true;
+        b->delegated = true;
         pthread_cond_signal(&b->work);
     } else {
         b->leading = false;
@@ -221,11 +223,11 @@ static void *batcher_main(void *arg)
     weir_batcher *b = arg;
     pthread_mutex_lock(&b->lock);
     for (;;) {
-        while (!b->handed && !(b->closed && !b->leading))
+        while (!b->delegated && !(b->closed && !b->leading))
             pthread_cond_wait(&b->work, &b->lock);
-        if (!b->handed)
+        if (!b->delegated)
             break;
-        b->handed = false;
+        b->delegated = false;
         while (b->head) {
             lead(b);
             gather(b);
@@ -252,28 +254,27 @@ static weir_code enter(weir_batcher *b, weir_ticket *t, bool needs_thread)
     return rc;
 }
 
-weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
+/* Until t, which is in the list, is done. Called with the lock held, and nobody leads: this thread
+ * does. Returns without the lock. */
+static void lead_for(weir_batcher *b, const weir_ticket *t)
 {
-    t->done = NULL;
-    t->loose = false;
-    if (enter(b, t, false))
-        return t->op.err.code;
-    if (!b->leading) {
-        b->leading = true;
-        int64_t start = weir__monotonic_ns(), took;
-        do {
-            lead(b);
-            took = weir__monotonic_ns() - start;
-        } while ((b->head && took < LEAD_NS) || !step_down(b));
-        pthread_mutex_unlock(&b->lock);
-        return t->op.err.code;
-    }
+    int64_t start = weir__monotonic_ns(), took;
+    b->leading = true;
+    do {
+        lead(b);
+        took = weir__monotonic_ns() - start;
+    } while (atomic_load_explicit(&t->state, memory_order_relaxed) != DONE ||
+             (b->head && took < LEAD_NS) || !step_down(b));
     pthread_mutex_unlock(&b->lock);
+}
 
+/* Wait until t, which another thread runs, is done. */
+static void wait_for(weir_batcher *b, weir_ticket *t)
+{
     if (atomic_load_explicit(&b->quick, memory_order_relaxed))
         for (int64_t until = weir__monotonic_ns() + SPIN_NS; weir__monotonic_ns() < until; relax())
             if (atomic_load_explicit(&t->state, memory_order_acquire) == DONE)
-                return t->op.err.code;
+                return;
     uint32_t state = PENDING;
     if (atomic_compare_exchange_strong(&t->state, &state, SLEEPING)) {
         while ((state = atomic_load(&t->state)) != DONE)
@@ -281,7 +282,64 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
         if (t->next)
             wake(t->next);
     }
+}
+
+weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
+{
+    t->done = NULL;
+    t->detached = false;
+    if (enter(b, t, false))
+        return t->op.err.code;
+    if (!b->leading) {
+        lead_for(b, t);
+    } else {
+        pthread_mutex_unlock(&b->lock);
+        wait_for(b, t);
+    }
     return t->op.err.code;
+}
+
+/* ---- operations of other processes ---- */
+
+static void leave_it(weir_ticket *t)
+{
+    (void)t;                /* when the last of them is done, it is */
+}
+
+/* At most WEIR_MAX_BATCH. */
+static void run_some(weir_batcher *b, weir_ticket *t, weir_op *const *ops, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        t[i] = (weir_ticket){ .op = *ops[i], .done = i + 1 < n ? leave_it : NULL };
+    weir_ticket *last = &t[n - 1];
+    if (enter(b, &t[0], false)) {
+        for (size_t i = 0; i < n; i++)
+            ops[i]->err = t[0].op.err;
+        return;
+    }
+    for (size_t i = 1; i < n; i++)
+        push(b, &t[i]);
+    if (!b->leading) {
+        lead_for(b, last);
+    } else {
+        pthread_mutex_unlock(&b->lock);
+        wait_for(b, last);
+    }
+    for (size_t i = 0; i < n; i++)
+        *ops[i] = t[i].op;
+}
+
+void weir__batcher_run_all(weir_batcher *b, weir_op *const *ops, size_t n)
+{
+    weir_ticket *t = malloc((n < WEIR_MAX_BATCH ? n : WEIR_MAX_BATCH) * sizeof *t);
+    for (size_t i = 0, some; i < n; i += some) {
+        some = n - i < WEIR_MAX_BATCH ? n - i : WEIR_MAX_BATCH;
+        if (t)
+            run_some(b, t, ops + i, some);
+        for (size_t k = i; !t && k < n; k++)
+            weir_fail(&ops[k]->err, WEIR_ENOMEM, "out of memory");
+    }
+    free(t);
 }
 
 weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first)
@@ -294,7 +352,7 @@ weir_code weir__batcher_submit_all(weir_batcher *b, weir_ticket *first)
         push(b, t);
     }
     if (!b->leading) {
-        b->leading = b->handed = true;
+        b->leading = b->delegated = true;
         pthread_cond_signal(&b->work);
     }
     pthread_mutex_unlock(&b->lock);

@@ -26,7 +26,7 @@ typedef struct weir_ticket {
     /* NULL: somebody waits in weir__batcher_run(). Else called when it is done, by the thread that
      * leads and with no lock held; must be quick and must not wait for the store. */
     void              (*done)(struct weir_ticket *t);
-    bool                loose;     /* nobody does: who submits it goes on, answered or not */
+    bool                detached;  /* nobody waits for the answer of this ticket */
 } weir_ticket;
 
 typedef struct weir_batcher {
@@ -41,14 +41,14 @@ typedef struct weir_batcher {
     pthread_cond_t  idle;         /* nobody leads and nothing waits */
     weir_ticket    *head, **tail;
     size_t          waiting;      /* callers in the list: see gather() */
-    size_t          wanted;       /* ... at which the thread that gathers is to be woken; 0: none */
+    size_t          wake_at;      /* ... at which the thread that gathers is to be woken; 0: none */
     size_t          callers;      /* in the last batch and in the list when it was done */
     int64_t         took_ns;      /* the last batch */
     bool            leading;      /* somebody is inside the store */
-    bool            handed;       /* ... and that is to be the batcher's thread */
+    bool            delegated;    /* ... and that is to be the batcher's thread */
     bool            closed;
     _Atomic bool    quick;        /* the last batch took no longer than a change of threads */
-    _Atomic uint32_t gathered;    /* changes when `wanted` is reached */
+    _Atomic uint32_t gathered;    /* changes when `wake_at` is reached */
     struct {                      /* weir_metrics; the leader writes, anybody reads */
         _Atomic uint64_t batches, operations, busy_ns, size[WEIR_BATCH_SIZES];
     } counted;
@@ -65,6 +65,10 @@ weir_code weir__batcher_start(weir_batcher *b, weir_error *err);
 
 /* Run an operation and wait for its answer, which is also in t->op.err. */
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t);
+
+/* Run n operations, together and in their order, and wait for all answers: operations of other
+ * processes, whose store this process has. They are the caller's. */
+void weir__batcher_run_all(weir_batcher *b, weir_op *const *ops, size_t n);
 
 /* Run an operation; t->done is called when it is done. WEIR_ECLOSED, WEIR_ENOMEM (no thread): it
  * will not be. */

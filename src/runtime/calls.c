@@ -5,7 +5,7 @@
 
 #include "core/values.h"
 #include "runtime/future.h"
-#include "runtime/hold.h"
+#include "runtime/delivery.h"
 
 /* ---- how answers reach the caller ---- */
 
@@ -42,7 +42,7 @@ static void give_job(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->out)
         *(weir_job **)to->out = answer;
     else
-        weir_job_release(answer);
+        weir_job_free(answer);
 }
 
 /* ENOENT is the answer "no", not an error. */
@@ -52,7 +52,7 @@ static void give_exists(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->out)
         *(bool *)to->out = !op->err.code;
     if (!op->err.code)
-        weir_job_release(op->u.get.job);
+        weir_job_free(op->u.get.job);
     else if (op->err.code == WEIR_ENOENT)
         op->err.code = WEIR_OK;
 }
@@ -64,7 +64,7 @@ static void give_lines(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->out)
         *(weir_lines **)to->out = answer;
     else
-        weir_lines_release(answer);
+        weir_lines_free(answer);
 }
 
 static void give_page(weir_queue *q, weir_op *op, const weir_reply *to)
@@ -74,7 +74,7 @@ static void give_page(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->out)
         *(weir_page **)to->out = answer;
     else
-        weir_page_release(answer);
+        weir_page_free(answer);
 }
 
 static void give_stats(weir_queue *q, weir_op *op, const weir_reply *to)
@@ -84,7 +84,7 @@ static void give_stats(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->out)
         *(weir_stats **)to->out = answer;
     else
-        weir_stats_release(answer);
+        weir_stats_free(answer);
 }
 
 static void give_report(weir_queue *q, weir_op *op, const weir_reply *to)
@@ -94,7 +94,7 @@ static void give_report(weir_queue *q, weir_op *op, const weir_reply *to)
     if (to->out)
         *(weir_report **)to->out = answer;
     else
-        weir_report_release(answer);
+        weir_report_free(answer);
 }
 
 static void give_count(weir_queue *q, weir_op *op, const weir_reply *to)
@@ -107,16 +107,16 @@ static void give_count(weir_queue *q, weir_op *op, const weir_reply *to)
             count = stats->type[i].count[to->state];
     if (to->out)
         *(uint64_t *)to->out = count;
-    weir_stats_release(stats);
+    weir_stats_free(stats);
 }
 
 /* A suspect came beside other jobs: it goes back, and is taken when there are none. */
 static void give_back(weir_queue *q, weir_job *job)
 {
     weir_ending ending = { .id = job->id, .delivery = job->delivery,
-                           .outcome = WEIR_OUTCOME_RELEASE };
+                           .outcome = WEIR_OUTCOME_RETURN };
     weir_finish_async(q, &ending, 1, NULL, NULL, NULL);     /* else its lease runs out */
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
@@ -132,12 +132,12 @@ static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
     for (size_t i = 0; !op->err.code && i < take->n_jobs; i++) {
         weir_job *job = take->jobs[i];
         if (out &&
-            weir__hold_create(q, job, NULL, take->lease_ms, weir__queue_steady(q))) {
+            weir__delivery_create(q, job, NULL, take->lease_ms, weir__queue_steady(q))) {
             out[(*to->n_out)++] = job;
             continue;
         }
         weir__queue_left(q, job);
-        weir_job_release(job);          /* unwanted or out of memory: its lease will run out */
+        weir_job_free(job);          /* unwanted or out of memory: its lease will run out */
     }
 }
 
@@ -240,7 +240,7 @@ static weir_op op_update(uint64_t id, const weir_change *change, uint32_t from)
 static weir_op op_change(const weir_queue *q, uint64_t id, const weir_change *change)
 {
     weir_op op = op_update(id, change, change->from);
-    if (change->state == WEIR_ACTIVE && !change->worker)
+    if (change->state == WEIR_STATE_ACTIVE && !change->worker)
         op.u.update.change.worker = q->name;
     return op;
 }
@@ -284,8 +284,9 @@ weir_code weir_set_async(weir_queue *q, uint64_t id, const char *name, const cha
 
 static weir_op op_retry(uint64_t id)
 {
-    return op_update(id, &(weir_change){ .state = WEIR_INACTIVE },
-                     1u << WEIR_COMPLETE | 1u << WEIR_FAILED | 1u << WEIR_CANCELLED);
+    return op_update(id, &(weir_change){ .state = WEIR_STATE_INACTIVE },
+                     WEIR_BIT(WEIR_STATE_COMPLETE) | WEIR_BIT(WEIR_STATE_FAILED) |
+                         WEIR_BIT(WEIR_STATE_CANCELLED));
 }
 
 weir_code weir_retry(weir_queue *q, uint64_t id, weir_error *err)
@@ -302,7 +303,8 @@ weir_code weir_retry_async(weir_queue *q, uint64_t id, weir_future **f, weir_err
 
 static weir_op op_promote(uint64_t id)
 {
-    return op_update(id, &(weir_change){ .state = WEIR_INACTIVE }, 1u << WEIR_DELAYED);
+    return op_update(id, &(weir_change){ .state = WEIR_STATE_INACTIVE },
+                     WEIR_BIT(WEIR_STATE_DELAYED));
 }
 
 weir_code weir_promote(weir_queue *q, uint64_t id, weir_error *err)
@@ -319,7 +321,7 @@ weir_code weir_promote_async(weir_queue *q, uint64_t id, weir_future **f, weir_e
 
 static weir_op op_cancel(uint64_t id)
 {
-    return op_update(id, &(weir_change){ .state = WEIR_CANCELLED }, 0);
+    return op_update(id, &(weir_change){ .state = WEIR_STATE_CANCELLED }, 0);
 }
 
 weir_code weir_cancel(weir_queue *q, uint64_t id, weir_error *err)
@@ -415,7 +417,7 @@ weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **ou
 
 static weir_code check_state(weir_state state, weir_error *err)
 {
-    if ((unsigned)state >= WEIR_STATES)
+    if ((unsigned)state >= WEIR_STATE_COUNT)
         return weir_fail(err, WEIR_EINVAL, "state: %d is not one", (int)state);
     return WEIR_OK;
 }

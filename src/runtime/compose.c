@@ -131,7 +131,7 @@ static void second_done(weir_watch *w, const weir_error *err)
     chain       *c = (chain *)w;
     weir_future *second = c->second;
     weir__future_end(c->out, err, NULL, NULL);
-    weir_future_release(second);
+    weir_future_free(second);
 }
 
 /* On the callback thread. */

@@ -25,14 +25,14 @@ struct weir_listener {
 };
 
 /* An event on its way to the listeners. */
-typedef struct news {
+typedef struct event_post {
     weir_post  post;           /* first: it is found by it */
     uint64_t   seq;
     bool       keep;           /* somebody must not miss it */
     bool       lost;           /* also for all who must not miss anything */
     weir_event event;
     char       bytes[];        /* its type and text */
-} news;
+} event_post;
 
 static void *events_main(void *arg);
 
@@ -58,17 +58,17 @@ static weir_code start_thread(weir_events *e, weir_error *err)
 static bool wants(const weir_listener *l, const weir_event *ev)
 {
     const weir_filter *f = &l->filter;
-    return (!f->events || f->events & (1u << ev->kind)) && (!f->id || f->id == ev->id) &&
+    return (!f->events || f->events & WEIR_BIT(ev->kind)) && (!f->id || f->id == ev->id) &&
            (!f->type || (ev->type && strcmp(f->type, ev->type) == 0));
 }
 
-static news *copy_event(const weir_event *ev)
+static event_post *copy_event(const weir_event *ev)
 {
     size_t type_len = ev->type ? strlen(ev->type) + 1 : 0;
-    news *c = malloc(sizeof *c + type_len + ev->text_len + 1);
+    event_post *c = malloc(sizeof *c + type_len + ev->text_len + 1);
     if (!c)
         return NULL;
-    *c = (news){ .event = *ev };
+    *c = (event_post){ .event = *ev };
     if (ev->type)
         c->event.type = memcpy(c->bytes, ev->type, type_len);
     if (ev->text) {
@@ -110,7 +110,7 @@ static void append(weir_events *e, weir_post *post)
         pthread_cond_signal(&e->work);
 }
 
-/* Those who would have been told of it have missed one. */
+/* Its listeners have missed one. */
 static void missed(weir_events *e, const weir_event *ev, uint64_t seq)
 {
     for (weir_listener *l = e->listeners; l; l = l->next)
@@ -122,9 +122,9 @@ static void missed(weir_events *e, const weir_event *ev, uint64_t seq)
 static void drop_oldest(weir_events *e)
 {
     weir_post **at = &e->head;
-    while (*at && ((*at)->fn || ((news *)*at)->keep))
+    while (*at && ((*at)->fn || ((event_post *)*at)->keep))
         at = &(*at)->next;
-    news *c = (news *)*at;
+    event_post *c = (event_post *)*at;
     if (!c)
         return;
     *at = c->post.next;
@@ -147,7 +147,7 @@ static void emit_one(weir_events *e, const weir_event *ev, bool lost)
         }
     if (!wanted)
         return;
-    news *c = copy_event(ev);
+    event_post *c = copy_event(ev);
     if (!c) {
         missed(e, ev, e->seq);
         return;
@@ -217,7 +217,7 @@ static void unlink_listener(weir_listener *l)
 }
 
 /* Call every listener of an event. The lock is held, but not while calling. */
-static void dispatch(weir_events *e, news *c)
+static void dispatch(weir_events *e, event_post *c)
 {
     for (weir_listener *l = e->listeners, *next; l; l = next) {
         if (c->seq > l->since && ((c->lost && l->closing) || wants(l, &c->event))) {
@@ -275,7 +275,7 @@ static void *events_main(void *arg)
             pthread_mutex_lock(&e->lock);
         } else {
             e->backlog--;
-            dispatch(e, (news *)post);
+            dispatch(e, (event_post *)post);
             free(post);
         }
     }

@@ -31,10 +31,10 @@ void weir__events_init(weir_events *e);
 /* Tell the listeners. Any thread, also from inside the store. */
 void weir__events_emit(weir_events *e, const weir_event *events, size_t n);
 
-/* Tell them of trouble that no caller hears of. */
+/* Emit an error event for trouble that no call returns. */
 void weir__events_trouble(weir_events *e, int64_t now, const weir_error *err);
 
-/* Events of other processes may have been missed. Everybody who listens to errors is told, and so
+/* Events of other processes may have been missed. Every listener for errors is called, and so
  * is, whatever it listens to, a listener that must not miss anything: it has to look. */
 void weir__events_lost(weir_events *e, int64_t now);
 

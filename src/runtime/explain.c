@@ -38,7 +38,7 @@ static void say_suspect(weir_buf *why, const weir_job *j)
         return;
     weir__buf_printf(why, " A worker died with it %d time%s (at most %d), so that it %s.", j->lost,
                      j->lost == 1 ? "" : "s", j->max_lost,
-                     j->state == WEIR_ACTIVE ? "runs alone in this one"
+                     j->state == WEIR_STATE_ACTIVE ? "runs alone in this one"
                                              : "runs alone, in a worker that has no other job");
 }
 
@@ -58,11 +58,11 @@ static void explain_waiting(const facts *f, weir_buf *why, weir_buf *help)
                          f->ahead_more ? "at least " : "", f->ahead, f->ahead == 1 ? "is" : "are");
     else
         weir__buf_str(why, " and is the next of its type");
-    uint64_t active = f->type->count[WEIR_ACTIVE];
+    uint64_t active = f->type->count[WEIR_STATE_ACTIVE];
     if (active) {
         weir__buf_printf(why, ". %" PRIu64 " of them %s running now.", active,
                          active == 1 ? "is" : "are");
-        weir__buf_printf(help, "More workers (weir work %s -n ...), or a better priority "
+        weir__buf_printf(help, "More workers (weir work %s -j ...), or a better priority "
                          "(weir update %" PRIu64 " --priority high)", j->type, j->id);
     } else if (!f->type->last_taken_at && j->delivery) {
         weir__buf_str(why, ". None of them is running.");
@@ -188,18 +188,18 @@ static void explain_cancelled(const facts *f, weir_buf *why, weir_buf *help)
     weir__buf_printf(help, "weir retry %" PRIu64 " (to run it after all)", f->job->id);
 }
 
-static void (*const explain_state[WEIR_STATES])(const facts *, weir_buf *, weir_buf *) = {
-    [WEIR_INACTIVE]  = explain_waiting,
-    [WEIR_DELAYED]   = explain_delayed,
-    [WEIR_ACTIVE]    = explain_active,
-    [WEIR_COMPLETE]  = explain_complete,
-    [WEIR_FAILED]    = explain_failed,
-    [WEIR_CANCELLED] = explain_cancelled,
+static void (*const explain_state[WEIR_STATE_COUNT])(const facts *, weir_buf *, weir_buf *) = {
+    [WEIR_STATE_INACTIVE]  = explain_waiting,
+    [WEIR_STATE_DELAYED]   = explain_delayed,
+    [WEIR_STATE_ACTIVE]    = explain_active,
+    [WEIR_STATE_COMPLETE]  = explain_complete,
+    [WEIR_STATE_FAILED]    = explain_failed,
+    [WEIR_STATE_CANCELLED] = explain_cancelled,
 };
 
 /* ---- gathering ---- */
 
-/* A job that is being explained: one read after the other, each begun by whoever is told of the
+/* A job that is being explained: one read after the other, each begun by the callback of the
  * answer to the one before, so that nobody waits. Lives inside its future. */
 typedef struct explainer explainer;
 struct explainer {
@@ -224,14 +224,14 @@ static void fill(void *ctx, bool wanted)
 static void end(explainer *x, const weir_error *err)
 {
     weir_future *f = x->future;
-    weir_stats_release(x->stats);
+    weir_stats_free(x->stats);
     if (err->code) {
-        weir_explanation_release(x->e);
+        weir_explanation_free(x->e);
         x->e = NULL;
     }
     weir__future_ref(f);
     weir__future_end(f, err, fill, x);
-    weir_explanation_release(x->e);         /* nobody wants it any more */
+    weir_explanation_free(x->e);         /* nobody wants it any more */
     weir__future_unref(f);
 }
 
@@ -259,7 +259,7 @@ static void look(explainer *x, weir_op op, void (*got)(explainer *x))
         end(x, &x->ticket.op.err);
 }
 
-static void tell(explainer *x)
+static void add_story(explainer *x)
 {
     weir_buf    why = { 0 }, help = { 0 };
     weir_story *story;
@@ -268,7 +268,7 @@ static void tell(explainer *x)
               weir__explanation_say(x->e, why.data, help.data ? help.data : "") &&
               !weir_job_story(x->f.job, &story, NULL);
     if (ok)
-        weir__explanation_tell(x->e, story);
+        weir__explanation_set_story(x->e, story);
     weir__buf_fini(&why);
     weir__buf_fini(&help);
     if (ok)
@@ -286,8 +286,8 @@ static void got_waiting(explainer *x)
     f->ahead_more = f->ahead == page->n && page->more;
     if (f->ahead == page->n && !page->more)
         f->ahead = 0;                 /* it has moved on meanwhile */
-    weir_page_release(page);
-    tell(x);
+    weir_page_free(page);
+    add_story(x);
 }
 
 static void got_stats(explainer *x)
@@ -302,12 +302,12 @@ static void got_stats(explainer *x)
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->type[i].type, j->type) == 0)
             x->f.type = &s->type[i];
-    weir_query query = { .state = WEIR_INACTIVE, .type = j->type, .ids_only = true,
+    weir_query query = { .state = WEIR_STATE_INACTIVE, .type = j->type, .ids_only = true,
                          .limit = WEIR_MAX_PAGE };
-    if (j->state == WEIR_INACTIVE)
+    if (j->state == WEIR_STATE_INACTIVE)
         look(x, (weir_op){ .kind = WEIR_OP_LIST, .u.list = { .query = query } }, got_waiting);
     else
-        tell(x);
+        add_story(x);
 }
 
 static void got_job(explainer *x)
@@ -345,6 +345,6 @@ weir_code weir_explain(weir_queue *q, uint64_t id, weir_explanation **out, weir_
     weir_code    rc = weir_explain_async(q, id, out, &f, err);
     if (!rc)
         rc = weir_future_wait(f, WEIR_FOREVER, err);
-    weir_future_release(f);
+    weir_future_free(f);
     return rc;
 }

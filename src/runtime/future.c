@@ -148,7 +148,7 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
         return refuse(q, op, to, rc);
     f->ticket.op = *op;
     f->ticket.done = op_done;
-    f->ticket.loose = false;
+    f->ticket.detached = false;
     if (to)
         f->to = *to;
     char *behind = (char *)f->bytes + weir__op_copy(&f->ticket.op, f->bytes);
@@ -165,7 +165,7 @@ weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, wei
     if (out)
         *out = f;
     else
-        weir_future_release(f);
+        weir_future_free(f);
     return WEIR_OK;
 }
 
@@ -187,7 +187,7 @@ weir_code weir__future_none(weir_queue *q, weir_future **out, weir_error *err)
     if (out)
         *out = f;
     else
-        weir_future_release(f);
+        weir_future_free(f);
     return rc;
 }
 
@@ -256,7 +256,7 @@ weir_code weir_future_then(weir_future *f, weir_future_fn *fn, void *ctx)
     return first ? WEIR_OK : WEIR_ESTATE;
 }
 
-void weir_future_release(weir_future *f)
+void weir_future_free(weir_future *f)
 {
     if (!f)
         return;

@@ -39,7 +39,7 @@ weir_code weir__future_create(weir_queue *q, weir_future **f, size_t size,
 void *weir__future_bytes(weir_future *f);
 void weir__future_ref(weir_future *f);
 void weir__future_unref(weir_future *f);
-/* It ends with *err as fill() leaves it, which is called first and told whether the user still
+/* It ends with *err as fill() leaves it, which is called first, with whether the user still
  * wants the answer; fill may be NULL. */
 void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx, bool wanted),
                       void *ctx);

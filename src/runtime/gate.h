@@ -10,7 +10,7 @@
 weir_pass weir__queue_enter(weir_queue *q, const bool *knows, bool only_alone);
 weir_pass weir__queue_enter_by_hand(weir_queue *q);
 
-/* Has the pool been told of a suspect that, as far as is known now, still waits? */
+/* Does a suspect wait that the pool was refused, as far as is known now? */
 bool weir__queue_knows(weir_queue *q, const bool *knows);
 
 /* When the gate closes or opens by itself, in ms from now; INT64_MAX: it does not. */

@@ -38,7 +38,7 @@ static size_t link_lane(weir_group *g, weir_batcher *lane, weir_ticket **first)
             continue;
         g->one[i].group = g;
         t->done = answered;
-        t->loose = false;
+        t->detached = false;
         *link = t;
         link = &t->next;
         count++;
@@ -61,14 +61,14 @@ static void refuse(weir_group *g, weir_ticket *first, size_t count)
 void weir__group_start(weir_group *g, void (*fill)(void *ctx, bool wanted), void *ctx)
 {
     weir_queue  *q = g->q;
-    weir_ticket *first[WEIR_LANES] = { 0 };
-    size_t       count[WEIR_LANES] = { 0 };
+    weir_ticket *first[WEIR_LANE_COUNT] = { 0 };
+    size_t       count[WEIR_LANE_COUNT] = { 0 };
     g->fill = fill;
     g->ctx = ctx;
     atomic_store(&g->left, 1);          /* ours, so that the group stays */
-    for (unsigned i = 0; i < WEIR_LANES; i++)
+    for (unsigned i = 0; i < WEIR_LANE_COUNT; i++)
         count[i] = link_lane(g, &q->batcher[i], &first[i]);
-    for (unsigned i = 0; i < WEIR_LANES; i++) {
+    for (unsigned i = 0; i < WEIR_LANE_COUNT; i++) {
         atomic_fetch_add(&g->left, count[i]);
         if (count[i] && weir__batcher_submit_all(&q->batcher[i], first[i]))
             refuse(g, first[i], count[i]);

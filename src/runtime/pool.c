@@ -6,7 +6,7 @@
  * store only while hint > 0.
  *
  * A thread ends its job and takes the next in one operation and waits for it; or, when the pool
- * takes ahead (ahead.c), and with handlers that answer WEIR_LATER, outcomes are sent without
+ * takes ahead (prefetch.c), and with handlers that answer WEIR_LATER, outcomes are sent without
  * waiting, and jobs come from the pool's list of ready ones. */
 #include "runtime/pool_inner.h"
 
@@ -68,7 +68,7 @@ question weir__pool_ask(const pool *p)
 
 /* A take that was asked for when `then` was known has its answer. When an empty answer has set the
  * hint meanwhile, it does not count what came here, and nothing is to be taken off. Behind a
- * suspect, which comes alone, there may be more: also when the answer that told of the suspect is
+ * suspect, which comes alone, there may be more: also when the answer that named the suspect is
  * learned only after another thread has taken that one. Lock held. */
 void weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alone)
 {
@@ -114,7 +114,7 @@ void weir__pool_pause(pool *p, const weir_error *err)
             break;
 }
 
-void weir__pool_tell_stop(pool *p)
+void weir__pool_begin_stop(pool *p)
 {
     p->stopping = true;
     pthread_cond_broadcast(&p->wake);
@@ -127,7 +127,7 @@ weir_op_take weir__pool_taking(pool *p, weir_pass pass, weir_job **jobs, size_t 
                                const char *worker)
 {
     return (weir_op_take){ .types = (const char *const *)p->types, .n_types = p->n_types, .n = n,
-                           .lease_ms = p->cfg.lease_ms, .worker = worker, .told = true,
+                           .lease_ms = p->cfg.lease_ms, .worker = worker, .notified = true,
                            .busy = pass == WEIR__PASS_BUSY, .jobs = jobs };
 }
 
@@ -142,24 +142,24 @@ weir_pass weir__pool_enter(pool *p)
 static void give_back(pool *p, weir_job *job)
 {
     weir_ticket t = { .op = { .kind = WEIR_OP_FINISH, .u.finish = {
-        .id = job->id, .delivery = job->delivery, .outcome = WEIR_OUTCOME_RELEASE } } };
+        .id = job->id, .delivery = job->delivery, .outcome = WEIR_OUTCOME_RETURN } } };
     weir__queue_run(p->q, &t, NULL);     /* if it fails, the lease runs out */
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 /* A job was taken: begin it, unless the pool is stopping or its lease is over. No lock held. */
-static weir__hold *begin(pool *p, weir_job *job, int64_t asked_at)
+static weir__delivery *begin(pool *p, weir_job *job, int64_t asked_at)
 {
     pthread_mutex_lock(&p->lock);
     bool stopping = p->stopping;
     pthread_mutex_unlock(&p->lock);
-    weir__hold *h = stopping ? NULL : weir__hold_create(p->q, job, p, p->cfg.lease_ms,
+    weir__delivery *h = stopping ? NULL : weir__delivery_create(p->q, job, p, p->cfg.lease_ms,
                                                           asked_at);
     if (!h) {
         weir__queue_left(p->q, job);
         give_back(p, job);
-    } else if (!weir__hold_confirm(h)) {
-        weir__hold_release(h);
+    } else if (!weir__delivery_confirm(h)) {
+        weir__delivery_release(h);
         h = NULL;
     }
     return h;
@@ -179,7 +179,7 @@ static void no_longer_busy(pool *p)
 }
 
 /* Take one job and wait for it. Lock held. NULL: there was none, or trouble. */
-static weir__hold *take_one(pool *p, weir_pass pass, const char *worker)
+static weir__delivery *take_one(pool *p, weir_pass pass, const char *worker)
 {
     question then = weir__pool_ask(p);
     weir_job *job = NULL;
@@ -196,7 +196,7 @@ static weir__hold *take_one(pool *p, weir_pass pass, const char *worker)
     weir_code rc = weir__queue_run(p->q, &t, &err);
     weir__queue_answered(p->q, pass, rc ? NULL : &t.op.u.take, &p->knows);
     bool alone = job && weir__job_is_suspect(job);
-    weir__hold *h = job ? begin(p, job, asked_at) : NULL;
+    weir__delivery *h = job ? begin(p, job, asked_at) : NULL;
     pthread_mutex_lock(&p->lock);
     no_longer_busy(p);
     if (!h) {
@@ -204,7 +204,7 @@ static weir__hold *take_one(pool *p, weir_pass pass, const char *worker)
         atomic_fetch_sub(&p->begun, 1);
     }
     if (rc == WEIR_ECLOSED)
-        weir__pool_tell_stop(p);
+        weir__pool_begin_stop(p);
     else if (rc)
         weir__pool_pause(p, &err);
     else
@@ -220,9 +220,9 @@ static bool worth_sending_again(weir_code rc)
     return weir_code_may_retry(rc) || rc == WEIR_EUNKNOWN;
 }
 
-/* The store will never take an outcome, and nobody waits who could be told: say it to all. The job
+/* The store will never take an outcome, and no caller waits for it: emit an error event. The job
  * runs again when its lease is over. No lock held. */
-static void tell_refused(pool *p, const weir_error *err)
+static void report_refused(pool *p, const weir_error *err)
 {
     bool moved_on = err->code == WEIR_ESTALE || err->code == WEIR_ECLOSED;
     if (err->code && !moved_on && !worth_sending_again(err->code))
@@ -242,7 +242,7 @@ static void settled(pool *p)
 /* An outcome that nobody waited for has been answered. */
 static void send_done(weir_ticket *t)
 {
-    weir__hold *h = (weir__hold *)((char *)t - offsetof(weir__hold, ticket));
+    weir__delivery *h = (weir__delivery *)((char *)t - offsetof(weir__delivery, ticket));
     pool *p = h->pool;
     bool trouble = worth_sending_again(t->op.err.code);
     int64_t at = trouble ? weir__queue_steady(p->q) + RETRY_MS : 0;
@@ -261,15 +261,15 @@ static void send_done(weir_ticket *t)
     pthread_mutex_unlock(&p->lock);
     if (again)                         /* another thread has it by now */
         return;
-    tell_refused(p, &t->op.err);
-    weir__hold_release(h);
+    report_refused(p, &t->op.err);
+    weir__delivery_release(h);
 }
 
-void weir__pool_submit(weir__hold *h)
+void weir__pool_submit(weir__delivery *h)
 {
-    weir__hold_ticket(h);
+    weir__delivery_ticket(h);
     h->ticket.done = send_done;
-    h->ticket.loose = h->pool->cfg.prefetch > 0;
+    h->ticket.detached = h->pool->cfg.prefetch > 0;
     weir_error err;
     weir_code rc = weir__op_check(&h->ticket.op, &err);
     if (!rc)
@@ -280,7 +280,7 @@ void weir__pool_submit(weir__hold *h)
     }
 }
 
-void weir__pool_send(weir__hold *h)
+void weir__pool_send(weir__delivery *h)
 {
     atomic_fetch_sub(&h->pool->begun, 1);
     weir__pool_submit(h);
@@ -288,11 +288,11 @@ void weir__pool_send(weir__hold *h)
 
 void weir__pool_submit_again(pool *p)
 {
-    weir__hold *h = p->again;
+    weir__delivery *h = p->again;
     p->again = NULL;
     pthread_mutex_unlock(&p->lock);
     while (h) {
-        weir__hold *next = h->queued;
+        weir__delivery *next = h->queued;
         weir__pool_submit(h);
         h = next;
     }
@@ -300,7 +300,7 @@ void weir__pool_submit_again(pool *p)
 }
 
 /* Send the outcome and wait for it; when there is a next job, take it in the same step. */
-static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
+static weir__delivery *settle(pool *p, weir__delivery *h, bool next, const char *worker)
 {
     weir_job *job = NULL;
     weir_error err;
@@ -313,7 +313,7 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
                                               : WEIR__PASS_NONE;
         weir_op_take *more = pass ? &h->ticket.op.u.finish.next : NULL;
         pthread_mutex_unlock(&p->lock);
-        weir__hold_ticket(h);
+        weir__delivery_ticket(h);
         if (more)
             *more = weir__pool_taking(p, pass, &job, 1, worker);
         asked_at = weir__queue_steady(p->q);
@@ -333,9 +333,9 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
         atomic_fetch_sub(&p->begun, 1);
     settled(p);
     pthread_mutex_unlock(&p->lock);
-    tell_refused(p, &h->ticket.op.err);
-    weir__hold_release(h);
-    weir__hold *n = job ? begin(p, job, asked_at) : NULL;
+    report_refused(p, &h->ticket.op.err);
+    weir__delivery_release(h);
+    weir__delivery *n = job ? begin(p, job, asked_at) : NULL;
     pthread_mutex_lock(&p->lock);
     no_longer_busy(p);
     if (job && !n) {
@@ -346,11 +346,11 @@ static weir__hold *settle(pool *p, weir__hold *h, bool next, const char *worker)
     return n;
 }
 
-/* Call the handler and see how long it takes: one that answers later may well be slow. *lots says
- * whether the next job comes from a lot. */
-static weir_code handle(pool *p, weir_job *job, bool *lots)
+/* Call the handler and see how long it takes: one that answers later may well be slow. *bulk says
+ * whether the next job comes from a bulk. */
+static weir_code handle(pool *p, weir_job *job, bool *bulk)
 {
-    *lots = p->cfg.prefetch > 0;
+    *bulk = p->cfg.prefetch > 0;
     if (!p->by_itself)
         return p->cfg.handler(job, p->cfg.ctx);
     int64_t start = weir__monotonic_ns();
@@ -358,30 +358,30 @@ static weir_code handle(pool *p, weir_job *job, bool *lots)
     int64_t took = rc == WEIR_LATER ? INT64_MAX : weir__monotonic_ns() - start;
     pthread_mutex_lock(&p->lock);
     weir__pool_pace(p, took);
-    *lots = weir__pool_comes_in_lots(p);
+    *bulk = weir__pool_takes_bulk(p);
     pthread_mutex_unlock(&p->lock);
     return rc;
 }
 
 /* Do a job. Returns the next, if one came along. */
-static weir__hold *work(pool *p, weir__hold *h, const char *worker)
+static weir__delivery *work(pool *p, weir__delivery *h, const char *worker)
 {
-    bool lots;
-    weir_code rc = handle(p, h->job, &lots);
+    bool bulk;
+    weir_code rc = handle(p, h->job, &bulk);
     if (rc == WEIR_OK)
-        weir__hold_end(h, WEIR_OUTCOME_DONE, NULL, 0);      /* unless it has ended already */
+        weir__delivery_end(h, WEIR_OUTCOME_DONE, NULL, 0, 0); /* unless it has ended already */
     else if (rc != WEIR_LATER) {
         char why[WEIR_ERROR_MAX];
-        pthread_mutex_lock(&p->q->holds.lock);
+        pthread_mutex_lock(&p->q->deliveries.lock);
         bool noted = h->note[0] && (rc == WEIR_EINVAL || rc == WEIR_ELIMIT);
         snprintf(why, sizeof why, "%s", noted ? h->note : weir_code_text(rc));
-        pthread_mutex_unlock(&p->q->holds.lock);
-        if (weir__hold_end(h, WEIR_OUTCOME_FAIL, why, strlen(why)) == WEIR_ENOMEM)
-            weir__hold_end(h, WEIR_OUTCOME_FAIL, NULL, 0);
+        pthread_mutex_unlock(&p->q->deliveries.lock);
+        if (weir__delivery_end(h, WEIR_OUTCOME_FAIL, why, strlen(why), 0) == WEIR_ENOMEM)
+            weir__delivery_end(h, WEIR_OUTCOME_FAIL, NULL, 0, 0);
     }
     if (!(atomic_fetch_or(&h->phase, WEIR__RETURNED) & WEIR__ENDED))
         return NULL;                                        /* whoever ends it will send it */
-    if (!lots && rc != WEIR_LATER)
+    if (!bulk && rc != WEIR_LATER)
         return settle(p, h, true, worker);
     weir__pool_send(h);
     return NULL;
@@ -390,26 +390,26 @@ static weir__hold *work(pool *p, weir__hold *h, const char *worker)
 /* ---- threads ---- */
 
 /* Is a job that was taken ahead still ours? Else it was cancelled, or its lease is over, and the
- * hold is released. Lock held, but not while waiting. */
-static bool confirm(pool *p, weir__hold *h)
+ * delivery is released. Lock held, but not while waiting. */
+static bool confirm(pool *p, weir__delivery *h)
 {
     pthread_mutex_unlock(&p->lock);
-    bool ours = weir__hold_confirm(h);
+    bool ours = weir__delivery_confirm(h);
     if (!ours)
-        weir__hold_release(h);
+        weir__delivery_release(h);
     pthread_mutex_lock(&p->lock);
     return ours;
 }
 
 /* The next job to begin. NULL: the pool is stopping. */
-static weir__hold *next_job(pool *p, const char *worker)
+static weir__delivery *next_job(pool *p, const char *worker)
 {
-    weir__hold *h = NULL;
+    weir__delivery *h = NULL;
     weir_pass   pass;
     pthread_mutex_lock(&p->lock);
     while (!h) {
         if (p->again) {
-            weir__hold *again = p->again;
+            weir__delivery *again = p->again;
             p->again = again->queued;
             pthread_mutex_unlock(&p->lock);
             settle(p, again, false, worker);
@@ -422,20 +422,20 @@ static weir__hold *next_job(pool *p, const char *worker)
         if (p->stopping)
             break;
         bool room = p->running < p->max_running && atomic_load(&p->begun) < p->max_begun;
-        bool lots = weir__pool_comes_in_lots(p);
-        if (lots && room)
+        bool bulk = weir__pool_takes_bulk(p);
+        if (bulk && room)
             weir__pool_fetch(p);
         if (p->n_ready && room) {
             h = weir__pool_ready_pop(p);
             if (p->n_ready)
                 weir__pool_wake(p);
-            if (!weir__hold_lasts(h) && !confirm(p, h)) {
+            if (!weir__delivery_lasts(h) && !confirm(p, h)) {
                 h = NULL;
                 continue;
             }
             p->running++;
             atomic_fetch_add(&p->begun, 1);
-        } else if (!lots && room && (pass = weir__pool_enter(p))) {
+        } else if (!bulk && room && (pass = weir__pool_enter(p))) {
             h = take_one(p, pass, worker);
         } else if (!p->stopping) {
             p->idle++;
@@ -456,7 +456,7 @@ void *weir__pool_main(void *arg)
     uint32_t number = ++p->q->pools.threads;
     pthread_mutex_unlock(&p->q->pools.lock);
     snprintf(name, sizeof name, "%s:%u", p->q->name, number);
-    weir__hold *h = NULL;
+    weir__delivery *h = NULL;
     for (;;) {
         if (!h)
             h = next_job(p, name);

@@ -2,7 +2,7 @@
 #ifndef WEIR_RUNTIME_POOL_H
 #define WEIR_RUNTIME_POOL_H
 
-#include "runtime/hold.h"
+#include "runtime/delivery.h"
 
 /* n jobs of this type wait now (type "*" or NULL: it is not known how many of which). */
 void weir__pools_hint(weir_queue *q, const char *type, uint32_t n);
@@ -18,8 +18,8 @@ void weir__pool_ref(struct weir__pool *p);
 void weir__pool_unref(struct weir__pool *p);     /* NULL is fine */
 
 /* The outcome of h is known and its handler has let go of it: send it to the store. */
-void weir__pool_send(weir__hold *h);
+void weir__pool_send(weir__delivery *h);
 /* Hand its outcome over; nobody waits for the answer. */
-void weir__pool_submit(weir__hold *h);
+void weir__pool_submit(weir__delivery *h);
 
 #endif

@@ -1,4 +1,4 @@
-/* pool_inner.h - the inside of a worker pool: pool.c is its work, ahead.c what it takes ahead,
+/* pool_inner.h - the inside of a worker pool: pool.c is its work, prefetch.c what it takes ahead,
  * process.c starts and stops it. */
 #ifndef WEIR_RUNTIME_POOL_INNER_H
 #define WEIR_RUNTIME_POOL_INNER_H
@@ -40,9 +40,9 @@ typedef struct weir__pool {
     int32_t            max_running;
     int32_t            busy;           /* threads that take, or send an outcome and wait */
     bool               stopping;
-    weir__hold        *ready, **ready_tail;   /* taken ahead */
+    weir__delivery    *ready, **ready_tail;   /* taken ahead */
     size_t             n_ready;
-    weir__hold        *again;          /* outcomes that the store could not take yet ... */
+    weir__delivery    *again;          /* outcomes that the store could not take yet ... */
     int64_t            again_at;       /* ... and when the timer sends them, if no thread did */
     int64_t            slowest_ns;     /* handlers of late: see weir__pool_pace() */
     bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
@@ -52,14 +52,14 @@ typedef struct weir__pool {
     weir_pass          fetch_pass;
     weir_job          *fetched[WEIR_MAX_PAGE];
     size_t             n_fetched;      /* to be unpacked */
-    int64_t            back_at;        /* of these, by_itself: see weir__hold.back_at */
+    int64_t            back_at;        /* of these, by_itself: see weir__delivery.back_at */
 } pool;
 
 /* What a thread of the pool does, all its life; owns a reference to the pool. */
 void *weir__pool_main(void *p);
 
 /* Nothing more is to be begun. Lock held. */
-void weir__pool_tell_stop(pool *p);
+void weir__pool_begin_stop(pool *p);
 
 /* ---- pool.c, with the lock held ---- */
 
@@ -76,13 +76,13 @@ weir_op_take weir__pool_taking(pool *p, weir_pass pass, weir_job **jobs, size_t 
 /* May the pool take, if it has reason to? */
 weir_pass weir__pool_enter(pool *p);
 
-/* The store is in trouble: tell, and wait a while unless the pool is stopping. */
+/* The store is in trouble: emit an error event, and wait a while unless the pool is stopping. */
 void weir__pool_pause(pool *p, const weir_error *err);
 
 /* Send all of p->again once more; not locked all the time. */
 void weir__pool_submit_again(pool *p);
 
-/* ---- ahead.c, with the lock held ---- */
+/* ---- prefetch.c, with the lock held ---- */
 
 /* A handler took so long. */
 void weir__pool_pace(pool *p, int64_t took_ns);
@@ -91,17 +91,17 @@ void weir__pool_pace_init(pool *p);
 
 /* Do jobs come from the list of ready ones now, so that outcomes are sent without waiting? Else
  * each thread ends its job and takes the next in one step. */
-bool weir__pool_comes_in_lots(const pool *p);
+bool weir__pool_takes_bulk(const pool *p);
 
 /* See that jobs are on their way, if the pool may take more ahead. */
 void weir__pool_fetch(pool *p);
-/* If the last lot did not come for trouble, wait a while; not locked all the time. */
+/* If the last bulk did not come because of trouble, wait a while; not locked all the time. */
 void weir__pool_mind_fetch(pool *p);
 
 /* Make what has been fetched ready; not locked all the time. */
 void weir__pool_unpack(pool *p);
 
 /* The first of the ready ones; there is one. */
-weir__hold *weir__pool_ready_pop(pool *p);
+weir__delivery *weir__pool_ready_pop(pool *p);
 
 #endif

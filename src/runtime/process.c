@@ -88,7 +88,7 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type, const 
     }
     weir_pool *c = &p->cfg;
     p->max_begun = c->running > c->threads ? c->running : c->threads;
-    p->by_itself = c->prefetch == 0 && !q->store->ops->instant;
+    p->by_itself = c->prefetch == 0 && !q->store->ops->in_process;
     p->max_running = p->max_begun + (p->by_itself ? WEIR_AHEAD_JOBS
                                      : c->prefetch > 0 ? c->threads * c->prefetch : 0);
     weir__pool_pace_init(p);
@@ -135,7 +135,7 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
         return rc;
     weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
     pools_link(q, p);      /* before the threads start, so that no hint is missed */
-    weir__queue_stay(q);
+    weir__queue_want(q, WEIR__WANT_HINTS);
     rc = weir__batcher_start(weir__queue_batcher(q, WEIR_OP_TAKE), err);
     for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
         pthread_t thread;
@@ -176,12 +176,12 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
 static void return_ready(pool *p)
 {
     while (p->n_ready) {
-        weir__hold *h = weir__pool_ready_pop(p);
+        weir__delivery *h = weir__pool_ready_pop(p);
         pthread_mutex_unlock(&p->lock);
-        h->outcome = WEIR_OUTCOME_RELEASE;
-        weir__hold_ticket(h);
+        h->outcome = WEIR_OUTCOME_RETURN;
+        weir__delivery_ticket(h);
         weir__queue_run(p->q, &h->ticket, NULL);
-        weir__hold_release(h);
+        weir__delivery_release(h);
         pthread_mutex_lock(&p->lock);
     }
 }
@@ -193,9 +193,9 @@ static size_t fail_running(pool *p)
     for (;;) {
         weir_ticket t = { .op = { .kind = WEIR_OP_FINISH } };
         weir_op_finish *fin = &t.op.u.finish;
-        pthread_mutex_lock(&p->q->holds.lock);
-        weir__hold *h = NULL;
-        WEIR_EACH(weir__hold, at, &p->q->holds.list, link)
+        pthread_mutex_lock(&p->q->deliveries.lock);
+        weir__delivery *h = NULL;
+        WEIR_EACH(weir__delivery, at, &p->q->deliveries.list, link)
             if (!h && at->pool == p && !at->shut)
                 h = at;
         if (h) {
@@ -205,7 +205,7 @@ static size_t fail_running(pool *p)
                                      .len = strlen(WEIR__SHUTDOWN_TEXT) };
             atomic_store(&h->revoked, true);
         }
-        pthread_mutex_unlock(&p->q->holds.lock);
+        pthread_mutex_unlock(&p->q->deliveries.lock);
         if (!h)
             return failed;
         if (!weir__queue_run(p->q, &t, NULL))
@@ -217,7 +217,7 @@ static weir_code stop_pool(pool *p, weir_deadline until)
 {
     size_t failed = 0;
     pthread_mutex_lock(&p->lock);
-    weir__pool_tell_stop(p);
+    weir__pool_begin_stop(p);
     bool late = false;
     for (;;) {
         while (p->n_fetched || p->n_ready) {       /* more may come while it is handed back */
@@ -247,10 +247,10 @@ weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_er
 {
     pool *p, *stopped = NULL;
     weir_code rc = WEIR_OK;
-    /* First tell all of them, then wait for each: their time runs together. */
+    /* First stop all of them, then wait for each: their time runs together. */
     while ((p = pools_unlink(q, type))) {
         pthread_mutex_lock(&p->lock);
-        weir__pool_tell_stop(p);
+        weir__pool_begin_stop(p);
         pthread_mutex_unlock(&p->lock);
         p->next = stopped;
         stopped = p;

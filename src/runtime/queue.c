@@ -1,4 +1,4 @@
-/* queue.c - opening and closing a queue, and what the store tells it: see queue.h. */
+/* queue.c - opening and closing a queue, and callbacks of the store: see queue.h. */
 #include "runtime/queue.h"
 
 #include <errno.h>
@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "runtime/hold.h"
+#include "runtime/delivery.h"
+#include "runtime/ops.h"
 #include "runtime/pool.h"
+#include "runtime/schedules.h"
 
 void weir__queue_ref(weir_queue *q)
 {
@@ -21,11 +23,12 @@ void weir__queue_unref(weir_queue *q)
     if (atomic_fetch_sub(&q->refs, 1) != 1)
         return;
     weir__timer_fini(&q->timer);
-    for (int i = 0; i < WEIR_LANES; i++)
+    for (int i = 0; i < WEIR_LANE_COUNT; i++)
         weir__batcher_fini(&q->batcher[i]);
     weir__events_fini(&q->events);
+    pthread_mutex_destroy(&q->want_lock);
     pthread_mutex_destroy(&q->pools.lock);
-    pthread_mutex_destroy(&q->holds.lock);
+    pthread_mutex_destroy(&q->deliveries.lock);
     pthread_mutex_destroy(&q->gate.lock);
     free(q);
 }
@@ -97,22 +100,22 @@ void weir_get_metrics(weir_queue *q, weir_metrics *out)
         weir__batcher_metrics(&q->batcher[i], out);
 }
 
-void weir__queue_stay(weir_queue *q)
+void weir__queue_want(weir_queue *q, uint32_t what)
 {
-    pthread_mutex_lock(&q->pools.lock);         /* so that the store is not closed meanwhile */
-    if (q->store && q->store->ops->stay)
-        q->store->ops->stay(q->store);
-    pthread_mutex_unlock(&q->pools.lock);
+    pthread_mutex_lock(&q->want_lock);
+    if (q->store && q->store->ops->want)
+        q->store->ops->want(q->store, what);
+    pthread_mutex_unlock(&q->want_lock);
 }
 
 weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn, void *ctx,
                       weir_listener **out, weir_error *err)
 {
-    weir__queue_stay(q);
+    weir__queue_want(q, filter && filter->events ? filter->events : WEIR_WANT_EVENTS);
     return weir__events_listen(&q->events, filter, fn, NULL, ctx, out, err);
 }
 
-/* ---- what the store tells ---- */
+/* ---- callbacks of the store ---- */
 
 static void on_events(void *ctx, const weir_event *events, size_t n)
 {
@@ -121,7 +124,7 @@ static void on_events(void *ctx, const weir_event *events, size_t n)
         const weir_event *ev = &events[i++];
         switch (ev->kind) {
         case WEIR_EVENT_ENQUEUE: {
-            uint32_t same = 1;      /* a lot of one type is one hint */
+            uint32_t same = 1;      /* many of one type are one hint */
             for (; i < n && events[i].kind == WEIR_EVENT_ENQUEUE && events[i].type == ev->type; i++)
                 same++;
             weir__pools_hint(q, ev->type, same);
@@ -135,7 +138,7 @@ static void on_events(void *ctx, const weir_event *events, size_t n)
         case WEIR_EVENT_TTL_EXCEEDED:
         case WEIR_EVENT_REMOVE:
             if (ev->delivery)
-                weir__holds_revoke(q, ev->id, ev->delivery);
+                weir__deliveries_revoke(q, ev->id, ev->delivery);
             break;
         default:
             break;
@@ -155,7 +158,28 @@ static void on_lost(void *ctx)
     weir_queue *q = ctx;
     weir__pools_hint(q, NULL, 0);
     weir__timer_set(&q->timer, &q->tick, INT64_MIN);
+    weir__timer_set(&q->timer, &q->renew, INT64_MIN);      /* a new owner is to know what we have */
     weir__events_lost(&q->events, weir_now(q));
+}
+
+/* Operations of other processes that work through this one. Those that are refused here keep their
+ * place but are not run. */
+static void on_run(void *ctx, weir_op *const *ops, size_t n)
+{
+    weir_queue *q = ctx;
+    weir_op    *some[WEIR_MAX_BATCH];
+    for (size_t i = 0, kept = 0; i < n; i++) {
+        ops[i]->err.code = WEIR_OK;
+        if (!weir__ops_check(q, ops[i], &ops[i]->err))
+            some[kept++] = ops[i];
+        if (kept && (kept == WEIR_MAX_BATCH || i + 1 == n)) {
+            weir__batcher_run_all(&q->batcher[0], some, kept);
+            kept = 0;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == WEIR_OP_TICK && !ops[i]->err.code)      /* it is not said again */
+            on_due(q, ops[i]->u.tick.next_at);
 }
 
 /* ---- what the timer runs ---- */
@@ -169,7 +193,7 @@ static int64_t tend_pools(weir_queue *q, void *ctx)
 static int64_t renew_leases(weir_queue *q, void *ctx)
 {
     (void)ctx;
-    return weir__holds_renew(q);
+    return weir__deliveries_renew(q);
 }
 
 static int64_t tick(weir_queue *q, void *ctx)
@@ -178,6 +202,8 @@ static int64_t tick(weir_queue *q, void *ctx)
     weir_ticket ticket = { .op = { .kind = WEIR_OP_TICK, .u.tick = { .limit = WEIR_TICK_LIMIT } } };
     weir_error err;
     weir_code rc = weir__queue_run(q, &ticket, &err);
+    if (!rc && ticket.op.u.tick.schedules_due)
+        rc = weir__schedules_fire(q, &err);     /* the store says when the next one is due */
     if (!rc)
         return weir__queue_steady_of(q, ticket.op.u.tick.next_at);
     if (rc != WEIR_ECLOSED)
@@ -228,10 +254,10 @@ static void shut(weir_queue *q)
         if (q->batcher[i].store)
             weir__batcher_close(&q->batcher[i]);
     }
-    pthread_mutex_lock(&q->pools.lock);
+    pthread_mutex_lock(&q->want_lock);
     weir_store *store = q->store;
     q->store = NULL;
-    pthread_mutex_unlock(&q->pools.lock);
+    pthread_mutex_unlock(&q->want_lock);
     if (store)
         store->ops->close(store);
     weir__events_close(&q->events);
@@ -253,24 +279,29 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
     q->steady = opt->steady;
     q->now_ctx = opt->now_ctx;
     set_names(q, opt->name);
+    pthread_mutex_init(&q->want_lock, NULL);
     pthread_mutex_init(&q->pools.lock, NULL);
-    pthread_mutex_init(&q->holds.lock, NULL);
+    pthread_mutex_init(&q->deliveries.lock, NULL);
     pthread_mutex_init(&q->gate.lock, NULL);
     weir__timer_init(&q->timer, q, opt->now != NULL);
     add_timers(q);
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
-                     .keep_taken = opt->keep_taken, .own_clock = opt->now != NULL, .now = queue_now,
-                     .emit = on_events, .due = on_due, .lost = on_lost, .ctx = q };
+                     .keep_taken = opt->keep_taken, .test_clock = opt->now != NULL,
+                     .now = queue_now,
+                     .emit = on_events, .due = on_due, .lost = on_lost, .run = on_run, .ctx = q };
     weir__events_init(&q->events);
     weir_code rc = weir__store_open(&q->store, url, &env, err);
     if (!rc)
         rc = start(q, err);
-    if (rc)
+    if (rc) {
         shut(q);
-    else
-        *out = q;
+        return rc;
+    }
+    if (!opt->brief)
+        weir__queue_want(q, 0);
+    *out = q;
     return rc;
 }
 

@@ -4,8 +4,9 @@
  * It is counted: the user holds one reference until weir_close(), every pool and every job that
  * was taken another, so that a handler that outlives weir_close() finds it closed, not gone.
  *
- * Locks, outermost first: q->pools.lock, pool->lock; q->holds.lock; q->gate.lock; events.lock;
- * timer.lock; batcher.lock. None is held while calling out of the library. */
+ * Locks, outermost first: q->want_lock; q->pools.lock, pool->lock; q->deliveries.lock;
+ * q->gate.lock; events.lock; timer.lock; batcher.lock. None is held while calling out of the
+ * library. */
 #ifndef WEIR_RUNTIME_QUEUE_H
 #define WEIR_RUNTIME_QUEUE_H
 
@@ -23,8 +24,9 @@ enum { WEIR__REVOKED = 64 };
 struct weir_queue {
     _Atomic uint32_t refs;
     weir_store      *store;
+    pthread_mutex_t  want_lock;           /* so that the store is not closed during want() */
     unsigned         lanes;               /* of the store */
-    weir_batcher     batcher[WEIR_LANES];
+    weir_batcher     batcher[WEIR_LANE_COUNT];
     weir_events      events;
     weir_timer       timer;
     weir_timer_entry tend, renew, tick;   /* run in this order: see timer.h */
@@ -44,11 +46,12 @@ struct weir_queue {
 
     struct {
         pthread_mutex_t    lock;
-        weir_dlist         list;          /* of weir__hold */
-        /* The last deliveries to be revoked: that may happen between the take and the hold. */
+        weir_dlist         list;          /* of weir__delivery */
+        /* The last deliveries to be revoked: that may happen between the take and
+         * weir__delivery_create(). */
         struct { uint64_t id; uint32_t delivery; } revoked[WEIR__REVOKED];
         uint32_t           n_revoked;     /* ever; the next goes to n_revoked % WEIR__REVOKED */
-    } holds;
+    } deliveries;
 
     struct {
         pthread_mutex_t lock;
@@ -76,8 +79,14 @@ static inline weir_code weir__queue_submit(weir_queue *q, weir_ticket *t)
 void weir__queue_ref(weir_queue *q);
 void weir__queue_unref(weir_queue *q);
 
-/* Say to the store that this process begins to listen or to work. */
-void weir__queue_stay(weir_queue *q);
+/* Ask the store for these events of other processes from now on: see weir_store_ops. */
+void weir__queue_want(weir_queue *q, uint32_t what);
+
+/* The events that pools need: jobs that wait, and jobs that are no longer theirs. */
+#define WEIR__WANT_HINTS                                                       \
+    (WEIR_BIT(WEIR_EVENT_ENQUEUE) | WEIR_BIT(WEIR_EVENT_RESUME) |              \
+     WEIR_BIT(WEIR_EVENT_CANCELLED) | WEIR_BIT(WEIR_EVENT_STALLED) |           \
+     WEIR_BIT(WEIR_EVENT_TTL_EXCEEDED) | WEIR_BIT(WEIR_EVENT_REMOVE))
 
 /* Check and run an operation and wait for it; the error goes to `err`. */
 weir_code weir__queue_run(weir_queue *q, weir_ticket *t, weir_error *err);

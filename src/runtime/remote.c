@@ -24,7 +24,7 @@ static size_t give_jobs(const weir_op_take *take, weir_job **out)
     if (out && out != take->jobs)
         memcpy(out, take->jobs, take->n_jobs * sizeof *out);
     for (size_t i = 0; !out && i < take->n_jobs; i++)
-        weir_job_release(take->jobs[i]);
+        weir_job_free(take->jobs[i]);
     return out ? take->n_jobs : 0;
 }
 
@@ -121,7 +121,7 @@ static void prepare(weir_queue *q, finishing *all, const weir_ending *endings)
         all->jobs[i] = e->jobs;
         *op = (weir_op){ .kind = WEIR_OP_FINISH, .u.finish = {
             .id = e->id, .delivery = e->delivery, .outcome = e->outcome, .text = e->text,
-            .len = e->len } };
+            .len = e->len, .delay_ms = e->delay_ms } };
         if (e->next)
             op->u.finish.next = weir__taking(q, e->next, NULL);
         weir__op_check(op, &op->err);
@@ -183,7 +183,7 @@ weir_code weir_finish_async(weir_queue *q, const weir_ending *endings, size_t n,
     if (f)
         *f = own_f;
     else
-        weir_future_release(own_f);
+        weir_future_free(own_f);
     return rc;
 }
 
@@ -194,7 +194,7 @@ weir_code weir_finish(weir_queue *q, const weir_ending *endings, size_t n, weir_
     weir_code    rc = weir_finish_async(q, endings, n, out, &f, err);
     if (!rc) {
         rc = weir_future_wait(f, WEIR_FOREVER, err);
-        weir_future_release(f);
+        weir_future_free(f);
     }
     return rc;
 }
@@ -312,7 +312,7 @@ weir_code weir_alter_async(weir_queue *q, uint64_t id, const weir_change *change
 
 /* ---- tick ---- */
 
-/* The store told when to come again, and will not say it twice: the timer must hear it too. */
+/* The store says only once when the next TICK is due: pass it to the timer, too. */
 static void give_tick(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     const weir_op_tick *tick = &op->u.tick;

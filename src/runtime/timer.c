@@ -28,9 +28,9 @@ static int watch_wall_clock(void)
     return fd;
 }
 
-void weir__timer_init(weir_timer *t, weir_queue *q, bool own_clock)
+void weir__timer_init(weir_timer *t, weir_queue *q, bool test_clock)
 {
-    *t = (weir_timer){ .q = q, .own_clock = own_clock, .wall_fd = -1, .wake_fd = -1 };
+    *t = (weir_timer){ .q = q, .test_clock = test_clock, .wall_fd = -1, .wake_fd = -1 };
     pthread_mutex_init(&t->lock, NULL);
 }
 
@@ -54,7 +54,7 @@ static weir_code start_thread(weir_timer *t, weir_error *err)
     if (t->wake_fd < 0)
         return weir_fail(err, WEIR_ENOMEM, "open: no file descriptor for the timer: %s",
                          strerror(errno));
-    if (!t->own_clock && t->wall_fd < 0)
+    if (!t->test_clock && t->wall_fd < 0)
         t->wall_fd = watch_wall_clock();
     weir_code rc = weir__thread_start(&t->thread, timer_main, t, "weir-timer", err);
     t->started = rc == WEIR_OK;
@@ -108,8 +108,8 @@ static void sleep_until(weir_timer *t, int64_t at_ms, int64_t now)
     enum { LONGEST_MS = 60000 };
     struct pollfd fds[FDS] = { [WALL_CLOCK] = { .fd = t->wall_fd, .events = POLLIN },
                                [CHANGED] = { .fd = t->wake_fd, .events = POLLIN } };
-    int      longest = t->own_clock || at_ms == INT64_MAX ? -1 : LONGEST_MS;
-    int      wait = t->own_clock || at_ms - now > LONGEST_MS ? longest : (int)(at_ms - now);
+    int      longest = t->test_clock || at_ms == INT64_MAX ? -1 : LONGEST_MS;
+    int      wait = t->test_clock || at_ms - now > LONGEST_MS ? longest : (int)(at_ms - now);
     uint64_t count;
     t->asleep = true;
     pthread_mutex_unlock(&t->lock);

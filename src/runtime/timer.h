@@ -47,11 +47,11 @@ typedef struct weir_timer {
     bool               asleep;     /* the thread is, or is about to be, and nobody has woken it */
     weir_timer_entry  *first;
     bool               turned;     /* the clock was, since it was last looked at */
-    bool               own_clock;  /* the queue has a clock of its own: sleep until it is turned */
+    bool               test_clock; /* the queue has a clock of its own: sleep until it is turned */
     bool               open;       /* entries may run */
 } weir_timer;
 
-void weir__timer_init(weir_timer *t, struct weir_queue *q, bool own_clock);
+void weir__timer_init(weir_timer *t, struct weir_queue *q, bool test_clock);
 
 /* Run the entries that are due by now, on the calling thread. From here on the timer starts its
  * thread when a time is set. WEIR_ENOMEM: a time is set, and there is no thread for it. */

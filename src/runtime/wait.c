@@ -34,21 +34,21 @@ static void waiter_end(waiter *w, weir_job *job, const weir_error *err)
     weir_unlisten(w->listener);
     weir__future_ref(w->future);
     weir__future_end(w->future, err, fill, w);
-    weir_job_release(w->job);
+    weir_job_free(w->job);
     weir__future_unref(w->future);
 }
 
-/* A job that is gone, as its last event told it. */
+/* A job that is gone, as its last event shows it. */
 static weir_job *from_event(const weir_event *ev)
 {
-    weir_job job = { .id = ev->id, .type = ev->type, .state = WEIR_COMPLETE, .data = "{}",
+    weir_job job = { .id = ev->id, .type = ev->type, .state = WEIR_STATE_COMPLETE, .data = "{}",
                      .data_len = 2, .attempts = ev->attempts, .delivery = ev->delivery,
                      .finished_at = ev->at, .updated_at = ev->at, .progress = ev->progress };
     if (ev->kind == WEIR_EVENT_COMPLETE) {
         job.result = ev->text;
         job.result_len = ev->text_len;
     } else {
-        job.state = ev->kind == WEIR_EVENT_FAILED ? WEIR_FAILED : WEIR_CANCELLED;
+        job.state = ev->kind == WEIR_EVENT_FAILED ? WEIR_STATE_FAILED : WEIR_STATE_CANCELLED;
         job.error = ev->text;
     }
     return weir__job_copy(&job);
@@ -64,7 +64,7 @@ static void on_event(const weir_event *ev, void *ctx)
     if (ev->kind == WEIR_EVENT_ERROR) {          /* its event may have been missed */
         weir_code rc = weir_get(w->q, w->id, &job, &err);
         if (rc != WEIR_ENOENT && !(job && weir__finished(job->state))) {
-            weir_job_release(job);
+            weir_job_free(job);
             return;
         }
     } else if (ev->kind == WEIR_EVENT_REMOVE) {
@@ -75,7 +75,7 @@ static void on_event(const weir_event *ev, void *ctx)
         if (!job)
             weir_fail(&err, WEIR_ENOMEM, "out of memory");
     } else if (job && !weir__finished(job->state)) {
-        weir_job_release(job);       /* it runs again already: wait for the end of that */
+        weir_job_free(job);       /* it runs again already: wait for the end of that */
         return;
     }
     waiter_end(w, job, &err);
@@ -98,7 +98,7 @@ static void look(void *ctx)
         waiter_end(w, job, &err);
         job = NULL;
     }
-    weir_job_release(job);
+    weir_job_free(job);
     weir__future_unref(f);
 }
 
@@ -142,9 +142,10 @@ weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_futur
         return rc;
     waiter *w = weir__future_bytes(own);
     *w = (waiter){ .q = q, .future = own, .id = id, .out = out };
-    uint32_t ends = 1u << WEIR_EVENT_COMPLETE | 1u << WEIR_EVENT_FAILED |
-                    1u << WEIR_EVENT_CANCELLED | 1u << WEIR_EVENT_REMOVE;
+    uint32_t ends = WEIR_BIT(WEIR_EVENT_COMPLETE) | WEIR_BIT(WEIR_EVENT_FAILED) |
+                    WEIR_BIT(WEIR_EVENT_CANCELLED) | WEIR_BIT(WEIR_EVENT_REMOVE);
     weir_filter filter = { .id = id, .events = ends };
+    weir__queue_want(q, ends);
     rc = weir__events_listen(&q->events, &filter, on_event, closing, w, &w->listener, err);
     if (rc) {
         weir__future_unref(own);
@@ -157,7 +158,7 @@ weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_futur
     if (f)
         *f = own;
     else
-        weir_future_release(own);
+        weir_future_free(own);
     return WEIR_OK;
 }
 
@@ -174,7 +175,7 @@ weir_code weir_wait(weir_queue *q, uint64_t id, int64_t timeout_ms, weir_job **o
     if (rc)
         return rc;
     rc = weir_future_wait(f, timeout_ms, err);
-    weir_future_release(f);
+    weir_future_free(f);
     if (rc == WEIR_ETIMEOUT && job)
         rc = WEIR_OK;                        /* it came between the two */
     if (rc == WEIR_ETIMEOUT)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/file.h"
+#include "server/access/file.h"
 
 typedef struct setting {
     const char *name;
@@ -54,6 +54,7 @@ typedef struct config {
     srv_given   set;                /* what holds */
     char        from[N_SETTINGS][MAX_FROM];     /* where that was said */
     const char *origins[SRV_MAX_ORIGINS + 1];
+    const char *inbound[SRV_MAX_PERMITS + 1], *outbound[SRV_MAX_PERMITS + 1];
     char       *kept[MAX_KEPT];
     size_t      n_kept;
 } config;
@@ -188,6 +189,8 @@ static weir_code join_list(config *c, const char *key, const json_t *list, const
 static weir_code file_text(config *c, const char *key, const char **out, weir_error *err)
 {
     const json_t *v = json_object_get(c->file, key);
+    if (json_is_object(v) && strcmp(key, "bus") == 0)
+        v = json_object_get(v, "listen");       /* the rest: set_bus() */
     if (!v)
         return WEIR_OK;
     if (json_is_string(v))
@@ -340,9 +343,9 @@ static const char *from(const config *c, const char *name)
 static weir_code set_durability(config *c, weir_error *err)
 {
     const char *text = c->set.durability;
-    c->pub.durability = !text                     ? WEIR_DURABLE_DEFAULT
-                        : strcmp(text, "os") == 0 ? WEIR_DURABLE_OS : WEIR_DURABLE_DISK;
-    if (text && c->pub.durability == WEIR_DURABLE_DISK && strcmp(text, "disk") != 0)
+    c->pub.durability = !text                     ? WEIR_DURABILITY_DEFAULT
+                        : strcmp(text, "os") == 0 ? WEIR_DURABILITY_OS : WEIR_DURABILITY_DISK;
+    if (text && c->pub.durability == WEIR_DURABILITY_DISK && strcmp(text, "disk") != 0)
         return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not disk or os", from(c, "durability"),
                          text);
     return WEIR_OK;
@@ -464,6 +467,43 @@ static weir_code set_origins(config *c, weir_error *err)
     return WEIR_OK;
 }
 
+static weir_code set_permits(config *c, const char *key, const json_t *list, const char **out,
+                             weir_error *err)
+{
+    size_t  i;
+    json_t *each;
+    bool    right = !list || (json_is_array(list) && json_array_size(list) <= SRV_MAX_PERMITS);
+    json_array_foreach(list, i, each) {
+        right = right && json_is_string(each);
+        if (right)
+            out[i] = json_string_value(each);
+    }
+    return right ? WEIR_OK
+                 : weir_fail(err, WEIR_EINVAL, "%s: bus: %s: must be a list of at most %d texts, "
+                             "each a regular expression for whole addresses", c->file_name, key,
+                             SRV_MAX_PERMITS);
+}
+
+/* "bus": "ADDRESS:PORT", or {"listen": "ADDRESS:PORT", "inbound": [...], "outbound": [...]}. */
+static weir_code set_bus(config *c, weir_error *err)
+{
+    srv_bus_options *bus = &c->pub.serve.bus;
+    const json_t    *v = json_object_get(c->file, "bus");
+    bus->listen = c->set.bus;
+    if (!json_is_object(v))
+        return WEIR_OK;
+    const char *key;
+    json_t     *value;
+    json_object_foreach((json_t *)v, key, value)
+        if (strcmp(key, "listen") && strcmp(key, "inbound") && strcmp(key, "outbound"))
+            return weir_fail(err, WEIR_EINVAL, "%s: bus: there is no setting \"%s\"; there are "
+                             "listen, inbound, outbound", c->file_name, key);
+    bus->inbound = c->inbound;
+    bus->outbound = c->outbound;
+    weir_code rc = set_permits(c, "inbound", json_object_get(v, "inbound"), c->inbound, err);
+    return rc ? rc : set_permits(c, "outbound", json_object_get(v, "outbound"), c->outbound, err);
+}
+
 static weir_code set_tls(config *c, weir_error *err)
 {
     const char *cert = c->set.tls_cert, *key = c->set.tls_key;
@@ -506,7 +546,7 @@ static weir_code set_all(config *c, weir_error *err)
 {
     static weir_code (*const steps[])(config *, weir_error *) = {
         set_durability, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
-        set_tls, set_data, set_store
+        set_bus, set_tls, set_data, set_store
     };
     srv_options *o = &c->pub.serve;
     o->listen = c->set.listen ? c->set.listen : "127.0.0.1:7340";

@@ -1,4 +1,4 @@
-/* config.h - what the server is to do: told by the command line, the environment and a file.
+/* config.h - the settings of the server: from the command line, the environment and a file.
  *
  * A setting has one name: the option --tls-cert is the variable WEIR_TLS_CERT and in the file the
  * key "tls-cert". Of what is said more than once the option holds, then the environment, then the
@@ -14,6 +14,9 @@
     X(listen, "listen", TEXT, "ADDRESS:PORT", NULL,                                               \
       "where to listen (127.0.0.1:7340); port 0 takes any that is free. Others than this machine " \
       "need a token: see `weir help token`")                                                      \
+    X(bus, "bus", TEXT, "ADDRESS:PORT", NULL,                                                     \
+      "where the event bus takes clients of Vert.x's TCP bridge in (nowhere); see docs/bus.md. "  \
+      "In the file also an object: listen, inbound, outbound")                                    \
     X(data, "data", TEXT, "DIR", "<file>",                                                        \
       "where jobs, tokens and push targets are kept (~/.local/share/weir)")                       \
     X(title, "title", TEXT, "TEXT", NULL, "the name of this server, for people (weir)")           \
@@ -51,15 +54,15 @@
 typedef struct srv_given {
     const char *config;         /* the file; only an option, or WEIR_CONFIG */
     const char *store, *durability;
-    const char *listen, *data, *title, *api, *search, *tls_cert, *tls_key, *origin, *access_log,
-               *audit, *threads;
+    const char *listen, *bus, *data, *title, *api, *search, *tls_cert, *tls_key, *origin,
+               *access_log, *audit, *threads;
     const char *caller_rate, *caller_connections, *caller_listeners, *caller_waits, *caller_bodies,
                *caller_answers;
     bool        kue_get, push_private;
     bool        demo;           /* the command's own: not a setting of the server */
 } srv_given;
 
-enum { SRV_MAX_THREADS = 16 };
+enum { SRV_MAX_THREADS = 16, SRV_MAX_PERMITS = 100 };
 
 typedef struct srv_config {
     srv_options     serve;      /* data_dir is set, if there is a home; store_url is not */

@@ -15,7 +15,7 @@ enum {
     SRV_MAX_HEAD        = 16 * 1024,            /* bytes of request line and headers */
     SRV_MAX_TARGET      = 8 * 1024,             /* bytes of the target (path and query) */
     SRV_MAX_HEADERS     = 100,
-    SRV_MAX_BODY        = 96 * 1024 * 1024,     /* bytes of a lot of jobs; other bodies: less */
+    SRV_MAX_BODY        = 96 * 1024 * 1024,     /* bytes of many jobs; other bodies: less */
     SRV_MAX_SMALL_BODY  = 2 * 1024 * 1024,      /* what holds one job, or an order */
     SRV_MAX_PAGE        = 16 * 1024 * 1024,     /* bytes of a page of jobs; the rest: the next */
     SRV_MAX_BODIES      = 256 * 1024 * 1024,    /* of all bodies being read or worked on */
@@ -40,6 +40,7 @@ enum {
     SRV_IDLE_MS         = 75 * 1000,            /* a connection without a request */
     SRV_WRITE_MS        = 30 * 1000,            /* a client that takes nothing of its answer */
     SRV_ANSWER_MS       = 60 * 1000,            /* to take what was sent; again for each MiB */
+    SRV_PING_MS         = 10 * 1000,            /* a client at /eventbus that sends no ping */
     SRV_MAX_ORIGINS     = 32,
     SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for those who come again */
     SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
@@ -59,11 +60,19 @@ typedef enum srv_share {
 
 /* Limits that can be set lower, those of callers also higher; 0: as above. */
 typedef struct srv_limits {
-    int64_t head_ms, body_ms, idle_ms, write_ms, answer_ms, event_keep_ms;
+    int64_t head_ms, body_ms, idle_ms, write_ms, answer_ms, event_keep_ms, ping_ms;
     int64_t connections, listeners;
     size_t  bodies, answers;
     int64_t caller[SRV_SHARES];     /* of one token or address */
 } srv_limits;
+
+/* The event bus for clients. Patterns are regular expressions (POSIX extended) for whole addresses,
+ * NULL at the end; NULL: none. */
+typedef struct srv_bus_options {
+    const char *listen;             /* "ADDRESS:PORT" of the TCP bridge; NULL: none */
+    const char *const *inbound;     /* addresses that clients may send and publish to ... */
+    const char *const *outbound;    /* ... and register for */
+} srv_bus_options;
 
 /* How to serve. {0} is a server on 127.0.0.1:7340 for everybody on this machine. */
 typedef struct srv_options {
@@ -81,6 +90,7 @@ typedef struct srv_options {
     bool        push_private;       /* push to private addresses too */
     int         threads;            /* event loops; 0: one a core, at most 4 */
     srv_limits  limits;
+    srv_bus_options bus;            /* its lists are borrowed while srv_start() runs */
     /* Called, on any thread, with a line that its owner should see while it serves. May be NULL. */
     void      (*notice)(const char *text);
     const char *const *origins;     /* origins of other pages that may call, NULL at the end */
@@ -94,6 +104,9 @@ weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, wei
 /* "http://127.0.0.1:7340": where it listens, with the real port. */
 const char *srv_address(const srv_server *s);
 
+/* "127.0.0.1:7341": where the TCP bridge listens; NULL: nowhere. */
+const char *srv_bus_address(const srv_server *s);
+
 /* What its owner should know about how it serves; NULL: nothing. Good until the next call. */
 const char *srv_warning(srv_server *s);
 
@@ -102,8 +115,8 @@ const char *srv_warning(srv_server *s);
  * whose token is gone end. Not from a loop. */
 weir_code srv_reload(srv_server *s, weir_error *err);
 
-/* Take no more connections, answer what is under way (long polls at once, event listeners are
- * told), at most SRV_DRAIN_MS. Waits. */
+/* Take no more connections, answer what is under way (long polls at once, event listeners get
+ * a last message), at most SRV_DRAIN_MS. Waits. */
 void srv_stop(srv_server *s);
 
 /* After srv_stop(). NULL is fine. */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "core/job.h"
+#include "op/op.h"
 
 /* There is no job with this id. */
 static inline weir_code weir__no_job(weir_error *err, uint64_t id)
@@ -58,6 +59,19 @@ static inline weir_code weir__token_known(const weir_token *token, size_t n,
         return weir_fail(err, WEIR_EINVAL, "token: call %" PRIu64 " was for other jobs; use "
                          "another key or a higher number", token->number);
     return WEIR_OK;
+}
+
+/* A schedule is to be put or removed; the one that is there has this version (0: there is none). */
+static inline bool weir__schedule_may_change(const weir_op_schedule *o, uint64_t version,
+                                             weir_error *err)
+{
+    if (!o->record && !version)
+        weir_fail(err, WEIR_ENOENT, "there is no schedule %.128s", o->name);
+    else if (o->version != WEIR_ANY_VERSION && o->version != version)
+        weir_fail(err, WEIR_ESTALE, "schedule %.128s: it was changed meanwhile", o->name);
+    else
+        return true;
+    return false;
 }
 
 #endif

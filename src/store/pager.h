@@ -23,7 +23,7 @@ static inline weir_pager_step weir__pager_end(weir_pager *p, weir_cursor at)
 }
 
 /* The walk has come to a job of this priority: put it on the page, pass it by, or stop. */
-static inline weir_pager_step weir__pager_meet(weir_pager *p, weir_cursor at, int32_t priority)
+static inline weir_pager_step weir__pager_add(weir_pager *p, weir_cursor at, int32_t priority)
 {
     const weir_query *q = p->q;
     bool              wanted = !q->by_priority || priority == q->priority;

@@ -50,9 +50,9 @@ const char *weir__url_option(const weir_url *url, const char *name)
 static weir_code set_durability(weir_url *u, const char *value, weir_error *err)
 {
     if (!strcmp(value, "disk"))
-        u->durability = WEIR_DURABLE_DISK;
+        u->durability = WEIR_DURABILITY_DISK;
     else if (!strcmp(value, "os"))
-        u->durability = WEIR_DURABLE_OS;
+        u->durability = WEIR_DURABILITY_OS;
     else
         return weir_fail(err, WEIR_EINVAL, "store URL: durability=%.40s, must be disk or os",
                          value);
@@ -172,9 +172,9 @@ weir_code weir__store_open(weir_store **out, const char *url, const weir_env *en
         return rc;
 
     weir_env e = *env;
-    if (e.durability == WEIR_DURABLE_DEFAULT)
+    if (e.durability == WEIR_DURABILITY_DEFAULT)
         e.durability = u.durability;
-    if (e.durability > WEIR_DURABLE_OS)
+    if (e.durability > WEIR_DURABILITY_OS)
         return weir_fail(err, WEIR_EINVAL, "durability: %s, must be disk or os",
                          weir_durability_name(e.durability));
     if (e.wait_owner_ms < 0)

@@ -4,7 +4,7 @@
  * calls run() (the batcher) sees to that. op/op.h has the operations and their contracts.
  *
  * Leases, ttls and delays are lengths of time: where one process owns the jobs (mem, sqlite), they
- * do not depend on the wall clock. When op->now_ms and op->steady_ms tell that it was set, by
+ * do not depend on the wall clock. When op->now_ms and op->steady_ms show that it was set, by
  * weir__clock_step(), the store first does weir__job_clock_set() for every job, and the same for
  * ttls. Moments that were named (run_at, deadline_at) and the ages of finished jobs follow the wall
  * clock. Redis has a clock of its own (docs/redis.md); over http it is the server's. */
@@ -13,15 +13,31 @@
 
 #include "op/op.h"
 
+/* A message between the processes of a store, beside the events of jobs: an envelope in which a bus
+ * sends what it likes. A store looks at neither part. */
+enum {
+    WEIR_MAX_ADDRESS = 255,                     /* bytes */
+    WEIR_MAX_MESSAGE = 1024 * 1024
+};
+typedef struct weir_message {
+    const char *address;
+    const char *bytes;                          /* may contain anything */
+    size_t      len;
+} weir_message;
+
+/* Which events of other processes this one receives: bits WEIR_BIT(weir_event_kind), and this. */
+#define WEIR_WANT_MESSAGES (1u << 31)
+#define WEIR_WANT_EVENTS   (~WEIR_WANT_MESSAGES)        /* of every kind */
+
 /* What a store is given by whoever opens it, and may call. The functions are called from inside
  * open() or run(), or from a thread of the store's; they must not call back into the store. */
 typedef struct weir_env {
-    weir_durability durability;     /* WEIR_DURABLE_DEFAULT: nobody said, also not the URL */
+    weir_durability durability;     /* WEIR_DURABILITY_DEFAULT: nobody said, also not the URL */
     bool            read_only;
     int64_t         wait_owner_ms;
     const char     *name;           /* of the program, for the owner's mark */
     bool            keep_taken;     /* active jobs are not lost with the last owner: queue.h */
-    bool            own_clock;      /* now() is not the system's clock but a test's: a store that
+    bool            test_clock;     /* now() is not the system's clock but a test's: a store that
                                        would ask a server for the time takes op->now_ms instead */
     int64_t       (*now)(void *ctx);
     /* These happened, and are committed; what happened to one job is in its order. Borrowed for the
@@ -33,6 +49,13 @@ typedef struct weir_env {
     /* Events of other processes may have been missed: whoever waits for one has to look. NULL: it
      * does not matter. */
     void          (*lost)(void *ctx);
+    /* Run these operations, which came from other processes whose store this process has, together
+     * with those of this process, and wait for their answers. They were not checked. From a thread
+     * of the store's alone, since it comes back through run(). WEIR_ECLOSED: not done, this process
+     * closes the store. NULL: the store does nothing for other processes. */
+    void          (*run)(void *ctx, weir_op *const *ops, size_t n);
+    /* A message came, perhaps one of this process. Borrowed for the call. NULL: none is wanted. */
+    void          (*message)(void *ctx, const weir_message *m);
     void           *ctx;
 } weir_env;
 
@@ -46,13 +69,13 @@ typedef struct weir_url {
     const weir_store_ops *ops;      /* of the scheme */
     const char           *scheme;   /* "redis+unix" */
     const char           *rest;
-    weir_durability       durability;       /* WEIR_DURABLE_DEFAULT: it says nothing */
+    weir_durability       durability;       /* WEIR_DURABILITY_DEFAULT: it says nothing */
     struct { const char *name, *value; } option[WEIR_MAX_URL_OPTIONS];
     size_t                n_options;        /* without durability */
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 10 };
+enum { WEIR_STORE_OPS_VERSION = 11 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */
@@ -66,14 +89,21 @@ struct weir_store_ops {
     /* Run n operations, in order, with one commit. Returns an error only when none of them was
      * applied; otherwise each carries its own. */
     weir_code (*run)(weir_store *s, weir_op **ops, size_t n, weir_error *err);
-    /* This process stays: it begins to listen or to work. Any thread, as long as the store is open,
-     * also while run() is running. NULL: nothing is to be done. */
-    void      (*stay)(weir_store *s);
+    /* This process stays, and asks for these events (WEIR_WANT_): it begins to listen, to
+     * wait or to work; 0: it only stays, and env->run() may be called from now on. What was wanted
+     * before still is. What happens after the call is not missed silently. Any thread, as long as
+     * the store is open, also while run() is running. NULL: env gets every event anyway. */
+    void      (*want)(weir_store *s, uint32_t what);
+    /* Send a message to every process that has the store open and wants messages; this one, too,
+     * if it does. Each gets it at most once, those of one sender in their order; none is kept for
+     * later. Any thread, as long as the store is open. WEIR_EUNAVAIL: it was not sent. NULL: no
+     * other process can have this store open. */
+    weir_code (*publish)(weir_store *s, const weir_message *m, weir_error *err);
     /* 2: run() may be entered by two threads at once, as long as one of the batches is only of
      * operations of WEIR_LANE_WORK and the other has none of them. 0: by one only. */
     unsigned  lanes;
-    bool      far;                  /* a batch costs a round trip: worth waiting for callers */
-    bool      instant;              /* an operation is over before a thread is asleep and awake
+    bool      remote;               /* a batch costs a round trip: worth waiting for callers */
+    bool      in_process;           /* an operation is over before a thread is asleep and awake
                                        again: nothing is won by not waiting for it */
 };
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const [weir, file] = process.argv.slice(2);
-const { Release, Weir, WeirError } = await import(pathToFileURL(file).href);
+const { ReturnJob, Weir, WeirError } = await import(pathToFileURL(file).href);
 
 async function startServer(directory) {
     const env = { ...process.env, XDG_RUNTIME_DIR: directory, WEIR_DATA: directory };
@@ -95,13 +95,14 @@ const cases = {
         });
         assert.equal(runs, 3);
     },
-    async 'a released job runs again'(queue) {
+    async 'a returned job runs again'(queue) {
         let runs = 0;
-        const handler = async () => { if (++runs === 1) throw new Release(); return 'second'; };
+        const handler = async () => { if (++runs < 3) throw new ReturnJob(runs * 10 - 10); return runs; };
         await working(queue, 'again', handler, {}, async () => {
             const job = await queue.wait((await queue.add('again')).id);
-            assert.equal(job.result, 'second');
+            assert.equal(job.result, 3);
             assert.equal(job.attempts, 1);
+            assert.deepEqual(job.history.map((past) => past.state).slice(0, 2), ['inactive', 'delayed']);
         });
     },
     async 'leases are renewed'(queue) {

@@ -11,7 +11,7 @@ import traceback
 
 WEIR, DIRECTORY = sys.argv[1:3]
 sys.path.insert(0, DIRECTORY)
-from weir import Release, Weir, WeirError      # noqa: E402
+from weir import ReturnJob, Weir, WeirError      # noqa: E402
 
 PATIENCE_S = 60
 
@@ -150,17 +150,20 @@ def failures_use_up_attempts(queue, server):
     assert seen == [0, 1, 2]
 
 
-def a_released_job_runs_again(queue, server):
+def a_returned_job_runs_again(queue, server):
     seen = []
 
     def handler(job):
         seen.append(job["delivery"])
         if len(seen) == 1:
-            raise Release
-        return "second"
+            raise ReturnJob
+        if len(seen) == 2:
+            raise ReturnJob(delay=10)
+        return "third"
     with Working(queue, "again", handler):
         job = queue.wait(queue.add("again")["id"], 60)
-    assert job["result"] == "second" and job["attempts"] == 1
+    assert job["result"] == "third" and job["attempts"] == 1
+    assert [past["state"] for past in job["history"]][:2] == ["inactive", "delayed"]
 
 
 def leases_are_renewed(queue, server):
@@ -245,7 +248,7 @@ def survives_a_killed_server(queue, server):
 
 
 CASES = [adds_and_finds, adds_many_each_by_itself, says_what_is_wrong, works,
-         values_stay_with_the_job, failures_use_up_attempts, a_released_job_runs_again, leases_are_renewed,
+         values_stay_with_the_job, failures_use_up_attempts, a_returned_job_runs_again, leases_are_renewed,
          a_cancelled_handler_is_told, hears_events, a_break_within_an_event_loses_nothing,
          survives_a_killed_server]
 

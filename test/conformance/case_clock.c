@@ -12,12 +12,12 @@ static void lease_lasts(fixture *f, int64_t step_ms)
     take(f, "a");
     later(f, 1000);
     set_clock(f, step_ms);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     CHECK_INT(get(f, id)->lease_until, f->now + LEASE_MS - 1000);
     later(f, LEASE_MS - 1001);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     later(f, 1);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void a_lease_lasts_when_the_clock_is_set_forth(fixture *f)
@@ -38,9 +38,9 @@ static void a_renewed_lease_lasts(fixture *f)
     CHECK_INT(renew(f, j, 2 * LEASE_MS), WEIR_OK);
     set_clock(f, -2 * HOUR_MS);
     later(f, 2 * LEASE_MS - 1);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     CHECK_INT(finish(f, j), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_COMPLETE);
+    CHECK_STATE(f, id, WEIR_STATE_COMPLETE);
 }
 
 static void ttl_lasts(fixture *f, int64_t step_ms)
@@ -50,9 +50,9 @@ static void ttl_lasts(fixture *f, int64_t step_ms)
     later(f, 1000);
     set_clock(f, step_ms);
     later(f, TTL_MS - 1001);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     later(f, 1);
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
     CHECK_STR(get(f, id)->error, "TTL exceeded");
 }
 
@@ -73,9 +73,9 @@ static void delay_lasts(fixture *f, int64_t step_ms)
     set_clock(f, step_ms);
     CHECK_INT(get(f, id)->promote_at, f->now + DELAY_MS - 1000);
     later(f, DELAY_MS - 1001);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     later(f, 1);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void a_delay_lasts_when_the_clock_is_set_forth(fixture *f)
@@ -91,14 +91,15 @@ static void a_delay_lasts_no_longer_when_the_clock_is_set_back(fixture *f)
 static void a_backoff_lasts(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 2, .run_at = f->now + 10,
-                                            .backoff = { WEIR_FIXED, .delay_ms = DELAY_MS } });
+                                            .backoff = { WEIR_BACKOFF_FIXED,
+                                                         .delay_ms = DELAY_MS } });
     later(f, 10);
     CHECK_INT(fail_job(f, take(f, "a"), "no"), WEIR_OK);
     set_clock(f, HOUR_MS);
     later(f, DELAY_MS - 1);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     later(f, 1);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 /* Each step counts, in either direction, and small ones are none. */
@@ -108,10 +109,10 @@ static void many_steps(fixture *f)
     for (int i = 0; i < 5; i++) {
         set_clock(f, i % 2 ? -2 * HOUR_MS : 3 * HOUR_MS);
         later(f, 900);
-        CHECK_STATE(f, id, WEIR_DELAYED);
+        CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     }
     later(f, DELAY_MS - 5 * 900);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 /* ---- named moments ---- */
@@ -120,18 +121,18 @@ static void a_moment_follows_the_clock(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .run_at = f->now + 2 * HOUR_MS });
     set_clock(f, HOUR_MS);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     set_clock(f, HOUR_MS);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void a_deadline_follows_the_clock(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .deadline_at = f->now + HOUR_MS });
     set_clock(f, HOUR_MS - 1);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     set_clock(f, 1000);
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
 }
 
 static void by_hand_a_delay_becomes_a_moment(fixture *f)
@@ -139,7 +140,7 @@ static void by_hand_a_delay_becomes_a_moment(fixture *f)
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .delay_ms = DELAY_MS });
     CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + HOUR_MS }), WEIR_OK);
     set_clock(f, HOUR_MS);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void by_hand_a_moment_becomes_a_delay(fixture *f)
@@ -147,9 +148,9 @@ static void by_hand_a_moment_becomes_a_delay(fixture *f)
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .run_at = f->now + HOUR_MS });
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = DELAY_MS }), WEIR_OK);
     set_clock(f, 2 * HOUR_MS);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     later(f, DELAY_MS);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 /* A change of anything else leaves it what it was, and so does a new owner of the file. */
@@ -157,20 +158,20 @@ static void it_stays_what_it_was(fixture *f)
 {
     uint64_t delay = add_spec(f, &(weir_spec){ .type = "a", .delay_ms = DELAY_MS });
     uint64_t moment = add_spec(f, &(weir_spec){ .type = "a", .run_at = f->now + 2 * HOUR_MS });
-    weir_change urgent = { .set_priority = true, .priority = WEIR_HIGH };
+    weir_change urgent = { .set_priority = true, .priority = WEIR_PRIORITY_HIGH };
     CHECK_INT(update(f, delay, &urgent), WEIR_OK);
     CHECK_INT(update(f, moment, &urgent), WEIR_OK);
     if (owned(f))
         CHECK_INT(reopen(f), WEIR_OK);
     later(f, 0);
     set_clock(f, HOUR_MS);
-    CHECK_STATE(f, delay, WEIR_DELAYED);
-    CHECK_STATE(f, moment, WEIR_DELAYED);
+    CHECK_STATE(f, delay, WEIR_STATE_DELAYED);
+    CHECK_STATE(f, moment, WEIR_STATE_DELAYED);
     later(f, DELAY_MS);
-    CHECK_STATE(f, delay, WEIR_INACTIVE);
-    CHECK_STATE(f, moment, WEIR_DELAYED);
+    CHECK_STATE(f, delay, WEIR_STATE_INACTIVE);
+    CHECK_STATE(f, moment, WEIR_STATE_DELAYED);
     set_clock(f, HOUR_MS);
-    CHECK_STATE(f, moment, WEIR_INACTIVE);
+    CHECK_STATE(f, moment, WEIR_STATE_INACTIVE);
 }
 
 const conformance_case cases_clock[] = {

@@ -28,7 +28,7 @@ static void a_life_with_failures(fixture *f)
 static void a_life_with_delays(fixture *f)
 {
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 10, .attempts = 2,
-                              .backoff = { WEIR_FIXED, .delay_ms = 20 } });
+                              .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 20 } });
     CHECK_EVENTS(f, "");
     later(f, 10);
     fail_job(f, take(f, "a"), "x");
@@ -106,7 +106,7 @@ static void strings_of_jobs_that_are_gone_are_told(fixture *f)
     weir_op remove_op = { .kind = WEIR_OP_REMOVE, .now_ms = f->now, .u.remove = { 1 } };
     weir_op *ops[] = { &fail_op, &progress_op, &again_op, &done_op, &remove_op };
     CHECK_INT(run_batch(f, ops, 5), WEIR_OK);
-    weir_job_release(got);
+    weir_job_free(got);
     CHECK_STR(events_in_full(f),
               "failed_attempt 1 a inactive 1 0 1 first, enqueue 1 a inactive 1 0 1, "
               "start 1 a active 1 0 2 other, progress 1 a active 1 1 2 [1], "

@@ -11,7 +11,7 @@ static void done_with_a_result(fixture *f)
     f->now += 40;
     CHECK_INT(finish_with(f, job, "{\"sent\":true}"), WEIR_OK);
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_COMPLETE);
+    CHECK_INT(j->state, WEIR_STATE_COMPLETE);
     CHECK_STR(j->result, "{\"sent\":true}");
     CHECK_INT(j->result_len, 13);
     CHECK_INT(j->attempts, 1);
@@ -27,7 +27,7 @@ static void done_without_a_result(fixture *f)
     uint64_t id = add(f, "a");
     CHECK_INT(finish(f, take(f, "a")), WEIR_OK);
     CHECK(!get(f, id)->result);
-    CHECK_STATE(f, id, WEIR_COMPLETE);
+    CHECK_STATE(f, id, WEIR_STATE_COMPLETE);
 }
 
 static void gone_when_done(fixture *f)
@@ -39,7 +39,7 @@ static void gone_when_done(fixture *f)
     CHECK_INT(finish_with(f, job, "[1]"), WEIR_OK);
     CHECK(!get(f, id));
     CHECK(!logs(f, id, 0, 0));
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
     CHECK_INT(stats_of(f, "a")->completed, 1);
     CHECK_STR(events_in_full(f), "complete 1 a any 1 100 1 [1]");
     CHECK_INT(finish(f, job), WEIR_ESTALE);
@@ -49,7 +49,7 @@ static void stays_when_failed(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .remove_on_complete = true });
     fail_job(f, take(f, "a"), "x");
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
 }
 
 static void nobody_finishes_twice(fixture *f)
@@ -99,7 +99,7 @@ static void exactly_as_many_executions_as_attempts(fixture *f)
     }
     CHECK(!take(f, "a"));
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_FAILED);
+    CHECK_INT(j->state, WEIR_STATE_FAILED);
     CHECK_INT(j->attempts, 3);
     CHECK_STR(j->error, "no luck");
     CHECK_INT(j->failed_at, f->now);
@@ -123,24 +123,24 @@ static void success_after_failure_clears_the_error(fixture *f)
 static void a_fixed_backoff_delays(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 3,
-                                            .backoff = { WEIR_FIXED, .delay_ms = 100 } });
+                                            .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 100 } });
     for (int i = 0; i < 2; i++) {
         fail_job(f, take(f, "a"), "x");
-        CHECK_STATE(f, id, WEIR_DELAYED);
+        CHECK_STATE(f, id, WEIR_STATE_DELAYED);
         CHECK_INT(get(f, id)->promote_at, f->now + 100);
         later(f, 99);
-        CHECK_STATE(f, id, WEIR_DELAYED);
+        CHECK_STATE(f, id, WEIR_STATE_DELAYED);
         later(f, 1);
-        CHECK_STATE(f, id, WEIR_INACTIVE);
+        CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     }
     fail_job(f, take(f, "a"), "x");
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
 }
 
 static void a_fixed_backoff_without_delay_takes_that_of_the_job(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 2, .delay_ms = 70,
-                                            .backoff = { .kind = WEIR_FIXED } });
+                                            .backoff = { .kind = WEIR_BACKOFF_FIXED } });
     later(f, 70);
     fail_job(f, take(f, "a"), "x");
     CHECK_INT(get(f, id)->promote_at, f->now + 70);
@@ -150,7 +150,7 @@ static void an_exponential_backoff_grows_to_its_cap(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){
         .type = "a", .attempts = 9,
-        .backoff = { WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 5000 } });
+        .backoff = { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000, .max_ms = 5000 } });
     const int64_t want[] = { 500, 1500, 3500, 5000, 5000 };
     for (size_t i = 0; i < 5; i++) {
         fail_job(f, take(f, "a"), "x");
@@ -162,11 +162,11 @@ static void an_exponential_backoff_grows_to_its_cap(fixture *f)
 static void a_linear_backoff_grows_to_its_cap(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 9,
-                                            .backoff = { WEIR_LINEAR, 2000, 7000, 0 } });
+                                            .backoff = { WEIR_BACKOFF_LINEAR, 2000, 7000, 0 } });
     const int64_t want[] = { 2000, 4000, 6000, 7000, 7000 };
     for (size_t i = 0; i < 5; i++) {
         fail_job(f, take(f, "a"), "x");
-        CHECK_INT(get(f, id)->backoff.kind, WEIR_LINEAR);
+        CHECK_INT(get(f, id)->backoff.kind, WEIR_BACKOFF_LINEAR);
         CHECK_INT(get(f, id)->promote_at - f->now, want[i]);
         later(f, want[i]);
     }
@@ -178,11 +178,31 @@ static void a_job_given_back_uses_no_attempt(fixture *f)
     const weir_job *job = take(f, "a");
     events(f);
     CHECK_INT(give_back(f, job), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_INT(get(f, id)->attempts, 0);
     CHECK_INT(logs(f, id, 0, 0)->n, 0);
     CHECK_STR(events_in_full(f), "enqueue 1 a inactive 0 0 1");
     CHECK_INT(take(f, "a")->delivery, 2);
+}
+
+static void a_job_given_back_may_wait(fixture *f)
+{
+    uint64_t        id = add(f, "a");
+    const weir_job *job = take(f, "a");
+    events(f);
+    CHECK_INT(give_back_for(f, job, 500), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
+    CHECK_INT(get(f, id)->attempts, 0);
+    CHECK_INT(get(f, id)->promote_at, f->now + 500);
+    CHECK_INT(get(f, id)->delay_ms, 0);
+    CHECK_STR(events(f), "");
+    later(f, 499);
+    CHECK(!take(f, "a"));
+    later(f, 1);
+    CHECK_INT(take(f, "a")->delivery, 2);
+    CHECK_INT(give_back_for(f, get(f, id), -1), WEIR_EINVAL);
+    CHECK_INT(give_back_for(f, get(f, id), WEIR_MAX_MS + 1), WEIR_EINVAL);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
 }
 
 static void finishing_may_take_the_next(fixture *f)
@@ -193,7 +213,7 @@ static void finishing_may_take_the_next(fixture *f)
     const weir_job *job = take(f, "a");
     events(f);
     CHECK_INT(finish_and_take(f, job, "a", &next), WEIR_OK);
-    CHECK(next && next->id == 2 && next->state == WEIR_ACTIVE);
+    CHECK(next && next->id == 2 && next->state == WEIR_STATE_ACTIVE);
     CHECK_EVENTS(f, "complete 1, start 2");
     CHECK_INT(finish_and_take(f, next, "a", &job), WEIR_OK);
     CHECK(!job);
@@ -208,7 +228,7 @@ static void a_stale_finish_takes_nothing(fixture *f)
     finish(f, job);
     CHECK_INT(finish_and_take(f, job, "a", &next), WEIR_ESTALE);
     CHECK(!next);
-    CHECK_STATE(f, 2, WEIR_INACTIVE);
+    CHECK_STATE(f, 2, WEIR_STATE_INACTIVE);
 }
 
 static void a_failed_job_may_be_its_own_next(fixture *f)
@@ -224,13 +244,13 @@ static void a_failed_job_may_be_its_own_next(fixture *f)
                                            .lease_ms = LEASE_MS, .worker = "w2",
                                            .jobs = &got } } };
     CHECK_INT(run(f, &op), WEIR_OK);
-    CHECK_INT(op.u.finish.state, WEIR_INACTIVE);
+    CHECK_INT(op.u.finish.state, WEIR_STATE_INACTIVE);
     CHECK_INT(op.u.finish.next.n_jobs, 1);
     CHECK_INT(got->id, 1);
     CHECK_INT(got->delivery, 2);
     CHECK_STR(got->error, "x");
-    weir_job_release(got);
-    CHECK_STATE(f, 1, WEIR_ACTIVE);
+    weir_job_free(got);
+    CHECK_STATE(f, 1, WEIR_STATE_ACTIVE);
 }
 
 static void long_errors_are_cut(fixture *f)
@@ -277,6 +297,7 @@ const conformance_case cases_finish[] = {
     CASE(an_exponential_backoff_grows_to_its_cap),
     CASE(a_linear_backoff_grows_to_its_cap),
     CASE(a_job_given_back_uses_no_attempt),
+    CASE(a_job_given_back_may_wait),
     ORDERED_CASE(finishing_may_take_the_next),
     ORDERED_CASE(a_stale_finish_takes_nothing),
     CASE(a_failed_job_may_be_its_own_next),

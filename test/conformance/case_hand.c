@@ -16,7 +16,7 @@ static void a_new_priority_moves_a_job(fixture *f)
     CHECK_INT(update(f, 2, &(weir_change){ .set_priority = true, .priority = -3 }), WEIR_OK);
     CHECK_INT(get(f, 2)->priority, -3);
     CHECK_INT(get(f, 2)->updated_at, f->now);
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_INACTIVE }), "2 1");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_INACTIVE }), "2 1");
 }
 
 static void a_new_priority_is_what_counts(fixture *f)
@@ -44,7 +44,7 @@ static void changing_nothing_is_fine(fixture *f)
     events(f);
     CHECK_INT(update(f, id, &(weir_change){ 0 }), WEIR_OK);
     CHECK_EVENTS(f, "");
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void a_delay_can_be_given_later(fixture *f)
@@ -52,23 +52,23 @@ static void a_delay_can_be_given_later(fixture *f)
     uint64_t id = add(f, "a");
     events(f);
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 500 }), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     CHECK_INT(get(f, id)->promote_at, f->now + 500);
     CHECK_EVENTS(f, "");
     CHECK(!take(f, "a"));
     CHECK_DUE(f, f->now + 500);
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 900 }), WEIR_OK);
     later(f, 500);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     later(f, 400);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void a_delay_of_zero_promotes(fixture *f)
 {
     uint64_t id = add_delayed(f);
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true }), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_EVENTS(f, "promotion 1, enqueue 1");
 }
 
@@ -77,26 +77,26 @@ static void a_moment_can_be_given_later(fixture *f)
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 70 });
     later(f, 70);
     CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 500 }), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     CHECK_INT(get(f, id)->promote_at, f->now + 500);
     CHECK_INT(get(f, id)->delay_ms, 70);                         /* its own stays */
     CHECK_DUE(f, f->now + 500);
     int64_t far = INT64_C(253402300799999);
     CHECK_INT(update(f, id, &(weir_change){ .run_at = far }), WEIR_OK);
     CHECK_INT(get(f, id)->promote_at, far);
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_DELAYED }), "1");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_DELAYED }), "1");
     later(f, 1000);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     events(f);
     CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now - 5 }), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_INT(get(f, id)->promote_at, f->now);
     CHECK_EVENTS(f, "promotion 1, enqueue 1");
     finish(f, take(f, "a"));
     CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5 }), WEIR_ESTATE);
-    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5, .state = WEIR_DELAYED }),
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5, .state = WEIR_STATE_DELAYED }),
               WEIR_OK);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
 }
 
 /* As `weir migrate` does it: nobody takes what is parked, and later it is as it was. */
@@ -112,12 +112,13 @@ static void what_was_parked_gets_its_time_back(fixture *f)
         CHECK_INT(update(f, delayed, &(weir_change){ .run_at = WEIR_PARKED_AT + spans[i] + own +
                                                                900 }), WEIR_OK);
         CHECK(!take(f, "a"));
-        CHECK_INT(update(f, id, &(weir_change){ .run_at = own, .from = 1u << WEIR_DELAYED }),
+        CHECK_INT(update(f, id,
+                         &(weir_change){ .run_at = own, .from = WEIR_BIT(WEIR_STATE_DELAYED) }),
                   WEIR_OK);
         CHECK_INT(update(f, delayed, &(weir_change){ .run_at = own + 900 }), WEIR_OK);
-        CHECK_STATE(f, id, WEIR_INACTIVE);
+        CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
         CHECK_INT(get(f, id)->promote_at, own);
-        CHECK_STATE(f, delayed, WEIR_DELAYED);
+        CHECK_STATE(f, delayed, WEIR_STATE_DELAYED);
         CHECK_INT(get(f, delayed)->promote_at, own + 900);
     }
     CHECK(take(f, "a")->id == id);
@@ -130,11 +131,11 @@ static void a_moment_that_cannot_be_is_refused(fixture *f)
               WEIR_EINVAL);
     CHECK_INT(update(f, id, &(weir_change){ .run_at = -1 }), WEIR_EINVAL);
     CHECK_INT(update(f, id, &(weir_change){ .run_at = INT64_C(253402300800000) }), WEIR_ELIMIT);
-    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5, .state = WEIR_CANCELLED }),
+    CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5, .state = WEIR_STATE_CANCELLED }),
               WEIR_EINVAL);
     take(f, "a");
     CHECK_INT(update(f, id, &(weir_change){ .run_at = f->now + 5 }), WEIR_ESTATE);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
 }
 
 static void promote_does_not_wait(fixture *f)
@@ -142,7 +143,7 @@ static void promote_does_not_wait(fixture *f)
     uint64_t id = add_delayed(f);
     f->now += 10;
     CHECK_INT(promote_job(f, id), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_INT(get(f, id)->promote_at, f->now);
     CHECK_EVENTS(f, "promotion 1, enqueue 1");
     CHECK_INT(promote_job(f, id), WEIR_ESTATE);
@@ -157,8 +158,8 @@ static void cancel_what_waits(fixture *f)
     events(f);
     CHECK_INT(cancel_job(f, one), WEIR_OK);
     CHECK_INT(cancel_job(f, two), WEIR_OK);
-    CHECK_STATE(f, one, WEIR_CANCELLED);
-    CHECK_STATE(f, two, WEIR_CANCELLED);
+    CHECK_STATE(f, one, WEIR_STATE_CANCELLED);
+    CHECK_STATE(f, two, WEIR_STATE_CANCELLED);
     CHECK_INT(get(f, one)->finished_at, f->now);
     CHECK_STR(events_in_full(f), "cancelled 1 a cancelled 0 0 0, cancelled 2 a cancelled 0 0 0");
     CHECK(!take(f, "a"));
@@ -177,7 +178,7 @@ static void cancel_what_runs(fixture *f)
     CHECK_INT(progress(f, job, 5, NULL), WEIR_ESTALE);
     events(f);
     later(f, LEASE_MS);
-    CHECK_STATE(f, id, WEIR_CANCELLED);
+    CHECK_STATE(f, id, WEIR_STATE_CANCELLED);
     CHECK_EVENTS(f, "");
 }
 
@@ -187,7 +188,7 @@ static void what_has_ended_cannot_be_cancelled(fixture *f)
     finish(f, take(f, "a"));
     CHECK_INT(cancel_job(f, id), WEIR_ESTATE);
     CHECK(strstr(f->err.msg, "complete"));
-    CHECK_STATE(f, id, WEIR_COMPLETE);
+    CHECK_STATE(f, id, WEIR_STATE_COMPLETE);
 }
 
 static void retry_starts_over(fixture *f)
@@ -195,17 +196,17 @@ static void retry_starts_over(fixture *f)
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 2 });
     fail_job(f, take(f, "a"), "1");
     fail_job(f, take(f, "a"), "2");
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
     events(f);
     CHECK_INT(retry_job(f, id), WEIR_OK);
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_INACTIVE);
+    CHECK_INT(j->state, WEIR_STATE_INACTIVE);
     CHECK_INT(j->attempts, 0);
     CHECK_INT(j->finished_at, 0);
     CHECK_INT(j->delivery, 2);
     CHECK_EVENTS(f, "enqueue 1");
     fail_job(f, take(f, "a"), "3");
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     finish_with(f, take(f, "a"), "1");
     CHECK_INT(retry_job(f, id), WEIR_OK);
     CHECK(!get(f, id)->result);
@@ -230,8 +231,8 @@ static void what_has_ended_can_be_delayed(fixture *f)
     finish(f, take(f, "a"));
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 100 }), WEIR_ESTATE);
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 100,
-                                            .state = WEIR_DELAYED }), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+                                            .state = WEIR_STATE_DELAYED }), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     later(f, 100);
     CHECK_INT(take(f, "a")->id, id);
 }
@@ -243,7 +244,7 @@ static void a_running_job_is_not_changed(fixture *f)
     CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 1 }), WEIR_ESTATE);
     CHECK_INT(update(f, id, &(weir_change){ .data = "[1]" }), WEIR_ESTATE);
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = 1 }), WEIR_ESTATE);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_INACTIVE }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_INACTIVE }), WEIR_ESTATE);
     CHECK_STR(get(f, id)->data, "{}");
     CHECK_INT(get(f, id)->priority, 0);
 }
@@ -252,7 +253,7 @@ static void a_refused_change_changes_nothing(fixture *f)
 {
     uint64_t id = add(f, "a");
     CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 9, .data = "[1]",
-                                            .state = WEIR_INACTIVE }), WEIR_ESTATE);
+                                            .state = WEIR_STATE_INACTIVE }), WEIR_ESTATE);
     CHECK_INT(get(f, id)->priority, 0);
     CHECK_STR(get(f, id)->data, "{}");
 }
@@ -262,11 +263,11 @@ static void complete_by_hand(fixture *f)
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .unique = "u", .search = true,
                                             .remove_on_complete = true });
     events(f);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE, .set_priority = true,
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE, .set_priority = true,
                                             .priority = 4 }), WEIR_OK);
     CHECK_STR(events_in_full(f), "complete 1 a complete 0 100 0");
     const weir_job *j = get(f, id);                              /* not removed: nobody ran it */
-    CHECK_INT(j->state, WEIR_COMPLETE);
+    CHECK_INT(j->state, WEIR_STATE_COMPLETE);
     CHECK_INT(j->attempts, 0);
     CHECK_INT(j->progress, 100);
     CHECK_INT(j->priority, 4);
@@ -276,7 +277,7 @@ static void complete_by_hand(fixture *f)
     CHECK(strstr(j->history, "\"event\":\"set\",\"state\":\"complete\""));
     CHECK(!take(f, "a"));
     CHECK_INT(stats(f)->type[0].completed, 0);                   /* of executions */
-    CHECK_INT(count(f, WEIR_COMPLETE, "a"), 1);
+    CHECK_INT(count(f, WEIR_STATE_COMPLETE, "a"), 1);
     CHECK_INT(add_spec(f, &(weir_spec){ .type = "a", .unique = "u" }), 2);   /* its key is free */
     remove_job(f, 2);
     CHECK_INT(retry_job(f, id), WEIR_OK);
@@ -288,23 +289,23 @@ static void failed_by_hand(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 3, .delay_ms = 100,
                                             .search = true });
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_FAILED }), WEIR_OK);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_FAILED }), WEIR_OK);
     CHECK_EVENTS(f, "failed 1");
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_FAILED);
+    CHECK_INT(j->state, WEIR_STATE_FAILED);
     CHECK_STR(j->error, "Failed by hand");
     CHECK_INT(j->attempts, 0);
     CHECK_INT(j->failed_at, j->finished_at);
     CHECK_STR(logs(f, id, 0, 0)->line[0].text, "error | Failed by hand");
     CHECK_INT(stats(f)->type[0].failed, 0);
     later(f, 1000);
-    CHECK_STATE(f, id, WEIR_FAILED);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_OK);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE }), WEIR_OK);
     CHECK(!get(f, id)->error);
     CHECK_INT(get(f, id)->failed_at, get(f, id)->created_at);
     CHECK_INT(retry_job(f, id), WEIR_OK);
     finish_with(f, take(f, "a"), "[1]");
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_FAILED }), WEIR_OK);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_FAILED }), WEIR_OK);
     j = get(f, id);
     CHECK(!j->result && !j->duration_ms);
     CHECK_INT(j->attempts, 1);
@@ -314,19 +315,19 @@ static void failed_by_hand(fixture *f)
 static void active_by_hand(fixture *f)
 {
     uint64_t    id = add_spec(f, &(weir_spec){ .type = "a", .ttl_ms = 500, .attempts = 2 });
-    weir_change have = { .state = WEIR_ACTIVE, .worker = "me", .lease_ms = 300 };
+    weir_change have = { .state = WEIR_STATE_ACTIVE, .worker = "me", .lease_ms = 300 };
     events(f);
     CHECK_INT(update(f, id, &have), WEIR_OK);
     CHECK_STR(events_in_full(f), "start 1 a active 0 0 1 me");
     CHECK(!take(f, "a"));
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_ACTIVE);
+    CHECK_INT(j->state, WEIR_STATE_ACTIVE);
     CHECK_STR(j->worker, "me");
     CHECK_INT(j->delivery, 1);
     CHECK_INT(stats(f)->type[0].last_taken_at, j->started_at);
     CHECK_INT(update(f, id, &have), WEIR_ESTATE);
     CHECK(strstr(f->err.msg, "a worker has it"));
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE }), WEIR_ESTATE);
     CHECK_INT(renew(f, j, 300), WEIR_OK);
     CHECK_INT(finish_with(f, j, "[1]"), WEIR_OK);                 /* as any worker does */
     CHECK_STR(get(f, id)->result, "[1]");
@@ -338,9 +339,9 @@ static void active_by_hand(fixture *f)
     CHECK_INT(j->delivery, 2);
     events(f);
     later(f, 299);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     later(f, 2);                                                 /* nobody renewed it */
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_EVENTS(f, "stalled 1, enqueue 1");
     CHECK_INT(finish(f, j), WEIR_ESTALE);
     have.lease_ms = 1000;
@@ -352,20 +353,23 @@ static void active_by_hand(fixture *f)
 static void what_does_not_go_with_a_state_by_hand(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .unique = "u" });
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_FAILED, .data = "{}" }), WEIR_EINVAL);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE, .set_delay = true }),
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_FAILED, .data = "{}" }),
               WEIR_EINVAL);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_ACTIVE, .worker = "me",
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE, .set_delay = true }),
+              WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_ACTIVE, .worker = "me",
                                             .run_at = FIXTURE_START + 9000 }), WEIR_EINVAL);
     CHECK_INT(update(f, id, &(weir_change){ .worker = "me" }), WEIR_EINVAL);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE, .lease_ms = 5 }), WEIR_EINVAL);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_OK);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_COMPLETE }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE, .lease_ms = 5 }),
+              WEIR_EINVAL);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE }), WEIR_OK);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE }), WEIR_ESTATE);
     CHECK_STR(f->err.msg, "job 1 is already complete");
     add_spec(f, &(weir_spec){ .type = "a", .unique = "u" });
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_ACTIVE, .worker = "me" }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_ACTIVE, .worker = "me" }),
+              WEIR_ESTATE);
     CHECK(strstr(f->err.msg, "key"));
-    CHECK_STATE(f, id, WEIR_COMPLETE);
+    CHECK_STATE(f, id, WEIR_STATE_COMPLETE);
 }
 
 static void several_changes_at_once(fixture *f)
@@ -373,7 +377,7 @@ static void several_changes_at_once(fixture *f)
     uint64_t id = add(f, "a");
     finish(f, take(f, "a"));
     CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 9, .data = "[1]",
-                                            .state = WEIR_INACTIVE }), WEIR_OK);
+                                            .state = WEIR_STATE_INACTIVE }), WEIR_OK);
     const weir_job *j = take(f, "a");
     CHECK_INT(j->priority, 9);
     CHECK_STR(j->data, "[1]");
@@ -383,11 +387,12 @@ static void the_answer_has_both_states(fixture *f)
 {
     uint64_t id = add_delayed(f);
     weir_op  op = { .kind = WEIR_OP_UPDATE,
-                    .u.update = { .id = id, .from = 1u << WEIR_DELAYED | 1u << WEIR_INACTIVE,
-                                  .change = { .state = WEIR_CANCELLED } } };
+                    .u.update = { .id = id, .from = WEIR_BIT(WEIR_STATE_DELAYED) |
+                                  WEIR_BIT(WEIR_STATE_INACTIVE),
+                                  .change = { .state = WEIR_STATE_CANCELLED } } };
     CHECK_INT(run(f, &op), WEIR_OK);
-    CHECK_INT(op.u.update.old_state, WEIR_DELAYED);
-    CHECK_INT(op.u.update.new_state, WEIR_CANCELLED);
+    CHECK_INT(op.u.update.old_state, WEIR_STATE_DELAYED);
+    CHECK_INT(op.u.update.new_state, WEIR_STATE_CANCELLED);
     CHECK_INT(run(f, &op), WEIR_ESTATE);
     CHECK_STR(f->err.msg, "job 1 is cancelled, but must be inactive or delayed for this");
 }
@@ -398,7 +403,7 @@ static void finished_jobs_take_new_data_and_priority(fixture *f)
     finish(f, take(f, "a"));
     CHECK_INT(update(f, id, &(weir_change){ .set_priority = true, .priority = 4, .data = "[9]" }),
               WEIR_OK);
-    CHECK_STATE(f, id, WEIR_COMPLETE);
+    CHECK_STATE(f, id, WEIR_STATE_COMPLETE);
     CHECK_STR(get(f, id)->data, "[9]");
     CHECK_INT(get(f, id)->priority, 4);
 }
@@ -431,7 +436,7 @@ static void any_state_can_be_removed(fixture *f)
     cancel_job(f, add(f, "a"));
     for (uint64_t id = 1; id <= 6; id++)
         CHECK_INT(remove_job(f, id), WEIR_OK);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
     CHECK_INT(finish(f, job), WEIR_ESTALE);
     later(f, LEASE_MS * 2);
     CHECK_INT(stats(f)->n, 4);                                   /* the types are still known */

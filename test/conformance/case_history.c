@@ -50,7 +50,7 @@ static void done_at_once_leaves_nothing(fixture *f)
 static void failed_attempts_and_waits(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 3,
-                                            .backoff = { WEIR_FIXED, .delay_ms = 1000 } });
+                                            .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 1000 } });
     const weir_job *job = take_as(f, "a", "w1", LEASE_MS);
     f->now += 100;
     fail_job(f, job, "no luck");
@@ -95,7 +95,7 @@ static void lost_slow_and_given_back(fixture *f)
     take_as(f, "a", "w4", 1000);
     later(f, 2000);
     check_history(f, id,
-        "[{\"n\":1,\"at\":T0,\"event\":\"released\",\"state\":\"inactive\",\"delivery\":1,"
+        "[{\"n\":1,\"at\":T0,\"event\":\"returned\",\"state\":\"inactive\",\"delivery\":1,"
         "\"worker\":\"w1\",\"started_at\":T0},"
         "{\"n\":2,\"at\":T1005,\"event\":\"stalled\",\"state\":\"inactive\",\"delivery\":2,"
         "\"worker\":\"w2\",\"started_at\":T5},"
@@ -103,7 +103,7 @@ static void lost_slow_and_given_back(fixture *f)
         "\"worker\":\"w3\",\"started_at\":T1005},"
         "{\"n\":4,\"at\":T63005,\"event\":\"stalled\",\"state\":\"failed\",\"delivery\":4,"
         "\"worker\":\"w4\",\"started_at\":T61005}]");
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
 }
 
 static void given_back_with_the_next_one_taken(fixture *f)
@@ -143,10 +143,10 @@ static void by_hand(fixture *f)
     f->now += 10;
     cancel_job(f, id);
     f->now += 10;
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_DELAYED, .set_delay = true,
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_DELAYED, .set_delay = true,
                                             .delay_ms = 70 }), WEIR_OK);
     f->now += 10;
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_DELAYED }), WEIR_ESTATE);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_DELAYED }), WEIR_ESTATE);
     check_history(f, id,
         "[{\"n\":1,\"at\":T10,\"event\":\"delayed\",\"state\":\"delayed\",\"planned\":T500,"
         "\"until\":T910},"
@@ -221,7 +221,7 @@ static void what_came_in_goes_on(fixture *f)
     give_back(f, take(f, "a"));
     check_history(f, 9,
         "[ {\"n\":7,\"at\":5,\"event\":\"due\",\"state\":\"inactive\"} ,"
-        "{\"n\":8,\"at\":T0,\"event\":\"released\",\"state\":\"inactive\",\"delivery\":1,"
+        "{\"n\":8,\"at\":T0,\"event\":\"returned\",\"state\":\"inactive\",\"delivery\":1,"
         "\"worker\":\"" WORKER "\",\"started_at\":T0}]");
 }
 

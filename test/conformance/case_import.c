@@ -10,19 +10,20 @@
 /* A job as it may be elsewhere: each member has a value of its own. */
 static weir_job made(fixture *f, uint64_t id, weir_state state)
 {
-    bool ended = weir__finished(state), done = state == WEIR_COMPLETE;
+    bool ended = weir__finished(state), done = state == WEIR_STATE_COMPLETE;
     return (weir_job){
         .id = id, .type = "a", .state = state, .priority = -7, .data = "{\"to\":\"ann\"}",
         .data_len = 12, .result = done ? "[\"ok\"]" : NULL, .result_len = done ? 6 : 0,
         .error = done ? NULL : keeps_bytes(f) ? "why \xff" : "why",
         .progress_data = "[3]", .progress_data_len = 3,
-        .worker = "far:1:2", .backoff = { WEIR_EXPONENTIAL, 100, 900, 30 }, .attempts = 1,
+        .worker = "far:1:2", .backoff = { WEIR_BACKOFF_EXPONENTIAL, 100, 900, 30 }, .attempts = 1,
         .max_attempts = 4, .delivery = 9, .lost = 2, .max_lost = 8, .progress = done ? 100 : 33,
         .delay_ms = 50, .ttl_ms = 77, .deadline_at = f->now + 99999, .created_at = f->now - 5000,
-        .promote_at = f->now + (state == WEIR_DELAYED ? 300 : -4000), .updated_at = f->now - 400,
+        .promote_at = f->now + (state == WEIR_STATE_DELAYED ? 300 : -4000),
+            .updated_at = f->now - 400,
         .started_at = f->now - 3000, .failed_at = f->now - 2000,
         .finished_at = ended ? f->now - 1000 : 0, .duration_ms = done ? 55 : 0,
-        .lease_until = state == WEIR_ACTIVE ? f->now + 100 : 0,
+        .lease_until = state == WEIR_STATE_ACTIVE ? f->now + 100 : 0,
         .search = true,
         .history = "[ {\"n\":7,\"at\":5,\"event\":\"due\",\"state\":\"inactive\"} ]",
         .history_len = 51,
@@ -35,7 +36,7 @@ static void every_number_is_made(fixture *f)
 {
 #define X(member, name, kind, ...)                                                                \
     bool has_##name = !strcmp(#kind, "FLAG");                                                     \
-    for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++)                                      \
+    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++)                           \
         has_##name = has_##name || made(f, 1, s).member;                                          \
     CHECK(has_##name);
     WEIR_JOB_NUMBERS(X)
@@ -45,33 +46,34 @@ static void every_number_is_made(fixture *f)
 static void jobs_come_in_as_they_are(fixture *f)
 {
     every_number_is_made(f);
-    for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++) {
+    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++) {
         weir_job      j = made(f, 10 * (uint64_t)s, s);
         weir_imported out = import_job(f, &j);
         CHECK_INT(out.err.code, WEIR_OK);
         CHECK_INT(out.id, j.id);
         CHECK(!out.existed);
-        if (s == WEIR_ACTIVE) {             /* nobody has it here */
-            j.state = WEIR_INACTIVE;
+        if (s == WEIR_STATE_ACTIVE) {             /* nobody has it here */
+            j.state = WEIR_STATE_INACTIVE;
             j.lease_until = 0;
         }
         CHECK_INT(out.state, j.state);
         check_same_job(get(f, j.id), &j);
     }
     CHECK_EVENTS(f, "enqueue 10, enqueue 30");
-    CHECK_INT(count(f, WEIR_INACTIVE, "a"), 2);
-    CHECK_INT(count(f, WEIR_ANY, "a"), 6);
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_INACTIVE }), "10 30");
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_DELAYED }), "20");
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_COMPLETE }), "40");
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "a"), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, "a"), 6);
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_INACTIVE }), "10 30");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_DELAYED }), "20");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_COMPLETE }), "40");
 }
 
 static void all_that_can_be_left_out(fixture *f)
 {
     weir_imported out = import_job(f, &(weir_job){ .type = "a" });
     CHECK_INT(out.id, 1);
-    CHECK_INT(out.state, WEIR_INACTIVE);
-    weir_job want = { .id = 1, .type = "a", .state = WEIR_INACTIVE, .data = "{}", .data_len = 2,
+    CHECK_INT(out.state, WEIR_STATE_INACTIVE);
+    weir_job want = { .id = 1, .type = "a", .state = WEIR_STATE_INACTIVE, .data = "{}",
+                      .data_len = 2,
                       .max_attempts = 1, .max_lost = WEIR_DEFAULT_MAX_LOST, .created_at = f->now,
                       .promote_at = f->now, .updated_at = f->now };
     check_same_job(get(f, 1), &want);
@@ -85,7 +87,7 @@ static void all_that_can_be_left_out(fixture *f)
 
 static void the_log_comes_along(fixture *f)
 {
-    weir_job        j = made(f, 5, WEIR_FAILED);
+    weir_job        j = made(f, 5, WEIR_STATE_FAILED);
     const char     *eighth = keeps_bytes(f) ? "eighth \xfe" : "eighth";
     const weir_line lines[] = { { 7, f->now - 50, "seventh" }, { 8, f->now - 40, eighth },
                                 { 9, f->now - 30, "" } };
@@ -111,7 +113,7 @@ static void the_log_comes_along(fixture *f)
 static void a_log_as_long_as_it_can_be(fixture *f)
 {
     static weir_line lines[WEIR_MAX_LOG];
-    weir_job         j = made(f, 5, WEIR_FAILED);
+    weir_job         j = made(f, 5, WEIR_STATE_FAILED);
     for (size_t i = 0; i < WEIR_MAX_LOG; i++)
         lines[i] = (weir_line){ 4000 + i, f->now, i == 77 ? "needle" : "hay" };
     weir_incoming in = { .job = &j, .lines = lines, .n_lines = WEIR_MAX_LOG };
@@ -126,22 +128,22 @@ static void a_log_as_long_as_it_can_be(fixture *f)
 static void ids_are_kept_and_later_ones_are_higher(fixture *f)
 {
     CHECK_INT(add(f, "a"), 1);
-    weir_job j = made(f, 50, WEIR_INACTIVE);
+    weir_job j = made(f, 50, WEIR_STATE_INACTIVE);
     CHECK_INT(import_job(f, &j).id, 50);
     CHECK_INT(stats(f)->last_id, 50);
     CHECK_INT(add(f, "a"), 51);
-    j = made(f, 20, WEIR_INACTIVE);
+    j = made(f, 20, WEIR_STATE_INACTIVE);
     CHECK_INT(import_job(f, &j).id, 20);        /* below: the last one stays */
     CHECK_INT(add(f, "a"), 52);
     CHECK_INT(remove_job(f, 52), WEIR_OK);
-    j = made(f, 0, WEIR_INACTIVE);
+    j = made(f, 0, WEIR_STATE_INACTIVE);
     CHECK_INT(import_job(f, &j).id, 53);        /* one without an id gets the next */
     CHECK_STR(listed(f, &(weir_query){ 0 }), "1 20 50 51 53");
 }
 
 static void a_new_id_can_be_had(fixture *f)
 {
-    weir_job      j = made(f, 5, WEIR_COMPLETE), k = made(f, 0, WEIR_DELAYED);
+    weir_job      j = made(f, 5, WEIR_STATE_COMPLETE), k = made(f, 0, WEIR_STATE_DELAYED);
     weir_incoming in[] = { { .job = &j, .new_id = true }, { .job = &k }, { .job = &j },
                            { .job = &j, .new_id = true } };
     weir_imported out[4];
@@ -153,35 +155,35 @@ static void a_new_id_can_be_had(fixture *f)
     CHECK_INT(out[3].id, 6);
     j.id = 2;
     check_same_job(get(f, 2), &j);
-    CHECK_INT(count(f, WEIR_COMPLETE, "a"), 3);
+    CHECK_INT(count(f, WEIR_STATE_COMPLETE, "a"), 3);
 }
 
 static void importing_again_changes_nothing(fixture *f)
 {
-    weir_job j = made(f, 5, WEIR_INACTIVE), was = j;
+    weir_job j = made(f, 5, WEIR_STATE_INACTIVE), was = j;
     import_job(f, &j);
     const weir_job *job = take(f, "a");
     progress(f, job, 44, NULL);
     events(f);
     j.priority = 99;
-    j.state = WEIR_COMPLETE;
+    j.state = WEIR_STATE_COMPLETE;
     j.error = NULL;
     j.progress = 100;
     weir_imported out = import_job(f, &j);
     CHECK_INT(out.err.code, WEIR_OK);
     CHECK(out.existed);
     CHECK_INT(out.id, 5);
-    CHECK_INT(out.state, WEIR_ACTIVE);
+    CHECK_INT(out.state, WEIR_STATE_ACTIVE);
     CHECK_INT(get(f, 5)->priority, was.priority);
     CHECK_INT(get(f, 5)->progress, 44);
     CHECK_EVENTS(f, "");
-    CHECK_INT(count(f, WEIR_ANY, NULL), 1);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 1);
     CHECK_INT(finish(f, job), WEIR_OK);
 }
 
 static void the_id_of_another_job_is_refused(fixture *f)
 {
-    weir_job j = made(f, 5, WEIR_INACTIVE), type = j, time = j;
+    weir_job j = made(f, 5, WEIR_STATE_INACTIVE), type = j, time = j;
     import_job(f, &j);
     events(f);
     type.type = "b";
@@ -199,8 +201,8 @@ static void the_id_of_another_job_is_refused(fixture *f)
 static void a_unique_key_has_one_holder(fixture *f)
 {
     uint64_t holder = add_spec(f, &(weir_spec){ .type = "a", .unique = "k" });
-    weir_job waits = made(f, 50, WEIR_DELAYED), ended = made(f, 51, WEIR_FAILED);
-    weir_job other = made(f, 52, WEIR_INACTIVE), nameless = made(f, 0, WEIR_INACTIVE);
+    weir_job waits = made(f, 50, WEIR_STATE_DELAYED), ended = made(f, 51, WEIR_STATE_FAILED);
+    weir_job other = made(f, 52, WEIR_STATE_INACTIVE), nameless = made(f, 0, WEIR_STATE_INACTIVE);
     waits.unique = ended.unique = other.unique = nameless.unique = "k";
     other.type = "b";
     weir_imported out = import_job(f, &waits);
@@ -213,7 +215,7 @@ static void a_unique_key_has_one_holder(fixture *f)
     CHECK_INT(import_job(f, &ended).err.code, WEIR_OK);     /* it does not wait */
     CHECK_INT(import_job(f, &other).err.code, WEIR_OK);     /* another type */
     CHECK_INT(finish(f, take(f, "a")), WEIR_OK);
-    CHECK_STATE(f, holder, WEIR_COMPLETE);
+    CHECK_STATE(f, holder, WEIR_STATE_COMPLETE);
     CHECK_INT(import_job(f, &waits).err.code, WEIR_OK);
     weir_added added = { 0 };
     CHECK_INT(try_add(f, &(weir_spec){ .type = "a", .unique = "k" }, &added), WEIR_OK);
@@ -222,8 +224,8 @@ static void a_unique_key_has_one_holder(fixture *f)
 
 static void each_job_has_its_own_answer(fixture *f)
 {
-    weir_job one = made(f, 5, WEIR_INACTIVE), two = made(f, 6, WEIR_INACTIVE);
-    weir_job three = made(f, 5, WEIR_INACTIVE), four = made(f, 7, WEIR_INACTIVE);
+    weir_job one = made(f, 5, WEIR_STATE_INACTIVE), two = made(f, 6, WEIR_STATE_INACTIVE);
+    weir_job three = made(f, 5, WEIR_STATE_INACTIVE), four = made(f, 7, WEIR_STATE_INACTIVE);
     one.unique = two.unique = "k";              /* two comes too late for it */
     three.created_at += 5;
     weir_incoming in[] = { { .job = &one }, { .job = &two }, { .job = &three }, { .job = &four },
@@ -246,7 +248,7 @@ static void they_are_taken_in_order(fixture *f)
         add(f, "a");                            /* 1, 2, 3 */
     finish(f, take(f, "a"));
     remove_job(f, 2);
-    weir_job first = made(f, 9, WEIR_INACTIVE), low = made(f, 2, WEIR_INACTIVE);
+    weir_job first = made(f, 9, WEIR_STATE_INACTIVE), low = made(f, 2, WEIR_STATE_INACTIVE);
     low.priority = 0;
     first.deadline_at = low.deadline_at = 0;
     import_job(f, &low);
@@ -259,7 +261,7 @@ static void they_are_taken_in_order(fixture *f)
 
 static void a_new_worker_has_a_new_delivery(fixture *f)
 {
-    weir_job j = made(f, 5, WEIR_ACTIVE);
+    weir_job j = made(f, 5, WEIR_STATE_ACTIVE);
     import_job(f, &j);
     CHECK_INT(finish(f, &j), WEIR_ESTALE);      /* the worker it had elsewhere */
     const weir_job *job = take(f, "a");
@@ -273,8 +275,8 @@ static void a_new_worker_has_a_new_delivery(fixture *f)
 
 static void times_are_kept_and_told(fixture *f)
 {
-    weir_job late = made(f, 5, WEIR_DELAYED), past = made(f, 6, WEIR_DELAYED);
-    weir_job over = made(f, 7, WEIR_INACTIVE);
+    weir_job late = made(f, 5, WEIR_STATE_DELAYED), past = made(f, 6, WEIR_STATE_DELAYED);
+    weir_job over = made(f, 7, WEIR_STATE_INACTIVE);
     past.promote_at = f->now - 10;
     over.deadline_at = f->now - 10;
     later(f, 0);
@@ -287,9 +289,9 @@ static void times_are_kept_and_told(fixture *f)
     events(f);
     later(f, 0);
     CHECK_EVENTS(f, "promotion 6, enqueue 6, failed 7");
-    CHECK_STATE(f, 5, WEIR_DELAYED);
+    CHECK_STATE(f, 5, WEIR_STATE_DELAYED);
     later(f, 300);
-    CHECK_STATE(f, 5, WEIR_INACTIVE);
+    CHECK_STATE(f, 5, WEIR_STATE_INACTIVE);
 }
 
 static void retention_holds_for_them(fixture *f)
@@ -298,26 +300,26 @@ static void retention_holds_for_them(fixture *f)
                                         .keep_failed = { .age_ms = 1500 } });
     later(f, 0);
     for (uint64_t i = 0; i < 4; i++) {
-        weir_job j = made(f, 10 + i, WEIR_COMPLETE);
+        weir_job j = made(f, 10 + i, WEIR_STATE_COMPLETE);
         j.finished_at -= (int64_t)i;
         CHECK_INT(import_job(f, &j).err.code, WEIR_OK);
     }
-    CHECK_INT(count(f, WEIR_COMPLETE, "a"), 4);
+    CHECK_INT(count(f, WEIR_STATE_COMPLETE, "a"), 4);
     CHECK_DUE(f, f->now);
     later(f, 0);
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_COMPLETE }), "11 10");
-    weir_job old = made(f, 20, WEIR_FAILED);
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_COMPLETE }), "11 10");
+    weir_job old = made(f, 20, WEIR_STATE_FAILED);
     import_job(f, &old);
     CHECK_DUE(f, f->now + 500);
     later(f, 499);
-    CHECK_STATE(f, 20, WEIR_FAILED);
+    CHECK_STATE(f, 20, WEIR_STATE_FAILED);
     later(f, 1);
     CHECK(!get(f, 20));
 }
 
 static void type_counters_stay(fixture *f)
 {
-    weir_job j = made(f, 5, WEIR_COMPLETE);
+    weir_job j = made(f, 5, WEIR_STATE_COMPLETE);
     import_job(f, &j);
     const weir_type_stats *t = stats_of(f, "a");
     CHECK_INT(t->completed, 0);
@@ -329,7 +331,7 @@ static void type_counters_stay(fixture *f)
 static void settings_of_the_type_do_not_index_them(fixture *f)
 {
     configure(f, "a", &(weir_settings){ .search = true });
-    weir_job j = made(f, 5, WEIR_INACTIVE);
+    weir_job j = made(f, 5, WEIR_STATE_INACTIVE);
     j.search = false;
     import_job(f, &j);
     CHECK(!get(f, 5)->search);
@@ -338,7 +340,7 @@ static void settings_of_the_type_do_not_index_them(fixture *f)
 
 static void a_paused_type_stays_paused(fixture *f)
 {
-    weir_job j = made(f, 5, WEIR_INACTIVE);
+    weir_job j = made(f, 5, WEIR_STATE_INACTIVE);
     set_paused(f, "a", true);
     import_job(f, &j);
     CHECK(!take(f, "a"));
@@ -364,54 +366,60 @@ static void check_refused(fixture *f, const weir_job *j, weir_code code, const c
 
 static void what_cannot_be_is_refused(fixture *f)
 {
-    REFUSED(WEIR_INACTIVE, j.type = NULL, WEIR_EINVAL, "type: missing");
-    REFUSED(WEIR_INACTIVE, j.type = "*", WEIR_EINVAL,
+    REFUSED(WEIR_STATE_INACTIVE, j.type = NULL, WEIR_EINVAL, "type: missing");
+    REFUSED(WEIR_STATE_INACTIVE, j.type = "*", WEIR_EINVAL,
             "type: \"*\" stands for all types, a job needs one");
-    REFUSED(WEIR_INACTIVE, j.data = "{", WEIR_EINVAL,
+    REFUSED(WEIR_STATE_INACTIVE, j.data = "{", WEIR_EINVAL,
             "data: not JSON at byte 1: name in quotes expected");
-    REFUSED(WEIR_COMPLETE, j.result_len = 1, WEIR_EINVAL,
+    REFUSED(WEIR_STATE_COMPLETE, j.result_len = 1, WEIR_EINVAL,
             "result: not JSON at byte 1: the text ends too early");
-    REFUSED(WEIR_INACTIVE, j.progress_data_len = 2, WEIR_EINVAL,
+    REFUSED(WEIR_STATE_INACTIVE, j.progress_data_len = 2, WEIR_EINVAL,
             "progress_data: not JSON at byte 2: the text ends too early");
-    REFUSED(WEIR_INACTIVE, j.history_len = 2, WEIR_EINVAL,
+    REFUSED(WEIR_STATE_INACTIVE, j.history_len = 2, WEIR_EINVAL,
             "history: not JSON at byte 2: the text ends too early");
-    REFUSED(WEIR_INACTIVE, (j.history = "[{\"n\":1}]", j.history_len = 9), WEIR_EINVAL,
+    REFUSED(WEIR_STATE_INACTIVE, (j.history = "[{\"n\":1}]", j.history_len = 9), WEIR_EINVAL,
             "history[0].at: missing");
-    REFUSED(WEIR_INACTIVE, j.id = WEIR_MAX_ID + 1, WEIR_ELIMIT,
+    REFUSED(WEIR_STATE_INACTIVE, j.id = WEIR_MAX_ID + 1, WEIR_ELIMIT,
             "id: 281474976710657, at most 281474976710656 (WEIR_MAX_ID)");
-    REFUSED(WEIR_INACTIVE, j.state = WEIR_STATES, WEIR_EINVAL, "state: 7 is none");
-    REFUSED(WEIR_INACTIVE, j.delivery = UINT32_MAX, WEIR_ELIMIT,
+    REFUSED(WEIR_STATE_INACTIVE, j.state = WEIR_STATE_COUNT, WEIR_EINVAL, "state: 7 is none");
+    REFUSED(WEIR_STATE_INACTIVE, j.delivery = UINT32_MAX, WEIR_ELIMIT,
             "delivery: 4294967295, at most 2147483647");
-    REFUSED(WEIR_INACTIVE, j.attempts = -1, WEIR_EINVAL, "attempts: -1, must not be negative");
-    REFUSED(WEIR_INACTIVE, j.attempts = 4, WEIR_EINVAL, "attempts: 4 of 4, but it is inactive");
-    REFUSED(WEIR_FAILED, j.attempts = 5, WEIR_EINVAL, "attempts: 5 of 4");
-    REFUSED(WEIR_INACTIVE, j.max_attempts = WEIR_MAX_ATTEMPTS + 1, WEIR_ELIMIT,
+    REFUSED(WEIR_STATE_INACTIVE, j.attempts = -1, WEIR_EINVAL,
+            "attempts: -1, must not be negative");
+    REFUSED(WEIR_STATE_INACTIVE, j.attempts = 4, WEIR_EINVAL,
+            "attempts: 4 of 4, but it is inactive");
+    REFUSED(WEIR_STATE_FAILED, j.attempts = 5, WEIR_EINVAL, "attempts: 5 of 4");
+    REFUSED(WEIR_STATE_INACTIVE, j.max_attempts = WEIR_MAX_ATTEMPTS + 1, WEIR_ELIMIT,
             "max_attempts: 1000001, at most 1000000 (WEIR_MAX_ATTEMPTS)");
-    REFUSED(WEIR_INACTIVE, j.lost = 9, WEIR_EINVAL, "lost: 9 of 8");
-    REFUSED(WEIR_INACTIVE, j.progress = 101, WEIR_EINVAL,
+    REFUSED(WEIR_STATE_INACTIVE, j.lost = 9, WEIR_EINVAL, "lost: 9 of 8");
+    REFUSED(WEIR_STATE_INACTIVE, j.progress = 101, WEIR_EINVAL,
             "progress: 101 percent, must be 0 to 100");
-    REFUSED(WEIR_COMPLETE, j.progress = 99, WEIR_EINVAL,
+    REFUSED(WEIR_STATE_COMPLETE, j.progress = 99, WEIR_EINVAL,
             "progress: 99 percent, but it is complete");
-    REFUSED(WEIR_COMPLETE, j.error = "x", WEIR_EINVAL, "error: set, but it is complete");
-    REFUSED(WEIR_FAILED, j.error = NULL, WEIR_EINVAL, "error: missing, and it is failed");
-    REFUSED(WEIR_DELAYED, j.promote_at = 0, WEIR_EINVAL, "promote_at: missing, and it is delayed");
-    REFUSED(WEIR_DELAYED, j.finished_at = 1, WEIR_EINVAL, "finished_at: set, but it is delayed");
-    REFUSED(WEIR_CANCELLED, (j.result = "1", j.result_len = 1), WEIR_EINVAL,
+    REFUSED(WEIR_STATE_COMPLETE, j.error = "x", WEIR_EINVAL, "error: set, but it is complete");
+    REFUSED(WEIR_STATE_FAILED, j.error = NULL, WEIR_EINVAL, "error: missing, and it is failed");
+    REFUSED(WEIR_STATE_DELAYED, j.promote_at = 0, WEIR_EINVAL,
+            "promote_at: missing, and it is delayed");
+    REFUSED(WEIR_STATE_DELAYED, j.finished_at = 1, WEIR_EINVAL,
+            "finished_at: set, but it is delayed");
+    REFUSED(WEIR_STATE_CANCELLED, (j.result = "1", j.result_len = 1), WEIR_EINVAL,
             "result: set, but it is cancelled");
-    REFUSED(WEIR_FAILED, j.duration_ms = 1, WEIR_EINVAL, "duration_ms: set, but it is failed");
-    REFUSED(WEIR_INACTIVE, j.ttl_ms = -1, WEIR_EINVAL, "ttl_ms: -1, must not be negative");
-    REFUSED(WEIR_INACTIVE, j.created_at = -1, WEIR_EINVAL, "created_at: -1, must not be negative");
-    REFUSED(WEIR_INACTIVE, j.deadline_at = INT64_C(253402300800000), WEIR_ELIMIT,
+    REFUSED(WEIR_STATE_FAILED, j.duration_ms = 1, WEIR_EINVAL,
+            "duration_ms: set, but it is failed");
+    REFUSED(WEIR_STATE_INACTIVE, j.ttl_ms = -1, WEIR_EINVAL, "ttl_ms: -1, must not be negative");
+    REFUSED(WEIR_STATE_INACTIVE, j.created_at = -1, WEIR_EINVAL,
+            "created_at: -1, must not be negative");
+    REFUSED(WEIR_STATE_INACTIVE, j.deadline_at = INT64_C(253402300800000), WEIR_ELIMIT,
             "deadline_at: 253402300800000, which is after the year 9999");
-    REFUSED(WEIR_INACTIVE, j.backoff.jitter_pct = 101, WEIR_EINVAL,
+    REFUSED(WEIR_STATE_INACTIVE, j.backoff.jitter_pct = 101, WEIR_EINVAL,
             "backoff.jitter_pct: 101, must be 0 to 100");
-    REFUSED(WEIR_INACTIVE, j.unique = "", WEIR_EINVAL, "unique: empty");
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    REFUSED(WEIR_STATE_INACTIVE, j.unique = "", WEIR_EINVAL, "unique: empty");
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
 }
 
 static void logs_that_cannot_be_are_refused(fixture *f)
 {
-    weir_job      j = made(f, 5, WEIR_INACTIVE);
+    weir_job      j = made(f, 5, WEIR_STATE_INACTIVE);
     weir_line     lines[] = { { 1, 5, "one" }, { 3, 6, "three" } };
     weir_incoming in = { .job = &j, .lines = lines, .n_lines = 2 };
     weir_imported out;
@@ -434,7 +442,7 @@ static void logs_that_cannot_be_are_refused(fixture *f)
 
 static void one_that_is_refused_stops_all(fixture *f)
 {
-    weir_job      one = made(f, 5, WEIR_INACTIVE), two = made(f, 6, WEIR_INACTIVE);
+    weir_job      one = made(f, 5, WEIR_STATE_INACTIVE), two = made(f, 6, WEIR_STATE_INACTIVE);
     weir_incoming in[] = { { .job = &one }, { .job = &two } };
     weir_imported out[2];
     two.lost = -1;
@@ -453,7 +461,7 @@ static void one_that_is_refused_stops_all(fixture *f)
 static void imported_jobs_are_still_there(fixture *f)
 {
     const weir_line line = { 3, f->now, "needle" };
-    weir_job        done = made(f, 40, WEIR_COMPLETE), waits = made(f, 7, WEIR_DELAYED);
+    weir_job        done = made(f, 40, WEIR_STATE_COMPLETE), waits = made(f, 7, WEIR_STATE_DELAYED);
     weir_incoming   in[] = { { .job = &done, .lines = &line, .n_lines = 1 }, { .job = &waits } };
     weir_imported   out[2];
     add(f, "a");
@@ -462,8 +470,8 @@ static void imported_jobs_are_still_there(fixture *f)
     check_same_job(get(f, 40), &done);
     check_same_job(get(f, 7), &waits);
     CHECK_INT(logs(f, 40, 0, 0)->line[0].n, 3);
-    CHECK_INT(count(f, WEIR_ANY, "a"), 3);
-    CHECK_INT(count(f, WEIR_DELAYED, "a"), 1);
+    CHECK_INT(count(f, WEIR_STATE_ANY, "a"), 3);
+    CHECK_INT(count(f, WEIR_STATE_DELAYED, "a"), 1);
     CHECK_STR(listed(f, &(weir_query){ .search = "needle" }), "40");
     CHECK_INT(remove_job(f, 40), WEIR_OK);
     CHECK_INT(reopen(f), WEIR_OK);

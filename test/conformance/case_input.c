@@ -10,7 +10,7 @@ static void refused(fixture *f, const weir_spec *spec, weir_code want, const cha
     if (!strstr(f->err.msg, names))
         print_error("\"%s\" does not name %s\n", f->err.msg, names);
     CHECK(strstr(f->err.msg, names));
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
     CHECK_INT(stats(f)->n, 0);
     CHECK_INT(f->n_events, 0);
 }
@@ -45,7 +45,7 @@ static void bad_data(fixture *f)
     weir_code rc = try_add(f, &(weir_spec){ .type = "a", .data = big }, NULL);
     free(big);
     CHECK_INT(rc, WEIR_ELIMIT);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
 }
 
 static void bad_numbers(fixture *f)
@@ -82,7 +82,7 @@ static void bad_results_leave_the_job_running(fixture *f)
     const weir_job *job = take(f, "a");
     CHECK_INT(finish_with(f, job, "not json"), WEIR_EINVAL);
     CHECK(strstr(f->err.msg, "result"));
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     CHECK_INT(progress(f, job, 5, "{"), WEIR_EINVAL);
     CHECK_INT(progress(f, job, -1, NULL), WEIR_EINVAL);
     CHECK_INT(get(f, id)->progress, 0);
@@ -95,8 +95,8 @@ static void bad_changes(fixture *f)
     CHECK_INT(update(f, id, &(weir_change){ .data = "{" }), WEIR_EINVAL);
     CHECK_INT(update(f, id, &(weir_change){ .set_delay = true, .delay_ms = -1 }), WEIR_EINVAL);
     CHECK_INT(update(f, id, &(weir_change){ .state = (weir_state)44 }), WEIR_EINVAL);
-    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_DELAYED }), WEIR_EINVAL);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_DELAYED }), WEIR_EINVAL);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void bad_settings(fixture *f)

@@ -43,7 +43,7 @@ static void an_empty_list(fixture *f)
     CHECK(!page->more);
     add(f, "a");
     CHECK_STR(listed(f, &(weir_query){ .type = "b" }), "");
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_FAILED }), "");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_FAILED }), "");
 }
 
 static void all_jobs_by_id(fixture *f)
@@ -59,11 +59,14 @@ static void all_jobs_by_id(fixture *f)
 
 static void waiting_jobs_as_they_will_run(fixture *f)
 {
-    const int32_t priority[] = { 0, WEIR_LOW, WEIR_CRITICAL, 0, WEIR_HIGH, WEIR_LOW, INT32_MIN };
+    const int32_t priority[] = { 0, WEIR_PRIORITY_LOW, WEIR_PRIORITY_CRITICAL, 0,
+                                 WEIR_PRIORITY_HIGH, WEIR_PRIORITY_LOW, INT32_MIN };
     for (size_t i = 0; i < 7; i++)
         add_spec(f, &(weir_spec){ .type = i % 2 ? "odd" : "even", .priority = priority[i] });
-    check_all_pages(f, (weir_query){ .state = WEIR_INACTIVE }, "7 3 5 1 4 2 6", "6 2 4 1 5 3 7");
-    check_all_pages(f, (weir_query){ .state = WEIR_INACTIVE, .type = "odd" }, "4 2 6", "6 2 4");
+    check_all_pages(f, (weir_query){ .state = WEIR_STATE_INACTIVE }, "7 3 5 1 4 2 6",
+                    "6 2 4 1 5 3 7");
+    check_all_pages(f, (weir_query){ .state = WEIR_STATE_INACTIVE, .type = "odd" }, "4 2 6",
+                    "6 2 4");
 }
 
 static void delayed_jobs_by_their_time(fixture *f)
@@ -72,8 +75,8 @@ static void delayed_jobs_by_their_time(fixture *f)
     add_spec(f, &(weir_spec){ .type = "b", .delay_ms = 100 });
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 200 });
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 100 });
-    check_all_pages(f, (weir_query){ .state = WEIR_DELAYED }, "2 4 3 1", "1 3 4 2");
-    check_all_pages(f, (weir_query){ .state = WEIR_DELAYED, .type = "a" }, "4 3 1", "1 3 4");
+    check_all_pages(f, (weir_query){ .state = WEIR_STATE_DELAYED }, "2 4 3 1", "1 3 4 2");
+    check_all_pages(f, (weir_query){ .state = WEIR_STATE_DELAYED, .type = "a" }, "4 3 1", "1 3 4");
 }
 
 static void active_jobs_by_their_start(fixture *f)
@@ -84,7 +87,7 @@ static void active_jobs_by_their_start(fixture *f)
         take(f, "a");
         f->now += i % 2;
     }
-    check_all_pages(f, (weir_query){ .state = WEIR_ACTIVE }, "3 4 1 2", "2 1 4 3");
+    check_all_pages(f, (weir_query){ .state = WEIR_STATE_ACTIVE }, "3 4 1 2", "2 1 4 3");
 }
 
 static void finished_jobs_by_their_end(fixture *f)
@@ -97,15 +100,15 @@ static void finished_jobs_by_their_end(fixture *f)
         finish(f, job[i]);
         f->now += 10;
     }
-    check_all_pages(f, (weir_query){ .state = WEIR_COMPLETE }, "4 3 2 1", "1 2 3 4");
-    check_all_pages(f, (weir_query){ .state = WEIR_COMPLETE, .type = "a" }, "4 2", "2 4");
+    check_all_pages(f, (weir_query){ .state = WEIR_STATE_COMPLETE }, "4 3 2 1", "1 2 3 4");
+    check_all_pages(f, (weir_query){ .state = WEIR_STATE_COMPLETE, .type = "a" }, "4 2", "2 4");
 }
 
 static void a_whole_job_is_listed(fixture *f)
 {
     add_spec(f, &(weir_spec){ .type = "a", .data = "[1]", .attempts = 3, .unique = "u" });
     fail_job(f, take(f, "a"), "why");
-    const weir_job *j = list(f, &(weir_query){ .state = WEIR_INACTIVE })->job[0];
+    const weir_job *j = list(f, &(weir_query){ .state = WEIR_STATE_INACTIVE })->job[0];
     CHECK_STR(j->type, "a");
     CHECK_STR(j->data, "[1]");
     CHECK_STR(j->error, "why");
@@ -118,11 +121,12 @@ static void ids_alone(fixture *f)
 {
     add_spec(f, &(weir_spec){ .type = "a", .priority = 7 });
     add(f, "a");
-    const weir_page *page = list(f, &(weir_query){ .state = WEIR_INACTIVE, .ids_only = true });
+    const weir_page *page = list(f,
+                                 &(weir_query){ .state = WEIR_STATE_INACTIVE, .ids_only = true });
     CHECK_STR(ids_of(f, page), "2 1");
     CHECK(!page->job[1]->type && !page->job[1]->data);
     CHECK_INT(page->job[1]->priority, 0);
-    CHECK_INT(page->job[1]->state, WEIR_ANY);
+    CHECK_INT(page->job[1]->state, WEIR_STATE_ANY);
 }
 
 static void a_page_goes_on_though_its_last_job_is_gone(fixture *f)
@@ -145,7 +149,7 @@ static void pages_neither_skip_nor_repeat_while_jobs_move(fixture *f)
 {
     for (int i = 0; i < 6; i++)
         add_spec(f, &(weir_spec){ .type = "a", .priority = i });
-    weir_query q = { .state = WEIR_INACTIVE, .limit = 2 };
+    weir_query q = { .state = WEIR_STATE_INACTIVE, .limit = 2 };
     const weir_page *page = list(f, &q);
     CHECK_STR(ids_of(f, page), "1 2");
     CHECK_INT(take(f, "a")->id, 1);
@@ -164,7 +168,7 @@ static void backwards_too(fixture *f)
 {
     for (int i = 0; i < 5; i++)
         add_spec(f, &(weir_spec){ .type = "a", .priority = -i });
-    weir_query q = { .state = WEIR_INACTIVE, .limit = 2, .descending = true };
+    weir_query q = { .state = WEIR_STATE_INACTIVE, .limit = 2, .descending = true };
     const weir_page *page = list(f, &q);
     CHECK_STR(ids_of(f, page), "1 2");
     remove_job(f, 2);
@@ -180,8 +184,8 @@ static void more_is_exact(fixture *f)
     CHECK(list(f, &(weir_query){ .limit = 3 })->more);
     CHECK(!list(f, &(weir_query){ .limit = 4 })->more);
     CHECK(!list(f, &(weir_query){ .limit = 5 })->more);
-    CHECK(!list(f, &(weir_query){ .limit = 4, .state = WEIR_INACTIVE })->more);
-    CHECK(list(f, &(weir_query){ .limit = 3, .state = WEIR_INACTIVE })->more);
+    CHECK(!list(f, &(weir_query){ .limit = 4, .state = WEIR_STATE_INACTIVE })->more);
+    CHECK(list(f, &(weir_query){ .limit = 3, .state = WEIR_STATE_INACTIVE })->more);
 }
 
 static void the_usual_page_has_a_hundred(fixture *f)
@@ -208,7 +212,7 @@ static weir_query of_priority(weir_state state, const char *type, int32_t priori
 /* 1 to 24: of two types, of priorities -10, 0, 10 and 7 in turn. */
 static void add_by_turns(fixture *f, int64_t delay_ms)
 {
-    static const int32_t priority[] = { WEIR_HIGH, 0, WEIR_LOW, 7 };
+    static const int32_t priority[] = { WEIR_PRIORITY_HIGH, 0, WEIR_PRIORITY_LOW, 7 };
     for (int i = 0; i < 24; i++)
         add_spec(f, &(weir_spec){ .type = i % 3 ? "a" : "b", .priority = priority[i % 4],
                                   .delay_ms = delay_ms, .data = "[\"word\"]", .search = true });
@@ -219,19 +223,21 @@ static void waiting_jobs_of_a_priority(fixture *f)
     add_by_turns(f, 0);
     add_spec(f, &(weir_spec){ .type = "a", .priority = INT32_MIN });
     add_spec(f, &(weir_spec){ .type = "a", .priority = INT32_MAX });
-    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, 0), "2 6 10 14 18 22", "22 18 14 10 6 2");
-    check_all_pages(f, of_priority(WEIR_INACTIVE, "b", 0), "10 22", "22 10");
-    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, 7), "4 8 12 16 20 24", "24 20 16 12 8 4");
-    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, INT32_MIN), "25", "25");
-    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, INT32_MAX), "26", "26");
-    check_all_pages(f, of_priority(WEIR_INACTIVE, NULL, 8), "", "");
-    check_all_pages(f, of_priority(WEIR_DELAYED, NULL, 0), "", "");
+    check_all_pages(f, of_priority(WEIR_STATE_INACTIVE, NULL, 0), "2 6 10 14 18 22",
+                    "22 18 14 10 6 2");
+    check_all_pages(f, of_priority(WEIR_STATE_INACTIVE, "b", 0), "10 22", "22 10");
+    check_all_pages(f, of_priority(WEIR_STATE_INACTIVE, NULL, 7), "4 8 12 16 20 24",
+                    "24 20 16 12 8 4");
+    check_all_pages(f, of_priority(WEIR_STATE_INACTIVE, NULL, INT32_MIN), "25", "25");
+    check_all_pages(f, of_priority(WEIR_STATE_INACTIVE, NULL, INT32_MAX), "26", "26");
+    check_all_pages(f, of_priority(WEIR_STATE_INACTIVE, NULL, 8), "", "");
+    check_all_pages(f, of_priority(WEIR_STATE_DELAYED, NULL, 0), "", "");
 }
 
 static void a_place_outside_of_the_priority(fixture *f)
 {
     add_by_turns(f, 0);
-    weir_query q = of_priority(WEIR_INACTIVE, NULL, 0);
+    weir_query q = of_priority(WEIR_STATE_INACTIVE, NULL, 0);
     q.after = (weir_cursor){ .rank = -3, .id = 1000 };
     CHECK_STR(listed(f, &q), "2 6 10 14 18 22");
     q.after.rank = 3;
@@ -247,12 +253,13 @@ static void all_jobs_of_a_priority(fixture *f)
     add_by_turns(f, 0);
     for (int i = 0; i < 6; i++)
         finish(f, take(f, "a"));                            /* those of -10, two of 0 */
-    check_all_pages(f, of_priority(WEIR_ANY, NULL, 0), "2 6 10 14 18 22", "22 18 14 10 6 2");
-    check_all_pages(f, of_priority(WEIR_ANY, "a", WEIR_HIGH), "5 9 17 21", "21 17 9 5");
-    weir_query words = of_priority(WEIR_ANY, NULL, 7);
+    check_all_pages(f, of_priority(WEIR_STATE_ANY, NULL, 0), "2 6 10 14 18 22", "22 18 14 10 6 2");
+    check_all_pages(f, of_priority(WEIR_STATE_ANY, "a", WEIR_PRIORITY_HIGH), "5 9 17 21",
+                    "21 17 9 5");
+    weir_query words = of_priority(WEIR_STATE_ANY, NULL, 7);
     words.search = "word";
     check_all_pages(f, words, "4 8 12 16 20 24", "24 20 16 12 8 4");
-    words = of_priority(WEIR_INACTIVE, "a", 0);
+    words = of_priority(WEIR_STATE_INACTIVE, "a", 0);
     words.search = "wor*";
     check_all_pages(f, words, "14 18", "18 14");
 }
@@ -260,11 +267,12 @@ static void all_jobs_of_a_priority(fixture *f)
 static void delayed_jobs_of_a_priority(fixture *f)
 {
     add_by_turns(f, 1000);
-    check_all_pages(f, of_priority(WEIR_DELAYED, NULL, 0), "2 6 10 14 18 22", "22 18 14 10 6 2");
-    check_all_pages(f, of_priority(WEIR_DELAYED, "b", WEIR_LOW), "7 19", "19 7");
+    check_all_pages(f, of_priority(WEIR_STATE_DELAYED, NULL, 0), "2 6 10 14 18 22",
+                    "22 18 14 10 6 2");
+    check_all_pages(f, of_priority(WEIR_STATE_DELAYED, "b", WEIR_PRIORITY_LOW), "7 19", "19 7");
     CHECK_INT(update(f, 7, &(weir_change){ .set_priority = true }), WEIR_OK);
-    check_all_pages(f, of_priority(WEIR_DELAYED, "b", WEIR_LOW), "19", "19");
-    check_all_pages(f, of_priority(WEIR_DELAYED, "b", 0), "7 10 22", "22 10 7");
+    check_all_pages(f, of_priority(WEIR_STATE_DELAYED, "b", WEIR_PRIORITY_LOW), "19", "19");
+    check_all_pages(f, of_priority(WEIR_STATE_DELAYED, "b", 0), "7 10 22", "22 10 7");
 }
 
 static void jobs_that_run_or_ended_of_a_priority(fixture *f)
@@ -272,16 +280,17 @@ static void jobs_that_run_or_ended_of_a_priority(fixture *f)
     const weir_job *job[24];
     add_by_turns(f, 0);
     CHECK_INT(take_some(f, (const char *[]){ "a", "b", NULL }, 24, job), 24);
-    check_all_pages(f, of_priority(WEIR_ACTIVE, NULL, 7), "4 8 12 16 20 24", "24 20 16 12 8 4");
-    check_all_pages(f, of_priority(WEIR_ACTIVE, "b", 0), "10 22", "22 10");
+    check_all_pages(f, of_priority(WEIR_STATE_ACTIVE, NULL, 7), "4 8 12 16 20 24",
+                    "24 20 16 12 8 4");
+    check_all_pages(f, of_priority(WEIR_STATE_ACTIVE, "b", 0), "10 22", "22 10");
     for (size_t i = 0; i < 24; i++) {
         f->now += 10;
         CHECK_INT(i % 2 ? finish(f, job[i]) : fail_job(f, job[i], "why"), WEIR_OK);
     }
-    check_all_pages(f, of_priority(WEIR_COMPLETE, NULL, 0), "6 14 22", "22 14 6");
-    check_all_pages(f, of_priority(WEIR_FAILED, NULL, 0), "2 10 18", "18 10 2");
-    check_all_pages(f, of_priority(WEIR_FAILED, "b", 0), "10", "10");
-    check_all_pages(f, of_priority(WEIR_FAILED, NULL, 1), "", "");
+    check_all_pages(f, of_priority(WEIR_STATE_COMPLETE, NULL, 0), "6 14 22", "22 14 6");
+    check_all_pages(f, of_priority(WEIR_STATE_FAILED, NULL, 0), "2 10 18", "18 10 2");
+    check_all_pages(f, of_priority(WEIR_STATE_FAILED, "b", 0), "10", "10");
+    check_all_pages(f, of_priority(WEIR_STATE_FAILED, NULL, 1), "", "");
 }
 
 /* More jobs than one call looks at lie between those that are wanted. One in a hundred is of
@@ -300,9 +309,9 @@ static void import_long_list(fixture *f, weir_state state)
     static weir_imported out[WEIR_MAX_IMPORT];
     size_t               n = 0;
     for (size_t i = 0; i < LONG; i++) {
-        bool ended = state == WEIR_COMPLETE;
+        bool ended = state == WEIR_STATE_COMPLETE;
         jobs[n] = (weir_job){ .type = i % 100 ? "a" : "b", .state = state,
-                              .priority = is_high(i) ? WEIR_HIGH : WEIR_LOW,
+                              .priority = is_high(i) ? WEIR_PRIORITY_HIGH : WEIR_PRIORITY_LOW,
                               .max_attempts = 1, .attempts = ended, .progress = ended ? 100 : 0,
                               .finished_at = ended ? f->now + (int64_t)i : 0,
                               .started_at = ended ? f->now : 0,
@@ -319,7 +328,7 @@ static void import_long_list(fixture *f, weir_state state)
 static void check_long_list(fixture *f, weir_state state, const char *type, bool descending)
 {
     static bool seen[LONG + 1];
-    weir_query  q = of_priority(state, type, WEIR_HIGH);
+    weir_query  q = of_priority(state, type, WEIR_PRIORITY_HIGH);
     size_t      n = 0, want = 0;
     for (size_t i = 0; i < LONG; i++)
         want += is_high(i) && (!type || *type == (i % 100 ? 'a' : 'b'));
@@ -350,19 +359,19 @@ static void check_long_lists(fixture *f, weir_state state)
         check_long_list(f, state, NULL, down);
         check_long_list(f, state, "a", down);
         check_long_list(f, state, "b", down);
-        check_long_list(f, WEIR_ANY, NULL, down);
-        check_long_list(f, WEIR_ANY, "a", down);
+        check_long_list(f, WEIR_STATE_ANY, NULL, down);
+        check_long_list(f, WEIR_STATE_ANY, "a", down);
     }
 }
 
 static void a_priority_far_apart_among_delayed_jobs(fixture *f)
 {
-    check_long_lists(f, WEIR_DELAYED);
+    check_long_lists(f, WEIR_STATE_DELAYED);
 }
 
 static void a_priority_far_apart_among_ended_jobs(fixture *f)
 {
-    check_long_lists(f, WEIR_COMPLETE);
+    check_long_lists(f, WEIR_STATE_COMPLETE);
 }
 
 const conformance_case cases_list[] = {

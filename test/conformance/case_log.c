@@ -210,8 +210,8 @@ static void search_with_state_type_and_pages(fixture *f)
     CHECK_STR(found(f, "word"), "1 2 3 4 5 6");
     CHECK_STR(listed(f, &(weir_query){ .search = "word", .type = "odd" }), "2 4 6");
     CHECK_INT(update(f, 6, &(weir_change){ .set_delay = true, .delay_ms = 500 }), WEIR_OK);
-    CHECK_STR(listed(f, &(weir_query){ .search = "word", .state = WEIR_DELAYED }), "6");
-    CHECK_STR(listed(f, &(weir_query){ .search = "word", .state = WEIR_INACTIVE,
+    CHECK_STR(listed(f, &(weir_query){ .search = "word", .state = WEIR_STATE_DELAYED }), "6");
+    CHECK_STR(listed(f, &(weir_query){ .search = "word", .state = WEIR_STATE_INACTIVE,
                                        .descending = true }), "5 4 3 2 1");
     weir_query       q = { .search = "word", .limit = 4 };
     const weir_page *page = list(f, &q);

@@ -21,12 +21,12 @@ static size_t take_lot(fixture *f, size_t n, const weir_job **out)
 
 static const char *waiting(fixture *f)
 {
-    return listed(f, &(weir_query){ .state = WEIR_INACTIVE });
+    return listed(f, &(weir_query){ .state = WEIR_STATE_INACTIVE });
 }
 
 static const char *running(fixture *f)
 {
-    return listed(f, &(weir_query){ .state = WEIR_ACTIVE });
+    return listed(f, &(weir_query){ .state = WEIR_STATE_ACTIVE });
 }
 
 static void a_lot_is_taken_in_pieces(fixture *f)
@@ -37,14 +37,14 @@ static void a_lot_is_taken_in_pieces(fixture *f)
     CHECK_INT(got[0]->id, 1);
     CHECK_INT(got[3]->id, 4);
     CHECK_STR(waiting(f), "5 6 7 8 9 10");
-    CHECK_INT(count(f, WEIR_INACTIVE, "a"), 6);
-    CHECK_INT(count(f, WEIR_ACTIVE, "a"), 4);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "a"), 6);
+    CHECK_INT(count(f, WEIR_STATE_ACTIVE, "a"), 4);
     f->now += 5;
     CHECK_INT(take_lot(f, LOT, got), 6);
     CHECK_INT(got[5]->id, 10);
     CHECK_STR(waiting(f), "");
     CHECK_STR(running(f), "1 2 3 4 5 6 7 8 9 10");
-    CHECK_INT(count(f, WEIR_ACTIVE, "a"), 10);
+    CHECK_INT(count(f, WEIR_STATE_ACTIVE, "a"), 10);
 }
 
 static void one_leaves_the_lot(fixture *f)
@@ -55,11 +55,12 @@ static void one_leaves_the_lot(fixture *f)
     CHECK_INT(cancel_job(f, 10), WEIR_OK);
     CHECK_INT(cancel_job(f, 1), WEIR_OK);
     CHECK_STR(waiting(f), "2 4 5 6 7 8 9");
-    CHECK_INT(update(f, 6, &(weir_change){ .set_priority = true, .priority = WEIR_HIGH }), WEIR_OK);
+    CHECK_INT(update(f, 6, &(weir_change){ .set_priority = true, .priority = WEIR_PRIORITY_HIGH }),
+              WEIR_OK);
     CHECK_INT(update(f, 8, &(weir_change){ .data = "[8]" }), WEIR_OK);
     CHECK_INT(log_line(f, 5, "hello"), WEIR_OK);
     CHECK_STR(waiting(f), "6 2 4 5 7 8 9");
-    CHECK_INT(count(f, WEIR_INACTIVE, "a"), 7);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "a"), 7);
     const weir_job *got[LOT];
     CHECK_INT(take_lot(f, LOT, got), 7);
     const uint64_t want[] = { 6, 2, 4, 5, 7, 8, 9 };
@@ -72,7 +73,7 @@ static void one_leaves_the_lot(fixture *f)
 static void pages_end_within_a_lot(fixture *f)
 {
     add_lot(f, "a", false);
-    weir_query q = { .state = WEIR_INACTIVE, .limit = 4 };
+    weir_query q = { .state = WEIR_STATE_INACTIVE, .limit = 4 };
     const weir_page *page = list(f, &q);
     CHECK_STR(ids_of(f, page), "1 2 3 4");
     q.after = page->next;
@@ -82,19 +83,20 @@ static void pages_end_within_a_lot(fixture *f)
     page = list(f, &q);
     CHECK_STR(ids_of(f, page), "9 10");
     CHECK(!page->more);
-    q = (weir_query){ .state = WEIR_INACTIVE, .limit = 4, .descending = true };
+    q = (weir_query){ .state = WEIR_STATE_INACTIVE, .limit = 4, .descending = true };
     page = list(f, &q);
     CHECK_STR(ids_of(f, page), "10 9 8 7");
     q.after = page->next;
     CHECK_STR(ids_of(f, list(f, &q)), "6 5 4 3");
     const weir_job *got[LOT];
     CHECK_INT(take_lot(f, LOT, got), LOT);
-    q = (weir_query){ .state = WEIR_ACTIVE, .limit = 4 };
+    q = (weir_query){ .state = WEIR_STATE_ACTIVE, .limit = 4 };
     page = list(f, &q);
     CHECK_STR(ids_of(f, page), "1 2 3 4");
     q.after = page->next;
     CHECK_STR(ids_of(f, list(f, &q)), "5 6 7 8");
-    q = (weir_query){ .state = WEIR_ACTIVE, .limit = 4, .descending = true, .after = page->next };
+    q = (weir_query){ .state = WEIR_STATE_ACTIVE, .limit = 4, .descending = true,
+                      .after = page->next };
     CHECK_STR(ids_of(f, list(f, &q)), "3 2 1");
 }
 
@@ -106,7 +108,7 @@ static void pages_end_with_a_lot(fixture *f)
     CHECK_INT(take_lot(f, LOT - 1, got), LOT - 1);
     for (size_t i = 0; i < 3; i++)
         add(f, "a");                         /* 11 to 13 */
-    weir_query       q = { .state = WEIR_INACTIVE, .limit = 1 };
+    weir_query       q = { .state = WEIR_STATE_INACTIVE, .limit = 1 };
     const weir_page *page = list(f, &q);
     CHECK_STR(ids_of(f, page), "10");
     q.after = page->next;
@@ -145,9 +147,9 @@ static void those_taken_together_end_each_in_its_way(fixture *f)
     CHECK_INT(cancel_job(f, 8), WEIR_OK);
     CHECK_INT(remove_job(f, 9), WEIR_OK);
     CHECK_STR(running(f), "1 6 7 10");
-    CHECK_INT(count(f, WEIR_ACTIVE, "a"), 4);
+    CHECK_INT(count(f, WEIR_STATE_ACTIVE, "a"), 4);
     CHECK_STR(waiting(f), "4 5");
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_COMPLETE }), "2 3");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_COMPLETE }), "2 3");
     CHECK_STR(get(f, 3)->result, "{\"n\":3}");
     CHECK_INT(get(f, 2)->duration_ms, 7);
     CHECK_STR(get(f, 2)->worker, WORKER);
@@ -186,7 +188,7 @@ static void a_lot_that_goes_when_done(fixture *f)
     CHECK_INT(take_lot(f, LOT, got), LOT);
     for (size_t i = 0; i < LOT; i++)
         CHECK_INT(finish(f, got[i]), WEIR_OK);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
     CHECK_STR(listed(f, &(weir_query){ 0 }), "");
 }
 
@@ -203,13 +205,13 @@ static void finish_together(fixture *f, const weir_job *const *jobs, size_t n)
     CHECK_INT(run_batch(f, list, n), WEIR_OK);
     for (size_t i = 0; i < n; i++) {
         CHECK_INT(ops[i].err.code, WEIR_OK);
-        CHECK_INT(ops[i].u.finish.state, WEIR_COMPLETE);
+        CHECK_INT(ops[i].u.finish.state, WEIR_STATE_COMPLETE);
     }
 }
 
 static const char *complete_ones(fixture *f)
 {
-    return listed(f, &(weir_query){ .state = WEIR_COMPLETE });
+    return listed(f, &(weir_query){ .state = WEIR_STATE_COMPLETE });
 }
 
 static void take_and_finish_lot(fixture *f)
@@ -219,15 +221,15 @@ static void take_and_finish_lot(fixture *f)
     CHECK_INT(take_lot(f, LOT, got), LOT);
     f->now += 3;
     finish_together(f, got, LOT);
-    CHECK_INT(count(f, WEIR_COMPLETE, "a"), LOT);
-    CHECK_INT(count(f, WEIR_ACTIVE, "a"), 0);
+    CHECK_INT(count(f, WEIR_STATE_COMPLETE, "a"), LOT);
+    CHECK_INT(count(f, WEIR_STATE_ACTIVE, "a"), 0);
 }
 
 static void those_that_ended_together_are_listed(fixture *f)
 {
     take_and_finish_lot(f);
     CHECK_STR(complete_ones(f), "1 2 3 4 5 6 7 8 9 10");
-    weir_query q = { .state = WEIR_COMPLETE, .limit = 4 };
+    weir_query q = { .state = WEIR_STATE_COMPLETE, .limit = 4 };
     const weir_page *page = list(f, &q);
     CHECK_STR(ids_of(f, page), "1 2 3 4");
     CHECK_INT(page->job[2]->duration_ms, 3);
@@ -248,7 +250,7 @@ static void one_leaves_those_that_ended_together(fixture *f)
     CHECK_INT(log_line(f, 9, "seen"), WEIR_OK);
     CHECK_STR(complete_ones(f), "1 2 3 5 6 8 9 10");
     CHECK_STR(waiting(f), "7");
-    CHECK_INT(count(f, WEIR_COMPLETE, "a"), 8);
+    CHECK_INT(count(f, WEIR_STATE_COMPLETE, "a"), 8);
     CHECK_INT(logs(f, 9, 0, 10)->n, 1);
     f->now += 3;
     CHECK_INT(finish(f, take(f, "a")), WEIR_OK);
@@ -269,7 +271,7 @@ static void those_that_ended_together_go_in_time(fixture *f)
                                  "remove 3 a any 1 100 1");
     configure(f, "a", &(weir_settings){ .keep_complete = { .age_ms = 100 } });
     later(f, 100);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
 }
 
 const conformance_case cases_lot[] = {

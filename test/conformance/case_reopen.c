@@ -7,7 +7,8 @@ static void everything_is_still_there(fixture *f)
 {
     add_spec(f, &(weir_spec){
         .type = "a", .data = "{\"to\":\"ann\"}", .priority = -7, .attempts = 4, .delay_ms = 50,
-        .backoff = { WEIR_EXPONENTIAL, 100, 900, 30 }, .ttl_ms = 77, .deadline_at = f->now + 99999,
+        .backoff = { WEIR_BACKOFF_EXPONENTIAL, 100, 900, 30 }, .ttl_ms = 77,
+            .deadline_at = f->now + 99999,
         .unique = "k", .max_lost = 8, .remove_on_complete = true, .search = true,
         .search_keys = "to", .values = "{\"color\":\"red\"}" });
     later(f, 50);
@@ -43,7 +44,7 @@ static void everything_is_still_there(fixture *f)
     CHECK_INT(is->started_at, was->started_at);
     CHECK_INT(is->failed_at, was->failed_at);
     CHECK_INT(is->finished_at, was->finished_at);
-    CHECK_INT(is->backoff.kind, WEIR_EXPONENTIAL);
+    CHECK_INT(is->backoff.kind, WEIR_BACKOFF_EXPONENTIAL);
     CHECK_INT(is->backoff.delay_ms, 100);
     CHECK_INT(is->backoff.max_ms, 900);
     CHECK_INT(is->backoff.jitter_pct, 30);
@@ -63,7 +64,7 @@ static void results_are_still_there(fixture *f)
     finish_with(f, job, "{\"r\":1}");
     reopen(f);
     const weir_job *j = get(f, 1);
-    CHECK_INT(j->state, WEIR_COMPLETE);
+    CHECK_INT(j->state, WEIR_STATE_COMPLETE);
     CHECK_STR(j->result, "{\"r\":1}");
     CHECK_INT(j->result_len, 7);
     CHECK_INT(j->duration_ms, 9);
@@ -76,7 +77,7 @@ static void running_jobs_are_stalled_at_open(fixture *f)
     const weir_job *job = take(f, "a");
     events(f);
     CHECK_INT(reopen(f), WEIR_OK);
-    CHECK_STATE(f, 1, WEIR_INACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_INACTIVE);
     CHECK_INT(get(f, 1)->lost, 1);
     CHECK_INT(get(f, 1)->attempts, 0);
     CHECK_INT(finish(f, job), WEIR_ESTALE);
@@ -102,11 +103,11 @@ static void a_job_that_kills_its_process_fails_at_last(fixture *f)
     add_spec(f, &(weir_spec){ .type = "a", .max_lost = 1 });
     take(f, "a");
     reopen(f);
-    CHECK_STATE(f, 1, WEIR_INACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_INACTIVE);
     take(f, "a");
     events(f);
     reopen(f);
-    CHECK_STATE(f, 1, WEIR_FAILED);
+    CHECK_STATE(f, 1, WEIR_STATE_FAILED);
     CHECK_EVENTS(f, "stalled 1, failed 1");
 }
 
@@ -118,13 +119,13 @@ static void running_jobs_stay_with_their_worker(fixture *f)
     events(f);
     CHECK_INT(reopen(f), WEIR_OK);
     CHECK_EVENTS(f, "");
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     CHECK(!take(f, "a"));
     CHECK_INT(get(f, id)->lease_until, job->lease_until);
     CHECK_INT(renew(f, job, LEASE_MS), WEIR_OK);
     CHECK_INT(progress(f, job, 50, NULL), WEIR_OK);
     CHECK_INT(finish_with(f, job, "1"), WEIR_OK);
-    CHECK_STATE(f, id, WEIR_COMPLETE);
+    CHECK_STATE(f, id, WEIR_STATE_COMPLETE);
 }
 
 static void leases_end_also_when_opened_again(fixture *f)
@@ -134,7 +135,7 @@ static void leases_end_also_when_opened_again(fixture *f)
     CHECK_INT(reopen(f), WEIR_OK);
     events(f);
     later(f, LEASE_MS);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_INT(get(f, id)->lost, 1);
     CHECK_INT(finish(f, job), WEIR_ESTALE);
     CHECK_STR(logs(f, id, 0, 0)->line[0].text, "stalled | worker " WORKER " was lost (1 of 3)");
@@ -169,15 +170,15 @@ static void counts_and_work_are_still_right(fixture *f)
     add(f, "b");
     reopen(f);
     const weir_type_stats *a = stats_of(f, "a");
-    CHECK_INT(a->count[WEIR_COMPLETE], 1);
-    CHECK_INT(a->count[WEIR_FAILED], 1);
-    CHECK_INT(a->count[WEIR_ANY], 2);
+    CHECK_INT(a->count[WEIR_STATE_COMPLETE], 1);
+    CHECK_INT(a->count[WEIR_STATE_FAILED], 1);
+    CHECK_INT(a->count[WEIR_STATE_ANY], 2);
     CHECK_INT(a->completed, 2);
     CHECK_INT(a->failed, 1);
     CHECK_INT(a->work_ms, 30);
     CHECK_INT(a->last_taken_at, f->now);
-    CHECK_INT(count(f, WEIR_DELAYED, "b"), 1);
-    CHECK_INT(count(f, WEIR_INACTIVE, "b"), 1);
+    CHECK_INT(count(f, WEIR_STATE_DELAYED, "b"), 1);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "b"), 1);
 }
 
 static void types_stay_as_they_were_set(fixture *f)
@@ -206,8 +207,8 @@ static void what_is_due_after_opening_is_done(fixture *f)
     finish(f, take(f, "c"));
     reopen(f);
     later(f, 100);
-    CHECK_STATE(f, 1, WEIR_INACTIVE);
-    CHECK_STATE(f, 2, WEIR_FAILED);
+    CHECK_STATE(f, 1, WEIR_STATE_INACTIVE);
+    CHECK_STATE(f, 2, WEIR_STATE_FAILED);
     CHECK(!get(f, 3));
 }
 
@@ -215,7 +216,7 @@ static void pages_go_on_after_opening(fixture *f)
 {
     for (int i = 0; i < 5; i++)
         add_spec(f, &(weir_spec){ .type = "a", .priority = -i });
-    weir_query       q = { .state = WEIR_INACTIVE, .limit = 3 };
+    weir_query       q = { .state = WEIR_STATE_INACTIVE, .limit = 3 };
     const weir_page *page = list(f, &q);
     CHECK_STR(ids_of(f, page), "5 4 3");
     q.after = page->next;
@@ -231,7 +232,7 @@ static void opening_often_changes_nothing(fixture *f)
     for (int i = 0; i < 3; i++)
         CHECK_INT(reopen(f), WEIR_OK);
     CHECK_EVENTS(f, "");
-    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 2);
     check_all_is_well(f);
 }
 

@@ -27,7 +27,7 @@ static void a_worker_that_died(fixture *f)
     CHECK_EVENTS(f, "stalled 1, enqueue 1");
     CHECK_INT(lose(f, j), WEIR_ESTALE);
     const weir_job *now = get(f, id);
-    CHECK_INT(now->state, WEIR_INACTIVE);
+    CHECK_INT(now->state, WEIR_STATE_INACTIVE);
     CHECK_INT(now->lost, 1);
     CHECK_INT(now->attempts, 0);
     CHECK_STR(logs(f, id, 0, 0)->line[0].text, "stalled | worker " WORKER " was lost (1 of 1)");
@@ -36,7 +36,7 @@ static void a_worker_that_died(fixture *f)
     CHECK_INT(lose(f, j), WEIR_OK);
     CHECK_EVENTS(f, "stalled 1, failed 1");
     now = get(f, id);
-    CHECK_INT(now->state, WEIR_FAILED);
+    CHECK_INT(now->state, WEIR_STATE_FAILED);
     CHECK_INT(now->lost, 2);                        /* as often as a worker died with it */
     CHECK_INT(now->attempts, 0);
     CHECK_STR(now->error, "stalled | worker " WORKER " was lost, and 1 before it: not tried again");
@@ -51,7 +51,7 @@ static void lost_with_its_lease_it_counts_the_same(fixture *f)
         later(f, LEASE_MS);
         CHECK_INT(get(f, id)->lost, i);
     }
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
     CHECK_INT(retry_job(f, id), WEIR_OK);           /* a new start: it is no suspect any more */
     CHECK_INT(get(f, id)->lost, 0);
 }
@@ -85,7 +85,7 @@ static void a_busy_worker_gets_those_behind_it(fixture *f)
     CHECK(waits);
     CHECK_INT(take_busy(f, a_only, 10, got, &waits), 0);
     CHECK(waits);
-    CHECK_STATE(f, first, WEIR_INACTIVE);
+    CHECK_STATE(f, first, WEIR_STATE_INACTIVE);
     CHECK_INT(take_idle(f, a_only, 10, got, &waits), 1);
     CHECK_INT(got[0]->id, first);
     CHECK_INT(take_busy(f, a_only, 10, got, &waits), 0);
@@ -104,7 +104,7 @@ static void others_before_it_are_given_without_it(fixture *f)
     CHECK_INT(got[0]->id, best);
     CHECK_INT(got[1]->id, behind);
     CHECK(waits);
-    CHECK_STATE(f, last, WEIR_INACTIVE);
+    CHECK_STATE(f, last, WEIR_STATE_INACTIVE);
 }
 
 static void over_several_types(fixture *f)
@@ -180,7 +180,7 @@ static void the_next_job_of_an_end(fixture *f)
     CHECK_INT(run(f, &op), WEIR_OK);
     CHECK_INT(op.u.finish.next.n_jobs, 0);
     CHECK(op.u.finish.next.suspect_waits);
-    CHECK_STATE(f, first, WEIR_COMPLETE);
+    CHECK_STATE(f, first, WEIR_STATE_COMPLETE);
     add(f, "b");
     held = take(f, "b");
     const weir_job *next;
@@ -212,7 +212,7 @@ static void takes_side_by_side(fixture *f)
         CHECK_INT(ops[i].u.take.suspect_waits, i == 0);
         for (size_t k = 0; k < ops[i].u.take.n_jobs; k++) {
             CHECK_INT(jobs[i][k]->id == id, i == 1);
-            weir_job_release(jobs[i][k]);
+            weir_job_free(jobs[i][k]);
         }
     }
 }
@@ -244,7 +244,7 @@ static void only_takes_that_reach_it_pass_over_it(fixture *f)
         CHECK_INT(ops[i].u.take.n_jobs, gets[i]);
         CHECK_INT(ops[i].u.take.suspect_waits, i > 0);
         for (size_t k = 0; k < ops[i].u.take.n_jobs; k++)
-            weir_job_release(jobs[i][k]);
+            weir_job_free(jobs[i][k]);
     }
 }
 
@@ -279,7 +279,7 @@ static void only_ends_whose_take_reaches_it_pass_over_it(fixture *f)
         CHECK_INT(next->n_jobs, i < 2);
         CHECK_INT(next->suspect_waits, i > 0 && i != STALE);
         if (next->n_jobs)
-            weir_job_release(jobs[i]);
+            weir_job_free(jobs[i]);
     }
 }
 
@@ -305,7 +305,7 @@ static void many_of_them_before_others(fixture *f)
         CHECK_INT(take_idle(f, a_only, 9, got, &waits), 1);
         CHECK_INT(finish(f, got[0]), WEIR_OK);
     }
-    if (state_of(f, last) == WEIR_INACTIVE) {
+    if (state_of(f, last) == WEIR_STATE_INACTIVE) {
         CHECK_INT(take_busy(f, a_only, 1, got, &waits), 1);
         CHECK_INT(got[0]->id, last);
         CHECK(waits);

@@ -20,7 +20,7 @@ static void a_taken_job_is_active(fixture *f)
     f->now += 5;
     const weir_job *j = take(f, "mail");
     CHECK_INT(j->id, id);
-    CHECK_INT(j->state, WEIR_ACTIVE);
+    CHECK_INT(j->state, WEIR_STATE_ACTIVE);
     CHECK_INT(j->delivery, 1);
     CHECK_STR(j->worker, WORKER);
     CHECK_INT(j->started_at, f->now);
@@ -28,17 +28,17 @@ static void a_taken_job_is_active(fixture *f)
     CHECK_INT(j->attempts, 0);
     CHECK(!take(f, "mail"));
     const weir_job *kept = get(f, id);
-    CHECK_INT(kept->state, WEIR_ACTIVE);
+    CHECK_INT(kept->state, WEIR_STATE_ACTIVE);
     CHECK_INT(kept->delivery, 1);
     CHECK_STR(kept->worker, WORKER);
 }
 
 static void lowest_priority_number_first_then_oldest(fixture *f)
 {
-    with_priority(f, "a", WEIR_LOW);
-    with_priority(f, "a", WEIR_CRITICAL);
-    with_priority(f, "a", WEIR_NORMAL);
-    with_priority(f, "a", WEIR_CRITICAL);
+    with_priority(f, "a", WEIR_PRIORITY_LOW);
+    with_priority(f, "a", WEIR_PRIORITY_CRITICAL);
+    with_priority(f, "a", WEIR_PRIORITY_NORMAL);
+    with_priority(f, "a", WEIR_PRIORITY_CRITICAL);
     with_priority(f, "a", INT32_MIN);
     with_priority(f, "a", INT32_MAX);
     const uint64_t want[] = { 5, 2, 4, 3, 1, 6 };
@@ -59,7 +59,7 @@ static void the_best_over_several_types(fixture *f)
     const uint64_t want[] = { 2, 4, 1, 5 };
     for (size_t i = 0; i < n; i++)
         CHECK_INT(got[i]->id, want[i]);
-    CHECK_STATE(f, 3, WEIR_INACTIVE);
+    CHECK_STATE(f, 3, WEIR_STATE_INACTIVE);
 }
 
 static void no_more_than_asked_for(fixture *f)
@@ -68,7 +68,7 @@ static void no_more_than_asked_for(fixture *f)
     for (int i = 0; i < 5; i++)
         add(f, "a");
     CHECK_INT(take_some(f, (const char *[]){ "a", NULL }, 3, got), 3);
-    CHECK_INT(count(f, WEIR_INACTIVE, "a"), 2);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "a"), 2);
     CHECK_INT(take_some(f, (const char *[]){ "a", NULL }, 3, got), 2);
 }
 
@@ -121,7 +121,7 @@ static void the_copy_is_of_that_moment(fixture *f)
     add(f, "a");
     const weir_job *j = take(f, "a");
     finish(f, j);
-    CHECK_INT(j->state, WEIR_ACTIVE);
+    CHECK_INT(j->state, WEIR_STATE_ACTIVE);
 }
 
 static void a_batch_is_run_in_order(fixture *f)
@@ -144,9 +144,9 @@ static void a_batch_is_run_in_order(fixture *f)
     CHECK_INT(run_batch(f, ops, 5), WEIR_OK);
     CHECK_INT(take_op.u.take.n_jobs, 1);
     CHECK_INT(job->id, 1);
-    weir_job_release(job);
+    weir_job_free(job);
     CHECK_INT(finish_op.err.code, WEIR_OK);
-    CHECK_INT(finish_op.u.finish.state, WEIR_COMPLETE);
+    CHECK_INT(finish_op.u.finish.state, WEIR_STATE_COMPLETE);
     CHECK_INT(again_op.err.code, WEIR_ESTALE);
     CHECK_INT(remove_op.err.code, WEIR_OK);
     CHECK_STR(events_in_full(f), "enqueue 1 a inactive 0 0 0, start 1 a active 0 0 1 host:1:1, "

@@ -23,9 +23,9 @@ static void a_lease_holds_to_its_last_millisecond(fixture *f)
     uint64_t id = add(f, "a");
     take(f, "a");
     later(f, LEASE_MS - 1);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     later(f, 1);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void a_lost_job_keeps_its_attempts(fixture *f)
@@ -35,7 +35,7 @@ static void a_lost_job_keeps_its_attempts(fixture *f)
     events(f);
     later(f, 1000);
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_INACTIVE);
+    CHECK_INT(j->state, WEIR_STATE_INACTIVE);
     CHECK_INT(j->attempts, 0);
     CHECK_INT(j->lost, 1);
     CHECK_STR(logs(f, id, 0, 0)->line[0].text, "stalled | worker box:9:1 was lost (1 of 3)");
@@ -49,13 +49,13 @@ static void a_job_that_kills_workers_fails(fixture *f)
     for (int i = 0; i < 2; i++) {
         take_as(f, "a", "w", 1000);
         later(f, 1000);
-        CHECK_STATE(f, id, WEIR_INACTIVE);
+        CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     }
     take_as(f, "a", "w", 1000);
     events(f);
     later(f, 1000);
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_FAILED);
+    CHECK_INT(j->state, WEIR_STATE_FAILED);
     CHECK_INT(j->attempts, 0);
     CHECK_STR(j->error, logs(f, id, 2, 0)->line[0].text);
     CHECK(!strncmp(j->error, "stalled | ", 10));
@@ -71,9 +71,9 @@ static void renewing_extends_a_lease(fixture *f)
     CHECK_INT(renew(f, job, 1000), WEIR_OK);
     CHECK_INT(get(f, id)->updated_at, updated_at);
     later(f, 999);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     later(f, 1);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_INT(renew(f, job, 1000), WEIR_ESTALE);
 }
 
@@ -151,7 +151,7 @@ static void each_lease_has_its_own_answer(fixture *f)
     CHECK_INT(items[1].code, WEIR_OK);
     CHECK_INT(items[2].code, WEIR_ESTALE);
     later(f, LEASE_MS);
-    CHECK_STATE(f, two->id, WEIR_ACTIVE);
+    CHECK_STATE(f, two->id, WEIR_STATE_ACTIVE);
 }
 
 static void without_a_tick_a_late_worker_is_still_in_time(fixture *f)
@@ -185,9 +185,9 @@ static void an_attempt_that_takes_too_long_fails(fixture *f)
     const weir_job *job = take(f, "a");
     events(f);
     later(f, 499);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     later(f, 1);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_STR(get(f, id)->error, "TTL exceeded");
     CHECK_INT(get(f, id)->attempts, 1);
     CHECK_INT(finish(f, job), WEIR_ESTALE);
@@ -195,7 +195,7 @@ static void an_attempt_that_takes_too_long_fails(fixture *f)
     take(f, "a");
     events(f);
     later(f, 500);
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
     CHECK_STR(events_in_full(f),
               "ttl_exceeded 1 a failed 2 0 2, failed 1 a failed 2 0 2 TTL exceeded");
     CHECK_INT(stats_of(f, "a")->failed, 2);
@@ -211,10 +211,10 @@ static void progress_and_log_extend_the_ttl(fixture *f)
     later(f, 400);
     CHECK_INT(log_from(f, job, "still at it"), WEIR_OK);
     later(f, 400);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     CHECK_INT(log_line(f, id, "from outside"), WEIR_OK);       /* that is not the worker */
     later(f, 100);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void renewing_does_not_extend_the_ttl(fixture *f)
@@ -224,7 +224,7 @@ static void renewing_does_not_extend_the_ttl(fixture *f)
     later(f, 400);
     renew(f, job, LEASE_MS);
     later(f, 100);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     CHECK_INT(get(f, id)->lost, 0);
 }
 
@@ -240,12 +240,12 @@ static void a_lost_lease_comes_before_the_ttl(fixture *f)
 static void ttl_with_backoff_delays(fixture *f)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .ttl_ms = 500, .attempts = 2,
-                                            .backoff = { WEIR_FIXED, .delay_ms = 50 } });
+                                            .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 50 } });
     take(f, "a");
     later(f, 500);
-    CHECK_STATE(f, id, WEIR_DELAYED);
+    CHECK_STATE(f, id, WEIR_STATE_DELAYED);
     later(f, 50);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 /* ---- deadlines ---- */
@@ -258,7 +258,7 @@ static void what_is_too_late_never_starts(fixture *f)
     events(f);
     later(f, 0);
     const weir_job *j = get(f, id);
-    CHECK_INT(j->state, WEIR_FAILED);
+    CHECK_INT(j->state, WEIR_STATE_FAILED);
     CHECK_STR(j->error, "Deadline exceeded");
     CHECK_INT(j->attempts, 0);
     CHECK_STR(events_in_full(f), "failed 1 a failed 0 0 0 Deadline exceeded");
@@ -279,7 +279,7 @@ static void what_has_begun_may_go_on(fixture *f)
     uint64_t        id = add_spec(f, &(weir_spec){ .type = "a", .deadline_at = f->now + 100 });
     const weir_job *job = take(f, "a");
     later(f, 200);
-    CHECK_STATE(f, id, WEIR_ACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
     CHECK_INT(finish(f, job), WEIR_OK);
 }
 
@@ -290,9 +290,9 @@ static void a_retry_after_the_deadline_fails(fixture *f)
     const weir_job *job = take(f, "a");
     f->now += 200;
     fail_job(f, job, "x");
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
     later(f, 0);
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
     CHECK_STR(get(f, id)->error, "Deadline exceeded");
     CHECK_INT(get(f, id)->attempts, 1);
 }
@@ -302,7 +302,7 @@ static void a_deadline_before_its_time_fails_a_delayed_job(fixture *f)
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 1000,
                                             .deadline_at = f->now + 100 });
     later(f, 100);
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
 }
 
 static void both_at_once_fails(fixture *f)
@@ -311,7 +311,7 @@ static void both_at_once_fails(fixture *f)
                                             .deadline_at = f->now + 100 });
     events(f);
     later(f, 100);
-    CHECK_STATE(f, id, WEIR_FAILED);
+    CHECK_STATE(f, id, WEIR_STATE_FAILED);
     CHECK_EVENTS(f, "failed 1");
 }
 
@@ -336,7 +336,7 @@ static void a_tick_does_no_more_than_its_limit(fixture *f)
     f->now += 10;
     CHECK_INT(tick_some(f, 2, &next), 2);
     CHECK(next <= f->now);
-    CHECK_INT(count(f, WEIR_INACTIVE, "a"), 2);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "a"), 2);
     CHECK_INT(tick_some(f, 2, &next), 2);
     CHECK_INT(tick_some(f, 2, &next), 1);
     CHECK_INT(tick_some(f, 2, &next), 0);

@@ -26,7 +26,7 @@ static void repeating_answers_the_same(fixture *f)
                                 { .type = "a", .data = "[3]", .search = true } };
     weir_added      first[3], again[3] = { { 0 } };
     CHECK_INT(add_once(f, "me", 7, three, 3, first), WEIR_OK);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 3);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 3);
     CHECK_STR(events(f), "enqueue 1, enqueue 3");
     for (int i = 0; i < 2; i++) {
         f->now += 1000;
@@ -39,8 +39,8 @@ static void repeating_answers_the_same(fixture *f)
             CHECK_INT(again[k].durability, first[k].durability);
         }
     }
-    CHECK_INT(again[1].state, WEIR_DELAYED);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 3);
+    CHECK_INT(again[1].state, WEIR_STATE_DELAYED);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 3);
     CHECK_STR(events(f), "");
 }
 
@@ -52,11 +52,11 @@ static void the_answer_is_that_of_the_first_call(fixture *f)
     uint64_t id = out.id;
     CHECK_INT(finish(f, take(f, "a")), WEIR_OK);
     CHECK_INT(add_one(f, "me", 1, &out), WEIR_OK);
-    CHECK_INT(out.state, WEIR_INACTIVE);
+    CHECK_INT(out.state, WEIR_STATE_INACTIVE);
     CHECK_INT(remove_job(f, id), WEIR_OK);
     CHECK_INT(add_one(f, "me", 1, &out), WEIR_OK);
     CHECK_INT(out.id, id);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 0);
 }
 
 static void a_higher_number_is_another_call(fixture *f)
@@ -69,7 +69,7 @@ static void a_higher_number_is_another_call(fixture *f)
     CHECK_INT(out.id, 3);
     CHECK_INT(add_one(f, "me", UINT64_MAX, &out), WEIR_OK);
     CHECK_INT(out.id, 3);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 3);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 3);
 }
 
 static void a_lower_number_is_over(fixture *f)
@@ -79,11 +79,11 @@ static void a_lower_number_is_over(fixture *f)
     CHECK_INT(add_one(f, "me", 9, &out), WEIR_ESTALE);
     CHECK_STR(f->err.msg, "token: call 9 is over, the last was 10");
     CHECK_INT(add_one(f, "me", 0, &out), WEIR_ESTALE);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 1);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 1);
     CHECK_INT(add_one(f, "me", UINT64_C(1) << 63, &out), WEIR_OK);
     CHECK_INT(add_one(f, "me", (UINT64_C(1) << 63) - 1, &out), WEIR_ESTALE);
     CHECK_INT(add_one(f, "ME", 1, &out), WEIR_OK);         /* that is somebody else */
-    CHECK_INT(count(f, WEIR_ANY, NULL), 3);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 3);
 }
 
 static void another_number_of_jobs_is_refused(fixture *f)
@@ -94,11 +94,11 @@ static void another_number_of_jobs_is_refused(fixture *f)
     CHECK_INT(add_once(f, "me", 4, two, 1, out), WEIR_EINVAL);
     CHECK_STR(f->err.msg, "token: call 4 was for 2 jobs, not 1");
     CHECK_INT(add_once(f, "me", 4, two, 0, out), WEIR_EINVAL);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 2);
     CHECK_INT(add_once(f, "none", 4, two, 0, out), WEIR_OK);
     CHECK_INT(add_once(f, "none", 4, two, 0, out), WEIR_OK);
     CHECK_INT(add_once(f, "none", 4, two, 2, out), WEIR_EINVAL);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 2);
 }
 
 static void another_digest_is_refused(fixture *f)
@@ -115,16 +115,16 @@ static void another_digest_is_refused(fixture *f)
     token.digest = 17;
     CHECK_INT(run(f, &op), WEIR_EINVAL);
     CHECK_STR(f->err.msg, "token: call 4 was for other jobs; use another key or a higher number");
-    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 2);
     token.digest = UINT64_MAX;
     op.u.add.specs = two;
     CHECK_INT(run(f, &op), WEIR_OK);
     CHECK(out[0].id == first[0].id && out[1].id == first[1].id);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 2);
     token = (weir_token){ .key = "me", .number = 5 };           /* another call */
     op.u.add.specs = other;
     CHECK_INT(run(f, &op), WEIR_OK);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 4);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 4);
 }
 
 static void with_unique_keys_inside(fixture *f)
@@ -143,10 +143,10 @@ static void with_unique_keys_inside(fixture *f)
         CHECK_INT(out[i].state, first[i].state);
         CHECK_INT(out[i].existed, first[i].existed);
     }
-    CHECK_INT(count(f, WEIR_ANY, NULL), 3);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 3);
     CHECK_INT(add_once(f, "me", 2, three, 3, out), WEIR_OK);
     CHECK(!out[0].existed && !out[1].existed && out[2].existed);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 5);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 5);
 }
 
 static void what_failed_is_not_remembered(fixture *f)
@@ -155,7 +155,7 @@ static void what_failed_is_not_remembered(fixture *f)
     CHECK_INT(add_once(f, "me", 1, (weir_spec[]){ { .type = "a" }, { .type = "" } }, 2, out),
               WEIR_EINVAL);
     CHECK_INT(add_one(f, "me", 1, out), WEIR_OK);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 1);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 1);
 }
 
 static void a_type_that_is_searched(fixture *f)
@@ -186,7 +186,7 @@ static void several_in_one_batch(fixture *f)
     CHECK_INT(out[1].id, out[0].id);
     CHECK_INT(out[2].id, out[0].id + 1);
     CHECK_INT(op[3].err.code, WEIR_ESTALE);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 2);
 }
 
 static void ten_thousand_are_remembered(fixture *f)
@@ -206,7 +206,7 @@ static void ten_thousand_are_remembered(fixture *f)
     CHECK_INT(first, WEIR_OK);
     CHECK_INT(again, WEIR_OK);
     CHECK_INT(same, WEIR_MAX_ADD);
-    CHECK_INT(count(f, WEIR_ANY, NULL), WEIR_MAX_ADD);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), WEIR_MAX_ADD);
 }
 
 static void after_a_day_it_is_forgotten(fixture *f)
@@ -244,7 +244,7 @@ static void old_ones_are_swept(fixture *f)
     while (next_at <= f->now)
         CHECK_INT(tick_some(f, 3, &next_at), 0);
     CHECK(looks_around(f) || next_at == INT64_MAX);        /* nothing is left of them */
-    CHECK_INT(count(f, WEIR_ANY, NULL), 8);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 8);
 }
 
 static void keys_that_cannot_be(fixture *f)
@@ -261,7 +261,7 @@ static void keys_that_cannot_be(fixture *f)
     key[WEIR_MAX_TOKEN] = '\0';
     CHECK_INT(add_one(f, key, 1, &out), WEIR_OK);
     CHECK_INT(add_one(f, "caf\xc3\xa9 \"x\" %s\n", 1, &out), WEIR_OK);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 2);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 2);
 }
 
 static void it_is_still_known_after_reopening(fixture *f)
@@ -272,7 +272,7 @@ static void it_is_still_known_after_reopening(fixture *f)
     CHECK_INT(reopen(f), WEIR_OK);
     CHECK_INT(add_once(f, "me", 3, two, 2, out), WEIR_OK);
     CHECK(out[0].id == first[0].id && out[1].id == first[1].id);
-    CHECK_INT(out[1].state, WEIR_DELAYED);
+    CHECK_INT(out[1].state, WEIR_STATE_DELAYED);
     CHECK_INT(add_once(f, "me", 2, two, 2, out), WEIR_ESTALE);
     int64_t next_at;
     f->now += WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS;

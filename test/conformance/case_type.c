@@ -11,7 +11,7 @@ static void an_empty_store(fixture *f)
     CHECK_INT(s->n, 0);
     CHECK_INT(s->last_id, 0);
     CHECK_STR(s->all.type, "*");
-    CHECK_INT(s->all.count[WEIR_ANY], 0);
+    CHECK_INT(s->all.count[WEIR_STATE_ANY], 0);
     CHECK(!s->all.paused);
 }
 
@@ -22,24 +22,24 @@ static void counts_follow_the_jobs(fixture *f)
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 100 });
     add(f, "b");
     const weir_type_stats *a = stats_of(f, "a");
-    CHECK_INT(a->count[WEIR_INACTIVE], 2);
-    CHECK_INT(a->count[WEIR_DELAYED], 1);
-    CHECK_INT(a->count[WEIR_ANY], 3);
+    CHECK_INT(a->count[WEIR_STATE_INACTIVE], 2);
+    CHECK_INT(a->count[WEIR_STATE_DELAYED], 1);
+    CHECK_INT(a->count[WEIR_STATE_ANY], 3);
     const weir_job *job = take(f, "a");
-    CHECK_INT(count(f, WEIR_ACTIVE, "a"), 1);
-    CHECK_INT(count(f, WEIR_INACTIVE, "a"), 1);
+    CHECK_INT(count(f, WEIR_STATE_ACTIVE, "a"), 1);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "a"), 1);
     finish(f, job);
-    CHECK_INT(count(f, WEIR_ACTIVE, "a"), 0);
-    CHECK_INT(count(f, WEIR_COMPLETE, "a"), 1);
+    CHECK_INT(count(f, WEIR_STATE_ACTIVE, "a"), 0);
+    CHECK_INT(count(f, WEIR_STATE_COMPLETE, "a"), 1);
     fail_job(f, take(f, "a"), "x");
-    CHECK_INT(count(f, WEIR_FAILED, "a"), 1);
+    CHECK_INT(count(f, WEIR_STATE_FAILED, "a"), 1);
     cancel_job(f, 4);
-    CHECK_INT(count(f, WEIR_CANCELLED, NULL), 1);
+    CHECK_INT(count(f, WEIR_STATE_CANCELLED, NULL), 1);
     later(f, 100);
-    CHECK_INT(count(f, WEIR_INACTIVE, NULL), 1);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 4);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, NULL), 1);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 4);
     remove_job(f, 1);
-    CHECK_INT(count(f, WEIR_ANY, NULL), 3);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 3);
 }
 
 static void types_by_name(fixture *f)
@@ -164,7 +164,7 @@ static void delays_end_though_paused(fixture *f)
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 10 });
     set_paused(f, "a", true);
     later(f, 10);
-    CHECK_STATE(f, id, WEIR_INACTIVE);
+    CHECK_STATE(f, id, WEIR_STATE_INACTIVE);
 }
 
 static void pausing_tells_only_of_changes(fixture *f)
@@ -241,7 +241,7 @@ static void kept_by_age(fixture *f)
     CHECK(!get(f, 1));
     later(f, 500);
     CHECK_EVENTS(f, "remove 2");
-    CHECK_STATE(f, 3, WEIR_FAILED);
+    CHECK_STATE(f, 3, WEIR_STATE_FAILED);
 }
 
 static void kept_by_count(fixture *f)
@@ -252,10 +252,10 @@ static void kept_by_count(fixture *f)
         f->now++;
     }
     later(f, 0);
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_COMPLETE }), "4 5");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_COMPLETE }), "4 5");
     complete_one(f, "a");
     later(f, 0);
-    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_COMPLETE }), "5 6");
+    CHECK_STR(listed(f, &(weir_query){ .state = WEIR_STATE_COMPLETE }), "5 6");
 }
 
 static void failed_and_cancelled_each_have_their_count(fixture *f)
@@ -266,7 +266,7 @@ static void failed_and_cancelled_each_have_their_count(fixture *f)
     complete_one(f, "a");
     complete_one(f, "a");
     later(f, 0);
-    CHECK_INT(count(f, WEIR_ANY, "a"), 4);
+    CHECK_INT(count(f, WEIR_STATE_ANY, "a"), 4);
     fail_one(f, "a");
     cancel_job(f, add(f, "a"));
     events(f);
@@ -314,10 +314,10 @@ static void what_runs_again_is_kept(fixture *f)
     later(f, 50);
     retry_job(f, 1);
     later(f, 100);
-    CHECK_STATE(f, 1, WEIR_INACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_INACTIVE);
     finish(f, take(f, "a"));
     later(f, 99);
-    CHECK_STATE(f, 1, WEIR_COMPLETE);
+    CHECK_STATE(f, 1, WEIR_STATE_COMPLETE);
     later(f, 1);
     CHECK(!get(f, 1));
 }
@@ -336,7 +336,7 @@ static void a_sound_store_has_nothing_to_report(fixture *f)
     r = check(f, true);
     CHECK_INT(r->n, 0);
     CHECK_INT(r->mended, 0);
-    CHECK_STATE(f, 2, WEIR_ACTIVE);
+    CHECK_STATE(f, 2, WEIR_STATE_ACTIVE);
 }
 
 const conformance_case cases_type[] = {

@@ -76,14 +76,14 @@ static void values_are_set_and_removed(fixture *f)
 static uint64_t add_in_state(fixture *f, weir_state state)
 {
     uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .values = "{\"old\":1}",
-                                            .delay_ms = state == WEIR_DELAYED ? 5000 : 0 });
-    if (state == WEIR_CANCELLED)
+                                            .delay_ms = state == WEIR_STATE_DELAYED ? 5000 : 0 });
+    if (state == WEIR_STATE_CANCELLED)
         cancel_job(f, id);
-    if (state == WEIR_ACTIVE)
+    if (state == WEIR_STATE_ACTIVE)
         take(f, "a");
-    if (state == WEIR_COMPLETE)
+    if (state == WEIR_STATE_COMPLETE)
         finish(f, take(f, "a"));
-    if (state == WEIR_FAILED)
+    if (state == WEIR_STATE_FAILED)
         fail_job(f, take(f, "a"), "no");
     CHECK_STATE(f, id, state);
     return id;
@@ -92,7 +92,7 @@ static uint64_t add_in_state(fixture *f, weir_state state)
 /* Neither an event nor an entry in the history, and all else stays as it was. */
 static void values_can_be_set_in_any_state(fixture *f)
 {
-    for (weir_state s = WEIR_INACTIVE; s < WEIR_STATES; s++) {
+    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++) {
         uint64_t        id = add_in_state(f, s);
         const weir_job *was = get(f, id);
         events(f);
@@ -167,7 +167,7 @@ static void a_change_is_made_as_a_whole(fixture *f)
     take(f, "a");
     CHECK_INT(update(f, id, &(weir_change){ .values = "{\"a\":3}", .data = "[2]" }), WEIR_ESTATE);
     check_values(f, id, "{\"a\":2}");
-    CHECK_INT(update(f, id, &(weir_change){ .values = "{\"a\":4}", .state = WEIR_CANCELLED }),
+    CHECK_INT(update(f, id, &(weir_change){ .values = "{\"a\":4}", .state = WEIR_STATE_CANCELLED }),
               WEIR_OK);
     check_values(f, id, "{\"a\":4}");
 }

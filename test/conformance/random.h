@@ -75,6 +75,6 @@ void attempt_init(attempt *a, const plan *p, const paging *pages);
 void attempt_answer(const attempt *a, weir_buf *out);
 void attempt_learn(const attempt *a, model *m);
 void attempt_page(const attempt *a, paging *pages);
-void attempt_release(attempt *a);
+void attempt_free(attempt *a);
 
 #endif

@@ -64,7 +64,7 @@ static void say_number(weir_buf *out, const char *name, const char *kind, int64_
 
 static void say_job(weir_buf *out, const weir_job *j)
 {
-    weir__buf_printf(out, "\n    job %s%s", weir_state_name(j->state), j->hold ? " HOLD" : "");
+    weir__buf_printf(out, "\n    job %s%s", weir_state_name(j->state), j->taken ? " TAKEN" : "");
 #define NUMBER(member, name, kind, ...) say_number(out, #name, #kind, (int64_t)j->member);
 #define TEXT(member, ...)               weir__buf_printf(out, " " #member " %s", text(j->member));
 #define BYTES(member, ...)              say_bytes(out, #member, j->member, j->member##_len);
@@ -96,7 +96,7 @@ static void say_type(weir_buf *out, const weir_type_stats *t)
                      t->type, t->paused ? " paused" : "", t->settings.keep_complete.age_ms,
                      t->settings.keep_complete.count, t->settings.keep_failed.age_ms,
                      t->settings.keep_failed.count, t->settings.search ? " search" : "");
-    for (int s = 0; s < WEIR_STATES; s++)
+    for (int s = 0; s < WEIR_STATE_COUNT; s++)
         weir__buf_printf(out, " %" PRIu64, t->count[s]);
     weir__buf_printf(out, " completed %" PRIu64 " failed %" PRIu64 " work %" PRId64, t->completed,
                      t->failed, t->work_ms);
@@ -134,7 +134,19 @@ static void say_outputs(const attempt *a, weir_buf *out)
             weir__buf_printf(out, " %s", weir_code_name(a->leases[i].code));
         break;
     case WEIR_OP_TICK:
-        weir__buf_printf(out, " changed %zu", op->u.tick.changed);
+        weir__buf_printf(out, " changed %zu%s", op->u.tick.changed,
+                         op->u.tick.schedules_due ? " schedules" : "");
+        break;
+    case WEIR_OP_SCHEDULE:
+        weir__buf_printf(out, " version %" PRIu64, op->u.schedule.new_version);
+        break;
+    case WEIR_OP_SCHEDULES:
+        for (size_t i = 0; i < op->u.schedules.rows->n; i++)
+            weir__buf_printf(out, " %s/%" PRIu64 "/%" PRId64 "/%s",
+                             op->u.schedules.rows->row[i].name,
+                             op->u.schedules.rows->row[i].version,
+                             op->u.schedules.rows->row[i].due_at,
+                             op->u.schedules.rows->row[i].record);
         break;
     case WEIR_OP_UPDATE:
         weir__buf_printf(out, " %s to %s", weir_state_name(op->u.update.old_state),
@@ -241,26 +253,28 @@ void attempt_page(const attempt *a, paging *pages)
     pages->query.after = a->op.u.list.page->next;
 }
 
-void attempt_release(attempt *a)
+void attempt_free(attempt *a)
 {
     weir_op *op = &a->op;
     if (op->err.code)
         return;
     if (op->kind == WEIR_OP_TAKE) {
         for (size_t i = 0; i < op->u.take.n_jobs; i++)
-            weir_job_release(a->jobs[i]);
+            weir_job_free(a->jobs[i]);
     } else if (op->kind == WEIR_OP_FINISH && op->u.finish.next.n) {
         for (size_t i = 0; i < op->u.finish.next.n_jobs; i++)
-            weir_job_release(a->jobs[i]);
+            weir_job_free(a->jobs[i]);
     } else if (op->kind == WEIR_OP_GET) {
-        weir_job_release(op->u.get.job);
+        weir_job_free(op->u.get.job);
     } else if (op->kind == WEIR_OP_LIST) {
-        weir_page_release(op->u.list.page);
+        weir_page_free(op->u.list.page);
+    } else if (op->kind == WEIR_OP_SCHEDULES) {
+        weir__rows_free(op->u.schedules.rows);
     } else if (op->kind == WEIR_OP_LOGS) {
-        weir_lines_release(op->u.logs.lines);
+        weir_lines_free(op->u.logs.lines);
     } else if (op->kind == WEIR_OP_STATS) {
-        weir_stats_release(op->u.stats.stats);
+        weir_stats_free(op->u.stats.stats);
     } else if (op->kind == WEIR_OP_CHECK) {
-        weir_report_release(op->u.check.report);
+        weir_report_free(op->u.check.report);
     }
 }

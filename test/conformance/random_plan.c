@@ -152,12 +152,14 @@ static void plan_finish(plan *p, chance *c, const model *m)
     size_t kind = below(c, 20);
     f->outcome = kind < 10   ? WEIR_OUTCOME_DONE
                  : kind < 17 ? WEIR_OUTCOME_FAIL
-                 : kind < 19 ? WEIR_OUTCOME_RELEASE
+                 : kind < 19 ? WEIR_OUTCOME_RETURN
                              : WEIR_OUTCOME_LOST;
     if (f->outcome == WEIR_OUTCOME_DONE && one_in(c, 2))
         f->text = PICK(c, documents);
     if (f->outcome == WEIR_OUTCOME_FAIL)
         f->text = PICK(c, texts);
+    if (f->outcome == WEIR_OUTCOME_RETURN && one_in(c, 2))
+        f->delay_ms = 1 + (int64_t)below(c, 2000);
     f->len = f->text ? strlen(f->text) : 0;
     if (one_in(c, 2))
         plan_taking(p, &f->next, c);
@@ -198,8 +200,10 @@ static void plan_log(plan *p, chance *c, const model *m)
 
 static void plan_update(plan *p, chance *c, const model *m, int64_t now)
 {
-    enum { ENDED = 1u << WEIR_COMPLETE | 1u << WEIR_FAILED | 1u << WEIR_CANCELLED };
-    static const uint32_t sets[] = { 0, 0, 1u << WEIR_DELAYED, 1u << WEIR_INACTIVE, ENDED };
+    enum { ENDED = WEIR_BIT(WEIR_STATE_COMPLETE) | WEIR_BIT(WEIR_STATE_FAILED) |
+           WEIR_BIT(WEIR_STATE_CANCELLED) };
+    static const uint32_t sets[] = { 0, 0, WEIR_BIT(WEIR_STATE_DELAYED),
+                                     WEIR_BIT(WEIR_STATE_INACTIVE), ENDED };
     weir_op_update *u = &p->op.u.update;
     weir_change    *ch = &u->change;
     u->id = some_id(c, m);
@@ -224,10 +228,10 @@ static void plan_update(plan *p, chance *c, const model *m, int64_t now)
     if (one_in(c, 3))
         ch->data = PICK(c, documents);
     if (!one_in(c, 3))
-        ch->state = one_in(c, 4) ? (weir_state)below(c, WEIR_STATES)
-                                 : (weir_state[]){ WEIR_INACTIVE, WEIR_DELAYED,
-                                                   WEIR_CANCELLED }[below(c, 3)];
-    if (ch->state == WEIR_ACTIVE) {
+        ch->state = one_in(c, 4) ? (weir_state)below(c, WEIR_STATE_COUNT)
+                                 : (weir_state[]){ WEIR_STATE_INACTIVE, WEIR_STATE_DELAYED,
+                                                   WEIR_STATE_CANCELLED }[below(c, 3)];
+    if (ch->state == WEIR_STATE_ACTIVE) {
         ch->worker = PICK(c, workers);
         ch->lease_ms = 1 + (int64_t)below(c, 400);
     }
@@ -259,7 +263,7 @@ static const char *some_json(chance *c, size_t *len)
 
 static const char *const histories[] = {
     "[]", "[{\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"inactive\",\"planned\":4}]",
-    ("[ {\"n\":41,\"state\":\"inactive\",\"event\":\"released\",\"at\":9,\"delivery\":3},\n"
+    ("[ {\"n\":41,\"state\":\"inactive\",\"event\":\"returned\",\"at\":9,\"delivery\":3},\n"
      "{\"n\":42,\"at\":9,\"event\":\"changed\",\"state\":\"failed\",\"new_data\":true} ]"),
 };
 
@@ -269,12 +273,12 @@ static void live(weir_job *j, chance *c, int64_t now)
     bool ended = weir__finished(j->state);
     j->max_attempts = 1 + (int32_t)below(c, 4);
     j->attempts = (int32_t)below(c, (size_t)j->max_attempts + ended);
-    if (j->state == WEIR_COMPLETE && !j->attempts)
+    if (j->state == WEIR_STATE_COMPLETE && !j->attempts)
         j->attempts = 1;
     j->max_lost = 1 + (int32_t)below(c, 3);
-    j->lost = (int32_t)below(c, (size_t)j->max_lost + 1 + (j->state == WEIR_FAILED));
-    j->delivery = (uint32_t)(j->attempts + j->lost + (j->state == WEIR_ACTIVE));
-    j->progress = j->state == WEIR_COMPLETE ? 100 : (int32_t)below(c, 101);
+    j->lost = (int32_t)below(c, (size_t)j->max_lost + 1 + (j->state == WEIR_STATE_FAILED));
+    j->delivery = (uint32_t)(j->attempts + j->lost + (j->state == WEIR_STATE_ACTIVE));
+    j->progress = j->state == WEIR_STATE_COMPLETE ? 100 : (int32_t)below(c, 101);
     if (one_in(c, 2))
         j->progress_data = some_json(c, &j->progress_data_len);
     if (j->delivery) {
@@ -282,15 +286,15 @@ static void live(weir_job *j, chance *c, int64_t now)
         j->started_at = now - (int64_t)below(c, 500);
         j->lease_until = now + (int64_t)below(c, 500);      /* which is not for here */
     }
-    if (j->state == WEIR_COMPLETE ? false : j->state == WEIR_FAILED || one_in(c, 3)) {
+    if (j->state == WEIR_STATE_COMPLETE ? false : j->state == WEIR_STATE_FAILED || one_in(c, 3)) {
         j->error = PICK(c, texts);
         j->failed_at = now - (int64_t)below(c, 400);
     }
     if (ended)
         j->finished_at = now - (int64_t)below(c, 2000);
-    if (j->state == WEIR_COMPLETE && one_in(c, 2))
+    if (j->state == WEIR_STATE_COMPLETE && one_in(c, 2))
         j->result = some_json(c, &j->result_len);
-    if (j->state == WEIR_COMPLETE)
+    if (j->state == WEIR_STATE_COMPLETE)
         j->duration_ms = (int64_t)below(c, 300);
     if (one_in(c, 2)) {
         j->history = PICK(c, histories);
@@ -325,7 +329,8 @@ static void plan_import(plan *p, chance *c, const model *m, int64_t now)
         weir_incoming *in = &p->incoming[i];
         weir_job      *j = &p->jobs[i];
         identify(in, j, c, m, now);
-        j->state = (weir_state)(WEIR_INACTIVE + below(c, WEIR_STATES - WEIR_INACTIVE));
+        j->state = (weir_state)(WEIR_STATE_INACTIVE +
+                                below(c, WEIR_STATE_COUNT - WEIR_STATE_INACTIVE));
         j->priority = PICK(c, priorities);
         j->data = some_json(c, &j->data_len);
         live(j, c, now);
@@ -368,7 +373,7 @@ static void plan_list(plan *p, chance *c)
         p->next_page = true;
         return;
     }
-    q->state = one_in(c, 4) ? WEIR_ANY : (weir_state)below(c, WEIR_STATES);
+    q->state = one_in(c, 4) ? WEIR_STATE_ANY : (weir_state)below(c, WEIR_STATE_COUNT);
     q->type = one_in(c, 2) ? PICK(c, types) : NULL;
     q->search = one_in(c, 4) ? PICK(c, searches) : NULL;
     q->by_priority = one_in(c, 3);
@@ -378,15 +383,49 @@ static void plan_list(plan *p, chance *c)
     q->limit = one_in(c, 10) ? WEIR_MAX_PAGE : 1 + below(c, 12);
 }
 
+static const struct {
+    const char *name, *record;
+} schedules[] = {
+    { "night", "{\"name\":\"night\",\"when\":\"@daily\",\"job\":{\"type\":\"a\"}}" },
+    { "day", "{\"name\":\"day\",\"when\":\"0 12 * * *\",\"job\":{\"type\":\"a\"}}" },
+    { "ü", "{\"name\":\"ü\",\"when\":\"every 90m\",\"job\":{\"type\":\"b\"}}" },
+};
+
+static void plan_schedule(plan *p, chance *c, int64_t now)
+{
+    size_t            i = below(c, 3);
+    weir_op_schedule *o = &p->op.u.schedule;
+    *o = (weir_op_schedule){ .name = schedules[i].name, .due_at = INT64_MAX,
+                             .version = one_in(c, 2)   ? WEIR_ANY_VERSION
+                                        : one_in(c, 2) ? 0
+                                                       : 1 + below(c, 20) };
+    if (one_in(c, 4))
+        return;
+    o->record = schedules[i].record;
+    if (!one_in(c, 4))
+        o->due_at = now + (int64_t)below(c, 20000) - 5000;
+}
+
+static void plan_schedules(plan *p, chance *c)
+{
+    weir_op_schedules *o = &p->op.u.schedules;
+    *o = (weir_op_schedules){ .limit = 1 + below(c, 4), .due = one_in(c, 2) };
+    if (!o->due && one_in(c, 2))
+        o->name = schedules[below(c, 3)].name;
+    else if (!o->due && one_in(c, 2))
+        o->after = schedules[below(c, 3)].name;
+}
+
 /* How often, of a hundred; CHECK is added by whoever runs them. */
 static const struct {
     weir_op_kind kind;
     size_t       share;
 } shares[] = {
-    { WEIR_OP_ADD, 15 },      { WEIR_OP_TAKE, 14 },   { WEIR_OP_FINISH, 20 }, { WEIR_OP_RENEW, 3 },
+    { WEIR_OP_ADD, 15 },      { WEIR_OP_TAKE, 14 },   { WEIR_OP_FINISH, 17 }, { WEIR_OP_RENEW, 3 },
     { WEIR_OP_PROGRESS, 4 },  { WEIR_OP_LOG, 5 },     { WEIR_OP_TICK, 9 },    { WEIR_OP_UPDATE, 8 },
     { WEIR_OP_REMOVE, 4 },    { WEIR_OP_CONFIGURE, 2 }, { WEIR_OP_GET, 5 },   { WEIR_OP_LIST, 5 },
     { WEIR_OP_LOGS, 2 },      { WEIR_OP_STATS, 1 },   { WEIR_OP_IMPORT, 3 },
+    { WEIR_OP_SCHEDULE, 2 },  { WEIR_OP_SCHEDULES, 1 },
 };
 
 void plan_op(plan *p, chance *c, const model *m, int64_t now)
@@ -409,6 +448,8 @@ void plan_op(plan *p, chance *c, const model *m, int64_t now)
     case WEIR_OP_REMOVE:    p->op.u.remove.id = some_id(c, m); break;
     case WEIR_OP_CONFIGURE: plan_configure(p, c); break;
     case WEIR_OP_IMPORT:    plan_import(p, c, m, now); break;
+    case WEIR_OP_SCHEDULE:  plan_schedule(p, c, now); break;
+    case WEIR_OP_SCHEDULES: plan_schedules(p, c); break;
     case WEIR_OP_GET:       p->op.u.get.id = some_id(c, m); break;
     case WEIR_OP_LIST:      plan_list(p, c); break;
     case WEIR_OP_LOGS:
@@ -541,6 +582,18 @@ void plan_describe(const plan *p, weir_buf *out)
         break;
     case WEIR_OP_IMPORT:
         say_import(&op->u.import, out);
+        break;
+    case WEIR_OP_SCHEDULE:
+        weir__buf_printf(out, " %s%s due %" PRId64 " version %" PRIu64, op->u.schedule.name,
+                         op->u.schedule.record ? "" : " remove", op->u.schedule.due_at,
+                         op->u.schedule.version);
+        break;
+    case WEIR_OP_SCHEDULES:
+        weir__buf_printf(out, " %s%s after %s limit %zu",
+                         op->u.schedules.name ? op->u.schedules.name : "-",
+                         op->u.schedules.due ? " due" : "",
+                         op->u.schedules.after ? op->u.schedules.after : "-",
+                         op->u.schedules.limit);
         break;
     case WEIR_OP_GET:
         weir__buf_printf(out, " %" PRIu64, op->u.get.id);

@@ -58,7 +58,8 @@ static const weir_spec late = { .type = "c", .deadline_at = FIXTURE_START + 10 }
 
 static const weir_line       far_lines[] = { { 4, 5, "four" }, { 5, 6, "five" } };
 static const weir_job        far[] = {
-    { .id = 20, .type = "e", .state = WEIR_COMPLETE, .data = "[1]", .data_len = 3, .result = "[2]",
+    { .id = 20, .type = "e", .state = WEIR_STATE_COMPLETE, .data = "[1]", .data_len = 3,
+      .result = "[2]",
       .result_len = 3, .progress_data = "3", .progress_data_len = 1, .worker = "w", .attempts = 1,
       .progress = 100, .created_at = 7, .history = "[]", .history_len = 2 },
     { .id = 9, .type = "a", .data = "{}", .data_len = 2, .error = "no", .unique = "far",
@@ -91,18 +92,19 @@ static const plan script[] = {
     { .op = { .kind = WEIR_OP_FINISH, .now_ms = 70, .u.finish = { .id = 1, .delivery = 2,
                                                                   .text = "[1]", .len = 3 } } },
     { .op = { .kind = WEIR_OP_UPDATE,
-              .u.update = { .id = 2, .change = { .state = WEIR_INACTIVE } } } },
+              .u.update = { .id = 2, .change = { .state = WEIR_STATE_INACTIVE } } } },
     { .op = { .kind = WEIR_OP_TAKE, .now_ms = 80, .u.take = TAKE_ANY } },
     { .op = { .kind = WEIR_OP_FINISH, .now_ms = 85,
-              .u.finish = { .id = 2, .delivery = 2, .outcome = WEIR_OUTCOME_RELEASE,
+              .u.finish = { .id = 2, .delivery = 2, .outcome = WEIR_OUTCOME_RETURN,
                             .next = TAKE_ANY } } },
     { .op = { .kind = WEIR_OP_UPDATE,
-              .u.update = { .id = 1, .change = { .state = WEIR_INACTIVE, .data = "[3]" } } } },
+              .u.update = { .id = 1,
+                            .change = { .state = WEIR_STATE_INACTIVE, .data = "[3]" } } } },
     { .op = { .kind = WEIR_OP_FINISH, .now_ms = 90, .u.finish = { .id = 3, .delivery = 1 } } },
     { .op = { .kind = WEIR_OP_TICK, .now_ms = 2000 } },     /* lost leases, ttl, retention */
     { .op = { .kind = WEIR_OP_IMPORT, .now_ms = 2000, .u.import = { .jobs = incoming, .n = 4 } } },
     { .op = { .kind = WEIR_OP_GET, .u.get = { .id = 2 } } },
-    { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .state = WEIR_FAILED } } } },
+    { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .state = WEIR_STATE_FAILED } } } },
     { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .search = "x" } } } },
     { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .by_priority = true } } } },
     { .op = { .kind = WEIR_OP_LOGS, .u.logs = { .id = 2 } } },
@@ -130,7 +132,7 @@ static weir_code run_step(fixture *f, const plan *step, size_t failing, weir_buf
     rc = op->err.code;
     if (out)
         attempt_answer(&a, out);
-    attempt_release(&a);
+    attempt_free(&a);
     return rc;
 }
 
@@ -247,7 +249,7 @@ static void wrong_priority(mem_store *s)
 
 static void wrong_state(mem_store *s)
 {
-    weir__mem_find(s, 1)->j.state = WEIR_DELAYED;
+    weir__mem_find(s, 1)->j.state = WEIR_STATE_DELAYED;
 }
 
 static void wrong_due(mem_store *s)
@@ -273,7 +275,7 @@ static void lost_from_the_active(mem_store *s)
 
 static void wrong_count(mem_store *s)
 {
-    weir__mem_type(s, "a")->in[WEIR_INACTIVE].n++;
+    weir__mem_type(s, "a")->in[WEIR_STATE_INACTIVE].n++;
 }
 
 static const damage damages[] = {
@@ -322,7 +324,7 @@ static void one_call_looks_at_so_many_jobs(void **state)
     for (size_t i = 0; i < WEIR_MAX_LOOK; i++)
         specs[i] = (weir_spec){ .type = "a", .delay_ms = 1000, .priority = i == 1 };
     CHECK_INT(add_many(f, specs, WEIR_MAX_LOOK, added), WEIR_OK);
-    weir_query       q = { .state = WEIR_DELAYED, .by_priority = true, .priority = 1 };
+    weir_query       q = { .state = WEIR_STATE_DELAYED, .by_priority = true, .priority = 1 };
     const weir_page *page = list(f, &q);
     CHECK_STR(ids_of(f, page), "2");
     CHECK(!page->more);                                 /* these were all */

@@ -48,7 +48,7 @@ typedef struct trial {
     bool        quiet;
     /* out */
     size_t      ops, batches;
-    size_t      answers[WEIR_OP_KINDS][WEIR_CODES_END];
+    size_t      answers[WEIR_OP_COUNT][WEIR_CODE_COUNT];
     bool        differs;
 } trial;
 
@@ -149,8 +149,8 @@ static void run_side(side *s, const plan *plans, size_t n)
 static void check_in_time(duel *d, const side *s, int64_t wake)
 {
     const weir_op *first = &s->attempts[0].op;
-    if (!asks_for_ticks(s->f) || first->kind != WEIR_OP_TICK || first->err.code ||
-        !first->u.tick.changed || wake <= d->now)
+    if (!asks_for_ticks(s->f) || rig_is_cut(d->t->url) || first->kind != WEIR_OP_TICK ||
+        first->err.code || !first->u.tick.changed || wake <= d->now)
         return;
     char text[sizeof s->f->url + 200];
     snprintf(text, sizeof text, "%s: found %zu jobs due at %" PRId64 ", but wanted no TICK before %"
@@ -221,7 +221,8 @@ static void run_both(duel *d)
         weir__buf_clear(&d->right.answer);
         attempt_answer(l, &d->left.answer);
         attempt_answer(r, &d->right.answer);
-        compare(d, weir__op_row(&l->op)->name);
+        if (l->op.kind != WEIR_OP_TICK || !rig_is_cut(d->t->url))
+            compare(d, weir__op_row(&l->op)->name);      /* a repeated TICK changes less */
         d->t->answers[l->op.kind][l->op.err.code]++;
         if (l->op.kind == WEIR_OP_CHECK && !l->op.err.code && l->op.u.check.report->n)
             differ(d, "a damaged store", d->left.answer.data, "");
@@ -232,8 +233,8 @@ static void run_both(duel *d)
     check_in_time(d, &d->left, left_wake);
     check_in_time(d, &d->right, right_wake);
     for (size_t i = 0; i < d->n; i++) {
-        attempt_release(&d->left.attempts[i]);
-        attempt_release(&d->right.attempts[i]);
+        attempt_free(&d->left.attempts[i]);
+        attempt_free(&d->right.attempts[i]);
     }
     take_events(&d->left);
     take_events(&d->right);
@@ -241,7 +242,8 @@ static void run_both(duel *d)
         sort_events(&d->left.answer);
         sort_events(&d->right.answer);
     }
-    compare(d, "events");
+    if (!rig_is_cut(d->t->url))         /* with a connection, events are lost */
+        compare(d, "events");
 }
 
 static void run_plan(duel *d, const weir_op *op)
@@ -293,7 +295,7 @@ static void tick_all(duel *d, side *s)
 static void end_leases(duel *d)
 {
     fixture         *mem = d->left.f;
-    const weir_page *page = list(mem, &(weir_query){ .state = WEIR_ACTIVE,
+    const weir_page *page = list(mem, &(weir_query){ .state = WEIR_STATE_ACTIVE,
                                                      .limit = WEIR_MAX_PAGE });
     mem->now = d->now;
     for (size_t i = 0; page && i < page->n; i++)
@@ -317,7 +319,8 @@ static void reopen_right(duel *d)
     tick_all(d, &d->right);
     take_events(&d->left);
     take_events(&d->right);
-    compare(d, "events of opening");
+    if (!rig_is_cut(d->t->url))
+        compare(d, "events of opening");
     check_both(d);
 }
 
@@ -335,6 +338,21 @@ static int64_t step(chance *c)
     return -(int64_t)below(c, 50);
 }
 
+/* A batch that is repeated answers reads and takes with the jobs as they are behind all of it. So
+ * over a line that is cut, what reads goes alone, and behind a take come only takes and ends. */
+static size_t repeatable(const duel *d, size_t n)
+{
+    size_t k = 0;
+    for (bool takes = false; k < n; k++) {
+        const weir_op *op = &d->plans[k].op;
+        bool           ends = op->kind == WEIR_OP_FINISH;
+        if (!weir__op_writes(op) || (takes && !ends && op->kind != WEIR_OP_TAKE))
+            break;
+        takes = takes || op->kind == WEIR_OP_TAKE || (ends && op->u.finish.next.n);
+    }
+    return k ? k : 1;
+}
+
 static void one_batch(duel *d, size_t number)
 {
     chance c = { .state = d->t->seed * 1000003 + number };   /* its own: batches can be left out */
@@ -350,7 +368,7 @@ static void one_batch(duel *d, size_t number)
         else
             plan_op(&d->plans[i], &c, &d->model, d->now);
     }
-    d->n = n;
+    d->n = rig_is_cut(d->t->url) ? repeatable(d, n) : n;
     run_both(d);
     if (!d->t->differs && number % CHECK_EVERY == CHECK_EVERY - 1)
         check_both(d);
@@ -467,9 +485,9 @@ static bool parse(int argc, char **argv, settings *s)
 static bool tell_answers(const trial *t)
 {
     bool all = true;
-    for (int kind = 0; kind < WEIR_OP_KINDS; kind++) {
+    for (int kind = 0; kind < WEIR_OP_COUNT; kind++) {
         printf("# %-9s", weir__op_rows[kind]->name);
-        for (int code = 0; code < WEIR_CODES_END; code++) {
+        for (int code = 0; code < WEIR_CODE_COUNT; code++) {
             if (t->answers[kind][code])
                 printf("  %s %zu", weir_code_name((weir_code)code), t->answers[kind][code]);
         }
@@ -484,7 +502,7 @@ static bool run_store(const settings *s, const char *url, size_t number)
     trial t = { .seed = s->seed, .url = url, .max_ops = s->ops ? s->ops : DEFAULT_OPS };
     if (!s->ops && strstr(url, "durability=disk"))
         t.max_ops /= SLOW_SHARE;
-    if (!s->ops && (rig_is_shared(url) || !strncmp(url, "served:", 7)))
+    if (!s->ops && (rig_is_shared(url) || strstr(url, "served:") || strstr(url, "shared:")))
         t.max_ops /= FAR_SHARE;
     bool ok = run_trial(&t) && !t.differs;
     if (ok)

@@ -71,6 +71,13 @@ member() {
         sed 's/^..[^:]*://' | tr -d '"'
 }
 
+# on_terminal COMMAND...: what it shows on a terminal of 80 by 24, in the file `out`.
+on_terminal() {
+    env -u NO_COLOR TERM=xterm script -qefc "stty cols 80 rows 24; $*" typescript \
+        >/dev/null 2>&1 </dev/null || true
+    sed '1d' typescript >out
+}
+
 # narrow FILE: no line is wider than 80 columns.
 narrow() {
     local line

@@ -43,31 +43,32 @@ case_cli_md_knows_every_option() {
     return $bad
 }
 
-case_man_pages_know_every_option() {
+# The pages that the build has made.
+pages=$(dirname "$WEIR")/../../docs
+
+case_every_command_has_a_man_page() {
     local cmd option bad=0
-    sed 's/\\-/-/g' "$source_root"/docs/man/weir.1 >weir.1
     for cmd in $(commands); do
+        [ -s "$pages/weir-$cmd.1" ] || { echo "no weir-$cmd.1"; bad=1; }
+        has "$pages/weir.1" "weir-$cmd 1"
+        "$WEIR" help --man "$cmd" | sed 's/\\-/-/g' >page
         for option in $(options_of "$cmd"); do
-            grep -q "Fl -${option#-}\b\|Fl Fl ${option#--}\b" weir.1 ||
-                { echo "weir.1: $cmd $option"; bad=1; }
+            case $option in --store|--json|--help|--quiet|--durability) continue ;; esac
+            grep -q "Fl -${option#--}\b" page || { echo "weir-$cmd.1: $option"; bad=1; }
         done
     done
-    for cmd in add serve work; do
-        for option in $(options_of "$cmd"); do
-            case $option in --store|--json|--help|--durability) continue ;; esac
-            grep -q "Fl Fl ${option#--}\b" "$source_root/docs/man/weir-$cmd.1" ||
-                { echo "weir-$cmd.1: $option"; bad=1; }
-        done
-    done
+    hasnt "$pages/weir.1" MORE
+    has "$pages/weir-work.1" "SIGTERM"
     return $bad
 }
 
 case_man_pages_are_well_formed() {
     local page
-    for page in "$source_root"/docs/man/*.1; do
+    command -v mandoc >/dev/null || command -v groff >/dev/null
+    for page in "$pages"/*.1; do
         if command -v mandoc >/dev/null; then
             mandoc -Tlint -W warning "$page"
-        elif command -v groff >/dev/null; then
+        else
             groff -mdoc -Tutf8 -ww -z "$page" 2>messages
             cat messages
             [ ! -s messages ]
@@ -75,11 +76,28 @@ case_man_pages_are_well_formed() {
     done
 }
 
-case_completion_is_up_to_date() {
+# A letter means the same in all commands.
+case_a_letter_has_one_meaning() {
+    local cmd
+    for cmd in $(commands); do
+        "$WEIR" help "$cmd" | sed -n 's/^  -\(.\), --\([a-z-]*\).*/\1 \2/p'
+    done | sort -u >letters
+    [ "$(wc -l <letters)" -gt 15 ]
+    same "$(cut -c 1 letters | uniq -d)" ""
+    while read -r letter name; do
+        has "$source_root/docs/cli.md" "| \`-$letter\` | \`--$name\`"
+    done <letters
+}
+
+case_completion_is_well_formed() {
     "$WEIR" completion bash >now
-    cmp now "$source_root/completions/weir.bash"
     bash -n now
-    status 2 weir completion fish
+    "$WEIR" completion zsh >now.zsh
+    "$WEIR" completion fish >now.fish
+    if command -v zsh >/dev/null; then zsh -n now.zsh; fi
+    if command -v fish >/dev/null; then fish -n now.fish; fi
+    status 2 weir completion csh
+    has err "zsh"
 }
 
 case_completion_completes() {
@@ -95,6 +113,19 @@ case_completion_completes() {
     same "$(complete_line weir list let)" letters
     same "$(complete_line weir token l)" list
     same "$(complete_line weir token add x --role pro)" produce
+    same "$(complete_line weir work -t let)" letters
+}
+
+case_fish_completes() {
+    command -v fish >/dev/null || return 0
+    prepare
+    "$WEIR" add letters --quiet
+    "$WEIR" completion fish >now.fish
+    complete_line() { fish -c "source now.fish; complete -C '$1'" | cut -f 1 | tr '\n' ' '; }
+    same "$(complete_line 'weir promo')" "promote "
+    same "$(complete_line 'weir add x --prio')" "--priority "
+    same "$(complete_line 'weir list --state del')" "delayed "
+    same "$(complete_line 'weir list let')" "letters "
 }
 
 run_cases

@@ -62,11 +62,11 @@ case_every_command() {
 
 case_two_workers_and_a_watch() {
     served
-    "$WEIR" watch --json --event complete --count 40 >seen &
+    "$WEIR" watch --json --event complete --limit 40 >seen &
     local watch=$!
-    "$WEIR" work t -n 2 --quiet --exec 'echo "$(cat)" >>done.1; echo 1' &
+    "$WEIR" work t -j 2 --quiet --exec 'echo "$(cat)" >>done.1; echo 1' &
     local one=$!
-    "$WEIR" work t -n 2 --quiet --exec 'echo "$(cat)" >>done.2; echo 2' &
+    "$WEIR" work t -j 2 --quiet --exec 'echo "$(cat)" >>done.2; echo 2' &
     local two=$!
     wait_for ready $watch
     wait_for ready $one

@@ -1,19 +1,12 @@
 # test_live.sh - what goes on while something else happens: watch, top, --wait, --follow, demo.
 . "$(dirname "$0")/lib.sh"
 
-# on_terminal COMMAND...: what it shows on a terminal of 80 by 24, in the file `out`.
-on_terminal() {
-    env -u NO_COLOR TERM=xterm script -qefc "stty cols 80 rows 24; $*" typescript \
-        >/dev/null 2>&1 </dev/null || true
-    sed '1d' typescript >out
-}
-
 # ready PID: it has the descriptor that tells it of signals, so it is past its start.
 ready() { readlink "/proc/$1"/fd/* | grep -q signalfd; }
 
 case_watch() {
     weir add t
-    "$WEIR" watch --json --type t --event start,progress,complete --count 3 >seen &
+    "$WEIR" watch --json --type t --event start,progress,complete --limit 3 >seen &
     local watch=$!
     wait_for ready $watch
     # How soon a watch finds a new owner is not promised: work until it has seen enough.
@@ -232,7 +225,7 @@ case_demo_on_a_terminal() {
 
 case_bench_and_demo_interrupted() {
     local cmd pid got
-    for cmd in "bench --jobs 10000000" demo; do
+    for cmd in "bench --count 10000000" demo; do
         # shellcheck disable=SC2086
         "$WEIR" $cmd >/dev/null 2>err &
         pid=$!
@@ -247,17 +240,17 @@ case_bench_and_demo_interrupted() {
 }
 
 case_bench() {
-    status 0 timeout 120 "$WEIR" bench -n 500 --producers 2 --workers 2
+    status 0 timeout 120 "$WEIR" bench --count 500 --producers 2 --workers 2
     narrow out
     has out "LIVES/S"
-    status 0 timeout 120 "$WEIR" bench -n 500 --lot 50 --prefetch 10 --json
+    status 0 timeout 120 "$WEIR" bench --count 500 --lot 50 --prefetch 10 --json
     json_lines out
     same "$(member jobs)" 500
     weir add mine
-    status 0 timeout 120 "$WEIR" bench -n 200 --store sqlite:jobs.db
+    status 0 timeout 120 "$WEIR" bench --count 200 --store sqlite:jobs.db
     status 0 weir count
     same "$(cat out)" 1
-    status 2 weir bench -n 0
+    status 2 weir bench --count 0
 }
 
 run_cases

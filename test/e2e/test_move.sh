@@ -10,16 +10,16 @@ furnish() {
     local worker
     worked() { [ "$(on "$1" count mail --state inactive)" = 0 ] &&
                [ "$(on "$1" count mail --state active)" = 0 ]; }
-    on "$1" types mail --keep-failed 30d --search on
-    on "$1" add mail '{"to":"ann"}' -n 9 -q --attempts 2 --backoff exponential:1h:2h:20%
+    on "$1" types mail --new --keep-failed 30d --search on
+    on "$1" add mail '{"to":"ann"}' --count 9 -q --attempts 2 --backoff exponential:1h:2h:20%
     "$WEIR" --store "$1" work mail -q --exec 'echo "log said" >&3; echo "progress 1/2 [1]" >&3
         [ $WEIR_JOB_ID -lt 5 ] && { echo no >&2; exit 3; }; echo "{\"r\":$WEIR_JOB_ID}"' &
     worker=$!
     wait_for worked "$1"
     kill $worker
     wait $worker
-    on "$1" add mail '{"to":"bob"}' -n 21 -q
-    on "$1" add late '[1,2.50]' -n 3 -q --delay 2h --ttl 5s
+    on "$1" add mail '{"to":"bob"}' --count 21 -q
+    on "$1" add late '[1,2.50]' --count 3 -q --delay 2h --ttl 5s
     on "$1" add late -q --at 2040-01-01 --unique k --max-lost 7 --remove-on-complete
     on "$1" add odd '"caf\u00e9"' -q --priority -7 --search-keys 'to' --deadline 2h
     on "$1" cancel 20 21
@@ -142,7 +142,7 @@ case_all_moves() {
 }
 
 case_a_bar_on_a_terminal() {
-    on sqlite:a.db add mail -n 1000 -q
+    on sqlite:a.db add mail --count 1000 -q
     env -u NO_COLOR TERM=xterm script -qefc "stty cols 80 rows 24
         $WEIR migrate --from sqlite:a.db --to sqlite:b.db" typescript >/dev/null 2>&1 </dev/null
     grep -q 'moving .*1,000 of 1,000' typescript
@@ -167,7 +167,7 @@ case_a_copy_leaves_all_where_it_was() {
 }
 
 case_what_cannot_be_moved_stays() {
-    on sqlite:a.db add mail -n 3 -q
+    on sqlite:a.db add mail --count 3 -q
     on sqlite:b.db add other -q
     status 4 weir migrate --from sqlite:a.db --to sqlite:b.db
     has err "job 1: this id is another job's here"
@@ -271,7 +271,7 @@ each_runs_once() {
     local from=$1 to=$2 n=${WEIR_TEST_MOVES:-400} work before
     shift 2
     seq "$n" | on "$from" add t --lines -q --remove-on-complete
-    "$WEIR" --store "$to" work t -n 4 -q --exec 'echo "$(cat)" >>ran' 2>worker.err &
+    "$WEIR" --store "$to" work t -j 4 -q --exec 'echo "$(cat)" >>ran' 2>worker.err &
     work=$!
     killed_again_and_again --from "$from" --to "$to" "$@"
     none_left() { [ "$(on "$to" count)" = 0 ]; }
@@ -345,7 +345,7 @@ case_from_kue_and_back() {
 case_to_several_partitions() {
     redis_at "$PWD/s"
     local to="redis+unix://$PWD/s?partitions=16" i
-    on sqlite:a.db add t -n 40 -q
+    on sqlite:a.db add t --count 40 -q
     for i in $(seq 20); do on sqlite:a.db add t -q --unique "key $i" --delay 1h; done
     status 4 weir migrate --from sqlite:a.db --to "$to"
     has err "its unique key belongs to another partition here than its id"
@@ -365,7 +365,7 @@ case_in_full_use() {
     redis_at "$PWD/s"
     local old="redis+unix://$PWD/s?prefix=old" new="redis+unix://$PWD/s?prefix=new" pid i work=
     for side in old new; do
-        "$WEIR" --store "${!side}" work t u -n 2 -q --exec 'echo "$(cat)" >>ran' 2>>worker.err &
+        "$WEIR" --store "${!side}" work t u -j 2 -q --exec 'echo "$(cat)" >>ran' 2>>worker.err &
         work="$work $!"
     done
     on "$old" add t '"first"' -q

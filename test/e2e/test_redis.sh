@@ -17,11 +17,11 @@ lines() { [ "$(wc -l <"$1")" = "$2" ]; }
 case_two_workers_and_a_watch() {
     with_redis
     weir add other --quiet
-    "$WEIR" watch --json --event complete --count 40 >seen &
+    "$WEIR" watch --json --event complete --limit 40 >seen &
     local watch=$!
-    "$WEIR" work t -n 2 --quiet --exec 'echo "$(cat)" >>done.1; echo 1' &
+    "$WEIR" work t -j 2 --quiet --exec 'echo "$(cat)" >>done.1; echo 1' &
     local one=$!
-    "$WEIR" work t -n 2 --quiet --exec 'echo "$(cat)" >>done.2; echo 2' &
+    "$WEIR" work t -j 2 --quiet --exec 'echo "$(cat)" >>done.2; echo 2' &
     local two=$!
     wait_for ready $watch
     wait_for ready $one
@@ -66,7 +66,7 @@ case_pause_from_elsewhere() {
     "$WEIR" work a b --quiet --exec 'echo "$(cat)" >>done' &
     local work=$!
     wait_for ready $work
-    weir pause a
+    weir pause a --new
     weir add a '"a"' --quiet
     weir add b '"b"' --quiet
     wait_for test -s done

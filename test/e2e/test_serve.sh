@@ -212,7 +212,7 @@ case_tokens() {
     weir token rm ci
     weir token rm boss
     weir token list 2>err
-    has err "there are no tokens"
+    has err "no tokens"
 }
 
 # Adding the first token closes a server that runs; taking it away lets nobody in who had it.
@@ -569,6 +569,20 @@ case_help_fits_a_terminal() {
     weir token --help >out
     narrow out
     has out "--role"
+}
+
+case_the_demo_stays_apart() {
+    unset WEIR_STORE
+    "$WEIR" serve --demo --listen 127.0.0.1:0 >line 2>err.demo &
+    local pid=$!
+    wait_for grep -q serving line
+    weir add order -q
+    [ -e .local/share/weir/jobs.db ]
+    curl -s "$(sed 's/.* at //' line)/v1/server" >info
+    has info "weir demo"
+    kill $pid
+    wait $pid
+    same "$(weir count order)" 1
 }
 
 run_cases

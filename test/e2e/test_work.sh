@@ -18,8 +18,16 @@ stopped() {
     return 1
 }
 
-# owned: another process has the store.
-owned() { weir check --mend; [ $? = 5 ]; }
+# end_worker: ask it to end; it must still be there.
+end_worker() {
+    kill "$worker" && return 0
+    echo "the worker has ended by itself:"
+    cat work.out work.err
+    return 1
+}
+
+# owned: the worker has the store.
+owned() { head -n 1 jobs.db-owner 2>/dev/null | grep -qx "$worker"; }
 
 # handled PID: it has taken the signals that were sent to it.
 handled() { grep -q '^ShdPnd:.0*$' "/proc/$1/status"; }
@@ -31,8 +39,8 @@ case_bad_calls() {
     status 2 weir work
     status 2 weir work mail
     has err "--exec"
-    status 2 weir work mail --exec cat -n 0
-    status 2 weir work mail --exec cat -n 100000
+    status 2 weir work mail --exec cat -j 0
+    status 2 weir work mail --exec cat -j 100000
     has err "1024"
     status 2 weir work mail --exec cat --lease 1ms
     has err "--lease"
@@ -79,7 +87,7 @@ case_secrets_stay_out_of_the_arguments() {
     wait_for grep -qF 'token=***&timeout=1s' "/proc/$worker/cmdline"
     hasnt "/proc/$worker/cmdline" hush
     wait_for job_is 1 complete
-    kill "$worker"
+    end_worker
     stopped 0
 }
 
@@ -135,10 +143,42 @@ case_failure_tells_why() {
 }
 
 case_a_program_that_is_not_there() {
-    weir add t
-    status 0 weir work t --drain --exec ./nothing-here
-    status 0 weir get 1 --json
-    has out "exit status 127"
+    weir add t --count 5 -q
+    status 3 weir work t --drain --exec './nothing-here --fast'
+    has err "cannot run './nothing-here'"
+    status 3 weir work t --drain -- nothing-here-either
+    same "$(weir count --state inactive)" 5
+    # it was there when the worker started
+    printf '#!/bin/sh\nrm "$0"; echo 1\n' >program
+    chmod +x program
+    status 3 weir work t --drain -- ./program
+    has err "cannot run (127)"
+    same "$(weir count --state complete)" 1
+    same "$(weir count --state failed)" 0
+    same "$(weir count --state inactive)" 4
+    # behind a word of the shell nobody looks
+    status 3 weir work t --drain --exec 'true; ./program'
+    has err "cannot run (127)"
+    same "$(weir count --state inactive)" 4
+}
+
+case_a_program_with_arguments() {
+    weir add t '"x"'
+    status 0 weir work t --drain -- sh -c 'cat; echo "$1" >arg' sh 'two words'
+    has err "working on t in sqlite:jobs.db with 'sh', 1 at once"
+    same "$(cat arg)" "two words"
+    status 2 weir work t --exec cat -- cat
+    status 2 weir work t --
+    status 2 weir work t
+}
+
+case_failures_in_a_row_slow_a_worker_down() {
+    weir add t --count 40 -q
+    worker t --exec 'exit 1'
+    wait_for has work.err "10 jobs have failed one after the other"
+    [ "$(weir count --state failed)" -lt 40 ]
+    end_worker
+    wait "$worker"
 }
 
 case_killed_by_a_signal() {
@@ -167,7 +207,7 @@ case_progress_and_log() {
     has out '"progress_data":{"step":"mix"}'
     touch go
     wait_for job_is 1 complete
-    kill "$worker"
+    end_worker
     stopped 0
     status 0 weir log 1
     has out "  hello  there"
@@ -218,7 +258,7 @@ END
     began() { [ "$(wc -l <began)" -ge "$1" ]; }
     weir add t --count 3 -q --max-lost 100
     for i in 1 2 3 4; do
-        worker t -n 3 --exec 'exec bash ./program'
+        worker t -j 3 --exec 'exec bash ./program'
         # All three at first; a job whose worker died runs alone.
         wait_for began $((i + 2))
         wait_for eval '[ "$(cat pids.* | wc -l)" = $((2 * i + 4)) ]'
@@ -284,7 +324,7 @@ case_what_is_kept() {
     status 0 timeout 60 "$WEIR" work t once --drain --exec cat
     status 3 weir get 6
     status 0 weir list t --ids
-    same "$(tr '\n' ' ' <out)" "4 5 "
+    same "$(tr '\n' ' ' <out)" "5 4 "
 }
 
 case_several_types_best_first() {
@@ -299,7 +339,7 @@ case_several_types_best_first() {
 
 case_several_at_once() {
     weir add t --count 4 -q
-    status 0 timeout 60 "$WEIR" work t -n 4 --drain \
+    status 0 timeout 60 "$WEIR" work t -j 4 --drain \
         --exec 'touch run.$WEIR_JOB_ID; until [ $(ls run.* | wc -l) = 4 ]; do sleep 0.02; done'
     status 0 weir count --state complete
     same "$(cat out)" 4
@@ -324,7 +364,7 @@ case_drain_with_a_paused_type() {
     status 4 timeout 60 "$WEIR" work t --drain --exec cat
     has err "paused"
     weir resume t
-    weir pause
+    weir pause --all
     status 4 timeout 60 "$WEIR" work t --drain --exec cat
     has err "paused"
 }
@@ -351,7 +391,7 @@ case_sigterm_lets_jobs_finish() {
     weir add t
     worker t --exec 'touch began; until [ -e go ]; do sleep 0.02; done; echo finished'
     wait_for test -e began
-    kill "$worker"
+    end_worker
     touch go
     stopped 0
     status 0 weir get 1 --json
@@ -362,7 +402,7 @@ case_sigterm_takes_nothing_new() {
     weir add t --count 50 -q
     worker t --exec 'echo $WEIR_JOB_ID >>began; until [ -e go ]; do sleep 0.02; done'
     wait_for test -e began
-    kill "$worker"
+    end_worker
     wait_for handled "$worker"
     touch go
     stopped 0
@@ -375,7 +415,7 @@ case_shutdown_timeout() {
     weir add t --attempts 2
     worker t --shutdown-timeout 100ms --exec 'echo $$ >pid; touch began; sleep 60 & wait'
     wait_for test -e began
-    kill "$worker"
+    end_worker
     stopped 12
     has work.err "Shutdown"
     wait_for ended "$(cat pid)"
@@ -426,7 +466,7 @@ END
     chmod +x program
     while [ "$got" = 137 ] && [ $deaths -lt 10 ]; do
         got=0
-        sh -c 'echo $$ >pid; exec "$0" work t --exec ./program -n 8 --drain --quiet' "$WEIR" \
+        sh -c 'echo $$ >pid; exec "$0" work t --exec ./program -j 8 --drain --quiet' "$WEIR" \
             >work.out 2>work.err </dev/null || got=$?
         [ "$got" = 0 ] || deaths=$((deaths + 1))
     done
@@ -436,21 +476,34 @@ END
     same "$(weir count t --state failed)" 1
 }
 
-case_one_owner_at_a_time() {
+case_others_work_through_the_owner() {
     weir add t --delay 1h
     worker t --exec cat
     wait_for owned
-    status 5 weir add t
-    has err "process $worker (weir work t):"
+    status 0 weir add t '{"n":2}' --wait 20s
+    status 0 weir add t '{"n":3}' --delay 1h
+    status 0 weir cancel 3
     status 0 weir list
-    status 0 weir stats
     status 0 weir get 1
     status 0 weir explain 1
     status 0 weir top --once
     status 0 weir check
-    kill "$worker"
+    status 0 weir log 1 "by another process"
+    end_worker
     stopped 0
     status 0 weir add t
+    same "$(weir count t --state complete)" 1
+    [ "$(id -u)" = 0 ] || return 0
+    local other="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    $other test -x "$WEIR" -a -x "$PWD" || return 0
+    worker t --exec cat
+    wait_for owned
+    local file=${WEIR_STORE#sqlite:}
+    chmod 666 "$file"* && chmod 600 "$file-socket" && chmod 777 .
+    status 5 $other "$WEIR" --store "sqlite:$file" add t
+    has err "its owner is a process of another user"
+    end_worker
+    stopped 0
 }
 
 run_cases

@@ -5,8 +5,10 @@
  * everything, and then judges. Where processes can share a store there are always several children,
  * and one of them is killed. Children run weir_check() after every opening.
  *
- * Usage: ledger [--kills N] [--jobs N] [--seed N] [--dir DIR] [--durability os|disk] [--store URL]
- * A URL of a store that processes share: "redis://...", or "rig:redis+unix" for a server of its
+ * Usage: ledger [--kills N] [--jobs N] [--seed N] [--dir DIR] [--durability os|disk] [--share]
+ *               [--store URL]
+ * With --share several children work on one file: some of those killed own it, some do not. A URL
+ * of a store that processes share: "redis://...", or "rig:redis+unix" for a server of its
  * own.
  * Prints TAP. */
 #include <getopt.h>
@@ -29,6 +31,7 @@ static struct {
     uint64_t jobs, seed;
     char     dir[400], url[500], ledger[450];
     const char *durability, *store;     /* store NULL: sqlite */
+    bool     share;                     /* several children at a time */
 } cfg = { .kills = 20, .jobs = 4000, .durability = "os" };
 
 static void give_up(const char *what, const char *why)
@@ -45,7 +48,7 @@ static pid_t start_child(const char *self, uint64_t from, uint64_t to)
         char a[32], b[32];
         snprintf(a, sizeof a, "%" PRIu64, from);
         snprintf(b, sizeof b, "%" PRIu64, to);
-        execl(self, self, "--child", a, b, cfg.dir, cfg.url, cfg.store ? "shared" : "owned",
+        execl(self, self, "--child", a, b, cfg.dir, cfg.url, cfg.share ? "shared" : "owned",
               (char *)NULL);
         _exit(127);
     }
@@ -71,16 +74,22 @@ static int end_child(pid_t pid, bool killing)
 static pid_t  alive[SHARERS];      /* a ring */
 static size_t n_started;
 
-/* Start a child, wait a while, and kill it, or where several share the store the oldest of them.
- * Answers how many were killed. */
+/* Start a child, wait a while, and kill it; where several share the store, the oldest of them (of a
+ * file mostly the owner) or, one time in three, another. Answers how many were killed. */
 static int run_and_kill(const char *self, uint64_t from, uint64_t to, int64_t after_us)
 {
-    size_t          sharers = cfg.store ? SHARERS : 1;
+    size_t          sharers = cfg.share ? SHARERS : 1;
     struct timespec ts = { (time_t)(after_us / 1000000), (long)(after_us % 1000000) * 1000 };
     alive[n_started++ % sharers] = start_child(self, from, to);
     nanosleep(&ts, NULL);           /* the moment of the kill: any will do */
-    pid_t victim = alive[n_started % sharers];
-    alive[n_started % sharers] = 0;
+    size_t at = n_started % sharers, other = (n_started + 1) % sharers;
+    if (after_us % 3 == 0 && alive[other]) {
+        pid_t swap = alive[at];
+        alive[at] = alive[other];
+        alive[other] = swap;
+    }
+    pid_t victim = alive[at];
+    alive[at] = 0;
     return end_child(victim, true) != 0;
 }
 
@@ -160,7 +169,7 @@ static void use_store(void)
 static void remove_dir(void)
 {
     static const char *const names[] = { "ledger", "jobs.db", "jobs.db-wal", "jobs.db-shm",
-                                         "jobs.db-owner", "jobs.db-events" };
+                                         "jobs.db-owner", "jobs.db-socket" };
     char path[500];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", cfg.dir, names[i]);
@@ -177,6 +186,7 @@ int main(int argc, char **argv)
                                              { "dir", required_argument, NULL, 'd' },
                                              { "durability", required_argument, NULL, 'u' },
                                              { "store", required_argument, NULL, 't' },
+                                             { "share", no_argument, NULL, 'h' },
                                              { 0 } };
     if (argc == 7 && strcmp(argv[1], "--child") == 0) {
         use_dir(argv[4]);
@@ -194,7 +204,8 @@ int main(int argc, char **argv)
         case 's': cfg.seed = strtoull(optarg, NULL, 10); break;
         case 'd': where = optarg; break;
         case 'u': cfg.durability = optarg; break;
-        case 't': cfg.store = optarg; break;
+        case 't': cfg.store = optarg; cfg.share = true; break;
+        case 'h': cfg.share = true; break;
         default:  return 2;
         }
     }

@@ -69,7 +69,7 @@ enum { OPS = 13, FAR = 50 };
 
 static const weir_line     far_lines[] = { { 4, 5, "four" }, { 5, 6, "five" } };
 static const weir_job      far[] = {
-    { .id = FAR, .type = "far", .state = WEIR_FAILED, .error = "no", .search = true },
+    { .id = FAR, .type = "far", .state = WEIR_STATE_FAILED, .error = "no", .search = true },
     { .id = FAR + 1, .type = "far", .unique = "key" },
 };
 static const weir_incoming incoming[] = {
@@ -108,7 +108,7 @@ static void write_script(script *c, fixture *f)
           .u.finish = { .id = c->second->id, .delivery = c->second->delivery,
                         .outcome = WEIR_OUTCOME_FAIL, .text = "no", .len = 2 } },
         { .kind = WEIR_OP_UPDATE,
-          .u.update = { .id = TO_CANCEL, .change = { .state = WEIR_CANCELLED } } },
+          .u.update = { .id = TO_CANCEL, .change = { .state = WEIR_STATE_CANCELLED } } },
         { .kind = WEIR_OP_REMOVE, .u.remove = { .id = WAITING } },
         { .kind = WEIR_OP_CONFIGURE, .u.configure = { .type = "fax", .set_paused = true,
                                                       .paused = true } },
@@ -130,13 +130,13 @@ static void drop_answers(script *c)
     for (size_t i = 0; i < c->n; i++) {
         weir_op *op = &c->op[i];
         if (op->kind == WEIR_OP_GET)
-            weir_job_release(op->u.get.job);
+            weir_job_free(op->u.get.job);
         if (op->kind == WEIR_OP_LIST)
-            weir_page_release(op->u.list.page);
+            weir_page_free(op->u.list.page);
         if (op->kind == WEIR_OP_STATS)
-            weir_stats_release(op->u.stats.stats);
+            weir_stats_free(op->u.stats.stats);
         if (op->kind == WEIR_OP_FINISH && op->u.finish.next.n_jobs)
-            weir_job_release(c->taken);
+            weir_job_free(c->taken);
     }
 }
 
@@ -160,21 +160,21 @@ static void compare(script *c, fixture *f)
     }
     const weir_type_stats *fax = stats_of(f, "fax"), *new = stats_of(f, "new");
     CHECK(done[0] == (new != NULL));
-    CHECK(done[0] == (count(f, WEIR_DELAYED, "mail") == 1));
+    CHECK(done[0] == (count(f, WEIR_STATE_DELAYED, "mail") == 1));
     const weir_job *first = get(f, c->first->id), *second = get(f, c->second->id);
-    CHECK_INT(first->state, done[3] ? WEIR_COMPLETE : WEIR_ACTIVE);
+    CHECK_INT(first->state, done[3] ? WEIR_STATE_COMPLETE : WEIR_STATE_ACTIVE);
     CHECK_INT(first->progress, done[3] ? 100 : done[1] ? 50 : 0);
     CHECK(done[1] == (first->progress_data != NULL));
     CHECK_INT(logs(f, c->first->id, 0, 10)->n, done[2]);
     CHECK_INT(c->op[3].u.finish.next.n_jobs, done[3]);
     if (done[3])
-        CHECK_INT(state_of(f, c->taken->id), WEIR_ACTIVE);
+        CHECK_INT(state_of(f, c->taken->id), WEIR_STATE_ACTIVE);
     CHECK_INT(second->attempts, done[4]);
     CHECK_INT(logs(f, c->second->id, 0, 10)->n, done[4]);
-    CHECK(done[5] == (state_of(f, TO_CANCEL) == WEIR_CANCELLED));
-    CHECK(done[6] == (state_of(f, WAITING) == WEIR_ANY));
+    CHECK(done[5] == (state_of(f, TO_CANCEL) == WEIR_STATE_CANCELLED));
+    CHECK(done[6] == (state_of(f, WAITING) == WEIR_STATE_ANY));
     CHECK(done[7] == (fax && fax->paused));
-    CHECK_INT(count(f, WEIR_ANY, "far"), done[12] ? 2 : 0);
+    CHECK_INT(count(f, WEIR_STATE_ANY, "far"), done[12] ? 2 : 0);
     CHECK(done[12] == (logs(f, FAR, 0, 0) != NULL));
     if (!done[3])       /* its worker may try again */
         CHECK_INT(finish(f, c->first), WEIR_OK);
@@ -256,7 +256,7 @@ static void opening(void **state)
         }
     }
     assert_true(n > 20);
-    CHECK_INT(count(f, WEIR_ANY, "mail"), N_JOBS);
+    CHECK_INT(count(f, WEIR_STATE_ANY, "mail"), N_JOBS);
     check_all_is_well(f);
     fixture_close(f);
 }

@@ -189,7 +189,7 @@ enum { JOBS = 400, BATCH = 24, SNAPSHOTS = 64 };
 
 typedef struct model {
     uint64_t last;                  /* id */
-    uint8_t  state[JOBS];           /* [id]; WEIR_ANY: none */
+    uint8_t  state[JOBS];           /* [id]; WEIR_STATE_ANY: none */
     uint32_t delivery[JOBS];
 } model;
 
@@ -235,7 +235,7 @@ static size_t one_batch(fixture *f, model *m, size_t n)
         uint64_t id = m->last ? 1 + dice((unsigned)m->last) : 0;
         weir_op *o = ops[i] = &op[i];
         unsigned kind = dice(5);
-        if (id && !used[id] && m->state[id] == WEIR_ACTIVE) {
+        if (id && !used[id] && m->state[id] == WEIR_STATE_ACTIVE) {
             *o = (weir_op){ .kind = WEIR_OP_FINISH,
                             .u.finish = { .id = id, .delivery = m->delivery[id],
                                           .outcome = dice(2) ? WEIR_OUTCOME_DONE
@@ -246,7 +246,7 @@ static size_t one_batch(fixture *f, model *m, size_t n)
             *o = (weir_op){ .kind = WEIR_OP_TAKE,
                             .u.take = { .types = types, .n_types = 3, .n = 1, .worker = WORKER,
                                         .lease_ms = LEASE_MS, .jobs = &job[i] } };
-        } else if (id && !used[id] && kind == 1 && m->state[id] > WEIR_ACTIVE) {
+        } else if (id && !used[id] && kind == 1 && m->state[id] > WEIR_STATE_ACTIVE) {
             *o = (weir_op){ .kind = WEIR_OP_REMOVE, .u.remove.id = id };
             used[id] = true;
         } else {
@@ -268,15 +268,15 @@ static size_t one_batch(fixture *f, model *m, size_t n)
         if (o->kind == WEIR_OP_ADD) {
             assert_true(added[i].id < JOBS);
             m->last = added[i].id > m->last ? added[i].id : m->last;
-            m->state[added[i].id] = WEIR_INACTIVE;
+            m->state[added[i].id] = WEIR_STATE_INACTIVE;
         } else if (o->kind == WEIR_OP_TAKE && o->u.take.n_jobs) {
-            m->state[job[i]->id] = WEIR_ACTIVE;
+            m->state[job[i]->id] = WEIR_STATE_ACTIVE;
             m->delivery[job[i]->id] = job[i]->delivery;
-            weir_job_release(job[i]);
+            weir_job_free(job[i]);
         } else if (o->kind == WEIR_OP_FINISH) {
             m->state[o->u.finish.id] = (uint8_t)o->u.finish.state;
         } else if (o->kind == WEIR_OP_REMOVE) {
-            m->state[o->u.remove.id] = WEIR_ANY;
+            m->state[o->u.remove.id] = WEIR_STATE_ANY;
         }
     }
     return failed;
@@ -288,8 +288,8 @@ static bool agrees(fixture *f, const model *m, bool reopened)
     bool same = true;
     for (uint64_t id = 1; same && id < JOBS; id++) {
         weir_state want = m->state[id];
-        if (reopened && want == WEIR_ACTIVE)
-            want = WEIR_INACTIVE;
+        if (reopened && want == WEIR_STATE_ACTIVE)
+            want = WEIR_STATE_INACTIVE;
         same = state_of(f, id) == want;
     }
     release_held(f);
@@ -570,7 +570,7 @@ static void fill(fixture *f, model *m, size_t n)
         specs[i] = (weir_spec){ .type = "a", .data = big, .data_len = sizeof big };
     assert_int_equal(add_many(f, specs, n, added), WEIR_OK);
     for (size_t i = 0; i < n; i++)
-        m->state[added[i].id] = WEIR_INACTIVE;
+        m->state[added[i].id] = WEIR_STATE_INACTIVE;
     m->last = added[n - 1].id;
 }
 

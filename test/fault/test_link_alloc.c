@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "store/redis/link.h"
+#include "store/redis/link/link.h"
 #include "support/redis_fake.h"
 
 /* ---- the allocator, with a fuse; the linker puts these in the place of the real ones ---- */
@@ -118,14 +118,14 @@ static void on_lost(void *ctx, size_t channel)
 
 static void run_ear(const redis_url *url)
 {
-    redis_ear    *e;
+    redis_subscriber *e;
     weir_error    err = { 0 };
     redis_channel c = { "news", false };
-    weir_code     rc = weir__ear_open(&e, url, &c, 1, on_hear, on_lost, NULL, &err);
+    weir_code     rc = weir__subscriber_open(&e, url, &c, 1, on_hear, on_lost, NULL, &err);
     assert_true(!e == !!rc);
     if (rc && rc != WEIR_ENOMEM)
         fail_msg("%s: %s", weir_code_name(rc), err.msg);
-    weir__ear_close(e);
+    weir__subscriber_close(e);
 }
 
 /* ---- every N ---- */

@@ -39,8 +39,8 @@ static bool is_over(weir_queue *q)
     if (weir_get_stats(q, &s, NULL))
         return false;
     const uint64_t *n = s->all.count;
-    bool            over = !n[WEIR_INACTIVE] && !n[WEIR_ACTIVE];
-    weir_stats_release(s);
+    bool            over = !n[WEIR_STATE_INACTIVE] && !n[WEIR_STATE_ACTIVE];
+    weir_stats_free(s);
     return over;
 }
 
@@ -57,7 +57,7 @@ static void *take_by_hand(void *arg)
         }
         weir_code rc = handle(job, NULL);
         weir_job_done(job, rc ? "1" : NULL);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     return NULL;
 }
@@ -175,14 +175,15 @@ static void judge(weir_queue *q, int deaths)
     weir_page *page;
     weir_error err;
     uint64_t   complete = 0;
-    assert_int_equal(weir_count(q, WEIR_COMPLETE, NULL, &complete, &err), WEIR_OK);
+    assert_int_equal(weir_count(q, WEIR_STATE_COMPLETE, NULL, &complete, &err), WEIR_OK);
     assert_int_equal(complete, JOBS - 1);
-    assert_int_equal(weir_list(q, &(weir_query){ .state = WEIR_FAILED }, &page, &err), WEIR_OK);
+    assert_int_equal(weir_list(q, &(weir_query){ .state = WEIR_STATE_FAILED }, &page, &err),
+                     WEIR_OK);
     assert_int_equal(page->n, 1);
     assert_string_equal(page->job[0]->data, POISONED);
     assert_int_equal(page->job[0]->lost, WEIR_DEFAULT_MAX_LOST + 1);
     assert_true(deaths >= 1 && deaths <= page->job[0]->lost);   /* a lease may be lost, too */
-    weir_page_release(page);
+    weir_page_free(page);
 }
 
 static void one_kills(const char *kind, const char *url, weir_queue *open)

@@ -98,7 +98,7 @@ static void on_then(weir_code code, const weir_error *err, void *ctx)
     (void)err;
     run *r = ctx;
     uint64_t n;
-    weir_count(r->q, WEIR_ANY, NULL, &n, NULL);
+    weir_count(r->q, WEIR_STATE_ANY, NULL, &n, NULL);
     atomic_fetch_add(&r->thens, 1);
 }
 
@@ -134,14 +134,14 @@ static void add_jobs(run *r)
         r->asked++;
         if (!TRY(weir_future_wait(f, WEIR_FOREVER, NULL)))
             r->added++;
-        weir_future_release(f);
+        weir_future_free(f);
     }
 }
 
 static void move_jobs(run *r)
 {
     const weir_line     line = { 3, 4, "third" };
-    const weir_job      far = { .type = "far", .state = WEIR_FAILED, .error = "no",
+    const weir_job      far = { .type = "far", .state = WEIR_STATE_FAILED, .error = "no",
                                 .search = true };
     const weir_incoming in[2] = { { &far, &line, 1, false }, { &far, NULL, 0, true } };
     weir_imported       out[2];
@@ -153,14 +153,14 @@ static void move_jobs(run *r)
     if (!TRY(weir_import_async(r->q, in, 2, out, &f, NULL))) {
         if (!TRY(weir_future_wait(f, WEIR_FOREVER, NULL)))
             r->added += 2;
-        weir_future_release(f);
+        weir_future_free(f);
     }
     static const char json[] = "{\"type\":\"m\",\"unique\":\"k\",\"log\":[{\"text\":\"a\"}]}";
     weir_job         *job;
     weir_lines       *lines;
     if (!TRY(weir_job_parse(json, sizeof json - 1, &job, &lines, NULL))) {
-        weir_job_release(job);
-        weir_lines_release(lines);
+        weir_job_free(job);
+        weir_lines_free(lines);
     } else {
         assert_true(!job && !lines);
     }
@@ -174,24 +174,24 @@ static void read_all(run *r)
     weir_job *job;
     weir_explanation *e;
     if (!TRY(weir_list(r->q, NULL, &page, NULL)))
-        weir_page_release(page);
+        weir_page_free(page);
     else
         assert_null(page);
     if (!TRY(weir_list(r->q, &(weir_query){ .search = "words" }, &page, NULL)))
-        weir_page_release(page);
+        weir_page_free(page);
     if (!TRY(weir_get_stats(r->q, &stats, NULL)))
-        weir_stats_release(stats);
+        weir_stats_free(stats);
     else
         assert_null(stats);
     bool first = false;
     if (TRY(weir_exists(r->q, 1, &first, NULL)) || !first)
         return;
     if (!TRY(weir_log(r->q, 1, "by hand", NULL)) && !TRY(weir_logs(r->q, 1, 0, 0, &lines, NULL)))
-        weir_lines_release(lines);
+        weir_lines_free(lines);
     if (!TRY(weir_get(r->q, 1, &job, NULL)))
-        weir_job_release(job);
+        weir_job_free(job);
     if (!TRY(weir_explain(r->q, 1, &e, NULL)))
-        weir_explanation_release(e);
+        weir_explanation_free(e);
     else
         assert_null(e);
 }
@@ -207,13 +207,13 @@ static void work_for(run *r)
     if (TRY(weir_take_for_async(r->q, &what, &job, &n, &f, NULL)))
         return;
     TRY(weir_future_wait(f, WEIR_FOREVER, NULL));
-    weir_future_release(f);
+    weir_future_free(f);
     if (!n)
         return;
     weir_lease lease = { .id = job->id, .delivery = job->delivery };
     if (!TRY(weir_renew_async(r->q, &lease, 1, &f, NULL))) {
         TRY(weir_future_wait(f, WEIR_FOREVER, NULL));
-        weir_future_release(f);
+        weir_future_free(f);
     }
     TRY(weir_progress(r->q, job->id, job->delivery, 5, "[]", 0, NULL));
     TRY(weir_log_by(r->q, job->id, job->delivery, "far away", 0, NULL));
@@ -223,8 +223,8 @@ static void work_for(run *r)
     if (TRY(weir_finish(r->q, &e, 1, &out, NULL)) || TRY(out.err.code))
         assert_int_equal(out.n_jobs, 0);
     if (out.n_jobs)
-        weir_job_release(next);
-    weir_job_release(job);
+        weir_job_free(next);
+    weir_job_free(job);
     TRY(weir_tick(r->q, 0, NULL, NULL, NULL));
 }
 
@@ -237,7 +237,7 @@ static void work(run *r, int prefetch)
     if (!TRY(weir_take(r->q, c, 1, 100000, &job, &n, NULL)) && n) {
         weir_code rc = weir_job_fail(job, "by hand");
         assert_true(rc == WEIR_EJOB || rc == WEIR_ENOMEM);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     if (TRY(weir_process(r->q, "a", &pool, NULL)))
         return;
@@ -271,7 +271,7 @@ static void scenario(run *r, int prefetch)
     if (report->n)
         fail_msg("not consistent: %s", report->line[0]);
     assert_int_equal(report->jobs, r->added);
-    weir_report_release(report);
+    weir_report_free(report);
     weir_close(r->q);
     assert_int_equal(r->thens, r->asked);
 }

@@ -18,9 +18,9 @@ static void answer_to_all(const char *text, size_t len)
     weir_imported imported[ADDED];
     weir_lease    leases[ADDED] = { 0 };
     weir_job     *taken[TAKEN], *next[TAKEN];
-    weir_op       op[WEIR_OP_KINDS + 1], *ops[WEIR_OP_KINDS + 1];
+    weir_op       op[WEIR_OP_COUNT + 1], *ops[WEIR_OP_COUNT + 1];
     weir_batch_head     head;
-    for (int k = 0; k < WEIR_OP_KINDS; k++)
+    for (int k = 0; k < WEIR_OP_COUNT; k++)
         op[k] = (weir_op){ .kind = (weir_op_kind)k };
     op[WEIR_OP_ADD].u.add = (weir_op_add){ .specs = specs, .n = ADDED, .out = added };
     op[WEIR_OP_TAKE].u.take = (weir_op_take){ .n = TAKEN, .jobs = taken };
@@ -28,18 +28,18 @@ static void answer_to_all(const char *text, size_t len)
     op[WEIR_OP_RENEW].u.renew = (weir_op_renew){ .items = leases, .n = ADDED };
     op[WEIR_OP_IMPORT].u.import = (weir_op_import){ incoming, ADDED, imported };
     op[WEIR_OP_LIST].u.list.query.limit = TAKEN;
-    op[WEIR_OP_KINDS] = (weir_op){ .kind = WEIR_OP_LIST, .u.list.query = { .limit = TAKEN,
+    op[WEIR_OP_COUNT] = (weir_op){ .kind = WEIR_OP_LIST, .u.list.query = { .limit = TAKEN,
                                                                            .ids_only = true } };
-    for (int k = 0; k <= WEIR_OP_KINDS; k++)
+    for (int k = 0; k <= WEIR_OP_COUNT; k++)
         ops[k] = &op[k];
-    if (weir__batch_read_answers(text, len, &head, ops, WEIR_OP_KINDS + 1, NULL))
+    if (weir__batch_read_answers(text, len, &head, ops, WEIR_OP_COUNT + 1, NULL))
         return;
     MUST(strlen(head.run) <= WEIR_BATCH_RUN);
     weir_buf out = { 0 };
-    for (int k = 0; k <= WEIR_OP_KINDS; k++) {
+    for (int k = 0; k <= WEIR_OP_COUNT; k++) {
         weir__batch_answer(&out, &op[k]);
         if (!op[k].err.code)
-            weir__op_release(&op[k]);
+            weir__op_free(&op[k]);
     }
     MUST(!out.failed);
     weir__buf_fini(&out);
@@ -72,9 +72,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     weir_event  event;
     answer_to_all(text, size);
     if (weir__batch_error(text, size, &err))
-        MUST(err.code < WEIR_CODES_END && strlen(err.msg) < sizeof err.msg);
+        MUST(err.code < WEIR_CODE_COUNT && strlen(err.msg) < sizeof err.msg);
     if (weir__event_read(&in, text, size, &event))
-        MUST(event.kind < WEIR_EVENT_KINDS && event.state < WEIR_STATES);
+        MUST(event.kind < WEIR_EVENT_COUNT && event.state < WEIR_STATE_COUNT);
     weir__arena_free(&arena);
     if (size) {
         size_t whole = feed(text, size, size);

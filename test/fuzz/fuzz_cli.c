@@ -17,7 +17,7 @@ static void check_failed(weir_code rc, const weir_error *err)
 static int64_t read_time(const char *text, int64_t now)
 {
     int64_t at = -1;
-    MUST(!opt_time("at", text, now, &at, NULL));
+    MUST(!opt_time("at", text, now, false, &at, NULL));
     return at;
 }
 
@@ -65,7 +65,7 @@ static void a_time(const char *text, int64_t now)
 {
     weir_error err;
     int64_t    at;
-    weir_code  rc = opt_time("at", text, now, &at, &err);
+    weir_code  rc = opt_time("at", text, now, false, &at, &err);
     if (rc) {
         check_failed(rc, &err);
         return;
@@ -130,7 +130,7 @@ static void events(const char *text)
         weir_event_kind kind;
         MUST(name);
         if (n && weir_event_parse(name, &kind))
-            want |= 1u << kind;
+            want |= WEIR_BIT(kind);
         else if (n)
             known = false;
         free(name);

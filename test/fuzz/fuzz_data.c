@@ -38,6 +38,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     look(job, path);
     look(job, "");
     free(path);
-    weir_job_release(job);
+    weir_job_free(job);
     return 0;
 }

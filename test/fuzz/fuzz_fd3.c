@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/exec_lines.h"
+#include "cli/exec/exec_lines.h"
 #include "fuzz/fuzz.h"
 
 /* A job that is being worked on, for the progress: one for all inputs. */
@@ -36,7 +36,7 @@ static void use_progress(const said *s)
     MUST(now->progress >= 0 && now->progress <= 100);
     MUST((now->progress == 100) == (s->done >= s->total));
     MUST(!s->text || now->progress_data_len == strlen(s->text));
-    weir_job_release(now);
+    weir_job_free(now);
 }
 
 static void same_again(const said *s)

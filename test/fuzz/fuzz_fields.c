@@ -90,7 +90,7 @@ static void check_whole(const whole *w)
     if (w->type)
         check_text(w->type, WEIR_MAX_TYPE);
     MUST(!w->wait_ms || (w->wait_ms >= 10 && w->wait_ms <= 60000));
-    MUST(w->at >= 0 && w->state < WEIR_STATES && w->states < 1u << WEIR_STATES);
+    MUST(w->at >= 0 && w->state < WEIR_STATE_COUNT && w->states < WEIR_BIT(WEIR_STATE_COUNT));
     MUST(w->had_flag || !w->flag);
     MUST(w->backoff.jitter_pct >= 0 && w->backoff.jitter_pct <= 100);
     MUST(!w->raw.len || weir__json_valid(w->raw.text, w->raw.len, 1000, NULL, NULL));

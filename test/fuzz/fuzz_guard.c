@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "server/guard.h"
+#include "server/access/guard.h"
 
 static srv_guard *opened, *closed;
 

@@ -12,7 +12,7 @@ static uint64_t last_of(const weir_buf *text)
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
     weir_items  all;
     MUST(!weir__history_read(&in, text->data, text->len, &all));
-    const weir_past *p = all.item;
+    const weir_history_entry *p = all.item;
     uint64_t         n = all.n ? p[all.n - 1].n : 0;
     weir__arena_free(&arena);
     return n;
@@ -27,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(!rc || rc == WEIR_EINVAL || rc == WEIR_ELIMIT);
     MUST(!rc || (err.code == rc && !strncmp(err.msg, "history", 7)));
     uint64_t before = rc ? 0 : last_of(&text);
-    weir__history_add(&text, &(weir_past){ .at = 7, .kind = WEIR__PAST_FAILED,
-                                           .state = WEIR_FAILED, .error = "no" });
+    weir__history_add(&text, &(weir_history_entry){ .at = 7, .kind = WEIR__HISTORY_FAILED,
+                                           .state = WEIR_STATE_FAILED, .error = "no" });
     MUST(!text.failed && text.len <= WEIR_MAX_HISTORY_BYTES);
     MUST(weir__json_valid(text.data, text.len, 2, NULL, NULL));
     MUST(text.data[text.len - 1] == ']' && !text.data[text.len]);

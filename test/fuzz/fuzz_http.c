@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "server/inner.h"
+#include "server/http/inner.h"
 
 enum { RUNS = 2000 };       /* of inputs, until there is a new server: jobs and targets add up */
 
@@ -34,7 +34,7 @@ static void begin(void)
 static void open_conn(void *ctx)
 {
     atomic_fetch_add(&server->n_conns, 1);
-    srv_conn_open(server->lane[0], *(int *)ctx, "fuzz", NULL);
+    srv_conn_open(server->thread[0], *(int *)ctx, "fuzz", NULL);
 }
 
 /* Send all of it and hang up on the sending side, then listen until the server hangs up too. */
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         begin();
     MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     MUST(evutil_make_socket_nonblocking(pair[0]) == 0);
-    srv_loop_call(server->lane[0]->loop, open_conn, &pair[0]);
+    srv_loop_call(server->thread[0]->loop, open_conn, &pair[0]);
     talk(pair[1], data, size);
     close(pair[1]);
     return 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "server/http1.h"
+#include "server/http/http1.h"
 
 /* All that was read, as text to compare: heads, bodies, ends and the refusal. */
 typedef struct reading {

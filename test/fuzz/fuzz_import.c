@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "cli/import_types.h"
+#include "cli/migrate/import_types.h"
 #include "core/job.h"
 #include "fuzz/fuzz.h"
 #include "store/store.h"
@@ -76,10 +76,10 @@ static void job(const char *line, size_t len)
     MUST(n == n_again && !memcmp(text, text_again, n));
     free(text);
     free(text_again);
-    weir_job_release(j);
-    weir_job_release(again);
-    weir_lines_release(log);
-    weir_lines_release(log_again);
+    weir_job_free(j);
+    weir_job_free(again);
+    weir_lines_free(log);
+    weir_lines_free(log_again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

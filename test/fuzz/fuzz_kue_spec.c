@@ -5,7 +5,7 @@
 
 #include "core/job.h"
 #include "fuzz/fuzz.h"
-#include "server/kue.h"
+#include "server/kue/kue.h"
 
 typedef struct block {
     struct block *next;

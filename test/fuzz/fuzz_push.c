@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "fuzz/fuzz.h"
-#include "server/netguard.h"
-#include "server/push_targets.h"
+#include "server/push/netguard.h"
+#include "server/push/push_targets.h"
 
 static void check_error(const weir_error *err)
 {

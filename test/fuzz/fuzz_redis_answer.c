@@ -1,4 +1,4 @@
-/* fuzz_redis_answer.c - what servers say when a link connects: the greeting of one, the map of a
+/* fuzz_redis_answer.c - what servers say when a link connects: the handshake of one, the map of a
  * cluster, the primary of a sentinel, and MOVED. The first byte picks one; the rest comes from the
  * server. */
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "store/redis/net.h"
+#include "store/redis/link/net.h"
 
 static void on_node(void *ctx, redis_node *n)
 {
@@ -18,14 +18,14 @@ static void on_node(void *ctx, redis_node *n)
 static void on_reply(void *ctx, redis_node *n, redisReply *r)
 {
     (void)ctx;
-    MUST(n->state == NODE_READY && !n->scout);
+    MUST(n->state == NODE_READY && !n->probe);
     freeReplyObject(r);
 }
 
 static void on_found(void *ctx)
 {
     redis_net *net = *(redis_net **)ctx;
-    MUST(net->located && !net->seeking);
+    MUST(net->located && !net->probing);
 }
 
 static const redis_net_ops ops = { on_node, on_reply, on_node, on_found };
@@ -40,8 +40,8 @@ static void check(const redis_net *net)
     }
     for (size_t i = 0; net->owner && i < WEIR_REDIS_SLOTS; i++)
         MUST(net->owner[i] == 0xffff || net->owner[i] < net->n_nodes);
-    const weir_error *why = net->n_nodes && !net->scout.why.code ? &net->node[0]->why
-                                                                 : &net->scout.why;
+    const weir_error *why = net->n_nodes && !net->probe.why.code ? &net->node[0]->why
+                                                                 : &net->probe.why;
     MUST(!why->code == !why->msg[0]);
     for (const char *s = why->msg; *s; s++)
         MUST((unsigned char)*s >= 0x20 && *s != 0x7f);
@@ -55,10 +55,10 @@ static void answer(redis_node *n, const uint8_t *data, size_t size)
     MUST(write(fds[1], data, size) == (ssize_t)size);
     shutdown(fds[1], SHUT_WR);
     n->fd = fds[0];
-    n->state = NODE_GREETING;
+    n->state = NODE_HANDSHAKE;
     n->reader = redisReaderCreate();
     MUST(n->reader);
-    weir__greet(n);
+    weir__handshake_begin(n);
     for (int i = 0; i < 100 && n->state != NODE_CLOSED; i++)
         weir__node_io(n, POLLIN);
     MUST(n->state == NODE_CLOSED && n->fd < 0 && !n->reader);
@@ -73,7 +73,7 @@ static void redirect(redis_net *net, const uint8_t *data, size_t size)
     weir_code     code;
     redis_refusal what = weir__refusal(text, true, &code);
     MUST(what <= REFUSED_MISSING && code != WEIR_OK);
-    redis_node *n = weir__net_redirect(net, &net->scout, weir__refusal_rest(text), &slot);
+    redis_node *n = weir__net_redirect(net, &net->probe, weir__refusal_rest(text), &slot);
     if (n) {
         MUST(slot < WEIR_REDIS_SLOTS);
         weir__net_set_owner(net, slot, n);
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (what == 3)
         redirect(&net, data + 1, size - 1);
     else
-        answer(what ? &net.scout : net.node[0], data + 1, size - 1);
+        answer(what ? &net.probe : net.node[0], data + 1, size - 1);
     check(&net);
     weir__net_fini(&net);
     return 0;

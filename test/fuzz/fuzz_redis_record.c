@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "store/redis/engine.h"
+#include "store/redis/engine/engine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST((size_t)(spec.at - piece.str) <= piece.len - spec.len);
     if (!weir__record_get(&job, 7, run, spec, NULL, &err)) {
         MUST(job && job->id == 7 && strlen(job->data) <= job->data_len);
-        weir_job_release(job);
+        weir_job_free(job);
     } else {
         MUST(!job && err.code == WEIR_ECORRUPT);
     }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "store/redis/link.h"
+#include "store/redis/link/link.h"
 
 static const char *const schemes[] = { "redis",     "redis+unix",     "redis+sentinel",
                                        "redis+kue", "redis+kue+unix", "redis+kue+sentinel",

@@ -32,7 +32,7 @@ static void backoff(const char *text)
     weir_code    rc = weir_backoff_parse(text, &b, &err);
     if (rc)
         check_failed(rc, &err);
-    MUST(b.kind >= WEIR_IMMEDIATE && b.kind <= WEIR_LINEAR);
+    MUST(b.kind >= WEIR_BACKOFF_NONE && b.kind <= WEIR_BACKOFF_LINEAR);
     MUST(b.delay_ms >= 0 && b.delay_ms <= WEIR_MAX_MS && b.max_ms >= 0 && b.max_ms <= WEIR_MAX_MS);
     MUST(b.jitter_pct >= 0 && b.jitter_pct <= 100);
 }
@@ -48,7 +48,8 @@ static void names(const char *text)
         MUST(weir_priority_parse(weir_priority_name(n), &again) && again == n);
     }
     if (weir_state_parse(text, &s))
-        MUST(s > WEIR_ANY && s < WEIR_STATES && strlen(weir_state_name(s)) == strlen(text));
+        MUST(s > WEIR_STATE_ANY && s < WEIR_STATE_COUNT &&
+             strlen(weir_state_name(s)) == strlen(text));
     if (weir_event_parse(text, &k))
         MUST(strlen(weir_event_name(k)) == strlen(text));
 }

@@ -80,7 +80,7 @@ test('the hash is as kue writes it', async (q) => {
   const k = await side(q), w = weir(q);
   const theirs = await k.do('add', { type: 'a', data: { n: 1 }, priority: 'high', attempts: 3, delay: 90000,
     ttl: 5000, backoff: { type: 'exponential', delay: 1000 }, removeOnComplete: true });
-  const ours = await w.add('a', '{"n":1}', '-p', 'high', '-a', 3, '-d', '90s', '--ttl', '5s', '-b', 'exponential:1s',
+  const ours = await w.add('a', '{"n":1}', '-p', 'high', '--attempts', 3, '-d', '90s', '--ttl', '5s', '-b', 'exponential:1s',
     '--remove-on-complete');
   const a = await hash(`${q}:job:${theirs}`), b = await hash(`${q}:job:${ours}`);
   for (const name of ['created_at', 'promote_at', 'updated_at']) {
@@ -97,15 +97,15 @@ test('the hash is as kue writes it', async (q) => {
 
 test('both kinds of worker at once: every job runs once', async (q) => {
   const k1 = await side(q), k2 = await side(q), w = weir(q), each = 150;
-  const work = [await w.start('work', 'mail', '-n', 3, '--quiet', '--exec', noting(q)),
-    await w.start('work', 'mail', '-n', 2, '--quiet', '--exec', noting(q))];
+  const work = [await w.start('work', 'mail', '--jobs', 3, '--quiet', '--exec', noting(q)),
+    await w.start('work', 'mail', '--jobs', 2, '--quiet', '--exec', noting(q))];
   await k1.do('work', { type: 'mail', n: 3 });
   await k2.do('work', { type: 'mail', n: 2 });
   const data = path.join(dir, `${q}-data`);
   fs.writeFileSync(data, '{"sleep":2}\n'.repeat(each));
   const adds = [k1.do('many', { n: each, type: 'mail', data: { sleep: 2 } }),
     k2.do('many', { n: each, type: 'mail', data: { sleep: 2 } })];
-  for (let i = 0; i < 5; i++) adds.push(w.run('add', 'mail', '{"sleep":2}', '--quiet', '-n', each / 5));
+  for (let i = 0; i < 5; i++) adds.push(w.run('add', 'mail', '{"sleep":2}', '--quiet', '--count', each / 5));
   await Promise.all(adds);
   const all = 3 * each;
   await until('all of them', async () => await count(q, 'complete') === all);
@@ -116,7 +116,7 @@ test('both kinds of worker at once: every job runs once', async (q) => {
   same(await count(q, 'mail', 'inactive') + await count(q, 'active') + await count(q, 'inactive'), 0);
   assert(await command('LLEN', `${q}:mail:jobs`) <= 5, 'no heap of tokens');
   same((await w.ids('mail', '--state', 'complete', '--all')).length, all);
-  same(await w.ids('--all'), Array.from({ length: all }, (_, i) => i + 1));
+  same(await w.ids('--all', '--reverse'), Array.from({ length: all }, (_, i) => i + 1));
   await w.run('check');
   same([k1.errors, k2.errors], [[], []]);
 });
@@ -245,11 +245,11 @@ test('removeOnComplete, both ways', async (q) => {
 
 test('delayed jobs are promoted once, whoever does it', async (q) => {
   const k = await side(q), w = weir(q), each = 40;
-  const worker = await w.start('work', 'mail', '-n', 4, '--quiet', '--exec', noting(q));
+  const worker = await w.start('work', 'mail', '--jobs', 4, '--quiet', '--exec', noting(q));
   const second = await w.start('work', 'other', '--exec', 'true');
   await k.do('work', { type: 'mail', n: 4 });
   await k.do('many', { n: each, type: 'mail', delay: 700 });
-  await w.run('add', 'mail', '--delay', '500ms', '-n', each, '--quiet');
+  await w.run('add', 'mail', '--delay', '500ms', '--count', each, '--quiet');
   await until('all of them', async () => await count(q, 'complete') === 2 * each);
   await sleep(300);                      // what is run twice is run by now
   const ids = [...ran(q), ...k.ran.map((r) => r.ran)];
@@ -388,7 +388,7 @@ test('of a lot, jobs that others have changed are what they are now', async (q) 
   const w = weir(q), server = await serve('--store', url(q), 'serve', '--listen', '127.0.0.1:0');
   const post = async (what, body) => (await fetch(`http://127.0.0.1:${server.port}/v1/${what}`,
     { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
-  await w.run('add', 'a', '{"n":1}', '-n', 10);
+  await w.run('add', 'a', '{"n":1}', '--count', 10);
   await command('HSET', `${q}:job:3`, 'ttl', 90000);
   await command('HSET', `${q}:job:8`, 'max_attempts', 7);
   await command('HSET', `${q}:job:4`, 'anything', 'else');
@@ -419,7 +419,7 @@ test('of a lot, jobs that others have changed are what they are now', async (q) 
 
 test('a worker of kue without tokens gets some', async (q) => {
   const k = await side(q), w = weir(q);
-  await w.run('add', 'mail', '-n', 5, '--quiet');
+  await w.run('add', 'mail', '--count', 5, '--quiet');
   await command('DEL', `${q}:mail:jobs`);
   await k.do('work', { type: 'mail' });
   const other = await w.start('work', 'other', '--quiet', '--exec', 'true');
@@ -429,7 +429,7 @@ test('a worker of kue without tokens gets some', async (q) => {
 
 test('cancelled jobs: kue leaves them alone, and can restart or remove them', async (q) => {
   const k = await side(q), w = weir(q);
-  const ids = (await w.run('add', 'mail', '-n', 3)).split('\n').map(Number);
+  const ids = (await w.run('add', 'mail', '--count', 3)).split('\n').map(Number);
   await w.run('cancel', ...ids);
   await k.do('work', { type: 'mail' });
   same((await k.do('get', { id: ids[0] })).state, 'cancelled');
@@ -454,13 +454,13 @@ test('what kue has ended is in the lists of weir by its end, and goes with reten
     ids.push(await k.do('add', { type: 'mail', priority: p, data: { fail: p === 2 ? 1 : 0 } }));
     await until('ended', async () => await count(q, 'complete') + await count(q, 'failed') === ids.length);
   }
-  same(await w.ids('--state', 'complete'), [ids[0], ids[2]]);
-  same(await w.ids('mail', '--state', 'complete', '--desc'), [ids[2], ids[0]]);
+  same(await w.ids('--state', 'complete', '--reverse'), [ids[0], ids[2]]);
+  same(await w.ids('mail', '--state', 'complete'), [ids[2], ids[0]]);
   const other = await w.start('work', 'other', '--quiet', '--exec', 'true');
   await until('its list is even', async () => await command('ZCARD', `${q}:weir:done:mail:complete`) === 2);
   await w.run('types', 'mail', '--keep-complete', '1');
   await until('the oldest went', async () => (await w.ids('--state', 'complete')).length === 1);
-  same(await w.ids(), [ids[1], ids[2]]);
+  same(await w.ids(), [ids[2], ids[1]]);
   await gone(q, ids[0]);
   await other.stop();
   await w.run('check');
@@ -469,17 +469,18 @@ test('what kue has ended is in the lists of weir by its end, and goes with reten
 test('kue shuts down and weir takes over, and the other way round', async (q) => {
   const k = await side(q), w = weir(q);
   await k.do('work', { type: 'mail', n: 2 });
-  await w.run('add', 'mail', '{"sleep":20}', '-n', 20, '--quiet');
+  await w.run('add', 'mail', '{"sleep":20}', '--count', 20, '--quiet');
   await until('some are done', () => k.ran.length > 4);
   await k.do('shutdown');
+  await w.run('add', 'mail', '{"sleep":20}', '--count', 20, '--quiet');     // kue may have done all of them
   const worker = await w.start('work', 'mail', '--quiet', '--exec', noting(q) + '; sleep 0.02');
   await until('some more', () => ran(q).length > 4);
   await worker.stop();
   const other = await side(q);
   await other.do('work', { type: 'mail' });
-  await until('the rest', async () => await count(q, 'complete') === 20);
+  await until('the rest', async () => await count(q, 'complete') === 40);
   same(sorted([...k.ran.map((r) => r.ran), ...ran(q), ...other.ran.map((r) => r.ran)]),
-    Array.from({ length: 20 }, (_, i) => i + 1));
+    Array.from({ length: 40 }, (_, i) => i + 1));
   await w.run('check');
 });
 
@@ -487,7 +488,7 @@ test("while kue's promoter has its lock, weir promotes nothing that is due", asy
   const w = weir(q);
   const worker = await w.start('work', 'mail', '--quiet', '--exec', 'true');
   await command('SET', 'promotion:lock', 'kue', 'PX', 3000);
-  const until_ms = Date.now() + 3000;
+  const until_ms = await command('PEXPIRETIME', 'promotion:lock');
   const id = await w.add('mail', '--delay', '200ms');
   const late = await w.add('mail', '--delay', '1h');
   await w.run('promote', late);          // by hand and before its time: Kue's promoter does not see it
@@ -498,7 +499,7 @@ test("while kue's promoter has its lock, weir promotes nothing that is due", asy
     return h.state === 'complete';
   });
   const job = await w.job(id);
-  assert(job.started_at >= until_ms - 50 && job.started_at < until_ms + 2000, JSON.stringify(job));
+  assert(job.started_at >= until_ms, JSON.stringify(job));
   await command('SET', 'promotion:lock', 'not of kue');
   const other = await w.add('mail', '--delay', '100ms');
   await until('done', async () => (await w.job(other)).state === 'complete');
@@ -533,15 +534,15 @@ test('long lists of what kue has ended, and of what waits', async (q) => {
     : { type: type(id), state: 'delayed', priority: id % 3, score: due_at(id), promote_at: due_at(id) }));
   const worker = await w.start('work', 'other', '--quiet', '--exec', 'true');
   await until('the list is even', async () => await command('ZCARD', `${q}:weir:done:mail:complete`) === n / 2);
-  same(await w.ids('--all', '-n', 700), order(n, () => true, () => 0));
-  same(await w.ids('mail', '--all', '-n', 700, '--desc'), order(n, (id) => done(id) || type(id) === 'mail', () => 0).reverse());
-  same(await w.ids('--state', 'complete', '--all', '-n', 500), order(n, done, end));
-  same(await w.ids('mail', '--state', 'complete', '--all', '-n', 999, '--desc'), order(n, done, end).reverse());
-  same(await w.ids('--state', 'delayed', '--all', '-n', 500), order(n, (id) => !done(id), due_at));
+  same(await w.ids('--all', '--reverse'), order(n, () => true, () => 0));
+  same(await w.ids('mail', '--all'), order(n, (id) => done(id) || type(id) === 'mail', () => 0).reverse());
+  same(await w.ids('--state', 'complete', '--all', '--reverse'), order(n, done, end));
+  same(await w.ids('mail', '--state', 'complete', '--all'), order(n, done, end).reverse());
+  same(await w.ids('--state', 'delayed', '--all'), order(n, (id) => !done(id), due_at));
   for (const t of ['mail', 'rare']) {
     const ids = order(n, (id) => !done(id) && type(id) === t, due_at);
-    same(await w.ids(t, '--state', 'delayed', '--all', '-n', 300), ids);
-    same(await w.ids(t, '--state', 'delayed', '--all', '-n', 300, '--desc'), ids.reverse());
+    same(await w.ids(t, '--state', 'delayed', '--all'), ids);
+    same(await w.ids(t, '--state', 'delayed', '--all', '--reverse'), ids.reverse());
   }
   // What Kue removes is out of our list, too.
   const k = await side(q);
@@ -653,7 +654,7 @@ test('vertx: data that is not an object is refused', async (q) => {
 
 test('vertx: a job that nobody told of is found', async (q) => {
   const w = weir(q, 'profile=vertx');
-  const worker = await w.start('work', 'mail', '-n', 2, '--quiet', '--exec', noting(q));
+  const worker = await w.start('work', 'mail', '--jobs', 2, '--quiet', '--exec', noting(q));
   for (let id = 1; id <= 5; id++) await added_by_vertx(q);
   await until('all done', async () => await count(q, 'COMPLETE') === 5);
   same(sorted(ran(q)), [1, 2, 3, 4, 5]);
@@ -665,7 +666,7 @@ test('vertx: a job that nobody told of is found', async (q) => {
 
 test('search finds what either side adds', async (q) => {
   const k = await side(q), w = weir(q);
-  await w.run('types', 'other', '--keep-complete', '7');         // has settings of its own
+  await w.run('types', 'other', '--new', '--keep-complete', '7');         // has settings of its own
   const s = await serve('--store', url(q), 'serve', '--listen', '127.0.0.1:0', '--search', 'on');
   const found = async (word) => JSON.parse((await ask(s.port, ['GET', `/job/search?q=${word}`])).body).map(Number);
   const ours = [await w.add('mail', '{"title":"welcome aboard"}'), await w.add('other', '{"title":"welcome"}')];
@@ -699,19 +700,19 @@ test('vertx: search finds what Vert.x Kue adds', async (q) => {
 });
 
 test('weir migrate: kue adds and works while its jobs move', async (q) => {
-  const N = 200, k = await side(q), w = weir(q), ids = [];
+  const N = 200, MOST = 5000, k = await side(q), w = weir(q), ids = [];
   const to = `redis+unix://${path.join(dir, 's')}?prefix=new-${q}`;
   const fails = (i) => (i % 11 ? 0 : 1);
   await k.do('work', { type: 'mail', n: 2 });
-  const worker = await w.start('--store', to, 'work', 'mail', '-n', 2, '--quiet', '--exec', noting(q));
+  const worker = await w.start('--store', to, 'work', 'mail', '--jobs', 2, '--quiet', '--exec', noting(q));
   const mover = await w.start('migrate', '--from', `redis+kue+unix://${path.join(dir, 's')}?prefix=${q}`,
     '--to', to, '--follow');
-  for (let i = 0; i < N; i++) {
+  for (let i = 0; i < N || (i < MOST && (!k.ran.length || !ran(q).length)); i++) {
     ids.push(await k.do('add', { type: 'mail', data: { sleep: 80, fail: fails(i) }, attempts: 2,
       delay: i % 5 ? 0 : 50, backoff: { delay: 30, type: 'fixed' } }));
   }
   const there = async (...args) => Number(await w.run('--store', to, 'count', ...args));
-  await until('all moved and done', async () => await there('--state', 'complete') === N);
+  await until('all moved and done', async () => await there('--state', 'complete') === ids.length);
   await mover.stop();
   await worker.stop();
   same(await w.run('count'), '0');

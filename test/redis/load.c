@@ -29,7 +29,7 @@ struct load {
     pthread_t        producer[MAX_THREADS];
     _Atomic bool     stop;
     bool             stopped;
-    _Atomic uint64_t next_key, begun, begun_twice, answers[WEIR_CODES_END];
+    _Atomic uint64_t next_key, begun, begun_twice, answers[WEIR_CODE_COUNT];
     entry           *entries;
 };
 
@@ -49,7 +49,8 @@ static weir_spec spec_of(uint64_t key, char data[64], char unique[32])
                         .priority = (int32_t)(key % 5), .max_lost = 1000,
                         .unique = key % 4 == 0 ? unique : NULL,
                         .delay_ms = key % 11 == 0 ? 20 : 0,
-                        .backoff = { key % 2 ? WEIR_FIXED : WEIR_IMMEDIATE, .delay_ms = 5 } };
+                        .backoff = { key % 2 ? WEIR_BACKOFF_FIXED : WEIR_BACKOFF_NONE,
+                                     .delay_ms = 5 } };
 }
 
 static uint64_t key_of(const weir_job *job)
@@ -208,8 +209,9 @@ static uint64_t left(load *l)
     if (weir_get_stats(l->q, &stats, &l->add.err))
         return UINT64_MAX;
     const uint64_t *count = stats->all.count;
-    uint64_t        n = count[WEIR_INACTIVE] + count[WEIR_DELAYED] + count[WEIR_ACTIVE];
-    weir_stats_release(stats);
+    uint64_t        n = count[WEIR_STATE_INACTIVE] + count[WEIR_STATE_DELAYED] +
+                        count[WEIR_STATE_ACTIVE];
+    weir_stats_free(stats);
     return n;
 }
 
@@ -260,7 +262,7 @@ static void look_at(load *l, const weir_job *job, int64_t lost_from, int64_t los
     expect(!e->found++, e, key, job, "it is there twice");
     expect(answer == WEIR_OK || answer == WEIR_EUNKNOWN, e, key, job, "it should not be there");
     expect(answer != WEIR_OK || e->id == job->id, e, key, job, "another id was answered");
-    expect(job->state == WEIR_COMPLETE, e, key, job, "it is not complete");
+    expect(job->state == WEIR_STATE_COMPLETE, e, key, job, "it is not complete");
     expect(job->attempts == failures_of(key) + 1, e, key, job, "wrong number of attempts");
     /* A take, a failure or an end that Redis lost makes one run again. */
     uint32_t allowed = (uint32_t)(failures_of(key) + 1 + job->lost);
@@ -280,7 +282,7 @@ static void look_at_all(load *l, rt *t, int64_t lost_from, int64_t lost_to)
             look_at(l, page->job[i], lost_from, lost_to);
         more = page->more;
         query.after = page->next;
-        weir_page_release(page);
+        weir_page_free(page);
     }
 }
 

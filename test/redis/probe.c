@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "store/redis/net.h"
+#include "store/redis/link/net.h"
 #include "support/redis_rig.h"
 
 /* The answer: the number itself when it was carried out, now or when it came before; else the last
@@ -152,13 +152,13 @@ void probe_until(probe *p, bool (*done)(void *ctx), void *ctx)
     }
 }
 
-/* ---- an ear that counts ---- */
+/* ---- a subscriber that counts ---- */
 
-static void on_hear(void *ctx, size_t channel, const char *message, size_t len)
+static void on_message(void *ctx, size_t channel, const char *message, size_t len)
 {
-    probe_ear *e = ctx;
+    probe_subscriber *e = ctx;
     pthread_mutex_lock(&e->lock);
-    e->heard[channel]++;
+    e->messages[channel]++;
     snprintf(e->last[channel], sizeof e->last[channel], "%.*s", (int)len, message);
     pthread_cond_broadcast(&e->came);
     pthread_mutex_unlock(&e->lock);
@@ -166,29 +166,30 @@ static void on_hear(void *ctx, size_t channel, const char *message, size_t len)
 
 static void on_lost(void *ctx, size_t channel)
 {
-    probe_ear *e = ctx;
+    probe_subscriber *e = ctx;
     pthread_mutex_lock(&e->lock);
     e->lost[channel]++;
     pthread_cond_broadcast(&e->came);
     pthread_mutex_unlock(&e->lock);
 }
 
-void probe_listen(probe_ear *e, const redis_url *url, size_t n, const redis_channel *channels)
+void probe_subscribe(probe_subscriber *e, const redis_url *url, size_t n,
+                     const redis_channel *channels)
 {
     weir_error err = { 0 };
-    *e = (probe_ear){ .n = n };
+    *e = (probe_subscriber){ .n = n };
     memcpy(e->channel, channels, n * sizeof *channels);
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->came, NULL);
-    if (weir__ear_open(&e->ear, url, e->channel, n, on_hear, on_lost, e, &err))
+    if (weir__subscriber_open(&e->subscriber, url, e->channel, n, on_message, on_lost, e, &err))
         fail_msg("listen: %s", err.msg);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(e->lost[i], 1);
 }
 
-void probe_deafen(probe_ear *e)
+void probe_unsubscribe(probe_subscriber *e)
 {
-    weir__ear_close(e->ear);
+    weir__subscriber_close(e->subscriber);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->came);
 }
@@ -204,7 +205,7 @@ static struct timespec after(int64_t ms)
     return ts;
 }
 
-void probe_wait_lost(probe_ear *e, size_t channel, size_t times)
+void probe_wait_lost(probe_subscriber *e, size_t channel, size_t times)
 {
     struct timespec until = after(RIG_PATIENCE_MS);
     int             late = 0;
@@ -217,19 +218,19 @@ void probe_wait_lost(probe_ear *e, size_t channel, size_t times)
         fail_msg("channel %zu was listened to %zu times, not %zu", channel, n, times);
 }
 
-static bool was_heard(probe_ear *e, size_t channel, const char *message, int64_t wait_ms)
+static bool was_received(probe_subscriber *e, size_t channel, const char *message, int64_t wait_ms)
 {
     struct timespec until = after(wait_ms);
     int             late = 0;
     pthread_mutex_lock(&e->lock);
     while (strcmp(e->last[channel], message) != 0 && !late)
         late = pthread_cond_timedwait(&e->came, &e->lock, &until);
-    bool heard = !strcmp(e->last[channel], message);
+    bool received = !strcmp(e->last[channel], message);
     pthread_mutex_unlock(&e->lock);
-    return heard;
+    return received;
 }
 
-void probe_tell(probe_ear *e, probe *p, size_t channel, const char *message)
+void probe_tell(probe_subscriber *e, probe *p, size_t channel, const char *message)
 {
     const redis_channel *c = &e->channel[channel];
     const char *const    argv[] = { c->sharded ? "SPUBLISH" : "PUBLISH", c->name, message };
@@ -241,6 +242,6 @@ void probe_tell(probe_ear *e, probe *p, size_t channel, const char *message)
         if (r)
             freeReplyObject(r);
         if (weir__monotonic_ms() > end)
-            fail_msg("\"%s\" was not heard; %s", message, err.msg);
-    } while (!was_heard(e, channel, message, 100));
+            fail_msg("\"%s\" was not received; %s", message, err.msg);
+    } while (!was_received(e, channel, message, 100));
 }

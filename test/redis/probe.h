@@ -13,7 +13,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "store/redis/link.h"
+#include "store/redis/link/link.h"
 
 enum { PROBE_MAX_KEYS = 16, PROBE_DEPTH = 2 };
 
@@ -42,25 +42,26 @@ void      probe_step(probe *p);
 void      probe_until(probe *p, bool (*done)(void *ctx), void *ctx);
 void      probe_steps(probe *p, int n);
 
-/* ---- an ear that counts ---- */
+/* ---- a subscriber that counts ---- */
 
 enum { PROBE_MAX_CHANNELS = 4 };
 
-typedef struct probe_ear {
-    redis_ear      *ear;
+typedef struct probe_subscriber {
+    redis_subscriber *subscriber;
     redis_channel   channel[PROBE_MAX_CHANNELS];
     size_t          n;
     pthread_mutex_t lock;
     pthread_cond_t  came;
-    size_t          lost[PROBE_MAX_CHANNELS], heard[PROBE_MAX_CHANNELS];
+    size_t          lost[PROBE_MAX_CHANNELS], messages[PROBE_MAX_CHANNELS];
     char            last[PROBE_MAX_CHANNELS][64];
-} probe_ear;
+} probe_subscriber;
 
-void probe_listen(probe_ear *e, const redis_url *url, size_t n, const redis_channel *channels);
-void probe_deafen(probe_ear *e);
+void probe_subscribe(probe_subscriber *e, const redis_url *url, size_t n,
+                     const redis_channel *channels);
+void probe_unsubscribe(probe_subscriber *e);
 /* Wait until `lost` was called that often for a channel. */
-void probe_wait_lost(probe_ear *e, size_t channel, size_t times);
-/* Publish over the link until it is heard. */
-void probe_tell(probe_ear *e, probe *p, size_t channel, const char *message);
+void probe_wait_lost(probe_subscriber *e, size_t channel, size_t times);
+/* Publish over the link until it is received. */
+void probe_tell(probe_subscriber *e, probe *p, size_t channel, const char *message);
 
 #endif

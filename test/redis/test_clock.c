@@ -15,14 +15,22 @@
 
 enum { URL_MAX = 600, LEASE = 3000, HOUR_S = 3600 };
 
+typedef struct layout {
+    const char *scheme, *meta;      /* meta: the key that counts the steps */
+} layout;
+
+static const layout native = { "redis+unix", "{weir:0}:meta" };
+static const layout kue = { "redis+kue+unix", "q:weir:meta" };
+
 typedef struct stepped {
-    rig       *r;
-    shim_page *page;
+    rig          *r;
+    const layout *layout;
+    shim_page    *page;
     char       dir[TEMPDIR_MAX], url[URL_MAX];
 } stepped;
 
 /* A server under the shim, which is beside this program. */
-static void begin(stepped *s, const char *query)
+static void begin(stepped *s, const layout *l)
 {
     char    self[PATH_MAX] = "", shim[PATH_MAX + 16], page[TEMPDIR_MAX + 8];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -41,7 +49,8 @@ static void begin(stepped *s, const char *query)
     unsetenv("LD_PRELOAD");
     unsetenv(SHIM_PAGE_ENV);
     assert_non_null(s->r);
-    rig_url(s->r, "redis+unix", query, s->url, sizeof s->url);
+    s->layout = l;
+    rig_url(s->r, l->scheme, NULL, s->url, sizeof s->url);
 }
 
 static void end(stepped *s)
@@ -68,9 +77,9 @@ static void step(stepped *s, int by_s)
 }
 
 /* How often leases were moved. */
-static int64_t steps_known(const rig *r)
+static int64_t steps_known(const stepped *s)
 {
-    redisReply *reply = rig_command(r, "HGET {weir:0}:meta steps");
+    redisReply *reply = rig_command(s->r, "HGET %s steps", s->layout->meta);
     int64_t     n = reply->str ? strtoll(reply->str, NULL, 10) : 0;
     freeReplyObject(reply);
     return n;
@@ -97,14 +106,14 @@ static void stay(int64_t ms)
 
 /* Two workers that live, one with a job that was added alone and one with jobs that are alike; a
  * third process looks on. */
-static void living(int by_s)
+static void living(const layout *l, int by_s)
 {
     enum { JOBS = 4 };
     stepped   s;
     slow      work = { GATE_INIT, GATE_INIT };
     rt        box, other, *t = &box;
     weir_spec specs[JOBS];
-    begin(&s, NULL);
+    begin(&s, l);
     rt_open(t, s.url, false);
     rt_open(&other, s.url, false);
     record *seen = record_start(t, NULL);
@@ -116,14 +125,14 @@ static void living(int by_s)
     gate_wait(&work.begun, JOBS);
     stay(LEASE / 2);
     step(&s, by_s);
-    UNTIL(steps_known(s.r) == 1);
+    UNTIL(steps_known(&s) == 1);
     stay(2 * LEASE);
-    assert_int_equal(steps_known(s.r), 1);      /* by one of them, not by all */
+    assert_int_equal(steps_known(&s), 1);      /* by one of them, not by all */
     assert_int_equal(gate_now(&work.begun), JOBS);
     assert_int_equal(record_count(seen, WEIR_EVENT_STALLED), 0);
     assert_int_equal(record_count(seen, WEIR_EVENT_TTL_EXCEEDED), 0);
     gate_up(&work.go);
-    rt_until_count(t, WEIR_COMPLETE, JOBS);
+    rt_until_count(t, WEIR_STATE_COMPLETE, JOBS);
     record_stop(seen);
     rt_close(&other);
     rt_check_and_close(t);
@@ -133,13 +142,15 @@ static void living(int by_s)
 static void living_workers_keep_their_jobs(void **state)
 {
     (void)state;
-    living(HOUR_S);
+    living(&native, HOUR_S);
+    living(&kue, HOUR_S);
 }
 
 static void also_when_it_goes_back(void **state)
 {
     (void)state;
-    living(-HOUR_S);
+    living(&native, -HOUR_S);
+    living(&kue, -HOUR_S);
 }
 
 static weir_code count(weir_job *job, void *ctx)
@@ -150,12 +161,12 @@ static weir_code count(weir_job *job, void *ctx)
 }
 
 /* A remote worker never calls again, and the clock is set: its job does not wait for an hour. */
-static void dead(int by_s)
+static void dead(const layout *l, int by_s)
 {
     stepped s;
     gate    done = GATE_INIT;
     rt      box, *t = &box;
-    begin(&s, NULL);
+    begin(&s, l);
     rt_open(t, s.url, false);
     rt_add_type(t, "a");
     const char *types[] = { "a", NULL };
@@ -164,12 +175,12 @@ static void dead(int by_s)
     OK(weir_take_for(t->q, &(weir_taking){ .worker = "dead", .types = types, .n = 1,
                                            .lease_ms = LEASE }, &job, &n, &t->err));
     assert_int_equal(n, 1);
-    weir_job_release(job);
-    rt_until_count(t, WEIR_ACTIVE, 1);
+    weir_job_free(job);
+    rt_until_count(t, WEIR_STATE_ACTIVE, 1);
     step(&s, by_s);
     OK(weir_process(t->q, "a", &(weir_pool){ .handler = count, .ctx = &done }, &t->err));
     gate_wait(&done, 1);
-    rt_until_count(t, WEIR_COMPLETE, 1);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 1);
     rt_check_and_close(t);
     end(&s);
 }
@@ -177,8 +188,9 @@ static void dead(int by_s)
 static void a_dead_worker_keeps_nothing(void **state)
 {
     (void)state;
-    dead(-HOUR_S);
-    dead(HOUR_S);
+    dead(&native, -HOUR_S);
+    dead(&native, HOUR_S);
+    dead(&kue, -HOUR_S);
 }
 
 int main(int argc, char **argv)

@@ -88,7 +88,7 @@ static size_t walk(rt *t, weir_query query, bool by_id)
         }
         more = page->more;
         query.after = page->next;
-        weir_page_release(page);
+        weir_page_free(page);
     }
     size_t n = s->n;
     free(s);
@@ -111,17 +111,17 @@ static void one_queue(void **state)
         rt_add(t, &(weir_spec){ .type = i % 3 ? "a" : "b", .data = data, .search = true,
                                 .priority = i % 5, .delay_ms = i % 8 ? 0 : 3600000 });
     }
-    assert_int_equal(rt_count(&other, WEIR_ANY), JOBS);
-    assert_int_equal(rt_count(&other, WEIR_DELAYED), JOBS / 8);
+    assert_int_equal(rt_count(&other, WEIR_STATE_ANY), JOBS);
+    assert_int_equal(rt_count(&other, WEIR_STATE_DELAYED), JOBS / 8);
     assert_int_equal(walk(&other, (weir_query){ .limit = 37 }, true), JOBS);
-    assert_int_equal(walk(&other, (weir_query){ .state = WEIR_INACTIVE, .limit = 50 }, false),
+    assert_int_equal(walk(&other, (weir_query){ .state = WEIR_STATE_INACTIVE, .limit = 50 }, false),
                      JOBS - JOBS / 8);
     assert_int_equal(walk(&other, (weir_query){ .type = "b", .limit = 50 }, true), JOBS / 3);
     weir_query third = { .by_priority = true, .priority = 3, .limit = 7 };
     assert_int_equal(walk(&other, third, true), JOBS / 5);
-    third.state = WEIR_INACTIVE;
+    third.state = WEIR_STATE_INACTIVE;
     assert_int_equal(walk(&other, third, true), JOBS / 5 - JOBS / 40);
-    third.state = WEIR_DELAYED;
+    third.state = WEIR_STATE_DELAYED;
     assert_int_equal(walk(&other, third, false), JOBS / 40);
     assert_int_equal(walk(&other, (weir_query){ .search = "cod", .limit = 10 }, true), JOBS / 4);
     assert_int_equal(walk(&other, (weir_query){ .search = "herr*", .limit = 99 }, true),
@@ -136,14 +136,15 @@ static void one_queue(void **state)
         assert_true(n > 0);
         got += n;
     }
-    assert_int_equal(rt_count(t, WEIR_ACTIVE), TAKEN);
+    assert_int_equal(rt_count(t, WEIR_STATE_ACTIVE), TAKEN);
     for (size_t i = 0; i < TAKEN; i++) {
         assert_int_equal(weir_job_done(job[i], "1"), WEIR_OK);
-        weir_job_release(job[i]);
+        weir_job_free(job[i]);
     }
     record_until(r, WEIR_EVENT_COMPLETE, TAKEN);
-    assert_int_equal(rt_count(t, WEIR_COMPLETE), TAKEN);
-    assert_int_equal(walk(t, (weir_query){ .state = WEIR_COMPLETE, .limit = 7 }, false), TAKEN);
+    assert_int_equal(rt_count(t, WEIR_STATE_COMPLETE), TAKEN);
+    assert_int_equal(walk(t, (weir_query){ .state = WEIR_STATE_COMPLETE, .limit = 7 }, false),
+                     TAKEN);
     record_stop(r);
     rt_close(&other);
     rt_check_and_close(t);
@@ -166,7 +167,7 @@ static void the_number_of_partitions_stays(void **state)
     memmove(at, rest, strlen(rest) + 1);
     rt other;
     rt_open(&other, wrong, false);
-    assert_int_equal(rt_count(&other, WEIR_INACTIVE), 1);
+    assert_int_equal(rt_count(&other, WEIR_STATE_INACTIVE), 1);
     rt_close(&other);
     rt_check_and_close(t);
 }
@@ -242,7 +243,7 @@ static void a_lot_in_parts(void **state)
     weir_code rc = weir_add_many(t->q, specs, LOT, NULL, &t->err);
     assert_non_null(rig_cluster_failed_over(cluster, slot_of(0), old));
     uint64_t there = 0;
-    UNTIL(weir_count(t->q, WEIR_ANY, NULL, &there, &t->err) == WEIR_OK);
+    UNTIL(weir_count(t->q, WEIR_STATE_ANY, NULL, &there, &t->err) == WEIR_OK);
     print_message("# %s: %" PRIu64 " of %d\n", weir_code_name(rc), there, LOT);
     if (rc == WEIR_OK)
         assert_int_equal(there, LOT);
@@ -251,7 +252,7 @@ static void a_lot_in_parts(void **state)
     /* Adding them again adds what is missing. */
     weir_added added[LOT];
     OK(weir_add_many(t->q, specs, LOT, added, &t->err));
-    assert_int_equal(rt_count(t, WEIR_ANY), LOT);
+    assert_int_equal(rt_count(t, WEIR_STATE_ANY), LOT);
     assert_true(rig_begin(old) && rig_ready(old) && rig_cluster_ready(cluster));
     rt_check_and_close(t);
 }

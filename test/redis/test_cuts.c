@@ -125,7 +125,7 @@ static void an_outcome_is_lost(int prefetch)
     one_job o = { GATE_INIT, GATE_INIT };
     snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=2s", proxy_port(p));
     rt_open(t, url, false);
-    record *trouble = record_start(t, &(weir_filter){ .events = 1u << WEIR_EVENT_ERROR });
+    record *trouble = record_start(t, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_ERROR) });
     OK(weir_process(t->q, "a", &(weir_pool){ .handler = wait_and_do, .ctx = &o,
                                              .prefetch = prefetch }, &t->err));
     uint64_t id = rt_add_type(t, "a");
@@ -138,10 +138,10 @@ static void an_outcome_is_lost(int prefetch)
     weir_job *job;
     UNTIL(weir_wait(t->q, id, PATIENCE_MS, &job, &t->err) != WEIR_EUNAVAIL);
     assert_non_null(job);
-    assert_int_equal(job->state, WEIR_COMPLETE);
+    assert_int_equal(job->state, WEIR_STATE_COMPLETE);
     assert_int_equal(job->lost, 0);
     assert_int_equal(gate_now(&o.begun), 1);
-    weir_job_release(job);
+    weir_job_free(job);
     record_stop(trouble);
     rt_check_and_close(t);
     proxy_stop(p);
@@ -182,10 +182,10 @@ static void sent_again_beside_the_handlers(void **state)
     UNTIL(rt_ms() > end);                   /* nobody waits for its answer now */
     proxy_cut_all(p);
     proxy_hold(p, false);
-    rt_until(t, first, WEIR_COMPLETE);
+    rt_until(t, first, WEIR_STATE_COMPLETE);
     assert_int_equal(gate_now(&o.begun), 2);
     gate_up(&o.go);
-    rt_until(t, second, WEIR_COMPLETE);
+    rt_until(t, second, WEIR_STATE_COMPLETE);
     rt_check_and_close(t);
     proxy_stop(p);
     rig_free(r);
@@ -196,6 +196,67 @@ static void a_lost_outcome_is_sent_again(void **state)
     (void)state;
     an_outcome_is_lost(0);
     an_outcome_is_lost(2);
+}
+
+/* Two takes of one call pass over a suspect, and the answer is lost behind the last job: repeated,
+ * each take gets its own jobs, and says that a suspect waits. */
+static void takes_are_repeated_on(const char *query)
+{
+    enum { TAKES = 2, EACH = 2, JOBS = TAKES + TAKES * EACH };
+    static const char *const types[] = { "a", NULL };
+    rig   *r = rig_start(NULL);
+    proxy *p = r ? proxy_start(r, seed) : NULL;
+    assert_non_null(p);
+    char         url[URL_MAX];
+    rt           box, *t = &box;
+    weir_taking  one = { .types = types, .n = TAKES }, more = { .types = types, .n = EACH,
+                                                                .busy = true };
+    weir_job    *held[TAKES], *jobs[TAKES][EACH];
+    weir_ended   ended[TAKES];
+    weir_ending  endings[TAKES], lost = { .outcome = WEIR_OUTCOME_LOST };
+    size_t       n;
+    snprintf(url, sizeof url, "redis%s://127.0.0.1:%d?%s", strstr(query, "profile=") ? "+kue" : "",
+             proxy_port(p), query);
+    rt_open(t, url, false);
+    lost.id = rt_add(t, &(weir_spec){ .type = "a", .max_lost = 10, .priority = -1 });
+    OK(weir_take_for(t->q, &one, held, &n, &t->err));
+    lost.delivery = held[0]->delivery;
+    weir_job_free(held[0]);
+    OK(weir_finish(t->q, &lost, 1, ended, &t->err));
+    OK(ended[0].err.code);
+    for (int i = 0; i < JOBS; i++)
+        rt_add(t, &(weir_spec){ .type = "a", .data = i < JOBS - 1 ? "{}" : "{\"last\":1}" });
+    one.busy = true;
+    OK(weir_take_for(t->q, &one, held, &n, &t->err));
+    assert_int_equal(n, TAKES);
+    for (int i = 0; i < TAKES; i++)
+        endings[i] = (weir_ending){ .id = held[i]->id, .delivery = held[i]->delivery,
+                                    .next = &more, .jobs = jobs[i] };
+    proxy_cut_behind(p, "{\"last\":1}");
+    OK(weir_finish(t->q, endings, TAKES, ended, &t->err));
+    assert_int_equal(proxy_cuts(p), 1);
+    for (int i = 0; i < TAKES; i++) {
+        OK(ended[i].err.code);
+        assert_true(ended[i].suspect_waits);
+        assert_int_equal(ended[i].n_jobs, EACH);
+        for (int k = 0; k < EACH; k++) {
+            assert_int_equal(jobs[i][k]->id, held[TAKES - 1]->id + 1 + (uint64_t)(i * EACH + k));
+            weir_job_free(jobs[i][k]);
+        }
+    }
+    for (int i = 0; i < TAKES; i++)
+        weir_job_free(held[i]);
+    rt_check_and_close(t);
+    proxy_stop(p);
+    rig_free(r);
+}
+
+static void takes_are_repeated(void **state)
+{
+    (void)state;
+    takes_are_repeated_on("timeout=60s");
+    takes_are_repeated_on("profile=kue&timeout=60s");
+    takes_are_repeated_on("profile=vertx&timeout=60s");
 }
 
 int main(int argc, char **argv)
@@ -212,6 +273,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_line_that_hangs),
         cmocka_unit_test(a_lost_outcome_is_sent_again),
         cmocka_unit_test(sent_again_beside_the_handlers),
+        cmocka_unit_test(takes_are_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,11 +39,12 @@ static void what_the_server_does_is_reported(void **state)
         const char     *config;
         weir_durability durability;
     } cases[] = {
-        { "appendonly yes\nappendfsync always\n", WEIR_DURABLE_DISK },
-        { "appendonly yes\nappendfsync always\nno-appendfsync-on-rewrite yes\n", WEIR_DURABLE_OS },
-        { "appendonly yes\nappendfsync no\n", WEIR_DURABLE_OS },
-        { "appendonly yes\nappendfsync everysec\n", WEIR_DURABLE_NONE },
-        { "appendonly no\nsave 1 1\n", WEIR_DURABLE_NONE },
+        { "appendonly yes\nappendfsync always\n", WEIR_DURABILITY_DISK },
+        { "appendonly yes\nappendfsync always\nno-appendfsync-on-rewrite yes\n",
+          WEIR_DURABILITY_OS },
+        { "appendonly yes\nappendfsync no\n", WEIR_DURABILITY_OS },
+        { "appendonly yes\nappendfsync everysec\n", WEIR_DURABILITY_NONE },
+        { "appendonly no\nsave 1 1\n", WEIR_DURABILITY_NONE },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char url[URL_MAX];
@@ -63,11 +64,11 @@ static void a_change_is_noticed(void **state)
     weir_added added;
     rt_open(t, url, false);
     OK(weir_add(t->q, &(weir_spec){ .type = "a" }, &added, &t->err));
-    assert_int_equal(added.durability, WEIR_DURABLE_DISK);
+    assert_int_equal(added.durability, WEIR_DURABILITY_DISK);
     assert_true(rig_do(r, "CONFIG SET appendfsync everysec"));
     assert_true(rig_do(r, "CLIENT KILL TYPE normal"));
     OK(weir_add(t->q, &(weir_spec){ .type = "a" }, &added, &t->err));
-    assert_int_equal(added.durability, WEIR_DURABLE_NONE);
+    assert_int_equal(added.durability, WEIR_DURABILITY_NONE);
     rt_check_and_close(t);
     rig_free(r);
 }
@@ -107,7 +108,7 @@ static void what_is_not_reached_is_refused(void **state)
         if (cases[i].words)
             refused(url, cases[i].words);
         else
-            assert_true(reported(url) <= WEIR_DURABLE_OS);
+            assert_true(reported(url) <= WEIR_DURABILITY_OS);
         rig_free(r);
     }
 }
@@ -119,7 +120,7 @@ static void what_is_not_shown_is_refused(void **state)
     rig *r = start(&(rig_options){ .aof = true }, NULL, url);
     assert_true(rig_do(r, "ACL SETUSER ann on >s3cret ~* &* +@all -config"));
     snprintf(url, sizeof url, "redis+unix://ann:s3cret@%s", r->socket);
-    assert_int_equal(reported(url), WEIR_DURABLE_NONE);
+    assert_int_equal(reported(url), WEIR_DURABILITY_NONE);
     strcat(url, "?durability=disk");
     refused(url, "+config|get");
     assert_true(rig_do(r, "ACL SETUSER ann +config -wait"));
@@ -231,7 +232,7 @@ static void a_disk_is_waited_for(void **state)
         if (rc)
             assert_non_null(strstr(err.msg, cases[i].words));
         else
-            assert_int_equal(added.durability, WEIR_DURABLE_DISK);
+            assert_int_equal(added.durability, WEIR_DURABILITY_DISK);
         assert_non_null(strstr(fake_heard(f, heard, sizeof heard), "WAITAOF 1 0 250;"));
         fake_stop(f);
     }
@@ -301,8 +302,8 @@ static void a_stopped_replica_has_nothing(void **state)
     gate_wait(&done, 2);
     rig_resume(p.replica);
     UNTIL(weir_add_once(t->q, &token, &spec, 1, &added, &t->err) == WEIR_OK);
-    rt_until_count(t, WEIR_COMPLETE, 2);
-    assert_int_equal(rt_count(t, WEIR_ANY), 2);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 2);
+    assert_int_equal(rt_count(t, WEIR_STATE_ANY), 2);
     rt_check_and_close(t);
     end_pair(&p);
 }
@@ -318,7 +319,7 @@ static void fewer_than_asked_for(void **state)
     assert_int_equal(weir_add(t->q, &(weir_spec){ .type = "a" }, NULL, &t->err), WEIR_EUNKNOWN);
     assert_non_null(strstr(t->err.msg, "only 1 of 2 replicas"));
     assert_int_equal(weir_pause(t->q, "a", &t->err), WEIR_EUNKNOWN);
-    assert_int_equal(rt_count(t, WEIR_INACTIVE), 1);
+    assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), 1);
     rt_check_and_close(t);
     end_pair(&p);
 }
@@ -358,7 +359,7 @@ static void the_replica_has_all(void **state)
     assert_true(rig_do(p.replica, "REPLICAOF NO ONE"));
     char url[URL_MAX];
     rt_open(t, rig_url(p.replica, "redis+unix", NULL, url, sizeof url), false);
-    assert_int_equal(rt_count(t, WEIR_INACTIVE), JOBS);
+    assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), JOBS);
     rt_check_and_close(t);
     end_pair(&p);
 }
@@ -389,7 +390,7 @@ static void a_cluster_with_replicas(void **state)
     assert_true(safe > 0);
     assert_true(unsafe > 0);
     rig_resume(c->node[3]);
-    assert_int_equal(rt_count(t, WEIR_INACTIVE), 2 * PARTITIONS);
+    assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), 2 * PARTITIONS);
     rt_check_and_close(t);
     rig_nodes_free(c);
 }
@@ -411,7 +412,7 @@ static void a_failover_keeps_all(void **state)
     rig *old = rig_sentinel_primary(c);
     rig_kill9(old);
     assert_non_null(rig_sentinel_failed_over(c, old));
-    UNTIL(weir_count(t->q, WEIR_INACTIVE, NULL, &n, &t->err) == WEIR_OK);
+    UNTIL(weir_count(t->q, WEIR_STATE_INACTIVE, NULL, &n, &t->err) == WEIR_OK);
     assert_int_equal(n, JOBS);
     rt_check_and_close(t);
     rig_nodes_free(c);

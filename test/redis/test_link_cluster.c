@@ -1,5 +1,5 @@
-/* test_link_cluster.c - the link and the ear with a real cluster: primaries die, are stopped, are
- * replaced, and slots move, under load. */
+/* test_link_cluster.c - the link and the subscriber with a real cluster: primaries die, are
+ * stopped, are replaced, and slots move, under load. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "redis/probe.h"
-#include "store/redis/net.h"
+#include "store/redis/link/net.h"
 #include "support/redis_rig.h"
 
 enum { KEYS = 8 };
@@ -44,7 +44,7 @@ static void all_primaries_work(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_true(rig_info(f.cluster->node[i], "commandstats", "cmdstat_fcall:calls") >= 100);
     assert_int_equal(f.probe.key[0].call[0].durability,
-                     WEIR_DURABLE_NONE);
+                     WEIR_DURABILITY_NONE);
 
     /* one host of the URL is enough, and it need not be the first */
     redis_url  url = f.url;
@@ -270,17 +270,17 @@ static void slots_move(void **state)
 
 /* ---- listening ---- */
 
-static void the_ear_follows(void **state)
+static void the_subscriber_follows(void **state)
 {
     (void)state;
     fixture   f;
-    probe_ear e;
+    probe_subscriber e;
     begin(&f, 3, 1, "timeout=10s");
     redis_channel channels[3];
     size_t        n = 0;
     for (size_t i = 0; i < 3; i++)
         channels[n++] = (redis_channel){ f.probe.key[i].name, true };
-    probe_listen(&e, &f.url, n, channels);
+    probe_subscribe(&e, &f.url, n, channels);
     for (size_t i = 0; i < n; i++)
         probe_tell(&e, &f.probe, i, "at first");
 
@@ -307,23 +307,23 @@ static void the_ear_follows(void **state)
     }
     for (size_t i = 0; i < n; i++)
         probe_tell(&e, &f.probe, i, "after the kill");
-    probe_deafen(&e);
+    probe_unsubscribe(&e);
     end(&f);
 }
 
 /* The old primary of a channel becomes a replica, and stays connected. */
-static void the_ear_follows_a_hand_over(void **state)
+static void the_subscriber_follows_a_failover(void **state)
 {
     (void)state;
     fixture   f;
-    probe_ear e;
+    probe_subscriber e;
     deed      d = { 0 };
     begin(&f, 3, 1, "timeout=20s");
-    probe_listen(&e, &f.url, 1, &(redis_channel){ f.probe.key[0].name, true });
+    probe_subscribe(&e, &f.url, 1, &(redis_channel){ f.probe.key[0].name, true });
     d.was = find_primary(&f);
     do_meanwhile(&f, &d, hand_over);
     probe_tell(&e, &f.probe, 0, "after it");
-    probe_deafen(&e);
+    probe_unsubscribe(&e);
     end(&f);
 }
 
@@ -336,8 +336,8 @@ int main(void)
         cmocka_unit_test(a_primary_hands_over),
         cmocka_unit_test(the_others_go_on),
         cmocka_unit_test(slots_move),
-        cmocka_unit_test(the_ear_follows),
-        cmocka_unit_test(the_ear_follows_a_hand_over),
+        cmocka_unit_test(the_subscriber_follows),
+        cmocka_unit_test(the_subscriber_follows_a_failover),
     };
     return cmocka_run_group_tests_name("link_cluster", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_link_one.c - the link and the ear with one real server, and what can happen to that. */
+/* test_link_one.c - the link and the subscriber with one real server, and its troubles. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "redis/probe.h"
-#include "store/redis/net.h"
+#include "store/redis/link/net.h"
 #include "support/redis_rig.h"
 
 static redis_url url_of(const rig *r, const char *scheme, const char *query)
@@ -97,10 +97,10 @@ static void durability_is_what_the_server_does(void **state)
         rig_options     opt;
         weir_durability durability;
     } cases[] = {
-        { { .aof = true }, WEIR_DURABLE_DISK },
-        { { .config = "appendonly yes\nappendfsync everysec\n" }, WEIR_DURABLE_NONE },
-        { { .config = "appendonly yes\nappendfsync no\n" }, WEIR_DURABLE_OS },
-        { { .config = NULL }, WEIR_DURABLE_NONE },
+        { { .aof = true }, WEIR_DURABILITY_DISK },
+        { { .config = "appendonly yes\nappendfsync everysec\n" }, WEIR_DURABILITY_NONE },
+        { { .config = "appendonly yes\nappendfsync no\n" }, WEIR_DURABILITY_OS },
+        { { .config = NULL }, WEIR_DURABILITY_NONE },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rig      *r = start(&cases[i].opt);
@@ -129,7 +129,7 @@ static void passwords_and_users(void **state)
     assert_null(strstr(err.msg, "guess"));
     url.password[0] = '\0';
     assert_int_equal(try_open(&url, &err), WEIR_EINVAL);
-    assert_non_null(strstr(err.msg, ": it wants a password: redis://USER:PASSWORD@HOST"));
+    assert_non_null(strstr(err.msg, ": it requires a password: redis://USER:PASSWORD@HOST"));
 
     /* a user that may read, but not write */
     assert_true(rig_do(r, "ACL SETUSER ann on >pw ~* &* +@read +@connection +info +eval +evalsha "
@@ -270,7 +270,7 @@ static void restarted(void **state)
         probe_steps(&p, 20);    /* while it starts */
     }
     assert_int_equal(p.unavailable + p.unknown + p.lost, 0);
-    assert_int_equal(p.key[0].call[0].durability, WEIR_DURABLE_DISK);
+    assert_int_equal(p.key[0].call[0].durability, WEIR_DURABILITY_DISK);
     probe_close(&p);
     rig_free(r);
 }
@@ -383,31 +383,31 @@ static void hears_again_after_trouble(void **state)
     rig      *r = start(NULL);
     redis_url url = url_of(r, "redis+unix", NULL);
     probe     p;
-    probe_ear e;
+    probe_subscriber e;
     probe_open(&p, &url, 1);
-    probe_listen(&e, &url, 2, two_channels);
+    probe_subscribe(&e, &url, 2, two_channels);
     probe_tell(&e, &p, 0, "one");
     probe_tell(&e, &p, 1, "two");
-    assert_int_equal(e.heard[0] + e.heard[1], 2);       /* each once: it was listening */
+    assert_int_equal(e.messages[0] + e.messages[1], 2);    /* each once: it was listening */
 
     assert_true(rig_do(r, "CLIENT KILL TYPE pubsub"));
     probe_wait_lost(&e, 0, 2);
     probe_wait_lost(&e, 1, 2);
     probe_tell(&e, &p, 0, "three");
     probe_tell(&e, &p, 1, "four");
-    assert_int_equal(e.heard[0] + e.heard[1], 4);
+    assert_int_equal(e.messages[0] + e.messages[1], 4);
 
     assert_true(rig_restart(r));
     probe_wait_lost(&e, 0, 3);
     probe_wait_lost(&e, 1, 3);
     probe_tell(&e, &p, 0, "five");
     probe_tell(&e, &p, 1, "six");
-    probe_deafen(&e);
+    probe_unsubscribe(&e);
     probe_close(&p);
     rig_free(r);
 }
 
-static void not_heard(void *ctx, size_t channel, const char *message, size_t len)
+static void ignore_message(void *ctx, size_t channel, const char *message, size_t len)
 {
     (void)ctx;
     (void)channel;
@@ -421,42 +421,42 @@ static void not_lost(void *ctx, size_t channel)
     (void)channel;
 }
 
-static void an_ear_that_cannot_hear(void **state)
+static void a_subscriber_that_may_not_subscribe(void **state)
 {
     (void)state;
     rig       *r = start(NULL);
     redis_url  url = url_of(r, "redis+unix", "timeout=500ms");
     weir_error err = { 0 };
-    redis_ear *e = (redis_ear *)&err;
+    redis_subscriber *e = (redis_subscriber *)&err;
     assert_true(rig_do(r, "ACL SETUSER ann on >pw ~* resetchannels +@all"));
     strcpy(url.user, "ann");
     strcpy(url.password, "pw");
-    assert_int_equal(weir__ear_open(&e, &url, two_channels, 2, not_heard, not_lost, NULL, &err),
-                     WEIR_EREADONLY);
+    assert_int_equal(WEIR_EREADONLY, weir__subscriber_open(&e, &url, two_channels, 2,
+                                                           ignore_message, not_lost, NULL, &err));
     assert_null(e);
     assert_non_null(strstr(err.msg, ": NOPERM "));
     strcpy(url.password, "wrong");
-    assert_int_equal(weir__ear_open(&e, &url, two_channels, 2, not_heard, not_lost, NULL, &err),
-                     WEIR_EINVAL);
+    assert_int_equal(WEIR_EINVAL, weir__subscriber_open(&e, &url, two_channels, 2, ignore_message,
+                                                            not_lost, NULL, &err));
     rig_stop(r);
-    assert_int_equal(weir__ear_open(&e, &url, two_channels, 2, not_heard, not_lost, NULL, &err),
-                     WEIR_EUNAVAIL);
+    assert_int_equal(WEIR_EUNAVAIL, weir__subscriber_open(&e, &url, two_channels, 2, ignore_message,
+                                                            not_lost, NULL, &err));
     assert_non_null(strstr(err.msg, "/s: "));
-    weir__ear_close(NULL);
+    weir__subscriber_close(NULL);
     rig_free(r);
 }
 
 /* Also when the server says nothing: to close it takes no time. */
-static void an_ear_is_closed_at_once(void **state)
+static void a_subscriber_is_closed_at_once(void **state)
 {
     (void)state;
     rig      *r = start(NULL);
     redis_url url = url_of(r, "redis+unix", "timeout=60s");
-    probe_ear e;
-    probe_listen(&e, &url, 2, two_channels);
+    probe_subscriber e;
+    probe_subscribe(&e, &url, 2, two_channels);
     rig_pause(r);
     int64_t begun = weir__monotonic_ms();
-    probe_deafen(&e);
+    probe_unsubscribe(&e);
     assert_true(weir__monotonic_ms() - begun < 10000);
     rig_free(r);
 }
@@ -467,9 +467,9 @@ static void silence_is_noticed(void **state)
     rig      *r = start(NULL);
     redis_url url = url_of(r, "redis+unix", "timeout=500ms");
     probe     p;
-    probe_ear e;
+    probe_subscriber e;
     probe_open(&p, &url, 1);
-    probe_listen(&e, &url, 2, two_channels);
+    probe_subscribe(&e, &url, 2, two_channels);
     int64_t begun = weir__monotonic_ms();
     rig_pause(r);
     struct timespec nap = { 11, 0 };    /* 10 s of silence, then PING, then the timeout */
@@ -480,7 +480,7 @@ static void silence_is_noticed(void **state)
     assert_true(weir__monotonic_ms() - begun < 25000);
     probe_tell(&e, &p, 0, "here");
     probe_tell(&e, &p, 1, "there");
-    probe_deafen(&e);
+    probe_unsubscribe(&e);
     probe_close(&p);
     rig_free(r);
 }
@@ -502,8 +502,8 @@ int main(void)
         cmocka_unit_test(full),
         cmocka_unit_test(too_many_clients),
         cmocka_unit_test(hears_again_after_trouble),
-        cmocka_unit_test(an_ear_that_cannot_hear),
-        cmocka_unit_test(an_ear_is_closed_at_once),
+        cmocka_unit_test(a_subscriber_that_may_not_subscribe),
+        cmocka_unit_test(a_subscriber_is_closed_at_once),
         cmocka_unit_test(silence_is_noticed),
     };
     return cmocka_run_group_tests_name("link_one", tests, NULL, NULL);

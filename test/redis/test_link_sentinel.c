@@ -1,12 +1,12 @@
-/* test_link_sentinel.c - the link and the ear find the primary by asking real sentinels, and follow
- * when it is another. */
+/* test_link_sentinel.c - the link and the subscriber find the primary by asking real sentinels, and
+ * follow when it is another. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "redis/probe.h"
-#include "store/redis/net.h"
+#include "store/redis/link/net.h"
 #include "support/redis_rig.h"
 
 typedef struct fixture {
@@ -62,9 +62,9 @@ static void the_primary_is_killed(void **state)
 {
     (void)state;
     fixture   f;
-    probe_ear e;
+    probe_subscriber e;
     begin(&f, "timeout=30s");
-    probe_listen(&e, &f.url, 1, &(redis_channel){ "news", false });
+    probe_subscribe(&e, &f.url, 1, &(redis_channel){ "news", false });
     probe_steps(&f.probe, 20);
     probe_tell(&e, &f.probe, 0, "before");
     rig_kill9(f.was);
@@ -72,7 +72,7 @@ static void the_primary_is_killed(void **state)
     assert_int_equal(f.probe.unavailable + f.probe.unknown, 0);
     probe_wait_lost(&e, 0, 2);
     probe_tell(&e, &f.probe, 0, "after");
-    probe_deafen(&e);
+    probe_unsubscribe(&e);
     end(&f);
 }
 

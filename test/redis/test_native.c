@@ -56,7 +56,7 @@ static void check_data(one *t, uint64_t id, const char *want, int64_t apart)
     weir_job *job = NULL;
     OK(weir_get(t->q, id, &job, &t->err));
     assert_string_equal(job->data, want);
-    weir_job_release(job);
+    weir_job_free(job);
     assert_int_equal(number(t, "HLEN {weir:0}:data"), apart);
 }
 
@@ -88,7 +88,7 @@ static void long_data_is_kept_apart(void **state)
     assert_string_equal(job[1]->data, small);
     for (size_t i = 0; i < n; i++) {
         OK(weir_job_done(job[i], "1"));
-        weir_job_release(job[i]);
+        weir_job_free(job[i]);
     }
     check_data(t, a.id, large, 1);
     OK(weir_remove(t->q, a.id, &t->err));
@@ -128,16 +128,16 @@ static void check_finds_what_was_meddled_with(void **state)
     OK(weir_check(t->q, false, &report, &t->err));
     assert_true(report->n >= 4);             /* two places, a key, a block of the wrong size */
     assert_int_equal(report->mended, 0);
-    weir_report_release(report);
+    weir_report_free(report);
     OK(weir_check(t->q, true, &report, &t->err));
     assert_int_equal(report->mended, report->n);
-    weir_report_release(report);
+    weir_report_free(report);
     OK(weir_check(t->q, false, &report, &t->err));
     assert_int_equal(report->n, 0);
     assert_int_equal(report->jobs, 2);
-    weir_report_release(report);
+    weir_report_free(report);
     uint64_t n = 0;
-    OK(weir_count(t->q, WEIR_INACTIVE, "mail", &n, &t->err));
+    OK(weir_count(t->q, WEIR_STATE_INACTIVE, "mail", &n, &t->err));
     assert_int_equal(n, 2);
     close_one(t);
 }
@@ -160,7 +160,7 @@ static void begin_lot(one *t, weir_job *jobs[TAKEN])
 static void end_lot(one *t, weir_job *jobs[TAKEN])
 {
     for (size_t i = 0; i < TAKEN; i++)
-        weir_job_release(jobs[i]);
+        weir_job_free(jobs[i]);
     close_one(t);
 }
 
@@ -178,7 +178,7 @@ static size_t lines_of_check(one *t, bool mend, uint64_t jobs)
     size_t n = report->n;
     assert_int_equal(report->mended, mend ? n : 0);
     assert_int_equal(report->jobs, jobs);
-    weir_report_release(report);
+    weir_report_free(report);
     return n;
 }
 
@@ -199,16 +199,16 @@ static void check_finds_what_was_meddled_with_in_a_lot(void **state)
     begin_lot(t, jobs);
     assert_int_equal(lines_of_check(t, false, LOT), 0);
     lose_piece(t, 17);                                   /* 17 to 20 are held, 21 to 32 wait */
-    assert_true(rig_do(t->r, "DEL {weir:0}:held"));
-    assert_true(lines_of_check(t, true, 24) >= 3);       /* a place, a hand, a lease */
+    assert_true(rig_do(t->r, "DEL {weir:0}:granted"));
+    assert_true(lines_of_check(t, true, 24) >= 3);       /* a place, a grant, a lease */
     assert_int_equal(lines_of_check(t, false, 24), 0);
-    uint64_t waiting = counted(t, WEIR_INACTIVE), active = counted(t, WEIR_ACTIVE);
+    uint64_t waiting = counted(t, WEIR_STATE_INACTIVE), active = counted(t, WEIR_STATE_ACTIVE);
     assert_true(waiting + active == 24 && waiting >= 8);
     end_lot(t, jobs);
 }
 
 /* And of those that were completed together. */
-static void check_finds_what_was_meddled_with_in_a_batch(void **state)
+static void check_finds_what_was_meddled_with_in_a_completion(void **state)
 {
     (void)state;
     one         t_, *t = &t_;
@@ -221,15 +221,15 @@ static void check_finds_what_was_meddled_with_in_a_batch(void **state)
         endings[i] = (weir_ending){ .id = jobs[i]->id, .delivery = 1 };
     OK(weir_finish(t->q, endings, TAKEN, ended, &t->err));
     assert_int_equal(number(t, "ZCARD {weir:0}:complete"), 1);       /* they are one entry */
-    assert_int_equal(counted(t, WEIR_COMPLETE), TAKEN);
+    assert_int_equal(counted(t, WEIR_STATE_COMPLETE), TAKEN);
     assert_int_equal(lines_of_check(t, false, LOT), 0);
     assert_true(rig_do(t->r, "DEL {weir:0}:complete"));
     assert_true(lines_of_check(t, true, LOT) >= 1);
-    assert_int_equal(counted(t, WEIR_COMPLETE), TAKEN);
+    assert_int_equal(counted(t, WEIR_STATE_COMPLETE), TAKEN);
     lose_piece(t, 1);
     assert_true(lines_of_check(t, true, LOT - 16) >= 1);
     assert_int_equal(lines_of_check(t, false, LOT - 16), 0);
-    assert_int_equal(counted(t, WEIR_COMPLETE), TAKEN - 16);
+    assert_int_equal(counted(t, WEIR_STATE_COMPLETE), TAKEN - 16);
     end_lot(t, jobs);
 }
 
@@ -330,7 +330,7 @@ static void check_tells_of_what_cannot_be_read(void **state)
         assert_non_null(strstr(report->line[0], "cannot be read"));
         assert_int_equal(report->mended, 0);
         assert_int_equal(report->jobs, LOT);
-        weir_report_release(report);
+        weir_report_free(report);
     }
     assert_int_equal(weir_get(t->q, 52, &(weir_job *){ NULL }, &t->err), WEIR_ENOENT);
     end_lot(t, jobs);
@@ -373,9 +373,9 @@ static void more_at_once_than_a_span_holds(void **state)
         OK(weir_add_many_async(t->q, specs, EACH, NULL, &futures[i], &t->err));
     for (size_t i = 0; i < CALLS; i++) {
         OK(weir_future_wait(futures[i], -1, &t->err));
-        weir_future_release(futures[i]);
+        weir_future_free(futures[i]);
     }
-    assert_int_equal(counted(t, WEIR_INACTIVE), CALLS * EACH);
+    assert_int_equal(counted(t, WEIR_STATE_INACTIVE), CALLS * EACH);
     assert_int_equal(lines_of_check(t, false, CALLS * EACH), 0);
     free(specs);
     close_one(t);
@@ -401,12 +401,12 @@ static void meddling_does_not_stop_the_others(void **state)
     lose_piece(t, 17);
     assert_int_equal(take_of(t, "mail", 10, more), 8);
     assert_int_equal(more[0]->id, 33);
-    assert_true(rig_do(t->r, "DEL {weir:0}:held"));       /* nobody knows when the leases end */
+    assert_true(rig_do(t->r, "DEL {weir:0}:granted"));       /* nobody knows when the leases end */
     weir_lease lease = { .id = 3, .delivery = 1, .lease_ms = 60000 };
     OK(weir_renew(t->q, &lease, 1, &t->err));
     assert_int_equal(lease.code, WEIR_OK);
     for (size_t i = 0; i < 8; i++)
-        weir_job_release(more[i]);
+        weir_job_free(more[i]);
     end_lot(t, jobs);
 }
 
@@ -425,7 +425,7 @@ static void a_take_looks_into_every_partition(void **state)
         OK(weir_add(t->q, &(weir_spec){ .type = "mail" }, NULL, &t->err));
         assert_int_equal(take_of(t, "other", 1, &job), 0);    /* it knows no more where to look */
         assert_int_equal(take_of(t, "mail", 1, &job), 1);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     close_one(t);
 }
@@ -437,7 +437,7 @@ int main(void)
         cmocka_unit_test(lost_callers_are_forgotten),
         cmocka_unit_test(check_finds_what_was_meddled_with),
         cmocka_unit_test(check_finds_what_was_meddled_with_in_a_lot),
-        cmocka_unit_test(check_finds_what_was_meddled_with_in_a_batch),
+        cmocka_unit_test(check_finds_what_was_meddled_with_in_a_completion),
         cmocka_unit_test(more_at_once_than_a_span_holds),
         cmocka_unit_test(meddling_does_not_stop_the_others),
         cmocka_unit_test(pieces_go_with_their_jobs),

@@ -28,11 +28,11 @@ static int stop_server(void **state)
 /* A queue of its own for each case: "p1", "p2" ... */
 static int n_queues;
 
-static void open_new(rt *t, bool own_clock)
+static void open_new(rt *t, bool test_clock)
 {
     char query[64];
     snprintf(query, sizeof query, "partitions=%d&prefix=p%d", PARTITIONS, ++n_queues);
-    rt_open(t, rig_url(server, "redis+unix", query, url, sizeof url), own_clock);
+    rt_open(t, rig_url(server, "redis+unix", query, url, sizeof url), test_clock);
 }
 
 static int64_t calls(void)
@@ -106,7 +106,7 @@ static weir_job *take(rt *t)
 static void end(rt *t, weir_job *job)
 {
     OK(weir_job_done(job, NULL));
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 /* Who has heard of a job asks where it is, and nobody else. */
@@ -234,13 +234,13 @@ static void idle_pools_ask_where_something_came(void **state)
         start_crew(&c, t, prefetch);
         start_crew(&d, &other, prefetch);
         add_lot(t, 1, NULL);
-        UNTIL(rt_count(t, WEIR_COMPLETE) == 1);
+        UNTIL(rt_count(t, WEIR_STATE_COMPLETE) == 1);
         int64_t before = calls(), counted = 0;
         for (int i = 1; i <= LIVES; i++) {
             add_lot(t, 1, NULL);
             UNTIL(gate_now(&c.done) + gate_now(&d.done) == i + 1);
             int64_t look = calls();
-            rt_until_count(t, WEIR_COMPLETE, (uint64_t)i + 1);
+            rt_until_count(t, WEIR_STATE_COMPLETE, (uint64_t)i + 1);
             counted -= calls() - look;           /* the looking, and what came meanwhile */
         }
         counted += calls() - before;

@@ -24,7 +24,7 @@ static weir_code handle(weir_job *job, void *ctx)
     child_print("begin %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRId64 " %s", key_of(job),
                 job->delivery, job->id, rt_ms(), job->type);
     if (!strcmp(manner, "stay")) {
-        while (!weir_cancelled(job))
+        while (!weir_job_cancelled(job))
             rt_breathe();
         child_print("cancelled %" PRIu64, job->id);
     }
@@ -214,7 +214,7 @@ static void each_job_runs_once(void **state)
         child_tell(producer[i], "go");
     for (int i = 0; i < PRODUCERS; i++)
         child_until(producer[i], "added ", EACH);
-    rt_until_count(t, WEIR_COMPLETE, ALL);
+    rt_until_count(t, WEIR_STATE_COMPLETE, ALL);
     UNTIL(child_count(worker[0], "begin ") + child_count(worker[1], "begin ") +
               child_count(worker[2], "begin ") >= ALL);
     begun *b = calloc(1, sizeof *b);
@@ -257,7 +257,7 @@ static void a_unique_key_has_one_holder(void **state)
         child_tell(claimant[i], "go");
     for (int i = 0; i < CLAIMANTS; i++)
         child_until(claimant[i], "claimed ", KEYS);
-    assert_int_equal(rt_count(t, WEIR_DELAYED), KEYS);
+    assert_int_equal(rt_count(t, WEIR_STATE_DELAYED), KEYS);
     for (int key = 0; key < KEYS; key++) {
         weir_added added;
         char       unique[32], line[64];
@@ -324,7 +324,7 @@ static void an_idle_worker_is_woken(void **state)
         snprintf(data, sizeof data, "{\"k\":%d}", i);
         int64_t  start = rt_ms();
         uint64_t id = rt_add(t, &(weir_spec){ .type = "odd", .data = data });
-        rt_until(t, id, WEIR_COMPLETE);
+        rt_until(t, id, WEIR_STATE_COMPLETE);
         UNTIL(child_count(worker, "begin ") + child_count(ahead, "begin ") > (size_t)i);
         memset(b, 0, sizeof *b);
         child_each(worker, read_begin, b);
@@ -363,7 +363,7 @@ static void what_is_due_happens_once(void **state)
         snprintf(data, sizeof data, "{\"k\":%d}", i);
         rt_add(t, &(weir_spec){ .type = "a", .data = data, .delay_ms = DELAY_MS });
     }
-    rt_until_count(t, WEIR_COMPLETE, JOBS);
+    rt_until_count(t, WEIR_STATE_COMPLETE, JOBS);
     child_until(worker, "begin ", JOBS);
     child_each(worker, read_begin, b);
     assert_int_equal(b->n, JOBS);
@@ -372,7 +372,7 @@ static void what_is_due_happens_once(void **state)
         assert_true(b->last_at[i] >= first + DELAY_MS - 2);     /* two clocks */
     }
     OK(weir_configure(t->q, "a", &(weir_settings){ .keep_complete = { .age_ms = 1 } }, &t->err));
-    rt_until_count(t, WEIR_ANY, 0);
+    rt_until_count(t, WEIR_STATE_ANY, 0);
     for (int i = 0; i < WATCHERS; i++) {
         child_until(watcher[i], "event remove ", JOBS);
         assert_int_equal(child_count(watcher[i], "event promotion "), JOBS);
@@ -404,7 +404,7 @@ static void a_killed_worker_loses_its_jobs(void **state)
     child *second = start_worker(t, "a", "2", "0", "30000", "quick");
     int64_t killed = rt_ms();
     child_kill9(first);
-    assert_int_equal(rt_count(t, WEIR_ACTIVE), JOBS);
+    assert_int_equal(rt_count(t, WEIR_STATE_ACTIVE), JOBS);
     child_until(second, "begin ", JOBS);
     child_each(second, read_begin, b);
     for (int i = 0; i < JOBS; i++) {
@@ -412,7 +412,7 @@ static void a_killed_worker_loses_its_jobs(void **state)
         assert_int_equal(b->last_delivery[i], 2);
         assert_true(b->last_at[i] > killed);
     }
-    rt_until_count(t, WEIR_COMPLETE, JOBS);
+    rt_until_count(t, WEIR_STATE_COMPLETE, JOBS);
     child_until(watcher, "event complete ", JOBS);
     assert_int_equal(child_count(watcher, "event stalled "), JOBS);
     assert_int_equal(child_count(watcher, "event start "), 2 * JOBS);
@@ -420,7 +420,7 @@ static void a_killed_worker_loses_its_jobs(void **state)
         weir_job *job = rt_get(t, id);
         assert_int_equal(job->lost, 1);
         assert_int_equal(job->attempts, 1);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     child_free(first);
     child_end(second);
@@ -441,7 +441,7 @@ static void a_living_worker_keeps_its_job(void **state)
     child_until(worker, "begin ", 1);
     int64_t end = rt_ms() + 1500;       /* five leases */
     while (rt_ms() < end) {
-        assert_int_equal(rt_state(t, id), WEIR_ACTIVE);
+        assert_int_equal(rt_state(t, id), WEIR_STATE_ACTIVE);
         for (int i = 0; i < 50; i++)
             rt_breathe();
     }
@@ -470,11 +470,11 @@ static void a_running_job_is_cancelled_from_elsewhere(void **state)
     snprintf(line, sizeof line, "cancelled %" PRIu64, one);
     child_until(worker, line, 1);
     assert_int_equal(child_count(worker, "cancelled "), 1);
-    assert_int_equal(rt_state(t, one), WEIR_CANCELLED);
-    assert_int_equal(rt_state(t, two), WEIR_ACTIVE);
+    assert_int_equal(rt_state(t, one), WEIR_STATE_CANCELLED);
+    assert_int_equal(rt_state(t, two), WEIR_STATE_ACTIVE);
     OK(weir_remove(t->q, two, &t->err));
     child_until(worker, "cancelled ", 2);
-    assert_int_equal(rt_state(t, two), WEIR_ANY);
+    assert_int_equal(rt_state(t, two), WEIR_STATE_ANY);
     child_end(worker);
     rt_check_and_close(t);
 }
@@ -489,16 +489,17 @@ static void pausing_and_resuming_reach_all(void **state)
     for (int round = 0; round < 3; round++) {
         const char *what = round == 2 ? "*" : "a";
         OK(weir_pause(t->q, what, &t->err));
-        rt_add(t, &(weir_spec){ .type = "a", .data = "{\"k\":1}", .priority = WEIR_CRITICAL });
+        rt_add(t, &(weir_spec){ .type = "a", .data = "{\"k\":1}",
+                                .priority = WEIR_PRIORITY_CRITICAL });
         if (round < 2) {                /* the other type goes on, past the paused one */
             uint64_t other = rt_add(t, &(weir_spec){ .type = "b", .data = "{\"k\":2}" });
-            rt_until(t, other, WEIR_COMPLETE);
+            rt_until(t, other, WEIR_STATE_COMPLETE);
         }
         until_quiet();
         assert_int_equal(child_count(worker, "begin 1 "), round);
         OK(weir_resume(t->q, what, &t->err));
         child_until(worker, "begin 1 ", (size_t)round + 1);
-        rt_until_count(t, WEIR_ACTIVE, 0);
+        rt_until_count(t, WEIR_STATE_ACTIVE, 0);
     }
     child_until(watcher, "event resume ", 3);
     assert_int_equal(child_count(watcher, "event pause "), 3);
@@ -522,22 +523,22 @@ static void a_result_is_awaited_from_elsewhere(void **state)
     OK(weir_wait_async(t->q, gone, &later, &f, &t->err));
     child *worker = start_worker(t, "a", "1", "0", "30000", "tell");
     OK(weir_wait(t->q, id, PATIENCE_MS, &job, &t->err));
-    assert_int_equal(job->state, WEIR_COMPLETE);
+    assert_int_equal(job->state, WEIR_STATE_COMPLETE);
     assert_string_equal(job->result, "{\"ok\":true}");
-    weir_job_release(job);
+    weir_job_free(job);
     OK(weir_future_wait(f, PATIENCE_MS, &t->err));
-    weir_future_release(f);
+    weir_future_free(f);
     assert_non_null(later);
-    assert_int_equal(later->state, WEIR_COMPLETE);
+    assert_int_equal(later->state, WEIR_STATE_COMPLETE);
     assert_string_equal(later->result, "{\"ok\":true}");
-    weir_job_release(later);
+    weir_job_free(later);
     child_until(watcher, "event complete ", 2);
     assert_int_equal(child_count(watcher, "event progress 1 {\"half\":true}"), 1);
     weir_lines *lines;
     OK(weir_logs(t->q, id, 0, 0, &lines, &t->err));
     assert_int_equal(lines->n, 1);
     assert_string_equal(lines->line[0].text, "on the way");
-    weir_lines_release(lines);
+    weir_lines_free(lines);
     child_end(worker);
     child_end(watcher);
     rt_check_and_close(t);

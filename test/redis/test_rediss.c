@@ -215,7 +215,7 @@ static void large_data(void **state)
         rt_add(&other, &(weir_spec){ .type = "a", .data = data });
         gate_wait(&done, i);
     }
-    rt_until_count(t, WEIR_COMPLETE, 3);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 3);
     free(data);
     rt_close(&other);
     rt_check_and_close(t);

@@ -40,7 +40,7 @@ static void close_queue(beside *t)
     for (size_t i = 0; i < report->n; i++)
         print_message("%s\n", report->line[i]);
     assert_int_equal(report->n, 0);
-    weir_report_release(report);
+    weir_report_free(report);
     weir_close(t->q);
     rig_free(t->r);
 }
@@ -348,16 +348,16 @@ static void one_token_for_each_job(void **state)
     for (int i = 0; i < 6; i++)
         produce(c);
     const weir_change changes[] = {
-        { .set_priority = true, .priority = WEIR_HIGH },
+        { .set_priority = true, .priority = WEIR_PRIORITY_HIGH },
         { .set_delay = true, .delay_ms = 60000 },
-        { .state = WEIR_INACTIVE },
-        { .state = WEIR_COMPLETE },
-        { .state = WEIR_INACTIVE },
-        { .state = WEIR_ACTIVE },
-        { .state = WEIR_CANCELLED },
-        { .state = WEIR_INACTIVE },
+        { .state = WEIR_STATE_INACTIVE },
+        { .state = WEIR_STATE_COMPLETE },
+        { .state = WEIR_STATE_INACTIVE },
+        { .state = WEIR_STATE_ACTIVE },
+        { .state = WEIR_STATE_CANCELLED },
+        { .state = WEIR_STATE_INACTIVE },
         { .data = "{\"n\":1}" },
-        { .state = WEIR_FAILED },
+        { .state = WEIR_STATE_FAILED },
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         OK(weir_update(t->q, 3, &changes[i], &t->err));

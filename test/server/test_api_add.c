@@ -47,7 +47,7 @@ static void one_job(void **state)
              " {\"type\":\"mail\",\"delay\":\"1h30m\"} ");
     weir_job *j = rt_get(&w.t, 2);
     assert_int_equal(j->delay_ms, 5400000);
-    weir_job_release(j);
+    weir_job_free(j);
 }
 
 static void all_members(void **state)
@@ -62,14 +62,14 @@ static void all_members(void **state)
     weir_job *j = rt_get(&w.t, 1);
     assert_string_equal(j->type, "caf\xc3\xa9");
     assert_string_equal(j->data, "{ \"n\" : 12345678901234567890.10 }");
-    assert_true(j->priority == WEIR_HIGH && j->max_attempts == 3 && j->ttl_ms == 1000);
-    assert_true(j->backoff.kind == WEIR_EXPONENTIAL && j->backoff.delay_ms == 500 &&
+    assert_true(j->priority == WEIR_PRIORITY_HIGH && j->max_attempts == 3 && j->ttl_ms == 1000);
+    assert_true(j->backoff.kind == WEIR_BACKOFF_EXPONENTIAL && j->backoff.delay_ms == 500 &&
                 j->backoff.max_ms == 60000 && j->backoff.jitter_pct == 5);
     assert_true(j->deadline_at == 99999999999999 && j->max_lost == 7);
     assert_true(j->remove_on_complete && j->search);
     assert_string_equal(j->unique, "k");
     assert_string_equal(j->search_keys, "n");
-    weir_job_release(j);
+    weir_job_free(j);
     /* what was stored is answered byte by byte */
     web_says(&w, 200, "\"data\":{ \"n\" : 12345678901234567890.10 },", "GET", "/v1/jobs/1", NULL);
 }
@@ -127,7 +127,7 @@ static void what_is_wrong_has_a_name(void **state)
     wrong(400, "EINVAL", NULL, "{\"type\":\"a\"}{}");
     web_error(&w, 400, "EINVAL", "unknown parameter \"frob\"; this route accepts: wait", "POST",
               "/v1/jobs?frob=1", "{\"type\":\"a\"}");
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
 }
 
 static char *nested(const char *before, int levels, const char *behind)
@@ -215,7 +215,7 @@ static void wrong_ones_are_refused_alone(void **state)
     free(deep);
     /* all of them */
     web_says(&w, 207, "\"added\":0,\"refused\":2}", "POST", "/v1/jobs", "[1,{}]");
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 3);
 }
 
 static char *many(size_t n, size_t each_wrong)
@@ -240,7 +240,7 @@ static void ten_thousand(void **state)
     free(body);
     assert_int_equal(json_array_size(list), WEIR_MAX_ADD);
     assert_int_equal(int_of(v, "refused"), WEIR_MAX_ADD / 7);
-    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), WEIR_MAX_ADD - WEIR_MAX_ADD / 7);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), WEIR_MAX_ADD - WEIR_MAX_ADD / 7);
     json_int_t last = 0;
     for (size_t i = 0; i < WEIR_MAX_ADD; i++) {
         json_int_t id = int_of(json_array_get(list, i), "id");
@@ -250,7 +250,7 @@ static void ten_thousand(void **state)
     }
     weir_job *j = rt_get(&w.t, (uint64_t)last);
     assert_string_equal(j->data, "{\"i\":9999}");
-    weir_job_release(j);
+    weir_job_free(j);
     json_decref(v);
 }
 
@@ -261,7 +261,7 @@ static void too_many_or_none(void **state)
     wrong(413, "ELIMIT", NULL, body);
     free(body);
     wrong(400, "EINVAL", NULL, "[]");
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
 }
 
 /* ---- again ---- */
@@ -286,7 +286,7 @@ static void what_is_repeated_is_done_once(void **state)
         with_key(207, "{\"results\":[{\"id\":2,", "b", lot);
         with_key(207, ",{\"id\":3,\"state\":\"inactive\",\"existed\":false}]", "b", lot);
     }
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 3);
     with_key(409, "with another body", "a", lot);
     with_key(409, "with another body", "a", "{\"type\":\"other\"}");
     with_key(400, "\"field\":\"type\"", "c", "{}");
@@ -299,7 +299,7 @@ static void what_is_repeated_is_done_once(void **state)
     key[256] = '\0';
     with_key(413, "256 bytes", key, one);
     with_key(400, "0 bytes", "", one);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 5);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 5);
 }
 
 /* ---- waiting ---- */
@@ -338,7 +338,7 @@ static void removed_while_waited_for(int status, const char *part, const char *b
     snprintf(request, sizeof request, "POST /v1/jobs?wait=60s HTTP/1.1\r\nHost: localhost\r\n"
              "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
     web_send(fd, request);
-    rt_until(t, id, WEIR_INACTIVE);
+    rt_until(t, id, WEIR_STATE_INACTIVE);
     OK(weir_remove(t->q, id, &t->err));
     web_answer a = web_read(fd);
     if (a.status != status || !strstr(a.body, part))

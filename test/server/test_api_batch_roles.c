@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "support/server_rig.h"
 #include "weir/remote.h"
 
@@ -142,7 +142,7 @@ static void a_token_of_one_type_touches_it_alone(void **state)
                                   "\"state\":\"inactive\",\"data\":1}}]},"
                                   "{\"op\":\"tick\"},{\"op\":\"check\"}")),
                         "ENOENT ENOENT EREADONLY OK EREADONLY EREADONLY EREADONLY");
-    assert_int_equal(rt_state(&w.t, 2), WEIR_INACTIVE);
+    assert_int_equal(rt_state(&w.t, 2), WEIR_STATE_INACTIVE);
 }
 
 static void a_token_of_one_type_sees_its_numbers_alone(void **state)
@@ -167,7 +167,7 @@ static void a_lease_of_another_type_is_over(void **state)
                                  OPS("{\"op\":\"renew\",\"jobs\":[{\"id\":2,\"delivery\":1}]}"));
     assert_non_null(strstr(a.body, "\"codes\":[\"ESTALE\"]"));
     web_free(&a);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 static void an_answer_is_for_its_token_alone(void **state)

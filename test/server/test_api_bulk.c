@@ -54,16 +54,16 @@ static void each_action(void **state)
     add("x", 20, 5000);
     bulk("{\"action\":\"promote\",\"filter\":{\"type\":\"y\"}}", 0, 0, 0, false);
     bulk("{\"action\":\"promote\",\"filter\":{\"type\":\"x\"}}", 20, 20, 0, false);
-    assert_int_equal(rt_count(&w.t, WEIR_DELAYED), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_DELAYED), 0);
     bulk("{\"action\":\"cancel\",\"filter\":{\"state\":\"inactive\",\"type\":\"x\"}}", 50, 50, 0,
          false);
-    assert_int_equal(rt_count(&w.t, WEIR_CANCELLED), 50);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_CANCELLED), 50);
     bulk("{\"action\":\"retry\",\"filter\":{\"type\":\"x\"},\"limit\":7}", 7, 7, 0, true);
     bulk("{\"action\":\"retry\",\"filter\":{\"state\":\"cancelled\"},\"limit\":43}", 43, 43, 0,
          false);
     bulk("{\"action\":\"delete\",\"filter\":{\"type\":\"x\"}}", 50, 50, 0, false);
     bulk("{\"action\":\"delete\",\"all\":true}", 5, 5, 0, false);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
 }
 
 static void several_states(void **state)
@@ -94,8 +94,8 @@ static void dry_runs_only_count(void **state)
     bulk("{\"action\":\"cancel\",\"filter\":{\"search\":\"odd\"},\"dry_run\":true,\"limit\":5}", 5,
          0, 0, true);
     bulk("{\"action\":\"cancel\",\"filter\":{\"ids\":[1,2,999]},\"dry_run\":true}", 2, 0, 1, false);
-    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), 30);
-    assert_int_equal(rt_count(&w.t, WEIR_DELAYED), 5);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), 30);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_DELAYED), 5);
 }
 
 static void by_words(void **state)
@@ -106,7 +106,7 @@ static void by_words(void **state)
     bulk("{\"action\":\"cancel\",\"filter\":{\"search\":\"ev*\",\"type\":\"x\"}}", 5, 5, 0, false);
     bulk("{\"action\":\"delete\",\"filter\":{\"search\":\"even\",\"state\":\"cancelled\"}}", 5, 5,
          0, false);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 15);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 15);
 }
 
 static void by_priority(void **state)
@@ -114,7 +114,7 @@ static void by_priority(void **state)
     (void)state;
     for (int i = 0; i < 8; i++)
         rt_add(&w.t, &(weir_spec){ .type = i % 2 ? "x" : "y", .delay_ms = i < 4 ? 0 : 60000,
-                                   .priority = i % 4 ? 0 : WEIR_HIGH });
+                                   .priority = i % 4 ? 0 : WEIR_PRIORITY_HIGH });
     bulk("{\"action\":\"cancel\",\"filter\":{\"priority\":\"high\"},\"dry_run\":true}", 2, 0, 0,
          false);
     bulk("{\"action\":\"cancel\",\"filter\":{\"priority\":0,\"type\":\"x\"},\"dry_run\":true,"
@@ -122,11 +122,11 @@ static void by_priority(void **state)
     bulk("{\"action\":\"promote\",\"filter\":{\"priority\":\"high\"}}", 1, 1, 0, false);
     bulk("{\"action\":\"cancel\",\"filter\":{\"state\":\"inactive\",\"priority\":-10}}", 2, 2, 0,
          false);
-    assert_int_equal(rt_count(&w.t, WEIR_CANCELLED), 2);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_CANCELLED), 2);
     bulk("{\"action\":\"retry\",\"filter\":{\"priority\":0}}", 0, 0, 0, false);
     bulk("{\"action\":\"delete\",\"filter\":{\"priority\":0,\"ids\":[1,2,3]}}", 2, 2, 1, false);
     bulk("{\"action\":\"delete\",\"filter\":{\"priority\":\"normal\"}}", 4, 4, 0, false);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 2);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 2);
 }
 
 static void by_ids(void **state)
@@ -140,7 +140,7 @@ static void by_ids(void **state)
     bulk("{\"action\":\"delete\",\"filter\":{\"ids\":[1,4,5],\"state\":\"delayed\"}}", 1, 1, 2,
          false);
     bulk("{\"action\":\"delete\",\"filter\":{\"ids\":[1,2,3]},\"limit\":2}", 2, 2, 0, true);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 3);
 }
 
 static void thousands(void **state)
@@ -156,7 +156,7 @@ static void thousands(void **state)
     weir__buf_str(&b, "]}}");
     bulk(b.data, 10000, 10000, 0, false);
     weir__buf_fini(&b);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 500);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 500);
 }
 
 static void refused(void **state)
@@ -187,7 +187,7 @@ static void refused(void **state)
     add("x", 1, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         web_error(&w, 400, "EINVAL", cases[i].part, "POST", "/v1/jobs/bulk", cases[i].body);
-    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), 1);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), 1);
 }
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, start, stop)

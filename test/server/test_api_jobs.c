@@ -35,7 +35,7 @@ static uint32_t take(uint64_t id)
     assert_int_equal(n, 1);
     assert_int_equal(job->id, id);
     uint32_t delivery = job->delivery;
-    weir_job_release(job);
+    weir_job_free(job);
     return delivery;
 }
 
@@ -85,7 +85,7 @@ static void by_priority(void **state)
     (void)state;
     for (int i = 0; i < 6; i++)
         rt_add(&w.t, &(weir_spec){ .type = i % 2 ? "p" : "q", .delay_ms = i < 3 ? 0 : 60000,
-                                   .priority = i % 3 ? WEIR_HIGH : 7 });
+                                   .priority = i % 3 ? WEIR_PRIORITY_HIGH : 7 });
     ids_are("/v1/jobs?ids=true&priority=high", "{\"jobs\":[2,3,5,6],\"next\":null}");
     ids_are("/v1/jobs?ids=true&priority=-10&type=p", "{\"jobs\":[2,6],\"next\":null}");
     ids_are("/v1/jobs?ids=true&priority=7&state=inactive", "{\"jobs\":[1],\"next\":null}");
@@ -104,7 +104,7 @@ static void a_page_of_a_priority_ends_before_it_is_full(void **state)
     for (size_t i = 0; i < WEIR_MAX_LOOK; i++)
         specs[i] = (weir_spec){ .type = "many", .delay_ms = 60000 };
     OK(weir_add_many(t->q, specs, WEIR_MAX_LOOK, NULL, &t->err));
-    uint64_t last = rt_add(t, &(weir_spec){ .type = "many", .priority = WEIR_CRITICAL,
+    uint64_t last = rt_add(t, &(weir_spec){ .type = "many", .priority = WEIR_PRIORITY_CRITICAL,
                                             .delay_ms = 90000 });
     web_answer  a = web_call(&w, "GET", "/v1/jobs?type=many&priority=critical&ids=true", NULL);
     const char *next = strstr(a.body, "\"next\":\"");
@@ -278,7 +278,7 @@ static void is_gone(void **state)
     assert_int_equal(a.len, 0);
     web_free(&a);
     web_error(&w, 404, "ENOENT", "there is no job 1", "DELETE", "/v1/jobs/1", NULL);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
 }
 
 static void acts(void **state)
@@ -291,7 +291,7 @@ static void acts(void **state)
     web_says(&w, 200, "{\"id\":1,\"state\":\"cancelled\"}", "POST", "/v1/jobs/1/cancel", NULL);
     web_error(&w, 409, "ESTATE", "cancelled", "POST", "/v1/jobs/1/cancel", NULL);
     web_says(&w, 200, "{\"id\":1,\"state\":\"inactive\"}", "POST", "/v1/jobs/1/retry", NULL);
-    assert_int_equal(rt_state(&w.t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(&w.t, 1), WEIR_STATE_INACTIVE);
     web_error(&w, 404, "ENOENT", "there is no job 9", "POST", "/v1/jobs/9/cancel", NULL);
     web_error(&w, 400, "EINVAL", "id:", "POST", "/v1/jobs/x/cancel", NULL);
     web_error(&w, 404, "http", "", "POST", "/v1/jobs/1/explode", NULL);

@@ -1,6 +1,6 @@
 /* test_api_kue.c - Kue's JSON API: every route, byte for byte where clients look, its errors, and
  * what is different on purpose. (test/kue/api.js asks the real Kue the same things.) */
-#include "server/kue.h"
+#include "server/kue/kue.h"
 #include "support/kue_client.h"
 #include "support/redis_rig.h"
 
@@ -262,7 +262,7 @@ static void nothing_to_add_is_no_content(void **state)
     ask_with(&w, "Content-Type: text/plain\r\n", "POST", "/job", "{\"type\":\"a\"}", 204, "");
     ask_with(&w, "Content-Type: application/jsonp\r\n", "POST", "/job", "{\"type\":\"a\"}", 204,
              "");
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
     ask_with(&w, "Content-Type: application/JSON; charset=utf-8\r\n", "POST", "/job",
              "{\"type\":\"a\"}", 200, CREATED(1));
     web_stop(&w);
@@ -312,7 +312,7 @@ static void what_cannot_be_added_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ask(&w, "POST", "/job", cases[i].body, cases[i].status, cases[i].want);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
     web_stop(&w);
 }
 
@@ -325,11 +325,11 @@ static void a_lot_is_added_in_order_past_its_errors(void **state)
         "[{\"type\":\"a\"},{},{\"type\":\"b\",\"data\":5},"
         "{\"type\":\"c\",\"options\":{\"backoff\":\"x\"}},{\"type\":\"d\",\"data\":\"text\"}]",
         400, "[" CREATED(1) "," NO_TYPE "," CREATED(2) ",{\"error\":\"backoff: ...");
-    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), 3);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), 3);
     weir_job *job = rt_get(&w.t, 3);
     assert_string_equal(job->type, "d");
     assert_string_equal(job->data, "\"text\"");
-    weir_job_release(job);
+    weir_job_free(job);
 
     weir_buf body = { 0 };
     for (int i = 0; i <= WEIR_MAX_ADD; i++)
@@ -362,36 +362,36 @@ static void options_mean_what_they_mean_in_kue(void **state)
                                    "\"backoff\":\"\",\"searchKeys\":0.0,\"removeOnComplete\":0,"
                                    "\"unheard\":{\"of\":1}}");
     assert_int_equal(j->max_attempts, 1);
-    assert_int_equal(j->backoff.kind, WEIR_IMMEDIATE);
-    assert_int_equal(j->state, WEIR_INACTIVE);
+    assert_int_equal(j->backoff.kind, WEIR_BACKOFF_NONE);
+    assert_int_equal(j->state, WEIR_STATE_INACTIVE);
     assert_false(j->remove_on_complete || j->search || j->ttl_ms);
-    weir_job_release(j);
+    weir_job_free(j);
 
     j = with_options(&w, "{\"attempts\":\"5\",\"priority\":-7,\"delay\":-5,\"ttl\":-1,"
                          "\"removeOnComplete\":1,\"searchKeys\":[\"to\",\"who.name\"],"
                          "\"backoff\":true}");
     assert_int_equal(j->max_attempts, 5);
     assert_int_equal(j->priority, -7);
-    assert_int_equal(j->state, WEIR_INACTIVE);
+    assert_int_equal(j->state, WEIR_STATE_INACTIVE);
     assert_int_equal(j->ttl_ms, 0);
     assert_true(j->remove_on_complete);
     assert_string_equal(j->search_keys, "to,who.name");
-    assert_int_equal(j->backoff.kind, WEIR_FIXED);
-    weir_job_release(j);
+    assert_int_equal(j->backoff.kind, WEIR_BACKOFF_FIXED);
+    weir_job_free(j);
 
     j = with_options(&w, "{\"backoff\":{\"delay\":70}}");       /* no type: fixed */
-    assert_int_equal(j->backoff.kind, WEIR_FIXED);
+    assert_int_equal(j->backoff.kind, WEIR_BACKOFF_FIXED);
     assert_int_equal(j->backoff.delay_ms, 70);
-    weir_job_release(j);
+    weir_job_free(j);
 
     /* the cap is short by half the delay there */
     j = with_options(&w, "{\"searchKeys\":\"to\",\"backoff\":{\"type\":\"exponential\","
                          "\"delay\":1000,\"maxDelay\":60000}}");
     assert_string_equal(j->search_keys, "to");
-    assert_int_equal(j->backoff.kind, WEIR_EXPONENTIAL);
+    assert_int_equal(j->backoff.kind, WEIR_BACKOFF_EXPONENTIAL);
     assert_int_equal(j->backoff.delay_ms, 1000);
     assert_int_equal(j->backoff.max_ms, 59500);
-    weir_job_release(j);
+    weir_job_free(j);
     web_stop(&w);
 }
 
@@ -431,32 +431,32 @@ static void states_change_as_the_life_cycle_has_it(void **state)
     post(&w, "{\"type\":\"a\",\"options\":{\"delay\":60000}}", CREATED(1));
     ask(&w, "PUT", "/job/1/state/delayed", NULL, 200, DONE);
     ask(&w, "PUT", "/job/1/state/inactive", NULL, 200, DONE);
-    assert_int_equal(rt_state(t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_INACTIVE);
     ask(&w, "PUT", "/job/1/state/inactive", "{}", 200, DONE);
     rt_later(t, 1000);
     ask(&w, "PUT", "/job/1/state/delayed", NULL, 200, DONE);
     weir_job *j = rt_get(t, 1);
-    assert_int_equal(j->state, WEIR_DELAYED);
+    assert_int_equal(j->state, WEIR_STATE_DELAYED);
     assert_int_equal(j->promote_at, INT64_C(1700000060000));    /* its own delay from its making */
-    weir_job_release(j);
+    weir_job_free(j);
     rt_later(t, 70000);
-    rt_until(t, 1, WEIR_INACTIVE);
+    rt_until(t, 1, WEIR_STATE_INACTIVE);
     ask(&w, "PUT", "/job/1/state/delayed", NULL, 200, DONE);    /* that was long ago: at once */
-    assert_int_equal(rt_state(t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_INACTIVE);
 
     ask(&w, "PUT", "/job/1/state/complete", NULL, 200, DONE);
-    assert_int_equal(rt_state(t, 1), WEIR_COMPLETE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_COMPLETE);
     ask(&w, "PUT", "/job/1/state/failed", NULL, 200, DONE);
-    assert_int_equal(rt_state(t, 1), WEIR_FAILED);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_FAILED);
     ask(&w, "PUT", "/job/1/state/active", NULL, 200, DONE);
     j = rt_get(t, 1);
-    assert_int_equal(j->state, WEIR_ACTIVE);
+    assert_int_equal(j->state, WEIR_STATE_ACTIVE);
     assert_string_equal(j->worker, "127.0.0.1");
-    weir_job_release(j);
+    weir_job_free(j);
     ask(&w, "PUT", "/job/1/state/complete", NULL, 409,
         "{\"error\":\"job 1 is active: a worker has it, ...");
     rt_later(t, WEIR_DEFAULT_LEASE_MS + 1);                     /* whoever set it is gone */
-    rt_until(t, 1, WEIR_INACTIVE);
+    rt_until(t, 1, WEIR_STATE_INACTIVE);
     ask(&w, "PUT", "/job/1/state/bogus", NULL, 400,
         "{\"error\":\"unknown state \\\"bogus\\\": ...");
 
@@ -465,12 +465,12 @@ static void states_change_as_the_life_cycle_has_it(void **state)
     ask(&w, "PUT", "/job/1/state/inactive", NULL, 409, "{\"error\":\"job 1 is active: ...");
     ask(&w, "PUT", "/job/1/priority/5", NULL, 409, "{\"error\":\"job 1 is active: ...");
     end(&w, job, WEIR_OUTCOME_FAIL, "no");
-    assert_int_equal(rt_state(t, 1), WEIR_FAILED);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_FAILED);
     ask(&w, "PUT", "/job/1/state/failed", NULL, 200, DONE);
     ask(&w, "PUT", "/job/1/state/inactive", NULL, 200, DONE);
-    assert_int_equal(rt_state(t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_INACTIVE);
     ask(&w, "PUT", "/job/1/state/cancelled", NULL, 200, DONE);
-    assert_int_equal(rt_state(t, 1), WEIR_CANCELLED);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_CANCELLED);
     json_int_t id = first_id(&w, "/jobs/cancelled/0..9", 1);
     assert_int_equal(id, 1);
     web_stop(&w);
@@ -491,7 +491,7 @@ static void priorities_and_removal(void **state)
     ask(&w, "PUT", "/job/2/priority/99999999999", NULL, 200, "{\"error\":\"invalid priority\"}");
     ask(&w, "DELETE", "/job/2", NULL, 200, "{\"message\":\"job 2 removed\"}");
     ask(&w, "DELETE", "/job/2", NULL, 200, GONE("2"));
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 1);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 1);
     web_stop(&w);
 }
 
@@ -504,14 +504,14 @@ static void a_get_changes_nothing_unless_it_may(void **state)
     ask(&w, "GET", "/inactive/1", NULL, 405,
         "{\"error\":\"a GET changes nothing here: PUT /job/1/state/inactive or POST "
         "/inactive/1, ...");
-    assert_int_equal(rt_state(&w.t, 1), WEIR_DELAYED);
+    assert_int_equal(rt_state(&w.t, 1), WEIR_STATE_DELAYED);
     web_stop(&w);
 
     web_start(&w, RT_MEM, true, &(srv_options){ .kue_get = true });
     post(&w, "{\"type\":\"a\",\"options\":{\"delay\":60000}}", CREATED(1));
     ask(&w, "GET", "/inactive/1", NULL, 200, "{\"message\":\"job 1 inactive\"}");
     ask(&w, "GET", "/inactive/7", NULL, 200, GONE("7"));
-    assert_int_equal(rt_state(&w.t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(&w.t, 1), WEIR_STATE_INACTIVE);
     web_stop(&w);
 }
 
@@ -550,7 +550,7 @@ static void who_accepts_no_json_finds_nothing(void **state)
         ask_with(&w, "Accept: text/html\r\n", "GET", paths[i], NULL, 404, "{\"error\":...");
     ask_with(&w, "Accept: text/html\r\n", "POST", "/job", "{\"type\":\"a\"}", 404,
              "{\"error\":...");
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
     web_stop(&w);
 }
 
@@ -613,7 +613,7 @@ static void a_token_sees_the_jobs_of_its_type(void **state)
     ask_with(&w, eye, "DELETE", "/job/2", NULL, 403, "{\"error\":...");
     ask_with(&w, eye, "POST", "/job", "{\"type\":\"a\"}", 403, "{\"error\":...");
     ask(&w, "GET", "/job/2", NULL, 401, "{\"error\":...");
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 3);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 3);
     web_stop(&w);
     tempdir_remove(dir);
 }

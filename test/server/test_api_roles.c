@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "support/server_rig.h"
 
 static web  w;
@@ -157,7 +157,7 @@ static void other_jobs_are_not_there(void **state)
     /* just as one that is really not there */
     says(MAIL_READER, 404, "there is no job 2\"", "GET", "/v1/jobs/2", NULL);
     says(MAIL_READER, 404, "there is no job 3\"", "GET", "/v1/jobs/3", NULL);
-    assert_int_equal(rt_state(&w.t, 2), WEIR_INACTIVE);
+    assert_int_equal(rt_state(&w.t, 2), WEIR_STATE_INACTIVE);
     says(MAIL_ADMIN, 200, "cancelled", "POST", "/v1/jobs/1/cancel", NULL);
     says(MAIL_WORKER, 204, "", "POST", "/v1/jobs/1/log", "{\"text\":\"a\"}");
     says(MAIL_ADMIN, 204, "", "DELETE", "/v1/jobs/1", NULL);
@@ -220,7 +220,7 @@ static void a_token_of_two_types(void **state)
          "{\"ops\":[{\"op\":\"get\",\"id\":3}]}");
     says(BOTH_ADMIN, 200, "\"answers\":[{\"job\":{\"id\":2,", "POST", "/v1/batch",
          "{\"ops\":[{\"op\":\"get\",\"id\":2}]}");
-    assert_int_equal(rt_state(&w.t, 3), WEIR_INACTIVE);
+    assert_int_equal(rt_state(&w.t, 3), WEIR_STATE_INACTIVE);
 }
 
 static void adds_are_of_its_type(void **state)
@@ -232,7 +232,7 @@ static void adds_are_of_its_type(void **state)
          "{\"results\":[{\"error\":{\"code\":\"forbidden\",\"message\":\"this token may not add "
          "jobs of the type sms\",\"field\":\"type\"}},{\"id\":2,", "POST", "/v1/jobs",
          "[{\"type\":\"sms\"},{\"type\":\"mail\"}]");
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 2);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 2);
 }
 
 static void keys_are_the_tokens_own(void **state)
@@ -264,7 +264,7 @@ static void orders_are_of_its_type(void **state)
          "{\"action\":\"cancel\",\"filter\":{\"ids\":[1,2]}}");
     says(MAIL_ADMIN, 200, "\"matched\":1,\"done\":1,\"skipped\":0", "POST", "/v1/jobs/bulk",
          "{\"action\":\"delete\",\"all\":true}");
-    assert_int_equal(rt_state(&w.t, 2), WEIR_INACTIVE);
+    assert_int_equal(rt_state(&w.t, 2), WEIR_STATE_INACTIVE);
     says(MAIL_ADMIN, 200, "paused", "POST", "/v1/types/mail/pause", NULL);
     says(MAIL_ADMIN, 403, "forbidden", "POST", "/v1/types/sms/pause", NULL);
     says(MAIL_ADMIN, 403, "forbidden", "POST", "/v1/types/*/pause", NULL);

@@ -1,6 +1,6 @@
 /* test_api_vertx.c - Vert.x Kue's API: every route, pretty-printed byte for byte, its statuses, and
  * what is different on purpose. */
-#include "server/kue.h"
+#include "server/kue/kue.h"
 #include "support/kue_client.h"
 
 #define CREATED(id) "{\n  \"message\" : \"job created\",\n  \"id\" : " #id "\n}"
@@ -127,8 +127,8 @@ static void a_job_has_an_address(void **state)
     char want[80];
     snprintf(want, sizeof want, "{\n  \"address_id\" : \"%s\",\n...", address);
     ask(&w, "GET", "/job/2", NULL, 200, want);
-    weir_job_release(two);
-    weir_job_release(three);
+    weir_job_free(two);
+    weir_job_free(three);
     put(&w, "{\"id\":1,\"address_id\":\"other\"}", CREATED(1));
     ask(&w, "GET", "/job/1", NULL, 200, "{\n  \"address_id\" : \"other\",\n...");
     ask(&w, "PUT", "/job", "{\"type\":\"a\",\"address_id\":7}", 400,
@@ -202,7 +202,7 @@ static void what_is_wrong_is_said_so(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ask(&w, cases[i].method, cases[i].target, cases[i].body, cases[i].status, cases[i].want);
-    assert_int_equal(rt_count(&w.t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
     web_stop(&w);
 }
 
@@ -253,26 +253,26 @@ static void states_change_as_the_life_cycle_has_it(void **state)
     rt *t = &w.t;
     put(&w, "{\"type\":\"a\",\"delay\":60000,\"address_id\":\"x\"}", CREATED(1));
     ask(&w, "PUT", "/job/1/state/INACTIVE", NULL, 200, MESSAGE("job_state_updated"));
-    assert_int_equal(rt_state(t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_INACTIVE);
     ask(&w, "PUT", "/job/1/state/COMPLETE", NULL, 200, MESSAGE("job_state_updated"));
     ask(&w, "GET", "/job/1", NULL, 200, "{\n  \"address_id\" : \"x\",\n  \"attempts\" : 0,\n...");
     ask(&w, "PUT", "/job/1/state/FAILED", NULL, 200, MESSAGE("job_state_updated"));
-    assert_int_equal(rt_state(t, 1), WEIR_FAILED);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_FAILED);
     ask(&w, "PUT", "/job/1/state/ACTIVE", NULL, 200, MESSAGE("job_state_updated"));
-    assert_int_equal(rt_state(t, 1), WEIR_ACTIVE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_ACTIVE);
     ask(&w, "PUT", "/job/1/state/FAILED", NULL, 409, "{\n  \"error\" : \"job 1 is active: ...");
     rt_later(t, WEIR_DEFAULT_LEASE_MS + 1);
-    rt_until(t, 1, WEIR_INACTIVE);
+    rt_until(t, 1, WEIR_STATE_INACTIVE);
     ask(&w, "PUT", "/job/1/state/bogus", NULL, 400, "{\n  \"error\" : \"unknown state ...");
     weir_job *job = take(&w, "a", 1);
     ask(&w, "POST", "/inactive/1", NULL, 409, "{\n  \"error\" : \"job 1 is active: ...");
     end(&w, job, WEIR_OUTCOME_FAIL, "no");
     ask(&w, "POST", "/inactive/1", "{}", 200, MESSAGE("job 1 restart"));
-    assert_int_equal(rt_state(t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_INACTIVE);
     ask(&w, "POST", "/inactive/1", NULL, 200, MESSAGE("job 1 restart"));
     ask(&w, "PUT", "/job/1/state/cancelled", NULL, 200, MESSAGE("job_state_updated"));
     ask(&w, "DELETE", "/job/1", NULL, 204, "");
-    assert_int_equal(rt_count(t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(t, WEIR_STATE_ANY), 0);
     web_stop(&w);
 }
 
@@ -283,7 +283,7 @@ static void a_body_with_an_id_changes_that_job(void **state)
     start(&w);
     rt *t = &w.t;
     rt_add(t, &(weir_spec){ .type = "a", .data = "{ \"n\": 1 }", .priority = -9, .attempts = 3,
-                            .ttl_ms = 7, .backoff = { WEIR_FIXED, 5, 0, 0 } });
+                            .ttl_ms = 7, .backoff = { WEIR_BACKOFF_FIXED, 5, 0, 0 } });
     /* what was read, sent back as it was, changes nothing */
     web_answer read = web_call(&w, "GET", "/job/1", NULL);
     put(&w, read.body, CREATED(1));
@@ -291,23 +291,23 @@ static void a_body_with_an_id_changes_that_job(void **state)
     assert_int_equal(j->priority, -9);
     assert_string_equal(j->data, "{ \"n\": 1 }");
     assert_int_equal(j->updated_at, j->created_at);
-    weir_job_release(j);
+    weir_job_free(j);
     weir_job *job = take(&w, "a", 1);
     put(&w, "{\"id\":1,\"type\":\"a\"}", CREATED(1));
     ask(&w, "PUT", "/job", "{\"id\":1,\"priority\":\"LOW\"}", 409, "{\n  \"error\" : ...");
-    end(&w, job, WEIR_OUTCOME_RELEASE, NULL);
+    end(&w, job, WEIR_OUTCOME_RETURN, NULL);
     web_free(&read);
 
     put(&w, "{\"id\":1,\"priority\":\"LOW\",\"data\":{\"n\":2},\"delay\":1000,"
             "\"state\":\"DELAYED\"}", CREATED(1));
     j = rt_get(t, 1);
-    assert_int_equal(j->priority, WEIR_LOW);
+    assert_int_equal(j->priority, WEIR_PRIORITY_LOW);
     assert_string_equal(j->data, "{\"n\":2}");
-    assert_int_equal(j->state, WEIR_DELAYED);
+    assert_int_equal(j->state, WEIR_STATE_DELAYED);
     assert_int_equal(j->promote_at, j->created_at + 1000);
-    weir_job_release(j);
+    weir_job_free(j);
     put(&w, "{\"id\":1,\"state\":\"INACTIVE\"}", CREATED(1));
-    assert_int_equal(rt_state(t, 1), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_INACTIVE);
 
     static const char *const fixed[] = {
         "{\"id\":1,\"type\":\"b\"}",      "{\"id\":1,\"max_attempts\":4}",
@@ -316,7 +316,7 @@ static void a_body_with_an_id_changes_that_job(void **state)
     };
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         ask(&w, "PUT", "/job", fixed[i], 409, "{\n  \"error\" : ...");
-    assert_int_equal(rt_count(t, WEIR_ANY), 1);
+    assert_int_equal(rt_count(t, WEIR_STATE_ANY), 1);
     web_stop(&w);
 }
 
@@ -341,13 +341,13 @@ static void a_backoff_without_a_type_is_fixed(void **state)
         assert_int_equal(a.status, 201);
         web_free(&a);
         rt_later(&w.t, 1000);
-        rt_until(&w.t, i + 1, WEIR_INACTIVE);
+        rt_until(&w.t, i + 1, WEIR_STATE_INACTIVE);
         weir_job *job = take(&w, cases[i].type, i + 1);
         end(&w, job, WEIR_OUTCOME_FAIL, "no");
         weir_job *j = rt_get(&w.t, i + 1);
-        assert_int_equal(j->state, WEIR_DELAYED);
+        assert_int_equal(j->state, WEIR_STATE_DELAYED);
         assert_int_equal(j->promote_at - j->failed_at, cases[i].delay_ms);
-        weir_job_release(j);
+        weir_job_free(j);
     }
     web_stop(&w);
 }

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/inner.h"
-#include "server/tokens.h"
+#include "server/http/inner.h"
+#include "server/access/tokens.h"
 #include "support/redis_rig.h"
 #include "support/server_rig.h"
 
@@ -137,23 +137,29 @@ static void jobs_are_taken_and_ended(void **state)
                         "complete");
     weir_job *done = rt_get(&w.t, id);
     assert_string_equal(done->result, "{\"big\":98765432109876543210}");
-    weir_job_release(done);
+    weir_job_free(done);
 
     rt_add_type(&w.t, "mail");
     assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
     assert_string_equal(finish(&w, 200, id, delivery, ",\"error\":\"no \\u00e4nswer\""), "failed");
     done = rt_get(&w.t, id);
     assert_string_equal(done->error, "no \xc3\xa4nswer");
-    weir_job_release(done);
+    weir_job_free(done);
 
     rt_add(&w.t, &(weir_spec){ .type = "mail", .remove_on_complete = true });
     assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
-    assert_string_equal(finish(&w, 200, id, delivery, ",\"release\":true"), "inactive");
+    assert_string_equal(finish(&w, 200, id, delivery, ",\"return\":true"), "inactive");
     assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
     assert_int_equal(delivery, 2);
     assert_string_equal(finish(&w, 200, id, delivery, ""), "gone");
     assert_int_equal(counts(&w)->jobs_taken, 4);
     assert_int_equal(counts(&w)->jobs_ended, 4);
+
+    rt_add_type(&w.t, "mail");
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
+    finish(&w, 400, id, delivery, ",\"delay\":5000");
+    assert_string_equal(finish(&w, 200, id, delivery, ",\"return\":true,\"delay\":\"5s\""),
+                        "delayed");
     web_stop(&w);
 }
 
@@ -243,7 +249,7 @@ static void a_busy_worker_needs_one_call(void **state)
         assert_string_equal(result_of(answer, 0), "complete");
         assert_int_equal(jobs_of(answer, &id, &delivery), i < 4);
     }
-    assert_int_equal(rt_count(&w.t, WEIR_COMPLETE), 5);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_COMPLETE), 5);
     web_stop(&w);
 }
 
@@ -268,7 +274,7 @@ static void many_at_once(void **state)
     weir__buf_str(&body, "]}");
     json_t *answer = web_json(&w, 200, "POST", "/v1/finish", body.data);
     assert_string_equal(result_of(answer, N - 1), "failed");
-    assert_int_equal(rt_count(&w.t, WEIR_FAILED), N);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_FAILED), N);
     json_decref(answer);
     json_decref(taken);
     weir__buf_fini(&body);
@@ -288,22 +294,22 @@ static void a_late_worker_changes_nothing(void **state)
     rt_later(&w.t, 9000);
     assert_string_equal(renew(&w, id, 1), "ok");            /* for 30 s */
     rt_later(&w.t, 29000);
-    assert_int_equal(rt_state(&w.t, id), WEIR_ACTIVE);
+    assert_int_equal(rt_state(&w.t, id), WEIR_STATE_ACTIVE);
     rt_later(&w.t, 2000);
-    rt_until(&w.t, id, WEIR_INACTIVE);
+    rt_until(&w.t, id, WEIR_STATE_INACTIVE);
     UNTIL(counts(&w)->leases_lost == 1);
     assert_string_equal(renew(&w, id, 1), "ESTALE");
     assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
     assert_int_equal(delivery, 2);
     assert_string_equal(finish(&w, 207, id, 1, ",\"result\":\"late\""), "ESTALE");
-    assert_string_equal(finish(&w, 207, id, 1, ",\"release\":true"), "ESTALE");
+    assert_string_equal(finish(&w, 207, id, 1, ",\"return\":true"), "ESTALE");
     assert_string_equal(renew(&w, id, 1), "ESTALE");
     assert_string_equal(renew(&w, id, 2), "ok");
     assert_string_equal(finish(&w, 200, id, 2, ",\"result\":\"in time\""), "complete");
     assert_string_equal(finish(&w, 207, id, 2, ""), "ESTALE");
     weir_job *job = rt_get(&w.t, id);
     assert_string_equal(job->result, "\"in time\"");
-    weir_job_release(job);
+    weir_job_free(job);
     web_stop(&w);
 }
 
@@ -343,7 +349,7 @@ static void a_wait_ends_with_a_job(void **state)
     assert_int_equal(end_take(fd, &got), 1);
     assert_int_equal(got, id);
     fd = begin_take(&w, wait_mail);                         /* given back */
-    finish(&w, 200, id, 1, ",\"release\":true");
+    finish(&w, 200, id, 1, ",\"return\":true");
     assert_int_equal(end_take(fd, &got), 1);
     fd = begin_take(&w, wait_mail);                         /* its worker was lost */
     rt_later(t, 31000);
@@ -500,7 +506,7 @@ static void a_lot_wakes_as_many_as_it_needs(void **state)
     OK(weir_add_many(t->q, specs, N + 2, NULL, &t->err));
     for (int i = 0; i < N; i++)
         assert_int_equal(end_take(fd[i], NULL), 1);
-    assert_int_equal(rt_count(&w.t, WEIR_INACTIVE), 2);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), 2);
     web_stop(&w);
 }
 
@@ -579,7 +585,7 @@ static void jobs_for_a_client_that_is_gone_are_free_at_once(void **state)
     rt_add_type(t, "hold");
     gate_wait(&h.held, 1);
     int fd = begin(&w, TAKE, "{\"types\":[\"mail\"],\"lease\":\"1h\"}");
-    rt_until(t, id, WEIR_ACTIVE);           /* taken, and the answer is on its way */
+    rt_until(t, id, WEIR_STATE_ACTIVE);           /* taken, and the answer is on its way */
     hang_up(fd);
     UNTIL(w.s->n_conns == 0);
     int other = begin_take(&w, wait_mail);
@@ -588,7 +594,7 @@ static void jobs_for_a_client_that_is_gone_are_free_at_once(void **state)
     assert_int_equal(end_take(other, &got), 1);
     assert_int_equal(got, id);
     UNTIL(counts(&w)->jobs_returned == 1);
-    assert_int_equal(rt_state(t, id), WEIR_ACTIVE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_ACTIVE);
     weir_unlisten(l);
     web_stop(&w);
 }
@@ -611,12 +617,12 @@ static void so_are_those_that_were_taken_with_an_ending(void **state)
     gate_wait(&h.held, 1);
     int fd = begin(&w, "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"take\":"
                                      "{\"types\":[\"mail\"],\"lease\":\"1h\"}}");
-    rt_until(t, next, WEIR_ACTIVE);
+    rt_until(t, next, WEIR_STATE_ACTIVE);
     hang_up(fd);
     UNTIL(w.s->n_conns == 0);
     gate_up(&h.go);
-    rt_until(t, next, WEIR_INACTIVE);
-    assert_int_equal(rt_state(t, first), WEIR_COMPLETE);
+    rt_until(t, next, WEIR_STATE_INACTIVE);
+    assert_int_equal(rt_state(t, first), WEIR_STATE_COMPLETE);
     weir_unlisten(l);
     web_stop(&w);
 }
@@ -757,13 +763,13 @@ static void nobody_waits_in_vain(void **state)
     for (int i = 0; i < JOBS; i++) {
         rt_add_type(t, i % 3 ? "a" : "b");
         if (i % 20 == 0)
-            UNTIL(rt_count(t, WEIR_INACTIVE) == 0);
+            UNTIL(rt_count(t, WEIR_STATE_INACTIVE) == 0);
         if (i % 50 == 0) {
             OK(weir_pause(t->q, "a", &t->err));
             OK(weir_resume(t->q, "a", &t->err));
         }
     }
-    UNTIL(rt_count(t, WEIR_INACTIVE) == 0);
+    UNTIL(rt_count(t, WEIR_STATE_INACTIVE) == 0);
     atomic_store(&s.over, true);
     for (int i = 0; i < MORE && atomic_load(&s.ended) < WORKERS; i++) {
         rt_add_type(t, "a");
@@ -876,7 +882,7 @@ static void workers_that_never_called_are_seen(void **state)
         assert_int_equal(n, 1);
         snprintf(name, sizeof name, "%s", job->worker);
         assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
-        weir_job_release(job);
+        weir_job_free(job);
         UNTIL(types_of(&w, name) == i + 1);
     }
     web_stop(&w);
@@ -913,7 +919,7 @@ static void whoever_holds_a_job_is_there(void **state)
     json_decref(all);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(weir_job_done(job[i], NULL), WEIR_OK);
-        weir_job_release(job[i]);
+        weir_job_free(job[i]);
     }
     assert_null(worker(&w, name, &all));
     json_decref(all);
@@ -984,12 +990,12 @@ static void a_token_of_a_type_touches_that_alone(void **state)
          "{\"id\":2,\"error\":{\"code\":\"ENOENT\"", "{\"id\":9,\"error\":{\"code\":\"ENOENT\"");
     SAYS(mailer, 403, "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"take\":"
          "{\"types\":[\"sms\"]}}", "forbidden");
-    assert_int_equal(rt_state(&w.t, 1), WEIR_ACTIVE);
+    assert_int_equal(rt_state(&w.t, 1), WEIR_STATE_ACTIVE);
     SAYS(mailer, 207, "/v1/finish", ends, "{\"id\":1,\"state\":\"complete\"}",
          "{\"id\":2,\"error\":{\"code\":\"ENOENT\"", "{\"id\":9,\"error\":{\"code\":\"ENOENT\"");
     rt_add_type(&w.t, "mail");                          /* 3 */
     SAYS(mailer, 207, "/v1/finish", sms_only, "ENOENT", "\"jobs\":[{\"id\":3,");
-    assert_int_equal(rt_state(&w.t, 2), WEIR_ACTIVE);
+    assert_int_equal(rt_state(&w.t, 2), WEIR_STATE_ACTIVE);
     SAYS(mail_reader, 200, "/v1/workers", NULL, "{\"workers\":[{\"name\":\"worker@127.0.0.1\","
          "\"types\":[\"mail\"],", "\"jobs\":[]},{\"name\":\"mailer@127.0.0.1\"",
          "\"jobs\":[{\"id\":3,\"type\":\"mail\",");

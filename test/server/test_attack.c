@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/inner.h"
-#include "server/tokens.h"
-#include "server/workers.h"
+#include "server/http/inner.h"
+#include "server/access/tokens.h"
+#include "server/live/workers.h"
 #include "support/proxy.h"
 #include "support/redis_rig.h"
 #include "support/server_rig.h"
@@ -64,21 +64,21 @@ static void names_with_blanks_are_refused(void **state)
 /* ---- clients that do not listen ---- */
 
 typedef struct unsent {
-    srv_lane *lane;
+    srv_thread *thread;
     size_t    bytes;
 } unsent;
 
 static void sum_unsent(void *ctx)
 {
     unsent *u = ctx;
-    WEIR_EACH(srv_conn, c, &u->lane->conns, link)
+    WEIR_EACH(srv_conn, c, &u->thread->conns, link)
         u->bytes += evbuffer_get_length(c->out) + c->in.len;
 }
 
 static size_t all_unsent(web *w)
 {
-    unsent u = { .lane = w->s->lane[0] };
-    srv_loop_call(u.lane->loop, sum_unsent, &u);
+    unsent u = { .thread = w->s->thread[0] };
+    srv_loop_call(u.thread->loop, sum_unsent, &u);
     return u.bytes;
 }
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/audit.h"
-#include "server/tokens.h"
+#include "server/access/audit.h"
+#include "server/access/tokens.h"
 #include "support/server_rig.h"
 
 static web  w;

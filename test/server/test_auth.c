@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/guard.h"
-#include "server/tokens.h"
+#include "server/access/guard.h"
+#include "server/access/tokens.h"
 #include "support/server_rig.h"
 
 static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];

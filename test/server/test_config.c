@@ -85,7 +85,7 @@ static void defaults(void **state)
     assert_string_equal(c->serve.data_dir, "/home/ann/.local/share/weir");
     assert_string_equal(c->serve.title, "weir");
     assert_int_equal(c->serve.api, SRV_API_KUE);
-    assert_int_equal(c->durability, WEIR_DURABLE_DEFAULT);
+    assert_int_equal(c->durability, WEIR_DURABILITY_DEFAULT);
     assert_null(c->serve.tls_cert);
     assert_null(c->serve.access_log);
     assert_null(c->serve.origins);
@@ -139,7 +139,7 @@ static void which_holds(void **state)
     assert_int_equal(c->serve.threads, 3);
     assert_int_equal(c->serve.limits.caller[SRV_SHARE_RATE], 5);
     assert_int_equal(c->serve.limits.caller[SRV_SHARE_ANSWERS], 2 * 1024 * 1024);
-    assert_int_equal(c->durability, WEIR_DURABLE_OS);
+    assert_int_equal(c->durability, WEIR_DURABILITY_OS);
     assert_true(c->serve.kue_get);
     assert_false(c->serve.push_private);
     assert_null(c->serve.access_log);
@@ -152,10 +152,30 @@ static void which_holds(void **state)
     setenv("WEIR_KUE_GET", "0", 1);
     c = good(&(srv_given){ .push_private = true, .durability = "disk", .threads = "1" });
     assert_int_equal(c->serve.api, SRV_API_VERTX);
-    assert_int_equal(c->durability, WEIR_DURABLE_DISK);
+    assert_int_equal(c->durability, WEIR_DURABILITY_DISK);
     assert_int_equal(c->serve.threads, 1);
     assert_true(c->serve.push_private);
     assert_false(c->serve.kue_get);
+    srv_config_destroy(c);
+}
+
+static void the_bus(void **state)
+{
+    (void)state;
+    srv_config *c = good(&(srv_given){ .bus = "127.0.0.1:0" });
+    assert_string_equal(c->serve.bus.listen, "127.0.0.1:0");
+    assert_null(c->serve.bus.inbound);
+    srv_config_destroy(c);
+    write_file("{\"bus\": {\"listen\": \"[::1]:1\", \"inbound\": [\"a.*\", \"b\"]}}");
+    c = good(&(srv_given){ .config = file });
+    assert_string_equal(c->serve.bus.listen, "[::1]:1");
+    assert_string_equal(c->serve.bus.inbound[1], "b");
+    assert_null(c->serve.bus.inbound[2]);
+    assert_null(c->serve.bus.outbound[0]);
+    srv_config_destroy(c);
+    write_file("{\"bus\": \"127.0.0.1:2\"}");
+    c = good(&(srv_given){ .config = file });
+    assert_string_equal(c->serve.bus.listen, "127.0.0.1:2");
     srv_config_destroy(c);
 }
 
@@ -165,6 +185,13 @@ static void files_that_are_wrong(void **state)
     bad(&(srv_given){ .config = "/no/such/file" }, "/no/such/file: No such file or directory");
     bad_file("[]", "is not a JSON object: {\"listen\": ...}");
     bad_file("{\"lisen\": 1}", "there is no setting \"lisen\"; did you mean \"listen\"?");
+    bad_file("{\"bus\": {\"in\": []}}", "bus: there is no setting \"in\"; there are listen, "
+             "inbound, outbound");
+    bad_file("{\"bus\": {\"inbound\": \"a\"}}", "bus: inbound: must be a list of "
+             "at most 100 texts, each a regular expression for whole addresses");
+    bad_file("{\"bus\": {\"outbound\": [1]}}", "bus: outbound: must be a list of "
+             "at most 100 texts, each a regular expression for whole addresses");
+    bad_file("{\"bus\": 5.5}", "bus: must be a text or a whole number");
     bad_file("{\"tls_cert\": 1}", "there is no setting \"tls_cert\"; did you mean \"tls-cert\"?");
     bad_file("{\"redis.hosts\": 1}", "there is no setting \"redis.hosts\"; did you mean "
                                      "\"redis.host\"?");
@@ -322,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(defaults, setup, teardown),
         cmocka_unit_test_setup_teardown(the_data_directory, setup, teardown),
         cmocka_unit_test_setup_teardown(which_holds, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_bus, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(values_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(names_of_vertx_kue, setup, teardown),

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/http1.h"
+#include "server/http/http1.h"
 #include "support/server_rig.h"
 
 typedef struct row {

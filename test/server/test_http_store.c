@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "redis/load.h"
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "support/child.h"
 #include "support/proxy.h"
 #include "support/server_rig.h"
@@ -275,7 +275,7 @@ static void a_gap_is_told(void **state)
     proxy *p = proxy_start_to(atoi(strrchr(srv_address(s), ':') + 1), seed);
     snprintf(url, sizeof url, "http://127.0.0.1:%d?timeout=30s", proxy_port(p));
     rt_open(far, url, false);
-    record *trouble = record_start(far, &(weir_filter){ .events = 1u << WEIR_EVENT_ERROR });
+    record *trouble = record_start(far, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_ERROR) });
     srv_stop(s);
     srv_destroy(s);
     OK(srv_start(&s, t->q, &(srv_options){ .listen = "127.0.0.1:0" }, &t->err));
@@ -344,7 +344,7 @@ static void what_is_wrong_with_the_server(void **state)
     rt_open(t, url, false);
     assert_int_equal(weir_add(t->q, &(weir_spec){ .type = "a" }, NULL, &t->err), WEIR_EREADONLY);
     assert_non_null(strstr(t->err.msg, "add: the token reader may not do this"));
-    assert_int_equal(rt_count(t, WEIR_ANY), 0);
+    assert_int_equal(rt_count(t, WEIR_STATE_ANY), 0);
     rt_close(t);
     unsetenv("WEIR_TOKEN");
     web_stop(&w);
@@ -366,10 +366,10 @@ static void open_for_reading(void **state)
     weir_job *job;
     OK(weir_get(q, id, &job, &t->err));
     assert_string_equal(job->data, "{\n\"x\":1e99}");
-    weir_job_release(job);
+    weir_job_free(job);
     weir_report *report;
     OK(weir_check(q, false, &report, &t->err));
-    weir_report_release(report);
+    weir_report_free(report);
     assert_int_equal(weir_add(q, &(weir_spec){ .type = "a" }, NULL, &t->err), WEIR_EREADONLY);
     assert_int_equal(weir_check(q, true, &report, &t->err), WEIR_EREADONLY);
     weir_close(q);
@@ -392,7 +392,7 @@ static void what_is_much_arrives(void **state)
     data[0] = data[BIG - 1] = '"';
     data[BIG] = '\0';
     web_start(&w, RT_MEM, false, NULL);
-    snprintf(url, sizeof url, "http://%s", w.host);
+    snprintf(url, sizeof url, "http://%s?timeout=60s", w.host);
     rt_open(t, url, false);
     for (int i = 0; i < N; i++)
         specs[i] = (weir_spec){ .type = "a", .data = data, .data_len = BIG };
@@ -401,7 +401,7 @@ static void what_is_much_arrives(void **state)
     OK(weir_list(t->q, &(weir_query){ .limit = N }, &page, &t->err));
     assert_int_equal(page->n, N);
     assert_int_equal(page->job[N - 1]->data_len, BIG);
-    weir_page_release(page);
+    weir_page_free(page);
     rt_close(t);
     web_stop(&w);
     free(data);

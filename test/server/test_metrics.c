@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/metrics.h"
+#include "server/live/metrics.h"
 #include "support/server_rig.h"
 
 /* ---- the grammar of the text format, version 0.0.4 ---- */
@@ -179,11 +179,11 @@ static void numbers(void **state)
     weir_job *job = take_one(&w.t, "mail");
     rt_later(&w.t, 40);
     assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
-    weir_job_release(job);
+    weir_job_free(job);
     job = take_one(&w.t, "mail");
     rt_later(&w.t, 400);
     assert_int_equal(weir_job_fail(job, "no"), WEIR_EJOB);
-    weir_job_release(job);
+    weir_job_free(job);
 
     body = scrape_until(&w, "weir_job_duration_seconds_count{type=\"mail\"}", 2);
     expect(body, "weir_jobs{type=\"mail\",state=\"delayed\"}", 1);
@@ -246,7 +246,7 @@ static void types_without_number(void **state)
         rt_add_type(&w.t, type);
         weir_job *job = take_one(&w.t, type);
         assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     char *body = scrape_until(&w, "weir_job_duration_seconds_count{type=\"\"}", 50);
     expect(body, "weir_jobs{type=\"t0199\",state=\"complete\"}", 1);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "server/netguard.h"
+#include "server/push/netguard.h"
 
 /* The address, and its kind (NULL: public). The first and last of each range, and their outer
  * neighbours. */

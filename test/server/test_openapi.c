@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/inner.h"
+#include "server/http/inner.h"
 #include "support/server_rig.h"
 
 static json_t *document(web *w)

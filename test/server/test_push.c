@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "support/proxy.h"
 #include "support/receiver.h"
 #include "support/server_rig.h"
@@ -84,26 +84,26 @@ static void has_result(rt *t, uint64_t id, const char *result)
         assert_null(job->result);
     else
         assert_string_equal(job->result, result);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 static void has_failed(rt *t, uint64_t id, const char *error)
 {
-    rt_until(t, id, WEIR_FAILED);
+    rt_until(t, id, WEIR_STATE_FAILED);
     weir_job *job = rt_get(t, id);
     assert_string_equal(job->error, error);
     assert_int_equal(job->attempts, job->max_attempts);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 /* Neither done nor tried. */
 static void is_untouched(rt *t, uint64_t id)
 {
-    rt_until(t, id, WEIR_INACTIVE);
+    rt_until(t, id, WEIR_STATE_INACTIVE);
     weir_job *job = rt_get(t, id);
     assert_int_equal(job->attempts, 0);
     assert_null(job->error);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 /* Answers one after the other, the last again and again. */
@@ -187,7 +187,8 @@ static void a_secret_is_changed(void **state)
         assert_int_equal(strstr(a.body, "\"rotating\":true") != NULL, steps[i].old != NULL);
         assert_null(strstr(a.body, "secret"));
         web_free(&a);
-        rt_until(&w.t, rt_add(&w.t, &(weir_spec){ .type = type, .data = "{}" }), WEIR_COMPLETE);
+        rt_until(&w.t, rt_add(&w.t, &(weir_spec){ .type = type, .data = "{}" }),
+                 WEIR_STATE_COMPLETE);
         assert_int_equal(receiver_count(&r), i + 1);
         check_signatures(&r.kept[i], steps[i].secret, steps[i].old);
     }
@@ -206,7 +207,7 @@ static void a_job_is_posted_and_signed(void **state)
     put(&w, r.port, "");
     static const char data[] = "{\"to\": \"\\u00e9\", \"n\":1.0}";
     uint64_t          id = rt_add(&w.t, &(weir_spec){ .type = "x", .data = data });
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     has_result(&w.t, id, "{\"sent\": 1.10}");
 
     assert_int_equal(receiver_count(&r), 1);
@@ -229,7 +230,7 @@ static void a_job_is_posted_and_signed(void **state)
 
     weir_job *job = rt_get(&w.t, id);
     assert_string_equal(job->worker, "push:t");
-    weir_job_release(job);
+    weir_job_free(job);
     web_stop(&w);
     receiver_stop(&r);
 }
@@ -247,7 +248,7 @@ static void odd_types_are_escaped(void **state)
              "\"secret\":\"" SECRET "\"}", r.port);
     json_decref(web_json(&w, 201, "PUT", "/v1/push/t", body));
     uint64_t id = rt_add_type(&w.t, "a b%\xc3\xa9");
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     assert_string_equal(received_header(&r.kept[0], "Weir-Job-Type"), "a%20b%25%C3%A9");
     has_result(&w.t, id, NULL);
     web_stop(&w);
@@ -268,7 +269,8 @@ static void big_jobs_on_one_connection(void **state)
     receiver_start(&r, 0, NULL, NULL);
     put(&w, r.port, ",\"concurrency\":1");
     for (int i = 0; i < 3; i++)
-        rt_until(&w.t, rt_add(&w.t, &(weir_spec){ .type = "x", .data = data }), WEIR_COMPLETE);
+        rt_until(&w.t, rt_add(&w.t, &(weir_spec){ .type = "x", .data = data }),
+                 WEIR_STATE_COMPLETE);
     assert_int_equal(receiver_conns(&r), 1);
     assert_string_equal(r.kept[2].body, data);
     web_stop(&w);
@@ -292,7 +294,7 @@ static void any_text_is_a_result(void **state)
     put(&w, r.port, "");
     for (size_t i = 0; i < s.n; i++) {
         uint64_t id = rt_add_type(&w.t, "x");
-        rt_until(&w.t, id, WEIR_COMPLETE);
+        rt_until(&w.t, id, WEIR_STATE_COMPLETE);
         has_result(&w.t, id, results[i]);
     }
     web_stop(&w);
@@ -333,11 +335,11 @@ static void a_receiver_that_dies_loses_the_job(void **state)
     receiver_start(&r, 0, from_script, &s);
     put(&w, r.port, "");
     uint64_t id = rt_add_type(&w.t, "x");
-    rt_until(&w.t, id, WEIR_COMPLETE);              /* though it has one attempt only */
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);              /* though it has one attempt only */
     weir_job *job = rt_get(&w.t, id);
     assert_int_equal(job->lost, 1);
     assert_int_equal(job->attempts, 1);
-    weir_job_release(job);
+    weir_job_free(job);
     web_stop(&w);
     receiver_stop(&r);
 }
@@ -389,9 +391,9 @@ static void a_job_that_kills_its_receiver_takes_no_other_along(void **state)
             poison = id;
     }
     put(&w, r.port, ",\"concurrency\":8");
-    rt_until(&w.t, poison, WEIR_FAILED);
-    rt_until_count(&w.t, WEIR_COMPLETE, JOBS - 1);
-    assert_int_equal(rt_count(&w.t, WEIR_FAILED), 1);
+    rt_until(&w.t, poison, WEIR_STATE_FAILED);
+    rt_until_count(&w.t, WEIR_STATE_COMPLETE, JOBS - 1);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_FAILED), 1);
     web_stop(&w);
     receiver_stop(&r);
 }
@@ -406,7 +408,7 @@ static void a_failed_job_is_tried_again_by_its_own_rule(void **state)
     receiver_start(&r, 0, from_script, &s);
     put(&w, r.port, "");
     uint64_t id = rt_add(&w.t, &(weir_spec){ .type = "x", .attempts = 3 });
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     has_result(&w.t, id, "3");
     assert_int_equal(receiver_count(&r), 3);
     assert_string_equal(received_header(&r.kept[2], "Weir-Attempt"), "3");
@@ -433,7 +435,7 @@ static void an_answer_that_is_too_long_fails(void **state)
     has_failed(&w.t, rt_add_type(&w.t, "x"), "the answer is longer than 1048576 bytes");
     has_failed(&w.t, rt_add_type(&w.t, "x"), "HTTP 500");
     uint64_t id = rt_add_type(&w.t, "x");
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     has_result(&w.t, id, "\"\\n\\n\\n\"");
     web_stop(&w);
     receiver_stop(&r);
@@ -489,7 +491,7 @@ static void the_lease_is_over_some_time(void **state)
     gate_wait(&h.arrived, 2);           /* it is given out again */
     gate_up(&h.go);                     /* and the first answer comes too late */
     gate_up(&h.go);
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     assert_string_equal(received_header(&r.kept[1], "Weir-Delivery"), "2");
     web_stop(&w);
     receiver_stop(&r);
@@ -511,9 +513,9 @@ static void never_more_than_the_limit_at_once(void **state)
         int all = i + LIMIT < JOBS ? i + LIMIT : JOBS;
         gate_wait(&h.arrived, all);
         /* nothing waits here with its lease running */
-        assert_int_equal(rt_count(&w.t, WEIR_ACTIVE), all - i);
+        assert_int_equal(rt_count(&w.t, WEIR_STATE_ACTIVE), all - i);
         gate_up(&h.go);
-        rt_until_count(&w.t, WEIR_COMPLETE, (uint64_t)i + 1);
+        rt_until_count(&w.t, WEIR_STATE_COMPLETE, (uint64_t)i + 1);
     }
     assert_int_equal(receiver_most(&r), LIMIT);
     assert_int_equal(running(&w), 0);
@@ -537,8 +539,8 @@ static void a_cancelled_job_stays_cancelled(void **state)
     gate_up(&h.go);
     uint64_t next = rt_add_type(t, "x");
     gate_up(&h.go);
-    rt_until(t, next, WEIR_COMPLETE);
-    assert_int_equal(rt_state(t, id), WEIR_CANCELLED);
+    rt_until(t, next, WEIR_STATE_COMPLETE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_CANCELLED);
     web_stop(&w);
     receiver_stop(&r);
 }
@@ -561,12 +563,12 @@ static void accepted_jobs_are_finished_later(void **state)
 
     char body[160];
     rt_later(t, 3600 * 1000 - 10);      /* far beyond timeout and lease of the request */
-    assert_int_equal(rt_state(t, id), WEIR_ACTIVE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_ACTIVE);
     snprintf(body, sizeof body, "{\"jobs\":[{\"id\":%llu,\"delivery\":%s,"
              "\"result\":{\"late\":true}}]}", (unsigned long long)id,
              received_header(&r.kept[0], "Weir-Delivery"));
     json_decref(web_json(&w, 200, "POST", "/v1/finish", body));
-    rt_until(t, id, WEIR_COMPLETE);
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     has_result(t, id, "{\"late\":true}");
     rt_later(t, 20);
     UNTIL(receiver_count(&r) == 3);     /* the other was never finished: it comes again */
@@ -601,7 +603,7 @@ static void gone_pauses_until_it_is_put_again(void **state)
     assert_int_equal(receiver_count(&r), 1);
     put(&w, r.port, "");
     assert_false(has_state(&w, "paused"));
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     web_stop(&w);
     receiver_stop(&r);
     tempdir_remove(dir);
@@ -622,7 +624,7 @@ static void a_busy_target_is_left_alone(void **state)
     uint64_t id = rt_add(&w.t, &(weir_spec){ .type = "x", .attempts = 1 });
     UNTIL(has_state(&w, "backing off"));
     assert_true(has_error(&w, "HTTP 429"));
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     assert_string_equal(received_header(&r.kept[1], "Weir-Attempt"), "1");
     UNTIL(!has_error(&w, "HTTP"));
 
@@ -634,7 +636,7 @@ static void a_busy_target_is_left_alone(void **state)
     assert_in_range(until, weir_now(w.t.q) + 3000 * 1000, weir_now(w.t.q) + 3600 * 1000);
     is_untouched(&w.t, id);
     put(&w, r.port, "");                /* now */
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     web_stop(&w);
     receiver_stop(&r);
 }
@@ -665,7 +667,7 @@ static void an_unreachable_target_costs_no_attempt(void **state)
         is_untouched(&w.t, id[i]);
     receiver_start(&r, port, NULL, NULL);
     for (int i = 0; i < 5; i++)
-        rt_until(&w.t, id[i], WEIR_COMPLETE);
+        rt_until(&w.t, id[i], WEIR_STATE_COMPLETE);
     UNTIL(!has_error(&w, "connect"));
     assert_true(has_state(&w, "ready"));
     web_stop(&w);
@@ -703,19 +705,19 @@ static void whatever_makes_a_job_ready_wakes_it(void **state)
     rt      *t = &w.t;
     uint64_t before = rt_add_type(t, "x");
     put(&w, r.port, "");
-    rt_until(t, before, WEIR_COMPLETE);
+    rt_until(t, before, WEIR_STATE_COMPLETE);
     uint64_t delayed = rt_add(t, &(weir_spec){ .type = "x", .delay_ms = 5000 });
     uint64_t other = rt_add_type(t, "y");
     rt_later(t, 5001);
-    rt_until(t, delayed, WEIR_COMPLETE);
+    rt_until(t, delayed, WEIR_STATE_COMPLETE);
     OK(weir_pause(t->q, "x", &t->err));
     uint64_t paused = rt_add_type(t, "x");
     OK(weir_resume(t->q, "x", &t->err));
-    rt_until(t, paused, WEIR_COMPLETE);
+    rt_until(t, paused, WEIR_STATE_COMPLETE);
     OK(weir_retry(t->q, paused, &t->err));
     UNTIL(receiver_count(&r) == 4);
-    rt_until(t, paused, WEIR_COMPLETE);
-    assert_int_equal(rt_state(t, other), WEIR_INACTIVE);
+    rt_until(t, paused, WEIR_STATE_COMPLETE);
+    assert_int_equal(rt_state(t, other), WEIR_STATE_INACTIVE);
     web_stop(&w);
     receiver_stop(&r);
 }
@@ -746,13 +748,13 @@ static void an_outcome_waits_for_the_store(void **state)
     UNTIL(running(&w) == 0);
     for (int i = 0; i < 4; i++) {       /* meanwhile the outcome is not taken either */
         uint64_t n;
-        assert_int_not_equal(weir_count(t->q, WEIR_ANY, NULL, &n, &t->err), WEIR_OK);
+        assert_int_not_equal(weir_count(t->q, WEIR_STATE_ANY, NULL, &n, &t->err), WEIR_OK);
     }
     proxy_hold(line, false);
-    rt_until(t, id, WEIR_COMPLETE);
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     has_result(t, id, "true");
     gate_up(&h.go);
-    rt_until(t, rt_add_type(t, "x"), WEIR_COMPLETE);    /* and it goes on */
+    rt_until(t, rt_add_type(t, "x"), WEIR_STATE_COMPLETE);    /* and it goes on */
     assert_int_equal(receiver_count(&r), 2);
     web_stop(&w);
     receiver_stop(&r);
@@ -912,11 +914,11 @@ static void a_removed_target_gets_no_more(void **state)
     assert_int_equal(a.status, 204);
     web_free(&a);
     gate_up(&h.go);                     /* what it has, it may finish */
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     is_untouched(&w.t, next);
     put(&w, r.port, "");
     gate_up(&h.go);
-    rt_until(&w.t, next, WEIR_COMPLETE);
+    rt_until(&w.t, next, WEIR_STATE_COMPLETE);
     web_stop(&w);
     receiver_stop(&r);
 }
@@ -980,7 +982,7 @@ static void targets_outlive_the_server(void **state)
     assert_string_equal(json_string_value(json_object_get(t, "kept")), "file");
     json_decref(t);
     uint64_t id = rt_add_type(&w.t, "x");
-    rt_until(&w.t, id, WEIR_COMPLETE);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);
     check_signature(&r.kept[0]);
     web_answer a = web_call(&w, "DELETE", "/v1/push/t", NULL);
     assert_int_equal(a.status, 204);
@@ -1066,14 +1068,14 @@ static void the_stop_waits_for_answers(void **state)
     UNTIL(is_stopping(&w));
     gate_up(&h.go);
     pthread_join(thread, NULL);
-    assert_int_equal(rt_state(&w.t, id), WEIR_COMPLETE);
+    assert_int_equal(rt_state(&w.t, id), WEIR_STATE_COMPLETE);
     is_untouched(&w.t, next);
     web_stop(&w);
     receiver_stop(&r);
 }
 
 /* Takes SRV_DRAIN_MS. */
-static void what_is_not_answered_is_released(void **state)
+static void what_is_not_answered_is_returned(void **state)
 {
     (void)state;
     web      w;
@@ -1126,7 +1128,7 @@ int main(void)
         cmocka_unit_test(a_bad_file_stops_the_start),
         cmocka_unit_test(what_cannot_be_kept_is_refused),
         cmocka_unit_test(the_stop_waits_for_answers),
-        cmocka_unit_test(what_is_not_answered_is_released),
+        cmocka_unit_test(what_is_not_answered_is_returned),
     };
     return cmocka_run_group_tests_name("push", tests, NULL, NULL);
 }

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/file.h"
-#include "server/push_targets.h"
+#include "server/access/file.h"
+#include "server/push/push_targets.h"
 #include "support/tempdir.h"
 
 #define SECRET "0123456789abcdef"

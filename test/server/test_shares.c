@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/inner.h"
-#include "server/tokens.h"
+#include "server/http/inner.h"
+#include "server/access/tokens.h"
 #include "support/server_rig.h"
 
 /* ---- the table by itself ---- */

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/inner.h"
+#include "server/http/inner.h"
 #include "support/server_rig.h"
 
 /* One who listens: what it was sent, without the chunks around it. */
@@ -156,7 +156,7 @@ static uint64_t do_one(rt *t, const char *type)
     OK(weir_take(t->q, types, 1, 0, &job, &n, &t->err));
     assert_int_equal(n, 1);
     assert_int_equal(weir_job_done(job, "{\"a\":\n[1]}"), WEIR_OK);
-    weir_job_release(job);
+    weir_job_free(job);
     return id;
 }
 
@@ -353,7 +353,10 @@ static void events_are_not_kept_for_nobody(void **state)
         UNTIL(counts(&w)->listeners == 0);
         int64_t left = srv_loop_ms();
         UNTIL(srv_loop_ms() > left + 1);
+        record *fence = record_start(&w.t, &(weir_filter){ .type = "sms" });
         do_one(&w.t, "sms");
+        record_until(fence, WEIR_EVENT_COMPLETE, 1);    /* the server has seen it, too */
+        record_stop(fence);
         snprintf(header, sizeof header, "Last-Event-ID: %s\r\n", id);
         e = listen_with(&w, "/v1/events", header);
         hear_until(&e, "event: lost");
@@ -403,7 +406,7 @@ static void a_slow_listener_is_dropped(void **state)
     assert_non_null(strstr(slow.text, "event: dropped\ndata: {\"event\":\"dropped\",\"text\":\"too "
                                       "slow"));
     weir_job_done(job, NULL);
-    weir_job_release(job);
+    weir_job_free(job);
     free(data);
     ear_close(&slow);
     ear_close(&quick);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/tls.h"
+#include "server/http/tls.h"
 #include "support/server_rig.h"
 
 static char dir[TEMPDIR_MAX], cert[TEMPDIR_MAX + 16], key[TEMPDIR_MAX + 16];

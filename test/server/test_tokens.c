@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "support/tempdir.h"
 
 static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];

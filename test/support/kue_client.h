@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/tokens.h"
+#include "server/access/tokens.h"
 #include "support/server_rig.h"
 #include "weir/remote.h"
 
@@ -68,7 +68,7 @@ static inline void end(web *w, weir_job *job, weir_outcome outcome, const char *
     weir_ending e = { .id = job->id, .delivery = job->delivery, .outcome = outcome, .text = text };
     OK(weir_finish(t->q, &e, 1, &ended, &t->err));
     assert_int_equal(ended.err.code, WEIR_OK);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 #endif

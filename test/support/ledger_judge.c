@@ -132,12 +132,12 @@ static void judge_job(book *b, const weir_job *job)
     e->stored = true;
     b->out->stored++;
     if (key == b->poison) {
-        b->out->spared = job->state != WEIR_FAILED;
+        b->out->spared = job->state != WEIR_STATE_FAILED;
         return;
     }
-    b->out->failed += job->state == WEIR_FAILED;
-    b->out->unfinished += job->state != WEIR_FAILED && job->state != WEIR_COMPLETE;
-    if (job->state != WEIR_COMPLETE)
+    b->out->failed += job->state == WEIR_STATE_FAILED;
+    b->out->unfinished += job->state != WEIR_STATE_FAILED && job->state != WEIR_STATE_COMPLETE;
+    if (job->state != WEIR_STATE_COMPLETE)
         blame(b, weir_state_name(job->state), job->id);
 }
 
@@ -153,7 +153,7 @@ static weir_code judge_jobs(book *b, weir_queue *q, weir_error *err)
             judge_job(b, page->job[i]);
         more = page->more;
         query.after = page->next;
-        weir_page_release(page);
+        weir_page_free(page);
     }
     return WEIR_OK;
 }
@@ -172,7 +172,7 @@ static weir_code judge_store(book *b, const char *url, weir_error *err)
         b->out->inconsistent = report->n;
         if (report->n && !b->out->trouble[0])
             snprintf(b->out->trouble, sizeof b->out->trouble, "check: %.200s", report->line[0]);
-        weir_report_release(report);
+        weir_report_free(report);
     }
     weir_close(q);
     return rc;

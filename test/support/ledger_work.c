@@ -73,7 +73,8 @@ static weir_spec spec_of(const ledger_work *work, uint64_t key, char data[64])
                         .priority = (int32_t)(key % 5),
                         .max_lost = work->poison == LEDGER_NO_POISON ? 1000000 : 0,
                         .delay_ms = key % 11 == 0 ? 5 : 0, .remove_on_complete = key % 7 == 0,
-                        .backoff = { key % 2 ? WEIR_FIXED : WEIR_IMMEDIATE, .delay_ms = 2 } };
+                        .backoff = { key % 2 ? WEIR_BACKOFF_FIXED : WEIR_BACKOFF_NONE,
+                                     .delay_ms = 2 } };
 }
 
 static void add(child *c, const weir_token *token, const weir_spec *specs, size_t n,
@@ -144,7 +145,7 @@ static void check_store(weir_queue *q)
         give_up("check", err.msg);
     if (report->n)
         give_up("check", report->line[0]);
-    weir_report_release(report);
+    weir_report_free(report);
 }
 
 static bool anything_left(const child *c)
@@ -155,8 +156,9 @@ static bool anything_left(const child *c)
     while (weir_get_stats(c->q, &stats, &err))
         repeat_or_give_up(c, since, "stats", &err);
     const uint64_t *count = stats->all.count;
-    bool            left = count[WEIR_INACTIVE] + count[WEIR_DELAYED] + count[WEIR_ACTIVE] > 0;
-    weir_stats_release(stats);
+    bool            left = count[WEIR_STATE_INACTIVE] + count[WEIR_STATE_DELAYED] +
+                           count[WEIR_STATE_ACTIVE] > 0;
+    weir_stats_free(stats);
     return left;
 }
 
@@ -165,7 +167,7 @@ static void start_workers(child *c)
     static const char *const types[] = { "even", "odd", NULL };
     weir_error     err;
     weir_listener *listener;
-    weir_filter    ends = { .events = 1u << WEIR_EVENT_COMPLETE };
+    weir_filter    ends = { .events = WEIR_BIT(WEIR_EVENT_COMPLETE) };
     weir_pool      plain = { .handler = handle, .ctx = c, .threads = WORKERS, .types = types,
                              .lease_ms = c->work->lease_ms };
     weir_pool      ahead = plain;

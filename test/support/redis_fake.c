@@ -113,14 +113,14 @@ static void put_hello(fake *f, conn *c)
     put(c, text);
 }
 
-/* Is it of the greeting, and answered? `hidden`: and not to be noted. */
-static bool answer_greeting(fake *f, conn *c, char **argv, bool *hidden)
+/* Is it of the handshake, and answered? `hidden`: and not to be noted. */
+static bool answer_handshake(fake *f, conn *c, char **argv, bool *hidden)
 {
     const char *command = argv[0];
-    static const char *const greeting[] = { "HELLO", "SELECT",  "INFO",   "CONFIG", "CLIENT",
+    static const char *const handshake[] = { "HELLO", "SELECT",  "INFO",   "CONFIG", "CLIENT",
                                             "FUNCTION", "ASKING", "CLUSTER", "SENTINEL", "AUTH" };
-    size_t i = 0, n = sizeof greeting / sizeof *greeting;
-    while (i < n && strcasecmp(greeting[i], command) != 0)
+    size_t i = 0, n = sizeof handshake / sizeof *handshake;
+    while (i < n && strcasecmp(handshake[i], command) != 0)
         i++;
     if (i == n && (strncmp(command, "WAIT", 4) != 0 || strcmp(argv[1], "0") != 0))
         return false;
@@ -194,14 +194,14 @@ static void take_commands(fake *f, conn *c)
     size_t used;
     while (c->fd >= 0 && !c->silent && !c->wait_until &&
            (used = cut_command(c->in, c->len, argv, &argc))) {
-        bool hidden = false, greeting = answer_greeting(f, c, argv, &hidden);
+        bool hidden = false, handshake = answer_handshake(f, c, argv, &hidden);
         if (!hidden)
             note(f, argv, argc);
         c->len -= used;
         char rest[MAX_IN];
         memcpy(rest, c->in + used, c->len);
         memcpy(c->in, rest, c->len);
-        if (!greeting)
+        if (!handshake)
             answer_call(f, c);
     }
 }

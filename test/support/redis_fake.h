@@ -36,7 +36,7 @@ void fake_freeze(fake *f, bool frozen);
 
 /* All calls that came, but for WAIT and WAITAOF for 0 servers: their arguments with a space
  * between, each with a ';' behind; with FUNCTION LOAD, ASKING and CLIENT KILL, without the rest of
- * the greeting. Forgets them. Answers `out`. */
+ * the handshake. Forgets them. Answers `out`. */
 char *fake_heard(fake *f, char *out, size_t size);
 /* Wait until a call came that has `part` in it. False: it did not. */
 bool  fake_wait_heard(fake *f, const char *part);

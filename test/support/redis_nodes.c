@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/proxy.h"
+
 enum { SLOTS = 16384, MOVE_AT_ONCE = 10 };
 
 static int64_t now_ms(void)
@@ -365,6 +367,7 @@ rig_nodes *rig_sentinels(size_t sentinels, size_t replicas)
 
 static struct {
     rig       *one, *tcp, *tls;
+    proxy     *line;                /* to `one`, and it is bad */
     rig_nodes *cluster;
     unsigned   prefixes;
     pid_t      owner;
@@ -374,6 +377,7 @@ static void free_shared(void)
 {
     if (getpid() != shared.owner)
         return;                     /* a child that was forked */
+    proxy_stop(shared.line);
     rig_free(shared.one);
     rig_free(shared.tcp);
     rig_free(shared.tls);
@@ -395,15 +399,41 @@ static bool start_shared(const char *scheme)
     return shared.tcp || (shared.tcp = rig_start(&(rig_options){ .tcp = true }));
 }
 
+static const char CUT[] = "rig:cut:";
+
+bool rig_is_cut(const char *url)
+{
+    return !strncmp(url, CUT, sizeof CUT - 1);
+}
+
+static bool cut_url(const char *scheme, const char *query, char *out, size_t size)
+{
+    enum { SEED = 1794804839, CUT_AFTER = 30000 };
+    if (!start_shared("+unix"))
+        return false;
+    if (!shared.line) {
+        shared.line = proxy_start(shared.one, SEED);
+        if (shared.line)
+            proxy_cut_after(shared.line, CUT_AFTER);
+    }
+    if (shared.line)
+        snprintf(out, size, "%s://127.0.0.1:%d?timeout=60s&%s", scheme, proxy_port(shared.line),
+                 query);
+    return shared.line;
+}
+
 bool rig_shared_url(const char *url, char *out, size_t size)
 {
     char        scheme[64], query[128];
-    const char *rest = strchr(url, ':') + 1, *mark = strchr(rest, '?');
+    const char *rest = rig_is_cut(url) ? url + sizeof CUT - 1 : strchr(url, ':') + 1;
+    const char *mark = strchr(rest, '?');
     snprintf(scheme, sizeof scheme, "%.*s", (int)(mark ? mark - rest : (long)strlen(rest)), rest);
-    if (!start_shared(scheme))
+    if (!rig_is_cut(url) && !start_shared(scheme))
         return false;
     snprintf(query, sizeof query, "prefix=t%u%s%s", ++shared.prefixes, mark ? "&" : "",
              mark ? mark + 1 : "");
+    if (rig_is_cut(url))
+        return cut_url(scheme, query, out, size);
     if (!strcmp(scheme, "cluster"))
         rig_cluster_url(shared.cluster, "redis", query, out, size);
     else

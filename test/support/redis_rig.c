@@ -161,7 +161,8 @@ bool rig_begin(rig *r)
     char  path[sizeof r->dir + 16];
     pid_t parent = getpid();
     snprintf(path, sizeof path, "%s/redis.conf", r->dir);
-    mend_aof(r);
+    if (!r->keep_torn)
+        mend_aof(r);
     unlink(r->socket);              /* left by one that was killed: nobody answers there */
     r->pid = fork();
     if (r->pid < 0) {

@@ -39,6 +39,7 @@ typedef struct rig {
     char  socket[TEMPDIR_MAX + 8];
     char  password[64];
     bool  sentinel;
+    bool  keep_torn;                /* start it without redis-check-aof: see mend_aof() */
 } rig;
 
 /* Start one and wait until it answers. `opt` may be NULL. rig_free(). */
@@ -116,11 +117,14 @@ rig  *rig_sentinel_failed_over(const rig_nodes *c, const rig *old);
 
 /* What "rig:REST" means: a server, started when first asked for, and a prefix that nobody had
  * before. REST is a scheme and a query: "redis+unix", "redis", "rediss",
- * "redis+kue+unix?profile=vertx", or "cluster?partitions=16" (3 primaries). */
+ * "redis+kue+unix?profile=vertx", or "cluster?partitions=16" (3 primaries). "cut:redis" and
+ * "cut:redis+kue?profile=kue": the line to the server is cut again and again, as proxy_cut_after()
+ * does, and the queue has the time to repeat every call. */
 bool rig_shared_url(const char *url, char *out, size_t size);
 static inline bool rig_is_shared(const char *url)
 {
     return url[0] == 'r' && url[1] == 'i' && url[2] == 'g' && url[3] == ':';
 }
+bool rig_is_cut(const char *url);           /* "rig:cut:..." */
 
 #endif

@@ -20,7 +20,7 @@ static int64_t turned_now(void *ctx)
 
 static weir_code try_to_open(rt *t, weir_queue **q)
 {
-    weir_options opt = { .now = t->own_clock ? turned_now : NULL, .now_ctx = t };
+    weir_options opt = { .now = t->test_clock ? turned_now : NULL, .now_ctx = t };
     return weir_open(q, t->url, &opt, &t->err);
 }
 
@@ -38,10 +38,10 @@ static void serve(rt *t)
 }
 
 /* All but the last step of rt_open(). */
-static void prepare(rt *t, const char *url, bool own_clock)
+static void prepare(rt *t, const char *url, bool test_clock)
 {
     memset(t, 0, sizeof *t);
-    t->own_clock = own_clock;
+    t->test_clock = test_clock;
     t->now = INT64_C(1700000000000);
     bool        served = !strncmp(url, "served:", 7);
     const char *at = strstr(url, ":@/") ? strchr(url, '@') : NULL;
@@ -58,9 +58,9 @@ static void prepare(rt *t, const char *url, bool own_clock)
         serve(t);
 }
 
-void rt_open(rt *t, const char *url, bool own_clock)
+void rt_open(rt *t, const char *url, bool test_clock)
 {
-    prepare(t, url, own_clock);
+    prepare(t, url, test_clock);
     open_it(t, &t->q);
 }
 
@@ -72,7 +72,7 @@ void rt_open_until(rt *t, const char *url)
     assert_ok_(rc, &t->err, "weir_open", __FILE__, __LINE__);
 }
 
-void rt_each(void (*test)(rt *t), bool own_clock)
+void rt_each(void (*test)(rt *t), bool test_clock)
 {
     static const char *const usual[] = { RT_MEM, RT_SQLITE, RT_REDIS, RT_SERVED };
     const char *listed = getenv("WEIR_TEST_STORES");
@@ -82,7 +82,7 @@ void rt_each(void (*test)(rt *t), bool own_clock)
         n = store_urls(0, NULL, &urls);
     for (size_t i = 0; i < n; i++) {
         rt t;
-        rt_open(&t, urls ? urls[i] : usual[i], own_clock);
+        rt_open(&t, urls ? urls[i] : usual[i], test_clock);
         test(&t);
         rt_check_and_close(&t);
     }
@@ -114,7 +114,7 @@ void rt_check_and_close(rt *t)
     OK(weir_check(t->q, false, &report, &t->err));
     if (report->n)
         fail_msg("the store is not consistent: %s", report->line[0]);
-    weir_report_release(report);
+    weir_report_free(report);
     rt_close(t);
 }
 
@@ -151,10 +151,10 @@ weir_state rt_state(rt *t, uint64_t id)
     weir_job *job;
     weir_code rc = weir_get(t->q, id, &job, &t->err);
     if (rc == WEIR_ENOENT)
-        return WEIR_ANY;
+        return WEIR_STATE_ANY;
     OK(rc);
     weir_state state = job->state;
-    weir_job_release(job);
+    weir_job_free(job);
     return state;
 }
 

@@ -27,7 +27,7 @@ typedef struct rt {
     weir_queue     *q;
     char            dir[TEMPDIR_MAX];     /* "": needs none */
     char            url[TEMPDIR_MAX + 256];
-    bool            own_clock;
+    bool            test_clock;
     _Atomic int64_t now;
     weir_error      err;                  /* of the last call */
     weir_queue     *served;               /* "served:": what a server in this process serves */
@@ -41,7 +41,7 @@ typedef struct rt {
 
 /* Open a queue; '@' after the scheme is a directory of its own, "rig:..." see rig_shared_url();
  * "served:URL" is the http store, with a server in this process that serves URL. */
-void rt_open(rt *t, const char *url, bool own_clock);
+void rt_open(rt *t, const char *url, bool test_clock);
 /* Open a queue whose store may not answer within the timeout of the URL, again and again: a busy
  * machine can be slower than a short timeout. */
 void rt_open_until(rt *t, const char *url);
@@ -56,7 +56,7 @@ void rt_later(rt *t, int64_t ms);
 
 uint64_t   rt_add(rt *t, const weir_spec *spec);
 uint64_t   rt_add_type(rt *t, const char *type);
-weir_state rt_state(rt *t, uint64_t id);          /* WEIR_ANY: it is gone */
+weir_state rt_state(rt *t, uint64_t id);          /* WEIR_STATE_ANY: it is gone */
 weir_job  *rt_get(rt *t, uint64_t id);
 uint64_t   rt_count(rt *t, weir_state state);
 /* Wait until the job is in that state. */
@@ -64,7 +64,7 @@ void       rt_until(rt *t, uint64_t id, weir_state state);
 void       rt_until_count(rt *t, weir_state state, uint64_t n);
 
 /* Run a test on each of these stores, or on those that $WEIR_TEST_STORES names. */
-void rt_each(void (*test)(rt *t), bool own_clock);
+void rt_each(void (*test)(rt *t), bool test_clock);
 
 /* A test that is run on each store. */
 #define RT_TEST(fn)                                                              \

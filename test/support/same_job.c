@@ -40,6 +40,6 @@ void check_same_job(const weir_job *is, const weir_job *want)
     WEIR_JOB_NUMBERS(NUMBER)
     WEIR_JOB_TEXTS(TEXT)
     WEIR_JOB_BYTES(BYTES)
-    assert_null(is->hold);
+    assert_null(is->taken);
     assert_null(is->texts);
 }

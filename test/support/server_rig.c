@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void web_start(web *w, const char *url, bool own_clock, const srv_options *opt)
+void web_start(web *w, const char *url, bool test_clock, const srv_options *opt)
 {
     srv_options o = opt ? *opt : (srv_options){ 0 };
     memset(w, 0, sizeof *w);
-    rt_open(&w->t, url, own_clock);
+    rt_open(&w->t, url, test_clock);
     if (!o.listen)
         o.listen = "127.0.0.1:0";
     rt *t = &w->t;

@@ -15,7 +15,7 @@ typedef struct web {
 } web;
 
 /* Start on a store ("mem:", RT_SQLITE ...) with these options (NULL: none; `listen` is set). */
-void web_start(web *w, const char *url, bool own_clock, const srv_options *opt);
+void web_start(web *w, const char *url, bool test_clock, const srv_options *opt);
 void web_stop(web *w);          /* the store must be consistent */
 
 typedef struct web_answer {

@@ -26,7 +26,8 @@
     "mem:", "sqlite:@/jobs.db?durability=os", "sqlite:@/jobs.db?durability=disk",         \
     "rig:redis+unix", "rig:redis+kue+unix?profile=kue", "rig:redis+kue+unix?profile=vertx", \
     "rig:cluster?partitions=1", "rig:cluster?partitions=16",                              \
-    "served:mem:", "served:sqlite:@/jobs.db?durability=os"
+    "served:mem:", "served:sqlite:@/jobs.db?durability=os",                               \
+    "shared:sqlite:@/jobs.db?durability=os"
 
 /* Which ones: the arguments, else $WEIR_TEST_STORES (separated by commas), else TEST_STORES.
  * Answers how many; free() what *out points at. */
@@ -42,7 +43,7 @@ typedef struct fixture {
     weir_env    env;
     _Atomic int64_t now;        /* a server in this process looks at it, too */
     _Atomic int64_t stepped;    /* how far set_clock() has set it */
-    weir_queue *served;         /* "served:": what the server serves */
+    weir_queue *served;         /* "served:", "shared:": the queue of the others */
     struct srv_server *server;
     weir_error  err;            /* of the last operation */
     weir_buf    events;         /* since the last look: see event_text() */
@@ -58,7 +59,8 @@ typedef struct fixture {
 
 /* NULL when it cannot be opened; says why on standard error. For "rig:..." see
  * rig_shared_url(). "served:URL" is the http store, with a server in this process that serves URL
- * by the fixture's clock; its own queue does nothing by itself when something is due. */
+ * by the fixture's clock; its own queue does nothing by itself when something is due. "shared:URL"
+ * is the store of a process that works through the owner of URL, which is a queue like that. */
 fixture *fixture_open(const char *url);
 void     fixture_close(fixture *f);
 bool     persistent(const fixture *f);
@@ -97,6 +99,7 @@ weir_code finish(fixture *f, const weir_job *job);
 weir_code finish_with(fixture *f, const weir_job *job, const char *result);
 weir_code fail_job(fixture *f, const weir_job *job, const char *text);
 weir_code give_back(fixture *f, const weir_job *job);
+weir_code give_back_for(fixture *f, const weir_job *job, int64_t delay_ms);
 weir_code lose(fixture *f, const weir_job *job);            /* its worker died */
 weir_code finish_and_take(fixture *f, const weir_job *job, const char *type, const weir_job **next);
 weir_code renew(fixture *f, const weir_job *job, int64_t lease_ms);
@@ -120,7 +123,7 @@ weir_code import_many(fixture *f, const weir_incoming *jobs, size_t n, weir_impo
 weir_imported import_job(fixture *f, const weir_job *job);  /* its own answer; the call must work */
 
 const weir_job   *get(fixture *f, uint64_t id);             /* NULL: not there */
-weir_state        state_of(fixture *f, uint64_t id);        /* WEIR_ANY: not there */
+weir_state        state_of(fixture *f, uint64_t id);        /* WEIR_STATE_ANY: not there */
 const weir_page  *list(fixture *f, const weir_query *query);            /* NULL: refused */
 const weir_lines *logs(fixture *f, uint64_t id, uint64_t after, size_t limit);
 const weir_stats *stats(fixture *f);

@@ -15,7 +15,7 @@ static void hold(fixture *f, void *thing, void (*release)(void *))
 }
 
 #define RELEASE(name) \
-    static void drop_##name(void *thing) { weir_##name##_release(thing); }
+    static void drop_##name(void *thing) { weir_##name##_free(thing); }
 RELEASE(job)
 RELEASE(page)
 RELEASE(lines)
@@ -161,7 +161,15 @@ weir_code fail_job(fixture *f, const weir_job *job, const char *text)
 
 weir_code give_back(fixture *f, const weir_job *job)
 {
-    return finish_op(f, job, WEIR_OUTCOME_RELEASE, NULL);
+    return finish_op(f, job, WEIR_OUTCOME_RETURN, NULL);
+}
+
+weir_code give_back_for(fixture *f, const weir_job *job, int64_t delay_ms)
+{
+    weir_op op = { .kind = WEIR_OP_FINISH,
+                   .u.finish = { .id = job->id, .delivery = job->delivery,
+                                 .outcome = WEIR_OUTCOME_RETURN, .delay_ms = delay_ms } };
+    return run(f, &op);
 }
 
 weir_code lose(fixture *f, const weir_job *job)
@@ -268,18 +276,20 @@ weir_code update(fixture *f, uint64_t id, const weir_change *change)
 
 weir_code retry_job(fixture *f, uint64_t id)
 {
-    return update_op(f, id, 1u << WEIR_COMPLETE | 1u << WEIR_FAILED | 1u << WEIR_CANCELLED,
-                     &(weir_change){ .state = WEIR_INACTIVE });
+    return update_op(f, id, WEIR_BIT(WEIR_STATE_COMPLETE) | WEIR_BIT(WEIR_STATE_FAILED) |
+                     WEIR_BIT(WEIR_STATE_CANCELLED),
+                     &(weir_change){ .state = WEIR_STATE_INACTIVE });
 }
 
 weir_code promote_job(fixture *f, uint64_t id)
 {
-    return update_op(f, id, 1u << WEIR_DELAYED, &(weir_change){ .state = WEIR_INACTIVE });
+    return update_op(f, id, WEIR_BIT(WEIR_STATE_DELAYED),
+                     &(weir_change){ .state = WEIR_STATE_INACTIVE });
 }
 
 weir_code cancel_job(fixture *f, uint64_t id)
 {
-    return update_op(f, id, 0, &(weir_change){ .state = WEIR_CANCELLED });
+    return update_op(f, id, 0, &(weir_change){ .state = WEIR_STATE_CANCELLED });
 }
 
 weir_code remove_job(fixture *f, uint64_t id)
@@ -332,7 +342,7 @@ const weir_job *get(fixture *f, uint64_t id)
 weir_state state_of(fixture *f, uint64_t id)
 {
     const weir_job *job = get(f, id);
-    return job ? job->state : WEIR_ANY;
+    return job ? job->state : WEIR_STATE_ANY;
 }
 
 const weir_page *list(fixture *f, const weir_query *query)

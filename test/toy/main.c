@@ -15,7 +15,7 @@ static weir_code touch(weir_queue *q, uint64_t id)
     weir_error   err;
     if (weir__ops_run_async(q, &op, 1, &f, &err) || weir_future_wait(f, WEIR_FOREVER, &err))
         return err.code;
-    weir_future_release(f);
+    weir_future_free(f);
     return op.err.code;
 }
 
@@ -48,7 +48,7 @@ static int the_field_is_kept(weir_queue *q, uint64_t id)
     weir__buf_char(&json, '\0');
     int ok = job->toy == 7 && strstr(json.data, "\"toy\":7");
     weir__buf_fini(&json);
-    weir_job_release(job);
+    weir_job_free(job);
     return ok;
 }
 

@@ -75,9 +75,9 @@ def places_of_operation():
          '    if (!weir__sq_get(s, op->u.touch.id, &j, &t, &st))\n'
          '        return weir__no_job(&op->err, op->u.touch.id);\n    sqlite3_reset(st);\n'
          '    return WEIR_OK;\n}\n\nweir_code weir__sq_op_get('),
-        ('its line in REDIS_OPS', 'src/store/redis/engine.h', '    ALONE(CHECK, check)\n',
+        ('its line in REDIS_OPS', 'src/store/redis/engine/engine.h', '    ALONE(CHECK, check)\n',
          '    ALONE(CHECK, check) ALONE(TOUCH, touch)\n'),
-        ('redis', 'src/store/redis/ops_read.c', 'void weir__redis_get_act(',
+        ('redis', 'src/store/redis/engine/ops_read.c', 'void weir__redis_get_act(',
          'weir_code weir__redis_touch(redis_lane *s, weir_op *op)\n{\n    (void)s;\n'
          '    return weir__no_job(&op->err, op->u.touch.id);\n}\n\nvoid weir__redis_get_act('),
     ]
@@ -108,7 +108,9 @@ def forget_each(tree, what, places):
         tree.edit(file, without, with_it)
 
 
-TARGETS = ['src/libweir.so.0.1.0', 'src/libweir.a']
+with open(os.path.join(SOURCE, 'meson.build'), encoding='utf-8') as build:
+    VERSION = re.search(r"version: '([0-9.]+)'", build.read()).group(1)
+TARGETS = ['src/libweir.so.' + VERSION, 'src/libweir.a']
 
 
 def main():

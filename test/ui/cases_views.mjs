@@ -277,7 +277,7 @@ test('a timeline that is long can be read', async (t) => {
     const server = await t.serve();
     const id = await server.add({ type: 'mail', data: {} });
     for (let n = 1; n <= 53; n++) {
-        await server.finish(await until(() => server.take('mail', `box:${n}`)), { release: true });
+        await server.finish(await until(() => server.take('mail', `box:${n}`)), { return: true });
     }
     const page = await t.open(server, `/jobs/${id}`);
     const timeline = page.getByRole('region', { name: 'Timeline', exact: true });

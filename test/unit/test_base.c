@@ -1,8 +1,9 @@
-/* test_base.c - errors, buffers, cutting text, the map, lists, deadlines. */
+/* test_base.c - errors, buffers, cutting text, the map, lists, rings, deadlines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -10,7 +11,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/heap.h"
 #include "base/map.h"
+#include "base/ring.h"
 #include "weir/error.h"
 
 /* ---- errors ---- */
@@ -67,7 +70,7 @@ static void fail_cuts_between_characters(void **state)
 static void every_code_has_its_meaning(void **state)
 {
     (void)state;
-    for (int c = 0; c < WEIR_CODES_END; c++) {
+    for (int c = 0; c < WEIR_CODE_COUNT; c++) {
         assert_true(strlen(weir_code_name((weir_code)c)) > 0);
         assert_true(strlen(weir_code_text((weir_code)c)) > 0);
         assert_in_range(weir_code_http((weir_code)c), 200, 599);
@@ -279,6 +282,78 @@ static void list_keeps_its_order_both_ways(void **state)
     assert_null(l.first);
 }
 
+/* ---- rings ---- */
+
+static void push_entry(weir_ring *r, size_t size)
+{
+    weir_ring_entry *e = calloc(1, sizeof *e);
+    assert_non_null(e);
+    e->refs = 1;
+    e->size = size;
+    weir__ring_push(r, e);
+}
+
+/* The numbers after `number`, as "3 4 5", or "gone". */
+static const char *numbers_after(const weir_ring *r, uint64_t number, size_t max, size_t bytes)
+{
+    static char      text[200];
+    weir_ring_entry *some[8];
+    bool             gone;
+    size_t           n = weir__ring_read(r, number, some, max, bytes, &gone), len = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%d", i ? " " : "",
+                                (int)some[i]->number);
+        weir__ring_unref(some[i]);
+    }
+    return gone ? "gone" : text;
+}
+
+static void ring_gives_what_comes_after_a_number(void **state)
+{
+    (void)state;
+    weir_ring r = { 0 };
+    assert_true(weir__ring_begin(&r, 4, 100));
+    assert_string_equal(numbers_after(&r, 0, 8, 100), "");
+    for (int i = 0; i < 3; i++)
+        push_entry(&r, 10);
+    assert_string_equal(numbers_after(&r, 0, 8, 100), "1 2 3");
+    assert_string_equal(numbers_after(&r, 1, 1, 100), "2");
+    assert_string_equal(numbers_after(&r, 0, 8, 20), "1 2");
+    assert_string_equal(numbers_after(&r, 0, 8, 1), "1");
+    assert_string_equal(numbers_after(&r, 3, 8, 100), "");
+    for (int i = 0; i < 2; i++)
+        push_entry(&r, 10);
+    assert_string_equal(numbers_after(&r, 0, 8, 100), "gone");
+    assert_string_equal(numbers_after(&r, 1, 8, 100), "2 3 4 5");
+    push_entry(&r, 1000);                       /* more than all bytes: it alone is kept */
+    assert_string_equal(numbers_after(&r, 4, 8, 100), "gone");
+    assert_string_equal(numbers_after(&r, 5, 8, 100), "6");
+    weir__ring_end(&r);
+}
+
+static void ring_says_what_was_missed(void **state)
+{
+    (void)state;
+    weir_ring r = { 0 };
+    assert_true(weir__ring_begin(&r, 4, 100));
+    push_entry(&r, 10);
+    weir__ring_gap(&r);
+    assert_string_equal(numbers_after(&r, 1, 8, 100), "gone");
+    push_entry(&r, 10);
+    assert_string_equal(numbers_after(&r, 2, 8, 100), "3");
+    weir__ring_end(&r);
+    assert_true(weir__ring_begin(&r, 4, 100));
+    assert_string_equal(numbers_after(&r, 3, 8, 100), "gone");
+    weir_ring_entry *kept;
+    bool             gone;
+    push_entry(&r, 10);
+    assert_int_equal(weir__ring_read(&r, 4, &kept, 1, 100, &gone), 1);
+    weir__ring_end(&r);
+    assert_int_equal(kept->number, 5);          /* a reader's own reference */
+    weir__ring_unref(kept);
+}
+
 /* ---- clocks ---- */
 
 static void a_deadline_comes_once_and_never_when_negative(void **state)
@@ -308,6 +383,35 @@ static void a_wait_ends_at_its_deadline(void **state)
     pthread_cond_destroy(&cond);
 }
 
+/* In the order of their times, whatever was removed in between. */
+static void heap_gives_what_is_due_first(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    weir_heap      h = { 0 };
+    weir_heap_node node[N] = { 0 };
+    unsigned       random = 1;
+    for (int i = 0; i < N; i++) {
+        random = random * 1103515245 + 12345;
+        node[i].due = random >> 16 & 63;
+        assert_true(weir__heap_put(&h, &node[i]));
+    }
+    for (int i = 0; i < N; i += 3)
+        weir__heap_remove(&h, &node[i]);
+    weir__heap_remove(&h, &node[0]);                /* it is in no heap: nothing happens */
+    int64_t         last = 0;
+    size_t          n = 0;
+    weir_heap_node *first;
+    for (; (first = weir__heap_first(&h)); n++) {
+        assert_true(first->due >= last);
+        assert_int_not_equal((first - node) % 3, 0);
+        last = first->due;
+        weir__heap_remove(&h, first);
+    }
+    assert_int_equal(n, N - (N + 2) / 3);
+    weir__heap_fini(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +428,9 @@ int main(void)
         cmocka_unit_test(map_agrees_with_an_array),
         cmocka_unit_test(map_walk_may_remove_what_it_sees),
         cmocka_unit_test(list_keeps_its_order_both_ways),
+        cmocka_unit_test(heap_gives_what_is_due_first),
+        cmocka_unit_test(ring_gives_what_comes_after_a_number),
+        cmocka_unit_test(ring_says_what_was_missed),
         cmocka_unit_test(a_deadline_comes_once_and_never_when_negative),
         cmocka_unit_test(a_wait_ends_at_its_deadline),
     };

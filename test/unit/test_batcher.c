@@ -22,7 +22,7 @@ static weir_code run(weir_store *s, weir_op **ops, size_t n, weir_error *err)
     return WEIR_OK;
 }
 
-static const weir_store_ops far_ops = { .name = "far", .run = run, .far = true };
+static const weir_store_ops far_ops = { .name = "far", .run = run, .remote = true };
 
 static void a_time(void *ctx, int64_t *now_ms, int64_t *steady_ms)
 {
@@ -64,11 +64,12 @@ static void tear_down(bench *x)
     free(x);
 }
 
-static void submit(bench *x, size_t n, bool loose)
+static void submit(bench *x, size_t n, bool detached)
 {
     for (size_t end = x->n + n; x->n < end; x->n++) {
         weir_ticket *t = &x->ticket[x->n];
-        *t = (weir_ticket){ .op = { .kind = WEIR_OP_STATS }, .done = count_answer, .loose = loose };
+        *t = (weir_ticket){ .op = { .kind = WEIR_OP_STATS }, .done = count_answer,
+                            .detached = detached };
         t->next = x->n + 1 < end ? t + 1 : NULL;
     }
     assert_int_equal(weir__batcher_submit_all(&x->b, &x->ticket[x->n - n]), WEIR_OK);

@@ -42,7 +42,7 @@ static weir_job fresh(const weir_spec *spec)
 static weir_job taken(const weir_spec *spec)
 {
     weir_job j = fresh(spec);
-    if (j.state == WEIR_DELAYED)
+    if (j.state == WEIR_STATE_DELAYED)
         weir__job_promote(&j, j.promote_at, room());
     weir__job_take(&j, "host:1:2", 30, T0 + 10, room());
     return j;
@@ -53,17 +53,18 @@ static weir_job in_state(weir_state state)
 {
     weir_spec   spec = { .type = "mail", .data = "{\"a\":1}", .attempts = 2 };
     weir_error  err;
-    weir_change cancel = { .state = WEIR_CANCELLED };
-    if (state == WEIR_DELAYED)
+    weir_change cancel = { .state = WEIR_STATE_CANCELLED };
+    if (state == WEIR_STATE_DELAYED)
         spec.delay_ms = 5000;
-    if (state == WEIR_FAILED)
+    if (state == WEIR_STATE_FAILED)
         spec.attempts = 1;
-    weir_job j = state == WEIR_INACTIVE || state == WEIR_DELAYED ? fresh(&spec) : taken(&spec);
-    if (state == WEIR_COMPLETE)
+    weir_job j = state == WEIR_STATE_INACTIVE || state == WEIR_STATE_DELAYED ? fresh(&spec)
+        : taken(&spec);
+    if (state == WEIR_STATE_COMPLETE)
         weir__job_complete(&j, "[1]", 3, T0 + 20, room());
-    if (state == WEIR_FAILED)
+    if (state == WEIR_STATE_FAILED)
         weir__job_fail(&j, "no", 2, T0 + 20, room());
-    if (state == WEIR_CANCELLED)
+    if (state == WEIR_STATE_CANCELLED)
         assert_int_equal(weir__job_update(&j, &cancel, 0, T0 + 20, room(), &err), WEIR_OK);
     assert_int_equal(j.state, state);
     return j;
@@ -75,7 +76,7 @@ static void a_new_job_has_the_defaults(void **state)
 {
     (void)state;
     weir_job j = fresh(&(weir_spec){ .type = "mail" });
-    assert_int_equal(j.state, WEIR_INACTIVE);
+    assert_int_equal(j.state, WEIR_STATE_INACTIVE);
     assert_string_equal(j.data, "{}");
     assert_int_equal(j.data_len, 2);
     assert_int_equal(j.max_attempts, 1);
@@ -84,7 +85,7 @@ static void a_new_job_has_the_defaults(void **state)
     assert_int_equal(j.updated_at, T0);
     assert_int_equal(j.promote_at, T0);
     assert_int_equal(j.delivery, 0);
-    assert_null(j.hold);
+    assert_null(j.taken);
 }
 
 static void a_new_job_keeps_what_was_asked_for(void **state)
@@ -94,7 +95,7 @@ static void a_new_job_keeps_what_was_asked_for(void **state)
                                      .priority = -10, .attempts = 4, .ttl_ms = 9,
                                      .deadline_at = T0 + 77, .unique = "k", .max_lost = 2,
                                      .remove_on_complete = true, .search_keys = "to",
-                                     .backoff = { WEIR_FIXED, .delay_ms = 3 } });
+                                     .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 3 } });
     assert_int_equal(j.data_len, 5);
     assert_int_equal(j.priority, -10);
     assert_int_equal(j.max_attempts, 4);
@@ -115,11 +116,11 @@ static void a_job_whose_time_is_to_come_is_delayed(void **state)
         weir_state state;
         int64_t    promote_at, delay;
     } cases[] = {
-        { 0, 0, WEIR_INACTIVE, T0, 0 },
-        { 500, 0, WEIR_DELAYED, T0 + 500, 500 },
-        { 0, T0 + 1, WEIR_DELAYED, T0 + 1, 0 },
-        { 0, T0, WEIR_INACTIVE, T0, 0 },
-        { 0, T0 - 5, WEIR_INACTIVE, T0, 0 },
+        { 0, 0, WEIR_STATE_INACTIVE, T0, 0 },
+        { 500, 0, WEIR_STATE_DELAYED, T0 + 500, 500 },
+        { 0, T0 + 1, WEIR_STATE_DELAYED, T0 + 1, 0 },
+        { 0, T0, WEIR_STATE_INACTIVE, T0, 0 },
+        { 0, T0 - 5, WEIR_STATE_INACTIVE, T0, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_job j = fresh(&(weir_spec){ .type = "mail", .delay_ms = cases[i].delay_ms,
@@ -140,7 +141,7 @@ static void take_begins_a_delivery(void **state)
     j.progress_data = "1";
     j.progress_data_len = 1;
     weir__job_take(&j, "w", 30, T0 + 10, room());
-    assert_int_equal(j.state, WEIR_ACTIVE);
+    assert_int_equal(j.state, WEIR_STATE_ACTIVE);
     assert_int_equal(j.delivery, 1);
     assert_string_equal(j.worker, "w");
     assert_int_equal(j.started_at, T0 + 10);
@@ -157,7 +158,7 @@ static void complete_ends_it_well(void **state)
     weir_job j = taken(&(weir_spec){ .type = "mail", .attempts = 3 });
     j.error = "an earlier one";
     weir__job_complete(&j, "true", 4, T0 + 35, room());
-    assert_int_equal(j.state, WEIR_COMPLETE);
+    assert_int_equal(j.state, WEIR_STATE_COMPLETE);
     assert_int_equal(j.attempts, 1);
     assert_int_equal(j.progress, 100);
     assert_string_equal(j.result, "true");
@@ -178,7 +179,7 @@ static void exactly_attempts_executions(void **state)
     for (int attempts = 1; attempts <= 5; attempts++) {
         weir_job j = fresh(&(weir_spec){ .type = "mail", .attempts = attempts });
         int      runs = 0;
-        while (j.state == WEIR_INACTIVE) {
+        while (j.state == WEIR_STATE_INACTIVE) {
             weir__job_take(&j, "w", 30, T0 + ++runs, room());
             weir__job_fail(&j, "no", 2, T0 + runs, room());
             assert_int_equal(j.attempts, runs);
@@ -186,7 +187,7 @@ static void exactly_attempts_executions(void **state)
             assert_int_equal(j.finished_at, runs == attempts ? T0 + runs : 0);
         }
         assert_int_equal(runs, attempts);
-        assert_int_equal(j.state, WEIR_FAILED);
+        assert_int_equal(j.state, WEIR_STATE_FAILED);
         assert_string_equal(j.error, "no");
     }
 }
@@ -195,24 +196,24 @@ static void a_failure_with_backoff_waits(void **state)
 {
     (void)state;
     weir_job j = taken(&(weir_spec){ .type = "mail", .attempts = 2, .delay_ms = 70,
-                                     .backoff = { WEIR_FIXED, .delay_ms = 900 } });
+                                     .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 900 } });
     weir__job_fail(&j, "no", 2, T0 + 100, room());
-    assert_int_equal(j.state, WEIR_DELAYED);
+    assert_int_equal(j.state, WEIR_STATE_DELAYED);
     assert_int_equal(j.promote_at, T0 + 1000);
     assert_int_equal(j.delay_ms, 70);           /* the user's, still */
     assert_int_equal(j.updated_at, T0 + 100);
     weir__job_promote(&j, T0 + 1005, room());
-    assert_int_equal(j.state, WEIR_INACTIVE);
+    assert_int_equal(j.state, WEIR_STATE_INACTIVE);
     assert_int_equal(j.promote_at, T0 + 1000);
     assert_int_equal(j.updated_at, T0 + 1005);
 }
 
-static void release_uses_up_nothing_but_the_delivery(void **state)
+static void return_uses_up_nothing_but_the_delivery(void **state)
 {
     (void)state;
     weir_job j = taken(&(weir_spec){ .type = "mail" });
-    weir__job_release(&j, T0 + 30, room());
-    assert_int_equal(j.state, WEIR_INACTIVE);
+    weir__job_return(&j, 0, T0 + 30, room());
+    assert_int_equal(j.state, WEIR_STATE_INACTIVE);
     assert_int_equal(j.attempts, 0);
     assert_int_equal(j.lost, 0);
     assert_int_equal(j.delivery, 1);
@@ -220,6 +221,10 @@ static void release_uses_up_nothing_but_the_delivery(void **state)
     assert_int_equal(j.updated_at, T0 + 30);
     weir__job_take(&j, "v", 30, T0 + 40, room());
     assert_int_equal(j.delivery, 2);
+    weir__job_return(&j, 500, T0 + 50, room());
+    assert_int_equal(j.state, WEIR_STATE_DELAYED);
+    assert_int_equal(j.promote_at, T0 + 550);
+    assert_int_equal(j.attempts, 0);
 }
 
 static void lost_workers_are_counted(void **state)
@@ -233,7 +238,7 @@ static void lost_workers_are_counted(void **state)
         char want[64];
         snprintf(want, sizeof want, "stalled | worker W was lost (%d of 3)", i);
         assert_string_equal(e->log.data, want);
-        assert_int_equal(j.state, WEIR_INACTIVE);
+        assert_int_equal(j.state, WEIR_STATE_INACTIVE);
         assert_int_equal(j.lost, i);
         assert_null(j.error);
     }
@@ -241,7 +246,7 @@ static void lost_workers_are_counted(void **state)
     weir__job_lose(&j, T0 + 60, e = room());
     assert_string_equal(j.error, "stalled | worker W was lost, and 3 before it: not tried again");
     assert_string_equal(e->log.data, j.error);
-    assert_int_equal(j.state, WEIR_FAILED);
+    assert_int_equal(j.state, WEIR_STATE_FAILED);
     assert_int_equal(j.attempts, 0);
     assert_int_equal(j.lost, 4);
     assert_int_equal(j.failed_at, T0 + 60);
@@ -267,7 +272,7 @@ static void past_the_deadline_it_fails(void **state)
     for (int delay = 0; delay <= 500; delay += 500) {
         weir_job j = fresh(&(weir_spec){ .type = "mail", .delay_ms = delay });
         weir__job_expire(&j, T0 + 9, room());
-        assert_int_equal(j.state, WEIR_FAILED);
+        assert_int_equal(j.state, WEIR_STATE_FAILED);
         assert_string_equal(j.error, "Deadline exceeded");
         assert_int_equal(j.attempts, 0);
         assert_int_equal(j.failed_at, T0 + 9);
@@ -284,18 +289,18 @@ static void rank_and_due_follow_the_state(void **state)
     assert_int_equal(weir__job_due(&j), 0);
     j.deadline_at = T0 + 9;
     assert_int_equal(weir__job_due(&j), T0 + 9);
-    j = in_state(WEIR_DELAYED);
+    j = in_state(WEIR_STATE_DELAYED);
     assert_int_equal(weir__job_rank(&j), T0 + 5000);
     assert_int_equal(weir__job_due(&j), T0 + 5000);
     j.deadline_at = T0 + 9;
     assert_int_equal(weir__job_due(&j), T0 + 9);
     j.deadline_at = T0 + 9000;
     assert_int_equal(weir__job_due(&j), T0 + 5000);
-    j = in_state(WEIR_ACTIVE);
+    j = in_state(WEIR_STATE_ACTIVE);
     j.deadline_at = T0 + 9000;
     assert_int_equal(weir__job_rank(&j), T0 + 10);
     assert_int_equal(weir__job_due(&j), 0);
-    for (int s = WEIR_COMPLETE; s <= WEIR_CANCELLED; s++) {
+    for (int s = WEIR_STATE_COMPLETE; s <= WEIR_STATE_CANCELLED; s++) {
         j = in_state((weir_state)s);
         assert_int_equal(weir__job_rank(&j), T0 + 20);
         assert_int_equal(weir__job_due(&j), 0);
@@ -313,40 +318,40 @@ static void backoff_delays(void **state)
         int32_t      failures;
         int64_t      ms;
     } cases[] = {
-        { { WEIR_IMMEDIATE, .delay_ms = 1000 }, 500, 1, 0 },
-        { { WEIR_FIXED, .delay_ms = 1000 }, 0, 1, 1000 },
-        { { WEIR_FIXED, .delay_ms = 1000 }, 0, 9, 1000 },
-        { { .kind = WEIR_FIXED }, 700, 3, 700 },
-        { { .kind = WEIR_FIXED }, 0, 3, 0 },
-        { { WEIR_FIXED, .delay_ms = 1000, .max_ms = 300 }, 0, 1, 300 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000 }, 0, 1, 500 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000 }, 0, 2, 1500 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000 }, 0, 3, 3500 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000 }, 0, 4, 7500 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1 }, 0, 1, 1 },       /* 0.5, half up */
-        { { WEIR_EXPONENTIAL, .delay_ms = 3 }, 0, 2, 5 },       /* 4.5 */
-        { { .kind = WEIR_EXPONENTIAL }, 1000, 2, 1500 },
-        { { .kind = WEIR_EXPONENTIAL }, 0, 2, 0 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 2000 }, 0, 3, 2000 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 2000 }, 0, 2, 1500 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000 }, 0, 0, 0 },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1 }, 0, 42, INT64_C(2199023255552) },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1 }, 0, 43, WEIR_MAX_MS },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1 }, 0, 1000000, WEIR_MAX_MS },
-        { { WEIR_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, 1, WEIR_MAX_MS / 2 },
-        { { WEIR_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, 2, WEIR_MAX_MS },
-        { { WEIR_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, INT32_MAX, WEIR_MAX_MS },
-        { { WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000 }, 0, INT32_MAX, 60000 },
-        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 0, 0 },
-        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 1, 2000 },
-        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 2, 4000 },
-        { { WEIR_LINEAR, .delay_ms = 2000 }, 0, 100, 200000 },
-        { { .kind = WEIR_LINEAR }, 700, 3, 2100 },
-        { { .kind = WEIR_LINEAR }, 0, 3, 0 },
-        { { WEIR_LINEAR, .delay_ms = 2000, .max_ms = 5000 }, 0, 2, 4000 },
-        { { WEIR_LINEAR, .delay_ms = 2000, .max_ms = 5000 }, 0, 3, 5000 },
-        { { WEIR_LINEAR, .delay_ms = WEIR_MAX_MS }, 0, 1, WEIR_MAX_MS },
-        { { WEIR_LINEAR, .delay_ms = WEIR_MAX_MS }, 0, INT32_MAX, WEIR_MAX_MS },
+        { { WEIR_BACKOFF_NONE, .delay_ms = 1000 }, 500, 1, 0 },
+        { { WEIR_BACKOFF_FIXED, .delay_ms = 1000 }, 0, 1, 1000 },
+        { { WEIR_BACKOFF_FIXED, .delay_ms = 1000 }, 0, 9, 1000 },
+        { { .kind = WEIR_BACKOFF_FIXED }, 700, 3, 700 },
+        { { .kind = WEIR_BACKOFF_FIXED }, 0, 3, 0 },
+        { { WEIR_BACKOFF_FIXED, .delay_ms = 1000, .max_ms = 300 }, 0, 1, 300 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000 }, 0, 1, 500 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000 }, 0, 2, 1500 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000 }, 0, 3, 3500 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000 }, 0, 4, 7500 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1 }, 0, 1, 1 },       /* 0.5, half up */
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 3 }, 0, 2, 5 },       /* 4.5 */
+        { { .kind = WEIR_BACKOFF_EXPONENTIAL }, 1000, 2, 1500 },
+        { { .kind = WEIR_BACKOFF_EXPONENTIAL }, 0, 2, 0 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000, .max_ms = 2000 }, 0, 3, 2000 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000, .max_ms = 2000 }, 0, 2, 1500 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000 }, 0, 0, 0 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1 }, 0, 42, INT64_C(2199023255552) },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1 }, 0, 43, WEIR_MAX_MS },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1 }, 0, 1000000, WEIR_MAX_MS },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, 1, WEIR_MAX_MS / 2 },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, 2, WEIR_MAX_MS },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = WEIR_MAX_MS }, 0, INT32_MAX, WEIR_MAX_MS },
+        { { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000 }, 0, INT32_MAX, 60000 },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = 2000 }, 0, 0, 0 },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = 2000 }, 0, 1, 2000 },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = 2000 }, 0, 2, 4000 },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = 2000 }, 0, 100, 200000 },
+        { { .kind = WEIR_BACKOFF_LINEAR }, 700, 3, 2100 },
+        { { .kind = WEIR_BACKOFF_LINEAR }, 0, 3, 0 },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = 2000, .max_ms = 5000 }, 0, 2, 4000 },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = 2000, .max_ms = 5000 }, 0, 3, 5000 },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = WEIR_MAX_MS }, 0, 1, WEIR_MAX_MS },
+        { { WEIR_BACKOFF_LINEAR, .delay_ms = WEIR_MAX_MS }, 0, INT32_MAX, WEIR_MAX_MS },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_job j = { .id = 1, .backoff = cases[i].b, .delay_ms = cases[i].own_delay };
@@ -371,7 +376,7 @@ static void jitter_takes_off_up_to_its_share(void **state)
         for (uint64_t id = 1; id < 300; id++) {
             for (int32_t pct = 0; pct <= 100; pct += 25) {
                 weir_job j = { .id = id * 7919,
-                               .backoff = { WEIR_FIXED, delays[d], .jitter_pct = pct } };
+                               .backoff = { WEIR_BACKOFF_FIXED, delays[d], .jitter_pct = pct } };
                 int64_t  ms = weir__backoff_ms(&j, 3);
                 assert_int_equal(ms, with_jitter(delays[d], pct, j.id, 3));
                 assert_true(ms <= delays[d] && ms >= delays[d] - delays[d] / 100 * pct - pct);
@@ -394,43 +399,51 @@ static void states_asked_for(void **state)
     enum { E = -WEIR_ESTATE, V = -WEIR_EINVAL };
     static const struct {
         weir_change change;
-        int         becomes[WEIR_STATES];   /* from inactive, delayed, active, complete ... */
+        int         becomes[WEIR_STATE_COUNT];   /* from inactive, delayed, active, complete ... */
     } cases[] = {
-        { { .state = WEIR_ANY },
-          { 0, WEIR_INACTIVE, WEIR_DELAYED, WEIR_ACTIVE, WEIR_COMPLETE, WEIR_FAILED,
-            WEIR_CANCELLED } },
-        { { .state = WEIR_INACTIVE },
-          { 0, E, WEIR_INACTIVE, E, WEIR_INACTIVE, WEIR_INACTIVE, WEIR_INACTIVE } },
-        { { .state = WEIR_DELAYED }, { 0, V, E, E, V, V, V } },
-        { { .state = WEIR_ACTIVE, .worker = "w", .lease_ms = 9 },
-          { 0, WEIR_ACTIVE, WEIR_ACTIVE, E, WEIR_ACTIVE, WEIR_ACTIVE, WEIR_ACTIVE } },
-        { { .state = WEIR_COMPLETE },
-          { 0, WEIR_COMPLETE, WEIR_COMPLETE, E, E, WEIR_COMPLETE, WEIR_COMPLETE } },
-        { { .state = WEIR_FAILED },
-          { 0, WEIR_FAILED, WEIR_FAILED, E, WEIR_FAILED, E, WEIR_FAILED } },
-        { { .state = WEIR_FAILED, .data = "[]" }, { 0, V, V, E, V, E, V } },
-        { { .state = WEIR_COMPLETE, .set_delay = true }, { 0, V, V, E, E, V, V } },
-        { { .state = WEIR_CANCELLED },
-          { 0, WEIR_CANCELLED, WEIR_CANCELLED, WEIR_CANCELLED, E, E, E } },
-        { { .state = WEIR_STATES }, { 0, V, V, V, V, V, V } },
+        { { .state = WEIR_STATE_ANY },
+          { 0, WEIR_STATE_INACTIVE, WEIR_STATE_DELAYED, WEIR_STATE_ACTIVE, WEIR_STATE_COMPLETE,
+            WEIR_STATE_FAILED, WEIR_STATE_CANCELLED } },
+        { { .state = WEIR_STATE_INACTIVE },
+          { 0, E, WEIR_STATE_INACTIVE, E, WEIR_STATE_INACTIVE, WEIR_STATE_INACTIVE,
+            WEIR_STATE_INACTIVE } },
+        { { .state = WEIR_STATE_DELAYED }, { 0, V, E, E, V, V, V } },
+        { { .state = WEIR_STATE_ACTIVE, .worker = "w", .lease_ms = 9 },
+          { 0, WEIR_STATE_ACTIVE, WEIR_STATE_ACTIVE, E, WEIR_STATE_ACTIVE, WEIR_STATE_ACTIVE,
+            WEIR_STATE_ACTIVE } },
+        { { .state = WEIR_STATE_COMPLETE },
+          { 0, WEIR_STATE_COMPLETE, WEIR_STATE_COMPLETE, E, E, WEIR_STATE_COMPLETE,
+            WEIR_STATE_COMPLETE } },
+        { { .state = WEIR_STATE_FAILED },
+          { 0, WEIR_STATE_FAILED, WEIR_STATE_FAILED, E, WEIR_STATE_FAILED, E, WEIR_STATE_FAILED } },
+        { { .state = WEIR_STATE_FAILED, .data = "[]" }, { 0, V, V, E, V, E, V } },
+        { { .state = WEIR_STATE_COMPLETE, .set_delay = true }, { 0, V, V, E, E, V, V } },
+        { { .state = WEIR_STATE_CANCELLED },
+          { 0, WEIR_STATE_CANCELLED, WEIR_STATE_CANCELLED, WEIR_STATE_CANCELLED, E, E, E } },
+        { { .state = WEIR_STATE_COUNT }, { 0, V, V, V, V, V, V } },
         { { .set_delay = true, .delay_ms = 50 },
-          { 0, WEIR_DELAYED, WEIR_DELAYED, E, E, E, E } },
-        { { .set_delay = true }, { 0, WEIR_INACTIVE, WEIR_INACTIVE, E, E, E, E } },
-        { { .state = WEIR_DELAYED, .set_delay = true, .delay_ms = 50 },
-          { 0, WEIR_DELAYED, WEIR_DELAYED, E, WEIR_DELAYED, WEIR_DELAYED, WEIR_DELAYED } },
-        { { .state = WEIR_DELAYED, .set_delay = true },
-          { 0, WEIR_INACTIVE, WEIR_INACTIVE, E, WEIR_INACTIVE, WEIR_INACTIVE, WEIR_INACTIVE } },
-        { { .state = WEIR_INACTIVE, .set_delay = true, .delay_ms = 50 }, { 0, E, V, E, V, V, V } },
-        { { .state = WEIR_CANCELLED, .set_delay = true }, { 0, V, V, V, E, E, E } },
+          { 0, WEIR_STATE_DELAYED, WEIR_STATE_DELAYED, E, E, E, E } },
+        { { .set_delay = true }, { 0, WEIR_STATE_INACTIVE, WEIR_STATE_INACTIVE, E, E, E, E } },
+        { { .state = WEIR_STATE_DELAYED, .set_delay = true, .delay_ms = 50 },
+          { 0, WEIR_STATE_DELAYED, WEIR_STATE_DELAYED, E, WEIR_STATE_DELAYED, WEIR_STATE_DELAYED,
+            WEIR_STATE_DELAYED } },
+        { { .state = WEIR_STATE_DELAYED, .set_delay = true },
+          { 0, WEIR_STATE_INACTIVE, WEIR_STATE_INACTIVE, E, WEIR_STATE_INACTIVE,
+            WEIR_STATE_INACTIVE, WEIR_STATE_INACTIVE } },
+        { { .state = WEIR_STATE_INACTIVE, .set_delay = true, .delay_ms = 50 },
+          { 0, E, V, E, V, V, V } },
+        { { .state = WEIR_STATE_CANCELLED, .set_delay = true }, { 0, V, V, V, E, E, E } },
         { { .set_priority = true, .priority = 9 },
-          { 0, WEIR_INACTIVE, WEIR_DELAYED, E, WEIR_COMPLETE, WEIR_FAILED, WEIR_CANCELLED } },
+          { 0, WEIR_STATE_INACTIVE, WEIR_STATE_DELAYED, E, WEIR_STATE_COMPLETE, WEIR_STATE_FAILED,
+            WEIR_STATE_CANCELLED } },
         { { .data = "[]" },
-          { 0, WEIR_INACTIVE, WEIR_DELAYED, E, WEIR_COMPLETE, WEIR_FAILED, WEIR_CANCELLED } },
-        { { .state = WEIR_CANCELLED, .set_priority = true },
-          { 0, WEIR_CANCELLED, WEIR_CANCELLED, E, E, E, E } },
+          { 0, WEIR_STATE_INACTIVE, WEIR_STATE_DELAYED, E, WEIR_STATE_COMPLETE, WEIR_STATE_FAILED,
+            WEIR_STATE_CANCELLED } },
+        { { .state = WEIR_STATE_CANCELLED, .set_priority = true },
+          { 0, WEIR_STATE_CANCELLED, WEIR_STATE_CANCELLED, E, E, E, E } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (int from = WEIR_INACTIVE; from < WEIR_STATES; from++) {
+        for (int from = WEIR_STATE_INACTIVE; from < WEIR_STATE_COUNT; from++) {
             weir_job   before = in_state((weir_state)from), j = before;
             weir_error err = { 0 };
             weir_code  rc = weir__job_update(&j, &cases[i].change, 0, T0 + 100, room(), &err);
@@ -449,7 +462,7 @@ static void states_asked_for(void **state)
 static void nothing_changes_nothing(void **state)
 {
     (void)state;
-    weir_job before = in_state(WEIR_FAILED), j = before;
+    weir_job before = in_state(WEIR_STATE_FAILED), j = before;
     assert_int_equal(weir__job_update(&j, &(weir_change){ 0 }, 0, T0 + 100, room(), NULL), WEIR_OK);
     assert_memory_equal(&j, &before, sizeof j);
 }
@@ -457,7 +470,7 @@ static void nothing_changes_nothing(void **state)
 static void changes_are_made(void **state)
 {
     (void)state;
-    weir_job j = in_state(WEIR_DELAYED);
+    weir_job j = in_state(WEIR_STATE_DELAYED);
     assert_int_equal(weir__job_update(&j, &(weir_change){ .set_priority = true, .priority = -15,
                                                           .data = "[7]", .set_delay = true,
                                                           .delay_ms = 30 }, 0, T0 + 100, room(),
@@ -469,15 +482,15 @@ static void changes_are_made(void **state)
     assert_int_equal(j.promote_at, T0 + 130);
     assert_int_equal(j.updated_at, T0 + 100);
 
-    j = in_state(WEIR_DELAYED);
-    assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_INACTIVE }, 0, T0 + 100,
-                                      room(), NULL), WEIR_OK);
+    j = in_state(WEIR_STATE_DELAYED);
+    assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_STATE_INACTIVE }, 0,
+                                      T0 + 100, room(), NULL), WEIR_OK);
     assert_int_equal(j.promote_at, T0 + 100);
     assert_int_equal(j.delay_ms, 5000);
 
-    j = in_state(WEIR_ACTIVE);
-    assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_CANCELLED }, 0, T0 + 100,
-                                      room(), NULL), WEIR_OK);
+    j = in_state(WEIR_STATE_ACTIVE);
+    assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_STATE_CANCELLED }, 0,
+                                      T0 + 100, room(), NULL), WEIR_OK);
     assert_int_equal(j.finished_at, T0 + 100);
     assert_int_equal(j.updated_at, T0 + 100);
     assert_int_equal(j.attempts, 0);
@@ -486,15 +499,15 @@ static void changes_are_made(void **state)
 static void retry_begins_anew_but_remembers(void **state)
 {
     (void)state;
-    for (int s = WEIR_COMPLETE; s <= WEIR_CANCELLED; s++) {
+    for (int s = WEIR_STATE_COMPLETE; s <= WEIR_STATE_CANCELLED; s++) {
         weir_job j = in_state((weir_state)s), old = j;
         j.lost = 2;
         j.progress_data = "1";
         j.progress_data_len = 1;
         j.deadline_at = T0 + 50;        /* past: still allowed, the next tick fails it */
-        assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_INACTIVE }, 0, T0 + 100,
-                                          room(), NULL), WEIR_OK);
-        assert_int_equal(j.state, WEIR_INACTIVE);
+        assert_int_equal(weir__job_update(&j, &(weir_change){ .state = WEIR_STATE_INACTIVE }, 0,
+                                          T0 + 100, room(), NULL), WEIR_OK);
+        assert_int_equal(j.state, WEIR_STATE_INACTIVE);
         assert_int_equal(j.attempts, 0);
         assert_int_equal(j.lost, 0);
         assert_int_equal(j.progress, 0);
@@ -521,18 +534,20 @@ static void errors_name_the_job_and_its_state(void **state)
         uint32_t    from;
         const char *msg;
     } cases[] = {
-        { WEIR_INACTIVE, { .state = WEIR_INACTIVE }, 0, "job 7 is already inactive" },
-        { WEIR_DELAYED, { .state = WEIR_DELAYED }, 0, "job 7 is already delayed" },
-        { WEIR_CANCELLED, { .state = WEIR_CANCELLED }, 0, "job 7 is already cancelled" },
-        { WEIR_ACTIVE, { .state = WEIR_COMPLETE }, 0,
+        { WEIR_STATE_INACTIVE, { .state = WEIR_STATE_INACTIVE }, 0, "job 7 is already inactive" },
+        { WEIR_STATE_DELAYED, { .state = WEIR_STATE_DELAYED }, 0, "job 7 is already delayed" },
+        { WEIR_STATE_CANCELLED, { .state = WEIR_STATE_CANCELLED }, 0,
+          "job 7 is already cancelled" },
+        { WEIR_STATE_ACTIVE, { .state = WEIR_STATE_COMPLETE }, 0,
           "job 7 is active: a worker has it, and must end it; or cancel it first" },
-        { WEIR_FAILED, { .state = WEIR_FAILED }, 0, "job 7 is already failed" },
-        { WEIR_COMPLETE, { .state = WEIR_CANCELLED }, 0,
+        { WEIR_STATE_FAILED, { .state = WEIR_STATE_FAILED }, 0, "job 7 is already failed" },
+        { WEIR_STATE_COMPLETE, { .state = WEIR_STATE_CANCELLED }, 0,
           "job 7 is complete: only inactive, delayed and active ones can be cancelled" },
-        { WEIR_ACTIVE, { .state = WEIR_INACTIVE },
-          1u << WEIR_COMPLETE | 1u << WEIR_FAILED | 1u << WEIR_CANCELLED,
+        { WEIR_STATE_ACTIVE, { .state = WEIR_STATE_INACTIVE },
+          WEIR_BIT(WEIR_STATE_COMPLETE) | WEIR_BIT(WEIR_STATE_FAILED) |
+              WEIR_BIT(WEIR_STATE_CANCELLED),
           "job 7 is active, but must be complete, failed or cancelled for this" },
-        { WEIR_FAILED, { .state = WEIR_INACTIVE }, 1u << WEIR_DELAYED,
+        { WEIR_STATE_FAILED, { .state = WEIR_STATE_INACTIVE }, WEIR_BIT(WEIR_STATE_DELAYED),
           "job 7 is failed, but must be delayed for this" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -554,7 +569,7 @@ int main(void)
         cmocka_unit_test(complete_ends_it_well),
         cmocka_unit_test(exactly_attempts_executions),
         cmocka_unit_test(a_failure_with_backoff_waits),
-        cmocka_unit_test(release_uses_up_nothing_but_the_delivery),
+        cmocka_unit_test(return_uses_up_nothing_but_the_delivery),
         cmocka_unit_test(lost_workers_are_counted),
         cmocka_unit_test(a_long_worker_name_fits_the_line),
         cmocka_unit_test(past_the_deadline_it_fails),

@@ -23,7 +23,7 @@ static int64_t int_in(const char *data, const char *path)
 {
     weir_job *job = job_with(data);
     int64_t   n = weir_data_int(job, path, -7);
-    weir_job_release(job);
+    weir_job_free(job);
     return n;
 }
 
@@ -31,7 +31,7 @@ static double number_in(const char *data, const char *path)
 {
     weir_job *job = job_with(data);
     double    n = weir_data_number(job, path, -7.5);
-    weir_job_release(job);
+    weir_job_free(job);
     return n;
 }
 
@@ -39,7 +39,7 @@ static double number_in(const char *data, const char *path)
     do {                                                                            \
         weir_job *text_job = job_with(data);                                        \
         assert_string_equal(weir_data_text(text_job, path, "(none)"), want);        \
-        weir_job_release(text_job);                                                 \
+        weir_job_free(text_job);                                                 \
     } while (0)
 
 static void paths_lead_to_members_and_elements(void **state)
@@ -124,7 +124,7 @@ static void flags(void **state)
     assert_true(weir_data_bool(job, "one", true));
     assert_false(weir_data_bool(job, "text", false));
     assert_true(weir_data_bool(job, "none", true));
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 static void texts_live_as_long_as_the_job(void **state)
@@ -138,9 +138,9 @@ static void texts_live_as_long_as_the_job(void **state)
     weir_job *copy = weir__job_copy(job);
     const char *c = weir_data_text(copy, "a", NULL);
     assert_ptr_not_equal(c, a);
-    weir_job_release(job);
+    weir_job_free(job);
     assert_string_equal(c, "caf\xc3\xa9 \xf0\x9f\x98\x80\n");
-    weir_job_release(copy);
+    weir_job_free(copy);
 }
 
 enum { WORDS = 50 };
@@ -172,7 +172,7 @@ static void threads_share_a_job(void **state)
         pthread_join(thread[i], &failed);
         assert_null(failed);
     }
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 int main(void)

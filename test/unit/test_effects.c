@@ -69,21 +69,21 @@ static void a_job_that_comes_goes_and_is_taken(void **state)
     weir_job     j = fresh((weir_spec){ .unique = "k" });
     weir__job_added(&j, &e);
     assert_true(e.takes_key && !e.frees_key);
-    check(&e, &j, WEIR_ANY, WEIR_INACTIVE, "enqueue", NULL);
+    check(&e, &j, WEIR_STATE_ANY, WEIR_STATE_INACTIVE, "enqueue", NULL);
     weir__job_take(&j, "w", 30, T0, &e);
     assert_true(!e.takes_key && !e.frees_key && weir__effects_start(&e));
     assert_int_equal(e.texts, WEIR__NEW_WORKER | WEIR__NEW_PROGRESS_DATA);
-    check(&e, &j, WEIR_INACTIVE, WEIR_ACTIVE, "start=w", NULL);
+    check(&e, &j, WEIR_STATE_INACTIVE, WEIR_STATE_ACTIVE, "start=w", NULL);
     weir__job_progress(&j, 5, "[1]", 3, T0, &e);
-    check(&e, &j, WEIR_ACTIVE, WEIR_ACTIVE, "progress=[1]", NULL);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_ACTIVE, "progress=[1]", NULL);
     weir__job_remove(&j, &e);
     assert_true(e.frees_key && weir__effects_end(&e));
-    check(&e, &j, WEIR_ACTIVE, WEIR_ANY, "remove", NULL);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_ANY, "remove", NULL);
     j = fresh((weir_spec){ .delay_ms = 9 });
     weir__job_added(&j, &e);
-    check(&e, &j, WEIR_ANY, WEIR_DELAYED, "", NULL);
+    check(&e, &j, WEIR_STATE_ANY, WEIR_STATE_DELAYED, "", NULL);
     weir__job_promote(&j, T0 + 9, &e);
-    check(&e, &j, WEIR_DELAYED, WEIR_INACTIVE, "promotion enqueue", NULL);
+    check(&e, &j, WEIR_STATE_DELAYED, WEIR_STATE_INACTIVE, "promotion enqueue", NULL);
 }
 
 static void a_delivery_that_ends(void **state)
@@ -91,32 +91,36 @@ static void a_delivery_that_ends(void **state)
     (void)state;
     weir_effects e;
     weir_job     j = taken((weir_spec){ .unique = "k" });
-    weir__job_finish(&j, WEIR_OUTCOME_DONE, "[2]", 3, T0 + 40, &e);
+    weir__job_finish(&j, WEIR_OUTCOME_DONE, "[2]", 3, 0, T0 + 40, &e);
     assert_true(e.frees_key && e.completed == 1 && e.failed == 0 && e.work_ms == 40);
-    check(&e, &j, WEIR_ACTIVE, WEIR_COMPLETE, "complete=[2]", NULL);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_COMPLETE, "complete=[2]", NULL);
     j = taken((weir_spec){ .remove_on_complete = true });
-    weir__job_finish(&j, WEIR_OUTCOME_DONE, NULL, 0, T0, &e);
-    check(&e, &j, WEIR_ACTIVE, WEIR_ANY, "complete", NULL);
+    weir__job_finish(&j, WEIR_OUTCOME_DONE, NULL, 0, 0, T0, &e);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_ANY, "complete", NULL);
     j = taken((weir_spec){ .attempts = 2 });
-    weir__job_finish(&j, WEIR_OUTCOME_FAIL, "no!", 2, T0, &e);
+    weir__job_finish(&j, WEIR_OUTCOME_FAIL, "no!", 2, 0, T0, &e);
     assert_true(e.failed == 1 && e.texts == (WEIR__NEW_ERROR | WEIR__NEW_HISTORY));
-    check(&e, &j, WEIR_ACTIVE, WEIR_INACTIVE, "failed_attempt=no enqueue", "error | no");
-    j = taken((weir_spec){ .attempts = 2, .backoff = { WEIR_FIXED, .delay_ms = 5 } });
-    weir__job_finish(&j, WEIR_OUTCOME_FAIL, "no", 2, T0, &e);
-    check(&e, &j, WEIR_ACTIVE, WEIR_DELAYED, "failed_attempt=no", "error | no");
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_INACTIVE, "failed_attempt=no enqueue",
+          "error | no");
+    j = taken((weir_spec){ .attempts = 2, .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 5 } });
+    weir__job_finish(&j, WEIR_OUTCOME_FAIL, "no", 2, 0, T0, &e);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_DELAYED, "failed_attempt=no", "error | no");
     j = taken((weir_spec){ 0 });
-    weir__job_finish(&j, WEIR_OUTCOME_FAIL, "no", 2, T0, &e);
-    check(&e, &j, WEIR_ACTIVE, WEIR_FAILED, "failed=no", "error | no");
+    weir__job_finish(&j, WEIR_OUTCOME_FAIL, "no", 2, 0, T0, &e);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_FAILED, "failed=no", "error | no");
     j = taken((weir_spec){ 0 });
-    weir__job_finish(&j, WEIR_OUTCOME_RELEASE, NULL, 0, T0, &e);
+    weir__job_finish(&j, WEIR_OUTCOME_RETURN, NULL, 0, 0, T0, &e);
     assert_int_equal(e.failed, 0);
-    check(&e, &j, WEIR_ACTIVE, WEIR_INACTIVE, "enqueue", NULL);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_INACTIVE, "enqueue", NULL);
+    j = taken((weir_spec){ 0 });
+    weir__job_finish(&j, WEIR_OUTCOME_RETURN, NULL, 0, 500, T0, &e);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_DELAYED, "", NULL);
     j = taken((weir_spec){ .max_lost = 1 });
     j.lost = 1;
-    weir__job_finish(&j, WEIR_OUTCOME_LOST, NULL, 0, T0, &e);
+    weir__job_finish(&j, WEIR_OUTCOME_LOST, NULL, 0, 0, T0, &e);
     assert_int_equal(e.failed, 0);
 #define LOST "stalled | worker w was lost, and 1 before it: not tried again"
-    check(&e, &j, WEIR_ACTIVE, WEIR_FAILED, "stalled failed=" LOST, LOST);
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_FAILED, "stalled failed=" LOST, LOST);
 }
 
 static void what_time_does(void **state)
@@ -125,17 +129,17 @@ static void what_time_does(void **state)
     weir_effects e;
     weir_job     j = taken((weir_spec){ 0 });
     weir__job_come_due(&j, WEIR_DUE_LEASE, T0, &e);
-    check(&e, &j, WEIR_ACTIVE, WEIR_INACTIVE, "stalled enqueue",
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_INACTIVE, "stalled enqueue",
           "stalled | worker w was lost (1 of 3)");
     j = taken((weir_spec){ .attempts = 2 });
     weir__job_come_due(&j, WEIR_DUE_TTL, T0, &e);
     assert_int_equal(e.failed, 1);
-    check(&e, &j, WEIR_ACTIVE, WEIR_INACTIVE, "ttl_exceeded failed_attempt=TTL exceeded enqueue",
-          "error | TTL exceeded");
+    check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_INACTIVE,
+          "ttl_exceeded failed_attempt=TTL exceeded enqueue", "error | TTL exceeded");
     j = fresh((weir_spec){ .delay_ms = 5, .deadline_at = T0 + 3 });
     weir__job_come_due(&j, WEIR_DUE_WAITING, T0 + 3, &e);
     assert_int_equal(e.failed, 0);
-    check(&e, &j, WEIR_DELAYED, WEIR_FAILED, "failed=Deadline exceeded",
+    check(&e, &j, WEIR_STATE_DELAYED, WEIR_STATE_FAILED, "failed=Deadline exceeded",
           "error | Deadline exceeded");
 }
 
@@ -148,21 +152,22 @@ static void what_people_do(void **state)
         const char *events, *log;
         uint32_t    texts;
     } cases[] = {
-        { { .state = WEIR_INACTIVE }, WEIR_INACTIVE, "promotion enqueue", NULL, 0 },
-        { { .state = WEIR_CANCELLED }, WEIR_CANCELLED, "cancelled", NULL, 0 },
-        { { .state = WEIR_COMPLETE }, WEIR_COMPLETE, "complete", NULL, WEIR__NEW_ERROR },
-        { { .state = WEIR_FAILED }, WEIR_FAILED, "failed=Failed by hand", "error | Failed by hand",
-          WEIR__NEW_ERROR | WEIR__NEW_RESULT },
-        { { .state = WEIR_ACTIVE, .worker = "me", .lease_ms = 9 }, WEIR_ACTIVE, "start=me", NULL,
-          WEIR__NEW_WORKER | WEIR__NEW_PROGRESS_DATA },
-        { { .data = "[]" }, WEIR_DELAYED, "", NULL, WEIR__NEW_DATA },
+        { { .state = WEIR_STATE_INACTIVE }, WEIR_STATE_INACTIVE, "promotion enqueue", NULL, 0 },
+        { { .state = WEIR_STATE_CANCELLED }, WEIR_STATE_CANCELLED, "cancelled", NULL, 0 },
+        { { .state = WEIR_STATE_COMPLETE }, WEIR_STATE_COMPLETE, "complete", NULL,
+          WEIR__NEW_ERROR },
+        { { .state = WEIR_STATE_FAILED }, WEIR_STATE_FAILED, "failed=Failed by hand",
+          "error | Failed by hand", WEIR__NEW_ERROR | WEIR__NEW_RESULT },
+        { { .state = WEIR_STATE_ACTIVE, .worker = "me", .lease_ms = 9 }, WEIR_STATE_ACTIVE,
+          "start=me", NULL, WEIR__NEW_WORKER | WEIR__NEW_PROGRESS_DATA },
+        { { .data = "[]" }, WEIR_STATE_DELAYED, "", NULL, WEIR__NEW_DATA },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_effects e;
         weir_job     j = fresh((weir_spec){ .delay_ms = 5 });
         assert_int_equal(weir__job_update(&j, &cases[i].change, 0, T0, &e, NULL), WEIR_OK);
         assert_int_equal(e.texts, cases[i].texts | WEIR__NEW_HISTORY);
-        check(&e, &j, WEIR_DELAYED, cases[i].to, cases[i].events, cases[i].log);
+        check(&e, &j, WEIR_STATE_DELAYED, cases[i].to, cases[i].events, cases[i].log);
     }
 }
 
@@ -212,7 +217,7 @@ static int64_t earliest(void *store, weir_due sort)
 static bool kept(void *store, size_t i, weir_state state, weir_kept *out)
 {
     fake *f = store;
-    *out = (weir_kept){ &f->keep, state == WEIR_FAILED ? f->n_finished : 0 };
+    *out = (weir_kept){ &f->keep, state == WEIR_STATE_FAILED ? f->n_finished : 0 };
     return i == 0;
 }
 
@@ -220,7 +225,7 @@ static uint64_t oldest(void *store, size_t i, weir_state state, int64_t *finishe
 {
     (void)store;
     assert_int_equal(i, 0);
-    assert_int_equal(state, WEIR_FAILED);
+    assert_int_equal(state, WEIR_STATE_FAILED);
     *finished_at = T0 - 5;
     return 77;
 }
@@ -254,16 +259,17 @@ static void a_tick_does_all_in_order(void **state)
     fake        f = { .n_finished = 3, .keep = { .count = 1 } };
     size_t      changed;
     int64_t     next_at;
+    bool        due;
     weir__agenda_init(&a);
     weir__agenda_doubt(&a);
-    assert_int_equal(weir__tick_run(&a, &ops, &f, T0, 2, &changed, &next_at), WEIR_OK);
+    assert_int_equal(weir__tick_run(&a, &ops, &f, T0, 2, &changed, &next_at, &due), WEIR_OK);
     assert_string_equal(f.said, "change 14, change 16, earliest 1, change 24, change 26,"
                                 " earliest 2, change 39, change 34, earliest 3, remove 77,"
-                                " remove 77, tokens 2, earliest 5");
+                                " remove 77, tokens 2, earliest 5, earliest 6");
     assert_int_equal(changed, 8);
     assert_int_equal(next_at, T0 + 10);
     f.said[0] = '\0';
-    assert_int_equal(weir__tick_run(&a, &ops, &f, T0, 2, &changed, &next_at), WEIR_OK);
+    assert_int_equal(weir__tick_run(&a, &ops, &f, T0, 2, &changed, &next_at, &due), WEIR_OK);
     assert_string_equal(f.said, "");            /* nothing is due */
     assert_int_equal(next_at, T0 + 10);
 }
@@ -275,9 +281,10 @@ static void a_tick_that_fails_leaves_the_rest_due(void **state)
     fake        f = { .fail_at = 3 };
     size_t      changed;
     int64_t     next_at;
+    bool        due;
     weir__agenda_init(&a);
     weir__agenda_doubt(&a);
-    assert_int_equal(weir__tick_run(&a, &ops, &f, T0, 2, &changed, &next_at), WEIR_EFULL);
+    assert_int_equal(weir__tick_run(&a, &ops, &f, T0, 2, &changed, &next_at, &due), WEIR_EFULL);
     assert_string_equal(f.said, "change 14, change 16, earliest 1");
     assert_int_equal(changed, 2);
     assert_true(next_at <= T0);
@@ -302,7 +309,7 @@ static void a_tick_is_announced_once(void **state)
     weir__agenda_follow(&a, &j, T0 + 8, (weir_kept){ 0 });
     assert_true(weir__agenda_announce(&a, &at));
     assert_int_equal(at, T0 + 8);
-    j.state = WEIR_COMPLETE;
+    j.state = WEIR_STATE_COMPLETE;
     j.finished_at = T0;
     weir__agenda_follow(&a, &j, INT64_MAX, (weir_kept){ &keep, 5 });
     assert_int_equal(a.at[WEIR_DUE_FINISHED], T0 + 50);

@@ -134,8 +134,8 @@ static void members_are_read(void **state)
     assert_string_equal(w.text, "caf\xc3\xa9\n");
     assert_string_equal(w.type, "mail");
     assert_true(w.n == INT64_MIN && w.wait_ms == 60000 && w.at == WEIR__MAX_AT);
-    assert_true(w.small == INT32_MIN && w.priority == WEIR_HIGH);
-    assert_true(!w.flag && w.had_flag && w.state == WEIR_FAILED);
+    assert_true(w.small == INT32_MIN && w.priority == WEIR_PRIORITY_HIGH);
+    assert_true(!w.flag && w.had_flag && w.state == WEIR_STATE_FAILED);
     w = right("{\"n\":9223372036854775807,\"wait\":10,\"priority\":-0,\"flag\":true}");
     assert_true(w.n == INT64_MAX && w.wait_ms == 10 && w.flag && !w.priority);
     w = right("{\"n\":-9223372036854775807}");
@@ -145,16 +145,17 @@ static void members_are_read(void **state)
 static void states_and_backoff_have_two_forms(void **state)
 {
     (void)state;
-    assert_int_equal(right("{\"states\":\"active\"}").states, 1u << WEIR_ACTIVE);
+    assert_int_equal(right("{\"states\":\"active\"}").states, WEIR_BIT(WEIR_STATE_ACTIVE));
     assert_int_equal(right("{\"states\":[\"failed\",\"Complete\",\"failed\"]}").states,
-                     1u << WEIR_FAILED | 1u << WEIR_COMPLETE);
+                     WEIR_BIT(WEIR_STATE_FAILED) | WEIR_BIT(WEIR_STATE_COMPLETE));
     weir_backoff b = right("{\"backoff\":\"exponential:1s:60s:20%\"}").backoff;
     weir_backoff o = right("{\"backoff\":{\"type\":\"exponential\",\"delay\":\"1s\","
                            "\"maxDelay\":60000,\"jitter\":20}}").backoff;
-    assert_true(b.kind == WEIR_EXPONENTIAL && o.kind == b.kind && o.delay_ms == 1000 &&
+    assert_true(b.kind == WEIR_BACKOFF_EXPONENTIAL && o.kind == b.kind && o.delay_ms == 1000 &&
                 o.delay_ms == b.delay_ms && o.max_ms == b.max_ms && o.jitter_pct == b.jitter_pct);
-    assert_int_equal(right("{\"backoff\":{\"type\":\"none\"}}").backoff.kind, WEIR_IMMEDIATE);
-    assert_int_equal(right("{\"backoff\":{\"type\":\"linear\"}}").backoff.kind, WEIR_LINEAR);
+    assert_int_equal(right("{\"backoff\":{\"type\":\"none\"}}").backoff.kind, WEIR_BACKOFF_NONE);
+    assert_int_equal(right("{\"backoff\":{\"type\":\"linear\"}}").backoff.kind,
+                     WEIR_BACKOFF_LINEAR);
 }
 
 static void pieces_keep_every_byte(void **state)
@@ -375,7 +376,8 @@ static void specs_are_read(void **state)
     assert_int_equal(s.data_len, 20);
     assert_memory_equal(s.data, "12345678901234567890", 20);
     assert_true(s.priority == -5 && s.attempts == 3 && s.delay_ms == 5000 && s.ttl_ms == 1000);
-    assert_true(s.backoff.kind == WEIR_FIXED && s.backoff.delay_ms == 1000 && s.max_lost == 2);
+    assert_true(s.backoff.kind == WEIR_BACKOFF_FIXED && s.backoff.delay_ms == 1000 &&
+                s.max_lost == 2);
     assert_true(s.deadline_at == INT64_C(1800000000000) && s.remove_on_complete && s.search);
     assert_string_equal(s.unique, "k");
     assert_string_equal(s.search_keys, "to");

@@ -15,8 +15,8 @@
 
 static void add_to(weir_buf *text, int64_t at)
 {
-    weir__history_add(text, &(weir_past){ .at = at, .kind = WEIR__PAST_DUE,
-                                          .state = WEIR_INACTIVE });
+    weir__history_add(text, &(weir_history_entry){ .at = at, .kind = WEIR__HISTORY_DUE,
+                                          .state = WEIR_STATE_INACTIVE });
     assert_false(text->failed);
     assert_int_equal(strlen(text->data), text->len);
 }
@@ -89,8 +89,13 @@ static void bytes_are_counted_too(void **state)
     char      worst[1000];
     memset(worst, '\x01', sizeof worst - 1);            /* six bytes each in JSON */
     worst[sizeof worst - 1] = '\0';
-    weir_past p = { .at = 5, .kind = WEIR__PAST_FAILED, .state = WEIR_FAILED, .delivery = 1,
-                    .worker = worst, .error = worst, .started_at = WEIR__MAX_AT };
+    weir_history_entry p = { .at = 5,
+                             .kind = WEIR__HISTORY_FAILED,
+                             .state = WEIR_STATE_FAILED,
+                             .delivery = 1,
+                             .worker = worst,
+                             .error = worst,
+                             .started_at = WEIR__MAX_AT };
     for (int i = 0; i < 20; i++) {
         weir__history_add(&text, &p);
         assert_true(text.len <= WEIR_MAX_HISTORY_BYTES);
@@ -103,10 +108,19 @@ static void bytes_are_counted_too(void **state)
 static void all_of_it_is_read(void **state)
 {
     (void)state;
-    weir_past p = { .at = 50, .kind = WEIR__PAST_FAILED_ATTEMPT, .state = WEIR_DELAYED,
-                    .delivery = 3, .worker = "w \"x\"", .started_at = 40, .error = "caf\xc3\xa9\n",
-                    .planned = 45, .until = 60, .new_priority = true, .old_priority = -7,
-                    .priority = INT32_MIN, .new_data = true };
+    weir_history_entry p = { .at = 50,
+                             .kind = WEIR__HISTORY_FAILED_ATTEMPT,
+                             .state = WEIR_STATE_DELAYED,
+                             .delivery = 3,
+                             .worker = "w \"x\"",
+                             .started_at = 40,
+                             .error = "caf\xc3\xa9\n",
+                             .planned = 45,
+                             .until = 60,
+                             .new_priority = true,
+                             .old_priority = -7,
+                             .priority = INT32_MIN,
+                             .new_data = true };
     weir_buf    text = { 0 };
     weir_arena  arena = { 0 };
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
@@ -114,12 +128,12 @@ static void all_of_it_is_read(void **state)
     weir__history_add(&text, &p);
     add_to(&text, 70);
     assert_int_equal(weir__history_read(&in, text.data, text.len, &all), WEIR_OK);
-    const weir_past *r = all.item;
+    const weir_history_entry *r = all.item;
     assert_int_equal(all.n, 2);
     assert_int_equal(r->n, 1);
     assert_int_equal(r->at, 50);
-    assert_int_equal(r->kind, WEIR__PAST_FAILED_ATTEMPT);
-    assert_int_equal(r->state, WEIR_DELAYED);
+    assert_int_equal(r->kind, WEIR__HISTORY_FAILED_ATTEMPT);
+    assert_int_equal(r->state, WEIR_STATE_DELAYED);
     assert_int_equal(r->delivery, 3);
     assert_string_equal(r->worker, "w \"x\"");
     assert_int_equal(r->started_at, 40);
@@ -192,7 +206,7 @@ static void check_story(const weir_job *j, const char *want)
         weir__buf_printf(&text, "%lld %s\n", (long long)(s->moment[i].at - T0), s->moment[i].what);
     assert_string_equal(text.data, want);
     weir__buf_fini(&text);
-    weir_story_release(s);
+    weir_story_free(s);
 }
 
 static weir_job job_with(const char *history)
@@ -218,7 +232,7 @@ static void a_short_story(void **state)
     j = job_with(NULL);
     j.deadline_at = T0 + 90;
     j.promote_at = T0 + 70;
-    j.state = WEIR_DELAYED;
+    j.state = WEIR_STATE_DELAYED;
     check_story(&j, "0 added, priority 0, 3 attempts\n70 due\n90 deadline\n");
 }
 
@@ -230,7 +244,7 @@ static void a_long_story(void **state)
         "\"delivery\":2,\"worker\":\"w2\",\"started_at\":1000020,\"error\":\"no\","
         "\"until\":1000080},"
         "{\"n\":5,\"at\":1003080,\"event\":\"due\",\"state\":\"inactive\",\"planned\":1000080},"
-        "{\"n\":6,\"at\":1003090,\"event\":\"released\",\"state\":\"inactive\",\"delivery\":3,"
+        "{\"n\":6,\"at\":1003090,\"event\":\"returned\",\"state\":\"inactive\",\"delivery\":3,"
         "\"worker\":\"w3\",\"started_at\":1003085},"
         "{\"n\":7,\"at\":1003090,\"event\":\"delayed\",\"state\":\"delayed\",\"until\":1004090,"
         "\"old_priority\":5,\"priority\":-10,\"new_data\":true},"
@@ -240,7 +254,7 @@ static void a_long_story(void **state)
         "\"started_at\":1004000},"
         "{\"n\":10,\"at\":1006000,\"event\":\"retried\",\"state\":\"inactive\"},"
         "{\"n\":11,\"at\":1007000,\"event\":\"cancelled\",\"state\":\"cancelled\"}]");
-    j.state = WEIR_CANCELLED;
+    j.state = WEIR_STATE_CANCELLED;
     j.priority = -10;
     j.delivery = 4;
     j.started_at = 1004000;
@@ -265,7 +279,7 @@ static void a_story_of_which_little_is_known(void **state)
 {
     (void)state;
     weir_job j = job_with(NULL);
-    j.state = WEIR_FAILED;              /* Kue did it, or a weir without histories */
+    j.state = WEIR_STATE_FAILED;              /* Kue did it, or a weir without histories */
     j.error = "smtp";
     j.delivery = 1;
     j.started_at = T0 + 5;

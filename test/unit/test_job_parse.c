@@ -114,8 +114,9 @@ static int64_t random_moment(void)
 static weir_job random_job(void)
 {
     weir_job j = { .id = one_in(5) ? WEIR_MAX_ID : random_below(1000000),
-                   .state = (weir_state)(WEIR_INACTIVE + random_below(WEIR_STATES - 1)) };
-    bool     ended = weir__finished(j.state), done = j.state == WEIR_COMPLETE;
+                   .state = (weir_state)(WEIR_STATE_INACTIVE +
+                                          random_below(WEIR_STATE_COUNT - 1)) };
+    bool     ended = weir__finished(j.state), done = j.state == WEIR_STATE_COMPLETE;
     do {
         n_texts = 0;
         j.type = random_text(1);
@@ -124,7 +125,7 @@ static weir_job random_job(void)
     j.data = random_json(&j.data_len);
     if (done && one_in(2))
         j.result = random_json(&j.result_len);
-    if (j.state == WEIR_FAILED || (!done && one_in(2)))
+    if (j.state == WEIR_STATE_FAILED || (!done && one_in(2)))
         j.error = random_text(0);
     if (one_in(2))
         j.progress_data = random_json(&j.progress_data_len);
@@ -151,7 +152,7 @@ static weir_job random_job(void)
     j.started_at = one_in(2) ? random_moment() : 0;
     j.failed_at = one_in(2) ? random_moment() : 0;
     j.finished_at = ended ? random_moment() : 0;
-    j.lease_until = j.state == WEIR_ACTIVE && one_in(2) ? random_moment() : 0;
+    j.lease_until = j.state == WEIR_STATE_ACTIVE && one_in(2) ? random_moment() : 0;
     j.duration_ms = done ? (int64_t)random_below(1000) : 0;
     j.remove_on_complete = one_in(3);
     if (one_in(2))
@@ -204,8 +205,8 @@ static void what_is_written_can_be_read(void **state)
             assert_int_equal(log->line[i].at, lines[i].at);
             assert_string_equal(log->line[i].text, lines[i].text);
         }
-        weir_lines_release(log);
-        weir_job_release(back);
+        weir_lines_free(log);
+        weir_job_free(back);
         free(json);
     }
 }
@@ -219,17 +220,17 @@ static void only_the_type_is_needed(void **state)
     assert_int_equal(j->id, 0);
     assert_string_equal(j->type, "m");
     assert_string_equal(j->data, "{}");
-    assert_int_equal(j->state, WEIR_INACTIVE);
+    assert_int_equal(j->state, WEIR_STATE_INACTIVE);
     assert_int_equal(j->max_attempts, 1);
     assert_int_equal(j->max_lost, WEIR_DEFAULT_MAX_LOST);
-    weir_job_release(j);
+    weir_job_free(j);
     weir_lines *log;
     const char *json = "{\"type\":\"m\",\"log\":[{\"text\":\"a\"},{\"text\":\"b\"}]}";
     assert_int_equal(weir_job_parse(json, strlen(json), &j, &log, &err), WEIR_OK);
     assert_int_equal(log->n, 2);
     assert_int_equal(log->line[1].n, 2);
-    weir_lines_release(log);
-    weir_job_release(j);
+    weir_lines_free(log);
+    weir_job_free(j);
 }
 
 /* ---- what is refused ---- */
@@ -310,7 +311,7 @@ static void nesting_has_its_limit(void **state)
         weir__buf_char(&b, '}');
         weir_code rc = weir_job_parse(b.data, b.len, &j, NULL, &err);
         assert_int_equal(rc, levels == WEIR_MAX_DEPTH ? WEIR_OK : WEIR_ELIMIT);
-        weir_job_release(j);
+        weir_job_free(j);
         weir__buf_fini(&b);
     }
 }

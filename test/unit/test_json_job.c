@@ -12,11 +12,11 @@
 #include "core/results.h"
 
 static const weir_job full = {
-    .id = 12, .type = "mail \"x\"", .state = WEIR_COMPLETE, .priority = -10,
+    .id = 12, .type = "mail \"x\"", .state = WEIR_STATE_COMPLETE, .priority = -10,
     .data = "{\"a\":\n[1,\r\n2]}", .data_len = 14, .result = "{\"b\":true}", .result_len = 10,
     .error = "smtp:\n\xff", .progress_data = "7", .progress_data_len = 1, .unique = "k",
     .worker = "h:1:2", .search_keys = "to",
-    .backoff = { WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000, .jitter_pct = 20 },
+    .backoff = { WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000, .jitter_pct = 20 },
     .attempts = 2, .max_attempts = 3, .delivery = 4, .lost = 1, .max_lost = 3, .progress = 100,
     .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8, .promote_at = 9,
     .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13, .duration_ms = 14,
@@ -57,13 +57,13 @@ static void what_is_not_there_is_left_out(void **state)
         "\"max_attempts\":1,\"attempts\":0,\"progress\":0,\"created_at\":50,\"promote_at\":50,"
         "\"updated_at\":50}");
     free(json);
-    j.backoff = (weir_backoff){ .kind = WEIR_FIXED };
+    j.backoff = (weir_backoff){ .kind = WEIR_BACKOFF_FIXED };
     j.id = UINT64_MAX;
     json = weir_job_json(&j, NULL);
     assert_non_null(strstr(json, "\"backoff\":{\"type\":\"fixed\",\"delay\":0}"));
     assert_non_null(strstr(json, "{\"id\":18446744073709551615,"));
     free(json);
-    j.backoff = (weir_backoff){ WEIR_LINEAR, 2000, 9000, 0 };
+    j.backoff = (weir_backoff){ WEIR_BACKOFF_LINEAR, 2000, 9000, 0 };
     json = weir_job_json(&j, NULL);
     assert_non_null(strstr(json, "\"backoff\":{\"type\":\"linear\",\"delay\":2000,"
                                  "\"maxDelay\":9000}"));
@@ -102,14 +102,14 @@ static void copies_stand_alone(void **state)
     assert_string_equal(a, b);
     free(a);
     free(b);
-    weir_job_release(c);
+    weir_job_free(c);
 
     bare = weir__job_copy(&(weir_job){ .id = 9, .data = "1234", .data_len = 2 });
     assert_string_equal(bare->data, "12");      /* a length, not a NUL, ends it */
     assert_null(bare->type);
     assert_null(bare->result);
-    weir_job_release(bare);
-    weir_job_release(NULL);
+    weir_job_free(bare);
+    weir_job_free(NULL);
 }
 
 static void results_own_what_they_show(void **state)
@@ -118,7 +118,7 @@ static void results_own_what_they_show(void **state)
     weir_page *page = weir__page_create(3);
     page->job[page->n++] = weir__job_copy(&full);
     page->job[page->n++] = NULL;                /* kept by the caller */
-    weir_page_release(page);
+    weir_page_free(page);
 
     weir_lines *lines = weir__lines_create();
     for (uint64_t i = 1; i <= 100; i++)
@@ -126,31 +126,31 @@ static void results_own_what_they_show(void **state)
     assert_int_equal(lines->n, 100);
     assert_int_equal(lines->line[99].n, 100);
     assert_string_equal(lines->line[99].text, "line");
-    weir_lines_release(lines);
+    weir_lines_free(lines);
 
     weir_report *report = weir__report_create();
     for (int i = 0; i < 9; i++)
         assert_true(weir__report_line(report, "job %d", i));
     assert_string_equal(report->line[8], "job 8");
-    weir_report_release(report);
+    weir_report_free(report);
 
     weir_explanation *e = weir__explanation_create(weir__job_copy(&full));
     assert_true(weir__explanation_say(e, "because", "wait"));
     assert_true(weir__explanation_say(e, "indeed", ""));
     weir_story *story = weir__story_create();
     assert_true(weir__story_moment(story, 8, "was %s", "added"));
-    weir__explanation_tell(e, story);
+    weir__explanation_set_story(e, story);
     assert_string_equal(e->why, "indeed");
     assert_string_equal(e->help, "");
     assert_string_equal(e->moment[0].what, "was added");
-    weir_explanation_release(e);
+    weir_explanation_free(e);
 
-    weir_page_release(NULL);
-    weir_lines_release(NULL);
-    weir_report_release(NULL);
-    weir_stats_release(NULL);
-    weir_explanation_release(NULL);
-    weir_story_release(NULL);
+    weir_page_free(NULL);
+    weir_lines_free(NULL);
+    weir_report_free(NULL);
+    weir_stats_free(NULL);
+    weir_explanation_free(NULL);
+    weir_story_free(NULL);
 }
 
 static void statistics_add_up(void **state)
@@ -160,8 +160,8 @@ static void statistics_add_up(void **state)
     assert_string_equal(s->all.type, "*");
     for (int i = 1; i <= 5; i++) {
         weir_type_stats *t = weir__stats_add(s, i % 2 ? "odd" : "even");
-        t->count[WEIR_FAILED] = (uint64_t)i;
-        t->count[WEIR_ANY] = (uint64_t)i;
+        t->count[WEIR_STATE_FAILED] = (uint64_t)i;
+        t->count[WEIR_STATE_ANY] = (uint64_t)i;
         t->completed = 2;
         t->failed = 3;
         t->work_ms = 10;
@@ -172,14 +172,14 @@ static void statistics_add_up(void **state)
     weir__stats_sum(s);
     assert_int_equal(s->n, 5);
     assert_string_equal(s->type[1].type, "even");
-    assert_int_equal(s->all.count[WEIR_FAILED], 15);
-    assert_int_equal(s->all.count[WEIR_ANY], 15);
+    assert_int_equal(s->all.count[WEIR_STATE_FAILED], 15);
+    assert_int_equal(s->all.count[WEIR_STATE_ANY], 15);
     assert_int_equal(s->all.completed, 10);
     assert_int_equal(s->all.failed, 15);
     assert_int_equal(s->all.work_ms, 50);
     assert_int_equal(s->all.last_taken_at, 49);
     assert_int_equal(s->all.oldest_at, 102);
-    weir_stats_release(s);
+    weir_stats_free(s);
 }
 
 int main(void)

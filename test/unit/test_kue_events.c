@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "store/redis/kue_events.h"
+#include "store/redis/layout/kue/kue_events.h"
 
 static weir_buf strings;
 
@@ -43,13 +43,13 @@ static void every_kind(void **state)
     (void)state;
     weir_event e = must_read("{\"id\":5,\"event\":\"enqueue\",\"args\":[\"enqueue\",\"mail\"]}");
     assert_int_equal(e.kind, WEIR_EVENT_ENQUEUE);
-    assert_int_equal(e.state, WEIR_INACTIVE);
+    assert_int_equal(e.state, WEIR_STATE_INACTIVE);
     assert_int_equal(e.id, 5);
     assert_string_equal(e.type, "mail");
     assert_null(e.text);
     e = must_read("{\"id\":5,\"event\":\"start\",\"args\":[\"start\",\"mail\",null]}");
     assert_int_equal(e.kind, WEIR_EVENT_START);
-    assert_int_equal(e.state, WEIR_ACTIVE);
+    assert_int_equal(e.state, WEIR_STATE_ACTIVE);
     e = must_read("{\"id\":5,\"event\":\"promotion\",\"args\":[\"promotion\"]}");
     assert_int_equal(e.kind, WEIR_EVENT_PROMOTION);
     assert_null(e.type);
@@ -64,7 +64,7 @@ static void every_kind(void **state)
     assert_string_equal(e.text, "no");
     e = must_read("{\"id\":5,\"event\":\"failed\",\"args\":[\"failed\",\"no\",null]}");
     assert_int_equal(e.kind, WEIR_EVENT_FAILED);
-    assert_int_equal(e.state, WEIR_FAILED);
+    assert_int_equal(e.state, WEIR_STATE_FAILED);
     e = must_read("{\"id\":5,\"event\":\"complete\",\"args\":[\"complete\",[1,2],null]}");
     assert_int_equal(e.kind, WEIR_EVENT_COMPLETE);
     assert_int_equal(e.progress, 100);
@@ -75,7 +75,7 @@ static void every_kind(void **state)
     assert_int_equal(e.kind, WEIR_EVENT_TTL_EXCEEDED);
     e = must_read("{\"id\":5,\"event\":\"remove\",\"args\":[\"remove\",\"mail\"]}");
     assert_int_equal(e.kind, WEIR_EVENT_REMOVE);
-    assert_int_equal(e.state, WEIR_ANY);
+    assert_int_equal(e.state, WEIR_STATE_ANY);
     assert_string_equal(e.type, "mail");
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/mover.h"
+#include "cli/migrate/mover.h"
 #include "support/same_job.h"
 
 #define OK(call)                                                                    \
@@ -54,7 +54,7 @@ static void tear_down(pair *p)
         weir_report *r;
         OK(weir_check(i ? p->to : p->from, false, &r, err));
         assert_int_equal(r->n, 0);
-        weir_report_release(r);
+        weir_report_free(r);
     }
     weir_close(p->from);
     weir_close(p->to);
@@ -98,7 +98,8 @@ static void all_of_a_job_moves(void **state)
     pair p;
     set_up(&p, true);
     OK(weir_add(p.from, &(weir_spec){ .type = "a", .data = "[1]", .priority = -3, .unique = "k",
-                                      .attempts = 3, .backoff = { .kind = WEIR_FIXED } }, NULL,
+                                      .attempts = 3, .backoff = { .kind = WEIR_BACKOFF_FIXED } },
+                                          NULL,
                 err));
     OK(weir_add(p.from, &(weir_spec){ .type = "a", .delay_ms = 5000 }, NULL, err));
     OK(weir_add(p.from, &(weir_spec){ .type = "b", .search = true }, NULL, err));
@@ -106,7 +107,7 @@ static void all_of_a_job_moves(void **state)
         OK(weir_log(p.from, 1, i == 1200 ? "needle" : "hay", err));
     weir_job *job = take_one(p.from, "b");
     OK(weir_job_done(job, "{\"r\":1}"));
-    weir_job_release(job);
+    weir_job_free(job);
     OK(weir_update(p.from, 2, &(weir_change){ .set_priority = true, .priority = 4 }, err));
     weir_job *was[3], *is;
     for (uint64_t id = 1; id <= 3; id++)
@@ -115,21 +116,21 @@ static void all_of_a_job_moves(void **state)
     OK(mover_check(&p.m, err));
     assert_int_equal(pass(&p), 3);
     assert_int_equal(pass(&p), 0);
-    assert_int_equal(count(p.from, WEIR_ANY), 0);
+    assert_int_equal(count(p.from, WEIR_STATE_ANY), 0);
     for (uint64_t id = 1; id <= 3; id++) {
         is = get(p.to, id);
         check_same_job(is, was[id - 1]);
-        weir_job_release(is);
-        weir_job_release(was[id - 1]);
+        weir_job_free(is);
+        weir_job_free(was[id - 1]);
     }
     weir_lines *lines;
     OK(weir_logs(p.to, 1, 1200, 0, &lines, err));
     assert_int_equal(lines->n, 300);
     assert_string_equal(lines->line[0].text, "needle");
-    weir_lines_release(lines);
-    assert_int_equal(p.m.moved[WEIR_INACTIVE], 1);
-    assert_int_equal(p.m.moved[WEIR_DELAYED], 1);
-    assert_int_equal(p.m.moved[WEIR_COMPLETE], 1);
+    weir_lines_free(lines);
+    assert_int_equal(p.m.moved[WEIR_STATE_INACTIVE], 1);
+    assert_int_equal(p.m.moved[WEIR_STATE_DELAYED], 1);
+    assert_int_equal(p.m.moved[WEIR_STATE_COMPLETE], 1);
     tear_down(&p);
 }
 
@@ -141,11 +142,11 @@ static void what_a_worker_has_is_left_to_it(void **state)
     OK(weir_add(p.from, &(weir_spec){ .type = "a" }, NULL, err));
     weir_job *job = take_one(p.from, "a");
     assert_int_equal(pass(&p), 0);
-    assert_int_equal(count(p.from, WEIR_ACTIVE), 1);
+    assert_int_equal(count(p.from, WEIR_STATE_ACTIVE), 1);
     OK(weir_job_done(job, NULL));
-    weir_job_release(job);
+    weir_job_free(job);
     assert_int_equal(pass(&p), 1);
-    assert_int_equal(count(p.to, WEIR_COMPLETE), 1);
+    assert_int_equal(count(p.to, WEIR_STATE_COMPLETE), 1);
     tear_down(&p);
 }
 
@@ -174,7 +175,7 @@ static void paused_types_move_and_stay_paused(void **state)
     assert_int_equal(s->type[1].settings.keep_complete.count, 7);       /* own */
     assert_true(s->type[2].settings.search);                            /* plain: those of * */
     assert_int_equal(s->all.settings.keep_failed.age_ms, 5);
-    weir_stats_release(s);
+    weir_stats_free(s);
     OK(mover_types(&p.m, err));
     assert_int_equal(p.m.types, 2);         /* nothing is left to copy */
     tear_down(&p);
@@ -194,7 +195,7 @@ static void the_same_store_is_noticed(void **state)
     /* a copy is another store, though it has the same job */
     weir_job *job = get(p.from, 1);
     OK(weir_import(p.to, &(weir_incoming){ .job = job }, 1, NULL, err));
-    weir_job_release(job);
+    weir_job_free(job);
     OK(mover_check(&p.m, err));
     tear_down(&p);
 }
@@ -214,13 +215,13 @@ static void what_is_refused_stays_as_it_was(void **state)
     assert_int_equal(p.m.refused.n, 2);
     assert_int_equal(p.m.refused.n_shown, 2);
     weir_job *delayed = get(p.from, 1), *waits = get(p.from, 2);
-    assert_int_equal(delayed->state, WEIR_DELAYED);
+    assert_int_equal(delayed->state, WEIR_STATE_DELAYED);
     assert_int_equal(delayed->promote_at, frozen(NULL) + 500);
     assert_int_equal(delayed->delay_ms, 500);
-    assert_int_equal(waits->state, WEIR_INACTIVE);
+    assert_int_equal(waits->state, WEIR_STATE_INACTIVE);
     assert_int_equal(waits->priority, 4);
-    weir_job_release(delayed);
-    weir_job_release(waits);
+    weir_job_free(delayed);
+    weir_job_free(waits);
     assert_int_equal(pass(&p), 0);
     OK(weir_remove(p.to, 900, err));
     mover again = { .from = p.from, .to = p.to };
@@ -249,7 +250,7 @@ static void leave(pair *p, uint64_t id, uint64_t there, step last)
     OK(weir_logs(p->from, id, 0, 0, &lines, err));
     park_until(p->from, id, WEIR_PARKED_AT + job->promote_at);
     copy.id = there;
-    copy.state = WEIR_DELAYED;
+    copy.state = WEIR_STATE_DELAYED;
     copy.promote_at += WEIR_PARKED_AT;
     if (last >= IMPORTED)
         OK(weir_import(p->to, &(weir_incoming){ &copy, lines->line, lines->n, false }, 1, NULL,
@@ -258,8 +259,8 @@ static void leave(pair *p, uint64_t id, uint64_t there, step last)
         park_until(p->from, id, WEIR_PARKED_AT + WEIR_PARKED_SPAN + job->promote_at);
     if (last >= RELEASED)
         park_until(p->to, there, job->promote_at);
-    weir_lines_release(lines);
-    weir_job_release(job);
+    weir_lines_free(lines);
+    weir_job_free(job);
 }
 
 /* Each step, a job that can run and one that is delayed. The released one runs, and is removed when
@@ -287,11 +288,11 @@ static void go_on_after_each_step(bool new_ids, bool flag_of_second_run)
     assert_null(take_one(p.to, "a"));
     is = take_one(p.to, "ran");
     OK(weir_job_done(is, NULL));
-    weir_job_release(is);
+    weir_job_free(is);
     p.m.new_ids = flag_of_second_run;
     assert_int_equal(pass(&p), JOBS_LEFT);
-    assert_int_equal(count(p.from, WEIR_ANY), 0);
-    assert_int_equal(count(p.to, WEIR_ANY), JOBS_LEFT - 1);
+    assert_int_equal(count(p.from, WEIR_STATE_ANY), 0);
+    assert_int_equal(count(p.to, WEIR_STATE_ANY), JOBS_LEFT - 1);
     assert_null(take_one(p.to, "ran"));
     for (uint64_t id = 1; id <= JOBS_LEFT; id++) {
         weir_job want = *was[id - 1];
@@ -299,9 +300,9 @@ static void go_on_after_each_step(bool new_ids, bool flag_of_second_run)
         if (id != 2 * RELEASED + 1) {
             is = get(p.to, want.id);
             check_same_job(is, &want);
-            weir_job_release(is);
+            weir_job_free(is);
         }
-        weir_job_release(was[id - 1]);
+        weir_job_free(was[id - 1]);
     }
     tear_down(&p);
 }
@@ -337,21 +338,21 @@ static void a_second_run_goes_on(void **state)
     weir_explanation *e;
     OK(weir_explain(p.from, 1, &e, err));
     assert_non_null(strstr(e->why, "on its way from one store to another"));
-    weir_explanation_release(e);
+    weir_explanation_free(e);
     is = take_one(p.to, "b");                           /* the target has gone on */
     OK(weir_job_done(is, NULL));
-    weir_job_release(is);
+    weir_job_free(is);
     assert_int_equal(pass(&p), 4);
     assert_int_equal(p.m.existed, 2);
-    assert_int_equal(count(p.from, WEIR_ANY), 0);
-    assert_int_equal(count(p.to, WEIR_ANY), 4);
-    assert_int_equal(count(p.to, WEIR_COMPLETE), 1);
+    assert_int_equal(count(p.from, WEIR_STATE_ANY), 0);
+    assert_int_equal(count(p.to, WEIR_STATE_ANY), 4);
+    assert_int_equal(count(p.to, WEIR_STATE_COMPLETE), 1);
     for (uint64_t id = 1; id <= 4; id++) {
         is = get(p.to, id);
         if (id != 3)
             check_same_job(is, was[id - 1]);
-        weir_job_release(is);
-        weir_job_release(was[id - 1]);
+        weir_job_free(is);
+        weir_job_free(was[id - 1]);
     }
     tear_down(&p);
 }
@@ -366,15 +367,15 @@ static void a_copy_that_fell_behind_is_not_taken_for_it(void **state)
     p.m.keep = true;
     assert_int_equal(pass(&p), 2);
     assert_int_equal(pass(&p), 0);
-    assert_int_equal(count(p.from, WEIR_INACTIVE), 2);
+    assert_int_equal(count(p.from, WEIR_STATE_INACTIVE), 2);
     weir_job *job = take_one(p.from, "a");              /* the source goes on with it */
     OK(weir_job_done(job, NULL));
-    weir_job_release(job);
+    weir_job_free(job);
     p.m.keep = false;
     assert_int_equal(pass(&p), 1);                      /* b */
     assert_int_equal(p.m.refused.n, 1);
     assert_non_null(strstr(p.m.refused.shown[0].why, "not so far on"));
-    assert_int_equal(count(p.from, WEIR_COMPLETE), 1);
+    assert_int_equal(count(p.from, WEIR_STATE_COMPLETE), 1);
     tear_down(&p);
 }
 
@@ -391,7 +392,7 @@ static void new_ids_are_written_down_first(void **state)
     OK(weir_add_many(p.from, specs, 3, NULL, err));     /* same type, same created_at */
     p.m.new_ids = true;
     assert_int_equal(pass(&p), 3);
-    assert_int_equal(count(p.from, WEIR_ANY), 0);
+    assert_int_equal(count(p.from, WEIR_STATE_ANY), 0);
     for (uint64_t id = 2; id <= 4; id++) {
         char want[80];
         snprintf(want, sizeof want, "moved | job %" PRIu64 " becomes job %" PRIu64
@@ -399,7 +400,7 @@ static void new_ids_are_written_down_first(void **state)
         OK(weir_logs(p.to, id, 0, 0, &lines, err));
         assert_int_equal(lines->n, 1);
         assert_string_equal(lines->line[0].text, want);
-        weir_lines_release(lines);
+        weir_lines_free(lines);
     }
     tear_down(&p);
 }
@@ -423,13 +424,13 @@ static void a_second_run_finds_new_ids(void **state)
     OK(weir_import(p.to, &(weir_incoming){ &there, lines->line, lines->n, false }, 1, NULL, err));
     weir_job other = { .id = 10, .type = "a", .created_at = second->created_at };
     OK(weir_import(p.to, &(weir_incoming){ .job = &other }, 1, NULL, err));
-    weir_lines_release(lines);
-    weir_job_release(second);
+    weir_lines_free(lines);
+    weir_job_free(second);
     p.m.new_ids = true;
     assert_int_equal(pass(&p), 3);
     assert_int_equal(p.m.existed, 1);
-    assert_int_equal(count(p.from, WEIR_ANY), 0);
-    assert_int_equal(count(p.to, WEIR_ANY), 4);         /* 10, 11, and two more */
+    assert_int_equal(count(p.from, WEIR_STATE_ANY), 0);
+    assert_int_equal(count(p.to, WEIR_STATE_ANY), 4);         /* 10, 11, and two more */
     tear_down(&p);
 }
 
@@ -465,7 +466,7 @@ static void *produce(void *arg)
         char      data[24];
         bool      late = n > JOBS / 2;      /* from there on, some go to the target */
         weir_spec spec = { .type = n % 3 ? "a" : "b", .data = data, .attempts = 2,
-                           .backoff = { WEIR_FIXED, .delay_ms = 1 + n % 20 },
+                           .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 1 + n % 20 },
                            .delay_ms = n % 5 ? 0 : 1 + n % 30, .priority = n % 4 };
         snprintf(data, sizeof data, "[%d]", n);
         OK(weir_add(late && n % 2 ? t->p.to : t->p.from, &spec, NULL, err));
@@ -495,7 +496,7 @@ static void each_job_is_run_by_one_side(bool new_ids)
     /* Until all were run, and have moved: 20 s, should that never be. */
     for (int i = 0; i < 20000; i++) {
         uint64_t n = pass(&t->p);
-        if (!n && atomic_load(&t->done) >= JOBS && !count(t->p.from, WEIR_ANY))
+        if (!n && atomic_load(&t->done) >= JOBS && !count(t->p.from, WEIR_STATE_ANY))
             break;
         if (!n)
             nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
@@ -507,8 +508,8 @@ static void each_job_is_run_by_one_side(bool new_ids)
     while (pass(&t->p))
         continue;
     assert_int_equal(t->p.m.refused.n, 0);
-    assert_int_equal(count(t->p.from, WEIR_ANY), 0);
-    assert_int_equal(count(t->p.to, WEIR_COMPLETE), JOBS);
+    assert_int_equal(count(t->p.from, WEIR_STATE_ANY), 0);
+    assert_int_equal(count(t->p.to, WEIR_STATE_COMPLETE), JOBS);
     for (int n = 0; n < JOBS; n++) {
         assert_int_equal(t->ran[n][0], 1);
         assert_int_equal(t->ran[n][1], n % 7 == 0);

@@ -12,14 +12,14 @@ static void states(void **state)
 {
     (void)state;
     weir_state s;
-    for (int i = WEIR_INACTIVE; i < WEIR_STATES; i++) {
+    for (int i = WEIR_STATE_INACTIVE; i < WEIR_STATE_COUNT; i++) {
         assert_true(weir_state_parse(weir_state_name((weir_state)i), &s));
         assert_int_equal(s, i);
     }
-    assert_string_equal(weir_state_name(WEIR_ANY), "any");
-    assert_string_equal(weir_state_name(WEIR_STATES), "unknown");
+    assert_string_equal(weir_state_name(WEIR_STATE_ANY), "any");
+    assert_string_equal(weir_state_name(WEIR_STATE_COUNT), "unknown");
     assert_true(weir_state_parse("FAILED", &s));
-    assert_int_equal(s, WEIR_FAILED);
+    assert_int_equal(s, WEIR_STATE_FAILED);
     static const char *const none[] = { "any", "", "fail", "failed ", "inactivex" };
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(weir_state_parse(none[i], &s));
@@ -30,7 +30,7 @@ static void events(void **state)
 {
     (void)state;
     weir_event_kind k;
-    for (int i = 0; i < WEIR_EVENT_KINDS; i++) {
+    for (int i = 0; i < WEIR_EVENT_COUNT; i++) {
         assert_true(weir_event_parse(weir_event_name((weir_event_kind)i), &k));
         assert_int_equal(k, i);
     }
@@ -125,20 +125,23 @@ static void backoffs(void **state)
     } good[] = {
         { "none", { 0 } },
         { "immediate", { 0 } },
-        { "fixed", { .kind = WEIR_FIXED } },
-        { "fixed:1s", { .kind = WEIR_FIXED, .delay_ms = 1000 } },
-        { "Fixed:250:100%", { .kind = WEIR_FIXED, .delay_ms = 250, .jitter_pct = 100 } },
-        { "exponential", { .kind = WEIR_EXPONENTIAL } },
-        { "exponential:20%", { .kind = WEIR_EXPONENTIAL, .jitter_pct = 20 } },
-        { "exponential:1s", { .kind = WEIR_EXPONENTIAL, .delay_ms = 1000 } },
+        { "fixed", { .kind = WEIR_BACKOFF_FIXED } },
+        { "fixed:1s", { .kind = WEIR_BACKOFF_FIXED, .delay_ms = 1000 } },
+        { "Fixed:250:100%", { .kind = WEIR_BACKOFF_FIXED, .delay_ms = 250, .jitter_pct = 100 } },
+        { "exponential", { .kind = WEIR_BACKOFF_EXPONENTIAL } },
+        { "exponential:20%", { .kind = WEIR_BACKOFF_EXPONENTIAL, .jitter_pct = 20 } },
+        { "exponential:1s", { .kind = WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000 } },
         { "exponential:1s:60s",
-          { .kind = WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000 } },
+          { .kind = WEIR_BACKOFF_EXPONENTIAL, .delay_ms = 1000, .max_ms = 60000 } },
         { "exponential:1s:1m30s:20%",
-          { .kind = WEIR_EXPONENTIAL, .delay_ms = 1000, .max_ms = 90000, .jitter_pct = 20 } },
-        { "linear", { .kind = WEIR_LINEAR } },
-        { "linear:2s", { .kind = WEIR_LINEAR, .delay_ms = 2000 } },
+          { .kind = WEIR_BACKOFF_EXPONENTIAL,
+            .delay_ms = 1000,
+            .max_ms = 90000,
+            .jitter_pct = 20 } },
+        { "linear", { .kind = WEIR_BACKOFF_LINEAR } },
+        { "linear:2s", { .kind = WEIR_BACKOFF_LINEAR, .delay_ms = 2000 } },
         { "LINEAR:2s:1m:5%",
-          { .kind = WEIR_LINEAR, .delay_ms = 2000, .max_ms = 60000, .jitter_pct = 5 } },
+          { .kind = WEIR_BACKOFF_LINEAR, .delay_ms = 2000, .max_ms = 60000, .jitter_pct = 5 } },
     };
     static const char *const bad[] = {
         "", ":", "line:1s", "linear:1s:2s:3s",
@@ -170,9 +173,9 @@ static void backoffs(void **state)
 static void the_rest(void **state)
 {
     (void)state;
-    assert_string_equal(weir_durability_name(WEIR_DURABLE_DISK), "disk");
-    assert_string_equal(weir_durability_name(WEIR_DURABLE_OS), "os");
-    assert_string_equal(weir_durability_name(WEIR_DURABLE_NONE), "none");
+    assert_string_equal(weir_durability_name(WEIR_DURABILITY_DISK), "disk");
+    assert_string_equal(weir_durability_name(WEIR_DURABILITY_OS), "os");
+    assert_string_equal(weir_durability_name(WEIR_DURABILITY_NONE), "none");
     assert_string_equal(weir_durability_name((weir_durability)9), "unknown");
     assert_string_equal(weir_version(), WEIR_VERSION);
 }

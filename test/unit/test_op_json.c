@@ -87,10 +87,10 @@ static const char *const two_types[] = { "mail", "caf\xc3\xa9 \"x\"", NULL };
 static weir_job full_job(void)
 {
     return (weir_job){
-        .id = WEIR_MAX_ID, .type = "mail", .state = WEIR_ACTIVE, .priority = -15,
+        .id = WEIR_MAX_ID, .type = "mail", .state = WEIR_STATE_ACTIVE, .priority = -15,
         .data = "{\n \"to\" : 1e400 }", .data_len = 17, .result = "[1]", .result_len = 3,
         .error = "why \"so\"\n", .progress_data = "null", .progress_data_len = 4, .unique = "k",
-        .worker = "h:1:1", .search_keys = "to", .backoff = { WEIR_FIXED, 10, 20, 30 },
+        .worker = "h:1:1", .search_keys = "to", .backoff = { WEIR_BACKOFF_FIXED, 10, 20, 30 },
         .attempts = 1, .max_attempts = 5, .delivery = INT32_MAX, .lost = 1, .max_lost = 9,
         .progress = 50, .delay_ms = 5, .ttl_ms = 6, .deadline_at = 7, .created_at = 8,
         .promote_at = 9, .updated_at = 10, .started_at = 11, .failed_at = 12, .finished_at = 13,
@@ -106,7 +106,7 @@ static void check_add(const weir_op *op)
     assert_string_equal(s[0].type, "mail");
     assert_int_equal(s[0].data_len, 11);
     assert_memory_equal(s[0].data, "{\"a\":\n 1.0}", 11);
-    assert_int_equal(s[0].backoff.kind, WEIR_EXPONENTIAL);
+    assert_int_equal(s[0].backoff.kind, WEIR_BACKOFF_EXPONENTIAL);
     assert_int_equal(s[0].backoff.max_ms, 3);
     assert_true(s[0].remove_on_complete && s[0].search && !s[1].search);
     assert_int_equal(s[0].values_len, 7);
@@ -120,13 +120,13 @@ static void adds(void **state)
     (void)state;
     weir_spec  specs[] = {
         { .type = "mail", .data = "{\"a\":\n 1.0}", .priority = -10, .attempts = 3, .delay_ms = 4,
-          .backoff = { WEIR_EXPONENTIAL, 2, 3, 4 }, .ttl_ms = 5, .deadline_at = 6,
+          .backoff = { WEIR_BACKOFF_EXPONENTIAL, 2, 3, 4 }, .ttl_ms = 5, .deadline_at = 6,
           .unique = "caf\xc3\xa9", .max_lost = 7, .remove_on_complete = true, .search = true,
           .search_keys = "a", .values = "{\"v\":2}" },
         { .type = "x", .run_at = 1800000000000 },
     };
-    weir_added out[] = { { 1, WEIR_INACTIVE, false, WEIR_DURABLE_OS },
-                         { 2, WEIR_ACTIVE, true, WEIR_DURABLE_OS } }, got[2];
+    weir_added out[] = { { 1, WEIR_STATE_INACTIVE, false, WEIR_DURABILITY_OS },
+                         { 2, WEIR_STATE_ACTIVE, true, WEIR_DURABILITY_OS } }, got[2];
     weir_op op = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, out, NULL } };
     weir_op to = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, got, NULL } };
     there(&op, check_add);
@@ -136,7 +136,7 @@ static void adds(void **state)
     back(&op, &to);
     assert_int_equal(got[1].id, 2);
     assert_true(got[1].existed);
-    assert_int_equal(got[0].durability, WEIR_DURABLE_OS);
+    assert_int_equal(got[0].durability, WEIR_DURABILITY_OS);
 }
 
 static void takes(void **state)
@@ -151,7 +151,7 @@ static void takes(void **state)
     assert_int_equal(got[0]->data_len, 17);
     assert_memory_equal(got[0]->data, "{\n \"to\" : 1e400 }", 18);
     assert_string_equal(got[0]->error, "why \"so\"\n");
-    weir_job_release(got[0]);
+    weir_job_free(got[0]);
 }
 
 static void finishes(void **state)
@@ -161,33 +161,33 @@ static void finishes(void **state)
     weir_op  op = { .kind = WEIR_OP_FINISH,
                     .u.finish = { .id = 1, .delivery = 2, .text = "{}", .len = 2,
                                   .next = { two_types, 1, 2, 30000, "w", jobs, 1 },
-                                  .state = WEIR_COMPLETE } };
+                                  .state = WEIR_STATE_COMPLETE } };
     weir_op  to = op;
     there(&op, NULL);
     to.u.finish.next.jobs = got;
     back(&op, &to);
-    assert_int_equal(to.u.finish.state, WEIR_COMPLETE);
+    assert_int_equal(to.u.finish.state, WEIR_STATE_COMPLETE);
     assert_int_equal(to.u.finish.next.n_jobs, 1);
     assert_false(to.u.finish.next.suspect_waits);
-    weir_job_release(got[0]);
+    weir_job_free(got[0]);
     op.u.finish.next.busy = op.u.finish.next.suspect_waits = true;
     there(&op, NULL);
     back(&op, &to);
     assert_true(to.u.finish.next.suspect_waits);
-    weir_job_release(got[0]);
+    weir_job_free(got[0]);
     there(&(weir_op){ .kind = WEIR_OP_FINISH, .u.finish = { .id = 1 } }, NULL);
     there(&(weir_op){ .kind = WEIR_OP_FINISH,
                       .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_FAIL, .text = "x\ny",
                                     .len = 3 } }, NULL);
     there(&(weir_op){ .kind = WEIR_OP_FINISH,
-                      .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_RELEASE } }, NULL);
+                      .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_RETURN } }, NULL);
     there(&(weir_op){ .kind = WEIR_OP_FINISH,
                       .u.finish = { .id = 1, .outcome = WEIR_OUTCOME_LOST } }, NULL);
-    weir_op gone = { .kind = WEIR_OP_FINISH, .u.finish = { .id = 1, .state = WEIR_ANY } };
+    weir_op gone = { .kind = WEIR_OP_FINISH, .u.finish = { .id = 1, .state = WEIR_STATE_ANY } };
     to = gone;
-    to.u.finish.state = WEIR_FAILED;
+    to.u.finish.state = WEIR_STATE_FAILED;
     back(&gone, &to);
-    assert_int_equal(to.u.finish.state, WEIR_ANY);
+    assert_int_equal(to.u.finish.state, WEIR_STATE_ANY);
 }
 
 static void renewals(void **state)
@@ -226,14 +226,14 @@ static void changes(void **state)
 {
     (void)state;
     weir_op op = { .kind = WEIR_OP_UPDATE, .u.update = {
-        .id = 1, .from = 1u << WEIR_FAILED | 1u << WEIR_COMPLETE,
+        .id = 1, .from = WEIR_BIT(WEIR_STATE_FAILED) | WEIR_BIT(WEIR_STATE_COMPLETE),
         .change = { .set_priority = true, .set_delay = true, .delay_ms = 0, .data = "1",
-                    .data_len = 1, .state = WEIR_DELAYED },
-        .old_state = WEIR_FAILED, .new_state = WEIR_DELAYED } };
+                    .data_len = 1, .state = WEIR_STATE_DELAYED },
+        .old_state = WEIR_STATE_FAILED, .new_state = WEIR_STATE_DELAYED } };
     weir_op to = { .kind = WEIR_OP_UPDATE };
     there(&op, NULL);
     back(&op, &to);
-    assert_int_equal(to.u.update.old_state, WEIR_FAILED);
+    assert_int_equal(to.u.update.old_state, WEIR_STATE_FAILED);
     there(&(weir_op){ .kind = WEIR_OP_UPDATE, .u.update = { .id = 1, .change = { .run_at = 5 } } },
           NULL);
     weir_op tick = { .kind = WEIR_OP_TICK, .u.tick = { 10, 3, INT64_MAX } }, ticked = tick;
@@ -246,10 +246,10 @@ static void changes(void **state)
 static void imports(void **state)
 {
     (void)state;
-    weir_job full = full_job(), plain = { .type = "x", .state = WEIR_INACTIVE, .data = "{}",
+    weir_job full = full_job(), plain = { .type = "x", .state = WEIR_STATE_INACTIVE, .data = "{}",
                                           .data_len = 2, .max_attempts = 1, .max_lost = 3 };
     full.id = 5;
-    full.state = WEIR_FAILED;
+    full.state = WEIR_STATE_FAILED;
     full.delivery = 3;
     full.created_at = full.promote_at = full.updated_at = full.started_at = full.failed_at =
         full.finished_at = 1700000000000;
@@ -259,7 +259,7 @@ static void imports(void **state)
     full.deadline_at = 1800000000000;
     weir_line     lines[] = { { 3, 5, "three" }, { 4, 6, "four" } };
     weir_incoming jobs[] = { { &full, lines, 2, false }, { &plain, NULL, 0, true } };
-    weir_imported out[] = { { .id = 5, .state = WEIR_FAILED, .existed = true },
+    weir_imported out[] = { { .id = 5, .state = WEIR_STATE_FAILED, .existed = true },
                             { .id = 6, .id_taken = true, .err = { WEIR_ESTATE, "no" } } }, got[2];
     weir_op op = { .kind = WEIR_OP_IMPORT, .u.import = { jobs, 2, out } };
     weir_op to = { .kind = WEIR_OP_IMPORT, .u.import = { jobs, 2, got } };
@@ -276,7 +276,8 @@ static void looks(void **state)
     weir_page page = { list, 1, true, { -5, 9 } };
     weir_op   ops[] = {
         { .kind = WEIR_OP_GET, .u.get = { 1, &one } },
-        { .kind = WEIR_OP_LIST, .u.list = { { .state = WEIR_FAILED, .type = "a", .search = "x*",
+        { .kind = WEIR_OP_LIST,
+          .u.list = { { .state = WEIR_STATE_FAILED, .type = "a", .search = "x*",
                                               .descending = true, .after = { -1, 2 }, .limit = 10 },
                                             &page } },
         { .kind = WEIR_OP_LIST, .u.list = { { .by_priority = true, .limit = 1 }, &page } },
@@ -292,7 +293,7 @@ static void looks(void **state)
         weir_op to = ops[i];
         there(&ops[i], NULL);
         back(&ops[i], &to);
-        weir__op_release(&to);
+        weir__op_free(&to);
     }
 }
 
@@ -303,7 +304,7 @@ static void statistics(void **state)
     weir_stats      *s = op.u.stats.stats = weir__stats_create();
     weir_type_stats *t = weir__stats_add(s, "mail");
     t->paused = true;
-    t->count[WEIR_ANY] = t->count[WEIR_FAILED] = 3;
+    t->count[WEIR_STATE_ANY] = t->count[WEIR_STATE_FAILED] = 3;
     t->completed = 4;
     t->work_ms = 5;
     t->settings.keep_failed.count = 6;
@@ -312,16 +313,16 @@ static void statistics(void **state)
     s->last_id = 8;
     there(&op, NULL);
     back(&op, &to);
-    assert_int_equal(to.u.stats.stats->all.count[WEIR_FAILED], 3);
+    assert_int_equal(to.u.stats.stats->all.count[WEIR_STATE_FAILED], 3);
     assert_string_equal(to.u.stats.stats->all.type, "*");
-    weir__op_release(&op);
-    weir__op_release(&to);
+    weir__op_free(&op);
+    weir__op_free(&to);
 }
 
 static void errors_arrive(void **state)
 {
     (void)state;
-    for (int k = 0; k < WEIR_OP_KINDS; k++) {
+    for (int k = 0; k < WEIR_OP_COUNT; k++) {
         weir_op op = { .kind = (weir_op_kind)k, .err = { WEIR_ESTALE, "job 1: \"over\"" } };
         weir_op to = { .kind = (weir_op_kind)k };
         back(&op, &to);
@@ -364,8 +365,8 @@ static void wrong_batches_are_refused(void **state)
     refused("{\"ops\":[],\"number\":1}", "caller: missing, but the batch has a number");
     refused("{\"ops\":[],\"caller\":\"x\"}", "caller: empty");
     refused("{\"ops\":[{\"op\":\"finish\",\"id\":1,\"delivery\":1,\"error\":\"x\","
-            "\"release\":true}]}",
-            "ops[0]: only one of result, error, release and lost can be given");
+            "\"return\":true}]}",
+            "ops[0]: only one of result, error, return and lost can be given");
 }
 
 static void wrong_answers_are_errors(void **state)
@@ -401,11 +402,11 @@ static void events_arrive(void **state)
 {
     (void)state;
     const weir_event events[] = {
-        { .kind = WEIR_EVENT_START, .state = WEIR_ACTIVE, .id = UINT64_MAX, .type = "a\"b",
+        { .kind = WEIR_EVENT_START, .state = WEIR_STATE_ACTIVE, .id = UINT64_MAX, .type = "a\"b",
           .at = 5, .attempts = 1, .progress = 2, .delivery = 3, .text = "w", .text_len = 1 },
         { .kind = WEIR_EVENT_COMPLETE, .id = 1, .type = "a", .text = "{\"x\":1}", .text_len = 7 },
-        { .kind = WEIR_EVENT_PROGRESS, .state = WEIR_ACTIVE, .id = 1, .type = "a", .text = "7",
-          .text_len = 1 },
+        { .kind = WEIR_EVENT_PROGRESS, .state = WEIR_STATE_ACTIVE, .id = 1, .type = "a",
+          .text = "7", .text_len = 1 },
         { .kind = WEIR_EVENT_PAUSE, .type = "a" },
         { .kind = WEIR_EVENT_ERROR, .text = "trouble", .text_len = 7, .missed = 4 },
     };

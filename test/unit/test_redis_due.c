@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "store/redis/engine.h"
+#include "store/redis/engine/engine.h"
 
 static struct {
     int     n;
@@ -29,12 +29,12 @@ static void begin(fixture *f)
 {
     memset(f, 0, sizeof *f);
     memset(&announced, 0, sizeof announced);
-    f->order.deaf = true;               /* messages are delivered as they come */
+    f->order.unsynced = true;               /* messages are delivered as they come */
     f->store.n_parts = 1;
-    f->store.heard.order = &f->order;
-    f->store.heard.told = INT64_MAX;
+    f->store.events.order = &f->order;
+    f->store.events.due_announced = INT64_MAX;
     f->store.env.due = on_due;
-    pthread_mutex_init(&f->store.heard.lock, NULL);
+    pthread_mutex_init(&f->store.events.lock, NULL);
 }
 
 /* A message of partition 0 without events: [number, at, origin, due]. */
@@ -43,7 +43,7 @@ static void receive(fixture *f, uint8_t due_s)
     uint16_t   due = (uint16_t)(due_s * 1000);
     const char message[] = { (char)0x94, 1, 1, (char)0xa0, (char)0xcd, (char)(due >> 8),
                              (char)(due & 0xff) };
-    weir__heard_own(&f->store, 0, message, sizeof message);
+    weir__redis_events_of_call(&f->store, 0, message, sizeof message);
 }
 
 static void only_earlier_ones_are_announced(void **state)

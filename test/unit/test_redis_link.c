@@ -4,13 +4,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <cmocka.h>
 
-#include "store/redis/net.h"
+#include "store/redis/link/net.h"
 #include "support/redis_fake.h"
 
 /* Nothing is late in most tests, however slow the machine is; those that wait for it take the short
@@ -189,7 +194,7 @@ static void what_passes_is_waited_out(void **state)
     assert_int_equal(fake_connections(f->server), 1);
 }
 
-/* A server that is no longer the primary, or wants a password, is greeted again. */
+/* A server that is no longer the primary, or wants a password, gets a new handshake. */
 static void what_needs_a_new_connection_gets_one(void **state)
 {
     fixture *f = *state;
@@ -728,7 +733,7 @@ static void servers_that_will_not_do(void **state)
         { "HELLO", HELLO("7.2.0", "sentinel"), "it is a sentinel: redis+sentinel://HOST:PORT/NAME",
           WEIR_EINVAL },
         { "HELLO", "-NOAUTH HELLO must be called with the client already authenticated\r\n",
-          "it wants a password: redis://USER:PASSWORD@HOST", WEIR_EINVAL },
+          "it requires a password: redis://USER:PASSWORD@HOST", WEIR_EINVAL },
         { "HELLO", "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
           "WRONGPASS invalid username-password pair or user is disabled.", WEIR_EINVAL },
         { "HELLO", "-ERR I do not like hush\r\n", "refused", WEIR_EUNAVAIL },
@@ -825,6 +830,87 @@ static void a_server_that_says_nothing_does_not_hold_us(void **state)
     assert_non_null(strstr(err.msg, ": no answer for 500 ms"));
 }
 
+/* ---- what is lost while it is sent ---- */
+
+/* Our end of a connection to a server: -1, there is none to which something was sent. */
+static int our_end(const fake *server)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in at;
+        struct tcp_info    info = { 0 };
+        socklen_t          len = sizeof at, info_len = sizeof info;
+        if (!getpeername(fd, (struct sockaddr *)&at, &len) && at.sin_family == AF_INET &&
+            ntohs(at.sin_port) == fake_port(server) &&
+            !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_len) && info.tcpi_bytes_acked > 1)
+            return fd;
+    }
+    return -1;
+}
+
+/* From now on, sending over our end fails. */
+static void break_sending(const fake *server)
+{
+    int fd;
+    while ((fd = our_end(server)) < 0)
+        sched_yield();
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+}
+
+static void a_call_that_cannot_be_sent_goes_over_a_new_connection(void **state)
+{
+    fixture *f = *state;
+    open_link(f);
+    fake_freeze(f->server, true);
+    break_sending(f->server);
+    redis_call *c = new_call(f, "A", false);
+    weir__link_send(f->link, c);
+    fake_freeze(f->server, false);
+    weir__link_wait(f->link, c);
+    must_say(c, "OK");
+    assert_int_equal(fake_connections(f->server), 2);
+}
+
+static void ignore_message(void *ctx, size_t channel, const char *message, size_t len)
+{
+    (void)ctx;
+    (void)channel;
+    (void)message;
+    (void)len;
+}
+
+static void not_lost(void *ctx, size_t channel)
+{
+    (void)ctx;
+    (void)channel;
+}
+
+static void *open_subscriber(void *arg)
+{
+    fixture      *f = arg;
+    redis_channel channel = { .name = "c", .sharded = true };
+    redis_subscriber *e;
+    weir_error    err;
+    weir_code         rc =
+        weir__subscriber_open(&e, &f->url, &channel, 1, ignore_message, not_lost, f, &err);
+    weir__subscriber_close(e);
+    return rc ? f : NULL;
+}
+
+static void a_subscriber_that_cannot_ask_asks_over_a_new_connection(void **state)
+{
+    fixture  *f = *state;
+    pthread_t thread;
+    void     *failed;
+    fake_freeze(f->server, true);
+    FAKE_ANSWERS(f->server, "*3\r\n$10\r\nssubscribe\r\n$1\r\nc\r\n:1\r\n");
+    assert_int_equal(pthread_create(&thread, NULL, open_subscriber, f), 0);
+    break_sending(f->server);       /* it has sent its greeting */
+    fake_freeze(f->server, false);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    assert_null(failed);
+    assert_int_equal(fake_connections(f->server), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -865,6 +951,8 @@ int main(void)
         TEST(a_cluster_is_expected),
         TEST(nobody_there),
         TEST(a_server_that_says_nothing_does_not_hold_us),
+        TEST(a_call_that_cannot_be_sent_goes_over_a_new_connection),
+        TEST(a_subscriber_that_cannot_ask_asks_over_a_new_connection),
     };
     return cmocka_run_group_tests_name("redis_link", tests, NULL, NULL);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "store/redis/link.h"
-#include "store/redis/sha1.h"
+#include "store/redis/link/link.h"
+#include "store/redis/link/sha1.h"
 
 /* Cut as weir__url_parse() does, but for %XX in options; it knows nothing of stores. */
 static void cut(const char *text, weir_url *u)

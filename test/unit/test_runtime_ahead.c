@@ -61,8 +61,8 @@ static void add_round(rt *t, scene *s, int quick, int64_t ttl_ms)
 static void let_go(rt *t, scene *s)
 {
     gate_up(&s->go);
-    rt_until(t, s->behind[BEHIND - 1], WEIR_COMPLETE);
-    rt_until(t, s->stuck, WEIR_COMPLETE);
+    rt_until(t, s->behind[BEHIND - 1], WEIR_STATE_COMPLETE);
+    rt_until(t, s->stuck, WEIR_STATE_COMPLETE);
 }
 
 static void start(rt *t, scene *s, int prefetch)
@@ -73,7 +73,7 @@ static void start(rt *t, scene *s, int prefetch)
 
 static bool is_ahead(rt *t, scene *s)
 {
-    return rt_state(t, s->behind[0]) == WEIR_ACTIVE;
+    return rt_state(t, s->behind[0]) == WEIR_STATE_ACTIVE;
 }
 
 /* Until a job is stuck with others behind it. A machine in trouble can make any handler slow: so
@@ -96,7 +96,7 @@ static void get_ahead(rt *t, scene *s, int64_t ttl_ms)
 static void until_back(rt *t, int64_t most_ms)
 {
     int64_t end = rt_ms() + PATIENCE_MS;
-    for (int64_t turned = 0; rt_count(t, WEIR_INACTIVE) != BEHIND; rt_breathe()) {
+    for (int64_t turned = 0; rt_count(t, WEIR_STATE_INACTIVE) != BEHIND; rt_breathe()) {
         if (turned++ < most_ms)
             rt_later(t, 1);
         if (rt_ms() > end)
@@ -108,14 +108,14 @@ static void until_back(rt *t, int64_t most_ms)
 static void check_untouched(rt *t, scene *s)
 {
     weir_page *page;
-    OK(weir_list(t->q, &(weir_query){ .state = WEIR_INACTIVE }, &page, &t->err));
+    OK(weir_list(t->q, &(weir_query){ .state = WEIR_STATE_INACTIVE }, &page, &t->err));
     assert_int_equal(page->n, BEHIND);
     for (size_t i = 0; i < BEHIND; i++) {
         assert_int_equal(page->job[i]->id, s->behind[i]);
         assert_int_equal(page->job[i]->attempts, 0);
         assert_int_equal(page->job[i]->lost, 0);
     }
-    weir_page_release(page);
+    weir_page_free(page);
 }
 
 /* A test of what only pools do whose jobs are not in memory. */
@@ -202,8 +202,8 @@ AHEAD_TEST(what_waits_too_long_goes_back)
     until_back(t, 10 * WEIR_AHEAD_MS);
     check_untouched(t, &s);
     start(t, &other, WEIR_PREFETCH_NONE);   /* somebody else does them, in their order */
-    rt_until(t, s.behind[BEHIND - 1], WEIR_COMPLETE);
-    assert_int_equal(rt_state(t, s.stuck), WEIR_ACTIVE);
+    rt_until(t, s.behind[BEHIND - 1], WEIR_STATE_COMPLETE);
+    assert_int_equal(rt_state(t, s.stuck), WEIR_STATE_ACTIVE);
     assert_int_equal(other.n_ran, BEHIND);
     for (size_t i = 0; i < BEHIND; i++)
         assert_int_equal(other.ran[i], s.behind[i]);
@@ -240,14 +240,14 @@ RT_TEST(others_do_what_is_stuck)
             OK(weir_open(&theirs.q, t->url, NULL, &t->err));
         start(&theirs, &other, WEIR_PREFETCH_NONE);
         for (size_t i = 0; i < BEHIND; i++) {
-            rt_until(t, s.behind[i], WEIR_COMPLETE);
+            rt_until(t, s.behind[i], WEIR_STATE_COMPLETE);
             weir_job *job = rt_get(t, s.behind[i]);
             assert_int_equal(job->lost, 0);
             assert_int_equal(job->attempts, 1);
             delivery = job->delivery > delivery ? job->delivery : delivery;
-            weir_job_release(job);
+            weir_job_free(job);
         }
-        assert_int_equal(rt_state(t, s.stuck), WEIR_ACTIVE);
+        assert_int_equal(rt_state(t, s.stuck), WEIR_STATE_ACTIVE);
         if (shared)
             weir_close(theirs.q);
         let_go(t, &s);

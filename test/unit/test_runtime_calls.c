@@ -14,7 +14,7 @@ static weir_code end_of(weir_future *f, weir_error *err)
         abort();
     weir_code rc = weir_future_wait(f, PATIENCE_MS, err);
     assert_true(weir_future_done(f));
-    weir_future_release(f);
+    weir_future_free(f);
     return rc;
 }
 
@@ -63,7 +63,7 @@ static void say_added(notes *n, const weir_added *a, size_t count)
 static void say_job(notes *n, const weir_job *j)
 {
     note(n, "  job %" PRIu64 " %s %s %s %d\n", j ? j->id : 0, j ? j->type : "",
-         weir_state_name(j ? j->state : WEIR_ANY), j ? j->data : "", j ? j->priority : 0);
+         weir_state_name(j ? j->state : WEIR_STATE_ANY), j ? j->data : "", j ? j->priority : 0);
 }
 
 static void adding(rt *t, notes *n, bool async)
@@ -123,13 +123,13 @@ static void reading(rt *t, notes *n, bool async)
         weir_job *job = (weir_job *)-1;
         SAY(weir_get(t->q, id, &job, &t->err), weir_get_async(t->q, id, &job, &f, &t->err));
         say_job(n, job);
-        weir_job_release(job);
+        weir_job_free(job);
         bool there = id == 2 ? false : true;
         SAY(weir_exists(t->q, id, &there, &t->err),
             weir_exists_async(t->q, id, &there, &f, &t->err));
         note(n, "  %d\n", there);
     }
-    weir_query queries[] = { { 0 }, { .state = WEIR_INACTIVE, .type = "mail", .limit = 2 },
+    weir_query queries[] = { { 0 }, { .state = WEIR_STATE_INACTIVE, .type = "mail", .limit = 2 },
                              { .ids_only = true, .descending = true }, { .state = 77 },
                              { .limit = WEIR_MAX_PAGE + 1 }, { .type = "" } };
     for (size_t i = 0; i <= sizeof queries / sizeof queries[0]; i++) {
@@ -140,11 +140,11 @@ static void reading(rt *t, notes *n, bool async)
         note(n, "  page %zu %d\n", page ? page->n : 0, page ? page->more : -1);
         for (size_t k = 0; page && k < page->n; k++)
             note(n, "  %" PRIu64, page->job[k]->id);
-        weir_page_release(page);
+        weir_page_free(page);
     }
     static const struct { weir_state state; const char *type; } counts[] = {
-        { WEIR_ANY, NULL }, { WEIR_INACTIVE, NULL }, { WEIR_INACTIVE, "mail" },
-        { WEIR_ANY, "film" }, { WEIR_ANY, "nobody" }, { WEIR_STATES, NULL },
+        { WEIR_STATE_ANY, NULL }, { WEIR_STATE_INACTIVE, NULL }, { WEIR_STATE_INACTIVE, "mail" },
+        { WEIR_STATE_ANY, "film" }, { WEIR_STATE_ANY, "nobody" }, { WEIR_STATE_COUNT, NULL },
         { (weir_state)-1, "mail" } };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t count = 99;
@@ -155,12 +155,12 @@ static void reading(rt *t, notes *n, bool async)
     weir_stats *stats = (weir_stats *)-1;
     SAY(weir_get_stats(t->q, &stats, &t->err), weir_get_stats_async(t->q, &stats, &f, &t->err));
     note(n, "  stats %zu %" PRIu64 " %s\n", stats->n, stats->last_id, stats->all.type);
-    weir_stats_release(stats);
+    weir_stats_free(stats);
     weir_report *report = (weir_report *)-1;
     SAY(weir_check(t->q, false, &report, &t->err),
         weir_check_async(t->q, false, &report, &f, &t->err));
     note(n, "  report %zu %" PRIu64 "\n", report->n, report->jobs);
-    weir_report_release(report);
+    weir_report_free(report);
 }
 
 static void changing(rt *t, notes *n, bool async)
@@ -191,7 +191,7 @@ static void changing(rt *t, notes *n, bool async)
         SAY(weir_logs(t->q, id, 1, 5, &log, &t->err),
             weir_logs_async(t->q, id, 1, 5, &log, &f, &t->err));
         note(n, "  lines %zu %s\n", log ? log->n : 0, log && log->n ? log->line[1].text : "-");
-        weir_lines_release(log);
+        weir_lines_free(log);
     }
     weir_settings keep = { .keep_complete = { .count = 5 } };
     weir_settings bad = { .keep_failed = { .count = -1 } };
@@ -206,7 +206,7 @@ static void changing(rt *t, notes *n, bool async)
 
 static void moving(rt *t, notes *n, bool async)
 {
-    weir_job      jobs[2] = { { .id = 40, .type = "far", .state = WEIR_FAILED, .error = "no",
+    weir_job      jobs[2] = { { .id = 40, .type = "far", .state = WEIR_STATE_FAILED, .error = "no",
                                 .created_at = 5 },
                               { .id = 1, .type = "far", .created_at = 6 } };
     weir_line     line = { 3, 4, "third" };
@@ -225,8 +225,10 @@ static void moving(rt *t, notes *n, bool async)
     SAY(weir_import(t->q, in, 2, NULL, &t->err), weir_import_async(t->q, in, 2, NULL, &f, &t->err));
     SAY(weir_import(t->q, NULL, 0, NULL, &t->err),
         weir_import_async(t->q, NULL, 0, NULL, &f, &t->err));
-    SAY(weir_update(t->q, 40, &(weir_change){ .run_at = 5, .from = 1u << WEIR_DELAYED }, &t->err),
-        weir_update_async(t->q, 40, &(weir_change){ .run_at = 5, .from = 1u << WEIR_DELAYED }, &f,
+    SAY(weir_update(t->q, 40, &(weir_change){ .run_at = 5, .from = WEIR_BIT(WEIR_STATE_DELAYED) },
+                    &t->err),
+        weir_update_async(t->q, 40,
+                          &(weir_change){ .run_at = 5, .from = WEIR_BIT(WEIR_STATE_DELAYED) }, &f,
                           &t->err));
 }
 
@@ -241,7 +243,7 @@ static void taking(rt *t, notes *n, bool async)
     for (size_t i = 0; i < got; i++) {
         say_job(n, job[i]);
         note(n, "  %s\n", weir_code_name(weir_job_done(job[i], "true")));
-        weir_job_release(job[i]);
+        weir_job_free(job[i]);
     }
     for (int i = 0; i < 4; i++) {
         const char *const *types = i == 0 ? star : i == 1 ? NULL : mail;
@@ -255,7 +257,7 @@ static void taking(rt *t, notes *n, bool async)
     SAY(weir_wait(t->q, 1, PATIENCE_MS, &done, &t->err),
         weir_wait_async(t->q, 1, &done, &f, &t->err));
     say_job(n, done);
-    weir_job_release(done);
+    weir_job_free(done);
     SAY(weir_wait(t->q, 99, PATIENCE_MS, &done, &t->err),
         weir_wait_async(t->q, 99, &done, &f, &t->err));
     say_job(n, done);
@@ -324,13 +326,13 @@ RT_TEST(async_borrows_nothing)
     size_t     got;
     OK(weir_log_async(t->q, added[0].id, line, &f[0], &t->err));
     OK(weir_list_async(t->q, &(weir_query){ .type = name, .search = word }, &page, &f[1], &t->err));
-    OK(weir_count_async(t->q, WEIR_ANY, name, &count, &f[2], &t->err));
+    OK(weir_count_async(t->q, WEIR_STATE_ANY, name, &count, &f[2], &t->err));
     OK(weir_update_async(t->q, added[0].id, &(weir_change){ .data = change }, &f[3], &t->err));
     OK(weir_pause_async(t->q, paused, &f[4], &t->err));
     OK(weir_take_async(t->q, (const char *const *)types, 1, 0, &job, &got, &f[5], &t->err));
     char          far[8] = "zfar", json[8] = "[7]", why[8] = "why", past[8] = "[ ]",
                   values[12] = "{\"v\":1}";
-    weir_job      moved = { .id = 999, .type = far, .state = WEIR_FAILED, .data = json,
+    weir_job      moved = { .id = 999, .type = far, .state = WEIR_STATE_FAILED, .data = json,
                             .data_len = 3, .error = why, .worker = why, .unique = far,
                             .search_keys = far, .progress_data = json, .progress_data_len = 3,
                             .history = past, .history_len = 3, .values = values,
@@ -358,30 +360,30 @@ RT_TEST(async_borrows_nothing)
     assert_string_equal(there->progress_data, "[7]");
     assert_string_equal(there->history, "[ ]");
     assert_string_equal(there->values, "{\"v\":1}");
-    weir_job_release(there);
+    weir_job_free(there);
     weir_lines *log;
     OK(weir_logs(t->q, 999, 0, 0, &log, &t->err));
     assert_string_equal(log->line[0].text, "hello");
-    weir_lines_release(log);
+    weir_lines_free(log);
     assert_int_equal(page->n, 1);                     /* the one with n = 7 */
     assert_string_equal(page->job[0]->data, "{\"n\":7}");
     assert_int_equal(count, 67);
     assert_int_equal(got, 1);
     assert_string_equal(job->type, "t1");
-    weir_page_release(page);
-    weir_job_release(job);
+    weir_page_free(page);
+    weir_job_free(job);
     job = rt_get(t, added[0].id);
     assert_string_equal(job->data, "[1,2]");
-    weir_job_release(job);
+    weir_job_free(job);
     job = rt_get(t, added[5].id);
     assert_string_equal(job->type, "t2");
     assert_string_equal(job->data, "{\"n\":5}");
     assert_string_equal(job->unique, "u5");
-    weir_job_release(job);
+    weir_job_free(job);
     weir_stats *stats;
     OK(weir_get_stats(t->q, &stats, &t->err));
     assert_true(stats->type[2].paused);
-    weir_stats_release(stats);
+    weir_stats_free(stats);
 }
 
 /* ---- futures ---- */
@@ -421,7 +423,7 @@ RT_TEST(then_before_and_after)
     assert_true(weir_future_done(f));
     assert_int_equal(weir_future_wait(f, 0, &t->err), WEIR_OK);
     assert_int_equal(weir_future_then(f, on_done, &h[4]), WEIR_ESTATE);     /* at most one */
-    weir_future_release(f);
+    weir_future_free(f);
 
     OK(weir_get_async(t->q, 12345, &job, &f, &t->err));
     assert_int_equal(weir_future_wait(f, PATIENCE_MS, &t->err), WEIR_ENOENT);
@@ -430,23 +432,23 @@ RT_TEST(then_before_and_after)
     assert_int_equal(h[1].code, WEIR_ENOENT);
     assert_non_null(strstr(h[1].msg, "12345"));
     assert_null(job);
-    weir_future_release(f);
+    weir_future_free(f);
 
     job = NULL;
     OK(weir_get_async(t->q, added.id, &job, &f, &t->err));
     weir_future_then(f, on_done, &h[2]);
-    weir_future_release(f);
-    weir_job_release(job);                            /* it may have come before the release */
+    weir_future_free(f);
+    weir_job_free(job);                            /* it may have come before the release */
     bool there = true;
     OK(weir_exists_async(t->q, 777, &there, &f, &t->err));
     weir_future_then(f, on_done, &h[3]);
-    weir_future_release(f);
+    weir_future_free(f);
     gate_wait(&h[2].came, 1);
     gate_wait(&h[3].came, 1);
     assert_int_equal(h[2].code, WEIR_OK);
     assert_int_equal(h[3].code, WEIR_OK);             /* "no" is an answer */
     weir_job *check = rt_get(t, added.id);            /* and nothing else was called */
-    weir_job_release(check);
+    weir_job_free(check);
     assert_int_equal(gate_now(&h[4].came), 0);
     assert_int_equal(gate_now(&h[0].came), 1);
 }
@@ -463,10 +465,10 @@ RT_TEST(waiting_not_long_enough)
     assert_null(job);
     OK(weir_cancel(t->q, id, &t->err));
     OK(weir_future_wait(f, WEIR_FOREVER, &t->err));
-    assert_int_equal(job->state, WEIR_CANCELLED);
-    weir_job_release(job);
-    weir_future_release(f);
-    weir_future_release(NULL);
+    assert_int_equal(job->state, WEIR_STATE_CANCELLED);
+    weir_job_free(job);
+    weir_future_free(f);
+    weir_future_free(NULL);
 }
 
 typedef struct answers {
@@ -490,7 +492,7 @@ RT_TEST(released_before_done)
         OK(weir_get_async(t->q, id, &own->job[0], &f[0], &t->err));
         OK(weir_list_async(t->q, NULL, &own->page, &f[1], &t->err));
         OK(weir_get_stats_async(t->q, &own->stats, &f[2], &t->err));
-        OK(weir_count_async(t->q, WEIR_ANY, NULL, &own->count, &f[3], &t->err));
+        OK(weir_count_async(t->q, WEIR_STATE_ANY, NULL, &own->count, &f[3], &t->err));
         OK(weir_logs_async(t->q, id, 0, 0, &own->lines, &f[4], &t->err));
         OK(weir_exists_async(t->q, id, &own->there, &f[5], &t->err));
         OK(weir_wait_async(t->q, id, &own->job[1], &f[6], &t->err));
@@ -498,13 +500,13 @@ RT_TEST(released_before_done)
         if (i % 3 == 0)
             weir_future_wait(f[i / 3 % 6], PATIENCE_MS, NULL);
         for (int k = 0; k < 8; k++)
-            weir_future_release(f[k]);
+            weir_future_free(f[k]);
         /* What came before the release is ours; after it nothing comes. */
-        weir_job_release(own->job[0]);
-        weir_job_release(own->job[1]);
-        weir_page_release(own->page);
-        weir_stats_release(own->stats);
-        weir_lines_release(own->lines);
+        weir_job_free(own->job[0]);
+        weir_job_free(own->job[1]);
+        weir_page_free(own->page);
+        weir_stats_free(own->stats);
+        weir_lines_free(own->lines);
         free(own);
         if (i % 50 == 0) {
             size_t n;
@@ -513,15 +515,15 @@ RT_TEST(released_before_done)
             OK(weir_take_async(t->q, types, 1, 0, &job, &n, &taken, &t->err));
             OK(weir_future_wait(taken, PATIENCE_MS, &t->err));
             if (n)
-                weir_job_release(job);
-            weir_future_release(taken);
+                weir_job_free(job);
+            weir_future_free(taken);
         }
     }
     weir_report *report;
     OK(weir_check_async(t->q, false, NULL, NULL, &t->err));
     OK(weir_check(t->q, false, &report, &t->err));
     assert_int_equal(report->jobs, 301);
-    weir_report_release(report);
+    weir_report_free(report);
 }
 
 static void close_with_futures(const char *url)
@@ -553,7 +555,7 @@ static void close_with_futures(const char *url)
     weir_future_then(wait, on_done, &h);
     assert_int_equal(gate_now(&h.came), MANY / 2 + 1);
     assert_int_equal(h.code, WEIR_ECLOSED);
-    weir_future_release(wait);
+    weir_future_free(wait);
     free(added);
     tempdir_remove(t->dir);
 }
@@ -570,7 +572,7 @@ static void then_call(weir_code code, const weir_error *err, void *ctx)
     (void)err;
     rt *t = ctx;
     uint64_t n;
-    if (code || weir_count(t->q, WEIR_ANY, NULL, &n, NULL))
+    if (code || weir_count(t->q, WEIR_STATE_ANY, NULL, &n, NULL))
         abort();
     atomic_fetch_add(&t->now, 1);
 }
@@ -582,7 +584,7 @@ RT_TEST(a_callback_may_call_and_wait)
         weir_future *f;
         OK(weir_add_async(t->q, &(weir_spec){ .type = "a" }, NULL, &f, &t->err));
         weir_future_then(f, then_call, t);
-        weir_future_release(f);
+        weir_future_free(f);
     }
     UNTIL(t->now == 50);
 }
@@ -600,7 +602,7 @@ static void several_queues(void **state)
         for (int k = 0; k <= i; k++)
             rt_add_type(&q[i], "a");
     for (int i = 0; i < MANY; i++)
-        assert_int_equal(rt_count(&q[i], WEIR_INACTIVE), i + 1);
+        assert_int_equal(rt_count(&q[i], WEIR_STATE_INACTIVE), i + 1);
     for (int i = 0; i < MANY; i++)
         rt_check_and_close(&q[i]);
 }
@@ -629,7 +631,7 @@ RT_TEST(calls_go_on_beside_a_slow_callback)
     OK(weir_listen(t->q, NULL, hold_up, &go, &l, &t->err));
     for (int i = 0; i < 20; i++)
         rt_add_type(t, "a");
-    assert_int_equal(rt_count(t, WEIR_ANY), 20);
+    assert_int_equal(rt_count(t, WEIR_STATE_ANY), 20);
     weir_future *f;
     OK(weir_add_async(t->q, &(weir_spec){ .type = "a" }, NULL, &f, &t->err));
     OK(end_of(f, &t->err));

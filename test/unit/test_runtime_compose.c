@@ -35,9 +35,9 @@ RT_TEST(all_are_waited_for)
     OK(weir_future_wait(all, PATIENCE_MS, &t->err));
     for (int i = 0; i < N; i++) {
         assert_true(weir_future_done(f[i]));
-        weir_future_release(f[i]);
+        weir_future_free(f[i]);
     }
-    weir_future_release(all);
+    weir_future_free(all);
 }
 
 RT_TEST(the_first_error_in_order)
@@ -48,10 +48,10 @@ RT_TEST(the_first_error_in_order)
     OK(weir_cancel_async(t->q, 1002, &f[2], &t->err));
     OK(weir_future_all(f, 3, &all, &t->err));
     for (int i = 0; i < 3; i++)
-        weir_future_release(f[i]);                      /* the combination keeps what it needs */
+        weir_future_free(f[i]);                      /* the combination keeps what it needs */
     assert_int_equal(weir_future_wait(all, PATIENCE_MS, &t->err), WEIR_ENOENT);
     assert_non_null(strstr(t->err.msg, "1001"));
-    weir_future_release(all);
+    weir_future_free(all);
 }
 
 RT_TEST(one_is_enough)
@@ -65,11 +65,11 @@ RT_TEST(one_is_enough)
     OK(weir_future_wait(any, PATIENCE_MS, &t->err));
     assert_int_equal(which, 1);
     assert_false(weir_future_done(f[0]));
-    weir_future_release(any);
+    weir_future_free(any);
     end_job(t, a);                                      /* the other one ends when nobody cares */
     OK(weir_future_wait(f[0], PATIENCE_MS, &t->err));
-    weir_future_release(f[0]);
-    weir_future_release(f[1]);
+    weir_future_free(f[0]);
+    weir_future_free(f[1]);
 }
 
 RT_TEST(one_that_fails_is_enough_too)
@@ -81,10 +81,10 @@ RT_TEST(one_that_fails_is_enough_too)
     OK(weir_future_any(f, 2, &which, &any, &t->err));
     assert_int_equal(weir_future_wait(any, PATIENCE_MS, &t->err), WEIR_ENOENT);
     assert_int_equal(which, 1);
-    weir_future_release(any);
+    weir_future_free(any);
     end_job(t, a);
-    weir_future_release(f[0]);
-    weir_future_release(f[1]);
+    weir_future_free(f[0]);
+    weir_future_free(f[1]);
 }
 
 /* ---- chains ---- */
@@ -122,14 +122,14 @@ RT_TEST(one_call_after_the_other)
     OK(weir_add_async(t->q, &(weir_spec){ .type = "mail" }, &s.added, &add, &t->err));
     OK(weir_future_chain(add, get_it, &s, &get, &t->err));
     OK(weir_future_chain(get, cancel_it, &s, &cancel, &t->err));
-    weir_future_release(get);                           /* its chain goes on */
+    weir_future_free(get);                           /* its chain goes on */
     OK(weir_future_wait(cancel, PATIENCE_MS, &t->err));
     assert_int_equal(s.called, 2);
     assert_int_equal(s.job->id, s.added.id);
-    assert_int_equal(rt_state(t, s.job->id), WEIR_CANCELLED);
-    weir_job_release(s.job);
-    weir_future_release(add);
-    weir_future_release(cancel);
+    assert_int_equal(rt_state(t, s.job->id), WEIR_STATE_CANCELLED);
+    weir_job_free(s.job);
+    weir_future_free(add);
+    weir_future_free(cancel);
 }
 
 RT_TEST(a_chain_that_breaks)
@@ -140,23 +140,23 @@ RT_TEST(a_chain_that_breaks)
     OK(weir_future_chain(f, get_it, &s, &after, &t->err));
     assert_int_equal(weir_future_wait(after, PATIENCE_MS, &t->err), WEIR_ENOENT);
     assert_int_equal(s.called, 0);
-    weir_future_release(after);
-    weir_future_release(f);
+    weir_future_free(after);
+    weir_future_free(f);
 
     s.refuse = true;
     OK(weir_add_async(t->q, &(weir_spec){ .type = "mail" }, &s.added, &f, &t->err));
     OK(weir_future_chain(f, get_it, &s, &after, &t->err));
     assert_int_equal(weir_future_wait(after, PATIENCE_MS, &t->err), WEIR_EINVAL);
     assert_string_equal(t->err.msg, "not this one");
-    weir_future_release(after);
+    weir_future_free(after);
 
     s.refuse = false;
     s.stop = true;                                      /* f is done: the chain starts at once */
     OK(weir_future_chain(f, get_it, &s, &after, &t->err));
     OK(weir_future_wait(after, PATIENCE_MS, &t->err));
     assert_int_equal(s.called, 2);
-    weir_future_release(after);
-    weir_future_release(f);
+    weir_future_free(after);
+    weir_future_free(f);
 }
 
 RT_TEST(many_threads_end_one_combination)
@@ -169,12 +169,12 @@ RT_TEST(many_threads_end_one_combination)
     OK(weir_future_any(f, N, NULL, &any, &t->err));
     OK(weir_future_all((weir_future *[]){ all, any }, 2, &both, &t->err));
     for (int i = 0; i < N; i++)
-        weir_future_release(f[i]);
-    weir_future_release(all);
-    weir_future_release(any);
+        weir_future_free(f[i]);
+    weir_future_free(all);
+    weir_future_free(any);
     OK(weir_future_wait(both, PATIENCE_MS, &t->err));
-    assert_int_equal(rt_count(t, WEIR_INACTIVE), N);
-    weir_future_release(both);
+    assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), N);
+    weir_future_free(both);
 }
 
 RT_TEST(none_is_refused)

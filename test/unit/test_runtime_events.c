@@ -21,10 +21,10 @@ RT_TEST(a_whole_life)
     char line[600];
     record *all = record_start(t, NULL);
     uint64_t id = rt_add(t, &(weir_spec){ .type = "life", .attempts = 2, .delay_ms = 1,
-                                          .backoff = { WEIR_FIXED, .delay_ms = 1 } });
-    rt_until(t, id, WEIR_INACTIVE);
+                                          .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 1 } });
+    rt_until(t, id, WEIR_STATE_INACTIVE);
     OK(weir_process(t->q, "life", &(weir_pool){ .handler = second_time_lucky }, &t->err));
-    rt_until(t, id, WEIR_COMPLETE);
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     OK(weir_retry(t->q, id, &t->err));
     OK(weir_cancel(t->q, id, &t->err));
@@ -46,11 +46,11 @@ RT_TEST(a_whole_life)
     }
     assert_string_equal(all->text[4], "not yet");
     assert_string_equal(all->text[9], "\"yes\"");
-    assert_int_equal(all->event[4].state, WEIR_DELAYED);
+    assert_int_equal(all->event[4].state, WEIR_STATE_DELAYED);
     assert_int_equal(all->event[4].attempts, 1);
     assert_int_equal(all->event[8].progress, 50);
     assert_int_equal(all->event[9].delivery, 2);
-    assert_int_equal(all->event[14].state, WEIR_ANY);
+    assert_int_equal(all->event[14].state, WEIR_STATE_ANY);
     record_stop(all);
 }
 
@@ -63,9 +63,9 @@ RT_TEST(filters)
     char type[8] = "two";
     record *by_id = record_start(t, &(weir_filter){ .id = one });
     record *by_type = record_start(t, &(weir_filter){ .type = type });
-    record *by_kind = record_start(t, &(weir_filter){ .events = 1u << WEIR_EVENT_REMOVE });
+    record *by_kind = record_start(t, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_REMOVE) });
     record *by_all = record_start(t, &(weir_filter){ .id = two, .type = type,
-                                                     .events = 1u << WEIR_EVENT_CANCELLED });
+                                                     .events = WEIR_BIT(WEIR_EVENT_CANCELLED) });
     record *none = record_start(t, &(weir_filter){ .id = one, .type = type });
     record *last = record_start(t, NULL);
     type[0] = '?';
@@ -183,7 +183,7 @@ typedef struct slow {
     atomic_int called, missed;
 } slow;
 
-static void hear_and_count(const weir_event *ev, void *ctx)
+static void count_message(const weir_event *ev, void *ctx)
 {
     slow *s = ctx;
     atomic_fetch_add(&s->called, 1);
@@ -203,9 +203,9 @@ static void too_slow(void **state)
     weir_listener *l, *others;
     gate_up(&other.go);
     uint64_t waited = rt_add_type(t, "w");
-    OK(weir_listen(t->q, &(weir_filter){ .events = 1u << WEIR_EVENT_ENQUEUE }, hear_and_count, &s,
-                   &l, &t->err));
-    OK(weir_listen(t->q, &(weir_filter){ .type = "other" }, hear_and_count, &other, &others,
+    OK(weir_listen(t->q, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_ENQUEUE) }, count_message,
+                   &s, &l, &t->err));
+    OK(weir_listen(t->q, &(weir_filter){ .type = "other" }, count_message, &other, &others,
                    &t->err));
     weir_future *f;
     weir_job    *job = NULL;
@@ -226,9 +226,9 @@ static void too_slow(void **state)
     free(specs);
     gate_up(&s.go);
     OK(weir_future_wait(f, PATIENCE_MS, &t->err));
-    assert_int_equal(job->state, WEIR_CANCELLED);
-    weir_job_release(job);
-    weir_future_release(f);
+    assert_int_equal(job->state, WEIR_STATE_CANCELLED);
+    weir_job_free(job);
+    weir_future_free(f);
     int total = (int)want + 2;
     UNTIL(s.called + s.missed == total);
     assert_in_range(s.missed, MORE, MORE + 3);
@@ -251,7 +251,7 @@ static void add_another(const weir_event *ev, void *ctx)
         return;
     if (weir_get(e->t->q, ev->id, &job, NULL))
         abort();
-    weir_job_release(job);
+    weir_job_free(job);
     if (weir_wait(e->t->q, ev->id, 10, NULL, NULL) != WEIR_EINVAL)   /* it would wait for itself */
         abort();
     if (weir_add(e->t->q, &(weir_spec){ .type = "second" }, NULL, NULL))
@@ -262,12 +262,12 @@ static void add_another(const weir_event *ev, void *ctx)
 RT_TEST(callbacks_call)
 {
     ear e = { .t = t, .came = GATE_INIT };
-    OK(weir_listen(t->q, &(weir_filter){ .events = 1u << WEIR_EVENT_ENQUEUE }, add_another, &e,
+    OK(weir_listen(t->q, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_ENQUEUE) }, add_another, &e,
                    &e.l, &t->err));
     for (int i = 0; i < 30; i++)
         rt_add_type(t, "first");
     gate_wait(&e.came, 30);
-    rt_until_count(t, WEIR_INACTIVE, 60);
+    rt_until_count(t, WEIR_STATE_INACTIVE, 60);
     weir_unlisten(e.l);
 }
 
@@ -288,17 +288,17 @@ RT_TEST(waiting_for_the_end)
     for (int i = 0; i < 30; i++) {
         uint64_t id = rt_add(t, &(weir_spec){ .type = "w" });
         OK(weir_wait(t->q, id, PATIENCE_MS, &job, &t->err));
-        assert_int_equal(job->state, WEIR_COMPLETE);
+        assert_int_equal(job->state, WEIR_STATE_COMPLETE);
         assert_string_equal(job->result, "{\"n\":1}");
-        weir_job_release(job);
+        weir_job_free(job);
         OK(weir_wait(t->q, id, 0 + PATIENCE_MS, NULL, &t->err));        /* it has ended already */
 
         id = rt_add(t, &(weir_spec){ .type = "w", .data = "\"fail\"", .attempts = 2 });
         OK(weir_wait(t->q, id, PATIENCE_MS, &job, &t->err));
-        assert_int_equal(job->state, WEIR_FAILED);
+        assert_int_equal(job->state, WEIR_STATE_FAILED);
         assert_string_equal(job->error, "as told");
         assert_int_equal(job->attempts, 2);
-        weir_job_release(job);
+        weir_job_free(job);
 
         OK(weir_pause(t->q, "w", &t->err));
         id = rt_add(t, &(weir_spec){ .type = "w", .remove_on_complete = true });
@@ -306,13 +306,13 @@ RT_TEST(waiting_for_the_end)
         OK(weir_wait_async(t->q, id, &job, &f, &t->err));
         OK(weir_resume(t->q, "w", &t->err));
         OK(weir_future_wait(f, PATIENCE_MS, &t->err));
-        weir_future_release(f);
+        weir_future_free(f);
         assert_int_equal(job->id, id);
         assert_string_equal(job->type, "w");
-        assert_int_equal(job->state, WEIR_COMPLETE);
+        assert_int_equal(job->state, WEIR_STATE_COMPLETE);
         assert_string_equal(job->result, "{\"n\":1}");
         assert_int_equal(job->attempts, 1);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
@@ -331,18 +331,18 @@ RT_TEST(waiting_for_what_does_not_end_well)
     OK(weir_remove(t->q, id, &t->err));
     assert_int_equal(weir_future_wait(f, PATIENCE_MS, &t->err), WEIR_ENOENT);
     assert_null(job);
-    weir_future_release(f);
+    weir_future_free(f);
 
     id = rt_add_type(t, "w");
     OK(weir_wait_async(t->q, id, &job, &f, &t->err));
-    weir_future_release(f);                                  /* never mind */
+    weir_future_free(f);                                  /* never mind */
     OK(weir_wait_async(t->q, id, &job, NULL, &t->err));
     OK(weir_wait_async(t->q, id, &job, &f, &t->err));
     OK(weir_cancel(t->q, id, &t->err));
     OK(weir_future_wait(f, PATIENCE_MS, &t->err));
-    assert_int_equal(job->state, WEIR_CANCELLED);
-    weir_job_release(job);
-    weir_future_release(f);
+    assert_int_equal(job->state, WEIR_STATE_CANCELLED);
+    weir_job_free(job);
+    weir_future_free(f);
 }
 
 typedef struct waiters {
@@ -360,7 +360,7 @@ static void *wait_thread(void *ctx)
         if ((rc == WEIR_OK) != (job != NULL) || (rc && rc != WEIR_ETIMEOUT))
             abort();
         atomic_fetch_add(rc ? &w->late : &w->ended, 1);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     return NULL;
 }
@@ -392,10 +392,10 @@ RT_CLOCK_TEST(a_delay_to_the_millisecond)
     uint64_t id = rt_add(t, &(weir_spec){ .type = "d", .delay_ms = 1000 });
     uint64_t other = rt_add(t, &(weir_spec){ .type = "d", .delay_ms = 999 });
     rt_later(t, 999);
-    rt_until(t, other, WEIR_INACTIVE);
-    assert_int_equal(rt_state(t, id), WEIR_DELAYED);
+    rt_until(t, other, WEIR_STATE_INACTIVE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_DELAYED);
     rt_later(t, 1);
-    rt_until(t, id, WEIR_INACTIVE);
+    rt_until(t, id, WEIR_STATE_INACTIVE);
     record_until(r, WEIR_EVENT_ENQUEUE, 2);
     char line[100];
     record_line(r, line, sizeof line);
@@ -411,14 +411,14 @@ RT_CLOCK_TEST(a_deadline)
     uint64_t id = rt_add(t, &(weir_spec){ .type = "d", .deadline_at = t->now + 500 });
     uint64_t other = rt_add(t, &(weir_spec){ .type = "d", .delay_ms = 499 });
     rt_later(t, 499);
-    rt_until(t, other, WEIR_INACTIVE);
-    assert_int_equal(rt_state(t, id), WEIR_INACTIVE);
+    rt_until(t, other, WEIR_STATE_INACTIVE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_INACTIVE);
     rt_later(t, 1);
-    rt_until(t, id, WEIR_FAILED);
+    rt_until(t, id, WEIR_STATE_FAILED);
     weir_job *job = rt_get(t, id);
     assert_string_equal(job->error, "Deadline exceeded");
     assert_int_equal(job->attempts, 0);
-    weir_job_release(job);
+    weir_job_free(job);
     record_until(r, WEIR_EVENT_FAILED, 1);
     record_stop(r);
 }
@@ -433,10 +433,10 @@ RT_CLOCK_TEST(retention)
     rt_later(t, 500);
     OK(weir_cancel(t->q, young, &t->err));
     rt_later(t, 500);
-    rt_until(t, old, WEIR_ANY);
-    assert_int_equal(rt_state(t, young), WEIR_CANCELLED);
+    rt_until(t, old, WEIR_STATE_ANY);
+    assert_int_equal(rt_state(t, young), WEIR_STATE_CANCELLED);
     rt_later(t, 500);
-    rt_until(t, young, WEIR_ANY);
+    rt_until(t, young, WEIR_STATE_ANY);
     record_until(r, WEIR_EVENT_REMOVE, 2);
     record_stop(r);
 }
@@ -469,7 +469,7 @@ static void a_clock_with_a_lock(void **state)
         weir_wake(t->q);
         pthread_mutex_unlock(&c.lock);
         if (id)
-            rt_until(t, id, WEIR_INACTIVE);
+            rt_until(t, id, WEIR_STATE_INACTIVE);
     }
     weir_close(t->q);
 }
@@ -487,7 +487,7 @@ static void explains(rt *t, uint64_t id, const char *why, const char *help)
     assert_non_null(strstr(e->moment[0].what, "added"));
     for (size_t i = 1; i < e->n; i++)
         assert_true(e->moment[i - 1].at <= e->moment[i].at);
-    weir_explanation_release(e);
+    weir_explanation_free(e);
 }
 
 RT_CLOCK_TEST(explain_every_state)
@@ -496,7 +496,7 @@ RT_CLOCK_TEST(explain_every_state)
     weir_job *job[2];
     size_t    n;
     uint64_t  a = rt_add(t, &(weir_spec){ .type = "x", .attempts = 2, .ttl_ms = 60000,
-                                          .backoff = { WEIR_FIXED, .delay_ms = 5000 } });
+                                          .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 5000 } });
     uint64_t  b = rt_add_type(t, "x"), c = rt_add_type(t, "x");
     explains(t, a, "No worker has ever taken", "weir work x");
     explains(t, c, "2 of its type are before it", "weir work");
@@ -517,19 +517,19 @@ RT_CLOCK_TEST(explain_every_state)
     t->now -= 1020000;
     explains(t, b, "1 of them is running now", "More workers");
     assert_int_equal(weir_job_fail(job[0], "broken pipe"), WEIR_EJOB);
-    weir_job_release(job[0]);
+    weir_job_free(job[0]);
     explains(t, a, "Attempt 1 of 2 failed; it will be tried again in 5.0 s", "weir promote");
     explains(t, a, "broken pipe", "");
     OK(weir_cancel(t->q, b, &t->err));
     explains(t, b, "before it was ever started", "weir retry");
     rt_later(t, 5000);
-    rt_until(t, a, WEIR_INACTIVE);
+    rt_until(t, a, WEIR_STATE_INACTIVE);
     OK(weir_take(t->q, types, 2, 1000000, job, &n, &t->err));
     assert_int_equal(n, 2);
     assert_int_equal(weir_job_done(job[job[0]->id == a ? 1 : 0], NULL), WEIR_OK);
     assert_int_equal(weir_job_fail(job[job[0]->id == a ? 0 : 1], "again"), WEIR_EJOB);
-    weir_job_release(job[0]);
-    weir_job_release(job[1]);
+    weir_job_free(job[0]);
+    weir_job_free(job[1]);
     explains(t, a, "It failed for good", "mend the cause");
     explains(t, a, "after 2 of 2 attempts: again", "weir retry");
     explains(t, c, "It was completed", "");
@@ -537,7 +537,7 @@ RT_CLOCK_TEST(explain_every_state)
                                          .deadline_at = t->now + 1000 });
     explains(t, d, "It was asked to start in 1 min 30 s", "weir promote");
     rt_later(t, 1000);
-    rt_until(t, d, WEIR_FAILED);
+    rt_until(t, d, WEIR_STATE_FAILED);
     explains(t, d, "its deadline came", "");
     weir_explanation *e = (weir_explanation *)-1;
     assert_int_equal(weir_explain(t->q, 555, &e, &t->err), WEIR_ENOENT);
@@ -555,7 +555,7 @@ static void explain_inside(const weir_event *ev, void *ctx)
     weir_explanation *e = NULL;
     if (weir_explain(in->q, ev->id, &e, NULL) == WEIR_OK)
         gate_up(&in->done);
-    weir_explanation_release(e);
+    weir_explanation_free(e);
 }
 
 RT_TEST(explanations_come_later)
@@ -565,17 +565,17 @@ RT_TEST(explanations_come_later)
     uint64_t          id = rt_add_type(t, "x");
     OK(weir_explain_async(t->q, id, &e, &f, &t->err));
     OK(weir_future_wait(f, WEIR_FOREVER, &t->err));
-    weir_future_release(f);
+    weir_future_free(f);
     assert_int_equal(e->job->id, id);
-    weir_explanation_release(e);
+    weir_explanation_free(e);
     OK(weir_explain_async(t->q, 555, &e, &f, &t->err));
     assert_int_equal(weir_future_wait(f, WEIR_FOREVER, &t->err), WEIR_ENOENT);
-    weir_future_release(f);
+    weir_future_free(f);
     assert_null(e);
     for (int i = 0; i < 50; i++) {              /* nobody wants it after all */
         OK(weir_explain_async(t->q, id, &e, &f, &t->err));
-        weir_future_release(f);
-        weir_explanation_release(e);            /* it may have been there just before */
+        weir_future_free(f);
+        weir_explanation_free(e);            /* it may have been there just before */
         e = NULL;
     }
     from_inside    in = { t->q, GATE_INIT };         /* a callback may ask, too */

@@ -40,7 +40,7 @@ static void all_threads_but_no_more(rt *t, int prefetch)
     gate_wait(&c.came, 5);
     assert_false(gate_wait_ms(&c.came, 6, 20));
     gate_up(&c.go);
-    rt_until_count(t, WEIR_COMPLETE, 40);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 40);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(c.most, 5);
     assert_int_equal(c.total, 40);
@@ -75,7 +75,7 @@ RT_TEST(strict_priority_with_one_thread)
         id[i] = rt_add(t, &(weir_spec){ .type = types[i % 2], .priority = priority[i] });
     OK(weir_process(t->q, NULL, &(weir_pool){ .handler = note_order, .ctx = &o, .types = types },
                     &t->err));
-    rt_until_count(t, WEIR_COMPLETE, 8);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 8);
     OK(weir_stop(t->q, "two", PATIENCE_MS, &t->err));
     assert_int_equal(o.n, 8);
     for (int i = 0; i < 8; i++)
@@ -93,17 +93,50 @@ RT_TEST(exactly_attempts_executions)
     atomic_int ran = 0;
     uint64_t now = rt_add(t, &(weir_spec){ .type = "f", .attempts = 4 });
     uint64_t later = rt_add(t, &(weir_spec){ .type = "f", .attempts = 3,
-                                             .backoff = { WEIR_FIXED, .delay_ms = 2 } });
+                                             .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 2 } });
     OK(weir_process(t->q, "f", &(weir_pool){ .handler = always_fails, .ctx = &ran, .threads = 2 },
                     &t->err));
-    rt_until(t, now, WEIR_FAILED);
-    rt_until(t, later, WEIR_FAILED);
+    rt_until(t, now, WEIR_STATE_FAILED);
+    rt_until(t, later, WEIR_STATE_FAILED);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(ran, 7);
     weir_job *job = rt_get(t, later);
     assert_int_equal(job->attempts, 3);
     assert_string_equal(job->error, "no luck, try 3");
-    weir_job_release(job);
+    weir_job_free(job);
+}
+
+static weir_code gives_back_twice(weir_job *job, void *ctx)
+{
+    int run = atomic_fetch_add((atomic_int *)ctx, 1);
+    if (run == 0)
+        assert_int_equal(weir_job_return(job, -1), WEIR_EINVAL);
+    return run < 2 ? weir_job_return(job, run) : weir_job_done(job, "[3]");
+}
+
+RT_TEST(a_handler_may_give_its_job_back)
+{
+    atomic_int ran = 0;
+    uint64_t   id = rt_add(t, &(weir_spec){ .type = "r" });
+    OK(weir_process(t->q, "r", &(weir_pool){ .handler = gives_back_twice, .ctx = &ran }, &t->err));
+    rt_until(t, id, WEIR_STATE_COMPLETE);
+    OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
+    assert_int_equal(ran, 3);
+    weir_job *job = rt_get(t, id);
+    assert_int_equal(job->attempts, 1);
+    assert_int_equal(job->delivery, 3);
+    assert_non_null(strstr(job->history, "\"returned\",\"state\":\"delayed\""));
+    weir_job_free(job);
+
+    size_t            n;
+    const char *const types[] = { "h", NULL };
+    id = rt_add_type(t, "h");
+    OK(weir_take(t->q, types, 1, 0, &job, &n, &t->err));       /* by hand */
+    assert_int_equal(n, 1);
+    OK(weir_job_return(job, 60000));
+    assert_int_equal(weir_job_done(job, NULL), WEIR_ESTALE);
+    weir_job_free(job);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_DELAYED);
 }
 
 /* ---- what handlers answer ---- */
@@ -154,15 +187,15 @@ static const char *const answers[] = { "ok", "done", "twice", "fail", "code", "i
 static void what_becomes_of_answers(rt *t, int prefetch)
 {
     static const struct { weir_state state; const char *result, *error; } want[] = {
-        { WEIR_COMPLETE, NULL, NULL },
-        { WEIR_COMPLETE, "{\"sent\":true}", NULL },
-        { WEIR_COMPLETE, "1", NULL },
-        { WEIR_FAILED, NULL, "smtp: refused" },
-        { WEIR_FAILED, NULL, "the store cannot be reached" },
-        { WEIR_FAILED, NULL, "result: not JSON" },
-        { WEIR_COMPLETE, "\"sense\"", NULL },
-        { WEIR_FAILED, NULL, "input or output error" },
-        { WEIR_FAILED, NULL, "WEIR_MAX_DATA" },
+        { WEIR_STATE_COMPLETE, NULL, NULL },
+        { WEIR_STATE_COMPLETE, "{\"sent\":true}", NULL },
+        { WEIR_STATE_COMPLETE, "1", NULL },
+        { WEIR_STATE_FAILED, NULL, "smtp: refused" },
+        { WEIR_STATE_FAILED, NULL, "the store cannot be reached" },
+        { WEIR_STATE_FAILED, NULL, "result: not JSON" },
+        { WEIR_STATE_COMPLETE, "\"sense\"", NULL },
+        { WEIR_STATE_FAILED, NULL, "input or output error" },
+        { WEIR_STATE_FAILED, NULL, "WEIR_MAX_DATA" },
     };
     OK(weir_process(t->q, NULL, &(weir_pool){ .handler = answer, .threads = 2, .types = answers,
                                               .prefetch = prefetch }, &t->err));
@@ -178,7 +211,7 @@ static void what_becomes_of_answers(rt *t, int prefetch)
         if (want[i].error && !strstr(job->error, want[i].error))
             fail_msg("%s: error is '%s'", answers[i], job->error);
         assert_true(want[i].error || !job->error);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
@@ -233,7 +266,7 @@ static void later_up_to_running(rt *t, int prefetch)
         assert_non_null(job);
         assert_int_equal(weir_job_done(job, "\"late\""), WEIR_OK);
     }
-    rt_until_count(t, WEIR_COMPLETE, 20);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 20);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
 
@@ -248,7 +281,7 @@ RT_TEST(later_but_done_before_the_return)
         weir_job *job;
         OK(weir_wait(t->q, rt_add_type(t, "slow"), PATIENCE_MS, &job, &t->err));
         assert_string_equal(job->result, "\"early\"");
-        weir_job_release(job);
+        weir_job_free(job);
     }
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
@@ -261,16 +294,16 @@ RT_TEST(later_answered_after_the_stop)
     OK(weir_process(t->q, "slow", &(weir_pool){ .handler = put_on_shelf, .ctx = &s }, &t->err));
     gate_wait(&s.came, 1);
     weir_job *job = from_shelf(&s);
-    assert_false(weir_cancelled(job));
+    assert_false(weir_job_cancelled(job));
     assert_int_equal(weir_stop(t->q, "slow", 0, &t->err), WEIR_ETIMEOUT);
-    assert_true(weir_cancelled(job));
+    assert_true(weir_job_cancelled(job));
     assert_int_equal(weir_job_log(job, "still here"), WEIR_ESTALE);
     assert_int_equal(weir_job_done(job, "1"), WEIR_ESTALE);
     weir_job *now = rt_get(t, id);
-    assert_int_equal(now->state, WEIR_INACTIVE);        /* one attempt is left */
+    assert_int_equal(now->state, WEIR_STATE_INACTIVE);        /* one attempt is left */
     assert_string_equal(now->error, "Shutdown");
     assert_int_equal(now->attempts, 1);
-    weir_job_release(now);
+    weir_job_free(now);
 }
 
 /* ---- prefetch ---- */
@@ -297,7 +330,7 @@ RT_TEST(prefetch_does_all_exactly_once)
                     &t->err));
     for (int i = 0; i < 500; i++)
         rt_add_type(t, "p");
-    rt_until_count(t, WEIR_COMPLETE, 500);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 500);
     OK(weir_stop(t->q, "p", PATIENCE_MS, &t->err));
     assert_int_equal(y->total, 500);
     for (int i = 1; i <= 500; i++)
@@ -313,17 +346,17 @@ RT_TEST(what_is_not_begun_is_handed_back)
     OK(weir_process(t->q, "many", &(weir_pool){ .handler = in_crowd, .ctx = &c, .prefetch = 9 },
                     &t->err));
     gate_wait(&c.came, 1);
-    rt_until_count(t, WEIR_ACTIVE, 10);
+    rt_until_count(t, WEIR_STATE_ACTIVE, 10);
     assert_int_equal(weir_stop(t->q, "many", 0, &t->err), WEIR_ETIMEOUT);
-    assert_int_equal(rt_count(t, WEIR_INACTIVE), 9);
-    assert_int_equal(rt_count(t, WEIR_FAILED), 1);
+    assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), 9);
+    assert_int_equal(rt_count(t, WEIR_STATE_FAILED), 1);
     weir_page *page;
-    OK(weir_list(t->q, &(weir_query){ .state = WEIR_INACTIVE }, &page, &t->err));
+    OK(weir_list(t->q, &(weir_query){ .state = WEIR_STATE_INACTIVE }, &page, &t->err));
     for (size_t i = 0; i < page->n; i++) {
         assert_int_equal(page->job[i]->attempts, 0);
         assert_int_equal(page->job[i]->lost, 0);
     }
-    weir_page_release(page);
+    weir_page_free(page);
     gate_up(&c.go);
     UNTIL(c.total == 1);
 }
@@ -341,16 +374,19 @@ static weir_code block_first(weir_job *job, void *ctx)
 RT_TEST(cancelled_while_taken_ahead_never_begins)
 {
     crowd c = { .came = GATE_INIT, .go = GATE_INIT };
-    rt_add(t, &(weir_spec){ .type = "x", .priority = WEIR_HIGH });
+    rt_add(t, &(weir_spec){ .type = "x", .priority = WEIR_PRIORITY_HIGH });
     uint64_t id = rt_add_type(t, "x");
     OK(weir_process(t->q, "x", &(weir_pool){ .handler = block_first, .ctx = &c, .prefetch = 4 },
                     &t->err));
     gate_wait(&c.came, 1);
-    rt_until(t, id, WEIR_ACTIVE);
+    rt_until(t, id, WEIR_STATE_ACTIVE);
+    record *cancelled = record_start(t, &(weir_filter){ .id = id });
     OK(weir_cancel(t->q, id, &t->err));
+    record_until(cancelled, WEIR_EVENT_CANCELLED, 1);   /* some stores send it later */
+    record_stop(cancelled);
     uint64_t last = rt_add_type(t, "x");
     gate_up(&c.go);
-    rt_until(t, last, WEIR_COMPLETE);
+    rt_until(t, last, WEIR_STATE_COMPLETE);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(c.total, 2);
 }
@@ -359,22 +395,22 @@ RT_TEST(cancelled_while_taken_ahead_never_begins)
 RT_TEST(taken_ahead_keeps_its_lease)
 {
     crowd c = { .came = GATE_INIT, .go = GATE_INIT };
-    rt_add(t, &(weir_spec){ .type = "x", .priority = WEIR_HIGH });
+    rt_add(t, &(weir_spec){ .type = "x", .priority = WEIR_PRIORITY_HIGH });
     OK(weir_process(t->q, "x", &(weir_pool){ .handler = block_first, .ctx = &c, .prefetch = 4,
                                              .lease_ms = WEIR_MIN_LEASE_MS * 5 }, &t->err));
     gate_wait(&c.came, 1);
     uint64_t id[3];
     for (int i = 0; i < 3; i++)
         id[i] = rt_add_type(t, "x");
-    record *r = record_start(t, &(weir_filter){ .events = 1u << WEIR_EVENT_STALLED });
+    record *r = record_start(t, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_STALLED) });
     int64_t end = rt_ms() + 3 * WEIR_MIN_LEASE_MS * 5;
     UNTIL(rt_ms() > end);
     gate_up(&c.go);
     for (int i = 0; i < 3; i++) {
-        rt_until(t, id[i], WEIR_COMPLETE);
+        rt_until(t, id[i], WEIR_STATE_COMPLETE);
         weir_job *job = rt_get(t, id[i]);
         assert_int_equal(job->delivery, 1);
-        weir_job_release(job);
+        weir_job_free(job);
     }
     assert_int_equal(record_count(r, WEIR_EVENT_STALLED), 0);
     record_stop(r);
@@ -395,32 +431,32 @@ static void idle_pool_wakes(rt *t, int prefetch)
     uint64_t id;
     OK(weir_process(t->q, "w", &(weir_pool){ .handler = wake_handler, .ctx = &ran, .threads = 3,
                                              .prefetch = prefetch }, &t->err));
-    rt_until(t, rt_add_type(t, "w"), WEIR_COMPLETE);                     /* added */
+    rt_until(t, rt_add_type(t, "w"), WEIR_STATE_COMPLETE);                     /* added */
     gate_wait(&ran, 1);
-    rt_until(t, rt_add(t, &(weir_spec){ .type = "w", .delay_ms = 15 }), WEIR_COMPLETE);
+    rt_until(t, rt_add(t, &(weir_spec){ .type = "w", .delay_ms = 15 }), WEIR_STATE_COMPLETE);
     gate_wait(&ran, 2);                                                  /* its time came */
     id = rt_add(t, &(weir_spec){ .type = "w", .delay_ms = 100000000 });
     OK(weir_promote(t->q, id, &t->err));
-    rt_until(t, id, WEIR_COMPLETE);
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     gate_wait(&ran, 3);                                                  /* promoted by hand */
     OK(weir_retry(t->q, id, &t->err));
     gate_wait(&ran, 4);                                                  /* run again */
     id = rt_add(t, &(weir_spec){ .type = "w", .data = "1", .attempts = 2,
-                                 .backoff = { WEIR_FIXED, .delay_ms = 10 } });
-    rt_until(t, id, WEIR_COMPLETE);
+                                 .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 10 } });
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     gate_wait(&ran, 6);                                                  /* tried again */
 
     OK(weir_pause(t->q, "w", &t->err));
     id = rt_add_type(t, "w");
     assert_false(gate_wait_ms(&ran, 7, 20));
-    assert_int_equal(rt_state(t, id), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_INACTIVE);
     OK(weir_resume(t->q, "w", &t->err));
-    rt_until(t, id, WEIR_COMPLETE);
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     OK(weir_pause(t->q, "*", &t->err));
     id = rt_add_type(t, "w");
-    assert_int_equal(rt_state(t, id), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_INACTIVE);
     OK(weir_resume(t->q, "*", &t->err));
-    rt_until(t, id, WEIR_COMPLETE);
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     assert_int_equal(gate_now(&ran), 8);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
@@ -443,7 +479,7 @@ RT_TEST(no_wake_up_is_lost)
     }
     UNTIL(y->total == 300);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
-    assert_int_equal(rt_count(t, WEIR_COMPLETE), 300);
+    assert_int_equal(rt_count(t, WEIR_STATE_COMPLETE), 300);
     free(y);
 }
 
@@ -460,7 +496,7 @@ static weir_code get_stuck(weir_job *job, void *ctx)
     stuck *s = ctx;
     gate_up(&s->came);
     gate_wait(&s->go, 1);
-    s->saw_cancelled = weir_cancelled(job);
+    s->saw_cancelled = weir_job_cancelled(job);
     s->log_rc = weir_job_log(job, "late");
     s->progress_rc = weir_job_progress(job, 1, 2);
     weir_code rc = weir_job_done(job, "\"late\"");
@@ -477,10 +513,10 @@ RT_TEST(stop_waits_for_handlers)
     gate_wait(&s.came, 1);
     gate_up(&s.go);
     OK(weir_stop(t->q, "s", PATIENCE_MS, &t->err));
-    assert_int_equal(rt_state(t, id), WEIR_COMPLETE);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_COMPLETE);
     assert_false(s.saw_cancelled);
     uint64_t after = rt_add_type(t, "s");
-    assert_int_equal(rt_state(t, after), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, after), WEIR_STATE_INACTIVE);
     OK(weir_stop(t->q, "s", PATIENCE_MS, &t->err));          /* there is none any more */
 }
 
@@ -492,8 +528,8 @@ RT_TEST(stop_by_type_leaves_the_others)
     OK(weir_process(t->q, "b", &pool, &t->err));
     OK(weir_stop(t->q, "a", PATIENCE_MS, &t->err));
     uint64_t a = rt_add_type(t, "a"), b = rt_add_type(t, "b");
-    rt_until(t, b, WEIR_COMPLETE);
-    assert_int_equal(rt_state(t, a), WEIR_INACTIVE);
+    rt_until(t, b, WEIR_STATE_COMPLETE);
+    assert_int_equal(rt_state(t, a), WEIR_STATE_INACTIVE);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
 
@@ -507,7 +543,7 @@ static void time_is_up(rt *t, int32_t attempts, weir_state state)
     weir_job *job = rt_get(t, id);
     assert_int_equal(job->state, state);
     assert_string_equal(job->error, "Shutdown");
-    weir_job_release(job);
+    weir_job_free(job);
     gate_up(&s.go);
     gate_wait(&s.left, 1);
     assert_true(s.saw_cancelled);
@@ -519,8 +555,8 @@ static void time_is_up(rt *t, int32_t attempts, weir_state state)
 
 RT_TEST(stop_fails_what_goes_on)
 {
-    time_is_up(t, 1, WEIR_FAILED);
-    time_is_up(t, 2, WEIR_INACTIVE);
+    time_is_up(t, 1, WEIR_STATE_FAILED);
+    time_is_up(t, 2, WEIR_STATE_INACTIVE);
 }
 
 static void closed_with_a_handler(const char *url)
@@ -565,15 +601,15 @@ RT_TEST(stop_between_jobs_fails_none)
                                                  .prefetch = round % 3 }, &t->err));
         UNTIL(ran >= round % 12);
         weir_stop(t->q, NULL, PATIENCE_MS, &t->err);
-        assert_int_equal(rt_count(t, WEIR_FAILED), 0);
-        assert_int_equal(rt_count(t, WEIR_ACTIVE), 0);
+        assert_int_equal(rt_count(t, WEIR_STATE_FAILED), 0);
+        assert_int_equal(rt_count(t, WEIR_STATE_ACTIVE), 0);
         weir_page *page;
-        OK(weir_list(t->q, &(weir_query){ .state = WEIR_INACTIVE }, &page, &t->err));
+        OK(weir_list(t->q, &(weir_query){ .state = WEIR_STATE_INACTIVE }, &page, &t->err));
         for (size_t i = 0; i < page->n; i++) {
             assert_int_equal(page->job[i]->attempts, 0);
             OK(weir_remove(t->q, page->job[i]->id, &t->err));
         }
-        weir_page_release(page);
+        weir_page_free(page);
     }
 }
 
@@ -584,9 +620,9 @@ static weir_code until_cancelled(weir_job *job, void *ctx)
     stuck *s = ctx;
     gate_up(&s->came);
     int64_t end = rt_ms() + PATIENCE_MS;
-    while (!weir_cancelled(job) && rt_ms() < end)
+    while (!weir_job_cancelled(job) && rt_ms() < end)
         rt_breathe();
-    s->saw_cancelled = weir_cancelled(job);
+    s->saw_cancelled = weir_job_cancelled(job);
     s->done_rc = weir_job_done(job, NULL);
     gate_up(&s->left);
     return WEIR_OK;
@@ -602,22 +638,22 @@ RT_TEST(a_handler_is_told)
     gate_wait(&s.left, 1);
     assert_true(s.saw_cancelled);
     assert_int_equal(s.done_rc, WEIR_ESTALE);
-    assert_int_equal(rt_state(t, id), WEIR_CANCELLED);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_CANCELLED);
 
     id = rt_add_type(t, "c");
     gate_wait(&s.came, 2);
     OK(weir_remove(t->q, id, &t->err));
     gate_wait(&s.left, 2);
     assert_true(s.saw_cancelled);
-    assert_int_equal(rt_state(t, id), WEIR_ANY);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_ANY);
 
     id = rt_add(t, &(weir_spec){ .type = "c", .ttl_ms = 20 });
     gate_wait(&s.left, 3);
     assert_true(s.saw_cancelled);
     weir_job *job = rt_get(t, id);
-    assert_int_equal(job->state, WEIR_FAILED);
+    assert_int_equal(job->state, WEIR_STATE_FAILED);
     assert_string_equal(job->error, "TTL exceeded");
-    weir_job_release(job);
+    weir_job_free(job);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
 
@@ -631,13 +667,13 @@ RT_TEST(cancelled_at_its_start)
 {
     stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
     weir_listener *l;
-    OK(weir_listen(t->q, &(weir_filter){ .events = 1u << WEIR_EVENT_START }, cancel_at_start, t, &l,
-                   &t->err));
+    OK(weir_listen(t->q, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_START) }, cancel_at_start, t,
+                   &l, &t->err));
     OK(weir_process(t->q, "c", &(weir_pool){ .handler = until_cancelled, .ctx = &s, .threads = 2,
                                              .lease_ms = PATIENCE_MS * 10 }, &t->err));
     for (int i = 0; i < 60; i++)
         rt_add_type(t, "c");
-    rt_until_count(t, WEIR_CANCELLED, 60);
+    rt_until_count(t, WEIR_STATE_CANCELLED, 60);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     weir_unlisten(l);
     assert_true(gate_now(&s.left) > 0);
@@ -678,16 +714,16 @@ RT_CLOCK_TEST(progress_and_log_extend_the_ttl)
     }
     rt_later(t, 900);
     weir_job *job = rt_get(t, id);
-    assert_int_equal(job->state, WEIR_ACTIVE);
+    assert_int_equal(job->state, WEIR_STATE_ACTIVE);
     assert_int_equal(job->progress, 33);
     assert_string_equal(job->progress_data, "{\"page\":1}");
-    weir_job_release(job);
+    weir_job_free(job);
     rt_later(t, 100);                                   /* now it is over */
-    rt_until(t, id, WEIR_FAILED);
+    rt_until(t, id, WEIR_STATE_FAILED);
     record_until(r, WEIR_EVENT_TTL_EXCEEDED, 1);
     gate_up(&p.step);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
-    assert_int_equal(rt_state(t, id), WEIR_FAILED);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_FAILED);
     record_stop(r);
 }
 
@@ -702,11 +738,11 @@ RT_TEST(a_short_lease_is_renewed)
     int64_t end = rt_ms() + 15 * WEIR_MIN_LEASE_MS;
     UNTIL(rt_ms() > end);
     gate_up(&s.go);
-    rt_until(t, id, WEIR_COMPLETE);
+    rt_until(t, id, WEIR_STATE_COMPLETE);
     assert_int_equal(record_count(r, WEIR_EVENT_STALLED), 0);
     weir_job *job = rt_get(t, id);
     assert_int_equal(job->delivery, 1);
-    weir_job_release(job);
+    weir_job_free(job);
     record_stop(r);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
@@ -737,17 +773,17 @@ RT_CLOCK_TEST(by_hand)
     assert_int_equal(weir_job_done(job, "{"), WEIR_EINVAL);
     assert_int_equal(weir_job_progress(job, 1, 0), WEIR_EINVAL);
     assert_int_equal(weir_job_progress(job, -1, 5), WEIR_EINVAL);
-    assert_false(weir_cancelled(job));
+    assert_false(weir_job_cancelled(job));
     assert_int_equal(weir_job_done(job, "2"), WEIR_OK);
     assert_int_equal(weir_job_done(job, "3"), WEIR_ESTALE);
     assert_int_equal(weir_job_fail(job, "x"), WEIR_ESTALE);
-    weir_job_release(job);
-    assert_int_equal(rt_state(t, id), WEIR_COMPLETE);
+    weir_job_free(job);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_COMPLETE);
     job = rt_get(t, id);
     assert_string_equal(job->result, "2");
     assert_int_equal(weir_job_done(job, NULL), WEIR_EINVAL);      /* read, not taken */
     assert_int_equal(weir_job_renew(job, 0), WEIR_EINVAL);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 RT_CLOCK_TEST(by_hand_too_late)
@@ -755,21 +791,21 @@ RT_CLOCK_TEST(by_hand_too_late)
     uint64_t id = rt_add_type(t, "hand");
     weir_job *first = take(t, 1000);
     rt_later(t, 1000);
-    rt_until(t, id, WEIR_INACTIVE);
+    rt_until(t, id, WEIR_STATE_INACTIVE);
     weir_job *second = take(t, 1000);
     assert_int_equal(second->id, id);
     assert_int_equal(second->delivery, 2);
-    assert_true(weir_cancelled(first));
-    assert_false(weir_cancelled(second));
+    assert_true(weir_job_cancelled(first));
+    assert_false(weir_job_cancelled(second));
     assert_int_equal(weir_job_renew(first, 1000), WEIR_ESTALE);
     assert_int_equal(weir_job_progress(first, 1, 2), WEIR_ESTALE);
     assert_int_equal(weir_job_done(first, "1"), WEIR_ESTALE);
     OK(weir_cancel(t->q, id, &t->err));
-    assert_true(weir_cancelled(second));
+    assert_true(weir_job_cancelled(second));
     assert_int_equal(weir_job_fail(second, "x"), WEIR_ESTALE);
-    weir_job_release(first);
-    weir_job_release(second);
-    assert_int_equal(rt_state(t, id), WEIR_CANCELLED);
+    weir_job_free(first);
+    weir_job_free(second);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_CANCELLED);
 }
 
 /* ---- until a signal comes ---- */
@@ -827,7 +863,7 @@ static void run_until_sigterm(void **state)
     close(to_child[0]);
     close(to_child[1]);
     OK(weir_open(&t->q, t->url, NULL, &t->err));
-    assert_int_equal(rt_count(t, WEIR_COMPLETE), 1);
+    assert_int_equal(rt_count(t, WEIR_STATE_COMPLETE), 1);
     rt_check_and_close(t);
 }
 
@@ -858,7 +894,7 @@ RT_TEST(pools_that_cannot_be)
             fail_msg("pool %zu: %s: %s", i, weir_code_name(rc), t->err.msg);
     }
     rt_add_type(t, "a");
-    assert_int_equal(rt_count(t, WEIR_INACTIVE), 1);
+    assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), 1);
     assert_int_equal(ran, 0);
 }
 
@@ -868,6 +904,7 @@ int main(void)
         cmocka_unit_test(never_more_than_n_handlers),
         cmocka_unit_test(never_more_than_n_handlers_with_prefetch),
         cmocka_unit_test(strict_priority_with_one_thread),
+        cmocka_unit_test(a_handler_may_give_its_job_back),
         cmocka_unit_test(exactly_attempts_executions),
         cmocka_unit_test(answers_of_handlers),
         cmocka_unit_test(answers_of_handlers_with_prefetch),

@@ -21,7 +21,7 @@ static weir_code end_of(rt *t, weir_code rc, weir_future *f)
         return rc;
     }
     rc = weir_future_wait(f, PATIENCE_MS, &t->err);
-    weir_future_release(f);
+    weir_future_free(f);
     return rc;
 }
 
@@ -96,7 +96,7 @@ static uint64_t take_one(rt *t, int64_t lease_ms)
     assert_int_equal(n, 1);
     uint64_t id = job->id;
     assert_int_equal(job->delivery, 1);
-    weir_job_release(job);
+    weir_job_free(job);
     return id;
 }
 
@@ -112,11 +112,11 @@ BOTH_TEST(taken_without_a_hold)
     assert_int_equal(n, 1);
     assert_int_equal(job[0]->id, id);
     assert_string_equal(job[0]->worker, "far:1");
-    assert_int_equal(job[0]->state, WEIR_ACTIVE);
+    assert_int_equal(job[0]->state, WEIR_STATE_ACTIVE);
     assert_int_equal(weir_job_done(job[0], NULL), WEIR_EINVAL);     /* nothing ties it to here */
-    assert_false(weir_cancelled(job[0]));
-    weir_job_release(job[0]);
-    assert_int_equal(rt_state(t, id), WEIR_ACTIVE);
+    assert_false(weir_job_cancelled(job[0]));
+    weir_job_free(job[0]);
+    assert_int_equal(rt_state(t, id), WEIR_STATE_ACTIVE);
 
     OK(take_for(t, &what, job, &n));
     assert_int_equal(n, 0);
@@ -125,7 +125,7 @@ BOTH_TEST(taken_without_a_hold)
     OK(take_for(t, &what, job, &n));
     assert_int_equal(n, 1);
     assert_non_null(strchr(job[0]->worker, ':'));                    /* this program's */
-    weir_job_release(job[0]);
+    weir_job_free(job[0]);
 }
 
 BOTH_TEST(taking_what_cannot_be)
@@ -156,7 +156,7 @@ BOTH_TEST(taking_what_cannot_be)
     size_t    n;
     OK(take_for(t, &(weir_taking){ .types = mail, .n = 1, .worker = long_name }, &job, &n));
     assert_string_equal(job->worker, long_name);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 /* ---- finish ---- */
@@ -172,7 +172,7 @@ BOTH_TEST(each_with_an_answer_of_its_own)
         { .id = id[0], .delivery = 1, .text = "{\"a\":1}  garbage", .len = 7 },
         { .id = id[0], .delivery = 1 },
         { .id = id[1], .delivery = 1, .outcome = WEIR_OUTCOME_FAIL, .text = "no such host" },
-        { .id = id[2], .delivery = 1, .outcome = WEIR_OUTCOME_RELEASE, .text = "?" },
+        { .id = id[2], .delivery = 1, .outcome = WEIR_OUTCOME_RETURN, .text = "?" },
         { .id = id[3], .delivery = 1, .text = "{" },
         { .id = id[3], .delivery = 2 },
         { .id = 777, .delivery = 1 },
@@ -181,10 +181,13 @@ BOTH_TEST(each_with_an_answer_of_its_own)
         { .id = id[4], .delivery = 1 },
     };
     static const struct { weir_code code; weir_state state; } expected[] = {
-        { WEIR_OK, WEIR_COMPLETE },  { WEIR_ESTALE, WEIR_ANY }, { WEIR_OK, WEIR_FAILED },
-        { WEIR_OK, WEIR_INACTIVE },  { WEIR_EINVAL, WEIR_ANY }, { WEIR_ESTALE, WEIR_ANY },
-        { WEIR_ESTALE, WEIR_ANY },   { WEIR_EINVAL, WEIR_ANY }, { WEIR_OK, WEIR_FAILED },
-        { WEIR_OK, WEIR_ANY },
+        { WEIR_OK, WEIR_STATE_COMPLETE },  { WEIR_ESTALE, WEIR_STATE_ANY },
+            { WEIR_OK, WEIR_STATE_FAILED },
+        { WEIR_OK, WEIR_STATE_INACTIVE },  { WEIR_EINVAL, WEIR_STATE_ANY },
+            { WEIR_ESTALE, WEIR_STATE_ANY },
+        { WEIR_ESTALE, WEIR_STATE_ANY },   { WEIR_EINVAL, WEIR_STATE_ANY },
+            { WEIR_OK, WEIR_STATE_FAILED },
+        { WEIR_OK, WEIR_STATE_ANY },
     };
     enum { N = sizeof endings / sizeof *endings };
     weir_ended out[N];
@@ -199,14 +202,14 @@ BOTH_TEST(each_with_an_answer_of_its_own)
     assert_non_null(strstr(out[4].err.msg, "result"));
     weir_job *job = rt_get(t, id[0]);
     assert_string_equal(job->result, "{\"a\":1}");
-    weir_job_release(job);
+    weir_job_free(job);
     job = rt_get(t, id[1]);
     assert_string_equal(job->error, "no such host");
-    weir_job_release(job);
+    weir_job_free(job);
     job = rt_get(t, id[3]);
     assert_string_equal(job->error, weir_code_text(WEIR_EJOB));
-    weir_job_release(job);
-    assert_int_equal(rt_state(t, id[4]), WEIR_ANY);
+    weir_job_free(job);
+    assert_int_equal(rt_state(t, id[4]), WEIR_STATE_ANY);
 }
 
 BOTH_TEST(none_and_all_refused)
@@ -243,10 +246,10 @@ BOTH_TEST(the_next_in_the_same_step)
     weir_ending more = { .id = one[0]->id, .delivery = 1, .next = &next[3] };
     OK(finish(t, &more, 1, out));
     assert_int_equal(out[0].err.code, WEIR_OK);
-    assert_int_equal(rt_count(t, WEIR_ACTIVE), 3);
-    weir_job_release(one[0]);
+    assert_int_equal(rt_count(t, WEIR_STATE_ACTIVE), 3);
+    weir_job_free(one[0]);
     for (int i = 0; i < 3; i++)
-        weir_job_release(rest[i]);
+        weir_job_free(rest[i]);
 }
 
 BOTH_TEST(finishing_what_is_over_a_limit)
@@ -282,7 +285,7 @@ BOTH_TEST(finishing_what_is_over_a_limit)
     e[0].jobs = jobs;
     OK(finish(t, e, 1, out));
     assert_int_equal(out[0].err.code, WEIR_ELIMIT);
-    assert_int_equal(rt_state(t, id), WEIR_ACTIVE);    /* and nothing happened */
+    assert_int_equal(rt_state(t, id), WEIR_STATE_ACTIVE);    /* and nothing happened */
     free(e);
     free(out);
 }
@@ -304,13 +307,13 @@ BOTH_TEST(ten_thousand_at_once)
         assert_int_equal(got, WEIR_MAX_PAGE);
         for (size_t i = 0; i < got; i++) {
             e[n++] = (weir_ending){ .id = jobs[i]->id, .delivery = 1, .text = "[1,2,3]" };
-            weir_job_release(jobs[i]);
+            weir_job_free(jobs[i]);
         }
     }
     OK(finish(t, e, n, out));
     for (size_t i = 0; i < n; i++)
         assert_int_equal(out[i].err.code, WEIR_OK);
-    assert_int_equal(rt_count(t, WEIR_COMPLETE), n);
+    assert_int_equal(rt_count(t, WEIR_STATE_COMPLETE), n);
     free(specs);
     free(e);
     free(out);
@@ -332,8 +335,8 @@ BOTH_TEST(leases_are_renewed_one_by_one)
     assert_int_equal(leases[2].code, WEIR_ESTALE);
     atomic_fetch_add(&t->now, 1000);
     OK(tick(t, 0, NULL, NULL));
-    assert_int_equal(rt_state(t, a), WEIR_ACTIVE);
-    assert_int_equal(rt_state(t, b), WEIR_INACTIVE);
+    assert_int_equal(rt_state(t, a), WEIR_STATE_ACTIVE);
+    assert_int_equal(rt_state(t, b), WEIR_STATE_INACTIVE);
 
     leases[1].lease_ms = -1;
     assert_int_equal(renew(t, leases, 2), WEIR_EINVAL);
@@ -355,7 +358,7 @@ BOTH_TEST(progress_and_log_of_a_delivery)
     weir_job *job = rt_get(t, id);
     assert_int_equal(job->progress, 60);
     assert_string_equal(job->progress_data, "{\"step\":2}");
-    weir_job_release(job);
+    weir_job_free(job);
     assert_int_equal(progress(t, id, 2, 50, NULL), WEIR_ESTALE);
     assert_int_equal(progress(t, id, 1, 101, NULL), WEIR_EINVAL);
     assert_int_equal(progress(t, id, 1, 50, "nonsense"), WEIR_EINVAL);
@@ -372,7 +375,7 @@ BOTH_TEST(progress_and_log_of_a_delivery)
     assert_string_equal(lines->line[0].text, "one line");
     assert_string_equal(lines->line[1].text, "from anybody");
     assert_string_equal(lines->line[2].text, "");
-    weir_lines_release(lines);
+    weir_lines_free(lines);
 }
 
 /* ---- time ---- */
@@ -403,12 +406,12 @@ BOTH_TEST(what_is_due_is_done)
     OK(tick(t, WEIR_MAX_PAGE, &changed, &next));
     assert_int_equal(changed, 3);
     assert_true(next <= now + 9000);
-    assert_int_equal(rt_count(t, WEIR_INACTIVE), 3);
-    assert_int_equal(rt_state(t, last), WEIR_DELAYED);
+    assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), 3);
+    assert_int_equal(rt_state(t, last), WEIR_STATE_DELAYED);
     assert_int_equal(tick(t, WEIR_MAX_PAGE + 1, &changed, &next), WEIR_ELIMIT);
     assert_int_equal(changed, 0);
     rt_later(t, 8000);                                 /* and the timer still knows of the rest */
-    rt_until(t, last, WEIR_INACTIVE);
+    rt_until(t, last, WEIR_STATE_INACTIVE);
 }
 
 /* ---- async: nothing borrowed, nothing touched ---- */
@@ -465,10 +468,10 @@ static void borrows_nothing(rt *t)
         assert_int_equal(out[i].err.code, WEIR_OK);
         assert_int_equal(out[i].n_jobs, 1);
         assert_string_equal(jobs[i]->worker, "far:9");
-        weir_job_release(jobs[i]);
+        weir_job_free(jobs[i]);
         weir_job *done = rt_get(t, id[i]);
         assert_string_equal(done->result, result);
-        weir_job_release(done);
+        weir_job_free(done);
     }
     free(lease);
     free(out);
@@ -505,21 +508,21 @@ RT_TEST(released_before_done)
         if (i % 3 == 0)
             weir_future_wait(f[i / 3 % 4], PATIENCE_MS, NULL);
         for (int k = 0; k < 4; k++)
-            weir_future_release(f[k]);
-        weir_job_release(jobs[0]);        /* what came before the release is ours */
-        weir_job_release(jobs[1]);
+            weir_future_free(f[k]);
+        weir_job_free(jobs[0]);        /* what came before the release is ours */
+        weir_job_free(jobs[1]);
         free(out);
         free(jobs);
         free(lease);
         free(n);
         free(at);
-        rt_until_count(t, WEIR_COMPLETE, 2 * (uint64_t)i + 2);
+        rt_until_count(t, WEIR_STATE_COMPLETE, 2 * (uint64_t)i + 2);
         /* Nothing may be left for the next round's first deliveries to be mixed up with. */
         weir_page *page;
-        OK(weir_list(t->q, &(weir_query){ .state = WEIR_INACTIVE }, &page, &t->err));
+        OK(weir_list(t->q, &(weir_query){ .state = WEIR_STATE_INACTIVE }, &page, &t->err));
         for (size_t k = 0; k < page->n; k++)
             OK(weir_remove(t->q, page->job[k]->id, &t->err));
-        weir_page_release(page);
+        weir_page_free(page);
     }
 }
 
@@ -545,7 +548,7 @@ static void closed_meanwhile(void **state)
     assert_null(f);
     assert_int_equal(weir_renew(q, &lease, 1, &t->err), WEIR_ECLOSED);
     assert_int_equal(lease.code, WEIR_ECLOSED);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 static void open_for_reading(void **state)

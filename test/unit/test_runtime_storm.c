@@ -85,7 +85,7 @@ static void *answer_later(void *ctx)
         }
         weir_job *job = s->later[--s->n_later];
         pthread_mutex_unlock(&s->lock);
-        weir_cancelled(job);
+        weir_job_cancelled(job);
         if (job->id % 3)
             weir_job_done(job, "true");
         else
@@ -137,7 +137,7 @@ static void call_add(storm *s, unsigned *seed)
     } else {
         no_trouble(weir_add_async(s->t->q, &spec, &added, &f, NULL));
         no_trouble(weir_future_wait(f, WEIR_FOREVER, NULL));
-        weir_future_release(f);
+        weir_future_free(f);
     }
     if (!added.id)
         abort();
@@ -158,12 +158,12 @@ static void call_read(storm *s, unsigned *seed)
         no_trouble(weir_get_async(q, id, &job, &f, NULL));
         if (dice(seed, 2))
             no_trouble(weir_future_wait(f, WEIR_FOREVER, NULL));
-        weir_future_release(f);
+        weir_future_free(f);
         break;
     case 1:
         no_trouble(weir_list_async(q, &(weir_query){ .type = types[dice(seed, TYPES)] }, &page, &f,
                                    NULL));
-        weir_future_release(f);
+        weir_future_free(f);
         break;
     case 2:
         no_trouble(weir_get_stats(q, &stats, NULL));
@@ -174,10 +174,10 @@ static void call_read(storm *s, unsigned *seed)
     default:
         no_trouble(weir_wait(q, id, dice(seed, 3), &job, NULL));
     }
-    weir_job_release(job);
-    weir_page_release(page);
-    weir_stats_release(stats);
-    weir_explanation_release(e);
+    weir_job_free(job);
+    weir_page_free(page);
+    weir_stats_free(stats);
+    weir_explanation_free(e);
 }
 
 static void call_change(storm *s, unsigned *seed)
@@ -224,7 +224,7 @@ static void call_work(storm *s, unsigned *seed)
         for (size_t i = 0; i < n; i++) {
             no_trouble(weir_job_renew(job[i], 2000));
             no_trouble(weir_job_done(job[i], "0"));
-            weir_job_release(job[i]);
+            weir_job_free(job[i]);
         }
         break;
     case 2: {
@@ -273,8 +273,8 @@ static uint64_t unfinished(rt *t)
     weir_stats *stats;
     OK(weir_get_stats(t->q, &stats, &t->err));
     const uint64_t *n = stats->all.count;
-    uint64_t        sum = n[WEIR_INACTIVE] + n[WEIR_DELAYED] + n[WEIR_ACTIVE];
-    weir_stats_release(stats);
+    uint64_t        sum = n[WEIR_STATE_INACTIVE] + n[WEIR_STATE_DELAYED] + n[WEIR_STATE_ACTIVE];
+    weir_stats_free(stats);
     return sum;
 }
 
@@ -285,19 +285,19 @@ static void adds_up(storm *s)
     weir_stats *stats;
     OK(weir_get_stats(t->q, &stats, &t->err));
     uint64_t sum = 0;
-    for (int i = 1; i < WEIR_STATES; i++)
+    for (int i = 1; i < WEIR_STATE_COUNT; i++)
         sum += stats->all.count[i];
-    assert_int_equal(sum, stats->all.count[WEIR_ANY]);
+    assert_int_equal(sum, stats->all.count[WEIR_STATE_ANY]);
     assert_int_equal(stats->last_id, s->added);
-    assert_int_equal(stats->all.count[WEIR_ACTIVE], 0);
-    assert_int_equal(stats->all.count[WEIR_INACTIVE], 0);
-    assert_int_equal(stats->all.count[WEIR_DELAYED], 0);
+    assert_int_equal(stats->all.count[WEIR_STATE_ACTIVE], 0);
+    assert_int_equal(stats->all.count[WEIR_STATE_INACTIVE], 0);
+    assert_int_equal(stats->all.count[WEIR_STATE_DELAYED], 0);
     assert_true(sum + s->removed <= s->added);
-    weir_stats_release(stats);
+    weir_stats_free(stats);
     weir_page *page;
-    OK(weir_list(t->q, &(weir_query){ .state = WEIR_ACTIVE }, &page, &t->err));
+    OK(weir_list(t->q, &(weir_query){ .state = WEIR_STATE_ACTIVE }, &page, &t->err));
     assert_int_equal(page->n, 0);
-    weir_page_release(page);
+    weir_page_free(page);
 }
 
 RT_TEST(a_storm)
@@ -308,8 +308,8 @@ RT_TEST(a_storm)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->moved, NULL);
     weir_listener *l;
-    OK(weir_listen(t->q, &(weir_filter){ .events = 1u << WEIR_EVENT_REMOVE }, count_removed, s, &l,
-                   &t->err));
+    OK(weir_listen(t->q, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_REMOVE) }, count_removed, s,
+                   &l, &t->err));
     weir_pool pool = { .handler = in_storm, .ctx = s, .threads = 2 };
     OK(weir_process(t->q, "a", &pool, &t->err));
     pool.prefetch = 4;

@@ -19,8 +19,8 @@ static uint64_t lose_one(rt *t, const char *type)
     weir_ended  ended;
     OK(weir_finish(t->q, &end, 1, &ended, &t->err));
     assert_int_equal(ended.err.code, WEIR_OK);
-    assert_int_equal(ended.state, WEIR_INACTIVE);
-    weir_job_release(job);
+    assert_int_equal(ended.state, WEIR_STATE_INACTIVE);
+    weir_job_free(job);
     return id;
 }
 
@@ -69,11 +69,11 @@ static void check_histories(rt *t)
     weir_page *page = NULL;
     OK(weir_list(t->q, &(weir_query){ .limit = WEIR_MAX_PAGE }, &page, &t->err));
     for (size_t i = 0; i < page->n; i++) {
-        assert_int_equal(page->job[i]->state, WEIR_COMPLETE);
+        assert_int_equal(page->job[i]->state, WEIR_STATE_COMPLETE);
         if (page->job[i]->history)
-            assert_null(strstr(page->job[i]->history, "released"));
+            assert_null(strstr(page->job[i]->history, "returned"));
     }
-    weir_page_release(page);
+    weir_page_free(page);
 }
 
 static void alone(rt *t, weir_pool pool)
@@ -83,7 +83,7 @@ static void alone(rt *t, weir_pool pool)
     pool.handler = look_around;
     pool.ctx = &w;
     OK(weir_process(t->q, "a", &pool, &t->err));
-    rt_until_count(t, WEIR_COMPLETE, JOBS);
+    rt_until_count(t, WEIR_STATE_COMPLETE, JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(w.wrong, 0);
     assert_int_equal(w.done, JOBS);
@@ -116,7 +116,7 @@ RT_TEST(alone_beside_other_pools)
     OK(weir_process(t->q, "b", &pool, &t->err));
     pool.prefetch = 2;
     OK(weir_process(t->q, "b", &pool, &t->err));
-    rt_until_count(t, WEIR_COMPLETE, 2 * JOBS);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 2 * JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(w.wrong, 0);
     assert_int_equal(w.done, 2 * JOBS);
@@ -134,7 +134,7 @@ RT_TEST(one_that_comes_while_others_run)
         rt_add_type(t, "a");
     OK(weir_process(t->q, "b", &(weir_pool){ .handler = look_around, .ctx = &w, .threads = 2 },
                     &t->err));
-    rt_until_count(t, WEIR_COMPLETE, 2 * JOBS);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 2 * JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(w.wrong, 0);
 }
@@ -152,7 +152,7 @@ RT_TEST(a_pool_that_stops_leaves_the_way_free)
         rt_add_type(t, "b");
     OK(weir_process(t->q, "b", &(weir_pool){ .handler = look_around, .ctx = &w, .threads = 2 },
                     &t->err));
-    UNTIL(rt_count(t, WEIR_COMPLETE) >= JOBS);
+    UNTIL(rt_count(t, WEIR_STATE_COMPLETE) >= JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
 }
 
@@ -175,7 +175,7 @@ RT_TEST(by_hand)
     assert_int_equal(take_by_hand(t, "a", 1, job + 1), 0);        /* not beside it */
     assert_int_equal(weir_job_done(job[0], NULL), WEIR_OK);
     assert_int_equal(take_by_hand(t, "a", 1, job + 1), 1);
-    weir_job_release(job[0]);
+    weir_job_free(job[0]);
     rt_add_type(t, "b");
     uint64_t other = lose_one(t, "b");
     rt_add_type(t, "b");
@@ -183,18 +183,18 @@ RT_TEST(by_hand)
     assert_true(job[2]->id != other);
     assert_int_equal(weir_job_done(job[1], NULL), WEIR_OK);
     assert_int_equal(weir_job_done(job[2], NULL), WEIR_OK);
-    weir_job_release(job[1]);
-    weir_job_release(job[2]);
+    weir_job_free(job[1]);
+    weir_job_free(job[2]);
     assert_int_equal(take_by_hand(t, "b", 4, job), 1);
     assert_int_equal(job[0]->id, other);
     weir_future *f;
     size_t       n = 99;
     OK(weir_take_async(t->q, (const char *[]){ "b", NULL }, 1, 0, job + 1, &n, &f, &t->err));
     OK(weir_future_wait(f, PATIENCE_MS, &t->err));
-    weir_future_release(f);
+    weir_future_free(f);
     assert_int_equal(n, 0);
     assert_int_equal(weir_job_done(job[0], NULL), WEIR_OK);
-    weir_job_release(job[0]);
+    weir_job_free(job[0]);
 }
 
 RT_TEST(it_is_explained)
@@ -205,7 +205,7 @@ RT_TEST(it_is_explained)
     OK(weir_explain(t->q, id, &why, &t->err));
     assert_non_null(strstr(why->why, "A worker died with it 1 time (at most 3), so that it runs "
                                      "alone, in a worker that has no other job."));
-    weir_explanation_release(why);
+    weir_explanation_free(why);
 }
 
 int main(void)

@@ -35,7 +35,7 @@ static void add_and_get(weir_queue *q)
     weir_job  *job;
     assert_int_equal(weir_add(q, &(weir_spec){ .type = "mail" }, &added, NULL), WEIR_OK);
     assert_int_equal(weir_get(q, added.id, &job, NULL), WEIR_OK);
-    weir_job_release(job);
+    weir_job_free(job);
 }
 
 static void ignore_event(const weir_event *ev, void *ctx)
@@ -72,7 +72,7 @@ static void start_async(weir_queue *q)
     weir_future *f;
     assert_int_equal(weir_add_async(q, &(weir_spec){ .type = "mail" }, NULL, &f, NULL), WEIR_OK);
     assert_int_equal(weir_future_wait(f, PATIENCE_MS, NULL), WEIR_OK);
-    weir_future_release(f);
+    weir_future_free(f);
 }
 
 static void start_then(weir_queue *q)
@@ -82,7 +82,7 @@ static void start_then(weir_queue *q)
     weir_future_then(f, ignore_end, NULL);
     assert_int_equal(weir_future_wait(f, PATIENCE_MS, NULL), WEIR_OK);
     UNTIL(threads("weir-callback") == 1);
-    weir_future_release(f);
+    weir_future_free(f);
 }
 
 static void start_delayed(weir_queue *q)
@@ -109,10 +109,16 @@ static const struct {
     { start_pool, 0, 1, 0 },
 };
 
+/* A queue that is not brief serves other processes, if it has a file, on a thread more. */
 static void check_case(size_t i, const char *url)
 {
-    weir_queue *q;
+    weir_options opt = { .brief = true };
+    weir_queue  *q;
     assert_int_equal(weir_open(&q, url, NULL, NULL), WEIR_OK);
+    UNTIL(threads("weir-") == (strncmp(url, "sqlite:", 7) == 0));
+    weir_close(q);
+    UNTIL(!threads("weir-"));
+    assert_int_equal(weir_open(&q, url, &opt, NULL), WEIR_OK);
     add_and_get(q);
     assert_int_equal(threads("weir-"), 0);
     cases[i].start(q);

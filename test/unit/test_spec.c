@@ -135,11 +135,10 @@ static void times(void **state)
 static void backoff(void **state)
 {
     (void)state;
-    accept((weir_spec){ .type = "m", .backoff = { WEIR_EXPONENTIAL, WEIR_MAX_MS, WEIR_MAX_MS,
-                                                  100 } });
+    accept((weir_spec){ .type = "m",
+                        .backoff = { WEIR_BACKOFF_EXPONENTIAL, WEIR_MAX_MS, WEIR_MAX_MS, 100 } });
     refuse((weir_spec){ .type = "m", .backoff.kind = (weir_backoff_kind)4 }, WEIR_EINVAL,
-           "backoff.kind: 4 is none of WEIR_IMMEDIATE, WEIR_FIXED, WEIR_EXPONENTIAL, "
-           "WEIR_LINEAR");
+           "backoff.kind: 4 is none of WEIR_BACKOFF_NONE, _FIXED, _EXPONENTIAL, _LINEAR");
     refuse((weir_spec){ .type = "m", .backoff.jitter_pct = 101 }, WEIR_EINVAL,
            "backoff.jitter_pct: 101, must be 0 to 100");
     refuse((weir_spec){ .type = "m", .backoff.jitter_pct = -1 }, WEIR_EINVAL,

@@ -103,7 +103,7 @@ static void add_full_job(fixture *f)
 {
     add_spec(f, &(weir_spec){
         .type = "mail", .data = "{\"to\":\"marker-of-this-job\"}", .priority = -7, .attempts = 4,
-        .delay_ms = 50, .backoff = { WEIR_EXPONENTIAL, 100, 900, 30 }, .ttl_ms = 77777,
+        .delay_ms = 50, .backoff = { WEIR_BACKOFF_EXPONENTIAL, 100, 900, 30 }, .ttl_ms = 77777,
         .deadline_at = f->now + 9999999, .unique = "key", .max_lost = 8,
         .remove_on_complete = true, .search = true, .search_keys = "to" });
     later(f, 50);
@@ -120,7 +120,7 @@ static bool noticed(fixture *f)
     if (!bad) {
         weir_op op = { .kind = WEIR_OP_CHECK };
         bad = run(f, &op) != WEIR_OK || op.u.check.report->n > 0;
-        weir_report_release(op.u.check.report);
+        weir_report_free(op.u.check.report);
         f_shut(f);
     }
     f->env.read_only = false;
@@ -227,10 +227,10 @@ static void a_damaged_job_is_not_run(void **state)
     for (size_t i = 0; i < 3; i++)
         CHECK_INT(take(f, "mail")->id, sound[i]);
     CHECK(!take(f, "mail"));
-    CHECK_STATE(f, 1, WEIR_FAILED);
+    CHECK_STATE(f, 1, WEIR_STATE_FAILED);
     CHECK_STR(get(f, 3)->error, SQ_DAMAGED_TEXT);
-    CHECK_INT(count(f, WEIR_FAILED, "mail"), 2);
-    CHECK_INT(count(f, WEIR_INACTIVE, "mail"), 0);
+    CHECK_INT(count(f, WEIR_STATE_FAILED, "mail"), 2);
+    CHECK_INT(count(f, WEIR_STATE_INACTIVE, "mail"), 0);
     CHECK_INT(retry_job(f, 3), WEIR_ECORRUPT);
     CHECK(strstr(f->err.msg, "job 3 is damaged"));
     CHECK(says(check(f, false), "job 3: its record does not match its checksum"));
@@ -256,8 +256,8 @@ static void so_with_several_types(void **state)
     CHECK_INT(take_some(f, (const char *[]){ "a", "b", NULL }, 4, got), 2);
     CHECK_INT(got[0]->id, 2);
     CHECK_INT(got[1]->id, 3);
-    CHECK_STATE(f, 1, WEIR_FAILED);
-    CHECK_STATE(f, 4, WEIR_FAILED);
+    CHECK_STATE(f, 1, WEIR_STATE_FAILED);
+    CHECK_STATE(f, 4, WEIR_STATE_FAILED);
     fixture_close(f);
 }
 
@@ -271,13 +271,13 @@ static void time_sets_damaged_jobs_aside(void **state)
     take(f, "b");
     damage(f, "UPDATE job SET priority = 5 WHERE id = 1");
     later(f, 100);
-    CHECK_STATE(f, 1, WEIR_FAILED);
-    CHECK_STATE(f, 2, WEIR_INACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_FAILED);
+    CHECK_STATE(f, 2, WEIR_STATE_INACTIVE);
     f->env.keep_taken = true;
     CHECK_INT(take(f, "b")->id, 3);
     damage(f, "UPDATE job SET worker = 'somebody' WHERE id = 3");
     later(f, LEASE_MS);
-    CHECK_STATE(f, 3, WEIR_FAILED);
+    CHECK_STATE(f, 3, WEIR_STATE_FAILED);
     CHECK_INT(check(f, true)->n, 2);
     check_all_is_well(f);
     fixture_close(f);
@@ -311,7 +311,7 @@ static void a_row_that_no_index_agrees_with_stops_nothing(void **state)
     CHECK(!take(f, "mail"));
     CHECK(says(check(f, false), "job 1: its record does not match its checksum"));
     check(f, true);
-    CHECK_STATE(f, 1, WEIR_FAILED);
+    CHECK_STATE(f, 1, WEIR_STATE_FAILED);
     check_all_is_well(f);
     fixture_close(f);
 }

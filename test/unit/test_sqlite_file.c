@@ -226,8 +226,8 @@ static void a_reader_outlives_the_owner(void **state)
     weir_op  op = { .kind = WEIR_OP_STATS, .now_ms = f->now }, *ops = &op;
     CHECK_INT(reader->ops->run(reader, &ops, 1, &f->err), WEIR_OK);
     CHECK_INT(op.err.code, WEIR_OK);
-    CHECK_INT(op.u.stats.stats->all.count[WEIR_ANY], 1);
-    weir_stats_release(op.u.stats.stats);
+    CHECK_INT(op.u.stats.stats->all.count[WEIR_STATE_ANY], 1);
+    weir_stats_free(op.u.stats.stats);
     reader->ops->close(reader);
     CHECK_INT(f_open_again(f), WEIR_OK);
     fixture_close(f);
@@ -251,7 +251,7 @@ static void a_copy_without_its_log_is_an_older_queue(void **state)
     for (size_t i = 0; i < 2; i++) {
         snprintf(f->url, sizeof f->url, "sqlite:%s", in(f, copies[i].name));
         CHECK_INT(f_open_again(f), WEIR_OK);
-        CHECK_INT(stats(f)->all.count[WEIR_ANY], copies[i].jobs);
+        CHECK_INT(stats(f)->all.count[WEIR_STATE_ANY], copies[i].jobs);
         check_all_is_well(f);
         f_shut(f);
     }
@@ -332,7 +332,7 @@ static void a_log_of_another_file_is_refused(void **state)
     copy_both(f, "b.db");
     copy_both(f, "control.db");
     f_use(f, "control.db");
-    CHECK_INT(stats(f)->all.count[WEIR_ANY], 3);
+    CHECK_INT(stats(f)->all.count[WEIR_STATE_ANY], 3);
     f_use(f, "a.db");
     add(f, "other");
     f_shut(f);
@@ -340,7 +340,7 @@ static void a_log_of_another_file_is_refused(void **state)
     is_refused(f, "b.db");
     CHECK_INT(rename(in(f, "b.db-wal"), in(f, "log")), 0);
     f_use(f, "b.db");
-    CHECK_INT(stats(f)->all.count[WEIR_ANY], 1);
+    CHECK_INT(stats(f)->all.count[WEIR_STATE_ANY], 1);
     check_all_is_well(f);
     fixture_close(f);
 }
@@ -386,7 +386,7 @@ static void its_own_log_is_never_refused(void **state)
             CHECK_INT(f_open_again(f), WEIR_OK);
         }
     }
-    CHECK_INT(stats(f)->all.count[WEIR_ANY], 40);
+    CHECK_INT(stats(f)->all.count[WEIR_STATE_ANY], 40);
     check_all_is_well(f);
     fixture_close(f);
 }

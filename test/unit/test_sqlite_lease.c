@@ -24,7 +24,7 @@ static void be_away(fixture *f, int64_t ms)
 {
     f->now += ms;
     CHECK_INT(reopen(f), WEIR_OK);
-    CHECK_STATE(f, 1, WEIR_ACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_ACTIVE);
 }
 
 static void f_close(fixture *f)
@@ -41,9 +41,9 @@ static void what_was_left_is_given(void **state)
     be_away(f, 20000);
     CHECK_INT(get(f, 1)->lease_until, f->now + 40000);
     later(f, 39999);
-    CHECK_STATE(f, 1, WEIR_ACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_ACTIVE);
     later(f, 1);
-    CHECK_STATE(f, 1, WEIR_INACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_INACTIVE);
     CHECK_INT(finish(f, job), WEIR_ESTALE);
     CHECK_INT(get(f, 1)->lost, 1);
     f_close(f);
@@ -57,7 +57,7 @@ static void a_short_lease_stays_short(void **state)
     for (int i = 0; i < 3; i++)
         be_away(f, 1900);
     later(f, 2000);
-    CHECK_STATE(f, 1, WEIR_INACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_INACTIVE);
     f_close(f);
 }
 
@@ -108,7 +108,7 @@ static void without_remote_workers_all_leases_end(void **state)
     CHECK_INT(renew(f, job, 60000), WEIR_OK);
     f->env.keep_taken = false;
     CHECK_INT(reopen(f), WEIR_OK);
-    CHECK_STATE(f, 1, WEIR_INACTIVE);
+    CHECK_STATE(f, 1, WEIR_STATE_INACTIVE);
     CHECK_INT(get(f, 1)->lost, 1);
     f_close(f);
 }

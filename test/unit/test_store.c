@@ -97,7 +97,7 @@ static void a_reader_changes_nothing(void **state)
     assert_int_equal(check.err.code, WEIR_OK);
     assert_int_equal(mend.err.code, WEIR_EREADONLY);
     assert_null(mend.u.check.report);
-    weir__op_release(&check);
+    weir__op_free(&check);
     assert_null(check.u.check.report);
     s->ops->close(s);
 }
@@ -108,7 +108,7 @@ static void options_are_checked_too(void **state)
     weir_store *s;
     weir_error  err;
     weir_env    e = env;
-    e.durability = WEIR_DURABLE_NONE;
+    e.durability = WEIR_DURABILITY_NONE;
     assert_int_equal(weir__store_open(&s, "mem:", &e, &err), WEIR_EINVAL);
     assert_string_equal(err.msg, "durability: none, must be disk or os");
     e = env;
@@ -119,7 +119,7 @@ static void options_are_checked_too(void **state)
 static void every_operation_has_a_name(void **state)
 {
     (void)state;
-    for (int k = 0; k < WEIR_OP_KINDS; k++)
+    for (int k = 0; k < WEIR_OP_COUNT; k++)
         assert_true(strlen(weir__op_rows[k]->name) > 0);
     assert_string_equal(weir__op_rows[WEIR_OP_FINISH]->name, "finish");
     assert_true(weir__op_writes(&(weir_op){ .kind = WEIR_OP_TAKE }));
@@ -239,7 +239,7 @@ static void finishes(void **state)
     op.u.finish = (weir_op_finish){ .outcome = WEIR_OUTCOME_FAIL, .text = "a\xff\0b", .len = 4 };
     check(&op, WEIR_OK, "");
     assert_int_equal(op.u.finish.len, 2);
-    op.u.finish.outcome = WEIR_OUTCOME_RELEASE;
+    op.u.finish.outcome = WEIR_OUTCOME_RETURN;
     check(&op, WEIR_OK, "");
     assert_null(op.u.finish.text);
     op.u.finish.outcome = (weir_outcome)7;
@@ -293,7 +293,7 @@ static void the_others(void **state)
     assert_int_equal(op.u.update.change.data_len, 3);
     op.u.update.change = (weir_change){ .set_delay = true, .delay_ms = -1 };
     check(&op, WEIR_EINVAL, "delay_ms: -1, must not be negative");
-    op.u.update.change = (weir_change){ .state = WEIR_STATES };
+    op.u.update.change = (weir_change){ .state = WEIR_STATE_COUNT };
     check(&op, WEIR_EINVAL, "state: 7 is none");
 
     weir_settings settings = { .keep_failed.age_ms = -1 };
@@ -325,12 +325,14 @@ static void lists(void **state)
     check(&op, WEIR_ELIMIT, "search: 1025 bytes, at most 1024");
     op.u.list.query = (weir_query){ .search = "\xff" };
     check(&op, WEIR_EINVAL, "search: not valid UTF-8");
-    op.u.list.query = (weir_query){ .state = WEIR_INACTIVE, .by_priority = true, .priority = 7 };
+    op.u.list.query = (weir_query){ .state = WEIR_STATE_INACTIVE, .by_priority = true,
+                                    .priority = 7 };
     check(&op, WEIR_OK, "");                        /* a walk begins just before the priority */
     assert_int_equal(op.u.list.query.after.rank, 6);
     check(&op, WEIR_OK, "");
     assert_int_equal(op.u.list.query.after.rank, 6);
-    op.u.list.query = (weir_query){ .state = WEIR_FAILED, .by_priority = true, .priority = 7 };
+    op.u.list.query = (weir_query){ .state = WEIR_STATE_FAILED, .by_priority = true,
+                                    .priority = 7 };
     check(&op, WEIR_OK, "");
     assert_int_equal(op.u.list.query.after.id, 0);
 

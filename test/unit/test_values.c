@@ -94,7 +94,7 @@ static void they_are_read_by_name(void **state)
     assert_false(weir_value_bool(job, "none", false));
     assert_string_equal(weir_value_text(job, "t", NULL), "x");
     assert_null(weir_value_text(job, "n", NULL));
-    weir_job_release(job);
+    weir_job_free(job);
     assert_int_equal(weir_value_int(&(weir_job){ 0 }, "n", 5), 5);
 }
 

@@ -16,7 +16,7 @@ export type Counts = Record<State, number>;
 // An entry of a job's history: docs/http.md.
 export interface Past {
     n: number; at: number; state: State;
-    event: 'failed_attempt' | 'failed' | 'ttl_exceeded' | 'stalled' | 'released' | 'complete' | 'due' |
+    event: 'failed_attempt' | 'failed' | 'ttl_exceeded' | 'stalled' | 'returned' | 'complete' | 'due' |
         'deadline' | 'retried' | 'promoted' | 'delayed' | 'cancelled' | 'set' | 'changed';
     delivery?: number; worker?: string; started_at?: number; error?: string;
     planned?: number; until?: number; old_priority?: number; priority?: number; new_data?: boolean;

@@ -2,7 +2,7 @@
  *
  * A batch is one POST to /v1/batch (op/batch.h says what is in it). Each lane has a connection of
  * its own, so that workers do not wait behind others; a third one listens to /v1/events. That is
- * the only way by which events come, also those of what we do ourselves: each is told once.
+ * the only way by which events come, also those of what we do ourselves: each is emitted once.
  *
  * What is done twice, and what is not known. A lane has a name that nobody else has (`caller`) and
  * numbers its batches. The server keeps the answer to the last batch of each caller and gives it
@@ -19,15 +19,15 @@
 #include <pthread.h>
 
 #include "base/buf.h"
-#include "store/store.h"
 #include "op/batch.h"
+#include "store/feed.h"
+#include "store/remote/attempt.h"
 #include "store/store.h"
 
 enum {
     WEIR_HTTP_TIMEOUT_MS = 5000,            /* to connect; without a byte; to try again */
     WEIR_HTTP_SLOW_MS    = 600 * 1000,      /* without a byte, when much is to be done */
     WEIR_HTTP_MAX_TOKEN  = 256,
-    WEIR_HTTP_MAX_BODY   = 16 * 1024 * 1024,        /* from there on a batch is cut in two */
     WEIR_HTTP_LANES      = 2
 };
 #define WEIR_HTTP_MAX_ANSWER (INT64_C(2) << 30)     /* bytes: a page of the biggest jobs */
@@ -77,7 +77,7 @@ weir_code weir__http_trouble(const http_url *url, CURLcode rc, const char *why, 
 weir_code weir__http_refusal(const http_url *url, long status, const char *text, size_t len,
                              weir_error *err);
 
-/* ---- events (sse.c, ear.c) ---- */
+/* ---- events (sse.c, event_source.c) ---- */
 
 enum { WEIR_HTTP_MAX_EVENT = 8 * 1024 * 1024 };     /* bytes of one message */
 
@@ -98,35 +98,25 @@ bool weir__sse_feed(http_sse *s, const char *bytes, size_t len);
 void weir__sse_reset(http_sse *s);          /* a new connection */
 void weir__sse_fini(http_sse *s);
 
-typedef struct http_ear http_ear;
+typedef struct http_event_source http_event_source;
 
 /* Listens, and waits for the first id, at most url->timeout_ms: from then on no event is missed
  * silently. Whatever happens to the connection later, it connects again. *url and *env are borrowed
  * until it is closed. */
-weir_code weir__http_ear_open(http_ear **out, const http_url *url, const weir_env *env,
-                              weir_error *err);
-void      weir__http_ear_close(http_ear *e);        /* NULL is fine */
+weir_code weir__http_events_open(http_event_source **out, const http_url *url, const weir_env *env,
+                                 weir_error *err);
+void      weir__http_events_close(http_event_source *e); /* NULL is fine */
 
-/* Wait until the event with this id, of this run, was told; not long, and not if it is not
+/* Wait until the event with this id, of this run, was emitted; not long, and not if it is not
  * listening. */
-void weir__http_ear_until(http_ear *e, const char *run, uint64_t event);
+void weir__http_events_until(http_event_source *e, const char *run, uint64_t event);
 
-/* ---- the store (store.c, run.c) ---- */
-
-/* Makes an operation that can be repeated of one that has no token. */
-typedef struct http_token {
-    weir_token         token;
-    const weir_token **place;                   /* of the operation, where it is lent to */
-    char               key[WEIR_BATCH_CALLER + 8];  /* the caller, and which of the batch it is */
-} http_token;
+/* ---- the store (store.c, batch.c) ---- */
 
 typedef struct http_lane {
     http_post   post;
-    char        caller[WEIR_BATCH_CALLER + 1];
-    uint64_t    number;                     /* of the last batch */
+    weir_caller caller;
     weir_buf    body;
-    http_token *tokens;                     /* of this batch */
-    size_t      n_tokens, cap_tokens;
 } http_lane;
 
 typedef struct http_store {
@@ -134,7 +124,7 @@ typedef struct http_store {
     http_url        url;
     weir_env        env;
     http_lane       lane[WEIR_HTTP_LANES];
-    http_ear       *ear;
+    http_event_source *events;
     pthread_mutex_t lock;                   /* of what follows */
     char            run[WEIR_BATCH_RUN + 1];      /* of the server, as far as we know */
 } http_store;
@@ -142,6 +132,6 @@ typedef struct http_store {
 weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err);
 
 /* Is it a server of ours, does it let us in, and which run of it is it? */
-weir_code weir__http_greet(http_store *s, weir_error *err);
+weir_code weir__http_handshake(http_store *s, weir_error *err);
 
 #endif

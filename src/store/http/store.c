@@ -1,32 +1,19 @@
 /* store.c - opening and closing the store that is a server elsewhere: see http.h. */
 #include "store/http/http.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-
-static weir_code make_caller(http_lane *l, weir_error *err)
-{
-    unsigned char bytes[WEIR_BATCH_CALLER / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return weir_fail(err, WEIR_EIO, "http: no random numbers: %s", strerror(errno));
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(l->caller + 2 * i, 3, "%02x", bytes[i]);
-    return WEIR_OK;
-}
 
 static void http_close(weir_store *base)
 {
     http_store *s = (http_store *)base;
     if (!s)
         return;
-    weir__http_ear_close(s->ear);
+    weir__http_events_close(s->events);
     for (int i = 0; i < WEIR_HTTP_LANES; i++) {
         weir__http_post_fini(&s->lane[i].post);
         weir__buf_fini(&s->lane[i].body);
-        free(s->lane[i].tokens);
+        weir__caller_fini(&s->lane[i].caller);
     }
     pthread_mutex_destroy(&s->lock);
     explicit_bzero(&s->url, sizeof s->url);
@@ -40,14 +27,14 @@ static weir_code start(http_store *s, const weir_url *url, weir_error *err)
         rc = weir_fail(err, WEIR_EINVAL, "durability: the server decides what it reaches; leave it "
                                          "out");
     for (int i = 0; !rc && i < WEIR_HTTP_LANES; i++) {
-        rc = make_caller(&s->lane[i], err);
+        rc = weir__caller_init(&s->lane[i].caller, err);
         if (!rc)
             rc = weir__http_post_init(&s->lane[i].post, &s->url, err);
     }
     if (!rc)
-        rc = weir__http_greet(s, err);
+        rc = weir__http_handshake(s, err);
     if (!rc)
-        rc = weir__http_ear_open(&s->ear, &s->url, &s->env, err);
+        rc = weir__http_events_open(&s->events, &s->url, &s->env, err);
     return rc;
 }
 

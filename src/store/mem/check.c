@@ -24,7 +24,7 @@ static void check_job(mem_store *s, const mem_job *m, tally *t)
     t->report->jobs++;
     t->due += due != 0;
     t->unique += holds;
-    t->active += j->state == WEIR_ACTIVE;
+    t->active += j->state == WEIR_STATE_ACTIVE;
     if (!weir__tree_has(&m->type->all, &m->in_all))
         WRONG(t, "job %" PRIu64 ": not in the list of its type", j->id);
     if (m->in_state.rank != weir__job_rank(j) ||
@@ -46,7 +46,7 @@ static void check_job(mem_store *s, const mem_job *m, tally *t)
 static void check_type(const mem_type *type, tally *t)
 {
     size_t sum = 0;
-    for (int st = WEIR_INACTIVE; st < WEIR_STATES; st++) {
+    for (int st = WEIR_STATE_INACTIVE; st < WEIR_STATE_COUNT; st++) {
         sum += type->in[st].n;
         if (!weir__tree_sound(&type->in[st]))
             WRONG(t, "type %s: its list of %s jobs is out of order", type->name,
@@ -106,7 +106,7 @@ weir_code weir__mem_check(mem_store *s, weir_op *op)
         check_type(s->by_name[i], &t);
     check_totals(s, &t);
     if (!t.ok) {
-        weir_report_release(t.report);
+        weir_report_free(t.report);
         return weir_fail(&op->err, WEIR_ENOMEM, "check: out of memory");
     }
     if (op->u.check.mend && t.report->n) {

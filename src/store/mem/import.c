@@ -7,18 +7,18 @@
 #include "store/answers.h"
 
 /* A text of the job's own, if there is one. False: out of memory. */
-static bool own(const char **to, const char *text, size_t len)
+static bool copy_text(const char **to, const char *text, size_t len)
 {
     *to = text ? weir__mem_text(text, len) : NULL;
     return *to || !text;
 }
 
-static bool own_string(const char **to, const char *text)
+static bool copy_string(const char **to, const char *text)
 {
-    return own(to, text, text ? strlen(text) : 0);
+    return copy_text(to, text, text ? strlen(text) : 0);
 }
 
-static bool own_lines(mem_job *m, const weir_line *lines, size_t n)
+static bool copy_lines(mem_job *m, const weir_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         mem_line *line = weir__mem_line(lines[i].text, strlen(lines[i].text));
@@ -37,13 +37,13 @@ static mem_job *create(mem_type *t, const weir_job *j, const weir_incoming *in)
     mem_job *m = weir__mem_job_create(t, j);
     if (!m)
         return NULL;
-    bool ok = weir__mem_job_values(m, j) && own_lines(m, in->lines, in->n_lines);
+    bool ok = weir__mem_job_values(m, j) && copy_lines(m, in->lines, in->n_lines);
 #define X(member, n, k, js, s, life, ...)                                                         \
-    WEIR_IF_MOVES_##life(ok = ok && own_string(&m->j.member, j->member);)
+    WEIR_IF_MOVES_##life(ok = ok && copy_string(&m->j.member, j->member);)
     WEIR_JOB_TEXTS(X)
 #undef X
 #define X(member, n, k, js, s, life, ...)                                                         \
-    WEIR_IF_MOVES_##life(ok = ok && own(&m->j.member, j->member, j->member##_len);)
+    WEIR_IF_MOVES_##life(ok = ok && copy_text(&m->j.member, j->member, j->member##_len);)
     WEIR_JOB_BYTES(X)
 #undef X
     if (ok)

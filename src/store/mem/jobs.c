@@ -86,7 +86,7 @@ mem_job *weir__mem_holder(const mem_store *s, const mem_type *t, const char *uni
 
 const weir_settings *weir__mem_settings(const mem_store *s, const mem_type *t)
 {
-    return t->own_settings ? &t->stats.settings : &s->star->stats.settings;
+    return t->has_settings ? &t->stats.settings : &s->star->stats.settings;
 }
 
 weir_kept weir__mem_kept(const mem_store *s, const mem_type *t, weir_state state)
@@ -239,7 +239,7 @@ void weir__mem_index(mem_store *s, mem_job *m)
         weir__tree_add(&s->due, &m->in_due);
     if (m->j.unique && !weir__finished(state))
         weir__table_add(&s->unique, &m->by_unique, unique_hash(m->type, m->j.unique));
-    if (state == WEIR_ACTIVE) {
+    if (state == WEIR_STATE_ACTIVE) {
         m->prev = NULL;
         m->next = s->active;
         if (s->active)
@@ -257,7 +257,7 @@ void weir__mem_unindex(mem_store *s, mem_job *m)
     m->in_due.rank = 0;
     if (m->j.unique && !weir__finished(state))
         weir__table_remove(&s->unique, &m->by_unique);
-    if (state == WEIR_ACTIVE) {
+    if (state == WEIR_STATE_ACTIVE) {
         if (m->prev)
             m->prev->next = m->next;
         else

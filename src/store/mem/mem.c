@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static weir_code (*const run_one[WEIR_OP_KINDS])(mem_store *, weir_op *) = {
+static weir_code (*const run_one[WEIR_OP_COUNT])(mem_store *, weir_op *) = {
 #define X(kind, member) [WEIR_OP_##kind] = weir__mem_##member,
     WEIR_OPS(X)
 #undef X
@@ -30,6 +30,7 @@ static void mem_close(weir_store *base)
     weir__table_fini(&s->unique);
     weir__table_fini(&s->types);
     weir__mem_tokens_fini(s);
+    weir__mem_schedules_fini(s);
     free(s);
 }
 
@@ -100,5 +101,5 @@ const weir_store_ops weir__mem_store = {
     .open = mem_open,
     .close = mem_close,
     .run = mem_run,
-    .instant = true,
+    .in_process = true,
 };

@@ -8,6 +8,7 @@
 #define WEIR_STORE_MEM_MEM_H
 
 #include "base/clock.h"
+#include "base/named.h"
 #include "core/job_fields.h"
 #include "core/tick.h"
 #include "store/mem/table.h"
@@ -34,10 +35,10 @@ typedef struct mem_line {           /* of a job's log */
 typedef struct mem_type {
     table_link      link;
     tree            all;                    /* its jobs, by id (rank 0) */
-    tree            in[WEIR_STATES];        /* its jobs in a state, by (rank, id) */
+    tree            in[WEIR_STATE_COUNT];        /* its jobs in a state, by (rank, id) */
     weir_type_stats stats;                  /* counters, paused, own settings; count[] is in[].n */
     bool            known;                  /* a job was added, or it was configured */
-    bool            own_settings;
+    bool            has_settings;
     uint64_t        seen;                   /* serial of the last take that looked at it */
     char            name[];
 } mem_type;
@@ -66,6 +67,13 @@ typedef struct mem_token {          /* an add that carried a token: token.c */
     weir_added added[];
 } mem_token;
 
+typedef struct mem_schedule {       /* schedule.c */
+    weir_named        named;
+    tree_node         in_due;               /* rank: due_at; not in if that is INT64_MAX */
+    weir_schedule_row row;                  /* name and record are in bytes */
+    char              bytes[];
+} mem_schedule;
+
 typedef struct mem_store {
     weir_store  base;
     weir_env    env;
@@ -77,6 +85,9 @@ typedef struct mem_store {
     table       tokens;
     tree        tokens_by_time;
     uint64_t    last_token;
+    weir_names  schedules;
+    tree        schedules_due;
+    uint64_t    last_version;               /* of a schedule */
     mem_job    *active;
     uint64_t    last_id;
     uint64_t    serial;
@@ -171,5 +182,7 @@ void       weir__mem_token_put(mem_store *s, mem_token *t, const weir_added *add
 /* Forget up to `limit` that were used before or at that time; answers how many. */
 size_t     weir__mem_tokens_forget(mem_store *s, int64_t until, size_t limit);
 void       weir__mem_tokens_fini(mem_store *s);
+
+void       weir__mem_schedules_fini(mem_store *s);
 
 #endif

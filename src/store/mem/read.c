@@ -140,7 +140,7 @@ static bool fill(weir_page *page, walk *w, bool by_id)
         if (!found)
             continue;
         weir_cursor     at = { .rank = n->rank, .id = n->id };
-        weir_pager_step step = weir__pager_meet(&pager, at, m->j.priority);
+        weir_pager_step step = weir__pager_add(&pager, at, m->j.priority);
         if (step == WEIR__OVER)
             break;
         if (step == WEIR__PUT && !put(page, m, q->ids_only))
@@ -160,7 +160,7 @@ weir_code weir__mem_list(mem_store *s, weir_op *op)
     walk_fini(&w);
     if (ok)
         return WEIR_OK;
-    weir_page_release(l->page);
+    weir_page_free(l->page);
     l->page = NULL;
     return no_memory(op);
 }
@@ -182,7 +182,7 @@ weir_code weir__mem_logs(mem_store *s, weir_op *op)
     }
     if (ok)
         return WEIR_OK;
-    weir_lines_release(l->lines);
+    weir_lines_free(l->lines);
     l->lines = NULL;
     return no_memory(op);
 }
@@ -198,10 +198,10 @@ static bool add_type(const mem_store *s, weir_stats *stats, const mem_type *t)
     *out = t->stats;
     out->type = name;
     out->settings = *weir__mem_settings(s, t);
-    for (int st = WEIR_INACTIVE; st < WEIR_STATES; st++)
+    for (int st = WEIR_STATE_INACTIVE; st < WEIR_STATE_COUNT; st++)
         out->count[st] = t->in[st].n;
-    out->count[WEIR_ANY] = t->all.n;
-    const tree_node *next = weir__tree_first(&t->in[WEIR_INACTIVE]);
+    out->count[WEIR_STATE_ANY] = t->all.n;
+    const tree_node *next = weir__tree_first(&t->in[WEIR_STATE_INACTIVE]);
     out->oldest_at = next ? CONTAINER(next, mem_job, in_state)->j.created_at : 0;
     return true;
 }
@@ -214,7 +214,7 @@ weir_code weir__mem_stats(mem_store *s, weir_op *op)
         ok = !s->by_name[i]->known || add_type(s, stats, s->by_name[i]);
     op->u.stats.stats = ok ? stats : NULL;
     if (!ok) {
-        weir_stats_release(stats);
+        weir_stats_free(stats);
         return no_memory(op);
     }
     weir__stats_sum(stats);

@@ -52,6 +52,8 @@ static int64_t earliest(void *store, weir_due sort)
         return rank_of_first(&s->due);
     if (sort == WEIR_DUE_TOKENS)
         return rank_of_first(&s->tokens_by_time);
+    if (sort == WEIR_DUE_SCHEDULES)
+        return rank_of_first(&s->schedules_due);
     for (const mem_job *m = s->active; m; m = m->next) {
         if (end_of(m, sort) < at)
             at = end_of(m, sort);
@@ -96,7 +98,7 @@ weir_code weir__mem_tick(mem_store *s, weir_op *op)
     };
     weir_op_tick *t = &op->u.tick;
     weir_code     rc = weir__tick_run(&s->agenda, &ops, s, op->now_ms, t->limit, &t->changed,
-                                      &t->next_at);
+                                      &t->next_at, &t->schedules_due);
     return rc && !t->changed ? weir_fail(&op->err, rc, "tick: out of memory") : WEIR_OK;
 }
 
@@ -104,11 +106,11 @@ void weir__mem_clock_set(mem_store *s, int64_t step_ms)
 {
     for (table_link *l = NULL; (l = weir__table_next(&s->jobs, l));) {
         mem_job *m = CONTAINER(l, mem_job, by_id);
-        if (m->j.state == WEIR_ACTIVE) {
+        if (m->j.state == WEIR_STATE_ACTIVE) {
             weir__job_clock_set(&m->j, step_ms);
             if (m->ttl_until != INT64_MAX)
                 m->ttl_until += step_ms;
-        } else if (m->j.state == WEIR_DELAYED && !m->j.at_moment) {
+        } else if (m->j.state == WEIR_STATE_DELAYED && !m->j.at_moment) {
             weir__mem_unindex(s, m);
             weir__job_clock_set(&m->j, step_ms);
             weir__mem_index(s, m);

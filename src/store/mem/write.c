@@ -16,7 +16,7 @@ static weir_code no_memory(weir_op *op)
 static mem_job *find_active(const mem_store *s, uint64_t id, uint32_t delivery)
 {
     mem_job *m = weir__mem_find(s, id);
-    return m && m->j.state == WEIR_ACTIVE && m->j.delivery == delivery ? m : NULL;
+    return m && m->j.state == WEIR_STATE_ACTIVE && m->j.delivery == delivery ? m : NULL;
 }
 
 static void run_ttl_anew(mem_store *s, mem_job *m, int64_t now)
@@ -50,7 +50,7 @@ static bool add_one(mem_store *s, const weir_spec *spec, weir_added *out, int64_
     *out = (weir_added){ .id = m->j.id,
                          .state = m->j.state,
                          .existed = existed,
-                         .durability = WEIR_DURABLE_NONE };
+                         .durability = WEIR_DURABILITY_NONE };
     return true;
 }
 
@@ -92,7 +92,7 @@ weir_code weir__mem_add(mem_store *s, weir_op *op)
 /* The best waiting job of a type behind `m` (NULL: of all) whose deadline has not passed. */
 static mem_job *next_of(const mem_type *t, const mem_job *m, int64_t now)
 {
-    const tree *waiting = &t->in[WEIR_INACTIVE];
+    const tree *waiting = &t->in[WEIR_STATE_INACTIVE];
     tree_node  *n = m ? weir__tree_after(waiting, m->in_state.rank, m->j.id)
                       : weir__tree_first(waiting);
     for (; n; n = weir__tree_after(waiting, n->rank, n->id)) {
@@ -125,7 +125,7 @@ static void unplan_take(mem_store *s, weir_op_take *t)
     while (t->n_jobs > 0) {
         weir_job *copy = t->jobs[--t->n_jobs];
         weir__mem_text_free(weir__mem_find(s, copy->id)->new_worker);
-        weir_job_release(copy);
+        weir_job_free(copy);
         t->jobs[t->n_jobs] = NULL;
     }
 }
@@ -213,7 +213,7 @@ weir_code weir__mem_finish(mem_store *s, weir_op *op)
     if (!weir__outbox_reserve(&s->out, WEIR__MAX_EVENTS + f->next.n))
         return no_memory(op);
     weir__mem_change(&c, m);
-    weir__job_finish(&c.after, f->outcome, f->text, f->len, op->now_ms, &c.e);
+    weir__job_finish(&c.after, f->outcome, f->text, f->len, f->delay_ms, op->now_ms, &c.e);
     if (!weir__mem_plan(s, &c))
         return no_memory(op);
     weir__mem_apply(s, &c);
@@ -332,7 +332,7 @@ weir_code weir__mem_configure(mem_store *s, weir_op *op)
     t->known = true;
     if (c->settings) {
         t->stats.settings = *c->settings;
-        t->own_settings = true;
+        t->has_settings = true;
         /* Jobs beyond the new limits are removed with the next TICK. */
         weir__agenda_want(&s->agenda, WEIR_DUE_FINISHED, INT64_MIN);
     }

@@ -72,7 +72,7 @@ static void set_job(sq_active *a, const weir_job *j)
     a->job.unique = a->job.worker = a->job.search_keys = a->job.history = a->job.values = NULL;
     a->job.data_len = a->job.result_len = a->job.progress_data_len = a->job.history_len = 0;
     a->job.values_len = 0;
-    a->job.hold = NULL;
+    a->job.taken = NULL;
     a->has_progress_data = j->progress_data != NULL;
 }
 
@@ -115,7 +115,7 @@ void weir__sq_deactivate(sq_store *s, uint64_t id)
     free(a);
 }
 
-/* An active job of the last owner's, with the lease that the file tells of. */
+/* An active job of the last owner's, with the lease in the file. */
 static weir_code inherit(sq_store *s, weir_job *j, sq_type *t, int64_t asked_ms, int64_t now)
 {
     bool          renewed = false;

@@ -5,7 +5,8 @@
 
 /* ---- in memory ---- */
 
-void weir__sq_tell(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e, int64_t now)
+void weir__sq_note_effects(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                           int64_t now)
 {
     t->completed += e->completed;
     t->failed += e->failed;
@@ -13,8 +14,8 @@ void weir__sq_tell(sq_store *s, const weir_job *j, sq_type *t, const weir_effect
     if (weir__effects_start(e))
         t->last_taken_at = now;
     if (e->from != e->to)
-        weir__sq_moved(s, t, e->from, e->to);
-    if (e->to && e->to != WEIR_ACTIVE)          /* active.c has leases and ttls */
+        weir__sq_count_move(s, t, e->from, e->to);
+    if (e->to && e->to != WEIR_STATE_ACTIVE)          /* active.c has leases and ttls */
         weir__agenda_follow(&s->agenda, j, INT64_MAX, weir__sq_kept(s, t, e->to));
     if (!weir__outbox_follow(&s->out, e, j, now))
         weir__sq_no_memory(s);
@@ -22,13 +23,13 @@ void weir__sq_tell(sq_store *s, const weir_job *j, sq_type *t, const weir_effect
 
 void weir__sq_follow(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e, int64_t now)
 {
-    if (e->from == WEIR_INACTIVE)
+    if (e->from == WEIR_STATE_INACTIVE)
         weir__sq_ahead_leave(s, t, j->id);
-    if (e->to == WEIR_INACTIVE)
-        weir__sq_ahead_arrive(s, t, j, e->from == WEIR_ANY);
+    if (e->to == WEIR_STATE_INACTIVE)
+        weir__sq_ahead_arrive(s, t, j, e->from == WEIR_STATE_ANY);
     if (weir__effects_end(e))
         weir__sq_deactivate(s, j->id);
-    weir__sq_tell(s, j, t, e, now);
+    weir__sq_note_effects(s, j, t, e, now);
 }
 
 /* ---- in the file ---- */

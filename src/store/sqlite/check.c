@@ -16,7 +16,7 @@ typedef struct check {
     bool         mend;
     bool         reindex;           /* an index of SQLite's is wrong */
     int64_t      now;
-    uint64_t   (*count)[WEIR_STATES];   /* by type id - 1; with room for one more type */
+    uint64_t   (*count)[WEIR_STATE_COUNT];   /* by type id - 1; with room for one more type */
     uint64_t    *damaged;           /* jobs to mend, free() */
     size_t       n_damaged;
 } check;
@@ -103,7 +103,7 @@ static void check_order(check *c, sqlite3_stmt *row, sqlite3_stmt *fix, const we
 
 static void check_active(check *c, const weir_job *j)
 {
-    if (c->s->env.read_only || j->state != WEIR_ACTIVE)
+    if (c->s->env.read_only || j->state != WEIR_STATE_ACTIVE)
         return;
     if (!weir__sq_active(c->s, j->id, j->delivery) &&
         WRONG(c, true, "job %" PRIu64 ": active, but unknown to the owner", j->id))
@@ -230,7 +230,8 @@ static void mend_job(check *c, uint64_t id)
     int64_t  state = sqlite3_column_int64(st, SQ_C_state);
     weir_buf data = { 0 };
     weir__sq_columns(st, &j);
-    j.state = state > WEIR_ANY && state < WEIR_STATES ? (weir_state)state : WEIR_INACTIVE;
+    j.state = state > WEIR_STATE_ANY && state < WEIR_STATE_COUNT ? (weir_state)state
+        : WEIR_STATE_INACTIVE;
     weir__sq_mend_job(&j, c->now, &data);
     if (!t || t->id == 1)
         t = weir__sq_type_make(s, "damaged");
@@ -242,13 +243,13 @@ static void mend_job(check *c, uint64_t id)
         weir__sq_no_memory(s);
     st = weir__sq_stmt(s, SQ_DELETE);
     weir__sq_int(st, 1, (int64_t)id);
-    if (copy && t && !weir__sq_do(s, st) && !weir__sq_insert_whole(s, copy, t)) {
+    if (copy && t && !weir__sq_do(s, st) && !weir__sq_insert_complete(s, copy, t)) {
         c->count[t->id - 1][copy->state]++;
         weir__sq_dirty(s, t);
         if (copy->search)
             index_anew(c, copy);
     }
-    weir_job_release(copy);
+    weir_job_free(copy);
     if (weir__map_get(&s->active, id))
         weir__sq_deactivate(s, id);
     weir__map_remove(&s->damaged, id);
@@ -319,7 +320,7 @@ static void check_counts(check *c)
     sq_store *s = c->s;
     for (size_t i = 0; i < s->types.n; i++) {
         sq_type *t = s->types.by_id[i];
-        for (weir_state state = WEIR_INACTIVE; state < WEIR_STATES; state++) {
+        for (weir_state state = WEIR_STATE_INACTIVE; state < WEIR_STATE_COUNT; state++) {
             uint64_t real = c->count[i][state];
             if (t->count[state] == real)
                 continue;
@@ -339,7 +340,7 @@ static void check_counts(check *c)
         active++;
     uint64_t real = 0;
     for (size_t i = 0; i < s->types.n; i++)
-        real += c->count[i][WEIR_ACTIVE];
+        real += c->count[i][WEIR_STATE_ACTIVE];
     if (active > real && WRONG(c, true, "%" PRIu64 " jobs are active, the owner knows of %" PRIu64,
                                real, active))
         s->stale = true;
@@ -360,7 +361,7 @@ static void check_ahead(check *c, sq_type *t)
         if (i < t->ahead->n)
             same = t->ahead->job[i]->id == (uint64_t)sqlite3_column_int64(st, SQ_C_id);
         else
-            same = !t->ahead->whole;
+            same = !t->ahead->complete;
         i++;
     }
     sqlite3_reset(st);

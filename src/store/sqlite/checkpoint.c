@@ -26,7 +26,7 @@ struct sq_checkpointer {
     pthread_cond_t  changed;
     bool            wanted, closing;
     atomic_bool     busy;               /* the thread has been asked and is not done */
-    atomic_bool     yours;              /* a commit is to do it: little is left, or all of it */
+    atomic_bool     caller_must;        /* a commit is to do it: little is left, or all of it */
 };
 
 static bool wait_for_work(sq_checkpointer *c)
@@ -53,7 +53,7 @@ static void *checkpoint_main(void *arg)
     while (wait_for_work(c)) {
         if (!rc)
             sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-        atomic_store(&c->yours, true);
+        atomic_store(&c->caller_must, true);
         atomic_store(&c->busy, false);
     }
     sqlite3_close(db);
@@ -80,7 +80,7 @@ static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     sq_checkpointer *c = ctx;
     weir__sq_log_grew(c->s, pages);
-    bool now = atomic_exchange(&c->yours, false) || pages >= LIMIT;
+    bool now = atomic_exchange(&c->caller_must, false) || pages >= LIMIT;
     if (!now && pages >= START && !atomic_load(&c->busy))
         now = !ask_thread(c);
     if (now)

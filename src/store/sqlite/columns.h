@@ -100,8 +100,9 @@ typedef struct sq_rest {
 #define SQL_ACTIVE   "3"
 #define SQL_COMPLETE "4"
 #define SQL_FAILED   "5"
-_Static_assert(WEIR_INACTIVE == 1 && WEIR_DELAYED == 2 && WEIR_ACTIVE == 3 && WEIR_COMPLETE == 4 &&
-                   WEIR_FAILED == 5, "SQL text has these numbers");
+_Static_assert(WEIR_STATE_INACTIVE == 1 && WEIR_STATE_DELAYED == 2 && WEIR_STATE_ACTIVE == 3 &&
+                   WEIR_STATE_COMPLETE == 4 && WEIR_STATE_FAILED == 5,
+               "SQL text has these numbers");
 
 /* Entries of the search index: rowid = job << SQ_SLOT_BITS | slot. */
 enum { SQ_SLOT_DATA, SQ_SLOT_ERROR, SQ_SLOT_LOG, SQ_SLOT_BITS = 14 };

@@ -25,6 +25,7 @@
 
 enum {
     LOCK_BYTE = 0x40001000,     /* SQLite locks 512 bytes from 0x40000000 on */
+    ATTEND_BYTE = LOCK_BYTE + 1,        /* of those who work through the owner */
     LOOK_MS = 10                /* between two looks at the path */
 };
 
@@ -35,6 +36,7 @@ struct sq_inode {
     int              fd;        /* -1: only readers so far */
     bool             owned;
     unsigned         stores;
+    unsigned         attending;         /* of the stores */
 };
 
 static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER;     /* guards what follows */
@@ -109,9 +111,9 @@ static void drop(struct sq_inode *i)
     free(i);
 }
 
-static int set_lock(int fd, short type)
+static int set_lock(int fd, short type, off_t byte)
 {
-    struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1 };
+    struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
     return fcntl(fd, F_OFD_SETLK, &l);
 }
 
@@ -125,7 +127,7 @@ static weir_code own(sq_store *s, struct sq_inode *i, bool *busy, weir_error *er
         i->fd = open(s->path, O_RDWR | O_CLOEXEC);
     if (i->fd < 0)
         return weir__sq_file_fail(s->path, errno, err);
-    if (set_lock(i->fd, F_WRLCK)) {
+    if (set_lock(i->fd, F_WRLCK, LOCK_BYTE)) {
         *busy = errno == EAGAIN || errno == EACCES;
         return *busy ? WEIR_EBUSY : weir__sq_file_fail(s->path, errno, err);
     }
@@ -165,13 +167,58 @@ void weir__sq_file_close(sq_store *s)
         return;
     pthread_mutex_lock(&lock);
     if (!s->env.read_only) {
-        set_lock(i->fd, F_UNLCK);
+        set_lock(i->fd, F_UNLCK, LOCK_BYTE);
         i->owned = false;
     }
     i->stores--;
     drop(i);
     pthread_mutex_unlock(&lock);
     s->file.inode = NULL;
+}
+
+/* Best effort: without it, the next owner takes those who have jobs for dead. */
+void weir__sq_file_attend(sq_store *s)
+{
+    struct stat st;
+    if (s->file.attended || stat(s->path, &st))
+        return;
+    pthread_mutex_lock(&lock);
+    struct sq_inode *i = find(&st);
+    if (i && i->fd < 0)
+        i->fd = open(s->path, O_RDWR | O_CLOEXEC);
+    if (i && i->fd >= 0 && !set_lock(i->fd, F_RDLCK, ATTEND_BYTE)) {
+        i->stores++;
+        i->attending++;
+        s->file.attended = i;
+    } else if (i) {
+        drop(i);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void weir__sq_file_part(sq_store *s)
+{
+    struct sq_inode *i = s->file.attended;
+    if (!i)
+        return;
+    pthread_mutex_lock(&lock);
+    if (!--i->attending)
+        set_lock(i->fd, F_UNLCK, ATTEND_BYTE);
+    i->stores--;
+    drop(i);
+    pthread_mutex_unlock(&lock);
+    s->file.attended = NULL;
+}
+
+bool weir__sq_file_attended(const sq_store *s)
+{
+    struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = ATTEND_BYTE,
+                       .l_len = 1 };
+    pthread_mutex_lock(&lock);
+    bool here = s->file.inode->attending > 0;
+    bool there = !fcntl(s->file.inode->fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
+    pthread_mutex_unlock(&lock);
+    return here || there;
 }
 
 void weir__sq_file_ready(sq_store *s)

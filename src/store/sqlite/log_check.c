@@ -1,6 +1,6 @@
 /* log_check.c - does the log beside a file belong to it?
  *
- * SQLite cannot tell. If a backup is copied over PATH and PATH-wal stays, SQLite reads a mixture of
+ * SQLite cannot know. If a backup is copied over PATH and PATH-wal stays, SQLite reads a mixture of
  * both, and the next checkpoint writes it into the file. So two rows of `meta` mark the logs:
  *
  *     log         a random number, new for each log

@@ -35,7 +35,7 @@ static bool is_json(const char *text, size_t len)
 #define LIMIT_COUNT(n)    limit32(n, 0, INT32_MAX)
 #define LIMIT_LOST(n)     limit32(n, 0, INT32_MAX)
 #define LIMIT_PERCENT(n)  limit32(n, 0, 100)
-#define LIMIT_BACKOFF(n)  *(n) = *(n) < WEIR_IMMEDIATE || *(n) > WEIR_LINEAR ? WEIR_IMMEDIATE : *(n)
+#define LIMIT_BACKOFF(n)  *(n) = (unsigned)*(n) > WEIR_BACKOFF_LINEAR ? WEIR_BACKOFF_NONE : *(n)
 
 static void mend_numbers(weir_job *j)
 {
@@ -56,7 +56,7 @@ static void mend_texts(weir_job *j, weir_buf *data)
         j->data = data->data;
         j->data_len = data->len;
     }
-    if (j->state != WEIR_COMPLETE)
+    if (j->state != WEIR_STATE_COMPLETE)
         j->result = NULL;
 #define X(member, ...)                                                                            \
     if (!is_json(j->member, j->member##_len)) {                                                   \
@@ -71,18 +71,18 @@ bool weir__sq_mend_job(weir_job *j, int64_t now, weir_buf *data)
 {
     bool ended = weir__finished(j->state);
     if (!ended) {
-        j->state = WEIR_FAILED;
+        j->state = WEIR_STATE_FAILED;
         j->failed_at = j->finished_at = j->updated_at = now;
     }
     mend_numbers(j);
     mend_texts(j, data);
     if (!j->finished_at)
         j->finished_at = now;
-    if (j->state != WEIR_COMPLETE)
+    if (j->state != WEIR_STATE_COMPLETE)
         j->duration_ms = 0;
-    if (j->state == WEIR_FAILED && (!ended || !j->error))
+    if (j->state == WEIR_STATE_FAILED && (!ended || !j->error))
         j->error = SQ_DAMAGED_TEXT;
-    if (j->state == WEIR_COMPLETE) {
+    if (j->state == WEIR_STATE_COMPLETE) {
         j->error = NULL;
         j->progress = 100;
         j->attempts = j->attempts ? j->attempts : 1;

@@ -26,7 +26,7 @@ static bool is_there(sq_store *s, const weir_incoming *in, weir_imported *out)
 /* The row, its log, and the words of both. */
 static weir_code put(sq_store *s, const weir_job *j, const sq_type *t, const weir_incoming *in)
 {
-    weir_code rc = weir__sq_insert_whole(s, j, t);
+    weir_code rc = weir__sq_insert_complete(s, j, t);
     if (!rc && j->search)
         rc = weir__sq_index_data(s, j);
     if (!rc && j->search && j->error)
@@ -54,7 +54,7 @@ static weir_code put_one(sq_store *s, const weir_job *j, sq_type *t, const weir_
     if (j->id > s->last_id)
         s->last_id = j->id;
     weir__sq_follow(s, j, t, &e, now);
-    weir__sq_dirty(s, t);           /* not told by the jobs behind counted_id, if its id is lower */
+    weir__sq_dirty(s, t); /* not derived from the jobs behind counted_id, if its id is lower */
     out->id = j->id;
     out->state = j->state;
     return s->broken ? s->error.code : WEIR_OK;

@@ -38,9 +38,9 @@ static weir_code put(sq_store *s, weir_page *page, uint64_t id, bool ids_only)
     return WEIR_OK;
 }
 
-bool weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority)
+bool weir__sq_page_add(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority)
 {
-    weir_pager_step step = weir__pager_meet(pager, at, priority);
+    weir_pager_step step = weir__pager_add(pager, at, priority);
     if (step == WEIR__PUT && put(s, pager->page, at.id, pager->q->ids_only))
         return false;
     return step != WEIR__OVER;
@@ -71,7 +71,7 @@ static weir_code list_straight(sq_store *s, const sq_type *t, weir_pager *pager)
     while (weir__sq_row(s, st)) {
         weir_cursor at = { .rank = q->state ? sqlite3_column_int64(st, SQ_P_rank) : 0,
                            .id = (uint64_t)sqlite3_column_int64(st, SQ_P_id) };
-        if (!weir__sq_meet(s, pager, at, sqlite3_column_int(st, SQ_P_priority)))
+        if (!weir__sq_page_add(s, pager, at, sqlite3_column_int(st, SQ_P_priority)))
             break;
     }
     sqlite3_reset(st);
@@ -129,7 +129,7 @@ static weir_code list_merged(sq_store *s, weir_pager *pager)
             if (comes_first(&list[i], best, q->descending))
                 best = &list[i];
         weir_cursor at = best->place[best->next].at;
-        if (!weir__sq_meet(s, pager, at, best->place[best->next].priority))
+        if (!weir__sq_page_add(s, pager, at, best->place[best->next].priority))
             break;
         if (++best->next == best->n && !read_ahead(s, q, best, &at))
             *best = list[--n];
@@ -156,7 +156,7 @@ weir_code weir__sq_op_list(sq_store *s, weir_op *op)
     else
         rc = list_straight(s, t, &pager);
     if (rc) {
-        weir_page_release(page);
+        weir_page_free(page);
         op->u.list.page = NULL;
     }
     return rc;
@@ -200,19 +200,19 @@ static bool add_type(sq_store *s, weir_stats *stats, const sq_type *t)
         return false;
     out->paused = t->paused;
     out->settings = *weir__sq_settings(s, t);
-    for (int state = WEIR_INACTIVE; state < WEIR_STATES; state++) {
+    for (int state = WEIR_STATE_INACTIVE; state < WEIR_STATE_COUNT; state++) {
         out->count[state] = t->count[state];
-        out->count[WEIR_ANY] += t->count[state];
+        out->count[WEIR_STATE_ANY] += t->count[state];
     }
     out->completed = t->completed;
     out->failed = t->failed;
     out->work_ms = t->work_ms;
     out->last_taken_at = t->last_taken_at;
-    if (!t->count[WEIR_INACTIVE])
+    if (!t->count[WEIR_STATE_INACTIVE])
         return true;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_OLDEST);
     weir__sq_int(st, 1, t->id);
-    weir__sq_int(st, 2, WEIR_INACTIVE);
+    weir__sq_int(st, 2, WEIR_STATE_INACTIVE);
     if (weir__sq_row(s, st)) {
         out->oldest_at = sqlite3_column_int64(st, 3);
         sqlite3_reset(st);

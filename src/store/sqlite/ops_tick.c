@@ -66,7 +66,7 @@ weir_code weir__sq_come_due(sq_store *s, weir_due sort, uint64_t id, int64_t now
     sq_type      *t;
     sq_rest       rest;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_GET);
-    *state = WEIR_FAILED;
+    *state = WEIR_STATE_FAILED;
     weir__sq_int(st, 1, (int64_t)id);
     if (!weir__sq_row(s, st))
         return outcome(s);
@@ -113,6 +113,8 @@ static int64_t earliest(void *store, weir_due sort)
         return least(s, SQ_NEXT_DUE);
     if (sort == WEIR_DUE_TOKENS)
         return least(s, SQ_TOKEN_OLDEST);
+    if (sort == WEIR_DUE_SCHEDULES)
+        return least(s, SQ_SCHEDULE_NEXT);
     int64_t  at = INT64_MAX;
     size_t   pos = 0;
     uint64_t id;
@@ -172,7 +174,7 @@ weir_code weir__sq_op_tick(sq_store *s, weir_op *op)
 {
     weir_op_tick *t = &op->u.tick;
     weir_code     rc = weir__tick_run(&s->agenda, &tick_ops, s, op->now_ms, t->limit, &t->changed,
-                                      &t->next_at);
+                                      &t->next_at, &t->schedules_due);
     if (s->damaged.n && t->next_at <= op->now_ms) {     /* a row that cannot be changed stays due */
         t->next_at = op->now_ms + DAMAGED_MS;
         s->agenda.announced = s->agenda.wanted = t->next_at;

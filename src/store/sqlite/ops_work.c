@@ -70,7 +70,7 @@ static weir_code pick(sq_store *s, weir_op_take *t, const weir_job *waiting, sq_
     t->jobs[t->n_jobs++] = copy;
     weir__sq_ahead_took(s, type, copy->id);
     weir_code rc = weir__sq_activate(s, copy, type, t->lease_ms, now);
-    weir__sq_tell(s, copy, type, &e, now);
+    weir__sq_note_effects(s, copy, type, &e, now);
     return rc;
 }
 
@@ -127,7 +127,7 @@ static weir_code pick_row(sq_store *s, choice *c, sqlite3_stmt *st, int64_t now)
 }
 
 /* Take from what was read ahead, best of all types first. False: some job is in the way, and only
- * the file can tell what comes behind it. */
+ * the file knows what comes behind it. */
 static bool pick_ahead(sq_store *s, choice *c, int64_t now)
 {
     size_t passed[WEIR_MAX_TAKE_TYPES] = { 0 };
@@ -136,7 +136,7 @@ static bool pick_ahead(sq_store *s, choice *c, int64_t now)
         size_t          of = 0;
         for (size_t i = 0; i < c->n_types; i++) {
             const weir_job *j = weir__sq_ahead_at(s, c->type[i], passed[i]);
-            if (!j && c->type[i]->count[WEIR_INACTIVE] > passed[i])
+            if (!j && c->type[i]->count[WEIR_STATE_INACTIVE] > passed[i])
                 return false;
             if (j && (!best || weir__job_before(j->priority, j->id, best->priority, best->id))) {
                 best = j;
@@ -193,7 +193,7 @@ static size_t best_of_type(sq_store *s, const choice *c, size_t i, int64_t now, 
     weir__sq_int(st, 1, c->type[i]->id);
     weir__sq_int(st, 2, now);
     weir__sq_int(st, 3, (int64_t)most_rows(c));
-    while (plain < wanted && n < c->type[i]->count[WEIR_INACTIVE] && weir__sq_row(s, st)) {
+    while (plain < wanted && n < c->type[i]->count[WEIR_STATE_INACTIVE] && weir__sq_row(s, st)) {
         out[n++] = (candidate){ sqlite3_column_int64(st, 0),
                                 (uint64_t)sqlite3_column_int64(st, 1) };
         plain += sqlite3_column_int64(st, 2) == 0;
@@ -207,7 +207,7 @@ static weir_code pick_of_many(sq_store *s, choice *c, int64_t now)
 {
     size_t room = 0, n = 0, most = most_rows(c);
     for (size_t i = 0; i < c->n_types; i++) {
-        uint64_t waiting = c->type[i]->count[WEIR_INACTIVE];
+        uint64_t waiting = c->type[i]->count[WEIR_STATE_INACTIVE];
         room += waiting < most ? (size_t)waiting : most;
     }
     candidate *list = malloc((room + 1) * sizeof *list);
@@ -236,7 +236,7 @@ static weir_code take(sq_store *s, weir_op_take *t, int64_t now)
         return WEIR_OK;
     for (size_t i = 0; i < t->n_types; i++) {
         sq_type *known = weir__sq_type(s, t->types[i]);
-        bool     skip = !known || known->paused || !known->count[WEIR_INACTIVE];
+        bool     skip = !known || known->paused || !known->count[WEIR_STATE_INACTIVE];
         for (size_t k = 0; !skip && k < c.n_types; k++)
             skip = c.type[k] == known;
         if (skip)
@@ -272,8 +272,8 @@ static weir_code end(sq_store *s, sq_active *a, const weir_op_finish *f, int64_t
     weir_job      j = a->job;
     sq_rest       rest = a->rest;
     weir_effects  e;
-    sqlite3_stmt *st = f->outcome == WEIR_OUTCOME_DONE ? NULL : weir__sq_past(s, &j);
-    weir__job_finish(&j, f->outcome, f->text, f->len, now, &e);
+    sqlite3_stmt *st = f->outcome == WEIR_OUTCOME_DONE ? NULL : weir__sq_read_history(s, &j);
+    weir__job_finish(&j, f->outcome, f->text, f->len, f->delay_ms, now, &e);
     sqlite3_reset(st);
     weir_code rc = weir__sq_apply(s, &j, a->type, &e, &rest, now);
     *state = e.to;
@@ -312,7 +312,7 @@ weir_code weir__sq_op_renew(sq_store *s, weir_op *op)
     return rc;
 }
 
-/* The event tells the progress data also when it stays as it was. */
+/* The event has the progress data, also when it did not change. */
 static const char *old_progress_data(sq_store *s, uint64_t id, size_t *len)
 {
     weir_job      j;
@@ -355,7 +355,7 @@ weir_code weir__sq_op_progress(sq_store *s, weir_op *op)
     if (rc)
         return rc;
     weir__sq_ttl(s, a, op->now_ms);
-    weir__sq_tell(s, &j, a->type, &e, op->now_ms);
+    weir__sq_note_effects(s, &j, a->type, &e, op->now_ms);
     return s->broken ? s->error.code : WEIR_OK;
 }
 

@@ -5,14 +5,18 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* What came from an owner's socket and is not told yet. {0} is a new connection. */
-typedef struct sq_stream {
-    weir_buf in;
-    bool     greeted;
-} sq_stream;
+/* Events on their way to env->emit(). */
+enum { SQ_INBOX = 256 };
+typedef struct sq_inbox {
+    weir_event event[SQ_INBOX];
+    char      *text[SQ_INBOX];
+    size_t     n;
+    uint64_t   number;                          /* of the last */
+} sq_inbox;
 
-/* Tell env->emit of all whole records in `in`, and take them out. False: it is not an owner's. */
-bool weir__sq_digest(sq_stream *s, const weir_env *env);
+/* Give all whole frames of events in `in` to *env, and take them out; *number: of the last event.
+ * False: it is not what an owner sends. */
+bool weir__sq_digest(weir_buf *in, const weir_env *env, uint64_t *number);
 
 /* WEIR_EBUSY with who has the file at `path`, as far as the bytes of its PATH-owner say. */
 weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err);

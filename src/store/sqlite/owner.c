@@ -12,12 +12,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store/sqlite/outside.h"
 
-enum { RETRY_MS = 20, MARK_MAX = 256, MAX_DIGITS = 10, SHOWN_MAX = 60 };
+enum { MARK_MAX = 256, MAX_DIGITS = 10, SHOWN_MAX = 60 };
 
 weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err)
 {
@@ -36,22 +35,27 @@ weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_err
                      "meanwhile", file, mark, *name ? name : "?");
 }
 
-static weir_code taken(int fd, const char *path, weir_error *err)
+#define ALONE "alone\n"        /* the last line of an owner that serves no others */
+
+static weir_code taken(int fd, const char *path, bool *alone, weir_error *err)
 {
     char    mark[MARK_MAX];
     ssize_t n = pread(fd, mark, sizeof mark - 1, 0);
-    return weir__sq_taken(mark, n > 0 ? (size_t)n : 0, path, err);
+    size_t  len = n > 0 ? (size_t)n : 0, end = sizeof ALONE - 1;
+    *alone = len > end && !memcmp(mark + len - end, ALONE, end);
+    return weir__sq_taken(mark, len, path, err);
 }
 
-static bool write_mark(int fd, const char *name)
+static bool write_mark(int fd, const char *name, bool shares)
 {
     char mark[MARK_MAX];
-    int  n = snprintf(mark, sizeof mark, "%ld\n%.200s\n", (long)getpid(), name ? name : "");
+    int  n = snprintf(mark, sizeof mark, "%ld\n%.200s\n%s", (long)getpid(), name ? name : "",
+                      shares ? "" : ALONE);
     return !ftruncate(fd, 0) && pwrite(fd, mark, (size_t)n, 0) == n;
 }
 
 /* Lock the file that is at o->path now: it may be another one by the time the lock is ours. */
-static weir_code lock(sq_owner *o, const char *path, int64_t until, bool *again, weir_error *err)
+static weir_code lock(sq_owner *o, const char *path, bool *alone, bool *again, weir_error *err)
 {
     *again = false;
     o->fd = open(o->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -60,11 +64,9 @@ static weir_code lock(sq_owner *o, const char *path, int64_t until, bool *again,
     weir_code rc = WEIR_OK;
     if (flock(o->fd, LOCK_EX | LOCK_NB)) {
         bool held = errno == EWOULDBLOCK;
-        *again = errno == EINTR || (held && weir__monotonic_ms() < until);
-        if (*again)
-            nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
-        else
-            rc = held ? taken(o->fd, path, err) : weir__sq_file_fail(o->path, errno, err);
+        *again = errno == EINTR;
+        if (!*again)
+            rc = held ? taken(o->fd, path, alone, err) : weir__sq_file_fail(o->path, errno, err);
     } else {
         struct stat ours, there;
         *again = fstat(o->fd, &ours) || stat(o->path, &there) || ours.st_ino != there.st_ino ||
@@ -77,22 +79,24 @@ static weir_code lock(sq_owner *o, const char *path, int64_t until, bool *again,
     return rc;
 }
 
-weir_code weir__sq_own(sq_owner *o, const char *path, const char *name, int64_t wait_ms,
-                       weir_error *err)
+weir_code weir__sq_lock_owner(sq_owner *o, const char *path, const char *name, bool shares,
+                              bool *alone, weir_error *err)
 {
+    *alone = false;
     *o = (sq_owner){ .fd = -1 };
     if (asprintf(&o->path, "%s-owner", path) < 0) {
         o->path = NULL;
         return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
     }
-    int64_t   until = weir__monotonic_ms() + wait_ms;
     bool      again;
     weir_code rc;
     do
-        rc = lock(o, path, until, &again, err);
+        rc = lock(o, path, alone, &again, err);
     while (again);
     if (!rc)    /* on a full disk there is no room for the name, but the lock holds without it */
-        (void)!write_mark(o->fd, name);
+        (void)!write_mark(o->fd, name, shares);
+    else
+        weir__sq_disown(o);
     return rc;
 }
 

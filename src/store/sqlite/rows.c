@@ -34,13 +34,13 @@ bool weir__sq_decode(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type)
 {
     sq_type *t = *type = weir__sq_type_of(s, sqlite3_column_int64(st, SQ_C_type));
     int64_t  state = sqlite3_column_int64(st, SQ_C_state);
-    if (!t || t->id == 1 || state <= WEIR_ANY || state >= WEIR_STATES ||
+    if (!t || t->id == 1 || state <= WEIR_STATE_ANY || state >= WEIR_STATE_COUNT ||
         sqlite3_column_type(st, SQ_C_data) == SQLITE_NULL)
         return false;
     weir__sq_columns(st, j);
     j->type = t->name;
     j->state = (weir_state)state;
-    const sq_active *a = state == WEIR_ACTIVE ? weir__sq_active(s, j->id, j->delivery) : NULL;
+    const sq_active *a = state == WEIR_STATE_ACTIVE ? weir__sq_active(s, j->id, j->delivery) : NULL;
     if (a)
         j->lease_until = a->job.lease_until;
     if (!j->data)
@@ -67,7 +67,7 @@ bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3
     return false;
 }
 
-sqlite3_stmt *weir__sq_past(sq_store *s, weir_job *j)
+sqlite3_stmt *weir__sq_read_history(sq_store *s, weir_job *j)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_PAST);
     weir__sq_int(st, 1, (int64_t)j->id);
@@ -126,7 +126,7 @@ weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
     return weir__sq_do(s, st);
 }
 
-weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t)
+weir_code weir__sq_insert_complete(sq_store *s, const weir_job *j, const sq_type *t)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_IMPORT);
     sq_rest       rest = weir__sq_rest(j, 0);
@@ -155,7 +155,7 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, const sq_type *t,
                            const weir_buf *history, const sq_rest *rest)
 {
     sq_rest now = *rest;
-    if (j->state != WEIR_ACTIVE)
+    if (j->state != WEIR_STATE_ACTIVE)
         now.lease_ms = 0;
     if (history->len)
         now.history = weir__sq_text_sum(history->data, history->len);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VERSION = 6 };
+enum { VERSION = 7 };
 
 /* type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
  *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as
@@ -23,7 +23,8 @@ enum { VERSION = 6 };
  *         weir__search_word() does.
  * token   what an add that carried a token answered: one row for each key. `answers` are the
  *         digest of the call (8 bytes), then runs of jobs, 13 bytes each, big-endian: the first id
- *         (8), how many (4), and their state, plus 128 if they were there already (1). */
+ *         (8), how many (4), and their state, plus 128 if they were there already (1).
+ * schedule    a schedule's record (op/schedule.h) by its name; due_at NULL: never. */
 #define SORT_INTEGER " INTEGER NOT NULL DEFAULT 0"
 #define SORT_TEXT    " TEXT"
 #define COLUMN(name, life, sort) ", \"" #name "\"" SORT_##sort
@@ -57,7 +58,10 @@ static const char tables[] =
     "CREATE VIRTUAL TABLE search USING fts5(text, tokenize = 'ascii', detail = none);"
     "CREATE TABLE token(key TEXT PRIMARY KEY, number INTEGER NOT NULL, at INTEGER NOT NULL,"
     " answers BLOB NOT NULL) WITHOUT ROWID;"
-    "CREATE INDEX token_at ON token(at);";
+    "CREATE INDEX token_at ON token(at);"
+    "CREATE TABLE schedule(version INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " name TEXT NOT NULL UNIQUE, due_at INTEGER, record TEXT NOT NULL);"
+    "CREATE INDEX schedule_due ON schedule(due_at, name) WHERE due_at IS NOT NULL;";
 
 static weir_code number(sqlite3 *db, const char *path, const char *query, int64_t *out,
                         weir_error *err)

@@ -177,7 +177,7 @@ weir_code weir__sq_search(sq_store *s, weir_op *op, weir_pager *pager)
     while (id && !s->broken) {
         int32_t priority;
         if (wanted(s, q, type, id, &priority) &&
-            !weir__sq_meet(s, pager, (weir_cursor){ .id = id }, priority))
+            !weir__sq_page_add(s, pager, (weir_cursor){ .id = id }, priority))
             break;
         from = h.down ? id - 1 : id + 1;
         id = from ? next_found(&h, from) : 0;

@@ -1,13 +1,15 @@
 /* sq.h - the inside of the sqlite store, shared by its files.
  *
  * One connection, entered by one thread at a time. Trouble of SQLite or of memory is noted once in
- * `error` and sets `broken`; from there on every function here does nothing until run.c has rolled
- * back, so that callers may look once at the end. Refusals of the domain (no such job, stale) are
- * given before anything is written and do not break the batch. */
+ * `error` and sets `broken`; from there on every function here does nothing until batch.c has
+ * rolled back, so that callers may look once at the end. Refusals of the domain (no such job,
+ * stale) are given before anything is written and do not break the batch. */
 #ifndef WEIR_STORE_SQLITE_SQ_H
 #define WEIR_STORE_SQLITE_SQ_H
 
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 #include "base/buf.h"
 #include "base/clock.h"
@@ -43,26 +45,28 @@ typedef enum sq_sql {
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
     SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK,
     SQ_TOKEN, SQ_TOKEN_PUT, SQ_TOKEN_OLDEST, SQ_TOKEN_SWEEP,
+    SQ_SCHEDULE, SQ_SCHEDULE_PUT, SQ_SCHEDULE_REMOVE, SQ_SCHEDULES, SQ_SCHEDULES_DUE,
+    SQ_SCHEDULE_NEXT,
     SQ_STATEMENTS
 } sq_sql;
 
 /* ---- what is kept in memory ---- */
 
 enum { SQ_AHEAD_MAX = 64 };
-typedef struct sq_ahead {                   /* the next jobs of a type: see ahead.c */
+typedef struct sq_ahead {                   /* the next jobs of a type: see read_ahead.c */
     weir_job *job[SQ_AHEAD_MAX];
     size_t    n;
-    int       reach;                        /* how many were asked for the last time */
-    bool      whole;
+    int       read_size;                    /* how many rows the last read asked for */
+    bool      complete;                     /* no other job of the type waits */
 } sq_ahead;
 
 typedef struct sq_type {
     int64_t         id;                     /* 1, 2, 3 ...; "*" is 1 */
     char           *name;
     bool            paused;
-    bool            own;                    /* has settings of its own */
+    bool            has_settings;           /* else those of "*" hold */
     weir_settings   settings;
-    uint64_t        count[WEIR_STATES];     /* [WEIR_ANY] is not used */
+    uint64_t        count[WEIR_STATE_COUNT];     /* [WEIR_STATE_ANY] is not used */
     uint64_t        completed, failed;
     int64_t         work_ms, last_taken_at;
     sq_ahead       *ahead;                  /* NULL: nothing is known */
@@ -97,6 +101,7 @@ typedef struct sq_owner {
 
 typedef struct sq_file {                    /* the files that are open: file.c */
     struct sq_inode *inode;                 /* of the file; NULL: not open */
+    struct sq_inode *attended;              /* while this process works through the owner */
     bool             has_log;
     dev_t            log_dev;
     ino_t            log_ino;
@@ -104,8 +109,9 @@ typedef struct sq_file {                    /* the files that are open: file.c *
     int64_t          look_ms;               /* when to look again, on the monotonic clock */
 } sq_file;
 
-typedef struct sq_server sq_server;         /* sends events to other processes: events.c */
-typedef struct sq_client sq_client;         /* gets them: watch.c */
+typedef struct sq_server sq_server;         /* serves other processes: serve.c */
+typedef struct sq_peer   sq_peer;           /* works through the owner: peer.c */
+typedef struct sq_watch  sq_watch;          /* receives the owner's events: watch.c */
 typedef struct sq_checkpointer sq_checkpointer;   /* folds the log into the file: checkpoint.c */
 
 typedef struct sq_store {
@@ -143,8 +149,16 @@ typedef struct sq_store {
     bool          log_marked;               /* this transaction has written them */
     int           log_pages;                /* after the last commit */
     sq_checkpointer *checkpointer;
-    sq_server    *server;
-    sq_client    *client;
+
+    /* Many processes: share.h. */
+    sq_peer        *peer;                   /* NULL: this process has the file open itself */
+    atomic_bool     owns;                   /* its lock is ours; changed by run() alone */
+    sq_server      *server;                 /* of an owner; NULL: it serves nobody */
+    atomic_bool     serves;                 /* `server` does not change any more */
+    weir_durability asked_durability;
+    atomic_bool     stays;                  /* want() was called */
+    pthread_mutex_t watch_lock;             /* guards `watch`; taken by no thread of ours */
+    sq_watch       *watch;                  /* NULL: no events of others are wanted */
 } sq_store;
 
 /* ---- stmt.c: statements and the errors of SQLite ---- */
@@ -196,8 +210,9 @@ weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_er
 
 /* ---- owner.c: who may write ---- */
 
-weir_code weir__sq_own(sq_owner *o, const char *path, const char *name, int64_t wait_ms,
-                       weir_error *err);
+/* WEIR_EBUSY: another process is; *alone: it serves no others. `shares`: this one would. */
+weir_code weir__sq_lock_owner(sq_owner *o, const char *path, const char *name, bool shares,
+                              bool *alone, weir_error *err);
 void      weir__sq_disown(sq_owner *o);
 
 /* ---- file.c: the file itself ---- */
@@ -215,6 +230,11 @@ bool      weir__sq_file_there(const sq_store *s);
 int64_t   weir__sq_log_size(const sq_store *s);         /* bytes of PATH-wal; 0: none */
 /* After SQLite has closed it. */
 void      weir__sq_file_close(sq_store *s);
+/* A process that works through the owner has a lock on the file, too, so that the next owner can
+ * see that some process may still have jobs. Ends with weir__sq_file_part(). */
+void      weir__sq_file_attend(sq_store *s);
+void      weir__sq_file_part(sq_store *s);
+bool      weir__sq_file_attended(const sq_store *s);        /* by others */
 
 /* Has this transaction changed anything? */
 static inline bool weir__sq_wrote(const sq_store *s)
@@ -239,17 +259,17 @@ void      weir__sq_types_fini(sq_store *s);
 sq_type  *weir__sq_type(sq_store *s, const char *name);           /* NULL: never seen */
 sq_type  *weir__sq_type_of(sq_store *s, int64_t id);              /* NULL: none such */
 sq_type  *weir__sq_type_make(sq_store *s, const char *name);      /* NULL: broken */
-/* Before a commit: write the dirty ones, unless all that changed can be told from the jobs. */
+/* Before a commit: write the dirty ones, unless all that changed can be derived from the jobs. */
 weir_code weir__sq_types_save(sq_store *s);
 void      weir__sq_dirty(sq_store *s, sq_type *t);
-void      weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to);
+void      weir__sq_count_move(sq_store *s, sq_type *t, weir_state from, weir_state to);
 static inline sq_type *weir__sq_star(sq_store *s)
 {
     return s->types.by_id[0];
 }
 static inline const weir_settings *weir__sq_settings(sq_store *s, const sq_type *t)
 {
-    return t->own ? &t->settings : &weir__sq_star(s)->settings;
+    return t->has_settings ? &t->settings : &weir__sq_star(s)->settings;
 }
 static inline weir_kept weir__sq_kept(sq_store *s, const sq_type *t, weir_state state)
 {
@@ -291,12 +311,12 @@ weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **ty
 bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **st);
 /* What the end of a delivery needs of an active job besides its numbers: its worker and its
  * history, until the statement is reset. NULL: none, or broken. */
-sqlite3_stmt *weir__sq_past(sq_store *s, weir_job *j);
+sqlite3_stmt *weir__sq_read_history(sq_store *s, weir_job *j);
 /* The job that waits or runs with this unique key, and its state; 0: none, or broken. */
 uint64_t  weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_state *state);
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
 /* The same with all that a job can have. */
-weir_code weir__sq_insert_whole(sq_store *s, const weir_job *j, const sq_type *t);
+weir_code weir__sq_insert_complete(sq_store *s, const weir_job *j, const sq_type *t);
 /* All numbers of j, and its history if that is in `history`. `rest` has the sums of j's other
  * texts, as they will be. */
 weir_code weir__sq_numbers(sq_store *s, const weir_job *j, const sq_type *t,
@@ -316,16 +336,16 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, bool search);
  * of the texts that were there before. */
 weir_code weir__sq_apply(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
                          sq_rest *rest, int64_t now);
-/* The part in memory: jobs read ahead, deliveries, and weir__sq_tell(). */
+/* The part in memory: jobs read ahead, deliveries, and weir__sq_note_effects(). */
 void      weir__sq_follow(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
                           int64_t now);
 /* The counters of its type, what is due, and the events. */
-void      weir__sq_tell(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
-                        int64_t now);
+void      weir__sq_note_effects(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                                int64_t now);
 /* Remove a job with its event. *found: it was there. */
 weir_code weir__sq_remove_job(sq_store *s, uint64_t id, int64_t now, bool *found);
 
-/* ---- ahead.c: what will be taken next ---- */
+/* ---- read_ahead.c: what will be taken next ---- */
 
 void            weir__sq_ahead_drop(sq_store *s, sq_type *t);
 /* A job becomes inactive (its type's count does not have it yet), or is, and changed. */
@@ -370,15 +390,22 @@ void       weir__sq_ttl(sq_store *s, sq_active *a, int64_t now);
 /* Read the active ones anew from the file; leases that are known stay. */
 weir_code  weir__sq_active_load(sq_store *s);
 
-/* ---- clock.c ---- */
+/* ---- clock_step.c ---- */
 
 /* Before each batch: was the wall clock set? Then move what must not follow it. */
 void weir__sq_clock(sq_store *s, int64_t now_ms, int64_t steady_ms);
 void       weir__sq_active_fini(sq_store *s);
 
-/* ---- run.c ---- */
+/* ---- sqlite.c ---- */
+
+/* The lock is ours: open the file and serve it. On failure all is released, the lock too.
+ * `inherit`: active jobs may be in the hands of living processes. */
+weir_code weir__sq_open_owned(sq_store *s, bool inherit, weir_error *err);
+
+/* ---- batch.c ---- */
 
 weir_code weir__sq_run(weir_store *store, weir_op **ops, size_t n, weir_error *err);
+void      weir__sq_run_here(sq_store *s, weir_op **ops, size_t n);      /* with the file open */
 weir_code weir__sq_load(sq_store *s);
 /* Do `fn` in a write transaction of its own; as for a batch, events go out after it. */
 weir_code weir__sq_alone(sq_store *s, weir_code (*fn)(sq_store *s), weir_error *err);
@@ -394,7 +421,7 @@ weir_code weir__sq_come_due(sq_store *s, weir_due sort, uint64_t id, int64_t now
 /* Jobs that were active when the last owner died. */
 weir_code weir__sq_lose_all(sq_store *s);
 /* A list has come to this job: on the page with it, if it is wanted. False: that was the page. */
-bool      weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority);
+bool      weir__sq_page_add(sq_store *s, weir_pager *pager, weir_cursor at, int32_t priority);
 
 /* ---- checkpoint.c ---- */
 
@@ -402,35 +429,6 @@ bool      weir__sq_meet(sq_store *s, weir_pager *pager, weir_cursor at, int32_t 
  * when out of memory: then SQLite does it by itself. */
 void weir__sq_checkpoint(sq_store *s);
 void weir__sq_checkpoint_stop(sq_checkpointer *c, sqlite3 *db);
-
-/* ---- events.c and watch.c: events between processes ----
- *
- * The owner listens on the unix socket PATH-events. Whoever connects gets the 8 bytes of SQ_HELLO
- * and then records: a sq_record, then type and text. Both ends are on one machine. */
-
-#define SQ_HELLO "weir-ev1"
-typedef struct sq_record {
-    uint32_t kind, state;
-    uint64_t id;
-    int64_t  at;
-    int32_t  attempts, progress;
-    uint32_t delivery, missed;
-    uint32_t has;                   /* bit 0: type, bit 1: text */
-    uint32_t type_len, text_len, zero;
-} sq_record;
-
-/* Without a socket (no room in the path, a file system that has none) there are no events for
- * others, but the store works: then *out is NULL. */
-void weir__sq_serve(sq_server **out, const char *path);
-void weir__sq_serve_start(sq_server *v);       /* this process stays: see events.c. Any thread */
-void weir__sq_serve_stop(sq_server *v);
-void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n);
-void weir__sq_watch(sq_client **out, const char *path, const weir_env *env);
-void weir__sq_watch_stop(sq_client *c);
-/* The address of the socket beside `path`, also when that is long. `dir` is to be closed after its
- * use. False: no way. */
-struct sockaddr_un;
-bool weir__sq_address(const char *path, struct sockaddr_un *out, int *dir);
 
 extern const weir_store_ops weir__sqlite_store;
 

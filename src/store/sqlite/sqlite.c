@@ -1,6 +1,7 @@
-/* sqlite.c - the sqlite store: jobs in one file, owned by one process. This file opens and closes;
- * run.c runs batches and ops_*.c has the operations. sq.h is the map. */
-#include "store/sqlite/sq.h"
+/* sqlite.c - the sqlite store: jobs in one file, owned by one process at a time, through which
+ * the others work (share.h). This file opens and closes;
+ * batch.c runs batches and ops_*.c has the operations. sq.h is the map. */
+#include "store/sqlite/share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,8 +76,8 @@ static weir_code open_db(sq_store *s, weir_error *err)
     sqlite3_busy_timeout(s->db, BUSY_MS);
     rc = sqlite3_exec(s->db, look ? reader_sql : SQ_OWNER_PRAGMAS, NULL, NULL, NULL);
     if (!rc && !look)
-        rc = sqlite3_exec(s->db, s->env.durability == WEIR_DURABLE_OS ? sync_os : sync_disk, NULL,
-                          NULL, NULL);
+        rc = sqlite3_exec(s->db, s->env.durability == WEIR_DURABILITY_OS ? sync_os : sync_disk,
+                          NULL, NULL, NULL);
     if (rc)
         return weir__sq_db_fail(s->db, rc, s->path, err);
     weir_code code = weir__sq_log_check(s, err);
@@ -89,14 +90,12 @@ static weir_code open_db(sq_store *s, weir_error *err)
 
 /* ---- open and close ---- */
 
-/* Both locks: that of PATH-owner, which says who has it, and that of the file itself. */
+/* The lock of PATH-owner is ours; now that of the file, which another name of it may have. */
 static weir_code own_file(sq_store *s, weir_error *err)
 {
     int64_t   left_ms = s->env.wait_owner_ms;
     bool      busy = false;
-    weir_code rc = weir__sq_own(&s->owner, s->path, s->name, left_ms, err);
-    if (!rc)
-        rc = weir__sq_file_look(s, err);
+    weir_code rc = weir__sq_file_look(s, err);
     if (!rc)
         rc = make_file(s->path, err);
     while (!rc && (rc = weir__sq_file_open(s, &busy, err)) == WEIR_EBUSY && busy && left_ms > 0) {
@@ -107,25 +106,20 @@ static weir_code own_file(sq_store *s, weir_error *err)
     return rc && busy ? weir__sq_taken("", 0, s->path, err) : rc;
 }
 
-static weir_code open_owner(sq_store *s, weir_error *err)
+static weir_code load(sq_store *s, bool inherit, weir_error *err)
 {
-    weir_code rc = own_file(s, err);
-    if (!rc)
-        rc = open_db(s, err);
-    if (rc)
-        return rc;
     if (weir__sq_load(s)) {
         *err = s->error;
         return s->error.code;
     }
     weir__sq_file_ready(s);
-    weir__sq_serve(&s->server, s->path);
     weir__sq_checkpoint(s);
     s->agenda.wanted = INT64_MAX;       /* the first TICK is asked for below */
-    if (s->active.n && !s->env.keep_taken)
-        rc = weir__sq_alone(s, weir__sq_lose_all, err);
-    if (rc)
-        return rc;
+    if (s->active.n && !inherit && !weir__sq_file_attended(s)) {
+        weir_code rc = weir__sq_alone(s, weir__sq_lose_all, err);
+        if (rc)
+            return rc;
+    }
     int64_t now = s->env.now(s->env.ctx);
     s->agenda.announced = s->last_id ? now : INT64_MAX;
     if (s->last_id)
@@ -140,6 +134,42 @@ static weir_code save_all(sq_store *s)
     return WEIR_OK;
 }
 
+/* Close the file, whatever of it is open, and then the lock: the store is as before it was opened.
+ * The end of their connections says so to the processes that wait for the lock. */
+static void release_file(sq_store *s)
+{
+    weir__sq_serve_leave(s->server);
+    weir__sq_checkpoint_stop(s->checkpointer, s->db);
+    weir__sq_finalize(s);
+    sqlite3_close(s->db);
+    weir__sq_file_close(s);
+    weir__sq_disown(&s->owner);
+    weir__sq_serve_end(s->server);
+    weir__sq_active_fini(s);
+    weir__sq_types_fini(s);
+    weir__map_fini(&s->damaged);
+    s->server = NULL;
+    s->checkpointer = NULL;
+    s->db = NULL;
+}
+
+weir_code weir__sq_open_owned(sq_store *s, bool inherit, weir_error *err)
+{
+    weir__agenda_init(&s->agenda);
+    if (!s->env.durability)
+        s->env.durability = WEIR_DURABILITY_DISK;
+    /* Before the file is opened: who comes meanwhile waits there, and need not try again. */
+    weir__sq_serve(&s->server, s->path, &s->env, s->env.durability);
+    weir_code rc = own_file(s, err);
+    if (!rc)
+        rc = open_db(s, err);
+    if (!rc)
+        rc = load(s, inherit || s->env.keep_taken, err);
+    if (rc)
+        release_file(s);
+    return rc;
+}
+
 static void sq_close(weir_store *base)
 {
     sq_store *s = (sq_store *)base;
@@ -150,27 +180,42 @@ static void sq_close(weir_store *base)
         sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     else if (s->types.dirty && !s->stale && !s->env.read_only)
         weir__sq_alone(s, save_all, NULL);
-    weir__sq_watch_stop(s->client);
-    weir__sq_serve_stop(s->server);
-    weir__sq_checkpoint_stop(s->checkpointer, s->db);
-    weir__sq_finalize(s);
-    sqlite3_close(s->db);
-    weir__sq_file_close(s);
-    weir__sq_disown(&s->owner);
-    weir__sq_active_fini(s);
-    weir__sq_types_fini(s);
-    weir__map_fini(&s->damaged);
+    weir__sq_watch_stop(s);
+    weir__sq_peer_destroy(s->peer);
+    weir__sq_file_part(s);
+    release_file(s);
     weir__outbox_fini(&s->out);
+    pthread_mutex_destroy(&s->watch_lock);
     free(s->path);
     free(s->name);
     free(s);
+}
+
+static weir_code open_reader(sq_store *s, weir_error *err)
+{
+    bool      busy;
+    weir_code rc = weir__sq_file_open(s, &busy, err);
+    if (!rc && (rc = open_db(s, err)) == WEIR_EREADONLY && !access(s->path, R_OK))
+        weir_fail(err, rc, "%s: no permission to write %s-shm, which readers need while nobody "
+                  "owns it", s->path, s->path);
+    return rc;
+}
+
+static weir_code open_writer(sq_store *s, weir_error *err)
+{
+    weir_code rc = weir__sq_peer_create(&s->peer, err);
+    sq_peer  *peer = s->peer;
+    if (!rc)
+        rc = weir__sq_find_owner(s, err);
+    if (!rc && !s->peer)
+        weir__sq_peer_destroy(peer);
+    return rc;
 }
 
 static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *env,
                          weir_error *err)
 {
     weir_error mine;
-    bool       busy;
     *out = NULL;
     if (!err)
         err = &mine;
@@ -181,32 +226,33 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
         return weir_fail(err, WEIR_ENOMEM, "sqlite store");
     s->base.ops = &weir__sqlite_store;
     s->env = *env;
-    if (!env->durability)
-        s->env.durability = WEIR_DURABLE_DISK;
+    s->asked_durability = env->durability;
     s->owner.fd = -1;
     weir__agenda_init(&s->agenda);
+    pthread_mutex_init(&s->watch_lock, NULL);
     s->name = strdup(env->name ? env->name : "");
     weir_code rc = s->name ? resolve(url->rest, env->read_only, &s->path, err)
                            : weir_fail(err, WEIR_ENOMEM, "sqlite store");
-    if (!rc && !env->read_only)
-        rc = open_owner(s, err);
-    else if (!rc && !(rc = weir__sq_file_open(s, &busy, err)) &&
-             (rc = open_db(s, err)) == WEIR_EREADONLY && !access(s->path, R_OK))
-        weir_fail(err, rc, "%s: no permission to write %s-shm, which readers need while nobody "
-                  "owns it", s->path, s->path);
-    if (!rc && env->read_only)
-        weir__sq_watch(&s->client, s->path, &s->env);
+    if (!rc)
+        rc = env->read_only ? open_reader(s, err) : open_writer(s, err);
     if (rc) {
         sq_close(&s->base);
         return rc;
     }
+    if (env->test_clock)             /* a test looks at all events as soon as a call returns */
+        weir__sq_watch(s, WEIR_WANT_EVENTS);
     *out = &s->base;
     return WEIR_OK;
 }
 
-static void sq_stay(weir_store *base)
+static void sq_want(weir_store *base, uint32_t what)
 {
-    weir__sq_serve_start(((sq_store *)base)->server);
+    sq_store *s = (sq_store *)base;
+    atomic_store(&s->stays, true);
+    if (atomic_load(&s->serves))
+        weir__sq_serve_start(s->server);
+    else
+        weir__sq_watch(s, what);
 }
 
 const weir_store_ops weir__sqlite_store = {
@@ -215,5 +261,5 @@ const weir_store_ops weir__sqlite_store = {
     .open = sq_open,
     .close = sq_close,
     .run = weir__sq_run,
-    .stay = sq_stay,
+    .want = sq_want,
 };

@@ -241,6 +241,16 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_LOG_MARK] = "REPLACE INTO meta(key, value) SELECT 'log_before', value FROM meta"
                     " WHERE key = 'log' UNION ALL SELECT 'log', ?1",
 
+    [SQ_SCHEDULE]     = "SELECT name, version, due_at, record FROM schedule WHERE name = ?1",
+    [SQ_SCHEDULE_PUT] = "REPLACE INTO schedule(name, due_at, record) VALUES(?1, ?2, ?3)",
+    [SQ_SCHEDULE_REMOVE] = "DELETE FROM schedule WHERE name = ?1",
+    [SQ_SCHEDULES]    = "SELECT name, version, due_at, record FROM schedule WHERE name > ?1"
+                        " ORDER BY name LIMIT ?2",
+    [SQ_SCHEDULES_DUE] = "SELECT name, version, due_at, record FROM schedule"
+                         " INDEXED BY schedule_due WHERE due_at <= ?1 ORDER BY due_at, name"
+                         " LIMIT ?2",
+    [SQ_SCHEDULE_NEXT] = "SELECT min(due_at) FROM schedule INDEXED BY schedule_due"
+                         " WHERE due_at IS NOT NULL",
     [SQ_TOKEN]        = "SELECT number, answers FROM token WHERE key = ?1 AND at > ?2",
     [SQ_TOKEN_PUT]    = "REPLACE INTO token(key, number, at, answers) VALUES(?1, ?2, ?3, ?4)",
     [SQ_TOKEN_OLDEST] = "SELECT min(at) FROM token INDEXED BY token_at",

@@ -1,7 +1,7 @@
 /* types.c - the types of jobs, all of them in memory; what changed is written once a batch.
  *
  * Or less: a page of counts beside two or three pages of a job is a good part of what a small
- * transaction costs. What an ADD and a TAKE change can be told from the jobs themselves, and is
+ * transaction costs. What an ADD and a TAKE change can be derived from the jobs themselves, and is
  * written along with the next change of another sort, or after UNCOUNTED_MAX added jobs. So the
  * counts in the file are those of the jobs up to counted_id (of row 1), and a job that was inactive
  * then may be active now. Whoever reads them adds the few jobs behind counted_id and counts the
@@ -119,9 +119,10 @@ void weir__sq_dirty(sq_store *s, sq_type *t)
     s->types.must_save = true;
 }
 
-void weir__sq_moved(sq_store *s, sq_type *t, weir_state from, weir_state to)
+void weir__sq_count_move(sq_store *s, sq_type *t, weir_state from, weir_state to)
 {
-    bool added = from == WEIR_ANY, taken = from == WEIR_INACTIVE && to == WEIR_ACTIVE;
+    bool added = from == WEIR_STATE_ANY, taken = from == WEIR_STATE_INACTIVE &&
+        to == WEIR_STATE_ACTIVE;
     if (from)
         t->count[from]--;
     if (to)
@@ -138,13 +139,13 @@ static weir_code save(sq_store *s, const sq_type *t)
     sqlite3_stmt        *st = weir__sq_stmt(s, SQ_TYPE_SAVE);
     weir__sq_int(st, 1, t->id);
     weir__sq_int(st, 2, t->paused);
-    weir__sq_int(st, 3, t->own);
+    weir__sq_int(st, 3, t->has_settings);
     weir__sq_int(st, 4, set->search);
     weir__sq_int(st, 5, set->keep_complete.age_ms);
     weir__sq_int(st, 6, set->keep_complete.count);
     weir__sq_int(st, 7, set->keep_failed.age_ms);
     weir__sq_int(st, 8, set->keep_failed.count);
-    for (int state = WEIR_INACTIVE; state < WEIR_STATES; state++)
+    for (int state = WEIR_STATE_INACTIVE; state < WEIR_STATE_COUNT; state++)
         weir__sq_int(st, 8 + state, (int64_t)t->count[state]);
     weir__sq_int(st, 15, (int64_t)t->completed);
     weir__sq_int(st, 16, (int64_t)t->failed);
@@ -175,13 +176,13 @@ static void read_row(sqlite3_stmt *st, sq_type *t)
 {
     weir_settings *set = &t->settings;
     t->paused = sqlite3_column_int(st, 2) != 0;
-    t->own = sqlite3_column_int(st, 3) != 0;
+    t->has_settings = sqlite3_column_int(st, 3) != 0;
     set->search = sqlite3_column_int(st, 4) != 0;
     set->keep_complete.age_ms = sqlite3_column_int64(st, 5);
     set->keep_complete.count = sqlite3_column_int64(st, 6);
     set->keep_failed.age_ms = sqlite3_column_int64(st, 7);
     set->keep_failed.count = sqlite3_column_int64(st, 8);
-    for (int state = WEIR_INACTIVE; state < WEIR_STATES; state++)
+    for (int state = WEIR_STATE_INACTIVE; state < WEIR_STATE_COUNT; state++)
         t->count[state] = (uint64_t)sqlite3_column_int64(st, 8 + state);
     t->completed = (uint64_t)sqlite3_column_int64(st, 15);
     t->failed = (uint64_t)sqlite3_column_int64(st, 16);
@@ -197,7 +198,7 @@ static void count_rest(sq_store *s, int64_t counted_id)
     while (weir__sq_row(s, st)) {
         sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(st, 0));
         int      state = sqlite3_column_int(st, 1);
-        if (t && state > WEIR_ANY && state < WEIR_STATES) {
+        if (t && state > WEIR_STATE_ANY && state < WEIR_STATE_COUNT) {
             t->count[state]++;
             mark(s, t);
         }
@@ -212,10 +213,10 @@ static void count_rest(sq_store *s, int64_t counted_id)
         uint64_t active = (uint64_t)sqlite3_column_int64(st, 0);
         int64_t  taken_at = sqlite3_column_int64(st, 1);
         sqlite3_reset(st);
-        if (active == t->count[WEIR_ACTIVE])
+        if (active == t->count[WEIR_STATE_ACTIVE])
             continue;
-        t->count[WEIR_INACTIVE] += t->count[WEIR_ACTIVE] - active;
-        t->count[WEIR_ACTIVE] = active;
+        t->count[WEIR_STATE_INACTIVE] += t->count[WEIR_STATE_ACTIVE] - active;
+        t->count[WEIR_STATE_ACTIVE] = active;
         if (taken_at > t->last_taken_at)
             t->last_taken_at = taken_at;
         mark(s, t);

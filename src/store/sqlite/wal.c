@@ -4,17 +4,17 @@
  * of jobs touches about ten pages, and these twenty calls cost as much as the work itself. This VFS
  * stands before the system's and keeps what is appended to the log until the commit is whole: a
  * header says whether its page is the last of a commit, and with that page everything is written in
- * one call. So it is in the file, or the error is told, before SQLite counts it as committed, and a
- * sync, a cut or a look at the size writes first what was kept. Nothing is promised less: an
+ * one call. So it is in the file, or the error is returned, before SQLite counts it as committed,
+ * and a sync, a cut or a look at the size writes first what was kept. Nothing is promised less: an
  * unfinished commit in the log has never counted.
  *
  * Appended is what begins where the last write ended. Everything else goes to the file at once:
  * when a transaction is larger than the cache, SQLite changes pages in the log that are there
  * already, and writes their headers anew, without the pages, before the commit counts.
  *
- * Kept bytes that cannot be written are dropped, and whoever made them go is told: a write, or a
- * sync, of the transaction they belong to, which SQLite then can only roll back. A read is never
- * the one: it is answered from what is kept.
+ * Kept bytes that cannot be written are dropped, and the call that wrote them returns the error: a
+ * write, or a sync, of the transaction they belong to, which SQLite then can only roll back. A read
+ * is never the one: it is answered from what is kept.
  *
  * Only the log is handled so. Readers in other processes need no VFS of ours. */
 #include "store/sqlite/wal.h"

@@ -1,214 +1,214 @@
-/* watch.c - a queue that only looks gets the events of the file's owner, whoever that is just now.
- *
- * A thread reads the owner's socket and, when there is no owner, looks for the next one now and
- * then. The first connection is made by open(), so that what happens after it is not missed: the
- * owner sends the events of every commit after the connection, whenever it accepts that. */
-#include "store/sqlite/sq.h"
+/* watch.c - receives the events of the file's owner, whoever that is just now: the source of a feed
+ * (store/feed.h), for processes that work through the owner and for those that only read. */
+#include "store/sqlite/share.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "base/thread.h"
 #include "store/sqlite/outside.h"
 
 enum {
-    RETRY_MS = 200,             /* how often to look for an owner */
     CHUNK = 64 * 1024,
-    MAX_EVENTS = 256            /* told at once */
+    FIRST_LIVE_MS = 300         /* how long weir__sq_watch() waits for the owner */
 };
 
-struct sq_client {
-    char           *path;
-    const weir_env *env;
-    int             fd;         /* -1: not connected */
+struct sq_watch {
+    const sq_store *s;
+    weir_feed      *feed;       /* of who opened it */
     int             stop;       /* an eventfd */
-    pthread_t       thread;
-    sq_stream       stream;
+    uint32_t        want;
+    weir_place      place;      /* the thread's: what was delivered, also by the watch before */
+    weir_buf        in;
 };
 
-static void disconnect(sq_client *c)
-{
-    if (c->fd >= 0)
-        close(c->fd);
-    c->fd = -1;
-    c->stream.greeted = false;
-    weir__buf_clear(&c->stream.in);
-    c->stream.in.failed = false;
-}
+/* ---- frames ---- */
 
-static void connect_to_owner(sq_client *c)
-{
-    struct sockaddr_un at;
-    int                dir;
-    if (!weir__sq_address(c->path, &at, &dir))
-        return;
-    c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (c->fd >= 0 && connect(c->fd, (struct sockaddr *)&at, sizeof at))
-        disconnect(c);
-    if (dir >= 0)
-        close(dir);
-}
-
-/* True when the stop came instead. */
-static bool wait_stop(sq_client *c, int timeout_ms)
-{
-    struct pollfd fds[2] = { { .fd = c->stop, .events = POLLIN },
-                             { .fd = c->fd, .events = POLLIN } };
-    poll(fds, 2, timeout_ms);       /* a negative fd is ignored */
-    return fds[0].revents != 0;
-}
-
-/* One whole record at `at` of the buffer; its size, 0: not all there yet, SIZE_MAX: nonsense. The
- * strings end at the next record, so type and text are copied with their NULs by the caller. */
-static size_t record_at(const weir_buf *in, size_t at, sq_record *r)
-{
-    if (in->len - at < sizeof *r)
-        return 0;
-    memcpy(r, in->data + at, sizeof *r);
-    if (r->kind >= WEIR_EVENT_KINDS || r->state >= WEIR_STATES || r->type_len > WEIR_MAX_TYPE ||
-        r->text_len > WEIR_MAX_DATA || r->attempts < 0 || r->progress < 0 || r->progress > 100)
-        return SIZE_MAX;
-    size_t size = sizeof *r + r->type_len + r->text_len;
-    return in->len - at < size ? 0 : size;
-}
-
-typedef struct batch {
-    weir_event event[MAX_EVENTS];
-    char      *strings[MAX_EVENTS];
-    size_t     n;
-} batch;
-
-static bool add_event(batch *b, const sq_record *r, const char *bytes)
-{
-    char *s = malloc((size_t)r->type_len + r->text_len + 2);
-    if (!s)
-        return false;
-    memcpy(s, bytes, r->type_len);
-    s[r->type_len] = '\0';
-    char *text = s + r->type_len + 1;
-    memcpy(text, bytes + r->type_len, r->text_len);
-    text[r->text_len] = '\0';
-    b->strings[b->n] = s;
-    b->event[b->n++] = (weir_event){
-        .kind = (weir_event_kind)r->kind,
-        .state = (weir_state)r->state,
-        .id = r->id,
-        .type = r->has & 1 ? s : NULL,
-        .at = r->at,
-        .attempts = r->attempts,
-        .progress = r->progress,
-        .delivery = r->delivery,
-        .missed = r->missed,
-        .text = r->has & 2 ? text : NULL,
-        .text_len = r->has & 2 ? r->text_len : 0,
-    };
-    return true;
-}
-
-static void tell(const weir_env *env, batch *b)
+static void deliver(sq_inbox *b, const weir_env *env)
 {
     if (b->n)
         env->emit(env->ctx, b->event, b->n);
     while (b->n)
-        free(b->strings[--b->n]);
+        free(b->text[--b->n]);
 }
 
-bool weir__sq_digest(sq_stream *s, const weir_env *env)
+static bool add_event(sq_inbox *b, const weir_env *env, const char *bytes, size_t len)
 {
-    size_t    at = 0, size = 0;
-    sq_record r;
-    batch     b = { .n = 0 };
-    size_t    hello = sizeof SQ_HELLO - 1;
-    if (!s->greeted) {
-        if (s->in.len < hello)
-            return true;
-        if (memcmp(s->in.data, SQ_HELLO, hello) != 0)
-            return false;
-        s->greeted = true;
-        at = hello;
+    char *text = malloc(len + 2);
+    if (!text)
+        return false;
+    if (!weir__sq_event_get(bytes, len, text, &b->number, &b->event[b->n])) {
+        free(text);
+        return false;
     }
-    while ((size = record_at(&s->in, at, &r)) && size != SIZE_MAX) {
-        if (!add_event(&b, &r, s->in.data + at + sizeof r))
-            break;
-        at += size;
-        if (b.n == MAX_EVENTS)
-            tell(env, &b);
-    }
-    tell(env, &b);
-    s->in.len -= at;
-    memmove(s->in.data, s->in.data + at, s->in.len);
-    return size != SIZE_MAX;
+    b->text[b->n++] = text;
+    if (b->n == SQ_INBOX)
+        deliver(b, env);
+    return true;
 }
+
+bool weir__sq_digest(weir_buf *in, const weir_env *env, uint64_t *number)
+{
+    sq_inbox b = { .number = *number };
+    sq_head  head = { 0 };
+    size_t   at = 0, size;
+    bool     ok = true;
+    while (ok && (size = weir__sq_frame_at(in, at, &head))) {
+        ok = size != SIZE_MAX;
+        if (!ok)
+            break;
+        const char *bytes = in->data + at + sizeof head;
+        bool        has_number = head.size == sizeof b.number;
+        if (head.kind == SQF_EVENT) {
+            ok = add_event(&b, env, bytes, head.size);
+        } else if ((head.kind == SQF_LOST || head.kind == SQF_PLACE) && has_number) {
+            deliver(&b, env);
+            memcpy(&b.number, bytes, sizeof b.number);
+            if (head.kind == SQF_LOST && env->lost)
+                env->lost(env->ctx);
+        } else {
+            ok = false;
+        }
+        at += size;
+    }
+    deliver(&b, env);
+    *number = b.number;
+    if (ok) {
+        in->len -= at;
+        memmove(in->data, in->data + at, in->len);
+    }
+    return ok;
+}
+
+/* ---- a connection ---- */
 
 /* False: it is gone. */
-static bool receive(sq_client *c)
+static bool receive_some(sq_watch *w, int fd)
 {
-    weir_buf *in = &c->stream.in;
-    if (!weir__buf_reserve(in, CHUNK))
+    if (!weir__buf_reserve(&w->in, CHUNK))
         return false;
-    ssize_t n = recv(c->fd, in->data + in->len, CHUNK, MSG_DONTWAIT);
+    ssize_t n = recv(fd, w->in.data + w->in.len, CHUNK, MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (!n)
         return false;
-    in->len += (size_t)n;
-    return weir__sq_digest(&c->stream, c->env);
+    w->in.len += (size_t)n;
+    return weir__sq_digest(&w->in, &w->s->env, &w->place.number);
 }
 
-static void *watch(void *arg)
+static void read_on(sq_watch *w, weir_feed *f, int fd)
 {
-    sq_client *c = arg;
-    while (!wait_stop(c, c->fd < 0 ? RETRY_MS : -1)) {
-        if (c->fd < 0)
-            connect_to_owner(c);
-        else if (!receive(c))
-            disconnect(c);
+    struct pollfd fds[2] = { { .fd = fd, .events = POLLIN }, { .fd = w->stop, .events = POLLIN } };
+    while (!weir__feed_stopping(f)) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return;
+        if (fds[1].revents || !fds[0].revents)
+            continue;
+        if (!receive_some(w, fd))
+            return;
+        weir__feed_reached(f, &w->place);
     }
-    return NULL;
 }
 
-static void client_free(sq_client *c)
+/* This process is the owner, and has its events from its own commits. */
+static void rest(const sq_watch *w)
 {
-    disconnect(c);
-    if (c->stop >= 0)
-        close(c->stop);
-    weir__buf_fini(&c->stream.in);
-    free(c->path);
-    free(c);
+    struct pollfd fd = { .fd = w->stop, .events = POLLIN };
+    while (poll(&fd, 1, -1) < 0 && errno == EINTR)
+        ;
 }
 
-void weir__sq_watch(sq_client **out, const char *path, const weir_env *env)
+static void receive(void *ctx, weir_feed *f, weir_error *why)
 {
-    *out = NULL;
-    sq_client *c = calloc(1, sizeof *c);
-    if (!c)
+    sq_watch       *w = ctx;
+    const sq_store *s = w->s;
+    sq_hello        hello = { .magic = SQ_MAGIC, .purpose = SQ_FOR_EVENTS, .want = w->want,
+                              .place = w->place };
+    sq_welcome      welcome;
+    int fd = weir__sq_dial(s->path, &hello, w->stop, SQ_WELCOME_MS, &welcome, why);
+    if (atomic_load(&s->owns)) {            /* it may even be our own socket */
+        if (fd >= 0)
+            close(fd);
+        weir__feed_live(f);
+        rest(w);
         return;
-    c->env = env;
-    c->fd = -1;
-    c->path = strdup(path);
-    c->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    bool ok = c->path && c->stop >= 0;
-    if (ok)
-        connect_to_owner(c);
-    if (ok && !weir__thread_start(&c->thread, watch, c, "weir-watch", NULL))
-        *out = c;
-    else
-        client_free(c);
+    }
+    if (fd < 0)
+        return;
+    weir__buf_clear(&w->in);
+    w->place = welcome.place;
+    weir__feed_reached(f, &w->place);
+    weir__feed_live(f);
+    read_on(w, f, fd);
+    close(fd);
+    weir_fail(why, WEIR_EUNAVAIL, "%s: its owner has gone", s->path);
+    if (!weir__feed_stopping(f) && !s->env.read_only && !s->env.test_clock)
+        s->env.due(s->env.ctx, s->env.now(s->env.ctx));     /* a TICK finds the next owner */
 }
 
-void weir__sq_watch_stop(sq_client *c)
+static void wake(void *ctx)
 {
-    if (!c)
-        return;
     uint64_t one = 1;
-    (void)!write(c->stop, &one, sizeof one);
-    pthread_join(c->thread, NULL);
-    client_free(c);
+    (void)!write(((sq_watch *)ctx)->stop, &one, sizeof one);
+}
+
+static const weir_feed_source source = { .thread = "weir-watch", .receive = receive, .wake = wake,
+                                         .pause_ms = 2 };
+
+/* ---- start and stop ---- */
+
+void weir__sq_watch_stop(sq_store *s)
+{
+    sq_watch *w = s->watch;
+    if (!w)
+        return;
+    weir__feed_close(w->feed);
+    if (w->stop >= 0)
+        close(w->stop);
+    weir__buf_fini(&w->in);
+    free(w);
+    s->watch = NULL;
+}
+
+static void watch_more(sq_store *s, uint32_t want)
+{
+    uint32_t   before = s->watch ? s->watch->want : 0;
+    weir_place place = { 0 };
+    if (!(want & ~before) || atomic_load(&s->owns))
+        return;
+    if (s->watch) {                         /* it is resumed with more kinds */
+        weir__feed_close(s->watch->feed);
+        s->watch->feed = NULL;
+        place = s->watch->place;
+        weir__sq_watch_stop(s);
+    }
+    sq_watch *w = calloc(1, sizeof *w);
+    if (!w)
+        return;
+    *w = (sq_watch){ .s = s, .want = before | want, .place = place,
+                     .stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+    s->watch = w;
+    if (w->stop < 0 || weir__feed_open(&w->feed, &source, w, 0, NULL))
+        weir__sq_watch_stop(s);
+    else
+        weir__feed_wait(w->feed, FIRST_LIVE_MS, NULL);
+}
+
+void weir__sq_watch(sq_store *s, uint32_t want)
+{
+    pthread_mutex_lock(&s->watch_lock);
+    watch_more(s, want);
+    pthread_mutex_unlock(&s->watch_lock);
+}
+
+void weir__sq_watch_until(sq_store *s, const weir_place *place)
+{
+    pthread_mutex_lock(&s->watch_lock);
+    weir__feed_until(s->watch ? s->watch->feed : NULL, place);
+    pthread_mutex_unlock(&s->watch_lock);
 }

@@ -1,0 +1,150 @@
+/* schedule.h - jobs that are added again and again: schedules with an expression in the manner of
+ * cron, in any time zone. docs/time.md is the guide.
+ *
+ *     weir_schedule_put(q, &(weir_schedule){ .name = "report", .when = "30 6 * * 1",
+ *                                            .zone = "Europe/Berlin",
+ *                                            .job = { .type = "report" } }, &err);
+ *
+ * A schedule is kept in the store. Each of its firings adds one job, whatever the number of
+ * processes that have the store open. Moments (`..._at`) are milliseconds since 1970-01-01 UTC.
+ * Time zones are read from the system's tzdata. All functions are safe from any thread. */
+#ifndef WEIR_SCHEDULE_H
+#define WEIR_SCHEDULE_H
+
+#include "weir/queue.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    WEIR_MAX_SCHEDULE_NAME = 100,    /* bytes */
+    WEIR_MAX_WHEN = 256,             /* bytes of an expression */
+    WEIR_MAX_EXCEPT = 8 * 1024,      /* bytes of the dates to leave out */
+    WEIR_MAX_FIRINGS = 1000,         /* firings in one call of weir_schedule_next(), or that are
+                                        made up for */
+    WEIR_MISSED_LIMIT = 100,         /* if missed_limit is 0 */
+    WEIR_MAX_FIRED = 20              /* recent firings that a schedule remembers */
+};
+
+/* What to do with firings for which no process was there (more than a minute late). */
+typedef enum weir_missed_kind {
+    WEIR_MISSED_ONCE = 0,            /* one job for all of them */
+    WEIR_MISSED_SKIP,                /* none */
+    WEIR_MISSED_ALL                  /* one for each, the oldest first, up to missed_limit */
+} weir_missed_kind;
+
+/* What to do if the job of the last firing has not ended. */
+typedef enum weir_overlap_kind {
+    WEIR_OVERLAP_ALLOW = 0,          /* add another */
+    WEIR_OVERLAP_SKIP,               /* leave this firing out */
+    WEIR_OVERLAP_QUEUE,              /* add another, but at most one waits */
+    WEIR_OVERLAP_REPLACE             /* cancel it and add another */
+} weir_overlap_kind;
+
+/* What became of a firing. */
+typedef enum weir_firing_kind {
+    WEIR_FIRING_DONE = 0,                  /* a job was added */
+    WEIR_FIRING_BY_HAND,              /* by weir_schedule_fire() or weir_schedule_backfill() */
+    WEIR_FIRING_MISSED,              /* left out: no process was there */
+    WEIR_FIRING_OVERLAPS,            /* left out: the job before it had not ended */
+    WEIR_FIRING_REFUSED              /* the job could not be added */
+} weir_firing_kind;
+
+/* "once", "allow", "fired"; and back. */
+WEIR_API const char *weir_missed_name(weir_missed_kind kind);
+WEIR_API bool weir_missed_parse(const char *text, weir_missed_kind *out);
+WEIR_API const char *weir_overlap_name(weir_overlap_kind kind);
+WEIR_API bool weir_overlap_parse(const char *text, weir_overlap_kind *out);
+WEIR_API const char *weir_firing_name(weir_firing_kind kind);
+WEIR_API bool weir_firing_parse(const char *text, weir_firing_kind *out);
+
+typedef struct weir_firing {
+    int64_t          at;             /* the time that the expression names */
+    int64_t          done_at;
+    weir_firing_kind outcome;
+    uint64_t         job;            /* 0: none */
+} weir_firing;
+
+typedef struct weir_schedule {
+    const char *name;
+    const char *when;                /* "30 6 * * 1", "@daily", "every 90m" */
+    const char *zone;                /* an IANA name; NULL: "UTC" */
+    bool        day_or_weekday;      /* if the day and the weekday are both restricted, one of them
+                                        is enough, as in Vixie cron; else both must match */
+    weir_spec   job;                 /* what a firing adds. The job's values say which: "schedule",
+                                        its name, and "scheduled_at" */
+    int64_t     start_at, end_at;    /* no firing before, or after; 0: none. An interval counts
+                                        from the start, or else from the first put */
+    const char *except;              /* dates in its zone on which it does not fire:
+                                        "2026-12-25,2026-12-26" */
+    int64_t     jitter_ms;           /* fire up to this much later, always by the same amount */
+    weir_missed_kind  missed;
+    int32_t           missed_limit;  /* of WEIR_MISSED_ALL; 0: WEIR_MISSED_LIMIT */
+    weir_overlap_kind overlap;
+    bool        paused;
+
+    /* What the store knows; not looked at by weir_schedule_put(). */
+    int64_t     created_at;
+    int64_t     next_at;             /* the next firing, without jitter; 0: there is none */
+    int64_t     last_at;             /* the last firing that added a job, ... */
+    uint64_t    last_job;            /* ... and that job; 0: none yet */
+    int64_t     fired;               /* how many have */
+    int32_t     caught_up;           /* missed firings that were made up for, just now */
+    weir_firing history[WEIR_MAX_FIRED];    /* the oldest first */
+    size_t      n_history;
+} weir_schedule;
+
+/* ---- without a store ---- */
+
+/* The first firings after `after_ms`, at most `max` (WEIR_MAX_FIRINGS), earlier ones first. *n is
+ * smaller than `max` if the schedule ends. WEIR_EINVAL: the expression or the zone is wrong; the
+ * message says where. An interval without start_at counts from created_at, or else from
+ * `after_ms`. */
+WEIR_API weir_code weir_schedule_next(const weir_schedule *s, int64_t after_ms, int64_t *out,
+                                      size_t max, size_t *n, weir_error *err);
+
+/* The schedule in plain words: "at 06:30 on Monday (Europe/Berlin)". *out is the caller's:
+ * free(). */
+WEIR_API weir_code weir_schedule_words(const weir_schedule *s, char **out, weir_error *err);
+
+/* ---- in a store ---- */
+
+/* Add a schedule, or change the one of this name, which keeps its history. */
+WEIR_API weir_code weir_schedule_put(weir_queue *q, const weir_schedule *s, weir_error *err);
+
+/* WEIR_ENOENT: there is none. Its jobs stay. */
+WEIR_API weir_code weir_schedule_remove(weir_queue *q, const char *name, weir_error *err);
+
+/* A schedule that is paused does not fire. After a pause, it goes on with the next firing. */
+WEIR_API weir_code weir_schedule_pause(weir_queue *q, const char *name, bool paused,
+                                       weir_error *err);
+
+/* Add its job now; the firings of its expression stay as they are. */
+WEIR_API weir_code weir_schedule_fire(weir_queue *q, const char *name, uint64_t *id,
+                                      weir_error *err);
+
+/* Add a job for each firing that the expression names from `from_at` up to, but not at, `to_at`:
+ * *n jobs, at most WEIR_MAX_FIRINGS; more are refused with WEIR_ELIMIT. */
+WEIR_API weir_code weir_schedule_backfill(weir_queue *q, const char *name, int64_t from_at,
+                                          int64_t to_at, size_t *n, weir_error *err);
+
+typedef struct weir_schedules {
+    size_t         n;
+    weir_schedule *schedule;
+    bool           more;             /* there are others behind these */
+} weir_schedules;
+
+/* The schedules behind the name `after` (NULL: from the first on) in the order of names, at most
+ * `limit` (0: WEIR_MAX_PAGE). *out is the caller's: weir_schedules_free(). */
+WEIR_API weir_code weir_schedules_list(weir_queue *q, const char *after, size_t limit,
+                                       weir_schedules **out, weir_error *err);
+/* One schedule, as a list. WEIR_ENOENT: there is none. */
+WEIR_API weir_code weir_schedule_get(weir_queue *q, const char *name, weir_schedules **out,
+                                     weir_error *err);
+WEIR_API void weir_schedules_free(weir_schedules *list);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""check-includes.py - which rooms of src/ each room reaches.
+
+A room is a directory of src/ (with what is below it) that has a line in ROOMS; "weir" is
+include/weir. A file may include, directly or through other headers, files of its own room and of
+the rooms that its line names. A name that ends in .h allows that one header, and what it reaches.
+Prints each chain of includes that leads elsewhere; prints nothing when all is well."""
+import os
+import re
+import sys
+
+LIBRARY = 'weir base core op store'
+SERVER = 'weir base core op server server/http server/access server/live'
+CLI = 'weir op/role.h server/config.h server/server.h server/access/auth.h server/access/tokens.h'
+ROOMS = {
+    'weir': '',
+    'base': 'weir',
+    'core': 'weir base',
+    'op': 'weir base core',
+    'store': 'weir base core op',
+    'store/mem': LIBRARY,
+    'store/sqlite': LIBRARY,
+    'store/http': LIBRARY,
+    'store/redis/link': LIBRARY,
+    'store/redis/engine': LIBRARY + ' store/redis/link store/redis/layout',
+    'store/redis/layout': LIBRARY + ' store/redis/link store/redis/engine',
+    'runtime': LIBRARY,
+    'bus': 'weir base core',
+    'server': SERVER + ' server/push server/bus',
+    'server/http': SERVER,
+    'server/access': SERVER,
+    'server/live': SERVER,
+    'server/push': SERVER,
+    'server/bus': SERVER + ' bus/transport.h',
+    'server/kue': SERVER + ' server/api',
+    'server/api': SERVER + ' server/push runtime/ops.h',
+    'cli': CLI + ' cli/cmd',
+    'cli/exec': CLI + ' cli',
+    'cli/migrate': CLI + ' cli',
+    'cli/cmd': CLI + ' cli cli/exec cli/migrate',
+}
+
+
+def read_tree():
+    """Each file, by the name that an include gives it, and what it includes of the tree."""
+    text = {}
+    for top in ('src', 'include'):
+        for folder, _, names in os.walk(top):
+            for name in names:
+                if name.endswith(('.c', '.h')):
+                    path = os.path.join(folder, name)
+                    with open(path, encoding='utf-8') as file:
+                        text[os.path.relpath(path, top)] = file.read()
+    quoted = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+    return {path: [i for i in quoted.findall(t) if i in text] for path, t in text.items()}
+
+
+def room_of(path):
+    folder = os.path.dirname(path)
+    while folder not in ROOMS:
+        if not folder:
+            sys.exit(f'{path}: its directory has no line in scripts/check-includes.py')
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def check(path, includes, out):
+    """Walk what `path` reaches; behind a header that is allowed by name, all is allowed."""
+    own = room_of(path)
+    allowed = set(ROOMS[own].split()) | {own}
+    seen, stack = {path}, [(path, ())]
+    while stack:
+        at, chain = stack.pop()
+        for name in includes[at]:
+            if name in seen or name in allowed:
+                continue
+            seen.add(name)
+            if room_of(name) in allowed:
+                stack.append((name, chain + (name,)))
+            else:
+                out.append(' -> '.join((path,) + chain + (name,)))
+
+
+def main():
+    includes = read_tree()
+    broken = []
+    for path in sorted(includes):
+        check(path, includes, broken)
+    print('\n'.join(broken), end='\n' if broken else '')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,384 @@
+/* bus.c - the table of addresses, and how messages find their consumers. */
+#include "bus/inner.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const weir_content nothing = { 0 };
+
+/* ---- the bus ---- */
+
+weir_code weir_bus_create(weir_bus **out, weir_error *err)
+{
+    weir_bus *b = *out = calloc(1, sizeof *b);
+    if (!b)
+        return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
+    pthread_mutex_init(&b->lock, NULL);
+    weir__deadlines_init(b);
+    return WEIR_OK;
+}
+
+void weir_bus_close(weir_bus *b)
+{
+    if (!b)
+        return;
+    assert(!b->addresses.n && !b->prefixes.first);
+    weir_mailbox_destroy(b->replies);
+    weir__deadlines_fini(b);
+    weir__names_fini(&b->addresses);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+void weir__bus_attach(weir_bus *b, weir_transport *t)
+{
+    b->transport = t;
+}
+
+weir_mailbox *weir__bus_replies(weir_bus *b, weir_error *err)
+{
+    pthread_mutex_lock(&b->lock);
+    weir_mailbox *mb = b->replies;
+    if (!mb && !weir_mailbox_create(&mb, b, NULL, err)) {
+        if (weir__mailbox_start(mb, "weir-replies", err)) {
+            weir__mailbox_unref(mb);
+            mb = NULL;
+        }
+        b->replies = mb;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return mb;
+}
+
+/* ---- delivering ---- */
+
+static weir_code no_handlers(weir_message *m, weir_error *err)
+{
+    char text[WEIR_MAX_BUS_ADDRESS + 40];
+    snprintf(text, sizeof text, "No handlers for address %s", m->address);
+    if (m->request)
+        return weir__request_end(m->request, NULL, WEIR_FAILURE_NO_HANDLERS, -1, text), WEIR_OK;
+    return weir_fail(err, WEIR_ENOENT, "%s", text);
+}
+
+static weir_code cannot(weir_message *m, const weir_error *why, weir_error *err)
+{
+    if (m->request)
+        return weir__request_end(m->request, NULL, WEIR_FAILURE_ERROR, -1, why->msg), WEIR_OK;
+    return weir_fail(err, why->code, "%s", why->msg);
+}
+
+static bool try_consumer(weir_consumer *c, weir_message *m, delivery *d, weir_mailbox **wakes)
+{
+    weir_mailbox *mb = c->mailbox;
+    pthread_mutex_lock(&mb->lock);
+    bool room = weir__mailbox_has_room(mb, m);
+    if (room) {
+        *d = (delivery){ .message = weir_message_keep(m), .consumer = c };
+        weir__mailbox_append(mb, d, wakes);
+    }
+    pthread_mutex_unlock(&mb->lock);
+    return room;
+}
+
+/* To the next consumer in turn that has room, which then is the last in turn. */
+static bool take_turns(bus_address *a, weir_message *m, weir_mailbox **wakes)
+{
+    WEIR_EACH(weir_consumer, c, &a->consumers, link) {
+        if (!try_consumer(c, m, &m->own, wakes))
+            continue;
+        weir__list_remove(&a->consumers, &c->link);
+        weir__list_append(&a->consumers, &c->link);
+        return true;
+    }
+    return false;
+}
+
+/* The consumers of the beginning of an address. The bus is locked. */
+static bus_address *find_prefix(weir_bus *b, const char *address)
+{
+    WEIR_EACH(bus_address, a, &b->prefixes, link)
+        if (strncmp(address, a->name, strlen(a->name)) == 0)
+            return a;
+    return NULL;
+}
+
+/* Is it the turn of another process? The bus is locked. */
+static bool goes_out(weir_bus *b, bus_address *a, const weir_message *m, bool local)
+{
+    size_t others = b->transport && !local ? b->transport->ops->count(b->transport, m->address) : 0;
+    return others && (!a || a->turn++ % (a->n + others) >= a->n);
+}
+
+weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool local, weir_error *err)
+{
+    weir_mailbox *wakes = NULL;
+    weir_error    why = { 0 };
+    weir_code     rc = WEIR_OK;
+    pthread_mutex_lock(&b->lock);
+    bus_address *a = weir__names_get(&b->addresses, m->address);
+    bool     out = goes_out(b, a, m, local);
+    if (!a && !out)
+        a = find_prefix(b, m->address);
+    size_t   n = a ? a->n : 0;
+    bool     done = !out && a && take_turns(a, m, &wakes);
+    pthread_mutex_unlock(&b->lock);
+    weir__mailbox_wake(wakes);
+    if (out && b->transport->ops->send(b->transport, m, &why)) {
+        rc = cannot(m, &why, err);
+    } else if (!out && !n) {
+        rc = no_handlers(m, err);
+    } else if (!out && !done) {
+        weir_fail(&why, WEIR_EFULL, "the mailboxes of all %zu consumers of %s are full", n,
+                  m->address);
+        rc = cannot(m, &why, err);
+    }
+    weir_message_free(m);
+    return rc;
+}
+
+static void deliver_to_all(weir_bus *b, weir_message *m)
+{
+    weir_mailbox *wakes = NULL;
+    delivery     *d = &m->own;
+    pthread_mutex_lock(&b->lock);
+    bus_address *a = weir__names_get(&b->addresses, m->address);
+    if (a)
+        WEIR_EACH(weir_consumer, c, &a->consumers, link) {
+            if (!d)
+                d = malloc(sizeof *d);
+            if (d && try_consumer(c, m, d, &wakes))
+                d = NULL;
+            else
+                atomic_fetch_add(&c->missed, 1);
+        }
+    pthread_mutex_unlock(&b->lock);
+    if (d != &m->own)
+        free(d);
+    weir__mailbox_wake(wakes);
+}
+
+/* ---- sending ---- */
+
+weir_code weir_bus_publish(weir_bus *b, const char *address, const weir_content *c,
+                           weir_error *err)
+{
+    weir_message *m;
+    c = c ? c : &nothing;
+    weir_code rc = weir__content_check(address ? address : "", c, err);
+    if (!rc)
+        rc = weir__message_create(&m, b, address, c, false, NULL, err);
+    if (rc)
+        return rc;
+    deliver_to_all(b, m);
+    if (b->transport && !c->local)
+        rc = b->transport->ops->publish(b->transport, m, err);
+    weir_message_free(m);
+    return rc;
+}
+
+weir_code weir_bus_send(weir_bus *b, const char *address, const weir_content *c, weir_error *err)
+{
+    weir_message *m;
+    c = c ? c : &nothing;
+    weir_code rc = weir__content_check(address ? address : "", c, err);
+    if (!rc)
+        rc = weir__message_create(&m, b, address, c, true, NULL, err);
+    return rc ? rc : weir__bus_deliver(b, m, c->local, err);
+}
+
+static weir_code request(weir_bus *b, const char *address, const weir_content *c, bool local,
+                         const weir_expect *e, weir_error *err)
+{
+    weir_message *m;
+    bus_request  *rq;
+    weir_code     rc = weir__content_check(address ? address : "", c, err);
+    if (!rc)
+        rc = weir__request_open(&rq, b, address, e, err);
+    if (rc)
+        return rc;
+    rc = weir__message_create(&m, b, address, c, true, rq, err);
+    if (!rc)
+        return weir__bus_deliver(b, m, local, err);
+    weir__request_cancel(rq);
+    weir__request_unref(rq);
+    return rc;
+}
+
+weir_code weir_bus_request_async(weir_bus *b, const char *address, const weir_content *c,
+                                 const weir_expect *e, weir_error *err)
+{
+    c = c ? c : &nothing;
+    return request(b, address, c, c->local, e, err);
+}
+
+weir_code weir__bus_arrive(weir_bus *b, const char *address, const weir_content *c, bool sent,
+                           const weir_expect *e, weir_error *err)
+{
+    weir_content here = *c;
+    here.local = true;
+    if (e)
+        return request(b, address, &here, true, e, err);
+    return sent ? weir_bus_send(b, address, &here, err) : weir_bus_publish(b, address, &here, err);
+}
+
+/* ---- consumers ---- */
+
+/* The first consumer of an address has come, or the last one has gone. The bus is locked. */
+static void notice(weir_bus *b, const char *address, bool on)
+{
+    if (b->transport)
+        b->transport->ops->listen(b->transport, address, on);
+    for (weir_bus_watch *w = b->watches; w; w = w->next)
+        if (strncmp(address, w->prefix, strlen(w->prefix)) == 0)
+            w->changed(w, address, on);
+}
+
+void weir__bus_watch(weir_bus *b, weir_bus_watch *w)
+{
+    w->next = b->watches;
+    b->watches = w;
+}
+
+/* The address, which is made when it is not there. The bus is locked. */
+static bus_address *find_address(weir_bus *b, const char *name, bool prefix)
+{
+    bus_address *a = prefix ? NULL : weir__names_get(&b->addresses, name);
+    if (a)
+        return a;
+    size_t len = strlen(name) + 1;
+    a = calloc(1, sizeof *a + len);
+    if (!a)
+        return NULL;
+    memcpy(a->name, name, len);
+    a->prefix = prefix;
+    if (prefix) {
+        weir__list_append(&b->prefixes, &a->link);
+        return a;
+    }
+    if (!weir__names_put(&b->addresses, &a->named, a->name)) {
+        free(a);
+        return NULL;
+    }
+    notice(b, name, true);
+    return a;
+}
+
+static bool enter(weir_bus *b, weir_consumer *c, const char *name, bool prefix)
+{
+    pthread_mutex_lock(&b->lock);
+    bus_address *a = c->address = find_address(b, name, prefix);
+    if (a) {
+        weir__list_append(&a->consumers, &c->link);
+        a->n++;
+        weir__list_append(&c->mailbox->consumers, &c->in_mailbox);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return a;
+}
+
+/* Nothing is delivered to it from here on. */
+static void leave(weir_bus *b, weir_consumer *c)
+{
+    pthread_mutex_lock(&b->lock);
+    bus_address *a = c->address;
+    weir__list_remove(&c->mailbox->consumers, &c->in_mailbox);
+    weir__list_remove(&a->consumers, &c->link);
+    if (--a->n == 0) {
+        if (a->prefix) {
+            weir__list_remove(&b->prefixes, &a->link);
+        } else {
+            notice(b, a->name, false);
+            weir__names_remove(&b->addresses, &a->named);
+        }
+        free(a);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+static weir_code own_mailbox(weir_consumer *c, weir_bus *b, weir_error *err)
+{
+    weir_code rc = weir_mailbox_create(&c->mailbox, b, NULL, err);
+    if (!rc && (rc = weir__mailbox_start(c->mailbox, "weir-consumer", err)) != WEIR_OK) {
+        weir_mailbox_destroy(c->mailbox);
+        c->mailbox = NULL;
+    }
+    c->owns_mailbox = true;
+    return rc;
+}
+
+static weir_code open_consumer(weir_consumer **out, weir_bus *b,
+                               const weir_consumer_config *config, bool prefix, weir_error *err)
+{
+    *out = NULL;
+    weir_code rc = weir__content_check(config->address ? config->address : "", &nothing, err);
+    if (rc)
+        return rc;
+    weir_consumer *c = calloc(1, sizeof *c);
+    if (!c)
+        return weir_fail(err, WEIR_ENOMEM, "consumer: out of memory");
+    c->handler = config->handler;
+    c->ctx = config->ctx;
+    c->mailbox = config->mailbox;
+    if (!c->mailbox)
+        rc = own_mailbox(c, b, err);
+    if (!rc && !enter(b, c, config->address, prefix)) {
+        if (c->owns_mailbox)
+            weir_mailbox_destroy(c->mailbox);
+        rc = weir_fail(err, WEIR_ENOMEM, "consumer: out of memory");
+    }
+    if (rc)
+        free(c);
+    else
+        *out = c;
+    return rc;
+}
+
+weir_code weir_bus_consume(weir_consumer **out, weir_bus *b, const weir_consumer_config *config,
+                           weir_error *err)
+{
+    return open_consumer(out, b, config, false, err);
+}
+
+weir_code weir__bus_consume_prefix(weir_consumer **out, weir_bus *b,
+                                   const weir_consumer_config *config, weir_error *err)
+{
+    return open_consumer(out, b, config, true, err);
+}
+
+weir_consumer *weir__bus_consumer_of(weir_mailbox *mb)
+{
+    pthread_mutex_lock(&mb->bus->lock);
+    weir_consumer *c = WEIR_OF(mb->consumers.first, weir_consumer, in_mailbox);
+    pthread_mutex_unlock(&mb->bus->lock);
+    return c;
+}
+
+void weir_consumer_close(weir_consumer *c)
+{
+    if (!c)
+        return;
+    weir_mailbox *mb = c->mailbox;
+    weir_bus     *b = mb->bus;
+    weir_dlist    left = { 0 };
+    leave(b, c);
+    weir__mailbox_forget(mb, c, &left);
+    WEIR_EACH(delivery, d, &left, link) {
+        weir_message *m = d->message;
+        weir__list_remove(&left, &d->link);
+        if (m->sent)
+            weir__bus_deliver(b, m, false, NULL);       /* takes over the delivery's reference */
+        else
+            weir__delivery_free(d);
+    }
+    if (c->owns_mailbox)
+        weir_mailbox_destroy(mb);
+    free(c);
+}
+
+uint64_t weir_consumer_missed(const weir_consumer *c)
+{
+    return atomic_load(&c->missed);
+}

@@ -1,0 +1,184 @@
+/* workqueue.c - a work queue on the bus, its three addresses: see weir/workqueue.h, and work.h for
+ * the inside. */
+#include "bus/work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+void weir_workqueue_get_stats(weir_workqueue *q, weir_workqueue_stats *out)
+{
+    pthread_mutex_lock(&q->lock);
+    *out = q->stats;
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- answers of the queue itself ---- */
+
+static void answer(weir_message *m, const char *body)
+{
+    if (weir_message_expects_reply(m))
+        weir_message_reply(m, &(weir_content){ .body = body }, NULL);
+}
+
+static void report(weir_workqueue *q, const char *accepted, const char *body)
+{
+    if (*accepted)
+        weir_bus_send(q->bus, accepted, &(weir_content){ .body = body }, NULL);
+}
+
+void weir__work_accept(weir_workqueue *q, const char *accepted)
+{
+    report(q, accepted, "{\"status\":\"accepted\"}");
+}
+
+void weir__work_refuse(weir_workqueue *q, weir_message *m, const char *accepted, const char *text)
+{
+    weir_buf b = { 0 };
+    weir__buf_str(&b, "{\"status\":\"error\",\"message\":");
+    weir__json_string(&b, text, strlen(text));
+    weir__buf_char(&b, '}');
+    const char *body = b.failed ? "{\"status\":\"error\",\"message\":\"out of memory\"}" : b.data;
+    report(q, accepted, body);
+    answer(m, body);
+    weir__buf_fini(&b);
+}
+
+/* A member of the body that is a text; false: there is none, or it is too long for an address. */
+static bool read_address(const weir_message *m, const char *name,
+                         char out[WEIR_MAX_BUS_ADDRESS + 1])
+{
+    weir_json_walk  w;
+    weir_json_piece key, value;
+    size_t          len, n = strlen(name);
+    const char     *body = weir_message_body(m, &len);
+    body += strspn(body, " \t\r\n");
+    if (*body != '{' || !weir__json_open(&w, (weir_json_piece){ body, len }))
+        return false;
+    while (weir__json_next(&w, &key, &value))
+        if (key.len == n + 2 && memcmp(key.text + 1, name, n) == 0)
+            return *value.text == '"' && value.len > 2 && value.len <= WEIR_MAX_BUS_ADDRESS &&
+                   weir__json_text(value, out, &len);
+    return false;
+}
+
+/* ---- the three addresses ---- */
+
+static void accept_work(weir_message *m, void *ctx)
+{
+    weir_workqueue *q = ctx;
+    char            to[WEIR_MAX_BUS_ADDRESS + 1];
+    size_t          size;
+    if (!read_address(m, "accepted_reply", to) && !read_address(m, "accepted-reply", to))
+        *to = '\0';
+    if (q->store) {
+        weir__work_store_add(q, m, to);
+        return;
+    }
+    weir_message_body(m, &size);
+    bool  full = q->stats.waiting + q->stats.running >= WEIR_WORK_MESSAGES ||
+                 q->bytes + size > WEIR_WORK_BYTES;
+    work *w = full ? NULL : weir__work_create(q, m, NULL);
+    if (!w) {
+        weir__work_refuse(q, m, to, full ? "the work queue is full" : "out of memory");
+        return;
+    }
+    weir_message_keep(m);
+    weir__work_accept(q, to);
+    weir__work_enqueue(q, w, false);
+    weir__work_dispatch(q);
+}
+
+static void add_processor(weir_message *m, void *ctx)
+{
+    weir_workqueue *q = ctx;
+    char            address[WEIR_MAX_BUS_ADDRESS + 1];
+    if (!read_address(m, "processor", address)) {
+        answer(m, "{\"status\":\"error\",\"message\":\"processor must be specified\"}");
+        return;
+    }
+    slot *s = q->stats.idle + q->stats.busy < WEIR_WORK_SLOTS
+                  ? calloc(1, sizeof *s + strlen(address) + 1) : NULL;
+    if (!s) {
+        answer(m, "{\"status\":\"error\",\"message\":\"too many processors\"}");
+        return;
+    }
+    strcpy(s->address, address);
+    weir__work_add_slot(q, s);
+    answer(m, "{\"status\":\"ok\"}");
+    weir__work_dispatch(q);
+}
+
+static void remove_processor(weir_message *m, void *ctx)
+{
+    weir_workqueue *q = ctx;
+    char            address[WEIR_MAX_BUS_ADDRESS + 1];
+    if (!read_address(m, "processor", address)) {
+        answer(m, "{\"status\":\"error\",\"message\":\"processor must be specified\"}");
+        return;
+    }
+    weir__work_remove_slot(q, address);
+    answer(m, "{\"status\":\"ok\"}");
+    weir__work_dispatch(q);
+}
+
+/* ---- the beginning and the end ---- */
+
+static weir_code consume(weir_workqueue *q, const char *address, const char *more,
+                         weir_message_fn *fn, weir_error *err)
+{
+    char           name[2 * WEIR_MAX_BUS_ADDRESS];
+    weir_consumer *c;
+    snprintf(name, sizeof name, "%.*s%s", WEIR_MAX_BUS_ADDRESS, address, more);
+    return weir_bus_consume(&c, q->bus, &(weir_consumer_config){ .address = name, .handler = fn,
+                            .ctx = q, .mailbox = q->mb }, err);
+}
+
+weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
+                              const weir_workqueue_config *config, weir_error *err)
+{
+    const char *address = config->address;
+    *out = NULL;
+    if (!address || !*address)
+        return weir_fail(err, WEIR_EINVAL, "work queue: the address is missing");
+    weir_workqueue *q = calloc(1, sizeof *q);
+    if (!q)
+        return weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
+    q->bus = b;
+    q->timeout_ms = config->process_timeout_ms > 0 ? config->process_timeout_ms
+                                                   : WEIR_WORK_TIMEOUT_MS;
+    q->timed_out_first = config->timed_out_first;
+    pthread_mutex_init(&q->lock, NULL);
+    weir_code rc = weir_mailbox_create(&q->mb, b, NULL, err);
+    if (!rc && config->queue)
+        rc = weir__work_store_open(q, config, err);
+    if (!rc)
+        rc = consume(q, address, "", accept_work, err);
+    if (!rc)
+        rc = consume(q, address, ".register", add_processor, err);
+    if (!rc)
+        rc = consume(q, address, ".unregister", remove_processor, err);
+    if (!rc)
+        rc = weir__mailbox_start(q->mb, "weir-work", err);
+    if (rc)
+        weir_workqueue_close(q);
+    else
+        *out = q;
+    return rc;
+}
+
+void weir_workqueue_close(weir_workqueue *q)
+{
+    if (!q)
+        return;
+    if (q->store)
+        weir__work_store_stop(q);
+    weir_mailbox_destroy(q->mb);            /* from here on nothing of it runs */
+    weir__work_drop_all(q);
+    if (q->store)
+        weir__work_store_free(q);
+    pthread_mutex_destroy(&q->lock);
+    free(q);
+}

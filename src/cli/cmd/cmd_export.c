@@ -1,0 +1,246 @@
+/* cmd_export.c - weir export: jobs with their logs, one JSON object a line.
+ *
+ * The first line has what is said of types:
+ *   {"weir":"export","version":1,"types":[{"type":"mail","paused":true,"keep_complete":{...}}]}
+ * and each line behind it a job as weir_job_json() writes it, with the member "log" at its end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli/migrate/mover.h"
+#include "cli/say.h"
+#include "cli/select.h"
+#include "cli/store.h"
+
+typedef struct export_opts {
+    select_opts select;
+} export_opts;
+CLI_VALUES_FIT(export_opts);
+
+static const option_entry export_options[] = { SELECT_OPTIONS(export_opts), { 0 } };
+
+enum { LOT = 200 };
+
+/* ---- the first line ---- */
+
+static void keep_json(jw *w, const char *name, const weir_keep *k)
+{
+    jw_object(w, name);
+    jw_int(w, "age", k->age_ms);
+    jw_int(w, "count", k->count);
+    jw_end(w, '}');
+}
+
+static void type_json(jw *w, const weir_type_stats *t, const weir_settings *all)
+{
+    bool set = move_has_settings(t, all);
+    if (!set && !t->paused)
+        return;
+    jw_object(w, NULL);
+    jw_text(w, "type", t->type);
+    if (t->paused)
+        jw_bool(w, "paused", true);
+    if (set) {
+        keep_json(w, "keep_complete", &t->settings.keep_complete);
+        keep_json(w, "keep_failed", &t->settings.keep_failed);
+        jw_bool(w, "search", t->settings.search);
+    }
+    jw_end(w, '}');
+}
+
+static weir_code write_types(cli *c, weir_queue *q, const cli_types *types, FILE *out)
+{
+    weir_stats *s;
+    weir_code   rc = weir_get_stats(q, &s, &c->err);
+    if (rc)
+        return rc;
+    jw w = { .out = out };
+    jw_object(&w, NULL);
+    jw_text(&w, "weir", "export");
+    jw_int(&w, "version", 1);
+    jw_array(&w, "types");
+    if (!types->n)
+        type_json(&w, &s->all, &s->all.settings);
+    for (size_t i = 0; i < s->n; i++)
+        if (!types->n || cli_types_have(types, s->type[i].type))
+            type_json(&w, &s->type[i], &s->all.settings);
+    jw_end(&w, ']');
+    jw_end(&w, '}');
+    weir_stats_free(s);
+    return WEIR_OK;
+}
+
+/* ---- the others ---- */
+
+static weir_code write_job(cli *c, FILE *out, const weir_job *job, const move_log *log)
+{
+    size_t len;
+    char  *text = weir_job_json(job, &len);
+    if (!text)
+        return weir_fail(&c->err, WEIR_ENOMEM, "job %llu: out of memory",
+                         (unsigned long long)job->id);
+    jw_json(out, text, len - 1);              /* its last bracket comes behind the log */
+    free(text);
+    for (size_t i = 0; i < log->n; i++) {
+        const weir_line *l = &log->line[i];
+        fprintf(out, "%s{\"n\":%llu,\"at\":%lld,\"text\":", i ? "," : ",\"log\":[",
+                (unsigned long long)l->n, (long long)l->at);
+        jw_string(out, l->text, strlen(l->text));
+        fputc('}', out);
+    }
+    fputs(log->n ? "]}\n" : "}\n", out);
+    return WEIR_OK;
+}
+
+/* A lot of jobs, so that their logs are read together. */
+static weir_code write_lot(cli *c, weir_queue *q, FILE *out, weir_job **job, size_t n,
+                           uint64_t *done)
+{
+    static move_log logs[LOT];
+    memset(logs, 0, sizeof logs);
+    weir_code rc = move_read_logs(q, job, n, logs, &c->err);
+    for (size_t i = 0; i < n; i++) {
+        if (!rc && !logs[i].gone) {
+            rc = write_job(c, out, job[i], &logs[i]);
+            ++*done;
+        }
+        move_log_fini(&logs[i]);
+    }
+    if (!rc && ferror(out))
+        rc = weir_fail(&c->err, WEIR_EIO, "cannot write: %s", strerror(errno));
+    return rc;
+}
+
+static weir_code write_selection(cli *c, weir_queue *q, selection *s, FILE *out, term_progress *bar,
+                                 uint64_t *done)
+{
+    static weir_job *job[LOT];
+    weir_code        rc = WEIR_OK;
+    for (size_t n = LOT; n == LOT && !rc;) {
+        for (n = 0; n < LOT && !(rc = selection_next(s, LOT - n, &job[n])) && job[n]; n++)
+            continue;
+        if (!rc)
+            rc = write_lot(c, q, out, job, n, done);
+        for (size_t i = 0; i < n; i++)
+            weir_job_free(job[i]);
+        if (out != stdout || !term_is_tty(stdout))
+            term_progress_show(bar, *done);
+    }
+    return rc;
+}
+
+static weir_code count_jobs(cli *c, weir_queue *q, const export_opts *o, const cli_types *types,
+                            uint64_t *n)
+{
+    selection *s;
+    weir_code  rc = selection_create(&s, c, q, &o->select, types, 0, SELECT_ANY);
+    if (!rc)
+        rc = selection_count(s, n);
+    selection_destroy(s);
+    return rc;
+}
+
+static weir_code write_all(cli *c, weir_queue *q, const export_opts *o, const cli_types *types,
+                           FILE *out, uint64_t *n)
+{
+    term_progress bar = { .what = "exporting" };
+    selection    *s = NULL;
+    weir_code     rc = count_jobs(c, q, o, types, &bar.total);
+    if (!rc)
+        rc = write_types(c, q, types, out);
+    if (!rc)
+        rc = selection_create(&s, c, q, &o->select, types, 0, SELECT_ANY);
+    if (!rc)
+        rc = write_selection(c, q, s, out, &bar, n);
+    selection_destroy(s);
+    term_progress_end(&bar);
+    return rc;
+}
+
+/* ---- the file ---- */
+
+/* What jobs say is nobody else's business. Whether it was there before is told, since a file that
+ * we made goes again if this fails. */
+static FILE *open_file(cli *c, const char *path, bool *made)
+{
+    struct stat st;
+    *made = stat(path, &st) != 0;
+    int   fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f)
+        weir_fail(&c->err, errno == ENOENT || errno == ENOTDIR ? WEIR_ENOENT : WEIR_EIO, "%s: %s",
+                  path, strerror(errno));
+    if (!f && fd >= 0)
+        close(fd);
+    return f;
+}
+
+static weir_code close_file(cli *c, FILE *f, const char *path, weir_code rc)
+{
+    bool bad = fflush(f) || (fsync(fileno(f)) && errno != EINVAL && errno != EROFS);
+    int  why = errno;
+    if (fclose(f) && !bad) {
+        bad = true;
+        why = errno;
+    }
+    if (bad && !rc)
+        rc = weir_fail(&c->err, why == ENOSPC ? WEIR_EFULL : WEIR_EIO, "%s: %s", path,
+                       strerror(why));
+    return rc;
+}
+
+static void tell(const cli *c, uint64_t n, const char *path)
+{
+    char number[32];
+    if (c->json) {
+        jw w = { .out = stdout };
+        jw_object(&w, NULL);
+        jw_int(&w, "jobs", (int64_t)n);
+        jw_text(&w, "file", path);
+        jw_end(&w, '}');
+    } else if (!c->quiet) {
+        printf("%s %s exported\n", term_number(number, sizeof number, n), n == 1 ? "job" : "jobs");
+    }
+}
+
+static int run_export(cli *c, const void *values)
+{
+    const export_opts *o = values;
+    const char        *path = c->n_args && strcmp(c->args[0], "-") != 0 ? c->args[0] : NULL;
+    weir_queue        *q;
+    uint64_t           n = 0;
+    bool               made = false;
+    FILE              *out = NULL;
+    cli_types          types;
+    c->n_args = 0;                  /* FILE is not a type */
+    if (cli_types_take(c, &o->select.types, &types))
+        return cli_usage(c, "%s", c->err.msg);
+    if (cli_open(c, CLI_LOOK, &q))
+        return cli_fail(c);
+    weir_code rc = cli_types_check(c, q, &types);
+    if (!rc)
+        out = path ? open_file(c, path, &made) : stdout;
+    if (!rc)
+        rc = out ? write_all(c, q, o, &types, out, &n) : c->err.code;
+    weir_close(q);
+    if (out && path) {
+        rc = close_file(c, out, path, rc);
+        if (rc && made)
+            unlink(path);
+        if (!rc)
+            tell(c, n, path);
+    }
+    return rc ? cli_fail(c) : 0;
+}
+
+const command cmd_export = {
+    .name = "export", .group = GROUP_STORE, .args = "[FILE|-]", .max_args = 1, .words = "<file>",
+    .summary = "write jobs with their logs as JSON lines",
+    .help = "One job a line, with the names of `weir get --json` and its log; before them a line "
+            "with the settings of types. Without FILE, or with `-`, to standard output.",
+    .examples = "weir export jobs.jsonl\n"
+                "weir export --type mail --state failed | gzip >failed.gz\n",
+    .options = export_options, .run = run_export,
+};

@@ -1,0 +1,282 @@
+/* cmd_get.c - weir get and weir explain: one job, for people. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/say.h"
+#include "cli/store.h"
+
+static void line(const char *name, term_color color, const char *text)
+{
+    char clean[4096];
+    printf("%s%-12s%s %s%s%s\n", term_on(stdout, COLOR_DIM), name, term_off(stdout),
+           color ? term_on(stdout, color) : "", term_clean(clean, sizeof clean, text, 0),
+           color ? term_off(stdout) : "");
+}
+
+static void wrapped(const char *name, term_color color, const char *text)
+{
+    if (!text)
+        return;
+    printf("%s%-12s%s %s", term_on(stdout, COLOR_DIM), name, term_off(stdout),
+           color ? term_on(stdout, color) : "");
+    term_wrap(stdout, text, 13, term_width(stdout), true);
+    if (color)
+        fputs(term_off(stdout), stdout);
+}
+
+/* JSON is shown as it is, cut to a few lines. */
+static void json_line(const char *name, const char *json)
+{
+    char clean[8192];
+    if (!json)
+        return;
+    int room = term_width(stdout) - 13;
+    term_clean(clean, sizeof clean, json, room * 8);
+    printf("%s%-12s%s ", term_on(stdout, COLOR_DIM), name, term_off(stdout));
+    char part[2048];
+    for (const char *p = clean; *p;) {
+        /* as many characters as fit, no ellipsis in between */
+        size_t n = 0;
+        int    used = 0;
+        while (p[n]) {
+            size_t step = 1;
+            while (((unsigned char)p[n + step] & 0xc0) == 0x80)
+                step++;
+            snprintf(part, sizeof part, "%.*s", (int)step, p + n);
+            int w = term_text_width(part);
+            if (used + w > room)
+                break;
+            used += w;
+            n += step;
+        }
+        printf("%s%.*s\n", p == clean ? "" : "             ", (int)n, p);
+        p += n;
+    }
+}
+
+static void moment(const char *name, int64_t at, int64_t now)
+{
+    char a[40], b[40], text[100];
+    if (at == 0)
+        return;
+    snprintf(text, sizeof text, "%s  (%s)", term_moment(a, sizeof a, at),
+             term_relative(b, sizeof b, at, now));
+    line(name, COLOR_NONE, text);
+}
+
+static void length(const char *name, int64_t ms)
+{
+    char text[40];
+    if (ms > 0)
+        line(name, COLOR_NONE, term_duration(text, sizeof text, ms));
+}
+
+static void backoff(const weir_backoff *b)
+{
+    char text[160], d[32], m[32];
+    if (b->kind == WEIR_BACKOFF_NONE)
+        return;
+    int n = snprintf(text, sizeof text, "%s, %s",
+                     weir_backoff_name(b->kind),
+                     term_duration(d, sizeof d, b->delay_ms));
+    if (b->max_ms)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", at most %s",
+                      term_duration(m, sizeof m, b->max_ms));
+    if (b->jitter_pct)
+        snprintf(text + n, sizeof text - (size_t)n, ", jitter %d%%", (int)b->jitter_pct);
+    line("backoff", COLOR_NONE, text);
+}
+
+static void sheet(const weir_job *j, int64_t now)
+{
+    char        text[200], bar[120];
+    const char *name = weir_priority_name(j->priority);
+    printf("%sjob %llu%s\n", term_on(stdout, COLOR_BOLD), (unsigned long long)j->id,
+           term_off(stdout));
+    line("type", COLOR_NONE, j->type);
+    line("state", term_state_color(j->state), weir_state_name(j->state));
+    snprintf(text, sizeof text, "%d%s%s%s", (int)j->priority, name ? " (" : "", name ? name : "",
+             name ? ")" : "");
+    line("priority", COLOR_NONE, text);
+    json_line("data", j->data);
+    json_line("values", j->values);
+    int n = snprintf(text, sizeof text, "%d of %d", (int)j->attempts, (int)j->max_attempts);
+    if ((int64_t)j->delivery != j->attempts)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", given out %u times",
+                      (unsigned)j->delivery);
+    if (j->lost)
+        snprintf(text + n, sizeof text - (size_t)n, ", lost by %d worker%s (at most %d)%s",
+                 (int)j->lost, j->lost == 1 ? "" : "s", (int)j->max_lost,
+                 j->finished_at ? "" : ": runs alone");
+    line("attempts", COLOR_NONE, text);
+    if (j->state == WEIR_STATE_ACTIVE || j->progress) {
+        snprintf(text, sizeof text, "%s %d%%", term_bar(bar, sizeof bar, j->progress, 100, 30),
+                 (int)j->progress);
+        line("progress", COLOR_NONE, text);
+    }
+    json_line("at", j->progress_data);
+    json_line("result", j->result);
+    wrapped("error", COLOR_RED, j->error);
+    if (j->unique)
+        line("unique", COLOR_NONE, j->unique);
+    if (j->worker)
+        line("worker", COLOR_NONE, j->worker);
+    backoff(&j->backoff);
+    length("delay", j->delay_ms);
+    length("ttl", j->ttl_ms);
+    moment("deadline", j->deadline_at, now);
+    moment("created", j->created_at, now);
+    if (j->state == WEIR_STATE_DELAYED)
+        moment("runs", j->promote_at, now);
+    moment("started", j->started_at, now);
+    moment("lease until", j->lease_until, now);
+    moment("failed", j->failed_at, now);
+    moment("finished", j->finished_at, now);
+    length("took", j->duration_ms);
+    if (j->remove_on_complete)
+        line("afterwards", COLOR_NONE, "removed on complete");
+}
+
+static void timeline(const weir_moment *moment, size_t n, int64_t now)
+{
+    int  width = term_width(stdout);
+    char at[40], rel[40];
+    if (n)
+        printf("\n%sTimeline%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
+    for (size_t i = 0; i < n; i++) {
+        term_relative(rel, sizeof rel, moment[i].at, now);
+        printf("  %s%s  %-10s%s  ", term_on(stdout, COLOR_DIM),
+               term_moment(at, sizeof at, moment[i].at), rel, term_off(stdout));
+        term_wrap(stdout, moment[i].what, 39, width, true);
+    }
+}
+
+static weir_code show(const weir_job *j, int64_t now, weir_error *err)
+{
+    weir_story *story;
+    weir_code   rc = weir_job_story(j, &story, err);
+    if (rc)
+        return rc;
+    sheet(j, now);
+    timeline(story->moment, story->n, now);
+    weir_story_free(story);
+    return WEIR_OK;
+}
+
+static weir_code get_one(cli *c, weir_queue *q, uint64_t id)
+{
+    weir_job *job = NULL;
+    weir_code rc = weir_get(q, id, &job, &c->err);
+    if (!rc && c->json)
+        rc = jw_job(stdout, job, &c->err);
+    else if (!rc)
+        rc = show(job, weir_now(q), &c->err);
+    weir_job_free(job);
+    return rc;
+}
+
+/* Each id on its own; the status is that of the first that did not work. */
+static int each_id(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id))
+{
+    weir_queue *q;
+    uint64_t    id;
+    int         status = 0;
+    for (int i = 0; i < c->n_args; i++)
+        if (opt_id(c->args[i], &id, &c->err))
+            return cli_usage(c, "%s", c->err.msg);
+    if (cli_open(c, CLI_LOOK, &q))
+        return cli_fail(c);
+    for (int i = 0; i < c->n_args; i++) {
+        opt_id(c->args[i], &id, NULL);
+        if (i && !c->json)
+            putchar('\n');
+        if (!one(c, q, id))
+            continue;
+        fflush(stdout);
+        int s = cli_fail(c);
+        status = status ? status : s;
+    }
+    weir_close(q);
+    return status;
+}
+
+static int run_get(cli *c, const void *values)
+{
+    (void)values;
+    return each_id(c, get_one);
+}
+
+const command cmd_get = {
+    .name = "get", .group = GROUP_LOOK, .args = "ID...", .min_args = 1, .max_args = -1,
+    .summary = "show jobs and what happened to them",
+    .help = "All that is known of a job, and under it when it was added, each delivery with its "
+            "worker and how it ended, each wait, what was done by hand.",
+    .examples = "weir get 12\nweir get 12 13 --json\n",
+    .run = run_get,
+};
+
+/* ---- explain ---- */
+
+static void explain_json(const weir_explanation *e)
+{
+    jw     w = { .out = stdout };
+    size_t len = 0;
+    char  *job = weir_job_json(e->job, &len);
+    jw_object(&w, NULL);
+    jw_raw(&w, "job", job, len);
+    jw_text(&w, "why", e->why);
+    jw_text(&w, "help", e->help);
+    jw_array(&w, "timeline");
+    for (size_t i = 0; i < e->n; i++) {
+        jw_object(&w, NULL);
+        jw_int(&w, "at", e->moment[i].at);
+        jw_text(&w, "what", e->moment[i].what);
+        jw_end(&w, '}');
+    }
+    jw_end(&w, ']');
+    jw_end(&w, '}');
+    free(job);
+}
+
+static void explain_text(const weir_explanation *e, int64_t now)
+{
+    int  width = term_width(stdout);
+    char type[WEIR_MAX_TYPE + 8];
+    printf("%sjob %llu%s, %s: %s%s%s\n\n", term_on(stdout, COLOR_BOLD),
+           (unsigned long long)e->job->id, term_off(stdout),
+           term_clean(type, sizeof type, e->job->type, 0),
+           term_on(stdout, term_state_color(e->job->state)), weir_state_name(e->job->state),
+           term_off(stdout));
+    term_wrap(stdout, e->why, 2, width, false);
+    if (e->help && *e->help) {
+        printf("\n%sWhat would help%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
+        term_wrap(stdout, e->help, 2, width, false);
+    }
+    timeline(e->moment, e->n, now);
+}
+
+static weir_code explain_one(cli *c, weir_queue *q, uint64_t id)
+{
+    weir_explanation *e = NULL;
+    weir_code         rc = weir_explain(q, id, &e, &c->err);
+    if (!rc && c->json)
+        explain_json(e);
+    else if (!rc)
+        explain_text(e, weir_now(q));
+    weir_explanation_free(e);
+    return rc;
+}
+
+static int run_explain(cli *c, const void *values)
+{
+    (void)values;
+    return each_id(c, explain_one);
+}
+
+const command cmd_explain = {
+    .name = "explain", .group = GROUP_LOOK, .args = "ID...", .min_args = 1, .max_args = -1,
+    .summary = "why a job is not running, or what became of it",
+    .help = "Says why, what would help, and all that happened when, as `weir get` does. Of a job "
+            "that runs: which worker has it, for how long, and when its lease ends.",
+    .examples = "weir explain 12\n",
+    .run = run_explain,
+};

@@ -1,0 +1,369 @@
+/* cmd_schedule.c - weir schedule: jobs that are added again and again, and when an expression in
+ * the manner of cron fires. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/store.h"
+#include "cli/say.h"
+
+typedef struct schedule_opts {
+    const char *zone, *missed, *overlap, *backoff;
+    bool        day_or_weekday, paused;
+    opt_num     from, to, limit, start, end, jitter, missed_limit, priority, attempts, ttl;
+    opt_texts   except;
+} schedule_opts;
+CLI_VALUES_FIT(schedule_opts);
+
+enum { DEFAULT_FIRINGS = 5, MOMENT_MAX = 40 };
+
+#define AT(member) offsetof(schedule_opts, member)
+static const option_entry schedule_options[] = {
+    { .name = "tz", .kind = OPT_TEXT, .at = AT(zone), .arg = "ZONE",
+      .help = "the time zone, as Europe/Berlin (UTC)" },
+    { .name = "day-or-weekday", .kind = OPT_FLAG, .at = AT(day_or_weekday),
+      .help = "if day and weekday are both restricted, one is enough, as in Vixie cron; else both "
+              "must match" },
+    { .name = "from", .kind = OPT_TIME, .at = AT(from), .arg = "TIME",
+      .help = "next: firings after this time (now); backfill: from this time on" },
+    { .name = "to", .kind = OPT_TIME, .at = AT(to), .arg = "TIME",
+      .help = "backfill: up to this time (now)" },
+    { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
+      .max = WEIR_MAX_FIRINGS, .help = "next: how many (5)" },
+    { .name = "start", .kind = OPT_TIME, .at = AT(start), .arg = "TIME",
+      .help = "add: no firing before" },
+    { .name = "end", .kind = OPT_TIME, .at = AT(end), .arg = "TIME",
+      .help = "add: no firing after" },
+    { .name = "except", .kind = OPT_TEXTS, .at = AT(except), .arg = "DATE",
+      .help = "add: no firing on this date, 2026-12-25; can be repeated" },
+    { .name = "jitter", .kind = OPT_DURATION, .at = AT(jitter), .arg = "TIME",
+      .help = "add: fire up to this much later, always by the same amount" },
+    { .name = "missed", .kind = OPT_TEXT, .at = AT(missed), .arg = "HOW",
+      .words = "once skip all",
+      .help = "add: firings for which no process was there: once for all of them (the default), "
+              "skip, or all" },
+    { .name = "missed-limit", .kind = OPT_INT, .at = AT(missed_limit), .arg = "N", .min = 1,
+      .max = WEIR_MAX_FIRINGS, .help = "add: with --missed all, at most so many (100)" },
+    { .name = "overlap", .kind = OPT_TEXT, .at = AT(overlap), .arg = "HOW",
+      .words = "allow skip queue replace",
+      .help = "add: if the last job has not ended: allow another (the default), skip, queue one, "
+              "or replace it" },
+    { .name = "paused", .kind = OPT_FLAG, .at = AT(paused),
+      .help = "add: it does not fire until `weir schedule resume`" },
+    { .name = "priority", .letter = 'p', .kind = OPT_PRIORITY, .at = AT(priority),
+      .arg = "PRIORITY", .words = "low normal medium high critical",
+      .help = "add: of its jobs" },
+    { .name = "attempts", .kind = OPT_INT, .at = AT(attempts), .arg = "N",
+      .min = 1, .max = WEIR_MAX_ATTEMPTS, .help = "add: of its jobs (1)" },
+    { .name = "backoff", .letter = 'b', .kind = OPT_TEXT, .at = AT(backoff), .arg = "HOW",
+      .words = "none fixed:1s linear:2s exponential:1s:60s",
+      .help = "add: of its jobs, as in `weir add`" },
+    { .name = "ttl", .kind = OPT_DURATION, .at = AT(ttl), .arg = "TIME", .min = 1,
+      .help = "add: of its jobs" },
+    { 0 }
+};
+#undef AT
+
+/* "2026-03-29T01:00:00Z" */
+static const char *utc(char out[MOMENT_MAX], int64_t at_ms)
+{
+    time_t    t = (time_t)(at_ms / 1000);
+    struct tm tm;
+    size_t    len = strftime(out, MOMENT_MAX, "%Y-%m-%dT%H:%M:%S", gmtime_r(&t, &tm));
+    if (at_ms % 1000)
+        snprintf(out + len, MOMENT_MAX - len, ".%03dZ", (int)(at_ms % 1000));
+    else
+        snprintf(out + len, MOMENT_MAX - len, "Z");
+    return out;
+}
+
+/* ---- next ---- */
+
+static int next(cli *c, const schedule_opts *o)
+{
+    int64_t       at[WEIR_MAX_FIRINGS];
+    size_t        n;
+    char          text[MOMENT_MAX];
+    weir_schedule s = { .when = c->args[1], .zone = o->zone, .day_or_weekday = o->day_or_weekday };
+    if (c->n_args > 2)
+        return cli_usage(c, "EXPR is one argument: write it in quotes");
+    if (weir_schedule_next(&s, o->from.set ? o->from.n : cli_wall_ms(), at,
+                           o->limit.set ? (size_t)o->limit.n : DEFAULT_FIRINGS, &n, &c->err))
+        return cli_fail(c);
+    jw w = { .out = stdout };
+    if (c->json)
+        jw_array(&w, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (c->json)
+            jw_text(&w, NULL, utc(text, at[i]));
+        else
+            puts(utc(text, at[i]));
+    }
+    if (c->json)
+        jw_end(&w, ']');
+    return 0;
+}
+
+/* ---- add ---- */
+
+/* "2026-12-25,2026-12-26"; NULL: none, or no memory. */
+static char *dates(const opt_texts *except)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < except->n; i++)
+        size += strlen(except->text[i]) + 1;
+    char *out = except->n ? calloc(1, size) : NULL;
+    for (size_t i = 0; out && i < except->n; i++) {
+        strcat(out, i ? "," : "");
+        strcat(out, except->text[i]);
+    }
+    return out;
+}
+
+static int add(cli *c, const schedule_opts *o)
+{
+    char         *except = dates(&o->except);
+    weir_schedule s = {
+        .name = c->args[1], .when = c->args[2], .zone = o->zone,
+        .day_or_weekday = o->day_or_weekday, .start_at = o->start.n, .end_at = o->end.n,
+        .except = except, .jitter_ms = o->jitter.n, .missed_limit = (int32_t)o->missed_limit.n,
+        .paused = o->paused,
+        .job = { .type = c->args[3], .data = c->n_args > 4 ? c->args[4] : NULL,
+                 .priority = (int32_t)o->priority.n, .attempts = (int32_t)o->attempts.n,
+                 .ttl_ms = o->ttl.n }
+    };
+    weir_queue *q = NULL;
+    int         status = 0;
+    if (o->missed && !weir_missed_parse(o->missed, &s.missed))
+        status = cli_usage(c, "--missed: '%s' is not once, skip or all", o->missed);
+    else if (o->overlap && !weir_overlap_parse(o->overlap, &s.overlap))
+        status = cli_usage(c, "--overlap: '%s' is not allow, skip, queue or replace", o->overlap);
+    else if (o->backoff && weir_backoff_parse(o->backoff, &s.job.backoff, &c->err))
+        status = cli_usage(c, "--backoff: %s", c->err.msg);
+    else if (cli_open(c, CLI_CHANGE, &q) || weir_schedule_put(q, &s, &c->err))
+        status = cli_fail(c);
+    weir_close(q);
+    free(except);
+    return status;
+}
+
+/* ---- list, get ---- */
+
+static void print_json(const weir_schedule *s, const char *words)
+{
+    jw w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_text(&w, "name", s->name);
+    jw_text(&w, "when", s->when);
+    jw_text(&w, "words", words);
+    jw_text(&w, "zone", s->zone ? s->zone : "UTC");
+    jw_text(&w, "type", s->job.type);
+    jw_raw(&w, "data", s->job.data, s->job.data_len);
+    jw_bool(&w, "paused", s->paused);
+    jw_text(&w, "missed", weir_missed_name(s->missed));
+    jw_text(&w, "overlap", weir_overlap_name(s->overlap));
+    jw_int(&w, "next_at", s->next_at);
+    jw_int(&w, "last_at", s->last_at);
+    jw_int(&w, "last_job", (int64_t)s->last_job);
+    jw_int(&w, "fired", s->fired);
+    jw_array(&w, "history");
+    for (size_t i = 0; i < s->n_history; i++) {
+        jw_object(&w, NULL);
+        jw_int(&w, "at", s->history[i].at);
+        jw_int(&w, "done_at", s->history[i].done_at);
+        jw_text(&w, "outcome", weir_firing_name(s->history[i].outcome));
+        if (s->history[i].job)
+            jw_int(&w, "job", (int64_t)s->history[i].job);
+        jw_end(&w, '}');
+    }
+    jw_end(&w, ']');
+    jw_end(&w, '}');
+}
+
+static void print_text(const weir_schedule *s, const char *words)
+{
+    char at[MOMENT_MAX], clean[WEIR_MAX_SCHEDULE_NAME * 4];
+    printf("%s%s%s  %s\n", term_on(stdout, COLOR_BOLD),
+           term_clean(clean, sizeof clean, s->name, 0), term_off(stdout), words);
+    printf("  when     %s\n", s->when);
+    printf("  adds     %s\n", term_clean(clean, sizeof clean, s->job.type, 0));
+    printf("  next     %s\n", s->paused    ? "never: it is paused"
+                              : s->next_at ? utc(at, s->next_at)
+                                           : "never: it has ended");
+    printf("  fired    %lld times\n", (long long)s->fired);
+    for (size_t i = 0; i < s->n_history; i++) {
+        const weir_firing *f = &s->history[i];
+        printf("  %s  %s", utc(at, f->at), weir_firing_name(f->outcome));
+        if (f->job)
+            printf(", job %llu", (unsigned long long)f->job);
+        putchar('\n');
+    }
+}
+
+static void print_table(const weir_schedules *list, table *out)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const weir_schedule *s = &list->schedule[i];
+        char                 at[MOMENT_MAX], *words = NULL;
+        weir_schedule_words(s, &words, NULL);
+        table_row(out);
+        table_cell(out, 0, COLOR_BOLD, "%s", s->name);
+        table_cell(out, 1, COLOR_NONE, "%s", words ? words : s->when);
+        table_cell(out, 2, COLOR_NONE, "%s", s->job.type);
+        table_cell(out, 3, s->paused ? COLOR_YELLOW : COLOR_NONE, "%s",
+                   s->paused ? "paused" : s->next_at ? utc(at, s->next_at) : "never");
+        free(words);
+    }
+}
+
+static void print_each(const cli *c, const weir_schedules *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        char *words = NULL;
+        weir_schedule_words(&list->schedule[i], &words, NULL);
+        (c->json ? print_json : print_text)(&list->schedule[i], words ? words : "");
+        free(words);
+    }
+}
+
+static weir_code list_all(cli *c, weir_queue *q)
+{
+    static const table_column columns[] = { { "NAME", false, true }, { "FIRES", false, true },
+                                            { "TYPE", false, true }, { "NEXT", false, false } };
+    char            after[WEIR_MAX_SCHEDULE_NAME + 1] = "";
+    weir_schedules *list = NULL;
+    weir_code       rc = WEIR_OK;
+    table           out;
+    table_init(&out, columns, 4);
+    do {
+        weir_schedules_free(list);
+        rc = weir_schedules_list(q, *after ? after : NULL, 0, &list, &c->err);
+        if (rc || !list->n)
+            break;
+        if (c->json)
+            print_each(c, list);
+        else
+            print_table(list, &out);
+        snprintf(after, sizeof after, "%s", list->schedule[list->n - 1].name);
+    } while (list->more);
+    weir_schedules_free(list);
+    if (!rc && out.n_rows)
+        table_print(&out, stdout, 0);
+    table_fini(&out);
+    return rc;
+}
+
+static weir_code get_one(cli *c, weir_queue *q)
+{
+    weir_schedules *list;
+    weir_code       rc = weir_schedule_get(q, c->args[1], &list, &c->err);
+    if (!rc)
+        print_each(c, list);
+    weir_schedules_free(list);
+    return rc;
+}
+
+static int look(cli *c, weir_code (*how)(cli *c, weir_queue *q))
+{
+    weir_queue *q;
+    if (cli_open(c, CLI_LOOK, &q))
+        return cli_fail(c);
+    weir_code rc = how(c, q);
+    weir_close(q);
+    return rc ? cli_fail(c) : 0;
+}
+
+static int list(cli *c, const schedule_opts *o)
+{
+    (void)o;
+    return look(c, list_all);
+}
+
+static int get(cli *c, const schedule_opts *o)
+{
+    (void)o;
+    return look(c, get_one);
+}
+
+/* ---- rm, pause, resume, fire, backfill ---- */
+
+static int act(cli *c, const schedule_opts *o)
+{
+    const char *verb = c->args[0], *name = c->args[1];
+    weir_queue *q;
+    weir_code   rc;
+    uint64_t    id = 0;
+    size_t      n = 0;
+    if (cli_open(c, CLI_CHANGE, &q))
+        return cli_fail(c);
+    if (strcmp(verb, "rm") == 0)
+        rc = weir_schedule_remove(q, name, &c->err);
+    else if (strcmp(verb, "fire") == 0)
+        rc = weir_schedule_fire(q, name, &id, &c->err);
+    else if (strcmp(verb, "backfill") == 0)
+        rc = weir_schedule_backfill(q, name, o->from.n, o->to.set ? o->to.n : cli_wall_ms(), &n,
+                                    &c->err);
+    else
+        rc = weir_schedule_pause(q, name, strcmp(verb, "pause") == 0, &c->err);
+    weir_close(q);
+    if (rc)
+        return cli_fail(c);
+    if (id)
+        printf(c->json ? "{\"id\":%llu}\n" : "%llu\n", (unsigned long long)id);
+    if (strcmp(verb, "backfill") == 0)
+        printf(c->json ? "{\"added\":%zu}\n" : "%zu\n", n);
+    return 0;
+}
+
+static int backfill(cli *c, const schedule_opts *o)
+{
+    return o->from.set ? act(c, o) : cli_usage(c, "backfill: --from is missing");
+}
+
+static const struct {
+    const char *name;
+    int         min_args, max_args;     /* itself among them */
+    const char *args;
+    int       (*run)(cli *c, const schedule_opts *o);
+} verbs[] = {
+    { "add", 4, 5, "NAME EXPR TYPE [JSON]", add }, { "list", 1, 1, "nothing", list },
+    { "get", 2, 2, "NAME", get },                  { "rm", 2, 2, "NAME", act },
+    { "pause", 2, 2, "NAME", act },                { "resume", 2, 2, "NAME", act },
+    { "fire", 2, 2, "NAME", act },                 { "backfill", 2, 2, "NAME", backfill },
+    { "next", 2, 9, "EXPR", next },
+};
+
+static int run_schedule(cli *c, const void *values)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(c->args[0], verbs[i].name) != 0)
+            continue;
+        if (c->n_args < verbs[i].min_args)
+            return cli_usage(c, "%s: an argument is missing; expected %s", verbs[i].name,
+                             verbs[i].args);
+        if (c->n_args > verbs[i].max_args)
+            return cli_usage(c, "%s: '%s' is one argument too many; expected %s", verbs[i].name,
+                             c->args[verbs[i].max_args], verbs[i].args);
+        return verbs[i].run(c, values);
+    }
+    return cli_usage(c, "'%s' is unknown; expected add, list, get, rm, pause, resume, fire, "
+                     "backfill or next", c->args[0]);
+}
+
+const command cmd_schedule = {
+    .name = "schedule", .group = GROUP_MORE,
+    .args = "ACTION [ARGUMENTS]", .min_args = 1, .max_args = -1,
+    .words = "add list get rm pause resume fire backfill next",
+    .summary = "jobs that are added again and again",
+    .help = "`add NAME EXPR TYPE [JSON]` keeps a schedule, or changes the one of this name; "
+            "`list`; `get NAME` shows it with its last firings; `rm`, `pause`, `resume NAME`; "
+            "`fire NAME` adds its job now; `backfill NAME --from TIME` adds a job for each firing "
+            "of a past span; `next EXPR` prints the next firings in UTC and needs no store.\n"
+            "\n"
+            "EXPR is five fields (minute, hour, day, month, weekday), six with seconds first, "
+            "@daily and the like, or an interval such as 'every 90m'. While a process has the "
+            "store open (`weir serve`, `weir work`), each firing adds one job.",
+    .examples = "weir schedule add report '30 6 * * 1' report --tz Europe/Berlin --overlap skip\n"
+                "weir schedule next '0 0 L * *' --from 2026-03-29T00:00:00Z -n 12 --json\n",
+    .options = schedule_options, .run = run_schedule,
+};

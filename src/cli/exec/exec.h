@@ -1,0 +1,37 @@
+/* exec.h - do a job with a program: data on its standard input, the result on its standard
+ * output, progress and log lines on descriptor 3, the last line of standard error as the reason
+ * when it fails. */
+#ifndef WEIR_CLI_EXEC_H
+#define WEIR_CLI_EXEC_H
+
+#include <stdatomic.h>
+#include "weir/weir.h"
+
+struct guard;
+
+/* A program that cannot run stops the worker; jobs that all fail slow it down. */
+enum {
+    EXEC_STREAK   = 10,            /* failures in a row, from which on ... */
+    EXEC_SLOW_MS  = 100,           /* ... a thread waits after each: this long, then twice ... */
+    EXEC_SLOWEST_MS = 30000        /* ... as long, up to this */
+};
+
+typedef struct exec_config {
+    weir_queue *q;
+    const char *command;           /* for /bin/sh -c */
+    char      **argv;              /* or the program itself; NULL: command */
+    int         changed;           /* eventfd, written when `cannot` or `slow` is set */
+    const char *pass_env;          /* variables WEIR_* that it gets too: "A,B"; NULL: none */
+    int64_t     kill_after_ms;     /* from SIGTERM to SIGKILL */
+    const struct guard *guard;     /* kills what runs when this process is dead */
+    atomic_bool hurry;             /* kill what runs, at once */
+    atomic_int  running;           /* programs that have not been reaped */
+    atomic_bool stopping;          /* the pool is being stopped: nothing waits any more */
+    atomic_int  cannot;            /* exit status or errno of a program that cannot run; 0: none */
+    atomic_int  streak;            /* executions that failed, one after the other */
+} exec_config;
+
+/* A weir_handler; ctx is the exec_config. SIGPIPE must be ignored in this process. */
+weir_code exec_job(weir_job *job, void *ctx);
+
+#endif

@@ -1,0 +1,63 @@
+/* say.c - see say.h. */
+#include "cli/say.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { MAX_MESSAGE = 1000 };
+
+/* "weir: TEXT"; lines after the first begin below the text. */
+static void say(FILE *out, const char *text)
+{
+    static const char name[] = "weir: ";
+    char              clean[MAX_MESSAGE];
+    fputs(name, out);
+    if (term_is_tty(out))
+        term_wrap(out, text, (int)strlen(name), term_width(out), true);
+    else
+        fprintf(out, "%s\n", term_clean(clean, sizeof clean, text, 0));
+}
+
+int cli_usage(const cli *c, const char *fmt, ...)
+{
+    char    text[MAX_MESSAGE], all[MAX_MESSAGE + 100];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const char *name = c->command ? c->command->name : NULL;
+    snprintf(all, sizeof all, "%s%s%s (see `weir help%s%s`)", name ? name : "", name ? ": " : "",
+             text, name ? " " : "", name ? name : "");
+    say(stderr, all);
+    return weir_code_exit(WEIR_EINVAL);
+}
+
+int cli_fail(const cli *c)
+{
+    say(stderr, c->err.msg[0] ? c->err.msg : weir_code_text(c->err.code));
+    return weir_code_exit(c->err.code);
+}
+
+void cli_note(const cli *c, const char *fmt, ...)
+{
+    char    text[MAX_MESSAGE];
+    va_list args;
+    if (c->quiet)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    say(stderr, text);
+}
+
+void cli_done(const cli *c, const char *fmt, ...)
+{
+    char    text[MAX_MESSAGE];
+    va_list args;
+    if (c->quiet || c->json || !term_is_tty(stdout))
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    term_wrap(stdout, text, 0, term_width(stdout), true);
+}

@@ -1,0 +1,146 @@
+/* store.c - which store a command means, and opening it. */
+#include "cli/store.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/announce.h"
+#include "cli/args.h"
+#include "cli/say.h"
+#include "server/config.h"
+
+enum {
+    WAIT_OWNER_MS   = 2000,
+    WAIT_SERVER_MS  = 10000,     /* for a server that is being started anew; timeout= in its URL */
+    RETRY_SERVER_MS = 100,
+    SAY_WAITING_MS  = 500
+};
+
+/* ---- which one ---- */
+
+/* The store of a user who has not chosen one: the file jobs.db in the data directory. */
+static weir_code default_store(char *url, size_t size, weir_error *err)
+{
+    const char *own = getenv("WEIR_DATA"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    int         n;
+    if (own && *own)
+        n = snprintf(url, size, "sqlite:%s/jobs.db", own);
+    else if (data && *data == '/')
+        n = snprintf(url, size, "sqlite:%s/weir/jobs.db", data);
+    else if (home && *home == '/')
+        n = snprintf(url, size, "sqlite:%s/.local/share/weir/jobs.db", home);
+    else
+        return weir_fail(err, WEIR_EINVAL, "no store: set --store, WEIR_STORE or HOME");
+    if (n < 0 || (size_t)n >= size)
+        return weir_fail(err, WEIR_EINVAL, "the path of the data directory is too long");
+    return WEIR_OK;
+}
+
+weir_code cli_choose_store(cli *c)
+{
+    static char url[4096];          /* lives as long as the program: c->store points at it */
+    const char *from_env = getenv("WEIR_STORE");
+    if (c->store)
+        return WEIR_OK;
+    if (from_env && *from_env) {
+        c->store = from_env;
+        c->store_from = STORE_ENVIRONMENT;
+        return WEIR_OK;
+    }
+    c->store_from = announce_find(url, sizeof url) ? STORE_ANNOUNCED : STORE_DEFAULT;
+    weir_code rc = c->store_from == STORE_DEFAULT ? default_store(url, sizeof url, &c->err)
+                                                  : WEIR_OK;
+    if (!rc)
+        c->store = url;
+    return rc;
+}
+
+/* The data directory is made by the first command that writes. */
+static weir_code make_data_directory(cli *c)
+{
+    char dir[4096];
+    snprintf(dir, sizeof dir, "%s", strchr(c->store, ':') + 1);
+    *strrchr(dir, '/') = 0;
+    return srv_make_directory(dir, &c->err);
+}
+
+/* ---- opening it ---- */
+
+/* Who has the store, for others who want it: "weir work mail". */
+static void say_who(const cli *c, char *out, size_t size)
+{
+    char   text[256];
+    size_t n = (size_t)snprintf(text, sizeof text, "weir %s", c->command->name);
+    bool   types = c->command->args && strstr(c->command->args, "TYPE...");
+    for (int i = 0; types && i < c->n_args && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, " %s", c->args[i]);
+    term_clean(out, size, text, (int)size - 5);
+}
+
+/* How long a server that does not answer is waited for; 0: it is no server of ours. */
+static int64_t patience(const char *url)
+{
+    const char *query = strchr(url, '?'), *option = query ? strstr(query, "timeout=") : NULL;
+    char        value[40];
+    int64_t     ms;
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return 0;
+    if (!option)
+        return WAIT_SERVER_MS;
+    snprintf(value, sizeof value, "%.*s", (int)strcspn(option + 8, "&"), option + 8);
+    return weir_duration_parse(value, &ms, NULL) ? 0 : ms;
+}
+
+/* A server that is restarted is back soon: nothing was sent yet, so to try again is safe. Later
+ * calls are repeated by the library. */
+static weir_code open_patiently(cli *c, const char *url, const weir_options *opt, weir_queue **out)
+{
+    int64_t   begin = cli_clock_ms(), until = begin + patience(url);
+    bool      said = false;
+    weir_code rc;
+    while ((rc = weir_open(out, url, opt, &c->err)) == WEIR_EUNAVAIL && cli_clock_ms() < until) {
+        if (!said && term_is_tty(stderr) && cli_clock_ms() - begin >= SAY_WAITING_MS) {
+            cli_note(c, "%s; waiting for the server", c->err.msg);
+            said = true;
+        }
+        poll(NULL, 0, RETRY_SERVER_MS);
+    }
+    return rc;
+}
+
+weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
+{
+    char who[64];
+    say_who(c, who, sizeof who);
+    weir_options opt = { .read_only = mode == CLI_LOOK, .name = who,
+                         .durability = c->durability, .keep_taken = mode == CLI_SERVE,
+                         .brief = mode == CLI_CHANGE,
+                         .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
+    return open_patiently(c, url, &opt, out);
+}
+
+weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
+{
+    *out = NULL;
+    weir_code rc = cli_choose_store(c);
+    if (!rc && c->store_from == STORE_DEFAULT && mode == CLI_CHANGE)
+        rc = make_data_directory(c);
+    if (!rc)
+        rc = cli_open_url(c, c->store, mode, out);
+    if (rc == WEIR_ENOENT && mode == CLI_LOOK)
+        return weir_fail(&c->err, rc, "no store %s yet; `weir add` makes it", c->store);
+    return rc;
+}
+
+char *cli_show_url(char *out, size_t size, const char *url)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "%s", url);
+    args_hide_secrets(text);
+    return term_clean(out, size, text, (int)size - 5);
+}
+
+bool cli_store_is_private(const cli *c)
+{
+    return strncmp(c->store, "mem:", 4) == 0;
+}

@@ -1,0 +1,70 @@
+/* types.c - see types.h. */
+#include "cli/types.h"
+
+#include <string.h>
+#include "cli/near.h"
+#include "cli/say.h"
+
+static weir_code take(cli *c, cli_types *out, const char *name)
+{
+    if (out->n == WEIR_MAX_TAKE_TYPES)
+        return weir_fail(&c->err, WEIR_ELIMIT, "more than %d types", WEIR_MAX_TAKE_TYPES);
+    if (!*name)
+        return weir_fail(&c->err, WEIR_EINVAL, "TYPE: is empty");
+    if (!cli_types_have(out, name))
+        out->name[out->n++] = name;
+    return WEIR_OK;
+}
+
+weir_code cli_types_take(cli *c, const opt_texts *option, cli_types *out)
+{
+    weir_code rc = WEIR_OK;
+    *out = (cli_types){ 0 };
+    for (int i = 0; !rc && i < c->n_args; i++)
+        rc = take(c, out, c->args[i]);
+    for (size_t i = 0; !rc && option && i < option->n; i++)
+        rc = take(c, out, option->text[i]);
+    return rc;
+}
+
+bool cli_types_have(const cli_types *types, const char *type)
+{
+    for (size_t i = 0; i < types->n; i++)
+        if (strcmp(types->name[i], type) == 0)
+            return true;
+    return false;
+}
+
+static weir_code check_one(cli *c, const weir_stats *s, const char *name)
+{
+    char hint[WEIR_MAX_TYPE + 40];
+    near guess = { .typed = name };
+    if (strcmp(name, "*") == 0)
+        return WEIR_OK;
+    for (size_t i = 0; i < s->n; i++) {
+        if (strcmp(s->type[i].type, name) == 0)
+            return WEIR_OK;
+        near_try(&guess, s->type[i].type);
+    }
+    return weir_fail(&c->err, WEIR_ENOENT, "no such type '%s'%s", name,
+                     near_hint(hint, sizeof hint, &guess, ""));
+}
+
+weir_code cli_types_check(cli *c, weir_queue *q, const cli_types *types)
+{
+    weir_stats *s;
+    if (types->n == 0)
+        return WEIR_OK;
+    weir_code rc = weir_get_stats(q, &s, &c->err);
+    for (size_t i = 0; !rc && i < types->n; i++)
+        rc = check_one(c, s, types->name[i]);
+    weir_stats_free(s);
+    return rc;
+}
+
+void cli_types_note(cli *c, weir_queue *q, const cli_types *types)
+{
+    if (cli_types_check(c, q, types) == WEIR_ENOENT)
+        cli_note(c, "%s (waiting for its first job)", c->err.msg);
+    c->err = (weir_error){ 0 };
+}

@@ -1,0 +1,101 @@
+/* op_schedule.c - SCHEDULE: put or remove a schedule. */
+#include <string.h>
+
+#include "op/row.h"
+#include "op/schedule.h"
+
+static const char *action(const weir_op *op)
+{
+    return op->u.schedule.record ? "schedule.put" : "schedule.remove";
+}
+
+static weir_code check(weir_op *op, weir_error *err)
+{
+    weir_op_schedule *o = &op->u.schedule;
+    weir_code         rc = weir__schedule_name_check(o->name, err);
+    if (rc || !o->record)
+        return rc;
+    if (!o->len)
+        o->len = strlen(o->record);
+    return weir__schedule_record_check(o->name, o->record, o->len, err);
+}
+
+static void copy(weir_copier *c, weir_op *op)
+{
+    weir__copy_text(c, &op->u.schedule.name);
+    if (op->u.schedule.record)
+        weir__copy_bytes(c, &op->u.schedule.record, op->u.schedule.len);
+}
+
+static void clear(weir_op *op)
+{
+    op->u.schedule.new_version = 0;
+}
+
+/* ---- as JSON ---- */
+
+static size_t size(const weir_op *op)
+{
+    return WEIR__OP_SIZE + op->u.schedule.len;
+}
+
+static void write_request(weir_buf *b, const weir_op *op)
+{
+    const weir_op_schedule *o = &op->u.schedule;
+    weir__put_text(b, ",\"name\":", o->name, strlen(o->name));
+    if (o->record)
+        weir__put_raw(b, ",\"schedule\":", o->record, o->len);
+    if (o->due_at != INT64_MAX)
+        weir__put_int(b, ",\"due_at\":", o->due_at);
+    if (o->version != WEIR_ANY_VERSION)
+        weir__put_id(b, ",\"version\":", o->version);
+}
+
+static const weir_field request[] = {
+    FIELD_OP,
+    WEIR_FIELD("name", weir__as_text, REQUEST_OP(schedule.name), .needed = true),
+    WEIR_FIELD("schedule", weir__as_raw, REQUEST(raw)),
+    WEIR_FIELD("due_at", weir__as_int, REQUEST_OP(schedule.due_at), .given = REQUEST(has_due)),
+    WEIR_FIELD("version", weir__as_number, REQUEST_OP(schedule.version),
+               .given = REQUEST(has_version)),
+    { 0 }
+};
+
+static weir_code read_request(weir_reader *in, op_request *r)
+{
+    weir_op_schedule *o = &r->op.u.schedule;
+    (void)in;
+    o->record = r->raw.text;
+    o->len = r->raw.len;
+    if (!r->has_due)
+        o->due_at = INT64_MAX;
+    if (!r->has_version)
+        o->version = WEIR_ANY_VERSION;
+    return WEIR_OK;
+}
+
+static void write_answer(weir_buf *b, const weir_op *op)
+{
+    weir__put_id(b, ",\"version\":", op->u.schedule.new_version);
+}
+
+static const weir_field answer[] = {
+    FIELD_ERROR,
+    WEIR_FIELD("version", weir__as_number, ANSWER(version)),
+    { 0 }
+};
+
+static weir_code read_answer(weir_reader *in, op_answer *a)
+{
+    (void)in;
+    a->op->u.schedule.new_version = a->version;
+    return WEIR_OK;
+}
+
+const weir_op_row weir__row_schedule = WEIR_OP_ROW(
+    "schedule", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false,
+    weir__role_admin, /* writes */ weir__op_always, action,
+    weir__op_no_job, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__op_no_jobs,
+    weir__op_no_result,
+    check, copy, clear, clear,
+    size, write_request, request, read_request, write_answer, answer, read_answer);

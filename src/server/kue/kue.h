@@ -1,0 +1,145 @@
+/* kue.h - what Kue's API (api_kue.c) and Vert.x Kue's (api_vertx.c) share: a job as each of them
+ * shows it, what each of them takes for one, ranges by rank, and the steps of a request.
+ *
+ * Errors that Kue has are answered as Kue does, with its text and status 200; those it has not
+ * (the life cycle forbids it, the store is away) have the status of their code and Kue's shape,
+ * {"error":"text"}. Vert.x Kue has the same shape, pretty-printed. */
+#ifndef WEIR_SERVER_KUE_H
+#define WEIR_SERVER_KUE_H
+
+#include "server/http/body.h"
+#include "server/http/parts.h"
+
+enum {
+    SRV_KUE_MAX_RANGE  = 10000,             /* jobs in one answer */
+    SRV_KUE_MAX_REACH  = 100000,            /* ranks between a range and the nearer end */
+    SRV_KUE_MAX_SORTED = 1000,              /* jobs of a list that is put into Kue's order, ... */
+    SRV_KUE_MAX_SORTED_BYTES = 64 * 1024 * 1024     /* ... and bytes of them that are read for it */
+};
+
+/* ---- kue_json.c: jobs as JSON ---- */
+
+/* As Kue shows it: its order of members, numbers of the hash as text. `id` is what stood in the
+ * path, which Kue repeats as text; NULL: the id as a number, as in lists. */
+void srv_kue_job(weir_buf *out, const weir_job *job, const char *id);
+
+/* As Vert.x Kue shows it: by name, upper case, 0 for never; with `error`, which it forgets. */
+void srv_vertx_job(weir_buf *out, const weir_job *job);
+const char *srv_vertx_priority(int32_t priority);       /* "HIGH"; the nearest that has a name */
+
+/* The value address_id of a job, as JSON; NULL: it has none. */
+const char *srv_vertx_address(const weir_job *job, size_t *len);
+
+/* Valid JSON without white space; and as Jackson prints it, which Vert.x Kue uses. */
+void srv_json_compact(weir_buf *out, const char *json, size_t len);
+void srv_json_pretty(weir_buf *out, const char *json, size_t len);
+
+/* ---- kue_spec.c: what is to be added ---- */
+
+/* An element of the body of Kue's POST /job. Zero, false, null and "" are as if they were not
+ * there, members that Kue has not are ignored, as in Kue; what is there and wrong is refused:
+ * in->err says why, "attempts: ...". Texts are in memory of the reader. */
+weir_code srv_kue_spec(weir_reader *in, weir_json_piece element, weir_spec *out);
+
+enum { SRV_MAX_ADDRESS = 200 };             /* bytes of an address_id */
+
+/* The body of Vert.x Kue's PUT /job: a job with the names of srv_vertx_job(). */
+typedef struct srv_vertx_body {
+    int64_t     id;                         /* over 0: the job to change */
+    weir_state  state;                      /* WEIR_STATE_ANY: not given */
+    weir_spec   spec;                       /* type may be NULL */
+    const char *address;                    /* address_id; NULL: not given */
+    bool        data, priority, attempts, delay, ttl, backoff, remove;   /* given */
+} srv_vertx_body;
+weir_code srv_vertx_spec(weir_reader *in, weir_json_piece body, srv_vertx_body *out);
+
+/* ---- kue_step.c: the steps of a request ---- */
+
+/* What a request holds; r->state points to it. All of it is released with the answer. */
+typedef struct srv_kue {
+    bool         vertx;                     /* answer as Vert.x Kue does */
+    srv_then    *then;                      /* what follows a step */
+    weir_error   err;
+    weir_job    *job;
+    weir_stats  *stats;
+    weir_lines  *lines;
+    weir_page   *page;
+    weir_added   added;
+    uint64_t     count;
+    void        *own;                       /* the handler's */
+    weir_buf     out;                       /* the answer */
+
+    /* a list: a log or a range */
+    srv_parts    parts;
+    size_t       n, bytes;                  /* items in the answer so far, and their bytes */
+    uint64_t     id;                        /* of the job whose log it is */
+
+    /* a range */
+    weir_query   query;
+    int64_t      from, to;                  /* ranks, both included; below 0: from the end */
+    bool         desc;
+    bool         sorted;                    /* by priority and id, as Kue's sets are */
+    size_t       skip, want;
+    struct srv_kue_range *range;            /* kue_range.c */
+} srv_kue;
+
+/* Starts a request. NULL: it was answered, since there is no memory, or (Kue) since the client
+ * does not accept JSON: then there is no such route. */
+srv_kue *srv_kue_begin(srv_request *r, bool vertx);
+
+/* An id as Kue's keys have it, 12 and not 012 or +12; 0: it is none. */
+uint64_t srv_kue_id(const char *text);
+
+/* The job with this id, if there is one and the caller may see it: then(), or with WEIR_ENOENT. */
+void srv_kue_get(srv_request *r, uint64_t id, srv_then *then);
+
+/* What brings a job into a state, nothing if it is in it already. */
+void srv_kue_move(const weir_job *job, weir_state state, weir_change *out);
+
+/* Change k->job, which was got and must still be in the same state: then(). */
+void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then);
+void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then);
+
+/* The types that a caller with a token for one type sees are that one: the type to ask for, or
+ * NULL for all of them. False: it may not see any that it asked for. */
+bool srv_kue_scope(const srv_request *r, const char *asked, const char **type);
+/* Is the token for several types, and none was named? True: it was answered with 403. */
+bool srv_kue_unscoped(srv_request *r, const char *asked);
+
+/* The counts of /stats, of the types that the caller sees. */
+void srv_kue_stats(srv_request *r, srv_then *then);
+const weir_type_stats *srv_kue_counts(const srv_request *r);
+
+/* The answers to /job/types, /jobs/TYPE/STATE/stats and /job/ID/log, in whole. */
+void srv_kue_types(srv_request *r);
+void srv_kue_count(srv_request *r, weir_state state, const char *type);
+void srv_kue_log(srv_request *r, uint64_t id);
+
+/* A list that is sent in parts: begin it, append items, end it. From its begin on, more() and these
+ * are the only ones to answer. */
+void srv_kue_list(srv_request *r, void (*more)(srv_request *r));
+void srv_kue_list_item(srv_request *r, weir_buf *item);     /* JSON; takes its bytes */
+void srv_kue_list_end(srv_request *r);
+void srv_kue_list_failed(srv_request *r, const weir_error *err);
+
+/* Answer with k->out. */
+void srv_kue_reply(srv_request *r, int status);
+void srv_kue_message(srv_request *r, int status, const char *fmt, ...) WEIR_PRINTF(3, 4);
+void srv_kue_error(srv_request *r, int status, const char *fmt, ...) WEIR_PRINTF(3, 4);
+void srv_kue_failed(srv_request *r, const weir_error *err);     /* the status of its code */
+void srv_kue_empty(srv_request *r, int status);
+
+/* A reader of the body whose texts live as long as the request. */
+weir_reader srv_kue_reader(srv_request *r);
+
+/* Does an Accept header (NULL: none) take application/json? */
+bool srv_accepts_json(const char *accept);
+
+/* ---- kue_range.c: jobs by rank ---- */
+
+/* Answers with the jobs of `state` and `type` (WEIR_STATE_ANY, NULL: all) between two ranks, as
+ * ZRANGE counts them, by id. */
+void srv_kue_range(srv_request *r, weir_state state, const char *type, int64_t from, int64_t to,
+                   bool desc);
+
+#endif

@@ -1,0 +1,218 @@
+/* push.c - the push thread: what wakes it, its turns, its start and its end. */
+#include "server/push/push.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "server/push/push_inner.h"
+
+/* ---- from other threads ----
+ *
+ * The thread is woken with the lock held, and ends with the lock held: so nobody is inside of
+ * `multi` when that is released. */
+
+void push_note_post(srv_push *p, push_note *note)
+{
+    note->next = NULL;
+    pthread_mutex_lock(&p->lock);
+    *p->last_note = note;
+    p->last_note = &note->next;
+    curl_multi_wakeup(p->multi);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void srv_push_post(srv_push *p, srv_push_ask *ask)
+{
+    ask->next = NULL;
+    pthread_mutex_lock(&p->lock);
+    bool ended = p->ended;
+    if (!ended) {
+        *p->last_ask = ask;
+        p->last_ask = &ask->next;
+        curl_multi_wakeup(p->multi);
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (ended) {
+        weir_fail(&ask->err, WEIR_ECLOSED, "the server is stopping");
+        srv_loop_post(ask->loop, &ask->done);
+    }
+}
+
+static bool wants(const push_target *t, const char *type)
+{
+    for (size_t i = 0; i < t->is->types.n; i++) {
+        if (!strcmp(t->is->types.text[i], type))
+            return true;
+    }
+    return false;
+}
+
+/* On the callback thread of the queue. What is not about jobs of one type concerns all. */
+static void on_event(const weir_event *e, void *ctx)
+{
+    srv_push *p = ctx;
+    bool      all = e->missed || e->kind != WEIR_EVENT_ENQUEUE, news = false;
+    pthread_mutex_lock(&p->lock);
+    for (push_target *t = p->targets; t; t = t->next) {
+        if (!t->woken && (all || wants(t, e->type)))
+            news = t->woken = true;
+    }
+    if (news)
+        curl_multi_wakeup(p->multi);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Every event costs something, so that without targets there is no listener. */
+weir_code push_listen(srv_push *p, bool needed, weir_error *err)
+{
+    static const weir_filter filter = { .events = WEIR_BIT(WEIR_EVENT_ENQUEUE) |
+                                                  WEIR_BIT(WEIR_EVENT_RESUME) |
+                                                  WEIR_BIT(WEIR_EVENT_ERROR) };
+    if (needed && !p->listener)
+        return weir_listen(p->q, &filter, on_event, p, &p->listener, err);
+    if (!needed) {
+        weir_unlisten(p->listener);
+        p->listener = NULL;
+    }
+    return WEIR_OK;
+}
+
+/* ---- the thread ---- */
+
+static void run_notes(srv_push *p)
+{
+    pthread_mutex_lock(&p->lock);
+    push_note    *note = p->notes, *next_note;
+    srv_push_ask *ask = p->asks, *next_ask;
+    p->notes = NULL;
+    p->last_note = &p->notes;
+    p->asks = NULL;
+    p->last_ask = &p->asks;
+    if (p->drain && !p->drain_ms)
+        p->drain_ms = weir__monotonic_ms() + SRV_DRAIN_MS;
+    pthread_mutex_unlock(&p->lock);
+    for (; note; note = next_note) {
+        next_note = note->next;
+        note->run(p, note);
+    }
+    for (; ask; ask = next_ask) {
+        next_ask = ask->next;               /* it is the asker's again once it is answered */
+        ask->run(p, ask);
+        srv_loop_post(ask->loop, &ask->done);
+    }
+}
+
+/* How long there is nothing to do unless something happens. */
+static int sleep_ms(srv_push *p)
+{
+    enum { LONG_MS = 60 * 60 * 1000 };
+    int64_t now = weir__monotonic_ms(), until = now + LONG_MS;
+    pthread_mutex_lock(&p->lock);
+    for (push_target *t = p->targets; t; t = t->next) {
+        int64_t ready = t->ready_ms > t->refused_ms ? t->ready_ms : t->refused_ms;
+        if (t->woken && push_room(p, t) && ready < until)
+            until = ready;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (p->again && p->again_ms < until)
+        until = p->again_ms;
+    if (p->drain_ms && p->under_way && p->drain_ms < until)
+        until = p->drain_ms;
+    return until > now ? (int)(until - now) : 0;
+}
+
+/* Nothing is under way, and nothing more will be. */
+static bool is_over(srv_push *p)
+{
+    if (!p->drain_ms || p->under_way || p->again || p->calls)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    p->ended = !p->notes && !p->asks;
+    bool over = p->ended;
+    pthread_mutex_unlock(&p->lock);
+    return over;
+}
+
+static void *push_main(void *arg)
+{
+    srv_push *p = arg;
+    while (!is_over(p)) {
+        run_notes(p);
+        push_settle_again(p);
+        push_sweep(p);
+        push_look_at_targets(p);
+        push_look_at_requests(p);
+        if (p->drain_ms && weir__monotonic_ms() >= p->drain_ms)
+            push_break_off(p);
+        if (!is_over(p))
+            curl_multi_poll(p->multi, NULL, 0, sleep_ms(p), NULL);
+    }
+    return NULL;
+}
+
+/* ---- start and end ---- */
+
+weir_code srv_push_start(srv_push **out, weir_queue *q, srv_workers *workers,
+                         const srv_options *opt, weir_error *err)
+{
+    *out = NULL;
+    srv_push *p = calloc(1, sizeof *p);
+    if (!p)
+        return weir_fail(err, WEIR_ENOMEM, "push: out of memory");
+    p->q = q;
+    p->workers = workers;
+    p->opt = opt;
+    p->last_note = &p->notes;
+    p->last_ask = &p->asks;
+    pthread_mutex_init(&p->lock, NULL);
+    weir_code rc = WEIR_OK;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(p->multi = curl_multi_init()) ||
+        (opt->data_dir && asprintf(&p->path, "%s/push.json", opt->data_dir) < 0))
+        rc = weir_fail(err, WEIR_ENOMEM, "push: out of memory");
+    if (!rc)
+        rc = push_load(p, err);
+    if (!rc)
+        rc = weir__thread_start(&p->thread, push_main, p, "weir-push", err);
+    p->started = !rc;
+    if (rc)
+        srv_push_destroy(p);
+    else
+        *out = p;
+    return rc;
+}
+
+void srv_push_drain(srv_push *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->drain = true;
+    if (!p->ended)
+        curl_multi_wakeup(p->multi);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void srv_push_stop(srv_push *p)
+{
+    if (!p || !p->started)
+        return;
+    srv_push_drain(p);
+    pthread_join(p->thread, NULL);
+    p->started = false;
+}
+
+void srv_push_destroy(srv_push *p)
+{
+    if (!p)
+        return;
+    weir_unlisten(p->listener);
+    for (push_target *t; (t = p->targets); push_target_free(t))
+        p->targets = t->next;
+    curl_multi_cleanup(p->multi);
+    pthread_mutex_destroy(&p->lock);
+    free(p->path);
+    free(p);
+    curl_global_cleanup();
+}

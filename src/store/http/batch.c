@@ -1,0 +1,185 @@
+/* batch.c - a batch of operations as one request, repeated as far as that is safe: see http.h and
+ * store/remote/attempt.h. */
+#include "store/http/http.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+enum {
+    FIRST_PAUSE_MS = 10,
+    LONGEST_PAUSE_MS = 500,
+    KEPT_ROOM = 1024 * 1024         /* bytes of a request's memory that is kept for the next */
+};
+
+/* What became of one try. */
+typedef enum outcome {
+    ANSWERED,       /* the operations have their answers */
+    REFUSED,        /* certainly not done, and trying again is of no use */
+    NOT_NOW,        /* certainly not done, and another try may help */
+    LOST,           /* perhaps done: no answer came */
+    OTHER_RUN       /* certainly not done by this run of the server; the one before is gone */
+} outcome;
+
+typedef struct request {
+    weir_attempt a;
+    http_store  *s;
+    http_lane   *lane;
+    int64_t      silence_ms;                /* how long the server may take */
+    char         run[WEIR_BATCH_RUN + 1];   /* that it is meant for */
+} request;
+
+static void sleep_ms(int64_t ms)
+{
+    struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+    nanosleep(&ts, NULL);
+}
+
+/* ---- the run of the server ---- */
+
+static void known_run(http_store *s, char out[WEIR_BATCH_RUN + 1])
+{
+    pthread_mutex_lock(&s->lock);
+    memcpy(out, s->run, sizeof s->run);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void learn_run(http_store *s, const char *run)
+{
+    pthread_mutex_lock(&s->lock);
+    memcpy(s->run, run, strlen(run) + 1);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- one try ---- */
+
+static bool write_body(request *r)
+{
+    weir_buf *b = &r->lane->body;
+    if (b->cap > KEPT_ROOM)
+        weir__buf_fini(b);
+    weir__buf_clear(b);
+    return weir__attempt_write(&r->a, r->run, b);
+}
+
+/* An answer that is not one to the operations. */
+static outcome take_refusal(request *r)
+{
+    const http_post *p = &r->lane->post;
+    weir_batch_head        head;
+    if (p->status == WEIR_BATCH_OTHER_RUN &&
+        !weir__batch_read_answers(p->answer.data, p->answer.len, &head, NULL, 0, NULL)) {
+        learn_run(r->s, head.run);
+        memcpy(r->run, head.run, sizeof r->run);
+        weir_fail(&r->a.err, WEIR_EUNAVAIL, "%s: the server was started anew", p->url->base);
+        return OTHER_RUN;
+    }
+    weir__http_refusal(p->url, p->status, p->answer.data, p->answer.len, &r->a.err);
+    if (r->a.err.code == WEIR_EUNKNOWN)               /* done, and the answer was not kept */
+        r->a.maybe = true;
+    else if (p->status == 503 || p->status == 429)
+        return NOT_NOW;
+    else if (p->status >= 500)                      /* 502, 504: of something in between */
+        return LOST;
+    return REFUSED;
+}
+
+static outcome try_once(request *r)
+{
+    http_post *p = &r->lane->post;
+    weir_batch_head  head;
+    weir_code  rc = weir__http_post_run(p, &r->lane->body, r->silence_ms, &r->a.err);
+    if (rc && !p->sent)
+        return rc == WEIR_EINVAL || rc == WEIR_ENOMEM ? REFUSED : NOT_NOW;
+    if (rc)
+        return LOST;
+    if (p->status != 200)
+        return take_refusal(r);
+    if (weir__batch_read_answers(p->answer.data, p->answer.len, &head, r->a.ops, r->a.n, &r->a.err))
+        return LOST;
+    learn_run(r->s, head.run);
+    if (r->s->env.test_clock || weir__attempt_gone(&r->a))
+        weir__http_events_until(r->s->events, head.run, head.event);
+    return ANSWERED;
+}
+
+/* ---- until it is over ---- */
+
+static void run_request(request *r)
+{
+    int64_t until = 0, pause = FIRST_PAUSE_MS;
+    r->silence_ms = r->a.slow ? WEIR_HTTP_SLOW_MS : r->s->url.timeout_ms;
+    known_run(r->s, r->run);
+    while (r->a.n) {
+        if (!write_body(r)) {
+            weir_fail(&r->a.err, WEIR_ENOMEM, "http: out of memory");
+            break;
+        }
+        outcome got = try_once(r);
+        if (got == ANSWERED)
+            return;
+        if (got == REFUSED)
+            break;
+        if (got == OTHER_RUN && r->a.maybe)
+            weir__attempt_forget(&r->a, "the server was started anew");
+        r->a.maybe = r->a.maybe || got == LOST;
+        int64_t now = weir__monotonic_ms();
+        if (!until)
+            until = now + r->s->url.timeout_ms;
+        if (now + pause >= until)
+            break;
+        sleep_ms(pause);
+        pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
+    }
+    weir__attempt_fail(&r->a);
+}
+
+/* ---- batches ---- */
+
+/* What needs no server: with a clock of its own a test wants its ticks, else the server's queue
+ * does what is due, and this one has nothing to do. True: op is done. */
+static bool done_here(const http_store *s, weir_op *op)
+{
+    weir__op_clear(op);
+    if (op->kind == WEIR_OP_TICK && !s->env.test_clock) {
+        op->u.tick.changed = 0;
+        op->u.tick.next_at = INT64_MAX;
+        op->u.tick.schedules_due = false;
+        return true;
+    }
+    return weir__op_refused(op, s->env.read_only);
+}
+
+weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
+{
+    http_store *s = (http_store *)base;
+    http_lane  *lane = &s->lane[weir__ops_lane(ops, n)];
+    weir_op    *some[WEIR_BATCH_MAX_OPS];
+    (void)err;
+    for (size_t i = 0; i < n;) {
+        request r = { .s = s, .lane = lane };
+        size_t  fit = weir__attempt_fit(ops + i, n - i), kept = 0;
+        for (size_t k = 0; k < fit; k++, i++)
+            if (!done_here(s, ops[i]))
+                some[kept++] = ops[i];
+        if (!kept)
+            continue;
+        weir__attempt_begin(&r.a, &lane->caller, some, kept);
+        run_request(&r);
+        weir__attempt_end(&r.a);
+    }
+    return WEIR_OK;
+}
+
+weir_code weir__http_handshake(http_store *s, weir_error *err)
+{
+    request r = { .s = s, .lane = &s->lane[0], .silence_ms = s->url.timeout_ms,
+                  .a.caller = &s->lane[0].caller };
+    if (!write_body(&r))
+        return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
+    outcome got = try_once(&r);
+    if (got != ANSWERED && err)
+        *err = r.a.err;
+    return got == ANSWERED ? WEIR_OK : r.a.err.code;
+}

@@ -1,0 +1,143 @@
+/* attempt.c - a batch on its way to another process: see attempt.h. */
+#include "store/remote/attempt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { MAX_BODY = 16 * 1024 * 1024 };       /* bytes; from there on a batch is cut in two */
+
+weir_code weir__caller_init(weir_caller *c, weir_error *err)
+{
+    unsigned char bytes[WEIR_BATCH_CALLER / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return weir_fail(err, WEIR_EIO, "no random numbers: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(c->name + 2 * i, 3, "%02x", bytes[i]);
+    return WEIR_OK;
+}
+
+void weir__caller_fini(weir_caller *c)
+{
+    free(c->tokens);
+    c->tokens = NULL;
+}
+
+/* ---- tokens ---- */
+
+static bool may_be_repeated(weir_op *op)
+{
+    const weir_token **token = weir__op_row(op)->token(op);
+    return !weir__op_writes(op) || (token && *token);
+}
+
+static weir_lent_token *new_token(weir_caller *c)
+{
+    if (c->n_tokens == c->cap_tokens) {
+        size_t           cap = c->cap_tokens ? 2 * c->cap_tokens : 16;
+        weir_lent_token *more = realloc(c->tokens, cap * sizeof *more);
+        if (!more)
+            return NULL;
+        c->tokens = more;
+        c->cap_tokens = cap;
+    }
+    return &c->tokens[c->n_tokens++];
+}
+
+/* Operations that can have a token and have none get one. One that does not get it, for want of
+ * memory, is like other writes. */
+static void lend_tokens(weir_attempt *a)
+{
+    weir_caller *c = a->caller;
+    c->n_tokens = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const weir_token **place = weir__op_row(a->ops[i])->token(a->ops[i]);
+        weir_lent_token   *t = place && !*place ? new_token(c) : NULL;
+        if (!t)
+            continue;
+        *t = (weir_lent_token){ .place = place, .token.number = c->number };
+        snprintf(t->key, sizeof t->key, "%s.%zu", c->name, c->n_tokens - 1);
+    }
+    for (size_t i = 0; i < c->n_tokens; i++) {
+        c->tokens[i].token.key = c->tokens[i].key;
+        *c->tokens[i].place = &c->tokens[i].token;
+    }
+}
+
+/* ---- attempts ---- */
+
+size_t weir__attempt_fit(weir_op *const *ops, size_t n)
+{
+    size_t bytes = 0, i = 0;
+    for (; i < n && i < WEIR_BATCH_MAX_OPS; i++) {
+        bytes += weir__op_row(ops[i])->size(ops[i]);
+        if (i && bytes > MAX_BODY)
+            break;
+    }
+    return i;
+}
+
+void weir__attempt_begin(weir_attempt *a, weir_caller *caller, weir_op **ops, size_t n)
+{
+    *a = (weir_attempt){ .caller = caller, .ops = ops, .n = n };
+    caller->number++;
+    lend_tokens(a);
+    for (size_t i = 0; i < n; i++) {
+        a->writes = a->writes || !may_be_repeated(ops[i]);
+        a->slow = a->slow || weir__op_row(ops[i])->slow;
+    }
+}
+
+void weir__attempt_end(weir_attempt *a)
+{
+    weir_caller *c = a->caller;
+    for (size_t i = 0; i < c->n_tokens; i++)
+        *c->tokens[i].place = NULL;
+    c->n_tokens = 0;
+}
+
+bool weir__attempt_write(const weir_attempt *a, const char *run, weir_buf *out)
+{
+    weir__batch_begin(out, a->caller->name, a->writes ? a->caller->number : 0, run);
+    for (size_t i = 0; i < a->n; i++)
+        weir__batch_add(out, a->ops[i]);
+    weir__batch_end(out);
+    return !out->failed;
+}
+
+void weir__attempt_forget(weir_attempt *a, const char *why)
+{
+    size_t kept = 0;
+    a->writes = false;
+    for (size_t i = 0; i < a->n; i++) {
+        weir_op *op = a->ops[i];
+        if (may_be_repeated(op))
+            a->ops[kept++] = op;
+        else
+            weir_fail(&op->err, WEIR_EUNKNOWN, "%s: not known whether it was done: %s",
+                      weir__op_row(op)->name, why);
+    }
+    a->n = kept;
+    a->maybe = false;
+}
+
+void weir__attempt_fail(weir_attempt *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->maybe || !weir__op_writes(a->ops[i]))
+            a->ops[i]->err = a->err;
+        else
+            weir_fail(&a->ops[i]->err, WEIR_EUNKNOWN, "%s: not known whether it was done: %s",
+                      weir__op_row(a->ops[i])->name, a->err.msg);
+    }
+}
+
+bool weir__attempt_gone(const weir_attempt *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->ops[i]->err.code == WEIR_ENOENT)
+            return true;
+    return false;
+}

@@ -1,0 +1,106 @@
+// clients.js WEIR MODULES - Vert.x's own clients, each against the bridge that it speaks to, and against
+// one another: publish, send, requests, failures, conversations, headers, bodies of every kind.
+'use strict';
+const { assert, clients, done, serve, test, until } = require('./rig');
+
+// Registering is not answered: it is there when a message to an address of one's own has come back.
+let fences = 0;
+async function settled(client) {
+  const address = `fence.${process.pid}.${++fences}`;
+  let there = false;
+  const handler = () => { there = true; };
+  client.on(address, handler);
+  client.publish(address, 1);
+  await until(() => there, 'registered');
+  client.off(address, handler);
+}
+
+async function pair(server, one, other = one) {
+  const a = await clients[one](server);
+  const b = await clients[other](server);
+  return [a, b, () => { a.close(); b.close(); }];
+}
+
+const bodies = [null, true, 5, -1.5, 'text', 'ä\u0000\u{1F600}', [], [1, [null]], {}, { a: { b: 'c' } }];
+
+const cases = {
+  async 'publish reaches all, send one in turn'(a, b) {
+    const got = { a: [], b: [] };
+    a.on('news', (err, m) => got.a.push(m.body));
+    b.on('news', (err, m) => got.b.push(m.body));
+    await settled(a);
+    await settled(b);
+    a.publish('news', 'hello');
+    await until(() => got.a.length && got.b.length, 'both have it');
+    for (let i = 0; i < 4; i++) b.post('news', i);
+    await until(() => got.a.length + got.b.length === 6, 'four more');
+    assert.strictEqual(got.a.length, 3);
+    assert.strictEqual(got.b.length, 3);
+  },
+  async 'a request is replied to, with any body'(a, b) {
+    a.on('echo', (err, m) => m.reply(m.body === undefined ? null : m.body, { seen: String(m.headers && m.headers.k) }));
+    await settled(a);
+    for (const body of bodies) {
+      const reply = await b.request('echo', body, { k: 'v' });
+      assert.deepStrictEqual(reply.body === undefined ? null : reply.body, body);
+      assert.strictEqual(reply.headers.seen, 'v');
+    }
+  },
+  async 'failures have their types'(a, b) {
+    a.on('silent', () => {});
+    await settled(a);
+    await assert.rejects(b.request('nobody.at.all', 1), (e) => e.failureType === 'NO_HANDLERS' &&
+      e.failureCode === -1 && e.message === 'No handlers for address nobody.at.all');
+    await assert.rejects(b.request('silent', 1, { timeout: '50' }), (e) => e.failureType === 'TIMEOUT' &&
+      /^Timed out after waiting 50\(ms\) for a reply. address: \S+, repliedAddress: silent$/.test(e.message));
+  },
+  async 'a conversation of three steps'(a, b) {
+    const heard = [];
+    a.on('talk', async (err, m) => {
+      heard.push(m.body);
+      const more = await a.reply(m, 'who?');
+      heard.push(more.body);
+      more.reply('bye', {});
+    });
+    await settled(a);
+    const first = await b.request('talk', 'knock');
+    assert.strictEqual(first.body, 'who?');
+    const last = await b.reply(first, 'ann');
+    assert.strictEqual(last.body, 'bye');
+    assert.deepStrictEqual(heard, ['knock', 'ann']);
+  },
+  async 'a client that has unregistered, or gone, has no consumers'(a, b) {
+    const handler = (err, m) => m.reply(1);
+    a.on('there', handler);
+    await settled(a);
+    await b.request('there', 1);
+    a.off('there', handler);
+    await settled(a);
+    await assert.rejects(b.request('there', 1), (e) => e.failureType === 'NO_HANDLERS');
+    a.on('there', handler);
+    await settled(a);
+    a.close();
+    for (;;) {
+      try {
+        await b.request('there', 1);
+      } catch (e) {
+        if (e.failureType === 'NO_HANDLERS') break;
+      }
+    }
+  },
+};
+
+(async () => {
+  const server = await serve();
+  const names = Object.keys(clients);
+  const pairs = names.map((n) => [n, n]);
+  for (let i = 1; i < names.length; i++) pairs.push([names[0], names[i]], [names[i], names[0]]);
+  for (const [one, other] of pairs)
+    for (const [name, run] of Object.entries(cases))
+      await test(`${one}${one === other ? '' : ` and ${other}`}: ${name}`, async () => {
+        const [a, b, close] = await pair(server, one, other);
+        try { await run(a, b); } finally { close(); }
+      });
+  await server.stop();
+  done();
+})();

@@ -1,0 +1,100 @@
+#!/bin/bash
+# test_schedule.sh - `weir schedule` as a user has it, and the examples of docs/time.md.
+# shellcheck source=test/e2e/lib.sh
+. "$(dirname "$0")/lib.sh" "$@"
+
+case_next() {
+    weir schedule next '30 2 * * *' --tz Europe/Berlin --from 2026-03-28T00:00:00Z -n 3 >got
+    printf '%s\n' 2026-03-28T01:30:00Z 2026-03-29T01:00:00Z 2026-03-30T00:30:00Z >want
+    cmp got want
+    same "$(weir schedule next '@daily' --from 2026-01-01T00:00:00Z --json -n 2)" \
+        '["2026-01-02T00:00:00Z","2026-01-03T00:00:00Z"]'
+    same "$(weir schedule next 'every 90m' --from 2026-01-01T00:00:00Z -n 1)" 2026-01-01T01:30:00Z
+    same "$(weir schedule next '0 0 13 * 5' --from 2026-02-07T00:00:00Z -n 2 | tail -n 1)" \
+        2026-03-13T00:00:00Z
+    same "$(weir schedule next '0 0 13 * 5' --day-or-weekday --from 2026-02-07T00:00:00Z -n 2 |
+        tail -n 1)" 2026-02-20T00:00:00Z
+    same "$(weir schedule next '* * * * *' | wc -l)" 5
+    same "$(weir schedule next '0 0 1 1 *' --from 9998-06-01T00:00:00Z --json)" \
+        '["9999-01-01T00:00:00Z"]'
+    [ ! -e jobs.db ]
+}
+
+case_a_schedule_adds_jobs() {
+    export WEIR_STORE=sqlite:jobs.db
+    weir schedule add beat '* * * * * *' beat '{"n":1}' --overlap skip
+    weir schedule add report '30 6 * * 1' report --tz Europe/Berlin --except 2026-12-28
+    weir schedule list >out
+    has out "at 06:30 on Monday (Europe/Berlin)"
+    "$WEIR" work beat --exec cat >/dev/null 2>&1 &
+    local worker=$!
+    three_are_done() { [ "$(weir count beat --state complete)" -ge 3 ]; }
+    wait_for three_are_done
+    kill $worker
+    wait $worker || true
+    weir schedule get beat >out
+    has out "fired, job 1"
+    same "$(weir schedule fire report | wc -l)" 1
+    same "$(weir schedule backfill report --from 2026-10-01T00:00:00Z --to 2026-11-01T00:00:00Z)" 4
+    same "$(weir count report)" 5
+    weir schedule pause beat
+    weir schedule get beat >out
+    has out "it is paused"
+    weir schedule resume beat
+    weir schedule list --json >out
+    json_lines out
+    has out '"overlap":"skip"'
+    weir schedule rm beat
+    status 3 weir schedule rm beat
+    has err "there is no schedule beat"
+    status 2 weir schedule add x '0 0 31 2 *' y
+    has err "never fires"
+    status 2 weir schedule add x '@daily' y --missed sometimes
+    status 2 weir schedule add x
+    weir check
+}
+
+case_a_schedule_of_a_server() {
+    "$WEIR" serve --listen 127.0.0.1:0 --store mem: --data data >serve.out 2>serve.err </dev/null &
+    local server=$!
+    wait_for grep -q '^weir: serving ' serve.out
+    export WEIR_STORE
+    WEIR_STORE=$(sed -n 's/.* at \(http:.*\)$/\1/p' serve.out)
+    weir schedule add beat '* * * * * *' beat
+    two_are_there() { [ "$(weir count beat)" -ge 2 ]; }
+    wait_for two_are_there
+    same "$(weir schedule get beat --json | grep -c '"outcome":"fired"')" 1
+    kill $server
+    wait $server || true
+}
+
+case_what_is_refused() {
+    status 2 weir schedule next '0 0 32 * *'
+    has err 'column 5, day of the month'
+    status 2 weir schedule next '0 0 30 2 *'
+    has err 'never fires'
+    status 2 weir schedule next '@daily' --tz Mars/Olympus
+    has err 'unknown time zone "Mars/Olympus"'
+    status 2 weir schedule next 0 0 '1' '1' '*'
+    has err 'write it in quotes'
+    status 2 weir schedule next
+    has err 'expected EXPR'
+    status 2 weir schedule nxt '@daily'
+    status 2 weir schedule next '@daily' -n 1001
+}
+
+case_without_tzdata() {
+    export TZDIR=$PWD/nowhere
+    same "$(weir schedule next '@daily' --from 2026-01-01T00:00:00Z -n 1)" 2026-01-02T00:00:00Z
+    status 2 weir schedule next '@daily' --tz Europe/Berlin
+    has err 'install the package tzdata'
+}
+
+case_examples_of_time_md() {
+    mkdir bin
+    ln -s "$WEIR" bin/weir
+    export PATH=$PWD/bin:$PATH
+    python3 "$here/run_examples.py" "$source_root/docs/time.md" http://127.0.0.1:1
+}
+
+run_cases

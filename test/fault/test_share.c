@@ -1,0 +1,352 @@
+/* test_share.c - one SQLite file, many processes: what those who work through the owner keep when
+ * it closes or is killed. Queues of one process exclude each other like processes do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "support/tempdir.h"
+#include "weir/weir.h"
+
+enum { PATIENCE_MS = 60000, LEASE_MS = 1500 };
+
+#define OK(call) assert_int_equal((call), WEIR_OK)
+
+typedef struct rig {
+    char        dir[TEMPDIR_MAX], url[TEMPDIR_MAX + 300];
+    weir_queue *q;                  /* works through the owner, at first */
+    weir_error  err;
+    sem_t       begun, go;
+    atomic_int  complete, errors;   /* events */
+} rig;
+
+static void begin(rig *r, const char *name)
+{
+    memset(r, 0, sizeof *r);
+    assert_true(tempdir_make(r->dir));
+    snprintf(r->url, sizeof r->url, "sqlite:%s/%s?durability=os", r->dir, name);
+    sem_init(&r->begun, 0, 0);
+    sem_init(&r->go, 0, 0);
+}
+
+static void finish(rig *r)
+{
+    weir_close(r->q);
+    tempdir_remove(r->dir);
+}
+
+static void wait_sem(sem_t *s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_MS / 1000;
+    int rc;
+    while ((rc = sem_timedwait(s, &until)) && errno == EINTR)
+        ;
+    assert_int_equal(rc, 0);
+}
+
+static weir_code slow(weir_job *job, void *ctx)
+{
+    rig *r = ctx;
+    sem_post(&r->begun);
+    wait_sem(&r->go);
+    return weir_job_done(job, "[1]");
+}
+
+static void on_event(const weir_event *ev, void *ctx)
+{
+    rig *r = ctx;
+    atomic_fetch_add(ev->kind == WEIR_EVENT_COMPLETE ? &r->complete : &r->errors, 1);
+}
+
+static uint64_t add(rig *r, weir_queue *q, const char *type)
+{
+    weir_added added;
+    OK(weir_add(q, &(weir_spec){ .type = type }, &added, &r->err));
+    return added.id;
+}
+
+/* A process that owns the file until it is killed. */
+static pid_t start_owner(rig *r)
+{
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        weir_queue *q;
+        char        ok = weir_open(&q, r->url, NULL, NULL) == WEIR_OK;
+        (void)!write(fds[1], &ok, 1);
+        for (;;)
+            pause();
+    }
+    char ok = 0;
+    assert_int_equal(read(fds[0], &ok, 1), 1);
+    assert_true(ok);
+    close(fds[0]);
+    close(fds[1]);
+    return pid;
+}
+
+static void kill_owner(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* The worker has a job, somebody waits for it and listens: the owner goes, and all goes on. */
+static void start_work(rig *r, uint64_t *id, weir_future **f, weir_job **job)
+{
+    weir_listener *l;
+    weir_pool      pool = { .handler = slow, .ctx = r, .threads = 1, .lease_ms = LEASE_MS };
+    weir_filter    filter = { .events = WEIR_BIT(WEIR_EVENT_COMPLETE) };
+    OK(weir_listen(r->q, &filter, on_event, r, &l, &r->err));
+    OK(weir_process(r->q, "slow", &pool, &r->err));
+    *id = add(r, r->q, "slow");
+    wait_sem(&r->begun);
+    OK(weir_wait_async(r->q, *id, job, f, &r->err));
+}
+
+static void check_end(rig *r, uint64_t id, weir_future *f, weir_job **job)
+{
+    sem_post(&r->go);
+    OK(weir_future_wait(f, PATIENCE_MS, &r->err));
+    weir_future_free(f);
+    assert_int_equal((*job)->id, id);
+    assert_int_equal((*job)->state, WEIR_STATE_COMPLETE);
+    assert_int_equal((*job)->delivery, 1);
+    assert_int_equal((*job)->lost, 0);
+    weir_job_free(*job);
+    assert_int_equal(atomic_load(&r->complete), 1);
+}
+
+static void an_owner_that_closes_hands_over(void **state)
+{
+    (void)state;
+    rig          r;
+    uint64_t     id;
+    weir_queue  *owner;
+    weir_future *f;
+    weir_job    *job;
+    begin(&r, "jobs.db");
+    OK(weir_open(&owner, r.url, NULL, &r.err));
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    start_work(&r, &id, &f, &job);
+    weir_close(owner);
+    assert_true(add(&r, r.q, "other") > id);
+    OK(weir_open(&owner, r.url, NULL, &r.err));         /* works through the other now */
+    add(&r, owner, "other");
+    check_end(&r, id, f, &job);
+    weir_close(owner);
+    finish(&r);
+}
+
+static void a_killed_owner_takes_nothing_with_it(void **state)
+{
+    (void)state;
+    rig          r;
+    uint64_t     id;
+    weir_future *f;
+    weir_job    *job;
+    begin(&r, "jobs.db");
+    pid_t owner = start_owner(&r);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    start_work(&r, &id, &f, &job);
+    kill_owner(owner);
+    add(&r, r.q, "other");
+    /* longer than the lease: it is renewed at the new owner */
+    nanosleep(&(struct timespec){ 2, 0 }, NULL);
+    check_end(&r, id, f, &job);
+    finish(&r);
+}
+
+/* Nobody calls: the worker notices by itself, and does what comes due. */
+static void an_idle_worker_takes_over(void **state)
+{
+    (void)state;
+    rig        r;
+    weir_job  *job;
+    weir_added added;
+    weir_pool  pool = { .handler = slow, .ctx = &r, .threads = 1 };
+    begin(&r, "jobs.db");
+    sem_post(&r.go);
+    pid_t owner = start_owner(&r);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    OK(weir_process(r.q, "slow", &pool, &r.err));
+    OK(weir_add(r.q, &(weir_spec){ .type = "slow", .delay_ms = 300 }, &added, &r.err));
+    kill_owner(owner);
+    wait_sem(&r.begun);
+    OK(weir_wait(r.q, added.id, PATIENCE_MS, &job, &r.err));
+    weir_job_free(job);
+    finish(&r);
+}
+
+/* Jobs of an owner that was alone come back at once. */
+static void what_a_lone_owner_had_is_lost_with_it(void **state)
+{
+    (void)state;
+    rig               r;
+    weir_job         *job;
+    size_t            n;
+    const char *const types[] = { "t", NULL };
+    begin(&r, "jobs.db");
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    add(&r, r.q, "t");
+    weir_close(r.q);
+    pid_t pid = fork();
+    if (!pid) {
+        if (weir_open(&r.q, r.url, NULL, &r.err) ||
+            weir_take(r.q, types, 1, 60000, &job, &n, &r.err) || n != 1)
+            _exit(1);
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    OK(weir_take(r.q, types, 1, 0, &job, &n, &r.err));
+    assert_int_equal(n, 1);
+    assert_int_equal(job->delivery, 2);
+    OK(weir_job_done(job, NULL));
+    weir_job_free(job);
+    finish(&r);
+}
+
+static void a_promise_is_not_weakened(void **state)
+{
+    (void)state;
+    rig         r;
+    weir_queue *other;
+    char        url[sizeof r.url + 20];
+    begin(&r, "jobs.db");
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    snprintf(url, sizeof url, "sqlite:%s/jobs.db?durability=disk", r.dir);
+    assert_int_equal(weir_open(&other, url, NULL, &r.err), WEIR_EINVAL);
+    assert_non_null(strstr(r.err.msg, "disk was asked for"));
+    snprintf(url, sizeof url, "sqlite:%s/jobs.db", r.dir);
+    OK(weir_open(&other, url, NULL, &r.err));
+    weir_added added;
+    OK(weir_add(other, &(weir_spec){ .type = "t" }, &added, &r.err));
+    assert_int_equal(added.durability, WEIR_DURABILITY_OS);
+    weir_close(other);
+    finish(&r);
+}
+
+static void names_may_be_long(void **state)
+{
+    (void)state;
+    rig         r;
+    weir_queue *other;
+    char        name[200];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    begin(&r, name);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    OK(weir_open(&other, r.url, NULL, &r.err));
+    add(&r, other, "t");
+    weir_close(other);
+    finish(&r);
+}
+
+/* A brief owner starts no thread: others wait until it closes. */
+static void a_brief_owner_is_waited_for(void **state)
+{
+    (void)state;
+    rig         r;
+    int         fds[2];
+    weir_queue *brief;
+    char        byte;
+    begin(&r, "jobs.db");
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();                 /* before the store is open: a child has its descriptors */
+    if (!pid) {
+        bool ok = read(fds[0], &byte, 1) == 1 && !weir_open(&r.q, r.url, NULL, &r.err) &&
+                  !weir_add(r.q, &(weir_spec){ .type = "t" }, NULL, &r.err);
+        weir_close(r.q);
+        _exit(!ok);
+    }
+    OK(weir_open(&brief, r.url, &(weir_options){ .brief = true }, &r.err));
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);     /* it waits, most likely */
+    weir_close(brief);
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    weir_job *job;
+    OK(weir_get(r.q, 1, &job, &r.err));
+    weir_job_free(job);
+    close(fds[0]);
+    close(fds[1]);
+    finish(&r);
+}
+
+/* A child that the owner forked keeps the sockets open until it calls exec(). The owner must not serve
+ * a connection that ends meanwhile. */
+static void a_child_of_the_owner_disturbs_nobody(void **state)
+{
+    (void)state;
+    rig         r;
+    int         up[2], down[2];
+    weir_queue *other;
+    char        byte;
+    begin(&r, "jobs.db");
+    assert_int_equal(pipe(up) | pipe(down), 0);
+    pid_t peer = fork();
+    if (!peer) {
+        bool ok = read(down[0], &byte, 1) == 1 && !weir_open(&other, r.url, NULL, &r.err) &&
+                  !weir_add(other, &(weir_spec){ .type = "t" }, NULL, &r.err) &&
+                  write(up[1], "c", 1) == 1 && read(down[0], &byte, 1) == 1;
+        weir_close(other);
+        ok = ok && !weir_open(&other, r.url, NULL, &r.err) &&
+             !weir_add(other, &(weir_spec){ .type = "t" }, NULL, &r.err);
+        weir_close(other);
+        _exit(!ok);
+    }
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    assert_int_equal(write(down[1], "x", 1), 1);
+    assert_int_equal(read(up[0], &byte, 1), 1);
+    pid_t holder = fork();
+    if (!holder) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);       /* it ends with the test, also if that fails */
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(write(down[1], "x", 1), 1);
+    int status;
+    waitpid(peer, &status, 0);
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+    kill_owner(holder);
+    for (int i = 0; i < 2; i++) {
+        close(up[i]);
+        close(down[i]);
+    }
+    finish(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_owner_that_closes_hands_over),
+        cmocka_unit_test(a_killed_owner_takes_nothing_with_it),
+        cmocka_unit_test(an_idle_worker_takes_over),
+        cmocka_unit_test(what_a_lone_owner_had_is_lost_with_it),
+        cmocka_unit_test(a_promise_is_not_weakened),
+        cmocka_unit_test(names_may_be_long),
+        cmocka_unit_test(a_brief_owner_is_waited_for),
+        cmocka_unit_test(a_child_of_the_owner_disturbs_nobody),
+    };
+    return cmocka_run_group_tests_name("share", tests, NULL, NULL);
+}

@@ -1,0 +1,528 @@
+/* test_bus_tcp.c - the TCP bridge over raw sockets: every type of message, errors, permissions,
+ * tokens, and bytes that no client should send. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/access/tokens.h"
+#include "server/bus/bridge.h"
+#include "support/server_rig.h"
+
+/* ---- a client ---- */
+
+static int dial(web *w)
+{
+    const char        *address = srv_bus_address(w->s);
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)atoi(strchr(address, ':') + 1)) };
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static void put_head(char *to, size_t len)
+{
+    for (int i = 0; i < 4; i++)
+        to[i] = (char)(len >> (24 - 8 * i));
+}
+
+static void tell(int fd, const char *json)
+{
+    size_t len = strlen(json);
+    char  *frame = malloc(len + 4);
+    put_head(frame, len);
+    memcpy(frame + 4, json, len);
+    web_send_bytes(fd, frame, len + 4);
+    free(frame);
+}
+
+static bool read_all(int fd, char *to, size_t n)
+{
+    while (n) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+        ssize_t got = read(fd, to, n);
+        if (got <= 0)
+            return false;
+        to += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+/* The next message, as text (free()); NULL: the server has closed the connection. */
+static char *next(int fd)
+{
+    unsigned char head[4];
+    if (!read_all(fd, (char *)head, 4))
+        return NULL;
+    size_t len = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
+    char  *text = malloc(len + 1);
+    assert_true(read_all(fd, text, len));
+    text[len] = '\0';
+    return text;
+}
+
+static void expect(int fd, const char *json)
+{
+    char *text = next(fd);
+    assert_non_null(text);
+    assert_string_equal(text, json);
+    free(text);
+}
+
+static void expect_code(int fd, const char *code)
+{
+    char text[100];
+    snprintf(text, sizeof text, "{\"type\":\"err\",\"message\":\"%s\"}", code);
+    expect(fd, text);
+}
+
+/* All that was sent before has been handled when the pong comes. */
+static void sync_with(int fd)
+{
+    tell(fd, "{\"type\":\"ping\"}");
+    expect(fd, "{\"type\":\"pong\"}");
+}
+
+/* The reply address that the next message has, without it. */
+static char *next_with_reply(int fd, char reply[WEIR_REPLY_ADDRESS])
+{
+    static const char member[] = ",\"replyAddress\":\"";
+    char             *text = next(fd), *at = text ? strstr(text, member) : NULL;
+    assert_non_null(at);
+    char  *end = strchr(at + sizeof member - 1, '"');
+    size_t len = (size_t)(end - at) - (sizeof member - 1);
+    assert_true(len < WEIR_REPLY_ADDRESS);
+    memcpy(reply, at + sizeof member - 1, len);
+    reply[len] = '\0';
+    memmove(at, end + 1, strlen(end + 1) + 1);
+    return text;
+}
+
+static void start(web *w, const srv_options *opt)
+{
+    srv_options o = opt ? *opt : (srv_options){ 0 };
+    o.bus.listen = "127.0.0.1:0";
+    web_start(w, "mem:", false, &o);
+}
+
+/* ---- messages ---- */
+
+static void publish_and_send(void **state)
+{
+    (void)state;
+    web w;
+    start(&w, NULL);
+    int a = dial(&w), b = dial(&w), c = dial(&w);
+    tell(a, "{\"type\":\"register\",\"address\":\"news\"}");
+    tell(a, "{\"type\":\"register\",\"address\":\"news\"}");        /* once is enough */
+    sync_with(a);                                   /* so it is the first in turn */
+    tell(b, "{\"type\":\"register\",\"address\":\"news\",\"headers\":{}}");
+    sync_with(b);
+    tell(c, "{\"type\":\"publish\",\"address\":\"news\",\"body\":[1, {\"a\":null}]}");
+    const char *published = "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},"
+                            "\"body\":[1, {\"a\":null}],\"send\":false}";
+    expect(a, published);
+    expect(b, published);
+    tell(c, "{\"type\":\"send\",\"address\":\"news\",\"headers\":{\"k\":\"v\",\"n\":5},"
+            "\"body\":\"x\"}");
+    tell(c, "{\"type\":\"send\",\"address\":\"news\"}");
+    expect(a, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{\"k\":\"v\",\"n\":\"5\"},"
+              "\"body\":\"x\",\"send\":true}");
+    expect(b, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"send\":true}");
+    tell(a, "{\"type\":\"unregister\",\"address\":\"news\"}");
+    tell(a, "{\"type\":\"unregister\",\"address\":\"news\"}");
+    expect_code(a, "unknown_address");
+    tell(c, "{\"type\":\"send\",\"address\":\"news\",\"body\":7}");
+    expect(b, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":7,"
+              "\"send\":true}");
+    close(a);
+    close(b);
+    close(c);
+    web_stop(&w);
+}
+
+static void requests(void **state)
+{
+    (void)state;
+    web  w;
+    char reply[WEIR_REPLY_ADDRESS], text[300];
+    start(&w, NULL);
+    int server = dial(&w), client = dial(&w);
+    tell(server, "{\"type\":\"register\",\"address\":\"calc\"}");
+    sync_with(server);
+    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r1\",\"body\":1}");
+    char *got = next_with_reply(server, reply);
+    assert_string_equal(got, "{\"type\":\"message\",\"address\":\"calc\",\"headers\":{},"
+                             "\"body\":1,\"send\":true}");
+    free(got);
+    snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"body\":{\"n\":2},"
+             "\"headers\":{\"h\":\"1\"}}", reply);
+    tell(server, text);
+    expect(client, "{\"type\":\"message\",\"address\":\"r1\",\"headers\":{\"h\":\"1\"},"
+                   "\"body\":{\"n\":2},\"send\":true}");
+    tell(server, text);                             /* the reply address has had its one use */
+    sync_with(server);
+    sync_with(client);
+
+    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r2\",\"body\":1}");
+    free(next_with_reply(server, reply));
+    snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"failureCode\":4,"
+             "\"message\":\"odd\"}", reply);
+    tell(server, text);
+    expect(client, "{\"type\":\"err\",\"address\":\"r2\",\"sourceAddress\":\"calc\","
+                   "\"failureCode\":4,\"failureType\":\"RECIPIENT_FAILURE\",\"message\":\"odd\"}");
+
+    tell(client, "{\"type\":\"send\",\"address\":\"nobody\",\"replyAddress\":\"r3\"}");
+    expect(client, "{\"type\":\"err\",\"address\":\"r3\",\"sourceAddress\":\"nobody\","
+                   "\"failureCode\":-1,\"failureType\":\"NO_HANDLERS\","
+                   "\"message\":\"No handlers for address nobody\"}");
+
+    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r4\","
+                 "\"headers\":{\"timeout\":\"20\"}}");
+    got = next_with_reply(server, reply);
+    assert_null(strstr(got, "timeout"));            /* it was for the bridge */
+    free(got);
+    got = next(client);
+    assert_non_null(strstr(got, "\"failureCode\":-1,\"failureType\":\"TIMEOUT\",\"message\":"
+                                "\"Timed out after waiting 20(ms) for a reply."));
+    free(got);
+    close(server);
+    close(client);
+    web_stop(&w);
+}
+
+static void a_conversation(void **state)
+{
+    (void)state;
+    web  w;
+    char reply[WEIR_REPLY_ADDRESS], text[300];
+    start(&w, NULL);
+    int server = dial(&w), client = dial(&w);
+    tell(server, "{\"type\":\"register\",\"address\":\"talk\"}");
+    sync_with(server);
+    tell(client, "{\"type\":\"send\",\"address\":\"talk\",\"replyAddress\":\"r1\",\"body\":1}");
+    free(next_with_reply(server, reply));
+    snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"body\":2,"
+             "\"replyAddress\":\"s1\"}", reply);
+    tell(server, text);
+    char *got = next_with_reply(client, reply);
+    assert_string_equal(got, "{\"type\":\"message\",\"address\":\"r1\",\"headers\":{},\"body\":2,"
+                             "\"send\":true}");
+    free(got);
+    snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"body\":3}", reply);
+    tell(client, text);
+    expect(server, "{\"type\":\"message\",\"address\":\"s1\",\"headers\":{},\"body\":3,"
+                   "\"send\":true}");
+    close(server);
+    close(client);
+    web_stop(&w);
+}
+
+static void a_client_that_disconnects(void **state)
+{
+    (void)state;
+    web  w;
+    char reply[WEIR_REPLY_ADDRESS];
+    start(&w, NULL);
+    int server = dial(&w), client = dial(&w);
+    tell(server, "{\"type\":\"register\",\"address\":\"calc\"}");
+    sync_with(server);
+    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r1\"}");
+    free(next_with_reply(server, reply));
+    close(server);                                  /* it owed a reply: that is known at once */
+    char *got = next(client);
+    assert_non_null(strstr(got, "\"failureType\":\"ERROR\",\"message\":\"the recipient has dis"));
+    free(got);
+    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r2\"}");
+    got = next(client);
+    assert_non_null(strstr(got, "NO_HANDLERS"));
+    free(got);
+    close(client);
+    web_stop(&w);
+}
+
+/* ---- wrong messages ---- */
+
+static void protocol_errors(void **state)
+{
+    static const struct {
+        const char *json, *code;
+    } wrong[] = {
+        { "{\"type\":\"dance\",\"address\":\"a\"}", "unknown_type" },
+        { "{\"address\":\"a\"}", "unknown_type" },
+        { "{\"type\":\"send\"}", "missing_address" },
+        { "{\"type\":\"publish\",\"address\":\"\"}", "missing_address" },
+        { "{\"type\":\"register\",\"address\":null}", "missing_address" },
+        { "{\"type\":\"unregister\"}", "missing_address" },
+        { "{\"type\":\"send\",\"address\":5}", "invalid_json" },
+        { "{\"type\":\"send\",\"address\":\"a\",\"headers\":[]}", "invalid_json" },
+        { "{\"type\":\"send\",\"address\":\"a\\u0000b\"}", "invalid_json" },
+        { "not json", "invalid_json" },
+        { "[]", "invalid_json" },
+        { "", "invalid_json" },
+        { "{\"type\":\"ping\"}{}", "invalid_json" },
+        { "{\"type\":\"publish\",\"address\":\"a\",\"body\":\"\xff\"}", "invalid_json" },
+        { "{\"type\":\"send\",\"address\":\"a\",\"replyAddress\":\"0123456789012345678901234567890"
+          "123456\"}", "invalid_reply_address" },
+    };
+    (void)state;
+    web  w;
+    char deep[500];
+    start(&w, NULL);
+    int fd = dial(&w);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tell(fd, wrong[i].json);
+        expect_code(fd, wrong[i].code);
+    }
+    strcpy(deep, "{\"type\":\"publish\",\"address\":\"a\",\"body\":");
+    size_t n = strlen(deep);
+    memset(deep + n, '[', 101);
+    memset(deep + n + 101, ']', 101);
+    strcpy(deep + n + 202, "}");
+    tell(fd, deep);
+    expect_code(fd, "invalid_json");
+    sync_with(fd);                                  /* and the connection goes on */
+    web_send_bytes(fd, "\xff\xff\xff\xff", 4);
+    expect_code(fd, "max_frame_size_reached");
+    assert_null(next(fd));
+    close(fd);
+    web_stop(&w);
+}
+
+static void bytes_in_pieces_and_together(void **state)
+{
+    static const char one[] = "{\"type\":\"register\",\"address\":\"a\"}";
+    static const char two[] = "{\"type\":\"publish\",\"address\":\"a\",\"body\":\"\xc3\xa4\"}";
+    (void)state;
+    web    w;
+    char   all[300];
+    size_t n = 0;
+    start(&w, NULL);
+    put_head(all, sizeof one - 1);
+    memcpy(all + 4, one, sizeof one - 1);
+    n = 4 + sizeof one - 1;
+    for (int i = 0; i < 2; i++) {
+        put_head(all + n, sizeof two - 1);
+        memcpy(all + n + 4, two, sizeof two - 1);
+        n += 4 + sizeof two - 1;
+    }
+    const char *message = "{\"type\":\"message\",\"address\":\"a\",\"headers\":{},"
+                          "\"body\":\"\xc3\xa4\",\"send\":false}";
+    int fd = dial(&w);
+    for (size_t i = 0; i < n; i++)
+        web_send_bytes(fd, all + i, 1);
+    expect(fd, message);
+    expect(fd, message);
+    close(fd);
+    fd = dial(&w);
+    web_send_bytes(fd, all, n);
+    expect(fd, message);
+    expect(fd, message);
+    close(fd);
+    web_stop(&w);
+}
+
+static void ten_megabytes(void **state)
+{
+    (void)state;
+    enum { N = 10 * 1024 * 1024 };
+    web   w;
+    char *big = malloc(N + 200);
+    start(&w, NULL);
+    int a = dial(&w), b = dial(&w);
+    tell(a, "{\"type\":\"register\",\"address\":\"big\"}");
+    sync_with(a);
+    strcpy(big, "{\"type\":\"send\",\"address\":\"big\",\"body\":\"");
+    size_t n = strlen(big);
+    memset(big + n, 'x', N);
+    strcpy(big + n + N, "\"}");
+    tell(b, big);
+    char *got = next(a);
+    assert_non_null(got);
+    assert_int_equal(strlen(got), strlen("{\"type\":\"message\",\"address\":\"big\",\"headers\":{},"
+                                         "\"body\":\"\",\"send\":true}") + N);
+    free(got);
+    free(big);
+    sync_with(b);
+    close(a);
+    close(b);
+    web_stop(&w);
+}
+
+/* One that does not read keeps nobody else waiting, and costs a bounded amount of memory. */
+static void a_client_that_does_not_read(void **state)
+{
+    (void)state;
+    enum { N = 200, SIZE = 512 * 1024 };        /* more than fits into its mailbox */
+    web   w;
+    char *body = malloc(SIZE + 100);
+    start(&w, NULL);
+    int deaf = dial(&w), well = dial(&w), sender = dial(&w), got = 0;
+    tell(deaf, "{\"type\":\"register\",\"address\":\"news\"}");
+    sync_with(deaf);
+    tell(well, "{\"type\":\"register\",\"address\":\"news\"}");
+    sync_with(well);
+    strcpy(body, "{\"type\":\"publish\",\"address\":\"news\",\"body\":\"");
+    size_t n = strlen(body);
+    memset(body + n, 'x', SIZE);
+    strcpy(body + n + SIZE, "\"}");
+    for (int i = 0; i < N; i++) {
+        tell(sender, body);
+        sync_with(sender);
+        char *text = next(well);
+        got += text != NULL;
+        free(text);
+    }
+    assert_int_equal(got, N);
+    close(deaf);
+    close(well);
+    close(sender);
+    free(body);
+    web_stop(&w);
+}
+
+/* ---- permissions and tokens ---- */
+
+static char *make_token(const char *file, const char *name, unsigned roles, char *text)
+{
+    weir_error err;
+    srv_caller who = { .roles = roles };
+    snprintf(who.name, sizeof who.name, "%s", name);
+    assert_int_equal(srv_tokens_add(file, &who, 1, text, &err), WEIR_OK);
+    return text;
+}
+
+static void permissions(void **state)
+{
+    static const char *const inbound[] = { "chat\\.[a-z]+", "echo", NULL };
+    static const char *const outbound[] = { "chat\\..*", NULL };
+    (void)state;
+    web  w;
+    char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 20], token[SRV_TOKEN_TEXT], text[300];
+    tempdir_make(dir);
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    unsigned roles;
+    assert_true(srv_roles_parse("produce", &roles));
+    make_token(file, "app", roles, token);
+    start(&w, &(srv_options){ .tokens_file = file, .bus = { .inbound = inbound,
+                                                            .outbound = outbound } });
+    int fd = dial(&w);
+    sync_with(fd);
+    tell(fd, "{\"type\":\"send\",\"address\":\"echo\"}");           /* without a token */
+    expect_code(fd, "access_denied");
+    tell(fd, "{\"type\":\"ping\",\"headers\":{\"Authorization\":\"Bearer wtk_wrong\"}}");
+    expect_code(fd, "access_denied");
+    snprintf(text, sizeof text, "{\"type\":\"register\",\"address\":\"chat.room\",\"headers\":"
+             "{\"Authorization\":\"Bearer %s\"}}", token);
+    tell(fd, text);
+    sync_with(fd);                                                  /* from here on it is known */
+    tell(fd, "{\"type\":\"publish\",\"address\":\"chat.room\",\"body\":1}");
+    expect(fd, "{\"type\":\"message\",\"address\":\"chat.room\",\"headers\":{},\"body\":1,"
+               "\"send\":false}");
+    tell(fd, "{\"type\":\"register\",\"address\":\"echo\"}");
+    expect_code(fd, "access_denied");
+    tell(fd, "{\"type\":\"publish\",\"address\":\"chat.room2\"}");  /* matched whole */
+    expect_code(fd, "access_denied");
+    tell(fd, "{\"type\":\"send\",\"address\":\"echo.not\",\"replyAddress\":\"r\"}");
+    expect_code(fd, "access_denied");
+    tell(fd, "{\"type\":\"unregister\",\"address\":\"other\"}");
+    expect_code(fd, "access_denied");
+
+    weir_error err;                                                 /* a token that is taken away */
+    assert_int_equal(srv_tokens_remove(file, "app", &err), WEIR_OK);
+    assert_int_equal(srv_reload(w.s, &err), WEIR_OK);
+    assert_null(next(fd));
+    close(fd);
+    web_stop(&w);
+    tempdir_remove(dir);
+}
+
+static void wrong_settings(void **state)
+{
+    static const char *const bad[] = { "a(", NULL };
+    (void)state;
+    srv_server *s;
+    weir_error  err;
+    rt          t;
+    rt_open(&t, "mem:", false);
+    assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
+                     .bus = { .listen = "127.0.0.1:0", .inbound = bad } }, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "bus: inbound: \"a(\""));
+    assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
+                     .bus = { .listen = "nowhere" } }, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "bus: \"nowhere\" is not ADDRESS:PORT"));
+    assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
+                     .bus = { .listen = "0.0.0.0:0" } }, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "weir token add"));
+    rt_close(&t);
+}
+
+static void too_many_handlers(void **state)
+{
+    (void)state;
+    web  w;
+    char text[100];
+    start(&w, NULL);
+    int fd = dial(&w);
+    for (int i = 0; i <= BRIDGE_MAX_HANDLERS; i++) {
+        snprintf(text, sizeof text, "{\"type\":\"register\",\"address\":\"a%d\"}", i);
+        tell(fd, text);
+    }
+    expect_code(fd, "max_handlers_reached");
+    tell(fd, "{\"type\":\"send\",\"address\":\"a0\",\"replyAddress\":\"r\"}");
+    expect_code(fd, "max_handlers_reached");
+    close(fd);
+    web_stop(&w);
+}
+
+static void a_thousand_clients(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    web w;
+    int fd[N], sender;
+    start(&w, NULL);
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial(&w);
+        tell(fd[i], "{\"type\":\"register\",\"address\":\"news\"}");
+    }
+    for (int i = 0; i < N; i++)
+        sync_with(fd[i]);
+    sender = dial(&w);
+    tell(sender, "{\"type\":\"publish\",\"address\":\"news\",\"body\":1}");
+    for (int i = 0; i < N; i++) {
+        expect(fd[i], "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":1,"
+                      "\"send\":false}");
+        close(fd[i]);
+    }
+    close(sender);
+    web_stop(&w);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(publish_and_send),
+        cmocka_unit_test(requests),
+        cmocka_unit_test(a_conversation),
+        cmocka_unit_test(a_client_that_disconnects),
+        cmocka_unit_test(protocol_errors),
+        cmocka_unit_test(bytes_in_pieces_and_together),
+        cmocka_unit_test(ten_megabytes),
+        cmocka_unit_test(a_client_that_does_not_read),
+        cmocka_unit_test(permissions),
+        cmocka_unit_test(wrong_settings),
+        cmocka_unit_test(too_many_handlers),
+        cmocka_unit_test(a_thousand_clients),
+    };
+    return cmocka_run_group_tests_name("bus_tcp", tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* test_runtime_schedules.c - schedules in a store: each firing adds one job, also when two queues
+ * watch one store; missed firings, overlap, pauses, by hand, history. On every store. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/runtime_fixture.h"
+
+enum { MINUTE = 60000, HOUR = 60 * MINUTE };
+
+static void put(rt *t, weir_schedule s)
+{
+    if (!s.job.type)
+        s.job.type = "a";
+    OK(weir_schedule_put(t->q, &s, &t->err));
+}
+
+static weir_schedule get(rt *t, const char *name)
+{
+    weir_schedules *list;
+    OK(weir_schedule_get(t->q, name, &list, &t->err));
+    weir_schedule s = list->schedule[0];
+    weir_schedules_free(list);
+    s.name = name;              /* the texts are gone with the list */
+    s.when = s.zone = s.except = NULL;
+    s.job = (weir_spec){ 0 };
+    return s;
+}
+
+static uint64_t jobs(rt *t)
+{
+    return rt_count(t, WEIR_STATE_ANY);
+}
+
+/* Turn the clock to the next full hour, and on by so much. */
+static void to_the_hour(rt *t, int64_t ms)
+{
+    rt_later(t, HOUR - t->now % HOUR + ms);
+}
+
+RT_CLOCK_TEST(a_firing_adds_a_job)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "hourly", .when = "@hourly",
+                            .job = { .type = "a", .data = "{\"x\":1}", .values = "{\"y\":2}" } });
+    assert_int_equal(jobs(t), 0);
+    to_the_hour(t, 0);
+    UNTIL(get(t, "hourly").fired == 1);
+    assert_int_equal(jobs(t), 1);
+    weir_job *job = rt_get(t, get(t, "hourly").last_job);
+    assert_string_equal(job->type, "a");
+    assert_int_equal(weir_data_int(job, "x", 0), 1);
+    assert_int_equal(weir_value_int(job, "y", 0), 2);
+    assert_string_equal(weir_value_text(job, "schedule", ""), "hourly");
+    assert_true(weir_value_int(job, "scheduled_at", 0) == t->now);
+    weir_job_free(job);
+    for (int i = 2; i < 6; i++) {
+        to_the_hour(t, 0);
+        UNTIL(get(t, "hourly").fired == i);
+        assert_int_equal(jobs(t), i);
+    }
+    weir_schedule s = get(t, "hourly");
+    assert_int_equal(s.n_history, 5);
+    assert_true(s.history[4].at == t->now && s.history[4].job == s.last_job);
+    assert_int_equal(s.history[4].outcome, WEIR_FIRING_DONE);
+    assert_true(s.next_at == t->now + HOUR);
+    OK(weir_schedule_remove(t->q, "hourly", &t->err));
+    to_the_hour(t, 0);
+    assert_int_equal(weir_schedule_remove(t->q, "hourly", &t->err), WEIR_ENOENT);
+    assert_int_equal(jobs(t), 5);
+}
+
+RT_CLOCK_TEST(missed_firings)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "once", .when = "@hourly" });
+    put(t, (weir_schedule){ .name = "skip", .when = "@hourly", .missed = WEIR_MISSED_SKIP });
+    put(t, (weir_schedule){ .name = "all", .when = "@hourly", .missed = WEIR_MISSED_ALL,
+                            .missed_limit = 3 });
+    rt_later(t, 6 * HOUR + 30 * MINUTE);
+    UNTIL(get(t, "once").next_at > t->now && get(t, "skip").next_at > t->now &&
+          get(t, "all").next_at > t->now);
+    assert_int_equal(get(t, "once").fired, 1);
+    assert_int_equal(get(t, "skip").fired, 0);
+    assert_int_equal(get(t, "skip").history[0].outcome, WEIR_FIRING_MISSED);
+    assert_int_equal(get(t, "all").fired, 3);
+    assert_int_equal(jobs(t), 4);
+    to_the_hour(t, 0);
+    UNTIL(get(t, "once").fired == 2 && get(t, "skip").fired == 1 && get(t, "all").fired == 4);
+    assert_int_equal(jobs(t), 7);
+}
+
+RT_CLOCK_TEST(a_job_that_has_not_ended)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "allow", .when = "@hourly" });
+    put(t, (weir_schedule){ .name = "skip", .when = "@hourly", .overlap = WEIR_OVERLAP_SKIP });
+    put(t, (weir_schedule){ .name = "queue", .when = "@hourly", .overlap = WEIR_OVERLAP_QUEUE,
+                            .job = { .type = "q" } });
+    put(t, (weir_schedule){ .name = "replace", .when = "@hourly",
+                            .overlap = WEIR_OVERLAP_REPLACE });
+    to_the_hour(t, 0);
+    UNTIL(jobs(t) == 4 && get(t, "replace").fired == 1 && get(t, "queue").fired == 1 &&
+          get(t, "allow").fired == 1 && get(t, "skip").fired == 1);
+    uint64_t  replaced = get(t, "replace").last_job;
+    weir_job *taken;
+    size_t    n;
+    OK(weir_take(t->q, (const char *const[]){ "q", NULL }, 1, 100 * HOUR, &taken, &n, &t->err));
+    assert_int_equal(n, 1);
+    for (int i = 0; i < 2; i++) {
+        to_the_hour(t, 0);
+        UNTIL(get(t, "allow").next_at > t->now && get(t, "skip").next_at > t->now &&
+              get(t, "queue").next_at > t->now && get(t, "replace").next_at > t->now);
+    }
+    assert_int_equal(get(t, "allow").fired, 3);
+    assert_int_equal(get(t, "skip").fired, 1);
+    assert_int_equal(get(t, "skip").history[1].outcome, WEIR_FIRING_OVERLAPS);
+    assert_int_equal(get(t, "queue").fired, 2);         /* one runs, one waits */
+    assert_int_equal(get(t, "replace").fired, 3);
+    assert_int_equal(rt_state(t, replaced), WEIR_STATE_CANCELLED);
+    assert_int_equal(rt_count(t, WEIR_STATE_CANCELLED), 2);
+    weir_job_free(taken);
+}
+
+RT_CLOCK_TEST(a_pause_leaves_firings_out)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    OK(weir_schedule_pause(t->q, "s", true, &t->err));
+    rt_later(t, 3 * HOUR);
+    OK(weir_schedule_pause(t->q, "s", false, &t->err));
+    assert_false(get(t, "s").paused);
+    to_the_hour(t, 0);
+    UNTIL(get(t, "s").fired == 1);
+    assert_int_equal(jobs(t), 1);
+    assert_int_equal(weir_schedule_pause(t->q, "none", true, &t->err), WEIR_ENOENT);
+}
+
+RT_CLOCK_TEST(by_hand)
+{
+    uint64_t id = 0;
+    size_t   n = 0;
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    OK(weir_schedule_fire(t->q, "s", &id, &t->err));
+    assert_int_equal(rt_state(t, id), WEIR_STATE_INACTIVE);
+    assert_int_equal(get(t, "s").history[0].outcome, WEIR_FIRING_BY_HAND);
+    OK(weir_schedule_backfill(t->q, "s", t->now - 5 * HOUR - 1, t->now, &n, &t->err));
+    assert_int_equal(n, 6);
+    assert_int_equal(jobs(t), 7);
+    assert_int_equal(get(t, "s").fired, 7);
+    assert_int_equal(weir_schedule_backfill(t->q, "s", 0, t->now, &n, &t->err), WEIR_ELIMIT);
+    assert_int_equal(n, 0);
+    assert_int_equal(weir_schedule_fire(t->q, "none", &id, &t->err), WEIR_ENOENT);
+    to_the_hour(t, 0);
+    UNTIL(get(t, "s").fired == 8);
+}
+
+RT_CLOCK_TEST(a_change_keeps_the_history)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    to_the_hour(t, 0);
+    UNTIL(get(t, "s").fired == 1);
+    int64_t next = get(t, "s").next_at;
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly", .overlap = WEIR_OVERLAP_SKIP });
+    assert_true(get(t, "s").next_at == next);
+    put(t, (weir_schedule){ .name = "s", .when = "30 * * * *", .zone = "Europe/Berlin" });
+    weir_schedule s = get(t, "s");
+    assert_true(s.next_at == t->now + 30 * MINUTE);
+    assert_int_equal(s.fired, 1);
+    assert_int_equal(s.n_history, 1);
+    rt_later(t, 30 * MINUTE);
+    UNTIL(get(t, "s").fired == 2);
+    t->err.code = WEIR_OK;
+    assert_int_equal(weir_schedule_put(t->q, &(weir_schedule){ .name = "s", .when = "0 0 30 2 *",
+                                                               .job = { .type = "a" } }, &t->err),
+                     WEIR_EINVAL);
+    assert_int_equal(weir_schedule_put(t->q, &(weir_schedule){ .name = "s", .when = "@daily" },
+                                       &t->err), WEIR_EINVAL);
+}
+
+RT_CLOCK_TEST(lists)
+{
+    weir_schedules *list;
+    put(t, (weir_schedule){ .name = "b", .when = "30 6 * * 1", .zone = "Europe/Berlin",
+                            .except = "2026-12-25" });
+    put(t, (weir_schedule){ .name = "a", .when = "@daily" });
+    put(t, (weir_schedule){ .name = "c", .when = "every 90m" });
+    OK(weir_schedules_list(t->q, NULL, 2, &list, &t->err));
+    assert_int_equal(list->n, 2);
+    assert_true(list->more);
+    assert_string_equal(list->schedule[0].name, "a");
+    assert_string_equal(list->schedule[1].name, "b");
+    assert_string_equal(list->schedule[1].when, "30 6 * * 1");
+    assert_string_equal(list->schedule[1].zone, "Europe/Berlin");
+    assert_string_equal(list->schedule[1].except, "2026-12-25");
+    assert_string_equal(list->schedule[1].job.type, "a");
+    weir_schedules_free(list);
+    OK(weir_schedules_list(t->q, "b", 0, &list, &t->err));
+    assert_int_equal(list->n, 1);
+    assert_false(list->more);
+    assert_true(list->schedule[0].next_at == list->schedule[0].created_at + 90 * MINUTE);
+    weir_schedules_free(list);
+    assert_int_equal(weir_schedule_get(t->q, "d", &list, &t->err), WEIR_ENOENT);
+    assert_null(list);
+}
+
+/* Two queues on one Redis, by the real clock: none doubled, none missing. */
+static void two_queues_fire_once(void **state)
+{
+    (void)state;
+    enum { SCHEDULES = 20, FIRINGS = 4 };
+    rt one, two, *t = &one;
+    rt_open(&one, RT_REDIS, false);
+    rt_open(&two, one.url, false);
+    for (int i = 0; i < SCHEDULES; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "s%d", i);
+        put(t, (weir_schedule){ .name = name, .when = "* * * * * *",
+                                .end_at = weir_now(t->q) / 1000 * 1000 + FIRINGS * 1000 });
+    }
+    for (int i = 0; i < SCHEDULES; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "s%d", i);
+        UNTIL(get(t, name).next_at == 0);
+    }
+    int64_t fired = 0;
+    for (int i = 0; i < SCHEDULES; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "s%d", i);
+        weir_schedule s = get(t, name);
+        fired += s.fired;
+        for (size_t k = 1; k < s.n_history; k++)
+            assert_true(s.history[k].at == s.history[k - 1].at + 1000);
+    }
+    assert_true(fired >= SCHEDULES * (FIRINGS - 1));
+    assert_int_equal(jobs(t), fired);
+    rt_close(&two);
+    rt_check_and_close(&one);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_firing_adds_a_job),
+        cmocka_unit_test(missed_firings),
+        cmocka_unit_test(a_job_that_has_not_ended),
+        cmocka_unit_test(a_pause_leaves_firings_out),
+        cmocka_unit_test(by_hand),
+        cmocka_unit_test(a_change_keeps_the_history),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(two_queues_fire_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
