@@ -293,8 +293,8 @@ static void a_brief_owner_is_waited_for(void **state)
     finish(&r);
 }
 
-/* A child that the owner forked keeps the sockets open until it calls exec(). The owner must not serve
- * a connection that ends meanwhile. */
+/* A child that the owner forked keeps the sockets open until it calls exec(). The owner must not
+ * serve a connection that ends meanwhile. */
 static void a_child_of_the_owner_disturbs_nobody(void **state)
 {
     (void)state;
