@@ -403,7 +403,7 @@ static char *make_token(const char *file, const char *name, unsigned roles, char
 
 static void permissions(void **state)
 {
-    static const char *const inbound[] = { "chat\\.[a-z]+", "echo", NULL };
+    static const char *const inbound[] = { "chat\\.[a-z]+", "echo", "one|one\\.two", NULL };
     static const char *const outbound[] = { "chat\\..*", NULL };
     (void)state;
     web  w;
@@ -436,6 +436,10 @@ static void permissions(void **state)
     expect_code(fd, "access_denied");
     tell(fd, "{\"type\":\"unregister\",\"address\":\"other\"}");
     expect_code(fd, "access_denied");
+    tell(fd, "{\"type\":\"publish\",\"address\":\"one.two\"}");
+    sync_with(fd);
+    tell(fd, "{\"type\":\"publish\",\"address\":\"one.three\"}");
+    expect_code(fd, "access_denied");
 
     weir_error err;                                                 /* a token that is taken away */
     assert_int_equal(srv_tokens_remove(file, "app", &err), WEIR_OK);
@@ -449,6 +453,7 @@ static void permissions(void **state)
 static void wrong_settings(void **state)
 {
     static const char *const bad[] = { "a(", NULL };
+    static const char *const closes_more[] = { "a)|(b", NULL };     /* that it opens */
     (void)state;
     srv_server *s;
     weir_error  err;
@@ -457,6 +462,9 @@ static void wrong_settings(void **state)
     assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
                      .bus = { .listen = "127.0.0.1:0", .inbound = bad } }, &err), WEIR_EINVAL);
     assert_non_null(strstr(err.msg, "bus: inbound: \"a(\""));
+    assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
+                     .bus = { .outbound = closes_more } }, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "bus: outbound: \"a)|(b\""));
     assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
                      .bus = { .listen = "nowhere" } }, &err), WEIR_EINVAL);
     assert_non_null(strstr(err.msg, "bus: \"nowhere\" is not ADDRESS:PORT"));

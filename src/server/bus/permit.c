@@ -2,7 +2,6 @@
 #include "server/bus/permit.h"
 
 #include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct srv_permits {
@@ -20,11 +19,8 @@ weir_code srv_permits_create(srv_permits **out, const char *what, const char *co
     if (!p)
         return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", what);
     for (; p->n < n; p->n++) {
-        char *whole = NULL, why[100];
-        int   rc = asprintf(&whole, "^(%s)$", patterns[p->n]) < 0
-                       ? REG_ESPACE
-                       : regcomp(&p->regex[p->n], whole, REG_EXTENDED | REG_NOSUB);
-        free(whole);
+        char why[100];
+        int  rc = regcomp(&p->regex[p->n], patterns[p->n], REG_EXTENDED);
         if (!rc)
             continue;
         regerror(rc, NULL, why, sizeof why);
@@ -44,10 +40,13 @@ void srv_permits_destroy(srv_permits *p)
     free(p);
 }
 
+/* A match is the leftmost, and the longest of these: if the whole address matches, that is it. */
 bool srv_permits_match(const srv_permits *p, const char *address)
 {
+    regmatch_t where;
     for (size_t i = 0; i < p->n; i++)
-        if (regexec(&p->regex[i], address, 0, NULL, 0) == 0)
+        if (regexec(&p->regex[i], address, 1, &where, 0) == 0 && where.rm_so == 0 &&
+            address[where.rm_eo] == '\0')
             return true;
     return false;
 }
