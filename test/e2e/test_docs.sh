@@ -43,6 +43,10 @@ case_cli_md_knows_every_option() {
     return $bad
 }
 
+case_commands_in_documents_and_page_exist() {
+    python3 "$source_root/scripts/check-commands.py" "$WEIR"
+}
+
 # The pages that the build has made.
 pages=$(dirname "$WEIR")/../../docs
 

@@ -100,7 +100,7 @@ function whatIsWrong(stats: Stats, workers: Worker[] | undefined, now: number): 
         else if (age > OLD_MS)
             wrong.push({
                 text: `The next “${t.type}” job has waited ${span(age)}: workers do not keep up.`,
-                remedy: weir(`work ${quote(t.type)} --exec ./your-program -n 8`),
+                remedy: weir(`work ${quote(t.type)} --exec ./your-program -j 8`),
                 link: `/inactive?type=${encodeURIComponent(t.type)}`,
             });
     }

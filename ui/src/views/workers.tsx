@@ -76,7 +76,7 @@ export function Workers(): JSX.Element {
             <h1>Workers</h1>
             {!names.length && <div class="empty">
                 <p>No worker has been seen. Any program can be one:</p>
-                <Command text={weir('work mail --exec ./send-mail -n 4')} />
+                <Command text={weir('work mail --exec ./send-mail -j 4')} />
             </div>}
             {names.length > 0 && <section class="panel"><div class="scroll"><table>
                 <thead><tr><th>Worker</th><th>Takes</th><th>Has</th><th>Last seen</th></tr></thead>
