@@ -112,22 +112,33 @@ WEIR_API weir_code weir_schedule_words(const weir_schedule *s, char **out, weir_
 
 /* Add a schedule, or change the one of this name, which keeps its history. */
 WEIR_API weir_code weir_schedule_put(weir_queue *q, const weir_schedule *s, weir_error *err);
+WEIR_API weir_code weir_schedule_put_async(weir_queue *q, const weir_schedule *s, weir_future **f,
+                                           weir_error *err);
 
 /* WEIR_ENOENT: there is none. Its jobs stay. */
 WEIR_API weir_code weir_schedule_remove(weir_queue *q, const char *name, weir_error *err);
+WEIR_API weir_code weir_schedule_remove_async(weir_queue *q, const char *name, weir_future **f,
+                                              weir_error *err);
 
 /* A schedule that is paused does not fire. After a pause, it goes on with the next firing. */
 WEIR_API weir_code weir_schedule_pause(weir_queue *q, const char *name, bool paused,
                                        weir_error *err);
+WEIR_API weir_code weir_schedule_pause_async(weir_queue *q, const char *name, bool paused,
+                                             weir_future **f, weir_error *err);
 
-/* Add its job now; the firings of its expression stay as they are. */
+/* Add its job now; the firings of its expression stay as they are. `id` may be NULL. */
 WEIR_API weir_code weir_schedule_fire(weir_queue *q, const char *name, uint64_t *id,
                                       weir_error *err);
+WEIR_API weir_code weir_schedule_fire_async(weir_queue *q, const char *name, uint64_t *id,
+                                            weir_future **f, weir_error *err);
 
 /* Add a job for each firing that the expression names from `from_at` up to, but not at, `to_at`:
- * *n jobs, at most WEIR_MAX_FIRINGS; more are refused with WEIR_ELIMIT. */
+ * *n jobs (`n` may be NULL), at most WEIR_MAX_FIRINGS; more are refused with WEIR_ELIMIT. */
 WEIR_API weir_code weir_schedule_backfill(weir_queue *q, const char *name, int64_t from_at,
                                           int64_t to_at, size_t *n, weir_error *err);
+WEIR_API weir_code weir_schedule_backfill_async(weir_queue *q, const char *name, int64_t from_at,
+                                                int64_t to_at, size_t *n, weir_future **f,
+                                                weir_error *err);
 
 typedef struct weir_schedules {
     size_t         n;
@@ -139,9 +150,14 @@ typedef struct weir_schedules {
  * `limit` (0: WEIR_MAX_PAGE). *out is the caller's: weir_schedules_free(). */
 WEIR_API weir_code weir_schedules_list(weir_queue *q, const char *after, size_t limit,
                                        weir_schedules **out, weir_error *err);
+WEIR_API weir_code weir_schedules_list_async(weir_queue *q, const char *after, size_t limit,
+                                             weir_schedules **out, weir_future **f,
+                                             weir_error *err);
 /* One schedule, as a list. WEIR_ENOENT: there is none. */
 WEIR_API weir_code weir_schedule_get(weir_queue *q, const char *name, weir_schedules **out,
                                      weir_error *err);
+WEIR_API weir_code weir_schedule_get_async(weir_queue *q, const char *name, weir_schedules **out,
+                                           weir_future **f, weir_error *err);
 WEIR_API void weir_schedules_free(weir_schedules *list);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* schedules.c - firing schedules that are due, and the calls of schedule.h. */
+/* schedules.c - firing schedules that are due: see schedules.h. */
 #include "runtime/schedules.h"
 
 #include <stdio.h>
@@ -16,17 +16,10 @@ enum { AT_ONCE = 200,               /* schedules that are fired together */
 
 /* ---- a schedule that was read ---- */
 
-typedef struct kept {
-    weir_schedule s;
-    weir_cron     cron;
-    uint64_t      version;
-    weir_error    err;              /* it cannot be read, or not be understood any more */
-} kept;
-
-static void read_row(const weir_schedule_row *row, weir_arena *arena, kept *out)
+void weir__schedule_load(const weir_schedule_row *row, weir_arena *arena, weir_kept *out)
 {
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = arena };
-    *out = (kept){ .version = row->version };
+    *out = (weir_kept){ .version = row->version };
     if (weir__schedule_read(&in, row->record, row->len, &out->s))
         out->err = in.err;
     else
@@ -42,8 +35,8 @@ static weir_code read_rows(weir_queue *q, weir_op_schedules what, weir_schedule_
     return rc;
 }
 
-/* The schedule as an operation that puts it; its record is in `record`. */
-static weir_op op_put(const weir_schedule *s, uint64_t version, int64_t due_at, weir_buf *record)
+weir_op weir__schedule_op_put(const weir_schedule *s, uint64_t version, int64_t due_at,
+                              weir_buf *record)
 {
     weir__buf_clear(record);
     weir__schedule_write(record, s);
@@ -53,9 +46,8 @@ static weir_op op_put(const weir_schedule *s, uint64_t version, int64_t due_at, 
                                       .version = version } };
 }
 
-/* What a firing adds. The values of the job are in `values`. */
-static weir_code make_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
-                           weir_error *err)
+weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
+                              weir_error *err)
 {
     weir_buf change = { 0 };
     *out = s->job;
@@ -75,7 +67,7 @@ static weir_code make_spec(const weir_schedule *s, int64_t at, weir_buf *values,
 
 /* One schedule on its way; its operations are in arrays beside it. */
 typedef struct firing {
-    kept       k;
+    weir_kept  k;
     weir_plan  plan;
     char       key[WEIR_MAX_TOKEN + 1];
     weir_token token;
@@ -130,7 +122,7 @@ static weir_op op_add(firing *f)
     const weir_schedule *s = &f->k.s;
     if (f->k.err.code || f->plan.outcome != WEIR_FIRING_DONE)
         return none();
-    if (make_spec(s, f->plan.at, &f->values, &f->spec, &f->k.err))
+    if (weir__schedule_spec(s, f->plan.at, &f->values, &f->spec, &f->k.err))
         return none();
     snprintf(f->key, sizeof f->key, "schedule %s", s->name);
     f->token = (weir_token){ .key = f->key, .number = (uint64_t)f->plan.at };
@@ -146,7 +138,7 @@ static weir_op op_move_on(firing *f, const weir_op *add, int64_t now)
         return none();                          /* a record that cannot be read stays as it is */
     weir_firing done = { .at = f->plan.at, .done_at = now, .outcome = f->plan.outcome };
     if (f->k.err.code)
-        return op_put(s, f->k.version, now + REFUSED_MS, &f->record);
+        return weir__schedule_op_put(s, f->k.version, now + REFUSED_MS, &f->record);
     if (add->kind == WEIR_OP_ADD && !add->err.code)
         done.job = f->added.id;
     else if (add->kind == WEIR_OP_ADD && weir_code_may_retry(add->err.code))
@@ -154,7 +146,7 @@ static weir_op op_move_on(firing *f, const weir_op *add, int64_t now)
     else if (add->kind == WEIR_OP_ADD)
         done.outcome = WEIR_FIRING_REFUSED;
     weir__schedule_note(s, done);
-    return op_put(s, f->k.version, weir__schedule_due(s), &f->record);
+    return weir__schedule_op_put(s, f->k.version, weir__schedule_due(s), &f->record);
 }
 
 /* Fire the schedules of these rows: decide, add, move on. */
@@ -166,7 +158,7 @@ static weir_code fire_rows(weir_queue *q, const weir_schedule_rows *rows, firing
     size_t     n = rows->n;
     int64_t    now = weir_now(q);
     for (size_t i = 0; i < n; i++)
-        read_row(&rows->row[i], &arena, &f[i].k);
+        weir__schedule_load(&rows->row[i], &arena, &f[i].k);
     weir_code rc = look_at_last(q, f, ops, n, last, err);
     for (size_t i = 0; !rc && i < n; i++) {
         firing *one = &f[i];
@@ -216,292 +208,4 @@ weir_code weir__schedules_fire(weir_queue *q, weir_error *err)
     free(f);
     free(ops);
     return rc;
-}
-
-/* ---- the calls ---- */
-
-/* Read a schedule; WEIR_ENOENT: there is none. */
-static weir_code find(weir_queue *q, const char *name, weir_arena *arena, kept *out,
-                      weir_error *err)
-{
-    weir_schedule_rows *rows;
-    weir_code           rc = weir__schedule_name_check(name, err);
-    if (!rc)
-        rc = read_rows(q, (weir_op_schedules){ .name = name, .limit = 1 }, &rows, err);
-    if (rc)
-        return rc;
-    if (!rows->n) {
-        rc = weir_fail(err, WEIR_ENOENT, "there is no schedule %s", name);
-    } else {
-        weir_schedule_row *row = &rows->row[0];
-        char              *copy = weir__arena_alloc(arena, row->len + 1);   /* texts are in it */
-        if (copy) {
-            memcpy(copy, row->record, row->len);
-            row->record = copy;
-            read_row(row, arena, out);
-        }
-        rc = copy ? out->err.code : weir_fail(err, WEIR_ENOMEM, "schedule: out of memory");
-        if (copy && rc && err)
-            *err = out->err;
-        row->record = NULL;
-    }
-    weir__rows_free(rows);
-    return rc;
-}
-
-static weir_code put(weir_queue *q, const weir_schedule *s, uint64_t version, weir_error *err)
-{
-    weir_buf    record = { 0 };
-    weir_ticket t = { .op = op_put(s, version, weir__schedule_due(s), &record) };
-    weir_code   rc = record.failed ? weir_fail(err, WEIR_ENOMEM, "schedule: out of memory")
-                                   : weir__queue_run(q, &t, err);
-    weir__buf_fini(&record);
-    return rc;
-}
-
-/* Read a schedule, change it, put it, until nobody else has changed it meanwhile. */
-static weir_code change(weir_queue *q, const char *name,
-                        weir_code (*how)(weir_queue *q, kept *k, const void *ctx, weir_error *err),
-                        const void *ctx, weir_error *err)
-{
-    weir_code rc = WEIR_ESTALE;
-    while (rc == WEIR_ESTALE) {
-        weir_arena arena = { 0 };
-        kept       k = { 0 };
-        rc = find(q, name, &arena, &k, err);
-        if (!rc)
-            rc = how(q, &k, ctx, err);
-        if (!rc)
-            rc = put(q, &k.s, k.version, err);
-        weir__arena_free(&arena);
-    }
-    return rc;
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-/* Would it fire at other times? */
-static bool same_times(const weir_schedule *a, const weir_schedule *b)
-{
-    return same_text(a->when, b->when) && same_text(a->zone, b->zone) &&
-           same_text(a->except, b->except) && a->day_or_weekday == b->day_or_weekday &&
-           a->start_at == b->start_at && a->end_at == b->end_at && a->paused == b->paused;
-}
-
-weir_code weir_schedule_put(weir_queue *q, const weir_schedule *s, weir_error *err)
-{
-    weir_cron c;
-    weir_code rc = weir__schedule_check(s, err);
-    if (!rc)
-        rc = weir__schedule_parse(&c, s, err);
-    while (!rc) {
-        weir_arena    arena = { 0 };
-        kept          old = { 0 };
-        weir_schedule own = *s;
-        rc = find(q, s->name, &arena, &old, err);
-        bool known = !rc;
-        own.created_at = known ? old.s.created_at : weir_now(q);
-        own.last_at = old.s.last_at;
-        own.last_job = old.s.last_job;
-        own.fired = old.s.fired;
-        own.caught_up = 0;
-        own.n_history = old.s.n_history;
-        memcpy(own.history, old.s.history, sizeof own.history);
-        own.next_at = known && same_times(s, &old.s) ? old.s.next_at
-                                                      : weir__schedule_after(&own, &c, weir_now(q));
-        if (!rc || rc == WEIR_ENOENT)
-            rc = put(q, &own, known ? old.version : 0, err);
-        weir__arena_free(&arena);
-        if (rc != WEIR_ESTALE)
-            break;
-        rc = WEIR_OK;
-    }
-    return rc;
-}
-
-weir_code weir_schedule_remove(weir_queue *q, const char *name, weir_error *err)
-{
-    weir_ticket t = { .op = { .kind = WEIR_OP_SCHEDULE,
-                              .u.schedule = { .name = name, .due_at = INT64_MAX,
-                                              .version = WEIR_ANY_VERSION } } };
-    return weir__queue_run(q, &t, err);
-}
-
-static weir_code pause_it(weir_queue *q, kept *k, const void *ctx, weir_error *err)
-{
-    bool paused = *(const bool *)ctx;
-    (void)err;
-    if (k->s.paused && !paused)
-        k->s.next_at = weir__schedule_after(&k->s, &k->cron, weir_now(q));
-    k->s.paused = paused;
-    return WEIR_OK;
-}
-
-weir_code weir_schedule_pause(weir_queue *q, const char *name, bool paused, weir_error *err)
-{
-    return change(q, name, pause_it, &paused, err);
-}
-
-/* ---- by hand ---- */
-
-typedef struct by_hand {
-    const int64_t    *at;
-    const weir_added *added;
-    size_t            n;
-} by_hand;
-
-static weir_code note_by_hand(weir_queue *q, kept *k, const void *ctx, weir_error *err)
-{
-    const by_hand *b = ctx;
-    int64_t        now = weir_now(q);
-    (void)err;
-    for (size_t i = b->n > WEIR_MAX_FIRED ? b->n - WEIR_MAX_FIRED : 0; i < b->n; i++)
-        weir__schedule_note(&k->s, (weir_firing){ .at = b->at[i], .done_at = now,
-                                                  .outcome = WEIR_FIRING_BY_HAND,
-                                                  .job = b->added[i].id });
-    return WEIR_OK;
-}
-
-/* Add a job for each of n firings, and say so in the history. */
-static weir_code add_by_hand(weir_queue *q, const weir_schedule *s, const int64_t *at, size_t n,
-                             weir_added *added, weir_error *err)
-{
-    weir_spec *specs = calloc(n, sizeof *specs);
-    weir_buf  *values = calloc(n, sizeof *values);
-    weir_code  rc = specs && values ? WEIR_OK
-                                    : weir_fail(err, WEIR_ENOMEM, "schedule: out of memory");
-    for (size_t i = 0; !rc && i < n; i++)
-        rc = make_spec(s, at[i], &values[i], &specs[i], err);
-    if (!rc)
-        rc = weir_add_many(q, specs, n, added, err);
-    for (size_t i = 0; values && i < n; i++)
-        weir__buf_fini(&values[i]);
-    free(values);
-    free(specs);
-    if (rc)
-        return rc;
-    by_hand b = { at, added, n };
-    rc = change(q, s->name, note_by_hand, &b, err);
-    return rc == WEIR_ENOENT ? WEIR_OK : rc;            /* it was removed meanwhile */
-}
-
-weir_code weir_schedule_fire(weir_queue *q, const char *name, uint64_t *id, weir_error *err)
-{
-    weir_arena arena = { 0 };
-    kept       k = { 0 };
-    weir_added added = { 0 };
-    int64_t    now = weir_now(q);
-    weir_code  rc = find(q, name, &arena, &k, err);
-    if (!rc)
-        rc = add_by_hand(q, &k.s, &now, 1, &added, err);
-    weir__arena_free(&arena);
-    if (id)
-        *id = added.id;
-    return rc;
-}
-
-weir_code weir_schedule_backfill(weir_queue *q, const char *name, int64_t from_at, int64_t to_at,
-                                 size_t *n, weir_error *err)
-{
-    enum { ROOM = WEIR_MAX_FIRINGS + 1 };
-    weir_arena  arena = { 0 };
-    kept        k = { 0 };
-    int64_t    *at = malloc(ROOM * sizeof *at);
-    weir_added *added = malloc(ROOM * sizeof *added);
-    weir_code   rc = find(q, name, &arena, &k, err);
-    size_t      found = 0;
-    *n = 0;
-    if (!rc && (!at || !added))
-        rc = weir_fail(err, WEIR_ENOMEM, "backfill: out of memory");
-    if (!rc) {
-        int64_t after = weir__schedule_after(&k.s, &k.cron, from_at > 0 ? from_at - 1 : 0);
-        for (; after && after < to_at && found < ROOM;
-             after = weir__schedule_after(&k.s, &k.cron, after))
-            at[found++] = after;
-        if (found == ROOM)
-            rc = weir_fail(err, WEIR_ELIMIT, "backfill: more than %d firings in this span",
-                           WEIR_MAX_FIRINGS);
-    }
-    if (!rc && found)
-        rc = add_by_hand(q, &k.s, at, found, added, err);
-    if (!rc)
-        *n = found;
-    free(at);
-    free(added);
-    weir__arena_free(&arena);
-    return rc;
-}
-
-/* ---- reading ---- */
-
-typedef struct list {
-    weir_schedules head;            /* first: it is what the caller has */
-    weir_arena     arena;
-} list;
-
-void weir_schedules_free(weir_schedules *s)
-{
-    list *l = (list *)s;
-    if (!l)
-        return;
-    weir__arena_free(&l->arena);
-    free(l);
-}
-
-static weir_code read_list(weir_queue *q, weir_op_schedules what, weir_schedules **out,
-                           weir_error *err)
-{
-    weir_schedule_rows *rows;
-    *out = NULL;
-    weir_code rc = read_rows(q, what, &rows, err);
-    if (rc)
-        return rc;
-    list *l = calloc(1, sizeof *l);
-    bool  ok = l && (l->head.schedule = weir__arena_alloc(&l->arena, (rows->n + 1) *
-                                                          sizeof(weir_schedule)));
-    for (size_t i = 0; ok && i < rows->n; i++) {
-        char *copy = weir__arena_alloc(&l->arena, rows->row[i].len + 1);
-        kept  k;
-        ok = copy != NULL;
-        if (!ok)
-            break;
-        memcpy(copy, rows->row[i].record, rows->row[i].len);
-        read_row(&(weir_schedule_row){ .record = copy, .len = rows->row[i].len }, &l->arena, &k);
-        ok = k.err.code != WEIR_ENOMEM;
-        if (ok && k.s.name)
-            l->head.schedule[l->head.n++] = k.s;
-    }
-    if (ok)
-        l->head.more = what.limit && rows->n == what.limit;
-    weir__rows_free(rows);
-    if (ok) {
-        *out = &l->head;
-        return WEIR_OK;
-    }
-    weir_schedules_free(l ? &l->head : NULL);
-    return weir_fail(err, WEIR_ENOMEM, "schedules: out of memory");
-}
-
-weir_code weir_schedules_list(weir_queue *q, const char *after, size_t limit,
-                              weir_schedules **out, weir_error *err)
-{
-    if (!limit)
-        limit = WEIR_MAX_PAGE;
-    return read_list(q, (weir_op_schedules){ .after = after, .limit = limit }, out, err);
-}
-
-weir_code weir_schedule_get(weir_queue *q, const char *name, weir_schedules **out, weir_error *err)
-{
-    *out = NULL;
-    weir_code rc = weir__schedule_name_check(name, err);
-    if (!rc)
-        rc = read_list(q, (weir_op_schedules){ .name = name, .limit = 1 }, out, err);
-    if (rc || (*out)->n)
-        return rc;
-    weir_schedules_free(*out);
-    *out = NULL;
-    return weir_fail(err, WEIR_ENOENT, "there is no schedule %s", name);
 }

@@ -206,6 +206,83 @@ RT_CLOCK_TEST(lists)
     assert_null(list);
 }
 
+static weir_code outcome(rt *t, weir_future *f)
+{
+    weir_code rc = weir_future_wait(f, 10000, &t->err);
+    weir_future_free(f);
+    return rc;
+}
+
+RT_CLOCK_TEST(every_call_has_an_async_twin)
+{
+    weir_future    *f;
+    weir_schedules *list;
+    uint64_t        id = 0;
+    size_t          n = 0;
+    char            when[] = "@hourly", name[] = "s";
+    to_the_hour(t, 1);
+    OK(weir_schedule_put_async(t->q, &(weir_schedule){ .name = name, .when = when,
+                                                       .job = { .type = "a" } }, &f, &t->err));
+    strcpy(when, "wrong");                      /* it was copied */
+    strcpy(name, "x");
+    OK(outcome(t, f));
+    OK(weir_schedule_pause_async(t->q, "s", true, &f, &t->err));
+    OK(outcome(t, f));
+    assert_true(get(t, "s").paused);
+    OK(weir_schedule_fire_async(t->q, "s", &id, &f, &t->err));
+    OK(outcome(t, f));
+    assert_int_equal(rt_state(t, id), WEIR_STATE_INACTIVE);
+    OK(weir_schedule_backfill_async(t->q, "s", t->now - 3 * HOUR, t->now, &n, &f, &t->err));
+    OK(outcome(t, f));
+    assert_int_equal(n, 3);
+    assert_int_equal(get(t, "s").n_history, 4);
+    OK(weir_schedule_get_async(t->q, "s", &list, &f, &t->err));
+    OK(outcome(t, f));
+    assert_string_equal(list->schedule[0].when, "@hourly");
+    weir_schedules_free(list);
+    OK(weir_schedules_list_async(t->q, NULL, 0, &list, &f, &t->err));
+    OK(outcome(t, f));
+    assert_int_equal(list->n, 1);
+    weir_schedules_free(list);
+    OK(weir_schedules_list_async(t->q, NULL, 0, &list, &f, &t->err));
+    weir_future_free(f);                        /* nobody wants the answer */
+    OK(weir_schedule_remove_async(t->q, "s", &f, &t->err));
+    OK(outcome(t, f));
+
+    OK(weir_schedule_get_async(t->q, "s", &list, &f, &t->err));
+    assert_int_equal(outcome(t, f), WEIR_ENOENT);
+    assert_null(list);
+    OK(weir_schedule_fire_async(t->q, "s", &id, &f, &t->err));
+    assert_int_equal(outcome(t, f), WEIR_ENOENT);
+    assert_true(id == 0);
+    assert_int_equal(weir_schedule_put_async(t->q, &(weir_schedule){ .name = "s", .when = "no",
+                                                                     .job = { .type = "a" } },
+                                             &f, &t->err), WEIR_EINVAL);
+    assert_null(f);
+    assert_int_equal(weir_schedule_pause_async(t->q, NULL, true, &f, &t->err), WEIR_EINVAL);
+    assert_null(f);
+}
+
+/* A callback may call everything, so a plain call must not need the callback thread. */
+static void put_in_callback(weir_code code, const weir_error *err, void *ctx)
+{
+    (void)code, (void)err;
+    rt           *t = ctx;
+    weir_schedule s = { .name = "c", .when = "@daily", .job = { .type = "a" } };
+    weir_schedule_put(t->q, &s, NULL);
+}
+
+RT_CLOCK_TEST(a_callback_can_put_one)
+{
+    weir_future    *f;
+    weir_schedules *list = NULL;
+    OK(weir_ready_async(t->q, &f, &t->err));
+    OK(weir_future_then(f, put_in_callback, t));
+    weir_future_free(f);
+    UNTIL(!weir_schedule_get(t->q, "c", &list, NULL));
+    weir_schedules_free(list);
+}
+
 /* Two queues on one Redis, by the real clock: none doubled, none missing. */
 static void two_queues_fire_once(void **state)
 {
@@ -250,6 +327,8 @@ int main(void)
         cmocka_unit_test(by_hand),
         cmocka_unit_test(a_change_keeps_the_history),
         cmocka_unit_test(lists),
+        cmocka_unit_test(every_call_has_an_async_twin),
+        cmocka_unit_test(a_callback_can_put_one),
         cmocka_unit_test(two_queues_fire_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
