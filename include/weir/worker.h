@@ -64,12 +64,17 @@ WEIR_API weir_code weir_process(weir_queue *q, const char *type, const weir_pool
 /* Stop the pools of `type` (NULL: all): they take nothing more, hand back what they have not begun,
  * and their handlers may finish for `timeout_ms`. Then what is left fails with "Shutdown" by the
  * rule of attempts, and what its handler answers later is ignored. Waits; not from a handler or
- * callback. WEIR_ETIMEOUT: some jobs were failed so. A pool of several types stops as a whole. */
+ * callback. WEIR_ETIMEOUT: some jobs were failed so. Other errors are of the store: it did not take
+ * the outcome of a job, which therefore runs again. A pool of several types stops as a whole. */
 WEIR_API weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_error *err);
 
 /* Work until SIGTERM or SIGINT arrives, then weir_stop() all pools with WEIR_DRAIN_MS. Blocks these
  * two signals in the calling thread for that time: call it from main(), and block them in threads
- * of your own. The answer is an exit status: 0 after a clean stop. */
+ * of your own. The answer is an exit status: 0 after a clean stop, if the store works then (see
+ * weir_ready()).
+ *
+ * While it runs, a pool retries what the store does not take. To learn of that, listen for
+ * WEIR_EVENT_ERROR and ask weir_ready(). */
 WEIR_API int weir_run(weir_queue *q, weir_error *err);
 enum { WEIR_DRAIN_MS = 30000 };
 

@@ -229,6 +229,15 @@ static void report_refused(pool *p, const weir_error *err)
         weir__events_trouble(&p->q->events, weir_now(p->q), err);
 }
 
+/* The pool is stopping, so that an outcome is not sent again. Lock held. */
+static void note_unsaved(pool *p, const weir_error *err)
+{
+    if (worth_sending_again(err->code)) {
+        p->unsaved++;
+        p->unsaved_why = *err;
+    }
+}
+
 /* One job less. Lock held. */
 static void settled(pool *p)
 {
@@ -256,6 +265,7 @@ static void send_done(weir_ticket *t)
         weir__timer_set(&p->q->timer, &p->q->tend, p->again_at);
         weir__pool_wake(p);
     } else {
+        note_unsaved(p, &t->op.err);
         settled(p);
     }
     pthread_mutex_unlock(&p->lock);
@@ -327,6 +337,7 @@ static weir__delivery *settle(pool *p, weir__delivery *h, bool next, const char 
             break;
         weir__pool_pause(p, &err);
     }
+    note_unsaved(p, &h->ticket.op.err);
     if (job)
         p->running++;                  /* in its place */
     else if (next)

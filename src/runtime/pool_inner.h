@@ -44,6 +44,8 @@ typedef struct weir__pool {
     size_t             n_ready;
     weir__delivery    *again;          /* outcomes that the store could not take yet ... */
     int64_t            again_at;       /* ... and when the timer sends them, if no thread did */
+    uint32_t           unsaved;        /* outcomes given up in weir_stop() ... */
+    weir_error         unsaved_why;    /* ... and why the store did not take the last */
     int64_t            slowest_ns;     /* handlers of late: see weir__pool_pace() */
     bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
     weir_ticket        fetch;

@@ -262,6 +262,9 @@ weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_er
             rc = weir_fail(err, WEIR_ETIMEOUT, "stop: handlers were still running after %lld ms; "
                            "their jobs failed with \"" WEIR__SHUTDOWN_TEXT "\"",
                            (long long)timeout_ms);
+        else if (p->unsaved && !rc)     /* nobody else is here any more */
+            rc = weir_fail(err, p->unsaved_why.code, "stop: outcomes that the store did not take: "
+                           "%u (%.120s); these jobs run again", p->unsaved, p->unsaved_why.msg);
         weir__pool_unref(p);
     }
     return rc;

@@ -177,9 +177,15 @@ static void on_run(void *ctx, weir_op *const *ops, size_t n)
             kept = 0;
         }
     }
-    for (size_t i = 0; i < n; i++)
+    const weir_error *trouble = NULL;
+    for (size_t i = 0; i < n; i++) {
         if (ops[i]->kind == WEIR_OP_TICK && !ops[i]->err.code)      /* it is not said again */
             on_due(q, ops[i]->u.tick.next_at);
+        if (weir_code_may_retry(ops[i]->err.code))
+            trouble = &ops[i]->err;
+    }
+    if (trouble)                        /* of the file, which is ours */
+        weir__events_trouble(&q->events, weir_now(q), trouble);
 }
 
 /* ---- what the timer runs ---- */

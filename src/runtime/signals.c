@@ -14,6 +14,8 @@ int weir_run(weir_queue *q, weir_error *err)
     while (sigwait(&stop, &got))
         ;
     weir_code rc = weir_stop(q, NULL, WEIR_DRAIN_MS, err);
+    if (!rc)
+        rc = weir_ready(q, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return weir_code_exit(rc);
 }

@@ -476,6 +476,44 @@ END
     same "$(weir count t --state failed)" 1
 }
 
+said_twice() { [ "$(grep -c trouble work.err)" = 2 ]; }
+
+# The file is moved away under its owner, and later put back.
+case_a_worker_says_that_its_file_is_gone() {
+    weir add t --delay 300ms
+    worker t --exec cat
+    wait_for owned
+    mv jobs.db away.db
+    wait_for has work.err "jobs.db was renamed while it was in use"
+    status 6 weir add t
+    same "$(grep -c trouble work.err)" 1
+    mv away.db jobs.db
+    wait_for has work.err "the store works again"
+    wait_for job_is 1 complete
+    same "$(weir count t)" 1
+    mv jobs.db away.db
+    status 6 weir add t
+    wait_for said_twice
+    end_worker
+    stopped 6
+    same "$(grep -c 'the store works again' work.err)" 1
+}
+
+# The outcome of a job that runs while the disk is full, or the file is gone, is not kept.
+case_an_outcome_that_is_not_kept_is_an_error() {
+    weir add t
+    worker t --exec 'touch began; until test -e go; do sleep 0.02; done'
+    wait_for test -e began
+    mv jobs.db away.db
+    end_worker
+    touch go
+    stopped 6
+    has work.err "outcomes that the store did not take: 1"
+    mv away.db jobs.db
+    status 0 weir work t --exec 'true' --drain
+    job_is 1 complete
+}
+
 case_others_work_through_the_owner() {
     weir add t --delay 1h
     worker t --exec cat

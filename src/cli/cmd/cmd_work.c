@@ -14,6 +14,7 @@
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/store.h"
+#include "cli/trouble.h"
 #include "cli/types.h"
 
 typedef struct work_opts {
@@ -69,6 +70,7 @@ typedef struct worker {
     guard            guard;
     int              signals;       /* SIGTERM, SIGINT */
     int              moved;         /* eventfd: a job has ended, or cannot run */
+    cli_trouble      trouble;       /* of the store */
     started         *start;         /* used on the callback thread alone */
     size_t           n_start, cap_start;
 } worker;
@@ -142,6 +144,8 @@ static void end_text(const weir_event *e, int64_t took)
 static void on_event(const weir_event *e, void *ctx)
 {
     worker *w = ctx;
+    if (e->kind == WEIR_EVENT_ERROR)
+        cli_trouble_hint(&w->trouble);
     if (!e->type || !cli_types_have(&w->types, e->type)) {
         eventfd_write(w->moved, 1);
         return;
@@ -259,10 +263,11 @@ static weir_code run(worker *w)
 {
     struct pollfd p[] = { { .fd = w->signals, .events = POLLIN },
                           { .fd = w->exec.changed, .events = POLLIN },
+                          { .fd = w->trouble.wake, .events = POLLIN },
                           { .fd = w->o->drain ? w->moved : -1, .events = POLLIN } };
     for (bool first = true;; first = false) {
         if (!first)
-            cli_poll(p, 3, -1);
+            cli_poll(p, 4, cli_trouble_wait(&w->trouble));
         if (got_signal(w)) {
             if (term_is_tty(stderr))
                 fputs("weir: letting running jobs finish; once more to kill them\n", stderr);
@@ -271,6 +276,7 @@ static weir_code run(worker *w)
         eventfd_t count;
         if (!eventfd_read(w->exec.changed, &count) && say_trouble(w))
             return w->c->err.code;
+        cli_trouble_look(&w->trouble);
         if (!w->o->drain)
             continue;
         if (!first)
@@ -311,7 +317,7 @@ static weir_code work(worker *w)
         rc = weir_fail(&c->err, stopped, "some jobs did not finish in time and failed with "
                        "\"Shutdown\"");
     else
-        rc = stopped;
+        rc = stopped ? stopped : cli_trouble_left(&w->trouble);
     return rc;
 }
 
@@ -338,11 +344,12 @@ static int run_work(cli *c, const void *values)
     w.signals = cli_signals(SIGTERM, SIGINT, 0);
     w.moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w.exec.changed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    cli_trouble_init(&w.trouble, c);
     weir_code rc = cli_open(c, CLI_CHANGE, &w.q);
     if (!rc)
         rc = guard_start(&w.guard, c->store, &c->err);
     w.exec.guard = &w.guard;
-    w.exec.q = w.q;
+    w.exec.q = w.trouble.q = w.q;
     if (!rc)
         cli_types_note(c, w.q, &w.types);
     if (!rc) {
@@ -350,6 +357,7 @@ static int run_work(cli *c, const void *values)
         guard_stop(&w.guard);
     }
     weir_close(w.q);        /* tells the listener of all that has happened, then lets go of it */
+    cli_trouble_fini(&w.trouble);
     close(w.signals);
     close(w.moved);
     close(w.exec.changed);
