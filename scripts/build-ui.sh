@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../ui"
 (
     flock 9     # several build directories may be at it
     if ! cmp -s package-lock.json node_modules/.installed-lock; then
-        npm ci --silent --no-audit --no-fund --ignore-scripts
+        npm ci --loglevel=error --no-audit --no-fund --ignore-scripts
         cp package-lock.json node_modules/.installed-lock
     fi
 ) 9>.install-lock
