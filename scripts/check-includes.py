@@ -4,6 +4,7 @@
 A room is a directory of src/ (with what is below it) that has a line in ROOMS; "weir" is
 include/weir. A file may include, directly or through other headers, files of its own room and of
 the rooms that its line names. A name that ends in .h allows that one header, and what it reaches.
+FOREIGN names the rooms that may include the headers of a database or of its client library.
 Prints each chain of includes that leads elsewhere; prints nothing when all is well."""
 import os
 import re
@@ -19,7 +20,8 @@ ROOMS = {
     'op': 'weir base core',
     'store': 'weir base core op',
     'store/mem': LIBRARY,
-    'store/sqlite': LIBRARY,
+    'store/sql': 'weir base core',
+    'store/sqlite': LIBRARY + ' store/sql',
     'store/http': LIBRARY,
     'store/redis/link': LIBRARY,
     'store/redis/engine': LIBRARY + ' store/redis/link store/redis/layout',
@@ -39,10 +41,15 @@ ROOMS = {
     'cli/migrate': CLI + ' cli',
     'cli/cmd': CLI + ' cli cli/exec cli/migrate',
 }
+FOREIGN = {
+    'sqlite3.h': ['store/sqlite'],
+    'hiredis/': ['store/redis/link'],
+    'curl/': ['store/http', 'server/push'],
+}
 
 
 def read_tree():
-    """Each file, by the name that an include gives it, and what it includes of the tree."""
+    """The text of each file, by the name that an include gives it, and what it includes of them."""
     text = {}
     for top in ('src', 'include'):
         for folder, _, names in os.walk(top):
@@ -52,7 +59,7 @@ def read_tree():
                     with open(path, encoding='utf-8') as file:
                         text[os.path.relpath(path, top)] = file.read()
     quoted = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
-    return {path: [i for i in quoted.findall(t) if i in text] for path, t in text.items()}
+    return text, {path: [i for i in quoted.findall(t) if i in text] for path, t in text.items()}
 
 
 def room_of(path):
@@ -81,11 +88,19 @@ def check(path, includes, out):
                 out.append(' -> '.join((path,) + chain + (name,)))
 
 
+def check_foreign(path, text, out):
+    for name in re.findall(r'^\s*#\s*include\s+<([^>]+)>', text, re.M):
+        for start, rooms in FOREIGN.items():
+            if name.startswith(start) and room_of(path) not in rooms:
+                out.append(f'{path} -> {name}')
+
+
 def main():
-    includes = read_tree()
+    text, includes = read_tree()
     broken = []
     for path in sorted(includes):
         check(path, includes, broken)
+        check_foreign(path, text[path], broken)
     print('\n'.join(broken), end='\n' if broken else '')
 
 

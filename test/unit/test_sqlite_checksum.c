@@ -166,10 +166,10 @@ static void every_column_counts(void **state)
     (void)state;
     static const char *const columns[] = {
 #define X(name, life, sort) "\"" #name "\"",
-        SQ_COLUMNS(X)
+        SQL_COLUMNS(X)
 #undef X
     };
-    for (size_t i = SQ_C_id + 1; i < sizeof columns / sizeof *columns; i++) {
+    for (size_t i = SQL_C_id + 1; i < sizeof columns / sizeof *columns; i++) {
         fixture *f = f_open();
         char     sql[300];
         add_full_job(f);

@@ -84,7 +84,7 @@ void weir__sq_active_change(sq_store *s, const weir_job *j)
     int64_t until = a->job.lease_until;
     set_job(a, j);
     a->job.lease_until = until;
-    a->rest = weir__sq_rest(j, a->rest.lease_ms);
+    a->sums = weir__sql_sums(j, a->sums.lease_ms);
 }
 
 weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t lease_ms,
@@ -93,7 +93,7 @@ weir_code weir__sq_activate(sq_store *s, const weir_job *j, sq_type *t, int64_t 
     sq_active *a = malloc(sizeof *a);
     if (!a)
         return weir__sq_no_memory(s);
-    *a = (sq_active){ .type = t, .lease_ms = lease_ms, .rest = weir__sq_rest(j, lease_ms) };
+    *a = (sq_active){ .type = t, .lease_ms = lease_ms, .sums = weir__sql_sums(j, lease_ms) };
     set_job(a, j);
     if (!weir__map_put(&s->active, j->id, a)) {
         free(a);
@@ -148,7 +148,7 @@ static weir_code inherit(sq_store *s, weir_job *j, sq_type *t, int64_t asked_ms,
 static weir_code keep(sq_store *s, weir_job *j, sq_type *t, const sq_active *known, int64_t now)
 {
     j->lease_until = known->job.lease_until;
-    weir_code rc = weir__sq_activate(s, j, t, known->rest.lease_ms, now);
+    weir_code rc = weir__sq_activate(s, j, t, known->sums.lease_ms, now);
     if (rc)
         return rc;
     sq_active *a = weir__map_get(&s->active, j->id);
@@ -172,7 +172,7 @@ static weir_code load_type(sq_store *s, sq_type *t, const weir_map *old, int64_t
         if (known && known->job.delivery == j.delivery)
             rc = keep(s, &j, t, known, now);
         else
-            rc = inherit(s, &j, t, sqlite3_column_int64(st, SQ_C_lease_ms), now);
+            rc = inherit(s, &j, t, sqlite3_column_int64(st, SQL_C_lease_ms), now);
         if (rc)
             sqlite3_reset(st);
     }

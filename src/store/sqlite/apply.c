@@ -1,8 +1,6 @@
 /* apply.c - a transition of a job (core/effects.h) in the file and in memory. */
 #include "store/sqlite/sq.h"
 
-#include <string.h>
-
 /* ---- in memory ---- */
 
 void weir__sq_note_effects(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
@@ -42,17 +40,16 @@ static weir_code put_text(sq_store *s, sq_sql which, uint64_t id, const char *te
     return weir__sq_do(s, st);
 }
 
-/* A worker completed it: by far the most frequent change. */
-static weir_code put_completed(sq_store *s, const weir_job *j, const sq_type *t, sq_rest *rest)
+static weir_code put_completed(void *store, const weir_job *j, int64_t type, const sql_sums *sums)
 {
+    sq_store     *s = store;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_COMPLETE);
-    rest->lease_ms = 0;
     weir__sq_int(st, 1, (int64_t)j->id);
     weir__sq_int(st, 2, j->finished_at);
     weir__sq_int(st, 3, j->attempts);
     weir__sq_int(st, 4, j->duration_ms);
     weir__sq_bytes(st, 5, j->result, j->result_len);
-    weir__sq_int(st, 6, weir__sq_sum(j, t, rest));
+    weir__sq_int(st, 6, weir__sql_checksum(j, type, sums));
     weir_code rc = weir__sq_do(s, st);
     return !rc && j->search ? weir__sq_unindex(s, j->id, SQ_SLOT_ERROR) : rc;
 }
@@ -75,12 +72,11 @@ static weir_code put_progress_and_result(sq_store *s, const weir_job *j)
     return weir__sq_do(s, st);
 }
 
-static weir_code put_changed(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
-                             sq_rest *rest, int64_t now)
+static weir_code put_texts(void *store, const weir_job *j, uint32_t texts, int64_t lease_ms)
 {
-    uint32_t  texts = e->texts;
-    weir_code rc = weir__sq_numbers(s, j, t, &e->history, rest);
-    if (!rc && texts & (WEIR__NEW_PROGRESS_DATA | WEIR__NEW_RESULT))
+    sq_store *s = store;
+    weir_code rc = WEIR_OK;
+    if (texts & (WEIR__NEW_PROGRESS_DATA | WEIR__NEW_RESULT))
         rc = put_progress_and_result(s, j);
     if (!rc && texts & WEIR__NEW_VALUES)
         rc = put_text(s, SQ_VALUES, j->id, j->values, j->values_len);
@@ -91,30 +87,39 @@ static weir_code put_changed(sq_store *s, const weir_job *j, sq_type *t, const w
     if (!rc && texts & WEIR__NEW_ERROR)
         rc = weir__sq_error(s, j);
     if (!rc && texts & WEIR__NEW_WORKER)
-        rc = put_worker(s, j, rest->lease_ms);
-    if (!rc && weir__effects_start(e))
-        rc = weir__sq_activate(s, j, t, rest->lease_ms, now);
+        rc = put_worker(s, j, lease_ms);
     return rc;
 }
 
-weir_code weir__sq_apply(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
-                         sq_rest *rest, int64_t now)
+static weir_code put_numbers(void *store, const weir_job *j, int64_t type, const weir_buf *history,
+                             const sql_sums *sums)
 {
-    weir_code rc;
+    return weir__sq_numbers(store, j, type, history, sums);
+}
+
+static weir_code put_log(void *store, const weir_job *j, int64_t now, const char *text, size_t len)
+{
+    return weir__sq_log(store, j->id, j->search, now, text, len);
+}
+
+static weir_code drop_job(void *store, const weir_job *j)
+{
+    return weir__sq_forget(store, j->id, j->search);
+}
+
+static const sql_rows rows = {
+    .remove = drop_job, .complete = put_completed, .numbers = put_numbers, .texts = put_texts,
+    .log = put_log,
+};
+
+weir_code weir__sq_apply(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
+                         sql_sums *sums, int64_t now)
+{
     if (!weir__effects_ok(e))
         return weir__sq_no_memory(s);
-    if (e->texts & WEIR__NEW_ERROR)
-        rest->error = weir__sq_text_sum(j->error, j->error ? strlen(j->error) : 0);
-    if (e->texts & WEIR__NEW_RESULT)
-        rest->result = weir__sq_text_sum(j->result, j->result_len);
-    if (!e->to)
-        rc = weir__sq_forget(s, j->id, j->search);
-    else if (e->completed)
-        rc = put_completed(s, j, t, rest);
-    else
-        rc = put_changed(s, j, t, e, rest, now);
-    if (!rc && e->log.len)
-        rc = weir__sq_log(s, j->id, j->search, now, e->log.data, e->log.len);
+    weir_code rc = weir__sql_apply(&rows, s, j, t->id, e, sums, now);
+    if (!rc && weir__effects_start(e))
+        rc = weir__sq_activate(s, j, t, sums->lease_ms, now);
     if (!rc)
         weir__sq_follow(s, j, t, e, now);
     return s->broken ? s->error.code : rc;
@@ -131,5 +136,5 @@ weir_code weir__sq_remove_job(sq_store *s, uint64_t id, int64_t now, bool *found
     sqlite3_reset(st);
     weir_effects e;
     weir__job_remove(&j, &e);
-    return weir__sq_apply(s, &j, t, &e, &(sq_rest){ 0 }, now);
+    return weir__sq_apply(s, &j, t, &e, &(sql_sums){ 0 }, now);
 }

@@ -79,9 +79,9 @@ static void check_file(check *c)
 static void check_order(check *c, sqlite3_stmt *row, sqlite3_stmt *fix, const weir_job *j)
 {
     int64_t rank = weir__job_rank(j), due = weir__job_due(j);
-    bool    rank_ok = sqlite3_column_int64(row, SQ_C_rank) == rank;
-    bool    due_ok = sqlite3_column_type(row, SQ_C_due_at) == SQLITE_NULL
-                         ? !due : due && sqlite3_column_int64(row, SQ_C_due_at) == due;
+    bool    rank_ok = sqlite3_column_int64(row, SQL_C_rank) == rank;
+    bool    due_ok = sqlite3_column_type(row, SQL_C_due_at) == SQLITE_NULL
+                         ? !due : due && sqlite3_column_int64(row, SQL_C_due_at) == due;
     bool    mend = false;
     if (!rank_ok)
         mend |= WRONG(c, true, "job %" PRIu64 ": not in its place in the list of its state", j->id);
@@ -168,20 +168,20 @@ static void check_search(check *c, sqlite3_stmt *slot, sqlite3_stmt *logs, const
 
 /* ---- jobs whose record does not match its checksum ---- */
 
-static const bool is_text[SQ_C_END] = {
+static const bool is_text[SQL_C_END] = {
 #define SORT_INTEGER false
 #define SORT_TEXT    true
-#define X(name, life, sort) [SQ_C_##name] = SORT_##sort,
-    SQ_COLUMNS(X)
+#define X(name, life, sort) [SQL_C_##name] = SORT_##sort,
+    SQL_COLUMNS(X)
 #undef X
 };
 
 /* Numbers are numbers, and texts are texts: what reads as the right value may be neither. */
 static bool has_right_types(sqlite3_stmt *row)
 {
-    for (int i = 0; i < SQ_C_END; i++) {
+    for (int i = 0; i < SQL_C_END; i++) {
         int  type = sqlite3_column_type(row, i);
-        bool may_miss = is_text[i] || i == SQ_C_due_at;
+        bool may_miss = is_text[i] || i == SQL_C_due_at;
         if (type != (is_text[i] ? SQLITE_TEXT : SQLITE_INTEGER) &&
             (!may_miss || type != SQLITE_NULL))
             return false;
@@ -189,7 +189,7 @@ static bool has_right_types(sqlite3_stmt *row)
     bool flags = true;
 #define X(m, name, kind, j, s, life, ...)                                                         \
     WEIR_IF_STORED_##life(flags = flags && (strcmp(#kind, "FLAG") != 0 ||                         \
-                                          !(sqlite3_column_int64(row, SQ_C_##name) & ~INT64_C(1)));)
+                                          !(sqlite3_column_int64(row, SQL_C_##name) & ~INT64_C(1)));)
     WEIR_JOB_NUMBERS(X)
 #undef X
     return flags;
@@ -226,8 +226,8 @@ static void mend_job(check *c, uint64_t id)
     if (!weir__sq_row(s, st))
         return;
     weir_job j;
-    sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(st, SQ_C_type));
-    int64_t  state = sqlite3_column_int64(st, SQ_C_state);
+    sq_type *t = weir__sq_type_of(s, sqlite3_column_int64(st, SQL_C_type));
+    int64_t  state = sqlite3_column_int64(st, SQL_C_state);
     weir_buf data = { 0 };
     weir__sq_columns(st, &j);
     j.state = state > WEIR_STATE_ANY && state < WEIR_STATE_COUNT ? (weir_state)state
@@ -264,7 +264,7 @@ static void check_lines(check *c)
     while (weir__sq_row(c->s, st)) {
         int64_t     job = sqlite3_column_int64(st, 0), n = sqlite3_column_int64(st, 1);
         const char *text = (const char *)sqlite3_column_text(st, 3);
-        int64_t     sum = weir__sq_line_sum((uint64_t)job, n, sqlite3_column_int64(st, 2), text,
+        int64_t     sum = weir__sql_line_checksum((uint64_t)job, n, sqlite3_column_int64(st, 2), text,
                                             (size_t)sqlite3_column_bytes(st, 3));
         if (sum == sqlite3_column_int64(st, 4) ||
             !WRONG(c, true, "job %" PRId64 ": line %" PRId64 " of its log does not match its "
@@ -283,7 +283,7 @@ static void check_jobs(check *c)
 {
     sq_store     *s = c->s;
     /* by rowid, so that the mending of other columns does not move what is walked over */
-    sqlite3_stmt *all = prepare(c, "SELECT " SQL_COLUMNS " FROM job NOT INDEXED ORDER BY id");
+    sqlite3_stmt *all = prepare(c, "SELECT " SQL_NAMES " FROM job NOT INDEXED ORDER BY id");
     sqlite3_stmt *fix = prepare(c, "UPDATE job SET rank = ?2, due_at = ?3 WHERE id = ?1");
     sqlite3_stmt *slot = prepare(c, "SELECT c0 FROM search_content WHERE id = ?1");
     sqlite3_stmt *logs = prepare(c, "SELECT (SELECT count(*) FROM log WHERE job = ?1),"
@@ -292,10 +292,10 @@ static void check_jobs(check *c)
     while (weir__sq_row(s, all)) {
         weir_job j;
         sq_type *t;
-        sq_rest  rest;
-        uint64_t id = (uint64_t)sqlite3_column_int64(all, SQ_C_id);
+        sql_sums  sums;
+        uint64_t id = (uint64_t)sqlite3_column_int64(all, SQL_C_id);
         c->report->jobs++;
-        if (!has_right_types(all) || !weir__sq_sound(s, all, &j, &t, &rest)) {
+        if (!has_right_types(all) || !weir__sq_sound(s, all, &j, &t, &sums)) {
             check_damaged(c, all, id);
             continue;
         }
@@ -356,10 +356,10 @@ static void check_ahead(check *c, sq_type *t)
     weir__sq_int(st, 1, t->id);
     weir__sq_int(st, 2, SQ_AHEAD_MAX + 1);
     while (same && weir__sq_row(s, st)) {
-        if (weir__sq_is_damaged(s, (uint64_t)sqlite3_column_int64(st, SQ_C_id)))
+        if (weir__sq_is_damaged(s, (uint64_t)sqlite3_column_int64(st, SQL_C_id)))
             continue;
         if (i < t->ahead->n)
-            same = t->ahead->job[i]->id == (uint64_t)sqlite3_column_int64(st, SQ_C_id);
+            same = t->ahead->job[i]->id == (uint64_t)sqlite3_column_int64(st, SQL_C_id);
         else
             same = !t->ahead->complete;
         i++;

@@ -2,8 +2,8 @@
  * before.
  *
  * Leases and ttls are in memory and are moved at once. Delays are in the file: one UPDATE for each
- * type moves those that were not named as a moment, and their checksums with them (sum.c). If the
- * file cannot be written, that is tried again before the next batch. */
+ * type moves those that were not named as a moment, and their checksums with them (sql/sum.c). If
+ * the file cannot be written, that is tried again before the next batch. */
 #include "store/sqlite/sq.h"
 
 static void move_leases(sq_store *s, int64_t step_ms)
@@ -22,7 +22,7 @@ static void move_leases(sq_store *s, int64_t step_ms)
 
 static weir_code move_delays(sq_store *s)
 {
-    int64_t       of_sum = s->clock_step % SQ_SUM_MODULUS;
+    int64_t       of_sum = s->clock_step % SQL_SUM_MODULUS;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_LEASE_MOVE);
     weir__sq_int(st, 1, s->clock_step);
     weir_code rc = weir__sq_do(s, st);
@@ -30,8 +30,8 @@ static weir_code move_delays(sq_store *s)
         st = weir__sq_stmt(s, SQ_DELAY_MOVE);
         weir__sq_int(st, 1, s->types.by_id[i]->id);
         weir__sq_int(st, 2, s->clock_step);
-        weir__sq_int(st, 3, of_sum < 0 ? of_sum + SQ_SUM_MODULUS : of_sum);
-        weir__sq_int(st, 4, SQ_SUM_MODULUS);
+        weir__sq_int(st, 3, of_sum < 0 ? of_sum + SQL_SUM_MODULUS : of_sum);
+        weir__sq_int(st, 4, SQL_SUM_MODULUS);
         rc = weir__sq_do(s, st);
     }
     weir__agenda_doubt(&s->agenda);

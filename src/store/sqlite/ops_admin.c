@@ -31,8 +31,8 @@ static weir_code apply(sq_store *s, const weir_job *j, sq_type *t, const weir_ef
     if (e->texts & WEIR__NEW_ERROR)
         copy->error = j->error;
     copy->type = t->name;
-    sq_rest   rest = weir__sq_rest(copy, lease_ms);
-    weir_code rc = weir__sq_apply(s, copy, t, e, &rest, now);
+    sql_sums   sums = weir__sql_sums(copy, lease_ms);
+    weir_code rc = weir__sq_apply(s, copy, t, e, &sums, now);
     if (!rc && e->from == WEIR_STATE_ACTIVE && e->to == WEIR_STATE_ACTIVE)
         weir__sq_active_change(s, copy);
     weir_job_free(copy);
@@ -48,9 +48,9 @@ weir_code weir__sq_op_update(sq_store *s, weir_op *op)
     if (!weir__sq_get(s, u->id, &j, &t, &st))
         return s->broken ? s->error.code
                          : weir__no_job_of(&op->err, u->id, u->change.delivery);
-    sq_rest      rest;
+    sql_sums      sums;
     weir_effects e;
-    if (!weir__sq_sound(s, st, &j, &t, &rest)) {
+    if (!weir__sq_sound(s, st, &j, &t, &sums)) {
         sqlite3_reset(st);
         return s->broken ? s->error.code
                          : weir_fail(&op->err, WEIR_ECORRUPT, "job %" PRIu64 " is damaged: its "
@@ -61,7 +61,7 @@ weir_code weir__sq_op_update(sq_store *s, weir_op *op)
     if (!rc && e.takes_key)
         rc = check_key(s, op, &j, t);
     if (!rc)
-        rc = apply(s, &j, t, &e, weir__effects_start(&e) ? u->change.lease_ms : rest.lease_ms,
+        rc = apply(s, &j, t, &e, weir__effects_start(&e) ? u->change.lease_ms : sums.lease_ms,
                    op->now_ms);
     sqlite3_reset(st);
     weir__effects_fini(&e);

@@ -69,9 +69,9 @@ static weir_code list_straight(sq_store *s, const sq_type *t, weir_pager *pager)
         weir__sq_int(st, 2, q->state);
     bind_place(st, q, &q->after, (q->by_priority ? (size_t)WEIR_MAX_LOOK : q->limit) + 1);
     while (weir__sq_row(s, st)) {
-        weir_cursor at = { .rank = q->state ? sqlite3_column_int64(st, SQ_P_rank) : 0,
-                           .id = (uint64_t)sqlite3_column_int64(st, SQ_P_id) };
-        if (!weir__sq_page_add(s, pager, at, sqlite3_column_int(st, SQ_P_priority)))
+        weir_cursor at = { .rank = q->state ? sqlite3_column_int64(st, SQL_P_rank) : 0,
+                           .id = (uint64_t)sqlite3_column_int64(st, SQL_P_id) };
+        if (!weir__sq_page_add(s, pager, at, sqlite3_column_int(st, SQL_P_priority)))
             break;
     }
     sqlite3_reset(st);
@@ -97,9 +97,9 @@ static bool read_ahead(sq_store *s, const weir_query *q, head *h, const weir_cur
     weir__sq_int(st, 2, q->state);
     bind_place(st, q, after, most ? most : 1);
     for (h->n = h->next = 0; weir__sq_row(s, st); h->n++) {
-        h->place[h->n].at.rank = sqlite3_column_int64(st, SQ_P_rank);
-        h->place[h->n].at.id = (uint64_t)sqlite3_column_int64(st, SQ_P_id);
-        h->place[h->n].priority = sqlite3_column_int(st, SQ_P_priority);
+        h->place[h->n].at.rank = sqlite3_column_int64(st, SQL_P_rank);
+        h->place[h->n].at.id = (uint64_t)sqlite3_column_int64(st, SQL_P_id);
+        h->place[h->n].priority = sqlite3_column_int(st, SQL_P_priority);
     }
     return h->n > 0;
 }

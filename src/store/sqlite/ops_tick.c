@@ -64,13 +64,13 @@ weir_code weir__sq_come_due(sq_store *s, weir_due sort, uint64_t id, int64_t now
 {
     weir_job      j;
     sq_type      *t;
-    sq_rest       rest;
+    sql_sums       sums;
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_GET);
     *state = WEIR_STATE_FAILED;
     weir__sq_int(st, 1, (int64_t)id);
     if (!weir__sq_row(s, st))
         return outcome(s);
-    if (!weir__sq_sound(s, st, &j, &t, &rest)) {
+    if (!weir__sq_sound(s, st, &j, &t, &sums)) {
         sqlite3_reset(st);
         return s->broken ? s->error.code : set_aside(s, id, now);
     }
@@ -81,7 +81,7 @@ weir_code weir__sq_come_due(sq_store *s, weir_due sort, uint64_t id, int64_t now
     weir_effects e;
     weir__job_come_due(&j, sort, now, &e);
     sqlite3_reset(st);
-    weir_code rc = weir__sq_apply(s, &j, t, &e, &rest, now);
+    weir_code rc = weir__sq_apply(s, &j, t, &e, &sums, now);
     *state = e.to;
     weir__effects_fini(&e);
     return rc;

@@ -84,7 +84,7 @@ static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, in
     weir__sq_int(st, 3, j->delivery);
     weir__sq_string(st, 4, j->worker);
     weir__sq_int(st, 5, t->lease_ms);
-    weir__sq_int(st, 6, weir__sq_sum(j, a->type, &a->rest));
+    weir__sq_int(st, 6, weir__sql_checksum(j, a->type->id, &a->sums));
     return weir__sq_do(s, st);
 }
 
@@ -119,10 +119,10 @@ static weir_code pick_row(sq_store *s, choice *c, sqlite3_stmt *st, int64_t now)
 {
     weir_job j;
     sq_type *type;
-    sq_rest  rest;
-    if (weir__sq_sound(s, st, &j, &type, &rest))
+    sql_sums  sums;
+    if (weir__sq_sound(s, st, &j, &type, &sums))
         return passes_over(c, &j) ? WEIR_OK : pick(s, c->t, &j, type, now);
-    weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQ_C_id));
+    weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQL_C_id));
     return s->broken ? s->error.code : WEIR_OK;
 }
 
@@ -270,12 +270,12 @@ static weir_code end(sq_store *s, sq_active *a, const weir_op_finish *f, int64_t
                      weir_state *state)
 {
     weir_job      j = a->job;
-    sq_rest       rest = a->rest;
+    sql_sums       sums = a->sums;
     weir_effects  e;
     sqlite3_stmt *st = f->outcome == WEIR_OUTCOME_DONE ? NULL : weir__sq_read_history(s, &j);
     weir__job_finish(&j, f->outcome, f->text, f->len, f->delay_ms, now, &e);
     sqlite3_reset(st);
-    weir_code rc = weir__sq_apply(s, &j, a->type, &e, &rest, now);
+    weir_code rc = weir__sq_apply(s, &j, a->type, &e, &sums, now);
     *state = e.to;
     weir__effects_fini(&e);
     return rc;
@@ -349,8 +349,8 @@ weir_code weir__sq_op_progress(sq_store *s, weir_op *op)
     a->job.updated_at = j.updated_at;
     a->has_progress_data |= p->data != NULL;
     if (p->data)
-        a->rest.progress_data = weir__sq_text_sum(p->data, p->len);
-    weir__sq_int(st, 5, weir__sq_sum(&j, a->type, &a->rest));
+        a->sums.progress_data = weir__sql_text_sum(p->data, p->len);
+    weir__sq_int(st, 5, weir__sql_checksum(&j, a->type->id, &a->sums));
     weir_code rc = weir__sq_do(s, st);
     if (rc)
         return rc;

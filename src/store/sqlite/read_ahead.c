@@ -115,9 +115,9 @@ static void fill(sq_store *s, sq_type *t)
     for (; (row = weir__sq_row(s, st)); seen++) {
         weir_job j;
         sq_type *same;
-        sq_rest  rest;
-        if (!weir__sq_sound(s, st, &j, &same, &rest)) {
-            weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQ_C_id));
+        sql_sums  sums;
+        if (!weir__sq_sound(s, st, &j, &same, &sums)) {
+            weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQL_C_id));
             continue;
         }
         weir_job *copy = a->n < (size_t)a->read_size ? copy_of(s, &j) : NULL;

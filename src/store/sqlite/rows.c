@@ -3,39 +3,53 @@
 
 #include <string.h>
 
-/* ---- reading ---- */
+/* ---- what store/sql needs of SQLite ---- */
 
-static const char *text(sqlite3_stmt *st, int at, size_t *len)
+static int64_t column_number(void *st, int at)
+{
+    return sqlite3_column_int64(st, at);
+}
+
+static const char *column_text(void *st, int at, size_t *len)
 {
     const char *p = (const char *)sqlite3_column_text(st, at);
-    if (len)
-        *len = p ? (size_t)sqlite3_column_bytes(st, at) : 0;
+    *len = p ? (size_t)sqlite3_column_bytes(st, at) : 0;
     return p;
 }
 
+static void bind_number(void *st, int at, int64_t value)
+{
+    sqlite3_bind_int64(st, at, value);
+}
+
+static void bind_text(void *st, int at, const char *text, size_t len)
+{
+    weir__sq_bytes(st, at, text, len);
+}
+
+static void bind_null(void *st, int at)
+{
+    sqlite3_bind_null(st, at);
+}
+
+static const sql_driver driver = {
+    .number = column_number, .text = column_text,
+    .bind_number = bind_number, .bind_text = bind_text, .bind_null = bind_null,
+};
+
+/* ---- reading ---- */
+
 void weir__sq_columns(sqlite3_stmt *st, weir_job *j)
 {
-    *j = (weir_job){ .id = (uint64_t)sqlite3_column_int64(st, SQ_C_id) };
-#define NUMBER(member, name, k, js, s, life, ...)                                                 \
-    WEIR_IF_STORED_##life(j->member = (__typeof__(j->member))sqlite3_column_int64(st, SQ_C_##name);)
-#define TEXT(member, name, k, js, s, life, ...)                                                   \
-    WEIR_IF_STORED_##life(j->member = text(st, SQ_C_##name, NULL);)
-#define BYTES(member, name, k, js, s, life, ...)                                                  \
-    WEIR_IF_STORED_##life(j->member = text(st, SQ_C_##name, &j->member##_len);)
-    WEIR_JOB_NUMBERS(NUMBER)
-    WEIR_JOB_TEXTS(TEXT)
-    WEIR_JOB_BYTES(BYTES)
-#undef NUMBER
-#undef TEXT
-#undef BYTES
+    weir__sql_read(&driver, st, j);
 }
 
 bool weir__sq_decode(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type)
 {
-    sq_type *t = *type = weir__sq_type_of(s, sqlite3_column_int64(st, SQ_C_type));
-    int64_t  state = sqlite3_column_int64(st, SQ_C_state);
+    sq_type *t = *type = weir__sq_type_of(s, sqlite3_column_int64(st, SQL_C_type));
+    int64_t  state = sqlite3_column_int64(st, SQL_C_state);
     if (!t || t->id == 1 || state <= WEIR_STATE_ANY || state >= WEIR_STATE_COUNT ||
-        sqlite3_column_type(st, SQ_C_data) == SQLITE_NULL)
+        sqlite3_column_type(st, SQL_C_data) == SQLITE_NULL)
         return false;
     weir__sq_columns(st, j);
     j->type = t->name;
@@ -73,8 +87,9 @@ sqlite3_stmt *weir__sq_read_history(sq_store *s, weir_job *j)
     weir__sq_int(st, 1, (int64_t)j->id);
     if (!weir__sq_row(s, st))
         return NULL;
-    j->worker = text(st, 0, NULL);
-    j->history = text(st, 1, &j->history_len);
+    size_t len;
+    j->worker = column_text(st, 0, &len);
+    j->history = column_text(st, 1, &j->history_len);
     return st;
 }
 
@@ -93,83 +108,25 @@ uint64_t weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_st
 
 /* ---- writing ---- */
 
-static void bind_due(sqlite3_stmt *st, int at, const weir_job *j)
-{
-    int64_t due = weir__job_due(j);
-    if (due)
-        weir__sq_int(st, at, due);
-    else
-        sqlite3_bind_null(st, at);
-}
-
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_INSERT);
-    sq_rest       rest = weir__sq_rest(j, 0);
-    weir__sq_int(st, SQ_I_id, (int64_t)j->id);
-    weir__sq_int(st, SQ_I_type, t->id);
-    weir__sq_int(st, SQ_I_rank, weir__job_rank(j));
-    bind_due(st, SQ_I_due_at, j);
-    weir__sq_int(st, SQ_I_checksum, weir__sq_sum(j, t, &rest));
-#define NUMBER(member, name, k, js, s, life, ...)                                                 \
-    WEIR_IF_NEW_##life(weir__sq_int(st, SQ_I_##name, (int64_t)j->member);)
-#define TEXT(member, name, k, js, s, life, ...)                                                   \
-    WEIR_IF_NEW_##life(weir__sq_string(st, SQ_I_##name, j->member);)
-#define BYTES(member, name, k, js, s, life, ...)                                                  \
-    WEIR_IF_NEW_##life(weir__sq_bytes(st, SQ_I_##name, j->member, j->member##_len);)
-    WEIR_JOB_NUMBERS(NUMBER)
-    WEIR_JOB_TEXTS(TEXT)
-    WEIR_JOB_BYTES(BYTES)
-#undef NUMBER
-#undef TEXT
-#undef BYTES
+    weir__sql_bind_new(&driver, st, j, t->id);
     return weir__sq_do(s, st);
 }
 
 weir_code weir__sq_insert_complete(sq_store *s, const weir_job *j, const sq_type *t)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_IMPORT);
-    sq_rest       rest = weir__sq_rest(j, 0);
-    weir__sq_int(st, SQ_C_id + 1, (int64_t)j->id);
-    weir__sq_int(st, SQ_C_type + 1, t->id);
-    weir__sq_int(st, SQ_C_rank + 1, weir__job_rank(j));
-    bind_due(st, SQ_C_due_at + 1, j);
-    weir__sq_int(st, SQ_C_lease_ms + 1, 0);
-    weir__sq_int(st, SQ_C_checksum + 1, weir__sq_sum(j, t, &rest));
-#define NUMBER(member, name, k, js, s, life, ...)                                                 \
-    WEIR_IF_STORED_##life(weir__sq_int(st, SQ_C_##name + 1, (int64_t)j->member);)
-#define TEXT(member, name, k, js, s, life, ...)                                                   \
-    WEIR_IF_STORED_##life(weir__sq_string(st, SQ_C_##name + 1, j->member);)
-#define BYTES(member, name, k, js, s, life, ...)                                                  \
-    WEIR_IF_STORED_##life(weir__sq_bytes(st, SQ_C_##name + 1, j->member, j->member##_len);)
-    WEIR_JOB_NUMBERS(NUMBER)
-    WEIR_JOB_TEXTS(TEXT)
-    WEIR_JOB_BYTES(BYTES)
-#undef NUMBER
-#undef TEXT
-#undef BYTES
+    weir__sql_bind_all(&driver, st, j, t->id);
     return weir__sq_do(s, st);
 }
 
-weir_code weir__sq_numbers(sq_store *s, const weir_job *j, const sq_type *t,
-                           const weir_buf *history, const sq_rest *rest)
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, int64_t type, const weir_buf *history,
+                           const sql_sums *sums)
 {
-    sq_rest now = *rest;
-    if (j->state != WEIR_STATE_ACTIVE)
-        now.lease_ms = 0;
-    if (history->len)
-        now.history = weir__sq_text_sum(history->data, history->len);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_NUMBERS);
-    weir__sq_int(st, SQ_N_id, (int64_t)j->id);
-    weir__sq_int(st, SQ_N_rank, weir__job_rank(j));
-    bind_due(st, SQ_N_due_at, j);
-    weir__sq_int(st, SQ_N_lease_ms, now.lease_ms);
-    weir__sq_int(st, SQ_N_checksum, weir__sq_sum(j, t, &now));
-    weir__sq_bytes(st, SQ_N_history, history->len ? history->data : NULL, history->len);
-#define X(member, name, k, js, s, life, ...)                                                      \
-    WEIR_IF_MOVES_##life(weir__sq_int(st, SQ_N_##name, (int64_t)j->member);)
-    WEIR_JOB_NUMBERS(X)
-#undef X
+    weir__sql_bind_numbers(&driver, st, j, type, history, sums);
     return weir__sq_do(s, st);
 }
 
@@ -193,7 +150,7 @@ weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_li
     weir__sq_int(st, 2, (int64_t)line->n);
     weir__sq_int(st, 3, line->at);
     weir__sq_bytes(st, 4, line->text, len);
-    weir__sq_int(st, 5, weir__sq_line_sum(id, (int64_t)line->n, line->at, line->text, len));
+    weir__sq_int(st, 5, weir__sql_line_checksum(id, (int64_t)line->n, line->at, line->text, len));
     weir_code rc = weir__sq_do(s, st);
     if (!rc && search)
         rc = weir__sq_index(s, id, weir__sq_log_slot(line->n), line->text, len);
@@ -213,7 +170,7 @@ weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const
     weir__sq_int(st, 2, n);
     weir__sq_int(st, 3, now);
     weir__sq_bytes(st, 4, line, len);
-    weir__sq_int(st, 5, weir__sq_line_sum(id, n, now, line, len));
+    weir__sq_int(st, 5, weir__sql_line_checksum(id, n, now, line, len));
     weir_code rc = weir__sq_do(s, st);
     if (!rc && n > WEIR_MAX_LOG) {
         st = weir__sq_stmt(s, SQ_LOG_CUT);

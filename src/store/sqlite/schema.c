@@ -11,11 +11,11 @@ enum { VERSION = 7 };
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
  *         deleted; else the highest id in `job` says it. log, log_before: see log_check.c.
- * job     the fields of a job (columns.h) by their names; type is a number of the table `type`, and
+ * job     the fields of a job (sql/columns.h) by their names; type is a number of the table `type`, and
  *         states are numbers of weir_state. `rank` is the place within the state (priority,
  *         promote_at, started_at or finished_at), due_at when a waiting job must be looked at.
  *         lease_ms: what the worker of an active job asked for. checksum: of all other columns but
- *         rank and due_at, see sum.c.
+ *         rank and due_at, see sql/sum.c.
  * lease   the leases that remote workers have renewed: see active.c.
  * log     the lines of a job.
  * search  the words of jobs that want to be found: rowid = job << SQ_SLOT_BITS | slot, where slots
@@ -25,9 +25,6 @@ enum { VERSION = 7 };
  *         digest of the call (8 bytes), then runs of jobs, 13 bytes each, big-endian: the first id
  *         (8), how many (4), and their state, plus 128 if they were there already (1).
  * schedule    a schedule's record (op/schedule.h) by its name; due_at NULL: never. */
-#define SORT_INTEGER " INTEGER NOT NULL DEFAULT 0"
-#define SORT_TEXT    " TEXT"
-#define COLUMN(name, life, sort) ", \"" #name "\"" SORT_##sort
 static const char tables[] =
     "CREATE TABLE type(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " paused INTEGER NOT NULL DEFAULT 0, own INTEGER NOT NULL DEFAULT 0,"
@@ -44,7 +41,7 @@ static const char tables[] =
     "INSERT INTO meta(key, value) VALUES('log', random());"
     "CREATE TABLE job(id INTEGER PRIMARY KEY, type INTEGER NOT NULL, rank INTEGER NOT NULL,"
     " due_at INTEGER, lease_ms INTEGER NOT NULL DEFAULT 0, checksum INTEGER NOT NULL DEFAULT 0"
-    SQ_FIELDS(COLUMN) ");"
+    SQL_CREATE_FIELDS ");"
     "CREATE INDEX job_order ON job(type, state, rank, id);"
     "CREATE INDEX job_type ON job(type, id);"
     "CREATE INDEX job_due ON job(due_at, id) WHERE due_at IS NOT NULL;"

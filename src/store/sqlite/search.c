@@ -148,9 +148,9 @@ static bool wanted(sq_store *s, const weir_query *q, const sq_type *type, uint64
     weir__sq_int(st, 1, (int64_t)id);
     if (!weir__sq_row(s, st))
         return false;
-    bool fits = (!q->state || sqlite3_column_int(st, SQ_P_state) == (int)q->state) &&
-                (!type || sqlite3_column_int64(st, SQ_P_type) == type->id);
-    *priority = sqlite3_column_int(st, SQ_P_priority);
+    bool fits = (!q->state || sqlite3_column_int(st, SQL_P_state) == (int)q->state) &&
+                (!type || sqlite3_column_int64(st, SQL_P_type) == type->id);
+    *priority = sqlite3_column_int(st, SQL_P_priority);
     sqlite3_reset(st);
     return fits;
 }

@@ -17,7 +17,7 @@
 #include "core/tick.h"
 #include "store/outbox.h"
 #include "store/pager.h"
-#include "store/sqlite/columns.h"
+#include "store/sql/sql.h"
 
 /* How the owner's connection is set up, beside its durability. Memory is bounded by the cache,
  * whatever the file's size: no mmap. The log is folded into the file every few thousand pages, so
@@ -87,7 +87,7 @@ typedef struct sq_types {
 typedef struct sq_active {
     weir_job job;                           /* numbers only, with its lease; strings are NULL */
     sq_type *type;
-    sq_rest  rest;                          /* as in its row */
+    sql_sums  sums;                          /* as in its row */
     int64_t  lease_ms;                      /* what its worker asked for last */
     bool     renewed;                       /* its lease has a row: see active.c */
     int64_t  ttl_until;                     /* INT64_MAX: no ttl */
@@ -129,7 +129,7 @@ typedef struct sq_store {
     weir_agenda   agenda;
     weir_clock_watch clock;
     int64_t       clock_step;               /* by which delays in the file are yet to be moved */
-    weir_map      damaged;                  /* ids of jobs that are not taken: sum.c */
+    weir_map      damaged;                  /* ids of jobs that are not taken: damaged.c */
     size_t        ahead_bytes;              /* in all sq_type.ahead */
     uint64_t      last_id;                  /* ever given */
     uint64_t      saved_id;                 /* what the file says; see weir__sq_forget() */
@@ -276,19 +276,12 @@ static inline weir_kept weir__sq_kept(sq_store *s, const sq_type *t, weir_state 
     return (weir_kept){ weir__keep_of(weir__sq_settings(s, t), state), t->count[state] };
 }
 
-/* ---- sum.c: the checksums of rows ---- */
+/* ---- damaged.c: rows that do not match their checksums ---- */
 
-enum { SQ_SUM_MODULUS = 2147483647 };       /* a prime */
 #define SQ_DAMAGED_TEXT "damaged: its record does not match its checksum, so it is not run"
 
-uint32_t weir__sq_text_sum(const char *text, size_t len);
-uint32_t weir__sq_fixed_sum(const weir_job *j);
-/* All of j's strings are valid. */
-sq_rest  weir__sq_rest(const weir_job *j, int64_t lease_ms);
-int64_t  weir__sq_sum(const weir_job *j, const sq_type *t, const sq_rest *rest);
-int64_t  weir__sq_line_sum(uint64_t job, int64_t n, int64_t at, const char *text, size_t len);
 /* Read the row that `st` is at. False: it is damaged, or the store is broken. */
-bool     weir__sq_sound(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type, sq_rest *rest);
+bool     weir__sq_sound(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type, sql_sums *sums);
 /* mend.c: make j, whose columns may be anything, a job that can be kept; true: it stays in its
  * state, else it fails. Its data may then be in `data`. */
 bool      weir__sq_mend_job(weir_job *j, int64_t now, weir_buf *data);
@@ -317,10 +310,10 @@ uint64_t  weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_s
 weir_code weir__sq_insert(sq_store *s, const weir_job *j, const sq_type *t);
 /* The same with all that a job can have. */
 weir_code weir__sq_insert_complete(sq_store *s, const weir_job *j, const sq_type *t);
-/* All numbers of j, and its history if that is in `history`. `rest` has the sums of j's other
+/* All numbers of j, and its history if that is in `history`. `sums` has the sums of j's other
  * texts, as they will be. */
-weir_code weir__sq_numbers(sq_store *s, const weir_job *j, const sq_type *t,
-                           const weir_buf *history, const sq_rest *rest);
+weir_code weir__sq_numbers(sq_store *s, const weir_job *j, int64_t type, const weir_buf *history,
+                           const sql_sums *sums);
 /* Its error and the words of that; NULL: none. */
 weir_code weir__sq_error(sq_store *s, const weir_job *j);
 weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *text,
@@ -332,10 +325,10 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, bool search);
 /* ---- apply.c: a transition of a job ---- */
 
 /* The job is `j` from now on: in the file, in memory, with its events. Of its texts only those that
- * e->texts names are used, and all of them if a delivery begins or data is new. `rest` has the sums
+ * e->texts names are used, and all of them if a delivery begins or data is new. `sums` has the sums
  * of the texts that were there before. */
 weir_code weir__sq_apply(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
-                         sq_rest *rest, int64_t now);
+                         sql_sums *sums, int64_t now);
 /* The part in memory: jobs read ahead, deliveries, and weir__sq_note_effects(). */
 void      weir__sq_follow(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
                           int64_t now);
@@ -358,6 +351,12 @@ const weir_job *weir__sq_ahead_at(sq_store *s, sq_type *t, size_t at);
 void            weir__sq_ahead_took(sq_store *s, sq_type *t, uint64_t id);
 
 /* ---- search.c ---- */
+
+/* Entries of the search index: rowid = job << SQ_SLOT_BITS | slot. */
+enum { SQ_SLOT_DATA, SQ_SLOT_ERROR, SQ_SLOT_LOG, SQ_SLOT_BITS = 14 };
+#define SQL_SLOT_BITS "14"
+_Static_assert(SQ_SLOT_BITS == 14, "SQL text has this number");
+_Static_assert(SQ_SLOT_LOG + WEIR_MAX_LOG <= 1 << SQ_SLOT_BITS, "a job has too few slots");
 
 weir_code weir__sq_index(sq_store *s, uint64_t id, int slot, const char *text, size_t len);
 weir_code weir__sq_index_data(sq_store *s, const weir_job *j);

@@ -114,45 +114,25 @@ weir_code weir__sq_damaged(sq_store *s, const char *what)
 
 /* ---- statements ---- */
 
-#define NEW_NAME(name, life, sort) WEIR_IF_NEW_##life(SQL_NAME(name, life, sort))
-#define NEW_MARK(name, life, sort) WEIR_IF_NEW_##life(SQL_MARK(name, life, sort))
-#define MOVE(m, name, k, j, s, life, ...) WEIR_IF_MOVES_##life(", \"" #name "\" = ?")
-#define PLACE   "id, rank, priority, type, state"       /* SQ_P_id and so on: no long texts */
-
-/* The parameters of SQ_INSERT, SQ_IMPORT and SQ_NUMBERS have names: columns.h. */
+/* SQL_... is text that store/sql/sql.h has. */
 static const char *const sql[SQ_STATEMENTS] = {
     [SQ_BEGIN]       = "BEGIN",
     [SQ_BEGIN_WRITE] = "BEGIN IMMEDIATE",
     [SQ_COMMIT]      = "COMMIT",
     [SQ_ROLLBACK]    = "ROLLBACK",
 
-    [SQ_INSERT] =
-        "INSERT INTO job(id, type, rank, due_at, checksum" SQ_FIELDS(NEW_NAME) ")"
-        " VALUES(?, ?, ?, ?, ?" SQ_FIELDS(NEW_MARK) ")",
-    [SQ_IMPORT] =
-        "INSERT INTO job(" SQL_COLUMNS ") VALUES(" SQL_MARKS ")",
-    [SQ_TAKE] =
-        "UPDATE job SET state = " SQL_ACTIVE ", rank = ?2, delivery = ?3, progress = 0,"
-        " updated_at = ?2, started_at = ?2, lease_ms = ?5, checksum = ?6, worker = ?4,"
-        " progress_data = NULL WHERE id = ?1",
-    [SQ_TAKE_DUE] =
-        "UPDATE job SET state = " SQL_ACTIVE ", rank = ?2, due_at = NULL, delivery = ?3,"
-        " progress = 0, updated_at = ?2, started_at = ?2, lease_ms = ?5, checksum = ?6,"
-        " worker = ?4, progress_data = NULL WHERE id = ?1",
-    [SQ_COMPLETE] =
-        "UPDATE job SET state = " SQL_COMPLETE ", rank = ?2, attempts = ?3, progress = 100,"
-        " updated_at = ?2, finished_at = ?2, duration_ms = ?4, lease_ms = 0, checksum = ?6,"
-        " error = NULL, result = ?5 WHERE id = ?1",
-    [SQ_NUMBERS] =
-        "UPDATE job SET rank = ?, due_at = ?, lease_ms = ?, checksum = ?,"
-        " history = coalesce(?, history)" WEIR_JOB_NUMBERS(MOVE) " WHERE id = ?",
+    [SQ_INSERT]   = SQL_INSERT,
+    [SQ_IMPORT]   = SQL_IMPORT,
+    [SQ_TAKE]     = SQL_TAKE(""),
+    [SQ_TAKE_DUE] = SQL_TAKE(", due_at = NULL"),
+    [SQ_COMPLETE] = SQL_FINISH,
+    [SQ_NUMBERS]  = SQL_NUMBERS,
+    [SQ_PROGRESS] = SQL_PROGRESS,
     [SQ_TEXTS]    = "UPDATE job SET progress_data = ?2, result = ?3 WHERE id = ?1",
     [SQ_HAVE]     = "UPDATE job SET worker = ?2, lease_ms = ?3 WHERE id = ?1",
-    [SQ_ERROR]    = "UPDATE job SET error = ?2 WHERE id = ?1",
-    [SQ_DATA]     = "UPDATE job SET data = ?2 WHERE id = ?1",
-    [SQ_VALUES]   = "UPDATE job SET \"values\" = ?2 WHERE id = ?1",
-    [SQ_PROGRESS] = "UPDATE job SET progress = ?2, updated_at = ?3, checksum = ?5,"
-                    " progress_data = coalesce(?4, progress_data) WHERE id = ?1",
+    [SQ_ERROR]    = SQL_SET("error"),
+    [SQ_DATA]     = SQL_SET("data"),
+    [SQ_VALUES]   = SQL_SET("values"),
     [SQ_DELAY_MOVE] =
         "UPDATE job SET promote_at = promote_at + ?2, rank = rank + ?2,"
         " due_at = iif(deadline_at > 0 AND deadline_at < promote_at + ?2, deadline_at,"
@@ -167,14 +147,14 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_LEASE_DROP] = "DELETE FROM lease WHERE job = ?1",
     [SQ_LEASE_MOVE] = "UPDATE lease SET until = until + ?1",
 
-    [SQ_GET] = "SELECT " SQL_COLUMNS " FROM job WHERE id = ?1",
+    [SQ_GET] = SQL_GET,
     [SQ_PAST] = "SELECT worker, history FROM job WHERE id = ?1",
     [SQ_BEST] =
-        "SELECT " SQL_COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
+        "SELECT " SQL_NAMES " FROM job INDEXED BY job_order WHERE type = ?1"
         " AND state = " SQL_INACTIVE " AND (due_at IS NULL OR due_at > ?2)"
         " ORDER BY rank, id LIMIT ?3",
     [SQ_WAITING] =
-        "SELECT " SQL_COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
+        "SELECT " SQL_NAMES " FROM job INDEXED BY job_order WHERE type = ?1"
         " AND state = " SQL_INACTIVE " ORDER BY rank, id LIMIT ?2",
     [SQ_BEST_IDS] =
         "SELECT rank, id, lost FROM job INDEXED BY job_order WHERE type = ?1"
@@ -186,7 +166,7 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_OLDEST] =
         "SELECT id, rank, search, created_at FROM job INDEXED BY job_order WHERE type = ?1"
         " AND state = ?2 ORDER BY rank, id LIMIT 1",
-    [SQ_ALL_ACTIVE] = "SELECT " SQL_COLUMNS " FROM job INDEXED BY job_order WHERE type = ?1"
+    [SQ_ALL_ACTIVE] = "SELECT " SQL_NAMES " FROM job INDEXED BY job_order WHERE type = ?1"
                       " AND state = " SQL_ACTIVE,
     [SQ_HOLDER] = "SELECT id, state FROM job INDEXED BY job_unique WHERE type = ?1"
                   " AND \"unique\" = ?2 AND \"unique\" IS NOT NULL AND state <= " SQL_ACTIVE,
@@ -194,22 +174,22 @@ static const char *const sql[SQ_STATEMENTS] = {
 
     /* of (rank, id) > (?3, ?4) SQLite would use the rank alone, and read all jobs of that rank */
     [SQ_LIST_STATE] =
-        "SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        "SELECT " SQL_PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank = ?3 AND id > ?4 UNION ALL"
-        " SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " SELECT " SQL_PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank > ?3 ORDER BY rank, id LIMIT ?5",
     [SQ_LIST_STATE_DOWN] =
-        "SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        "SELECT " SQL_PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank = ?3 AND id < ?4 UNION ALL"
-        " SELECT " PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " SELECT " SQL_PLACE " FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
         " AND rank < ?3 ORDER BY rank DESC, id DESC LIMIT ?5",
-    [SQ_LIST_TYPE] = "SELECT " PLACE " FROM job INDEXED BY job_type WHERE type = ?1 AND id > ?4"
+    [SQ_LIST_TYPE] = "SELECT " SQL_PLACE " FROM job INDEXED BY job_type WHERE type = ?1 AND id > ?4"
                      " ORDER BY id LIMIT ?5",
-    [SQ_LIST_TYPE_DOWN] = "SELECT " PLACE " FROM job INDEXED BY job_type WHERE type = ?1"
+    [SQ_LIST_TYPE_DOWN] = "SELECT " SQL_PLACE " FROM job INDEXED BY job_type WHERE type = ?1"
                           " AND id < ?4 ORDER BY id DESC LIMIT ?5",
-    [SQ_LIST_ALL]      = "SELECT " PLACE " FROM job WHERE id > ?4 ORDER BY id LIMIT ?5",
-    [SQ_LIST_ALL_DOWN] = "SELECT " PLACE " FROM job WHERE id < ?4 ORDER BY id DESC LIMIT ?5",
-    [SQ_PLACE]         = "SELECT " PLACE " FROM job WHERE id = ?1",
+    [SQ_LIST_ALL]      = "SELECT " SQL_PLACE " FROM job WHERE id > ?4 ORDER BY id LIMIT ?5",
+    [SQ_LIST_ALL_DOWN] = "SELECT " SQL_PLACE " FROM job WHERE id < ?4 ORDER BY id DESC LIMIT ?5",
+    [SQ_PLACE]         = "SELECT " SQL_PLACE " FROM job WHERE id = ?1",
 
     [SQ_LOG_LAST]  = "SELECT max(n) FROM log WHERE job = ?1",
     [SQ_LOG_ADD]   = "INSERT INTO log(job, n, at, text, checksum) VALUES(?1, ?2, ?3, ?4, ?5)",
