@@ -2,7 +2,9 @@
  *
  * An event is copied once, if anybody wants it, and goes to the end of one list; the thread takes
  * it from there and calls every listener it is for. So all listeners see one order, and a slow one
- * holds up the others: what it cannot follow is dropped at the head and counted. */
+ * holds up the others: what it cannot follow is dropped at the head and counted. Posts and
+ * events share the list, to run in the order in which they came; a weir_inbox (base/inbox.h) has no
+ * way to drop one of them. */
 #include "runtime/events.h"
 
 #include <assert.h>
@@ -39,7 +41,6 @@ static void *events_main(void *arg);
 void weir__events_init(weir_events *e)
 {
     *e = (weir_events){ 0 };
-    e->tail = &e->head;
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->work, NULL);
     pthread_cond_init(&e->moved, NULL);
@@ -101,9 +102,7 @@ void weir__events_uncork(weir_events *e)
 static void append(weir_events *e, weir_post *post)
 {
     start_thread(e, NULL);
-    post->next = NULL;
-    *e->tail = post;
-    e->tail = &post->next;
+    weir__list_append(&e->posts, &post->link);
     if (cork.of == e)
         cork.posted = true;
     else
@@ -121,18 +120,16 @@ static void missed(weir_events *e, const weir_event *ev, uint64_t seq)
 /* The list is full: drop the oldest event that may be dropped, if there is one. */
 static void drop_oldest(weir_events *e)
 {
-    weir_post **at = &e->head;
-    while (*at && ((*at)->fn || ((event_post *)*at)->keep))
-        at = &(*at)->next;
-    event_post *c = (event_post *)*at;
-    if (!c)
+    WEIR_EACH(weir_post, post, &e->posts, link) {
+        event_post *c = (event_post *)post;
+        if (post->fn || c->keep)
+            continue;
+        weir__list_remove(&e->posts, &post->link);
+        e->backlog--;
+        missed(e, &c->event, c->seq);
+        free(c);
         return;
-    *at = c->post.next;
-    if (!*at)
-        e->tail = at;
-    e->backlog--;
-    missed(e, &c->event, c->seq);
-    free(c);
+    }
 }
 
 /* Lock held. */
@@ -261,14 +258,12 @@ static void *events_main(void *arg)
     calls_for = e;
     pthread_mutex_lock(&e->lock);
     for (;;) {
-        while (!e->head && !e->closed)
+        while (!e->posts.first && !e->closed)
             pthread_cond_wait(&e->work, &e->lock);
-        weir_post *post = e->head;
+        weir_post *post = WEIR_OF(e->posts.first, weir_post, link);
         if (!post)
             break;
-        e->head = post->next;
-        if (!e->head)
-            e->tail = &e->head;
+        weir__list_remove(&e->posts, &post->link);
         if (post->fn) {
             pthread_mutex_unlock(&e->lock);
             post->fn(post->ctx);             /* the post may be gone now */

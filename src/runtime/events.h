@@ -4,13 +4,14 @@
 #define WEIR_RUNTIME_EVENTS_H
 
 #include <pthread.h>
+#include "base/list.h"
 #include "weir/event.h"
 
 /* One thing to call back. The memory is the poster's until fn is called. */
 typedef struct weir_post {
-    struct weir_post *next;
-    void            (*fn)(void *ctx);     /* NULL: an event for the listeners */
-    void             *ctx;
+    weir_link  link;
+    void     (*fn)(void *ctx);      /* NULL: an event for the listeners */
+    void      *ctx;
 } weir_post;
 
 typedef struct weir_events {
@@ -18,7 +19,7 @@ typedef struct weir_events {
     pthread_t        thread;
     bool             started;       /* the thread */
     pthread_cond_t   work, moved;   /* moved: `current` has changed */
-    weir_post       *head, **tail;
+    weir_dlist       posts;
     size_t           backlog;       /* events in the list */
     uint64_t         seq;
     weir_listener   *listeners;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/heap.h"
+#include "base/inbox.h"
 #include "base/map.h"
 #include "base/ring.h"
 #include "weir/error.h"
@@ -412,6 +413,62 @@ static void heap_gives_what_is_due_first(void **state)
     weir__heap_fini(&h);
 }
 
+/* ---- inbox ---- */
+
+typedef struct note {
+    weir_task    task;          /* first */
+    weir_inbox  *in;
+    char        *log;           /* gets `letter` when it runs */
+    char         letter;
+    struct note *posts;         /* NULL: none; posted when it runs */
+    bool         woke;          /* what that post returned */
+} note;
+
+static void run_note(weir_task *task)
+{
+    note *n = (note *)task;
+    strncat(n->log, &n->letter, 1);
+    if (n->posts)
+        n->woke = weir__inbox_post(n->in, &n->posts->task);
+}
+
+static void an_inbox_runs_tasks_in_order(void **state)
+{
+    (void)state;
+    weir_inbox in;
+    char       log[8] = "";
+    weir__inbox_init(&in);
+    note c = { .task.run = run_note, .log = log, .letter = 'c' };
+    note a = { .task.run = run_note, .log = log, .letter = 'a', .in = &in, .posts = &c };
+    note b = { .task.run = run_note, .log = log, .letter = 'b' };
+    assert_true(weir__inbox_post(&in, &a.task));
+    assert_false(weir__inbox_post(&in, &b.task));       /* the owner was woken already */
+    assert_false(weir__inbox_is_empty(&in));
+    weir__inbox_run(&in, 8);
+    assert_string_equal(log, "abc");
+    assert_false(a.woke);                               /* the owner was awake */
+    assert_true(weir__inbox_is_empty(&in));
+    assert_true(weir__inbox_post(&in, &b.task));        /* it may sleep now */
+    weir__inbox_fini(&in);
+}
+
+static void an_inbox_leaves_what_is_posted_in_the_last_round(void **state)
+{
+    (void)state;
+    weir_inbox in;
+    char       log[8] = "";
+    weir__inbox_init(&in);
+    note b = { .task.run = run_note, .log = log, .letter = 'b' };
+    note a = { .task.run = run_note, .log = log, .letter = 'a', .in = &in, .posts = &b };
+    weir__inbox_post(&in, &a.task);
+    weir__inbox_run(&in, 1);
+    assert_string_equal(log, "a");
+    assert_true(a.woke);                                /* so the owner comes back for it */
+    weir__inbox_run(&in, 1);
+    assert_string_equal(log, "ab");
+    weir__inbox_fini(&in);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +488,8 @@ int main(void)
         cmocka_unit_test(heap_gives_what_is_due_first),
         cmocka_unit_test(ring_gives_what_comes_after_a_number),
         cmocka_unit_test(ring_says_what_was_missed),
+        cmocka_unit_test(an_inbox_runs_tasks_in_order),
+        cmocka_unit_test(an_inbox_leaves_what_is_posted_in_the_last_round),
         cmocka_unit_test(a_deadline_comes_once_and_never_when_negative),
         cmocka_unit_test(a_wait_ends_at_its_deadline),
     };

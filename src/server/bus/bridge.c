@@ -188,7 +188,7 @@ static void run(bridge *b)
     }
 }
 
-static void run_task(srv_task *task)
+static void run_task(weir_task *task)
 {
     bridge *b = (bridge *)((char *)task - offsetof(bridge, task));
     atomic_store(&b->posted, false);

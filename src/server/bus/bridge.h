@@ -48,7 +48,7 @@ struct bridge {
     /* What made it `who`; NULL: not given. */
     char           *authorization, *host, *origin, *fetch_site;
     weir_buf        out;            /* the message that is being written */
-    srv_task        task;           /* runs the mailbox ... */
+    weir_task        task;           /* runs the mailbox ... */
     atomic_bool     posted;         /* ... soon */
     bool            gone;           /* the connection is closed: the task releases the bridge */
     void          (*release)(bridge *b);

@@ -24,7 +24,7 @@ enum { SRV_MAX_LOOPS = 16, SRV_READ_SIZE = 64 * 1024, SRV_LINGER_MS = 2000 };
 
 typedef struct srv_exchange {
     srv_request      r;              /* first: a handler's pointer is this one's */
-    srv_task         task;           /* brings the answer of the library to the loop */
+    weir_task         task;           /* brings the answer of the library to the loop */
     srv_then        *then;
     _Atomic uint32_t pending;        /* calls of the library that are not done */
     weir_future     *future;         /* of srv_await() */

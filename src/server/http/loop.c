@@ -1,5 +1,5 @@
-/* loop.c - an event loop with a thread of its own; other threads reach it through a list of tasks
- * and an eventfd, so libevent itself needs no locks. */
+/* loop.c - an event loop with a thread of its own; other threads reach it through an inbox and
+ * an eventfd, so libevent itself needs no locks. */
 #include "server/http/loop.h"
 
 #include <errno.h>
@@ -18,25 +18,11 @@ struct srv_loop {
     pthread_t          thread;
     bool               started;
     bool               ending;         /* the thread's own */
-    pthread_mutex_t    lock;           /* guards what follows */
-    srv_task          *first, **last;
-    bool               awake;          /* it looks at the list again before it waits */
+    weir_inbox         inbox;
 };
 
 enum { MAX_ROUNDS = 8 };    /* of tasks, before connections are looked at again */
 
-static srv_task *take_list(srv_loop *l, bool last_round)
-{
-    pthread_mutex_lock(&l->lock);
-    srv_task *t = l->first;
-    l->first = NULL;
-    l->last = &l->first;
-    l->awake = t && !last_round;
-    pthread_mutex_unlock(&l->lock);
-    return t;
-}
-
-/* Run what was posted, and what was posted meanwhile. */
 static void woken(evutil_socket_t fd, short what, void *ctx)
 {
     (void)what;
@@ -44,13 +30,7 @@ static void woken(evutil_socket_t fd, short what, void *ctx)
     uint64_t  n;
     if (read(fd, &n, sizeof n) < 0 && errno != EAGAIN)
         return;
-    srv_task *t;
-    for (int round = 1; (t = take_list(l, round == MAX_ROUNDS)); round++)
-        while (t) {
-            srv_task *next = t->next;
-            t->run(t);
-            t = next;
-        }
+    weir__inbox_run(&l->inbox, MAX_ROUNDS);
     if (l->ending)
         event_base_loopbreak(l->base);
 }
@@ -88,8 +68,7 @@ weir_code srv_loop_create(srv_loop **out, const char *name, weir_error *err)
     if (!l)
         return weir_fail(err, WEIR_ENOMEM, "event loop: out of memory");
     l->fd = -1;
-    l->last = &l->first;
-    pthread_mutex_init(&l->lock, NULL);
+    weir__inbox_init(&l->inbox);
     weir_code rc = loop_open(l, err);
     if (!rc)
         rc = weir__thread_start(&l->thread, loop_main, l, name, err);
@@ -107,15 +86,9 @@ struct event_base *srv_loop_base(srv_loop *l)
     return l->base;
 }
 
-void srv_loop_post(srv_loop *l, srv_task *task)
+void srv_loop_post(srv_loop *l, weir_task *task)
 {
-    task->next = NULL;
-    pthread_mutex_lock(&l->lock);
-    bool first = !l->first && !l->awake;
-    *l->last = task;
-    l->last = &task->next;
-    pthread_mutex_unlock(&l->lock);
-    if (first) {
+    if (weir__inbox_post(&l->inbox, task)) {
         uint64_t one = 1;
         ssize_t  n = write(l->fd, &one, sizeof one);
         (void)n;        /* it can only be full, and then the loop is awake anyhow */
@@ -135,7 +108,7 @@ int64_t srv_loop_ms(void)
 /* ---- calls ---- */
 
 typedef struct call {
-    srv_task        task;
+    weir_task        task;
     void          (*fn)(void *ctx);
     void           *ctx;
     pthread_mutex_t lock;
@@ -143,7 +116,7 @@ typedef struct call {
     bool            done;
 } call;
 
-static void run_call(srv_task *t)
+static void run_call(weir_task *t)
 {
     call *c = (call *)t;
     c->fn(c->ctx);
@@ -216,6 +189,6 @@ void srv_loop_destroy(srv_loop *l)
         close(l->fd);
     if (l->base)
         event_base_free(l->base);
-    pthread_mutex_destroy(&l->lock);
+    weir__inbox_fini(&l->inbox);
     free(l);
 }

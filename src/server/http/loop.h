@@ -7,23 +7,17 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/inbox.h"
 #include "weir/error.h"
 
 typedef struct srv_loop srv_loop;
 
-/* Something to be done on a loop. Part of the poster's own memory, so that posting can not fail;
- * not to be posted again before it has run. */
-typedef struct srv_task {
-    struct srv_task *next;
-    void           (*run)(struct srv_task *task);
-} srv_task;
-
 weir_code srv_loop_create(srv_loop **out, const char *name, weir_error *err);
 struct event_base *srv_loop_base(srv_loop *l);
 
-/* Have `task` run on the loop's thread; in the order of posting. Any thread, also the loop's own
- * (then: soon, not at once). */
-void srv_loop_post(srv_loop *l, srv_task *task);
+/* Have `task` (base/inbox.h) run on the loop's thread, in the order of posting. Any thread, also
+ * the loop's own (then: soon, not at once). */
+void srv_loop_post(srv_loop *l, weir_task *task);
 
 bool srv_loop_here(const srv_loop *l);          /* is this the loop's thread? */
 int64_t srv_loop_ms(void);                      /* monotonic, a few milliseconds coarse */

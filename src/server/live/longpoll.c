@@ -34,21 +34,21 @@ typedef struct srv_longpoll_place {
 } place;
 
 /* Of a loop: its polls that are to look now. */
-typedef struct srv_longpoll_mailbox {
-    srv_task              task;         /* first: the mailbox is found by it */
+typedef struct srv_longpoll_loop {
+    weir_task              task;         /* first: it is found by it */
     srv_longpolls        *polls;
     srv_loop             *loop;
-    struct srv_longpoll_mailbox *next;
+    struct srv_longpoll_loop *next;
     weir_dlist            woken;        /* of srv_longpoll */
     bool                  posted;
-} mailbox;
+} poll_loop;
 
 struct srv_longpolls {
     weir_listener  *listener;
     srv_counters   *counters;
     pthread_mutex_t lock;               /* guards what follows, and all polls */
     weir_names      types;              /* of poll_type */
-    mailbox        *mailboxes;
+    poll_loop        *loops;
     uint64_t        turns;
 };
 
@@ -130,7 +130,7 @@ static void wake(srv_longpoll *p)
 {
     if (p->state != SRV_LONGPOLL_RESTS)
         return;
-    mailbox *d = p->mailbox;
+    poll_loop *d = p->on;
     p->state = SRV_LONGPOLL_WOKEN;
     weir__list_append(&d->woken, &p->link);
     if (!d->posted) {
@@ -195,7 +195,7 @@ static void on_event(const weir_event *ev, void *ctx)
 }
 
 /* On the loop. NULL: none is left. */
-static srv_longpoll *next_woken(mailbox *d)
+static srv_longpoll *next_woken(poll_loop *d)
 {
     pthread_mutex_lock(&d->polls->lock);
     srv_longpoll *p = WEIR_OF(d->woken.first, srv_longpoll, link);
@@ -211,9 +211,9 @@ static srv_longpoll *next_woken(mailbox *d)
     return p;
 }
 
-static void run_woken(srv_task *task)
+static void run_woken(weir_task *task)
 {
-    mailbox  *d = (mailbox *)task;
+    poll_loop *d = (poll_loop *)task;
     srv_longpoll *p;
     while ((p = next_woken(d)))
         p->look(p);
@@ -222,9 +222,9 @@ static void run_woken(srv_task *task)
 /* ---- coming and going ---- */
 
 /* NULL: out of memory. */
-static mailbox *mailbox_of(srv_longpolls *ps, srv_loop *loop)
+static poll_loop *loop_of(srv_longpolls *ps, srv_loop *loop)
 {
-    mailbox *d = ps->mailboxes;
+    poll_loop *d = ps->loops;
     while (d && d->loop != loop)
         d = d->next;
     if (d)
@@ -232,8 +232,8 @@ static mailbox *mailbox_of(srv_longpolls *ps, srv_loop *loop)
     d = malloc(sizeof *d);
     if (!d)
         return NULL;
-    *d = (mailbox){ .task.run = run_woken, .polls = ps, .loop = loop, .next = ps->mailboxes };
-    ps->mailboxes = d;
+    *d = (poll_loop){ .task.run = run_woken, .polls = ps, .loop = loop, .next = ps->loops };
+    ps->loops = d;
     return d;
 }
 
@@ -258,8 +258,8 @@ bool srv_longpoll_enter(srv_longpolls *ps, srv_longpoll *p)
     if (!p->place)
         return false;
     pthread_mutex_lock(&ps->lock);
-    p->mailbox = mailbox_of(ps, p->loop);
-    for (; p->mailbox && p->n_types < n; p->n_types++) {
+    p->on = loop_of(ps, p->loop);
+    for (; p->on && p->n_types < n; p->n_types++) {
         place *own = &p->place[p->n_types];
         own->poll = p;
         own->type = type_get(ps, p->types[p->n_types]);
@@ -326,7 +326,7 @@ void srv_longpoll_leave(srv_longpoll *p, size_t got)
     srv_longpolls *ps = p->polls;
     pthread_mutex_lock(&ps->lock);
     if (p->state == SRV_LONGPOLL_WOKEN)
-        weir__list_remove(&p->mailbox->woken, &p->link);
+        weir__list_remove(&p->on->woken, &p->link);
     if (p->state != SRV_LONGPOLL_LOOKS)
         step_out(p);
     bool owes = p->chain || p->expected;
@@ -364,8 +364,8 @@ void srv_longpolls_destroy(srv_longpolls *ps)
     if (!ps)
         return;
     weir_unlisten(ps->listener);
-    for (mailbox *d = ps->mailboxes; d;) {
-        mailbox *next = d->next;
+    for (poll_loop *d = ps->loops; d;) {
+        poll_loop *next = d->next;
         free(d);
         d = next;
     }

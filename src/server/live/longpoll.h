@@ -35,7 +35,7 @@ typedef struct srv_longpoll {
     size_t                 n;               /* jobs it wants, at least 1 */
     void                 (*look)(struct srv_longpoll *p);
     srv_longpolls         *polls;
-    struct srv_longpoll_mailbox *mailbox;         /* its loop's */
+    struct srv_longpoll_loop *on;           /* its loop's */
     struct srv_longpoll_place *place;       /* one for each type */
     size_t                 n_types;
     enum { SRV_LONGPOLL_LOOKS, SRV_LONGPOLL_RESTS, SRV_LONGPOLL_WOKEN } state;
@@ -44,7 +44,7 @@ typedef struct srv_longpoll {
     size_t                 expected;        /* jobs it was woken for */
     bool                   chain;           /* woken for an unknown number of jobs */
     bool                   nudged;          /* srv_longpoll_wake() came before it rested */
-    weir_link              link;            /* in the mailbox's list of those woken */
+    weir_link              link;            /* in the loop's list of those woken */
     weir_dlist            *refused_by;      /* workers.c, as is the next; NULL: in no list */
     weir_link              link_refused;
 } srv_longpoll;

@@ -13,26 +13,34 @@
  * The thread is woken with the lock held, and ends with the lock held: so nobody is inside of
  * `multi` when that is released. */
 
-void push_note_post(srv_push *p, push_note *note)
+static void post(srv_push *p, weir_task *task)
 {
-    note->next = NULL;
+    if (weir__inbox_post(&p->inbox, task))
+        curl_multi_wakeup(p->multi);
+}
+
+void push_post(srv_push *p, weir_task *task)
+{
     pthread_mutex_lock(&p->lock);
-    *p->last_note = note;
-    p->last_note = &note->next;
-    curl_multi_wakeup(p->multi);
+    post(p, task);
     pthread_mutex_unlock(&p->lock);
+}
+
+static void run_ask(weir_task *task)
+{
+    srv_push_ask *ask = (srv_push_ask *)task;
+    ask->run(ask->push, ask);
+    srv_loop_post(ask->loop, &ask->done);       /* it is the asker's again */
 }
 
 void srv_push_post(srv_push *p, srv_push_ask *ask)
 {
-    ask->next = NULL;
+    ask->task.run = run_ask;
+    ask->push = p;
     pthread_mutex_lock(&p->lock);
     bool ended = p->ended;
-    if (!ended) {
-        *p->last_ask = ask;
-        p->last_ask = &ask->next;
-        curl_multi_wakeup(p->multi);
-    }
+    if (!ended)
+        post(p, &ask->task);
     pthread_mutex_unlock(&p->lock);
     if (ended) {
         weir_fail(&ask->err, WEIR_ECLOSED, "the server is stopping");
@@ -81,27 +89,13 @@ weir_code push_listen(srv_push *p, bool needed, weir_error *err)
 
 /* ---- the thread ---- */
 
-static void run_notes(srv_push *p)
+/* Requests have so long from the moment when the thread sees that it is to end. */
+static void look_at_drain(srv_push *p)
 {
     pthread_mutex_lock(&p->lock);
-    push_note    *note = p->notes, *next_note;
-    srv_push_ask *ask = p->asks, *next_ask;
-    p->notes = NULL;
-    p->last_note = &p->notes;
-    p->asks = NULL;
-    p->last_ask = &p->asks;
     if (p->drain && !p->drain_ms)
         p->drain_ms = weir__monotonic_ms() + SRV_DRAIN_MS;
     pthread_mutex_unlock(&p->lock);
-    for (; note; note = next_note) {
-        next_note = note->next;
-        note->run(p, note);
-    }
-    for (; ask; ask = next_ask) {
-        next_ask = ask->next;               /* it is the asker's again once it is answered */
-        ask->run(p, ask);
-        srv_loop_post(ask->loop, &ask->done);
-    }
 }
 
 /* How long there is nothing to do unless something happens. */
@@ -129,7 +123,7 @@ static bool is_over(srv_push *p)
     if (!p->drain_ms || p->under_way || p->again || p->calls)
         return false;
     pthread_mutex_lock(&p->lock);
-    p->ended = !p->notes && !p->asks;
+    p->ended = weir__inbox_is_empty(&p->inbox);
     bool over = p->ended;
     pthread_mutex_unlock(&p->lock);
     return over;
@@ -139,7 +133,8 @@ static void *push_main(void *arg)
 {
     srv_push *p = arg;
     while (!is_over(p)) {
-        run_notes(p);
+        look_at_drain(p);
+        weir__inbox_run(&p->inbox, 1);
         push_settle_again(p);
         push_sweep(p);
         push_look_at_targets(p);
@@ -164,8 +159,7 @@ weir_code srv_push_start(srv_push **out, weir_queue *q, srv_workers *workers,
     p->q = q;
     p->workers = workers;
     p->opt = opt;
-    p->last_note = &p->notes;
-    p->last_ask = &p->asks;
+    weir__inbox_init(&p->inbox);
     pthread_mutex_init(&p->lock, NULL);
     weir_code rc = WEIR_OK;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(p->multi = curl_multi_init()) ||
@@ -211,6 +205,7 @@ void srv_push_destroy(srv_push *p)
     for (push_target *t; (t = p->targets); push_target_free(t))
         p->targets = t->next;
     curl_multi_cleanup(p->multi);
+    weir__inbox_fini(&p->inbox);
     pthread_mutex_destroy(&p->lock);
     free(p->path);
     free(p);

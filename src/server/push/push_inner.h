@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "base/inbox.h"
 #include "server/push/push.h"
 #include "server/live/workers.h"
 
@@ -92,12 +93,6 @@ typedef struct push_target {
     int64_t             why_at;
 } push_target;
 
-/* What another thread did for this one. */
-typedef struct push_note {
-    struct push_note *next;
-    void            (*run)(srv_push *p, struct push_note *note);
-} push_note;
-
 typedef struct push_delivery push_delivery;
 
 struct srv_push {
@@ -117,13 +112,12 @@ struct srv_push {
     bool               started;
 
     pthread_mutex_t    lock;        /* of all that follows */
-    push_note         *notes, **last_note;
-    srv_push_ask      *asks, **last_ask;
+    weir_inbox         inbox;       /* what others ask, and what the library has done */
     bool               drain, ended;
 };
 
 /* push.c */
-void push_note_post(srv_push *p, push_note *note);  /* any thread */
+void push_post(srv_push *p, weir_task *task);       /* any thread, while p->calls counts it */
 /* Listen to events if there are targets, or will be; not if there are none. */
 weir_code push_listen(srv_push *p, bool needed, weir_error *err);
 

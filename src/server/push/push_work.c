@@ -21,7 +21,7 @@
 
 /* A job from its taking to its end. */
 struct push_delivery {
-    push_note       note;               /* first */
+    weir_task       task;               /* first */
     srv_push       *p;
     push_target    *target;             /* while the request is under way */
     push_delivery  *next, **link;
@@ -37,7 +37,7 @@ struct push_delivery {
 
 /* A question for jobs. */
 typedef struct asking {
-    push_note    note;                  /* first */
+    weir_task    task;                  /* first */
     srv_push    *p;
     push_target *target;
     weir_future *future;
@@ -134,14 +134,15 @@ static void on_settled(weir_code code, const weir_error *err, void *ctx)
     push_delivery *d = ctx;
     if (code)
         d->err = *err;
-    push_note_post(d->p, &d->note);
+    push_post(d->p, &d->task);
 }
 
 /* Also when it is not known whether it came there: if it did, the answer is WEIR_ESTALE. When
  * nothing helps, the job runs again once its lease is over. */
-static void settled(srv_push *p, push_note *note)
+static void settled(weir_task *task)
 {
-    push_delivery *d = (push_delivery *)note;
+    push_delivery *d = (push_delivery *)task;
+    srv_push      *p = d->p;
     weir_code      code = d->err.code                      ? d->err.code
                           : d->verdict.fate == PUSH_LATER  ? d->lease.code
                                                            : d->ended.err.code;
@@ -181,10 +182,10 @@ static weir_code send_outcome(srv_push *p, push_delivery *d)
 static void settle(srv_push *p, push_delivery *d)
 {
     d->err = (weir_error){ 0 };
-    d->note.run = settled;
+    d->task.run = settled;
     p->calls++;
     if (send_outcome(p, d))
-        settled(p, &d->note);
+        settled(&d->task);
     else
         weir_future_then(d->future, on_settled, d);
 }
@@ -282,9 +283,10 @@ static int64_t lease_of(const push_target *t)
     return t->is->timeout_ms + PUSH_MARGIN_MS;
 }
 
-static void taken(srv_push *p, push_note *note)
+static void taken(weir_task *task)
 {
-    asking      *a = (asking *)note;
+    asking      *a = (asking *)task;
+    srv_push    *p = a->p;
     push_target *t = a->target;
     char         worker[WORKER_NAME];
     p->calls--;
@@ -312,7 +314,7 @@ static void on_taken(weir_code code, const weir_error *err, void *ctx)
     asking *a = ctx;
     if (code)
         a->err = *err;
-    push_note_post(a->p, &a->note);
+    push_post(a->p, &a->task);
 }
 
 /* Its worker's gate may be closed: then it is asked again soon. */
@@ -340,7 +342,7 @@ static void take(srv_push *p, push_target *t, size_t n)
         wake(p, t);
         return;
     }
-    *a = (asking){ .note.run = taken, .p = p, .target = t, .pass = pass, .n = n,
+    *a = (asking){ .task.run = taken, .p = p, .target = t, .pass = pass, .n = n,
                    .asked_ms = weir__monotonic_ms() };
     weir_taking what = { .types = t->is->types.text, .n = n, .worker = worker,
                          .lease_ms = lease_of(t), .busy = pass != WEIR__PASS_ALONE,
@@ -349,7 +351,7 @@ static void take(srv_push *p, push_target *t, size_t n)
     t->running += n;
     p->calls++;
     if (weir_take_for_async(p->q, &what, a->jobs, &a->n_out, &a->future, &a->err))
-        taken(p, &a->note);
+        taken(&a->task);
     else
         weir_future_then(a->future, on_taken, a);
 }

@@ -189,7 +189,7 @@ static bool has_right_types(sqlite3_stmt *row)
     bool flags = true;
 #define X(m, name, kind, j, s, life, ...)                                                         \
     WEIR_IF_STORED_##life(flags = flags && (strcmp(#kind, "FLAG") != 0 ||                         \
-                                          !(sqlite3_column_int64(row, SQL_C_##name) & ~INT64_C(1)));)
+                                            (uint64_t)sqlite3_column_int64(row, SQL_C_##name) < 2);)
     WEIR_JOB_NUMBERS(X)
 #undef X
     return flags;
@@ -264,8 +264,9 @@ static void check_lines(check *c)
     while (weir__sq_row(c->s, st)) {
         int64_t     job = sqlite3_column_int64(st, 0), n = sqlite3_column_int64(st, 1);
         const char *text = (const char *)sqlite3_column_text(st, 3);
-        int64_t     sum = weir__sql_line_checksum((uint64_t)job, n, sqlite3_column_int64(st, 2), text,
-                                            (size_t)sqlite3_column_bytes(st, 3));
+        int64_t     at = sqlite3_column_int64(st, 2);
+        int64_t     sum = weir__sql_line_checksum((uint64_t)job, n, at, text,
+                                                  (size_t)sqlite3_column_bytes(st, 3));
         if (sum == sqlite3_column_int64(st, 4) ||
             !WRONG(c, true, "job %" PRId64 ": line %" PRId64 " of its log does not match its "
                    "checksum", job, n))

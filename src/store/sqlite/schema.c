@@ -11,8 +11,8 @@ enum { VERSION = 7 };
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
  *         deleted; else the highest id in `job` says it. log, log_before: see log_check.c.
- * job     the fields of a job (sql/columns.h) by their names; type is a number of the table `type`, and
- *         states are numbers of weir_state. `rank` is the place within the state (priority,
+ * job     the fields of a job (sql/columns.h) by their names; type is a number of the table `type`,
+ *         and states are numbers of weir_state. `rank` is the place within the state (priority,
  *         promote_at, started_at or finished_at), due_at when a waiting job must be looked at.
  *         lease_ms: what the worker of an active job asked for. checksum: of all other columns but
  *         rank and due_at, see sql/sum.c.
