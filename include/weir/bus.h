@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+typedef struct weir_queue weir_queue;
 typedef struct weir_bus weir_bus;
 typedef struct weir_message weir_message;
 typedef struct weir_mailbox weir_mailbox;
@@ -34,6 +35,7 @@ enum {
     WEIR_MAILBOX_BYTES     = 64 * 1024 * 1024,      /* ... and their bytes, but always one */
     WEIR_MAX_REQUESTS      = 65536,                 /* of one mailbox that wait for a reply */
     WEIR_REPLY_TIMEOUT_MS  = 30 * 1000,
+    WEIR_BUS_JOIN_MS       = 1000,                  /* see weir_bus_open() */
     WEIR_REPLY_ADDRESS     = 37                     /* bytes of a reply address, with its NUL */
 };
 
@@ -42,9 +44,34 @@ enum {
 /* A bus of this process. On success *out belongs to the caller: weir_bus_close(). */
 WEIR_API weir_code weir_bus_create(weir_bus **out, weir_error *err);
 
+/* The one bus of all processes that have opened it on the store of `q`, on a server (http:) that of
+ * its clients, too; on mem: it is a bus of this process. docs/bus.md says what is promised between
+ * processes. Waits until this process has learnt what the others consume, at most
+ * WEIR_BUS_JOIN_MS. On success *out belongs to the caller, who closes it before the queue. Errors:
+ * WEIR_EBUSY (the queue has one open already), WEIR_EUNAVAIL, WEIR_ENOMEM. */
+WEIR_API weir_code weir_bus_open(weir_bus **out, weir_queue *q, weir_error *err);
+
 /* Release the bus. Its consumers, services and mailboxes must be closed before. Requests that still
  * wait for a reply are forgotten. Not from a handler. NULL is fine. */
 WEIR_API void weir_bus_close(weir_bus *b);
+
+/* ---- what is there ---- */
+
+typedef struct weir_bus_address {
+    const char *address;
+    size_t      here, elsewhere;    /* consumers in this process, in others */
+    uint64_t    delivered;          /* messages for consumers here, since the address has some */
+} weir_bus_address;
+
+typedef struct weir_bus_addresses {
+    size_t            n;
+    weir_bus_address *address;
+} weir_bus_addresses;
+
+/* The addresses that have consumers, in the order of their names. *out is the caller's:
+ * weir_bus_addresses_free(). Error: WEIR_ENOMEM. */
+WEIR_API weir_code weir_bus_list(weir_bus *b, weir_bus_addresses **out, weir_error *err);
+WEIR_API void weir_bus_addresses_free(weir_bus_addresses *list);        /* NULL is fine */
 
 /* ---- sending ---- */
 

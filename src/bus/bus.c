@@ -25,7 +25,12 @@ void weir_bus_close(weir_bus *b)
     if (!b)
         return;
     assert(!b->addresses.n && !b->prefixes.first);
+    weir_transport *t = b->transport;
+    if (t && t->ops->stop)
+        t->ops->stop(t);
     weir_mailbox_destroy(b->replies);
+    if (t && t->ops->destroy)
+        t->ops->destroy(t);
     weir__deadlines_fini(b);
     weir__names_fini(&b->addresses);
     pthread_mutex_destroy(&b->lock);
@@ -91,6 +96,7 @@ static bool take_turns(bus_address *a, weir_message *m, weir_mailbox **wakes)
             continue;
         weir__list_remove(&a->consumers, &c->link);
         weir__list_append(&a->consumers, &c->link);
+        a->delivered++;
         return true;
     }
     return false;
@@ -105,38 +111,77 @@ static bus_address *find_prefix(weir_bus *b, const char *address)
     return NULL;
 }
 
-/* Is it the turn of another process? The bus is locked. */
-static bool goes_out(weir_bus *b, bus_address *a, const weir_message *m, bool local)
+/* Where a message can go. */
+typedef struct targets {
+    size_t here, elsewhere;             /* consumers */
+    bool   out_first;                   /* it is the turn of another process */
+} targets;
+
+static size_t count_out(weir_bus *b, const char *address, bool prefix)
 {
-    size_t others = b->transport && !local ? b->transport->ops->count(b->transport, m->address) : 0;
-    return others && (!a || a->turn++ % (a->n + others) >= a->n);
+    return b->transport ? b->transport->ops->count(b->transport, address, prefix) : 0;
 }
 
-weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool local, weir_error *err)
+/* The consumers of its address; if there are none, those of a beginning of it. The bus is
+ * locked. */
+static bus_address *find_targets(weir_bus *b, const weir_message *m, bool here, targets *t)
+{
+    bus_address *a = weir__names_get(&b->addresses, m->address);
+    *t = (targets){ .elsewhere = here ? 0 : count_out(b, m->address, false) };
+    if (!a && !t->elsewhere && !(a = find_prefix(b, m->address)) && !here)
+        t->elsewhere = count_out(b, m->address, true);
+    t->here = a ? a->n : 0;
+    t->out_first = t->elsewhere && (!a || a->turn++ % (a->n + t->elsewhere) >= a->n);
+    return a;
+}
+
+static bool deliver_here(weir_bus *b, weir_message *m)
+{
+    weir_mailbox *wakes = NULL;
+    pthread_mutex_lock(&b->lock);
+    bus_address *a = weir__names_get(&b->addresses, m->address);
+    if (!a)
+        a = find_prefix(b, m->address);
+    bool done = a && take_turns(a, m, &wakes);
+    pthread_mutex_unlock(&b->lock);
+    weir__mailbox_wake(wakes);
+    return done;
+}
+
+static weir_code not_delivered(weir_message *m, const targets *t, weir_error *why, weir_error *err)
+{
+    if (!t->here && !t->elsewhere)
+        return no_handlers(m, err);
+    if (!why->code)
+        weir_fail(why, WEIR_EFULL, "the mailboxes of all %zu consumers of %s are full", t->here,
+                  m->address);
+    return cannot(m, why, err);
+}
+
+weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool here, weir_error *err)
 {
     weir_mailbox *wakes = NULL;
     weir_error    why = { 0 };
     weir_code     rc = WEIR_OK;
+    targets       t;
     pthread_mutex_lock(&b->lock);
-    bus_address *a = weir__names_get(&b->addresses, m->address);
-    bool     out = goes_out(b, a, m, local);
-    if (!a && !out)
-        a = find_prefix(b, m->address);
-    size_t   n = a ? a->n : 0;
-    bool     done = !out && a && take_turns(a, m, &wakes);
+    bus_address *a = find_targets(b, m, here || m->local, &t);
+    bool         done = !t.out_first && a && take_turns(a, m, &wakes);
     pthread_mutex_unlock(&b->lock);
     weir__mailbox_wake(wakes);
-    if (out && b->transport->ops->send(b->transport, m, &why)) {
-        rc = cannot(m, &why, err);
-    } else if (!out && !n) {
-        rc = no_handlers(m, err);
-    } else if (!out && !done) {
-        weir_fail(&why, WEIR_EFULL, "the mailboxes of all %zu consumers of %s are full", n,
-                  m->address);
-        rc = cannot(m, &why, err);
-    }
+    if (!done && t.elsewhere)
+        done = !b->transport->ops->send(b->transport, m, &why);
+    if (!done && t.out_first && t.here)
+        done = deliver_here(b, m);
+    if (!done)
+        rc = not_delivered(m, &t, &why, err);
     weir_message_free(m);
     return rc;
+}
+
+weir_code weir__bus_send_again(weir_bus *b, weir_message *m, weir_error *err)
+{
+    return weir__bus_deliver(b, m, false, err);
 }
 
 static void deliver_to_all(weir_bus *b, weir_message *m)
@@ -149,10 +194,12 @@ static void deliver_to_all(weir_bus *b, weir_message *m)
         WEIR_EACH(weir_consumer, c, &a->consumers, link) {
             if (!d)
                 d = malloc(sizeof *d);
-            if (d && try_consumer(c, m, d, &wakes))
+            bool room = d && try_consumer(c, m, d, &wakes);
+            if (room)
                 d = NULL;
             else
                 atomic_fetch_add(&c->missed, 1);
+            a->delivered += room;
         }
     pthread_mutex_unlock(&b->lock);
     if (d != &m->own)
@@ -162,34 +209,33 @@ static void deliver_to_all(weir_bus *b, weir_message *m)
 
 /* ---- sending ---- */
 
-weir_code weir_bus_publish(weir_bus *b, const char *address, const weir_content *c,
-                           weir_error *err)
+static weir_code publish(weir_bus *b, const char *address, const weir_content *c, bool here,
+                         weir_error *err)
 {
     weir_message *m;
-    c = c ? c : &nothing;
-    weir_code rc = weir__content_check(address ? address : "", c, err);
+    weir_code     rc = weir__content_check(address ? address : "", c, err);
     if (!rc)
         rc = weir__message_create(&m, b, address, c, false, NULL, err);
     if (rc)
         return rc;
     deliver_to_all(b, m);
-    if (b->transport && !c->local)
+    if (b->transport && !here && !c->local)
         rc = b->transport->ops->publish(b->transport, m, err);
     weir_message_free(m);
     return rc;
 }
 
-weir_code weir_bus_send(weir_bus *b, const char *address, const weir_content *c, weir_error *err)
+static weir_code send(weir_bus *b, const char *address, const weir_content *c, bool here,
+                      weir_error *err)
 {
     weir_message *m;
-    c = c ? c : &nothing;
-    weir_code rc = weir__content_check(address ? address : "", c, err);
+    weir_code     rc = weir__content_check(address ? address : "", c, err);
     if (!rc)
         rc = weir__message_create(&m, b, address, c, true, NULL, err);
-    return rc ? rc : weir__bus_deliver(b, m, c->local, err);
+    return rc ? rc : weir__bus_deliver(b, m, here, err);
 }
 
-static weir_code request(weir_bus *b, const char *address, const weir_content *c, bool local,
+static weir_code request(weir_bus *b, const char *address, const weir_content *c, bool here,
                          const weir_expect *e, weir_error *err)
 {
     weir_message *m;
@@ -201,39 +247,48 @@ static weir_code request(weir_bus *b, const char *address, const weir_content *c
         return rc;
     rc = weir__message_create(&m, b, address, c, true, rq, err);
     if (!rc)
-        return weir__bus_deliver(b, m, local, err);
+        return weir__bus_deliver(b, m, here, err);
     weir__request_cancel(rq);
     weir__request_unref(rq);
     return rc;
 }
 
+weir_code weir_bus_publish(weir_bus *b, const char *address, const weir_content *c,
+                           weir_error *err)
+{
+    return publish(b, address, c ? c : &nothing, false, err);
+}
+
+weir_code weir_bus_send(weir_bus *b, const char *address, const weir_content *c, weir_error *err)
+{
+    return send(b, address, c ? c : &nothing, false, err);
+}
+
 weir_code weir_bus_request_async(weir_bus *b, const char *address, const weir_content *c,
                                  const weir_expect *e, weir_error *err)
 {
-    c = c ? c : &nothing;
-    return request(b, address, c, c->local, e, err);
+    return request(b, address, c ? c : &nothing, false, e, err);
 }
 
 weir_code weir__bus_arrive(weir_bus *b, const char *address, const weir_content *c, bool sent,
                            const weir_expect *e, weir_error *err)
 {
-    weir_content here = *c;
-    here.local = true;
     if (e)
-        return request(b, address, &here, true, e, err);
-    return sent ? weir_bus_send(b, address, &here, err) : weir_bus_publish(b, address, &here, err);
+        return request(b, address, c, true, e, err);
+    return sent ? send(b, address, c, true, err) : publish(b, address, c, true, err);
 }
 
 /* ---- consumers ---- */
 
-/* The first consumer of an address has come, or the last one has gone. The bus is locked. */
-static void notice(weir_bus *b, const char *address, bool on)
+/* The address has another number of consumers. The bus is locked. False: out of memory. */
+static bool notice(weir_bus *b, const bus_address *a, size_t before)
 {
-    if (b->transport)
-        b->transport->ops->listen(b->transport, address, on);
-    for (weir_bus_watch *w = b->watches; w; w = w->next)
-        if (strncmp(address, w->prefix, strlen(w->prefix)) == 0)
-            w->changed(w, address, on);
+    if (b->transport && !b->transport->ops->listen(b->transport, a->name, a->prefix, a->n))
+        return false;
+    for (weir_bus_watch *w = b->watches; w && !a->prefix && !(a->n && before); w = w->next)
+        if (strncmp(a->name, w->prefix, strlen(w->prefix)) == 0)
+            w->changed(w, a->name, a->n);
+    return true;
 }
 
 void weir__bus_watch(weir_bus *b, weir_bus_watch *w)
@@ -262,21 +317,37 @@ static bus_address *find_address(weir_bus *b, const char *name, bool prefix)
         free(a);
         return NULL;
     }
-    notice(b, name, true);
     return a;
+}
+
+/* It has no consumer: the bus forgets it. */
+static void remove_address(weir_bus *b, bus_address *a)
+{
+    if (a->prefix)
+        weir__list_remove(&b->prefixes, &a->link);
+    else
+        weir__names_remove(&b->addresses, &a->named);
+    free(a);
 }
 
 static bool enter(weir_bus *b, weir_consumer *c, const char *name, bool prefix)
 {
     pthread_mutex_lock(&b->lock);
-    bus_address *a = c->address = find_address(b, name, prefix);
+    bus_address *a = find_address(b, name, prefix);
+    bool         ok = a;
     if (a) {
-        weir__list_append(&a->consumers, &c->link);
         a->n++;
+        ok = notice(b, a, a->n - 1);
+        if (!ok && --a->n == 0)
+            remove_address(b, a);
+    }
+    if (ok) {
+        c->address = a;
+        weir__list_append(&a->consumers, &c->link);
         weir__list_append(&c->mailbox->consumers, &c->in_mailbox);
     }
     pthread_mutex_unlock(&b->lock);
-    return a;
+    return ok;
 }
 
 /* Nothing is delivered to it from here on. */
@@ -286,15 +357,10 @@ static void leave(weir_bus *b, weir_consumer *c)
     bus_address *a = c->address;
     weir__list_remove(&c->mailbox->consumers, &c->in_mailbox);
     weir__list_remove(&a->consumers, &c->link);
-    if (--a->n == 0) {
-        if (a->prefix) {
-            weir__list_remove(&b->prefixes, &a->link);
-        } else {
-            notice(b, a->name, false);
-            weir__names_remove(&b->addresses, &a->named);
-        }
-        free(a);
-    }
+    a->n--;
+    notice(b, a, a->n + 1);
+    if (!a->n)
+        remove_address(b, a);
     pthread_mutex_unlock(&b->lock);
 }
 

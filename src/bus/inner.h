@@ -29,6 +29,7 @@ typedef struct delivery {
 struct weir_message {
     _Atomic uint32_t    refs;
     bool                sent;
+    bool                local;          /* never leaves this process */
     weir_bus           *bus;
     struct bus_request *request;        /* that a reply ends, with a reference; NULL: none is */
     delivery            own;            /* of a message that goes to one consumer */
@@ -90,6 +91,7 @@ typedef struct bus_address {
     weir_dlist consumers;               /* the first is the next in turn */
     size_t     n;
     size_t     turn;                    /* counts sends, to take turns with other processes */
+    uint64_t   delivered;               /* messages, to all consumers that it had */
     char       name[];
 } bus_address;
 
@@ -151,9 +153,9 @@ void weir__delivery_free(delivery *d);
 void weir__mailbox_call(weir_mailbox *mb, delivery *d);
 
 /* bus.c */
-/* Deliver to one consumer here or elsewhere; takes over the reference of `m`. An error that a
- * request gets as its failure is not returned. */
-weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool local, weir_error *err);
+/* Deliver to one consumer in this process (here) or in any; takes over the reference of `m`. An
+ * error that a request gets as its failure is not returned. */
+weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool here, weir_error *err);
 weir_consumer *weir__bus_consumer_of(weir_mailbox *mb);     /* one of them; NULL: none */
 weir_mailbox *weir__bus_replies(weir_bus *b, weir_error *err);
 

@@ -87,7 +87,7 @@ weir_code weir__message_create(weir_message **out, weir_bus *b, const char *addr
     weir_message *m = *out = malloc(size);
     if (!m)
         return weir_fail(err, WEIR_ENOMEM, "message: out of memory");
-    *m = (weir_message){ .refs = 1, .sent = sent, .bus = b, .request = request,
+    *m = (weir_message){ .refs = 1, .sent = sent, .local = c->local, .bus = b, .request = request,
                          .body_len = body_len, .n_headers = c->n_headers, .size = size,
                          .headers = (weir_header *)m->room };
     char *at = m->room + c->n_headers * sizeof *c->headers;
@@ -186,6 +186,12 @@ bool weir__message_awaited(const weir_message *m)
     bool open = m->request->open;
     pthread_mutex_unlock(&m->request->mailbox->lock);
     return open;
+}
+
+int64_t weir__message_left_ms(const weir_message *m)
+{
+    int64_t left = weir__message_awaited(m) ? m->request->deadline.due - weir__monotonic_ms() : 0;
+    return left > 0 ? left : 0;
 }
 
 /* ---- answers ---- */

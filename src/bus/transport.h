@@ -11,17 +11,27 @@
 #include "weir/bus.h"
 
 typedef struct weir_transport weir_transport;
+typedef void weir_address_fn(void *ctx, const char *address, size_t consumers);
 
 typedef struct weir_transport_ops {
-    /* The first consumer of `address` has come to this process (on), or its last one has gone.
-     * Called with the bus locked: must not block, and must not call the bus. */
-    void (*listen)(weir_transport *t, const char *address, bool on);
-    /* How many other processes consume `address`? Called with the bus locked, as listen(). */
-    size_t (*count)(weir_transport *t, const char *address);
-    /* Deliver to all other processes that consume the address, or to one of them. Called with no
-     * lock held; must not block. An error of send() becomes the failure of the request. */
+    /* `address` has so many consumers in this process now. `prefix`: of all addresses that begin so
+     * (bus/watch.h). False: out of memory, and the consumer is not opened; never when there are
+     * fewer than before. Called with the bus locked, as the next two: must not block, and must not
+     * call the bus. */
+    bool (*listen)(weir_transport *t, const char *address, bool prefix, size_t consumers);
+    /* How many consumers has `address` in other processes? `prefix`: consumers of its beginning. */
+    size_t (*count)(weir_transport *t, const char *address, bool prefix);
+    /* Call fn for each address that has consumers in other processes. */
+    void (*list)(weir_transport *t, weir_address_fn *fn, void *ctx);
+    /* Deliver to all other processes that consume the address, or to one of their consumers: the
+     * next in turn. Called with no lock held; must not block. An error of send() means that it was
+     * not sent. */
     weir_code (*publish)(weir_transport *t, weir_message *m, weir_error *err);
     weir_code (*send)(weir_transport *t, weir_message *m, weir_error *err);
+    /* weir_bus_close(): hand in nothing any more; then, when the requests of the bus are forgotten,
+     * release it. NULL: whoever attached it does. */
+    void (*stop)(weir_transport *t);
+    void (*destroy)(weir_transport *t);
 } weir_transport_ops;
 
 struct weir_transport {             /* first member of every transport */
@@ -35,6 +45,13 @@ void weir__bus_attach(weir_bus *b, weir_transport *t);
  * NULL: no reply is expected. Errors: as weir_bus_send() and weir_bus_request_async(). */
 weir_code weir__bus_arrive(weir_bus *b, const char *address, const weir_content *c, bool sent,
                            const weir_expect *e, weir_error *err);
+
+/* A message of send() that the peer did not take goes to another consumer, here or elsewhere. Takes
+ * over the caller's reference. Errors: as weir_bus_send(); a request has them as its failure. */
+weir_code weir__bus_send_again(weir_bus *b, weir_message *m, weir_error *err);
+
+/* Milliseconds until the requester stops waiting; 0: no reply is expected, or none any more. */
+int64_t weir__message_left_ms(const weir_message *m);
 
 /* Answer the request of `m` with any failure, as weir_message_fail() does with its one. */
 weir_code weir__message_answer(weir_message *m, weir_failure failure, int code, const char *text,

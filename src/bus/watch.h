@@ -1,13 +1,13 @@
 /* watch.h - for parts of this process that serve many addresses: consumers of all addresses with
- * one beginning, and the news which addresses have consumers here. */
+ * one beginning, and a function that is called when an address gets consumers in this process. */
 #ifndef WEIR_BUS_WATCH_H
 #define WEIR_BUS_WATCH_H
 
 #include "weir/bus.h"
 
 /* As weir_bus_consume(), but config->address is the beginning of addresses. A message that is sent
- * to an address that begins so and has no consumer, here or in other processes, goes to this one.
- * Published messages do not. */
+ * to an address that begins so and has no consumer in any process goes to this one: first to those
+ * of the sender's process, then to those of others. Published messages do not. */
 weir_code weir__bus_consume_prefix(weir_consumer **out, weir_bus *b,
                                    const weir_consumer_config *config, weir_error *err);
 

@@ -12,22 +12,10 @@
 #define WEIR_STORE_STORE_H
 
 #include "op/op.h"
+#include "store/envelope.h"
 
-/* A message between the processes of a store, beside the events of jobs: an envelope in which a bus
- * sends what it likes. A store looks at neither part. */
-enum {
-    WEIR_MAX_ADDRESS = 255,                     /* bytes */
-    WEIR_MAX_MESSAGE = 1024 * 1024
-};
-typedef struct weir_message {
-    const char *address;
-    const char *bytes;                          /* may contain anything */
-    size_t      len;
-} weir_message;
-
-/* Which events of other processes this one receives: bits WEIR_BIT(weir_event_kind), and this. */
-#define WEIR_WANT_MESSAGES (1u << 31)
-#define WEIR_WANT_EVENTS   (~WEIR_WANT_MESSAGES)        /* of every kind */
+/* Events of every kind of other processes: bits WEIR_BIT(weir_event_kind), for want(). */
+#define WEIR_WANT_EVENTS UINT32_MAX
 
 /* What a store is given by whoever opens it, and may call. The functions are called from inside
  * open() or run(), or from a thread of the store's; they must not call back into the store. */
@@ -54,8 +42,6 @@ typedef struct weir_env {
      * of the store's alone, since it comes back through run(). WEIR_ECLOSED: not done, this process
      * closes the store. NULL: the store does nothing for other processes. */
     void          (*run)(void *ctx, weir_op *const *ops, size_t n);
-    /* A message came, perhaps one of this process. Borrowed for the call. NULL: none is wanted. */
-    void          (*message)(void *ctx, const weir_message *m);
     void           *ctx;
 } weir_env;
 
@@ -75,7 +61,7 @@ typedef struct weir_url {
     char                  text[WEIR_MAX_URL + 1];
 } weir_url;
 
-enum { WEIR_STORE_OPS_VERSION = 11 };
+enum { WEIR_STORE_OPS_VERSION = 12 };
 
 struct weir_store_ops {
     const char *name;               /* "sqlite" */
@@ -89,16 +75,21 @@ struct weir_store_ops {
     /* Run n operations, in order, with one commit. Returns an error only when none of them was
      * applied; otherwise each carries its own. */
     weir_code (*run)(weir_store *s, weir_op **ops, size_t n, weir_error *err);
-    /* This process stays, and asks for these events (WEIR_WANT_): it begins to listen, to
+    /* This process stays, and asks for these events (WEIR_WANT_EVENTS): it begins to listen, to
      * wait or to work; 0: it only stays, and env->run() may be called from now on. What was wanted
      * before still is. What happens after the call is not missed silently. Any thread, as long as
      * the store is open, also while run() is running. NULL: env gets every event anyway. */
     void      (*want)(weir_store *s, uint32_t what);
-    /* Send a message to every process that has the store open and wants messages; this one, too,
-     * if it does. Each gets it at most once, those of one sender in their order; none is kept for
-     * later. Any thread, as long as the store is open. WEIR_EUNAVAIL: it was not sent. NULL: no
-     * other process can have this store open. */
-    weir_code (*publish)(weir_store *s, const weir_message *m, weir_error *err);
+    /* Exchange envelopes with the other processes that have joined (store/envelope.h), until
+     * leave(). One member at a time. Waits until envelopes arrive, but not long. leave() returns
+     * when no function of the member runs any more. post() does not block: any thread between the
+     * two. WEIR_EUNAVAIL, WEIR_EFULL: the envelope was not sent. All NULL: no other process can
+     * have this store open. */
+    weir_code (*join)(weir_store *s, const weir_member *m, weir_error *err);
+    void      (*leave)(weir_store *s);
+    weir_code (*post)(weir_store *s, const weir_envelope *e, weir_error *err);
+    bool      silent_ends;          /* member->gone() does not report every process that ends:
+                                       members must give signs of life */
     /* 2: run() may be entered by two threads at once, as long as one of the batches is only of
      * operations of WEIR_LANE_WORK and the other has none of them. 0: by one only. */
     unsigned  lanes;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bus/transport.h"
+#include "bus/watch.h"
 #include "weir/bus.h"
 
 enum { PATIENCE_MS = 60000 };
@@ -598,32 +599,127 @@ static void threads_come_and_go(void **state)
         pthread_join(t[i], NULL);
 }
 
+/* ---- consumers of beginnings, and what is there ---- */
+
+typedef struct news {
+    weir_bus_watch watch;
+    char           text[200];
+} news;
+
+static void write_news(weir_bus_watch *w, const char *address, bool on)
+{
+    news *n = (news *)w;
+    strcat(strcat(strcat(n->text, on ? "+" : "-"), address), " ");
+}
+
+static void a_prefix_has_consumers(void **state)
+{
+    rig           *r = *state;
+    inbox          whole = { 0 }, rest = { 0 };
+    weir_consumer *prefix, *c;
+    OK(weir__bus_consume_prefix(&prefix, r->bus,
+                                &(weir_consumer_config){ .address = "job.", .handler = receive,
+                                                         .ctx = &rest, .mailbox = r->mb },
+                                &r->err));
+    c = consume(r, "job.1", receive, &whole);
+    OK(weir_bus_send(r->bus, "job.1", TEXT("1"), &r->err));
+    OK(weir_bus_send(r->bus, "job.2", TEXT("2"), &r->err));
+    OK(weir_bus_publish(r->bus, "job.2", TEXT("3"), &r->err));      /* for whole addresses alone */
+    assert_int_equal(weir_bus_send(r->bus, "jo", TEXT("4"), &r->err), WEIR_ENOENT);
+    run(r);
+    assert_string_equal(whole.text, "1,");
+    assert_string_equal(rest.text, "2,");
+    weir_consumer_close(c);
+    OK(weir_bus_send(r->bus, "job.1", TEXT("5"), &r->err));
+    run(r);
+    assert_string_equal(rest.text, "2,5,");
+    weir_consumer_close(prefix);
+    assert_int_equal(weir_bus_send(r->bus, "job.1", TEXT("6"), &r->err), WEIR_ENOENT);
+    weir_message_free(whole.last);
+    weir_message_free(rest.last);
+}
+
+static void consumers_are_watched(void **state)
+{
+    rig           *r = *state;
+    inbox          in = { 0 };
+    news           n = { .watch = { .prefix = "job.", .changed = write_news } };
+    weir_consumer *c[3];
+    weir__bus_watch(r->bus, &n.watch);
+    c[0] = consume(r, "job.1", receive, &in);
+    c[1] = consume(r, "job.1", receive, &in);
+    c[2] = consume(r, "mail", receive, &in);
+    for (int i = 0; i < 3; i++)
+        weir_consumer_close(c[i]);
+    assert_string_equal(n.text, "+job.1 -job.1 ");
+}
+
+static void addresses_are_listed(void **state)
+{
+    rig                *r = *state;
+    inbox               in = { 0 };
+    weir_bus_addresses *list;
+    OK(weir_bus_list(r->bus, &list, &r->err));
+    assert_int_equal(list->n, 0);
+    weir_bus_addresses_free(list);
+    weir_consumer *c[] = { consume(r, "b", receive, &in), consume(r, "a", receive, &in),
+                           consume(r, "b", receive, &in) };
+    OK(weir_bus_publish(r->bus, "b", NULL, &r->err));
+    OK(weir_bus_send(r->bus, "b", NULL, &r->err));
+    OK(weir_bus_list(r->bus, &list, &r->err));
+    assert_int_equal(list->n, 2);
+    assert_string_equal(list->address[0].address, "a");
+    assert_int_equal(list->address[0].delivered, 0);
+    assert_string_equal(list->address[1].address, "b");
+    assert_int_equal(list->address[1].here, 2);
+    assert_int_equal(list->address[1].elsewhere, 0);
+    assert_int_equal(list->address[1].delivered, 3);
+    weir_bus_addresses_free(list);
+    for (int i = 0; i < 3; i++)
+        weir_consumer_close(c[i]);
+    run(r);
+    weir_message_free(in.last);
+}
+
 /* ---- a transport: two buses in one process, each the other's only peer ---- */
 
 typedef struct pair_end {
     weir_transport  t;
     weir_bus       *other;
     struct pair_end *peer;
-    char            address[10][40];        /* consumed at this end; guarded by the bus */
+    bool            broken;
+    struct { char address[40]; bool prefix; size_t n; } at[10]; /* guarded by the bus of this end */
 } pair_end;
 
-static void pair_listen(weir_transport *t, const char *address, bool on)
+static bool pair_listen(weir_transport *t, const char *address, bool prefix, size_t consumers)
 {
     pair_end *p = (pair_end *)t;
-    for (int i = 0; i < 10; i++)
-        if (strcmp(p->address[i], on ? "" : address) == 0) {
-            snprintf(p->address[i], sizeof p->address[i], "%s", on ? address : "");
-            return;
-        }
+    int       i = 0;
+    while (strcmp(p->at[i].address, address) != 0 && p->at[i].n)
+        i++;
+    snprintf(p->at[i].address, sizeof p->at[i].address, "%s", address);
+    p->at[i].prefix = prefix;
+    p->at[i].n = consumers;
+    return true;
 }
 
-static size_t pair_count(weir_transport *t, const char *address)
+static size_t pair_count(weir_transport *t, const char *address, bool prefix)
 {
-    pair_end *p = ((pair_end *)t)->peer;
+    const pair_end *p = ((pair_end *)t)->peer;
     for (int i = 0; i < 10; i++)
-        if (strcmp(p->address[i], address) == 0)
-            return 1;
+        if (p->at[i].prefix == prefix && p->at[i].n &&
+            (prefix ? !strncmp(address, p->at[i].address, strlen(p->at[i].address))
+                    : !strcmp(address, p->at[i].address)))
+            return p->at[i].n;
     return 0;
+}
+
+static void pair_list(weir_transport *t, weir_address_fn *fn, void *ctx)
+{
+    const pair_end *p = ((pair_end *)t)->peer;
+    for (int i = 0; i < 10; i++)
+        if (p->at[i].n && !p->at[i].prefix)
+            fn(ctx, p->at[i].address, p->at[i].n);
 }
 
 static weir_content content_of(const weir_message *m)
@@ -655,8 +751,11 @@ static void carry_back(const weir_reply *reply, void *ctx)
 static weir_code pair_send(weir_transport *t, weir_message *m, weir_error *err)
 {
     weir_content c = content_of(m);
-    weir_expect  e = { .fn = carry_back, .ctx = m };
     bool         reply = weir_message_expects_reply(m);
+    weir_expect  e = { .fn = carry_back, .ctx = m, .timeout_ms = weir__message_left_ms(m) };
+    if (((pair_end *)t)->broken)
+        return weir_fail(err, WEIR_EUNAVAIL, "the line is cut");
+    assert_true(!reply || (e.timeout_ms > 0 && e.timeout_ms <= WEIR_REPLY_TIMEOUT_MS));
     if (reply)
         weir_message_keep(m);
     weir_code rc = weir__bus_arrive(((pair_end *)t)->other, weir_message_address(m), &c, true,
@@ -666,25 +765,60 @@ static weir_code pair_send(weir_transport *t, weir_message *m, weir_error *err)
     return rc;
 }
 
+/* The bus of the rig, and another one, joined. */
+typedef struct pair {
+    pair_end  a, b;
+    weir_bus *there;
+    weir_mailbox *mb;                   /* of `there` */
+} pair;
+
+static void join_pair(rig *r, pair *p)
+{
+    static const weir_transport_ops ops = { .listen = pair_listen, .count = pair_count,
+                                            .list = pair_list, .publish = pair_publish,
+                                            .send = pair_send };
+    OK(weir_bus_create(&p->there, &r->err));
+    OK(weir_mailbox_create(&p->mb, p->there, NULL, &r->err));
+    p->a = (pair_end){ .t.ops = &ops, .other = p->there, .peer = &p->b };
+    p->b = (pair_end){ .t.ops = &ops, .other = r->bus, .peer = &p->a };
+    weir__bus_attach(r->bus, &p->a.t);
+    weir__bus_attach(p->there, &p->b.t);
+}
+
+static void part_pair(pair *p)
+{
+    weir_mailbox_destroy(p->mb);
+    weir_bus_close(p->there);
+}
+
+static weir_consumer *consume_there(pair *p, const char *address, weir_message_fn *fn, void *ctx)
+{
+    weir_error     err;
+    weir_consumer *c;
+    OK(weir_bus_consume(&c, p->there, &(weir_consumer_config){ .address = address, .handler = fn,
+                                                               .ctx = ctx, .mailbox = p->mb },
+                        &err));
+    return c;
+}
+
+static void run_there(pair *p)
+{
+    while (weir_mailbox_run(p->mb, 100, 0))
+        ;
+}
+
 static void a_transport_joins_buses(void **state)
 {
-    static const weir_transport_ops ops = { pair_listen, pair_count, pair_publish, pair_send };
     rig           *r = *state;
-    weir_bus      *there;
+    pair           p;
     weir_consumer *c[3];
     weir_reply     reply;
     inbox          here = { 0 };
-    OK(weir_bus_create(&there, &r->err));
-    pair_end a = { .t.ops = &ops, .other = there }, b = { .t.ops = &ops, .other = r->bus };
-    a.peer = &b;
-    b.peer = &a;
-    weir__bus_attach(r->bus, &a.t);
-    weir__bus_attach(there, &b.t);
-    OK(weir_bus_consume(&c[0], there, &(weir_consumer_config){ .address = "echo", .handler = echo },
-                        &r->err));
-    OK(weir_bus_consume(&c[1], there, &(weir_consumer_config){ .address = "fail",
-                        .handler = refuse },
-                        &r->err));
+    join_pair(r, &p);
+    OK(weir_bus_consume(&c[0], p.there, &(weir_consumer_config){ .address = "echo",
+                        .handler = echo }, &r->err));
+    OK(weir_bus_consume(&c[1], p.there, &(weir_consumer_config){ .address = "fail",
+                        .handler = refuse }, &r->err));
     OK(weir_bus_request(r->bus, "echo", TEXT("[1]"), 0, &reply, &r->err));
     assert_string_equal(weir_message_body(reply.message, NULL), "[1]");
     weir_message_free(reply.message);
@@ -693,15 +827,127 @@ static void a_transport_joins_buses(void **state)
     assert_int_equal(weir_bus_request(r->bus, "echo", &(weir_content){ .local = true }, 0, &reply,
                                       &r->err), WEIR_ENOENT);
     c[2] = consume(r, "news", receive, &here);
-    OK(weir_bus_publish(there, "news", TEXT("5"), &r->err));
-    OK(weir_bus_send(there, "news", TEXT("6"), &r->err));
+    OK(weir_bus_publish(p.there, "news", TEXT("5"), &r->err));
+    OK(weir_bus_send(p.there, "news", TEXT("6"), &r->err));
     run(r);
     assert_string_equal(here.text, "5,6,");
     for (int i = 0; i < 3; i++)
         weir_consumer_close(c[i]);
     assert_int_equal(weir_bus_send(r->bus, "echo", NULL, &r->err), WEIR_ENOENT);
     weir_message_free(here.last);
-    weir_bus_close(there);
+    part_pair(&p);
+}
+
+/* Every consumer has its turn, wherever it is. */
+static void turns_go_by_consumers(void **state)
+{
+    rig           *r = *state;
+    pair           p;
+    inbox          here = { 0 }, there[3] = { 0 };
+    weir_consumer *c[4];
+    join_pair(r, &p);
+    c[0] = consume(r, "work", receive, &here);
+    for (int i = 0; i < 3; i++)
+        c[i + 1] = consume_there(&p, "work", receive, &there[i]);
+    for (int i = 0; i < 8; i++)
+        OK(weir_bus_send(r->bus, "work", TEXT("1"), &r->err));
+    run(r);
+    run_there(&p);
+    assert_string_equal(here.text, "1,1,");
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(there[i].text, "1,1,");
+    weir_bus_addresses *list;
+    OK(weir_bus_list(r->bus, &list, &r->err));
+    assert_int_equal(list->n, 1);
+    assert_int_equal(list->address[0].here, 1);
+    assert_int_equal(list->address[0].elsewhere, 3);
+    weir_bus_addresses_free(list);
+    for (int i = 0; i < 4; i++)
+        weir_consumer_close(c[i]);
+    weir_message_free(here.last);
+    for (int i = 0; i < 3; i++)
+        weir_message_free(there[i].last);
+    part_pair(&p);
+}
+
+/* If one side cannot take a message, the other one gets it. */
+static void the_other_side_is_tried(void **state)
+{
+    rig           *r = *state;
+    pair           p;
+    inbox          here = { 0 }, there = { 0 };
+    weir_mailbox  *small;
+    weir_consumer *c[2];
+    join_pair(r, &p);
+    OK(weir_mailbox_create(&small, r->bus, &(weir_mailbox_config){ .messages = 1 }, &r->err));
+    OK(weir_bus_consume(&c[0], r->bus, &(weir_consumer_config){ .address = "work",
+                        .handler = receive, .ctx = &here, .mailbox = small }, &r->err));
+    c[1] = consume_there(&p, "work", receive, &there);
+    for (int i = 0; i < 4; i++)                         /* one fits here */
+        OK(weir_bus_send(r->bus, "work", TEXT("1"), &r->err));
+    run_there(&p);
+    assert_string_equal(there.text, "1,1,1,");
+    weir_mailbox_run(small, 1, 0);
+    p.a.broken = true;
+    OK(weir_bus_send(r->bus, "work", TEXT("2"), &r->err));
+    weir_mailbox_run(small, 1, 0);
+    OK(weir_bus_send(r->bus, "work", TEXT("3"), &r->err));
+    assert_int_equal(weir_bus_send(r->bus, "work", TEXT("4"), &r->err), WEIR_EUNAVAIL);
+    weir_mailbox_run(small, 1, 0);
+    assert_string_equal(here.text, "1,2,3,");
+    weir_consumer_close(c[0]);
+    weir_consumer_close(c[1]);
+    weir_mailbox_destroy(small);
+    weir_message_free(here.last);
+    weir_message_free(there.last);
+    part_pair(&p);
+}
+
+/* When a consumer is closed, what waited for it goes elsewhere, unless it is local. */
+static void a_local_message_stays(void **state)
+{
+    rig           *r = *state;
+    pair           p;
+    inbox          here = { 0 }, there = { 0 };
+    outcome        o = { 0 };
+    weir_consumer *c[2];
+    join_pair(r, &p);
+    c[0] = consume(r, "work", receive, &here);
+    OK(weir_bus_send(r->bus, "work", TEXT("1"), &r->err));
+    OK(weir_bus_request_async(r->bus, "work", &(weir_content){ .body = "2", .local = true },
+                              &(weir_expect){ .fn = replied, .ctx = &o, .mailbox = r->mb },
+                              &r->err));
+    c[1] = consume_there(&p, "work", receive, &there);
+    weir_consumer_close(c[0]);
+    run(r);
+    run_there(&p);
+    assert_string_equal(here.text, "");
+    assert_string_equal(there.text, "1,");
+    assert_int_equal(o.n, 1);
+    assert_int_equal(o.failure, WEIR_FAILURE_NO_HANDLERS);
+    weir_consumer_close(c[1]);
+    weir_message_free(there.last);
+    part_pair(&p);
+}
+
+static void prefixes_are_found_elsewhere(void **state)
+{
+    rig           *r = *state;
+    pair           p;
+    inbox          there = { 0 };
+    weir_consumer *c;
+    join_pair(r, &p);
+    OK(weir__bus_consume_prefix(&c, p.there,
+                                &(weir_consumer_config){ .address = "job.", .handler = receive,
+                                                         .ctx = &there, .mailbox = p.mb },
+                                &r->err));
+    OK(weir_bus_send(r->bus, "job.7", TEXT("7"), &r->err));
+    run_there(&p);
+    assert_string_equal(there.text, "7,");
+    weir_consumer_close(c);
+    assert_int_equal(weir_bus_send(r->bus, "job.7", NULL, &r->err), WEIR_ENOENT);
+    weir_message_free(there.last);
+    part_pair(&p);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -714,7 +960,9 @@ int main(void)
         T(a_full_mailbox_has_a_policy), T(the_limit_of_bytes), T(what_waits_goes_to_another),
         T(a_handler_closes_its_consumer), T(a_slow_consumer_delays_nobody),
         T(one_wake_until_it_is_empty), T(services_are_called_by_name), T(threads_come_and_go),
-        T(a_transport_joins_buses),
+        T(a_prefix_has_consumers), T(consumers_are_watched), T(addresses_are_listed),
+        T(a_transport_joins_buses), T(turns_go_by_consumers), T(the_other_side_is_tried),
+        T(a_local_message_stays), T(prefixes_are_found_elsewhere),
     };
     return cmocka_run_group_tests_name("bus", tests, NULL, NULL);
 }
