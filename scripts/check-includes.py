@@ -27,7 +27,7 @@ ROOMS = {
     'store/redis/engine': LIBRARY + ' store/redis/link store/redis/layout',
     'store/redis/layout': LIBRARY + ' store/redis/link store/redis/engine',
     'runtime': LIBRARY,
-    'bus': 'weir base core',
+    'bus': 'weir base core store/envelope.h runtime/envelopes.h',
     'server': SERVER + ' server/push server/bus',
     'server/http': SERVER,
     'server/access': SERVER,

@@ -301,6 +301,10 @@ void weir__bus_watch(weir_bus *b, weir_bus_watch *w)
 static bus_address *find_address(weir_bus *b, const char *name, bool prefix)
 {
     bus_address *a = prefix ? NULL : weir__names_get(&b->addresses, name);
+    if (prefix)
+        WEIR_EACH(bus_address, at, &b->prefixes, link)
+            if (!strcmp(at->name, name))
+                a = at;
     if (a)
         return a;
     size_t len = strlen(name) + 1;

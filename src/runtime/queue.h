@@ -30,6 +30,7 @@ struct weir_queue {
     weir_events      events;
     weir_timer       timer;
     weir_timer_entry tend, renew, tick;   /* run in this order: see timer.h */
+    atomic_bool      joined;              /* it has a member: envelopes.h */
     bool             read_only;
     bool             objects_only;        /* of the store */
     int64_t        (*now)(void *ctx);       /* NULL: the system's clocks */

@@ -21,8 +21,8 @@ typedef struct weir_envelope {
     bool        count;                          /* to all: call member->reached() */
 } weir_envelope;
 
-/* The functions are called on a thread of the store's, one at a time. They must not block, and may
- * call post(). */
+/* The functions are called on threads of the store's, arrived() on one. They must not block; they
+ * may call post(). */
 typedef struct weir_member {
     char  process[WEIR_PROCESS];                /* 16 characters that nobody else has */
     void (*arrived)(void *ctx, const char *bytes, size_t len);          /* borrowed for the call */

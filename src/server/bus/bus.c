@@ -28,7 +28,7 @@ weir_code srv_bus_create(srv_bus **out, srv_server *s, weir_error *err)
     b->server = s;
     b->listener = (srv_listener){ .server = s, .fd = -1, .setting = "bus",
                                   .take_in = srv_bus_take_in };
-    weir_code rc = weir_bus_create(&b->bus, err);
+    weir_code rc = weir_bus_open(&b->bus, s->q, err);
     if (!rc)
         rc = srv_permits_create(&b->inbound, "bus: inbound", opt->inbound, err);
     if (!rc)

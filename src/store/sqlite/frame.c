@@ -117,7 +117,9 @@ bool weir__sq_hello_get(const char *bytes, size_t len, sq_hello *out)
         return false;
     memcpy(out, bytes, sizeof *out);
     return !memcmp(out->magic, SQ_MAGIC, sizeof out->magic) && is_place(&out->place) &&
-           (out->purpose == SQ_FOR_CALLS || out->purpose == SQ_FOR_EVENTS);
+           (out->purpose == SQ_FOR_CALLS || out->purpose == SQ_FOR_EVENTS ||
+            (out->purpose == SQ_FOR_ENVELOPES &&
+             strnlen(out->process, sizeof out->process) == WEIR_PROCESS - 1));
 }
 
 bool weir__sq_welcome_get(const char *bytes, size_t len, sq_welcome *out)

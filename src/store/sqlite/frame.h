@@ -7,6 +7,9 @@
  *     a connection for calls   client: REQUEST (a batch as JSON, op/batch.h), one at a time
  *                              owner:  ANSWER (its answer as JSON), or REFUSED (text: why), or
  *                                      LEAVING: what has no answer yet was not done
+ *     a connection for         both:   ENVELOPE (sq_route, bytes): to a member, or to all others
+ *     envelopes                owner:  REACHED (how many members), GONE (a member has ended), OWNER
+ *                                      (a member that ends with the owner), LOST (envelopes)
  *     a connection for events  owner:  EVENT (sq_record, type, text), LOST (some are missing; the
  *                                      number that it goes on after), PLACE (the number of the
  *                                      last event, which the client does not want)
@@ -16,6 +19,7 @@
 #define WEIR_STORE_SQLITE_FRAME_H
 
 #include "base/buf.h"
+#include "store/envelope.h"
 #include "store/feed.h"
 #include "weir/event.h"
 
@@ -32,6 +36,10 @@ typedef enum sq_frame {
     SQF_EVENT,
     SQF_LOST,
     SQF_PLACE,
+    SQF_ENVELOPE,
+    SQF_REACHED,
+    SQF_GONE,
+    SQF_OWNER,
     SQF_FRAMES
 } sq_frame;
 
@@ -39,13 +47,14 @@ typedef struct sq_head {
     uint32_t size, kind;
 } sq_head;
 
-typedef enum sq_purpose { SQ_FOR_CALLS = 1, SQ_FOR_EVENTS } sq_purpose;
+typedef enum sq_purpose { SQ_FOR_CALLS = 1, SQ_FOR_EVENTS, SQ_FOR_ENVELOPES } sq_purpose;
 
 typedef struct sq_hello {
     char       magic[8];
     uint32_t   purpose;
     uint32_t   want;                            /* events: bits 1u << weir_event_kind */
     weir_place place;                           /* events: resume after it; run "": from now on */
+    char       process[WEIR_PROCESS];           /* envelopes: the member */
 } sq_hello;
 
 typedef struct sq_welcome {
@@ -65,6 +74,13 @@ typedef struct sq_record {
     uint32_t has;                               /* bit 0: type, bit 1: text */
     uint32_t type_len, text_len, zero;
 } sq_record;
+
+/* Where an envelope goes and comes from; names without their NUL. */
+typedef struct sq_route {
+    char     to[WEIR_PROCESS - 1];              /* all zero: to all others */
+    char     from[WEIR_PROCESS - 1];
+    uint64_t count;                             /* not 0: the sender wants a REACHED */
+} sq_route;
 
 /* The whole frame that is at `at`: its size with its head. 0: not all of it is there yet; SIZE_MAX:
  * it is none. */

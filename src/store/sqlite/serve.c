@@ -88,6 +88,7 @@ struct sq_server {
     size_t          n_round;
     weir_op       **ops;                    /* of the round */
     size_t          cap_ops;
+    sq_exchange    *exchange;               /* NULL: nobody has joined yet */
 };
 
 /* ---- events ---- */
@@ -164,8 +165,10 @@ static void close_connection(sq_server *v, connection *c)
     v->n--;
     /* A child between fork() and exec() still has the socket open: close() alone would leave it
      * in the epoll set. */
-    epoll_ctl(v->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-    close(c->fd);
+    if (c->fd >= 0) {
+        epoll_ctl(v->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+        close(c->fd);
+    }
     weir__buf_fini(&c->in);
     weir__buf_fini(&c->out);
     free(c);
@@ -284,6 +287,20 @@ static void set_place(sq_server *v, connection *c, const sq_hello *hello)
         weir__sq_frame_put(&c->out, SQF_LOST, &c->at, sizeof c->at);
 }
 
+/* The rest of this connection is the exchange's. */
+static void hand_over(sq_server *v, connection *c, const char *process)
+{
+    flush(v, c);
+    if (!v->exchange)
+        v->exchange = weir__sq_exchange_create();
+    if (!c->gone && !c->blocked) {
+        epoll_ctl(v->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+        if (weir__sq_exchange_add(v->exchange, c->fd, process))
+            c->fd = -1;
+    }
+    c->gone = true;
+}
+
 static void welcome_client(sq_server *v, connection *c, const char *bytes, size_t len)
 {
     sq_hello hello;
@@ -305,6 +322,9 @@ static void welcome_client(sq_server *v, connection *c, const char *bytes, size_
         welcome.place.number = c->at;
         if (!c->out.failed)
             memcpy(c->out.data + place + sizeof(sq_head), &welcome, sizeof welcome);
+    } else if (hello.purpose == SQ_FOR_ENVELOPES) {
+        weir__sq_frame_put(&c->out, SQF_WELCOME, &welcome, sizeof welcome);
+        hand_over(v, c, hello.process);
     } else if (v->env->run) {
         weir__sq_frame_put(&c->out, SQF_WELCOME, &welcome, sizeof welcome);
     } else {
@@ -610,6 +630,7 @@ void weir__sq_serve_end(sq_server *v)
 {
     if (!v)
         return;
+    weir__sq_exchange_destroy(v->exchange);
     WEIR_EACH(connection, c, &v->connections, link)
         close_connection(v, c);
     if (v->listener >= 0)

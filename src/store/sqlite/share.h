@@ -1,12 +1,14 @@
 /* share.h - one SQLite file, many processes: the first that opens it owns it, the others work
  * through the owner's socket, and when it goes, one of them takes its place.
  *
- *     serve.c   the owner's side: runs the operations of other processes in the batches of its own
- *               queue, so that one commit spans processes, and sends them the events
- *     peer.c    the other side: a batch is one frame there and one back
- *     watch.c   the other side: receives events (store/feed.h)
- *     dial.c    the address of the socket, connecting
- *     take.c    becoming the owner, or finding who is
+ *     serve.c      the owner's side: runs the operations of other processes in the batches of its
+ *                  own queue, so that one commit spans processes, and sends them the events
+ *     peer.c       the other side: a batch is one frame there and one back
+ *     watch.c      the other side: receives events (store/feed.h)
+ *     exchange.c   the owner's side: passes on envelopes of processes (store/envelope.h)
+ *     member.c     the other side, in the owner's process, too
+ *     dial.c       the address of the socket, connecting
+ *     take.c       becoming the owner, or finding who is
  *
  * When the owner is gone, its connections end and its lock is free. Every process that notices
  * tries the lock: one gets it and opens the file, the others connect to its socket. Batches that
@@ -55,6 +57,24 @@ void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n);
  * they wait for the end of weir__sq_serve_end(), after the lock was released. */
 void weir__sq_serve_leave(sq_server *v);
 void weir__sq_serve_end(sq_server *v);
+
+/* ---- exchange.c ---- */
+
+typedef struct sq_exchange sq_exchange;
+
+/* With a thread of its own. NULL: out of memory. */
+sq_exchange *weir__sq_exchange_create(void);
+/* A connection that was welcomed for envelopes: the exchange closes `fd`. False: it was not taken.
+ * Any thread. `x` may be NULL. */
+bool weir__sq_exchange_add(sq_exchange *x, int fd, const char *process);
+void weir__sq_exchange_destroy(sq_exchange *x);     /* NULL is fine */
+
+/* ---- member.c ---- */
+
+/* weir_store_ops.join(), post() and leave(). *out is set before anything arrives. */
+weir_code weir__sq_join(sq_member **out, const sq_store *s, const weir_member *m, weir_error *err);
+weir_code weir__sq_post(sq_member *m, const weir_envelope *e, weir_error *err);
+void      weir__sq_leave(sq_member *m);         /* NULL is fine */
 
 /* ---- peer.c ---- */
 

@@ -111,6 +111,7 @@ typedef struct sq_file {                    /* the files that are open: file.c *
 
 typedef struct sq_server sq_server;         /* serves other processes: serve.c */
 typedef struct sq_peer   sq_peer;           /* works through the owner: peer.c */
+typedef struct sq_member sq_member;         /* exchanges envelopes: member.c */
 typedef struct sq_watch  sq_watch;          /* receives the owner's events: watch.c */
 typedef struct sq_checkpointer sq_checkpointer;   /* folds the log into the file: checkpoint.c */
 
@@ -157,6 +158,7 @@ typedef struct sq_store {
     atomic_bool     serves;                 /* `server` does not change any more */
     weir_durability asked_durability;
     atomic_bool     stays;                  /* want() was called */
+    sq_member      *member;                 /* NULL: this process has not joined */
     pthread_mutex_t watch_lock;             /* guards `watch`; taken by no thread of ours */
     sq_watch       *watch;                  /* NULL: no events of others are wanted */
 } sq_store;

@@ -255,6 +255,24 @@ static void sq_want(weir_store *base, uint32_t what)
         weir__sq_watch(s, what);
 }
 
+static weir_code sq_join(weir_store *base, const weir_member *m, weir_error *err)
+{
+    sq_store *s = (sq_store *)base;
+    return weir__sq_join(&s->member, s, m, err);
+}
+
+static void sq_leave(weir_store *base)
+{
+    sq_store *s = (sq_store *)base;
+    weir__sq_leave(s->member);
+    s->member = NULL;
+}
+
+static weir_code sq_post(weir_store *base, const weir_envelope *e, weir_error *err)
+{
+    return weir__sq_post(((sq_store *)base)->member, e, err);
+}
+
 const weir_store_ops weir__sqlite_store = {
     .name = "sqlite",
     .version = WEIR_STORE_OPS_VERSION,
@@ -262,4 +280,7 @@ const weir_store_ops weir__sqlite_store = {
     .close = sq_close,
     .run = weir__sq_run,
     .want = sq_want,
+    .join = sq_join,
+    .leave = sq_leave,
+    .post = sq_post,
 };

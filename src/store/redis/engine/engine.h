@@ -195,6 +195,8 @@ typedef struct redis_clock {            /* of the server that has a partition */
 
 typedef struct redis_watch redis_watch;         /* see tokens.c */
 
+typedef struct redis_member redis_member;       /* see member.c */
+
 typedef struct redis_store {
     weir_store       base;
     weir_env         env;
@@ -221,6 +223,7 @@ typedef struct redis_store {
         redis_watch    *first;
         size_t          n;
     } tokens;
+    redis_member     *member;           /* NULL: this process has not joined */
     redis_subscriber *subscriber;
     redis_channel   *channels;
     char             foreign[WEIR_REDIS_MAX_PREFIX + 32];
@@ -455,6 +458,11 @@ weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t 
 /* ---- rounds.c, store.c ---- */
 
 weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error *err);
+
+/* member.c: envelopes, as weir_store_ops has them. */
+weir_code weir__redis_join(weir_store *base, const weir_member *m, weir_error *err);
+void      weir__redis_leave(weir_store *base);
+weir_code weir__redis_post(weir_store *base, const weir_envelope *e, weir_error *err);
 
 /* See that the lane has its connection. */
 weir_code weir__lane_open(redis_lane *l, weir_error *err);

@@ -291,6 +291,10 @@ const weir_store_ops weir__redis_store = {
     .open = redis_open,
     .close = redis_close,
     .run = weir__redis_run,
+    .join = weir__redis_join,
+    .leave = weir__redis_leave,
+    .post = weir__redis_post,
+    .silent_ends = true,
     .lanes = REDIS_LANES,
     .remote = true,
 };
@@ -302,6 +306,10 @@ const weir_store_ops weir__kue_store = {
     .open = redis_open,
     .close = redis_close,
     .run = weir__redis_run,
+    .join = weir__redis_join,
+    .leave = weir__redis_leave,
+    .post = weir__redis_post,
+    .silent_ends = true,
     .lanes = REDIS_LANES,
     .remote = true,
 };

@@ -1,0 +1,300 @@
+/* member.c - this process exchanges envelopes with the others that have the file open, through the
+ * exchange of its owner (exchange.c), also when that is this process itself: see share.h. */
+#include "store/sqlite/share.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/sqlite/outside.h"
+
+enum {
+    CHUNK = 64 * 1024,
+    KEPT_ROOM = 1024 * 1024,
+    MAX_UNSENT = 64 * 1024 * 1024,      /* bytes */
+    MAX_OWNERS = 4,                     /* members of the owner's process that are known */
+    FIRST_LIVE_MS = 300,                /* how long join() waits for the owner */
+    LAST_MS = 200                       /* to send the last envelopes */
+};
+
+struct sq_member {
+    const sq_store *s;
+    weir_member     is;
+    weir_feed      *feed;
+    int             wake;               /* an eventfd: there is something to send, or the end */
+    pthread_mutex_t lock;               /* guards what follows */
+    bool            live;
+    weir_buf        posted;
+
+    weir_buf        in, out;            /* the thread's, as what follows */
+    size_t          sent;
+    char            owner[MAX_OWNERS][WEIR_PROCESS];
+};
+
+/* ---- posting ---- */
+
+weir_code weir__sq_post(sq_member *m, const weir_envelope *e, weir_error *err)
+{
+    sq_route  r = { .count = e->count };
+    weir_code rc = WEIR_OK;
+    memcpy(r.from, m->is.process, sizeof r.from);
+    if (e->to)
+        memcpy(r.to, e->to, sizeof r.to);
+    pthread_mutex_lock(&m->lock);
+    bool first = !m->posted.len;
+    if (!m->live) {
+        rc = weir_fail(err, WEIR_EUNAVAIL, "%s: its owner has gone, and there is no other yet",
+                       m->s->path);
+    } else if (m->posted.len > MAX_UNSENT) {
+        rc = weir_fail(err, WEIR_EFULL, "bus: %d bytes wait to be sent to the owner of %s",
+                       MAX_UNSENT, m->s->path);
+    } else {
+        size_t begun = weir__sq_frame_begin(&m->posted, SQF_ENVELOPE);
+        weir__buf_add(&m->posted, &r, sizeof r);
+        weir__buf_add(&m->posted, e->bytes, e->len);
+        weir__sq_frame_end(&m->posted, begun);
+        if (m->posted.failed) {
+            rc = weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
+            weir__buf_fini(&m->posted);     /* what was posted before is lost, too */
+        }
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (!rc && first)
+        eventfd_write(m->wake, 1);
+    return rc;
+}
+
+/* Take what was posted; `out` is empty. */
+static void take_posted(sq_member *m)
+{
+    if (m->out.cap > KEPT_ROOM)
+        weir__buf_fini(&m->out);
+    weir__buf_clear(&m->out);
+    m->sent = 0;
+    pthread_mutex_lock(&m->lock);
+    weir_buf empty = m->out;
+    m->out = m->posted;
+    m->posted = empty;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Send what can be sent. False: the connection is gone. */
+static bool send_some(sq_member *m, int fd)
+{
+    for (;;) {
+        if (m->sent == m->out.len)
+            take_posted(m);
+        if (m->sent == m->out.len)
+            return true;
+        ssize_t n = send(fd, m->out.data + m->sent, m->out.len - m->sent,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return true;
+        if (n < 0 && errno != EINTR)
+            return false;
+        m->sent += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* ---- what comes ---- */
+
+static bool get_process(const char *bytes, size_t len, char out[WEIR_PROCESS])
+{
+    if (len != WEIR_PROCESS - 1)
+        return false;
+    memcpy(out, bytes, len);
+    out[len] = '\0';
+    return strlen(out) == len;
+}
+
+static void note_owner(sq_member *m, const char *process)
+{
+    for (int i = 0; i < MAX_OWNERS; i++)
+        if (!*m->owner[i] || !strcmp(m->owner[i], process)) {
+            memcpy(m->owner[i], process, WEIR_PROCESS);
+            return;
+        }
+}
+
+static bool take_frame(sq_member *m, const sq_head *head, const char *bytes)
+{
+    const weir_member *is = &m->is;
+    char               process[WEIR_PROCESS];
+    uint64_t           number;
+    switch (head->kind) {
+    case SQF_ENVELOPE:
+        if (head->size < sizeof(sq_route))
+            return false;
+        is->arrived(is->ctx, bytes + sizeof(sq_route), head->size - sizeof(sq_route));
+        return true;
+    case SQF_REACHED:
+        if (head->size != sizeof number)
+            return false;
+        memcpy(&number, bytes, sizeof number);
+        is->reached(is->ctx, (size_t)number);
+        return true;
+    case SQF_LOST:
+        is->lost(is->ctx);
+        return true;
+    case SQF_OWNER:
+    case SQF_GONE:
+        if (!get_process(bytes, head->size, process))
+            return false;
+        if (head->kind == SQF_OWNER)
+            note_owner(m, process);
+        else
+            is->gone(is->ctx, process);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* False: the connection is gone. */
+static bool receive_some(sq_member *m, int fd)
+{
+    sq_head head = { 0 };
+    size_t  at = 0, size;
+    if (!weir__buf_reserve(&m->in, CHUNK))
+        return false;
+    ssize_t n = recv(fd, m->in.data + m->in.len, CHUNK, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    if (!n)
+        return false;
+    m->in.len += (size_t)n;
+    while ((size = weir__sq_frame_at(&m->in, at, &head))) {
+        if (size == SIZE_MAX || !take_frame(m, &head, m->in.data + at + sizeof head))
+            return false;
+        at += size;
+    }
+    m->in.len -= at;
+    memmove(m->in.data, m->in.data + at, m->in.len);
+    if (!m->in.len && m->in.cap > KEPT_ROOM)
+        weir__buf_fini(&m->in);
+    return true;
+}
+
+/* ---- the thread ---- */
+
+static void set_live(sq_member *m, bool live)
+{
+    pthread_mutex_lock(&m->lock);
+    m->live = live;
+    weir__buf_clear(&m->posted);
+    pthread_mutex_unlock(&m->lock);
+    weir__buf_clear(&m->in);
+    weir__buf_clear(&m->out);
+    m->sent = 0;
+}
+
+/* Until the connection or the feed ends. */
+static void run_connection(sq_member *m, weir_feed *f, int fd)
+{
+    struct pollfd fds[2] = { { .fd = fd }, { .fd = m->wake, .events = POLLIN } };
+    bool          ok = true;
+    while (ok && !weir__feed_stopping(f)) {
+        fds[0].events = POLLIN | (m->sent < m->out.len ? POLLOUT : 0);
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return;
+        eventfd_t count;
+        if (fds[1].revents)
+            eventfd_read(m->wake, &count);
+        ok = send_some(m, fd);
+        if (ok && fds[0].revents & ~POLLOUT)
+            ok = receive_some(m, fd);
+    }
+    weir_deadline until = weir__deadline_in(LAST_MS);
+    while (ok && (ok = send_some(m, fd)) && m->sent < m->out.len) {
+        struct pollfd last = { .fd = fd, .events = POLLOUT };
+        ok = poll(&last, 1, (int)weir__deadline_left_ms(until)) > 0;
+    }
+}
+
+/* The owner's process is gone, and its members with it. */
+static void lose_owner(sq_member *m)
+{
+    for (int i = 0; i < MAX_OWNERS && *m->owner[i]; i++) {
+        if (strcmp(m->owner[i], m->is.process) != 0)
+            m->is.gone(m->is.ctx, m->owner[i]);
+        *m->owner[i] = '\0';
+    }
+}
+
+static void receive(void *ctx, weir_feed *f, weir_error *why)
+{
+    sq_member      *m = ctx;
+    const sq_store *s = m->s;
+    sq_hello        hello = { .magic = SQ_MAGIC, .purpose = SQ_FOR_ENVELOPES };
+    sq_welcome      welcome;
+    eventfd_t       count;
+    memcpy(hello.process, m->is.process, WEIR_PROCESS);
+    eventfd_read(m->wake, &count);          /* what is left of the last connection */
+    if (weir__feed_stopping(f))
+        return;
+    int fd = weir__sq_dial(s->path, &hello, m->wake, SQ_WELCOME_MS, &welcome, why);
+    if (fd >= 0) {
+        set_live(m, true);
+        weir__feed_live(f);
+        m->is.lost(m->is.ctx);
+        run_connection(m, f, fd);
+        set_live(m, false);
+        close(fd);
+        weir_fail(why, WEIR_EUNAVAIL, "%s: its owner has gone", s->path);
+        if (!weir__feed_stopping(f))
+            lose_owner(m);
+    }
+    if (!weir__feed_stopping(f) && !s->env.read_only && !s->env.test_clock &&
+        !atomic_load(&s->owns))
+        s->env.due(s->env.ctx, s->env.now(s->env.ctx));     /* a TICK finds the next owner */
+}
+
+static void wake(void *ctx)
+{
+    eventfd_write(((sq_member *)ctx)->wake, 1);
+}
+
+static const weir_feed_source source = { .thread = "weir-member", .receive = receive, .wake = wake,
+                                         .pause_ms = 2 };
+
+/* ---- joining and leaving ---- */
+
+void weir__sq_leave(sq_member *m)
+{
+    if (!m)
+        return;
+    weir__feed_close(m->feed);
+    if (m->wake >= 0)
+        close(m->wake);
+    weir__buf_fini(&m->posted);
+    weir__buf_fini(&m->in);
+    weir__buf_fini(&m->out);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+weir_code weir__sq_join(sq_member **out, const sq_store *s, const weir_member *is, weir_error *err)
+{
+    sq_member *m = *out = calloc(1, sizeof *m);
+    if (!m)
+        return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
+    m->s = s;
+    m->is = *is;
+    m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&m->lock, NULL);
+    weir_code rc = m->wake < 0 ? weir_fail(err, WEIR_ENOMEM, "bus: %s", strerror(errno))
+                               : weir__feed_open(&m->feed, &source, m, 0, err);
+    if (!rc && (rc = weir__feed_wait(m->feed, FIRST_LIVE_MS, err)) == WEIR_EUNAVAIL)
+        rc = WEIR_OK;                       /* it goes on trying */
+    if (rc) {
+        weir__sq_leave(m);
+        *out = NULL;
+    }
+    return rc;
+}
