@@ -2,12 +2,14 @@
 """toy.py SOURCE - does what CONTRIBUTING.md says under "an operation" and "a field of a job" to a
 copy of the tree, with a toy operation and a toy field. Each place that is forgotten must stop the
 build; with all of them, both must work. Writes TAP."""
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 SOURCE = os.path.abspath(sys.argv[1])
 HERE = os.path.join(SOURCE, 'test/toy')
@@ -100,6 +102,28 @@ def places_of_field():
     ]
 
 
+@contextlib.contextmanager
+def redis(folder):
+    """A Redis of this test's own; gives the path of its socket."""
+    os.mkdir(folder)
+    socket = os.path.join(folder, 's')
+    server = subprocess.Popen(['redis-server', '--port', '0', '--unixsocket', socket, '--save', '',
+                               '--dir', folder], stdout=subprocess.DEVNULL)
+    try:
+        while not os.path.exists(socket) and server.poll() is None:
+            time.sleep(0.01)
+        yield socket
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def try_store(program, store, want):
+    r = subprocess.run([program, store], capture_output=True, text=True, check=False)
+    name = store.split(':')[0] + (' (Vert.x)' if 'vertx' in store else '')
+    report(f'both work in {name}', r.stdout.endswith(want + '\n'), r.stdout + r.stderr)
+
+
 def forget_each(tree, what, places):
     for name, file, without, with_it in places:
         tree.edit(file, with_it, without)
@@ -143,9 +167,12 @@ def run(tree):
     if r.returncode:
         return
     for store in ('mem:', f'sqlite:{tree.path("toy.db")}'):
-        r = subprocess.run([program, store], capture_output=True, text=True, check=False)
-        want = 'job OK, no job ENOENT, json kept, field kept\n'
-        report(f'both work in {store.split(":")[0]}', r.stdout.endswith(want), r.stdout + r.stderr)
+        try_store(program, store, 'job OK, no job ENOENT, json kept, field kept')
+    with redis(tree.path('redis')) as socket:
+        for store in (f'redis+unix://{socket}', f'redis+kue+unix://{socket}?profile=kue&prefix=k',
+                      f'redis+kue+unix://{socket}?profile=vertx&prefix=v'):
+            # the toy operation is not carried out there
+            try_store(program, store, 'job ENOENT, no job ENOENT, json kept, field kept')
     forget_each(tree, 'an operation', operation)
     tree.edit('src/op/op_touch.c', 'weir__op_no_copy, ', '')
     ok, out = tree.build()

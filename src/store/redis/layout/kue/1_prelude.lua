@@ -148,21 +148,17 @@ local function keys_of(name)
   return k
 end
 
--- ---- records: see layout.h; here a job is a table, with fields as in constants.lua ----
+-- ---- records: see layout.h; here a job is a table: see ../constants.c ----
 
 local SPEC, RUN = SPEC_FORMAT, RUN_FORMAT
 
 -- The run and the spec, without data: that is apart.
 local function bytes_of(j)
-  local key, name = j[UNIQUE_KEY], j[TYPE]
-  local flags = j[FLAGS] + APART + (key and HAS_KEY or 0)
-  return spack(RUN, j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES],
-               j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], flags,
-               #name) .. name .. pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]) ..
+  local name = j[TYPE]
+  local type_len, flags = #name, j[FLAGS] + APART + (j[UNIQUE_KEY] and HAS_KEY or 0)
+  return spack(RUN, RUN_NUMBERS_OF_J) .. name .. pack(RUN_TEXTS_OF_J) ..
          (j[HISTORY] and pack(j[HISTORY]) or ''),
-         spack(SPEC, j[CREATED], flags, j[BACKOFF], j[JITTER], #name, j[PRIORITY],
-               j[MAX_ATTEMPTS], j[MAX_LOST], j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS],
-               j[DEADLINE]) .. name .. pack(key, j[KEYS_TEXT], j[VALUES])
+         spack(SPEC, SPEC_NUMBERS_OF_J) .. name .. pack(SPEC_TEXTS_OF_J)
 end
 
 -- Of an answer: id, run, spec with data.
@@ -174,22 +170,18 @@ end
 
 -- `run` may be "": nothing has happened to it yet.
 local function fields_of(run, spec)
-  local j, name_len, _ = {}, nil, nil
-  j[CREATED], j[FLAGS], j[BACKOFF], j[JITTER], name_len, j[PRIORITY], j[MAX_ATTEMPTS], j[MAX_LOST],
-    j[BACKOFF_MS], j[BACKOFF_MAX], j[DELAY], j[TTL_MS], j[DEADLINE] = sunpack(SPEC, spec)
-  j[FLAGS], j[TYPE] = j[FLAGS] % HAS_KEY, string.sub(spec, SPEC_HEAD + 1, SPEC_HEAD + name_len)
-  j[UNIQUE_KEY], j[KEYS_TEXT], j[VALUES] = unpack_msg(string.sub(spec, SPEC_HEAD + 1 + name_len))
+  local j, flags, type_len = {}, nil, nil
+  SPEC_NUMBERS_OF_J = sunpack(SPEC, spec)
+  j[FLAGS], j[TYPE] = flags % HAS_KEY, string.sub(spec, SPEC_HEAD + 1, SPEC_HEAD + type_len)
+  SPEC_TEXTS_OF_J = unpack_msg(string.sub(spec, SPEC_HEAD + 1 + type_len))
   if run == '' then
-    j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES] = INACTIVE, 0, 0, 0, 0, 0
-    j[PROMOTE], j[UPDATED], j[STARTED], j[FAILED_AT] = j[CREATED], j[CREATED], 0, 0
-    j[FINISHED], j[DURATION], j[RESULT], j[ERROR] = 0, 0, false, false
-    j[PROGRESS_DATA], j[WORKER], j[HISTORY] = false, false, false
+    for k = FIRST_RUN_NUMBER, LAST_RUN_NUMBER do j[k] = 0 end
+    for k = FIRST_RUN_TEXT, LAST_FIELD do j[k] = false end
+    j[STATE], j[PROMOTE_AT], j[UPDATED_AT] = INACTIVE, j[CREATED_AT], j[CREATED_AT]
     return j
   end
-  j[STATE], j[PROGRESS], j[ATTEMPTS], j[DELIVERY], j[LOST], j[LINES], j[PROMOTE], j[UPDATED],
-    j[STARTED], j[FAILED_AT], j[FINISHED], j[DURATION], _, name_len = sunpack(RUN, run)
-  j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER], j[HISTORY] =
-    unpack_msg(string.sub(run, RUN_HEAD + 1 + name_len))
+  RUN_NUMBERS_OF_J = sunpack(RUN, run)
+  RUN_TEXTS_OF_J, j[HISTORY] = unpack_msg(string.sub(run, RUN_HEAD + 1 + type_len))
   return j
 end
 

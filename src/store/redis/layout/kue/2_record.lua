@@ -7,17 +7,8 @@
 -- and to Kue's workers, too, a job is what it was when they took it); weir_more a JSON object with
 -- what is not as usual, see 3_write.lua; weir_history what weir did with it (core/history.h).
 
--- What HMGET asks for, H_... names its places. Those up to H_FEW do for an end of a job, those up
--- to H_FEWEST for most of them.
-local FIELDS = {
-  'state', 'type', 'priority', 'weir_held', 'started_at', 'attempts', 'max_attempts', 'weir_more',
-  'progress', 'removeOnComplete', 'ttl', 'error', 'result',
-  'backoff', 'delay', 'failed_at', 'duration', VERTX and 'weir_worker' or 'workerId',
-  VERTX and 'weir_progress_data' or 'progress_data', 'created_at', 'promote_at', 'updated_at',
-  'weir_history', 'data',
-  VERTX and 'address_id' or nil, VERTX and 'id' or nil, VERTX and 'zid' or nil,
-  VERTX and 'weir_announced' or nil,
-}
+-- What HMGET asks for, H_... names its places: hash.h.
+local FIELDS = VERTX and { VERTX_HASH } or { KUE_HASH }
 local NOTHING = {}                 -- the raw hash of a job that is new, and other empty things
 
 local function int(text, highest)
@@ -214,33 +205,38 @@ local function removes(h)
   return text and text ~= '' and text ~= 'false' and text ~= '0' and REMOVES or 0
 end
 
--- nil: not a job (yet).
+-- nil: not a job (yet). A field that ALL_FIELDS names must be a local here.
 local function record_of(h)
   local more = more_of(h)
-  local state, name = state_of(h, more), h[H_TYPE]
-  if not name or name == '' or #name > MAX_TYPE or not state then return nil end
-  local most, done = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)), state == COMPLETE
-  local delay = int(more.delay or h[H_DELAY], MAX_MS)
-  local kind, base, cap, jitter = backoff_of(h, more, delay)
+  local state, type_name = state_of(h, more), h[H_TYPE]
+  if not type_name or type_name == '' or #type_name > MAX_TYPE or not state then return nil end
+  local done, over = state == COMPLETE, finished(state)
+  local max_attempts = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES))
+  local attempts = attempts_of(h, state, max_attempts, more)
+  local delay_ms = int(more.delay or h[H_DELAY], MAX_MS)
+  local backoff_kind, backoff_delay_ms, backoff_max_ms, backoff_jitter_pct =
+    backoff_of(h, more, delay_ms)
   local ours, delivery = false, 0
   if h[H_HELD] then ours, delivery = is_ours(h) end
-  local worker, err = h[H_WORKER], h[H_ERROR]
+  local worker, error = h[H_WORKER], h[H_ERROR]
   if state == ACTIVE and not ours then
     delivery, worker = delivery + 1, worker or '?'
   end
-  if state == FAILED then err = err or '' end
-  local lost_most = more.max_lost and max(1, int(more.max_lost, MAX_TIMES)) or DEFAULT_MAX_LOST
-  local flags = removes(h) + (more.search and SEARCHED or 0)
-  return {
-    state, name, priority_of(h, more), attempts_of(h, state, most, more), most, delivery,
-    min(int(more.lost), lost_most + (state == FAILED and 1 or 0)), lost_most,
-    done and 100 or int(h[H_PROGRESS], 100), flags,
-    kind, base, cap, jitter, delay, int(h[H_TTL], MAX_MS), int(more.deadline), int(h[H_STARTED]),
-    int(h[H_FAILED_AT]), finished(state) and finished_at(h, more, state) or 0,
-    done and int(h[H_DURATION], MAX_MS) or 0, 0, text_in(more.unique), text_in(more.search_keys),
-    worker, not done and err, done and h[H_RESULT], h[H_PROGRESS_DATA], int(h[H_CREATED]),
-    int(h[H_PROMOTE]), int(h[H_UPDATED]), h[H_HISTORY], h.values or false,
-  }
+  if state == FAILED then error = error or '' end
+  error = not done and error
+  local max_lost = more.max_lost and max(1, int(more.max_lost, MAX_TIMES)) or DEFAULT_MAX_LOST
+  local lost = min(int(more.lost), max_lost + (state == FAILED and 1 or 0))
+  local flags, lines = removes(h) + (more.search and SEARCHED or 0), 0
+  local priority, progress = priority_of(h, more), done and 100 or int(h[H_PROGRESS], 100)
+  local progress_data, result = h[H_PROGRESS_DATA], done and h[H_RESULT]
+  local ttl_ms, deadline_at = int(h[H_TTL], MAX_MS), int(more.deadline)
+  local created_at, promote_at = int(h[H_CREATED]), int(h[H_PROMOTE])
+  local updated_at, started_at = int(h[H_UPDATED]), int(h[H_STARTED])
+  local failed_at, duration_ms = int(h[H_FAILED_AT]), done and int(h[H_DURATION], MAX_MS) or 0
+  local finished_at = over and finished_at(h, more, state) or 0
+  local unique_key, search_keys = text_in(more.unique), text_in(more.search_keys)
+  local history, values = h[H_HISTORY], h.values or false
+  return { ALL_FIELDS }
 end
 
 -- The job and its raw hash.
@@ -251,13 +247,14 @@ local function job(id)
 end
 
 -- A job in the hands of a worker of ours, with what its end needs to know.
-local function held_job(h, delivery, attempts, ttl)
-  local most = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES))
-  return {
-    ACTIVE, h[H_TYPE], priority_of(h, NOTHING), attempts, most, delivery, 0, DEFAULT_MAX_LOST,
-    int(h[H_PROGRESS], 100), removes(h), 0, 0, 0, 0, 0, ttl, 0, int(h[H_STARTED]), 0, 0, 0, 0,
-    false, false, false, false, false, false, 0, 0, 0, false, false,
-  }
+local function held_job(h, last_delivery, attempts_so_far, ttl)
+  local FIELDS_IN_HASH = NO_FIELDS_IN_HASH
+  local more = NOTHING
+  state, type_name, priority, attempts = ACTIVE, h[H_TYPE], priority_of(h, more), attempts_so_far
+  max_attempts, delivery = max(1, int(h[H_MAX_ATTEMPTS], MAX_TIMES)), last_delivery
+  max_lost, progress, flags = DEFAULT_MAX_LOST, int(h[H_PROGRESS], 100), removes(h)
+  ttl_ms, started_at = ttl, int(h[H_STARTED])
+  return { ALL_FIELDS }
 end
 
 -- The job that a worker of ours holds with this delivery, and its raw hash. `few`: with what its

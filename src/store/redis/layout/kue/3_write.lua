@@ -4,11 +4,14 @@ local encode, write_job, identify
 
 -- When a job ended, if its other fields do not say it: see finished_at().
 local function ended_otherwise(j)
-  local state, at = j[STATE], j[FINISHED]
+  local state, at = j[STATE], j[FINISHED_AT]
   if not finished(state) then return false end
-  if state == COMPLETE and j[STARTED] > 0 and at == j[STARTED] + j[DURATION] then return false end
+  if state == COMPLETE and j[STARTED_AT] > 0 and at == j[STARTED_AT] + j[DURATION_MS] then return false end
   return not (state == FAILED and at == j[FAILED_AT])
 end
+
+-- Names and places of the fields that are in weir_more and nowhere else, under their own names.
+local MORE, MORE_TEXT = { MORE_NUMBERS }, { MORE_TEXTS }
 
 -- weir_more, or false: all is as usual. `own_delay`: see delay_fields().
 local function more_text(j, own_delay)
@@ -21,17 +24,21 @@ local function more_text(j, own_delay)
   end
   if j[LOST] > 0 then number_of('lost', j[LOST]) end
   if j[MAX_LOST] ~= DEFAULT_MAX_LOST then number_of('max_lost', j[MAX_LOST]) end
-  if j[DEADLINE] > 0 then number_of('deadline', j[DEADLINE]) end
-  if own_delay then number_of('delay', j[DELAY]) end
+  if j[DEADLINE_AT] > 0 then number_of('deadline', j[DEADLINE_AT]) end
+  if own_delay then number_of('delay', j[DELAY_MS]) end
   if j[FLAGS] >= SEARCHED then number_of('search', 1) end
   text_of('unique', j[UNIQUE_KEY])
-  text_of('search_keys', j[KEYS_TEXT])
+  text_of('search_keys', j[SEARCH_KEYS])
   if ended_otherwise(j) then
-    parts[#parts + 1] = format('"finished":[%d,%d]', j[STARTED], j[FINISHED])
+    parts[#parts + 1] = format('"finished":[%d,%d]', j[STARTED_AT], j[FINISHED_AT])
   end
-  if j[BACKOFF] == IMMEDIATE and j[BACKOFF_MS] + j[BACKOFF_MAX] + j[JITTER] > 0 then
-    parts[#parts + 1] = format('"backoff":[%d,%d,%d]', j[BACKOFF_MS], j[BACKOFF_MAX], j[JITTER])
+  if j[BACKOFF_KIND] == IMMEDIATE and j[BACKOFF_DELAY_MS] + j[BACKOFF_MAX_MS] + j[BACKOFF_JITTER_PCT] > 0 then
+    parts[#parts + 1] = format('"backoff":[%d,%d,%d]', j[BACKOFF_DELAY_MS], j[BACKOFF_MAX_MS], j[BACKOFF_JITTER_PCT])
   end
+  for k = 1, #MORE, 2 do
+    if j[MORE[k + 1]] > 0 then number_of(MORE[k], j[MORE[k + 1]]) end
+  end
+  for k = 1, #MORE_TEXT, 2 do text_of(MORE_TEXT[k], j[MORE_TEXT[k + 1]]) end
   if VERTX and j[STATE] == COMPLETE and j[ATTEMPTS] == 0 then number_of('attempts', 0) end
   if VERTX and j[STATE] == CANCELLED then number_of('cancelled', j[FAILED_AT]) end
   if VERTX and NAMED[name_of(j[PRIORITY])] ~= j[PRIORITY] then
@@ -54,32 +61,32 @@ end
 local function delay_fields(j, h)
   if j[STATE] ~= DELAYED then
     local more = more_of(h)
-    if int(more.delay or h[H_DELAY], MAX_MS) == j[DELAY] then
+    if int(more.delay or h[H_DELAY], MAX_MS) == j[DELAY_MS] then
       return h[H_DELAY] or ZERO, more.delay ~= nil
     end
-    return digits_or(j[DELAY], ZERO), false
+    return digits_or(j[DELAY_MS], ZERO), false
   end
-  local delay = j[PROMOTE] - (j[FAILED_AT] > 0 and j[FAILED_AT] or j[CREATED])
-  if delay <= 0 or delay == j[DELAY] then return digits_or(j[DELAY], ZERO), false end
+  local delay = j[PROMOTE_AT] - (j[FAILED_AT] > 0 and j[FAILED_AT] or j[CREATED_AT])
+  if delay <= 0 or delay == j[DELAY_MS] then return digits_or(j[DELAY_MS], ZERO), false end
   return digits(delay), true
 end
 
 -- The text that is there stays if it says the same: whatever else it says is Kue's.
 local function backoff_text(j, h)
-  local kind, base, cap, jitter = backoff_of(h, more_of(h), j[DELAY])
-  if kind == j[BACKOFF] and (kind == IMMEDIATE or base == j[BACKOFF_MS] and
-                             cap == j[BACKOFF_MAX] and jitter == j[JITTER]) then
+  local kind, base, cap, jitter = backoff_of(h, more_of(h), j[DELAY_MS])
+  if kind == j[BACKOFF_KIND] and (kind == IMMEDIATE or base == j[BACKOFF_DELAY_MS] and
+                             cap == j[BACKOFF_MAX_MS] and jitter == j[BACKOFF_JITTER_PCT]) then
     return h[H_BACKOFF]
   end
-  if j[BACKOFF] == IMMEDIATE then return false end
-  local text = j[BACKOFF] == EXPONENTIAL and '{"type":"exponential"' or '{"type":"fixed"'
-  if j[BACKOFF] == LINEAR then text = text .. ',"linear":true' end
-  if j[BACKOFF_MS] > 0 then text = text .. format(',"delay":%d', j[BACKOFF_MS]) end
-  if j[BACKOFF_MAX] > 0 then
-    local half = (j[BACKOFF_MS] > 0 and j[BACKOFF_MS] or j[DELAY]) / 2
-    text = text .. format(',"maxDelay":%.1f,"max":%d', j[BACKOFF_MAX] + half, j[BACKOFF_MAX])
+  if j[BACKOFF_KIND] == IMMEDIATE then return false end
+  local text = j[BACKOFF_KIND] == EXPONENTIAL and '{"type":"exponential"' or '{"type":"fixed"'
+  if j[BACKOFF_KIND] == LINEAR then text = text .. ',"linear":true' end
+  if j[BACKOFF_DELAY_MS] > 0 then text = text .. format(',"delay":%d', j[BACKOFF_DELAY_MS]) end
+  if j[BACKOFF_MAX_MS] > 0 then
+    local half = (j[BACKOFF_DELAY_MS] > 0 and j[BACKOFF_DELAY_MS] or j[DELAY_MS]) / 2
+    text = text .. format(',"maxDelay":%.1f,"max":%d', j[BACKOFF_MAX_MS] + half, j[BACKOFF_MAX_MS])
   end
-  if j[JITTER] > 0 then text = text .. format(',"jitter":%d', j[JITTER]) end
+  if j[BACKOFF_JITTER_PCT] > 0 then text = text .. format(',"jitter":%d', j[BACKOFF_JITTER_PCT]) end
   return text .. '}'
 end
 
@@ -102,21 +109,21 @@ function encode(j, h, put)
   put(H_REMOVE, j[FLAGS] % 2 == 1 and 'true' or VERTX and 'false')
   put(H_TYPE, j[TYPE])
   put(H_MAX_ATTEMPTS, digits(j[MAX_ATTEMPTS]))
-  put(H_CREATED, digits(j[CREATED]))
-  put(H_PROMOTE, digits(j[PROMOTE]))
-  put(H_UPDATED, digits(j[UPDATED]))
+  put(H_CREATED, digits(j[CREATED_AT]))
+  put(H_PROMOTE, digits(j[PROMOTE_AT]))
+  put(H_UPDATED, digits(j[UPDATED_AT]))
   put(H_PROGRESS, digits_or(j[PROGRESS], ZERO))
   put(H_TTL, digits_or(j[TTL_MS], ZERO))
-  put(H_STARTED, digits_or(j[STARTED], ZERO))
+  put(H_STARTED, digits_or(j[STARTED_AT], ZERO))
   put(H_FAILED_AT, digits_or(j[FAILED_AT], ZERO))
-  put(H_DURATION, digits_or(j[DURATION], ZERO))
+  put(H_DURATION, digits_or(j[DURATION_MS], ZERO))
   put(H_WORKER, j[WORKER])
   put(H_ERROR, j[ERROR])
   put(H_RESULT, j[RESULT])
   put(H_PROGRESS_DATA, j[PROGRESS_DATA])
   put(H_HISTORY, j[HISTORY])
   local _, delivery = is_ours(h)
-  if delivery ~= j[DELIVERY] then put(H_HELD, format('%d %d', j[DELIVERY], j[STARTED])) end
+  if delivery ~= j[DELIVERY] then put(H_HELD, format('%d %d', j[DELIVERY], j[STARTED_AT])) end
 end
 
 -- The fields of the values that are new or say something else, and those that go. Vert.x Kue cannot

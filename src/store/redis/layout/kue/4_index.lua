@@ -63,7 +63,7 @@ end
 local function want_retention(j)
   local age, count = keep_of(j[TYPE], j[STATE])
   if age == 0 and count == 0 then return end
-  local at = age > 0 and j[FINISHED] + age or huge
+  local at = age > 0 and j[FINISHED_AT] + age or huge
   if count > 0 and card(keys_of(j[TYPE])[j[STATE]]) > count then at = AT_ONCE end
   read_keep()
   if at < keep_at then keep_at = at end
@@ -139,7 +139,7 @@ end
 -- later, so that Kue's own watcher steps in only when nobody else does), and without one a number
 -- that is no time; else the priority.
 local function score_of(j)
-  if j[STATE] == DELAYED then return j[PROMOTE] end
+  if j[STATE] == DELAYED then return j[PROMOTE_AT] end
   if j[STATE] ~= ACTIVE then return j[PRIORITY] end
   if j[TTL_MS] > 0 then return now + j[TTL_MS] + KUE_TTL_GRACE end
   return -math.abs(j[PRIORITY])
@@ -152,16 +152,16 @@ local function place(j, zids)
   put_in(ALL[state], zids, score_of(j))
   put_in(keys[state], zids, priority)
   if finished(state) then
-    put_in(keys[state + 10], zids, j[FINISHED])
+    put_in(keys[state + 10], zids, j[FINISHED_AT])
     return
   end
   for k = 1, VERTX and state == INACTIVE and #zids or 0 do
-    call('HSET', JOB .. id_of(zids[k]), 'weir_announced', digits(j[UPDATED]))
+    call('HSET', JOB .. id_of(zids[k]), 'weir_announced', digits(j[UPDATED_AT]))
   end
-  if state == DELAYED then want(j[PROMOTE]) end
-  if j[DEADLINE] > 0 and state ~= ACTIVE then
-    put_in(DEADLINES, zids, j[DEADLINE])
-    want(j[DEADLINE])
+  if state == DELAYED then want(j[PROMOTE_AT]) end
+  if j[DEADLINE_AT] > 0 and state ~= ACTIVE then
+    put_in(DEADLINES, zids, j[DEADLINE_AT])
+    want(j[DEADLINE_AT])
   end
 end
 
@@ -180,7 +180,7 @@ local function unplace(j, zids)
       take_out(TTL, zids)
       take_out(ASKED, zids)
     end
-  elseif j[DEADLINE] > 0 then
+  elseif j[DEADLINE_AT] > 0 then
     take_out(DEADLINES, zids)
   end
 end

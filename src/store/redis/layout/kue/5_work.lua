@@ -30,7 +30,7 @@ local template                     -- `set`: fields and values, data is at `at`;
 local function template_of(rec)
   local t = template
   if t and t.rec == rec then
-    t.j[CREATED], t.j[PROMOTE], t.j[UPDATED] = now, now, now
+    t.j[CREATED_AT], t.j[PROMOTE_AT], t.j[UPDATED_AT] = now, now, now
     for _, at in ipairs(t.times) do t.set[at] = now_text end
     return t
   end
@@ -75,7 +75,7 @@ local function add_special(rec, data, extra)
   end
   local at = now + delay
   if run_at > at then at = run_at end
-  j[STATE], j[PROMOTE] = at > now and DELAYED or INACTIVE, at
+  j[STATE], j[PROMOTE_AT] = at > now and DELAYED or INACTIVE, at
   if settings_of(j[TYPE])[T_SEARCH] == 1 and j[FLAGS] < SEARCHED then
     j[FLAGS] = j[FLAGS] + SEARCHED
   end
@@ -219,7 +219,7 @@ end
 
 local function started(j, worker)
   j[STATE], j[DELIVERY], j[WORKER] = ACTIVE, j[DELIVERY] + 1, worker
-  j[STARTED], j[UPDATED], j[PROGRESS], j[PROGRESS_DATA] = now, now, 0, false
+  j[STARTED_AT], j[UPDATED_AT], j[PROGRESS], j[PROGRESS_DATA] = now, now, 0, false
   return j
 end
 
@@ -339,7 +339,7 @@ local function give_one(d, name, zid)
     drop_stale(name, zid)
     return false
   end
-  if j[DEADLINE] > 0 and j[DEADLINE] <= now then return false end
+  if j[DEADLINE_AT] > 0 and j[DEADLINE_AT] <= now then return false end
   if j[LOST] > 0 and not gets_suspect(d) then return false end
   if not values then
     shape = shape_of(h)
@@ -440,7 +440,7 @@ do
 
 -- Kue counts the successful attempt too, Vert.x Kue does not.
 local function write_done(id, j, h)
-  local set = { 'state', WORD[COMPLETE], 'progress', '100', 'duration', digits(j[DURATION]),
+  local set = { 'state', WORD[COMPLETE], 'progress', '100', 'duration', digits(j[DURATION_MS]),
                 'updated_at', now_text, VERTX and 'progress' or 'attempts',
                 VERTX and '100' or digits(j[ATTEMPTS]) }
   if j[RESULT] then set[11], set[12] = 'result', j[RESULT] end
@@ -459,13 +459,13 @@ end
 
 local function completed(j, result)
   j[STATE], j[ATTEMPTS], j[PROGRESS] = COMPLETE, j[ATTEMPTS] + 1, 100
-  j[RESULT], j[ERROR], j[DURATION] = result, false, max(0, now - j[STARTED])
-  j[FINISHED], j[UPDATED] = now, now
+  j[RESULT], j[ERROR], j[DURATION_MS] = result, false, max(0, now - j[STARTED_AT])
+  j[FINISHED_AT], j[UPDATED_AT] = now, now
   return j
 end
 
 local function count_completed(j, n)
-  local t, time = type_make(j[TYPE]), n * j[DURATION]
+  local t, time = type_make(j[TYPE]), n * j[DURATION_MS]
   types_dirty[j[TYPE]] = true
   t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + n, t[T_WORK] + time
   work_time = work_time + time
@@ -516,7 +516,7 @@ local function begin_like(h, delivery)
   for k = 1, LAST_FIELD do done[k] = j[k] end
   if ended_otherwise(completed(done, false)) then return end
   like = { h = h, delivery = delivery, active = j, done = done, zids = {},
-           duration = digits(done[DURATION]), attempts = digits(done[ATTEMPTS]) }
+           duration = digits(done[DURATION_MS]), attempts = digits(done[ATTEMPTS]) }
 end
 
 local function is_like(h, delivery)
@@ -602,7 +602,7 @@ function steps.S(i)
   local id = ARGV[i]
   local j = held(id, ARGV[i + 1])
   if not j then return 0 end
-  j[PROGRESS], j[UPDATED] = tonumber(ARGV[i + 2]), now
+  j[PROGRESS], j[UPDATED_AT] = tonumber(ARGV[i + 2]), now
   call('HSET', JOB .. id, 'progress', ARGV[i + 2], 'updated_at', now_text)
   if ARGV[i + 4] == '1' then
     j[PROGRESS_DATA] = ARGV[i + 3]

@@ -34,7 +34,7 @@ local function emit_all(events)
 end
 
 local function kue_is_at(j, h, id)
-  if j[STATE] == DELAYED and j[PROMOTE] <= now then return locked('promotion') end
+  if j[STATE] == DELAYED and j[PROMOTE_AT] <= now then return locked('promotion') end
   if j[STATE] == ACTIVE and j[TTL_MS] > 0 and not is_ours(h) then
     local zid = zid_of(id)
     local over = tonumber(call('ZSCORE', ALL[ACTIVE], zid) or huge)
@@ -57,8 +57,8 @@ local function replace(id, j, n, lease)
   place(n, zids)
   if n[STATE] ~= ACTIVE then return end
   run_ttl(n, zids)                           -- an update made it active: its lease begins
-  put_in(LEASE, zids, n[STARTED] + lease)
-  want(n[STARTED] + lease)
+  put_in(LEASE, zids, n[STARTED_AT] + lease)
+  want(n[STARTED_AT] + lease)
   type_make(n[TYPE])[T_TAKEN], types_dirty[n[TYPE]] = now, true
 end
 
@@ -67,7 +67,7 @@ end
 local function is_being_taken(j, n, id)
   if j[STATE] ~= INACTIVE or n[STATE] == INACTIVE then return false end
   if VERTX and free_tokens(j[TYPE]) <= 0 and not is_popped(j, id) then return true end
-  if n[STATE] == FAILED and n[DEADLINE] > 0 and n[DEADLINE] <= now then return false end
+  if n[STATE] == FAILED and n[DEADLINE_AT] > 0 and n[DEADLINE_AT] <= now then return false end
   return n[STATE] ~= CANCELLED and is_popped(j, id)
 end
 
@@ -138,7 +138,7 @@ function steps.M(i, n)
   local j = fields_of(ARGV[i + 2], ARGV[i + 3])
   if keep and call('EXISTS', JOB .. id) == 1 then
     local there = job(id)
-    local same = there and there[TYPE] == j[TYPE] and there[CREATED] == j[CREATED]
+    local same = there and there[TYPE] == j[TYPE] and there[CREATED_AT] == j[CREATED_AT]
     return { same and 1 or 2, tonumber(id), there and there[STATE] or 0 }
   end
   if j[UNIQUE_KEY] and not finished(j[STATE]) then

@@ -9,7 +9,7 @@ do
 local function note_end(j, zid)
   for state = COMPLETE, CANCELLED do
     local here = j[STATE] == state
-    mark(keys_of(j[TYPE])[state + 10], zid, here and j[FINISHED])
+    mark(keys_of(j[TYPE])[state + 10], zid, here and j[FINISHED_AT])
   end
   if j[STATE] ~= CANCELLED then              -- Kue's worker had it already when it was cancelled
     mark(ALL[CANCELLED], zid, false)
@@ -48,7 +48,7 @@ local function walk_missing(keys, name, state, zids)
   for k, zid in ipairs(zids) do
     local j = not there[k] and id_of(zid) and job(id_of(zid))
     if j and j[STATE] == state and j[TYPE] == name then
-      mark(keys[state + 10], zid, j[FINISHED])
+      mark(keys[state + 10], zid, j[FINISHED_AT])
       want_retention(j)
     end
   end

@@ -177,7 +177,7 @@ end
 local function list_delayed(q, fits)
   local own = keys_of(q.name)[DELAYED]
   local few = few_of(own, q)
-  if few then return list_sorted(few, PROMOTE, q, fits) end
+  if few then return list_sorted(few, PROMOTE_AT, q, fits) end
   local walk, answer, seen = walker(ALL[DELAYED], q.rank, q.id, q.descending), {}, 0
   local score, number, far = q.rank, q.id, q.priority and q.look or FAR
   while #answer < 3 * q.limit and seen < far do
@@ -199,19 +199,19 @@ local function list_delayed(q, fits)
   end
   if #answer >= 3 * q.limit then return answer end
   if q.priority then return stopped_at(answer, score, number) end
-  return list_sorted(call('ZRANGE', own, 0, -1), PROMOTE, q, fits)
+  return list_sorted(call('ZRANGE', own, 0, -1), PROMOTE_AT, q, fits)
 end
 
 -- ---- finished ones: from our lists, unless Kue's set has others and is small ----
 
 local function list_finished(q, fits)
   local keys, few = {}, q.priority and few_of((q.name ~= '' and keys_of(q.name) or ALL)[q.state], q)
-  if few then return list_sorted(few, FINISHED, q, fits) end
+  if few then return list_sorted(few, FINISHED_AT, q, fits) end
   for _, name in ipairs(q.name ~= '' and { q.name } or type_names()) do
     local k = keys_of(name)
     local kues = call('ZCARD', k[q.state])
     if kues ~= call('ZCARD', k[q.state + 10]) and q.name ~= '' and kues <= FEW then
-      return list_sorted(call('ZRANGE', k[q.state], 0, -1), FINISHED, q, fits)
+      return list_sorted(call('ZRANGE', k[q.state], 0, -1), FINISHED_AT, q, fits)
     end
     keys[#keys + 1] = k[q.state + 10]
   end
@@ -219,7 +219,7 @@ local function list_finished(q, fits)
     local kues, ours = call('ZCARD', ALL[q.state]), 0
     for _, key in ipairs(keys) do ours = ours + call('ZCARD', key) end
     if kues ~= ours and kues <= FEW then
-      return list_sorted(call('ZRANGE', ALL[q.state], 0, -1), FINISHED, q, fits)
+      return list_sorted(call('ZRANGE', ALL[q.state], 0, -1), FINISHED_AT, q, fits)
     end
   end
   return list_sets(keys, q, fits)
@@ -281,7 +281,7 @@ local function list(q)
   local key = q.state > 0 and (q.name ~= '' and keys_of(q.name) or ALL)[q.state]
   if q.state == 0 then return list_ids(q, fits) end
   if finished(q.state) then return list_finished(q, fits) end
-  if q.state == ACTIVE then return list_sorted(call('ZRANGE', key, 0, -1), STARTED, q, fits) end
+  if q.state == ACTIVE then return list_sorted(call('ZRANGE', key, 0, -1), STARTED_AT, q, fits) end
   if q.state == DELAYED and q.name ~= '' then return list_delayed(q, fits) end
   return list_sets({ key }, q, fits)
 end
@@ -414,7 +414,7 @@ function steps.O(i)
   local cut, answer = int(call('HGET', JOB .. id, 'weir_cut')), {}
   local first = max(after, cut)
   local texts = call('LRANGE', JOB .. id .. ':log', first - cut, first - cut + limit - 1)
-  local times, at = times_of(id, first + 1, first + #texts), j[CREATED]
+  local times, at = times_of(id, first + 1, first + #texts), j[CREATED_AT]
   for k, text in ipairs(texts) do
     at = times[first + k] or at
     answer[3 * k - 2], answer[3 * k - 1], answer[3 * k] = first + k, at, text

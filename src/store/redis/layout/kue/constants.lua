@@ -2,22 +2,6 @@
 -- which ../constants.c writes. scripts/embed-lua.sh puts the numbers in their places: a name would
 -- cost time at every call. One statement a line.
 
--- the fields of a job
-local STATE, TYPE, PRIORITY, ATTEMPTS, MAX_ATTEMPTS, DELIVERY, LOST = 1, 2, 3, 4, 5, 6, 7
-local MAX_LOST, PROGRESS, FLAGS, BACKOFF, BACKOFF_MS, BACKOFF_MAX, JITTER = 8, 9, 10, 11, 12, 13, 14
-local DELAY, TTL_MS, DEADLINE, STARTED, FAILED_AT, FINISHED, DURATION = 15, 16, 17, 18, 19, 20, 21
-local LINES, UNIQUE_KEY, KEYS_TEXT, WORKER, ERROR, RESULT = 22, 23, 24, 25, 26, 27
-local PROGRESS_DATA, CREATED, PROMOTE, UPDATED, HISTORY, VALUES = 28, 29, 30, 31, 32, 33
-local LAST_FIELD = 33
-
--- the fields of a hash, as HMGET gives them: see FIELDS
-local H_STATE, H_TYPE, H_PRIORITY, H_HELD, H_STARTED, H_FEWEST = 1, 2, 3, 4, 5, 5
-local H_ATTEMPTS, H_MAX_ATTEMPTS, H_MORE, H_PROGRESS, H_REMOVE, H_TTL = 6, 7, 8, 9, 10, 11
-local H_ERROR, H_RESULT, H_FEW = 12, 13, 13
-local H_BACKOFF, H_DELAY, H_FAILED_AT, H_DURATION, H_WORKER = 14, 15, 16, 17, 18
-local H_PROGRESS_DATA, H_CREATED, H_PROMOTE, H_UPDATED = 19, 20, 21, 22
-local H_HISTORY, H_DATA, H_ADDRESS, H_LAST = 23, 24, 25, 28
-
 -- what a record has room for: bytes of a type, of a key; the delivery before the last
 local MAX_TYPE, MAX_NAME, MAX_DELIVERY = 255, 1000, 4294967294
 

@@ -27,16 +27,16 @@ local function verify_place(j, h, zid, wrong, mend)
   local state, keys = j[STATE], keys_of(j[TYPE])
   wrong(score(JOBS, zid) ~= j[PRIORITY], 'not in its place in the list of all',
         function() mark(JOBS, zid, j[PRIORITY]) end)
-  wrong(score(ALL[state], zid) == huge or state == DELAYED and score(ALL[state], zid) ~= j[PROMOTE],
+  wrong(score(ALL[state], zid) == huge or state == DELAYED and score(ALL[state], zid) ~= j[PROMOTE_AT],
         'not in its place in the list of its state', function() place(j, { zid }) end)
-  local taking = state == INACTIVE and math.abs(now - j[UPDATED]) < TAKING_MS
+  local taking = state == INACTIVE and math.abs(now - j[UPDATED_AT]) < TAKING_MS
   wrong(score(keys[state], zid) ~= j[PRIORITY] and not taking,
         'not in its place in the list of its type and state', function() place(j, { zid }) end)
   local listed = finished(state) and score(keys[state + 10], zid)
   if listed == huge and not last_was_ours(h) then
     if mend then place(j, { zid }) end           -- Kue has ended it: it will be found
   else
-    wrong(listed and listed ~= j[FINISHED], 'not in its place in the list of what ended',
+    wrong(listed and listed ~= j[FINISHED_AT], 'not in its place in the list of what ended',
           function() place(j, { zid }) end)
   end
   for other = INACTIVE, CANCELLED do
@@ -57,7 +57,7 @@ local function verify_ours(j, h, id, zid, wrong)
   end)
   wrong(ours and j[TTL_MS] > 0 and score(TTL, zid) == huge, 'active, but its ttl is not running',
         function() run_ttl(j, { zid }) end)
-  wrong(j[DEADLINE] > 0 and state <= DELAYED and score(DEADLINES, zid) ~= j[DEADLINE],
+  wrong(j[DEADLINE_AT] > 0 and state <= DELAYED and score(DEADLINES, zid) ~= j[DEADLINE_AT],
         'not in its place among those with a deadline', function() place(j, { zid }) end)
   wrong(j[UNIQUE_KEY] and not finished(state) and not holder_of(j), 'does not hold its unique key',
         function() hold_key(j, id) end)
@@ -130,7 +130,7 @@ local function walks()
     end },
     { 'deadline', DEADLINES, function(zid)
       local j = job(id_of(zid) or '')
-      return j and j[STATE] <= DELAYED and j[DEADLINE] > 0
+      return j and j[STATE] <= DELAYED and j[DEADLINE_AT] > 0
     end },
     { 'unique', UNIQUE, function(field)
       local j = job(call('HGET', UNIQUE, field) or '')

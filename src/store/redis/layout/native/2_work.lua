@@ -97,8 +97,8 @@ end
 
 -- The texts of a run, and its history: what follows them, as it is there, or "".
 local function texts_of(r, at)
-  local rest, result, err, progress, worker = unpack_some(r, 4, at - 1)
-  return result, err, progress, worker, rest >= 0 and sub(r, rest + 1) or ''
+  local rest, RUN_TEXTS = unpack_some(r, RUN_TEXTS_OF_J_COUNT, at - 1)
+  return RUN_TEXTS, rest >= 0 and sub(r, rest + 1) or ''
 end
 
 do
@@ -181,7 +181,7 @@ local function first_of(name, flags)
     first = {
       name = name,
       run = spack(RUN_AND_TYPE_FORMAT, ACTIVE, 0, 0, 1, 0, 0, 0, now, now, 0, 0,
-                  NO_DURATION_NOR_REST, flags, #name, name) .. FALSE .. FALSE .. FALSE,
+                  NO_DURATION_NOR_REST, flags, #name, name) .. NO_TEXTS_BEFORE_WORKER,
       event = spack('>BBBBc0BI4BBBI4BBI4B', EVENT_START + LIST_OF, ACTIVE, 217, #name, name, 206, 0,
                     204, 0, 206, 1, 194, 206, 1, 207),
     }
@@ -191,12 +191,13 @@ local function first_of(name, flags)
 end
 
 -- And of one that has a past: its error and its history are kept.
-local function next_run(r, delivery, worker)
+local function next_run(r, delivery, taker)
   local texts = RUN_TYPE + byte(r, RUN_TYPE - 1)
-  local _, err, _, _, history = texts_of(r, texts)
+  local RUN_TEXTS, history = texts_of(r, texts)
+  result, progress_data, worker = false, false, taker
   return spack('>BB', ACTIVE, 0) .. sub(r, RUN_ATTEMPTS, RUN_DELIVERY - 1) ..
          spack('>I4', delivery) .. sub(r, RUN_LOST, RUN_PROMOTE_AT + 6) .. now7 .. now7 ..
-         sub(r, RUN_FAILED_AT, texts - 1) .. pack(false, err, false, worker) .. history
+         sub(r, RUN_FAILED_AT, texts - 1) .. pack(RUN_TEXTS) .. history
 end
 
 local function set_clocks(spec, id8)
@@ -521,8 +522,9 @@ end
 -- What follows the result: no error, and the rest as it was.
 local function tail_of(r, texts)
   if byte(r, texts + 1) == 194 then return sub(r, texts + 1) end
-  local _, _, progress, worker, history = texts_of(r, texts)
-  return pack(false, progress, worker) .. history
+  local RUN_TEXTS, history = texts_of(r, texts)
+  error = false
+  return pack(RUN_TEXTS_BEHIND_RESULT) .. history
 end
 
 -- The ending of a run, and its tail. Jobs that were taken together have the same.
@@ -576,7 +578,8 @@ end
 -- Or complete: those of each worker are a completion.
 local function complete_held(e, h, place, n, result)
   local id, stop = h.first + (place - 1) * partitions, place + n
-  local head = e.head .. (result and text_head(#result) .. result or FALSE) .. FALSE .. FALSE
+  local head = e.head .. (result and text_head(#result) .. result or FALSE) ..
+               NO_TEXTS_FROM_RESULT_TO_WORKER
   while place < stop do
     local worker, count = worker_in(h, place)
     count = min(count, stop - place)

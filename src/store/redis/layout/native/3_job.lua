@@ -13,32 +13,31 @@ function decode(spec, r)
   local j = { sunpack(SPEC, spec) }
   local texts, rest = SPEC_TYPE + j[TYPE_LEN], nil
   j[TYPE] = sub(spec, SPEC_TYPE, texts - 1)
-  rest, j[UNIQUE_KEY], j[SEARCH_KEYS], j[VALUES] = unpack_some(spec, 3, texts - 1)
+  rest, SPEC_TEXTS_OF_J = unpack_some(spec, SPEC_TEXTS_OF_J_COUNT, texts - 1)
   j[SHORT_DATA] = rest >= 0 and sub(spec, rest + 1) or ''
   if not r or r == '' then
     local created = j[CREATED_AT]
     for k = STATE, RUN_END do j[k] = 0 end
     j[STATE], j[PROMOTE_AT], j[UPDATED_AT] = INACTIVE, created, created
-    j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER] = false, false, false, false
+    for k = FIRST_RUN_TEXT, HISTORY - 1 do j[k] = false end
     j[HISTORY] = ''
     return j
   end
   -- j[STATE], j[PROGRESS] and so on
   RUN_NUMBERS_OF_J = sunpack(RUN_NUMBERS, r)
   if j[PROMOTE_AT] == 0 then j[PROMOTE_AT] = j[CREATED_AT] end
-  j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER], j[HISTORY] =
-    texts_of(r, RUN_TYPE + j[TYPE_LEN])
+  RUN_TEXTS_OF_J, j[HISTORY] = texts_of(r, RUN_TYPE + j[TYPE_LEN])
   return j
 end
 
 function spec_from(j)
   return spack(SPEC, unpack(j, 1, SPEC_END)) .. j[TYPE] ..
-         pack(j[UNIQUE_KEY], j[SEARCH_KEYS], j[VALUES]) .. j[SHORT_DATA]
+         pack(SPEC_TEXTS_OF_J) .. j[SHORT_DATA]
 end
 
 function store_run(id, j)
   local r = spack(RUN_NUMBERS, unpack(j, STATE, RUN_END)) .. char(j[FLAGS], #j[TYPE]) .. j[TYPE] ..
-            pack(j[RESULT], j[ERROR], j[PROGRESS_DATA], j[WORKER]) .. j[HISTORY]
+            pack(RUN_TEXTS_OF_J) .. j[HISTORY]
   records[id] = r
   call('HSET', KEYS[RUNS], id, r)
 end
