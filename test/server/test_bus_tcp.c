@@ -1,9 +1,5 @@
 /* test_bus_tcp.c - the TCP bridge over raw sockets: every type of message, errors, permissions,
  * tokens, and bytes that no client should send. */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,98 +9,20 @@
 #include "server/access/tokens.h"
 #include "server/bus/bridge.h"
 #include "support/server_rig.h"
+#include "support/tcp_client.h"
 
 /* ---- a client ---- */
 
 static int dial(web *w)
 {
-    const char        *address = srv_bus_address(w->s);
-    struct sockaddr_in to = { .sin_family = AF_INET,
-                              .sin_port = htons((uint16_t)atoi(strchr(address, ':') + 1)) };
-    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    return fd;
-}
-
-static void put_head(char *to, size_t len)
-{
-    for (int i = 0; i < 4; i++)
-        to[i] = (char)(len >> (24 - 8 * i));
-}
-
-static void tell(int fd, const char *json)
-{
-    size_t len = strlen(json);
-    char  *frame = malloc(len + 4);
-    put_head(frame, len);
-    memcpy(frame + 4, json, len);
-    web_send_bytes(fd, frame, len + 4);
-    free(frame);
-}
-
-static bool read_all(int fd, char *to, size_t n)
-{
-    while (n) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
-        ssize_t got = read(fd, to, n);
-        if (got <= 0)
-            return false;
-        to += got;
-        n -= (size_t)got;
-    }
-    return true;
-}
-
-/* The next message, as text (free()); NULL: the server has closed the connection. */
-static char *next(int fd)
-{
-    unsigned char head[4];
-    if (!read_all(fd, (char *)head, 4))
-        return NULL;
-    size_t len = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
-    char  *text = malloc(len + 1);
-    assert_true(read_all(fd, text, len));
-    text[len] = '\0';
-    return text;
-}
-
-static void expect(int fd, const char *json)
-{
-    char *text = next(fd);
-    assert_non_null(text);
-    assert_string_equal(text, json);
-    free(text);
+    return tcp_dial(srv_bus_address(w->s));
 }
 
 static void expect_code(int fd, const char *code)
 {
     char text[100];
     snprintf(text, sizeof text, "{\"type\":\"err\",\"message\":\"%s\"}", code);
-    expect(fd, text);
-}
-
-/* All that was sent before has been handled when the pong comes. */
-static void sync_with(int fd)
-{
-    tell(fd, "{\"type\":\"ping\"}");
-    expect(fd, "{\"type\":\"pong\"}");
-}
-
-/* The reply address that the next message has, without it. */
-static char *next_with_reply(int fd, char reply[WEIR_REPLY_ADDRESS])
-{
-    static const char member[] = ",\"replyAddress\":\"";
-    char             *text = next(fd), *at = text ? strstr(text, member) : NULL;
-    assert_non_null(at);
-    char  *end = strchr(at + sizeof member - 1, '"');
-    size_t len = (size_t)(end - at) - (sizeof member - 1);
-    assert_true(len < WEIR_REPLY_ADDRESS);
-    memcpy(reply, at + sizeof member - 1, len);
-    reply[len] = '\0';
-    memmove(at, end + 1, strlen(end + 1) + 1);
-    return text;
+    tcp_expect(fd, text);
 }
 
 static void start(web *w, const srv_options *opt)
@@ -122,27 +40,28 @@ static void publish_and_send(void **state)
     web w;
     start(&w, NULL);
     int a = dial(&w), b = dial(&w), c = dial(&w);
-    tell(a, "{\"type\":\"register\",\"address\":\"news\"}");
-    tell(a, "{\"type\":\"register\",\"address\":\"news\"}");        /* once is enough */
-    sync_with(a);                                   /* so it is the first in turn */
-    tell(b, "{\"type\":\"register\",\"address\":\"news\",\"headers\":{}}");
-    sync_with(b);
-    tell(c, "{\"type\":\"publish\",\"address\":\"news\",\"body\":[1, {\"a\":null}]}");
+    tcp_tell(a, "{\"type\":\"register\",\"address\":\"news\"}");
+    tcp_tell(a, "{\"type\":\"register\",\"address\":\"news\"}");        /* once is enough */
+    tcp_sync(a);                                   /* so it is the first in turn */
+    tcp_tell(b, "{\"type\":\"register\",\"address\":\"news\",\"headers\":{}}");
+    tcp_sync(b);
+    tcp_tell(c, "{\"type\":\"publish\",\"address\":\"news\",\"body\":[1, {\"a\":null}]}");
     const char *published = "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},"
                             "\"body\":[1, {\"a\":null}],\"send\":false}";
-    expect(a, published);
-    expect(b, published);
-    tell(c, "{\"type\":\"send\",\"address\":\"news\",\"headers\":{\"k\":\"v\",\"n\":5},"
+    tcp_expect(a, published);
+    tcp_expect(b, published);
+    tcp_tell(c, "{\"type\":\"send\",\"address\":\"news\",\"headers\":{\"k\":\"v\",\"n\":5},"
             "\"body\":\"x\"}");
-    tell(c, "{\"type\":\"send\",\"address\":\"news\"}");
-    expect(a, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{\"k\":\"v\",\"n\":\"5\"},"
-              "\"body\":\"x\",\"send\":true}");
-    expect(b, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"send\":true}");
-    tell(a, "{\"type\":\"unregister\",\"address\":\"news\"}");
-    tell(a, "{\"type\":\"unregister\",\"address\":\"news\"}");
+    tcp_tell(c, "{\"type\":\"send\",\"address\":\"news\"}");
+    tcp_expect(a, "{\"type\":\"message\",\"address\":\"news\","
+                  "\"headers\":{\"k\":\"v\",\"n\":\"5\"},"
+                  "\"body\":\"x\",\"send\":true}");
+    tcp_expect(b, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"send\":true}");
+    tcp_tell(a, "{\"type\":\"unregister\",\"address\":\"news\"}");
+    tcp_tell(a, "{\"type\":\"unregister\",\"address\":\"news\"}");
     expect_code(a, "unknown_address");
-    tell(c, "{\"type\":\"send\",\"address\":\"news\",\"body\":7}");
-    expect(b, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":7,"
+    tcp_tell(c, "{\"type\":\"send\",\"address\":\"news\",\"body\":7}");
+    tcp_expect(b, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":7,"
               "\"send\":true}");
     close(a);
     close(b);
@@ -157,41 +76,41 @@ static void requests(void **state)
     char reply[WEIR_REPLY_ADDRESS], text[300];
     start(&w, NULL);
     int server = dial(&w), client = dial(&w);
-    tell(server, "{\"type\":\"register\",\"address\":\"calc\"}");
-    sync_with(server);
-    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r1\",\"body\":1}");
-    char *got = next_with_reply(server, reply);
+    tcp_tell(server, "{\"type\":\"register\",\"address\":\"calc\"}");
+    tcp_sync(server);
+    tcp_tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r1\",\"body\":1}");
+    char *got = tcp_next_request(server, reply);
     assert_string_equal(got, "{\"type\":\"message\",\"address\":\"calc\",\"headers\":{},"
                              "\"body\":1,\"send\":true}");
     free(got);
     snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"body\":{\"n\":2},"
              "\"headers\":{\"h\":\"1\"}}", reply);
-    tell(server, text);
-    expect(client, "{\"type\":\"message\",\"address\":\"r1\",\"headers\":{\"h\":\"1\"},"
+    tcp_tell(server, text);
+    tcp_expect(client, "{\"type\":\"message\",\"address\":\"r1\",\"headers\":{\"h\":\"1\"},"
                    "\"body\":{\"n\":2},\"send\":true}");
-    tell(server, text);                             /* the reply address has had its one use */
-    sync_with(server);
-    sync_with(client);
+    tcp_tell(server, text);                             /* the reply address has had its one use */
+    tcp_sync(server);
+    tcp_sync(client);
 
-    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r2\",\"body\":1}");
-    free(next_with_reply(server, reply));
+    tcp_tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r2\",\"body\":1}");
+    free(tcp_next_request(server, reply));
     snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"failureCode\":4,"
              "\"message\":\"odd\"}", reply);
-    tell(server, text);
-    expect(client, "{\"type\":\"err\",\"address\":\"r2\",\"sourceAddress\":\"calc\","
+    tcp_tell(server, text);
+    tcp_expect(client, "{\"type\":\"err\",\"address\":\"r2\",\"sourceAddress\":\"calc\","
                    "\"failureCode\":4,\"failureType\":\"RECIPIENT_FAILURE\",\"message\":\"odd\"}");
 
-    tell(client, "{\"type\":\"send\",\"address\":\"nobody\",\"replyAddress\":\"r3\"}");
-    expect(client, "{\"type\":\"err\",\"address\":\"r3\",\"sourceAddress\":\"nobody\","
+    tcp_tell(client, "{\"type\":\"send\",\"address\":\"nobody\",\"replyAddress\":\"r3\"}");
+    tcp_expect(client, "{\"type\":\"err\",\"address\":\"r3\",\"sourceAddress\":\"nobody\","
                    "\"failureCode\":-1,\"failureType\":\"NO_HANDLERS\","
                    "\"message\":\"No handlers for address nobody\"}");
 
-    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r4\","
+    tcp_tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r4\","
                  "\"headers\":{\"timeout\":\"20\"}}");
-    got = next_with_reply(server, reply);
+    got = tcp_next_request(server, reply);
     assert_null(strstr(got, "timeout"));            /* it was for the bridge */
     free(got);
-    got = next(client);
+    got = tcp_next(client);
     assert_non_null(strstr(got, "\"failureCode\":-1,\"failureType\":\"TIMEOUT\",\"message\":"
                                 "\"Timed out after waiting 20(ms) for a reply."));
     free(got);
@@ -207,20 +126,20 @@ static void a_conversation(void **state)
     char reply[WEIR_REPLY_ADDRESS], text[300];
     start(&w, NULL);
     int server = dial(&w), client = dial(&w);
-    tell(server, "{\"type\":\"register\",\"address\":\"talk\"}");
-    sync_with(server);
-    tell(client, "{\"type\":\"send\",\"address\":\"talk\",\"replyAddress\":\"r1\",\"body\":1}");
-    free(next_with_reply(server, reply));
+    tcp_tell(server, "{\"type\":\"register\",\"address\":\"talk\"}");
+    tcp_sync(server);
+    tcp_tell(client, "{\"type\":\"send\",\"address\":\"talk\",\"replyAddress\":\"r1\",\"body\":1}");
+    free(tcp_next_request(server, reply));
     snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"body\":2,"
              "\"replyAddress\":\"s1\"}", reply);
-    tell(server, text);
-    char *got = next_with_reply(client, reply);
+    tcp_tell(server, text);
+    char *got = tcp_next_request(client, reply);
     assert_string_equal(got, "{\"type\":\"message\",\"address\":\"r1\",\"headers\":{},\"body\":2,"
                              "\"send\":true}");
     free(got);
     snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"body\":3}", reply);
-    tell(client, text);
-    expect(server, "{\"type\":\"message\",\"address\":\"s1\",\"headers\":{},\"body\":3,"
+    tcp_tell(client, text);
+    tcp_expect(server, "{\"type\":\"message\",\"address\":\"s1\",\"headers\":{},\"body\":3,"
                    "\"send\":true}");
     close(server);
     close(client);
@@ -234,16 +153,16 @@ static void a_client_that_disconnects(void **state)
     char reply[WEIR_REPLY_ADDRESS];
     start(&w, NULL);
     int server = dial(&w), client = dial(&w);
-    tell(server, "{\"type\":\"register\",\"address\":\"calc\"}");
-    sync_with(server);
-    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r1\"}");
-    free(next_with_reply(server, reply));
+    tcp_tell(server, "{\"type\":\"register\",\"address\":\"calc\"}");
+    tcp_sync(server);
+    tcp_tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r1\"}");
+    free(tcp_next_request(server, reply));
     close(server);                                  /* it owed a reply: that is known at once */
-    char *got = next(client);
+    char *got = tcp_next(client);
     assert_non_null(strstr(got, "\"failureType\":\"ERROR\",\"message\":\"the recipient has dis"));
     free(got);
-    tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r2\"}");
-    got = next(client);
+    tcp_tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r2\"}");
+    got = tcp_next(client);
     assert_non_null(strstr(got, "NO_HANDLERS"));
     free(got);
     close(client);
@@ -280,7 +199,7 @@ static void protocol_errors(void **state)
     start(&w, NULL);
     int fd = dial(&w);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        tell(fd, wrong[i].json);
+        tcp_tell(fd, wrong[i].json);
         expect_code(fd, wrong[i].code);
     }
     strcpy(deep, "{\"type\":\"publish\",\"address\":\"a\",\"body\":");
@@ -288,12 +207,12 @@ static void protocol_errors(void **state)
     memset(deep + n, '[', 101);
     memset(deep + n + 101, ']', 101);
     strcpy(deep + n + 202, "}");
-    tell(fd, deep);
+    tcp_tell(fd, deep);
     expect_code(fd, "invalid_json");
-    sync_with(fd);                                  /* and the connection goes on */
+    tcp_sync(fd);                                  /* and the connection goes on */
     web_send_bytes(fd, "\xff\xff\xff\xff", 4);
     expect_code(fd, "max_frame_size_reached");
-    assert_null(next(fd));
+    assert_null(tcp_next(fd));
     close(fd);
     web_stop(&w);
 }
@@ -307,11 +226,11 @@ static void bytes_in_pieces_and_together(void **state)
     char   all[300];
     size_t n = 0;
     start(&w, NULL);
-    put_head(all, sizeof one - 1);
+    tcp_put_head(all, sizeof one - 1);
     memcpy(all + 4, one, sizeof one - 1);
     n = 4 + sizeof one - 1;
     for (int i = 0; i < 2; i++) {
-        put_head(all + n, sizeof two - 1);
+        tcp_put_head(all + n, sizeof two - 1);
         memcpy(all + n + 4, two, sizeof two - 1);
         n += 4 + sizeof two - 1;
     }
@@ -320,13 +239,13 @@ static void bytes_in_pieces_and_together(void **state)
     int fd = dial(&w);
     for (size_t i = 0; i < n; i++)
         web_send_bytes(fd, all + i, 1);
-    expect(fd, message);
-    expect(fd, message);
+    tcp_expect(fd, message);
+    tcp_expect(fd, message);
     close(fd);
     fd = dial(&w);
     web_send_bytes(fd, all, n);
-    expect(fd, message);
-    expect(fd, message);
+    tcp_expect(fd, message);
+    tcp_expect(fd, message);
     close(fd);
     web_stop(&w);
 }
@@ -339,20 +258,20 @@ static void ten_megabytes(void **state)
     char *big = malloc(N + 200);
     start(&w, NULL);
     int a = dial(&w), b = dial(&w);
-    tell(a, "{\"type\":\"register\",\"address\":\"big\"}");
-    sync_with(a);
+    tcp_tell(a, "{\"type\":\"register\",\"address\":\"big\"}");
+    tcp_sync(a);
     strcpy(big, "{\"type\":\"send\",\"address\":\"big\",\"body\":\"");
     size_t n = strlen(big);
     memset(big + n, 'x', N);
     strcpy(big + n + N, "\"}");
-    tell(b, big);
-    char *got = next(a);
+    tcp_tell(b, big);
+    char *got = tcp_next(a);
     assert_non_null(got);
     assert_int_equal(strlen(got), strlen("{\"type\":\"message\",\"address\":\"big\",\"headers\":{},"
                                          "\"body\":\"\",\"send\":true}") + N);
     free(got);
     free(big);
-    sync_with(b);
+    tcp_sync(b);
     close(a);
     close(b);
     web_stop(&w);
@@ -367,18 +286,18 @@ static void a_client_that_does_not_read(void **state)
     char *body = malloc(SIZE + 100);
     start(&w, NULL);
     int deaf = dial(&w), well = dial(&w), sender = dial(&w), got = 0;
-    tell(deaf, "{\"type\":\"register\",\"address\":\"news\"}");
-    sync_with(deaf);
-    tell(well, "{\"type\":\"register\",\"address\":\"news\"}");
-    sync_with(well);
+    tcp_tell(deaf, "{\"type\":\"register\",\"address\":\"news\"}");
+    tcp_sync(deaf);
+    tcp_tell(well, "{\"type\":\"register\",\"address\":\"news\"}");
+    tcp_sync(well);
     strcpy(body, "{\"type\":\"publish\",\"address\":\"news\",\"body\":\"");
     size_t n = strlen(body);
     memset(body + n, 'x', SIZE);
     strcpy(body + n + SIZE, "\"}");
     for (int i = 0; i < N; i++) {
-        tell(sender, body);
-        sync_with(sender);
-        char *text = next(well);
+        tcp_tell(sender, body);
+        tcp_sync(sender);
+        char *text = tcp_next(well);
         got += text != NULL;
         free(text);
     }
@@ -416,35 +335,35 @@ static void permissions(void **state)
     start(&w, &(srv_options){ .tokens_file = file, .bus = { .inbound = inbound,
                                                             .outbound = outbound } });
     int fd = dial(&w);
-    sync_with(fd);
-    tell(fd, "{\"type\":\"send\",\"address\":\"echo\"}");           /* without a token */
+    tcp_sync(fd);
+    tcp_tell(fd, "{\"type\":\"send\",\"address\":\"echo\"}");           /* without a token */
     expect_code(fd, "access_denied");
-    tell(fd, "{\"type\":\"ping\",\"headers\":{\"Authorization\":\"Bearer wtk_wrong\"}}");
+    tcp_tell(fd, "{\"type\":\"ping\",\"headers\":{\"Authorization\":\"Bearer wtk_wrong\"}}");
     expect_code(fd, "access_denied");
     snprintf(text, sizeof text, "{\"type\":\"register\",\"address\":\"chat.room\",\"headers\":"
              "{\"Authorization\":\"Bearer %s\"}}", token);
-    tell(fd, text);
-    sync_with(fd);                                                  /* from here on it is known */
-    tell(fd, "{\"type\":\"publish\",\"address\":\"chat.room\",\"body\":1}");
-    expect(fd, "{\"type\":\"message\",\"address\":\"chat.room\",\"headers\":{},\"body\":1,"
+    tcp_tell(fd, text);
+    tcp_sync(fd);                                                  /* from here on it is known */
+    tcp_tell(fd, "{\"type\":\"publish\",\"address\":\"chat.room\",\"body\":1}");
+    tcp_expect(fd, "{\"type\":\"message\",\"address\":\"chat.room\",\"headers\":{},\"body\":1,"
                "\"send\":false}");
-    tell(fd, "{\"type\":\"register\",\"address\":\"echo\"}");
+    tcp_tell(fd, "{\"type\":\"register\",\"address\":\"echo\"}");
     expect_code(fd, "access_denied");
-    tell(fd, "{\"type\":\"publish\",\"address\":\"chat.room2\"}");  /* matched whole */
+    tcp_tell(fd, "{\"type\":\"publish\",\"address\":\"chat.room2\"}");  /* matched whole */
     expect_code(fd, "access_denied");
-    tell(fd, "{\"type\":\"send\",\"address\":\"echo.not\",\"replyAddress\":\"r\"}");
+    tcp_tell(fd, "{\"type\":\"send\",\"address\":\"echo.not\",\"replyAddress\":\"r\"}");
     expect_code(fd, "access_denied");
-    tell(fd, "{\"type\":\"unregister\",\"address\":\"other\"}");
+    tcp_tell(fd, "{\"type\":\"unregister\",\"address\":\"other\"}");
     expect_code(fd, "access_denied");
-    tell(fd, "{\"type\":\"publish\",\"address\":\"one.two\"}");
-    sync_with(fd);
-    tell(fd, "{\"type\":\"publish\",\"address\":\"one.three\"}");
+    tcp_tell(fd, "{\"type\":\"publish\",\"address\":\"one.two\"}");
+    tcp_sync(fd);
+    tcp_tell(fd, "{\"type\":\"publish\",\"address\":\"one.three\"}");
     expect_code(fd, "access_denied");
 
     weir_error err;                                                 /* a token that is taken away */
     assert_int_equal(srv_tokens_remove(file, "app", &err), WEIR_OK);
     assert_int_equal(srv_reload(w.s, &err), WEIR_OK);
-    assert_null(next(fd));
+    assert_null(tcp_next(fd));
     close(fd);
     web_stop(&w);
     tempdir_remove(dir);
@@ -483,10 +402,10 @@ static void too_many_handlers(void **state)
     int fd = dial(&w);
     for (int i = 0; i <= BRIDGE_MAX_HANDLERS; i++) {
         snprintf(text, sizeof text, "{\"type\":\"register\",\"address\":\"a%d\"}", i);
-        tell(fd, text);
+        tcp_tell(fd, text);
     }
     expect_code(fd, "max_handlers_reached");
-    tell(fd, "{\"type\":\"send\",\"address\":\"a0\",\"replyAddress\":\"r\"}");
+    tcp_tell(fd, "{\"type\":\"send\",\"address\":\"a0\",\"replyAddress\":\"r\"}");
     expect_code(fd, "max_handlers_reached");
     close(fd);
     web_stop(&w);
@@ -501,14 +420,14 @@ static void a_thousand_clients(void **state)
     start(&w, NULL);
     for (int i = 0; i < N; i++) {
         fd[i] = dial(&w);
-        tell(fd[i], "{\"type\":\"register\",\"address\":\"news\"}");
+        tcp_tell(fd[i], "{\"type\":\"register\",\"address\":\"news\"}");
     }
     for (int i = 0; i < N; i++)
-        sync_with(fd[i]);
+        tcp_sync(fd[i]);
     sender = dial(&w);
-    tell(sender, "{\"type\":\"publish\",\"address\":\"news\",\"body\":1}");
+    tcp_tell(sender, "{\"type\":\"publish\",\"address\":\"news\",\"body\":1}");
     for (int i = 0; i < N; i++) {
-        expect(fd[i], "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":1,"
+        tcp_expect(fd[i], "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":1,"
                       "\"send\":false}");
         close(fd[i]);
     }

@@ -1,0 +1,152 @@
+/* test_bus_servers.c - several weir servers on one Redis are one to the clients of their event bus;
+ * when one of them is killed, its clients go on at another one. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/child.h"
+#include "support/redis_rig.h"
+#include "support/server_rig.h"
+#include "support/tcp_client.h"
+
+/* ---- a server in a process of its own ---- */
+
+/* server URL */
+static int play(char **args)
+{
+    weir_error  err = { 0 };
+    weir_queue *q = NULL;
+    srv_server *s = NULL;
+    char        line[16];
+    weir_code   rc = weir_open(&q, args[0], NULL, &err);
+    if (!rc)
+        rc = srv_start(&s, q, &(srv_options){ .listen = "127.0.0.1:0",
+                                              .bus = { .listen = "127.0.0.1:0" } }, &err);
+    if (rc)
+        child_print("error %s", err.msg);
+    else
+        child_print("bus %s", srv_bus_address(s));
+    while (!rc && child_told(line, sizeof line))
+        ;
+    if (s)
+        srv_stop(s);
+    srv_destroy(s);
+    weir_close(q);
+    return rc;
+}
+
+static void read_address(const char *line, void *ctx)
+{
+    sscanf(line, "bus %63s", (char *)ctx);
+}
+
+static child *start_server(const char *url, char address[64])
+{
+    child *c = child_start("server", url, NULL);
+    child_until(c, "bus ", 1);
+    child_each(c, read_address, address);
+    return c;
+}
+
+/* ---- clients ---- */
+
+static void say(int fd, const char *type, const char *address, const char *more)
+{
+    char json[300];
+    snprintf(json, sizeof json, "{\"type\":\"%s\",\"address\":\"%s\"%s}", type, address, more);
+    tcp_tell(fd, json);
+}
+
+/* Until a request there has an answer: the address may not be known yet. False: the connection is
+ * gone. */
+static bool knows(int fd, const char *address, bool known)
+{
+    for (;;) {
+        say(fd, "send", address, ",\"replyAddress\":\"r\",\"body\":1");
+        char *text = tcp_next(fd);
+        if (!text)
+            return false;
+        bool none = strstr(text, "NO_HANDLERS");
+        free(text);
+        if (none != known)
+            return true;
+        rt_breathe();
+    }
+}
+
+/* A client that answers every request with what it was sent, until its connection ends. */
+static void *echo(void *ctx)
+{
+    int   fd = *(int *)ctx;
+    char *text;
+    while ((text = tcp_next(fd))) {
+        char *at = strstr(text, "\"replyAddress\":\""), reply[WEIR_REPLY_ADDRESS];
+        if (at && sscanf(at, "\"replyAddress\":\"%36[^\"]", reply) == 1)
+            say(fd, "send", reply, ",\"body\":\"echo\"");
+        free(text);
+    }
+    return NULL;
+}
+
+static void answers(int fd)
+{
+    say(fd, "send", "echo", ",\"replyAddress\":\"r\",\"body\":1");
+    tcp_expect(fd, "{\"type\":\"message\",\"address\":\"r\",\"headers\":{},"
+                   "\"body\":\"echo\",\"send\":true}");
+}
+
+/* ---- the test ---- */
+
+static void two_servers_are_one(void **state)
+{
+    char url[1000], at[3][64];
+    (void)state;
+    assert_true(rig_shared_url("rig:redis+unix", url, sizeof url));
+    child *first = start_server(url, at[0]), *second = start_server(url, at[1]);
+    int    a = tcp_dial(at[0]), b = tcp_dial(at[1]), c = tcp_dial(at[1]);
+    pthread_t t;
+    say(b, "register", "echo", "");
+    say(c, "register", "news", "");
+    tcp_sync(b);
+    tcp_sync(c);
+    assert_int_equal(pthread_create(&t, NULL, echo, &b), 0);
+    assert_true(knows(a, "echo", true));
+    answers(a);                                 /* from one server to the other and back */
+    say(a, "publish", "news", ",\"body\":[1]");
+    tcp_expect(c, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":[1],"
+                  "\"send\":false}");
+    int64_t killed = rt_ms();
+    child_kill9(second);
+    pthread_join(t, NULL);                      /* its clients lose their connections ... */
+    assert_null(tcp_next(c));
+    assert_true(knows(a, "echo", false));       /* ... and their consumers vanish */
+    print_message("# gone after %" PRId64 " ms\n", rt_ms() - killed);
+    close(b);
+    close(c);
+    b = tcp_dial(at[0]);                        /* the clients go on at the first server */
+    say(b, "register", "echo", "");
+    tcp_sync(b);
+    assert_int_equal(pthread_create(&t, NULL, echo, &b), 0);
+    answers(a);
+    child *third = start_server(url, at[2]);    /* one that comes later knows all at once */
+    c = tcp_dial(at[2]);
+    answers(c);
+    child_end(first);                           /* an orderly end */
+    pthread_join(t, NULL);
+    assert_true(knows(c, "echo", false));
+    close(a);
+    close(b);
+    close(c);
+    child_end(third);
+    child_free(second);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = { cmocka_unit_test(two_servers_are_one) };
+    if (child_role(argc, argv))
+        return play(argv + 3);
+    return cmocka_run_group_tests_name("bus_servers", tests, NULL, NULL);
+}
