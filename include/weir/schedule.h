@@ -91,6 +91,9 @@ typedef struct weir_schedule {
     uint64_t    last_job;            /* ... and that job; 0: none yet */
     int64_t     fired;               /* how many have */
     int32_t     caught_up;           /* missed firings that were made up for, just now */
+    uint64_t    series, turn;        /* number its firings, so that each is decided once: the turn
+                                        counts on with each, and when its times change; the series
+                                        is that of another if the name was free meanwhile */
     weir_firing history[WEIR_MAX_FIRED];    /* the oldest first */
     size_t      n_history;
 } weir_schedule;

@@ -145,7 +145,7 @@ static void look_at_last(const weir_schedule *s, weir_state last, weir_plan *p)
 
 weir_plan weir__schedule_decide(weir_schedule *s, const weir_cron *c, weir_state last, int64_t now)
 {
-    weir_plan p = { .outcome = WEIR_FIRING_DONE, .at = s->next_at };
+    weir_plan p = { .outcome = WEIR_FIRING_DONE, .at = s->next_at, .turn = s->turn };
     int64_t   in_time = now - jitter_of(s) - WEIR_MISSED_MS, after = s->next_at;
     bool      missed = s->next_at < in_time;
     int32_t   limit = s->missed_limit ? s->missed_limit : WEIR_MISSED_LIMIT;
@@ -161,9 +161,24 @@ weir_plan weir__schedule_decide(weir_schedule *s, const weir_cron *c, weir_state
     if (missed && s->missed == WEIR_MISSED_ALL && p.outcome == WEIR_FIRING_DONE)
         s->caught_up++;
     s->next_at = weir__schedule_after(s, c, after);
+    s->turn++;
     if (p.outcome == WEIR_FIRING_DONE)
         look_at_last(s, last, &p);
     return p;
+}
+
+void weir__schedule_restart(weir_schedule *s, const weir_cron *c, int64_t now)
+{
+    s->next_at = weir__schedule_after(s, c, now);
+    s->turn++;
+}
+
+bool weir__schedule_has_noted(const weir_schedule *s, weir_firing f)
+{
+    for (size_t i = 0; i < s->n_history; i++)
+        if (s->history[i].job == f.job)
+            return true;
+    return s->n_history == WEIR_MAX_FIRED && f.done_at < s->history[0].done_at;
 }
 
 void weir__schedule_note(weir_schedule *s, weir_firing f)

@@ -23,14 +23,21 @@ int64_t weir__schedule_due(const weir_schedule *s);
 typedef struct weir_plan {
     weir_firing_kind    outcome;    /* WEIR_FIRING_DONE: add a job */
     int64_t             at;         /* the time that the expression names */
+    uint64_t            turn;
     bool                cancel;     /* cancel the last job first */
 } weir_plan;
 
 /* A schedule is due at `now`; its last job is in this state (WEIR_STATE_ANY: there is none, or it
- * is gone). Moves next_at on. */
+ * is gone). Moves next_at and turn on. */
 weir_plan weir__schedule_decide(weir_schedule *s, const weir_cron *c, weir_state last, int64_t now);
+
+/* Its times have changed: next_at is the first firing after `now`, and a turn of its own. */
+void weir__schedule_restart(weir_schedule *s, const weir_cron *c, int64_t now);
 
 /* It was done: last_at, last_job, fired, history. */
 void weir__schedule_note(weir_schedule *s, weir_firing f);
+
+/* Does the history have the firing that added this job, or may it have had it? */
+bool weir__schedule_has_noted(const weir_schedule *s, weir_firing f);
 
 #endif

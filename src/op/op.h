@@ -231,8 +231,8 @@ weir_schedule_rows *weir__rows_create(size_t cap);
 bool weir__rows_add(weir_schedule_rows *rows, const weir_schedule_row *row, size_t name_len);
 void weir__rows_free(weir_schedule_rows *rows);
 
-/* The schedule of this name (none, if there is none); with `due` those that are due at now_ms, by
- * (due_at, name); else those behind the name `after`, in the order of names. */
+/* The schedule of this name (none, if there is none); with `due` those that are due at now_ms, the
+ * earliest first; else those behind the name `after`, in the order of names. */
 typedef struct weir_op_schedules {
     const char         *name;       /* NULL: any */
     bool                due;

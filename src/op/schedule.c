@@ -109,6 +109,8 @@ void weir__schedule_write(weir_buf *b, const weir_schedule *s)
     put_number(b, ",\"last_job\":", (int64_t)s->last_job);
     put_number(b, ",\"fired\":", s->fired);
     put_number(b, ",\"caught_up\":", s->caught_up);
+    weir__put_id(b, ",\"series\":", s->series);
+    weir__put_id(b, ",\"turn\":", s->turn);
     put_history(b, s);
     weir__buf_char(b, '}');
 }
@@ -176,6 +178,8 @@ static const weir_field fields[] = {
     WEIR_FIELD("last_job", weir__as_number, AT(last_job)),
     WEIR_FIELD("fired", weir__as_int, AT(fired)),
     WEIR_FIELD("caught_up", weir__as_int32, AT(caught_up), .max = WEIR_MAX_FIRINGS),
+    WEIR_FIELD("series", weir__as_number, AT(series)),
+    WEIR_FIELD("turn", weir__as_number, AT(turn)),
     WEIR_FIELD("history", weir__as_list, offsetof(record, history), .fields = firing_fields,
                .size = sizeof(weir_firing), .max = WEIR_MAX_FIRED),
     { 0 }

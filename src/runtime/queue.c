@@ -11,7 +11,6 @@
 #include "runtime/delivery.h"
 #include "runtime/ops.h"
 #include "runtime/pool.h"
-#include "runtime/schedules.h"
 
 void weir__queue_ref(weir_queue *q)
 {
@@ -22,6 +21,7 @@ void weir__queue_unref(weir_queue *q)
 {
     if (atomic_fetch_sub(&q->refs, 1) != 1)
         return;
+    weir__firer_fini(&q->firer);
     weir__timer_fini(&q->timer);
     for (int i = 0; i < WEIR_LANE_COUNT; i++)
         weir__batcher_fini(&q->batcher[i]);
@@ -209,7 +209,7 @@ static int64_t tick(weir_queue *q, void *ctx)
     weir_error err;
     weir_code rc = weir__queue_run(q, &ticket, &err);
     if (!rc && ticket.op.u.tick.schedules_due)
-        rc = weir__schedules_fire(q, &err);     /* the store says when the next one is due */
+        rc = weir__firer_wake(q, &err);         /* the store says when the next one is due */
     if (!rc)
         return weir__queue_steady_of(q, ticket.op.u.tick.next_at);
     if (rc != WEIR_ECLOSED)
@@ -256,6 +256,7 @@ static weir_code start(weir_queue *q, weir_error *err)
 static void shut(weir_queue *q)
 {
     weir__timer_close(&q->timer);
+    weir__firer_close(&q->firer);
     for (unsigned i = 0; i < q->lanes; i++) {
         if (q->batcher[i].store)
             weir__batcher_close(&q->batcher[i]);
@@ -291,6 +292,7 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
     pthread_mutex_init(&q->gate.lock, NULL);
     weir__timer_init(&q->timer, q, opt->now != NULL);
     add_timers(q);
+    weir__firer_init(&q->firer);
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,

@@ -1,12 +1,12 @@
-/* queue.h - the inside of a weir_queue: a store, the batcher before it, and three things that live
- * beside it: callbacks (events.c), timers (timer.c) and worker pools (pool.c).
+/* queue.h - the inside of a weir_queue: a store, the batcher before it, and what lives beside
+ * it: callbacks (events.c), timers (timer.c), schedules (firer.c) and worker pools (pool.c).
  *
  * It is counted: the user holds one reference until weir_close(), every pool and every job that
  * was taken another, so that a handler that outlives weir_close() finds it closed, not gone.
  *
  * Locks, outermost first: q->want_lock; q->pools.lock, pool->lock; q->deliveries.lock;
- * q->gate.lock; events.lock; timer.lock; batcher.lock. None is held while calling out of the
- * library. */
+ * q->gate.lock; events.lock; firer.lock; timer.lock; batcher.lock. None is held while calling out
+ * of the library. */
 #ifndef WEIR_RUNTIME_QUEUE_H
 #define WEIR_RUNTIME_QUEUE_H
 
@@ -14,6 +14,7 @@
 #include "core/gate.h"
 #include "runtime/batcher.h"
 #include "runtime/events.h"
+#include "runtime/firer.h"
 #include "runtime/timer.h"
 #include "weir/worker.h"
 
@@ -31,6 +32,7 @@ struct weir_queue {
     weir_timer       timer;
     weir_timer_entry tend, renew, tick;   /* run in this order: see timer.h */
     atomic_bool      joined;              /* it has a member: envelopes.h */
+    weir_firer       firer;
     bool             read_only;
     bool             objects_only;        /* of the store */
     int64_t        (*now)(void *ctx);       /* NULL: the system's clocks */

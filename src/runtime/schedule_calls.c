@@ -5,6 +5,7 @@
  * reading a schedule (time zones are files) is too slow for the thread that leads the store. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "core/firing.h"
 #include "op/schedule.h"
@@ -146,15 +147,19 @@ static bool put_given(call *c)
     const weir_schedule *old = &c->k.s;
     weir_schedule       *own = &c->given;
     own->created_at = c->known ? old->created_at : weir_now(c->q);
+    own->next_at = old->next_at;
     own->last_at = old->last_at;
     own->last_job = old->last_job;
     own->fired = old->fired;
     own->caught_up = 0;
+    own->series = old->series;
+    own->turn = old->turn;
     own->n_history = old->n_history;
     memcpy(own->history, old->history, sizeof own->history);
-    own->next_at = c->known && same_times(own, old)
-                       ? old->next_at
-                       : weir__schedule_after(own, &c->cron, weir_now(c->q));
+    if (!c->known && getrandom(&own->series, sizeof own->series, 0) != sizeof own->series)
+        return fail(c, WEIR_EIO, "schedule: the system gives no random numbers");
+    if (!c->known || !same_times(own, old))
+        weir__schedule_restart(own, &c->cron, weir_now(c->q));
     return put(c, own);
 }
 
@@ -164,7 +169,7 @@ static bool pause_it(call *c)
     if (!c->known)
         return missing(c);
     if (s->paused && !c->paused)
-        s->next_at = weir__schedule_after(s, &c->k.cron, weir_now(c->q));
+        weir__schedule_restart(s, &c->k.cron, weir_now(c->q));
     s->paused = c->paused;
     return put(c, s);
 }

@@ -1,9 +1,5 @@
-/* schedules.h - firing schedules that are due. The timer calls this after a TICK that says so.
- *
- * However many processes do it at once, each firing adds one job: the add carries a token (the
- * schedule, the time that its expression names), and the schedule is moved on only if nobody has
- * changed it since it was read. A process that dies between the two leaves a schedule that is still
- * due; whoever fires it next repeats the add, which the store recognises. */
+/* schedules.h - schedules between the store, which keeps them as texts, and those that use them:
+ * the calls of weir/schedule.h (schedule_calls.c) and the thread that fires them (firer.c). */
 #ifndef WEIR_RUNTIME_SCHEDULES_H
 #define WEIR_RUNTIME_SCHEDULES_H
 
@@ -11,9 +7,6 @@
 #include "core/cron.h"
 #include "runtime/queue.h"
 #include "weir/schedule.h"
-
-/* Fire what is due. WEIR_OK: nothing is due any more, or others have fired it. */
-weir_code weir__schedules_fire(weir_queue *q, weir_error *err);
 
 /* A schedule that was read from the store. */
 typedef struct weir_kept {

@@ -281,12 +281,27 @@ static void it_is_still_known_after_reopening(fixture *f)
     CHECK(looks_around(f) || next_at == INT64_MAX);
 }
 
+/* Nobody can add under a number that a call without jobs has; and it adds none to one that had. */
+static void a_call_without_jobs_has_its_number(fixture *f)
+{
+    weir_added added;
+    CHECK_INT(add_once(f, "me", 4, NULL, 0, NULL), WEIR_OK);
+    CHECK_INT(add_one(f, "me", 4, &added), WEIR_EINVAL);
+    CHECK_STR(f->err.msg, "token: call 4 was for 0 jobs, not 1");
+    CHECK_INT(add_once(f, "me", 4, NULL, 0, NULL), WEIR_OK);
+    CHECK_INT(add_one(f, "me", 5, &added), WEIR_OK);
+    CHECK_INT(add_once(f, "me", 5, NULL, 0, NULL), WEIR_EINVAL);
+    CHECK_INT(add_one(f, "me", 5, &added), WEIR_OK);
+    CHECK_INT(count(f, WEIR_STATE_ANY, NULL), 1);
+}
+
 const conformance_case cases_token[] = {
     CASE(repeating_answers_the_same),
     CASE(the_answer_is_that_of_the_first_call),
     CASE(a_higher_number_is_another_call),
     CASE(a_lower_number_is_over),
     CASE(another_number_of_jobs_is_refused),
+    CASE(a_call_without_jobs_has_its_number),
     CASE(another_digest_is_refused),
     CASE(with_unique_keys_inside),
     CASE(what_failed_is_not_remembered),

@@ -283,6 +283,95 @@ RT_CLOCK_TEST(a_callback_can_put_one)
     weir_schedules_free(list);
 }
 
+/* The clock is set back behind a firing. When the schedule is resumed, or its times change, it
+ * fires at the next of its times. */
+RT_CLOCK_TEST(a_clock_that_was_set_back)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    rt_later(t, 5 * HOUR);
+    UNTIL(get(t, "s").fired == 1);
+    rt_later(t, -3 * HOUR);
+    OK(weir_schedule_pause(t->q, "s", true, &t->err));
+    OK(weir_schedule_pause(t->q, "s", false, &t->err));
+    to_the_hour(t, 0);
+    UNTIL(get(t, "s").n_history == 2);
+    assert_int_equal(get(t, "s").history[1].outcome, WEIR_FIRING_DONE);
+    assert_int_equal(jobs(t), 2);
+    rt_later(t, -2 * HOUR);
+    put(t, (weir_schedule){ .name = "s", .when = "30 * * * *" });
+    rt_later(t, 30 * MINUTE);
+    UNTIL(get(t, "s").n_history == 3);
+    assert_int_equal(get(t, "s").history[2].outcome, WEIR_FIRING_DONE);
+    assert_int_equal(jobs(t), 3);
+}
+
+/* A schedule of a name that was free meanwhile is another one. */
+RT_CLOCK_TEST(a_name_that_is_used_again)
+{
+    to_the_hour(t, 1);
+    for (uint64_t i = 1; i < 4; i++) {
+        put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+        to_the_hour(t, 0);
+        UNTIL(get(t, "s").fired == 1);
+        assert_int_equal(jobs(t), i);
+        OK(weir_schedule_remove(t->q, "s", &t->err));
+    }
+}
+
+/* A process was killed after it had added the job of a firing. The next one comes too late for the
+ * firing, and finds the job. */
+RT_CLOCK_TEST(the_job_of_a_process_that_was_killed)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly", .missed = WEIR_MISSED_SKIP });
+    weir_schedule s = get(t, "s");
+    char          key[WEIR_MAX_TOKEN + 1];
+    weir_added    added;
+    snprintf(key, sizeof key, "schedule %016llx s", (unsigned long long)s.series);
+    weir_queue *killed = t->served ? t->served : t->q;      /* who fires */
+    OK(weir_add_once(killed, &(weir_token){ .key = key, .number = s.turn },
+                     &(weir_spec){ .type = "a" }, 1, &added, &t->err));
+    to_the_hour(t, 10 * MINUTE);
+    UNTIL(get(t, "s").next_at > t->now);
+    s = get(t, "s");
+    assert_int_equal(s.n_history, 1);
+    assert_int_equal(s.history[0].outcome, WEIR_FIRING_DONE);
+    assert_true(s.history[0].job == added.id && s.last_job == added.id);
+    assert_int_equal(s.fired, 1);
+    to_the_hour(t, 10 * MINUTE);                    /* this one nobody has fired */
+    UNTIL(get(t, "s").next_at > t->now);
+    assert_int_equal(get(t, "s").history[1].outcome, WEIR_FIRING_MISSED);
+    assert_int_equal(jobs(t), 1);
+}
+
+/* Somebody changes the times while the schedule fires: each job is in the history. */
+static void *change_times(void *arg)
+{
+    rt *t = arg;
+    for (int i = 0; i < 300; i++) {
+        weir_error    err;
+        weir_schedule s = { .name = "s", .when = i % 2 ? "* * * * *" : "*/1 * * * *",
+                            .job = { .type = "a" } };
+        assert_ok_(weir_schedule_put(t->q, &s, &err), &err, "put", __FILE__, __LINE__);
+    }
+    return NULL;
+}
+
+RT_CLOCK_TEST(times_that_change_while_it_fires)
+{
+    pthread_t other;
+    put(t, (weir_schedule){ .name = "s", .when = "* * * * *" });
+    pthread_create(&other, NULL, change_times, t);
+    for (int i = 0; i < 100; i++) {
+        rt_later(t, MINUTE);
+        rt_breathe();
+    }
+    pthread_join(other, NULL);
+    UNTIL(get(t, "s").next_at > t->now);
+    UNTIL((int64_t)jobs(t) == get(t, "s").fired);
+}
+
 /* Two queues on one Redis, by the real clock: none doubled, none missing. */
 static void two_queues_fire_once(void **state)
 {
@@ -329,6 +418,10 @@ int main(void)
         cmocka_unit_test(lists),
         cmocka_unit_test(every_call_has_an_async_twin),
         cmocka_unit_test(a_callback_can_put_one),
+        cmocka_unit_test(a_clock_that_was_set_back),
+        cmocka_unit_test(a_name_that_is_used_again),
+        cmocka_unit_test(the_job_of_a_process_that_was_killed),
+        cmocka_unit_test(times_that_change_while_it_fires),
         cmocka_unit_test(two_queues_fire_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

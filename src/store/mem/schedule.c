@@ -62,36 +62,48 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(mem_schedule *const *)a)->row.name, (*(mem_schedule *const *)b)->row.name);
 }
 
-static int by_due(const void *a, const void *b)
+static bool add_row(weir_schedule_rows *rows, const mem_schedule *m)
 {
-    const mem_schedule *x = *(mem_schedule *const *)a, *y = *(mem_schedule *const *)b;
-    return x->row.due_at < y->row.due_at   ? -1
-           : x->row.due_at > y->row.due_at ? 1
-                                           : strcmp(x->row.name, y->row.name);
+    return weir__rows_add(rows, &m->row, strlen(m->row.name));
 }
 
-static bool is_wanted(const weir_op_schedules *o, const mem_schedule *m, int64_t now)
+static bool add_due(const mem_store *s, int64_t now, size_t limit, weir_schedule_rows *rows)
 {
-    if (o->name)
-        return strcmp(m->row.name, o->name) == 0;
-    return o->due ? m->row.due_at <= now : !o->after || strcmp(m->row.name, o->after) > 0;
+    tree_node *n = weir__tree_first(&s->schedules_due);
+    bool       ok = true;
+    for (; ok && n && n->rank <= now && rows->n < limit;
+         n = weir__tree_after(&s->schedules_due, n->rank, n->id))
+        ok = add_row(rows, CONTAINER(n, mem_schedule, in_due));
+    return ok;
+}
+
+/* A page is rare and the table has no order: all are sorted for it. */
+static bool add_page(const mem_store *s, const weir_op_schedules *o, weir_schedule_rows *rows)
+{
+    mem_schedule **found = malloc((s->schedules.n + 1) * sizeof(mem_schedule *));
+    size_t         n = 0, pos = 0;
+    bool           ok = found != NULL;
+    for (mem_schedule *m = NULL; ok && (m = weir__names_next(&s->schedules, &pos, m));)
+        if (!o->after || strcmp(m->row.name, o->after) > 0)
+            found[n++] = m;
+    if (ok && n)
+        qsort(found, n, sizeof *found, by_name);
+    for (size_t i = 0; ok && i < n && i < o->limit; i++)
+        ok = add_row(rows, found[i]);
+    free(found);
+    return ok;
 }
 
 weir_code weir__mem_schedules(mem_store *s, weir_op *op)
 {
-    weir_op_schedules *o = &op->u.schedules;
-    mem_schedule     **found = malloc((s->schedules.n + 1) * sizeof(mem_schedule *));
+    weir_op_schedules  *o = &op->u.schedules;
     weir_schedule_rows *rows = weir__rows_create(o->limit);
-    size_t             n = 0, pos = 0;
-    bool               ok = found && rows;
-    for (mem_schedule *m = NULL; ok && (m = weir__names_next(&s->schedules, &pos, m));)
-        if (is_wanted(o, m, op->now_ms))
-            found[n++] = m;
-    if (ok && n)
-        qsort(found, n, sizeof *found, o->due ? by_due : by_name);
-    for (size_t i = 0; ok && i < n && i < o->limit; i++)
-        ok = weir__rows_add(rows, &found[i]->row, strlen(found[i]->row.name));
-    free(found);
+    const mem_schedule *named = o->name ? weir__names_get(&s->schedules, o->name) : NULL;
+    bool                ok = rows != NULL;
+    if (ok && o->name)
+        ok = !named || add_row(rows, named);
+    else if (ok)
+        ok = o->due ? add_due(s, op->now_ms, o->limit, rows) : add_page(s, o, rows);
     if (!ok) {
         weir__rows_free(rows);
         return weir_fail(&op->err, WEIR_ENOMEM, "schedules: out of memory");
