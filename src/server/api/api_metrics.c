@@ -11,6 +11,15 @@ static void line(weir_buf *out, const char *name, const weir_type_stats *t, uint
     weir__buf_printf(out, "} %llu\n", (unsigned long long)value);
 }
 
+static void seconds_line(weir_buf *out, const char *name, const weir_type_stats *t, int64_t ms)
+{
+    weir__buf_printf(out, "%s{", name);
+    srv_metric_label(out, "type", t->type);
+    weir__buf_str(out, "} ");
+    srv_metric_seconds(out, ms);
+    weir__buf_char(out, '\n');
+}
+
 /* Types beyond SRV_METRIC_TYPES are added up under the empty name, which no type has: what a server
  * is asked to measure must not grow with the names that its users think up. */
 static weir_type_stats *bound_types(srv_request *r, const weir_stats *s, size_t *n)
@@ -59,22 +68,13 @@ static void write_types(weir_buf *out, const weir_type_stats *t, size_t n, int64
         line(out, "weir_executions_failed_total", &t[i], t[i].failed);
     srv_metric_head(out, "weir_work_seconds_total", "counter",
                     "Time spent in executions that succeeded, ever.");
-    for (size_t i = 0; i < n; i++) {
-        weir__buf_str(out, "weir_work_seconds_total{");
-        srv_metric_label(out, "type", t[i].type);
-        weir__buf_str(out, "} ");
-        srv_metric_seconds(out, t[i].work_ms);
-        weir__buf_char(out, '\n');
-    }
+    for (size_t i = 0; i < n; i++)
+        seconds_line(out, "weir_work_seconds_total", &t[i], t[i].work_ms);
     srv_metric_head(out, "weir_oldest_waiting_seconds", "gauge",
                     "Age of the job that is next; 0 when none waits.");
-    for (size_t i = 0; i < n; i++) {
-        weir__buf_str(out, "weir_oldest_waiting_seconds{");
-        srv_metric_label(out, "type", t[i].type);
-        weir__buf_str(out, "} ");
-        srv_metric_seconds(out, t[i].oldest_at && now > t[i].oldest_at ? now - t[i].oldest_at : 0);
-        weir__buf_char(out, '\n');
-    }
+    for (size_t i = 0; i < n; i++)
+        seconds_line(out, "weir_oldest_waiting_seconds", &t[i],
+                     t[i].oldest_at && now > t[i].oldest_at ? now - t[i].oldest_at : 0);
     srv_metric_head(out, "weir_type_paused", "gauge", "1: no worker takes jobs of this type.");
     for (size_t i = 0; i < n; i++)
         line(out, "weir_type_paused", &t[i], t[i].paused);

@@ -116,32 +116,7 @@ static void range(srv_request *r, weir_state state, const char *type, const char
 static void get_range(srv_request *r)
 {
     if (begin(r))
-        range(r, WEIR_STATE_ANY, NULL, r->arg);
-}
-
-static void range_of_state(srv_request *r, const char *state_name, const char *type,
-                           const char *const *arg)
-{
-    srv_kue   *k = begin(r);
-    weir_state state;
-    if (!k)
-        return;
-    if (weir_state_parse(state_name, &state)) {
-        range(r, state, type, arg);
-        return;
-    }
-    weir__buf_str(&k->out, "[]");
-    srv_kue_reply(r, 200);
-}
-
-static void get_state_range(srv_request *r)
-{
-    range_of_state(r, r->arg[0], NULL, r->arg + 1);
-}
-
-static void get_type_range(srv_request *r)
-{
-    range_of_state(r, r->arg[1], r->arg[0], r->arg + 2);
+        srv_kue_range_route(r, range);
 }
 
 /* ---- search ---- */
@@ -495,11 +470,11 @@ const srv_route srv_kue_routes[] = {
       "Kue: ids of the jobs with these words", NULL, NULL, 200 },
     GET("/jobs/{from}..{to}", get_range, PLAIN, "Kue: jobs by rank"),
     GET("/jobs/{from}..{to}/{order}", get_range, PLAIN, "Kue: jobs by rank"),
-    GET("/jobs/{type}/{state}/{from}..{to}", get_type_range, PLAIN, "Kue: jobs by rank"),
-    GET("/jobs/{type}/{state}/{from}..{to}/{order}", get_type_range, PLAIN, "Kue: jobs by rank"),
+    GET("/jobs/{type}/{state}/{from}..{to}", get_range, PLAIN, "Kue: jobs by rank"),
+    GET("/jobs/{type}/{state}/{from}..{to}/{order}", get_range, PLAIN, "Kue: jobs by rank"),
     GET("/jobs/{type}/{state}/stats", get_count, OURS, "Kue: how many there are"),
-    GET("/jobs/{state}/{from}..{to}", get_state_range, PLAIN, "Kue: jobs by rank"),
-    GET("/jobs/{state}/{from}..{to}/{order}", get_state_range, PLAIN, "Kue: jobs by rank"),
+    GET("/jobs/{state}/{from}..{to}", get_range, PLAIN, "Kue: jobs by rank"),
+    GET("/jobs/{state}/{from}..{to}/{order}", get_range, PLAIN, "Kue: jobs by rank"),
     GET("/job/types", get_types, OURS, "Kue: types of jobs"),
     GET("/job/{id}", get_job, OURS, "Kue: a job"),
     GET("/job/{id}/log", get_log, OURS, "Kue: the lines of its log"),

@@ -137,32 +137,7 @@ static void range(srv_request *r, weir_state state, const char *type, const char
 static void get_range(srv_request *r)
 {
     if (begin(r))
-        range(r, WEIR_STATE_ANY, NULL, r->arg);
-}
-
-static void range_of_state(srv_request *r, const char *state_name, const char *type,
-                           const char *const *arg)
-{
-    srv_kue   *k = begin(r);
-    weir_state state;
-    if (!k)
-        return;
-    if (weir_state_parse(state_name, &state)) {
-        range(r, state, type, arg);
-        return;
-    }
-    weir__buf_str(&k->out, "[]");
-    srv_kue_reply(r, 200);
-}
-
-static void get_state_range(srv_request *r)
-{
-    range_of_state(r, r->arg[0], NULL, r->arg + 1);
-}
-
-static void get_type_range(srv_request *r)
-{
-    range_of_state(r, r->arg[1], r->arg[0], r->arg + 2);
+        srv_kue_range_route(r, range);
 }
 
 /* ---- changing ---- */
@@ -449,11 +424,11 @@ const srv_route srv_vertx_routes[] = {
     GET("/job/types", get_types, OURS, "Vert.x Kue: types of jobs"),
     GET("/jobs/{from}/to/{to}", get_range, PLAIN, "Vert.x Kue: jobs by rank"),
     GET("/jobs/{from}/to/{to}/{order}", get_range, PLAIN, "Vert.x Kue: jobs by rank"),
-    GET("/jobs/{type}/{state}/{from}/to/{to}", get_type_range, PLAIN, "Vert.x Kue: jobs by rank"),
-    GET("/jobs/{type}/{state}/{from}/to/{to}/{order}", get_type_range, PLAIN,
+    GET("/jobs/{type}/{state}/{from}/to/{to}", get_range, PLAIN, "Vert.x Kue: jobs by rank"),
+    GET("/jobs/{type}/{state}/{from}/to/{to}/{order}", get_range, PLAIN,
         "Vert.x Kue: jobs by rank"),
-    GET("/jobs/{state}/{from}/to/{to}", get_state_range, PLAIN, "Vert.x Kue: jobs by rank"),
-    GET("/jobs/{state}/{from}/to/{to}/{order}", get_state_range, PLAIN,
+    GET("/jobs/{state}/{from}/to/{to}", get_range, PLAIN, "Vert.x Kue: jobs by rank"),
+    GET("/jobs/{state}/{from}/to/{to}/{order}", get_range, PLAIN,
         "Vert.x Kue: jobs by rank"),
     { "PUT", "/job", WEIR_ROLE_PRODUCE, put_job, SRV_MAX_SMALL_BODY, NULL, PLAIN | SRV_ANY_TYPE,
       "Vert.x Kue: add a job, or change the one with this id", NULL, NULL, 201 },

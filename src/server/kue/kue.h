@@ -142,4 +142,10 @@ bool srv_accepts_json(const char *accept);
 void srv_kue_range(srv_request *r, weir_state state, const char *type, int64_t from, int64_t to,
                    bool desc);
 
+/* A route with ranks, whose path begins with {type}, if it has one, and {state}, if it has one:
+ * answers with no jobs of an unknown state, else calls range() with the arguments behind these. */
+typedef void srv_kue_range_fn(srv_request *r, weir_state state, const char *type,
+                              const char *const *arg);
+void srv_kue_range_route(srv_request *r, srv_kue_range_fn *range);
+
 #endif

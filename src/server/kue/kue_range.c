@@ -270,3 +270,17 @@ void srv_kue_range(srv_request *r, weir_state state, const char *asked, int64_t 
     weir_code rc = weir_count_async(srv_queue(r), state, k->query.type, &k->count, &f, &k->err);
     srv_await(r, rc, &k->err, f, counted);
 }
+
+void srv_kue_range_route(srv_request *r, srv_kue_range_fn *range_of)
+{
+    const char *const *arg = r->arg;
+    const char        *path = r->route->path;
+    const char        *type = strstr(path, "{type}") ? *arg++ : NULL;
+    weir_state         state = WEIR_STATE_ANY;
+    if (strstr(path, "{state}") && !weir_state_parse(*arg++, &state)) {
+        weir__buf_str(&((srv_kue *)r->state)->out, "[]");
+        srv_kue_reply(r, 200);
+        return;
+    }
+    range_of(r, state, type, arg);
+}

@@ -1,4 +1,4 @@
--- ends.lua - what both layouts answer to the step D.
+-- ends.lua - what both layouts answer to the steps D and T, and to those that list.
 
 -- `runs`: of jobs with the same answer how many, and the state they have now or -1, m values in all.
 -- Answers one for all or one for each, and notes in `worked` which ends did.
@@ -14,5 +14,20 @@ local function answer_of_ends(runs, m)
       answer[place], worked[place] = runs[k + 1], runs[k + 1] >= 0
     end
   end
+  return answer
+end
+
+-- Mark the first take that passed over a suspect, and the takes behind it: they pass over it, too.
+-- The takes before it had enough jobs before they came to one.
+function layout.mark_passed(d)
+  for k = d.passer, #d.got do
+    if d.wants[k] > 0 then d.got[k] = d.got[k] + PASSED end
+  end
+end
+
+-- The answer of who has looked at enough jobs, up to this place.
+function layout.stopped_at(answer, rank, id)
+  local n = #answer
+  answer[n + 1], answer[n + 2] = rank, id
   return answer
 end

@@ -395,14 +395,6 @@ local function waiting_names(from, to)
   return names
 end
 
--- Mark the first take that passed over a suspect, and the takes behind it: they pass over it, too.
--- The takes before it had enough jobs before they came to one.
-local function mark_passed(d)
-  for k = d.passer, #d.got do
-    if d.wants[k] > 0 then d.got[k] = d.got[k] + PASSED end
-  end
-end
-
 local function take(i, n, ends)
   local lease, types_there = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local d = { answer = { '' }, till = now + lease, workers = {}, wants = {}, got = {}, busy = {},
@@ -417,7 +409,7 @@ local function take(i, n, ends)
   local names = d.wanted > 0 and waiting_names(i + 2, i + 1 + types_there) or NOTHING
   if #names > 0 then give(d, names) end
   if #d.answer == 1 and not d.passer then return {} end
-  if d.passer then mark_passed(d) end
+  if d.passer then layout.mark_passed(d) end
   for k, got in ipairs(d.got) do d.got[k] = spack('>I2', got) end
   d.answer[1] = table.concat(d.got)
   if #d.answer > 1 then want(d.till) end

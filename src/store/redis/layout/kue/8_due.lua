@@ -123,7 +123,7 @@ end
 -- ---- 4: retention ----
 
 -- Remove up to `left` of a type's jobs in a state; answers how many, and when the next has to go.
-local function sweep_some(name, state, left)
+function layout.sweep_some(name, state, left)
   local age, count = keep_of(name, state)
   if age == 0 and count == 0 then return 0, huge end
   local keys, removed = keys_of(name), 0
@@ -144,19 +144,6 @@ local function sweep_some(name, state, left)
     end
   end
   return removed, huge
-end
-
-local function sweep(limit)
-  local removed, next_at = 0, huge
-  for _, name in ipairs(type_names()) do
-    for state = COMPLETE, CANCELLED do
-      local n, at = sweep_some(name, state, limit - removed)
-      removed = removed + n
-      if at < next_at then next_at = at end
-    end
-  end
-  keep_at = next_at
-  return removed
 end
 
 -- ---- K ----
@@ -183,7 +170,7 @@ function steps.K(i)
   if sort <= 3 then found = waiting_and_due(limit) end
   if #found > 0 then return records_of(3, found) end
   read_keep()
-  local removed = keep_at <= now and sweep(limit) or 0
+  local removed = keep_at <= now and layout.sweep(type_names(), limit) or 0
   -- Kue says nothing when it adds a delayed job: as it does itself, look each second.
   local house_at, words = keep_house()
   local at = min(house_at, first_score(LEASE), first_score(TTL), next_deadline(), keep_at,

@@ -115,13 +115,6 @@ local function of_priority(ids, priority)
   return some
 end
 
--- The answer of who has looked at enough jobs, up to this place.
-local function stopped_at(answer, rank, number_there)
-  local n = #answer
-  answer[n + 1], answer[n + 2] = rank, number_there
-  return answer
-end
-
 -- Entries that no job accounts for are skipped: then there are more to ask for.
 local function list_sets(keys, q, fits)
   local answer, score, number, seen = {}, q.rank, q.id, 0
@@ -134,7 +127,7 @@ local function list_sets(keys, q, fits)
     answer_with(answer, of_priority(ids, q.priority), q.limit, q.with_data, fits)
     if #answer >= 3 * q.limit or #ids < n then return answer end
     score, number, seen = all[#ids][1], all[#ids][2], seen + #all
-    if q.look > 0 and seen >= q.look then return stopped_at(answer, score, number) end
+    if q.look > 0 and seen >= q.look then return layout.stopped_at(answer, score, number) end
     if q.look == 0 and q.priority and score ~= q.priority then return answer end
   end
 end
@@ -198,7 +191,7 @@ local function list_delayed(q, fits)
     seen = seen + #zids
   end
   if #answer >= 3 * q.limit then return answer end
-  if q.priority then return stopped_at(answer, score, number) end
+  if q.priority then return layout.stopped_at(answer, score, number) end
   return list_sorted(call('ZRANGE', own, 0, -1), PROMOTE_AT, q, fits)
 end
 
@@ -388,7 +381,7 @@ function steps.F(i, n)
     answer_with(answer, of_priority(ids, priority), limit, with_data, fits)
     if #some < page then break end
     id, seen = some[#some], seen + #ids
-    if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, id) end
+    if look > 0 and seen >= look and #answer < 3 * limit then return layout.stopped_at(answer, 0, id) end
   end
   return answer
 end

@@ -225,7 +225,7 @@ local function next_worker(d)
 end
 
 local function count_given(d, n)
-  d.counts[d.w] = d.counts[d.w] + n
+  d.got[d.w] = d.got[d.w] + n
   d.left, d.wanted = d.left - n, d.wanted - n
 end
 
@@ -336,7 +336,7 @@ end
 -- May the next worker have a suspect? Then it gets nothing else. If not, it is passed over.
 local function gets_suspect(d)
   if d.left == 0 then next_worker(d) end
-  if d.counts[d.w] > 0 or d.busy[d.w] then
+  if d.got[d.w] > 0 or d.busy[d.w] then
     d.passed, d.passer = d.passed + 1, d.passer or d.w
     if d.passed == MAX_PASSED then d.wanted = 0 end
     return false
@@ -442,24 +442,16 @@ end
 
 -- Who wants jobs, how many, and after which end: ARGV from p to stop. `ends`: see `worked`.
 local function wants_of(p, stop, ends)
-  local d = { answer = { '' }, a = 1, workers = {}, wants = {}, counts = {}, busy = {}, wanted = 0,
+  local d = { answer = { '' }, a = 1, workers = {}, wants = {}, got = {}, busy = {}, wanted = 0,
               w = 0, left = 0, passed = 0 }
   for at = p, stop, 3 do
     local is_due = ends == true or ends and ends[count_in(ARGV[at + 2])]
     local n = is_due and count_in(ARGV[at + 1]) or 0
     local k = #d.workers + 1
     if n < 0 then d.busy[k], n = true, -n end
-    d.workers[k], d.wants[k], d.counts[k], d.wanted = ARGV[at], n, 0, d.wanted + n
+    d.workers[k], d.wants[k], d.got[k], d.wanted = ARGV[at], n, 0, d.wanted + n
   end
   return d
-end
-
--- Mark the first take that passed over a suspect, and the takes behind it: they pass over it, too.
--- The takes before it had enough jobs before they came to one.
-local function mark_passed(d)
-  for k = d.passer, #d.counts do
-    if d.wants[k] > 0 then d.counts[k] = d.counts[k] + PASSED end
-  end
 end
 
 local function take(i, n, ends)
@@ -474,8 +466,8 @@ local function take(i, n, ends)
   give(d, names)
   if d.a == 1 and not d.passer then return {} end
   if d.a > 1 then want(now + lease) end
-  if d.passer then mark_passed(d) end
-  d.answer[1] = spack('>' .. rep('I2', #d.counts), unpack(d.counts))
+  if d.passer then layout.mark_passed(d) end
+  d.answer[1] = spack('>' .. rep('I2', #d.got), unpack(d.got))
   return d.answer
 end
 

@@ -67,7 +67,7 @@ end
 
 -- Remove up to `left` of a type's jobs in a state that retention does not keep. Returns how many, and
 -- when the next one has to go.
-local function sweep_some(name, state, left)
+function layout.sweep_some(name, state, left)
   local age, keep = keep_of(name, state)
   if age == 0 and keep == 0 then return 0, huge end
   local from, to = of_type(name)
@@ -85,22 +85,6 @@ local function sweep_some(name, state, left)
     if go < count then return removed, at end
   end
   return removed, huge
-end
-
-local function sweep(limit)
-  local removed, next_at = 0, huge
-  local names = call('HKEYS', KEYS[TYPES])
-  sort(names)
-  for _, name in ipairs(names) do
-    for state = COMPLETE, CANCELLED do
-      local n, at = 0, huge
-      if name ~= '*' then n, at = sweep_some(name, state, limit - removed) end
-      removed = removed + n
-      if at < next_at then next_at = at end
-    end
-  end
-  keep_at = next_at
-  return removed
 end
 
 -- The last answers of callers that are gone: remove those older than an hour, if there are many.
@@ -136,7 +120,7 @@ function steps.K(i)
   if #found > 0 then return records_of(2, found) end
   if from <= 3 then found = waiting_and_due(limit) end
   if #found > 0 then return records_of(3, found) end
-  local removed = keep_at <= now and sweep(limit) or 0
+  local removed = keep_at <= now and layout.sweep(call('HKEYS', KEYS[TYPES]), limit) or 0
   drop_callers()
   local at = min(first_score(LEASE), first_score(GRANTED), first_score(TTL), first_score(DUE), keep_at,
                  sweep_tokens(limit))

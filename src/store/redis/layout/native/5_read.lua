@@ -55,13 +55,6 @@ local function is_of(priority, spec)
   return not priority or sunpack('>i4', spec, SPEC_PRIORITY) == priority
 end
 
--- The answer of who has looked at enough jobs, up to this place.
-local function stopped_at(answer, rank, id)
-  local n = #answer
-  answer[n + 1], answer[n + 2] = rank, id
-  return answer
-end
-
 local function type_names(name)
   if name ~= '' then return { name } end
   local names = {}
@@ -151,7 +144,7 @@ local function list_state(state, name, c, limit, with_data, priority, look)
     answer_with(answer, ids, limit, with_data, fits, 0)
     seen = seen + #all
     if look == 0 or not known or #answer >= 3 * limit then return answer end
-    if seen >= look then return stopped_at(answer, known[1], known[2]) end
+    if seen >= look then return layout.stopped_at(answer, known[1], known[2]) end
     c = { descending = c.descending, rank = known[1], id = known[2] }
   end
 end
@@ -191,7 +184,7 @@ local function list_ids(name, descending, id, limit, with_data, priority, look)
     end
     answer_with(answer, ids, limit, with_data, fits, 0)
     seen = seen + #ids
-    if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, n) end
+    if look > 0 and seen >= look and #answer < 3 * limit then return layout.stopped_at(answer, 0, n) end
   end
   return answer
 end
@@ -287,7 +280,7 @@ function steps.F(i, n)
     answer_with(answer, ids, limit, with_data, fits, state)
     seen = seen + #ids
     if #some < page then break end
-    if look > 0 and seen >= look and #answer < 3 * limit then return stopped_at(answer, 0, id) end
+    if look > 0 and seen >= look and #answer < 3 * limit then return layout.stopped_at(answer, 0, id) end
   end
   return answer
 end
