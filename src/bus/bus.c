@@ -131,7 +131,8 @@ static bus_address *find_targets(weir_bus *b, const weir_message *m, bool here, 
     if (!a && !t->elsewhere && !(a = find_prefix(b, m->address)) && !here)
         t->elsewhere = count_out(b, m->address, true);
     t->here = a ? a->n : 0;
-    t->out_first = t->elsewhere && (!a || a->turn++ % (a->n + t->elsewhere) >= a->n);
+    t->out_first = t->elsewhere && (!a || b->transport->ops->central ||
+                                    a->turn++ % (a->n + t->elsewhere) >= a->n);
     return a;
 }
 
@@ -218,9 +219,11 @@ static weir_code publish(weir_bus *b, const char *address, const weir_content *c
         rc = weir__message_create(&m, b, address, c, false, NULL, err);
     if (rc)
         return rc;
-    deliver_to_all(b, m);
-    if (b->transport && !here && !c->local)
-        rc = b->transport->ops->publish(b->transport, m, err);
+    const weir_transport_ops *out = here || c->local || !b->transport ? NULL : b->transport->ops;
+    if (out)
+        rc = out->publish(b->transport, m, err);
+    if (!out || !out->central || rc)
+        deliver_to_all(b, m);
     weir_message_free(m);
     return rc;
 }

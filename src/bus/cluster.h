@@ -10,6 +10,7 @@
 #ifndef WEIR_BUS_CLUSTER_H
 #define WEIR_BUS_CLUSTER_H
 
+#include "bus/carrier.h"
 #include "bus/cluster_frame.h"
 #include "bus/directory.h"
 #include "bus/inner.h"
@@ -21,15 +22,6 @@ enum {
     CLUSTER_FRAME = 64 * 1024,          /* bytes of ADDRESSES or CHANGES in one frame, about */
     CLUSTER_MAX_HOPS = 3                /* a sent message is passed on at most so often */
 };
-
-/* The way to the other processes: as in weir_store_ops. */
-typedef struct weir_carrier {
-    weir_code (*join)(void *ctx, const weir_member *m, weir_error *err);
-    void      (*leave)(void *ctx);
-    weir_code (*post)(void *ctx, const weir_envelope *e, weir_error *err);
-    void       *ctx;
-    bool        silent_ends;
-} weir_carrier;
 
 /* Join the bus, which has no consumers yet, to the others, and wait until their addresses are
  * known, at most `wait_ms`. weir_bus_close() leaves. On failure the bus is as before. */

@@ -1,4 +1,5 @@
 /* open.c - the bus of all processes of a store. */
+#include "bus/client.h"
 #include "bus/cluster.h"
 #include "runtime/envelopes.h"
 
@@ -28,7 +29,8 @@ weir_code weir_bus_open(weir_bus **out, weir_queue *q, weir_error *err)
         return rc;
     weir_carrier carrier = { .join = join, .leave = leave, .post = post, .ctx = q,
                              .silent_ends = weir__queue_silent_ends(q) };
-    rc = weir__cluster_join(*out, &carrier, WEIR_BUS_JOIN_MS, err);
+    rc = weir__queue_bridged(q) ? weir__client_join(*out, &carrier, err)
+                                : weir__cluster_join(*out, &carrier, WEIR_BUS_JOIN_MS, err);
     if (rc) {
         weir_bus_close(*out);
         *out = NULL;

@@ -14,6 +14,9 @@ typedef struct weir_transport weir_transport;
 typedef void weir_address_fn(void *ctx, const char *address, size_t consumers);
 
 typedef struct weir_transport_ops {
+    /* Every message that is not local goes to send() or publish(), and comes back if it is for
+     * consumers of this process; if there is an error, those get it all the same. */
+    bool central;
     /* `address` has so many consumers in this process now. `prefix`: of all addresses that begin so
      * (bus/watch.h). False: out of memory, and the consumer is not opened; never when there are
      * fewer than before. Called with the bus locked, as the next two: must not block, and must not

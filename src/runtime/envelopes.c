@@ -13,6 +13,11 @@ bool weir__queue_silent_ends(const weir_queue *q)
     return q->store->ops->silent_ends;
 }
 
+bool weir__queue_bridged(const weir_queue *q)
+{
+    return q->store->ops->bridged;
+}
+
 weir_code weir__queue_join(weir_queue *q, const weir_member *m, weir_error *err)
 {
     if (atomic_exchange(&q->joined, true))

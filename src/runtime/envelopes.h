@@ -5,9 +5,11 @@
 #include "store/envelope.h"
 #include "weir/queue.h"
 
-/* Can other processes have this store open, and must members give signs of life? */
+/* Can other processes have this store open? Must members give signs of life? Are envelopes messages
+ * of a server's bridge? See weir_store_ops. */
 bool weir__queue_shared(const weir_queue *q);
 bool weir__queue_silent_ends(const weir_queue *q);
+bool weir__queue_bridged(const weir_queue *q);
 
 /* The calls of weir_store_ops. The queue must stay open until weir__queue_leave() has returned.
  * WEIR_EBUSY: it has a member. */

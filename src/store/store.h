@@ -90,6 +90,8 @@ struct weir_store_ops {
     weir_code (*post)(weir_store *s, const weir_envelope *e, weir_error *err);
     bool      silent_ends;          /* member->gone() does not report every process that ends:
                                        members must give signs of life */
+    bool      bridged;              /* envelopes are messages of a server's TCP bridge (docs/bus.md)
+                                       from and to that server; gone(): it is disconnected */
     /* 2: run() may be entered by two threads at once, as long as one of the batches is only of
      * operations of WEIR_LANE_WORK and the other has none of them. 0: by one only. */
     unsigned  lanes;

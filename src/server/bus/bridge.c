@@ -61,6 +61,21 @@ static void write_message(bridge *b, const weir_message *m, const char *address,
     end(b);
 }
 
+/* Tell the client what is wrong with this message. */
+static void refuse(bridge *b, const bridge_message *m, const char *code)
+{
+    if (!b->dialect->failures || !m->reply_address) {
+        bridge_error(b, code);
+        return;
+    }
+    begin(b, "err");
+    bridge_write_text(&b->out, "address", m->reply_address);
+    weir__buf_str(&b->out, ",\"failureCode\":-1");
+    bridge_write_text(&b->out, "failureType", weir_failure_name(WEIR_FAILURE_ERROR));
+    bridge_write_text(&b->out, "message", code);
+    end(b);
+}
+
 /* ---- replies that the client owes ---- */
 
 typedef struct owed {
@@ -357,11 +372,11 @@ static void pass_on(bridge *b, bridge_message *m, weir_message *to)
     weir_code    rc;
     asked       *q = NULL;
     if (m->reply_address && b->n_registered + b->n_asked >= BRIDGE_MAX_HANDLERS) {
-        bridge_error(b, "max_handlers_reached");
+        refuse(b, m, "max_handlers_reached");
         return;
     }
     if (m->reply_address && !(q = create_asked(b, m))) {
-        bridge_error(b, "rejected");
+        refuse(b, m, "rejected");
         return;
     }
     weir_expect e = { .fn = answered, .ctx = q, .mailbox = b->mb, .timeout_ms = timeout_ms };
@@ -374,7 +389,7 @@ static void pass_on(bridge *b, bridge_message *m, weir_message *to)
     if (rc && q)
         remove_asked(b, q);
     if (rc && rc != WEIR_ENOENT && rc != WEIR_EFULL && rc != WEIR_ESTALE)
-        bridge_error(b, "rejected");
+        refuse(b, m, "rejected");
 }
 
 static void do_send(bridge *b, bridge_message *m)
@@ -384,7 +399,7 @@ static void do_send(bridge *b, bridge_message *m)
         if (permitted(b, b->bus->inbound, WEIR_ROLE_PRODUCE | WEIR_ROLE_WORK, m->address))
             pass_on(b, m, NULL);
         else
-            bridge_error(b, "access_denied");
+            refuse(b, m, "access_denied");
         return;
     }
     weir_message *to = remove_owed(b, o);
@@ -399,12 +414,12 @@ static void do_publish(bridge *b, bridge_message *m)
 {
     int64_t timeout_ms;
     if (!permitted(b, b->bus->inbound, WEIR_ROLE_PRODUCE | WEIR_ROLE_WORK, m->address)) {
-        bridge_error(b, "access_denied");
+        refuse(b, m, "access_denied");
         return;
     }
     weir_content c = content_of(m, &timeout_ms);
     if (weir_bus_publish(b->bus->bus, m->address, &c, NULL))
-        bridge_error(b, "rejected");
+        refuse(b, m, "rejected");
 }
 
 static const struct {
@@ -427,7 +442,7 @@ static void dispatch(bridge *b, bridge_message *m)
     else if (types[i].address && (!m->address || !*m->address))
         bridge_error(b, "missing_address");
     else if (m->address && strlen(m->address) > b->dialect->max_address)
-        bridge_error(b, "max_address_length_reached");
+        refuse(b, m, "max_address_length_reached");
     else if (m->reply_address && strlen(m->reply_address) > BRIDGE_MAX_REPLY)
         bridge_error(b, "invalid_reply_address");
     else
@@ -441,9 +456,9 @@ void bridge_receive(bridge *b, const char *json, size_t len)
     if (bridge_message_read(&m, json, len, NULL))
         bridge_error(b, "invalid_json");
     else if (srv_quota_request(b->conn->quota[0], now) || srv_quota_request(b->conn->quota[1], now))
-        bridge_error(b, "rate_limited");
+        refuse(b, &m, "rate_limited");
     else if (!take_token(b, &m))
-        bridge_error(b, "access_denied");
+        refuse(b, &m, "access_denied");
     else if (!m.type)
         bridge_error(b, b->dialect->no_type);
     else

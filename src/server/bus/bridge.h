@@ -29,6 +29,7 @@ typedef struct bridge_dialect {
     bool        send_flag;          /* a message says whether it was sent; has headers always; has
                                        no body when that is null */
     bool        source_address;     /* a failure has it */
+    bool        failures;           /* what is wrong with a request is its failure */
     const char *no_type, *unknown_type, *unknown_address, *registered_twice;
 } bridge_dialect;
 

@@ -22,5 +22,7 @@ void srv_bus_destroy(srv_bus *b);       /* all connections are closed; NULL is f
 
 /* tcp.c: a connection to the TCP bridge. As srv_conn_open(). */
 void srv_bus_take_in(srv_thread *thread, int fd, const char *peer, srv_quota *quota);
+/* tcp.c: a request to go on with the frames of the TCP bridge on its connection. */
+void srv_bus_upgrade(srv_request *r);
 
 #endif

@@ -199,6 +199,8 @@ const srv_route srv_eventbus_routes[] = {
       200 },
     { "GET", "/eventbus/info", 0, get_info, 0, NULL, FLAGS, "What SockJS can do here", NULL, NULL,
       200 },
+    { "GET", "/eventbus/tcp", 0, srv_bus_upgrade, 0, NULL, FLAGS,
+      "The event bus with the frames of the TCP bridge", NULL, NULL, 101 },
     { "GET", "/eventbus/websocket", 0, get_plain, 0, NULL, FLAGS, "The event bus over a WebSocket",
       NULL, NULL, 101 },
     { "GET", "/eventbus/{server}/{session}/websocket", 0, get_sockjs, 0, NULL, FLAGS,

@@ -1,5 +1,6 @@
 /* tcp.c - the TCP bridge: frames in both directions on a connection of its own. */
 #include <stdlib.h>
+#include <strings.h>
 
 #include "server/bus/bridge.h"
 #include "server/bus/bus.h"
@@ -106,21 +107,57 @@ static void release(bridge *b)
     free(t);
 }
 
-void srv_bus_take_in(srv_thread *thread, int fd, const char *peer, srv_quota *quota)
+static tcp_client *make_client(srv_server *s, srv_conn *c, const bridge_dialect *dialect)
 {
     static const srv_upgrade_ops ops = { .receive = receive, .drained = drained, .check = check,
                                          .closed = closed };
+    tcp_client *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->up.ops = &ops;
+    t->b = (bridge){ .dialect = dialect, .bus = s->bus, .conn = c, .write = write_frame,
+                     .release = release };
+    return t;
+}
+
+void srv_bus_take_in(srv_thread *thread, int fd, const char *peer, srv_quota *quota)
+{
     srv_conn   *c = srv_conn_open(thread, fd, peer, quota);
-    tcp_client *t = c ? calloc(1, sizeof *t) : NULL;
+    tcp_client *t = c ? make_client(thread->server, c, &tcp_dialect) : NULL;
     if (!t) {
         if (c)
             srv_conn_hang_up(c);
         return;
     }
-    t->up.ops = &ops;
-    t->b = (bridge){ .dialect = &tcp_dialect, .bus = thread->server->bus, .conn = c,
-                     .write = write_frame, .release = release };
     srv_conn_upgrade(c, &t->up);
     if (bridge_open(&t->b, NULL, NULL))
         srv_conn_hang_up(c);
+}
+
+/* ---- the same over HTTP, for processes whose store is this server ---- */
+
+void srv_bus_upgrade(srv_request *r)
+{
+    static const bridge_dialect http_dialect = {
+        .message = "message", .code = "message", .max_address = WEIR_MAX_BUS_ADDRESS,
+        .pong = true, .send_flag = true, .source_address = true, .failures = true,
+        .no_type = "unknown_type", .unknown_type = "unknown_type",
+        .unknown_address = "unknown_address",
+    };
+    const char *upgrade = srv_header(r, "Upgrade");
+    if (!upgrade || strcasecmp(upgrade, "weir-bus") != 0) {
+        srv_reply_status(r, 400, "http", "this address is for event buses (Upgrade: weir-bus)");
+        return;
+    }
+    srv_head    head = srv_auth_head(r);
+    tcp_client *t = r->conn ? make_client(r->server, r->conn, &http_dialect) : NULL;
+    if (!t || bridge_open(&t->b, &head, NULL)) {
+        srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
+        if (t)
+            bridge_close(&t->b);
+        return;
+    }
+    srv_reply_header(r, "Upgrade", "weir-bus");
+    srv_reply_header(r, "Connection", "Upgrade");
+    srv_reply_upgrade(r, &t->up);
 }

@@ -111,6 +111,17 @@ void      weir__http_events_close(http_event_source *e); /* NULL is fine */
  * listening. */
 void weir__http_events_until(http_event_source *e, const char *run, uint64_t event);
 
+/* ---- the event bus (member.c) ---- */
+
+typedef struct http_member http_member;
+
+/* weir_store_ops.join(), post() and leave(). *out is set before anything arrives; *url is borrowed
+ * until weir__http_member_leave(). */
+weir_code weir__http_member_join(http_member **out, const http_url *url, const weir_member *is,
+                                 weir_error *err);
+weir_code weir__http_member_post(http_member *m, const weir_envelope *e, weir_error *err);
+void      weir__http_member_leave(http_member *m);      /* NULL is fine */
+
 /* ---- the store (store.c, batch.c) ---- */
 
 typedef struct http_lane {
@@ -125,6 +136,7 @@ typedef struct http_store {
     weir_env        env;
     http_lane       lane[WEIR_HTTP_LANES];
     http_event_source *events;
+    http_member    *member;                 /* NULL: no event bus is open */
     pthread_mutex_t lock;                   /* of what follows */
     char            run[WEIR_BATCH_RUN + 1];      /* of the server, as far as we know */
 } http_store;

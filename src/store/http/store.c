@@ -60,6 +60,24 @@ static weir_code http_open(weir_store **out, const weir_url *url, const weir_env
     return rc;
 }
 
+static weir_code http_join(weir_store *base, const weir_member *m, weir_error *err)
+{
+    http_store *s = (http_store *)base;
+    return weir__http_member_join(&s->member, &s->url, m, err);
+}
+
+static void http_leave(weir_store *base)
+{
+    http_store *s = (http_store *)base;
+    weir__http_member_leave(s->member);
+    s->member = NULL;
+}
+
+static weir_code http_post_envelope(weir_store *base, const weir_envelope *e, weir_error *err)
+{
+    return weir__http_member_post(((http_store *)base)->member, e, err);
+}
+
 const weir_store_ops weir__http_store = {
     .name = "http",
     .version = WEIR_STORE_OPS_VERSION,
@@ -67,5 +85,9 @@ const weir_store_ops weir__http_store = {
     .open = http_open,
     .close = http_close,
     .run = weir__http_run,
+    .join = http_join,
+    .leave = http_leave,
+    .post = http_post_envelope,
+    .bridged = true,
     .lanes = WEIR_HTTP_LANES,
 };

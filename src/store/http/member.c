@@ -1,0 +1,328 @@
+/* member.c - the connection of an event bus to the server: over HTTP, upgraded to the frames of its
+ * TCP bridge (docs/bus.md). A frame is the length of a JSON message (4 bytes, big-endian), then the
+ * message; an envelope is one message. */
+#include "store/http/http.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum {
+    CHUNK = 64 * 1024,
+    KEPT_ROOM = 1024 * 1024,
+    MAX_ANSWER = 16 * 1024,             /* bytes of the answer to the upgrade */
+    MAX_UNSENT = 64 * 1024 * 1024,      /* bytes */
+    PING_MS = 10 * 1000,                /* a ping is sent ... */
+    SILENCE_MS = 35 * 1000,             /* ... and the server has not answered three of them */
+    LAST_MS = 200                       /* to send the last messages */
+};
+
+struct http_member {
+    const http_url *url;
+    weir_member     is;
+    weir_feed      *feed;
+    int             wake;               /* an eventfd: there is something to send, or the end */
+    pthread_mutex_t lock;               /* guards what follows */
+    bool            live;
+    weir_buf        posted;
+
+    CURL           *curl;               /* the thread's, as what follows */
+    char            why[CURL_ERROR_SIZE];
+    int             fd;
+    weir_buf        in, out;
+    size_t          sent;
+    int64_t         read_ms;
+};
+
+/* ---- posting ---- */
+
+static void put_frame(weir_buf *out, const char *bytes, size_t len)
+{
+    char head[4];
+    for (int i = 0; i < 4; i++)
+        head[i] = (char)(len >> (24 - 8 * i));
+    weir__buf_add(out, head, sizeof head);
+    weir__buf_add(out, bytes, len);
+}
+
+weir_code weir__http_member_post(http_member *m, const weir_envelope *e, weir_error *err)
+{
+    weir_code rc = WEIR_OK;
+    pthread_mutex_lock(&m->lock);
+    bool first = !m->posted.len;
+    if (!m->live)
+        rc = weir_fail(err, WEIR_EUNAVAIL, "%s: no connection to its event bus", m->url->base);
+    else if (m->posted.len > MAX_UNSENT)
+        rc = weir_fail(err, WEIR_EFULL, "bus: %d bytes wait to be sent to %s", MAX_UNSENT,
+                       m->url->base);
+    else
+        put_frame(&m->posted, e->bytes, e->len);
+    if (m->posted.failed) {
+        rc = weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
+        weir__buf_fini(&m->posted);         /* what was posted before is lost, too */
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (!rc && first)
+        eventfd_write(m->wake, 1);
+    return rc;
+}
+
+static void take_posted(http_member *m)
+{
+    if (m->out.cap > KEPT_ROOM)
+        weir__buf_fini(&m->out);
+    weir__buf_clear(&m->out);
+    m->sent = 0;
+    pthread_mutex_lock(&m->lock);
+    weir_buf empty = m->out;
+    m->out = m->posted;
+    m->posted = empty;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Send what can be sent. False: the connection is gone. */
+static bool send_some(http_member *m)
+{
+    for (;;) {
+        if (m->sent == m->out.len)
+            take_posted(m);
+        if (m->sent == m->out.len)
+            return true;
+        size_t   n = 0;
+        CURLcode rc = curl_easy_send(m->curl, m->out.data + m->sent, m->out.len - m->sent, &n);
+        m->sent += n;
+        if (rc == CURLE_AGAIN)
+            return true;
+        if (rc)
+            return false;
+    }
+}
+
+/* ---- what comes ---- */
+
+/* Bytes that are there, behind those of m->in. False: the connection is gone. *some: there were. */
+static bool read_some(http_member *m, bool *some)
+{
+    size_t n = 0;
+    *some = false;
+    if (!weir__buf_reserve(&m->in, CHUNK))
+        return false;
+    CURLcode rc = curl_easy_recv(m->curl, m->in.data + m->in.len, CHUNK, &n);
+    if (rc == CURLE_AGAIN)
+        return true;
+    if (rc || !n)
+        return false;
+    m->in.len += n;
+    m->read_ms = weir__monotonic_ms();
+    *some = true;
+    return true;
+}
+
+/* Hand in the frames that are whole. False: this is no server of ours. */
+static bool take_frames(http_member *m)
+{
+    size_t at = 0;
+    while (m->in.len - at >= 4) {
+        const unsigned char *b = (const unsigned char *)m->in.data + at;
+        size_t len = (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
+        if (len > WEIR_MAX_ENVELOPE + CHUNK)
+            return false;
+        if (m->in.len - at - 4 < len)
+            break;
+        m->is.arrived(m->is.ctx, m->in.data + at + 4, len);
+        at += 4 + len;
+    }
+    m->in.len -= at;
+    memmove(m->in.data, m->in.data + at, m->in.len);
+    if (!m->in.len && m->in.cap > KEPT_ROOM)
+        weir__buf_fini(&m->in);
+    return true;
+}
+
+static bool receive_all(http_member *m)
+{
+    bool some = true;
+    while (some)
+        if (!read_some(m, &some) || !take_frames(m))
+            return false;
+    return true;
+}
+
+/* ---- a connection ---- */
+
+static bool wait_for(http_member *m, short events, weir_deadline until)
+{
+    struct pollfd p[2] = { { .fd = m->fd, .events = events }, { .fd = m->wake, .events = POLLIN } };
+    int           n;
+    do
+        n = poll(p, 2, (int)weir__deadline_left_ms(until));
+    while (n < 0 && errno == EINTR);
+    return n > 0 && !p[1].revents;
+}
+
+static void write_upgrade(http_member *m)
+{
+    const char *host = strstr(m->url->base, "://") + 3;
+    size_t      len = strcspn(host, "/");
+    weir__buf_printf(&m->out, "GET %s/eventbus/tcp HTTP/1.1\r\nHost: %.*s\r\n"
+                     "Connection: Upgrade\r\nUpgrade: weir-bus\r\n", host + len, (int)len, host);
+    if (*m->url->token)
+        weir__buf_printf(&m->out, "Authorization: Bearer %s\r\n", m->url->token);
+    weir__buf_str(&m->out, "\r\n");
+}
+
+/* What the server answers to the upgrade, up to the empty line; the rest stays in m->in. */
+static weir_code read_upgrade(http_member *m, weir_deadline until, weir_error *why)
+{
+    char *end = NULL;
+    bool  some;
+    int   status = 0;
+    while (!end && m->in.len < MAX_ANSWER) {
+        if (!read_some(m, &some) || (!some && !wait_for(m, POLLIN, until)))
+            return weir_fail(why, WEIR_EUNAVAIL, "%s: no answer from its event bus", m->url->base);
+        m->in.data[m->in.len] = '\0';
+        end = strstr(m->in.data, "\r\n\r\n");
+    }
+    if (!end || sscanf(m->in.data, "HTTP/1.%*d %d", &status) != 1 || status != 101)
+        return weir_fail(why, status == 404 ? WEIR_EVERSION : WEIR_EUNAVAIL,
+                         "%s: its event bus answers with status %d", m->url->base, status);
+    m->in.len -= (size_t)(end + 4 - m->in.data);
+    memmove(m->in.data, end + 4, m->in.len);
+    return WEIR_OK;
+}
+
+static weir_code connect_to_bus(http_member *m, weir_error *why)
+{
+    weir_deadline until = weir__deadline_in(m->url->timeout_ms);
+    curl_socket_t fd;
+    CURLcode      rc = curl_easy_perform(m->curl);
+    if (rc || (rc = curl_easy_getinfo(m->curl, CURLINFO_ACTIVESOCKET, &fd)) != CURLE_OK)
+        return weir__http_trouble(m->url, rc, m->why, why);
+    m->fd = (int)fd;
+    write_upgrade(m);
+    while (m->sent < m->out.len)
+        if (!send_some(m) || (m->sent < m->out.len && !wait_for(m, POLLOUT, until)))
+            return weir_fail(why, WEIR_EUNAVAIL, "%s: the connection was lost", m->url->base);
+    return read_upgrade(m, until, why);
+}
+
+static void set_live(http_member *m, bool live)
+{
+    pthread_mutex_lock(&m->lock);
+    m->live = live;
+    weir__buf_clear(&m->posted);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Until the connection or the feed ends. */
+static void run_connection(http_member *m, weir_feed *f)
+{
+    static const char ping[] = "{\"type\":\"ping\"}";
+    int64_t           pinged_ms = m->read_ms = weir__monotonic_ms();
+    bool              ok = take_frames(m);
+    while (ok && !weir__feed_stopping(f)) {
+        struct pollfd p[2] = { { .fd = m->fd, .events = POLLIN },
+                               { .fd = m->wake, .events = POLLIN } };
+        int64_t now = weir__monotonic_ms();
+        if (now >= pinged_ms + PING_MS) {
+            pinged_ms = now;
+            weir__http_member_post(m, &(weir_envelope){ .bytes = ping, .len = sizeof ping - 1 },
+                                   NULL);
+        }
+        p[0].events |= m->sent < m->out.len ? POLLOUT : 0;
+        if (poll(p, 2, (int)(pinged_ms + PING_MS - now)) < 0 && errno != EINTR)
+            break;
+        eventfd_t count;
+        if (p[1].revents)
+            eventfd_read(m->wake, &count);
+        ok = send_some(m) && receive_all(m) && weir__monotonic_ms() < m->read_ms + SILENCE_MS;
+    }
+    weir_deadline until = weir__deadline_in(LAST_MS);
+    while (ok && (ok = send_some(m)) && m->sent < m->out.len)
+        ok = wait_for(m, POLLOUT, until);
+}
+
+static weir_code make_handle(http_member *m, struct curl_slist **headers, weir_error *why)
+{
+    m->curl = weir__http_handle(m->url, headers, "*/*");
+    m->why[0] = '\0';
+    if (m->curl && !curl_easy_setopt(m->curl, CURLOPT_URL, m->url->base) &&
+        !curl_easy_setopt(m->curl, CURLOPT_ERRORBUFFER, m->why) &&
+        !curl_easy_setopt(m->curl, CURLOPT_CONNECT_ONLY, 1L))
+        return WEIR_OK;
+    return weir_fail(why, WEIR_ENOMEM, "http: out of memory");
+}
+
+static void receive(void *ctx, weir_feed *f, weir_error *why)
+{
+    http_member       *m = ctx;
+    struct curl_slist *headers = NULL;
+    eventfd_t          count;
+    eventfd_read(m->wake, &count);          /* what is left of the last connection */
+    weir__buf_clear(&m->in);
+    weir__buf_clear(&m->out);
+    m->sent = 0;
+    weir_code rc = weir__feed_stopping(f) ? WEIR_ECLOSED : make_handle(m, &headers, why);
+    if (!rc && !connect_to_bus(m, why)) {
+        set_live(m, true);
+        weir__feed_live(f);
+        m->is.lost(m->is.ctx);
+        run_connection(m, f);
+        set_live(m, false);
+        m->is.gone(m->is.ctx, "");
+        weir_fail(why, WEIR_EUNAVAIL, "%s: the connection to its event bus was lost",
+                  m->url->base);
+    }
+    curl_easy_cleanup(m->curl);
+    curl_slist_free_all(headers);
+    m->curl = NULL;
+}
+
+static void wake(void *ctx)
+{
+    eventfd_write(((http_member *)ctx)->wake, 1);
+}
+
+static const weir_feed_source source = { .thread = "weir-member", .receive = receive,
+                                         .wake = wake };
+
+/* ---- joining and leaving ---- */
+
+void weir__http_member_leave(http_member *m)
+{
+    if (!m)
+        return;
+    weir__feed_close(m->feed);
+    if (m->wake >= 0)
+        close(m->wake);
+    weir__buf_fini(&m->posted);
+    weir__buf_fini(&m->in);
+    weir__buf_fini(&m->out);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+weir_code weir__http_member_join(http_member **out, const http_url *url, const weir_member *is,
+                                 weir_error *err)
+{
+    http_member *m = *out = calloc(1, sizeof *m);
+    if (!m)
+        return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
+    m->url = url;
+    m->is = *is;
+    m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&m->lock, NULL);
+    weir_code rc = m->wake < 0 ? weir_fail(err, WEIR_ENOMEM, "bus: %s", strerror(errno))
+                               : weir__feed_open(&m->feed, &source, m, url->timeout_ms, err);
+    if (rc) {
+        weir__http_member_leave(m);
+        *out = NULL;
+    }
+    return rc;
+}
