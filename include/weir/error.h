@@ -50,15 +50,18 @@ typedef enum weir_code {
 /* The bit of an enumerator in a set of them, such as weir_filter.events. */
 #define WEIR_BIT(n) (1u << (n))
 
-enum { WEIR_ERROR_MAX = 240 };
+enum { WEIR_ERROR_MAX = 240, WEIR_FIELD_MAX = 96 };
 
 typedef struct weir_error {
     weir_code code;
     char      msg[WEIR_ERROR_MAX];   /* one line, complete enough to show as it is */
+    char      field[WEIR_FIELD_MAX]; /* the field that is wrong: "priority", "backoff.delay_ms",
+                                        "jobs[3].type"; "": none */
 } weir_error;
 
 /* Write `code` and a message into `err` (may be NULL) and return `code`. A message that is too
- * long is cut. Control characters are replaced, so that the message stays one line. */
+ * long is cut. Control characters are replaced, so that the message stays one line. No field is
+ * named. */
 WEIR_API weir_code weir_fail(weir_error *err, weir_code code, const char *fmt, ...)
     WEIR_PRINTF(3, 4);
 

@@ -1,5 +1,5 @@
 /* error.c - writing a weir_error, and the table of codes. */
-#include "weir/error.h"
+#include "base/fail.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,26 +48,64 @@ bool weir_code_may_retry(weir_code code)
     return info(code)->retry;
 }
 
+/* Copy a text to `out` as one line, cut between characters. */
+static void put_line(char *out, size_t size, const char *text)
+{
+    size_t len = strlen(text);
+    if (len >= size)
+        len = weir__utf8_cut(text, len, size - 1);
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        out[i] = c < 0x20 || c == 0x7f ? '?' : text[i];
+    }
+    out[len] = '\0';
+}
+
+enum { ROOM = 2 * WEIR_ERROR_MAX };     /* apart from err: its old texts may be arguments */
+
 weir_code weir_fail(weir_error *err, weir_code code, const char *fmt, ...)
 {
     if (!err)
         return code;
-    char    msg[2 * WEIR_ERROR_MAX];    /* apart from err: its old message may be an argument */
+    char    msg[ROOM];
     va_list args;
     va_start(args, fmt);
     int n = fmt ? vsnprintf(msg, sizeof msg, fmt, args) : 0;
     va_end(args);
-    if (n <= 0)
-        n = snprintf(msg, sizeof msg, "%s", weir_code_text(code));
-    size_t len = (size_t)n < sizeof msg ? (size_t)n : sizeof msg - 1;
-    if (len >= sizeof err->msg)
-        len = weir__utf8_cut(msg, len, sizeof err->msg - 1);
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)msg[i];
-        err->msg[i] = c < 0x20 || c == 0x7f ? '?' : msg[i];
-    }
-    err->msg[len] = '\0';
+    put_line(err->msg, sizeof err->msg, n > 0 ? msg : weir_code_text(code));
+    err->field[0] = '\0';
     err->code = code;
+    return code;
+}
+
+weir_code weir__fail_field(weir_error *err, weir_code code, const char *field, const char *fmt, ...)
+{
+    if (!err)
+        return code;
+    char    msg[ROOM], name[WEIR_FIELD_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof msg, fmt, args);
+    va_end(args);
+    put_line(name, sizeof name, field);
+    weir_fail(err, code, "%s%s%s", field, *field ? ": " : "", msg);
+    strcpy(err->field, name);
+    return code;
+}
+
+weir_code weir__fail_inside(weir_error *err, weir_code code, const char *fmt, ...)
+{
+    if (!err)
+        return code;
+    char    of[WEIR_FIELD_MAX], name[2 * WEIR_FIELD_MAX + 1];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(of, sizeof of, fmt, args);
+    va_end(args);
+    const char *dot = !*err->field ? "" : *err->field == '[' ? "" : ".";
+    snprintf(name, sizeof name, "%s%s%s", of, dot, err->field);
+    weir_fail(err, code, "%s%s%s", of, *err->field ? dot : ": ", err->msg);
+    put_line(err->field, sizeof err->field, name);
     return code;
 }
 

@@ -371,20 +371,31 @@ static weir_code read_text(weir_cron *c, const char *text, weir_error *err)
     return read_fields(c, text, err);
 }
 
+/* The message has the expression or the zone in it, so that its field need not be in it, too. */
+static weir_code wrong(weir_error *err, weir_code rc, const char *field)
+{
+    if (err)
+        strcpy(err->field, field);
+    return rc;
+}
+
 weir_code weir__cron_parse(weir_cron *out, const char *text, const char *zone, bool either,
                            weir_error *err)
 {
     weir_cron c = { .either = either };
     *out = (weir_cron){ 0 };
     if (!text || strlen(text) > WEIR_MAX_WHEN)
-        return weir_fail(err, WEIR_EINVAL, "the expression %s",
-                         text ? "is longer than 256 bytes (WEIR_MAX_WHEN)" : "is missing");
+        return wrong(err, weir_fail(err, WEIR_EINVAL, "the expression %s",
+                                    text ? "is longer than 256 bytes (WEIR_MAX_WHEN)"
+                                         : "is missing"), "when");
     weir_code rc = weir__zone_find(&c.zone, zone, err);
-    if (!rc)
-        rc = read_text(&c, text, err);
+    if (rc)
+        return wrong(err, rc, "zone");
+    rc = read_text(&c, text, err);
     if (!rc && !c.every_ms)
         rc = check_fires(&c, text, err);
-    if (!rc)
-        *out = c;
-    return rc;
+    if (rc)
+        return wrong(err, rc, "when");
+    *out = c;
+    return WEIR_OK;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "core/job.h"
 
 typedef weir_json_piece piece;
@@ -34,12 +35,12 @@ static weir_code no_memory(weir_reader *in)
 /* "delivery" in the third of "jobs" becomes "[3].delivery", then "jobs[3].delivery". */
 static weir_code at(weir_reader *in, const char *name, size_t len)
 {
-    char        rest[WEIR__FIELD];
-    const char *dot = *in->field && *in->field != '[' ? "." : "";
+    char        rest[WEIR_FIELD_MAX], *field = in->err.field;
+    const char *dot = *field && *field != '[' ? "." : "";
     size_t      shown = weir__utf8_cut(name, len, SHOWN);
-    memcpy(rest, in->field, sizeof rest);
-    int n = snprintf(in->field, sizeof in->field, "%.*s%s", (int)shown, name, dot);
-    snprintf(in->field + n, sizeof in->field - (size_t)n, "%s", rest);
+    memcpy(rest, field, sizeof rest);
+    int n = snprintf(field, sizeof rest, "%.*s%s", (int)shown, name, dot);
+    snprintf(field + n, sizeof rest - (size_t)n, "%s", rest);
     return in->err.code;
 }
 
@@ -252,7 +253,7 @@ weir_code weir__as_type(weir_reader *in, const weir_field *f, piece value, void 
         return rc;
     weir_error why;
     rc = weir__type_check(*(const char **)to, "", &why);
-    return rc ? weir_fail(&in->err, rc, "%s", why.msg + strlen(": ")) : WEIR_OK;
+    return rc ? weir_fail(&in->err, rc, "%s", why.msg) : WEIR_OK;
 }
 
 weir_code weir__as_ms(weir_reader *in, const weir_field *f, piece value, void *to)
@@ -504,7 +505,6 @@ weir_code weir__read_check(weir_reader *in, const char *text, size_t len, int de
     size_t      where;
     const char *why;
     in->err = (weir_error){ 0 };
-    in->field[0] = '\0';
     bool valid = in->shallow =
         weir__json_valid(text, len, depth < WEIR_MAX_DEPTH ? depth : WEIR_MAX_DEPTH, &where, &why);
     if (!valid && why == weir__json_too_deep && depth > WEIR_MAX_DEPTH)
@@ -520,15 +520,13 @@ weir_code weir__read_check(weir_reader *in, const char *text, size_t len, int de
 /* The name goes in front of what is wrong. */
 static weir_code named(weir_reader *in, weir_code rc)
 {
-    weir_error why = in->err;
-    if (rc && *in->field)
-        weir_fail(&in->err, rc, "%s: %s", in->field, why.msg);
+    if (rc && *in->err.field)
+        weir__fail_field(&in->err, rc, in->err.field, "%s", in->err.msg);
     return rc;
 }
 
 weir_code weir__read(weir_reader *in, const weir_field *table, piece object, void *out)
 {
     in->err = (weir_error){ 0 };
-    in->field[0] = '\0';
     return named(in, weir__as_object(in, &(weir_field){ .fields = table }, object, out));
 }

@@ -17,16 +17,14 @@
 #include "base/json.h"
 #include "weir/queue.h"
 
-enum { WEIR__FIELD = 160 };         /* bytes of a name: more is cut */
-
 /* Where texts and lists go, and what was wrong. Set alloc and ctx; the rest is zero. */
 typedef struct weir_reader {
     void      *(*alloc)(void *ctx, size_t size);    /* zeroed, and kept by the caller; NULL: none */
     void       *ctx;
     char       *room;                               /* of the last block for texts */
     size_t      left;
-    weir_error  err;                                /* "jobs[3].delivery: missing" */
-    char        field[WEIR__FIELD];                 /* "jobs[3].delivery"; "": all of it */
+    weir_error  err;                                /* "jobs[3].delivery: missing", with the field
+                                                       "jobs[3].delivery"; "": all of it */
     const char *end;                                /* where what was read last ends, if it was an
                                                        object or a list */
     bool        shallow;                            /* weir__read_check() found that it nests at
@@ -42,7 +40,8 @@ void *weir__arena_alloc(void *arena, size_t size);      /* weir_reader.alloc; ze
 void  weir__arena_free(weir_arena *arena);
 
 typedef struct weir_field weir_field;
-/* Reads one value into `to`. On failure in->err says what is wrong, without the name. */
+/* Reads one value into `to`. On failure in->err says what is wrong, without the name; its
+ * field is that inside of the value. */
 typedef weir_code weir_field_read(weir_reader *in, const weir_field *f, weir_json_piece value,
                                   void *to);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "core/civil.h"
 
 /* ---- names ---- */
@@ -61,12 +62,12 @@ static weir_code check_except(const char *except, weir_error *err)
     weir_date   d;
     const char *s = except;
     if (strlen(except) > WEIR_MAX_EXCEPT)
-        return weir_fail(err, WEIR_EINVAL, "except: more than %d bytes", WEIR_MAX_EXCEPT);
+        return weir__fail_field(err, WEIR_EINVAL, "except", "more than %d bytes", WEIR_MAX_EXCEPT);
     while (*s && next_date(&s, &d))
         ;
     if (*s)
-        return weir_fail(err, WEIR_EINVAL, "except: \"%.20s\" is not a date; write dates like "
-                         "2026-12-25, with commas between", s);
+        return weir__fail_field(err, WEIR_EINVAL, "except", "\"%.20s\" is not a date; write dates "
+                                "like 2026-12-25, with commas between", s);
     return WEIR_OK;
 }
 

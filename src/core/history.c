@@ -2,7 +2,9 @@
 #include "core/history.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "base/fail.h"
 #include "core/job.h"
 
 enum {
@@ -168,8 +170,9 @@ weir_code weir__history_read(weir_reader *in, const char *text, size_t len, weir
     if (!rc)
         rc = weir__as_list(in, &list, (weir_json_piece){ text, len }, out);
     if (rc) {
-        weir_error why = in->err;
-        weir_fail(&in->err, rc, "history%s: %s", in->field, why.msg);
+        char field[2 * WEIR_FIELD_MAX];
+        snprintf(field, sizeof field, "history%s", in->err.field);
+        weir__fail_field(&in->err, rc, field, "%s", in->err.msg);
     }
     return rc;
 }
@@ -178,9 +181,11 @@ static weir_code check_numbers(const weir_items *all, weir_error *err)
 {
     const weir_history_entry *p = all->item;
     for (size_t i = 1; i < all->n; i++) {
-        if (p[i].n != p[i - 1].n + 1)
-            return weir_fail(err, WEIR_EINVAL, "history[%zu].n: %" PRIu64 ", must be one more than "
-                             "that of the entry before", i, p[i].n);
+        if (p[i].n != p[i - 1].n + 1) {
+            weir__fail_field(err, WEIR_EINVAL, "n", "%" PRIu64 ", must be one more than that of "
+                             "the entry before", p[i].n);
+            return weir__fail_inside(err, WEIR_EINVAL, "history[%zu]", i);
+        }
     }
     return WEIR_OK;
 }
@@ -191,9 +196,8 @@ weir_code weir__history_valid(const char *text, size_t len, weir_error *err)
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
     weir_items  all;
     if (len > WEIR_MAX_HISTORY_BYTES)
-        return weir_fail(err, WEIR_ELIMIT,
-                         "history: %zu bytes, at most %d (WEIR_MAX_HISTORY_BYTES)", len,
-                         WEIR_MAX_HISTORY_BYTES);
+        return weir__fail_field(err, WEIR_ELIMIT, "history", "%zu bytes, at most %d "
+                                "(WEIR_MAX_HISTORY_BYTES)", len, WEIR_MAX_HISTORY_BYTES);
     weir_code rc = weir__history_read(&in, text, len, &all);
     if (!rc)
         rc = check_numbers(&all, &in.err);

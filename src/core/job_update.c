@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "core/life.h"
 #include "core/values.h"
 
@@ -39,11 +40,11 @@ static weir_code check_set(const weir_job *j, const weir_change *c, bool later, 
         return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already %s", j->id,
                          weir_state_name(j->state));
     if (later)
-        return weir_fail(err, WEIR_EINVAL, "delay: not together with state %s",
-                         weir_state_name(c->state));
+        return weir__fail_field(err, WEIR_EINVAL, "delay", "not together with state %s",
+                                weir_state_name(c->state));
     if (c->data)
-        return weir_fail(err, WEIR_EINVAL, "data: not together with state %s: change it before",
-                         weir_state_name(c->state));
+        return weir__fail_field(err, WEIR_EINVAL, "data", "not together with state %s: change it "
+                                "before", weir_state_name(c->state));
     return WEIR_OK;
 }
 
@@ -64,8 +65,8 @@ static weir_code check_target(const weir_job *j, const weir_change *c, weir_erro
         if (s == WEIR_STATE_ACTIVE)
             return wrong_state(j, err, "its worker must end it, or cancel it and then retry");
         if ((c->set_delay && c->delay_ms > 0) || c->run_at)
-            return weir_fail(err, WEIR_EINVAL, "delay: not together with state inactive, but with "
-                                               "delayed");
+            return weir__fail_field(err, WEIR_EINVAL, "delay", "not together with state inactive, "
+                                    "but with delayed");
         return WEIR_OK;
     case WEIR_STATE_DELAYED:
         if (s == WEIR_STATE_ACTIVE)
@@ -74,21 +75,21 @@ static weir_code check_target(const weir_job *j, const weir_change *c, weir_erro
             return WEIR_OK;
         if (s == WEIR_STATE_DELAYED)
             return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already delayed", j->id);
-        return weir_fail(err, WEIR_EINVAL, "state: delayed needs a delay");
+        return weir__fail_field(err, WEIR_EINVAL, "state", "delayed needs a delay");
     case WEIR_STATE_CANCELLED:
         if (s == WEIR_STATE_CANCELLED)
             return weir_fail(err, WEIR_ESTATE, "job %" PRIu64 " is already cancelled", j->id);
         if (weir__finished(s))
             return wrong_state(j, err, "only inactive, delayed and active ones can be cancelled");
         if (later)
-            return weir_fail(err, WEIR_EINVAL, "delay: not together with state cancelled");
+            return weir__fail_field(err, WEIR_EINVAL, "delay", "not together with state cancelled");
         return WEIR_OK;
     case WEIR_STATE_ACTIVE:
     case WEIR_STATE_COMPLETE:
     case WEIR_STATE_FAILED:
         return check_set(j, c, later, err);
     default:
-        return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)c->state);
+        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)c->state);
     }
 }
 

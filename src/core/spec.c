@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/json.h"
 #include "core/history.h"
 #include "core/job.h"
@@ -12,12 +13,12 @@
 
 /* `limit` is one of the constants of weir/job.h: its name and number go into the message. */
 #define OVER(err, field, n, what, limit)                                                       \
-    weir_fail(err, WEIR_ELIMIT, "%s: %lld%s, at most %lld (%s)", field, (long long)(n), what,  \
+    weir__fail_field(err, WEIR_ELIMIT, field, "%lld%s, at most %lld (%s)", (long long)(n), what,  \
               (long long)(limit), #limit)
 
 static weir_code negative(const char *field, int64_t n, weir_error *err)
 {
-    return weir_fail(err, WEIR_EINVAL, "%s: %" PRId64 ", must not be negative", field, n);
+    return weir__fail_field(err, WEIR_EINVAL, field, "%" PRId64 ", must not be negative", n);
 }
 
 weir_code weir__ms_check(int64_t ms, const char *field, weir_error *err)
@@ -32,27 +33,27 @@ weir_code weir__moment_check(int64_t at, const char *field, weir_error *err)
     if (at < 0)
         return negative(field, at, err);
     if (at > WEIR__MAX_AT)
-        return weir_fail(err, WEIR_ELIMIT, "%s: %" PRId64 ", which is after the year 9999", field,
-                         at);
+        return weir__fail_field(err, WEIR_ELIMIT, field, "%" PRId64 ", which is after the year "
+                                "9999", at);
     return WEIR_OK;
 }
 
 weir_code weir__type_check(const char *type, const char *field, weir_error *err)
 {
     if (!type)
-        return weir_fail(err, WEIR_EINVAL, "%s: missing", field);
+        return weir__fail_field(err, WEIR_EINVAL, field, "missing");
     size_t len = strlen(type);
     if (!len)
-        return weir_fail(err, WEIR_EINVAL, "%s: empty", field);
+        return weir__fail_field(err, WEIR_EINVAL, field, "empty");
     if (len > WEIR_MAX_TYPE)
         return OVER(err, field, len, " bytes", WEIR_MAX_TYPE);
     if (!weir__utf8_valid(type, len))
-        return weir_fail(err, WEIR_EINVAL, "%s: not valid UTF-8", field);
+        return weir__fail_field(err, WEIR_EINVAL, field, "not valid UTF-8");
     size_t   at;
     uint32_t c;
     if (weir__has_hidden(type, len, &at, &c))
-        return weir_fail(err, WEIR_EINVAL, "%s: invisible or control character U+%04" PRIX32
-                         " at byte %zu; use visible characters", field, c, at);
+        return weir__fail_field(err, WEIR_EINVAL, field, "invisible or control character U+%04"
+                                PRIX32 " at byte %zu; use visible characters", c, at);
     return WEIR_OK;
 }
 
@@ -60,7 +61,7 @@ weir_code weir__take_type_check(const char *type, const char *field, weir_error 
 {
     weir_code rc = weir__type_check(type, field, err);
     if (!rc && !strcmp(type, "*"))
-        rc = weir_fail(err, WEIR_EINVAL, "%s: \"*\" cannot be taken, name the types", field);
+        rc = weir__fail_field(err, WEIR_EINVAL, field, "\"*\" cannot be taken, name the types");
     return rc;
 }
 
@@ -73,9 +74,9 @@ weir_code weir__json_check(const char *json, size_t len, const char *field, weir
     if (weir__json_valid(json, len, WEIR_MAX_DEPTH, &where, &why))
         return WEIR_OK;
     if (why == weir__json_too_deep)
-        return weir_fail(err, WEIR_ELIMIT, "%s: %s at byte %zu, at most %d levels (WEIR_MAX_DEPTH)",
-                         field, why, where, WEIR_MAX_DEPTH);
-    return weir_fail(err, WEIR_EINVAL, "%s: not JSON at byte %zu: %s", field, where, why);
+        return weir__fail_field(err, WEIR_ELIMIT, field, "%s at byte %zu, at most %d levels "
+                                "(WEIR_MAX_DEPTH)", why, where, WEIR_MAX_DEPTH);
+    return weir__fail_field(err, WEIR_EINVAL, field, "not JSON at byte %zu: %s", where, why);
 }
 
 /* A string that may be missing. */
@@ -84,23 +85,23 @@ static weir_code check_text(const char *text, const char *field, size_t max, con
 {
     size_t len = text ? strlen(text) : 1;
     if (!len)
-        return weir_fail(err, WEIR_EINVAL, "%s: empty", field);
+        return weir__fail_field(err, WEIR_EINVAL, field, "empty");
     if (len > max)
-        return weir_fail(err, WEIR_ELIMIT, "%s: %zu bytes, at most %zu (%s)", field, len, max,
-                         max_name);
+        return weir__fail_field(err, WEIR_ELIMIT, field, "%zu bytes, at most %zu (%s)", len, max,
+                                max_name);
     if (text && !weir__utf8_valid(text, len))
-        return weir_fail(err, WEIR_EINVAL, "%s: not valid UTF-8", field);
+        return weir__fail_field(err, WEIR_EINVAL, field, "not valid UTF-8");
     return WEIR_OK;
 }
 
 static weir_code check_backoff(const weir_backoff *b, weir_error *err)
 {
     if ((unsigned)b->kind > WEIR_BACKOFF_LINEAR)
-        return weir_fail(err, WEIR_EINVAL, "backoff.kind: %d is none of WEIR_BACKOFF_NONE, _FIXED, "
-                                           "_EXPONENTIAL, _LINEAR", (int)b->kind);
+        return weir__fail_field(err, WEIR_EINVAL, "backoff.kind", "%d is none of "
+                                "WEIR_BACKOFF_NONE, _FIXED, _EXPONENTIAL, _LINEAR", (int)b->kind);
     if (b->jitter_pct < 0 || b->jitter_pct > 100)
-        return weir_fail(err, WEIR_EINVAL, "backoff.jitter_pct: %" PRId32 ", must be 0 to 100",
-                         b->jitter_pct);
+        return weir__fail_field(err, WEIR_EINVAL, "backoff.jitter_pct", "%" PRId32 ", must be 0 to "
+                                "100", b->jitter_pct);
     weir_code rc = weir__ms_check(b->delay_ms, "backoff.delay_ms", err);
     return rc ? rc : weir__ms_check(b->max_ms, "backoff.max_ms", err);
 }
@@ -116,7 +117,8 @@ static weir_code check_job_type(const char *type, weir_error *err)
 {
     weir_code rc = weir__type_check(type, "type", err);
     if (!rc && !strcmp(type, "*"))
-        rc = weir_fail(err, WEIR_EINVAL, "type: \"*\" stands for all types, a job needs one");
+        rc = weir__fail_field(err, WEIR_EINVAL, "type", "\"*\" stands for all types, a job needs "
+                              "one");
     return rc;
 }
 
@@ -141,7 +143,7 @@ static weir_code check_json(const char *json, size_t len, const char *field, wei
 {
     if (json)
         return weir__json_check(json, len, field, err);
-    return len ? weir_fail(err, WEIR_EINVAL, "%s: NULL, but %s_len is %zu", field, field, len)
+    return len ? weir__fail_field(err, WEIR_EINVAL, field, "NULL, but %s_len is %zu", field, len)
                : WEIR_OK;
 }
 
@@ -160,7 +162,8 @@ static weir_code check_spec(const weir_spec *spec, weir_error *err)
     WEIR_SPEC_FIELDS(ROW, )
 #undef ROW
     if (!rc && s.delay_ms && s.run_at)
-        rc = weir_fail(err, WEIR_EINVAL, "delay_ms and run_at: only one of them can be given");
+        rc = weir__fail_field(err, WEIR_EINVAL, "run_at", "delay_ms is given, too; only one of "
+                              "them can be given");
     return rc;
 }
 
@@ -178,7 +181,7 @@ weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *e
 {
     weir_code rc = check_spec(spec, err);
     if (rc && err && index >= 0)
-        weir_fail(err, rc, "jobs[%td].%s", index, err->msg);
+        weir__fail_inside(err, rc, "jobs[%td]", index);
     return rc;
 }
 
@@ -194,22 +197,24 @@ static weir_code check_words(const char *text, const char *field, weir_error *er
 static weir_code check_id(uint64_t id, weir_error *err)
 {
     if (id > WEIR_MAX_ID)
-        return weir_fail(err, WEIR_ELIMIT, "id: %" PRIu64 ", at most %" PRIu64 " (WEIR_MAX_ID)",
-                         id, WEIR_MAX_ID);
+        return weir__fail_field(err, WEIR_ELIMIT, "id", "%" PRIu64 ", at most %" PRIu64
+                                " (WEIR_MAX_ID)", id, WEIR_MAX_ID);
     return WEIR_OK;
 }
 
 static weir_code check_delivery(uint32_t n, weir_error *err)
 {
     if (n > INT32_MAX)                  /* it grows with each worker that has it */
-        return weir_fail(err, WEIR_ELIMIT, "delivery: %" PRIu32 ", at most %d", n, INT32_MAX);
+        return weir__fail_field(err, WEIR_ELIMIT, "delivery", "%" PRIu32 ", at most %d", n,
+                                INT32_MAX);
     return WEIR_OK;
 }
 
 static weir_code check_percent(int32_t n, const char *field, weir_error *err)
 {
     if (n < 0 || n > 100)
-        return weir_fail(err, WEIR_EINVAL, "%s: %" PRId32 " percent, must be 0 to 100", field, n);
+        return weir__fail_field(err, WEIR_EINVAL, field, "%" PRId32 " percent, must be 0 to 100",
+                                n);
     return WEIR_OK;
 }
 
@@ -238,31 +243,31 @@ static weir_code check_fields(const weir_job *j, weir_error *err)
 /* The facts at the top of job.c. */
 static weir_code check_facts(const weir_job *j, weir_error *err)
 {
-#define WRONG(...) weir_fail(err, WEIR_EINVAL, __VA_ARGS__)
+#define WRONG(field, ...) weir__fail_field(err, WEIR_EINVAL, field, __VA_ARGS__)
     const char *state = weir_state_name(j->state);
     bool        ended = weir__finished(j->state);
     if (j->attempts > j->max_attempts)
-        return WRONG("attempts: %" PRId32 " of %" PRId32, j->attempts, j->max_attempts);
+        return WRONG("attempts", "%" PRId32 " of %" PRId32, j->attempts, j->max_attempts);
     if (!ended && j->attempts == j->max_attempts)
-        return WRONG("attempts: %" PRId32 " of %" PRId32 ", but it is %s", j->attempts,
+        return WRONG("attempts", "%" PRId32 " of %" PRId32 ", but it is %s", j->attempts,
                      j->max_attempts, state);
     if (j->lost > j->max_lost + (j->state == WEIR_STATE_FAILED))
-        return WRONG("lost: %" PRId32 " of %" PRId32, j->lost, j->max_lost);
+        return WRONG("lost", "%" PRId32 " of %" PRId32, j->lost, j->max_lost);
     if (j->state == WEIR_STATE_DELAYED && !j->promote_at)
-        return WRONG("promote_at: missing, and it is delayed");
+        return WRONG("promote_at", "missing, and it is delayed");
     if (!ended && j->finished_at)
-        return WRONG("finished_at: set, but it is %s", state);
+        return WRONG("finished_at", "set, but it is %s", state);
     if (j->state == WEIR_STATE_FAILED && !j->error)
-        return WRONG("error: missing, and it is failed");
+        return WRONG("error", "missing, and it is failed");
     if (j->state != WEIR_STATE_COMPLETE && j->result)
-        return WRONG("result: set, but it is %s", state);
+        return WRONG("result", "set, but it is %s", state);
     if (j->state != WEIR_STATE_COMPLETE && j->duration_ms)
-        return WRONG("duration_ms: set, but it is %s", state);
+        return WRONG("duration_ms", "set, but it is %s", state);
     if (j->state != WEIR_STATE_COMPLETE)
         return WEIR_OK;
     if (j->progress != 100)
-        return WRONG("progress: %" PRId32 " percent, but it is complete", j->progress);
-    return j->error ? WRONG("error: set, but it is complete") : WEIR_OK;
+        return WRONG("progress", "%" PRId32 " percent, but it is complete", j->progress);
+    return j->error ? WRONG("error", "set, but it is complete") : WEIR_OK;
 #undef WRONG
 }
 
@@ -271,7 +276,7 @@ weir_code weir__job_valid(const weir_job *job, weir_error *err)
     weir_job  j = *job;
     weir_code rc;
     if ((unsigned)j.state >= WEIR_STATE_COUNT)
-        return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)j.state);
+        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)j.state);
     weir__job_import(&j, job->id, 1);
     rc = check_fields(&j, err);
     return rc ? rc : check_facts(&j, err);
@@ -290,12 +295,13 @@ weir_code weir__lines_valid(const weir_line *lines, size_t n, weir_error *err)
             return rc;
         snprintf(field, sizeof field, "log[%zu].text", i);
         if (!l->text)
-            return weir_fail(err, WEIR_EINVAL, "%s: missing", field);
+            return weir__fail_field(err, WEIR_EINVAL, field, "missing");
         if ((rc = check_words(l->text, field, err)))
             return rc;
+        snprintf(field, sizeof field, "log[%zu].n", i);
         if (!l->n || l->n > WEIR_MAX_ID || l->n - i != lines[0].n)
-            return weir_fail(err, WEIR_EINVAL, "log[%zu].n: %" PRIu64 ", must be %s", i, l->n,
-                             i ? "one more than that of the line before" : "at least 1");
+            return weir__fail_field(err, WEIR_EINVAL, field, "%" PRIu64 ", must be %s", l->n, i ?
+                                    "one more than that of the line before" : "at least 1");
     }
     return WEIR_OK;
 }

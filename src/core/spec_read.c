@@ -1,7 +1,6 @@
 /* spec_read.c - what to add, from JSON: the names are those of weir_job_json(), but for "attempts",
  * which are those it may have, and "run_at". */
-#include <string.h>
-
+#include "base/fail.h"
 #include "core/fields.h"
 #include "core/job.h"
 #include "core/job_fields.h"
@@ -47,16 +46,10 @@ weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *ou
     if (rc)
         return rc;
     if (out->delay_ms && out->run_at) {
-        strcpy(in->field, "run_at");
-        return weir_fail(&in->err, WEIR_EINVAL, "run_at: there is a delay, too; only one of them "
-                                                "can be given");
+        return weir__fail_field(&in->err, WEIR_EINVAL, "run_at", "there is a delay, too; only one "
+                                "of them can be given");
     }
-    rc = in->shallow ? weir__spec_check_known(out, &in->err)
-                     : weir__spec_check(out, -1, &in->err);
-    if (rc) {           /* numbers are right by now, and these members have their own names in C */
-        size_t len = strcspn(in->err.msg, ":");
-        memcpy(in->field, in->err.msg, len < sizeof in->field ? len : 0);
-        in->field[len < sizeof in->field ? len : 0] = '\0';
-    }
-    return rc;
+    /* Numbers are right by now; the other members have the same names in C and in JSON. */
+    return in->shallow ? weir__spec_check_known(out, &in->err)
+                       : weir__spec_check(out, -1, &in->err);
 }

@@ -1,9 +1,12 @@
 /* values.c - the values of a job: see values.h. */
 #include "core/values.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/json.h"
 
 typedef weir_json_piece piece;
@@ -32,6 +35,18 @@ static bool is_plain(char c)
            (c && strchr("_-.:", c));
 }
 
+static weir_code WEIR_PRINTF(4, 5) wrong_value(weir_error *err, weir_code code, const char *name,
+                                               const char *fmt, ...)
+{
+    char    what[WEIR_ERROR_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    weir__fail_field(err, code, name, "%s", what);
+    return weir__fail_inside(err, code, "values");
+}
+
 /* The name in its quotes, without them. An error begins with "values". */
 static weir_code read_name(piece name, char out[WEIR_MAX_VALUE_NAME + 1], weir_error *err)
 {
@@ -39,20 +54,20 @@ static weir_code read_name(piece name, char out[WEIR_MAX_VALUE_NAME + 1], weir_e
     int    shown = (int)weir__utf8_cut(name.text + 1, len, 80);
     for (size_t i = 0; i < len; i++) {
         if (!is_plain(name.text[1 + i]))
-            return weir_fail(err, WEIR_EINVAL, "values: \"%.*s\" is not a name of letters, digits, "
-                                               "\"_\", \"-\", \".\" and \":\"",
-                             shown, name.text + 1);
+            return weir__fail_field(err, WEIR_EINVAL, "values", "\"%.*s\" is not a name of "
+                                    "letters, digits, \"_\", \"-\", \".\" and \":\"", shown,
+                                    name.text + 1);
     }
     if (!len)
-        return weir_fail(err, WEIR_EINVAL, "values: a name is empty");
+        return weir__fail_field(err, WEIR_EINVAL, "values", "a name is empty");
     if (len > WEIR_MAX_VALUE_NAME)
-        return weir_fail(err, WEIR_ELIMIT, "values: a name of %zu bytes, at most %d "
-                                           "(WEIR_MAX_VALUE_NAME)", len, WEIR_MAX_VALUE_NAME);
+        return weir__fail_field(err, WEIR_ELIMIT, "values", "a name of %zu bytes, at most %d "
+                                "(WEIR_MAX_VALUE_NAME)", len, WEIR_MAX_VALUE_NAME);
     memcpy(out, name.text + 1, len);
     out[len] = '\0';
     if (is_taken(out))
-        return weir_fail(err, WEIR_EINVAL, "values.%s: this is the name of a field of every job; "
-                                           "choose another", out);
+        return wrong_value(err, WEIR_EINVAL, out, "this is the name of a field of every job; "
+                                                  "choose another");
     return WEIR_OK;
 }
 
@@ -81,11 +96,11 @@ static weir_code check_size(const size *s, weir_error *err)
 {
     size_t bytes = s->bytes + 1;
     if (s->n > WEIR_MAX_VALUES)
-        return weir_fail(err, WEIR_ELIMIT, "values: more than %d (WEIR_MAX_VALUES)",
-                         WEIR_MAX_VALUES);
+        return weir__fail_field(err, WEIR_ELIMIT, "values", "more than %d (WEIR_MAX_VALUES)",
+                                WEIR_MAX_VALUES);
     if (bytes > WEIR_MAX_VALUES_BYTES)
-        return weir_fail(err, WEIR_ELIMIT, "values: %zu bytes together, at most %d "
-                                           "(WEIR_MAX_VALUES_BYTES)", bytes, WEIR_MAX_VALUES_BYTES);
+        return weir__fail_field(err, WEIR_ELIMIT, "values", "%zu bytes together, at most %d "
+                                "(WEIR_MAX_VALUES_BYTES)", bytes, WEIR_MAX_VALUES_BYTES);
     return WEIR_OK;
 }
 
@@ -96,12 +111,11 @@ static weir_code check_value(const char *name, piece value, bool removing, weir_
     char   room[WEIR_MAX_VALUES_BYTES];
     size_t len, most = strcmp(name, WEIR__ADDRESS) ? sizeof room : WEIR__MAX_ADDRESS;
     if (value.len > most)
-        return weir_fail(err, WEIR_ELIMIT, "values.%s: %zu bytes, at most %zu", name, value.len,
-                         most);
+        return wrong_value(err, WEIR_ELIMIT, name, "%zu bytes, at most %zu", value.len, most);
     if (*value.text == 'n' && !removing)
-        return weir_fail(err, WEIR_EINVAL, "values.%s: null is no value", name);
+        return wrong_value(err, WEIR_EINVAL, name, "null is no value");
     if (*value.text == '"' && !weir__json_text(value, room, &len))
-        return weir_fail(err, WEIR_EINVAL, "values.%s: a zero byte in it", name);
+        return wrong_value(err, WEIR_EINVAL, name, "a zero byte in it");
     return WEIR_OK;
 }
 
@@ -115,7 +129,7 @@ weir_code weir__values_check(const char *json, size_t len, bool removing, weir_e
     if (rc)
         return rc;
     if (!weir__json_open(&w, (piece){ json, len }) || !w.object)
-        return weir_fail(err, WEIR_EINVAL, "values: not an object");
+        return weir__fail_field(err, WEIR_EINVAL, "values", "not an object");
     while (weir__json_next(&w, &name, &value)) {
         if ((rc = read_name(name, plain, err)) ||
             (rc = check_value(plain, value, removing, err)))
@@ -132,10 +146,9 @@ weir_code weir__values_one(weir_buf *out, const char *name, const char *value, w
     size_t      where, len = name ? strlen(name) : 0;
     const char *why;
     if (!name)
-        return weir_fail(err, WEIR_EINVAL, "values: no name given");
+        return weir__fail_field(err, WEIR_EINVAL, "values", "no name given");
     if (value && !weir__json_valid(value, strlen(value), WEIR_MAX_DEPTH - 1, &where, &why))
-        return weir_fail(err, WEIR_EINVAL, "values.%.*s: not JSON at byte %zu: %s",
-                         (int)weir__utf8_cut(name, len, 80), name, where, why);
+        return wrong_value(err, WEIR_EINVAL, name, "not JSON at byte %zu: %s", where, why);
     weir__buf_char(out, '{');
     weir__json_string(out, name, len);
     weir__buf_char(out, ':');

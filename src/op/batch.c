@@ -147,11 +147,12 @@ static weir_code find_kind(weir_reader *in, weir_json_piece value, weir_op_kind 
                 return WEIR_OK;
         }
         weir__not_a(in, one, "an operation");
-        strcpy(in->field, "op");
+        strcpy(in->err.field, "op");
         return WEIR_EINVAL;
     }
-    strcpy(in->field, "op");
-    return weir_fail(&in->err, WEIR_EINVAL, "missing");
+    weir_fail(&in->err, WEIR_EINVAL, "missing");
+    strcpy(in->err.field, "op");
+    return WEIR_EINVAL;
 }
 
 static weir_code as_op(weir_reader *in, const weir_field *f, weir_json_piece value, void *to)
@@ -197,8 +198,8 @@ weir_code weir__batch_read(weir_reader *in, const char *text, size_t len, weir_b
         weir__read(in, fields, (weir_json_piece){ text, len }, &got))
         return in->err.code;
     if (got.number && !got.caller) {
-        strcpy(in->field, "caller");
-        return weir_fail(&in->err, WEIR_EINVAL, "caller: missing, but the batch has a number");
+        return weir__fail_field(&in->err, WEIR_EINVAL, "caller", "missing, but the batch has a "
+                                "number");
     }
     *out = (weir_batch){ .caller = got.caller, .run = got.run, .number = got.number,
                          .op = got.ops.item, .n = got.ops.n };

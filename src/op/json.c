@@ -1,4 +1,5 @@
 /* json.c - what requests and answers of operations have in common as JSON: see row.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -53,6 +54,8 @@ void weir__put_error(weir_buf *out, const weir_error *err)
     const char *name = weir_code_name(err->code);
     weir__put_text(out, ",\"error\":{\"code\":", name, strlen(name));
     weir__put_text(out, ",\"message\":", err->msg, strlen(err->msg));
+    if (*err->field)
+        weir__put_text(out, ",\"field\":", err->field, strlen(err->field));
     weir__buf_char(out, '}');
 }
 
@@ -99,6 +102,7 @@ weir_code weir__as_error(weir_reader *in, const weir_field *f, weir_json_piece v
             code = c;
     }
     weir_fail(err, code, "%s", got.message);
+    snprintf(err->field, sizeof err->field, "%s", got.field ? got.field : "");
     return WEIR_OK;
 }
 

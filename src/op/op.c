@@ -34,8 +34,8 @@ static weir_code check_object(const char *json, const char *field, weir_error *e
     const char *at = json ? json + strspn(json, " \t\r\n") : "{";
     if (*at == '{')
         return WEIR_OK;
-    return weir_fail(err, WEIR_EINVAL, "%s: must be a JSON object in this store (profile=vertx), "
-                     "since Vert.x Kue deletes a job with other data", field);
+    return weir__fail_field(err, WEIR_EINVAL, field, "must be a JSON object in this store "
+                            "(profile=vertx), since Vert.x Kue deletes a job with other data");
 }
 
 weir_code weir__op_check_objects(const weir_op *op, weir_error *err)

@@ -47,12 +47,12 @@ static weir_code check_token(const weir_token *t, weir_error *err)
 {
     size_t len = t->key ? strlen(t->key) : 0;
     if (!len)
-        return weir_fail(err, WEIR_EINVAL, "token.key: %s", t->key ? "empty" : "missing");
+        return weir__fail_field(err, WEIR_EINVAL, "token.key", "%s", t->key ? "empty" : "missing");
     if (len > WEIR_MAX_TOKEN)
-        return weir_fail(err, WEIR_ELIMIT, "token.key: %zu bytes, at most %d (WEIR_MAX_TOKEN)", len,
-                         WEIR_MAX_TOKEN);
+        return weir__fail_field(err, WEIR_ELIMIT, "token.key", "%zu bytes, at most %d "
+                                "(WEIR_MAX_TOKEN)", len, WEIR_MAX_TOKEN);
     if (!weir__utf8_valid(t->key, len))
-        return weir_fail(err, WEIR_EINVAL, "token.key: not valid UTF-8");
+        return weir__fail_field(err, WEIR_EINVAL, "token.key", "not valid UTF-8");
     return WEIR_OK;
 }
 
@@ -67,6 +67,13 @@ static size_t length_of(const weir_spec *s)
     return length(s->data, s->data_len) + length(s->values, s->values_len);
 }
 
+static weir_code too_many(size_t i, weir_error *err)
+{
+    weir__fail_field(err, WEIR_ELIMIT, "data", "more than %d bytes together (WEIR_MAX_ADD_BYTES)",
+                     WEIR_MAX_ADD_BYTES);
+    return weir__fail_inside(err, WEIR_ELIMIT, "jobs[%zu]", i);
+}
+
 static weir_code check(weir_op *op, weir_error *err)
 {
     weir_op_add *a = &op->u.add;
@@ -75,10 +82,10 @@ static weir_code check(weir_op *op, weir_error *err)
     if (rc)
         return rc;
     if (a->n > WEIR_MAX_ADD)
-        return weir_fail(err, WEIR_ELIMIT, "jobs: %zu, at most %d (WEIR_MAX_ADD)", a->n,
-                         WEIR_MAX_ADD);
+        return weir__fail_field(err, WEIR_ELIMIT, "jobs", "%zu, at most %d (WEIR_MAX_ADD)", a->n,
+                                WEIR_MAX_ADD);
     if (a->n && !a->specs)
-        return weir_fail(err, WEIR_EINVAL, "jobs: missing");
+        return weir__fail_field(err, WEIR_EINVAL, "jobs", "missing");
     for (size_t i = 0; i < a->n; i++) {
         if (!a->checked)
             rc = weir__spec_check(&a->specs[i], a->n > 1 ? (ptrdiff_t)i : -1, err);
@@ -86,8 +93,7 @@ static weir_code check(weir_op *op, weir_error *err)
             return rc;
         bytes += length_of(&a->specs[i]);
         if (bytes > WEIR_MAX_ADD_BYTES)
-            return weir_fail(err, WEIR_ELIMIT, "jobs[%zu].data: more than %d bytes together "
-                                               "(WEIR_MAX_ADD_BYTES)", i, WEIR_MAX_ADD_BYTES);
+            return too_many(i, err);
     }
     return WEIR_OK;
 }

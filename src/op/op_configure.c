@@ -20,12 +20,11 @@ static const char **type(weir_op *op, size_t i)
 
 static weir_code check_keep(const weir_keep *k, const char *field, weir_error *err)
 {
-    char name[40];
-    snprintf(name, sizeof name, "%s.age_ms", field);
-    if (k->count < 0)
-        return weir_fail(err, WEIR_EINVAL, "%s.count: %" PRId64 ", must not be negative", field,
-                         k->count);
-    return weir__ms_check(k->age_ms, name, err);
+    weir_code rc = weir__ms_check(k->age_ms, "age_ms", err);
+    if (!rc && k->count < 0)
+        rc = weir__fail_field(err, WEIR_EINVAL, "count", "%" PRId64 ", must not be negative",
+                              k->count);
+    return rc ? weir__fail_inside(err, rc, "%s", field) : WEIR_OK;
 }
 
 static weir_code check(weir_op *op, weir_error *err)

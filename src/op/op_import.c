@@ -56,11 +56,18 @@ static size_t bytes_of(const weir_incoming *in)
 static weir_code check_incoming(const weir_incoming *in, weir_error *err)
 {
     if (!in->job)
-        return weir_fail(err, WEIR_EINVAL, "job: missing");
+        return weir__fail_field(err, WEIR_EINVAL, "job", "missing");
     if (in->n_lines && !in->lines)
-        return weir_fail(err, WEIR_EINVAL, "lines: missing");
+        return weir__fail_field(err, WEIR_EINVAL, "lines", "missing");
     weir_code rc = weir__job_valid(in->job, err);
     return rc ? rc : weir__lines_valid(in->lines, in->n_lines, err);
+}
+
+static weir_code too_many(size_t i, weir_error *err)
+{
+    weir_fail(err, WEIR_ELIMIT, "more than %d bytes together (WEIR_MAX_ADD_BYTES)",
+              WEIR_MAX_ADD_BYTES);
+    return weir__fail_inside(err, WEIR_ELIMIT, "jobs[%zu]", i);
 }
 
 static weir_code check(weir_op *op, weir_error *err)
@@ -68,21 +75,17 @@ static weir_code check(weir_op *op, weir_error *err)
     const weir_op_import *m = &op->u.import;
     size_t                bytes = 0;
     if (m->n > WEIR_MAX_IMPORT)
-        return weir_fail(err, WEIR_ELIMIT, "jobs: %zu, at most %d (WEIR_MAX_IMPORT)", m->n,
-                         WEIR_MAX_IMPORT);
+        return weir__fail_field(err, WEIR_ELIMIT, "jobs", "%zu, at most %d (WEIR_MAX_IMPORT)", m->n,
+                                WEIR_MAX_IMPORT);
     if (m->n && !m->jobs)
-        return weir_fail(err, WEIR_EINVAL, "jobs: missing");
+        return weir__fail_field(err, WEIR_EINVAL, "jobs", "missing");
     for (size_t i = 0; i < m->n; i++) {
-        weir_error why;
-        weir_code  rc = check_incoming(&m->jobs[i], &why);
-        if (rc && m->n > 1)
-            return weir_fail(err, rc, "jobs[%zu].%s", i, why.msg);
+        weir_code rc = check_incoming(&m->jobs[i], err);
         if (rc)
-            return weir_fail(err, rc, "%s", why.msg);
+            return m->n > 1 ? weir__fail_inside(err, rc, "jobs[%zu]", i) : rc;
         bytes += bytes_of(&m->jobs[i]);
         if (i && bytes > WEIR_MAX_ADD_BYTES)
-            return weir_fail(err, WEIR_ELIMIT, "jobs[%zu]: more than %d bytes together "
-                                               "(WEIR_MAX_ADD_BYTES)", i, WEIR_MAX_ADD_BYTES);
+            return too_many(i, err);
     }
     return WEIR_OK;
 }

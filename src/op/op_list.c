@@ -34,14 +34,15 @@ static weir_code check(weir_op *op, weir_error *err)
     weir_query *q = &op->u.list.query;
     weir_code   rc;
     if ((unsigned)q->state >= WEIR_STATE_COUNT)
-        return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)q->state);
+        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)q->state);
     if (q->type && (rc = weir__type_check(q->type, "type", err)))
         return rc;
     size_t len = q->search ? strlen(q->search) : 0;
     if (len > MAX_SEARCH)
-        return weir_fail(err, WEIR_ELIMIT, "search: %zu bytes, at most %d", len, MAX_SEARCH);
+        return weir__fail_field(err, WEIR_ELIMIT, "search", "%zu bytes, at most %d", len,
+                                MAX_SEARCH);
     if (len && !weir__utf8_valid(q->search, len))
-        return weir_fail(err, WEIR_EINVAL, "search: not valid UTF-8");
+        return weir__fail_field(err, WEIR_EINVAL, "search", "not valid UTF-8");
     if (q->by_priority && weir__ranked_by_priority(q))
         skip_to_priority(q);
     return weir__check_limit(&q->limit, DEFAULT_PAGE, "limit", err);

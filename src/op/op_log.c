@@ -12,7 +12,7 @@ static weir_code check(weir_op *op, weir_error *err)
 {
     weir_op_log *l = &op->u.log;
     if (!l->text)
-        return weir_fail(err, WEIR_EINVAL, "log: no line given");
+        return weir__fail_field(err, WEIR_EINVAL, "log", "no line given");
     weir__cut_text(l->text, &l->len);
     return WEIR_OK;
 }

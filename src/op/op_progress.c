@@ -12,8 +12,8 @@ static weir_code check(weir_op *op, weir_error *err)
 {
     weir_op_progress *p = &op->u.progress;
     if (p->percent < 0 || p->percent > 100)
-        return weir_fail(err, WEIR_EINVAL, "progress: %" PRId32 " percent, must be 0 to 100",
-                         p->percent);
+        return weir__fail_field(err, WEIR_EINVAL, "progress", "%" PRId32 " percent, must be 0 to "
+                                "100", p->percent);
     return weir__check_json(p->data, &p->len, "progress data", err);
 }
 

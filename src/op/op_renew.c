@@ -13,7 +13,7 @@ static weir_code check(weir_op *op, weir_error *err)
     weir_op_renew *r = &op->u.renew;
     weir_code      rc = WEIR_OK;
     if (r->n && !r->items)
-        return weir_fail(err, WEIR_EINVAL, "items: missing");
+        return weir__fail_field(err, WEIR_EINVAL, "items", "missing");
     for (size_t i = 0; !rc && i < r->n; i++)
         rc = weir__check_lease(&r->items[i].lease_ms, err);
     return rc;

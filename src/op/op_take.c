@@ -34,12 +34,12 @@ static bool result(const weir_op *op, size_t i, uint64_t *id)
 weir_code weir__take_check(weir_op_take *t, weir_error *err)
 {
     if (!t->n)
-        return weir_fail(err, WEIR_EINVAL, "n: 0, must be at least 1");
+        return weir__fail_field(err, WEIR_EINVAL, "n", "0, must be at least 1");
     if (!t->n_types || !t->types)
-        return weir_fail(err, WEIR_EINVAL, "types: none given");
+        return weir__fail_field(err, WEIR_EINVAL, "types", "none given");
     if (t->n_types > WEIR_MAX_TAKE_TYPES)
-        return weir_fail(err, WEIR_ELIMIT, "types: %zu, at most %d (WEIR_MAX_TAKE_TYPES)",
-                         t->n_types, WEIR_MAX_TAKE_TYPES);
+        return weir__fail_field(err, WEIR_ELIMIT, "types", "%zu, at most %d (WEIR_MAX_TAKE_TYPES)",
+                                t->n_types, WEIR_MAX_TAKE_TYPES);
     weir_code rc = weir__check_worker(t->worker, err);
     for (size_t i = 0; !rc && i < t->n_types; i++) {
         char field[32];

@@ -34,12 +34,13 @@ static weir_code check(weir_op *op, weir_error *err)
 {
     weir_change *c = &op->u.update.change;
     if ((unsigned)c->state >= WEIR_STATE_COUNT)
-        return weir_fail(err, WEIR_EINVAL, "state: %d is none", (int)c->state);
+        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)c->state);
     if (c->set_delay && c->run_at)
-        return weir_fail(err, WEIR_EINVAL, "delay_ms and run_at: only one of them can be given");
+        return weir__fail_field(err, WEIR_EINVAL, "run_at", "delay_ms is given, too; only one of "
+                                "them can be given");
     if (c->state != WEIR_STATE_ACTIVE && (c->worker || c->lease_ms))
-        return weir_fail(err, WEIR_EINVAL, "%s: only together with state active",
-                         c->worker ? "worker" : "lease_ms");
+        return weir__fail_field(err, WEIR_EINVAL, c->worker ? "worker" : "lease_ms",
+                                "only together with state active");
     weir_code rc = c->state == WEIR_STATE_ACTIVE ? weir__check_worker(c->worker, err) : WEIR_OK;
     if (!rc && c->state == WEIR_STATE_ACTIVE)
         rc = weir__check_lease(&c->lease_ms, err);

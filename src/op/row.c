@@ -133,8 +133,8 @@ weir_code weir__check_limit(size_t *limit, size_t preset, const char *field, wei
     if (!*limit)
         *limit = preset;
     if (*limit > WEIR_MAX_PAGE)
-        return weir_fail(err, WEIR_ELIMIT, "%s: %zu, at most %d (WEIR_MAX_PAGE)", field, *limit,
-                         WEIR_MAX_PAGE);
+        return weir__fail_field(err, WEIR_ELIMIT, field, "%zu, at most %d (WEIR_MAX_PAGE)", *limit,
+                                WEIR_MAX_PAGE);
     return WEIR_OK;
 }
 
@@ -148,11 +148,11 @@ weir_code weir__check_lease(int64_t *lease_ms, weir_error *err)
 weir_code weir__check_worker(const char *worker, weir_error *err)
 {
     if (!worker)
-        return weir_fail(err, WEIR_EINVAL, "worker: missing");
+        return weir__fail_field(err, WEIR_EINVAL, "worker", "missing");
     size_t len = strlen(worker);
     if (len > WEIR_MAX_WORKER)
-        return weir_fail(err, WEIR_ELIMIT, "worker: %zu bytes, at most %d (WEIR_MAX_WORKER)", len,
-                         WEIR_MAX_WORKER);
+        return weir__fail_field(err, WEIR_ELIMIT, "worker", "%zu bytes, at most %d "
+                                "(WEIR_MAX_WORKER)", len, WEIR_MAX_WORKER);
     return WEIR_OK;
 }
 

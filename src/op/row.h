@@ -2,6 +2,7 @@
 #ifndef WEIR_OP_ROW_H
 #define WEIR_OP_ROW_H
 
+#include "base/fail.h"
 #include "op/copy.h"
 #include "op/op.h"
 

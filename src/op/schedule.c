@@ -15,8 +15,8 @@ weir_code weir__schedule_name_check(const char *name, weir_error *err)
 {
     size_t len = name ? strlen(name) : 0;
     if (!len || len > WEIR_MAX_SCHEDULE_NAME || !weir__utf8_valid(name, len))
-        return weir_fail(err, WEIR_EINVAL, "name: a schedule's name is 1 to %d bytes of UTF-8",
-                         WEIR_MAX_SCHEDULE_NAME);
+        return weir__fail_field(err, WEIR_EINVAL, "name", "a schedule's name is 1 to %d bytes of "
+                                "UTF-8", WEIR_MAX_SCHEDULE_NAME);
     return WEIR_OK;
 }
 
@@ -31,14 +31,15 @@ weir_code weir__schedule_check(const weir_schedule *s, weir_error *err)
     if (rc)
         return rc;
     if (s->start_at < 0 || s->end_at < 0 || (s->end_at && s->end_at < s->start_at))
-        return weir_fail(err, WEIR_EINVAL, "end_at: the schedule ends before it starts");
+        return weir__fail_field(err, WEIR_EINVAL, "end_at", "the schedule ends before it starts");
     if (s->missed_limit < 0 || s->missed_limit > WEIR_MAX_FIRINGS)
-        return weir_fail(err, WEIR_EINVAL, "missed_limit: %" PRId32 " is out of range; expected 0 "
-                         "to %d", s->missed_limit, WEIR_MAX_FIRINGS);
+        return weir__fail_field(err, WEIR_EINVAL, "missed_limit", "%" PRId32 " is out of range; "
+                                "expected 0 to %d", s->missed_limit, WEIR_MAX_FIRINGS);
     if ((unsigned)s->missed > WEIR_MISSED_ALL || (unsigned)s->overlap > WEIR_OVERLAP_REPLACE)
-        return weir_fail(err, WEIR_EINVAL, "missed, overlap: unknown value");
-    weir_spec job = s->job;
-    return weir__spec_check(&job, -1, err);
+        return weir__fail_field(err, WEIR_EINVAL, (unsigned)s->missed > WEIR_MISSED_ALL ? "missed" :
+                                "overlap", "unknown value");
+    rc = weir__spec_check(&s->job, -1, err);
+    return rc ? weir__fail_inside(err, rc, "job") : WEIR_OK;
 }
 
 weir_code weir__schedule_record_check(const char *name, const char *record, size_t len,
@@ -53,7 +54,8 @@ weir_code weir__schedule_record_check(const char *name, const char *record, size
     if (!rc)
         rc = weir__schedule_check(&s, err);
     if (!rc && strcmp(s.name, name) != 0)
-        rc = weir_fail(err, WEIR_EINVAL, "schedule.name: it is not the name of the operation");
+        rc = weir__fail_field(err, WEIR_EINVAL, "schedule.name", "it is not the name of the "
+                              "operation");
     weir__arena_free(&arena);
     return rc;
 }

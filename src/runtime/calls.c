@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "core/values.h"
 #include "runtime/future.h"
 #include "runtime/delivery.h"
@@ -418,7 +419,7 @@ weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **ou
 static weir_code check_state(weir_state state, weir_error *err)
 {
     if ((unsigned)state >= WEIR_STATE_COUNT)
-        return weir_fail(err, WEIR_EINVAL, "state: %d is not one", (int)state);
+        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is not one", (int)state);
     return WEIR_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/thread.h"
 #include "core/job.h"
 
@@ -13,24 +14,24 @@
 static weir_code check_config(weir_pool *c, const char *type, weir_error *err)
 {
     if (!c->handler)
-        return weir_fail(err, WEIR_EINVAL, "process: no handler");
+        return weir__fail_field(err, WEIR_EINVAL, "handler", "missing");
     if (!type && (!c->types || !c->types[0]))
-        return weir_fail(err, WEIR_EINVAL, "process: no type");
+        return weir__fail_field(err, WEIR_EINVAL, "type", "missing");
     if (c->threads < 0 || c->threads > WEIR_MAX_THREADS)
-        return weir_fail(err, WEIR_EINVAL, "process: %d threads, must be 1 to %d "
-                         "(WEIR_MAX_THREADS)", c->threads, WEIR_MAX_THREADS);
+        return weir__fail_field(err, WEIR_EINVAL, "threads", "%d, must be 1 to %d "
+                                "(WEIR_MAX_THREADS)", c->threads, WEIR_MAX_THREADS);
     if (c->running < 0 || c->running > WEIR_MAX_RUNNING)
-        return weir_fail(err, WEIR_EINVAL, "process: %d jobs running, must be 1 to %d "
-                         "(WEIR_MAX_RUNNING)", c->running, WEIR_MAX_RUNNING);
+        return weir__fail_field(err, WEIR_EINVAL, "running", "%d, must be 1 to %d "
+                                "(WEIR_MAX_RUNNING)", c->running, WEIR_MAX_RUNNING);
     if (c->prefetch < WEIR_PREFETCH_NONE || c->prefetch > WEIR_MAX_PAGE)
-        return weir_fail(err, WEIR_EINVAL, "process: prefetch of %d, must be %d "
-                         "(WEIR_PREFETCH_NONE) to %d (WEIR_MAX_PAGE)", c->prefetch,
-                         WEIR_PREFETCH_NONE, WEIR_MAX_PAGE);
+        return weir__fail_field(err, WEIR_EINVAL, "prefetch", "%d, must be %d (WEIR_PREFETCH_NONE) "
+                                "to %d (WEIR_MAX_PAGE)", c->prefetch, WEIR_PREFETCH_NONE,
+                                WEIR_MAX_PAGE);
     if (!c->lease_ms)
         c->lease_ms = WEIR_DEFAULT_LEASE_MS;
     if (c->lease_ms < WEIR_MIN_LEASE_MS || c->lease_ms > WEIR_MAX_MS)
-        return weir_fail(err, WEIR_EINVAL, "process: lease of %lld ms, must be at least %d "
-                         "(WEIR_MIN_LEASE_MS)", (long long)c->lease_ms, WEIR_MIN_LEASE_MS);
+        return weir__fail_field(err, WEIR_EINVAL, "lease_ms", "%lld, must be at least %d "
+                                "(WEIR_MIN_LEASE_MS)", (long long)c->lease_ms, WEIR_MIN_LEASE_MS);
     if (!c->threads)
         c->threads = 1;
     return WEIR_OK;
@@ -44,15 +45,16 @@ static weir_code copy_types(pool *p, const char *type, weir_error *err)
     while (types[n])
         n++;
     if (n > WEIR_MAX_TAKE_TYPES)
-        return weir_fail(err, WEIR_ELIMIT, "process: %zu types, at most %d (WEIR_MAX_TAKE_TYPES)",
-                         n, WEIR_MAX_TAKE_TYPES);
+        return weir__fail_field(err, WEIR_ELIMIT, "types", "%zu, at most %d (WEIR_MAX_TAKE_TYPES)",
+                                n, WEIR_MAX_TAKE_TYPES);
     p->types = calloc(n, sizeof *p->types);
     if (!p->types)
         return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
     for (; p->n_types < n; p->n_types++) {
         weir_code rc = weir__type_check(types[p->n_types], "type", err);
         if (!rc && strcmp(types[p->n_types], "*") == 0)
-            rc = weir_fail(err, WEIR_EINVAL, "process: \"*\" is not a type, name them");
+            rc = weir__fail_field(err, WEIR_EINVAL, "type", "\"*\" cannot be taken, name the "
+                                  "types");
         if (rc)
             return rc;
         p->types[p->n_types] = strdup(types[p->n_types]);

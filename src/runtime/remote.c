@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "runtime/group.h"
 
 /* ---- take ---- */
@@ -71,8 +72,8 @@ static weir_code check_endings(const weir_ending *endings, size_t n, weir_error 
 {
     size_t bytes = 0, jobs = 0;
     if (n > WEIR_MAX_ADD)
-        return weir_fail(err, WEIR_ELIMIT, "endings: %zu, at most %d (WEIR_MAX_ADD)", n,
-                         WEIR_MAX_ADD);
+        return weir__fail_field(err, WEIR_ELIMIT, "endings", "%zu, at most %d (WEIR_MAX_ADD)", n,
+                                WEIR_MAX_ADD);
     for (size_t i = 0; i < n; i++) {
         const weir_ending *e = &endings[i];
         size_t             more = e->next ? e->next->n : 0;
@@ -215,7 +216,8 @@ static weir_code check_leases(weir_lease *leases, size_t n, weir_error *err)
         return WEIR_OK;
     for (size_t i = 0; i < n; i++)
         leases[i].code = WEIR_ELIMIT;
-    return weir_fail(err, WEIR_ELIMIT, "leases: %zu, at most %d (WEIR_MAX_ADD)", n, WEIR_MAX_ADD);
+    return weir__fail_field(err, WEIR_ELIMIT, "leases", "%zu, at most %d (WEIR_MAX_ADD)", n,
+                            WEIR_MAX_ADD);
 }
 
 weir_code weir_renew(weir_queue *q, weir_lease *leases, size_t n, weir_error *err)

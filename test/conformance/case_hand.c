@@ -357,6 +357,7 @@ static void what_does_not_go_with_a_state_by_hand(fixture *f)
               WEIR_EINVAL);
     CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_COMPLETE, .set_delay = true }),
               WEIR_EINVAL);
+    CHECK_STR(f->err.field, "delay");
     CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_ACTIVE, .worker = "me",
                                             .run_at = FIXTURE_START + 9000 }), WEIR_EINVAL);
     CHECK_INT(update(f, id, &(weir_change){ .worker = "me" }), WEIR_EINVAL);

@@ -74,8 +74,8 @@ static void check_refused(const weir_reader *in, weir_code rc)
 {
     MUST(rc == WEIR_EINVAL || rc == WEIR_ELIMIT);
     MUST(in->err.code == rc && in->err.msg[0]);
-    MUST(memchr(in->field, 0, sizeof in->field));
-    MUST(!*in->field || in->err.msg[0] == in->field[0] || in->field[0] == 0x7f);
+    MUST(memchr(in->err.field, 0, sizeof in->err.field));
+    MUST(!*in->err.field || in->err.msg[0] == in->err.field[0] || in->err.field[0] == 0x7f);
 }
 
 static void check_text(const char *text, size_t max)

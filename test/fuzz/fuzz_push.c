@@ -38,9 +38,8 @@ static void a_file(const char *text, size_t len)
     MUST(n <= SRV_PUSH_MAX_TARGETS);
     weir_buf out = { 0 };
     for (size_t i = 0; i < n; i++) {
-        const char *field;
         all[i] = got[i];
-        MUST(!srv_push_check(got[i], &field, NULL));
+        MUST(!srv_push_check(got[i], NULL));
         MUST(got[i]->concurrency >= 1 && got[i]->concurrency <= SRV_PUSH_MAX_CONCURRENCY);
         MUST(got[i]->types.n >= 1 && got[i]->types.n <= WEIR_MAX_TAKE_TYPES);
         MUST(strlen(got[i]->secret) >= SRV_PUSH_MIN_SECRET);
@@ -58,12 +57,12 @@ static void a_file(const char *text, size_t len)
 /* What is let through is a URL of the web, without a user, and not to an address of our own. */
 static void a_url(const char *text)
 {
-    const char     *types[] = { "x", NULL }, *field = NULL;
+    const char     *types[] = { "x", NULL };
     srv_push_target t = { .name = "x", .types = { types, 1 }, .url = text };
     weir_error      err = { 0 };
-    if (srv_push_check(&t, &field, &err)) {
+    if (srv_push_check(&t, &err)) {
         check_error(&err);
-        MUST(!strcmp(field, "url"));
+        MUST(!strcmp(err.field, "url"));
         return;
     }
     MUST(!strncasecmp(text, "http:", 5) || !strncasecmp(text, "https:", 6));

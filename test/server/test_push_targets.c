@@ -20,21 +20,21 @@
 static void check(const char *name, const char *type, const char *url, const char *field,
                   const char *part)
 {
-    const char     *types[] = { type, NULL }, *wrong = NULL;
+    const char     *types[] = { type, NULL };
     srv_push_target t = srv_push_defaults;
     weir_error      err = { 0 };
     t.name = name;
     t.types = (weir_texts){ types, 1 };
     t.url = url;
     t.secret = SECRET;
-    weir_code rc = srv_push_check(&t, &wrong, &err);
+    weir_code rc = srv_push_check(&t, &err);
     if (!part) {
         if (rc)
             fail_msg("%s, %s, %s: %s", name, type, url, err.msg);
         return;
     }
-    if (rc != WEIR_EINVAL || strcmp(wrong, field) || !strstr(err.msg, part))
-        fail_msg("%s, %s, %s: %s: %s", name, type, url, wrong, rc ? err.msg : "accepted");
+    if (rc != WEIR_EINVAL || strcmp(err.field, field) || !strstr(err.msg, part))
+        fail_msg("%s, %s, %s: %s: %s", name, type, url, err.field, rc ? err.msg : "accepted");
 }
 
 static void what_is_wrong_is_said(void **state)

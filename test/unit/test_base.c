@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/heap.h"
 #include "base/inbox.h"
+#include "base/fail.h"
 #include "base/map.h"
 #include "base/ring.h"
 #include "weir/error.h"
@@ -46,6 +47,34 @@ static void fail_may_quote_its_own_message(void **state)
     weir_fail(&err, WEIR_EINVAL, "type: empty");
     weir_fail(&err, err.code, "jobs[3].%s", err.msg);
     assert_string_equal(err.msg, "jobs[3].type: empty");
+}
+
+static void an_error_names_its_field(void **state)
+{
+    (void)state;
+    weir_error err;
+    char       longer[2 * WEIR_FIELD_MAX];
+    assert_int_equal(weir__fail_field(&err, WEIR_ELIMIT, "n", "%d, at most %d", 7, 5), WEIR_ELIMIT);
+    assert_string_equal(err.msg, "n: 7, at most 5");
+    assert_string_equal(err.field, "n");
+    weir__fail_inside(&err, err.code, "[%d]", 3);
+    weir__fail_inside(&err, err.code, "jobs");
+    assert_string_equal(err.msg, "jobs[3].n: 7, at most 5");
+    assert_string_equal(err.field, "jobs[3].n");
+    weir_fail(&err, WEIR_ELIMIT, "too many");
+    assert_string_equal(err.field, "");
+    assert_int_equal(weir__fail_inside(&err, err.code, "jobs[%d]", 3), WEIR_ELIMIT);
+    assert_string_equal(err.msg, "jobs[3]: too many");
+    assert_string_equal(err.field, "jobs[3]");
+    memset(longer, 'x', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    weir__fail_field(&err, WEIR_EINVAL, longer, "missing");
+    assert_int_equal(strlen(err.field), WEIR_FIELD_MAX - 1);
+    weir__fail_inside(&err, WEIR_EINVAL, "values");
+    assert_memory_equal(err.field, "values.xxx", 10);
+    assert_int_equal(strlen(err.field), WEIR_FIELD_MAX - 1);
+    assert_int_equal(weir__fail_field(NULL, WEIR_EINVAL, "n", "missing"), WEIR_EINVAL);
+    assert_int_equal(weir__fail_inside(NULL, WEIR_EINVAL, "jobs"), WEIR_EINVAL);
 }
 
 static void fail_cuts_between_characters(void **state)
@@ -475,6 +504,7 @@ int main(void)
         cmocka_unit_test(fail_writes_code_and_message),
         cmocka_unit_test(fail_keeps_the_message_one_line),
         cmocka_unit_test(fail_may_quote_its_own_message),
+        cmocka_unit_test(an_error_names_its_field),
         cmocka_unit_test(fail_cuts_between_characters),
         cmocka_unit_test(every_code_has_its_meaning),
         cmocka_unit_test(buf_grows_and_ends_with_nul),

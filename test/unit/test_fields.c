@@ -112,7 +112,7 @@ static void wrong(const char *json, weir_code code, const char *field, const cha
     whole     w;
     weir_code rc = read_text(json, &w);
     assert_string_equal(in.err.msg, message);
-    assert_string_equal(in.field, field);
+    assert_string_equal(in.err.field, field);
     assert_int_equal(rc, code);
     assert_int_equal(in.err.code, code);
 }
@@ -254,8 +254,8 @@ static void a_long_name_is_cut(void **state)
     memcpy(json + sizeof json - 7, "\":1}}", 6);
     whole w;
     assert_int_equal(read_text(json, &w), WEIR_EINVAL);
-    assert_int_equal(strlen(in.field), 4 + 60);
-    assert_memory_equal(in.field, "one.xxx", 7);
+    assert_int_equal(strlen(in.err.field), 4 + 60);
+    assert_memory_equal(in.err.field, "one.xxx", 7);
 }
 
 static void numbers_are_whole_and_fit(void **state)
@@ -388,7 +388,7 @@ static void spec_is_wrong(const char *json, weir_code code, const char *field, c
     weir_spec s;
     weir_code rc = read_spec(json, &s);
     assert_string_equal(in.err.msg, message);
-    assert_string_equal(in.field, field);
+    assert_string_equal(in.err.field, field);
     assert_int_equal(rc, code);
 }
 

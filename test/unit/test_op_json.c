@@ -323,11 +323,12 @@ static void errors_arrive(void **state)
 {
     (void)state;
     for (int k = 0; k < WEIR_OP_COUNT; k++) {
-        weir_op op = { .kind = (weir_op_kind)k, .err = { WEIR_ESTALE, "job 1: \"over\"" } };
+        weir_op op = { .kind = (weir_op_kind)k, .err = { WEIR_ESTALE, "job 1: \"over\"", "id" } };
         weir_op to = { .kind = (weir_op_kind)k };
         back(&op, &to);
         assert_int_equal(to.err.code, WEIR_ESTALE);
         assert_string_equal(to.err.msg, "job 1: \"over\"");
+        assert_string_equal(to.err.field, "id");
     }
     weir_error e;
     const char *text = "{\"error\":{\"code\":\"forbidden\",\"message\":\"no\",\"field\":\"x\"}}";

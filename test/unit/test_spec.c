@@ -32,6 +32,8 @@ static void refuse(weir_spec spec, weir_code code, const char *msg)
     assert_int_equal(weir__spec_check(&spec, -1, &err), code);
     assert_int_equal(err.code, code);
     assert_string_equal(err.msg, msg);
+    assert_int_equal(strlen(err.field), strcspn(msg, ":"));         /* both begin with its name */
+    assert_memory_equal(err.field, msg, strlen(err.field));
     assert_int_equal(weir__spec_check(&spec, -1, NULL), code);
 }
 
@@ -119,7 +121,7 @@ static void times(void **state)
     refuse((weir_spec){ .type = "m", .delay_ms = WEIR_MAX_MS + 1 }, WEIR_ELIMIT,
            "delay_ms: 3162240000001 ms, at most 3162240000000 (WEIR_MAX_MS)");
     refuse((weir_spec){ .type = "m", .delay_ms = 1, .run_at = 1 }, WEIR_EINVAL,
-           "delay_ms and run_at: only one of them can be given");
+           "run_at: delay_ms is given, too; only one of them can be given");
     refuse((weir_spec){ .type = "m", .ttl_ms = INT64_MIN }, WEIR_EINVAL,
            "ttl_ms: -9223372036854775808, must not be negative");
     refuse((weir_spec){ .type = "m", .ttl_ms = INT64_MAX }, WEIR_ELIMIT,
@@ -169,9 +171,11 @@ static void one_of_many_is_named(void **state)
     weir_spec  spec = { .type = "" };
     assert_int_equal(weir__spec_check(&spec, 3, &err), WEIR_EINVAL);
     assert_string_equal(err.msg, "jobs[3].type: empty");
+    assert_string_equal(err.field, "jobs[3].type");
     spec = (weir_spec){ .type = "m", .backoff.jitter_pct = 200 };
     assert_int_equal(weir__spec_check(&spec, 0, &err), WEIR_EINVAL);
     assert_string_equal(err.msg, "jobs[0].backoff.jitter_pct: 200, must be 0 to 100");
+    assert_string_equal(err.field, "jobs[0].backoff.jitter_pct");
 }
 
 int main(void)

@@ -173,16 +173,12 @@ static weir_code add_count(cli *c, weir_queue *q, const add_opts *o, const weir_
 /* The error of a lot names its element: say the line of the input instead. */
 static weir_code name_line(weir_error *err, const size_t *line_of, size_t n)
 {
-    char     *end;
     weir_code code = err->code;
-    if (strncmp(err->msg, "jobs[", 5) != 0)
+    size_t    i;
+    int       at = 0;               /* the member, behind "jobs[3]" or "jobs[3]." */
+    if (sscanf(err->field, "jobs[%zu]%n", &i, &at) != 1 || !at || i >= n)
         return code;
-    unsigned long i = strtoul(err->msg + 5, &end, 10);
-    if (*end != ']' || i >= n)
-        return code;
-    char rest[WEIR_ERROR_MAX];
-    snprintf(rest, sizeof rest, "%s", end + 1 + (end[1] == '.'));
-    return weir_fail(err, code, "line %zu: %s", line_of[i], rest);
+    return weir_fail(err, code, "line %zu: %s", line_of[i], err->msg + at + (err->msg[at] == '.'));
 }
 
 /* Lots of lines that are added together; each is there entirely or not at all. */

@@ -51,7 +51,7 @@ bool srv_own_stats(const srv_request *r, weir_stats **stats)
 bool srv_failed(srv_request *r, weir_code code, const weir_error *err)
 {
     if (code)
-        srv_reply_error(r, err, NULL);
+        srv_reply_error(r, err);
     return code != WEIR_OK;
 }
 

@@ -20,7 +20,6 @@ typedef struct refused {
     size_t          at;
     bool            forbidden;          /* the token may not */
     weir_error      err;
-    char            field[];
 } refused;
 
 typedef struct adding {
@@ -56,9 +55,9 @@ static void refused_json(weir_buf *out, const refused *e)
 {
     weir__buf_str(out, "{\"error\":");
     if (e->forbidden)
-        srv_forbidden_json(out, e->err.msg, e->field);
+        srv_forbidden_json(out, e->err.msg, "type");
     else
-        srv_error_json(out, &e->err, *e->field ? e->field : NULL);
+        srv_error_json(out, &e->err);
     weir__buf_char(out, '}');
 }
 
@@ -114,7 +113,7 @@ static void were_added(srv_request *r, weir_code code, const weir_error *err)
                        "Idempotency-Key: it was used before with another body; repeat a request "
                        "with the same body, or use a new key");
     else if (code)
-        srv_reply_error(r, err, NULL);
+        srv_reply_error(r, err);
     else if (a->bulk)
         reply_bulk(r, a);
     else if (a->wait_ms >= 0)       /* one that is removed may be gone before it is waited for */
@@ -133,15 +132,12 @@ static bool no_memory(srv_request *r)
 }
 
 /* False: out of memory. */
-static bool refuse(srv_request *r, adding *a, size_t at, const weir_error *err, bool forbidden,
-                   const char *field)
+static bool refuse(srv_request *r, adding *a, size_t at, const weir_error *err, bool forbidden)
 {
-    size_t   len = strlen(field);
-    refused *e = srv_alloc(r, sizeof *e + len + 1);
+    refused *e = srv_alloc(r, sizeof *e);
     if (!e)
         return false;
     *e = (refused){ .at = at, .err = *err, .forbidden = forbidden };
-    memcpy(e->field, field, len + 1);
     *a->last = e;
     a->last = &e->next;
     return true;
@@ -156,11 +152,11 @@ static bool read_element(srv_request *r, adding *a, weir_reader *in, weir_json_p
     if (rc == WEIR_ENOMEM)
         return no_memory(r);
     if (rc) {
-        kept = refuse(r, a, at, &in->err, false, in->field);
+        kept = refuse(r, a, at, &in->err, false);
     } else if (!srv_may(r, WEIR_ROLE_PRODUCE, spec->type)) {
         weir_fail(&in->err, WEIR_EREADONLY, "this token may not add jobs of the type %s",
                   spec->type);
-        kept = refuse(r, a, at, &in->err, true, "type");
+        kept = refuse(r, a, at, &in->err, true);
     } else {
         a->n_specs++;
     }
@@ -267,7 +263,7 @@ static void add_jobs(srv_request *r)
     if (!rc)
         rc = weir__ops_run_async(srv_queue(r), &a->op, 1, &f, &err);
     if (rc)                                     /* not the key's fault: see were_added() */
-        srv_reply_error(r, &err, NULL);
+        srv_reply_error(r, &err);
     else
         srv_await(r, rc, &err, f, were_added);
 }

@@ -284,7 +284,7 @@ static void looked(srv_request *r, weir_code code, const weir_error *err)
         weir_job_free(b->job[i]);
     }
     if (failed)
-        srv_reply_error(r, failed, NULL);
+        srv_reply_error(r, failed);
     else
         look(r);
 }

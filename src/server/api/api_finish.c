@@ -59,7 +59,7 @@ static void checked_some(srv_request *r, weir_code code, const weir_error *none)
     }
     c->done += c->now;
     if (trouble.code)
-        srv_reply_error(r, &trouble, NULL);
+        srv_reply_error(r, &trouble);
     else
         check_some(r);
 }
@@ -112,7 +112,7 @@ static void check(srv_request *r, deliveries *d, srv_handler *then)
 static void add_refused(weir_buf *out, const item *it, const weir_error *err)
 {
     weir__buf_printf(out, "{\"id\":%" PRIu64 ",\"error\":", it->id);
-    srv_error_json(out, err, NULL);
+    srv_error_json(out, err);
     weir__buf_char(out, '}');
 }
 
@@ -298,7 +298,7 @@ static void finished(srv_request *r, weir_code code, const weir_error *err)
     if (tried)
         srv_taking_took(&fin->next, !worked);
     if (trouble) {
-        srv_reply_error(r, trouble, NULL);
+        srv_reply_error(r, trouble);
         return;
     }
     if (fin->n_ended)
@@ -418,7 +418,7 @@ static void renewed(srv_request *r, weir_code code, const weir_error *err)
     weir_buf          out = { 0 };
     uint64_t          stale = 0;
     if (code) {
-        srv_reply_error(r, err, NULL);
+        srv_reply_error(r, err);
         return;
     }
     weir__buf_str(&out, "{\"results\":[");

@@ -49,7 +49,7 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
     size_t    before = out->len;
     if (code) {
         if (!srv_parts_failed(r))
-            srv_reply_error(r, err, NULL);
+            srv_reply_error(r, err);
         return;
     }
     for (size_t i = 0; i < l->page->n; i++) {

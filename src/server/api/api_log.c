@@ -37,7 +37,7 @@ static void lines_read(srv_request *r, weir_code code, const weir_error *err)
     size_t    before = out->len;
     if (code) {
         if (!srv_parts_failed(r))
-            srv_reply_error(r, err, NULL);
+            srv_reply_error(r, err);
         return;
     }
     size_t n = l->lines->n;

@@ -184,7 +184,7 @@ static void got_stats(srv_request *r, weir_code code, const weir_error *err)
     weir_buf    out = { 0 };
     size_t      n;
     if (code) {
-        srv_reply_error(r, err, NULL);
+        srv_reply_error(r, err);
         return;
     }
     weir_type_stats *types = bound_types(r, s, &n);

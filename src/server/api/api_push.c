@@ -14,7 +14,7 @@ static void answered(weir_task *task)
     question     *q = (question *)(void *)((char *)task - offsetof(question, ask.done));
     srv_push_ask *a = &q->ask;
     if (a->err.code)
-        srv_reply_error(q->r, &a->err, a->field);
+        srv_reply_error(q->r, &a->err);
     else if (a->run == srv_push_remove)
         srv_reply_empty(q->r, 204);
     else
@@ -47,19 +47,18 @@ static void get_push(srv_request *r)
 static void put_push(srv_request *r)
 {
     question   *q = begin(r, srv_push_put);
-    const char *field = "url";
-    weir_error  err;
+    weir_error err;
     if (!q)
         return;
     q->target = srv_push_defaults;
     q->target.name = r->arg[0];
     if (!srv_body(r, srv_push_fields, &q->target))
         return;
-    weir_code rc = srv_push_check(&q->target, &field, &err);
+    weir_code rc = srv_push_check(&q->target, &err);
     if (!rc && !srv_settings(r)->push_private)
         rc = srv_push_check_public(&q->target, &err);
     if (rc)
-        srv_reply_error(r, &err, field);
+        srv_reply_error(r, &err);
     else
         srv_push_post(srv_pusher(r), &q->ask);
 }

@@ -39,7 +39,7 @@ bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w)
         char       field[32];
         snprintf(field, sizeof field, "types[%zu]", i);
         if (weir__take_type_check(w->types.text[i], field, &err)) {
-            srv_reply_error(r, &err, field);
+            srv_reply_error(r, &err);
             return false;
         }
         if (!srv_allow(r, WEIR_ROLE_WORK, w->types.text[i]))
@@ -182,7 +182,7 @@ static void looked(srv_request *r, weir_code code, const weir_error *err)
     srv_taking_took(t, code != WEIR_OK);
     if (code) {
         leave(t, SRV_LONGPOLL_FAILED);
-        srv_reply_error(r, err, NULL);
+        srv_reply_error(r, err);
         return;
     }
     if (t->n_jobs) {

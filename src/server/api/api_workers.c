@@ -141,7 +141,7 @@ static void listed(srv_request *r, weir_code code, const weir_error *err)
     survey    *s = r->state;
     weir_page *page = s->page;
     if (code) {
-        srv_reply_error(r, err, NULL);
+        srv_reply_error(r, err);
         return;
     }
     for (size_t i = 0; i < page->n && s->n < MAX_HELD; i++) {

@@ -8,10 +8,10 @@ static void *alloc(void *ctx, size_t size)
 
 void srv_body_refuse(srv_request *r, const weir_reader *in)
 {
-    if (*in->field && !r->body_len)
-        srv_reply_fail(r, in->err.code, in->field, "%s (there is no body)", in->err.msg);
-    else if (*in->field)
-        srv_reply_error(r, &in->err, in->field);
+    if (*in->err.field && !r->body_len)
+        srv_reply_fail(r, in->err.code, in->err.field, "%s (there is no body)", in->err.msg);
+    else if (*in->err.field)
+        srv_reply_error(r, &in->err);
     else
         srv_reply_fail(r, in->err.code, NULL, "body: %s", in->err.msg);
 }

@@ -209,16 +209,16 @@ static void error_json(weir_buf *out, const char *code, const char *message, con
     weir__json_string(out, code, strlen(code));
     weir__buf_str(out, ",\"message\":");
     weir__json_string(out, message, strlen(message));
-    if (field) {
+    if (field && *field) {
         weir__buf_str(out, ",\"field\":");
         weir__json_string(out, field, strlen(field));
     }
     weir__buf_char(out, '}');
 }
 
-void srv_error_json(weir_buf *out, const weir_error *err, const char *field)
+void srv_error_json(weir_buf *out, const weir_error *err)
 {
-    error_json(out, weir_code_name(err->code), err->msg, field);
+    error_json(out, weir_code_name(err->code), err->msg, err->field);
 }
 
 static void reply_error(srv_request *r, int status, const char *code, const char *message,
@@ -243,9 +243,9 @@ static void reply_error(srv_request *r, int status, const char *code, const char
     srv_reply_json(r, status, &body);
 }
 
-void srv_reply_error(srv_request *r, const weir_error *err, const char *field)
+void srv_reply_error(srv_request *r, const weir_error *err)
 {
-    reply_error(r, weir_code_http(err->code), weir_code_name(err->code), err->msg, field);
+    reply_error(r, weir_code_http(err->code), weir_code_name(err->code), err->msg, err->field);
 }
 
 void srv_reply_fail(srv_request *r, weir_code code, const char *field, const char *fmt, ...)
@@ -257,7 +257,8 @@ void srv_reply_fail(srv_request *r, weir_code code, const char *field, const cha
     va_end(args);
     weir_error err;
     weir_fail(&err, code, "%s", text);
-    srv_reply_error(r, &err, field);
+    snprintf(err.field, sizeof err.field, "%s", field ? field : "");
+    srv_reply_error(r, &err);
 }
 
 void srv_reply_status(srv_request *r, int status, const char *code, const char *fmt, ...)

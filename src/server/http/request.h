@@ -120,8 +120,9 @@ void srv_reply(srv_request *r, int status, const char *content_type, weir_buf *b
 void srv_reply_json(srv_request *r, int status, weir_buf *body);
 void srv_reply_empty(srv_request *r, int status);        /* 204 ... */
 /* The one error shape, {"error":{"code":"EINVAL","message":"...","field":"..."}}, with the status
- * of the code (for 503 with Retry-After). `field` may be NULL. */
-void srv_reply_error(srv_request *r, const weir_error *err, const char *field);
+ * of the code (for 503 with Retry-After). */
+void srv_reply_error(srv_request *r, const weir_error *err);
+/* The same for a message that has the name of the field in it; `field` may be NULL. */
 void srv_reply_fail(srv_request *r, weir_code code, const char *field, const char *fmt, ...)
     WEIR_PRINTF(4, 5);
 /* The same with a status of its own: 401, 404 of a route, 405, 415, 429 ... `code`: "method". */
@@ -153,6 +154,6 @@ bool srv_gone(const srv_request *r);
 bool srv_is_cancelled(const srv_request *r);
 
 /* {"code":"EINVAL","message":"...","field":"..."}: an error as part of an answer. */
-void srv_error_json(weir_buf *out, const weir_error *err, const char *field);
+void srv_error_json(weir_buf *out, const weir_error *err);
 
 #endif

@@ -179,7 +179,7 @@ srv_replay *srv_replay_begin(srv_replays *s, srv_request *r, const char *caller,
     if (is_new)
         return c;
     if (rc)
-        srv_reply_error(r, &err, NULL);
+        srv_reply_error(r, &err);
     else if (!wait)
         srv_reply_json(r, 200, &answer);
     return NULL;

@@ -387,7 +387,7 @@ static void handle_events(srv_request *r)
     if (come(l, &err)) {
         atomic_fetch_sub(count, 1);
         srv_share_give(r, SRV_SHARE_LISTENERS);
-        srv_reply_error(r, &err, NULL);
+        srv_reply_error(r, &err);
         return;
     }
     bool kept = find_place(l, srv_header(r, "Last-Event-ID"));

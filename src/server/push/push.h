@@ -39,7 +39,6 @@ struct srv_push_ask {
     srv_loop     *loop;         /* where `done` runs when it was done */
     weir_task      done;
     weir_error    err;          /* out; code WEIR_OK: it was done */
-    const char   *field;        /* out: the member that is wrong, if it is one */
     bool          made;         /* out, put: there was none of this name */
     weir_buf      json;         /* out: all targets, or the one; weir__buf_fini() */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/access/file.h"
+#include "base/fail.h"
 #include "server/push/push_inner.h"
 
 /* ---- the list ---- */
@@ -179,8 +180,7 @@ void srv_push_put(srv_push *p, srv_push_ask *ask)
     push_target     *t = find(p, fresh.name);
     ask->made = !t || t->removed;
     if (!fresh.secret && ask->made) {
-        ask->field = "secret";
-        weir_fail(err, WEIR_EINVAL, "secret: missing; a new target needs one");
+        weir__fail_field(err, WEIR_EINVAL, "secret", "missing; a new target needs one");
         return;
     }
     if (fresh.rotate && !ask->made)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "core/job.h"
 #include "server/push/netguard.h"
 
@@ -43,11 +44,11 @@ static weir_code check_name(const char *name, weir_error *err)
     static const char fine[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t            len = strlen(name);
     if (!len || len > SRV_PUSH_MAX_NAME)
-        return weir_fail(err, WEIR_EINVAL, "name: %zu bytes, must be between 1 and %d", len,
-                         SRV_PUSH_MAX_NAME);
+        return weir__fail_field(err, WEIR_EINVAL, "name", "%zu bytes, must be between 1 and %d",
+                                len, SRV_PUSH_MAX_NAME);
     if (strspn(name, fine) != len)
-        return weir_fail(err, WEIR_EINVAL,
-                         "name: may have letters, digits, '.', '_' and '-' alone");
+        return weir__fail_field(err, WEIR_EINVAL, "name", "may have letters, digits, '.', '_' and "
+                                "'-' alone");
     return WEIR_OK;
 }
 
@@ -59,7 +60,8 @@ static weir_code check_types(const weir_texts *types, weir_error *err)
             return rc;
         for (size_t k = 0; k < i; k++) {
             if (!strcmp(types->text[i], types->text[k]))
-                return weir_fail(err, WEIR_EINVAL, "types: %s is there twice", types->text[i]);
+                return weir__fail_field(err, WEIR_EINVAL, "types", "%s is there twice",
+                                        types->text[i]);
         }
     }
     return WEIR_OK;
@@ -84,33 +86,27 @@ static weir_code check_url(const char *url, char **host, weir_error *err)
     if (rc == CURLUE_OUT_OF_MEMORY)
         return weir_fail(err, WEIR_ENOMEM, "url: out of memory");
     if (rc == CURLUE_USER_NOT_ALLOWED)
-        return weir_fail(err, WEIR_EINVAL, "url: must not hold a user or password; requests are "
-                         "signed with the secret");
+        return weir__fail_field(err, WEIR_EINVAL, "url", "must not hold a user or password; "
+                                "requests are signed with the secret");
     if (rc == CURLUE_UNSUPPORTED_SCHEME || (!rc && !web))
-        return weir_fail(err, WEIR_EINVAL, "url: must begin with https:// or http://");
-    return rc ? weir_fail(err, WEIR_EINVAL, "url: %s", curl_url_strerror(rc)) : WEIR_OK;
+        return weir__fail_field(err, WEIR_EINVAL, "url", "must begin with https:// or http://");
+    return rc ? weir__fail_field(err, WEIR_EINVAL, "url", "%s", curl_url_strerror(rc)) : WEIR_OK;
 }
 
-weir_code srv_push_check(const target *t, const char **field, weir_error *err)
+weir_code srv_push_check(const target *t, weir_error *err)
 {
     char     *host;
     weir_code rc = check_name(t->name, err);
-    *field = "name";
-    if (!rc) {
-        *field = "types";
+    if (!rc)
         rc = check_types(&t->types, err);
-    }
     if (!rc) {
-        *field = "url";
         rc = check_url(t->url, &host, err);
         curl_free(host);
     }
     size_t len = t->secret ? strlen(t->secret) : SRV_PUSH_MIN_SECRET;
-    if (!rc && len < SRV_PUSH_MIN_SECRET) {
-        *field = "secret";
-        rc = weir_fail(err, WEIR_EINVAL, "secret: %zu bytes, at least %d", len,
-                       SRV_PUSH_MIN_SECRET);
-    }
+    if (!rc && len < SRV_PUSH_MIN_SECRET)
+        rc = weir__fail_field(err, WEIR_EINVAL, "secret", "%zu bytes, at least %d", len,
+                              SRV_PUSH_MIN_SECRET);
     return rc;
 }
 
@@ -120,8 +116,8 @@ weir_code srv_push_check_public(const target *t, weir_error *err)
     weir_code   rc = check_url(t->url, &host, err);
     const char *kind = rc ? NULL : srv_host_not_public(host);
     if (kind)
-        rc = weir_fail(err, WEIR_EINVAL, "url: %.80s is not a public address (%s), and the server "
-                       "does not run with --push-private", host, kind);
+        rc = weir__fail_field(err, WEIR_EINVAL, "url", "%.80s is not a public address (%s), and "
+                              "the server does not run with --push-private", host, kind);
     curl_free(host);
     return rc;
 }
@@ -200,19 +196,14 @@ static void *piece_alloc(void *ctx, size_t size)
 
 static weir_code check_kept(const target *all, size_t i, weir_error *err)
 {
-    const char *field;
-    weir_error  why;
     const target *t = &all[i];
-    if (!t->secret)
-        return weir_fail(err, WEIR_EINVAL, "targets[%zu].secret: missing", i);
-    weir_code rc = srv_push_check(t, &field, &why);
-    if (rc)
-        return weir_fail(err, rc, "targets[%zu].%s", i, why.msg);
-    for (size_t k = 0; k < i; k++) {
+    weir_code     rc = t->secret ? srv_push_check(t, err)
+                                 : weir__fail_field(err, WEIR_EINVAL, "secret", "missing");
+    for (size_t k = 0; !rc && k < i; k++) {
         if (!strcmp(t->name, all[k].name))
-            return weir_fail(err, WEIR_EINVAL, "targets[%zu].name: %s is there twice", i, t->name);
+            rc = weir__fail_field(err, WEIR_EINVAL, "name", "%s is there twice", t->name);
     }
-    return WEIR_OK;
+    return rc ? weir__fail_inside(err, rc, "targets[%zu]", i) : WEIR_OK;
 }
 
 /* What is zero was not in the file. */

@@ -40,9 +40,9 @@ extern const srv_push_target srv_push_defaults;
 /* Members of the body of a PUT. */
 extern const weir_field srv_push_fields[];
 
-/* Is it right? It may have no secret yet (NULL). When it is not, *field names the member. Errors:
+/* Is it right? It may have no secret yet (NULL). Errors:
  * WEIR_EINVAL, WEIR_ELIMIT, WEIR_ENOMEM. */
-weir_code srv_push_check(const srv_push_target *t, const char **field, weir_error *err);
+weir_code srv_push_check(const srv_push_target *t, weir_error *err);
 
 /* Would a request go to an address that is known not to be public? See netguard.h. WEIR_EINVAL: it
  * would. The address that is really connected to is looked at again. */

@@ -338,7 +338,7 @@ static void take(srv_push *p, push_target *t, size_t n)
     asking *a = calloc(1, sizeof *a);
     if (!a) {
         srv_workers_took(p->workers, worker, &(srv_taken){ .pass = pass, .failed = true });
-        back_off(p, t, 0, &(weir_error){ WEIR_ENOMEM, "out of memory" });
+        back_off(p, t, 0, &(weir_error){ .code = WEIR_ENOMEM, .msg = "out of memory" });
         wake(p, t);
         return;
     }

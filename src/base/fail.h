@@ -1,0 +1,17 @@
+/* fail.h - errors that name the field of a struct or JSON object that is wrong. Any thread. */
+#ifndef WEIR_BASE_FAIL_H
+#define WEIR_BASE_FAIL_H
+
+#include "weir/error.h"
+
+/* weir_fail() with the message "FIELD: ..." and err->field set. The old field of err may be the
+ * argument. */
+weir_code weir__fail_field(weir_error *err, weir_code code, const char *field, const char *fmt, ...)
+    WEIR_PRINTF(4, 5);
+
+/* The field is a member or an element of this one ("jobs[3]"): "type: missing" becomes
+ * "jobs[3].type: missing". Returns the code. `err` may be NULL. */
+weir_code weir__fail_inside(weir_error *err, weir_code code, const char *fmt, ...)
+    WEIR_PRINTF(3, 4);
+
+#endif
