@@ -78,6 +78,13 @@ WEIR_API weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms
 WEIR_API int weir_run(weir_queue *q, weir_error *err);
 enum { WEIR_DRAIN_MS = 30000 };
 
+/* For workers that run programs: a descriptor for a child that ends these programs when this
+ * process has died. As long as a process has it open, the next owner of a SQLite file does not give
+ * the jobs of dead workers to others; it waits 5 s at most. The descriptor is the queue's: do not
+ * close it before weir_close(). A child has it after fork(); exec() closes it. -1: there is none,
+ * and the jobs of dead workers come back when their leases end. */
+WEIR_API int weir_guard_fd(weir_queue *q);
+
 /* ---- inside a handler, or with a job from weir_take() ---- */
 
 /* End the job. In a handler this only notes the outcome (see weir_handler); for a job from

@@ -108,6 +108,14 @@ void weir__queue_want(weir_queue *q, uint32_t what)
     pthread_mutex_unlock(&q->want_lock);
 }
 
+int weir_guard_fd(weir_queue *q)
+{
+    pthread_mutex_lock(&q->want_lock);
+    int fd = q->store && q->store->ops->guard_fd ? q->store->ops->guard_fd(q->store) : -1;
+    pthread_mutex_unlock(&q->want_lock);
+    return fd;
+}
+
 weir_code weir_listen(weir_queue *q, const weir_filter *filter, weir_event_fn *fn, void *ctx,
                       weir_listener **out, weir_error *err)
 {

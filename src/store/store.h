@@ -98,6 +98,8 @@ struct weir_store_ops {
     bool      remote;               /* a batch costs a round trip: worth waiting for callers */
     bool      in_process;           /* an operation is over before a thread is asleep and awake
                                        again: nothing is won by not waiting for it */
+    /* weir_guard_fd(). Any thread, as long as the store is open. NULL: -1. */
+    int       (*guard_fd)(weir_store *s);
 };
 
 struct weir_store {                 /* first member of every backend */

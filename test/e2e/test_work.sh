@@ -148,6 +148,11 @@ case_a_program_that_is_not_there() {
     has err "cannot run './nothing-here'"
     status 3 weir work t --drain -- nothing-here-either
     same "$(weir count --state inactive)" 5
+    # these are programs, though the shell has words of the same name
+    status 0 weir work nothing --drain -- false
+    status 0 weir work nothing --drain -- echo x
+    status 3 env PATH=/nonexistent "$WEIR" work t --drain -- false
+    status 3 weir work t --drain -- .
     # it was there when the worker started
     printf '#!/bin/sh\nrm "$0"; echo 1\n' >program
     chmod +x program
@@ -269,6 +274,63 @@ END
         wait_for ended "$pid"
     done
     [ ! -e overlap ] || { cat overlap; return 1; }
+}
+
+# guard_of PID: the process that ends the programs of this worker.
+guard_of() {
+    local stat
+    for stat in /proc/[0-9]*/stat; do
+        read -r -a stat <"$stat" 2>/dev/null || continue
+        [ "${stat[1]} ${stat[3]}" = "(weir-guard) $1" ] && echo "${stat[0]}" && return
+    done
+    return 1
+}
+
+# Another process that has the file open takes over at once, whatever the guard has yet to do.
+case_a_guard_is_not_in_the_way_of_the_next_owner() {
+    local owner guard
+    weir add t
+    worker t --exec 'echo $$ >pid; sleep 60 & wait'
+    wait_for test -s pid
+    owner=$worker
+    worker other --exec cat
+    wait_for grep -q "working on other" work.err
+    guard=$(guard_of "$owner")
+    kill -STOP "$guard"
+    kill -9 "$owner"
+    status 0 weir add other 1 --wait 20s
+    same "$(weir count t --state active)" 1
+    wait_for owned
+    kill -CONT "$guard"
+    wait_for ended "$guard"
+    wait_for ended "$(cat pid)"
+    end_worker
+    stopped 0
+}
+
+# If nobody else has the file open, the next owner waits for the guard, also for that of a worker
+# that was not the owner when it started.
+case_the_next_owner_waits_for_the_guard() {
+    local first guard
+    worker other --exec cat
+    wait_for owned
+    first=$worker
+    weir add t
+    worker t --exec 'sleep 60 & echo $! >pid; wait'
+    wait_for test -s pid
+    kill "$first"
+    wait_for owned
+    guard=$(guard_of "$worker")
+    kill -STOP "$guard"
+    kill -9 "$worker"
+    stopped 137
+    worker t --drain --exec 'grep "^State:.[^Z]" /proc/$(cat pid)/status >beside; echo done'
+    wait_for owned
+    same "$(weir count t --state active)" 1
+    kill -CONT "$guard"
+    stopped 0
+    same "$(cat beside)" ""
+    job_is 1 complete
 }
 
 case_something_left_running_does_not_hold_the_job() {

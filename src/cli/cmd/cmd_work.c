@@ -347,7 +347,7 @@ static int run_work(cli *c, const void *values)
     cli_trouble_init(&w.trouble, c);
     weir_code rc = cli_open(c, CLI_CHANGE, &w.q);
     if (!rc)
-        rc = guard_start(&w.guard, c->store, &c->err);
+        rc = guard_start(&w.guard, w.q, &c->err);
     w.exec.guard = &w.guard;
     w.exec.q = w.trouble.q = w.q;
     if (!rc)

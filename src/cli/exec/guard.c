@@ -5,20 +5,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/exec/group.h"
 
 enum {
     HIGH_FD  = 10,               /* the pipe stays clear of the descriptors of programs */
-    LOOK_MS  = 5,
-    WAIT_MS  = 1500,             /* for killed groups to go; less than others wait for the owner */
-    MAX_LOCK_FD = 1024           /* the lock is among the first descriptors */
+    LOOK_MS  = 2,
+    WAIT_MS  = 3000              /* for killed groups to go */
 };
 
 /* ---- the guard's process ---- */
@@ -60,20 +57,21 @@ static void receive(int fd, list *l)
     }
 }
 
-/* A group without a process is gone. One whose processes nobody waits for stays for a while. */
+/* Kill the groups until nothing of them runs any more. */
 static void kill_all(list *l)
 {
     for (int waited = 0; l->n && waited < WAIT_MS; waited += LOOK_MS) {
         for (int i = l->n - 1; i >= 0; i--)
             if (kill(-l->group[i], SIGKILL) && errno == ESRCH)
                 l->group[i] = l->group[--l->n];
+        l->n = group_running(l->group, l->n);
         if (l->n)
             nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * 1000000L }, NULL);
     }
 }
 
 /* A session of its own: what is typed at the terminal, or sent to the worker's group, is not for
- * the guard. Descriptors of the worker must not stay open here, but for the lock (-1: none). */
+ * the guard. Descriptors of the worker must not stay open here, but for that of weir_guard_fd(). */
 static _Noreturn void run_guard(int fd, int lock)
 {
     static list l;
@@ -92,26 +90,9 @@ static _Noreturn void run_guard(int fd, int lock)
 
 /* ---- the worker's side ---- */
 
-/* The descriptor with the owner's lock of a SQLite file, -1: there is none. The lock belongs to the
- * open file, so it lasts until the last process has closed it. */
-static int find_lock(const char *store)
+weir_code guard_start(guard *g, weir_queue *q, weir_error *err)
 {
-    char        path[4200];
-    struct stat lock, st;
-    if (strncmp(store, "sqlite:", 7) != 0)
-        return -1;
-    snprintf(path, sizeof path, "%.*s-owner", (int)strcspn(store + 7, "?"), store + 7);
-    if (stat(path, &lock))
-        return -1;
-    for (int fd = 3; fd < MAX_LOCK_FD; fd++)
-        if (!fstat(fd, &st) && st.st_ino == lock.st_ino && st.st_dev == lock.st_dev)
-            return fd;
-    return -1;
-}
-
-weir_code guard_start(guard *g, const char *store, weir_error *err)
-{
-    int ends[2], lock = find_lock(store);
+    int ends[2], lock = weir_guard_fd(q);
     *g = (guard){ .pid = -1, .fd = -1 };
     if (pipe2(ends, O_CLOEXEC))
         return weir_fail(err, WEIR_EIO, "cannot make a pipe: %s", strerror(errno));

@@ -3,8 +3,10 @@
  * The guard is a process of its own, at the other end of a pipe. Each program puts its process
  * group on the guard's list before it begins, and the worker takes it off when the program has
  * ended. When the pipe closes, the worker is dead: the guard kills the groups that are left.
- * It keeps the owner's lock of a SQLite file until they are gone, so the next owner, whatever
- * program that is, does not start their jobs beside them. */
+ * Until nothing of them runs, it has the descriptor of weir_guard_fd() open, so the next owner of a
+ * SQLite file, whatever program that is, does not start their jobs beside them. A process that
+ * was there already becomes the owner without waiting: it gives the dead worker's jobs to others
+ * when their leases end. */
 #ifndef WEIR_CLI_GUARD_H
 #define WEIR_CLI_GUARD_H
 
@@ -17,7 +19,7 @@ typedef struct guard {
 } guard;
 
 /* Start it, with the store open. */
-weir_code guard_start(guard *g, const char *store, weir_error *err);
+weir_code guard_start(guard *g, weir_queue *q, weir_error *err);
 
 /* All programs have ended. */
 void guard_stop(guard *g);

@@ -21,11 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     LOCK_BYTE = 0x40001000,     /* SQLite locks 512 bytes from 0x40000000 on */
     ATTEND_BYTE = LOCK_BYTE + 1,        /* of those who work through the owner */
+    GUARD_BYTE = LOCK_BYTE + 2,         /* of those who end the programs of dead workers */
+    GUARD_MS = 5000,            /* how long the next owner waits for these */
     LOOK_MS = 10                /* between two looks at the path */
 };
 
@@ -34,6 +37,7 @@ struct sq_inode {
     dev_t            dev;
     ino_t            ino;
     int              fd;        /* -1: only readers so far */
+    int              guard_fd;  /* with a lock on GUARD_BYTE, for a child to keep; -1: none */
     bool             owned;
     unsigned         stores;
     unsigned         attending;         /* of the stores */
@@ -91,7 +95,8 @@ static struct sq_inode *find(const struct stat *st)
         return i;
     i = malloc(sizeof *i);
     if (i) {
-        *i = (struct sq_inode){ .next = inodes, .dev = st->st_dev, .ino = st->st_ino, .fd = -1 };
+        *i = (struct sq_inode){ .next = inodes, .dev = st->st_dev, .ino = st->st_ino, .fd = -1,
+                                 .guard_fd = -1 };
         inodes = i;
     }
     return i;
@@ -106,6 +111,8 @@ static void drop(struct sq_inode *i)
     while (*link != i)
         link = &(*link)->next;
     *link = i->next;
+    if (i->guard_fd >= 0)
+        close(i->guard_fd);
     if (i->fd >= 0)
         close(i->fd);
     free(i);
@@ -205,20 +212,46 @@ void weir__sq_file_part(sq_store *s)
     if (!--i->attending)
         set_lock(i->fd, F_UNLCK, ATTEND_BYTE);
     i->stores--;
+    s->file.attended = NULL;
     drop(i);
     pthread_mutex_unlock(&lock);
-    s->file.attended = NULL;
+}
+
+/* Has somebody else locked this byte? */
+static bool is_locked(int fd, off_t byte)
+{
+    struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+    return !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
 }
 
 bool weir__sq_file_attended(const sq_store *s)
 {
-    struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = ATTEND_BYTE,
-                       .l_len = 1 };
     pthread_mutex_lock(&lock);
     bool here = s->file.inode->attending > 0;
-    bool there = !fcntl(s->file.inode->fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
+    bool there = is_locked(s->file.inode->fd, ATTEND_BYTE);
     pthread_mutex_unlock(&lock);
     return here || there;
+}
+
+int weir__sq_file_guard(sq_store *s)
+{
+    pthread_mutex_lock(&lock);
+    struct sq_inode *i = s->file.inode ? s->file.inode : s->file.attended;
+    if (i && i->guard_fd < 0)
+        i->guard_fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    int fd = i ? i->guard_fd : -1;
+    if (fd >= 0 && set_lock(fd, F_RDLCK, GUARD_BYTE))
+        fd = -1;
+    pthread_mutex_unlock(&lock);
+    return fd;
+}
+
+void weir__sq_file_wait_guards(const sq_store *s)
+{
+    weir_deadline until = weir__deadline_in(GUARD_MS);
+    while (s->file.inode->guard_fd < 0 && is_locked(s->file.inode->fd, GUARD_BYTE) &&
+           weir__deadline_left_ms(until) > 0)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000L }, NULL);
 }
 
 void weir__sq_file_ready(sq_store *s)

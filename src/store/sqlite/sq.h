@@ -237,6 +237,12 @@ void      weir__sq_file_close(sq_store *s);
 void      weir__sq_file_attend(sq_store *s);
 void      weir__sq_file_part(sq_store *s);
 bool      weir__sq_file_attended(const sq_store *s);        /* by others */
+/* A descriptor with one more lock on the file, open until the last store of this process that has
+ * the file is closed: weir_guard_fd(). -1: none. Any thread, while the store is open. */
+int       weir__sq_file_guard(sq_store *s);
+/* The owner, before it takes the jobs of dead processes from them: until no other process has such
+ * a lock, GUARD_MS at most. */
+void      weir__sq_file_wait_guards(const sq_store *s);
 
 /* Has this transaction changed anything? */
 static inline bool weir__sq_wrote(const sq_store *s)

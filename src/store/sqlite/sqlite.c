@@ -116,6 +116,7 @@ static weir_code load(sq_store *s, bool inherit, weir_error *err)
     weir__sq_checkpoint(s);
     s->agenda.wanted = INT64_MAX;       /* the first TICK is asked for below */
     if (s->active.n && !inherit && !weir__sq_file_attended(s)) {
+        weir__sq_file_wait_guards(s);
         weir_code rc = weir__sq_alone(s, weir__sq_lose_all, err);
         if (rc)
             return rc;
@@ -273,6 +274,12 @@ static weir_code sq_post(weir_store *base, const weir_envelope *e, weir_error *e
     return weir__sq_post(((sq_store *)base)->member, e, err);
 }
 
+/* No owner is needed for it: the lock is this process's own. */
+static int sq_guard(weir_store *base)
+{
+    return weir__sq_file_guard((sq_store *)base);
+}
+
 const weir_store_ops weir__sqlite_store = {
     .name = "sqlite",
     .version = WEIR_STORE_OPS_VERSION,
@@ -283,4 +290,5 @@ const weir_store_ops weir__sqlite_store = {
     .join = sq_join,
     .leave = sq_leave,
     .post = sq_post,
+    .guard_fd = sq_guard,
 };
