@@ -45,6 +45,12 @@ void weir__effects_event(const weir_effects *e, size_t i, const weir_job *j, int
     out->text = text_of(out->kind, j, &out->text_len);
 }
 
+weir_event weir__pause_event(const char *type, bool paused, int64_t now)
+{
+    return (weir_event){ .kind = paused ? WEIR_EVENT_PAUSE : WEIR_EVENT_RESUME, .type = type,
+                         .at = now };
+}
+
 void weir__effects_fini(weir_effects *e)
 {
     if (!e->log.data && !e->error.data && !e->history.data && !e->values.data)

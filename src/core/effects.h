@@ -66,6 +66,9 @@ static inline bool weir__effects_end(const weir_effects *e)
 void weir__effects_event(const weir_effects *e, size_t i, const weir_job *j, int64_t now,
                          weir_event *out);
 
+/* A type was paused, or resumed. */
+weir_event weir__pause_event(const char *type, bool paused, int64_t now);
+
 void weir__effects_fini(weir_effects *e);
 
 #endif

@@ -325,6 +325,7 @@ typedef struct weir_op_row {
     bool      (*writes)(const weir_op *op);     /* does it change the store? */
     /* The name of what it does in an audit log; NULL: it is not recorded. */
     const char *(*action)(const weir_op *op);
+    const char *(*detail)(const weir_op *op);   /* what the log says besides ids; NULL: nothing */
 
     /* The place of its i-th input of a sort; NULL: there are not as many. A type may be NULL: all
      * types. */
@@ -333,6 +334,8 @@ typedef struct weir_op_row {
     const char *const *(*data)(const weir_op *op, size_t i);        /* of jobs, JSON or NULL */
     /* The place of its token, which makes repeating it safe; NULL: it can have none. */
     const weir_token **(*token)(weir_op *op);
+    /* The take that it makes; NULL: none. One with n == 0 takes nothing. */
+    const weir_op_take *(*take)(const weir_op *op);
 
     /* How many jobs it can answer with that it does not name. */
     size_t    (*most)(const weir_op *op);

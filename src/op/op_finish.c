@@ -10,6 +10,11 @@ static const char *action(const weir_op *op)
     return "job.finish";
 }
 
+static const weir_op_take *take(const weir_op *op)
+{
+    return &op->u.finish.next;
+}
+
 static uint64_t *job(weir_op *op, size_t i)
 {
     return i ? NULL : &op->u.finish.id;
@@ -155,7 +160,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_finish = WEIR_OP_ROW(
     "finish", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false,
-    weir__role_work, /* writes */ weir__op_always, action,
-    job, type, weir__op_no_data, weir__op_no_token, most, weir__op_no_result,
+    weir__role_work, /* writes */ weir__op_always, action, weir__op_no_detail,
+    job, type, weir__op_no_data, weir__op_no_token, take, most, weir__op_no_result,
     check, copy, clear, release,
     size, write_request, request, read_request, write_answer, answer, read_answer);

@@ -12,6 +12,11 @@ static const char *action(const weir_op *op)
     return "job.take";
 }
 
+static const weir_op_take *take(const weir_op *op)
+{
+    return &op->u.take;
+}
+
 static const char **type(weir_op *op, size_t i)
 {
     weir_op_take *t = &op->u.take;
@@ -163,7 +168,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_take = WEIR_OP_ROW(
     "take", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false,
-    weir__role_work, /* writes */ weir__op_always, action,
-    weir__op_no_job, type, weir__op_no_data, weir__op_no_token, most, result,
+    weir__role_work, /* writes */ weir__op_always, action, weir__op_no_detail,
+    weir__op_no_job, type, weir__op_no_data, weir__op_no_token, take, most, result,
     check, copy, clear, release,
     weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);

@@ -20,6 +20,11 @@ static const char *action(const weir_op *op)
     return "job.change";
 }
 
+static const char *detail(const weir_op *op)
+{
+    return op->u.update.change.state ? weir_state_name(op->u.update.change.state) : NULL;
+}
+
 static uint64_t *job(weir_op *op, size_t i)
 {
     return i ? NULL : &op->u.update.id;
@@ -155,7 +160,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_update = WEIR_OP_ROW(
     "update", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false,
-    role, /* writes */ weir__op_always, action,
-    job, weir__op_no_type, data, weir__op_no_token, weir__op_no_jobs, weir__op_no_result,
+    role, /* writes */ weir__op_always, action, detail,
+    job, weir__op_no_type, data, weir__op_no_token, weir__op_no_take, weir__op_no_jobs,
+    weir__op_no_result,
     check, copy, weir__op_no_output, weir__op_no_output,
     size, write_request, request, weir__op_read, write_answer, answer, read_answer);

@@ -49,6 +49,12 @@ const char *weir__op_no_action(const weir_op *op)
     return NULL;
 }
 
+const char *weir__op_no_detail(const weir_op *op)
+{
+    (void)op;
+    return NULL;
+}
+
 uint64_t *weir__op_no_job(weir_op *op, size_t i)
 {
     (void)op, (void)i;
@@ -68,6 +74,12 @@ const char *const *weir__op_no_data(const weir_op *op, size_t i)
 }
 
 const weir_token **weir__op_no_token(weir_op *op)
+{
+    (void)op;
+    return NULL;
+}
+
+const weir_op_take *weir__op_no_take(const weir_op *op)
 {
     (void)op;
     return NULL;

@@ -34,19 +34,9 @@ static void add_jobs(weir_op *op, srv_audit_item *item, uint64_t *ids)
     }
 }
 
-/* What an entry says besides ids. */
-static const char *detail_of(const weir_op *op)
-{
-    if (op->kind == WEIR_OP_CONFIGURE)
-        return op->u.configure.type;
-    if (op->kind == WEIR_OP_UPDATE && op->u.update.change.state)
-        return weir_state_name(op->u.update.change.state);
-    return NULL;
-}
-
 static bool alike(const weir_op *a, const weir_op *b)
 {
-    const char *x = detail_of(a), *y = detail_of(b);
+    const char *x = weir__op_row(a)->detail(a), *y = weir__op_row(b)->detail(b);
     return a->kind == b->kind && a->err.code == b->err.code &&
            (x == y || (x && y && !strcmp(x, y)));
 }
@@ -58,7 +48,8 @@ void srv_audit_batch(srv_request *r, weir_op *op, size_t n)
         return;
     for (size_t i = 0, next; i < n; i = next) {
         const char    *action = name_of(r, &op[i]);
-        srv_audit_item item = { .action = action, .detail = detail_of(&op[i]), .ids = ids,
+        srv_audit_item item = { .action = action, .ids = ids,
+                                .detail = weir__op_row(&op[i])->detail(&op[i]),
                                 .status = weir_code_http(op[i].err.code) };
         for (next = i; next < n && alike(&op[i], &op[next]); next++)
             if (action)

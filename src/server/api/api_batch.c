@@ -162,8 +162,7 @@ static void own_token(srv_request *r, weir_op *op)
 
 static void note_worker(srv_request *r, const weir_op *op)
 {
-    const weir_op_take *t = op->kind == WEIR_OP_TAKE     ? &op->u.take
-                            : op->kind == WEIR_OP_FINISH ? &op->u.finish.next : NULL;
+    const weir_op_take *t = weir__op_row(op)->take(op);
     if (t && t->n)
         srv_workers_seen(r->server->workers, t->worker, t->types, weir_now(srv_queue(r)));
 }

@@ -338,11 +338,8 @@ weir_code weir__mem_configure(mem_store *s, weir_op *op)
     }
     if (c->set_paused && c->paused != t->stats.paused) {
         t->stats.paused = c->paused;
-        weir__outbox_add(&s->out, &(weir_event){
-            .kind = c->paused ? WEIR_EVENT_PAUSE : WEIR_EVENT_RESUME,
-            .type = t->name,
-            .at = op->now_ms,
-        });
+        weir_event event = weir__pause_event(t->name, c->paused, op->now_ms);
+        weir__outbox_add(&s->out, &event);
     }
     return WEIR_OK;
 }

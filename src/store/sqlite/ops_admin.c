@@ -98,11 +98,8 @@ weir_code weir__sq_op_configure(sq_store *s, weir_op *op)
     if (c->set_paused && c->paused != t->paused) {
         t->paused = c->paused;
         weir__sq_dirty(s, t);
-        if (!weir__outbox_add(&s->out, &(weir_event){
-                .kind = c->paused ? WEIR_EVENT_PAUSE : WEIR_EVENT_RESUME,
-                .type = t->name,
-                .at = op->now_ms,
-            }))
+        weir_event event = weir__pause_event(t->name, c->paused, op->now_ms);
+        if (!weir__outbox_add(&s->out, &event))
             return weir__sq_no_memory(s);
     }
     return WEIR_OK;
