@@ -47,6 +47,8 @@ typedef struct weir_options {
     bool            brief;           /* sqlite: this process makes a few calls and closes. While it
                                         owns the file, it starts no thread to serve others: they
                                         wait until it closes */
+    bool            without_log;     /* sqlite: open the file, also if it was copied without its log
+                                        (WEIR_ECORRUPT otherwise): what was only in there is gone */
 } weir_options;
 
 /* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",

@@ -114,7 +114,8 @@ weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
     say_who(c, who, sizeof who);
     weir_options opt = { .read_only = mode == CLI_LOOK, .name = who,
                          .durability = c->durability, .keep_taken = mode == CLI_SERVE,
-                         .brief = mode == CLI_CHANGE,
+                         .brief = mode == CLI_CHANGE || mode == CLI_MEND,
+                         .without_log = mode == CLI_MEND,
                          .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
     return open_patiently(c, url, &opt, out);
 }

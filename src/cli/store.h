@@ -7,6 +7,7 @@
 typedef enum cli_mode {
     CLI_LOOK,        /* read only: also beside the process that owns the store */
     CLI_CHANGE,      /* brief: see weir_options */
+    CLI_MEND,        /* brief, and also without the log of a file that has lost it */
     CLI_SERVE        /* and leaves jobs to the workers that took them from the last server */
 } cli_mode;
 

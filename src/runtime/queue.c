@@ -304,7 +304,8 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
-                     .keep_taken = opt->keep_taken, .test_clock = opt->now != NULL,
+                     .without_log = opt->without_log, .keep_taken = opt->keep_taken,
+                     .test_clock = opt->now != NULL,
                      .now = queue_now,
                      .emit = on_events, .due = on_due, .lost = on_lost, .run = on_run, .ctx = q };
     weir__events_init(&q->events);

@@ -24,6 +24,7 @@ typedef struct weir_env {
     bool            read_only;
     int64_t         wait_owner_ms;
     const char     *name;           /* of the program, for the owner's mark */
+    bool            without_log;    /* open a file although its log is missing: queue.h */
     bool            keep_taken;     /* active jobs are not lost with the last owner: queue.h */
     bool            test_clock;     /* now() is not the system's clock but a test's: a store that
                                        would ask a server for the time takes op->now_ms instead */

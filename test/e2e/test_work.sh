@@ -561,6 +561,27 @@ case_a_worker_says_that_its_file_is_gone() {
     same "$(grep -c 'the store works again' work.err)" 1
 }
 
+# jobs.db alone, copied while it is in use, is not the queue.
+case_a_copy_without_its_log_is_refused() {
+    worker t --exec cat
+    wait_for owned
+    for i in 1 2 3 4; do weir add t --delay 1h; done
+    cp jobs.db copy.db
+    for command in list check 'add t' 'get 1' 'work t --exec cat --drain'; do
+        status 10 weir --store sqlite:copy.db $command
+        has err "copy.db was copied without its log copy.db-wal"
+    done
+    test ! -s copy.db-wal
+    end_worker
+    stopped 0
+    cp jobs.db whole.db
+    same "$(weir --store sqlite:whole.db count t)" 4
+    status 0 weir --store sqlite:copy.db check --mend
+    has out "the log of the file was missing"
+    status 0 weir --store sqlite:copy.db check
+    status 0 weir --store sqlite:copy.db add t
+}
+
 # The outcome of a job that runs while the disk is full, or the file is gone, is not kept.
 case_an_outcome_that_is_not_kept_is_an_error() {
     weir add t

@@ -235,49 +235,6 @@ static void a_reader_outlives_the_owner(void **state)
 
 /* ---- copies ---- */
 
-static void a_copy_without_its_log_is_an_older_queue(void **state)
-{
-    (void)state;
-    fixture *f = f_open();
-    copy(f, "jobs.db", "empty.db");             /* before the first checkpoint */
-    add(f, "mail");
-    f_shut(f);
-    CHECK_INT(f_open_again(f), WEIR_OK);        /* closing has folded the log in */
-    add(f, "mail");
-    copy(f, "jobs.db", "older.db");
-    f_shut(f);
-    static const struct { const char *name; uint64_t jobs; } copies[] = { { "empty.db", 0 },
-                                                                          { "older.db", 1 } };
-    for (size_t i = 0; i < 2; i++) {
-        snprintf(f->url, sizeof f->url, "sqlite:%s", in(f, copies[i].name));
-        CHECK_INT(f_open_again(f), WEIR_OK);
-        CHECK_INT(stats(f)->all.count[WEIR_STATE_ANY], copies[i].jobs);
-        check_all_is_well(f);
-        f_shut(f);
-    }
-    fixture_close(f);
-}
-
-static void a_file_without_tables_names_its_log(void **state)
-{
-    (void)state;
-    fixture *f = f_open();
-    sqlite3 *db;
-    f_shut(f);
-    assert_int_equal(sqlite3_open(in(f, "bare.db"), &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = WAL; CREATE TABLE x(y); DROP TABLE x",
-                                  NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-    char said[240];
-    CHECK_INT(open_elsewhere(f, "bare.db", false, said), WEIR_ECORRUPT);
-    CHECK(strstr(said, "bare.db has no tables: its log bare.db-wal is missing"));
-    CHECK_INT(open_elsewhere(f, "bare.db", true, said), WEIR_ECORRUPT);
-    CHECK_INT(f_open_again(f), WEIR_OK);
-    fixture_close(f);
-}
-
-/* ---- logs of other files ---- */
-
 static void f_use(fixture *f, const char *name)
 {
     if (f->store)
@@ -308,6 +265,132 @@ static bool same_bytes(const fixture *f, const char *a, const char *b)
     fclose(other);
     return x == y;
 }
+
+/* As a process that stays open does. */
+static void f_stay(fixture *f)
+{
+    f->store->ops->want(f->store, 0);
+}
+
+static void lacks_its_log(const fixture *f, const char *name)
+{
+    char said[240], want[120];
+    snprintf(want, sizeof want, "%s was copied without its log %s-wal", name, name);
+    copy(f, name, "file.before");
+    for (int read_only = 0; read_only < 2; read_only++) {
+        CHECK_INT(open_elsewhere(f, name, read_only, said), WEIR_ECORRUPT);
+        CHECK(strstr(said, want) && strstr(said, "weir check --mend"));
+        CHECK(same_bytes(f, name, "file.before"));
+    }
+}
+
+static void has_jobs(fixture *f, const char *name, uint64_t jobs)
+{
+    f_use(f, name);
+    CHECK_INT(stats(f)->all.count[WEIR_STATE_ANY], jobs);
+    check_all_is_well(f);
+    f_shut(f);
+}
+
+static void a_copy_without_its_log_is_refused(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    f_stay(f);
+    add(f, "mail");
+    copy(f, "jobs.db", "first.db");             /* from the first commit on */
+    add(f, "mail");
+    copy(f, "jobs.db", "second.db");
+    copy_both(f, "whole.db");
+    f_shut(f);
+    copy(f, "jobs.db", "closed.db");            /* closing has folded the log in */
+    CHECK_INT(f_open_again(f), WEIR_OK);
+    f_stay(f);
+    copy(f, "jobs.db", "opened.db");            /* nothing is only in the log yet */
+    add(f, "mail");
+    copy(f, "jobs.db", "third.db");
+    f_shut(f);
+    lacks_its_log(f, "first.db");
+    lacks_its_log(f, "second.db");
+    lacks_its_log(f, "third.db");
+    has_jobs(f, "whole.db", 2);
+    has_jobs(f, "closed.db", 2);
+    has_jobs(f, "opened.db", 2);
+    has_jobs(f, "jobs.db", 3);
+    f->env.without_log = true;                  /* what it has is accepted */
+    f_use(f, "second.db");
+    const weir_report *r = check(f, true);
+    CHECK(r->n == 1 && r->mended == 1 && strstr(r->line[0], "log of the file was missing"));
+    check_all_is_well(f);
+    f_shut(f);
+    f->env.without_log = false;
+    has_jobs(f, "second.db", 1);
+    fixture_close(f);
+}
+
+/* Whenever a kill comes, the log is there. The next owner closes cleanly, also if it is brief. */
+static void a_log_that_a_kill_has_left_is_used(void **state)
+{
+    (void)state;
+    static const char *const left[] = { "one.db", "two.db", "three.db" };
+    fixture *f = f_open();
+    f_stay(f);
+    for (int i = 0; i < 3; i++) {
+        add(f, "mail");
+        copy_both(f, left[i]);
+    }
+    for (uint64_t i = 0; i < 3; i++) {
+        has_jobs(f, left[i], i + 1);
+        has_jobs(f, left[i], i + 1);
+    }
+    fixture_close(f);
+}
+
+/* SQLite's own copies are whole, also if they are made again and again. */
+static void a_copy_that_sqlite_made_is_whole(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    f_stay(f);
+    for (uint64_t i = 1; i <= 20; i++) {
+        sqlite3 *to;
+        add(f, "mail");
+        assert_int_equal(sqlite3_open(in(f, "backup.db"), &to), SQLITE_OK);
+        sqlite3_backup *b = sqlite3_backup_init(to, "main", ((sq_store *)f->store)->db, "main");
+        CHECK_INT(sqlite3_backup_step(b, -1), SQLITE_DONE);
+        CHECK_INT(sqlite3_backup_finish(b), SQLITE_OK);
+        sqlite3_close(to);
+        char said[240];
+        if (open_elsewhere(f, "backup.db", true, said))
+            fail_msg("copy %d: %s", (int)i, said);
+    }
+    char sql[TEMPDIR_MAX + 100];
+    snprintf(sql, sizeof sql, "VACUUM INTO '%s'", in(f, "vacuum.db"));
+    CHECK_INT(sqlite3_exec(((sq_store *)f->store)->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    has_jobs(f, "backup.db", 20);
+    has_jobs(f, "vacuum.db", 20);
+    fixture_close(f);
+}
+
+static void a_file_without_tables_names_its_log(void **state)
+{
+    (void)state;
+    fixture *f = f_open();
+    sqlite3 *db;
+    f_shut(f);
+    assert_int_equal(sqlite3_open(in(f, "bare.db"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = WAL; CREATE TABLE x(y); DROP TABLE x",
+                                  NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    char said[240];
+    CHECK_INT(open_elsewhere(f, "bare.db", false, said), WEIR_ECORRUPT);
+    CHECK(strstr(said, "bare.db has no tables: its log bare.db-wal is missing"));
+    CHECK_INT(open_elsewhere(f, "bare.db", true, said), WEIR_ECORRUPT);
+    CHECK_INT(f_open_again(f), WEIR_OK);
+    fixture_close(f);
+}
+
+/* ---- logs of other files ---- */
 
 static void is_refused(const fixture *f, const char *name)
 {
@@ -401,7 +484,9 @@ int main(void)
         cmocka_unit_test(a_second_name_is_refused),
         cmocka_unit_test(without_its_mark_it_still_has_an_owner),
         cmocka_unit_test(a_reader_outlives_the_owner),
-        cmocka_unit_test(a_copy_without_its_log_is_an_older_queue),
+        cmocka_unit_test(a_copy_without_its_log_is_refused),
+        cmocka_unit_test(a_log_that_a_kill_has_left_is_used),
+        cmocka_unit_test(a_copy_that_sqlite_made_is_whole),
         cmocka_unit_test(a_file_without_tables_names_its_log),
         cmocka_unit_test(a_log_of_another_file_is_refused),
         cmocka_unit_test(the_log_of_a_newer_file_is_refused),

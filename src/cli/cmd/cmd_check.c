@@ -50,7 +50,7 @@ static int run_check(cli *c, const void *values)
     const check_opts *o = values;
     weir_queue       *q;
     weir_report      *r = NULL;
-    if (cli_open(c, o->mend ? CLI_CHANGE : CLI_LOOK, &q))
+    if (cli_open(c, o->mend ? CLI_MEND : CLI_LOOK, &q))
         return cli_fail(c);
     weir_code rc = weir_check(q, o->mend, &r, &c->err);
     weir_close(q);
@@ -69,7 +69,10 @@ const command cmd_check = {
     .name = "check", .group = GROUP_STORE,
     .summary = "compare all that is derived with the jobs themselves",
     .help = "SQLite checks its file; then counts, order, search and unique keys are compared with "
-            "the jobs. Exit status 10 when something is wrong and was not mended.",
+            "the jobs. Exit status 10 when something is wrong and was not mended.\n\n"
+            "A SQLite file that was copied without its log (PATH-wal) is refused by all commands, "
+            "since the newest jobs are missing. If the log is lost, --mend makes the file usable as "
+            "it is.",
     .examples = "weir check\nweir check --mend\n",
     .options = check_options, .run = run_check,
 };

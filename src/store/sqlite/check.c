@@ -398,6 +398,9 @@ weir_code weir__sq_op_check(sq_store *s, weir_op *op)
     if (s->trouble.code)            /* see whether a write works now: the commit says it */
         s->save_id = true;
     check_file(&c);
+    if (s->log_lost && WRONG(&c, true, "the log of the file was missing when it was opened: the "
+                             "newest jobs and changes are gone, and their ids are given again"))
+        s->log_lost = false;
     check_jobs(&c);
     for (size_t i = 0; i < c.n_damaged && !s->broken; i++)
         mend_job(&c, c.damaged[i]);

@@ -80,11 +80,13 @@ static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     sq_checkpointer *c = ctx;
     weir__sq_log_grew(c->s, pages);
-    bool now = atomic_exchange(&c->caller_must, false) || pages >= LIMIT;
+    bool now = atomic_exchange(&c->caller_must, false) || pages >= LIMIT ||
+               weir__sq_log_must_fold(c->s);
     if (!now && pages >= START && !atomic_load(&c->busy))
         now = !ask_thread(c);
-    if (now)
-        sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    int size, folded;
+    if (now && !sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, &size, &folded))
+        c->s->in_use_folded |= c->s->in_use && folded == size;
     return SQLITE_OK;
 }
 

@@ -10,7 +10,7 @@ enum { VERSION = 7 };
  *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
- *         deleted; else the highest id in `job` says it. log, log_before: see log_check.c.
+ *         deleted; else the highest id in `job` says it. log, log_before, in_use: see log_check.c.
  * job     the fields of a job (sql/columns.h) by their names; type is a number of the table `type`,
  *         and states are numbers of weir_state. `rank` is the place within the state (priority,
  *         promote_at, started_at or finished_at), due_at when a waiting job must be looked at.
@@ -76,12 +76,16 @@ static weir_code number(sqlite3 *db, const char *path, const char *query, int64_
     return code;
 }
 
-/* All of it at once, in a file that has no log yet: the tables are in the file from its start. */
+/* All of it at once, in a file that has no log yet: the tables are in the file from its start. The
+ * schema version is a random number that no copy made by SQLite has: see log_check.c. */
 static weir_code create(sqlite3 *db, const char *path, weir_error *err)
 {
-    char mark[120];
-    snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-             SQ_APPLICATION_ID, VERSION);
+    char     mark[160];
+    uint32_t number;
+    sqlite3_randomness(sizeof number, &number);
+    snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d;"
+             "PRAGMA schema_version = %d; COMMIT", SQ_APPLICATION_ID, VERSION,
+             (int)(number >> 2 | 1u << 28));
     int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (!rc)
         rc = sqlite3_exec(db, tables, NULL, NULL, NULL);

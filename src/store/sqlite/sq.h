@@ -43,7 +43,7 @@ typedef enum sq_sql {
     SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP,
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
-    SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK,
+    SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK, SQ_IN_USE, SQ_NOT_IN_USE,
     SQ_TOKEN, SQ_TOKEN_PUT, SQ_TOKEN_OLDEST, SQ_TOKEN_SWEEP,
     SQ_SCHEDULE, SQ_SCHEDULE_PUT, SQ_SCHEDULE_REMOVE, SQ_SCHEDULES, SQ_SCHEDULES_DUE,
     SQ_SCHEDULE_NEXT,
@@ -149,6 +149,10 @@ typedef struct sq_store {
     bool          log_new;                  /* the log has no marks yet: log_check.c */
     bool          log_marked;               /* this transaction has written them */
     int           log_pages;                /* after the last commit */
+    bool          log_lost;                 /* it was missing when the file was opened */
+    bool          in_use, in_use_next;      /* is marked so; and after this transaction */
+    bool          in_use_folded;            /* ... in the file itself, without the log */
+    bool          closing;                  /* the next commit is the last */
     sq_checkpointer *checkpointer;
 
     /* Many processes: share.h. */
@@ -253,12 +257,14 @@ static inline bool weir__sq_wrote(const sq_store *s)
 /* ---- log_check.c: the log belongs to the file ---- */
 
 /* The file is open, and nothing was written yet. */
-weir_code weir__sq_log_check(const sq_store *s, weir_error *err);
+weir_code weir__sq_log_check(sq_store *s, weir_error *err);
 /* Before the first commit. */
 void      weir__sq_log_begin(sq_store *s);
 /* Before each commit, and after it. */
 weir_code weir__sq_log_mark(sq_store *s);
 void      weir__sq_log_grew(sq_store *s, int pages);
+/* After a commit: is a checkpoint needed before it is acknowledged? */
+bool      weir__sq_log_must_fold(const sq_store *s);
 
 /* ---- types.c ---- */
 

@@ -177,10 +177,12 @@ static void sq_close(weir_store *base)
     if (!s)
         return;
     bool gone = !s->env.read_only && s->file.inode && weir__sq_file_check(s, true, NULL);
-    if (gone)               /* whoever finds the log again needs all of it */
-        sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    else if (s->types.dirty && !s->stale && !s->env.read_only)
+    bool writes = !gone && !s->env.read_only && s->file.inode && s->db;
+    s->closing = true;
+    if (writes && (s->in_use || (s->types.dirty && !s->stale)))
         weir__sq_alone(s, save_all, NULL);
+    if (gone || (writes && s->in_use))      /* whoever finds the log again needs all of it */
+        sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     weir__sq_watch_stop(s);
     weir__sq_peer_destroy(s->peer);
     weir__sq_file_part(s);

@@ -220,6 +220,9 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_LAST_ID_SAVE] = "REPLACE INTO meta(key, value) VALUES('last_id', ?1)",
     [SQ_LOG_MARK] = "REPLACE INTO meta(key, value) SELECT 'log_before', value FROM meta"
                     " WHERE key = 'log' UNION ALL SELECT 'log', ?1",
+    [SQ_IN_USE] = "REPLACE INTO meta(key, value) SELECT 'in_use', schema_version"
+                  " FROM pragma_schema_version",
+    [SQ_NOT_IN_USE] = "DELETE FROM meta WHERE key = 'in_use'",
 
     [SQ_SCHEDULE]     = "SELECT name, version, due_at, record FROM schedule WHERE name = ?1",
     [SQ_SCHEDULE_PUT] = "REPLACE INTO schedule(name, due_at, record) VALUES(?1, ?2, ?3)",
