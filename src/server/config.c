@@ -32,12 +32,14 @@ static const setting settings[] = {
 
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
-/* Vert.x Kue's names. Its timers have no counterpart here: their settings change nothing. */
-#define TIMER_KEYS "job.promotion.interval", "job.promotion.limit", "job.ttl.interval", \
-                   "job.ttl.limit"
+/* Vert.x Kue's names. Of its timers one has a counterpart: how often weir looks for delayed jobs of
+ * Vert.x Kue, which publishes nothing when it adds one. The others change nothing. */
+#define PROMOTION_KEY "job.promotion.interval"
+#define TIMER_KEYS "job.promotion.limit", "job.ttl.interval", "job.ttl.limit"
 static const char *const timer_keys[] = { TIMER_KEYS };
 static const char *const vertx_keys[] = {
-    "redis.host", "redis.port", "http.address", "http.port", "kue.ui.title", TIMER_KEYS
+    "redis.host", "redis.port", "http.address", "http.port", "kue.ui.title", PROMOTION_KEY,
+    TIMER_KEYS
 };
 enum { N_VERTX = sizeof vertx_keys / sizeof *vertx_keys };
 
@@ -249,11 +251,29 @@ static weir_code translate(config *c, const char *key, const char *old, const ch
     return json_object_set_new(c->file, key, json_string(text)) ? no_memory(err) : WEIR_OK;
 }
 
+/* What is not used, to be said at the start. */
+static const char *unused_timers(const config *c, bool has_store)
+{
+    if (json_object_get(c->file, PROMOTION_KEY) && !has_store)
+        return PROMOTION_KEY " changes nothing without redis.host: write the store as "
+               "redis+kue://HOST?promotion=200ms";
+    for (size_t i = 0; i < sizeof timer_keys / sizeof *timer_keys; i++)
+        if (json_object_get(c->file, timer_keys[i]))
+            return "job.promotion.limit and job.ttl.* change nothing: all delayed jobs start when "
+                   "they are due, and a ttl ends when it is over";
+    return NULL;
+}
+
 static weir_code translate_vertx(config *c, weir_error *err)
 {
-    const char *redis = NULL, *listen = NULL, *title = NULL;
+    const char *redis = NULL, *listen = NULL, *title = NULL, *every = NULL;
     weir_code   rc = host_port(c, "redis.host", "redis.port", "127.0.0.1", "6379", &redis, err);
-    if (!rc && redis && !(redis = keep(c, "redis+kue://%s?profile=vertx", redis)))
+    if (!rc)
+        rc = file_text(c, PROMOTION_KEY, &every, err);
+    c->pub.note = unused_timers(c, redis);
+    if (!rc && redis && !(redis = keep(c, "redis+kue://%s?profile=vertx%s%s%s", redis,
+                                       every ? "&promotion=" : "", every ? every : "",
+                                       every ? "ms" : "")))
         rc = no_memory(err);
     if (!rc)
         rc = translate(c, "store", "redis.host", redis, err);
@@ -266,10 +286,6 @@ static weir_code translate_vertx(config *c, weir_error *err)
         rc = file_text(c, "kue.ui.title", &title, err);
     if (!rc)
         rc = translate(c, "title", "kue.ui.title", title, err);
-    for (size_t i = 0; i < sizeof timer_keys / sizeof *timer_keys; i++)
-        if (json_object_get(c->file, timer_keys[i]))
-            c->pub.note = "job.promotion.* and job.ttl.* change nothing: delayed jobs start when "
-                          "they are due, and a ttl ends when it is over, whatever their number";
     return rc;
 }
 

@@ -376,6 +376,68 @@ static void one_token_for_each_job(void **state)
     close_queue(t);
 }
 
+/* A delayed job, of which Vert.x Kue tells nobody. */
+static long long produce_delayed(redisContext *c, int64_t due_at)
+{
+    redisReply *r = say(c, "INCR " P "ids");
+    long long   id = r->integer, at = now_ms();
+    char        zid[32];
+    freeReplyObject(r);
+    zid_of(zid, id);
+    DO(c, "SADD " P "job:types mail");
+    DO(c, "HMSET " P "job:%lld address_id 0-0-0-0-%lld attempts 0 created_at %lld data {} delay "
+          "%lld duration 0 failed_at 0 id %lld max_attempts 1 priority NORMAL progress 0 "
+          "promote_at %lld removeOnComplete false started_at 0 state DELAYED ttl 0 type mail "
+          "updated_at %lld zid %s", id, id, at, (long long)(due_at - at), id,
+          (long long)due_at, at, zid);
+    DO(c, "MULTI");
+    DO(c, "ZADD " P "jobs 0 %s", zid);
+    DO(c, "ZADD " P "jobs:DELAYED %lld %s", (long long)due_at, zid);
+    DO(c, "ZADD " P "jobs:mail:DELAYED %lld %s", (long long)due_at, zid);
+    DO(c, "EXEC");
+    return id;
+}
+
+static weir_code count_one(weir_job *job, void *ctx)
+{
+    beside *t = ctx;
+    (void)job;
+    atomic_fetch_add(&t->by_weir, 1);
+    return WEIR_OK;
+}
+
+/* With promotion=50ms delayed jobs of Vert.x Kue are found soon, and all that are due at once. */
+static void delayed_jobs_are_looked_for(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 5, DUE = 1001 };
+    beside  t_, *t = &t_;
+    int64_t took[ROUNDS];
+    open_queue(t);
+    weir_close(t->q);
+    rig_url(t->r, "redis+kue+unix", "profile=vertx&promotion=50ms", t->url, sizeof t->url);
+    OK(weir_open(&t->q, t->url, NULL, &t->err));
+    redisContext *c = connect_to(t);
+    OK(weir_process(t->q, "mail", &(weir_pool){ .threads = 4, .handler = count_one, .ctx = t },
+                    &t->err));
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t from = rt_ms();
+        produce_delayed(c, now_ms());
+        UNTIL(atomic_load(&t->by_weir) == i + 1);
+        took[i] = rt_ms() - from;
+    }
+    qsort(took, ROUNDS, sizeof *took, compare);
+    if (took[ROUNDS / 2] >= 400)        /* once a second: 500 in the middle of many */
+        fail_msg("a delayed job is found after %" PRId64 " ms", took[ROUNDS / 2]);
+    int64_t due_at = now_ms();
+    for (int i = 0; i < DUE; i++)
+        produce_delayed(c, due_at);
+    UNTIL(atomic_load(&t->by_weir) == ROUNDS + DUE);
+    UNTIL(number(t, "ZCARD " P "jobs:COMPLETE") == ROUNDS + DUE);
+    redisFree(c);
+    close_queue(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +446,7 @@ int main(void)
         cmocka_unit_test(lost_tokens_come_back),
         cmocka_unit_test(what_is_being_taken_is_left),
         cmocka_unit_test(one_token_for_each_job),
+        cmocka_unit_test(delayed_jobs_are_looked_for),
     };
     return cmocka_run_group_tests_name("vertx", tests, NULL, NULL);
 }

@@ -246,10 +246,10 @@ static void names_of_vertx_kue(void **state)
                " \"job.ttl.interval\": 1000, \"job.ttl.limit\": 1000}");
     srv_config *c = good(&(srv_given){ .config = file });
     assert_int_equal(c->serve.api, SRV_API_VERTX);
-    assert_string_equal(c->store, "redis+kue://10.0.0.7:6380?profile=vertx");
+    assert_string_equal(c->store, "redis+kue://10.0.0.7:6380?profile=vertx&promotion=1000ms");
     assert_string_equal(c->serve.listen, "0.0.0.0:8080");
     assert_string_equal(c->serve.title, "Kue");
-    assert_non_null(strstr(c->note, "job.promotion.* and job.ttl.* change nothing"));
+    assert_non_null(strstr(c->note, "job.promotion.limit and job.ttl.* change nothing"));
     srv_config_destroy(c);
     c = good(&(srv_given){ .config = file, .listen = "127.0.0.1:0", .store = "mem:",
                            .api = "kue" });

@@ -226,6 +226,7 @@ static void bad_ones(void **state)
         { "redis://h?partitions=257", "partitions=257, must be 1 to 256" },
         { "redis://h?partitions=1x", "partitions=1x, must be 1 to 256" },
         { "redis://h?timeout=1", "timeout=1, must be between 100ms and 10m, such as 5s" },
+        { "redis+kue://h?promotion=9ms", "promotion=9ms, must be between 10ms and 10m" },
         { "redis://h?timeout=1h", "timeout=1h, must be between 100ms and 10m, such as 5s" },
         { "redis://h?timeout=soon", "timeout=soon, must be between 100ms and 10m, such as 5s" },
         { "redis://h?cluster=yes", "cluster=yes, must be 0 or 1" },

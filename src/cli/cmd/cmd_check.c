@@ -71,8 +71,8 @@ const command cmd_check = {
     .help = "SQLite checks its file; then counts, order, search and unique keys are compared with "
             "the jobs. Exit status 10 when something is wrong and was not mended.\n\n"
             "A SQLite file that was copied without its log (PATH-wal) is refused by all commands, "
-            "since the newest jobs are missing. If the log is lost, --mend makes the file usable as "
-            "it is.",
+            "since the newest jobs are missing. If the log is lost, --mend makes the file usable "
+            "as it is.",
     .examples = "weir check\nweir check --mend\n",
     .options = check_options, .run = run_check,
 };

@@ -191,6 +191,9 @@ weir_code weir__redis_tick(redis_lane *s, weir_op *op)
             t->next_at = INT64_MIN;
         else if (t->next_at != INT64_MAX)
             t->next_at -= atomic_load(&s->top->ahead_ms);
+        int64_t look_ms = s->top->url.promotion_ms;
+        if (look_ms && t->next_at > op->now_ms + look_ms)
+            t->next_at = op->now_ms + look_ms;
         weir__due_end(s->top, t->next_at);
     }
     return op->err.code;

@@ -60,6 +60,8 @@ typedef struct redis_url {
     bool        kue, vertx;             /* the layout of Kue; its profile=vertx */
     bool        allow_eviction;
     int64_t     timeout_ms;             /* timeout=5s */
+    int64_t     promotion_ms;           /* kue: look for delayed jobs of others so often; 0: as the
+                                           layout does */
     bool        tls;
     char        cacert[256], cadir[256], cert[256], key[256];   /* files in PEM; "": none */
     char        servername[256];        /* that certificates must have; "": the host */

@@ -11,8 +11,8 @@
 #define FILES "password-file", "cacert", "cadir", "cert", "key", "servername"
 const char *const weir__redis_options[] = { "prefix", "partitions", "cluster", "timeout",
                                             "allow-eviction", "replicas", FILES, NULL };
-const char *const weir__kue_options[] = { "prefix", "profile", "timeout", "allow-eviction",
-                                          "replicas", FILES, NULL };
+const char *const weir__kue_options[] = { "prefix", "profile", "promotion", "timeout",
+                                          "allow-eviction", "replicas", FILES, NULL };
 
 enum {
     DEFAULT_PORT          = 6379,
@@ -20,7 +20,9 @@ enum {
     MAX_DB                = 1000000,
     MAX_REPLICAS          = 64,
     MIN_TIMEOUT_MS        = 100,
-    MAX_TIMEOUT_MS        = 600000
+    MAX_TIMEOUT_MS        = 600000,
+    MIN_PROMOTION_MS      = 10,
+    MAX_PROMOTION_MS      = 600000
 };
 
 /* By scheme; the first word of a URL. */
@@ -273,6 +275,16 @@ static weir_code parse_timeout(redis_url *u, const char *value, weir_error *err)
     return WEIR_OK;
 }
 
+static weir_code parse_promotion(redis_url *u, const char *value, weir_error *err)
+{
+    int64_t ms;
+    if (weir_duration_parse(value, &ms, NULL) || ms < MIN_PROMOTION_MS || ms > MAX_PROMOTION_MS)
+        return weir_fail(err, WEIR_EINVAL, "store URL: promotion=%.40s, must be between 10ms and "
+                                           "10m, such as 200ms", value);
+    u->promotion_ms = ms;
+    return WEIR_OK;
+}
+
 /* Names of files, and of a host: *out, if it is one of those. */
 static bool find_text(redis_url *u, const char *name, char **out)
 {
@@ -319,6 +331,8 @@ static weir_code parse_option(redis_url *u, bool *cluster, const char *name, con
         return parse_partitions(u, value, err);
     if (!strcmp(name, "timeout"))
         return parse_timeout(u, value, err);
+    if (!strcmp(name, "promotion"))
+        return parse_promotion(u, value, err);
     if (!strcmp(name, "replicas"))
         return parse_replicas(u, value, err);
     if (!strcmp(name, "cluster"))
