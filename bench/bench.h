@@ -102,8 +102,9 @@ void redis_million(void);
 void redis_starts(void);
 void redis_cluster(void);
 
-/* ---- the measures of the event bus: bus.c ---- */
+/* ---- the measures of the event bus: bus.c, bus_bridge.c ---- */
 
 void bus_request_reply(void);
+void bus_bridge(void);
 
 #endif

@@ -193,7 +193,7 @@ static const struct {
     { "http-lots", http_lots },     { "http-single", http_single },
     { "http-beanstalkd", http_beanstalkd }, { "http-starts", http_starts },
     { "http-listeners", http_listeners },   { "http-million", http_million },
-    { "bus-request", bus_request_reply },
+    { "bus-request", bus_request_reply },   { "bus-bridge", bus_bridge },
 };
 
 static int usage(void)

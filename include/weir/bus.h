@@ -90,13 +90,14 @@ typedef struct weir_content {
 
 /* Deliver to every consumer. WEIR_OK also if the address has none. A consumer whose mailbox is full
  * misses the message: weir_consumer_missed(). `c` may be NULL. Any thread. Errors: WEIR_EINVAL
- * (address, body or headers), WEIR_ELIMIT, WEIR_ENOMEM. */
+ * (address, body or headers), WEIR_ELIMIT, WEIR_ENOMEM; WEIR_EUNAVAIL, WEIR_EFULL (some other
+ * processes cannot be reached; consumers of this one have received it). */
 WEIR_API weir_code weir_bus_publish(weir_bus *b, const char *address, const weir_content *c,
                                     weir_error *err);
 
 /* Deliver to one consumer: the next in turn whose mailbox has room. Errors: those of
  * weir_bus_publish(); WEIR_ENOENT (the address has no consumer), WEIR_EFULL (all mailboxes are
- * full). */
+ * full), WEIR_EUNAVAIL (other processes have consumers, and cannot be reached). */
 WEIR_API weir_code weir_bus_send(weir_bus *b, const char *address, const weir_content *c,
                                  weir_error *err);
 

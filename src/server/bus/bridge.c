@@ -349,6 +349,12 @@ static weir_content content_of(bridge_message *m, int64_t *timeout_ms)
     return c;
 }
 
+/* Is it wrong, or was it only not delivered, of which a client of Vert.x has no word? */
+static bool is_refused(weir_code rc)
+{
+    return rc && rc != WEIR_ENOENT && rc != WEIR_EFULL && rc != WEIR_ESTALE && rc != WEIR_EUNAVAIL;
+}
+
 static asked *create_asked(bridge *b, const bridge_message *m)
 {
     size_t reply = strlen(m->reply_address) + 1, address = strlen(m->address) + 1;
@@ -388,7 +394,7 @@ static void pass_on(bridge *b, bridge_message *m, weir_message *to)
                 : weir_bus_send(b->bus->bus, m->address, &c, NULL);
     if (rc && q)
         remove_asked(b, q);
-    if (rc && rc != WEIR_ENOENT && rc != WEIR_EFULL && rc != WEIR_ESTALE)
+    if (is_refused(rc))
         refuse(b, m, "rejected");
 }
 
@@ -418,7 +424,7 @@ static void do_publish(bridge *b, bridge_message *m)
         return;
     }
     weir_content c = content_of(m, &timeout_ms);
-    if (weir_bus_publish(b->bus->bus, m->address, &c, NULL))
+    if (is_refused(weir_bus_publish(b->bus->bus, m->address, &c, NULL)))
         refuse(b, m, "rejected");
 }
 
