@@ -1,5 +1,5 @@
 /* test_bus_processes.c - one event bus over real processes: on a SQLite file whose owner is killed,
- * on Redis in both layouts and as a cluster, and on a Redis that is restarted. */
+ * on Redis in both layouts and as a cluster, on a Redis that is restarted, behind sentinels. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,11 +376,36 @@ static void redis_is_restarted(void **state)
     rig_free(r);
 }
 
+/* The primary is killed: the bus goes on at the replica that the sentinels choose. */
+static void the_primary_is_killed(void **state)
+{
+    char       url[1000];
+    rig_nodes *n = rig_sentinels(3, 1);
+    (void)state;
+    assert_non_null(n);
+    rig_sentinel_url(n, "redis+sentinel", NULL, url, sizeof url);
+    child *a = start_member(url), *b = start_member(url);
+    child_tell(b, "consume echo");
+    wait_for(a, "echo", "1");
+    ask(a, "request echo 1", "reply 1");
+    rig *old = rig_sentinel_primary(n);
+    assert_non_null(old);
+    rig_kill9(old);
+    assert_non_null(rig_sentinel_failed_over(n, old));
+    ask(a, "persist echo 2", "reply 2");
+    wait_for(a, "echo", "1");
+    child_end(b);
+    wait_for(a, "echo", "0");
+    child_end(a);
+    rig_nodes_free(n);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_a_file), cmocka_unit_test(the_owner_is_killed),
         cmocka_unit_test(on_redis), cmocka_unit_test(redis_is_restarted),
+        cmocka_unit_test(the_primary_is_killed),
     };
     if (child_role(argc, argv))
         return play(argv + 3);
