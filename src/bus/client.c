@@ -87,14 +87,6 @@ static weir_buf begin(const char *type, const char *address)
     return out;
 }
 
-static weir_content content_of(const weir_message *m)
-{
-    weir_content c = { 0 };
-    c.body = weir_message_body(m, &c.body_len);
-    c.headers = weir_message_headers(m, &c.n_headers);
-    return c;
-}
-
 /* ---- requests of this process ---- */
 
 static sent_request *take_sent(bus_client *cl, uint64_t number)
@@ -134,7 +126,7 @@ static uint64_t keep_sent(bus_client *cl, weir_message *m)
 static weir_code send_message(bus_client *cl, const char *address, weir_message *m,
                               weir_error *err)
 {
-    weir_content c = content_of(m);
+    weir_content c = weir__content_of(m);
     weir_buf     out = begin("send", address);
     uint64_t     number = 0;
     char         reply[40];
@@ -404,7 +396,7 @@ static void client_list(weir_transport *t, weir_address_fn *fn, void *ctx)
 
 static weir_code client_publish(weir_transport *t, weir_message *m, weir_error *err)
 {
-    weir_content c = content_of(m);
+    weir_content c = weir__content_of(m);
     weir_buf     out = begin("publish", weir_message_address(m));
     put_content(&out, &c, 0);
     return post((bus_client *)t, &out, err);

@@ -349,7 +349,7 @@ static weir_code cluster_publish(weir_transport *t, weir_message *m, weir_error 
     find_processes(cl, weir_message_address(m), &to);
     if (to.len) {
         bus_frame f = { .kind = FRAME_PUBLISH, .address = weir_message_address(m),
-                        .content = weir__cluster_content(m) };
+                        .content = weir__content_of(m) };
         memcpy(f.from, cl->member.process, sizeof f.from);
         weir__frame_write(&out, &f);
     }
@@ -382,7 +382,7 @@ static weir_code cluster_send(weir_transport *t, weir_message *m, weir_error *er
     if (!kept)
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
     f.timeout_ms = (uint32_t)weir__message_left_ms(m);
-    f.content = weir__cluster_content(m);
+    f.content = weir__content_of(m);
     weir_code rc = weir__cluster_post(cl, to, &f, err);
     if (!rc || !expects)
         return rc;

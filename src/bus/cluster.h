@@ -92,7 +92,6 @@ void weir__cluster_poke(weir_cluster *cl);      /* have the thread look; lock he
 /* cluster_arrive.c */
 void weir__cluster_arrived(void *ctx, const char *bytes, size_t len);
 void weir__cluster_gone(void *ctx, const char *process);
-weir_content weir__cluster_content(const weir_message *m);
 /* Keep a message that waits for a reply of that process. 0: out of memory. Lock held. */
 uint64_t weir__cluster_keep(weir_cluster *cl, weir_message *m, const char *process, bool reply);
 /* Take it out. NULL: it was answered, or is no request to that process. */

@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-weir_content weir__cluster_content(const weir_message *m)
-{
-    weir_content c = { 0 };
-    c.body = weir_message_body(m, &c.body_len);
-    c.headers = weir_message_headers(m, &c.n_headers);
-    return c;
-}
-
 /* ---- requests of this process ---- */
 
 uint64_t weir__cluster_keep(weir_cluster *cl, weir_message *m, const char *process, bool reply)
@@ -65,7 +57,7 @@ static void post_failure(weir_cluster *cl, const char *process, uint64_t number,
 /* Post a reply that itself may expect one. */
 static void post_reply(weir_cluster *cl, const bus_relay *r, weir_message *m)
 {
-    bus_frame f = { .kind = FRAME_REPLY, .to = r->number, .content = weir__cluster_content(m) };
+    bus_frame f = { .kind = FRAME_REPLY, .to = r->number, .content = weir__content_of(m) };
     bool      expects = weir_message_expects_reply(m);
     weir_error why = { 0 };
     if (expects) {

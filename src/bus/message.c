@@ -148,6 +148,14 @@ bool weir_message_reply_address(const weir_message *m, char out[WEIR_REPLY_ADDRE
     return m->request != NULL;
 }
 
+weir_content weir__content_of(const weir_message *m)
+{
+    weir_content c = { 0 };
+    c.body = weir_message_body(m, &c.body_len);
+    c.headers = weir_message_headers(m, &c.n_headers);
+    return c;
+}
+
 /* ---- keeping ---- */
 
 weir_message *weir_message_keep(weir_message *m)

@@ -53,6 +53,9 @@ weir_code weir__bus_arrive(weir_bus *b, const char *address, const weir_content 
  * over the caller's reference. Errors: as weir_bus_send(); a request has them as its failure. */
 weir_code weir__bus_send_again(weir_bus *b, weir_message *m, weir_error *err);
 
+/* What a message carries, borrowed from it. */
+weir_content weir__content_of(const weir_message *m);
+
 /* Milliseconds until the requester stops waiting; 0: no reply is expected, or none any more. */
 int64_t weir__message_left_ms(const weir_message *m);
 

@@ -6,14 +6,6 @@
 
 enum { LATE_MS = 24 * 3600 * 1000 };        /* how long after its time an answer is waited for */
 
-weir_content weir__content_of(const weir_message *m)
-{
-    weir_content c = { 0 };
-    c.body = weir_message_body(m, &c.body_len);
-    c.headers = weir_message_headers(m, &c.n_headers);
-    return c;
-}
-
 /* What a processor receives. */
 static weir_content body_of(const work *w)
 {

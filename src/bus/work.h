@@ -89,7 +89,6 @@ void weir__work_add_slot(weir_workqueue *q, slot *s);
 void weir__work_remove_slot(weir_workqueue *q, const char *address);
 void weir__work_drop_all(weir_workqueue *q);        /* the mailbox is gone: fail and free it all */
 void weir__work_free(weir_workqueue *q, work *w);
-weir_content weir__content_of(const weir_message *m);
 /* Reply with the content of `reply`; NULL: with the failure. */
 void weir__work_answer(weir_message *to, const weir_message *reply, weir_failure failure, int code,
                        const char *text);

@@ -722,17 +722,9 @@ static void pair_list(weir_transport *t, weir_address_fn *fn, void *ctx)
             fn(ctx, p->at[i].address, p->at[i].n);
 }
 
-static weir_content content_of(const weir_message *m)
-{
-    weir_content c = { 0 };
-    c.body = weir_message_body(m, &c.body_len);
-    c.headers = weir_message_headers(m, &c.n_headers);
-    return c;
-}
-
 static weir_code pair_publish(weir_transport *t, weir_message *m, weir_error *err)
 {
-    weir_content c = content_of(m);
+    weir_content c = weir__content_of(m);
     return weir__bus_arrive(((pair_end *)t)->other, weir_message_address(m), &c, false, NULL, err);
 }
 
@@ -740,7 +732,7 @@ static void carry_back(const weir_reply *reply, void *ctx)
 {
     weir_message *m = ctx;
     if (reply->message) {
-        weir_content c = content_of(reply->message);
+        weir_content c = weir__content_of(reply->message);
         weir_message_reply(m, &c, NULL);
     } else {
         weir__message_answer(m, reply->failure, reply->code, reply->text, NULL);
@@ -750,7 +742,7 @@ static void carry_back(const weir_reply *reply, void *ctx)
 
 static weir_code pair_send(weir_transport *t, weir_message *m, weir_error *err)
 {
-    weir_content c = content_of(m);
+    weir_content c = weir__content_of(m);
     bool         reply = weir_message_expects_reply(m);
     weir_expect  e = { .fn = carry_back, .ctx = m, .timeout_ms = weir__message_left_ms(m) };
     if (((pair_end *)t)->broken)

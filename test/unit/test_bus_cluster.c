@@ -230,7 +230,7 @@ static void count_message(weir_message *m, void *ctx)
 
 static void echo(weir_message *m, void *ctx)
 {
-    weir_content c = weir__cluster_content(m);
+    weir_content c = weir__content_of(m);
     (void)ctx;
     weir_message_reply(m, &c, NULL);
 }
