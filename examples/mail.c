@@ -1,6 +1,6 @@
 /* mail.c - mails that go out later: one after a short delay, by a mail server that is down at
  * first; one in ten minutes, unless somebody promotes it. Delay, priority, promotion, attempts and
- * backoff, and the log that tells the story afterwards. */
+ * backoff, and the log that has the story afterwards. */
 #include <semaphore.h>
 #include <stdio.h>
 #include <weir/weir.h>

@@ -73,7 +73,8 @@ grep -v '^#' scripts/retired-words.txt | while IFS='|' read -r line; do
     rest=${line%|*}
     instead=${rest##*|}
     word=${rest%|*}
-    grep -rnowE "$word" src include docs README.md --include='*.[ch]' --include='*.lua' --include='*.md' |
+    grep -rnowE "$word" src include docs examples clients README.md --include='*.[ch]' \
+        --include='*.lua' --include='*.md' --include='*.py' --include='*.js' --include='*.ts' |
         while IFS= read -r hit; do
             for path in $paths; do
                 echo "$hit" | grep -qE "^$path" && continue 2

@@ -269,7 +269,7 @@ class Work {
         }
     }
 
-    // Said again until it is heard: an outcome that was heard twice changes nothing.
+    // Sent again until the server answers: an outcome that comes twice changes nothing.
     async finish(end) {
         for (const until = Date.now() + this.lease; ;) {
             try {

@@ -47,7 +47,7 @@ class ReturnJob(Exception):
 
 
 class Job(dict):
-    """A job that a handler works on: its members as items, and ways to tell how it goes."""
+    """A job that a handler works on: its members as items, and ways to report how it goes."""
 
     def __init__(self, members, queue):
         super().__init__(members)
@@ -379,7 +379,7 @@ class _Work:
             self.free.release()
 
     def finish(self, end):
-        """Said again until it is heard: an outcome that was heard twice changes nothing."""
+        """Sent again until the server answers: an outcome that comes twice changes nothing."""
         until = time.monotonic() + self.lease_ms / 1000
         while True:
             try:

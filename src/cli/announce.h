@@ -1,4 +1,4 @@
-/* announce.h - a server tells the other programs of its user where it is: `weir add` and all others
+/* announce.h - a server announces its address to other programs of its user: `weir add` and others
  * go to it when nothing else was said.
  *
  * The file is server.json in $WEIR_DATA, else in $XDG_RUNTIME_DIR/weir, else in the usual data
@@ -20,7 +20,7 @@ typedef struct announcement {
     char path[4096];
 } announcement;
 
-/* Tell that a server is at `address`. WEIR_EBUSY: another server of this user has told so before,
+/* Announce a server at `address`. WEIR_EBUSY: another server of this user has done so before,
  * and is still there; nothing was changed. */
 weir_code announce_begin(announcement *a, const char *address, weir_error *err);
 

@@ -31,6 +31,6 @@ void notify(const char *fmt, ...)
         return;
     ssize_t n = sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
-    (void)n;                    /* nobody to tell is nobody to tell that */
+    (void)n;                    /* without a manager there is nobody to report to */
     close(fd);
 }

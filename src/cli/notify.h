@@ -1,4 +1,4 @@
-/* notify.h - tell the service manager how far we are (sd_notify(3), Type=notify). */
+/* notify.h - report the state of the service to its manager (sd_notify(3), Type=notify). */
 #ifndef WEIR_CLI_NOTIFY_H
 #define WEIR_CLI_NOTIFY_H
 

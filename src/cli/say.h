@@ -1,4 +1,4 @@
-/* say.h - what a command tells its user, besides its answer. Messages are wrapped to the width of a
+/* say.h - messages of a command to its user, besides its answer. They are wrapped to the width of a
  * terminal; in a file or a pipe each is one line. Hidden characters are shown as '.'. */
 #ifndef WEIR_CLI_SAY_H
 #define WEIR_CLI_SAY_H

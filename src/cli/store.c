@@ -78,7 +78,7 @@ static void say_who(const cli *c, char *out, size_t size)
 }
 
 /* How long a server that does not answer is waited for; 0: it is no server of ours. */
-static int64_t patience(const char *url)
+static int64_t wait_limit(const char *url)
 {
     const char *query = strchr(url, '?'), *option = query ? strstr(query, "timeout=") : NULL;
     char        value[40];
@@ -95,7 +95,7 @@ static int64_t patience(const char *url)
  * calls are repeated by the library. */
 static weir_code open_patiently(cli *c, const char *url, const weir_options *opt, weir_queue **out)
 {
-    int64_t   begin = cli_clock_ms(), until = begin + patience(url);
+    int64_t   begin = cli_clock_ms(), until = begin + wait_limit(url);
     bool      said = false;
     weir_code rc;
     while ((rc = weir_open(out, url, opt, &c->err)) == WEIR_EUNAVAIL && cli_clock_ms() < until) {

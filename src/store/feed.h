@@ -6,6 +6,12 @@
  * connections, whether the connection is live, the place in the sender's numbers, and those who
  * wait for one of these.
  *
+ * The socket and the server are one connection each, and the loop of the feed is the only one that
+ * connects them again. Redis is many: a cluster has a connection to each of its nodes, which are
+ * lost and found one by one while the others go on. So the subscriber (redis/link/subscriber.c)
+ * stays in receive(), the nodes connect again by themselves (link/net.h) with the same pauses as
+ * those of the link, and the feed is down while one channel is not subscribed.
+ *
  * Promises to whoever uses a store: an event or message is delivered at most once, those of one
  * sender in its order. When some may be missing, because a connection was lost and the other side
  * could not resume it, the source calls env->lost() once the connection is live again, before it

@@ -243,7 +243,7 @@ case_bench() {
     status 0 timeout 120 "$WEIR" bench --count 500 --producers 2 --workers 2
     narrow out
     has out "LIVES/S"
-    status 0 timeout 120 "$WEIR" bench --count 500 --lot 50 --prefetch 10 --json
+    status 0 timeout 120 "$WEIR" bench --count 500 --bulk 50 --prefetch 10 --json
     json_lines out
     same "$(member jobs)" 500
     weir add mine

@@ -84,7 +84,7 @@ static int act_ids(cli *c, const action *a)
 
 /* ---- all that are chosen ---- */
 
-/* A lot of them at once. Those that have moved on meanwhile are no error. */
+/* Many of them at once. Those that have moved on meanwhile are no error. */
 static weir_code act_lot(cli *c, weir_queue *q, const action *a, const uint64_t *id, size_t n,
                          uint64_t *done)
 {

@@ -79,7 +79,7 @@ static void print_added(const cli *c, const weir_added *a)
 
 /* ---- --wait ---- */
 
-static int tell_end(cli *c, const weir_job *job)
+static int print_end(cli *c, const weir_job *job)
 {
     if (c->json) {
         if (jw_job(stdout, job, &c->err))
@@ -113,7 +113,7 @@ static int wait_for(cli *c, weir_queue *q, uint64_t id, int64_t ms)
                   (unsigned long long)id, (unsigned long long)id);
     if (rc == WEIR_ENOENT)
         weir_fail(&c->err, rc, "job %llu has ended and was removed", (unsigned long long)id);
-    int status = rc ? cli_fail(c) : tell_end(c, job);
+    int status = rc ? cli_fail(c) : print_end(c, job);
     weir_job_free(job);
     return status;
 }
@@ -153,24 +153,24 @@ static weir_code add_count(cli *c, weir_queue *q, const add_opts *o, const weir_
     static weir_spec specs[LOT];
     uint64_t         total = (uint64_t)o->count.n;
     term_progress    bar = { .what = "adding", .total = total };
-    size_t           lot = spec->data_len ? LOT_BYTES / spec->data_len : LOT;
-    lot = lot > LOT ? LOT : lot < 1 ? 1 : lot;
-    for (size_t i = 0; i < lot; i++)
+    size_t           bulk = spec->data_len ? LOT_BYTES / spec->data_len : LOT;
+    bulk = bulk > LOT ? LOT : bulk < 1 ? 1 : bulk;
+    for (size_t i = 0; i < bulk; i++)
         specs[i] = *spec;
     for (uint64_t done = 0; done < total;) {
-        size_t    n = total - done < lot ? (size_t)(total - done) : lot;
+        size_t    n = total - done < bulk ? (size_t)(total - done) : bulk;
         weir_code rc = add_lot(c, q, specs, n, &c->err);
         if (rc)
             return rc;
         done += n;
-        if (total > lot && !term_is_tty(stdout))
+        if (total > bulk && !term_is_tty(stdout))
             term_progress_show(&bar, done);
     }
     term_progress_end(&bar);
     return WEIR_OK;
 }
 
-/* The error of a lot names its element: say the line of the input instead. */
+/* The error of a bulk names its element: say the line of the input instead. */
 static weir_code name_line(weir_error *err, const size_t *line_of, size_t n)
 {
     weir_code code = err->code;
@@ -335,7 +335,7 @@ const command cmd_add = {
             "when left out.\n\n"
             "With --wait the command ends when the job has ended, and prints its result: exit "
             "status 1 and the error when it failed, 12 when the time is up (the job stays).\n\n"
-            "--count and --lines add in lots of up to 1000; each lot is added entirely or not at "
+            "--count and --lines add in bulks of up to 1000; each bulk is added entirely or not at "
             "all.",
     .examples = "weir add mail '{\"to\":\"ann@example.org\"}' --priority high --attempts 3\n"
                 "weir add report --at 09:00 --unique daily-report\n"

@@ -13,7 +13,7 @@
 #include "cli/store.h"
 
 typedef struct bench_opts {
-    opt_num count, producers, workers, lot, prefetch, bytes;
+    opt_num count, producers, workers, bulk, prefetch, bytes;
 } bench_opts;
 CLI_VALUES_FIT(bench_opts);
 
@@ -25,7 +25,7 @@ static const option_entry bench_options[] = {
       .help = "threads that add (8)" },
     { .name = "workers", .kind = OPT_INT, .at = AT(workers), .arg = "N", .min = 1, .max = 256,
       .help = "threads that work (8)" },
-    { .name = "lot", .kind = OPT_INT, .at = AT(lot), .arg = "N", .min = 1, .max = WEIR_MAX_ADD,
+    { .name = "bulk", .kind = OPT_INT, .at = AT(bulk), .arg = "N", .min = 1, .max = WEIR_MAX_ADD,
       .help = "jobs added in one call (1)" },
     { .name = "prefetch", .kind = OPT_INT, .at = AT(prefetch), .arg = "N",
       .min = WEIR_PREFETCH_NONE, .max = WEIR_MAX_PAGE,
@@ -40,7 +40,7 @@ static const char bench_type[] = "weir-bench";
 
 typedef struct bench {
     weir_queue      *q;
-    int64_t          jobs, lot;
+    int64_t          jobs, bulk;
     char            *data;
     size_t           len;
     bool             leave_nothing;
@@ -64,15 +64,15 @@ static void *produce(void *arg)
 {
     bench     *b = arg;
     weir_error err;
-    weir_spec *specs = calloc((size_t)b->lot, sizeof *specs);
-    for (int64_t i = 0; specs && i < b->lot; i++)
+    weir_spec *specs = calloc((size_t)b->bulk, sizeof *specs);
+    for (int64_t i = 0; specs && i < b->bulk; i++)
         specs[i] = (weir_spec){ .type = bench_type, .data = b->data, .data_len = b->len,
                                 .remove_on_complete = b->leave_nothing };
     while (specs) {
-        int64_t left = atomic_fetch_sub(&b->to_add, b->lot);
+        int64_t left = atomic_fetch_sub(&b->to_add, b->bulk);
         if (left <= 0)
             break;
-        size_t    n = (size_t)(left < b->lot ? left : b->lot);
+        size_t    n = (size_t)(left < b->bulk ? left : b->bulk);
         weir_code rc = n == 1 ? weir_add(b->q, specs, NULL, &err)
                               : weir_add_many(b->q, specs, n, NULL, &err);
         if (rc) {
@@ -145,7 +145,7 @@ static void print_result(const cli *c, const bench *b, int producers, int worker
         jw_int(&w, "jobs", b->jobs);
         jw_int(&w, "producers", producers);
         jw_int(&w, "workers", workers);
-        jw_int(&w, "lot", b->lot);
+        jw_int(&w, "bulk", b->bulk);
         jw_real(&w, "seconds", seconds);
         jw_real(&w, "lives_per_second", rate);
         jw_end(&w, '}');
@@ -161,7 +161,7 @@ static void print_result(const cli *c, const bench *b, int producers, int worker
     table_cell(&t, 0, COLOR_NONE, "%s", term_number(number, sizeof number, (uint64_t)b->jobs));
     table_cell(&t, 1, COLOR_NONE, "%d", producers);
     table_cell(&t, 2, COLOR_NONE, "%d", workers);
-    table_cell(&t, 3, COLOR_NONE, "%lld", (long long)b->lot);
+    table_cell(&t, 3, COLOR_NONE, "%lld", (long long)b->bulk);
     table_cell(&t, 4, COLOR_NONE, "%.2f", seconds);
     table_cell(&t, 5, COLOR_GREEN, "%s", term_number(number, sizeof number, (uint64_t)rate));
     table_print(&t, stdout, 0);
@@ -187,7 +187,7 @@ static int run_bench(cli *c, const void *values)
     double            seconds = 0;
     int    producers = o->producers.set ? (int)o->producers.n : 8;
     int    workers = o->workers.set ? (int)o->workers.n : 8;
-    bench  b = { .jobs = o->count.set ? o->count.n : 20000, .lot = o->lot.set ? o->lot.n : 1,
+    bench  b = { .jobs = o->count.set ? o->count.n : 20000, .bulk = o->bulk.set ? o->bulk.n : 1,
                  .len = o->bytes.set ? (size_t)o->bytes.n : 200, .leave_nothing = c->store,
                  .lock = PTHREAD_MUTEX_INITIALIZER, .changed = eventfd(0, EFD_CLOEXEC) };
     int signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);

@@ -41,7 +41,7 @@ typedef struct plan {
 
 static const plan plans[] = {
     { "mail", "high priority, jumps the queue", 12, WEIR_PRIORITY_HIGH, 1, 0, 0, 250, 1, 0, NULL },
-    { "video", "long, tells its progress", 6, WEIR_PRIORITY_NORMAL, 1, 0, 0, 2600, 40, 0, NULL },
+    { "video", "long, reports its progress", 6, WEIR_PRIORITY_NORMAL, 1, 0, 0, 2600, 40, 0, NULL },
     { "payment", "flaky, tried again with backoff", 9, WEIR_PRIORITY_MEDIUM, 4, 0, 0, 300, 3, 2,
       "bank: connection reset" },
     { "report", "delayed, runs at its time", 6, WEIR_PRIORITY_NORMAL, 1, 2500, 900, 500, 5, 0,

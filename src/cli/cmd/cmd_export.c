@@ -94,7 +94,7 @@ static weir_code write_job(cli *c, FILE *out, const weir_job *job, const move_lo
     return WEIR_OK;
 }
 
-/* A lot of jobs, so that their logs are read together. */
+/* A bulk of jobs, so that their logs are read together. */
 static weir_code write_lot(cli *c, weir_queue *q, FILE *out, weir_job **job, size_t n,
                            uint64_t *done)
 {
@@ -161,7 +161,7 @@ static weir_code write_all(cli *c, weir_queue *q, const export_opts *o, const cl
 
 /* ---- the file ---- */
 
-/* What jobs say is nobody else's business. Whether it was there before is told, since a file that
+/* Jobs may hold secrets. The caller learns whether the file was there before, since a file that
  * we made goes again if this fails. */
 static FILE *open_file(cli *c, const char *path, bool *made)
 {
@@ -191,7 +191,7 @@ static weir_code close_file(cli *c, FILE *f, const char *path, weir_code rc)
     return rc;
 }
 
-static void tell(const cli *c, uint64_t n, const char *path)
+static void print_outcome(const cli *c, uint64_t n, const char *path)
 {
     char number[32];
     if (c->json) {
@@ -230,7 +230,7 @@ static int run_export(cli *c, const void *values)
         if (rc && made)
             unlink(path);
         if (!rc)
-            tell(c, n, path);
+            print_outcome(c, n, path);
     }
     return rc ? cli_fail(c) : 0;
 }

@@ -148,7 +148,7 @@ static const char *jobs(uint64_t n)
     return n == 1 ? "job" : "jobs";
 }
 
-static void tell(const importer *m)
+static void print_outcome(const importer *m)
 {
     char number[32];
     if (m->c->json) {
@@ -188,7 +188,7 @@ static int run_import(cli *c, const void *values)
     if (!rc) {
         rc = import_all(m, in);
         term_progress_end(&m->bar);
-        tell(m);
+        print_outcome(m);
         weir_close(m->q);
     }
     int status = rc ? cli_fail(c) : m->refused ? weir_code_exit(WEIR_ESTATE) : 0;

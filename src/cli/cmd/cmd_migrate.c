@@ -26,7 +26,7 @@ static const option_entry migrate_options[] = {
     { .name = "follow", .letter = 'f', .kind = OPT_FLAG, .at = AT(follow),
       .help = "go on with what comes, until interrupted" },
     { .name = "new-ids", .kind = OPT_FLAG, .at = AT(new_ids),
-      .help = "give each job the next id of the target; its log tells both" },
+      .help = "give each job the next id of the target; its log names both" },
     { .name = "keep", .kind = OPT_FLAG, .at = AT(keep),
       .help = "copy once: leave all in the source, which then runs what waits there, as the "
               "target does" },
@@ -60,7 +60,7 @@ static bool interrupted(const migration *g)
     return poll(&p, 1, 0) > 0;
 }
 
-static bool on_lot(mover *m, void *ctx)
+static bool on_bulk(mover *m, void *ctx)
 {
     migration *g = ctx;
     uint64_t   done = m->moved[WEIR_STATE_ANY] + m->refused.n;
@@ -90,7 +90,7 @@ static weir_code look(migration *g)
     return WEIR_OK;
 }
 
-/* Delayed jobs that are added tell nothing, so we also look now and then. */
+/* Delayed jobs that are added emit no event, so we also look now and then. */
 static void wait_for_news(migration *g)
 {
     struct pollfd p[] = { { .fd = g->signals, .events = POLLIN },
@@ -173,7 +173,7 @@ static uint64_t others(const migration *g)
     return g->o->keep || g->rest < g->m.refused.n ? 0 : g->rest - g->m.refused.n;
 }
 
-static void tell_json(const migration *g)
+static void print_json(const migration *g)
 {
     const mover *m = &g->m;
     jw           w = { .out = stdout };
@@ -199,7 +199,7 @@ static void tell_json(const migration *g)
     jw_end(&w, '}');
 }
 
-static void tell_rest(const migration *g)
+static void print_rest(const migration *g)
 {
     const mover *m = &g->m;
     char         number[32], clean[WEIR_ERROR_MAX];
@@ -219,7 +219,7 @@ static void tell_rest(const migration *g)
                term_number(number, sizeof number, more), more == 1 ? "is" : "are");
 }
 
-static void tell_text(const migration *g)
+static void print_text(const migration *g)
 {
     const mover *m = &g->m;
     char         number[32], time[32];
@@ -241,17 +241,17 @@ static void tell_text(const migration *g)
                term_number(number, sizeof number, m->existed), m->existed == 1 ? "was" : "were");
     if (m->types)
         printf("settings of %zu %s copied\n", m->types, m->types == 1 ? "type" : "types");
-    tell_rest(g);
+    print_rest(g);
 }
 
-static int conclude(migration *g, weir_code rc)
+static int report_end(migration *g, weir_code rc)
 {
     bool cut = g->m.stopped && !g->o->follow;
     term_progress_end(&g->bar);
     if (g->c->json)
-        tell_json(g);
+        print_json(g);
     else
-        tell_text(g);
+        print_text(g);
     fflush(stdout);
     if (rc) {
         weir_error why = g->c->err;
@@ -332,7 +332,7 @@ static int run_migrate(cli *c, const void *values)
         return cli_usage(c, "%s", conflict(o));
     migration g = { .c = c, .o = o, .began = cli_clock_ms(), .said = cli_clock_ms(),
                     .bar = { .what = o->keep ? "copying" : "moving" } };
-    g.m = (mover){ .keep = o->keep, .new_ids = o->new_ids, .follow = o->follow, .tell = on_lot,
+    g.m = (mover){ .keep = o->keep, .new_ids = o->new_ids, .follow = o->follow, .report = on_bulk,
                    .ctx = &g };
     bool from_kue = strncmp(o->from, "redis+kue", 9) == 0 ||
                     strncmp(o->from, "rediss+kue", 10) == 0;
@@ -353,7 +353,7 @@ static int run_migrate(cli *c, const void *values)
     if (rc)
         status = cli_fail(c);
     else
-        status = conclude(&g, o->follow ? follow(&g) : move_all(&g));
+        status = report_end(&g, o->follow ? follow(&g) : move_all(&g));
     weir_close(g.m.from);
     weir_close(g.m.to);
     mover_fini(&g.m);

@@ -225,12 +225,12 @@ static weir_code stop(worker *w)
     while (pthread_tryjoin_np(thread, &answer)) {
         nap(REAP_MS, w->signals);
         if (got_signal(w))
-            atomic_store(&w->exec.hurry, true);
+            atomic_store(&w->exec.kill_now, true);
     }
     while (atomic_load(&w->exec.running) > 0) {
         nap(REAP_MS, w->signals);
         if (got_signal(w))
-            atomic_store(&w->exec.hurry, true);
+            atomic_store(&w->exec.kill_now, true);
     }
     return (weir_code)(intptr_t)answer;
 }
@@ -356,7 +356,7 @@ static int run_work(cli *c, const void *values)
         rc = work(&w);
         guard_stop(&w.guard);
     }
-    weir_close(w.q);        /* tells the listener of all that has happened, then lets go of it */
+    weir_close(w.q);        /* calls the listener for all that has happened, then releases it */
     cli_trouble_fini(&w.trouble);
     close(w.signals);
     close(w.moved);

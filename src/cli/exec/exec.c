@@ -1,5 +1,5 @@
 /* exec.c - one program for one job. All its pipes are served by one poll loop, so that a program
- * that reads and writes a lot at the same time cannot get stuck. */
+ * that reads and writes much at the same time cannot get stuck. */
 #include "cli/exec/exec.h"
 
 #include <errno.h>
@@ -42,10 +42,10 @@ typedef struct child {
     text         line[2];          /* what is not a whole line yet: of ERR and CTL */
     char         reason[200];      /* the last line of ERR that was not blank */
     bool         too_much;         /* more output than a result may have */
-    bool         told;             /* SIGTERM was sent ... */
+    bool         term_sent;        /* SIGTERM was sent ... */
     bool         killed;           /* ... and SIGKILL */
     bool         reaped;
-    int64_t      told_at;
+    int64_t      term_sent_at;
     int          status;
 } child;
 
@@ -278,7 +278,7 @@ static void send_data(child *ch)
 /* ---- while it runs ---- */
 
 /* While the leader of the group has ended but was not waited for, nobody else can have its number.
- * That is when a group that was told to end is killed, and when the guard forgets it. */
+ * That is when a group that SIGTERM was sent to is killed, and when the guard forgets it. */
 static void reap(child *ch)
 {
     siginfo_t info = { 0 };
@@ -286,7 +286,7 @@ static void reap(child *ch)
     if (waitid(P_PID, (id_t)ch->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid != ch->pid)
         return;
-    if (ch->told)
+    if (ch->term_sent)
         kill(-ch->pid, SIGKILL);
     guard_remove(ch->config->guard, ch->pid);
     do
@@ -299,15 +299,15 @@ static void reap(child *ch)
 static void end_it(child *ch)
 {
     int64_t now = cli_clock_ms();
-    bool    hurry = atomic_load(&ch->config->hurry);
-    if (!ch->told && !hurry && !weir_job_cancelled(ch->job) && !ch->too_much)
+    bool    at_once = atomic_load(&ch->config->kill_now);
+    if (!ch->term_sent && !at_once && !weir_job_cancelled(ch->job) && !ch->too_much)
         return;
-    if (!ch->told) {
-        ch->told = true;
-        ch->told_at = now;
+    if (!ch->term_sent) {
+        ch->term_sent = true;
+        ch->term_sent_at = now;
         kill(-ch->pid, SIGTERM);
     }
-    if (!ch->killed && (hurry || now - ch->told_at >= ch->config->kill_after_ms)) {
+    if (!ch->killed && (at_once || now - ch->term_sent_at >= ch->config->kill_after_ms)) {
         ch->killed = true;
         kill(-ch->pid, SIGKILL);
     }
@@ -411,7 +411,7 @@ static void slow_down(exec_config *config, const weir_job *job, bool failed)
 static weir_code outcome(child *ch)
 {
     const char *colon = *ch->reason ? ": " : "";
-    if (atomic_load(&ch->config->hurry) && ch->killed)
+    if (atomic_load(&ch->config->kill_now) && ch->killed)
         return weir_job_fail(ch->job, "Shutdown");
     if (ch->too_much)
         return weir_job_fail(ch->job, "the output is too long for a result: over %d bytes",

@@ -24,7 +24,7 @@ typedef struct exec_config {
     const char *pass_env;          /* variables WEIR_* that it gets too: "A,B"; NULL: none */
     int64_t     kill_after_ms;     /* from SIGTERM to SIGKILL */
     const struct guard *guard;     /* kills what runs when this process is dead */
-    atomic_bool hurry;             /* kill what runs, at once */
+    atomic_bool kill_now;          /* kill what runs, at once */
     atomic_int  running;           /* programs that have not been reaped */
     atomic_bool stopping;          /* the pool is being stopped: nothing waits any more */
     atomic_int  cannot;            /* exit status or errno of a program that cannot run; 0: none */

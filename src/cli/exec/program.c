@@ -22,7 +22,7 @@ static bool shell_has(const char *word)
     pid_t pid;
     int   status = 0;
     if (posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ))
-        return true;                /* then the first job tells */
+        return true;                /* the first job will show it */
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     return status == 0;

@@ -1,4 +1,4 @@
-/* mover.c - moving jobs, a lot at a time: park, import, mark, release, remove. See mover.h. */
+/* mover.c - moving jobs, a bulk at a time: park, import, mark, release, remove. See mover.h. */
 #include "cli/migrate/mover_inner.h"
 
 #include <stdlib.h>
@@ -21,9 +21,9 @@ void mover_fini(mover *m)
     m->refused = (mover_refused){ 0 };
 }
 
-/* ---- calls of a lot ---- */
+/* ---- calls of a bulk ---- */
 
-weir_code mover_await(lot *l, weir_error *err)
+weir_code mover_await(bulk *l, weir_error *err)
 {
     weir_code rc = WEIR_OK;
     for (size_t i = 0; i < l->n; i++) {
@@ -41,13 +41,13 @@ weir_code mover_await(lot *l, weir_error *err)
     return rc;
 }
 
-static void begin_calls(lot *l)
+static void begin_calls(bulk *l)
 {
     for (size_t i = 0; i < l->n; i++)
         l->load[i].err = (weir_error){ 0 };
 }
 
-static void empty(lot *l)
+static void empty(bulk *l)
 {
     for (size_t i = 0; i < l->n; i++) {
         weir_job_free(l->load[i].job);
@@ -74,7 +74,7 @@ static int64_t own_time(const weir_job *parked)
     return (parked->promote_at - PARKED) % WEIR_PARKED_SPAN;
 }
 
-static weir_code park(mover *m, lot *l, weir_error *err)
+static weir_code park(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
@@ -113,7 +113,7 @@ static void settle(load *d, int64_t now)
         d->state = was->state;
 }
 
-static weir_code read_parked(mover *m, lot *l, weir_error *err)
+static weir_code read_parked(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
@@ -128,7 +128,7 @@ static weir_code read_parked(mover *m, lot *l, weir_error *err)
 }
 
 /* Take the parking back: the job stays. */
-static weir_code unpark(mover *m, lot *l, weir_error *err)
+static weir_code unpark(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
@@ -142,7 +142,7 @@ static weir_code unpark(mover *m, lot *l, weir_error *err)
 }
 
 /* Of all, or of those that got a line just now. */
-static weir_code read_logs(mover *m, lot *l, bool only_renamed, weir_error *err)
+static weir_code read_logs(mover *m, bulk *l, bool only_renamed, weir_error *err)
 {
     weir_job *jobs[MOVER_LOT];
     move_log *logs = calloc(MOVER_LOT, sizeof *logs);
@@ -203,7 +203,7 @@ static void try_next(load *d)
 }
 
 /* One by one: the call said that one of them is not to be had. */
-static weir_code import_each(mover *m, lot *l, const size_t *which, const weir_incoming *in,
+static weir_code import_each(mover *m, bulk *l, const size_t *which, const weir_incoming *in,
                              size_t n, weir_imported *out, weir_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -218,7 +218,7 @@ static weir_code import_each(mover *m, lot *l, const size_t *which, const weir_i
     return WEIR_OK;
 }
 
-static weir_code import_some(mover *m, lot *l, const size_t *which, const weir_incoming *in,
+static weir_code import_some(mover *m, bulk *l, const size_t *which, const weir_incoming *in,
                              size_t n, weir_error *err)
 {
     weir_imported *out = calloc(n, sizeof *out);
@@ -259,7 +259,7 @@ static size_t bytes_of(const load *d)
 }
 
 /* Until each has arrived or is refused. */
-static weir_code import_all(mover *m, lot *l, weir_error *err)
+static weir_code import_all(mover *m, bulk *l, weir_error *err)
 {
     weir_incoming in[MOVER_LOT];
     size_t        which[MOVER_LOT], n = 0, bytes = 0;
@@ -281,7 +281,7 @@ static weir_code import_all(mover *m, lot *l, weir_error *err)
 }
 
 /* Those that were there already: are they what is to be removed here? */
-static weir_code compare_existing(mover *m, lot *l, weir_error *err)
+static weir_code compare_existing(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
@@ -309,7 +309,7 @@ static weir_code compare_existing(mover *m, lot *l, weir_error *err)
 
 /* Those that an earlier run has marked: is the copy in the target still parked? If not, it has gone
  * on there, and may have ended and be gone. */
-static weir_code find_marked(mover *m, lot *l, weir_error *err)
+static weir_code find_marked(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
@@ -338,7 +338,7 @@ static weir_code find_marked(mover *m, lot *l, weir_error *err)
 
 /* A job that somebody has removed or cancelled in the source meanwhile has not moved: its copy,
  * which nobody can have taken, goes again. */
-static weir_code take_back(mover *m, lot *l, weir_error *err)
+static weir_code take_back(mover *m, bulk *l, weir_error *err)
 {
     for (size_t i = 0; i < l->n; i++) {
         load *d = &l->load[i];
@@ -354,7 +354,7 @@ static weir_code take_back(mover *m, lot *l, weir_error *err)
     return mover_await(l, err);
 }
 
-static weir_code mark(mover *m, lot *l, weir_error *err)
+static weir_code mark(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
@@ -370,7 +370,7 @@ static weir_code mark(mover *m, lot *l, weir_error *err)
 
 /* ---- 4: release, 5: remove ---- */
 
-static weir_code release_all(mover *m, lot *l, weir_error *err)
+static weir_code release_all(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++) {
@@ -383,7 +383,7 @@ static weir_code release_all(mover *m, lot *l, weir_error *err)
     return mover_await(l, err);
 }
 
-static weir_code remove_all(mover *m, lot *l, weir_error *err)
+static weir_code remove_all(mover *m, bulk *l, weir_error *err)
 {
     begin_calls(l);
     for (size_t i = 0; i < l->n; i++)
@@ -392,9 +392,9 @@ static weir_code remove_all(mover *m, lot *l, weir_error *err)
     return mover_await(l, err);
 }
 
-/* ---- a lot ---- */
+/* ---- a bulk ---- */
 
-static weir_code count(mover *m, const lot *l, uint64_t *n, weir_error *err)
+static weir_code count(mover *m, const bulk *l, uint64_t *n, weir_error *err)
 {
     int64_t until = m->follow ? weir_now(m->from) + AGAIN_MS : INT64_MAX;
     for (size_t i = 0; i < l->n; i++) {
@@ -413,7 +413,7 @@ static weir_code count(mover *m, const lot *l, uint64_t *n, weir_error *err)
 }
 
 /* What an earlier run has begun is found, and the others get their ids. */
-static weir_code identify(mover *m, lot *l, weir_error *err)
+static weir_code identify(mover *m, bulk *l, weir_error *err)
 {
     weir_code rc = mover_find(m, l, err);
     if (!rc)
@@ -428,8 +428,8 @@ static weir_code identify(mover *m, lot *l, weir_error *err)
     return rc;
 }
 
-/* The steps that mover.h names; each is done for the whole lot before the next begins. */
-static weir_code move_lot(mover *m, lot *l, uint64_t *n, weir_error *err)
+/* The steps that mover.h names; each is done for the whole bulk before the next begins. */
+static weir_code move_bulk(mover *m, bulk *l, uint64_t *n, weir_error *err)
 {
     weir_code rc = WEIR_OK;
     if (!m->keep && !mover_ended(l->state))
@@ -457,7 +457,7 @@ static weir_code move_lot(mover *m, lot *l, uint64_t *n, weir_error *err)
 
 /* ---- a pass ---- */
 
-static void fill(mover *m, lot *l, weir_page *page, const weir_query *query)
+static void fill(mover *m, bulk *l, weir_page *page, const weir_query *query)
 {
     int64_t now = weir_now(m->from);
     memset(l, 0, sizeof *l);
@@ -476,7 +476,7 @@ static void fill(mover *m, lot *l, weir_page *page, const weir_query *query)
     }
 }
 
-static weir_code pass_some(mover *m, lot *l, weir_query query, uint64_t *n, weir_error *err)
+static weir_code pass_some(mover *m, bulk *l, weir_query query, uint64_t *n, weir_error *err)
 {
     weir_code rc = WEIR_OK;
     query.limit = MOVER_LOT;
@@ -489,9 +489,9 @@ static weir_code pass_some(mover *m, lot *l, weir_query query, uint64_t *n, weir
         query.after = page->next;
         fill(m, l, page, &query);
         weir_page_free(page);
-        rc = move_lot(m, l, n, err);
+        rc = move_bulk(m, l, n, err);
         empty(l);
-        m->stopped = m->tell && m->tell(m, m->ctx);
+        m->stopped = m->report && m->report(m, m->ctx);
     }
     return rc;
 }
@@ -505,7 +505,7 @@ weir_code mover_pass(mover *m, uint64_t *n, weir_error *err)
             { .state = WEIR_STATE_FAILED },
         { .state = WEIR_STATE_CANCELLED },
     };
-    lot *l = malloc(sizeof *l);
+    bulk *l = malloc(sizeof *l);
     *n = m->unquiet = 0;
     if (!l)
         return weir_fail(err, WEIR_ENOMEM, "out of memory");

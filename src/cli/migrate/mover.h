@@ -48,7 +48,7 @@ struct mover {
     int64_t     quiet_ms;           /* jobs that were changed since are left alone: Kue's processes
                                        change a job in several steps */
     int64_t     began_at;           /* by the source's clock */
-    bool      (*tell)(mover *m, void *ctx);     /* after each lot; true: stop. May be NULL */
+    bool      (*report)(mover *m, void *ctx);     /* after each bulk; true: stop. May be NULL */
     void       *ctx;
     /* what came of it so far */
     uint64_t    moved[WEIR_STATE_COUNT]; /* by the state they had; [WEIR_STATE_ANY] is the sum */
@@ -78,7 +78,7 @@ void mover_fini(mover *m);
 
 /* ---- shared with export ---- */
 
-/* Has the type settings of its own, as far as can be told? `all` is those of "*". */
+/* Has the type settings of its own, as far as is known? `all` is those of "*". */
 bool move_has_settings(const weir_type_stats *t, const weir_settings *all);
 
 /* A job's log, of however many pages. {0} is empty. */

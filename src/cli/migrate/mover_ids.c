@@ -1,7 +1,7 @@
 /* mover_ids.c - new ids for jobs that move, and room for ids that stay.
  *
  * An imported job is recognised by its id; so a new id is chosen and written down in the source (a
- * line of the job's log, which also tells people later) before the job goes. It gets that id, or
+ * line of the job's log, which people can read later) before the job goes. It gets that id, or
  * the first behind it that will do: somebody may have been given it meanwhile, or, in a store of
  * several partitions, it may not go with the job's unique key. */
 #include "cli/migrate/mover_inner.h"
@@ -34,7 +34,7 @@ static uint64_t written(const load *d)
     return 0;
 }
 
-weir_code mover_name(mover *m, lot *l, weir_error *err)
+weir_code mover_name(mover *m, bulk *l, weir_error *err)
 {
     weir_stats *s;
     weir_code   rc = weir_get_stats(m->to, &s, err);
@@ -86,7 +86,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The ids at which the named ones may be, each once: free() them. NULL: out of memory. */
-static uint64_t *candidates(const lot *l, size_t *n)
+static uint64_t *candidates(const bulk *l, size_t *n)
 {
     uint64_t *ids = malloc((l->n * MOVER_OTHER_IDS + 1) * sizeof *ids);
     *n = 0;
@@ -103,8 +103,8 @@ static uint64_t *candidates(const lot *l, size_t *n)
     return ids;
 }
 
-/* The job of the lot that this line of a log names, which is that of job `at` in the target. */
-static void recognise(lot *l, const char *line, uint64_t at)
+/* The job of the bulk that this line of a log names, which is that of job `at` in the target. */
+static void recognise(bulk *l, const char *line, uint64_t at)
 {
     unsigned long long id, becomes;
     if (sscanf(line, "moved | job %llu becomes job %llu,", &id, &becomes) != 2)
@@ -118,8 +118,8 @@ static void recognise(lot *l, const char *line, uint64_t at)
     }
 }
 
-/* Look at n ids of the target, at most a lot. */
-static weir_code look_at(mover *m, lot *l, const uint64_t *ids, size_t n, weir_error *err)
+/* Look at n ids of the target, at most a bulk. */
+static weir_code look_at(mover *m, bulk *l, const uint64_t *ids, size_t n, weir_error *err)
 {
     weir_job    *jobs[MOVER_LOT] = { 0 };
     weir_future *f[MOVER_LOT] = { 0 };
@@ -149,7 +149,7 @@ static weir_code look_at(mover *m, lot *l, const uint64_t *ids, size_t n, weir_e
     return rc;
 }
 
-weir_code mover_find(mover *m, lot *l, weir_error *err)
+weir_code mover_find(mover *m, bulk *l, weir_error *err)
 {
     size_t n;
     for (size_t i = 0; i < l->n; i++) {

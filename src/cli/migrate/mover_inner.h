@@ -31,30 +31,30 @@ typedef struct load {
     weir_job     *got;
 } load;
 
-typedef struct lot {
+typedef struct bulk {
     load       load[MOVER_LOT];
     size_t     n;
     weir_state state;               /* all of them have, or had */
-} lot;
+} bulk;
 
 static inline bool mover_ended(weir_state s)
 {
     return s == WEIR_STATE_COMPLETE || s == WEIR_STATE_FAILED || s == WEIR_STATE_CANCELLED;
 }
 
-/* Wait for the calls of a lot; each has its answer in load.err. The code is that of trouble with a
+/* Wait for the calls of a bulk; each has its answer in load.err. The code is that of trouble with a
  * store: that a job is gone, or in another state, is none. */
-weir_code mover_await(lot *l, weir_error *err);
+weir_code mover_await(bulk *l, weir_error *err);
 
 /* ---- mover_ids.c ---- */
 
 /* Which of those that an earlier run has named have arrived, and which names can still be used? An
  * earlier run may have given new ids when this one does not. */
-weir_code mover_find(mover *m, lot *l, weir_error *err);
+weir_code mover_find(mover *m, bulk *l, weir_error *err);
 
 /* Give the others an id in the target, written down in the source first, so that after a crash the
  * same one is found again. */
-weir_code mover_name(mover *m, lot *l, weir_error *err);
+weir_code mover_name(mover *m, bulk *l, weir_error *err);
 
 /* Is the job with this id in the target the one that was named so here? Others may be of its type
  * and created_at. */

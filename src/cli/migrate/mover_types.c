@@ -63,7 +63,7 @@ weir_code mover_check(mover *m, weir_error *err)
         weir_job_free(there);
     }
     if (rc == WEIR_ENOENT)
-        rc = weir_fail(err, WEIR_EUNAVAIL, "jobs of the source are gone too quickly to tell "
+        rc = weir_fail(err, WEIR_EUNAVAIL, "jobs of the source are gone too quickly to see "
                        "whether the target is another store; try again");
     return rc;
 }

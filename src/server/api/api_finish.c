@@ -130,7 +130,7 @@ typedef struct finishing {
     weir_ended  *ended;             /* of those that are not foreign */
     size_t       n_ended;
     int          status;
-    srv_wish     wish;
+    srv_take_request next_take;
     bool         takes;
     srv_taking   next;
 } finishing;
@@ -156,7 +156,8 @@ static const weir_field lease_fields[] = {
 static const weir_field finish_fields[] = {
     WEIR_FIELD("jobs", weir__as_list, AT(all.items), .needed = true, .min = 1, .max = WEIR_MAX_ADD,
                .fields = ending_fields, .size = sizeof(item)),
-    WEIR_FIELD("take", weir__as_object, AT(wish), .fields = srv_next_fields, .given = AT(takes)),
+    WEIR_FIELD("take", weir__as_object, AT(next_take), .fields = srv_next_fields,
+               .given = AT(takes)),
     WEIR_FIELD("worker", weir__as_text, AT(all.worker), .min = 1, .max = WEIR_MAX_WORKER),
     { 0 }
 };
@@ -360,10 +361,10 @@ static void handle_finish(srv_request *r)
     finishing *fin;
     if (!SRV_STATE(r, fin))
         return;
-    fin->wish.n = 1;
+    fin->next_take.n = 1;
     fin->next.r = r;
     if (srv_body(r, finish_fields, fin) && one_outcome_each(r, fin->all.items) &&
-        (!fin->takes || srv_taking_init(&fin->next, r, &fin->wish)))
+        (!fin->takes || srv_taking_init(&fin->next, r, &fin->next_take)))
         check(r, &fin->all, finish);
 }
 

@@ -15,7 +15,7 @@
 
 /* ---- what is asked for ---- */
 
-#define AT(member) offsetof(srv_wish, member)
+#define AT(member) offsetof(srv_take_request, member)
 #define WISH_FIELDS                                                                              \
     WEIR_FIELD("types", weir__as_texts, AT(types), .needed = true, .min = 1,                     \
                .max = WEIR_MAX_TAKE_TYPES),                                                      \
@@ -32,7 +32,7 @@ static const weir_field take_fields[] = {
 const weir_field srv_next_fields[] = { WISH_FIELDS, { 0 } };
 #undef AT
 
-bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w)
+bool srv_taking_init(srv_taking *t, srv_request *r, srv_take_request *w)
 {
     for (size_t i = 0; i < w->types.n; i++) {
         weir_error err;
@@ -239,7 +239,7 @@ static void wait_no_longer(srv_request *r)
 
 static void handle_take(srv_request *r)
 {
-    srv_wish    w = { .n = 1 };
+    srv_take_request    w = { .n = 1 };
     srv_taking *t;
     if (!SRV_STATE(r, t) || !srv_body(r, take_fields, &w) || !srv_taking_init(t, r, &w))
         return;

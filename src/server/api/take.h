@@ -9,12 +9,12 @@
 #include "server/http/request.h"
 
 /* What a worker asks for. */
-typedef struct srv_wish {
+typedef struct srv_take_request {
     weir_texts  types;
     int64_t     n, wait_ms, lease_ms;
     const char *worker;
     bool        busy;
-} srv_wish;
+} srv_take_request;
 extern const weir_field srv_next_fields[];      /* all but the wait */
 
 typedef struct srv_taking {
@@ -32,7 +32,7 @@ typedef struct srv_taking {
 } srv_taking;
 
 /* May it, and is there room for the jobs? False: it was answered. */
-bool srv_taking_init(srv_taking *t, srv_request *r, srv_wish *w);
+bool srv_taking_init(srv_taking *t, srv_request *r, srv_take_request *w);
 
 /* May its worker take now? False: not now. */
 bool srv_taking_enter(srv_taking *t, bool only_alone);

@@ -57,7 +57,7 @@ static weir_code mem_open(weir_store **out, const weir_url *url, const weir_env 
 }
 
 /* The batch is over, and all of it holds: say so, then free what it replaced. */
-static void conclude(mem_store *s)
+static void publish(mem_store *s)
 {
     int64_t due_at;
     if (s->out.n)
@@ -91,7 +91,7 @@ static weir_code mem_run(weir_store *base, weir_op **ops, size_t n, weir_error *
         if (!weir__op_refused(op, s->env.read_only))
             run_one[op->kind](s, op);
     }
-    conclude(s);
+    publish(s);
     return WEIR_OK;
 }
 

@@ -18,7 +18,7 @@ static weir_code (*const run_one[WEIR_OP_COUNT])(sq_store *, weir_op *) = {
 /* ---- events ---- */
 
 /* The transaction is committed: emit its events. */
-static void conclude(sq_store *s)
+static void publish(sq_store *s)
 {
     int64_t due_at;
     if (s->out.n) {
@@ -125,7 +125,7 @@ static weir_code commit(sq_store *s, need n)
 
 /* A commit that failed may be in the log all the same, when only its sync did, and would count
  * after a kill. The next one is written over it: let it be one that changes nothing. */
-static void bury(sq_store *s)
+static void supersede_failed_commit(sq_store *s)
 {
     weir_error why = s->error;
     s->save_id = true;
@@ -159,7 +159,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
             s->trouble.code = WEIR_OK;
             s->wrote_ms = weir__coarse_ms();
         }
-        conclude(s);
+        publish(s);
         return true;
     }
     if (most == WRITES)
@@ -168,7 +168,7 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
         weir__op_free(ops[k]);
     undo(s, most != READS || s->env.read_only);
     if (tried && most == WRITES)
-        bury(s);
+        supersede_failed_commit(s);
     return false;
 }
 
@@ -204,7 +204,7 @@ weir_code weir__sq_alone(sq_store *s, weir_code (*fn)(sq_store *s), weir_error *
     if (!rc)
         rc = commit(s, WRITES);
     if (!rc) {
-        conclude(s);
+        publish(s);
         return WEIR_OK;
     }
     weir_error why = s->error;

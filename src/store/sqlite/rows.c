@@ -83,7 +83,7 @@ bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3
 
 sqlite3_stmt *weir__sq_read_history(sq_store *s, weir_job *j)
 {
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_PAST);
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_HISTORY);
     weir__sq_int(st, 1, (int64_t)j->id);
     if (!weir__sq_row(s, st))
         return NULL;

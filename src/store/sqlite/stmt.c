@@ -148,7 +148,7 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_LEASE_MOVE] = "UPDATE lease SET until = until + ?1",
 
     [SQ_GET] = SQL_GET,
-    [SQ_PAST] = "SELECT worker, history FROM job WHERE id = ?1",
+    [SQ_HISTORY] = "SELECT worker, history FROM job WHERE id = ?1",
     [SQ_BEST] =
         "SELECT " SQL_NAMES " FROM job INDEXED BY job_order WHERE type = ?1"
         " AND state = " SQL_INACTIVE " AND (due_at IS NULL OR due_at > ?2)"
