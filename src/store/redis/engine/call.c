@@ -37,7 +37,7 @@ void weir__step_note(redis_lane *s, redis_task *t, uint32_t part, uint32_t answe
         s->failed = true;
 }
 
-/* What has gathered becomes part of the call. */
+/* The gathered arguments become part of the call. */
 static void close_open(redis_lane *s, uint32_t part)
 {
     weir__piece_close(s, part);

@@ -26,7 +26,7 @@ static bool same_request(const weir_op_take *a, const weir_op_take *b)
     return true;
 }
 
-/* Of those that take, one that does. */
+/* One entry among those that take. */
 static const weir_op_take *request_of(const redis_coalesced *g)
 {
     for (uint32_t i = 0; i < g->n; i++) {
@@ -197,7 +197,7 @@ void weir__coalesced_close(redis_lane *s, uint32_t part)
 
 /* ---- what a take has given ---- */
 
-/* What the answer says of the take at `place`: how many jobs it got, and REDIS_PASSED. */
+/* The number of jobs that the take at `place` got, by the answer, with REDIS_PASSED. */
 static unsigned answer_for(const uint8_t *counts, uint32_t place)
 {
     return (unsigned)counts[2 * place] << 8 | counts[2 * place + 1];
@@ -231,7 +231,7 @@ static weir_code take_one(weir_op_take *take, uint64_t id, mp_slice run, mp_slic
     return rc;
 }
 
-/* Of jobs that have one run, which ends before the worker: n of them, behind the first `skip`. */
+/* Jobs that share one run, which ends before the worker: n of them, behind the first `skip`. */
 static weir_code take_some(redis_lane *s, weir_op_take *take, const redisReply *group, size_t skip,
                            size_t n, weir_error *err)
 {

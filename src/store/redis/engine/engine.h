@@ -323,7 +323,7 @@ static inline int64_t weir__taking_wants(const weir_op_take *take)
     return take->busy || take->n_jobs ? -n : n;
 }
 
-/* What the i-th step of a task, a T or t, has given to it; adds to take->jobs. */
+/* The jobs that the i-th step of a task, a T or t, has given to it; adds to take->jobs. */
 weir_code weir__step_taken(redis_lane *s, const redis_task *t, size_t i, weir_op_take *take,
                            weir_error *err);
 
@@ -481,8 +481,9 @@ void      weir__redis_events_sync(redis_store *s, uint32_t part, int64_t next);
  * its final event has been delivered. */
 void      weir__redis_events_wait(redis_store *s, uint32_t part, int64_t number);
 /* A TICK begins, and ends with the time of the next one. Only due times later than one that was
- * announced are withheld from env.due(). What was announced before a TICK is used up by it: a due
- * time that another lane or process sends while the TICK is under way is announced again. */
+ * announced are withheld from env.due(). Times that were announced before a TICK are used up by
+ * it: a due time that another lane or process sends while the TICK is under way is announced
+ * again. */
 void      weir__due_begin(redis_store *s);
 void      weir__due_end(redis_store *s, int64_t at);
 /* A TICK is wanted at that time. */

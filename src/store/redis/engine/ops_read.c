@@ -1,4 +1,4 @@
-/* ops_read.c - the operations that only look: get, list, logs, stats. What partitions answer is
+/* ops_read.c - the operations that only look: get, list, logs, stats. Answers of partitions are
  * merged here. */
 #include "store/redis/engine/engine.h"
 
@@ -106,7 +106,7 @@ void weir__redis_list_act(redis_lane *s, redis_task *t)
         weir__redis_list_step(s, t, part, q, words);
 }
 
-/* What a partition has answered, and how far it is merged. */
+/* The answer of a partition, and how far it is merged. */
 typedef struct stream {
     const redisReply *r;
     size_t            at;
@@ -138,7 +138,7 @@ static bool comes_first(weir_cursor a, weir_cursor b, const weir_query *q)
     return a.rank != b.rank ? a.rank < b.rank : a.id < b.id;
 }
 
-/* A partition that stopped looking for a priority says where. What others have beyond the first of
+/* A partition that stopped looking for a priority says where. Jobs of others beyond the first of
  * these places must wait for the next page. id 0: all have looked at all of theirs. */
 static weir_cursor first_stop(const weir_query *q, const stream *streams, size_t n)
 {

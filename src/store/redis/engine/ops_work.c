@@ -263,7 +263,8 @@ static void added(redis_lane *s, redis_task *t, const redis_step *step, const re
     }
 }
 
-/* It failed in one partition. What others added stays: nobody may say that nothing was. */
+/* It failed in one partition. Jobs that other partitions added stay, so the error must not say
+ * that none was added. */
 static void add_failed(redis_task *t, const weir_error *why)
 {
     weir_op_add *a = &t->op->u.add;

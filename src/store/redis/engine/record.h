@@ -5,7 +5,7 @@
 #include "store/redis/layout/layout.h"
 #include "store/redis/link/msgpack.h"
 
-/* What a record holds beside the job. */
+/* The parts of a record beside the job. */
 typedef struct redis_beside {
     uint64_t lines;                 /* of its log, ever */
     bool     data;                  /* its data is in the spec */

@@ -100,8 +100,9 @@ static bool emits_events(const weir_op *op)
     return weir__op_row(op)->most(op) && weir__op_writes(op);
 }
 
-/* What was looked for is there. One that did not find what it expects, behind one that may just be
- * about to bring it, has to look again after that one: answers how many come before it. */
+/* The jobs that were looked for are there. One that did not find what it expects, behind one that
+ * may just be about to bring it, has to look again after that one: answers how many come before
+ * it. */
 static size_t see(redis_lane *s, redis_task *tasks, size_t n)
 {
     bool emitted = false;
@@ -136,8 +137,8 @@ static size_t run_tasks(redis_lane *s, redis_task *tasks, size_t n, int64_t now)
     return n;
 }
 
-/* What the operations of a segment touch. One that looks before it acts must not come behind one
- * that may change what it looks at. */
+/* The jobs that the operations of a segment touch. One that looks before it acts must not come
+ * behind one that may change what it looks at. */
 typedef struct touched {
     uint64_t bits[16];
     bool     any;                   /* jobs that nobody named */

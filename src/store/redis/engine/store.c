@@ -121,7 +121,7 @@ static weir_code make_lanes(redis_store *s, weir_error *err)
     return WEIR_OK;
 }
 
-/* What Redis remembers of our last calls is not needed any more. */
+/* The answers to our last calls, which Redis keeps, are not needed any more. */
 static void forget_calls(redis_lane *l)
 {
     char last[2][sizeof l->origin + 4];

@@ -76,7 +76,7 @@ static void put_words(redis_lane *s, round *r, int64_t now)
     weir__buf_fini(&r->words);
 }
 
-/* What a partition answered to K, kept while the next call is made of it. */
+/* The answer of a partition to K, kept while the next call is made of it. */
 static weir_code take_in(redis_lane *s, round *r, uint32_t part, weir_op_tick *t, redisReply **kept,
                          int64_t *now, weir_error *err)
 {

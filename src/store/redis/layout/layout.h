@@ -82,7 +82,7 @@
  *  t          the same, but each only if the end at that place (from 1 on) in the step before, D or
  *             P, worked
  *  D done     for all jobs, in one argument: id (8 bytes), delivery (4), how many (2), "1" or "0";
- *             then the results of those with "1". Of several their ids follow each other, and they
+ *             then the results of those with "1". The ids of several follow each other, and they
  *             end alike
  *             -> state (0: gone), or -1: stale; one for all, or one for each
  *  G get      with data ("1", "0"), id ...                  -> [run, spec] for each; of one that
@@ -193,8 +193,8 @@ enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STA
 /* Specs in a piece: how many it has (1 byte), the length of each (2 bytes), the specs. */
 enum { REDIS_PIECE = 16 };
 
-/* Of calls: the place in ARGV of the first step; bytes of an end in a step D; INT64_MIN as `due`;
- * the bit of a take that passed over a suspect. What is added to a rank. */
+/* Calls: the place in ARGV of the first step; bytes of an end in a step D; INT64_MIN as `due`;
+ * the bit of a take that passed over a suspect. The number added to a rank. */
 enum { REDIS_FIRST_STEP = 7, REDIS_END = 15, REDIS_AT_ONCE = -1, REDIS_PASSED = 1 << 15 };
 /* When Redis's clock was set, ms: what each lease has left, and how exactly a step is known. */
 enum { REDIS_GRACE_MS = 15000, REDIS_CLOCK_SLACK_MS = 2000 };

@@ -194,7 +194,7 @@ static redis_node *find_node(redis_link *l, redis_call *c, int64_t now)
     redis_node *n = c->asked ? c->asked : weir__net_owner(&l->net, c->slot);
     if (!n || n->draining)
         return NULL;
-    /* What is sent over a connection that the server has closed would be called perhaps done. */
+    /* A call sent over a connection that the server has closed would be called perhaps done. */
     if (n->state == NODE_READY && (n->first || weir__node_alive(n)))
         return n;
     n->wanted = true;
@@ -436,8 +436,8 @@ static void sooner(int64_t *until, int64_t at)
         *until = at;
 }
 
-/* When a call has to be looked at again, if nothing comes. What is over already waits for something
- * else. */
+/* When a call has to be looked at again, if nothing comes. A call whose time is over already waits
+ * for something else. */
 static int64_t next_due(const redis_link *l)
 {
     int64_t now = weir__monotonic_ms(), until = INT64_MAX;

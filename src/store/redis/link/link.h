@@ -3,9 +3,9 @@
  * A link carries calls. A call is one command, usually FCALL, for the node that has its slot. The
  * link connects, authenticates, loads libraries of functions that the server does not know, follows
  * MOVED and ASK, waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being
- * replaced, and connects again when a connection is lost. What is safe to repeat is repeated until
- * url->timeout_ms have passed since it was sent: what was refused, what was not sent whole, and
- * what is `repeatable`. Then it ends with one of these, and always with one of these:
+ * replaced, and connects again when a connection is lost. A call that is safe to repeat is
+ * repeated until url->timeout_ms have passed since it was sent: one that was refused, was not sent
+ * whole, or is `repeatable`. Then it ends with one of these, and always with one of these:
  *
  *   WEIR_EUNAVAIL   certainly not done (it was never sent whole, or the server refused it)
  *   WEIR_EUNKNOWN   perhaps done: it was sent, and no answer came
@@ -43,7 +43,7 @@ typedef struct redis_place {
     int  port;                          /* 0: a socket */
 } redis_place;
 
-/* What a URL says: redis://[user:password@]host[:port][,host:port...][/db]?option=value
+/* The parts of a URL: redis://[user:password@]host[:port][,host:port...][/db]?option=value
  *                  redis+unix:///path/of/socket
  *                  redis+sentinel://[user:password@]host:port,host:port/name-of-primary[/db]
  * and the same with redis+kue, redis+kue+unix, redis+kue+sentinel; with TLS rediss,

@@ -22,7 +22,7 @@ typedef struct mp_slice {           /* points into what is read; not ended by a 
     size_t      len;
 } mp_slice;
 
-/* What a buffer holds; good until it is changed. */
+/* The bytes of a buffer; valid until it is changed. */
 static inline mp_slice weir__buf_slice(const weir_buf *b)
 {
     return b->len ? (mp_slice){ b->data, b->len } : (mp_slice){ "", 0 };

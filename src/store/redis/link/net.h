@@ -169,7 +169,7 @@ const char *weir__place_text(const redis_place *p, char text[REDIS_PLACE_TEXT]);
 
 /* ---- tls.c ---- */
 
-/* What all connections of a net share: CA, certificate and key of the URL. SSL_CTX_free(). */
+/* The TLS context of all connections of a net: CA, certificate, key of the URL. SSL_CTX_free(). */
 weir_code weir__tls_create(SSL_CTX **out, const redis_url *url, weir_error *err);
 /* The socket is connected: begin the handshake. False: no memory. */
 bool      weir__tls_begin(redis_node *n);
@@ -188,7 +188,7 @@ void weir__handshake_reply(redis_node *n, const redisReply *r);
 
 /* ---- refuse.c ---- */
 
-/* What an error of Redis means. */
+/* The meaning of an error of Redis. */
 typedef enum redis_refusal {
     REFUSED,            /* for good: the code says why */
     REFUSED_WAIT,       /* try again later */
@@ -198,7 +198,7 @@ typedef enum redis_refusal {
 } redis_refusal;
 
 redis_refusal weir__refusal(const char *text, bool script, weir_code *code);
-/* What follows the first word. */
+/* The text behind the first word. */
 const char *weir__refusal_rest(const char *text);
 
 #endif

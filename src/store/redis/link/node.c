@@ -284,7 +284,7 @@ static ssize_t receive(redis_node *n, void *to, size_t len)
     return n->ssl ? weir__tls_read(n, to, len, false) : recv(n->fd, to, len, MSG_DONTWAIT);
 }
 
-/* What went wrong: errno, or what TLS says. */
+/* The reason of a failure: errno, or that of TLS. */
 static void disconnect_broken(redis_node *n, int error)
 {
     if (n->ssl && error == EPROTO)

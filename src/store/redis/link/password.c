@@ -7,7 +7,7 @@
 
 #include "store/redis/link/link.h"
 
-/* The first line of the file. What is too long is refused, not cut. */
+/* The first line of the file. A line that is too long is refused, not cut. */
 static weir_code take_line(redis_url *u, char *text, size_t len, weir_error *err)
 {
     size_t end = 0;

@@ -120,7 +120,7 @@ weir_code weir__tls_create(SSL_CTX **out, const redis_url *url, weir_error *err)
     }
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                              SSL_OP_IGNORE_UNEXPECTED_EOF);
-    /* What was not written may be elsewhere in memory, and more of it there, the next time. */
+    /* The next write may get the rest at another address, and with more bytes behind it. */
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_default_passwd_cb(ctx, no_password);

@@ -150,7 +150,7 @@ static weir_code parse_place(redis_url *u, const char *text, size_t len, weir_er
     p->host[host_len] = '\0';
     p->port = u->way == REDIS_SENTINEL ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT;
     if (limit < text + len) {
-        /* What is wrong is not shown: it is a password, if somebody forgot what follows it. */
+        /* The value is not shown: it is a password, if the user forgot what follows it. */
         int64_t port = *limit == ':' ? number(limit + 1, (size_t)(text + len - limit - 1), 65535)
                                      : -1;
         if (port <= 0)

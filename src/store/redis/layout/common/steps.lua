@@ -7,8 +7,8 @@ do
 -- Steps that only look.
 local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true, h = true }
 
--- What is kept of the answer of a take: how many each worker got, and the jobs: first id, how many,
--- delivery.
+-- The part of a take's answer that is kept: how many each worker got, and the jobs: first id, how
+-- many, delivery.
 local function to_remember(letter, answer)
   if READS[letter] then return false end
   if letter ~= 'T' and letter ~= 't' then return answer end

@@ -4,7 +4,7 @@
 -- written at once.
 --
 -- Redis runs this text once, when the library is loaded, and run_steps() (run.lua) at every call.
--- What a call works with is in the locals here, and made anew by begin().
+-- The state of a call is in the locals here, and made anew by begin().
 
 local steps = {}                   -- by letter
 local layout = {}                  -- what the files in layout/common call
@@ -13,7 +13,7 @@ local WORD = VERTX and { 'INACTIVE', 'DELAYED', 'ACTIVE', 'COMPLETE', 'FAILED', 
 local NUMBER_OF = {}
 for state = INACTIVE, CANCELLED do NUMBER_OF[WORD[state]] = state end
 
--- What Lua has to offer is not there while a library is loaded: see prepare().
+-- Functions of Lua are not available while a library is loaded: see prepare().
 local call, pack, unpack_msg, spack, sunpack, tonumber, unpack, pairs, ipairs
 local format, floor, huge, min, max
 
@@ -161,7 +161,7 @@ local function bytes_of(j)
          spack(SPEC, SPEC_NUMBERS_OF_J) .. name .. pack(SPEC_TEXTS_OF_J)
 end
 
--- Of an answer: id, run, spec with data.
+-- Append to an answer: id, run, spec with data.
 local function put_record(answer, id, j, data)
   local n = #answer
   local run, spec = bytes_of(j)
@@ -306,7 +306,7 @@ end
 
 layout.mark = mark
 
--- Of schedules: their records, when they are due, their names.
+-- The keys of schedules: their records, when they are due, their names.
 function layout.schedule_key(k)
   return SCHEDULES .. (k == 0 and '' or k == 1 and ':due' or ':names')
 end

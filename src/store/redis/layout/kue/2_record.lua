@@ -1,13 +1,13 @@
--- 2_record.lua - from Kue's hash of a job to weir's record of it. Whoever wrote the hash, the
--- record is one that core/job.c allows: what cannot be is made what comes nearest to it.
+-- 2_record.lua - from Kue's hash of a job to weir's record of it. Any program may have written the
+-- hash; the record is one that core/job.c allows: what cannot be is made what comes nearest to it.
 --
--- What Kue has no field for is in fields which Kue leaves alone: weir_held is "DELIVERY
+-- Facts that Kue has no field for are in fields which Kue leaves alone: weir_held is "DELIVERY
 -- STARTED_AT", the last delivery to a worker of weir's and when that was, and for a job whose end
 -- needs to know no more " ATTEMPTS TTL" of it behind that (no step changes these while it is held,
 -- and to Kue's workers, too, a job is what it was when they took it); weir_more a JSON object with
 -- what is not as usual, see 3_write.lua; weir_history what weir did with it (core/history.h).
 
--- What HMGET asks for, H_... names its places: hash.h.
+-- The fields that HMGET asks for, H_... names their places: hash.h.
 local FIELDS = VERTX and { VERTX_HASH } or { KUE_HASH }
 local NOTHING = {}                 -- the raw hash of a job that is new, and other empty things
 
@@ -61,10 +61,10 @@ end
 
 -- ---- backoff ----
 
--- What Kue would evaluate is only parsed: true, or an object of type fixed (also when it has no
--- type, as in Vert.x Kue) or exponential. Anything else is no backoff. Kue's cap is short by half
--- the delay; "max" is our own, exact one. Kue has no linear backoff and stops at an unknown type:
--- to Kue it is fixed, and "linear" is our own member.
+-- Text that Kue would evaluate is only parsed: true, or an object of type fixed (also when it has
+-- no type, as in Vert.x Kue) or exponential. Anything else is no backoff. Kue's cap is short by
+-- half the delay; "max" is our own, exact one. Kue has no linear backoff and stops at an unknown
+-- type: to Kue it is fixed, and "linear" is our own member.
 local function parse_backoff(text, delay)
   if text == 'true' then return FIXED, 0, 0, 0 end
   if #text > 1000 or string.sub(text, 1, 1) ~= '{' then return IMMEDIATE, 0, 0, 0 end
@@ -132,7 +132,7 @@ local function value_names(key)
 end
 
 -- Note in `h` how many fields the hash has, and the values: names and texts, or false for none.
--- What is over the limits is Kue's alone.
+-- Values over the limits are Kue's alone.
 function read_values(key, h)
   local asked = 0
   for k = 1, H_LAST do
@@ -179,7 +179,7 @@ local function is_ours(h)
          int(delivery, MAX_DELIVERY)
 end
 
--- What weir noted holds for the run that started then.
+-- Notes of weir hold for the run that started then.
 local function finished_at(h, more, state)
   local f = more.finished
   if type(f) == 'table' and f[1] == int(h[H_STARTED]) and tonumber(f[2]) then

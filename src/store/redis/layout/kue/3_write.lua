@@ -165,8 +165,8 @@ local function value_in(j, name)
   end
 end
 
--- What Vert.x Kue wants besides. Nothing random is to be had here, so the address is made from
--- what is different for every job, unless the job has one.
+-- Fields that Vert.x Kue needs besides. No random numbers are available here, so the address is
+-- made from what is different for every job, unless the job has one.
 function identify(id, j)
   if value_in(j, 'address_id') then
     call('HSET', JOB .. id, 'id', id, 'zid', zid_of(id))

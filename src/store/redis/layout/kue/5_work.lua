@@ -24,7 +24,7 @@ local function new_job(rec)
   return fields_of('', spack('>I7', now) .. rec)
 end
 
--- What to write for a spec; the next one is often the same, but for the time.
+-- The fields to write for a spec; the next one is often the same, but for the time.
 local template                     -- `set`: fields and values, data is at `at`; `times`: where
 
 local function template_of(rec)

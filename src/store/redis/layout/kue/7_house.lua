@@ -126,7 +126,7 @@ local function settled_id(last_id)
 end
 
 -- New jobs that are to be searched and are not yet: { the last id that was looked at, id, data, id,
--- data ... }. What their words are is not for a script to say: the step Q brings them. Nil: none.
+-- data ... }. A script cannot find their words: the step Q brings them. Nil: none.
 local function unsearched()
   local searched, last_id = call('HGET', META, 'searched'), int(call('GET', IDS))
   if not searched or int(searched) >= last_id then return nil end

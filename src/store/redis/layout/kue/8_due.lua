@@ -20,7 +20,7 @@ end
 
 -- ---- 1, 2: active ones, by id ----
 
--- What of a set of ours is over; entries of jobs that are no longer ours go.
+-- The entries of a set of ours whose time is over; entries of jobs that are no longer ours go.
 local function over(key, limit)
   local list = {}
   for _, zid in ipairs(call('ZRANGEBYSCORE', key, '-inf', now)) do

@@ -1,4 +1,4 @@
--- 9_read.lua - the steps that only look. Whatever the steps before have changed is written first.
+-- 9_read.lua - the steps that only look. Changes of the steps before are written first.
 
 do
 

@@ -1,6 +1,6 @@
 /* kue_events.c - Kue's messages: {"id":5,"event":"failed","args":["failed","why",null]}. See
- * kue_events.h. The id may be a number or a string of digits. What weir publishes there itself
- * has one more member, "weir", which Kue does not look at. */
+ * kue_events.h. The id may be a number or a string of digits. Messages that weir publishes there
+ * itself have one more member, "weir", which Kue does not look at. */
 #include "store/redis/layout/kue/kue_events.h"
 
 #include <jansson.h>
@@ -126,7 +126,7 @@ static json_t *load(const char *message, size_t len)
     return root ? root : json_loadb(message, len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
 }
 
-/* What weir published ends so: no need to read it. */
+/* Messages of weir end so: no need to read them. */
 static const char OURS[] = "],\"weir\":1}";
 
 bool weir__kue_event(const char *message, size_t len, weir_event *out, weir_buf *strings)

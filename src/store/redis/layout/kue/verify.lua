@@ -110,7 +110,7 @@ local function ours_by_zid(zid)
   return j and is_ours(h) and j
 end
 
--- What Kue has taken or removed since stays in these two until it is over.
+-- Jobs that Kue has taken or removed since stay in these two until it is over.
 local function not_over(key, zid)
   return score(key, zid) > now - LEFTOVER_MS
 end

@@ -2,7 +2,7 @@
 -- docs/redis.md what the keys hold.
 --
 -- Redis runs this text once, when the library is loaded, and run_steps() (7_run.lua) at every call.
--- What a call works with is in the locals here, and made anew by begin().
+-- The state of a call is in the locals here, and made anew by begin().
 --
 -- Lua looks at every byte of a string that is made, what it makes it has to clear away, and each
 -- command costs as much as fifty lines of Lua: so the busy steps (2_work.lua) make few strings and
@@ -14,7 +14,7 @@ local layout = {}                            -- what the files in layout/common 
 local TYPE_RECORD = TYPE_FORMAT       -- numbers of a type: layout.h
 local BYTE = {}                              -- strings of one byte
 
--- What Lua has to offer is not there while a library is loaded: see prepare().
+-- Functions of Lua are not available while a library is loaded: see prepare().
 local call, pack, unpack_msg, unpack_some, spack, sunpack, tonumber, type, unpack, pairs, ipairs
 local next
 local format, sub, byte, char, match, rep, concat, sort, floor, ceil, max, min, huge
@@ -80,7 +80,7 @@ local function prepare()
   call = redis.call
 end
 
--- Numbers that come often. What is kept of them is never much.
+-- Numbers that come often. Few of them are kept.
 local count_in
 
 do
@@ -266,7 +266,7 @@ local function take_out(key, member)
   call('ZREM', KEYS[key], member)
 end
 
--- Of schedules: their records, when they are due, their names.
+-- The keys of schedules: their records, when they are due, their names.
 function layout.schedule_key(k)
   return KEYS[SCHEDULES + k]
 end
@@ -353,7 +353,7 @@ local function emit_run(kind, state, first, count, name, attempts, progress, del
   end
 end
 
--- What a text begins with in MessagePack.
+-- The first bytes of a text in MessagePack.
 local text_head
 
 do

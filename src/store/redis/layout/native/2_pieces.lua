@@ -101,7 +101,7 @@ local function find(ids, found)
   end
 end
 
--- Of each its spec, or false.
+-- The spec of each, or false.
 function specs_of(ids)
   local specs, missing, at = get_many(JOBS, ids), {}, {}
   for k = 1, #ids do

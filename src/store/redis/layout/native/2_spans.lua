@@ -141,7 +141,7 @@ local function live_in(h, place, n)
   return k
 end
 
--- Who has the job at a place, and how many from there on.
+-- The worker that has the job at a place, and how many from there on.
 local function worker_in(h, place)
   local workers = h.workers
   for k = 1, #workers, 2 do

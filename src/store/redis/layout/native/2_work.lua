@@ -136,7 +136,7 @@ local function comes_before(a, b)
   return a.next < b.next
 end
 
--- Of several readers the one whose next job comes first, and the entry that comes behind it.
+-- Among several readers the one whose next job comes first, and the entry that comes behind it.
 local function best_of(readers)
   local best, behind = nil, nil
   for k = 1, #readers do
@@ -386,7 +386,7 @@ local function give_some(d, name, e, n)
   end
 end
 
--- What was given waits no more.
+-- Jobs that were given wait no more.
 local function write_waiting(name, e)
   local left = e.count - e.given
   to_remove(STATE_KEY + INACTIVE, e.member)
@@ -440,7 +440,8 @@ local function give(d, names)
   end
 end
 
--- Who wants jobs, how many, and after which end: ARGV from p to stop. `ends`: see `worked`.
+-- The workers that want jobs, how many, and after which end: ARGV from p to stop. `ends`: see
+-- `worked`.
 local function wants_of(p, stop, ends)
   local d = { answer = { '' }, a = 1, workers = {}, wants = {}, got = {}, busy = {}, wanted = 0,
               w = 0, left = 0, passed = 0 }
@@ -485,7 +486,7 @@ end
 
 do
 
--- What ending a job needs to know of its run, the same for all that were taken together: all but
+-- The facts of a run that its end needs, the same for all that were taken together: all but
 -- its texts, which begin at `texts`.
 local function ending_of(r, texts)
   local attempts, delivery, _, lines = sunpack('>I4I4I4I4', r, RUN_ATTEMPTS)
@@ -511,7 +512,7 @@ local function ending_of(r, texts)
   }
 end
 
--- What follows the result: no error, and the rest as it was.
+-- The texts behind the result: no error, and the others as they were.
 local function tail_of(r, texts)
   if byte(r, texts + 1) == 194 then return sub(r, texts + 1) end
   local RUN_TEXTS, history = texts_of(r, texts)

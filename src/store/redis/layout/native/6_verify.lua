@@ -137,7 +137,7 @@ local function live_grant(entry)
   end
 end
 
--- Of the jobs in the grants of a block: which are not there, or have gone their own way?
+-- The jobs in the grants of a block that are not there, or have a run of their own.
 local function lost_in(field)
   local lost = {}
   for _, h in ipairs(grants_in(sunpack('>I8', field, 2))) do
@@ -177,8 +177,8 @@ local function together_in(state, name)
   return n
 end
 
--- What a type's record should say of its spans, grants and completions. To count takes a while, in which
--- Redis does nothing else: of a type with very many jobs it is not done.
+-- The counts that a type's record should have of its spans, grants and completions. To count takes
+-- a while, in which Redis does nothing else: of a type with very many jobs it is not done.
 function counts_of(name)
   local n = 0
   if count_of(INACTIVE, name) + count_of(COMPLETE, name) > MOST_COUNTED then
