@@ -129,6 +129,10 @@ static bool start(serving *s, const srv_given *values)
     if (configure(s, values))
         return false;
     s->config->serve.store_url = cli_show_url(shown, sizeof shown, c->store);
+    if (values->demo)
+        s->config->serve.demo = *s->scratch ? "a demo: all its jobs vanish when it ends"
+                                            : "a demo: it adds and does jobs of its own";
+    const char *demo = s->config->serve.demo;
     if (s->config->note)
         say("", s->config->note);
     s->config->serve.notice = notice;
@@ -142,8 +146,8 @@ static bool start(serving *s, const srv_given *values)
     if (!values->demo && announce_begin(&s->announcement, srv_address(s->server), &err))
         say("other commands will not find this server by themselves: ", err.msg);
     const char *bus = srv_bus_address(s->server);
-    printf("weir: serving %s at %s%s%s\n", shown, srv_address(s->server), bus ? " and bus at " : "",
-           bus ? bus : "");
+    printf("weir: serving %s%s%s%s at %s%s%s\n", shown, demo ? " (" : "", demo ? demo : "",
+           demo ? ")" : "", srv_address(s->server), bus ? " and bus at " : "", bus ? bus : "");
     fflush(stdout);
     notify("READY=1\nSTATUS=Serving %s at %s", shown, srv_address(s->server));
     return true;
