@@ -336,7 +336,7 @@ static int64_t work_time(const weir_stats *s, const char *type)
     return 0;
 }
 
-/* What `weir explain` says of the job that failed. A scratch file is gone when somebody could ask. */
+/* What `weir explain` says of the job that failed. Afterwards a scratch file is gone. */
 static void explain_failure(demo *d)
 {
     weir_explanation *e;

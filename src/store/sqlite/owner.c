@@ -19,7 +19,7 @@
 
 enum { MARK_MAX = 256, MAX_DIGITS = 10, SHOWN_MAX = 60 };
 
-/* What an owner has written: its pid, and the name of its program. False: torn, or not an owner's. */
+/* What an owner has written: its pid and its program's name. False: torn, or not an owner's. */
 static bool read_mark(const char *bytes, size_t n, char mark[MARK_MAX], char **name)
 {
     memset(mark, 0, MARK_MAX);
