@@ -44,7 +44,7 @@ static const option_entry schedule_options[] = {
       .help = "add: firings for which no process was there: once for all of them (the default), "
               "skip, or all" },
     { .name = "missed-limit", .kind = OPT_INT, .at = AT(missed_limit), .arg = "N", .min = 1,
-      .max = WEIR_MAX_FIRINGS, .help = "add: with --missed all, at most so many (100)" },
+      .max = WEIR_MAX_FIRINGS, .help = "add: with --missed all, at most N firings (100)" },
     { .name = "overlap", .kind = OPT_TEXT, .at = AT(overlap), .arg = "HOW",
       .words = "allow skip queue replace",
       .help = "add: if the last job has not ended: allow another (the default), skip, queue one, "

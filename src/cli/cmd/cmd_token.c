@@ -222,9 +222,9 @@ const command cmd_token = {
     .max_args = 2, .words = "add list rotate rm",
     .summary = "who may call the server",
     .help = "`add` prints the token, this once; callers send it as a header, `Authorization: "
-            "Bearer TOKEN`. A server that runs sees a change within a second. Roles: read looks; "
-            "produce adds jobs; work takes and ends them; admin may do everything. All of them "
-            "look. "
+            "Bearer TOKEN`. A running server applies a change within a second. Roles: read looks; "
+            "produce adds jobs; work takes and ends them; admin may do everything. Each "
+            "role may also look. "
             "`rotate` makes a new token with the rights of the old one, which stays valid for a "
             "day; `rm` revokes all of that name at once.",
     .examples = "weir token add ci --role produce --type mail --type sms --expires 90d\n"
