@@ -2,13 +2,14 @@
 //
 //     import { Weir } from './weir.js';
 //
-//     const queue = new Weir('http://127.0.0.1:7340');           // { token: 'wtk_...' } if it wants one
+//     const queue = new Weir();       // the server of WEIR_STORE; or new Weir('http://...', { token: 'wtk_...' })
 //     const { id } = await queue.add('mail', { to: 'ann@example.org' }, { priority: 'high', attempts: 3 });
-//     console.log((await queue.wait(id, { timeout: 10000 })).result);
+//     console.log((await queue.wait(id, { timeoutMs: 10000 })).result);
 //
 //     await queue.work('mail', async (job) => send(job.data), { concurrency: 4, signal });
 //
-// All times are in milliseconds. What goes wrong is a WeirError.
+// Times are in milliseconds, and their names end in Ms; where the server takes a time (delay, ttl,
+// backoff ...), a text such as "5s" does as well. What goes wrong is a WeirError.
 
 const LONG_POLL_MS = 30000, TRIES = 5, FIRST_PAUSE_MS = 100, LAST_PAUSE_MS = 10000;
 const ENDED = ['complete', 'failed', 'cancelled'];
@@ -53,13 +54,21 @@ const query = (params) => {
     return text && `?${text}`;
 };
 
+const environment = (name) => globalThis.process?.env?.[name];
+
 export class Weir {
     #base;
     #token;
 
-    constructor(url = 'http://127.0.0.1:7340', { token } = {}) {
-        this.#base = String(new URL(url)).replace(/\/+$/, '');
-        this.#token = token;
+    /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. */
+    constructor(url = environment('WEIR_STORE') || 'http://127.0.0.1:7340', { token } = {}) {
+        const at = new URL(url);
+        if (!['http:', 'https:'].includes(at.protocol))
+            throw new TypeError(`${at.protocol}...: not a weir server; expected http://HOST:7340 ` +
+                '(as an argument or in WEIR_STORE)');
+        this.#token = token ?? at.searchParams.get('token') ?? environment('WEIR_TOKEN');
+        at.search = '';
+        this.#base = String(at).replace(/\/+$/, '');
     }
 
     #headers(more) {
@@ -122,9 +131,9 @@ export class Weir {
     /** One page: { jobs, next }; give { after: next } for the next. */
     list(filter = {}) { return this.call('GET', `/v1/jobs${query(filter)}`); }
 
-    /** The job when it has ended, or as it is after `timeout`. */
-    async wait(id, { timeout = Infinity, signal } = {}) {
-        const end = Date.now() + timeout;
+    /** The job when it has ended, or as it is after `timeoutMs`. */
+    async wait(id, { timeoutMs = Infinity, signal } = {}) {
+        const end = Date.now() + timeoutMs;
         for (;;) {
             const left = Math.max(0, Math.min(LONG_POLL_MS, end - Date.now()));
             const job = await this.call('GET', `/v1/jobs/${id}/wait?timeout=${Math.round(left)}ms`,
@@ -180,9 +189,9 @@ export class Weir {
      *  then those under way finish. What it returns is the result, what it throws fails the job.
      *  A job has log(text), progress(done, total, data), set(values), and `signal`, which aborts
      *  when there is no point in going on. */
-    async work(types, handler, { concurrency = 1, lease = 30000, worker, signal } = {}) {
-        const work = new Work(this, [types].flat(), handler, lease, worker ?? defaultName());
-        const renewing = setInterval(() => void work.renew(), lease / 3);
+    async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, signal } = {}) {
+        const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? defaultName());
+        const renewing = setInterval(() => void work.renew(), leaseMs / 3);
         try {
             await Promise.all(Array.from({ length: concurrency }, () => work.loop(signal)));
         } finally {
@@ -217,8 +226,8 @@ async function* messages(body) {
 }
 
 class Work {
-    constructor(queue, types, handler, lease, worker) {
-        Object.assign(this, { queue, types, handler, lease, worker });
+    constructor(queue, types, handler, leaseMs, worker) {
+        Object.assign(this, { queue, types, handler, leaseMs, worker });
         this.held = new Map();      // "id/delivery" to { id, delivery, lost: AbortController }
     }
 
@@ -226,7 +235,7 @@ class Work {
         while (!signal?.aborted) {
             try {
                 const { jobs } = await this.queue.call('POST', '/v1/take', {
-                    types: this.types, n: 1, wait: LONG_POLL_MS, lease: this.lease, worker: this.worker,
+                    types: this.types, n: 1, wait: LONG_POLL_MS, lease: this.leaseMs, worker: this.worker,
                 }, { signal });
                 for (const job of jobs)
                     await this.do(job);
@@ -271,7 +280,7 @@ class Work {
 
     // Sent again until the server answers: an outcome that comes twice changes nothing.
     async finish(end) {
-        for (const until = Date.now() + this.lease; ;) {
+        for (const until = Date.now() + this.leaseMs; ;) {
             try {
                 await this.queue.call('POST', '/v1/finish', { jobs: [end] });
                 return;
@@ -289,7 +298,7 @@ class Work {
             return;
         try {
             const { results } = await this.queue.call('POST', '/v1/renew', {
-                lease: this.lease, jobs: held.map(({ id, delivery }) => ({ id, delivery })),
+                lease: this.leaseMs, jobs: held.map(({ id, delivery }) => ({ id, delivery })),
             });
             results.forEach((said, i) => said.error && held[i].lost.abort());
         } catch { /* the next time */ }

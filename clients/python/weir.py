@@ -2,13 +2,15 @@
 
     from weir import Weir
 
-    queue = Weir("http://127.0.0.1:7340")                 # token="wtk_..." if it wants one
+    queue = Weir()              # the server of $WEIR_STORE; or Weir("http://...", token="wtk_...")
     added = queue.add("mail", {"to": "ann@example.org"}, priority="high", attempts=3)
-    print(queue.wait(added["id"], timeout=10)["result"])
+    print(queue.wait(added["id"], timeout_ms=10000)["result"])
 
     queue.work("mail", lambda job: send(job["data"]), concurrency=4)     # until SIGTERM
 
-A Weir may be used from any number of threads. Everything it raises is a WeirError.
+Times are in milliseconds, and their names end in _ms; where the server takes a time (delay, ttl,
+backoff ...), a text such as "5s" does as well. A Weir may be used from any number of threads.
+Everything it raises is a WeirError.
 """
 import http.client
 import json
@@ -79,20 +81,29 @@ class Job(dict):
         self["values"] = {name: value for name, value in kept.items() if value is not None}
 
 
+def _shown(parts):
+    """A URL for a message: without what may be a password."""
+    return "%s:..." % parts.scheme if parts.scheme else "an address without http://"
+
+
 class Weir:
     """A queue on a weir server."""
 
-    def __init__(self, url=None, token=None, timeout=30, ca=None):
-        """`url` and `token` default to $WEIR_URL and $WEIR_TOKEN; `ca` is a PEM file to trust."""
-        url = url or os.environ.get("WEIR_URL", "http://127.0.0.1:7340")
+    def __init__(self, url=None, *, token=None, timeout_ms=30000, ca=None):
+        """`url` and `token` default to $WEIR_STORE (http://127.0.0.1:7340 if that is not set) and
+        $WEIR_TOKEN; `ca` is a PEM file to trust. `timeout_ms`: how long the server may be silent."""
+        url = url or os.environ.get("WEIR_STORE") or "http://127.0.0.1:7340"
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("not the URL of a weir server: %r" % url)
+            raise ValueError("%s: not a weir server; expected http://HOST:7340 (as an argument or "
+                             "in WEIR_STORE)" % _shown(parts))
+        options = dict(urllib.parse.parse_qsl(parts.query))
+        token, ca = token or options.get("token"), ca or options.get("ca")
         self._host, self._port = parts.hostname, parts.port
         self._tls = ssl.create_default_context(cafile=ca) if parts.scheme == "https" else None
         self._base = parts.path.rstrip("/")
         self._token = token or os.environ.get("WEIR_TOKEN")
-        self._timeout = timeout
+        self._timeout = timeout_ms / 1000
         self._local = threading.local()
 
     # ---- requests ----
@@ -196,9 +207,9 @@ class Weir:
         text = urllib.parse.urlencode({k: v for k, v in query.items() if v is not None})
         return self._call("GET", "/v1/jobs" + ("?" + text if text else ""))
 
-    def wait(self, id, timeout=None):
-        """The job when it has ended, however long that takes, or as it is after `timeout` s."""
-        end = None if timeout is None else time.monotonic() + timeout
+    def wait(self, id, *, timeout_ms=None):
+        """The job when it has ended, however long that takes, or as it is after `timeout_ms`."""
+        end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
         while True:
             left = LONG_POLL_S if end is None else max(0, min(LONG_POLL_S, end - time.monotonic()))
             job = self._call("GET", "/v1/jobs/%d/wait?timeout=%dms" % (id, left * 1000), wait=left)
@@ -266,12 +277,13 @@ class Weir:
 
     # ---- work ----
 
-    def work(self, types, handler, concurrency=1, lease=30, worker=None, stop=None):
+    def work(self, types, handler, *, concurrency=1, lease_ms=30000, worker=None,
+             stop=None):
         """Take jobs of these types and call handler(job) for each, `concurrency` at once, until
         `stop` (a threading.Event) is set or, in the main thread, SIGTERM or SIGINT arrives. What
         it returns is the result; what it raises fails the job, by the rule of its attempts."""
         _Work(self, [types] if isinstance(types, str) else list(types), handler, concurrency,
-              lease, worker or "%s:%d" % (socket.gethostname(), os.getpid()),
+              lease_ms, worker or "%s:%d" % (socket.gethostname(), os.getpid()),
               stop or threading.Event()).run()
 
 
@@ -292,9 +304,9 @@ def _messages(answer):
 class _Work:
     """A running work()."""
 
-    def __init__(self, queue, types, handler, concurrency, lease, worker, stop):
+    def __init__(self, queue, types, handler, concurrency, lease_ms, worker, stop):
         self.queue, self.types, self.handler = queue, types, handler
-        self.lease_ms, self.worker, self.stop = int(lease * 1000), worker, stop
+        self.lease_ms, self.worker, self.stop = int(lease_ms), worker, stop
         self.free = threading.Semaphore(concurrency)
         self.concurrency = concurrency
         self.lock = threading.Lock()

@@ -318,6 +318,11 @@ WEIR_API weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_fu
                                         weir_error *err);
 WEIR_API void weir_stats_free(weir_stats *stats);
 
+/* As one JSON object: what GET /v1/stats and GET /v1/types/{type} answer (docs/http.md). The caller
+ * frees it with free(). NULL when out of memory. */
+WEIR_API char *weir_stats_json(const weir_stats *stats, size_t *out_len);
+WEIR_API char *weir_type_json(const weir_type_stats *type, size_t *out_len);
+
 /* ---- the queue itself ---- */
 
 enum { WEIR_BATCH_SIZES = 11 };
@@ -333,6 +338,25 @@ typedef struct weir_metrics {
 
 /* Never waits for the store. Any thread. */
 WEIR_API void weir_get_metrics(weir_queue *q, weir_metrics *out);
+
+/* Where the jobs are, and which process keeps them. A text that does not apply is "". */
+typedef struct weir_info {
+    char            store[16];      /* "mem", "sqlite", "redis", "redis+kue" */
+    char            place[240];     /* the file, or the address of the Redis */
+    char            engine[40];     /* "SQLite 3.40.1", "Redis 7.0.15" */
+    char            weir[16];       /* version of weir in the process that answered: the server, or
+                                       the owner of the file; else this one */
+    weir_durability durability;     /* that an add reaches */
+    int64_t         owner_pid;      /* sqlite: the process that owns the file; 0: none */
+    char            owner[64];      /* ... its program: weir_options.name */
+    uint32_t        peers;          /* ... processes that work through it. A queue that is open for
+                                       reading does not learn it: 0 */
+} weir_info;
+
+/* Over http it is what the server keeps its jobs in. */
+WEIR_API weir_code weir_get_info(weir_queue *q, weir_info *out, weir_error *err);
+WEIR_API weir_code weir_get_info_async(weir_queue *q, weir_info *out, weir_future **f,
+                                       weir_error *err);
 
 /* ---- types ---- */
 

@@ -52,3 +52,13 @@ const char *near_hint(char *out, size_t size, const near *n, const char *before)
         snprintf(out, size, "; did you mean '%s%s'?", before, n->best);
     return out;
 }
+
+const char *near_words(char *out, size_t size, const char *typed, const char *words)
+{
+    char list[256], *rest = NULL;
+    near guess = { .typed = typed };
+    snprintf(list, sizeof list, "%s", words);
+    for (char *w = strtok_r(list, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
+        near_try(&guess, w);
+    return near_hint(out, size, &guess, "");
+}

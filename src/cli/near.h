@@ -24,4 +24,7 @@ void near_try(near *n, const char *word);
  * answer is `out`. */
 const char *near_hint(char *out, size_t size, const near *n, const char *before);
 
+/* The same for a list of words with blanks between them. */
+const char *near_words(char *out, size_t size, const char *typed, const char *words);
+
 #endif

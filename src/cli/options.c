@@ -1,6 +1,7 @@
 /* options.c - one parser for all commands, over getopt_long. */
 #include "cli/options.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <string.h>
 #include "cli/clock.h"
@@ -103,10 +104,11 @@ static weir_code parse_priority(const option_entry *o, const char *text, int64_t
                                 weir_error *err)
 {
     int32_t p;
+    char    hint[80];
     if (!weir_priority_parse(text, &p))
         return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not low, normal, medium, high, critical "
-                         "or a whole number from %ld to %ld", o->name, text, (long)INT32_MIN,
-                         (long)INT32_MAX);
+                         "or a whole number from %ld to %ld%s", o->name, text, (long)INT32_MIN,
+                         (long)INT32_MAX, near_words(hint, sizeof hint, text, OPT_PRIORITY_WORDS));
     *out = p;
     return WEIR_OK;
 }
@@ -121,12 +123,14 @@ static weir_code (*const parse_num[OPT_KINDS])(const option_entry *o, const char
 
 static weir_code check_choice(const option_entry *o, const char *text, weir_error *err)
 {
+    char hint[80];
     for (const char *w = o->words; *w; w += strcspn(w, " "), w += *w == ' ') {
         size_t n = strcspn(w, " ");
         if (strlen(text) == n && memcmp(text, w, n) == 0)
             return WEIR_OK;
     }
-    return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not one of: %s", o->name, text, o->words);
+    return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not one of: %s%s", o->name, text, o->words,
+                     near_words(hint, sizeof hint, text, o->words));
 }
 
 static weir_code set_value(const option_entry *o, const char *text, void *values, weir_error *err)
@@ -204,6 +208,23 @@ static weir_code refuse_unknown(const tables *t, const char *word, weir_error *e
                      near_hint(hint, sizeof hint, &guess, "--"));
 }
 
+/* The other case of the letter, else all letters there are. */
+static weir_code refuse_letter(const tables *t, char letter, weir_error *err)
+{
+    char   known[MAX_OPTIONS * 4 + 1] = "", other = islower((unsigned char)letter)
+                                                        ? (char)toupper((unsigned char)letter)
+                                                        : (char)tolower((unsigned char)letter);
+    size_t n = 0;
+    if (other != letter && tables_find(t, other) >= 0)
+        return weir_fail(err, WEIR_EINVAL, "unknown option -%c; did you mean '-%c'?", letter,
+                         other);
+    for (int i = 0; i < t->n; i++)
+        if (t->entry[i]->letter)
+            n += (size_t)snprintf(known + n, sizeof known - n, "%s-%c", n ? ", " : "",
+                                  t->entry[i]->letter);
+    return weir_fail(err, WEIR_EINVAL, "unknown option -%c; this command has %s", letter, known);
+}
+
 static weir_code refuse(const tables *t, int got, char **argv, weir_error *err)
 {
     int i = optopt ? tables_find(t, optopt) : -1;
@@ -213,7 +234,7 @@ static weir_code refuse(const tables *t, int got, char **argv, weir_error *err)
     if (i >= 0 && t->entry[i]->kind == OPT_FLAG)
         return weir_fail(err, WEIR_EINVAL, "--%s takes no value", t->entry[i]->name);
     if (optopt && optopt < LONG_BASE)
-        return weir_fail(err, WEIR_EINVAL, "unknown option -%c", optopt);
+        return refuse_letter(t, (char)optopt, err);
     return refuse_unknown(t, argv[optind - 1], err);
 }
 

@@ -181,14 +181,34 @@ void jw_string(FILE *out, const char *text, size_t len)
     fputc('"', out);
 }
 
-weir_code jw_job(FILE *out, const weir_job *job, weir_error *err)
+/* `text` is freed. */
+static weir_code write_line(FILE *out, char *text, size_t len, weir_error *err)
 {
-    size_t len;
-    char  *text = weir_job_json(job, &len);
     if (!text)
-        return weir_fail(err, WEIR_ENOMEM, "job %llu", (unsigned long long)job->id);
+        return weir_fail(err, WEIR_ENOMEM, "out of memory");
     jw_json(out, text, len);
     fputc('\n', out);
     free(text);
     return WEIR_OK;
+}
+
+weir_code jw_job(FILE *out, const weir_job *job, weir_error *err)
+{
+    size_t len;
+    char  *text = weir_job_json(job, &len);
+    return write_line(out, text, len, err);
+}
+
+weir_code jw_stats(FILE *out, const weir_stats *stats, weir_error *err)
+{
+    size_t len;
+    char  *text = weir_stats_json(stats, &len);
+    return write_line(out, text, len, err);
+}
+
+weir_code jw_type(FILE *out, const weir_type_stats *type, weir_error *err)
+{
+    size_t len;
+    char  *text = weir_type_json(type, &len);
+    return write_line(out, text, len, err);
 }

@@ -29,7 +29,7 @@ typedef struct select_opts {
       .help = "only from this time on, or not longer ago (2h). The time of a job is its end; "    \
               "before that its start, when it is due, or when it was added" },                    \
     { .name = "until", .kind = OPT_PAST, .at = offsetof(opts, select.until), .arg = "TIME",       \
-      .help = "only before this time, or at least so long ago (7d)" }
+      .help = "only before this time, or longer ago than this (7d)" }
 
 /* Is anything chosen at all? Types are given apart: arguments may name some. */
 bool select_is_narrow(const select_opts *o, const cli_types *types);

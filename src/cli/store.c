@@ -120,6 +120,25 @@ weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
     return open_patiently(c, url, &opt, out);
 }
 
+/* Never becomes the owner of a file: then jobs of workers that were killed would come back. */
+static weir_code open_asking(cli *c, weir_queue **out)
+{
+    weir_queue *asked;
+    weir_info   info;
+    weir_error  reader_err;
+    if (patience(c->store))
+        return cli_open_url(c, c->store, CLI_CHANGE, out);
+    weir_code rc = cli_open_url(c, c->store, CLI_LOOK, out);
+    if (rc || weir_get_info(*out, &info, &reader_err) || !info.owner_pid)
+        return rc;
+    weir_options opt = { .name = "weir", .durability = c->durability, .brief = true };
+    if (!weir_open(&asked, c->store, &opt, &reader_err)) {
+        weir_close(*out);
+        *out = asked;
+    }
+    return WEIR_OK;
+}
+
 weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
 {
     *out = NULL;
@@ -127,8 +146,8 @@ weir_code cli_open(cli *c, cli_mode mode, weir_queue **out)
     if (!rc && c->store_from == STORE_DEFAULT && mode == CLI_CHANGE)
         rc = make_data_directory(c);
     if (!rc)
-        rc = cli_open_url(c, c->store, mode, out);
-    if (rc == WEIR_ENOENT && mode == CLI_LOOK)
+        rc = mode == CLI_ASK ? open_asking(c, out) : cli_open_url(c, c->store, mode, out);
+    if (rc == WEIR_ENOENT && (mode == CLI_LOOK || mode == CLI_ASK))
         return weir_fail(&c->err, rc, "no store %s yet; `weir add` makes it", c->store);
     return rc;
 }

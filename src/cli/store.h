@@ -6,6 +6,8 @@
 
 typedef enum cli_mode {
     CLI_LOOK,        /* read only: also beside the process that owns the store */
+    CLI_ASK,         /* the same, but through the owner or server, if there is one: it knows more
+                        (leases, whether its disk is full) than a reader of the file */
     CLI_CHANGE,      /* brief: see weir_options */
     CLI_MEND,        /* brief, and also without the log of a file that has lost it */
     CLI_SERVE        /* and leaves jobs to the workers that took them from the last server */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weir/weir.h"
+
 /* Room for one more behind n: arrays have a power of two of places, so that none must note how
  * many. The new array, or NULL: the old one is as it was. */
 static void *grow(void *array, size_t n, size_t size)
@@ -25,6 +27,18 @@ static char *copy_text(const char *text, size_t len)
         memcpy(copy, text, len);
     copy[len] = '\0';
     return copy;
+}
+
+/* ---- info ---- */
+
+weir_info *weir__info_create(const char *store)
+{
+    weir_info *info = calloc(1, sizeof *info);
+    if (!info)
+        return NULL;
+    snprintf(info->store, sizeof info->store, "%s", store);
+    snprintf(info->weir, sizeof info->weir, "%s", weir_version());
+    return info;
 }
 
 /* ---- pages ---- */

@@ -26,6 +26,9 @@ void             weir__stats_sum(weir_stats *stats);
 weir_report *weir__report_create(void);
 bool weir__report_line(weir_report *report, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
+/* What a store of this name says of itself: all but `store` and `weir` is empty. free(). */
+weir_info *weir__info_create(const char *store);
+
 /* Takes over `job`, also when it answers NULL. */
 weir_explanation *weir__explanation_create(weir_job *job);
 bool weir__explanation_say(weir_explanation *e, const char *why, const char *help);

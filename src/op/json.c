@@ -61,6 +61,14 @@ void weir__put_error(weir_buf *out, const weir_error *err)
 
 /* ---- reading ---- */
 
+weir_durability weir__durability_read(const char *name)
+{
+    for (weir_durability d = WEIR_DURABILITY_DISK; name && d < WEIR_DURABILITY_NONE; d++)
+        if (!strcmp(name, weir_durability_name(d)))
+            return d;
+    return WEIR_DURABILITY_NONE;
+}
+
 void *weir__read_room(weir_reader *in, size_t n, size_t size)
 {
     void *room = in->alloc(in->ctx, (n ? n : 1) * size);

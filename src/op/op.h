@@ -35,6 +35,7 @@
     X(LIST,      list)                                                                  \
     X(LOGS,      logs)                                                                  \
     X(STATS,     stats)                                                                 \
+    X(INFO,      info)      /* which store it is, and who keeps it */                   \
     X(CHECK,     check)
 
 typedef enum weir_op_kind {
@@ -277,6 +278,11 @@ typedef struct weir_op_stats {
     bool        probe;
     weir_stats *stats;              /* out: weir_stats_free() */
 } weir_op_stats;
+
+/* Read from what the store has at hand: no job is looked at. */
+typedef struct weir_op_info {
+    weir_info *info;                /* out: free() */
+} weir_op_info;
 
 typedef struct weir_op_check {
     bool         mend;

@@ -212,14 +212,9 @@ static const weir_field answer[] = {
 static weir_code read_answer(weir_reader *in, op_answer *a)
 {
     weir_op_add    *add = &a->op->u.add;
-    weir_durability d = WEIR_DURABILITY_NONE;
+    weir_durability d = weir__durability_read(a->durability);
     if (a->items.n != add->n)
         return weir__read_nonsense(in, "not as many jobs as were added");
-    for (weir_durability one = WEIR_DURABILITY_DISK; a->durability &&
-         one < WEIR_DURABILITY_NONE; one++) {
-        if (!strcmp(a->durability, weir_durability_name(one)))
-            d = one;
-    }
     if (add->n)
         memcpy(add->out, a->items.item, add->n * sizeof *add->out);
     for (size_t i = 0; i < add->n; i++)

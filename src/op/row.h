@@ -127,6 +127,10 @@ struct op_answer {
     weir_cursor     next;
     bool            more, suspect_waits;
     weir_type_stats all;
+    struct {
+        const char *store, *place, *engine, *weir, *owner;
+        int64_t     owner_pid, peers;
+    }               info;
     weir_read_job   job;
 };
 
@@ -136,6 +140,9 @@ struct op_answer {
 /* Of every operation. */
 #define FIELD_OP WEIR_FIELD("op", weir__as_raw, REQUEST(name))
 #define FIELD_ERROR WEIR_FIELD("error", weir__as_error, ANSWER(err), .given = ANSWER(failed))
+
+/* By its name; NULL or another word: WEIR_DURABILITY_NONE. */
+weir_durability weir__durability_read(const char *name);
 
 /* Zeroed room for n things, at least one; NULL: in->err is set. */
 void *weir__read_room(weir_reader *in, size_t n, size_t size);

@@ -88,6 +88,15 @@ static void give_stats(weir_queue *q, weir_op *op, const weir_reply *to)
         weir_stats_free(answer);
 }
 
+static void give_info(weir_queue *q, weir_op *op, const weir_reply *to)
+{
+    (void)q;
+    weir_info *out = to->out;
+    *out = op->err.code ? (weir_info){ 0 } : *op->u.info.info;
+    if (!op->err.code)
+        free(op->u.info.info);
+}
+
 static void give_report(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
@@ -472,6 +481,18 @@ weir_code weir_get_stats_async(weir_queue *q, weir_stats **out, weir_future **f,
 {
     weir_op op = { .kind = WEIR_OP_STATS };
     return weir__call_async(q, &op, &(weir_reply){ .give = give_stats, .out = out }, f, err);
+}
+
+weir_code weir_get_info(weir_queue *q, weir_info *out, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_INFO };
+    return weir__call(q, &op, &(weir_reply){ .give = give_info, .out = out }, err);
+}
+
+weir_code weir_get_info_async(weir_queue *q, weir_info *out, weir_future **f, weir_error *err)
+{
+    weir_op op = { .kind = WEIR_OP_INFO };
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_info, .out = out }, f, err);
 }
 
 /* ---- types ---- */

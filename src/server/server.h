@@ -82,6 +82,7 @@ typedef struct srv_options {
     const char *tokens_file;        /* NULL: "tokens.json" in data_dir, if there is one */
     const char *tls_cert, *tls_key; /* PEM files; both or none */
     const char *title;              /* of the page */
+    const char *demo;               /* it is a demo: what the page says about that; NULL: not */
     const char *access_log;         /* a file, "-" is standard error; NULL: none */
     srv_audit_mode audit;
     srv_api     api;                /* whose answer holds where Kue's and Vert.x Kue's differ */

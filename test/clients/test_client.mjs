@@ -54,6 +54,15 @@ const cases = {
         await assert.rejects(new Weir('http://127.0.0.1:1').get(1),
             (e) => e.status === 0 && e.code === 'EUNAVAIL');
     },
+    async 'the server is that of WEIR_STORE'() {
+        process.env.WEIR_STORE = url;
+        assert.equal((await new Weir().stats()).type, '*');
+        process.env.WEIR_STORE = `${url}?token=wtk_1`;
+        assert.equal((await new Weir().stats()).type, '*');
+        process.env.WEIR_STORE = 'sqlite:jobs.db';
+        assert.throws(() => new Weir(), /sqlite:\.\.\.: not a weir server; expected http/);
+        delete process.env.WEIR_STORE;
+    },
     async 'works'(queue) {
         const handler = async (job) => {
             await job.log('adding');
@@ -65,7 +74,7 @@ const cases = {
             for (let a = 0; a < 20; a++)
                 ids.push((await queue.add('sum', { a })).id);
             for (let a = 0; a < 20; a++)
-                assert.equal((await queue.wait(ids[a], { timeout: 60000 })).result, a + 1);
+                assert.equal((await queue.wait(ids[a], { timeoutMs: 60000 })).result, a + 1);
             assert.equal((await queue.log(ids[0]))[0].text, 'adding');
         });
     },
@@ -81,7 +90,7 @@ const cases = {
         const { id } = await queue.add('values', {}, { attempts: 2, values: { color: 'red' } });
         await queue.set(id, { size: 7, color: null });
         await working(queue, 'values', handler, {}, async () => {
-            const job = await queue.wait(id, { timeout: 60000 });
+            const job = await queue.wait(id, { timeoutMs: 60000 });
             assert.deepEqual(job.result, [{ size: 7, step: 1 }, { size: 7, step: 1 }]);
         });
     },
@@ -107,7 +116,7 @@ const cases = {
     },
     async 'leases are renewed'(queue) {
         const handler = (job) => new Promise((r) => setTimeout(() => r(job.signal.aborted), 2000));
-        await working(queue, 'slow', handler, { lease: 500 }, async () => {
+        await working(queue, 'slow', handler, { leaseMs: 500 }, async () => {
             const job = await queue.wait((await queue.add('slow')).id);
             assert.equal(job.result, false);
             assert.equal(job.delivery, 1);
@@ -120,7 +129,7 @@ const cases = {
             started();
             job.signal.addEventListener('abort', () => { told(); r(); });
         });
-        await working(queue, 'stop', handler, { lease: 300 }, async () => {
+        await working(queue, 'stop', handler, { leaseMs: 300 }, async () => {
             const { id } = await queue.add('stop');
             await begun;
             await queue.cancel(id);

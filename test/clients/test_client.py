@@ -25,7 +25,7 @@ class Server:
 
     def start(self):
         env = dict(os.environ, XDG_RUNTIME_DIR=self.directory, WEIR_DATA=self.directory)
-        for name in ("WEIR_STORE", "WEIR_URL", "WEIR_TOKEN"):
+        for name in ("WEIR_STORE", "WEIR_TOKEN"):
             env.pop(name, None)
         self.process = subprocess.Popen(
             [WEIR, "serve", "--store", "sqlite:%s/jobs.db" % self.directory, "--data",
@@ -68,6 +68,19 @@ class Working:
 
 
 # ---- cases: each gets a queue ----
+
+def the_server_is_that_of_weir_store(_, server):
+    os.environ["WEIR_STORE"] = server.url
+    assert Weir().stats()["type"] == "*"
+    os.environ["WEIR_STORE"] = "sqlite:jobs.db"
+    try:
+        Weir()
+        raise AssertionError("it must be refused")
+    except ValueError as why:
+        assert "sqlite:...: not a weir server; expected http" in str(why)
+    finally:
+        del os.environ["WEIR_STORE"]
+
 
 def adds_and_finds(queue, server):
     added = queue.add("mail", {"to": "ann@example.org", "n": 2 ** 53 - 1}, priority="high",
@@ -113,7 +126,7 @@ def works(queue, server):
         return job["data"]["a"] + job["data"]["b"]
     with Working(queue, ["sum"], handler, concurrency=4):
         ids = [queue.add("sum", {"a": i, "b": 1})["id"] for i in range(20)]
-        assert [queue.wait(id, 60)["result"] for id in ids] == list(range(1, 21))
+        assert [queue.wait(id, timeout_ms=60000)["result"] for id in ids] == list(range(1, 21))
         assert queue.log(ids[0])[0]["text"] == "adding"
     assert queue.get(ids[0])["workerId"].endswith(":%d" % os.getpid())
 
@@ -129,7 +142,7 @@ def values_stay_with_the_job(queue, server):
     queue.set(id, size=7, color=None)
     assert queue.get(id)["values"] == {"size": 7}
     with Working(queue, "values", handler):
-        job = queue.wait(id, 60)
+        job = queue.wait(id, timeout_ms=60000)
     assert job["result"] == [{"size": 7, "step": 1}] * 2
     try:
         queue.set(id, state=1)
@@ -145,7 +158,7 @@ def failures_use_up_attempts(queue, server):
         seen.append(job["attempts"])
         raise ValueError("no such thing")
     with Working(queue, "bad", handler):
-        job = queue.wait(queue.add("bad", attempts=3)["id"], 60)
+        job = queue.wait(queue.add("bad", attempts=3)["id"], timeout_ms=60000)
     assert job["state"] == "failed" and job["error"] == "ValueError: no such thing"
     assert seen == [0, 1, 2]
 
@@ -161,7 +174,7 @@ def a_returned_job_runs_again(queue, server):
             raise ReturnJob(delay=10)
         return "third"
     with Working(queue, "again", handler):
-        job = queue.wait(queue.add("again")["id"], 60)
+        job = queue.wait(queue.add("again")["id"], timeout_ms=60000)
     assert job["result"] == "third" and job["attempts"] == 1
     assert [past["state"] for past in job["history"]][:2] == ["inactive", "delayed"]
 
@@ -172,8 +185,8 @@ def leases_are_renewed(queue, server):
         while time.monotonic() < end and not job.cancelled:
             time.sleep(0.01)
         return job.cancelled
-    with Working(queue, "slow", handler, lease=0.5):
-        job = queue.wait(queue.add("slow")["id"], 60)
+    with Working(queue, "slow", handler, lease_ms=500):
+        job = queue.wait(queue.add("slow")["id"], timeout_ms=60000)
     assert job["result"] is False and job["delivery"] == 1
 
 
@@ -183,7 +196,7 @@ def a_cancelled_handler_is_told(queue, server):
     def handler(job):
         until(lambda: job.cancelled)
         told.set()
-    with Working(queue, "stop", handler, lease=0.3):
+    with Working(queue, "stop", handler, lease_ms=300):
         id = queue.add("stop")["id"]
         until(lambda: queue.get(id)["state"] == "active")
         queue.cancel(id)
@@ -202,7 +215,7 @@ def hears_events(queue, server):
     thread = threading.Thread(target=listen)
     thread.start()
     with Working(queue, "heard", lambda job: None):
-        until(lambda: (queue.wait(queue.add("heard")["id"], 60), not thread.is_alive())[1])
+        until(lambda: (queue.wait(queue.add("heard")["id"], timeout_ms=60000), not thread.is_alive())[1])
 
 
 def a_break_within_an_event_loses_nothing(queue, server):
@@ -247,7 +260,8 @@ def survives_a_killed_server(queue, server):
     assert total == 200, "%d jobs for 200 calls" % total
 
 
-CASES = [adds_and_finds, adds_many_each_by_itself, says_what_is_wrong, works,
+CASES = [adds_and_finds, the_server_is_that_of_weir_store, adds_many_each_by_itself,
+         says_what_is_wrong, works,
          values_stay_with_the_job, failures_use_up_attempts, a_returned_job_runs_again, leases_are_renewed,
          a_cancelled_handler_is_told, hears_events, a_break_within_an_event_loses_nothing,
          survives_a_killed_server]

@@ -1,7 +1,10 @@
 /* case_type.c - types: counts and other statistics, pausing, retention. */
 #include "conformance/conformance.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "weir/weir.h"
 
 /* ---- statistics ---- */
 
@@ -339,7 +342,29 @@ static void a_sound_store_has_nothing_to_report(fixture *f)
     CHECK_STATE(f, 2, WEIR_STATE_ACTIVE);
 }
 
+/* ---- the store itself ---- */
+
+static void a_store_says_which_it_is(fixture *f)
+{
+    static const char *const names[] = { "mem", "sqlite", "redis", "redis+kue" };
+    weir_op op = { .kind = WEIR_OP_INFO };
+    CHECK_INT(run(f, &op), WEIR_OK);
+    const weir_info *info = op.u.info.info;
+    bool             known = false, file = !strcmp(info->store, "sqlite");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        known |= !strcmp(info->store, names[i]);
+    CHECK(known);
+    CHECK_STR(info->weir, weir_version());
+    CHECK((!*info->engine && !*info->place) == !strcmp(info->store, "mem"));
+    CHECK((info->owner_pid > 0) == file);
+    weir_added added;
+    CHECK_INT(try_add(f, &(weir_spec){ .type = "a" }, &added), WEIR_OK);
+    CHECK_INT(info->durability, added.durability);
+    free(op.u.info.info);
+}
+
 const conformance_case cases_type[] = {
+    CASE(a_store_says_which_it_is),
     CASE(an_empty_store),
     CASE(counts_follow_the_jobs),
     CASE(types_by_name),

@@ -3,6 +3,7 @@
 #include "conformance/random.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/job_fields.h"
@@ -274,6 +275,8 @@ void attempt_free(attempt *a)
         weir_lines_free(op->u.logs.lines);
     } else if (op->kind == WEIR_OP_STATS) {
         weir_stats_free(op->u.stats.stats);
+    } else if (op->kind == WEIR_OP_INFO) {
+        free(op->u.info.info);
     } else if (op->kind == WEIR_OP_CHECK) {
         weir_report_free(op->u.check.report);
     }

@@ -109,6 +109,7 @@ static const plan script[] = {
     { .op = { .kind = WEIR_OP_LIST, .u.list = { .query = { .by_priority = true } } } },
     { .op = { .kind = WEIR_OP_LOGS, .u.logs = { .id = 2 } } },
     { .op = { .kind = WEIR_OP_STATS } },
+    { .op = { .kind = WEIR_OP_INFO } },
     { .op = { .kind = WEIR_OP_CHECK } },
     { .op = { .kind = WEIR_OP_REMOVE, .u.remove = { .id = 2 } } },
 };

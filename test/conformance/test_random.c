@@ -260,6 +260,7 @@ static void check_both(duel *d)
 {
     run_plan(d, &(weir_op){ .kind = WEIR_OP_CHECK });
     run_plan(d, &(weir_op){ .kind = WEIR_OP_STATS });
+    run_plan(d, &(weir_op){ .kind = WEIR_OP_INFO });
     run_plan(d, &(weir_op){ .kind = WEIR_OP_LIST, .u.list.query.limit = WEIR_MAX_PAGE });
 }
 

@@ -51,12 +51,22 @@ case_every_command() {
     has out "mail"
     weir stats --json >out
     json_lines out
+    curl -sf "$url/v1/stats" >want
+    same "$(cat out)" "$(cat want)"
+    weir stats other --json >out
+    curl -sf "$url/v1/types/other" >want
+    same "$(cat out)" "$(cat want)"
+    weir status >out
+    has out "served.db, SQLite 3."
+    has out "weir serve (process $pid)"
+    has out "trouble     none"
+    weir workers >out
     weir top --once >out
     has out "mail"
     weir rm 1
     status 3 weir get 1
     status 0 weir check
-    weir export --to jobs.txt 2>/dev/null || weir export >jobs.txt
+    weir export -o jobs.txt
     [ "$(wc -l <jobs.txt)" -ge 4 ]
 }
 

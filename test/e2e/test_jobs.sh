@@ -336,6 +336,24 @@ case_search() {
     same "$(tr '\n' ' ' <out)" "3 1 "
 }
 
+case_stats_and_top_of_some_types() {
+    weir add mail -q --count 2
+    weir add video -q
+    status 0 weir stats mail
+    has out "mail"
+    hasnt out "video"
+    hasnt out "all"
+    status 0 weir stats -t mail --type video --json
+    same "$(wc -l <out)" 2
+    has out '"type":"video"'
+    status 0 weir top mail --once
+    has out "2 inactive"
+    has out "mail"
+    hasnt out "video"
+    status 0 weir top -t mail --json
+    has out '"inactive":2'
+}
+
 case_count_and_stats() {
     weir add mail --count 3 -q
     weir add video --delay 1h
@@ -627,8 +645,83 @@ case_output_that_cannot_be_written() {
     has err "standard output"
 }
 
+# ---- status and workers ----
+
+case_status_of_a_file() {
+    status 3 weir status
+    has err "no store sqlite:jobs.db yet"
+    weir add mail -q
+    weir add video -q --delay 1h
+    status 0 weir status
+    narrow out
+    has out "sqlite:jobs.db (from WEIR_STORE)"
+    has out "$PWD/jobs.db, SQLite 3."
+    has out "durability  disk"
+    has out "none: no process has the file open for changes"
+    has out "1 inactive, 1 delayed, 0 active"
+    has out "trouble     none"
+    status 0 weir status --json
+    json_lines out
+    has out '"store":"sqlite"'
+    has out '"owner":null,"ready":true,"types":2,"counts":{"inactive":1,"delayed":1,'
+    weir pause mail -q
+    status 0 weir status
+    has out "mail is paused, and 1 of its jobs wait: \`weir resume mail\`"
+    weir pause --all -q
+    status 0 weir status
+    has out "all types are paused: \`weir resume --all\`"
+    status 0 weir status --store mem:
+    has out "kept in     memory"
+    status 2 weir status mail
+}
+
+case_status_and_workers_beside_an_owner() {
+    "$WEIR" work mail -q -- sh -c 'until [ -e go ]; do sleep 0.05; done' &
+    local worker=$!
+    weir add mail -q
+    running() { [ "$(weir count --state active)" = 1 ]; }
+    wait_for running
+    status 0 weir status --json
+    has out "\"owner\":{\"pid\":$worker,\"program\":\"weir work mail\",\"peers\":1}"
+    has out '"active":1'
+    status 0 weir status
+    has out "weir work mail (process $worker); 1 other process works through it"
+    status 0 weir workers
+    narrow out
+    has out ":$worker:"
+    has out "in 2"                   # its lease: 30 s
+    status 0 weir workers mail --json
+    json_lines out
+    has out '"jobs":[{"id":1,"type":"mail","started_at":'
+    has out '"lease_until":'
+    touch go
+    idle() { [ "$(weir count --state complete)" = 1 ]; }
+    wait_for idle
+    status 0 weir workers
+    same "$(cat out)" ""
+    kill $worker
+    wait $worker
+    status 0 weir status
+    has out "none: no process"
+}
+
 case_did_you_mean() {
     weir add mail -q
+    status 2 weir schedule lsit
+    has err "unknown action 'lsit'"
+    has err "did you mean 'list'?"
+    status 2 weir token lst
+    has err "did you mean 'list'?"
+    status 2 weir completion bahs
+    has err "did you mean 'bash'?"
+    status 2 weir add mail --priority hihg
+    has err "did you mean 'high'?"
+    status 2 weir types mail --search onn
+    has err "did you mean 'on'?"
+    status 2 weir list -S failed
+    has err "unknown option -S; did you mean '-s'?"
+    status 2 weir work mail -n 4 -- cat
+    has err "unknown option -n; this command has -t, -x, -j"
     status 2 weir lits
     has err "did you mean 'list'?"
     status 2 weir list --sate failed
@@ -638,7 +731,8 @@ case_did_you_mean() {
     status 2 weir list --columns id,tpye
     has err "did you mean 'type'?"
     local cmd
-    for cmd in list count pause resume rm retry promote cancel types "export --type"; do
+    for cmd in list count stats top workers pause resume rm retry promote cancel types export \
+        "export --type"; do
         # shellcheck disable=SC2086
         status 3 weir $cmd mial
         has err "no such type 'mial'; did you mean 'mail'?"

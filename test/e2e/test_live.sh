@@ -200,6 +200,8 @@ case_demo() {
     has out "failed for good"
     has out "at last"
     has out "all           96        95       1   103"
+    has out "weir demo --store sqlite:demo.db"
+    hasnt out "weir explain"
     [ -z "$(ls -d weir-* 2>/dev/null)" ]
     [ ! -e jobs.db ]
     status 0 timeout 120 "$WEIR" demo --fast --json
@@ -209,6 +211,10 @@ case_demo() {
 
 case_demo_on_a_store() {
     status 0 timeout 120 "$WEIR" demo --fast --store sqlite:demo.db
+    sed -n 's/.*`\(weir explain .*\)`.*/\1/p' out >command
+    # shellcheck disable=SC2046
+    status 0 $(cat command)
+    has out "failed"
     status 0 weir --store sqlite:demo.db count --state complete
     same "$(cat out)" 95
     status 0 weir --store sqlite:demo.db check

@@ -39,7 +39,7 @@ redis_at() {
 
 case_what_is_exported_can_be_imported() {
     furnish sqlite:a.db
-    status 0 on sqlite:a.db export a.jsonl
+    status 0 on sqlite:a.db export -o a.jsonl
     has out "35 jobs exported"
     same "$(lines a.jsonl)" 36
     json_lines a.jsonl
@@ -65,20 +65,20 @@ case_a_part_can_be_exported() {
     same "$(lines out)" 5
     has out '"types":[]'
     hasnt out '"type":"mail"'
-    status 0 on sqlite:a.db export -t odd odd.jsonl --json
+    status 0 on sqlite:a.db export -t odd -o odd.jsonl --json
     same "$(cat out)" '{"jobs":1,"file":"odd.jsonl"}'
     has odd.jsonl '{"weir":"export","version":1,"types":[{"type":"odd","paused":true}]}'
     status 2 on sqlite:a.db export --state asleep
-    status 3 on sqlite:none.db export x.jsonl
-    status 3 on sqlite:a.db export none/x.jsonl
+    status 3 on sqlite:none.db export -o x.jsonl
+    status 3 on sqlite:a.db export -o none/x.jsonl
     has err "none/x.jsonl: No such file or directory"
-    status 9 on sqlite:a.db export /dev/full
+    status 9 on sqlite:a.db export -o /dev/full
     [ ! -e x.jsonl ]
 }
 
 case_new_ids() {
     furnish sqlite:a.db
-    on sqlite:a.db export a.jsonl
+    on sqlite:a.db export -o a.jsonl
     on sqlite:b.db add mine -q
     status 4 on sqlite:b.db import a.jsonl
     has err "line 2: job 1: this id is another job's here"
@@ -123,7 +123,7 @@ case_what_is_no_job_is_named() {
 
 case_all_moves() {
     furnish sqlite:a.db
-    on sqlite:a.db export a.jsonl
+    on sqlite:a.db export -o a.jsonl
     status 0 weir migrate --from sqlite:a.db --to sqlite:b.db
     has out "35 jobs moved"
     has out "settings of 2 types copied"
@@ -151,7 +151,7 @@ case_a_bar_on_a_terminal() {
 
 case_a_copy_leaves_all_where_it_was() {
     furnish sqlite:a.db
-    on sqlite:a.db export a.jsonl
+    on sqlite:a.db export -o a.jsonl
     status 0 weir migrate --from sqlite:a.db --to sqlite:b.db --keep
     has out "35 jobs copied"
     on sqlite:a.db export >again.jsonl
@@ -308,7 +308,7 @@ case_removed_when_done() {
 case_to_redis_and_back() {
     redis_at "$PWD/s"
     furnish sqlite:a.db
-    on sqlite:a.db export a.jsonl
+    on sqlite:a.db export -o a.jsonl
     status 0 weir migrate --from sqlite:a.db --to "redis+unix://$PWD/s"
     on "redis+unix://$PWD/s" export >b.jsonl
     same_jobs a.jsonl b.jsonl
@@ -328,14 +328,14 @@ case_from_kue_and_back() {
     furnish sqlite:a.db
     local kue="redis+kue+unix://$PWD/s" native="redis+unix://$PWD/s"
     status 0 weir migrate --from sqlite:a.db --to "$kue"
-    on "$kue" export a.jsonl
+    on "$kue" export -o a.jsonl
     status 0 weir migrate --from "$kue" --to "$native"
     has out "35 jobs moved"
     same "$(on "$kue" count)" 0
-    on "$native" export b.jsonl
+    on "$native" export -o b.jsonl
     same_jobs a.jsonl b.jsonl
     status 0 weir migrate --from "$native" --to "$kue"
-    on "$kue" export c.jsonl
+    on "$kue" export -o c.jsonl
     same_jobs a.jsonl c.jsonl
     status 0 on "$kue" check
     status 0 on "$native" check

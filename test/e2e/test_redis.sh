@@ -14,6 +14,23 @@ with_redis() {
 ready() { readlink "/proc/$1"/fd/* | grep -q signalfd; }
 lines() { [ "$(wc -l <"$1")" = "$2" ]; }
 
+case_status() {
+    with_redis
+    weir add mail -q
+    status 0 weir status
+    has out "$PWD/s, Redis "
+    has out "durability  none"
+    status 0 weir status --json
+    has out '"store":"redis"'
+    "$WEIR" work mail -q -- sh -c 'until [ -e go ]; do sleep 0.05; done' &
+    local worker=$!
+    running() { weir workers | grep -q ":$worker:"; }
+    wait_for running
+    touch go
+    kill $worker
+    wait $worker
+}
+
 case_two_workers_and_a_watch() {
     with_redis
     weir add other --quiet

@@ -44,7 +44,10 @@ case_a_schedule_adds_jobs() {
     weir schedule list --json >out
     json_lines out
     has out '"overlap":"skip"'
-    weir schedule rm beat
+    on_terminal "WEIR_STORE=sqlite:jobs.db $WEIR schedule add beat @daily beat"
+    has out "kept the schedule beat, which adds beat jobs"
+    on_terminal "WEIR_STORE=sqlite:jobs.db $WEIR schedule rm beat"
+    has out "removed the schedule beat"
     status 3 weir schedule rm beat
     has err "there is no schedule beat"
     status 2 weir schedule add x '0 0 31 2 *' y

@@ -576,10 +576,12 @@ case_the_demo_stays_apart() {
     "$WEIR" serve --demo --listen 127.0.0.1:0 >line 2>err.demo &
     local pid=$!
     wait_for grep -q serving line
+    has line "(a demo: all its jobs vanish when it ends) at http://"
     weir add order -q
     [ -e .local/share/weir/jobs.db ]
     curl -s "$(sed 's/.* at //' line)/v1/server" >info
     has info "weir demo"
+    has info '"demo":"a demo: all its jobs vanish when it ends"'
     kill $pid
     wait $pid
     same "$(weir count order)" 1

@@ -1,6 +1,7 @@
 // cases_views.mjs - each view shows what the API says.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { test, until } from './rig.mjs';
 
 const STATES = ['inactive', 'active', 'delayed', 'failed', 'complete', 'cancelled'];
@@ -34,10 +35,15 @@ test('an empty queue says what to do next, with commands to copy', async (t) => 
     await first.getByRole('button', { name: 'Copy' }).click();
     await page.getByText('Copied').waitFor();
     const command = await page.evaluate(() => navigator.clipboard.readText());
-    for (const path of [...STATES.map((s) => `/${s}`), '/jobs', '/workers']) {
+    for (const path of ['/inactive', '/active', '/delayed', '/complete', '/jobs', '/workers']) {
         await page.goto(server.url + path);
         await page.locator('.empty').waitFor();
         assert.ok(await page.locator('.empty .command').count(), path);
+    }
+    for (const path of ['/failed', '/cancelled']) {         // nobody wants one of these
+        await page.goto(server.url + path);
+        await page.locator('.empty').waitFor();
+        assert.equal(await page.locator('.empty .command').count(), 0, path);
     }
     await page.goto(server.url + '/types');
     await page.getByText('A type is known once a job of it was added.').first().waitFor();
@@ -195,6 +201,10 @@ test('search finds a job, a type, words of data and of errors', async (t) => {
     await shows(ann);
     await look('state:failed user:42');
     await shows(bad);
+    await look('state:queued');
+    await shows(ann, bob);
+    await look('mail');                     // the name of a type, before words
+    await shows(ann, bob);
     await look('nothing-like-it');
     await page.getByText('No job matches.').waitFor();
     await page.getByRole('button', { name: 'Show all' }).click();
@@ -202,6 +212,73 @@ test('search finds a job, a type, words of data and of errors', async (t) => {
     await look(`${bob}`);
     await until(() => page.url().endsWith(`/jobs/${bob}`));
     await page.getByRole('heading', { name: `#${bob} mail` }).waitFor();
+});
+
+test('the search says what it understands while one types', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'mail', data: {} });
+    await server.add({ type: 'mailing', data: {} });
+    const page = await t.open(server, '/');
+    const box = page.getByLabel('Search jobs'), said = page.locator('.understood');
+    const says = (text) => until(async () => (await said.innerText()).replace(/\s+/g, ' ').includes(text), text);
+    await page.locator('nav .count').first().waitFor();
+    await box.focus();
+    await says('a number, a type, state:queued');
+    await box.fill('42');
+    await says('job #42');
+    await box.fill('mail state:queued smtp');
+    await says('type mail state Queued words smtp');
+    await box.fill('state:asleep');
+    await says('unknown state asleep: queued');
+    await box.fill('mai');
+    await said.getByRole('button', { name: 'type:mailing' }).click();
+    assert.equal(await box.inputValue(), 'type:mailing ');
+    await box.press('Enter');
+    await until(() => page.url().endsWith('/jobs?q=type%3Amailing'), 'the address');
+    await page.locator('.row').waitFor();
+    assert.equal(await page.locator('.row').count(), 1);
+    assert.equal(await said.count(), 0);
+});
+
+test('a log is searched, followed and downloaded', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: 'mail', data: {} });
+    await server.take('mail', 'w');
+    const line = (text) => server.call('POST', `/v1/jobs/${id}/log`, { text });
+    for (let i = 1; i <= 60; i++)
+        await line(`step ${i} of 60`);
+    const page = await t.open(server, `/jobs/${id}`);
+    const log = page.getByRole('region', { name: 'Log' }), rows = log.locator('li');
+    await until(async () => await rows.count() === 60, '60 lines');
+    assert.match(await log.locator('time').first().innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/);
+    const atEnd = () => log.locator('ol').evaluate((o) => o.scrollTop + o.clientHeight >= o.scrollHeight - 2);
+    await until(atEnd, 'the end is shown');
+    await line('and one more');
+    await log.getByText('and one more').waitFor();
+    await until(atEnd, 'the end is followed');
+    await log.getByLabel('follow').uncheck();
+    await log.locator('ol').evaluate((o) => { o.scrollTop = 0; });
+    await line('not followed');
+    await log.getByText('not followed').waitFor();
+    assert.equal(await log.locator('ol').evaluate((o) => o.scrollTop), 0);
+    await log.getByLabel('Search the log').fill('STEP 6');
+    await until(async () => await rows.count() === 2, 'step 6 and step 60');
+    await log.getByLabel('Search the log').fill('nothing like it');
+    await log.getByText('None of 62 lines has “nothing like it”.').waitFor();
+    const [file] = await Promise.all([page.waitForEvent('download'),
+        log.getByRole('button', { name: 'Download' }).click()]);
+    assert.equal(file.suggestedFilename(), `job-${id}.log`);
+    const text = readFileSync(await file.path(), 'utf8');
+    assert.equal(text.trim().split('\n').length, 62);
+    assert.match(text, /^\d{4}-\d\d-\d\dT\S+Z step 1 of 60\n/);
+});
+
+test('a demo says that it is one', async (t) => {
+    const page = await t.open(await t.serve('--demo'), '/');
+    await page.getByRole('note').getByText('This is a demo: all its jobs vanish when it ends.').waitFor();
+    const other = await t.open(await t.serve(), '/');
+    await other.locator('nav .count').first().waitFor();
+    assert.equal(await other.getByRole('note').count(), 0);
 });
 
 test('a job is on one screen', async (t) => {

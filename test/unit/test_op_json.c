@@ -319,6 +319,19 @@ static void statistics(void **state)
     weir__op_free(&to);
 }
 
+static void infos(void **state)
+{
+    (void)state;
+    weir_info info = { .store = "sqlite", .place = "/tmp/jobs \"x\".db", .engine = "SQLite 3",
+                       .weir = "0.2.0", .durability = WEIR_DURABILITY_OS, .owner_pid = 4711,
+                       .owner = "weir work mail", .peers = 3 };
+    weir_op   op = { .kind = WEIR_OP_INFO, .u.info = { &info } }, to = op;
+    there(&op, NULL);
+    back(&op, &to);
+    assert_memory_equal(to.u.info.info, &info, sizeof info);
+    weir__op_free(&to);
+}
+
 static void errors_arrive(void **state)
 {
     (void)state;
@@ -433,7 +446,7 @@ int main(void)
         cmocka_unit_test(adds), cmocka_unit_test(takes), cmocka_unit_test(finishes),
         cmocka_unit_test(renewals), cmocka_unit_test(what_has_no_answer),
         cmocka_unit_test(changes), cmocka_unit_test(imports), cmocka_unit_test(looks),
-        cmocka_unit_test(statistics), cmocka_unit_test(errors_arrive),
+        cmocka_unit_test(statistics), cmocka_unit_test(infos), cmocka_unit_test(errors_arrive),
         cmocka_unit_test(wrong_batches_are_refused), cmocka_unit_test(wrong_answers_are_errors),
         cmocka_unit_test(events_arrive),
     };

@@ -343,7 +343,7 @@ static void lists(void **state)
     check(&op, WEIR_OK, "");
     assert_int_equal(op.u.tick.limit, WEIR_MAX_PAGE);
     static const weir_op_kind plain[] = { WEIR_OP_REMOVE, WEIR_OP_GET, WEIR_OP_STATS,
-                                          WEIR_OP_CHECK };
+                                          WEIR_OP_INFO, WEIR_OP_CHECK };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         op = (weir_op){ .kind = plain[i] };
         check(&op, WEIR_OK, "");

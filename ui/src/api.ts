@@ -55,6 +55,7 @@ export interface Stats {
 }
 export interface ServerInfo {
     version: string; title: string; store: string; api: string; started_at: number; now: number;
+    demo?: string;              // only of a demo: what becomes of its jobs
     you: { name: string; roles: string[]; types: string[] | null; expires_at?: number };
 }
 

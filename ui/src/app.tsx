@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { STATES, type State, type Stats } from './api';
 import { count } from './fmt';
 import { useKeys } from './keys';
+import { readQuery, useTypes } from './list';
 import { Toasts } from './parts/toast';
 import { go, setParams, usePlace, type Place } from './router';
 import { mayAudit, useShared } from './store';
@@ -78,9 +79,36 @@ function Nav({ path }: { path: string }): JSX.Element {
     );
 }
 
+const MAX_OFFERED = 5;
+
+// What the box has understood so far, and types that begin so.
+function Understood({ text, choose }: { text: string; choose: (text: string) => void }): JSX.Element {
+    const types = useTypes(), q = readQuery(text, types);
+    const last = /(\S*)$/.exec(text)?.[1] ?? '';
+    const offered = last.length ? types.filter((t) => t.startsWith(last.replace(/^type:/, '')) && t !== q.type)
+        .slice(0, MAX_OFFERED) : [];
+    return (
+        <div class="understood" role="status" aria-label="What the search understands">
+            {q.job && <span><b>job</b> #{q.job}</span>}
+            {q.type && <span><b>type</b> {q.type}</span>}
+            {q.state && <span><b>state</b> {STATE_LABEL[q.state]}</span>}
+            {q.words && <span><b>words</b> {q.words}</span>}
+            {q.unknown.map((s) => <span key={s} class="bad">unknown state {s}: {STATES.map((one) =>
+                STATE_LABEL[one].toLowerCase()).join(', ')}</span>)}
+            {!text.trim() && <span class="faint">a number, a type, <code>state:queued</code>,{' '}
+                <code>type:mail</code>, words of data, error or log</span>}
+            {offered.map((t) => <button key={t} type="button" class="quiet"
+                onMouseDown={(e) => { e.preventDefault(); choose(`${text.slice(0, -last.length)}type:${t} `); }}>
+                type:{t}</button>)}
+        </div>
+    );
+}
+
 // "12" is a job; everything else is looked for: in the list that is shown, as one types, or in all.
 function Search({ place }: { place: Place }): JSX.Element {
     const [text, setText] = useState(place.params.get('q') ?? '');
+    const [open, setOpen] = useState(false);
+    const types = useTypes();
     const input = useRef<HTMLInputElement>(null), timer = useRef(0);
     useEffect(() => {
         clearTimeout(timer.current);
@@ -98,10 +126,10 @@ function Search({ place }: { place: Place }): JSX.Element {
     const submit = (e: Event): void => {
         e.preventDefault();
         clearTimeout(timer.current);
-        const wanted = text.trim();
-        if (/^#?\d+$/.test(wanted))
-            go(`/jobs/${wanted.replace('#', '')}`);
-        else if (list)
+        const wanted = text.trim(), q = readQuery(wanted, types);
+        if (q.job)
+            go(`/jobs/${q.job}`);
+        else if (list && (!q.state || place.path === '/jobs'))
             setParams({ q: wanted });
         else
             go(wanted ? `/jobs?q=${encodeURIComponent(wanted)}` : '/jobs');
@@ -110,10 +138,12 @@ function Search({ place }: { place: Place }): JSX.Element {
     return (
         <form role="search" onSubmit={submit}>
             <input ref={input} type="search" value={text} aria-label="Search jobs"
-                placeholder="Search: 42, type:mail, user:42, words of an error" maxLength={200}
+                placeholder="Search: 42, mail, state:failed, words of an error" maxLength={200}
                 onInput={(e) => type(e.currentTarget.value)}
+                onFocus={() => setOpen(true)} onBlur={() => setOpen(false)}
                 onKeyDown={(e) => e.key === 'Escape' && e.currentTarget.blur()} />
             <kbd aria-hidden="true">/</kbd>
+            {open && <Understood text={text} choose={type} />}
         </form>
     );
 }
@@ -141,6 +171,7 @@ export function App(): JSX.Element {
             </header>
             <Nav path={place.path} />
             <main id="main">
+                {shared.server?.demo && <p class="demo" role="note">This is {shared.server.demo}.</p>}
                 {shared.trouble && <Trouble what={shared.trouble} />}
                 {/* what is there stays as it was, half-written texts too, and comes back */}
                 <div hidden={!!shared.trouble}><View place={place} /></div>

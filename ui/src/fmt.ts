@@ -24,10 +24,12 @@ export function span(ms: number): string {
 
 export const count = (n: number): string => n.toLocaleString('en');
 
+// "2026-11-16 09:00:00.123", local time: the same for readers of every country.
 export function clock(at: number): string {
-    const d = new Date(at);
-    return d.toLocaleString(undefined, { hour12: false }) +
-        '.' + String(d.getMilliseconds()).padStart(3, '0');
+    const d = new Date(at), two = (n: number): string => String(n).padStart(2, '0');
+    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
+        `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}` +
+        `.${String(d.getMilliseconds()).padStart(3, '0')}`;
 }
 
 const PRIORITIES: Record<number, string> = {

@@ -5,6 +5,7 @@ import { elements, memberText, priority } from './fmt';
 import { follow, type Following } from './live';
 import { complain } from './parts/toast';
 import { usePlace } from './router';
+import { useShared } from './store';
 
 const PAGE = 50, AGAIN_MS = 400, MAX_PAGE = 1000, MAX_CALLS = 10;
 
@@ -12,36 +13,59 @@ export interface Wanted { state?: State; type: string; words: string; order: str
 export interface Listed extends Job { text: string }    // its data, as the server sent it
 export interface Page { jobs: Listed[]; next: string | null }
 
-// "type:mail state:failed user:42 smtp" in its parts; what is no filter is looked for as words.
-export function readQuery(text: string): { type: string; state?: State; words: string } {
+// The page's own names of states, and those of other queues.
+const STATE_NAMES: Record<string, State> = {
+    queued: 'inactive', waiting: 'inactive', pending: 'inactive', running: 'active',
+    scheduled: 'delayed', done: 'complete', completed: 'complete', canceled: 'cancelled',
+};
+const stateOf = (name: string): State | undefined => {
+    const lower = name.toLowerCase();
+    return STATES.includes(lower as State) ? lower as State : STATE_NAMES[lower];
+};
+
+export interface Query { type: string; state?: State; words: string; job?: number; unknown: string[] }
+
+// "type:mail state:queued user:42 smtp" in its parts. The name of a type (`types`) is that type, a
+// number alone is a job, what is no filter is looked for as words; `unknown` are states that there
+// are not.
+export function readQuery(text: string, types: string[]): Query {
+    const all = text.split(/\s+/).filter(Boolean);
+    const [, job] = (all.length === 1 && /^#?(\d+)$/.exec(all[0] as string)) || [];
     let type = '', state: State | undefined;
-    const words: string[] = [];
-    for (const word of text.split(/\s+/).filter(Boolean)) {
+    const words: string[] = [], unknown: string[] = [];
+    for (const word of job ? [] : all) {
         const [, name, value] = /^(type|state):(.+)$/.exec(word) ?? [];
+        const named = name === 'state' ? stateOf(value as string) : undefined;
         if (name === 'type')
             type = value as string;
-        else if (name === 'state' && STATES.includes(value as State))
-            state = value as State;
+        else if (named)
+            state = named;
+        else if (name === 'state')
+            unknown.push(value as string);
+        else if (!type && types.includes(word))
+            type = word;
         else
             words.push(word.replace(/:/g, ' '));
     }
-    return { type, state, words: words.join(' ') };
+    return { type, state, words: words.join(' '), job: job ? Number(job) : undefined, unknown };
 }
+
+export const useTypes = (): string[] => useShared().stats?.types.map((t) => t.type) ?? [];
 
 export function useWanted(state?: State): Wanted {
     const { params } = usePlace();
     const text = params.get('q') ?? '', type = params.get('type') ?? '';
     const order = params.get('order') ?? '', prio = params.get('priority') ?? '';
+    const q = readQuery(text, useTypes());
+    const shown = state ?? q.state, words = q.job ? String(q.job) : q.words;
     return useMemo(() => {
-        const q = readQuery(text);
-        const shown = state ?? q.state;
         const finished = !shown || shown === 'failed' || shown === 'complete' || shown === 'cancelled';
         return {
-            state: shown, type: type || q.type, words: q.words,
+            state: shown, type: type || q.type, words,
             priority: /^-?\d+$/.test(prio) ? priority(Number(prio)) : prio,
             order: order || (finished ? 'desc' : 'asc'),
         };
-    }, [text, type, order, prio, state]);
+    }, [q.type, words, shown, type, order, prio]);
 }
 
 // ---- reading ----

@@ -29,7 +29,7 @@ static const option_entry bench_options[] = {
       .help = "jobs added in one call (1)" },
     { .name = "prefetch", .kind = OPT_INT, .at = AT(prefetch), .arg = "N",
       .min = WEIR_PREFETCH_NONE, .max = WEIR_MAX_PAGE,
-      .help = "jobs taken ahead for each worker (0: as the pool sees fit; -1: none)" },
+      .help = "jobs taken ahead for each worker (0: the pool decides; -1: none)" },
     { .name = "bytes", .kind = OPT_INT, .at = AT(bytes), .arg = "N", .min = 10, .max = 100000,
       .help = "bytes of data (200)" },
     { 0 }

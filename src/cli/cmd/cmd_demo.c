@@ -70,6 +70,7 @@ typedef struct demo {
     weir_queue     *q;
     int             scale;          /* times are divided by this */
     bool            live;           /* redraw in place */
+    bool            scratch;        /* its file is removed at the end */
     int             moved;          /* eventfd */
     int64_t         began;
     int             lines;          /* drawn, to go up by */
@@ -335,15 +336,22 @@ static int64_t work_time(const weir_stats *s, const char *type)
     return 0;
 }
 
-/* What `weir explain` says of the job that failed. */
+/* What `weir explain` says of the job that failed. Afterwards a scratch file is gone. */
 static void explain_failure(demo *d)
 {
     weir_explanation *e;
+    char              how[400] = "", url[300];
     if (!d->failed_id || weir_explain(d->q, d->failed_id, &e, NULL))
         return;
-    printf("\n  %sWhy did #%llu fail?%s `weir explain %llu` says:\n", term_on(stdout, COLOR_BOLD),
-           (unsigned long long)d->failed_id, term_off(stdout), (unsigned long long)d->failed_id);
+    if (!d->scratch && !cli_store_is_private(d->c))
+        snprintf(how, sizeof how, " (`weir explain %llu --store %s`)",
+                 (unsigned long long)d->failed_id, cli_show_url(url, sizeof url, d->c->store));
+    printf("\n  %sWhy did #%llu fail?%s%s\n", term_on(stdout, COLOR_BOLD),
+           (unsigned long long)d->failed_id, term_off(stdout), how);
     term_wrap(stdout, e->why, 4, term_width(stdout), false);
+    if (d->scratch)
+        printf("\n  The scratch file and its jobs are removed now. To keep them:\n"
+               "  weir demo --store sqlite:demo.db\n");
     weir_explanation_free(e);
 }
 
@@ -453,6 +461,7 @@ static int run_demo(cli *c, const void *values)
     if (!c->store) {
         rc = cli_scratch_make(dir, sizeof dir, url, sizeof url, &c->err);
         c->store = url;
+        d.scratch = true;
     }
     if (!rc)
         rc = cli_open(c, CLI_CHANGE, &d.q);

@@ -16,10 +16,16 @@
 
 typedef struct export_opts {
     select_opts select;
+    const char *output;
 } export_opts;
 CLI_VALUES_FIT(export_opts);
 
-static const option_entry export_options[] = { SELECT_OPTIONS(export_opts), { 0 } };
+static const option_entry export_options[] = {
+    SELECT_OPTIONS(export_opts),
+    { .name = "output", .letter = 'o', .kind = OPT_TEXT, .at = offsetof(export_opts, output),
+      .arg = "FILE", .words = "<file>", .help = "write to this file instead of standard output" },
+    { 0 }
+};
 
 enum { LOT = 200 };
 
@@ -208,13 +214,12 @@ static void print_outcome(const cli *c, uint64_t n, const char *path)
 static int run_export(cli *c, const void *values)
 {
     const export_opts *o = values;
-    const char        *path = c->n_args && strcmp(c->args[0], "-") != 0 ? c->args[0] : NULL;
+    const char        *path = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
     weir_queue        *q;
     uint64_t           n = 0;
     bool               made = false;
     FILE              *out = NULL;
     cli_types          types;
-    c->n_args = 0;                  /* FILE is not a type */
     if (cli_types_take(c, &o->select.types, &types))
         return cli_usage(c, "%s", c->err.msg);
     if (cli_open(c, CLI_LOOK, &q))
@@ -236,11 +241,11 @@ static int run_export(cli *c, const void *values)
 }
 
 const command cmd_export = {
-    .name = "export", .group = GROUP_STORE, .args = "[FILE|-]", .max_args = 1, .words = "<file>",
+    .name = "export", .group = GROUP_STORE, .args = "[TYPE...]", .max_args = -1, .words = "<type>",
     .summary = "write jobs with their logs as JSON lines",
     .help = "One job a line, with the names of `weir get --json` and its log; before them a line "
-            "with the settings of types. Without FILE, or with `-`, to standard output.",
-    .examples = "weir export jobs.jsonl\n"
-                "weir export --type mail --state failed | gzip >failed.gz\n",
+            "with the settings of types.",
+    .examples = "weir export --output jobs.jsonl\n"
+                "weir export mail --state failed | gzip >failed.gz\n",
     .options = export_options, .run = run_export,
 };

@@ -208,8 +208,8 @@ static int run_get(cli *c, const void *values)
 const command cmd_get = {
     .name = "get", .group = GROUP_LOOK, .args = "ID...", .min_args = 1, .max_args = -1,
     .summary = "show jobs and what happened to them",
-    .help = "All that is known of a job, and under it when it was added, each delivery with its "
-            "worker and how it ended, each wait, what was done by hand.",
+    .help = "Shows the members of a job, then its history: when it was added, each delivery with "
+            "its worker and its outcome, each wait, each change by hand.",
     .examples = "weir get 12\nweir get 12 13 --json\n",
     .run = run_get,
 };

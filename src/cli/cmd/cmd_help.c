@@ -1,6 +1,7 @@
 /* cmd_help.c - weir help, version and completion: texts that are made from the tables. */
 #include <string.h>
 #include "cli/help.h"
+#include "cli/near.h"
 #include "cli/say.h"
 
 typedef struct help_opts {
@@ -71,7 +72,9 @@ static int run_completion(cli *c, const void *values)
             return 0;
         }
     }
-    return cli_usage(c, "unknown shell '%s'; known are bash, zsh and fish", c->args[0]);
+    char hint[80];
+    return cli_usage(c, "unknown shell '%s'; expected bash, zsh or fish%s", c->args[0],
+                     near_words(hint, sizeof hint, c->args[0], c->command->words));
 }
 
 const command cmd_completion = {

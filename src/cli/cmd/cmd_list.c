@@ -27,7 +27,7 @@ static const option_entry list_options[] = {
       .help = "what to show, with commas between: id, type, state, priority, attempts, when, "
               "created, started, ended, took, progress, worker, unique, data, error, result" },
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
-      .help = "at most so many (20)" },
+      .help = "show at most N jobs (20)" },
     { .name = "all", .letter = 'a', .kind = OPT_FLAG, .at = AT(all), .help = "all of them" },
     { .name = "after", .kind = OPT_TEXT, .at = AT(after), .arg = "CURSOR",
       .help = "go on where a list ended, as it said" },
@@ -36,7 +36,7 @@ static const option_entry list_options[] = {
 };
 #undef AT
 
-enum { LIMIT = 20, SCREEN = 500 };      /* a table is printed when it has so many rows */
+enum { LIMIT = 20, SCREEN = 500 };      /* a table is printed when it has this many rows */
 
 typedef struct lister {
     cli             *c;
@@ -220,9 +220,9 @@ static int run_list(cli *c, const void *values)
 const command cmd_list = {
     .name = "list", .group = GROUP_LOOK, .args = "[TYPE...]", .max_args = -1, .words = "<type>",
     .summary = "list jobs",
-    .help = "What has ended, and jobs of all states together, come with the newest first; "
-            "inactive jobs come as they will run, delayed and active ones by their time. WHEN is "
-            "the time that --since and --until compare.",
+    .help = "Finished jobs, and jobs of all states together, come with the newest first; inactive "
+            "jobs come in the order in which they will run, delayed and active ones by their time. "
+            "WHEN is the time that --since and --until compare.",
     .examples = "weir list\n"
                 "weir list mail --state failed,cancelled --since 1h\n"
                 "weir list --state complete --sort took --columns id,type,took,result\n"

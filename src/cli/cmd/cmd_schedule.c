@@ -4,8 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/store.h"
+#include "cli/near.h"
 #include "cli/say.h"
+#include "cli/store.h"
 
 typedef struct schedule_opts {
     const char *zone, *missed, *overlap, *backoff;
@@ -43,7 +44,7 @@ static const option_entry schedule_options[] = {
       .help = "add: firings for which no process was there: once for all of them (the default), "
               "skip, or all" },
     { .name = "missed-limit", .kind = OPT_INT, .at = AT(missed_limit), .arg = "N", .min = 1,
-      .max = WEIR_MAX_FIRINGS, .help = "add: with --missed all, at most so many (100)" },
+      .max = WEIR_MAX_FIRINGS, .help = "add: with --missed all, at most N firings (100)" },
     { .name = "overlap", .kind = OPT_TEXT, .at = AT(overlap), .arg = "HOW",
       .words = "allow skip queue replace",
       .help = "add: if the last job has not ended: allow another (the default), skip, queue one, "
@@ -142,6 +143,8 @@ static int add(cli *c, const schedule_opts *o)
         status = cli_usage(c, "--backoff: %s", c->err.msg);
     else if (cli_open(c, CLI_CHANGE, &q) || weir_schedule_put(q, &s, &c->err))
         status = cli_fail(c);
+    else
+        cli_done(c, "kept the schedule %s, which adds %s jobs", s.name, s.job.type);
     weir_close(q);
     free(except);
     return status;
@@ -287,6 +290,17 @@ static int get(cli *c, const schedule_opts *o)
 
 /* ---- rm, pause, resume, fire, backfill ---- */
 
+/* fire and backfill print what they added. */
+static void done(const cli *c, const char *verb, const char *name)
+{
+    if (strcmp(verb, "rm") == 0)
+        cli_done(c, "removed the schedule %s", name);
+    else if (strcmp(verb, "pause") == 0)
+        cli_done(c, "paused the schedule %s", name);
+    else if (strcmp(verb, "resume") == 0)
+        cli_done(c, "resumed the schedule %s", name);
+}
+
 static int act(cli *c, const schedule_opts *o)
 {
     const char *verb = c->args[0], *name = c->args[1];
@@ -308,6 +322,7 @@ static int act(cli *c, const schedule_opts *o)
     weir_close(q);
     if (rc)
         return cli_fail(c);
+    done(c, verb, name);
     if (id)
         printf(c->json ? "{\"id\":%llu}\n" : "%llu\n", (unsigned long long)id);
     if (strcmp(verb, "backfill") == 0)
@@ -346,8 +361,10 @@ static int run_schedule(cli *c, const void *values)
                              c->args[verbs[i].max_args], verbs[i].args);
         return verbs[i].run(c, values);
     }
-    return cli_usage(c, "'%s' is unknown; expected add, list, get, rm, pause, resume, fire, "
-                     "backfill or next", c->args[0]);
+    char hint[80];
+    return cli_usage(c, "unknown action '%s'; expected add, list, get, rm, pause, resume, fire, "
+                     "backfill or next%s", c->args[0],
+                     near_words(hint, sizeof hint, c->args[0], c->command->words));
 }
 
 const command cmd_schedule = {

@@ -129,6 +129,10 @@ static bool start(serving *s, const srv_given *values)
     if (configure(s, values))
         return false;
     s->config->serve.store_url = cli_show_url(shown, sizeof shown, c->store);
+    if (values->demo)
+        s->config->serve.demo = *s->scratch ? "a demo: all its jobs vanish when it ends"
+                                            : "a demo: it adds and does jobs of its own";
+    const char *demo = s->config->serve.demo;
     if (s->config->note)
         say("", s->config->note);
     s->config->serve.notice = notice;
@@ -142,8 +146,8 @@ static bool start(serving *s, const srv_given *values)
     if (!values->demo && announce_begin(&s->announcement, srv_address(s->server), &err))
         say("other commands will not find this server by themselves: ", err.msg);
     const char *bus = srv_bus_address(s->server);
-    printf("weir: serving %s at %s%s%s\n", shown, srv_address(s->server), bus ? " and bus at " : "",
-           bus ? bus : "");
+    printf("weir: serving %s%s%s%s at %s%s%s\n", shown, demo ? " (" : "", demo ? demo : "",
+           demo ? ")" : "", srv_address(s->server), bus ? " and bus at " : "", bus ? bus : "");
     fflush(stdout);
     notify("READY=1\nSTATUS=Serving %s at %s", shown, srv_address(s->server));
     return true;
@@ -220,8 +224,8 @@ const command cmd_serve = {
     .name = "serve", .group = GROUP_START,
     .summary = "serve the queue over HTTP",
     .help = "Prints one line when it is ready, and stays in the foreground. Without tokens it "
-            "listens on this machine alone, and whoever is on it may call. SIGTERM and SIGINT let "
-            "what is under way finish; a second one does not. SIGHUP reads tokens and certificates "
+            "listens on this machine alone, and every program on it may call. SIGTERM and SIGINT "
+            "let what is under way finish; a second one does not. SIGHUP reads tokens and certificates "
             "again and opens the access log anew. A store that is a server and not up yet is "
             "waited for.",
     .examples = "weir serve\n"

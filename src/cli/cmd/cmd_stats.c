@@ -1,7 +1,17 @@
 /* cmd_stats.c - weir stats: how many jobs of each type are in each state. */
 #include "cli/say.h"
 #include "cli/store.h"
-#include "cli/type_json.h"
+#include "cli/types.h"
+
+typedef struct stats_opts {
+    opt_texts types;
+} stats_opts;
+CLI_VALUES_FIT(stats_opts);
+
+static const option_entry stats_options[] = {
+    TYPE_OPTION(offsetof(stats_opts, types), "only this type; may be given several times"),
+    { 0 }
+};
 
 static const table_column stats_columns[] = {
     { "TYPE", false, true }, { "INACTIVE", true, false }, { "DELAYED", true, false },
@@ -25,47 +35,55 @@ static void stats_row(table *t, const weir_type_stats *s, const char *name)
     table_cell(t, 7, COLOR_NONE, "%s", term_duration(text, sizeof text, s->work_ms));
 }
 
-static void stats_table(const weir_stats *s)
+static void stats_table(const weir_stats *s, const cli_types *only)
 {
     table t;
     table_init(&t, stats_columns, 8);
     for (size_t i = 0; i < s->n; i++)
-        stats_row(&t, &s->type[i], s->type[i].type);
-    stats_row(&t, &s->all, "all");
+        if (!only->n || cli_types_have(only, s->type[i].type))
+            stats_row(&t, &s->type[i], s->type[i].type);
+    if (!only->n)
+        stats_row(&t, &s->all, "all");
     table_print(&t, stdout, 0);
     table_fini(&t);
 }
 
+static weir_code stats_json(cli *c, const weir_stats *s, const cli_types *only)
+{
+    weir_code rc = only->n ? WEIR_OK : jw_stats(stdout, s, &c->err);
+    for (size_t i = 0; !rc && i < s->n; i++)
+        if (cli_types_have(only, s->type[i].type))
+            rc = jw_type(stdout, &s->type[i], &c->err);
+    return rc;
+}
+
 static int run_stats(cli *c, const void *values)
 {
-    (void)values;
-    weir_queue *q;
-    weir_stats *s;
-    if (cli_open(c, CLI_LOOK, &q))
-        return cli_fail(c);
-    weir_code rc = weir_get_stats(q, &s, &c->err);
+    const stats_opts *o = values;
+    weir_queue       *q = NULL;
+    weir_stats       *s = NULL;
+    cli_types         types;
+    if (cli_types_take(c, &o->types, &types))
+        return cli_usage(c, "%s", c->err.msg);
+    weir_code rc = cli_open(c, CLI_LOOK, &q);
+    if (!rc)
+        rc = cli_types_check(c, q, &types);
+    if (!rc)
+        rc = weir_get_stats(q, &s, &c->err);
     weir_close(q);
-    if (rc)
-        return cli_fail(c);
-    if (c->json) {
-        jw w = { .out = stdout };
-        jw_object(&w, NULL);
-        jw_int(&w, "last_id", (int64_t)s->last_id);
-        type_json(&w, "all", &s->all);
-        jw_array(&w, "types");
-        for (size_t i = 0; i < s->n; i++)
-            type_json(&w, NULL, &s->type[i]);
-        jw_end(&w, ']');
-        jw_end(&w, '}');
-    } else {
-        stats_table(s);
-    }
+    if (!rc && c->json)
+        rc = stats_json(c, s, &types);
+    else if (!rc)
+        stats_table(s, &types);
     weir_stats_free(s);
-    return 0;
+    return rc ? cli_fail(c) : 0;
 }
 
 const command cmd_stats = {
-    .name = "stats", .group = GROUP_LOOK,
+    .name = "stats", .group = GROUP_LOOK, .args = "[TYPE...]", .max_args = -1, .words = "<type>",
     .summary = "counts by type and state, and work time",
-    .run = run_stats,
+    .help = "With --json it is what GET /v1/stats of a server answers; with a TYPE, one line for "
+            "each, as GET /v1/types/TYPE.",
+    .examples = "weir stats\nweir stats mail --json\n",
+    .options = stats_options, .run = run_stats,
 };

@@ -1,6 +1,7 @@
 /* cmd_token.c - weir token: who may call a server that does not let in everybody. */
 #include <string.h>
 
+#include "cli/near.h"
 #include "cli/say.h"
 #include "server/config.h"
 #include "server/access/tokens.h"
@@ -190,7 +191,7 @@ static int run_token(cli *c, const void *values)
     const token_opts *o = values;
     srv_given         given = { .data = o->data, .config = o->config, .store = "mem:" };
     srv_config       *config;
-    char              path[4096];
+    char              path[4096], hint[80];
     if (srv_config_create(&config, &given, &c->err))
         return cli_fail(c);
     const char *dir = config->serve.data_dir;
@@ -205,7 +206,9 @@ static int run_token(cli *c, const void *values)
     else if (strcmp(c->args[0], "rotate") == 0)
         status = rotate(c, o, path);
     else if (strcmp(c->args[0], "rm") != 0)
-        status = cli_usage(c, "'%s' is not add, list, rotate or rm", c->args[0]);
+        status = cli_usage(c, "unknown action '%s'; expected add, list, rotate or rm%s",
+                           c->args[0], near_words(hint, sizeof hint, c->args[0],
+                                                  c->command->words));
     else if (c->n_args != 2)
         status = cli_usage(c, "NAME is missing");
     else
@@ -219,9 +222,9 @@ const command cmd_token = {
     .max_args = 2, .words = "add list rotate rm",
     .summary = "who may call the server",
     .help = "`add` prints the token, this once; callers send it as a header, `Authorization: "
-            "Bearer TOKEN`. A server that runs sees a change within a second. Roles: read looks; "
-            "produce adds jobs; work takes and ends them; admin may do everything. All of them "
-            "look. "
+            "Bearer TOKEN`. A running server applies a change within a second. Roles: read looks; "
+            "produce adds jobs; work takes and ends them; admin may do everything. Each "
+            "role may also look. "
             "`rotate` makes a new token with the rights of the old one, which stays valid for a "
             "day; `rm` revokes all of that name at once.",
     .examples = "weir token add ci --role produce --type mail --type sms --expires 90d\n"

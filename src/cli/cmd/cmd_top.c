@@ -8,15 +8,18 @@
 #include <termios.h>
 #include <unistd.h>
 #include "cli/say.h"
+#include "cli/select.h"
 #include "cli/signals.h"
 #include "cli/store.h"
 
 typedef struct top_opts {
-    bool once;
+    opt_texts types;
+    bool      once;
 } top_opts;
 CLI_VALUES_FIT(top_opts);
 
 static const option_entry top_options[] = {
+    TYPE_OPTION(offsetof(top_opts, types), "only this type; may be given several times"),
     { .name = "once", .kind = OPT_FLAG, .at = offsetof(top_opts, once),
       .help = "print it once and end" },
     { 0 }
@@ -30,10 +33,18 @@ enum {
     FAILED_ROWS = 5
 };
 
+/* The first jobs of a list. */
+typedef struct few {
+    weir_job *job[ACTIVE_ROWS];
+    size_t    n;
+} few;
+_Static_assert(FAILED_ROWS <= ACTIVE_ROWS, "few");
+
 /* All that is on a frame. */
 typedef struct scene {
-    weir_stats *stats;
-    weir_page  *active, *failed;
+    weir_stats *stats;              /* `all` is the sum of the types that are wanted, ... */
+    size_t      n_types;            /* ... which are the first */
+    few         active, failed;
 } scene;
 
 typedef struct sample {
@@ -44,30 +55,78 @@ typedef struct sample {
 typedef struct top {
     cli        *c;
     weir_queue *q;
+    cli_types   types;              /* none: all */
     int         moved;              /* eventfd */
     sample      past[RATES];        /* a ring: past[n % RATES] is the oldest */
     size_t      n;
     double      done_rate, fail_rate, add_rate;
 } top;
 
+static void few_fini(few *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        weir_job_free(r->job[i]);
+}
+
 static void scene_fini(scene *s)
 {
     weir_stats_free(s->stats);
-    weir_page_free(s->active);
-    weir_page_free(s->failed);
+    few_fini(&s->active);
+    few_fini(&s->failed);
     *s = (scene){ 0 };
+}
+
+/* Those that began first, or that ended last. */
+static weir_code read_few(top *t, weir_state state, size_t max, few *out)
+{
+    static const select_opts every = { 0 };
+    selection *s;
+    weir_code  rc = selection_create(&s, t->c, t->q, &every, &t->types, WEIR_BIT(state),
+                                     SELECT_USUAL);
+    while (!rc && out->n < max) {
+        rc = selection_next(s, max - out->n, &out->job[out->n]);
+        if (rc || !out->job[out->n])
+            break;
+        out->n++;
+    }
+    selection_destroy(s);
+    return rc;
+}
+
+static void add_up(weir_type_stats *sum, const weir_type_stats *t)
+{
+    for (int i = 0; i < WEIR_STATE_COUNT; i++)
+        sum->count[i] += t->count[i];
+    sum->completed += t->completed;
+    sum->failed += t->failed;
+}
+
+/* Put the types that are wanted first. How many these are. */
+static size_t keep_types(weir_stats *s, const cli_types *types)
+{
+    size_t          n = 0;
+    weir_type_stats sum = { .type = s->all.type, .paused = s->all.paused };
+    for (size_t i = 0; i < s->n; i++) {
+        if (!cli_types_have(types, s->type[i].type))
+            continue;
+        weir_type_stats other = s->type[n];
+        add_up(&sum, &s->type[i]);
+        s->type[n++] = s->type[i];
+        s->type[i] = other;
+    }
+    s->all = sum;
+    return n;
 }
 
 static weir_code scene_read(top *t, scene *s)
 {
-    weir_query active = { .state = WEIR_STATE_ACTIVE, .limit = ACTIVE_ROWS };
-    weir_query failed = { .state = WEIR_STATE_FAILED, .limit = FAILED_ROWS, .descending = true };
-    weir_error *err = &t->c->err;
-    weir_code   rc = weir_get_stats(t->q, &s->stats, err);
+    weir_code rc = weir_get_stats(t->q, &s->stats, &t->c->err);
     if (!rc)
-        rc = weir_list(t->q, &active, &s->active, err);
+        s->n_types = t->types.n ? keep_types(s->stats, &t->types) : s->stats->n;
     if (!rc)
-        rc = weir_list(t->q, &failed, &s->failed, err);
+        rc = read_few(t, WEIR_STATE_ACTIVE, ACTIVE_ROWS, &s->active);
+    if (!rc)
+        rc = read_few(t, WEIR_STATE_FAILED, FAILED_ROWS, &s->failed);
     return rc;
 }
 
@@ -112,10 +171,13 @@ static void draw_head(FILE *out, const top *t, const scene *s, int64_t now)
         used++;
     }
     fputc('\n', out);
-    if (t->n)           /* one look alone gives no rates */
-        fprintf(out, "%sadded %.1f/s  completed %.1f/s  failed %.1f/s%s\n",
-                term_on(stdout, COLOR_DIM), t->add_rate, t->done_rate, t->fail_rate,
+    if (t->n) {         /* one look alone gives no rates, and adds are not counted by type */
+        fputs(term_on(stdout, COLOR_DIM), out);
+        if (!t->types.n)
+            fprintf(out, "added %.1f/s  ", t->add_rate);
+        fprintf(out, "completed %.1f/s  failed %.1f/s%s\n", t->done_rate, t->fail_rate,
                 term_off(stdout));
+    }
     fputc('\n', out);
 }
 
@@ -124,7 +186,7 @@ static void draw_types(FILE *out, const scene *s, size_t rows, int64_t now)
 {
     fprintf(out, "%s%-16s %-20s %8s %8s %7s %6s %7s%s\n", term_on(stdout, COLOR_BOLD), "TYPE",
             "DONE", "WAITING", "DELAYED", "ACTIVE", "FAILED", "OLDEST", term_off(stdout));
-    for (size_t i = 0; i < s->stats->n && i < rows; i++) {
+    for (size_t i = 0; i < s->n_types && i < rows; i++) {
         const weir_type_stats *y = &s->stats->type[i];
         char name[80], bar[100], oldest[32];
         uint64_t total = y->count[WEIR_STATE_ANY];
@@ -148,11 +210,11 @@ static void draw_types(FILE *out, const scene *s, size_t rows, int64_t now)
 static void draw_active(FILE *out, const scene *s, size_t rows, int64_t now)
 {
     char name[80], bar[100], took[32], worker[80];
-    if (s->active->n == 0 || rows == 0)
+    if (s->active.n == 0 || rows == 0)
         return;
     fprintf(out, "\n%sRUNNING%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
-    for (size_t i = 0; i < s->active->n && i < rows; i++) {
-        const weir_job *j = s->active->job[i];
+    for (size_t i = 0; i < s->active.n && i < rows; i++) {
+        const weir_job *j = s->active.job[i];
         term_clean(name, sizeof name, j->type, 16);
         term_bar(bar, sizeof bar, j->progress, 100, 20);
         fprintf(out, "%8llu %s%*s %s%s%s %3d%% %7s  %s%s%s\n", (unsigned long long)j->id, name,
@@ -168,11 +230,11 @@ static void draw_active(FILE *out, const scene *s, size_t rows, int64_t now)
 static void draw_failed(FILE *out, const scene *s, size_t rows, int64_t now)
 {
     char name[80], when[40], why[600];
-    if (s->failed->n == 0 || rows == 0)
+    if (s->failed.n == 0 || rows == 0)
         return;
     fprintf(out, "\n%sFAILED LAST%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
-    for (size_t i = 0; i < s->failed->n && i < rows; i++) {
-        const weir_job *j = s->failed->job[i];
+    for (size_t i = 0; i < s->failed.n && i < rows; i++) {
+        const weir_job *j = s->failed.job[i];
         term_clean(name, sizeof name, j->type, 16);
         fprintf(out, "%8llu %s%*s %10s  %s%s%s\n", (unsigned long long)j->id, name,
                 16 - term_text_width(name), "",
@@ -187,7 +249,7 @@ static void draw(FILE *out, const top *t, const scene *s, int height)
 {
     int64_t now = weir_now(t->q);
     size_t  room = height > 8 ? (size_t)height - 8 : 1;
-    size_t  active = s->active->n, failed = s->failed->n, types = s->stats->n;
+    size_t  active = s->active.n, failed = s->failed.n, types = s->n_types;
     size_t  heads = (active ? 2u : 0) + (failed ? 2u : 0);
     while (types + active + failed + heads > room && (types > 3 || active > 1 || failed > 1)) {
         if (failed > 1 && failed >= active)
@@ -213,8 +275,8 @@ static void frame_json(const scene *s)
     jw_object(&w, NULL);
     for (int i = WEIR_STATE_INACTIVE; i < WEIR_STATE_COUNT; i++)
         jw_int(&w, weir_state_name((weir_state)i), (int64_t)s->stats->all.count[i]);
-    const weir_page *page[] = { s->active, s->failed };
-    const char      *name[] = { "running", "failed_last" };
+    const few  *page[] = { &s->active, &s->failed };
+    const char *name[] = { "running", "failed_last" };
     for (int k = 0; k < 2; k++) {
         jw_array(&w, name[k]);
         for (size_t i = 0; i < page[k]->n; i++) {
@@ -350,11 +412,15 @@ static int run_top(cli *c, const void *values)
     const top_opts *o = values;
     top             t = { .c = c };
     bool            still = o->once || c->json || !term_is_tty(stdout);
+    if (cli_types_take(c, &o->types, &t.types))
+        return cli_usage(c, "%s", c->err.msg);
     int signals = still ? -1 : cli_signals(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, 0);
     if (cli_open(c, CLI_LOOK, &t.q))
         return cli_fail(c);
     t.moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    weir_code rc = still ? once(&t) : screen(&t, signals);
+    weir_code rc = cli_types_check(c, t.q, &t.types);
+    if (!rc)
+        rc = still ? once(&t) : screen(&t, signals);
     weir_close(t.q);
     close(t.moved);
     if (signals >= 0)
@@ -363,7 +429,7 @@ static int run_top(cli *c, const void *values)
 }
 
 const command cmd_top = {
-    .name = "top", .group = GROUP_LOOK,
+    .name = "top", .group = GROUP_LOOK, .args = "[TYPE...]", .max_args = -1, .words = "<type>",
     .summary = "a live screen: counts, rates, active jobs, failures",
     .help = "`q` quits. A standard output that is no terminal gets it once, without rates.",
     .options = top_options, .run = run_top,

@@ -3,7 +3,6 @@
 #include <string.h>
 #include "cli/say.h"
 #include "cli/store.h"
-#include "cli/type_json.h"
 #include "cli/types.h"
 
 typedef struct types_opts {
@@ -65,13 +64,13 @@ static void types_row(table *t, const weir_type_stats *s, int64_t now)
     table_cell(t, 7, COLOR_NONE, "%s", s->settings.search ? "on" : "off");
 }
 
-static void print_types(const cli *c, const types_opts *o, const weir_stats *s,
-                        const cli_types *only, int64_t now)
+static weir_code print_types(cli *c, const types_opts *o, const weir_stats *s,
+                             const cli_types *only, int64_t now)
 {
-    table t;
-    jw    w = { .out = stdout };
+    table     t;
+    weir_code rc = WEIR_OK;
     table_init(&t, types_columns, 8);
-    for (size_t i = 0; i <= s->n; i++) {
+    for (size_t i = 0; !rc && i <= s->n; i++) {
         const weir_type_stats *one = i < s->n ? &s->type[i] : &s->all;
         bool                   named = cli_types_have(only, one->type);
         if ((only->n && !named) || (i == s->n && !named && (c->json || o->names)))
@@ -79,13 +78,14 @@ static void print_types(const cli *c, const types_opts *o, const weir_stats *s,
         if (o->names)
             puts(one->type);
         else if (c->json)
-            type_json(&w, NULL, one);
+            rc = jw_type(stdout, one, &c->err);
         else
             types_row(&t, one, now);
     }
     if (!c->json && !o->names)
         table_print(&t, stdout, 0);
     table_fini(&t);
+    return rc;
 }
 
 /* ---- settings ---- */
@@ -125,7 +125,7 @@ static weir_code show(cli *c, weir_queue *q, const types_opts *o, const cli_type
     weir_stats *s;
     weir_code   rc = weir_get_stats(q, &s, &c->err);
     if (!rc)
-        print_types(c, o, s, types, weir_now(q));
+        rc = print_types(c, o, s, types, weir_now(q));
     weir_stats_free(s);
     return rc;
 }

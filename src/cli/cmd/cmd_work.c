@@ -36,7 +36,8 @@ static const option_entry work_options[] = {
       .help = "end when none of these types waits, is delayed or runs any more" },
     { .name = "lease", .kind = OPT_DURATION, .at = AT(lease), .arg = "TIME",
       .min = WEIR_MIN_LEASE_MS,
-      .help = "a job without a sign of life from this worker for so long is queued again (30s)" },
+      .help = "lease duration: a job whose worker does not renew it in time is queued again "
+              "(30s)" },
     { .name = "kill-after", .kind = OPT_DURATION, .at = AT(kill_after), .arg = "TIME",
       .help = "from SIGTERM to SIGKILL for a job that must end (10s)" },
     { .name = "shutdown-timeout", .kind = OPT_DURATION, .at = AT(shutdown), .arg = "TIME",

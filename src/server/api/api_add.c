@@ -269,7 +269,7 @@ static void add_jobs(srv_request *r)
 }
 
 static const srv_param add_query[] = {
-    { "wait", SRV_P_MS, "one job: answer when it has ended (200, with the job), or after so long "
+    { "wait", SRV_P_MS, "one job: answer when it has ended (200, with the job), or after this time "
                         "(202, with the job as it is); at most 60s" },
     { 0 }
 };

@@ -47,6 +47,8 @@ static void show_server(srv_request *r)
         return;
     text(&body, "{\"version\":", weir_version());
     text(&body, ",\"title\":", opt->title ? opt->title : "weir");
+    if (opt->demo)
+        text(&body, ",\"demo\":", opt->demo);
     text(&body, ",\"store\":", opt->store_url);
     text(&body, ",\"api\":", opt->api == SRV_API_KUE ? "kue" : "vertx");
     weir__buf_str(&body, ",\"started_at\":");

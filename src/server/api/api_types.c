@@ -1,62 +1,11 @@
 /* api_types.c - what is said of types, not of single jobs: counts, settings, pause and resume. */
 #include <string.h>
 
+#include "core/stats_json.h"
 #include "server/api/api.h"
 #include "server/http/body.h"
 
-/* ---- a type as JSON; the names are those of `weir stats --json` ---- */
-
-static void number(weir_buf *out, const char *name, int64_t n)
-{
-    weir__buf_str(out, name);
-    weir__buf_int(out, n);
-}
-
-static void keep_json(weir_buf *out, const char *name, const weir_keep *k)
-{
-    weir__buf_str(out, name);
-    number(out, "{\"age\":", k->age_ms);
-    number(out, ",\"count\":", k->count);
-    weir__buf_char(out, '}');
-}
-
-static void counts_json(weir_buf *out, const uint64_t count[WEIR_STATE_COUNT])
-{
-    weir__buf_str(out, ",\"counts\":{");
-    for (int s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++) {
-        weir__buf_char(out, '"');
-        weir__buf_str(out, weir_state_name((weir_state)s));
-        weir__buf_str(out, "\":");
-        weir__buf_uint(out, count[s]);
-        weir__buf_char(out, ',');
-    }
-    weir__buf_str(out, "\"total\":");
-    weir__buf_uint(out, count[WEIR_STATE_ANY]);
-    weir__buf_char(out, '}');
-}
-
-/* All but the last bracket. */
-static void type_open(weir_buf *out, const weir_type_stats *t)
-{
-    weir__buf_str(out, "{\"type\":");
-    weir__json_string(out, t->type, strlen(t->type));
-    weir__buf_str(out, t->paused ? ",\"paused\":true" : ",\"paused\":false");
-    counts_json(out, t->count);
-    number(out, ",\"completed\":", (int64_t)t->completed);
-    number(out, ",\"failures\":", (int64_t)t->failed);
-    number(out, ",\"work_time\":", t->work_ms);
-    number(out, ",\"last_taken_at\":", t->last_taken_at);
-    number(out, ",\"oldest_at\":", t->oldest_at);
-    keep_json(out, ",\"settings\":{\"keep_complete\":", &t->settings.keep_complete);
-    keep_json(out, ",\"keep_failed\":", &t->settings.keep_failed);
-    weir__buf_str(out, t->settings.search ? ",\"search\":true}" : ",\"search\":false}");
-}
-
-static void type_json(weir_buf *out, const weir_type_stats *t)
-{
-    type_open(out, t);
-    weir__buf_char(out, '}');
-}
+/* ---- several types as JSON ---- */
 
 /* Those the caller may see. */
 static void types_json(weir_buf *out, const srv_request *r, const weir_stats *s)
@@ -68,7 +17,7 @@ static void types_json(weir_buf *out, const srv_request *r, const weir_stats *s)
             continue;
         if (!first)
             weir__buf_char(out, ',');
-        type_json(out, &s->type[i]);
+        weir__type_json(out, &s->type[i]);
         first = false;
     }
     weir__buf_char(out, ']');
@@ -121,7 +70,7 @@ static void stats_got(srv_request *r, weir_code code, const weir_error *err)
     const char            *only = srv_caller_only_type(&r->who);
     const weir_type_stats *own = only ? find(s, only) : &s->all;
     weir_type_stats        none = { .type = only };
-    type_open(&body, own ? own : &none);
+    weir__type_json_open(&body, own ? own : &none);
     if (!*r->who.types) {
         weir__buf_str(&body, ",\"last_id\":");
         weir__buf_uint(&body, s->last_id);
@@ -171,7 +120,7 @@ static void type_got(srv_request *r, weir_code code, const weir_error *err)
         return;
     const weir_type_stats *t = find(s, r->arg[0]);
     if (t)
-        type_json(&body, t);
+        weir__type_json(&body, t);
     weir_stats_free(s);
     if (t)
         srv_reply_json(r, 200, &body);

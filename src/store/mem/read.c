@@ -1,4 +1,5 @@
-/* read.c - the operations of the mem store that only look: get, list, logs, stats. */
+/* read.c - the operations of the mem store that only look: get, list, logs, stats,
+ * info. */
 #include "store/mem/mem.h"
 
 #include <stdlib.h>
@@ -12,6 +13,17 @@
 static weir_code no_memory(weir_op *op)
 {
     return weir_fail(&op->err, WEIR_ENOMEM, "%s: out of memory", weir__op_row(op)->name);
+}
+
+weir_code weir__mem_info(mem_store *s, weir_op *op)
+{
+    (void)s;
+    weir_info *info = weir__info_create("mem");
+    if (!info)
+        return no_memory(op);
+    info->durability = WEIR_DURABILITY_NONE;
+    op->u.info.info = info;
+    return WEIR_OK;
 }
 
 weir_code weir__mem_get(mem_store *s, weir_op *op)

@@ -1,7 +1,9 @@
 /* ops_read.c - the operations that only look: get, list, logs, stats. */
-#include "store/sqlite/sq.h"
+#include "store/sqlite/share.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/results.h"
 #include "store/answers.h"
@@ -247,5 +249,25 @@ weir_code weir__sq_op_stats(sq_store *s, weir_op *op)
     stats->all.paused = weir__sq_star(s)->paused;
     stats->all.settings = weir__sq_star(s)->settings;
     stats->last_id = s->last_id;
+    return WEIR_OK;
+}
+
+/* ---- info ---- */
+
+weir_code weir__sq_op_info(sq_store *s, weir_op *op)
+{
+    weir_info *info = op->u.info.info = weir__info_create("sqlite");
+    if (!info)
+        return weir__sq_no_memory(s);
+    snprintf(info->place, sizeof info->place, "%s", s->path);
+    snprintf(info->engine, sizeof info->engine, "SQLite %s", sqlite3_libversion());
+    info->durability = s->env.durability ? s->env.durability : WEIR_DURABILITY_DISK;
+    if (s->env.read_only) {
+        info->owner_pid = weir__sq_owner_pid(s->path, info->owner, sizeof info->owner);
+        return WEIR_OK;
+    }
+    info->owner_pid = getpid();
+    snprintf(info->owner, sizeof info->owner, "%s", s->name);
+    info->peers = weir__sq_serve_peers(s->server);
     return WEIR_OK;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,21 +19,52 @@
 
 enum { MARK_MAX = 256, MAX_DIGITS = 10, SHOWN_MAX = 60 };
 
+/* What an owner has written: its pid and its program's name. False: torn, or not an owner's. */
+static bool read_mark(const char *bytes, size_t n, char mark[MARK_MAX], char **name)
+{
+    memset(mark, 0, MARK_MAX);
+    memcpy(mark, bytes, n < MARK_MAX ? n : MARK_MAX - 1);
+    size_t digits = strspn(mark, "0123456789");
+    if (!digits || digits > MAX_DIGITS || mark[digits] != '\n')
+        return false;
+    mark[digits] = 0;
+    *name = mark + digits + 1;
+    (*name)[weir__utf8_cut(*name, strcspn(*name, "\n"), SHOWN_MAX)] = 0;
+    return true;
+}
+
 weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err)
 {
-    char mark[MARK_MAX] = "";
-    memcpy(mark, bytes, n < sizeof mark ? n : sizeof mark - 1);
+    char        mark[MARK_MAX], *name;
     const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    size_t      digits = strspn(mark, "0123456789");
-    if (!digits || digits > MAX_DIGITS || mark[digits] != '\n')    /* torn, or not an owner's */
+    if (!read_mark(bytes, n, mark, &name))
         return weir_fail(err, WEIR_EBUSY, "%s belongs to another process: stop it or wait for it",
                          file);
-    mark[digits] = 0;
-    char *name = mark + digits + 1;
-    name[weir__utf8_cut(name, strcspn(name, "\n"), SHOWN_MAX)] = 0;
     return weir_fail(err, WEIR_EBUSY,
                      "%s belongs to process %s (%s): stop it or wait for it; reading works "
                      "meanwhile", file, mark, *name ? name : "?");
+}
+
+/* The lock is not tried: somebody who wants to own the file would find it taken. */
+int64_t weir__sq_owner_pid(const char *path, char *name, size_t size)
+{
+    char  mark[MARK_MAX], bytes[MARK_MAX], *who, *file;
+    pid_t pid = 0;
+    *name = 0;
+    if (asprintf(&file, "%s-owner", path) < 0)
+        return 0;
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    free(file);
+    if (fd < 0)
+        return 0;
+    ssize_t n = pread(fd, bytes, sizeof bytes - 1, 0);
+    close(fd);
+    if (n > 0 && read_mark(bytes, (size_t)n, mark, &who))
+        pid = (pid_t)atol(mark);
+    if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))       /* a clean close deletes the mark */
+        return 0;
+    snprintf(name, size, "%s", who);
+    return pid;
 }
 
 #define ALONE "alone\n"        /* the last line of an owner that serves no others */

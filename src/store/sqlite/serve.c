@@ -76,6 +76,7 @@ struct sq_server {
     char            run[17];
     int             listener, wake, epoll;
     atomic_bool     stop, woken;
+    atomic_uint     peers;                  /* connections for calls */
     atomic_uint     wanted;                 /* kinds of events that some connection wants */
     pthread_mutex_t lock;                   /* guards what follows */
     weir_ring       ring;
@@ -163,6 +164,8 @@ static void close_connection(sq_server *v, connection *c)
 {
     weir__list_remove(&v->connections, &c->link);
     v->n--;
+    if (c->purpose == SQ_FOR_CALLS)
+        atomic_fetch_sub(&v->peers, 1);
     /* A child between fork() and exec() still has the socket open: close() alone would leave it
      * in the epoll set. */
     if (c->fd >= 0) {
@@ -313,6 +316,8 @@ static void welcome_client(sq_server *v, connection *c, const char *bytes, size_
     memcpy(welcome.magic, SQ_MAGIC, sizeof welcome.magic);
     memcpy(welcome.place.run, v->run, sizeof v->run);
     c->purpose = hello.purpose;
+    if (c->purpose == SQ_FOR_CALLS)
+        atomic_fetch_add(&v->peers, 1);
     if (hello.purpose == SQ_FOR_EVENTS) {
         c->want = hello.want;
         atomic_fetch_or(&v->wanted, c->want);
@@ -593,6 +598,11 @@ static void remove_socket(sq_server *v)
         unlink(at.sun_path);
     if (dir >= 0)
         close(dir);
+}
+
+uint32_t weir__sq_serve_peers(const sq_server *v)
+{
+    return v ? atomic_load(&v->peers) : 0;
 }
 
 void weir__sq_serve_leave(sq_server *v)

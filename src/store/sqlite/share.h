@@ -53,6 +53,8 @@ void weir__sq_serve(sq_server **out, const char *path, const weir_env *env,
 void weir__sq_serve_start(sq_server *v);
 /* These were committed: send them to those who want them. */
 void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n);
+/* Processes that work through this one. Any thread. */
+uint32_t weir__sq_serve_peers(const sq_server *v);
 /* Answer what has come in, serve nobody any more, and remove the socket. The others stay connected:
  * they wait for the end of weir__sq_serve_end(), after the lock was released. */
 void weir__sq_serve_leave(sq_server *v);

@@ -220,6 +220,9 @@ weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_er
 weir_code weir__sq_lock_owner(sq_owner *o, const char *path, const char *name, bool shares,
                               bool *alone, weir_error *err);
 void      weir__sq_disown(sq_owner *o);
+/* The process that has written the mark of an owner, and lives; its program's name goes to `name`.
+ * 0: there is none. */
+int64_t   weir__sq_owner_pid(const char *path, char *name, size_t size);
 
 /* ---- file.c: the file itself ---- */
 

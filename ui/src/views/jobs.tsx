@@ -92,11 +92,15 @@ function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Elemen
     return (
         <div class="empty">
             <p>{wanted.state ? EMPTY[wanted.state] : 'There are no jobs yet.'}</p>
-            {wanted.state === 'active' ? <>
+            {(wanted.state === 'active' || wanted.state === 'complete') && <>
                 <p>Any program can be a worker:</p>
-                <Command text={weir('work mail --exec ./send-mail')} /></> : <>
+                <Command text={weir('work mail --exec ./send-mail')} /></>}
+            {(!wanted.state || wanted.state === 'inactive') && <>
                 <p>Add one:</p>
                 <Command text={weir(`add mail '{"to":"ann@example.org"}'`)} /></>}
+            {wanted.state === 'delayed' && <>
+                <p>Add one that waits:</p>
+                <Command text={weir(`add mail '{"to":"ann@example.org"}' --delay 1h`)} /></>}
         </div>
     );
 }

@@ -34,7 +34,7 @@ export function Settings(): JSX.Element {
                 You may {you.roles.includes('admin') ? 'do everything'
                     : you.roles.join(', ')}{you.types && <> with jobs of the type <b>{you.types.join(', ')}</b></>}.
                 {you.expires_at && <> The token is valid until{' '}
-                    <b>{new Date(you.expires_at).toLocaleString()}</b>.</>}
+                    <b>{clock(you.expires_at)}</b>.</>}
                 {!you.roles.includes('admin') && ' Buttons that change jobs are not shown.'}</p>
                 {getToken() && <button type="button" onClick={logout}>Sign out</button>}
             </section>

@@ -401,6 +401,7 @@ extern const redis_kind weir__redis_kinds[WEIR_OP_COUNT];
     ACT(LIST, list)                                                                               \
     ACT(LOGS, logs)                                                                               \
     ACT(STATS, stats)                                                                             \
+    ALONE(INFO, info)                                                                             \
     ALONE(CHECK, check)
 
 #define ONE(kind, member) + 1
