@@ -35,7 +35,7 @@ ROOMS = {
     'server/push': SERVER,
     'server/bus': SERVER + ' bus/transport.h',
     'server/kue': SERVER + ' server/api',
-    'server/api': SERVER + ' server/push runtime/ops.h',
+    'server/api': SERVER + ' server/push server/bus runtime/ops.h',
     'cli': CLI + ' cli/cmd',
     'cli/exec': CLI + ' cli',
     'cli/migrate': CLI + ' cli',

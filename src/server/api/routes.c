@@ -22,6 +22,7 @@ extern const srv_route srv_types_routes[];
 extern const srv_route srv_ui_routes[];
 extern const srv_route srv_vertx_routes[];
 extern const srv_route srv_workers_routes[];
+extern const srv_route srv_workqueues_routes[];
 
 const srv_route *const srv_routes[] = {
     srv_add_routes,
@@ -41,6 +42,7 @@ const srv_route *const srv_routes[] = {
     srv_take_routes,
     srv_finish_routes,
     srv_workers_routes,
+    srv_workqueues_routes,
     srv_kue_routes,
     srv_vertx_routes,
     srv_ui_routes,
