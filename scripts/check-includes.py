@@ -33,7 +33,7 @@ ROOMS = {
     'server/access': SERVER,
     'server/live': SERVER,
     'server/push': SERVER,
-    'server/bus': SERVER + ' bus/transport.h',
+    'server/bus': SERVER + ' server/kue bus/transport.h bus/watch.h',
     'server/kue': SERVER + ' server/api',
     'server/api': SERVER + ' server/push server/bus runtime/ops.h',
     'cli': CLI + ' cli/cmd',

@@ -3,6 +3,8 @@
 #ifndef WEIR_SERVER_BUS_H
 #define WEIR_SERVER_BUS_H
 
+#include "server/bus/job_events.h"
+#include "server/bus/job_service.h"
 #include "server/bus/permit.h"
 #include "server/bus/workqueues.h"
 #include "server/http/inner.h"
@@ -12,7 +14,9 @@ typedef struct srv_bus {
     srv_server   *server;
     weir_bus     *bus;
     srv_permits  *inbound, *outbound;
-    srv_workqueues *workqueues;
+    srv_job_events  *events;
+    srv_job_service *jobs;
+    srv_workqueues  *workqueues;
     srv_listener  listener;             /* of the TCP bridge */
 } srv_bus;
 
