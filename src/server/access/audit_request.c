@@ -38,6 +38,7 @@ static const struct {
     { "POST", "/v1/types/{type}/resume", "type.resume" },
     { "PUT", "/v1/push/{name}", "push.set" },
     { "DELETE", "/v1/push/{name}", "push.delete" },
+    { "POST", "/v1/bus", "bus.message" },
     { "PUT", "/v1/workqueues/{address}", "workqueue.add" },
     { "DELETE", "/v1/workqueues/{address}", "workqueue.delete" },
     { "POST", "/v1/check", "store.check" },

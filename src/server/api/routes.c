@@ -6,6 +6,7 @@ extern const srv_route srv_add_routes[];
 extern const srv_route srv_audit_routes[];
 extern const srv_route srv_batch_routes[];
 extern const srv_route srv_bulk_routes[];
+extern const srv_route srv_bus_routes[];
 extern const srv_route srv_eventbus_routes[];
 extern const srv_route srv_events_routes[];
 extern const srv_route srv_finish_routes[];
@@ -29,6 +30,7 @@ const srv_route *const srv_routes[] = {
     srv_audit_routes,
     srv_batch_routes,
     srv_bulk_routes,
+    srv_bus_routes,
     srv_health_routes,
     srv_metrics_routes,
     srv_jobs_routes,
