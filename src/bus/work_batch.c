@@ -115,7 +115,7 @@ static void taken(weir_workqueue *q, batch *b)
     work_store *s = q->store;
     if (b->err[PART_TAKE].code)
         weir__work_set_timer(q, RETRY_MS);
-    else if (!b->n_taken)
+    else if (b->n_take && !b->n_taken)
         s->more = false;
     for (size_t i = 0; i < b->n_taken; i++) {
         weir_job     *j = b->job[i];

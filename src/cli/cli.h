@@ -63,7 +63,7 @@ enum { CLI_VALUES = 1024 };
     X(top)                                                                                        \
     X(rm) X(retry) X(promote) X(cancel) X(update) X(set) X(pause) X(resume)                       \
     X(export) X(import) X(migrate) X(check) X(bench) X(token)                                     \
-    X(schedule) X(completion) X(version) X(help)
+    X(schedule) X(bus) X(completion) X(version) X(help)
 #define X(name) extern const command cmd_##name;
 CLI_COMMANDS(X)
 #undef X

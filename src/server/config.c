@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/access/file.h"
+#include "server/bus/workqueues.h"
 
 typedef struct setting {
     const char *name;
@@ -45,6 +46,8 @@ enum { N_VERTX = sizeof vertx_keys / sizeof *vertx_keys };
 
 /* The one of Kue's options that is understood; false is "search": "on". */
 #define KUE_SEARCH "disableSearch"
+/* What only the file can say. */
+#define WORK_QUEUES "work_queues"
 
 enum { MAX_KEPT = 64, MAX_FROM = 300, MIB = 1024 * 1024 };
 
@@ -57,6 +60,7 @@ typedef struct config {
     char        from[N_SETTINGS][MAX_FROM];     /* where that was said */
     const char *origins[SRV_MAX_ORIGINS + 1];
     const char *inbound[SRV_MAX_PERMITS + 1], *outbound[SRV_MAX_PERMITS + 1];
+    weir_arena  workqueues;
     char       *kept[MAX_KEPT];
     size_t      n_kept;
 } config;
@@ -115,12 +119,13 @@ static size_t distance(const char *a, const char *b)
     return row[m];
 }
 
-enum { N_KEYS = N_SETTINGS + N_VERTX + 1 };
+enum { N_KEYS = N_SETTINGS + N_VERTX + 2 };
 
 static const char *nth_key(size_t i)
 {
-    return i < N_SETTINGS ? settings[i].name
-           : i < N_SETTINGS + N_VERTX ? vertx_keys[i - N_SETTINGS] : KUE_SEARCH;
+    return i < N_SETTINGS             ? settings[i].name
+           : i < N_SETTINGS + N_VERTX ? vertx_keys[i - N_SETTINGS]
+           : i == N_KEYS - 1          ? WORK_QUEUES : KUE_SEARCH;
 }
 
 static weir_code known_key(const config *c, const char *key, weir_error *err)
@@ -520,6 +525,25 @@ static weir_code set_bus(config *c, weir_error *err)
     return rc ? rc : set_permits(c, "outbound", json_object_get(v, "outbound"), c->outbound, err);
 }
 
+static weir_code set_workqueues(config *c, weir_error *err)
+{
+    srv_bus_options *bus = &c->pub.serve.bus;
+    json_t          *list = json_object_get(c->file, WORK_QUEUES);
+    if (!list)
+        return WEIR_OK;
+    json_t        *whole = json_pack("{s:O}", WORK_QUEUES, list);
+    char          *text = whole ? json_dumps(whole, 0) : NULL;
+    srv_workqueue *all = NULL;
+    weir_error     why = { 0 };
+    weir_code      rc = text ? srv_workqueues_parse(text, strlen(text), &c->workqueues, &all,
+                                                    &bus->n_workqueues, &why)
+                             : no_memory(&why);
+    bus->workqueues = all;
+    free(text);
+    json_decref(whole);
+    return rc ? weir_fail(err, rc, "%s: %s", c->file_name, why.msg) : WEIR_OK;
+}
+
 static weir_code set_tls(config *c, weir_error *err)
 {
     const char *cert = c->set.tls_cert, *key = c->set.tls_key;
@@ -562,7 +586,7 @@ static weir_code set_all(config *c, weir_error *err)
 {
     static weir_code (*const steps[])(config *, weir_error *) = {
         set_durability, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
-        set_bus, set_tls, set_data, set_store
+        set_bus, set_workqueues, set_tls, set_data, set_store
     };
     srv_options *o = &c->pub.serve;
     o->listen = c->set.listen ? c->set.listen : "127.0.0.1:7340";
@@ -611,6 +635,7 @@ void srv_config_destroy(srv_config *pub)
     for (size_t i = 0; i < c->n_kept; i++)
         free(c->kept[i]);
     json_decref(c->file);
+    weir__arena_free(&c->workqueues);
     free(c);
 }
 

@@ -66,12 +66,23 @@ typedef struct srv_limits {
     int64_t caller[SRV_SHARES];     /* of one token or address */
 } srv_limits;
 
+/* A work queue that the server runs: see weir/workqueue.h. */
+typedef struct srv_workqueue {
+    const char *address;
+    int64_t     process_timeout_ms;     /* 0: WEIR_WORK_TIMEOUT_MS */
+    bool        timed_out_first;
+    bool        persist;                /* its work is jobs of the server's queue ... */
+    const char *collection;             /* ... of this type; NULL: the address */
+} srv_workqueue;
+
 /* The event bus for clients. Patterns are regular expressions (POSIX extended) for whole addresses,
  * NULL at the end; NULL: none. */
 typedef struct srv_bus_options {
     const char *listen;             /* "ADDRESS:PORT" of the TCP bridge; NULL: none */
     const char *const *inbound;     /* addresses that clients may send and publish to ... */
     const char *const *outbound;    /* ... and register for */
+    const srv_workqueue *workqueues;
+    size_t      n_workqueues;
 } srv_bus_options;
 
 /* How to serve. {0} is a server on 127.0.0.1:7340 for everybody on this machine. */

@@ -1,19 +1,7 @@
 // clients.js WEIR MODULES - Vert.x's own clients, each against the bridge that it speaks to, and against
 // one another: publish, send, requests, failures, conversations, headers, bodies of every kind.
 'use strict';
-const { assert, clients, done, serve, test, until } = require('./rig');
-
-// Registering is not answered: it is there when a message to an address of one's own has come back.
-let fences = 0;
-async function settled(client) {
-  const address = `fence.${process.pid}.${++fences}`;
-  let there = false;
-  const handler = () => { there = true; };
-  client.on(address, handler);
-  client.publish(address, 1);
-  await until(() => there, 'registered');
-  client.off(address, handler);
-}
+const { assert, clients, done, serve, settled, test, until } = require('./rig');
 
 async function pair(server, one, other = one) {
   const a = await clients[one](server);

@@ -81,6 +81,18 @@ async function sockjs(server, name) {
   return wrap(bus, () => bus.close());
 }
 
+// Registering is not answered: it is there when a message to an address of one's own has come back.
+let fences = 0;
+async function settled(client) {
+  const address = `fence.${process.pid}.${++fences}`;
+  let there = false;
+  const handler = () => { there = true; };
+  client.on(address, handler);
+  client.publish(address, 1);
+  await until(() => there, 'registered');
+  client.off(address, handler);
+}
+
 // ---- TAP ----
 
 let cases = 0;
@@ -103,4 +115,4 @@ function done() {
   process.exit(failed ? 1 : 0);
 }
 
-module.exports = { assert, clients, done, serve, test, until };
+module.exports = { assert, clients, done, serve, settled, test, until };

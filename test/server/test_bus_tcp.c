@@ -369,6 +369,42 @@ static void permissions(void **state)
     tempdir_remove(dir);
 }
 
+/* A token that comes in a message pays for the messages of its connection. */
+static void the_quota_of_a_token(void **state)
+{
+    (void)state;
+    web  w;
+    char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 20], token[SRV_TOKEN_TEXT], text[300];
+    tempdir_make(dir);
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    unsigned roles;
+    assert_true(srv_roles_parse("admin", &roles));
+    make_token(file, "app", roles, token);
+    start(&w, &(srv_options){ .tokens_file = file,
+                                  .limits.caller = { [SRV_SHARE_RATE] = 2,
+                                                     [SRV_SHARE_CONNECTIONS] = 1 } });
+    int one = dial(&w), other = dial(&w);
+    snprintf(text, sizeof text, "{\"type\":\"ping\",\"headers\":{\"Authorization\":\"Bearer %s\"}}",
+             token);
+    tcp_tell(one, text);
+    tcp_expect(one, "{\"type\":\"pong\"}");
+    tcp_tell(other, text);
+    expect_code(other, "rate_limited");             /* its one connection is the other */
+    for (int i = 0; i < 100; i++)
+        tcp_tell(one, "{\"type\":\"ping\"}");
+    int pongs = 0;
+    for (int i = 0; i < 100; i++) {
+        char *got = tcp_next(one);
+        pongs += strstr(got, "pong") != NULL;
+        free(got);
+    }
+    assert_true(pongs < 100);
+    close(one);
+    close(other);
+    web_stop(&w);
+    tempdir_remove(dir);
+}
+
 static void wrong_settings(void **state)
 {
     static const char *const bad[] = { "a(", NULL };
@@ -447,6 +483,7 @@ int main(void)
         cmocka_unit_test(ten_megabytes),
         cmocka_unit_test(a_client_that_does_not_read),
         cmocka_unit_test(permissions),
+        cmocka_unit_test(the_quota_of_a_token),
         cmocka_unit_test(wrong_settings),
         cmocka_unit_test(too_many_handlers),
         cmocka_unit_test(a_thousand_clients),

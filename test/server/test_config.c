@@ -159,6 +159,33 @@ static void which_holds(void **state)
     srv_config_destroy(c);
 }
 
+static void work_queues(void **state)
+{
+    (void)state;
+    write_file("{\"work_queues\": [{\"address\": \"a\"}, {\"address\": \"b\", "
+               "\"process_timeout\": 5000, \"persistor_address\": \"p\", \"collection\": \"c\"}, "
+               "{\"address\": \"d\", \"persist\": true, \"timed_out_first\": true}]}");
+    srv_config          *c = good(&(srv_given){ .config = file });
+    const srv_workqueue *q = c->serve.bus.workqueues;
+    assert_int_equal(c->serve.bus.n_workqueues, 3);
+    assert_string_equal(q[0].address, "a");
+    assert_true(!q[0].persist && !q[0].timed_out_first && !q[0].process_timeout_ms);
+    assert_true(q[1].persist && q[1].process_timeout_ms == 5000);
+    assert_string_equal(q[1].collection, "c");
+    assert_true(q[2].persist && q[2].timed_out_first && !q[2].collection);
+    srv_config_destroy(c);
+    bad_file("{\"work_queues\": [{\"process_timeout\": 5}]}",
+             "work_queues[0]: address must be specified in config for busmod");
+    bad_file("{\"work_queues\": [{\"address\": \"a\"}, {\"address\": \"a\"}]}",
+             "work_queues[1].address: \"a\" is there twice");
+    bad_file("{\"work_queues\": [{\"address\": \"a\", \"size\": 1}]}", "work_queues[0].size: "
+             "there is no such member, but address, process_timeout, persist, collection, "
+             "timed_out_first, persistor_address");
+    bad_file("{\"work_queues\": {}}", "work_queues: {} is not a list");
+    bad_file("{\"work_queue\": []}", "there is no setting "
+             "\"work_queue\"; did you mean \"work_queues\"?");
+}
+
 static void the_bus(void **state)
 {
     (void)state;
@@ -350,6 +377,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_data_directory, setup, teardown),
         cmocka_unit_test_setup_teardown(which_holds, setup, teardown),
         cmocka_unit_test_setup_teardown(the_bus, setup, teardown),
+        cmocka_unit_test_setup_teardown(work_queues, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(values_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(names_of_vertx_kue, setup, teardown),

@@ -394,6 +394,25 @@ static void jobs_of_a_store(void **state)
     close_store(&r);
 }
 
+/* The queue holds a few jobs for its processor, and takes more when these are done. */
+static void more_jobs_than_are_held(void **state)
+{
+    enum { N = 60 };
+    (void)state;
+    rig       r = { 0 };
+    processor p = { &r, "p", false };
+    open_store(&r, "mem:", 0);
+    consume(&r, &p);
+    for (int i = 0; i < N; i++)
+        OK(weir_bus_send(r.bus, "work", TEXT("1"), NULL));
+    wait_count(WEIR_STATE_INACTIVE, N);
+    join(&r, "p");
+    while (strlen(r.log) < N * strlen("p:1,"))
+        assert_true(weir_mailbox_run(r.mb, 1, PATIENCE_MS));
+    wait_count(WEIR_STATE_ANY, 0);
+    close_store(&r);
+}
+
 static void work_that_fails_in_a_store(void **state)
 {
     (void)state;
@@ -515,6 +534,7 @@ int main(void)
         cmocka_unit_test(closed_while_it_works),      cmocka_unit_test(jobs_of_a_store),
         cmocka_unit_test(work_that_fails_in_a_store), cmocka_unit_test(work_goes_back_to_the_store),
         cmocka_unit_test(a_late_processor_of_a_store),
+        cmocka_unit_test(more_jobs_than_are_held),
         cmocka_unit_test(two_queues_of_one_store),
     };
     return cmocka_run_group_tests_name("workqueue", tests, NULL, NULL);

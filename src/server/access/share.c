@@ -28,22 +28,31 @@ static void reply_refused(srv_request *r, const srv_quota *q, srv_share share)
 
 /* ---- coming in ---- */
 
-/* The connection counts for the token of its last request. */
-static int count_for_token(srv_conn *c, const char *name)
+bool srv_share_token(srv_conn *c, const char *name, char why[WEIR_ERROR_MAX])
 {
     if (srv_quota_is_token(c->quota[1], name))
-        return 0;
+        return true;
     srv_quota *q = srv_quota_of_token(c->server->quotas, name);
     if (!srv_quota_take(q, SRV_SHARE_CONNECTIONS, 1)) {
-        c->now->keep_alive = false;
-        refuse(c, q, SRV_SHARE_CONNECTIONS);
+        count_refusal(c->server, SRV_SHARE_CONNECTIONS);
+        srv_quota_text(q, SRV_SHARE_CONNECTIONS, why, WEIR_ERROR_MAX);
         srv_quota_unref(q);
-        return -1;
+        return false;
     }
     srv_quota_add(q, SRV_SHARE_ANSWERS, (int64_t)c->unsent);
     srv_share_leave(c, 1);
     c->quota[1] = q;
-    return 0;
+    return true;
+}
+
+/* The connection counts for the token of its last request. */
+static int count_for_token(srv_conn *c, const char *name)
+{
+    char why[WEIR_ERROR_MAX];
+    if (srv_share_token(c, name, why))
+        return 0;
+    c->now->keep_alive = false;
+    return srv_refuse(c, 429, why);
 }
 
 int srv_share_admit(srv_conn *c)

@@ -6,6 +6,7 @@ extern const srv_route srv_add_routes[];
 extern const srv_route srv_audit_routes[];
 extern const srv_route srv_batch_routes[];
 extern const srv_route srv_bulk_routes[];
+extern const srv_route srv_bus_routes[];
 extern const srv_route srv_eventbus_routes[];
 extern const srv_route srv_events_routes[];
 extern const srv_route srv_finish_routes[];
@@ -22,12 +23,14 @@ extern const srv_route srv_types_routes[];
 extern const srv_route srv_ui_routes[];
 extern const srv_route srv_vertx_routes[];
 extern const srv_route srv_workers_routes[];
+extern const srv_route srv_workqueues_routes[];
 
 const srv_route *const srv_routes[] = {
     srv_add_routes,
     srv_audit_routes,
     srv_batch_routes,
     srv_bulk_routes,
+    srv_bus_routes,
     srv_health_routes,
     srv_metrics_routes,
     srv_jobs_routes,
@@ -41,6 +44,7 @@ const srv_route *const srv_routes[] = {
     srv_take_routes,
     srv_finish_routes,
     srv_workers_routes,
+    srv_workqueues_routes,
     srv_kue_routes,
     srv_vertx_routes,
     srv_ui_routes,

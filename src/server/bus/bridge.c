@@ -1,11 +1,13 @@
 /* bridge.c - one client of the bus: see bridge.h. */
 #include "server/bus/bridge.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "bus/transport.h"
+#include "server/access/audit.h"
 #include "server/bus/bus.h"
 
 /* ---- writing ---- */
@@ -243,15 +245,22 @@ bool bridge_check(bridge *b)
     return ok || !b->authorization;
 }
 
-/* A message may bring the token. False: it is not valid. */
-static bool take_token(bridge *b, const bridge_message *m)
+/* A message may bring the token, which pays for this and what follows. NULL, or the code of what is
+ * wrong. */
+static const char *take_token(bridge *b, const bridge_message *m)
 {
     const char *text = bridge_message_header(m, "Authorization");
+    char        why[WEIR_ERROR_MAX];
     if (!text || (b->authorization && strcmp(text, b->authorization) == 0))
-        return true;
+        return NULL;
     free(b->authorization);
     b->authorization = strdup(text);
-    return bridge_check(b) && b->who.roles;
+    if (!bridge_check(b) || !b->who.roles)
+        return "access_denied";
+    if (srv_share_token(b->conn, b->who.name, why))
+        return NULL;
+    b->who = (srv_caller){ 0 };
+    return "rate_limited";
 }
 
 static bool is_local(const char *peer)
@@ -398,14 +407,35 @@ static void pass_on(bridge *b, bridge_message *m, weir_message *to)
         refuse(b, m, "rejected");
 }
 
+/* What changes jobs is in the audit log, as the routes of HTTP that do the same. */
+static void audit(const bridge *b, const bridge_message *m)
+{
+    srv_server *s = b->conn->server;
+    const char *name = bridge_message_header(m, "action");
+    char        detail[SRV_AUDIT_TEXT];
+    bool        admin;
+    if (!s->audit || !name || strcmp(m->address, SRV_JOB_SERVICE) != 0)
+        return;
+    const char *action = srv_job_service_audit(name, &admin);
+    if (!action || (s->opt.audit == SRV_AUDIT_ADMIN && !admin))
+        return;
+    snprintf(detail, sizeof detail, "%s %.*s", name, (int)(m->body_len < 200 ? m->body_len : 200),
+             m->body ? m->body : "");
+    srv_audit_record(s->audit, &(srv_audit_item){ .at = weir__wall_ms(), .token = b->who.name,
+                     .address = b->conn->peer, .action = action, .path = SRV_JOB_SERVICE,
+                     .detail = detail, .status = 202 });
+}
+
 static void do_send(bridge *b, bridge_message *m)
 {
     owed *o = weir__names_get(&b->owed, m->address);
     if (!o) {
-        if (permitted(b, b->bus->inbound, WEIR_ROLE_PRODUCE | WEIR_ROLE_WORK, m->address))
-            pass_on(b, m, NULL);
-        else
+        if (!permitted(b, b->bus->inbound, WEIR_ROLE_PRODUCE | WEIR_ROLE_WORK, m->address)) {
             refuse(b, m, "access_denied");
+            return;
+        }
+        audit(b, m);
+        pass_on(b, m, NULL);
         return;
     }
     weir_message *to = remove_owed(b, o);
@@ -459,12 +489,15 @@ void bridge_receive(bridge *b, const char *json, size_t len)
 {
     bridge_message m;
     int64_t        now = srv_loop_ms();
+    const char    *why = NULL;
     if (bridge_message_read(&m, json, len, NULL))
         bridge_error(b, "invalid_json");
-    else if (srv_quota_request(b->conn->quota[0], now) || srv_quota_request(b->conn->quota[1], now))
+    else if (srv_quota_request(b->conn->quota[0], now))
         refuse(b, &m, "rate_limited");
-    else if (!take_token(b, &m))
-        refuse(b, &m, "access_denied");
+    else if ((why = take_token(b, &m)))
+        refuse(b, &m, why);
+    else if (srv_quota_request(b->conn->quota[1], now))
+        refuse(b, &m, "rate_limited");
     else if (!m.type)
         bridge_error(b, b->dialect->no_type);
     else

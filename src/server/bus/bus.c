@@ -33,6 +33,12 @@ weir_code srv_bus_create(srv_bus **out, srv_server *s, weir_error *err)
         rc = srv_permits_create(&b->inbound, "bus: inbound", opt->inbound, err);
     if (!rc)
         rc = srv_permits_create(&b->outbound, "bus: outbound", opt->outbound, err);
+    if (!rc)
+        rc = srv_job_events_create(&b->events, b->bus, s->q, err);
+    if (!rc)
+        rc = srv_job_service_create(&b->jobs, b->bus, s->q, err);
+    if (!rc)
+        rc = srv_workqueues_create(&b->workqueues, b->bus, s->q, &s->opt, err);
     return rc ? rc : open_listener(b, err);         /* what was made is for srv_bus_destroy() */
 }
 
@@ -41,6 +47,9 @@ void srv_bus_destroy(srv_bus *b)
     if (!b)
         return;
     srv_listener_close(&b->listener);
+    srv_workqueues_destroy(b->workqueues);
+    srv_job_service_destroy(b->jobs);
+    srv_job_events_destroy(b->events);
     weir_bus_close(b->bus);
     srv_permits_destroy(b->inbound);
     srv_permits_destroy(b->outbound);

@@ -3,7 +3,10 @@
 #ifndef WEIR_SERVER_BUS_H
 #define WEIR_SERVER_BUS_H
 
+#include "server/bus/job_events.h"
+#include "server/bus/job_service.h"
 #include "server/bus/permit.h"
+#include "server/bus/workqueues.h"
 #include "server/http/inner.h"
 #include "weir/bus.h"
 
@@ -11,12 +14,15 @@ typedef struct srv_bus {
     srv_server   *server;
     weir_bus     *bus;
     srv_permits  *inbound, *outbound;
+    srv_job_events  *events;
+    srv_job_service *jobs;
+    srv_workqueues  *workqueues;
     srv_listener  listener;             /* of the TCP bridge */
 } srv_bus;
 
-/* Make the bus and, if opt.bus.listen is set, open its listener. On success *out belongs to the
- * caller. Errors: WEIR_EINVAL (address, a pattern; an address that is not loopback without tokens),
- * WEIR_EBUSY, WEIR_EIO. */
+/* Make the bus, start its work queues and, if opt.bus.listen is set, open its listener. On success
+ * *out belongs to the caller. Errors: WEIR_EINVAL (address, a pattern; an address that is not
+ * loopback without tokens), WEIR_EBUSY, WEIR_EIO, those of srv_workqueues_create(). */
 weir_code srv_bus_create(srv_bus **out, srv_server *s, weir_error *err);
 void srv_bus_destroy(srv_bus *b);       /* all connections are closed; NULL is fine */
 

@@ -199,6 +199,8 @@ int srv_refuse(srv_conn *c, int status, const char *why);       /* -1; the first
 #define SRV_NO_ROOM                                                                              \
     "too many answers that their clients do not read (SRV_MAX_ANSWERS); try again later"
 int srv_share_admit(srv_conn *c);                   /* 0, or -1: refused */
+/* The connection counts for this token from here on. False: that would be over its share. */
+bool srv_share_token(srv_conn *c, const char *name, char why[WEIR_ERROR_MAX]);
 int srv_share_body(srv_conn *c, size_t more);       /* 0, or -1: refused; x->reserved has it */
 void srv_share_end(srv_exchange *x);
 void srv_share_unsent(srv_conn *c);                 /* count what is in c->out */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/json.h"
 #include "core/job.h"
@@ -267,9 +266,7 @@ static const char *fixed(const srv_vertx_body *b, const weir_job *j)
 static const char *address_values(srv_request *r, const char *address)
 {
     weir_buf b = { 0 };
-    weir__buf_str(&b, "{\"address_id\":");
-    weir__json_string(&b, address, strlen(address));
-    weir__buf_char(&b, '}');
+    srv_vertx_values(&b, address);
     char *kept = b.failed ? NULL : srv_alloc(r, b.len + 1);
     if (kept)
         memcpy(kept, b.data, b.len + 1);
@@ -353,34 +350,19 @@ static void added(srv_request *r, weir_code code, const weir_error *err)
         saved(r, code, err);
 }
 
-/* A random UUID. Vert.x Kue makes none for a job that comes as JSON, and then all of them share the
- * address "null". */
-static bool make_address(char out[37])
-{
-    unsigned char b[16];
-    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
-        return false;
-    b[6] = (b[6] & 0x0f) | 0x40;
-    b[8] = (b[8] & 0x3f) | 0x80;
-    char *at = out;
-    for (int i = 0; i < 16; i++)
-        at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
-    return true;
-}
-
 static void add_job(srv_request *r, srv_vertx_body *b)
 {
     srv_kue     *k = r->state;
     weir_spec   *spec = &b->spec;
     weir_future *f = NULL;
-    char         address[37];
+    char         address[SRV_UUID];
     if (!srv_may(r, WEIR_ROLE_PRODUCE, spec->type)) {
         char types[150];
         srv_kue_error(r, 403, "type: this token is for jobs of type %s",
                       srv_caller_types_text(&r->who, types, sizeof types));
         return;
     }
-    if (b->address || make_address(address))
+    if (b->address || srv_make_uuid(address))
         spec->values = address_values(r, b->address ? b->address : address);
     if (!spec->values) {
         srv_kue_error(r, 503, "out of memory");

@@ -53,6 +53,16 @@ typedef struct srv_vertx_body {
 } srv_vertx_body;
 weir_code srv_vertx_spec(weir_reader *in, weir_json_piece body, srv_vertx_body *out);
 
+/* Read an object by a table. Members that the table has not and null are passed over. */
+weir_code srv_vertx_read(weir_reader *in, const weir_field *table, weir_json_piece object,
+                         void *out);
+
+enum { SRV_UUID = 37 };                     /* bytes, with the NUL */
+/* A random UUID, as Vert.x Kue gives each job for its address. False: no random numbers. */
+bool srv_make_uuid(char out[SRV_UUID]);
+/* {"address_id":"..."}, the value that keeps it. */
+void srv_vertx_values(weir_buf *out, const char *address);
+
 /* ---- kue_step.c: the steps of a request ---- */
 
 /* What a request holds; r->state points to it. All of it is released with the answer. */
@@ -136,6 +146,21 @@ weir_reader srv_kue_reader(srv_request *r);
 bool srv_accepts_json(const char *accept);
 
 /* ---- kue_range.c: jobs by rank ---- */
+
+typedef struct srv_kue_place {
+    uint64_t id;
+    int32_t  priority;
+} srv_kue_place;
+
+/* Ranks of a list of `count`, as ZRANGE has them: below 0 from the end. False: there is nothing
+ * between them. */
+bool srv_kue_ranks(uint64_t count, int64_t *from, int64_t *to);
+/* Is the order of weir's list that of Kue's set? */
+bool srv_kue_same_order(weir_state state, const char *type);
+/* The whole list is there: leave those between the ranks, in Kue's order. Returns how many. */
+size_t srv_kue_cut(srv_kue_place *place, size_t n, int64_t from, int64_t to);
+/* Sort by id, and each once. Returns how many. */
+size_t srv_kue_sort(srv_kue_place *place, size_t n, bool desc);
 
 /* Answers with the jobs of `state` and `type` (WEIR_STATE_ANY, NULL: all) between two ranks, as
  * ZRANGE counts them, by id. */

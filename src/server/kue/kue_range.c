@@ -16,10 +16,7 @@
 
 enum { AT_ONCE = 32 };              /* jobs read at once; they may be of 1 MB each, and more */
 
-typedef struct place {
-    uint64_t id;
-    int32_t  priority;
-} place;
+typedef srv_kue_place place;
 
 /* Memory of the request. */
 typedef struct srv_kue_range {
@@ -41,6 +38,53 @@ static int by_priority(const void *a, const void *b)
 {
     const place *x = a, *y = b;
     return x->priority != y->priority ? (x->priority < y->priority ? -1 : 1) : by_id(a, b);
+}
+
+/* ---- ranks and places ---- */
+
+bool srv_kue_ranks(uint64_t count, int64_t *from, int64_t *to)
+{
+    int64_t total = (int64_t)count;
+    if (*from < 0)
+        *from = *from + total > 0 ? *from + total : 0;
+    if (*to < 0)
+        *to += total;
+    if (*to >= total)
+        *to = total - 1;
+    return *from <= *to;
+}
+
+bool srv_kue_same_order(weir_state state, const char *type)
+{
+    return state == WEIR_STATE_INACTIVE || (state == WEIR_STATE_DELAYED && !type);
+}
+
+size_t srv_kue_cut(place *all, size_t n, int64_t from, int64_t to)
+{
+    size_t kept = 0;
+    if (n)
+        qsort(all, n, sizeof *all, by_priority);
+    for (size_t i = 0; i < n; i++)
+        if ((int64_t)i >= from && (int64_t)i <= to)
+            all[kept++] = all[i];
+    return kept;
+}
+
+/* A job that moved may be in two pages. */
+size_t srv_kue_sort(place *all, size_t n, bool desc)
+{
+    size_t kept = 0;
+    if (n)
+        qsort(all, n, sizeof *all, by_id);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || all[i].id != all[kept - 1].id)
+            all[kept++] = all[i];
+    for (size_t i = 0; desc && i < kept / 2; i++) {
+        place first = all[i];
+        all[i] = all[kept - 1 - i];
+        all[kept - 1 - i] = first;
+    }
+    return kept;
 }
 
 /* ---- jobs ---- */
@@ -104,43 +148,19 @@ static void answer_nothing(srv_request *r)
     srv_kue_reply(r, 200);
 }
 
-/* All places are known: the jobs by id, each once. One that moved may be in two pages. */
+/* All places are known. */
 static void answer(srv_request *r)
 {
     srv_kue *k = r->state;
     range   *g = k->range;
-    size_t   n = 0;
+    g->n = srv_kue_sort(g->place, g->n, k->desc);
     if (g->n)
-        qsort(g->place, g->n, sizeof *g->place, by_id);
-    for (size_t i = 0; i < g->n; i++)
-        if (!n || g->place[i].id != g->place[n - 1].id)
-            g->place[n++] = g->place[i];
-    g->n = n;
-    for (size_t i = 0; k->desc && i < n / 2; i++) {
-        place first = g->place[i];
-        g->place[i] = g->place[n - 1 - i];
-        g->place[n - 1 - i] = first;
-    }
-    if (n)
         srv_kue_list(r, read_jobs);
     else
         answer_nothing(r);
 }
 
 /* ---- places ---- */
-
-/* The whole list is there: keep those between the ranks. */
-static void cut(srv_kue *k)
-{
-    range *g = k->range;
-    size_t kept = 0;
-    if (g->n)
-        qsort(g->place, g->n, sizeof *g->place, by_priority);
-    for (size_t i = 0; i < g->n; i++)
-        if ((int64_t)i >= k->from && (int64_t)i <= k->to)
-            g->place[kept++] = g->place[i];
-    g->n = kept;
-}
 
 static size_t size_of(const weir_job *j)
 {
@@ -179,7 +199,7 @@ static void got_page(srv_request *r, weir_code code, const weir_error *err)
         return;
     }
     if (k->sorted)
-        cut(k);
+        g->n = srv_kue_cut(g->place, g->n, k->from, k->to);
     answer(r);
 }
 
@@ -200,20 +220,7 @@ static void next_page(srv_request *r)
     srv_await(r, rc, &k->err, f, got_page);
 }
 
-/* ---- ranks ---- */
-
-/* As ZRANGE has it. False: there is nothing between them. */
-static bool settle(srv_kue *k)
-{
-    int64_t total = (int64_t)k->count;
-    if (k->from < 0)
-        k->from = k->from + total > 0 ? k->from + total : 0;
-    if (k->to < 0)
-        k->to += total;
-    if (k->to >= total)
-        k->to = total - 1;
-    return k->from <= k->to;
-}
+/* ---- a range ---- */
 
 /* Read the range, or all of a short list to sort it. */
 static void read_range(srv_request *r, bool sorted)
@@ -242,14 +249,13 @@ static void read_range(srv_request *r, bool sorted)
 static void counted(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_kue *k = r->state;
-    bool     as_kue = k->query.state == WEIR_STATE_INACTIVE ||
-                      (k->query.state == WEIR_STATE_DELAYED && !k->query.type);
     if (code)
         srv_kue_failed(r, err);
-    else if (!settle(k))
+    else if (!srv_kue_ranks(k->count, &k->from, &k->to))
         answer_nothing(r);
     else
-        read_range(r, !as_kue && k->count <= SRV_KUE_MAX_SORTED);
+        read_range(r, !srv_kue_same_order(k->query.state, k->query.type) &&
+                      k->count <= SRV_KUE_MAX_SORTED);
 }
 
 void srv_kue_range(srv_request *r, weir_state state, const char *asked, int64_t from, int64_t to,

@@ -4,7 +4,9 @@
  * takes what JavaScript holds for false as not there, and numbers also as text. What it would store
  * unseen and stumble over later (or evaluate: a backoff that is text) is refused here. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "core/job.h"
 #include "server/kue/kue.h"
@@ -261,4 +263,34 @@ weir_code srv_vertx_spec(weir_reader *in, piece body, srv_vertx_body *out)
     if (!rc && out->spec.type)
         rc = weir__spec_check(&out->spec, -1, &in->err);
     return rc;
+}
+
+weir_code srv_vertx_read(weir_reader *in, const weir_field *table, piece object, void *out)
+{
+    in->err = (weir_error){ 0 };
+    return read_members(in, table, object, not_null, out);
+}
+
+/* ---- addresses ---- */
+
+/* Vert.x Kue makes none for a job that comes as JSON, and then all of them share the address
+ * "null". */
+bool srv_make_uuid(char out[SRV_UUID])
+{
+    unsigned char b[16];
+    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+        return false;
+    b[6] = (b[6] & 0x0f) | 0x40;
+    b[8] = (b[8] & 0x3f) | 0x80;
+    char *at = out;
+    for (int i = 0; i < 16; i++)
+        at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
+    return true;
+}
+
+void srv_vertx_values(weir_buf *out, const char *address)
+{
+    weir__buf_str(out, "{\"address_id\":");
+    weir__json_string(out, address, strlen(address));
+    weir__buf_char(out, '}');
 }

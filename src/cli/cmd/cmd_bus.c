@@ -1,0 +1,271 @@
+/* cmd_bus.c - weir bus: messages on the event bus of the store. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cli/input.h"
+#include "cli/say.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+
+typedef struct bus_opts {
+    opt_texts headers;
+    opt_num   timeout, limit, wait;
+} bus_opts;
+CLI_VALUES_FIT(bus_opts);
+
+#define AT(member) offsetof(bus_opts, member)
+static const option_entry bus_options[] = {
+    { .name = "header", .kind = OPT_TEXTS, .at = AT(headers), .arg = "NAME=VALUE",
+      .help = "publish, send, request: a header of the message; can be repeated" },
+    { .name = "timeout", .kind = OPT_DURATION, .at = AT(timeout), .arg = "TIME", .min = 1,
+      .help = "request: how long to wait for the reply (30s)" },
+    { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
+      .help = "listen: end after this many messages" },
+    { .name = "for", .kind = OPT_DURATION, .at = AT(wait), .arg = "TIME", .min = 1,
+      .help = "listen: end after this time" },
+    { 0 }
+};
+#undef AT
+
+/* ---- messages ---- */
+
+/* What is sent: the third argument, - is standard input. */
+typedef struct outgoing {
+    weir_content content;
+    weir_header  headers[OPT_MAX_TEXTS];
+    char        *names[OPT_MAX_TEXTS];      /* free() */
+    char        *read;                      /* free() */
+} outgoing;
+
+static void outgoing_fini(outgoing *out)
+{
+    for (size_t i = 0; i < out->content.n_headers; i++)
+        free(out->names[i]);
+    free(out->read);
+}
+
+/* 0, or the exit status; afterwards, always: outgoing_fini(). */
+static int read_outgoing(cli *c, const bus_opts *o, outgoing *out)
+{
+    *out = (outgoing){ 0 };
+    if (c->n_args < 2 || c->n_args > 3)
+        return cli_usage(c, "%s needs ADDRESS, and JSON or - if there is a body", c->args[0]);
+    for (size_t i = 0; i < o->headers.n; i++) {
+        const char *equals = strchr(o->headers.text[i], '=');
+        if (!equals || equals == o->headers.text[i])
+            return cli_usage(c, "--header: '%s' is not NAME=VALUE", o->headers.text[i]);
+        out->names[i] = strndup(o->headers.text[i], (size_t)(equals - o->headers.text[i]));
+        out->headers[i] = (weir_header){ out->names[i], equals + 1 };
+        out->content.n_headers = i + 1;
+    }
+    out->content.headers = out->headers;
+    if (c->n_args == 2)
+        return 0;
+    out->content.body = c->args[2];
+    if (strcmp(c->args[2], "-") != 0)
+        return 0;
+    out->content.body = out->read = cli_read_data(&out->content.body_len, &c->err);
+    return out->read ? 0 : cli_fail(c);
+}
+
+static void print_message(const cli *c, const weir_message *m)
+{
+    size_t             len, n;
+    const char        *body = weir_message_body(m, &len);
+    const weir_header *h = weir_message_headers(m, &n);
+    if (!c->json) {
+        jw_json(stdout, body, len);
+        putchar('\n');
+        return;
+    }
+    jw w = { .out = stdout };
+    jw_object(&w, NULL);
+    jw_text(&w, "address", weir_message_address(m));
+    jw_bool(&w, "sent", weir_message_sent(m));
+    jw_object(&w, "headers");
+    for (size_t i = 0; i < n; i++)
+        jw_text(&w, h[i].name, h[i].value);
+    jw_end(&w, '}');
+    jw_raw(&w, "body", body, len);
+    jw_end(&w, '}');
+}
+
+/* ---- actions ---- */
+
+static int run_publish(cli *c, const bus_opts *o, weir_bus *b)
+{
+    outgoing out;
+    int      status = read_outgoing(c, o, &out);
+    if (!status && weir_bus_publish(b, c->args[1], &out.content, &c->err))
+        status = cli_fail(c);
+    outgoing_fini(&out);
+    return status;
+}
+
+static int run_send(cli *c, const bus_opts *o, weir_bus *b)
+{
+    outgoing out;
+    int      status = read_outgoing(c, o, &out);
+    if (!status && weir_bus_send(b, c->args[1], &out.content, &c->err))
+        status = cli_fail(c);
+    outgoing_fini(&out);
+    return status;
+}
+
+static int run_request(cli *c, const bus_opts *o, weir_bus *b)
+{
+    outgoing   out;
+    weir_reply reply = { 0 };
+    int        status = read_outgoing(c, o, &out);
+    if (!status && weir_bus_request(b, c->args[1], &out.content, o->timeout.n, &reply, &c->err))
+        status = cli_fail(c);
+    else if (!status)
+        print_message(c, reply.message);
+    weir_message_free(reply.message);
+    outgoing_fini(&out);
+    return status;
+}
+
+/* What has arrived is shown on the thread that waits. */
+typedef struct listener {
+    const cli *c;
+    int64_t    left;                /* messages to show; -1: no limit */
+    int        arrived;             /* eventfd */
+} listener;
+
+static void received(weir_message *m, void *ctx)
+{
+    listener *l = ctx;
+    if (l->left == 0)
+        return;
+    print_message(l->c, m);
+    if (l->left > 0)
+        l->left--;
+}
+
+static void wake(void *ctx)
+{
+    eventfd_write(((listener *)ctx)->arrived, 1);
+}
+
+/* Until a signal comes, the time is over or all are shown. */
+static void show_messages(listener *l, weir_mailbox *mb, int signals, int64_t for_ms)
+{
+    int64_t       end = for_ms < 0 ? -1 : cli_clock_ms() + for_ms;
+    struct pollfd fds[] = { { .fd = l->arrived, .events = POLLIN },
+                            { .fd = signals, .events = POLLIN } };
+    while (l->left != 0 && !fds[1].revents) {
+        eventfd_t n;
+        int64_t   left = end < 0 ? -1 : end - cli_clock_ms();
+        if (end >= 0 && left <= 0)
+            return;
+        if (cli_poll(fds, 2, left) > 0 && fds[0].revents)
+            eventfd_read(l->arrived, &n);
+        while (l->left != 0 && weir_mailbox_run(mb, 1, 0))
+            fflush(stdout);
+    }
+}
+
+static int run_listen(cli *c, const bus_opts *o, weir_bus *b)
+{
+    listener      l = { .c = c, .left = o->limit.set ? o->limit.n : -1 };
+    weir_mailbox *mb = NULL;
+    int           signals = cli_signals(SIGINT, SIGTERM, 0), n = c->n_args - 1;
+    if (n < 1)
+        return cli_usage(c, "listen needs an ADDRESS");
+    l.arrived = eventfd(0, EFD_CLOEXEC);
+    weir_code rc = weir_mailbox_create(&mb, b, &(weir_mailbox_config){ .wake = wake, .ctx = &l },
+                                       &c->err);
+    for (int i = 0; !rc && i < n; i++) {
+        weir_consumer *consumer;            /* the mailbox closes it */
+        rc = weir_bus_consume(&consumer, b, &(weir_consumer_config){ .address = c->args[i + 1],
+                              .handler = received, .ctx = &l, .mailbox = mb }, &c->err);
+    }
+    if (!rc)
+        show_messages(&l, mb, signals, o->wait.set ? o->wait.n : -1);
+    weir_mailbox_destroy(mb);
+    close(l.arrived);
+    close(signals);
+    return rc ? cli_fail(c) : 0;
+}
+
+static int run_services(cli *c, const bus_opts *o, weir_bus *b)
+{
+    static const table_column columns[] = { { "ADDRESS", false, true },
+                                            { "CONSUMERS", true, false } };
+    (void)o;
+    weir_bus_addresses *all;
+    table               out;
+    if (strncmp(c->store, "http", 4) == 0)      /* only the server knows who consumes what */
+        return cli_usage(c, "services: ask the server: GET /v1/bus");
+    if (weir_bus_list(b, &all, &c->err))
+        return cli_fail(c);
+    table_init(&out, columns, 2);
+    for (size_t i = 0; i < all->n; i++) {
+        const weir_bus_address *a = &all->address[i];
+        if (c->json) {
+            jw w = { .out = stdout };
+            jw_object(&w, NULL);
+            jw_text(&w, "address", a->address);
+            jw_int(&w, "consumers", (int64_t)(a->here + a->elsewhere));
+            jw_end(&w, '}');
+            continue;
+        }
+        table_row(&out);
+        table_cell(&out, 0, COLOR_BOLD, "%s", a->address);
+        table_cell(&out, 1, COLOR_NONE, "%zu", a->here + a->elsewhere);
+    }
+    if (!c->json)
+        table_print(&out, stdout, 0);
+    table_fini(&out);
+    weir_bus_addresses_free(all);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int       (*run)(cli *c, const bus_opts *o, weir_bus *b);
+} actions[] = {
+    { "publish", run_publish }, { "send", run_send },         { "request", run_request },
+    { "listen", run_listen },   { "services", run_services },
+};
+
+static int run_bus(cli *c, const void *values)
+{
+    size_t      i = 0, n = sizeof actions / sizeof *actions;
+    weir_queue *q = NULL;
+    weir_bus   *b = NULL;
+    while (i < n && strcmp(actions[i].name, c->args[0]) != 0)
+        i++;
+    if (i == n)
+        return cli_usage(c, "'%s' is not publish, send, request, listen or services", c->args[0]);
+    /* who listens stays, and lets others in to a file that it owns */
+    if (cli_open(c, actions[i].run == run_listen ? CLI_SERVE : CLI_CHANGE, &q))
+        return cli_fail(c);
+    int status = weir_bus_open(&b, q, &c->err) ? cli_fail(c) : actions[i].run(c, values, b);
+    weir_bus_close(b);
+    weir_close(q);
+    return status;
+}
+
+const command cmd_bus = {
+    .name = "bus", .group = GROUP_MORE,
+    .args = "ACTION [ADDRESS [JSON|-]]", .min_args = 1, .max_args = -1,
+    .words = "publish send request listen services",
+    .summary = "messages on the event bus of the store",
+    .help = "`publish ADDRESS [JSON]` reaches every consumer of the address, `send` one of them, "
+            "`request` one of them, whose reply is printed. `listen ADDRESS...` prints a line for "
+            "each message, with --json also its address and headers. `services` lists the "
+            "addresses that have consumers; those of a server are at GET /v1/bus.\n"
+            "\n"
+            "All processes that have the store open share the bus; with a server as the store, its "
+            "clients, too (docs/bus.md).",
+    .examples = "weir bus listen news &\nweir bus publish news '{\"text\":\"hello\"}'\n"
+                "weir bus request vertx.kue.service.job.internal '{\"id\":1}' "
+                "--header action=getJob\n",
+    .options = bus_options, .run = run_bus,
+};

@@ -1,0 +1,31 @@
+/* job_events.h - what happens to jobs, published on the event bus at Vert.x Kue's addresses:
+ *
+ *     vertx.kue.handler.job.EVENT.ADDRESS_ID.TYPE     for one job
+ *     vertx.kue.handler.workers.job_EVENT             for all jobs
+ *
+ * ADDRESS_ID is the job's value "address_id", or its id if it has none. docs/bus.md has the events
+ * and their bodies. Every server sees every event of its store, so events are published to the
+ * consumers of this process alone. While no such address has a consumer, an event costs nothing
+ * before the first, and one look at a number afterwards. */
+#ifndef WEIR_SERVER_JOB_EVENTS_H
+#define WEIR_SERVER_JOB_EVENTS_H
+
+#include "weir/bus.h"
+#include "weir/queue.h"
+
+enum {
+    JOB_EVENTS_WAITING = 20 * 1000,         /* events to publish; more are lost */
+    JOB_EVENTS_KEPT    = 10 * 1000,         /* jobs remembered, so that the event of a job that was
+                                               removed can have it ... */
+    JOB_EVENTS_KEPT_BYTES = 32 * 1024 * 1024    /* ... and their bytes */
+};
+
+typedef struct srv_job_events srv_job_events;
+
+/* Before the bus has a consumer. On success *out belongs to the caller. Errors: WEIR_ENOMEM. */
+weir_code srv_job_events_create(srv_job_events **out, weir_bus *bus, weir_queue *q,
+                                weir_error *err);
+/* After the last consumer is gone, before weir_bus_close(). NULL is fine. */
+void srv_job_events_destroy(srv_job_events *e);
+
+#endif

@@ -1,0 +1,274 @@
+/* workqueues.c - the work queues of a server: see workqueues.h. */
+#include "server/bus/workqueues.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/access/file.h"
+
+typedef struct one {
+    srv_workqueue   is;             /* its texts are its own */
+    bool            configured;     /* it is in the settings of the server */
+    weir_workqueue *queue;
+} one;
+
+struct srv_workqueues {
+    weir_bus       *bus;
+    weir_queue     *q;
+    char           *path;           /* NULL: nothing is kept */
+    pthread_mutex_t lock;           /* guards `all`, `n` and `changes`; only one thread at a time
+                                       changes the first two */
+    one            *all[SRV_MAX_WORKQUEUES];
+    size_t          n;
+    srv_loop       *changes;        /* NULL until the first change */
+};
+
+/* ---- one of them ---- */
+
+static void close_one(one *o)
+{
+    weir_workqueue_close(o->queue);
+    free((char *)o->is.address);
+    free((char *)o->is.collection);
+    free(o);
+}
+
+static weir_code open_one(srv_workqueues *w, const srv_workqueue *is, bool configured, one **out,
+                          weir_error *err)
+{
+    one *o = *out = calloc(1, sizeof *o);
+    if (!o)
+        return weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
+    o->is = *is;
+    o->configured = configured;
+    o->is.address = strdup(is->address);
+    o->is.collection = is->collection ? strdup(is->collection) : NULL;
+    weir_code rc = o->is.address && (o->is.collection || !is->collection)
+                       ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
+    weir_workqueue_config c = { .address = o->is.address, .queue = is->persist ? w->q : NULL,
+                                .process_timeout_ms = is->process_timeout_ms,
+                                .timed_out_first = is->timed_out_first,
+                                .collection = o->is.collection };
+    weir_error why = { 0 };
+    if (!rc && (rc = weir_workqueue_open(&o->queue, w->bus, &c, &why)) != WEIR_OK)
+        weir_fail(err, rc, "work queue %.80s: %s", is->address, why.msg);
+    if (rc) {
+        close_one(o);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static size_t find(const srv_workqueues *w, const char *address)
+{
+    size_t i = 0;
+    while (i < w->n && strcmp(w->all[i]->is.address, address) != 0)
+        i++;
+    return i;
+}
+
+static void enter(srv_workqueues *w, one *o)
+{
+    pthread_mutex_lock(&w->lock);
+    w->all[w->n++] = o;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void leave(srv_workqueues *w, size_t i)
+{
+    pthread_mutex_lock(&w->lock);
+    memmove(w->all + i, w->all + i + 1, (--w->n - i) * sizeof *w->all);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- the file ---- */
+
+/* All that are not in the settings, with `fresh`, without `gone`; either may be NULL. */
+static weir_code save(srv_workqueues *w, const one *fresh, const one *gone, weir_error *err)
+{
+    weir_buf    out = { 0 };
+    const char *before = "\n{";
+    if (!w->path)
+        return WEIR_OK;
+    weir__buf_str(&out, "{\"work_queues\":[");
+    for (size_t i = 0; i < w->n + (fresh != NULL); i++) {
+        const one *o = i < w->n ? w->all[i] : fresh;
+        if (o->configured || o == gone)
+            continue;
+        weir__buf_str(&out, before);
+        srv_workqueue_write(&out, &o->is);
+        weir__buf_char(&out, '}');
+        before = ",\n{";
+    }
+    weir__buf_str(&out, "\n]}\n");
+    weir_code rc = out.failed ? weir_fail(err, WEIR_ENOMEM, "%s: out of memory", w->path)
+                              : srv_file_replace(w->path, out.data, out.len, err);
+    weir__buf_fini(&out);
+    return rc;
+}
+
+static weir_code open_all(srv_workqueues *w, const srv_workqueue *list, size_t n, bool configured,
+                          weir_error *err)
+{
+    weir_code rc = WEIR_OK;
+    for (size_t i = 0; !rc && i < n; i++) {
+        one *o = NULL;
+        if (find(w, list[i].address) < w->n)    /* the settings hold */
+            continue;
+        if (w->n == SRV_MAX_WORKQUEUES)
+            return weir_fail(err, WEIR_ELIMIT, "more than %d work queues (SRV_MAX_WORKQUEUES)",
+                             SRV_MAX_WORKQUEUES);
+        rc = open_one(w, &list[i], configured, &o, err);
+        if (!rc)
+            enter(w, o);
+    }
+    return rc;
+}
+
+static weir_code load(srv_workqueues *w, weir_error *err)
+{
+    weir_buf       text = { 0 };
+    weir_arena     arena = { 0 };
+    srv_workqueue *list;
+    size_t         n;
+    weir_error     why = { 0 };
+    weir_code      rc = w->path ? srv_file_read(w->path, &text, err) : WEIR_ENOENT;
+    if (!rc && (rc = srv_workqueues_parse(text.data, text.len, &arena, &list, &n, &why)))
+        weir_fail(err, rc, "%s: %s", w->path, why.msg);
+    else if (!rc)
+        rc = open_all(w, list, n, false, err);
+    else if (rc == WEIR_ENOENT)
+        rc = WEIR_OK;
+    weir__arena_free(&arena);
+    weir__buf_fini(&text);
+    return rc;
+}
+
+/* ---- all of them ---- */
+
+weir_code srv_workqueues_create(srv_workqueues **out, weir_bus *bus, weir_queue *q,
+                                const srv_options *opt, weir_error *err)
+{
+    srv_workqueues *w = *out = calloc(1, sizeof *w);
+    if (!w || (opt->data_dir && asprintf(&w->path, "%s/workqueues.json", opt->data_dir) < 0)) {
+        free(w);
+        *out = NULL;
+        return weir_fail(err, WEIR_ENOMEM, "work queues: out of memory");
+    }
+    w->bus = bus;
+    w->q = q;
+    pthread_mutex_init(&w->lock, NULL);
+    weir_code rc = open_all(w, opt->bus.workqueues, opt->bus.n_workqueues, true, err);
+    if (!rc)
+        rc = load(w, err);
+    if (rc) {
+        srv_workqueues_destroy(w);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void srv_workqueues_destroy(srv_workqueues *w)
+{
+    if (!w)
+        return;
+    srv_loop_destroy(w->changes);
+    for (size_t i = 0; i < w->n; i++)
+        close_one(w->all[i]);
+    pthread_mutex_destroy(&w->lock);
+    free(w->path);
+    free(w);
+}
+
+static void show(weir_buf *out, one *o)
+{
+    weir_workqueue_stats n;
+    weir_workqueue_get_stats(o->queue, &n);
+    weir__buf_char(out, '{');
+    srv_workqueue_write(out, &o->is);
+    weir__buf_printf(out, ",\"configured\":%s,\"waiting\":%zu,\"running\":%zu,\"idle\":%zu,"
+                     "\"busy\":%zu,\"done\":%" PRIu64 ",\"timed_out\":%" PRIu64 "}",
+                     o->configured ? "true" : "false", n.waiting, n.running, n.idle, n.busy, n.done,
+                     n.timed_out);
+}
+
+void srv_workqueues_list(srv_workqueues *w, weir_buf *out)
+{
+    weir__buf_str(out, "{\"work_queues\":[");
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < w->n; i++) {
+        weir__buf_str(out, i ? "," : "");
+        show(out, w->all[i]);
+    }
+    pthread_mutex_unlock(&w->lock);
+    weir__buf_str(out, "]}");
+}
+
+/* ---- changes ---- */
+
+void srv_workqueues_put(srv_workqueues *w, srv_workqueue_ask *ask)
+{
+    weir_error *err = &ask->err;
+    size_t      i = find(w, ask->is.address);
+    one        *o = NULL;
+    if (i < w->n && !srv_workqueue_equal(&w->all[i]->is, &ask->is)) {
+        weir_fail(err, WEIR_ESTATE, "the work queue runs with other settings; remove it first");
+        return;
+    }
+    if (i < w->n) {
+        show(&ask->json, w->all[i]);
+        return;
+    }
+    if (w->n == SRV_MAX_WORKQUEUES) {
+        weir_fail(err, WEIR_ELIMIT, "more than %d work queues (SRV_MAX_WORKQUEUES)",
+                  SRV_MAX_WORKQUEUES);
+        return;
+    }
+    if (open_one(w, &ask->is, false, &o, err))
+        return;
+    if (save(w, o, NULL, err)) {
+        close_one(o);
+        return;
+    }
+    enter(w, o);
+    ask->made = true;
+    show(&ask->json, o);
+}
+
+void srv_workqueues_remove(srv_workqueues *w, srv_workqueue_ask *ask)
+{
+    size_t i = find(w, ask->is.address);
+    one   *o = i < w->n ? w->all[i] : NULL;
+    if (!o)
+        weir_fail(&ask->err, WEIR_ENOENT, "there is no work queue \"%.80s\"", ask->is.address);
+    else if (o->configured)
+        weir_fail(&ask->err, WEIR_ESTATE, "the work queue is in the settings of the server; take "
+                  "it out of its configuration file");
+    else if (!save(w, NULL, o, &ask->err)) {
+        leave(w, i);
+        close_one(o);
+    }
+}
+
+static void run_ask(weir_task *task)
+{
+    srv_workqueue_ask *ask = (srv_workqueue_ask *)task;     /* its first member */
+    ask->run(ask->all, ask);
+    srv_loop_post(ask->loop, &ask->done);
+}
+
+void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask)
+{
+    pthread_mutex_lock(&w->lock);
+    weir_code rc = w->changes ? WEIR_OK : srv_loop_create(&w->changes, "weir-workqueue", &ask->err);
+    pthread_mutex_unlock(&w->lock);
+    ask->all = w;
+    ask->task.run = run_ask;
+    if (rc)
+        srv_loop_post(ask->loop, &ask->done);
+    else
+        srv_loop_post(w->changes, &ask->task);
+}

@@ -1,0 +1,73 @@
+/* workqueues.h - the work queues of a server: those of its settings, and those that were made while
+ * it served. The latter are kept in workqueues.json in the data directory and start with the
+ * server.
+ *
+ * To start or stop a work queue may wait for the store. So the server starts and stops work queues
+ * on a thread of their own, and reports back to the loop of the request. */
+#ifndef WEIR_SERVER_WORKQUEUES_H
+#define WEIR_SERVER_WORKQUEUES_H
+
+#include "base/buf.h"
+#include "core/fields.h"
+#include "server/http/loop.h"
+#include "server/server.h"
+#include "weir/workqueue.h"
+
+enum {
+    SRV_MAX_WORKQUEUES = 100,
+    SRV_MAX_PROCESS_TIMEOUT_MS = 7 * 24 * 3600 * 1000
+};
+
+typedef struct srv_workqueues srv_workqueues;
+
+/* Start those of opt->bus and of the file. `bus`, `q` and `opt` must stay until
+ * srv_workqueues_destroy(). On success *out belongs to the caller. Errors: those of
+ * weir_workqueue_open() and of the file. */
+weir_code srv_workqueues_create(srv_workqueues **out, weir_bus *bus, weir_queue *q,
+                                const srv_options *opt, weir_error *err);
+/* Stop them all. Waits for the store. NULL is fine. */
+void srv_workqueues_destroy(srv_workqueues *w);
+
+/* Append {"work_queues":[...]}: settings and numbers of each. Any thread. */
+void srv_workqueues_list(srv_workqueues *w, weir_buf *out);
+
+/* ---- changes ---- */
+
+typedef struct srv_workqueue_ask srv_workqueue_ask;
+struct srv_workqueue_ask {
+    weir_task       task;           /* first; the module's own */
+    srv_workqueues *all;            /* the module's own */
+    void          (*run)(srv_workqueues *w, srv_workqueue_ask *ask);    /* one of the two below */
+    srv_workqueue   is;             /* remove: the address alone */
+    srv_loop       *loop;           /* where `done` runs afterwards */
+    weir_task       done;
+    weir_error      err;            /* out; code WEIR_OK: it was done */
+    bool            made;           /* out, put: there was none at this address */
+    weir_buf        json;           /* out, put: the work queue; weir__buf_fini() */
+};
+
+/* Start one. If it runs already with these settings, nothing changes. Errors: WEIR_ESTATE (it runs
+ * with other settings), WEIR_ELIMIT (SRV_MAX_WORKQUEUES), those of weir_workqueue_open() and of the
+ * file. */
+void srv_workqueues_put(srv_workqueues *w, srv_workqueue_ask *ask);
+/* Stop one. Errors: WEIR_ENOENT, WEIR_ESTATE (it is in the settings of the server), those of the
+ * file. */
+void srv_workqueues_remove(srv_workqueues *w, srv_workqueue_ask *ask);
+
+/* Have it done. Any thread. */
+void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask);
+
+/* ---- their settings (workqueue_file.c) ---- */
+
+extern const weir_field srv_workqueue_fields[];         /* into srv_workqueue; without address */
+
+/* Read {"work_queues":[...]} with memory of `arena`. Beside the names of the API the seed's
+ * `persistor_address` is known: whatever it is, the work queue is persistent. Errors: WEIR_EINVAL,
+ * WEIR_ELIMIT, WEIR_ENOMEM; they name the member. */
+weir_code srv_workqueues_parse(const char *text, size_t len, weir_arena *arena,
+                               srv_workqueue **out, size_t *n, weir_error *err);
+/* Append the settings as members of an object, without a comma at the end. */
+void srv_workqueue_write(weir_buf *out, const srv_workqueue *is);
+bool srv_workqueue_equal(const srv_workqueue *a, const srv_workqueue *b);
+
+#endif

@@ -1,0 +1,57 @@
+# test_bus.sh - the event bus on the command line: through a server, and between processes on a file.
+. "$(dirname "$0")/lib.sh"
+
+serve() {
+    "$WEIR" serve --listen 127.0.0.1:0 --data "$PWD/data" --store "sqlite:$PWD/jobs.db" >ready 2>serve.err &
+    server=$!
+    trap 'kill $server 2>/dev/null; wait' EXIT
+    wait_for grep -q ' at http' ready
+    WEIR_STORE=$(sed -n 's/.* at \(http:[^ ]*\).*/\1/p' ready)
+    export WEIR_STORE
+}
+
+# Messages from one process to another. $1: prints the addresses that have consumers.
+check_messages() {
+    weir bus listen news other -n 2 --json >heard &
+    listener=$!
+    wait_for sh -c "$1 | grep -q other"
+    weir bus publish news '{"text":"hello"}' --header k=v
+    echo '[1,2]' | weir bus send other -
+    wait $listener
+    has heard '"address":"news","sent":false,"headers":{"k":"v"},"body":{"text":"hello"}'
+    has heard '"address":"other","sent":true'
+    status 3 weir bus request nobody '1'
+    has err 'No handlers for address nobody'
+}
+
+case_through_a_server() {
+    serve
+    weir add mail '{"to":"ann"}' >out
+    weir bus request vertx.kue.service.job.internal '{"id":1}' --header action=getJob >out
+    has out '"type":"mail"'
+    check_messages "curl -s $WEIR_STORE/v1/bus"
+    status 2 weir bus services
+    has err 'GET /v1/bus'
+    curl -s "$WEIR_STORE/v1/bus" --json '{"address":"vertx.kue.service.job.internal","body":{"id":1},"headers":{"action":"existsJob"}}' >out
+    has out '{"body":true}'
+    status 15 weir bus request vertx.kue.service.job.internal '{}' --header action=dance
+    has err 'Invalid action: dance'
+}
+
+case_on_a_file() {
+    export WEIR_STORE=sqlite:$PWD/jobs.db
+    check_messages "'$WEIR' bus services"
+}
+
+case_what_is_wrong() {
+    export WEIR_STORE=mem:
+    status 2 weir bus dance
+    has err 'publish, send, request, listen or services'
+    status 2 weir bus publish
+    status 2 weir bus send a 1 --header k
+    has err 'NAME=VALUE'
+    status 2 weir bus publish a '{'
+    status 2 weir bus listen
+}
+
+run_cases
