@@ -55,6 +55,7 @@ const query = (params) => {
 };
 
 const environment = (name) => globalThis.process?.env?.[name];
+const pathOf = (schedule) => `/v1/schedules/${encodeURIComponent(schedule)}`;
 
 export class Weir {
     #base;
@@ -151,6 +152,33 @@ export class Weir {
     remove(id) { return this.call('DELETE', `/v1/jobs/${id}`); }
     async log(id, after = 0) { return (await this.call('GET', `/v1/jobs/${id}/log?after=${after}`)).lines; }
     stats() { return this.call('GET', '/v1/stats'); }
+
+    // ---- schedules ----
+
+    /** Add a schedule, or change it: { when, job: { type, data ... }, zone, overlap, missed ... }. */
+    schedulePut(name, schedule) { return this.call('PUT', pathOf(name), schedule); }
+    schedule(name) { return this.call('GET', pathOf(name)); }
+    /** All of them, in the order of names: for await (const s of queue.schedules()) ... */
+    async *schedules() {
+        for (let after = ''; after !== null;) {
+            const page = await this.call('GET', `/v1/schedules${query({ after: after || null })}`);
+            yield* page.schedules;
+            after = page.next;
+        }
+    }
+    /** When an expression fires next: { words, next: [ms ...] }. more: zone, n, from ... */
+    scheduleNext(when, more = {}) {
+        return this.call('GET', `/v1/schedules/next${query({ when, ...more })}`);
+    }
+    schedulePause(name) { return this.call('POST', `${pathOf(name)}/pause`); }
+    scheduleResume(name) { return this.call('POST', `${pathOf(name)}/resume`); }
+    /** Add its job now; the answer is the job's id. */
+    async scheduleFire(name) { return (await this.call('POST', `${pathOf(name)}/fire`)).id; }
+    /** Add a job for each firing of a past span; the answer is how many. */
+    async scheduleBackfill(name, from, to) {
+        return (await this.call('POST', `${pathOf(name)}/backfill`, to === undefined ? { from } : { from, to })).added;
+    }
+    scheduleRemove(name) { return this.call('DELETE', pathOf(name)); }
 
     // ---- events ----
 

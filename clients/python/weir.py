@@ -241,6 +241,52 @@ class Weir:
     def stats(self):
         return self._call("GET", "/v1/stats")
 
+    # ---- schedules ----
+
+    def schedule_put(self, name, when, type, data=None, job=None, **more):
+        """Add a schedule, or change it: a job of `type` whenever the expression `when` says so.
+        `job` has more of its members (attempts ...); `more` are those of PUT /v1/schedules:
+        zone, overlap, missed, start_at, end_at, except, jitter, paused ..."""
+        spec = dict(job or {}, type=type)
+        if data is not None:
+            spec["data"] = data
+        return self._call("PUT", _schedule(name), dict(more, when=when, job=spec), again=True)
+
+    def schedule(self, name):
+        return self._call("GET", _schedule(name))
+
+    def schedules(self):
+        """All schedules, in the order of names; they are fetched as you go."""
+        after = ""
+        while after is not None:
+            page = self._call("GET", "/v1/schedules?" + urllib.parse.urlencode(
+                {"after": after} if after else {}))
+            yield from page["schedules"]
+            after = page["next"]
+
+    def schedule_next(self, when, **more):
+        """When an expression fires next: {"words": ..., "next": [ms, ...]}. more: zone, n ..."""
+        return self._call("GET", "/v1/schedules/next?" + urllib.parse.urlencode(
+            dict(more, when=when)))
+
+    def schedule_pause(self, name):
+        return self._call("POST", _schedule(name) + "/pause", again=True)
+
+    def schedule_resume(self, name):
+        return self._call("POST", _schedule(name) + "/resume", again=True)
+
+    def schedule_fire(self, name):
+        """Add its job now; the answer is the job's id."""
+        return self._call("POST", _schedule(name) + "/fire")["id"]
+
+    def schedule_backfill(self, name, from_at, to_at=None):
+        """Add a job for each firing of a past span; the answer is how many."""
+        span = {"from": from_at} if to_at is None else {"from": from_at, "to": to_at}
+        return self._call("POST", _schedule(name) + "/backfill", span)["added"]
+
+    def schedule_remove(self, name):
+        self._call("DELETE", _schedule(name))
+
     # ---- events ----
 
     def events(self, type=None, id=None, event=None):
@@ -285,6 +331,10 @@ class Weir:
         _Work(self, [types] if isinstance(types, str) else list(types), handler, concurrency,
               lease_ms, worker or "%s:%d" % (socket.gethostname(), os.getpid()),
               stop or threading.Event()).run()
+
+
+def _schedule(name):
+    return "/v1/schedules/" + urllib.parse.quote(name, safe="")
 
 
 def _messages(answer):

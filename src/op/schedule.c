@@ -89,7 +89,7 @@ static void put_history(weir_buf *b, const weir_schedule *s)
     weir__buf_char(b, ']');
 }
 
-void weir__schedule_write(weir_buf *b, const weir_schedule *s)
+void weir__schedule_json(weir_buf *b, const weir_schedule *s)
 {
     weir__put_text(b, "{\"name\":", s->name, strlen(s->name));
     put_text(b, ",\"when\":", s->when);
@@ -104,16 +104,21 @@ void weir__schedule_write(weir_buf *b, const weir_schedule *s)
     put_text(b, ",\"missed\":", weir_missed_name(s->missed));
     put_number(b, ",\"missed_limit\":", s->missed_limit);
     put_text(b, ",\"overlap\":", weir_overlap_name(s->overlap));
-    weir__put_flag(b, ",\"paused\":", s->paused);
+    weir__buf_str(b, s->paused ? ",\"paused\":true" : ",\"paused\":false");
     put_number(b, ",\"created_at\":", s->created_at);
     put_number(b, ",\"next_at\":", s->next_at);
     put_number(b, ",\"last_at\":", s->last_at);
     put_number(b, ",\"last_job\":", (int64_t)s->last_job);
-    put_number(b, ",\"fired\":", s->fired);
+    weir__put_int(b, ",\"fired\":", s->fired);
+    put_history(b, s);
+}
+
+void weir__schedule_write(weir_buf *b, const weir_schedule *s)
+{
+    weir__schedule_json(b, s);
     put_number(b, ",\"caught_up\":", s->caught_up);
     weir__put_id(b, ",\"series\":", s->series);
     weir__put_id(b, ",\"turn\":", s->turn);
-    put_history(b, s);
     weir__buf_char(b, '}');
 }
 
@@ -160,20 +165,27 @@ typedef struct record {
 } record;
 
 #define AT(member) offsetof(record, s.member)
+
+/* What a caller gives. */
+#define GIVEN_FIELDS                                                                              \
+    WEIR_FIELD("name", weir__as_text, AT(name)),                                                  \
+    WEIR_FIELD("when", weir__as_text, AT(when), .needed = true),                                  \
+    WEIR_FIELD("zone", weir__as_text, AT(zone)),                                                  \
+    WEIR_FIELD("day_or_weekday", weir__as_bool, AT(day_or_weekday)),                              \
+    WEIR_FIELD("job", weir__as_raw, offsetof(record, job), .needed = true),                       \
+    WEIR_FIELD("start_at", weir__as_moment, AT(start_at)),                                        \
+    WEIR_FIELD("end_at", weir__as_moment, AT(end_at)),                                            \
+    WEIR_FIELD("except", weir__as_text, AT(except), .max = WEIR_MAX_EXCEPT),                      \
+    WEIR_FIELD("jitter", weir__as_ms, AT(jitter_ms)),                                             \
+    WEIR_FIELD("missed", as_missed, AT(missed)),                                                  \
+    WEIR_FIELD("missed_limit", weir__as_int32, AT(missed_limit), .max = WEIR_MAX_FIRINGS),        \
+    WEIR_FIELD("overlap", as_overlap, AT(overlap)),                                               \
+    WEIR_FIELD("paused", weir__as_bool, AT(paused))
+
+static const weir_field given_fields[] = { GIVEN_FIELDS, { 0 } };
+
 static const weir_field fields[] = {
-    WEIR_FIELD("name", weir__as_text, AT(name), .needed = true),
-    WEIR_FIELD("when", weir__as_text, AT(when), .needed = true),
-    WEIR_FIELD("zone", weir__as_text, AT(zone)),
-    WEIR_FIELD("day_or_weekday", weir__as_bool, AT(day_or_weekday)),
-    WEIR_FIELD("job", weir__as_raw, offsetof(record, job), .needed = true),
-    WEIR_FIELD("start_at", weir__as_moment, AT(start_at)),
-    WEIR_FIELD("end_at", weir__as_moment, AT(end_at)),
-    WEIR_FIELD("except", weir__as_text, AT(except), .max = WEIR_MAX_EXCEPT),
-    WEIR_FIELD("jitter", weir__as_ms, AT(jitter_ms)),
-    WEIR_FIELD("missed", as_missed, AT(missed)),
-    WEIR_FIELD("missed_limit", weir__as_int32, AT(missed_limit), .max = WEIR_MAX_FIRINGS),
-    WEIR_FIELD("overlap", as_overlap, AT(overlap)),
-    WEIR_FIELD("paused", weir__as_bool, AT(paused)),
+    GIVEN_FIELDS,
     WEIR_FIELD("created_at", weir__as_moment, AT(created_at)),
     WEIR_FIELD("next_at", weir__as_moment, AT(next_at)),
     WEIR_FIELD("last_at", weir__as_moment, AT(last_at)),
@@ -188,17 +200,30 @@ static const weir_field fields[] = {
 };
 #undef AT
 
-weir_code weir__schedule_read(weir_reader *in, const char *text, size_t len, weir_schedule *out)
+static weir_code read_fields(weir_reader *in, const weir_field *table, weir_json_piece all,
+                             weir_schedule *out)
 {
     record r = { 0 };
     *out = (weir_schedule){ 0 };
-    if (weir__read_check(in, text, len, WEIR_MAX_DEPTH + 2) ||
-        weir__read(in, fields, (weir_json_piece){ text, len }, &r) ||
-        weir__read_spec(in, r.job, &r.s.job))
+    if (weir__read(in, table, all, &r) || weir__read_spec(in, r.job, &r.s.job))
         return in->err.code;
     r.s.n_history = r.history.n;
     if (r.history.n)
         memcpy(r.s.history, r.history.item, r.history.n * sizeof(weir_firing));
     *out = r.s;
     return WEIR_OK;
+}
+
+weir_code weir__schedule_read(weir_reader *in, const char *text, size_t len, weir_schedule *out)
+{
+    *out = (weir_schedule){ 0 };
+    if (weir__read_check(in, text, len, WEIR_MAX_DEPTH + 2) ||
+        read_fields(in, fields, (weir_json_piece){ text, len }, out))
+        return in->err.code;
+    return out->name ? WEIR_OK : weir_fail(&in->err, WEIR_EINVAL, "name: missing");
+}
+
+weir_code weir__schedule_read_given(weir_reader *in, weir_json_piece all, weir_schedule *out)
+{
+    return read_fields(in, given_fields, all, out);
 }

@@ -15,9 +15,16 @@ weir_code weir__schedule_record_check(const char *name, const char *record, size
 /* Is everything of it that a caller gives right: expression, zone, limits, job? */
 weir_code weir__schedule_check(const weir_schedule *s, weir_error *err);
 
+/* As JSON for people and programs, all but the last bracket. */
+void weir__schedule_json(weir_buf *out, const weir_schedule *s);
+
+/* As the record that stores keep: that, and what numbers its firings. */
 void weir__schedule_write(weir_buf *out, const weir_schedule *s);
 
 /* The texts of *out are in the reader's memory, or in `record`. */
 weir_code weir__schedule_read(weir_reader *in, const char *record, size_t len, weir_schedule *out);
+
+/* What a caller gives: members that the store sets are unknown, and the name may be missing. */
+weir_code weir__schedule_read_given(weir_reader *in, weir_json_piece all, weir_schedule *out);
 
 #endif

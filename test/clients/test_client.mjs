@@ -44,6 +44,23 @@ const cases = {
         await queue.remove(added.id);
         await assert.rejects(queue.get(added.id), (e) => e instanceof WeirError && e.status === 404);
     },
+    async 'keeps schedules'(queue) {
+        const made = await queue.schedulePut('a/b', { when: '30 6 * * 1', zone: 'Europe/Berlin',
+            job: { type: 'report', attempts: 3 } });
+        assert.equal(made.words, 'at 06:30 on Monday (Europe/Berlin)');
+        assert.equal((await queue.schedule('a/b')).next.length, 5);
+        const id = await queue.scheduleFire('a/b');
+        assert.equal((await queue.get(id)).values.schedule, 'a/b');
+        assert.equal(await queue.scheduleBackfill('a/b', 1774569600000, 1775449800001), 2);
+        assert.ok((await queue.schedulePause('a/b')).paused);
+        assert.ok(!(await queue.scheduleResume('a/b')).paused);
+        assert.equal((await queue.scheduleNext('@daily', { n: 7 })).next.length, 7);
+        const names = [];
+        for await (const s of queue.schedules()) names.push(s.name);
+        assert.deepEqual(names, ['a/b']);
+        await queue.scheduleRemove('a/b');
+        await assert.rejects(queue.schedule('a/b'), (e) => e.status === 404);
+    },
     async 'adds many, each by itself'(queue) {
         const answers = await queue.addMany([{ type: 'a' }, { type: 'b', attempts: -1 }, { type: 'c' }]);
         assert.ok(answers[0].id && answers[2].id && answers[1].error.field.endsWith('attempts'));

@@ -260,7 +260,22 @@ def survives_a_killed_server(queue, server):
     assert total == 200, "%d jobs for 200 calls" % total
 
 
-CASES = [adds_and_finds, the_server_is_that_of_weir_store, adds_many_each_by_itself,
+def keeps_schedules(queue, server):
+    made = queue.schedule_put("a/b", "30 6 * * 1", "report", {"n": 1}, zone="Europe/Berlin",
+                              job={"attempts": 3})
+    assert made["words"] == "at 06:30 on Monday (Europe/Berlin)" and len(made["next"]) == 5
+    assert queue.schedule("a/b")["job"]["attempts"] == 3
+    assert [s["name"] for s in queue.schedules()] == ["a/b"]
+    id = queue.schedule_fire("a/b")
+    assert queue.get(id)["values"]["schedule"] == "a/b"
+    assert queue.schedule_backfill("a/b", 1774569600000, 1775449800001) == 2
+    assert queue.schedule_pause("a/b")["paused"] and not queue.schedule_resume("a/b")["paused"]
+    assert len(queue.schedule_next("@daily", n=7)["next"]) == 7
+    queue.schedule_remove("a/b")
+    assert not list(queue.schedules())
+
+
+CASES = [keeps_schedules, adds_and_finds, the_server_is_that_of_weir_store, adds_many_each_by_itself,
          says_what_is_wrong, works,
          values_stay_with_the_job, failures_use_up_attempts, a_returned_job_runs_again, leases_are_renewed,
          a_cancelled_handler_is_told, hears_events, a_break_within_an_event_loses_nothing,

@@ -44,6 +44,15 @@ case_a_schedule_adds_jobs() {
     weir schedule list --json >out
     json_lines out
     has out '"overlap":"skip"'
+    weir schedule add all '0 0 13 * 5' job '{"a":1}' --day-or-weekday --except 2026-12-25 --jitter 5s \
+        --start 2026-01-01T00:00:00Z --end 2030-01-01T00:00:00Z --missed all --missed-limit 7 \
+        --priority high --attempts 3 --backoff fixed:1s --ttl 1m
+    weir schedule get all --json >out
+    has out '"day_or_weekday":true,"job":{"type":"job","data":{"a":1},"priority":-10,"attempts":3,"backoff":{"type":"fixed","delay":1000},"ttl":60000},"start_at":1767225600000,"end_at":1893456000000,"except":"2026-12-25","jitter":5000,"paused":false,"missed":"all","missed_limit":7'
+    same "$(weir schedule next '@daily' --from 2026-12-23T12:00:00Z --except 2026-12-25 -n 2)" \
+        $'2026-12-24T00:00:00Z\n2026-12-26T00:00:00Z'
+    same "$(weir schedule next '@daily' --start 2026-12-23T12:00:00Z --from 2026-01-01T00:00:00Z -n 1)" \
+        2026-12-24T00:00:00Z
     on_terminal "WEIR_STORE=sqlite:jobs.db $WEIR schedule add beat @daily beat"
     has out "kept the schedule beat, which adds beat jobs"
     on_terminal "WEIR_STORE=sqlite:jobs.db $WEIR schedule rm beat"

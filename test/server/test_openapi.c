@@ -113,9 +113,10 @@ static void ask(web *w, const srv_route *r, uint64_t id)
         p = strchr(p, '}');
     }
     for (const srv_param *q = r->query; q && q->name; q++)      /* nobody is to wait for long */
-        if (q->kind == SRV_P_MS)
-            snprintf(target + strlen(target), sizeof target - strlen(target), "%c%s=1ms",
-                     strchr(target, '?') ? '&' : '?', q->name);
+        if (q->kind == SRV_P_MS || strcmp(q->name, "when") == 0)
+            snprintf(target + strlen(target), sizeof target - strlen(target), "%c%s=%s",
+                     strchr(target, '?') ? '&' : '?', q->name,
+                     q->kind == SRV_P_MS ? "1ms" : "@daily");
     snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", r->method, target,
              w->host, r->body ? "Content-Type: application/json\r\nContent-Length: 2\r\n" : "",
              r->body ? "{}" : "");

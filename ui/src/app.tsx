@@ -16,6 +16,7 @@ import { Job } from './views/job';
 import { Jobs } from './views/jobs';
 import { Login } from './views/login';
 import { Overview } from './views/overview';
+import { Schedules } from './views/schedules';
 import { Settings } from './views/settings';
 import { Trouble } from './views/trouble';
 import { Types } from './views/types';
@@ -47,6 +48,7 @@ function View({ place }: { place: Place }): JSX.Element {
     case '/jobs': return <Jobs key="all" />;
     case '/workers': return <Workers />;
     case '/types': return <Types />;
+    case '/schedules': return <Schedules />;
     case '/audit': return <Audit />;
     case '/settings': return <Settings />;
     default: return <Overview />;
@@ -72,6 +74,7 @@ function Nav({ path }: { path: string }): JSX.Element {
             ))}
             <NavLink to="/jobs" now={path}>All jobs</NavLink>
             <NavLink to="/types" now={path}>Types</NavLink>
+            <NavLink to="/schedules" now={path}>Schedules</NavLink>
             <NavLink to="/workers" now={path}>Workers</NavLink>
             {mayAudit() && <NavLink to="/audit" now={path}>Audit</NavLink>}
             <NavLink to="/settings" now={path}>Settings</NavLink>

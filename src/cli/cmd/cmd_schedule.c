@@ -32,11 +32,11 @@ static const option_entry schedule_options[] = {
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
       .max = WEIR_MAX_FIRINGS, .help = "next: how many (5)" },
     { .name = "start", .kind = OPT_TIME, .at = AT(start), .arg = "TIME",
-      .help = "add: no firing before" },
+      .help = "add, next: no firing before" },
     { .name = "end", .kind = OPT_TIME, .at = AT(end), .arg = "TIME",
-      .help = "add: no firing after" },
+      .help = "add, next: no firing after" },
     { .name = "except", .kind = OPT_TEXTS, .at = AT(except), .arg = "DATE",
-      .help = "add: no firing on this date, 2026-12-25; can be repeated" },
+      .help = "add, next: no firing on this date, 2026-12-25; can be repeated" },
     { .name = "jitter", .kind = OPT_DURATION, .at = AT(jitter), .arg = "TIME",
       .help = "add: fire up to this much later, always by the same amount" },
     { .name = "missed", .kind = OPT_TEXT, .at = AT(missed), .arg = "HOW",
@@ -80,16 +80,36 @@ static const char *utc(char out[MOMENT_MAX], int64_t at_ms)
 
 /* ---- next ---- */
 
+/* "2026-12-25,2026-12-26"; NULL: none, or no memory. */
+static char *dates(const opt_texts *except)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < except->n; i++)
+        size += strlen(except->text[i]) + 1;
+    char *out = except->n ? calloc(1, size) : NULL;
+    for (size_t i = 0; out && i < except->n; i++) {
+        strcat(out, i ? "," : "");
+        strcat(out, except->text[i]);
+    }
+    return out;
+}
+
 static int next(cli *c, const schedule_opts *o)
 {
-    int64_t       at[WEIR_MAX_FIRINGS];
-    size_t        n;
-    char          text[MOMENT_MAX];
-    weir_schedule s = { .when = c->args[1], .zone = o->zone, .day_or_weekday = o->day_or_weekday };
+    int64_t at[WEIR_MAX_FIRINGS];
+    size_t  n;
+    char    text[MOMENT_MAX];
     if (c->n_args > 2)
         return cli_usage(c, "EXPR is one argument: write it in quotes");
-    if (weir_schedule_next(&s, o->from.set ? o->from.n : cli_wall_ms(), at,
-                           o->limit.set ? (size_t)o->limit.n : DEFAULT_FIRINGS, &n, &c->err))
+    char         *except = dates(&o->except);
+    weir_schedule s = { .when = c->args[1], .zone = o->zone, .except = except,
+                        .day_or_weekday = o->day_or_weekday, .start_at = o->start.n,
+                        .end_at = o->end.n };
+    weir_code     rc = weir_schedule_next(&s, o->from.set ? o->from.n : cli_wall_ms(), at,
+                                          o->limit.set ? (size_t)o->limit.n : DEFAULT_FIRINGS,
+                                          &n, &c->err);
+    free(except);
+    if (rc)
         return cli_fail(c);
     jw w = { .out = stdout };
     if (c->json)
@@ -106,20 +126,6 @@ static int next(cli *c, const schedule_opts *o)
 }
 
 /* ---- add ---- */
-
-/* "2026-12-25,2026-12-26"; NULL: none, or no memory. */
-static char *dates(const opt_texts *except)
-{
-    size_t size = 1;
-    for (size_t i = 0; i < except->n; i++)
-        size += strlen(except->text[i]) + 1;
-    char *out = except->n ? calloc(1, size) : NULL;
-    for (size_t i = 0; out && i < except->n; i++) {
-        strcat(out, i ? "," : "");
-        strcat(out, except->text[i]);
-    }
-    return out;
-}
 
 static int add(cli *c, const schedule_opts *o)
 {
@@ -152,6 +158,32 @@ static int add(cli *c, const schedule_opts *o)
 
 /* ---- list, get ---- */
 
+static void print_number(jw *w, const char *name, int64_t n)
+{
+    if (n)
+        jw_int(w, name, n);
+}
+
+/* The names are those of the HTTP API. */
+static void print_spec(jw *w, const weir_spec *job)
+{
+    jw_object(w, "job");
+    jw_text(w, "type", job->type);
+    if (job->data)
+        jw_raw(w, "data", job->data, job->data_len);
+    print_number(w, "priority", job->priority);
+    print_number(w, "attempts", job->attempts);
+    if (job->backoff.kind != WEIR_BACKOFF_NONE) {
+        jw_object(w, "backoff");
+        jw_text(w, "type", weir_backoff_name(job->backoff.kind));
+        jw_int(w, "delay", job->backoff.delay_ms);
+        print_number(w, "max", job->backoff.max_ms);
+        jw_end(w, '}');
+    }
+    print_number(w, "ttl", job->ttl_ms);
+    jw_end(w, '}');
+}
+
 static void print_json(const weir_schedule *s, const char *words)
 {
     jw w = { .out = stdout };
@@ -160,10 +192,17 @@ static void print_json(const weir_schedule *s, const char *words)
     jw_text(&w, "when", s->when);
     jw_text(&w, "words", words);
     jw_text(&w, "zone", s->zone ? s->zone : "UTC");
-    jw_text(&w, "type", s->job.type);
-    jw_raw(&w, "data", s->job.data, s->job.data_len);
+    if (s->day_or_weekday)
+        jw_bool(&w, "day_or_weekday", true);
+    print_spec(&w, &s->job);
+    print_number(&w, "start_at", s->start_at);
+    print_number(&w, "end_at", s->end_at);
+    if (s->except)
+        jw_text(&w, "except", s->except);
+    print_number(&w, "jitter", s->jitter_ms);
     jw_bool(&w, "paused", s->paused);
     jw_text(&w, "missed", weir_missed_name(s->missed));
+    print_number(&w, "missed_limit", s->missed_limit);
     jw_text(&w, "overlap", weir_overlap_name(s->overlap));
     jw_int(&w, "next_at", s->next_at);
     jw_int(&w, "last_at", s->last_at);

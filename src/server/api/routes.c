@@ -17,6 +17,7 @@ extern const srv_route srv_log_routes[];
 extern const srv_route srv_metrics_routes[];
 extern const srv_route srv_openapi_routes[];
 extern const srv_route srv_push_routes[];
+extern const srv_route srv_schedules_routes[];
 extern const srv_route srv_server_routes[];
 extern const srv_route srv_take_routes[];
 extern const srv_route srv_types_routes[];
@@ -37,6 +38,7 @@ const srv_route *const srv_routes[] = {
     srv_log_routes,
     srv_openapi_routes,
     srv_push_routes,
+    srv_schedules_routes,
     srv_server_routes,
     srv_events_routes,
     srv_eventbus_routes,

@@ -61,6 +61,7 @@ const srv_route srv_ui_routes[] = {
     PAGE("/jobs"),
     PAGE("/jobs/{id}"),
     PAGE("/workers"),
+    PAGE("/schedules"),
     PAGE("/types"),
     PAGE("/audit"),
     PAGE("/settings"),

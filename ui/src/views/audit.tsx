@@ -15,7 +15,7 @@ export interface Entry {
 interface Log { entries: Entry[]; mode: 'admin' | 'all' | 'off'; next: string | null }
 
 const ACTIONS = ['job', 'job.change', 'job.retry', 'job.promote', 'job.cancel', 'job.delete', 'job.bulk',
-    'job.state', 'job.import', 'type', 'type.pause', 'type.resume', 'type.settings', 'push', 'token', 'store'];
+    'job.state', 'job.import', 'type', 'type.pause', 'type.resume', 'type.settings', 'schedule', 'push', 'token', 'store'];
 const SPANS: [string, string][] = [['1', 'last hour'], ['24', 'last day'], ['168', 'last 7 days']];
 
 // A change of the file of tokens has no caller that the server knows.
