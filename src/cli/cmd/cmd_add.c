@@ -142,7 +142,7 @@ static weir_code add_lot(cli *c, weir_queue *q, const weir_spec *specs, size_t n
                          weir_error *err)
 {
     static weir_added added[LOT];
-    weir_code rc = weir_add_many(q, specs, n, added, err);
+    weir_code rc = weir_add_many(q, specs, n, NULL, added, err);
     for (size_t i = 0; i < n && !rc && !c->quiet; i++)
         print_added(c, &added[i]);
     return rc;
