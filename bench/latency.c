@@ -137,7 +137,8 @@ double resident_mib(const char *url)
             static const char *const types[] = { "bench", NULL };
             weir_job *job[WEIR_MAX_PAGE];
             size_t taken;
-            if (weir_take(q, types, WEIR_MAX_PAGE, 0, job, &taken, &err))
+            if (weir_take(q, &(weir_taking){ .types = types, .n = WEIR_MAX_PAGE }, job, &taken,
+                          &err))
                 die("take", &err);
             for (size_t k = 0; k < taken; k++) {
                 weir_job_done(job[k], BENCH_RESULT);

@@ -66,7 +66,7 @@ static void *produce(void *arg)
         specs[i] = a_job;
     while (atomic_fetch_add(&r->added, lot) + lot <= r->l->n)
         if (lot == 1 ? weir_add(r->q, specs, NULL, &err)
-                     : weir_add_many(r->q, specs, lot, NULL, &err))
+                     : weir_add_many(r->q, specs, lot, NULL, NULL, &err))
             die("add", &err);
     free(specs);
     return NULL;
@@ -81,7 +81,7 @@ static void live_alone(run *r)
         weir_job *job = NULL;
         size_t n = 0;
         if (weir_add(r->q, &a_job, NULL, &err) ||
-            weir_take(r->q, types, 1, 0, &job, &n, &err))
+            weir_take(r->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &err))
             die("add and take", &err);
         weir_fail(&err, WEIR_EJOB, "no job came, or it could not be ended");
         if (n != 1 || weir_job_done(job, BENCH_RESULT))
@@ -192,7 +192,7 @@ void fill(const char *url, size_t n)
     for (size_t i = 0; i < LOT; i++)
         specs[i] = a_job;
     for (size_t done = 0; done < n; done += LOT)
-        if (weir_add_many(q, specs, n - done < LOT ? n - done : LOT, NULL, &err))
+        if (weir_add_many(q, specs, n - done < LOT ? n - done : LOT, NULL, NULL, &err))
             die("fill", &err);
     free(specs);
     weir_close(q);

@@ -57,7 +57,7 @@ static weir_code send_all(weir_queue *q, sem_t *sent, weir_error *err)
                   "\"template\":\"expired-mail\"}" },
     };
     weir_added added[2];
-    weir_code  rc = weir_add_many(q, specs, 2, added, err);
+    weir_code  rc = weir_add_many(q, specs, 2, NULL, added, err);
     if (!rc) {
         printf("both mails are %s\n", weir_state_name(added[1].state));
         rc = weir_process(q, "mail", &(weir_pool){ .handler = send_mail, .threads = 10 }, err);

@@ -65,7 +65,7 @@ static weir_code convert_all(weir_queue *q, weir_error *err)
           .data = "{\"title\":\"Jane's wedding\",\"user\":3,\"frames\":175,\"scratched\":true}" },
     };
     weir_added added[VIDEOS];
-    weir_code  rc = weir_add_many(q, specs, VIDEOS, added, err);
+    weir_code  rc = weir_add_many(q, specs, VIDEOS, NULL, added, err);
     if (!rc)
         rc = weir_process(q, "video conversion",
                           &(weir_pool){ .handler = convert, .threads = 3 }, err);

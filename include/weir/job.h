@@ -31,7 +31,7 @@ enum {
     WEIR_MAX_ATTEMPTS    = 1000000,          /* attempts, and lost workers */
     WEIR_MAX_ADD         = 10000,            /* jobs in one call of weir_add_many() */
     WEIR_MAX_ADD_BYTES   = 64 * 1024 * 1024, /* and their bytes of data */
-    WEIR_MAX_TOKEN       = 128,              /* bytes of a token's key: weir_add_once() */
+    WEIR_MAX_TOKEN       = 128,              /* bytes of a token's key: weir_token */
     WEIR_TOKEN_MS        = 24 * 3600 * 1000, /* how long one is remembered */
     WEIR_MAX_IMPORT      = 1000,             /* jobs in one call of weir_import(); their texts: as
                                                 WEIR_MAX_ADD_BYTES, but one job is never too big */

@@ -86,13 +86,6 @@ WEIR_API weir_code weir_add(weir_queue *q, const weir_spec *spec, weir_added *ou
 WEIR_API weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out,
                                   weir_future **f, weir_error *err);
 
-/* Add n jobs (at most WEIR_MAX_ADD), all or none. `out` has room for n, or is NULL. An error names
- * the element: "jobs[3].type: ...". */
-WEIR_API weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
-                                 weir_error *err);
-WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n,
-                                       weir_added *out, weir_future **f, weir_error *err);
-
 /* Identifies a call, so that the store recognises its repetition. */
 typedef struct weir_token {
     const char *key;                /* who calls: at most WEIR_MAX_TOKEN bytes of UTF-8 */
@@ -100,16 +93,18 @@ typedef struct weir_token {
     uint64_t    digest;             /* of what is asked, made by the caller; 0: none */
 } weir_token;
 
-/* weir_add_many() that can be repeated safely, when it is not known whether it was done: if a call
- * with this key and number was done in the last WEIR_TOKEN_MS, nothing is added, and the answer is
- * that call's. A higher number takes the place of the lower one, which then ends with WEIR_ESTALE:
- * the store remembers one call of each key. The same key and number with another number of jobs
- * or another digest: WEIR_EINVAL. With token NULL it is weir_add_many(). */
-WEIR_API weir_code weir_add_once(weir_queue *q, const weir_token *token, const weir_spec *specs,
-                                 size_t n, weir_added *out, weir_error *err);
-WEIR_API weir_code weir_add_once_async(weir_queue *q, const weir_token *token,
-                                       const weir_spec *specs, size_t n, weir_added *out,
-                                       weir_future **f, weir_error *err);
+/* Add n jobs (at most WEIR_MAX_ADD), all or none. `out` has room for n, or is NULL. An error names
+ * the element: "jobs[3].type: ...".
+ * With a token (NULL: none) the call can be repeated safely, when it is not known whether it was
+ * done: if a call with this key and number was done in the last WEIR_TOKEN_MS, nothing is added,
+ * and the answer is that call's. A higher number takes the place of the lower one, which then ends
+ * with WEIR_ESTALE: the store remembers one call of each key. The same key and number with another
+ * number of jobs or another digest: WEIR_EINVAL. */
+WEIR_API weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n,
+                                 const weir_token *token, weir_added *out, weir_error *err);
+WEIR_API weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n,
+                                       const weir_token *token, weir_added *out, weir_future **f,
+                                       weir_error *err);
 
 /* ---- one job ---- */
 
@@ -163,12 +158,16 @@ typedef struct weir_change {
     int64_t     lease_ms;
 } weir_change;
 
-/* Change a job, all of it or nothing. Errors: WEIR_ENOENT; WEIR_ESTATE (names the state it is in);
- * WEIR_EINVAL, WEIR_ELIMIT. */
+typedef struct weir_updated {
+    weir_state from, to;        /* the job's state before and after */
+} weir_updated;
+
+/* Change a job, all of it or nothing. `out` may be NULL. Errors: WEIR_ENOENT; WEIR_ESTATE (names
+ * the state it is in); WEIR_EINVAL, WEIR_ELIMIT. */
 WEIR_API weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change,
-                               weir_error *err);
+                               weir_updated *out, weir_error *err);
 WEIR_API weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change,
-                                     weir_future **f, weir_error *err);
+                                     weir_updated *out, weir_future **f, weir_error *err);
 
 /* Set one value of a job, in any state: `value` is JSON, NULL removes it. A name has letters,
  * digits, "_", "-", "." and ":", and is not that of a field that every job has ("state").
@@ -197,12 +196,15 @@ WEIR_API weir_code weir_remove_async(weir_queue *q, uint64_t id, weir_future **f
 
 /* ---- log ---- */
 
-/* Append a line; longer than WEIR_MAX_TEXT it is cut, and beyond WEIR_MAX_LOG lines the oldest
- * goes. weir adds lines of its own when an attempt fails ("error | why") and when something
- * unusual happens ("stalled | ..."). */
-WEIR_API weir_code weir_log(weir_queue *q, uint64_t id, const char *line, weir_error *err);
-WEIR_API weir_code weir_log_async(weir_queue *q, uint64_t id, const char *line, weir_future **f,
-                                  weir_error *err);
+/* Append a line of `len` bytes (0: it ends at its NUL) to the job's log, in any state. Longer than
+ * WEIR_MAX_TEXT it is cut, and beyond WEIR_MAX_LOG lines the oldest goes. With delivery 0 anybody
+ * writes; WEIR_ENOENT: there is no such job. With a delivery number the worker that has the job
+ * writes, which extends the ttl; WEIR_ESTALE: the job is no longer its. weir adds lines of its own
+ * when an attempt fails ("error | why") and when something unusual happens ("stalled | ..."). */
+WEIR_API weir_code weir_log(weir_queue *q, uint64_t id, uint32_t delivery, const char *line,
+                            size_t len, weir_error *err);
+WEIR_API weir_code weir_log_async(weir_queue *q, uint64_t id, uint32_t delivery, const char *line,
+                                  size_t len, weir_future **f, weir_error *err);
 
 typedef struct weir_line {
     uint64_t    n;              /* 1, 2, 3 ...: its number in the job's log */

@@ -8,7 +8,7 @@
 #ifndef WEIR_REMOTE_H
 #define WEIR_REMOTE_H
 
-#include "weir/queue.h"
+#include "weir/worker.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,31 +16,15 @@ extern "C" {
 
 /* ---- take ---- */
 
-/* What a worker elsewhere wants. */
-typedef struct weir_taking {
-    const char *const *types;       /* NULL at the end; best job of all of them first */
-    size_t             n;           /* at most so many, which are at most WEIR_MAX_PAGE */
-    int64_t            lease_ms;    /* 0: WEIR_DEFAULT_LEASE_MS */
-    const char        *worker;      /* its name, kept in the job, at most WEIR_MAX_WORKER bytes;
-                                       NULL: this program's */
-    bool               busy;        /* its process has other jobs, or waits for some: then it gets
-                                       no suspect, see below */
-    bool              *suspect_waits;   /* out of weir_take_for(): a suspect was passed over. The
-                                       caller's until the answer is there; NULL: no matter */
-} weir_taking;
-
-/* A job whose worker died (weir_job.lost > 0) is a suspect: perhaps it kills its workers. It must
+/* weir_take() with weir_taking.remote takes jobs for a worker elsewhere: they are copies, and
+ * weir_job_free() only frees them (to give one back, end it with WEIR_OUTCOME_RETURN).
+ *
+ * A job whose worker died (weir_job.lost > 0) is a suspect: perhaps it kills its workers. It must
  * run alone, so that no other job is lost with it again. A worker that is not busy gets a suspect
  * as the only job of an answer, and must then be given nothing else until that has ended. A busy
  * one gets the jobs behind it, and learns that a suspect waits: let it finish what it has, and
- * take for it again when it is not busy. weir_process() and weir_take() do so by themselves. */
-
-/* Take jobs for it. out[0..*n_out) belong to the caller: weir_job_free(), which only frees them
- * (to give one back, end it with WEIR_OUTCOME_RETURN). None waiting is WEIR_OK with *n_out 0. */
-WEIR_API weir_code weir_take_for(weir_queue *q, const weir_taking *what, weir_job **out,
-                                 size_t *n_out, weir_error *err);
-WEIR_API weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, weir_job **out,
-                                       size_t *n_out, weir_future **f, weir_error *err);
+ * take for it again when it is not busy. weir_process(), and weir_take() without `remote`, do so by
+ * themselves. */
 
 /* ---- finish ---- */
 
@@ -61,7 +45,7 @@ typedef struct weir_ending {
     size_t             len;         /* 0: text ends at its NUL */
     int64_t            delay_ms;    /* of WEIR_OUTCOME_RETURN; 0: at once */
     const weir_taking *next;        /* take these in the same step, if it worked; NULL: none */
-    weir_job         **jobs;        /* room for next->n; as weir_take_for() */
+    weir_job         **jobs;        /* room for next->n; as weir_take() */
 } weir_ending;
 
 typedef struct weir_ended {
@@ -104,27 +88,6 @@ WEIR_API weir_code weir_progress(weir_queue *q, uint64_t id, uint32_t delivery, 
 WEIR_API weir_code weir_progress_async(weir_queue *q, uint64_t id, uint32_t delivery,
                                        int32_t percent, const char *data, size_t len,
                                        weir_future **f, weir_error *err);
-
-/* Append a line of `len` bytes (0: it ends at its NUL) to the job's log for the worker that has it;
- * extends the ttl. WEIR_ESTALE: it has it no longer. With delivery 0 as weir_log(): in any state,
- * WEIR_ENOENT when it is not there. */
-WEIR_API weir_code weir_log_by(weir_queue *q, uint64_t id, uint32_t delivery, const char *line,
-                               size_t len, weir_error *err);
-WEIR_API weir_code weir_log_by_async(weir_queue *q, uint64_t id, uint32_t delivery,
-                                     const char *line, size_t len, weir_future **f,
-                                     weir_error *err);
-
-/* ---- by hand ---- */
-
-typedef struct weir_altered {
-    weir_state from, to;            /* the job's state before and after */
-} weir_altered;
-
-/* weir_update() that also returns the states: for a program that passes on what others ask for. */
-WEIR_API weir_code weir_alter(weir_queue *q, uint64_t id, const weir_change *change,
-                              weir_altered *out, weir_error *err);
-WEIR_API weir_code weir_alter_async(weir_queue *q, uint64_t id, const weir_change *change,
-                                    weir_altered *out, weir_future **f, weir_error *err);
 
 /* ---- time ---- */
 

@@ -120,17 +120,30 @@ WEIR_API bool weir_job_cancelled(const weir_job *job);
 
 /* ---- by hand ---- */
 
-/* Take up to n jobs of these types (NULL at the end), best first, with a lease of `lease_ms` (0:
- * WEIR_DEFAULT_LEASE_MS) that nobody renews but weir_job_renew(). out[0..*n_out) belong to the
- * caller: end each with weir_job_done(), weir_job_fail() or weir_job_return(), then
- * weir_job_free(). None waiting is WEIR_OK with *n_out 0. A job whose worker died comes alone, when
- * this process has no other; while it has that one, and while it should finish others for its sake,
- * there are none, too. The queue must be open as long as they are used. */
-WEIR_API weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
-                             weir_job **out, size_t *n_out, weir_error *err);
-WEIR_API weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n,
-                                   int64_t lease_ms, weir_job **out, size_t *n_out, weir_future **f,
-                                   weir_error *err);
+/* Which jobs to take. */
+typedef struct weir_taking {
+    const char *const *types;       /* NULL at the end; best job of all of them first */
+    size_t             n;           /* how many at most: 1 to WEIR_MAX_PAGE */
+    int64_t            lease_ms;    /* 0: WEIR_DEFAULT_LEASE_MS. Nobody renews it but
+                                       weir_job_renew() */
+    const char        *worker;      /* its name, kept in the job, at most WEIR_MAX_WORKER bytes;
+                                       NULL: this program's */
+    bool               remote;      /* for a worker elsewhere, as is what follows: remote.h */
+    bool               busy;        /* its process has other jobs, or waits for some: then it gets
+                                       no suspect */
+    bool              *suspect_waits;   /* out of weir_take(): a suspect was passed over. The
+                                       caller's until the answer is there; NULL: no matter */
+} weir_taking;
+
+/* Take jobs, best first. out[0..*n_out) belong to the caller: end each with weir_job_done(),
+ * weir_job_fail() or weir_job_return(), then weir_job_free(). None waiting is WEIR_OK with *n_out
+ * 0. A job whose worker died comes alone, when this process has no other; while it has that one,
+ * and while it should finish others for its sake, there are none, too. The queue must be open as
+ * long as they are used. */
+WEIR_API weir_code weir_take(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
+                             weir_error *err);
+WEIR_API weir_code weir_take_async(weir_queue *q, const weir_taking *what, weir_job **out,
+                                   size_t *n_out, weir_future **f, weir_error *err);
 
 /* A new lease from now. WEIR_ESTALE: it is no longer ours. */
 WEIR_API weir_code weir_job_renew(weir_job *job, int64_t lease_ms);

@@ -207,7 +207,7 @@ static weir_code submit_adds(weir_workqueue *q, batch *b)
         p->remove_on_complete = true;
         p->max_lost = WEIR_MAX_ATTEMPTS;    /* a restart is not the work's fault */
     }
-    weir_code rc = spec ? weir_add_many_async(s->queue, spec, b->n_adds, b->added,
+    weir_code rc = spec ? weir_add_many_async(s->queue, spec, b->n_adds, NULL, b->added,
                                               &b->future[PART_ADD], &b->err[PART_ADD])
                         : WEIR_ENOMEM;
     free(spec);
@@ -231,8 +231,8 @@ static weir_code submit_ends(weir_workqueue *q, batch *b)
 static weir_code submit_take(weir_workqueue *q, batch *b)
 {
     const char *types[] = { q->store->type, NULL };
-    weir_taking what = { .types = types, .n = b->n_take, .lease_ms = LEASE_MS };
-    return weir_take_for_async(q->store->queue, &what, b->job, &b->n_taken, &b->future[PART_TAKE],
+    weir_taking what = { .remote = true, .types = types, .n = b->n_take, .lease_ms = LEASE_MS };
+    return weir_take_async(q->store->queue, &what, b->job, &b->n_taken, &b->future[PART_TAKE],
                                &b->err[PART_TAKE]);
 }
 

@@ -168,8 +168,8 @@ weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out, 
     return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
 }
 
-static weir_code add_and_wait(weir_queue *q, const weir_token *token, const weir_spec *specs,
-                              size_t n, weir_added *out, weir_error *err)
+weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, const weir_token *token,
+                        weir_added *out, weir_error *err)
 {
     weir_added *own = out ? NULL : calloc(n ? n : 1, sizeof *own);
     if (!out && !own)
@@ -181,27 +181,9 @@ static weir_code add_and_wait(weir_queue *q, const weir_token *token, const weir
     return rc;
 }
 
-weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
-                        weir_error *err)
-{
-    return add_and_wait(q, NULL, specs, n, out, err);
-}
-
-weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n, weir_added *out,
-                              weir_future **f, weir_error *err)
-{
-    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = specs, .n = n } };
-    return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
-}
-
-weir_code weir_add_once(weir_queue *q, const weir_token *token, const weir_spec *specs, size_t n,
-                        weir_added *out, weir_error *err)
-{
-    return add_and_wait(q, token, specs, n, out, err);
-}
-
-weir_code weir_add_once_async(weir_queue *q, const weir_token *token, const weir_spec *specs,
-                              size_t n, weir_added *out, weir_future **f, weir_error *err)
+weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n,
+                              const weir_token *token, weir_added *out, weir_future **f,
+                              weir_error *err)
 {
     weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .token = token, .specs = specs, .n = n } };
     return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
@@ -255,17 +237,27 @@ static weir_op op_change(const weir_queue *q, uint64_t id, const weir_change *ch
     return op;
 }
 
-weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_error *err)
+static void give_updated(weir_queue *q, weir_op *op, const weir_reply *to)
 {
-    weir_op op = op_change(q, id, change);
-    return weir__call(q, &op, NULL, err);
+    (void)q;
+    const weir_op_update *u = &op->u.update;
+    weir_updated         *out = to->out;
+    if (out)
+        *out = op->err.code ? (weir_updated){ 0 } : (weir_updated){ u->old_state, u->new_state };
 }
 
-weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change, weir_future **f,
-                            weir_error *err)
+weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_updated *out,
+                      weir_error *err)
 {
     weir_op op = op_change(q, id, change);
-    return weir__call_async(q, &op, NULL, f, err);
+    return weir__call(q, &op, &(weir_reply){ .give = give_updated, .out = out }, err);
+}
+
+weir_code weir_update_async(weir_queue *q, uint64_t id, const weir_change *change,
+                            weir_updated *out, weir_future **f, weir_error *err)
+{
+    weir_op op = op_change(q, id, change);
+    return weir__call_async(q, &op, &(weir_reply){ .give = give_updated, .out = out }, f, err);
 }
 
 weir_code weir_set(weir_queue *q, uint64_t id, const char *name, const char *value, weir_error *err)
@@ -273,7 +265,7 @@ weir_code weir_set(weir_queue *q, uint64_t id, const char *name, const char *val
     weir_buf  b = { 0 };
     weir_code rc = weir__values_one(&b, name, value, err);
     if (!rc)
-        rc = weir_update(q, id, &(weir_change){ .values = b.data, .values_len = b.len }, err);
+        rc = weir_update(q, id, &(weir_change){ .values = b.data, .values_len = b.len }, NULL, err);
     weir__buf_fini(&b);
     return rc;
 }
@@ -287,7 +279,7 @@ weir_code weir_set_async(weir_queue *q, uint64_t id, const char *name, const cha
     if (f)
         *f = NULL;
     if (!rc)
-        rc = weir_update_async(q, id, &change, f, err);
+        rc = weir_update_async(q, id, &change, NULL, f, err);
     weir__buf_fini(&b);
     return rc;
 }
@@ -365,22 +357,25 @@ weir_code weir_remove_async(weir_queue *q, uint64_t id, weir_future **f, weir_er
 
 /* ---- log ---- */
 
-static weir_op op_log(uint64_t id, const char *line)
+static weir_op op_log(uint64_t id, uint32_t delivery, const char *line, size_t len)
 {
+    if (line && !len)
+        len = strlen(line);
     return (weir_op){ .kind = WEIR_OP_LOG,
-                      .u.log = { .id = id, .text = line, .len = line ? strlen(line) : 0 } };
+                      .u.log = { .id = id, .delivery = delivery, .text = line, .len = len } };
 }
 
-weir_code weir_log(weir_queue *q, uint64_t id, const char *line, weir_error *err)
+weir_code weir_log(weir_queue *q, uint64_t id, uint32_t delivery, const char *line, size_t len,
+                   weir_error *err)
 {
-    weir_op op = op_log(id, line);
+    weir_op op = op_log(id, delivery, line, len);
     return weir__call(q, &op, NULL, err);
 }
 
-weir_code weir_log_async(weir_queue *q, uint64_t id, const char *line, weir_future **f,
-                         weir_error *err)
+weir_code weir_log_async(weir_queue *q, uint64_t id, uint32_t delivery, const char *line,
+                         size_t len, weir_future **f, weir_error *err)
 {
-    weir_op op = op_log(id, line);
+    weir_op op = op_log(id, delivery, line, len);
     return weir__call_async(q, &op, NULL, f, err);
 }
 
@@ -587,19 +582,20 @@ weir_code weir_check_async(weir_queue *q, bool mend, weir_report **out, weir_fut
 /* ---- take ---- */
 
 /* No job is taken beside a suspect: then the answer is "none", as in an empty queue. */
-static weir_op op_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
-                       weir_job **jobs, weir_pass pass)
+static weir_op op_take(weir_queue *q, const weir_taking *what, weir_job **jobs, weir_pass pass)
 {
-    weir_taking what = { .types = types, .n = n, .lease_ms = lease_ms,
-                         .busy = pass == WEIR__PASS_BUSY };
-    return (weir_op){ .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, &what, jobs) };
+    weir_taking own = *what;
+    own.busy = pass == WEIR__PASS_BUSY;
+    return (weir_op){ .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, &own, jobs) };
 }
 
-weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
-                    weir_job **out, size_t *n_out, weir_error *err)
+weir_code weir_take(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
+                    weir_error *err)
 {
+    if (what->remote)
+        return weir__take_remote(q, what, out, n_out, err);
     weir_pass pass = weir__queue_enter_by_hand(q);
-    weir_op op = op_take(q, types, n, lease_ms, out, pass);
+    weir_op op = op_take(q, what, out, pass);
     weir_reply to = { .give = give_taken, .out = out, .n_out = n_out, .pass = pass };
     if (pass)
         return weir__call(q, &op, &to, err);
@@ -607,11 +603,13 @@ weir_code weir_take(weir_queue *q, const char *const *types, size_t n, int64_t l
     return weir__op_check(&op, err);
 }
 
-weir_code weir_take_async(weir_queue *q, const char *const *types, size_t n, int64_t lease_ms,
-                          weir_job **out, size_t *n_out, weir_future **f, weir_error *err)
+weir_code weir_take_async(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
+                          weir_future **f, weir_error *err)
 {
+    if (what->remote)
+        return weir__take_remote_async(q, what, out, n_out, f, err);
     weir_pass pass = weir__queue_enter_by_hand(q);
-    weir_op op = op_take(q, types, n, lease_ms, NULL, pass);
+    weir_op op = op_take(q, what, NULL, pass);
     weir_reply to = { .give = give_taken, .out = out, .n_out = n_out, .pass = pass };
     if (pass)
         return weir__call_async(q, &op, &to, f, err);

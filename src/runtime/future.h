@@ -59,4 +59,10 @@ const weir_error *weir__future_outcome(weir_future *f);
 /* To take what a worker wants; everything is borrowed. */
 weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **jobs);
 
+/* weir_take() with weir_taking.remote. */
+weir_code weir__take_remote(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
+                            weir_error *err);
+weir_code weir__take_remote_async(weir_queue *q, const weir_taking *what, weir_job **out,
+                                  size_t *n_out, weir_future **f, weir_error *err);
+
 #endif

@@ -39,8 +39,8 @@ static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
         *to->waits_out = !op->err.code && op->u.take.suspect_waits;
 }
 
-weir_code weir_take_for(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
-                        weir_error *err)
+weir_code weir__take_remote(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
+                            weir_error *err)
 {
     weir_op    op = { .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, what, out) };
     weir_reply to = { .give = give_taken, .out = out, .n_out = n_out,
@@ -48,8 +48,8 @@ weir_code weir_take_for(weir_queue *q, const weir_taking *what, weir_job **out, 
     return weir__call(q, &op, &to, err);
 }
 
-weir_code weir_take_for_async(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
-                              weir_future **f, weir_error *err)
+weir_code weir__take_remote_async(weir_queue *q, const weir_taking *what, weir_job **out,
+                                  size_t *n_out, weir_future **f, weir_error *err)
 {
     weir_op    op = { .kind = WEIR_OP_TAKE, .u.take = weir__taking(q, what, NULL) };
     weir_reply to = { .give = give_taken, .out = out, .n_out = n_out,
@@ -238,7 +238,7 @@ weir_code weir_renew_async(weir_queue *q, weir_lease *leases, size_t n, weir_fut
     return rc ? rc : weir__call_async(q, &op, &to, f, err);
 }
 
-/* ---- progress and log ---- */
+/* ---- progress ---- */
 
 static weir_op op_progress(uint64_t id, uint32_t delivery, int32_t percent, const char *data,
                            size_t len)
@@ -259,57 +259,6 @@ weir_code weir_progress_async(weir_queue *q, uint64_t id, uint32_t delivery, int
 {
     weir_op op = op_progress(id, delivery, percent, data, len);
     return weir__call_async(q, &op, NULL, f, err);
-}
-
-static weir_op op_log(uint64_t id, uint32_t delivery, const char *line, size_t len)
-{
-    return (weir_op){ .kind = WEIR_OP_LOG,
-                      .u.log = { .id = id, .delivery = delivery, .text = line, .len = len } };
-}
-
-weir_code weir_log_by(weir_queue *q, uint64_t id, uint32_t delivery, const char *line, size_t len,
-                      weir_error *err)
-{
-    weir_op op = op_log(id, delivery, line, len);
-    return weir__call(q, &op, NULL, err);
-}
-
-weir_code weir_log_by_async(weir_queue *q, uint64_t id, uint32_t delivery, const char *line,
-                            size_t len, weir_future **f, weir_error *err)
-{
-    weir_op op = op_log(id, delivery, line, len);
-    return weir__call_async(q, &op, NULL, f, err);
-}
-
-/* ---- by hand ---- */
-
-static void give_altered(weir_queue *q, weir_op *op, const weir_reply *to)
-{
-    (void)q;
-    const weir_op_update *u = &op->u.update;
-    weir_altered         *out = to->out;
-    if (out)
-        *out = op->err.code ? (weir_altered){ 0 } : (weir_altered){ u->old_state, u->new_state };
-}
-
-static weir_op op_alter(uint64_t id, const weir_change *change)
-{
-    return (weir_op){ .kind = WEIR_OP_UPDATE,
-                      .u.update = { .id = id, .from = change->from, .change = *change } };
-}
-
-weir_code weir_alter(weir_queue *q, uint64_t id, const weir_change *change, weir_altered *out,
-                     weir_error *err)
-{
-    weir_op op = op_alter(id, change);
-    return weir__call(q, &op, &(weir_reply){ .give = give_altered, .out = out }, err);
-}
-
-weir_code weir_alter_async(weir_queue *q, uint64_t id, const weir_change *change, weir_altered *out,
-                           weir_future **f, weir_error *err)
-{
-    weir_op op = op_alter(id, change);
-    return weir__call_async(q, &op, &(weir_reply){ .give = give_altered, .out = out }, f, err);
 }
 
 /* ---- tick ---- */

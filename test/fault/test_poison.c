@@ -51,7 +51,8 @@ static void *take_by_hand(void *arg)
     while (!is_over(q)) {
         weir_job *job;
         size_t    n;
-        if (weir_take(q, types, 1, LEASE_MS, &job, &n, NULL) || !n) {
+        weir_taking what = { .types = types, .n = 1, .lease_ms = LEASE_MS };
+        if (weir_take(q, &what, &job, &n, NULL) || !n) {
             rt_breathe();
             continue;
         }
@@ -165,7 +166,7 @@ static void add_all(weir_queue *q)
         for (int i = 0; i < 100; i++)
             specs[i] = (weir_spec){ .type = "x",
                                     .data = from + i == POISON ? POISONED : "{}" };
-        if (weir_add_many(q, specs, 100, added, &err))
+        if (weir_add_many(q, specs, 100, NULL, added, &err))
             fail_msg("%s", err.msg);
     }
 }

@@ -123,11 +123,11 @@ static void add_jobs(run *r)
     else
         assert_int_equal(added[0].id, 0);
     weir_spec many[3] = { { .type = "a" }, { .type = "b", .delay_ms = 1000000 }, { .type = "c" } };
-    if (!TRY(weir_add_many(r->q, many, 3, added, NULL)))
+    if (!TRY(weir_add_many(r->q, many, 3, NULL, added, NULL)))
         r->added += 3;
     weir_token token = { .key = "me", .number = 1 };
-    if (!TRY(weir_add_once(r->q, &token, many, 1, added, NULL)) ||
-        !TRY(weir_add_once(r->q, &token, many, 1, added, NULL)))
+    if (!TRY(weir_add_many(r->q, many, 1, &token, added, NULL)) ||
+        !TRY(weir_add_many(r->q, many, 1, &token, added, NULL)))
         r->added++;
     if (!TRY(weir_add_async(r->q, &many[0], &added[0], &f, NULL))) {
         weir_future_then(f, on_then, r);
@@ -186,7 +186,8 @@ static void read_all(run *r)
     bool first = false;
     if (TRY(weir_exists(r->q, 1, &first, NULL)) || !first)
         return;
-    if (!TRY(weir_log(r->q, 1, "by hand", NULL)) && !TRY(weir_logs(r->q, 1, 0, 0, &lines, NULL)))
+    if (!TRY(weir_log(r->q, 1, 0, "by hand", 0, NULL)) &&
+        !TRY(weir_logs(r->q, 1, 0, 0, &lines, NULL)))
         weir_lines_free(lines);
     if (!TRY(weir_get(r->q, 1, &job, NULL)))
         weir_job_free(job);
@@ -200,11 +201,12 @@ static void read_all(run *r)
 static void work_for(run *r)
 {
     static const char *const types[] = { "c", "a", NULL };
-    weir_taking  what = { .types = types, .n = 1, .lease_ms = 100000, .worker = "far" };
+    weir_taking  what = { .types = types, .n = 1, .lease_ms = 100000, .worker = "far",
+                          .remote = true };
     weir_job    *job = NULL, *next = NULL;
     size_t       n = 0;
     weir_future *f;
-    if (TRY(weir_take_for_async(r->q, &what, &job, &n, &f, NULL)))
+    if (TRY(weir_take_async(r->q, &what, &job, &n, &f, NULL)))
         return;
     TRY(weir_future_wait(f, WEIR_FOREVER, NULL));
     weir_future_free(f);
@@ -216,7 +218,7 @@ static void work_for(run *r)
         weir_future_free(f);
     }
     TRY(weir_progress(r->q, job->id, job->delivery, 5, "[]", 0, NULL));
-    TRY(weir_log_by(r->q, job->id, job->delivery, "far away", 0, NULL));
+    TRY(weir_log(r->q, job->id, job->delivery, "far away", 0, NULL));
     weir_ending e = { .id = job->id, .delivery = job->delivery, .outcome = WEIR_OUTCOME_FAIL,
                       .text = "not here", .next = &what, .jobs = &next };
     weir_ended  out = { .n_jobs = 9 };
@@ -234,7 +236,8 @@ static void work(run *r, int prefetch)
     static const char *const c[] = { "c", NULL };
     weir_job *job;
     size_t    n;
-    if (!TRY(weir_take(r->q, c, 1, 100000, &job, &n, NULL)) && n) {
+    weir_taking what = { .types = c, .n = 1, .lease_ms = 100000 };
+    if (!TRY(weir_take(r->q, &what, &job, &n, NULL)) && n) {
         weir_code rc = weir_job_fail(job, "by hand");
         assert_true(rc == WEIR_EJOB || rc == WEIR_ENOMEM);
         weir_job_free(job);

@@ -207,8 +207,9 @@ static void what_a_lone_owner_had_is_lost_with_it(void **state)
     weir_close(r.q);
     pid_t pid = fork();
     if (!pid) {
+        weir_taking what = { .types = types, .n = 1, .lease_ms = 60000 };
         if (weir_open(&r.q, r.url, NULL, &r.err) ||
-            weir_take(r.q, types, 1, 60000, &job, &n, &r.err) || n != 1)
+            weir_take(r.q, &what, &job, &n, &r.err) || n != 1)
             _exit(1);
         kill(getpid(), SIGKILL);
     }
@@ -216,7 +217,7 @@ static void what_a_lone_owner_had_is_lost_with_it(void **state)
     waitpid(pid, &status, 0);
     assert_true(WIFSIGNALED(status));
     OK(weir_open(&r.q, r.url, NULL, &r.err));
-    OK(weir_take(r.q, types, 1, 0, &job, &n, &r.err));
+    OK(weir_take(r.q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &r.err));
     assert_int_equal(n, 1);
     assert_int_equal(job->delivery, 2);
     OK(weir_job_done(job, NULL));

@@ -16,7 +16,9 @@ static weir_job *a_job(weir_queue **out)
         size_t            n = 0;
         MUST(!weir_open(&q, "mem:", NULL, NULL));
         MUST(!weir_add(q, &(weir_spec){ .type = types[0] }, NULL, NULL));
-        MUST(!weir_take(q, types, 1, WEIR_MAX_MS, &job, &n, NULL) && n == 1);
+        MUST(!weir_take(q, &(weir_taking){ .types = types, .n = 1, .lease_ms = WEIR_MAX_MS }, &job,
+                        &n, NULL) &&
+             n == 1);
     }
     *out = q;
     return job;

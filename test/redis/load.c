@@ -94,7 +94,7 @@ static void *produce(void *arg)
         size_t lot = is_lot(key) ? LOT : 1;
         for (uint64_t i = 0; i < LOT && !atomic_load(&l->stop); i += lot) {
             memset(added, 0, sizeof added);
-            weir_code rc = weir_add_many(l->q, &spec[i], lot, added, &err);
+            weir_code rc = weir_add_many(l->q, &spec[i], lot, NULL, added, &err);
             for (size_t k = 0; k < lot; k++)
                 note(l, key + i + k, rc, added[k].id);
             rest_us(l->opt.pace_us);

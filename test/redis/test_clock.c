@@ -121,7 +121,7 @@ static void living(const layout *l, int by_s)
                                              .lease_ms = LEASE }, &t->err));
     for (int i = 0; i < JOBS; i++)
         specs[i] = (weir_spec){ .type = "a", .ttl_ms = i ? 0 : 600000 };
-    OK(weir_add_many(t->q, specs, JOBS, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, JOBS, NULL, NULL, &t->err));
     gate_wait(&work.begun, JOBS);
     stay(LEASE / 2);
     step(&s, by_s);
@@ -172,7 +172,7 @@ static void dead(const layout *l, int by_s)
     const char *types[] = { "a", NULL };
     weir_job   *job;
     size_t      n;
-    OK(weir_take_for(t->q, &(weir_taking){ .worker = "dead", .types = types, .n = 1,
+    OK(weir_take(t->q, &(weir_taking){ .remote = true, .worker = "dead", .types = types, .n = 1,
                                            .lease_ms = LEASE }, &job, &n, &t->err));
     assert_int_equal(n, 1);
     weir_job_free(job);

@@ -132,7 +132,8 @@ static void one_queue(void **state)
     weir_job *job[TAKEN];
     size_t    n, got = 0;
     while (got < TAKEN) {
-        OK(weir_take(other.q, types, TAKEN - got, 0, &job[got], &n, &t->err));
+        OK(weir_take(other.q, &(weir_taking){ .types = types, .n = TAKEN - got }, &job[got], &n,
+                     &t->err));
         assert_true(n > 0);
         got += n;
     }
@@ -240,7 +241,7 @@ static void a_lot_in_parts(void **state)
         snprintf(unique[i], sizeof unique[i], "u%d", i);
         specs[i] = (weir_spec){ .type = "a", .unique = unique[i] };
     }
-    weir_code rc = weir_add_many(t->q, specs, LOT, NULL, &t->err);
+    weir_code rc = weir_add_many(t->q, specs, LOT, NULL, NULL, &t->err);
     assert_non_null(rig_cluster_failed_over(cluster, slot_of(0), old));
     uint64_t there = 0;
     UNTIL(weir_count(t->q, WEIR_STATE_ANY, NULL, &there, &t->err) == WEIR_OK);
@@ -251,7 +252,7 @@ static void a_lot_in_parts(void **state)
         assert_int_equal(there, 0);
     /* Adding them again adds what is missing. */
     weir_added added[LOT];
-    OK(weir_add_many(t->q, specs, LOT, added, &t->err));
+    OK(weir_add_many(t->q, specs, LOT, NULL, added, &t->err));
     assert_int_equal(rt_count(t, WEIR_STATE_ANY), LOT);
     assert_true(rig_begin(old) && rig_ready(old) && rig_cluster_ready(cluster));
     rt_check_and_close(t);

@@ -209,8 +209,8 @@ static void takes_are_repeated_on(const char *query)
     assert_non_null(p);
     char         url[URL_MAX];
     rt           box, *t = &box;
-    weir_taking  one = { .types = types, .n = TAKES }, more = { .types = types, .n = EACH,
-                                                                .busy = true };
+    weir_taking  one = { .remote = true, .types = types, .n = TAKES },
+                more = { .types = types, .n = EACH, .busy = true };
     weir_job    *held[TAKES], *jobs[TAKES][EACH];
     weir_ended   ended[TAKES];
     weir_ending  endings[TAKES], lost = { .outcome = WEIR_OUTCOME_LOST };
@@ -219,7 +219,7 @@ static void takes_are_repeated_on(const char *query)
              proxy_port(p), query);
     rt_open(t, url, false);
     lost.id = rt_add(t, &(weir_spec){ .type = "a", .max_lost = 10, .priority = -1 });
-    OK(weir_take_for(t->q, &one, held, &n, &t->err));
+    OK(weir_take(t->q, &one, held, &n, &t->err));
     lost.delivery = held[0]->delivery;
     weir_job_free(held[0]);
     OK(weir_finish(t->q, &lost, 1, ended, &t->err));
@@ -227,7 +227,7 @@ static void takes_are_repeated_on(const char *query)
     for (int i = 0; i < JOBS; i++)
         rt_add(t, &(weir_spec){ .type = "a", .data = i < JOBS - 1 ? "{}" : "{\"last\":1}" });
     one.busy = true;
-    OK(weir_take_for(t->q, &one, held, &n, &t->err));
+    OK(weir_take(t->q, &one, held, &n, &t->err));
     assert_int_equal(n, TAKES);
     for (int i = 0; i < TAKES; i++)
         endings[i] = (weir_ending){ .id = held[i]->id, .delivery = held[i]->delivery,

@@ -293,15 +293,15 @@ static void a_stopped_replica_has_nothing(void **state)
     UNTIL(rig_info(p.replica, "keyspace", "db0:keys") > 0);
     rig_pause(p.replica);
     weir_spec spec = { .type = "a" };
-    assert_int_equal(weir_add_once(t->q, &token, &spec, 1, &added, &t->err), WEIR_EUNKNOWN);
+    assert_int_equal(weir_add_many(t->q, &spec, 1, &token, &added, &t->err), WEIR_EUNKNOWN);
     assert_non_null(strstr(t->err.msg, "only 0 of 1 replicas have it after 2000 ms"));
     /* Asked again, it must not be claimed because nothing new is written. */
-    assert_int_equal(weir_add_once(t->q, &token, &spec, 1, &added, &t->err), WEIR_EUNKNOWN);
+    assert_int_equal(weir_add_many(t->q, &spec, 1, &token, &added, &t->err), WEIR_EUNKNOWN);
     /* Workers go on. */
     OK(weir_process(t->q, "a", &(weir_pool){ .handler = nothing, .ctx = &done }, &t->err));
     gate_wait(&done, 2);
     rig_resume(p.replica);
-    UNTIL(weir_add_once(t->q, &token, &spec, 1, &added, &t->err) == WEIR_OK);
+    UNTIL(weir_add_many(t->q, &spec, 1, &token, &added, &t->err) == WEIR_OK);
     rt_until_count(t, WEIR_STATE_COMPLETE, 2);
     assert_int_equal(rt_count(t, WEIR_STATE_ANY), 2);
     rt_check_and_close(t);

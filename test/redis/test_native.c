@@ -72,9 +72,9 @@ static void long_data_is_kept_apart(void **state)
     OK(weir_add(t->q, &(weir_spec){ .type = "mail", .data = large, .delay_ms = 60000 }, &b,
                 &t->err));
     check_data(t, b.id, large, 1);
-    OK(weir_update(t->q, a.id, &(weir_change){ .data = large }, &t->err));
+    OK(weir_update(t->q, a.id, &(weir_change){ .data = large }, NULL, &t->err));
     check_data(t, a.id, large, 2);
-    OK(weir_update(t->q, b.id, &(weir_change){ .data = small }, &t->err));
+    OK(weir_update(t->q, b.id, &(weir_change){ .data = small }, NULL, &t->err));
     check_data(t, b.id, small, 1);
     OK(weir_promote(t->q, b.id, &t->err));
     check_data(t, b.id, small, 1);
@@ -82,7 +82,7 @@ static void long_data_is_kept_apart(void **state)
     static const char *const types[] = { "mail", NULL };
     weir_job *job[2];
     size_t    n = 0;
-    OK(weir_take(t->q, types, 2, 0, job, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 2 }, job, &n, &t->err));
     assert_int_equal(n, 2);
     assert_string_equal(job[0]->data, large);
     assert_string_equal(job[1]->data, small);
@@ -151,8 +151,8 @@ static void begin_lot(one *t, weir_job *jobs[TAKEN])
     size_t    n = 0;
     for (size_t i = 0; i < LOT; i++)
         specs[i] = (weir_spec){ .type = "mail" };
-    OK(weir_add_many(t->q, specs, LOT, NULL, &t->err));
-    OK(weir_take_for(t->q, &(weir_taking){ .types = (const char *[]){ "mail", NULL },
+    OK(weir_add_many(t->q, specs, LOT, NULL, NULL, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .remote = true, .types = (const char *[]){ "mail", NULL },
                                            .worker = "w", .n = TAKEN }, jobs, &n, &t->err));
     assert_int_equal(n, TAKEN);
 }
@@ -305,7 +305,7 @@ static void check_does_not_read_a_piece_for_each_job(void **state)
     open_one(t);
     for (size_t i = 0; i < MANY; i++)
         specs[i] = (weir_spec){ .type = "mail" };
-    OK(weir_add_many(t->q, specs, MANY, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, MANY, NULL, NULL, &t->err));
     assert_true(rig_do(t->r, "CONFIG RESETSTAT"));
     assert_int_equal(lines_of_check(t, false, MANY), 0);
     assert_true(calls_of(t, "hmget") < MANY);
@@ -370,7 +370,7 @@ static void more_at_once_than_a_span_holds(void **state)
     for (size_t i = 0; i < EACH; i++)
         specs[i] = (weir_spec){ .type = "mail" };
     for (size_t i = 0; i < CALLS; i++)
-        OK(weir_add_many_async(t->q, specs, EACH, NULL, &futures[i], &t->err));
+        OK(weir_add_many_async(t->q, specs, EACH, NULL, NULL, &futures[i], &t->err));
     for (size_t i = 0; i < CALLS; i++) {
         OK(weir_future_wait(futures[i], -1, &t->err));
         weir_future_free(futures[i]);
@@ -384,9 +384,9 @@ static void more_at_once_than_a_span_holds(void **state)
 static size_t take_of(one *t, const char *type, size_t n, weir_job **jobs)
 {
     size_t got = 0;
-    OK(weir_take_for(t->q, &(weir_taking){ .types = (const char *[]){ type, NULL }, .n = n,
-                                           .worker = "w", .lease_ms = 60000 }, jobs, &got,
-                     &t->err));
+    weir_taking what = { .types = (const char *[]){ type, NULL }, .n = n, .worker = "w",
+                         .lease_ms = 60000, .remote = true };
+    OK(weir_take(t->q, &what, jobs, &got, &t->err));
     return got;
 }
 

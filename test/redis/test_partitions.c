@@ -48,7 +48,7 @@ static void add_lot(rt *t, size_t n, uint64_t count[PARTITIONS])
     assert_true(n <= MOST);
     for (size_t i = 0; i < n; i++)
         specs[i] = (weir_spec){ .type = "a" };
-    OK(weir_add_many(t->q, specs, n, added, &t->err));
+    OK(weir_add_many(t->q, specs, n, NULL, added, &t->err));
     for (size_t i = 0; count && i < n; i++)
         count[added[i].id % PARTITIONS]++;
 }
@@ -99,7 +99,7 @@ static weir_job *take(rt *t)
     static const char *const types[] = { "a", NULL };
     weir_job *job = NULL;
     size_t    n;
-    OK(weir_take(t->q, types, 1, 0, &job, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err));
     return n ? job : NULL;
 }
 

@@ -123,7 +123,8 @@ static size_t tear(const char *scheme, void (*last)(rt *, const weir_job *), int
     rig_url(r, scheme, "timeout=60s", url, sizeof url);
     rt_open(t, url, false);
     uint64_t first = rt_add_type(t, "a"), second = rt_add_type(t, "a");
-    OK(weir_take(t->q, types, 1, WEIR_MAX_MS, &held, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1, .lease_ms = WEIR_MAX_MS }, &held, &n,
+                 &t->err));
     off_t before = aof_size(r);
     last(t, held);
     off_t after = aof_size(r);
@@ -179,7 +180,7 @@ static void away_at_the_first_take(void **state)
     rt_open(t, url, false);
     rt_add_type(t, "a");
     assert_true(rig_stop(r));
-    OK(weir_take_for_async(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &f,
+    OK(weir_take_async(t->q, &(weir_taking){ .remote = true, .types = types, .n = 1 }, &job, &n, &f,
                            &t->err));
     stay(50);                   /* it finds nobody there */
     assert_true(rig_begin(r) && rig_ready(r));
@@ -573,8 +574,9 @@ static int try_all(rt *t)
     int          all = 0;
     all += noticed(t, weir_add(t->q, &found, NULL, &t->err), "add");
     all += noticed(t, weir_add(t->q, &late, NULL, &t->err), "add later");
-    all += noticed(t, weir_take(t->q, types, 1, 0, &job, &n, &t->err), "take");
-    all += noticed(t, weir_log(t->q, 1, "line", &t->err), "log");
+    all += noticed(t, weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err),
+                   "take");
+    all += noticed(t, weir_log(t->q, 1, 0, "line", 0, &t->err), "log");
     all += noticed(t, weir_get_stats(t->q, &stats, &t->err), "stats");
     all += noticed(t, weir_list(t->q, &(weir_query){ 0 }, &page, &t->err), "list");
     all += noticed(t, weir_list(t->q, &(weir_query){ .search = "ann" }, &hits, &t->err), "search");
@@ -596,10 +598,11 @@ static void open_with_some(rt *t, const char *url)
                             .ttl_ms = 100000 });
     rt_add(t, &(weir_spec){ .type = "a", .delay_ms = 1000000 });
     rt_add(t, &(weir_spec){ .type = "b", .ttl_ms = 100000 });
-    OK(weir_log(t->q, 1, "ann", &t->err));
+    OK(weir_log(t->q, 1, 0, "ann", 0, &t->err));
     weir_job *job;
     size_t    n;
-    OK(weir_take(t->q, (const char *[]){ "b", NULL }, 1, 0, &job, &n, &t->err));
+    weir_taking b = { .types = (const char *[]){ "b", NULL }, .n = 1 };
+    OK(weir_take(t->q, &b, &job, &n, &t->err));
     assert_int_equal(n, 1);
     weir_job_free(job);
 }

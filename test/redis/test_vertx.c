@@ -328,8 +328,10 @@ static void what_is_being_taken_is_left(void **state)
     assert_int_equal(weir_remove(t->q, id, &t->err), WEIR_ESTATE);
     weir_job   *job = NULL;
     size_t      n = 1;
-    weir_taking what = { .types = (const char *[]){ "mail", NULL }, .n = 1, .worker = "me" };
-    OK(weir_take_for(t->q, &what, &job, &n, &t->err));
+    weir_taking what = {
+        .remote = true, .types = (const char *[]){ "mail", NULL }, .n = 1, .worker = "me"
+    };
+    OK(weir_take(t->q, &what, &job, &n, &t->err));
     assert_int_equal(n, 0);
     assert_int_equal(pop(c), id);
     run_job(t, c, (long long)id);
@@ -360,7 +362,7 @@ static void one_token_for_each_job(void **state)
         { .state = WEIR_STATE_FAILED },
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        OK(weir_update(t->q, 3, &changes[i], &t->err));
+        OK(weir_update(t->q, 3, &changes[i], NULL, &t->err));
         assert_int_equal(tokens(t), waiting(t));
     }
     assert_int_equal(waiting(t), 5);

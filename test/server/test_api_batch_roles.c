@@ -160,8 +160,8 @@ static void a_lease_of_another_type_is_over(void **state)
     (void)state;
     weir_job *job;
     size_t    n;
-    weir_taking other = { .types = (const char *[]){ "other", NULL }, .n = 1 };
-    assert_int_equal(weir_take_for(w.t.q, &other, &job, &n, NULL), WEIR_OK);
+    weir_taking other = { .remote = true, .types = (const char *[]){ "other", NULL }, .n = 1 };
+    assert_int_equal(weir_take(w.t.q, &other, &job, &n, NULL), WEIR_OK);
     assert_int_equal(n, 1);
     web_answer a = web_call_with(&w, "POST", "/v1/batch", bearer[MAIL_WORKER],
                                  OPS("{\"op\":\"renew\",\"jobs\":[{\"id\":2,\"delivery\":1}]}"));

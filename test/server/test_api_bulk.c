@@ -42,7 +42,7 @@ static void add(const char *type, size_t n, int64_t delay_ms)
         for (size_t k = 0; k < lot; k++)
             spec[k] = (weir_spec){ .type = type, .delay_ms = delay_ms, .search = true,
                                    .data = k % 2 ? "\"odd\"" : "\"even\"" };
-        OK(weir_add_many(t->q, spec, lot, NULL, &t->err));
+        OK(weir_add_many(t->q, spec, lot, NULL, NULL, &t->err));
     }
 }
 

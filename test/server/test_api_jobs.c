@@ -30,8 +30,8 @@ static uint32_t take(uint64_t id)
     rt         *t = &w.t;
     weir_job   *job = NULL;
     size_t      n = 0;
-    weir_taking what = { .types = types, .n = 1, .lease_ms = 1000000 };
-    OK(weir_take_for(t->q, &what, &job, &n, &t->err));
+    weir_taking what = { .remote = true, .types = types, .n = 1, .lease_ms = 1000000 };
+    OK(weir_take(t->q, &what, &job, &n, &t->err));
     assert_int_equal(n, 1);
     assert_int_equal(job->id, id);
     uint32_t delivery = job->delivery;
@@ -103,7 +103,7 @@ static void a_page_of_a_priority_ends_before_it_is_full(void **state)
     char             target[200], want[80];
     for (size_t i = 0; i < WEIR_MAX_LOOK; i++)
         specs[i] = (weir_spec){ .type = "many", .delay_ms = 60000 };
-    OK(weir_add_many(t->q, specs, WEIR_MAX_LOOK, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, WEIR_MAX_LOOK, NULL, NULL, &t->err));
     uint64_t last = rt_add(t, &(weir_spec){ .type = "many", .priority = WEIR_PRIORITY_CRITICAL,
                                             .delay_ms = 90000 });
     web_answer  a = web_call(&w, "GET", "/v1/jobs?type=many&priority=critical&ids=true", NULL);
@@ -338,7 +338,7 @@ static void a_page_of_a_log_ends_when_it_is_large(void **state)
     memset(text, '\1', SIZE);
     rt_add(&w.t, &(weir_spec){ .type = "x" });
     for (int i = 0; i < LINES; i++)
-        assert_int_equal(weir_log(w.t.q, 1, text, &err), WEIR_OK);
+        assert_int_equal(weir_log(w.t.q, 1, 0, text, 0, &err), WEIR_OK);
     free(text);
     char   target[80];
     size_t n = 0, pages = 0;

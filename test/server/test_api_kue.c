@@ -126,7 +126,7 @@ static void a_long_log_comes_in_whole(void **state)
     rt      *t = &w.t;
     uint64_t id = rt_add_type(t, "a");
     for (int i = 0; i < LINES; i++)
-        OK(weir_log(t->q, id, "line", &t->err));
+        OK(weir_log(t->q, id, 0, "line", 0, &t->err));
     json_t *log = web_json(&w, 200, "GET", "/job/1/log", NULL);
     assert_int_equal(json_array_size(log), LINES);
     json_decref(log);
@@ -206,7 +206,7 @@ static void add_many(web *w, size_t n)
     weir_spec *specs = calloc(n, sizeof *specs);
     for (size_t i = 0; i < n; i++)
         specs[i] = (weir_spec){ .type = "many" };
-    OK(weir_add_many(t->q, specs, n, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, n, NULL, NULL, &t->err));
     free(specs);
 }
 

@@ -503,7 +503,7 @@ static void a_lot_wakes_as_many_as_it_needs(void **state)
     for (int i = 0; i < N + 2; i++)
         specs[i] = (weir_spec){ .type = "mail" };
     rt *t = &w.t;
-    OK(weir_add_many(t->q, specs, N + 2, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, N + 2, NULL, NULL, &t->err));
     for (int i = 0; i < N; i++)
         assert_int_equal(end_take(fd[i], NULL), 1);
     assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), 2);
@@ -878,7 +878,9 @@ static void workers_that_never_called_are_seen(void **state)
         char      name[256];
         rt_add_type(&w.t, types[i]);
         const char *const one[] = { types[i], NULL };
-        assert_int_equal(weir_take(w.t.q, one, 1, 60000, &job, &n, &w.t.err), WEIR_OK);
+        assert_int_equal(weir_take(w.t.q, &(weir_taking){ .types = one, .n = 1, .lease_ms = 60000 },
+                                   &job, &n, &w.t.err),
+                         WEIR_OK);
         assert_int_equal(n, 1);
         snprintf(name, sizeof name, "%s", job->worker);
         assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
@@ -906,7 +908,9 @@ static void whoever_holds_a_job_is_there(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(weir_add(other, &(weir_spec){ .type = types[i % 2] }, NULL, &err),
                          WEIR_OK);
-    assert_int_equal(weir_take(other, types, 3, 60000, job, &n, &err), WEIR_OK);
+    assert_int_equal(weir_take(other, &(weir_taking){ .types = types, .n = 3, .lease_ms = 60000 },
+                               job, &n, &err),
+                     WEIR_OK);
     assert_int_equal(n, 3);
     snprintf(name, sizeof name, "%s", job[0]->worker);
     web_start(&w, url, false, NULL);

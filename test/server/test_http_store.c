@@ -396,7 +396,7 @@ static void what_is_much_arrives(void **state)
     rt_open(t, url, false);
     for (int i = 0; i < N; i++)
         specs[i] = (weir_spec){ .type = "a", .data = data, .data_len = BIG };
-    OK(weir_add_many(t->q, specs, N, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, N, NULL, NULL, &t->err));
     weir_page *page;
     OK(weir_list(t->q, &(weir_query){ .limit = N }, &page, &t->err));
     assert_int_equal(page->n, N);

@@ -139,7 +139,8 @@ static weir_job *take_one(rt *t, const char *type)
     const char *types[] = { type, NULL };
     weir_job   *job = NULL;
     size_t      n;
-    assert_int_equal(weir_take(t->q, types, 1, 0, &job, &n, &t->err), WEIR_OK);
+    assert_int_equal(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err),
+                     WEIR_OK);
     assert_int_equal(n, 1);
     return job;
 }

@@ -153,7 +153,7 @@ static uint64_t do_one(rt *t, const char *type)
     size_t      n;
     uint64_t    id = rt_add_type(t, type);
     const char *types[] = { type, NULL };
-    OK(weir_take(t->q, types, 1, 0, &job, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err));
     assert_int_equal(n, 1);
     assert_int_equal(weir_job_done(job, "{\"a\":\n[1]}"), WEIR_OK);
     weir_job_free(job);
@@ -316,7 +316,7 @@ static void who_has_missed_something_is_told(void **state)
         for (int k = 0; k < 8000; k++)
             specs[k].type = "mail";
         rt *t = &w.t;
-        OK(weir_add_many(t->q, specs, 8000, NULL, &t->err));
+        OK(weir_add_many(t->q, specs, 8000, NULL, NULL, &t->err));
         free(specs);
     }
     /* the server has seen all of them once it has seen this */
@@ -391,7 +391,7 @@ static void a_slow_listener_is_dropped(void **state)
     size_t      n;
     const char *types[] = { "mail", NULL };
     rt_add_type(t, "mail");
-    OK(weir_take(t->q, types, 1, 0, &job, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err));
     for (int i = 0; i < PIECES; i++) {
         assert_int_equal(weir_job_progress_data(job, i, PIECES, data), WEIR_OK);
         char text[64];
@@ -430,7 +430,7 @@ static void a_listener_may_be_behind(void **state)
     setsockopt(e.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     web_send(e.fd, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
     hear_until(&e, "\n\n");
-    OK(weir_add_many(t->q, specs, JOBS, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, JOBS, NULL, NULL, &t->err));
     ear other = listen_to(&w, "/v1/events?type=last");
     do_one(t, "last");
     hear_until(&other, "event: complete");

@@ -54,8 +54,10 @@ static inline weir_job *take(web *w, const char *type, uint64_t id)
     rt         *t = &w->t;
     weir_job   *job = NULL;
     size_t      n = 0;
-    weir_taking what = { .types = (const char *[]){ type, NULL }, .n = 1, .worker = "me" };
-    OK(weir_take_for(t->q, &what, &job, &n, &t->err));
+    weir_taking what = {
+        .remote = true, .types = (const char *[]){ type, NULL }, .n = 1, .worker = "me"
+    };
+    OK(weir_take(t->q, &what, &job, &n, &t->err));
     assert_int_equal(n, 1);
     assert_int_equal(job->id, id);
     return job;

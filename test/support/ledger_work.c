@@ -82,7 +82,7 @@ static void add(child *c, const weir_token *token, const weir_spec *specs, size_
 {
     weir_error err;
     int64_t    since = monotonic_ms();
-    while (weir_add_once(c->q, token, specs, n, added, &err))
+    while (weir_add_many(c->q, specs, n, token, added, &err))
         repeat_or_give_up(c, since, "add", &err);
 }
 

@@ -86,7 +86,8 @@ static weir_job *take_one(weir_queue *q, const char *type)
 {
     weir_job *job = NULL;
     size_t    n;
-    OK(weir_take(q, (const char *const[]){ type, NULL }, 1, 0, &job, &n, err));
+    OK(weir_take(q, &(weir_taking){ .types = (const char *const[]){ type, NULL }, .n = 1 }, &job,
+                 &n, err));
     return n ? job : NULL;
 }
 
@@ -104,11 +105,11 @@ static void all_of_a_job_moves(void **state)
     OK(weir_add(p.from, &(weir_spec){ .type = "a", .delay_ms = 5000 }, NULL, err));
     OK(weir_add(p.from, &(weir_spec){ .type = "b", .search = true }, NULL, err));
     for (int i = 0; i < 1500; i++)
-        OK(weir_log(p.from, 1, i == 1200 ? "needle" : "hay", err));
+        OK(weir_log(p.from, 1, 0, i == 1200 ? "needle" : "hay", 0, err));
     weir_job *job = take_one(p.from, "b");
     OK(weir_job_done(job, "{\"r\":1}"));
     weir_job_free(job);
-    OK(weir_update(p.from, 2, &(weir_change){ .set_priority = true, .priority = 4 }, err));
+    OK(weir_update(p.from, 2, &(weir_change){ .set_priority = true, .priority = 4 }, NULL, err));
     weir_job *was[3], *is;
     for (uint64_t id = 1; id <= 3; id++)
         was[id - 1] = get(p.from, id);
@@ -239,7 +240,7 @@ typedef enum step { PARKED, IMPORTED, MARKED, RELEASED, STEPS } step;
 
 static void park_until(weir_queue *q, uint64_t id, int64_t at)
 {
-    OK(weir_update(q, id, &(weir_change){ .run_at = at }, err));
+    OK(weir_update(q, id, &(weir_change){ .run_at = at }, NULL, err));
 }
 
 /* What it has left of this job of the source, with id `there` in the target. */
@@ -280,7 +281,7 @@ static void go_on_after_each_step(bool new_ids, bool flag_of_second_run)
         snprintf(line, sizeof line, "moved | job %" PRIu64 " becomes job %" PRIu64
                  ", or the next that will do", id, there);
         if (new_ids)
-            OK(weir_log(p.from, id, line, err));
+            OK(weir_log(p.from, id, 0, line, 0, err));
         was[id - 1] = get(p.from, id);
         leave(&p, id, there, (step)((id - 1) / 2));
     }
@@ -389,7 +390,7 @@ static void new_ids_are_written_down_first(void **state)
     weir_lines *lines;
     set_up(&p, true);
     OK(weir_add(p.to, &(weir_spec){ .type = "x" }, NULL, err));
-    OK(weir_add_many(p.from, specs, 3, NULL, err));     /* same type, same created_at */
+    OK(weir_add_many(p.from, specs, 3, NULL, NULL, err));     /* same type, same created_at */
     p.m.new_ids = true;
     assert_int_equal(pass(&p), 3);
     assert_int_equal(count(p.from, WEIR_STATE_ANY), 0);
@@ -413,9 +414,9 @@ static void a_second_run_finds_new_ids(void **state)
     pair      p;
     weir_spec specs[3] = { { .type = "a" }, { .type = "a" }, { .type = "a" } };
     set_up(&p, true);
-    OK(weir_add_many(p.from, specs, 3, NULL, err));
-    OK(weir_log(p.from, 1, "moved | job 1 becomes job 10, or the next that will do", err));
-    OK(weir_log(p.from, 2, "moved | job 2 becomes job 11, or the next that will do", err));
+    OK(weir_add_many(p.from, specs, 3, NULL, NULL, err));
+    OK(weir_log(p.from, 1, 0, "moved | job 1 becomes job 10, or the next that will do", 0, err));
+    OK(weir_log(p.from, 2, 0, "moved | job 2 becomes job 11, or the next that will do", 0, err));
     weir_job   *second = get(p.from, 2), there;
     weir_lines *lines;
     OK(weir_logs(p.from, 2, 0, 0, &lines, err));

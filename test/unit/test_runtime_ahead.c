@@ -51,7 +51,7 @@ static void add_round(rt *t, scene *s, int quick, int64_t ttl_ms)
         spec[i] = (weir_spec){ .type = "a", .data = i == (size_t)quick ? "\"stuck\"" : "{}",
                                .priority = s->rounds, .attempts = 2,
                                .ttl_ms = i > (size_t)quick ? ttl_ms : 0 };
-    OK(weir_add_many(t->q, spec, n, added, &t->err));
+    OK(weir_add_many(t->q, spec, n, NULL, added, &t->err));
     s->stuck = added[quick].id;
     for (size_t i = 0; i < BEHIND; i++)
         s->behind[i] = added[(size_t)quick + 1 + i].id;

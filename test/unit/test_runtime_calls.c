@@ -74,15 +74,15 @@ static void adding(rt *t, notes *n, bool async)
     say_added(n, added, 1);
     weir_spec specs[3] = { { .type = "mail", .unique = "ann" }, { .type = "mail", .priority = -5 },
                            { .type = "film", .delay_ms = 100000 } };
-    SAY(weir_add_many(t->q, specs, 3, added, &t->err),
-        weir_add_many_async(t->q, specs, 3, added, &f, &t->err));
+    SAY(weir_add_many(t->q, specs, 3, NULL, added, &t->err),
+        weir_add_many_async(t->q, specs, 3, NULL, added, &f, &t->err));
     say_added(n, added, 3);
-    SAY(weir_add_many(t->q, specs, 0, added, &t->err),
-        weir_add_many_async(t->q, specs, 0, added, &f, &t->err));
+    SAY(weir_add_many(t->q, specs, 0, NULL, added, &t->err),
+        weir_add_many_async(t->q, specs, 0, NULL, added, &f, &t->err));
     specs[2].type = "";
     memset(added, 1, sizeof added);
-    SAY(weir_add_many(t->q, specs, 3, added, &t->err),
-        weir_add_many_async(t->q, specs, 3, added, &f, &t->err));
+    SAY(weir_add_many(t->q, specs, 3, NULL, added, &t->err),
+        weir_add_many_async(t->q, specs, 3, NULL, added, &f, &t->err));
     for (int i = 0; i < 3; i++)
         note(n, "  %" PRIu64 "\n", added[i].id);
     spec.data = "{";
@@ -92,8 +92,8 @@ static void adding(rt *t, notes *n, bool async)
     spec.data = NULL;
     spec.unique = NULL;
     SAY(weir_add(t->q, &spec, NULL, &t->err), weir_add_async(t->q, &spec, NULL, &f, &t->err));
-    SAY(weir_add_many(t->q, &spec, 1, NULL, &t->err),
-        weir_add_many_async(t->q, &spec, 1, NULL, &f, &t->err));
+    SAY(weir_add_many(t->q, &spec, 1, NULL, NULL, &t->err),
+        weir_add_many_async(t->q, &spec, 1, NULL, NULL, &f, &t->err));
 }
 
 static void adding_once(rt *t, notes *n, bool async)
@@ -106,14 +106,14 @@ static void adding_once(rt *t, notes *n, bool async)
     };
     for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
         memset(added, 1, sizeof added);
-        SAY(weir_add_once(t->q, &tokens[i], specs, 2, added, &t->err),
-            weir_add_once_async(t->q, &tokens[i], specs, 2, added, &f, &t->err));
+        SAY(weir_add_many(t->q, specs, 2, &tokens[i], added, &t->err),
+            weir_add_many_async(t->q, specs, 2, &tokens[i], added, &f, &t->err));
         say_added(n, added, 2);
     }
-    SAY(weir_add_once(t->q, &tokens[3], specs, 2, NULL, &t->err),
-        weir_add_once_async(t->q, &tokens[3], specs, 2, NULL, &f, &t->err));
-    SAY(weir_add_once(t->q, NULL, specs, 1, added, &t->err),
-        weir_add_once_async(t->q, NULL, specs, 1, added, &f, &t->err));
+    SAY(weir_add_many(t->q, specs, 2, &tokens[3], NULL, &t->err),
+        weir_add_many_async(t->q, specs, 2, &tokens[3], NULL, &f, &t->err));
+    SAY(weir_add_many(t->q, specs, 1, NULL, added, &t->err),
+        weir_add_many_async(t->q, specs, 1, NULL, added, &f, &t->err));
     say_added(n, added, 1);
 }
 
@@ -168,9 +168,17 @@ static void changing(rt *t, notes *n, bool async)
     weir_change changes[] = { { .set_priority = true, .priority = 3 }, { .data = "[1]" },
                               { .data = "[" }, { .set_delay = true, .delay_ms = -1 },
                               { .state = 99 }, { 0 } };
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
-        SAY(weir_update(t->q, 2, &changes[i], &t->err),
-            weir_update_async(t->q, 2, &changes[i], &f, &t->err));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        weir_updated is = { WEIR_STATE_COUNT, WEIR_STATE_COUNT };
+        SAY(weir_update(t->q, 2, &changes[i], &is, &t->err),
+            weir_update_async(t->q, 2, &changes[i], &is, &f, &t->err));
+        note(n, "  from %d to %d\n", is.from, is.to);
+    }
+    weir_updated is;
+    OK(weir_update(t->q, 1, &(weir_change){ .set_delay = true, .delay_ms = 60000 }, &is, &t->err));
+    assert_int_equal(is.from, WEIR_STATE_INACTIVE);
+    assert_int_equal(is.to, WEIR_STATE_DELAYED);
+    OK(weir_promote(t->q, 1, &t->err));
     static const struct {
         weir_code (*plain)(weir_queue *, uint64_t, weir_error *);
         weir_code (*async)(weir_queue *, uint64_t, weir_future **, weir_error *);
@@ -183,9 +191,10 @@ static void changing(rt *t, notes *n, bool async)
             SAY(verbs[i].plain(t->q, id, &t->err), verbs[i].async(t->q, id, &f, &t->err));
     static const char *const lines[] = { "first", "", "third" };
     for (size_t i = 0; i < 3; i++)
-        SAY(weir_log(t->q, 1, lines[i], &t->err), weir_log_async(t->q, 1, lines[i], &f, &t->err));
-    SAY(weir_log(t->q, 1, NULL, &t->err), weir_log_async(t->q, 1, NULL, &f, &t->err));
-    SAY(weir_log(t->q, 77, "x", &t->err), weir_log_async(t->q, 77, "x", &f, &t->err));
+        SAY(weir_log(t->q, 1, 0, lines[i], 0, &t->err),
+            weir_log_async(t->q, 1, 0, lines[i], 0, &f, &t->err));
+    SAY(weir_log(t->q, 1, 0, NULL, 0, &t->err), weir_log_async(t->q, 1, 0, NULL, 0, &f, &t->err));
+    SAY(weir_log(t->q, 77, 0, "x", 0, &t->err), weir_log_async(t->q, 77, 0, "x", 0, &f, &t->err));
     for (uint64_t id = 1; id <= 2; id++) {
         weir_lines *log = (weir_lines *)-1;
         SAY(weir_logs(t->q, id, 1, 5, &log, &t->err),
@@ -226,10 +235,10 @@ static void moving(rt *t, notes *n, bool async)
     SAY(weir_import(t->q, NULL, 0, NULL, &t->err),
         weir_import_async(t->q, NULL, 0, NULL, &f, &t->err));
     SAY(weir_update(t->q, 40, &(weir_change){ .run_at = 5, .from = WEIR_BIT(WEIR_STATE_DELAYED) },
-                    &t->err),
+                    NULL, &t->err),
         weir_update_async(t->q, 40,
-                          &(weir_change){ .run_at = 5, .from = WEIR_BIT(WEIR_STATE_DELAYED) }, &f,
-                          &t->err));
+                          &(weir_change){ .run_at = 5, .from = WEIR_BIT(WEIR_STATE_DELAYED) }, NULL,
+                          &f, &t->err));
 }
 
 static void taking(rt *t, notes *n, bool async)
@@ -237,8 +246,8 @@ static void taking(rt *t, notes *n, bool async)
     static const char *const mail[] = { "mail", "film", NULL }, *const star[] = { "*", NULL };
     weir_job *job[4];
     size_t    got = 99;
-    SAY(weir_take(t->q, mail, 2, 0, job, &got, &t->err),
-        weir_take_async(t->q, mail, 2, 0, job, &got, &f, &t->err));
+    SAY(weir_take(t->q, &(weir_taking){ .types = mail, .n = 2 }, job, &got, &t->err),
+        weir_take_async(t->q, &(weir_taking){ .types = mail, .n = 2 }, job, &got, &f, &t->err));
     note(n, "  got %zu\n", got);
     for (size_t i = 0; i < got; i++) {
         say_job(n, job[i]);
@@ -249,8 +258,9 @@ static void taking(rt *t, notes *n, bool async)
         const char *const *types = i == 0 ? star : i == 1 ? NULL : mail;
         size_t             want = i == 2 ? 0 : i == 3 ? WEIR_MAX_PAGE + 1 : 1;
         got = 99;
-        SAY(weir_take(t->q, types, want, 0, job, &got, &t->err),
-            weir_take_async(t->q, types, want, 0, job, &got, &f, &t->err));
+        SAY(weir_take(t->q, &(weir_taking){ .types = types, .n = want }, job, &got, &t->err),
+            weir_take_async(t->q, &(weir_taking){ .types = types, .n = want }, job, &got, &f,
+                            &t->err));
         note(n, "  got %zu\n", got);
     }
     weir_job *done = (weir_job *)-1;
@@ -307,7 +317,7 @@ RT_TEST(async_borrows_nothing)
         weir_spec spec = { .type = type, .data = data, .unique = unique, .search_keys = keys };
         weir_token token = { .key = me, .number = (uint64_t)i };
         strcpy(me, "me");
-        OK(weir_add_once_async(t->q, &token, &spec, 1, &added[i], &f[i], &t->err));
+        OK(weir_add_many_async(t->q, &spec, 1, &token, &added[i], &f[i], &t->err));
         memset(me, '?', sizeof me);
         memset(&token, 0xff, sizeof token);
         memset(type, '?', sizeof type);
@@ -324,12 +334,14 @@ RT_TEST(async_borrows_nothing)
     weir_job  *job;
     uint64_t   count;
     size_t     got;
-    OK(weir_log_async(t->q, added[0].id, line, &f[0], &t->err));
+    OK(weir_log_async(t->q, added[0].id, 0, line, 0, &f[0], &t->err));
     OK(weir_list_async(t->q, &(weir_query){ .type = name, .search = word }, &page, &f[1], &t->err));
     OK(weir_count_async(t->q, WEIR_STATE_ANY, name, &count, &f[2], &t->err));
-    OK(weir_update_async(t->q, added[0].id, &(weir_change){ .data = change }, &f[3], &t->err));
+    OK(weir_update_async(t->q, added[0].id, &(weir_change){ .data = change }, NULL, &f[3],
+                         &t->err));
     OK(weir_pause_async(t->q, paused, &f[4], &t->err));
-    OK(weir_take_async(t->q, (const char *const *)types, 1, 0, &job, &got, &f[5], &t->err));
+    OK(weir_take_async(t->q, &(weir_taking){ .types = (const char *const *)types, .n = 1 }, &job,
+                       &got, &f[5], &t->err));
     char          far[8] = "zfar", json[8] = "[7]", why[8] = "why", past[8] = "[ ]",
                   values[12] = "{\"v\":1}";
     weir_job      moved = { .id = 999, .type = far, .state = WEIR_STATE_FAILED, .data = json,
@@ -512,7 +524,8 @@ RT_TEST(released_before_done)
             size_t n;
             weir_job *job;
             weir_future *taken;
-            OK(weir_take_async(t->q, types, 1, 0, &job, &n, &taken, &t->err));
+            OK(weir_take_async(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &taken,
+                               &t->err));
             OK(weir_future_wait(taken, PATIENCE_MS, &t->err));
             if (n)
                 weir_job_free(job);

@@ -220,7 +220,7 @@ static void too_slow(void **state)
     size_t added = 0, want = WEIR_MAX_BACKLOG + MORE;
     while (added < want) {
         size_t n = want - added < LOT ? want - added : LOT;
-        OK(weir_add_many(t->q, specs, n, NULL, &t->err));
+        OK(weir_add_many(t->q, specs, n, NULL, NULL, &t->err));
         added += n;
     }
     free(specs);
@@ -506,7 +506,8 @@ RT_CLOCK_TEST(explain_every_state)
     explains(t, a, "the whole queue is paused", "weir resume '*'");
     OK(weir_resume(t->q, "*", &t->err));
     OK(weir_resume(t->q, "x", &t->err));
-    OK(weir_take(t->q, types, 1, 1000000, job, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1, .lease_ms = 1000000 }, job, &n,
+                 &t->err));
     assert_int_equal(n, 1);
     explains(t, a, "attempt 1 of 2", "weir cancel");
     explains(t, a, "ttl", "");
@@ -524,7 +525,8 @@ RT_CLOCK_TEST(explain_every_state)
     explains(t, b, "before it was ever started", "weir retry");
     rt_later(t, 5000);
     rt_until(t, a, WEIR_STATE_INACTIVE);
-    OK(weir_take(t->q, types, 2, 1000000, job, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 2, .lease_ms = 1000000 }, job, &n,
+                 &t->err));
     assert_int_equal(n, 2);
     assert_int_equal(weir_job_done(job[job[0]->id == a ? 1 : 0], NULL), WEIR_OK);
     assert_int_equal(weir_job_fail(job[job[0]->id == a ? 0 : 1], "again"), WEIR_EJOB);

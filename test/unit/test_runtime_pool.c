@@ -131,7 +131,7 @@ RT_TEST(a_handler_may_give_its_job_back)
     size_t            n;
     const char *const types[] = { "h", NULL };
     id = rt_add_type(t, "h");
-    OK(weir_take(t->q, types, 1, 0, &job, &n, &t->err));       /* by hand */
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err));  /* by hand */
     assert_int_equal(n, 1);
     OK(weir_job_return(job, 60000));
     assert_int_equal(weir_job_done(job, NULL), WEIR_ESTALE);
@@ -755,7 +755,8 @@ static weir_job *take(rt *t, int64_t lease_ms)
 {
     weir_job *job = NULL;
     size_t    n = 7;
-    OK(weir_take(t->q, hand, 1, lease_ms, &job, &n, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = hand, .n = 1, .lease_ms = lease_ms }, &job, &n,
+                 &t->err));
     assert_true(n <= 1);
     return n ? job : NULL;
 }

@@ -35,8 +35,8 @@ static weir_code end_of(rt *t, weir_code rc, weir_future *f)
 
 static weir_code take_for(rt *t, const weir_taking *what, weir_job **out, size_t *n)
 {
-    return EITHER(weir_take_for(t->q, what, out, n, &t->err),
-                  weir_take_for_async(t->q, what, out, n, &f, &t->err));
+    return EITHER(weir_take(t->q, what, out, n, &t->err),
+                  weir_take_async(t->q, what, out, n, &f, &t->err));
 }
 
 static weir_code finish(rt *t, const weir_ending *endings, size_t n, weir_ended *out)
@@ -59,8 +59,8 @@ static weir_code progress(rt *t, uint64_t id, uint32_t delivery, int32_t percent
 
 static weir_code log_by(rt *t, uint64_t id, uint32_t delivery, const char *line, size_t len)
 {
-    return EITHER(weir_log_by(t->q, id, delivery, line, len, &t->err),
-                  weir_log_by_async(t->q, id, delivery, line, len, &f, &t->err));
+    return EITHER(weir_log(t->q, id, delivery, line, len, &t->err),
+                  weir_log_async(t->q, id, delivery, line, len, &f, &t->err));
 }
 
 static weir_code tick(rt *t, size_t limit, size_t *changed, int64_t *next_at)
@@ -91,7 +91,9 @@ static uint64_t take_one(rt *t, int64_t lease_ms)
 {
     weir_job   *job = NULL;
     size_t      n = 99;
-    weir_taking what = { .types = mail, .n = 1, .lease_ms = lease_ms, .worker = "far:1" };
+    weir_taking what = {
+        .remote = true, .types = mail, .n = 1, .lease_ms = lease_ms, .worker = "far:1"
+    };
     OK(take_for(t, &what, &job, &n));
     assert_int_equal(n, 1);
     uint64_t id = job->id;
@@ -105,7 +107,7 @@ static uint64_t take_one(rt *t, int64_t lease_ms)
 BOTH_TEST(taken_without_a_hold)
 {
     uint64_t    id = rt_add_type(t, "mail");
-    weir_taking what = { .types = mail, .n = 5, .worker = "far:1" };
+    weir_taking what = { .remote = true, .types = mail, .n = 5, .worker = "far:1" };
     weir_job   *job[5] = { NULL };
     size_t      n = 99;
     OK(take_for(t, &what, job, &n));
@@ -154,7 +156,8 @@ BOTH_TEST(taking_what_cannot_be)
     long_name[WEIR_MAX_WORKER] = '\0';
     weir_job *job;
     size_t    n;
-    OK(take_for(t, &(weir_taking){ .types = mail, .n = 1, .worker = long_name }, &job, &n));
+    OK(take_for(t, &(weir_taking){ .remote = true, .types = mail, .n = 1, .worker = long_name },
+                &job, &n));
     assert_string_equal(job->worker, long_name);
     weir_job_free(job);
 }
@@ -297,11 +300,11 @@ BOTH_TEST(ten_thousand_at_once)
     weir_ending *e = calloc(WEIR_MAX_ADD, sizeof *e);
     weir_ended  *out = calloc(WEIR_MAX_ADD, sizeof *out);
     weir_job    *jobs[WEIR_MAX_PAGE];
-    weir_taking  all = { .types = mail, .n = WEIR_MAX_PAGE };
+    weir_taking  all = { .remote = true, .types = mail, .n = WEIR_MAX_PAGE };
     size_t       n = 0, got;
     for (size_t i = 0; i < WEIR_MAX_ADD; i++)
         specs[i].type = "mail";
-    OK(weir_add_many(t->q, specs, WEIR_MAX_ADD, NULL, &t->err));
+    OK(weir_add_many(t->q, specs, WEIR_MAX_ADD, NULL, NULL, &t->err));
     while (n < WEIR_MAX_ADD) {
         OK(take_for(t, &all, jobs, &got));
         assert_int_equal(got, WEIR_MAX_PAGE);
@@ -444,7 +447,7 @@ static void borrows_nothing(rt *t)
     char        *line = strdup("a line"), *json = strdup("{\"x\":1}");
     *lease = (weir_lease){ .id = id[0], .delivery = 1 };
     OK(weir_renew_async(t->q, lease, 1, &renewed, &t->err));
-    OK(weir_log_by_async(t->q, id[0], 1, line, 0, &logged, &t->err));
+    OK(weir_log_async(t->q, id[0], 1, line, 0, &logged, &t->err));
     OK(weir_progress_async(t->q, id[0], 1, 5, json, 0, &told, &t->err));
     OK(weir_finish_async(t->q, e, N, out, &f, &t->err));
     for (int i = 0; i < N; i++)
@@ -491,7 +494,7 @@ RT_TEST(released_before_done)
         for (int k = 0; k < 4; k++)
             rt_add_type(t, "mail");
         uint64_t     id[2] = { take_one(t, 0), take_one(t, 0) };
-        weir_taking  what = { .types = mail, .n = 1 };
+        weir_taking  what = { .remote = true, .types = mail, .n = 1 };
         weir_ended  *out = calloc(2, sizeof *out);
         weir_job   **jobs = calloc(4, sizeof *jobs);
         weir_lease  *lease = calloc(1, sizeof *lease);
@@ -503,7 +506,7 @@ RT_TEST(released_before_done)
         lease[0] = (weir_lease){ .id = id[0], .delivery = 1 };
         OK(weir_renew_async(t->q, lease, 1, &f[0], &t->err));
         OK(weir_finish_async(t->q, e, 2, out, &f[1], &t->err));
-        OK(weir_take_for_async(t->q, &what, &jobs[1], n, &f[2], &t->err));
+        OK(weir_take_async(t->q, &what, &jobs[1], n, &f[2], &t->err));
         OK(weir_tick_async(t->q, 0, NULL, at, &f[3], &t->err));
         if (i % 3 == 0)
             weir_future_wait(f[i / 3 % 4], PATIENCE_MS, NULL);
@@ -534,7 +537,8 @@ static void closed_meanwhile(void **state)
     rt_add_type(t, "mail");
     weir_job *job;
     size_t    n;
-    OK(weir_take(t->q, mail, 1, 0, &job, &n, &t->err));      /* keeps the closed queue in memory */
+    OK(weir_take(t->q, &(weir_taking){ .types = mail, .n = 1 }, &job, &n,
+                 &t->err));                     /* keeps the closed queue in memory */
     weir_queue *q = t->q;
     weir_close(q);
     weir_ended   out[2] = { { .n_jobs = 9 }, { .n_jobs = 9 } };

@@ -105,7 +105,8 @@ RT_CLOCK_TEST(a_job_that_has_not_ended)
     uint64_t  replaced = get(t, "replace").last_job;
     weir_job *taken;
     size_t    n;
-    OK(weir_take(t->q, (const char *const[]){ "q", NULL }, 1, 100 * HOUR, &taken, &n, &t->err));
+    weir_taking what = { .types = (const char *[]){ "q", NULL }, .n = 1, .lease_ms = 100 * HOUR };
+    OK(weir_take(t->q, &what, &taken, &n, &t->err));
     assert_int_equal(n, 1);
     for (int i = 0; i < 2; i++) {
         to_the_hour(t, 0);
@@ -330,8 +331,8 @@ RT_CLOCK_TEST(the_job_of_a_process_that_was_killed)
     weir_added    added;
     snprintf(key, sizeof key, "schedule %016llx s", (unsigned long long)s.series);
     weir_queue *killed = t->served ? t->served : t->q;      /* who fires */
-    OK(weir_add_once(killed, &(weir_token){ .key = key, .number = s.turn },
-                     &(weir_spec){ .type = "a" }, 1, &added, &t->err));
+    OK(weir_add_many(killed, &(weir_spec){ .type = "a" }, 1,
+                     &(weir_token){ .key = key, .number = s.turn }, &added, &t->err));
     to_the_hour(t, 10 * MINUTE);
     UNTIL(get(t, "s").next_at > t->now);
     s = get(t, "s");

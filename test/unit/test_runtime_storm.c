@@ -198,7 +198,7 @@ static void call_change(storm *s, unsigned *seed)
         no_trouble(weir_promote(q, id, NULL));
         break;
     case 4:
-        no_trouble(weir_log_async(q, id, "from the storm", NULL, NULL));
+        no_trouble(weir_log_async(q, id, 0, "from the storm", 0, NULL, NULL));
         break;
     default:
         no_trouble(dice(seed, 2) ? weir_pause(q, types[dice(seed, TYPES)], NULL)
@@ -216,11 +216,13 @@ static void call_work(storm *s, unsigned *seed)
     case 0:
         no_trouble(weir_listen(q, &(weir_filter){ .type = types[dice(seed, TYPES)] }, count_event,
                                s, &l, NULL));
-        no_trouble(weir_log(q, 1 + dice(seed, 100), "x", NULL));
+        no_trouble(weir_log(q, 1 + dice(seed, 100), 0, "x", 0, NULL));
         weir_unlisten(l);
         break;
     case 1:
-        no_trouble(weir_take(q, types, 1 + dice(seed, 3), 1000, job, &n, NULL));
+        no_trouble(
+            weir_take(q, &(weir_taking){ .types = types, .n = 1 + dice(seed, 3), .lease_ms = 1000 },
+                      job, &n, NULL));
         for (size_t i = 0; i < n; i++) {
             no_trouble(weir_job_renew(job[i], 2000));
             no_trouble(weir_job_done(job[i], "0"));

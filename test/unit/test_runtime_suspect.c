@@ -9,10 +9,10 @@ enum { JOBS = 60, EVERY = 6 };
 static uint64_t lose_one(rt *t, const char *type)
 {
     const char *const types[] = { type, NULL };
-    weir_taking       what = { .types = types, .n = 1, .worker = "elsewhere" };
+    weir_taking       what = { .remote = true, .types = types, .n = 1, .worker = "elsewhere" };
     weir_job         *job = NULL;
     size_t            n = 0;
-    OK(weir_take_for(t->q, &what, &job, &n, &t->err));
+    OK(weir_take(t->q, &what, &job, &n, &t->err));
     assert_int_equal(n, 1);
     uint64_t    id = job->id;
     weir_ending end = { .id = id, .delivery = job->delivery, .outcome = WEIR_OUTCOME_LOST };
@@ -31,7 +31,7 @@ static void add_some(rt *t, const char *type)
         rt_add(t, &(weir_spec){ .type = type, .priority = -20 });
         uint64_t id = lose_one(t, type);
         OK(weir_update(t->q, id, &(weir_change){ .set_priority = true, .priority = i % 3 - 1 },
-                       &t->err));
+                       NULL, &t->err));
         for (int k = 1; k < EVERY; k++)
             rt_add(t, &(weir_spec){ .type = type, .priority = k % 3 - 1 });
     }
@@ -160,7 +160,7 @@ static size_t take_by_hand(rt *t, const char *type, size_t n, weir_job **out)
 {
     const char *const types[] = { type, NULL };
     size_t            got = 99;
-    OK(weir_take(t->q, types, n, 0, out, &got, &t->err));
+    OK(weir_take(t->q, &(weir_taking){ .types = types, .n = n }, out, &got, &t->err));
     return got;
 }
 
@@ -189,7 +189,8 @@ RT_TEST(by_hand)
     assert_int_equal(job[0]->id, other);
     weir_future *f;
     size_t       n = 99;
-    OK(weir_take_async(t->q, (const char *[]){ "b", NULL }, 1, 0, job + 1, &n, &f, &t->err));
+    OK(weir_take_async(t->q, &(weir_taking){ .types = (const char *[]){ "b", NULL }, .n = 1 },
+                       job + 1, &n, &f, &t->err));
     OK(weir_future_wait(f, PATIENCE_MS, &t->err));
     weir_future_free(f);
     assert_int_equal(n, 0);

@@ -60,7 +60,7 @@ static const option_entry add_options[] = {
 };
 #undef AT
 
-enum { LOT = 1000, LOT_BYTES = 8 * 1024 * 1024, LOOK_AGAIN_MS = 300 };
+enum { BULK = 1000, BULK_BYTES = 8 * 1024 * 1024, LOOK_AGAIN_MS = 300 };
 
 static void print_added(const cli *c, const weir_added *a)
 {
@@ -141,8 +141,8 @@ static int add_and_wait(cli *c, const weir_spec *spec, int64_t ms)
 static weir_code add_lot(cli *c, weir_queue *q, const weir_spec *specs, size_t n,
                          weir_error *err)
 {
-    static weir_added added[LOT];
-    weir_code rc = weir_add_many(q, specs, n, added, err);
+    static weir_added added[BULK];
+    weir_code rc = weir_add_many(q, specs, n, NULL, added, err);
     for (size_t i = 0; i < n && !rc && !c->quiet; i++)
         print_added(c, &added[i]);
     return rc;
@@ -150,11 +150,11 @@ static weir_code add_lot(cli *c, weir_queue *q, const weir_spec *specs, size_t n
 
 static weir_code add_count(cli *c, weir_queue *q, const add_opts *o, const weir_spec *spec)
 {
-    static weir_spec specs[LOT];
+    static weir_spec specs[BULK];
     uint64_t         total = (uint64_t)o->count.n;
     term_progress    bar = { .what = "adding", .total = total };
-    size_t           bulk = spec->data_len ? LOT_BYTES / spec->data_len : LOT;
-    bulk = bulk > LOT ? LOT : bulk < 1 ? 1 : bulk;
+    size_t           bulk = spec->data_len ? BULK_BYTES / spec->data_len : BULK;
+    bulk = bulk > BULK ? BULK : bulk < 1 ? 1 : bulk;
     for (size_t i = 0; i < bulk; i++)
         specs[i] = *spec;
     for (uint64_t done = 0; done < total;) {
@@ -184,8 +184,8 @@ static weir_code name_line(weir_error *err, const size_t *line_of, size_t n)
 /* Lots of lines that are added together; each is there entirely or not at all. */
 static weir_code add_lines(cli *c, weir_queue *q, const weir_spec *spec)
 {
-    static weir_spec specs[LOT];
-    static size_t    line_of[LOT];
+    static weir_spec specs[BULK];
+    static size_t    line_of[BULK];
     size_t           n = 0, bytes = 0, number = 0, len;
     weir_code        rc = WEIR_OK;
     for (bool more = true; more && !rc;) {
@@ -205,7 +205,7 @@ static weir_code add_lines(cli *c, weir_queue *q, const weir_spec *spec)
         } else {
             free(line);
         }
-        if (n == LOT || bytes > LOT_BYTES || (!more && n > 0)) {
+        if (n == BULK || bytes > BULK_BYTES || (!more && n > 0)) {
             rc = add_lot(c, q, specs, n, &c->err);
             if (rc)
                 rc = name_line(&c->err, line_of, n);

@@ -74,7 +74,7 @@ static void *produce(void *arg)
             break;
         size_t    n = (size_t)(left < b->bulk ? left : b->bulk);
         weir_code rc = n == 1 ? weir_add(b->q, specs, NULL, &err)
-                              : weir_add_many(b->q, specs, n, NULL, &err);
+                              : weir_add_many(b->q, specs, n, NULL, NULL, &err);
         if (rc) {
             trouble(b, &err);
             break;

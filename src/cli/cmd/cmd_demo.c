@@ -144,7 +144,7 @@ static weir_code add_jobs(demo *d, weir_error *err)
             };
         }
     }
-    weir_code rc = weir_add_many(d->q, specs, n, added, err);
+    weir_code rc = weir_add_many(d->q, specs, n, NULL, added, err);
     d->first_id = rc ? 0 : added[0].id;
     return rc;
 }

@@ -98,7 +98,7 @@ static int run_log(cli *c, const void *values)
     int signals = o->follow ? cli_signals(SIGINT, SIGTERM, 0) : -1;
     if (cli_open(c, append ? CLI_CHANGE : CLI_LOOK, &q))
         return cli_fail(c);
-    weir_code rc = append      ? weir_log(q, id, c->args[1], &c->err)
+    weir_code rc = append      ? weir_log(q, id, 0, c->args[1], 0, &c->err)
                    : o->follow ? follow(c, q, id, signals)
                                : print_after(c, q, id, &last);
     weir_close(q);

@@ -16,7 +16,7 @@ static int run_set(cli *c, const void *values)
         return cli_usage(c, "%s", c->err.msg);
     weir_code rc = cli_open(c, CLI_CHANGE, &q);
     if (!rc)
-        rc = weir_update(q, id, &(weir_change){ .values = json }, &c->err);
+        rc = weir_update(q, id, &(weir_change){ .values = json }, NULL, &c->err);
     if (!rc && c->json) {
         weir_job *job = NULL;
         rc = weir_get(q, id, &job, &c->err);

@@ -61,7 +61,7 @@ static int run_update(cli *c, const void *values)
     if (!rc)
         rc = cli_open(c, CLI_CHANGE, &q);
     if (!rc)
-        rc = weir_update(q, id, &change, &c->err);
+        rc = weir_update(q, id, &change, NULL, &c->err);
     if (!rc && c->json) {
         weir_job *job;
         rc = weir_get(q, id, &job, &c->err);

@@ -87,7 +87,7 @@ static weir_code park(mover *m, bulk *l, weir_error *err)
         } else if (needs_parking(d->job)) {
             weir_change away = { .run_at = PARKED + d->promote_at, .from = WAITING };
             d->parked = true;
-            weir_update_async(m->from, d->job->id, &away, &d->f, &d->err);
+            weir_update_async(m->from, d->job->id, &away, NULL, &d->f, &d->err);
         }
     }
     weir_code rc = mover_await(l, err);
@@ -136,7 +136,7 @@ static weir_code unpark(mover *m, bulk *l, weir_error *err)
         weir_change back = { .run_at = d->promote_at ? d->promote_at : 1,
                              .from = WEIR_BIT(WEIR_STATE_DELAYED) };
         if (d->parked && d->refusal.code)
-            weir_update_async(m->from, d->job->id, &back, &d->f, &d->err);
+            weir_update_async(m->from, d->job->id, &back, NULL, &d->f, &d->err);
     }
     return mover_await(l, err);
 }
@@ -362,7 +362,7 @@ static weir_code mark(mover *m, bulk *l, weir_error *err)
         weir_change change = { .run_at = MARKED + d->promote_at,
                                .from = WEIR_BIT(WEIR_STATE_DELAYED) };
         if (d->arrived && d->parked && !d->marked)
-            weir_update_async(m->from, d->job->id, &change, &d->f, &d->err);
+            weir_update_async(m->from, d->job->id, &change, NULL, &d->f, &d->err);
     }
     weir_code rc = mover_await(l, err);
     return rc ? rc : take_back(m, l, err);
@@ -378,7 +378,7 @@ static weir_code release_all(mover *m, bulk *l, weir_error *err)
         weir_change change = { .run_at = d->promote_at ? d->promote_at : 1,
                                .from = WEIR_BIT(WEIR_STATE_DELAYED) };
         if (d->waits_there)
-            weir_update_async(m->to, d->at, &change, &d->f, &d->err);
+            weir_update_async(m->to, d->at, &change, NULL, &d->f, &d->err);
     }
     return mover_await(l, err);
 }

@@ -51,7 +51,7 @@ weir_code mover_name(mover *m, bulk *l, weir_error *err)
             d->id = next++;
             snprintf(line, sizeof line, mark, (unsigned long long)d->job->id,
                      (unsigned long long)d->id);
-            weir_log_async(m->from, d->job->id, line, &d->f, &d->err);
+            weir_log_async(m->from, d->job->id, 0, line, 0, &d->f, &d->err);
         }
     }
     rc = mover_await(l, err);

@@ -32,7 +32,7 @@ static weir_code probe(mover *m, weir_job *job, weir_error *err)
     bool same;
     snprintf(line, sizeof line, "moved | is the target the source? %lx%llx%llx", (long)getpid(),
              (unsigned long long)cli_wall_ms(), (unsigned long long)cli_clock_ms());
-    weir_code rc = weir_log(m->from, job->id, line, err);
+    weir_code rc = weir_log(m->from, job->id, 0, line, 0, err);
     if (!rc)
         rc = has_line(m->to, job, line, &same, err);
     if (!rc && same)

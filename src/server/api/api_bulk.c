@@ -169,7 +169,7 @@ static weir_code begin_one(srv_request *r, const bulk *b, uint64_t id, weir_futu
     if (!b->action->to)
         return weir_remove_async(srv_queue(r), id, f, err);
     weir_change change = { .state = b->action->to, .from = states(b) };
-    return weir_update_async(srv_queue(r), id, &change, f, err);
+    return weir_update_async(srv_queue(r), id, &change, NULL, f, err);
 }
 
 static void act(srv_request *r);

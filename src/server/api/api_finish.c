@@ -278,7 +278,7 @@ static void take_next(srv_request *r, bool only_alone)
         answer_finish(r, WEIR_OK, NULL);
         return;
     }
-    weir_code rc = weir_take_for_async(srv_queue(r), &fin->next.what, fin->next.jobs,
+    weir_code rc = weir_take_async(srv_queue(r), &fin->next.what, fin->next.jobs,
                                        &fin->next.n_jobs, &f, &why);
     srv_await(r, rc, &why, f, took);
 }

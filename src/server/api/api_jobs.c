@@ -210,7 +210,7 @@ static void patch_it(srv_request *r, uint64_t id)
     p->id = id;
     if (p->change.state == WEIR_STATE_ACTIVE && !p->change.worker)
         p->change.worker = srv_worker_name(r);
-    weir_code rc = weir_update_async(srv_queue(r), id, &p->change, &f, &err);
+    weir_code rc = weir_update_async(srv_queue(r), id, &p->change, NULL, &f, &err);
     srv_await(r, rc, &err, f, patched);
 }
 

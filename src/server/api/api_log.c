@@ -120,8 +120,7 @@ static void write_it(srv_request *r, uint64_t id)
     entry        e = { 0 };
     if (!srv_body(r, entry_fields, &e))
         return;
-    weir_code rc = weir_log_by_async(srv_queue(r), id, e.delivery, e.text, strlen(e.text), &f,
-                                     &err);
+    weir_code rc = weir_log_async(srv_queue(r), id, e.delivery, e.text, strlen(e.text), &f, &err);
     srv_await(r, rc, &err, f, said);
 }
 
@@ -188,7 +187,7 @@ static void set_them(srv_request *r, uint64_t id)
         return;
     weir_change change = { .values = s.values.text, .values_len = s.values.len,
                            .delivery = s.delivery };
-    weir_code   rc = weir_update_async(srv_queue(r), id, &change, &f, &err);
+    weir_code   rc = weir_update_async(srv_queue(r), id, &change, NULL, &f, &err);
     srv_await(r, rc, &err, f, said);
 }
 

@@ -53,8 +53,12 @@ bool srv_taking_init(srv_taking *t, srv_request *r, srv_take_request *w)
         return false;
     }
     t->busy = w->busy;
-    t->what = (weir_taking){ .types = w->types.text, .n = (size_t)w->n, .lease_ms = w->lease_ms,
-                             .worker = worker, .suspect_waits = &t->waits };
+    t->what = (weir_taking){ .remote = true,
+                             .types = w->types.text,
+                             .n = (size_t)w->n,
+                             .lease_ms = w->lease_ms,
+                             .worker = worker,
+                             .suspect_waits = &t->waits };
     srv_workers_seen(r->server->workers, worker, t->what.types, weir_now(srv_queue(r)));
     return true;
 }
@@ -201,7 +205,7 @@ static void ask(srv_taking *t)
 {
     weir_future *f = NULL;
     weir_error   err = { 0 };
-    weir_code    rc = weir_take_for_async(srv_queue(t->r), &t->what, t->jobs, &t->n_jobs, &f, &err);
+    weir_code    rc = weir_take_async(srv_queue(t->r), &t->what, t->jobs, &t->n_jobs, &f, &err);
     srv_await(t->r, rc, &err, f, looked);
 }
 

@@ -431,7 +431,8 @@ static void create(srv_request *r, weir_reader *in, weir_json_piece body, creati
         created(r, WEIR_OK, NULL);
         return;
     }
-    weir_code rc = weir_add_many_async(srv_queue(r), c->specs, c->n_specs, c->added, &f, &k->err);
+    weir_code rc = weir_add_many_async(srv_queue(r), c->specs, c->n_specs, NULL, c->added, &f,
+                                       &k->err);
     srv_await(r, rc, &k->err, f, created);
 }
 

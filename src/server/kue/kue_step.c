@@ -258,7 +258,7 @@ void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then)
     c.from = WEIR_BIT(k->job->state);
     if (c.state == WEIR_STATE_ACTIVE)
         c.worker = srv_worker_name(r);
-    weir_code rc = weir_update_async(srv_queue(r), k->job->id, &c, &f, &k->err);
+    weir_code rc = weir_update_async(srv_queue(r), k->job->id, &c, NULL, &f, &k->err);
     srv_await(r, rc, &k->err, f, then);
 }
 

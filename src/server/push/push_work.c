@@ -344,13 +344,13 @@ static void take(srv_push *p, push_target *t, size_t n)
     }
     *a = (asking){ .task.run = taken, .p = p, .target = t, .pass = pass, .n = n,
                    .asked_ms = weir__monotonic_ms() };
-    weir_taking what = { .types = t->is->types.text, .n = n, .worker = worker,
+    weir_taking what = { .remote = true, .types = t->is->types.text, .n = n, .worker = worker,
                          .lease_ms = lease_of(t), .busy = pass != WEIR__PASS_ALONE,
                          .suspect_waits = &a->waits };
     t->asking = true;
     t->running += n;
     p->calls++;
-    if (weir_take_for_async(p->q, &what, a->jobs, &a->n_out, &a->future, &a->err))
+    if (weir_take_async(p->q, &what, a->jobs, &a->n_out, &a->future, &a->err))
         taken(&a->task);
     else
         weir_future_then(a->future, on_taken, a);

@@ -11,7 +11,7 @@
  * (the server was started anew meanwhile) refuses it untouched. One that had not been sent before
  * is then meant for the new run; one that had is not known to be done (WEIR_EUNKNOWN), except for
  * what can be repeated anyway: operations that only look, and adds, which all get a token
- * (weir_add_once()). */
+ * (weir_add_many()). */
 #ifndef WEIR_STORE_HTTP_HTTP_H
 #define WEIR_STORE_HTTP_HTTP_H
 

@@ -1,7 +1,7 @@
 /* attempt.h - a batch of operations that another process runs, and what may be done when its answer
  * does not come: what the http store and the processes beside the owner of a SQLite file share.
  *
- * Every add gets a token (weir_add_once()) while it is under way, so that the store recognises it
+ * Every add gets a token (weir_add_many()) while it is under way, so that the store recognises it
  * when it is repeated. Operations that only look can be repeated anyway. All others may have been
  * done: if they cannot be repeated safely, they end with WEIR_EUNKNOWN. */
 #ifndef WEIR_STORE_REMOTE_ATTEMPT_H
