@@ -204,5 +204,5 @@ void redis_cluster(void)
     note(name, many, one);
     note_cpu(many_cpu, one_cpu);
     report_alone(name, middle(ratio, rounds), "x");
-    report("redis, CPU of all nodes a life over one node's", middle(cpu, rounds), "x", false, 1.15);
+    report("redis, CPU of all nodes a life over one node's", middle(cpu, rounds), "x", false, 1.10);
 }

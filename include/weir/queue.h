@@ -44,9 +44,9 @@ typedef struct weir_options {
                                         what they took from the last one is still theirs, with
                                         what was left of their leases, 5 s at least. Else it is
                                         lost */
-    bool            brief;           /* sqlite: this process makes a few calls and closes. While it
-                                        owns the file, it starts no thread to serve others: they
-                                        wait until it closes */
+    bool            brief;           /* sqlite: this process makes a few calls and closes: it does
+                                        not mark the file as in use, which costs a sync, before
+                                        another process connects */
     bool            without_log;     /* sqlite: open the file, also if it was copied without its log
                                         (WEIR_ECORRUPT otherwise): what was only in there is gone */
 } weir_options;

@@ -304,7 +304,8 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
 
     weir_env env = { .durability = opt->durability, .read_only = opt->read_only,
                      .wait_owner_ms = opt->wait_owner_ms, .name = q->program,
-                     .without_log = opt->without_log, .keep_taken = opt->keep_taken,
+                     .without_log = opt->without_log, .brief = opt->brief,
+                     .keep_taken = opt->keep_taken,
                      .test_clock = opt->now != NULL,
                      .now = queue_now,
                      .emit = on_events, .due = on_due, .lost = on_lost, .run = on_run, .ctx = q };
@@ -316,8 +317,7 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
         shut(q);
         return rc;
     }
-    if (!opt->brief)
-        weir__queue_want(q, 0);
+    weir__queue_want(q, 0);
     *out = q;
     return rc;
 }

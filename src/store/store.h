@@ -25,6 +25,7 @@ typedef struct weir_env {
     int64_t         wait_owner_ms;
     const char     *name;           /* of the program, for the owner's mark */
     bool            without_log;    /* open a file although its log is missing: queue.h */
+    bool            brief;          /* this process makes a few calls and closes: queue.h */
     bool            keep_taken;     /* active jobs are not lost with the last owner: queue.h */
     bool            test_clock;     /* now() is not the system's clock but a test's: a store that
                                        would ask a server for the time takes op->now_ms instead */

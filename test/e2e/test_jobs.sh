@@ -619,14 +619,15 @@ case_no_permission() {
     has err "pipe: not a plain file"
     [ "$(id -u)" = 0 ] || return 0
     local other="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    chmod 755 .. .
     $other test -x "$WEIR" -a -x "$PWD" || return 0
     status 5 $other "$WEIR" --store sqlite:jobs.db list
-    has err "jobs.db: Permission denied"
+    has err "jobs.db: no permission, it belongs to user root: run this as that user"
     chmod 644 jobs.db
     status 5 $other "$WEIR" --store sqlite:jobs.db list
     has err "no permission to write $PWD/jobs.db-shm"
     status 5 $other "$WEIR" --store sqlite:jobs.db add t
-    has err "jobs.db-owner: Permission denied"
+    has err "jobs.db: no permission, it belongs to user root"
     same "$(echo jobs.db*)" jobs.db
 }
 
@@ -785,6 +786,36 @@ case_what_was_done_is_said() {
     tr -d '\r' <out | grep -v '^Script' >message
     narrow message
     has message "cancelled"
+}
+
+# owner_is PID: this process owns the file.
+owner_is() { head -n 1 jobs.db-owner 2>/dev/null | grep -qx "$1"; }
+
+# A command that came first and waits for its input, or at its prompt, is in nobody's way.
+case_a_command_that_waits_serves_others() {
+    local command
+    weir add x
+    weir export >one
+    mkfifo in
+    for command in "add x --lines" "import -"; do
+        "$WEIR" $command <in >waits.out 2>&1 &
+        exec 9>in
+        wait_for owner_is $!
+        status 0 timeout 60 "$WEIR" add x
+        status 0 timeout 60 "$WEIR" rm "$(cat out)"
+        exec 9>&-
+        wait $!
+    done
+    command -v script >/dev/null || return 0
+    weir add x --count 200 -q
+    script -qefc "$WEIR rm --all" typescript <in >prompt 2>&1 &
+    exec 9>in
+    wait_for grep -q '\[y/N\]' prompt
+    status 0 timeout 60 "$WEIR" add y
+    echo n >&9
+    exec 9>&-
+    wait $! || true
+    same "$(weir count y)" 1
 }
 
 run_cases

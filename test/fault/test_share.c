@@ -5,13 +5,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -261,39 +266,6 @@ static void names_may_be_long(void **state)
     finish(&r);
 }
 
-/* A brief owner starts no thread: others wait until it closes. */
-static void a_brief_owner_is_waited_for(void **state)
-{
-    (void)state;
-    rig         r;
-    int         fds[2];
-    weir_queue *brief;
-    char        byte;
-    begin(&r, "jobs.db");
-    assert_int_equal(pipe(fds), 0);
-    pid_t pid = fork();                 /* before the store is open: a child has its descriptors */
-    if (!pid) {
-        bool ok = read(fds[0], &byte, 1) == 1 && !weir_open(&r.q, r.url, NULL, &r.err) &&
-                  !weir_add(r.q, &(weir_spec){ .type = "t" }, NULL, &r.err);
-        weir_close(r.q);
-        _exit(!ok);
-    }
-    OK(weir_open(&brief, r.url, &(weir_options){ .brief = true }, &r.err));
-    assert_int_equal(write(fds[1], "x", 1), 1);
-    nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);     /* it waits, most likely */
-    weir_close(brief);
-    int status;
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
-    OK(weir_open(&r.q, r.url, NULL, &r.err));
-    weir_job *job;
-    OK(weir_get(r.q, 1, &job, &r.err));
-    weir_job_free(job);
-    close(fds[0]);
-    close(fds[1]);
-    finish(&r);
-}
-
 /* A child that the owner forked keeps the sockets open until it calls exec(). The owner must not
  * serve a connection that ends meanwhile. */
 static void a_child_of_the_owner_disturbs_nobody(void **state)
@@ -337,6 +309,141 @@ static void a_child_of_the_owner_disturbs_nobody(void **state)
     finish(&r);
 }
 
+/* ---- users ---- */
+
+enum { NOBODY = 65534 };
+
+/* A directory that everybody can write to, with a file of this user's. */
+static void begin_open_to_all(rig *r)
+{
+    begin(r, "jobs.db");
+    assert_int_equal(chmod(r->dir, 0777), 0);
+}
+
+static void become_nobody(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (setgid(NOBODY) || setuid(NOBODY))
+        _exit(100);
+}
+
+static int exit_status(pid_t pid)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static struct sockaddr_un socket_of(const rig *r)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int n = snprintf(at.sun_path, sizeof at.sun_path, "%s/jobs.db-socket", r->dir);
+    assert_true(n > 0 && (size_t)n < sizeof at.sun_path);
+    return at;
+}
+
+/* Also when the socket lets them connect, for whatever reason. */
+static void an_owner_serves_no_other_users(void **state)
+{
+    (void)state;
+    rig r;
+    if (geteuid())
+        skip();
+    begin_open_to_all(&r);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    struct sockaddr_un at = socket_of(&r);
+    assert_int_equal(chmod(at.sun_path, 0666), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        char          byte;
+        struct pollfd fd = { .fd = socket(AF_UNIX, SOCK_STREAM, 0), .events = POLLIN };
+        close_range(3, (unsigned)fd.fd - 1, 0);
+        become_nobody();
+        _exit(connect(fd.fd, (struct sockaddr *)&at, sizeof at) ? 1 :
+              poll(&fd, 1, PATIENCE_MS) != 1 ? 2 : read(fd.fd, &byte, 1) != 0);
+    }
+    assert_int_equal(exit_status(pid), 0);
+    finish(&r);
+}
+
+/* Somebody else has made the socket, and answers for the owner. */
+static void a_stranger_is_not_taken_for_the_owner(void **state)
+{
+    (void)state;
+    rig  r;
+    int  up[2];
+    char byte;
+    if (geteuid())
+        skip();
+    begin_open_to_all(&r);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    weir_close(r.q);
+    r.q = NULL;
+    assert_int_equal(pipe(up), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        char               lock[TEMPDIR_MAX + 30];
+        struct sockaddr_un at = socket_of(&r);
+        int                fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        become_nobody();
+        snprintf(lock, sizeof lock, "%s/jobs.db-owner", r.dir);
+        int mine = open(lock, O_RDWR | O_CREAT, 0600);
+        if (flock(mine, LOCK_EX) || bind(fd, (struct sockaddr *)&at, sizeof at) ||
+            listen(fd, 1) || write(up[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(up[0], &byte, 1), 1);
+    assert_int_equal(weir_open(&r.q, r.url, NULL, &r.err), WEIR_EREADONLY);
+    assert_non_null(strstr(r.err.msg, "another user"));
+    kill_owner(pid);
+    close(up[0]);
+    close(up[1]);
+    finish(&r);
+}
+
+/* root works through the owner of somebody's file, and leaves nothing behind that locks them
+ * out. */
+static void root_may_use_the_files_of_others(void **state)
+{
+    (void)state;
+    rig  r;
+    int  up[2], down[2];
+    char byte;
+    if (geteuid())
+        skip();
+    begin_open_to_all(&r);
+    assert_int_equal(pipe(up) | pipe(down), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        become_nobody();
+        close(down[1]);
+        bool ok = !weir_open(&r.q, r.url, NULL, &r.err) && write(up[1], "x", 1) == 1 &&
+                  read(down[0], &byte, 1) == 1;
+        weir_close(r.q);
+        ok = ok && write(up[1], "x", 1) == 1 && read(down[0], &byte, 1) == 1 &&
+             !weir_open(&r.q, r.url, NULL, &r.err);
+        weir_close(r.q);
+        _exit(!ok);
+    }
+    assert_int_equal(read(up[0], &byte, 1), 1);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    add(&r, r.q, "t");
+    weir_close(r.q);
+    r.q = NULL;
+    assert_int_equal(write(down[1], "x", 1), 1);
+    assert_int_equal(read(up[0], &byte, 1), 1);
+    kill_owner(start_owner(&r));
+    assert_int_equal(write(down[1], "x", 1), 1);
+    assert_int_equal(exit_status(pid), 0);
+    for (int i = 0; i < 2; i++) {
+        close(up[i]);
+        close(down[i]);
+    }
+    finish(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,8 +453,10 @@ int main(void)
         cmocka_unit_test(what_a_lone_owner_had_is_lost_with_it),
         cmocka_unit_test(a_promise_is_not_weakened),
         cmocka_unit_test(names_may_be_long),
-        cmocka_unit_test(a_brief_owner_is_waited_for),
         cmocka_unit_test(a_child_of_the_owner_disturbs_nobody),
+        cmocka_unit_test(an_owner_serves_no_other_users),
+        cmocka_unit_test(a_stranger_is_not_taken_for_the_owner),
+        cmocka_unit_test(root_may_use_the_files_of_others),
     };
     return cmocka_run_group_tests_name("share", tests, NULL, NULL);
 }

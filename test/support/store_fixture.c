@@ -2,10 +2,16 @@
  * in store_ops.c. */
 #include "support/store_fixture.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "runtime/queue.h"
 #include "server/server.h"
@@ -105,17 +111,66 @@ static weir_code open_store(fixture *f)
 
 /* Open f->url for others. The timer of the queue is stopped: the clock stands still until the test
  * turns it, and then the test says TICK. */
-static bool own(fixture *f)
+static bool open_served(fixture *f, weir_queue **out)
 {
     weir_options opt = { .name = "test", .now = fixture_now, .steady = fixture_steady,
                          .now_ctx = f };
     weir_error   err;
-    if (weir_open(&f->served, f->url, &opt, &err)) {
+    if (weir_open(out, f->url, &opt, &err)) {
         fprintf(stderr, "# %s: %s\n", f->url, err.msg);
         return false;
     }
-    weir__timer_close(&f->served->timer);
+    weir__timer_close(&(*out)->timer);
     return true;
+}
+
+/* The life of the process that owns f->url: until nobody has the other end of the pipe. It shares
+ * the fixture, with its clock, but none of the descriptors of the test. */
+static _Noreturn void be_owner(fixture *f, int pipe_end, int ready)
+{
+    weir_queue *q;
+    char        byte;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(pipe_end, STDIN_FILENO);
+    dup2(ready, STDOUT_FILENO);
+    close_range(3, ~0u, 0);
+    if (!open_served(f, &q) || write(STDOUT_FILENO, "x", 1) != 1)
+        _exit(1);
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        continue;
+    weir_close(q);
+    _exit(0);
+}
+
+/* Have f->url owned by another process. */
+static bool own(fixture *f)
+{
+    int  down[2], up[2];
+    char byte;
+    if (pipe2(down, O_CLOEXEC) || pipe2(up, O_CLOEXEC))
+        return false;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (!pid)
+        be_owner(f, down[0], up[1]);
+    f->owner = pid;             /* not by the child, which shares it */
+    close(down[0]);
+    close(up[1]);
+    bool ok = f->owner > 0 && read(up[0], &byte, 1) == 1;
+    close(up[0]);
+    f->owner_pipe = down[1];
+    return ok;
+}
+
+static void end_owner(fixture *f)
+{
+    int status = 0;
+    if (f->owner <= 0)
+        return;
+    close(f->owner_pipe);
+    if (waitpid(f->owner, &status, 0) != f->owner || status)
+        fprintf(stderr, "# the owner of %s ended with status %#x\n", f->url, (unsigned)status);
+    assert_int_equal(status, 0);
 }
 
 /* Serve f->url: it becomes the server's address. */
@@ -123,7 +178,7 @@ static bool serve(fixture *f)
 {
     srv_options  how = { .listen = "127.0.0.1:0", .threads = 1 };
     weir_error   err;
-    if (!own(f))
+    if (!open_served(f, &f->served))
         return false;
     if (srv_start(&f->server, f->served, &how, &err)) {
         fprintf(stderr, "# serving %s: %s\n", f->url, err.msg);
@@ -136,15 +191,15 @@ static bool serve(fixture *f)
 fixture *fixture_open(const char *url)
 {
     enum { PREFIX = sizeof "served:" - 1 };
-    fixture *f = calloc(1, sizeof *f);
-    if (!f)
+    fixture *f = mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (f == MAP_FAILED)
         return NULL;
     bool is_served = !strncmp(url, "served:", PREFIX), is_shared = !strncmp(url, "shared:", PREFIX);
     url += is_served || is_shared ? PREFIX : 0;
     const char *at = strstr(url, ":@/") ? strchr(url, '@') : NULL;
     if ((at && !tempdir_make(f->dir)) ||
         (rig_is_shared(url) && !rig_shared_url(url, f->url, sizeof f->url))) {
-        free(f);
+        munmap(f, sizeof *f);
         return NULL;
     }
     if (at)
@@ -193,9 +248,10 @@ void fixture_close(fixture *f)
         srv_stop(f->server);
     srv_destroy(f->server);
     weir_close(f->served);
+    end_owner(f);
     weir__buf_fini(&f->events);
     tempdir_remove(f->dir);
-    free(f);
+    munmap(f, sizeof *f);
 }
 
 bool persistent(const fixture *f)
@@ -208,19 +264,25 @@ bool looks_around(const fixture *f)
     return strncmp(f->url, "redis+kue", 9) == 0;
 }
 
+/* Through the queue of somebody else? */
+static bool through_queue(const fixture *f)
+{
+    return f->served || f->owner > 0;
+}
+
 bool asks_for_ticks(const fixture *f)
 {
-    return !f->served;
+    return !through_queue(f);
 }
 
 bool keeps_bytes(const fixture *f)
 {
-    return !f->served;
+    return !through_queue(f);
 }
 
 bool owned(const fixture *f)
 {
-    return !f->served && strncmp(f->url, "sqlite:", 7) == 0;
+    return !through_queue(f) && strncmp(f->url, "sqlite:", 7) == 0;
 }
 
 weir_code reopen(fixture *f)

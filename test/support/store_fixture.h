@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <cmocka.h>
 
 #include "base/buf.h"
@@ -41,9 +42,11 @@ typedef struct fixture {
     char        url[TEMPDIR_MAX + 256];
     weir_store *store;
     weir_env    env;
-    _Atomic int64_t now;        /* a server in this process looks at it, too */
+    _Atomic int64_t now;        /* the fixture is shared memory: the owner looks at it, too */
     _Atomic int64_t stepped;    /* how far set_clock() has set it */
-    weir_queue *served;         /* "served:", "shared:": the queue of the others */
+    weir_queue *served;         /* "served:": the server's queue */
+    pid_t       owner;          /* "shared:": the process that owns the store ... */
+    int         owner_pipe;     /* ... until this is closed */
     struct srv_server *server;
     weir_error  err;            /* of the last operation */
     weir_buf    events;         /* since the last look: see event_text() */
@@ -60,7 +63,8 @@ typedef struct fixture {
 /* NULL when it cannot be opened; says why on standard error. For "rig:..." see
  * rig_shared_url(). "served:URL" is the http store, with a server in this process that serves URL
  * by the fixture's clock; its own queue does nothing by itself when something is due. "shared:URL"
- * is the store of a process that works through the owner of URL, which is a queue like that. */
+ * is the store of a process that works through the owner of URL: another process, with a queue like
+ * that. */
 fixture *fixture_open(const char *url);
 void     fixture_close(fixture *f);
 bool     persistent(const fixture *f);

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "store/sqlite/outside.h"
 #include "store/sqlite/sq.h"
 
 #define URL "sqlite:@/jobs.db?durability=os"
@@ -474,6 +476,29 @@ static void its_own_log_is_never_refused(void **state)
     fixture_close(f);
 }
 
+/* ---- file systems ---- */
+
+static void network_file_systems_are_recognised(void **state)
+{
+    (void)state;
+    char type[40];
+    assert_string_equal(weir__sq_network(0x6969, ""), "nfs");
+    assert_string_equal(weir__sq_network(0xff534d42, ""), "cifs");
+    assert_string_equal(weir__sq_network(0x01021997, ""), "9p");
+    assert_string_equal(weir__sq_network(SQ_FUSE_MAGIC, "fuse.sshfs"), "fuse.sshfs");
+    assert_null(weir__sq_network(SQ_FUSE_MAGIC, "fuse.gocryptfs"));
+    assert_null(weir__sq_network(SQ_FUSE_MAGIC, "fuse"));
+    assert_null(weir__sq_network(0xef53, "fuse.sshfs"));       /* ext4 */
+    assert_null(weir__sq_network(0x01021994, ""));             /* tmpfs */
+    static const char line[] = "36 35 0:47 / /mnt/a\\040-\\040b rw,noatime shared:1 master:2 - "
+                               "fuse.sshfs ann@host:/ rw,user_id=0\n";
+    assert_true(weir__sq_mount_type(line, makedev(0, 47), type, sizeof type));
+    assert_string_equal(type, "fuse.sshfs");
+    assert_false(weir__sq_mount_type(line, makedev(1, 47), type, sizeof type));
+    assert_false(weir__sq_mount_type("36 35 0:47 / /mnt", makedev(0, 47), type, sizeof type));
+    assert_false(weir__sq_mount_type("", 0, type, sizeof type));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_log_of_another_file_is_refused),
         cmocka_unit_test(the_log_of_a_newer_file_is_refused),
         cmocka_unit_test(its_own_log_is_never_refused),
+        cmocka_unit_test(network_file_systems_are_recognised),
     };
     return cmocka_run_group_tests_name("sqlite files", tests, NULL, NULL);
 }

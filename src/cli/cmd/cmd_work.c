@@ -53,14 +53,17 @@ static const option_entry work_options[] = {
 enum {
     KILL_AFTER_MS = 10000,
     DRAIN_MS = 20,         /* between two looks at what is left */
+    MAX_BEGUN = 2 * WEIR_MAX_THREADS,
     REAP_MS = 10
 };
 
-/* When jobs started, by id, for the lines about their end. */
-typedef struct started {
+/* A job that this worker has begun, and whose end has not been printed. */
+typedef struct begun {
     uint64_t id;
-    int64_t  at;
-} started;
+    uint32_t delivery;
+    int64_t  at;                /* cli_clock_ms() */
+    int64_t  took_ms;           /* -1: its program runs */
+} begun;
 
 typedef struct worker {
     cli             *c;
@@ -72,35 +75,56 @@ typedef struct worker {
     int              signals;       /* SIGTERM, SIGINT */
     int              moved;         /* eventfd: a job has ended, or cannot run */
     cli_trouble      trouble;       /* of the store */
-    started         *start;         /* used on the callback thread alone */
-    size_t           n_start, cap_start;
+    pthread_mutex_t  lock;          /* guards what follows */
+    begun            begun[MAX_BEGUN];
+    size_t           n_begun;
 } worker;
 
-/* ---- a line for each job that has ended ---- */
+/* ---- a line for each job of this worker that has ended ---- */
 
-static void note_start(worker *w, const weir_event *e)
+/* Lock held. */
+static begun *find_begun(worker *w, uint64_t id, uint32_t delivery)
 {
-    if (w->n_start == w->cap_start) {
-        size_t   cap = w->cap_start ? 2 * w->cap_start : 64;
-        started *p = realloc(w->start, cap * sizeof *p);
-        if (!p)
-            return;
-        w->start = p;
-        w->cap_start = cap;
-    }
-    w->start[w->n_start++] = (started){ e->id, e->at };
+    for (size_t i = 0; i < w->n_begun; i++)
+        if (w->begun[i].id == id && w->begun[i].delivery == delivery)
+            return &w->begun[i];
+    return NULL;
 }
 
-static int64_t take_start(worker *w, uint64_t id)
+static void note_begin(worker *w, const weir_job *job)
 {
-    for (size_t i = 0; i < w->n_start; i++) {
-        if (w->start[i].id == id) {
-            int64_t at = w->start[i].at;
-            w->start[i] = w->start[--w->n_start];
-            return at;
-        }
+    pthread_mutex_lock(&w->lock);
+    size_t at = w->n_begun;
+    if (at == MAX_BEGUN)        /* instead of one whose end was missed: at most half of them run */
+        for (at = 0; w->begun[at].took_ms < 0;)
+            at++;
+    else
+        w->n_begun++;
+    w->begun[at] = (begun){ job->id, job->delivery, cli_clock_ms(), -1 };
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void note_end(worker *w, uint64_t id, uint32_t delivery)
+{
+    pthread_mutex_lock(&w->lock);
+    begun *b = find_begun(w, id, delivery);
+    if (b)
+        b->took_ms = cli_clock_ms() - b->at;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* How long it took. -1: it is not this worker's, or its end was seen before. */
+static int64_t take_begun(worker *w, const weir_event *e)
+{
+    int64_t took = -1;
+    pthread_mutex_lock(&w->lock);
+    begun *b = find_begun(w, e->id, e->delivery);
+    if (b) {
+        took = b->took_ms >= 0 ? b->took_ms : cli_clock_ms() - b->at;
+        *b = w->begun[--w->n_begun];
     }
-    return 0;
+    pthread_mutex_unlock(&w->lock);
+    return took;
 }
 
 static void end_json(const weir_event *e, int64_t took)
@@ -113,8 +137,7 @@ static void end_json(const weir_event *e, int64_t took)
     if (e->state != WEIR_STATE_ANY)
         jw_text(&w, "state", weir_state_name(e->state));
     jw_int(&w, "attempts", e->attempts);
-    if (took >= 0)
-        jw_int(&w, "duration", took);
+    jw_int(&w, "duration", took);
     if (e->kind == WEIR_EVENT_COMPLETE && e->text)
         jw_raw(&w, "result", e->text, e->text_len);
     else if (e->text)
@@ -151,20 +174,16 @@ static void on_event(const weir_event *e, void *ctx)
         eventfd_write(w->moved, 1);
         return;
     }
-    if (e->kind == WEIR_EVENT_START) {
-        note_start(w, e);
-        return;
-    }
-    if (e->kind == WEIR_EVENT_COMPLETE || e->kind == WEIR_EVENT_FAILED ||
-        e->kind == WEIR_EVENT_FAILED_ATTEMPT || e->kind == WEIR_EVENT_CANCELLED) {
-        int64_t at = take_start(w, e->id);
-        if (!w->c->quiet && w->c->json)
-            end_json(e, at ? e->at - at : -1);
-        else if (!w->c->quiet)
-            end_text(e, at ? e->at - at : -1);
+    bool    ended = e->kind == WEIR_EVENT_COMPLETE || e->kind == WEIR_EVENT_FAILED ||
+                    e->kind == WEIR_EVENT_FAILED_ATTEMPT || e->kind == WEIR_EVENT_CANCELLED;
+    bool    gone = e->kind == WEIR_EVENT_REMOVE || e->kind == WEIR_EVENT_STALLED;
+    int64_t took = ended || gone ? take_begun(w, e) : -1;
+    if (ended && took >= 0 && !w->c->quiet) {
+        if (w->c->json)
+            end_json(e, took);
+        else
+            end_text(e, took);
         fflush(stdout);
-    } else if (e->kind == WEIR_EVENT_REMOVE || e->kind == WEIR_EVENT_STALLED) {
-        take_start(w, e->id);
     }
     eventfd_write(w->moved, 1);
 }
@@ -295,12 +314,23 @@ static weir_code run(worker *w)
     }
 }
 
+static weir_code do_job(weir_job *job, void *ctx)
+{
+    worker   *w = ctx;
+    uint64_t  id = job->id;
+    uint32_t  delivery = job->delivery;
+    note_begin(w, job);
+    weir_code rc = exec_job(job, &w->exec);
+    note_end(w, id, delivery);
+    return rc;
+}
+
 static weir_code work(worker *w)
 {
     cli            *c = w->c;
     weir_listener  *listener;
     weir_pool       pool = {
-        .handler = exec_job, .ctx = &w->exec, .types = w->types.name,
+        .handler = do_job, .ctx = w, .types = w->types.name,
         .threads = w->o->jobs.set ? (int32_t)w->o->jobs.n : 1, .lease_ms = w->o->lease.n
     };
     weir_code rc = weir_listen(w->q, NULL, on_event, w, &listener, &c->err);
@@ -325,7 +355,7 @@ static weir_code work(worker *w)
 static int run_work(cli *c, const void *values)
 {
     const work_opts *o = values;
-    worker           w = { .c = c, .o = o };
+    worker           w = { .c = c, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER };
     if (cli_types_take(c, &o->types, &w.types))
         return cli_usage(c, "%s", c->err.msg);
     if (w.types.n == 0)
@@ -362,7 +392,6 @@ static int run_work(cli *c, const void *values)
     close(w.signals);
     close(w.moved);
     close(w.exec.changed);
-    free(w.start);
     return rc ? cli_fail(c) : 0;
 }
 

@@ -55,14 +55,6 @@ bool weir__sq_address(const char *path, struct sockaddr_un *out, int *dir)
 
 /* ---- connecting ---- */
 
-bool weir__sq_same_user(int fd)
-{
-    struct ucred who;
-    socklen_t    len = sizeof who;
-    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) &&
-           (who.uid == geteuid() || who.uid == 0 || geteuid() == 0);
-}
-
 static int connect_to(const char *path, weir_error *err)
 {
     struct sockaddr_un at;
@@ -78,16 +70,15 @@ static int connect_to(const char *path, weir_error *err)
     }
     if (dir >= 0)
         close(dir);
-    if (fd >= 0 && !weir__sq_same_user(fd)) {
+    if (fd >= 0 && !weir__sq_trusts(fd, path)) {
+        weir__sq_foreign_owner(fd, path, err);
         close(fd);
         fd = -1;
-        why = EACCES;
-    }
-    if (fd < 0 && (why == EACCES || why == EPERM))
-        weir_fail(err, WEIR_EREADONLY, "%s: its owner is a process of another user, whose socket "
-                  "%s-socket cannot be used; reading works", path, path);
-    else if (fd < 0)
+    } else if (fd < 0 && (why == EACCES || why == EPERM)) {
+        weir__sq_foreign_owner(fd, path, err);
+    } else if (fd < 0) {
         weir_fail(err, WEIR_EUNAVAIL, "%s-socket: %s", path, strerror(why));
+    }
     return fd;
 }
 

@@ -21,7 +21,7 @@
  * commit is acknowledged. The last commit of an owner removes it; then SQLite folds in the log and
  * deletes it. So a file with in_use and without a log was copied without its log, or has lost it.
  * A whole copy that SQLite made (.backup, VACUUM INTO) has another schema version. An owner that
- * makes a few calls and closes (weir_options.brief) writes no in_use. */
+ * makes a few calls and closes (weir_options.brief) writes no in_use unless it serves others. */
 #include "store/sqlite/sq.h"
 
 #include <stdio.h>

@@ -21,4 +21,11 @@ bool weir__sq_digest(weir_buf *in, const weir_env *env, uint64_t *number);
 /* WEIR_EBUSY with who has the file at `path`, as far as the bytes of its PATH-owner say. */
 weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err);
 
+/* The name of a network file system, by the number of statfs() and, for FUSE, by its type in the
+ * list of mounts; NULL: another. */
+#define SQ_FUSE_MAGIC 0x65735546UL
+const char *weir__sq_network(unsigned long magic, const char *fuse);
+/* The type in a line of /proc/self/mountinfo, if it is about this device. */
+bool weir__sq_mount_type(const char *line, unsigned long dev, char *out, size_t size);
+
 #endif

@@ -86,13 +86,28 @@ static bool write_mark(int fd, const char *name, bool shares)
     return !ftruncate(fd, 0) && pwrite(fd, mark, (size_t)n, 0) == n;
 }
 
+/* What root makes beside a file of somebody else is theirs, as SQLite does it, too: a killed
+ * process of root would leave it behind, and nobody else could own the file. */
+static void give_away(int fd, const char *path)
+{
+    struct stat st;
+    if (geteuid() == 0 && !stat(path, &st) && st.st_uid != 0)
+        (void)!fchown(fd, st.st_uid, st.st_gid);
+}
+
 /* Lock the file that is at o->path now: it may be another one by the time the lock is ours. */
 static weir_code lock(sq_owner *o, const char *path, bool *alone, bool *again, weir_error *err)
 {
     *again = false;
-    o->fd = open(o->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    o->fd = open(o->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (o->fd >= 0) {
+        give_away(o->fd, path);
+    } else if (errno == EEXIST) {
+        o->fd = open(o->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        *again = o->fd < 0 && errno == ENOENT;          /* it was deleted meanwhile */
+    }
     if (o->fd < 0)
-        return weir__sq_file_fail(o->path, errno, err);
+        return *again ? WEIR_OK : weir__sq_file_fail(o->path, errno, err);
     weir_code rc = WEIR_OK;
     if (flock(o->fd, LOCK_EX | LOCK_NB)) {
         bool held = errno == EWOULDBLOCK;

@@ -5,10 +5,10 @@
  * What comes meanwhile is the next round.
  *
  * The socket listens from open() on, without the thread: who has connected waits in its backlog.
- * The thread starts when the process stays (weir__sq_serve_start()), or when a commit finds
- * somebody waiting. Events are written once, into a ring (base/ring.h) from which the thread sends
- * to each connection what it wants. A connection that does not keep up loses events and gets a
- * LOST frame; nobody waits for it. */
+ * The thread starts when the queue is open (weir__sq_serve_start()), or when a commit before
+ * that finds somebody waiting. Events are written once, into a ring (base/ring.h) from which
+ * the thread sends to each connection what it wants. A connection that does not keep up loses
+ * events and gets a LOST frame; nobody waits for it. */
 #include "store/sqlite/share.h"
 
 #include <errno.h>
@@ -73,6 +73,7 @@ struct sq_server {
     char           *path;                   /* of the database */
     const weir_env *env;
     weir_durability durability;
+    atomic_bool    *used;                   /* set when a process connects */
     char            run[17];
     int             listener, wake, epoll;
     atomic_bool     stop, woken;
@@ -255,7 +256,7 @@ static void accept_all(sq_server *v, bool early)
 {
     int fd;
     while ((fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        connection        *c = v->n < SQ_MAX_CONNECTIONS && weir__sq_same_user(fd)
+        connection        *c = v->n < SQ_MAX_CONNECTIONS && weir__sq_admits(fd)
                                    ? calloc(1, sizeof *c) : NULL;
         struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
         if (!c || epoll_ctl(v->epoll, EPOLL_CTL_ADD, fd, &e)) {
@@ -267,6 +268,7 @@ static void accept_all(sq_server *v, bool early)
         c->early = early;
         weir__list_append(&v->connections, &c->link);
         v->n++;
+        atomic_store(v->used, true);
     }
 }
 
@@ -570,7 +572,7 @@ static bool set_up(sq_server *v)
 }
 
 void weir__sq_serve(sq_server **out, const char *path, const weir_env *env,
-                    weir_durability durability)
+                    weir_durability durability, atomic_bool *used)
 {
     *out = NULL;
     sq_server *v = calloc(1, sizeof *v);
@@ -579,6 +581,7 @@ void weir__sq_serve(sq_server **out, const char *path, const weir_env *env,
     pthread_mutex_init(&v->lock, NULL);
     v->env = env;
     v->durability = durability;
+    v->used = used;
     v->ring.first = 1;
     v->listener = -1;
     v->path = strdup(path);

@@ -8,6 +8,7 @@
  *     exchange.c   the owner's side: passes on envelopes of processes (store/envelope.h)
  *     member.c     the other side, in the owner's process, too
  *     dial.c       the address of the socket, connecting
+ *     permit.c     who may do so, and where the file can be
  *     take.c       becoming the owner, or finding who is
  *
  * When the owner is gone, its connections end and its lock is free. Every process that notices
@@ -34,21 +35,33 @@ enum {
  * use, unless it is -1. False: no way. */
 bool weir__sq_address(const char *path, struct sockaddr_un *out, int *dir);
 
-/* Is the process at the other end one of this user, or of root? */
-bool weir__sq_same_user(int fd);
-
 /* Connect to the owner of the file and be welcomed. -1: WEIR_EUNAVAIL (nobody is there or answers
  * within wait_ms, or `stop_fd` became readable), WEIR_EREADONLY (another user's), WEIR_EBUSY (the
  * owner refuses), WEIR_EVERSION. */
 int weir__sq_dial(const char *path, const sq_hello *hello, int stop_fd, int64_t wait_ms,
                   sq_welcome *out, weir_error *err);
 
+/* ---- permit.c ---- */
+
+/* May the process at the other end work through this one? And this one through it, for the file at
+ * `path`? */
+bool weir__sq_admits(int fd);
+bool weir__sq_trusts(int fd, const char *path);
+
+/* WEIR_EREADONLY: the owner is a process of another user: at the other end of fd, or behind the
+ * socket (-1). */
+weir_code weir__sq_foreign_owner(int fd, const char *path, weir_error *err);
+
+/* Before the file is made or opened. WEIR_EINVAL: it is on a network file system. */
+weir_code weir__sq_place_check(const char *path, weir_error *err);
+
 /* ---- serve.c ---- */
 
 /* Listen at the socket. Without one (a file system that has none) the store works, but for this
- * process alone: then *out is NULL. *env is borrowed until it is closed. */
+ * process alone: then *out is NULL. *env is borrowed until it is closed; *used is set when a
+ * process connects. */
 void weir__sq_serve(sq_server **out, const char *path, const weir_env *env,
-                    weir_durability durability);
+                    weir_durability durability, atomic_bool *used);
 /* Start its thread, unless it runs. Any thread. */
 void weir__sq_serve_start(sq_server *v);
 /* These were committed: send them to those who want them. */

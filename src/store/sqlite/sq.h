@@ -161,7 +161,8 @@ typedef struct sq_store {
     sq_server      *server;                 /* of an owner; NULL: it serves nobody */
     atomic_bool     serves;                 /* `server` does not change any more */
     weir_durability asked_durability;
-    atomic_bool     stays;                  /* want() was called */
+    atomic_bool     wanted;                 /* want() was called */
+    atomic_bool     stays;                  /* ... and it is not brief, or serves others */
     sq_member      *member;                 /* NULL: this process has not joined */
     pthread_mutex_t watch_lock;             /* guards `watch`; taken by no thread of ours */
     sq_watch       *watch;                  /* NULL: no events of others are wanted */
@@ -173,6 +174,9 @@ typedef struct sq_store {
 weir_code weir__sq_code(sqlite3 *db, int rc);
 weir_code weir__sq_db_fail(sqlite3 *db, int rc, const char *path, weir_error *err);
 weir_code weir__sq_file_fail(const char *path, int e, weir_error *err);     /* e: an errno */
+/* permit.c: e is one about permissions. Says to whom the file, or its directory, belongs. */
+weir_code weir__sq_permission_fail(const char *path, int e, weir_error *err);
+const char *weir__sq_file_name(const char *path);           /* without its directory */
 /* Note trouble; the code noted is returned (the first one stays). */
 weir_code weir__sq_broken(sq_store *s, int rc);
 weir_code weir__sq_no_memory(sq_store *s);

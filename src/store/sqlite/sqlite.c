@@ -160,7 +160,7 @@ weir_code weir__sq_open_owned(sq_store *s, bool inherit, weir_error *err)
     if (!s->env.durability)
         s->env.durability = WEIR_DURABILITY_DISK;
     /* Before the file is opened: who comes meanwhile waits there, and need not try again. */
-    weir__sq_serve(&s->server, s->path, &s->env, s->env.durability);
+    weir__sq_serve(&s->server, s->path, &s->env, s->env.durability, &s->stays);
     weir_code rc = own_file(s, err);
     if (!rc)
         rc = open_db(s, err);
@@ -204,9 +204,19 @@ static weir_code open_reader(sq_store *s, weir_error *err)
     return rc;
 }
 
+/* Before anything is made beside the file. */
+static weir_code may_write(const sq_store *s, weir_error *err)
+{
+    if (!faccessat(AT_FDCWD, s->path, R_OK | W_OK, AT_EACCESS) || errno == ENOENT)
+        return WEIR_OK;
+    return weir__sq_file_fail(s->path, errno, err);
+}
+
 static weir_code open_writer(sq_store *s, weir_error *err)
 {
-    weir_code rc = weir__sq_peer_create(&s->peer, err);
+    weir_code rc = may_write(s, err);
+    if (!rc)
+        rc = weir__sq_peer_create(&s->peer, err);
     sq_peer  *peer = s->peer;
     if (!rc)
         rc = weir__sq_find_owner(s, err);
@@ -237,6 +247,8 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
     weir_code rc = s->name ? resolve(url->rest, env->read_only, &s->path, err)
                            : weir_fail(err, WEIR_ENOMEM, "sqlite store");
     if (!rc)
+        rc = weir__sq_place_check(s->path, err);
+    if (!rc)
         rc = env->read_only ? open_reader(s, err) : open_writer(s, err);
     if (rc) {
         sq_close(&s->base);
@@ -251,7 +263,9 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
 static void sq_want(weir_store *base, uint32_t what)
 {
     sq_store *s = (sq_store *)base;
-    atomic_store(&s->stays, true);
+    atomic_store(&s->wanted, true);
+    if (what || !s->env.brief)
+        atomic_store(&s->stays, true);
     if (atomic_load(&s->serves))
         weir__sq_serve_start(s->server);
     else

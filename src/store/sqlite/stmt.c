@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- errors ---- */
 
@@ -63,7 +64,7 @@ weir_code weir__sq_code(sqlite3 *db, int rc)
     return WEIR_EIO;
 }
 
-static const char *file_name(const char *path)
+const char *weir__sq_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -75,13 +76,17 @@ weir_code weir__sq_db_fail(sqlite3 *db, int rc, const char *path, weir_error *er
     const char *why = db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db)
                                                              : sqlite3_errstr(rc);
     int         e = errno_behind(db, rc);
-    return weir_fail(err, code, "%s: %s (%s)", file_name(path),
+    if (code == WEIR_EREADONLY && access(path, R_OK))
+        return weir__sq_permission_fail(path, errno, err);
+    return weir_fail(err, code, "%s: %s (%s)", weir__sq_file_name(path),
                      code_of_errno(e) ? strerror(e) : weir_code_text(code), why);
 }
 
 weir_code weir__sq_file_fail(const char *path, int e, weir_error *err)
 {
     weir_code code = code_of_errno(e);
+    if (code == WEIR_EREADONLY)
+        return weir__sq_permission_fail(path, e, err);
     return weir_fail(err, code ? code : WEIR_EIO, "%s: %s", path, strerror(e));
 }
 
@@ -98,7 +103,7 @@ weir_code weir__sq_no_memory(sq_store *s)
 {
     if (!s->broken) {
         s->broken = true;
-        weir_fail(&s->error, WEIR_ENOMEM, "%s: out of memory", file_name(s->path));
+        weir_fail(&s->error, WEIR_ENOMEM, "%s: out of memory", weir__sq_file_name(s->path));
     }
     return s->error.code;
 }
@@ -107,7 +112,7 @@ weir_code weir__sq_damaged(sq_store *s, const char *what)
 {
     if (!s->broken) {
         s->broken = true;
-        weir_fail(&s->error, WEIR_ECORRUPT, "%s is damaged: %s", file_name(s->path), what);
+        weir_fail(&s->error, WEIR_ECORRUPT, "%s is damaged: %s", weir__sq_file_name(s->path), what);
     }
     return s->error.code;
 }

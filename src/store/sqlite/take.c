@@ -22,7 +22,7 @@ static weir_code take_over(sq_store *s, weir_error *err)
     weir__sq_file_part(s);
     s->peer = NULL;                 /* its caller has it */
     atomic_store(&s->serves, true);
-    if (atomic_load(&s->stays))
+    if (atomic_load(&s->wanted))
         weir__sq_serve_start(s->server);
     if (attended && s->env.lost)
         s->env.lost(s->env.ctx);

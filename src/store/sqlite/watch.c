@@ -123,6 +123,14 @@ static void rest(const sq_watch *w)
         ;
 }
 
+/* A TICK finds the next owner, or makes this process the owner. It is asked for again as long as
+ * nobody is there: the connection for calls may still be open when that for events has ended. */
+static void find_next_owner(const sq_store *s, weir_feed *f)
+{
+    if (!weir__feed_stopping(f) && !s->env.read_only && !s->env.test_clock)
+        s->env.due(s->env.ctx, s->env.now(s->env.ctx));
+}
+
 static void receive(void *ctx, weir_feed *f, weir_error *why)
 {
     sq_watch       *w = ctx;
@@ -138,8 +146,10 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
         rest(w);
         return;
     }
-    if (fd < 0)
+    if (fd < 0) {
+        find_next_owner(s, f);
         return;
+    }
     weir__buf_clear(&w->in);
     w->place = welcome.place;
     weir__feed_reached(f, &w->place);
@@ -147,8 +157,7 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
     read_on(w, f, fd);
     close(fd);
     weir_fail(why, WEIR_EUNAVAIL, "%s: its owner has gone", s->path);
-    if (!weir__feed_stopping(f) && !s->env.read_only && !s->env.test_clock)
-        s->env.due(s->env.ctx, s->env.now(s->env.ctx));     /* a TICK finds the next owner */
+    find_next_owner(s, f);
 }
 
 static void wake(void *ctx)
