@@ -126,7 +126,7 @@ static weir_code open_asking(cli *c, weir_queue **out)
     weir_queue *asked;
     weir_info   info;
     weir_error  reader_err;
-    if (patience(c->store))
+    if (wait_limit(c->store))
         return cli_open_url(c, c->store, CLI_CHANGE, out);
     weir_code rc = cli_open_url(c, c->store, CLI_LOOK, out);
     if (rc || weir_get_info(*out, &info, &reader_err) || !info.owner_pid)

@@ -70,8 +70,8 @@ static void looking(void **state)
     for (int i = 1; i <= 4; i++)
         rt_add(&w.t, &(weir_spec){ .type = i % 2 ? "mail" : "sms", .data = "{\"title\":\"t\"}",
                                    .priority = -i });
-    assert_int_equal(weir_log(w.t.q, 1, "one", NULL), WEIR_OK);
-    assert_int_equal(weir_log(w.t.q, 1, "two", NULL), WEIR_OK);
+    assert_int_equal(weir_log(w.t.q, 1, 0, "one", 3, NULL), WEIR_OK);
+    assert_int_equal(weir_log(w.t.q, 1, 0, "two", 3, NULL), WEIR_OK);
     says("getJob", "{\"id\":99}", "null");
     says("existsJob", "{\"id\":1}", "true");
     says("existsJob", "{\"id\":99}", "false");
@@ -214,7 +214,7 @@ static void the_worker_protocol(void **state)
     assert_string_equal(job->error, "no paper");
     weir_job_free(job);
     weir_change mine = { .state = WEIR_STATE_ACTIVE };      /* taken elsewhere: found by its id */
-    assert_int_equal(weir_update(w.t.q, 3, &mine, NULL), WEIR_OK);
+    assert_int_equal(weir_update(w.t.q, 3, &mine, NULL, NULL), WEIR_OK);
     m = bus_request(fd, "vertx.kue.handler.workers.done.a2", NULL, "{\"id\":3}");
     assert_string_equal(json_string_value(json_object_get(m, "body")), "complete");
     json_decref(m);
@@ -329,8 +329,8 @@ static void a_thousand_jobs(void **state)
         const char *types[] = { "t", NULL };
         weir_job   *job;
         size_t      n;
-        assert_int_equal(weir_take_for(w.t.q, &(weir_taking){ .types = types, .n = 1 }, &job, &n,
-                                       NULL), WEIR_OK);
+        assert_int_equal(weir_take(w.t.q, &(weir_taking){ .types = types, .n = 1, .remote = true }, &job,
+                                   &n, NULL), WEIR_OK);
         weir_ending e = { .id = job->id, .delivery = job->delivery };
         weir_ended  done;
         assert_int_equal(weir_finish(w.t.q, &e, 1, &done, NULL), WEIR_OK);

@@ -335,9 +335,9 @@ static void took(job_call *c)
 static void take_job(job_call *c)
 {
     const char *types[] = { c->args.type, NULL };
-    weir_taking what = { .types = types, .n = 1, .lease_ms = c->args.lease_ms,
+    weir_taking what = { .types = types, .n = 1, .remote = true, .lease_ms = c->args.lease_ms,
                          .worker = c->args.worker };
-    job_call_await(c, weir_take_for_async(c->q, &what, &c->job, &c->n, &c->future, &c->err), took);
+    job_call_await(c, weir_take_async(c->q, &what, &c->job, &c->n, &c->future, &c->err), took);
 }
 
 /* The delivery that the caller means: what it says, or that of the job now. False: it failed. */
