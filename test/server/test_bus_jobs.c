@@ -327,10 +327,10 @@ static void a_thousand_jobs(void **state)
         rt_add(&w.t, &(weir_spec){ .type = "t", .remove_on_complete = true });
     for (int i = 1; i <= N; i++) {
         const char *types[] = { "t", NULL };
+        weir_taking what = { .types = types, .n = 1, .remote = true };
         weir_job   *job;
         size_t      n;
-        assert_int_equal(weir_take(w.t.q, &(weir_taking){ .types = types, .n = 1, .remote = true }, &job,
-                                   &n, NULL), WEIR_OK);
+        assert_int_equal(weir_take(w.t.q, &what, &job, &n, NULL), WEIR_OK);
         weir_ending e = { .id = job->id, .delivery = job->delivery };
         weir_ended  done;
         assert_int_equal(weir_finish(w.t.q, &e, 1, &done, NULL), WEIR_OK);
