@@ -11,6 +11,7 @@
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +62,10 @@ static void run_row(row *w, uint64_t seed)
     run r = { .wanted_faults = cfg.faults, .poison = LEDGER_NO_POISON };
     ledger_result l = { 0 };
     r.keys_each = cfg.jobs;
-    if (!w->scenario->poisoned)
-        r.keys_each = cfg.jobs / (uint64_t)cfg.faults + 1;
-    else
+    if (w->scenario->poisoned)
         r.poison = cfg.jobs / 2;
+    else if (!w->scenario->moves)
+        r.keys_each = cfg.jobs / (uint64_t)cfg.faults + 1;
     bool ready = place_start(&r.place, w->place, seed, w->scenario->shimmed) &&
                  (!w->scenario->bad_line || place_bad_line(&r.place));
     if (ready) {
@@ -94,8 +95,9 @@ static void print_head(void)
     time_t         now = time(NULL);
     uname(&machine);
     strftime(when, sizeof when, "%Y-%m-%d", gmtime(&now));
-    printf("%s, %s %s, %ld processors, seed %" PRIu64 "\n\n", when, machine.sysname,
-           machine.machine, sysconf(_SC_NPROCESSORS_ONLN), cfg.seed);
+    printf("%s, weir " WEIR_VERSION ", SQLite %s, %s %s %s, %ld processors, seed %" PRIu64 "\n\n",
+           when, sqlite3_libversion(), machine.sysname, machine.release, machine.machine,
+           sysconf(_SC_NPROCESSORS_ONLN), cfg.seed);
     printf("| %-14s | %-26s | %6s | %12s | %8s | %4s | %7s | %8s |\n", "scenario", "store",
            "faults", "acknowledged", "executed", "lost", "doubled", "invented");
     printf("|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|\n", 16, "----------------", 28,
@@ -179,6 +181,7 @@ static int be_child(char **argv)
                                            .to = strtoull(argv[3], NULL, 10),
                                            .url = argv[4], .path = argv[5], .patient = true,
                                            .poison = strtoull(argv[6], NULL, 10),
+                                           .adds_only = strcmp(argv[7], "add") == 0,
                                            .lease_ms = LEASE_MS });
 }
 
@@ -189,7 +192,7 @@ int main(int argc, char **argv)
                                              { "seed", required_argument, NULL, 's' },
                                              { "long", required_argument, NULL, 'l' },
                                              { 0 } };
-    if (argc == 7 && strcmp(argv[1], "--child") == 0)
+    if (argc == 8 && strcmp(argv[1], "--child") == 0)
         return be_child(argv);
     cfg.seed = (uint64_t)time(NULL);
     for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {

@@ -36,7 +36,9 @@ static bool start_file(place *p)
 
 static bool start_redis(place *p)
 {
+    place_use_shim(p);
     p->server = rig_start(&(rig_options){ .tcp = true, .aof = true });
+    unsetenv("LD_PRELOAD");
     if (!p->server)
         return false;
     rig_url(p->server, p->kind->scheme, p->kind->query, p->url, sizeof p->url);
@@ -121,6 +123,13 @@ static const char *beside(const char *name, int up, char path[PATH_MAX])
     return path;
 }
 
+static void be_quiet(void)
+{
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+}
+
 static bool serve(place *p)
 {
     char program[PATH_MAX];
@@ -130,12 +139,9 @@ static bool serve(place *p)
     beside("src/cli/weir", 2, program);
     p->weir = fork();
     if (p->weir == 0) {
-        int null = open("/dev/null", O_RDWR);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         place_use_shim(p);
-        dup2(null, 0);
-        dup2(null, 1);
-        dup2(null, 2);
+        be_quiet();
         execl(program, "weir", "serve", "--store", store, "--data", p->dir, "--listen",
               listen_at, (char *)NULL);
         _exit(127);
@@ -207,20 +213,79 @@ bool place_start(place *p, const place_kind *kind, uint64_t seed, bool shimmed)
     return tempdir_make(p->dir) && (!shimmed || make_shim(p)) && kind->start(p);
 }
 
+static bool add_line(place *p, proxy *line)
+{
+    if (line)
+        p->line[p->n_lines++] = line;
+    return line != NULL;
+}
+
+/* Each node names the port of its proxy to clients. Among each other nodes use another port. */
+static bool line_to_nodes(place *p)
+{
+    for (size_t i = 0; i < p->cluster->n && i < MOST_LINES; i++) {
+        rig *node = p->cluster->node[i];
+        if (!add_line(p, proxy_start(node, p->random + i)) ||
+            !rig_do(node, "CONFIG SET cluster-announce-port %d", proxy_port(p->line[i])))
+            return false;
+    }
+    return true;
+}
+
 bool place_bad_line(place *p)
 {
-    p->line = p->server ? proxy_start(p->server, p->random) : proxy_start_to(p->port, p->random);
-    if (!p->line)
+    bool ok = p->cluster  ? line_to_nodes(p)
+              : p->server ? add_line(p, proxy_start(p->server, p->random))
+                          : add_line(p, proxy_start_to(p->port, p->random));
+    if (!ok)
         return false;
     const char *query = strchr(p->judge_url, '?');
-    snprintf(p->url, sizeof p->url, "%s://127.0.0.1:%d%s", p->kind->scheme, proxy_port(p->line),
+    snprintf(p->url, sizeof p->url, "%s://127.0.0.1:%d%s", p->kind->scheme, proxy_port(p->line[0]),
              query ? query : "");
     return true;
 }
 
+void place_cut_after(place *p, uint32_t bytes)
+{
+    for (int i = 0; i < p->n_lines; i++)
+        proxy_cut_after(p->line[i], bytes);
+}
+
+int place_cuts(place *p)
+{
+    uint64_t cuts = 0;
+    for (int i = 0; i < p->n_lines; i++)
+        cuts += proxy_cuts(p->line[i]);
+    return (int)cuts;
+}
+
+/* ---- moving to another store ---- */
+
+void place_set_target(place *p)
+{
+    snprintf(p->source, sizeof p->source, "%s", p->url);
+    snprintf(p->url, sizeof p->url, "sqlite:%s/moved.db?durability=os", p->dir);
+    snprintf(p->judge_url, sizeof p->judge_url, "%s", p->url);
+}
+
+pid_t place_migrate(place *p)
+{
+    char program[PATH_MAX];
+    beside("src/cli/weir", 2, program);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        be_quiet();
+        execl(program, "weir", "migrate", "--from", p->source, "--to", p->url, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
 void place_stop(place *p)
 {
-    proxy_stop(p->line);
+    while (p->n_lines)
+        proxy_stop(p->line[--p->n_lines]);
     if (p->weir) {
         kill(p->weir, SIGTERM);
         waitpid(p->weir, NULL, 0);
@@ -240,6 +305,10 @@ const place_kind place_sqlite_disk = {
 const place_kind place_sqlite_os = {
     .name = "sqlite, os", .scheme = "sqlite", .query = "durability=os", .start = start_file,
     .children = 1
+};
+const place_kind place_shared = {
+    .name = "sqlite, 3 processes", .scheme = "sqlite", .query = "durability=disk",
+    .start = start_file, .children = 3
 };
 const place_kind place_redis = {
     .name = "redis", .scheme = "redis", .start = start_redis, .kill_server = kill_redis,

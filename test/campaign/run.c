@@ -10,7 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FINISH_MS = 300000 };    /* a run that takes longer to finish has lost its jobs */
+enum {
+    FINISH_MS = 300000,         /* a run that takes longer to finish has lost its jobs */
+    AWAIT_MS = 30000            /* for an add that is acknowledged */
+};
 
 static void exec_child(const run *r)
 {
@@ -19,10 +22,10 @@ static void exec_child(const run *r)
     snprintf(to, sizeof to, "%" PRIu64, r->next_key + r->keys_each);
     snprintf(poison, sizeof poison, "%" PRIu64, r->poison);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!r->place.kind->kill_server || r->place.weir)
+    if (!r->place.server)               /* Redis: the clock of the server counts */
         place_use_shim(&r->place);
     execl("/proc/self/exe", "campaign", "--child", from, to, r->place.url, r->ledger, poison,
-          (char *)NULL);
+          r->adds_only ? "add" : "work", (char *)NULL);
     _exit(127);
 }
 
@@ -102,10 +105,6 @@ void run_finish(run *r)
 {
     int64_t since = monotonic_ms();
     r->keys_each = 0;
-    while (r->n_children && r->place.kind->children == 1 && monotonic_ms() - since < FINISH_MS) {
-        reap(r);                    /* a file has one owner: the last child waits for its turn */
-        run_pause(r, 5, 10);
-    }
     run_start_child(r);
     while (r->n_children && monotonic_ms() - since < FINISH_MS) {
         reap(r);
@@ -115,6 +114,17 @@ void run_finish(run *r)
         snprintf(r->trouble, sizeof r->trouble, "not finished after %d s", FINISH_MS / 1000);
     while (r->n_children)
         run_kill_oldest(r);
+}
+
+void run_await_acknowledged(run *r)
+{
+    uint64_t before = ledger_acknowledged(r->ledger);
+    for (int64_t since = monotonic_ms(); monotonic_ms() - since < AWAIT_MS;) {
+        run_keep_busy(r);
+        if (r->trouble[0] || ledger_acknowledged(r->ledger) > before)
+            return;
+        run_pause(r, 2, 5);
+    }
 }
 
 void run_pause(run *r, int from_ms, int to_ms)

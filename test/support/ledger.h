@@ -23,6 +23,7 @@ typedef struct ledger_work {
     int64_t     lease_ms;       /* 0: the default */
     bool        patient;        /* the store fails on purpose: repeat an add, with its token, until
                                    it is acknowledged. Else an error ends the child */
+    bool        adds_only;      /* end when the jobs are added */
     uint64_t    poison;         /* key of the job that kills its worker, or LEDGER_NO_POISON. With
                                    a poison job all jobs have the default of max_lost */
 } ledger_work;

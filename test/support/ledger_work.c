@@ -190,12 +190,13 @@ int ledger_work_off(const ledger_work *work)
         repeat_or_give_up(&c, since, "open", &err);
     if (!work->patient)
         check_store(c.q);
-    start_workers(&c);
+    if (!work->adds_only)
+        start_workers(&c);
     for (int i = 0; i < PRODUCERS; i++)
         pthread_create(&producer[i], NULL, produce, &c);
     for (int i = 0; i < PRODUCERS; i++)
         pthread_join(producer[i], NULL);
-    while (anything_left(&c))
+    while (!work->adds_only && anything_left(&c))
         rest();
     if (weir_stop(c.q, NULL, WEIR_FOREVER, &err))
         give_up("stop", err.msg);
