@@ -226,8 +226,8 @@ const command cmd_serve = {
     .help = "Prints one line when it is ready, and stays in the foreground. Without tokens it "
             "listens on this machine alone, and every program on it may call. SIGTERM and SIGINT "
             "let what is under way finish; a second one does not. SIGHUP reads tokens and "
-            "certificates again and opens the access log anew. A store that is a server and not up yet is "
-            "waited for.",
+            "certificates again and opens the access log anew. A store that is a server and not "
+            "up yet is waited for.",
     .examples = "weir serve\n"
                 "weir serve --store redis://localhost --listen 127.0.0.1:0\n"
                 "weir serve --listen 0.0.0.0:7340 --tls-cert cert.pem --tls-key key.pem\n",
