@@ -163,7 +163,7 @@ static void set_entries(weir_cluster *cl, bus_peer *p, bus_frame *f)
 static bool take_addresses(weir_cluster *cl, bus_peer *p, bus_frame *f)
 {
     if (f->part & FRAME_FIRST) {
-        weir__directory_clear(&cl->others, p);
+        weir__directory_begin(p);
         p->loading = f->version + 1;
     }
     if (p->loading != f->version + 1)
@@ -173,6 +173,7 @@ static bool take_addresses(weir_cluster *cl, bus_peer *p, bus_frame *f)
         p->version = UINT64_MAX;
         return false;
     }
+    weir__directory_end(&cl->others, p);
     p->loading = 0;
     p->answered = true;
     pthread_cond_broadcast(&cl->answered);

@@ -93,7 +93,7 @@ static bool add_place(bus_directory *d, bus_remote *r, bus_peer *p, size_t n)
         free_if_empty(d, r);
         return false;
     }
-    *at = (bus_place){ .remote = r, .peer = p, .n = n };
+    *at = (bus_place){ .remote = r, .peer = p, .n = n, .list = p->list };
     weir__list_append(&r->places, &at->in_remote);
     weir__list_append(&p->places, &at->in_peer);
     r->total += n;
@@ -108,6 +108,7 @@ bool weir__directory_set(bus_directory *d, bus_peer *p, const char *address, boo
     if (at && n) {
         r->total += n - at->n;
         at->n = n;
+        at->list = p->list;
     } else if (at) {
         remove_place(d, at);
     } else if (n) {
@@ -118,10 +119,16 @@ bool weir__directory_set(bus_directory *d, bus_peer *p, const char *address, boo
     return true;
 }
 
-void weir__directory_clear(bus_directory *d, bus_peer *p)
+void weir__directory_begin(bus_peer *p)
+{
+    p->list++;
+}
+
+void weir__directory_end(bus_directory *d, bus_peer *p)
 {
     WEIR_EACH(bus_place, at, &p->places, in_peer)
-        remove_place(d, at);
+        if (at->list != p->list)
+            remove_place(d, at);
 }
 
 /* ---- processes ---- */
@@ -145,7 +152,8 @@ bus_peer *weir__directory_add(bus_directory *d, const char *name)
 
 void weir__directory_remove(bus_directory *d, bus_peer *p)
 {
-    weir__directory_clear(d, p);
+    weir__directory_begin(p);
+    weir__directory_end(d, p);
     weir__names_remove(&d->peers, &p->named);
     free(p);
 }

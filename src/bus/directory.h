@@ -13,6 +13,7 @@ typedef struct bus_peer {
     char       name[WEIR_PROCESS];
     uint64_t   version;                 /* of its addresses, as they are in the directory */
     uint64_t   loading;                 /* the version of the list that arrives in parts; 0: none */
+    uint32_t   list;                    /* the number of its last list: see bus_place */
     bool       answered;                /* its whole list has arrived */
     bool       wants_list;              /* it asked for the addresses of this process */
     int64_t    seen_ms;                 /* monotonic: when its last frame arrived */
@@ -37,6 +38,7 @@ typedef struct bus_place {
     bus_remote *remote;
     bus_peer   *peer;
     size_t      n;
+    uint32_t    list;                   /* of the peer, when it was set last */
 } bus_place;
 
 typedef struct bus_directory {
@@ -53,7 +55,10 @@ void weir__directory_remove(bus_directory *d, bus_peer *p);                 /* w
 /* The address has n consumers in this process. False: out of memory. */
 bool weir__directory_set(bus_directory *d, bus_peer *p, const char *address, bool prefix,
                          size_t n);
-void weir__directory_clear(bus_directory *d, bus_peer *p);      /* it consumes nothing */
+/* A whole list of its addresses follows; what is not set until the end vanishes then. Until then
+ * the old entries stay, so that an address it still consumes is found at every moment. */
+void weir__directory_begin(bus_peer *p);
+void weir__directory_end(bus_directory *d, bus_peer *p);
 
 /* The address; if it has no consumers, a prefix of it. NULL: neither. */
 bus_remote *weir__directory_find(const bus_directory *d, const char *address);
