@@ -73,6 +73,7 @@ const char *fresh_store(const char *durability);
 /* ---- the measures of schedules: schedule.c ---- */
 
 void cron_next(void);
+void schedules_fire(void);
 
 /* ---- the measures of one file and many processes: share.c ---- */
 

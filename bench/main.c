@@ -181,7 +181,7 @@ static const struct {
     void      (*run)(void);
 } measures[] = {
     { "sqlite-os", sqlite_os },     { "sqlite-disk", sqlite_disk }, { "alone", sqlite_alone },
-    { "cron", cron_next },
+    { "cron", cron_next },        { "schedules", schedules_fire },
     { "million", million_waiting }, { "mem", mem_over_sqlite },     { "starts", starts },
     { "redis-lots", redis_lots },   { "redis-plain", redis_plain },
     { "redis-bullmq", redis_bullmq }, { "redis-kue", redis_kue },

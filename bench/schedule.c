@@ -1,11 +1,13 @@
 /* schedule.c - how fast the next firing of an expression is found, beside what libc's mktime()
- * alone needs for the same moments: a walk over local times calls it at least once. */
+ * alone needs for the same moments: a walk over local times calls it at least once; and how late
+ * schedules fire when many do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "bench.h"
 #include "core/cron.h"
+#include "redis.h"
 
 enum { EXPRESSIONS = 100 };
 
@@ -77,4 +79,85 @@ void cron_next(void)
         puts("");
     free(at);
     free(local);
+}
+
+/* ---- how late schedules fire ---- */
+
+enum { SCHEDULES = 100000, A_SECOND = 1000, MEASURED_S = 8 };
+
+/* Schedules of which A_SECOND fire in each second; the others fire in January. */
+static void put_schedules(weir_queue *q)
+{
+    enum { AT_ONCE = 500 };
+    weir_error   err;
+    weir_future *f[AT_ONCE];
+    for (size_t i = 0; i < SCHEDULES; i++) {
+        char name[32], when[48];
+        snprintf(name, sizeof name, "schedule %zu", i);
+        if (i < 60 * A_SECOND)
+            snprintf(when, sizeof when, "%zu * * * * *", i % 60);
+        else
+            snprintf(when, sizeof when, "%zu %zu 1 1 *", i % 60, i / 60 % 24);
+        if (weir_schedule_put_async(q, &(weir_schedule){ .name = name, .when = when,
+                                                         .missed = WEIR_MISSED_SKIP,
+                                                         .job = { .type = "bench" } },
+                                    &f[i % AT_ONCE], &err))
+            die("schedule", &err);
+        for (size_t k = 0; i % AT_ONCE == AT_ONCE - 1 && k < AT_ONCE; k++) {
+            if (weir_future_wait(f[k], WEIR_FOREVER, &err))
+                die("schedule", &err);
+            weir_future_free(f[k]);
+        }
+    }
+}
+
+/* How late the jobs are that were added since `from`: when a job was added, after when its schedule
+ * says. Milliseconds. */
+static double lateness_p99(weir_queue *q, int64_t from)
+{
+    weir_error err;
+    weir_page *page = NULL;
+    double    *late = malloc(2 * MEASURED_S * A_SECOND * sizeof *late);
+    size_t     n = 0;
+    weir_query query = { .state = WEIR_STATE_INACTIVE, .limit = WEIR_MAX_PAGE, .descending = true };
+    for (bool more = late != NULL; more;) {
+        if (weir_list(q, &query, &page, &err))
+            die("list", &err);
+        for (size_t i = 0; i < page->n && n < 2 * MEASURED_S * A_SECOND; i++)
+            if (page->job[i]->created_at >= from)
+                late[n++] = (double)(page->job[i]->created_at -
+                                     weir_value_int(page->job[i], "scheduled_at", 0));
+        query.after = page->next;
+        more = page->more && page->job[page->n - 1]->created_at >= from;
+        weir_page_free(page);
+    }
+    sort_samples(late, n);
+    double p99 = n >= MEASURED_S / 2 * A_SECOND ? percentile(late, n, 99) : 1e9;
+    free(late);
+    return p99;
+}
+
+static void fire(const char *url, const char *what)
+{
+    weir_queue *q;
+    weir_error  err;
+    if (weir_open(&q, url, NULL, &err))
+        die(url, &err);
+    put_schedules(q);
+    int64_t from = (weir_now(q) / 1000 + 2) * 1000;
+    while (weir_now(q) < from + MEASURED_S * 1000)
+        usleep(100000);
+    double p99 = lateness_p99(q, from);
+    weir_close(q);
+    report(what, p99, "ms", false, 20);
+}
+
+void schedules_fire(void)
+{
+    char url[300];
+    fire(fresh_store("os"), "100,000 schedules, 1,000 a second, lateness p99, sqlite os");
+    rig *r = start_redis(false);
+    fire(rig_url(r, "redis+unix", NULL, url, sizeof url),
+         "100,000 schedules, 1,000 a second, lateness p99, redis");
+    rig_free(r);
 }

@@ -355,7 +355,9 @@ static void *firer_main(void *arg)
         f->wanted = false;
         pthread_mutex_unlock(&f->lock);
         weir_code rc = fire_all(q, &err);
-        if (rc && rc != WEIR_ECLOSED) {
+        if (!rc) {              /* the TICK that said so has left out when others are due */
+            weir__timer_set(&q->timer, &q->tick, INT64_MIN);
+        } else if (rc != WEIR_ECLOSED) {
             weir__events_trouble(&q->events, weir_now(q), &err);
             weir__timer_set(&q->timer, &q->tick, weir__queue_steady(q) + WEIR_TICK_RETRY_MS);
         }

@@ -216,7 +216,7 @@ static int64_t tick(weir_queue *q, void *ctx)
     weir_ticket ticket = { .op = { .kind = WEIR_OP_TICK, .u.tick = { .limit = WEIR_TICK_LIMIT } } };
     weir_error err;
     weir_code rc = weir__queue_run(q, &ticket, &err);
-    if (!rc && ticket.op.u.tick.schedules_due)
+    if (!rc && ticket.op.u.tick.schedules_due && !q->server_fires)
         rc = weir__firer_wake(q, &err);         /* the store says when the next one is due */
     if (!rc)
         return weir__queue_steady_of(q, ticket.op.u.tick.next_at);
@@ -251,6 +251,7 @@ static weir_code start(weir_queue *q, weir_error *err)
     weir_code rc = WEIR_OK;
     q->lanes = q->store->ops->lanes > 1 ? q->store->ops->lanes : 1;
     q->objects_only = q->store->objects_only;
+    q->server_fires = q->store->server_fires;
     for (unsigned i = 0; i < q->lanes; i++)
         weir__batcher_init(&q->batcher[i], q->store, &q->events, read_clock, q);
     if (!rc && !q->read_only) {

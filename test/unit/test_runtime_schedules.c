@@ -307,6 +307,24 @@ RT_CLOCK_TEST(a_clock_that_was_set_back)
     assert_int_equal(jobs(t), 3);
 }
 
+/* After one has fired, the others still do at their times. */
+RT_CLOCK_TEST(one_after_the_other)
+{
+    enum { SCHEDULES = 5 };
+    char name[20], when[20];
+    to_the_hour(t, 0);
+    for (int i = 1; i <= SCHEDULES; i++) {
+        snprintf(name, sizeof name, "s%d", i);
+        snprintf(when, sizeof when, "%d * * * *", 10 * i);
+        put(t, (weir_schedule){ .name = name, .when = when });
+    }
+    for (int i = 1; i <= SCHEDULES; i++) {
+        rt_later(t, 10 * MINUTE);
+        snprintf(name, sizeof name, "s%d", i);
+        UNTIL(get(t, name).fired == 1);
+    }
+}
+
 /* A schedule of a name that was free meanwhile is another one. */
 RT_CLOCK_TEST(a_name_that_is_used_again)
 {
@@ -420,6 +438,7 @@ int main(void)
         cmocka_unit_test(every_call_has_an_async_twin),
         cmocka_unit_test(a_callback_can_put_one),
         cmocka_unit_test(a_clock_that_was_set_back),
+        cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(a_name_that_is_used_again),
         cmocka_unit_test(the_job_of_a_process_that_was_killed),
         cmocka_unit_test(times_that_change_while_it_fires),
