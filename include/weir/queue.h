@@ -281,11 +281,18 @@ WEIR_API weir_code weir_count_async(weir_queue *q, weir_state state, const char 
 WEIR_API weir_code weir_ready(weir_queue *q, weir_error *err);
 WEIR_API weir_code weir_ready_async(weir_queue *q, weir_future **f, weir_error *err);
 
-/* How long finished jobs of a type are kept. */
+/* How long finished jobs of a type are kept. {0} is the default: complete jobs
+ * WEIR_DEFAULT_KEEP_COMPLETE_MS, and WEIR_DEFAULT_KEEP_COMPLETE of a type at most; failed and
+ * cancelled ones WEIR_DEFAULT_KEEP_FAILED_MS. In the layouts of Kue, whose jobs may be another
+ * program's, it is for ever. { .age_ms = WEIR_FOREVER } is for ever in all stores. */
 typedef struct weir_keep {
-    int64_t age_ms;             /* 0: however old */
+    int64_t age_ms;             /* WEIR_FOREVER, or 0 with a count: however old */
     int64_t count;              /* 0: however many; the oldest go first */
 } weir_keep;
+
+#define WEIR_DEFAULT_KEEP_COMPLETE_MS (INT64_C(7) * 86400 * 1000)
+#define WEIR_DEFAULT_KEEP_FAILED_MS   (INT64_C(90) * 86400 * 1000)
+enum { WEIR_DEFAULT_KEEP_COMPLETE = 100000 };
 
 /* Settings of a type; those of the type "*" hold for every type that has none of its own. */
 typedef struct weir_settings {
@@ -297,7 +304,7 @@ typedef struct weir_settings {
 typedef struct weir_type_stats {
     const char   *type;
     bool          paused;
-    weir_settings settings;
+    weir_settings settings;             /* that hold for it, defaults filled in */
     uint64_t      count[WEIR_STATE_COUNT];  /* by state; [WEIR_STATE_ANY] is their sum */
     uint64_t      completed;            /* executions, ever */
     uint64_t      failed;               /* failed executions, ever */

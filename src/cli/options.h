@@ -82,7 +82,7 @@ weir_code opt_state(const char *name, const char *text, weir_state *out, weir_er
 /* What a page of a list ended with: "RANK.ID". */
 bool opt_cursor(const char *text, weir_cursor *out);
 
-/* How long ended jobs are kept: "7d", "1000", "7d,1000" or "all". */
+/* How long ended jobs are kept: "7d", "1000", "7d,1000", "forever" or "default". */
 bool opt_keep(const char *text, weir_keep *out);
 
 /* "start,failed" to bits WEIR_BIT(weir_event_kind). */

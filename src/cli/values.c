@@ -201,8 +201,12 @@ bool opt_keep(const char *text, weir_keep *out)
 {
     char part[64];
     *out = (weir_keep){ 0 };
-    if (strcmp(text, "all") == 0)
+    if (strcmp(text, "default") == 0)
         return true;
+    if (strcmp(text, "forever") == 0) {
+        out->age_ms = WEIR_FOREVER;
+        return true;
+    }
     if (strlen(text) >= sizeof part || !*text)
         return false;
     strcpy(part, text);

@@ -11,10 +11,11 @@ static void number(weir_buf *out, const char *name, int64_t n)
     weir__buf_int(out, n);
 }
 
+/* 0: no limit. */
 static void keep_json(weir_buf *out, const char *name, const weir_keep *k)
 {
     weir__buf_str(out, name);
-    number(out, "{\"age\":", k->age_ms);
+    number(out, "{\"age\":", k->age_ms == WEIR_FOREVER ? 0 : k->age_ms);
     number(out, ",\"count\":", k->count);
     weir__buf_char(out, '}');
 }

@@ -33,6 +33,39 @@ int64_t weir__keep_until(weir_kept kept, int64_t finished_at)
     return kept.keep->age_ms ? finished_at + kept.keep->age_ms : INT64_MAX;
 }
 
+/* ---- settings ---- */
+
+const weir_settings weir__default_settings = {
+    .keep_complete = { WEIR_DEFAULT_KEEP_COMPLETE_MS, WEIR_DEFAULT_KEEP_COMPLETE },
+    .keep_failed = { WEIR_DEFAULT_KEEP_FAILED_MS, 0 },
+};
+
+static weir_keep keep_in(const weir_keep *given, const weir_keep *preset)
+{
+    if (!given->age_ms && !given->count)
+        return *preset;
+    return (weir_keep){ given->age_ms == WEIR_FOREVER ? 0 : given->age_ms, given->count };
+}
+
+weir_settings weir__settings_in(const weir_settings *given, bool defaults)
+{
+    static const weir_settings none;
+    const weir_settings       *preset = defaults ? &weir__default_settings : &none;
+    return (weir_settings){ keep_in(&given->keep_complete, &preset->keep_complete),
+                            keep_in(&given->keep_failed, &preset->keep_failed), given->search };
+}
+
+static weir_keep keep_out(const weir_keep *kept)
+{
+    return (weir_keep){ kept->age_ms || kept->count ? kept->age_ms : WEIR_FOREVER, kept->count };
+}
+
+weir_settings weir__settings_out(const weir_settings *kept)
+{
+    return (weir_settings){ keep_out(&kept->keep_complete), keep_out(&kept->keep_failed),
+                            kept->search };
+}
+
 /* ---- when a TICK is wanted ---- */
 
 void weir__agenda_init(weir_agenda *a)

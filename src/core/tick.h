@@ -41,6 +41,12 @@ static inline const weir_keep *weir__keep_of(const weir_settings *set, weir_stat
     return state == WEIR_STATE_COMPLETE ? &set->keep_complete : &set->keep_failed;
 }
 
+/* Stores keep settings with the defaults filled in, and 0 for "no limit": what a caller gives as
+ * they are kept, and back. `defaults`: {0} means them; else it is for ever (Kue). */
+extern const weir_settings weir__default_settings;
+weir_settings weir__settings_in(const weir_settings *given, bool defaults);
+weir_settings weir__settings_out(const weir_settings *kept);
+
 /* Finished jobs of one type in one state: what is kept of them, and how many there are. */
 typedef struct weir_kept {
     const weir_keep *keep;

@@ -228,7 +228,7 @@ void weir__put_lines(weir_buf *b, const char *name, const weir_line *lines, size
 
 #define KEEP(member) offsetof(weir_keep, member)
 static const weir_field keep_fields[] = {
-    WEIR_FIELD("age", weir__as_ms, KEEP(age_ms)),
+    WEIR_FIELD("age", weir__as_int, KEEP(age_ms), .min = WEIR_FOREVER, .max = WEIR_MAX_MS),
     WEIR_FIELD("count", weir__as_int, KEEP(count), .min = 0, .max = INT64_MAX),
     { 0 }
 };

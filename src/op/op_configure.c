@@ -25,7 +25,7 @@ static const char **type(weir_op *op, size_t i)
 
 static weir_code check_keep(const weir_keep *k, const char *field, weir_error *err)
 {
-    weir_code rc = weir__ms_check(k->age_ms, "age_ms", err);
+    weir_code rc = k->age_ms == WEIR_FOREVER ? WEIR_OK : weir__ms_check(k->age_ms, "age_ms", err);
     if (!rc && k->count < 0)
         rc = weir__fail_field(err, WEIR_EINVAL, "count", "%" PRId64 ", must not be negative",
                               k->count);

@@ -103,7 +103,7 @@ static void bad_settings(fixture *f)
 {
     CHECK_INT(configure(f, "", &(weir_settings){ 0 }), WEIR_EINVAL);
     CHECK_INT(configure(f, "a", &(weir_settings){ .keep_failed = { .count = -1 } }), WEIR_EINVAL);
-    CHECK_INT(configure(f, "a", &(weir_settings){ .keep_complete = { .age_ms = -1 } }),
+    CHECK_INT(configure(f, "a", &(weir_settings){ .keep_complete = { .age_ms = -2 } }),
               WEIR_EINVAL);
     CHECK_INT(stats(f)->n, 0);
 }

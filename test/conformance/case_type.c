@@ -210,7 +210,7 @@ static void the_star_holds_for_types_without_their_own(fixture *f)
     CHECK_INT(stats_of(f, "a")->settings.keep_complete.count, 7);
     configure(f, "b", &(weir_settings){ .keep_complete = { .count = 3 } });
     CHECK_INT(stats_of(f, "b")->settings.keep_complete.count, 3);
-    configure(f, "b", &(weir_settings){ 0 });        /* keeps all: its own, not none */
+    configure(f, "b", &(weir_settings){ .keep_complete = { .age_ms = WEIR_FOREVER } });
     CHECK_INT(stats_of(f, "b")->settings.keep_complete.count, 0);
     set_paused(f, "a", true);                        /* that is no setting */
     CHECK_INT(stats_of(f, "a")->settings.keep_complete.count, 7);
@@ -226,6 +226,61 @@ static void fail_one(fixture *f, const char *type)
 {
     add(f, type);
     fail_job(f, take(f, type), "x");
+}
+
+/* Jobs in the layouts of Kue may be another program's. */
+static bool has_default(fixture *f)
+{
+    weir_op op = { .kind = WEIR_OP_INFO };
+    CHECK_INT(run(f, &op), WEIR_OK);
+    bool kue = !strcmp(op.u.info.info->store, "redis+kue");
+    free(op.u.info.info);
+    return !kue;
+}
+
+static void check_keep(fixture *f, const char *type, weir_keep complete, weir_keep failed)
+{
+    const weir_settings *s = type ? &stats_of(f, type)->settings : &stats(f)->all.settings;
+    CHECK_INT(s->keep_complete.age_ms, complete.age_ms);
+    CHECK_INT(s->keep_complete.count, complete.count);
+    CHECK_INT(s->keep_failed.age_ms, failed.age_ms);
+    CHECK_INT(s->keep_failed.count, failed.count);
+}
+
+static void kept_by_default(fixture *f)
+{
+    const weir_keep ever = { .age_ms = WEIR_FOREVER };
+    bool            has = has_default(f);
+    weir_keep       complete = { WEIR_DEFAULT_KEEP_COMPLETE_MS, WEIR_DEFAULT_KEEP_COMPLETE };
+    weir_keep       failed = { WEIR_DEFAULT_KEEP_FAILED_MS, 0 };
+    complete_one(f, "a");
+    fail_one(f, "a");
+    check_keep(f, "a", has ? complete : ever, has ? failed : ever);
+    check_keep(f, NULL, has ? complete : ever, has ? failed : ever);
+    later(f, WEIR_DEFAULT_KEEP_COMPLETE_MS - 1);
+    CHECK_STATE(f, 1, WEIR_STATE_COMPLETE);
+    later(f, 1);
+    CHECK(!get(f, 1) == has);
+    later(f, WEIR_DEFAULT_KEEP_FAILED_MS - WEIR_DEFAULT_KEEP_COMPLETE_MS - 1);
+    CHECK_STATE(f, 2, WEIR_STATE_FAILED);
+    later(f, 1);
+    CHECK(!get(f, 2) == has);
+}
+
+static void kept_for_ever_by_choice(fixture *f)
+{
+    const weir_keep ever = { .age_ms = WEIR_FOREVER };
+    configure(f, "*", &(weir_settings){ .keep_complete = ever, .keep_failed = ever });
+    complete_one(f, "a");
+    fail_one(f, "a");
+    check_keep(f, "a", ever, ever);
+    later(f, 4 * WEIR_DEFAULT_KEEP_FAILED_MS);
+    CHECK_STATE(f, 1, WEIR_STATE_COMPLETE);
+    CHECK_STATE(f, 2, WEIR_STATE_FAILED);
+    configure(f, "*", &(weir_settings){ 0 });       /* the default again */
+    later(f, 0);
+    CHECK(!get(f, 1) == has_default(f));
+    CHECK(!get(f, 2) == has_default(f));
 }
 
 static void kept_by_age(fixture *f)
@@ -379,6 +434,8 @@ const conformance_case cases_type[] = {
     CASE(pausing_tells_only_of_changes),
     CASE(settings_are_kept),
     CASE(the_star_holds_for_types_without_their_own),
+    ORDERED_CASE(kept_by_default),
+    ORDERED_CASE(kept_for_ever_by_choice),
     CASE(kept_by_age),
     ORDERED_CASE(kept_by_count),
     ORDERED_CASE(failed_and_cancelled_each_have_their_count),

@@ -251,6 +251,8 @@ static void plan_configure(plan *p, chance *c)
     p->settings.keep_failed.count = one_in(c, 3) ? 0 : 1 + (int64_t)below(c, 20);
     p->settings.keep_complete.age_ms = one_in(c, 2) ? 0 : 1 + (int64_t)below(c, 3000);
     p->settings.keep_failed.age_ms = one_in(c, 3) ? 0 : 1 + (int64_t)below(c, 3000);
+    if (!p->settings.keep_failed.count && !p->settings.keep_failed.age_ms)
+        p->settings.keep_failed.age_ms = WEIR_FOREVER;  /* the default depends on the store */
     o->settings = &p->settings;
 }
 

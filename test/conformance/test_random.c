@@ -380,6 +380,15 @@ static void one_batch(duel *d, size_t number)
 }
 
 /* False: a store could not be opened. */
+/* The default of the layouts of Kue, which mem: has not. */
+static void keep_for_ever(duel *d)
+{
+    static const weir_settings ever = { .keep_complete = { .age_ms = WEIR_FOREVER },
+                                        .keep_failed = { .age_ms = WEIR_FOREVER } };
+    run_plan(d, &(weir_op){ .kind = WEIR_OP_CONFIGURE,
+                            .u.configure = { .type = "*", .settings = &ever } });
+}
+
 static bool run_trial(trial *t)
 {
     duel *d = calloc(1, sizeof *d);
@@ -394,6 +403,8 @@ static bool run_trial(trial *t)
     d->left.f = fixture_open("mem:");
     d->right.f = fixture_open(t->url);
     bool opened = d->left.f && d->right.f;
+    if (opened && strstr(t->url, "kue"))
+        keep_for_ever(d);
     while (opened && t->ops < t->max_ops && !t->differs) {
         if (t->skip && t->batches == t->n_skip)
             break;

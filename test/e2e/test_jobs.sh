@@ -377,6 +377,22 @@ case_count_and_stats() {
     status 3 weir types never-seen
 }
 
+case_retention_by_default() {
+    weir add mail -q
+    status 0 weir types
+    narrow out
+    has out "7d,100000"
+    has out "90d"
+    status 0 weir types mail --json
+    has out '"keep_complete":{"age":604800000,"count":100000},"keep_failed":{"age":7776000000,"count":0}'
+    status 0 weir types '*' --keep-complete forever --keep-failed forever
+    status 0 weir types mail
+    same "$(grep -c 'forever *forever' out)" 1
+    status 0 weir types '*' --keep-complete default
+    status 0 weir types mail
+    has out "7d,100000"
+}
+
 case_settings() {
     weir add mail
     status 0 weir types mail --keep-complete 7d,1000 --keep-failed 30d --search on
@@ -384,7 +400,7 @@ case_settings() {
     has out '"keep_complete":{"age":604800000,"count":1000}'
     has out '"keep_failed":{"age":2592000000,"count":0}'
     has out '"search":true'
-    status 0 weir types mail --keep-failed all
+    status 0 weir types mail --keep-failed forever
     status 0 weir types mail --json
     has out '"keep_complete":{"age":604800000,"count":1000}'
     has out '"keep_failed":{"age":0,"count":0}'

@@ -224,8 +224,8 @@ many() {
     seq 300 | on "$1" add late --lines -q --delay 5h
     on "$1" log 7 'seven'
     on "$1" export >all.jsonl
-    awk -v n="$2" 'NR > 1 && NR <= n / 3 {
-        sub(/"state":"inactive"/, "\"state\":\"complete\",\"finished_at\":1700000000000")
+    awk -v n="$2" -v now="$(date +%s)000" 'NR > 1 && NR <= n / 3 {
+        sub(/"state":"inactive"/, "\"state\":\"complete\",\"finished_at\":" now)
         sub(/"attempts":0,"progress":0/, "\"attempts\":1,\"progress\":100") } { print }' \
         all.jsonl >some.jsonl
     rm -f "${1#sqlite:}"*

@@ -76,16 +76,20 @@ static void one_type(void **state)
 static void settings(void **state)
 {
     (void)state;
-    web_says(&w, 200, SETTINGS(0, 0, 0, 9, false), "PATCH", "/v1/types/*",
+    web_says(&w, 200, SETTINGS(604800000, 100000, 7776000000, 9, false), "PATCH",
+             "/v1/types/*",
              "{\"keep_failed\":{\"count\":9}}");
-    web_says(&w, 200, SETTINGS(604800000, 0, 0, 9, false), "PATCH", "/v1/types/mail",
-             "{\"keep_complete\":{\"age\":\"7d\"}}");
-    web_says(&w, 200, SETTINGS(604800000, 5, 0, 9, true), "PATCH", "/v1/types/mail",
+    web_says(&w, 200, SETTINGS(3600000, 100000, 7776000000, 9, false), "PATCH",
+             "/v1/types/mail",
+             "{\"keep_complete\":{\"age\":\"1h\"}}");
+    web_says(&w, 200, SETTINGS(3600000, 5, 7776000000, 9, true), "PATCH", "/v1/types/mail",
              "{\"search\":true,\"keep_complete\":{\"count\":5}}");
-    web_says(&w, 200, SETTINGS(604800000, 5, 0, 9, true), "PATCH", "/v1/types/mail", "{}");
+    web_says(&w, 200, SETTINGS(3600000, 5, 7776000000, 9, true), "PATCH", "/v1/types/mail", "{}");
     web_says(&w, 200, SETTINGS(0, 5, 1000, 0, true), "PATCH", "/v1/types/mail",
              "{\"keep_complete\":{\"age\":0},\"keep_failed\":{\"age\":1000,\"count\":0}}");
     web_says(&w, 200, SETTINGS(0, 5, 1000, 0, true), "GET", "/v1/types/mail", NULL);
+    web_says(&w, 200, SETTINGS(0, 0, 1000, 0, true), "PATCH", "/v1/types/mail",
+             "{\"keep_complete\":{\"age\":0,\"count\":0}}");      /* for ever */
     static const struct { const char *body, *part; } cases[] = {
         { "{\"keep_complete\":7}", "keep_complete:" },
         { "{\"keep_complete\":{\"age\":-1}}", "keep_complete.age:" },

@@ -296,11 +296,11 @@ static void the_others(void **state)
     op.u.update.change = (weir_change){ .state = WEIR_STATE_COUNT };
     check(&op, WEIR_EINVAL, "state: 7 is none");
 
-    weir_settings settings = { .keep_failed.age_ms = -1 };
+    weir_settings settings = { .keep_failed.age_ms = -2 };
     op = (weir_op){ .kind = WEIR_OP_CONFIGURE, .u.configure = { .type = "*" } };
     check(&op, WEIR_OK, "");
     op.u.configure.settings = &settings;
-    check(&op, WEIR_EINVAL, "keep_failed.age_ms: -1, must not be negative");
+    check(&op, WEIR_EINVAL, "keep_failed.age_ms: -2, must not be negative");
     settings = (weir_settings){ .keep_complete.count = -1 };
     check(&op, WEIR_EINVAL, "keep_complete.count: -1, must not be negative");
     op.u.configure.type = NULL;

@@ -34,7 +34,7 @@ enum { LOT = 200 };
 static void keep_json(jw *w, const char *name, const weir_keep *k)
 {
     jw_object(w, name);
-    jw_int(w, "age", k->age_ms);
+    jw_int(w, "age", k->age_ms == WEIR_FOREVER ? 0 : k->age_ms);
     jw_int(w, "count", k->count);
     jw_end(w, '}');
 }

@@ -16,9 +16,9 @@ CLI_VALUES_FIT(types_opts);
 static const option_entry types_options[] = {
     TYPE_OPTION(AT(types), "only this type; may be given several times"),
     { .name = "keep-complete", .kind = OPT_TEXT, .at = AT(keep_complete), .arg = "KEEP",
-      .words = "7d,1000 all", .help = "set how long complete jobs are kept" },
+      .words = "7d,1000 forever default", .help = "set how long complete jobs are kept" },
     { .name = "keep-failed", .kind = OPT_TEXT, .at = AT(keep_failed), .arg = "KEEP",
-      .words = "30d all", .help = "set how long failed and cancelled jobs are kept" },
+      .words = "30d forever default", .help = "set how long failed and cancelled jobs are kept" },
     { .name = "search", .kind = OPT_CHOICE, .at = AT(search), .arg = "on|off", .words = "on off",
       .help = "index new jobs of this type for --search, or do not" },
     { .name = "new", .kind = OPT_FLAG, .at = AT(new), .help = "the type may be one without jobs" },
@@ -27,17 +27,27 @@ static const option_entry types_options[] = {
 };
 #undef AT
 
+/* As --keep-complete takes it, if it is whole days. */
+static const char *show_age(char *out, size_t size, int64_t age_ms)
+{
+    enum { DAY_MS = 24 * 3600 * 1000 };
+    if (age_ms % DAY_MS)
+        return term_duration(out, size, age_ms);
+    snprintf(out, size, "%lldd", (long long)age_ms / DAY_MS);
+    return out;
+}
+
 static const char *show_keep(char *out, size_t size, const weir_keep *k)
 {
     char age[32];
-    if (!k->age_ms && !k->count)
-        snprintf(out, size, "all");
+    if (k->age_ms == WEIR_FOREVER && !k->count)
+        snprintf(out, size, "forever");
     else if (!k->count)
-        snprintf(out, size, "%s", term_duration(age, sizeof age, k->age_ms));
-    else if (!k->age_ms)
+        snprintf(out, size, "%s", show_age(age, sizeof age, k->age_ms));
+    else if (k->age_ms <= 0)
         snprintf(out, size, "%lld", (long long)k->count);
     else
-        snprintf(out, size, "%s,%lld", term_duration(age, sizeof age, k->age_ms),
+        snprintf(out, size, "%s,%lld", show_age(age, sizeof age, k->age_ms),
                  (long long)k->count);
     return out;
 }
@@ -142,10 +152,11 @@ static int run_types(cli *c, const void *values)
     if (change && types.n == 0)
         return cli_usage(c, "which type? '*' stands for all that have no settings of their own");
     if (o->keep_complete && !opt_keep(o->keep_complete, &set.keep_complete))
-        return cli_usage(c, "--keep-complete: '%s' is not 7d, 1000, 7d,1000 or all",
-                         o->keep_complete);
+        return cli_usage(c, "--keep-complete: '%s' is not 7d, 1000, 7d,1000, forever or "
+                         "default", o->keep_complete);
     if (o->keep_failed && !opt_keep(o->keep_failed, &set.keep_failed))
-        return cli_usage(c, "--keep-failed: '%s' is not 7d, 1000, 7d,1000 or all", o->keep_failed);
+        return cli_usage(c, "--keep-failed: '%s' is not 7d, 1000, 7d,1000, forever or default",
+                         o->keep_failed);
     weir_code rc = cli_open(c, change ? CLI_CHANGE : CLI_LOOK, &q);
     if (!rc && !o->new)
         rc = cli_types_check(c, q, &types);
@@ -160,8 +171,10 @@ const command cmd_types = {
     .summary = "list the types, or change their settings",
     .help = "The settings of the type `*` hold for every type that has none of its own. What is "
             "not named stays as it is. Jobs beyond new limits are removed immediately.\n\n"
-            "KEEP is an age, a number of jobs or both: 7d, 1000, 7d,1000; `all` keeps everything.",
+            "KEEP is an age, a number of jobs or both: 7d, 1000, 7d,1000; or `forever`, or "
+            "`default`: complete jobs 7 days, and at most 100,000 of a type; failed and cancelled "
+            "ones 90 days; in the layouts of Kue forever.",
     .examples = "weir types\nweir types mail --keep-complete 7d,1000 --keep-failed 30d\n"
-                "weir types '*' --keep-complete all\n",
+                "weir types '*' --keep-complete forever\n",
     .options = types_options, .run = run_types,
 };

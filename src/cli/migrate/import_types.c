@@ -51,6 +51,8 @@ static weir_code read_keep(json_t *v, size_t i, const char *name, weir_keep *out
         if (rc)
             break;
     }
+    if (!out->age_ms && !out->count)        /* no limit */
+        out->age_ms = WEIR_FOREVER;
     return rc;
 }
 

@@ -80,8 +80,11 @@ static bool same_settings(const weir_settings *a, const weir_settings *b)
 
 bool move_has_settings(const weir_type_stats *t, const weir_settings *all)
 {
-    static const weir_settings none;
-    return !same_settings(&t->settings, strcmp(t->type, "*") == 0 ? &none : all);
+    static const weir_settings preset = {
+        .keep_complete = { WEIR_DEFAULT_KEEP_COMPLETE_MS, WEIR_DEFAULT_KEEP_COMPLETE },
+        .keep_failed = { WEIR_DEFAULT_KEEP_FAILED_MS, 0 },
+    };
+    return !same_settings(&t->settings, strcmp(t->type, "*") == 0 ? &preset : all);
 }
 
 static const weir_type_stats *find_type(const weir_stats *s, const char *type)

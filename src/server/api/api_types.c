@@ -161,6 +161,13 @@ static void configured(srv_request *r, weir_code code, const weir_error *err)
         get_stats(r, type_got);
 }
 
+/* In JSON, a limit of 0 is none; without any it is for ever. */
+static void read_limits(weir_keep *k)
+{
+    if (!k->age_ms && !k->count)
+        k->age_ms = WEIR_FOREVER;
+}
+
 /* The body is read over the settings that are there, so that only what is given changes. */
 static void settings_got(srv_request *r, weir_code code, const weir_error *err)
 {
@@ -174,6 +181,8 @@ static void settings_got(srv_request *r, weir_code code, const weir_error *err)
     weir_stats_free(c->stats);
     if (!srv_body(r, settings_fields, &c->settings))
         return;
+    read_limits(&c->settings.keep_complete);
+    read_limits(&c->settings.keep_failed);
     weir_code rc = weir_configure_async(srv_queue(r), r->arg[0], &c->settings, &f, &why);
     srv_await(r, rc, &why, f, configured);
 }

@@ -52,6 +52,7 @@ static weir_code mem_open(weir_store **out, const weir_url *url, const weir_env 
         mem_close(&s->base);
         return weir_fail(err, WEIR_ENOMEM, "mem store");
     }
+    s->star->stats.settings = weir__default_settings;
     *out = &s->base;
     return WEIR_OK;
 }

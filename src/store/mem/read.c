@@ -209,7 +209,7 @@ static bool add_type(const mem_store *s, weir_stats *stats, const mem_type *t)
     const char *name = out->type;
     *out = t->stats;
     out->type = name;
-    out->settings = *weir__mem_settings(s, t);
+    out->settings = weir__settings_out(weir__mem_settings(s, t));
     for (int st = WEIR_STATE_INACTIVE; st < WEIR_STATE_COUNT; st++)
         out->count[st] = t->in[st].n;
     out->count[WEIR_STATE_ANY] = t->all.n;
@@ -231,7 +231,7 @@ weir_code weir__mem_stats(mem_store *s, weir_op *op)
     }
     weir__stats_sum(stats);
     stats->all.paused = s->star->stats.paused;
-    stats->all.settings = s->star->stats.settings;
+    stats->all.settings = weir__settings_out(&s->star->stats.settings);
     stats->last_id = s->last_id;
     return WEIR_OK;
 }

@@ -331,7 +331,7 @@ weir_code weir__mem_configure(mem_store *s, weir_op *op)
         return no_memory(op);
     t->known = true;
     if (c->settings) {
-        t->stats.settings = *c->settings;
+        t->stats.settings = weir__settings_in(c->settings, true);
         t->has_settings = true;
         /* Jobs beyond the new limits are removed with the next TICK. */
         weir__agenda_want(&s->agenda, WEIR_DUE_FINISHED, INT64_MIN);

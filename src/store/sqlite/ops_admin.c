@@ -89,7 +89,7 @@ weir_code weir__sq_op_configure(sq_store *s, weir_op *op)
     if (!t)
         return s->error.code;
     if (c->settings) {
-        t->settings = *c->settings;
+        t->settings = weir__settings_in(c->settings, true);
         t->has_settings = true;
         /* Jobs beyond the new limits are removed with the next TICK. */
         weir__agenda_want(&s->agenda, WEIR_DUE_FINISHED, INT64_MIN);

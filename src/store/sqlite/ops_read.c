@@ -201,7 +201,7 @@ static bool add_type(sq_store *s, weir_stats *stats, const sq_type *t)
     if (!out)
         return false;
     out->paused = t->paused;
-    out->settings = *weir__sq_settings(s, t);
+    out->settings = weir__settings_out(weir__sq_settings(s, t));
     for (int state = WEIR_STATE_INACTIVE; state < WEIR_STATE_COUNT; state++) {
         out->count[state] = t->count[state];
         out->count[WEIR_STATE_ANY] += t->count[state];
@@ -247,7 +247,7 @@ weir_code weir__sq_op_stats(sq_store *s, weir_op *op)
         return weir__sq_no_memory(s);
     weir__stats_sum(stats);
     stats->all.paused = weir__sq_star(s)->paused;
-    stats->all.settings = weir__sq_star(s)->settings;
+    stats->all.settings = weir__settings_out(weir__sq_settings(s, weir__sq_star(s)));
     stats->last_id = s->last_id;
     return WEIR_OK;
 }

@@ -290,7 +290,10 @@ static inline sq_type *weir__sq_star(sq_store *s)
 }
 static inline const weir_settings *weir__sq_settings(sq_store *s, const sq_type *t)
 {
-    return t->has_settings ? &t->settings : &weir__sq_star(s)->settings;
+    const sq_type *star = weir__sq_star(s);
+    return t->has_settings      ? &t->settings
+           : star->has_settings ? &star->settings
+                                : &weir__default_settings;
 }
 static inline weir_kept weir__sq_kept(sq_store *s, const sq_type *t, weir_state state)
 {

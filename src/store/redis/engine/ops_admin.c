@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/search.h"
+#include "core/tick.h"
 #include "store/answers.h"
 
 void weir__task_fail(redis_task *t, const weir_error *err)
@@ -245,8 +246,10 @@ void weir__redis_configure_act(redis_lane *s, redis_task *t)
     uint32_t first = s->n_parts > 1 && !t->finished ? 1 : 0, end = first ? s->n_parts : 1;
     const weir_op_configure *c = &t->op->u.configure;
     weir__buf_clear(&s->scratch);
-    if (c->settings)
-        weir__record_settings(&s->scratch, c->settings);
+    if (c->settings) {
+        weir_settings kept = weir__settings_in(c->settings, !s->layout->keeps_for_ever);
+        weir__record_settings(&s->scratch, &kept);
+    }
     for (uint32_t part = first; part < end; part++) {
         weir_buf *b = weir__step(s, t, part, 'C', 3);
         weir__resp_text(b, c->type);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/results.h"
+#include "core/tick.h"
 #include "core/search.h"
 #include "store/answers.h"
 
@@ -300,7 +301,8 @@ static void read_star(weir_stats *stats, const redisReply *row)
     if (!weir__record_type(record.at, record.len, &star, &own))
         return;
     stats->all.paused = star.paused;
-    stats->all.settings = star.settings;
+    if (own)
+        stats->all.settings = star.settings;
 }
 
 static bool add_row(weir_stats *stats, const redisReply *row)
@@ -358,6 +360,8 @@ void weir__redis_stats_end(redis_lane *s, redis_task *t)
     weir_error *err = &t->op->err;
     bool        ok = stats != NULL;
     t->over = true;
+    if (ok && !s->layout->keeps_for_ever)
+        stats->all.settings = weir__default_settings;       /* unless "*" has its own */
     for (size_t i = 0; ok && i < t->n; i++) {
         const redisReply *r = weir__step_answer(s, t, i, err);
         ok = r && add_rows(stats, r);
@@ -373,6 +377,8 @@ void weir__redis_stats_end(redis_lane *s, redis_task *t)
     weir_type_stats star = stats->all;
     weir__stats_sum(stats);
     stats->all.paused = star.paused;
-    stats->all.settings = star.settings;
+    stats->all.settings = weir__settings_out(&star.settings);
+    for (size_t i = 0; i < stats->n; i++)
+        stats->type[i].settings = weir__settings_out(&stats->type[i].settings);
     t->op->u.stats.stats = stats;
 }

@@ -154,6 +154,9 @@ static void put_common(void)
     WEIR(MAX_PASSED);
     WEIR(TOKEN_MS);
     WEIR(TOKEN_LATE_MS);
+    WEIR(DEFAULT_KEEP_COMPLETE_MS);
+    WEIR(DEFAULT_KEEP_COMPLETE);
+    WEIR(DEFAULT_KEEP_FAILED_MS);
 }
 
 /* ---- native ---- */

@@ -267,6 +267,7 @@ typedef struct redis_layout {
     const redis_walk  *walks;           /* NULL key at the end */
     bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes; and specs of
                                            a step A are in pieces */
+    bool               keeps_for_ever;  /* settings that are not given: see weir_keep */
     const char        *meta;            /* the hash that counts messages, behind the prefix */
     const char        *channel;         /* of messages, behind the prefix: ":events" */
     bool               sharded;         /* published with SPUBLISH */

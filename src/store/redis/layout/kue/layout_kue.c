@@ -35,6 +35,7 @@ redis_layout weir__layout_kue = {
     .library = LIBRARY("kue", KUE_PROFILE),
     .keys = keys,
     .walks = kue_walks,
+    .keeps_for_ever = true,
     .meta = ":weir:meta",
     .channel = ":weir:events",
     .foreign = ":events",
@@ -47,6 +48,7 @@ redis_layout weir__layout_vertx = {
     .library = LIBRARY("vertx", VERTX_PROFILE),
     .keys = keys,
     .walks = vertx_walks,
+    .keeps_for_ever = true,
     .meta = ":weir:meta",
     .channel = ":weir:events",
 };

@@ -315,11 +315,19 @@ local function type_make(name)
   return t
 end
 
--- The record whose settings hold for a type; false: there are none.
-local function settings_of(name)
-  local t = type_of(name)
-  if t and t[T_HAS_SETTINGS] == 1 then return t end
-  return types['*']
+-- The record whose settings hold for a type.
+local settings_of
+do
+  local default = { [T_COMPLETE_AGE] = DEFAULT_KEEP_COMPLETE_MS,
+                    [T_COMPLETE_COUNT] = DEFAULT_KEEP_COMPLETE,
+                    [T_FAILED_AGE] = DEFAULT_KEEP_FAILED_MS, [T_FAILED_COUNT] = 0,
+                    [T_SEARCH] = 0 }
+  function settings_of(name)
+    local t = type_of(name)
+    if t and t[T_HAS_SETTINGS] == 1 then return t end
+    local all = types['*']
+    return all and all[T_HAS_SETTINGS] == 1 and all or default
+  end
 end
 
 -- ---- events ----

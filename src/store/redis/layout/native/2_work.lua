@@ -14,7 +14,7 @@ local function words_are_missing(i, n)
   local p, stop = i, i + n - 1
   while p <= stop do
     local count, s = tonumber(ARGV[p + 2]), settings_of(ARGV[p])
-    if s and s[T_SEARCH] == 1 and
+    if s[T_SEARCH] == 1 and
        (count > 0 or ARGV[p + 6] == '' or not unpack_msg(ARGV[p + 6])[5]) then
       return true
     end
@@ -501,7 +501,7 @@ local function ending_of(r, texts)
     special = removes or flags % (2 * HAS_TTL) >= HAS_KEY, ttl = flags % (2 * HAS_TTL) >= HAS_TTL,
     key = flags % (2 * HAS_KEY) >= HAS_KEY, removes = removes,
     bare = lines == 0 and flags < APART and flags % HAS_TTL == REMOVES,
-    kept = not removes and settings and
+    kept = not removes and
            (settings[T_COMPLETE_AGE] > 0 or settings[T_COMPLETE_COUNT] > 0),
     state = removes and 0 or COMPLETE,
     from = name .. '\0' .. spack('>I8', started + ZERO_RANK), to = name .. '\0' .. now8,

@@ -69,7 +69,6 @@ end
 -- Retention of a type's jobs in a finished state: the age in ms, and how many this partition keeps.
 local function keep_of(name, state)
   local s = settings_of(name)
-  if not s then return 0, 0 end
   if state == COMPLETE then return s[T_COMPLETE_AGE], ceil(s[T_COMPLETE_COUNT] / partitions) end
   return s[T_FAILED_AGE], ceil(s[T_FAILED_COUNT] / partitions)
 end

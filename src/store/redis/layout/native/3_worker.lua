@@ -17,7 +17,7 @@ function add_special(name, spec, data, extra)
     end
   end
   local at, s = max(now + delay, run_at), settings_of(name)
-  if s and s[T_SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then
+  if s[T_SEARCH] == 1 and not has(j[FLAGS], SEARCHED) then
     j[FLAGS] = j[FLAGS] + SEARCHED
     spec = spec_from(j)
   end
