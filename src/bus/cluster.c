@@ -436,12 +436,11 @@ static void wait_for_others(weir_cluster *cl, int64_t wait_ms)
     pthread_mutex_unlock(&cl->lock);
 }
 
-/* Nothing arrives any more. */
+/* Nothing arrives any more. The thread posts, so it ends before the carrier is left. */
 static void cluster_stop(weir_transport *t)
 {
     weir_cluster *cl = (weir_cluster *)t;
     weir__cluster_post(cl, NULL, &(bus_frame){ .kind = FRAME_BYE }, NULL);
-    cl->carrier.leave(cl->carrier.ctx);
     atomic_store(&cl->stopping, true);
     pthread_mutex_lock(&cl->lock);
     cl->poked = false;
@@ -449,6 +448,7 @@ static void cluster_stop(weir_transport *t)
     pthread_mutex_unlock(&cl->lock);
     if (cl->started)
         pthread_join(cl->thread, NULL);
+    cl->carrier.leave(cl->carrier.ctx);
     weir_mailbox_destroy(cl->mailbox);
 }
 

@@ -1,5 +1,6 @@
 /* test_bus_cluster.c - one bus over several processes, which here are several buses in one process
  * on a carrier that can lose envelopes, repeat them, and cut a process off. */
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,6 +105,7 @@ static weir_code net_post(void *ctx, const weir_envelope *e, weir_error *err)
     *l = (letter){ .from = from->number, .to = to, .len = e->len };
     memcpy(l->bytes, e->bytes, e->len);
     pthread_mutex_lock(&n->lock);
+    assert(from->joined);                   /* nobody uses a carrier after leaving it */
     weir__list_append(&n->letters, &l->link);
     pthread_cond_broadcast(&n->changed);
     pthread_mutex_unlock(&n->lock);

@@ -265,7 +265,6 @@ const command cmd_bus = {
             "All processes that have the store open share the bus; with a server as the store, its "
             "clients, too (docs/bus.md).",
     .examples = "weir bus listen news &\nweir bus publish news '{\"text\":\"hello\"}'\n"
-                "weir bus request vertx.kue.service.job.internal '{\"id\":1}' "
-                "--header action=getJob\n",
+                "weir bus request mail.count '{\"to\":\"ann\"}' --timeout 5s\n",
     .options = bus_options, .run = run_bus,
 };
