@@ -221,6 +221,10 @@ static void moving(rt *t, notes *n, bool async)
     weir_line     line = { 3, 4, "third" };
     weir_incoming in[2] = { { &jobs[0], &line, 1, false }, { &jobs[1], NULL, 0, false } };
     weir_imported out[2];
+    /* the job is old: without this it would be removed */
+    assert_int_equal(weir_configure(t->q, "far",
+                                    &(weir_settings){ .keep_failed.age_ms = WEIR_FOREVER }, NULL),
+                     WEIR_OK);
     for (int i = 0; i < 3; i++) {
         jobs[1].lost = i == 2 ? 9 : 0;
         memset(out, 1, sizeof out);
