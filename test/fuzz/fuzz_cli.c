@@ -104,17 +104,21 @@ static void keep(const char *text)
     char      out[64];
     if (!opt_keep(text, &k))
         return;
-    MUST(k.age_ms >= 0 && k.age_ms <= WEIR_MAX_MS && k.count >= 0);
-    if (k.age_ms && k.count)
+    bool forever = k.age_ms == WEIR_FOREVER;
+    MUST(forever || (k.age_ms >= 0 && k.age_ms <= WEIR_MAX_MS));
+    MUST(k.count >= 0 && !(forever && k.count));
+    if (forever)
+        strcpy(out, "forever");
+    else if (k.age_ms && k.count)
         snprintf(out, sizeof out, "%lldms,%lld", (long long)k.age_ms, (long long)k.count);
     else if (k.age_ms)
         snprintf(out, sizeof out, "%lldms", (long long)k.age_ms);
     else if (k.count)
         snprintf(out, sizeof out, "%lld", (long long)k.count);
     else
-        strcpy(out, "all");
+        strcpy(out, "default");
     MUST(opt_keep(out, &again) && again.age_ms == k.age_ms && again.count == k.count);
-    MUST(k.age_ms || k.count || !strcmp(text, "all"));
+    MUST(k.age_ms || k.count || !strcmp(text, "default"));
 }
 
 /* Every name between commas counts, however many there are. */
