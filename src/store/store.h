@@ -107,7 +107,7 @@ struct weir_store_ops {
 struct weir_store {                 /* first member of every backend */
     const weir_store_ops *ops;
     bool                  objects_only;     /* data must be so: weir__op_check_objects() */
-    bool                  server_fires;     /* schedules: a server does, and this process must not */
+    bool                  server_fires;     /* schedules: the server does, not this process */
 };
 
 /* Is it a URL of a store we know, with options it knows? */
