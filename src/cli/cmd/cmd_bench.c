@@ -153,7 +153,7 @@ static void print_result(const cli *c, const bench *b, int producers, int worker
     }
     static const table_column columns[] = {
         { "JOBS", true, false }, { "PRODUCERS", true, false }, { "WORKERS", true, false },
-        { "LOT", true, false }, { "SECONDS", true, false }, { "LIVES/S", true, false }
+        { "BULK", true, false }, { "SECONDS", true, false }, { "LIVES/S", true, false }
     };
     table t;
     table_init(&t, columns, 6);
