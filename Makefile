@@ -18,7 +18,7 @@ FUZZ    = $(B)/fuzz
 NINJA   = ninja $(if $(JOBS),-j $(JOBS)) -C
 
 .DEFAULT_GOAL := all
-.PHONY: all run test test-all $(SAN)/all tsan bench soak campaign fuzz install check-install clean help
+.PHONY: all run test test-all $(SAN)/all tsan bench soak campaign fuzz install check-install dist deb test-packages clean help
 
 all: $(RELEASE)/build.ninja     ## build the library and the program (build/release)
 	@$(NINJA) $(RELEASE)
@@ -76,6 +76,18 @@ install: all    ## install under PREFIX (and DESTDIR)
 
 check-install: all      ## install into a temporary place and build a program against it
 	@scripts/check-install.sh
+
+dist:           ## the release tarball of the last commit, with the page built, in build/dist
+	@scripts/setup.sh build
+	@scripts/make-dist.sh $(B)/dist
+
+deb:            ## Debian packages of the last commit, in build/deb
+	@scripts/setup.sh build deb
+	@scripts/make-deb.sh $(B)/deb
+
+test-packages:  ## build, install, run and purge the packages in fresh Debian roots (as root)
+	@scripts/setup.sh build deb packages
+	@scripts/test-packages.sh
 
 clean:          ## remove what was built
 	rm -rf $(B)

@@ -1,5 +1,5 @@
 /* bench.h - what the measures share: running job lives, the bare floor below them, samples, and
- * how results are told. */
+ * how results are printed. */
 #ifndef WEIR_BENCH_H
 #define WEIR_BENCH_H
 
@@ -20,8 +20,9 @@ typedef struct lives {
     size_t      n;             /* lives */
     int         producers;     /* threads; 0: one thread does everything, call by call */
     int         workers;       /* threads */
-    size_t      lot;           /* jobs per weir_add_many(); 1: weir_add() */
+    size_t      bulk;           /* jobs per weir_add_many(); 1: weir_add() */
     int         prefetch;
+    bool        observe;       /* the workers are a stream */
 } lives;
 
 /* Lives per second. Ends the program when anything fails. */
@@ -47,6 +48,8 @@ void     remove_store(const char *path);
 
 /* Milliseconds from weir_add() to the start of the handler, with an idle pool. */
 void add_to_start(const char *url, size_t n, double *p50, double *p99);
+/* Milliseconds of weir_task_invoke(), with an idle loop and a handler that returns at once. */
+void invoke_round_trip(const char *url, size_t n, double *p50, double *p99);
 /* Milliseconds from when a delayed job is due to the start of its handler. */
 double delayed_start_p99(const char *url, size_t n);
 /* Resident MiB of a process that has opened the store, counted and done some lives. */
@@ -74,6 +77,7 @@ const char *fresh_store(const char *durability);
 
 void cron_next(void);
 void schedules_fire(void);
+void due_at_once(void);                 /* due.c */
 
 /* ---- the measures of one file and many processes: share.c ---- */
 
@@ -85,7 +89,7 @@ void share_command(void);
 
 /* ---- the measures of the server: http.c ---- */
 
-void http_lots(void);
+void http_bulk(void);
 void http_single(void);
 void http_beanstalkd(void);
 void http_starts(void);
@@ -94,7 +98,7 @@ void http_million(void);
 
 /* ---- the measures on Redis: redis.c ---- */
 
-void redis_lots(void);
+void redis_bulk(void);
 void redis_plain(void);
 void redis_bullmq(void);
 void redis_kue(void);
@@ -103,9 +107,13 @@ void redis_million(void);
 void redis_starts(void);
 void redis_cluster(void);
 
-/* ---- the measures of the event bus: bus.c, bus_bridge.c ---- */
+/* ---- the measures of the event bus: bus.c, bus_bridge.c, bus_load.c ---- */
 
 void bus_request_reply(void);
 void bus_bridge(void);
+void bus_load(void);
+void bus_persistent(void);
+void bus_publish(void);
+void bus_idle(void);
 
 #endif

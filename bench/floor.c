@@ -129,14 +129,14 @@ double run_floor(const char *path, size_t n, size_t per_commit, bool disk)
         " finished_at = ?2, duration_ms = ?4, error = NULL, result = ?5 WHERE id = ?1");
 
     double start = seconds();
-    for (size_t at = 0; at < n; at += per_commit) {      /* a lot is added, taken, completed */
-        size_t lot = n - at < per_commit ? n - at : per_commit;
+    for (size_t at = 0; at < n; at += per_commit) {      /* a bulk is added, taken, completed */
+        size_t bulk = n - at < per_commit ? n - at : per_commit;
         f.now++;
-        for (size_t i = 1; i <= lot; i++)
+        for (size_t i = 1; i <= bulk; i++)
             insert(&f, (int64_t)(at + i));
-        for (size_t i = 1; i <= lot; i++)
+        for (size_t i = 1; i <= bulk; i++)
             take(&f, (int64_t)(at + i));
-        for (size_t i = 1; i <= lot; i++)
+        for (size_t i = 1; i <= bulk; i++)
             complete(&f, (int64_t)(at + i));
     }
     if (f.in_commit)

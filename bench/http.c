@@ -14,7 +14,7 @@
 
 #include "bench.h"
 
-enum { LOT = 100, PRODUCERS = 4, WORKERS = 4 };
+enum { BULK = 100, PRODUCERS = 4, WORKERS = 4 };
 
 static void rest(double ms)
 {
@@ -22,7 +22,7 @@ static void rest(double ms)
     nanosleep(&(struct timespec){ ns / 1000000000, ns % 1000000000 }, NULL);
 }
 
-/* ---- lives in lots of 100 on 8 connections ---- */
+/* ---- lives in bulks of 100 on 8 connections ---- */
 
 typedef struct web_lives {
     int           port;
@@ -32,9 +32,9 @@ typedef struct web_lives {
 
 static char *a_lot(void)
 {
-    char *text = malloc(LOT * (strlen(BENCH_DATA) + 64)), *at = text;
+    char *text = malloc(BULK * (strlen(BENCH_DATA) + 64)), *at = text;
     *at++ = '[';
-    for (int i = 0; i < LOT; i++)
+    for (int i = 0; i < BULK; i++)
         at += sprintf(at, "%s{\"type\":\"bench\",\"data\":%s}", i ? "," : "", BENCH_DATA);
     strcpy(at, "]");
     return text;
@@ -47,7 +47,7 @@ static void *produce(void *ctx)
     char      *body = a_lot(), *request;
     size_t     len = make_request(&request, "POST", "/v1/jobs", body);
     connect_to(&c, w->port);
-    while (atomic_fetch_add(&w->added, LOT) + LOT <= w->n)
+    while (atomic_fetch_add(&w->added, BULK) + BULK <= w->n)
         ask(&c, 201, request, len);
     disconnect(&c);
     free(request);
@@ -60,7 +60,7 @@ static void *produce(void *ctx)
 /* The next request of a worker: end all that the last answer gave, and take more. */
 static size_t end_all(const char *answer, char **request, size_t *n)
 {
-    char *body = malloc(LOT * 100 + 200), *at = body + sprintf(body, "{\"jobs\":[");
+    char *body = malloc(BULK * 100 + 200), *at = body + sprintf(body, "{\"jobs\":[");
     const char *jobs = strstr(answer, "\"jobs\":[");
     for (*n = 0; jobs && (jobs = strstr(jobs, "{\"id\":")); ++*n) {
         const char *delivery = strstr(jobs, "\"delivery\":");
@@ -103,7 +103,7 @@ static void *work(void *ctx)
 static double web_run(const char *url, size_t n, double *cpu_us)
 {
     server    s = start_server(url);
-    web_lives w = { .port = s.port, .n = n / LOT * LOT };
+    web_lives w = { .port = s.port, .n = n / BULK * BULK };
     pthread_t thread[PRODUCERS + WORKERS];
     double    cpu = cpu_seconds(s.pid), began = seconds();
     for (int i = 0; i < PRODUCERS + WORKERS; i++)
@@ -118,19 +118,25 @@ static double web_run(const char *url, size_t n, double *cpu_us)
     return (double)w.n / took;
 }
 
-void http_lots(void)
+double http_bulk_rate(size_t n)
+{
+    double cpu;
+    return web_run(fresh_store("os"), n, &cpu);
+}
+
+void http_bulk(void)
 {
     double ratio[MAX_ROUNDS], web = 0, own = 0, cpu = 0;
-    lives  l = { .n = scaled(100000), .producers = 8, .workers = 8, .lot = LOT, .prefetch = 32 };
+    lives  l = { .n = scaled(100000), .producers = 8, .workers = 8, .bulk = BULK, .prefetch = 32 };
     for (int i = 0; i < rounds; i++) {
         l.url = fresh_store("os");
         own = run_lives(&l);
         web = web_run(fresh_store("os"), l.n, &cpu);
         ratio[i] = web / own;
     }
-    note("HTTP, lots of 100, over the same in process", web, own);
+    note("HTTP, bulks of 100, over the same in process", web, own);
     report_alone("  CPU of the server a life", cpu, "us");
-    report("HTTP, lots of 100, sqlite os, over the same in process", middle(ratio, rounds), "x",
+    report("HTTP, bulks of 100, sqlite os, over the same in process", middle(ratio, rounds), "x",
            true, 0.5);
 }
 
@@ -218,9 +224,9 @@ static void over_beanstalkd(const char *name, const char *durability, const char
 
 void http_beanstalkd(void)
 {
-    over_beanstalkd("HTTP, lots of 100, sqlite os, over beanstalkd 64 deep", "os", "", 64,
+    over_beanstalkd("HTTP, bulks of 100, sqlite os, over beanstalkd 64 deep", "os", "", 64,
                     scaled(100000), scaled(100000), 1.5);
-    over_beanstalkd("HTTP, lots of 100, sqlite disk, over beanstalkd -f0", "disk", "-f0", 1,
+    over_beanstalkd("HTTP, bulks of 100, sqlite disk, over beanstalkd -f0", "disk", "-f0", 1,
                     scaled(100000), scaled(10000), 4);
 }
 
@@ -349,15 +355,15 @@ void http_listeners(void)
     connect_to(&c[LISTENERS], s.port);
     pthread_create(&thread, NULL, listen_all, &w);
     rest(500);
-    size_t lots = scaled(LISTEN_S * EVENTS_S) / LOT;
+    size_t bulks = scaled(LISTEN_S * EVENTS_S) / BULK;
     double cpu = cpu_seconds(s.pid), began = seconds();
-    for (size_t i = 0; i < lots; i++) {
-        double due = began + (double)(i * LOT) / EVENTS_S, now = seconds();
+    for (size_t i = 0; i < bulks; i++) {
+        double due = began + (double)(i * BULK) / EVENTS_S, now = seconds();
         if (due > now)
             rest((due - now) * 1e3);
         ask(&c[LISTENERS], 201, add, add_len);
     }
-    size_t want = lots * LOT * LISTENERS;
+    size_t want = bulks * BULK * LISTENERS;
     for (double until = seconds() + 30; atomic_load(&w.events) < want && seconds() < until;)
         rest(5);
     double took = seconds() - began, share = (cpu_seconds(s.pid) - cpu) / took;

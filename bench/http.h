@@ -8,13 +8,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "server/server.h"
+
 typedef struct server {
     pid_t pid;
-    int   port;
+    int   port, bus_port;               /* of the TCP bridge; 0: none */
 } server;
 
 /* Serve this store; ends the program when that does not work. */
 server start_server(const char *url);
+/* The same with a TCP bridge and, unless it is NULL, a work queue. */
+server start_bus_server(const char *url, const srv_workqueue *q);
 void   stop_server(const server *s);
 double cpu_seconds(pid_t pid);          /* user and system, so far */
 
@@ -36,5 +40,8 @@ size_t make_request(char **out, const char *method, const char *target, const ch
 /* `conns` connections that each send the request again as soon as its answer is there, `n` times in
  * all, on one thread. Requests per second. */
 double hammer(int port, int conns, const char *request, size_t len, size_t n, int status);
+
+/* Job lives a second in bulks of 100 over HTTP, sqlite os. */
+double http_bulk_rate(size_t n);
 
 #endif

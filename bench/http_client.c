@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "server/server.h"
 
 static void give_up(const char *what)
 {
@@ -24,7 +23,12 @@ static void give_up(const char *what)
 
 /* ---- the server ---- */
 
-static void serve(const char *url, int tell)
+static int port_of(const char *address)
+{
+    return address ? atoi(strrchr(address, ':') + 1) : 0;
+}
+
+static void serve(const char *url, const srv_options *opt, int port_pipe)
 {
     weir_error  err;
     weir_queue *q;
@@ -35,11 +39,10 @@ static void serve(const char *url, int tell)
     sigaddset(&set, SIGTERM);
     sigprocmask(SIG_BLOCK, &set, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (weir_open(&q, url, NULL, &err) ||
-        srv_start(&s, q, &(srv_options){ .listen = "127.0.0.1:0" }, &err))
+    if (weir_open(&q, url, NULL, &err) || srv_start(&s, q, opt, &err))
         die("serve", &err);
-    int port = atoi(strrchr(srv_address(s), ':') + 1);
-    if (write(tell, &port, sizeof port) != sizeof port)
+    int ports[] = { port_of(srv_address(s)), port_of(opt->bus.listen ? srv_bus_address(s) : NULL) };
+    if (write(port_pipe, ports, sizeof ports) != sizeof ports)
         _exit(1);
     sigwait(&set, &got);
     srv_stop(s);
@@ -48,20 +51,33 @@ static void serve(const char *url, int tell)
     _exit(0);
 }
 
-server start_server(const char *url)
+static server start(const char *url, const srv_options *opt)
 {
-    int    tell[2];
+    int    port_pipe[2], ports[2];
     server s = { 0 };
     fflush(NULL);
-    if (pipe(tell) || (s.pid = fork()) < 0)
+    if (pipe(port_pipe) || (s.pid = fork()) < 0)
         give_up("no process for the server");
     if (s.pid == 0)
-        serve(url, tell[1]);
-    close(tell[1]);
-    if (read(tell[0], &s.port, sizeof s.port) != sizeof s.port)
+        serve(url, opt, port_pipe[1]);
+    close(port_pipe[1]);
+    if (read(port_pipe[0], ports, sizeof ports) != sizeof ports)
         give_up("the server did not start");
-    close(tell[0]);
+    close(port_pipe[0]);
+    s.port = ports[0];
+    s.bus_port = ports[1];
     return s;
+}
+
+server start_server(const char *url)
+{
+    return start(url, &(srv_options){ .listen = "127.0.0.1:0" });
+}
+
+server start_bus_server(const char *url, const srv_workqueue *q)
+{
+    return start(url, &(srv_options){ .listen = "127.0.0.1:0",
+                 .bus = { .listen = "127.0.0.1:0", .workqueues = q, .n_workqueues = q != NULL } });
 }
 
 void stop_server(const server *s)

@@ -60,8 +60,8 @@ static weir_queue *open_with_pool(const char *url, starts *s)
 {
     weir_error err;
     weir_queue *q;
-    weir_pool pool = { .handler = note_start, .ctx = s, .threads = 8 };
-    if (weir_open(&q, url, NULL, &err) || weir_process(q, "bench", &pool, &err))
+    weir_pool_config pool = { .handler = note_start, .ctx = s, .threads = 8 };
+    if (weir_open(&q, url, NULL, &err) || weir_process(q, "bench", &pool, NULL, &err))
         die("open", &err);
     return q;
 }
@@ -89,6 +89,40 @@ void add_to_start(const char *url, size_t n, double *p50, double *p99)
     *p50 = percentile(s.sample + 1, n, 50);
     *p99 = percentile(s.sample + 1, n, 99);
     free(s.sample);
+}
+
+static weir_code say_done(weir_task_run *run, const weir_task *task, void *ctx)
+{
+    (void)task, (void)ctx;
+    return weir_task_done(run, "done", BENCH_RESULT);
+}
+
+void invoke_round_trip(const char *url, size_t n, double *p50, double *p99)
+{
+    double           *sample = calloc(n, sizeof *sample);
+    weir_error        err;
+    weir_queue       *q;
+    weir_tasks       *t;
+    weir_task_service service = { .run = say_done };
+    if (weir_open(&q, url, NULL, &err) || weir_tasks_open(&t, q, NULL, &err) ||
+        weir_task_serve(t, "bench", &service, &err) || weir_tasks_run(t, 1, &err))
+        die("open", &err);
+    for (size_t i = 0; i < n; i++) {
+        weir_task     *task;
+        weir_task_spec spec = { .service = "bench", .attachment = BENCH_DATA };
+        rest(2.0 + (double)(i % 7));
+        double from = wall_ms();
+        if (weir_task_invoke(t, &spec, 60000, &task, &err))
+            die("invoke", &err);
+        sample[i] = wall_ms() - from;
+        weir_task_free(task);
+    }
+    weir_tasks_close(t);
+    weir_close(q);
+    sort_samples(sample, n);
+    *p50 = percentile(sample, n, 50);
+    *p99 = percentile(sample, n, 99);
+    free(sample);
 }
 
 double delayed_start_p99(const char *url, size_t n)
@@ -141,7 +175,7 @@ double resident_mib(const char *url)
                           &err))
                 die("take", &err);
             for (size_t k = 0; k < taken; k++) {
-                weir_job_done(job[k], BENCH_RESULT);
+                weir_job_done(job[k], BENCH_RESULT, 0, NULL);
                 weir_job_free(job[k]);
             }
         }

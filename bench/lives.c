@@ -47,7 +47,7 @@ static const weir_spec a_job = { .type = "bench", .data = BENCH_DATA };
 static weir_code handle(weir_job *job, void *ctx)
 {
     run *r = ctx;
-    weir_code rc = weir_job_done(job, BENCH_RESULT);
+    weir_code rc = weir_job_done(job, BENCH_RESULT, 0, NULL);
     if (atomic_fetch_add(&r->done, 1) + 1 == r->goal) {
         pthread_mutex_lock(&r->lock);
         pthread_cond_signal(&r->finished);
@@ -59,14 +59,14 @@ static weir_code handle(weir_job *job, void *ctx)
 static void *produce(void *arg)
 {
     run *r = arg;
-    size_t lot = r->l->lot;
+    size_t bulk = r->l->bulk;
     weir_error err;
-    weir_spec *specs = calloc(lot, sizeof *specs);
-    for (size_t i = 0; i < lot; i++)
+    weir_spec *specs = calloc(bulk, sizeof *specs);
+    for (size_t i = 0; i < bulk; i++)
         specs[i] = a_job;
-    while (atomic_fetch_add(&r->added, lot) + lot <= r->l->n)
-        if (lot == 1 ? weir_add(r->q, specs, NULL, &err)
-                     : weir_add_many(r->q, specs, lot, NULL, NULL, &err))
+    while (atomic_fetch_add(&r->added, bulk) + bulk <= r->l->n)
+        if (bulk == 1 ? weir_add(r->q, specs, NULL, &err)
+                     : weir_add_many(r->q, specs, bulk, NULL, NULL, &err))
             die("add", &err);
     free(specs);
     return NULL;
@@ -84,18 +84,38 @@ static void live_alone(run *r)
             weir_take(r->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &err))
             die("add and take", &err);
         weir_fail(&err, WEIR_EJOB, "no job came, or it could not be ended");
-        if (n != 1 || weir_job_done(job, BENCH_RESULT))
+        if (n != 1 || weir_job_done(job, BENCH_RESULT, 0, NULL))
             die("finish", &err);
         weir_job_free(job);
     }
 }
 
+static weir_code handle_item(weir_item *items, size_t n, void *ctx)
+{
+    (void)n;
+    return handle(items->job, ctx);
+}
+
+static void start_stream(run *r)
+{
+    weir_error     err;
+    weir_stream   *stream;
+    weir_observing how = { .ctx = r, .threads = r->l->workers, .prefetch = r->l->prefetch };
+    if (weir_observe(r->q, "bench", &how, handle_item, NULL, NULL, &stream, &err))
+        die("observe", &err);
+    weir_stream_free(stream);               /* it goes on until weir_stop() */
+}
+
 static void start_pool(run *r)
 {
+    if (r->l->observe) {
+        start_stream(r);
+        return;
+    }
     weir_error err;
-    weir_pool pool = { .handler = handle, .ctx = r, .threads = r->l->workers,
-                       .prefetch = r->l->prefetch };
-    if (weir_process(r->q, "bench", &pool, &err))
+    weir_pool_config pool = { .handler = handle, .ctx = r, .threads = r->l->workers,
+                              .prefetch = r->l->prefetch };
+    if (weir_process(r->q, "bench", &pool, NULL, &err))
         die("process", &err);
 }
 
@@ -125,7 +145,7 @@ static void wait_until_done(run *r)
 static void begin(run *r, const lives *l)
 {
     weir_error err;
-    *r = (run){ .l = l, .goal = l->n / l->lot * l->lot };
+    *r = (run){ .l = l, .goal = l->n / l->bulk * l->bulk };
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->finished, NULL);
     if (weir_open(&r->q, l->url, NULL, &err))
@@ -183,16 +203,16 @@ double lead_work(const lives *l, void (*ready)(void *ctx), void *ctx)
 
 void fill(const char *url, size_t n)
 {
-    enum { LOT = 10000 };
+    enum { BULK = 10000 };
     weir_error err;
     weir_queue *q;
     if (weir_open(&q, url, NULL, &err))
         die("open", &err);
-    weir_spec *specs = calloc(LOT, sizeof *specs);
-    for (size_t i = 0; i < LOT; i++)
+    weir_spec *specs = calloc(BULK, sizeof *specs);
+    for (size_t i = 0; i < BULK; i++)
         specs[i] = a_job;
-    for (size_t done = 0; done < n; done += LOT)
-        if (weir_add_many(q, specs, n - done < LOT ? n - done : LOT, NULL, NULL, &err))
+    for (size_t done = 0; done < n; done += BULK)
+        if (weir_add_many(q, specs, n - done < BULK ? n - done : BULK, NULL, NULL, &err))
             die("fill", &err);
     free(specs);
     weir_close(q);

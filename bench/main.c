@@ -101,30 +101,30 @@ static void over_floor(const char *name, lives l, size_t per_commit, bool disk, 
 static void sqlite_os(void)
 {
     over_floor("sqlite os, plain calls, over floor of 16",
-               (lives){ .n = scaled(60000), .producers = 8, .workers = 8, .lot = 1 }, 16, false,
+               (lives){ .n = scaled(60000), .producers = 8, .workers = 8, .bulk = 1 }, 16, false,
                0.7);
-    over_floor("sqlite os, lots of 100 and prefetch, over floor of 256",
-               (lives){ .n = scaled(100000), .producers = 8, .workers = 8, .lot = 100,
+    over_floor("sqlite os, bulks of 100 and prefetch, over floor of 256",
+               (lives){ .n = scaled(100000), .producers = 8, .workers = 8, .bulk = 100,
                         .prefetch = 32 }, 256, false, 0.7);
 }
 
 static void sqlite_disk(void)
 {
     over_floor("sqlite disk, plain calls, over floor of 16",
-               (lives){ .n = scaled(20000), .producers = 8, .workers = 8, .lot = 1 }, 16, true,
+               (lives){ .n = scaled(20000), .producers = 8, .workers = 8, .bulk = 1 }, 16, true,
                0.7);
-    over_floor("sqlite disk, lots of 100 and prefetch, over floor of 256",
-               (lives){ .n = scaled(100000), .producers = 8, .workers = 8, .lot = 100,
+    over_floor("sqlite disk, bulks of 100 and prefetch, over floor of 256",
+               (lives){ .n = scaled(100000), .producers = 8, .workers = 8, .bulk = 100,
                         .prefetch = 32 }, 256, true, 0.7);
 }
 
 static void sqlite_alone(void)
 {
     over_floor("sqlite os, one thread, plain calls, over floor of 1",
-               (lives){ .n = scaled(20000), .lot = 1 }, 1, false, 0.8);
+               (lives){ .n = scaled(20000), .bulk = 1 }, 1, false, 0.8);
 }
 
-static const lives plain = { .producers = 8, .workers = 8, .lot = 1 };
+static const lives plain = { .producers = 8, .workers = 8, .bulk = 1 };
 
 static void million_waiting(void)
 {
@@ -165,6 +165,26 @@ static void mem_over_sqlite(void)
     report("mem over sqlite os, plain calls", middle(ratio, rounds), "x", true, 5);
 }
 
+static void observe_over_pool(void)
+{
+    double ratio[MAX_ROUNDS], stream = 0, pool = 0;
+    lives l = plain;
+    l.n = scaled(60000);
+    for (int i = 0; i < rounds; i++) {
+        l.observe = false;
+        l.url = fresh_store("os");
+        pool = run_lives(&l);
+        l.observe = true;
+        l.url = fresh_store("os");
+        stream = run_lives(&l);
+        ratio[i] = stream / pool;
+    }
+    remove_store(path);
+    note("observe: items over a plain pool with the same handler", stream, pool);
+    report("observe: items over a plain pool with the same handler", middle(ratio, rounds), "x",
+           true, 0.8);
+}
+
 static void starts(void)
 {
     double p50, p99;
@@ -176,24 +196,37 @@ static void starts(void)
     remove_store(path);
 }
 
+static void invoke(void)
+{
+    double p50, p99;
+    invoke_round_trip(fresh_store("os"), scaled(1000), &p50, &p99);
+    report("invoke a task, round trip, idle, sqlite os, p50", p50, "ms", false, 0.5);
+    report("invoke a task, round trip, idle, sqlite os, p99", p99, "ms", false, 3);
+    remove_store(path);
+}
+
 static const struct {
     const char *name;
     void      (*run)(void);
 } measures[] = {
     { "sqlite-os", sqlite_os },     { "sqlite-disk", sqlite_disk }, { "alone", sqlite_alone },
-    { "cron", cron_next },        { "schedules", schedules_fire },
+    { "cron", cron_next },        { "schedules", schedules_fire }, { "due", due_at_once },
     { "million", million_waiting }, { "mem", mem_over_sqlite },     { "starts", starts },
-    { "redis-lots", redis_lots },   { "redis-plain", redis_plain },
+    { "invoke", invoke },
+    { "observe", observe_over_pool },
+    { "redis-bulk", redis_bulk },   { "redis-plain", redis_plain },
     { "redis-bullmq", redis_bullmq }, { "redis-kue", redis_kue },
     { "redis-memory", redis_memory_per_job }, { "redis-million", redis_million },
     { "redis-starts", redis_starts }, { "redis-cluster", redis_cluster },
     { "share-lives", share_lives }, { "share-nats", share_nats },
     { "share-starts", share_starts }, { "share-kills", share_kills },
     { "share-command", share_command },
-    { "http-lots", http_lots },     { "http-single", http_single },
+    { "http-bulk", http_bulk },     { "http-single", http_single },
     { "http-beanstalkd", http_beanstalkd }, { "http-starts", http_starts },
     { "http-listeners", http_listeners },   { "http-million", http_million },
     { "bus-request", bus_request_reply },   { "bus-bridge", bus_bridge },
+    { "bus-load", bus_load },       { "bus-persistent", bus_persistent },
+    { "bus-publish", bus_publish }, { "bus-idle", bus_idle },
 };
 
 static int usage(void)

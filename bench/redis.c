@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-static const lives plain = { .producers = 8, .workers = 8, .lot = 1 };
-static const lives lots = { .producers = 8, .workers = 8, .lot = 100, .prefetch = 32 };
+static const lives plain = { .producers = 8, .workers = 8, .bulk = 1 };
+static const lives bulks = { .producers = 8, .workers = 8, .bulk = 100, .prefetch = 32 };
 
 static char url[600];
 
@@ -52,10 +52,10 @@ static void over_floor(const char *name, lives l, size_t deep, double target)
     report(name, middle(ratio, rounds), "x", true, target);
 }
 
-void redis_lots(void)
+void redis_bulk(void)
 {
-    over_floor("redis, lots of 100 and prefetch, over floor 64 deep",
-               with(lots, scaled(200000), NULL), 64, 0.6);
+    over_floor("redis, bulks of 100 and prefetch, over floor 64 deep",
+               with(bulks, scaled(200000), NULL), 64, 0.6);
 }
 
 void redis_plain(void)
@@ -89,7 +89,7 @@ static void over_peer(const peer *p)
     rig  *r = start_redis(true);
     int   n = rounds > 3 ? 3 : rounds;
     lives l = { .n = p->n, .url = rig_url(r, p->scheme, NULL, url, sizeof url), .producers = 1,
-                .workers = 8, .lot = 100, .prefetch = 32 };
+                .workers = 8, .bulk = 100, .prefetch = 32 };
     for (int i = 0; i < n; i++) {
         them = run_peer(r, p->file, p->variant, p->peer_n);
         empty_redis(r);
@@ -109,7 +109,7 @@ void redis_bullmq(void)
 {
     over_peer(&(peer){ .file = "bullmq.js", .variant = "addBulk 100", .scheme = "redis",
                        .n = scaled(100000), .peer_n = scaled(20000),
-                       .name = "redis, lots of 100, over BullMQ addBulk of 100", .target = 8,
+                       .name = "redis, bulks of 100, over BullMQ addBulk of 100", .target = 8,
                        .cpu_name = "redis, Redis CPU a life over BullMQ's", .cpu_target = 0.25 });
 }
 
@@ -117,7 +117,7 @@ void redis_kue(void)
 {
     over_peer(&(peer){ .file = "kue.js", .variant = "save c50", .scheme = "redis+kue",
                        .n = scaled(40000), .peer_n = scaled(10000),
-                       .name = "redis+kue, lots of 100, over npm kue", .target = 4 });
+                       .name = "redis+kue, bulks of 100, over npm kue", .target = 4 });
 }
 
 /* ---- a full queue ---- */
@@ -159,8 +159,8 @@ void redis_million(void)
 {
     over_empty("redis, plain calls, 1,000,000 waiting over empty queue",
                with(plain, scaled(40000), NULL));
-    over_empty("redis, lots of 100, 1,000,000 waiting over empty queue",
-               with(lots, scaled(100000), NULL));
+    over_empty("redis, bulks of 100, 1,000,000 waiting over empty queue",
+               with(bulks, scaled(100000), NULL));
 }
 
 /* ---- latency ---- */
@@ -185,8 +185,8 @@ void redis_cluster(void)
     rig *r = start_redis(true);
     rig_nodes *c = start_redis_cluster();
     size_t lived = scaled(300000);
-    lives of_one = with(lots, lived, rig_url(r, "redis", NULL, url, sizeof url));
-    lives of_many = with(lots, lived, rig_cluster_url(c, "redis", "partitions=16", many_url,
+    lives of_one = with(bulks, lived, rig_url(r, "redis", NULL, url, sizeof url));
+    lives of_many = with(bulks, lived, rig_cluster_url(c, "redis", "partitions=16", many_url,
                                                       sizeof many_url));
     for (int i = 0; i < rounds; i++) {
         empty_redis(r);

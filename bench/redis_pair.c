@@ -155,8 +155,8 @@ static void starts_work(sides *s)
     weir_error  err;
     weir_queue *q;
     starts      seen = { .late_ms = calloc(s->n, sizeof(double)) };
-    weir_pool   pool = { .handler = note_start, .ctx = &seen, .threads = 8 };
-    if (weir_open(&q, s->url, NULL, &err) || weir_process(q, "bench", &pool, &err))
+    weir_pool_config pool = { .handler = note_start, .ctx = &seen, .threads = 8 };
+    if (weir_open(&q, s->url, NULL, &err) || weir_process(q, "bench", &pool, NULL, &err))
         die("open", &err);
     be_ready(s);
     while (atomic_load(&seen.n) < s->n)

@@ -24,16 +24,16 @@ pair_answer run_peer(const rig *r, const char *file, const char *variant, size_t
 {
     char        command[300], line[1000];
     pair_answer a = { 0 };
-    bool        told = false;
+    bool        found = false;
     snprintf(command, sizeof command,
              "cd \"$WEIR_PEERS\" && REDIS_PORT=%d exec node %s --n %zu --phase both --only '%s'",
              r->port, file, n, variant);
     fflush(NULL);
     FILE *f = popen(command, "r");
     while (f && fgets(line, sizeof line, f))
-        told |= member(line, "\"lifecycles_per_s\":", &a.lives_s) &&
+        found |= member(line, "\"lifecycles_per_s\":", &a.lives_s) &&
                 member(line, "\"cpu_us\":", &a.cpu_us);
-    if (!f || pclose(f) != 0 || !told || a.lives_s <= 0 || a.cpu_us <= 0) {
+    if (!f || pclose(f) != 0 || !found || a.lives_s <= 0 || a.cpu_us <= 0) {
         fprintf(stderr, "bench: %s: no measure came from: %s\n", file, command);
         exit(1);
     }

@@ -26,7 +26,7 @@ rig_nodes *start_redis_cluster(void)
     rig_nodes *c = rig_cluster(3, 0);
     must(c, "no cluster");
     for (size_t i = 0; i < c->n; i++)
-        must(rig_do(c->node[i], "CONFIG SET cluster-node-timeout 60000"), "set its patience");
+        must(rig_do(c->node[i], "CONFIG SET cluster-node-timeout 60000"), "set its timeout");
     return c;
 }
 

@@ -75,7 +75,7 @@ static void wait_ready(team *t, int n)
 static weir_code handle(weir_job *job, void *ctx)
 {
     team     *t = ctx;
-    weir_code rc = weir_job_done(job, BENCH_RESULT);
+    weir_code rc = weir_job_done(job, BENCH_RESULT, 0, NULL);
     atomic_fetch_add(&t->done, 1);
     return rc;
 }
@@ -84,9 +84,9 @@ static weir_queue *open_pool(team *t)
 {
     weir_error  err;
     weir_queue *q;
-    weir_pool   pool = { .handler = handle, .ctx = t, .threads = t->l->workers / WORKERS,
-                         .prefetch = t->l->prefetch };
-    if (weir_open(&q, t->l->url, NULL, &err) || weir_process(q, "bench", &pool, &err))
+    weir_pool_config pool = { .handler = handle, .ctx = t, .threads = t->l->workers / WORKERS,
+                              .prefetch = t->l->prefetch };
+    if (weir_open(&q, t->l->url, NULL, &err) || weir_process(q, "bench", &pool, NULL, &err))
         die("open", &err);
     atomic_fetch_add(&t->ready, 1);
     return q;
@@ -155,16 +155,17 @@ static void over_one_process(const char *name, lives l, double target)
     report(name, middle(ratio, rounds), "x", true, target);
 }
 
-static lives lots(void)
+static lives bulks(void)
 {
-    return (lives){ .n = scaled(100000), .producers = 4, .workers = 4, .lot = 100, .prefetch = 32 };
+    return (lives){ .n = scaled(100000), .producers = 4, .workers = 4, .bulk = 100,
+                    .prefetch = 32 };
 }
 
 void share_lives(void)
 {
     over_one_process("2 + 2 processes on a file, plain calls, over 4 + 4 threads",
-                     (lives){ .n = scaled(60000), .producers = 4, .workers = 4, .lot = 1 }, 0.6);
-    over_one_process("2 + 2 processes on a file, lots of 100, over 4 + 4 threads", lots(), 0.7);
+                     (lives){ .n = scaled(60000), .producers = 4, .workers = 4, .bulk = 1 }, 0.6);
+    over_one_process("2 + 2 processes on a file, bulks of 100, over 4 + 4 threads", bulks(), 0.7);
 }
 
 /* ---- NATS JetStream ---- */
@@ -200,10 +201,10 @@ static double run_nats(size_t n)
 
 void share_nats(void)
 {
-    static const char name[] = "2 + 2 processes on a file, lots of 100, over NATS JetStream";
+    static const char name[] = "2 + 2 processes on a file, bulks of 100, over NATS JetStream";
     const char       *dir = getenv("WEIR_PEERS");
     double            ratio[MAX_ROUNDS], ours = 0, peer = 0;
-    lives             l = lots();
+    lives             l = bulks();
     if (!dir || !*dir || system("command -v nats-server >/dev/null 2>&1")) {
         report_skipped(name, "set WEIR_PEERS; needs nats-server");
         return;

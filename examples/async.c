@@ -36,7 +36,7 @@ static void *loop_main(void *arg)
     for (int i = JOBS - 1; i >= 0; i--) {
         char result[48];
         snprintf(result, sizeof result, "{\"echo\":%s}", l->job[i]->data);
-        weir_job_done(l->job[i], result);      /* from here on the job is not ours */
+        weir_job_done(l->job[i], result, 0, NULL);      /* from here on the job is not ours */
     }
     return NULL;
 }
@@ -62,10 +62,10 @@ static weir_code add_all(weir_queue *q, weir_added *added, weir_error *err)
 static weir_code run(weir_queue *q, loop *l, weir_error *err)
 {
     weir_added added[JOBS];
-    weir_pool  pool = { .handler = pass_on, .ctx = l, .threads = 1, .running = JOBS };
+    weir_pool_config pool = { .handler = pass_on, .ctx = l, .threads = 1, .running = JOBS };
     weir_code  rc = add_all(q, added, err);
     if (!rc)
-        rc = weir_process(q, "echo", &pool, err);
+        rc = weir_process(q, "echo", &pool, NULL, err);
     for (int i = 0; !rc && i < JOBS; i++) {
         weir_job *job;
         rc = weir_wait(q, added[i].id, 20000, &job, err);

@@ -6,7 +6,8 @@ static weir_code send_mail(weir_job *job, void *ctx)
 {
     (void)ctx;
     printf("sending %s\n", job->data);
-    return weir_job_done(job, "{\"sent\":true}"); /* or weir_job_fail(job, "smtp: %s", why) */
+    /* if it goes wrong: return weir_job_fail(job, "smtp: %s", why); */
+    return weir_job_done(job, "{\"sent\":true}", 0, NULL);
 }
 
 int main(void)
@@ -16,7 +17,8 @@ int main(void)
     weir_job   *job;
     weir_added  added;
     if (weir_open(&q, "sqlite:jobs.db", NULL, &err) ||
-        weir_process(q, "mail", &(weir_pool){ .threads = 4, .handler = send_mail }, &err) ||
+        weir_process(q, "mail", &(weir_pool_config){ .threads = 4, .handler = send_mail }, NULL,
+                     &err) ||
         weir_add(q, &(weir_spec){ .type = "mail", .data = "{\"to\":\"ann@example.org\"}",
                                   .priority = WEIR_PRIORITY_HIGH, .attempts = 3 }, &added, &err) ||
         weir_wait(q, added.id, 10000, &job, &err))

@@ -31,8 +31,8 @@ static weir_code learn(weir_job *job, void *ctx)
     (void)ctx;
     printf("Learning %s: %s\n", weir_data_text(job, "title", "?"),
            weir_data_text(job, "content", "?"));
-    weir_job_progress(job, 10, 100);
-    return weir_job_done(job, "\"amazing and wonderful!\"");
+    weir_job_progress(job, 10, 100, NULL, 0, NULL);
+    return weir_job_done(job, "\"amazing and wonderful!\"", 0, NULL);
 }
 
 int main(void)
@@ -51,12 +51,12 @@ int main(void)
         .data = "{\"title\":\"weir\",\"content\":\"jobs, events, workers\"}",
         .priority = WEIR_PRIORITY_HIGH,
     };
-    weir_pool pool = { .handler = learn };
+    weir_pool_config pool = { .handler = learn };
 
     int status = 0;
     if (weir_listen(q, &filter, on_event, &ended, &listener, &err) ||
         weir_add(q, &spec, NULL, &err) ||
-        weir_process(q, "learn weir", &pool, &err))
+        weir_process(q, "learn weir", &pool, NULL, &err))
         status = weir_complain(&err);
     else
         sem_wait(&ended);

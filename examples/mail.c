@@ -23,7 +23,7 @@ static weir_code send_mail(weir_job *job, void *ctx)
         return weir_job_fail(job, "smtp: connection refused");
     weir_job_log(job, "sent %s to %s", weir_data_text(job, "template", "nothing"),
                  weir_data_text(job, "to", "nobody"));
-    return weir_job_done(job, "{\"sent\":true}");
+    return weir_job_done(job, "{\"sent\":true}", 0, NULL);
 }
 
 static weir_code print_mail(weir_queue *q, uint64_t id, weir_error *err)
@@ -60,7 +60,8 @@ static weir_code send_all(weir_queue *q, sem_t *sent, weir_error *err)
     weir_code  rc = weir_add_many(q, specs, 2, NULL, added, err);
     if (!rc) {
         printf("both mails are %s\n", weir_state_name(added[1].state));
-        rc = weir_process(q, "mail", &(weir_pool){ .handler = send_mail, .threads = 10 }, err);
+        rc = weir_process(q, "mail", &(weir_pool_config){ .handler = send_mail, .threads = 10 },
+                          NULL, err);
     }
     if (!rc) {
         sem_wait(sent);                                  /* the first one */

@@ -54,12 +54,12 @@ static weir_code run(weir_queue *q, weir_error *err)
     sem_t          ended;
     weir_listener *listener = NULL;
     weir_filter    ends = { .events = WEIR_BIT(WEIR_EVENT_COMPLETE) | WEIR_BIT(WEIR_EVENT_FAILED) };
-    weir_pool      pool = { .handler = convert, .threads = WORKERS };
+    weir_pool_config pool = { .handler = convert, .threads = WORKERS };
     sem_init(&ended, 0, 0);
 
     weir_code rc = weir_listen(q, &ends, on_end, &ended, &listener, err);
     if (!rc)
-        rc = weir_process(q, "video conversion", &pool, err);
+        rc = weir_process(q, "video conversion", &pool, NULL, err);
     if (!rc) {
         pthread_t thread[USERS];
         void     *arg[USERS][2];

@@ -27,13 +27,13 @@ static weir_code convert(weir_job *job, void *ctx)
         convert_frames(frame, next);
         frame = next;
         snprintf(text, sizeof text, "%" PRId64, frame);
-        weir_job_set(job, "frame", text);
-        weir_job_progress(job, frame, frames);
+        weir_job_set(job, "frame", text, NULL);
+        weir_job_progress(job, frame, frames, NULL, 0, NULL);
         if (weir_data_bool(job, "scratched", false) && job->attempts == 0)
             return weir_job_fail(job, "frame %" PRId64 " cannot be read", frame);
     }
     weir_job_log(job, "%" PRId64 " frames converted", frames - weir_value_int(job, "frame", 0));
-    return weir_job_done(job, "{\"format\":\"avi\"}");
+    return weir_job_done(job, "{\"format\":\"avi\"}", 0, NULL);
 }
 
 static weir_code show(weir_queue *q, uint64_t id, weir_error *err)
@@ -68,7 +68,7 @@ static weir_code convert_all(weir_queue *q, weir_error *err)
     weir_code  rc = weir_add_many(q, specs, VIDEOS, NULL, added, err);
     if (!rc)
         rc = weir_process(q, "video conversion",
-                          &(weir_pool){ .handler = convert, .threads = 3 }, err);
+                          &(weir_pool_config){ .handler = convert, .threads = 3 }, NULL, err);
     for (int i = 0; !rc && i < VIDEOS; i++)
         rc = show(q, added[i].id, err);
     return rc;

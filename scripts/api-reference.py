@@ -10,7 +10,8 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
-HEADERS = ['queue', 'job', 'worker', 'remote', 'event', 'bus', 'workqueue', 'future', 'schedule', 'data', 'error']
+HEADERS = ['queue', 'job', 'worker', 'observe', 'condition', 'retryqueue', 'remote', 'event', 'bus', 'workqueue',
+           'future', 'schedule', 'task', 'trace', 'data', 'error']
 PAGE = 'docs/reference.md'
 NOISE = re.compile(r'^(#(ifn?def|define WEIR_[A-Z]+_H|endif|include|else|if)\b|extern "C" \{|\}$)')
 FUNCTION = re.compile(r'\b(weir_[a-z_0-9]+)\(')
@@ -133,7 +134,7 @@ def main():
     known = {f for _, _, entries in headers for e in entries if len(e) > 1 for f in e[2]}
     out = ['# Reference\n', 'Every function and type of the C library. This page is made from the '
            'comments of `include/weir/*.h`\nby `scripts/api-reference.py`. [api.md](api.md) is the '
-           'guide.\n', 'Functions: ' + ', '.join(f'[{f}](#{f})' for f in sorted(known)) + '.\n']
+           'guide.\n', 'Functions:\n' + ',\n'.join(f'[{f}](#{f})' for f in sorted(known)) + '.\n']
     for name, intro, entries in headers:
         title, _, rest = intro.partition(' - ')
         out.append(f'## {title}\n')

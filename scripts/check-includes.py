@@ -25,8 +25,10 @@ ROOMS = {
     'store/http': LIBRARY,
     'store/redis/link': LIBRARY,
     'store/redis/engine': LIBRARY + ' store/redis/link store/redis/layout',
+    'store/redis/retry': LIBRARY + ' store/redis/link',
     'store/redis/layout': LIBRARY + ' store/redis/link store/redis/engine',
     'runtime': LIBRARY,
+    'task': 'weir base core runtime/take_id.h',
     'bus': 'weir base core store/envelope.h runtime/envelopes.h',
     'server': SERVER + ' server/push server/bus',
     'server/http': SERVER,
@@ -35,16 +37,16 @@ ROOMS = {
     'server/push': SERVER,
     'server/bus': SERVER + ' server/kue bus/transport.h bus/watch.h',
     'server/kue': SERVER + ' server/api',
-    'server/api': SERVER + ' server/push server/bus runtime/ops.h',
+    'server/api': SERVER + ' server/push server/bus runtime/ops.h runtime/trace.h',
     'cli': CLI + ' cli/cmd',
     'cli/exec': CLI + ' cli',
     'cli/migrate': CLI + ' cli',
     'cli/cmd': CLI + ' cli cli/exec cli/migrate',
 }
 FOREIGN = {
-    'sqlite3.h': ['store/sqlite'],
+    'sqlite3.h': ['store/sqlite', 'task'],
     'hiredis/': ['store/redis/link'],
-    'curl/': ['store/http', 'server/push'],
+    'curl/': ['base'],
 }
 
 

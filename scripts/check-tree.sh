@@ -20,6 +20,7 @@ check() {
         echo "ok $n - $1"
     else
         echo "not ok $n - $1"
+        echo >>"$tmp/failed"
         echo "$why" | head -n 40 | sed 's/^/# /'
     fi
 }
@@ -73,8 +74,9 @@ grep -v '^#' scripts/retired-words.txt | while IFS='|' read -r line; do
     rest=${line%|*}
     instead=${rest##*|}
     word=${rest%|*}
-    grep -rnowE "$word" src include docs examples clients README.md --include='*.[ch]' \
-        --include='*.lua' --include='*.md' --include='*.py' --include='*.js' --include='*.ts' |
+    grep -rnowE "$word" src include docs examples clients bench ui/src README.md \
+        --include='*.[ch]' --include='*.lua' --include='*.md' --include='*.py' --include='*.js' \
+        --include='*.ts' --include='*.tsx' |
         while IFS= read -r hit; do
             for path in $paths; do
                 echo "$hit" | grep -qE "^$path" && continue 2
@@ -96,23 +98,27 @@ find src -name '*.c' | sort | xargs awk '
                start = 0 }' | check "no function of src is longer than 60 lines"
 
 # meson.build says which version this is.
-version=$(sed -n "s/^  version: '\([0-9.]*\)',$/\1/p" meson.build)
+version=$(scripts/version.sh)
 number=$(echo "$version" | awk -F. '{ printf "0x%02x%02x%02x", $1, $2, $3 }')
 for place in "include/weir/weir.h:#define WEIR_VERSION \"$version\"" \
     "include/weir/weir.h:#define WEIR_VERSION_NUMBER $number" \
     "clients/js/package.json:\"version\": \"$version\"" \
-    "clients/python/weir.py:__version__ = \"$version\""; do
+    "dist/debian/changelog:weir ($version-1) " \
+    "clients/python/weir/protocol.py:__version__ = \"$version\""; do
     grep -qF "${place#*:}" "${place%%:*}" || echo "${place%%:*} lacks: ${place#*:}"
 done | check "every version is that of meson.build"
 
-# Names of the sanitizers' own apart.
-names() { nm "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[A-Z]/ { print $3 }' | grep -v '^__.*[au]san' |
+# Names of the sanitizers' own, and that of tracepoints, apart.
+names() { nm "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[A-Z]/ { print $3 }' |
+              grep -v -e '^__.*[au]san' -e '^_\.stapsdt\.base$' |
               sort -u; }
-names -D --defined-only "$shared" >"$tmp/exported"
+names -D --defined-only "$shared" >"$tmp/versioned"
+sed 's/@.*//' "$tmp/versioned" | grep -vx WEIR_0 >"$tmp/exported"
 names -g --defined-only "$static" >"$tmp/defined"
 sed -n 's/^WEIR_API .*[ *]\(weir_[a-z_]*\)(.*/\1/p' include/weir/*.h | sort -u >"$tmp/declared"
 
 grep -v '^weir_[a-z]' "$tmp/exported" | check "the shared library exports only weir_ names"
+grep -vx -e '.*@@WEIR_0' -e WEIR_0 "$tmp/versioned" | check "every exported name has the version WEIR_0"
 comm -23 "$tmp/declared" "$tmp/exported" | check "everything that is declared is exported"
 comm -13 "$tmp/declared" "$tmp/exported" | check "everything that is exported is declared"
 grep -v '^weir_' "$tmp/defined" | check "the static library defines only weir_ names"
@@ -160,3 +166,4 @@ for word in $(sed -n 's/^ *R(X, [A-Z]*, *[a-z_]*, *[A-Z]*, *"\([A-Za-z_]*\)".*/\
 done | check "every field of a job is in the schemas and the HTTP guide"
 
 echo "1..$(wc -l <"$tmp/cases")"
+[ ! -e "$tmp/failed" ]

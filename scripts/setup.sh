@@ -1,7 +1,9 @@
 #!/bin/sh
-# setup.sh WHAT... - see that the packages are there which `build`, `test`, `bench` or `fuzz` need,
-# and install the missing ones (Debian; as root or with sudo). Quick and silent when none is missing.
+# setup.sh WHAT... - see that the packages are there which `build`, `test`, `bench`, `fuzz`,
+# `deb` or `packages` need, and install the missing ones (Debian; as root or with sudo). Quick and
+# silent when none is missing.
 set -u
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 
 missing=
 need() {    # need PACKAGE COMMAND...: the command says whether it is there
@@ -11,10 +13,15 @@ need() {    # need PACKAGE COMMAND...: the command says whether it is there
 }
 library() { pkg-config --exists "$1"; }
 header() {
-    for dir in /usr/include /usr/local/include; do
+    for dir in /usr/include /usr/include/*-linux-gnu* /usr/local/include; do
         [ -e "$dir/$1" ] && return 0
     done
     return 1
+}
+# Looked up, not imported: setuptools cannot be imported after pip.
+debian_python() {
+    /usr/bin/python3 -c "import importlib.util as u, sys
+sys.exit(not all(u.find_spec(name) for name in sys.argv[1:]))" "$@"
 }
 compiler() { command -v cc || command -v gcc || command -v clang; }
 
@@ -37,25 +44,46 @@ look() {
             need lua5.1 command -v luac5.1      # checks the scripts for Redis
             need libwslay-dev header wslay/wslay.h
             need tzdata test -e /usr/share/zoneinfo/Europe/Berlin     # read at run time
-            need nodejs command -v node         # builds the page
-            need npm command -v npm ;;
+            # The page is built with Node, or there already, in a release tarball.
+            need nodejs test -e "$root/ui/built/ui_assets.c" -o -n "$(command -v node)"
+            need npm test -e "$root/ui/built/ui_assets.c" -o -n "$(command -v npm)" ;;
         test)
             need g++ command -v c++
             need libcmocka-dev library cmocka
             need redis-server command -v redis-server
+            need mariadb-server-core command -v mariadbd    # a task table in it
+            need libmariadb-dev library libmariadb
             need curl command -v curl
+            need nodejs command -v node
+            need npm command -v npm
             need python3 command -v python3
+            need python3-pip debian_python pip setuptools wheel     # installs the client
+            need mypy command -v mypy           # checks its types
+            need systemtap-sdt-dev header sys/sdt.h         # tracepoints
+            need prometheus command -v promtool             # checks alert rules
             need mandoc command -v mandoc       # checks the manual pages
             need zsh command -v zsh             # ... and these the completions
             need fish command -v fish
             need chromium command -v chromium ;;    # shows the page
         bench)
-            need redis-server command -v redis-server ;;
+            need redis-server command -v redis-server
+            need sqlite3 command -v sqlite3 ;;
         fuzz)
             need clang command -v clang
             need llvm command -v llvm-symbolizer ;;
+        deb)
+            need build-essential command -v dpkg-buildpackage
+            need debhelper command -v dh
+            need git command -v git
+            need xz-utils command -v xz ;;
+        packages)
+            need debootstrap command -v debootstrap
+            need lintian command -v lintian
+            need abigail-tools command -v abidiff
+            need ruby command -v ruby       # checks the Homebrew formula
+            need rpm command -v rpmspec ;;
         *)
-            echo "setup.sh: I know build, test, bench and fuzz, not '$what'" >&2
+            echo "setup.sh: I know build, test, bench, fuzz, deb and packages, not '$what'" >&2
             exit 2 ;;
         esac
     done

@@ -1,6 +1,6 @@
-// weir.js - background jobs on a weir server, from Node 18 or a browser; no dependencies.
+// weir.js - background jobs on a weir server, from Node 18, Deno or a browser; no dependencies.
 //
-//     import { Weir } from './weir.js';
+//     import { Weir } from 'weir';
 //
 //     const queue = new Weir();       // the server of WEIR_STORE; or new Weir('http://...', { token: 'wtk_...' })
 //     const { id } = await queue.add('mail', { to: 'ann@example.org' }, { priority: 'high', attempts: 3 });
@@ -11,7 +11,8 @@
 // Times are in milliseconds, and their names end in Ms; where the server takes a time (delay, ttl,
 // backoff ...), a text such as "5s" does as well. What goes wrong is a WeirError.
 
-const LONG_POLL_MS = 30000, TRIES = 5, FIRST_PAUSE_MS = 100, LAST_PAUSE_MS = 10000;
+export const FIRST_PAUSE_MS = 100, LAST_PAUSE_MS = 10000;       // before another try; doubled each time
+const LONG_POLL_MS = 30000, TRIES = 5;
 const ENDED = ['complete', 'failed', 'cancelled'];
 
 /** What went wrong: `status` of HTTP (0: no answer), `code` ("EINVAL"), `message`, `field`. */
@@ -34,7 +35,7 @@ export class ReturnJob extends Error {
     }
 }
 
-const pause = (ms, signal) => new Promise((resolve) => {
+export const pause = (ms, signal) => new Promise((resolve) => {
     const timer = setTimeout(done, ms * (0.5 + Math.random()));
     function done() {
         clearTimeout(timer);
@@ -45,7 +46,7 @@ const pause = (ms, signal) => new Promise((resolve) => {
 });
 
 // Unique is enough; Node 18 and pages without https have no crypto.randomUUID().
-const newKey = () => globalThis.crypto?.randomUUID?.() ??
+export const newKey = () => globalThis.crypto?.randomUUID?.() ??
     Array.from({ length: 3 }, () => Math.random().toString(36).slice(2)).join('');
 
 const query = (params) => {
@@ -54,7 +55,26 @@ const query = (params) => {
     return text && `?${text}`;
 };
 
-const environment = (name) => globalThis.process?.env?.[name];
+function environment(name) {
+    try {
+        return globalThis.Deno ? globalThis.Deno.env.get(name) : globalThis.process?.env?.[name];
+    } catch {
+        return undefined;           // Deno without --allow-env
+    }
+}
+
+/** Where the server is, and the token for it: { base, token }. What is not given: as Weir does. */
+export function findServer(url = environment('WEIR_STORE') || 'http://127.0.0.1:7340', token) {
+    const at = new URL(url);
+    if (!['http:', 'https:'].includes(at.protocol))
+        throw new TypeError(`${at.protocol}...: not a weir server; expected http://HOST:7340 ` +
+            '(as an argument or in WEIR_STORE)');
+    token ??= at.searchParams.get('token') ?? environment('WEIR_TOKEN');
+    at.search = '';
+    return { base: String(at).replace(/\/+$/, ''), token };
+}
+
+const workqueuePath = (address) => `/v1/workqueues/${encodeURIComponent(address)}`;
 const pathOf = (schedule) => `/v1/schedules/${encodeURIComponent(schedule)}`;
 
 export class Weir {
@@ -62,14 +82,10 @@ export class Weir {
     #token;
 
     /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. */
-    constructor(url = environment('WEIR_STORE') || 'http://127.0.0.1:7340', { token } = {}) {
-        const at = new URL(url);
-        if (!['http:', 'https:'].includes(at.protocol))
-            throw new TypeError(`${at.protocol}...: not a weir server; expected http://HOST:7340 ` +
-                '(as an argument or in WEIR_STORE)');
-        this.#token = token ?? at.searchParams.get('token') ?? environment('WEIR_TOKEN');
-        at.search = '';
-        this.#base = String(at).replace(/\/+$/, '');
+    constructor(url, { token } = {}) {
+        const server = findServer(url, token);
+        this.#base = server.base;
+        this.#token = server.token;
     }
 
     #headers(more) {
@@ -180,6 +196,15 @@ export class Weir {
     }
     scheduleRemove(name) { return this.call('DELETE', pathOf(name)); }
 
+    // ---- work queues: bus.js sends work to them and processes it ----
+
+    /** Start a work queue at this address of the event bus, unless it runs: { process_timeout, persist,
+     *  collection, timed_out_first }. */
+    workqueuePut(address, settings = {}) { return this.call('PUT', workqueuePath(address), settings, { again: true }); }
+    /** All work queues, each with its numbers: waiting, running, idle, busy, done ... */
+    async workqueues() { return (await this.call('GET', '/v1/workqueues')).work_queues; }
+    workqueueRemove(address) { return this.call('DELETE', workqueuePath(address)); }
+
     // ---- events ----
 
     /** What happens, for as long as you like: for await (const e of queue.events({ type })) ...
@@ -218,7 +243,7 @@ export class Weir {
      *  A job has log(text), progress(done, total, data), set(values), and `signal`, which aborts
      *  when there is no point in going on. */
     async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, signal } = {}) {
-        const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? defaultName());
+        const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? workerName());
         const renewing = setInterval(() => void work.renew(), leaseMs / 3);
         try {
             await Promise.all(Array.from({ length: concurrency }, () => work.loop(signal)));
@@ -228,7 +253,7 @@ export class Weir {
     }
 }
 
-const defaultName = () => typeof process === 'undefined' ? 'browser' : `node:${process.pid}`;
+export const workerName = () => globalThis.process?.pid ? `node:${process.pid}` : 'browser';
 
 async function* messages(body) {
     const decoder = new TextDecoder(), reader = body.getReader();

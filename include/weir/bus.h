@@ -61,6 +61,7 @@ typedef struct weir_bus_address {
     const char *address;
     size_t      here, elsewhere;    /* consumers in this process, in others */
     uint64_t    delivered;          /* messages for consumers here, since the address has some */
+    double      per_second;         /* of these, over the last seconds */
 } weir_bus_address;
 
 typedef struct weir_bus_addresses {
@@ -86,6 +87,7 @@ typedef struct weir_content {
     const weir_header *headers;
     size_t             n_headers;
     bool               local;       /* for consumers of this process alone */
+    void              *reserved[WEIR_RESERVED];
 } weir_content;
 
 /* Deliver to every consumer. WEIR_OK also if the address has none. A consumer whose mailbox is full
@@ -109,7 +111,7 @@ WEIR_API weir_code weir_bus_send(weir_bus *b, const char *address, const weir_co
     X(NO_HANDLERS,       "NO_HANDLERS")             /* the address has no consumer */             \
     X(TIMEOUT,           "TIMEOUT")                 /* no reply in time */                        \
     X(RECIPIENT_FAILURE, "RECIPIENT_FAILURE")       /* the recipient called weir_message_fail() */ \
-    X(ERROR,             "ERROR")                   /* mailboxes are full, a peer was lost ... */
+    X(ERROR,             "ERROR")                   /* anything else: weir_reply.error */
 
 typedef enum weir_failure {
 #define X(name, text) WEIR_FAILURE_##name,
@@ -123,13 +125,16 @@ WEIR_API const char *weir_failure_name(weir_failure f);      /* "TIMEOUT"; NONE:
 typedef struct weir_reply {
     weir_message *message;          /* NULL: it failed */
     weir_failure  failure;
+    weir_code     error;            /* the same as weir_bus_request() returns it; WEIR_OK: none */
     int           code;             /* the recipient's own; -1 for other failures */
     char          text[WEIR_MAX_FAILURE + 1];
 } weir_reply;
 
 /* Send and wait for the reply, at most `timeout_ms` (0: WEIR_REPLY_TIMEOUT_MS). On success
  * out->message belongs to the caller: weir_message_free(). `out` has the failure otherwise.
- * Errors: those of weir_bus_send(), WEIR_ETIMEOUT, WEIR_EREPLY (the recipient's failure). */
+ * Errors: those of weir_bus_send(), WEIR_ETIMEOUT, WEIR_EREPLY (the recipient's failure),
+ * WEIR_ELOST (the recipient, its process or the connection to the server was lost before it
+ * replied: perhaps it has done what was asked), WEIR_EREADONLY (the server does not permit it). */
 WEIR_API weir_code weir_bus_request(weir_bus *b, const char *address, const weir_content *c,
                                     int64_t timeout_ms, weir_reply *out, weir_error *err);
 
@@ -142,6 +147,7 @@ typedef struct weir_expect {
     void          *ctx;
     weir_mailbox  *mailbox;         /* NULL: one that the bus makes, with a thread for all such */
     int64_t        timeout_ms;      /* 0: WEIR_REPLY_TIMEOUT_MS */
+    void          *reserved[WEIR_RESERVED];
 } weir_expect;
 
 /* Send; the reply or failure goes to `e`. An error means that nothing was sent and fn is not
@@ -188,6 +194,7 @@ typedef struct weir_mailbox_config {
     void (*wake)(void *ctx);        /* called, on any thread and with no lock held, when something
                                        arrives and nobody runs the mailbox; may be NULL */
     void  *ctx;
+    void  *reserved[WEIR_RESERVED];
 } weir_mailbox_config;
 
 /* A mailbox for weir_mailbox_run(). `config` may be NULL. On success *out belongs to the caller:
@@ -210,6 +217,7 @@ typedef struct weir_consumer_config {
     weir_message_fn *handler;
     void            *ctx;
     weir_mailbox    *mailbox;       /* NULL: one of its own, with a thread */
+    void            *reserved[WEIR_RESERVED];
 } weir_consumer_config;
 
 /* Receive messages from here on. On success *out belongs to the caller: weir_consumer_close().
@@ -237,6 +245,7 @@ typedef struct weir_service_config {
     const weir_action *actions;     /* must stay until the service is closed */
     void              *ctx;
     weir_mailbox      *mailbox;     /* NULL: one of its own, with a thread */
+    void              *reserved[WEIR_RESERVED];
 } weir_service_config;
 
 /* On success *out belongs to the caller: weir_service_close(). Errors: those of

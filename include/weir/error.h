@@ -38,7 +38,11 @@ extern "C" {
     X(ETIMEOUT,  504, 12, true,  "timed out")                                      \
     X(ECLOSED,   503, 13, false, "the queue is closed")                            \
     X(EUNKNOWN,  503, 14, false, "not known whether it was done")                  \
-    X(EREPLY,    502, 15, false, "the recipient answered with a failure")
+    X(EREPLY,    502, 15, false, "the recipient answered with a failure")          \
+    X(ELOST,     502, 16, true,  "the recipient was lost before it replied")
+
+/* Members `reserved` of public structs, see weir.h. */
+enum { WEIR_RESERVED = 4 };
 
 typedef enum weir_code {
 #define X(name, http, status, retry, text) WEIR_##name,
@@ -65,8 +69,8 @@ typedef struct weir_error {
 WEIR_API weir_code weir_fail(weir_error *err, weir_code code, const char *fmt, ...)
     WEIR_PRINTF(3, 4);
 
-/* Print "weir: MESSAGE" to standard error and return the exit status of err->code: the last line
- * of a main(). */
+/* Print "PROGRAM: MESSAGE" to standard error, with the name by which the calling program was
+ * started, and return the exit status of err->code: the last line of a main(). */
 WEIR_API int weir_complain(const weir_error *err);
 
 WEIR_API const char *weir_code_name(weir_code code);      /* "EINVAL" */

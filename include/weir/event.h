@@ -57,6 +57,7 @@ typedef struct weir_filter {
     uint64_t    id;             /* 0: all jobs */
     const char *type;           /* NULL: all types; borrowed for the call */
     uint32_t    events;         /* bits WEIR_BIT(weir_event_kind); 0: all */
+    void       *reserved[WEIR_RESERVED];
 } weir_filter;
 
 typedef struct weir_listener weir_listener;

@@ -38,6 +38,8 @@ enum {
     WEIR_MAX_PAGE        = 1000,             /* jobs in one page of a list, or taken at once */
     WEIR_MAX_LOOK        = 5000,             /* jobs looked at for one page of a list by priority */
     WEIR_MAX_TAKE_TYPES  = 100,              /* types one worker takes */
+    WEIR_MAX_TAKE_BYTES  = 4 * 1024 * 1024,  /* bytes of data of the jobs taken at once: when they
+                                                have so many, no more are added */
     WEIR_MAX_WORKER      = 200,              /* bytes of a worker's name */
     WEIR_DEFAULT_MAX_LOST = 3,
     WEIR_DEFAULT_LEASE_MS = 30000
@@ -124,6 +126,7 @@ typedef struct weir_spec {
     const char  *values;            /* small values of your own beside data, as a JSON object; they
                                        can be changed in any state: weir_set(), weir_job_set() */
     size_t       values_len;        /* 0: values ends at its NUL */
+    void        *reserved[WEIR_RESERVED];
 } weir_spec;
 
 /* One job, as it was when it was read. Made by weir, freed by the caller with

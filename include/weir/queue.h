@@ -49,6 +49,7 @@ typedef struct weir_options {
                                         another process connects */
     bool            without_log;     /* sqlite: open the file, also if it was copied without its log
                                         (WEIR_ECORRUPT otherwise): what was only in there is gone */
+    void           *reserved[WEIR_RESERVED];
 } weir_options;
 
 /* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",
@@ -79,6 +80,7 @@ typedef struct weir_added {
     weir_state      state;
     bool            existed;        /* its unique key was taken: this is the job that has it */
     weir_durability durability;     /* what was reached before the answer */
+    void           *reserved[WEIR_RESERVED];
 } weir_added;
 
 /* Add one job. `out` may be NULL. Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the member. */
@@ -91,10 +93,13 @@ typedef struct weir_token {
     const char *key;                /* who calls: at most WEIR_MAX_TOKEN bytes of UTF-8 */
     uint64_t    number;             /* of the call; a later one with this key has a higher number */
     uint64_t    digest;             /* of what is asked, made by the caller; 0: none */
+    void       *reserved[WEIR_RESERVED];
 } weir_token;
 
-/* Add n jobs (at most WEIR_MAX_ADD), all or none. `out` has room for n, or is NULL. An error names
- * the element: "jobs[3].type: ...".
+/* Add n jobs (at most WEIR_MAX_ADD), all or none: what is wrong with a job is known before any is
+ * stored, so a mistake leaves nothing half added. Therefore weir_added has no error of its own, in
+ * contrast to weir_ended, weir_renewed and weir_imported, whose items can fail one by one. `out`
+ * has room for n, or is NULL. An error names the element: "jobs[3].type: ...".
  * With a token (NULL: none) the call can be repeated safely, when it is not known whether it was
  * done: if a call with this key and number was done in the last WEIR_TOKEN_MS, nothing is added,
  * and the answer is that call's. A higher number takes the place of the lower one, which then ends
@@ -156,10 +161,12 @@ typedef struct weir_change {
      * delivery number that weir_get() shows, or it is queued again when the lease is over. */
     const char *worker;
     int64_t     lease_ms;
+    void       *reserved[WEIR_RESERVED];
 } weir_change;
 
 typedef struct weir_updated {
     weir_state from, to;        /* the job's state before and after */
+    void      *reserved[WEIR_RESERVED];
 } weir_updated;
 
 /* Change a job, all of it or nothing. `out` may be NULL. Errors: WEIR_ENOENT; WEIR_ESTATE (names
@@ -250,6 +257,7 @@ typedef struct weir_query {
     bool        ids_only;       /* fill page->job[i] with ids alone (all else zero) */
     weir_cursor after;          /* where the last page ended */
     size_t      limit;          /* at most WEIR_MAX_PAGE; 0: 100 */
+    void       *reserved[WEIR_RESERVED];
 } weir_query;
 
 typedef struct weir_page {
@@ -299,6 +307,7 @@ typedef struct weir_settings {
     weir_keep keep_complete;
     weir_keep keep_failed;      /* also for cancelled ones */
     bool      search;           /* index new jobs of this type */
+    void     *reserved[WEIR_RESERVED];
 } weir_settings;
 
 typedef struct weir_type_stats {
@@ -343,6 +352,7 @@ typedef struct weir_metrics {
     uint64_t busy_ns;                   /* time they took */
     uint64_t size[WEIR_BATCH_SIZES];    /* batches by size: [i] of at most 1 << i operations, and
                                            of more than half as many */
+    void    *reserved[WEIR_RESERVED];
 } weir_metrics;
 
 /* Never waits for the store. Any thread. */
@@ -360,6 +370,7 @@ typedef struct weir_info {
     char            owner[64];      /* ... its program: weir_options.name */
     uint32_t        peers;          /* ... processes that work through it. A queue that is open for
                                        reading does not learn it: 0 */
+    void           *reserved[WEIR_RESERVED];
 } weir_info;
 
 /* Over http it is what the server keeps its jobs in. */
@@ -394,16 +405,18 @@ typedef struct weir_incoming {
     const weir_line *lines;
     size_t           n_lines;
     bool             new_id;        /* give it the next id, also if it has one */
+    void            *reserved[WEIR_RESERVED];
 } weir_incoming;
 
 typedef struct weir_imported {
+    weir_error err;             /* code WEIR_OK: it is there. WEIR_ESTATE: its id is another job's
+                                   here, or another job has its unique key. Others: trouble of the
+                                   partition it belongs to */
     uint64_t   id;
     weir_state state;
     bool       existed;         /* the job itself was there already; nothing was changed */
     bool       id_taken;        /* WEIR_ESTATE because of its id: another one would do */
-    weir_error err;             /* code WEIR_OK: it is there. WEIR_ESTATE: its id is another job's
-                                   here, or another job has its unique key. Others: trouble of the
-                                   partition it belongs to */
+    void      *reserved[WEIR_RESERVED];
 } weir_imported;
 
 /* Put n jobs in (at most WEIR_MAX_IMPORT) as they are: state, times, attempts, delivery, error,
@@ -452,10 +465,34 @@ typedef struct weir_story {
 WEIR_API weir_code weir_job_story(const weir_job *job, weir_story **out, weir_error *err);
 WEIR_API void weir_story_free(weir_story *story);
 
+/* What would help a job. Append only: the HTTP API has the names. */
+#define WEIR_REMEDIES(X)                                                                          \
+    X(NONE,             "none")             /* nothing needs to be done */                        \
+    X(RESUME,           "resume")           /* resume its type */                                 \
+    X(RESUME_ALL,       "resume_all")       /* resume the type "*": the whole queue is paused */  \
+    X(START_WORKER,     "start_worker")     /* start a worker for its type: none takes jobs */    \
+    X(ADD_WORKERS,      "add_workers")      /* more workers for its type, or a better priority */ \
+    X(PROMOTE,          "promote")          /* promote it, to start it now */                     \
+    X(FINISH_MIGRATION, "finish_migration") /* the migration that has parked it must go on */     \
+    X(CANCEL,           "cancel")           /* cancel it, if it should not go on */               \
+    X(STOP_WORKER,      "stop_worker")      /* stop its worker, if it should not go on: this      \
+                                               queue is open for reading only */                  \
+    X(RETRY,            "retry")            /* look at its log, mend the cause, retry it */       \
+    X(RETRY_LONGER,     "retry_longer")     /* the same, with a longer ttl or with progress */
+
+typedef enum weir_remedy {
+#define X(name, text) WEIR_REMEDY_##name,
+    WEIR_REMEDIES(X)
+#undef X
+    WEIR_REMEDY_COUNT
+} weir_remedy;
+
+WEIR_API const char *weir_remedy_name(weir_remedy remedy);      /* "start_worker" */
+
 typedef struct weir_explanation {
     weir_job    *job;
     const char  *why;           /* why it is not running, or what became of it; some sentences */
-    const char  *help;          /* what would help; "" when nothing needs to be done */
+    weir_remedy  remedy;
     weir_moment *moment;        /* as weir_job_story() gives it */
     size_t       n;
 } weir_explanation;

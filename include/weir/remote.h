@@ -33,7 +33,8 @@ typedef enum weir_outcome {
     WEIR_OUTCOME_FAIL,      /* text: the error; NULL: the text of WEIR_EJOB */
     WEIR_OUTCOME_RETURN,    /* not now: inactive again, or delayed by delay_ms; no attempt is used,
                                nothing is logged */
-    WEIR_OUTCOME_LOST       /* its worker died: as if its lease were over (weir_job.lost) */
+    WEIR_OUTCOME_LOST,      /* its worker died: as if its lease were over (weir_job.lost) */
+    WEIR_OUTCOME_GIVE_UP    /* as FAIL, but failed for good, however many attempts are left */
 } weir_outcome;
 
 /* How one delivery of a job ended. */
@@ -46,6 +47,7 @@ typedef struct weir_ending {
     int64_t            delay_ms;    /* of WEIR_OUTCOME_RETURN; 0: at once */
     const weir_taking *next;        /* take these in the same step, if it worked; NULL: none */
     weir_job         **jobs;        /* room for next->n; as weir_take() */
+    void              *reserved[WEIR_RESERVED];
 } weir_ending;
 
 typedef struct weir_ended {
@@ -54,6 +56,7 @@ typedef struct weir_ended {
     weir_state state;               /* the job's now; WEIR_STATE_ANY: it is gone */
     size_t     n_jobs;              /* how many are in jobs of its weir_ending */
     bool       suspect_waits;       /* its `next` has passed over a suspect */
+    void      *reserved[WEIR_RESERVED];
 } weir_ended;
 
 /* End n deliveries (at most WEIR_MAX_ADD, with at most WEIR_MAX_ADD_BYTES of texts, and as many
@@ -69,17 +72,24 @@ WEIR_API weir_code weir_finish_async(weir_queue *q, const weir_ending *endings, 
 
 /* One lease to be renewed. */
 typedef struct weir_lease {
-    uint64_t  id;
-    uint32_t  delivery;
-    weir_code code;                 /* out: WEIR_ESTALE: it is no longer this worker's */
-    int64_t   lease_ms;             /* from now; 0: WEIR_DEFAULT_LEASE_MS */
+    uint64_t id;
+    uint32_t delivery;
+    int64_t  lease_ms;              /* from now; 0: WEIR_DEFAULT_LEASE_MS */
+    void    *reserved[WEIR_RESERVED];
 } weir_lease;
 
-/* Renew n leases (at most WEIR_MAX_ADD), each with an answer of its own in leases[i].code. When the
- * call fails, none was renewed and all carry its code. Errors: WEIR_EINVAL, WEIR_ELIMIT. */
-WEIR_API weir_code weir_renew(weir_queue *q, weir_lease *leases, size_t n, weir_error *err);
-WEIR_API weir_code weir_renew_async(weir_queue *q, weir_lease *leases, size_t n, weir_future **f,
-                                    weir_error *err);
+typedef struct weir_renewed {
+    weir_error err;                 /* code WEIR_OK: renewed. WEIR_ESTALE: the job is no longer this
+                                       worker's */
+    void      *reserved[WEIR_RESERVED];
+} weir_renewed;
+
+/* Renew n leases (at most WEIR_MAX_ADD), each with an answer of its own in out[i]. When the call
+ * itself fails, none was renewed and all carry its error. Errors: WEIR_EINVAL, WEIR_ELIMIT. */
+WEIR_API weir_code weir_renew(weir_queue *q, const weir_lease *leases, size_t n, weir_renewed *out,
+                              weir_error *err);
+WEIR_API weir_code weir_renew_async(weir_queue *q, const weir_lease *leases, size_t n,
+                                    weir_renewed *out, weir_future **f, weir_error *err);
 
 /* How far it is, in percent; extends the ttl. `data` is JSON of `len` bytes (0: it ends at its
  * NUL), or NULL: what was said last stays. Errors: WEIR_ESTALE, WEIR_EINVAL, WEIR_ELIMIT. */

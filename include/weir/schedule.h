@@ -96,6 +96,7 @@ typedef struct weir_schedule {
                                         is that of another if the name was free meanwhile */
     weir_firing history[WEIR_MAX_FIRED];    /* the oldest first */
     size_t      n_history;
+    void       *reserved[WEIR_RESERVED];
 } weir_schedule;
 
 /* ---- without a store ---- */
@@ -110,6 +111,12 @@ WEIR_API weir_code weir_schedule_next(const weir_schedule *s, int64_t after_ms, 
 /* The schedule in plain words: "at 06:30 on Monday (Europe/Berlin)". *out is the caller's:
  * free(). */
 WEIR_API weir_code weir_schedule_words(const weir_schedule *s, char **out, weir_error *err);
+
+/* When it fires next, or why not, and what became of its last firing, as seen at `now_ms`: "It
+ * fires next on Monday 2026-11-23 06:30 Europe/Berlin (in 2 d 4 h). The last run was skipped,
+ * because job 7 of the one before was still running." *out is the caller's: free(). */
+WEIR_API weir_code weir_schedule_explain(const weir_schedule *s, int64_t now_ms, char **out,
+                                         weir_error *err);
 
 /* ---- in a store ---- */
 
@@ -162,6 +169,37 @@ WEIR_API weir_code weir_schedule_get(weir_queue *q, const char *name, weir_sched
 WEIR_API weir_code weir_schedule_get_async(weir_queue *q, const char *name, weir_schedules **out,
                                            weir_future **f, weir_error *err);
 WEIR_API void weir_schedules_free(weir_schedules *list);
+
+/* ---- from store to store ---- */
+
+/* Put a schedule as it was in another store: with its history and its next firing. One that is
+ * there under this name stays as it is, which *existed says (it may be NULL); but a parked one is
+ * replaced. Without created_at it is a new one. */
+WEIR_API weir_code weir_schedule_import(weir_queue *q, const weir_schedule *s, bool *existed,
+                                        weir_error *err);
+WEIR_API weir_code weir_schedule_import_async(weir_queue *q, const weir_schedule *s, bool *existed,
+                                              weir_future **f, weir_error *err);
+
+/* A parked schedule does not fire: its next firing is WEIR_PARKED_AT and what it was, until
+ * weir_schedule_release(). *out is what another store is to have, parked as well: a firing that has
+ * begun is in its history and not its next one. To move a schedule: park it, import it, remove it,
+ * release it in the other store; each step can be repeated. WEIR_ENOENT: there is none; WEIR_EBUSY:
+ * it fires on a server within WEIR_PARK_MS: pause it, or try again. */
+enum { WEIR_PARK_MS = 5000 };
+WEIR_API weir_code weir_schedule_park(weir_queue *q, const char *name, weir_schedules **out,
+                                      weir_error *err);
+WEIR_API weir_code weir_schedule_park_async(weir_queue *q, const char *name, weir_schedules **out,
+                                            weir_future **f, weir_error *err);
+/* Let it fire again. One that is not parked stays as it is. */
+WEIR_API weir_code weir_schedule_release(weir_queue *q, const char *name, weir_error *err);
+WEIR_API weir_code weir_schedule_release_async(weir_queue *q, const char *name, weir_future **f,
+                                               weir_error *err);
+
+/* A schedule with its history as a JSON object, and back. The text is the caller's: free(); NULL:
+ * no memory. The list has one schedule: weir_schedules_free(). */
+WEIR_API char *weir_schedule_json(const weir_schedule *s, size_t *len);
+WEIR_API weir_code weir_schedule_parse(const char *text, size_t len, weir_schedules **out,
+                                       weir_error *err);
 
 #ifdef __cplusplus
 }

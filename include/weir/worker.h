@@ -11,12 +11,15 @@ extern "C" {
 /* Does one job. Called on a thread of its pool; may block as long as it likes, the lease is
  * renewed meanwhile by another thread. The job is borrowed until it returns. Its answer:
  *
- *   return weir_job_done(job, "{\"sent\":true}");    complete, with a result (JSON or NULL)
+ *   return weir_job_done(job, json, 0, NULL);        complete, with a result
  *   return WEIR_OK;                                  complete, without one
  *   return weir_job_fail(job, "smtp: %s", why);      failed: tried again if attempts are left
- *   return weir_job_return(job, 5000);               not now: again in 5 s, no attempt is used
- *   return any other code;                           failed, with the text of the code
- *   return WEIR_LATER;                               not yet: one of these three functions will be
+ *   return weir_job_give_up(job, "no such user");    failed, however many attempts are left
+ *   return weir_job_return(job, 5000, NULL);         not now: again in 5 s, no attempt is used
+ *   return any other code;                           failed: with the message of the last call
+ *                                                    weir_job_...() if that failed with this code,
+ *                                                    else with the text of the code
+ *   return WEIR_LATER;                               not yet: one of these four functions will be
  *                                                    called, from any thread; the job is valid
  *                                                    until then. (It may also have been called
  *                                                    before the handler returns.)
@@ -25,7 +28,7 @@ extern "C" {
  * says that it did. */
 typedef weir_code weir_handler(weir_job *job, void *ctx);
 
-typedef struct weir_pool {
+typedef struct weir_pool_config {
     weir_handler      *handler;
     void              *ctx;
     int32_t            threads;      /* handlers at once; 0: 1; at most WEIR_MAX_THREADS */
@@ -36,7 +39,8 @@ typedef struct weir_pool {
     int64_t            lease_ms;     /* 0: WEIR_DEFAULT_LEASE_MS; at least WEIR_MIN_LEASE_MS */
     const char *const *types;        /* with type NULL: several types, NULL at the end; best job of
                                         all of them first */
-} weir_pool;
+    void              *reserved[WEIR_RESERVED];
+} weir_pool_config;
 
 /* Taking jobs ahead of time is faster when handlers are quick, since nobody waits for the store
  * between two jobs. But these jobs are active and not free for other workers, their ttl runs, an
@@ -55,11 +59,39 @@ enum { WEIR_PREFETCH_NONE = -1, WEIR_AHEAD_JOBS = 32, WEIR_AHEAD_MS = 50 };
 
 enum { WEIR_MAX_THREADS = 1024, WEIR_MAX_RUNNING = 100000, WEIR_MIN_LEASE_MS = 100 };
 
-/* Start a pool for jobs of `type`; returns at once. `pool` is borrowed for the call, its ctx until
- * the pool has stopped. A type may have several pools. Errors: WEIR_EINVAL, WEIR_ELIMIT,
- * WEIR_ENOMEM, WEIR_EREADONLY. */
-WEIR_API weir_code weir_process(weir_queue *q, const char *type, const weir_pool *pool,
-                                weir_error *err);
+typedef struct weir_pool weir_pool;
+
+/* Start a pool for jobs of `type`; returns at once. `config` is borrowed for the call, its ctx
+ * until the pool has stopped. A type may have several pools. The pool works until weir_pool_stop(),
+ * weir_stop() or weir_close() stops it. `out` may be NULL; otherwise *out belongs to the caller:
+ * weir_pool_free(). Errors: WEIR_EINVAL, WEIR_ELIMIT, WEIR_ENOMEM, WEIR_EREADONLY. */
+WEIR_API weir_code weir_process(weir_queue *q, const char *type, const weir_pool_config *config,
+                                weir_pool **out, weir_error *err);
+
+/* Stop this pool alone, with the rules of weir_stop(). A stopped pool does not start again: call
+ * weir_process() for a new one. If the pool has stopped before, the answer is WEIR_OK; if another
+ * call is stopping it, this one waits for that call. Waits; not from a handler or callback. */
+WEIR_API weir_code weir_pool_stop(weir_pool *pool, int64_t timeout_ms, weir_error *err);
+
+typedef struct weir_pool_stats {
+    uint64_t started;                /* calls of the handler since weir_process() */
+    uint64_t completed;              /* outcomes that handlers gave: weir_job_done() or WEIR_OK, */
+    uint64_t failed;                 /* weir_job_fail(), weir_job_give_up() or an error, */
+    uint64_t returned;               /* weir_job_return() */
+    uint32_t running;                /* jobs that have no outcome yet, also behind WEIR_LATER */
+    uint32_t prefetched;             /* jobs taken and not started */
+    uint32_t threads;                /* threads of the pool; 0 once it has stopped */
+    uint32_t busy;                   /* threads that are in the handler */
+    void    *reserved[WEIR_RESERVED];
+} weir_pool_stats;
+
+/* The figures of a pool, also after it has stopped. The store may still reject an outcome that is
+ * counted here, for instance of a job that was cancelled. Never waits for the store. Any thread. */
+WEIR_API void weir_pool_get_stats(weir_pool *pool, weir_pool_stats *out);
+
+/* Free the handle (NULL is fine). The pool itself goes on: weir_pool_stop() first to stop it. The
+ * handle stays valid after weir_close(), which stops the pool; the figures can still be read. */
+WEIR_API void weir_pool_free(weir_pool *pool);
 
 /* Stop the pools of `type` (NULL: all): they take nothing more, hand back what they have not begun,
  * and their handlers may finish for `timeout_ms`. Then what is left fails with "Shutdown" by the
@@ -88,31 +120,35 @@ WEIR_API int weir_guard_fd(weir_queue *q);
 /* ---- inside a handler, or with a job from weir_take() ---- */
 
 /* End the job. In a handler this only notes the outcome (see weir_handler); for a job from
- * weir_take() it goes to the store at once. `result` is JSON or NULL. Errors: WEIR_EINVAL (not
- * JSON), WEIR_ELIMIT: then the job goes on; WEIR_ESTALE: it is no longer ours. A second call ends
- * with WEIR_ESTALE. weir_job_fail() returns WEIR_EJOB when it worked, to be returned by the
- * handler. */
-WEIR_API weir_code weir_job_done(weir_job *job, const char *result);
+ * weir_take() it goes to the store at once. `result` is JSON of `len` bytes (0: it ends at its NUL)
+ * or NULL. Errors: WEIR_EINVAL (not JSON), WEIR_ELIMIT: then the job goes on; WEIR_ESTALE: it is no
+ * longer ours. A second call ends with WEIR_ESTALE. weir_job_fail() returns WEIR_EJOB when it
+ * worked, to be returned by the handler. */
+WEIR_API weir_code weir_job_done(weir_job *job, const char *result, size_t len, weir_error *err);
 WEIR_API weir_code weir_job_fail(weir_job *job, const char *fmt, ...) WEIR_PRINTF(2, 3);
+
+/* As weir_job_fail(), but the job is not tried again, however many attempts are left. */
+WEIR_API weir_code weir_job_give_up(weir_job *job, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
 /* Give the job back: another worker (or this one) runs it after `delay_ms`, 0 for at once, at most
  * WEIR_MAX_MS. No attempt is used; its history has an entry "returned". Otherwise as
  * weir_job_done(). Errors: WEIR_EINVAL (the delay): then the job goes on; WEIR_ESTALE. */
-WEIR_API weir_code weir_job_return(weir_job *job, int64_t delay_ms);
+WEIR_API weir_code weir_job_return(weir_job *job, int64_t delay_ms, weir_error *err);
 
 /* Append a line to the job's log, printf-like; extends the ttl. Any thread. */
 WEIR_API weir_code weir_job_log(weir_job *job, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
-/* done/total as percent, at most 100; extends the ttl. `data` is JSON or NULL. Errors:
- * WEIR_EINVAL (total <= 0, done < 0, not JSON), WEIR_ESTALE. Any thread. */
-WEIR_API weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total);
-WEIR_API weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total,
-                                          const char *data);
+/* done/total as percent, at most 100; extends the ttl. `data` is JSON of `len` bytes (0: it ends at
+ * its NUL), or NULL. Errors: WEIR_EINVAL (total <= 0, done < 0, not JSON), WEIR_ELIMIT,
+ * WEIR_ESTALE. Any thread. */
+WEIR_API weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total, const char *data,
+                                     size_t len, weir_error *err);
 
 /* Set one value of the job (weir_spec.values): `value` is JSON, NULL removes it. The store has it
  * when the call returns, and keeps it whatever becomes of this attempt; `job` itself does not
  * change. Errors: WEIR_EINVAL, WEIR_ELIMIT, WEIR_ESTALE. Any thread. */
-WEIR_API weir_code weir_job_set(weir_job *job, const char *name, const char *value);
+WEIR_API weir_code weir_job_set(weir_job *job, const char *name, const char *value,
+                                weir_error *err);
 
 /* Is there no point in going on? True once the job was cancelled or removed, ran out of ttl, lost
  * its lease, or the pool was stopped and its time is up. Costs next to nothing. Any thread. */
@@ -123,7 +159,8 @@ WEIR_API bool weir_job_cancelled(const weir_job *job);
 /* Which jobs to take. */
 typedef struct weir_taking {
     const char *const *types;       /* NULL at the end; best job of all of them first */
-    size_t             n;           /* how many at most: 1 to WEIR_MAX_PAGE */
+    size_t             n;           /* how many at most: 1 to WEIR_MAX_PAGE; fewer when they
+                                       are large (WEIR_MAX_TAKE_BYTES) */
     int64_t            lease_ms;    /* 0: WEIR_DEFAULT_LEASE_MS. Nobody renews it but
                                        weir_job_renew() */
     const char        *worker;      /* its name, kept in the job, at most WEIR_MAX_WORKER bytes;
@@ -133,6 +170,7 @@ typedef struct weir_taking {
                                        no suspect */
     bool              *suspect_waits;   /* out of weir_take(): a suspect was passed over. The
                                        caller's until the answer is there; NULL: no matter */
+    void              *reserved[WEIR_RESERVED];
 } weir_taking;
 
 /* Take jobs, best first. out[0..*n_out) belong to the caller: end each with weir_job_done(),
@@ -146,7 +184,7 @@ WEIR_API weir_code weir_take_async(weir_queue *q, const weir_taking *what, weir_
                                    size_t *n_out, weir_future **f, weir_error *err);
 
 /* A new lease from now. WEIR_ESTALE: it is no longer ours. */
-WEIR_API weir_code weir_job_renew(weir_job *job, int64_t lease_ms);
+WEIR_API weir_code weir_job_renew(weir_job *job, int64_t lease_ms, weir_error *err);
 
 #ifdef __cplusplus
 }

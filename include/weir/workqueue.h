@@ -37,6 +37,7 @@ typedef struct weir_workqueue_config {
                                                is in memory */
     const char *collection;                 /* persistent: the type of its jobs; NULL: the
                                                address */
+    void       *reserved[WEIR_RESERVED];
 } weir_workqueue_config;
 
 /* Start a work queue. On success *out belongs to the caller: weir_workqueue_close(). Errors:
@@ -53,6 +54,8 @@ typedef struct weir_workqueue_stats {
     size_t   waiting, running;              /* messages; those in the store alone do not count */
     size_t   idle, busy;                    /* registrations */
     uint64_t done, timed_out;               /* messages since the start */
+    double   done_per_second;               /* over the last seconds */
+    void    *reserved[WEIR_RESERVED];
 } weir_workqueue_stats;
 /* Any thread. */
 WEIR_API void weir_workqueue_get_stats(weir_workqueue *q, weir_workqueue_stats *out);

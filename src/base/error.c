@@ -1,6 +1,7 @@
 /* error.c - writing a weir_error, and the table of codes. */
 #include "base/fail.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,16 @@ int weir_complain(const weir_error *err)
 {
     if (!err)
         return 1;
-    fprintf(stderr, "weir: %s\n", err->msg[0] ? err->msg : weir_code_text(err->code));
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name,
+            err->msg[0] ? err->msg : weir_code_text(err->code));
     return weir_code_exit(err->code);
+}
+
+weir_code weir__check_reserved(void *const *reserved, size_t n, weir_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (reserved[i])
+            return weir__fail_field(err, WEIR_EINVAL, "reserved", "not NULL: begin with { 0 }, or "
+                                    "use the library of the version of the headers");
+    return WEIR_OK;
 }

@@ -2,6 +2,8 @@
 #ifndef WEIR_BASE_FAIL_H
 #define WEIR_BASE_FAIL_H
 
+#include <stddef.h>
+
 #include "weir/error.h"
 
 /* weir_fail() with the message "FIELD: ..." and err->field set. The old field of err may be the
@@ -13,5 +15,10 @@ weir_code weir__fail_field(weir_error *err, weir_code code, const char *field, c
  * "jobs[3].type: missing". Returns the code. `err` may be NULL. */
 weir_code weir__fail_inside(weir_error *err, weir_code code, const char *fmt, ...)
     WEIR_PRINTF(3, 4);
+
+/* WEIR_EINVAL unless the reserved members of a public struct are NULL: see weir.h. */
+#define WEIR__CHECK_RESERVED(s, err)                                                              \
+    weir__check_reserved((s)->reserved, sizeof (s)->reserved / sizeof *(s)->reserved, err)
+weir_code weir__check_reserved(void *const *reserved, size_t n, weir_error *err);
 
 #endif

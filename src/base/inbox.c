@@ -14,7 +14,7 @@ void weir__inbox_fini(weir_inbox *in)
     pthread_mutex_destroy(&in->lock);
 }
 
-bool weir__inbox_post(weir_inbox *in, weir_task *task)
+bool weir__inbox_post(weir_inbox *in, weir_inbox_task *task)
 {
     task->next = NULL;
     pthread_mutex_lock(&in->lock);
@@ -26,10 +26,10 @@ bool weir__inbox_post(weir_inbox *in, weir_task *task)
 }
 
 /* All that waits. If nothing does, or this is the last round, the next post wakes the owner. */
-static weir_task *take_all(weir_inbox *in, bool last_round)
+static weir_inbox_task *take_all(weir_inbox *in, bool last_round)
 {
     pthread_mutex_lock(&in->lock);
-    weir_task *task = in->first;
+    weir_inbox_task *task = in->first;
     in->first = NULL;
     in->last = &in->first;
     in->awake = task && !last_round;
@@ -39,10 +39,10 @@ static weir_task *take_all(weir_inbox *in, bool last_round)
 
 void weir__inbox_run(weir_inbox *in, int rounds)
 {
-    weir_task *task;
+    weir_inbox_task *task;
     for (int round = 1; round <= rounds && (task = take_all(in, round == rounds)); round++)
         while (task) {
-            weir_task *next = task->next;
+            weir_inbox_task *next = task->next;
             task->run(task);
             task = next;
         }

@@ -10,14 +10,14 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-typedef struct weir_task {
-    struct weir_task *next;
-    void            (*run)(struct weir_task *task);     /* the task may be freed or posted in it */
-} weir_task;
+typedef struct weir_inbox_task {
+    struct weir_inbox_task *next;
+    void (*run)(struct weir_inbox_task *task);      /* the task may be freed or posted in it */
+} weir_inbox_task;
 
 typedef struct weir_inbox {
     pthread_mutex_t lock;           /* guards what follows */
-    weir_task      *first, **last;
+    weir_inbox_task *first, **last;
     bool            awake;          /* the owner looks again before it sleeps */
 } weir_inbox;
 
@@ -25,7 +25,7 @@ void weir__inbox_init(weir_inbox *in);
 void weir__inbox_fini(weir_inbox *in);
 
 /* True: wake the owner, which may sleep. Any thread. */
-bool weir__inbox_post(weir_inbox *in, weir_task *task);
+bool weir__inbox_post(weir_inbox *in, weir_inbox_task *task);
 
 /* Owner: run what was posted, and what is posted meanwhile, in at most `rounds` rounds. Tasks that
  * remain wake the owner again. */

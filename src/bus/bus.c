@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 static const weir_content nothing = { 0 };
 
 /* ---- the bus ---- */
@@ -71,7 +73,8 @@ static weir_code no_handlers(weir_message *m, weir_error *err)
 static weir_code cannot(weir_message *m, const weir_error *why, weir_error *err)
 {
     if (m->request)
-        return weir__request_end(m->request, NULL, WEIR_FAILURE_ERROR, -1, why->msg), WEIR_OK;
+        return weir__request_end(m->request, NULL, WEIR_FAILURE_ERROR, why->code, why->msg),
+               WEIR_OK;
     return weir_fail(err, why->code, "%s", why->msg);
 }
 
@@ -88,6 +91,12 @@ static bool try_consumer(weir_consumer *c, weir_message *m, delivery *d, weir_ma
     return room;
 }
 
+static void count_delivered(bus_address *a, size_t n)
+{
+    a->delivered += n;
+    weir__rate_add(&a->rate, weir__coarse_ms(), n);
+}
+
 /* To the next consumer in turn that has room, which then is the last in turn. */
 static bool take_turns(bus_address *a, weir_message *m, weir_mailbox **wakes)
 {
@@ -96,7 +105,7 @@ static bool take_turns(bus_address *a, weir_message *m, weir_mailbox **wakes)
             continue;
         weir__list_remove(&a->consumers, &c->link);
         weir__list_append(&a->consumers, &c->link);
-        a->delivered++;
+        count_delivered(a, 1);
         return true;
     }
     return false;
@@ -189,9 +198,10 @@ static void deliver_to_all(weir_bus *b, weir_message *m)
 {
     weir_mailbox *wakes = NULL;
     delivery     *d = &m->own;
+    size_t        n = 0;
     pthread_mutex_lock(&b->lock);
     bus_address *a = weir__names_get(&b->addresses, m->address);
-    if (a)
+    if (a) {
         WEIR_EACH(weir_consumer, c, &a->consumers, link) {
             if (!d)
                 d = malloc(sizeof *d);
@@ -200,8 +210,10 @@ static void deliver_to_all(weir_bus *b, weir_message *m)
                 d = NULL;
             else
                 atomic_fetch_add(&c->missed, 1);
-            a->delivered += room;
+            n += room;
         }
+        count_delivered(a, n);
+    }
     pthread_mutex_unlock(&b->lock);
     if (d != &m->own)
         free(d);
@@ -386,7 +398,9 @@ static weir_code open_consumer(weir_consumer **out, weir_bus *b,
                                const weir_consumer_config *config, bool prefix, weir_error *err)
 {
     *out = NULL;
-    weir_code rc = weir__content_check(config->address ? config->address : "", &nothing, err);
+    weir_code rc = WEIR__CHECK_RESERVED(config, err);
+    if (!rc)
+        rc = weir__content_check(config->address ? config->address : "", &nothing, err);
     if (rc)
         return rc;
     weir_consumer *c = calloc(1, sizeof *c);

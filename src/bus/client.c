@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fields.h"
+#include "bus/client_message.h"
 
 enum { ANSWER_MS = 600 * 1000 };        /* how long a consumer of this process may take to reply */
 
@@ -176,7 +176,7 @@ static void relay_answer(const weir_reply *reply, void *ctx)
     if (!reply->message)
         fail_request(r->client, r->address, reply->code, reply->text);
     else if (send_message(r->client, r->address, reply->message, &why))
-        weir__message_answer(reply->message, WEIR_FAILURE_ERROR, -1, why.msg, NULL);
+        weir__message_answer(reply->message, WEIR_FAILURE_ERROR, why.code, why.msg, NULL);
     free_relay(r);
 }
 
@@ -198,59 +198,8 @@ static bool expect_answer(bus_client *cl, const char *address, weir_expect *out)
 
 /* ---- what comes ---- */
 
-typedef struct incoming {
-    const char     *type, *address, *reply_address, *source, *failure, *text;
-    int32_t         code;
-    bool            send;
-    weir_json_piece headers, body;
-    weir_header     header[WEIR_MAX_BUS_HEADERS];
-    weir_content    content;
-} incoming;
-
-static bool read_headers(weir_reader *in, incoming *m)
-{
-    weir_json_walk  w;
-    weir_json_piece name, value;
-    size_t          len;
-    m->content = (weir_content){ .body = m->body.text, .body_len = m->body.len,
-                                 .headers = m->header };
-    if (!m->headers.text || !weir__json_open(&w, m->headers))
-        return true;
-    while (weir__json_next(&w, &name, &value)) {
-        char *texts = in->alloc(in->ctx, name.len + value.len + 2);
-        if (!texts || m->content.n_headers == WEIR_MAX_BUS_HEADERS || *value.text != '"' ||
-            !weir__json_text(name, texts, &len) ||
-            !weir__json_text(value, texts + name.len + 1, &len))
-            return false;
-        m->header[m->content.n_headers++] = (weir_header){ texts, texts + name.len + 1 };
-    }
-    return true;
-}
-
-static bool read_message(weir_reader *in, const char *text, size_t len, incoming *out)
-{
-#define MEMBER(name) offsetof(incoming, name)
-    static const weir_field fields[] = {
-        WEIR_FIELD("type", weir__as_text, MEMBER(type), .needed = true),
-        WEIR_FIELD("address", weir__as_text, MEMBER(address)),
-        WEIR_FIELD("replyAddress", weir__as_text, MEMBER(reply_address)),
-        WEIR_FIELD("sourceAddress", weir__as_text, MEMBER(source)),
-        WEIR_FIELD("failureType", weir__as_text, MEMBER(failure)),
-        WEIR_FIELD("failureCode", weir__as_int32, MEMBER(code)),
-        WEIR_FIELD("message", weir__as_text, MEMBER(text)),
-        WEIR_FIELD("send", weir__as_bool, MEMBER(send)),
-        WEIR_FIELD("headers", weir__as_raw, MEMBER(headers)),
-        WEIR_FIELD("body", weir__as_raw, MEMBER(body)),
-        { 0 }
-    };
-#undef MEMBER
-    weir_json_piece all = { text, len };
-    return !weir__read_check(in, text, len, WEIR_MAX_DEPTH + 2) &&
-           !weir__read(in, fields, all, out) && read_headers(in, out);
-}
-
 /* A request, or a reply that expects one: have it answered. */
-static void take_request(bus_client *cl, const incoming *m, weir_message *to)
+static void take_request(bus_client *cl, const client_message *m, weir_message *to)
 {
     weir_expect e;
     weir_error  why = { 0 };
@@ -264,7 +213,7 @@ static void take_request(bus_client *cl, const incoming *m, weir_message *to)
     free_relay(e.ctx);
 }
 
-static void take_message(bus_client *cl, const incoming *m)
+static void take_message(bus_client *cl, const client_message *m)
 {
     sent_request *s = take_sent(cl, number_of(m->address));
     if (s && m->reply_address)
@@ -279,7 +228,16 @@ static void take_message(bus_client *cl, const incoming *m)
         forget_sent(s);
 }
 
-static void take_failure(bus_client *cl, const incoming *m)
+/* The code with this name; WEIR_OK: unknown. */
+static weir_code find_code(const char *name)
+{
+    weir_code code = WEIR_CODE_COUNT;
+    while (--code > WEIR_OK && (!name || strcmp(weir_code_name(code), name)))
+        ;
+    return code;
+}
+
+static void take_failure(bus_client *cl, const client_message *m)
 {
     sent_request *s = take_sent(cl, number_of(m->address));
     weir_failure  f = WEIR_FAILURE_NONE + 1;
@@ -287,7 +245,8 @@ static void take_failure(bus_client *cl, const incoming *m)
         return;
     while (f < WEIR_FAILURE_ERROR && (!m->failure || strcmp(weir_failure_name(f), m->failure)))
         f++;
-    weir__message_answer(s->message, f, m->code, m->text, NULL);
+    int code = f == WEIR_FAILURE_ERROR ? (int)find_code(m->error) : m->code;
+    weir__message_answer(s->message, f, code, m->text, NULL);
     forget_sent(s);
 }
 
@@ -296,8 +255,8 @@ static void client_arrived(void *ctx, const char *bytes, size_t len)
     bus_client *cl = ctx;
     weir_arena  arena = { 0 };
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
-    incoming    m = { 0 };
-    if (read_message(&in, bytes, len, &m) && m.address) {
+    client_message m = { 0 };
+    if (weir__client_read(&in, bytes, len, &m) && m.address) {
         if (!strcmp(m.type, "message"))
             take_message(cl, &m);
         else if (!strcmp(m.type, "err"))
@@ -322,7 +281,7 @@ static void client_gone(void *ctx, const char *process)
     }
     pthread_mutex_unlock(&cl->lock);
     WEIR_EACH(sent_request, s, &failed, link) {
-        weir__message_answer(s->message, WEIR_FAILURE_ERROR, -1,
+        weir__message_answer(s->message, WEIR_FAILURE_ERROR, WEIR_ELOST,
                              "the connection to the server was lost", NULL);
         forget_sent(s);
     }

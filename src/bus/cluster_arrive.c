@@ -73,12 +73,12 @@ static void post_reply(weir_cluster *cl, const bus_relay *r, weir_message *m)
     if (!why.code)
         return;
     if (expects) {
-        weir__message_answer(m, WEIR_FAILURE_ERROR, -1, why.msg, NULL);
+        weir__message_answer(m, WEIR_FAILURE_ERROR, why.code, why.msg, NULL);
         sent_request *s = weir__cluster_take(cl, f.number, r->process);
         if (s)
             weir__cluster_forget(s);
     }
-    post_failure(cl, r->process, r->number, WEIR_FAILURE_ERROR, -1, why.msg);
+    post_failure(cl, r->process, r->number, WEIR_FAILURE_ERROR, why.code, why.msg);
 }
 
 static void free_relay(bus_relay *r)
@@ -97,7 +97,8 @@ static void relay_answer(const weir_reply *reply, void *ctx)
     if (reply->message)
         post_reply(r->cluster, r, reply->message);
     else if (reply->failure != WEIR_FAILURE_TIMEOUT)
-        post_failure(r->cluster, r->process, r->number, reply->failure, reply->code, reply->text);
+        post_failure(r->cluster, r->process, r->number, reply->failure, weir__reply_code(reply),
+                     reply->text);
     free_relay(r);
 }
 
@@ -220,9 +221,10 @@ static void take_send(weir_cluster *cl, bus_frame *f)
         if (rc == WEIR_ENOENT || rc == WEIR_EFULL)
             pass_on(cl, f);
     } else if (!expect_answer(cl, f, &e)) {
-        post_failure(cl, f->from, f->number, WEIR_FAILURE_ERROR, -1, "out of memory");
+        post_failure(cl, f->from, f->number, WEIR_FAILURE_ERROR, WEIR_ENOMEM,
+                     "out of memory");
     } else if (weir__bus_arrive(cl->bus, f->address, &f->content, true, &e, &why)) {
-        post_failure(cl, f->from, f->number, WEIR_FAILURE_ERROR, -1, why.msg);
+        post_failure(cl, f->from, f->number, WEIR_FAILURE_ERROR, why.code, why.msg);
         free_relay(e.ctx);
     }
 }
@@ -238,13 +240,13 @@ static void take_reply(weir_cluster *cl, bus_frame *f)
         weir_message_reply(s->message, &f->content, NULL);
     } else if (!expect_answer(cl, f, &e)) {
         weir_fail(&why, WEIR_ENOMEM, "out of memory");
-        weir__message_answer(s->message, WEIR_FAILURE_ERROR, -1, why.msg, NULL);
+        weir__message_answer(s->message, WEIR_FAILURE_ERROR, why.code, why.msg, NULL);
     } else if (weir_message_request_async(s->message, &f->content, &e, &why)) {
-        weir__message_answer(s->message, WEIR_FAILURE_ERROR, -1, why.msg, NULL);
+        weir__message_answer(s->message, WEIR_FAILURE_ERROR, why.code, why.msg, NULL);
         free_relay(e.ctx);
     }
     if (why.code && f->number)
-        post_failure(cl, f->from, f->number, WEIR_FAILURE_ERROR, -1, why.msg);
+        post_failure(cl, f->from, f->number, WEIR_FAILURE_ERROR, why.code, why.msg);
     if (s)
         weir__cluster_forget(s);
 }
@@ -360,7 +362,7 @@ void weir__cluster_gone(void *ctx, const char *process)
         const char *address = weir_message_address(s->message);
         snprintf(text, sizeof text, *address ? "the process that consumed %s was lost"
                                              : "the process of the other side was lost%s", address);
-        weir__message_answer(s->message, WEIR_FAILURE_ERROR, -1, text, NULL);
+        weir__message_answer(s->message, WEIR_FAILURE_ERROR, WEIR_ELOST, text, NULL);
         weir__cluster_forget(s);
     }
 }

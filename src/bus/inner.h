@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/named.h"
+#include "base/rate.h"
 #include "bus/transport.h"
 #include "bus/watch.h"
 
@@ -92,6 +93,7 @@ typedef struct bus_address {
     size_t     n;
     size_t     turn;                    /* counts sends, to take turns with other processes */
     uint64_t   delivered;               /* messages, to all consumers that it had */
+    weir_rate  rate;                    /* of these */
     char       name[];
 } bus_address;
 
@@ -142,6 +144,8 @@ weir_code weir__content_check(const char *address, const weir_content *c, weir_e
 void weir__mailbox_append(weir_mailbox *mb, delivery *d, weir_mailbox **wakes);
 bool weir__mailbox_has_room(const weir_mailbox *mb, const weir_message *m);     /* locked */
 void weir__mailbox_wake(weir_mailbox *wakes);       /* with no lock held */
+/* As weir_mailbox_run(). *left: something still waits, and `wake` is not called for it again. */
+size_t weir__mailbox_run(weir_mailbox *mb, size_t max, int64_t timeout_ms, bool *left);
 weir_code weir__mailbox_start(weir_mailbox *mb, const char *name, weir_error *err);
 void weir__mailbox_unref(weir_mailbox *mb);
 /* Take what waits for `c` out of the mailbox, and wait until its handler does not run. *out gets
@@ -163,7 +167,8 @@ weir_mailbox *weir__bus_replies(weir_bus *b, weir_error *err);
 /* An open request with two references: the caller's, and that of being open. */
 weir_code weir__request_open(bus_request **out, weir_bus *b, const char *address,
                              const weir_expect *e, weir_error *err);
-/* End it: with a reply, whose reference is taken over, or a failure. WEIR_ESTALE: it had ended. */
+/* End it: with a reply, whose reference is taken over, or a failure. `code` is as in
+ * weir__message_answer(). WEIR_ESTALE: it had ended. */
 weir_code weir__request_end(bus_request *rq, weir_message *reply, weir_failure failure, int code,
                             const char *text);
 /* fn is not called. False: it has ended, and fn was called or will be. */

@@ -39,6 +39,7 @@ static void collect(weir_bus *b, collector *l)
     for (bus_address *a = NULL; (a = weir__names_next(&b->addresses, &pos, a));)
         add_row(l, a->name, (weir_bus_address){
             .here = a->n, .delivered = a->delivered,
+            .per_second = weir__rate_get(&a->rate, weir__coarse_ms()),
             .elsewhere = t && !t->ops->central ? t->ops->count(t, a->name, false) : 0 });
     if (t)
         t->ops->list(t, add_elsewhere, l);

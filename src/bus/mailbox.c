@@ -4,8 +4,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/fail.h"
 #include "base/thread.h"
+#include "weir/trace.h"
 
 enum { THREAD_RUN = 256 };          /* arrivals that a mailbox's own thread handles in a run */
 
@@ -71,6 +74,19 @@ static void unqueue(weir_mailbox *mb, delivery *d)
     }
 }
 
+/* The handler's thread has the trace context of the message meanwhile, if that is a valid one. */
+static void call_handler(weir_message *m, weir_message_fn *handler, void *ctx)
+{
+    char before[WEIR_TRACEPARENT_LEN + 1];
+    weir_trace_get(before);
+    weir_trace_set(NULL, NULL);
+    for (size_t i = 0; i < m->n_headers; i++)
+        if (strcasecmp(m->headers[i].name, WEIR_TRACEPARENT) == 0)
+            weir_trace_set(m->headers[i].value, NULL);
+    handler(m, ctx);
+    weir_trace_set(*before ? before : NULL, NULL);
+}
+
 static void handle(delivery *d, weir_message_fn *handler, void *ctx)
 {
     if (d->call) {
@@ -78,7 +94,7 @@ static void handle(delivery *d, weir_message_fn *handler, void *ctx)
         return;
     }
     if (d->message)
-        handler(d->message, ctx);
+        call_handler(d->message, handler, ctx);
     else
         weir__request_run(d->request);
     weir__delivery_free(d);
@@ -108,7 +124,7 @@ static void wait_for_first(weir_mailbox *mb, int64_t timeout_ms)
     mb->sleeping = false;
 }
 
-size_t weir_mailbox_run(weir_mailbox *mb, size_t max, int64_t timeout_ms)
+size_t weir__mailbox_run(weir_mailbox *mb, size_t max, int64_t timeout_ms, bool *left)
 {
     size_t n = 0;
     pthread_mutex_lock(&mb->lock);
@@ -129,10 +145,17 @@ size_t weir_mailbox_run(weir_mailbox *mb, size_t max, int64_t timeout_ms)
         if (mb->awaited)
             pthread_cond_broadcast(&mb->changed);
     }
-    if (!mb->waiting.first)
+    *left = mb->waiting.first;
+    if (!*left)
         mb->signalled = false;
     pthread_mutex_unlock(&mb->lock);
     return n;
+}
+
+size_t weir_mailbox_run(weir_mailbox *mb, size_t max, int64_t timeout_ms)
+{
+    bool left;
+    return weir__mailbox_run(mb, max, timeout_ms, &left);
 }
 
 static void *thread_main(void *ctx)
@@ -164,6 +187,9 @@ weir_code weir__mailbox_start(weir_mailbox *mb, const char *name, weir_error *er
 weir_code weir_mailbox_create(weir_mailbox **out, weir_bus *b, const weir_mailbox_config *config,
                               weir_error *err)
 {
+    *out = NULL;
+    if (config && WEIR__CHECK_RESERVED(config, err))
+        return WEIR_EINVAL;
     weir_mailbox *mb = *out = calloc(1, sizeof *mb);
     if (!mb)
         return weir_fail(err, WEIR_ENOMEM, "mailbox: out of memory");

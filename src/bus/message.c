@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/fail.h"
 #include "base/json.h"
-#include "weir/job.h"
+#include "weir/trace.h"
 
 static size_t body_length(const weir_content *c)
 {
@@ -53,6 +55,8 @@ weir_code weir__content_check(const char *address, const weir_content *c, weir_e
     size_t      len = body_length(c), where;
     const char *why;
     if (!rc)
+        rc = WEIR__CHECK_RESERVED(c, err);
+    if (!rc)
         rc = check_headers(c, err);
     if (rc)
         return rc;
@@ -74,28 +78,48 @@ static char *put_text(char **at, const char *text, size_t len)
     return to;
 }
 
+/* A message that is sent from a trace carries its context, unless it has one already. */
+static bool needs_trace(const weir_content *c, char trace[WEIR_TRACEPARENT_LEN + 1])
+{
+    if (!weir_trace_get(trace) || c->n_headers == WEIR_MAX_BUS_HEADERS)
+        return false;
+    for (size_t i = 0; i < c->n_headers; i++)
+        if (strcasecmp(c->headers[i].name, WEIR_TRACEPARENT) == 0)
+            return false;
+    return true;
+}
+
+static void put_header(weir_header *to, char **at, const char *name, const char *value)
+{
+    to->name = put_text(at, name, strlen(name));
+    to->value = put_text(at, value, strlen(value));
+}
+
 weir_code weir__message_create(weir_message **out, weir_bus *b, const char *address,
                                const weir_content *c, bool sent, bus_request *request,
                                weir_error *err)
 {
     const char *body = c->body ? c->body : "null";
     size_t      body_len = c->body ? body_length(c) : 4;
-    size_t      size = sizeof **out + c->n_headers * sizeof *c->headers + strlen(address) + 1 +
-                       body_len + 1;
+    char        trace[WEIR_TRACEPARENT_LEN + 1];
+    bool        traced = needs_trace(c, trace);
+    size_t      n = c->n_headers + traced;
+    size_t      size = sizeof **out + n * sizeof *c->headers + strlen(address) + 1 + body_len + 1;
+    if (traced)
+        size += sizeof WEIR_TRACEPARENT + sizeof trace;
     for (size_t i = 0; i < c->n_headers; i++)
         size += strlen(c->headers[i].name) + strlen(c->headers[i].value) + 2;
     weir_message *m = *out = malloc(size);
     if (!m)
         return weir_fail(err, WEIR_ENOMEM, "message: out of memory");
     *m = (weir_message){ .refs = 1, .sent = sent, .local = c->local, .bus = b, .request = request,
-                         .body_len = body_len, .n_headers = c->n_headers, .size = size,
+                         .body_len = body_len, .n_headers = n, .size = size,
                          .headers = (weir_header *)m->room };
-    char *at = m->room + c->n_headers * sizeof *c->headers;
-    for (size_t i = 0; i < c->n_headers; i++) {
-        const weir_header *h = &c->headers[i];
-        m->headers[i].name = put_text(&at, h->name, strlen(h->name));
-        m->headers[i].value = put_text(&at, h->value, strlen(h->value));
-    }
+    char *at = m->room + n * sizeof *c->headers;
+    for (size_t i = 0; i < c->n_headers; i++)
+        put_header(&m->headers[i], &at, c->headers[i].name, c->headers[i].value);
+    if (traced)
+        put_header(&m->headers[c->n_headers], &at, WEIR_TRACEPARENT, trace);
     m->address = put_text(&at, address, strlen(address));
     m->body = put_text(&at, body, body_len);
     return WEIR_OK;
@@ -141,11 +165,19 @@ bool weir_message_expects_reply(const weir_message *m)
 
 bool weir_message_reply_address(const weir_message *m, char out[WEIR_REPLY_ADDRESS])
 {
+    static const char prefix[] = "__weir.reply.";
+    char              digits[20], *at = out;    /* by hand: snprintf() is dear for each message */
+    size_t            n = 0;
     out[0] = '\0';
-    if (m->request)
-        snprintf(out, WEIR_REPLY_ADDRESS, "__weir.reply.%llu",
-                 (unsigned long long)m->request->number);
-    return m->request != NULL;
+    if (!m->request)
+        return false;
+    at = stpcpy(at, prefix);
+    for (uint64_t left = m->request->number; left || !n; left /= 10)
+        digits[n++] = (char)('0' + left % 10);
+    while (n)
+        *at++ = digits[--n];
+    *at = '\0';
+    return true;
 }
 
 weir_content weir__content_of(const weir_message *m)

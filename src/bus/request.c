@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fail.h"
 #include "base/thread.h"
 
 /* ---- references ---- */
@@ -141,8 +142,11 @@ weir_code weir__request_open(bus_request **out, weir_bus *b, const char *address
 {
     size_t        len = strlen(address);
     int64_t       ms = e->timeout_ms > 0 ? e->timeout_ms : WEIR_REPLY_TIMEOUT_MS;
-    weir_mailbox *mb = e->mailbox ? e->mailbox : weir__bus_replies(b, err);
+    weir_code     rc = WEIR__CHECK_RESERVED(e, err);
     *out = NULL;
+    if (rc)
+        return rc;
+    weir_mailbox *mb = e->mailbox ? e->mailbox : weir__bus_replies(b, err);
     if (!mb)
         return WEIR_ENOMEM;
     bus_request *rq = malloc(sizeof *rq + len + 1);
@@ -154,7 +158,7 @@ weir_code weir__request_open(bus_request **out, weir_bus *b, const char *address
     memcpy(rq->address, address, len + 1);
     rq->deadline.due = weir__monotonic_ms() + (ms < INT32_MAX ? ms : INT32_MAX);
     atomic_fetch_add(&mb->refs, 1);
-    weir_code rc = enter(rq, err);
+    rc = enter(rq, err);
     if (!rc && (rc = put_deadline(b, rq, err)) != WEIR_OK)
         weir__request_cancel(rq);
     else if (rc)
@@ -223,13 +227,31 @@ void weir__request_forget(bus_request *rq)
     weir__request_unref(rq);
 }
 
+static weir_code error_of(weir_failure failure, int code)
+{
+    static const weir_code error[WEIR_FAILURES_END] = {
+        [WEIR_FAILURE_NO_HANDLERS] = WEIR_ENOENT, [WEIR_FAILURE_TIMEOUT] = WEIR_ETIMEOUT,
+        [WEIR_FAILURE_RECIPIENT_FAILURE] = WEIR_EREPLY };
+    if (failure != WEIR_FAILURE_ERROR)
+        return error[failure];
+    return code > WEIR_OK && code < WEIR_CODE_COUNT ? (weir_code)code : WEIR_EREPLY;
+}
+
+int weir__reply_code(const weir_reply *r)
+{
+    return r->failure == WEIR_FAILURE_ERROR ? (int)r->error : r->code;
+}
+
 void weir__request_run(bus_request *rq)
 {
     weir_reply r;
     r.message = rq->reply;
     r.failure = rq->failure;
-    r.code = rq->code;
-    snprintf(r.text, sizeof r.text, "%s", rq->text ? rq->text : "");
+    r.error = error_of(rq->failure, rq->code);
+    r.code = rq->failure == WEIR_FAILURE_RECIPIENT_FAILURE ? rq->code : rq->failure ? -1 : 0;
+    r.text[0] = '\0';
+    if (rq->text)
+        snprintf(r.text, sizeof r.text, "%s", rq->text);
     rq->fn(&r, rq->ctx);
 }
 
@@ -249,14 +271,6 @@ static void got_reply(const weir_reply *reply, void *ctx)
     call->done = true;
 }
 
-static weir_code reply_code(const weir_reply *r, weir_error *err)
-{
-    static const weir_code code[WEIR_FAILURES_END] = {
-        [WEIR_FAILURE_NO_HANDLERS] = WEIR_ENOENT, [WEIR_FAILURE_TIMEOUT] = WEIR_ETIMEOUT,
-        [WEIR_FAILURE_RECIPIENT_FAILURE] = WEIR_EREPLY, [WEIR_FAILURE_ERROR] = WEIR_EFULL };
-    return r->failure ? weir_fail(err, code[r->failure], "%s", r->text) : WEIR_OK;
-}
-
 /* Ask `m` or, if that is NULL, the address. */
 static weir_code ask(weir_bus *b, weir_message *m, const char *address, const weir_content *c,
                      int64_t timeout_ms, weir_reply *out, weir_error *err)
@@ -269,14 +283,16 @@ static weir_code ask(weir_bus *b, weir_message *m, const char *address, const we
     out->text[0] = '\0';
     weir_code rc = weir_mailbox_create(&mb, b, NULL, err);
     if (rc)
-        return rc;
+        return out->error = rc;
     weir_expect e = { .fn = got_reply, .ctx = &call, .mailbox = mb, .timeout_ms = timeout_ms };
     rc = m ? weir_message_request_async(m, c, &e, err)
            : weir_bus_request_async(b, address, c, &e, err);
     while (!rc && !call.done)
         weir_mailbox_run(mb, 1, -1);
     weir_mailbox_destroy(mb);
-    return rc ? rc : reply_code(out, err);
+    if (rc)
+        return out->error = rc;
+    return out->error ? weir_fail(err, out->error, "%s", out->text) : WEIR_OK;
 }
 
 weir_code weir_bus_request(weir_bus *b, const char *address, const weir_content *c,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 struct weir_service {
     weir_consumer     *consumer;
     const weir_action *actions;
@@ -34,6 +36,9 @@ static void dispatch(weir_message *m, void *ctx)
 weir_code weir_service_publish(weir_service **out, weir_bus *b, const weir_service_config *config,
                                weir_error *err)
 {
+    *out = NULL;
+    if (WEIR__CHECK_RESERVED(config, err))
+        return WEIR_EINVAL;
     weir_service *s = *out = calloc(1, sizeof *s);
     if (!s)
         return weir_fail(err, WEIR_ENOMEM, "service: out of memory");

@@ -59,8 +59,11 @@ weir_content weir__content_of(const weir_message *m);
 /* Milliseconds until the requester stops waiting; 0: no reply is expected, or none any more. */
 int64_t weir__message_left_ms(const weir_message *m);
 
-/* Answer the request of `m` with any failure, as weir_message_fail() does with its one. */
+/* Answer the request of `m` with any failure, as weir_message_fail() does with its one. `code` is
+ * the weir_code of WEIR_FAILURE_ERROR, the recipient's own of WEIR_FAILURE_RECIPIENT_FAILURE, and
+ * otherwise -1. */
 weir_code weir__message_answer(weir_message *m, weir_failure failure, int code, const char *text,
                                weir_error *err);
+int weir__reply_code(const weir_reply *r);      /* that `code` of a failure, to hand it on */
 
 #endif

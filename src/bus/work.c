@@ -138,6 +138,14 @@ void weir__work_answer(weir_message *to, const weir_message *reply, weir_failure
     weir_message_reply(to, &c, NULL);
 }
 
+static void count_done(weir_workqueue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->stats.done++;
+    weir__rate_add(&q->rate, weir__coarse_ms(), 1);
+    pthread_mutex_unlock(&q->lock);
+}
+
 /* The processor is done: the last reply, or its failure, is the sender's. A reply without message
  * and failure: the sender expects none. */
 static void finish(work_delivery *d, const weir_reply *reply)
@@ -150,11 +158,12 @@ static void finish(work_delivery *d, const weir_reply *reply)
     free_slot(d, false);
     stop_timer(d);
     if (!w->done) {
-        WORK_COUNT(q, done, 1);
+        count_done(q);
         if (q->store)
             weir__work_store_finish(q, w, to, reply);
         else if (to)
-            weir__work_answer(to, reply->message, reply->failure, reply->code, reply->text);
+            weir__work_answer(to, reply->message, reply->failure,
+                              weir__reply_code(reply), reply->text);
         weir__work_end(q, w);
     }
     weir__work_dispatch(q);
@@ -172,7 +181,7 @@ static void sender_answered(const weir_reply *reply, void *ctx)
     weir_message_free(d->sender);
     d->sender = NULL;
     if (!reply->message) {
-        weir__message_answer(asks, reply->failure, reply->code, reply->text, NULL);
+        weir__message_answer(asks, reply->failure, weir__reply_code(reply), reply->text, NULL);
     } else {
         weir_content c = weir__content_of(reply->message);
         weir_expect  e = { .fn = processed, .ctx = d, .mailbox = d->q->mb,
@@ -204,8 +213,8 @@ static bool pass_on(work_delivery *d, weir_message *reply)
         d->asks = weir_message_keep(reply);
         return true;
     }
-    weir__message_answer(reply, WEIR_FAILURE_ERROR, -1, "the sender of the work does not wait for "
-                         "a reply", NULL);
+    weir__message_answer(reply, WEIR_FAILURE_ERROR, WEIR_ESTALE, "the sender of the work does not "
+                         "wait for a reply", NULL);
     return false;
 }
 
@@ -329,7 +338,8 @@ void weir__work_remove_slot(weir_workqueue *q, const char *address)
 static void drop(weir_workqueue *q, work *w)
 {
     if (!w->done && w->message && weir_message_expects_reply(w->message))
-        weir__message_answer(w->message, WEIR_FAILURE_ERROR, -1, "the work queue was closed", NULL);
+        weir__message_answer(w->message, WEIR_FAILURE_ERROR, WEIR_ECLOSED,
+                             "the work queue was closed", NULL);
     unqueue(q, w);
     w->done = true;
 }

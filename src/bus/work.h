@@ -1,10 +1,15 @@
 /* work.h - the inside of a work queue: what workqueue.c (addresses, the beginning and the end),
  * work.c (who gets what) and work_store.c (work that is kept in a store) share.
  *
- * All of it runs on the thread of one mailbox, so that only the numbers need a lock. Work is in
- * `waiting` or in the hands of a processor: a delivery, which takes a slot. When the time of a
- * delivery is over, its work goes to the next processor, but the delivery stays until its answer or
- * its end comes: a late answer frees the slot and, if the work is not done by then, ends it.
+ * All of it runs from one mailbox, one thing at a time, so that only the numbers need a lock. If
+ * work is in memory, the thread that brings something handles it at once: a hand-over to another
+ * thread costs more than the handling. A busy queue hands over all the same, so that it does not
+ * keep that thread from its own duties. A persistent queue has a thread, so that batches gather.
+ *
+ * Work is in `waiting` or in the hands of a processor: a delivery, which takes a slot. When the
+ * time of a delivery is over, its work goes to the next processor, but the delivery stays until its
+ * answer or its end comes: a late answer frees the slot and, if the work is not done by then, ends
+ * it.
  *
  * Work of a persistent queue is a job of the store. A message becomes a job first; the queue takes
  * as many jobs as its processors can use soon, renews their leases, and ends each in the store
@@ -65,9 +70,15 @@ struct weir_workqueue {
     bool                  timed_out_first;
     weir_dlist            waiting, idle, busy, deliveries;
     size_t                bytes;
-    pthread_mutex_t       lock;             /* guards `stats` */
-    weir_workqueue_stats  stats;
-    struct work_store    *store;            /* NULL: work is in memory */
+    pthread_mutex_t       lock;             /* guards the next two */
+    weir_workqueue_stats  stats;            /* without done_per_second, which is in ... */
+    weir_rate             rate;
+    struct work_store    *store;            /* NULL: work is in memory, and the rest is used */
+    pthread_cond_t        changed;          /* of the next two, which `lock` guards, too */
+    bool                  handed_over;      /* the thread is to run the mailbox */
+    bool                  closing;
+    bool                  threaded;
+    pthread_t             thread;
 };
 
 /* Changes a number of the stats. */

@@ -140,7 +140,7 @@ static void renewed(weir_workqueue *q, batch *b)
 {
     for (size_t i = 0; i < b->n_leases; i++) {
         work *w = weir__map_get(&q->store->held, b->leases[i].id);
-        if (b->leases[i].code != WEIR_ESTALE || !w || w->ending.set || w->done ||
+        if (b->renewed[i].err.code != WEIR_ESTALE || !w || w->ending.set || w->done ||
             w->job->delivery != b->leases[i].delivery)
             continue;
         weir__map_remove(&q->store->held, w->job->id);
@@ -164,6 +164,7 @@ static void batch_done(delivery *d)
     renewed(q, b);
     taken(q, b);
     free(b->leases);
+    free(b->renewed);
     free(b);
     weir__work_dispatch(q);
     weir__work_update_known(q->store);
@@ -243,14 +244,16 @@ static weir_code submit_renew(weir_workqueue *q, batch *b)
     uint64_t    id;
     void       *w;
     b->leases = calloc(s->held.n, sizeof *b->leases);
-    while (b->leases && weir__map_next(&s->held, &pos, &id, &w) && b->n_leases < WEIR_MAX_ADD)
+    b->renewed = calloc(s->held.n, sizeof *b->renewed);
+    while (b->leases && b->renewed && weir__map_next(&s->held, &pos, &id, &w) &&
+           b->n_leases < WEIR_MAX_ADD)
         if (!((work *)w)->ending.set)
             b->leases[b->n_leases++] = (weir_lease){ .id = id, .lease_ms = LEASE_MS,
                                                      .delivery = ((work *)w)->job->delivery };
     s->renew_at = weir__monotonic_ms() + RENEW_MS;
     if (!b->n_leases)
         return WEIR_OK;
-    return weir_renew_async(s->queue, b->leases, b->n_leases, &b->future[PART_RENEW],
+    return weir_renew_async(s->queue, b->leases, b->n_leases, b->renewed, &b->future[PART_RENEW],
                             &b->err[PART_RENEW]);
 }
 

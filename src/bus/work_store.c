@@ -106,7 +106,8 @@ void weir__work_put_sender(work_store *s, uint64_t id, weir_message *m)
             return;
         }
     if (!weir__map_put(&s->senders, id, m)) {
-        weir__message_answer(m, WEIR_FAILURE_ERROR, -1, "out of memory; the work is kept", NULL);
+        weir__message_answer(m, WEIR_FAILURE_ERROR, WEIR_ENOMEM,
+                             "out of memory; the work is kept", NULL);
         weir_message_free(m);
     }
 }
@@ -162,7 +163,7 @@ void weir__work_store_finish(weir_workqueue *q, work *w, weir_message *to, const
     e->to = to ? weir_message_keep(to) : NULL;
     e->reply = reply->message ? weir_message_keep(reply->message) : NULL;
     e->failure = reply->failure;
-    e->code = reply->code;
+    e->code = weir__reply_code(reply);
     e->text = reply->failure ? strdup(reply->text) : NULL;
     set_ending(q, w, reply->failure ? WEIR_OUTCOME_FAIL : WEIR_OUTCOME_DONE);
 }
@@ -311,8 +312,8 @@ void weir__work_store_free(weir_workqueue *q)
     uint64_t    id;
     void       *m;
     while (weir__map_next(&s->senders, &pos, &id, &m)) {
-        weir__message_answer(m, WEIR_FAILURE_ERROR, -1, "the work queue was closed; the work is "
-                             "kept", NULL);
+        weir__message_answer(m, WEIR_FAILURE_ERROR, WEIR_ECLOSED,
+                             "the work queue was closed; the work is kept", NULL);
         weir_message_free(m);
     }
     WEIR_EACH(adding, a, &s->adds, link) {

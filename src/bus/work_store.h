@@ -35,6 +35,7 @@ typedef struct batch {
     weir_ended      ended[WORK_AT_ONCE];
     weir_job       *job[WORK_AT_ONCE];
     weir_lease     *leases;
+    weir_renewed   *renewed;        /* of each */
 } batch;
 
 typedef struct work_store {

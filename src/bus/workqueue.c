@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/json.h"
+#include "base/thread.h"
 
 void weir_workqueue_get_stats(weir_workqueue *q, weir_workqueue_stats *out)
 {
     pthread_mutex_lock(&q->lock);
     *out = q->stats;
+    out->done_per_second = weir__rate_get(&q->rate, weir__coarse_ms());
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -124,6 +127,64 @@ static void remove_processor(weir_message *m, void *ctx)
     weir__work_dispatch(q);
 }
 
+/* ---- running ---- */
+
+enum { RUN_AT_ONCE = 64 };                  /* arrivals that a thread of others handles at a time */
+
+/* The mailbox's `wake`. The bus calls it once until a run has found the mailbox empty, so that only
+ * one thread runs it. */
+static void run_here(void *ctx)
+{
+    weir_workqueue *q = ctx;
+    bool            left;
+    weir__mailbox_run(q->mb, RUN_AT_ONCE, 0, &left);
+    if (!left)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->handed_over = true;
+    pthread_cond_signal(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void *run_busy(void *ctx)
+{
+    weir_workqueue *q = ctx;
+    pthread_mutex_lock(&q->lock);
+    while (!q->closing) {
+        if (!q->handed_over) {
+            pthread_cond_wait(&q->changed, &q->lock);
+            continue;
+        }
+        bool left;
+        q->handed_over = false;             /* once it is empty, others run it, and may set this */
+        pthread_mutex_unlock(&q->lock);
+        weir__mailbox_run(q->mb, RUN_AT_ONCE, 0, &left);
+        pthread_mutex_lock(&q->lock);
+        q->handed_over |= left;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+static weir_code start(weir_workqueue *q, weir_error *err)
+{
+    if (q->store)
+        return weir__mailbox_start(q->mb, "weir-work", err);
+    weir_code rc = weir__thread_start(&q->thread, run_busy, q, "weir-work", err);
+    q->threaded = !rc;
+    return rc;
+}
+
+static void stop(weir_workqueue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->closing = true;
+    pthread_cond_signal(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+    if (q->threaded)
+        pthread_join(q->thread, NULL);
+}
+
 /* ---- the beginning and the end ---- */
 
 static weir_code consume(weir_workqueue *q, const char *address, const char *more,
@@ -141,6 +202,8 @@ weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
 {
     const char *address = config->address;
     *out = NULL;
+    if (WEIR__CHECK_RESERVED(config, err))
+        return WEIR_EINVAL;
     if (!address || !*address)
         return weir_fail(err, WEIR_EINVAL, "work queue: the address is missing");
     weir_workqueue *q = calloc(1, sizeof *q);
@@ -151,7 +214,9 @@ weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
                                                    : WEIR_WORK_TIMEOUT_MS;
     q->timed_out_first = config->timed_out_first;
     pthread_mutex_init(&q->lock, NULL);
-    weir_code rc = weir_mailbox_create(&q->mb, b, NULL, err);
+    weir__cond_init(&q->changed);
+    weir_mailbox_config mc = { .wake = config->queue ? NULL : run_here, .ctx = q };
+    weir_code           rc = weir_mailbox_create(&q->mb, b, &mc, err);
     if (!rc && config->queue)
         rc = weir__work_store_open(q, config, err);
     if (!rc)
@@ -161,7 +226,7 @@ weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
     if (!rc)
         rc = consume(q, address, ".unregister", remove_processor, err);
     if (!rc)
-        rc = weir__mailbox_start(q->mb, "weir-work", err);
+        rc = start(q, err);
     if (rc)
         weir_workqueue_close(q);
     else
@@ -175,10 +240,12 @@ void weir_workqueue_close(weir_workqueue *q)
         return;
     if (q->store)
         weir__work_store_stop(q);
+    stop(q);
     weir_mailbox_destroy(q->mb);            /* from here on nothing of it runs */
     weir__work_drop_all(q);
     if (q->store)
         weir__work_store_free(q);
+    pthread_cond_destroy(&q->changed);
     pthread_mutex_destroy(&q->lock);
     free(q);
 }

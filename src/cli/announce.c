@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "server/config.h"
+#include "cli/directory.h"
 
 enum { MAX_FILE = 4096 };
 
@@ -65,7 +65,7 @@ weir_code announce_begin(announcement *a, const char *address, weir_error *err)
     char dir[sizeof a->path];
     strcpy(dir, a->path);
     *strrchr(dir, '/') = 0;
-    weir_code rc = srv_make_directory(dir, err);
+    weir_code rc = cli_make_directory(dir, err);
     if (rc)
         return rc;
     a->fd = open(a->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -56,14 +56,21 @@ struct command {
 enum { CLI_VALUES = 1024 };
 #define CLI_VALUES_FIT(type) _Static_assert(sizeof(type) <= CLI_VALUES, "raise CLI_VALUES")
 
+/* Commands that are there only if the server is. */
+#if WEIR_WITH_SERVER
+#define CLI_SERVER(X, name) X(name)
+#else
+#define CLI_SERVER(X, name)
+#endif
+
 /* The commands, in the order of the help: cmd_NAME is in cmd/cmd_*.c. */
 #define CLI_COMMANDS(X)                                                                           \
-    X(add) X(work) X(serve) X(demo)                                                               \
+    X(add) X(work) X(observe) CLI_SERVER(X, serve) X(demo)                                        \
     X(status) X(get) X(list) X(count) X(stats) X(types) X(workers) X(log) X(explain) X(watch)     \
     X(top)                                                                                        \
     X(rm) X(retry) X(promote) X(cancel) X(update) X(set) X(pause) X(resume)                       \
-    X(export) X(import) X(migrate) X(check) X(bench) X(token)                                     \
-    X(schedule) X(bus) X(completion) X(version) X(help)
+    X(export) X(import) X(migrate) X(check) X(bench) CLI_SERVER(X, token)                         \
+    X(schedule) X(task) X(bus) X(workqueue) X(completion) X(version) X(help)
 #define X(name) extern const command cmd_##name;
 CLI_COMMANDS(X)
 #undef X

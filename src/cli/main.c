@@ -1,5 +1,6 @@
 /* main.c - the program `weir`: the way from argv to a command. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/args.h"
@@ -51,6 +52,22 @@ static int run_command(cli *c, opt_common *common, int argc, char **argv)
     return cmd->run(c, values);
 }
 
+/* The trace that this command belongs to, and the collector of its spans: docs/tracing.md. A
+ * context that is wrong counts as none, says W3C. False: the collector's address is wrong. */
+static bool start_trace(cli *c)
+{
+    weir_trace_set(getenv("TRACEPARENT"), NULL);
+    return !weir_trace_start(NULL, &c->err);
+}
+
+static void stop_trace(const cli *c)
+{
+    enum { TRACE_MS = 3000 };
+    weir_error err;
+    if (weir_trace_stop(TRACE_MS, &err))
+        cli_note(c, "%s", err.msg);
+}
+
 /* What was printed may not have got to where it should: a full disk is an error too. */
 static int flush(int status)
 {
@@ -93,5 +110,9 @@ int main(int argc, char **argv)
     c.command = cli_find(argv[first]);
     if (!c.command)
         return help_unknown(&c, argv[first]);
-    return flush(run_command(&c, &common, argc - first, argv + first));
+    if (!start_trace(&c))
+        return cli_fail(&c);
+    int status = flush(run_command(&c, &common, argc - first, argv + first));
+    stop_trace(&c);
+    return status;
 }

@@ -32,9 +32,24 @@ int cli_usage(const cli *c, const char *fmt, ...)
     return weir_code_exit(WEIR_EINVAL);
 }
 
+int cli_check_args(const cli *c, const char *expected, int min, int max)
+{
+    if (c->n_args < min)
+        return cli_usage(c, "%s: an argument is missing; expected %s", c->args[0], expected);
+    if (c->n_args > max)
+        return cli_usage(c, "%s: '%s' is one argument too many; expected %s", c->args[0],
+                         c->args[max], expected);
+    return 0;
+}
+
 int cli_fail(const cli *c)
 {
-    say(stderr, c->err.msg[0] ? c->err.msg : weir_code_text(c->err.code));
+    char        text[MAX_MESSAGE];
+    const char *what = c->err.msg[0] ? c->err.msg : weir_code_text(c->err.code);
+    bool        damaged = c->err.code == WEIR_ECORRUPT;
+    snprintf(text, sizeof text, "%s%s", what,
+             damaged ? " (`weir check` lists the damage, `weir check --mend` mends it)" : "");
+    say(stderr, text);
     return weir_code_exit(c->err.code);
 }
 

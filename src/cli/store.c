@@ -6,8 +6,8 @@
 #include <string.h>
 #include "cli/announce.h"
 #include "cli/args.h"
+#include "cli/directory.h"
 #include "cli/say.h"
-#include "server/config.h"
 
 enum {
     WAIT_OWNER_MS   = 2000,
@@ -47,7 +47,8 @@ weir_code cli_choose_store(cli *c)
         c->store_from = STORE_ENVIRONMENT;
         return WEIR_OK;
     }
-    c->store_from = announce_find(url, sizeof url) ? STORE_ANNOUNCED : STORE_DEFAULT;
+    c->store_from = WEIR_WITH_HTTP && announce_find(url, sizeof url) ? STORE_ANNOUNCED
+                                                                     : STORE_DEFAULT;
     weir_code rc = c->store_from == STORE_DEFAULT ? default_store(url, sizeof url, &c->err)
                                                   : WEIR_OK;
     if (!rc)
@@ -61,7 +62,7 @@ static weir_code make_data_directory(cli *c)
     char dir[4096];
     snprintf(dir, sizeof dir, "%s", strchr(c->store, ':') + 1);
     *strrchr(dir, '/') = 0;
-    return srv_make_directory(dir, &c->err);
+    return cli_make_directory(dir, &c->err);
 }
 
 /* ---- opening it ---- */

@@ -47,6 +47,9 @@ weir_code weir__cron_parse(weir_cron *out, const char *text, const char *zone, b
  * interval counts from `anchor_ms`, which does not fire itself. Times are in milliseconds. */
 int64_t weir__cron_next(const weir_cron *c, int64_t anchor_ms, int64_t after_ms);
 
+/* "Sunday" for 0, to "Saturday". */
+const char *weir__weekday_name(int weekday);
+
 /* Append the expression in plain words: "at 06:30 on Mondays (Europe/Berlin)". */
 void weir__cron_words(const weir_cron *c, weir_buf *out);
 

@@ -286,6 +286,11 @@ static void interval(const weir_cron *c, weir_buf *out)
     }
 }
 
+const char *weir__weekday_name(int weekday)
+{
+    return weekday_names[weekday];
+}
+
 void weir__cron_words(const weir_cron *c, weir_buf *out)
 {
     if (c->every_ms) {

@@ -82,7 +82,9 @@ static bool is_left_out(const char *except, weir_date day)
 
 weir_code weir__schedule_parse(weir_cron *out, const weir_schedule *s, weir_error *err)
 {
-    weir_code rc = weir__cron_parse(out, s->when, s->zone, s->day_or_weekday, err);
+    weir_code rc = WEIR__CHECK_RESERVED(s, err);
+    if (!rc)
+        rc = weir__cron_parse(out, s->when, s->zone, s->day_or_weekday, err);
     return rc || !s->except ? rc : check_except(s->except, err);
 }
 

@@ -309,14 +309,14 @@ static void wait_again(weir_job *j, int64_t delay_ms, int64_t now)
     weir__life_enter(j, delay_ms > 0 ? WEIR_STATE_DELAYED : WEIR_STATE_INACTIVE, now);
 }
 
-/* An execution failed with this text. */
-static void fail(weir_job *j, const char *error, int64_t now, weir_effects *e)
+/* An execution failed with this text; `final`: it is not tried again. */
+static void fail(weir_job *j, const char *error, bool final, int64_t now, weir_effects *e)
 {
     assert(j->state == WEIR_STATE_ACTIVE);
     j->attempts++;
     weir__life_error(j, error, now, e);
     e->failed = 1;
-    if (j->attempts >= j->max_attempts) {
+    if (final || j->attempts >= j->max_attempts) {
         weir__life_enter(j, WEIR_STATE_FAILED, now);
         weir__life_event(e, WEIR_EVENT_FAILED);
         return;
@@ -335,12 +335,13 @@ static const char *keep(weir_buf *b, const char *text, size_t len)
     return b->failed ? "" : b->data;
 }
 
-void weir__job_fail(weir_job *j, const char *error, size_t len, int64_t now, weir_effects *e)
+void weir__job_fail(weir_job *j, const char *error, size_t len, bool final, int64_t now,
+                    weir_effects *e)
 {
     weir_job was = *j;
     weir__life_begin(j, e);
     const char *text = keep(&e->error, error, len);
-    fail(j, text, now, e);
+    fail(j, text, final, now, e);
     note(j, &was,
          j->state == WEIR_STATE_FAILED ? WEIR__HISTORY_FAILED : WEIR__HISTORY_FAILED_ATTEMPT, text,
          now, e);
@@ -352,7 +353,7 @@ void weir__job_exceed(weir_job *j, int64_t now, weir_effects *e)
     weir_job was = *j;
     weir__life_begin(j, e);
     weir__life_event(e, WEIR_EVENT_TTL_EXCEEDED);
-    fail(j, WEIR__TTL_TEXT, now, e);
+    fail(j, WEIR__TTL_TEXT, false, now, e);
     note(j, &was, WEIR__HISTORY_TTL_EXCEEDED, NULL, now, e);
     weir__life_end(j, e);
 }
@@ -401,7 +402,9 @@ void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_
         weir__job_complete(j, text, len, now, e);
         break;
     case WEIR_OUTCOME_FAIL:
-        weir__job_fail(j, text ? text : "", text ? len : 0, now, e);
+    case WEIR_OUTCOME_GIVE_UP:
+        weir__job_fail(j, text ? text : "", text ? len : 0, outcome == WEIR_OUTCOME_GIVE_UP, now,
+                       e);
         break;
     case WEIR_OUTCOME_RETURN:
         weir__job_return(j, delay_ms, now, e);
@@ -523,4 +526,12 @@ int64_t weir__backoff_ms(const weir_job *j, int32_t failures)
     if (ms > 0 && b->jitter_pct > 0)
         ms -= jitter(ms, b->jitter_pct, j->id, failures);
     return ms;
+}
+
+bool weir__jobs_fill_take(weir_job *const *jobs, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += jobs[i]->data_len;
+    return bytes >= WEIR_MAX_TAKE_BYTES;
 }

@@ -72,9 +72,10 @@ void weir__job_finish(weir_job *j, weir_outcome outcome, const char *text, size_
 /* It was done. `result` may be NULL. Gone if remove_on_complete. Event: complete. */
 void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now, weir_effects *e);
 
-/* It was not. Uses up an attempt; becomes inactive, delayed (backoff) or failed. A log line.
- * Events: failed_attempt, then enqueue if inactive; or failed. */
-void weir__job_fail(weir_job *j, const char *error, size_t len, int64_t now, weir_effects *e);
+/* It was not. Uses up an attempt; becomes inactive, delayed (backoff) or failed, which is for sure
+ * if this is `final`. A log line. Events: failed_attempt, then enqueue if inactive; or failed. */
+void weir__job_fail(weir_job *j, const char *error, size_t len, bool final, int64_t now,
+                    weir_effects *e);
 
 /* Given back unused: inactive as before, or delayed until now + delay_ms; the delivery number stays
  * used up. Event: enqueue if inactive. */
@@ -139,6 +140,9 @@ static inline bool weir__job_is_suspect(const weir_job *j)
 {
     return j->lost > 0;
 }
+
+/* Do these jobs have WEIR_MAX_TAKE_BYTES of data, so that a take ends with them? */
+bool weir__jobs_fill_take(weir_job *const *jobs, size_t n);
 
 static inline bool weir__finished(weir_state s)
 {

@@ -181,6 +181,16 @@ void weir_report_free(weir_report *r)
 
 /* ---- explanations ---- */
 
+const char *weir_remedy_name(weir_remedy remedy)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        WEIR_REMEDIES(X)
+#undef X
+    };
+    return (unsigned)remedy < WEIR_REMEDY_COUNT ? names[remedy] : "?";
+}
+
 weir_explanation *weir__explanation_create(weir_job *job)
 {
     weir_explanation *e = calloc(1, sizeof *e);
@@ -192,19 +202,14 @@ weir_explanation *weir__explanation_create(weir_job *job)
     return e;
 }
 
-bool weir__explanation_say(weir_explanation *e, const char *why, const char *help)
+bool weir__explanation_say(weir_explanation *e, const char *why, weir_remedy remedy)
 {
-    char *new_why = copy_text(why, strlen(why));
-    char *new_help = copy_text(help, strlen(help));
-    if (!new_why || !new_help) {
-        free(new_why);
-        free(new_help);
+    char *copy = copy_text(why, strlen(why));
+    if (!copy)
         return false;
-    }
     free((char *)e->why);
-    free((char *)e->help);
-    e->why = new_why;
-    e->help = new_help;
+    e->why = copy;
+    e->remedy = remedy;
     return true;
 }
 
@@ -228,7 +233,6 @@ void weir_explanation_free(weir_explanation *e)
         return;
     release_moments(e->moment, e->n);
     free((char *)e->why);
-    free((char *)e->help);
     weir_job_free(e->job);
     free(e);
 }

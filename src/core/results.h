@@ -31,7 +31,7 @@ weir_info *weir__info_create(const char *store);
 
 /* Takes over `job`, also when it answers NULL. */
 weir_explanation *weir__explanation_create(weir_job *job);
-bool weir__explanation_say(weir_explanation *e, const char *why, const char *help);
+bool weir__explanation_say(weir_explanation *e, const char *why, weir_remedy remedy);
 /* Takes over `story`. */
 void weir__explanation_set_story(weir_explanation *e, weir_story *story);
 

@@ -1,5 +1,10 @@
-/* schedule.c - the firings of a schedule, and its plain words: see weir/schedule.h. */
+/* schedule.c - the firings of a schedule, its plain words, and why it fires or does not: see
+ * weir/schedule.h. */
+#include <inttypes.h>
+
+#include "core/civil.h"
 #include "core/firing.h"
+#include "core/story.h"
 
 weir_code weir_schedule_next(const weir_schedule *s, int64_t after_ms, int64_t *out, size_t max,
                              size_t *n, weir_error *err)
@@ -34,5 +39,90 @@ weir_code weir_schedule_words(const weir_schedule *s, char **out, weir_error *er
         return rc;
     weir__cron_words(&c, &words);
     *out = weir__buf_steal(&words, NULL);
+    return *out ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "schedule: out of memory");
+}
+
+/* ---- explaining ---- */
+
+/* "Monday 2026-11-23 06:30 Europe/Berlin" */
+static void say_moment(weir_buf *b, const weir_schedule *s, const weir_cron *c, int64_t at_ms)
+{
+    int64_t local = weir__div_floor(at_ms, 1000);
+    local += weir__zone_span(c->zone, local).offset;
+    int64_t   day = weir__div_floor(local, WEIR__DAY_S);
+    int       second = (int)(local - day * WEIR__DAY_S);
+    weir_date d = weir__date_of(day);
+    weir__buf_printf(b, "%s %d-%02d-%02d %02d:%02d", weir__weekday_name(weir__weekday_of(day)),
+                     d.year, d.month, d.day, second / 3600, second / 60 % 60);
+    if (second % 60)
+        weir__buf_printf(b, ":%02d", second % 60);
+    weir__buf_printf(b, " %s", s->zone ? s->zone : "UTC");
+}
+
+static void say_next(weir_buf *b, const weir_schedule *s, const weir_cron *c, int64_t now)
+{
+    enum { LATE_MS = 2000 };
+    int64_t due = weir__schedule_due(s);
+    if (s->paused) {
+        weir__buf_str(b, "It is paused, and does not fire until it is resumed.");
+    } else if (s->next_at >= WEIR_PARKED_AT) {
+        weir__buf_str(b, "It does not fire: it is on its way from one store to another. Run "
+                         "`weir migrate` again, to go on.");
+    } else if (!s->next_at) {
+        weir__buf_str(b, "It has ended, and does not fire any more.");
+    } else if (now - due > LATE_MS) {
+        weir__buf_str(b, "It was to fire on ");
+        say_moment(b, s, c, s->next_at);
+        weir__buf_str(b, ", which passed ");
+        weir__say_ms(b, now - due);
+        weir__buf_str(b, " ago: no process has the store open.");
+    } else {
+        weir__buf_str(b, "It fires next on ");
+        say_moment(b, s, c, s->next_at);
+        weir__buf_str(b, " (in ");
+        weir__say_ms(b, due - now);
+        weir__buf_str(b, ").");
+    }
+}
+
+static void say_last(weir_buf *b, const weir_schedule *s, int64_t now)
+{
+    const weir_firing *f = s->n_history ? &s->history[s->n_history - 1] : NULL;
+    if (!f)
+        return;
+    switch (f->outcome) {
+    case WEIR_FIRING_DONE:
+    case WEIR_FIRING_BY_HAND:
+        weir__buf_printf(b, " The last run, job %" PRIu64 ", was added%s ", f->job,
+                         f->outcome == WEIR_FIRING_DONE ? "" : " by hand");
+        weir__say_ms(b, now - f->done_at);
+        weir__buf_str(b, " ago.");
+        break;
+    case WEIR_FIRING_MISSED:
+        weir__buf_str(b, " The last run was missed, because no process had the store open.");
+        break;
+    case WEIR_FIRING_OVERLAPS:
+        weir__buf_printf(b, " The last run was skipped, because job %" PRIu64 " of the one before "
+                         "was still %s.", s->last_job,
+                         s->overlap == WEIR_OVERLAP_QUEUE ? "waiting" : "running or waiting");
+        break;
+    case WEIR_FIRING_REFUSED:
+        weir__buf_str(b, " The last run has no job: the store rejected it.");
+        break;
+    }
+}
+
+weir_code weir_schedule_explain(const weir_schedule *s, int64_t now_ms, char **out,
+                                weir_error *err)
+{
+    weir_cron c;
+    weir_buf  b = { 0 };
+    *out = NULL;
+    weir_code rc = weir__schedule_parse(&c, s, err);
+    if (rc)
+        return rc;
+    say_next(&b, s, &c, now_ms);
+    say_last(&b, s, now_ms);
+    *out = weir__buf_steal(&b, NULL);
     return *out ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "schedule: out of memory");
 }

@@ -150,7 +150,7 @@ static weir_code check_json(const char *json, size_t len, const char *field, wei
 static weir_code check_spec(const weir_spec *spec, weir_error *err)
 {
     weir_spec s = *spec;
-    weir_code rc = WEIR_OK;
+    weir_code rc = WEIR__CHECK_RESERVED(spec, err);
 #define X(member, ...)                                                                            \
     if (s.member && !s.member##_len)                                                              \
         s.member##_len = strlen(s.member);

@@ -36,7 +36,7 @@ WEIR_SPEC_BYTES(X)
 #define SIZE_BYTES(member) +sizeof((weir_spec){ 0 }.member##_len)
 #define SIZE_BACKOFF(member)
 _Static_assert((0 WEIR_SPEC_FIELDS(SIZE, ) + sizeof(int64_t) - 1) / sizeof(int64_t) *
-                       sizeof(int64_t) == sizeof(weir_spec),
+                       sizeof(int64_t) == offsetof(weir_spec, reserved),
                "a member of weir_spec is missing in core/job_fields.h");
 
 weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *out)

@@ -51,8 +51,11 @@ weir_settings weir__settings_in(const weir_settings *given, bool defaults)
 {
     static const weir_settings none;
     const weir_settings       *preset = defaults ? &weir__default_settings : &none;
-    return (weir_settings){ keep_in(&given->keep_complete, &preset->keep_complete),
-                            keep_in(&given->keep_failed, &preset->keep_failed), given->search };
+    return (weir_settings){
+        .keep_complete = keep_in(&given->keep_complete, &preset->keep_complete),
+        .keep_failed = keep_in(&given->keep_failed, &preset->keep_failed),
+        .search = given->search,
+    };
 }
 
 static weir_keep keep_out(const weir_keep *kept)
@@ -62,8 +65,8 @@ static weir_keep keep_out(const weir_keep *kept)
 
 weir_settings weir__settings_out(const weir_settings *kept)
 {
-    return (weir_settings){ keep_out(&kept->keep_complete), keep_out(&kept->keep_failed),
-                            kept->search };
+    return (weir_settings){ .keep_complete = keep_out(&kept->keep_complete),
+                            .keep_failed = keep_out(&kept->keep_failed), .search = kept->search };
 }
 
 /* ---- when a TICK is wanted ---- */

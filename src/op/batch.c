@@ -176,6 +176,23 @@ static weir_code as_ops(weir_reader *in, const weir_field *f, weir_json_piece va
     return weir__read_list(in, f, value, sizeof(weir_op), as_op, &items->item, &items->n);
 }
 
+bool weir__batch_takes(const weir_op *op)
+{
+    const weir_op_take *take = weir__op_row(op)->take(op);
+    return take && take->n;
+}
+
+static weir_code check_takes(weir_reader *in, const weir_batch *b)
+{
+    size_t takes = 0;
+    for (size_t i = 0; i < b->n; i++)
+        takes += weir__batch_takes(&b->op[i]);
+    if (takes <= WEIR_BATCH_MAX_TAKES)
+        return WEIR_OK;
+    return weir__fail_field(&in->err, WEIR_ELIMIT, "ops", "%zu of them take jobs, at most %d may "
+                            "(WEIR_BATCH_MAX_TAKES)", takes, WEIR_BATCH_MAX_TAKES);
+}
+
 weir_code weir__batch_read(weir_reader *in, const char *text, size_t len, weir_batch *out)
 {
     typedef struct batch {
@@ -203,7 +220,7 @@ weir_code weir__batch_read(weir_reader *in, const char *text, size_t len, weir_b
     }
     *out = (weir_batch){ .caller = got.caller, .run = got.run, .number = got.number,
                          .op = got.ops.item, .n = got.ops.n };
-    return WEIR_OK;
+    return check_takes(in, out);
 }
 
 void weir__batch_answer_begin(weir_buf *out, const weir_batch_head *head)

@@ -24,9 +24,13 @@ enum {
     WEIR_BATCH_CALLER    = 32,                  /* characters of a caller */
     WEIR_BATCH_RUN       = 32,                  /* ... of a run, at most */
     WEIR_BATCH_MAX_OPS   = 1024,                /* operations of a batch */
+    WEIR_BATCH_MAX_TAKES = 64,                  /* those among them that take jobs */
     WEIR_BATCH_OTHER_RUN = 409,                 /* status: not done, it is for another run */
     WEIR_BATCH_DEPTH     = WEIR_MAX_DEPTH + 8   /* nesting of JSON: what is around a job's data */
 };
+
+/* Does it take jobs? */
+bool weir__batch_takes(const weir_op *op);
 
 /* ---- the side that asks ---- */
 

@@ -72,7 +72,10 @@ typedef struct weir_op_add {
  * A suspect (weir__job_is_suspect()) runs alone in its worker process. When it is the best job, and
  * the worker is not busy, it is the only job of the answer. Else TAKE passes over it, says so in
  * suspect_waits, and gives the jobs behind it. Having passed over WEIR_MAX_PASSED suspects, a store
- * may end the answer. */
+ * may end the answer.
+ *
+ * When the jobs that were given have WEIR_MAX_TAKE_BYTES of data, the answer ends, and is partial.
+ * So a take costs little more memory than that, however large n is. */
 enum { WEIR_MAX_PASSED = 100 };
 typedef struct weir_op_take {
     const char *const *types;
@@ -86,14 +89,16 @@ typedef struct weir_op_take {
     bool               suspect_waits;   /* out: a suspect was passed over */
     bool               notified;    /* the caller takes again on enqueue and resume events of these
                                        types, so the store may skip partitions known to be empty */
-    bool               partial;     /* out: a part of the store did not answer; there may be more */
+    bool               partial;     /* out: there may be more; a part of the store did not answer,
+                                       or weir__jobs_fill_take() */
 } weir_op_take;
 
 /* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also
  * when it is not there). DONE: complete, or gone with remove_on_complete. FAIL: see
- * weir__job_fail(); a log line "error | TEXT". RETURN: see weir__job_return(). LOST: as when its
- * lease is over, see TICK 1. When it worked and next.n > 0, then take, in the same step. Events:
- * complete; failed_attempt, then enqueue if inactive; failed; enqueue if inactive; as TICK 1. */
+ * weir__job_fail(); a log line "error | TEXT". GIVE_UP: as FAIL with no attempts left. RETURN: see
+ * weir__job_return(). LOST: as when its lease is over, see TICK 1. When it worked and next.n > 0,
+ * then take, in the same step. Events: complete; failed_attempt, then enqueue if inactive; failed;
+ * enqueue if inactive; as TICK 1. */
 typedef struct weir_op_finish {
     uint64_t      id;
     uint32_t      delivery;
@@ -108,9 +113,16 @@ typedef struct weir_op_finish {
 /* New leases until now + lease_ms. Each item has its own answer: WEIR_OK or WEIR_ESTALE. A lease is
  * seen (lease_until) in what TAKE, GET and LIST give, but by a reader of a file that another
  * process owns. */
+typedef struct weir_renewal {
+    uint64_t  id;
+    uint32_t  delivery;
+    weir_code code;                 /* out */
+    int64_t   lease_ms;
+} weir_renewal;
+
 typedef struct weir_op_renew {
-    weir_lease *items;
-    size_t      n;
+    weir_renewal *items;
+    size_t        n;
 } weir_op_renew;
 
 /* Percent and data (NULL: unchanged); the ttl runs anew from now. WEIR_ESTALE as in finish.

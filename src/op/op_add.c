@@ -45,7 +45,10 @@ static bool result(const weir_op *op, size_t i, uint64_t *id)
 
 static weir_code check_token(const weir_token *t, weir_error *err)
 {
-    size_t len = t->key ? strlen(t->key) : 0;
+    size_t    len = t->key ? strlen(t->key) : 0;
+    weir_code rc = WEIR__CHECK_RESERVED(t, err);
+    if (rc)
+        return weir__fail_inside(err, rc, "token");
     if (!len)
         return weir__fail_field(err, WEIR_EINVAL, "token.key", "%s", t->key ? "empty" : "missing");
     if (len > WEIR_MAX_TOKEN)

@@ -39,7 +39,9 @@ static weir_code check(weir_op *op, weir_error *err)
     weir_code            rc = weir__type_check(c->type, "type", err);
     if (rc || !s)
         return rc;
-    rc = check_keep(&s->keep_complete, "keep_complete", err);
+    rc = WEIR__CHECK_RESERVED(s, err);
+    if (!rc)
+        rc = check_keep(&s->keep_complete, "keep_complete", err);
     return rc ? rc : check_keep(&s->keep_failed, "keep_failed", err);
 }
 

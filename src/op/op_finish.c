@@ -40,6 +40,7 @@ static weir_code check(weir_op *op, weir_error *err)
         rc = weir__check_json(f->text, &f->len, "result", err);
         break;
     case WEIR_OUTCOME_FAIL:
+    case WEIR_OUTCOME_GIVE_UP:
         if (!f->text) {
             f->text = weir_code_text(WEIR_EJOB);
             f->len = 0;
@@ -94,8 +95,9 @@ static void write_request(weir_buf *b, const weir_op *op)
     weir__put_int(b, ",\"delivery\":", f->delivery);
     if (f->outcome == WEIR_OUTCOME_DONE && f->text)
         weir__put_raw(b, ",\"result\":", f->text, f->len);
-    else if (f->outcome == WEIR_OUTCOME_FAIL)
+    else if (f->outcome == WEIR_OUTCOME_FAIL || f->outcome == WEIR_OUTCOME_GIVE_UP)
         weir__put_text(b, ",\"error\":", f->text, f->len);
+    weir__put_flag(b, ",\"final\":", f->outcome == WEIR_OUTCOME_GIVE_UP);
     weir__put_flag(b, ",\"return\":", f->outcome == WEIR_OUTCOME_RETURN);
     if (f->delay_ms)
         weir__put_int(b, ",\"delay\":", f->delay_ms);
@@ -114,6 +116,7 @@ static const weir_field request[] = {
     WEIR_FIELD("delivery", weir__as_any_delivery, REQUEST_OP(finish.delivery), .needed = true),
     WEIR_FIELD("result", weir__as_raw, REQUEST(raw)),
     WEIR_FIELD("error", weir__as_text, REQUEST(text), .given = REQUEST(has_error)),
+    WEIR_FIELD("final", weir__as_bool, REQUEST(final)),
     WEIR_FIELD("return", weir__as_bool, REQUEST(returned)),
     WEIR_FIELD("delay", weir__as_ms, REQUEST_OP(finish.delay_ms)),
     WEIR_FIELD("lost", weir__as_bool, REQUEST(lost)),
@@ -128,7 +131,10 @@ static weir_code read_request(weir_reader *in, op_request *r)
     if ((r->raw.text != NULL) + r->has_error + r->returned + r->lost > 1)
         return weir_fail(&in->err, WEIR_EINVAL, "only one of result, error, return and lost can "
                                                 "be given");
-    f->outcome = r->has_error ? WEIR_OUTCOME_FAIL
+    if (r->final && !r->has_error)
+        return weir_fail(&in->err, WEIR_EINVAL, "final: only a job with an error can have it");
+    f->outcome = r->final ? WEIR_OUTCOME_GIVE_UP
+                 : r->has_error ? WEIR_OUTCOME_FAIL
                  : r->returned ? WEIR_OUTCOME_RETURN
                  : r->lost    ? WEIR_OUTCOME_LOST : WEIR_OUTCOME_DONE;
     f->text = r->has_error ? r->text : r->raw.text;

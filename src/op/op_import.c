@@ -59,7 +59,9 @@ static weir_code check_incoming(const weir_incoming *in, weir_error *err)
         return weir__fail_field(err, WEIR_EINVAL, "job", "missing");
     if (in->n_lines && !in->lines)
         return weir__fail_field(err, WEIR_EINVAL, "lines", "missing");
-    weir_code rc = weir__job_valid(in->job, err);
+    weir_code rc = WEIR__CHECK_RESERVED(in, err);
+    if (!rc)
+        rc = weir__job_valid(in->job, err);
     return rc ? rc : weir__lines_valid(in->lines, in->n_lines, err);
 }
 

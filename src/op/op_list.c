@@ -32,7 +32,9 @@ static void skip_to_priority(weir_query *q)
 static weir_code check(weir_op *op, weir_error *err)
 {
     weir_query *q = &op->u.list.query;
-    weir_code   rc;
+    weir_code   rc = WEIR__CHECK_RESERVED(q, err);
+    if (rc)
+        return rc;
     if ((unsigned)q->state >= WEIR_STATE_COUNT)
         return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)q->state);
     if (q->type && (rc = weir__type_check(q->type, "type", err)))

@@ -31,7 +31,7 @@ static void write_request(weir_buf *b, const weir_op *op)
 {
     weir__buf_str(b, ",\"jobs\":[");
     for (size_t i = 0; i < op->u.renew.n; i++) {
-        const weir_lease *l = &op->u.renew.items[i];
+        const weir_renewal *l = &op->u.renew.items[i];
         weir__put_next(b, i);
         weir__put_id(b, "{\"id\":", l->id);
         weir__put_int(b, ",\"delivery\":", l->delivery);
@@ -42,15 +42,15 @@ static void write_request(weir_buf *b, const weir_op *op)
 }
 
 static const weir_field lease_fields[] = {
-    WEIR_FIELD("id", weir__as_number, offsetof(weir_lease, id), .needed = true),
-    WEIR_FIELD("delivery", weir__as_any_delivery, offsetof(weir_lease, delivery), .needed = true),
-    WEIR_FIELD("lease", weir__as_ms, offsetof(weir_lease, lease_ms)),
+    WEIR_FIELD("id", weir__as_number, offsetof(weir_renewal, id), .needed = true),
+    WEIR_FIELD("delivery", weir__as_any_delivery, offsetof(weir_renewal, delivery), .needed = true),
+    WEIR_FIELD("lease", weir__as_ms, offsetof(weir_renewal, lease_ms)),
     { 0 }
 };
 static const weir_field request[] = {
     FIELD_OP,
     WEIR_FIELD("jobs", weir__as_list, REQUEST(items), .fields = lease_fields,
-               .size = sizeof(weir_lease), .needed = true, .max = WEIR_MAX_ADD),
+               .size = sizeof(weir_renewal), .needed = true, .max = WEIR_MAX_ADD),
     { 0 }
 };
 

@@ -157,6 +157,7 @@ void weir__take_read_answer(op_answer *a, weir_op_take *to)
     if (a->page)
         a->page->n = 0;
     to->suspect_waits = a->suspect_waits;
+    to->partial = weir__jobs_fill_take(to->jobs, to->n_jobs);
 }
 
 static weir_code read_answer(weir_reader *in, op_answer *a)

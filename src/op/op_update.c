@@ -38,6 +38,9 @@ static const char *const *data(const weir_op *op, size_t i)
 static weir_code check(weir_op *op, weir_error *err)
 {
     weir_change *c = &op->u.update.change;
+    weir_code    rc = WEIR__CHECK_RESERVED(c, err);
+    if (rc)
+        return rc;
     if ((unsigned)c->state >= WEIR_STATE_COUNT)
         return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)c->state);
     if (c->set_delay && c->run_at)
@@ -46,7 +49,8 @@ static weir_code check(weir_op *op, weir_error *err)
     if (c->state != WEIR_STATE_ACTIVE && (c->worker || c->lease_ms))
         return weir__fail_field(err, WEIR_EINVAL, c->worker ? "worker" : "lease_ms",
                                 "only together with state active");
-    weir_code rc = c->state == WEIR_STATE_ACTIVE ? weir__check_worker(c->worker, err) : WEIR_OK;
+    if (c->state == WEIR_STATE_ACTIVE)
+        rc = weir__check_worker(c->worker, err);
     if (!rc && c->state == WEIR_STATE_ACTIVE)
         rc = weir__check_lease(&c->lease_ms, err);
     if (rc)

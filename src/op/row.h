@@ -105,7 +105,7 @@ struct op_request {
     int64_t         limit;
     weir_json_piece raw;                /* result, data */
     const char     *text;
-    bool            has_error, returned, lost;
+    bool            has_error, final, returned, lost;
     weir_settings   settings;
     bool            has_settings;
     bool            has_due, has_version;

@@ -1,5 +1,6 @@
 /* batcher.c - gathers operations into batches: see batcher.h. */
 #include "runtime/batcher.h"
+#include "runtime/probe.h"
 
 #include <stdlib.h>
 
@@ -7,8 +8,9 @@
 #include "base/futex.h"
 #include "base/thread.h"
 
-/* PENDING -> DONE, or, when its caller went to sleep, PENDING -> SLEEPING -> LINKED -> DONE. */
-enum { PENDING, SLEEPING, LINKED, DONE };
+/* PENDING -> DONE, or, when its caller went to sleep, PENDING -> SLEEPING -> LINKED -> DONE. A
+ * caller that is to lead, asleep or not, goes from there by LEADS back to PENDING. */
+enum { PENDING, SLEEPING, LEADS, LINKED, DONE };
 
 enum {
     QUICK_NS = 20000,      /* a batch that is over before a thread is asleep and awake again */
@@ -93,6 +95,7 @@ static void complete(weir_ticket *first, const weir_ticket *end)
     int length = 0;
     for (weir_ticket *t = first, *next; t != end; t = next) {
         next = t->next;
+        weir__probe_op(&t->op);
         uint32_t state = PENDING;
         if (t->done) {
             t->done(t);
@@ -186,12 +189,14 @@ static void lead(weir_batcher *b)
  * of a batch before a store that is far is the work of a server that others wait for, too: so wait
  * for half of them, and if batches are long, for all, and as long as that. But there those who do
  * not wait for answers are not waited for either: they go on while the server works, and it would
- * do nothing meanwhile. Lock held, but not while waiting. */
+ * do nothing meanwhile. A process on the same machine is not far, but what is sent to it costs as
+ * much for one operation as for all: wait for all, but only a short time. Lock held, but not while
+ * waiting. */
 static void gather(weir_batcher *b)
 {
     int64_t share = !b->store->ops->remote || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;
-    int64_t until = weir__monotonic_ns() + b->took_ns / share, left;
-    b->wake_at = b->callers / (size_t)share;
+    int64_t until = weir__monotonic_ns() + b->took_ns / (b->store->waits ? 4 : share), left;
+    b->wake_at = b->callers / (size_t)(b->store->waits ? 1 : share);
     while (b->waiting < b->wake_at && (left = until - weir__monotonic_ns()) > 0) {
         uint32_t before = atomic_load(&b->gathered);
         pthread_mutex_unlock(&b->lock);
@@ -201,10 +206,31 @@ static void gather(weir_batcher *b)
     b->wake_at = 0;
 }
 
-/* Lead no longer: hand what has gathered to the batcher's thread. False: there is no such thread,
- * so the caller must go on. Called with the lock held. */
+/* May the caller of the first operation in the list lead the next batch? If batches wait for
+ * another process, the batcher's thread would only be one more thread to wake. Lock held. */
+static bool has_leader(const weir_batcher *b)
+{
+    return b->head && b->store->waits && !b->head->done;
+}
+
+/* Lock held: so its caller is still there. */
+static void make_leader(weir_ticket *t)
+{
+    uint32_t state = PENDING;
+    if (!atomic_compare_exchange_strong(&t->state, &state, LEADS)) {
+        atomic_store(&t->state, LEADS);
+        weir__futex_wake(&t->state);
+    }
+}
+
+/* Lead no longer: hand what has gathered to a caller, or to the batcher's thread. False: there is
+ * no such thread, so the caller must go on. Called with the lock held. */
 static bool step_down(weir_batcher *b)
 {
+    if (has_leader(b)) {
+        make_leader(b->head);
+        return true;
+    }
     if (b->head && start_thread(b, NULL))
         return false;
     if (b->head) {
@@ -228,7 +254,7 @@ static void *batcher_main(void *arg)
         if (!b->delegated)
             break;
         b->delegated = false;
-        while (b->head) {
+        while (b->head && !has_leader(b)) {
             lead(b);
             gather(b);
         }
@@ -254,12 +280,14 @@ static weir_code enter(weir_batcher *b, weir_ticket *t, bool needs_thread)
     return rc;
 }
 
-/* Until t, which is in the list, is done. Called with the lock held, and nobody leads: this thread
- * does. Returns without the lock. */
+/* Until t, which is in the list, is done. Called with the lock held; nobody leads, or this thread
+ * is to. Returns without the lock. */
 static void lead_for(weir_batcher *b, const weir_ticket *t)
 {
     int64_t start = weir__monotonic_ns(), took;
     b->leading = true;
+    if (b->store->waits)
+        gather(b);
     do {
         lead(b);
         took = weir__monotonic_ns() - start;
@@ -268,20 +296,34 @@ static void lead_for(weir_batcher *b, const weir_ticket *t)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Wait until t, which another thread runs, is done. */
-static void wait_for(weir_batcher *b, weir_ticket *t)
+/* Wait until t, which another thread runs, is done. False: this thread is to lead instead. */
+static bool wait_for(weir_batcher *b, weir_ticket *t)
 {
     if (atomic_load_explicit(&b->quick, memory_order_relaxed))
         for (int64_t until = weir__monotonic_ns() + SPIN_NS; weir__monotonic_ns() < until; relax())
             if (atomic_load_explicit(&t->state, memory_order_acquire) == DONE)
-                return;
+                return true;
     uint32_t state = PENDING;
     if (atomic_compare_exchange_strong(&t->state, &state, SLEEPING)) {
-        while ((state = atomic_load(&t->state)) != DONE)
+        while ((state = atomic_load(&t->state)) != DONE && state != LEADS)
             weir__futex_wait(&t->state, state, -1);
-        if (t->next)
+        if (state == DONE && t->next)
             wake(t->next);
     }
+    return state == DONE;
+}
+
+/* Until t, which is in the list, is done. Called with the lock held, returns without. */
+static void lead_or_wait(weir_batcher *b, weir_ticket *t)
+{
+    if (b->leading) {
+        pthread_mutex_unlock(&b->lock);
+        if (wait_for(b, t))
+            return;
+        pthread_mutex_lock(&b->lock);
+        atomic_store(&t->state, PENDING);
+    }
+    lead_for(b, t);
 }
 
 weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
@@ -290,12 +332,7 @@ weir_code weir__batcher_run(weir_batcher *b, weir_ticket *t)
     t->detached = false;
     if (enter(b, t, false))
         return t->op.err.code;
-    if (!b->leading) {
-        lead_for(b, t);
-    } else {
-        pthread_mutex_unlock(&b->lock);
-        wait_for(b, t);
-    }
+    lead_or_wait(b, t);
     return t->op.err.code;
 }
 
@@ -319,12 +356,7 @@ static void run_some(weir_batcher *b, weir_ticket *t, weir_op *const *ops, size_
     }
     for (size_t i = 1; i < n; i++)
         push(b, &t[i]);
-    if (!b->leading) {
-        lead_for(b, last);
-    } else {
-        pthread_mutex_unlock(&b->lock);
-        wait_for(b, last);
-    }
+    lead_or_wait(b, last);
     for (size_t i = 0; i < n; i++)
         *ops[i] = t[i].op;
 }

@@ -7,6 +7,7 @@
 #include "core/values.h"
 #include "runtime/future.h"
 #include "runtime/delivery.h"
+#include "runtime/trace.h"
 
 /* ---- how answers reach the caller ---- */
 
@@ -30,9 +31,9 @@ static void give_imported(weir_queue *q, weir_op *op, const weir_reply *to)
     const weir_op_import *in = &op->u.import;
     if (!out)
         return;
-    if (op->err.code)
-        memset(out, 0, in->n * sizeof *out);
-    else if (in->out != out)
+    for (size_t i = 0; op->err.code && i < in->n; i++)
+        out[i] = (weir_imported){ .err = op->err };
+    if (!op->err.code && in->out != out)
         memcpy(out, in->out, in->n * sizeof *out);
 }
 
@@ -153,19 +154,40 @@ static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
 
 /* ---- add ---- */
 
+static weir_code add(weir_queue *q, weir_op_add what, weir_added *give, weir_error *err)
+{
+    weir__add_trace trace;
+    weir_error      own;
+    weir__add_trace_begin(&trace, &what);
+    weir_op   op = { .kind = WEIR_OP_ADD, .u.add = what };
+    weir_code rc = weir__call(q, &op, &(weir_reply){ .give = give_added, .out = give },
+                              err ? err : &own);
+    weir__add_trace_end(&trace, rc ? NULL : op.u.add.out, rc ? (err ? err : &own) : NULL);
+    return rc;
+}
+
+static weir_code add_async(weir_queue *q, weir_op_add what, weir_added *give, weir_future **f,
+                           weir_error *err)
+{
+    weir__add_trace trace;
+    weir__add_trace_begin(&trace, &what);
+    weir_op   op = { .kind = WEIR_OP_ADD, .u.add = what };
+    weir_code rc = weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = give }, f,
+                                    err);
+    weir__add_trace_end(&trace, NULL, rc ? err : NULL);
+    return rc;
+}
+
 weir_code weir_add(weir_queue *q, const weir_spec *spec, weir_added *out, weir_error *err)
 {
     weir_added own;
-    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = spec, .n = 1,
-                                                   .out = out ? out : &own } };
-    return weir__call(q, &op, &(weir_reply){ .give = give_added, .out = out }, err);
+    return add(q, (weir_op_add){ .specs = spec, .n = 1, .out = out ? out : &own }, out, err);
 }
 
 weir_code weir_add_async(weir_queue *q, const weir_spec *spec, weir_added *out, weir_future **f,
                          weir_error *err)
 {
-    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .specs = spec, .n = 1 } };
-    return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
+    return add_async(q, (weir_op_add){ .specs = spec, .n = 1 }, out, f, err);
 }
 
 weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, const weir_token *token,
@@ -174,9 +196,8 @@ weir_code weir_add_many(weir_queue *q, const weir_spec *specs, size_t n, const w
     weir_added *own = out ? NULL : calloc(n ? n : 1, sizeof *own);
     if (!out && !own)
         return weir_fail(err, WEIR_ENOMEM, "add: out of memory");
-    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .token = token, .specs = specs, .n = n,
-                                                   .out = out ? out : own } };
-    weir_code rc = weir__call(q, &op, &(weir_reply){ .give = give_added, .out = out }, err);
+    weir_code rc = add(q, (weir_op_add){ .token = token, .specs = specs, .n = n,
+                                         .out = out ? out : own }, out, err);
     free(own);
     return rc;
 }
@@ -185,8 +206,7 @@ weir_code weir_add_many_async(weir_queue *q, const weir_spec *specs, size_t n,
                               const weir_token *token, weir_added *out, weir_future **f,
                               weir_error *err)
 {
-    weir_op op = { .kind = WEIR_OP_ADD, .u.add = { .token = token, .specs = specs, .n = n } };
-    return weir__call_async(q, &op, &(weir_reply){ .give = give_added, .out = out }, f, err);
+    return add_async(q, (weir_op_add){ .token = token, .specs = specs, .n = n }, out, f, err);
 }
 
 /* ---- one job ---- */
@@ -243,7 +263,8 @@ static void give_updated(weir_queue *q, weir_op *op, const weir_reply *to)
     const weir_op_update *u = &op->u.update;
     weir_updated         *out = to->out;
     if (out)
-        *out = op->err.code ? (weir_updated){ 0 } : (weir_updated){ u->old_state, u->new_state };
+        *out = op->err.code ? (weir_updated){ 0 } : (weir_updated){ .from = u->old_state,
+                                                                     .to = u->new_state };
 }
 
 weir_code weir_update(weir_queue *q, uint64_t id, const weir_change *change, weir_updated *out,
@@ -560,8 +581,15 @@ weir_code weir_import(weir_queue *q, const weir_incoming *jobs, size_t n, weir_i
 weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, size_t n, weir_imported *out,
                             weir_future **f, weir_error *err)
 {
-    weir_op op = { .kind = WEIR_OP_IMPORT, .u.import = { .jobs = jobs, .n = n } };
-    return weir__call_async(q, &op, &(weir_reply){ .give = give_imported, .out = out }, f, err);
+    weir_op    op = { .kind = WEIR_OP_IMPORT, .u.import = { .jobs = jobs, .n = n } };
+    weir_error why;
+    weir_code  rc = weir__call_async(q, &op, &(weir_reply){ .give = give_imported, .out = out }, f,
+                                     &why);
+    for (size_t i = 0; rc && out && i < n; i++)
+        out[i].err = why;
+    if (rc && err)
+        *err = why;
+    return rc;
 }
 
 /* ---- check ---- */
@@ -592,6 +620,9 @@ static weir_op op_take(weir_queue *q, const weir_taking *what, weir_job **jobs, 
 weir_code weir_take(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
                     weir_error *err)
 {
+    *n_out = 0;
+    if (WEIR__CHECK_RESERVED(what, err))
+        return WEIR_EINVAL;
     if (what->remote)
         return weir__take_remote(q, what, out, n_out, err);
     weir_pass pass = weir__queue_enter_by_hand(q);
@@ -599,13 +630,18 @@ weir_code weir_take(weir_queue *q, const weir_taking *what, weir_job **out, size
     weir_reply to = { .give = give_taken, .out = out, .n_out = n_out, .pass = pass };
     if (pass)
         return weir__call(q, &op, &to, err);
-    *n_out = 0;
     return weir__op_check(&op, err);
 }
 
 weir_code weir_take_async(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
                           weir_future **f, weir_error *err)
 {
+    if (n_out)
+        *n_out = 0;
+    if (f)
+        *f = NULL;
+    if (WEIR__CHECK_RESERVED(what, err))
+        return WEIR_EINVAL;
     if (what->remote)
         return weir__take_remote_async(q, what, out, n_out, f, err);
     weir_pass pass = weir__queue_enter_by_hand(q);
@@ -613,7 +649,5 @@ weir_code weir_take_async(weir_queue *q, const weir_taking *what, weir_job **out
     weir_reply to = { .give = give_taken, .out = out, .n_out = n_out, .pass = pass };
     if (pass)
         return weir__call_async(q, &op, &to, f, err);
-    if (n_out)
-        *n_out = 0;
     return weir__future_none(q, f, err);
 }

@@ -8,6 +8,7 @@
 #include "runtime/gate.h"
 #include "runtime/pool.h"
 #include "runtime/queue.h"
+#include "runtime/trace.h"
 
 void weir__delivery_leave(weir__delivery *d)
 {
@@ -22,7 +23,7 @@ void weir__delivery_revoke(weir__delivery *d)
         weir__delivery_leave(d);
 }
 
-weir__delivery *weir__delivery_create(weir_queue *q, weir_job *job, struct weir__pool *pool,
+weir__delivery *weir__delivery_create(weir_queue *q, weir_job *job, struct weir_pool *pool,
                                       int64_t lease_ms, int64_t asked_at)
 {
     weir__delivery *d = calloc(1, sizeof *d);
@@ -59,7 +60,8 @@ bool weir__delivery_confirm(weir__delivery *d)
     if (weir__delivery_lasts(d))
         return true;
     int64_t     asked_at = weir__queue_steady(d->q);
-    weir_lease  item = { .id = d->job->id, .delivery = d->job->delivery, .lease_ms = d->lease_ms };
+    weir_renewal item = { .id = d->job->id, .delivery = d->job->delivery,
+                          .lease_ms = d->lease_ms };
     weir_ticket t = { .op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = &item, .n = 1 } } };
     if (atomic_load(&d->revoked) || weir__queue_run(d->q, &t, NULL) || item.code)
         return false;
@@ -95,7 +97,7 @@ void weir__deliveries_revoke(weir_queue *q, uint64_t id, uint32_t delivery)
 }
 
 /* Mark those that the store no longer knows as ours. */
-static void revoke_stale(weir_queue *q, const weir_lease *items, size_t n)
+static void revoke_stale(weir_queue *q, const weir_renewal *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!items[i].code)
@@ -127,7 +129,7 @@ int64_t weir__deliveries_renew(weir_queue *q)
     pthread_mutex_lock(&q->deliveries.lock);
     WEIR_EACH(weir__delivery, d, &q->deliveries.list, link)
         cap += d->pool != NULL;
-    weir_lease *items = cap ? malloc(cap * sizeof *items) : NULL;
+    weir_renewal *items = cap ? malloc(cap * sizeof *items) : NULL;
     WEIR_EACH(weir__delivery, d, &q->deliveries.list, link) {
         if (!d->pool)
             continue;
@@ -135,7 +137,7 @@ int64_t weir__deliveries_renew(weir_queue *q)
             soonest = d->lease_ms;
         d->renewing = items && !atomic_load(&d->revoked);
         if (d->renewing)
-            items[n++] = (weir_lease){ .id = d->job->id, .delivery = d->job->delivery,
+            items[n++] = (weir_renewal){ .id = d->job->id, .delivery = d->job->delivery,
                                        .lease_ms = d->lease_ms };
     }
     pthread_mutex_unlock(&q->deliveries.lock);
@@ -193,6 +195,9 @@ weir_code weir__delivery_end(weir__delivery *d, weir_outcome outcome, const char
     d->text = copy;
     d->len = len;
     d->delay_ms = delay_ms;
+    if (d->pool)
+        weir__pool_count(d->pool, outcome);
+    weir__trace_executed(d->job, d->begun_ns, outcome, copy, len);
     uint32_t before = atomic_fetch_or(&d->phase, WEIR__ENDED);
     if (before & WEIR__RETURNED)
         weir__pool_send(d);

@@ -7,12 +7,12 @@
 #include "runtime/batcher.h"
 #include "weir/worker.h"
 
-struct weir__pool;
+struct weir_pool;
 
 typedef struct weir__delivery {
     weir_queue        *q;              /* a reference */
     weir_job          *job;
-    struct weir__pool *pool;           /* a reference; NULL: taken with weir_take() */
+    struct weir_pool  *pool;           /* a reference; NULL: taken with weir_take() */
     int64_t            lease_ms;
     _Atomic int64_t    lease_until;    /* by the steady clock, and no later than the store's */
     int64_t            back_at;        /* taken ahead: when it goes back if it is not begun */
@@ -25,9 +25,10 @@ typedef struct weir__delivery {
     _Atomic uint32_t   phase;
     weir_outcome       outcome;
     int64_t            delay_ms;       /* of a return */
+    int64_t            begun_ns;       /* spans are sent: when the handler was called */
     char              *text;           /* of the outcome; ours */
     size_t             len;
-    char               note[WEIR_ERROR_MAX];   /* why weir_job_done() was refused, if it was */
+    weir_error         last_error;     /* of a weir_job_...() call; guarded by q->deliveries.lock */
     weir_ticket        ticket;         /* to send it with */
     weir_link          link;           /* in q->deliveries */
     struct weir__delivery *queued;     /* in one of the pool's lists */
@@ -38,7 +39,7 @@ enum { WEIR__ENDED = 1, WEIR__RETURNED = 2 };
 /* For a job that was just taken, and that the gate counts. NULL: out of memory; the job is
  * unchanged. With a pool, the timer renews the lease until the delivery is released. `asked_at`:
  * when the take was submitted, by the steady clock; the lease began then or later. */
-weir__delivery *weir__delivery_create(weir_queue *q, weir_job *job, struct weir__pool *pool,
+weir__delivery *weir__delivery_create(weir_queue *q, weir_job *job, struct weir_pool *pool,
                                       int64_t lease_ms, int64_t asked_at);
 
 /* Before a job is begun: does its lease last, as far as this process knows? It does not if the

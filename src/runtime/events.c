@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/thread.h"
 
 struct weir_listener {
@@ -285,6 +286,8 @@ weir_code weir__events_listen(weir_events *e, const weir_filter *filter, weir_ev
                               weir_error *err)
 {
     *out = NULL;
+    if (filter && WEIR__CHECK_RESERVED(filter, err))
+        return WEIR_EINVAL;
     if (!fn)
         return weir_fail(err, WEIR_EINVAL, "listen: no function to call");
     if (filter && filter->type && strlen(filter->type) > WEIR_MAX_TYPE)

@@ -8,10 +8,11 @@
 #include "core/results.h"
 #include "core/story.h"
 #include "runtime/future.h"
+#include "weir/data.h"
 
 /* All that is looked at. */
 typedef struct facts {
-    const weir_job        *job;
+    weir_job              *job;
     const weir_type_stats *type;      /* of the job's type */
     bool                   all_paused;
     uint64_t               ahead;     /* jobs of its type that are before it ... */
@@ -42,15 +43,15 @@ static void say_suspect(weir_buf *why, const weir_job *j)
                                              : "runs alone, in a worker that has no other job");
 }
 
-static void explain_waiting(const facts *f, weir_buf *why, weir_buf *help)
+static weir_remedy explain_waiting(const facts *f, weir_buf *why)
 {
     enum { QUIET_MS = 10000 };        /* with jobs waiting, a worker would have taken one by then */
     const weir_job *j = f->job;
+    weir_remedy     remedy = WEIR_REMEDY_NONE;
     if (f->type->paused || f->all_paused) {
         weir__buf_printf(why, "It waits because %s%s is paused.", f->all_paused ? "" : "type ",
                          f->all_paused ? "the whole queue" : j->type);
-        weir__buf_printf(help, "weir resume '%s'", f->all_paused ? "*" : j->type);
-        return;
+        return f->all_paused ? WEIR_REMEDY_RESUME_ALL : WEIR_REMEDY_RESUME;
     }
     weir__buf_str(why, "It waits for a worker");
     if (f->ahead)
@@ -62,51 +63,56 @@ static void explain_waiting(const facts *f, weir_buf *why, weir_buf *help)
     if (active) {
         weir__buf_printf(why, ". %" PRIu64 " of them %s running now.", active,
                          active == 1 ? "is" : "are");
-        weir__buf_printf(help, "More workers (weir work %s -j ...), or a better priority "
-                         "(weir update %" PRIu64 " --priority high)", j->type, j->id);
+        remedy = WEIR_REMEDY_ADD_WORKERS;
     } else if (!f->type->last_taken_at && j->delivery) {
         weir__buf_str(why, ". None of them is running.");
-        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
+        remedy = WEIR_REMEDY_START_WORKER;
     } else if (!f->type->last_taken_at) {
         weir__buf_printf(why, ". No worker has ever taken a job of type %s.", j->type);
-        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
+        remedy = WEIR_REMEDY_START_WORKER;
     } else if (f->now - f->type->last_taken_at > QUIET_MS) {
         weir__buf_str(why, ". None of them is running, and the last was taken ");
         say_ago(why, f->now, f->type->last_taken_at);
         weir__buf_str(why, ": it seems that no worker is there.");
-        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
+        remedy = WEIR_REMEDY_START_WORKER;
     } else {
         weir__buf_str(why, ".");
     }
     say_suspect(why, j);
     say_last_error(why, j);
+    return remedy;
 }
 
-static void explain_delayed(const facts *f, weir_buf *why, weir_buf *help)
+static weir_remedy explain_delayed(const facts *f, weir_buf *why)
 {
     enum { LATE_MS = 2000 };
     const weir_job *j = f->job;
     if (j->promote_at >= WEIR_PARKED_AT) {
-        weir__buf_str(why, "It is on its way from one store to another: `weir migrate` has parked "
+        weir__buf_str(why, "It is on its way from one store to another: a migration has parked "
                            "it here, and the other store may have it too.");
-        weir__buf_str(help, "weir migrate --from URL --to URL (again, to go on)");
-        return;
+        return WEIR_REMEDY_FINISH_MIGRATION;
     }
-    if (j->attempts)
-        weir__buf_printf(why, "Attempt %d of %d failed; ", j->attempts, j->max_attempts);
-    weir__buf_str(why, j->attempts ? "it will be tried again " : "It was asked to start ");
-    if (f->now - j->promote_at > LATE_MS) {
+    const char *condition = weir_value_text(f->job, "waits_for", NULL);
+    if (condition)
+        weir__buf_printf(why, "It may not run yet: its consumer waits for %s. It will be asked "
+                         "again ", condition);
+    else if (j->attempts)
+        weir__buf_printf(why, "Attempt %d of %d failed; it will be tried again ", j->attempts,
+                         j->max_attempts);
+    else
+        weir__buf_str(why, "It was asked to start ");
+    bool late = f->now - j->promote_at > LATE_MS;
+    if (late) {
         weir__buf_str(why, "at a time that passed ");
         say_ago(why, f->now, j->promote_at);
         weir__buf_str(why, ". Nobody has the store open to queue it.");
-        weir__buf_printf(help, "weir work %s --exec COMMAND", j->type);
     } else {
         weir__buf_str(why, "in ");
         weir__say_ms(why, j->promote_at - f->now);
         weir__buf_str(why, ".");
-        weir__buf_printf(help, "weir promote %" PRIu64 " (to start it now)", j->id);
     }
     say_last_error(why, j);
+    return late ? WEIR_REMEDY_START_WORKER : WEIR_REMEDY_PROMOTE;
 }
 
 static void say_lease(weir_buf *why, const weir_job *j, int64_t now)
@@ -125,7 +131,7 @@ static void say_lease(weir_buf *why, const weir_job *j, int64_t now)
     }
 }
 
-static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
+static weir_remedy explain_active(const facts *f, weir_buf *why)
 {
     const weir_job *j = f->job;
     weir__buf_printf(why, "Worker %s has been on it for ", j->worker ? j->worker : "?");
@@ -140,16 +146,12 @@ static void explain_active(const facts *f, weir_buf *why, weir_buf *help)
     }
     say_suspect(why, j);
     say_last_error(why, j);
-    if (f->looking)      /* that process has the store, and a second one cannot write to it */
-        weir__buf_str(help, "If it should not go on, stop its worker (SIGTERM); when the job does "
-                      "not end in time, it fails with \"Shutdown\" by the rule of attempts");
-    else
-        weir__buf_printf(help, "weir cancel %" PRIu64 " (if it should not go on)", j->id);
+    /* The owner of the store can write to it, this process can not. */
+    return f->looking ? WEIR_REMEDY_STOP_WORKER : WEIR_REMEDY_CANCEL;
 }
 
-static void explain_complete(const facts *f, weir_buf *why, weir_buf *help)
+static weir_remedy explain_complete(const facts *f, weir_buf *why)
 {
-    (void)help;
     const weir_job *j = f->job;
     weir__buf_str(why, "It was completed ");
     say_ago(why, f->now, j->finished_at);
@@ -158,9 +160,10 @@ static void explain_complete(const facts *f, weir_buf *why, weir_buf *help)
     if (j->attempts > 1)
         weir__buf_printf(why, ", at attempt %d of %d", j->attempts, j->max_attempts);
     weir__buf_str(why, ".");
+    return WEIR_REMEDY_NONE;
 }
 
-static void explain_failed(const facts *f, weir_buf *why, weir_buf *help)
+static weir_remedy explain_failed(const facts *f, weir_buf *why)
 {
     const weir_job *j = f->job;
     const char *error = j->error ? j->error : "no reason was given";
@@ -173,22 +176,18 @@ static void explain_failed(const facts *f, weir_buf *why, weir_buf *help)
     else
         weir__buf_printf(why, ", after %d of %d attempts: %s.", j->attempts, j->max_attempts,
                          error);
-    weir__buf_printf(help, "weir log %" PRIu64 ", mend the cause, then weir retry %" PRIu64, j->id,
-                     j->id);
-    if (strcmp(error, WEIR__TTL_TEXT) == 0)
-        weir__buf_str(help, ". If it needs more time, add it with a longer --ttl, or report "
-                      "progress, which extends it");
+    return strcmp(error, WEIR__TTL_TEXT) == 0 ? WEIR_REMEDY_RETRY_LONGER : WEIR_REMEDY_RETRY;
 }
 
-static void explain_cancelled(const facts *f, weir_buf *why, weir_buf *help)
+static weir_remedy explain_cancelled(const facts *f, weir_buf *why)
 {
     weir__buf_str(why, "It was cancelled ");
     say_ago(why, f->now, f->job->finished_at);
     weir__buf_printf(why, "%s.", f->job->started_at ? "" : ", before it was ever started");
-    weir__buf_printf(help, "weir retry %" PRIu64 " (to run it after all)", f->job->id);
+    return WEIR_REMEDY_RETRY;
 }
 
-static void (*const explain_state[WEIR_STATE_COUNT])(const facts *, weir_buf *, weir_buf *) = {
+static weir_remedy (*const explain_state[WEIR_STATE_COUNT])(const facts *, weir_buf *) = {
     [WEIR_STATE_INACTIVE]  = explain_waiting,
     [WEIR_STATE_DELAYED]   = explain_delayed,
     [WEIR_STATE_ACTIVE]    = explain_active,
@@ -196,6 +195,18 @@ static void (*const explain_state[WEIR_STATE_COUNT])(const facts *, weir_buf *, 
     [WEIR_STATE_FAILED]    = explain_failed,
     [WEIR_STATE_CANCELLED] = explain_cancelled,
 };
+
+/* Who made it? */
+static void say_schedule(weir_buf *why, weir_job *j, int64_t now)
+{
+    const char *name = weir_value_text(j, "schedule", NULL);
+    int64_t     at = weir_value_int(j, "scheduled_at", 0);
+    if (!name || !at)
+        return;
+    weir__buf_printf(why, " The schedule %s has added it, for a time ", name);
+    weir__say_ms(why, at > now ? at - now : now - at);
+    weir__buf_str(why, at > now ? " ahead." : " ago.");
+}
 
 /* ---- gathering ---- */
 
@@ -261,16 +272,15 @@ static void look(explainer *x, weir_op op, void (*got)(explainer *x))
 
 static void add_story(explainer *x)
 {
-    weir_buf    why = { 0 }, help = { 0 };
+    weir_buf    why = { 0 };
     weir_story *story;
-    explain_state[x->f.job->state](&x->f, &why, &help);
-    bool ok = !why.failed && !help.failed &&
-              weir__explanation_say(x->e, why.data, help.data ? help.data : "") &&
+    weir_remedy remedy = explain_state[x->f.job->state](&x->f, &why);
+    say_schedule(&why, x->e->job, x->f.now);
+    bool ok = !why.failed && weir__explanation_say(x->e, why.data, remedy) &&
               !weir_job_story(x->f.job, &story, NULL);
     if (ok)
         weir__explanation_set_story(x->e, story);
     weir__buf_fini(&why);
-    weir__buf_fini(&help);
     if (ok)
         end(x, &(weir_error){ 0 });
     else

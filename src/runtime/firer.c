@@ -1,7 +1,6 @@
 /* firer.c - firing schedules that are due: see firer.h. */
 #include "runtime/firer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,9 +106,7 @@ static void decide(round *r, const weir_schedule_rows *rows)
         if (!is_on_its_way(f))
             continue;
         f->plan = weir__schedule_decide(s, &f->k.cron, f->last, r->now > due ? r->now : due);
-        snprintf(f->key, sizeof f->key, "schedule %016llx %s", (unsigned long long)s->series,
-                 s->name);
-        f->token = (weir_token){ .key = f->key, .number = f->plan.turn };
+        f->token = weir__schedule_token(s, f->plan.turn, f->key);
         f->done = (weir_firing){ .at = f->plan.at, .done_at = r->now, .outcome = f->plan.outcome };
         weir__schedule_spec(s, f->plan.at, &f->values, &f->spec, &f->trouble);
     }

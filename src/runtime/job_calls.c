@@ -3,25 +3,47 @@
  * (delivery.h). */
 #include "runtime/delivery.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/json.h"
 #include "core/values.h"
 #include "runtime/queue.h"
 
+/* A call that failed has this error. It is kept with the job, too: if the handler returns its code,
+ * the job fails with its message. */
+static weir_code refuse(weir_job *job, const weir_error *why, weir_error *err)
+{
+    weir__delivery *d = job->taken;
+    if (d) {
+        pthread_mutex_lock(&d->q->deliveries.lock);
+        d->last_error = *why;
+        pthread_mutex_unlock(&d->q->deliveries.lock);
+    }
+    if (err)
+        *err = *why;
+    return why->code;
+}
+
+static weir_code not_taken(const weir_job *job, weir_error *err)
+{
+    return weir_fail(err, WEIR_EINVAL, "job %" PRIu64 " was read, not taken by a worker", job->id);
+}
+
 /* A job that weir_take() took, not a pool: the outcome goes to the store at once. */
 static weir_code end_now(weir__delivery *d, weir_outcome outcome, const char *text, size_t len,
-                         int64_t delay_ms)
+                         int64_t delay_ms, weir_error *err)
 {
     if (atomic_load(&d->phase) & WEIR__ENDED)
-        return WEIR_ESTALE;
+        return weir_fail(err, WEIR_ESTALE, "job %" PRIu64 " has ended before", d->job->id);
     weir_ticket t = { .op = { .kind = WEIR_OP_FINISH, .u.finish = {
         .id = d->job->id, .delivery = d->job->delivery, .outcome = outcome,
         .text = text, .len = len, .delay_ms = delay_ms } } };
-    weir_code rc = weir__queue_run(d->q, &t, NULL);
+    weir_code rc = weir__queue_run(d->q, &t, err);
     if (!rc || rc == WEIR_ESTALE) {
         atomic_fetch_or(&d->phase, WEIR__ENDED);
         weir__delivery_revoke(d);
@@ -31,143 +53,155 @@ static weir_code end_now(weir__delivery *d, weir_outcome outcome, const char *te
 }
 
 static weir_code end(weir_job *job, weir_outcome outcome, const char *text, size_t len,
-                     int64_t delay_ms)
+                     int64_t delay_ms, weir_error *err)
 {
     weir__delivery *d = job->taken;
+    uint64_t        id = job->id;
     if (!d)
-        return WEIR_EINVAL;          /* it was read, not taken */
+        return not_taken(job, err);
     if (!d->pool)
-        return end_now(d, outcome, text, len, delay_ms);
+        return end_now(d, outcome, text, len, delay_ms, err);
     weir_code late = !atomic_load(&d->revoked) ? WEIR_OK :
                      weir__batcher_closed(&d->q->batcher[0]) ? WEIR_ECLOSED : WEIR_ESTALE;
     weir_code rc = weir__delivery_end(d, outcome, text, len, delay_ms);   /* d may be gone now */
-    return rc ? rc : late;
+    if (!rc)
+        rc = late;
+    return rc ? weir_fail(err, rc, "job %" PRIu64 ": %s", id, weir_code_text(rc)) : WEIR_OK;
 }
 
-/* The store's answer about a taken job. */
-static weir_code note_answer(weir__delivery *d, weir_code rc)
+weir_code weir_job_done(weir_job *job, const char *result, size_t len, weir_error *err)
 {
-    if (rc == WEIR_ESTALE)
-        weir__delivery_revoke(d);
+    weir_error  why;
+    const char *reason;
+    size_t      where;
+    if (result && !len)
+        len = strlen(result);
+    if (len > WEIR_MAX_DATA)
+        weir__fail_field(&why, WEIR_ELIMIT, "result", "%zu bytes, at most %d (WEIR_MAX_DATA)", len,
+                         WEIR_MAX_DATA);
+    else if (result && !weir__json_valid(result, len, WEIR_MAX_DEPTH, &where, &reason))
+        weir__fail_field(&why, WEIR_EINVAL, "result", "not JSON: %s at byte %zu", reason, where);
+    else
+        return end(job, WEIR_OUTCOME_DONE, result, len, 0, err);
+    return refuse(job, &why, err);
+}
+
+weir_code weir_job_return(weir_job *job, int64_t delay_ms, weir_error *err)
+{
+    weir_error why;
+    if (delay_ms >= 0 && delay_ms <= WEIR_MAX_MS)
+        return end(job, WEIR_OUTCOME_RETURN, NULL, 0, delay_ms, err);
+    weir__fail_field(&why, WEIR_EINVAL, "delay_ms", "%lld, must be 0 to %lld (WEIR_MAX_MS)",
+                     (long long)delay_ms, (long long)WEIR_MAX_MS);
+    return refuse(job, &why, err);
+}
+
+/* printf into a text, and end the job or log with it. */
+typedef weir_code text_fn(weir_job *job, const char *text, size_t len);
+
+static weir_code with_text(weir_job *job, text_fn *fn, const char *fmt, va_list args)
+{
+    char *text = NULL;
+    int   n = vasprintf(&text, fmt, args);
+    if (n < 0)
+        return WEIR_ENOMEM;
+    weir_code rc = fn(job, text, (size_t)n);
+    free(text);
     return rc;
 }
 
-/* Keep the reason of a failure, since the handler returns only a code. */
-WEIR_PRINTF(2, 3) static void note(weir_job *job, const char *fmt, ...)
+static weir_code fail_with(weir_job *job, const char *text, size_t len)
 {
-    if (!job->taken)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    pthread_mutex_lock(&job->taken->q->deliveries.lock);
-    vsnprintf(job->taken->note, sizeof job->taken->note, fmt, ap);
-    pthread_mutex_unlock(&job->taken->q->deliveries.lock);
-    va_end(ap);
-}
-
-weir_code weir_job_done(weir_job *job, const char *result)
-{
-    size_t len = result ? strlen(result) : 0, where;
-    const char *why;
-    if (len > WEIR_MAX_DATA) {
-        note(job, "result: %zu bytes, at most %d (WEIR_MAX_DATA)", len, WEIR_MAX_DATA);
-        return WEIR_ELIMIT;
-    }
-    if (result && !weir__json_valid(result, len, WEIR_MAX_DEPTH, &where, &why)) {
-        note(job, "result: not JSON: %s at byte %zu", why, where);
-        return WEIR_EINVAL;
-    }
-    return end(job, WEIR_OUTCOME_DONE, result, len, 0);
-}
-
-weir_code weir_job_return(weir_job *job, int64_t delay_ms)
-{
-    if (delay_ms < 0 || delay_ms > WEIR_MAX_MS) {
-        note(job, "delay: %lld ms, must be 0 to %lld (WEIR_MAX_MS)", (long long)delay_ms,
-             (long long)WEIR_MAX_MS);
-        return WEIR_EINVAL;
-    }
-    return end(job, WEIR_OUTCOME_RETURN, NULL, 0, delay_ms);
-}
-
-/* printf into a new string; NULL: out of memory. */
-static char *format(const char *fmt, va_list ap, size_t *len)
-{
-    char *text = NULL;
-    int n = vasprintf(&text, fmt, ap);
-    if (n < 0)
-        return NULL;
-    *len = (size_t)n;
-    return text;
+    weir_code rc = end(job, WEIR_OUTCOME_FAIL, text, len, 0, NULL);
+    return rc ? rc : WEIR_EJOB;
 }
 
 weir_code weir_job_fail(weir_job *job, const char *fmt, ...)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    size_t len = 0;
-    char *text = format(fmt, ap, &len);
-    va_end(ap);
-    if (!text)
-        return WEIR_ENOMEM;
-    weir_code rc = end(job, WEIR_OUTCOME_FAIL, text, len, 0);
-    free(text);
+    va_list args;
+    va_start(args, fmt);
+    weir_code rc = with_text(job, fail_with, fmt, args);
+    va_end(args);
+    return rc;
+}
+
+static weir_code give_up_with(weir_job *job, const char *text, size_t len)
+{
+    weir_code rc = end(job, WEIR_OUTCOME_GIVE_UP, text, len, 0, NULL);
     return rc ? rc : WEIR_EJOB;
+}
+
+weir_code weir_job_give_up(weir_job *job, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    weir_code rc = with_text(job, give_up_with, fmt, args);
+    va_end(args);
+    return rc;
+}
+
+/* Run an operation about a taken job, and learn from the answer whether the job is still ours. */
+static weir_code run(weir_job *job, weir_op op, weir_error *err)
+{
+    weir__delivery *d = job->taken;
+    weir_ticket     t = { .op = op };
+    weir_error      why;
+    weir_code       rc = weir__queue_run(d->q, &t, &why);
+    if (!rc && op.kind == WEIR_OP_RENEW && (rc = op.u.renew.items[0].code))
+        weir_fail(&why, rc, "job %" PRIu64 ": %s", job->id, weir_code_text(rc));
+    if (rc == WEIR_ESTALE)
+        weir__delivery_revoke(d);
+    return rc ? refuse(job, &why, err) : WEIR_OK;
+}
+
+static weir_code log_with(weir_job *job, const char *text, size_t len)
+{
+    return run(job, (weir_op){ .kind = WEIR_OP_LOG, .u.log = {
+        .id = job->id, .delivery = job->delivery, .text = text, .len = len } }, NULL);
 }
 
 weir_code weir_job_log(weir_job *job, const char *fmt, ...)
 {
-    weir__delivery *d = job->taken;
-    if (!d)
-        return WEIR_EINVAL;
-    va_list ap;
-    va_start(ap, fmt);
-    size_t len = 0;
-    char *text = format(fmt, ap, &len);
-    va_end(ap);
-    if (!text)
-        return WEIR_ENOMEM;
-    weir_ticket t = { .op = { .kind = WEIR_OP_LOG, .u.log = {
-        .id = job->id, .delivery = job->delivery, .text = text, .len = len } } };
-    weir_code rc = weir__queue_run(d->q, &t, NULL);
-    free(text);
-    return note_answer(d, rc);
+    if (!job->taken)
+        return not_taken(job, NULL);
+    va_list args;
+    va_start(args, fmt);
+    weir_code rc = with_text(job, log_with, fmt, args);
+    va_end(args);
+    return rc;
 }
 
-weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total)
+weir_code weir_job_progress(weir_job *job, int64_t done, int64_t total, const char *data,
+                            size_t len, weir_error *err)
 {
-    return weir_job_progress_data(job, done, total, NULL);
+    weir_error why;
+    if (!job->taken)
+        return not_taken(job, err);
+    if (total > 0 && done >= 0)
+        return run(job, (weir_op){ .kind = WEIR_OP_PROGRESS, .u.progress = {
+            .id = job->id, .delivery = job->delivery, .percent = weir__percent(done, total),
+            .data = data, .len = data && !len ? strlen(data) : len } }, err);
+    weir__fail_field(&why, WEIR_EINVAL, total > 0 ? "done" : "total", "%lld, must %s",
+                     (long long)(total > 0 ? done : total),
+                     total > 0 ? "not be negative" : "be at least 1");
+    return refuse(job, &why, err);
 }
 
-weir_code weir_job_progress_data(weir_job *job, int64_t done, int64_t total, const char *data)
+weir_code weir_job_set(weir_job *job, const char *name, const char *value, weir_error *err)
 {
-    weir__delivery *d = job->taken;
-    if (!d || total <= 0 || done < 0)
-        return WEIR_EINVAL;
-    weir_ticket t = { .op = { .kind = WEIR_OP_PROGRESS, .u.progress = {
-        .id = job->id, .delivery = job->delivery, .percent = weir__percent(done, total),
-        .data = data, .len = data ? strlen(data) : 0 } } };
-    return note_answer(d, weir__queue_run(d->q, &t, NULL));
-}
-
-weir_code weir_job_set(weir_job *job, const char *name, const char *value)
-{
-    weir__delivery *d = job->taken;
-    weir_error  err;
-    weir_buf    b = { 0 };
-    if (!d)
-        return WEIR_EINVAL;
-    weir_code rc = weir__values_one(&b, name, value, &err);
-    if (!rc) {
-        weir_ticket t = { .op = { .kind = WEIR_OP_UPDATE, .u.update = {
-            .id = job->id, .change = { .values = b.data, .values_len = b.len,
-                                       .delivery = job->delivery } } } };
-        rc = weir__queue_run(d->q, &t, &err);
-    }
+    weir_error why;
+    weir_buf   b = { 0 };
+    if (!job->taken)
+        return not_taken(job, err);
+    weir_code rc = weir__values_one(&b, name, value, &why);
     if (rc)
-        note(job, "%s", err.msg);
+        refuse(job, &why, err);
+    else
+        rc = run(job, (weir_op){ .kind = WEIR_OP_UPDATE, .u.update = {
+            .id = job->id, .change = { .values = b.data, .values_len = b.len,
+                                       .delivery = job->delivery } } }, err);
     weir__buf_fini(&b);
-    return note_answer(d, rc);
+    return rc;
 }
 
 bool weir_job_cancelled(const weir_job *job)
@@ -175,13 +209,10 @@ bool weir_job_cancelled(const weir_job *job)
     return job->taken && atomic_load_explicit(&job->taken->revoked, memory_order_relaxed);
 }
 
-weir_code weir_job_renew(weir_job *job, int64_t lease_ms)
+weir_code weir_job_renew(weir_job *job, int64_t lease_ms, weir_error *err)
 {
-    weir__delivery *d = job->taken;
-    if (!d)
-        return WEIR_EINVAL;
-    weir_lease item = { .id = job->id, .delivery = job->delivery, .lease_ms = lease_ms };
-    weir_ticket t = { .op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = &item, .n = 1 } } };
-    weir_code rc = weir__queue_run(d->q, &t, NULL);
-    return note_answer(d, rc ? rc : item.code);
+    weir_renewal item = { .id = job->id, .delivery = job->delivery, .lease_ms = lease_ms };
+    if (!job->taken)
+        return not_taken(job, err);
+    return run(job, (weir_op){ .kind = WEIR_OP_RENEW, .u.renew = { .items = &item, .n = 1 } }, err);
 }

@@ -9,6 +9,7 @@
  * takes ahead (prefetch.c), and with handlers that answer WEIR_LATER, outcomes are sent without
  * waiting, and jobs come from the pool's list of ready ones. */
 #include "runtime/pool_inner.h"
+#include "runtime/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,17 +37,32 @@ void weir__pool_unref(pool *p)
     pthread_cond_destroy(&p->trouble);
     pthread_cond_destroy(&p->quiet);
     weir__queue_unref(p->q);
+    if (p->ports.release)
+        p->ports.release(p->ports.ctx);
     free(p);
 }
 
 /* ---- hints ---- */
 
+/* Is there demand for one more job? Always, for a plain pool. Lock held. */
+static bool wanted(const pool *p)
+{
+    return !p->ports.metered || p->demand > 0;
+}
+
+/* A job is about to be begun (-1), or was not (1). Lock held. */
+static void meter(pool *p, int n)
+{
+    if (p->ports.metered && p->demand < INT64_MAX)
+        p->demand += n;
+}
+
 /* One thread is woken at a time, and wakes the next when there is more than it can take: threads
  * that are awake anyway often have it done before. Lock held. */
 void weir__pool_wake(pool *p)
 {
-    if (p->idle && !p->waking && (p->hint || p->suspects || p->n_ready || p->n_fetched ||
-                                  p->again)) {
+    bool work = wanted(p) && (p->hint || p->suspects || p->n_ready);
+    if (p->idle && !p->waking && (work || p->n_fetched || p->again || p->alarmed)) {
         p->waking = true;
         pthread_cond_signal(&p->wake);
     }
@@ -95,7 +111,7 @@ void weir__pools_hint(weir_queue *q, const char *type, uint32_t n)
         bool ours = all;
         for (size_t i = 0; i < p->n_types && !ours; i++)
             ours = strcmp(p->types[i], type) == 0;
-        if (ours)
+        if (ours && !p->ports.poll_ms)
             hint(p, all ? HINT_UNKNOWN : n);
     }
     pthread_mutex_unlock(&q->pools.lock);
@@ -107,6 +123,8 @@ void weir__pool_pause(pool *p, const weir_error *err)
 {
     pthread_mutex_unlock(&p->lock);
     weir__events_trouble(&p->q->events, weir_now(p->q), err);
+    if (p->ports.trouble)
+        p->ports.trouble(p->ports.ctx, err);
     pthread_mutex_lock(&p->lock);
     weir_deadline until = weir__deadline_in(RETRY_MS);
     while (!p->stopping)
@@ -186,6 +204,7 @@ static weir__delivery *take_one(pool *p, weir_pass pass, const char *worker)
     weir_error err;
     busy(p);
     p->running++;
+    meter(p, -1);
     atomic_fetch_add(&p->begun, 1);
     if (p->hint > 1)
         weir__pool_wake(p);
@@ -201,6 +220,7 @@ static weir__delivery *take_one(pool *p, weir_pass pass, const char *worker)
     no_longer_busy(p);
     if (!h) {
         p->running--;
+        meter(p, 1);
         atomic_fetch_sub(&p->begun, 1);
     }
     if (rc == WEIR_ECLOSED)
@@ -319,8 +339,10 @@ static weir__delivery *settle(pool *p, weir__delivery *h, bool next, const char 
     busy(p);
     for (;;) {
         question then = weir__pool_ask(p);
-        weir_pass pass = next && !p->stopping ? weir__queue_enter(p->q, &p->knows, false)
-                                              : WEIR__PASS_NONE;
+        weir_pass pass = next && !p->stopping && wanted(p)
+                             ? weir__queue_enter(p->q, &p->knows, false) : WEIR__PASS_NONE;
+        if (pass)
+            meter(p, -1);
         weir_op_take *more = pass ? &h->ticket.op.u.finish.next : NULL;
         pthread_mutex_unlock(&p->lock);
         weir__delivery_ticket(h);
@@ -333,6 +355,8 @@ static weir__delivery *settle(pool *p, weir__delivery *h, bool next, const char 
         pthread_mutex_lock(&p->lock);
         if (!rc && more)
             weir__pool_learn(p, then, more, false);
+        if (pass && !job)
+            meter(p, 1);
         if (!worth_sending_again(rc) || p->stopping)
             break;
         weir__pool_pause(p, &err);
@@ -350,11 +374,28 @@ static weir__delivery *settle(pool *p, weir__delivery *h, bool next, const char 
     pthread_mutex_lock(&p->lock);
     no_longer_busy(p);
     if (job && !n) {
+        meter(p, 1);
         atomic_fetch_sub(&p->begun, 1);
         settled(p);
     }
     pthread_mutex_unlock(&p->lock);
     return n;
+}
+
+static weir_code call_handler(pool *p, weir_job *job)
+{
+    atomic_fetch_add(&p->started, 1);
+    atomic_fetch_add(&p->handling, 1);
+    weir_trace before = weir__trace_enter(job, &job->taken->begun_ns);
+    weir_code rc = p->cfg.handler(job, p->cfg.ctx);
+    weir__trace_swap(before);
+    atomic_fetch_sub(&p->handling, 1);
+    return rc;
+}
+
+void weir__pool_count(pool *p, weir_outcome outcome)
+{
+    atomic_fetch_add(&p->ended[outcome], 1);
 }
 
 /* Call the handler and see how long it takes: one that answers later may well be slow. *bulk says
@@ -363,9 +404,9 @@ static weir_code handle(pool *p, weir_job *job, bool *bulk)
 {
     *bulk = p->cfg.prefetch > 0;
     if (!p->by_itself)
-        return p->cfg.handler(job, p->cfg.ctx);
+        return call_handler(p, job);
     int64_t start = weir__monotonic_ns();
-    weir_code rc = p->cfg.handler(job, p->cfg.ctx);
+    weir_code rc = call_handler(p, job);
     int64_t took = rc == WEIR_LATER ? INT64_MAX : weir__monotonic_ns() - start;
     pthread_mutex_lock(&p->lock);
     weir__pool_pace(p, took);
@@ -374,28 +415,55 @@ static weir_code handle(pool *p, weir_job *job, bool *bulk)
     return rc;
 }
 
-/* Do a job. Returns the next, if one came along. */
-static weir__delivery *work(pool *p, weir__delivery *h, const char *worker)
+bool weir__pool_handled(weir__delivery *h, weir_code rc)
 {
-    bool bulk;
-    weir_code rc = handle(p, h->job, &bulk);
+    pool *p = h->pool;
     if (rc == WEIR_OK)
         weir__delivery_end(h, WEIR_OUTCOME_DONE, NULL, 0, 0); /* unless it has ended already */
     else if (rc != WEIR_LATER) {
         char why[WEIR_ERROR_MAX];
         pthread_mutex_lock(&p->q->deliveries.lock);
-        bool noted = h->note[0] && (rc == WEIR_EINVAL || rc == WEIR_ELIMIT);
-        snprintf(why, sizeof why, "%s", noted ? h->note : weir_code_text(rc));
+        snprintf(why, sizeof why, "%s",
+                 h->last_error.code == rc ? h->last_error.msg : weir_code_text(rc));
         pthread_mutex_unlock(&p->q->deliveries.lock);
         if (weir__delivery_end(h, WEIR_OUTCOME_FAIL, why, strlen(why), 0) == WEIR_ENOMEM)
             weir__delivery_end(h, WEIR_OUTCOME_FAIL, NULL, 0, 0);
     }
-    if (!(atomic_fetch_or(&h->phase, WEIR__RETURNED) & WEIR__ENDED))
+    return atomic_fetch_or(&h->phase, WEIR__RETURNED) & WEIR__ENDED;
+}
+
+/* Do a job. Returns the next, if one came along. */
+static weir__delivery *work(pool *p, weir__delivery *h, const char *worker)
+{
+    bool bulk;
+    weir_code rc = handle(p, h->job, &bulk);
+    if (rc == WEIR__HELD || !weir__pool_handled(h, rc))
         return NULL;                                        /* whoever ends it will send it */
     if (!bulk && rc != WEIR_LATER)
         return settle(p, h, true, worker);
     weir__pool_send(h);
     return NULL;
+}
+
+/* ---- for streams ---- */
+
+int64_t weir__pool_demand(pool *p, int64_t n)
+{
+    pthread_mutex_lock(&p->lock);
+    p->demand = n > INT64_MAX - p->demand ? INT64_MAX : p->demand + n;
+    int64_t open = p->demand;
+    if (n)
+        weir__pool_wake(p);
+    pthread_mutex_unlock(&p->lock);
+    return open;
+}
+
+void weir__pool_set_alarm(pool *p, int64_t at_ms)
+{
+    pthread_mutex_lock(&p->lock);
+    p->alarm_at = at_ms;
+    pthread_mutex_unlock(&p->lock);
+    weir__timer_set(&p->q->timer, &p->q->tend, at_ms);
 }
 
 /* ---- threads ---- */
@@ -432,7 +500,15 @@ static weir__delivery *next_job(pool *p, const char *worker)
         weir__pool_mind_fetch(p);
         if (p->stopping)
             break;
-        bool room = p->running < p->max_running && atomic_load(&p->begun) < p->max_begun;
+        if (p->alarmed) {
+            p->alarmed = false;
+            pthread_mutex_unlock(&p->lock);
+            p->ports.alarm(p->ports.ctx);
+            pthread_mutex_lock(&p->lock);
+            continue;
+        }
+        bool room = p->running < p->max_running && atomic_load(&p->begun) < p->max_begun &&
+                    wanted(p);
         bool bulk = weir__pool_takes_bulk(p);
         if (bulk && room)
             weir__pool_fetch(p);
@@ -445,6 +521,7 @@ static weir__delivery *next_job(pool *p, const char *worker)
                 continue;
             }
             p->running++;
+            meter(p, -1);
             atomic_fetch_add(&p->begun, 1);
         } else if (!bulk && room && (pass = weir__pool_enter(p))) {
             h = take_one(p, pass, worker);
@@ -457,6 +534,24 @@ static weir__delivery *next_job(pool *p, const char *worker)
     }
     pthread_mutex_unlock(&p->lock);
     return h;
+}
+
+/* A thread takes nothing more. The last one hands back what was taken ahead: perhaps nobody waits
+ * for the pool in weir_stop(). */
+static void leave(pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    bool last = ++p->leaving == p->cfg.threads;
+    while (last && (p->fetching || p->n_ready)) {
+        if (p->n_fetched)
+            weir__pool_unpack(p);
+        weir__pool_return_ready(p);
+        if (p->fetching && !p->n_fetched)
+            pthread_cond_wait(&p->quiet, &p->lock);
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (last && p->ports.ended)
+        p->ports.ended(p->ports.ctx);
 }
 
 void *weir__pool_main(void *arg)
@@ -475,6 +570,7 @@ void *weir__pool_main(void *arg)
             break;
         h = work(p, h, name);
     }
+    leave(p);
     pthread_mutex_lock(&p->lock);
     p->live--;
     pthread_cond_broadcast(&p->quiet);

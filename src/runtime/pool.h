@@ -14,8 +14,11 @@ void weir__pools_unpack(weir_queue *q);
  * time to send again. Returns when to come again (INT64_MAX: never). */
 int64_t weir__pools_tend(weir_queue *q);
 
-void weir__pool_ref(struct weir__pool *p);
-void weir__pool_unref(struct weir__pool *p);     /* NULL is fine */
+void weir__pool_ref(struct weir_pool *p);
+void weir__pool_unref(struct weir_pool *p);      /* NULL is fine */
+
+/* A handler has given this outcome. */
+void weir__pool_count(struct weir_pool *p, weir_outcome outcome);
 
 /* The outcome of h is known and its handler has let go of it: send it to the store. */
 void weir__pool_send(weir__delivery *h);

@@ -15,16 +15,32 @@ typedef struct question {
     uint32_t resets;
 } question;
 
-typedef struct weir__pool {
+/* What a stream (observe.c) adds to its pool; {0}: a plain pool. All of it is called on threads of
+ * the pool and with no lock held, but `release`. */
+typedef struct weir__ports {
+    void   *ctx;
+    bool    metered;                   /* jobs are begun only while there is demand */
+    int64_t poll_ms;                   /* ask the store so often, not on events; 0: on events */
+    void  (*trouble)(void *ctx, const weir_error *err);
+    void  (*alarm)(void *ctx);         /* the time of weir__pool_set_alarm() has come */
+    void  (*ended)(void *ctx);         /* once: the last thread leaves, no handler runs */
+    void  (*release)(void *ctx);       /* once: the pool is gone */
+} weir__ports;
+
+typedef struct weir_pool {
     weir_queue        *q;              /* a reference */
-    _Atomic uint32_t   refs;           /* the queue's list, each thread, each hold */
-    struct weir__pool *next;           /* q->pools */
-    weir_pool          cfg;
+    _Atomic uint32_t   refs;           /* the queue's list, each thread, delivery and handle */
+    struct weir_pool  *next;           /* q->pools */
+    weir_pool_config   cfg;
+    weir__ports        ports;
     char             **types;
     size_t             n_types;
     _Atomic int32_t    begun;          /* jobs whose outcome is not known; raised under lock */
     int32_t            max_begun;
     bool               by_itself;      /* finds how much to take ahead */
+    _Atomic uint64_t   started;        /* calls of the handler */
+    _Atomic uint64_t   ended[WEIR_OUTCOME_GIVE_UP + 1]; /* what handlers answered, by outcome */
+    _Atomic int32_t    handling;       /* threads that are in the handler */
     bool               knows;          /* of a suspect: see core/gate.h; guarded by q->gate.lock */
 
     pthread_mutex_t    lock;           /* guards what follows */
@@ -35,11 +51,17 @@ typedef struct weir__pool {
     uint32_t           resets;         /* how often an empty answer has set hint */
     bool               suspects;       /* `knows`, when an answer was learned last */
     int32_t            idle, live;     /* threads */
+    int32_t            leaving;        /* those that take nothing more */
+    int64_t            demand;         /* metered: jobs that may still be begun */
+    int64_t            poll_at;        /* when the store is asked next; 0: the pool does not poll */
+    int64_t            alarm_at;       /* INT64_MAX: none set */
+    bool               alarmed;        /* it is time, and no thread has seen to it yet */
     bool               waking;         /* one of the idle has been signalled and is on its way */
     int32_t            running;        /* jobs begun whose outcome is not settled */
     int32_t            max_running;
     int32_t            busy;           /* threads that take, or send an outcome and wait */
     bool               stopping;
+    bool               stopped;        /* whoever stops the pool has waited for it */
     weir__delivery    *ready, **ready_tail;   /* taken ahead */
     size_t             n_ready;
     weir__delivery    *again;          /* outcomes that the store could not take yet ... */
@@ -62,6 +84,28 @@ void *weir__pool_main(void *p);
 
 /* Nothing more is to be begun. Lock held. */
 void weir__pool_begin_stop(pool *p);
+
+/* Hand back all jobs that were taken ahead. Lock held, but not all the time. */
+void weir__pool_return_ready(pool *p);
+
+/* ---- for streams; no lock held ---- */
+
+/* weir_process() with ports; *out is a reference of the caller's. ports.release is also called when
+ * the pool could not be started. */
+weir_code weir__pool_start(weir_queue *q, const char *type, const weir_pool_config *cfg,
+                           const weir__ports *ports, pool **out, weir_error *err);
+
+/* n more jobs may be begun. Returns the demand that is open now. */
+int64_t weir__pool_demand(pool *p, int64_t n);
+
+/* Have an idle thread call ports.alarm at this time of the queue's steady clock. */
+void weir__pool_set_alarm(pool *p, int64_t at_ms);
+
+/* What a handler answers that keeps its job: weir__pool_handled() follows, from any thread. */
+#define WEIR__HELD WEIR_CODE_COUNT
+/* The handler has let go of the job and answered `rc`. True: its outcome is known, and the caller
+ * must send it (weir__pool_send()). */
+bool weir__pool_handled(weir__delivery *h, weir_code rc);
 
 /* ---- pool.c, with the lock held ---- */
 

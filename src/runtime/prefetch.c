@@ -1,8 +1,8 @@
 /* prefetch.c - prefetching: a pool takes jobs in bulk, and they wait in its list of ready ones.
  *
- * How many a pool may have ready is what weir_pool.prefetch says, or, by default, what the pool
- * finds by itself: as many as its threads do in AHEAD_NS if all handlers take as long as the
- * slowest of late. A pool knows nothing of its handlers at first and takes nothing ahead.
+ * weir_pool_config.prefetch says how many jobs a pool may have ready. By default the pool finds
+ * the number: as many as its threads do in AHEAD_NS if all handlers take as long as the slowest
+ * recent one. A pool knows nothing of its handlers at first and takes nothing ahead.
  *
  * What a pool took ahead by itself and has not begun within WEIR_AHEAD_MS, because its threads are
  * all in handlers that turned out to be slow, goes back to the store. Nobody waits for that moment:
@@ -161,6 +161,8 @@ void weir__pools_unpack(weir_queue *q)
 void weir__pool_fetch(pool *p)
 {
     size_t most = most_ready(p);
+    if (p->ports.metered && (int64_t)most > p->demand)
+        most = p->demand > 0 ? (size_t)p->demand : 0;
     if (p->fetching || p->stopping || !most || p->n_ready > most / 2)
         return;
     p->fetch_pass = weir__pool_enter(p);
@@ -223,6 +225,19 @@ static int64_t tend(pool *p, int64_t now)
         go_back(p);
         next = INT64_MAX;
     }
+    if (p->poll_at && now >= p->poll_at) {
+        p->hint = HINT_UNKNOWN;
+        p->hinted += HINT_UNKNOWN;
+        p->poll_at = now + p->ports.poll_ms;
+    }
+    if (p->poll_at && p->poll_at < next)
+        next = p->poll_at;
+    if (now >= p->alarm_at) {
+        p->alarmed = true;
+        p->alarm_at = INT64_MAX;
+    }
+    if (p->alarm_at < next)
+        next = p->alarm_at;
     if (p->again && now >= p->again_at)
         weir__pool_submit_again(p);
     else if (p->again && p->again_at < next)

@@ -11,8 +11,11 @@
 
 /* ---- starting ---- */
 
-static weir_code check_config(weir_pool *c, const char *type, weir_error *err)
+static weir_code check_config(weir_pool_config *c, const char *type, weir_error *err)
 {
+    weir_code rc = WEIR__CHECK_RESERVED(c, err);
+    if (rc)
+        return rc;
     if (!c->handler)
         return weir__fail_field(err, WEIR_EINVAL, "handler", "missing");
     if (!type && (!c->types || !c->types[0]))
@@ -64,16 +67,21 @@ static weir_code copy_types(pool *p, const char *type, weir_error *err)
     return WEIR_OK;
 }
 
-static weir_code pool_create(pool **out, weir_queue *q, const char *type, const weir_pool *cfg,
+static weir_code pool_create(pool **out, weir_queue *q, const char *type,
+                             const weir_pool_config *cfg, const weir__ports *ports,
                              weir_error *err)
 {
     *out = NULL;
     pool *p = calloc(1, sizeof *p);
-    if (!p)
+    if (!p) {
+        if (ports->release)
+            ports->release(ports->ctx);
         return weir_fail(err, WEIR_ENOMEM, "process: out of memory");
+    }
     p->q = q;
     p->refs = 1;
     p->cfg = *cfg;
+    p->ports = *ports;
     p->ready_tail = &p->ready;
     p->hint = HINT_UNKNOWN;
     weir__queue_ref(q);
@@ -82,13 +90,17 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type, const 
     weir__cond_init(&p->trouble);
     weir__cond_init(&p->quiet);
     weir_code rc = check_config(&p->cfg, type, err);
+    if (!rc && q->read_only)
+        rc = weir_fail(err, WEIR_EREADONLY, "process: the queue is open for reading only");
     if (!rc)
         rc = copy_types(p, type, err);
     if (rc) {
         weir__pool_unref(p);
         return rc;
     }
-    weir_pool *c = &p->cfg;
+    weir_pool_config *c = &p->cfg;
+    p->alarm_at = INT64_MAX;
+    p->poll_at = ports->poll_ms ? weir__queue_steady(q) + ports->poll_ms : 0;
     p->max_begun = c->running > c->threads ? c->running : c->threads;
     p->by_itself = c->prefetch == 0 && !q->store->ops->in_process;
     p->max_running = p->max_begun + (p->by_itself ? WEIR_AHEAD_JOBS
@@ -127,18 +139,23 @@ static pool *pools_unlink(weir_queue *q, const char *type)
     return p;
 }
 
-weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, weir_error *err)
+/* Take this pool off the list. False: it is not there, since another call stops or stopped it. */
+static bool pools_remove(weir_queue *q, pool *p)
 {
-    if (q->read_only)
-        return weir_fail(err, WEIR_EREADONLY, "process: the queue is open for reading only");
-    pool *p;
-    weir_code rc = pool_create(&p, q, type, cfg, err);
-    if (!p)
-        return rc;
-    weir__pool_ref(p);     /* ours: somebody may stop it before all threads have started */
-    pools_link(q, p);      /* before the threads start, so that no hint is missed */
-    weir__queue_want(q, WEIR__WANT_HINTS);
-    rc = weir__batcher_start(weir__queue_batcher(q, WEIR_OP_TAKE), err);
+    pthread_mutex_lock(&q->pools.lock);
+    pool **at = &q->pools.first;
+    while (*at && *at != p)
+        at = &(*at)->next;
+    bool there = *at != NULL;
+    if (there)
+        *at = p->next;
+    pthread_mutex_unlock(&q->pools.lock);
+    return there;
+}
+
+static weir_code start_threads(pool *p, weir_error *err)
+{
+    weir_code rc = weir__batcher_start(weir__queue_batcher(p->q, WEIR_OP_TAKE), err);
     for (int32_t i = 0; i < p->cfg.threads && !rc; i++) {
         pthread_t thread;
         weir__pool_ref(p);
@@ -155,27 +172,51 @@ weir_code weir_process(weir_queue *q, const char *type, const weir_pool *cfg, we
         pthread_mutex_unlock(&p->lock);
         atomic_fetch_sub(&p->refs, 1);
     }
+    return rc;
+}
+
+weir_code weir__pool_start(weir_queue *q, const char *type, const weir_pool_config *cfg,
+                           const weir__ports *ports, pool **out, weir_error *err)
+{
+    pool *p;
+    *out = NULL;
+    weir_code rc = pool_create(&p, q, type, cfg, ports, err);
+    if (!p)
+        return rc;
+    weir__pool_ref(p);     /* the caller's: somebody may stop it before all threads have started */
+    pools_link(q, p);      /* before the threads start, so that no hint is missed */
+    weir__queue_want(q, WEIR__WANT_HINTS);
+    rc = start_threads(p, err);
     if (rc) {
-        pthread_mutex_lock(&q->pools.lock);
-        pool **at = &q->pools.first;
-        while (*at && *at != p)
-            at = &(*at)->next;
-        bool there = *at != NULL;
-        if (there)
-            *at = p->next;
-        pthread_mutex_unlock(&q->pools.lock);
+        bool there = pools_remove(q, p);
         stop_pool(p, weir__deadline_in(0));
         if (there)
             weir__pool_unref(p);
+        weir__pool_unref(p);
+        return rc;
     }
-    weir__pool_unref(p);
+    if (p->poll_at)
+        weir__timer_set(&q->timer, &q->tend, p->poll_at);
+    *out = p;
+    return WEIR_OK;
+}
+
+weir_code weir_process(weir_queue *q, const char *type, const weir_pool_config *cfg,
+                       weir_pool **out, weir_error *err)
+{
+    static const weir__ports none;
+    pool *p;
+    weir_code rc = weir__pool_start(q, type, cfg, &none, &p, err);
+    if (out)
+        *out = p;
+    else
+        weir__pool_unref(p);
     return rc;
 }
 
 /* ---- stopping ---- */
 
-/* Hand back what was taken ahead. Lock held. */
-static void return_ready(pool *p)
+void weir__pool_return_ready(pool *p)
 {
     while (p->n_ready) {
         weir__delivery *h = weir__pool_ready_pop(p);
@@ -225,7 +266,7 @@ static weir_code stop_pool(pool *p, weir_deadline until)
         while (p->n_fetched || p->n_ready) {       /* more may come while it is handed back */
             if (p->n_fetched)
                 weir__pool_unpack(p);
-            return_ready(p);
+            weir__pool_return_ready(p);
         }
         if (p->again)                              /* the last chance for them */
             weir__pool_submit_again(p);
@@ -245,29 +286,82 @@ static weir_code stop_pool(pool *p, weir_deadline until)
     return failed ? WEIR_ETIMEOUT : WEIR_OK;
 }
 
+static void begin_stop(pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    weir__pool_begin_stop(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Wait for a pool that is off the list, and release the list's reference. `rc` is the error of
+ * another pool; it stays. */
+static weir_code end_stop(pool *p, weir_deadline until, int64_t timeout_ms, weir_code rc,
+                          weir_error *err)
+{
+    if (stop_pool(p, until))
+        rc = weir_fail(err, WEIR_ETIMEOUT, "stop: handlers were still running after %lld ms; "
+                       "their jobs failed with \"" WEIR__SHUTDOWN_TEXT "\"",
+                       (long long)timeout_ms);
+    else if (p->unsaved && !rc)         /* nobody else is here any more */
+        rc = weir_fail(err, p->unsaved_why.code, "stop: outcomes that the store did not take: "
+                       "%u (%.120s); these jobs run again", p->unsaved, p->unsaved_why.msg);
+    pthread_mutex_lock(&p->lock);
+    p->stopped = true;
+    pthread_cond_broadcast(&p->quiet);
+    pthread_mutex_unlock(&p->lock);
+    weir__pool_unref(p);
+    return rc;
+}
+
 weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms, weir_error *err)
 {
     pool *p, *stopped = NULL;
     weir_code rc = WEIR_OK;
     /* First stop all of them, then wait for each: their time runs together. */
     while ((p = pools_unlink(q, type))) {
-        pthread_mutex_lock(&p->lock);
-        weir__pool_begin_stop(p);
-        pthread_mutex_unlock(&p->lock);
+        begin_stop(p);
         p->next = stopped;
         stopped = p;
     }
     weir_deadline until = weir__deadline_in(timeout_ms);
     while ((p = stopped)) {
         stopped = p->next;
-        if (stop_pool(p, until))
-            rc = weir_fail(err, WEIR_ETIMEOUT, "stop: handlers were still running after %lld ms; "
-                           "their jobs failed with \"" WEIR__SHUTDOWN_TEXT "\"",
-                           (long long)timeout_ms);
-        else if (p->unsaved && !rc)     /* nobody else is here any more */
-            rc = weir_fail(err, p->unsaved_why.code, "stop: outcomes that the store did not take: "
-                           "%u (%.120s); these jobs run again", p->unsaved, p->unsaved_why.msg);
-        weir__pool_unref(p);
+        rc = end_stop(p, until, timeout_ms, rc, err);
     }
     return rc;
+}
+
+/* ---- the handle ---- */
+
+weir_code weir_pool_stop(weir_pool *p, int64_t timeout_ms, weir_error *err)
+{
+    if (!pools_remove(p->q, p)) {
+        pthread_mutex_lock(&p->lock);
+        while (!p->stopped)             /* another thread stops it, and has its own timeout */
+            pthread_cond_wait(&p->quiet, &p->lock);
+        pthread_mutex_unlock(&p->lock);
+        return WEIR_OK;
+    }
+    begin_stop(p);
+    return end_stop(p, weir__deadline_in(timeout_ms), timeout_ms, WEIR_OK, err);
+}
+
+void weir_pool_get_stats(weir_pool *p, weir_pool_stats *out)
+{
+    *out = (weir_pool_stats){ .completed = atomic_load(&p->ended[WEIR_OUTCOME_DONE]),
+                              .failed = atomic_load(&p->ended[WEIR_OUTCOME_FAIL]) +
+                                        atomic_load(&p->ended[WEIR_OUTCOME_GIVE_UP]),
+                              .returned = atomic_load(&p->ended[WEIR_OUTCOME_RETURN]) };
+    out->started = atomic_load(&p->started);        /* last: an outcome comes after its start */
+    out->running = (uint32_t)(out->started - out->completed - out->failed - out->returned);
+    out->busy = (uint32_t)atomic_load(&p->handling);
+    pthread_mutex_lock(&p->lock);
+    out->prefetched = (uint32_t)(p->n_ready + p->n_fetched);
+    out->threads = (uint32_t)p->live;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void weir_pool_free(weir_pool *p)
+{
+    weir__pool_unref(p);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "runtime/delivery.h"
 #include "runtime/ops.h"
 #include "runtime/pool.h"
@@ -286,6 +287,8 @@ weir_code weir_open(weir_queue **out, const char *url, const weir_options *opt, 
     *out = NULL;
     if (!opt)
         opt = &none;
+    if (WEIR__CHECK_RESERVED(opt, err))
+        return WEIR_EINVAL;
     weir_queue *q = calloc(1, sizeof *q);
     if (!q)
         return weir_fail(err, WEIR_ENOMEM, "open: out of memory");

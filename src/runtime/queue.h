@@ -18,7 +18,7 @@
 #include "runtime/timer.h"
 #include "weir/worker.h"
 
-struct weir__pool;
+struct weir_pool;
 
 enum { WEIR__REVOKED = 64 };
 
@@ -44,7 +44,7 @@ struct weir_queue {
 
     struct {
         pthread_mutex_t    lock;
-        struct weir__pool *first;
+        struct weir_pool  *first;
         uint32_t           threads;       /* ever started, for names */
     } pools;
 

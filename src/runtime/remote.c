@@ -1,9 +1,11 @@
 /* remote.c - the calls of remote.h: work on jobs by id and delivery, for workers elsewhere. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "runtime/group.h"
+#include "runtime/trace.h"
 
 /* ---- take ---- */
 
@@ -20,8 +22,10 @@ weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **job
 
 /* Move the jobs that were taken to the caller's `out`; NULL: nobody wants them, and their leases
  * will run out. Returns how many came there. */
-static size_t give_jobs(const weir_op_take *take, weir_job **out)
+static size_t give_jobs(weir_queue *q, const weir_op_take *take, weir_job **out)
 {
+    for (size_t i = 0; out && weir__trace_on() && i < take->n_jobs; i++)
+        weir__trace_taken(q, take->jobs[i]);
     if (out && out != take->jobs)
         memcpy(out, take->jobs, take->n_jobs * sizeof *out);
     for (size_t i = 0; !out && i < take->n_jobs; i++)
@@ -31,8 +35,7 @@ static size_t give_jobs(const weir_op_take *take, weir_job **out)
 
 static void give_taken(weir_queue *q, weir_op *op, const weir_reply *to)
 {
-    (void)q;
-    size_t n = op->err.code ? 0 : give_jobs(&op->u.take, to->out);
+    size_t n = op->err.code ? 0 : give_jobs(q, &op->u.take, to->out);
     if (to->n_out)
         *to->n_out = n;
     if (to->waits_out)
@@ -68,6 +71,10 @@ typedef struct finishing {
     weir_group_one  one[];          /* n, and behind them what `jobs` points to */
 } finishing;
 
+#define bad_ending(err, code, i, field, ...)                                                      \
+    (weir__fail_field(err, code, field, __VA_ARGS__),                                             \
+     weir__fail_inside(err, code, "endings[%zu]", i))
+
 static weir_code check_endings(const weir_ending *endings, size_t n, weir_error *err)
 {
     size_t bytes = 0, jobs = 0;
@@ -77,16 +84,20 @@ static weir_code check_endings(const weir_ending *endings, size_t n, weir_error 
     for (size_t i = 0; i < n; i++) {
         const weir_ending *e = &endings[i];
         size_t             more = e->next ? e->next->n : 0;
+        if (WEIR__CHECK_RESERVED(e, err))
+            return weir__fail_inside(err, WEIR_EINVAL, "endings[%zu]", i);
+        if (e->next && WEIR__CHECK_RESERVED(e->next, err))
+            return weir__fail_inside(err, WEIR_EINVAL, "endings[%zu].next", i);
         if (e->text)
             bytes += e->len ? e->len : strlen(e->text);
         if (bytes > WEIR_MAX_ADD_BYTES)
-            return weir_fail(err, WEIR_ELIMIT, "endings[%zu].text: more than %d bytes together "
-                                               "(WEIR_MAX_ADD_BYTES)", i, WEIR_MAX_ADD_BYTES);
+            return bad_ending(err, WEIR_ELIMIT, i, "text", "more than %d bytes together "
+                              "(WEIR_MAX_ADD_BYTES)", WEIR_MAX_ADD_BYTES);
         if (more > WEIR_MAX_ADD || (jobs += more) > WEIR_MAX_ADD)
-            return weir_fail(err, WEIR_ELIMIT, "endings[%zu].next: more than %d jobs together "
-                                               "(WEIR_MAX_ADD)", i, WEIR_MAX_ADD);
+            return bad_ending(err, WEIR_ELIMIT, i, "next", "more than %d jobs together "
+                              "(WEIR_MAX_ADD)", WEIR_MAX_ADD);
         if (more && !e->jobs)
-            return weir_fail(err, WEIR_EINVAL, "endings[%zu].jobs: missing", i);
+            return bad_ending(err, WEIR_EINVAL, i, "jobs", "missing");
     }
     return WEIR_OK;
 }
@@ -103,11 +114,15 @@ static void fill(void *ctx, bool wanted)
             *out = (weir_ended){ .err = op->err };
             continue;
         }
+        if (weir__trace_on())
+            weir__trace_finished(all->group.q, &op->u.finish);
         out->err.code = WEIR_OK;
         out->err.msg[0] = '\0';
         out->state = op->u.finish.state;
         out->n_jobs = op->u.finish.next.n
-                          ? give_jobs(&op->u.finish.next, wanted ? all->jobs[i] : NULL) : 0;
+                          ? give_jobs(all->group.q, &op->u.finish.next,
+                                      wanted ? all->jobs[i] : NULL)
+                          : 0;
         out->suspect_waits = op->u.finish.next.suspect_waits;
     }
     free(all->copies);
@@ -205,37 +220,74 @@ weir_code weir_finish(weir_queue *q, const weir_ending *endings, size_t n, weir_
 static void give_renewed(weir_queue *q, weir_op *op, const weir_reply *to)
 {
     (void)q;
-    weir_lease *out = to->out;
-    for (size_t i = 0; out && i < op->u.renew.n; i++)
-        out[i].code = op->err.code ? op->err.code : op->u.renew.items[i].code;
+    weir_renewed *out = to->out;
+    for (size_t i = 0; out && i < op->u.renew.n; i++) {
+        const weir_renewal *it = &op->u.renew.items[i];
+        if (op->err.code)
+            out[i].err = op->err;
+        else if (it->code)
+            weir_fail(&out[i].err, it->code, "job %" PRIu64 ": delivery %" PRIu32 " is over: %s",
+                      it->id, it->delivery, weir_code_text(it->code));
+        else
+            out[i].err.code = WEIR_OK, out[i].err.msg[0] = out[i].err.field[0] = '\0';
+    }
 }
 
-static weir_code check_leases(weir_lease *leases, size_t n, weir_error *err)
+/* The operation for n leases. Its items are the caller's to free. */
+static weir_code op_renew(const weir_lease *leases, size_t n, weir_op *op, weir_error *err)
 {
-    if (n <= WEIR_MAX_ADD)
-        return WEIR_OK;
-    for (size_t i = 0; i < n; i++)
-        leases[i].code = WEIR_ELIMIT;
-    return weir__fail_field(err, WEIR_ELIMIT, "leases", "%zu, at most %d (WEIR_MAX_ADD)", n,
-                            WEIR_MAX_ADD);
+    *op = (weir_op){ .kind = WEIR_OP_RENEW, .u.renew.n = n };
+    if (n > WEIR_MAX_ADD)
+        return weir__fail_field(err, WEIR_ELIMIT, "leases", "%zu, at most %d (WEIR_MAX_ADD)", n,
+                                WEIR_MAX_ADD);
+    op->u.renew.items = malloc((n ? n : 1) * sizeof *op->u.renew.items);
+    if (!op->u.renew.items)
+        return weir_fail(err, WEIR_ENOMEM, "renew: out of memory");
+    weir_code rc = WEIR_OK;
+    for (size_t i = 0; i < n && !rc; i++) {
+        const weir_lease *l = &leases[i];
+        op->u.renew.items[i] = (weir_renewal){ .id = l->id, .delivery = l->delivery,
+                                               .lease_ms = l->lease_ms };
+        if ((rc = WEIR__CHECK_RESERVED(l, err)))
+            weir__fail_inside(err, rc, "leases[%zu]", i);
+    }
+    return rc;
 }
 
-weir_code weir_renew(weir_queue *q, weir_lease *leases, size_t n, weir_error *err)
+/* `f` is NULL for the plain call. */
+static weir_code renew(weir_queue *q, const weir_lease *leases, size_t n, weir_renewed *out,
+                       weir_future **f, weir_error *err)
 {
-    weir_op   op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = leases, .n = n } };
-    weir_code rc = check_leases(leases, n, err);
-    return rc ? rc : weir__call(q, &op, &(weir_reply){ .give = give_renewed, .out = leases }, err);
+    weir_op    op;
+    weir_error why;
+    weir_reply to = { .give = give_renewed, .out = out };
+    weir_code  rc = op_renew(leases, n, &op, &why);
+    if (!rc)
+        rc = f ? weir__call_async(q, &op, &to, f, &why) : weir__call(q, &op, &to, &why);
+    free(op.u.renew.items);
+    for (size_t i = 0; rc && out && i < n; i++)
+        out[i].err = why;
+    if (rc && err)
+        *err = why;
+    return rc;
 }
 
-weir_code weir_renew_async(weir_queue *q, weir_lease *leases, size_t n, weir_future **f,
-                           weir_error *err)
+weir_code weir_renew(weir_queue *q, const weir_lease *leases, size_t n, weir_renewed *out,
+                     weir_error *err)
 {
-    weir_op    op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = leases, .n = n } };
-    weir_reply to = { .give = give_renewed, .out = leases };
-    weir_code  rc = check_leases(leases, n, err);
-    if (rc && f)
-        *f = NULL;
-    return rc ? rc : weir__call_async(q, &op, &to, f, err);
+    return renew(q, leases, n, out, NULL, err);
+}
+
+weir_code weir_renew_async(weir_queue *q, const weir_lease *leases, size_t n, weir_renewed *out,
+                           weir_future **f, weir_error *err)
+{
+    weir_future *made = NULL;
+    weir_code    rc = renew(q, leases, n, out, &made, err);
+    if (f)
+        *f = made;
+    else
+        weir_future_free(made);
+    return rc;
 }
 
 /* ---- progress ---- */

@@ -1,81 +1,38 @@
-/* schedule_calls.c - the calls of schedule.h, each twice: plain (waits) and async (a future).
- *
- * A call is a chain of steps: a step looks at the answer of the last operation and makes the next
- * one. Plain calls run the steps on the caller's thread, async calls on the callback thread, since
- * reading a schedule (time zones are files) is too slow for the thread that leads the store. */
+/* schedule_calls.c - the calls of schedule.h, each twice: plain (waits) and async (a future). */
+#include "runtime/schedule_call.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "core/firing.h"
-#include "op/schedule.h"
-#include "runtime/future.h"
-#include "runtime/ops.h"
-#include "runtime/schedules.h"
-
-typedef struct call call;
-
-/* A step, after the operation in call.ticket was answered. True: the next one is there. False: the
- * call is over, with the outcome call.err. */
-typedef bool step(call *c);
-
-struct call {
-    weir_ticket     ticket;
-    step           *next;           /* after the operation under way */
-    step           *then;           /* when the schedule was read into `k` */
-    weir_queue     *q;
-    weir_error      err;
-    weir_arena      arena;          /* lives until the call is over */
-    const char     *name;
-
-    weir_arena      read;           /* texts of k.s */
-    weir_kept       k;
-    bool            known;          /* there is a schedule of this name */
-    weir_buf        record;
-
-    weir_schedule   given;          /* of a put ... */
-    weir_cron       cron;
-    bool            paused;         /* of a pause ... */
-    int64_t         from_at, to_at; /* of a backfill: what it asks for */
-    int64_t        *at;             /* the firings whose jobs are added by hand */
-    weir_added     *added;
-    size_t          n;
-
-    weir_schedules *list;
-    weir_schedules **list_out;      /* of the caller; NULL: nobody wants it */
-    uint64_t       *id_out;
-    size_t         *n_out;
-
-    weir_future    *future;         /* of an async call */
-    weir_post       post;
-};
 
 /* ---- steps ---- */
 
-static bool over(call *c, const weir_error *err)
+bool weir__call_over(schedule_call *c, const weir_error *err)
 {
     c->err = *err;
     return false;
 }
 
-static bool fail(call *c, weir_code code, const char *what)
+bool weir__call_fail(schedule_call *c, weir_code code, const char *what)
 {
     weir_fail(&c->err, code, "%s", what);
     return false;
 }
 
-static bool go_on(call *c, weir_op op, step *next)
+bool weir__call_go_on(schedule_call *c, weir_op op, schedule_step *next)
 {
     c->ticket.op = op;
     c->next = next;
     return !weir__ops_check(c->q, &c->ticket.op, &c->err);
 }
 
-static step got_schedule;
+static schedule_step got_schedule;
 
-static bool read_schedule(call *c)
+bool weir__call_read(schedule_call *c)
 {
-    return go_on(c, (weir_op){ .kind = WEIR_OP_SCHEDULES,
+    return weir__call_go_on(c, (weir_op){ .kind = WEIR_OP_SCHEDULES,
                                .u.schedules = { .name = c->name, .limit = 1 } }, got_schedule);
 }
 
@@ -91,11 +48,11 @@ static bool load(const weir_schedule_row *row, weir_arena *arena, weir_kept *out
     return out->err.code != WEIR_ENOMEM;
 }
 
-static bool got_schedule(call *c)
+static bool got_schedule(schedule_call *c)
 {
     weir_schedule_rows *rows = c->ticket.op.u.schedules.rows;
     if (c->ticket.op.err.code)
-        return over(c, &c->ticket.op.err);
+        return weir__call_over(c, &c->ticket.op.err);
     weir__arena_free(&c->read);
     c->read = (weir_arena){ 0 };
     c->k = (weir_kept){ 0 };
@@ -103,30 +60,30 @@ static bool got_schedule(call *c)
     bool ok = !c->known || load(&rows->row[0], &c->read, &c->k);
     weir__rows_free(rows);
     if (!ok)
-        return fail(c, WEIR_ENOMEM, "schedule: out of memory");
-    return c->k.err.code ? over(c, &c->k.err) : c->then(c);
+        return weir__call_fail(c, WEIR_ENOMEM, "schedule: out of memory");
+    return c->k.err.code ? weir__call_over(c, &c->k.err) : c->then(c);
 }
 
-static bool missing(call *c)
+bool weir__call_missing(schedule_call *c)
 {
     weir_fail(&c->err, WEIR_ENOENT, "there is no schedule %s", c->name);
     return false;
 }
 
 /* Somebody else may have changed the schedule since it was read. */
-static bool was_put(call *c)
+static bool was_put(schedule_call *c)
 {
     if (c->ticket.op.err.code == WEIR_ESTALE)
-        return read_schedule(c);
-    return over(c, &c->ticket.op.err);
+        return weir__call_read(c);
+    return weir__call_over(c, &c->ticket.op.err);
 }
 
-static bool put(call *c, const weir_schedule *s)
+bool weir__call_put(schedule_call *c, const weir_schedule *s)
 {
     weir_op op = weir__schedule_op_put(s, c->k.version, weir__schedule_due(s), &c->record);
     if (c->record.failed)
-        return fail(c, WEIR_ENOMEM, "schedule: out of memory");
-    return go_on(c, op, was_put);
+        return weir__call_fail(c, WEIR_ENOMEM, "schedule: out of memory");
+    return weir__call_go_on(c, op, was_put);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -142,7 +99,13 @@ static bool same_times(const weir_schedule *a, const weir_schedule *b)
            a->start_at == b->start_at && a->end_at == b->end_at && a->paused == b->paused;
 }
 
-static bool put_given(call *c)
+bool weir__call_new_series(schedule_call *c, weir_schedule *s)
+{
+    return getrandom(&s->series, sizeof s->series, 0) == sizeof s->series ||
+           weir__call_fail(c, WEIR_EIO, "schedule: the system gives no random numbers");
+}
+
+static bool put_given(schedule_call *c)
 {
     const weir_schedule *old = &c->k.s;
     weir_schedule       *own = &c->given;
@@ -156,47 +119,47 @@ static bool put_given(call *c)
     own->turn = old->turn;
     own->n_history = old->n_history;
     memcpy(own->history, old->history, sizeof own->history);
-    if (!c->known && getrandom(&own->series, sizeof own->series, 0) != sizeof own->series)
-        return fail(c, WEIR_EIO, "schedule: the system gives no random numbers");
+    if (!c->known && !weir__call_new_series(c, own))
+        return false;
     if (!c->known || !same_times(own, old))
         weir__schedule_restart(own, &c->cron, weir_now(c->q));
-    return put(c, own);
+    return weir__call_put(c, own);
 }
 
-static bool pause_it(call *c)
+static bool pause_it(schedule_call *c)
 {
     weir_schedule *s = &c->k.s;
     if (!c->known)
-        return missing(c);
+        return weir__call_missing(c);
     if (s->paused && !c->paused)
         weir__schedule_restart(s, &c->k.cron, weir_now(c->q));
     s->paused = c->paused;
-    return put(c, s);
+    return weir__call_put(c, s);
 }
 
 /* ---- firing by hand ---- */
 
-static bool note_added(call *c)
+static bool note_added(schedule_call *c)
 {
     int64_t now = weir_now(c->q);
     if (!c->known)
-        return over(c, &(weir_error){ 0 });             /* it was removed meanwhile */
-    for (size_t i = c->n > WEIR_MAX_FIRED ? c->n - WEIR_MAX_FIRED : 0; i < c->n; i++)
+        return weir__call_over(c, &(weir_error){ 0 });             /* it was removed meanwhile */
+    for (size_t i = 0; i < c->n; i++)
         weir__schedule_note(&c->k.s, (weir_firing){ .at = c->at[i], .done_at = now,
                                                     .outcome = WEIR_FIRING_BY_HAND,
                                                     .job = c->added[i].id });
-    return put(c, &c->k.s);
+    return weir__call_put(c, &c->k.s);
 }
 
-static bool were_added(call *c)
+static bool were_added(schedule_call *c)
 {
     if (c->ticket.op.err.code)
-        return over(c, &c->ticket.op.err);
+        return weir__call_over(c, &c->ticket.op.err);
     c->then = note_added;
-    return read_schedule(c);
+    return weir__call_read(c);
 }
 
-static weir_code make_spec(call *c, int64_t at, weir_spec *out)
+weir_code weir__call_spec(schedule_call *c, int64_t at, weir_spec *out)
 {
     weir_buf  values = { 0 };
     weir_code rc = weir__schedule_spec(&c->k.s, at, &values, out, &c->err);
@@ -211,41 +174,41 @@ static weir_code make_spec(call *c, int64_t at, weir_spec *out)
     return rc;
 }
 
-static bool add_jobs(call *c)
+static bool add_jobs(schedule_call *c)
 {
     weir_spec *specs = weir__arena_alloc(&c->arena, c->n * sizeof *specs);
     c->added = weir__arena_alloc(&c->arena, c->n * sizeof *c->added);
     if (!specs || !c->added)
-        return fail(c, WEIR_ENOMEM, "schedule: out of memory");
+        return weir__call_fail(c, WEIR_ENOMEM, "schedule: out of memory");
     for (size_t i = 0; i < c->n; i++)
-        if (make_spec(c, c->at[i], &specs[i]))
+        if (weir__call_spec(c, c->at[i], &specs[i]))
             return false;
-    return go_on(c, (weir_op){ .kind = WEIR_OP_ADD,
+    return weir__call_go_on(c, (weir_op){ .kind = WEIR_OP_ADD,
                                .u.add = { .specs = specs, .n = c->n, .out = c->added } },
                  were_added);
 }
 
-static bool fire_now(call *c)
+static bool fire_now(schedule_call *c)
 {
     if (!c->known)
-        return missing(c);
+        return weir__call_missing(c);
     c->at = weir__arena_alloc(&c->arena, sizeof *c->at);
     if (!c->at)
-        return fail(c, WEIR_ENOMEM, "schedule: out of memory");
+        return weir__call_fail(c, WEIR_ENOMEM, "schedule: out of memory");
     *c->at = weir_now(c->q);
     c->n = 1;
     return add_jobs(c);
 }
 
-static bool fire_span(call *c)
+static bool fire_span(schedule_call *c)
 {
     enum { ROOM = WEIR_MAX_FIRINGS + 1 };
     const weir_kept *k = &c->k;
     if (!c->known)
-        return missing(c);
+        return weir__call_missing(c);
     c->at = weir__arena_alloc(&c->arena, ROOM * sizeof *c->at);
     if (!c->at)
-        return fail(c, WEIR_ENOMEM, "backfill: out of memory");
+        return weir__call_fail(c, WEIR_ENOMEM, "backfill: out of memory");
     int64_t at = weir__schedule_after(&k->s, &k->cron, c->from_at > 0 ? c->from_at - 1 : 0);
     for (; at && at < c->to_at && c->n < ROOM; at = weir__schedule_after(&k->s, &k->cron, at))
         c->at[c->n++] = at;
@@ -254,7 +217,7 @@ static bool fire_span(call *c)
                   WEIR_MAX_FIRINGS);
         return false;
     }
-    return c->n ? add_jobs(c) : over(c, &(weir_error){ 0 });
+    return c->n ? add_jobs(c) : weir__call_over(c, &(weir_error){ 0 });
 }
 
 /* ---- reading ---- */
@@ -273,7 +236,7 @@ void weir_schedules_free(weir_schedules *s)
     free(l);
 }
 
-static weir_schedules *make_list(const weir_schedule_rows *rows, bool full)
+weir_schedules *weir__schedules_make(const weir_schedule_rows *rows, bool full)
 {
     list *l = calloc(1, sizeof *l);
     bool  ok = l && (l->head.schedule = weir__arena_alloc(&l->arena, (rows->n + 1) *
@@ -292,18 +255,18 @@ static weir_schedules *make_list(const weir_schedule_rows *rows, bool full)
     return NULL;
 }
 
-static bool got_list(call *c)
+static bool got_list(schedule_call *c)
 {
     weir_op_schedules *op = &c->ticket.op.u.schedules;
     if (c->ticket.op.err.code)
-        return over(c, &c->ticket.op.err);
+        return weir__call_over(c, &c->ticket.op.err);
     bool   full = !op->name && op->rows->n == op->limit;
     size_t n = op->rows->n;
-    c->list = make_list(op->rows, full);
+    c->list = weir__schedules_make(op->rows, full);
     weir__rows_free(op->rows);
     if (!c->list)
-        return fail(c, WEIR_ENOMEM, "schedules: out of memory");
-    return op->name && !n ? missing(c) : over(c, &(weir_error){ 0 });
+        return weir__call_fail(c, WEIR_ENOMEM, "schedules: out of memory");
+    return op->name && !n ? weir__call_missing(c) : weir__call_over(c, &(weir_error){ 0 });
 }
 
 /* ---- running the steps ---- */
@@ -311,7 +274,7 @@ static bool got_list(call *c)
 /* Give the answers, or "nothing", to the caller. */
 static void give(void *ctx, bool wanted)
 {
-    call *c = ctx;
+    schedule_call *c = ctx;
     bool  ok = !c->err.code;
     if (!wanted)
         return;
@@ -323,9 +286,11 @@ static void give(void *ctx, bool wanted)
         *c->id_out = ok ? c->added[0].id : 0;
     if (c->n_out)
         *c->n_out = ok ? c->n : 0;
+    if (c->existed_out)
+        *c->existed_out = ok && c->existed;
 }
 
-static void release(call *c)
+static void release(schedule_call *c)
 {
     weir_schedules_free(c->list);
     weir__buf_fini(&c->record);
@@ -333,7 +298,7 @@ static void release(call *c)
     weir__arena_free(&c->arena);
 }
 
-static void nothing_yet(call *c)
+static void nothing_yet(schedule_call *c)
 {
     if (c->list_out)
         *c->list_out = NULL;
@@ -341,9 +306,11 @@ static void nothing_yet(call *c)
         *c->id_out = 0;
     if (c->n_out)
         *c->n_out = 0;
+    if (c->existed_out)
+        *c->existed_out = false;
 }
 
-static weir_code run(weir_queue *q, call *c, step *first, weir_error *err)
+weir_code weir__call_steps(weir_queue *q, schedule_call *c, schedule_step *first, weir_error *err)
 {
     c->q = q;
     nothing_yet(c);
@@ -356,7 +323,7 @@ static weir_code run(weir_queue *q, call *c, step *first, weir_error *err)
     return c->err.code;
 }
 
-static void end(call *c)
+static void end(schedule_call *c)
 {
     weir_future *f = c->future;
     weir__future_ref(f);
@@ -370,12 +337,12 @@ static void move_on(void *ctx);
 
 static void answered(weir_ticket *t)
 {
-    call *c = (call *)((char *)t - offsetof(call, ticket));
+    schedule_call *c = (schedule_call *)((char *)t - offsetof(schedule_call, ticket));
     if (!weir__events_post(&c->q->events, &c->post, move_on, c))
         move_on(c);                     /* closed: better here than never */
 }
 
-static void submit(call *c)
+static void submit(schedule_call *c)
 {
     c->ticket.done = answered;
     if (weir__queue_submit(c->q, &c->ticket)) {
@@ -386,7 +353,7 @@ static void submit(call *c)
 
 static void move_on(void *ctx)
 {
-    call *c = ctx;
+    schedule_call *c = ctx;
     if (c->next(c))
         submit(c);
     else
@@ -401,7 +368,7 @@ static const char *copy_text(weir_arena *arena, const char *text)
 }
 
 /* What the call borrows. */
-static bool copy_all(call *c)
+static bool copy_all(schedule_call *c)
 {
     weir_schedule_row row;
     weir_kept         k;
@@ -418,22 +385,22 @@ static bool copy_all(call *c)
 }
 
 /* Refused at once if the first step fails. */
-static weir_code run_async(weir_queue *q, call *what, step *first, weir_future **out,
-                           weir_error *err)
+weir_code weir__call_steps_async(weir_queue *q, schedule_call *what, schedule_step *first,
+                                 weir_future **out, weir_error *err)
 {
     weir_future *f;
     if (out)
         *out = NULL;
     nothing_yet(what);
-    weir_code rc = weir__future_create(q, &f, sizeof(call), NULL, err);
+    weir_code rc = weir__future_create(q, &f, sizeof(schedule_call), NULL, err);
     if (rc)
         return rc;
-    call *c = weir__future_bytes(f);
+    schedule_call *c = weir__future_bytes(f);
     *c = *what;
     c->q = q;
     c->future = f;
     if (!copy_all(c))
-        fail(c, WEIR_ENOMEM, "schedule: out of memory");
+        weir__call_fail(c, WEIR_ENOMEM, "schedule: out of memory");
     else if (first(c)) {
         if (out)
             *out = f;
@@ -453,27 +420,27 @@ static weir_code run_async(weir_queue *q, call *what, step *first, weir_future *
 
 /* ---- the calls ---- */
 
-static weir_code check_given(call *c, const weir_schedule *s, weir_error *err)
+static weir_code check_given(schedule_call *c, const weir_schedule *s, weir_error *err)
 {
     weir_code rc = weir__schedule_check(s, err);
-    *c = (call){ .name = s->name, .given = *s, .then = put_given };
+    *c = (schedule_call){ .name = s->name, .given = *s, .then = put_given };
     return rc ? rc : weir__schedule_parse(&c->cron, s, err);
 }
 
 weir_code weir_schedule_put(weir_queue *q, const weir_schedule *s, weir_error *err)
 {
-    call      c;
+    schedule_call      c;
     weir_code rc = check_given(&c, s, err);
-    return rc ? rc : run(q, &c, read_schedule, err);
+    return rc ? rc : weir__call_steps(q, &c, weir__call_read, err);
 }
 
 weir_code weir_schedule_put_async(weir_queue *q, const weir_schedule *s, weir_future **f,
                                   weir_error *err)
 {
-    call      c;
+    schedule_call      c;
     weir_code rc = check_given(&c, s, err);
     if (!rc)
-        return run_async(q, &c, read_schedule, f, err);
+        return weir__call_steps_async(q, &c, weir__call_read, f, err);
     if (f)
         *f = NULL;
     return rc;
@@ -500,88 +467,90 @@ weir_code weir_schedule_remove_async(weir_queue *q, const char *name, weir_futur
 }
 
 /* `name` may be NULL, which the check of the first operation must not take for "all". */
-static bool read_named(call *c)
+bool weir__call_read_named(schedule_call *c)
 {
-    return !weir__schedule_name_check(c->name, &c->err) && read_schedule(c);
+    return !weir__schedule_name_check(c->name, &c->err) && weir__call_read(c);
 }
 
 weir_code weir_schedule_pause(weir_queue *q, const char *name, bool paused, weir_error *err)
 {
-    call c = { .name = name, .then = pause_it, .paused = paused };
-    return run(q, &c, read_named, err);
+    schedule_call c = { .name = name, .then = pause_it, .paused = paused };
+    return weir__call_steps(q, &c, weir__call_read_named, err);
 }
 
 weir_code weir_schedule_pause_async(weir_queue *q, const char *name, bool paused, weir_future **f,
                                     weir_error *err)
 {
-    call c = { .name = name, .then = pause_it, .paused = paused };
-    return run_async(q, &c, read_named, f, err);
+    schedule_call c = { .name = name, .then = pause_it, .paused = paused };
+    return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
 }
 
 weir_code weir_schedule_fire(weir_queue *q, const char *name, uint64_t *id, weir_error *err)
 {
-    call c = { .name = name, .then = fire_now, .id_out = id };
-    return run(q, &c, read_named, err);
+    schedule_call c = { .name = name, .then = fire_now, .id_out = id };
+    return weir__call_steps(q, &c, weir__call_read_named, err);
 }
 
 weir_code weir_schedule_fire_async(weir_queue *q, const char *name, uint64_t *id, weir_future **f,
                                    weir_error *err)
 {
-    call c = { .name = name, .then = fire_now, .id_out = id };
-    return run_async(q, &c, read_named, f, err);
+    schedule_call c = { .name = name, .then = fire_now, .id_out = id };
+    return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
 }
 
 weir_code weir_schedule_backfill(weir_queue *q, const char *name, int64_t from_at, int64_t to_at,
                                  size_t *n, weir_error *err)
 {
-    call c = { .name = name, .then = fire_span, .from_at = from_at, .to_at = to_at, .n_out = n };
-    return run(q, &c, read_named, err);
+    schedule_call c = { .name = name, .then = fire_span, .from_at = from_at, .to_at = to_at,
+                        .n_out = n };
+    return weir__call_steps(q, &c, weir__call_read_named, err);
 }
 
 weir_code weir_schedule_backfill_async(weir_queue *q, const char *name, int64_t from_at,
                                        int64_t to_at, size_t *n, weir_future **f, weir_error *err)
 {
-    call c = { .name = name, .then = fire_span, .from_at = from_at, .to_at = to_at, .n_out = n };
-    return run_async(q, &c, read_named, f, err);
+    schedule_call c = { .name = name, .then = fire_span, .from_at = from_at, .to_at = to_at,
+                        .n_out = n };
+    return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
 }
 
-static bool read_page(call *c)
+static bool read_page(schedule_call *c)
 {
-    return go_on(c, (weir_op){ .kind = WEIR_OP_SCHEDULES,
+    return weir__call_go_on(c, (weir_op){ .kind = WEIR_OP_SCHEDULES,
                                .u.schedules = { .after = c->name, .limit = c->n } }, got_list);
 }
 
-static bool read_one(call *c)
+static bool read_one(schedule_call *c)
 {
     if (weir__schedule_name_check(c->name, &c->err))
         return false;
-    return go_on(c, (weir_op){ .kind = WEIR_OP_SCHEDULES,
+    return weir__call_go_on(c, (weir_op){ .kind = WEIR_OP_SCHEDULES,
                                .u.schedules = { .name = c->name, .limit = 1 } }, got_list);
 }
 
 weir_code weir_schedules_list(weir_queue *q, const char *after, size_t limit,
                               weir_schedules **out, weir_error *err)
 {
-    call c = { .name = after, .n = limit ? limit : WEIR_MAX_PAGE, .list_out = out };
-    return run(q, &c, read_page, err);
+    schedule_call c = { .name = after, .n = limit ? limit : WEIR_MAX_PAGE, .list_out = out };
+    return weir__call_steps(q, &c, read_page, err);
 }
 
 weir_code weir_schedules_list_async(weir_queue *q, const char *after, size_t limit,
                                     weir_schedules **out, weir_future **f, weir_error *err)
 {
-    call c = { .name = after, .n = limit ? limit : WEIR_MAX_PAGE, .list_out = out };
-    return run_async(q, &c, read_page, f, err);
+    schedule_call c = { .name = after, .n = limit ? limit : WEIR_MAX_PAGE, .list_out = out };
+    return weir__call_steps_async(q, &c, read_page, f, err);
 }
 
 weir_code weir_schedule_get(weir_queue *q, const char *name, weir_schedules **out, weir_error *err)
 {
-    call c = { .name = name, .list_out = out };
-    return run(q, &c, read_one, err);
+    schedule_call c = { .name = name, .list_out = out };
+    return weir__call_steps(q, &c, read_one, err);
 }
 
 weir_code weir_schedule_get_async(weir_queue *q, const char *name, weir_schedules **out,
                                   weir_future **f, weir_error *err)
 {
-    call c = { .name = name, .list_out = out };
-    return run_async(q, &c, read_one, f, err);
+    schedule_call c = { .name = name, .list_out = out };
+    return weir__call_steps_async(q, &c, read_one, f, err);
 }

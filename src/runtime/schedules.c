@@ -1,6 +1,7 @@
 /* schedules.c - schedules as the store keeps them: see schedules.h. */
 #include "runtime/schedules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/firing.h"
@@ -26,6 +27,14 @@ weir_op weir__schedule_op_put(const weir_schedule *s, uint64_t version, int64_t 
                       .u.schedule = { .name = s->name, .record = record->data,
                                       .len = record->len, .due_at = due_at,
                                       .version = version } };
+}
+
+weir_token weir__schedule_token(const weir_schedule *s, uint64_t turn,
+                                char key[WEIR_MAX_TOKEN + 1])
+{
+    snprintf(key, WEIR_MAX_TOKEN + 1, "schedule %016llx %s", (unsigned long long)s->series,
+             s->name);
+    return (weir_token){ .key = key, .number = turn };
 }
 
 weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,

@@ -23,6 +23,10 @@ void weir__schedule_load(const weir_schedule_row *row, weir_arena *arena, weir_k
 weir_op weir__schedule_op_put(const weir_schedule *s, uint64_t version, int64_t due_at,
                               weir_buf *record);
 
+/* The token with which the firing of this turn is added. Its key is in `key`. */
+weir_token weir__schedule_token(const weir_schedule *s, uint64_t turn,
+                                char key[WEIR_MAX_TOKEN + 1]);
+
 /* What a firing adds. The values of the job are in `values`. */
 weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
                               weir_error *err);

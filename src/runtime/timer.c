@@ -93,10 +93,19 @@ void weir__timer_set(weir_timer *t, weir_timer_entry *e, int64_t at_ms)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* Entries that follow the wall clock run again, if a time is set. Lock held. */
+static void clock_was_set(weir_timer *t)
+{
+    for (weir_timer_entry *e = t->first; e; e = e->next)
+        if (e->on_clock_set && e->at_ms != INT64_MAX)
+            e->at_ms = INT64_MIN;
+}
+
 void weir__timer_wake(weir_timer *t)
 {
     pthread_mutex_lock(&t->lock);
     t->turned = true;
+    clock_was_set(t);
     wake(t);
     pthread_mutex_unlock(&t->lock);
 }
@@ -113,16 +122,15 @@ static void sleep_until(weir_timer *t, int64_t at_ms, int64_t now)
     uint64_t count;
     t->asleep = true;
     pthread_mutex_unlock(&t->lock);
-    poll(fds, FDS, wait);
+    bool late = poll(fds, FDS, wait) == 0 && wait == LONGEST_MS && t->wall_fd < 0;
     bool was_set = fds[WALL_CLOCK].revents && read(t->wall_fd, &count, sizeof count) < 0 &&
                    errno == ECANCELED;
     if (fds[CHANGED].revents)
         (void)!read(t->wake_fd, &count, sizeof count);
     pthread_mutex_lock(&t->lock);
     t->asleep = false;
-    for (weir_timer_entry *e = t->first; e && was_set; e = e->next)
-        if (e->on_clock_set)
-            e->at_ms = INT64_MIN;
+    if (was_set || late)
+        clock_was_set(t);
 }
 
 /* Run the entries that are due by `now`. Lock held, but not while they run. */
@@ -135,6 +143,8 @@ static void run_due(weir_timer *t, int64_t now)
         pthread_mutex_unlock(&t->lock);
         weir__timer_set(t, e, e->run(t->q, e->ctx));
         pthread_mutex_lock(&t->lock);
+        if (t->turned)              /* ... meanwhile */
+            clock_was_set(t);
     }
 }
 

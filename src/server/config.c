@@ -1,17 +1,12 @@
 /* config.c - settings from options, environment and file: see config.h. */
-#include "server/config.h"
+#include "server/config_inner.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "server/access/file.h"
-#include "server/bus/workqueues.h"
 
 typedef struct setting {
     const char *name;
@@ -31,43 +26,16 @@ static const setting settings[] = {
 #undef TEXT
 #undef FLAG
 
-enum { N_SETTINGS = sizeof settings / sizeof *settings };
+_Static_assert(sizeof settings / sizeof *settings == N_SETTINGS, "one for each");
 
-/* Vert.x Kue's names. Of its timers one has a counterpart: how often weir looks for delayed jobs of
- * Vert.x Kue, which publishes nothing when it adds one. The others change nothing. */
-#define PROMOTION_KEY "job.promotion.interval"
-#define TIMER_KEYS "job.promotion.limit", "job.ttl.interval", "job.ttl.limit"
-static const char *const timer_keys[] = { TIMER_KEYS };
-static const char *const vertx_keys[] = {
-    "redis.host", "redis.port", "http.address", "http.port", "kue.ui.title", PROMOTION_KEY,
-    TIMER_KEYS
-};
-enum { N_VERTX = sizeof vertx_keys / sizeof *vertx_keys };
+enum { MIB = 1024 * 1024 };
 
-/* The one of Kue's options that is understood; false is "search": "on". */
-#define KUE_SEARCH "disableSearch"
-/* What only the file can say. */
-#define WORK_QUEUES "work_queues"
+const char *srv_setting_name(size_t i)
+{
+    return settings[i].name;
+}
 
-enum { MAX_KEPT = 64, MAX_FROM = 300, MIB = 1024 * 1024 };
-
-/* A srv_config with what its texts live in. */
-typedef struct config {
-    srv_config  pub;
-    json_t     *file;               /* an object; NULL: none */
-    const char *file_name;
-    srv_given   set;                /* what holds */
-    char        from[N_SETTINGS][MAX_FROM];     /* where that was said */
-    const char *origins[SRV_MAX_ORIGINS + 1];
-    const char *inbound[SRV_MAX_PERMITS + 1], *outbound[SRV_MAX_PERMITS + 1];
-    weir_arena  workqueues;
-    char       *kept[MAX_KEPT];
-    size_t      n_kept;
-} config;
-
-/* Memory that lives as long as the configuration. */
-static char *keep(config *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
-static char *keep(config *c, const char *fmt, ...)
+char *srv_config_keep(config *c, const char *fmt, ...)
 {
     char   *text = NULL;
     va_list args;
@@ -80,7 +48,7 @@ static char *keep(config *c, const char *fmt, ...)
     return text;
 }
 
-static weir_code no_memory(weir_error *err)
+weir_code srv_config_no_memory(weir_error *err)
 {
     return weir_fail(err, WEIR_ENOMEM, "settings: out of memory");
 }
@@ -93,222 +61,6 @@ static const char *environment(const char *name, char *variable, size_t size)
         *p = *p == '-' ? '_' : (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
     const char *text = getenv(variable);
     return text && *text ? text : NULL;
-}
-
-/* ---- the file ---- */
-
-/* How many letters must change to make one word of the other. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 40 };
-    size_t row[LONGEST + 1], n = strlen(a), m = strlen(b);
-    if (n > LONGEST || m > LONGEST)
-        return LONGEST;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t change = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < other ? change : other;
-        }
-    }
-    return row[m];
-}
-
-enum { N_KEYS = N_SETTINGS + N_VERTX + 2 };
-
-static const char *nth_key(size_t i)
-{
-    return i < N_SETTINGS             ? settings[i].name
-           : i < N_SETTINGS + N_VERTX ? vertx_keys[i - N_SETTINGS]
-           : i == N_KEYS - 1          ? WORK_QUEUES : KUE_SEARCH;
-}
-
-static weir_code known_key(const config *c, const char *key, weir_error *err)
-{
-    const char *best = NULL;
-    size_t      least = 4;          /* what is farther is no slip */
-    for (size_t i = 0; i < N_KEYS; i++) {
-        size_t far = distance(key, nth_key(i));
-        if (far == 0)
-            return WEIR_OK;
-        if (far < least) {
-            least = far;
-            best = nth_key(i);
-        }
-    }
-    return weir_fail(err, WEIR_EINVAL, "%s: there is no setting \"%s\"%s%s%s", c->file_name, key,
-                     best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
-}
-
-static weir_code read_file(config *c, weir_error *err)
-{
-    json_error_t why;
-    weir_error   closed = { 0 };
-    int          fd = srv_file_open(c->file_name, true, &closed);
-    if (fd < 0)
-        return weir_fail(err, closed.code == WEIR_ENOENT ? WEIR_EINVAL : closed.code, "%s",
-                         closed.msg);
-    FILE *in = fdopen(fd, "r");
-    if (!in) {
-        close(fd);
-        return no_memory(err);
-    }
-    c->file = json_loadf(in, JSON_REJECT_DUPLICATES, &why);
-    fclose(in);
-    if (!c->file)
-        return weir_fail(err, WEIR_EINVAL, "%s: line %d, column %d: %s", c->file_name, why.line,
-                         why.column, why.text);
-    if (!json_is_object(c->file))
-        return weir_fail(err, WEIR_EINVAL, "%s: is not a JSON object: {\"listen\": ...}",
-                         c->file_name);
-    const char *key;
-    json_t     *value;
-    weir_code   rc = WEIR_OK;
-    json_object_foreach(c->file, key, value)
-        if (!rc)
-            rc = known_key(c, key, err);
-    return rc;
-}
-
-static weir_code join_list(config *c, const char *key, const json_t *list, const char **out,
-                           weir_error *err)
-{
-    size_t  i;
-    json_t *each;
-    *out = "";
-    json_array_foreach(list, i, each) {
-        if (!json_is_string(each))
-            return weir_fail(err, WEIR_EINVAL, "%s: %s: must be a list of texts", c->file_name,
-                             key);
-        *out = keep(c, "%s%s%s", *out, i ? "," : "", json_string_value(each));
-        if (!*out)
-            return no_memory(err);
-    }
-    return WEIR_OK;
-}
-
-/* The value of a key as text; *out stays NULL when it is not there. */
-static weir_code file_text(config *c, const char *key, const char **out, weir_error *err)
-{
-    const json_t *v = json_object_get(c->file, key);
-    if (json_is_object(v) && strcmp(key, "bus") == 0)
-        v = json_object_get(v, "listen");       /* the rest: set_bus() */
-    if (!v)
-        return WEIR_OK;
-    if (json_is_string(v))
-        *out = json_string_value(v);
-    else if (json_is_integer(v))
-        *out = keep(c, "%lld", (long long)json_integer_value(v));
-    else if (json_is_array(v) && strcmp(key, "origin") == 0)
-        return join_list(c, key, v, out, err);
-    else
-        return weir_fail(err, WEIR_EINVAL, "%s: %s: must be a text or a whole number",
-                         c->file_name, key);
-    return *out ? WEIR_OK : no_memory(err);
-}
-
-static weir_code file_flag(const config *c, const char *key, bool *out, weir_error *err)
-{
-    const json_t *v = json_object_get(c->file, key);
-    if (v && !json_is_boolean(v))
-        return weir_fail(err, WEIR_EINVAL, "%s: %s: must be true or false", c->file_name, key);
-    *out = v && json_is_true(v);
-    return WEIR_OK;
-}
-
-/* ---- Vert.x Kue's names ---- */
-
-static weir_code both_said(const config *c, const char *one, const char *other, weir_error *err)
-{
-    return weir_fail(err, WEIR_EINVAL, "%s: \"%s\" and \"%s\" say the same thing; leave one out",
-                     c->file_name, one, other);
-}
-
-/* HOST or [HOST]:PORT of two keys. NULL: neither is there. */
-static weir_code host_port(config *c, const char *host_key, const char *port_key,
-                           const char *host, const char *port, const char **out, weir_error *err)
-{
-    if (!json_object_get(c->file, host_key) && !json_object_get(c->file, port_key))
-        return WEIR_OK;
-    weir_code rc = file_text(c, host_key, &host, err);
-    if (!rc)
-        rc = file_text(c, port_key, &port, err);
-    if (rc)
-        return rc;
-    bool six = strchr(host, ':') && *host != '[';
-    *out = keep(c, "%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port);
-    return *out ? WEIR_OK : no_memory(err);
-}
-
-/* Turn them into the settings they stand for, in the file itself. */
-static weir_code translate(config *c, const char *key, const char *old, const char *text,
-                           weir_error *err)
-{
-    if (!text)
-        return WEIR_OK;
-    if (json_object_get(c->file, key))
-        return both_said(c, key, old, err);
-    return json_object_set_new(c->file, key, json_string(text)) ? no_memory(err) : WEIR_OK;
-}
-
-/* What is not used, to be said at the start. */
-static const char *unused_timers(const config *c, bool has_store)
-{
-    if (json_object_get(c->file, PROMOTION_KEY) && !has_store)
-        return PROMOTION_KEY " changes nothing without redis.host: write the store as "
-               "redis+kue://HOST?promotion=200ms";
-    for (size_t i = 0; i < sizeof timer_keys / sizeof *timer_keys; i++)
-        if (json_object_get(c->file, timer_keys[i]))
-            return "job.promotion.limit and job.ttl.* change nothing: all delayed jobs start when "
-                   "they are due, and a ttl ends when it is over";
-    return NULL;
-}
-
-static weir_code translate_vertx(config *c, weir_error *err)
-{
-    const char *redis = NULL, *listen = NULL, *title = NULL, *every = NULL;
-    weir_code   rc = host_port(c, "redis.host", "redis.port", "127.0.0.1", "6379", &redis, err);
-    if (!rc)
-        rc = file_text(c, PROMOTION_KEY, &every, err);
-    c->pub.note = unused_timers(c, redis);
-    if (!rc && redis && !(redis = keep(c, "redis+kue://%s?profile=vertx%s%s%s", redis,
-                                       every ? "&promotion=" : "", every ? every : "",
-                                       every ? "ms" : "")))
-        rc = no_memory(err);
-    if (!rc)
-        rc = translate(c, "store", "redis.host", redis, err);
-    /* Without an address Vert.x Kue listens everywhere. That is for the user to say. */
-    if (!rc)
-        rc = host_port(c, "http.address", "http.port", "127.0.0.1", "7340", &listen, err);
-    if (!rc)
-        rc = translate(c, "listen", "http.port", listen, err);
-    if (!rc)
-        rc = file_text(c, "kue.ui.title", &title, err);
-    if (!rc)
-        rc = translate(c, "title", "kue.ui.title", title, err);
-    return rc;
-}
-
-static weir_code translate_kue(config *c, weir_error *err)
-{
-    bool off = false;
-    if (!json_object_get(c->file, KUE_SEARCH))
-        return WEIR_OK;
-    weir_code rc = file_flag(c, KUE_SEARCH, &off, err);
-    return rc ? rc : translate(c, "search", KUE_SEARCH, off ? "off" : "on", err);
-}
-
-static bool has_vertx_keys(const config *c)
-{
-    for (size_t i = 0; c->file && i < N_VERTX; i++)
-        if (json_object_get(c->file, vertx_keys[i]))
-            return true;
-    return false;
 }
 
 /* ---- which holds ---- */
@@ -343,12 +95,12 @@ static weir_code choose(config *c, size_t i, const srv_given *given, weir_error 
         *on = is_given;
         if (!is_given && env)
             return parse_flag(variable, env, on, err);
-        return is_given || !c->file ? WEIR_OK : file_flag(c, s->name, on, err);
+        return is_given || !c->file ? WEIR_OK : srv_config_flag(c, s->name, on, err);
     }
     *(const char **)place = is_given ? *(const char *const *)option : env;
     if (*(const char **)place || !c->file)
         return WEIR_OK;
-    return file_text(c, s->name, place, err);
+    return srv_config_text(c, s->name, place, err);
 }
 
 /* ---- what it means ---- */
@@ -375,7 +127,7 @@ static weir_code set_durability(config *c, weir_error *err)
 static weir_code set_api(config *c, weir_error *err)
 {
     const char *text = c->set.api;
-    bool        vertx = text ? strcmp(text, "vertx") == 0 : has_vertx_keys(c);
+    bool        vertx = text ? strcmp(text, "vertx") == 0 : srv_config_is_vertx(c);
     if (text && !vertx && strcmp(text, "kue") != 0)
         return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not kue or vertx", from(c, "api"), text);
     c->pub.serve.api = vertx ? SRV_API_VERTX : SRV_API_KUE;
@@ -470,9 +222,9 @@ static weir_code set_origins(config *c, weir_error *err)
 {
     if (!c->set.origin)
         return WEIR_OK;
-    char *text = keep(c, "%s", c->set.origin), *rest = text;
+    char *text = srv_config_keep(c, "%s", c->set.origin), *rest = text;
     if (!text)
-        return no_memory(err);
+        return srv_config_no_memory(err);
     size_t n = 0;
     for (char *each; (each = strtok_r(rest, ", ", &rest));) {
         if (n == SRV_MAX_ORIGINS)
@@ -537,7 +289,7 @@ static weir_code set_workqueues(config *c, weir_error *err)
     weir_error     why = { 0 };
     weir_code      rc = text ? srv_workqueues_parse(text, strlen(text), &c->workqueues, &all,
                                                     &bus->n_workqueues, &why)
-                             : no_memory(&why);
+                             : srv_config_no_memory(&why);
     bus->workqueues = all;
     free(text);
     json_decref(whole);
@@ -562,12 +314,12 @@ static weir_code set_data(config *c, weir_error *err)
     if (c->set.data)
         c->pub.serve.data_dir = c->set.data;
     else if (xdg && *xdg == '/')
-        c->pub.serve.data_dir = keep(c, "%s/weir", xdg);
+        c->pub.serve.data_dir = srv_config_keep(c, "%s/weir", xdg);
     else if (home && *home == '/')
-        c->pub.serve.data_dir = keep(c, "%s/.local/share/weir", home);
+        c->pub.serve.data_dir = srv_config_keep(c, "%s/.local/share/weir", home);
     else
         return WEIR_OK;
-    return c->pub.serve.data_dir ? WEIR_OK : no_memory(err);
+    return c->pub.serve.data_dir ? WEIR_OK : srv_config_no_memory(err);
 }
 
 static weir_code set_store(config *c, weir_error *err)
@@ -578,8 +330,8 @@ static weir_code set_store(config *c, weir_error *err)
         return WEIR_OK;
     if (!c->pub.serve.data_dir)
         return weir_fail(err, WEIR_EINVAL, "no store: set --store, --data or HOME");
-    c->pub.store = keep(c, "sqlite:%s/jobs.db", c->pub.serve.data_dir);
-    return c->pub.store ? WEIR_OK : no_memory(err);
+    c->pub.store = srv_config_keep(c, "sqlite:%s/jobs.db", c->pub.serve.data_dir);
+    return c->pub.store ? WEIR_OK : srv_config_no_memory(err);
 }
 
 static weir_code set_all(config *c, weir_error *err)
@@ -592,6 +344,7 @@ static weir_code set_all(config *c, weir_error *err)
     o->listen = c->set.listen ? c->set.listen : "127.0.0.1:7340";
     o->title = c->set.title ? c->set.title : "weir";
     o->access_log = c->set.access_log;
+    o->task_table = c->set.task_table;
     o->kue_get = c->set.kue_get;
     o->push_private = c->set.push_private;
     weir_code rc = WEIR_OK;
@@ -605,17 +358,13 @@ weir_code srv_config_create(srv_config **out, const srv_given *given, weir_error
     *out = NULL;
     config *c = calloc(1, sizeof *c);
     if (!c)
-        return no_memory(err);
+        return srv_config_no_memory(err);
     char      variable[64];
     weir_code rc = WEIR_OK;
     c->file_name = given->config ? given->config
                                  : environment("config", variable, sizeof variable);
     if (c->file_name)
-        rc = read_file(c, err);
-    if (!rc && c->file)
-        rc = translate_vertx(c, err);
-    if (!rc && c->file)
-        rc = translate_kue(c, err);
+        rc = srv_config_read(c, err);
     for (size_t i = 0; !rc && i < N_SETTINGS; i++)
         rc = choose(c, i, given, err);
     if (!rc)
@@ -637,19 +386,4 @@ void srv_config_destroy(srv_config *pub)
     json_decref(c->file);
     weir__arena_free(&c->workqueues);
     free(c);
-}
-
-weir_code srv_make_directory(const char *dir, weir_error *err)
-{
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/", dir) >= (int)sizeof path)
-        return weir_fail(err, WEIR_EINVAL, "the path of the data directory is too long");
-    for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        *p = 0;
-        if (mkdir(path, 0700) && errno != EEXIST)
-            return weir_fail(err, errno == EACCES || errno == EROFS ? WEIR_EREADONLY : WEIR_EIO,
-                             "cannot make %s: %s", path, strerror(errno));
-        *p = '/';
-    }
-    return WEIR_OK;
 }

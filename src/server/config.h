@@ -19,6 +19,8 @@
       "In the file also an object: listen, inbound, outbound")                                    \
     X(data, "data", TEXT, "DIR", "<file>",                                                        \
       "where jobs, tokens and push targets are kept (~/.local/share/weir)")                       \
+    X(task_table, "task-table", TEXT, "URL", NULL,                                                \
+      "a table of record for tasks: mysql://USER:PASSWORD@HOST/DATABASE, or sqlite:FILE")         \
     X(title, "title", TEXT, "TEXT", NULL, "the name of this server, for people (weir)")           \
     X(api, "api", TEXT, "kue|vertx", "kue vertx",                                                 \
       "whose answers to give where Kue's API and Vert.x Kue's differ (kue; vertx if the file has " \
@@ -55,7 +57,7 @@ typedef struct srv_given {
     const char *config;         /* the file; only an option, or WEIR_CONFIG */
     const char *store, *durability;
     const char *listen, *bus, *data, *title, *api, *search, *tls_cert, *tls_key, *origin,
-               *access_log, *audit, *threads;
+               *access_log, *task_table, *audit, *threads;
     const char *caller_rate, *caller_connections, *caller_listeners, *caller_waits, *caller_bodies,
                *caller_answers;
     bool        kue_get, push_private;
@@ -76,8 +78,5 @@ typedef struct srv_config {
  * srv_config_destroy(). Errors: WEIR_EINVAL, which says where the wrong value is, and WEIR_EIO. */
 weir_code srv_config_create(srv_config **out, const srv_given *given, weir_error *err);
 void srv_config_destroy(srv_config *c);
-
-/* Make the directory, and those that lead to it, for this user alone. */
-weir_code srv_make_directory(const char *dir, weir_error *err);
 
 #endif

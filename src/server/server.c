@@ -14,6 +14,7 @@
 #include "server/live/replay.h"
 #include "server/push/push.h"
 #include "server/live/workers.h"
+#include "server/tasks.h"
 
 enum { DEFAULT_LANES = 4, DRAIN_LOOK_MS = 10, SWEEP_MS = 1000, SPARE_FILES = 128 };
 static const char default_listen[] = "127.0.0.1:7340";
@@ -134,6 +135,8 @@ static weir_code start(srv_server *s, weir_error *err)
     if (!rc)
         rc = start_lanes(s, err);
     if (!rc)
+        rc = srv_tasks_create(&s->tasks, s->q, s->opt.task_table, err);
+    if (!rc)
         rc = srv_push_start(&s->push, s->q, s->workers, &s->opt, err);
     if (rc)
         return rc;
@@ -147,7 +150,7 @@ static bool own_options(srv_server *s)
     const char **texts[] = {
         &s->opt.listen, &s->opt.store_url, &s->opt.data_dir, &s->opt.tokens_file,
         &s->opt.tls_cert, &s->opt.tls_key, &s->opt.title, &s->opt.access_log,
-        &s->opt.bus.listen,
+        &s->opt.bus.listen, &s->opt.task_table,
     };
     const char *const *origins = s->opt.origins;
     s->opt.origins = s->origins;
@@ -312,6 +315,7 @@ void srv_destroy(srv_server *s)
     if (!s)
         return;
     srv_push_destroy(s->push);
+    srv_tasks_destroy(s->tasks);
     for (size_t i = 0; i < s->n_threads; i++) {
         srv_loop_destroy(s->thread[i]->loop);
         srv_sse_free(s->thread[i]);

@@ -89,6 +89,7 @@ typedef struct srv_bus_options {
 typedef struct srv_options {
     const char *listen;             /* "ADDRESS:PORT", "[::1]:7340"; port 0: any that is free */
     const char *store_url;          /* for people, without a password */
+    const char *task_table;         /* of record for tasks (weir_tasks_config.table); NULL: none */
     const char *data_dir;           /* where tokens and push targets are kept; NULL: nowhere */
     const char *tokens_file;        /* NULL: "tokens.json" in data_dir, if there is one */
     const char *tls_cert, *tls_key; /* PEM files; both or none */

@@ -154,6 +154,9 @@ weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err)
     if (!out->ops)
         return weir_fail(err, WEIR_EINVAL, "store URL: unknown scheme \"%.40s\"; " KNOWN,
                          out->scheme);         /* and nothing else: there may be a password */
+    if (out->ops->absent)
+        return weir_fail(err, WEIR_EINVAL, "store URL: %s: this weir was built without %s",
+                         out->scheme, out->ops->absent);
     if (out->ops->version != WEIR_STORE_OPS_VERSION)
         return weir_fail(err, WEIR_EVERSION, "store %s: made for version %u of the interface, "
                                              "this is %d", out->ops->name, out->ops->version,

@@ -68,6 +68,8 @@ enum { WEIR_STORE_OPS_VERSION = 12 };
 struct weir_store_ops {
     const char *name;               /* "sqlite" */
     unsigned    version;            /* WEIR_STORE_OPS_VERSION; checked when opened */
+    const char *absent;             /* "Redis": this build has no code for it, and nothing else is
+                                       set here. NULL: it is there */
     const char *const *options;     /* names it knows besides durability, NULL at the end; NULL:
                                        none. Others are refused before open() */
     /* Jobs that were active when the last owner died are dealt with as in TICK 1 before open()
@@ -108,6 +110,8 @@ struct weir_store {                 /* first member of every backend */
     const weir_store_ops *ops;
     bool                  objects_only;     /* data must be so: weir__op_check_objects() */
     bool                  server_fires;     /* schedules: the server does, not this process */
+    bool                  waits;            /* run() waits for another process of this machine;
+                                               changes in run() alone */
 };
 
 /* Is it a URL of a store we know, with options it knows? */

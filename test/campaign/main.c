@@ -25,6 +25,7 @@ static struct {
     int      faults;
     uint64_t jobs, seed;
     double   hours;
+    bool     tap;                       /* each row is a case of a test, too */
 } cfg = { .faults = 10, .jobs = 2000 };
 
 typedef struct row {
@@ -114,6 +115,8 @@ static void print_row(const row *w)
            w->doubled, w->invented);
     if (w->trouble[0] && is_bad(w))
         printf("\nFAULT: %s, %s: %s\n\n", w->scenario->name, w->place->name, w->trouble);
+    if (cfg.tap)
+        printf("%s - %s, %s\n", is_bad(w) ? "not ok" : "ok", w->scenario->name, w->place->name);
     fflush(stdout);
 }
 
@@ -191,6 +194,7 @@ int main(int argc, char **argv)
                                              { "jobs", required_argument, NULL, 'j' },
                                              { "seed", required_argument, NULL, 's' },
                                              { "long", required_argument, NULL, 'l' },
+                                             { "tap", no_argument, NULL, 't' },
                                              { 0 } };
     if (argc == 8 && strcmp(argv[1], "--child") == 0)
         return be_child(argv);
@@ -201,6 +205,7 @@ int main(int argc, char **argv)
         case 'j': cfg.jobs = strtoull(optarg, NULL, 10); break;
         case 's': cfg.seed = strtoull(optarg, NULL, 10); break;
         case 'l': cfg.hours = atof(optarg); break;
+        case 't': cfg.tap = true; break;
         default:  return 2;
         }
     }

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/beside.h"
+
 enum { WAIT_SERVER_MS = 60000 };
 
 static void rest(void)
@@ -106,21 +108,6 @@ static int free_port(void)
               getsockname(fd, (struct sockaddr *)&at, &len) == 0;
     close(fd);
     return ok ? ntohs(at.sin_port) : 0;
-}
-
-/* A file in the build directory, `up` folders above this program's own. */
-static const char *beside(const char *name, int up, char path[PATH_MAX])
-{
-    char    self[PATH_MAX - 64];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    for (int i = 0; i < up; i++) {
-        char *slash = strrchr(self, '/');
-        if (slash)
-            *slash = '\0';
-    }
-    snprintf(path, PATH_MAX, "%s/%s", self, name);
-    return path;
 }
 
 static void be_quiet(void)

@@ -1,25 +1,8 @@
-// test_client.mjs WEIR CLIENT.js - the JavaScript client against a real server. Writes TAP.
+// test_client.mjs WEIR CLIENT-DIRECTORY - the JavaScript client against a real server. Writes TAP.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { client, run } from './rig.mjs';
 
-const [weir, file] = process.argv.slice(2);
-const { ReturnJob, Weir, WeirError } = await import(pathToFileURL(file).href);
-
-async function startServer(directory) {
-    const env = { ...process.env, XDG_RUNTIME_DIR: directory, WEIR_DATA: directory };
-    delete env.WEIR_STORE;
-    const child = spawn(weir, ['serve', '--store', 'mem:', '--data', directory, '--listen', '127.0.0.1:0'],
-        { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    const line = await new Promise((resolve, reject) => {
-        child.stdout.once('data', (d) => resolve(String(d)));
-        child.once('exit', () => reject(new Error('the server ended')));
-    });
-    return { child, url: line.trim().split(/\s+/).pop() };
-}
+const { ReturnJob, Weir, WeirError } = await client('weir.js');
 
 // Work while `during` runs.
 async function working(queue, types, handler, options, during) {
@@ -71,7 +54,7 @@ const cases = {
         await assert.rejects(new Weir('http://127.0.0.1:1').get(1),
             (e) => e.status === 0 && e.code === 'EUNAVAIL');
     },
-    async 'the server is that of WEIR_STORE'() {
+    async 'the server is that of WEIR_STORE'(_, { url }) {
         process.env.WEIR_STORE = url;
         assert.equal((await new Weir().stats()).type, '*');
         process.env.WEIR_STORE = `${url}?token=wtk_1`;
@@ -173,21 +156,4 @@ const cases = {
     },
 };
 
-const directory = mkdtempSync(join(tmpdir(), 'weir-test-js-'));
-const { child, url } = await startServer(directory);
-let failed = 0, n = 0;
-console.log(`1..${Object.keys(cases).length}`);
-for (const [name, run] of Object.entries(cases)) {
-    n++;
-    try {
-        await run(new Weir(url));
-        console.log(`ok ${n} - js: ${name}`);
-    } catch (why) {
-        failed++;
-        console.log(`not ok ${n} - js: ${name}\n# ${String(why.stack).replace(/\n/g, '\n# ')}`);
-    }
-}
-child.kill('SIGTERM');
-const status = await new Promise((r) => child.once('exit', r));
-rmSync(directory, { recursive: true, force: true });
-process.exit(failed || status ? 1 : 0);
+process.exit(await run(cases, (each, server) => each(new Weir(server.url), server)));

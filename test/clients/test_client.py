@@ -2,51 +2,12 @@
 """test_client.py WEIR CLIENT-DIRECTORY - the Python client against a real server. Writes TAP."""
 import os
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
-import traceback
 
-WEIR, DIRECTORY = sys.argv[1:3]
-sys.path.insert(0, DIRECTORY)
-from weir import ReturnJob, Weir, WeirError      # noqa: E402
-
-PATIENCE_S = 60
-
-
-class Server:
-    """A server in a directory of its own; its port stays the same when it is started again."""
-
-    def __init__(self, directory):
-        self.directory, self.listen = directory, "127.0.0.1:0"
-        self.start()
-
-    def start(self):
-        env = dict(os.environ, XDG_RUNTIME_DIR=self.directory, WEIR_DATA=self.directory)
-        for name in ("WEIR_STORE", "WEIR_TOKEN"):
-            env.pop(name, None)
-        self.process = subprocess.Popen(
-            [WEIR, "serve", "--store", "sqlite:%s/jobs.db" % self.directory, "--data",
-             self.directory, "--listen", self.listen], stdout=subprocess.PIPE, text=True, env=env)
-        self.url = self.process.stdout.readline().split()[-1]
-        self.listen = self.url.split("//")[1]
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        self.process.terminate()
-        assert self.process.wait(PATIENCE_S) == 0
-
-
-def until(what):
-    end = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < end, "never"
-        time.sleep(0.005)
+from rig import PATIENCE_S, run, until
+from weir import ReturnJob, Weir, WeirError
 
 
 class Working:
@@ -67,7 +28,7 @@ class Working:
         assert not self.thread.is_alive()
 
 
-# ---- cases: each gets a queue ----
+# ---- cases: each gets a queue and its server ----
 
 def the_server_is_that_of_weir_store(_, server):
     os.environ["WEIR_STORE"] = server.url
@@ -282,21 +243,4 @@ CASES = [keeps_schedules, adds_and_finds, the_server_is_that_of_weir_store, adds
          survives_a_killed_server]
 
 
-def main():
-    failed = 0
-    print("1..%d" % len(CASES))
-    with tempfile.TemporaryDirectory() as directory:
-        server = Server(directory)
-        for number, case in enumerate(CASES, 1):
-            try:
-                case(Weir(server.url), server)
-                print("ok %d - python: %s" % (number, case.__name__), flush=True)
-            except BaseException:
-                failed += 1
-                print("not ok %d - python: %s" % (number, case.__name__), flush=True)
-                print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
-        server.stop()
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run(CASES, lambda case, server: case(Weir(server.url), server)))

@@ -58,8 +58,8 @@ def produce(url, ledger, lane):
     while not ledger.stop.is_set():
         number, key = lane * 1000000 + n, uuid.uuid4().hex
         n += 1
-        added = insist(lambda: queue._call("POST", "/v1/jobs", {
-            "type": "order", "data": {"number": number}}, {"Idempotency-Key": key}))
+        added = insist(lambda: queue.call("POST", "/v1/jobs", {
+            "type": "order", "data": {"number": number}}, headers={"Idempotency-Key": key}))
         with ledger.lock:
             ledger.added[number] = added["id"]
 
@@ -69,14 +69,13 @@ def work(url, ledger, name):
     while not ledger.over.is_set():
         asked = time.monotonic()
         # a lease of a second: what a lost answer took away comes back soon
-        jobs = insist(lambda: queue._call("POST", "/v1/take", {
-            "types": ["order"], "n": 5, "wait": 200, "lease": 1000, "worker": name},
-            wait=1))["jobs"]
+        jobs = insist(lambda: queue.call("POST", "/v1/take", {
+            "types": ["order"], "n": 5, "wait": 200, "lease": 1000, "worker": name}))["jobs"]
         with ledger.lock:
             ledger.begun += [(job["id"], asked) for job in jobs]
         if not jobs:
             continue
-        answer = insist(lambda: queue._call("POST", "/v1/finish", {"jobs": [
+        answer = insist(lambda: queue.call("POST", "/v1/finish", {"jobs": [
             {"id": job["id"], "delivery": job["delivery"], "result": job["data"]["number"]}
             for job in jobs]}))
         now = time.monotonic()

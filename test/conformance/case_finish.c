@@ -205,6 +205,26 @@ static void a_job_given_back_may_wait(fixture *f)
     CHECK_STATE(f, id, WEIR_STATE_ACTIVE);
 }
 
+static void a_job_given_up_is_not_tried_again(fixture *f)
+{
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a", .attempts = 5,
+                                            .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 100 } });
+    fail_job(f, take(f, "a"), "once");
+    later(f, 100);
+    const weir_job *job = take(f, "a");
+    events(f);
+    CHECK_INT(give_up(f, job, "no such user"), WEIR_OK);
+    CHECK_EVENTS(f, "failed 1");
+    const weir_job *now = get(f, id);
+    CHECK_INT(now->state, WEIR_STATE_FAILED);
+    CHECK_INT(now->attempts, 2);
+    CHECK_STR(now->error, "no such user");
+    CHECK_STR(logs(f, id, 0, 0)->line[1].text, "error | no such user");
+    CHECK_INT(stats_of(f, "a")->failed, 2);
+    CHECK_INT(give_up(f, job, "again"), WEIR_ESTALE);
+    check_all_is_well(f);
+}
+
 static void finishing_may_take_the_next(fixture *f)
 {
     const weir_job *next = NULL;
@@ -296,6 +316,7 @@ const conformance_case cases_finish[] = {
     CASE(a_fixed_backoff_without_delay_takes_that_of_the_job),
     CASE(an_exponential_backoff_grows_to_its_cap),
     CASE(a_linear_backoff_grows_to_its_cap),
+    CASE(a_job_given_up_is_not_tried_again),
     CASE(a_job_given_back_uses_no_attempt),
     CASE(a_job_given_back_may_wait),
     ORDERED_CASE(finishing_may_take_the_next),

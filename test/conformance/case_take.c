@@ -1,4 +1,6 @@
 /* case_take.c - which jobs a worker gets, and in which order. */
+#include <string.h>
+
 #include "conformance/conformance.h"
 
 static uint64_t with_priority(fixture *f, const char *type, int32_t priority)
@@ -153,6 +155,66 @@ static void a_batch_is_run_in_order(fixture *f)
                                  "complete 1 a complete 1 100 1 7, remove 1 a any 1 100 1");
 }
 
+enum { LARGE = 12, SMALL = 100 };
+
+/* JSON of the largest size. */
+static const char *large(void)
+{
+    static char text[WEIR_MAX_DATA + 1];
+    memset(text, 'x', WEIR_MAX_DATA);
+    text[0] = text[WEIR_MAX_DATA - 1] = '"';
+    return text;
+}
+
+/* A take of large jobs ends early, and what it left is as it was. */
+static void large_jobs_come_in_lots(fixture *f)
+{
+    static const char *const types[] = { "a", NULL };
+    const weir_job *jobs[1000], *first = NULL;
+    size_t          n, all = 0;
+    add(f, "a");
+    for (int i = 0; i < LARGE; i++)
+        add_spec(f, &(weir_spec){ .type = "a", .data = large() });
+    while ((n = take_some(f, types, 1000, jobs))) {
+        size_t bytes = 0;
+        for (size_t i = 0; i < n; i++) {
+            bytes += jobs[i]->data_len;
+            CHECK_INT(jobs[i]->delivery, 1);
+            CHECK_INT(jobs[i]->lost, 0);
+        }
+        CHECK(bytes < 2 * WEIR_MAX_TAKE_BYTES);         /* a partition gives as much, too */
+        all += n;
+        CHECK(bytes >= WEIR_MAX_TAKE_BYTES || all == LARGE + 1);
+        first = first ? first : jobs[0];
+    }
+    CHECK_INT(all, LARGE + 1);
+    uint64_t small = add(f, "a");
+    CHECK_INT(finish_and_take(f, first, "a", &first), WEIR_OK);
+    CHECK_INT(first->id, small);
+    check_all_is_well(f);
+}
+
+/* More takes than a batch to a server may have. */
+static void many_takes_at_once(fixture *f)
+{
+    const char *type = "a";
+    weir_job   *job[SMALL] = { 0 };
+    weir_op     op[SMALL], *ops[SMALL];
+    for (int i = 0; i < SMALL; i++) {
+        add(f, "a");
+        op[i] = (weir_op){ .kind = WEIR_OP_TAKE, .now_ms = f->now,
+                           .u.take = { .types = &type, .n_types = 1, .n = 1, .worker = WORKER,
+                                       .lease_ms = LEASE_MS, .jobs = &job[i] } };
+        ops[i] = &op[i];
+        CHECK_INT(weir__op_check(ops[i], &f->err), WEIR_OK);
+    }
+    CHECK_INT(run_batch(f, ops, SMALL), WEIR_OK);
+    for (int i = 0; i < SMALL; i++) {
+        CHECK_INT(op[i].u.take.n_jobs, 1);
+        weir_job_free(job[i]);
+    }
+}
+
 const conformance_case cases_take[] = {
     CASE(nothing_waits),
     CASE(a_taken_job_is_active),
@@ -165,5 +227,7 @@ const conformance_case cases_take[] = {
     CASE(progress_starts_anew),
     CASE(the_copy_is_of_that_moment),
     ORDERED_CASE(a_batch_is_run_in_order),
+    CASE(large_jobs_come_in_lots),
+    CASE(many_takes_at_once),
     { 0 },
 };

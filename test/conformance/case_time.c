@@ -142,7 +142,7 @@ static void each_lease_has_its_own_answer(fixture *f)
     add(f, "a");
     const weir_job *one = take(f, "a"), *two = take(f, "a");
     finish(f, one);
-    weir_lease items[] = { { .id = one->id, .delivery = 1, .lease_ms = 5 },
+    weir_renewal items[] = { { .id = one->id, .delivery = 1, .lease_ms = 5 },
                            { .id = two->id, .delivery = 1, .lease_ms = LEASE_MS * 2 },
                            { .id = two->id, .delivery = 2, .lease_ms = 5 } };
     weir_op op = { .kind = WEIR_OP_RENEW, .u.renew = { items, 3 } };

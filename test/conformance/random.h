@@ -40,7 +40,7 @@ typedef struct plan {
     weir_op       op;
     weir_spec     specs[MAX_LOT];
     weir_token    token;
-    weir_lease    leases[MAX_SPECS];
+    weir_renewal    leases[MAX_SPECS];
     const char   *types[3];
     weir_settings settings;
     weir_incoming incoming[MAX_SPECS];
@@ -59,7 +59,7 @@ typedef struct attempt {
     weir_op       op;
     weir_added    added[MAX_LOT];
     weir_imported imported[MAX_SPECS];
-    weir_lease    leases[MAX_SPECS];
+    weir_renewal    leases[MAX_SPECS];
     weir_job     *jobs[MAX_TAKE];
     weir_code     refused;             /* by weir__op_check(): never reached the store */
 } attempt;

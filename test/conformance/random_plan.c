@@ -151,12 +151,13 @@ static void plan_finish(plan *p, chance *c, const model *m)
     some_delivery(c, m, &f->id, &f->delivery);
     size_t kind = below(c, 20);
     f->outcome = kind < 10   ? WEIR_OUTCOME_DONE
-                 : kind < 17 ? WEIR_OUTCOME_FAIL
+                 : kind < 16 ? WEIR_OUTCOME_FAIL
+                 : kind < 17 ? WEIR_OUTCOME_GIVE_UP
                  : kind < 19 ? WEIR_OUTCOME_RETURN
                              : WEIR_OUTCOME_LOST;
     if (f->outcome == WEIR_OUTCOME_DONE && one_in(c, 2))
         f->text = PICK(c, documents);
-    if (f->outcome == WEIR_OUTCOME_FAIL)
+    if (f->outcome == WEIR_OUTCOME_FAIL || f->outcome == WEIR_OUTCOME_GIVE_UP)
         f->text = PICK(c, texts);
     if (f->outcome == WEIR_OUTCOME_RETURN && one_in(c, 2))
         f->delay_ms = 1 + (int64_t)below(c, 2000);
@@ -169,8 +170,8 @@ static void plan_renew(plan *p, chance *c, const model *m)
 {
     size_t n = 1 + below(c, MAX_SPECS);
     for (size_t i = 0; i < n; i++) {
-        weir_lease *l = &p->leases[i];
-        *l = (weir_lease){ .lease_ms = 1 + (int64_t)below(c, 3000) };
+        weir_renewal *l = &p->leases[i];
+        *l = (weir_renewal){ .lease_ms = 1 + (int64_t)below(c, 3000) };
         some_delivery(c, m, &l->id, &l->delivery);
     }
     p->op.u.renew = (weir_op_renew){ .items = p->leases, .n = n };

@@ -29,13 +29,58 @@ case_through_a_server() {
     weir add mail '{"to":"ann"}' >out
     weir bus request vertx.kue.service.job.internal '{"id":1}' --header action=getJob >out
     has out '"type":"mail"'
-    check_messages "curl -s $WEIR_STORE/v1/bus"
-    status 2 weir bus services
-    has err 'GET /v1/bus'
+    check_messages "'$WEIR' bus services"
     curl -s "$WEIR_STORE/v1/bus" --json '{"address":"vertx.kue.service.job.internal","body":{"id":1},"headers":{"action":"existsJob"}}' >out
     has out '{"body":true}'
     status 15 weir bus request vertx.kue.service.job.internal '{}' --header action=dance
     has err 'Invalid action: dance'
+}
+
+check_workqueues() {
+    weir workqueue list >out
+    same "$(cat out)" ''
+    weir workqueue add resize --process-timeout 1m
+    weir workqueue add resize --process-timeout 60s
+    status 4 weir workqueue add resize --persist
+    has err 'other settings'
+    status 2 weir workqueue add mail --collection mails
+    has err 'only a persistent work queue has one'
+    weir workqueue add mail --persist --collection mails --timed-out-first
+    weir add mails 1 >out
+    weir workqueue list >out
+    grep -qE 'resize +0 +0 +0 +0 +0 +0.0 +in memory' out
+    grep -qE 'mail +1 +0 +0 +0 +0 +0.0 +in the store' out
+    weir workqueue get mail >out
+    has out 'as jobs of the type mails'
+    has out 'then at the head of the queue'
+    weir workqueue get resize --json >out
+    grep -qE '^{"address":"resize","process_timeout":60000,.*"done_per_second":0.0}$' out
+    weir workqueue rm resize
+    weir workqueue rm mail
+    status 3 weir workqueue rm mail
+    has err 'there is no work queue "mail"'
+}
+
+case_work_queues_over_http() {
+    serve
+    check_workqueues
+}
+
+# The server owns the file; the command asks it over the bus of the store.
+case_work_queues_on_its_file() {
+    serve
+    WEIR_STORE=sqlite:$PWD/jobs.db
+    check_workqueues
+}
+
+case_work_queues_without_a_server() {
+    export WEIR_STORE=sqlite:$PWD/jobs.db
+    status 6 weir workqueue list
+    has err 'no server has this store open'
+    status 2 weir workqueue dance
+    has err 'expected add, list, get or rm'
+    status 2 weir workqueue get
+    status 2 weir workqueue list a
 }
 
 case_on_a_file() {

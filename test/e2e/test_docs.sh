@@ -12,7 +12,7 @@ prepare() {
 }
 
 commands() { "$WEIR" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'; }
-options_of() { "$WEIR" help "$1" | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'; }
+options_of() { "$WEIR" help "$1" | grep -oE '^  (-., |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'; }
 
 case_examples_of_cli_md() {
     prepare

@@ -23,6 +23,18 @@ served() {
 }
 ready() { readlink "/proc/$1"/fd/* | grep -q signalfd; }
 
+# A library that cannot be loaded stands before the real one: only what speaks HTTP needs it.
+case_libcurl_is_loaded_on_demand() {
+    mkdir broken && : >broken/libcurl.so.4
+    export LD_LIBRARY_PATH=$PWD/broken
+    same "$(weir --store sqlite:j.db add mail)" 1
+    status 2 weir --store http://127.0.0.1:1 count
+    has err "http needs libcurl, which cannot be loaded"
+    has err "install it (Debian: libcurl4)"
+    status 2 weir serve --listen 127.0.0.1:0 --store sqlite:j.db
+    has err "needs libcurl"
+}
+
 case_every_command() {
     served
     same "$(weir add mail '{"to":"ann"}' --priority high --attempts 2 --search)" 1

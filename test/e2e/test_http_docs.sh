@@ -117,13 +117,36 @@ case_examples_of_the_clients_python() {
     client_examples python py python3
     python3 5.py >out
     cmp out 5.py.want
+    snippet python 6 6.py
+    python3 6.py >out
+    cmp out 6.py.want
+}
+
+npm_project() {
+    mkdir node_modules
+    ln -s "$source_root/clients/js" node_modules/weir
+    echo '{"type":"module"}' >package.json
 }
 
 case_examples_of_the_clients_javascript() {
     serve
-    cp "$source_root/clients/js/weir.js" .
-    echo '{"type":"module"}' >package.json
+    npm_project
     client_examples js js node
+}
+
+# bus_example LANGUAGE N FILE COMMAND...: a program that stands for itself.
+bus_example() {
+    snippet "$1" "$2" "$3"
+    [ -s "$3.want" ]
+    "${@:4}" "$3" >out
+    cmp out "$3.want"
+}
+
+case_examples_of_the_clients_bus() {
+    serve
+    PYTHONPATH=$source_root/clients/python bus_example python 7 bus.py python3
+    npm_project
+    bus_example js 5 bus_example.js node
 }
 
 run_cases

@@ -716,10 +716,15 @@ case_status_and_workers_beside_an_owner() {
     wait_for idle
     status 0 weir workers
     same "$(cat out)" ""
+    has err "no worker has a job now; weir work mail (process $worker) has the file open"
     kill $worker
     wait $worker
     status 0 weir status
     has out "none: no process"
+    status 0 weir workers
+    has err "no workers: no process has the file open"
+    status 0 weir workers -q
+    same "$(cat out err)" ""
 }
 
 case_did_you_mean() {

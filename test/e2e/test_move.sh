@@ -53,7 +53,7 @@ case_what_is_exported_can_be_imported() {
     same "$(on sqlite:b.db list --search 'ann said' --ids --all | lines /dev/stdin)" 9
     status 0 on sqlite:b.db import - <a.jsonl
     status 0 on sqlite:b.db import a.jsonl --json
-    same "$(cat out)" '{"imported":0,"existed":35,"refused":0}'
+    same "$(cat out)" '{"imported":0,"existed":35,"refused":0,"schedules":0}'
     on sqlite:b.db export >c.jsonl
     cmp a.jsonl c.jsonl
     same "$(on sqlite:b.db add new)" 36
@@ -66,7 +66,7 @@ case_a_part_can_be_exported() {
     has out '"types":[]'
     hasnt out '"type":"mail"'
     status 0 on sqlite:a.db export -t odd -o odd.jsonl --json
-    same "$(cat out)" '{"jobs":1,"file":"odd.jsonl"}'
+    same "$(cat out)" '{"jobs":1,"schedules":0,"file":"odd.jsonl"}'
     has odd.jsonl '{"weir":"export","version":1,"types":[{"type":"odd","paused":true}]}'
     status 2 on sqlite:a.db export --state asleep
     status 3 on sqlite:none.db export -o x.jsonl
@@ -200,7 +200,7 @@ case_wrong_use() {
 
 # Killed after a time that grows, until it comes to its end by itself. `left` is its exit status.
 killed_again_and_again() {
-    local ms=20 tries=0
+    local ms=8 tries=0      # the first kills come every few ms: a quick machine is soon done
     while :; do
         "$WEIR" migrate "$@" >out 2>err &
         local pid=$!
@@ -210,7 +210,11 @@ killed_again_and_again() {
         wait $pid 2>/dev/null || left=$?
         [ $left = 137 ] || break
         tries=$((tries + 1))
-        ms=$((20 + (ms * 7 + 13) % (60 + tries * 8)))
+        if [ $tries -lt 12 ]; then
+            ms=$((ms + 4))
+        else
+            ms=$((20 + (ms * 7 + 13) % (60 + tries * 8)))
+        fi
         [ $tries -lt 400 ] || { echo "not done after $tries kills"; return 1; }
     done
     echo "killed $tries times"
@@ -239,6 +243,80 @@ same_jobs() {
     cmp one two
 }
 
+case_schedules_are_exported() {
+    on sqlite:a.db schedule add s '@hourly' mail '{"a":1}' --tz Europe/Berlin --missed all --overlap skip
+    on sqlite:a.db schedule add t 'every 90m' late --paused
+    on sqlite:a.db schedule fire s
+    on sqlite:a.db schedule fire s
+    status 0 on sqlite:a.db export -o a.jsonl
+    has out "2 jobs and 2 schedules exported"
+    json_lines a.jsonl
+    status 0 on sqlite:b.db import a.jsonl
+    has out "2 jobs imported; 2 schedules imported, 0 there already"
+    on sqlite:b.db export >b.jsonl
+    cmp a.jsonl b.jsonl
+    on sqlite:b.db schedule pause s
+    status 0 on sqlite:b.db import a.jsonl
+    has out "0 jobs imported, 2 there already; 0 schedules imported, 2 there already"
+    has <(on sqlite:b.db schedule get s) 'It is paused'
+    same "$(on sqlite:a.db export mail | lines /dev/stdin)" 4
+    same "$(on sqlite:a.db export --state inactive | lines /dev/stdin)" 3
+    on sqlite:c.db add other -q
+    status 0 on sqlite:c.db import a.jsonl --new-ids
+    has <(on sqlite:c.db schedule get s --json) '"last_job":0,"fired":2'
+    sed 's/"when":"@hourly"/"when":"61 * * * *"/' a.jsonl >wrong.jsonl
+    status 2 on sqlite:d.db import wrong.jsonl
+    has err 'line 2: "61 * * * *", column 1, minute'
+}
+
+# Firings of every second, while the move is killed again and again: each has its job, once.
+case_schedules_move_once() {
+    redis_at "$PWD/s"
+    local from=sqlite:a.db to=redis+unix://$PWD/s i
+    for i in 1 2 3 4 5 6 7 8; do
+        on $from schedule add s$i '* * * * * *' t --missed all --missed-limit 1000
+    done
+    on $from schedule add slow '@yearly' t --paused
+    three_have_fired() { [ "$(on $from count)" -ge 24 ]; }
+    "$WEIR" --store $from work none --exec true -q &
+    local source=$!
+    "$WEIR" --store $to work none --exec true -q &
+    local target=$!
+    wait_for three_have_fired
+    killed_again_and_again --from $from --to $to
+    same "$(on $from schedule list --json | lines /dev/stdin)" 0
+    same "$(on $to schedule list --json | lines /dev/stdin)" 9
+    has <(on $to schedule get slow) 'It is paused'
+    status 0 weir migrate --from $from --to $to --json
+    has out '"schedules":0,"schedules_left":0'
+    local moved
+    moved=$(on $to count)
+    more_have_fired() { [ "$(on $to count)" -ge $((moved + 16)) ]; }
+    wait_for more_have_fired
+    for i in 1 2 3 4 5 6 7 8; do
+        on $to schedule pause s$i
+    done
+    kill $source $target
+    wait $source $target || true
+    same "$(on $from count)" 0
+    on $to export >all.jsonl
+    grep -v '^{"weir"' all.jsonl | grep -o '"schedule":"s[0-9]*","scheduled_at":[0-9]*' |
+        tr -dc '0-9:\n' | sort -t: -k2n -k3n >fired
+    same "$(sort -u fired | lines /dev/stdin)" "$(lines fired)"         # none doubled
+    awk -F: '$2 == last && $3 != at + 1000 { print "missing before", $0; bad = 1 }
+        { last = $2; at = $3 } END { exit bad }' fired                  # none missing
+    status 0 on $to check
+
+    on $from schedule add s1 '@daily' t
+    status 4 weir migrate --from $from --to $to
+    has out '1 schedule was left in the source: schedule s1: the target has one of this name'
+    on $from schedule rm s1
+    on $from schedule add u '@daily' t
+    status 0 weir migrate --from $from --to $to --keep
+    has out '1 schedule copied'
+    has <(on $from schedule list) u
+}
+
 case_killed_at_any_time() {
     many sqlite:a.db 9000
     on sqlite:a.db export >a.jsonl
@@ -265,12 +343,17 @@ case_killed_at_any_time_with_new_ids() {
 }
 
 # each_runs_once FROM TO [OPTIONS]: the mover is killed again and again while a worker of the target
-# runs what arrives. Jobs are gone when they are done, so only the ledger `ran` tells of them.
-# WEIR_TEST_MOVES: how many jobs, for a longer run.
+# runs what arrives. Jobs are gone when they are done, because each says so, or with `by_type` because
+# of its type: so only the ledger `ran` tells of them. WEIR_TEST_MOVES: how many jobs, for a longer run.
 each_runs_once() {
-    local from=$1 to=$2 n=${WEIR_TEST_MOVES:-400} work before
+    local from=$1 to=$2 n=${WEIR_TEST_MOVES:-400} vanish=--remove-on-complete work before
     shift 2
-    seq "$n" | on "$from" add t --lines -q --remove-on-complete
+    if [ "${1:-}" = by_type ]; then
+        on "$from" types t --new --keep-complete 1ms
+        vanish=
+        shift
+    fi
+    seq "$n" | sed 's/.*/{"n":&}/' | on "$from" add t --lines -q $vanish
     "$WEIR" --store "$to" work t -j 4 -q --exec 'echo "$(cat)" >>ran' 2>worker.err &
     work=$!
     killed_again_and_again --from "$from" --to "$to" "$@"
@@ -291,7 +374,23 @@ each_runs_once() {
     status 0 on "$to" check
 }
 
+case_removed_when_done_in_a_file() {
+    each_runs_once sqlite:a.db sqlite:b.db
+    each_runs_once sqlite:c.db sqlite:d.db --new-ids
+    each_runs_once sqlite:e.db sqlite:f.db by_type
+}
+
 # ---- on Redis ----
+
+case_removed_when_done_in_kue() {
+    redis_at "$PWD/s"
+    local kue="redis+kue+unix://$PWD/s" profile
+    for profile in kue vertx; do
+        each_runs_once "sqlite:$profile.db" "$kue?profile=$profile&prefix=$profile"
+        each_runs_once "sqlite:$profile-types.db" "$kue?profile=$profile&prefix=$profile-types" by_type
+        each_runs_once "sqlite:$profile-ids.db" "$kue?profile=$profile&prefix=$profile-ids" --new-ids
+    done
+}
 
 case_removed_when_done() {
     redis_at "$PWD/s"

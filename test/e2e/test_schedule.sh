@@ -39,8 +39,15 @@ case_a_schedule_adds_jobs() {
     same "$(weir count report)" 5
     weir schedule pause beat
     weir schedule get beat >out
-    has out "it is paused"
+    has out "It is paused, and does not fire until it is resumed."
     weir schedule resume beat
+    weir schedule get report >out
+    has out 'It fires next on Monday'
+    has out '06:30 Europe/Berlin (in '
+    has out 'The last run, job'
+    weir schedule fire report >id
+    status 0 weir explain "$(cat id)"
+    has out "The schedule report has added it, for a time"
     weir schedule list --json >out
     json_lines out
     has out '"overlap":"skip"'
@@ -78,6 +85,67 @@ case_a_schedule_of_a_server() {
     same "$(weir schedule get beat --json | grep -c '"outcome":"fired"')" 1
     kill $server
     wait $server || true
+}
+
+case_a_crontab_becomes_schedules() {
+    export WEIR_STORE=sqlite:jobs.db TZ=America/New_York
+    cat >tab <<'EOF'
+# what the night does
+MAILTO=ann@example.org
+COLOR = "dark red"
+HOME=/
+*/5 * 1,15 * 1-5    /usr/bin/backup --all
+CRON_TZ=Europe/Berlin
+30 6 * * */2 echo "$COLOR it's 5\%" >$OUT%first line%second line
+30 6 * * 0 cat >$OUT2%first line%second line
+@daily /usr/bin/backup --all
+@reboot /usr/bin/start
+61 * * * * true
+0 0 * *
+@hourly
+EOF
+    status 4 weir schedule import crontab tab
+    has err 'line 10, column 1: @reboot is the start of a machine'
+    has err 'line 11: "61 * * * *", column 1, minute'
+    has err 'line 12, column 1: an entry has five fields and a command'
+    has err 'line 13, column 8: the command is missing'
+    has out '4 schedules made, 0 there already, 4 lines rejected'
+    same "$(grep -c '^weir work cron-' out)" 3          # backup, once; echo; cat
+    weir schedule list --json >list
+    same "$(wc -l <list)" 4
+    has list '"when":"*/5 * 1,15 * 1,2,3,4,5"'
+    has list '"zone":"America/New_York","day_or_weekday":true'
+    has list '"when":"30 6 * * 0,2,4,6"'
+    has list '"zone":"Europe/Berlin"'
+    has list '"missed":"skip"'
+    sed 's/"explanation":"[^"]*",//' list >first         # it says how long until the next firing
+
+    status 4 weir schedule import crontab tab          # again: nothing changes
+    has out '0 schedules made, 4 there already, 4 lines rejected'
+    weir schedule list --json | sed 's/"explanation":"[^"]*",//' >list
+    cmp list first
+
+    # the workers do what cron would do
+    export OUT=$PWD/echoed OUT2=$PWD/copied
+    for what in echo cat; do
+        name=$(sed -n "s/^\(cron-$what-[0-9a-f]*\)  .*/\1/p" out | head -n 1)
+        weir schedule fire "$name" >/dev/null
+    done
+    export PATH=${WEIR%/*}:$PATH
+    grep -E '^weir work cron-(echo|cat)' out | sed 's/ --exec / --drain --exec /' >workers
+    same "$(wc -l <workers)" 2
+    bash -e workers
+    same "$(cat "$OUT")" "dark red it's 5%"
+    same "$(cat "$OUT2")" $'first line\nsecond line'
+    same "$(weir count --state complete)" 2
+
+    printf '17 * * * * root /bin/run-parts x\n' | weir schedule import crontab - --user-column \
+        --tz UTC --json >out
+    has out '"line":1,"name":"cron-run-parts-'
+    has out '"zone":"UTC"'
+    has out '"user":"root","command":"/bin/run-parts x"'
+    status 2 weir schedule import anacron tab
+    status 3 weir schedule import crontab nowhere
 }
 
 case_what_is_refused() {

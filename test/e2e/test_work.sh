@@ -276,6 +276,50 @@ END
     [ ! -e overlap ] || { cat overlap; return 1; }
 }
 
+# Nor do those live on that have left the group of their program, whether the worker is killed ...
+case_programs_that_leave_their_group_end_with_their_worker() {
+    local pid
+    cat >program <<'END'
+setsid bash -c 'trap "" TERM HUP; echo $$ >>pids; (setsid sleep 600 & echo $! >>pids); sleep 600' &
+while :; do sleep 1; done
+END
+    two_pids() { [ "$(wc -l <pids)" = 2 ]; }
+    weir add t
+    worker t --exec 'exec bash ./program'
+    wait_for test -e pids
+    wait_for two_pids
+    kill -9 "$worker"
+    stopped 137
+    for pid in $(cat pids); do
+        wait_for ended "$pid"
+    done
+    # ... or its job is cancelled.
+    rm pids
+    worker t --kill-after 100ms --exec 'exec bash ./program'
+    wait_for test -e pids
+    wait_for two_pids
+    status 0 weir cancel 1
+    for pid in $(cat pids); do
+        wait_for ended "$pid"
+    done
+    end_worker
+    stopped 0
+}
+
+# What a program leaves running when it ends by itself is left alone, also when the worker is killed.
+case_what_an_ended_program_left_is_left_alone() {
+    local daemon
+    weir add t --count 2 -q
+    worker t --exec '[ "$WEIR_JOB_ID" = 2 ] || { setsid sleep 600 & echo $! >daemon; exit 0; }
+        touch second; sleep 600'
+    wait_for test -e second
+    daemon=$(cat daemon)
+    kill -9 "$worker"
+    stopped 137
+    status 0 weir check                 # the guard is done when this has opened the file
+    kill "$daemon"
+}
+
 # guard_of PID: the process that ends the programs of this worker.
 guard_of() {
     local stat
@@ -508,7 +552,6 @@ case_a_worker_that_is_killed_loses_its_job_to_the_next() {
     wait_for test -s pids
     kill -9 "$worker"
     stopped 137
-    kill -9 -- "-$(head -1 pids)"
     status 0 timeout 60 "$WEIR" work t --drain --exec 'echo "delivery $WEIR_JOB_DELIVERY"'
     status 0 weir get 1 --json
     same "$(member state)" complete
@@ -542,9 +585,9 @@ END
 
 said_twice() { [ "$(grep -c trouble work.err)" = 2 ]; }
 
-# The file is moved away under its owner, and later put back.
+# The file is moved away under its owner, which has nothing to do, and later put back.
 case_a_worker_says_that_its_file_is_gone() {
-    weir add t --delay 300ms
+    weir add t --delay 1h
     worker t --exec cat
     wait_for owned
     mv jobs.db away.db
@@ -553,6 +596,7 @@ case_a_worker_says_that_its_file_is_gone() {
     same "$(grep -c trouble work.err)" 1
     mv away.db jobs.db
     wait_for has work.err "the store works again"
+    status 0 weir promote 1
     wait_for job_is 1 complete
     same "$(weir count t)" 1
     mv jobs.db away.db

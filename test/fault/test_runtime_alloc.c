@@ -106,8 +106,9 @@ static weir_code handler(weir_job *job, void *ctx)
 {
     run *r = ctx;
     weir_job_log(job, "line %d", 1);
-    weir_job_progress_data(job, 1, 2, "{\"half\":true}");
-    weir_code rc = job->id % 2 ? weir_job_done(job, "{\"ok\":true}") : weir_job_fail(job, "no");
+    weir_job_progress(job, 1, 2, "{\"half\":true}", 0, NULL);
+    weir_code rc = job->id % 2 ? weir_job_done(job, "{\"ok\":true}", 0, NULL)
+                               : weir_job_fail(job, "no");
     gate_up(&r->came);
     return rc;
 }
@@ -143,7 +144,8 @@ static void move_jobs(run *r)
     const weir_line     line = { 3, 4, "third" };
     const weir_job      far = { .type = "far", .state = WEIR_STATE_FAILED, .error = "no",
                                 .search = true };
-    const weir_incoming in[2] = { { &far, &line, 1, false }, { &far, NULL, 0, true } };
+    const weir_incoming in[2] = { { .job = &far, .lines = &line, .n_lines = 1 },
+                                  { .job = &far, .new_id = true } };
     weir_imported       out[2];
     weir_future        *f;
     if (!TRY(weir_import(r->q, in, 2, out, NULL)))
@@ -212,8 +214,9 @@ static void work_for(run *r)
     weir_future_free(f);
     if (!n)
         return;
-    weir_lease lease = { .id = job->id, .delivery = job->delivery };
-    if (!TRY(weir_renew_async(r->q, &lease, 1, &f, NULL))) {
+    weir_lease   lease = { .id = job->id, .delivery = job->delivery };
+    weir_renewed renewed;
+    if (!TRY(weir_renew_async(r->q, &lease, 1, &renewed, &f, NULL))) {
         TRY(weir_future_wait(f, WEIR_FOREVER, NULL));
         weir_future_free(f);
     }
@@ -232,7 +235,7 @@ static void work_for(run *r)
 
 static void work(run *r, int prefetch)
 {
-    weir_pool pool = { .handler = handler, .ctx = r, .threads = 2, .prefetch = prefetch };
+    weir_pool_config pool = { .handler = handler, .ctx = r, .threads = 2, .prefetch = prefetch };
     static const char *const c[] = { "c", NULL };
     weir_job *job;
     size_t    n;
@@ -242,7 +245,7 @@ static void work(run *r, int prefetch)
         assert_true(rc == WEIR_EJOB || rc == WEIR_ENOMEM);
         weir_job_free(job);
     }
-    if (TRY(weir_process(r->q, "a", &pool, NULL)))
+    if (TRY(weir_process(r->q, "a", &pool, NULL, NULL)))
         return;
     if (r->added >= 4)
         gate_wait_ms(&r->came, 1, 50);      /* unless its memory was the one */

@@ -68,7 +68,7 @@ static weir_code slow(weir_job *job, void *ctx)
     rig *r = ctx;
     sem_post(&r->begun);
     wait_sem(&r->go);
-    return weir_job_done(job, "[1]");
+    return weir_job_done(job, "[1]", 0, NULL);
 }
 
 static void on_event(const weir_event *ev, void *ctx)
@@ -115,10 +115,10 @@ static void kill_owner(pid_t pid)
 static void start_work(rig *r, uint64_t *id, weir_future **f, weir_job **job)
 {
     weir_listener *l;
-    weir_pool      pool = { .handler = slow, .ctx = r, .threads = 1, .lease_ms = LEASE_MS };
+    weir_pool_config pool = { .handler = slow, .ctx = r, .threads = 1, .lease_ms = LEASE_MS };
     weir_filter    filter = { .events = WEIR_BIT(WEIR_EVENT_COMPLETE) };
     OK(weir_listen(r->q, &filter, on_event, r, &l, &r->err));
-    OK(weir_process(r->q, "slow", &pool, &r->err));
+    OK(weir_process(r->q, "slow", &pool, NULL, &r->err));
     *id = add(r, r->q, "slow");
     wait_sem(&r->begun);
     OK(weir_wait_async(r->q, *id, job, f, &r->err));
@@ -184,12 +184,12 @@ static void an_idle_worker_takes_over(void **state)
     rig        r;
     weir_job  *job;
     weir_added added;
-    weir_pool  pool = { .handler = slow, .ctx = &r, .threads = 1 };
+    weir_pool_config pool = { .handler = slow, .ctx = &r, .threads = 1 };
     begin(&r, "jobs.db");
     sem_post(&r.go);
     pid_t owner = start_owner(&r);
     OK(weir_open(&r.q, r.url, NULL, &r.err));
-    OK(weir_process(r.q, "slow", &pool, &r.err));
+    OK(weir_process(r.q, "slow", &pool, NULL, &r.err));
     OK(weir_add(r.q, &(weir_spec){ .type = "slow", .delay_ms = 300 }, &added, &r.err));
     kill_owner(owner);
     wait_sem(&r.begun);
@@ -225,7 +225,7 @@ static void what_a_lone_owner_had_is_lost_with_it(void **state)
     OK(weir_take(r.q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &r.err));
     assert_int_equal(n, 1);
     assert_int_equal(job->delivery, 2);
-    OK(weir_job_done(job, NULL));
+    OK(weir_job_done(job, NULL, 0, NULL));
     weir_job_free(job);
     finish(&r);
 }

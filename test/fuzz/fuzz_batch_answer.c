@@ -16,7 +16,7 @@ static void answer_to_all(const char *text, size_t len)
     static const weir_incoming incoming[ADDED] = { { .job = &job }, { .job = &job } };
     weir_added    added[ADDED];
     weir_imported imported[ADDED];
-    weir_lease    leases[ADDED] = { 0 };
+    weir_renewal    leases[ADDED] = { 0 };
     weir_job     *taken[TAKEN], *next[TAKEN];
     weir_op       op[WEIR_OP_COUNT + 1], *ops[WEIR_OP_COUNT + 1];
     weir_batch_head     head;

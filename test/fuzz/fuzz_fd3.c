@@ -28,7 +28,7 @@ static void use_progress(const said *s)
 {
     weir_queue *q;
     weir_job   *job = a_job(&q), *now;
-    weir_code   rc = weir_job_progress_data(job, s->done, s->total, s->text);
+    weir_code   rc = weir_job_progress(job, s->done, s->total, s->text, 0, NULL);
     MUST(!rc || rc == WEIR_EINVAL || rc == WEIR_ELIMIT);
     if (s->done < 0 || s->total <= 0)
         MUST(rc == WEIR_EINVAL);

@@ -2,59 +2,9 @@
  * what is read is within its bounds. */
 #include <string.h>
 
-#include "core/fields.h"
 #include "core/job.h"
 #include "fuzz/fuzz.h"
-
-typedef struct part {
-    uint64_t id;
-    uint32_t delivery;
-    weir_json_piece result;
-} part;
-
-typedef struct whole {
-    const char     *text, *type;
-    int64_t         n, wait_ms, at;
-    int32_t         small, priority;
-    bool            flag, had_flag;
-    weir_state      state;
-    uint32_t        states;
-    weir_backoff    backoff;
-    weir_json_piece raw;
-    weir_texts      texts;
-    weir_ids        ids;
-    weir_items      parts;
-    part            one;
-} whole;
-
-#define PART(m) offsetof(part, m)
-static const weir_field part_fields[] = {
-    WEIR_FIELD("id", weir__as_id, PART(id), .needed = true),
-    WEIR_FIELD("delivery", weir__as_delivery, PART(delivery)),
-    WEIR_FIELD("result", weir__as_raw, PART(result)),
-    { 0 }
-};
-#define AT(m) offsetof(whole, m)
-static const weir_field fields[] = {
-    WEIR_FIELD("text", weir__as_text, AT(text), .min = 1, .max = 100),
-    WEIR_FIELD("type", weir__as_type, AT(type)),
-    WEIR_FIELD("n", weir__as_int, AT(n)),
-    WEIR_FIELD("wait", weir__as_ms, AT(wait_ms), .min = 10, .max = 60000),
-    WEIR_FIELD("at", weir__as_moment, AT(at)),
-    WEIR_FIELD("small", weir__as_int32, AT(small)),
-    WEIR_FIELD("priority", weir__as_priority, AT(priority)),
-    WEIR_FIELD("flag", weir__as_bool, AT(flag), .given = AT(had_flag)),
-    WEIR_FIELD("state", weir__as_state, AT(state)),
-    WEIR_FIELD("states", weir__as_states, AT(states)),
-    WEIR_FIELD("backoff", weir__as_backoff, AT(backoff)),
-    WEIR_FIELD("raw", weir__as_raw, AT(raw)),
-    WEIR_FIELD("texts", weir__as_texts, AT(texts), .max = 5),
-    WEIR_FIELD("ids", weir__as_ids, AT(ids), .min = 1, .max = 5),
-    WEIR_FIELD("parts", weir__as_list, AT(parts), .max = 5, .fields = part_fields,
-               .size = sizeof(part)),
-    WEIR_FIELD("one", weir__as_object, AT(one), .fields = part_fields),
-    { 0 }
-};
+#include "support/every_field.h"
 
 typedef struct held {
     struct held *next;
@@ -86,7 +36,7 @@ static void check_text(const char *text, size_t max)
 static void check_whole(const whole *w)
 {
     if (w->text)
-        check_text(w->text, 100);
+        check_text(w->text, TEXT_BYTES);
     if (w->type)
         check_text(w->type, WEIR_MAX_TYPE);
     MUST(!w->wait_ms || (w->wait_ms >= 10 && w->wait_ms <= 60000));
@@ -94,7 +44,7 @@ static void check_whole(const whole *w)
     MUST(w->had_flag || !w->flag);
     MUST(w->backoff.jitter_pct >= 0 && w->backoff.jitter_pct <= 100);
     MUST(!w->raw.len || weir__json_valid(w->raw.text, w->raw.len, 1000, NULL, NULL));
-    MUST(w->texts.n <= 5 && w->ids.n <= 5 && w->parts.n <= 5);
+    MUST(w->texts.n <= MOST_ITEMS && w->ids.n <= MOST_ITEMS && w->parts.n <= MOST_PARTS);
     for (size_t i = 0; i < w->texts.n; i++)
         check_text(w->texts.text[i], SIZE_MAX);
     MUST(!w->texts.text || !w->texts.text[w->texts.n]);

@@ -1,9 +1,9 @@
 /* fuzz_push.c - push targets. The first byte picks: the file that keeps them, or the URL of one. */
-#include <curl/curl.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/curl.h"
 #include "fuzz/fuzz.h"
 #include "server/push/netguard.h"
 #include "server/push/push_targets.h"
@@ -66,14 +66,14 @@ static void a_url(const char *text)
         return;
     }
     MUST(!strncasecmp(text, "http:", 5) || !strncasecmp(text, "https:", 6));
-    CURLU *u = curl_url();
+    CURLU *u = weir__curl.url();
     char  *host = NULL, *user = NULL;
-    MUST(u && !curl_url_set(u, CURLUPART_URL, text, 0));
-    MUST(curl_url_get(u, CURLUPART_USER, &user, 0) == CURLUE_NO_USER);
-    MUST(!curl_url_get(u, CURLUPART_HOST, &host, 0));
+    MUST(u && !weir__curl.url_set(u, CURLUPART_URL, text, 0));
+    MUST(weir__curl.url_get(u, CURLUPART_USER, &user, 0) == CURLUE_NO_USER);
+    MUST(!weir__curl.url_get(u, CURLUPART_HOST, &host, 0));
     MUST(!srv_push_check_public(&t, &err) == !srv_host_not_public(host));
-    curl_free(host);
-    curl_url_cleanup(u);
+    weir__curl.free(host);
+    weir__curl.url_cleanup(u);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

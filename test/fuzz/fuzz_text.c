@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "core/search.h"
 #include "fuzz/fuzz.h"
-#include "store/store.h"
+#include "support/quiet_env.h"
 #include "weir/weir.h"
 
 static void check_failed(weir_code rc, const weir_error *err)
@@ -54,29 +54,10 @@ static void names(const char *text)
         MUST(strlen(weir_event_name(k)) == strlen(text));
 }
 
-static int64_t a_time(void *ctx)
-{
-    (void)ctx;
-    return 1000;
-}
-
-static void no_events(void *ctx, const weir_event *events, size_t n)
-{
-    (void)ctx;
-    (void)events;
-    (void)n;
-}
-
-static void not_due(void *ctx, int64_t at_ms)
-{
-    (void)ctx;
-    (void)at_ms;
-}
-
 /* Only what opens no file and calls nobody: not sqlite:, not redis..., but mem: with any query. */
 static void open_url(const char *url)
 {
-    weir_env    env = { .name = "fuzz", .now = a_time, .emit = no_events, .due = not_due };
+    weir_env    env = QUIET_ENV("fuzz");
     weir_error  err;
     weir_store *s;
     weir_code   rc = weir__store_open(&s, url, &env, &err);

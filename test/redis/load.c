@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "support/proxy.h"
 #include "support/redis_rig.h"
 
 enum { MAX_KEYS = 200000, LOT = 5, MAX_THREADS = 16, DELIVERIES = 64 };
@@ -118,7 +119,7 @@ static weir_code handle(weir_job *job, void *ctx)
     atomic_fetch_add(&l->begun, 1);
     if (job->attempts < failures_of(key))
         return weir_job_fail(job, "not yet");
-    return weir_job_done(job, "{\"ok\":true}");
+    return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
 
 /* ---- start and wait ---- */
@@ -136,11 +137,11 @@ load *load_start(const char *url, const load_options *opt)
     rt_open_until(&l->add, url);
     rt_open_until(&l->work, l->add.url);
     l->q = l->add.q;
-    weir_pool pool = { .handler = handle, .ctx = l, .types = types,
-                       .threads = l->opt.workers ? l->opt.workers : 3,
-                       .prefetch = l->opt.prefetch, .lease_ms = l->opt.lease_ms };
+    weir_pool_config pool = { .handler = handle, .ctx = l, .types = types,
+                              .threads = l->opt.workers ? l->opt.workers : 3,
+                              .prefetch = l->opt.prefetch, .lease_ms = l->opt.lease_ms };
     rt *t = &l->work;
-    OK(weir_process(t->q, NULL, &pool, &t->err));
+    OK(weir_process(t->q, NULL, &pool, NULL, &t->err));
     for (int i = 0; i < l->opt.producers; i++)
         assert_int_equal(pthread_create(&l->producer[i], NULL, produce, l), 0);
     return l;
@@ -357,4 +358,25 @@ int64_t load_replicated(const struct rig *primary, int replicas)
         UNTIL(rig_info(primary, "replication", field) >= offset);
     }
     return now;
+}
+
+void load_to_the_end(load *l)
+{
+    load_until_acked(l, 50);
+    load_until_begun(l, 50);
+    load_drain(l);
+    load_verify(l, 0, 0);
+    load_free(l);
+}
+
+void load_through_hangs(load *l, struct proxy *p, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        load_until_acked(l, 30);
+        proxy_hold(p, true);
+        load_until_trouble(l, 1);
+        if (i % 2)
+            proxy_cut_all(p);
+        proxy_hold(p, false);       /* what was held back comes late, and must do no harm */
+    }
 }

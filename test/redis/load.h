@@ -46,6 +46,13 @@ void load_drain(load *l);
  * a replica that took over did not have it. 0, 0: nothing. */
 void load_verify(load *l, int64_t lost_from, int64_t lost_to);
 
+/* Go on for a while, then drain, verify (nothing may be lost) and free it. */
+void load_to_the_end(load *l);
+/* So many times: the proxy holds back all bytes until the load is in trouble, and lets
+ * them pass. */
+struct proxy;
+void load_through_hangs(load *l, struct proxy *p, int rounds);
+
 weir_queue *load_queue(load *l);                /* the producers' */
 void        load_free(load *l);
 

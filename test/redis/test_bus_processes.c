@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/bus_talk.h"
 #include "support/child.h"
 #include "support/redis_rig.h"
 #include "support/runtime_fixture.h"
-#include "weir/bus.h"
-
-#define TEXT(text) (&(weir_content){ .body = (text) })
 
 /* ---- the other process: does what it is told ---- */
 
@@ -37,19 +35,6 @@ static void hold(weir_message *m, void *ctx)
     (void)ctx;
     weir_message_keep(m);                       /* and never answer: the process is killed */
     child_print("held %s", weir_message_body(m, NULL));
-}
-
-static void talk_on(const weir_reply *reply, void *ctx)
-{
-    (void)ctx;
-    if (reply->message)
-        weir_message_reply(reply->message, TEXT("4"), NULL);
-}
-
-static void talk(weir_message *m, void *ctx)
-{
-    (void)ctx;
-    weir_message_request_async(m, TEXT("2"), &(weir_expect){ .fn = talk_on }, NULL);
 }
 
 static void add_up(weir_message *m, void *ctx)

@@ -117,8 +117,10 @@ static void living(const layout *l, int by_s)
     rt_open(t, s.url, false);
     rt_open(&other, s.url, false);
     record *seen = record_start(t, NULL);
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = wait_for_go, .ctx = &work, .threads = JOBS,
-                                             .lease_ms = LEASE }, &t->err));
+    OK(weir_process(t->q, "a",
+                    &(weir_pool_config){
+                        .handler = wait_for_go, .ctx = &work, .threads = JOBS, .lease_ms = LEASE },
+                    NULL, &t->err));
     for (int i = 0; i < JOBS; i++)
         specs[i] = (weir_spec){ .type = "a", .ttl_ms = i ? 0 : 600000 };
     OK(weir_add_many(t->q, specs, JOBS, NULL, NULL, &t->err));
@@ -178,7 +180,8 @@ static void dead(const layout *l, int by_s)
     weir_job_free(job);
     rt_until_count(t, WEIR_STATE_ACTIVE, 1);
     step(&s, by_s);
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = count, .ctx = &done }, &t->err));
+    OK(weir_process(t->q, "a", &(weir_pool_config){ .handler = count, .ctx = &done }, NULL,
+                    &t->err));
     gate_wait(&done, 1);
     rt_until_count(t, WEIR_STATE_COMPLETE, 1);
     rt_check_and_close(t);

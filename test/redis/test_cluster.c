@@ -139,7 +139,7 @@ static void one_queue(void **state)
     }
     assert_int_equal(rt_count(t, WEIR_STATE_ACTIVE), TAKEN);
     for (size_t i = 0; i < TAKEN; i++) {
-        assert_int_equal(weir_job_done(job[i], "1"), WEIR_OK);
+        assert_int_equal(weir_job_done(job[i], "1", 0, NULL), WEIR_OK);
         weir_job_free(job[i]);
     }
     record_until(r, WEIR_EVENT_COMPLETE, TAKEN);

@@ -33,11 +33,7 @@ static void cut_at_random(const char *query, uint32_t after, const load_options 
     for (uint64_t n; (n = proxy_cuts(p)) < CUTS;)
         UNTIL(proxy_cuts(p) > n);           /* the next one: a busy machine needs long for all */
     proxy_cut_after(p, 0);
-    load_until_acked(l, 50);
-    load_until_begun(l, 50);
-    load_drain(l);
-    load_verify(l, 0, 0);
-    load_free(l);
+    load_to_the_end(l);
     proxy_stop(p);
     rig_free(r);
 }
@@ -79,24 +75,12 @@ static void cut_with_partitions(void **state)
 static void a_line_that_hangs(void **state)
 {
     (void)state;
-    enum { ROUNDS = 4 };
     rig   *r = rig_start(NULL);
     proxy *p = r ? proxy_start(r, seed) : NULL;
     assert_non_null(p);
     load *l = load_over(p, "timeout=300ms", &(load_options){ .lease_ms = 2000 });
-    for (int i = 0; i < ROUNDS; i++) {
-        load_until_acked(l, 30);
-        proxy_hold(p, true);
-        load_until_trouble(l, 1);
-        if (i % 2)
-            proxy_cut_all(p);
-        proxy_hold(p, false);       /* what was held back comes late, and must do no harm */
-    }
-    load_until_acked(l, 50);
-    load_until_begun(l, 50);
-    load_drain(l);
-    load_verify(l, 0, 0);
-    load_free(l);
+    load_through_hangs(l, p, 4);
+    load_to_the_end(l);
     proxy_stop(p);
     rig_free(r);
 }
@@ -110,7 +94,7 @@ static weir_code wait_and_do(weir_job *job, void *ctx)
     one_job *o = ctx;
     gate_up(&o->begun);
     gate_wait(&o->go, 1);
-    return weir_job_done(job, "{\"ok\":true}");
+    return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
 
 /* The outcome of a job is sent, and lost on the way. It is not known whether it came: so it is
@@ -126,8 +110,9 @@ static void an_outcome_is_lost(int prefetch)
     snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=2s", proxy_port(p));
     rt_open(t, url, false);
     record *trouble = record_start(t, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_ERROR) });
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = wait_and_do, .ctx = &o,
-                                             .prefetch = prefetch }, &t->err));
+    OK(weir_process(t->q, "a",
+                    &(weir_pool_config){ .handler = wait_and_do, .ctx = &o, .prefetch = prefetch },
+                    NULL, &t->err));
     uint64_t id = rt_add_type(t, "a");
     gate_wait(&o.begun, 1);
     proxy_hold(p, true);
@@ -153,7 +138,7 @@ static weir_code nth_waits(weir_job *job, void *ctx)
     one_job *o = ctx;
     gate_up(&o->begun);
     gate_wait(&o->go, gate_now(&o->begun));
-    return weir_job_done(job, "{\"ok\":true}");
+    return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
 
 /* The same, and no thread has the time: the only one is in its next handler by then. */
@@ -170,7 +155,8 @@ static void sent_again_beside_the_handlers(void **state)
     snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=%dms", proxy_port(p), TIMEOUT_MS);
     rt_open(t, url, false);
     uint64_t first = rt_add_type(t, "a"), second = rt_add_type(t, "a");
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = nth_waits, .ctx = &o, .prefetch = 1 },
+    OK(weir_process(t->q, "a",
+                    &(weir_pool_config){ .handler = nth_waits, .ctx = &o, .prefetch = 1 }, NULL,
                     &t->err));
     gate_wait(&o.begun, 1);
     proxy_hold(p, true);

@@ -195,7 +195,7 @@ static weir_code add_to_fake(fake *f, const char *version, const char *durabilit
     char url[128];
     snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=500ms&durability=%s", fake_port(f),
              durability);
-    FAKE_ANSWERS(f, version, version, "=1", SUBSCRIBED, "=0", added, waited);
+    FAKE_ANSWERS(f, version, version, "=1", SUBSCRIBED, "=1", "=0", added, waited);
     fixture *x = fixture_open(url);
     assert_non_null(x);
     weir_code rc = try_add(x, &(weir_spec){ .type = "a" }, out);
@@ -298,7 +298,8 @@ static void a_stopped_replica_has_nothing(void **state)
     /* Asked again, it must not be claimed because nothing new is written. */
     assert_int_equal(weir_add_many(t->q, &spec, 1, &token, &added, &t->err), WEIR_EUNKNOWN);
     /* Workers go on. */
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = nothing, .ctx = &done }, &t->err));
+    OK(weir_process(t->q, "a", &(weir_pool_config){ .handler = nothing, .ctx = &done }, NULL,
+                    &t->err));
     gate_wait(&done, 2);
     rig_resume(p.replica);
     UNTIL(weir_add_many(t->q, &spec, 1, &token, &added, &t->err) == WEIR_OK);

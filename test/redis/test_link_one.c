@@ -8,6 +8,7 @@
 
 #include "redis/probe.h"
 #include "store/redis/link/net.h"
+#include "support/quiet_subscriber.h"
 #include "support/redis_rig.h"
 
 static redis_url url_of(const rig *r, const char *scheme, const char *query)
@@ -405,20 +406,6 @@ static void hears_again_after_trouble(void **state)
     probe_unsubscribe(&e);
     probe_close(&p);
     rig_free(r);
-}
-
-static void ignore_message(void *ctx, size_t channel, const char *message, size_t len)
-{
-    (void)ctx;
-    (void)channel;
-    (void)message;
-    (void)len;
-}
-
-static void not_lost(void *ctx, size_t channel)
-{
-    (void)ctx;
-    (void)channel;
 }
 
 static void a_subscriber_that_may_not_subscribe(void **state)

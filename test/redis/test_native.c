@@ -87,7 +87,7 @@ static void long_data_is_kept_apart(void **state)
     assert_string_equal(job[0]->data, large);
     assert_string_equal(job[1]->data, small);
     for (size_t i = 0; i < n; i++) {
-        OK(weir_job_done(job[i], "1"));
+        OK(weir_job_done(job[i], "1", 0, NULL));
         weir_job_free(job[i]);
     }
     check_data(t, a.id, large, 1);
@@ -273,7 +273,7 @@ static void check_forgives_a_piece_that_went_meanwhile(void **state)
     for (const char *kind = "pg"; *kind; kind++) {
         const char  field[] = { *kind, 0, 0, 0, 0, 0, 0, 0, 17 };
         redisReply *r = rig_command(t->r, "FCALL %s_rest 1 {weir:0}:meta %s 0123456789abcdef %s "
-                                          "{weir:0} 1 0 V 2 0 %b", name, "", "", field,
+                                          "{weir:0} 1 0 0 V 2 0 %b", name, "", "", field,
                                     sizeof field);
         assert_true(r && r->elements == 3 && r->element[2]->elements == 1);
         assert_int_equal(r->element[2]->element[0]->integer, 0);
@@ -402,9 +402,10 @@ static void meddling_does_not_stop_the_others(void **state)
     assert_int_equal(take_of(t, "mail", 10, more), 8);
     assert_int_equal(more[0]->id, 33);
     assert_true(rig_do(t->r, "DEL {weir:0}:granted"));       /* nobody knows when the leases end */
-    weir_lease lease = { .id = 3, .delivery = 1, .lease_ms = 60000 };
-    OK(weir_renew(t->q, &lease, 1, &t->err));
-    assert_int_equal(lease.code, WEIR_OK);
+    weir_lease   lease = { .id = 3, .delivery = 1, .lease_ms = 60000 };
+    weir_renewed renewed;
+    OK(weir_renew(t->q, &lease, 1, &renewed, &t->err));
+    assert_int_equal(renewed.err.code, WEIR_OK);
     for (size_t i = 0; i < 8; i++)
         weir_job_free(more[i]);
     end_lot(t, jobs);

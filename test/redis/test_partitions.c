@@ -8,22 +8,8 @@
 
 enum { PARTITIONS = 16, URL_MAX = 600 };
 
-static rig *server;
+RIG_FIXTURE
 static char url[URL_MAX];
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = rig_start(NULL);
-    return server ? 0 : -1;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    rig_free(server);
-    return 0;
-}
 
 /* A queue of its own for each case: "p1", "p2" ... */
 static int n_queues;
@@ -105,7 +91,7 @@ static weir_job *take(rt *t)
 
 static void end(rt *t, weir_job *job)
 {
-    OK(weir_job_done(job, NULL));
+    OK(weir_job_done(job, NULL, 0, NULL));
     weir_job_free(job);
 }
 
@@ -196,8 +182,10 @@ static weir_code work(weir_job *job, void *ctx)
 static void start_crew(crew *c, rt *t, int prefetch)
 {
     *c = (crew){ .t = t, .done = GATE_INIT };
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = work, .ctx = c, .threads = 1,
-                                             .prefetch = prefetch }, &t->err));
+    OK(weir_process(
+        t->q, "a",
+        &(weir_pool_config){ .handler = work, .ctx = c, .threads = 1, .prefetch = prefetch }, NULL,
+        &t->err));
 }
 
 /* A worker that ends a job and takes the next in one operation. */

@@ -29,10 +29,10 @@ static weir_code handle(weir_job *job, void *ctx)
         child_print("cancelled %" PRIu64, job->id);
     }
     if (!strcmp(manner, "tell")) {
-        weir_job_progress_data(job, 1, 2, "{\"half\":true}");
+        weir_job_progress(job, 1, 2, "{\"half\":true}", 0, NULL);
         weir_job_log(job, "on the way");
     }
-    return weir_job_done(job, "{\"ok\":true}");
+    return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
 
 /* worker URL TYPES THREADS PREFETCH LEASE MANNER */
@@ -42,10 +42,14 @@ static weir_code work(weir_queue *q, char **args, weir_error *err)
     size_t      n = 0;
     for (char *type = strtok(args[1], ","); type && n < 7; type = strtok(NULL, ","))
         types[n++] = type;
-    return weir_process(q, NULL, &(weir_pool){ .handler = handle, .ctx = args[5], .types = types,
-                                               .threads = atoi(args[2]),
-                                               .prefetch = atoi(args[3]),
-                                               .lease_ms = atoi(args[4]) }, err);
+    return weir_process(q, NULL,
+                        &(weir_pool_config){ .handler = handle,
+                                             .ctx = args[5],
+                                             .types = types,
+                                             .threads = atoi(args[2]),
+                                             .prefetch = atoi(args[3]),
+                                             .lease_ms = atoi(args[4]) },
+                        NULL, err);
 }
 
 /* producer URL FROM N: when told to. */
@@ -128,21 +132,7 @@ static int play(const char *role, char **args)
 
 /* ---- a queue for one case ---- */
 
-static rig *server;
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = rig_start(NULL);
-    return server ? 0 : -1;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    rig_free(server);
-    return 0;
-}
+RIG_FIXTURE
 
 static void open_queue(rt *t)
 {

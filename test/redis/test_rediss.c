@@ -28,15 +28,6 @@ static void works(const char *url)
     rt_check_and_close(t);
 }
 
-static void refused(const char *url, weir_code want, const char *words)
-{
-    weir_queue *q;
-    weir_error  err;
-    weir_code   rc = weir_open(&q, url, NULL, &err);
-    if (rc != want || !strstr(err.msg, words) || q)
-        fail_msg("%s: %s (%s)", url, weir_code_name(rc), err.msg);
-}
-
 /* ---- who the server is ---- */
 
 static void by_address_and_by_name(void **state)
@@ -56,9 +47,9 @@ static void another_name(void **state)
     (void)state;
     char url[URL_MAX];
     rig *r = start(&(rig_options){ .tls = "DNS:redis.example" });
-    refused(rig_url(r, "rediss", NULL, url, sizeof url), WEIR_EINVAL, "it is not for 127.0.0.1");
+    rt_refused(rig_url(r, "rediss", NULL, url, sizeof url), WEIR_EINVAL, "it is not for 127.0.0.1");
     works(rig_url(r, "rediss", "servername=redis.example", url, sizeof url));
-    refused(rig_url(r, "rediss", "servername=redis.exampl", url, sizeof url), WEIR_EINVAL,
+    rt_refused(rig_url(r, "rediss", "servername=redis.exampl", url, sizeof url), WEIR_EINVAL,
             "it is not for redis.exampl (servername=");
     rig_free(r);
 }
@@ -71,11 +62,11 @@ static void another_ca(void **state)
     assert_true(tempdir_make(dir));
     assert_true(certs_make(dir, "some", LOCAL, false));
     snprintf(url, sizeof url, "rediss://127.0.0.1:%d?cacert=%s/ca.pem", r->port, dir);
-    refused(url, WEIR_EINVAL, "cacert=");
+    rt_refused(url, WEIR_EINVAL, "cacert=");
     snprintf(url, sizeof url, "rediss://127.0.0.1:%d", r->port);       /* that of the system */
-    refused(url, WEIR_EINVAL, "its certificate is refused");
+    rt_refused(url, WEIR_EINVAL, "its certificate is refused");
     snprintf(url, sizeof url, "rediss://127.0.0.1:%d?cacert=%s/none.pem", r->port, dir);
-    refused(url, WEIR_EINVAL, "none.pem");
+    rt_refused(url, WEIR_EINVAL, "none.pem");
     tempdir_remove(dir);
     rig_free(r);
 }
@@ -85,7 +76,7 @@ static void expired(void **state)
     (void)state;
     char url[URL_MAX];
     rig *r = start(&(rig_options){ .tls = LOCAL, .tls_expired = true });
-    refused(rig_url(r, "rediss", NULL, url, sizeof url), WEIR_EINVAL, "certificate has expired");
+    rt_refused(rig_url(r, "rediss", NULL, url, sizeof url), WEIR_EINVAL, "certificate has expired");
     rig_free(r);
 }
 
@@ -96,14 +87,14 @@ static void a_certificate_of_ours(void **state)
     (void)state;
     char url[URL_MAX], query[2 * TEMPDIR_MAX + 64];
     rig *r = start(&(rig_options){ .tls = LOCAL, .config = "tls-auth-clients yes\n" });
-    refused(rig_url(r, "rediss", NULL, url, sizeof url), WEIR_EINVAL, "cert= and key=");
+    rt_refused(rig_url(r, "rediss", NULL, url, sizeof url), WEIR_EINVAL, "cert= and key=");
     assert_true(certs_make(r->dir, "weir", "DNS:weir", false));
     snprintf(query, sizeof query, "cert=%s/weir.pem&key=%s/weir.key", r->dir, r->dir);
     works(rig_url(r, "rediss", query, url, sizeof url));
     snprintf(query, sizeof query, "cert=%s/weir.pem&key=%s/server.key", r->dir, r->dir);
-    refused(rig_url(r, "rediss", query, url, sizeof url), WEIR_EINVAL, "server.key");
+    rt_refused(rig_url(r, "rediss", query, url, sizeof url), WEIR_EINVAL, "server.key");
     snprintf(query, sizeof query, "cert=%s/weir.pem", r->dir);
-    refused(rig_url(r, "rediss", query, url, sizeof url), WEIR_EINVAL, "go together");
+    rt_refused(rig_url(r, "rediss", query, url, sizeof url), WEIR_EINVAL, "go together");
     rig_free(r);
 }
 
@@ -123,17 +114,17 @@ static void a_password_in_a_file(void **state)
     rig *r = start(&(rig_options){ .password = "pa55word" });
     snprintf(file, sizeof file, "%s/password", r->dir);
     snprintf(url, sizeof url, "redis+unix://%s?password-file=%s", r->socket, file);
-    refused(url, WEIR_EINVAL, "No such file");
+    rt_refused(url, WEIR_EINVAL, "No such file");
     write_password(file, "pa55word\n", 0600);
     works(url);
     write_password(file, "pa55word", 0640);
     works(url);
     write_password(file, "pa55word\n", 0644);
-    refused(url, WEIR_EINVAL, "chmod 600");
+    rt_refused(url, WEIR_EINVAL, "chmod 600");
     write_password(file, "\n", 0600);
-    refused(url, WEIR_EINVAL, "the first line");
+    rt_refused(url, WEIR_EINVAL, "the first line");
     write_password(file, "wrong\n", 0600);
-    refused(url, WEIR_EINVAL, "WRONGPASS");
+    rt_refused(url, WEIR_EINVAL, "WRONGPASS");
     write_password(file, "pa55word\n", 0600);
     assert_true(rig_do(r, "ACL SETUSER ann on >pa55word ~* &* +@all"));
     snprintf(url, sizeof url, "redis+unix://ann@%s?password-file=%s", r->socket, file);
@@ -148,7 +139,7 @@ static void the_wrong_port(void **state)
     (void)state;
     char url[URL_MAX];
     rig *r = start(&(rig_options){ .tls = LOCAL });
-    refused(rig_url(r, "redis", "timeout=2s", url, sizeof url), WEIR_EUNAVAIL, "127.0.0.1");
+    rt_refused(rig_url(r, "redis", "timeout=2s", url, sizeof url), WEIR_EUNAVAIL, "127.0.0.1");
     rig_free(r);
     r = start(&(rig_options){ .tcp = true });
     assert_true(certs_make(r->dir, "some", LOCAL, false));
@@ -210,7 +201,8 @@ static void large_data(void **state)
     data[SIZE + 2] = 0;
     rt_open(t, rig_url(r, "rediss", NULL, url, sizeof url), false);
     rt_open(&other, url, false);
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = count, .ctx = &done }, &t->err));
+    OK(weir_process(t->q, "a", &(weir_pool_config){ .handler = count, .ctx = &done }, NULL,
+                    &t->err));
     for (int i = 1; i <= 3; i++) {
         rt_add(&other, &(weir_spec){ .type = "a", .data = data });
         gate_wait(&done, i);

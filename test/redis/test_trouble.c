@@ -273,7 +273,7 @@ static void an_idle_worker_misses_nothing(void **state)
     rt      box, other, *t = &box;
     rt_open(t, url, false);
     rt_open(&other, url, false);
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = do_it, .ctx = &d }, &t->err));
+    OK(weir_process(t->q, "a", &(weir_pool_config){ .handler = do_it, .ctx = &d }, NULL, &t->err));
     for (int i = 0; i < ROUNDS; i++) {
         assert_true(rig_do(r, "CLIENT KILL TYPE pubsub"));
         rt_add(&other, &(weir_spec){ .type = "a", .delay_ms = i % 4 ? 0 : 3 });
@@ -374,8 +374,8 @@ static void closing_does_not_wait_for_ever(void **state)
     rt   box, *t = &box;
     done_by d = { .done = GATE_INIT };
     rt_open(t, url, false);
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = do_it, .ctx = &d, .threads = 2 },
-                    &t->err));
+    OK(weir_process(t->q, "a", &(weir_pool_config){ .handler = do_it, .ctx = &d, .threads = 2 },
+                    NULL, &t->err));
     rt_add_type(t, "a");
     gate_wait(&d.done, 1);
     rig_kill9(r);
@@ -436,7 +436,8 @@ static void full(void **state)
     memset(data, 'x', FILLER + 2);
     data[0] = data[FILLER + 1] = '"';
     OK(weir_configure(t->q, "a", &(weir_settings){ .keep_complete = { .count = 1 } }, &t->err));
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = hold_until, .ctx = &go, .threads = 2 },
+    OK(weir_process(t->q, "a",
+                    &(weir_pool_config){ .handler = hold_until, .ctx = &go, .threads = 2 }, NULL,
                     &t->err));
     int64_t used = rig_info(r, "memory", "used_memory");
     assert_true(rig_do(r, "CONFIG SET maxmemory %lld", (long long)used + 5000000));
@@ -489,27 +490,17 @@ static void full_under_load(void **state)
 
 /* ---- not for us ---- */
 
-static void refused(const char *url, weir_code want, const char *words)
-{
-    weir_queue *q;
-    weir_error  err;
-    weir_code   rc = weir_open(&q, url, NULL, &err);
-    if (rc != want || !strstr(err.msg, words) || q)
-        fail_msg("%s: %s (%s)", url, weir_code_name(rc), err.msg);
-    assert_null(strstr(err.msg, "s3cret"));
-}
-
 static void wrong_password(void **state)
 {
     (void)state;
     char url[URL_MAX], good[URL_MAX];
     rig *r = start(&(rig_options){ .password = "pa55word" }, NULL, good);
     snprintf(url, sizeof url, "redis+unix://:s3cret@%s", r->socket);
-    refused(url, WEIR_EINVAL, "WRONGPASS");
+    rt_refused(url, WEIR_EINVAL, "WRONGPASS");
     snprintf(url, sizeof url, "redis+unix://ann:s3cret@%s", r->socket);
-    refused(url, WEIR_EINVAL, "WRONGPASS");
+    rt_refused(url, WEIR_EINVAL, "WRONGPASS");
     snprintf(url, sizeof url, "redis+unix://%s", r->socket);
-    refused(url, WEIR_EINVAL, "password");
+    rt_refused(url, WEIR_EINVAL, "password");
     rt box, *t = &box;
     rt_open(t, good, false);
     rt_add_type(t, "a");
@@ -530,8 +521,8 @@ static void wrong_password(void **state)
 static void nobody_there(void **state)
 {
     (void)state;
-    refused("redis+unix:///no/such/socket", WEIR_EUNAVAIL, "/no/such/socket");
-    refused("redis://127.0.0.1:1", WEIR_EUNAVAIL, "127.0.0.1:1");
+    rt_refused("redis+unix:///no/such/socket", WEIR_EUNAVAIL, "/no/such/socket");
+    rt_refused("redis://127.0.0.1:1", WEIR_EUNAVAIL, "127.0.0.1:1");
 }
 
 static void evicting(void **state)
@@ -539,7 +530,7 @@ static void evicting(void **state)
     (void)state;
     char url[URL_MAX];
     rig *r = start(&(rig_options){ .config = "maxmemory-policy allkeys-lru\n" }, NULL, url);
-    refused(url, WEIR_EINVAL, "noeviction");
+    rt_refused(url, WEIR_EINVAL, "noeviction");
     strcat(url, "?allow-eviction=1");
     rt box, *t = &box;
     rt_open(t, url, false);

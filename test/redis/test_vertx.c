@@ -199,13 +199,14 @@ static weir_code handler(weir_job *job, void *ctx)
     atomic_fetch_add(&t->ran[job->id], 1);
     atomic_fetch_add(&t->by_weir, 1);
     dawdle(300);
-    return weir_job_done(job, NULL);
+    return weir_job_done(job, NULL, 0, NULL);
 }
 
 static void work(beside *t, unsigned threads)
 {
     OK(weir_process(t->q, "mail",
-                    &(weir_pool){ .threads = threads, .handler = handler, .ctx = t }, &t->err));
+                    &(weir_pool_config){ .threads = threads, .handler = handler, .ctx = t }, NULL,
+                    &t->err));
 }
 
 static uint64_t add(beside *t)
@@ -420,7 +421,8 @@ static void delayed_jobs_are_looked_for(void **state)
     rig_url(t->r, "redis+kue+unix", "profile=vertx&promotion=50ms", t->url, sizeof t->url);
     OK(weir_open(&t->q, t->url, NULL, &t->err));
     redisContext *c = connect_to(t);
-    OK(weir_process(t->q, "mail", &(weir_pool){ .threads = 4, .handler = count_one, .ctx = t },
+    OK(weir_process(t->q, "mail",
+                    &(weir_pool_config){ .threads = 4, .handler = count_one, .ctx = t }, NULL,
                     &t->err));
     for (int i = 0; i < ROUNDS; i++) {
         int64_t from = rt_ms();

@@ -7,21 +7,7 @@
 #include "base/buf.h"
 #include "support/server_rig.h"
 
-static web w;
-
-static int start(void **state)
-{
-    (void)state;
-    web_start(&w, RT_MEM, true, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    web_stop(&w);
-    return 0;
-}
+WEB_FIXTURE
 
 static const char *text_of(const json_t *v, const char *name)
 {
@@ -307,7 +293,8 @@ static void what_is_repeated_is_done_once(void **state)
 static weir_code answer(weir_job *job, void *ctx)
 {
     (void)ctx;
-    return !strcmp(job->data, "7") ? weir_job_fail(job, "no") : weir_job_done(job, "{\"n\":1}");
+    return !strcmp(job->data, "7") ? weir_job_fail(job, "no")
+                                   : weir_job_done(job, "{\"n\":1}", 0, NULL);
 }
 
 static void create_and_wait(void **state)
@@ -317,7 +304,7 @@ static void create_and_wait(void **state)
     web_says(&w, 202, "\"state\":\"inactive\"", "POST", "/v1/jobs?wait=10ms",
              "{\"type\":\"slow\"}");
     web_says(&w, 202, "\"id\":2", "POST", "/v1/jobs?wait=0", "{\"type\":\"slow\"}");
-    OK(weir_process(t->q, "quick", &(weir_pool){ .handler = answer }, &t->err));
+    OK(weir_process(t->q, "quick", &(weir_pool_config){ .handler = answer }, NULL, &t->err));
     web_says(&w, 200, "\"state\":\"complete\"", "POST", "/v1/jobs?wait=60s",
              "{\"type\":\"quick\"}");
     web_says(&w, 200, "\"result\":{\"n\":1}", "POST", "/v1/jobs?wait=60s", "{\"type\":\"quick\"}");
@@ -359,14 +346,14 @@ static void gone_before_its_end_is_seen(void **state)
 static weir_code quickly(weir_job *job, void *ctx)
 {
     (void)ctx;
-    return weir_job_done(job, "7");
+    return weir_job_done(job, "7", 0, NULL);
 }
 
 static void removed_when_complete(void **state)
 {
     (void)state;
     rt *t = &w.t;
-    OK(weir_process(t->q, "x", &(weir_pool){ .handler = quickly }, &t->err));
+    OK(weir_process(t->q, "x", &(weir_pool_config){ .handler = quickly }, NULL, &t->err));
     for (int i = 0; i < 50; i++) {
         web_answer a = web_call(&w, "POST", "/v1/jobs?wait=60s",
                                 "{\"type\":\"x\",\"removeOnComplete\":true}");

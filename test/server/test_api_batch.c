@@ -7,24 +7,10 @@
 
 #include "support/server_rig.h"
 
-static web  w;
-
 #define CALLER "0123456789abcdef0123456789abcdef"
 #define OTHER  "ffffffffffffffffffffffffffffffff"
 
-static int start(void **state)
-{
-    (void)state;
-    web_start(&w, RT_MEM, true, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    web_stop(&w);
-    return 0;
-}
+WEB_FIXTURE
 
 /* The answers; the call must work. */
 static json_t *answers(const char *body)

@@ -6,21 +6,7 @@
 #include "base/buf.h"
 #include "support/server_rig.h"
 
-static web w;
-
-static int start(void **state)
-{
-    (void)state;
-    web_start(&w, RT_MEM, true, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    web_stop(&w);
-    return 0;
-}
+WEB_FIXTURE
 
 static void bulk(const char *body, int matched, int done, int skipped, bool more)
 {

@@ -7,21 +7,7 @@
 
 #include "support/server_rig.h"
 
-static web w;
-
-static int start(void **state)
-{
-    (void)state;
-    web_start(&w, RT_MEM, true, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    web_stop(&w);
-    return 0;
-}
+WEB_FIXTURE
 
 /* Take the best job of type "x"; its delivery. */
 static uint32_t take(uint64_t id)
@@ -467,7 +453,7 @@ static void explained(void **state)
     rt_add(&w.t, &(weir_spec){ .type = "x", .attempts = 2 });
     json_t *v = web_json(&w, 200, "GET", "/v1/jobs/1/explain", NULL);
     assert_non_null(strstr(json_string_value(json_object_get(v, "why")), "waits for a worker"));
-    assert_non_null(strstr(json_string_value(json_object_get(v, "help")), "weir work x"));
+    assert_string_equal(json_string_value(json_object_get(v, "remedy")), "start_worker");
     assert_int_equal(json_integer_value(json_object_get(json_object_get(v, "job"), "id")), 1);
     json_decref(v);
     end(1, take(1), WEIR_OUTCOME_FAIL, "broken \"pipe\"");

@@ -4,59 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/access/tokens.h"
-#include "support/server_rig.h"
+#include "support/web_tokens.h"
 
-static web  w;
-static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
+static web w;
 
 enum { READER, PRODUCER, WORKER, ADMIN, MAIL_READER, MAIL_PRODUCER, MAIL_WORKER, MAIL_ADMIN,
        BOTH_ADMIN, TOKENS };
-static const struct { const char *roles, *type; } tokens[TOKENS] = {
-    { "read", "" },     { "produce", "" },     { "work", "" },     { "admin", "" },
-    { "read", "mail" }, { "produce", "mail" }, { "work", "mail" }, { "admin", "mail" },
-    { "admin", "mail,sms" },
+static const web_token tokens[TOKENS] = {
+    { "read", "", NULL }, { "produce", "", NULL }, { "work", "", NULL }, { "admin", "", NULL },
+    { "read", "mail", NULL }, { "produce", "mail", NULL }, { "work", "mail", NULL },
+    { "admin", "mail", NULL }, { "admin", "mail,sms", NULL },
 };
-static char bearer[TOKENS][SRV_TOKEN_TEXT + 40];
 
 static int start(void **state)
 {
     (void)state;
-    assert_true(tempdir_make(dir));
-    snprintf(file, sizeof file, "%s/tokens.json", dir);
-    for (int i = 0; i < TOKENS; i++) {
-        srv_caller c = { 0 };
-        weir_error err;
-        char       text[SRV_TOKEN_TEXT];
-        assert_true(srv_roles_parse(tokens[i].roles, &c.roles));
-        snprintf(c.name, sizeof c.name, "token-%d", i);
-        for (char *rest = strcpy(text, tokens[i].type), *each;
-             (each = strtok_r(rest, ",", &rest));)
-            assert_true(srv_caller_add_type(&c, each));
-        if (srv_tokens_add(file, &c, 1, text, &err))
-            fail_msg("%s", err.msg);
-        snprintf(bearer[i], sizeof bearer[i], "Authorization: Bearer %s\r\n", text);
-    }
-    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = file });
+    web_tokens_make(&guard, tokens, TOKENS);
+    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = guard.file });
     return 0;
 }
 
 static int stop(void **state)
 {
-    (void)state;
     web_stop(&w);
-    tempdir_remove(dir);
-    return 0;
+    return guard_teardown(state);
 }
 
 static void says(int token, int status, const char *part, const char *method, const char *target,
                  const char *body)
 {
-    web_answer a = web_call_with(&w, method, target, token < 0 ? NULL : bearer[token], body);
-    if (a.status != status || !strstr(a.body ? a.body : "", part))
-        fail_msg("token %d: %s %s: %d %.300s, not %d with %s", token, method, target, a.status,
-                 a.body ? a.body : "", status, part);
-    web_free(&a);
+    web_token_says(&w, &guard, token, status, part, method, target, body);
 }
 
 /* ---- roles ---- */
@@ -99,10 +76,10 @@ static void every_role(void **state)
         for (int token = 0; token < TOKENS; token++) {
             unsigned roles;
             assert_true(srv_roles_parse(tokens[token].roles, &roles));
-            web_answer a = web_call_with(&w, asks[i].method, asks[i].target, bearer[token],
+            web_answer a = web_call_with(&w, asks[i].method, asks[i].target, guard.bearer[token],
                                          asks[i].body);
             if ((a.status == 403) != !(roles & asks[i].role) || a.status == 401)
-                fail_msg("%s of %s: %s %s: %d %s", tokens[token].roles, tokens[token].type,
+                fail_msg("%s of %s: %s %s: %d %s", tokens[token].roles, tokens[token].types,
                          asks[i].method, asks[i].target, a.status, a.body);
             web_free(&a);
         }
@@ -173,11 +150,11 @@ static void lists_are_of_its_type(void **state)
     says(MAIL_READER, 403, "forbidden", "GET", "/v1/jobs?ids=true&type=sms", NULL);
     says(MAIL_READER, 200, "{\"type\":\"mail\",\"paused\":false,\"counts\":{\"inactive\":1,", "GET",
          "/v1/stats", NULL);
-    web_answer a = web_call_with(&w, "GET", "/v1/stats", bearer[MAIL_READER], NULL);
+    web_answer a = web_call_with(&w, "GET", "/v1/stats", guard.bearer[MAIL_READER], NULL);
     assert_null(strstr(a.body, "sms"));
     assert_null(strstr(a.body, "last_id"));
     web_free(&a);
-    a = web_call_with(&w, "GET", "/v1/types", bearer[MAIL_READER], NULL);
+    a = web_call_with(&w, "GET", "/v1/types", guard.bearer[MAIL_READER], NULL);
     assert_non_null(strstr(a.body, "mail"));
     assert_null(strstr(a.body, "sms"));
     web_free(&a);
@@ -241,8 +218,8 @@ static void keys_are_the_tokens_own(void **state)
     static const int who[] = { PRODUCER, MAIL_PRODUCER, ADMIN };
     for (int again = 0; again < 2; again++) {
         for (int i = 0; i < 3; i++) {
-            char headers[sizeof bearer[0] + 40], want[20];
-            snprintf(headers, sizeof headers, "%sIdempotency-Key: k\r\n", bearer[who[i]]);
+            char headers[sizeof guard.bearer[0] + 40], want[20];
+            snprintf(headers, sizeof headers, "%sIdempotency-Key: k\r\n", guard.bearer[who[i]]);
             web_answer a = web_call_with(&w, "POST", "/v1/jobs", headers, "{\"type\":\"mail\"}");
             snprintf(want, sizeof want, "{\"id\":%d,", i + 1);
             assert_int_equal(a.status, 201);

@@ -4,20 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/access/tokens.h"
-#include "support/server_rig.h"
+#include "support/web_tokens.h"
 
 enum { HOUR = 3600000 };
 
-static web  w;
-static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
+static web w;
 
 enum { READER, PRODUCER, WORKER, ADMIN, MAIL_READER, MAIL_ADMIN, TOKENS };
-static const struct { const char *roles, *type; } tokens[TOKENS] = {
-    { "read", "" }, { "produce", "" }, { "work", "" }, { "admin", "" }, { "read", "mail" },
-    { "admin", "mail" },
+static const web_token tokens[TOKENS] = {
+    { "read", "", NULL }, { "produce", "", NULL }, { "work", "", NULL }, { "admin", "", NULL },
+    { "read", "mail", NULL }, { "admin", "mail", NULL },
 };
-static char bearer[TOKENS][SRV_TOKEN_TEXT + 40];
 
 static int start(void **state)
 {
@@ -30,21 +27,8 @@ static int start(void **state)
 static int start_guarded(void **state)
 {
     (void)state;
-    assert_true(tempdir_make(dir));
-    snprintf(file, sizeof file, "%s/tokens.json", dir);
-    for (int i = 0; i < TOKENS; i++) {
-        srv_caller c = { 0 };
-        weir_error err;
-        char       text[SRV_TOKEN_TEXT];
-        assert_true(srv_roles_parse(tokens[i].roles, &c.roles));
-        snprintf(c.name, sizeof c.name, "token-%d", i);
-        if (*tokens[i].type)
-            assert_true(srv_caller_add_type(&c, tokens[i].type));
-        if (srv_tokens_add(file, &c, 1, text, &err))
-            fail_msg("%s", err.msg);
-        snprintf(bearer[i], sizeof bearer[i], "Authorization: Bearer %s\r\n", text);
-    }
-    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = file });
+    web_tokens_make(&guard, tokens, TOKENS);
+    web_start(&w, RT_MEM, true, &(srv_options){ .tokens_file = guard.file });
     return 0;
 }
 
@@ -57,19 +41,14 @@ static int stop(void **state)
 
 static int stop_guarded(void **state)
 {
-    stop(state);
-    tempdir_remove(dir);
-    return 0;
+    web_stop(&w);
+    return guard_teardown(state);
 }
 
 static void says(int token, int status, const char *part, const char *method, const char *target,
                  const char *body)
 {
-    web_answer a = web_call_with(&w, method, target, token < 0 ? NULL : bearer[token], body);
-    if (a.status != status || !strstr(a.body ? a.body : "", part))
-        fail_msg("token %d: %s %s: %d %.300s, not %d with %s", token, method, target, a.status,
-                 a.body ? a.body : "", status, part);
-    web_free(&a);
+    web_token_says(&w, &guard, token, status, part, method, target, body);
 }
 
 static json_int_t number(const json_t *o, const char *name)
@@ -85,6 +64,8 @@ static void a_schedule_is_put_and_fires(void **state)
     json_t *v = web_json(&w, 200, "PUT", "/v1/schedules/night%20%C3%BC", HOURLY);
     assert_string_equal(json_string_value(json_object_get(v, "name")), "night \xc3\xbc");
     assert_string_equal(json_string_value(json_object_get(v, "words")), "every hour");
+    assert_non_null(strstr(json_string_value(json_object_get(v, "explanation")),
+                           "It fires next on "));
     assert_int_equal(json_array_size(json_object_get(v, "next")), 5);
     assert_int_equal(number(v, "next_at"), w.t.now - 1 + HOUR);
     assert_int_equal(number(v, "fired"), 0);
@@ -214,7 +195,7 @@ static void roles(void **state)
         for (int token = 0; token < TOKENS; token++) {
             unsigned has;
             assert_true(srv_roles_parse(tokens[token].roles, &has));
-            web_answer a = web_call_with(&w, asks[i].method, asks[i].target, bearer[token],
+            web_answer a = web_call_with(&w, asks[i].method, asks[i].target, guard.bearer[token],
                                          asks[i].body);
             if ((a.status == 403) != !(has & asks[i].role) || a.status == 401 || a.status >= 500)
                 fail_msg("%s: %s %s: %d %s", tokens[token].roles, asks[i].method, asks[i].target,
@@ -231,7 +212,7 @@ static void a_token_for_a_type(void **state)
          "{\"when\":\"@daily\",\"job\":{\"type\":\"sms\"}}");
     says(MAIL_ADMIN, 200, "", "PUT", "/v1/schedules/mail", HOURLY);
     says(MAIL_READER, 200, "{\"schedules\":[{\"name\":\"mail\"", "GET", "/v1/schedules", NULL);
-    web_answer a = web_call_with(&w, "GET", "/v1/schedules", bearer[MAIL_READER], NULL);
+    web_answer a = web_call_with(&w, "GET", "/v1/schedules", guard.bearer[MAIL_READER], NULL);
     assert_null(strstr(a.body, "sms"));
     web_free(&a);
     says(MAIL_READER, 404, "there is no schedule sms", "GET", "/v1/schedules/sms", NULL);

@@ -146,14 +146,20 @@ static void jobs_are_taken_and_ended(void **state)
     assert_string_equal(done->error, "no \xc3\xa4nswer");
     weir_job_free(done);
 
+    rt_add(&w.t, &(weir_spec){ .type = "mail", .attempts = 3 });
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
+    finish(&w, 400, id, delivery, ",\"final\":true");
+    assert_string_equal(finish(&w, 200, id, delivery, ",\"error\":\"no\",\"final\":true"),
+                        "failed");
+
     rt_add(&w.t, &(weir_spec){ .type = "mail", .remove_on_complete = true });
     assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
     assert_string_equal(finish(&w, 200, id, delivery, ",\"return\":true"), "inactive");
     assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
     assert_int_equal(delivery, 2);
     assert_string_equal(finish(&w, 200, id, delivery, ""), "gone");
-    assert_int_equal(counts(&w)->jobs_taken, 4);
-    assert_int_equal(counts(&w)->jobs_ended, 4);
+    assert_int_equal(counts(&w)->jobs_taken, 5);
+    assert_int_equal(counts(&w)->jobs_ended, 5);
 
     rt_add_type(&w.t, "mail");
     assert_int_equal(take(&w, "{\"types\":[\"mail\"]}", &id, &delivery), 1);
@@ -415,6 +421,30 @@ static void a_suspect_comes_alone(void **state)
     finish(&w, 200, first, delivery, "");                           /* wakes who waits for it */
     assert_int_equal(end_take(fd, &id), 1);
     assert_int_equal(id, third);
+    web_stop(&w);
+}
+
+/* Who asks for a thousand large jobs gets some; those who wait behind it get the others. */
+static void large_jobs_come_in_lots(void **state)
+{
+    (void)state;
+    enum { LARGE = 10, FIT = WEIR_MAX_TAKE_BYTES / WEIR_MAX_DATA };
+    static char data[WEIR_MAX_DATA + 1];
+    web         w;
+    web_start(&w, RT_MEM, false, NULL);
+    memset(data, 'x', WEIR_MAX_DATA);
+    data[0] = data[WEIR_MAX_DATA - 1] = '"';
+    int first = begin_take(&w, WAIT_BY("w1")), second = begin_take(&w, WAIT_BY("w2"));
+    weir_spec  specs[LARGE];
+    weir_added added[LARGE];
+    for (int i = 0; i < LARGE; i++)
+        specs[i] = (weir_spec){ .type = "mail", .data = data };
+    assert_int_equal(weir_add_many(w.t.q, specs, LARGE, NULL, added, NULL), WEIR_OK);
+    assert_int_equal(end_take(first, NULL), FIT);
+    assert_int_equal(end_take(second, NULL), FIT);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), LARGE - 2 * FIT);
+    assert_int_equal(take(&w, "{\"types\":[\"mail\"],\"n\":1000,\"worker\":\"w3\"}", NULL, NULL),
+                     LARGE - 2 * FIT);
     web_stop(&w);
 }
 
@@ -883,7 +913,7 @@ static void workers_that_never_called_are_seen(void **state)
                          WEIR_OK);
         assert_int_equal(n, 1);
         snprintf(name, sizeof name, "%s", job->worker);
-        assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
+        assert_int_equal(weir_job_done(job, NULL, 0, NULL), WEIR_OK);
         weir_job_free(job);
         UNTIL(types_of(&w, name) == i + 1);
     }
@@ -922,7 +952,7 @@ static void whoever_holds_a_job_is_there(void **state)
     assert_int_equal(held_by(one, "lease_until"), job[0]->lease_until);
     json_decref(all);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(weir_job_done(job[i], NULL), WEIR_OK);
+        assert_int_equal(weir_job_done(job[i], NULL, 0, NULL), WEIR_OK);
         weir_job_free(job[i]);
     }
     assert_null(worker(&w, name, &all));
@@ -1034,6 +1064,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_job_is_told_at_the_next_renewal),
         cmocka_unit_test(a_wait_ends_with_a_job),
         cmocka_unit_test(a_suspect_comes_alone),
+        cmocka_unit_test(large_jobs_come_in_lots),
         cmocka_unit_test(a_busy_worker_ends_what_it_has_first),
         cmocka_unit_test(a_wait_ends_when_its_time_is_up),
         cmocka_unit_test(one_job_wakes_one),

@@ -8,40 +8,25 @@
 #include <unistd.h>
 
 #include "server/access/audit.h"
-#include "server/access/tokens.h"
-#include "support/server_rig.h"
+#include "support/web_tokens.h"
 
-static web  w;
-static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
+static web w;
 
 enum { READER, WORKER, ADMIN, MAIL_ADMIN, TOKENS };
-static const struct { const char *name, *roles, *type; } tokens[TOKENS] = {
-    { "eve", "read", "" }, { "bob", "work,produce", "" }, { "ann", "admin", "" },
-    { "mia", "admin", "mail" },
+static const web_token tokens[TOKENS] = {
+    { "read", "", "eve" }, { "work,produce", "", "bob" }, { "admin", "", "ann" },
+    { "admin", "mail", "mia" },
 };
-static char bearer[TOKENS][SRV_TOKEN_TEXT + 40];
 
 static void serve(srv_audit_mode mode)
 {
-    web_start(&w, RT_MEM, true, &(srv_options){ .data_dir = dir, .audit = mode });
+    web_start(&w, RT_MEM, true, &(srv_options){ .data_dir = guard.dir, .audit = mode });
 }
 
 static int make(void **state)
 {
     (void)state;
-    assert_true(tempdir_make(dir));
-    snprintf(file, sizeof file, "%s/tokens.json", dir);
-    for (int i = 0; i < TOKENS; i++) {
-        srv_caller c = { 0 };
-        weir_error err;
-        char       text[SRV_TOKEN_TEXT];
-        assert_true(srv_roles_parse(tokens[i].roles, &c.roles));
-        snprintf(c.name, sizeof c.name, "%s", tokens[i].name);
-        snprintf(c.types, sizeof c.types, "%s", tokens[i].type);
-        if (srv_tokens_add(file, &c, 1, text, &err))
-            fail_msg("%s", err.msg);
-        snprintf(bearer[i], sizeof bearer[i], "Authorization: Bearer %s\r\n", text);
-    }
+    web_tokens_make(&guard, tokens, TOKENS);
     return 0;
 }
 
@@ -54,15 +39,13 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     web_stop(&w);
-    tempdir_remove(dir);
-    return 0;
+    return guard_teardown(state);
 }
 
 static int call(int token, const char *method, const char *target, const char *body)
 {
-    web_answer a = web_call_with(&w, method, target, bearer[token], body);
+    web_answer a = web_call_with(&w, method, target, guard.bearer[token], body);
     int        status = a.status;
     web_free(&a);
     return status;
@@ -76,7 +59,7 @@ static char *entries(const char *query)
     size_t      n = 0, i;
     json_t     *each;
     snprintf(target, sizeof target, "/v1/audit%s", query);
-    web_answer a = web_call_with(&w, "GET", target, bearer[ADMIN], NULL);
+    web_answer a = web_call_with(&w, "GET", target, guard.bearer[ADMIN], NULL);
     assert_int_equal(a.status, 200);
     json_t *all = json_loads(a.body, 0, NULL);
     web_free(&a);
@@ -131,7 +114,7 @@ static void bulk_and_batches(void **state)
                           "{\"action\":\"cancel\",\"filter\":{\"type\":\"mail\"}}"), 200);
     assert_string_equal(entries("?id=1"), "ann job.bulk 200 150");
     assert_string_equal(entries("?id=150"), "");            /* past SRV_AUDIT_IDS */
-    web_answer a = web_call_with(&w, "GET", "/v1/audit", bearer[ADMIN], NULL);
+    web_answer a = web_call_with(&w, "GET", "/v1/audit", guard.bearer[ADMIN], NULL);
     assert_non_null(strstr(a.body, "\"detail\":\"cancel, type mail: 150 of 150 done\""));
     assert_non_null(strstr(a.body, "\"address\":\"127.0.0.1:"));
     assert_non_null(strstr(a.body, "\"path\":\"/v1/jobs/bulk\""));
@@ -170,7 +153,7 @@ static void filters_and_pages(void **state)
     for (;;) {
         char target[120], *next;
         snprintf(target, sizeof target, "/v1/audit%s", query);
-        web_answer a = web_call_with(&w, "GET", target, bearer[ADMIN], NULL);
+        web_answer a = web_call_with(&w, "GET", target, guard.bearer[ADMIN], NULL);
         for (char *at = a.body; (at = strstr(at, "\"number\":")); at++)
             n++;
         next = strstr(a.body, "\"next\":\"");
@@ -181,7 +164,7 @@ static void filters_and_pages(void **state)
             break;
     }
     assert_int_equal(n, 10);
-    web_answer a = web_call_with(&w, "GET", "/v1/audit?limit=0", bearer[ADMIN], NULL);
+    web_answer a = web_call_with(&w, "GET", "/v1/audit?limit=0", guard.bearer[ADMIN], NULL);
     assert_int_equal(a.status, 400);
     web_free(&a);
 }
@@ -203,7 +186,7 @@ static void it_survives_a_restart(void **state)
     char        path[TEMPDIR_MAX + 16];
     rt_add_type(&w.t, "mail");
     call(ADMIN, "POST", "/v1/jobs/1/cancel", NULL);
-    snprintf(path, sizeof path, "%s/audit.log", dir);
+    snprintf(path, sizeof path, "%s/audit.log", guard.dir);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     int fd = open(path, O_WRONLY | O_APPEND);               /* cut short by a full disk */
@@ -222,9 +205,9 @@ static void tokens_that_come_and_go(void **state)
     rt        *t = &w.t;
     char       text[SRV_TOKEN_TEXT];
     srv_caller c = { .name = "new", .roles = WEIR_ROLE_READ };
-    OK(srv_tokens_add(file, &c, 1, text, &t->err));
+    OK(srv_tokens_add(guard.file, &c, 1, text, &t->err));
     OK(srv_reload(w.s, &t->err));
-    OK(srv_tokens_remove(file, "eve", &t->err));
+    OK(srv_tokens_remove(guard.file, "eve", &t->err));
     OK(srv_reload(w.s, &t->err));
     assert_string_equal(entries("?action=token"), "- token.remove 200 0; - token.add 200 0");
 }
@@ -259,9 +242,9 @@ static void it_stays_within_its_limits(void **state)
     enum { LIMIT = 20000 };
     memset(long_text, 'x', sizeof long_text);
     long_text[999] = 0;
-    snprintf(path, sizeof path, "%s/audit.log", dir);
-    snprintf(aside, sizeof aside, "%s/audit.log.1", dir);
-    assert_int_equal(srv_audit_create(&a, dir, LIMIT, &err), WEIR_OK);
+    snprintf(path, sizeof path, "%s/audit.log", guard.dir);
+    snprintf(aside, sizeof aside, "%s/audit.log.1", guard.dir);
+    assert_int_equal(srv_audit_create(&a, guard.dir, LIMIT, &err), WEIR_OK);
     for (int i = 0; i < SRV_AUDIT_ENTRIES + 10; i++)
         srv_audit_record(a, &(srv_audit_item){ .at = 5, .action = "job.x", .detail = long_text,
                                                .token = "t", .status = 200 });
@@ -277,7 +260,7 @@ static void it_stays_within_its_limits(void **state)
     weir__buf_fini(&out);
     srv_audit_destroy(a);
     /* both files are read again, and numbers go on */
-    assert_int_equal(srv_audit_create(&a, dir, LIMIT, &err), WEIR_OK);
+    assert_int_equal(srv_audit_create(&a, guard.dir, LIMIT, &err), WEIR_OK);
     srv_audit_record(a, &(srv_audit_item){ .at = 5, .action = "job.y", .status = 200 });
     q.limit = 2;
     assert_true(srv_audit_list(a, &q, &out) == SRV_AUDIT_ENTRIES + 10);

@@ -7,25 +7,7 @@
 #include <unistd.h>
 
 #include "server/access/guard.h"
-#include "server/access/tokens.h"
-#include "support/server_rig.h"
-
-static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
-
-static int setup(void **state)
-{
-    (void)state;
-    assert_true(tempdir_make(dir));
-    snprintf(file, sizeof file, "%s/tokens.json", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    tempdir_remove(dir);
-    return 0;
-}
+#include "support/web_tokens.h"
 
 static void add_token(const char *name, const char *roles, char text[SRV_TOKEN_TEXT])
 {
@@ -33,7 +15,7 @@ static void add_token(const char *name, const char *roles, char text[SRV_TOKEN_T
     srv_caller c = { 0 };
     assert_true(srv_roles_parse(roles, &c.roles));
     snprintf(c.name, sizeof c.name, "%s", name);
-    if (srv_tokens_add(file, &c, 1, text, &err))
+    if (srv_tokens_add(guard.file, &c, 1, text, &err))
         fail_msg("%s", err.msg);
 }
 
@@ -70,7 +52,7 @@ static void an_open_server(void **state)
 {
     (void)state;
     static const char *const origins[] = { "https://jobs.example.org", NULL };
-    srv_options opt = { .data_dir = dir, .origins = origins };
+    srv_options opt = { .data_dir = guard.dir, .origins = origins };
     srv_guard  *g = guard_on(&opt, "127.0.0.1:7340", true);
 
     /* whoever is no browser */
@@ -125,7 +107,7 @@ static void a_closed_server(void **state)
     char       reader[SRV_TOKEN_TEXT], header[SRV_TOKEN_TEXT + 20];
     weir_error err;
     srv_guard *g;
-    srv_options opt = { .data_dir = dir };
+    srv_options opt = { .data_dir = guard.dir };
     assert_int_equal(srv_guard_create(&g, &opt, "0.0.0.0:7340", false, &err), WEIR_EINVAL);
     assert_non_null(strstr(err.msg, "weir token add"));
     assert_null(g);
@@ -148,7 +130,7 @@ static void a_closed_server(void **state)
     assert_int_equal(ask(g, (srv_head){ .authorization = reader }), 401);
 
     /* without its last token it is not open to all, but to nobody */
-    assert_int_equal(srv_tokens_remove(file, "eye", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_remove(guard.file, "eye", &err), WEIR_OK);
     assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
     assert_int_equal(ask(g, (srv_head){ .authorization = header }), 401);
     assert_int_equal(ask(g, (srv_head){ 0 }), 401);
@@ -160,14 +142,14 @@ static void loopback_stays_closed(void **state)
     (void)state;
     char        token[SRV_TOKEN_TEXT];
     weir_error  err;
-    srv_options opt = { .data_dir = dir };
+    srv_options opt = { .data_dir = guard.dir };
     srv_guard  *g = guard_on(&opt, "127.0.0.1:7340", true);
     srv_head    local = { .host = "localhost" };
     assert_int_equal(ask(g, local), 200);
     add_token("eye", "read", token);
     assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
     assert_int_equal(ask(g, local), 401);
-    assert_int_equal(unlink(file), 0);
+    assert_int_equal(unlink(guard.file), 0);
     assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
     assert_int_equal(ask(g, local), 401);
     srv_guard_destroy(g);
@@ -177,7 +159,7 @@ static void wrong_tokens_are_slowed_down(void **state)
 {
     (void)state;
     char        token[SRV_TOKEN_TEXT], header[SRV_TOKEN_TEXT + 20];
-    srv_options opt = { .data_dir = dir };
+    srv_options opt = { .data_dir = guard.dir };
     add_token("a", "admin", token);
     snprintf(header, sizeof header, "Bearer %s", token);
     srv_guard *g = guard_on(&opt, "127.0.0.1:0", true);
@@ -212,7 +194,7 @@ static void a_changed_file_is_seen(void **state)
 {
     (void)state;
     char        token[SRV_TOKEN_TEXT], header[SRV_TOKEN_TEXT + 20];
-    srv_options opt = { .data_dir = dir };
+    srv_options opt = { .data_dir = guard.dir };
     srv_caller  who;
     srv_refusal no;
     srv_guard  *g = guard_on(&opt, "127.0.0.1:0", true);
@@ -229,7 +211,7 @@ static void a_changed_file_is_seen(void **state)
     assert_string_equal(who.name, "a");
     assert_int_equal(who.roles, WEIR_ROLE_READ);
 
-    FILE *out = fopen(file, "w");       /* a broken file changes nothing, and is said on reload */
+    FILE *out = fopen(guard.file, "w");     /* a broken file changes nothing; reload reports it */
     fputs("broken", out);
     fclose(out);
     assert_true(srv_guard_admit(g, &h, 10 * SRV_TOKENS_MS, &who, &no));
@@ -245,8 +227,8 @@ static int64_t last_use(const char *token)
 {
     srv_tokens t;
     weir_error err;
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
-    srv_tokens_read_uses(&t, file);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
+    srv_tokens_read_uses(&t, guard.file);
     int64_t at = srv_tokens_find(&t, token)->used_at;
     srv_tokens_fini(&t);
     return at;
@@ -257,7 +239,7 @@ static void the_last_use_is_kept(void **state)
 {
     (void)state;
     char        ann[SRV_TOKEN_TEXT], bob[SRV_TOKEN_TEXT], bearer[80];
-    srv_options opt = { .data_dir = dir };
+    srv_options opt = { .data_dir = guard.dir };
     add_token("ann", "read", ann);
     add_token("bob", "read", bob);
     srv_guard *g = guard_on(&opt, "127.0.0.1:7340", true);
@@ -282,11 +264,11 @@ static void an_expired_token(void **state)
     char             text[SRV_TOKEN_TEXT], bearer[80];
     weir_error       err;
     srv_refusal      no;
-    srv_options      opt = { .data_dir = dir };
+    srv_options      opt = { .data_dir = guard.dir };
     srv_caller       who, c = { .name = "old", .roles = WEIR_ROLE_ALL,
                                 .expires_at = 1700000000000 };
     srv_token_counts n;
-    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_add(guard.file, &c, 1, text, &err), WEIR_OK);
     snprintf(bearer, sizeof bearer, "Bearer %s", text);
     srv_guard *g = guard_on(&opt, "127.0.0.1:7340", true);
     srv_head   head = { .route = &read_route, .method = "GET", .peer = "127.0.0.1:1",
@@ -296,10 +278,10 @@ static void an_expired_token(void **state)
     assert_non_null(strstr(no.why, "the token 'old' expired at 2023-11-14T22:13:20Z"));
     strcpy(c.name, "soon");
     c.expires_at = (int64_t)time(NULL) * 1000 + SRV_EXPIRES_SOON_MS / 2;
-    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_add(guard.file, &c, 1, text, &err), WEIR_OK);
     strcpy(c.name, "later");
     c.expires_at = (int64_t)time(NULL) * 1000 + 2 * (int64_t)SRV_EXPIRES_SOON_MS;
-    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_add(guard.file, &c, 1, text, &err), WEIR_OK);
     assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
     srv_guard_count_tokens(g, &n);
     assert_int_equal(n.expired, 1);
@@ -309,7 +291,7 @@ static void an_expired_token(void **state)
     /* one that expires while its caller is let in: callers are to be checked again */
     strcpy(c.name, "now");
     c.expires_at = (int64_t)time(NULL) * 1000 + 4000;
-    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_add(guard.file, &c, 1, text, &err), WEIR_OK);
     assert_int_equal(srv_guard_reload(g, &err), WEIR_OK);
     uint64_t version = srv_guard_watch(g, 0);
     snprintf(bearer, sizeof bearer, "Bearer %s", text);
@@ -325,9 +307,9 @@ static void over_http(void **state)
     (void)state;
     web  w;
     char token[SRV_TOKEN_TEXT], header[200], log[TEMPDIR_MAX + 16];
-    snprintf(log, sizeof log, "%s/access.log", dir);
+    snprintf(log, sizeof log, "%s/access.log", guard.dir);
     add_token("eye", "read", token);
-    web_start(&w, RT_MEM, false, &(srv_options){ .data_dir = dir, .access_log = log });
+    web_start(&w, RT_MEM, false, &(srv_options){ .data_dir = guard.dir, .access_log = log });
 
     web_answer a = web_call(&w, "GET", "/metrics", NULL);
     assert_int_equal(a.status, 401);
@@ -421,15 +403,15 @@ static void pages_of_other_origins(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_open_server, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_closed_server, setup, teardown),
-        cmocka_unit_test_setup_teardown(loopback_stays_closed, setup, teardown),
-        cmocka_unit_test_setup_teardown(wrong_tokens_are_slowed_down, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_changed_file_is_seen, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_last_use_is_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_expired_token, setup, teardown),
-        cmocka_unit_test_setup_teardown(over_http, setup, teardown),
-        cmocka_unit_test_setup_teardown(pages_of_other_origins, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_open_server, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(a_closed_server, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(loopback_stays_closed, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(wrong_tokens_are_slowed_down, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(a_changed_file_is_seen, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(the_last_use_is_kept, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(an_expired_token, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(over_http, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(pages_of_other_origins, guard_setup, guard_teardown),
     };
     return cmocka_run_group_tests_name("auth", tests, NULL, NULL);
 }

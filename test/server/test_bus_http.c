@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "server/access/tokens.h"
+#include "support/bus_talk.h"
 #include "support/proxy.h"
 #include "support/server_rig.h"
-#include "weir/bus.h"
 
-#define TEXT(text) (&(weir_content){ .body = (text) })
 #undef OK
 #define OK(call) assert_int_equal((call), WEIR_OK)
 
@@ -75,19 +74,6 @@ static void decline(weir_message *m, void *ctx)
 static void note(weir_message *m, void *ctx)
 {
     atomic_fetch_add((atomic_int *)ctx, weir_message_sent(m) ? 100 : 1);
-}
-
-static void talk_on(const weir_reply *reply, void *ctx)
-{
-    (void)ctx;
-    if (reply->message)
-        weir_message_reply(reply->message, TEXT("4"), NULL);
-}
-
-static void talk(weir_message *m, void *ctx)
-{
-    (void)ctx;
-    weir_message_request_async(m, TEXT("2"), &(weir_expect){ .fn = talk_on }, NULL);
 }
 
 static void hold(weir_message *m, void *ctx)
@@ -199,7 +185,7 @@ static void permissions_hold(void **state)
     join(&a, w.host, query);
     weir_consumer *c[] = { consume(&a, "open", echo, NULL), consume(&a, "secret", echo, NULL) };
     wait_for(&a, "open");
-    assert_int_equal(weir_bus_request(a.bus, "secret", NULL, 0, &r, &a.err), WEIR_EFULL);
+    assert_int_equal(weir_bus_request(a.bus, "secret", NULL, 0, &r, &a.err), WEIR_EREADONLY);
     assert_int_equal(r.failure, WEIR_FAILURE_ERROR);
     assert_string_equal(r.text, "access_denied");
     weir_consumer_close(c[0]);
@@ -214,7 +200,9 @@ static void *ask_slow(void *ctx)
     process   *p = ctx;
     weir_reply r;
     weir_bus_request(p->bus, "slow", NULL, 60000, &r, &p->err);
-    return (void *)(intptr_t)r.failure;
+    assert_int_equal(r.failure, WEIR_FAILURE_ERROR);
+    assert_int_equal(r.code, -1);
+    return (void *)(intptr_t)r.error;
 }
 
 /* The connection is cut: what waits for a reply fails, and all is registered again. */
@@ -224,7 +212,7 @@ static void a_cut_is_mended(void **state)
     process               a, b;
     weir_reply            r;
     pthread_t             t;
-    void                 *failure;
+    void                 *error;
     char                  host[40];
     weir_message *_Atomic held = NULL;
     (void)state;
@@ -240,8 +228,8 @@ static void a_cut_is_mended(void **state)
     assert_int_equal(pthread_create(&t, NULL, ask_slow, &a), 0);
     UNTIL(held);
     proxy_cut_all(p);
-    pthread_join(t, &failure);
-    assert_int_equal((intptr_t)failure, WEIR_FAILURE_ERROR);
+    pthread_join(t, &error);
+    assert_int_equal((intptr_t)error, WEIR_ELOST);
     while (weir_bus_request(b.bus, "echo", TEXT("1"), 1000, &r, &b.err))
         rt_breathe();
     weir_message_free(r.message);

@@ -159,7 +159,8 @@ static void a_client_that_disconnects(void **state)
     free(tcp_next_request(server, reply));
     close(server);                                  /* it owed a reply: that is known at once */
     char *got = tcp_next(client);
-    assert_non_null(strstr(got, "\"failureType\":\"ERROR\",\"message\":\"the recipient has dis"));
+    assert_non_null(strstr(got, "\"failureCode\":-1,\"failureType\":\"ERROR\",\"error\":\"ELOST\","
+                                "\"message\":\"the recipient has dis"));
     free(got);
     tcp_tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r2\"}");
     got = tcp_next(client);
@@ -322,7 +323,8 @@ static char *make_token(const char *file, const char *name, unsigned roles, char
 
 static void permissions(void **state)
 {
-    static const char *const inbound[] = { "chat\\.[a-z]+", "echo", "one|one\\.two", NULL };
+    static const char *const inbound[] = { "chat\\.[a-z]+", "echo", "one|one\\.two", "weir\\.bus",
+                                           NULL };
     static const char *const outbound[] = { "chat\\..*", NULL };
     (void)state;
     web  w;
@@ -358,6 +360,8 @@ static void permissions(void **state)
     tcp_tell(fd, "{\"type\":\"publish\",\"address\":\"one.two\"}");
     tcp_sync(fd);
     tcp_tell(fd, "{\"type\":\"publish\",\"address\":\"one.three\"}");
+    expect_code(fd, "access_denied");
+    tcp_tell(fd, "{\"type\":\"send\",\"address\":\"weir.bus\"}");       /* admins alone */
     expect_code(fd, "access_denied");
 
     weir_error err;                                                 /* a token that is taken away */

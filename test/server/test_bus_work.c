@@ -60,6 +60,10 @@ static void made_and_removed(void **state)
     while (number(&w, 0, "idle") != 1)
         usleep(1000);
     assert_int_equal(number(&w, 0, "done"), 1);
+    json_t *one = web_json(&w, 200, "GET", "/v1/workqueues/mail%2Fout", NULL);
+    assert_true(json_number_value(json_object_get(one, "done_per_second")) > 0);
+    json_decref(one);
+    web_error(&w, 404, "ENOENT", "no work queue \"mail\"", "GET", "/v1/workqueues/mail", NULL);
 
     bus_send(sender, "mail/out", "r2", NULL, "[2]");        /* being processed when it is removed */
     free(tcp_next(worker));
@@ -103,6 +107,59 @@ static void wrong_ones(void **state)
         json_decref(web_json(&w, 201, "PUT", path, "{}"));
     }
     web_error(&w, 413, "ELIMIT", "SRV_MAX_WORKQUEUES", "PUT", "/v1/workqueues/more", "{}");
+    web_stop(&w);
+}
+
+/* What waits in the store alone is counted, too. */
+static void waiting_in_the_store(void **state)
+{
+    (void)state;
+    web w;
+    bus_start(&w, NULL);
+    json_decref(web_json(&w, 201, "PUT", "/v1/workqueues/mail",
+                         "{\"persist\":true,\"collection\":\"mails\"}"));
+    for (int i = 0; i < 3; i++)
+        json_decref(web_json(&w, 201, "POST", "/v1/jobs", "{\"type\":\"mails\",\"delay\":60000}"));
+    json_decref(web_json(&w, 201, "POST", "/v1/jobs", "{\"type\":\"other\"}"));
+    assert_int_equal(number(&w, 0, "waiting"), 3);
+    web_stop(&w);
+}
+
+/* The service at weir.bus answers as the routes do. */
+static void by_the_bus(void **state)
+{
+    static const struct { const char *action, *body; int code; const char *answer; } asks[] = {
+        { "workQueues", "{}", 0, "{\"work_queues\":[]}" },
+        { "putWorkQueue", "{\"address\":\"a\",\"process_timeout\":\"1m\"}", 0,
+          "{\"address\":\"a\",\"process_timeout\":60000," },
+        { "putWorkQueue", "{\"address\":\"a\"}", 409, "other settings" },
+        { "putWorkQueue", "{\"address\":\"b\",\"collection\":\"c\"}", 400, "collection: only" },
+        { "putWorkQueue", "{}", 400, "address" },
+        { "putWorkQueue", "[]", 400, "object" },
+        { "getWorkQueue", "{\"address\":\"a\"}", 0, "\"waiting\":0" },
+        { "getWorkQueue", "{\"address\":\"b\"}", 404, "no work queue \"b\"" },
+        { "addresses", "{}", 0, "{\"address\":\"a.register\",\"here\":1,\"elsewhere\":0,"
+                                "\"delivered\":0,\"per_second\":0.0}" },
+        { "removeWorkQueue", "{\"address\":\"a\"}", 0, "" },
+        { "removeWorkQueue", "{\"address\":\"a\"}", 404, "no work queue \"a\"" },
+        { "dance", "{}", 500, "Invalid action: dance" },
+    };
+    (void)state;
+    web w;
+    bus_start(&w, NULL);
+    int fd = bus_dial(&w);
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        char headers[80];
+        snprintf(headers, sizeof headers, "{\"action\":\"%s\"}", asks[i].action);
+        json_t *got = bus_request(fd, "weir.bus", headers, asks[i].body);
+        char   *body = json_dumps(json_object_get(got, "body"), JSON_ENCODE_ANY | JSON_COMPACT);
+        assert_int_equal(json_integer_value(json_object_get(got, "failureCode")), asks[i].code);
+        const char *text = asks[i].code ? json_string_value(json_object_get(got, "message")) : body;
+        assert_non_null(strstr(text ? text : "", asks[i].answer));
+        free(body);
+        json_decref(got);
+    }
+    close(fd);
     web_stop(&w);
 }
 
@@ -244,6 +301,7 @@ int main(void)
         cmocka_unit_test(made_and_removed), cmocka_unit_test(wrong_ones),
         cmocka_unit_test(roles),            cmocka_unit_test(kept_in_a_file),
         cmocka_unit_test(two_queues),       cmocka_unit_test(a_store_that_fails),
+        cmocka_unit_test(by_the_bus),       cmocka_unit_test(waiting_in_the_store),
     };
     return cmocka_run_group_tests_name("bus_work", tests, NULL, NULL);
 }

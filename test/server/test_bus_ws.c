@@ -174,6 +174,26 @@ static void plain_websockets(void **state)
     web_stop(&w);
 }
 
+/* /eventbus/ws has the messages of the TCP bridge; what is wrong with a request is its failure. */
+static void own_messages(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, "mem:", false, NULL);
+    int fd = dial(&w, "/eventbus/ws", "");
+    tell(fd, "{\"type\":\"ping\"}");
+    expect(fd, "{\"type\":\"pong\"}");
+    tell(fd, "{\"type\":\"register\",\"address\":\"news\"}");
+    tell(fd, "{\"type\":\"publish\",\"address\":\"news\",\"body\":[1]}");
+    expect(fd, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":[1],"
+               "\"send\":false}");
+    tell(fd, "{\"type\":\"ping\",\"replyAddress\":\"f1\",\"headers\":"
+             "{\"Authorization\":\"Bearer wtk_no\"}}");
+    expect(fd, "{\"type\":\"pong\"}");                 /* this server has no tokens */
+    close(fd);
+    web_stop(&w);
+}
+
 static void protocol_errors(void **state)
 {
     static const struct {
@@ -324,6 +344,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(information),     cmocka_unit_test(plain_websockets),
+        cmocka_unit_test(own_messages),
         cmocka_unit_test(protocol_errors), cmocka_unit_test(sockjs),
         cmocka_unit_test(a_silent_client), cmocka_unit_test(pages_of_others),
         cmocka_unit_test(tokens),

@@ -354,22 +354,6 @@ static void a_file_that_others_may_write_to(void **state)
     srv_config_destroy(c);
 }
 
-static void directories_are_private(void **state)
-{
-    (void)state;
-    weir_error  err;
-    struct stat st;
-    char        path[TEMPDIR_MAX + 32];
-    snprintf(path, sizeof path, "%s/a/b", dir);
-    assert_int_equal(srv_make_directory(path, &err), WEIR_OK);
-    assert_int_equal(srv_make_directory(path, &err), WEIR_OK);
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0700);
-    write_file("");
-    snprintf(path, sizeof path, "%s/x", file);
-    assert_int_equal(srv_make_directory(path, &err), WEIR_EIO);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,7 +366,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(values_that_are_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(names_of_vertx_kue, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_others_may_write_to, setup, teardown),
-        cmocka_unit_test_setup_teardown(directories_are_private, setup, teardown),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

@@ -27,15 +27,6 @@ static load *load_over(proxy *p, const char *query, const load_options *opt)
     return load_start(url, opt);
 }
 
-static void load_to_the_end(load *l)
-{
-    load_until_acked(l, 50);
-    load_until_begun(l, 50);
-    load_drain(l);
-    load_verify(l, 0, 0);
-    load_free(l);
-}
-
 /* ---- a bad line ---- */
 
 static void cut_at_random(const char *query, uint32_t after, const load_options *opt,
@@ -83,20 +74,12 @@ static void cut_all_the_time(void **state)
 static void a_line_that_hangs(void **state)
 {
     (void)state;
-    enum { ROUNDS = 3 };
     web w;
     web_start(&w, RT_MEM, false, NULL);
     proxy *p = proxy_start_to(port_of(&w), seed);
     assert_non_null(p);
     load *l = load_over(p, "timeout=300ms", &(load_options){ .lease_ms = 2000 });
-    for (int i = 0; i < ROUNDS; i++) {
-        load_until_acked(l, 30);
-        proxy_hold(p, true);
-        load_until_trouble(l, 1);
-        if (i % 2)
-            proxy_cut_all(p);
-        proxy_hold(p, false);       /* what was held back comes late, and must do no harm */
-    }
+    load_through_hangs(l, p, 3);
     load_to_the_end(l);
     proxy_stop(p);
     web_stop(&w);

@@ -179,7 +179,7 @@ static void numbers(void **state)
     rt_later(&w.t, 1500);
     weir_job *job = take_one(&w.t, "mail");
     rt_later(&w.t, 40);
-    assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
+    assert_int_equal(weir_job_done(job, NULL, 0, NULL), WEIR_OK);
     weir_job_free(job);
     job = take_one(&w.t, "mail");
     rt_later(&w.t, 400);
@@ -246,7 +246,7 @@ static void types_without_number(void **state)
         snprintf(type, sizeof type, "t%04d", i);
         rt_add_type(&w.t, type);
         weir_job *job = take_one(&w.t, type);
-        assert_int_equal(weir_job_done(job, NULL), WEIR_OK);
+        assert_int_equal(weir_job_done(job, NULL, 0, NULL), WEIR_OK);
         weir_job_free(job);
     }
     char *body = scrape_until(&w, "weir_job_duration_seconds_count{type=\"\"}", 50);

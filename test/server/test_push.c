@@ -344,6 +344,39 @@ static void a_receiver_that_dies_loses_the_job(void **state)
     receiver_stop(&r);
 }
 
+/* The receiver dies with its second job: its connection ends, and nobody listens any more. */
+static reply until_the_second(const received *in, size_t n, void *ctx)
+{
+    (void)in;
+    receiver *r = ctx;
+    if (n == 1)
+        shutdown(r->fd, SHUT_RDWR);
+    return (reply){ .hang_up = n == 1, .body = "1" };
+}
+
+static void a_job_whose_receiver_is_gone_is_lost(void **state)
+{
+    (void)state;
+    web      w;
+    receiver r;
+    web_start(&w, RT_MEM, false, &private_too);
+    receiver_start(&r, 0, until_the_second, &r);
+    int port = r.port;
+    put(&w, port, ",\"concurrency\":1");
+    rt_until(&w.t, rt_add_type(&w.t, "x"), WEIR_STATE_COMPLETE);    /* its connection is kept */
+    uint64_t id = rt_add_type(&w.t, "x");
+    UNTIL(has_state(&w, "backing off"));
+    assert_int_equal(receiver_conns(&r), 1);
+    receiver_stop(&r);
+    receiver_start(&r, port, NULL, NULL);
+    rt_until(&w.t, id, WEIR_STATE_COMPLETE);              /* though it has one attempt only */
+    weir_job *job = rt_get(&w.t, id);
+    assert_int_equal(job->lost, 1);
+    weir_job_free(job);
+    web_stop(&w);
+    receiver_stop(&r);
+}
+
 /* One job kills the receiver whenever it comes, and all that is there dies with it. */
 typedef struct mortal {
     pthread_mutex_t lock;
@@ -1103,6 +1136,7 @@ int main(void)
         cmocka_unit_test(any_text_is_a_result),
         cmocka_unit_test(other_answers_fail_with_the_first_line),
         cmocka_unit_test(a_receiver_that_dies_loses_the_job),
+        cmocka_unit_test(a_job_whose_receiver_is_gone_is_lost),
         cmocka_unit_test(a_job_that_kills_its_receiver_takes_no_other_along),
         cmocka_unit_test(a_failed_job_is_tried_again_by_its_own_rule),
         cmocka_unit_test(an_answer_that_is_too_long_fails),

@@ -155,7 +155,7 @@ static uint64_t do_one(rt *t, const char *type)
     const char *types[] = { type, NULL };
     OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err));
     assert_int_equal(n, 1);
-    assert_int_equal(weir_job_done(job, "{\"a\":\n[1]}"), WEIR_OK);
+    assert_int_equal(weir_job_done(job, "{\"a\":\n[1]}", 0, NULL), WEIR_OK);
     weir_job_free(job);
     return id;
 }
@@ -393,7 +393,7 @@ static void a_slow_listener_is_dropped(void **state)
     rt_add_type(t, "mail");
     OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err));
     for (int i = 0; i < PIECES; i++) {
-        assert_int_equal(weir_job_progress_data(job, i, PIECES, data), WEIR_OK);
+        assert_int_equal(weir_job_progress(job, i, PIECES, data, 0, NULL), WEIR_OK);
         char text[64];
         snprintf(text, sizeof text, "\"progress\":%d,", i * 100 / PIECES);
         quick.len = 0;
@@ -405,7 +405,7 @@ static void a_slow_listener_is_dropped(void **state)
         ;
     assert_non_null(strstr(slow.text, "event: dropped\ndata: {\"event\":\"dropped\",\"text\":\"too "
                                       "slow"));
-    weir_job_done(job, NULL);
+    weir_job_done(job, NULL, 0, NULL);
     weir_job_free(job);
     free(data);
     ear_close(&slow);

@@ -11,25 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "server/access/tokens.h"
-#include "support/tempdir.h"
-
-static char dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 16];
-
-static int setup(void **state)
-{
-    (void)state;
-    assert_true(tempdir_make(dir));
-    snprintf(file, sizeof file, "%s/tokens.json", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    tempdir_remove(dir);
-    return 0;
-}
+#include "support/web_tokens.h"
 
 static srv_caller who(const char *name, const char *roles, const char *type)
 {
@@ -44,7 +26,7 @@ static void add(const char *name, const char *roles, const char *type, char *tex
 {
     weir_error err;
     srv_caller c = who(name, roles, type);
-    if (srv_tokens_add(file, &c, 1700000000000, text, &err))
+    if (srv_tokens_add(guard.file, &c, 1700000000000, text, &err))
         fail_msg("%s", err.msg);
 }
 
@@ -88,7 +70,7 @@ static void a_life(void **state)
     struct stat st;
     char        one[SRV_TOKEN_TEXT], two[SRV_TOKEN_TEXT];
 
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 0);
     assert_null(srv_tokens_find(&t, "wtk_"));
     add("ci", "produce", "mail \"quoted\"", one);
@@ -99,9 +81,9 @@ static void a_life(void **state)
     assert_int_equal(strspn(one + 4, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                      "0123456789-_"), 43);
 
-    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(stat(guard.file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 2);
     const srv_token *found = srv_tokens_find(&t, one);
     assert_non_null(found);
@@ -117,16 +99,16 @@ static void a_life(void **state)
     srv_tokens_fini(&t);
 
     srv_caller again = who("ci", "read", "");
-    assert_int_equal(srv_tokens_add(file, &again, 0, one, &err), WEIR_ESTATE);
+    assert_int_equal(srv_tokens_add(guard.file, &again, 0, one, &err), WEIR_ESTATE);
     assert_string_equal(one, "");
-    assert_int_equal(srv_tokens_remove(file, "nobody", &err), WEIR_ENOENT);
-    assert_int_equal(srv_tokens_remove(file, "ci", &err), WEIR_OK);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_remove(guard.file, "nobody", &err), WEIR_ENOENT);
+    assert_int_equal(srv_tokens_remove(guard.file, "ci", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 1);
     assert_string_equal(t.token[0].who.name, "boss");
     srv_tokens_fini(&t);
-    assert_int_equal(srv_tokens_remove(file, "boss", &err), WEIR_OK);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_remove(guard.file, "boss", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 0);
 }
 
@@ -145,8 +127,8 @@ static void several_types(void **state)
     assert_false(srv_caller_may(&c, WEIR_ROLE_WORK, "mails"));
     assert_false(srv_caller_may(&c, WEIR_ROLE_WORK, NULL));
     assert_string_equal(srv_caller_types_text(&c, text, sizeof text), "mail, sms");
-    assert_int_equal(srv_tokens_add(file, &c, 1, text, &err), WEIR_OK);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_add(guard.file, &c, 1, text, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_memory_equal(t.token[0].who.types, "mail\0sms\0", 10);
     srv_tokens_fini(&t);
     assert_false(srv_caller_add_type(&c, ""));
@@ -170,9 +152,9 @@ static void rotation(void **state)
     srv_tokens t;
     add("other", "read", "", third);
     add("ci", "produce", "mail", first);
-    assert_int_equal(srv_tokens_rotate(file, "nobody", 5, 9, 0, second, &err), WEIR_ENOENT);
-    assert_int_equal(srv_tokens_rotate(file, "ci", 5, 9, 100, second, &err), WEIR_OK);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_rotate(guard.file, "nobody", 5, 9, 0, second, &err), WEIR_ENOENT);
+    assert_int_equal(srv_tokens_rotate(guard.file, "ci", 5, 9, 100, second, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 3);
     assert_true(srv_tokens_find(&t, first)->who.expires_at == 9);
     const srv_token *fresh = srv_tokens_find(&t, second);
@@ -181,20 +163,20 @@ static void rotation(void **state)
     assert_string_equal(fresh->who.types, "mail");
     srv_tokens_fini(&t);
     /* once more: the oldest is gone, the second ends no later than it would have */
-    assert_int_equal(srv_tokens_rotate(file, "ci", 6, 500, 0, third, &err), WEIR_OK);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_rotate(guard.file, "ci", 6, 500, 0, third, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 3);
     assert_null(srv_tokens_find(&t, first));
     assert_true(srv_tokens_find(&t, second)->who.expires_at == 100);
     assert_true(srv_tokens_find(&t, third)->who.expires_at == 0);
     srv_tokens_fini(&t);
-    assert_int_equal(srv_tokens_remove(file, "ci", &err), WEIR_OK);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_remove(guard.file, "ci", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 1);
     srv_tokens_fini(&t);
     srv_caller late = who("late", "read", "");
     late.expires_at = 7;
-    assert_int_equal(srv_tokens_add(file, &late, 7, third, &err), WEIR_EINVAL);
+    assert_int_equal(srv_tokens_add(guard.file, &late, 7, third, &err), WEIR_EINVAL);
 }
 
 static void uses_are_kept(void **state)
@@ -205,17 +187,17 @@ static void uses_are_kept(void **state)
     srv_tokens t;
     add("one", "read", "", one);
     add("two", "read", "", two);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
-    srv_tokens_read_uses(&t, file);                     /* no file yet */
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
+    srv_tokens_read_uses(&t, guard.file);                     /* no file yet */
     t.token[1].used_at = 1700000000000;
-    assert_int_equal(srv_tokens_write_uses(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_write_uses(&t, guard.file, &err), WEIR_OK);
     srv_tokens_fini(&t);
-    assert_int_equal(srv_tokens_remove(file, "one", &err), WEIR_OK);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
-    srv_tokens_read_uses(&t, file);
+    assert_int_equal(srv_tokens_remove(guard.file, "one", &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
+    srv_tokens_read_uses(&t, guard.file);
     assert_true(t.token[0].used_at == 1700000000000);
     t.token[0].used_at = 1700000000001;
-    srv_tokens_read_uses(&t, file);                     /* the later one stays */
+    srv_tokens_read_uses(&t, guard.file);                     /* the later one stays */
     assert_true(t.token[0].used_at == 1700000000001);
     srv_tokens_fini(&t);
 }
@@ -225,7 +207,7 @@ static void the_secret_is_not_in_the_file(void **state)
     (void)state;
     char token[SRV_TOKEN_TEXT], text[2000];
     add("ci", "read", "", token);
-    FILE  *in = fopen(file, "r");
+    FILE  *in = fopen(guard.file, "r");
     size_t n = fread(text, 1, sizeof text - 1, in);
     text[n] = 0;
     fclose(in);
@@ -243,19 +225,19 @@ static void names_that_are_wrong(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         srv_caller c = { .roles = WEIR_ROLE_READ };
         strcpy(c.name, names[i]);
-        assert_int_equal(srv_tokens_add(file, &c, 0, token, &err), WEIR_EINVAL);
+        assert_int_equal(srv_tokens_add(guard.file, &c, 0, token, &err), WEIR_EINVAL);
     }
     srv_caller c = who("ok", "read", "bad\ntype");
-    assert_int_equal(srv_tokens_add(file, &c, 0, token, &err), WEIR_EINVAL);
-    assert_int_equal(access(file, F_OK), -1);
+    assert_int_equal(srv_tokens_add(guard.file, &c, 0, token, &err), WEIR_EINVAL);
+    assert_int_equal(access(guard.file, F_OK), -1);
 }
 
 static void write_file(const char *text, mode_t mode)
 {
-    FILE *out = fopen(file, "w");
+    FILE *out = fopen(guard.file, "w");
     fputs(text, out);
     fclose(out);
-    chmod(file, mode);
+    chmod(guard.file, mode);
 }
 
 static void files_that_are_wrong(void **state)
@@ -289,22 +271,22 @@ static void files_that_are_wrong(void **state)
         snprintf(text, sizeof text, "%.*s%s%s", at ? (int)(at - cases[i].text) : 499, cases[i].text,
                  at ? hash : "", at ? at + 2 : "");
         write_file(text, 0600);
-        assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EINVAL);
+        assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_EINVAL);
         srv_tokens_fini(&t);
-        if (!strstr(err.msg, cases[i].part) || !strstr(err.msg, file))
+        if (!strstr(err.msg, cases[i].part) || !strstr(err.msg, guard.file))
             fail_msg("%s: %s", text, err.msg);
         char       token[SRV_TOKEN_TEXT];
         srv_caller c = who("new", "read", "");      /* what was not understood is not overwritten */
-        assert_int_equal(srv_tokens_add(file, &c, 0, token, &err), WEIR_EINVAL);
+        assert_int_equal(srv_tokens_add(guard.file, &c, 0, token, &err), WEIR_EINVAL);
     }
     weir_error err;
     srv_tokens t;
     write_file("{\"tokens\":[]}", 0660);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EINVAL);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_EINVAL);
     assert_non_null(strstr(err.msg, "chmod go-w"));
-    unlink(file);
-    assert_int_equal(symlink("/etc/passwd", file), 0);
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_EIO);
+    unlink(guard.file);
+    assert_int_equal(symlink("/etc/passwd", guard.file), 0);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_EIO);
 }
 
 /* Root makes tokens for the user that the server runs as. */
@@ -316,10 +298,10 @@ static void the_owner_of_the_directory(void **state)
     char        token[SRV_TOKEN_TEXT];
     if (geteuid() != 0)
         skip();
-    assert_int_equal(chown(dir, NOBODY, NOBODY), 0);
+    assert_int_equal(chown(guard.dir, NOBODY, NOBODY), 0);
     add("one", "read", "", token);
     add("two", "read", "", token);
-    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(stat(guard.file, &st), 0);
     assert_int_equal(st.st_uid, NOBODY);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
@@ -334,7 +316,7 @@ static void all_at_once(void **state)
             char       token[SRV_TOKEN_TEXT];
             srv_caller c = { .roles = WEIR_ROLE_READ };
             snprintf(c.name, sizeof c.name, "t%d", i);
-            _exit(srv_tokens_add(file, &c, 0, token, NULL) ? 1 : 0);
+            _exit(srv_tokens_add(guard.file, &c, 0, token, NULL) ? 1 : 0);
         }
     }
     for (int i = 0; i < N; i++) {
@@ -344,7 +326,7 @@ static void all_at_once(void **state)
     }
     weir_error err;
     srv_tokens t;
-    assert_int_equal(srv_tokens_read(&t, file, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, N);
     srv_tokens_fini(&t);
 }
@@ -353,15 +335,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roles),
-        cmocka_unit_test_setup_teardown(a_life, setup, teardown),
-        cmocka_unit_test_setup_teardown(several_types, setup, teardown),
-        cmocka_unit_test_setup_teardown(rotation, setup, teardown),
-        cmocka_unit_test_setup_teardown(uses_are_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_secret_is_not_in_the_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(names_that_are_wrong, setup, teardown),
-        cmocka_unit_test_setup_teardown(files_that_are_wrong, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_owner_of_the_directory, setup, teardown),
-        cmocka_unit_test_setup_teardown(all_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_life, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(several_types, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(rotation, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(uses_are_kept, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(the_secret_is_not_in_the_file, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(names_that_are_wrong, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(files_that_are_wrong, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(the_owner_of_the_directory, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(all_at_once, guard_setup, guard_teardown),
     };
     return cmocka_run_group_tests_name("tokens", tests, NULL, NULL);
 }

@@ -128,7 +128,7 @@ static weir_code handle(weir_job *job, void *ctx)
         kill(getpid(), SIGKILL);
     if (job->attempts < (int32_t)(key % 13 == 0 ? 2 : key % 5 == 0))
         return weir_job_fail(job, "not yet");
-    return weir_job_done(job, "{\"ok\":true}");
+    return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
 
 static void on_complete(const weir_event *ev, void *ctx)
@@ -168,14 +168,15 @@ static void start_workers(child *c)
     weir_error     err;
     weir_listener *listener;
     weir_filter    ends = { .events = WEIR_BIT(WEIR_EVENT_COMPLETE) };
-    weir_pool      plain = { .handler = handle, .ctx = c, .threads = WORKERS, .types = types,
-                             .lease_ms = c->work->lease_ms };
-    weir_pool      ahead = plain;
+    weir_pool_config plain = { .handler = handle, .ctx = c, .threads = WORKERS, .types = types,
+                               .lease_ms = c->work->lease_ms };
+    weir_pool_config ahead = plain;
     ahead.threads = PREFETCHING_WORKERS;
     ahead.prefetch = 8;
     if (weir_listen(c->q, &ends, on_complete, NULL, &listener, &err))
         give_up("listen", err.msg);
-    if (weir_process(c->q, NULL, &plain, &err) || weir_process(c->q, NULL, &ahead, &err))
+    if (weir_process(c->q, NULL, &plain, NULL, &err) ||
+        weir_process(c->q, NULL, &ahead, NULL, &err))
         give_up("process", err.msg);
 }
 

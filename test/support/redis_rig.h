@@ -127,4 +127,20 @@ static inline bool rig_is_shared(const char *url)
 }
 bool rig_is_cut(const char *url);           /* "rig:cut:..." */
 
+/* `server` for all tests of a file, and the set-up and tear-down of the group. */
+#define RIG_FIXTURE                                                                               \
+    static rig *server;                                                                           \
+    static int start_server(void **state)                                                         \
+    {                                                                                             \
+        (void)state;                                                                              \
+        server = rig_start(NULL);                                                                 \
+        return server ? 0 : -1;                                                                   \
+    }                                                                                             \
+    static int stop_server(void **state)                                                          \
+    {                                                                                             \
+        (void)state;                                                                              \
+        rig_free(server);                                                                         \
+        return 0;                                                                                 \
+    }
+
 #endif

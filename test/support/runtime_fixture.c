@@ -89,6 +89,16 @@ void rt_each(void (*test)(rt *t), bool test_clock)
     free(urls);
 }
 
+void rt_refused(const char *url, weir_code want, const char *words)
+{
+    weir_queue *q;
+    weir_error  err;
+    weir_code   rc = weir_open(&q, url, NULL, &err);
+    if (rc != want || !strstr(err.msg, words) || q)
+        fail_msg("%s: %s (%s)", url, weir_code_name(rc), err.msg);
+    assert_null(strstr(err.msg, "s3cret"));
+}
+
 void rt_reopen(rt *t)
 {
     weir_close(t->q);

@@ -45,6 +45,8 @@ void rt_open(rt *t, const char *url, bool test_clock);
 /* Open a queue whose store may not answer within the timeout of the URL, again and again: a busy
  * machine can be slower than a short timeout. */
 void rt_open_until(rt *t, const char *url);
+/* Opening this URL ends with this code, and with these words; no password is in the message. */
+void rt_refused(const char *url, weir_code want, const char *words);
 /* Close and open it again (mem: forgets). */
 void rt_reopen(rt *t);
 void rt_close(rt *t);

@@ -18,6 +18,23 @@ typedef struct web {
 void web_start(web *w, const char *url, bool test_clock, const srv_options *opt);
 void web_stop(web *w);          /* the store must be consistent */
 
+/* `w` for all tests of a file: a server on mem: with a clock that the tests turn, and no options;
+ * start() and stop() are the set-up and tear-down of each test. */
+#define WEB_FIXTURE                                                                               \
+    static web w;                                                                                 \
+    static int start(void **state)                                                                \
+    {                                                                                             \
+        (void)state;                                                                              \
+        web_start(&w, RT_MEM, true, NULL);                                                        \
+        return 0;                                                                                 \
+    }                                                                                             \
+    static int stop(void **state)                                                                 \
+    {                                                                                             \
+        (void)state;                                                                              \
+        web_stop(&w);                                                                             \
+        return 0;                                                                                 \
+    }
+
 typedef struct web_answer {
     int    status;
     char  *head;                /* status line and headers */

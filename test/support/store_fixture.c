@@ -227,6 +227,24 @@ fixture *fixture_open(const char *url)
     return f;
 }
 
+fixture *fixture_open_sqlite(void)
+{
+    fixture *f = fixture_open("sqlite:@/jobs.db?durability=os");
+    assert_non_null(f);
+    return f;
+}
+
+void fixture_shut(fixture *f)
+{
+    f->store->ops->close(f->store);
+    f->store = NULL;
+}
+
+weir_code fixture_open_again(fixture *f)
+{
+    return weir__store_open(&f->store, f->url, &f->env, &f->err);
+}
+
 void release_held(fixture *f)
 {
     while (f->n_held > 0) {

@@ -66,6 +66,11 @@ typedef struct fixture {
  * is the store of a process that works through the owner of URL: another process, with a queue like
  * that. */
 fixture *fixture_open(const char *url);
+fixture *fixture_open_sqlite(void);                 /* a file in a directory of its own */
+/* Close its store, as if the process ended; and open it again. */
+void      fixture_shut(fixture *f);
+weir_code fixture_open_again(fixture *f);
+
 void     fixture_close(fixture *f);
 bool     persistent(const fixture *f);
 bool     looks_around(const fixture *f);    /* others do things without telling: it wants a TICK now
@@ -102,6 +107,7 @@ const weir_job *take_as(fixture *f, const char *type, const char *worker, int64_
 weir_code finish(fixture *f, const weir_job *job);
 weir_code finish_with(fixture *f, const weir_job *job, const char *result);
 weir_code fail_job(fixture *f, const weir_job *job, const char *text);
+weir_code give_up(fixture *f, const weir_job *job, const char *text);
 weir_code give_back(fixture *f, const weir_job *job);
 weir_code give_back_for(fixture *f, const weir_job *job, int64_t delay_ms);
 weir_code lose(fixture *f, const weir_job *job);            /* its worker died */

@@ -159,6 +159,11 @@ weir_code fail_job(fixture *f, const weir_job *job, const char *text)
     return finish_op(f, job, WEIR_OUTCOME_FAIL, text);
 }
 
+weir_code give_up(fixture *f, const weir_job *job, const char *text)
+{
+    return finish_op(f, job, WEIR_OUTCOME_GIVE_UP, text);
+}
+
 weir_code give_back(fixture *f, const weir_job *job)
 {
     return finish_op(f, job, WEIR_OUTCOME_RETURN, NULL);
@@ -196,7 +201,7 @@ weir_code finish_and_take(fixture *f, const weir_job *job, const char *type, con
 
 weir_code renew(fixture *f, const weir_job *job, int64_t lease_ms)
 {
-    weir_lease item = { .id = job->id, .delivery = job->delivery, .lease_ms = lease_ms };
+    weir_renewal item = { .id = job->id, .delivery = job->delivery, .lease_ms = lease_ms };
     weir_op    op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = &item, .n = 1 } };
     weir_code  rc = run(f, &op);
     return rc ? rc : item.code;

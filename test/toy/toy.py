@@ -88,8 +88,9 @@ def places_of_operation():
 def places_of_field():
     return [
         ('its member of weir_job', 'include/weir/job.h', '} weir_job;', '    int64_t toy;\n} weir_job;'),
-        ('its member of weir_spec', 'include/weir/job.h', '} weir_spec;',
-         '    int64_t toy;\n} weir_spec;'),
+        ('its member of weir_spec', 'include/weir/job.h',
+         'void        *reserved[WEIR_RESERVED];',
+         'int64_t      toy;\n    void        *reserved[WEIR_RESERVED - 1];'),
         ('its row in WEIR_JOB_FIELDS', 'src/core/job_fields.h',
          '    R(X, INT,   at_moment,', '    R(X, INT,   toy, MS, "toy", SET, SPEC, SPEC, 58, 7) \\\n'
          '    R(X, INT,   at_moment,'),

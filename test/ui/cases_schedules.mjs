@@ -35,6 +35,64 @@ test('a schedule is fired, paused, resumed and removed', async (t) => {
     await page.locator('.empty .command').waitFor();
 });
 
+test('a calendar has the past and coming runs of a schedule', async (t) => {
+    const server = await t.serve();
+    const next = (await server.call('GET', '/v1/schedules/next?when=30+6+*+*+*&zone=Asia/Tokyo')).next;
+    const day = (at) => new Date(at + 9 * 3600000).toISOString().slice(0, 10);          // in Tokyo
+    await server.call('PUT', '/v1/schedules/dawn', { when: '30 6 * * *', zone: 'Asia/Tokyo', except: day(next[1]),
+        job: { type: 'report' } });
+    await server.call('POST', '/v1/schedules/dawn/fire');
+    const [run] = (await schedule(server, 'dawn')).history;
+    const page = await t.open(server, '/schedules?name=dawn');
+    const cell = (at) => page.getByRole('button', { name: new RegExp(`^${day(at)}: `) });
+    const turnTo = async (at) => {              // the month in which that is, in the calendar
+        const after = page.getByRole('button', { name: 'Month after' });
+        await page.getByText('days in Asia/Tokyo').waitFor();
+        if (!await cell(at).count())
+            await after.click();
+        await cell(at).waitFor();
+    };
+    await turnTo(run.at);
+    await until(async () => /1 added a job/.test(await cell(run.at).getAttribute('aria-label')), 'the run of today');
+    await cell(run.at).click();
+    await page.getByRole('status', { name: `Runs of ${day(run.at)}` }).getByText('added by hand').waitFor();
+    await turnTo(next[0]);
+    await until(async () => /1 to come/.test(await cell(next[0]).getAttribute('aria-label')), 'the next run');
+    assert.match(await cell(next[0]).innerText(), /06:30/);
+    await turnTo(next[1]);
+    assert.match(await cell(next[1]).getAttribute('aria-label'), /does not run/);
+    await page.getByRole('button', { name: 'Month after' }).click();
+    await page.getByRole('button', { name: 'Today' }).click();
+});
+
+test('a schedule has holidays, an end, jitter and a rule for missed runs', async (t) => {
+    const server = await t.serve();
+    await server.call('PUT', '/v1/schedules/night', { ...HOURLY, start_at: 1767261645123 });
+    const page = await t.open(server, '/schedules?name=night', { width: 390, height: 844 });
+    await page.getByRole('button', { name: 'Change' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('When', { exact: true }).fill('0 6 * * *');
+    const off = form.locator('.day', { hasText: '06:00' });
+    await form.getByRole('button', { name: 'Month after' }).click();       // full of runs, whatever the day is
+    await until(async () => await off.count() > 27, 'a month of runs');
+    const day = (await off.nth(9).getAttribute('aria-label')).slice(0, 10);
+    await off.nth(9).click();
+    await form.getByRole('button', { name: `${day}: does not run` }).waitFor();
+    assert.equal(await form.getByLabel('Days on which').inputValue(), day);
+    await form.getByLabel('Not after').fill('2100-01-01T12:00');
+    await form.getByLabel('Up to this much later').fill('90s');
+    await form.getByLabel('If no process was there').selectOption('all');
+    await form.getByLabel('At most this many').fill('7');
+    await form.getByLabel('If day and weekday').check();
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), 'no sideways scrolling');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await until(async () => (await schedule(server, 'night')).when === '0 6 * * *', 'changed');
+    const s = await schedule(server, 'night');
+    assert.deepEqual([s.except, s.jitter, s.missed, s.missed_limit, s.day_or_weekday, s.start_at, s.zone, s.job],
+        [day, 90000, 'all', 7, true, 1767261645123, HOURLY.zone, HOURLY.job]);
+    assert.equal(new Date(s.end_at).getFullYear(), 2100);
+});
+
 test('a schedule is added and changed, with a preview while one types', async (t) => {
     const server = await t.serve();
     const page = await t.open(server, '/schedules');

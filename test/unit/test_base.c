@@ -15,6 +15,7 @@
 #include "base/inbox.h"
 #include "base/fail.h"
 #include "base/map.h"
+#include "base/rate.h"
 #include "base/ring.h"
 #include "weir/error.h"
 
@@ -414,6 +415,23 @@ static void a_wait_ends_at_its_deadline(void **state)
 }
 
 /* In the order of their times, whatever was removed in between. */
+static void a_rate_is_the_mean_of_the_last_seconds(void **state)
+{
+    (void)state;
+    enum { SPAN = WEIR_RATE_SPAN_MS };
+    const int64_t begin = 1000 * SPAN;
+    weir_rate     r = { 0 };
+    assert_true(weir__rate_get(&r, begin) == 0);
+    for (int i = 0; i < 2 * SPAN; i += 10)                  /* 100 a second */
+        weir__rate_add(&r, begin + i, 1);
+    assert_true(weir__rate_get(&r, begin + 2 * SPAN) == 100);
+    assert_true(weir__rate_get(&r, begin + 2 * SPAN + SPAN / 2) == 50);    /* none any more */
+    assert_true(weir__rate_get(&r, begin + 3 * SPAN) == 0);
+    weir__rate_add(&r, begin + 3 * SPAN, 10);
+    assert_true(weir__rate_get(&r, begin + 3 * SPAN) == 2);
+    assert_true(weir__rate_get(&r, begin + 100 * SPAN) == 0);
+}
+
 static void heap_gives_what_is_due_first(void **state)
 {
     (void)state;
@@ -445,7 +463,7 @@ static void heap_gives_what_is_due_first(void **state)
 /* ---- inbox ---- */
 
 typedef struct note {
-    weir_task    task;          /* first */
+    weir_inbox_task task;          /* first */
     weir_inbox  *in;
     char        *log;           /* gets `letter` when it runs */
     char         letter;
@@ -453,7 +471,7 @@ typedef struct note {
     bool         woke;          /* what that post returned */
 } note;
 
-static void run_note(weir_task *task)
+static void run_note(weir_inbox_task *task)
 {
     note *n = (note *)task;
     strncat(n->log, &n->letter, 1);
@@ -515,6 +533,7 @@ int main(void)
         cmocka_unit_test(map_agrees_with_an_array),
         cmocka_unit_test(map_walk_may_remove_what_it_sees),
         cmocka_unit_test(list_keeps_its_order_both_ways),
+        cmocka_unit_test(a_rate_is_the_mean_of_the_last_seconds),
         cmocka_unit_test(heap_gives_what_is_due_first),
         cmocka_unit_test(ring_gives_what_comes_after_a_number),
         cmocka_unit_test(ring_says_what_was_missed),

@@ -1,5 +1,6 @@
-/* test_batcher.c - before a store that is far: whom a batch waits for. The store here is a stand-in
- * whose first batch takes long. */
+/* test_batcher.c - before a store that is far: whom a batch waits for; and before one that waits
+ * for another process: who leads. The stores here are stand-ins; the first batch of the one that
+ * is far takes long. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -105,11 +106,53 @@ static void others_are_not(void **state)
     tear_down(x);
 }
 
+/* ---- a store that waits for another process ---- */
+
+enum { THREADS = 4, CALLS = 200 };
+
+static weir_code run_near(weir_store *s, weir_op **ops, size_t n, weir_error *err)
+{
+    (void)s, (void)ops, (void)err;
+    rt_breathe();                       /* so that the other callers gather */
+    atomic_fetch_add(&batches, 1);
+    atomic_fetch_add(&answered, n);
+    return WEIR_OK;
+}
+
+static const weir_store_ops near_ops = { .name = "near", .run = run_near };
+
+static void *call_often(void *arg)
+{
+    weir_batcher *b = arg;
+    for (int i = 0; i < CALLS; i++) {
+        weir_ticket t = { .op = { .kind = WEIR_OP_STATS } };
+        assert_int_equal(weir__batcher_run(b, &t), WEIR_OK);
+    }
+    return NULL;
+}
+
+/* No thread of the batcher is needed: each caller hands over to the next. */
+static void callers_lead_in_turn(void **state)
+{
+    (void)state;
+    bench    *x = set_up();
+    pthread_t thread[THREADS];
+    x->store = (weir_store){ .ops = &near_ops, .waits = true };
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, call_often, &x->b), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    assert_int_equal(atomic_load(&answered), THREADS * CALLS);
+    assert_false(x->b.started);
+    tear_down(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(callers_are_waited_for),
         cmocka_unit_test(others_are_not),
+        cmocka_unit_test(callers_lead_in_turn),
     };
     return cmocka_run_group_tests_name("batcher", tests, NULL, NULL);
 }

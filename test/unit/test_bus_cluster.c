@@ -402,7 +402,7 @@ static void *ask_slow(void *ctx)
 {
     weir_reply r;
     ask(ctx, 0, "slow", "1", PATIENCE_MS, &r);
-    return (void *)(intptr_t)r.failure;
+    return (void *)(intptr_t)r.error;
 }
 
 static void a_process_that_ends_fails_its_requests(void **state)
@@ -421,7 +421,7 @@ static void a_process_that_ends_fails_its_requests(void **state)
         n->node[i].member.gone(n->node[i].member.ctx, n->node[1].member.process);
     void *outcome;
     pthread_join(t, &outcome);
-    assert_int_equal((intptr_t)outcome, WEIR_FAILURE_ERROR);
+    assert_int_equal((intptr_t)outcome, WEIR_ELOST);
     assert_int_equal(count(n, 0, "slow"), 0);
     assert_int_equal(count(n, 2, "slow"), 0);
     assert_int_equal(ask(n, 0, "slow", "1", 0, &r), WEIR_ENOENT);
@@ -525,7 +525,7 @@ static void silence_is_an_end(void **state)
     OK(ask(n, 0, "echo", "1", 0, &r));
     weir_message_free(r.message);
     n->node[1].cut = true;
-    assert_int_equal(ask(n, 0, "echo", "1", PATIENCE_MS, &r), WEIR_EFULL);
+    assert_int_equal(ask(n, 0, "echo", "1", PATIENCE_MS, &r), WEIR_ELOST);
     assert_int_equal(r.failure, WEIR_FAILURE_ERROR);
     wait_count(n, 0, "echo", 0);
     n->node[1].cut = false;                             /* it was only cut off */

@@ -63,7 +63,7 @@ static weir_job in_state(weir_state state)
     if (state == WEIR_STATE_COMPLETE)
         weir__job_complete(&j, "[1]", 3, T0 + 20, room());
     if (state == WEIR_STATE_FAILED)
-        weir__job_fail(&j, "no", 2, T0 + 20, room());
+        weir__job_fail(&j, "no", 2, false, T0 + 20, room());
     if (state == WEIR_STATE_CANCELLED)
         assert_int_equal(weir__job_update(&j, &cancel, 0, T0 + 20, room(), &err), WEIR_OK);
     assert_int_equal(j.state, state);
@@ -181,7 +181,7 @@ static void exactly_attempts_executions(void **state)
         int      runs = 0;
         while (j.state == WEIR_STATE_INACTIVE) {
             weir__job_take(&j, "w", 30, T0 + ++runs, room());
-            weir__job_fail(&j, "no", 2, T0 + runs, room());
+            weir__job_fail(&j, "no", 2, false, T0 + runs, room());
             assert_int_equal(j.attempts, runs);
             assert_int_equal(j.failed_at, T0 + runs);
             assert_int_equal(j.finished_at, runs == attempts ? T0 + runs : 0);
@@ -197,7 +197,7 @@ static void a_failure_with_backoff_waits(void **state)
     (void)state;
     weir_job j = taken(&(weir_spec){ .type = "mail", .attempts = 2, .delay_ms = 70,
                                      .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 900 } });
-    weir__job_fail(&j, "no", 2, T0 + 100, room());
+    weir__job_fail(&j, "no", 2, false, T0 + 100, room());
     assert_int_equal(j.state, WEIR_STATE_DELAYED);
     assert_int_equal(j.promote_at, T0 + 1000);
     assert_int_equal(j.delay_ms, 70);           /* the user's, still */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -174,6 +175,48 @@ static void a_record_is_read_as_it_was_written(void **state)
     weir__arena_free(&arena);
 }
 
+static void explains(const weir_schedule *s, int64_t now, const char *expected)
+{
+    char      *text;
+    weir_error err;
+    if (weir_schedule_explain(s, now, &text, &err))
+        fail_msg("%s", err.msg);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void it_says_when_and_why(void **state)
+{
+    (void)state;
+    const int64_t next = INT64_C(1795411800000);        /* Monday 2026-11-23 05:30 UTC */
+    weir_schedule s = { .name = "s", .when = "30 6 * * 1", .zone = "Europe/Berlin",
+                        .next_at = next };
+    const char   *when = "It fires next on Monday 2026-11-23 06:30 Europe/Berlin (in 2 d 4 h).";
+    char          text[400];
+    explains(&s, next - 52 * HOUR, when);
+    weir__schedule_note(&s, (weir_firing){ .job = 7, .done_at = next - 55 * HOUR });
+    snprintf(text, sizeof text, "%s The last run, job 7, was added 3 h 0 min ago.", when);
+    explains(&s, next - 52 * HOUR, text);
+    weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_OVERLAPS });
+    snprintf(text, sizeof text, "%s The last run was skipped, because job 7 of the one before was "
+             "still running or waiting.", when);
+    explains(&s, next - 52 * HOUR, text);
+    weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_MISSED });
+    snprintf(text, sizeof text, "%s The last run was missed, because no process had the store "
+             "open.", when);
+    explains(&s, next - 52 * HOUR, text);
+    s.n_history = 0;
+    explains(&s, next + HOUR, "It was to fire on Monday 2026-11-23 06:30 Europe/Berlin, which "
+             "passed 1 h 0 min ago: no process has the store open.");
+    s.next_at = WEIR_PARKED_AT + next;
+    explains(&s, next, "It does not fire: it is on its way from one store to another. Run "
+             "`weir migrate` again, to go on.");
+    s.next_at = 0;
+    explains(&s, next, "It has ended, and does not fire any more.");
+    s.paused = true;
+    explains(&s, next, "It is paused, and does not fire until it is resumed.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +228,7 @@ int main(void)
         cmocka_unit_test(start_and_end),
         cmocka_unit_test(jitter_is_steady),
         cmocka_unit_test(a_record_is_read_as_it_was_written),
+        cmocka_unit_test(it_says_when_and_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

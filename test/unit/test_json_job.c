@@ -135,13 +135,13 @@ static void results_own_what_they_show(void **state)
     weir_report_free(report);
 
     weir_explanation *e = weir__explanation_create(weir__job_copy(&full));
-    assert_true(weir__explanation_say(e, "because", "wait"));
-    assert_true(weir__explanation_say(e, "indeed", ""));
+    assert_true(weir__explanation_say(e, "because", WEIR_REMEDY_NONE));
+    assert_true(weir__explanation_say(e, "indeed", WEIR_REMEDY_RETRY));
     weir_story *story = weir__story_create();
     assert_true(weir__story_moment(story, 8, "was %s", "added"));
     weir__explanation_set_story(e, story);
     assert_string_equal(e->why, "indeed");
-    assert_string_equal(e->help, "");
+    assert_int_equal(e->remedy, WEIR_REMEDY_RETRY);
     assert_string_equal(e->moment[0].what, "was added");
     weir_explanation_free(e);
 

@@ -107,7 +107,7 @@ static void all_of_a_job_moves(void **state)
     for (int i = 0; i < 1500; i++)
         OK(weir_log(p.from, 1, 0, i == 1200 ? "needle" : "hay", 0, err));
     weir_job *job = take_one(p.from, "b");
-    OK(weir_job_done(job, "{\"r\":1}"));
+    OK(weir_job_done(job, "{\"r\":1}", 0, NULL));
     weir_job_free(job);
     OK(weir_update(p.from, 2, &(weir_change){ .set_priority = true, .priority = 4 }, NULL, err));
     weir_job *was[3], *is;
@@ -144,7 +144,7 @@ static void what_a_worker_has_is_left_to_it(void **state)
     weir_job *job = take_one(p.from, "a");
     assert_int_equal(pass(&p), 0);
     assert_int_equal(count(p.from, WEIR_STATE_ACTIVE), 1);
-    OK(weir_job_done(job, NULL));
+    OK(weir_job_done(job, NULL, 0, NULL));
     weir_job_free(job);
     assert_int_equal(pass(&p), 1);
     assert_int_equal(count(p.to, WEIR_STATE_COMPLETE), 1);
@@ -254,7 +254,8 @@ static void leave(pair *p, uint64_t id, uint64_t there, step last)
     copy.state = WEIR_STATE_DELAYED;
     copy.promote_at += WEIR_PARKED_AT;
     if (last >= IMPORTED)
-        OK(weir_import(p->to, &(weir_incoming){ &copy, lines->line, lines->n, false }, 1, NULL,
+        OK(weir_import(p->to, &(weir_incoming){ .job = &copy, .lines = lines->line,
+                                                   .n_lines = lines->n }, 1, NULL,
                        err));
     if (last >= MARKED)
         park_until(p->from, id, WEIR_PARKED_AT + WEIR_PARKED_SPAN + job->promote_at);
@@ -288,7 +289,7 @@ static void go_on_after_each_step(bool new_ids, bool flag_of_second_run)
     assert_null(take_one(p.from, "a"));                 /* nobody has what is parked */
     assert_null(take_one(p.to, "a"));
     is = take_one(p.to, "ran");
-    OK(weir_job_done(is, NULL));
+    OK(weir_job_done(is, NULL, 0, NULL));
     weir_job_free(is);
     p.m.new_ids = flag_of_second_run;
     assert_int_equal(pass(&p), JOBS_LEFT);
@@ -341,7 +342,7 @@ static void a_second_run_goes_on(void **state)
     assert_non_null(strstr(e->why, "on its way from one store to another"));
     weir_explanation_free(e);
     is = take_one(p.to, "b");                           /* the target has gone on */
-    OK(weir_job_done(is, NULL));
+    OK(weir_job_done(is, NULL, 0, NULL));
     weir_job_free(is);
     assert_int_equal(pass(&p), 4);
     assert_int_equal(p.m.existed, 2);
@@ -370,7 +371,7 @@ static void a_copy_that_fell_behind_is_not_taken_for_it(void **state)
     assert_int_equal(pass(&p), 0);
     assert_int_equal(count(p.from, WEIR_STATE_INACTIVE), 2);
     weir_job *job = take_one(p.from, "a");              /* the source goes on with it */
-    OK(weir_job_done(job, NULL));
+    OK(weir_job_done(job, NULL, 0, NULL));
     weir_job_free(job);
     p.m.keep = false;
     assert_int_equal(pass(&p), 1);                      /* b */
@@ -422,7 +423,8 @@ static void a_second_run_finds_new_ids(void **state)
     OK(weir_logs(p.from, 2, 0, 0, &lines, err));
     there = *second;
     there.id = 11;
-    OK(weir_import(p.to, &(weir_incoming){ &there, lines->line, lines->n, false }, 1, NULL, err));
+    weir_incoming in = { .job = &there, .lines = lines->line, .n_lines = lines->n };
+    OK(weir_import(p.to, &in, 1, NULL, err));
     weir_job other = { .id = 10, .type = "a", .created_at = second->created_at };
     OK(weir_import(p.to, &(weir_incoming){ .job = &other }, 1, NULL, err));
     weir_lines_free(lines);
@@ -480,7 +482,7 @@ static void *produce(void *arg)
 static void each_job_is_run_by_one_side(bool new_ids)
 {
     traffic  *t = calloc(1, sizeof *t);
-    weir_pool pool = { .handler = handle, .ctx = t, .threads = 2, .prefetch = 2 };
+    weir_pool_config pool = { .handler = handle, .ctx = t, .threads = 2, .prefetch = 2 };
     pthread_t thread[PRODUCERS];
     set_up(&t->p, false);
     t->p.m.new_ids = new_ids;
@@ -491,8 +493,8 @@ static void each_job_is_run_by_one_side(bool new_ids)
     OK(mover_spread_ids(&t->p.m, err));
     for (int i = 0; i < 2; i++) {
         weir_queue *q = i ? t->p.to : t->p.from;
-        OK(weir_process(q, "a", &pool, err));
-        OK(weir_process(q, "b", &pool, err));
+        OK(weir_process(q, "a", &pool, NULL, err));
+        OK(weir_process(q, "b", &pool, NULL, err));
     }
     /* Until all were run, and have moved: 20 s, should that never be. */
     for (int i = 0; i < 20000; i++) {

@@ -125,8 +125,10 @@ static void adds(void **state)
           .search_keys = "a", .values = "{\"v\":2}" },
         { .type = "x", .run_at = 1800000000000 },
     };
-    weir_added out[] = { { 1, WEIR_STATE_INACTIVE, false, WEIR_DURABILITY_OS },
-                         { 2, WEIR_STATE_ACTIVE, true, WEIR_DURABILITY_OS } }, got[2];
+    weir_added out[] = { { .id = 1, .state = WEIR_STATE_INACTIVE,
+                           .durability = WEIR_DURABILITY_OS },
+                         { .id = 2, .state = WEIR_STATE_ACTIVE, .existed = true,
+                           .durability = WEIR_DURABILITY_OS } }, got[2];
     weir_op op = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, out, NULL } };
     weir_op to = { .kind = WEIR_OP_ADD, .u.add = { specs, 2, got, NULL } };
     there(&op, check_add);
@@ -193,8 +195,8 @@ static void finishes(void **state)
 static void renewals(void **state)
 {
     (void)state;
-    weir_lease from[] = { { 1, 2, WEIR_OK, 30 }, { 3, 4, WEIR_ESTALE, 50 } };
-    weir_lease got[] = { { 1, 2, WEIR_ESTALE, 30 }, { 3, 4, WEIR_OK, 50 } };
+    weir_renewal from[] = { { 1, 2, WEIR_OK, 30 }, { 3, 4, WEIR_ESTALE, 50 } };
+    weir_renewal got[] = { { 1, 2, WEIR_ESTALE, 30 }, { 3, 4, WEIR_OK, 50 } };
     weir_op    op = { .kind = WEIR_OP_RENEW, .u.renew = { from, 2 } };
     weir_op    to = { .kind = WEIR_OP_RENEW, .u.renew = { got, 2 } };
     there(&op, NULL);
@@ -213,7 +215,8 @@ static void what_has_no_answer(void **state)
         { .kind = WEIR_OP_REMOVE, .u.remove = { UINT64_MAX } },
         { .kind = WEIR_OP_CONFIGURE, .u.configure = { "*", true, false, NULL } },
         { .kind = WEIR_OP_CONFIGURE, .u.configure = { "a", false, false,
-              &(weir_settings){ { 1, 2 }, { 3, 4 }, true } } },
+              &(weir_settings){ .keep_complete = { 1, 2 }, .keep_failed = { 3, 4 },
+                                .search = true } } },
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         weir_op to = ops[i];
@@ -258,7 +261,8 @@ static void imports(void **state)
     full.duration_ms = 0;
     full.deadline_at = 1800000000000;
     weir_line     lines[] = { { 3, 5, "three" }, { 4, 6, "four" } };
-    weir_incoming jobs[] = { { &full, lines, 2, false }, { &plain, NULL, 0, true } };
+    weir_incoming jobs[] = { { .job = &full, .lines = lines, .n_lines = 2 },
+                             { .job = &plain, .new_id = true } };
     weir_imported out[] = { { .id = 5, .state = WEIR_STATE_FAILED, .existed = true },
                             { .id = 6, .id_taken = true, .err = { WEIR_ESTATE, "no" } } }, got[2];
     weir_op op = { .kind = WEIR_OP_IMPORT, .u.import = { jobs, 2, out } };

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "store/redis/link/net.h"
+#include "support/quiet_subscriber.h"
 #include "support/redis_fake.h"
 
 /* Nothing is late in most tests, however slow the machine is; those that wait for it take the short
@@ -868,20 +869,6 @@ static void a_call_that_cannot_be_sent_goes_over_a_new_connection(void **state)
     weir__link_wait(f->link, c);
     must_say(c, "OK");
     assert_int_equal(fake_connections(f->server), 2);
-}
-
-static void ignore_message(void *ctx, size_t channel, const char *message, size_t len)
-{
-    (void)ctx;
-    (void)channel;
-    (void)message;
-    (void)len;
-}
-
-static void not_lost(void *ctx, size_t channel)
-{
-    (void)ctx;
-    (void)channel;
 }
 
 static void *open_subscriber(void *arg)

@@ -36,7 +36,7 @@ static weir_code play(weir_job *job, void *ctx)
     pthread_mutex_unlock(&s->lock);
     if (!s->later)
         return WEIR_OK;
-    weir_code rc = weir_job_done(job, NULL);
+    weir_code rc = weir_job_done(job, NULL, 0, NULL);
     return rc ? rc : WEIR_LATER;
 }
 
@@ -67,7 +67,8 @@ static void let_go(rt *t, scene *s)
 
 static void start(rt *t, scene *s, int prefetch)
 {
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = play, .ctx = s, .prefetch = prefetch },
+    OK(weir_process(t->q, "a",
+                    &(weir_pool_config){ .handler = play, .ctx = s, .prefetch = prefetch }, NULL,
                     &t->err));
 }
 

@@ -169,7 +169,7 @@ static void changing(rt *t, notes *n, bool async)
                               { .data = "[" }, { .set_delay = true, .delay_ms = -1 },
                               { .state = 99 }, { 0 } };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-        weir_updated is = { WEIR_STATE_COUNT, WEIR_STATE_COUNT };
+        weir_updated is = { .from = WEIR_STATE_COUNT, .to = WEIR_STATE_COUNT };
         SAY(weir_update(t->q, 2, &changes[i], &is, &t->err),
             weir_update_async(t->q, 2, &changes[i], &is, &f, &t->err));
         note(n, "  from %d to %d\n", is.from, is.to);
@@ -219,7 +219,8 @@ static void moving(rt *t, notes *n, bool async)
                                 .created_at = 5 },
                               { .id = 1, .type = "far", .created_at = 6 } };
     weir_line     line = { 3, 4, "third" };
-    weir_incoming in[2] = { { &jobs[0], &line, 1, false }, { &jobs[1], NULL, 0, false } };
+    weir_incoming in[2] = { { .job = &jobs[0], .lines = &line, .n_lines = 1 },
+                            { .job = &jobs[1] } };
     weir_imported out[2];
     /* the job is old: without this it would be removed */
     assert_int_equal(weir_configure(t->q, "far",
@@ -255,7 +256,7 @@ static void taking(rt *t, notes *n, bool async)
     note(n, "  got %zu\n", got);
     for (size_t i = 0; i < got; i++) {
         say_job(n, job[i]);
-        note(n, "  %s\n", weir_code_name(weir_job_done(job[i], "true")));
+        note(n, "  %s\n", weir_code_name(weir_job_done(job[i], "true", 0, NULL)));
         weir_job_free(job[i]);
     }
     for (int i = 0; i < 4; i++) {
@@ -297,7 +298,8 @@ static void plain_and_async_agree(void **state)
     assert_non_null(strstr(n[0].text, "EINVAL (data: "));
     assert_non_null(strstr(n[0].text, "  40 failed 1 \n"));
     assert_non_null(strstr(n[0].text, "  1 any 0 job 1: this id is another job's here\n"));
-    assert_non_null(strstr(n[0].text, "EINVAL (jobs[1].lost: 9 of 3)\n  0 any 0 \n"));
+    assert_non_null(strstr(n[0].text, "EINVAL (jobs[1].lost: 9 of 3)\n"
+                                      "  0 any 0 jobs[1].lost: 9 of 3\n"));
     assert_non_null(strstr(n[0].text, "ESTALE (token: call 4 is over, the last was 5)\n"
                                       "  added 0 any 0\n"));
     assert_non_null(strstr(n[0].text, "ESTATE (job 40 is failed, but must be delayed for this)"));
@@ -354,7 +356,7 @@ RT_TEST(async_borrows_nothing)
                             .history = past, .history_len = 3, .values = values,
                             .values_len = 7 };
     weir_line     third = { 3, 4, line };
-    weir_incoming in = { &moved, &third, 1, false };
+    weir_incoming in = { .job = &moved, .lines = &third, .n_lines = 1 };
     weir_imported out;
     OK(weir_import_async(t->q, &in, 1, &out, &f[6], &t->err));
     memset(&in, 0xff, sizeof in);

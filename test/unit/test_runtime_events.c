@@ -11,9 +11,9 @@
 static weir_code second_time_lucky(weir_job *job, void *ctx)
 {
     (void)ctx;
-    if (weir_job_progress(job, 1, 2))
+    if (weir_job_progress(job, 1, 2, NULL, 0, NULL))
         abort();
-    return job->attempts ? weir_job_done(job, "\"yes\"") : weir_job_fail(job, "not yet");
+    return job->attempts ? weir_job_done(job, "\"yes\"", 0, NULL) : weir_job_fail(job, "not yet");
 }
 
 RT_TEST(a_whole_life)
@@ -23,7 +23,8 @@ RT_TEST(a_whole_life)
     uint64_t id = rt_add(t, &(weir_spec){ .type = "life", .attempts = 2, .delay_ms = 1,
                                           .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 1 } });
     rt_until(t, id, WEIR_STATE_INACTIVE);
-    OK(weir_process(t->q, "life", &(weir_pool){ .handler = second_time_lucky }, &t->err));
+    OK(weir_process(t->q, "life", &(weir_pool_config){ .handler = second_time_lucky }, NULL,
+                    &t->err));
     rt_until(t, id, WEIR_STATE_COMPLETE);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     OK(weir_retry(t->q, id, &t->err));
@@ -278,13 +279,14 @@ static weir_code as_told(weir_job *job, void *ctx)
     if (ctx)
         gate_wait(ctx, 1);
     return strcmp(job->data, "\"fail\"") == 0 ? weir_job_fail(job, "as told")
-                                              : weir_job_done(job, "{\"n\":1}");
+                                              : weir_job_done(job, "{\"n\":1}", 0, NULL);
 }
 
 RT_TEST(waiting_for_the_end)
 {
     weir_job *job;
-    OK(weir_process(t->q, "w", &(weir_pool){ .handler = as_told, .threads = 2 }, &t->err));
+    OK(weir_process(t->q, "w", &(weir_pool_config){ .handler = as_told, .threads = 2 }, NULL,
+                    &t->err));
     for (int i = 0; i < 30; i++) {
         uint64_t id = rt_add(t, &(weir_spec){ .type = "w" });
         OK(weir_wait(t->q, id, PATIENCE_MS, &job, &t->err));
@@ -476,12 +478,13 @@ static void a_clock_with_a_lock(void **state)
 
 /* ---- explanations ---- */
 
-static void explains(rt *t, uint64_t id, const char *why, const char *help)
+static void explains(rt *t, uint64_t id, const char *why, weir_remedy remedy)
 {
     weir_explanation *e;
     OK(weir_explain(t->q, id, &e, &t->err));
-    if (!strstr(e->why, why) || !strstr(e->help, help))
-        fail_msg("'%s' '%s' lacks '%s' or '%s'", e->why, e->help, why, help);
+    if (!strstr(e->why, why) || e->remedy != remedy)
+        fail_msg("'%s', %s: lacks '%s', or is not %s", e->why, weir_remedy_name(e->remedy), why,
+                 weir_remedy_name(remedy));
     assert_int_equal(e->job->id, id);
     assert_true(e->n >= 1);
     assert_non_null(strstr(e->moment[0].what, "added"));
@@ -498,49 +501,51 @@ RT_CLOCK_TEST(explain_every_state)
     uint64_t  a = rt_add(t, &(weir_spec){ .type = "x", .attempts = 2, .ttl_ms = 60000,
                                           .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 5000 } });
     uint64_t  b = rt_add_type(t, "x"), c = rt_add_type(t, "x");
-    explains(t, a, "No worker has ever taken", "weir work x");
-    explains(t, c, "2 of its type are before it", "weir work");
+    explains(t, a, "No worker has ever taken", WEIR_REMEDY_START_WORKER);
+    explains(t, c, "2 of its type are before it", WEIR_REMEDY_START_WORKER);
     OK(weir_pause(t->q, "x", &t->err));
-    explains(t, a, "type x is paused", "weir resume 'x'");
+    explains(t, a, "type x is paused", WEIR_REMEDY_RESUME);
     OK(weir_pause(t->q, "*", &t->err));
-    explains(t, a, "the whole queue is paused", "weir resume '*'");
+    explains(t, a, "the whole queue is paused", WEIR_REMEDY_RESUME_ALL);
     OK(weir_resume(t->q, "*", &t->err));
     OK(weir_resume(t->q, "x", &t->err));
     OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1, .lease_ms = 1000000 }, job, &n,
                  &t->err));
     assert_int_equal(n, 1);
-    explains(t, a, "attempt 1 of 2", "weir cancel");
-    explains(t, a, "ttl", "");
-    explains(t, a, "Its lease ends in 16 min 40 s, unless the worker renews it.", "");
+    explains(t, a, "attempt 1 of 2", WEIR_REMEDY_CANCEL);
+    explains(t, a, "ttl", WEIR_REMEDY_CANCEL);
+    explains(t, a, "Its lease ends in 16 min 40 s, unless the worker renews it.",
+             WEIR_REMEDY_CANCEL);
     t->now += 1020000;              /* nobody is told: the job is still where it was */
     explains(t, a, "Its lease ended 20.0 s ago: the worker seems to be lost, and the job will be "
-                   "queued again.", "");
+                   "queued again.", WEIR_REMEDY_CANCEL);
     t->now -= 1020000;
-    explains(t, b, "1 of them is running now", "More workers");
+    explains(t, b, "1 of them is running now", WEIR_REMEDY_ADD_WORKERS);
     assert_int_equal(weir_job_fail(job[0], "broken pipe"), WEIR_EJOB);
     weir_job_free(job[0]);
-    explains(t, a, "Attempt 1 of 2 failed; it will be tried again in 5.0 s", "weir promote");
-    explains(t, a, "broken pipe", "");
+    explains(t, a, "Attempt 1 of 2 failed; it will be tried again in 5.0 s",
+             WEIR_REMEDY_PROMOTE);
+    explains(t, a, "broken pipe", WEIR_REMEDY_PROMOTE);
     OK(weir_cancel(t->q, b, &t->err));
-    explains(t, b, "before it was ever started", "weir retry");
+    explains(t, b, "before it was ever started", WEIR_REMEDY_RETRY);
     rt_later(t, 5000);
     rt_until(t, a, WEIR_STATE_INACTIVE);
     OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 2, .lease_ms = 1000000 }, job, &n,
                  &t->err));
     assert_int_equal(n, 2);
-    assert_int_equal(weir_job_done(job[job[0]->id == a ? 1 : 0], NULL), WEIR_OK);
+    assert_int_equal(weir_job_done(job[job[0]->id == a ? 1 : 0], NULL, 0, NULL), WEIR_OK);
     assert_int_equal(weir_job_fail(job[job[0]->id == a ? 0 : 1], "again"), WEIR_EJOB);
     weir_job_free(job[0]);
     weir_job_free(job[1]);
-    explains(t, a, "It failed for good", "mend the cause");
-    explains(t, a, "after 2 of 2 attempts: again", "weir retry");
-    explains(t, c, "It was completed", "");
+    explains(t, a, "It failed for good", WEIR_REMEDY_RETRY);
+    explains(t, a, "after 2 of 2 attempts: again", WEIR_REMEDY_RETRY);
+    explains(t, c, "It was completed", WEIR_REMEDY_NONE);
     uint64_t d = rt_add(t, &(weir_spec){ .type = "x", .delay_ms = 90000,
                                          .deadline_at = t->now + 1000 });
-    explains(t, d, "It was asked to start in 1 min 30 s", "weir promote");
+    explains(t, d, "It was asked to start in 1 min 30 s", WEIR_REMEDY_PROMOTE);
     rt_later(t, 1000);
     rt_until(t, d, WEIR_STATE_FAILED);
-    explains(t, d, "its deadline came", "");
+    explains(t, d, "its deadline came", WEIR_REMEDY_RETRY);
     weir_explanation *e = (weir_explanation *)-1;
     assert_int_equal(weir_explain(t->q, 555, &e, &t->err), WEIR_ENOENT);
     assert_null(e);

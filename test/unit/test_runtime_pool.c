@@ -35,8 +35,8 @@ static void all_threads_but_no_more(rt *t, int prefetch)
     crowd c = { .came = GATE_INIT, .go = GATE_INIT };
     for (int i = 0; i < 40; i++)
         rt_add_type(t, "many");
-    weir_pool pool = { .handler = in_crowd, .ctx = &c, .threads = 5, .prefetch = prefetch };
-    OK(weir_process(t->q, "many", &pool, &t->err));
+    weir_pool_config pool = { .handler = in_crowd, .ctx = &c, .threads = 5, .prefetch = prefetch };
+    OK(weir_process(t->q, "many", &pool, NULL, &t->err));
     gate_wait(&c.came, 5);
     assert_false(gate_wait_ms(&c.came, 6, 20));
     gate_up(&c.go);
@@ -73,7 +73,8 @@ RT_TEST(strict_priority_with_one_thread)
     const char *const types[] = { "one", "two", NULL };
     for (int i = 0; i < 8; i++)
         id[i] = rt_add(t, &(weir_spec){ .type = types[i % 2], .priority = priority[i] });
-    OK(weir_process(t->q, NULL, &(weir_pool){ .handler = note_order, .ctx = &o, .types = types },
+    OK(weir_process(t->q, NULL,
+                    &(weir_pool_config){ .handler = note_order, .ctx = &o, .types = types }, NULL,
                     &t->err));
     rt_until_count(t, WEIR_STATE_COMPLETE, 8);
     OK(weir_stop(t->q, "two", PATIENCE_MS, &t->err));
@@ -94,7 +95,8 @@ RT_TEST(exactly_attempts_executions)
     uint64_t now = rt_add(t, &(weir_spec){ .type = "f", .attempts = 4 });
     uint64_t later = rt_add(t, &(weir_spec){ .type = "f", .attempts = 3,
                                              .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 2 } });
-    OK(weir_process(t->q, "f", &(weir_pool){ .handler = always_fails, .ctx = &ran, .threads = 2 },
+    OK(weir_process(t->q, "f",
+                    &(weir_pool_config){ .handler = always_fails, .ctx = &ran, .threads = 2 }, NULL,
                     &t->err));
     rt_until(t, now, WEIR_STATE_FAILED);
     rt_until(t, later, WEIR_STATE_FAILED);
@@ -110,15 +112,16 @@ static weir_code gives_back_twice(weir_job *job, void *ctx)
 {
     int run = atomic_fetch_add((atomic_int *)ctx, 1);
     if (run == 0)
-        assert_int_equal(weir_job_return(job, -1), WEIR_EINVAL);
-    return run < 2 ? weir_job_return(job, run) : weir_job_done(job, "[3]");
+        assert_int_equal(weir_job_return(job, -1, NULL), WEIR_EINVAL);
+    return run < 2 ? weir_job_return(job, run, NULL) : weir_job_done(job, "[3]", 0, NULL);
 }
 
 RT_TEST(a_handler_may_give_its_job_back)
 {
     atomic_int ran = 0;
     uint64_t   id = rt_add(t, &(weir_spec){ .type = "r" });
-    OK(weir_process(t->q, "r", &(weir_pool){ .handler = gives_back_twice, .ctx = &ran }, &t->err));
+    OK(weir_process(t->q, "r", &(weir_pool_config){ .handler = gives_back_twice, .ctx = &ran },
+                    NULL, &t->err));
     rt_until(t, id, WEIR_STATE_COMPLETE);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(ran, 3);
@@ -133,8 +136,8 @@ RT_TEST(a_handler_may_give_its_job_back)
     id = rt_add_type(t, "h");
     OK(weir_take(t->q, &(weir_taking){ .types = types, .n = 1 }, &job, &n, &t->err));  /* by hand */
     assert_int_equal(n, 1);
-    OK(weir_job_return(job, 60000));
-    assert_int_equal(weir_job_done(job, NULL), WEIR_ESTALE);
+    OK(weir_job_return(job, 60000, NULL));
+    assert_int_equal(weir_job_done(job, NULL, 0, NULL), WEIR_ESTALE);
     weir_job_free(job);
     assert_int_equal(rt_state(t, id), WEIR_STATE_DELAYED);
 }
@@ -148,9 +151,9 @@ static weir_code answer(weir_job *job, void *ctx)
     if (strcmp(type, "ok") == 0)
         return WEIR_OK;
     if (strcmp(type, "done") == 0)
-        return weir_job_done(job, "{\"sent\":true}");
+        return weir_job_done(job, "{\"sent\":true}", 0, NULL);
     if (strcmp(type, "twice") == 0) {
-        if (weir_job_done(job, "1") || weir_job_done(job, "2") != WEIR_ESTALE)
+        if (weir_job_done(job, "1", 0, NULL) || weir_job_done(job, "2", 0, NULL) != WEIR_ESTALE)
             abort();
         if (weir_job_fail(job, "no") != WEIR_ESTALE)
             abort();
@@ -161,14 +164,14 @@ static weir_code answer(weir_job *job, void *ctx)
     if (strcmp(type, "code") == 0)
         return WEIR_EUNAVAIL;
     if (strcmp(type, "invalid") == 0)
-        return weir_job_done(job, "{\"sent\":tru}");
+        return weir_job_done(job, "{\"sent\":tru}", 0, NULL);
     if (strcmp(type, "mended") == 0) {
-        if (weir_job_done(job, "nonsense") != WEIR_EINVAL)
+        if (weir_job_done(job, "nonsense", 0, NULL) != WEIR_EINVAL)
             abort();
-        return weir_job_done(job, "\"sense\"");
+        return weir_job_done(job, "\"sense\"", 0, NULL);
     }
     if (strcmp(type, "other") == 0) {
-        if (weir_job_done(job, "nonsense") != WEIR_EINVAL)
+        if (weir_job_done(job, "nonsense", 0, NULL) != WEIR_EINVAL)
             abort();
         return WEIR_EIO;
     }
@@ -176,7 +179,7 @@ static weir_code answer(weir_job *job, void *ctx)
     memset(big, 'x', WEIR_MAX_DATA + 2);
     big[0] = big[WEIR_MAX_DATA + 1] = '"';
     big[WEIR_MAX_DATA + 2] = 0;
-    weir_code rc = weir_job_done(job, big);
+    weir_code rc = weir_job_done(job, big, 0, NULL);
     free(big);
     return rc;
 }
@@ -197,8 +200,10 @@ static void what_becomes_of_answers(rt *t, int prefetch)
         { WEIR_STATE_FAILED, NULL, "input or output error" },
         { WEIR_STATE_FAILED, NULL, "WEIR_MAX_DATA" },
     };
-    OK(weir_process(t->q, NULL, &(weir_pool){ .handler = answer, .threads = 2, .types = answers,
-                                              .prefetch = prefetch }, &t->err));
+    OK(weir_process(t->q, NULL,
+                    &(weir_pool_config){
+                        .handler = answer, .threads = 2, .types = answers, .prefetch = prefetch },
+                    NULL, &t->err));
     for (size_t i = 0; answers[i]; i++) {
         uint64_t  id = rt_add_type(t, answers[i]);
         weir_job *job;
@@ -233,7 +238,7 @@ static weir_code put_on_shelf(weir_job *job, void *ctx)
 {
     shelf *s = ctx;
     if (s->at_once) {
-        weir_code rc = weir_job_done(job, "\"early\"");
+        weir_code rc = weir_job_done(job, "\"early\"", 0, NULL);
         return rc ? rc : WEIR_LATER;
     }
     pthread_mutex_lock(&s->lock);
@@ -256,15 +261,18 @@ static void later_up_to_running(rt *t, int prefetch)
     shelf s = { .lock = PTHREAD_MUTEX_INITIALIZER, .came = GATE_INIT };
     for (int i = 0; i < 20; i++)
         rt_add_type(t, "slow");
-    OK(weir_process(t->q, "slow", &(weir_pool){ .handler = put_on_shelf, .ctx = &s, .threads = 2,
-                                                .running = 6, .prefetch = prefetch }, &t->err));
+    OK(weir_process(
+        t->q, "slow",
+        &(weir_pool_config){
+            .handler = put_on_shelf, .ctx = &s, .threads = 2, .running = 6, .prefetch = prefetch },
+        NULL, &t->err));
     gate_wait(&s.came, 6);
     assert_false(gate_wait_ms(&s.came, 7, 20));      /* six at once, not one more */
     for (int i = 0; i < 20; i++) {
         gate_wait(&s.came, i + 1);
         weir_job *job = from_shelf(&s);
         assert_non_null(job);
-        assert_int_equal(weir_job_done(job, "\"late\""), WEIR_OK);
+        assert_int_equal(weir_job_done(job, "\"late\"", 0, NULL), WEIR_OK);
     }
     rt_until_count(t, WEIR_STATE_COMPLETE, 20);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
@@ -276,7 +284,8 @@ RT_TEST(later_with_prefetch_keeps_to_running) { later_up_to_running(t, 2); }
 RT_TEST(later_but_done_before_the_return)
 {
     shelf s = { .lock = PTHREAD_MUTEX_INITIALIZER, .came = GATE_INIT, .at_once = true };
-    OK(weir_process(t->q, "slow", &(weir_pool){ .handler = put_on_shelf, .ctx = &s }, &t->err));
+    OK(weir_process(t->q, "slow", &(weir_pool_config){ .handler = put_on_shelf, .ctx = &s }, NULL,
+                    &t->err));
     for (int i = 0; i < 20; i++) {
         weir_job *job;
         OK(weir_wait(t->q, rt_add_type(t, "slow"), PATIENCE_MS, &job, &t->err));
@@ -291,14 +300,15 @@ RT_TEST(later_answered_after_the_stop)
 {
     shelf s = { .lock = PTHREAD_MUTEX_INITIALIZER, .came = GATE_INIT };
     uint64_t id = rt_add(t, &(weir_spec){ .type = "slow", .attempts = 2 });
-    OK(weir_process(t->q, "slow", &(weir_pool){ .handler = put_on_shelf, .ctx = &s }, &t->err));
+    OK(weir_process(t->q, "slow", &(weir_pool_config){ .handler = put_on_shelf, .ctx = &s }, NULL,
+                    &t->err));
     gate_wait(&s.came, 1);
     weir_job *job = from_shelf(&s);
     assert_false(weir_job_cancelled(job));
     assert_int_equal(weir_stop(t->q, "slow", 0, &t->err), WEIR_ETIMEOUT);
     assert_true(weir_job_cancelled(job));
     assert_int_equal(weir_job_log(job, "still here"), WEIR_ESTALE);
-    assert_int_equal(weir_job_done(job, "1"), WEIR_ESTALE);
+    assert_int_equal(weir_job_done(job, "1", 0, NULL), WEIR_ESTALE);
     weir_job *now = rt_get(t, id);
     assert_int_equal(now->state, WEIR_STATE_INACTIVE);        /* one attempt is left */
     assert_string_equal(now->error, "Shutdown");
@@ -324,10 +334,12 @@ static weir_code count_me(weir_job *job, void *ctx)
 RT_TEST(prefetch_does_all_exactly_once)
 {
     tally *y = calloc(1, sizeof *y);
-    OK(weir_process(t->q, "p", &(weir_pool){ .handler = count_me, .ctx = y, .threads = 3,
-                                             .prefetch = 8 }, &t->err));
-    OK(weir_process(t->q, "p", &(weir_pool){ .handler = count_me, .ctx = y, .threads = 2 },
-                    &t->err));
+    OK(weir_process(
+        t->q, "p",
+        &(weir_pool_config){ .handler = count_me, .ctx = y, .threads = 3, .prefetch = 8 }, NULL,
+        &t->err));
+    OK(weir_process(t->q, "p", &(weir_pool_config){ .handler = count_me, .ctx = y, .threads = 2 },
+                    NULL, &t->err));
     for (int i = 0; i < 500; i++)
         rt_add_type(t, "p");
     rt_until_count(t, WEIR_STATE_COMPLETE, 500);
@@ -343,7 +355,8 @@ RT_TEST(what_is_not_begun_is_handed_back)
     crowd c = { .came = GATE_INIT, .go = GATE_INIT };
     for (int i = 0; i < 10; i++)
         rt_add_type(t, "many");
-    OK(weir_process(t->q, "many", &(weir_pool){ .handler = in_crowd, .ctx = &c, .prefetch = 9 },
+    OK(weir_process(t->q, "many",
+                    &(weir_pool_config){ .handler = in_crowd, .ctx = &c, .prefetch = 9 }, NULL,
                     &t->err));
     gate_wait(&c.came, 1);
     rt_until_count(t, WEIR_STATE_ACTIVE, 10);
@@ -376,7 +389,8 @@ RT_TEST(cancelled_while_taken_ahead_never_begins)
     crowd c = { .came = GATE_INIT, .go = GATE_INIT };
     rt_add(t, &(weir_spec){ .type = "x", .priority = WEIR_PRIORITY_HIGH });
     uint64_t id = rt_add_type(t, "x");
-    OK(weir_process(t->q, "x", &(weir_pool){ .handler = block_first, .ctx = &c, .prefetch = 4 },
+    OK(weir_process(t->q, "x",
+                    &(weir_pool_config){ .handler = block_first, .ctx = &c, .prefetch = 4 }, NULL,
                     &t->err));
     gate_wait(&c.came, 1);
     rt_until(t, id, WEIR_STATE_ACTIVE);
@@ -396,8 +410,11 @@ RT_TEST(taken_ahead_keeps_its_lease)
 {
     crowd c = { .came = GATE_INIT, .go = GATE_INIT };
     rt_add(t, &(weir_spec){ .type = "x", .priority = WEIR_PRIORITY_HIGH });
-    OK(weir_process(t->q, "x", &(weir_pool){ .handler = block_first, .ctx = &c, .prefetch = 4,
-                                             .lease_ms = WEIR_MIN_LEASE_MS * 5 }, &t->err));
+    OK(weir_process(
+        t->q, "x",
+        &(weir_pool_config){
+            .handler = block_first, .ctx = &c, .prefetch = 4, .lease_ms = WEIR_MIN_LEASE_MS * 5 },
+        NULL, &t->err));
     gate_wait(&c.came, 1);
     uint64_t id[3];
     for (int i = 0; i < 3; i++)
@@ -429,8 +446,10 @@ static void idle_pool_wakes(rt *t, int prefetch)
 {
     gate     ran = GATE_INIT;
     uint64_t id;
-    OK(weir_process(t->q, "w", &(weir_pool){ .handler = wake_handler, .ctx = &ran, .threads = 3,
-                                             .prefetch = prefetch }, &t->err));
+    OK(weir_process(t->q, "w",
+                    &(weir_pool_config){
+                        .handler = wake_handler, .ctx = &ran, .threads = 3, .prefetch = prefetch },
+                    NULL, &t->err));
     rt_until(t, rt_add_type(t, "w"), WEIR_STATE_COMPLETE);                     /* added */
     gate_wait(&ran, 1);
     rt_until(t, rt_add(t, &(weir_spec){ .type = "w", .delay_ms = 15 }), WEIR_STATE_COMPLETE);
@@ -468,10 +487,12 @@ RT_TEST(an_idle_pool_wakes_with_prefetch) { idle_pool_wakes(t, 2); }
 RT_TEST(no_wake_up_is_lost)
 {
     tally *y = calloc(1, sizeof *y);
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = count_me, .ctx = y, .threads = 4 },
-                    &t->err));
-    OK(weir_process(t->q, "b", &(weir_pool){ .handler = count_me, .ctx = y, .threads = 2,
-                                             .prefetch = 1 }, &t->err));
+    OK(weir_process(t->q, "a", &(weir_pool_config){ .handler = count_me, .ctx = y, .threads = 4 },
+                    NULL, &t->err));
+    OK(weir_process(
+        t->q, "b",
+        &(weir_pool_config){ .handler = count_me, .ctx = y, .threads = 2, .prefetch = 1 }, NULL,
+        &t->err));
     for (int i = 1; i <= 300; i++) {
         rt_add_type(t, i % 3 ? "a" : "b");
         if (i % 7 == 0)
@@ -498,8 +519,8 @@ static weir_code get_stuck(weir_job *job, void *ctx)
     gate_wait(&s->go, 1);
     s->saw_cancelled = weir_job_cancelled(job);
     s->log_rc = weir_job_log(job, "late");
-    s->progress_rc = weir_job_progress(job, 1, 2);
-    weir_code rc = weir_job_done(job, "\"late\"");
+    s->progress_rc = weir_job_progress(job, 1, 2, NULL, 0, NULL);
+    weir_code rc = weir_job_done(job, "\"late\"", 0, NULL);
     s->done_rc = rc;
     gate_up(&s->left);
     return rc;
@@ -509,7 +530,8 @@ RT_TEST(stop_waits_for_handlers)
 {
     stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
     uint64_t id = rt_add_type(t, "s");
-    OK(weir_process(t->q, "s", &(weir_pool){ .handler = get_stuck, .ctx = &s }, &t->err));
+    OK(weir_process(t->q, "s", &(weir_pool_config){ .handler = get_stuck, .ctx = &s }, NULL,
+                    &t->err));
     gate_wait(&s.came, 1);
     gate_up(&s.go);
     OK(weir_stop(t->q, "s", PATIENCE_MS, &t->err));
@@ -523,9 +545,9 @@ RT_TEST(stop_waits_for_handlers)
 RT_TEST(stop_by_type_leaves_the_others)
 {
     gate ran = GATE_INIT;
-    weir_pool pool = { .handler = wake_handler, .ctx = &ran };
-    OK(weir_process(t->q, "a", &pool, &t->err));
-    OK(weir_process(t->q, "b", &pool, &t->err));
+    weir_pool_config pool = { .handler = wake_handler, .ctx = &ran };
+    OK(weir_process(t->q, "a", &pool, NULL, &t->err));
+    OK(weir_process(t->q, "b", &pool, NULL, &t->err));
     OK(weir_stop(t->q, "a", PATIENCE_MS, &t->err));
     uint64_t a = rt_add_type(t, "a"), b = rt_add_type(t, "b");
     rt_until(t, b, WEIR_STATE_COMPLETE);
@@ -537,7 +559,8 @@ static void time_is_up(rt *t, int32_t attempts, weir_state state)
 {
     stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
     uint64_t id = rt_add(t, &(weir_spec){ .type = "s", .attempts = attempts });
-    OK(weir_process(t->q, "s", &(weir_pool){ .handler = get_stuck, .ctx = &s }, &t->err));
+    OK(weir_process(t->q, "s", &(weir_pool_config){ .handler = get_stuck, .ctx = &s }, NULL,
+                    &t->err));
     gate_wait(&s.came, 1);
     assert_int_equal(weir_stop(t->q, NULL, 20, &t->err), WEIR_ETIMEOUT);
     weir_job *job = rt_get(t, id);
@@ -565,7 +588,8 @@ static void closed_with_a_handler(const char *url)
     stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
     rt_open(t, url, false);
     rt_add_type(t, "s");
-    OK(weir_process(t->q, "s", &(weir_pool){ .handler = get_stuck, .ctx = &s }, &t->err));
+    OK(weir_process(t->q, "s", &(weir_pool_config){ .handler = get_stuck, .ctx = &s }, NULL,
+                    &t->err));
     gate_wait(&s.came, 1);
     rt_close(t);
     gate_up(&s.go);
@@ -597,8 +621,10 @@ RT_TEST(stop_between_jobs_fails_none)
         atomic_int ran = 0;
         for (int i = 0; i < 12; i++)
             rt_add_type(t, "n");
-        OK(weir_process(t->q, "n", &(weir_pool){ .handler = nothing, .ctx = &ran, .threads = 2,
-                                                 .prefetch = round % 3 }, &t->err));
+        OK(weir_process(t->q, "n",
+                        &(weir_pool_config){
+                            .handler = nothing, .ctx = &ran, .threads = 2, .prefetch = round % 3 },
+                        NULL, &t->err));
         UNTIL(ran >= round % 12);
         weir_stop(t->q, NULL, PATIENCE_MS, &t->err);
         assert_int_equal(rt_count(t, WEIR_STATE_FAILED), 0);
@@ -623,7 +649,7 @@ static weir_code until_cancelled(weir_job *job, void *ctx)
     while (!weir_job_cancelled(job) && rt_ms() < end)
         rt_breathe();
     s->saw_cancelled = weir_job_cancelled(job);
-    s->done_rc = weir_job_done(job, NULL);
+    s->done_rc = weir_job_done(job, NULL, 0, NULL);
     gate_up(&s->left);
     return WEIR_OK;
 }
@@ -631,7 +657,8 @@ static weir_code until_cancelled(weir_job *job, void *ctx)
 RT_TEST(a_handler_is_told)
 {
     stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
-    OK(weir_process(t->q, "c", &(weir_pool){ .handler = until_cancelled, .ctx = &s }, &t->err));
+    OK(weir_process(t->q, "c", &(weir_pool_config){ .handler = until_cancelled, .ctx = &s }, NULL,
+                    &t->err));
     uint64_t id = rt_add_type(t, "c");
     gate_wait(&s.came, 1);
     OK(weir_cancel(t->q, id, &t->err));
@@ -669,8 +696,11 @@ RT_TEST(cancelled_at_its_start)
     weir_listener *l;
     OK(weir_listen(t->q, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_START) }, cancel_at_start, t,
                    &l, &t->err));
-    OK(weir_process(t->q, "c", &(weir_pool){ .handler = until_cancelled, .ctx = &s, .threads = 2,
-                                             .lease_ms = PATIENCE_MS * 10 }, &t->err));
+    OK(weir_process(
+        t->q, "c",
+        &(weir_pool_config){
+            .handler = until_cancelled, .ctx = &s, .threads = 2, .lease_ms = PATIENCE_MS * 10 },
+        NULL, &t->err));
     for (int i = 0; i < 60; i++)
         rt_add_type(t, "c");
     rt_until_count(t, WEIR_STATE_CANCELLED, 60);
@@ -690,7 +720,7 @@ static weir_code extend(weir_job *job, void *ctx)
     pupil *p = ctx;
     gate_up(&p->came);
     gate_wait(&p->step, 1);
-    p->rc = weir_job_progress_data(job, 1, 3, "{\"page\":1}");
+    p->rc = weir_job_progress(job, 1, 3, "{\"page\":1}", 0, NULL);
     gate_up(&p->did);
     gate_wait(&p->step, 2);
     p->rc = weir_job_log(job, "line %d", 1);
@@ -704,7 +734,7 @@ RT_CLOCK_TEST(progress_and_log_extend_the_ttl)
     pupil p = { .came = GATE_INIT, .step = GATE_INIT, .did = GATE_INIT };
     record *r = record_start(t, NULL);
     uint64_t id = rt_add(t, &(weir_spec){ .type = "t", .ttl_ms = 1000 });
-    OK(weir_process(t->q, "t", &(weir_pool){ .handler = extend, .ctx = &p }, &t->err));
+    OK(weir_process(t->q, "t", &(weir_pool_config){ .handler = extend, .ctx = &p }, NULL, &t->err));
     gate_wait(&p.came, 1);
     for (int i = 1; i <= 2; i++) {
         rt_later(t, 900);
@@ -732,8 +762,10 @@ RT_TEST(a_short_lease_is_renewed)
     stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
     record *r = record_start(t, NULL);
     uint64_t id = rt_add_type(t, "s");
-    OK(weir_process(t->q, "s", &(weir_pool){ .handler = get_stuck, .ctx = &s,
-                                             .lease_ms = 5 * WEIR_MIN_LEASE_MS }, &t->err));
+    OK(weir_process(
+        t->q, "s",
+        &(weir_pool_config){ .handler = get_stuck, .ctx = &s, .lease_ms = 5 * WEIR_MIN_LEASE_MS },
+        NULL, &t->err));
     gate_wait(&s.came, 1);
     int64_t end = rt_ms() + 15 * WEIR_MIN_LEASE_MS;
     UNTIL(rt_ms() > end);
@@ -768,22 +800,22 @@ RT_CLOCK_TEST(by_hand)
     assert_int_equal(job->id, id);
     assert_null(take(t, 1000));
     rt_later(t, 900);
-    assert_int_equal(weir_job_renew(job, 1000), WEIR_OK);
+    assert_int_equal(weir_job_renew(job, 1000, NULL), WEIR_OK);
     rt_later(t, 900);
     assert_int_equal(weir_job_log(job, "one"), WEIR_OK);
-    assert_int_equal(weir_job_done(job, "{"), WEIR_EINVAL);
-    assert_int_equal(weir_job_progress(job, 1, 0), WEIR_EINVAL);
-    assert_int_equal(weir_job_progress(job, -1, 5), WEIR_EINVAL);
+    assert_int_equal(weir_job_done(job, "{", 0, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_job_progress(job, 1, 0, NULL, 0, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_job_progress(job, -1, 5, NULL, 0, NULL), WEIR_EINVAL);
     assert_false(weir_job_cancelled(job));
-    assert_int_equal(weir_job_done(job, "2"), WEIR_OK);
-    assert_int_equal(weir_job_done(job, "3"), WEIR_ESTALE);
+    assert_int_equal(weir_job_done(job, "2", 0, NULL), WEIR_OK);
+    assert_int_equal(weir_job_done(job, "3", 0, NULL), WEIR_ESTALE);
     assert_int_equal(weir_job_fail(job, "x"), WEIR_ESTALE);
     weir_job_free(job);
     assert_int_equal(rt_state(t, id), WEIR_STATE_COMPLETE);
     job = rt_get(t, id);
     assert_string_equal(job->result, "2");
-    assert_int_equal(weir_job_done(job, NULL), WEIR_EINVAL);      /* read, not taken */
-    assert_int_equal(weir_job_renew(job, 0), WEIR_EINVAL);
+    assert_int_equal(weir_job_done(job, NULL, 0, NULL), WEIR_EINVAL);      /* read, not taken */
+    assert_int_equal(weir_job_renew(job, 0, NULL), WEIR_EINVAL);
     weir_job_free(job);
 }
 
@@ -798,9 +830,9 @@ RT_CLOCK_TEST(by_hand_too_late)
     assert_int_equal(second->delivery, 2);
     assert_true(weir_job_cancelled(first));
     assert_false(weir_job_cancelled(second));
-    assert_int_equal(weir_job_renew(first, 1000), WEIR_ESTALE);
-    assert_int_equal(weir_job_progress(first, 1, 2), WEIR_ESTALE);
-    assert_int_equal(weir_job_done(first, "1"), WEIR_ESTALE);
+    assert_int_equal(weir_job_renew(first, 1000, NULL), WEIR_ESTALE);
+    assert_int_equal(weir_job_progress(first, 1, 2, NULL, 0, NULL), WEIR_ESTALE);
+    assert_int_equal(weir_job_done(first, "1", 0, NULL), WEIR_ESTALE);
     OK(weir_cancel(t->q, id, &t->err));
     assert_true(weir_job_cancelled(second));
     assert_int_equal(weir_job_fail(second, "x"), WEIR_ESTALE);
@@ -831,9 +863,9 @@ static int program(const char *url, int *fd)
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);      /* it may come before weir_run() is reached */
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
-    if (weir_open(&q, url, NULL, &err) ||
-        weir_add(q, &(weir_spec){ .type = "s" }, NULL, &err) ||
-        weir_process(q, "s", &(weir_pool){ .handler = across_the_signal, .ctx = fd }, &err))
+    if (weir_open(&q, url, NULL, &err) || weir_add(q, &(weir_spec){ .type = "s" }, NULL, &err) ||
+        weir_process(q, "s", &(weir_pool_config){ .handler = across_the_signal, .ctx = fd }, NULL,
+                     &err))
         return weir_complain(&err);
     int status = weir_run(q, &err);
     weir_close(q);
@@ -875,7 +907,7 @@ RT_TEST(pools_that_cannot_be)
     atomic_int ran = 0;
     static const char *const none[] = { NULL };
     static const char *const star[] = { "a", "*", NULL };
-    struct { const char *type; weir_pool pool; const char *says; } bad[] = {
+    struct { const char *type; weir_pool_config pool; const char *says; } bad[] = {
         { "a", { 0 }, "handler" },
         { NULL, { .handler = nothing }, "type" },
         { NULL, { .handler = nothing, .types = none }, "type" },
@@ -890,7 +922,7 @@ RT_TEST(pools_that_cannot_be)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         bad[i].pool.ctx = &ran;
-        weir_code rc = weir_process(t->q, bad[i].type, &bad[i].pool, &t->err);
+        weir_code rc = weir_process(t->q, bad[i].type, &bad[i].pool, NULL, &t->err);
         if (rc != WEIR_EINVAL || !strstr(t->err.msg, bad[i].says))
             fail_msg("pool %zu: %s: %s", i, weir_code_name(rc), t->err.msg);
     }

@@ -45,10 +45,10 @@ static weir_code finish(rt *t, const weir_ending *endings, size_t n, weir_ended 
                   weir_finish_async(t->q, endings, n, out, &f, &t->err));
 }
 
-static weir_code renew(rt *t, weir_lease *leases, size_t n)
+static weir_code renew(rt *t, const weir_lease *leases, size_t n, weir_renewed *out)
 {
-    return EITHER(weir_renew(t->q, leases, n, &t->err),
-                  weir_renew_async(t->q, leases, n, &f, &t->err));
+    return EITHER(weir_renew(t->q, leases, n, out, &t->err),
+                  weir_renew_async(t->q, leases, n, out, &f, &t->err));
 }
 
 static weir_code progress(rt *t, uint64_t id, uint32_t delivery, int32_t percent, const char *data)
@@ -115,7 +115,7 @@ BOTH_TEST(taken_without_a_hold)
     assert_int_equal(job[0]->id, id);
     assert_string_equal(job[0]->worker, "far:1");
     assert_int_equal(job[0]->state, WEIR_STATE_ACTIVE);
-    assert_int_equal(weir_job_done(job[0], NULL), WEIR_EINVAL);     /* nothing ties it to here */
+    assert_int_equal(weir_job_done(job[0], NULL, 0, NULL), WEIR_EINVAL);     /* a copy, not taken */
     assert_false(weir_job_cancelled(job[0]));
     weir_job_free(job[0]);
     assert_int_equal(rt_state(t, id), WEIR_STATE_ACTIVE);
@@ -329,26 +329,35 @@ BOTH_TEST(leases_are_renewed_one_by_one)
     rt_add_type(t, "mail");
     rt_add_type(t, "mail");
     uint64_t   a = take_one(t, 1000), b = take_one(t, 1000);
-    weir_lease leases[] = { { .id = a, .delivery = 1, .lease_ms = 5000, .code = 77 },
-                            { .id = b, .delivery = 2, .lease_ms = 5000, .code = 77 },
-                            { .id = 99, .delivery = 1, .code = 77 } };
-    OK(renew(t, leases, 3));
-    assert_int_equal(leases[0].code, WEIR_OK);
-    assert_int_equal(leases[1].code, WEIR_ESTALE);
-    assert_int_equal(leases[2].code, WEIR_ESTALE);
+    weir_lease leases[] = { { .id = a, .delivery = 1, .lease_ms = 5000 },
+                            { .id = b, .delivery = 2, .lease_ms = 5000 },
+                            { .id = 99, .delivery = 1 } };
+    weir_renewed out[3];
+    memset(out, 77, sizeof out);
+    OK(renew(t, leases, 3, out));
+    assert_int_equal(out[0].err.code, WEIR_OK);
+    assert_string_equal(out[0].err.msg, "");
+    assert_int_equal(out[1].err.code, WEIR_ESTALE);
+    assert_string_equal(out[1].err.field, "");
+    assert_int_equal(out[2].err.code, WEIR_ESTALE);
+    assert_string_equal(out[2].err.msg, "job 99: delivery 1 is over: the job has moved on");
     atomic_fetch_add(&t->now, 1000);
     OK(tick(t, 0, NULL, NULL));
     assert_int_equal(rt_state(t, a), WEIR_STATE_ACTIVE);
     assert_int_equal(rt_state(t, b), WEIR_STATE_INACTIVE);
 
     leases[1].lease_ms = -1;
-    assert_int_equal(renew(t, leases, 2), WEIR_EINVAL);
-    assert_int_equal(leases[0].code, WEIR_EINVAL);
-    assert_int_equal(leases[1].code, WEIR_EINVAL);
-    OK(renew(t, NULL, 0));
-    weir_lease *many = calloc(WEIR_MAX_ADD + 1, sizeof *many);
-    assert_int_equal(renew(t, many, WEIR_MAX_ADD + 1), WEIR_ELIMIT);
-    assert_int_equal(many[WEIR_MAX_ADD].code, WEIR_ELIMIT);
+    assert_int_equal(renew(t, leases, 2, out), WEIR_EINVAL);
+    assert_int_equal(out[0].err.code, WEIR_EINVAL);
+    assert_string_equal(out[1].err.field, "lease_ms");
+    OK(renew(t, NULL, 0, NULL));
+    leases[1].lease_ms = 5000;
+    OK(renew(t, leases, 2, NULL));              /* nobody asks for the answers */
+    weir_lease   *many = calloc(WEIR_MAX_ADD + 1, sizeof *many);
+    weir_renewed *answers = calloc(WEIR_MAX_ADD + 1, sizeof *answers);
+    assert_int_equal(renew(t, many, WEIR_MAX_ADD + 1, answers), WEIR_ELIMIT);
+    assert_int_equal(answers[WEIR_MAX_ADD].err.code, WEIR_ELIMIT);
+    free(answers);
     free(many);
 }
 
@@ -444,9 +453,10 @@ static void borrows_nothing(rt *t)
     }
     weir_future *f, *renewed, *told, *logged;
     weir_lease  *lease = calloc(1, sizeof *lease);
+    weir_renewed answer;
     char        *line = strdup("a line"), *json = strdup("{\"x\":1}");
     *lease = (weir_lease){ .id = id[0], .delivery = 1 };
-    OK(weir_renew_async(t->q, lease, 1, &renewed, &t->err));
+    OK(weir_renew_async(t->q, lease, 1, &answer, &renewed, &t->err));
     OK(weir_log_async(t->q, id[0], 1, line, 0, &logged, &t->err));
     OK(weir_progress_async(t->q, id[0], 1, 5, json, 0, &told, &t->err));
     OK(weir_finish_async(t->q, e, N, out, &f, &t->err));
@@ -460,11 +470,12 @@ static void borrows_nothing(rt *t)
     free(next);
     free(line);
     free(json);
+    free(lease);
     OK(end_of(t, WEIR_OK, renewed));
     OK(end_of(t, WEIR_OK, logged));
     OK(end_of(t, WEIR_OK, told));
     OK(end_of(t, WEIR_OK, f));
-    assert_int_equal(lease->code, WEIR_OK);
+    assert_int_equal(answer.err.code, WEIR_OK);
     for (int i = 0; i < N; i++) {
         char result[8];
         snprintf(result, sizeof result, "[%d]", i);
@@ -476,7 +487,6 @@ static void borrows_nothing(rt *t)
         assert_string_equal(done->result, result);
         weir_job_free(done);
     }
-    free(lease);
     free(out);
     free(jobs);
 }
@@ -497,14 +507,14 @@ RT_TEST(released_before_done)
         weir_taking  what = { .remote = true, .types = mail, .n = 1 };
         weir_ended  *out = calloc(2, sizeof *out);
         weir_job   **jobs = calloc(4, sizeof *jobs);
-        weir_lease  *lease = calloc(1, sizeof *lease);
+        weir_lease   lease = { .id = id[0], .delivery = 1 };
+        weir_renewed *renewed = calloc(1, sizeof *renewed);
         size_t      *n = calloc(1, sizeof *n);
         int64_t     *at = calloc(1, sizeof *at);
         weir_future *f[4];
         weir_ending  e[2] = { { .id = id[0], .delivery = 1, .next = &what, .jobs = &jobs[0] },
                               { .id = id[1], .delivery = 1 } };
-        lease[0] = (weir_lease){ .id = id[0], .delivery = 1 };
-        OK(weir_renew_async(t->q, lease, 1, &f[0], &t->err));
+        OK(weir_renew_async(t->q, &lease, 1, renewed, &f[0], &t->err));
         OK(weir_finish_async(t->q, e, 2, out, &f[1], &t->err));
         OK(weir_take_async(t->q, &what, &jobs[1], n, &f[2], &t->err));
         OK(weir_tick_async(t->q, 0, NULL, at, &f[3], &t->err));
@@ -516,7 +526,7 @@ RT_TEST(released_before_done)
         weir_job_free(jobs[1]);
         free(out);
         free(jobs);
-        free(lease);
+        free(renewed);
         free(n);
         free(at);
         rt_until_count(t, WEIR_STATE_COMPLETE, 2 * (uint64_t)i + 2);
@@ -543,6 +553,7 @@ static void closed_meanwhile(void **state)
     weir_close(q);
     weir_ended   out[2] = { { .n_jobs = 9 }, { .n_jobs = 9 } };
     weir_lease   lease = { .id = 1, .delivery = 1 };
+    weir_renewed renewed;
     weir_future *f = (weir_future *)-1;
     weir_ending  e[2] = { { .id = 1, .delivery = 1 }, { .id = 2, .delivery = 1, .text = "[]" } };
     assert_int_equal(weir_finish(q, e, 2, out, &t->err), WEIR_ECLOSED);
@@ -550,8 +561,8 @@ static void closed_meanwhile(void **state)
     assert_int_equal(out[1].n_jobs, 0);
     assert_int_equal(weir_finish_async(q, e, 2, out, &f, NULL), WEIR_ECLOSED);
     assert_null(f);
-    assert_int_equal(weir_renew(q, &lease, 1, &t->err), WEIR_ECLOSED);
-    assert_int_equal(lease.code, WEIR_ECLOSED);
+    assert_int_equal(weir_renew(q, &lease, 1, &renewed, &t->err), WEIR_ECLOSED);
+    assert_int_equal(renewed.err.code, WEIR_ECLOSED);
     weir_job_free(job);
 }
 

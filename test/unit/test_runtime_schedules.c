@@ -155,6 +155,10 @@ RT_CLOCK_TEST(by_hand)
     assert_int_equal(weir_schedule_fire(t->q, "none", &id, &t->err), WEIR_ENOENT);
     to_the_hour(t, 0);
     UNTIL(get(t, "s").fired == 8);
+    OK(weir_schedule_backfill(t->q, "s", t->now - 30 * HOUR, t->now, &n, &t->err));
+    assert_int_equal(n, 30);                            /* more than the history has room for */
+    assert_int_equal(get(t, "s").fired, 38);
+    assert_int_equal(get(t, "s").n_history, WEIR_MAX_FIRED);
 }
 
 RT_CLOCK_TEST(a_change_keeps_the_history)
@@ -246,7 +250,8 @@ RT_CLOCK_TEST(every_call_has_an_async_twin)
     assert_int_equal(list->n, 1);
     weir_schedules_free(list);
     OK(weir_schedules_list_async(t->q, NULL, 0, &list, &f, &t->err));
-    weir_future_free(f);                        /* nobody wants the answer */
+    weir_future_free(f);                        /* nobody wants the answer ... */
+    weir_schedules_free(list);                  /* ... but it may have been there already */
     OK(weir_schedule_remove_async(t->q, "s", &f, &t->err));
     OK(outcome(t, f));
 
@@ -391,6 +396,106 @@ RT_CLOCK_TEST(times_that_change_while_it_fires)
     UNTIL((int64_t)jobs(t) == get(t, "s").fired);
 }
 
+static weir_schedules *park(rt *t, const char *name)
+{
+    weir_schedules *list;
+    OK(weir_schedule_park(t->q, name, &list, &t->err));
+    assert_int_equal(list->n, 1);
+    return list;
+}
+
+RT_CLOCK_TEST(on_the_way_to_another_store)
+{
+    bool existed = true;
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly", .missed = WEIR_MISSED_ALL });
+    put(t, (weir_schedule){ .name = "other", .when = "@hourly" });
+    to_the_hour(t, 0);
+    UNTIL(get(t, "s").fired == 1 && get(t, "other").fired == 1);
+    int64_t         next = t->now + HOUR;
+    weir_schedules *once = park(t, "s"), *list = park(t, "s");
+    assert_true(list->schedule[0].next_at == WEIR_PARKED_AT + next);
+    assert_true(list->schedule[0].turn == once->schedule[0].turn);
+    weir_schedules_free(once);
+    to_the_hour(t, 0);
+    UNTIL(get(t, "other").fired == 2);
+    assert_int_equal(get(t, "s").fired, 1);
+    OK(weir_schedule_remove(t->q, "s", &t->err));
+    for (int i = 0; i < 2; i++) {
+        OK(weir_schedule_import(t->q, &list->schedule[0], &existed, &t->err));
+        assert_false(existed);                          /* the second replaces a parked one */
+    }
+    assert_int_equal(get(t, "s").fired, 1);
+    assert_int_equal(get(t, "s").n_history, 1);
+    OK(weir_schedule_release(t->q, "s", &t->err));
+    OK(weir_schedule_release(t->q, "s", &t->err));
+    UNTIL(get(t, "s").fired == 2);                      /* what came due meanwhile */
+    assert_true(get(t, "s").history[1].at == next);
+    OK(weir_schedule_import(t->q, &list->schedule[0], &existed, &t->err));
+    assert_true(existed);
+    assert_int_equal(get(t, "s").fired, 2);
+    weir_schedules_free(list);
+    assert_int_equal(weir_schedule_park(t->q, "none", &list, &t->err), WEIR_ENOENT);
+    assert_int_equal(weir_schedule_release(t->q, "none", &t->err), WEIR_ENOENT);
+}
+
+/* Somebody has added the job of a firing, but has not moved the schedule on when it is parked. */
+RT_CLOCK_TEST(a_firing_that_has_begun_moves_along)
+{
+    char       key[WEIR_MAX_TOKEN + 1];
+    weir_added added;
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    if (t->served) {                    /* its tokens are not ours: not near a firing */
+        weir_schedules *none;
+        rt_later(t, get(t, "s").next_at - t->now - WEIR_PARK_MS / 2);
+        assert_int_equal(weir_schedule_park(t->q, "s", &none, &t->err), WEIR_EBUSY);
+        return;
+    }
+    weir_schedule s = get(t, "s");
+    snprintf(key, sizeof key, "schedule %016llx s", (unsigned long long)s.series);
+    OK(weir_add_many(t->q, &(weir_spec){ .type = "a" }, 1,
+                     &(weir_token){ .key = key, .number = s.turn }, &added, &t->err));
+    for (int i = 0; i < 2; i++) {
+        weir_schedules *list = park(t, "s");
+        assert_true(list->schedule[0].next_at == WEIR_PARKED_AT + s.next_at + HOUR);
+        assert_int_equal(list->schedule[0].fired, 1);
+        assert_true(list->schedule[0].last_job == added.id);
+        weir_schedules_free(list);
+    }
+}
+
+RT_CLOCK_TEST(moves_have_async_twins)
+{
+    weir_future    *f;
+    weir_schedules *list, *parsed;
+    bool            existed = true;
+    size_t          len;
+    put(t, (weir_schedule){ .name = "s", .when = "every 90m", .except = "2026-12-25",
+                            .job = { .type = "a", .data = "[1]" } });
+    OK(weir_schedule_fire(t->q, "s", NULL, &t->err));
+    OK(weir_schedule_park_async(t->q, "s", &list, &f, &t->err));
+    OK(outcome(t, f));
+    OK(weir_schedule_import_async(t->q, &list->schedule[0], &existed, &f, &t->err));
+    OK(outcome(t, f));
+    assert_false(existed);
+    OK(weir_schedule_release_async(t->q, "s", &f, &t->err));
+    OK(outcome(t, f));
+    assert_true(get(t, "s").next_at == list->schedule[0].next_at - WEIR_PARKED_AT);
+
+    char *text = weir_schedule_json(&list->schedule[0], &len), *again;
+    OK(weir_schedule_parse(text, len, &parsed, &t->err));
+    again = weir_schedule_json(&parsed->schedule[0], &len);
+    assert_string_equal(text, again);
+    assert_int_equal(parsed->schedule[0].n_history, 1);
+    weir_schedules_free(parsed);
+    weir_schedules_free(list);
+    assert_int_equal(weir_schedule_parse(text, len - 1, &parsed, &t->err), WEIR_EINVAL);
+    assert_null(parsed);
+    free(text);
+    free(again);
+}
+
 /* Two queues on one Redis, by the real clock: none doubled, none missing. */
 static void two_queues_fire_once(void **state)
 {
@@ -442,6 +547,9 @@ int main(void)
         cmocka_unit_test(a_name_that_is_used_again),
         cmocka_unit_test(the_job_of_a_process_that_was_killed),
         cmocka_unit_test(times_that_change_while_it_fires),
+        cmocka_unit_test(on_the_way_to_another_store),
+        cmocka_unit_test(a_firing_that_has_begun_moves_along),
+        cmocka_unit_test(moves_have_async_twins),
         cmocka_unit_test(two_queues_fire_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

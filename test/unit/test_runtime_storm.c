@@ -43,8 +43,8 @@ static weir_code in_storm(weir_job *job, void *ctx)
         rc = weir_job_fail(job, "dice");
         break;
     case 1:
-        weir_job_progress(job, 1, 3);
-        rc = weir_job_done(job, "[1]");
+        weir_job_progress(job, 1, 3, NULL, 0, NULL);
+        rc = weir_job_done(job, "[1]", 0, NULL);
         break;
     case 2:
         weir_job_log(job, "hello from %u", job->delivery);
@@ -87,7 +87,7 @@ static void *answer_later(void *ctx)
         pthread_mutex_unlock(&s->lock);
         weir_job_cancelled(job);
         if (job->id % 3)
-            weir_job_done(job, "true");
+            weir_job_done(job, "true", 0, NULL);
         else
             weir_job_fail(job, "later");
         pthread_mutex_lock(&s->lock);
@@ -224,16 +224,16 @@ static void call_work(storm *s, unsigned *seed)
             weir_take(q, &(weir_taking){ .types = types, .n = 1 + dice(seed, 3), .lease_ms = 1000 },
                       job, &n, NULL));
         for (size_t i = 0; i < n; i++) {
-            no_trouble(weir_job_renew(job[i], 2000));
-            no_trouble(weir_job_done(job[i], "0"));
+            no_trouble(weir_job_renew(job[i], 2000, NULL));
+            no_trouble(weir_job_done(job[i], "0", 0, NULL));
             weir_job_free(job[i]);
         }
         break;
     case 2: {
-        weir_pool pool = { .handler = dice(seed, 2) ? in_storm : in_storm_later, .ctx = s,
-                           .threads = 1 + (int32_t)dice(seed, 3), .running = 8,
-                           .prefetch = (int32_t)dice(seed, 3) * 2 };
-        no_trouble(weir_process(q, types[dice(seed, TYPES)], &pool, NULL));
+        weir_pool_config pool = { .handler = dice(seed, 2) ? in_storm : in_storm_later, .ctx = s,
+                                  .threads = 1 + (int32_t)dice(seed, 3), .running = 8,
+                                  .prefetch = (int32_t)dice(seed, 3) * 2 };
+        no_trouble(weir_process(q, types[dice(seed, TYPES)], &pool, NULL, NULL));
         break;
     }
     default:
@@ -312,12 +312,12 @@ RT_TEST(a_storm)
     weir_listener *l;
     OK(weir_listen(t->q, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_REMOVE) }, count_removed, s,
                    &l, &t->err));
-    weir_pool pool = { .handler = in_storm, .ctx = s, .threads = 2 };
-    OK(weir_process(t->q, "a", &pool, &t->err));
+    weir_pool_config pool = { .handler = in_storm, .ctx = s, .threads = 2 };
+    OK(weir_process(t->q, "a", &pool, NULL, &t->err));
     pool.prefetch = 4;
-    OK(weir_process(t->q, "b", &pool, &t->err));
-    pool = (weir_pool){ .handler = in_storm_later, .ctx = s, .running = 16, .types = types };
-    OK(weir_process(t->q, NULL, &pool, &t->err));
+    OK(weir_process(t->q, "b", &pool, NULL, &t->err));
+    pool = (weir_pool_config){ .handler = in_storm_later, .ctx = s, .running = 16, .types = types };
+    OK(weir_process(t->q, NULL, &pool, NULL, &t->err));
     pthread_t thread[THREADS], later;
     pthread_create(&later, NULL, answer_later, s);
     for (int i = 0; i < THREADS; i++)
@@ -329,7 +329,8 @@ RT_TEST(a_storm)
     weir_stop(t->q, NULL, PATIENCE_MS, &t->err);
     for (int i = 0; i < TYPES; i++)
         OK(weir_resume(t->q, types[i], &t->err));
-    OK(weir_process(t->q, NULL, &(weir_pool){ .handler = tidy, .threads = 2, .types = types },
+    OK(weir_process(t->q, NULL,
+                    &(weir_pool_config){ .handler = tidy, .threads = 2, .types = types }, NULL,
                     &t->err));
     UNTIL(unfinished(t) == 0);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));

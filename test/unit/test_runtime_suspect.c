@@ -61,7 +61,7 @@ static weir_code look_around(weir_job *job, void *ctx)
         atomic_fetch_sub(&w->suspects, 1);
     atomic_fetch_sub(&w->running, 1);
     atomic_fetch_add(&w->done, 1);
-    return w->later ? (weir_job_done(job, NULL), WEIR_LATER) : WEIR_OK;
+    return w->later ? (weir_job_done(job, NULL, 0, NULL), WEIR_LATER) : WEIR_OK;
 }
 
 static void check_histories(rt *t)
@@ -76,13 +76,13 @@ static void check_histories(rt *t)
     weir_page_free(page);
 }
 
-static void alone(rt *t, weir_pool pool)
+static void alone(rt *t, weir_pool_config pool)
 {
     watch w = { .later = pool.running > 0 };
     add_some(t, "a");
     pool.handler = look_around;
     pool.ctx = &w;
-    OK(weir_process(t->q, "a", &pool, &t->err));
+    OK(weir_process(t->q, "a", &pool, NULL, &t->err));
     rt_until_count(t, WEIR_STATE_COMPLETE, JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(w.wrong, 0);
@@ -92,18 +92,18 @@ static void alone(rt *t, weir_pool pool)
         check_histories(t);
 }
 
-RT_TEST(alone_in_a_pool) { alone(t, (weir_pool){ .threads = 4 }); }
+RT_TEST(alone_in_a_pool) { alone(t, (weir_pool_config){ .threads = 4 }); }
 
 RT_TEST(alone_without_prefetch)
 {
-    alone(t, (weir_pool){ .threads = 4, .prefetch = WEIR_PREFETCH_NONE });
+    alone(t, (weir_pool_config){ .threads = 4, .prefetch = WEIR_PREFETCH_NONE });
 }
 
-RT_TEST(alone_with_prefetch) { alone(t, (weir_pool){ .threads = 4, .prefetch = 3 }); }
+RT_TEST(alone_with_prefetch) { alone(t, (weir_pool_config){ .threads = 4, .prefetch = 3 }); }
 
 RT_TEST(alone_with_handlers_that_answer_later)
 {
-    alone(t, (weir_pool){ .threads = 2, .running = 8, .prefetch = WEIR_PREFETCH_NONE });
+    alone(t, (weir_pool_config){ .threads = 2, .running = 8, .prefetch = WEIR_PREFETCH_NONE });
 }
 
 RT_TEST(alone_beside_other_pools)
@@ -111,11 +111,11 @@ RT_TEST(alone_beside_other_pools)
     watch w = { 0 };
     add_some(t, "a");
     add_some(t, "b");
-    weir_pool pool = { .handler = look_around, .ctx = &w, .threads = 3 };
-    OK(weir_process(t->q, "a", &pool, &t->err));
-    OK(weir_process(t->q, "b", &pool, &t->err));
+    weir_pool_config pool = { .handler = look_around, .ctx = &w, .threads = 3 };
+    OK(weir_process(t->q, "a", &pool, NULL, &t->err));
+    OK(weir_process(t->q, "b", &pool, NULL, &t->err));
     pool.prefetch = 2;
-    OK(weir_process(t->q, "b", &pool, &t->err));
+    OK(weir_process(t->q, "b", &pool, NULL, &t->err));
     rt_until_count(t, WEIR_STATE_COMPLETE, 2 * JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
     assert_int_equal(w.wrong, 0);
@@ -125,14 +125,17 @@ RT_TEST(alone_beside_other_pools)
 RT_TEST(one_that_comes_while_others_run)
 {
     watch w = { 0 };
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = look_around, .ctx = &w, .threads = 4,
-                                             .types = NULL }, &t->err));
+    OK(weir_process(
+        t->q, "a",
+        &(weir_pool_config){ .handler = look_around, .ctx = &w, .threads = 4, .types = NULL }, NULL,
+        &t->err));
     OK(weir_pause(t->q, "a", &t->err));
     add_some(t, "b");
     OK(weir_resume(t->q, "a", &t->err));
     for (int i = 0; i < JOBS; i++)
         rt_add_type(t, "a");
-    OK(weir_process(t->q, "b", &(weir_pool){ .handler = look_around, .ctx = &w, .threads = 2 },
+    OK(weir_process(t->q, "b",
+                    &(weir_pool_config){ .handler = look_around, .ctx = &w, .threads = 2 }, NULL,
                     &t->err));
     rt_until_count(t, WEIR_STATE_COMPLETE, 2 * JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
@@ -145,12 +148,14 @@ RT_TEST(a_pool_that_stops_leaves_the_way_free)
     watch w = { 0 };
     rt_add_type(t, "a");
     lose_one(t, "a");
-    OK(weir_process(t->q, "a", &(weir_pool){ .handler = look_around, .ctx = &w, .threads = 2 },
+    OK(weir_process(t->q, "a",
+                    &(weir_pool_config){ .handler = look_around, .ctx = &w, .threads = 2 }, NULL,
                     &t->err));
     OK(weir_stop(t->q, "a", PATIENCE_MS, &t->err));
     for (int i = 0; i < JOBS; i++)
         rt_add_type(t, "b");
-    OK(weir_process(t->q, "b", &(weir_pool){ .handler = look_around, .ctx = &w, .threads = 2 },
+    OK(weir_process(t->q, "b",
+                    &(weir_pool_config){ .handler = look_around, .ctx = &w, .threads = 2 }, NULL,
                     &t->err));
     UNTIL(rt_count(t, WEIR_STATE_COMPLETE) >= JOBS);
     OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
@@ -173,7 +178,7 @@ RT_TEST(by_hand)
     assert_int_equal(take_by_hand(t, "a", 4, job), 1);
     assert_int_equal(job[0]->id, id);
     assert_int_equal(take_by_hand(t, "a", 1, job + 1), 0);        /* not beside it */
-    assert_int_equal(weir_job_done(job[0], NULL), WEIR_OK);
+    assert_int_equal(weir_job_done(job[0], NULL, 0, NULL), WEIR_OK);
     assert_int_equal(take_by_hand(t, "a", 1, job + 1), 1);
     weir_job_free(job[0]);
     rt_add_type(t, "b");
@@ -181,8 +186,8 @@ RT_TEST(by_hand)
     rt_add_type(t, "b");
     assert_int_equal(take_by_hand(t, "b", 4, job + 2), 1);        /* job[1] is held */
     assert_true(job[2]->id != other);
-    assert_int_equal(weir_job_done(job[1], NULL), WEIR_OK);
-    assert_int_equal(weir_job_done(job[2], NULL), WEIR_OK);
+    assert_int_equal(weir_job_done(job[1], NULL, 0, NULL), WEIR_OK);
+    assert_int_equal(weir_job_done(job[2], NULL, 0, NULL), WEIR_OK);
     weir_job_free(job[1]);
     weir_job_free(job[2]);
     assert_int_equal(take_by_hand(t, "b", 4, job), 1);
@@ -194,7 +199,7 @@ RT_TEST(by_hand)
     OK(weir_future_wait(f, PATIENCE_MS, &t->err));
     weir_future_free(f);
     assert_int_equal(n, 0);
-    assert_int_equal(weir_job_done(job[0], NULL), WEIR_OK);
+    assert_int_equal(weir_job_done(job[0], NULL, 0, NULL), WEIR_OK);
     weir_job_free(job[0]);
 }
 

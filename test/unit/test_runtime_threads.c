@@ -93,8 +93,8 @@ static void start_delayed(weir_queue *q)
 
 static void start_pool(weir_queue *q)
 {
-    weir_pool pool = { .handler = done_at_once, .threads = 2 };
-    assert_int_equal(weir_process(q, "idle", &pool, NULL), WEIR_OK);
+    weir_pool_config pool = { .handler = done_at_once, .threads = 2 };
+    assert_int_equal(weir_process(q, "idle", &pool, NULL, NULL), WEIR_OK);
 }
 
 static const struct {

@@ -12,26 +12,6 @@
 #include "base/crc32c.h"
 #include "store/sqlite/sq.h"
 
-#define URL "sqlite:@/jobs.db?durability=os"
-
-static fixture *f_open(void)
-{
-    fixture *f = fixture_open(URL);
-    assert_non_null(f);
-    return f;
-}
-
-static void f_shut(fixture *f)
-{
-    f->store->ops->close(f->store);
-    f->store = NULL;
-}
-
-static void f_open_again(fixture *f)
-{
-    CHECK_INT(weir__store_open(&f->store, f->url, &f->env, &f->err), WEIR_OK);
-}
-
 static void path_of(const fixture *f, char out[TEMPDIR_MAX + 64])
 {
     snprintf(out, TEMPDIR_MAX + 64, "%s/jobs.db", f->dir);
@@ -42,13 +22,13 @@ static void damage(fixture *f, const char *sql)
 {
     char     path[TEMPDIR_MAX + 64], *why = NULL;
     sqlite3 *db;
-    f_shut(f);
+    fixture_shut(f);
     path_of(f, path);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, &why))
         fail_msg("%s: %s", sql, why);
     sqlite3_close(db);
-    f_open_again(f);
+    CHECK_INT(fixture_open_again(f), WEIR_OK);
 }
 
 static bool says(const weir_report *r, const char *text)
@@ -121,7 +101,7 @@ static bool noticed(fixture *f)
         weir_op op = { .kind = WEIR_OP_CHECK };
         bad = run(f, &op) != WEIR_OK || op.u.check.report->n > 0;
         weir_report_free(op.u.check.report);
-        f_shut(f);
+        fixture_shut(f);
     }
     f->env.read_only = false;
     return bad;
@@ -132,11 +112,11 @@ static void every_byte_of_a_job_counts(void **state)
     (void)state;
     enum { PAGE = 4096, LEAF = 0x0d };
     static const unsigned char flips[] = { 0x01, 0x80, 0x10, 0x42, 0x08 };
-    fixture *f = f_open();
+    fixture *f = fixture_open_sqlite();
     char     path[TEMPDIR_MAX + 64];
     size_t   n, flipped = 0;
     add_full_job(f);
-    f_shut(f);
+    fixture_shut(f);
     path_of(f, path);
     unsigned char *bytes = read_file(path, &n);
     static const char marker[] = "{\"to\":\"marker-of-this-job\"}";
@@ -170,7 +150,7 @@ static void every_column_counts(void **state)
 #undef X
     };
     for (size_t i = SQL_C_id + 1; i < sizeof columns / sizeof *columns; i++) {
-        fixture *f = f_open();
+        fixture *f = fixture_open_sqlite();
         char     sql[300];
         add_full_job(f);
         add(f, "other");            /* so that type can be one that exists */
@@ -189,7 +169,7 @@ static void every_column_counts(void **state)
 static void rows_cannot_be_swapped(void **state)
 {
     (void)state;
-    fixture *f = f_open();
+    fixture *f = fixture_open_sqlite();
     add_spec(f, &(weir_spec){ .type = "a", .data = "1" });
     add_spec(f, &(weir_spec){ .type = "a", .data = "2" });
     damage(f, "UPDATE job SET id = 3 WHERE id = 1; UPDATE job SET id = 1 WHERE id = 2;"
@@ -201,7 +181,7 @@ static void rows_cannot_be_swapped(void **state)
 static void lines_of_a_log_count(void **state)
 {
     (void)state;
-    fixture *f = f_open();
+    fixture *f = fixture_open_sqlite();
     add(f, "a");
     log_line(f, 1, "one");
     log_line(f, 1, "two");
@@ -217,7 +197,7 @@ static void lines_of_a_log_count(void **state)
 static void a_damaged_job_is_not_run(void **state)
 {
     (void)state;
-    fixture *f = f_open();
+    fixture *f = fixture_open_sqlite();
     for (int i = 0; i < 5; i++)
         add(f, "mail");
     damage(f, "UPDATE job SET data = '{\"amount\":1000}' WHERE id IN (1, 3)");
@@ -245,7 +225,7 @@ static void a_damaged_job_is_not_run(void **state)
 static void so_with_several_types(void **state)
 {
     (void)state;
-    fixture        *f = f_open();
+    fixture        *f = fixture_open_sqlite();
     const weir_job *got[4];
     for (int i = 0; i < 2; i++) {
         add(f, "a");
@@ -264,7 +244,7 @@ static void so_with_several_types(void **state)
 static void time_sets_damaged_jobs_aside(void **state)
 {
     (void)state;
-    fixture *f = f_open();
+    fixture *f = fixture_open_sqlite();
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 100 });
     add_spec(f, &(weir_spec){ .type = "a", .delay_ms = 100 });
     add(f, "b");
@@ -288,13 +268,13 @@ static void time_sets_damaged_jobs_aside(void **state)
 static void a_row_that_no_index_agrees_with_stops_nothing(void **state)
 {
     (void)state;
-    fixture *f = f_open();
+    fixture *f = fixture_open_sqlite();
     char     path[TEMPDIR_MAX + 64];
     size_t   n;
     for (int i = 0; i < 3; i++)
         add_spec(f, &(weir_spec){ .type = "mail", .priority = 1000 + i,
                                   .data = i ? "{}" : "\"first of three\"" });
-    f_shut(f);
+    fixture_shut(f);
     path_of(f, path);
     unsigned char *bytes = read_file(path, &n);
     unsigned char *at = memmem(bytes, n, "\"first of three\"", 16);
@@ -305,7 +285,7 @@ static void a_row_that_no_index_agrees_with_stops_nothing(void **state)
             p[0] = 0x13;
     write_file(path, bytes, n);
     free(bytes);
-    f_open_again(f);
+    CHECK_INT(fixture_open_again(f), WEIR_OK);
     CHECK_INT(take(f, "mail")->id, 2);
     CHECK_INT(take(f, "mail")->id, 3);
     CHECK(!take(f, "mail"));

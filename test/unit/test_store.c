@@ -7,30 +7,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "store/store.h"
+#include "support/quiet_env.h"
 
 /* ---- URLs ---- */
 
-static int64_t a_time(void *ctx)
-{
-    (void)ctx;
-    return 1000;
-}
-
-static void no_events(void *ctx, const weir_event *events, size_t n)
-{
-    (void)ctx;
-    (void)events;
-    (void)n;
-}
-
-static void not_due(void *ctx, int64_t at_ms)
-{
-    (void)ctx;
-    (void)at_ms;
-}
-
-static const weir_env env = { .name = "test", .now = a_time, .emit = no_events, .due = not_due };
+static const weir_env env = QUIET_ENV("test");
 
 static void bad_urls_say_what_is_known(void **state)
 {
@@ -271,7 +252,7 @@ static void long_texts_are_cut(void **state)
 static void the_others(void **state)
 {
     (void)state;
-    weir_lease items[2] = { { .lease_ms = 0 }, { .lease_ms = 7 } };
+    weir_renewal items[2] = { { .lease_ms = 0 }, { .lease_ms = 7 } };
     weir_op    op = { .kind = WEIR_OP_RENEW, .u.renew = { .items = items, .n = 2 } };
     check(&op, WEIR_OK, "");
     assert_int_equal(items[0].lease_ms, WEIR_DEFAULT_LEASE_MS);

@@ -296,8 +296,9 @@ static bool is_closed(weir_workqueue *q)
     return closed;
 }
 
-/* The reply to the sender wakes its mailbox on the thread of the queue: there it waits until the
- * queue is being closed, and then goes on to give the next work to the processor. */
+/* The reply to the sender wakes its mailbox on the thread that handles the processor's reply: there
+ * it waits until the queue is being closed, and then goes on to give the next work to the
+ * processor. */
 static void wake_sender(void *ctx)
 {
     closing *c = ctx;
@@ -306,6 +307,12 @@ static void wake_sender(void *ctx)
     atomic_store(&c->waits, true);
     while (!is_closed(c->q))
         usleep(1000);
+}
+
+static void *reply_with_nothing(void *ctx)
+{
+    OK(weir_message_reply(ctx, NULL, NULL));
+    return NULL;
 }
 
 static void closed_while_it_works(void **state)
@@ -327,10 +334,12 @@ static void closed_while_it_works(void **state)
     OK(weir_bus_send(r.bus, "work", TEXT("2"), NULL));
     settle(&r);
     atomic_store(&c.armed, true);
-    OK(weir_message_reply(r.last, NULL, NULL));
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, reply_with_nothing, r.last), 0);
     while (!atomic_load(&c.waits))
         usleep(1000);
     weir_workqueue_close(r.q);
+    pthread_join(t, NULL);
     r.q = NULL;
     weir_mailbox_destroy(sender);
     close_queue(&r);

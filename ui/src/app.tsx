@@ -11,6 +11,7 @@ import { go, setParams, usePlace, type Place } from './router';
 import { mayAudit, useShared } from './store';
 import { cycleTheme, useTheme } from './theme';
 import { Audit } from './views/audit';
+import { Bus } from './views/bus';
 import { Help } from './views/help';
 import { Job } from './views/job';
 import { Jobs } from './views/jobs';
@@ -49,6 +50,7 @@ function View({ place }: { place: Place }): JSX.Element {
     case '/workers': return <Workers />;
     case '/types': return <Types />;
     case '/schedules': return <Schedules />;
+    case '/bus': return <Bus />;
     case '/audit': return <Audit />;
     case '/settings': return <Settings />;
     default: return <Overview />;
@@ -76,6 +78,7 @@ function Nav({ path }: { path: string }): JSX.Element {
             <NavLink to="/types" now={path}>Types</NavLink>
             <NavLink to="/schedules" now={path}>Schedules</NavLink>
             <NavLink to="/workers" now={path}>Workers</NavLink>
+            <NavLink to="/bus" now={path}>Event bus</NavLink>
             {mayAudit() && <NavLink to="/audit" now={path}>Audit</NavLink>}
             <NavLink to="/settings" now={path}>Settings</NavLink>
         </nav>

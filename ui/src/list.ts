@@ -162,7 +162,7 @@ export function useList(wanted: Wanted): { page?: Page; again: () => void; more:
                 }
                 if (alive)
                     setPage(shown);
-            } catch (e) {           // the frame tells of a server or a store that is away
+            } catch (e) {           // the frame shows that a server or a store is away
                 if (alive && e instanceof ApiError && e.status >= 400 && e.status < 500)
                     complain(e);
             }

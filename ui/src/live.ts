@@ -1,6 +1,6 @@
 // live.ts - what happens, as it happens: one stream of events for the whole page. It is read with
 // fetch(), since an EventSource cannot carry a token; it comes back by itself after a break, and
-// tells then that something may have been missed.
+// says then that something may have been missed.
 import { headers } from './api';
 
 export interface WeirEvent {
@@ -21,7 +21,7 @@ export function listen(fn: Listener): () => void {
     return () => listeners.delete(fn);
 }
 
-function tell(e: WeirEvent | 'lost'): void {
+function emit(e: WeirEvent | 'lost'): void {
     for (const fn of [...listeners])
         fn(e);
 }
@@ -29,7 +29,7 @@ function tell(e: WeirEvent | 'lost'): void {
 // What was not read while nobody looked is read when somebody does.
 document.addEventListener('visibilitychange', () => {
     if (!document.hidden)
-        tell('lost');
+        emit('lost');
 });
 
 export interface Following { again: () => void; stop: () => void }
@@ -86,9 +86,9 @@ function message(text: string): void {
             lastId = value;
     }
     if (event === 'lost' || event === 'dropped')
-        tell('lost');
+        emit('lost');
     else if (data)
-        tell(JSON.parse(data) as WeirEvent);
+        emit(JSON.parse(data) as WeirEvent);
 }
 
 async function read(signal: AbortSignal): Promise<void> {
@@ -98,7 +98,7 @@ async function read(signal: AbortSignal): Promise<void> {
         throw new Error(String(answer.status));
     onLink(true);
     if (!lastId)
-        tell('lost');
+        emit('lost');
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = '', watchdog = 0;
     const alive = (): void => {
@@ -120,7 +120,7 @@ async function read(signal: AbortSignal): Promise<void> {
     }
 }
 
-// Start, or start anew (with another token). `link` is told when the stream is there and when not.
+// Start, or start anew (with another token). `link` is called when the stream is there and when not.
 export function startLive(link: (up: boolean) => void): void {
     running?.abort();
     const mine = running = new AbortController();

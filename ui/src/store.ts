@@ -53,16 +53,16 @@ export function useNow(everyMs = 1000): number {
     return now;
 }
 
-const AGAIN_MS = 400, RETRY_MS = 1000, PATIENCE_MS = 6000, PULSE_MS = 5000;
+const AGAIN_MS = 400, RETRY_MS = 1000, TIMEOUT_MS = 6000, PULSE_MS = 5000;
 
 // A call that must be answered soon: whoever takes longer is as good as away.
 async function ask<T>(path: string): Promise<T> {
-    const patience = new AbortController();
-    const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), TIMEOUT_MS);
     try {
-        return JSON.parse(await callText('GET', path, undefined, patience.signal)) as T;
+        return JSON.parse(await callText('GET', path, undefined, limit.signal)) as T;
     } catch (e) {
-        if (patience.signal.aborted)
+        if (limit.signal.aborted)
             throw new ApiError(503, { code: 'EUNAVAIL', message: 'There was no answer in time.' });
         throw e;
     } finally {

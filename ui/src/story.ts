@@ -1,4 +1,4 @@
-// story.ts - the life of a job as steps, from what its members tell and its history (docs/http.md).
+// story.ts - the life of a job as steps, from its members and its history (docs/http.md).
 import type { Job, Past, State } from './api';
 import { priority, span } from './fmt';
 
@@ -82,7 +82,7 @@ function tellPast(steps: Step[], past: Past[]): void {
     }
 }
 
-// Its last delivery and its end, if no entry has told them.
+// Its last delivery and its end, if no entry has them.
 function tellEnd(steps: Step[], job: Job, past: Past[]): void {
     if (job.started_at && !past.some((p) => p.delivery === job.delivery))
         steps.push(start(job.started_at, job.delivery, job.workerId));

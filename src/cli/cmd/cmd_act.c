@@ -22,7 +22,7 @@ static const option_entry act_options[] = {
     { 0 }
 };
 
-enum { ASK_ABOVE = 20, LOT = 500 };
+enum { ASK_ABOVE = 20, BULK = 500 };
 
 typedef struct action {
     const char *name, *done;
@@ -85,10 +85,10 @@ static int act_ids(cli *c, const action *a)
 /* ---- all that are chosen ---- */
 
 /* Many of them at once. Those that have moved on meanwhile are no error. */
-static weir_code act_lot(cli *c, weir_queue *q, const action *a, const uint64_t *id, size_t n,
+static weir_code act_bulk(cli *c, weir_queue *q, const action *a, const uint64_t *id, size_t n,
                          uint64_t *done)
 {
-    static weir_future *future[LOT];
+    static weir_future *future[BULK];
     weir_code           rc = WEIR_OK;
     size_t              begun = 0;
     while (begun < n && !(rc = a->async(q, id[begun], &future[begun], &c->err)))
@@ -109,17 +109,17 @@ static weir_code act_lot(cli *c, weir_queue *q, const action *a, const uint64_t 
 static weir_code act_selection(cli *c, weir_queue *q, const action *a, selection *s, uint64_t total,
                                uint64_t *done)
 {
-    static uint64_t id[LOT];
+    static uint64_t id[BULK];
     term_progress   bar = { .what = a->name, .total = total };
     weir_code       rc = WEIR_OK;
     for (weir_job *job = (weir_job *)-1; job && !rc;) {
         size_t n = 0;
-        while (n < LOT && !(rc = selection_next(s, LOT - n, &job)) && job) {
+        while (n < BULK && !(rc = selection_next(s, BULK - n, &job)) && job) {
             id[n++] = job->id;
             weir_job_free(job);
         }
         if (!rc)
-            rc = act_lot(c, q, a, id, n, done);
+            rc = act_bulk(c, q, a, id, n, done);
         term_progress_show(&bar, *done);
     }
     term_progress_end(&bar);

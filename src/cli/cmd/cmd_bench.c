@@ -87,7 +87,7 @@ static void *produce(void *arg)
 static weir_code handle(weir_job *job, void *ctx)
 {
     (void)ctx;
-    return weir_job_done(job, "{\"ok\":1,\"n\":12345}");
+    return weir_job_done(job, "{\"ok\":1,\"n\":12345}", 0, NULL);
 }
 
 static void on_complete(const weir_event *e, void *ctx)
@@ -105,12 +105,12 @@ static weir_code measure(bench *b, const bench_opts *o, int producers, int worke
     weir_listener *listener;
     int            n = 0;
     weir_filter    filter = { .type = bench_type, .events = WEIR_BIT(WEIR_EVENT_COMPLETE) };
-    weir_pool      pool = { .handler = handle, .threads = workers,
-                            .prefetch = (int32_t)o->prefetch.n };
+    weir_pool_config pool = { .handler = handle, .threads = workers,
+                              .prefetch = (int32_t)o->prefetch.n };
     weir_code      rc = weir_listen(b->q, &filter, on_complete, b, &listener, err);
     int64_t        began = cli_clock_ms();
     if (!rc)
-        rc = weir_process(b->q, bench_type, &pool, err);
+        rc = weir_process(b->q, bench_type, &pool, NULL, err);
     for (; !rc && n < producers; n++)
         if (pthread_create(&thread[n], NULL, produce, b)) {
             rc = weir_fail(err, WEIR_ENOMEM, "cannot start a thread");

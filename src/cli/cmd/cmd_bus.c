@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cli/bus_call.h"
 #include "cli/input.h"
 #include "cli/say.h"
 #include "cli/signals.h"
@@ -193,37 +194,72 @@ static int run_listen(cli *c, const bus_opts *o, weir_bus *b)
     return rc ? cli_fail(c) : 0;
 }
 
-static int run_services(cli *c, const bus_opts *o, weir_bus *b)
+/* ---- services ---- */
+
+static void print_address(const cli *c, table *out, const char *address, size_t consumers)
+{
+    if (c->json) {
+        jw w = { .out = stdout };
+        jw_object(&w, NULL);
+        jw_text(&w, "address", address);
+        jw_int(&w, "consumers", (int64_t)consumers);
+        jw_end(&w, '}');
+        return;
+    }
+    table_row(out);
+    table_cell(out, 0, COLOR_BOLD, "%s", address);
+    table_cell(out, 1, COLOR_NONE, "%zu", consumers);
+}
+
+/* Only the server knows who consumes what. */
+static int print_server_addresses(cli *c, table *out)
+{
+    json_t *reply, *a;
+    size_t  i;
+    int     status = cli_bus_call(c, "addresses", NULL, &reply);
+    if (status)
+        return status;
+    json_array_foreach(json_object_get(reply, "addresses"), i, a)
+        print_address(c, out, json_string_value(json_object_get(a, "address")),
+                      (size_t)(json_integer_value(json_object_get(a, "here")) +
+                               json_integer_value(json_object_get(a, "elsewhere"))));
+    json_decref(reply);
+    return 0;
+}
+
+static int print_addresses(cli *c, table *out)
+{
+    weir_queue         *q = NULL;
+    weir_bus           *b = NULL;
+    weir_bus_addresses *all = NULL;
+    weir_code           rc = cli_open(c, CLI_CHANGE, &q);
+    if (!rc)
+        rc = weir_bus_open(&b, q, &c->err);
+    if (!rc)
+        rc = weir_bus_list(b, &all, &c->err);
+    for (size_t i = 0; !rc && i < all->n; i++)
+        print_address(c, out, all->address[i].address,
+                      all->address[i].here + all->address[i].elsewhere);
+    weir_bus_addresses_free(all);
+    weir_bus_close(b);
+    weir_close(q);
+    return rc ? cli_fail(c) : 0;
+}
+
+static int run_services(cli *c)
 {
     static const table_column columns[] = { { "ADDRESS", false, true },
                                             { "CONSUMERS", true, false } };
-    (void)o;
-    weir_bus_addresses *all;
-    table               out;
-    if (strncmp(c->store, "http", 4) == 0)      /* only the server knows who consumes what */
-        return cli_usage(c, "services: ask the server: GET /v1/bus");
-    if (weir_bus_list(b, &all, &c->err))
+    table out;
+    if (cli_choose_store(c))
         return cli_fail(c);
     table_init(&out, columns, 2);
-    for (size_t i = 0; i < all->n; i++) {
-        const weir_bus_address *a = &all->address[i];
-        if (c->json) {
-            jw w = { .out = stdout };
-            jw_object(&w, NULL);
-            jw_text(&w, "address", a->address);
-            jw_int(&w, "consumers", (int64_t)(a->here + a->elsewhere));
-            jw_end(&w, '}');
-            continue;
-        }
-        table_row(&out);
-        table_cell(&out, 0, COLOR_BOLD, "%s", a->address);
-        table_cell(&out, 1, COLOR_NONE, "%zu", a->here + a->elsewhere);
-    }
-    if (!c->json)
+    int status = strncmp(c->store, "http", 4) == 0 ? print_server_addresses(c, &out)
+                                                   : print_addresses(c, &out);
+    if (!status && !c->json)
         table_print(&out, stdout, 0);
     table_fini(&out);
-    weir_bus_addresses_free(all);
-    return 0;
+    return status;
 }
 
 static const struct {
@@ -231,7 +267,7 @@ static const struct {
     int       (*run)(cli *c, const bus_opts *o, weir_bus *b);
 } actions[] = {
     { "publish", run_publish }, { "send", run_send },         { "request", run_request },
-    { "listen", run_listen },   { "services", run_services },
+    { "listen", run_listen },
 };
 
 static int run_bus(cli *c, const void *values)
@@ -239,6 +275,8 @@ static int run_bus(cli *c, const void *values)
     size_t      i = 0, n = sizeof actions / sizeof *actions;
     weir_queue *q = NULL;
     weir_bus   *b = NULL;
+    if (strcmp(c->args[0], "services") == 0)
+        return run_services(c);
     while (i < n && strcmp(actions[i].name, c->args[0]) != 0)
         i++;
     if (i == n)
@@ -260,7 +298,7 @@ const command cmd_bus = {
     .help = "`publish ADDRESS [JSON]` reaches every consumer of the address, `send` one of them, "
             "`request` one of them, whose reply is printed. `listen ADDRESS...` prints a line for "
             "each message, with --json also its address and headers. `services` lists the "
-            "addresses that have consumers; those of a server are at GET /v1/bus.\n"
+            "addresses that have consumers; of a server it needs an admin's token.\n"
             "\n"
             "All processes that have the store open share the bus; with a server as the store, its "
             "clients, too (docs/bus.md).",

@@ -119,11 +119,11 @@ static weir_code do_job(weir_job *job, void *ctx)
         if (weir_job_cancelled(job))
             return weir_job_fail(job, "cancelled");
         if (p->steps > 1)
-            weir_job_progress(job, i, p->steps);
+            weir_job_progress(job, i, p->steps, NULL, 0, NULL);
         if (unlucky && i * 2 >= p->steps)
             return weir_job_fail(job, "%s", p->error);
     }
-    return weir_job_done(job, "{\"ok\":true}");
+    return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
 
 static weir_code add_jobs(demo *d, weir_error *err)
@@ -420,7 +420,7 @@ static weir_code play(demo *d, int signals, weir_error *err)
 {
     weir_listener *listener;
     const char    *types[PLANS + 1] = { NULL };
-    weir_pool      pool = { .handler = do_job, .ctx = d, .threads = THREADS, .types = types };
+    weir_pool_config pool = { .handler = do_job, .ctx = d, .threads = THREADS, .types = types };
     for (int i = 0; i < PLANS; i++)
         types[i] = plans[i].type;
     weir_code rc = add_jobs(d, err);
@@ -428,7 +428,7 @@ static weir_code play(demo *d, int signals, weir_error *err)
         rc = weir_listen(d->q, NULL, on_event, d, &listener, err);
     d->began = cli_clock_ms();
     if (!rc)
-        rc = weir_process(d->q, NULL, &pool, err);
+        rc = weir_process(d->q, NULL, &pool, NULL, err);
     bool stopped = false;
     while (!rc && !all_ended(d) && !stopped) {
         eventfd_t     n;

@@ -1,14 +1,18 @@
-/* cmd_export.c - weir export: jobs with their logs, one JSON object a line.
+/* cmd_export.c - weir export: schedules, and jobs with their logs, one JSON object a line.
  *
  * The first line has what is said of types:
  *   {"weir":"export","version":1,"types":[{"type":"mail","paused":true,"keep_complete":{...}}]}
- * and each line behind it a job as weir_job_json() writes it, with the member "log" at its end. */
+ * then there is a line for each schedule, as weir_schedule_json() writes it:
+ *   {"weir":"schedule","schedule":{...}}
+ * and each line behind them is a job as weir_job_json() writes it, with the member "log" at its
+ * end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cli/migrate/import_types.h"
 #include "cli/migrate/mover.h"
 #include "cli/say.h"
 #include "cli/select.h"
@@ -27,7 +31,7 @@ static const option_entry export_options[] = {
     { 0 }
 };
 
-enum { LOT = 200 };
+enum { BULK = 200 };
 
 /* ---- the first line ---- */
 
@@ -78,7 +82,49 @@ static weir_code write_types(cli *c, weir_queue *q, const cli_types *types, FILE
     return WEIR_OK;
 }
 
-/* ---- the others ---- */
+/* ---- schedules ---- */
+
+static weir_code write_page(cli *c, const weir_schedules *page, const cli_types *types, FILE *out,
+                            size_t *n)
+{
+    for (size_t i = 0; i < page->n; i++) {
+        size_t len;
+        if (types->n && !cli_types_have(types, page->schedule[i].job.type))
+            continue;
+        char *text = weir_schedule_json(&page->schedule[i], &len);
+        if (!text)
+            return weir_fail(&c->err, WEIR_ENOMEM, "schedule: out of memory");
+        fputs(IMPORT_SCHEDULE, out);
+        jw_json(out, text, len);
+        fputs("}\n", out);
+        free(text);
+        ++*n;
+    }
+    return WEIR_OK;
+}
+
+/* All, or those whose jobs are of these types. None, if jobs are chosen by anything else. */
+static weir_code write_schedules(cli *c, weir_queue *q, const select_opts *o,
+                                 const cli_types *types, FILE *out, size_t *n)
+{
+    char      after[WEIR_MAX_SCHEDULE_NAME + 1] = "";
+    weir_code rc = WEIR_OK;
+    bool      more = !o->states.set && !o->priority.set && !o->since.set && !o->until.set &&
+                !o->search;
+    while (!rc && more) {
+        weir_schedules *page = NULL;
+        rc = weir_schedules_list(q, *after ? after : NULL, 0, &page, &c->err);
+        more = !rc && page->more;
+        if (!rc && page->n)
+            snprintf(after, sizeof after, "%s", page->schedule[page->n - 1].name);
+        if (!rc)
+            rc = write_page(c, page, types, out, n);
+        weir_schedules_free(page);
+    }
+    return rc;
+}
+
+/* ---- jobs ---- */
 
 static weir_code write_job(cli *c, FILE *out, const weir_job *job, const move_log *log)
 {
@@ -101,10 +147,10 @@ static weir_code write_job(cli *c, FILE *out, const weir_job *job, const move_lo
 }
 
 /* A bulk of jobs, so that their logs are read together. */
-static weir_code write_lot(cli *c, weir_queue *q, FILE *out, weir_job **job, size_t n,
+static weir_code write_bulk(cli *c, weir_queue *q, FILE *out, weir_job **job, size_t n,
                            uint64_t *done)
 {
-    static move_log logs[LOT];
+    static move_log logs[BULK];
     memset(logs, 0, sizeof logs);
     weir_code rc = move_read_logs(q, job, n, logs, &c->err);
     for (size_t i = 0; i < n; i++) {
@@ -122,13 +168,13 @@ static weir_code write_lot(cli *c, weir_queue *q, FILE *out, weir_job **job, siz
 static weir_code write_selection(cli *c, weir_queue *q, selection *s, FILE *out, term_progress *bar,
                                  uint64_t *done)
 {
-    static weir_job *job[LOT];
+    static weir_job *job[BULK];
     weir_code        rc = WEIR_OK;
-    for (size_t n = LOT; n == LOT && !rc;) {
-        for (n = 0; n < LOT && !(rc = selection_next(s, LOT - n, &job[n])) && job[n]; n++)
+    for (size_t n = BULK; n == BULK && !rc;) {
+        for (n = 0; n < BULK && !(rc = selection_next(s, BULK - n, &job[n])) && job[n]; n++)
             continue;
         if (!rc)
-            rc = write_lot(c, q, out, job, n, done);
+            rc = write_bulk(c, q, out, job, n, done);
         for (size_t i = 0; i < n; i++)
             weir_job_free(job[i]);
         if (out != stdout || !term_is_tty(stdout))
@@ -149,13 +195,15 @@ static weir_code count_jobs(cli *c, weir_queue *q, const export_opts *o, const c
 }
 
 static weir_code write_all(cli *c, weir_queue *q, const export_opts *o, const cli_types *types,
-                           FILE *out, uint64_t *n)
+                           FILE *out, uint64_t *n, size_t *schedules)
 {
     term_progress bar = { .what = "exporting" };
     selection    *s = NULL;
     weir_code     rc = count_jobs(c, q, o, types, &bar.total);
     if (!rc)
         rc = write_types(c, q, types, out);
+    if (!rc)
+        rc = write_schedules(c, q, &o->select, types, out, schedules);
     if (!rc)
         rc = selection_create(&s, c, q, &o->select, types, 0, SELECT_ANY);
     if (!rc)
@@ -197,17 +245,21 @@ static weir_code close_file(cli *c, FILE *f, const char *path, weir_code rc)
     return rc;
 }
 
-static void print_outcome(const cli *c, uint64_t n, const char *path)
+static void print_outcome(const cli *c, uint64_t n, size_t schedules, const char *path)
 {
     char number[32];
     if (c->json) {
         jw w = { .out = stdout };
         jw_object(&w, NULL);
         jw_int(&w, "jobs", (int64_t)n);
+        jw_int(&w, "schedules", (int64_t)schedules);
         jw_text(&w, "file", path);
         jw_end(&w, '}');
     } else if (!c->quiet) {
-        printf("%s %s exported\n", term_number(number, sizeof number, n), n == 1 ? "job" : "jobs");
+        printf("%s %s", term_number(number, sizeof number, n), n == 1 ? "job" : "jobs");
+        if (schedules)
+            printf(" and %zu %s", schedules, schedules == 1 ? "schedule" : "schedules");
+        puts(" exported");
     }
 }
 
@@ -217,6 +269,7 @@ static int run_export(cli *c, const void *values)
     const char        *path = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
     weir_queue        *q;
     uint64_t           n = 0;
+    size_t             schedules = 0;
     bool               made = false;
     FILE              *out = NULL;
     cli_types          types;
@@ -228,23 +281,24 @@ static int run_export(cli *c, const void *values)
     if (!rc)
         out = path ? open_file(c, path, &made) : stdout;
     if (!rc)
-        rc = out ? write_all(c, q, o, &types, out, &n) : c->err.code;
+        rc = out ? write_all(c, q, o, &types, out, &n, &schedules) : c->err.code;
     weir_close(q);
     if (out && path) {
         rc = close_file(c, out, path, rc);
         if (rc && made)
             unlink(path);
         if (!rc)
-            print_outcome(c, n, path);
+            print_outcome(c, n, schedules, path);
     }
     return rc ? cli_fail(c) : 0;
 }
 
 const command cmd_export = {
     .name = "export", .group = GROUP_STORE, .args = "[TYPE...]", .max_args = -1, .words = "<type>",
-    .summary = "write jobs with their logs as JSON lines",
+    .summary = "write jobs with their logs, and schedules, as JSON lines",
     .help = "One job a line, with the names of `weir get --json` and its log; before them a line "
-            "with the settings of types.",
+            "with the settings of types, and one for each schedule, unless jobs are chosen by "
+            "more than their types.",
     .examples = "weir export --output jobs.jsonl\n"
                 "weir export mail --state failed | gzip >failed.gz\n",
     .options = export_options, .run = run_export,

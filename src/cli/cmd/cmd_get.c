@@ -216,15 +216,63 @@ const command cmd_get = {
 
 /* ---- explain ---- */
 
+/* What to do, by weir_remedy; TYPE and ID are the job's. */
+static const char *const remedies[WEIR_REMEDY_COUNT] = {
+    [WEIR_REMEDY_NONE] = "",
+    [WEIR_REMEDY_RESUME] = "weir resume 'TYPE'",
+    [WEIR_REMEDY_RESUME_ALL] = "weir resume '*'",
+    [WEIR_REMEDY_START_WORKER] = "weir work TYPE --exec COMMAND",
+    [WEIR_REMEDY_ADD_WORKERS] = "More workers (weir work TYPE -j ...), or a better priority "
+                                "(weir update ID --priority high)",
+    [WEIR_REMEDY_PROMOTE] = "weir promote ID (to start it now)",
+    [WEIR_REMEDY_FINISH_MIGRATION] = "weir migrate --from URL --to URL (again, to go on)",
+    [WEIR_REMEDY_CANCEL] = "weir cancel ID (if it should not go on)",
+    [WEIR_REMEDY_STOP_WORKER] = "If it should not go on, stop its worker (SIGTERM); when the job "
+                                "does not end in time, it fails with \"Shutdown\" by the rule of "
+                                "attempts",
+    [WEIR_REMEDY_RETRY] = "weir log ID, mend the cause, then weir retry ID",
+    [WEIR_REMEDY_RETRY_LONGER] = "weir log ID, mend the cause, then weir retry ID. If it needs "
+                                 "more time, add it with a longer --ttl, or report progress, which "
+                                 "extends it",
+};
+
+/* The sentence for this job. The caller frees it; NULL: out of memory. */
+static char *remedy_text(const weir_explanation *e)
+{
+    char        id[24];
+    const char *text = (unsigned)e->remedy < WEIR_REMEDY_COUNT ? remedies[e->remedy] : "";
+    if (e->remedy == WEIR_REMEDY_RETRY && e->job->state == WEIR_STATE_CANCELLED)
+        text = "weir retry ID (to run it after all)";
+    snprintf(id, sizeof id, "%llu", (unsigned long long)e->job->id);
+    char  *out = NULL;
+    size_t len;
+    FILE  *f = open_memstream(&out, &len);
+    while (f && *text) {
+        size_t plain = strcspn(text, "TI");
+        fwrite(text, 1, plain, f);
+        text += plain;
+        if (strncmp(text, "TYPE", 4) == 0)
+            fputs(e->job->type, f), text += 4;
+        else if (strncmp(text, "ID", 2) == 0)
+            fputs(id, f), text += 2;
+        else if (*text)
+            fputc(*text++, f);
+    }
+    if (f)
+        fclose(f);
+    return out;
+}
+
 static void explain_json(const weir_explanation *e)
 {
     jw     w = { .out = stdout };
     size_t len = 0;
-    char  *job = weir_job_json(e->job, &len);
+    char  *job = weir_job_json(e->job, &len), *help = remedy_text(e);
     jw_object(&w, NULL);
     jw_raw(&w, "job", job, len);
     jw_text(&w, "why", e->why);
-    jw_text(&w, "help", e->help);
+    jw_text(&w, "remedy", weir_remedy_name(e->remedy));
+    jw_text(&w, "help", help ? help : "");
     jw_array(&w, "timeline");
     for (size_t i = 0; i < e->n; i++) {
         jw_object(&w, NULL);
@@ -234,6 +282,7 @@ static void explain_json(const weir_explanation *e)
     }
     jw_end(&w, ']');
     jw_end(&w, '}');
+    free(help);
     free(job);
 }
 
@@ -247,10 +296,12 @@ static void explain_text(const weir_explanation *e, int64_t now)
            term_on(stdout, term_state_color(e->job->state)), weir_state_name(e->job->state),
            term_off(stdout));
     term_wrap(stdout, e->why, 2, width, false);
-    if (e->help && *e->help) {
+    char *help = remedy_text(e);
+    if (help && *help) {
         printf("\n%sWhat would help%s\n", term_on(stdout, COLOR_BOLD), term_off(stdout));
-        term_wrap(stdout, e->help, 2, width, false);
+        term_wrap(stdout, help, 2, width, false);
     }
+    free(help);
     timeline(e->moment, e->n, now);
 }
 

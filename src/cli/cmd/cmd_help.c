@@ -41,13 +41,20 @@ const command cmd_help = {
 static int run_version(cli *c, const void *values)
 {
     (void)values;
+    const char *const parts[] = { "redis", "http", "server" };
+    const bool        there[] = { WEIR_WITH_REDIS, WEIR_WITH_HTTP, WEIR_WITH_SERVER };
     if (!c->json) {
         printf("weir %s\n", weir_version());
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            if (!there[i])
+                printf("built without %s\n", parts[i]);
         return 0;
     }
     jw w = { .out = stdout };
     jw_object(&w, NULL);
     jw_text(&w, "version", weir_version());
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        jw_bool(&w, parts[i], there[i]);
     jw_end(&w, '}');
     return 0;
 }

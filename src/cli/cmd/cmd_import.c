@@ -1,9 +1,10 @@
-/* cmd_import.c - weir import: put jobs in that weir export wrote. */
+/* cmd_import.c - weir import: put jobs and schedules in that weir export wrote. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/input.h"
 #include "cli/migrate/import_types.h"
+#include "cli/migrate/mover.h"
 #include "cli/say.h"
 #include "cli/store.h"
 
@@ -32,6 +33,7 @@ typedef struct importer {
     size_t             line_of[LOT];
     size_t             n, bytes;
     uint64_t           imported, existed, refused;
+    size_t             schedules, schedules_existed;
     term_progress      bar;
 } importer;
 
@@ -104,10 +106,34 @@ static weir_code read_job(importer *m, const char *line, size_t len)
     return WEIR_OK;
 }
 
+static bool is_schedule(const char *line, size_t len)
+{
+    static const char start[] = IMPORT_SCHEDULE;
+    return len > sizeof start && memcmp(line, start, sizeof start - 1) == 0 &&
+           line[len - 1] == '}';
+}
+
+static weir_code put_schedule(importer *m, const char *line, size_t len)
+{
+    const size_t    start = strlen(IMPORT_SCHEDULE);
+    weir_schedules *list;
+    bool            existed = false;
+    weir_code       rc = weir_schedule_parse(line + start, len - start - 1, &list, &m->c->err);
+    if (!rc && m->o->new_ids)
+        move_forget_ids(&list->schedule[0]);
+    if (!rc)
+        rc = weir_schedule_import(m->q, &list->schedule[0], &existed, &m->c->err);
+    weir_schedules_free(list);
+    m->schedules += !rc && !existed;
+    m->schedules_existed += existed;
+    return rc;
+}
+
 static weir_code read_one(importer *m, const char *line, size_t len)
 {
     weir_error why;
     weir_code  rc = len > MAX_LINE ? weir_fail(&m->c->err, WEIR_ELIMIT, "longer than 1 GiB")
+                    : is_schedule(line, len)     ? put_schedule(m, line, len)
                     : import_is_types(line, len) ? set_types(m, line, len)
                                                  : read_job(m, line, len);
     if (rc) {
@@ -157,6 +183,7 @@ static void print_outcome(const importer *m)
         jw_int(&w, "imported", (int64_t)m->imported);
         jw_int(&w, "existed", (int64_t)m->existed);
         jw_int(&w, "refused", (int64_t)m->refused);
+        jw_int(&w, "schedules", (int64_t)m->schedules);
         jw_end(&w, '}');
         return;
     }
@@ -167,6 +194,9 @@ static void print_outcome(const importer *m)
         printf(", %s there already", term_number(number, sizeof number, m->existed));
     if (m->refused)
         printf(", %s refused", term_number(number, sizeof number, m->refused));
+    if (m->schedules || m->schedules_existed)
+        printf("; %zu %s imported, %zu there already", m->schedules,
+               m->schedules == 1 ? "schedule" : "schedules", m->schedules_existed);
     putchar('\n');
 }
 
@@ -200,11 +230,11 @@ static int run_import(cli *c, const void *values)
 
 const command cmd_import = {
     .name = "import", .group = GROUP_STORE, .args = "[FILE|-]", .max_args = 1, .words = "<file>",
-    .summary = "put jobs in that `weir export` wrote",
+    .summary = "put jobs and schedules in that `weir export` wrote",
     .help = "Jobs come in as they were, with their ids; one that was active comes in as inactive. "
-            "A job that is there already is left as it is, so the command can be repeated. A line "
-            "that is no job is named and ends the command; the jobs before it are in. Exit status "
-            "4 when an id or a unique key is another job's here.",
+            "A job or schedule that is there already is left as it is, so the command can be "
+            "repeated. A line that is no job is named and ends the command; the jobs before it "
+            "are in. Exit status 4 when an id or a unique key is another job's here.",
     .examples = "weir import jobs.jsonl\nweir --store mem: import jobs.jsonl      (dry run)\n",
     .options = import_options, .run = run_import,
 };

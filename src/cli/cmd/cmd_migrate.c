@@ -108,8 +108,12 @@ static weir_code move_all(migration *g)
     weir_code rc = WEIR_OK;
     do {
         rc = look(g);
+        if (!rc && !g->m.keep)
+            rc = mover_schedules(&g->m, &g->c->err);
         if (!rc)
             rc = mover_pass(&g->m, &n, &g->c->err);
+        if (!rc && g->m.keep)           /* the target gives ids to what they fire */
+            rc = mover_schedules(&g->m, &g->c->err);
         if (!rc && !n && g->m.unquiet && !g->o->follow)
             wait_for_news(g);
     } while (!rc && !g->m.stopped && !g->m.keep && (n || (g->m.unquiet && !g->o->follow)));
@@ -184,6 +188,8 @@ static void print_json(const migration *g)
             jw_int(&w, weir_state_name((weir_state)s), (int64_t)m->moved[s]);
     jw_int(&w, "existed", (int64_t)m->existed);
     jw_int(&w, "types", (int64_t)m->types);
+    jw_int(&w, "schedules", (int64_t)m->schedules);
+    jw_int(&w, "schedules_left", (int64_t)m->schedules_left);
     jw_int(&w, "active", (int64_t)g->active);
     jw_array(&w, "refused");
     for (size_t i = 0; i < m->refused.n_shown; i++) {
@@ -206,6 +212,10 @@ static void print_rest(const migration *g)
     uint64_t     more = others(g);
     for (size_t i = 0; i < m->refused.n_shown; i++)
         fprintf(stderr, "weir: %s\n", term_clean(clean, sizeof clean, m->refused.shown[i].why, 0));
+    if (m->schedules_left)
+        printf("%zu %s left in the source: %s\n", m->schedules_left,
+               m->schedules_left == 1 ? "schedule was" : "schedules were",
+               term_clean(clean, sizeof clean, m->schedule_trouble.msg, 0));
     if (m->refused.n)
         printf("%s %s left in the source because the target rejected %s\n",
                term_number(number, sizeof number, m->refused.n),
@@ -241,6 +251,9 @@ static void print_text(const migration *g)
                term_number(number, sizeof number, m->existed), m->existed == 1 ? "was" : "were");
     if (m->types)
         printf("settings of %zu %s copied\n", m->types, m->types == 1 ? "type" : "types");
+    if (m->schedules)
+        printf("%zu %s %s\n", m->schedules, m->schedules == 1 ? "schedule" : "schedules",
+               g->o->keep ? "copied" : "moved");
     print_rest(g);
 }
 
@@ -261,7 +274,7 @@ static int report_end(migration *g, weir_code rc)
     }
     if (rc)
         return cli_fail(g->c);
-    bool left = g->m.refused.n || others(g) || (g->active && !g->o->keep);
+    bool left = g->m.refused.n || g->m.schedules_left || others(g) || (g->active && !g->o->keep);
     return left ? weir_code_exit(WEIR_ESTATE) : 0;
 }
 
@@ -325,6 +338,20 @@ static const char *conflict(const migrate_opts *o)
     return NULL;
 }
 
+/* Does the target give ids of its own while jobs move? */
+static weir_code spread_ids(migration *g)
+{
+    weir_schedules *some = NULL;
+    weir_error     *err = &g->c->err;
+    if (g->o->new_ids || g->o->keep)
+        return WEIR_OK;
+    weir_code rc = weir_schedules_list(g->m.from, NULL, 1, &some, err);
+    if (!rc && (g->o->follow || some->n))
+        rc = mover_spread_ids(&g->m, err);
+    weir_schedules_free(some);
+    return rc;
+}
+
 static int run_migrate(cli *c, const void *values)
 {
     const migrate_opts *o = values;
@@ -346,8 +373,8 @@ static int run_migrate(cli *c, const void *values)
         rc = mover_check(&g.m, &c->err);
     if (!rc)
         rc = mover_types(&g.m, &c->err);
-    if (!rc && o->follow && !o->new_ids)
-        rc = mover_spread_ids(&g.m, &c->err);
+    if (!rc)
+        rc = spread_ids(&g);
     if (!rc)
         g.m.began_at = weir_now(g.m.from);
     if (rc)
@@ -364,12 +391,12 @@ static int run_migrate(cli *c, const void *values)
 
 const command cmd_migrate = {
     .name = "migrate", .group = GROUP_STORE, .args = "--from URL --to URL",
-    .summary = "move all jobs to another store, which may be in use",
-    .help = "Settings and pauses of types first, then jobs with their ids and logs. Producers and "
-            "workers of both stores may go on: each job moves once, and one side runs it. Jobs "
-            "that workers of the source have are left to them; with --follow it goes on until "
-            "interrupted and moves those, and new ones, too. It can be stopped, or killed, at any "
-            "time: the next run goes on. Exit status 4 when jobs stay.",
+    .summary = "move all jobs and schedules to another store, which may be in use",
+    .help = "Settings and pauses of types first, then schedules, then jobs with their ids and "
+            "logs. Producers and workers of both stores may go on: each job moves once, and one "
+            "side runs it. Jobs that workers of the source have are left to them; with --follow "
+            "it goes on until interrupted and moves those, and new ones, too. It can be stopped, "
+            "or killed, at any time: the next run goes on. Exit status 4 when jobs stay.",
     .examples = "weir migrate --from sqlite:jobs.db --to redis://localhost\n"
                 "weir migrate --from redis+kue://localhost --to redis://localhost --follow\n",
     .options = migrate_options, .run = run_migrate,

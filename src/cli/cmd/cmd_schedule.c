@@ -4,13 +4,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/cmd/schedule_crontab.h"
 #include "cli/near.h"
 #include "cli/say.h"
 #include "cli/store.h"
 
 typedef struct schedule_opts {
     const char *zone, *missed, *overlap, *backoff;
-    bool        day_or_weekday, paused;
+    bool        day_or_weekday, paused, user_column;
     opt_num     from, to, limit, start, end, jitter, missed_limit, priority, attempts, ttl;
     opt_texts   except;
 } schedule_opts;
@@ -61,6 +62,8 @@ static const option_entry schedule_options[] = {
       .help = "add: of its jobs, as in `weir add`" },
     { .name = "ttl", .kind = OPT_DURATION, .at = AT(ttl), .arg = "TIME", .min = 1,
       .help = "add: of its jobs" },
+    { .name = "user-column", .kind = OPT_FLAG, .at = AT(user_column),
+      .help = "import: a system's crontab, which has the user before the command" },
     { 0 }
 };
 #undef AT
@@ -184,13 +187,14 @@ static void print_spec(jw *w, const weir_spec *job)
     jw_end(w, '}');
 }
 
-static void print_json(const weir_schedule *s, const char *words)
+static void print_json(const weir_schedule *s, const char *words, const char *explanation)
 {
     jw w = { .out = stdout };
     jw_object(&w, NULL);
     jw_text(&w, "name", s->name);
     jw_text(&w, "when", s->when);
     jw_text(&w, "words", words);
+    jw_text(&w, "explanation", explanation);
     jw_text(&w, "zone", s->zone ? s->zone : "UTC");
     if (s->day_or_weekday)
         jw_bool(&w, "day_or_weekday", true);
@@ -222,16 +226,14 @@ static void print_json(const weir_schedule *s, const char *words)
     jw_end(&w, '}');
 }
 
-static void print_text(const weir_schedule *s, const char *words)
+static void print_text(const weir_schedule *s, const char *words, const char *explanation)
 {
     char at[MOMENT_MAX], clean[WEIR_MAX_SCHEDULE_NAME * 4];
     printf("%s%s%s  %s\n", term_on(stdout, COLOR_BOLD),
            term_clean(clean, sizeof clean, s->name, 0), term_off(stdout), words);
     printf("  when     %s\n", s->when);
     printf("  adds     %s\n", term_clean(clean, sizeof clean, s->job.type, 0));
-    printf("  next     %s\n", s->paused    ? "never: it is paused"
-                              : s->next_at ? utc(at, s->next_at)
-                                           : "never: it has ended");
+    printf("  %s\n", explanation);
     printf("  fired    %lld times\n", (long long)s->fired);
     for (size_t i = 0; i < s->n_history; i++) {
         const weir_firing *f = &s->history[i];
@@ -253,7 +255,10 @@ static void print_table(const weir_schedules *list, table *out)
         table_cell(out, 1, COLOR_NONE, "%s", words ? words : s->when);
         table_cell(out, 2, COLOR_NONE, "%s", s->job.type);
         table_cell(out, 3, s->paused ? COLOR_YELLOW : COLOR_NONE, "%s",
-                   s->paused ? "paused" : s->next_at ? utc(at, s->next_at) : "never");
+                   s->paused                      ? "paused"
+                   : s->next_at >= WEIR_PARKED_AT ? "moving"
+                   : s->next_at                   ? utc(at, s->next_at)
+                                                  : "never");
         free(words);
     }
 }
@@ -261,10 +266,13 @@ static void print_table(const weir_schedules *list, table *out)
 static void print_each(const cli *c, const weir_schedules *list)
 {
     for (size_t i = 0; i < list->n; i++) {
-        char *words = NULL;
-        weir_schedule_words(&list->schedule[i], &words, NULL);
-        (c->json ? print_json : print_text)(&list->schedule[i], words ? words : "");
+        const weir_schedule *s = &list->schedule[i];
+        char                *words = NULL, *explanation = NULL;
+        weir_schedule_words(s, &words, NULL);
+        weir_schedule_explain(s, cli_wall_ms(), &explanation, NULL);
+        (c->json ? print_json : print_text)(s, words ? words : "", explanation ? explanation : "");
         free(words);
+        free(explanation);
     }
 }
 
@@ -374,6 +382,14 @@ static int backfill(cli *c, const schedule_opts *o)
     return o->from.set ? act(c, o) : cli_usage(c, "backfill: --from is missing");
 }
 
+static int import(cli *c, const schedule_opts *o)
+{
+    const char *path = c->n_args > 2 && strcmp(c->args[2], "-") != 0 ? c->args[2] : NULL;
+    if (strcmp(c->args[1], "crontab") != 0)
+        return cli_usage(c, "import: unknown format '%s'; expected crontab", c->args[1]);
+    return schedule_import_crontab(c, path, o->zone, o->user_column);
+}
+
 static const struct {
     const char *name;
     int         min_args, max_args;     /* itself among them */
@@ -384,7 +400,7 @@ static const struct {
     { "get", 2, 2, "NAME", get },                  { "rm", 2, 2, "NAME", act },
     { "pause", 2, 2, "NAME", act },                { "resume", 2, 2, "NAME", act },
     { "fire", 2, 2, "NAME", act },                 { "backfill", 2, 2, "NAME", backfill },
-    { "next", 2, 9, "EXPR", next },
+    { "next", 2, 9, "EXPR", next },                { "import", 2, 3, "crontab [FILE|-]", import },
 };
 
 static int run_schedule(cli *c, const void *values)
@@ -392,34 +408,34 @@ static int run_schedule(cli *c, const void *values)
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         if (strcmp(c->args[0], verbs[i].name) != 0)
             continue;
-        if (c->n_args < verbs[i].min_args)
-            return cli_usage(c, "%s: an argument is missing; expected %s", verbs[i].name,
-                             verbs[i].args);
-        if (c->n_args > verbs[i].max_args)
-            return cli_usage(c, "%s: '%s' is one argument too many; expected %s", verbs[i].name,
-                             c->args[verbs[i].max_args], verbs[i].args);
+        int status = cli_check_args(c, verbs[i].args, verbs[i].min_args, verbs[i].max_args);
+        if (status)
+            return status;
         return verbs[i].run(c, values);
     }
     char hint[80];
     return cli_usage(c, "unknown action '%s'; expected add, list, get, rm, pause, resume, fire, "
-                     "backfill or next%s", c->args[0],
+                     "backfill, next or import%s", c->args[0],
                      near_words(hint, sizeof hint, c->args[0], c->command->words));
 }
 
 const command cmd_schedule = {
     .name = "schedule", .group = GROUP_MORE,
     .args = "ACTION [ARGUMENTS]", .min_args = 1, .max_args = -1,
-    .words = "add list get rm pause resume fire backfill next",
+    .words = "add list get rm pause resume fire backfill next import",
     .summary = "jobs that are added again and again",
     .help = "`add NAME EXPR TYPE [JSON]` keeps a schedule, or changes the one of this name; "
             "`list`; `get NAME` shows it with its last firings; `rm`, `pause`, `resume NAME`; "
             "`fire NAME` adds its job now; `backfill NAME --from TIME` adds a job for each firing "
-            "of a past span; `next EXPR` prints the next firings in UTC and needs no store.\n"
+            "of a past span; `next EXPR` prints the next firings in UTC and needs no store; "
+            "`import crontab [FILE|-]` makes a schedule of each line of a crontab, and prints the "
+            "workers that run the commands.\n"
             "\n"
             "EXPR is five fields (minute, hour, day, month, weekday), six with seconds first, "
             "@daily and the like, or an interval such as 'every 90m'. While a process has the "
             "store open (`weir serve`, `weir work`), each firing adds one job.",
     .examples = "weir schedule add report '30 6 * * 1' report --tz Europe/Berlin --overlap skip\n"
+                "crontab -l | weir schedule import crontab\n"
                 "weir schedule next '0 0 L * *' --from 2026-03-29T00:00:00Z -n 12 --json\n",
     .options = schedule_options, .run = run_schedule,
 };

@@ -8,6 +8,7 @@
 
 #include "cli/announce.h"
 #include "cli/cmd/demo_flow.h"
+#include "cli/directory.h"
 #include "cli/notify.h"
 #include "cli/say.h"
 #include "cli/scratch.h"
@@ -117,7 +118,7 @@ static weir_code configure(serving *s, const srv_given *values)
         return weir_fail(&c->err, WEIR_EINVAL, "the store is a server already (http); serve needs "
                          "the store itself");
     if (s->config->serve.data_dir)
-        rc = srv_make_directory(s->config->serve.data_dir, &c->err);
+        rc = cli_make_directory(s->config->serve.data_dir, &c->err);
     return s->config->store_in_data ? rc : WEIR_OK;
 }
 

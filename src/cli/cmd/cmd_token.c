@@ -1,6 +1,7 @@
 /* cmd_token.c - weir token: who may call a server that does not let in everybody. */
 #include <string.h>
 
+#include "cli/directory.h"
 #include "cli/near.h"
 #include "cli/say.h"
 #include "server/config.h"
@@ -200,7 +201,7 @@ static int run_token(cli *c, const void *values)
     if (!dir)
         status = cli_usage(c, "where is the data directory? Neither --data nor HOME is set");
     else if (strcmp(c->args[0], "add") == 0)
-        status = srv_make_directory(dir, &c->err) ? cli_fail(c) : add(c, o, path);
+        status = cli_make_directory(dir, &c->err) ? cli_fail(c) : add(c, o, path);
     else if (strcmp(c->args[0], "list") == 0)
         status = list(c, path);
     else if (strcmp(c->args[0], "rotate") == 0)

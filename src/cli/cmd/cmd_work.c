@@ -329,13 +329,13 @@ static weir_code work(worker *w)
 {
     cli            *c = w->c;
     weir_listener  *listener;
-    weir_pool       pool = {
+    weir_pool_config pool = {
         .handler = do_job, .ctx = w, .types = w->types.name,
         .threads = w->o->jobs.set ? (int32_t)w->o->jobs.n : 1, .lease_ms = w->o->lease.n
     };
     weir_code rc = weir_listen(w->q, NULL, on_event, w, &listener, &c->err);
     if (!rc)
-        rc = weir_process(w->q, NULL, &pool, &c->err);
+        rc = weir_process(w->q, NULL, &pool, NULL, &c->err);
     if (rc)
         return rc;
     say_start(w);

@@ -118,6 +118,19 @@ static size_t json_worker(const held *h, size_t at)
     return at;
 }
 
+/* Nobody has a job. Who waits for some is not known, but who could, on a file, is. */
+static void say_none(const cli *c, const cli_types *types, const weir_info *info)
+{
+    const char *of = types->n ? " of this type" : "";
+    if (strcmp(info->store, "sqlite") != 0)
+        cli_note(c, "no worker has a job%s now", of);
+    else if (!info->owner_pid)
+        cli_note(c, "no workers: no process has the file open for changes");
+    else
+        cli_note(c, "no worker has a job%s now; %s (process %lld) has the file open", of,
+                 *info->owner ? info->owner : "an unknown program", (long long)info->owner_pid);
+}
+
 static int run_workers(cli *c, const void *values)
 {
     const workers_opts *o = values;
@@ -125,6 +138,7 @@ static int run_workers(cli *c, const void *values)
     held                h = { 0 };
     cli_types           types;
     int64_t             now = 0;
+    weir_info           info;
     if (cli_types_take(c, &o->types, &types))
         return cli_usage(c, "%s", c->err.msg);
     weir_code rc = cli_open(c, CLI_ASK, &q);
@@ -133,6 +147,8 @@ static int run_workers(cli *c, const void *values)
     if (!rc)
         rc = read_held(&h, c, q, &types);
     if (!rc)
+        rc = weir_get_info(q, &info, &c->err);
+    if (!rc)
         now = weir_now(q);
     weir_close(q);
     for (size_t i = 0; !rc && c->json && i < h.n;)
@@ -140,7 +156,7 @@ static int run_workers(cli *c, const void *values)
     if (!rc && !c->json && h.n)
         print_held(&h, now);
     else if (!rc && !c->json)
-        cli_done(c, "no worker has a job%s", types.n ? " of this type" : "");
+        say_none(c, &types, &info);
     held_fini(&h);
     return rc ? cli_fail(c) : 0;
 }
@@ -151,7 +167,8 @@ const command cmd_workers = {
     .help = "Shows each worker that has jobs now: its name (host:process:thread), each job with "
             "its type and id, when it was started, when its lease ends unless the worker renews "
             "it, and how far it is. A worker that waits for jobs has none and is not shown; the "
-            "page of a server shows those, too.",
+            "page of a server shows those, too. When nobody has a job, a remark on standard error "
+            "says so, and who has the file open.",
     .examples = "weir workers\nweir workers mail --json\n",
     .options = workers_options, .run = run_workers,
 };

@@ -90,11 +90,11 @@ static weir_code do_job(weir_job *job, void *ctx)
         if (says && *says && i * 4 >= t->steps)
             weir_job_log(job, "%s", *says++);
         if (t->steps > 1)
-            weir_job_progress(job, i, t->steps);
+            weir_job_progress(job, i, t->steps, NULL, 0, NULL);
         if (unlucky && i * 2 >= t->steps)
             return weir_job_fail(job, "%s", t->error);
     }
-    return weir_job_done(job, "{\"ok\":true}");
+    return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
 
 /* ---- adding them ---- */
@@ -147,11 +147,11 @@ static weir_code start(demo_flow *f, weir_error *err)
                            .keep_failed = { KEEP_MS, KEEP_JOBS } };
     weir_code     rc = WEIR_OK;
     for (int i = 0; i < TYPES && !rc; i++) {
-        weir_pool pool = { .threads = types[i].threads, .handler = do_job,
-                           .ctx = (void *)&types[i] };
+        weir_pool_config pool = { .threads = types[i].threads, .handler = do_job,
+                                  .ctx = (void *)&types[i] };
         rc = weir_configure(f->q, types[i].type, &keep, err);
         if (!rc)
-            rc = weir_process(f->q, types[i].type, &pool, err);
+            rc = weir_process(f->q, types[i].type, &pool, NULL, err);
     }
     if (!rc && pthread_create(&f->thread, NULL, flow_main, f))
         rc = weir_fail(err, WEIR_ENOMEM, "demo: no thread");

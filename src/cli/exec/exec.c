@@ -18,6 +18,8 @@
 #include "cli/exec/exec_lines.h"
 #include "cli/exec/guard.h"
 
+#define TRACEPARENT "TRACEPARENT"
+
 extern char **environ;
 
 enum {
@@ -35,6 +37,7 @@ typedef struct child {
     weir_job    *job;
     exec_config *config;
     pid_t        pid;
+    uint64_t     mark;
     int          pidfd;            /* -1: the kernel has none; then we look now and then */
     int          fd[PIPES];        /* our ends; -1 when closed */
     size_t       sent;             /* of the data */
@@ -89,15 +92,18 @@ static bool is_listed(const char *list, const char *name, size_t len)
  * asked for. */
 static bool is_passed_on(const char *variable, const char *pass_env)
 {
+    if (strncmp(variable, TRACEPARENT "=", sizeof TRACEPARENT) == 0)
+        return false;
     return strncmp(variable, "WEIR_", 5) != 0 ||
            (strncmp(variable, "WEIR_JOB_", 9) != 0 &&
+            strncmp(variable, GROUP_MARK "=", sizeof GROUP_MARK) != 0 &&
             is_listed(pass_env, variable, strcspn(variable, "=")));
 }
 
 /* The environment of this process with the job's variables; one block, free(). */
-static char **make_environment(const weir_job *job, const char *pass_env)
+static char **make_environment(const weir_job *job, const char *pass_env, uint64_t mark)
 {
-    enum { OURS = 5, ROOM = WEIR_MAX_TYPE + 40 };
+    enum { OURS = 7, ROOM = WEIR_MAX_TYPE + 40 };
     size_t n = 0;
     while (environ[n])
         n++;
@@ -114,6 +120,10 @@ static char **make_environment(const weir_job *job, const char *pass_env)
     snprintf(env[k++] = at + 2 * ROOM, ROOM, "WEIR_JOB_ATTEMPT=%ld", (long)job->attempts + 1);
     snprintf(env[k++] = at + 3 * ROOM, ROOM, "WEIR_JOB_MAX_ATTEMPTS=%ld", (long)job->max_attempts);
     snprintf(env[k++] = at + 4 * ROOM, ROOM, "WEIR_JOB_DELIVERY=%lu", (unsigned long)job->delivery);
+    snprintf(env[k++] = at + 5 * ROOM, ROOM, GROUP_MARK "=%016llx", (unsigned long long)mark);
+    char trace[WEIR_TRACEPARENT_LEN + 1];
+    if (weir_job_trace(job, trace))
+        snprintf(env[k++] = at + 6 * ROOM, ROOM, TRACEPARENT "=%s", trace);
     env[k] = NULL;
     return env;
 }
@@ -131,7 +141,7 @@ static _Noreturn void become_program(const child *ch, const int theirs[PIPES], c
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != worker)
         _exit(EXIT_NOT_STARTED);
-    guard_add(ch->config->guard);
+    guard_add(ch->config->guard, ch->mark);
     for (int i = 0; i < PIPES; i++)
         if (dup2(theirs[i], i) < 0)
             _exit(EXIT_NOT_STARTED);
@@ -164,7 +174,8 @@ static int start(child *ch)
 {
     int    theirs[PIPES] = { -1, -1, -1, -1 };
     int    rc = 0;
-    char **env = make_environment(ch->job, ch->config->pass_env);
+    ch->mark = ch->config->guard->marks + atomic_fetch_add(&ch->config->started, 1);
+    char **env = make_environment(ch->job, ch->config->pass_env, ch->mark);
     if (!env)
         return ENOMEM;
     for (int i = 0; i < PIPES && !rc; i++) {
@@ -194,7 +205,7 @@ static void control_line(void *ctx, const char *line)
     child *ch = ctx;
     said   s = said_on_fd3(line);
     if (s.kind == SAID_PROGRESS) {
-        weir_code rc = weir_job_progress_data(ch->job, s.done, s.total, s.text);
+        weir_code rc = weir_job_progress(ch->job, s.done, s.total, s.text, 0, NULL);
         if (rc != WEIR_EINVAL && rc != WEIR_ELIMIT)
             return;
         s.kind = SAID_OTHER;
@@ -278,7 +289,7 @@ static void send_data(child *ch)
 /* ---- while it runs ---- */
 
 /* While the leader of the group has ended but was not waited for, nobody else can have its number.
- * That is when a group that SIGTERM was sent to is killed, and when the guard forgets it. */
+ * That is when a program that SIGTERM was sent to is killed, and when the guard forgets it. */
 static void reap(child *ch)
 {
     siginfo_t info = { 0 };
@@ -287,15 +298,20 @@ static void reap(child *ch)
         info.si_pid != ch->pid)
         return;
     if (ch->term_sent)
-        kill(-ch->pid, SIGKILL);
-    guard_remove(ch->config->guard, ch->pid);
+        group_kill(&(group){ .id = ch->pid, .mark = ch->mark }, 1);
+    guard_remove(ch->config->guard, ch->mark);
     do
         got_pid = waitpid(ch->pid, &ch->status, WNOHANG);
     while (got_pid < 0 && errno == EINTR);
     ch->reaped = got_pid == ch->pid || got_pid < 0;
 }
 
-/* SIGTERM first, SIGKILL when that did not help; to the whole group. */
+static void signal_all(const child *ch, int sig)
+{
+    group_signal(&(group){ .id = ch->pid, .mark = ch->mark }, 1, sig);
+}
+
+/* SIGTERM first, SIGKILL when that did not help; to all processes of the program. */
 static void end_it(child *ch)
 {
     int64_t now = cli_clock_ms();
@@ -305,11 +321,11 @@ static void end_it(child *ch)
     if (!ch->term_sent) {
         ch->term_sent = true;
         ch->term_sent_at = now;
-        kill(-ch->pid, SIGTERM);
+        signal_all(ch, SIGTERM);
     }
     if (!ch->killed && (at_once || now - ch->term_sent_at >= ch->config->kill_after_ms)) {
         ch->killed = true;
-        kill(-ch->pid, SIGKILL);
+        signal_all(ch, SIGKILL);
     }
 }
 
@@ -347,10 +363,10 @@ static weir_code done(child *ch)
     while (t->len && (t->bytes[t->len - 1] == '\n' || t->bytes[t->len - 1] == '\r'))
         t->bytes[--t->len] = 0;
     if (t->len == 0)
-        return weir_job_done(ch->job, NULL);
+        return weir_job_done(ch->job, NULL, 0, NULL);
     weir_code rc = WEIR_EINVAL;
     if (!memchr(t->bytes, 0, t->len))
-        rc = weir_job_done(ch->job, t->bytes);
+        rc = weir_job_done(ch->job, t->bytes, 0, NULL);
     if (rc == WEIR_EINVAL) {
         char  *string = NULL;
         size_t len = 0;
@@ -359,7 +375,7 @@ static weir_code done(child *ch)
             return weir_job_fail(ch->job, "out of memory");
         jw_string(f, t->bytes, t->len);
         fclose(f);
-        rc = weir_job_done(ch->job, string);
+        rc = weir_job_done(ch->job, string, 0, NULL);
         free(string);
     }
     if (rc == WEIR_ELIMIT)

@@ -24,6 +24,7 @@ typedef struct exec_config {
     const char *pass_env;          /* variables WEIR_* that it gets too: "A,B"; NULL: none */
     int64_t     kill_after_ms;     /* from SIGTERM to SIGKILL */
     const struct guard *guard;     /* kills what runs when this process is dead */
+    _Atomic uint64_t started;      /* programs, ever */
     atomic_bool kill_now;          /* kill what runs, at once */
     atomic_int  running;           /* programs that have not been reaped */
     atomic_bool stopping;          /* the pool is being stopped: nothing waits any more */

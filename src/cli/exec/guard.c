@@ -5,69 +5,66 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include "cli/exec/group.h"
 
-enum {
-    HIGH_FD  = 10,               /* the pipe stays clear of the descriptors of programs */
-    LOOK_MS  = 2,
-    WAIT_MS  = 3000              /* for killed groups to go */
-};
+enum { HIGH_FD = 10 };           /* the pipe stays clear of the descriptors of programs */
+
+/* Shorter than PIPE_BUF: comes as a whole. */
+typedef struct message {
+    group program;
+    bool  ends;                  /* else it begins */
+} message;
 
 /* ---- the guard's process ---- */
 
-/* Groups that run: at most one for each thread of the worker. */
+/* Programs that run: at most one for each thread of the worker. */
 typedef struct list {
-    pid_t group[WEIR_MAX_THREADS];
+    group program[WEIR_MAX_THREADS];
     int   n;
 } list;
 
-static int find(const list *l, pid_t group)
+static int find(const list *l, uint64_t mark)
 {
     int i = 0;
-    while (i < l->n && l->group[i] != group)
+    while (i < l->n && l->program[i].mark != mark)
         i++;
     return i;
 }
 
-/* A positive number comes from a program that begins, a negative one from the worker. */
-static void take_message(list *l, pid_t message)
+static void take_message(list *l, const message *m)
 {
-    int i = find(l, message < 0 ? -message : message);
-    if (message > 0 && i == l->n && l->n < WEIR_MAX_THREADS)
-        l->group[l->n++] = message;
-    if (message < 0 && i < l->n)
-        l->group[i] = l->group[--l->n];
+    int i = find(l, m->program.mark);
+    if (!m->ends && i == l->n && l->n < WEIR_MAX_THREADS)
+        l->program[l->n++] = m->program;
+    if (m->ends && i < l->n)
+        l->program[i] = l->program[--l->n];
 }
 
 /* Until nobody has the other end. */
 static void receive(int fd, list *l)
 {
-    pid_t message;
+    message m;
     for (;;) {
-        ssize_t n = read(fd, &message, sizeof message);
-        if (n == (ssize_t)sizeof message)
-            take_message(l, message);
+        ssize_t n = read(fd, &m, sizeof m);
+        if (n == (ssize_t)sizeof m)
+            take_message(l, &m);
         else if (n >= 0 || errno != EINTR)
             return;
     }
 }
 
-/* Kill the groups until nothing of them runs any more. */
-static void kill_all(list *l)
+/* If the worker itself is part of a program, its guard is not: it has to outlive that program. */
+static void drop_mark(void)
 {
-    for (int waited = 0; l->n && waited < WAIT_MS; waited += LOOK_MS) {
-        for (int i = l->n - 1; i >= 0; i--)
-            if (kill(-l->group[i], SIGKILL) && errno == ESRCH)
-                l->group[i] = l->group[--l->n];
-        l->n = group_running(l->group, l->n);
-        if (l->n)
-            nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * 1000000L }, NULL);
-    }
+    char *mark = getenv(GROUP_MARK);
+    if (mark)
+        memset(mark, 0, strlen(mark));
 }
 
 /* A session of its own: what is typed at the terminal, or sent to the worker's group, is not for
@@ -76,6 +73,7 @@ static _Noreturn void run_guard(int fd, int lock)
 {
     static list l;
     setsid();
+    drop_mark();
     prctl(PR_SET_NAME, "weir-guard");
     dup2(fd, 0);
     if (lock < 0)
@@ -84,7 +82,7 @@ static _Noreturn void run_guard(int fd, int lock)
         dup2(lock, 1);
     close_range(2, ~0u, 0);
     receive(0, &l);
-    kill_all(&l);
+    group_kill(l.program, l.n);
     _exit(0);
 }
 
@@ -94,6 +92,8 @@ weir_code guard_start(guard *g, weir_queue *q, weir_error *err)
 {
     int ends[2], lock = weir_guard_fd(q);
     *g = (guard){ .pid = -1, .fd = -1 };
+    if (getrandom(&g->marks, sizeof g->marks, 0) != (ssize_t)sizeof g->marks)
+        return weir_fail(err, WEIR_EIO, "cannot get a random number: %s", strerror(errno));
     if (pipe2(ends, O_CLOEXEC))
         return weir_fail(err, WEIR_EIO, "cannot make a pipe: %s", strerror(errno));
     g->fd = fcntl(ends[1], F_DUPFD_CLOEXEC, HIGH_FD);
@@ -118,18 +118,18 @@ void guard_stop(guard *g)
     *g = (guard){ .pid = -1, .fd = -1 };
 }
 
-static void send_message(const guard *g, pid_t message)
+static void send_message(const guard *g, message m)
 {
-    while (write(g->fd, &message, sizeof message) < 0 && errno == EINTR)
+    while (write(g->fd, &m, sizeof m) < 0 && errno == EINTR)
         continue;
 }
 
-void guard_add(const guard *g)
+void guard_add(const guard *g, uint64_t mark)
 {
-    send_message(g, getpid());
+    send_message(g, (message){ .program = { .id = getpid(), .mark = mark } });
 }
 
-void guard_remove(const guard *g, pid_t group)
+void guard_remove(const guard *g, uint64_t mark)
 {
-    send_message(g, -group);
+    send_message(g, (message){ .program.mark = mark, .ends = true });
 }

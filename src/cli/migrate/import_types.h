@@ -1,4 +1,5 @@
-/* import_types.h - what the first line of an export says of types. */
+/* import_types.h - lines of an export that are no jobs: what the first one says of types, and
+ * schedules. */
 #ifndef WEIR_CLI_IMPORT_TYPES_H
 #define WEIR_CLI_IMPORT_TYPES_H
 
@@ -10,6 +11,9 @@ typedef struct import_type {
     bool          set;              /* has settings */
     weir_settings settings;
 } import_type;
+
+/* How the line of a schedule begins; its JSON object and a bracket follow. */
+#define IMPORT_SCHEDULE "{\"weir\":\"schedule\",\"schedule\":"
 
 /* Is this line about types, rather than a job? */
 bool import_is_types(const char *line, size_t len);

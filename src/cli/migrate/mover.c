@@ -144,8 +144,8 @@ static weir_code unpark(mover *m, bulk *l, weir_error *err)
 /* Of all, or of those that got a line just now. */
 static weir_code read_logs(mover *m, bulk *l, bool only_renamed, weir_error *err)
 {
-    weir_job *jobs[MOVER_LOT];
-    move_log *logs = calloc(MOVER_LOT, sizeof *logs);
+    weir_job *jobs[MOVER_BULK];
+    move_log *logs = calloc(MOVER_BULK, sizeof *logs);
     if (!logs)
         return weir_fail(err, WEIR_ENOMEM, "out of memory");
     for (size_t i = 0; i < l->n; i++)
@@ -261,8 +261,8 @@ static size_t bytes_of(const load *d)
 /* Until each has arrived or is refused. */
 static weir_code import_all(mover *m, bulk *l, weir_error *err)
 {
-    weir_incoming in[MOVER_LOT];
-    size_t        which[MOVER_LOT], n = 0, bytes = 0;
+    weir_incoming in[MOVER_BULK];
+    size_t        which[MOVER_BULK], n = 0, bytes = 0;
     weir_code     rc = WEIR_OK;
     do {
         n = bytes = 0;
@@ -479,7 +479,7 @@ static void fill(mover *m, bulk *l, weir_page *page, const weir_query *query)
 static weir_code pass_some(mover *m, bulk *l, weir_query query, uint64_t *n, weir_error *err)
 {
     weir_code rc = WEIR_OK;
-    query.limit = MOVER_LOT;
+    query.limit = MOVER_BULK;
     for (bool more = true; more && !rc && !m->stopped;) {
         weir_page *page;
         rc = weir_list(m->from, &query, &page, err);

@@ -29,7 +29,7 @@
 
 #include "weir/weir.h"
 
-enum { MOVER_LOT = 200, MOVER_SHOWN = 20 };
+enum { MOVER_BULK = 200, MOVER_SHOWN = 20 };
 
 /* Jobs that the target refused, so that they are not tried again and again. */
 typedef struct mover_refused {
@@ -55,6 +55,9 @@ struct mover {
     uint64_t    existed;            /* of these, how many had been imported before */
     uint64_t    unquiet;            /* in the last pass: left alone, and not new since began_at */
     size_t      types;              /* whose settings or pause were copied */
+    size_t      schedules;          /* that were moved or copied */
+    size_t      schedules_left;     /* that the target refused, ... */
+    weir_error  schedule_trouble;   /* ... the first of them for this reason */
     bool        stopped;
     mover_refused refused;
 };
@@ -66,6 +69,9 @@ weir_code mover_check(mover *m, weir_error *err);
  * none. */
 weir_code mover_types(mover *m, weir_error *err);
 
+/* Move all schedules, with their history. They fire in the target from then on. */
+weir_code mover_schedules(mover *m, weir_error *err);
+
 /* Ids that the target gives by itself are to be far above those of the source, so that jobs can be
  * added to both meanwhile. */
 weir_code mover_spread_ids(mover *m, weir_error *err);
@@ -76,7 +82,10 @@ weir_code mover_pass(mover *m, uint64_t *n, weir_error *err);
 
 void mover_fini(mover *m);
 
-/* ---- shared with export ---- */
+/* ---- shared with export and import ---- */
+
+/* Jobs have other ids there: a schedule does not know its last ones. */
+void move_forget_ids(weir_schedule *s);
 
 /* Has the type settings of its own, as far as is known? `all` is those of "*". */
 bool move_has_settings(const weir_type_stats *t, const weir_settings *all);

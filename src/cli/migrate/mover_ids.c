@@ -121,9 +121,9 @@ static void recognise(bulk *l, const char *line, uint64_t at)
 /* Look at n ids of the target, at most a bulk. */
 static weir_code look_at(mover *m, bulk *l, const uint64_t *ids, size_t n, weir_error *err)
 {
-    weir_job    *jobs[MOVER_LOT] = { 0 };
-    weir_future *f[MOVER_LOT] = { 0 };
-    move_log    *logs = calloc(MOVER_LOT, sizeof *logs);
+    weir_job    *jobs[MOVER_BULK] = { 0 };
+    weir_future *f[MOVER_BULK] = { 0 };
+    move_log    *logs = calloc(MOVER_BULK, sizeof *logs);
     weir_code    rc = logs ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "out of memory");
     for (size_t i = 0; !rc && i < n; i++)
         rc = weir_get_async(m->to, ids[i], &jobs[i], &f[i], err);
@@ -159,8 +159,8 @@ weir_code mover_find(mover *m, bulk *l, weir_error *err)
     }
     uint64_t *ids = candidates(l, &n);
     weir_code rc = ids ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "out of memory");
-    for (size_t i = 0; !rc && i < n; i += MOVER_LOT)
-        rc = look_at(m, l, ids + i, n - i < MOVER_LOT ? n - i : MOVER_LOT, err);
+    for (size_t i = 0; !rc && i < n; i += MOVER_BULK)
+        rc = look_at(m, l, ids + i, n - i < MOVER_BULK ? n - i : MOVER_BULK, err);
     for (size_t i = 0; i < l->n; i++) {
         load *d = &l->load[i];
         if (!d->known || d->arrived || d->marked || !d->taken)

@@ -32,7 +32,7 @@ typedef struct load {
 } load;
 
 typedef struct bulk {
-    load       load[MOVER_LOT];
+    load       load[MOVER_BULK];
     size_t     n;
     weir_state state;               /* all of them have, or had */
 } bulk;

@@ -20,6 +20,13 @@ bool srv_own_stats(const srv_request *r, weir_stats **stats);
  * that is bound to types does not see other jobs (404), so for it the job is looked at first. */
 void srv_on_job(srv_request *r, unsigned role, void (*then)(srv_request *r, uint64_t id));
 
+/* The handler of a route that is about the job {id}. */
+#define SRV_ON_JOB(handler, role, then)                                                           \
+    static void handler(srv_request *r)                                                           \
+    {                                                                                             \
+        srv_on_job(r, role, then);                                                                \
+    }
+
 /* Answer with the error of a call. False: there is none. */
 bool srv_failed(srv_request *r, weir_code code, const weir_error *err);
 

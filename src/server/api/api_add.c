@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/ops.h"
+#include "runtime/trace.h"
 #include "server/api/api.h"
 #include "server/access/audit.h"
 #include "server/http/body.h"
@@ -34,6 +35,7 @@ typedef struct adding {
     char        key[WEIR_MAX_TOKEN + 1];
     weir_token  token;
     weir_op     op;
+    weir__add_trace trace;
 } adding;
 
 /* ---- the answer ---- */
@@ -106,6 +108,7 @@ static void were_added(srv_request *r, weir_code code, const weir_error *err)
         code = a->op.err.code;
         err = &a->op.err;
     }
+    weir__add_trace_end(&a->trace, code ? NULL : a->added, code ? err : NULL);
     for (size_t i = 0; !code && i < a->n_specs && srv_audited(r); i++)
         srv_audit_id(r, a->added[i].id);
     if (code == WEIR_EINVAL && a->once)         /* the jobs themselves are right */
@@ -259,12 +262,14 @@ static void add_jobs(srv_request *r)
     a->op = (weir_op){ .kind = WEIR_OP_ADD, .u.add = {
         .specs = a->spec, .n = a->n_specs, .out = a->added, .token = a->once ? &a->token : NULL,
         .checked = true } };
+    weir__add_trace_begin(&a->trace, &a->op.u.add);
     weir_code rc = weir__ops_check(srv_queue(r), &a->op, &err);
     if (!rc)
         rc = weir__ops_run_async(srv_queue(r), &a->op, 1, &f, &err);
-    if (rc)                                     /* not the key's fault: see were_added() */
+    if (rc) {                                   /* not the key's fault: see were_added() */
+        weir__add_trace_end(&a->trace, NULL, &err);
         srv_reply_error(r, &err);
-    else
+    } else
         srv_await(r, rc, &err, f, were_added);
 }
 

@@ -1,5 +1,4 @@
 /* api_bus.c - the event bus: who consumes what, and a message to try it: /v1/bus. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "server/api/api.h"
@@ -10,26 +9,16 @@
 
 static void get_bus(srv_request *r)
 {
-    weir_bus_addresses *all;
-    weir_error          err = { 0 };
-    weir_buf            body = { 0 };
+    weir_error err = { 0 };
+    weir_buf   body = { 0 };
     if (!srv_allow(r, WEIR_ROLE_ADMIN, NULL))
         return;
-    if (weir_bus_list(r->server->bus->bus, &all, &err)) {
+    if (srv_bus_addresses(r->server->bus->bus, &body, &err)) {
+        weir__buf_fini(&body);
         srv_reply_error(r, &err);
-        return;
+    } else {
+        srv_reply_json(r, 200, &body);
     }
-    weir__buf_str(&body, "{\"addresses\":[");
-    for (size_t i = 0; i < all->n; i++) {
-        const weir_bus_address *a = &all->address[i];
-        weir__buf_str(&body, i ? ",{\"address\":" : "{\"address\":");
-        weir__json_string(&body, a->address, strlen(a->address));
-        weir__buf_printf(&body, ",\"here\":%zu,\"elsewhere\":%zu,\"delivered\":%" PRIu64 "}",
-                         a->here, a->elsewhere, a->delivered);
-    }
-    weir__buf_str(&body, "]}");
-    weir_bus_addresses_free(all);
-    srv_reply_json(r, 200, &body);
 }
 
 /* ---- POST /v1/bus ---- */
@@ -38,7 +27,7 @@ enum { TRIAL_MS = 5000, MAX_TRIAL_MS = 10 * 1000 };     /* to wait for a reply *
 
 /* In memory of the request. */
 typedef struct trial {
-    weir_task       task;               /* first */
+    weir_inbox_task task;               /* first */
     srv_request    *r;
     const char     *address, *how;
     weir_json_piece body, headers;
@@ -82,7 +71,7 @@ static bool read_headers(trial *t)
 }
 
 /* On the loop of the request. */
-static void show_reply(weir_task *task)
+static void show_reply(weir_inbox_task *task)
 {
     trial       *t = (trial *)task;
     weir_buf     body = { 0 };
@@ -96,6 +85,8 @@ static void show_reply(weir_task *task)
         weir__buf_printf(&body, "{\"failureCode\":%d,\"failureType\":\"%s\",\"message\":",
                          t->reply.code, weir_failure_name(t->reply.failure));
         weir__json_string(&body, t->reply.text, strlen(t->reply.text));
+        if (t->reply.failure == WEIR_FAILURE_ERROR)
+            weir__buf_printf(&body, ",\"error\":\"%s\"", weir_code_name(t->reply.error));
     }
     weir__buf_char(&body, '}');
     weir_message_free(m);

@@ -17,6 +17,7 @@
 typedef struct item {
     uint64_t        id;
     uint32_t        delivery;
+    bool            final;          /* with an error: not tried again */
     bool            returned;
     int64_t         delay_ms;       /* of a return */
     bool            foreign;        /* not of the token's type */
@@ -141,6 +142,7 @@ static const weir_field ending_fields[] = {
     WEIR_FIELD("delivery", weir__as_delivery, AT(delivery), .needed = true),
     WEIR_FIELD("result", weir__as_raw, AT(result)),
     WEIR_FIELD("error", weir__as_text, AT(error)),
+    WEIR_FIELD("final", weir__as_bool, AT(final)),
     WEIR_FIELD("return", weir__as_bool, AT(returned)),
     WEIR_FIELD("delay", weir__as_ms, AT(delay_ms), .max = WEIR_MAX_MS),
     { 0 }
@@ -170,6 +172,11 @@ static bool one_outcome_each(srv_request *r, weir_items items)
         const item *it = (const item *)items.item + i;
         char        field[32];
         snprintf(field, sizeof field, "jobs[%zu]", i);
+        if (it->final && !it->error) {
+            srv_reply_fail(r, WEIR_EINVAL, field,
+                           "%s.final: only a job with an error can have it", field);
+            return false;
+        }
         if (it->delay_ms && !it->returned) {
             srv_reply_fail(r, WEIR_EINVAL, field,
                            "%s.delay: only a job that is returned can have one", field);
@@ -315,7 +322,7 @@ static weir_ending ending_of(const item *it)
 {
     weir_ending e = { .id = it->id, .delivery = it->delivery };
     if (it->error) {
-        e.outcome = WEIR_OUTCOME_FAIL;
+        e.outcome = it->final ? WEIR_OUTCOME_GIVE_UP : WEIR_OUTCOME_FAIL;
         e.text = it->error;
     } else if (it->returned) {
         e.outcome = WEIR_OUTCOME_RETURN;
@@ -371,9 +378,10 @@ static void handle_finish(srv_request *r)
 /* ---- POST /v1/renew ---- */
 
 typedef struct renewing {
-    deliveries  all;                /* first */
-    int64_t     lease_ms;
-    weir_lease *leases;             /* of those that are not foreign */
+    deliveries    all;              /* first */
+    int64_t       lease_ms;
+    weir_lease   *leases;           /* of those that are not foreign ... */
+    weir_renewed *renewed;          /* ... and the answers */
 } renewing;
 
 #define AT(member) offsetof(renewing, member)
@@ -386,38 +394,38 @@ static const weir_field renew_fields[] = {
 };
 #undef AT
 
-static void add_renewal(weir_buf *out, const item *it, const weir_lease *lease)
+static void add_renewal(weir_buf *out, const item *it, weir_code code)
 {
     weir_error err;
-    if (!lease->code) {
+    if (!code) {
         weir__buf_printf(out, "{\"id\":%" PRIu64 ",\"ok\":true}", it->id);
         return;
     }
-    if (lease->code == WEIR_ESTALE)
-        weir_fail(&err, lease->code, "job %" PRIu64 ": delivery %" PRIu32 " is over: stop, it is "
+    if (code == WEIR_ESTALE)
+        weir_fail(&err, code, "job %" PRIu64 ": delivery %" PRIu32 " is over: stop, it is "
                   "not this worker's any more (ended, cancelled, removed, or its lease was lost)",
                   it->id, it->delivery);
     else
-        weir_fail(&err, lease->code, "job %" PRIu64 ": %s", it->id, weir_code_text(lease->code));
+        weir_fail(&err, code, "job %" PRIu64 ": %s", it->id, weir_code_text(code));
     add_refused(out, it, &err);
 }
 
-static void note_renewal(srv_request *r, const weir_lease *l)
+static void note_renewal(srv_request *r, const weir_lease *l, weir_code code)
 {
     srv_workers *ws = r->server->workers;
-    if (!l->code)
+    if (!code)
         srv_workers_renewed(ws, l->id, l->delivery,
                             l->lease_ms ? l->lease_ms : WEIR_DEFAULT_LEASE_MS);
-    else if (l->code == WEIR_ESTALE)
+    else if (code == WEIR_ESTALE)
         srv_workers_ended(ws, l->id, l->delivery);
 }
 
 static void renewed(srv_request *r, weir_code code, const weir_error *err)
 {
-    renewing         *ren = r->state;
-    const weir_lease *lease = ren->leases;
-    weir_buf          out = { 0 };
-    uint64_t          stale = 0;
+    renewing *ren = r->state;
+    weir_buf  out = { 0 };
+    uint64_t  stale = 0;
+    size_t    at = 0;
     if (code) {
         srv_reply_error(r, err);
         return;
@@ -431,9 +439,10 @@ static void renewed(srv_request *r, weir_code code, const weir_error *err)
             add_foreign(&out, it);
             continue;
         }
-        stale += lease->code == WEIR_ESTALE;
-        note_renewal(r, lease);
-        add_renewal(&out, it, lease++);
+        weir_code each = ren->renewed[at].err.code;
+        stale += each == WEIR_ESTALE;
+        note_renewal(r, &ren->leases[at++], each);
+        add_renewal(&out, it, each);
     }
     weir__buf_str(&out, "]}");
     atomic_fetch_add(&r->server->counters.jobs_stale, stale);
@@ -447,7 +456,8 @@ static void renew(srv_request *r)
     weir_future *f = NULL;
     weir_error   err = { 0 };
     ren->leases = srv_alloc(r, ren->all.items.n * sizeof *ren->leases);
-    if (!ren->leases) {
+    ren->renewed = srv_alloc(r, ren->all.items.n * sizeof *ren->renewed);
+    if (!ren->leases || !ren->renewed) {
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         return;
     }
@@ -461,7 +471,7 @@ static void renew(srv_request *r)
         renewed(r, WEIR_OK, NULL);
         return;
     }
-    weir_code rc = weir_renew_async(srv_queue(r), ren->leases, n, &f, &err);
+    weir_code rc = weir_renew_async(srv_queue(r), ren->leases, n, ren->renewed, &f, &err);
     srv_await(r, rc, &err, f, renewed);
 }
 

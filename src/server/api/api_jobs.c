@@ -159,10 +159,7 @@ static void reply_job_now(srv_request *r, uint64_t id)
     srv_reply_job_now(r, 200, id);
 }
 
-static void get_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_READ, reply_job_now);
-}
+SRV_ON_JOB(get_job, WEIR_ROLE_READ, reply_job_now)
 
 typedef struct patch {
     uint64_t    id;
@@ -214,10 +211,7 @@ static void patch_it(srv_request *r, uint64_t id)
     srv_await(r, rc, &err, f, patched);
 }
 
-static void patch_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_ADMIN, patch_it);
-}
+SRV_ON_JOB(patch_job, WEIR_ROLE_ADMIN, patch_it)
 
 static void removed(srv_request *r, weir_code code, const weir_error *err)
 {
@@ -233,10 +227,7 @@ static void remove_it(srv_request *r, uint64_t id)
     srv_await(r, rc, &err, f, removed);
 }
 
-static void delete_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_ADMIN, remove_it);
-}
+SRV_ON_JOB(delete_job, WEIR_ROLE_ADMIN, remove_it)
 
 /* ---- POST /v1/jobs/{id}/retry, /promote, /cancel ---- */
 
@@ -292,20 +283,9 @@ static void cancel_it(srv_request *r, uint64_t id)
     do_act(r, id, &cancel);
 }
 
-static void retry_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_ADMIN, retry_it);
-}
-
-static void promote_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_ADMIN, promote_it);
-}
-
-static void cancel_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_ADMIN, cancel_it);
-}
+SRV_ON_JOB(retry_job, WEIR_ROLE_ADMIN, retry_it)
+SRV_ON_JOB(promote_job, WEIR_ROLE_ADMIN, promote_it)
+SRV_ON_JOB(cancel_job, WEIR_ROLE_ADMIN, cancel_it)
 
 /* ---- GET /v1/jobs/{id}/wait, /explain ---- */
 
@@ -316,10 +296,7 @@ static void wait_for_it(srv_request *r, uint64_t id)
         srv_reply_ended(r, id, ms, NULL);
 }
 
-static void wait_for_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_READ, wait_for_it);
-}
+SRV_ON_JOB(wait_for_job, WEIR_ROLE_READ, wait_for_it)
 
 typedef struct explaining {
     weir_explanation *e;
@@ -335,9 +312,7 @@ static void explained(srv_request *r, weir_code code, const weir_error *err)
     weir__job_json(&body, e->job);
     weir__buf_str(&body, ",\"why\":");
     weir__json_string(&body, e->why, strlen(e->why));
-    weir__buf_str(&body, ",\"help\":");
-    weir__json_string(&body, e->help, strlen(e->help));
-    weir__buf_str(&body, ",\"moments\":[");
+    weir__buf_printf(&body, ",\"remedy\":\"%s\",\"moments\":[", weir_remedy_name(e->remedy));
     for (size_t i = 0; i < e->n; i++) {
         weir__buf_str(&body, i ? ",{\"at\":" : "{\"at\":");
         weir__buf_int(&body, e->moment[i].at);
@@ -361,10 +336,7 @@ static void explain_it(srv_request *r, uint64_t id)
     srv_await(r, rc, &err, f, explained);
 }
 
-static void explain_job(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_READ, explain_it);
-}
+SRV_ON_JOB(explain_job, WEIR_ROLE_READ, explain_it)
 
 /* ---- routes ---- */
 

@@ -89,10 +89,7 @@ static void read_it(srv_request *r, uint64_t id)
     read_part(r);
 }
 
-static void read_log(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_READ, read_it);
-}
+SRV_ON_JOB(read_log, WEIR_ROLE_READ, read_it)
 
 /* ---- POST /v1/jobs/{id}/log ---- */
 
@@ -124,10 +121,7 @@ static void write_it(srv_request *r, uint64_t id)
     srv_await(r, rc, &err, f, said);
 }
 
-static void write_log(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_WORK, write_it);
-}
+SRV_ON_JOB(write_log, WEIR_ROLE_WORK, write_it)
 
 /* ---- POST /v1/jobs/{id}/progress ---- */
 
@@ -160,10 +154,7 @@ static void note_it(srv_request *r, uint64_t id)
     srv_await(r, rc, &err, f, said);
 }
 
-static void note_progress(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_WORK, note_it);
-}
+SRV_ON_JOB(note_progress, WEIR_ROLE_WORK, note_it)
 
 /* ---- POST /v1/jobs/{id}/values ---- */
 
@@ -191,10 +182,7 @@ static void set_them(srv_request *r, uint64_t id)
     srv_await(r, rc, &err, f, said);
 }
 
-static void set_values(srv_request *r)
-{
-    srv_on_job(r, WEIR_ROLE_WORK, set_them);
-}
+SRV_ON_JOB(set_values, WEIR_ROLE_WORK, set_them)
 
 /* ---- routes ---- */
 

@@ -147,8 +147,20 @@ static void write_tokens(weir_buf *out, srv_server *s)
                      "weir_tokens{state=\"expired\"} %zu\n", n.valid - n.soon, n.soon, n.expired);
 }
 
+static void write_spans(weir_buf *out)
+{
+    weir_trace_stats spans;
+    weir_get_trace_stats(&spans);
+    srv_metric_one(out, "weir_spans_sent_total", "counter", "Spans that the collector has taken.",
+                   spans.sent);
+    srv_metric_one(out, "weir_spans_dropped_total", "counter",
+                   "Spans that were lost: too many waited, or the collector refused them.",
+                   spans.dropped);
+}
+
 static void write_server(weir_buf *out, srv_server *s)
 {
+    write_spans(out);
     srv_metric_head(out, "weir_info", "gauge", "The version of the server.");
     weir__buf_printf(out, "weir_info{version=\"%s\"} 1\n", weir_version());
     srv_metric_head(out, "weir_start_time_seconds", "gauge", "When the server was started.");

@@ -9,7 +9,7 @@ typedef struct question {
     srv_push_target target;
 } question;
 
-static void answered(weir_task *task)
+static void answered(weir_inbox_task *task)
 {
     question     *q = (question *)(void *)((char *)task - offsetof(question, ask.done));
     srv_push_ask *a = &q->ask;

@@ -24,19 +24,26 @@ static void moments_json(weir_buf *out, const int64_t *at, size_t n)
     weir__buf_str(out, "]}");
 }
 
-static void schedule_json(weir_buf *out, const weir_schedule *s)
+static void put_words(weir_buf *out, const char *name, char *words)
+{
+    weir__buf_str(out, name);
+    weir__json_string(out, words ? words : "", words ? strlen(words) : 0);
+    free(words);
+}
+
+static void schedule_json(weir_buf *out, const weir_schedule *s, int64_t now)
 {
     int64_t at[SHOWN_FIRINGS];
     size_t  n = 0;
-    char   *words = NULL;
+    char   *words = NULL, *explained = NULL;
     weir_schedule_words(s, &words, NULL);
-    if (!s->paused && s->next_at)
+    weir_schedule_explain(s, now, &explained, NULL);
+    if (!s->paused && s->next_at && s->next_at < WEIR_PARKED_AT)
         weir_schedule_next(s, s->next_at - 1, at, SHOWN_FIRINGS, &n, NULL);
     weir__schedule_json(out, s);
-    weir__buf_str(out, ",\"words\":");
-    weir__json_string(out, words ? words : "", words ? strlen(words) : 0);
+    put_words(out, ",\"words\":", words);
+    put_words(out, ",\"explanation\":", explained);
     moments_json(out, at, n);
-    free(words);
 }
 
 /* ---- one schedule, which the caller must be allowed to see ---- */
@@ -91,7 +98,7 @@ static void reply_one(srv_request *r)
 {
     asked   *a = r->state;
     weir_buf body = { 0 };
-    schedule_json(&body, &a->list->schedule[0]);
+    schedule_json(&body, &a->list->schedule[0], weir_now(srv_queue(r)));
     weir_schedules_free(a->list);
     srv_reply_json(r, 200, &body);
 }
@@ -125,7 +132,7 @@ static void list_got(srv_request *r, weir_code code, const weir_error *err)
             continue;
         if (!first)
             weir__buf_char(&body, ',');
-        schedule_json(&body, &list->schedule[i]);
+        schedule_json(&body, &list->schedule[i], weir_now(srv_queue(r)));
         first = false;
     }
     weir__buf_str(&body, "],\"next\":");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/job.h"
 #include "server/access/audit.h"
 #include "server/api/api.h"
 #include "server/http/body.h"
@@ -110,13 +111,24 @@ static void give_back(srv_taking *t, srv_then *then)
     srv_await(r, rc, &err, f, then);
 }
 
+/* The job, and the trace context of this execution if it has one. */
+static void job_json(weir_buf *out, const weir_job *job)
+{
+    char trace[WEIR_TRACEPARENT_LEN + 1];
+    weir__job_json(out, job);
+    if (!weir_job_trace(job, trace) || out->failed)
+        return;
+    out->len--;                         /* its bracket */
+    weir__buf_printf(out, ",\"" WEIR_TRACEPARENT "\":\"%s\"}", trace);
+}
+
 static void add_jobs(const srv_taking *t, weir_buf *out)
 {
     weir__buf_str(out, "\"jobs\":[");
     for (size_t i = 0; i < t->n_jobs; i++) {
         if (i)
             weir__buf_char(out, ',');
-        weir__job_json(out, t->jobs[i]);
+        job_json(out, t->jobs[i]);
     }
     weir__buf_str(out, "]}");
 }
@@ -190,7 +202,7 @@ static void looked(srv_request *r, weir_code code, const weir_error *err)
         return;
     }
     if (t->n_jobs) {
-        leave(t, t->n_jobs);
+        leave(t, weir__jobs_fill_take(t->jobs, t->n_jobs) ? SRV_LONGPOLL_FAILED : t->n_jobs);
         answer_take(r, WEIR_OK, NULL);
     } else if (!t->waits) {
         rest(t, false);

@@ -12,16 +12,7 @@ typedef struct question {
     srv_request      *r;
 } question;
 
-static void get_workqueues(srv_request *r)
-{
-    weir_buf body = { 0 };
-    if (!srv_allow(r, WEIR_ROLE_READ, NULL))
-        return;
-    srv_workqueues_list(r->server->bus->workqueues, &body);
-    srv_reply_json(r, 200, &body);
-}
-
-static void answered(weir_task *task)
+static void answered(weir_inbox_task *task)
 {
     question *q = (question *)(void *)((char *)task - offsetof(question, ask.done));
     if (q->ask.err.code)
@@ -33,10 +24,10 @@ static void answered(weir_task *task)
 }
 
 /* NULL: it was answered. */
-static question *begin(srv_request *r, void (*run)(srv_workqueues *w, srv_workqueue_ask *ask))
+static question *begin(srv_request *r, unsigned role, srv_workqueue_fn *run)
 {
     question *q;
-    if (!srv_allow(r, WEIR_ROLE_ADMIN, NULL) || !SRV_STATE(r, q))
+    if (!srv_allow(r, role, NULL) || !SRV_STATE(r, q))
         return NULL;
     q->r = r;
     q->ask = (srv_workqueue_ask){ .run = run, .is.address = r->arg[0], .loop = r->loop,
@@ -44,28 +35,40 @@ static question *begin(srv_request *r, void (*run)(srv_workqueues *w, srv_workqu
     return q;
 }
 
+static void post(srv_request *r, unsigned role, srv_workqueue_fn *run)
+{
+    question *q = begin(r, role, run);
+    if (q)
+        srv_workqueues_post(r->server->bus->workqueues, &q->ask);
+}
+
+static void get_workqueues(srv_request *r)
+{
+    post(r, WEIR_ROLE_READ, srv_workqueues_list);
+}
+
+static void get_workqueue(srv_request *r)
+{
+    post(r, WEIR_ROLE_READ, srv_workqueues_get);
+}
+
 static void put_workqueue(srv_request *r)
 {
-    question *q = begin(r, srv_workqueues_put);
-    if (!q || !srv_body(r, srv_workqueue_fields, &q->ask.is))
-        return;
-    if (q->ask.is.collection && !q->ask.is.persist)
-        srv_reply_fail(r, WEIR_EINVAL, "collection", "collection: only a persistent work queue "
-                       "has one; add \"persist\":true");
-    else
+    question *q = begin(r, WEIR_ROLE_ADMIN, srv_workqueues_put);
+    if (q && srv_body(r, srv_workqueue_fields, &q->ask.is))
         srv_workqueues_post(r->server->bus->workqueues, &q->ask);
 }
 
 static void delete_workqueue(srv_request *r)
 {
-    question *q = begin(r, srv_workqueues_remove);
-    if (q)
-        srv_workqueues_post(r->server->bus->workqueues, &q->ask);
+    post(r, WEIR_ROLE_ADMIN, srv_workqueues_remove);
 }
 
 const srv_route srv_workqueues_routes[] = {
     { "GET", "/v1/workqueues", WEIR_ROLE_READ, get_workqueues, 0, NULL, 0,
       "The work queues of the event bus: settings and numbers", NULL, "WorkQueues", 200 },
+    { "GET", "/v1/workqueues/{address}", WEIR_ROLE_READ, get_workqueue, 0, NULL, 0,
+      "One work queue: settings and numbers", NULL, "WorkQueue", 200 },
     { "PUT", "/v1/workqueues/{address}", WEIR_ROLE_ADMIN, put_workqueue, SRV_MAX_SMALL_BODY, NULL,
       0, "Start a work queue at an address of the event bus; it starts again with the server",
       "WorkQueuePut", "WorkQueue", 201 },

@@ -20,6 +20,7 @@ extern const srv_route srv_push_routes[];
 extern const srv_route srv_schedules_routes[];
 extern const srv_route srv_server_routes[];
 extern const srv_route srv_take_routes[];
+extern const srv_route srv_tasks_routes[];
 extern const srv_route srv_types_routes[];
 extern const srv_route srv_ui_routes[];
 extern const srv_route srv_vertx_routes[];
@@ -39,6 +40,7 @@ const srv_route *const srv_routes[] = {
     srv_openapi_routes,
     srv_push_routes,
     srv_schedules_routes,
+    srv_tasks_routes,
     srv_server_routes,
     srv_events_routes,
     srv_eventbus_routes,

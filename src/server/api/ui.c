@@ -62,6 +62,7 @@ const srv_route srv_ui_routes[] = {
     PAGE("/jobs/{id}"),
     PAGE("/workers"),
     PAGE("/schedules"),
+    PAGE("/bus"),
     PAGE("/types"),
     PAGE("/audit"),
     PAGE("/settings"),

@@ -63,6 +63,32 @@ static void write_message(bridge *b, const weir_message *m, const char *address,
     end(b);
 }
 
+static weir_code refused_error(const char *code)
+{
+    static const struct {
+        const char *code;
+        weir_code   error;
+    } known[] = { { "access_denied", WEIR_EREADONLY }, { "rate_limited", WEIR_EUNAVAIL },
+                  { "max_handlers_reached", WEIR_ELIMIT },
+                  { "max_address_length_reached", WEIR_ELIMIT } };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].code, code) == 0)
+            return known[i].error;
+    return WEIR_EINVAL;
+}
+
+/* The rest of a failed request. */
+static void write_failure(bridge *b, weir_failure failure, int code, weir_code error,
+                          const char *text)
+{
+    weir__buf_printf(&b->out, ",\"failureCode\":%d", code);
+    bridge_write_text(&b->out, "failureType", weir_failure_name(failure));
+    if (failure == WEIR_FAILURE_ERROR)
+        bridge_write_text(&b->out, "error", weir_code_name(error));
+    bridge_write_text(&b->out, "message", text);
+    end(b);
+}
+
 /* Tell the client what is wrong with this message. */
 static void refuse(bridge *b, const bridge_message *m, const char *code)
 {
@@ -72,10 +98,7 @@ static void refuse(bridge *b, const bridge_message *m, const char *code)
     }
     begin(b, "err");
     bridge_write_text(&b->out, "address", m->reply_address);
-    weir__buf_str(&b->out, ",\"failureCode\":-1");
-    bridge_write_text(&b->out, "failureType", weir_failure_name(WEIR_FAILURE_ERROR));
-    bridge_write_text(&b->out, "message", code);
-    end(b);
+    write_failure(b, WEIR_FAILURE_ERROR, -1, refused_error(code), code);
 }
 
 /* ---- replies that the client owes ---- */
@@ -99,10 +122,10 @@ static weir_message *remove_owed(bridge *b, owed *o)
     return m;
 }
 
-static void fail_owed(bridge *b, owed *o, const char *why)
+static void fail_owed(bridge *b, owed *o, weir_code error, const char *why)
 {
     weir_message *m = remove_owed(b, o);
-    weir__message_answer(m, WEIR_FAILURE_ERROR, -1, why, NULL);
+    weir__message_answer(m, WEIR_FAILURE_ERROR, error, why, NULL);
     weir_message_free(m);
 }
 
@@ -125,7 +148,7 @@ static bool hand_out(bridge *b, weir_message *m, char reply_address[WEIR_REPLY_A
     b->n_owed++;
     b->owed_bytes += o->size;
     while (b->n_owed > 1 && (b->n_owed > BRIDGE_MAX_OWED || b->owed_bytes > BRIDGE_MAX_OWED_BYTES))
-        fail_owed(b, WEIR_OF(b->owed_order.first, owed, link),
+        fail_owed(b, WEIR_OF(b->owed_order.first, owed, link), WEIR_EFULL,
                   "the recipient has too many requests that it did not answer");
     return true;
 }
@@ -157,16 +180,13 @@ typedef struct asked {
     char      room[];
 } asked;
 
-static void write_failure(bridge *b, const weir_reply *r, const asked *q)
+static void fail_asked(bridge *b, const asked *q, const weir_reply *r)
 {
     begin(b, "err");
     bridge_write_text(&b->out, "address", q->room);
     if (b->dialect->source_address)
         bridge_write_text(&b->out, "sourceAddress", q->address);
-    weir__buf_printf(&b->out, ",\"failureCode\":%d", r->code);
-    bridge_write_text(&b->out, "failureType", weir_failure_name(r->failure));
-    bridge_write_text(&b->out, "message", r->text);
-    end(b);
+    write_failure(b, r->failure, r->code, r->error, r->text);
 }
 
 static void remove_asked(bridge *b, asked *q)
@@ -182,7 +202,7 @@ static void answered(const weir_reply *reply, void *ctx)
     bridge *b = q->bridge;
     char    reply_address[WEIR_REPLY_ADDRESS];
     if (!reply->message)
-        write_failure(b, reply, q);
+        fail_asked(b, q, reply);
     else if (hand_out(b, reply->message, reply_address))
         write_message(b, reply->message, q->room, reply_address);
     else
@@ -205,7 +225,7 @@ static void run(bridge *b)
     }
 }
 
-static void run_task(weir_task *task)
+static void run_task(weir_inbox_task *task)
 {
     bridge *b = (bridge *)((char *)task - offsetof(bridge, task));
     atomic_store(&b->posted, false);
@@ -271,7 +291,10 @@ static bool is_local(const char *peer)
 static bool permitted(const bridge *b, const srv_permits *permits, unsigned roles,
                       const char *address)
 {
-    if (b->who.roles & WEIR_ROLE_ADMIN && is_local(b->conn->peer))
+    bool admin = b->who.roles & WEIR_ROLE_ADMIN;
+    if (strcmp(address, SRV_BUS_SERVICE) == 0)      /* as the routes of HTTP, from anywhere */
+        return admin;
+    if (admin && is_local(b->conn->peer))
         return true;
     return b->who.roles & roles && srv_permits_match(permits, address);
 }
@@ -407,22 +430,31 @@ static void pass_on(bridge *b, bridge_message *m, weir_message *to)
         refuse(b, m, "rejected");
 }
 
-/* What changes jobs is in the audit log, as the routes of HTTP that do the same. */
+/* What the action of a message is in the audit log; NULL: nothing. */
+static const char *audited(const bridge_message *m, const char *name, bool *admin)
+{
+    *admin = true;
+    if (name && strcmp(m->address, SRV_BUS_SERVICE) == 0)
+        return srv_bus_service_audit(name);
+    if (name && strcmp(m->address, SRV_JOB_SERVICE) == 0)
+        return srv_job_service_audit(name, admin);
+    return NULL;
+}
+
+/* What changes jobs or work queues is in the audit log, as the routes of HTTP that do the same. */
 static void audit(const bridge *b, const bridge_message *m)
 {
     srv_server *s = b->conn->server;
     const char *name = bridge_message_header(m, "action");
     char        detail[SRV_AUDIT_TEXT];
     bool        admin;
-    if (!s->audit || !name || strcmp(m->address, SRV_JOB_SERVICE) != 0)
-        return;
-    const char *action = srv_job_service_audit(name, &admin);
+    const char *action = s->audit ? audited(m, name, &admin) : NULL;
     if (!action || (s->opt.audit == SRV_AUDIT_ADMIN && !admin))
         return;
     snprintf(detail, sizeof detail, "%s %.*s", name, (int)(m->body_len < 200 ? m->body_len : 200),
              m->body ? m->body : "");
     srv_audit_record(s->audit, &(srv_audit_item){ .at = weir__wall_ms(), .token = b->who.name,
-                     .address = b->conn->peer, .action = action, .path = SRV_JOB_SERVICE,
+                     .address = b->conn->peer, .action = action, .path = m->address,
                      .detail = detail, .status = 202 });
 }
 
@@ -533,7 +565,7 @@ static void forget_all(bridge *b)
         pos = 0;
     }
     while (b->owed_order.first)
-        fail_owed(b, WEIR_OF(b->owed_order.first, owed, link),
+        fail_owed(b, WEIR_OF(b->owed_order.first, owed, link), WEIR_ELOST,
                   "the recipient has disconnected before it replied");
     weir_mailbox_destroy(b->mb);
     WEIR_EACH(asked, q, &b->asked, link)

@@ -33,6 +33,9 @@ typedef struct bridge_dialect {
     const char *no_type, *unknown_type, *unknown_address, *registered_twice;
 } bridge_dialect;
 
+/* What our own clients speak, over /eventbus/tcp and /eventbus/ws. */
+extern const bridge_dialect bridge_own_dialect;
+
 struct bridge {
     const bridge_dialect *dialect;
     struct srv_bus *bus;
@@ -49,7 +52,7 @@ struct bridge {
     /* What made it `who`; NULL: not given. */
     char           *authorization, *host, *origin, *fetch_site;
     weir_buf        out;            /* the message that is being written */
-    weir_task        task;           /* runs the mailbox ... */
+    weir_inbox_task  task;           /* runs the mailbox ... */
     atomic_bool     posted;         /* ... soon */
     bool            gone;           /* the connection is closed: the task releases the bridge */
     void          (*release)(bridge *b);

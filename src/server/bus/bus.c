@@ -39,6 +39,8 @@ weir_code srv_bus_create(srv_bus **out, srv_server *s, weir_error *err)
         rc = srv_job_service_create(&b->jobs, b->bus, s->q, err);
     if (!rc)
         rc = srv_workqueues_create(&b->workqueues, b->bus, s->q, &s->opt, err);
+    if (!rc)
+        rc = srv_bus_service_create(&b->service, b->bus, b->workqueues, err);
     return rc ? rc : open_listener(b, err);         /* what was made is for srv_bus_destroy() */
 }
 
@@ -47,6 +49,7 @@ void srv_bus_destroy(srv_bus *b)
     if (!b)
         return;
     srv_listener_close(&b->listener);
+    srv_bus_service_destroy(b->service);
     srv_workqueues_destroy(b->workqueues);
     srv_job_service_destroy(b->jobs);
     srv_job_events_destroy(b->events);

@@ -3,10 +3,10 @@
 #ifndef WEIR_SERVER_BUS_H
 #define WEIR_SERVER_BUS_H
 
+#include "server/bus/bus_service.h"
 #include "server/bus/job_events.h"
 #include "server/bus/job_service.h"
 #include "server/bus/permit.h"
-#include "server/bus/workqueues.h"
 #include "server/http/inner.h"
 #include "weir/bus.h"
 
@@ -17,6 +17,7 @@ typedef struct srv_bus {
     srv_job_events  *events;
     srv_job_service *jobs;
     srv_workqueues  *workqueues;
+    srv_bus_service *service;
     srv_listener  listener;             /* of the TCP bridge */
 } srv_bus;
 

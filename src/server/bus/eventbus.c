@@ -1,5 +1,5 @@
 /* eventbus.c - the bus at /eventbus: over SockJS (its information, and its WebSocket transport) and
- * over plain WebSockets.
+ * over plain WebSockets, with the messages of Vert.x's bridge or with our own.
  *
  * SockJS has frames of its own inside those of the WebSocket. From the server: "o" (open), "h"
  * (still there), a["text",...] (messages), c[code,"reason"] (close). From the client: ["text",...]
@@ -126,7 +126,7 @@ static void release(bridge *b)
     free(c);
 }
 
-static void begin(srv_request *r, bool sockjs)
+static void begin(srv_request *r, const bridge_dialect *dialect, bool sockjs)
 {
     static const srv_upgrade_ops ops = { .receive = receive, .drained = drained, .check = check,
                                          .stop = stop, .closed = closed };
@@ -138,7 +138,7 @@ static void begin(srv_request *r, bool sockjs)
     c->sockjs = sockjs;
     c->w.up.ops = &ops;
     c->w.receive = receive_text;
-    c->b = (bridge){ .dialect = &ws_dialect, .bus = r->server->bus, .conn = r->conn,
+    c->b = (bridge){ .dialect = dialect, .bus = r->server->bus, .conn = r->conn,
                      .write = write_message, .release = release };
     srv_head  head = srv_auth_head(r);
     weir_code rc = r->conn ? bridge_open(&c->b, &head, NULL) : WEIR_ECLOSED;
@@ -160,7 +160,12 @@ static void begin(srv_request *r, bool sockjs)
 
 static void get_plain(srv_request *r)
 {
-    begin(r, false);
+    begin(r, &ws_dialect, false);
+}
+
+static void get_own(srv_request *r)
+{
+    begin(r, &bridge_own_dialect, false);
 }
 
 /* /eventbus/SERVER/SESSION/websocket: two names without dots, which mean nothing here. */
@@ -169,7 +174,7 @@ static void get_sockjs(srv_request *r)
     if (strchr(r->arg[0], '.') || strchr(r->arg[1], '.'))
         srv_reply_status(r, 404, "http", "server and session have no dots");
     else
-        begin(r, true);
+        begin(r, &ws_dialect, true);
 }
 
 static void get_info(srv_request *r)
@@ -201,6 +206,8 @@ const srv_route srv_eventbus_routes[] = {
       200 },
     { "GET", "/eventbus/tcp", 0, srv_bus_upgrade, 0, NULL, FLAGS,
       "The event bus with the frames of the TCP bridge", NULL, NULL, 101 },
+    { "GET", "/eventbus/ws", 0, get_own, 0, NULL, FLAGS,
+      "The event bus over a WebSocket, with the messages of the TCP bridge", NULL, NULL, 101 },
     { "GET", "/eventbus/websocket", 0, get_plain, 0, NULL, FLAGS, "The event bus over a WebSocket",
       NULL, NULL, 101 },
     { "GET", "/eventbus/{server}/{session}/websocket", 0, get_sockjs, 0, NULL, FLAGS,

@@ -35,7 +35,7 @@ struct job_call {
     weir_added       added;
     weir_ending      ending;
     weir_ended       ended;
-    weir_lease       lease;
+    weir_renewed     renewed;
     uint64_t         count;
     size_t           n;
     bool             exists;

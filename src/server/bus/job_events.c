@@ -226,6 +226,18 @@ static void publish_error(notice *n)
     publish(n, "error", true);
 }
 
+/* Of a job that was gone before it was read the event says all that is known. */
+static void write_job(notice *n)
+{
+    if (n->known) {
+        srv_vertx_job(&n->body, &n->job);
+        return;
+    }
+    weir__buf_printf(&n->body, "{\"id\":%" PRIu64 ",\"type\":", n->job.id);
+    weir__json_string(&n->body, n->job.type, strlen(n->job.type));
+    weir__buf_char(&n->body, '}');
+}
+
 /* {"extra":...,"job":{...}}; of a failure `extra` has its message. */
 static void write_job_and_extra(notice *n)
 {
@@ -238,7 +250,7 @@ static void write_job_and_extra(notice *n)
         weir__buf_str(&n->body, "null");
     }
     weir__buf_str(&n->body, ",\"job\":");
-    srv_vertx_job(&n->body, &n->job);
+    write_job(n);
     weir__buf_char(&n->body, '}');
 }
 
@@ -260,13 +272,11 @@ static void publish_job(notice *n)
 {
     weir_event_kind kind = n->event->kind;
     const char     *name = weir_event_name(kind);
-    if (!n->known)
-        return;
     write_job_and_extra(n);
     publish(n, name, true);
     if (!is_failure(kind)) {
         begin(n);
-        srv_vertx_job(&n->body, &n->job);
+        write_job(n);
     }
     publish(n, name, false);
 }

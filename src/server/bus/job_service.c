@@ -33,7 +33,7 @@ struct srv_job_service {
     srv_loop        *loop;              /* its thread handles the messages */
     weir_service    *service;
     weir_consumer   *ends;              /* done and done_fail */
-    weir_task        task;              /* runs the mailbox on the loop ... */
+    weir_inbox_task  task;              /* runs the mailbox on the loop ... */
     atomic_bool      posted, closing;   /* ... soon */
     pthread_mutex_t  lock;              /* guards what follows */
     pthread_cond_t   changed;
@@ -362,9 +362,9 @@ static void renewed(job_call *c)
 {
     if (failed(c))
         return;
-    if (c->lease.code)
+    if (c->renewed.err.code)
         job_call_fail(c, JOB_CALL_FAILED, "job %" PRIu64 " is no longer this worker's",
-                      c->lease.id);
+                      (uint64_t)c->args.id);
     else
         reply_null(c);
 }
@@ -373,9 +373,9 @@ static void renew_job(job_call *c)
 {
     if (!find_delivery(c))
         return;
-    c->lease = (weir_lease){ .id = (uint64_t)c->args.id, .delivery = c->args.delivery,
-                             .lease_ms = c->args.lease_ms };
-    job_call_await(c, weir_renew_async(c->q, &c->lease, 1, &c->future, &c->err), renewed);
+    weir_lease lease = { .id = (uint64_t)c->args.id, .delivery = c->args.delivery,
+                         .lease_ms = c->args.lease_ms };
+    job_call_await(c, weir_renew_async(c->q, &lease, 1, &c->renewed, &c->future, &c->err), renewed);
 }
 
 static void progressed(job_call *c)
@@ -619,7 +619,7 @@ static void end_by_address(weir_message *m, void *ctx)
 
 /* ---- the thread ---- */
 
-static void run_mailbox(weir_task *task)
+static void run_mailbox(weir_inbox_task *task)
 {
     srv_job_service *s = (srv_job_service *)((char *)task - offsetof(srv_job_service, task));
     atomic_store(&s->posted, false);

@@ -134,23 +134,23 @@ void srv_bus_take_in(srv_thread *thread, int fd, const char *peer, srv_quota *qu
         srv_conn_hang_up(c);
 }
 
-/* ---- the same over HTTP, for processes whose store is this server ---- */
+/* ---- the same over HTTP, for processes whose store is this server, and for our clients ---- */
+
+const bridge_dialect bridge_own_dialect = {
+    .message = "message", .code = "message", .max_address = WEIR_MAX_BUS_ADDRESS, .pong = true,
+    .send_flag = true, .source_address = true, .failures = true, .no_type = "unknown_type",
+    .unknown_type = "unknown_type", .unknown_address = "unknown_address",
+};
 
 void srv_bus_upgrade(srv_request *r)
 {
-    static const bridge_dialect http_dialect = {
-        .message = "message", .code = "message", .max_address = WEIR_MAX_BUS_ADDRESS,
-        .pong = true, .send_flag = true, .source_address = true, .failures = true,
-        .no_type = "unknown_type", .unknown_type = "unknown_type",
-        .unknown_address = "unknown_address",
-    };
     const char *upgrade = srv_header(r, "Upgrade");
     if (!upgrade || strcasecmp(upgrade, "weir-bus") != 0) {
         srv_reply_status(r, 400, "http", "this address is for event buses (Upgrade: weir-bus)");
         return;
     }
     srv_head    head = srv_auth_head(r);
-    tcp_client *t = r->conn ? make_client(r->server, r->conn, &http_dialect) : NULL;
+    tcp_client *t = r->conn ? make_client(r->server, r->conn, &bridge_own_dialect) : NULL;
     if (!t || bridge_open(&t->b, &head, NULL)) {
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         if (t)

@@ -19,6 +19,13 @@ typedef struct entry {
 
 const weir_field srv_workqueue_fields[] = { MEMBERS, { 0 } };
 
+const weir_field srv_workqueue_args[] = {
+    WEIR_FIELD("address", weir__as_text, offsetof(srv_workqueue, address), .needed = true,
+               .min = 1, .max = WEIR_MAX_BUS_ADDRESS),
+    MEMBERS,
+    { 0 }
+};
+
 static const weir_field entry_fields[] = {
     WEIR_FIELD("address", weir__as_text, offsetof(entry, is.address), .min = 1,
                .max = WEIR_MAX_BUS_ADDRESS),

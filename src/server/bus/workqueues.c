@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "server/access/file.h"
 
 typedef struct one {
@@ -19,11 +20,11 @@ struct srv_workqueues {
     weir_bus       *bus;
     weir_queue     *q;
     char           *path;           /* NULL: nothing is kept */
-    pthread_mutex_t lock;           /* guards `all`, `n` and `changes`; only one thread at a time
-                                       changes the first two */
-    one            *all[SRV_MAX_WORKQUEUES];
+    one            *all[SRV_MAX_WORKQUEUES];        /* with `n` of the thread of `asks`, once
+                                                       that runs */
     size_t          n;
-    srv_loop       *changes;        /* NULL until the first change */
+    pthread_mutex_t lock;           /* guards what follows */
+    srv_loop       *asks;           /* NULL until the first one */
 };
 
 /* ---- one of them ---- */
@@ -70,20 +71,6 @@ static size_t find(const srv_workqueues *w, const char *address)
     return i;
 }
 
-static void enter(srv_workqueues *w, one *o)
-{
-    pthread_mutex_lock(&w->lock);
-    w->all[w->n++] = o;
-    pthread_mutex_unlock(&w->lock);
-}
-
-static void leave(srv_workqueues *w, size_t i)
-{
-    pthread_mutex_lock(&w->lock);
-    memmove(w->all + i, w->all + i + 1, (--w->n - i) * sizeof *w->all);
-    pthread_mutex_unlock(&w->lock);
-}
-
 /* ---- the file ---- */
 
 /* All that are not in the settings, with `fresh`, without `gone`; either may be NULL. */
@@ -123,7 +110,7 @@ static weir_code open_all(srv_workqueues *w, const srv_workqueue *list, size_t n
                              SRV_MAX_WORKQUEUES);
         rc = open_one(w, &list[i], configured, &o, err);
         if (!rc)
-            enter(w, o);
+            w->all[w->n++] = o;
     }
     return rc;
 }
@@ -175,7 +162,7 @@ void srv_workqueues_destroy(srv_workqueues *w)
 {
     if (!w)
         return;
-    srv_loop_destroy(w->changes);
+    srv_loop_destroy(w->asks);
     for (size_t i = 0; i < w->n; i++)
         close_one(w->all[i]);
     pthread_mutex_destroy(&w->lock);
@@ -183,28 +170,77 @@ void srv_workqueues_destroy(srv_workqueues *w)
     free(w);
 }
 
-static void show(weir_buf *out, one *o)
+/* ---- their numbers ---- */
+
+/* The store's numbers, if one of `n` work queues needs them; else *out is NULL. */
+static weir_code read_stats(srv_workqueues *w, one *const *list, size_t n, weir_stats **out,
+                            weir_error *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (list[i]->is.persist)
+            return weir_get_stats(w->q, out, err);
+    return WEIR_OK;
+}
+
+/* Jobs of a persistent work queue that no work queue has taken. */
+static uint64_t count_stored(const one *o, const weir_stats *s)
+{
+    const char *type = o->is.collection ? o->is.collection : o->is.address;
+    for (size_t i = 0; o->is.persist && s && i < s->n; i++)
+        if (strcmp(s->type[i].type, type) == 0)
+            return s->type[i].count[WEIR_STATE_INACTIVE] + s->type[i].count[WEIR_STATE_DELAYED];
+    return 0;
+}
+
+static void show(weir_buf *out, one *o, const weir_stats *s)
 {
     weir_workqueue_stats n;
     weir_workqueue_get_stats(o->queue, &n);
     weir__buf_char(out, '{');
     srv_workqueue_write(out, &o->is);
-    weir__buf_printf(out, ",\"configured\":%s,\"waiting\":%zu,\"running\":%zu,\"idle\":%zu,"
-                     "\"busy\":%zu,\"done\":%" PRIu64 ",\"timed_out\":%" PRIu64 "}",
-                     o->configured ? "true" : "false", n.waiting, n.running, n.idle, n.busy, n.done,
-                     n.timed_out);
+    weir__buf_printf(out, ",\"configured\":%s,\"waiting\":%" PRIu64 ",\"running\":%zu,"
+                     "\"idle\":%zu,\"busy\":%zu,\"done\":%" PRIu64 ",\"timed_out\":%" PRIu64
+                     ",\"done_per_second\":%.1f}", o->configured ? "true" : "false",
+                     n.waiting + count_stored(o, s), n.running, n.idle, n.busy, n.done,
+                     n.timed_out, n.done_per_second);
 }
 
-void srv_workqueues_list(srv_workqueues *w, weir_buf *out)
+void srv_workqueues_list(srv_workqueues *w, srv_workqueue_ask *ask)
 {
-    weir__buf_str(out, "{\"work_queues\":[");
-    pthread_mutex_lock(&w->lock);
+    weir_stats *s;
+    if (read_stats(w, w->all, w->n, &s, &ask->err))
+        return;
+    weir__buf_str(&ask->json, "{\"work_queues\":[");
     for (size_t i = 0; i < w->n; i++) {
-        weir__buf_str(out, i ? "," : "");
-        show(out, w->all[i]);
+        weir__buf_str(&ask->json, i ? "," : "");
+        show(&ask->json, w->all[i], s);
     }
-    pthread_mutex_unlock(&w->lock);
-    weir__buf_str(out, "]}");
+    weir__buf_str(&ask->json, "]}");
+    weir_stats_free(s);
+}
+
+static void show_one(srv_workqueues *w, srv_workqueue_ask *ask, one *o)
+{
+    weir_stats *s;
+    if (read_stats(w, &o, 1, &s, &ask->err))
+        return;
+    show(&ask->json, o, s);
+    weir_stats_free(s);
+}
+
+static void no_such(srv_workqueue_ask *ask)
+{
+    weir_fail(&ask->err, WEIR_ENOENT, "there is no work queue \"%.80s\"", ask->is.address);
+}
+
+void srv_workqueues_get(srv_workqueues *w, srv_workqueue_ask *ask)
+{
+    size_t i = find(w, ask->is.address);
+    if (i < w->n)
+        show_one(w, ask, w->all[i]);
+    else
+        no_such(ask);
 }
 
 /* ---- changes ---- */
@@ -214,12 +250,17 @@ void srv_workqueues_put(srv_workqueues *w, srv_workqueue_ask *ask)
     weir_error *err = &ask->err;
     size_t      i = find(w, ask->is.address);
     one        *o = NULL;
+    if (ask->is.collection && !ask->is.persist) {
+        weir__fail_field(err, WEIR_EINVAL, "collection", "only a persistent work queue has one; "
+                         "add \"persist\":true");
+        return;
+    }
     if (i < w->n && !srv_workqueue_equal(&w->all[i]->is, &ask->is)) {
         weir_fail(err, WEIR_ESTATE, "the work queue runs with other settings; remove it first");
         return;
     }
     if (i < w->n) {
-        show(&ask->json, w->all[i]);
+        show_one(w, ask, w->all[i]);
         return;
     }
     if (w->n == SRV_MAX_WORKQUEUES) {
@@ -233,9 +274,9 @@ void srv_workqueues_put(srv_workqueues *w, srv_workqueue_ask *ask)
         close_one(o);
         return;
     }
-    enter(w, o);
+    w->all[w->n++] = o;
     ask->made = true;
-    show(&ask->json, o);
+    show_one(w, ask, o);
 }
 
 void srv_workqueues_remove(srv_workqueues *w, srv_workqueue_ask *ask)
@@ -243,32 +284,40 @@ void srv_workqueues_remove(srv_workqueues *w, srv_workqueue_ask *ask)
     size_t i = find(w, ask->is.address);
     one   *o = i < w->n ? w->all[i] : NULL;
     if (!o)
-        weir_fail(&ask->err, WEIR_ENOENT, "there is no work queue \"%.80s\"", ask->is.address);
+        no_such(ask);
     else if (o->configured)
         weir_fail(&ask->err, WEIR_ESTATE, "the work queue is in the settings of the server; take "
                   "it out of its configuration file");
     else if (!save(w, NULL, o, &ask->err)) {
-        leave(w, i);
+        memmove(w->all + i, w->all + i + 1, (--w->n - i) * sizeof *w->all);
         close_one(o);
     }
 }
 
-static void run_ask(weir_task *task)
+static void finish(srv_workqueue_ask *ask)
+{
+    if (ask->loop)
+        srv_loop_post(ask->loop, &ask->done);
+    else
+        ask->done.run(&ask->done);
+}
+
+static void run_ask(weir_inbox_task *task)
 {
     srv_workqueue_ask *ask = (srv_workqueue_ask *)task;     /* its first member */
     ask->run(ask->all, ask);
-    srv_loop_post(ask->loop, &ask->done);
+    finish(ask);
 }
 
 void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask)
 {
     pthread_mutex_lock(&w->lock);
-    weir_code rc = w->changes ? WEIR_OK : srv_loop_create(&w->changes, "weir-workqueue", &ask->err);
+    weir_code rc = w->asks ? WEIR_OK : srv_loop_create(&w->asks, "weir-workqueue", &ask->err);
     pthread_mutex_unlock(&w->lock);
     ask->all = w;
     ask->task.run = run_ask;
     if (rc)
-        srv_loop_post(ask->loop, &ask->done);
+        finish(ask);
     else
-        srv_loop_post(w->changes, &ask->task);
+        srv_loop_post(w->asks, &ask->task);
 }

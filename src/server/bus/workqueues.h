@@ -28,31 +28,32 @@ weir_code srv_workqueues_create(srv_workqueues **out, weir_bus *bus, weir_queue 
 /* Stop them all. Waits for the store. NULL is fine. */
 void srv_workqueues_destroy(srv_workqueues *w);
 
-/* Append {"work_queues":[...]}: settings and numbers of each. Any thread. */
-void srv_workqueues_list(srv_workqueues *w, weir_buf *out);
-
-/* ---- changes ---- */
+/* ---- questions and changes ---- */
 
 typedef struct srv_workqueue_ask srv_workqueue_ask;
+typedef void srv_workqueue_fn(srv_workqueues *w, srv_workqueue_ask *ask);
 struct srv_workqueue_ask {
-    weir_task       task;           /* first; the module's own */
-    srv_workqueues *all;            /* the module's own */
-    void          (*run)(srv_workqueues *w, srv_workqueue_ask *ask);    /* one of the two below */
-    srv_workqueue   is;             /* remove: the address alone */
-    srv_loop       *loop;           /* where `done` runs afterwards */
-    weir_task       done;
-    weir_error      err;            /* out; code WEIR_OK: it was done */
-    bool            made;           /* out, put: there was none at this address */
-    weir_buf        json;           /* out, put: the work queue; weir__buf_fini() */
+    weir_inbox_task   task;         /* first; the module's own */
+    srv_workqueues   *all;          /* the module's own */
+    srv_workqueue_fn *run;          /* one of those below */
+    srv_workqueue     is;           /* put: the settings; get, remove: the address alone */
+    srv_loop         *loop;         /* where `done` runs afterwards; NULL: on the same thread */
+    weir_inbox_task   done;
+    weir_error        err;          /* out; code WEIR_OK: it was done */
+    bool              made;         /* out, put: there was none at this address */
+    weir_buf          json;         /* out; weir__buf_fini() */
 };
 
-/* Start one. If it runs already with these settings, nothing changes. Errors: WEIR_ESTATE (it runs
- * with other settings), WEIR_ELIMIT (SRV_MAX_WORKQUEUES), those of weir_workqueue_open() and of the
- * file. */
-void srv_workqueues_put(srv_workqueues *w, srv_workqueue_ask *ask);
+/* All of them, {"work_queues":[...]}, or one: settings and numbers of each. Errors: WEIR_ENOENT,
+ * those of the store, which has the numbers of persistent ones. */
+srv_workqueue_fn srv_workqueues_list, srv_workqueues_get;
+/* Start one. If it runs already with these settings, nothing changes. Errors: WEIR_EINVAL (a
+ * collection, but not persistent), WEIR_ESTATE (it runs with other settings), WEIR_ELIMIT
+ * (SRV_MAX_WORKQUEUES), those of weir_workqueue_open() and of the file. */
+srv_workqueue_fn srv_workqueues_put;
 /* Stop one. Errors: WEIR_ENOENT, WEIR_ESTATE (it is in the settings of the server), those of the
  * file. */
-void srv_workqueues_remove(srv_workqueues *w, srv_workqueue_ask *ask);
+srv_workqueue_fn srv_workqueues_remove;
 
 /* Have it done. Any thread. */
 void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask);
@@ -60,6 +61,7 @@ void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask);
 /* ---- their settings (workqueue_file.c) ---- */
 
 extern const weir_field srv_workqueue_fields[];         /* into srv_workqueue; without address */
+extern const weir_field srv_workqueue_args[];           /* with the address, which is needed */
 
 /* Read {"work_queues":[...]} with memory of `arena`. Beside the names of the API the seed's
  * `persistor_address` is known: whatever it is, the work queue is persistent. Errors: WEIR_EINVAL,

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "server/http/inner.h"
+#include "weir/trace.h"
 
 enum { MAX_READS = 16 };        /* of a connection, before others have their turn */
 
@@ -208,7 +209,11 @@ static void dispatch(srv_conn *c)
         x->r.body = x->body.data;
         x->r.body_len = x->body.len;
     }
+    /* What the handler adds belongs to the caller's trace. One that is wrong is as good as none,
+     * says W3C. */
+    weir_trace_set(srv_header(&x->r, WEIR_TRACEPARENT), NULL);
     x->r.route->handle(&x->r);
+    weir_trace_set(NULL, NULL);
     if ((c->ended || c->thread->draining) && c->now && c->now->r.cancel)
         c->now->r.cancel(&c->now->r);
 }

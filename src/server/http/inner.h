@@ -24,7 +24,7 @@ enum { SRV_MAX_LOOPS = 16, SRV_READ_SIZE = 64 * 1024, SRV_LINGER_MS = 2000 };
 
 typedef struct srv_exchange {
     srv_request      r;              /* first: a handler's pointer is this one's */
-    weir_task         task;           /* brings the answer of the library to the loop */
+    weir_inbox_task   task;           /* brings the answer of the library to the loop */
     srv_then        *then;
     _Atomic uint32_t pending;        /* calls of the library that are not done */
     weir_future     *future;         /* of srv_await() */
@@ -125,12 +125,13 @@ typedef struct srv_listener {
 struct srv_server {
     weir_queue     *q;
     srv_options     opt;
-    char           *texts[9];        /* strings of `opt` */
+    char           *texts[10];        /* strings of `opt` */
     srv_thread     *thread[SRV_MAX_LOOPS];
     size_t          n_threads, next_thread;
     srv_listener    listener;
     struct srv_bus *bus;             /* bus.h */
     struct srv_push *push;           /* push.h */
+    struct srv_tasks *tasks;         /* tasks.h */
     bool            loopback;
     char            address[128];
     char            warning[400];    /* of srv_warning() */

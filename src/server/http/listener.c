@@ -15,7 +15,7 @@
 enum { BACKLOG = 1024, ACCEPT_PAUSE_MS = 100 };
 
 typedef struct newcomer {
-    weir_task      task;
+    weir_inbox_task task;
     srv_listener *listener;
     srv_thread   *thread;
     int           fd;
@@ -23,7 +23,7 @@ typedef struct newcomer {
     srv_quota    *quota;
 } newcomer;
 
-static void take_in(weir_task *task)
+static void take_in(weir_inbox_task *task)
 {
     newcomer *n = (newcomer *)task;
     n->listener->take_in(n->thread, n->fd, n->peer, n->quota);

@@ -86,7 +86,7 @@ struct event_base *srv_loop_base(srv_loop *l)
     return l->base;
 }
 
-void srv_loop_post(srv_loop *l, weir_task *task)
+void srv_loop_post(srv_loop *l, weir_inbox_task *task)
 {
     if (weir__inbox_post(&l->inbox, task)) {
         uint64_t one = 1;
@@ -108,7 +108,7 @@ int64_t srv_loop_ms(void)
 /* ---- calls ---- */
 
 typedef struct call {
-    weir_task        task;
+    weir_inbox_task  task;
     void          (*fn)(void *ctx);
     void           *ctx;
     pthread_mutex_t lock;
@@ -116,7 +116,7 @@ typedef struct call {
     bool            done;
 } call;
 
-static void run_call(weir_task *t)
+static void run_call(weir_inbox_task *t)
 {
     call *c = (call *)t;
     c->fn(c->ctx);

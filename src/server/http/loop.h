@@ -17,7 +17,7 @@ struct event_base *srv_loop_base(srv_loop *l);
 
 /* Have `task` (base/inbox.h) run on the loop's thread, in the order of posting. Any thread, also
  * the loop's own (then: soon, not at once). */
-void srv_loop_post(srv_loop *l, weir_task *task);
+void srv_loop_post(srv_loop *l, weir_inbox_task *task);
 
 bool srv_loop_here(const srv_loop *l);          /* is this the loop's thread? */
 int64_t srv_loop_ms(void);                      /* monotonic, a few milliseconds coarse */

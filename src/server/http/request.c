@@ -244,7 +244,7 @@ struct srv_joined {
     weir_error        *out;
 };
 
-static void run_then(weir_task *task)
+static void run_then(weir_inbox_task *task)
 {
     srv_exchange *x = (srv_exchange *)((char *)task - offsetof(srv_exchange, task));
     srv_then     *then = x->then;

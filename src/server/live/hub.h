@@ -38,7 +38,7 @@ void srv_hub_destroy(srv_hub *h);           /* no reader is left; NULL is fine *
 
 /* Who reads from the ring, one for each loop: memory of its owner, who sets the first two. */
 typedef struct srv_reader {
-    weir_task         task;          /* posted when there is news */
+    weir_inbox_task   task;          /* posted when there is news */
     srv_loop        *loop;
     struct srv_reader *next;        /* guarded by the hub's lock, as is the next */
     bool             posted;        /* its task is posted, and it has not read to the end since */

@@ -35,7 +35,7 @@ typedef struct srv_longpoll_place {
 
 /* Of a loop: its polls that are to look now. */
 typedef struct srv_longpoll_loop {
-    weir_task              task;         /* first: it is found by it */
+    weir_inbox_task        task;         /* first: it is found by it */
     srv_longpolls        *polls;
     srv_loop             *loop;
     struct srv_longpoll_loop *next;
@@ -211,7 +211,7 @@ static srv_longpoll *next_woken(poll_loop *d)
     return p;
 }
 
-static void run_woken(weir_task *task)
+static void run_woken(weir_inbox_task *task)
 {
     poll_loop *d = (poll_loop *)task;
     srv_longpoll *p;

@@ -62,7 +62,8 @@ bool srv_longpoll_stand_aside(srv_longpoll *p);
 /* Have it look, if it rests, or else once it would rest. Any thread; it has entered. */
 void srv_longpoll_wake(srv_longpoll *p);
 
-/* It waits no longer, having got so many jobs. SRV_LONGPOLL_FAILED: it could not look. */
+/* It waits no longer, having got so many jobs. SRV_LONGPOLL_FAILED: it could not look, or left
+ * some for others (WEIR_MAX_TAKE_BYTES). */
 #define SRV_LONGPOLL_FAILED SIZE_MAX
 void srv_longpoll_leave(srv_longpoll *p, size_t got);
 

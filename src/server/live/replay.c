@@ -11,7 +11,7 @@
 
 /* A repetition that came before the first was done. Part of its request's memory. */
 typedef struct waiter {
-    weir_task       task;
+    weir_inbox_task task;
     struct waiter *next;
     srv_request   *r;
     weir_buf       answer;
@@ -127,7 +127,7 @@ static srv_replay *caller_of(srv_replays *s, const srv_request *r, const char *c
     return c;
 }
 
-static void reply_waiter(weir_task *task)
+static void reply_waiter(weir_inbox_task *task)
 {
     waiter *w = (waiter *)task;
     srv_reply_json(w->r, 200, &w->answer);

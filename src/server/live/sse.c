@@ -201,7 +201,7 @@ static void pause_over(void *ctx)
         read_on(s);
 }
 
-static void on_new_frames(weir_task *task)
+static void on_new_frames(weir_inbox_task *task)
 {
     sse *s = (sse *)task;
     s->due = true;

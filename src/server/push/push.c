@@ -13,20 +13,20 @@
  * The thread is woken with the lock held, and ends with the lock held: so nobody is inside of
  * `multi` when that is released. */
 
-static void post(srv_push *p, weir_task *task)
+static void post(srv_push *p, weir_inbox_task *task)
 {
     if (weir__inbox_post(&p->inbox, task))
-        curl_multi_wakeup(p->multi);
+        weir__curl.multi_wakeup(p->multi);
 }
 
-void push_post(srv_push *p, weir_task *task)
+void push_post(srv_push *p, weir_inbox_task *task)
 {
     pthread_mutex_lock(&p->lock);
     post(p, task);
     pthread_mutex_unlock(&p->lock);
 }
 
-static void run_ask(weir_task *task)
+static void run_ask(weir_inbox_task *task)
 {
     srv_push_ask *ask = (srv_push_ask *)task;
     ask->run(ask->push, ask);
@@ -68,7 +68,7 @@ static void on_event(const weir_event *e, void *ctx)
             news = t->woken = true;
     }
     if (news)
-        curl_multi_wakeup(p->multi);
+        weir__curl.multi_wakeup(p->multi);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -142,7 +142,7 @@ static void *push_main(void *arg)
         if (p->drain_ms && weir__monotonic_ms() >= p->drain_ms)
             push_break_off(p);
         if (!is_over(p))
-            curl_multi_poll(p->multi, NULL, 0, sleep_ms(p), NULL);
+            weir__curl.multi_poll(p->multi, NULL, 0, sleep_ms(p), NULL);
     }
     return NULL;
 }
@@ -161,9 +161,9 @@ weir_code srv_push_start(srv_push **out, weir_queue *q, srv_workers *workers,
     p->opt = opt;
     weir__inbox_init(&p->inbox);
     pthread_mutex_init(&p->lock, NULL);
-    weir_code rc = WEIR_OK;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(p->multi = curl_multi_init()) ||
-        (opt->data_dir && asprintf(&p->path, "%s/push.json", opt->data_dir) < 0))
+    weir_code rc = weir__curl_load(err);
+    if (!rc && (!(p->multi = weir__curl.multi_init()) ||
+                (opt->data_dir && asprintf(&p->path, "%s/push.json", opt->data_dir) < 0)))
         rc = weir_fail(err, WEIR_ENOMEM, "push: out of memory");
     if (!rc)
         rc = push_load(p, err);
@@ -184,7 +184,7 @@ void srv_push_drain(srv_push *p)
     pthread_mutex_lock(&p->lock);
     p->drain = true;
     if (!p->ended)
-        curl_multi_wakeup(p->multi);
+        weir__curl.multi_wakeup(p->multi);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -204,10 +204,10 @@ void srv_push_destroy(srv_push *p)
     weir_unlisten(p->listener);
     for (push_target *t; (t = p->targets); push_target_free(t))
         p->targets = t->next;
-    curl_multi_cleanup(p->multi);
+    if (p->multi)
+        weir__curl.multi_cleanup(p->multi);
     weir__inbox_fini(&p->inbox);
     pthread_mutex_destroy(&p->lock);
     free(p->path);
     free(p);
-    curl_global_cleanup();
 }

@@ -31,13 +31,13 @@ void srv_push_destroy(srv_push *p);             /* NULL is fine */
 
 typedef struct srv_push_ask srv_push_ask;
 struct srv_push_ask {
-    weir_task     task;         /* first; this and the next are srv_push_post()'s */
+    weir_inbox_task task;         /* first; this and the next are srv_push_post()'s */
     srv_push     *push;
     void        (*run)(srv_push *p, srv_push_ask *ask);     /* one of the three below */
     const char   *name;         /* remove */
     const srv_push_target *target;                          /* put */
     srv_loop     *loop;         /* where `done` runs when it was done */
-    weir_task      done;
+    weir_inbox_task done;
     weir_error    err;          /* out; code WEIR_OK: it was done */
     bool          made;         /* out, put: there was none of this name */
     weir_buf      json;         /* out: all targets, or the one; weir__buf_fini() */

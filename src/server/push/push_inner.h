@@ -5,10 +5,10 @@
 #ifndef WEIR_SERVER_PUSH_INNER_H
 #define WEIR_SERVER_PUSH_INNER_H
 
-#include <curl/curl.h>
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "base/curl.h"
 #include "base/inbox.h"
 #include "server/push/push.h"
 #include "server/live/workers.h"
@@ -117,7 +117,7 @@ struct srv_push {
 };
 
 /* push.c */
-void push_post(srv_push *p, weir_task *task);       /* any thread, while p->calls counts it */
+void push_post(srv_push *p, weir_inbox_task *task);       /* any thread, while p->calls counts it */
 /* Listen to events if there are targets, or will be; not if there are none. */
 weir_code push_listen(srv_push *p, bool needed, weir_error *err);
 

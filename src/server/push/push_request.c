@@ -52,7 +52,7 @@ static void header(push_request *r, bool *ok, const char *name, const char *valu
     weir__buf_str(&line, name);
     weir__buf_str(&line, ": ");
     weir__buf_str(&line, value);
-    struct curl_slist *more = line.failed ? NULL : curl_slist_append(r->headers, line.data);
+    struct curl_slist *more = line.failed ? NULL : weir__curl.slist_append(r->headers, line.data);
     weir__buf_fini(&line);
     if (more)
         r->headers = more;
@@ -95,6 +95,9 @@ static bool set_headers(push_request *r, const srv_push_target *t, const weir_jo
     number_header(r, &ok, "Weir-Attempt", (uint64_t)job->attempts + 1);
     number_header(r, &ok, "Weir-Timestamp", (uint64_t)at);
     header(r, &ok, "Weir-Signature", signature);
+    char trace[WEIR_TRACEPARENT_LEN + 1];
+    if (weir_job_trace(job, trace))
+        header(r, &ok, WEIR_TRACEPARENT, trace);
     header(r, &ok, "Expect", "");       /* libcurl's own is not sent then */
     return ok;
 }
@@ -130,13 +133,13 @@ static size_t got_bytes(char *bytes, size_t one, size_t n, void *ctx)
     return r->body.failed ? 0 : n;
 }
 
-#define SET(option, value) (ok = ok && !curl_easy_setopt(r->easy, (option), (value)))
+#define SET(option, value) (ok = ok && !weir__curl.easy_setopt(r->easy, (option), (value)))
 
 bool push_request_init(push_request *r, const srv_push_target *t, const weir_job *job, int64_t now,
                        bool guarded)
 {
     *r = (push_request){ .timeout_ms = t->timeout_ms, .guarded = guarded };
-    r->easy = curl_easy_init();
+    r->easy = weir__curl.easy_init();
     bool ok = r->easy && set_headers(r, t, job, now);
     SET(CURLOPT_URL, t->url);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -164,8 +167,8 @@ bool push_request_init(push_request *r, const srv_push_target *t, const weir_job
 
 void push_request_fini(push_request *r)
 {
-    curl_easy_cleanup(r->easy);
-    curl_slist_free_all(r->headers);
+    weir__curl.easy_cleanup(r->easy);
+    weir__curl.slist_free_all(r->headers);
     weir__buf_fini(&r->body);
     *r = (push_request){ 0 };
 }
@@ -178,11 +181,13 @@ static void fail(push_verdict *v, const char *text)
     weir__buf_str(&v->text, text);
 }
 
-/* Did the receiver break off? Then it has died, and perhaps of this job. */
+/* Did the receiver break off? Then it has died, and perhaps of this job. libcurl sends a request
+ * again when a kept connection broke: if there is nobody to connect to then, it died as well. */
 static bool broke_off(CURLcode rc)
 {
     return rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR || rc == CURLE_SEND_ERROR ||
-           rc == CURLE_PARTIAL_FILE;
+           rc == CURLE_PARTIAL_FILE || rc == CURLE_COULDNT_CONNECT ||
+           rc == CURLE_COULDNT_RESOLVE_HOST || rc == CURLE_SSL_CONNECT_ERROR;
 }
 
 /* No whole answer. What was never sent is not the job's fault; what was may have been done. */
@@ -190,8 +195,8 @@ static void judge_trouble(push_request *r, CURLcode rc, push_verdict *v)
 {
     weir_error why;
     curl_off_t sent_at = 0;
-    curl_easy_getinfo(r->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
-    const char *text = *r->error ? r->error : curl_easy_strerror(rc);
+    weir__curl.easy_getinfo(r->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
+    const char *text = *r->error ? r->error : weir__curl.easy_strerror(rc);
     if (!sent_at) {
         v->fate = PUSH_RETURN;
         v->effect = PUSH_BACK_OFF;
@@ -250,9 +255,9 @@ static bool judge_busy(push_request *r, long status, push_verdict *v)
 {
     struct curl_header *asked;
     curl_off_t          seconds = 0;
-    if (curl_easy_header(r->easy, "Retry-After", 0, CURLH_HEADER, -1, &asked) != CURLHE_OK)
+    if (weir__curl.easy_header(r->easy, "Retry-After", 0, CURLH_HEADER, -1, &asked) != CURLHE_OK)
         return false;
-    curl_easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &seconds);
+    weir__curl.easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &seconds);
     v->fate = PUSH_RETURN;
     v->effect = PUSH_BACK_OFF;
     v->wait_ms = seconds > PUSH_MAX_RETRY_MS / 1000 ? PUSH_MAX_RETRY_MS
@@ -285,7 +290,7 @@ static void judge_answer(push_request *r, long status, push_verdict *v)
 void push_judge(push_request *r, CURLcode rc, push_verdict *v)
 {
     long status = 0;
-    curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+    weir__curl.easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
     if (rc && !r->too_long)
         judge_trouble(r, rc, v);
     else

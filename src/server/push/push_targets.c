@@ -1,10 +1,10 @@
 /* push_targets.c - see push_targets.h. */
 #include "server/push/push_targets.h"
 
-#include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/curl.h"
 #include "base/fail.h"
 #include "core/job.h"
 #include "server/push/netguard.h"
@@ -68,21 +68,24 @@ static weir_code check_types(const weir_texts *types, weir_error *err)
 }
 
 /* Taken apart by the same code that will follow it, so that both see the same host. The caller
- * releases *host with curl_free(). */
+ * releases *host with free_host(). */
 static weir_code check_url(const char *url, char **host, weir_error *err)
 {
-    char     *scheme = NULL;
-    CURLU    *u = curl_url();
-    CURLUcode rc = u ? curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER)
-                     : CURLUE_OUT_OF_MEMORY;
     *host = NULL;
+    weir_code loaded = weir__curl_load(err);
+    if (loaded)
+        return loaded;
+    char     *scheme = NULL;
+    CURLU    *u = weir__curl.url();
+    CURLUcode rc = u ? weir__curl.url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER)
+                     : CURLUE_OUT_OF_MEMORY;
     if (!rc)
-        rc = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0);
+        rc = weir__curl.url_get(u, CURLUPART_SCHEME, &scheme, 0);
     bool web = scheme && (!strcmp(scheme, "http") || !strcmp(scheme, "https"));
     if (!rc && web)
-        rc = curl_url_get(u, CURLUPART_HOST, host, 0);
-    curl_free(scheme);
-    curl_url_cleanup(u);
+        rc = weir__curl.url_get(u, CURLUPART_HOST, host, 0);
+    weir__curl.free(scheme);
+    weir__curl.url_cleanup(u);
     if (rc == CURLUE_OUT_OF_MEMORY)
         return weir_fail(err, WEIR_ENOMEM, "url: out of memory");
     if (rc == CURLUE_USER_NOT_ALLOWED)
@@ -90,7 +93,15 @@ static weir_code check_url(const char *url, char **host, weir_error *err)
                                 "requests are signed with the secret");
     if (rc == CURLUE_UNSUPPORTED_SCHEME || (!rc && !web))
         return weir__fail_field(err, WEIR_EINVAL, "url", "must begin with https:// or http://");
-    return rc ? weir__fail_field(err, WEIR_EINVAL, "url", "%s", curl_url_strerror(rc)) : WEIR_OK;
+    if (rc)
+        return weir__fail_field(err, WEIR_EINVAL, "url", "%s", weir__curl.url_strerror(rc));
+    return WEIR_OK;
+}
+
+static void free_host(char *host)
+{
+    if (host)
+        weir__curl.free(host);
 }
 
 weir_code srv_push_check(const target *t, weir_error *err)
@@ -101,7 +112,7 @@ weir_code srv_push_check(const target *t, weir_error *err)
         rc = check_types(&t->types, err);
     if (!rc) {
         rc = check_url(t->url, &host, err);
-        curl_free(host);
+        free_host(host);
     }
     size_t len = t->secret ? strlen(t->secret) : SRV_PUSH_MIN_SECRET;
     if (!rc && len < SRV_PUSH_MIN_SECRET)
@@ -118,7 +129,7 @@ weir_code srv_push_check_public(const target *t, weir_error *err)
     if (kind)
         rc = weir__fail_field(err, WEIR_EINVAL, "url", "%.80s is not a public address (%s), and "
                               "the server does not run with --push-private", host, kind);
-    curl_free(host);
+    free_host(host);
     return rc;
 }
 

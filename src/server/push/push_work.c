@@ -17,11 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/job.h"
 #include "server/push/push_inner.h"
 
 /* A job from its taking to its end. */
 struct push_delivery {
-    weir_task       task;               /* first */
+    weir_inbox_task task;               /* first */
     srv_push       *p;
     push_target    *target;             /* while the request is under way */
     push_delivery  *next, **link;
@@ -32,12 +33,12 @@ struct push_delivery {
     weir_future    *future;             /* of the outcome ... */
     weir_error      err;                /* ... and its answers */
     weir_ended      ended;
-    weir_lease      lease;
+    weir_renewed    renewed;
 };
 
 /* A question for jobs. */
 typedef struct asking {
-    weir_task    task;                  /* first */
+    weir_inbox_task task;                  /* first */
     srv_push    *p;
     push_target *target;
     weir_future *future;
@@ -139,12 +140,12 @@ static void on_settled(weir_code code, const weir_error *err, void *ctx)
 
 /* Also when it is not known whether it came there: if it did, the answer is WEIR_ESTALE. When
  * nothing helps, the job runs again once its lease is over. */
-static void settled(weir_task *task)
+static void settled(weir_inbox_task *task)
 {
     push_delivery *d = (push_delivery *)task;
     srv_push      *p = d->p;
     weir_code      code = d->err.code                      ? d->err.code
-                          : d->verdict.fate == PUSH_LATER  ? d->lease.code
+                          : d->verdict.fate == PUSH_LATER  ? d->renewed.err.code
                                                            : d->ended.err.code;
     p->calls--;
     weir_future_free(d->future);
@@ -168,9 +169,9 @@ static weir_code send_outcome(srv_push *p, push_delivery *d)
     };
     const push_verdict *v = &d->verdict;
     if (v->fate == PUSH_LATER) {
-        d->lease = (weir_lease){ .id = d->job->id, .delivery = d->job->delivery,
-                                 .lease_ms = d->later_ms };
-        return weir_renew_async(p->q, &d->lease, 1, &d->future, &d->err);
+        weir_lease lease = { .id = d->job->id, .delivery = d->job->delivery,
+                             .lease_ms = d->later_ms };
+        return weir_renew_async(p->q, &lease, 1, &d->renewed, &d->future, &d->err);
     }
     weir_ending ending = { .id = d->job->id, .delivery = d->job->delivery,
                            .outcome = outcomes[v->fate],
@@ -207,7 +208,7 @@ void push_settle_again(srv_push *p)
 static void request_over(srv_push *p, push_delivery *d)
 {
     unlink_from(d);
-    curl_multi_remove_handle(p->multi, d->request.easy);
+    weir__curl.multi_remove_handle(p->multi, d->request.easy);
     d->target->running--;
 }
 
@@ -215,11 +216,11 @@ void push_look_at_requests(srv_push *p)
 {
     int            n;
     const CURLMsg *m;
-    curl_multi_perform(p->multi, &n);
-    while ((m = curl_multi_info_read(p->multi, &n))) {
+    weir__curl.multi_perform(p->multi, &n);
+    while ((m = weir__curl.multi_info_read(p->multi, &n))) {
         char    *request = NULL;
         CURLcode rc = m->data.result;
-        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &request);
+        weir__curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &request);
         push_delivery *d = (push_delivery *)(void *)(request - offsetof(push_delivery, request));
         push_judge(&d->request, rc, &d->verdict);
         request_over(p, d);                     /* `m` is gone with it */
@@ -251,7 +252,7 @@ static void deliver(srv_push *p, push_target *t, weir_job *job, int64_t late_ms)
     bool wanted = !p->drain_ms && !t->removed && !t->is->paused;
     if (wanted && late_ms < PUSH_MARGIN_MS / 2 &&
         push_request_init(&d->request, t->is, job, weir_now(p->q), !p->opt->push_private) &&
-        !curl_multi_add_handle(p->multi, d->request.easy)) {
+        !weir__curl.multi_add_handle(p->multi, d->request.easy)) {
         link_in(&p->under_way, d);
         return;
     }
@@ -283,7 +284,7 @@ static int64_t lease_of(const push_target *t)
     return t->is->timeout_ms + PUSH_MARGIN_MS;
 }
 
-static void taken(weir_task *task)
+static void taken(weir_inbox_task *task)
 {
     asking      *a = (asking *)task;
     srv_push    *p = a->p;
@@ -302,7 +303,8 @@ static void taken(weir_task *task)
     bool alone = a->pass == WEIR__PASS_ALONE && a->n_out;
     if (a->waits && !a->n_out)
         t->refused_ms = weir__monotonic_ms() + PUSH_REFUSED_MS;
-    if (a->err.code || a->n_out == a->n || a->waits || alone)
+    bool more = a->n_out == a->n || weir__jobs_fill_take(a->jobs, a->n_out);
+    if (a->err.code || more || a->waits || alone)
         wake(p, t);
     for (size_t i = 0; i < a->n_out; i++)
         deliver(p, t, a->jobs[i], weir__monotonic_ms() - a->asked_ms);

@@ -86,7 +86,7 @@ static void on_message(void *ctx, const char *id, const char *event, const char 
 static long status_of(const http_event_source *e)
 {
     long status = 0;
-    curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
+    weir__curl.easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
     return status;
 }
 
@@ -117,21 +117,21 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 static bool set_resuming(http_event_source *e)
 {
     char line[sizeof e->sse.id + 32];
-    curl_slist_free_all(e->resuming);
+    weir__curl.slist_free_all(e->resuming);
     e->resuming = NULL;
     for (struct curl_slist *h = e->headers; h; h = h->next) {
-        struct curl_slist *more = curl_slist_append(e->resuming, h->data);
+        struct curl_slist *more = weir__curl.slist_append(e->resuming, h->data);
         if (!more)
             return false;
         e->resuming = more;
     }
     if (*e->sse.id) {
         snprintf(line, sizeof line, "Last-Event-ID: %s", e->sse.id);
-        struct curl_slist *more = curl_slist_append(e->resuming, line);
+        struct curl_slist *more = weir__curl.slist_append(e->resuming, line);
         if (!more)
             return false;
     }
-    return !curl_easy_setopt(e->curl, CURLOPT_HTTPHEADER, e->resuming);
+    return !weir__curl.easy_setopt(e->curl, CURLOPT_HTTPHEADER, e->resuming);
 }
 
 /* One connection, from its start to its end. */
@@ -146,12 +146,12 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
     e->begun = e->live = false;
     e->feed = f;
     e->read_ms = weir__monotonic_ms();
-    if (!set_resuming(e) || curl_multi_add_handle(e->multi, e->curl)) {
+    if (!set_resuming(e) || weir__curl.multi_add_handle(e->multi, e->curl)) {
         weir_fail(why, WEIR_ENOMEM, "http: no memory to listen");
         return;
     }
     while (running && !weir__feed_stopping(f)) {
-        if (curl_multi_perform(e->multi, &running))
+        if (weir__curl.multi_perform(e->multi, &running))
             break;
         int64_t silent = weir__monotonic_ms() - e->read_ms;
         if (silent >= SILENCE_MS) {
@@ -160,12 +160,12 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
             break;
         }
         if (running)
-            curl_multi_poll(e->multi, NULL, 0, (int)(SILENCE_MS - silent), NULL);
+            weir__curl.multi_poll(e->multi, NULL, 0, (int)(SILENCE_MS - silent), NULL);
     }
-    for (CURLMsg *m; (m = curl_multi_info_read(e->multi, &left));)
+    for (CURLMsg *m; (m = weir__curl.multi_info_read(e->multi, &left));)
         rc = m->data.result;
     long status = status_of(e);
-    curl_multi_remove_handle(e->multi, e->curl);
+    weir__curl.multi_remove_handle(e->multi, e->curl);
     if (!rc && status && status != 200)
         weir__http_refusal(e->url, status, e->refusal.data ? e->refusal.data : "", e->refusal.len,
                            why);
@@ -175,7 +175,7 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
 
 static void wake(void *ctx)
 {
-    curl_multi_wakeup(((http_event_source *)ctx)->multi);
+    weir__curl.multi_wakeup(((http_event_source *)ctx)->multi);
 }
 
 static const weir_feed_source source = { .thread = "weir-http", .receive = receive, .wake = wake };
@@ -188,14 +188,14 @@ static weir_code set_up(http_event_source *e, weir_error *err)
     snprintf(target, sizeof target, "%s/v1/events", e->url->base);
     e->sse.message = on_message;
     e->sse.ctx = e;
-    e->multi = curl_multi_init();
+    e->multi = weir__curl.multi_init();
     e->curl = weir__http_handle(e->url, &e->headers, "text/event-stream");
-    if (!e->multi || !e->curl || curl_easy_setopt(e->curl, CURLOPT_URL, target) ||
-        curl_easy_setopt(e->curl, CURLOPT_ERRORBUFFER, e->why) ||
-        curl_easy_setopt(e->curl, CURLOPT_HEADERFUNCTION, on_header) ||
-        curl_easy_setopt(e->curl, CURLOPT_HEADERDATA, e) ||
-        curl_easy_setopt(e->curl, CURLOPT_WRITEFUNCTION, on_bytes) ||
-        curl_easy_setopt(e->curl, CURLOPT_WRITEDATA, e))
+    if (!e->multi || !e->curl || weir__curl.easy_setopt(e->curl, CURLOPT_URL, target) ||
+        weir__curl.easy_setopt(e->curl, CURLOPT_ERRORBUFFER, e->why) ||
+        weir__curl.easy_setopt(e->curl, CURLOPT_HEADERFUNCTION, on_header) ||
+        weir__curl.easy_setopt(e->curl, CURLOPT_HEADERDATA, e) ||
+        weir__curl.easy_setopt(e->curl, CURLOPT_WRITEFUNCTION, on_bytes) ||
+        weir__curl.easy_setopt(e->curl, CURLOPT_WRITEDATA, e))
         return weir_fail(err, WEIR_ENOMEM, "http: no memory to listen");
     return weir__feed_open(&e->opened, &source, e, e->url->timeout_ms, err);
 }
@@ -223,11 +223,11 @@ void weir__http_events_close(http_event_source *e)
         return;
     weir__feed_close(e->opened);
     if (e->curl)
-        curl_easy_cleanup(e->curl);
+        weir__curl.easy_cleanup(e->curl);
     if (e->multi)
-        curl_multi_cleanup(e->multi);
-    curl_slist_free_all(e->headers);
-    curl_slist_free_all(e->resuming);
+        weir__curl.multi_cleanup(e->multi);
+    weir__curl.slist_free_all(e->headers);
+    weir__curl.slist_free_all(e->resuming);
     weir__sse_fini(&e->sse);
     weir__buf_fini(&e->refusal);
     free(e);

@@ -15,10 +15,10 @@
 #ifndef WEIR_STORE_HTTP_HTTP_H
 #define WEIR_STORE_HTTP_HTTP_H
 
-#include <curl/curl.h>
 #include <pthread.h>
 
 #include "base/buf.h"
+#include "base/curl.h"
 #include "op/batch.h"
 #include "store/feed.h"
 #include "store/remote/attempt.h"
@@ -67,7 +67,8 @@ void      weir__http_post_fini(http_post *p);
 weir_code weir__http_post_run(http_post *p, const weir_buf *body, int64_t silence_ms,
                               weir_error *err);
 
-/* A handle with what all requests to this server have in common; NULL: out of memory. */
+/* A handle with what all requests to this server have in common; NULL: out of memory. libcurl is
+ * loaded (weir__curl_load()). */
 CURL *weir__http_handle(const http_url *url, struct curl_slist **headers, const char *accept);
 
 /* What went wrong on the way, with the server's address. */

@@ -8,16 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sendbuf.h"
 
 enum {
     CHUNK = 64 * 1024,
     KEPT_ROOM = 1024 * 1024,
     MAX_ANSWER = 16 * 1024,             /* bytes of the answer to the upgrade */
-    MAX_UNSENT = 64 * 1024 * 1024,      /* bytes */
     PING_MS = 10 * 1000,                /* a ping is sent ... */
     SILENCE_MS = 35 * 1000,             /* ... and the server has not answered three of them */
     LAST_MS = 200                       /* to send the last messages */
@@ -27,16 +25,12 @@ struct http_member {
     const http_url *url;
     weir_member     is;
     weir_feed      *feed;
-    int             wake;               /* an eventfd: there is something to send, or the end */
-    pthread_mutex_t lock;               /* guards what follows */
-    bool            live;
-    weir_buf        posted;
+    weir_sendbuf    out;
 
     CURL           *curl;               /* the thread's, as what follows */
     char            why[CURL_ERROR_SIZE];
     int             fd;
-    weir_buf        in, out;
-    size_t          sent;
+    weir_buf        in;
     int64_t         read_ms;
 };
 
@@ -53,55 +47,25 @@ static void put_frame(weir_buf *out, const char *bytes, size_t len)
 
 weir_code weir__http_member_post(http_member *m, const weir_envelope *e, weir_error *err)
 {
-    weir_code rc = WEIR_OK;
-    pthread_mutex_lock(&m->lock);
-    bool first = !m->posted.len;
-    if (!m->live)
-        rc = weir_fail(err, WEIR_EUNAVAIL, "%s: no connection to its event bus", m->url->base);
-    else if (m->posted.len > MAX_UNSENT)
-        rc = weir_fail(err, WEIR_EFULL, "bus: %d bytes wait to be sent to %s", MAX_UNSENT,
-                       m->url->base);
-    else
-        put_frame(&m->posted, e->bytes, e->len);
-    if (m->posted.failed) {
-        rc = weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
-        weir__buf_fini(&m->posted);         /* what was posted before is lost, too */
-    }
-    pthread_mutex_unlock(&m->lock);
-    if (!rc && first)
-        eventfd_write(m->wake, 1);
-    return rc;
+    weir_buf *out;
+    weir_code rc = weir__sendbuf_begin(&m->out, &out, m->url->base,
+                                       "no connection to its event bus", err);
+    if (rc)
+        return rc;
+    put_frame(out, e->bytes, e->len);
+    return weir__sendbuf_end(&m->out, err);
 }
 
-static void take_posted(http_member *m)
+static bool send_bytes(void *ctx, const char *bytes, size_t len, size_t *n)
 {
-    if (m->out.cap > KEPT_ROOM)
-        weir__buf_fini(&m->out);
-    weir__buf_clear(&m->out);
-    m->sent = 0;
-    pthread_mutex_lock(&m->lock);
-    weir_buf empty = m->out;
-    m->out = m->posted;
-    m->posted = empty;
-    pthread_mutex_unlock(&m->lock);
+    CURLcode rc = weir__curl.easy_send(((http_member *)ctx)->curl, bytes, len, n);
+    return !rc || rc == CURLE_AGAIN;
 }
 
 /* Send what can be sent. False: the connection is gone. */
 static bool send_some(http_member *m)
 {
-    for (;;) {
-        if (m->sent == m->out.len)
-            take_posted(m);
-        if (m->sent == m->out.len)
-            return true;
-        size_t   n = 0;
-        CURLcode rc = curl_easy_send(m->curl, m->out.data + m->sent, m->out.len - m->sent, &n);
-        m->sent += n;
-        if (rc == CURLE_AGAIN)
-            return true;
-        if (rc)
-            return false;
-    }
+    return weir__sendbuf_send(&m->out, send_bytes, m);
 }
 
 /* ---- what comes ---- */
@@ -113,7 +77,7 @@ static bool read_some(http_member *m, bool *some)
     *some = false;
     if (!weir__buf_reserve(&m->in, CHUNK))
         return false;
-    CURLcode rc = curl_easy_recv(m->curl, m->in.data + m->in.len, CHUNK, &n);
+    CURLcode rc = weir__curl.easy_recv(m->curl, m->in.data + m->in.len, CHUNK, &n);
     if (rc == CURLE_AGAIN)
         return true;
     if (rc || !n)
@@ -158,7 +122,8 @@ static bool receive_all(http_member *m)
 
 static bool wait_for(http_member *m, short events, weir_deadline until)
 {
-    struct pollfd p[2] = { { .fd = m->fd, .events = events }, { .fd = m->wake, .events = POLLIN } };
+    struct pollfd p[2] = { { .fd = m->fd, .events = events },
+                           { .fd = m->out.wake, .events = POLLIN } };
     int           n;
     do
         n = poll(p, 2, (int)weir__deadline_left_ms(until));
@@ -166,15 +131,15 @@ static bool wait_for(http_member *m, short events, weir_deadline until)
     return n > 0 && !p[1].revents;
 }
 
-static void write_upgrade(http_member *m)
+static void write_upgrade(const http_member *m, weir_buf *out)
 {
     const char *host = strstr(m->url->base, "://") + 3;
     size_t      len = strcspn(host, "/");
-    weir__buf_printf(&m->out, "GET %s/eventbus/tcp HTTP/1.1\r\nHost: %.*s\r\n"
+    weir__buf_printf(out, "GET %s/eventbus/tcp HTTP/1.1\r\nHost: %.*s\r\n"
                      "Connection: Upgrade\r\nUpgrade: weir-bus\r\n", host + len, (int)len, host);
     if (*m->url->token)
-        weir__buf_printf(&m->out, "Authorization: Bearer %s\r\n", m->url->token);
-    weir__buf_str(&m->out, "\r\n");
+        weir__buf_printf(out, "Authorization: Bearer %s\r\n", m->url->token);
+    weir__buf_str(out, "\r\n");
 }
 
 /* What the server answers to the upgrade, up to the empty line; the rest stays in m->in. */
@@ -201,23 +166,15 @@ static weir_code connect_to_bus(http_member *m, weir_error *why)
 {
     weir_deadline until = weir__deadline_in(m->url->timeout_ms);
     curl_socket_t fd;
-    CURLcode      rc = curl_easy_perform(m->curl);
-    if (rc || (rc = curl_easy_getinfo(m->curl, CURLINFO_ACTIVESOCKET, &fd)) != CURLE_OK)
+    CURLcode      rc = weir__curl.easy_perform(m->curl);
+    if (rc || (rc = weir__curl.easy_getinfo(m->curl, CURLINFO_ACTIVESOCKET, &fd)) != CURLE_OK)
         return weir__http_trouble(m->url, rc, m->why, why);
     m->fd = (int)fd;
-    write_upgrade(m);
-    while (m->sent < m->out.len)
-        if (!send_some(m) || (m->sent < m->out.len && !wait_for(m, POLLOUT, until)))
+    write_upgrade(m, &m->out.out);          /* no post comes before the connection is live */
+    while (weir__sendbuf_waits(&m->out))
+        if (!send_some(m) || (weir__sendbuf_waits(&m->out) && !wait_for(m, POLLOUT, until)))
             return weir_fail(why, WEIR_EUNAVAIL, "%s: the connection was lost", m->url->base);
     return read_upgrade(m, until, why);
-}
-
-static void set_live(http_member *m, bool live)
-{
-    pthread_mutex_lock(&m->lock);
-    m->live = live;
-    weir__buf_clear(&m->posted);
-    pthread_mutex_unlock(&m->lock);
 }
 
 /* Until the connection or the feed ends. */
@@ -228,23 +185,22 @@ static void run_connection(http_member *m, weir_feed *f)
     bool              ok = take_frames(m);
     while (ok && !weir__feed_stopping(f)) {
         struct pollfd p[2] = { { .fd = m->fd, .events = POLLIN },
-                               { .fd = m->wake, .events = POLLIN } };
+                               { .fd = m->out.wake, .events = POLLIN } };
         int64_t now = weir__monotonic_ms();
         if (now >= pinged_ms + PING_MS) {
             pinged_ms = now;
             weir__http_member_post(m, &(weir_envelope){ .bytes = ping, .len = sizeof ping - 1 },
                                    NULL);
         }
-        p[0].events |= m->sent < m->out.len ? POLLOUT : 0;
+        p[0].events |= weir__sendbuf_waits(&m->out) ? POLLOUT : 0;
         if (poll(p, 2, (int)(pinged_ms + PING_MS - now)) < 0 && errno != EINTR)
             break;
-        eventfd_t count;
         if (p[1].revents)
-            eventfd_read(m->wake, &count);
+            weir__sendbuf_woken(&m->out);
         ok = send_some(m) && receive_all(m) && weir__monotonic_ms() < m->read_ms + SILENCE_MS;
     }
     weir_deadline until = weir__deadline_in(LAST_MS);
-    while (ok && (ok = send_some(m)) && m->sent < m->out.len)
+    while (ok && (ok = send_some(m)) && weir__sendbuf_waits(&m->out))
         ok = wait_for(m, POLLOUT, until);
 }
 
@@ -252,9 +208,9 @@ static weir_code make_handle(http_member *m, struct curl_slist **headers, weir_e
 {
     m->curl = weir__http_handle(m->url, headers, "*/*");
     m->why[0] = '\0';
-    if (m->curl && !curl_easy_setopt(m->curl, CURLOPT_URL, m->url->base) &&
-        !curl_easy_setopt(m->curl, CURLOPT_ERRORBUFFER, m->why) &&
-        !curl_easy_setopt(m->curl, CURLOPT_CONNECT_ONLY, 1L))
+    if (m->curl && !weir__curl.easy_setopt(m->curl, CURLOPT_URL, m->url->base) &&
+        !weir__curl.easy_setopt(m->curl, CURLOPT_ERRORBUFFER, m->why) &&
+        !weir__curl.easy_setopt(m->curl, CURLOPT_CONNECT_ONLY, 1L))
         return WEIR_OK;
     return weir_fail(why, WEIR_ENOMEM, "http: out of memory");
 }
@@ -263,30 +219,28 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
 {
     http_member       *m = ctx;
     struct curl_slist *headers = NULL;
-    eventfd_t          count;
-    eventfd_read(m->wake, &count);          /* what is left of the last connection */
+    weir__sendbuf_woken(&m->out);           /* what is left of the last connection */
+    weir__sendbuf_set_live(&m->out, false);
     weir__buf_clear(&m->in);
-    weir__buf_clear(&m->out);
-    m->sent = 0;
     weir_code rc = weir__feed_stopping(f) ? WEIR_ECLOSED : make_handle(m, &headers, why);
     if (!rc && !connect_to_bus(m, why)) {
-        set_live(m, true);
+        weir__sendbuf_set_live(&m->out, true);
         weir__feed_live(f);
         m->is.lost(m->is.ctx);
         run_connection(m, f);
-        set_live(m, false);
+        weir__sendbuf_set_live(&m->out, false);
         m->is.gone(m->is.ctx, "");
         weir_fail(why, WEIR_EUNAVAIL, "%s: the connection to its event bus was lost",
                   m->url->base);
     }
-    curl_easy_cleanup(m->curl);
-    curl_slist_free_all(headers);
+    weir__curl.easy_cleanup(m->curl);
+    weir__curl.slist_free_all(headers);
     m->curl = NULL;
 }
 
 static void wake(void *ctx)
 {
-    eventfd_write(((http_member *)ctx)->wake, 1);
+    weir__sendbuf_wake(&((http_member *)ctx)->out);
 }
 
 static const weir_feed_source source = { .thread = "weir-member", .receive = receive,
@@ -299,12 +253,8 @@ void weir__http_member_leave(http_member *m)
     if (!m)
         return;
     weir__feed_close(m->feed);
-    if (m->wake >= 0)
-        close(m->wake);
-    weir__buf_fini(&m->posted);
+    weir__sendbuf_fini(&m->out);
     weir__buf_fini(&m->in);
-    weir__buf_fini(&m->out);
-    pthread_mutex_destroy(&m->lock);
     free(m);
 }
 
@@ -316,10 +266,13 @@ weir_code weir__http_member_join(http_member **out, const http_url *url, const w
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
     m->url = url;
     m->is = *is;
-    m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    pthread_mutex_init(&m->lock, NULL);
-    weir_code rc = m->wake < 0 ? weir_fail(err, WEIR_ENOMEM, "bus: %s", strerror(errno))
-                               : weir__feed_open(&m->feed, &source, m, url->timeout_ms, err);
+    weir_code rc = weir__sendbuf_init(&m->out, err);
+    if (rc) {
+        free(m);
+        *out = NULL;
+        return rc;
+    }
+    rc = weir__feed_open(&m->feed, &source, m, url->timeout_ms, err);
     if (rc) {
         weir__http_member_leave(m);
         *out = NULL;

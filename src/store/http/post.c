@@ -13,14 +13,6 @@ enum { KEPT_ROOM = 1024 * 1024 };       /* bytes of an answer's memory that is k
 
 /* ---- handles ---- */
 
-static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
-static CURLcode       curl_ready;
-
-static void init_curl(void)
-{
-    curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 /* A peer that is gone without a word is found out: by what it does not acknowledge, and by probes
  * while nothing is under way. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
@@ -43,43 +35,42 @@ static struct curl_slist *make_headers(const http_url *url, const char *accept)
 {
     char line[WEIR_HTTP_MAX_TOKEN + 64];
     snprintf(line, sizeof line, "Accept: %s", accept);
-    struct curl_slist *list = curl_slist_append(NULL, line), *more = list;
+    struct curl_slist *list = weir__curl.slist_append(NULL, line), *more = list;
     const char *const  always[] = { "Content-Type: application/json", "Expect:" };
     for (size_t i = 0; more && i < sizeof always / sizeof *always; i++)
-        more = curl_slist_append(list, always[i]);
+        more = weir__curl.slist_append(list, always[i]);
     if (more && *url->token) {
         snprintf(line, sizeof line, "Authorization: Bearer %s", url->token);
-        more = curl_slist_append(list, line);
+        more = weir__curl.slist_append(list, line);
     }
     if (more)
         return list;
-    curl_slist_free_all(list);
+    weir__curl.slist_free_all(list);
     return NULL;
 }
 
 CURL *weir__http_handle(const http_url *url, struct curl_slist **headers, const char *accept)
 {
     *headers = NULL;
-    pthread_once(&curl_once, init_curl);
-    CURL *c = curl_ready ? NULL : curl_easy_init();
+    CURL *c = weir__curl.easy_init();
     if (!c)
         return NULL;
     *headers = make_headers(url, accept);
-    bool ok = *headers && !curl_easy_setopt(c, CURLOPT_HTTPHEADER, *headers) &&
-              !curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") &&
-              !curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-              !curl_easy_setopt(c, CURLOPT_PROXY, "") &&
-              !curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) &&
-              !curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) &&
-              !curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)url->timeout_ms) &&
-              !curl_easy_setopt(c, CURLOPT_SOCKOPTFUNCTION, on_socket) &&
-              !curl_easy_setopt(c, CURLOPT_SOCKOPTDATA, url) &&
-              (!*url->ca || !curl_easy_setopt(c, CURLOPT_CAINFO, url->ca));
+    bool ok = *headers && !weir__curl.easy_setopt(c, CURLOPT_HTTPHEADER, *headers) &&
+              !weir__curl.easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") &&
+              !weir__curl.easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+              !weir__curl.easy_setopt(c, CURLOPT_PROXY, "") &&
+              !weir__curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) &&
+              !weir__curl.easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) &&
+              !weir__curl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)url->timeout_ms) &&
+              !weir__curl.easy_setopt(c, CURLOPT_SOCKOPTFUNCTION, on_socket) &&
+              !weir__curl.easy_setopt(c, CURLOPT_SOCKOPTDATA, url) &&
+              (!*url->ca || !weir__curl.easy_setopt(c, CURLOPT_CAINFO, url->ca));
     if (ok)
         return c;
-    curl_slist_free_all(*headers);
+    weir__curl.slist_free_all(*headers);
     *headers = NULL;
-    curl_easy_cleanup(c);
+    weir__curl.easy_cleanup(c);
     return NULL;
 }
 
@@ -98,12 +89,12 @@ weir_code weir__http_post_init(http_post *p, const http_url *url, weir_error *er
     *p = (http_post){ .url = url };
     p->curl = weir__http_handle(url, &p->headers, "application/json");
     snprintf(target, sizeof target, "%s/v1/batch", url->base);
-    if (p->curl && !curl_easy_setopt(p->curl, CURLOPT_URL, target) &&
-        !curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, p->why) &&
-        !curl_easy_setopt(p->curl, CURLOPT_WRITEFUNCTION, on_answer) &&
-        !curl_easy_setopt(p->curl, CURLOPT_WRITEDATA, p) &&
-        !curl_easy_setopt(p->curl, CURLOPT_LOW_SPEED_LIMIT, 1L) &&
-        !curl_easy_setopt(p->curl, CURLOPT_POST, 1L))
+    if (p->curl && !weir__curl.easy_setopt(p->curl, CURLOPT_URL, target) &&
+        !weir__curl.easy_setopt(p->curl, CURLOPT_ERRORBUFFER, p->why) &&
+        !weir__curl.easy_setopt(p->curl, CURLOPT_WRITEFUNCTION, on_answer) &&
+        !weir__curl.easy_setopt(p->curl, CURLOPT_WRITEDATA, p) &&
+        !weir__curl.easy_setopt(p->curl, CURLOPT_LOW_SPEED_LIMIT, 1L) &&
+        !weir__curl.easy_setopt(p->curl, CURLOPT_POST, 1L))
         return WEIR_OK;
     return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
 }
@@ -111,8 +102,9 @@ weir_code weir__http_post_init(http_post *p, const http_url *url, weir_error *er
 void weir__http_post_fini(http_post *p)
 {
     if (p->curl)
-        curl_easy_cleanup(p->curl);
-    curl_slist_free_all(p->headers);
+        weir__curl.easy_cleanup(p->curl);
+    if (p->headers)
+        weir__curl.slist_free_all(p->headers);
     weir__buf_fini(&p->answer);
     *p = (http_post){ 0 };
 }
@@ -122,7 +114,7 @@ void weir__http_post_fini(http_post *p)
 weir_code weir__http_trouble(const http_url *url, CURLcode rc, const char *why, weir_error *err)
 {
     weir_code   code = WEIR_EUNAVAIL;
-    const char *text = *why ? why : curl_easy_strerror(rc);
+    const char *text = *why ? why : weir__curl.easy_strerror(rc);
     if (rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE)
         return weir_fail(err, WEIR_EINVAL, "%s: %s; with a CA of your own add ?ca=FILE", url->base,
                          text);
@@ -139,12 +131,12 @@ weir_code weir__http_post_run(http_post *p, const weir_buf *body, int64_t silenc
     weir__buf_clear(&p->answer);
     p->why[0] = '\0';
     p->status = 0;
-    curl_easy_setopt(p->curl, CURLOPT_POSTFIELDS, body->data);
-    curl_easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
-    curl_easy_setopt(p->curl, CURLOPT_LOW_SPEED_TIME, (long)((silence_ms + 999) / 1000));
-    CURLcode rc = curl_easy_perform(p->curl);
+    weir__curl.easy_setopt(p->curl, CURLOPT_POSTFIELDS, body->data);
+    weir__curl.easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+    weir__curl.easy_setopt(p->curl, CURLOPT_LOW_SPEED_TIME, (long)((silence_ms + 999) / 1000));
+    CURLcode rc = weir__curl.easy_perform(p->curl);
     long     bytes = 0;
-    curl_easy_getinfo(p->curl, CURLINFO_REQUEST_SIZE, &bytes);
+    weir__curl.easy_getinfo(p->curl, CURLINFO_REQUEST_SIZE, &bytes);
     p->sent = bytes > 0;
     if (rc == CURLE_WRITE_ERROR)
         return weir_fail(err, WEIR_ENOMEM, "%s: no memory for an answer of more than %zu bytes",
@@ -153,7 +145,7 @@ weir_code weir__http_post_run(http_post *p, const weir_buf *body, int64_t silenc
         return weir_fail(err, WEIR_EUNAVAIL, "%s: no answer within the timeout", p->url->base);
     if (rc)
         return weir__http_trouble(p->url, rc, p->why, err);
-    curl_easy_getinfo(p->curl, CURLINFO_RESPONSE_CODE, &p->status);
+    weir__curl.easy_getinfo(p->curl, CURLINFO_RESPONSE_CODE, &p->status);
     weir__buf_add(&p->answer, "", 0);           /* so that there is a NUL */
     return p->answer.failed ? weir_fail(err, WEIR_ENOMEM, "http: out of memory") : WEIR_OK;
 }

@@ -26,6 +26,8 @@ static weir_code start(http_store *s, const weir_url *url, weir_error *err)
     if (!rc && s->env.durability)
         rc = weir_fail(err, WEIR_EINVAL, "durability: the server decides what it reaches; leave it "
                                          "out");
+    if (!rc)
+        rc = weir__curl_load(err);
     for (int i = 0; !rc && i < WEIR_HTTP_LANES; i++) {
         rc = weir__caller_init(&s->lane[i].caller, err);
         if (!rc)

@@ -135,9 +135,10 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
 {
     mem_type *type[WEIR_MAX_TAKE_TYPES];
     mem_job  *head[WEIR_MAX_TAKE_TYPES];
-    size_t    n = 0, passed = 0;
+    size_t    n = 0, passed = 0, bytes = 0;
     bool      alone = false;
     t->n_jobs = 0;
+    t->partial = false;
     for (size_t i = 0; i < t->n_types && !s->star->stats.paused; i++) {
         mem_type *known = weir__mem_type(s, t->types[i]);
         if (!known || known->stats.paused || known->seen == s->serial)
@@ -148,7 +149,7 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
         type[n] = known;
         n += head[n] != NULL;
     }
-    while (n > 0 && t->n_jobs < t->n && passed < WEIR_MAX_PASSED && !alone) {
+    while (n > 0 && t->n_jobs < t->n && passed < WEIR_MAX_PASSED && !alone && !t->partial) {
         size_t best = 0;
         for (size_t i = 1; i < n; i++) {
             if (weir__job_before(head[i]->j.priority, head[i]->j.id, head[best]->j.priority,
@@ -163,6 +164,8 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
         }
         alone = suspect && !pass;
         passed += pass;
+        bytes += pass ? 0 : head[best]->j.data_len;
+        t->partial = bytes >= WEIR_MAX_TAKE_BYTES;
         if (t->n_jobs < t->n)
             head[best] = next_of(type[best], head[best], now);
         if (!head[best]) {
@@ -233,7 +236,7 @@ weir_code weir__mem_renew(mem_store *s, weir_op *op)
 {
     weir_op_renew *r = &op->u.renew;
     for (size_t i = 0; i < r->n; i++) {
-        weir_lease *l = &r->items[i];
+        weir_renewal *l = &r->items[i];
         mem_job    *m = find_active(s, l->id, l->delivery);
         l->code = m ? WEIR_OK : WEIR_ESTALE;
         if (!m)

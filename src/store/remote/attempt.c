@@ -70,10 +70,11 @@ static void lend_tokens(weir_attempt *a)
 
 size_t weir__attempt_fit(weir_op *const *ops, size_t n)
 {
-    size_t bytes = 0, i = 0;
+    size_t bytes = 0, takes = 0, i = 0;
     for (; i < n && i < WEIR_BATCH_MAX_OPS; i++) {
         bytes += weir__op_row(ops[i])->size(ops[i]);
-        if (i && bytes > MAX_BODY)
+        takes += weir__batch_takes(ops[i]);
+        if (i && (bytes > MAX_BODY || takes > WEIR_BATCH_MAX_TAKES))
             break;
     }
     return i;

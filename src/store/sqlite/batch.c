@@ -61,6 +61,7 @@ static weir_code read_last_id(sq_store *s)
 weir_code weir__sq_load(sq_store *s)
 {
     weir_code rc = weir__sq_types_load(s);
+    s->first_logged = 0;                    /* not known */
     if (!rc)
         rc = read_last_id(s);
     if (!rc && !s->env.read_only)

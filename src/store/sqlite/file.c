@@ -304,5 +304,5 @@ weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err)
     return !what ? WEIR_OK
                  : weir_fail(err, WEIR_EUNAVAIL, "%s %s while it was in use: nothing more is "
                              "written. Put it back as it was; until then its jobs can be read here "
-                             "only (weir export)", name_of(s), what);
+                             "only", name_of(s), what);
 }

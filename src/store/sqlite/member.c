@@ -7,17 +7,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sendbuf.h"
 #include "store/sqlite/outside.h"
 
 enum {
     CHUNK = 64 * 1024,
     KEPT_ROOM = 1024 * 1024,
-    MAX_UNSENT = 64 * 1024 * 1024,      /* bytes */
     MAX_OWNERS = 4,                     /* members of the owner's process that are known */
     FIRST_LIVE_MS = 300,                /* how long join() waits for the owner */
     LAST_MS = 200                       /* to send the last envelopes */
@@ -27,13 +26,8 @@ struct sq_member {
     const sq_store *s;
     weir_member     is;
     weir_feed      *feed;
-    int             wake;               /* an eventfd: there is something to send, or the end */
-    pthread_mutex_t lock;               /* guards what follows */
-    bool            live;
-    weir_buf        posted;
-
-    weir_buf        in, out;            /* the thread's, as what follows */
-    size_t          sent;
+    weir_sendbuf    out;
+    weir_buf        in;                 /* the thread's, as what follows */
     char            owner[MAX_OWNERS][WEIR_PROCESS];
 };
 
@@ -41,65 +35,36 @@ struct sq_member {
 
 weir_code weir__sq_post(sq_member *m, const weir_envelope *e, weir_error *err)
 {
+    weir_buf *out;
     sq_route  r = { .count = e->count };
-    weir_code rc = WEIR_OK;
     memcpy(r.from, m->is.process, sizeof r.from);
     if (e->to)
         memcpy(r.to, e->to, sizeof r.to);
-    pthread_mutex_lock(&m->lock);
-    bool first = !m->posted.len;
-    if (!m->live) {
-        rc = weir_fail(err, WEIR_EUNAVAIL, "%s: its owner has gone, and there is no other yet",
-                       m->s->path);
-    } else if (m->posted.len > MAX_UNSENT) {
-        rc = weir_fail(err, WEIR_EFULL, "bus: %d bytes wait to be sent to the owner of %s",
-                       MAX_UNSENT, m->s->path);
-    } else {
-        size_t begun = weir__sq_frame_begin(&m->posted, SQF_ENVELOPE);
-        weir__buf_add(&m->posted, &r, sizeof r);
-        weir__buf_add(&m->posted, e->bytes, e->len);
-        weir__sq_frame_end(&m->posted, begun);
-        if (m->posted.failed) {
-            rc = weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
-            weir__buf_fini(&m->posted);     /* what was posted before is lost, too */
-        }
-    }
-    pthread_mutex_unlock(&m->lock);
-    if (!rc && first)
-        eventfd_write(m->wake, 1);
-    return rc;
+    weir_code rc = weir__sendbuf_begin(&m->out, &out, m->s->path,
+                                       "its owner has gone, and there is no other yet", err);
+    if (rc)
+        return rc;
+    size_t begun = weir__sq_frame_begin(out, SQF_ENVELOPE);
+    weir__buf_add(out, &r, sizeof r);
+    weir__buf_add(out, e->bytes, e->len);
+    weir__sq_frame_end(out, begun);
+    return weir__sendbuf_end(&m->out, err);
 }
 
-/* Take what was posted; `out` is empty. */
-static void take_posted(sq_member *m)
+static bool send_bytes(void *ctx, const char *bytes, size_t len, size_t *n)
 {
-    if (m->out.cap > KEPT_ROOM)
-        weir__buf_fini(&m->out);
-    weir__buf_clear(&m->out);
-    m->sent = 0;
-    pthread_mutex_lock(&m->lock);
-    weir_buf empty = m->out;
-    m->out = m->posted;
-    m->posted = empty;
-    pthread_mutex_unlock(&m->lock);
+    ssize_t did;
+    do
+        did = send(*(const int *)ctx, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (did < 0 && errno == EINTR);
+    *n = did > 0 ? (size_t)did : 0;
+    return did >= 0 || errno == EAGAIN || errno == EWOULDBLOCK;
 }
 
 /* Send what can be sent. False: the connection is gone. */
 static bool send_some(sq_member *m, int fd)
 {
-    for (;;) {
-        if (m->sent == m->out.len)
-            take_posted(m);
-        if (m->sent == m->out.len)
-            return true;
-        ssize_t n = send(fd, m->out.data + m->sent, m->out.len - m->sent,
-                         MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            return true;
-        if (n < 0 && errno != EINTR)
-            return false;
-        m->sent += n > 0 ? (size_t)n : 0;
-    }
+    return weir__sendbuf_send(&m->out, send_bytes, &fd);
 }
 
 /* ---- what comes ---- */
@@ -185,33 +150,27 @@ static bool receive_some(sq_member *m, int fd)
 
 static void set_live(sq_member *m, bool live)
 {
-    pthread_mutex_lock(&m->lock);
-    m->live = live;
-    weir__buf_clear(&m->posted);
-    pthread_mutex_unlock(&m->lock);
+    weir__sendbuf_set_live(&m->out, live);
     weir__buf_clear(&m->in);
-    weir__buf_clear(&m->out);
-    m->sent = 0;
 }
 
 /* Until the connection or the feed ends. */
 static void run_connection(sq_member *m, weir_feed *f, int fd)
 {
-    struct pollfd fds[2] = { { .fd = fd }, { .fd = m->wake, .events = POLLIN } };
+    struct pollfd fds[2] = { { .fd = fd }, { .fd = m->out.wake, .events = POLLIN } };
     bool          ok = true;
     while (ok && !weir__feed_stopping(f)) {
-        fds[0].events = POLLIN | (m->sent < m->out.len ? POLLOUT : 0);
+        fds[0].events = POLLIN | (weir__sendbuf_waits(&m->out) ? POLLOUT : 0);
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return;
-        eventfd_t count;
         if (fds[1].revents)
-            eventfd_read(m->wake, &count);
+            weir__sendbuf_woken(&m->out);
         ok = send_some(m, fd);
         if (ok && fds[0].revents & ~POLLOUT)
             ok = receive_some(m, fd);
     }
     weir_deadline until = weir__deadline_in(LAST_MS);
-    while (ok && (ok = send_some(m, fd)) && m->sent < m->out.len) {
+    while (ok && (ok = send_some(m, fd)) && weir__sendbuf_waits(&m->out)) {
         struct pollfd last = { .fd = fd, .events = POLLOUT };
         ok = poll(&last, 1, (int)weir__deadline_left_ms(until)) > 0;
     }
@@ -233,12 +192,11 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
     const sq_store *s = m->s;
     sq_hello        hello = { .magic = SQ_MAGIC, .purpose = SQ_FOR_ENVELOPES };
     sq_welcome      welcome;
-    eventfd_t       count;
     memcpy(hello.process, m->is.process, WEIR_PROCESS);
-    eventfd_read(m->wake, &count);          /* what is left of the last connection */
+    weir__sendbuf_woken(&m->out);           /* what is left of the last connection */
     if (weir__feed_stopping(f))
         return;
-    int fd = weir__sq_dial(s->path, &hello, m->wake, SQ_WELCOME_MS, &welcome, why);
+    int fd = weir__sq_dial(s->path, &hello, m->out.wake, SQ_WELCOME_MS, &welcome, why);
     if (fd >= 0) {
         set_live(m, true);
         weir__feed_live(f);
@@ -257,7 +215,7 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
 
 static void wake(void *ctx)
 {
-    eventfd_write(((sq_member *)ctx)->wake, 1);
+    weir__sendbuf_wake(&((sq_member *)ctx)->out);
 }
 
 static const weir_feed_source source = { .thread = "weir-member", .receive = receive, .wake = wake,
@@ -270,12 +228,8 @@ void weir__sq_leave(sq_member *m)
     if (!m)
         return;
     weir__feed_close(m->feed);
-    if (m->wake >= 0)
-        close(m->wake);
-    weir__buf_fini(&m->posted);
+    weir__sendbuf_fini(&m->out);
     weir__buf_fini(&m->in);
-    weir__buf_fini(&m->out);
-    pthread_mutex_destroy(&m->lock);
     free(m);
 }
 
@@ -286,10 +240,13 @@ weir_code weir__sq_join(sq_member **out, const sq_store *s, const weir_member *i
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
     m->s = s;
     m->is = *is;
-    m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    pthread_mutex_init(&m->lock, NULL);
-    weir_code rc = m->wake < 0 ? weir_fail(err, WEIR_ENOMEM, "bus: %s", strerror(errno))
-                               : weir__feed_open(&m->feed, &source, m, 0, err);
+    weir_code rc = weir__sendbuf_init(&m->out, err);
+    if (rc) {
+        free(m);
+        *out = NULL;
+        return rc;
+    }
+    rc = weir__feed_open(&m->feed, &source, m, 0, err);
     if (!rc && (rc = weir__feed_wait(m->feed, FIRST_LIVE_MS, err)) == WEIR_EUNAVAIL)
         rc = WEIR_OK;                       /* it goes on trying */
     if (rc) {

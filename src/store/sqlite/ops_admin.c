@@ -54,8 +54,8 @@ weir_code weir__sq_op_update(sq_store *s, weir_op *op)
         sqlite3_reset(st);
         return s->broken ? s->error.code
                          : weir_fail(&op->err, WEIR_ECORRUPT, "job %" PRIu64 " is damaged: its "
-                                     "record does not match its checksum; remove it, or let weir "
-                                     "check --mend accept it as it is", u->id);
+                                     "record does not match its checksum; remove it, or mend the "
+                                     "store, which accepts it as it is", u->id);
     }
     weir_code rc = weir__job_update(&j, &u->change, u->from, op->now_ms, &e, &op->err);
     if (!rc && e.takes_key)

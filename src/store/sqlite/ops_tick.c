@@ -137,18 +137,34 @@ static bool kept(void *store, size_t i, weir_state state, weir_kept *out)
     return true;
 }
 
+/* Find the first SQ_OLDEST_AT_ONCE of them. */
+static void find_oldest(sq_store *s, int64_t type, weir_state state)
+{
+    sq_oldest    *o = &s->oldest;
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_OLDEST_IDS);
+    *o = (sq_oldest){ .type = type, .state = state };
+    weir__sq_int(st, 1, type);
+    weir__sq_int(st, 2, state);
+    weir__sq_int(st, 3, SQ_OLDEST_AT_ONCE);
+    while (o->n < SQ_OLDEST_AT_ONCE && weir__sq_row(s, st)) {
+        o->id[o->n] = (uint64_t)sqlite3_column_int64(st, 0);
+        o->finished_at[o->n++] = sqlite3_column_int64(st, 1);
+    }
+    sqlite3_reset(st);
+}
+
+/* Whoever asks has removed the one before: nothing else happens to finished jobs in a TICK. */
 static uint64_t oldest(void *store, size_t i, weir_state state, int64_t *finished_at)
 {
-    sq_store     *s = store;
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_OLDEST);
-    weir__sq_int(st, 1, s->types.by_name[i]->id);
-    weir__sq_int(st, 2, state);
-    if (!weir__sq_row(s, st))
+    sq_store  *s = store;
+    sq_oldest *o = &s->oldest;
+    int64_t    type = s->types.by_name[i]->id;
+    if (o->type != type || o->state != state || o->next == o->n)
+        find_oldest(s, type, state);
+    if (o->next == o->n)
         return 0;
-    uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
-    *finished_at = sqlite3_column_int64(st, 1);
-    sqlite3_reset(st);
-    return id;
+    *finished_at = o->finished_at[o->next];
+    return o->id[o->next++];
 }
 
 static weir_code remove_one(void *store, uint64_t id, int64_t now)
@@ -173,8 +189,10 @@ static const weir_tick_ops tick_ops = {
 weir_code weir__sq_op_tick(sq_store *s, weir_op *op)
 {
     weir_op_tick *t = &op->u.tick;
-    weir_code     rc = weir__tick_run(&s->agenda, &tick_ops, s, op->now_ms, t->limit, &t->changed,
-                                      &t->next_at, &t->schedules_due);
+    s->first_logged = (uint64_t)least(s, SQ_LOG_FIRST);
+    s->oldest = (sq_oldest){ 0 };
+    weir_code rc = weir__tick_run(&s->agenda, &tick_ops, s, op->now_ms, t->limit, &t->changed,
+                                  &t->next_at, &t->schedules_due);
     if (s->damaged.n && t->next_at <= op->now_ms) {     /* a row that cannot be changed stays due */
         t->next_at = op->now_ms + DAMAGED_MS;
         s->agenda.announced = s->agenda.wanted = t->next_at;

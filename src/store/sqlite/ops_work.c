@@ -57,17 +57,28 @@ weir_code weir__sq_op_add(sq_store *s, weir_op *op)
 
 /* ---- take ---- */
 
+/* A take as far as it has come. */
+typedef struct choice {
+    weir_op_take *t;
+    sq_type      *type[WEIR_MAX_TAKE_TYPES];
+    size_t        n_types;
+    size_t        bytes;                /* of the data of its jobs */
+    size_t        passed;               /* suspects that it passed over */
+    bool          alone;                /* it has a suspect */
+} choice;
+
 /* The job becomes active: a copy for the caller and an entry among the active ones. */
-static weir_code pick(sq_store *s, weir_op_take *t, const weir_job *waiting, sq_type *type,
-                      int64_t now)
+static weir_code pick(sq_store *s, choice *c, const weir_job *waiting, sq_type *type, int64_t now)
 {
-    weir_job     j = *waiting;
-    weir_effects e;
+    weir_op_take *t = c->t;
+    weir_job      j = *waiting;
+    weir_effects  e;
     weir__job_take(&j, t->worker, t->lease_ms, now, &e);
     weir_job *copy = weir__job_copy(&j);
     if (!copy)
         return weir__sq_no_memory(s);
     t->jobs[t->n_jobs++] = copy;
+    c->bytes += copy->data_len;
     weir__sq_ahead_took(s, type, copy->id);
     weir_code rc = weir__sq_activate(s, copy, type, t->lease_ms, now);
     weir__sq_note_effects(s, copy, type, &e, now);
@@ -88,18 +99,10 @@ static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, in
     return weir__sq_do(s, st);
 }
 
-/* A take as far as it has come. */
-typedef struct choice {
-    weir_op_take *t;
-    sq_type      *type[WEIR_MAX_TAKE_TYPES];
-    size_t        n_types;
-    size_t        passed;               /* suspects that it passed over */
-    bool          alone;                /* it has a suspect */
-} choice;
-
 static bool has_enough(const choice *c)
 {
-    return c->t->n_jobs == c->t->n || c->passed == WEIR_MAX_PASSED || c->alone;
+    return c->t->n_jobs == c->t->n || c->passed == WEIR_MAX_PASSED || c->alone ||
+           c->bytes >= WEIR_MAX_TAKE_BYTES;
 }
 
 /* Is the best job a suspect that this worker does not get? */
@@ -121,7 +124,7 @@ static weir_code pick_row(sq_store *s, choice *c, sqlite3_stmt *st, int64_t now)
     sq_type *type;
     sql_sums  sums;
     if (weir__sq_sound(s, st, &j, &type, &sums))
-        return passes_over(c, &j) ? WEIR_OK : pick(s, c->t, &j, type, now);
+        return passes_over(c, &j) ? WEIR_OK : pick(s, c, &j, type, now);
     weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQL_C_id));
     return s->broken ? s->error.code : WEIR_OK;
 }
@@ -148,7 +151,7 @@ static bool pick_ahead(sq_store *s, choice *c, int64_t now)
         size_t at = c->t->n_jobs;
         if (passes_over(c, best))
             passed[of]++;
-        else if (!pick(s, c->t, best, c->type[of], now))
+        else if (!pick(s, c, best, c->type[of], now))
             start(s, c->t, c->t->jobs[at], now);
     }
     return true;
@@ -231,7 +234,7 @@ static weir_code take(sq_store *s, weir_op_take *t, int64_t now)
 {
     choice c = { .t = t };
     t->n_jobs = 0;
-    t->suspect_waits = false;
+    t->suspect_waits = t->partial = false;
     if (weir__sq_star(s)->paused)
         return WEIR_OK;
     for (size_t i = 0; i < t->n_types; i++) {
@@ -254,6 +257,7 @@ static weir_code take(sq_store *s, weir_op_take *t, int64_t now)
         for (; !rc && at < t->n_jobs; at++)
             rc = start(s, t, t->jobs[at], now);
     }
+    t->partial = c.bytes >= WEIR_MAX_TAKE_BYTES;
     if (!rc && s->damaged.n)
         rc = weir__sq_set_aside(s, now);
     return s->broken ? s->error.code : rc;
@@ -303,7 +307,7 @@ weir_code weir__sq_op_renew(sq_store *s, weir_op *op)
 {
     weir_code rc = WEIR_OK;
     for (size_t i = 0; !rc && i < op->u.renew.n; i++) {
-        weir_lease *l = &op->u.renew.items[i];
+        weir_renewal *l = &op->u.renew.items[i];
         sq_active  *a = weir__sq_active(s, l->id, l->delivery);
         l->code = a ? WEIR_OK : WEIR_ESTALE;
         if (a)

@@ -3,6 +3,7 @@
 #include "store/sqlite/share.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,7 +17,7 @@ enum { CHUNK = 64 * 1024, KEPT_ROOM = 1024 * 1024 };
 struct sq_peer {
     int         fd;                 /* -1: not connected */
     uint32_t    pid;                /* of the owner */
-    int64_t     timeout_ms;        /* what fd is set to */
+    int64_t     timeout_ms;         /* to send and to be answered */
     weir_caller caller;
     weir_buf    out, in;
 };
@@ -94,7 +95,6 @@ static void set_timeout(sq_peer *p, int64_t ms)
     struct timeval t = { .tv_sec = (time_t)(ms / 1000) };
     if (ms == p->timeout_ms)
         return;
-    setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
     setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
     p->timeout_ms = ms;
 }
@@ -111,6 +111,18 @@ static bool send_all(const sq_peer *p)
     return true;
 }
 
+/* Not in recv(): the kernel would wake the thread for nothing when the owner has read the request,
+ * too. */
+static bool wait_for_bytes(const sq_peer *p)
+{
+    struct pollfd fd = { .fd = p->fd, .events = POLLIN };
+    int           n;
+    do
+        n = poll(&fd, 1, (int)p->timeout_ms);
+    while (n < 0 && errno == EINTR);
+    return n > 0;
+}
+
 static bool receive_frame(sq_peer *p, sq_head *head)
 {
     size_t size;
@@ -118,6 +130,8 @@ static bool receive_frame(sq_peer *p, sq_head *head)
     while (!(size = weir__sq_frame_at(&p->in, 0, head))) {
         size_t want = p->in.len < sizeof *head ? CHUNK : head->size + sizeof *head - p->in.len;
         if (!weir__buf_reserve(&p->in, want < CHUNK ? CHUNK : want))
+            return false;
+        if (!wait_for_bytes(p))
             return false;
         ssize_t n = recv(p->fd, p->in.data + p->in.len, p->in.cap - p->in.len - 1, 0);
         if (!n || (n < 0 && errno != EINTR))

@@ -101,7 +101,8 @@ weir_code weir__sq_permission_fail(const char *path, int e, weir_error *err)
         return weir_fail(err, WEIR_EREADONLY, "%s: no permission, though %s belongs to you: chmod "
                          "u+rw%s", path, there ? "it" : "its directory", there ? "" : "x");
     return weir_fail(err, WEIR_EREADONLY, "%s: no permission, %s belongs to %s: run this as that "
-                     "user, or use `weir serve`", path, what, user_text(st.st_uid, user));
+                     "user, or open the URL of a server that does", path, what,
+                     user_text(st.st_uid, user));
 }
 
 /* ---- file systems ---- */
@@ -164,6 +165,6 @@ weir_code weir__sq_place_check(const char *path, weir_error *err)
         return WEIR_OK;
     return weir_fail(err, WEIR_EINVAL, "%s is on a network file system (%s), where the locks and "
                      "the shared memory of SQLite do not reach all machines: put it on a local "
-                     "disk; other machines use `weir serve`, or Redis", weir__sq_file_name(path),
+                     "disk; other machines use a server, or Redis", weir__sq_file_name(path),
                      network);
 }

@@ -66,7 +66,7 @@ weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **ty
 {
     if (weir__sq_decode(s, st, j, type))
         return WEIR_OK;
-    return weir__sq_damaged(s, "a job has an unknown type or state, or no data; run weir check");
+    return weir__sq_damaged(s, "a job has an unknown type or state, or no data");
 }
 
 bool weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **out)
@@ -142,9 +142,16 @@ weir_code weir__sq_error(sq_store *s, const weir_job *j)
                     : weir__sq_unindex(s, j->id, SQ_SLOT_ERROR);
 }
 
+static void note_logged(sq_store *s, uint64_t id)
+{
+    if (id < s->first_logged)
+        s->first_logged = id;
+}
+
 weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_line *line)
 {
     size_t        len = strlen(line->text);
+    note_logged(s, id);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_LOG_ADD);
     weir__sq_int(st, 1, (int64_t)id);
     weir__sq_int(st, 2, (int64_t)line->n);
@@ -161,6 +168,7 @@ weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const
                        size_t len)
 {
     len = weir__utf8_cut(line, len, WEIR_MAX_TEXT);
+    note_logged(s, id);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_LOG_LAST);
     weir__sq_int(st, 1, (int64_t)id);
     int64_t n = weir__sq_row(s, st) ? sqlite3_column_int64(st, 0) + 1 : 1;
@@ -195,7 +203,7 @@ static weir_code drop(sq_store *s, sq_sql which, int64_t from, int64_t to)
 weir_code weir__sq_forget(sq_store *s, uint64_t id, bool search)
 {
     weir_code rc = drop(s, SQ_DELETE, (int64_t)id, 0);
-    if (!rc)
+    if (!rc && id >= s->first_logged)
         rc = drop(s, SQ_LOG_DROP, (int64_t)id, 0);
     if (!rc && search)
         rc = drop(s, SQ_INDEX_DROP_JOB, (int64_t)(id << SQ_SLOT_BITS),

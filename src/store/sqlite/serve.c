@@ -2,7 +2,8 @@
  *
  * One thread. In a round it reads what has come from all connections, runs all operations together
  * (env->run(): so they share a commit with each other and with those of this process), and answers.
- * What comes meanwhile is the next round.
+ * What comes meanwhile is the next round, which waits a short time for those that were answered in
+ * the last rounds.
  *
  * The socket listens from open() on, without the thread: who has connected waits in its backlog.
  * The thread starts when the queue is open (weir__sq_serve_start()), or when a commit before
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,7 +41,12 @@ enum {
     MAX_UNSENT = 256 * 1024,                /* bytes; a connection that has more gets no events */
     RING_EVENTS = 16384,
     RING_BYTES = 16 * 1024 * 1024,
-    LAST_MS = 200                           /* to send the last events before the end */
+    LAST_MS = 200,                          /* to send the last events before the end */
+    ACTIVE_ROUNDS = 2,                      /* without a request, and a connection counts as idle */
+    GATHER_PART = 4,                        /* of a round's time: see gather() */
+    LONGEST_ROUND_NS = 1000000,             /* ... which counts as no more than this */
+    MOVED_MS = 20                           /* after the file was moved: file.c does not look at it
+                                               again at once */
 };
 
 /* An event as it is sent. */
@@ -58,6 +65,7 @@ typedef struct connection {
     sq_purpose purpose;                     /* 0: no HELLO yet */
     uint32_t  want;
     uint64_t  at;                           /* it has the events up to this number */
+    uint64_t  asked;                        /* the round of its last request; 0: none yet */
     bool      blocked;                      /* epoll says when more can be sent */
     bool      gone;
     bool      early;                        /* it waited before there was a thread */
@@ -76,6 +84,7 @@ struct sq_server {
     atomic_bool    *used;                   /* set when a process connects */
     char            run[17];
     int             listener, wake, epoll;
+    int             moves;                  /* an inotify: the file was moved, deleted or linked */
     atomic_bool     stop, woken;
     atomic_uint     peers;                  /* connections for calls */
     atomic_uint     wanted;                 /* kinds of events that some connection wants */
@@ -88,6 +97,8 @@ struct sq_server {
     size_t          n;
     request         round[AT_ONCE];
     size_t          n_round;
+    uint64_t        rounds;                 /* so far, with this one */
+    int64_t         took_ns;                /* the last round */
     weir_op       **ops;                    /* of the round */
     size_t          cap_ops;
     sq_exchange    *exchange;               /* NULL: nobody has joined yet */
@@ -377,6 +388,7 @@ static void take_frame(sq_server *v, connection *c)
         if (c->want)
             send_events(v, c);
     } else if (size != SIZE_MAX && head.kind == SQF_REQUEST && c->purpose == SQ_FOR_CALLS) {
+        c->asked = v->rounds;
         v->round[v->n_round++] = (request){ .c = c, .size = size };
     } else {
         c->gone = true;
@@ -471,6 +483,7 @@ static void run_round(sq_server *v)
     for (size_t i = 0; i < v->n_round; i++)
         answer(v, &v->round[i], event);
     v->n_round = 0;
+    v->rounds++;
     weir__arena_free(&arena);
 }
 
@@ -483,6 +496,60 @@ static void send_all_events(sq_server *v)
             send_events(v, c);
 }
 
+/* A TICK looks where the file is, and says so if it is gone. */
+static void look_at_file(sq_server *v)
+{
+    char events[1024];
+    while (read(v->moves, events, sizeof events) > 0)
+        continue;
+    if (!v->env->test_clock)
+        v->env->due(v->env->ctx, v->env->now(v->env->ctx) + MOVED_MS);
+}
+
+static void look_at(sq_server *v, const struct epoll_event *got, int n)
+{
+    for (int i = 0; i < n; i++) {
+        connection *c = got[i].data.ptr;
+        uint64_t    count;
+        if (got[i].data.ptr == &v->wake) {
+            (void)!read(v->wake, &count, sizeof count);
+        } else if (got[i].data.ptr == &v->listener) {
+            accept_all(v, false);
+        } else if (got[i].data.ptr == &v->moves) {
+            look_at_file(v);
+        } else {
+            if (got[i].events & EPOLLOUT)
+                flush(v, c);
+            if (got[i].events & ~(uint32_t)EPOLLOUT)
+                receive(c);
+            if (!c->gone)
+                take_frame(v, c);
+        }
+    }
+}
+
+static size_t count_active(const sq_server *v)
+{
+    size_t n = 0;
+    WEIR_EACH(connection, c, &v->connections, link)
+        n += c->asked && v->rounds - c->asked <= ACTIVE_ROUNDS;
+    return n;
+}
+
+/* Processes that were answered just now are back in a moment: wait for them, so that one commit is
+ * for all, but only for a part of the time that a round takes. */
+static void gather(sq_server *v)
+{
+    struct epoll_event got[AT_ONCE];
+    int64_t            until = weir__monotonic_ns() + v->took_ns / GATHER_PART, left;
+    size_t             active = count_active(v);
+    while (v->n_round < active && v->n_round < AT_ONCE &&
+           (left = until - weir__monotonic_ns()) > 0) {
+        struct timespec rest = { .tv_nsec = left };
+        look_at(v, got, epoll_pwait2(v->epoll, got, (int)(AT_ONCE - v->n_round), &rest, NULL));
+    }
+}
+
 static void *serve(void *arg)
 {
     sq_server         *v = arg;
@@ -490,25 +557,16 @@ static void *serve(void *arg)
     accept_all(v, true);
     while (!atomic_load(&v->stop)) {
         int n = epoll_wait(v->epoll, got, AT_ONCE, -1);
-        for (int i = 0; i < n; i++) {
-            connection *c = got[i].data.ptr;
-            uint64_t    count;
-            if (got[i].data.ptr == &v->wake) {
-                (void)!read(v->wake, &count, sizeof count);
-                atomic_store(&v->woken, false);
-            } else if (got[i].data.ptr == &v->listener) {
-                accept_all(v, false);
-            } else {
-                if (got[i].events & EPOLLOUT)
-                    flush(v, c);
-                if (got[i].events & ~(uint32_t)EPOLLOUT)
-                    receive(c);
-                if (!c->gone)
-                    take_frame(v, c);
-            }
-        }
-        if (v->n_round)
+        atomic_store(&v->woken, true);              /* events go out at the end of the round */
+        look_at(v, got, n);
+        if (v->n_round) {
+            gather(v);
+            int64_t start = weir__monotonic_ns();
             run_round(v);
+            int64_t took = weir__monotonic_ns() - start;
+            v->took_ns = took < LONGEST_ROUND_NS ? took : LONGEST_ROUND_NS;
+        }
+        atomic_store(&v->woken, false);
         send_all_events(v);
         close_gone(v);
     }
@@ -561,6 +619,15 @@ static bool add_fd(sq_server *v, int *fd)
     return !epoll_ctl(v->epoll, EPOLL_CTL_ADD, *fd, &e);
 }
 
+/* If the system has none to give, the next change of the queue notices it. */
+static void watch_file(sq_server *v)
+{
+    v->moves = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (v->moves >= 0 &&
+        inotify_add_watch(v->moves, v->path, IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB) >= 0)
+        add_fd(v, &v->moves);
+}
+
 static bool set_up(sq_server *v)
 {
     uint64_t run;
@@ -568,6 +635,7 @@ static bool set_up(sq_server *v)
         return false;
     snprintf(v->run, sizeof v->run, "%016llx", (unsigned long long)run);
     v->listener = listen_at(v->path);
+    watch_file(v);
     return v->listener >= 0 && add_fd(v, &v->listener) && add_fd(v, &v->wake);
 }
 
@@ -583,7 +651,8 @@ void weir__sq_serve(sq_server **out, const char *path, const weir_env *env,
     v->durability = durability;
     v->used = used;
     v->ring.first = 1;
-    v->listener = -1;
+    v->rounds = 1;
+    v->listener = v->moves = -1;
     v->path = strdup(path);
     v->epoll = epoll_create1(EPOLL_CLOEXEC);
     v->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -648,6 +717,8 @@ void weir__sq_serve_end(sq_server *v)
         close_connection(v, c);
     if (v->listener >= 0)
         close(v->listener);
+    if (v->moves >= 0)
+        close(v->moves);
     if (v->wake >= 0)
         close(v->wake);
     if (v->epoll >= 0)

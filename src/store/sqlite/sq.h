@@ -37,10 +37,10 @@ typedef enum sq_sql {
     SQ_LEASE_DROP, SQ_LEASE_MOVE,
     SQ_SET_ASIDE,
     SQ_GET, SQ_HISTORY, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST,
-    SQ_ALL_ACTIVE, SQ_HOLDER, SQ_EXISTS,
+    SQ_OLDEST_IDS, SQ_ALL_ACTIVE, SQ_HOLDER, SQ_EXISTS,
     SQ_LIST_STATE, SQ_LIST_STATE_DOWN, SQ_LIST_TYPE, SQ_LIST_TYPE_DOWN, SQ_LIST_ALL,
     SQ_LIST_ALL_DOWN, SQ_PLACE,
-    SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP,
+    SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP, SQ_LOG_FIRST,
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
     SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK, SQ_IN_USE, SQ_NOT_IN_USE,
@@ -94,6 +94,16 @@ typedef struct sq_active {
     bool     has_progress_data;
 } sq_active;
 
+/* The finished jobs of a type and state that ended first, while a TICK removes some. */
+enum { SQ_OLDEST_AT_ONCE = 64 };
+typedef struct sq_oldest {
+    int64_t    type;                        /* 0: none were looked for yet */
+    weir_state state;
+    size_t     next, n;
+    uint64_t   id[SQ_OLDEST_AT_ONCE];
+    int64_t    finished_at[SQ_OLDEST_AT_ONCE];
+} sq_oldest;
+
 typedef struct sq_owner {
     int   fd;
     char *path;
@@ -134,6 +144,8 @@ typedef struct sq_store {
     size_t        ahead_bytes;              /* in all sq_type.ahead */
     uint64_t      last_id;                  /* ever given */
     uint64_t      saved_id;                 /* what the file says; see weir__sq_forget() */
+    uint64_t      first_logged;             /* no job with a smaller id has a log */
+    sq_oldest     oldest;                   /* of a TICK */
     bool          save_id;
     bool          stale;                    /* the memory above must be read anew first */
 

@@ -171,6 +171,9 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_OLDEST] =
         "SELECT id, rank, search, created_at FROM job INDEXED BY job_order WHERE type = ?1"
         " AND state = ?2 ORDER BY rank, id LIMIT 1",
+    [SQ_OLDEST_IDS] =
+        "SELECT id, rank FROM job INDEXED BY job_order WHERE type = ?1 AND state = ?2"
+        " ORDER BY rank, id LIMIT ?3",
     [SQ_ALL_ACTIVE] = "SELECT " SQL_NAMES " FROM job INDEXED BY job_order WHERE type = ?1"
                       " AND state = " SQL_ACTIVE,
     [SQ_HOLDER] = "SELECT id, state FROM job INDEXED BY job_unique WHERE type = ?1"
@@ -201,6 +204,7 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_LOG_CUT]   = "DELETE FROM log WHERE job = ?1 AND n <= ?2",
     [SQ_LOG_LINES] = "SELECT n, at, text FROM log WHERE job = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
     [SQ_LOG_DROP]  = "DELETE FROM log WHERE job = ?1",
+    [SQ_LOG_FIRST] = "SELECT min(job) FROM log",
 
     [SQ_INDEX_PUT]      = "REPLACE INTO search(rowid, text) VALUES(?1, ?2)",
     [SQ_INDEX_DROP]     = "DELETE FROM search WHERE rowid = ?1",

@@ -21,6 +21,7 @@ static weir_code take_over(sq_store *s, weir_error *err)
     }
     weir__sq_file_part(s);
     s->peer = NULL;                 /* its caller has it */
+    s->base.waits = false;
     atomic_store(&s->serves, true);
     if (atomic_load(&s->wanted))
         weir__sq_serve_start(s->server);
@@ -48,6 +49,7 @@ weir_code weir__sq_find_owner(sq_store *s, weir_error *err)
             return rc;
         if (!alone && !(rc = weir__sq_peer_connect(s, &why))) {
             weir__sq_file_attend(s);
+            s->base.waits = true;
             return WEIR_OK;
         }
         if (!alone && rc != WEIR_EUNAVAIL) {

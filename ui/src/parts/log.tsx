@@ -48,7 +48,7 @@ function useLines(id: number, active: boolean, turn: number): Line[] {
                 if (page.length < PAGE)
                     break;
             }
-        } catch { /* the job itself tells what is wrong */ }
+        } catch { /* the job itself shows what is wrong */ }
         busy.current = false;
     };
     useEffect(() => void read(), [turn]);

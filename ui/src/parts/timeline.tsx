@@ -26,12 +26,12 @@ function since(job: Job, last: Step, now: number): string {
 
 export function Timeline({ job, now }: { job: Job; now: number }): JSX.Element {
     const [whole, setWhole] = useState(false);
-    const told = story(job), { steps } = told;
+    const life = story(job), { steps } = life;
     const hidden = whole || steps.length <= LONG ? 0 : steps.length - NEWEST - 1;
     const last = steps.filter((s) => s.state).pop();
     return (
         <>
-            <Summary of={told} />
+            <Summary of={life} />
             <ol class="timeline">
                 {steps.map((s, i) => {
                     const before = steps[i - 1], gap = before && between(before, s);

@@ -20,7 +20,22 @@ import { go } from '../router';
 import { may, serverNow, useNow } from '../store';
 import { JobAudit } from './audit';
 
-interface Explained { why: string; help: string }
+interface Explained { why: string; remedy: string }
+
+// What would help, by the remedies of GET /v1/jobs/{id}/explain.
+const REMEDY: Record<string, string> = {
+    resume: 'Resume its type.',
+    resume_all: 'Resume all types.',
+    start_worker: 'Start a worker for its type.',
+    add_workers: 'Start more workers for its type, or give the job a better priority.',
+    promote: 'To start it now, promote it.',
+    finish_migration: 'Run the migration again, to go on.',
+    cancel: 'If it should not go on, cancel it.',
+    stop_worker: 'If it should not go on, stop its worker.',
+    retry: 'Look at its log and mend the cause, then retry it.',
+    retry_longer: 'Retry it with a longer ttl, or let its worker report progress, which extends the ttl.',
+};
+
 interface Shown { job: JobData; text: string; explained: Explained; lease?: Lease }
 const AGAIN_MS = 250;
 
@@ -43,7 +58,7 @@ function useJob(id: number): { shown?: Shown; gone: string; turn: number; again:
                 setShown({ job, text, explained, lease });
                 setGone('');
                 setTurn((n) => n + 1);
-            } catch (e) {           // the frame tells of a server or a store that is away
+            } catch (e) {           // the frame shows that a server or a store is away
                 if (alive && e instanceof ApiError && e.status === 404)
                     setGone(e.message);
             }
@@ -208,7 +223,7 @@ export function Job({ id }: { id: number }): JSX.Element {
                             <Ring percent={job.progress} size={72} />}
                         <StateAndPriority job={job} again={again} />
                         <p class="why" dir="auto">{explained.why}</p>
-                        {explained.help && <p class="help">{explained.help}</p>}
+                        {REMEDY[explained.remedy] && <p class="help">{REMEDY[explained.remedy]}</p>}
                     </section>
                     <section class="panel" aria-label="Timeline"><h2>Timeline</h2>
                         <Timeline job={job} now={now} /></section>

@@ -42,7 +42,7 @@ function useHistory(name: string): History | undefined {
                 const fresh = await get<History>('/v1/history' + query({ step: s.step, n: s.n }));
                 if (alive)
                     setHistory(fresh);
-            } catch { /* the frame tells of trouble */ }
+            } catch { /* the frame shows trouble */ }
         }, s.every);
         return () => { alive = false; following.stop(); };
     }, [name]);
@@ -73,7 +73,7 @@ function useWorkers(stats?: Stats): Worker[] | undefined {
     return workers;
 }
 
-// It waits for jobs, has some, or was heard of lately.
+// It waits for jobs, has some, or was seen recently.
 export const isThere = (w: Worker, now: number): boolean =>
     w.waiting || w.jobs.length > 0 || now - (w.last_seen_at ?? 0) < UNSEEN_MS;
 
@@ -151,7 +151,7 @@ const failureShare = (t: TypeStats): number => {
     return all ? t.failures / all : 0;
 };
 
-const rate = (v?: number): string =>
+export const rate = (v?: number): string =>
     v === undefined ? '–' : v < 10 ? String(Number(v.toFixed(1))) : count(Math.round(v));
 
 export function TypeTable({ types, workers, now }:

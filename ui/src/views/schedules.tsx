@@ -1,28 +1,19 @@
-// schedules.tsx - schedules: when each fires next, in plain words; its last and next runs; fire it now,
-// pause it, and change it with a preview of the next runs.
+// schedules.tsx - schedules: when each fires next, in plain words; its last and next runs, also in a
+// calendar; fire it now, pause it, change it.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { call, get, query } from '../api';
-import { ago, clock, count } from '../fmt';
+import { count } from '../fmt';
 import { follow } from '../live';
+import { byDay, Calendar, dayIn, timeIn, useComing, type Firing, type Runs } from '../parts/calendar';
 import { Command, weir } from '../parts/command';
 import { Dialog } from '../parts/dialog';
 import { complain, toast } from '../parts/toast';
 import { go, setParams, usePlace } from '../router';
 import { may, useNow } from '../store';
+import { datesOf, Editor, Moment, pathOf, type Schedule } from './schedule_edit';
 
-const AGAIN_MS = 2000, TYPING_MS = 250;
-
-interface Firing { at: number; done_at: number; outcome: string; job?: number }
-interface Schedule {
-    name: string; when: string; zone?: string; words: string; next: number[]; paused: boolean;
-    job: { type: string; data?: unknown } & Record<string, unknown>;
-    next_at?: number; fired: number; overlap: string; missed: string; history: Firing[];
-    day_or_weekday?: boolean; start_at?: number; end_at?: number; except?: string; jitter?: number;
-    missed_limit?: number;
-}
-
-const pathOf = (name: string): string => `/v1/schedules/${encodeURIComponent(name)}`;
+const AGAIN_MS = 2000, SHOWN = 50;
 
 const OUTCOME: Record<string, string> = {
     fired: 'added', 'by hand': 'added by hand', missed: 'left out: no process was there',
@@ -45,7 +36,7 @@ function useSchedules(turn: number): Schedule[] | undefined {
                 }
                 if (alive)
                     setList(all);
-            } catch { /* the frame tells of trouble */ }
+            } catch { /* the frame shows trouble */ }
             return undefined;
         }, AGAIN_MS);
         return () => { alive = false; following.stop(); };
@@ -53,95 +44,48 @@ function useSchedules(turn: number): Schedule[] | undefined {
     return list;
 }
 
-function Moment({ at, now }: { at: number; now: number }): JSX.Element {
-    return <time title={new Date(at).toISOString()}>{clock(at).replace(/\.000$/, '')}{' '}
-        <span class="faint">{ago(at, now)}</span></time>;
-}
-
-// ---- add and change ----
-
-interface Preview { words: string; next: number[] }
-
-function usePreview(when: string, zone: string): { preview?: Preview; why: string } {
-    const [preview, setPreview] = useState<Preview>();
-    const [why, setWhy] = useState('');
-    useEffect(() => {
-        let alive = true;
-        const timer = setTimeout(() => {
-            if (!when.trim())
-                return;
-            get<Preview>('/v1/schedules/next' + query({ when, zone: zone || undefined })).then(
-                (p) => { if (alive) { setPreview(p); setWhy(''); } },
-                (e: Error) => { if (alive) { setPreview(undefined); setWhy(e.message); } });
-        }, TYPING_MS);
-        return () => { alive = false; clearTimeout(timer); };
-    }, [when, zone]);
-    return { preview, why };
-}
-
-function given(old: Schedule | undefined): Record<string, unknown> {
-    const { day_or_weekday, start_at, end_at, except, jitter, missed, missed_limit, paused, job } = old ?? {};
-    return { day_or_weekday, start_at, end_at, except, jitter, missed, missed_limit, paused, job };
-}
-
-function Editor({ old, close, after }: { old?: Schedule; close: () => void; after: () => void }): JSX.Element {
-    const [name, setName] = useState(old?.name ?? '');
-    const [when, setWhen] = useState(old?.when ?? '0 6 * * *');
-    const [zone, setZone] = useState(old ? old.zone ?? '' : Intl.DateTimeFormat().resolvedOptions().timeZone);
-    const [type, setType] = useState(old?.job.type ?? '');
-    const [data, setData] = useState(JSON.stringify(old?.job.data ?? {}));
-    const [overlap, setOverlap] = useState(old?.overlap ?? 'allow');
-    const [refused, setRefused] = useState('');
-    const { preview, why } = usePreview(when, zone);
-    const now = useNow();
-    const save = async (e: Event): Promise<void> => {
-        e.preventDefault();
-        try {
-            const more = given(old);
-            await call('PUT', pathOf(name), { ...more, when, zone: zone || undefined, overlap,
-                job: { ...(more.job as object | undefined), type, data: JSON.parse(data || '{}') } });
-            toast(old ? `${name} was changed` : `${name} was added`);
-            after();
-            close();
-        } catch (problem) {
-            setRefused((problem as Error).message);
-        }
-    };
-    const text = (label: string, value: string, set: (v: string) => void, more = {}): JSX.Element => (
-        <label class="line">{label}
-            <input value={value} onInput={(e) => set(e.currentTarget.value)} {...more} /></label>
-    );
-    return (
-        <Dialog title={old ? `Change ${old.name}` : 'Add a schedule'} close={close}>
-            <form class="schedule" onSubmit={(e) => void save(e)}>
-                {!old && text('Name', name, setName, { required: true, maxLength: 100 })}
-                {text('When', when, setWhen, { required: true, maxLength: 256, spellcheck: false,
-                    placeholder: '30 6 * * 1, @daily, every 90m' })}
-                {text('Time zone', zone, setZone, { placeholder: 'UTC', spellcheck: false })}
-                <div class="preview" aria-live="polite">
-                    {why ? <p class="bad">{why}</p> : preview && <>
-                        <p>{preview.words}</p>
-                        <ol>{preview.next.map((at) => <li key={at}><Moment at={at} now={now} /></li>)}</ol>
-                    </>}
-                </div>
-                {text('Type of its jobs', type, setType, { required: true, maxLength: 128 })}
-                {text('Data (JSON)', data, setData, { spellcheck: false })}
-                <label class="line">If the last job has not ended
-                    <select value={overlap} onChange={(e) => setOverlap(e.currentTarget.value)}>
-                        <option value="allow">add another</option>
-                        <option value="skip">leave this run out</option>
-                        <option value="queue">let one wait</option>
-                        <option value="replace">cancel the old one</option>
-                    </select></label>
-                {refused && <p class="bad" role="alert">{refused}</p>}
-                <p><button type="submit" class="main" disabled={!!why}>Save</button>{' '}
-                    <button type="button" onClick={close}>Leave it</button></p>
-            </form>
-        </Dialog>
-    );
-}
-
 // ---- one ----
+
+// What ran, and what runs, on one day.
+function Day({ day, runs, zone }: { day: string; runs?: Runs; zone: string }): JSX.Element {
+    const all: Partial<Firing>[] = [...(runs?.past ?? []), ...(runs?.coming ?? []).map((at) => ({ at }))];
+    const time = timeIn(zone);
+    return (
+        <div role="status" aria-label={`Runs of ${day}`}>
+            <h3>{day}</h3>
+            {!all.length && <p class="faint">No runs.</p>}
+            <ol>{all.slice(0, SHOWN).map((run) => (
+                <li key={`${run.at} ${run.job}`}>{time(run.at as number)}{' '}
+                    {run.outcome ? <>{OUTCOME[run.outcome] ?? run.outcome}{' '}
+                        {run.job && <a href={`/jobs/${run.job}`}>#{run.job}</a>}</>
+                        : <span class="faint">to come</span>}</li>
+            ))}</ol>
+            {all.length > SHOWN && <p class="faint">and {count(all.length - SHOWN)} more</p>}
+        </div>
+    );
+}
+
+// Its last 20 runs and those to come, a month at a time.
+function Month({ s, now }: { s: Schedule; now: number }): JSX.Element {
+    const zone = s.zone ?? '', today = dayIn(zone)(now);
+    const [month, setMonth] = useState(today.slice(0, 7));
+    const [chosen, setChosen] = useState('');
+    // the next run itself is known; those behind it are asked for
+    const next = s.paused ? undefined : s.next_at;
+    const { coming, more } = useComing(next ? { when: s.when, zone, start: s.start_at, end: s.end_at,
+        except: s.except, day_or_weekday: s.day_or_weekday } : undefined, month, next ?? now);
+    const days = byDay(zone, s.history, next ? [...new Set([next, ...coming])] : []);
+    return (
+        <div class="runs">
+            <div>
+                <Calendar month={month} setMonth={setMonth} zone={zone} days={days} today={today} chosen={chosen}
+                    choose={(day) => setChosen(day === chosen ? '' : day)} off={new Set(datesOf(s.except ?? ''))} />
+                {more && <p class="faint">It fires often: not all of this month is shown.</p>}
+            </div>
+            {chosen && <Day day={chosen} runs={days.get(chosen)} zone={zone} />}
+        </div>
+    );
+}
 
 function Detail({ s, now, edit, after }:
     { s: Schedule; now: number; edit: () => void; after: () => void }): JSX.Element {
@@ -181,6 +125,8 @@ function Detail({ s, now, edit, after }:
                             {OUTCOME[f.outcome] ?? f.outcome} {f.job && <a href={`/jobs/${f.job}`}>#{f.job}</a>}</li>
                     ))}</ol> : <p class="faint">None yet.</p>}</div>
             </div>
+            <h3>Calendar</h3>
+            <Month key={s.name} s={s} now={now} />
             {asking && <Dialog title={`Remove ${s.name}`} close={() => setAsking(false)}>
                 <p>Its jobs stay.</p>
                 <p><button type="button" class="danger"

@@ -7,7 +7,7 @@ import { useShared, type Trouble as What } from '../store';
 function remedy(store: string): JSX.Element {
     if (/^redis/.test(store))
         return <p>Jobs are in <code>{store}</code>. Does Redis run there, and does it let this server
-            in? <code>redis-cli ping</code> tells.</p>;
+            in? <code>redis-cli ping</code> answers that.</p>;
     if (/^https?:/.test(store))
         return <p>Jobs are with the server <code>{store}</code>. Does it run?</p>;
     return <p>Jobs are in <code>{store}</code>. Is the disk full, or the file of another owner? The

@@ -1,4 +1,4 @@
-// workers.tsx - who works, on what, and who was last heard of when.
+// workers.tsx - who works, on what, and when each worker was last seen.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { get, query, type Job } from '../api';
@@ -25,7 +25,7 @@ function seeLeases(jobs: Job[], before: Leases): Leases {
     return leases;
 }
 
-// Active jobs tell of workers of other processes too, which this server has never talked to.
+// Active jobs name workers of other processes too, which this server has never talked to.
 function useHeld(): All | undefined {
     const [held, setHeld] = useState<All>();
     useEffect(() => {
@@ -39,7 +39,7 @@ function useHeld(): All | undefined {
                 leases = seeLeases(j.jobs, leases);
                 if (alive)
                     setHeld({ workers: w.workers, active: j.jobs, leases });
-            } catch { /* the frame tells of trouble */ }
+            } catch { /* the frame shows trouble */ }
             return lookAgain([...leases.values()]);
         }, AGAIN_MS);
         return () => { alive = false; following.stop(); };

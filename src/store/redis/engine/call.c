@@ -112,6 +112,7 @@ static void make_command(redis_lane *s, uint32_t i, int64_t now, bool writes)
     weir__resp_text(b, part->prefix);
     weir__resp_int(b, s->n_parts);
     weir__resp_int(b, i);
+    weir__resp_int(b, (int64_t)atomic_load(&s->top->events.order[i].last_id));
     weir__buf_add(b, p->steps.data, p->steps.len);
     if (b->failed || p->steps.failed || s->scratch.failed || s->failed)
         weir_fail(&c->err, WEIR_ENOMEM, "redis: no memory for a call");

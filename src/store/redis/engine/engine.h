@@ -30,6 +30,8 @@ enum { REDIS_DELIVERED = 64 };
 
 typedef struct redis_order {            /* of the messages of a partition */
     int64_t     next;                   /* the number that comes next */
+    int64_t     received;               /* the last one that the subscriber brought; 0: none yet */
+    _Atomic uint64_t last_id;           /* the highest id of a job that is known */
     bool        unsynced;               /* `next` is unknown: messages of our own calls are emitted
                                            at once ... */
     int64_t     delivered[REDIS_DELIVERED];     /* ... these were the last, by number */
@@ -474,6 +476,8 @@ weir_code weir__redis_events_open(redis_store *s, weir_error *err);
 void      weir__redis_events_close(redis_store *s);
 /* The message of one of our own calls. */
 void weir__redis_events_of_call(redis_store *s, uint32_t part, const char *message, size_t len);
+/* A job of the partition has this id. */
+void weir__redis_id_seen(redis_store *s, uint32_t part, uint64_t id);
 /* Kue has ended or removed jobs: the step X, if there is any such. */
 void      weir__redis_events_foreign_step(redis_lane *l, redis_task *t, uint32_t part);
 /* The subscription delivers all messages of a partition from this number on. */

@@ -2,7 +2,12 @@
  * they happened. Every message of a partition has a number. A message of one of our own calls comes
  * with its answer, and over the subscriber, too; those of other processes over the subscriber
  * alone. A message that arrives before one with a lower number is pending until that has come.
- * While the next number is unknown (unsynced), messages of our own calls are emitted at once. */
+ * While the next number is unknown (unsynced), messages of our own calls are emitted at once.
+ *
+ * The subscriber brings all messages of a partition, and each number is one more than the last. If
+ * one is not, the queue is another: Redis was emptied, or has a copy from another time. The order
+ * begins anew there. Numbers begin at the time of day in microseconds, so those of a new queue are
+ * not taken for some of the old one. */
 #include "store/redis/engine/engine.h"
 
 #include <stdlib.h>
@@ -110,10 +115,19 @@ static bool put_event(redis_store *s, mp_reader *r, size_t *k, int64_t at, const
     return true;
 }
 
-/* The last n of the k events, which are of one kind and type. */
-static void note_backlog(redis_store *s, uint32_t part, size_t k, size_t n)
+void weir__redis_id_seen(redis_store *s, uint32_t part, uint64_t id)
+{
+    _Atomic uint64_t *last = &s->events.order[part].last_id;
+    uint64_t          was = atomic_load(last);
+    while (was < id && !atomic_compare_exchange_weak(last, &was, id)) {}
+}
+
+/* The last n of the k events, which are of one kind and type. Of new jobs the last has the highest
+ * id. */
+static void note_events(redis_store *s, uint32_t part, size_t k, size_t n)
 {
     const weir_event *e = &s->events.list[k - n];
+    weir__redis_id_seen(s, part, s->events.list[k - 1].id);
     if (e->kind == WEIR_EVENT_ENQUEUE)
         weir__backlog_grew(s, part, e->type, n);
     else if (e->kind == WEIR_EVENT_RESUME)
@@ -131,7 +145,7 @@ static void emit_events(redis_store *s, uint32_t part, mp_reader *r, int64_t at)
         size_t before = k;
         ok = put_event(s, r, &k, at, &type);
         if (k > before)
-            note_backlog(s, part, k, k - before);
+            note_events(s, part, k, k - before);
     }
     if (k)
         s->env.emit(s->env.ctx, s->events.list, k);
@@ -323,6 +337,28 @@ static bool was_delivered(const redis_order *o, int64_t number)
     return false;
 }
 
+/* Does this number, which the subscriber brings, not follow from the last? Before it has brought
+ * any, those up to `next` may have been on their way when that was read. */
+static bool is_elsewhere(const redis_order *o, int64_t number)
+{
+    return !o->unsynced && (o->received ? number != o->received + 1 : number > o->next);
+}
+
+/* Nothing that is known of the partition counts any more. Pending messages stay: their numbers are
+ * new ones, since all old ones have come. */
+static void begin_anew(redis_store *s, uint32_t part, int64_t number)
+{
+    static const char text[] = "redis: the queue was emptied or replaced while it was in use; jobs "
+                               "that it had may be gone";
+    weir_event e = { .kind = WEIR_EVENT_ERROR, .at = s->env.now(s->env.ctx), .text = text,
+                     .text_len = sizeof text - 1 };
+    s->events.order[part].next = number;
+    weir__backlog_forget(s, part);
+    s->env.emit(s->env.ctx, &e, 1);
+    if (s->env.lost)
+        s->env.lost(s->env.ctx);
+}
+
 static void receive(void *ctx, size_t channel, const char *message, size_t len)
 {
     redis_store *s = ctx;
@@ -333,9 +369,12 @@ static void receive(void *ctx, size_t channel, const char *message, size_t len)
         receive_kue(s, message, len);
     } else if (number_of(message, len, &number, &origin)) {
         redis_order *o = &s->events.order[channel];
+        if (is_elsewhere(o, number))
+            begin_anew(s, (uint32_t)channel, number);
         if (o->unsynced)
             o->next = number;
         o->unsynced = false;
+        o->received = number;
         if (is_ours(s, origin) && was_delivered(o, number)) {
             if (number >= o->next)
                 o->next = number + 1;
@@ -357,6 +396,7 @@ static void lost(void *ctx, size_t channel)
         redis_order *o = &s->events.order[channel];
         emit_pending(s, o, true);
         o->unsynced = true;
+        o->received = 0;
         weir__backlog_forget(s, (uint32_t)channel);
     }
     if (s->env.lost)

@@ -99,9 +99,10 @@ static void ask_others(redis_lane *s, redis_task *t, const weir_op_take *take, b
 /* ---- what they gave ---- */
 
 /* The step has given what it has. */
-static void taken(redis_lane *s, redis_task *t, const weir_op_take *take, bool gave, bool waits)
+static void taken(redis_lane *s, redis_task *t, weir_op_take *take, bool gave, bool waits)
 {
-    bool enough = take->n_jobs == take->n ||
+    take->partial = weir__jobs_fill_take(take->jobs, take->n_jobs);
+    bool enough = take->n_jobs == take->n || take->partial ||
                   (take->n_jobs == 1 && weir__job_is_suspect(take->jobs[0]));
     if (t->taking != TAKE_PEEK) {
         weir__parts_add(&t->asked, t->part);

@@ -259,6 +259,7 @@ static void added(redis_lane *s, redis_task *t, const redis_step *step, const re
             out->state = (weir_state)weir__reply_int(r->element[3 * k + 1]);
             out->existed = weir__reply_int(r->element[3 * k + 2]) != 0;
         }
+        weir__redis_id_seen(s->top, step->part, out->id);
         k++;
     }
 }

@@ -9,8 +9,6 @@
 
 #include "store/redis/engine/engine.h"
 
-enum { LAYOUT_VERSION = 5 };
-
 /* ---- partitions ---- */
 
 static bool make_part(redis_store *s, uint32_t i)
@@ -76,23 +74,23 @@ static weir_code agree(redis_store *s, uint32_t *parts, weir_error *err)
         rc = ask(s, prefix, "HSETNX", "partitions", s->url.partitions ? s->url.partitions : 1,
                  &dummy, err);
     if (!rc && !version)
-        rc = ask(s, prefix, "HSETNX", "version", LAYOUT_VERSION, &dummy, err);
+        rc = ask(s, prefix, "HSETNX", "version", REDIS_VERSION, &dummy, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "version", 0, &version, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "partitions", 0, &n, err);
     if (rc)
         return rc;
-    if (version != LAYOUT_VERSION)
+    if (version != REDIS_VERSION)
         return weir_fail(err, WEIR_EVERSION, "queue \"%s\" has layout version %" PRId64
-                         ", this weir knows %d", s->url.prefix, version, LAYOUT_VERSION);
+                         ", this weir knows %d", s->url.prefix, version, REDIS_VERSION);
     if (n < 1 || n > WEIR_REDIS_MAX_PARTITIONS)
         return weir_fail(err, WEIR_ECORRUPT, "queue \"%s\": %" PRId64 " partitions, must be 1 "
                          "to %d", s->url.prefix, n, WEIR_REDIS_MAX_PARTITIONS);
     if (s->url.partitions && n != s->url.partitions)
         return weir_fail(err, WEIR_EINVAL, "queue \"%s\" was made with %" PRId64 " partitions, not "
-                         "%" PRIu32 ": leave partitions out of the URL, or move its jobs to a new "
-                         "queue (weir migrate)", s->url.prefix, n, s->url.partitions);
+                         "%" PRIu32 ": leave partitions out of the URL, or migrate its jobs to a "
+                         "new queue", s->url.prefix, n, s->url.partitions);
     *parts = (uint32_t)n;
     return WEIR_OK;
 }
@@ -208,15 +206,31 @@ static void init_libraries(void)
         weir__library_init(&all[i]->library);
 }
 
+/* The number of the last message of a partition. A new partition gets one, so that it is known
+ * which is the first; 0: it is new, and we only read. */
+static weir_code last_message(redis_store *s, uint32_t part, int64_t *last, weir_error *err)
+{
+    int64_t     dummy;
+    const char *prefix = s->part[part].prefix;
+    weir_code   rc = ask(s, prefix, "HGET", "messages", 0, last, err);
+    if (rc || *last || s->env.read_only)
+        return rc;
+    rc = ask(s, prefix, "HSETNX", "messages", weir__wall_ms() * 1000, &dummy, err);
+    return rc ? rc : ask(s, prefix, "HGET", "messages", 0, last, err);
+}
+
 /* Subscribe, then read the number of the last message: all later ones arrive. */
 static weir_code listen(redis_store *s, weir_error *err)
 {
     weir_code rc = weir__redis_events_open(s, err);
     for (uint32_t i = 0; !rc && i < s->n_parts; i++) {
-        int64_t last;
-        rc = ask(s, s->part[i].prefix, "HGET", "messages", 0, &last, err);
-        if (!rc)
+        int64_t last, seq = 0;
+        rc = last_message(s, i, &last, err);
+        if (!rc && last)
             weir__redis_events_sync(s, i, last + 1);
+        if (!rc && !s->url.kue)
+            rc = ask(s, s->part[i].prefix, "HGET", "last", 0, &seq, err);
+        weir__redis_id_seen(s, i, (uint64_t)seq * s->n_parts);
     }
     return rc;
 }
@@ -284,32 +298,11 @@ static weir_code redis_open(weir_store **out, const weir_url *url, const weir_en
     return rc;
 }
 
-const weir_store_ops weir__redis_store = {
-    .name = "redis",
-    .version = WEIR_STORE_OPS_VERSION,
-    .options = weir__redis_options,
-    .open = redis_open,
-    .close = redis_close,
-    .run = weir__redis_run,
-    .join = weir__redis_join,
-    .leave = weir__redis_leave,
-    .post = weir__redis_post,
-    .silent_ends = true,
-    .lanes = REDIS_LANES,
-    .remote = true,
-};
+#define STORE_OPS(scheme, known)                                                                  \
+    { .name = (scheme), .version = WEIR_STORE_OPS_VERSION, .options = (known),                     \
+      .open = redis_open, .close = redis_close, .run = weir__redis_run,                           \
+      .join = weir__redis_join, .leave = weir__redis_leave, .post = weir__redis_post,             \
+      .silent_ends = true, .lanes = REDIS_LANES, .remote = true }
 
-const weir_store_ops weir__kue_store = {
-    .name = "redis+kue",
-    .version = WEIR_STORE_OPS_VERSION,
-    .options = weir__kue_options,
-    .open = redis_open,
-    .close = redis_close,
-    .run = weir__redis_run,
-    .join = weir__redis_join,
-    .leave = weir__redis_leave,
-    .post = weir__redis_post,
-    .silent_ends = true,
-    .lanes = REDIS_LANES,
-    .remote = true,
-};
+const weir_store_ops weir__redis_store = STORE_OPS("redis", weir__redis_options);
+const weir_store_ops weir__kue_store = STORE_OPS("redis+kue", weir__kue_options);

@@ -147,11 +147,13 @@ static void put_common(void)
     REDIS(PASSED);
     REDIS(FIRST_STEP);
     REDIS(AT_ONCE);
+    REDIS(VERSION);
     REDIS(GRACE_MS);
     REDIS(CLOCK_SLACK_MS);
 #define WEIR(name) put("", #name, WEIR_##name)
     WEIR(MAX_LOG);
     WEIR(MAX_PASSED);
+    WEIR(MAX_TAKE_BYTES);
     WEIR(TOKEN_MS);
     WEIR(TOKEN_LATE_MS);
     WEIR(DEFAULT_KEEP_COMPLETE_MS);

@@ -21,13 +21,17 @@
  *            still active with that delivery. When it is a later one, nothing is done at all: the
  *            call has been under way too long, and nobody waits for its answer
  *   ARGV[4]  prefix of the keys ("{weir:0}"; kue "q"), ARGV[5] partitions, ARGV[6] this partition
+ *   ARGV[7]  the highest id of a job in this partition that the caller knows, 0: none. Native: new
+ *            jobs get higher ones. So when Redis is emptied, ids do not begin again while programs
+ *            go on, and what a worker reports of a job that is gone is not taken for another's
  *   then the steps, each: its letter, the number of its arguments, its arguments
  *
  *   answer   [now, message or "", answer of step 1, answer of step 2, ...]
  *
  * `message` is what was published to the other processes on the channel that
  * redis_layout names, if anything happened: MessagePack, an array of
- *   number (1 more than that of the last message), now, origin, due (ms; 0: none)
+ *   number (1 more than that of the last message; of the first: than the time in microseconds),
+ *   now, origin, due (ms; 0: none)
  * and behind it, up to the end of the message, for each event
  *   kind, state, type, attempts, progress, delivery, text or false, id
  * A run of jobs whose ids follow each other may be one event with kind + REDIS_RUN_OF (its id is
@@ -190,12 +194,15 @@ enum {
 /* Data of at most so many bytes is kept in the spec. Kinds of events: see the message. */
 enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STAMP_MS = 50 };
 
+/* The version of the native layout, in its META. */
+enum { REDIS_VERSION = 5 };
+
 /* Specs in a piece: how many it has (1 byte), the length of each (2 bytes), the specs. */
 enum { REDIS_PIECE = 16 };
 
 /* Calls: the place in ARGV of the first step; bytes of an end in a step D; INT64_MIN as `due`;
  * the bit of a take that passed over a suspect. The number added to a rank. */
-enum { REDIS_FIRST_STEP = 7, REDIS_END = 15, REDIS_AT_ONCE = -1, REDIS_PASSED = 1 << 15 };
+enum { REDIS_FIRST_STEP = 8, REDIS_END = 15, REDIS_AT_ONCE = -1, REDIS_PASSED = 1 << 15 };
 /* When Redis's clock was set, ms: what each lease has left, and how exactly a step is known. */
 enum { REDIS_GRACE_MS = 15000, REDIS_CLOCK_SLACK_MS = 2000 };
 #define REDIS_ZERO_RANK (INT64_C(1) << 52)
@@ -268,7 +275,7 @@ typedef struct redis_layout {
     bool               data_in_record;  /* if it has at most REDIS_SHORT_DATA bytes; and specs of
                                            a step A are in pieces */
     bool               keeps_for_ever;  /* settings that are not given: see weir_keep */
-    const char        *meta;            /* the hash that counts messages, behind the prefix */
+    const char        *meta;            /* the hash that numbers messages, behind the prefix */
     const char        *channel;         /* of messages, behind the prefix: ":events" */
     bool               sharded;         /* published with SPUBLISH */
     /* kue: the channel of Kue's own messages, behind the prefix, and how to read one: false if it

@@ -1,4 +1,10 @@
--- clock.lua - the step Y.
+-- clock.lua - the step Y; the time from which messages are numbered.
+
+-- When Redis is emptied their numbers begin anew, and must not be some that were used before.
+function layout.first_message()
+  local t = call('TIME')
+  return t[1] * 1000000 + t[2]
+end
 
 do
 

@@ -322,12 +322,19 @@ local function gets_suspect(d)
   return false
 end
 
+-- A worker that has much data gets no more.
+local function count_given(d)
+  d.got[d.w] = d.got[d.w] + 1
+  if d.bytes >= MAX_TAKE_BYTES then d.wants[d.w] = d.got[d.w] end
+end
+
 -- Give it to a worker. False: it is none that can be given.
 local function give_one(d, name, zid)
   local key, id = look_up(zid)
   local values = key and shape and call('HMGET', key, unpack(shape.names))
   if values and like and is_like(name, values) and call('HLEN', key) == shape.n then
     start_like(d, key, zid, id, values[shape.n])
+    d.bytes = d.bytes + #values[shape.n]
     return true
   end
   values = values and has_shape(key, values) and values
@@ -351,6 +358,7 @@ local function give_one(d, name, zid)
   else
     start(d, key, zid, j, h)
   end
+  d.bytes = d.bytes + #(h[H_DATA] or '')
   return true
 end
 
@@ -359,7 +367,7 @@ local function next_worker(d)
   while d.got[d.w] == d.wants[d.w] do
     if like then end_run(d) end
     d.w = d.w + 1
-    d.worker = d.workers[d.w]
+    d.worker, d.bytes = d.workers[d.w], 0
     if not d.worker then return false end
   end
   return true
@@ -373,7 +381,7 @@ local function give(d, names)
     for k = 1, #zids do
       if d.passed == MAX_PASSED or not next_worker(d) then break end
       if give_one(d, types_there and types_there[k] or names[1], zids[k]) then
-        d.got[d.w] = d.got[d.w] + 1
+        count_given(d)
       end
     end
     end_like(d)
@@ -398,7 +406,7 @@ end
 local function take(i, n, ends)
   local lease, types_there = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local d = { answer = { '' }, till = now + lease, workers = {}, wants = {}, got = {}, busy = {},
-              wanted = 0, w = 1, passed = 0 }
+              wanted = 0, w = 1, bytes = 0, passed = 0 }
   for p = i + 2 + types_there, i + n - 1, 3 do
     local k, is_due = #d.workers + 1, ends == true or ends and ends[tonumber(ARGV[p + 2])]
     local wants = is_due and tonumber(ARGV[p + 1]) or 0

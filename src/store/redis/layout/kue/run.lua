@@ -93,6 +93,9 @@ end
 
 local function publish()
   message[1], message[4] = call('HINCRBY', META, 'messages', 1), due < huge and due or 0
+  if message[1] == 1 then
+    message[1] = call('HINCRBY', META, 'messages', digits(layout.first_message()))
+  end
   local pieces = { '\148' .. pack(unpack(message, 1, 4)) }
   for i = 5, n_message, MANY do
     pieces[#pieces + 1] = pack(unpack(message, i, min(i + MANY - 1, n_message)))

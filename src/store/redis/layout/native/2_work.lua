@@ -221,12 +221,18 @@ local function next_worker(d)
     d.w = d.w + 1
     d.left = d.wants[d.w]
   until d.left ~= 0
-  d.worker = d.workers[d.w]
+  d.worker, d.bytes = d.workers[d.w], 0
 end
 
 local function count_given(d, n)
   d.got[d.w] = d.got[d.w] + n
   d.left, d.wanted = d.left - n, d.wanted - n
+end
+
+-- Data that is apart: a worker that has much of it gets no more.
+local function count_bytes(d, n)
+  d.bytes = d.bytes + n
+  if d.bytes >= MAX_TAKE_BYTES then d.left, d.wanted = 0, d.wanted - d.left end
 end
 
 local function emit_starts(f, id, n, worker)
@@ -311,6 +317,7 @@ end
 -- Another one: it gets a run of its own.
 local function give_apart(d, name, e, flags)
   local id8, spec, r, attempts, delivery, run = e.id8, e.spec, e.run, 0, 1, nil
+  local data = flags >= APART and call('HGET', KEYS[DATA], id8) or ''
   if d.left == 0 then next_worker(d) end
   if r then
     attempts, delivery = sunpack('>I4I4', r, RUN_ATTEMPTS)
@@ -324,13 +331,11 @@ local function give_apart(d, name, e, flags)
   set_run(id8, run)
   to_add(STATE_KEY + ACTIVE, '0', name .. '\0' .. now8 .. id8)
   to_add(LEASE, d.till, id8)
-  if flags >= HAS_TTL then
-    set_clocks(spec, id8)
-    if flags >= APART then spec = spec .. (call('HGET', KEYS[DATA], id8) or '') end
-  end
+  if flags >= HAS_TTL then set_clocks(spec, id8) end
   local a = d.a
-  d.answer[a + 1], d.answer[a + 2], d.answer[a + 3], d.a = id8, run, spec, a + 3
+  d.answer[a + 1], d.answer[a + 2], d.answer[a + 3], d.a = id8, run, spec .. data, a + 3
   count_given(d, 1)
+  count_bytes(d, #data)
 end
 
 -- May the next worker have a suspect? Then it gets nothing else. If not, it is passed over.

@@ -74,9 +74,14 @@ local function prefetch_ends()
   for k = 1, #own do records[own[k]] = runs[k] end
 end
 
--- The first call of a queue. Redis keeps a small sorted set or hash as a list, which it walks; a
--- member of more than 64 bytes makes it a skip list or table. These are small, and used for every job.
-local function force_skiplists()
+-- The first call of a queue. Who opens it writes its version and partitions, but Redis may have been
+-- emptied since. Redis keeps a small sorted set or hash as a list, which it walks; a member of more
+-- than 64 bytes makes it a skip list or table. These are small, and used for every job.
+local function begin_queue()
+  if partition == 0 then
+    call('HSETNX', KEYS[META], 'version', VERSION)
+    call('HSETNX', KEYS[META], 'partitions', partitions)
+  end
   local sentinel = rep('\255', 65)
   call('HSET', KEYS[BLOCKS], sentinel, 0)
   put_in(STATE_KEY + INACTIVE, sentinel, 0)
@@ -109,8 +114,8 @@ function run_steps(_, args)
   begin(args)
   local lane = origin .. (number and number % 2 == 1 and ':1' or ':0')
   meta = call('HMGET', KEYS[META], 'last', 'messages', 'keep', lane)
-  last, keep_at = tonumber(meta[1] or 0), tonumber(meta[3] or '') or huge
-  first_last, first_keep = last, keep_at
+  first_last, keep_at = tonumber(meta[1] or 0), tonumber(meta[3] or '') or huge
+  last, first_keep = max(first_last, floor(ARGV[7] / partitions)), keep_at
   local before, messages
   if number and meta[4] then
     local made = sunpack('>I8', meta[4])
@@ -122,9 +127,9 @@ function run_steps(_, args)
   settle()
   settled = true
   if not number then return answers end
-  if not meta[1] then force_skiplists() end
+  if not meta[1] then begin_queue() end
   if n_events > 0 or due < huge then
-    messages = tonumber(meta[2] or 0) + 1
+    messages = tonumber(meta[2] or layout.first_message()) + 1
     answers[2] = '\148' .. pack(messages, now, origin, due < huge and due or 0) ..
                  concat(events, '', 1, n_events)
     call('SPUBLISH', ARGV[4] .. ':events', answers[2])

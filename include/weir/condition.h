@@ -1,0 +1,51 @@
+/* condition.h - may this job run now? A condition is a text, which is parsed once:
+ *
+ *     data.region = "eu" and (now.hour < 6 or job.priority < 0)
+ *
+ * It compares values and does nothing else: no code of a job or of a condition is evaluated. A
+ * consumer asks it for each job that it was given, in a handler, in weir_observing.filter, or after
+ * weir_take():
+ *
+ *     if (!weir_condition_pass(condition, job))
+ *         return WEIR_OK;                             the job has been given back
+ *
+ * A job that may not run now does not block those behind it. It is delayed until the clock makes
+ * the condition true, and then taken again; see docs/time.md. Not included by weir.h. */
+#ifndef WEIR_CONDITION_H
+#define WEIR_CONDITION_H
+
+#include "weir/job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    WEIR_MAX_CONDITION       = 1023,        /* bytes of its text */
+    WEIR_MAX_CONDITION_DEPTH = 32,          /* of parentheses and "not" */
+    WEIR_MAX_CONDITION_PARTS = 64,          /* comparisons */
+    WEIR_CONDITION_MS        = 600000       /* asked again so often, if no clock makes it true */
+};
+
+typedef struct weir_condition weir_condition;
+
+/* Parse a text; docs/time.md has the grammar. *out belongs to the caller: weir_condition_free(). It
+ * may be used by any thread. Errors: WEIR_EINVAL and WEIR_ELIMIT, which name the column,
+ * WEIR_ENOMEM. */
+WEIR_API weir_code weir_condition_parse(weir_condition **out, const char *text, weir_error *err);
+WEIR_API void weir_condition_free(weir_condition *c);       /* NULL is fine */
+
+/* When the condition is true for this job: now_ms (since 1970), if it is. Else the first minute,
+ * hour or day (the shortest that it names) in which the clock makes it true, of the next day, week
+ * or year; else now_ms + WEIR_CONDITION_MS. */
+WEIR_API int64_t weir_condition_when(const weir_condition *c, weir_job *job, int64_t now_ms);
+
+/* For a job that was taken. True: it may run. False: it was given back (weir_job_return()) until
+ * weir_condition_when(), without using an attempt, and its value "waits_for" is the condition, so
+ * that weir_explain() can say why it waits. */
+WEIR_API bool weir_condition_pass(const weir_condition *c, weir_job *job);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
