@@ -160,10 +160,10 @@ must "a second root" copy_root
 mount_in "$tmp/build" && mount_in "$tmp/use"
 must "packages that the build needs" build_depends
 must "the packages are built" build_packages
-check "weir has program, page of the manual, completions, service" is_there weir usr/bin/weir \
+check "weir has program, page of the manual, completions, service, alert rules" is_there weir usr/bin/weir \
     usr/share/man/man1/weir-serve.1.gz usr/share/bash-completion/completions/weir \
     usr/share/zsh/vendor-completions/_weir usr/share/fish/vendor_completions.d/weir.fish \
-    lib/systemd/system/weir.service usr/lib/sysusers.d/weir.conf
+    lib/systemd/system/weir.service usr/lib/sysusers.d/weir.conf usr/share/weir/weir.rules.yml
 check "libweir0 has the library" is_there libweir0 'usr/lib/.*/libweir.so.0'
 check "libweir-dev has headers, library, pkg-config file" is_there libweir-dev usr/include/weir/weir.h \
     'usr/lib/.*/libweir.a' 'usr/lib/.*/pkgconfig/weir.pc'
