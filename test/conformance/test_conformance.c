@@ -1,7 +1,9 @@
 /* test_conformance.c - run every case on every store.
  *
- *   test_conformance [URL...]      '@' in a URL is a fresh directory; see store_urls()
+ *   test_conformance [--part K/N] [URL...]
  *
+ * '@' in a URL is a fresh directory; see store_urls(). With --part only every N-th case runs,
+ * from the K-th on, so that N programs can share the work.
  * A store that cannot be opened fails all its cases. After each case the store must be in order. */
 #include "conformance/conformance.h"
 
@@ -59,8 +61,22 @@ static bool is_for(case_for who, const char *url)
     }
 }
 
+static bool read_part(const char *text, size_t *part, size_t *parts)
+{
+    return sscanf(text, "%zu/%zu", part, parts) == 2 && *part > 0 && *part <= *parts;
+}
+
 int main(int argc, char **argv)
 {
+    size_t part = 1, parts = 1, seen = 0;
+    if (argc > 2 && !strcmp(argv[1], "--part")) {
+        if (!read_part(argv[2], &part, &parts)) {
+            fprintf(stderr, "test_conformance: --part %s: expected K/N, as in 1/4\n", argv[2]);
+            return 2;
+        }
+        argc -= 2;
+        argv += 2;
+    }
     char **urls;
     size_t n_urls = store_urls(argc, argv, &urls), n = 0, room = 0;
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
@@ -75,6 +91,8 @@ int main(int argc, char **argv)
         for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
             for (const conformance_case *c = tables[t].cases; c->name; c++) {
                 if (!is_for(c->who, urls[u]) || (c->ordered && has_partitions(urls[u])))
+                    continue;
+                if (seen++ % parts != part - 1)
                     continue;
                 run_of_case *r = &runs[n];
                 *r = (run_of_case){ .url = urls[u], .one = c };
