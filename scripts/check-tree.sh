@@ -142,6 +142,15 @@ done | check "every source file is built"
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$tmp/readme.c"
 diff "$tmp/readme.c" examples/hello.c | check "the README shows examples/hello.c"
 
+# The tests run the examples of clients/README.md: those of the README must be among them.
+for language in python js; do
+    awk -v open="\`\`\`$language" '$0 == open { on = 1; next } /^```$/ { on = 0 } on' README.md \
+        >"$tmp/readme.$language"
+    python3 -c 'import sys; part, whole = (open(name).read() for name in sys.argv[1:])
+part.strip() and part in whole or print(sys.argv[1], "is not an example of", sys.argv[2])' \
+        "$tmp/readme.$language" clients/README.md
+done | check "the README shows examples of the clients that are run"
+
 scripts/api-reference.py --check 2>&1 | check "docs/reference.md is what the headers say"
 
 # Links in the docs lead somewhere.
