@@ -18,7 +18,7 @@ FUZZ    = $(B)/fuzz
 NINJA   = ninja $(if $(JOBS),-j $(JOBS)) -C
 
 .DEFAULT_GOAL := all
-.PHONY: all run test test-all $(SAN)/all tsan bench soak campaign fuzz install check-install dist deb test-packages clean help
+.PHONY: all run test test-all $(SAN)/all tsan bench soak campaign fuzz install check-install docs dist deb test-packages clean help
 
 all: $(RELEASE)/build.ninja     ## build the library and the program (build/release)
 	@$(NINJA) $(RELEASE)
@@ -76,6 +76,10 @@ install: all    ## install under PREFIX (and DESTDIR)
 
 check-install: all      ## install into a temporary place and build a program against it
 	@scripts/check-install.sh
+
+docs: all       ## the documentation as a site that works from files, in build/docs
+	@scripts/setup.sh docs
+	@scripts/make-site.py $(RELEASE)/src/cli/weir $(RELEASE)/docs $(B)/docs
 
 dist:           ## the release tarball of the last commit, with the page built, in build/dist
 	@scripts/setup.sh build

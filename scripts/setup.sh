@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh WHAT... - see that the packages are there which `build`, `test`, `bench`, `fuzz`,
-# `deb` or `packages` need, and install the missing ones (Debian; as root or with sudo). Quick and
+# setup.sh WHAT... - see that the packages are there which `build`, `test`, `bench`, `docs`,
+# `fuzz`, `deb` or `packages` need, and install the missing ones (Debian; as root or with sudo). Quick and
 # silent when none is missing.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -64,10 +64,14 @@ look() {
             need mandoc command -v mandoc       # checks the manual pages
             need zsh command -v zsh             # ... and these the completions
             need fish command -v fish
+            need python3-mistune debian_python mistune      # makes the site of the documents
             need chromium command -v chromium ;;    # shows the page
         bench)
             need redis-server command -v redis-server
             need sqlite3 command -v sqlite3 ;;
+        docs)
+            need python3-mistune debian_python mistune      # reads the pages
+            need mandoc command -v mandoc ;;
         fuzz)
             need clang command -v clang
             need llvm command -v llvm-symbolizer ;;
@@ -83,7 +87,7 @@ look() {
             need ruby command -v ruby       # checks the Homebrew formula
             need rpm command -v rpmspec ;;
         *)
-            echo "setup.sh: I know build, test, bench, fuzz, deb and packages, not '$what'" >&2
+            echo "setup.sh: I know build, test, bench, docs, fuzz, deb and packages, not '$what'" >&2
             exit 2 ;;
         esac
     done
