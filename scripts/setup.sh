@@ -61,6 +61,7 @@ look() {
             need mypy command -v mypy           # checks its types
             need systemtap-sdt-dev header sys/sdt.h         # tracepoints
             need prometheus command -v promtool             # checks alert rules
+            need sqlite3 command -v sqlite3     # copies a store
             need mandoc command -v mandoc       # checks the manual pages
             need zsh command -v zsh             # ... and these the completions
             need fish command -v fish
