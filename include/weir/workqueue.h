@@ -7,7 +7,7 @@
  *
  * Work waits in memory or, if the queue has a store, as jobs in it. If its body is an object with
  * "accepted_reply" or "accepted-reply", the queue sends {"status":"accepted"} to the address named
- * there. docs/bus.md has the details. */
+ * there. Of processes that open one address, one serves it. docs/bus.md has the details. */
 #ifndef WEIR_WORKQUEUE_H
 #define WEIR_WORKQUEUE_H
 
@@ -55,7 +55,8 @@ typedef struct weir_workqueue_stats {
     size_t   idle, busy;                    /* registrations */
     uint64_t done, timed_out;               /* messages since the start */
     double   done_per_second;               /* over the last seconds */
-    void    *reserved[WEIR_RESERVED];
+    bool     standby;                       /* another process of the bus serves the address */
+    void    *reserved[WEIR_RESERVED - 1];
 } weir_workqueue_stats;
 /* Any thread. */
 WEIR_API void weir_workqueue_get_stats(weir_workqueue *q, weir_workqueue_stats *out);

@@ -329,6 +329,21 @@ static void cluster_list(weir_transport *t, weir_address_fn *fn, void *ctx)
     pthread_mutex_unlock(&cl->lock);
 }
 
+static void cluster_processes(weir_transport *t, const char *address, weir_process_fn *fn,
+                              void *ctx)
+{
+    weir_cluster     *cl = (weir_cluster *)t;
+    const bus_remote *r;
+    size_t            pos = 0;
+    pthread_mutex_lock(&cl->lock);
+    for (bus_peer *p = NULL; !address && (p = weir__names_next(&cl->others.peers, &pos, p));)
+        fn(ctx, p->name);
+    if (address && (r = weir__names_get(&cl->others.addresses, address)))
+        WEIR_EACH(bus_place, p, &r->places, in_remote)
+            fn(ctx, p->peer->name);
+    pthread_mutex_unlock(&cl->lock);
+}
+
 /* The names of the processes that consume the address, WEIR_PROCESS bytes each. */
 static void find_processes(weir_cluster *cl, const char *address, weir_buf *out)
 {
@@ -483,7 +498,7 @@ static void cluster_destroy(weir_transport *t)
 
 static const weir_transport_ops cluster_ops = {
     .listen = cluster_listen, .count = cluster_count, .list = cluster_list,
-    .publish = cluster_publish, .send = cluster_send,
+    .processes = cluster_processes, .publish = cluster_publish, .send = cluster_send,
     .stop = cluster_stop, .destroy = cluster_destroy,
 };
 
@@ -504,7 +519,7 @@ weir_code weir__cluster_join(weir_bus *b, const weir_carrier *carrier, int64_t w
     weir_cluster *cl = calloc(1, sizeof *cl);
     if (!cl)
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
-    cl->t.ops = &cluster_ops;
+    cl->t = (weir_transport){ .ops = &cluster_ops, .process = cl->member.process };
     cl->bus = b;
     cl->carrier = *carrier;
     pthread_mutex_init(&cl->lock, NULL);

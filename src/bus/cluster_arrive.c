@@ -264,6 +264,7 @@ static void try_another(weir_cluster *cl, const char *process, sent_request *s)
     pthread_mutex_unlock(&cl->lock);
     if (asks)
         ask(cl, process);
+    weir__leaders_look(cl->bus);
     weir__bus_send_again(cl->bus, weir_message_keep(s->message), NULL);
 }
 
@@ -333,6 +334,8 @@ void weir__cluster_arrived(void *ctx, const char *bytes, size_t len)
         return;
     if (take_sign_of_life(cl, &f))
         ask(cl, f.from);
+    if (f.kind == FRAME_ADDRESSES || f.kind == FRAME_CHANGES)
+        weir__leaders_look(cl->bus);
     if (takes[f.kind].message)
         takes[f.kind].message(cl, &f);
 }
@@ -365,4 +368,5 @@ void weir__cluster_gone(void *ctx, const char *process)
         weir__message_answer(s->message, WEIR_FAILURE_ERROR, WEIR_ELOST, text, NULL);
         weir__cluster_forget(s);
     }
+    weir__leaders_look(cl->bus);
 }

@@ -116,7 +116,8 @@ struct weir_bus {
     weir_transport  *transport;         /* NULL: none; set before there are consumers */
     weir_bus_watch  *watches;           /* likewise */
     weir_dlist       prefixes;          /* of bus_address, whose names are beginnings; guarded by
-                                           the lock */
+                                           the lock, as is the next one */
+    weir_dlist       leaders;           /* of weir_leader: see leader.h */
     _Atomic uint64_t requests;          /* numbers */
     struct {
         pthread_mutex_t lock;           /* guards what follows */
@@ -162,6 +163,10 @@ void weir__mailbox_call(weir_mailbox *mb, delivery *d);
 weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool here, weir_error *err);
 weir_consumer *weir__bus_consumer_of(weir_mailbox *mb);     /* one of them; NULL: none */
 weir_mailbox *weir__bus_replies(weir_bus *b, weir_error *err);
+
+/* leader.c */
+/* Other processes have come, gone, or consume something else. Any thread, with no lock held. */
+void weir__leaders_look(weir_bus *b);
 
 /* request.c */
 /* An open request with two references: the caller's, and that of being open. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "bus/process.h"
 
 /* Rows with offsets of their names, which move while the list grows. */
 typedef struct collector {
@@ -87,4 +88,17 @@ weir_code weir_bus_list(weir_bus *b, weir_bus_addresses **out, weir_error *err)
 void weir_bus_addresses_free(weir_bus_addresses *list)
 {
     free(list);
+}
+
+/* ---- processes ---- */
+
+const char *weir__bus_process(const weir_bus *b)
+{
+    return b->transport ? b->transport->process : NULL;
+}
+
+void weir__bus_processes(weir_bus *b, const char *address, weir_process_fn *fn, void *ctx)
+{
+    if (weir__bus_process(b))
+        b->transport->ops->processes(b->transport, address, fn, ctx);
 }

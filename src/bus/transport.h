@@ -12,6 +12,7 @@
 
 typedef struct weir_transport weir_transport;
 typedef void weir_address_fn(void *ctx, const char *address, size_t consumers);
+typedef void weir_process_fn(void *ctx, const char *process);
 
 typedef struct weir_transport_ops {
     /* Every message that is not local goes to send() or publish(), and comes back if it is for
@@ -26,6 +27,9 @@ typedef struct weir_transport_ops {
     size_t (*count)(weir_transport *t, const char *address, bool prefix);
     /* Call fn for each address that has consumers in other processes. */
     void (*list)(weir_transport *t, weir_address_fn *fn, void *ctx);
+    /* Call fn for each other process that consumes `address`; NULL: for each other process. Only
+     * if t->process is there. When the answer may have changed: weir__leaders_look(). */
+    void (*processes)(weir_transport *t, const char *address, weir_process_fn *fn, void *ctx);
     /* Deliver to all other processes that consume the address, or to one of their consumers: the
      * next in turn. Called with no lock held; must not block. An error of send() means that it was
      * not sent. */
@@ -39,6 +43,7 @@ typedef struct weir_transport_ops {
 
 struct weir_transport {             /* first member of every transport */
     const weir_transport_ops *ops;
+    const char               *process;  /* this one among them; NULL: they have no names */
 };
 
 /* Join the bus to others, before it has any consumer. `t` must stay until weir_bus_close(). */
@@ -48,6 +53,10 @@ void weir__bus_attach(weir_bus *b, weir_transport *t);
  * NULL: no reply is expected. Errors: as weir_bus_send() and weir_bus_request_async(). */
 weir_code weir__bus_arrive(weir_bus *b, const char *address, const weir_content *c, bool sent,
                            const weir_expect *e, weir_error *err);
+
+/* Is the address one by which processes agree who does what (bus/leader.h)? Clients of bridges must
+ * not use it. */
+bool weir__bus_reserved(const char *address);
 
 /* A message of send() that the peer did not take goes to another consumer, here or elsewhere. Takes
  * over the caller's reference. Errors: as weir_bus_send(); a request has them as its failure. */

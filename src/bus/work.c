@@ -101,6 +101,8 @@ static void free_slot(work_delivery *d, bool gone)
     if (!d->late)
         WORK_COUNT(q, running, (size_t)-1);
     if (gone || s->leaves) {
+        if (!s->leaves)
+            weir__work_publish_slot(q, false, s->address);
         free(s);
         return;
     }
@@ -277,8 +279,19 @@ static bool deliver(weir_workqueue *q, work *w, slot *s)
     return true;
 }
 
+/* Another process has the address: it gets the work that waits here in memory. */
+static void pass_on_waiting(weir_workqueue *q)
+{
+    WEIR_EACH(work, w, &q->waiting, link) {
+        weir__bus_send_again(q->bus, weir_message_keep(w->message), NULL);
+        weir__work_end(q, w);
+    }
+}
+
 void weir__work_dispatch(weir_workqueue *q)
 {
+    if (!q->store && !weir__leader_leads(q->leader))
+        pass_on_waiting(q);
     while (q->waiting.first && q->idle.first) {
         work *w = WEIR_OF(q->waiting.first, work, link);
         slot *s = WEIR_OF(q->idle.first, slot, link);
@@ -324,11 +337,13 @@ void weir__work_remove_slot(weir_workqueue *q, const char *address)
             weir__list_remove(&q->idle, &s->link);
             WORK_COUNT(q, idle, (size_t)-1);
             free(s);
+            weir__work_publish_slot(q, false, address);
             return;
         }
     WEIR_EACH(slot, s, &q->busy, link)
         if (strcmp(s->address, address) == 0 && !s->leaves) {
             s->leaves = true;
+            weir__work_publish_slot(q, false, address);
             return;
         }
 }
@@ -359,5 +374,7 @@ void weir__work_drop_all(weir_workqueue *q)
     WEIR_EACH(slot, s, &q->idle, link)
         free(s);
     WEIR_EACH(slot, s, &q->busy, link)
+        free(s);
+    WEIR_EACH(slot, s, &q->known, link)
         free(s);
 }

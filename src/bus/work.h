@@ -11,6 +11,9 @@
  * answer or its end comes: a late answer frees the slot and, if the work is not done by then, ends
  * it.
  *
+ * Of the queues of one address, in several processes, one has the three addresses: the leader. The
+ * others know its registrations, and one of them goes on when it is gone (work_group.c).
+ *
  * Work of a persistent queue is a job of the store. A message becomes a job first; the queue takes
  * as many jobs as its processors can use soon, renews their leases, and ends each in the store
  * before its sender has the reply. */
@@ -18,7 +21,7 @@
 #define WEIR_BUS_WORK_H
 
 #include "base/map.h"
-#include "bus/inner.h"
+#include "bus/leader.h"
 #include "weir/queue.h"
 #include "weir/remote.h"
 #include "weir/workqueue.h"
@@ -27,6 +30,7 @@
 typedef struct slot {
     weir_link link;                         /* of idle or busy */
     bool      leaves;                       /* it was unregistered while busy */
+    bool      merged;                       /* see work_group.c */
     char      address[];
 } slot;
 
@@ -69,6 +73,11 @@ struct weir_workqueue {
     int64_t               timeout_ms;
     bool                  timed_out_first;
     weir_dlist            waiting, idle, busy, deliveries;
+    weir_leader          *leader;
+    weir_dlist            known;            /* slots of the leader; of one that leads: empty */
+    weir_consumer        *consumer[3];      /* of the three addresses; of one that leads */
+    uint64_t              changes;          /* of the registrations, as published last */
+    char                 *address;
     size_t                bytes;
     pthread_mutex_t       lock;             /* guards the next two */
     weir_workqueue_stats  stats;            /* without done_per_second, which is in ... */
@@ -118,7 +127,18 @@ void weir__work_store_finish(weir_workqueue *q, work *w, weir_message *to, const
 /* A slot has come or gone, work is waiting no more: take or give back. */
 void weir__work_store_turn(weir_workqueue *q);
 
+/* ---- work_group.c ---- */
+
+leader_fn       weir__work_turn;
+weir_message_fn weir__work_take_group;
+/* The leader has one more or one less slot: the others learn of it. */
+void weir__work_publish_slot(weir_workqueue *q, bool more, const char *address);
+
 /* ---- workqueue.c ---- */
+
+/* Consume the three addresses. */
+weir_code weir__work_consume(weir_workqueue *q, weir_error *err);
+slot *weir__work_make_slot(const char *address);    /* NULL: out of memory */
 
 /* {"status":"error","message":text} to the sender of `m` and to `accepted`. */
 void weir__work_refuse(weir_workqueue *q, weir_message *m, const char *accepted, const char *text);

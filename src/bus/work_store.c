@@ -235,7 +235,7 @@ static void on_event(const weir_event *event, void *ctx)
 
 /* ---- turns ---- */
 
-/* Without processors nothing is held: others may take it. */
+/* Without processors, or where another process leads, nothing is held: others may take it. */
 static void return_waiting(weir_workqueue *q)
 {
     WEIR_EACH(work, w, &q->waiting, link) {
@@ -247,7 +247,8 @@ static void return_waiting(weir_workqueue *q)
 void weir__work_store_turn(weir_workqueue *q)
 {
     work_store *s = q->store;
-    if (q->waiting.first && (s->closing || !q->stats.idle) && !q->stats.busy)
+    bool        useless = (s->closing || !q->stats.idle) && !q->stats.busy;
+    if (q->waiting.first && (useless || !weir__leader_leads(q->leader)))
         return_waiting(q);
     if (s->more && weir__work_wanted(q))
         flush_soon(q);

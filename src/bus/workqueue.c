@@ -94,6 +94,14 @@ static void accept_work(weir_message *m, void *ctx)
     weir__work_dispatch(q);
 }
 
+slot *weir__work_make_slot(const char *address)
+{
+    slot *s = calloc(1, sizeof *s + strlen(address) + 1);
+    if (s)
+        strcpy(s->address, address);
+    return s;
+}
+
 static void add_processor(weir_message *m, void *ctx)
 {
     weir_workqueue *q = ctx;
@@ -102,14 +110,14 @@ static void add_processor(weir_message *m, void *ctx)
         answer(m, "{\"status\":\"error\",\"message\":\"processor must be specified\"}");
         return;
     }
-    slot *s = q->stats.idle + q->stats.busy < WEIR_WORK_SLOTS
-                  ? calloc(1, sizeof *s + strlen(address) + 1) : NULL;
+    slot *s = q->stats.idle + q->stats.busy < WEIR_WORK_SLOTS ? weir__work_make_slot(address)
+                                                              : NULL;
     if (!s) {
         answer(m, "{\"status\":\"error\",\"message\":\"too many processors\"}");
         return;
     }
-    strcpy(s->address, address);
     weir__work_add_slot(q, s);
+    weir__work_publish_slot(q, true, address);
     answer(m, "{\"status\":\"ok\"}");
     weir__work_dispatch(q);
 }
@@ -125,6 +133,24 @@ static void remove_processor(weir_message *m, void *ctx)
     weir__work_remove_slot(q, address);
     answer(m, "{\"status\":\"ok\"}");
     weir__work_dispatch(q);
+}
+
+weir_code weir__work_consume(weir_workqueue *q, weir_error *err)
+{
+    static const struct { const char *more; weir_message_fn *fn; } serve[] = {
+        { "", accept_work }, { ".register", add_processor }, { ".unregister", remove_processor } };
+    char      name[2 * WEIR_MAX_BUS_ADDRESS];
+    weir_code rc = WEIR_OK;
+    for (size_t i = 0; !rc && i < 3; i++) {
+        snprintf(name, sizeof name, "%.*s%s", WEIR_MAX_BUS_ADDRESS, q->address, serve[i].more);
+        rc = weir_bus_consume(&q->consumer[i], q->bus, &(weir_consumer_config){
+            .address = name, .handler = serve[i].fn, .ctx = q, .mailbox = q->mb }, err);
+    }
+    for (size_t i = 0; rc && i < 3; i++) {
+        weir_consumer_close(q->consumer[i]);
+        q->consumer[i] = NULL;
+    }
+    return rc;
 }
 
 /* ---- running ---- */
@@ -187,14 +213,16 @@ static void stop(weir_workqueue *q)
 
 /* ---- the beginning and the end ---- */
 
-static weir_code consume(weir_workqueue *q, const char *address, const char *more,
-                         weir_message_fn *fn, weir_error *err)
+/* Offer to serve the address. */
+static weir_code join_group(weir_workqueue *q, weir_error *err)
 {
-    char           name[2 * WEIR_MAX_BUS_ADDRESS];
-    weir_consumer *c;
-    snprintf(name, sizeof name, "%.*s%s", WEIR_MAX_BUS_ADDRESS, address, more);
-    return weir_bus_consume(&c, q->bus, &(weir_consumer_config){ .address = name, .handler = fn,
-                            .ctx = q, .mailbox = q->mb }, err);
+    char name[2 * WEIR_MAX_BUS_ADDRESS];
+    snprintf(name, sizeof name, "%.*s.unregister", WEIR_MAX_BUS_ADDRESS, q->address);
+    weir_code rc = weir__content_check(name, &(weir_content){ 0 }, err);
+    q->stats.standby = true;
+    return rc ? rc : weir__leader_join(&q->leader, q->bus, &(leader_config){
+        .name = q->address, .mailbox = q->mb, .turn = weir__work_turn,
+        .group = weir__work_take_group, .ctx = q }, err);
 }
 
 weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
@@ -210,28 +238,28 @@ weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
     if (!q)
         return weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
     q->bus = b;
+    q->address = strdup(address);
     q->timeout_ms = config->process_timeout_ms > 0 ? config->process_timeout_ms
                                                    : WEIR_WORK_TIMEOUT_MS;
     q->timed_out_first = config->timed_out_first;
     pthread_mutex_init(&q->lock, NULL);
     weir__cond_init(&q->changed);
     weir_mailbox_config mc = { .wake = config->queue ? NULL : run_here, .ctx = q };
-    weir_code           rc = weir_mailbox_create(&q->mb, b, &mc, err);
+    weir_code           rc = q->address ? weir_mailbox_create(&q->mb, b, &mc, err)
+                                        : weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
     if (!rc && config->queue)
         rc = weir__work_store_open(q, config, err);
     if (!rc)
-        rc = consume(q, address, "", accept_work, err);
-    if (!rc)
-        rc = consume(q, address, ".register", add_processor, err);
-    if (!rc)
-        rc = consume(q, address, ".unregister", remove_processor, err);
+        rc = join_group(q, err);
     if (!rc)
         rc = start(q, err);
-    if (rc)
+    if (rc) {
         weir_workqueue_close(q);
-    else
-        *out = q;
-    return rc;
+        return rc;
+    }
+    weir__leader_wait(q->leader);
+    *out = q;
+    return WEIR_OK;
 }
 
 void weir_workqueue_close(weir_workqueue *q)
@@ -241,10 +269,13 @@ void weir_workqueue_close(weir_workqueue *q)
     if (q->store)
         weir__work_store_stop(q);
     stop(q);
+    weir__leader_stop(q->leader);
     weir_mailbox_destroy(q->mb);            /* from here on nothing of it runs */
     weir__work_drop_all(q);
     if (q->store)
         weir__work_store_free(q);
+    weir__leader_free(q->leader);
+    free(q->address);
     pthread_cond_destroy(&q->changed);
     pthread_mutex_destroy(&q->lock);
     free(q);

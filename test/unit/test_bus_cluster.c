@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "bus/cluster.h"
+#include "weir/workqueue.h"
 
 enum { NODES = 3, PATIENCE_MS = 60000, JOIN_MS = 20000 };
 
@@ -564,6 +565,76 @@ static void big_bodies_cross(void **state)
     free(body);
 }
 
+static bool stands_by(weir_workqueue *q)
+{
+    weir_workqueue_stats s;
+    weir_workqueue_get_stats(q, &s);
+    return s.standby;
+}
+
+/* Wait until `leader` alone leads, with one idle processor; NULL: any of the two. */
+static void wait_leader(weir_workqueue *const q[2], const weir_workqueue *leader)
+{
+    int64_t until = weir__monotonic_ms() + PATIENCE_MS;
+    for (; weir__monotonic_ms() < until; pause_a_little()) {
+        weir_workqueue_stats s[2];
+        for (int i = 0; i < 2; i++)
+            weir_workqueue_get_stats(q[i], &s[i]);
+        int i = s[0].standby;
+        if (s[0].standby != s[1].standby && (!leader || q[i] == leader) && s[i].idle == 1 &&
+            !s[i].busy && !s[!i].idle)
+            return;
+    }
+    fail_msg("not one leader with one processor");
+}
+
+static void work(net *n)
+{
+    weir_reply r;
+    OK(ask(n, 2, "work", "1", PATIENCE_MS, &r));
+    assert_string_equal(weir_message_body(r.message, NULL), "\"counted\"");
+    weir_message_free(r.message);
+}
+
+/* Of two work queues one serves the address; when it cannot be reached the other one, with the
+ * processors; and when both can be reached again, one yields. */
+static void one_work_queue_leads(void **state)
+{
+    net            *n = *state;
+    weir_workqueue *q[2];
+    weir_reply      r;
+    forget_received();
+    for (int i = 0; i < 2; i++) {
+        OK(weir_workqueue_open(&q[i], n->node[i].bus,
+                               &(weir_workqueue_config){ .address = "work" }, NULL));
+        assert_int_equal(stands_by(q[i]), i);
+    }
+    weir_consumer *p = consume(n, 2, "p", count_message, &received[2]);
+    wait_count(n, 2, "work", 1);
+    wait_count(n, 2, "work.register", 1);
+    wait_count(n, 0, "p", 1);
+    wait_count(n, 1, "p", 1);
+    OK(ask(n, 2, "work.register", "{\"processor\":\"p\"}", PATIENCE_MS, &r));
+    weir_message_free(r.message);
+    work(n);
+    wait_leader(q, q[0]);
+    n->node[0].cut = true;
+    weir_workqueue_stats s = { .standby = true };
+    for (; s.standby; weir_workqueue_get_stats(q[1], &s))
+        pause_a_little();
+    wait_count(n, 2, "work", 1);
+    work(n);
+    n->node[0].cut = false;
+    wait_leader(q, NULL);
+    wait_count(n, 2, "work", 1);
+    work(n);
+    assert_int_equal(atomic_load(&received[2]), 3);
+    wait_leader(q, NULL);
+    for (int i = 0; i < 2; i++)
+        weir_workqueue_close(q[i]);
+    weir_consumer_close(p);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define S(name) cmocka_unit_test_setup_teardown(name, set_up_silent, tear_down)
 int main(void)
@@ -573,7 +644,7 @@ int main(void)
         T(a_consumer_that_is_gone_is_replaced), T(a_process_that_ends_fails_its_requests),
         T(processes_come_and_go), T(many_addresses_come_in_parts), T(repetitions_do_no_harm),
         T(a_new_connection_is_enough), T(big_bodies_cross), S(silence_is_an_end),
-        S(a_missed_change_is_noticed),
+        S(a_missed_change_is_noticed), S(one_work_queue_leads),
     };
     return cmocka_run_group_tests_name("bus_cluster", tests, NULL, NULL);
 }

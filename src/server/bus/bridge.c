@@ -292,6 +292,8 @@ static bool permitted(const bridge *b, const srv_permits *permits, unsigned role
                       const char *address)
 {
     bool admin = b->who.roles & WEIR_ROLE_ADMIN;
+    if (weir__bus_reserved(address))
+        return false;
     if (strcmp(address, SRV_BUS_SERVICE) == 0)      /* as the routes of HTTP, from anywhere */
         return admin;
     if (admin && is_local(b->conn->peer))

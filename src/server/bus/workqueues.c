@@ -199,9 +199,10 @@ static void show(weir_buf *out, one *o, const weir_stats *s)
     weir_workqueue_get_stats(o->queue, &n);
     weir__buf_char(out, '{');
     srv_workqueue_write(out, &o->is);
-    weir__buf_printf(out, ",\"configured\":%s,\"waiting\":%" PRIu64 ",\"running\":%zu,"
-                     "\"idle\":%zu,\"busy\":%zu,\"done\":%" PRIu64 ",\"timed_out\":%" PRIu64
-                     ",\"done_per_second\":%.1f}", o->configured ? "true" : "false",
+    weir__buf_printf(out, ",\"configured\":%s,\"standby\":%s,\"waiting\":%" PRIu64
+                     ",\"running\":%zu,\"idle\":%zu,\"busy\":%zu,\"done\":%" PRIu64
+                     ",\"timed_out\":%" PRIu64 ",\"done_per_second\":%.1f}",
+                     o->configured ? "true" : "false", n.standby ? "true" : "false",
                      n.waiting + count_stored(o, s), n.running, n.idle, n.busy, n.done,
                      n.timed_out, n.done_per_second);
 }

@@ -21,7 +21,7 @@ interface Address {
 }
 interface WorkQueue {
     address: string; process_timeout: number; timed_out_first: boolean; persist: boolean; collection?: string;
-    configured: boolean; waiting: number; running: number; idle: number; busy: number;
+    configured: boolean; standby: boolean; waiting: number; running: number; idle: number; busy: number;
     done: number; timed_out: number; done_per_second: number;
 }
 interface BusState { queues: WorkQueue[]; addresses: Address[] }
@@ -142,7 +142,8 @@ function QueueTable({ queues, remove }:
                     <td class="name"><a href={`/bus?address=${encodeURIComponent(q.address)}`}>{q.address}</a>
                         {q.persist && <a class="tag" href={`/jobs?type=${encodeURIComponent(q.collection ?? q.address)}`}>
                             jobs</a>}
-                        {q.configured && <span class="tag">in the settings</span>}</td>
+                        {q.configured && <span class="tag">in the settings</span>}
+                        {q.standby && <span class="tag" title="Another server serves this address">standby</span>}</td>
                     <td class="num" data-label="waiting">{count(q.waiting)}</td>
                     <td class="num" data-label="running">{count(q.running)}</td>
                     <td class="num" data-label="processors"><Processors q={q} /></td>
