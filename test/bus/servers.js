@@ -158,6 +158,28 @@ async function kept_goes_on(store) {
   await servers[1].stop();
 }
 
+// A job that was taken at one server ends at the other one, by its address.
+async function ends_elsewhere(store) {
+  const servers = [await serve({}, store), await serve({}, store)];
+  const [a, b] = await Promise.all(servers.map((s) => clients['vertx3-tcp-eventbus-client'](s)));
+  const call = async (client, action, body) =>
+    (await client.request('vertx.kue.service.job.internal', body, { action, localOnly: 'true' })).body;
+  for (const [how, body, state] of [['done', { result: 7 }, 'complete'], ['done_fail', 'broken', 'failed']]) {
+    const job = await call(a, 'createJob', { type: how, data: {} });
+    await call(a, 'saveJob', { job });
+    const taken = await call(a, 'takeJob', { type: how });
+    assert.strictEqual(taken.address_id, job.address_id);
+    const ended = await b.request(`vertx.kue.handler.workers.${how}.${job.address_id}`, body);
+    assert.strictEqual(ended.body, state);
+    assert.strictEqual((await call(b, 'getJob', { id: taken.id })).state, state.toUpperCase());
+  }
+  await assert.rejects(b.request('vertx.kue.handler.workers.done_fail.nobody', 'x'),
+    (e) => e.failureType === 'RECIPIENT_FAILURE' && /job_not_exist/.test(e.message));
+  a.close();
+  b.close();
+  for (const s of servers) await s.stop();
+}
+
 const sharedFile = () => {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'weir-shared-'));
   return [`sqlite:${dir}/jobs.db`, () => fs.rmSync(dir, { recursive: true })];
@@ -177,6 +199,7 @@ async function on_both(what, run, redis_url) {
   await on_both('three processors and thirty messages in memory', (s) => round_by_round(s, 'memory'), store.url);
   await on_both('three processors and thirty messages in the store', (s) => round_by_round(s, 'kept'), store.url);
   await on_both('work in memory goes on after kill -9', memory_goes_on, store.url);
+  await on_both('a job ends at another server than the one it was taken at', ends_elsewhere, store.url);
   await on_both('no persistent work is lost by kill -9', kept_goes_on, store.url);
   await store.stop();
   done();

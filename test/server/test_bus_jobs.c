@@ -1,5 +1,6 @@
 /* test_bus_jobs.c - Vert.x Kue's JobService and job events on the bus, over the TCP bridge: every
  * action, every way to fail, the worker protocol, events in their order. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -345,13 +346,39 @@ static void a_thousand_jobs(void **state)
     close(one);
 }
 
+/* More events than may wait: the rest is lost, and how many is published. */
+static void lost_events_are_reported(void **state)
+{
+    enum { N = 1000, CALLS = 60 };
+    static weir_spec  spec[N];
+    static weir_added added[CALLS][N];
+    (void)state;
+    int           one = bus_dial(&w);
+    struct pollfd p = { .fd = one, .events = POLLIN };
+    bus_register(one, ALL "error");
+    for (int i = 0; i < N; i++)
+        spec[i] = (weir_spec){ .type = "t" };
+    while (!poll(&p, 1, 0)) {
+        weir_future *f[CALLS];
+        for (int i = 0; i < CALLS; i++)
+            assert_int_equal(weir_add_many_async(w.t.q, spec, N, NULL, added[i], &f[i], NULL),
+                             WEIR_OK);
+        for (int i = 0; i < CALLS; i++) {
+            assert_int_equal(weir_future_wait(f[i], -1, NULL), WEIR_OK);
+            weir_future_free(f[i]);
+        }
+    }
+    event(one, ALL "error", " events of jobs were lost: more than 20000 waited");
+    close(one);
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, start, stop)
     static const struct CMUnitTest tests[] = {
         CASE(looking),      CASE(ranges),              CASE(wrong_calls),
         CASE(produce_and_process), CASE(the_worker_protocol), CASE(a_life),
-        CASE(more_events),  CASE(a_thousand_jobs),
+        CASE(more_events),  CASE(a_thousand_jobs),     CASE(lost_events_are_reported),
     };
     return cmocka_run_group_tests_name("bus_jobs", tests, NULL, NULL);
 }

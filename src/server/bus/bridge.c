@@ -292,7 +292,7 @@ static bool permitted(const bridge *b, const srv_permits *permits, unsigned role
                       const char *address)
 {
     bool admin = b->who.roles & WEIR_ROLE_ADMIN;
-    if (weir__bus_reserved(address))
+    if (weir__bus_reserved(address) || !strncmp(address, SRV_JOB_ENDS, strlen(SRV_JOB_ENDS)))
         return false;
     if (strcmp(address, SRV_BUS_SERVICE) == 0)      /* as the routes of HTTP, from anywhere */
         return admin;

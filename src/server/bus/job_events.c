@@ -2,7 +2,10 @@
  *
  * The store's events have an id and a type, but no job. A thread reads the jobs, as many at once as
  * have gathered, and publishes the events in their order. Jobs that were read are remembered: when
- * an event says that a job was removed, the store does not have it any more. */
+ * an event says that a job was removed, the store does not have it any more.
+ *
+ * Events that were lost, since too many waited here or in the store's own backlog, are counted, and
+ * reported as an error of the workers. */
 #include "server/bus/job_events.h"
 
 #include <inttypes.h>
@@ -47,10 +50,11 @@ struct srv_job_events {
     pthread_t        thread;
     _Atomic uint32_t consumed;      /* addresses with consumers ... */
     _Atomic uint32_t by_kind[WEIR_EVENT_COUNT];     /* ... by event; ERROR: a failure of a job */
-    pthread_mutex_t  lock;          /* guards the next four */
+    pthread_mutex_t  lock;          /* guards the next five */
     pthread_cond_t   changed;
     weir_dlist       waiting;
     size_t           n_waiting;
+    uint64_t         lost;          /* and not reported so far */
     bool             closing;
     weir_map         jobs;          /* id to kept; the thread's own, as what follows */
     weir_dlist       oldest;
@@ -122,27 +126,36 @@ static bool is_wanted(srv_job_events *e, const weir_event *event)
             (is_gone(event) && atomic_load(&e->by_kind[WEIR_EVENT_REMOVE])));
 }
 
-/* On the callback thread of the queue. */
-static void on_event(const weir_event *event, void *ctx)
+/* NULL: out of memory. */
+static item *make_item(const weir_event *event)
 {
-    srv_job_events *e = ctx;
-    if (!is_wanted(e, event))
-        return;
     size_t type = strlen(event->type) + 1;
     item  *i = calloc(1, sizeof *i + type + event->text_len + 1);
     if (!i)
-        return;
+        return NULL;
     i->event = *event;
     i->event.type = memcpy(i->room, event->type, type);
     if (event->text)
         i->event.text = memcpy(i->room + type, event->text, event->text_len);
+    return i;
+}
+
+/* On the callback thread of the queue. */
+static void on_event(const weir_event *event, void *ctx)
+{
+    srv_job_events *e = ctx;
+    bool            wanted = is_wanted(e, event);
+    if (!wanted && !(event->missed && atomic_load(&e->consumed)))
+        return;
+    item *i = wanted ? make_item(event) : NULL;
     pthread_mutex_lock(&e->lock);
-    bool room = e->n_waiting < JOB_EVENTS_WAITING;
+    bool room = i && e->n_waiting < JOB_EVENTS_WAITING;
+    e->lost += event->missed + (wanted && !room);
     if (room) {
         weir__list_append(&e->waiting, &i->link);
-        if (e->n_waiting++ == 0)
-            pthread_cond_signal(&e->changed);
+        e->n_waiting++;
     }
+    pthread_cond_signal(&e->changed);
     pthread_mutex_unlock(&e->lock);
     if (!room)
         free(i);
@@ -342,6 +355,18 @@ static void handle(srv_job_events *e, item *i)
         forget(e, k);
 }
 
+/* ---- events that are lost ---- */
+
+static void publish_lost(srv_job_events *e, uint64_t lost)
+{
+    char body[200];
+    snprintf(body, sizeof body, "{\"extra\":{\"message\":\"%" PRIu64 " events of jobs were lost: "
+             "more than %d waited to be published (JOB_EVENTS_WAITING)\",\"lost\":%" PRIu64 "}}",
+             lost, JOB_EVENTS_WAITING, lost);
+    weir_bus_publish(e->bus, "vertx.kue.handler.workers.error",
+                     &(weir_content){ .body = body, .local = true }, NULL);
+}
+
 /* ---- the thread ---- */
 
 /* Read the jobs of up to AT_ONCE events. */
@@ -364,11 +389,13 @@ static void *run(void *ctx)
     srv_job_events *e = ctx;
     pthread_mutex_lock(&e->lock);
     for (;;) {
-        while (!e->waiting.first && !e->closing)
+        while (!e->waiting.first && !e->lost && !e->closing)
             pthread_cond_wait(&e->changed, &e->lock);
         if (e->closing)
             break;
         weir_dlist some = { 0 };
+        uint64_t   lost = e->lost;
+        e->lost = 0;
         for (size_t n = 0; n < AT_ONCE && e->waiting.first; n++) {
             weir_link *first = e->waiting.first;
             weir__list_remove(&e->waiting, first);
@@ -376,6 +403,8 @@ static void *run(void *ctx)
             e->n_waiting--;
         }
         pthread_mutex_unlock(&e->lock);
+        if (lost)
+            publish_lost(e, lost);
         handle_some(e, &some);
         pthread_mutex_lock(&e->lock);
     }

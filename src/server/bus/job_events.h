@@ -14,7 +14,7 @@
 #include "weir/queue.h"
 
 enum {
-    JOB_EVENTS_WAITING = 20 * 1000,         /* events to publish; more are lost */
+    JOB_EVENTS_WAITING = 20 * 1000,         /* events to publish; more are lost, and reported */
     JOB_EVENTS_KEPT    = 10 * 1000,         /* jobs remembered, so that the event of a job that was
                                                removed can have it ... */
     JOB_EVENTS_KEPT_BYTES = 32 * 1024 * 1024    /* ... and their bytes */

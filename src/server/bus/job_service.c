@@ -5,43 +5,12 @@
 #include "server/bus/job_service.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/list.h"
-#include "bus/watch.h"
 #include "server/bus/job_call.h"
-#include "server/http/loop.h"
-
-/* A job that was taken through the service: by its address it can be ended. */
-typedef struct taken {
-    weir_named named;
-    weir_link  link;
-    uint64_t   id;
-    uint32_t   delivery;
-    char       address[SRV_MAX_ADDRESS + 1];
-} taken;
-
-struct srv_job_service {
-    weir_bus        *bus;
-    weir_queue      *q;
-    weir_mailbox    *mb;
-    srv_loop        *loop;              /* its thread handles the messages */
-    weir_service    *service;
-    weir_consumer   *ends;              /* done and done_fail */
-    weir_inbox_task  task;              /* runs the mailbox on the loop ... */
-    atomic_bool      posted, closing;   /* ... soon */
-    pthread_mutex_t  lock;              /* guards what follows */
-    pthread_cond_t   changed;
-    size_t           calls;             /* that wait for the store */
-    weir_names       taken;
-    weir_dlist       oldest;
-    size_t           n_taken;
-};
 
 /* ---- calls ---- */
 
@@ -82,6 +51,12 @@ void job_call_fail(job_call *c, int code, const char *fmt, ...)
     release(c);
 }
 
+void job_call_reply_null(job_call *c)
+{
+    weir__buf_str(&c->out, "null");
+    job_call_reply(c);
+}
+
 /* On the callback thread of the queue. */
 static void call_done(weir_code code, const weir_error *err, void *ctx)
 {
@@ -101,8 +76,7 @@ void job_call_await(job_call *c, weir_code started, void (*done)(job_call *c))
         weir_future_then(c->future, call_done, c);
 }
 
-/* Has the call of the store failed? Then so has the action. */
-static bool failed(job_call *c)
+bool job_call_failed(job_call *c)
 {
     if (!c->err.code)
         return false;
@@ -112,17 +86,12 @@ static bool failed(job_call *c)
 
 /* ---- looking ---- */
 
-static void reply_null(job_call *c)
-{
-    weir__buf_str(&c->out, "null");
-    job_call_reply(c);
-}
 
 static void got_job(job_call *c)
 {
     if (c->err.code == WEIR_ENOENT) {
-        reply_null(c);
-    } else if (!failed(c)) {
+        job_call_reply_null(c);
+    } else if (!job_call_failed(c)) {
         srv_vertx_job(&c->out, c->job);
         job_call_reply(c);
     }
@@ -131,7 +100,7 @@ static void got_job(job_call *c)
 static void get_job(job_call *c)
 {
     if (c->args.id <= 0)
-        reply_null(c);
+        job_call_reply_null(c);
     else
         job_call_await(c, weir_get_async(c->q, (uint64_t)c->args.id, &c->job, &c->future, &c->err),
                        got_job);
@@ -139,7 +108,7 @@ static void get_job(job_call *c)
 
 static void got_exists(job_call *c)
 {
-    if (failed(c))
+    if (job_call_failed(c))
         return;
     weir__buf_str(&c->out, c->exists ? "true" : "false");
     job_call_reply(c);
@@ -156,14 +125,14 @@ static void exists_job(job_call *c)
 
 static void removed(job_call *c)
 {
-    if (c->err.code == WEIR_ENOENT || !failed(c))
-        reply_null(c);
+    if (c->err.code == WEIR_ENOENT || !job_call_failed(c))
+        job_call_reply_null(c);
 }
 
 static void remove_job(job_call *c)
 {
     if (c->args.id <= 0)
-        reply_null(c);
+        job_call_reply_null(c);
     else
         job_call_await(c, weir_remove_async(c->q, (uint64_t)c->args.id, &c->future, &c->err),
                        removed);
@@ -171,7 +140,7 @@ static void remove_job(job_call *c)
 
 static void counted(job_call *c)
 {
-    if (failed(c))
+    if (job_call_failed(c))
         return;
     weir__buf_uint(&c->out, c->count);
     job_call_reply(c);
@@ -192,7 +161,7 @@ static void delayed_count(job_call *c)  { count(c, WEIR_STATE_DELAYED, c->args.t
 
 static void got_types(job_call *c)
 {
-    if (failed(c))
+    if (job_call_failed(c))
         return;
     weir__buf_char(&c->out, '[');
     for (size_t i = 0; i < c->stats->n; i++) {
@@ -211,7 +180,7 @@ static void get_types(job_call *c)
 
 static void got_work_time(job_call *c)
 {
-    if (failed(c))
+    if (job_call_failed(c))
         return;
     weir__buf_int(&c->out, c->stats->all.work_ms);
     job_call_reply(c);
@@ -246,7 +215,7 @@ static void create_job(job_call *c)
 
 static void saved(job_call *c)
 {
-    if (failed(c))
+    if (job_call_failed(c))
         return;
     weir_future_free(c->future);
     c->future = NULL;
@@ -277,160 +246,6 @@ static void save_job(job_call *c)
     weir__buf_fini(&values);
 }
 
-/* ---- working ---- */
-
-static void forget_taken(srv_job_service *s, taken *t)      /* locked */
-{
-    weir__names_remove(&s->taken, &t->named);
-    weir__list_remove(&s->oldest, &t->link);
-    s->n_taken--;
-    free(t);
-}
-
-static void remember_taken(srv_job_service *s, const weir_job *job)
-{
-    size_t      len = 0;
-    const char *value = srv_vertx_address(job, &len);
-    char        text[6 * SRV_MAX_ADDRESS + 3];
-    taken      *t = value && *value == '"' && len < sizeof text ? calloc(1, sizeof *t) : NULL;
-    if (!t || !weir__json_text((weir_json_piece){ value, len }, text, &len) ||
-        len > SRV_MAX_ADDRESS) {
-        free(t);
-        return;
-    }
-    strcpy(t->address, text);
-    t->id = job->id;
-    t->delivery = job->delivery;
-    pthread_mutex_lock(&s->lock);
-    taken *old = weir__names_get(&s->taken, t->address);
-    if (old)
-        forget_taken(s, old);
-    if (weir__names_put(&s->taken, &t->named, t->address)) {
-        weir__list_append(&s->oldest, &t->link);
-        if (++s->n_taken > SRV_JOBS_TAKEN)
-            forget_taken(s, WEIR_OF(s->oldest.first, taken, link));
-    } else {
-        free(t);
-    }
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void took(job_call *c)
-{
-    if (failed(c))
-        return;
-    if (!c->n) {
-        reply_null(c);
-        return;
-    }
-    remember_taken(c->s, c->job);
-    srv_vertx_job(&c->out, c->job);
-    if (!c->out.failed) {
-        c->out.len--;                       /* its brace: one more member */
-        weir__buf_printf(&c->out, ",\"delivery\":%" PRIu32 "}", c->job->delivery);
-    }
-    job_call_reply(c);
-}
-
-static void take_job(job_call *c)
-{
-    const char *types[] = { c->args.type, NULL };
-    weir_taking what = { .types = types, .n = 1, .remote = true, .lease_ms = c->args.lease_ms,
-                         .worker = c->args.worker };
-    job_call_await(c, weir_take_async(c->q, &what, &c->job, &c->n, &c->future, &c->err), took);
-}
-
-/* The delivery that the caller means: what it says, or that of the job now. False: it failed. */
-static bool find_delivery(job_call *c)
-{
-    weir_job *job;
-    if (c->args.delivery)
-        return true;
-    if (c->args.id <= 0 || weir_get(c->q, (uint64_t)c->args.id, &job, &c->err)) {
-        job_call_fail(c, JOB_CALL_FAILED, "%s", c->args.id <= 0 ? "job_not_exist" : c->err.msg);
-        return false;
-    }
-    bool active = job->state == WEIR_STATE_ACTIVE;
-    c->args.delivery = job->delivery;
-    weir_job_free(job);
-    if (!active)
-        job_call_fail(c, JOB_CALL_FAILED, "job %" PRId64 " is not active", c->args.id);
-    return active;
-}
-
-static void renewed(job_call *c)
-{
-    if (failed(c))
-        return;
-    if (c->renewed.err.code)
-        job_call_fail(c, JOB_CALL_FAILED, "job %" PRIu64 " is no longer this worker's",
-                      (uint64_t)c->args.id);
-    else
-        reply_null(c);
-}
-
-static void renew_job(job_call *c)
-{
-    if (!find_delivery(c))
-        return;
-    weir_lease lease = { .id = (uint64_t)c->args.id, .delivery = c->args.delivery,
-                         .lease_ms = c->args.lease_ms };
-    job_call_await(c, weir_renew_async(c->q, &lease, 1, &c->renewed, &c->future, &c->err), renewed);
-}
-
-static void progressed(job_call *c)
-{
-    if (!failed(c))
-        reply_null(c);
-}
-
-static void job_progress(job_call *c)
-{
-    const job_args *a = &c->args;
-    if (a->total <= 0 || a->complete < 0) {
-        job_call_fail(c, JOB_CALL_WRONG, "total: must be more than 0, and complete at least 0");
-        return;
-    }
-    if (!find_delivery(c))
-        return;
-    double percent = a->complete >= a->total ? 100
-                                             : (double)a->complete * 100 / (double)a->total;
-    job_call_await(c, weir_progress_async(c->q, (uint64_t)a->id, a->delivery, (int32_t)percent,
-                                          a->data.text, a->data.len, &c->future, &c->err),
-                   progressed);
-}
-
-static void ended(job_call *c)
-{
-    if (c->ended.err.code && !c->err.code)
-        c->err = c->ended.err;
-    if (failed(c))
-        return;
-    weir__buf_printf(&c->out, "\"%s\"", c->ended.state == WEIR_STATE_ANY
-                                            ? "removed" : weir_state_name(c->ended.state));
-    job_call_reply(c);
-}
-
-static void end_job(job_call *c, weir_outcome outcome, const char *text, size_t len)
-{
-    if (!find_delivery(c))
-        return;
-    c->ending = (weir_ending){ .id = (uint64_t)c->args.id, .delivery = c->args.delivery,
-                               .outcome = outcome, .text = text, .len = len };
-    job_call_await(c, weir_finish_async(c->q, &c->ending, 1, &c->ended, &c->future, &c->err),
-                   ended);
-}
-
-static void job_done(job_call *c)
-{
-    end_job(c, WEIR_OUTCOME_DONE, c->args.result.text, c->args.result.len);
-}
-
-static void job_done_fail(job_call *c)
-{
-    end_job(c, WEIR_OUTCOME_FAIL, c->args.message, 0);
-}
-
 /* ---- the table ---- */
 
 enum { ID = 1, TYPE = 2, RANGE = 4, STATE = 8, MESSAGE = 16 };      /* arguments that are needed */
@@ -457,11 +272,11 @@ enum { ID = 1, TYPE = 2, RANGE = 4, STATE = 8, MESSAGE = 16 };      /* arguments
     X("getWorkTime", get_work_time, 0, NULL, false)                                               \
     X("createJob", create_job, TYPE, NULL, false)                                                 \
     X("saveJob", save_job, 0, "job.add", false)                                                   \
-    X("takeJob", take_job, TYPE, "job.take", false)                                               \
-    X("renewJob", renew_job, ID, "job.renew", false)                                              \
-    X("jobProgress", job_progress, ID, "job.progress", false)                                     \
-    X("jobDone", job_done, ID, "job.finish", false)                                               \
-    X("jobDoneFail", job_done_fail, ID | MESSAGE, "job.finish", false)
+    X("takeJob", job_call_take, TYPE, "job.take", false)                                          \
+    X("renewJob", job_call_renew, ID, "job.renew", false)                                         \
+    X("jobProgress", job_call_progress, ID, "job.progress", false)                                \
+    X("jobDone", job_call_done, ID, "job.finish", false)                                          \
+    X("jobDoneFail", job_call_done_fail, ID | MESSAGE, "job.finish", false)
 
 static const struct {
     const char *name;
@@ -528,8 +343,7 @@ static const char *missing(const job_args *a, unsigned needs)
            : needs & MESSAGE && !a->message                 ? "message" : NULL;
 }
 
-/* Read the arguments. False: the call has failed. */
-static bool read_args(job_call *c, unsigned needs)
+bool job_call_read_args(job_call *c, unsigned needs)
 {
     weir_reader in = { .alloc = weir__arena_alloc, .ctx = &c->arena };
     size_t      len;
@@ -553,7 +367,7 @@ static bool read_args(job_call *c, unsigned needs)
     return false;
 }
 
-static job_call *open_call(srv_job_service *s, weir_message *m)
+job_call *job_call_open(srv_job_service *s, weir_message *m)
 {
     job_call *c = calloc(1, sizeof *c);
     if (!c) {
@@ -572,49 +386,9 @@ static job_call *open_call(srv_job_service *s, weir_message *m)
 static void run_action(weir_message *m, void *ctx)
 {
     size_t    i = find_action(weir_message_header(m, "action"));
-    job_call *c = open_call(ctx, m);
-    if (c && read_args(c, actions[i].needs))
+    job_call *c = job_call_open(ctx, m);
+    if (c && job_call_read_args(c, actions[i].needs))
         actions[i].run(c);
-}
-
-/* ---- the worker protocol ---- */
-
-static const char ends_prefix[] = "vertx.kue.handler.workers.done";
-
-/* done.ADDRESS_ID has the job, whose result is taken; done_fail.ADDRESS_ID has the message. */
-static void end_by_address(weir_message *m, void *ctx)
-{
-    srv_job_service *s = ctx;
-    const char      *rest = weir_message_address(m) + strlen(ends_prefix);
-    bool             fails = strncmp(rest, "_fail.", 6) == 0;
-    job_call        *c = fails || *rest == '.' ? open_call(s, m) : NULL;
-    size_t           len;
-    if (!c)
-        return;
-    pthread_mutex_lock(&s->lock);
-    taken *t = weir__names_get(&s->taken, rest + (fails ? 6 : 1));
-    if (t) {
-        c->args.id = (int64_t)t->id;
-        c->args.delivery = t->delivery;
-        forget_taken(s, t);
-    }
-    pthread_mutex_unlock(&s->lock);
-    const char *body = weir_message_body(m, &len);
-    char       *text = fails ? weir__arena_alloc(&c->arena, len + 1) : NULL;
-    if (!fails) {
-        int64_t  id = c->args.id;
-        uint32_t delivery = c->args.delivery;
-        if (!read_args(c, 0))
-            return;
-        c->args.id = id ? id : c->args.id;
-        c->args.delivery = id ? delivery : c->args.delivery;
-        job_done(c);
-        return;
-    }
-    if (text && !(*body == '"' && weir__json_text((weir_json_piece){ body, len }, text, &len)))
-        memcpy(text, body, len);
-    c->args.message = text;
-    job_done_fail(c);
 }
 
 /* ---- the thread ---- */
@@ -662,9 +436,7 @@ weir_code srv_job_service_create(srv_job_service **out, weir_bus *bus, weir_queu
                                   .name = SRV_JOB_SERVICE, .actions = named, .ctx = s,
                                   .mailbox = s->mb }, err);
     if (!rc)
-        rc = weir__bus_consume_prefix(&s->ends, bus, &(weir_consumer_config){
-                                      .address = ends_prefix, .handler = end_by_address, .ctx = s,
-                                      .mailbox = s->mb }, err);
+        rc = job_ends_open(s, err);
     if (rc) {
         srv_job_service_destroy(s);
         *out = NULL;
@@ -678,17 +450,16 @@ void srv_job_service_destroy(srv_job_service *s)
         return;
     atomic_store(&s->closing, true);
     weir_service_close(s->service);
-    weir_consumer_close(s->ends);
+    job_ends_close(s);
     srv_loop_destroy(s->loop);
+    job_ends_drop(s);
     pthread_mutex_lock(&s->lock);
     while (s->calls)
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);
     if (s->mb)
         weir_mailbox_destroy(s->mb);
-    while (s->oldest.first)
-        forget_taken(s, WEIR_OF(s->oldest.first, taken, link));
-    weir__names_fini(&s->taken);
+    job_taken_fini(s);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     free(s);

@@ -4,7 +4,7 @@
  * done, failed. docs/bus.md has the table.
  *
  * A message to vertx.kue.handler.workers.done.ADDRESS_ID or .done_fail.ADDRESS_ID ends the job with
- * this address, as in Vert.x Kue.
+ * this address, as in Vert.x Kue, through whichever server of the bus it was taken.
  *
  * Whoever may send to these addresses may do all this to all jobs: the bus has no roles. */
 #ifndef WEIR_SERVER_JOB_SERVICE_H
@@ -14,6 +14,7 @@
 #include "weir/queue.h"
 
 #define SRV_JOB_SERVICE "vertx.kue.service.job.internal"
+#define SRV_JOB_ENDS "weir.ends."       /* and the name of a process; for servers alone */
 
 enum { SRV_JOBS_TAKEN = 10 * 1000 };        /* addresses of taken jobs that are remembered */
 
