@@ -174,6 +174,15 @@ static weir_code set_threads(config *c, weir_error *err)
     return WEIR_OK;
 }
 
+static weir_code set_store_wait(config *c, weir_error *err)
+{
+    weir_error why;
+    c->pub.store_wait_ms = -1;
+    if (!c->set.store_wait || !weir_duration_parse(c->set.store_wait, &c->pub.store_wait_ms, &why))
+        return WEIR_OK;
+    return weir_fail(err, WEIR_EINVAL, "%s: %s", from(c, "store-wait"), why.msg);
+}
+
 /* The shares of one caller. */
 static const struct {
     const char *name;
@@ -338,7 +347,8 @@ static weir_code set_all(config *c, weir_error *err)
 {
     static weir_code (*const steps[])(config *, weir_error *) = {
         set_durability, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
-        set_bus, set_workqueues, set_tls, set_data, set_store
+        set_bus, set_workqueues, set_tls, set_data, set_store,
+        set_store_wait
     };
     srv_options *o = &c->pub.serve;
     o->listen = c->set.listen ? c->set.listen : "127.0.0.1:7340";

@@ -21,6 +21,8 @@
       "where jobs, tokens and push targets are kept (~/.local/share/weir)")                       \
     X(task_table, "task-table", TEXT, "URL", NULL,                                                \
       "a table of record for tasks: mysql://USER:PASSWORD@HOST/DATABASE, or sqlite:FILE")         \
+    X(store_wait, "store-wait", TEXT, "TIME", NULL,                                                \
+      "how long to wait at the start for a store that does not answer; 0: fail at once (no end)")  \
     X(title, "title", TEXT, "TEXT", NULL, "the name of this server, for people (weir)")           \
     X(api, "api", TEXT, "kue|vertx", "kue vertx",                                                 \
       "whose answers to give where Kue's API and Vert.x Kue's differ (kue; vertx if the file has " \
@@ -57,7 +59,7 @@ typedef struct srv_given {
     const char *config;         /* the file; only an option, or WEIR_CONFIG */
     const char *store, *durability;
     const char *listen, *bus, *data, *title, *api, *search, *tls_cert, *tls_key, *origin,
-               *access_log, *task_table, *audit, *threads;
+               *access_log, *task_table, *audit, *threads, *store_wait;
     const char *caller_rate, *caller_connections, *caller_listeners, *caller_waits, *caller_bodies,
                *caller_answers;
     bool        kue_get, push_private;
@@ -70,6 +72,7 @@ typedef struct srv_config {
     srv_options     serve;      /* data_dir is set, if there is a home; store_url is not */
     const char     *store;      /* URL, with the password if it has one */
     bool            store_in_data;      /* nobody has said another */
+    int64_t         store_wait_ms;      /* for a store that does not answer; -1: without an end */
     weir_durability durability;
     const char     *note;       /* a line for people; NULL: nothing to say */
 } srv_config;

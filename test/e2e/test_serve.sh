@@ -452,6 +452,28 @@ case_waiting_for_the_store_can_be_ended() {
     [ ! -s serve.out ]
 }
 
+# --store-wait, its variable and its key: the start fails after that time.
+case_waiting_for_the_store_has_an_end() {
+    serve_at_once() { "$WEIR" --store redis://127.0.0.1:1 serve --listen 127.0.0.1:0 "$@" >serve.out 2>serve.err; }
+    local got=0
+    serve_at_once --store-wait 0 || got=$?
+    same "$got" 6
+    hasnt serve.err "waiting for the store"
+    got=0
+    WEIR_STORE_WAIT=50ms serve_at_once || got=$?
+    same "$got" 6
+    has serve.err "waiting for the store"
+    echo '{"store-wait":"0"}' >config.json
+    got=0
+    serve_at_once --config config.json || got=$?
+    same "$got" 6
+    got=0
+    serve_at_once --store-wait soon || got=$?
+    same "$got" 2
+    has serve.err "--store-wait:"
+    [ ! -s serve.out ]
+}
+
 case_the_service_manager_is_told() {
     command -v python3 >/dev/null || return 0
     cat >manager.py <<'PY'

@@ -71,22 +71,24 @@ static void notice(const char *text)
 
 /* ---- start ---- */
 
-/* A server that is not up yet is waited for: a machine that starts brings up both at once. False
- * with WEIR_OK in c->err: a signal came first. */
+/* A server that is not up yet is waited for, as long as the setting says: a machine that starts
+ * brings up both at once. False with WEIR_OK in c->err: a signal came first. */
 static bool open_store(serving *s)
 {
-    cli *c = s->c;
+    cli    *c = s->c;
+    int64_t most = s->config->store_wait_ms, end = most < 0 ? INT64_MAX : cli_clock_ms() + most;
     for (bool said = false;; said = true) {
         c->err = (weir_error){ 0 };
         if (!cli_open_url(c, s->config->store, CLI_SERVE, &s->q))
             return true;
-        if (c->err.code != WEIR_EUNAVAIL)
+        int64_t left = end - cli_clock_ms();
+        if (c->err.code != WEIR_EUNAVAIL || left <= 0)
             return false;
         if (!said)
             say("waiting for the store: ", c->err.msg);
         notify("STATUS=Waiting for the store: %s\nEXTEND_TIMEOUT_USEC=%lld", c->err.msg,
                10LL * 1000 * STORE_RETRY_MS);
-        int got = next_signal(s, STORE_RETRY_MS);
+        int got = next_signal(s, left < STORE_RETRY_MS ? left : STORE_RETRY_MS);
         if (got == SIGTERM || got == SIGINT) {
             c->err = (weir_error){ 0 };
             return false;
@@ -228,7 +230,7 @@ const command cmd_serve = {
             "listens on this machine alone, and every program on it may call. SIGTERM and SIGINT "
             "let what is under way finish; a second one does not. SIGHUP reads tokens and "
             "certificates again and opens the access log anew. A store that is a server and not "
-            "up yet is waited for.",
+            "up yet is waited for, at most --store-wait.",
     .examples = "weir serve\n"
                 "weir serve --store redis://localhost --listen 127.0.0.1:0\n"
                 "weir serve --listen 0.0.0.0:7340 --tls-cert cert.pem --tls-key key.pem\n",
