@@ -154,6 +154,78 @@ static void work_waits_and_takes_turns(void **state)
     close_queue(&r);
 }
 
+static void three_processors_six_messages(void **state)
+{
+    (void)state;
+    rig       r = { 0 };
+    processor p[] = { { &r, "p1", false }, { &r, "p2", false }, { &r, "p3", false } };
+    open_queue(&r, &(weir_workqueue_config){ .address = "work" });
+    for (int i = 0; i < 3; i++) {
+        consume(&r, &p[i]);
+        join(&r, p[i].name);
+    }
+    for (int i = 1; i <= 6; i++) {
+        char body[] = { (char)('0' + i), '\0' };
+        ask(&r, body);
+    }
+    wait_replies(&r, 6);
+    assert_string_equal(r.log, "p1:1,p2:2,p3:3,p1:4,p2:5,p3:6,");
+    close_queue(&r);
+}
+
+/* Work that timed out goes to the end of the queue, or to its head. */
+static void order_of_late_work(bool first, const char *log)
+{
+    rig                  r = { 0 };
+    processor            p1 = { &r, "p1", true }, p2 = { &r, "p2", false };
+    weir_workqueue_stats s = { 0 };
+    open_queue(&r, &(weir_workqueue_config){ .address = "work", .process_timeout_ms = 50,
+                                             .timed_out_first = first });
+    consume(&r, &p1);
+    consume(&r, &p2);
+    join(&r, "p1");
+    ask(&r, "1");
+    ask(&r, "2");
+    ask(&r, "3");
+    for (; !s.timed_out; weir_workqueue_get_stats(r.q, &s))
+        weir_mailbox_run(r.mb, 1, 1);
+    join(&r, "p2");
+    wait_replies(&r, 3);
+    assert_string_equal(r.log, log);
+    close_queue(&r);
+}
+
+static void late_work_goes_to_the_end(void **state)
+{
+    (void)state;
+    order_of_late_work(false, "p1:1,p2:2,p2:3,p2:1,");
+}
+
+static void late_work_goes_to_the_head(void **state)
+{
+    (void)state;
+    order_of_late_work(true, "p1:1,p2:1,p2:2,p2:3,");
+}
+
+static void a_full_queue(void **state)
+{
+    static const char full[] = "{\"status\":\"error\",\"message\":\"the work queue is full\"}";
+    (void)state;
+    rig       r = { 0 };
+    processor accepted = { &r, "accepted", true };
+    char      log[200];
+    open_queue(&r, &(weir_workqueue_config){ .address = "work" });
+    consume(&r, &accepted);
+    for (int i = 0; i < WEIR_WORK_MESSAGES; i++)
+        while (weir_bus_send(r.bus, "work", TEXT("1"), NULL) == WEIR_EFULL)
+            usleep(100);
+    settle(&r);
+    order(&r, "work", "{\"accepted_reply\":\"accepted\"}", full);
+    snprintf(log, sizeof log, "accepted:%s,", full);
+    wait_log(&r, log);
+    close_queue(&r);
+}
+
 static void what_the_queue_answers(void **state)
 {
     (void)state;
@@ -545,6 +617,10 @@ int main(void)
         cmocka_unit_test(a_late_processor_of_a_store),
         cmocka_unit_test(more_jobs_than_are_held),
         cmocka_unit_test(two_queues_of_one_store),
+        cmocka_unit_test(three_processors_six_messages),
+        cmocka_unit_test(late_work_goes_to_the_end),
+        cmocka_unit_test(late_work_goes_to_the_head),
+        cmocka_unit_test(a_full_queue),
     };
     return cmocka_run_group_tests_name("workqueue", tests, NULL, NULL);
 }
