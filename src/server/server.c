@@ -179,6 +179,7 @@ static void set_limits(srv_server *s)
     AT_MOST(l->body_ms, SRV_BODY_MS);
     AT_MOST(l->idle_ms, SRV_IDLE_MS);
     AT_MOST(l->ping_ms, SRV_PING_MS);
+    AT_MOST(l->heartbeat_ms, SRV_HEARTBEAT_MS);
     AT_MOST(l->write_ms, SRV_WRITE_MS);
     AT_MOST(l->connections, SRV_MAX_CONNECTIONS);
     AT_MOST(l->listeners, SRV_MAX_LISTENERS);

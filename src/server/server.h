@@ -41,6 +41,7 @@ enum {
     SRV_WRITE_MS        = 30 * 1000,            /* a client that takes nothing of its answer */
     SRV_ANSWER_MS       = 60 * 1000,            /* to take what was sent; again for each MiB */
     SRV_PING_MS         = 10 * 1000,            /* a client at /eventbus that sends no ping */
+    SRV_HEARTBEAT_MS    = 25 * 1000,            /* between two heartbeats for one of SockJS */
     SRV_MAX_ORIGINS     = 32,
     SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for those who come again */
     SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
@@ -60,7 +61,8 @@ typedef enum srv_share {
 
 /* Limits that can be set lower, those of callers also higher; 0: as above. */
 typedef struct srv_limits {
-    int64_t head_ms, body_ms, idle_ms, write_ms, answer_ms, event_keep_ms, ping_ms;
+    int64_t head_ms, body_ms, idle_ms, write_ms, answer_ms, event_keep_ms, ping_ms,
+            heartbeat_ms;
     int64_t connections, listeners;
     size_t  bodies, answers;
     int64_t caller[SRV_SHARES];     /* of one token or address */

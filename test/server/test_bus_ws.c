@@ -266,6 +266,20 @@ static void sockjs(void **state)
     web_stop(&w);
 }
 
+/* A client of SockJS, which may be silent itself, receives a heartbeat again and again. */
+static void heartbeats(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, "mem:", false, &(srv_options){ .limits.heartbeat_ms = 20 });
+    int fd = dial(&w, "/eventbus/0/x/websocket", "");
+    expect(fd, "o");
+    for (int i = 0; i < 3; i++)
+        expect(fd, "h");
+    close(fd);
+    web_stop(&w);
+}
+
 static void a_silent_client(void **state)
 {
     (void)state;
@@ -346,8 +360,8 @@ int main(void)
         cmocka_unit_test(information),     cmocka_unit_test(plain_websockets),
         cmocka_unit_test(own_messages),
         cmocka_unit_test(protocol_errors), cmocka_unit_test(sockjs),
-        cmocka_unit_test(a_silent_client), cmocka_unit_test(pages_of_others),
-        cmocka_unit_test(tokens),
+        cmocka_unit_test(heartbeats),      cmocka_unit_test(a_silent_client),
+        cmocka_unit_test(pages_of_others), cmocka_unit_test(tokens),
     };
     return cmocka_run_group_tests_name("bus_ws", tests, NULL, NULL);
 }

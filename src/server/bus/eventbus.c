@@ -13,7 +13,7 @@
 #include "server/bus/bus.h"
 #include "server/bus/websocket.h"
 
-enum { MAX_WS_ADDRESS = 200, HEARTBEAT_MS = 25 * 1000 };
+enum { MAX_WS_ADDRESS = 200 };
 
 typedef struct ws_client {
     websocket w;                    /* first: the connection's pointer is this one's */
@@ -54,12 +54,20 @@ static void write_message(bridge *b, const weir_buf *json)
         weir__buf_fini(&c->frame);
 }
 
+static void beat(void *ctx);
+
+static void beat_later(ws_client *c)
+{
+    srv_timer_set(&c->heartbeat, c->w.conn->thread->loop,
+                  c->w.conn->server->opt.limits.heartbeat_ms, beat, c);
+}
+
 static void beat(void *ctx)
 {
     ws_client *c = ctx;
     websocket_write(&c->w, "h", 1);
     srv_conn_flush(c->w.conn);
-    srv_timer_set(&c->heartbeat, c->w.conn->thread->loop, HEARTBEAT_MS, beat, c);
+    beat_later(c);
 }
 
 /* ---- reading ---- */
@@ -148,7 +156,7 @@ static void begin(srv_request *r, const bridge_dialect *dialect, bool sockjs)
         note_alive(c);
         if (sockjs) {
             websocket_write(&c->w, "o", 1);
-            srv_timer_set(&c->heartbeat, c->w.conn->thread->loop, HEARTBEAT_MS, beat, c);
+            beat_later(c);
         }
         srv_conn_flush(c->w.conn);
         return;
