@@ -238,6 +238,17 @@ static void forget_ticks(const sq_store *s, weir_op *const *ops, size_t n)
             ops[i]->u.tick.next_at = INT64_MAX;
 }
 
+/* By now this process may be the owner. */
+static void settle_doubts(sq_store *s, const weir_attempt *a)
+{
+    weir_doubts *d = weir__doubts_create(a);
+    if (d && s->peer)
+        weir__sq_peer_run(s, d->asked, d->n);
+    else if (d)
+        weir__sq_run_here(s, d->asked, d->n);
+    weir__doubts_settle(d);
+}
+
 void weir__sq_peer_run(sq_store *s, weir_op **ops, size_t n)
 {
     weir_op *some[WEIR_BATCH_MAX_OPS];
@@ -259,6 +270,7 @@ void weir__sq_peer_run(sq_store *s, weir_op **ops, size_t n)
         weir__attempt_end(&a);
         if (!s->peer)
             weir__sq_peer_destroy(p);
+        settle_doubts(s, &a);
         forget_ticks(s, ops, n);
     }
 }
