@@ -190,6 +190,16 @@ static outcome try_once(sq_store *s, weir_attempt *a)
 
 /* ---- until it is over ---- */
 
+/* The owner has counted this process among its peers. */
+static void leave_out_self(const weir_attempt *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const weir_op *op = a->ops[i];
+        if (op->kind == WEIR_OP_INFO && !op->err.code && op->u.info.info->peers)
+            op->u.info.info->peers--;
+    }
+}
+
 static void run_attempt(sq_store *s, weir_attempt *a)
 {
     while (a->n) {
@@ -202,8 +212,10 @@ static void run_attempt(sq_store *s, weir_attempt *a)
             return;
         }
         outcome got = try_once(s, a);
-        if (got == ANSWERED)
+        if (got == ANSWERED) {
+            leave_out_self(a);
             return;
+        }
         if (got == REFUSED) {
             weir__attempt_fail(a);
             return;
