@@ -303,6 +303,34 @@ static void pages_of_others(void **state)
     web_stop(&w);
 }
 
+/* sockjs-client asks with credentials: browsers want an answer that allows them. */
+static void information_for_other_origins(void **state)
+{
+    static const char *const origins[] = { "https://other.example", NULL };
+    (void)state;
+    web w;
+    web_start(&w, "mem:", false, &(srv_options){ .origins = origins });
+    web_answer a = web_call_with(&w, "GET", "/eventbus/info", "Origin: https://other.example\r\n",
+                                 NULL);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(web_header(&a, "Access-Control-Allow-Origin"), origins[0]);
+    assert_string_equal(web_header(&a, "Access-Control-Allow-Credentials"), "true");
+    web_free(&a);
+    a = web_call_with(&w, "GET", "/eventbus/info", "Origin: https://evil.example\r\n", NULL);
+    assert_null(web_header(&a, "Access-Control-Allow-Credentials"));
+    web_free(&a);
+    a = web_call_with(&w, "GET", "/v1/jobs", "Origin: https://other.example\r\n", NULL);
+    assert_int_equal(a.status, 200);
+    assert_null(web_header(&a, "Access-Control-Allow-Credentials"));
+    web_free(&a);
+    int fd = dial(&w, "/eventbus/websocket", "Origin: https://other.example\r\n");
+    tell(fd, "{\"type\":\"register\",\"address\":\"a\"}");
+    tell(fd, "{\"type\":\"publish\",\"address\":\"a\",\"body\":1}");
+    expect(fd, "{\"type\":\"rec\",\"address\":\"a\",\"body\":1}");
+    close(fd);
+    web_stop(&w);
+}
+
 static void tokens(void **state)
 {
     static const char *const any[] = { ".*", NULL };
@@ -343,7 +371,8 @@ static void tokens(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(information),     cmocka_unit_test(plain_websockets),
+        cmocka_unit_test(information),     cmocka_unit_test(information_for_other_origins),
+        cmocka_unit_test(plain_websockets),
         cmocka_unit_test(own_messages),
         cmocka_unit_test(protocol_errors), cmocka_unit_test(sockjs),
         cmocka_unit_test(a_silent_client), cmocka_unit_test(pages_of_others),
