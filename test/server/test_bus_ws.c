@@ -281,6 +281,115 @@ static void a_silent_client(void **state)
     web_stop(&w);
 }
 
+/* ---- large, deep, in pieces ---- */
+
+#define REGISTER "{\"type\":\"register\",\"address\":\"a\"}"
+#define PUBLISH "{\"type\":\"publish\",\"address\":\"a\",\"body\":"
+#define RECEIVED "{\"type\":\"rec\",\"address\":\"a\",\"body\":"
+
+/* A text in one frame of less than 126 bytes, at `to`; the mask is zero. Its length. */
+static size_t put_frame(char *to, const char *text)
+{
+    size_t len = strlen(text);
+    to[0] = (char)0x81;
+    to[1] = (char)(0x80 | len);
+    memset(to + 2, 0, 4);
+    memcpy(to + 6, text, len);
+    return len + 6;
+}
+
+static void frames_in_pieces_and_together(void **state)
+{
+    (void)state;
+    web    w;
+    char   all[400];
+    size_t n = put_frame(all, REGISTER);
+    n += put_frame(all + n, PUBLISH "\"\xc3\xa4\"}");
+    n += put_frame(all + n, PUBLISH "2}");
+    web_start(&w, "mem:", false, NULL);
+    for (int together = 0; together < 2; together++) {
+        int fd = dial(&w, "/eventbus/websocket", "");
+        for (size_t i = 0, step = together ? n : 1; i < n; i += step)
+            web_send_bytes(fd, all + i, step);
+        expect(fd, RECEIVED "\"\xc3\xa4\"}");
+        expect(fd, RECEIVED "2}");
+        close(fd);
+    }
+    int fd = dial(&w, "/eventbus/websocket", "");
+    frame(fd, 0x01, REGISTER, 10);                      /* one message in three frames */
+    frame(fd, 0x00, &REGISTER[10], 5);
+    frame(fd, 0x80, &REGISTER[15], strlen(REGISTER) - 15);
+    tell(fd, PUBLISH "3}");
+    expect(fd, RECEIVED "3}");
+    close(fd);
+    web_stop(&w);
+}
+
+/* PUBLISH with a text of `len` bytes, quotes included, as its body. free(). */
+static char *publish_text(size_t len)
+{
+    char  *json = malloc(len + 100);
+    size_t n = strlen(PUBLISH);
+    memcpy(json, PUBLISH, n);
+    memset(json + n, 'x', len);
+    json[n] = json[n + len - 1] = '"';
+    strcpy(json + n + len, "}");
+    return json;
+}
+
+static void bodies_up_to_the_limit(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 10 * 1024 * 1024, WEIR_MAX_BUS_BODY };
+    web w;
+    web_start(&w, "mem:", false, NULL);
+    int fd = dial(&w, "/eventbus/websocket", "");
+    tell(fd, REGISTER);
+    for (size_t i = 0; i < 2; i++) {
+        int   first;
+        char *json = publish_text(sizes[i]);
+        tell(fd, json);
+        char *got = next_frame(fd, &first);
+        assert_non_null(got);
+        assert_int_equal(strlen(got), strlen(RECEIVED) + sizes[i] + 1);
+        free(got);
+        free(json);
+    }
+    char *json = publish_text(WEIR_MAX_BUS_BODY + 1);
+    tell(fd, json);
+    expect_code(fd, "rejected");
+    free(json);
+    tell(fd, PUBLISH "1}");                             /* and the connection goes on */
+    expect(fd, RECEIVED "1}");
+    close(fd);
+    web_stop(&w);
+}
+
+static void deep_bodies(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, "mem:", false, NULL);
+    int fd = dial(&w, "/eventbus/websocket", "");
+    tell(fd, REGISTER);
+    for (int depth = WEIR_MAX_DEPTH; depth <= WEIR_MAX_DEPTH + 1; depth++) {
+        char   json[2 * WEIR_MAX_DEPTH + 200], want[sizeof json];
+        size_t n = strlen(PUBLISH);
+        memcpy(json, PUBLISH, n);
+        memset(json + n, '[', (size_t)depth);
+        memset(json + n + depth, ']', (size_t)depth);
+        strcpy(json + n + 2 * depth, "}");
+        snprintf(want, sizeof want, "%s%s", RECEIVED, json + n);
+        tell(fd, json);
+        if (depth <= WEIR_MAX_DEPTH)
+            expect(fd, want);
+        else
+            expect_code(fd, "invalid_json");
+    }
+    close(fd);
+    web_stop(&w);
+}
+
 /* A page of another site opens a WebSocket: browsers let it, so the server must not. */
 static void pages_of_others(void **state)
 {
@@ -373,6 +482,9 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(information),     cmocka_unit_test(information_for_other_origins),
         cmocka_unit_test(plain_websockets),
+        cmocka_unit_test(frames_in_pieces_and_together),
+        cmocka_unit_test(bodies_up_to_the_limit),
+        cmocka_unit_test(deep_bodies),
         cmocka_unit_test(own_messages),
         cmocka_unit_test(protocol_errors), cmocka_unit_test(sockjs),
         cmocka_unit_test(a_silent_client), cmocka_unit_test(pages_of_others),
