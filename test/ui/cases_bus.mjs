@@ -26,7 +26,7 @@ async function cell(page, region, address, heading) {
 test('work queues are added, filled, processed and removed', async (t) => {
     const server = await t.serve(), bus = await busOf(t, server);
     const page = await t.open(server, '/bus');
-    await page.getByText('/v1/workqueues/resize').waitFor();
+    await page.getByText('workqueue add resize').waitFor();
     await page.getByRole('button', { name: 'Add a work queue' }).click();
     const form = page.getByRole('dialog');
     await form.getByLabel('Address').fill('resize');
@@ -45,7 +45,7 @@ test('work queues are added, filled, processed and removed', async (t) => {
     await page.getByRole('button', { name: 'Remove resize' }).click();
     await page.getByText('Nothing waits in it.').waitFor();
     await page.getByRole('button', { name: 'Remove it' }).click();
-    await page.getByText('/v1/workqueues/resize').waitFor();
+    await page.getByText('workqueue add resize').waitFor();
     assert.equal(await queue(server, 'resize'), undefined);
 });
 
