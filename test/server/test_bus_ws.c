@@ -9,6 +9,7 @@
 #include "server/access/tokens.h"
 #include "server/bus/bridge.h"
 #include "support/server_rig.h"
+#include "support/tcp_client.h"
 
 /* ---- a client ---- */
 
@@ -365,6 +366,69 @@ static void bodies_up_to_the_limit(void **state)
     web_stop(&w);
 }
 
+/* ---- services ---- */
+
+static void add_up(weir_message *m, void *ctx)
+{
+    char text[32];
+    int  a, b;
+    (void)ctx;
+    if (sscanf(weir_message_body(m, NULL), "{\"a\":%d,\"b\":%d}", &a, &b) != 2) {
+        weir_message_fail(m, 400, "a and b are expected", NULL);
+        return;
+    }
+    snprintf(text, sizeof text, "%d", a + b);
+    weir_message_reply(m, &(weir_content){ .body = text }, NULL);
+}
+
+/* A C program publishes a service through the server; clients of both bridges call it. */
+static void a_service_of_a_program(void **state)
+{
+    static const char        call[] = "{\"type\":\"send\",\"address\":\"calc\","
+        "\"replyAddress\":\"r\",\"headers\":{\"action\":\"%s\"},\"body\":{\"a\":1,\"b\":2}}";
+    static const weir_action actions[] = { { "add", add_up }, { NULL, NULL } };
+    (void)state;
+    web           w;
+    char          url[200], add[300], mul[300];
+    weir_queue   *q;
+    weir_bus     *bus;
+    weir_service *service;
+    weir_reply    r;
+    web_start(&w, "mem:", false, &(srv_options){ .bus = { .listen = "127.0.0.1:0" } });
+    snprintf(url, sizeof url, "http://%s", w.host);
+    snprintf(add, sizeof add, call, "add");
+    snprintf(mul, sizeof mul, call, "mul");
+    assert_int_equal(weir_open(&q, url, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_bus_open(&bus, q, NULL), WEIR_OK);
+    assert_int_equal(weir_service_publish(&service, bus, &(weir_service_config){
+                     .name = "calc", .actions = actions }, NULL), WEIR_OK);
+    while (weir_service_call(bus, "calc", "add", "{}", 0, &r, NULL) == WEIR_ENOENT)
+        rt_breathe();                                   /* until the server knows it */
+    int tcp = tcp_dial(srv_bus_address(w.s)), ws = dial(&w, "/eventbus/websocket", "");
+    tcp_tell(tcp, add);
+    tcp_expect(tcp, "{\"type\":\"message\",\"address\":\"r\",\"headers\":{},\"body\":3,"
+                    "\"send\":true}");
+    tcp_tell(tcp, mul);
+    char *got = tcp_next(tcp);
+    assert_non_null(strstr(got, "\"failureCode\":500"));
+    assert_non_null(strstr(got, "Invalid action: mul"));
+    free(got);
+    tell(ws, add);
+    expect(ws, "{\"type\":\"rec\",\"address\":\"r\",\"body\":3}");
+    tell(ws, mul);
+    int first;
+    got = next_frame(ws, &first);
+    assert_non_null(strstr(got, "\"failureCode\":500"));
+    assert_non_null(strstr(got, "Invalid action: mul"));
+    free(got);
+    close(tcp);
+    close(ws);
+    weir_service_close(service);
+    weir_bus_close(bus);
+    weir_close(q);
+    web_stop(&w);
+}
+
 static void deep_bodies(void **state)
 {
     (void)state;
@@ -485,6 +549,7 @@ int main(void)
         cmocka_unit_test(frames_in_pieces_and_together),
         cmocka_unit_test(bodies_up_to_the_limit),
         cmocka_unit_test(deep_bodies),
+        cmocka_unit_test(a_service_of_a_program),
         cmocka_unit_test(own_messages),
         cmocka_unit_test(protocol_errors), cmocka_unit_test(sockjs),
         cmocka_unit_test(a_silent_client), cmocka_unit_test(pages_of_others),
