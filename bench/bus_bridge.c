@@ -1,5 +1,6 @@
 /* bus_bridge.c - the round trip of a request between two clients of the TCP bridge: at one server,
- * and across two servers on one Redis. */
+ * and across two servers on one Redis. Each server is a process of its own. */
+#include "http.h"
 #include "redis.h"
 
 #include <arpa/inet.h>
@@ -13,16 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/server.h"
-
 enum { RATE = 200, MAX_FRAME = 1000 };      /* requests a second; bytes */
 
 /* ---- a client ---- */
 
-static int dial(const char *address)
+static int dial(int port)
 {
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                              .sin_port = htons((uint16_t)atoi(strchr(address, ':') + 1)) };
+                              .sin_port = htons((uint16_t)port) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to))
         die("connect to the bridge", NULL);
@@ -87,8 +86,8 @@ static void pause_until(double when)
         nanosleep(&(struct timespec){ .tv_nsec = (long)(left * 1e9) }, NULL);
 }
 
-/* Milliseconds from a client at `from` to one at `to` and back. */
-static void measure(const char *from, const char *to, double *p50, double *p99)
+/* Milliseconds from a client of the bridge at port `from` to one at `to` and back. */
+static void measure(int from, int to, double *p50, double *p99)
 {
     size_t    n = scaled(1000);
     double   *took = malloc(n * sizeof *took), next;
@@ -116,42 +115,20 @@ static void measure(const char *from, const char *to, double *p50, double *p99)
 
 /* ---- the measure ---- */
 
-typedef struct served {
-    weir_queue *q;
-    srv_server *s;
-} served;
-
-static served serve(const char *url)
-{
-    served      v;
-    weir_error  err;
-    srv_options opt = { .listen = "127.0.0.1:0", .bus = { .listen = "127.0.0.1:0" } };
-    if (weir_open(&v.q, url, NULL, &err) || srv_start(&v.s, v.q, &opt, &err))
-        die("server", &err);
-    return v;
-}
-
-static void end(served *v)
-{
-    srv_stop(v->s);
-    srv_destroy(v->s);
-    weir_close(v->q);
-}
-
 void bus_bridge(void)
 {
     char   url[1000];
     double p50, p99;
     rig   *r = start_redis(false);
     rig_url(r, "redis+unix", NULL, url, sizeof url);
-    served a = serve(url), b = serve(url);
-    measure(srv_bus_address(a.s), srv_bus_address(a.s), &p50, &p99);
+    server a = start_bus_server(url, NULL), b = start_bus_server(url, NULL);
+    measure(a.bus_port, a.bus_port, &p50, &p99);
     report("bus, round trip between two bridge clients, 200/s, p50", p50, "ms", false, 0.3);
     report("bus, round trip between two bridge clients, 200/s, p99", p99, "ms", false, 2);
-    measure(srv_bus_address(a.s), srv_bus_address(b.s), &p50, &p99);
+    measure(a.bus_port, b.bus_port, &p50, &p99);
     report("bus, round trip across two servers on one Redis, 200/s, p50", p50, "ms", false, 1);
     report("bus, round trip across two servers on one Redis, 200/s, p99", p99, "ms", false, 5);
-    end(&a);
-    end(&b);
+    stop_server(&a);
+    stop_server(&b);
     rig_free(r);
 }

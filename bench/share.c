@@ -170,8 +170,12 @@ void share_lives(void)
 
 /* ---- NATS JetStream ---- */
 
-/* Lives per second of its best batch, by the driver in WEIR_PEERS. */
-static double run_nats(size_t n)
+/* Connections, messages under way, and how many are fetched at a time. */
+static const char *const nats_ways[] = { "1 1000 256", "2 1000 256", "1 1000 1000", "1 256 256" };
+enum { NATS_WAYS = sizeof nats_ways / sizeof *nats_ways };
+
+/* Lives per second of one way, by the driver in WEIR_PEERS. */
+static double run_nats(size_t n, const char *way)
 {
     static const char script[] =
         "set -e; d=$(mktemp -d); trap 'kill $pid 2>/dev/null; rm -rf \"$d\"' EXIT\n"
@@ -180,10 +184,10 @@ static double run_nats(size_t n)
         "nats-server -a 127.0.0.1 -p $port -js -sd $d/js >$d/log 2>&1 & pid=$!\n"
         "for i in $(seq 100); do (: </dev/tcp/127.0.0.1/$port) 2>/dev/null && break; sleep .05; "
         "done\n"
-        "$d/driver $port %zu 1 256 both x $pid\n";
+        "set -- %s; $d/driver $port %zu $1 $2 both x $pid $3\n";
     char   command[2000], line[1000];
     double rate = 0;
-    snprintf(command, sizeof command, script, n);
+    snprintf(command, sizeof command, script, way, n);
     setenv("BENCH_SCRIPT", command, 1);
     fflush(NULL);
     FILE *file = popen("exec bash -c \"$BENCH_SCRIPT\"", "r");
@@ -199,6 +203,21 @@ static double run_nats(size_t n)
     return rate;
 }
 
+/* Which way is the best depends on the machine: that of the first round is kept. */
+static const char *best_nats_way(size_t n)
+{
+    const char *best = NULL;
+    double      most = 0;
+    for (int i = 0; i < NATS_WAYS; i++) {
+        double rate = run_nats(n, nats_ways[i]);
+        if (rate > most) {
+            most = rate;
+            best = nats_ways[i];
+        }
+    }
+    return best;
+}
+
 void share_nats(void)
 {
     static const char name[] = "2 + 2 processes on a file, bulks of 100, over NATS JetStream";
@@ -209,8 +228,9 @@ void share_nats(void)
         report_skipped(name, "set WEIR_PEERS; needs nats-server");
         return;
     }
+    const char *way = best_nats_way(scaled(100000));
     for (int i = 0; i < rounds; i++) {
-        peer = run_nats(scaled(100000));
+        peer = run_nats(scaled(100000), way);
         l.url = fresh_store("os");
         ours = run_team(&l);
         ratio[i] = ours / peer;

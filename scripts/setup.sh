@@ -69,7 +69,12 @@ look() {
             need chromium command -v chromium ;;    # shows the page
         bench)
             need redis-server command -v redis-server
-            need sqlite3 command -v sqlite3 ;;
+            need sqlite3 command -v sqlite3
+            # The drivers of other queues are there: one of them is measured beside weir.
+            if [ -n "${WEIR_PEERS:-}" ]; then
+                need nats-server command -v nats-server
+                need libnats-dev library libnats
+            fi ;;
         docs)
             need python3-mistune debian_python mistune      # reads the pages
             need mandoc command -v mandoc ;;

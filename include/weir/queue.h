@@ -368,8 +368,8 @@ typedef struct weir_info {
     weir_durability durability;     /* that an add reaches */
     int64_t         owner_pid;      /* sqlite: the process that owns the file; 0: none */
     char            owner[64];      /* ... its program: weir_options.name */
-    uint32_t        peers;          /* ... processes that work through it. A queue that is open for
-                                       reading does not learn it: 0 */
+    uint32_t        peers;          /* ... other processes that work through it, without this one.
+                                       A queue that is open for reading does not learn it: 0 */
     void           *reserved[WEIR_RESERVED];
 } weir_info;
 

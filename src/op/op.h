@@ -329,6 +329,24 @@ typedef enum weir_scope {
     WEIR_SCOPE_QUEUE                /* it touches the whole queue: refused */
 } weir_scope;
 
+/* Was an operation done that was sent again and refused then? */
+typedef enum weir_recall {
+    WEIR_RECALL_UNKNOWN,
+    WEIR_RECALL_DONE,               /* its first sending did it, or its aim is reached anyway */
+    WEIR_RECALL_NOT_DONE            /* its error is its answer */
+} weir_recall;
+
+/* May an operation be sent again whose answer was lost, so that it may have been done? See
+ * store/remote/attempt.h. */
+typedef struct weir_repeat {
+    bool (*may)(const weir_op *op); /* it cannot be done twice, or that makes no difference */
+    /* The first sending may be why the second gets an error (WEIR_ESTALE, WEIR_ESTATE or
+     * WEIR_ENOENT): the question, an operation that reads, shows it. recall() gets its answer and
+     * sets the outputs of `op` for WEIR_RECALL_DONE. Both NULL: the second answer is right. */
+    void        (*ask)(const weir_op *op, weir_op *question);
+    weir_recall (*recall)(weir_op *op, const weir_op *answer);
+} weir_repeat;
+
 typedef struct weir_copier  weir_copier;    /* copy.h */
 typedef struct op_request   op_request;     /* row.h */
 typedef struct op_answer    op_answer;
@@ -352,6 +370,7 @@ typedef struct weir_op_row {
     const char *const *(*data)(const weir_op *op, size_t i);        /* of jobs, JSON or NULL */
     /* The place of its token, which makes repeating it safe; NULL: it can have none. */
     const weir_token **(*token)(weir_op *op);
+    const weir_repeat *repeat;
     /* The take that it makes; NULL: none. One with n == 0 takes nothing. */
     const weir_op_take *(*take)(const weir_op *op);
 

@@ -1,6 +1,7 @@
 /* op_finish.c - FINISH: the end of a delivery, and perhaps the next jobs. */
 #include <string.h>
 
+#include "core/history.h"
 #include "core/job.h"
 #include "op/row.h"
 
@@ -80,6 +81,73 @@ static void release(weir_op *op)
 {
     weir__take_free(&op->u.finish.next);
 }
+
+/* ---- sent again ---- */
+
+static void ask(const weir_op *op, weir_op *question)
+{
+    weir__ask_job(question, op->u.finish.id);
+}
+
+/* What the history says of the end of a delivery. False: nothing. */
+static bool find_end(const weir_job *j, uint32_t delivery, weir_history_entry *out)
+{
+    weir_arena  arena = { 0 };
+    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    weir_items  all = { 0 };
+    bool        found = false;
+    if (j->history && !weir__history_read(&in, j->history, j->history_len, &all)) {
+        const weir_history_entry *p = all.item;
+        for (size_t i = 0; i < all.n; i++) {
+            if (p[i].delivery != delivery)
+                continue;
+            *out = p[i];
+            found = true;
+        }
+    }
+    weir__arena_free(&arena);
+    return found;
+}
+
+static bool ends_so(weir_outcome outcome, weir_history_kind kind)
+{
+    switch (outcome) {
+    case WEIR_OUTCOME_DONE:
+        return kind == WEIR__HISTORY_COMPLETE;
+    case WEIR_OUTCOME_FAIL:
+    case WEIR_OUTCOME_GIVE_UP:
+        return kind == WEIR__HISTORY_FAILED_ATTEMPT || kind == WEIR__HISTORY_FAILED;
+    case WEIR_OUTCOME_RETURN:
+        return kind == WEIR__HISTORY_RETURNED;
+    default:
+        return kind == WEIR__HISTORY_STALLED;
+    }
+}
+
+/* The delivery is over: was it this outcome that ended it? Of a job that is gone nobody knows. The
+ * first sending may have taken the next jobs; they come back when their leases end. */
+static weir_recall recall(weir_op *op, const weir_op *answer)
+{
+    weir_op_finish    *f = &op->u.finish;
+    const weir_job    *j = answer->u.get.job;
+    weir_history_entry end;
+    weir_recall        known = WEIR_RECALL_UNKNOWN;
+    if (answer->err.code || !j)
+        return WEIR_RECALL_UNKNOWN;
+    if (find_end(j, f->delivery, &end))
+        known = ends_so(f->outcome, end.kind) ? WEIR_RECALL_DONE : WEIR_RECALL_NOT_DONE;
+    else if (j->delivery == f->delivery && j->state == WEIR_STATE_COMPLETE) {
+        known = f->outcome == WEIR_OUTCOME_DONE ? WEIR_RECALL_DONE : WEIR_RECALL_NOT_DONE;
+        end.state = WEIR_STATE_COMPLETE;
+    }
+    if (known == WEIR_RECALL_DONE) {
+        f->state = end.state;
+        f->next.partial = true;             /* so the caller asks for the next jobs */
+    }
+    return known;
+}
+
+static const weir_repeat repeat[] = { { weir__op_always, ask, recall } };
 
 /* ---- as JSON ---- */
 
@@ -165,8 +233,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_finish = WEIR_OP_ROW(
-    "finish", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false,
-    weir__role_work, /* writes */ weir__op_always, action, weir__op_no_detail,
-    job, type, weir__op_no_data, weir__op_no_token, take, most, weir__op_no_result,
-    check, copy, clear, release,
-    size, write_request, request, read_request, write_answer, answer, read_answer);
+    "finish", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
+    /* writes */ weir__op_always, action, weir__op_no_detail, job, type, weir__op_no_data,
+    weir__op_no_token, repeat, take, most, weir__op_no_result, check, copy, clear, release, size,
+    write_request, request, read_request, write_answer, answer, read_answer);

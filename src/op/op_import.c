@@ -92,6 +92,18 @@ static weir_code check(weir_op *op, weir_error *err)
     return WEIR_OK;
 }
 
+/* ---- sent again: a job with its own id is recognised by the store ---- */
+
+static bool may_repeat(const weir_op *op)
+{
+    for (size_t i = 0; i < op->u.import.n; i++)
+        if (op->u.import.jobs[i].new_id || !op->u.import.jobs[i].job->id)
+            return false;
+    return true;
+}
+
+static const weir_repeat repeat[] = { { .may = may_repeat } };
+
 /* ---- copy ---- */
 
 static void copy_job(weir_copier *c, weir_job *j)
@@ -238,8 +250,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_import = WEIR_OP_ROW(
-    "import", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ true,
-    weir__role_admin, /* writes */ weir__op_always, action, weir__op_no_detail,
-    weir__op_no_job, type, data, weir__op_no_token, weir__op_no_take, most, result,
-    check, copy, weir__op_no_output, weir__op_no_output,
-    size, write_request, request, read_request, write_answer, answer, read_answer);
+    "import", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ true, weir__role_admin,
+    /* writes */ weir__op_always, action, weir__op_no_detail, weir__op_no_job, type, data,
+    weir__op_no_token, repeat, weir__op_no_take, most, result, check, copy, weir__op_no_output,
+    weir__op_no_output, size, write_request, request, read_request, write_answer, answer,
+    read_answer);

@@ -75,10 +75,9 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 #undef COPY
 
 const weir_op_row weir__row_info = WEIR_OP_ROW(
-    "info", WEIR_LANE_OTHER, WEIR_SCOPE_ANSWER, /* slow */ false,
-    weir__role_read, /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail,
-    weir__op_no_job, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__op_no_take,
-    weir__op_no_jobs, weir__op_no_result,
-    weir__op_no_check, weir__op_no_copy, clear, release,
+    "info", WEIR_LANE_OTHER, WEIR_SCOPE_ANSWER, /* slow */ false, weir__role_read,
+    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, weir__op_no_job,
+    weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take,
+    weir__op_no_jobs, weir__op_no_result, weir__op_no_check, weir__op_no_copy, clear, release,
     weir__op_small, weir__op_no_members, request, weir__op_read, write_answer, answer,
     read_answer);

@@ -169,9 +169,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_list = WEIR_OP_ROW(
-    "list", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false,
-    weir__role_read, /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail,
-    weir__op_no_job, type, weir__op_no_data, weir__op_no_token, weir__op_no_take, most,
-    weir__op_no_result,
-    check, copy, clear, release,
-    weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);
+    "list", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_read,
+    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, weir__op_no_job, type,
+    weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take, most,
+    weir__op_no_result, check, copy, clear, release, weir__op_small, write_request, request,
+    read_request, write_answer, answer, read_answer);

@@ -76,9 +76,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_logs = WEIR_OP_ROW(
-    "logs", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false,
-    weir__role_read, /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail,
-    job, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__op_no_take,
-    weir__op_no_jobs, weir__op_no_result,
-    check, weir__op_no_copy, clear, release,
-    weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);
+    "logs", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_read,
+    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, job, weir__op_no_type,
+    weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take, weir__op_no_jobs,
+    weir__op_no_result, check, weir__op_no_copy, clear, release, weir__op_small, write_request,
+    request, read_request, write_answer, answer, read_answer);

@@ -32,6 +32,31 @@ static void clear(weir_op *op)
     op->u.schedule.new_version = 0;
 }
 
+/* ---- sent again: a version is used once, so nothing can be done twice ---- */
+
+static void ask(const weir_op *op, weir_op *question)
+{
+    *question = (weir_op){ .kind = WEIR_OP_SCHEDULES,
+                           .u.schedules = { .name = op->u.schedule.name, .limit = 1 } };
+}
+
+static weir_recall recall(weir_op *op, const weir_op *answer)
+{
+    weir_op_schedule         *o = &op->u.schedule;
+    const weir_schedule_rows *rows = answer->u.schedules.rows;
+    if (answer->err.code || !rows)
+        return WEIR_RECALL_UNKNOWN;
+    if (!o->record)
+        return rows->n ? WEIR_RECALL_NOT_DONE : WEIR_RECALL_DONE;
+    if (!rows->n || rows->row->len != o->len || rows->row->due_at != o->due_at ||
+        memcmp(rows->row->record, o->record, o->len) != 0)
+        return WEIR_RECALL_UNKNOWN;         /* done and changed since, or refused */
+    o->new_version = rows->row->version;
+    return WEIR_RECALL_DONE;
+}
+
+static const weir_repeat repeat[] = { { weir__op_always, ask, recall } };
+
 /* ---- as JSON ---- */
 
 static size_t size(const weir_op *op)
@@ -93,9 +118,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_schedule = WEIR_OP_ROW(
-    "schedule", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false,
-    weir__role_admin, /* writes */ weir__op_always, action, weir__op_no_detail,
-    weir__op_no_job, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__op_no_take,
-    weir__op_no_jobs, weir__op_no_result,
-    check, copy, clear, clear,
-    size, write_request, request, read_request, write_answer, answer, read_answer);
+    "schedule", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false, weir__role_admin,
+    /* writes */ weir__op_always, action, weir__op_no_detail, weir__op_no_job, weir__op_no_type,
+    weir__op_no_data, weir__op_no_token, repeat, weir__op_no_take, weir__op_no_jobs,
+    weir__op_no_result, check, copy, clear, clear, size, write_request, request, read_request,
+    write_answer, answer, read_answer);

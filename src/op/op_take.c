@@ -168,8 +168,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_take = WEIR_OP_ROW(
-    "take", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false,
-    weir__role_work, /* writes */ weir__op_always, action, weir__op_no_detail,
-    weir__op_no_job, type, weir__op_no_data, weir__op_no_token, take, most, result,
-    check, copy, clear, release,
-    weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);
+    "take", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
+    /* writes */ weir__op_always, action, weir__op_no_detail, weir__op_no_job, type,
+    weir__op_no_data, weir__op_no_token, weir__repeat_always, take, most, result, check, copy,
+    clear, release, weir__op_small, write_request, request, read_request, write_answer, answer,
+    read_answer);

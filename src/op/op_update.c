@@ -74,6 +74,45 @@ static void copy(weir_copier *c, weir_op *op)
     weir__copy_text(c, &change->worker);
 }
 
+/* ---- sent again ---- */
+
+/* Values, priority and data are set to what they are already, and so is a state in which a job
+ * stays. Waiting is none: the job may have run meanwhile, and would run twice. */
+static bool may_repeat(const weir_op *op)
+{
+    const weir_change *c = &op->u.update.change;
+    return !c->set_delay && !c->run_at && c->state != WEIR_STATE_INACTIVE &&
+           c->state != WEIR_STATE_DELAYED;
+}
+
+static void ask(const weir_op *op, weir_op *question)
+{
+    weir__ask_job(question, op->u.update.id);
+}
+
+static bool is_as_asked(const weir_job *j, const weir_change *c)
+{
+    return (!c->state || j->state == c->state) &&
+           (c->state != WEIR_STATE_ACTIVE || (j->worker && !strcmp(j->worker, c->worker))) &&
+           (!c->set_priority || j->priority == c->priority) &&
+           (!c->data || (j->data_len == c->data_len && !memcmp(j->data, c->data, j->data_len)));
+}
+
+/* A job that is as it was to become; whether it was so before is of no interest. Its state before
+ * is forgotten. */
+static weir_recall recall(weir_op *op, const weir_op *answer)
+{
+    weir_op_update *u = &op->u.update;
+    const weir_job *j = answer->u.get.job;
+    if (answer->err.code || !j || u->change.values || !is_as_asked(j, &u->change))
+        return WEIR_RECALL_UNKNOWN;
+    u->old_state = u->change.state ? WEIR_STATE_ANY : j->state;
+    u->new_state = j->state;
+    return WEIR_RECALL_DONE;
+}
+
+static const weir_repeat repeat[] = { { may_repeat, ask, recall } };
+
 /* ---- as JSON ---- */
 
 static size_t size(const weir_op *op)
@@ -163,9 +202,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_update = WEIR_OP_ROW(
-    "update", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false,
-    role, /* writes */ weir__op_always, action, detail,
-    job, weir__op_no_type, data, weir__op_no_token, weir__op_no_take, weir__op_no_jobs,
-    weir__op_no_result,
-    check, copy, weir__op_no_output, weir__op_no_output,
-    size, write_request, request, weir__op_read, write_answer, answer, read_answer);
+    "update", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, role,
+    /* writes */ weir__op_always, action, detail, job, weir__op_no_type, data, weir__op_no_token,
+    repeat, weir__op_no_take, weir__op_no_jobs, weir__op_no_result, check, copy,
+    weir__op_no_output, weir__op_no_output, size, write_request, request, weir__op_read,
+    write_answer, answer, read_answer);

@@ -79,6 +79,21 @@ const weir_token **weir__op_no_token(weir_op *op)
     return NULL;
 }
 
+static bool has_token(const weir_op *op)
+{
+    const weir_token **token = weir__op_row(op)->token((weir_op *)(uintptr_t)op);
+    return token && *token;
+}
+
+const weir_repeat weir__repeat_always[] = { { .may = weir__op_always } };
+const weir_repeat weir__repeat_never[] = { { .may = weir__op_never } };
+const weir_repeat weir__repeat_token[] = { { .may = has_token } };
+
+void weir__ask_job(weir_op *question, uint64_t id)
+{
+    *question = (weir_op){ .kind = WEIR_OP_GET, .u.get.id = id };
+}
+
 const weir_op_take *weir__op_no_take(const weir_op *op)
 {
     (void)op;

@@ -9,13 +9,14 @@
 /* Every row gives every member, in this order: one that is missing does not compile. The pieces
  * weir__op_no_... say that an operation has nothing of a sort. */
 #define WEIR_OP_ROW(name_, lane_, scope_, slow_, role_, writes_, action_, detail_, job_, type_,  \
-                     data_, token_, take_, most_, result_, check_, copy_, clear_, release_,       \
-                     size_, write_request_, request_, read_request_, write_answer_, answer_,      \
-                     read_answer_)                                                                \
+                     data_, token_, repeat_, take_, most_, result_, check_, copy_, clear_,        \
+                     release_, size_, write_request_, request_, read_request_, write_answer_,     \
+                     answer_, read_answer_)                                                       \
     { .name = name_, .lane = lane_, .scope = scope_, .slow = slow_, .role = role_,                \
       .writes = writes_, .action = action_, .detail = detail_, .job = job_, .type = type_,        \
-      .data = data_, .token = token_, .take = take_, .most = most_, .result = result_,            \
-      .check = check_, .copy = copy_, .clear = clear_, .release = release_, .size = size_,        \
+      .data = data_, .token = token_, .repeat = repeat_, .take = take_, .most = most_,            \
+      .result = result_, .check = check_, .copy = copy_, .clear = clear_, .release = release_,    \
+      .size = size_,                                                                              \
       .write_request = write_request_, .request = request_, .read_request = read_request_,        \
       .write_answer = write_answer_, .answer = answer_, .read_answer = read_answer_ }
 
@@ -38,6 +39,10 @@ uint64_t *weir__op_no_job(weir_op *op, size_t i);
 const char **weir__op_no_type(weir_op *op, size_t i);
 const char *const *weir__op_no_data(const weir_op *op, size_t i);
 const weir_token **weir__op_no_token(weir_op *op);
+extern const weir_repeat weir__repeat_always[];
+extern const weir_repeat weir__repeat_never[];
+extern const weir_repeat weir__repeat_token[];  /* with a token */
+void weir__ask_job(weir_op *question, uint64_t id);     /* for weir_repeat.ask() */
 const weir_op_take *weir__op_no_take(const weir_op *op);
 size_t weir__op_no_jobs(const weir_op *op);
 bool weir__op_no_result(const weir_op *op, size_t i, uint64_t *id);

@@ -1,6 +1,10 @@
 // clients.js WEIR MODULES - Vert.x's own clients, each against the bridge that it speaks to, and against
 // one another: publish, send, requests, failures, conversations, headers, bodies of every kind.
 'use strict';
+const { execFileSync } = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
 const { assert, clients, done, serve, settled, test, until } = require('./rig');
 
 async function pair(server, one, other = one) {
@@ -78,6 +82,27 @@ const cases = {
   },
 };
 
+// The bridge's port speaks TLS when the server does. The client does if it has a certificate of its own.
+async function overTls() {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'weir-bus-tls-'));
+  const [cert, key] = ['cert.pem', 'key.pem'].map((name) => path.join(dir, name));
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
+    '-days', '2', '-keyout', key, '-out', cert, '-subj', '/CN=weir', '-addext', 'subjectAltName=IP:127.0.0.1'],
+  { stdio: 'ignore' });
+  const server = await serve({ 'tls-cert': cert, 'tls-key': key });
+  const pem = { cert: fs.readFileSync(cert), key: fs.readFileSync(key), ca: [fs.readFileSync(cert)] };
+  const [a, b] = [await clients['vertx3-tcp-eventbus-client'](server, pem),
+    await clients['vertx3-tcp-eventbus-client'](server, pem)];
+  a.on('echo', (err, m) => m.reply(m.body));
+  await settled(a);
+  const body = 'x'.repeat(100000);
+  assert.strictEqual((await b.request('echo', body)).body, body);
+  a.close();
+  b.close();
+  await server.stop();
+  fs.rmSync(dir, { recursive: true });
+}
+
 (async () => {
   const server = await serve();
   const names = Object.keys(clients);
@@ -90,5 +115,6 @@ const cases = {
         try { await run(a, b); } finally { close(); }
       });
   await server.stop();
+  await test('vertx3-tcp-eventbus-client over TLS', overTls);
   done();
 })();

@@ -24,7 +24,7 @@ async function serve(config = {}, store = 'mem:') {
   let out = '';
   child.stdout.on('data', (d) => { out += d; });
   await until(() => out.includes('\n') || child.exitCode !== null, 'the server is ready');
-  const [, http, bus] = out.match(/ at http:\/\/(\S+) and bus at (\S+)\n/);
+  const [, http, bus] = out.match(/ at https?:\/\/(\S+) and bus at (\S+)\n/);
   return {
     http, busPort: Number(bus.split(':')[1]), dir, pid: child.pid,
     stop: async (signal = 'SIGTERM') => {
@@ -61,11 +61,11 @@ const wrap = (bus, close) => ({
 });
 
 const clients = {
-  async 'vertx3-tcp-eventbus-client'(server) {
+  async 'vertx3-tcp-eventbus-client'(server, options = {}) {
     const warn = console.warn;
     console.warn = () => {};            // one for each pong
     const EventBus = load('vertx3-tcp-eventbus-client/lib/tcp-vertx-eventbus.js');
-    const bus = new EventBus('127.0.0.1', server.busPort, {});
+    const bus = new EventBus('127.0.0.1', server.busPort, options);
     await new Promise((ok) => { bus.onopen = ok; });
     return wrap(bus, () => { bus.transport.destroy(); console.warn = warn; });
   },

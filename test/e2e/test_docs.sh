@@ -120,6 +120,22 @@ case_completion_completes() {
     same "$(complete_line weir work -t let)" letters
 }
 
+case_zsh_completes() {
+    command -v zsh >/dev/null || return 0
+    prepare
+    "$WEIR" add letters --quiet
+    mkdir functions
+    "$WEIR" completion zsh >functions/_weir
+    timeout 120 zsh -f "$here/press_tab.zsh" functions \
+        'weir promo' 'weir add x --prio' 'weir list --state del' 'weir list let' \
+        'weir token add x --role pro' >lines
+    same "$(cat lines)" "weir promote 
+weir add x --priority 
+weir list --state delayed 
+weir list letters 
+weir token add x --role produce "
+}
+
 case_fish_completes() {
     command -v fish >/dev/null || return 0
     prepare

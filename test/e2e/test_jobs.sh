@@ -699,10 +699,17 @@ case_status_and_workers_beside_an_owner() {
     running() { [ "$(weir count --state active)" = 1 ]; }
     wait_for running
     status 0 weir status --json
-    has out "\"owner\":{\"pid\":$worker,\"program\":\"weir work mail\",\"peers\":1}"
+    has out "\"owner\":{\"pid\":$worker,\"program\":\"weir work mail\",\"peers\":0}"
     has out '"active":1'
     status 0 weir status
-    has out "weir work mail (process $worker); 1 other process works through it"
+    has out "weir work mail (process $worker)"
+    hasnt out "through it"              # the command does not count itself
+    "$WEIR" work mail -q -- true &
+    local other=$!
+    with_other() { weir status | grep -q "; 1 other process works through it"; }
+    wait_for with_other
+    kill $other
+    wait $other
     status 0 weir workers
     narrow out
     has out ":$worker:"

@@ -583,6 +583,57 @@ case_a_killed_worker_is_not_forgotten() {
     ends 0
 }
 
+# A server beside a worker that owns the file: however one of them ends, the other goes on, and a job
+# that was taken over HTTP stays with its worker.
+case_beside_the_owner_of_the_file() {
+    local signal owner mail=1 page=2
+    for signal in TERM KILL; do
+        rm -f go
+        "$WEIR" work mail -q -- sh -c 'until [ -e go ]; do sleep 0.05; done' &
+        owner=$!
+        owned_by() { weir status | grep -q "(process $1)"; }
+        wait_for owned_by $owner
+        serve
+        beside() { weir status | grep -q "1 other process works through it"; }
+        wait_for beside
+        answer 201 "$url/v1/jobs" --json '{"type":"mail"}'
+        answer 201 "$url/v1/jobs" --json '{"type":"page"}'
+        answer 200 "$url/v1/take" --json '{"types":["page"],"lease":"1m"}'
+        has body "\"id\":$page,"
+        is() { [ "$(weir get $1 --json | member state /dev/stdin)" = $2 ]; }
+        wait_for is $mail active
+        local held="{\"jobs\":[{\"id\":$page,\"delivery\":1}]}"
+        # The server ends.
+        kill -$signal "$pid"
+        wait "$pid" || true
+        ! ended $owner
+        is $mail active
+        is $page active
+        serve
+        answer 200 "$url/v1/renew" --json "$held"
+        has body '"ok":true'
+        touch go
+        wait_for is $mail complete
+        # The owner ends.
+        kill -$signal $owner
+        wait $owner || true
+        wait_for owned_by $pid
+        answer 200 "$url/v1/renew" --json "$held"
+        has body '"ok":true'
+        answer 200 "$url/v1/finish" --json "$held"
+        answer 200 "$url/v1/jobs/$page"
+        has body '"state":"complete"'
+        hasnt body lost
+        status 0 weir get $mail --json
+        has out '"delivery":1'
+        kill "$pid"
+        ends 0
+        status 0 weir check
+        mail=$((mail + 2))
+        page=$((page + 2))
+    done
+}
+
 case_help_fits_a_terminal() {
     weir serve --help >out
     narrow out

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -309,6 +310,152 @@ static void a_child_of_the_owner_disturbs_nobody(void **state)
     finish(&r);
 }
 
+/* ---- calls in flight ---- */
+
+enum { KILLS = 12, CYCLES_AFTER = 2 };
+
+/* A thread that makes every sort of call again and again. What must not be unknown is done, and
+ * what was answered is true. */
+typedef struct caller {
+    rig        *r;
+    pthread_t   thread;
+    int         number, cycle;
+    atomic_int *killed;
+    unsigned    unknown;            /* answers of the two calls that cannot be repeated */
+    weir_error  err;
+    const char *wrong;              /* NULL: nothing */
+} caller;
+
+/* The call, which must work; else the caller ends. */
+#define MUST(call)                                                                                \
+    do {                                                                                          \
+        if (!c->wrong && (call) != WEIR_OK)                                                       \
+            c->wrong = #call;                                                                     \
+    } while (0)
+#define MUST_BE(condition)                                                                        \
+    do {                                                                                          \
+        if (!c->wrong && !(condition))                                                            \
+            c->wrong = #condition;                                                                \
+    } while (0)
+
+/* A job in the hands of this thread; NULL: an answer was lost with its owner, so the job comes
+ * back when its lease ends. */
+static weir_job *hold_job(caller *c, const char *type)
+{
+    const char *const types[] = { type, NULL };
+    weir_taking       what = { .types = types, .n = 1, .lease_ms = LEASE_MS,
+                               .remote = true };
+    weir_job         *job = NULL;
+    weir_added        added;
+    size_t            n = 0;
+    MUST(weir_add(c->r->q, &(weir_spec){ .type = type, .attempts = 5 }, &added, &c->err));
+    MUST(weir_take(c->r->q, &what, &job, &n, &c->err));
+    return n ? job : NULL;
+}
+
+static void end_job(caller *c, weir_outcome outcome, weir_state want)
+{
+    char        type[40];
+    weir_ended  ended;
+    weir_queue *q = c->r->q;
+    snprintf(type, sizeof type, "end-%d-%d-%d", c->number, c->cycle, (int)outcome);
+    weir_job *job = hold_job(c, type);
+    if (!job)
+        return;
+    weir_lease   lease = { .id = job->id, .delivery = job->delivery, .lease_ms = LEASE_MS };
+    weir_renewed renewed;
+    weir_ending  ending = { .id = job->id, .delivery = job->delivery, .outcome = outcome };
+    MUST(weir_renew(q, &lease, 1, &renewed, &c->err));
+    MUST(weir_progress(q, job->id, job->delivery, 50, NULL, 0, &c->err));
+    MUST(weir_finish(q, &ending, 1, &ended, &c->err));
+    if (!c->wrong)
+        c->err = ended.err;
+    MUST(ended.err.code);
+    MUST_BE(ended.state == want);
+    weir_job_free(job);
+}
+
+static void change_job(caller *c)
+{
+    char        type[40];
+    weir_added  added;
+    weir_job   *job = NULL;
+    weir_queue *q = c->r->q;
+    weir_change change = { .set_priority = true, .priority = 7, .data = "[7]" };
+    snprintf(type, sizeof type, "change-%d-%d", c->number, c->cycle);
+    MUST(weir_add(q, &(weir_spec){ .type = type }, &added, &c->err));
+    MUST(weir_pause(q, type, &c->err));
+    MUST(weir_resume(q, type, &c->err));
+    MUST(weir_update(q, added.id, &change, NULL, &c->err));
+    MUST(weir_set(q, added.id, "place", "7", &c->err));
+    MUST(weir_cancel(q, added.id, &c->err));
+    MUST(weir_get(q, added.id, &job, &c->err));
+    MUST_BE(job->state == WEIR_STATE_CANCELLED && job->priority == 7);
+    weir_job_free(job);
+    weir_code rc = c->wrong ? WEIR_OK : weir_log(q, added.id, 0, "line", 0, &c->err);
+    c->unknown += rc == WEIR_EUNKNOWN;
+    MUST_BE(!rc || rc == WEIR_EUNKNOWN);
+    rc = c->wrong ? WEIR_OK : weir_retry(q, added.id, &c->err);
+    c->unknown += rc == WEIR_EUNKNOWN;
+    MUST_BE(!rc || rc == WEIR_EUNKNOWN);
+    MUST(weir_remove(q, added.id, &c->err));
+    bool there = false;
+    MUST(weir_exists(q, added.id, &there, &c->err));
+    MUST_BE(!there);
+}
+
+static void *call_all_the_time(void *arg)
+{
+    caller *c = arg;
+    for (int after = 0; !c->wrong && after < CYCLES_AFTER;) {
+        after += atomic_load(c->killed);
+        c->cycle++;
+        end_job(c, WEIR_OUTCOME_DONE, WEIR_STATE_COMPLETE);
+        end_job(c, WEIR_OUTCOME_FAIL, WEIR_STATE_INACTIVE);
+        end_job(c, WEIR_OUTCOME_GIVE_UP, WEIR_STATE_FAILED);
+        end_job(c, WEIR_OUTCOME_RETURN, WEIR_STATE_INACTIVE);
+        change_job(c);
+    }
+    return NULL;
+}
+
+static void calls_in_flight_are_answered(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    rig      r;
+    unsigned unknown = 0;
+    begin(&r, "jobs.db");
+    for (int k = 0; k < KILLS; k++) {
+        atomic_int killed = 0;
+        caller     callers[THREADS] = { { 0 } };
+        pid_t      owner = start_owner(&r);
+        OK(weir_open(&r.q, r.url, NULL, &r.err));
+        for (int i = 0; i < THREADS; i++) {
+            callers[i] = (caller){ .r = &r, .number = k * THREADS + i, .killed = &killed };
+            pthread_create(&callers[i].thread, NULL, call_all_the_time, &callers[i]);
+        }
+        nanosleep(&(struct timespec){ 0, 20000000L + k * 1700000L }, NULL);
+        kill_owner(owner);
+        atomic_store(&killed, 1);
+        for (int i = 0; i < THREADS; i++) {
+            caller *c = &callers[i];
+            pthread_join(c->thread, NULL);
+            if (c->wrong)
+                fail_msg("kill %d: %s: %s", k, c->wrong, c->err.msg);
+            unknown += c->unknown;
+        }
+        weir_report *report;
+        OK(weir_check(r.q, false, &report, &r.err));
+        assert_int_equal(report->n, 0);
+        weir_report_free(report);
+        weir_close(r.q);
+    }
+    r.q = NULL;
+    print_message("# %u calls of %d kills are not known to be done\n", unknown, KILLS);
+    finish(&r);
+}
+
 /* ---- users ---- */
 
 enum { NOBODY = 65534 };
@@ -454,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_promise_is_not_weakened),
         cmocka_unit_test(names_may_be_long),
         cmocka_unit_test(a_child_of_the_owner_disturbs_nobody),
+        cmocka_unit_test(calls_in_flight_are_answered),
         cmocka_unit_test(an_owner_serves_no_other_users),
         cmocka_unit_test(a_stranger_is_not_taken_for_the_owner),
         cmocka_unit_test(root_may_use_the_files_of_others),

@@ -143,9 +143,104 @@ static void two_servers_are_one(void **state)
     child_free(second);
 }
 
+/* The header localOnly: consumers of the client's own server, no others. */
+static void local_messages_stay_at_their_server(void **state)
+{
+    static const char local[] = ",\"headers\":{\"localOnly\":\"true\"},\"body\":1";
+    char url[1000], at[2][64], request[200], *got = NULL;
+    (void)state;
+    assert_true(rig_shared_url("rig:redis+unix", url, sizeof url));
+    child *first = start_server(url, at[0]), *second = start_server(url, at[1]);
+    int    a = tcp_dial(at[0]), near = tcp_dial(at[0]), far = tcp_dial(at[1]);
+    say(far, "register", "far", "");
+    say(far, "register", "both", "");
+    say(near, "register", "both", "");
+    tcp_sync(far);
+    tcp_sync(near);
+    do {                                        /* until the first server knows the address */
+        say(a, "send", "far", ",\"replyAddress\":\"r\",\"headers\":{\"timeout\":\"200\"},"
+                              "\"body\":1");
+        free(got);
+        got = tcp_next(a);
+    } while (strstr(got, "NO_HANDLERS"));
+    free(got);
+    free(tcp_next(far));
+    snprintf(request, sizeof request, ",\"replyAddress\":\"r2\"%s", local);
+    say(a, "send", "far", request);
+    got = tcp_next(a);
+    assert_non_null(strstr(got, "NO_HANDLERS"));
+    free(got);
+    say(a, "publish", "both", local);
+    say(a, "publish", "both", ",\"body\":2");
+    for (int i = 1; i <= 2; i++) {
+        char want[200];
+        snprintf(want, sizeof want, "{\"type\":\"message\",\"address\":\"both\",\"headers\":{},"
+                 "\"body\":%d,\"send\":false}", i);
+        tcp_expect(near, want);
+        if (i == 2)
+            tcp_expect(far, want);              /* its first */
+    }
+    close(a);
+    close(near);
+    close(far);
+    child_end(first);
+    child_end(second);
+}
+
+/* Until the consumer at the other server answers; any failure is tried again. */
+static void wait_for_echo(int fd)
+{
+    for (bool done = false; !done;) {
+        say(fd, "send", "echo", ",\"replyAddress\":\"r\",\"headers\":{\"timeout\":\"1000\"},"
+                                "\"body\":1");
+        char *text = tcp_next(fd);
+        assert_non_null(text);
+        done = strstr(text, "\"body\":\"echo\"");
+        free(text);
+        if (!done)
+            rt_breathe();
+    }
+}
+
+/* Clients keep their connections, and the bus is whole again without their doing. */
+static void redis_is_restarted(void **state)
+{
+    char      url[1000], at[2][64];
+    pthread_t t;
+    (void)state;
+    rig *r = rig_start(NULL);
+    assert_non_null(r);
+    rig_url(r, "redis+unix", NULL, url, sizeof url);
+    child *first = start_server(url, at[0]), *second = start_server(url, at[1]);
+    int    a = tcp_dial(at[0]), b = tcp_dial(at[1]), c = tcp_dial(at[0]);
+    say(b, "register", "echo", "");
+    say(c, "register", "news", "");
+    tcp_sync(b);
+    tcp_sync(c);
+    assert_int_equal(pthread_create(&t, NULL, echo, &b), 0);
+    wait_for_echo(a);
+    rig_kill9(r);
+    say(a, "publish", "news", ",\"body\":1");   /* within one server it goes on */
+    tcp_expect(c, "{\"type\":\"message\",\"address\":\"news\",\"headers\":{},\"body\":1,"
+                  "\"send\":false}");
+    assert_true(rig_restart(r));
+    wait_for_echo(a);
+    close(a);
+    close(c);
+    child_end(first);
+    child_end(second);
+    pthread_join(t, NULL);
+    close(b);
+    rig_free(r);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct CMUnitTest tests[] = { cmocka_unit_test(two_servers_are_one) };
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_servers_are_one),
+        cmocka_unit_test(local_messages_stay_at_their_server),
+        cmocka_unit_test(redis_is_restarted),
+    };
     if (child_role(argc, argv))
         return play(argv + 3);
     return cmocka_run_group_tests_name("bus_servers", tests, NULL, NULL);

@@ -278,6 +278,36 @@ static void ten_megabytes(void **state)
     web_stop(&w);
 }
 
+static void bodies_up_to_the_limit(void **state)
+{
+    (void)state;
+    static const char head[] = "{\"type\":\"publish\",\"address\":\"big\",\"body\":";
+    web   w;
+    char *json = malloc(WEIR_MAX_BUS_BODY + 200);
+    start(&w, NULL);
+    int fd = dial(&w);
+    tcp_tell(fd, "{\"type\":\"register\",\"address\":\"big\"}");
+    for (size_t len = WEIR_MAX_BUS_BODY; len <= WEIR_MAX_BUS_BODY + 1; len++) {
+        strcpy(json, head);
+        memset(json + strlen(head), 'x', len);
+        json[strlen(head)] = json[strlen(head) + len - 1] = '"';
+        strcpy(json + strlen(head) + len, "}");
+        tcp_tell(fd, json);
+        if (len > WEIR_MAX_BUS_BODY) {
+            expect_code(fd, "rejected");
+            continue;
+        }
+        char *got = tcp_next(fd);
+        assert_non_null(got);
+        assert_true(strlen(got) > WEIR_MAX_BUS_BODY);
+        free(got);
+    }
+    tcp_sync(fd);                                  /* and the connection goes on */
+    free(json);
+    close(fd);
+    web_stop(&w);
+}
+
 /* One that does not read keeps nobody else waiting, and costs a bounded amount of memory. */
 static void a_client_that_does_not_read(void **state)
 {
@@ -485,6 +515,7 @@ int main(void)
         cmocka_unit_test(protocol_errors),
         cmocka_unit_test(bytes_in_pieces_and_together),
         cmocka_unit_test(ten_megabytes),
+        cmocka_unit_test(bodies_up_to_the_limit),
         cmocka_unit_test(a_client_that_does_not_read),
         cmocka_unit_test(permissions),
         cmocka_unit_test(the_quota_of_a_token),

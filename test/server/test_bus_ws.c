@@ -9,6 +9,7 @@
 #include "server/access/tokens.h"
 #include "server/bus/bridge.h"
 #include "support/server_rig.h"
+#include "support/tcp_client.h"
 
 /* ---- a client ---- */
 
@@ -295,6 +296,178 @@ static void a_silent_client(void **state)
     web_stop(&w);
 }
 
+/* ---- large, deep, in pieces ---- */
+
+#define REGISTER "{\"type\":\"register\",\"address\":\"a\"}"
+#define PUBLISH "{\"type\":\"publish\",\"address\":\"a\",\"body\":"
+#define RECEIVED "{\"type\":\"rec\",\"address\":\"a\",\"body\":"
+
+/* A text in one frame of less than 126 bytes, at `to`; the mask is zero. Its length. */
+static size_t put_frame(char *to, const char *text)
+{
+    size_t len = strlen(text);
+    to[0] = (char)0x81;
+    to[1] = (char)(0x80 | len);
+    memset(to + 2, 0, 4);
+    memcpy(to + 6, text, len);
+    return len + 6;
+}
+
+static void frames_in_pieces_and_together(void **state)
+{
+    (void)state;
+    web    w;
+    char   all[400];
+    size_t n = put_frame(all, REGISTER);
+    n += put_frame(all + n, PUBLISH "\"\xc3\xa4\"}");
+    n += put_frame(all + n, PUBLISH "2}");
+    web_start(&w, "mem:", false, NULL);
+    for (int together = 0; together < 2; together++) {
+        int fd = dial(&w, "/eventbus/websocket", "");
+        for (size_t i = 0, step = together ? n : 1; i < n; i += step)
+            web_send_bytes(fd, all + i, step);
+        expect(fd, RECEIVED "\"\xc3\xa4\"}");
+        expect(fd, RECEIVED "2}");
+        close(fd);
+    }
+    int fd = dial(&w, "/eventbus/websocket", "");
+    frame(fd, 0x01, REGISTER, 10);                      /* one message in three frames */
+    frame(fd, 0x00, &REGISTER[10], 5);
+    frame(fd, 0x80, &REGISTER[15], strlen(REGISTER) - 15);
+    tell(fd, PUBLISH "3}");
+    expect(fd, RECEIVED "3}");
+    close(fd);
+    web_stop(&w);
+}
+
+/* PUBLISH with a text of `len` bytes, quotes included, as its body. free(). */
+static char *publish_text(size_t len)
+{
+    char  *json = malloc(len + 100);
+    size_t n = strlen(PUBLISH);
+    memcpy(json, PUBLISH, n);
+    memset(json + n, 'x', len);
+    json[n] = json[n + len - 1] = '"';
+    strcpy(json + n + len, "}");
+    return json;
+}
+
+static void bodies_up_to_the_limit(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 10 * 1024 * 1024, WEIR_MAX_BUS_BODY };
+    web w;
+    web_start(&w, "mem:", false, NULL);
+    int fd = dial(&w, "/eventbus/websocket", "");
+    tell(fd, REGISTER);
+    for (size_t i = 0; i < 2; i++) {
+        int   first;
+        char *json = publish_text(sizes[i]);
+        tell(fd, json);
+        char *got = next_frame(fd, &first);
+        assert_non_null(got);
+        assert_int_equal(strlen(got), strlen(RECEIVED) + sizes[i] + 1);
+        free(got);
+        free(json);
+    }
+    char *json = publish_text(WEIR_MAX_BUS_BODY + 1);
+    tell(fd, json);
+    expect_code(fd, "rejected");
+    free(json);
+    tell(fd, PUBLISH "1}");                             /* and the connection goes on */
+    expect(fd, RECEIVED "1}");
+    close(fd);
+    web_stop(&w);
+}
+
+/* ---- services ---- */
+
+static void add_up(weir_message *m, void *ctx)
+{
+    char text[32];
+    int  a, b;
+    (void)ctx;
+    if (sscanf(weir_message_body(m, NULL), "{\"a\":%d,\"b\":%d}", &a, &b) != 2) {
+        weir_message_fail(m, 400, "a and b are expected", NULL);
+        return;
+    }
+    snprintf(text, sizeof text, "%d", a + b);
+    weir_message_reply(m, &(weir_content){ .body = text }, NULL);
+}
+
+/* A C program publishes a service through the server; clients of both bridges call it. */
+static void a_service_of_a_program(void **state)
+{
+    static const char        call[] = "{\"type\":\"send\",\"address\":\"calc\","
+        "\"replyAddress\":\"r\",\"headers\":{\"action\":\"%s\"},\"body\":{\"a\":1,\"b\":2}}";
+    static const weir_action actions[] = { { "add", add_up }, { NULL, NULL } };
+    (void)state;
+    web           w;
+    char          url[200], add[300], mul[300];
+    weir_queue   *q;
+    weir_bus     *bus;
+    weir_service *service;
+    weir_reply    r;
+    web_start(&w, "mem:", false, &(srv_options){ .bus = { .listen = "127.0.0.1:0" } });
+    snprintf(url, sizeof url, "http://%s", w.host);
+    snprintf(add, sizeof add, call, "add");
+    snprintf(mul, sizeof mul, call, "mul");
+    assert_int_equal(weir_open(&q, url, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_bus_open(&bus, q, NULL), WEIR_OK);
+    assert_int_equal(weir_service_publish(&service, bus, &(weir_service_config){
+                     .name = "calc", .actions = actions }, NULL), WEIR_OK);
+    while (weir_service_call(bus, "calc", "add", "{}", 0, &r, NULL) == WEIR_ENOENT)
+        rt_breathe();                                   /* until the server knows it */
+    int tcp = tcp_dial(srv_bus_address(w.s)), ws = dial(&w, "/eventbus/websocket", "");
+    tcp_tell(tcp, add);
+    tcp_expect(tcp, "{\"type\":\"message\",\"address\":\"r\",\"headers\":{},\"body\":3,"
+                    "\"send\":true}");
+    tcp_tell(tcp, mul);
+    char *got = tcp_next(tcp);
+    assert_non_null(strstr(got, "\"failureCode\":500"));
+    assert_non_null(strstr(got, "Invalid action: mul"));
+    free(got);
+    tell(ws, add);
+    expect(ws, "{\"type\":\"rec\",\"address\":\"r\",\"body\":3}");
+    tell(ws, mul);
+    int first;
+    got = next_frame(ws, &first);
+    assert_non_null(strstr(got, "\"failureCode\":500"));
+    assert_non_null(strstr(got, "Invalid action: mul"));
+    free(got);
+    close(tcp);
+    close(ws);
+    weir_service_close(service);
+    weir_bus_close(bus);
+    weir_close(q);
+    web_stop(&w);
+}
+
+static void deep_bodies(void **state)
+{
+    (void)state;
+    web w;
+    web_start(&w, "mem:", false, NULL);
+    int fd = dial(&w, "/eventbus/websocket", "");
+    tell(fd, REGISTER);
+    for (int depth = WEIR_MAX_DEPTH; depth <= WEIR_MAX_DEPTH + 1; depth++) {
+        char   json[2 * WEIR_MAX_DEPTH + 200], want[sizeof json];
+        size_t n = strlen(PUBLISH);
+        memcpy(json, PUBLISH, n);
+        memset(json + n, '[', (size_t)depth);
+        memset(json + n + depth, ']', (size_t)depth);
+        strcpy(json + n + 2 * depth, "}");
+        snprintf(want, sizeof want, "%s%s", RECEIVED, json + n);
+        tell(fd, json);
+        if (depth <= WEIR_MAX_DEPTH)
+            expect(fd, want);
+        else
+            expect_code(fd, "invalid_json");
+    }
+    close(fd);
+    web_stop(&w);
+}
+
 /* A page of another site opens a WebSocket: browsers let it, so the server must not. */
 static void pages_of_others(void **state)
 {
@@ -310,6 +483,34 @@ static void pages_of_others(void **state)
     char own[200];
     snprintf(own, sizeof own, "Origin: http://%s\r\n", w.host);
     fd = dial(&w, "/eventbus/websocket", own);
+    tell(fd, "{\"type\":\"register\",\"address\":\"a\"}");
+    tell(fd, "{\"type\":\"publish\",\"address\":\"a\",\"body\":1}");
+    expect(fd, "{\"type\":\"rec\",\"address\":\"a\",\"body\":1}");
+    close(fd);
+    web_stop(&w);
+}
+
+/* sockjs-client asks with credentials: browsers want an answer that allows them. */
+static void information_for_other_origins(void **state)
+{
+    static const char *const origins[] = { "https://other.example", NULL };
+    (void)state;
+    web w;
+    web_start(&w, "mem:", false, &(srv_options){ .origins = origins });
+    web_answer a = web_call_with(&w, "GET", "/eventbus/info", "Origin: https://other.example\r\n",
+                                 NULL);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(web_header(&a, "Access-Control-Allow-Origin"), origins[0]);
+    assert_string_equal(web_header(&a, "Access-Control-Allow-Credentials"), "true");
+    web_free(&a);
+    a = web_call_with(&w, "GET", "/eventbus/info", "Origin: https://evil.example\r\n", NULL);
+    assert_null(web_header(&a, "Access-Control-Allow-Credentials"));
+    web_free(&a);
+    a = web_call_with(&w, "GET", "/v1/jobs", "Origin: https://other.example\r\n", NULL);
+    assert_int_equal(a.status, 200);
+    assert_null(web_header(&a, "Access-Control-Allow-Credentials"));
+    web_free(&a);
+    int fd = dial(&w, "/eventbus/websocket", "Origin: https://other.example\r\n");
     tell(fd, "{\"type\":\"register\",\"address\":\"a\"}");
     tell(fd, "{\"type\":\"publish\",\"address\":\"a\",\"body\":1}");
     expect(fd, "{\"type\":\"rec\",\"address\":\"a\",\"body\":1}");
@@ -357,7 +558,12 @@ static void tokens(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(information),     cmocka_unit_test(plain_websockets),
+        cmocka_unit_test(information),     cmocka_unit_test(information_for_other_origins),
+        cmocka_unit_test(plain_websockets),
+        cmocka_unit_test(frames_in_pieces_and_together),
+        cmocka_unit_test(bodies_up_to_the_limit),
+        cmocka_unit_test(deep_bodies),
+        cmocka_unit_test(a_service_of_a_program),
         cmocka_unit_test(own_messages),
         cmocka_unit_test(protocol_errors), cmocka_unit_test(sockjs),
         cmocka_unit_test(heartbeats),      cmocka_unit_test(a_silent_client),

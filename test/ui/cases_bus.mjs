@@ -2,6 +2,7 @@
 // bus, in a browser.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Bus, BusError } from '../../clients/js/bus.js';
 import { test, UI, until } from './rig.mjs';
@@ -26,7 +27,7 @@ async function cell(page, region, address, heading) {
 test('work queues are added, filled, processed and removed', async (t) => {
     const server = await t.serve(), bus = await busOf(t, server);
     const page = await t.open(server, '/bus');
-    await page.getByText('/v1/workqueues/resize').waitFor();
+    await page.getByText('workqueue add resize').waitFor();
     await page.getByRole('button', { name: 'Add a work queue' }).click();
     const form = page.getByRole('dialog');
     await form.getByLabel('Address').fill('resize');
@@ -45,7 +46,7 @@ test('work queues are added, filled, processed and removed', async (t) => {
     await page.getByRole('button', { name: 'Remove resize' }).click();
     await page.getByText('Nothing waits in it.').waitFor();
     await page.getByRole('button', { name: 'Remove it' }).click();
-    await page.getByText('/v1/workqueues/resize').waitFor();
+    await page.getByText('workqueue add resize').waitFor();
     assert.equal(await queue(server, 'resize'), undefined);
 });
 
@@ -187,5 +188,39 @@ test('the JavaScript client speaks the bus in a browser', async (t) => {
         other.close();
         return said;
     });
+    assert.match(refused, /access_denied/);
+});
+
+// As sockjs-client does it: information, asked with credentials, then a WebSocket.
+test('a page of a permitted origin reaches the bus, others do not', async (t) => {
+    const sites = await Promise.all([0, 1].map(async () => {
+        const site = createServer((q, r) => r.setHeader('Content-Type', 'text/html').end('<p>elsewhere'));
+        await new Promise((ok) => { site.listen(0, '127.0.0.1', ok); });
+        t.later(() => { site.closeAllConnections(); site.close(); });
+        return `http://127.0.0.1:${site.address().port}`;
+    }));
+    const server = await t.serve('--origin', sites[0]);
+    const reach = async (url) => {
+        const page = await t.open({ url }, '/');
+        return page.evaluate(async (url) => {
+            const info = await fetch(`${url}/eventbus/info`, { credentials: 'include' }).catch(() => undefined);
+            const socket = new WebSocket(`${url.replace('http', 'ws')}/eventbus/7/abc/websocket`);
+            const said = [];
+            socket.onmessage = (e) => {
+                said.push(e.data);
+                if (e.data === 'o')
+                    for (const type of ['register', 'publish'])
+                        socket.send(JSON.stringify([JSON.stringify({ type, address: 'news', body: 1 })]));
+            };
+            while (said.length < 2 && socket.readyState <= 1)
+                await new Promise((ok) => { setTimeout(ok, 5); });
+            return [info && (await info.json()).websocket, said[1]];
+        }, server.url);
+    };
+    const [told, got] = await reach(sites[0]);
+    assert.equal(told, true);
+    assert.match(got, /"type\\":\\"rec\\"/);
+    const [untold, refused] = await reach(sites[1]);
+    assert.equal(untold, undefined);
     assert.match(refused, /access_denied/);
 });

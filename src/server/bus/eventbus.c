@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/json.h"
+#include "server/access/guard.h"
 #include "server/bus/bridge.h"
 #include "server/bus/bus.h"
 #include "server/bus/websocket.h"
@@ -185,6 +186,8 @@ static void get_sockjs(srv_request *r)
         begin(r, &ws_dialect, true);
 }
 
+/* sockjs-client asks with cookies allowed, also where there are none. Browsers keep the answer from
+ * a page of another origin unless it agrees to that. */
 static void get_info(srv_request *r)
 {
     weir_buf body = { 0 };
@@ -195,6 +198,8 @@ static void get_info(srv_request *r)
                      "\"entropy\":%u}", entropy);
     srv_reply_header(r, "Cache-Control", "no-store, no-cache, no-transform, must-revalidate, "
                                          "max-age=0");
+    if (srv_guard_shares(r->server->guard, srv_header(r, "Origin")))
+        srv_reply_header(r, "Access-Control-Allow-Credentials", "true");
     srv_reply_json(r, 200, &body);
 }
 

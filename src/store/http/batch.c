@@ -151,12 +151,19 @@ static bool done_here(const http_store *s, weir_op *op)
     return weir__op_refused(op, s->env.read_only);
 }
 
-weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
+static void run_on(http_store *s, http_lane *lane, weir_op **ops, size_t n);
+
+static void settle_doubts(http_store *s, http_lane *lane, const weir_attempt *a)
 {
-    http_store *s = (http_store *)base;
-    http_lane  *lane = &s->lane[weir__ops_lane(ops, n)];
-    weir_op    *some[WEIR_BATCH_MAX_OPS];
-    (void)err;
+    weir_doubts *d = weir__doubts_create(a);
+    if (d)
+        run_on(s, lane, d->asked, d->n);
+    weir__doubts_settle(d);
+}
+
+static void run_on(http_store *s, http_lane *lane, weir_op **ops, size_t n)
+{
+    weir_op *some[WEIR_BATCH_MAX_OPS];
     for (size_t i = 0; i < n;) {
         request r = { .s = s, .lane = lane };
         size_t  fit = weir__attempt_fit(ops + i, n - i), kept = 0;
@@ -168,7 +175,15 @@ weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *
         weir__attempt_begin(&r.a, &lane->caller, some, kept);
         run_request(&r);
         weir__attempt_end(&r.a);
+        settle_doubts(s, lane, &r.a);
     }
+}
+
+weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err)
+{
+    http_store *s = (http_store *)base;
+    (void)err;
+    run_on(s, &s->lane[weir__ops_lane(ops, n)], ops, n);
     return WEIR_OK;
 }
 

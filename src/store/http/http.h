@@ -9,9 +9,8 @@
  * again when that number comes again: so a batch whose answer was lost with the connection is
  * simply repeated. Every batch also names the run of the server it is meant for, and another run
  * (the server was started anew meanwhile) refuses it untouched. One that had not been sent before
- * is then meant for the new run; one that had is not known to be done (WEIR_EUNKNOWN), except for
- * what can be repeated anyway: operations that only look, and adds, which all get a token
- * (weir_add_many()). */
+ * is then meant for the new run; of one that had, the operations that can be repeated are sent to
+ * the new run (store/remote/attempt.h), and the others are not known to be done (WEIR_EUNKNOWN). */
 #ifndef WEIR_STORE_HTTP_HTTP_H
 #define WEIR_STORE_HTTP_HTTP_H
 

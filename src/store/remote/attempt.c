@@ -27,10 +27,16 @@ void weir__caller_fini(weir_caller *c)
 
 /* ---- tokens ---- */
 
-static bool may_be_repeated(weir_op *op)
+static bool may_be_repeated(const weir_op *op)
+{
+    return weir__op_row(op)->repeat->may(op);
+}
+
+/* Does the process that runs it have to notice that it is sent to it twice? */
+static bool needs_number(weir_op *op)
 {
     const weir_token **token = weir__op_row(op)->token(op);
-    return !weir__op_writes(op) || (token && *token);
+    return weir__op_writes(op) && !(token && *token);
 }
 
 static weir_lent_token *new_token(weir_caller *c)
@@ -86,7 +92,7 @@ void weir__attempt_begin(weir_attempt *a, weir_caller *caller, weir_op **ops, si
     caller->number++;
     lend_tokens(a);
     for (size_t i = 0; i < n; i++) {
-        a->writes = a->writes || !may_be_repeated(ops[i]);
+        a->writes = a->writes || needs_number(ops[i]);
         a->slow = a->slow || weir__op_row(ops[i])->slow;
     }
 }
@@ -108,20 +114,27 @@ bool weir__attempt_write(const weir_attempt *a, const char *run, weir_buf *out)
     return !out->failed;
 }
 
+static void not_known(weir_op *op, const char *why)
+{
+    weir_fail(&op->err, WEIR_EUNKNOWN, "%s: not known whether it was done: %s",
+              weir__op_row(op)->name, why);
+}
+
 void weir__attempt_forget(weir_attempt *a, const char *why)
 {
     size_t kept = 0;
     a->writes = false;
     for (size_t i = 0; i < a->n; i++) {
         weir_op *op = a->ops[i];
-        if (may_be_repeated(op))
+        if (may_be_repeated(op)) {
             a->ops[kept++] = op;
-        else
-            weir_fail(&op->err, WEIR_EUNKNOWN, "%s: not known whether it was done: %s",
-                      weir__op_row(op)->name, why);
+            a->writes = a->writes || needs_number(op);
+        } else {
+            not_known(op, why);
+        }
     }
     a->n = kept;
-    a->maybe = false;
+    a->maybe = a->repeated = true;
 }
 
 void weir__attempt_fail(weir_attempt *a)
@@ -130,9 +143,56 @@ void weir__attempt_fail(weir_attempt *a)
         if (!a->maybe || !weir__op_writes(a->ops[i]))
             a->ops[i]->err = a->err;
         else
-            weir_fail(&a->ops[i]->err, WEIR_EUNKNOWN, "%s: not known whether it was done: %s",
-                      weir__op_row(a->ops[i])->name, a->err.msg);
+            not_known(a->ops[i], a->err.msg);
     }
+}
+
+/* ---- what was sent again ---- */
+
+static bool is_doubtful(const weir_op *op)
+{
+    weir_code rc = op->err.code;
+    return weir__op_row(op)->repeat->ask &&
+           (rc == WEIR_ESTALE || rc == WEIR_ESTATE || rc == WEIR_ENOENT);
+}
+
+weir_doubts *weir__doubts_create(const weir_attempt *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; a->repeated && i < a->n; i++)
+        n += is_doubtful(a->ops[i]);
+    weir_doubts *d = n ? calloc(1, sizeof *d + n * sizeof *d->of) : NULL;
+    for (size_t i = 0; n && i < a->n; i++) {
+        weir_op *op = a->ops[i];
+        if (!is_doubtful(op))
+            continue;
+        if (!d) {
+            not_known(op, "out of memory");
+            continue;
+        }
+        weir_op *question = &d->of[d->n].question;
+        weir__op_row(op)->repeat->ask(op, question);
+        weir__op_clear(question);
+        question->now_ms = op->now_ms;
+        question->steady_ms = op->steady_ms;
+        d->of[d->n].op = op;
+        d->asked[d->n++] = question;
+    }
+    return d;
+}
+
+void weir__doubts_settle(weir_doubts *d)
+{
+    for (size_t i = 0; d && i < d->n; i++) {
+        weir_op    *op = d->of[i].op;
+        weir_recall known = weir__op_row(op)->repeat->recall(op, &d->of[i].question);
+        if (known == WEIR_RECALL_DONE)
+            op->err = (weir_error){ 0 };
+        else if (known == WEIR_RECALL_UNKNOWN)
+            not_known(op, op->err.msg);
+        weir__op_free(&d->of[i].question);
+    }
+    free(d);
 }
 
 bool weir__attempt_gone(const weir_attempt *a)

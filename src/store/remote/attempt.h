@@ -2,8 +2,9 @@
  * does not come: what the http store and the processes beside the owner of a SQLite file share.
  *
  * Every add gets a token (weir_add_many()) while it is under way, so that the store recognises it
- * when it is repeated. Operations that only look can be repeated anyway. All others may have been
- * done: if they cannot be repeated safely, they end with WEIR_EUNKNOWN. */
+ * when it is repeated. The rows of the operations say which others can be repeated (weir_repeat).
+ * If one of these is refused when it is sent again, its first sending may be the reason: a question
+ * to the store shows it (weir_doubts). The rest ends with WEIR_EUNKNOWN. */
 #ifndef WEIR_STORE_REMOTE_ATTEMPT_H
 #define WEIR_STORE_REMOTE_ATTEMPT_H
 
@@ -32,9 +33,10 @@ typedef struct weir_attempt {
     weir_caller *caller;
     weir_op    **ops;               /* those that are still to be done */
     size_t       n;
-    bool         writes;            /* some must not be done twice */
+    bool         writes;            /* it has a number, by which a repetition is recognised */
     bool         slow;              /* some may take long */
     bool         maybe;             /* it was sent, and its answer was lost */
+    bool         repeated;          /* ... and it is sent to another process, or a new run */
     weir_error   err;               /* of the last try */
 } weir_attempt;
 
@@ -49,12 +51,27 @@ void weir__attempt_end(weir_attempt *a);
 /* Append it as JSON (op/batch.h), for this run of the other process. False: out of memory. */
 bool weir__attempt_write(const weir_attempt *a, const char *run, weir_buf *out);
 
-/* It was sent, and whoever got it is gone. Operations that may be done twice stay, the others end
- * with WEIR_EUNKNOWN because of `why`. */
+/* It was sent, and the process that got it is gone. Operations that can be repeated stay, the
+ * others end with WEIR_EUNKNOWN because of `why`. */
 void weir__attempt_forget(weir_attempt *a, const char *why);
 
 /* There is no other try: each operation ends with a->err, or WEIR_EUNKNOWN. */
 void weir__attempt_fail(weir_attempt *a);
+
+/* The operations of an attempt that were sent again and refused then, and a question about each.
+ * The questions only read: the caller runs them, n in `asked`, and has them settled. */
+typedef struct weir_doubts {
+    size_t   n;
+    weir_op *asked[WEIR_BATCH_MAX_OPS];
+    struct {
+        weir_op *op, question;
+    } of[];
+} weir_doubts;
+
+/* After an answer. NULL: there are none. */
+weir_doubts *weir__doubts_create(const weir_attempt *a);
+/* Set the outcome of each operation, and release `d`. NULL is fine. */
+void weir__doubts_settle(weir_doubts *d);
 
 /* Does an answer say that a job is gone? Before a call returns that, its final event must
  * have been emitted: weir_wait() relies on it. */

@@ -114,7 +114,7 @@ static weir_code read_welcome(int fd, int stop_fd, weir_deadline until, const ch
     const char *bytes = in.data + sizeof head;
     weir_code   rc = WEIR_OK;
     if (size != SIZE_MAX && head.kind == SQF_REFUSED)
-        rc = weir_fail(err, WEIR_EBUSY, "%.*s", (int)head.size, bytes);
+        rc = weir_fail(err, WEIR_EBUSY, "%s: %.*s", path, (int)head.size, bytes);
     else if (size == SIZE_MAX || head.kind != SQF_WELCOME ||
              !weir__sq_welcome_get(bytes, head.size, out))
         rc = weir_fail(err, WEIR_EVERSION, "%s: its owner is another version of weir: use the same "
@@ -135,9 +135,9 @@ int weir__sq_dial(const char *path, const sq_hello *hello, int stop_fd, int64_t 
     weir_code rc = WEIR_OK;
     if (frame.failed)
         rc = weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
-    else if (send(fd, frame.data, frame.len, MSG_NOSIGNAL) != (ssize_t)frame.len)
-        rc = weir_fail(err, WEIR_EUNAVAIL, "%s: its owner has gone", path);
     else
+        (void)!send(fd, frame.data, frame.len, MSG_NOSIGNAL);   /* a refusal may be there before */
+    if (!rc)
         rc = read_welcome(fd, stop_fd, until, path, out, err);
     weir__buf_fini(&frame);
     if (rc) {

@@ -190,6 +190,16 @@ static outcome try_once(sq_store *s, weir_attempt *a)
 
 /* ---- until it is over ---- */
 
+/* The owner has counted this process among its peers. */
+static void leave_out_self(const weir_attempt *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const weir_op *op = a->ops[i];
+        if (op->kind == WEIR_OP_INFO && !op->err.code && op->u.info.info->peers)
+            op->u.info.info->peers--;
+    }
+}
+
 static void run_attempt(sq_store *s, weir_attempt *a)
 {
     while (a->n) {
@@ -202,8 +212,10 @@ static void run_attempt(sq_store *s, weir_attempt *a)
             return;
         }
         outcome got = try_once(s, a);
-        if (got == ANSWERED)
+        if (got == ANSWERED) {
+            leave_out_self(a);
             return;
+        }
         if (got == REFUSED) {
             weir__attempt_fail(a);
             return;
@@ -238,6 +250,17 @@ static void forget_ticks(const sq_store *s, weir_op *const *ops, size_t n)
             ops[i]->u.tick.next_at = INT64_MAX;
 }
 
+/* By now this process may be the owner. */
+static void settle_doubts(sq_store *s, const weir_attempt *a)
+{
+    weir_doubts *d = weir__doubts_create(a);
+    if (d && s->peer)
+        weir__sq_peer_run(s, d->asked, d->n);
+    else if (d)
+        weir__sq_run_here(s, d->asked, d->n);
+    weir__doubts_settle(d);
+}
+
 void weir__sq_peer_run(sq_store *s, weir_op **ops, size_t n)
 {
     weir_op *some[WEIR_BATCH_MAX_OPS];
@@ -259,6 +282,7 @@ void weir__sq_peer_run(sq_store *s, weir_op **ops, size_t n)
         weir__attempt_end(&a);
         if (!s->peer)
             weir__sq_peer_destroy(p);
+        settle_doubts(s, &a);
         forget_ticks(s, ops, n);
     }
 }

@@ -263,12 +263,25 @@ static void send_events(sq_server *v, connection *c)
     }
 }
 
+/* There are as many as can be. It is said at once: the other side would wait for its welcome. */
+static void turn_away(int fd)
+{
+    static const char why[] = "its owner has too many connections";
+    weir_buf          out = { 0 };
+    weir__sq_frame_put(&out, SQF_REFUSED, why, sizeof why - 1);
+    if (!out.failed)
+        (void)!send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    weir__buf_fini(&out);
+}
+
 static void accept_all(sq_server *v, bool early)
 {
     int fd;
     while ((fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        connection        *c = v->n < SQ_MAX_CONNECTIONS && weir__sq_admits(fd)
-                                   ? calloc(1, sizeof *c) : NULL;
+        bool        admitted = weir__sq_admits(fd), full = v->n >= SQ_MAX_CONNECTIONS;
+        connection *c = admitted && !full ? calloc(1, sizeof *c) : NULL;
+        if (admitted && full)
+            turn_away(fd);
         struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
         if (!c || epoll_ctl(v->epoll, EPOLL_CTL_ADD, fd, &e)) {
             free(c);
@@ -320,14 +333,15 @@ static void hand_over(sq_server *v, connection *c, const char *process)
 static void welcome_client(sq_server *v, connection *c, const char *bytes, size_t len)
 {
     sq_hello hello;
-    if (!weir__sq_hello_get(bytes, len, &hello)) {
-        refuse(c, "another version of weir");
-        c->gone = true;
-        return;
-    }
     sq_welcome welcome = { .durability = v->durability, .pid = (uint32_t)getpid() };
     memcpy(welcome.magic, SQ_MAGIC, sizeof welcome.magic);
     memcpy(welcome.place.run, v->run, sizeof v->run);
+    if (!weir__sq_hello_get(bytes, len, &hello)) {      /* it sees that the version is another */
+        weir__sq_frame_put(&c->out, SQF_WELCOME, &welcome, sizeof welcome);
+        flush(v, c);
+        c->gone = true;
+        return;
+    }
     c->purpose = hello.purpose;
     if (c->purpose == SQ_FOR_CALLS)
         atomic_fetch_add(&v->peers, 1);

@@ -374,7 +374,7 @@ export function Bus(): JSX.Element {
                     {state.queues.length ? <QueueTable queues={state.queues} remove={setRemoving} /> : <>
                         <p>A work queue gives the messages of one address to processors, one at a time to each, and
                             their replies to the senders:</p>
-                        <Command text={`curl -X PUT ${location.origin}/v1/workqueues/resize --json '{}'`} />
+                        <Command text={weir('workqueue add resize')} />
                     </>}
                 </section>
                 {may('admin') ? <><Try addresses={state.addresses} /><Addresses state={state} /></>
