@@ -117,7 +117,7 @@ typedef enum weir_failure {
 #define X(name, text) WEIR_FAILURE_##name,
     WEIR_FAILURES(X)
 #undef X
-    WEIR_FAILURES_END
+    WEIR_FAILURE_COUNT
 } weir_failure;
 WEIR_API const char *weir_failure_name(weir_failure f);      /* "TIMEOUT"; NONE: "" */
 
@@ -238,6 +238,7 @@ WEIR_API uint64_t weir_consumer_missed(const weir_consumer *c);
 typedef struct weir_action {
     const char      *name;          /* NULL ends the table */
     weir_message_fn *run;           /* with the ctx of the service */
+    void            *reserved[WEIR_RESERVED];
 } weir_action;
 
 typedef struct weir_service_config {

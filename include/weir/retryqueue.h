@@ -49,6 +49,7 @@ typedef struct weir_retry_task {
     int32_t     failures;
     const char *payload;        /* text, without NUL inside */
     const char *member;         /* out of a pop: the task as it is in Redis */
+    void       *reserved[WEIR_RESERVED];
 } weir_retry_task;
 
 typedef struct weir_retry_tasks {

@@ -181,9 +181,9 @@ WEIR_API weir_code weir_schedule_import_async(weir_queue *q, const weir_schedule
                                               weir_future **f, weir_error *err);
 
 /* A parked schedule does not fire: its next firing is WEIR_PARKED_AT and what it was, until
- * weir_schedule_release(). *out is what another store is to have, parked as well: a firing that has
+ * weir_schedule_unpark(). *out is what another store is to have, parked as well: a firing that has
  * begun is in its history and not its next one. To move a schedule: park it, import it, remove it,
- * release it in the other store; each step can be repeated. WEIR_ENOENT: there is none; WEIR_EBUSY:
+ * unpark it in the other store; each step can be repeated. WEIR_ENOENT: there is none; WEIR_EBUSY:
  * it fires on a server within WEIR_PARK_MS: pause it, or try again. */
 enum { WEIR_PARK_MS = 5000 };
 WEIR_API weir_code weir_schedule_park(weir_queue *q, const char *name, weir_schedules **out,
@@ -191,8 +191,8 @@ WEIR_API weir_code weir_schedule_park(weir_queue *q, const char *name, weir_sche
 WEIR_API weir_code weir_schedule_park_async(weir_queue *q, const char *name, weir_schedules **out,
                                             weir_future **f, weir_error *err);
 /* Let it fire again. One that is not parked stays as it is. */
-WEIR_API weir_code weir_schedule_release(weir_queue *q, const char *name, weir_error *err);
-WEIR_API weir_code weir_schedule_release_async(weir_queue *q, const char *name, weir_future **f,
+WEIR_API weir_code weir_schedule_unpark(weir_queue *q, const char *name, weir_error *err);
+WEIR_API weir_code weir_schedule_unpark_async(weir_queue *q, const char *name, weir_future **f,
                                                weir_error *err);
 
 /* A schedule with its history as a JSON object, and back. The text is the caller's: free(); NULL:

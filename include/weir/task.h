@@ -14,7 +14,9 @@
  * tasks are kept in every store. docs/time.md has the guide.
  *
  * A weir_tasks may be used from any number of threads at once. Calls fail as those of queue.h do,
- * and with the errors that are listed. */
+ * and with the errors that are listed. They have no `_async` twins: a call can be several operations
+ * of the store, each of which depends on the answer before it. A program that must not wait makes
+ * them on a thread of its own. */
 #ifndef WEIR_TASK_H
 #define WEIR_TASK_H
 

@@ -66,6 +66,7 @@ typedef struct weir_trace_stats {
     bool     started;
     uint64_t sent, dropped;     /* dropped: WEIR_MAX_SPANS waited, or the collector refused them */
     uint64_t waiting;
+    void    *reserved[WEIR_RESERVED];
 } weir_trace_stats;
 WEIR_API void weir_get_trace_stats(weir_trace_stats *out);
 
