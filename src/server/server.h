@@ -1,8 +1,8 @@
 /* server.h - a queue served over HTTP: the whole server as one object.
  *
- * The server is a user of the library: it is given an open queue and calls the public API, plus
- * runtime/ops.h for POST /v1/batch. It shares the helpers of base, core and op. The program `weir`
- * sees this header, config.h, tokens.h and auth.h. */
+ * The server is a user of the library: it is given an open queue and calls the public API, plus a
+ * few headers that the table of rooms in CONTRIBUTING.md names. It shares the helpers of base, core
+ * and op. The program `weir` sees this header, config.h, tokens.h and auth.h. */
 #ifndef WEIR_SERVER_SERVER_H
 #define WEIR_SERVER_SERVER_H
 
