@@ -80,7 +80,7 @@ typedef struct weir_header {
     const char *name, *value;
 } weir_header;
 
-/* What a message carries. {0}: the body null, no headers. */
+/* The content of a message. {0}: the body null, no headers. */
 typedef struct weir_content {
     const char        *body;        /* JSON, at most WEIR_MAX_DEPTH levels deep; NULL: null */
     size_t             body_len;    /* 0: strlen(body) */
@@ -138,7 +138,7 @@ typedef struct weir_reply {
 WEIR_API weir_code weir_bus_request(weir_bus *b, const char *address, const weir_content *c,
                                     int64_t timeout_ms, weir_reply *out, weir_error *err);
 
-/* Who receives the reply, and until when. `fn` runs exactly once, on the thread of the mailbox,
+/* The receiver of the reply, and until when. `fn` runs exactly once, on the thread of the mailbox,
  * unless the mailbox is destroyed before. `reply` is borrowed: weir_message_keep() keeps its
  * message. */
 typedef void weir_reply_fn(const weir_reply *reply, void *ctx);

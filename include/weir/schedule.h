@@ -27,14 +27,14 @@ enum {
     WEIR_MAX_FIRED = 20              /* recent firings that a schedule remembers */
 };
 
-/* What to do with firings for which no process was there (more than a minute late). */
+/* A policy for firings for which no process was there (more than a minute late). */
 typedef enum weir_missed_kind {
     WEIR_MISSED_ONCE = 0,            /* one job for all of them */
     WEIR_MISSED_SKIP,                /* none */
     WEIR_MISSED_ALL                  /* one for each, the oldest first, up to missed_limit */
 } weir_missed_kind;
 
-/* What to do if the job of the last firing has not ended. */
+/* A policy if the job of the last firing has not ended. */
 typedef enum weir_overlap_kind {
     WEIR_OVERLAP_ALLOW = 0,          /* add another */
     WEIR_OVERLAP_SKIP,               /* leave this firing out */
@@ -42,7 +42,7 @@ typedef enum weir_overlap_kind {
     WEIR_OVERLAP_REPLACE             /* cancel it and add another */
 } weir_overlap_kind;
 
-/* What became of a firing. */
+/* The outcome of a firing. */
 typedef enum weir_firing_kind {
     WEIR_FIRING_DONE = 0,                  /* a job was added */
     WEIR_FIRING_BY_HAND,              /* by weir_schedule_fire() or weir_schedule_backfill() */
@@ -84,7 +84,7 @@ typedef struct weir_schedule {
     weir_overlap_kind overlap;
     bool        paused;
 
-    /* What the store knows; not looked at by weir_schedule_put(). */
+    /* Set by the store; weir_schedule_put() ignores these. */
     int64_t     created_at;
     int64_t     next_at;             /* the next firing, without jitter; 0: there is none */
     int64_t     last_at;             /* the last firing that added a job, ... */

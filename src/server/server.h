@@ -42,7 +42,7 @@ enum {
     SRV_ANSWER_MS       = 60 * 1000,            /* to take what was sent; again for each MiB */
     SRV_PING_MS         = 10 * 1000,            /* a client at /eventbus that sends no ping */
     SRV_MAX_ORIGINS     = 32,
-    SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for those who come again */
+    SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for readers that reconnect */
     SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
 };
 
