@@ -30,7 +30,7 @@ typedef struct web_lives {
     atomic_size_t added, done;
 } web_lives;
 
-static char *a_lot(void)
+static char *a_bulk(void)
 {
     char *text = malloc(BULK * (strlen(BENCH_DATA) + 64)), *at = text;
     *at++ = '[';
@@ -44,7 +44,7 @@ static void *produce(void *ctx)
 {
     web_lives *w = ctx;
     client     c;
-    char      *body = a_lot(), *request;
+    char      *body = a_bulk(), *request;
     size_t     len = make_request(&request, "POST", "/v1/jobs", body);
     connect_to(&c, w->port);
     while (atomic_fetch_add(&w->added, BULK) + BULK <= w->n)
@@ -341,7 +341,7 @@ void http_listeners(void)
     server    s = start_server(fresh_store("os"));
     crowd     w = { .ep = epoll_create1(EPOLL_CLOEXEC) };
     client   *c = calloc(LISTENERS + 1, sizeof *c);
-    char     *events, *add, *body = a_lot();
+    char     *events, *add, *body = a_bulk();
     size_t    len = make_request(&events, "GET", "/v1/events?event=enqueue", NULL);
     size_t    add_len = make_request(&add, "POST", "/v1/jobs", body);
     pthread_t thread;

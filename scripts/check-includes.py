@@ -5,7 +5,8 @@ A room is a directory of src/ (with what is below it) that has a line in ROOMS; 
 include/weir. A file may include, directly or through other headers, files of its own room and of
 the rooms that its line names. A name that ends in .h allows that one header, and what it reaches.
 FOREIGN names the rooms that may include the headers of a database or of its client library.
-Prints each chain of includes that leads elsewhere; prints nothing when all is well."""
+Prints each chain of includes that leads elsewhere; prints nothing when all is well. CONTRIBUTING.md
+has ROOMS and FOREIGN as a table, which is compared; --write writes it there."""
 import os
 import re
 import sys
@@ -97,9 +98,33 @@ def check_foreign(path, text, out):
                 out.append(f'{path} -> {name}')
 
 
+def table():
+    """ROOMS and FOREIGN for people."""
+    short = {'weir': 'include/weir'}
+    lines = ['| room | includes, besides itself |', '|---|---|']
+    for room, line in ROOMS.items():
+        reached = [short.get(name, name) for name in line.split() if name != room]
+        reached += [header.rstrip('/') for header, rooms in FOREIGN.items() if room in rooms]
+        lines.append(f'| {short.get(room, "src/" + room)} | {", ".join(reached) or "nothing"} |')
+    return '\n'.join(lines) + '\n'
+
+
+def check_document(write, out):
+    path, begin, end = 'CONTRIBUTING.md', '<!-- scripts/check-includes.py -->\n', '<!-- end -->\n'
+    with open(path, encoding='utf-8') as file:
+        before, _, rest = file.read().partition(begin)
+    written, _, after = rest.partition(end)
+    if write:
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(before + begin + table() + end + after)
+    elif written != table():
+        out.append(f'{path}: the table of rooms is another: run scripts/check-includes.py --write')
+
+
 def main():
     text, includes = read_tree()
     broken = []
+    check_document('--write' in sys.argv, broken)
     for path in sorted(includes):
         check(path, includes, broken)
         check_foreign(path, text[path], broken)

@@ -68,16 +68,32 @@ grep -Hn '#include "' include/weir/*.h | grep -v '"weir/' |
 # program public headers and some of the server alone.
 scripts/check-includes.py 2>&1 | check "dependencies point one way, through all headers"
 
-# Retired words: scripts/retired-words.txt says what to write instead.
+# The size of a public struct that can grow is asserted.
+awk '/^typedef struct weir_[a-z_]* \{/ { name = $3 }
+     /void +\*reserved\[WEIR_RESERVED\]/ { print name }' include/weir/*.h | while read -r name; do
+    grep -q "X($name, " src/runtime/abi.c || echo "src/runtime/abi.c has no line of $name"
+done | check "every struct with reserved members has its size in abi.c"
+
+# The library does not know the commands of the program: it says what helps, not what to type.
+grep -rn '`weir ' src --include='*.[ch]' | grep -v -e '^src/cli/' -e '^src/server/' |
+    check "no text of the library names a command of the program"
+
+# Retired words: scripts/retired-words.txt says what to write instead. Of the changelog the part
+# that is not released counts; its tables name what was renamed.
+mkdir "$tmp/unreleased"
+awk '/^## / { on = /Unreleased/ } { print on && !/^\|/ ? $0 : "" }' CHANGELOG.md \
+    >"$tmp/unreleased/CHANGELOG.md"
 grep -v '^#' scripts/retired-words.txt | while IFS='|' read -r line; do
     paths=${line##*|}
     rest=${line%|*}
     instead=${rest##*|}
     word=${rest%|*}
     grep -rnowE "$word" src include docs examples clients bench ui/src README.md \
+        CONTRIBUTING.md "$tmp/unreleased" --include='*.mdoc' \
         --include='*.[ch]' --include='*.lua' --include='*.md' --include='*.py' --include='*.js' \
         --include='*.ts' --include='*.tsx' |
         while IFS= read -r hit; do
+            hit=${hit#"$tmp/unreleased/"}
             for path in $paths; do
                 echo "$hit" | grep -qE "^$path" && continue 2
             done

@@ -80,7 +80,7 @@ typedef struct weir_header {
     const char *name, *value;
 } weir_header;
 
-/* What a message carries. {0}: the body null, no headers. */
+/* The content of a message. {0}: the body null, no headers. */
 typedef struct weir_content {
     const char        *body;        /* JSON, at most WEIR_MAX_DEPTH levels deep; NULL: null */
     size_t             body_len;    /* 0: strlen(body) */
@@ -117,7 +117,7 @@ typedef enum weir_failure {
 #define X(name, text) WEIR_FAILURE_##name,
     WEIR_FAILURES(X)
 #undef X
-    WEIR_FAILURES_END
+    WEIR_FAILURE_COUNT
 } weir_failure;
 WEIR_API const char *weir_failure_name(weir_failure f);      /* "TIMEOUT"; NONE: "" */
 
@@ -138,7 +138,7 @@ typedef struct weir_reply {
 WEIR_API weir_code weir_bus_request(weir_bus *b, const char *address, const weir_content *c,
                                     int64_t timeout_ms, weir_reply *out, weir_error *err);
 
-/* Who receives the reply, and until when. `fn` runs exactly once, on the thread of the mailbox,
+/* The receiver of the reply, and until when. `fn` runs exactly once, on the thread of the mailbox,
  * unless the mailbox is destroyed before. `reply` is borrowed: weir_message_keep() keeps its
  * message. */
 typedef void weir_reply_fn(const weir_reply *reply, void *ctx);
@@ -238,6 +238,7 @@ WEIR_API uint64_t weir_consumer_missed(const weir_consumer *c);
 typedef struct weir_action {
     const char      *name;          /* NULL ends the table */
     weir_message_fn *run;           /* with the ctx of the service */
+    void            *reserved[WEIR_RESERVED];
 } weir_action;
 
 typedef struct weir_service_config {

@@ -24,7 +24,7 @@ enum {
     WEIR_MAX_CONDITION       = 1023,        /* bytes of its text */
     WEIR_MAX_CONDITION_DEPTH = 32,          /* of parentheses and "not" */
     WEIR_MAX_CONDITION_PARTS = 64,          /* comparisons */
-    WEIR_CONDITION_MS        = 600000       /* asked again so often, if no clock makes it true */
+    WEIR_CONDITION_MS        = 600000       /* between two looks, if no clock makes it true */
 };
 
 typedef struct weir_condition weir_condition;

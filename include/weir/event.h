@@ -52,7 +52,7 @@ typedef struct weir_event {
     size_t          text_len;
 } weir_event;
 
-/* What to listen to; {0} is everything. */
+/* The events to listen to; {0}: all. */
 typedef struct weir_filter {
     uint64_t    id;             /* 0: all jobs */
     const char *type;           /* NULL: all types; borrowed for the call */

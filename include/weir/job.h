@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Limits. What is over one is refused with WEIR_ELIMIT or WEIR_EINVAL and changes nothing. */
+/* Limits. A value over one is refused with WEIR_ELIMIT or WEIR_EINVAL and changes nothing. */
 enum {
     WEIR_MAX_TYPE        = 128,              /* bytes of a type's name */
     WEIR_MAX_DATA        = 1024 * 1024,      /* bytes of data, of a result, of progress data */
@@ -103,7 +103,7 @@ WEIR_API weir_code weir_duration_parse(const char *text, int64_t *out_ms, weir_e
  * or one without width? Types must not contain one; escape them before you print text of jobs. */
 WEIR_API bool weir_is_hidden(uint32_t code_point);
 
-/* What to add. Only `type` is needed. All pointers are borrowed for the call. */
+/* A job to add. Only `type` is needed. All pointers are borrowed for the call. */
 typedef struct weir_spec {
     const char  *type;
     const char  *data;              /* JSON; NULL means {} */

@@ -66,7 +66,7 @@ typedef struct weir_observing {
     int32_t threads;        /* that run the functions; 0: 1, so that no two run at once. At most
                                WEIR_MAX_THREADS */
     int32_t prefetch;       /* as weir_pool_config.prefetch; never beyond the demand */
-    int64_t poll_ms;        /* ask the store so often; 0: as soon as a job waits (no polling) */
+    int64_t poll_ms;        /* ask at most every poll_ms; 0: as soon as a job waits (no polling) */
     int64_t lease_ms;       /* 0: WEIR_DEFAULT_LEASE_MS */
 
     /* Which, and as what. Items pass these in the order in which they are written here. */

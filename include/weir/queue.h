@@ -132,7 +132,7 @@ WEIR_API weir_code weir_wait(weir_queue *q, uint64_t id, int64_t timeout_ms, wei
 WEIR_API weir_code weir_wait_async(weir_queue *q, uint64_t id, weir_job **out, weir_future **f,
                                    weir_error *err);
 
-/* What to change. {0} changes nothing. */
+/* A change of a job. {0} changes nothing. */
 typedef struct weir_change {
     bool        set_priority;
     bool        set_delay;
@@ -157,7 +157,7 @@ typedef struct weir_change {
     uint32_t    delivery;       /* only if the job is active with this delivery, else WEIR_ESTALE;
                                    0: whoever has it */
     /* With WEIR_STATE_ACTIVE: who has it then (NULL: the name of this queue's workers), and the
-     * lease; 0: WEIR_DEFAULT_LEASE_MS. Whoever has it ends it as a remote worker does, with the
+     * lease; 0: WEIR_DEFAULT_LEASE_MS. The caller ends it as a remote worker does, with the
      * delivery number that weir_get() shows, or it is queued again when the lease is over. */
     const char *worker;
     int64_t     lease_ms;
@@ -465,7 +465,7 @@ typedef struct weir_story {
 WEIR_API weir_code weir_job_story(const weir_job *job, weir_story **out, weir_error *err);
 WEIR_API void weir_story_free(weir_story *story);
 
-/* What would help a job. Append only: the HTTP API has the names. */
+/* A remedy that would help a job. Append only: the HTTP API has the names. */
 #define WEIR_REMEDIES(X)                                                                          \
     X(NONE,             "none")             /* nothing needs to be done */                        \
     X(RESUME,           "resume")           /* resume its type */                                 \
@@ -506,7 +506,7 @@ WEIR_API weir_code weir_explain_async(weir_queue *q, uint64_t id, weir_explanati
                                       weir_future **f, weir_error *err);
 WEIR_API void weir_explanation_free(weir_explanation *e);
 
-/* What is wrong with a store: one line each. */
+/* The damage of a store: one line each. */
 typedef struct weir_report {
     char   **line;
     size_t   n;                 /* 0: all is well */

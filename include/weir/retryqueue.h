@@ -24,9 +24,9 @@ typedef struct weir_retryqueue_options {
     const char *key;            /* of the sorted set, 1 to WEIR_RETRY_MAX_KEY bytes */
     int64_t     hold_ms;        /* 0: a task is gone when it was popped (at most once). Else it is
                                    in a second set until weir_retryqueue_done() or _fail(), and
-                                   comes again after so long (at least once) */
+                                   is popped again after hold_ms (at least once) */
     int64_t     backoff_ms;     /* a task that failed n times waits n * backoff_ms; 0: 2000 */
-    int32_t     max_failures;   /* a task that failed so often is discarded; 0: 2 */
+    int32_t     max_failures;   /* a task with so many failures is discarded; 0: 2 */
     /* Lua that chooses what is popped; NULL: all that is due, oldest first. Runs in Redis, with
      * KEYS[1] the set, ARGV[1] the lowest score that is due, ARGV[2] WEIR_RETRY_MAX, ARGV[3] how
      * many are wanted, ARGV[4] the time in ms. It returns a list of members, which are then removed
@@ -49,6 +49,7 @@ typedef struct weir_retry_task {
     int32_t     failures;
     const char *payload;        /* text, without NUL inside */
     const char *member;         /* out of a pop: the task as it is in Redis */
+    void       *reserved[WEIR_RESERVED];
 } weir_retry_task;
 
 typedef struct weir_retry_tasks {
@@ -93,7 +94,7 @@ typedef weir_code weir_retry_next_fn(const weir_retry_task *task, void *ctx);
 typedef void weir_retry_error_fn(const weir_error *why, void *ctx);
 
 typedef struct weir_retryqueue_observing {
-    int64_t poll_ms;            /* ask Redis so often when nothing is due; 0: 1000 */
+    int64_t poll_ms;            /* ask Redis at most every poll_ms when nothing is due; 0: 1000 */
     int32_t threads;            /* that call on_next; 0: 1 */
     int32_t limit;              /* tasks that a thread pops at once; 0: 1. Those behind the first
                                    wait for it */

@@ -27,14 +27,14 @@ enum {
     WEIR_MAX_FIRED = 20              /* recent firings that a schedule remembers */
 };
 
-/* What to do with firings for which no process was there (more than a minute late). */
+/* A policy for firings for which no process was there (more than a minute late). */
 typedef enum weir_missed_kind {
     WEIR_MISSED_ONCE = 0,            /* one job for all of them */
     WEIR_MISSED_SKIP,                /* none */
     WEIR_MISSED_ALL                  /* one for each, the oldest first, up to missed_limit */
 } weir_missed_kind;
 
-/* What to do if the job of the last firing has not ended. */
+/* A policy if the job of the last firing has not ended. */
 typedef enum weir_overlap_kind {
     WEIR_OVERLAP_ALLOW = 0,          /* add another */
     WEIR_OVERLAP_SKIP,               /* leave this firing out */
@@ -42,7 +42,7 @@ typedef enum weir_overlap_kind {
     WEIR_OVERLAP_REPLACE             /* cancel it and add another */
 } weir_overlap_kind;
 
-/* What became of a firing. */
+/* The outcome of a firing. */
 typedef enum weir_firing_kind {
     WEIR_FIRING_DONE = 0,                  /* a job was added */
     WEIR_FIRING_BY_HAND,              /* by weir_schedule_fire() or weir_schedule_backfill() */
@@ -84,7 +84,7 @@ typedef struct weir_schedule {
     weir_overlap_kind overlap;
     bool        paused;
 
-    /* What the store knows; not looked at by weir_schedule_put(). */
+    /* Set by the store; weir_schedule_put() ignores these. */
     int64_t     created_at;
     int64_t     next_at;             /* the next firing, without jitter; 0: there is none */
     int64_t     last_at;             /* the last firing that added a job, ... */
@@ -181,9 +181,9 @@ WEIR_API weir_code weir_schedule_import_async(weir_queue *q, const weir_schedule
                                               weir_future **f, weir_error *err);
 
 /* A parked schedule does not fire: its next firing is WEIR_PARKED_AT and what it was, until
- * weir_schedule_release(). *out is what another store is to have, parked as well: a firing that has
+ * weir_schedule_unpark(). *out is what another store is to have, parked as well: a firing that has
  * begun is in its history and not its next one. To move a schedule: park it, import it, remove it,
- * release it in the other store; each step can be repeated. WEIR_ENOENT: there is none; WEIR_EBUSY:
+ * unpark it in the other store; each step can be repeated. WEIR_ENOENT: there is none; WEIR_EBUSY:
  * it fires on a server within WEIR_PARK_MS: pause it, or try again. */
 enum { WEIR_PARK_MS = 5000 };
 WEIR_API weir_code weir_schedule_park(weir_queue *q, const char *name, weir_schedules **out,
@@ -191,8 +191,8 @@ WEIR_API weir_code weir_schedule_park(weir_queue *q, const char *name, weir_sche
 WEIR_API weir_code weir_schedule_park_async(weir_queue *q, const char *name, weir_schedules **out,
                                             weir_future **f, weir_error *err);
 /* Let it fire again. One that is not parked stays as it is. */
-WEIR_API weir_code weir_schedule_release(weir_queue *q, const char *name, weir_error *err);
-WEIR_API weir_code weir_schedule_release_async(weir_queue *q, const char *name, weir_future **f,
+WEIR_API weir_code weir_schedule_unpark(weir_queue *q, const char *name, weir_error *err);
+WEIR_API weir_code weir_schedule_unpark_async(weir_queue *q, const char *name, weir_future **f,
                                                weir_error *err);
 
 /* A schedule with its history as a JSON object, and back. The text is the caller's: free(); NULL:

@@ -14,7 +14,9 @@
  * tasks are kept in every store. docs/time.md has the guide.
  *
  * A weir_tasks may be used from any number of threads at once. Calls fail as those of queue.h do,
- * and with the errors that are listed. */
+ * and with the errors that are listed. They have no `_async` twins: a call can be several
+ * operations of the store, each of which depends on the answer before it. A program that must not
+ * wait makes them on a thread of its own. */
 #ifndef WEIR_TASK_H
 #define WEIR_TASK_H
 
@@ -48,7 +50,7 @@ typedef enum weir_task_state {
 WEIR_API const char *weir_task_state_name(weir_task_state state);             /* "timed out" */
 WEIR_API bool weir_task_state_parse(const char *text, weir_task_state *out);  /* or "timed_out" */
 
-/* What to do. Only `service` is needed. All pointers are borrowed for the call. */
+/* A task to submit. Only `service` is needed. All pointers are borrowed for the call. */
 typedef struct weir_task_spec {
     const char *service;            /* who does it: weir_task_serve(). It has no "@" */
     const char *id;                 /* unique in the queue, as long as the task is kept; NULL: a new
@@ -127,7 +129,7 @@ WEIR_API weir_code weir_task_view(const char *name, char **out, weir_error *err)
 
 /* ---- submit and find ---- */
 
-/* What became of one task. */
+/* The result for one task. */
 typedef struct weir_task_submitted {
     weir_error err;                 /* code WEIR_OK: it is there. WEIR_ESTATE: another task has its
                                        id. Others are of its members */

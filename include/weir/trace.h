@@ -49,8 +49,8 @@ typedef struct weir_trace_config {
 } weir_trace_config;
 
 /* Send the spans of all queues of this process to a collector from now on, in a thread of its own,
- * in bulks, without ever holding up a job. What the config leaves out comes from the environment:
- * OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME,
+ * in bulks, without ever holding up a job. The environment has the values that the config leaves
+ * out: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME,
  * OTEL_EXPORTER_OTLP_HEADERS. If no endpoint is given in either place, nothing is started and the
  * call succeeds. WEIR_EINVAL: the endpoint is no URL with http or https; WEIR_ESTATE: it was
  * started before. */
@@ -61,11 +61,12 @@ WEIR_API weir_code weir_trace_start(const weir_trace_config *config, weir_error 
  * weir that adds or executes jobs of a trace. */
 WEIR_API weir_code weir_trace_stop(int64_t timeout_ms, weir_error *err);
 
-/* What became of the spans since weir_trace_start(); {0} if it was not called. */
+/* The fate of the spans since weir_trace_start(); {0} if it was not called. */
 typedef struct weir_trace_stats {
     bool     started;
     uint64_t sent, dropped;     /* dropped: WEIR_MAX_SPANS waited, or the collector refused them */
     uint64_t waiting;
+    void    *reserved[WEIR_RESERVED];
 } weir_trace_stats;
 WEIR_API void weir_get_trace_stats(weir_trace_stats *out);
 

@@ -420,7 +420,7 @@ static void member_reached(void *ctx, size_t others)
     pthread_mutex_unlock(&cl->lock);
 }
 
-/* Whoever does not answer the HELLO is gone. */
+/* A process that does not answer the HELLO is gone. */
 static void member_lost(void *ctx)
 {
     weir_cluster *cl = ctx;

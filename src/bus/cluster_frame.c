@@ -200,7 +200,7 @@ static void get_parts(reader *r, bus_frame *f)
         f->failure = (uint32_t)get_number(r, 4);
         f->code = (int32_t)get_number(r, 4);
         f->text = get_string(r);
-        r->bad = r->bad || f->failure == WEIR_FAILURE_NONE || f->failure >= WEIR_FAILURES_END;
+        r->bad = r->bad || f->failure == WEIR_FAILURE_NONE || f->failure >= WEIR_FAILURE_COUNT;
     }
     if (what & HAS_ENTRIES)
         check_entries(r, f);

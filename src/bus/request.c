@@ -229,7 +229,7 @@ void weir__request_forget(bus_request *rq)
 
 static weir_code error_of(weir_failure failure, int code)
 {
-    static const weir_code error[WEIR_FAILURES_END] = {
+    static const weir_code error[WEIR_FAILURE_COUNT] = {
         [WEIR_FAILURE_NO_HANDLERS] = WEIR_ENOENT, [WEIR_FAILURE_TIMEOUT] = WEIR_ETIMEOUT,
         [WEIR_FAILURE_RECIPIENT_FAILURE] = WEIR_EREPLY };
     if (failure != WEIR_FAILURE_ERROR)
@@ -314,5 +314,5 @@ const char *weir_failure_name(weir_failure f)
         WEIR_FAILURES(X)
 #undef X
     };
-    return (unsigned)f < WEIR_FAILURES_END ? name[f] : "";
+    return (unsigned)f < WEIR_FAILURE_COUNT ? name[f] : "";
 }

@@ -33,11 +33,19 @@ static void dispatch(weir_message *m, void *ctx)
     weir_message_fail(m, DISPATCH_FAILURE, text, NULL);
 }
 
+static weir_code check_actions(const weir_action *a, weir_error *err)
+{
+    weir_code rc = WEIR_OK;
+    for (; !rc && a->name; a++)
+        rc = WEIR__CHECK_RESERVED(a, err);
+    return rc;
+}
+
 weir_code weir_service_publish(weir_service **out, weir_bus *b, const weir_service_config *config,
                                weir_error *err)
 {
     *out = NULL;
-    if (WEIR__CHECK_RESERVED(config, err))
+    if (WEIR__CHECK_RESERVED(config, err) || check_actions(config->actions, err))
         return WEIR_EINVAL;
     weir_service *s = *out = calloc(1, sizeof *s);
     if (!s)

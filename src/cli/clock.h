@@ -1,5 +1,5 @@
-/* clock.h - the two clocks that commands read. The program sees public headers alone, so it cannot
- * use the library's base/clock.h. Any thread. */
+/* clock.h - the two clocks that commands read. The program sees public headers and some of the
+ * server's, so it cannot use the library's base/clock.h. Any thread. */
 #ifndef WEIR_CLI_CLOCK_H
 #define WEIR_CLI_CLOCK_H
 

@@ -6,7 +6,7 @@
  *   row       keep the job. `texts` names the texts that changed; all numbers may have changed
  *   key       `takes_key`: no other job may hold the unique key (weir__key_taken()); hold it.
  *             `frees_key`: release it
- *   search    if job.search: the words of data (WEIR__NEW_DATA), of the error (WEIR__NEW_ERROR;
+ *   search    if job.search: the words of data (WEIR__NEW(data)), of the error (WEIR__NEW(error);
  *             NULL: none any more) and of the log line become what the job is found by
  *   log       append `log`, if it is not empty
  *   counters  move the job from `from` to `to`; add completed, failed, work_ms to its type
@@ -23,12 +23,18 @@
 #define WEIR_CORE_EFFECTS_H
 
 #include "base/buf.h"
+#include "core/job_fields.h"
 #include "weir/event.h"
 
-enum {                              /* texts of a job */
-    WEIR__NEW_DATA = 1, WEIR__NEW_VALUES = 2, WEIR__NEW_RESULT = 4, WEIR__NEW_ERROR = 8,
-    WEIR__NEW_PROGRESS_DATA = 16, WEIR__NEW_WORKER = 32, WEIR__NEW_HISTORY = 64
+/* The texts of a job that something may change after the add, from 0 on, and the bit of each. */
+enum {
+#define X(member, name, kind, json, shown, life, ...) WEIR_IF_CHANGES_##life(WEIR__TEXT_AT_##name,)
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
+    WEIR__CHANGING_TEXTS
 };
+#define WEIR__NEW(name) (1u << WEIR__TEXT_AT_##name)
 
 enum { WEIR__MAX_EVENTS = 3 };      /* of one transition */
 
@@ -37,7 +43,7 @@ typedef struct weir_effects {
     weir_state      to;             /* WEIR_STATE_ANY: the job is gone, with its log */
     uint32_t        n_events;
     weir_event_kind event[WEIR__MAX_EVENTS];
-    uint32_t        texts;          /* bits WEIR__NEW_... */
+    uint32_t        texts;          /* bits WEIR__NEW(...) */
     uint32_t        completed, failed;
     int64_t         work_ms;
     bool            takes_key, frees_key;

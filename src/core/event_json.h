@@ -1,4 +1,4 @@
-/* event_json.h - an event as one JSON object, with the names of `weir watch --json`, and back. */
+/* event_json.h - an event as one JSON object, with the names of docs/http.md, and back. */
 #ifndef WEIR_CORE_EVENT_JSON_H
 #define WEIR_CORE_EVENT_JSON_H
 

@@ -174,7 +174,7 @@ void weir__life_remember(weir_job *j, const weir_history_entry *p, weir_effects 
     weir__history_add(&e->history, p);
     j->history = e->history.data;
     j->history_len = e->history.len;
-    e->texts |= WEIR__NEW_HISTORY;
+    e->texts |= WEIR__NEW(history);
 }
 
 /* A delivery or a wait ended; `error` may be NULL. */
@@ -190,7 +190,7 @@ static void set_error(weir_job *j, const char *text, int64_t now, weir_effects *
 {
     j->error = text;
     j->failed_at = now;
-    e->texts |= WEIR__NEW_ERROR;
+    e->texts |= WEIR__NEW(error);
 }
 
 void weir__life_error(weir_job *j, const char *text, int64_t now, weir_effects *e)
@@ -260,7 +260,7 @@ void weir__job_take(weir_job *j, const char *worker, int64_t lease_ms, int64_t n
     j->progress = 0;
     j->progress_data = NULL;
     j->progress_data_len = 0;
-    e->texts = WEIR__NEW_WORKER | WEIR__NEW_PROGRESS_DATA;
+    e->texts = WEIR__NEW(worker) | WEIR__NEW(progress_data);
     weir__life_enter(j, WEIR_STATE_ACTIVE, now);
     weir__life_event(e, WEIR_EVENT_START);
     weir__life_end(j, e);
@@ -276,7 +276,7 @@ void weir__job_progress(weir_job *j, int32_t percent, const char *data, size_t l
     if (data) {
         j->progress_data = data;
         j->progress_data_len = len;
-        e->texts = WEIR__NEW_PROGRESS_DATA;
+        e->texts = WEIR__NEW(progress_data);
     }
     weir__life_event(e, WEIR_EVENT_PROGRESS);
 }
@@ -291,7 +291,7 @@ void weir__job_complete(weir_job *j, const char *result, size_t len, int64_t now
     j->result_len = result ? len : 0;
     j->error = NULL;
     j->duration_ms = now > j->started_at ? now - j->started_at : 0;   /* clocks go back, too */
-    e->texts = WEIR__NEW_RESULT | WEIR__NEW_ERROR;
+    e->texts = WEIR__NEW(result) | WEIR__NEW(error);
     e->completed = 1;
     e->work_ms = j->duration_ms;
     weir__life_enter(j, WEIR_STATE_COMPLETE, now);

@@ -17,8 +17,9 @@
  *            JSON (WEIR_MAX_DATA), VALUES, HISTORY
  *   shown    in JSON: ALWAYS; SET unless 0 or NULL; DONE also when 0, of a complete job;
  *            RARE unless 0 or WEIR_DEFAULT_MAX_LOST; NEVER, which JSON cannot set either
- *   life     when it gets its value: SPEC by add, and no transition changes it; RUN by transitions,
- *            it is 0 or NULL before; BOTH; ID, TYPE: the store gives it; NONE: it is not stored
+ *   life     what gives it its value: SPEC the add, and nothing changes it; EDIT the add, and an
+ *            update changes it, but no other transition (a text only); RUN transitions, it is 0 or
+ *            NULL before; BOTH the add and transitions; ID, TYPE the store; NONE: it is not stored
  *   part     in Redis (store/redis/layout/layout.h): SPEC or RUN; FLAG of the spec; NONE
  *   at       INT: the first of its bytes there; TEXT, BYTES: its place among the texts of the part;
  *            FLAG: its bit, one of REDIS_FLAGS
@@ -38,8 +39,8 @@
 #define WEIR_JOB_FIELDS(R, X)                                                                     \
     R(X, INT,   id,                 ID,       "id",               ALWAYS, ID,   NONE,  0, 0)      \
     R(X, TEXT,  type,               TYPE,     "type",             ALWAYS, TYPE, NONE,  0, 0)      \
-    R(X, BYTES, data,               JSON,     "data",             ALWAYS, SPEC, SPEC,  3, 0)      \
-    R(X, BYTES, values,             VALUES,   "values",           SET,    SPEC, SPEC,  2, 0)      \
+    R(X, BYTES, data,               JSON,     "data",             ALWAYS, EDIT, SPEC,  3, 0)      \
+    R(X, BYTES, values,             VALUES,   "values",           SET,    EDIT, SPEC,  2, 0)      \
     R(X, INT,   priority,           PRIORITY, "priority",         ALWAYS, BOTH, SPEC, 11, 4)      \
     R(X, INT,   state,              STATE,    "state",            ALWAYS, BOTH, RUN,   0, 1)      \
     R(X, INT,   delay_ms,           MS,       "delay",            ALWAYS, BOTH, SPEC, 37, 7)      \
@@ -113,22 +114,40 @@
 
 /* ---- code for some fields, by their life ---- */
 
-/* All that are stored; those that add gives; those that a transition may change. */
-#define WEIR_IF_STORED_SPEC(...) __VA_ARGS__
-#define WEIR_IF_STORED_BOTH(...) __VA_ARGS__
-#define WEIR_IF_STORED_RUN(...)  __VA_ARGS__
+/* All that are stored; those that add gives; those that nothing changes after that; those that
+ * something changes; those that another transition than an update may change. */
+#define WEIR_IF_STORED_SPEC(...)  __VA_ARGS__
+#define WEIR_IF_STORED_EDIT(...)  __VA_ARGS__
+#define WEIR_IF_STORED_BOTH(...)  __VA_ARGS__
+#define WEIR_IF_STORED_RUN(...)   __VA_ARGS__
 #define WEIR_IF_STORED_ID(...)
 #define WEIR_IF_STORED_TYPE(...)
 #define WEIR_IF_STORED_NONE(...)
-#define WEIR_IF_NEW_SPEC(...)    __VA_ARGS__
-#define WEIR_IF_NEW_BOTH(...)    __VA_ARGS__
+#define WEIR_IF_NEW_SPEC(...)     __VA_ARGS__
+#define WEIR_IF_NEW_EDIT(...)     __VA_ARGS__
+#define WEIR_IF_NEW_BOTH(...)     __VA_ARGS__
 #define WEIR_IF_NEW_RUN(...)
 #define WEIR_IF_NEW_ID(...)
 #define WEIR_IF_NEW_TYPE(...)
 #define WEIR_IF_NEW_NONE(...)
+#define WEIR_IF_FIXED_SPEC(...)   __VA_ARGS__
+#define WEIR_IF_FIXED_EDIT(...)
+#define WEIR_IF_FIXED_BOTH(...)
+#define WEIR_IF_FIXED_RUN(...)
+#define WEIR_IF_FIXED_ID(...)
+#define WEIR_IF_FIXED_TYPE(...)
+#define WEIR_IF_FIXED_NONE(...)
+#define WEIR_IF_CHANGES_SPEC(...)
+#define WEIR_IF_CHANGES_EDIT(...) __VA_ARGS__
+#define WEIR_IF_CHANGES_BOTH(...) __VA_ARGS__
+#define WEIR_IF_CHANGES_RUN(...)  __VA_ARGS__
+#define WEIR_IF_CHANGES_ID(...)
+#define WEIR_IF_CHANGES_TYPE(...)
+#define WEIR_IF_CHANGES_NONE(...)
 #define WEIR_IF_MOVES_SPEC(...)
-#define WEIR_IF_MOVES_BOTH(...)  __VA_ARGS__
-#define WEIR_IF_MOVES_RUN(...)   __VA_ARGS__
+#define WEIR_IF_MOVES_EDIT(...)
+#define WEIR_IF_MOVES_BOTH(...)   __VA_ARGS__
+#define WEIR_IF_MOVES_RUN(...)    __VA_ARGS__
 #define WEIR_IF_MOVES_ID(...)
 #define WEIR_IF_MOVES_TYPE(...)
 #define WEIR_IF_MOVES_NONE(...)

@@ -105,7 +105,7 @@ static void reset(weir_job *j, weir_effects *e)
     j->result_len = 0;
     j->finished_at = 0;
     j->duration_ms = 0;
-    e->texts |= WEIR__NEW_PROGRESS_DATA | WEIR__NEW_RESULT;
+    e->texts |= WEIR__NEW(progress_data) | WEIR__NEW(result);
 }
 
 static void wait_again(weir_job *j, int64_t delay_ms, bool at_moment, int64_t now, weir_effects *e)
@@ -137,7 +137,7 @@ static void set_complete(weir_job *j, int64_t now, weir_effects *e)
 {
     j->progress = 100;
     j->error = NULL;
-    e->texts |= WEIR__NEW_ERROR;
+    e->texts |= WEIR__NEW(error);
     weir__life_enter(j, WEIR_STATE_COMPLETE, now);
 }
 
@@ -146,7 +146,7 @@ static void set_failed(weir_job *j, int64_t now, weir_effects *e)
     j->result = NULL;
     j->result_len = 0;
     j->duration_ms = 0;
-    e->texts |= WEIR__NEW_RESULT;
+    e->texts |= WEIR__NEW(result);
     weir__life_error(j, WEIR__BY_HAND_TEXT, now, e);
     weir__life_enter(j, WEIR_STATE_FAILED, now);
 }
@@ -190,7 +190,7 @@ static weir_history_kind done_by_hand(const weir_job *was, const weir_job *is, b
 
 static void note_by_hand(weir_job *j, const weir_job *was, int64_t now, weir_effects *e)
 {
-    bool           new_data = e->texts & WEIR__NEW_DATA;
+    bool           new_data = e->texts & WEIR__NEW(data);
     weir_history_kind kind = done_by_hand(was, j, new_data);
     bool           is_over = kind == WEIR__HISTORY_RETRIED || kind == WEIR__HISTORY_SET;
     /* The state no longer shows that a worker completed it: the history does. */
@@ -248,12 +248,12 @@ static void set_members(weir_job *j, const weir_change *change, int64_t now, wei
     if (change->data) {
         j->data = change->data;
         j->data_len = change->data_len ? change->data_len : strlen(change->data);
-        e->texts |= WEIR__NEW_DATA;
+        e->texts |= WEIR__NEW(data);
     }
     if (change->values) {
         j->values = e->values.len ? e->values.data : NULL;
         j->values_len = e->values.len;
-        e->texts |= WEIR__NEW_VALUES;
+        e->texts |= WEIR__NEW(values);
     }
     if (change->set_delay)
         j->delay_ms = change->delay_ms;

@@ -66,8 +66,8 @@ static void say_next(weir_buf *b, const weir_schedule *s, const weir_cron *c, in
     if (s->paused) {
         weir__buf_str(b, "It is paused, and does not fire until it is resumed.");
     } else if (s->next_at >= WEIR_PARKED_AT) {
-        weir__buf_str(b, "It does not fire: it is on its way from one store to another. Run "
-                         "`weir migrate` again, to go on.");
+        weir__buf_str(b, "It does not fire: it is on its way from one store to another. "
+                         "Repeating the migration goes on with it.");
     } else if (!s->next_at) {
         weir__buf_str(b, "It has ended, and does not fire any more.");
     } else if (now - due > LATE_MS) {

@@ -1,6 +1,7 @@
 /* abi.c - the sizes of the public structs that callers allocate or that are inside of these. A
  * program may run with a later library than it was compiled with, so these sizes never change: a
  * new member takes the place of a reserved one (weir.h). The sizes are those of 64-bit systems. */
+#include "weir/retryqueue.h"
 #include "weir/weir.h"
 
 #define SIZES(X)                                                                                  \
@@ -13,11 +14,12 @@
     X(weir_schedule, 992) X(weir_content, 72) X(weir_expect, 64) X(weir_mailbox_config, 64)       \
     X(weir_consumer_config, 64) X(weir_service_config, 64) X(weir_workqueue_config, 72)           \
     X(weir_task_spec, 160) X(weir_tasks_config, 56) X(weir_task_query, 80)                        \
-    X(weir_task_service, 64)                                                                      \
+    X(weir_task_service, 64) X(weir_observing, 128) X(weir_action, 48) X(weir_trace_config, 56)   \
+    X(weir_retryqueue_options, 72) X(weir_retryqueue_observing, 56) X(weir_retry_task, 64)        \
     /* filled by weir */                                                                          \
     X(weir_added, 56) X(weir_updated, 40) X(weir_metrics, 144) X(weir_info, 432)                  \
     X(weir_imported, 392) X(weir_ended, 392) X(weir_renewed, 376) X(weir_pool_stats, 80)          \
-    X(weir_workqueue_stats, 88) X(weir_task_submitted, 448)
+    X(weir_workqueue_stats, 88) X(weir_task_submitted, 448) X(weir_trace_stats, 64)
 
 #define SAME_SIZE(type, size)                                                                     \
     _Static_assert(sizeof(void *) != 8 || sizeof(type) == (size),                                 \

@@ -248,7 +248,7 @@ static weir_op op_update(uint64_t id, const weir_change *change, uint32_t from)
                       .u.update = { .id = id, .from = from, .change = *change } };
 }
 
-/* Whoever sets a job to active has it. */
+/* The caller that sets a job to active has it. */
 static weir_op op_change(const weir_queue *q, uint64_t id, const weir_change *change)
 {
     weir_op op = op_update(id, change, change->from);

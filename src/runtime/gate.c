@@ -1,4 +1,4 @@
-/* gate.c - the gate of a queue: see gate.h. Whoever was refused is woken by the timer's thread,
+/* gate.c - the gate of a queue: see gate.h. A pool that was refused is woken by the timer's thread,
  * which looks at all pools: weir__pools_tend(). */
 #include "runtime/gate.h"
 

@@ -210,6 +210,9 @@ static void release(void *ctx)
 
 static weir_code check(const weir_observing *how, weir_next_fn *on_next, weir_error *err)
 {
+    weir_code rc = WEIR__CHECK_RESERVED(how, err);
+    if (rc)
+        return rc;
     if (!on_next)
         return weir__fail_field(err, WEIR_EINVAL, "on_next", "missing");
     if (how->demand < WEIR_NO_DEMAND)

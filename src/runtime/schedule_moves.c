@@ -173,9 +173,9 @@ weir_code weir_schedule_park_async(weir_queue *q, const char *name, weir_schedul
     return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
 }
 
-/* ---- release ---- */
+/* ---- unpark ---- */
 
-static bool release_it(schedule_call *c)
+static bool unpark_it(schedule_call *c)
 {
     if (!c->known)
         return weir__call_missing(c);
@@ -185,16 +185,16 @@ static bool release_it(schedule_call *c)
     return weir__call_put(c, &c->k.s);
 }
 
-weir_code weir_schedule_release(weir_queue *q, const char *name, weir_error *err)
+weir_code weir_schedule_unpark(weir_queue *q, const char *name, weir_error *err)
 {
-    schedule_call c = { .name = name, .then = release_it };
+    schedule_call c = { .name = name, .then = unpark_it };
     return weir__call_steps(q, &c, weir__call_read_named, err);
 }
 
-weir_code weir_schedule_release_async(weir_queue *q, const char *name, weir_future **f,
+weir_code weir_schedule_unpark_async(weir_queue *q, const char *name, weir_future **f,
                                       weir_error *err)
 {
-    schedule_call c = { .name = name, .then = release_it };
+    schedule_call c = { .name = name, .then = unpark_it };
     return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
 }
 

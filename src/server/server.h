@@ -1,8 +1,8 @@
 /* server.h - a queue served over HTTP: the whole server as one object.
  *
- * The server is a user of the library: it is given an open queue and calls the public API, plus
- * runtime/ops.h for POST /v1/batch. It shares the helpers of base, core and op. The program `weir`
- * sees this header, config.h, tokens.h and auth.h. */
+ * The server is a user of the library: it is given an open queue and calls the public API, plus a
+ * few headers that the table of rooms in CONTRIBUTING.md names. It shares the helpers of base, core
+ * and op. The program `weir` sees this header, config.h, tokens.h and auth.h. */
 #ifndef WEIR_SERVER_SERVER_H
 #define WEIR_SERVER_SERVER_H
 
@@ -43,7 +43,7 @@ enum {
     SRV_PING_MS         = 10 * 1000,            /* a client at /eventbus that sends no ping */
     SRV_HEARTBEAT_MS    = 25 * 1000,            /* between two heartbeats for one of SockJS */
     SRV_MAX_ORIGINS     = 32,
-    SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for those who come again */
+    SRV_EVENT_KEEP_MS   = 60 * 1000,            /* events for readers that reconnect */
     SRV_DRAIN_MS        = 10 * 1000             /* for requests under way when the server stops */
 };
 

@@ -5,27 +5,33 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By scheme; KNOWN says the same in words. */
+/* X(scheme, its store, how an error of an unknown scheme shows it) */
+#define STORES(X)                                                                                 \
+    X("sqlite", sqlite, "sqlite:FILE")                                                            \
+    X("redis", redis, ", redis://HOST")                                                           \
+    X("redis+unix", redis, "")                                                                    \
+    X("redis+sentinel", redis, "")                                                                \
+    X("rediss", redis, ", rediss://HOST")                                                         \
+    X("rediss+sentinel", redis, "")                                                               \
+    X("redis+kue", kue, ", redis+kue://HOST")                                                     \
+    X("redis+kue+unix", kue, "")                                                                  \
+    X("redis+kue+sentinel", kue, "")                                                              \
+    X("rediss+kue", kue, "")                                                                      \
+    X("rediss+kue+sentinel", kue, "")                                                             \
+    X("http", http, ", http://HOST:7340")                                                         \
+    X("https", http, "")                                                                          \
+    X("mem", mem, " and mem:")
+
 static const struct {
     const char           *scheme;
     const weir_store_ops *ops;
 } stores[] = {
-    { "sqlite", &weir__sqlite_store },
-    { "redis", &weir__redis_store },
-    { "redis+unix", &weir__redis_store },
-    { "redis+sentinel", &weir__redis_store },
-    { "rediss", &weir__redis_store },
-    { "rediss+sentinel", &weir__redis_store },
-    { "redis+kue", &weir__kue_store },
-    { "redis+kue+unix", &weir__kue_store },
-    { "redis+kue+sentinel", &weir__kue_store },
-    { "rediss+kue", &weir__kue_store },
-    { "rediss+kue+sentinel", &weir__kue_store },
-    { "http", &weir__http_store },
-    { "https", &weir__http_store },
-    { "mem", &weir__mem_store },
+#define X(scheme, store, shown) { scheme, &weir__##store##_store },
+    STORES(X)
+#undef X
 };
-#define KNOWN "known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:"
+#define SHOWN(scheme, store, shown) shown
+#define KNOWN "known are " STORES(SHOWN)
 
 static const weir_store_ops *find_store(const char *scheme)
 {

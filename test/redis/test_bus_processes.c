@@ -113,7 +113,7 @@ static void do_chat(member *me, const char *address)
 
 static void serve(member *me, const char *name)
 {
-    static const weir_action actions[] = { { "add", add_up }, { NULL, NULL } };
+    static const weir_action actions[] = { { .name = "add", .run = add_up }, { .name = NULL } };
     weir_service_publish(&me->service, me->bus,
                          &(weir_service_config){ .name = name, .actions = actions }, &me->err);
 }

@@ -1,4 +1,4 @@
-/* test_poll.c - who is woken when jobs come: by hand, on a loop that stands still while things
+/* test_longpoll.c - who is woken when jobs come: by hand, on a loop that stands still while things
  * happen, so that every order can be had. */
 #include <stdlib.h>
 

@@ -52,6 +52,34 @@ static int the_field_is_kept(weir_queue *q, uint64_t id)
     return ok;
 }
 
+/* A text that a transition gives the job is kept, through an end, an update and another take. */
+static int the_text_is_kept(weir_queue *q)
+{
+    static const char *const types[] = { "mail", NULL };
+    weir_taking how = { .types = types, .n = 1, .lease_ms = 30000, .remote = true };
+    weir_job   *job;
+    size_t      n;
+    weir_ended  ended;
+    weir_error  err;
+    if (weir_take(q, &how, &job, &n, &err) || n != 1)
+        return 0;
+    weir_ending end = { .id = job->id, .delivery = job->delivery, .outcome = WEIR_OUTCOME_FAIL,
+                        .text = "no", .len = 2 };
+    uint64_t    id = job->id;
+    weir_job_free(job);
+    if (weir_finish(q, &end, 1, &ended, &err) || ended.err.code ||
+        weir_update(q, id, &(weir_change){ .state = WEIR_STATE_INACTIVE }, NULL, &err) ||
+        weir_take(q, &how, &job, &n, &err) || n != 1)
+        return 0;
+    int ok = job->toy_note && !strcmp(job->toy_note, "noted");
+    weir_job_free(job);
+    if (weir_get(q, id, &job, &err))
+        return 0;
+    ok = ok && job->toy_note && !strcmp(job->toy_note, "noted");
+    weir_job_free(job);
+    return ok;
+}
+
 int main(int argc, char **argv)
 {
     weir_error  err;
@@ -61,9 +89,10 @@ int main(int argc, char **argv)
         if (weir_open(&q, argv[i], NULL, &err) ||
             weir_add(q, &(weir_spec){ .type = "mail", .toy = 7 }, &added, &err))
             return weir_complain(&err);
-        printf("%s: job %s, no job %s, json %s, field %s\n", argv[i],
+        printf("%s: job %s, no job %s, json %s, field %s", argv[i],
                weir_code_name(touch(q, added.id)), weir_code_name(touch(q, 1000)),
                json_keeps_it() ? "kept" : "lost", the_field_is_kept(q, added.id) ? "kept" : "lost");
+        printf(", text %s\n", the_text_is_kept(q) ? "kept" : "lost");
         weir_close(q);
     }
     return 0;

@@ -85,6 +85,45 @@ def places_of_operation():
     ]
 
 
+def raised(file, **by):
+    """A place where numbers are raised: (file, text before, text after)."""
+    with open(os.path.join(SOURCE, file), encoding='utf-8') as f:
+        before = re.search(r'enum \{ [^}]*' + next(iter(by)) + r'[^}]*\}', f.read()).group()
+    after = before
+    for name, n in by.items():
+        after = re.sub(rf'\b{name} = (\d+)', lambda m, n=n: f'{m.group()[:-len(m.group(1))]}'
+                       f'{int(m.group(1)) + n}', after)
+    return file, before, after
+
+
+def places_of_text():
+    """A text that transitions change. It gets the place of the worker among those of a run."""
+    row = 'R(X, %s, %s, %s, "%s", SET,    RUN,  RUN,   %d, 0)'
+    worker, history = ('TEXT', 'worker', 'WORDS', 'workerId'), ('BYTES', 'history', 'HISTORY',
+                                                                'history')
+    texts = 'src/core/job_fields.h'
+
+    def moved(of, at):
+        with open(os.path.join(SOURCE, texts), encoding='utf-8') as f:
+            old = re.search(rf' R\(X, {of[0]}, +{of[1]}, .*', f.read())
+        if not old:
+            sys.exit(f'Bail out! {texts} has no row of {of[1]}: test/toy/toy.py is out of date')
+        return old.group(), f' {row % (*of, at)} \\'
+
+    return [
+        ('the member of a text', 'include/weir/job.h', '    const char  *worker;',
+         '    const char  *toy_note;\n    const char  *worker;'),
+        ('the row of a text', texts, '    R(X, INT,   search,',
+         '    ' + row % ('TEXT', 'toy_note', 'WORDS', 'toy_note', 3) + ' \\\n'
+         '    R(X, INT,   search,'),
+        ('the next place of the worker', texts, *moved(worker, 4)),
+        ('the next place of the history', texts, *moved(history, 5)),
+        ('the meaning of a text', 'src/core/job.c', '    j->failed_at = now;\n',
+         '    j->failed_at = now;\n    j->toy_note = "noted";\n'
+         '    e->texts |= WEIR__NEW(toy_note);\n'),
+    ]
+
+
 def places_of_field():
     return [
         ('its member of weir_job', 'include/weir/job.h', '} weir_job;', '    int64_t toy;\n} weir_job;'),
@@ -98,6 +137,10 @@ def places_of_field():
          '    R(X, TEXT,    search_keys,        KEYS,     "search_keys")',
          '    R(X, INT, toy, MS, "toy") \\\n'
          '    R(X, TEXT,    search_keys,        KEYS,     "search_keys")'),
+        ('a new version of the tables',
+         *raised('src/store/sqlite/schema.c', VERSION=1, COLUMNS=2)),
+        ('a new version in Redis', *raised('src/store/redis/layout/layout.h', REDIS_VERSION=1,
+                                           REDIS_HEADS_OF_VERSION=7, REDIS_TEXTS_OF_VERSION=1)),
         ('its meaning', 'src/core/job.c', '        .ttl_ms = spec->ttl_ms,',
          '        .ttl_ms = spec->ttl_ms,\n        .toy = spec->toy,'),
     ]
@@ -152,8 +195,9 @@ def run(tree):
                     '-Dtests=false', '-Dexamples=false', '-Dbench=false'],
                    stdout=subprocess.DEVNULL, check=True)
     operation, field = places_of_operation(), places_of_field()
+    text = places_of_text()
     shutil.copy(os.path.join(HERE, 'op_touch.c'), tree.path('src/op/op_touch.c'))
-    for _, file, without, with_it in operation + field:
+    for _, file, without, with_it in operation + field + text:
         tree.edit(file, without, with_it)
     ok, out = tree.build()
     report('the tree builds with a toy operation and a toy field', ok, out)
@@ -168,18 +212,18 @@ def run(tree):
     if r.returncode:
         return
     for store in ('mem:', f'sqlite:{tree.path("toy.db")}'):
-        try_store(program, store, 'job OK, no job ENOENT, json kept, field kept')
+        try_store(program, store, 'job OK, no job ENOENT, json kept, field kept, text kept')
     with redis(tree.path('redis')) as socket:
         for store in (f'redis+unix://{socket}', f'redis+kue+unix://{socket}?profile=kue&prefix=k',
                       f'redis+kue+unix://{socket}?profile=vertx&prefix=v'):
             # the toy operation is not carried out there
-            try_store(program, store, 'job ENOENT, no job ENOENT, json kept, field kept')
+            try_store(program, store, 'job ENOENT, no job ENOENT, json kept, field kept, text kept')
     forget_each(tree, 'an operation', operation)
     tree.edit('src/op/op_touch.c', 'weir__op_no_copy, ', '')
     ok, out = tree.build()
     report('a row without a member does not build', not ok, out)
     tree.edit('src/op/op_touch.c', 'weir__op_no_check, ', 'weir__op_no_check, weir__op_no_copy, ')
-    forget_each(tree, 'a field', field[:-1])        # its meaning needs a test of its own
+    forget_each(tree, 'a field', field[:-1] + text[:-1])    # meanings need a test of their own
 
 
 main()

@@ -538,7 +538,7 @@ static void add_up(weir_message *m, void *ctx)
 
 static void services_are_called_by_name(void **state)
 {
-    static const weir_action actions[] = { { "add", add_up }, { NULL, NULL } };
+    static const weir_action actions[] = { { .name = "add", .run = add_up }, { .name = NULL } };
     rig          *r = *state;
     weir_service *s;
     weir_reply    reply;

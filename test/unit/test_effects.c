@@ -72,7 +72,7 @@ static void a_job_that_comes_goes_and_is_taken(void **state)
     check(&e, &j, WEIR_STATE_ANY, WEIR_STATE_INACTIVE, "enqueue", NULL);
     weir__job_take(&j, "w", 30, T0, &e);
     assert_true(!e.takes_key && !e.frees_key && weir__effects_start(&e));
-    assert_int_equal(e.texts, WEIR__NEW_WORKER | WEIR__NEW_PROGRESS_DATA);
+    assert_int_equal(e.texts, WEIR__NEW(worker) | WEIR__NEW(progress_data));
     check(&e, &j, WEIR_STATE_INACTIVE, WEIR_STATE_ACTIVE, "start=w", NULL);
     weir__job_progress(&j, 5, "[1]", 3, T0, &e);
     check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_ACTIVE, "progress=[1]", NULL);
@@ -99,7 +99,7 @@ static void a_delivery_that_ends(void **state)
     check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_ANY, "complete", NULL);
     j = taken((weir_spec){ .attempts = 2 });
     weir__job_finish(&j, WEIR_OUTCOME_FAIL, "no!", 2, 0, T0, &e);
-    assert_true(e.failed == 1 && e.texts == (WEIR__NEW_ERROR | WEIR__NEW_HISTORY));
+    assert_true(e.failed == 1 && e.texts == (WEIR__NEW(error) | WEIR__NEW(history)));
     check(&e, &j, WEIR_STATE_ACTIVE, WEIR_STATE_INACTIVE, "failed_attempt=no enqueue",
           "error | no");
     j = taken((weir_spec){ .attempts = 2, .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 5 } });
@@ -155,18 +155,18 @@ static void what_people_do(void **state)
         { { .state = WEIR_STATE_INACTIVE }, WEIR_STATE_INACTIVE, "promotion enqueue", NULL, 0 },
         { { .state = WEIR_STATE_CANCELLED }, WEIR_STATE_CANCELLED, "cancelled", NULL, 0 },
         { { .state = WEIR_STATE_COMPLETE }, WEIR_STATE_COMPLETE, "complete", NULL,
-          WEIR__NEW_ERROR },
+          WEIR__NEW(error) },
         { { .state = WEIR_STATE_FAILED }, WEIR_STATE_FAILED, "failed=Failed by hand",
-          "error | Failed by hand", WEIR__NEW_ERROR | WEIR__NEW_RESULT },
+          "error | Failed by hand", WEIR__NEW(error) | WEIR__NEW(result) },
         { { .state = WEIR_STATE_ACTIVE, .worker = "me", .lease_ms = 9 }, WEIR_STATE_ACTIVE,
-          "start=me", NULL, WEIR__NEW_WORKER | WEIR__NEW_PROGRESS_DATA },
-        { { .data = "[]" }, WEIR_STATE_DELAYED, "", NULL, WEIR__NEW_DATA },
+          "start=me", NULL, WEIR__NEW(worker) | WEIR__NEW(progress_data) },
+        { { .data = "[]" }, WEIR_STATE_DELAYED, "", NULL, WEIR__NEW(data) },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weir_effects e;
         weir_job     j = fresh((weir_spec){ .delay_ms = 5 });
         assert_int_equal(weir__job_update(&j, &cases[i].change, 0, T0, &e, NULL), WEIR_OK);
-        assert_int_equal(e.texts, cases[i].texts | WEIR__NEW_HISTORY);
+        assert_int_equal(e.texts, cases[i].texts | WEIR__NEW(history));
         check(&e, &j, WEIR_STATE_DELAYED, cases[i].to, cases[i].events, cases[i].log);
     }
 }

@@ -209,8 +209,8 @@ static void it_says_when_and_why(void **state)
     explains(&s, next + HOUR, "It was to fire on Monday 2026-11-23 06:30 Europe/Berlin, which "
              "passed 1 h 0 min ago: no process has the store open.");
     s.next_at = WEIR_PARKED_AT + next;
-    explains(&s, next, "It does not fire: it is on its way from one store to another. Run "
-             "`weir migrate` again, to go on.");
+    explains(&s, next, "It does not fire: it is on its way from one store to another. "
+             "Repeating the migration goes on with it.");
     s.next_at = 0;
     explains(&s, next, "It has ended, and does not fire any more.");
     s.paused = true;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "weir/retryqueue.h"
+
 #define SET .reserved = { [WEIR_RESERVED - 1] = (void *)1 }
 
 static void rejected(rt *t, weir_code rc, const char *field)
@@ -16,6 +18,14 @@ static void rejected(rt *t, weir_code rc, const char *field)
 static weir_code nothing(weir_job *job, void *ctx)
 {
     (void)job;
+    (void)ctx;
+    return WEIR_OK;
+}
+
+static weir_code pass(weir_item *items, size_t n, void *ctx)
+{
+    (void)items;
+    (void)n;
     (void)ctx;
     return WEIR_OK;
 }
@@ -77,6 +87,10 @@ RT_TEST(of_workers)
     assert_int_equal(renewed.err.code, WEIR_EINVAL);
     rejected(t, weir_listen(t->q, &(weir_filter){ SET }, ignore, NULL, &listener, &t->err),
              "reserved");
+    weir_stream *stream;
+    rejected(t, weir_observe(t->q, "a", &(weir_observing){ SET }, pass, NULL, NULL, &stream,
+                             &t->err), "reserved");
+    rejected(t, weir_trace_start(&(weir_trace_config){ SET }, &t->err), "reserved");
     assert_int_equal(rt_count(t, WEIR_STATE_INACTIVE), 1);
 }
 
@@ -103,7 +117,7 @@ static void of_the_bus(void **state)
     weir_consumer    *consumer;
     weir_service     *service;
     weir_workqueue   *work;
-    const weir_action actions[] = { { 0 } };
+    const weir_action actions[] = { { 0 } }, bad[] = { { .name = "a", SET }, { 0 } };
     OK(weir_bus_create(&bus, &t->err));
     rejected(t, weir_bus_publish(bus, "a", &(weir_content){ SET }, &t->err), "reserved");
     rejected(t, weir_bus_request_async(bus, "a", NULL, &(weir_expect){ SET }, &t->err),
@@ -114,11 +128,26 @@ static void of_the_bus(void **state)
                                  &t->err), "reserved");
     rejected(t, weir_service_publish(&service, bus, &(weir_service_config){ .name = "a",
                                      .actions = actions, SET }, &t->err), "reserved");
+    rejected(t, weir_service_publish(&service, bus, &(weir_service_config){ .name = "a",
+                                     .actions = bad }, &t->err), "reserved");
     rejected(t, weir_workqueue_open(&work, bus, &(weir_workqueue_config){ .address = "a", SET },
                                     &t->err), "reserved");
     assert_true(!mailbox && !consumer && !service && !work);
     weir_bus_close(bus);
 }
+
+#if WEIR_WITH_REDIS
+static void of_retry_queues(void **state)
+{
+    (void)state;
+    rt               box = { 0 }, *t = &box;
+    weir_retryqueue *rq;
+    rejected(t, weir_retryqueue_open(&rq, "redis://localhost",
+                                     &(weir_retryqueue_options){ .key = "k", SET }, &t->err),
+             "reserved");
+    assert_null(rq);
+}
+#endif
 
 int main(void)
 {
@@ -127,6 +156,9 @@ int main(void)
         cmocka_unit_test(of_workers),
         cmocka_unit_test(of_tasks),
         cmocka_unit_test(of_the_bus),
+#if WEIR_WITH_REDIS
+        cmocka_unit_test(of_retry_queues),
+#endif
     };
     return cmocka_run_group_tests_name("reserved", tests, NULL, NULL);
 }

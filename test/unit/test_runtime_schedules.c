@@ -427,8 +427,8 @@ RT_CLOCK_TEST(on_the_way_to_another_store)
     }
     assert_int_equal(get(t, "s").fired, 1);
     assert_int_equal(get(t, "s").n_history, 1);
-    OK(weir_schedule_release(t->q, "s", &t->err));
-    OK(weir_schedule_release(t->q, "s", &t->err));
+    OK(weir_schedule_unpark(t->q, "s", &t->err));
+    OK(weir_schedule_unpark(t->q, "s", &t->err));
     UNTIL(get(t, "s").fired == 2);                      /* what came due meanwhile */
     assert_true(get(t, "s").history[1].at == next);
     OK(weir_schedule_import(t->q, &list->schedule[0], &existed, &t->err));
@@ -436,7 +436,7 @@ RT_CLOCK_TEST(on_the_way_to_another_store)
     assert_int_equal(get(t, "s").fired, 2);
     weir_schedules_free(list);
     assert_int_equal(weir_schedule_park(t->q, "none", &list, &t->err), WEIR_ENOENT);
-    assert_int_equal(weir_schedule_release(t->q, "none", &t->err), WEIR_ENOENT);
+    assert_int_equal(weir_schedule_unpark(t->q, "none", &t->err), WEIR_ENOENT);
 }
 
 /* Somebody has added the job of a firing, but has not moved the schedule on when it is parked. */
@@ -479,7 +479,7 @@ RT_CLOCK_TEST(moves_have_async_twins)
     OK(weir_schedule_import_async(t->q, &list->schedule[0], &existed, &f, &t->err));
     OK(outcome(t, f));
     assert_false(existed);
-    OK(weir_schedule_release_async(t->q, "s", &f, &t->err));
+    OK(weir_schedule_unpark_async(t->q, "s", &f, &t->err));
     OK(outcome(t, f));
     assert_true(get(t, "s").next_at == list->schedule[0].next_at - WEIR_PARKED_AT);
 

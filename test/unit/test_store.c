@@ -13,23 +13,23 @@
 
 static const weir_env env = QUIET_ENV("test");
 
+#define KNOWN                                                                                     \
+    "known are sqlite:FILE, redis://HOST, rediss://HOST, redis+kue://HOST, http://HOST:7340 and "  \
+    "mem:"
+
 static void bad_urls_say_what_is_known(void **state)
 {
     (void)state;
     static const struct {
         const char *url, *msg;
     } cases[] = {
-        { NULL, "store URL: missing; known are sqlite:FILE, redis://HOST, http://HOST:7340 and "
-                "mem:" },
-        { "", "store URL: empty; known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
+        { NULL, "store URL: missing; " KNOWN },
+        { "", "store URL: empty; " KNOWN },
         { "jobs.db", "store URL \"jobs.db\" has no scheme; for a file write sqlite:jobs.db" },
         { "/a:b", "store URL \"/a:b\" has no scheme; for a file write sqlite:/a:b" },
-        { "redid://a:secret@x", "store URL: unknown scheme \"redid\"; "
-                                "known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
-        { ":x", "store URL: unknown scheme \"\"; known are sqlite:FILE, redis://HOST, "
-                "http://HOST:7340 and mem:" },
-        { "MEM:", "store URL: unknown scheme \"MEM\"; "
-                  "known are sqlite:FILE, redis://HOST, http://HOST:7340 and mem:" },
+        { "redid://a:secret@x", "store URL: unknown scheme \"redid\"; " KNOWN },
+        { ":x", "store URL: unknown scheme \"\"; " KNOWN },
+        { "MEM:", "store URL: unknown scheme \"MEM\"; " KNOWN },
         { "mem:?durability=none", "store URL: durability=none, must be disk or os" },
         { "mem:?durability=", "store URL: durability=, must be disk or os" },
         { "mem:?durability", "store URL: option \"durability\" has no value "

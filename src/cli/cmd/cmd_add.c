@@ -138,7 +138,7 @@ static int add_and_wait(cli *c, const weir_spec *spec, int64_t ms)
 
 /* ---- many ---- */
 
-static weir_code add_lot(cli *c, weir_queue *q, const weir_spec *specs, size_t n,
+static weir_code add_bulk(cli *c, weir_queue *q, const weir_spec *specs, size_t n,
                          weir_error *err)
 {
     static weir_added added[BULK];
@@ -159,7 +159,7 @@ static weir_code add_count(cli *c, weir_queue *q, const add_opts *o, const weir_
         specs[i] = *spec;
     for (uint64_t done = 0; done < total;) {
         size_t    n = total - done < bulk ? (size_t)(total - done) : bulk;
-        weir_code rc = add_lot(c, q, specs, n, &c->err);
+        weir_code rc = add_bulk(c, q, specs, n, &c->err);
         if (rc)
             return rc;
         done += n;
@@ -206,7 +206,7 @@ static weir_code add_lines(cli *c, weir_queue *q, const weir_spec *spec)
             free(line);
         }
         if (n == BULK || bytes > BULK_BYTES || (!more && n > 0)) {
-            rc = add_lot(c, q, specs, n, &c->err);
+            rc = add_bulk(c, q, specs, n, &c->err);
             if (rc)
                 rc = name_line(&c->err, line_of, n);
             while (n > 0)

@@ -37,7 +37,7 @@ typedef struct importer {
     term_progress      bar;
 } importer;
 
-static void clear_lot(importer *m)
+static void clear_bulk(importer *m)
 {
     for (size_t i = 0; i < m->n; i++) {
         weir_job_free(m->job[i]);
@@ -55,7 +55,7 @@ static void refuse(importer *m, size_t line, const weir_error *why)
         fprintf(stderr, "weir: line %zu: %s\n", line, term_clean(clean, sizeof clean, why->msg, 0));
 }
 
-static weir_code import_lot(importer *m)
+static weir_code import_bulk(importer *m)
 {
     static weir_imported out[LOT];
     weir_code            rc = m->n ? weir_import(m->q, m->in, m->n, out, &m->c->err) : WEIR_OK;
@@ -70,7 +70,7 @@ static weir_code import_lot(importer *m)
         else
             m->imported++;
     }
-    clear_lot(m);
+    clear_bulk(m);
     m->bar.total = m->imported + m->existed + m->refused;
     term_progress_show(&m->bar, m->bar.total);
     return rc;
@@ -158,12 +158,12 @@ static weir_code import_all(importer *m, FILE *in)
             rc = read_one(m, line, len);
         free(line);
         if (!rc && (m->n == LOT || m->bytes > LOT_BYTES))
-            rc = import_lot(m);
+            rc = import_bulk(m);
     }
     if (!rc && ferror(in))
         rc = weir_fail(&m->c->err, WEIR_EIO, "cannot read: %s", strerror(errno));
     weir_error why = m->c->err;
-    weir_code  last = import_lot(m);
+    weir_code  last = import_bulk(m);
     if (rc)
         m->c->err = why;
     return rc ? rc : last;

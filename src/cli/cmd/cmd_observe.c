@@ -353,7 +353,7 @@ const command cmd_observe = {
     .summary = "jobs as lines of JSON, for shells and other languages",
     .help = "Each job is one line on standard output, and waits for an answer on standard input: "
             "`ID` or `ID done [RESULT]`: it is complete; `ID fail [TEXT]`: it is tried again if "
-            "attempts are left; `ID return [DELAY]`: it comes again, and no attempt is used; "
+            "attempts are left; `ID return [DELAY]`: the job waits again, and no attempt is used; "
             "`ID give-up [TEXT]`: it has failed. Its lease is renewed meanwhile.\n\n"
             "At most --window jobs wait for their answers; the others stay in the queue. When the "
             "reader is gone, standard input ends or a signal comes, jobs without an answer go "

@@ -58,7 +58,7 @@ static weir_code check_two(mover *m, const weir_schedule *parked, weir_error *er
     weir_schedules_free(now);
     if (!same)
         return rc;
-    weir_schedule_release(m->from, parked->name, NULL);
+    weir_schedule_unpark(m->from, parked->name, NULL);
     return weir_fail(err, WEIR_EINVAL, "the target is the source: both URLs lead to one store");
 }
 
@@ -73,7 +73,7 @@ static weir_code move_parked(mover *m, weir_schedule *parked, weir_error *err)
     if (!rc)
         rc = weir_schedule_remove(m->from, parked->name, err);
     if (!rc)
-        rc = weir_schedule_release(m->to, parked->name, err);
+        rc = weir_schedule_unpark(m->to, parked->name, err);
     m->schedules += !rc;
     return rc;
 }
@@ -107,7 +107,7 @@ static weir_code release_one(mover *m, weir_schedule *s, weir_error *err)
     weir_schedules *here = NULL;
     weir_code       rc = is_parked(s) ? find(m->from, s->name, &here, err) : WEIR_OK;
     if (!rc && is_parked(s) && !here) {
-        rc = weir_schedule_release(m->to, s->name, err);
+        rc = weir_schedule_unpark(m->to, s->name, err);
         m->schedules += !rc;
     }
     weir_schedules_free(here);

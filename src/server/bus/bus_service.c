@@ -129,8 +129,12 @@ static void remove_one(weir_message *m, void *ctx)
 /* ---- the beginning and the end ---- */
 
 static const weir_action actions[] = {
-    { "addresses", addresses },   { "workQueues", list_all },       { "getWorkQueue", get_one },
-    { "putWorkQueue", put_one },  { "removeWorkQueue", remove_one }, { NULL, NULL }
+    { .name = "addresses", .run = addresses },
+    { .name = "workQueues", .run = list_all },
+    { .name = "getWorkQueue", .run = get_one },
+    { .name = "putWorkQueue", .run = put_one },
+    { .name = "removeWorkQueue", .run = remove_one },
+    { .name = NULL },
 };
 
 const char *srv_bus_service_audit(const char *action)

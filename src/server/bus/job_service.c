@@ -414,10 +414,10 @@ weir_code srv_job_service_create(srv_job_service **out, weir_bus *bus, weir_queu
                                  weir_error *err)
 {
     static const weir_action named[] = {
-#define X(name, ...) { name, run_action },
+#define X(label, ...) { .name = label, .run = run_action },
         JOB_ACTIONS(X)
 #undef X
-        { NULL, NULL }
+        { .name = NULL }
     };
     srv_job_service *s = *out = calloc(1, sizeof *s);
     if (!s)

@@ -6,7 +6,7 @@
  * A message to vertx.kue.handler.workers.done.ADDRESS_ID or .done_fail.ADDRESS_ID ends the job with
  * this address, as in Vert.x Kue, through whichever server of the bus it was taken.
  *
- * Whoever may send to these addresses may do all this to all jobs: the bus has no roles. */
+ * A client that may send to these addresses may do all this to all jobs: the bus has no roles. */
 #ifndef WEIR_SERVER_JOB_SERVICE_H
 #define WEIR_SERVER_JOB_SERVICE_H
 

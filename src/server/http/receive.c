@@ -17,15 +17,16 @@ int srv_refuse(srv_conn *c, int status, const char *why)
 
 /* ---- the head ---- */
 
-/* A header that may be there once at most. */
+/* A header that a request may have at most once. */
 static int check_once(srv_conn *c, const char *name)
 {
     size_t count;
-    char   why[80];
+    char   why[120];
     srv_field_value(c->now, name, &count);
     if (count < 2)
         return 0;
-    snprintf(why, sizeof why, "the header %s is there %zu times", name, count);
+    snprintf(why, sizeof why, "the header %s was sent %zu times; at most one is allowed", name,
+             count);
     return srv_refuse(c, 400, why);
 }
 

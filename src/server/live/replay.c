@@ -1,4 +1,4 @@
-/* replay.c - answers for batches that come again: see replay.h. */
+/* replay.c - answers for batches that are sent again: see replay.h. */
 #include "server/live/replay.h"
 
 #include <pthread.h>

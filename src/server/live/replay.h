@@ -1,6 +1,6 @@
 /* replay.h - the answers to the last batches, kept for a caller whose connection broke: when the
- * same batch comes again, with the same token, it is not done again. One answer for each caller, in
- * memory: it is gone with this run of the server, which batches therefore name (op/batch.h). Any
+ * same batch arrives again, with the same token, it is not done again. One answer for each caller,
+ * in memory: it is gone with this run of the server, which batches therefore name (op/batch.h). Any
  * thread. */
 #ifndef WEIR_SERVER_REPLAY_H
 #define WEIR_SERVER_REPLAY_H

@@ -1,5 +1,5 @@
 /* netguard.h - is this an address out in the world, or one of a network that only this machine can
- * reach? Whoever registers a URL must not be able to have the server talk to its neighbours.
+ * reach? A caller that registers a URL must not be able to have the server talk to its neighbours.
  * Pure functions. */
 #ifndef WEIR_SERVER_NETGUARD_H
 #define WEIR_SERVER_NETGUARD_H

@@ -6,18 +6,6 @@
 
 #include "store/answers.h"
 
-/* A text of the job's own, if there is one. False: out of memory. */
-static bool copy_text(const char **to, const char *text, size_t len)
-{
-    *to = text ? weir__mem_text(text, len) : NULL;
-    return *to || !text;
-}
-
-static bool copy_string(const char **to, const char *text)
-{
-    return copy_text(to, text, text ? strlen(text) : 0);
-}
-
 static bool copy_lines(mem_job *m, const weir_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -37,16 +25,7 @@ static mem_job *create(mem_type *t, const weir_job *j, const weir_incoming *in)
     mem_job *m = weir__mem_job_create(t, j);
     if (!m)
         return NULL;
-    bool ok = weir__mem_job_values(m, j) && copy_lines(m, in->lines, in->n_lines);
-#define X(member, n, k, js, s, life, ...)                                                         \
-    WEIR_IF_MOVES_##life(ok = ok && copy_string(&m->j.member, j->member);)
-    WEIR_JOB_TEXTS(X)
-#undef X
-#define X(member, n, k, js, s, life, ...)                                                         \
-    WEIR_IF_MOVES_##life(ok = ok && copy_text(&m->j.member, j->member, j->member##_len);)
-    WEIR_JOB_BYTES(X)
-#undef X
-    if (ok)
+    if (copy_lines(m, in->lines, in->n_lines))
         return m;
     weir__mem_job_free(m);
     return NULL;

@@ -96,44 +96,80 @@ weir_kept weir__mem_kept(const mem_store *s, const mem_type *t, weir_state state
 
 /* ---- making ---- */
 
-mem_job *weir__mem_job_create(mem_type *t, const weir_job *j)
+/* The job with data and the texts that nothing changes, in one block, and no others. */
+static mem_job *create(mem_type *t, const weir_job *j)
 {
     size_t size = j->data_len + 1;
-#define X(member, n, k, js, s, life, ...)                                                         \
-    WEIR_IF_NEW_##life(size += j->member ? strlen(j->member) + 1 : 0;)
-    WEIR_JOB_TEXTS(X)
-#undef X
+#define SIZE_TEXT(member, n, k, js, s, life, ...)                                                 \
+    WEIR_IF_FIXED_##life(size += j->member ? strlen(j->member) + 1 : 0;)
+#define SIZE_BYTES(member, n, k, js, s, life, ...)                                                \
+    WEIR_IF_FIXED_##life(size += j->member ? j->member##_len + 1 : 0;)
+    WEIR_JOB_TEXTS(SIZE_TEXT)
+    WEIR_JOB_BYTES(SIZE_BYTES)
     mem_job *m = malloc(sizeof *m + size);
     if (!m)
         return NULL;
     *m = (mem_job){ .j = *j, .type = t };
     char *at = m->bytes;
-#define X(member, ...) m->j.member = NULL;
-    WEIR_JOB_TEXTS(X)
-    WEIR_JOB_BYTES(X)
-#undef X
-#define X(member, n, k, js, s, life, ...)                                                         \
-    WEIR_IF_NEW_##life(if (j->member) { m->j.member = at; at = stpcpy(at, j->member) + 1; })
-    WEIR_JOB_TEXTS(X)
-#undef X
+#define NONE(member, ...) m->j.member = NULL;
+#define PUT(member, len)                                                                          \
+    if (j->member) {                                                                              \
+        m->j.member = at;                                                                         \
+        at = (char *)mempcpy(at, j->member, len) + 1;                                             \
+        at[-1] = '\0';                                                                            \
+    }
+#define PUT_TEXT(member, n, k, js, s, life, ...)                                                  \
+    WEIR_IF_FIXED_##life(PUT(member, strlen(j->member)))
+#define PUT_BYTES(member, n, k, js, s, life, ...)                                                 \
+    WEIR_IF_FIXED_##life(PUT(member, j->member##_len))
+    WEIR_JOB_TEXTS(NONE)
+    WEIR_JOB_BYTES(NONE)
+    WEIR_JOB_TEXTS(PUT_TEXT)
+    WEIR_JOB_BYTES(PUT_BYTES)
+    PUT(data, j->data_len)
     m->j.type = t->name;
-    m->j.data = memcpy(at, j->data, j->data_len);
-    at[j->data_len] = '\0';
     m->in_all.id = m->in_state.id = m->in_due.id = j->id;
     return m;
 }
 
-bool weir__mem_job_values(mem_job *m, const weir_job *j)
+/* A text of the job's own, if there is one. False: out of memory. */
+static bool copy_text(const char **to, const char *text, size_t len)
 {
-    weir_job from = *j;
-    weir_buf room = { 0 };
-    bool     ok = weir__job_values(&from, &room);
-    if (ok && from.values)
-        m->j.values = weir__mem_text(from.values, from.values_len);
-    m->j.values_len = m->j.values ? from.values_len : 0;
-    ok = ok && (m->j.values || !from.values);
-    weir__buf_fini(&room);
+    *to = text ? weir__mem_text(text, len) : NULL;
+    return *to || !text;
+}
+
+/* Data is in the block until it changes (data_apart). */
+#define IS_APART(name) (WEIR__TEXT_AT_##name != WEIR__TEXT_AT_data)
+
+static bool copy_changing(mem_job *m, const weir_job *j)
+{
+    bool ok = true;
+#define X(member, name, k, js, s, life, ...)                                                      \
+    WEIR_IF_CHANGES_##life(                                                                       \
+        ok = ok && (!IS_APART(name) ||                                                            \
+                    copy_text(&m->j.member, j->member, j->member ? strlen(j->member) : 0));)
+    WEIR_JOB_TEXTS(X)
+#undef X
+#define X(member, name, k, js, s, life, ...)                                                      \
+    WEIR_IF_CHANGES_##life(                                                                       \
+        ok = ok && (!IS_APART(name) || copy_text(&m->j.member, j->member, j->member##_len));)
+    WEIR_JOB_BYTES(X)
+#undef X
     return ok;
+}
+
+mem_job *weir__mem_job_create(mem_type *t, const weir_job *like)
+{
+    weir_job j = *like;
+    weir_buf room = { 0 };
+    mem_job *m = weir__job_values(&j, &room) ? create(t, &j) : NULL;
+    if (m && !copy_changing(m, &j)) {
+        weir__mem_job_free(m);
+        m = NULL;
+    }
+    weir__buf_fini(&room);
+    return m;
 }
 
 void weir__mem_job_put(mem_store *s, mem_job *m)
@@ -197,17 +233,20 @@ void weir__mem_line_put(mem_job *m, mem_line *line)
     }
 }
 
-/* The texts that may be replaced, in the order of the bits of weir_effects.texts: data is first. */
+/* The texts that may be replaced, by the bits of weir_effects.texts. */
 static const struct {
     size_t text, len;               /* where they are in a job; len 0: up to its NUL */
-} texts[] = {
-#define WITH_LEN(member) { offsetof(weir_job, member), offsetof(weir_job, member##_len) }
-    WITH_LEN(data), WITH_LEN(values), WITH_LEN(result), { offsetof(weir_job, error), 0 },
-    WITH_LEN(progress_data), { offsetof(weir_job, worker), 0 }, WITH_LEN(history),
-#undef WITH_LEN
+} texts[WEIR__CHANGING_TEXTS] = {
+#define X(member, name, k, js, s, life, ...)                                                      \
+    WEIR_IF_CHANGES_##life([WEIR__TEXT_AT_##name] = { offsetof(weir_job, member), 0 },)
+    WEIR_JOB_TEXTS(X)
+#undef X
+#define X(member, name, k, js, s, life, ...)                                                      \
+    WEIR_IF_CHANGES_##life([WEIR__TEXT_AT_##name] = { offsetof(weir_job, member),                 \
+                                                      offsetof(weir_job, member##_len) },)
+    WEIR_JOB_BYTES(X)
+#undef X
 };
-enum { TEXTS = sizeof texts / sizeof *texts };
-_Static_assert(WEIR__NEW_HISTORY == 1 << (TEXTS - 1), "texts[] has them all");
 
 /* Take the next text out of these bits. */
 static size_t next_text(uint32_t *bits)
@@ -276,12 +315,11 @@ void weir__mem_job_free(mem_job *m)
     }
     if (m->data_apart)
         weir__mem_text_free((char *)m->j.data);
-#define X(member, n, k, js, s, life, ...)                                                         \
-    WEIR_IF_MOVES_##life(weir__mem_text_free((char *)m->j.member);)
+#define X(member, name, k, js, s, life, ...)                                                      \
+    WEIR_IF_CHANGES_##life(if (IS_APART(name)) weir__mem_text_free((char *)m->j.member);)
     WEIR_JOB_TEXTS(X)
     WEIR_JOB_BYTES(X)
 #undef X
-    weir__mem_text_free((char *)m->j.values);
     free(m);
 }
 
@@ -399,10 +437,10 @@ void weir__mem_settle(mem_store *s, mem_change *c, int64_t now)
     mem_job *m = c->m;
     for (uint32_t left = c->e.texts; left;) {
         size_t i = next_text(&left);
-        if (i || m->data_apart)
+        if (i != WEIR__TEXT_AT_data || m->data_apart)
             throw_text(s, *text_of(&c->before, i));
     }
-    m->data_apart = m->data_apart || (c->e.texts & WEIR__NEW_DATA);
+    m->data_apart = m->data_apart || (c->e.texts & WEIR__NEW(data));
     if (c->line)
         weir__mem_line_add(m, c->line, now);
     weir__mem_follow(s, m, &c->e, now);

@@ -152,11 +152,9 @@ void weir__mem_clock_set(mem_store *s, int64_t step_ms);
 void weir__mem_index(mem_store *s, mem_job *m);
 void weir__mem_unindex(mem_store *s, mem_job *m);
 
-/* A job and the strings that stay with it, in no tree or table yet; NULL: no memory. The others
- * (result, error, progress data, worker, history, values) are to be set by the caller. */
-mem_job *weir__mem_job_create(mem_type *t, const weir_job *j);
-/* Give it the values of j, in the form that stores keep. False: no memory. */
-bool weir__mem_job_values(mem_job *m, const weir_job *j);
+/* A job with all texts of `like`, and its values in the form that stores keep. It is in no tree or
+ * table yet. NULL: no memory. */
+mem_job *weir__mem_job_create(mem_type *t, const weir_job *like);
 /* Put a new one in, with the id it has. */
 void weir__mem_job_put(mem_store *s, mem_job *m);
 

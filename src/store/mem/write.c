@@ -41,10 +41,6 @@ static bool add_one(mem_store *s, const weir_spec *spec, weir_added *out, int64_
         m = weir__mem_job_create(t, &j);
         if (!m)
             return false;
-        if (!weir__mem_job_values(m, &j)) {
-            weir__mem_job_free(m);
-            return false;
-        }
         weir__mem_job_put(s, m);
     }
     *out = (weir_added){ .id = m->j.id,

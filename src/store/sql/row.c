@@ -84,8 +84,6 @@ void weir__sql_bind_numbers(const sql_driver *d, void *st, const weir_job *j, in
     sql_sums now = *sums;
     if (j->state != WEIR_STATE_ACTIVE)
         now.lease_ms = 0;
-    if (history->len)
-        now.history = weir__sql_text_sum(history->data, history->len);
     d->bind_number(st, SQL_N_id, (int64_t)j->id);
     d->bind_number(st, SQL_N_rank, weir__job_rank(j));
     bind_due(d, st, SQL_N_due_at, j);

@@ -110,7 +110,7 @@ typedef struct sql_rows {
     weir_code (*numbers)(void *s, const weir_job *j, int64_t type, const weir_buf *history,
                          const sql_sums *sums);
     /* Those texts that `texts` names, but the history; and their words, if the job is searched. */
-    weir_code (*texts)(void *s, const weir_job *j, uint32_t texts, int64_t lease_ms);
+    weir_code (*texts)(void *s, const weir_job *j, uint32_t texts);
     weir_code (*log)(void *s, const weir_job *j, int64_t now, const char *text, size_t len);
 } sql_rows;
 

@@ -1,6 +1,8 @@
 /* apply.c - a transition of a job (core/effects.h) in the file and in memory. */
 #include "store/sqlite/sq.h"
 
+#include <string.h>
+
 /* ---- in memory ---- */
 
 void weir__sq_note_effects(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
@@ -54,41 +56,33 @@ static weir_code put_completed(void *store, const weir_job *j, int64_t type, con
     return !rc && j->search ? weir__sq_unindex(s, j->id, SQ_SLOT_ERROR) : rc;
 }
 
-static weir_code put_worker(sq_store *s, const weir_job *j, int64_t lease_ms)
+/* The words of data, or of the error, as they are now. */
+static weir_code index_texts(sq_store *s, const weir_job *j, uint32_t texts)
 {
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_HAVE);
-    weir__sq_int(st, 1, (int64_t)j->id);
-    weir__sq_string(st, 2, j->worker);
-    weir__sq_int(st, 3, lease_ms);
-    return weir__sq_do(s, st);
+    weir_code rc = texts & WEIR__NEW(data) ? weir__sq_index_data(s, j) : WEIR_OK;
+    if (rc || !(texts & WEIR__NEW(error)))
+        return rc;
+    return j->error ? weir__sq_index(s, j->id, SQ_SLOT_ERROR, j->error, strlen(j->error))
+                    : weir__sq_unindex(s, j->id, SQ_SLOT_ERROR);
 }
 
-static weir_code put_progress_and_result(sq_store *s, const weir_job *j)
-{
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_TEXTS);
-    weir__sq_int(st, 1, (int64_t)j->id);
-    weir__sq_bytes(st, 2, j->progress_data, j->progress_data_len);
-    weir__sq_bytes(st, 3, j->result, j->result_len);
-    return weir__sq_do(s, st);
-}
-
-static weir_code put_texts(void *store, const weir_job *j, uint32_t texts, int64_t lease_ms)
+static weir_code put_texts(void *store, const weir_job *j, uint32_t texts)
 {
     sq_store *s = store;
     weir_code rc = WEIR_OK;
-    if (texts & (WEIR__NEW_PROGRESS_DATA | WEIR__NEW_RESULT))
-        rc = put_progress_and_result(s, j);
-    if (!rc && texts & WEIR__NEW_VALUES)
-        rc = put_text(s, SQ_VALUES, j->id, j->values, j->values_len);
-    if (!rc && texts & WEIR__NEW_DATA)
-        rc = put_text(s, SQ_DATA, j->id, j->data, j->data_len);
-    if (!rc && texts & WEIR__NEW_DATA && j->search)
-        rc = weir__sq_index_data(s, j);
-    if (!rc && texts & WEIR__NEW_ERROR)
-        rc = weir__sq_error(s, j);
-    if (!rc && texts & WEIR__NEW_WORKER)
-        rc = put_worker(s, j, lease_ms);
-    return rc;
+    texts &= ~WEIR__NEW(history);               /* it is written with the numbers */
+#define PUT(member, name, len)                                                                    \
+    if (!rc && texts & WEIR__NEW(name))                                                           \
+        rc = put_text(s, SQ_SET_##name, j->id, j->member, len);
+#define X(member, name, k, js, sh, life, ...)                                                     \
+    WEIR_IF_CHANGES_##life(PUT(member, name, j->member ? strlen(j->member) : 0))
+    WEIR_JOB_TEXTS(X)
+#undef X
+#define X(member, name, k, js, sh, life, ...)                                                     \
+    WEIR_IF_CHANGES_##life(PUT(member, name, j->member##_len))
+    WEIR_JOB_BYTES(X)
+#undef X
+    return rc || !j->search ? rc : index_texts(s, j, texts);
 }
 
 static weir_code put_numbers(void *store, const weir_job *j, int64_t type, const weir_buf *history,

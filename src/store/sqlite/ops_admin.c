@@ -26,10 +26,11 @@ static weir_code apply(sq_store *s, const weir_job *j, sq_type *t, const weir_ef
     weir_job *copy = weir__job_copy(j);
     if (!copy)
         return weir__sq_no_memory(s);
-    if (e->texts & WEIR__NEW_WORKER)
-        copy->worker = j->worker;
-    if (e->texts & WEIR__NEW_ERROR)
-        copy->error = j->error;
+#define X(member, name, k, js, sh, life, ...)                                                     \
+    WEIR_IF_CHANGES_##life(if (e->texts & WEIR__NEW(name)) copy->member = j->member;)
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
     copy->type = t->name;
     sql_sums   sums = weir__sql_sums(copy, lease_ms);
     weir_code rc = weir__sq_apply(s, copy, t, e, &sums, now);

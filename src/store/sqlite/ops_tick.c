@@ -153,7 +153,7 @@ static void find_oldest(sq_store *s, int64_t type, weir_state state)
     sqlite3_reset(st);
 }
 
-/* Whoever asks has removed the one before: nothing else happens to finished jobs in a TICK. */
+/* The caller has removed the one before: nothing else happens to finished jobs in a TICK. */
 static uint64_t oldest(void *store, size_t i, weir_state state, int64_t *finished_at)
 {
     sq_store  *s = store;

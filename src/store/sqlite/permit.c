@@ -74,8 +74,8 @@ weir_code weir__sq_foreign_owner(int fd, const char *path, weir_error *err)
     if (dir >= 0)
         close(dir);
     return weir_fail(err, WEIR_EREADONLY, "%s: its owner is a process of another user (%s), which "
-                     "serves its own user and root only: run this as that user, or use `weir "
-                     "serve`; reading works", weir__sq_file_name(path), user);
+                     "serves its own user and root only: run this as that user, or open "
+                     "the URL of a server; reading works", weir__sq_file_name(path), user);
 }
 
 /* The directory of the path, with its slash: how many bytes. */

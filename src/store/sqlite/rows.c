@@ -130,18 +130,6 @@ weir_code weir__sq_numbers(sq_store *s, const weir_job *j, int64_t type, const w
     return weir__sq_do(s, st);
 }
 
-weir_code weir__sq_error(sq_store *s, const weir_job *j)
-{
-    sqlite3_stmt *st = weir__sq_stmt(s, SQ_ERROR);
-    weir__sq_int(st, 1, (int64_t)j->id);
-    weir__sq_string(st, 2, j->error);
-    weir_code rc = weir__sq_do(s, st);
-    if (rc || !j->search)
-        return rc;
-    return j->error ? weir__sq_index(s, j->id, SQ_SLOT_ERROR, j->error, strlen(j->error))
-                    : weir__sq_unindex(s, j->id, SQ_SLOT_ERROR);
-}
-
 static void note_logged(sq_store *s, uint64_t id)
 {
     if (id < s->first_logged)

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VERSION = 7 };
+/* The version of the tables, and how many columns `job` has in it. */
+enum { VERSION = 7, COLUMNS = 40 };
+_Static_assert((int)SQL_C_END == COLUMNS, "the columns of job have changed: raise VERSION, too");
 
 /* type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
  *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as

@@ -32,9 +32,11 @@
 
 typedef enum sq_sql {
     SQ_BEGIN, SQ_BEGIN_WRITE, SQ_COMMIT, SQ_ROLLBACK,
-    SQ_INSERT, SQ_IMPORT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS, SQ_TEXTS, SQ_HAVE,
-    SQ_ERROR, SQ_DATA, SQ_VALUES, SQ_PROGRESS, SQ_DELAY_MOVE, SQ_DELETE, SQ_LEASE, SQ_LEASE_PUT,
-    SQ_LEASE_DROP, SQ_LEASE_MOVE,
+    SQ_INSERT, SQ_IMPORT, SQ_TAKE, SQ_TAKE_DUE, SQ_COMPLETE, SQ_NUMBERS,
+#define X(m, name, k, j, s, life, ...) WEIR_IF_CHANGES_##life(SQ_SET_##name,)
+    WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X)
+#undef X
+    SQ_PROGRESS, SQ_DELAY_MOVE, SQ_DELETE, SQ_LEASE, SQ_LEASE_PUT, SQ_LEASE_DROP, SQ_LEASE_MOVE,
     SQ_SET_ASIDE,
     SQ_GET, SQ_HISTORY, SQ_BEST, SQ_WAITING, SQ_BEST_IDS, SQ_DUE, SQ_NEXT_DUE, SQ_OLDEST,
     SQ_OLDEST_IDS, SQ_ALL_ACTIVE, SQ_HOLDER, SQ_EXISTS,
@@ -350,8 +352,6 @@ weir_code weir__sq_insert_complete(sq_store *s, const weir_job *j, const sq_type
  * texts, as they will be. */
 weir_code weir__sq_numbers(sq_store *s, const weir_job *j, int64_t type, const weir_buf *history,
                            const sql_sums *sums);
-/* Its error and the words of that; NULL: none. */
-weir_code weir__sq_error(sq_store *s, const weir_job *j);
 weir_code weir__sq_log(sq_store *s, uint64_t id, bool search, int64_t now, const char *text,
                        size_t len);
 weir_code weir__sq_log_line(sq_store *s, uint64_t id, bool search, const weir_line *line);

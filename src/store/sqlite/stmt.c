@@ -133,11 +133,10 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_COMPLETE] = SQL_FINISH,
     [SQ_NUMBERS]  = SQL_NUMBERS,
     [SQ_PROGRESS] = SQL_PROGRESS,
-    [SQ_TEXTS]    = "UPDATE job SET progress_data = ?2, result = ?3 WHERE id = ?1",
-    [SQ_HAVE]     = "UPDATE job SET worker = ?2, lease_ms = ?3 WHERE id = ?1",
-    [SQ_ERROR]    = SQL_SET("error"),
-    [SQ_DATA]     = SQL_SET("data"),
-    [SQ_VALUES]   = SQL_SET("values"),
+#define X(m, name, k, j, s, life, ...) WEIR_IF_CHANGES_##life([SQ_SET_##name] = SQL_SET(#name),)
+    WEIR_JOB_TEXTS(X)
+    WEIR_JOB_BYTES(X)
+#undef X
     [SQ_DELAY_MOVE] =
         "UPDATE job SET promote_at = promote_at + ?2, rank = rank + ?2,"
         " due_at = iif(deadline_at > 0 AND deadline_at < promote_at + ?2, deadline_at,"

@@ -4,7 +4,7 @@
  * transaction costs. What an ADD and a TAKE change can be derived from the jobs themselves, and is
  * written along with the next change of another sort, or after UNCOUNTED_MAX added jobs. So the
  * counts in the file are those of the jobs up to counted_id (of row 1), and a job that was inactive
- * then may be active now. Whoever reads them adds the few jobs behind counted_id and counts the
+ * then may be active now. A reader of the counts adds the few jobs behind counted_id and counts the
  * active ones, who are in one place of the index. */
 #include "store/sqlite/sq.h"
 

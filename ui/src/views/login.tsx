@@ -19,7 +19,7 @@ export function Login(): JSX.Element {
                 {loginError && <p class="bad" role="alert">{loginError}</p>}
                 <button type="submit" class="main" disabled={!token.trim()}>Sign in</button>
             </form>
-            <p>Whoever runs this server makes one with</p>
+            <p>The operator of this server makes one with</p>
             <Command text="weir token add NAME --role read" />
             <p class="faint">The token is kept in this tab alone, and forgotten with it.</p>
         </main>

@@ -73,7 +73,7 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effec
     const weir_job *j = p->j;
     weir_buf       *b = weir__step(s, t, weir__part_of(s, j->id), 'P', 12);
     weir_buf       *tmp = &s->scratch;
-    bool            new_data = e->texts & WEIR__NEW_DATA, has_line = e->log.len > 0;
+    bool            new_data = e->texts & WEIR__NEW(data), has_line = e->log.len > 0;
     weir__resp_int(b, (int64_t)j->id);
     weir__resp_bytes(b, p->old_run.at, p->old_run.len);
     weir__resp_bytes(b, p->old_spec.at, p->old_spec.len);

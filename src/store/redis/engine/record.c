@@ -25,17 +25,24 @@ _Static_assert((0 REDIS_BESIDE(RUN_MASK) WEIR_JOB_NUMBERS(JOB_RUN_MASK)) ==
 /* Texts by their places: of the spec data is the last and has no length; of the run history is the
  * last, and is there only if the job has one. */
 #define X(m, name, k, j, s, l, part, at, b) TEXT_##name = at,
-enum { WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) TEXTS = 5 };
+enum { WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) };
 #undef X
-#define X(m, name, k, j, s, l, part, at, b) +(REDIS_IN_##part == REDIS_IN_SPEC)
-_Static_assert(0 WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) == TEXT_data + 1,
-               "data must be the last text of a spec");
-#undef X
-#define X(m, name, k, j, s, l, part, at, b) +(REDIS_IN_##part == REDIS_IN_RUN)
-_Static_assert(0 WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) == TEXT_history + 1 &&
-                   TEXT_history < TEXTS && TEXT_data < TEXTS,
-               "history must be the last text of a run");
-#undef X
+#define IS_SPEC(m, name, k, j, s, l, part, at, b) +(REDIS_IN_##part == REDIS_IN_SPEC)
+#define IS_RUN(m, name, k, j, s, l, part, at, b)  +(REDIS_IN_##part == REDIS_IN_RUN)
+enum {
+    SPEC_TEXTS = 0 WEIR_JOB_TEXTS(IS_SPEC) WEIR_JOB_BYTES(IS_SPEC),
+    RUN_TEXTS = 0 WEIR_JOB_TEXTS(IS_RUN) WEIR_JOB_BYTES(IS_RUN),
+    TEXTS = (int)SPEC_TEXTS > (int)RUN_TEXTS ? (int)SPEC_TEXTS : (int)RUN_TEXTS,
+};
+/* The places of n texts are 0 to n - 1: only then n powers of two are 2^n - 1 together. */
+#define SPEC_PLACE(m, n, k, j, s, l, part, at, b) +((REDIS_IN_##part == REDIS_IN_SPEC) << at)
+#define RUN_PLACE(m, n, k, j, s, l, part, at, b)  +((REDIS_IN_##part == REDIS_IN_RUN) << at)
+_Static_assert((0 WEIR_JOB_TEXTS(SPEC_PLACE) WEIR_JOB_BYTES(SPEC_PLACE)) == (1 << SPEC_TEXTS) - 1,
+               "a text of the spec is at a wrong place");
+_Static_assert((0 WEIR_JOB_TEXTS(RUN_PLACE) WEIR_JOB_BYTES(RUN_PLACE)) == (1 << RUN_TEXTS) - 1,
+               "a text of the run is at a wrong place");
+_Static_assert((int)SPEC_TEXTS == TEXT_data + 1, "data must be the last text of a spec");
+_Static_assert((int)RUN_TEXTS == TEXT_history + 1, "history must be the last text of a run");
 
 typedef struct texts {
     mp_slice none[1], spec[TEXTS], run[TEXTS];      /* none: the type */

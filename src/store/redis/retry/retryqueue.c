@@ -143,7 +143,10 @@ static redisReply *eval(weir_retryqueue *rq, const char *script, const char *con
 
 static weir_code check(weir_retryqueue_options *o, weir_error *err)
 {
-    size_t len = o->key ? strlen(o->key) : 0;
+    size_t    len = o->key ? strlen(o->key) : 0;
+    weir_code rc = WEIR__CHECK_RESERVED(o, err);
+    if (rc)
+        return rc;
     if (len < 1 || len > WEIR_RETRY_MAX_KEY)
         return weir__fail_field(err, WEIR_EINVAL, "key", "%zu bytes, must be 1 to %d "
                                 "(WEIR_RETRY_MAX_KEY)", len, WEIR_RETRY_MAX_KEY);
@@ -294,6 +297,9 @@ static char *make_member(const weir_retry_task *task, int32_t failures)
 
 static weir_code check_task(const weir_retry_task *task, weir_error *err)
 {
+    weir_code rc = WEIR__CHECK_RESERVED(task, err);
+    if (rc)
+        return rc;
     if (!task->payload)
         return weir__fail_field(err, WEIR_EINVAL, "payload", "missing");
     if (task->created_at < 0)
@@ -483,6 +489,9 @@ static void *watch(void *arg)
 static weir_code check_observing(const weir_retryqueue_observing *how, weir_error *err)
 {
     enum { MAX_THREADS = 1024 };
+    weir_code rc = WEIR__CHECK_RESERVED(how, err);
+    if (rc)
+        return rc;
     if (how->poll_ms < 0 || how->poll_ms > WEIR_MAX_MS)
         return weir__fail_field(err, WEIR_EINVAL, "poll_ms", "%lld, must be 0 to %lld "
                                 "(WEIR_MAX_MS)", (long long)how->poll_ms, (long long)WEIR_MAX_MS);
