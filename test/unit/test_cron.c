@@ -188,9 +188,9 @@ static void intervals(void **state)
 static void errors_give_the_place(void **state)
 {
     (void)state;
-    refused("* 3 *", "has 3 fields; expected 5");
-    refused("", "has 0 fields");
-    refused("1 2 3 4 5 6 7", "has 7 fields");
+    refused("* 3 *", "column 6: it has 3 fields; expected 5");
+    refused("", "column 1: it has 0 fields");
+    refused("1 2 3 4 5 6 7 8", "column 13: it has 8 fields");
     refused("42-63 * * * * *", "column 4, second: the value 63 is out of range; expected 0 to 59");
     refused("42#3 * * * * *", "column 3, second: \"#3\" is not understood");
     refused("9X * * * *", "column 2, minute: \"X\"");
@@ -200,7 +200,8 @@ static void errors_give_the_place(void **state)
     refused("* * * * 5W", "column 10, weekday: \"W\"");
     refused("* 5-1 * * *", "column 5, hour: the range ends before it begins");
     refused("* * * * 5-0", "the range ends");
-    refused("0 0 30 2 *", "never fires");
+    refused("0 0 30 2 *", "column 5: it never fires");
+    refused("0 0 0  30 2 *", "column 8: it never fires");
     refused("0 0 31 2,4,6,9,11 ?", "never fires");
     refused("0 0 30L 2 *", "never fires");
     refused("0 0 5W * 6", "never fires");
@@ -216,16 +217,18 @@ static void errors_give_the_place(void **state)
     refused(",1 * * * *", "column 1");
     refused("1-/2 * * * *", "column 3");
     refused("* * * * MONDAY", "column 12");
-    refused("@sometimes", "\"@sometimes\" is unknown; expected @yearly");
+    refused(" @sometimes", "column 2: \"@sometimes\" is unknown; expected @yearly");
     refused("@reboot", "is unknown");
     refused("@every 90m", "column 8: 90 is out of range, since @every follows the clock; expected "
                           "1 to 59, or write every 90m");
     refused("@every 24h", "1 to 23");
-    refused("@every 0m", "write it like");
+    refused("@every 0m", "column 8: \"0m\" is not understood; write it like");
+    refused("@every 1.5h", "column 9: \"1.5h\" is not understood; write it like");
     refused("@every 10ms", "write it like");
     refused("@every 10s", "every 30s");
     refused("@every 99999999999999999999m", "out of range");
-    refused("@at 7:30", "write it like @at 06:30");
+    refused("@at 7:30", "column 6: \"7:30\" is not understood; write it like @at 06:30");
+    refused("@at ?:30", "column 5: \"?:30\" is not understood");
     refused("@at 24:00", "column 5: \"24:00\" is no time of a day");
     refused("@at ??:60", "no time of a day");
     refused("@at 12:00 pm", "no time of a day");
@@ -240,7 +243,9 @@ static void errors_give_the_place(void **state)
     assert_int_equal(weir__cron_parse(&c, text, NULL, false, &err), WEIR_OK);
     assert_int_equal(weir__cron_parse(&c, NULL, NULL, false, &err), WEIR_EINVAL);
     assert_int_equal(weir__cron_parse(&c, "* * * * *", "Mars/Olympus", false, &err), WEIR_EINVAL);
-    assert_non_null(strstr(err.msg, "unknown time zone \"Mars/Olympus\""));
+    assert_non_null(strstr(err.msg, "unknown time zone \"Mars/Olympus\", column 1"));
+    assert_int_equal(weir__cron_parse(&c, "* * * * *", "Europe/Berlni", false, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "unknown time zone \"Europe/Berlni\", column 8"));
 }
 
 /* ---- clock changes ---- */
