@@ -196,7 +196,8 @@ WEIR_API weir_code weir_task_adjust(weir_tasks *t, const weir_task_spec *spec, b
 /* After trouble: what should be ready, is. Tasks of this classifier (NULL: "default") that have a
  * schedule and ended without being armed again are ready for their next firing. With a table of
  * record, tasks that its rows show as ready or running, and that the queue has lost, are submitted
- * again; rows of tasks that have ended are brought up to date. *armed (may be NULL): how many. */
+ * again; rows of tasks that have ended or were removed are brought up to date. *armed (may be
+ * NULL): how many. */
 WEIR_API weir_code weir_task_initialize(weir_tasks *t, const char *classifier, size_t *armed,
                                         weir_error *err);
 
@@ -250,6 +251,13 @@ WEIR_API weir_code weir_tasks_run(weir_tasks *t, int32_t threads, weir_error *er
 
 /* Stop the loop: as weir_stop() for these pools. Without a loop, WEIR_OK. */
 WEIR_API weir_code weir_tasks_stop(weir_tasks *t, int64_t timeout_ms, weir_error *err);
+
+/* Follow tasks of this queue until weir_tasks_close(), whoever does them: a pool of another
+ * program, `weir work`, a worker at a server. One with a schedule that has completed, failed or
+ * timed out is ready again for its next firing. With a table of record, its row is written when a
+ * task ends, is cancelled, tried again or removed; a row that cannot be written now is written
+ * later. weir_tasks_run() does so for the services here, `weir serve` and `weir work` for all. */
+WEIR_API weir_code weir_tasks_follow(weir_tasks *t, weir_error *err);
 
 /* Submit a task and wait for its end, at most `timeout_ms`. *out is the task with its result; if it
  * has not ended by then, `unfinished` is set, and the task goes on. */
