@@ -93,6 +93,24 @@ static void print_line(const char *label, const char *text)
         printf("  %-12s %s\n", label, term_clean(clean, sizeof clean, text, 0));
 }
 
+static void print_moment(const char *label, int64_t at)
+{
+    char text[40];
+    if (at)
+        print_line(label, term_moment(text, sizeof text, at));
+}
+
+static void print_numbers(const weir_task_spec *s)
+{
+    char text[40];
+    if (s->timeout_ms)
+        print_line("timeout", term_duration(text, sizeof text, s->timeout_ms));
+    if (s->version) {
+        snprintf(text, sizeof text, "%lld", (long long)s->version);
+        print_line("version", text);
+    }
+}
+
 static weir_code print_task(cli *c, const weir_task *task)
 {
     const weir_task_spec *s = &task->spec;
@@ -105,13 +123,21 @@ static weir_code print_task(cli *c, const weir_task *task)
     print_line("name", strcmp(s->name, s->service) ? s->name : NULL);
     print_line("classifier", s->classifier);
     print_line("relative id", s->relative_id);
+    print_moment("run at", s->run_at);
     print_line("schedule", s->schedule);
+    print_line("zone", s->zone);
+    print_numbers(s);
     print_line("attachment", s->attachment);
     print_line("var1", s->var1);
     print_line("var2", s->var2);
     print_line("var3", s->var3);
     print_line("said", task->result_state);
     print_line("result", task->result);
+    print_line("host", task->host);
+    print_line("ip", task->ip);
+    print_moment("created", task->created_at);
+    print_moment("started", task->started_at);
+    print_moment("ended", task->ended_at);
     printf("  %-12s %llu\n", "job", (unsigned long long)task->job);
     return WEIR_OK;
 }
