@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "weir/task.h"
 
-/* `record`: the table of record; NULL: none. *out: weir_tasks_close(), before the queue is closed. */
+/* `record`: the table of record; NULL: none. *out: weir_tasks_close(), while the queue is open. */
 weir_code cli_follow(cli *c, weir_queue *q, const char *record, weir_tasks **out);
 
 #define TASK_TABLE_OPTION(at_)                                                                    \

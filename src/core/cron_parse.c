@@ -338,8 +338,8 @@ static weir_code read_clock_every(weir_cron *c, const char *text, const char *s,
             return read_fields(c, fields, err);
         }
     }
-    return weir_fail(err, WEIR_EINVAL, "\"%.60s\", column %d: \"%.20s\" is not understood; write it "
-                     "like @every 15m or @every 2h; for other intervals, every 90m or every 30s",
+    return weir_fail(err, WEIR_EINVAL, "\"%.60s\", column %d: \"%.20s\" is not understood; write "
+                     "it like @every 15m or @every 2h; for other intervals, every 90m or every 30s",
                      text, (int)(place - text) + 1, s);
 }
 

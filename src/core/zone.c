@@ -197,8 +197,8 @@ static weir_code no_such_zone(const char *name, weir_error *err)
                          "time zone \"%.64s\": no time zones are installed in %.100s; install the "
                          "package tzdata", name, directory());
     return weir_fail(err, WEIR_EINVAL,
-                     "unknown time zone \"%.64s\", column %d; use an IANA name such as Europe/Berlin "
-                     "or UTC", name, unknown_part(name));
+                     "unknown time zone \"%.64s\", column %d; use an IANA name such as "
+                     "Europe/Berlin or UTC", name, unknown_part(name));
 }
 
 static weir_code load(weir_zone **out, const char *name, weir_error *err)

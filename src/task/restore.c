@@ -59,8 +59,8 @@ static void put_mark(weir_tasks *t, const char *classifier)
     char          name[WEIR_MAX_SCHEDULE_NAME + 1];
     weir_schedule mark = { .name = name, .when = "@monthly", .paused = true,
                            .job = { .type = "task-table", .data =
-                           "{\"why\":\"while this schedule is here, the tasks of the table of record "
-                           "are in this queue, or have ended\"}" } };
+                           "{\"why\":\"while this schedule is here, the tasks of the table of "
+                           "record are in this queue, or have ended\"}" } };
     mark_name(t, classifier, name);
     weir_schedule_put(t->q, &mark, NULL);
 }
@@ -89,7 +89,8 @@ weir_code weir__task_mark(weir_tasks *t, const char *classifier, weir_error *err
     weir_task_spec spec;
     int64_t        created;
     size_t         n = 0;
-    rc = weir__record_open_rows(t->table, classifier, NULL, "", 1, &arena, &spec, &created, &n, err);
+    rc = weir__record_open_rows(t->table, classifier, NULL, "", 1, &arena, &spec, &created, &n,
+                                err);
     weir__arena_free(&arena);
     if (!rc && !n)
         put_mark(t, classifier);

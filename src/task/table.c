@@ -236,7 +236,8 @@ weir_code weir__record_update(task_table *t, const weir_task *task, weir_error *
     weir_buf              b = { 0 };
     enum { SAID_BYTES = 300 };
     const struct { const char *column, *text; } texts[] = {
-        { "STATE", states[task->state] }, { "RELATIVE_ID", s->relative_id }, { "CLASSIFIER", s->classifier },
+        { "STATE", states[task->state] }, { "RELATIVE_ID", s->relative_id },
+        { "CLASSIFIER", s->classifier },
         { "TASK_NAME", s->name }, { "VAR1", s->var1 }, { "VAR2", s->var2 }, { "VAR3", s->var3 },
     };
     const struct { const char *column; int64_t at; } moments[] = {

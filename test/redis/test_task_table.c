@@ -221,7 +221,8 @@ static void ends_elsewhere_are_recorded_in(const char *scheme)
     MUST(weir_tasks_follow(p->tasks, &p->err));
     weir_task_spec spec[] = {
         { .service = "a", .id = "1" }, { .service = "a", .id = "2" },
-        { .service = "a", .id = "3", .run_at = later }, { .service = "a", .id = "4", .run_at = later },
+        { .service = "a", .id = "3", .run_at = later },
+        { .service = "a", .id = "4", .run_at = later },
         { .service = "a", .id = "5", .run_at = later },
     };
     MUST(weir_task_submit(p->tasks, spec, 5, added, &p->err));
@@ -276,10 +277,11 @@ static void a_row_that_cannot_be_written_is_an_error_in(const char *scheme)
     weir_task_spec spec[] = { { .service = "a", .id = "1" }, { .service = "a", .id = "2" },
                               { .service = "a", .id = "3" } };
     MUST(weir_task_submit(p->tasks, spec, 3, NULL, &p->err));
-    MUST(weir_task_adjust(p->tasks, &(weir_task_spec){ .id = "1", .run_at = INT64_C(4102444800000) },
-                          NULL, &p->err));
+    weir_task_spec far = { .id = "1", .run_at = INT64_C(4102444800000) };
+    MUST(weir_task_adjust(p->tasks, &far, NULL, &p->err));
     MUST(weir_task_promote(p->tasks, "1", &p->err));
-    assert_string_equal(ask(p, "SELECT count(*) FROM t_gone WHERE RUN_AT<'2099-01-01 00:00:00'"), "3;");
+    assert_string_equal(ask(p, "SELECT count(*) FROM t_gone WHERE"
+                            " RUN_AT<'2099-01-01 00:00:00'"), "3;");
     ask(p, "DROP TABLE t_gone");
     assert_int_equal(weir_task_cancel(p->tasks, (const char *[]){ "1" }, 1, NULL, &n, &p->err),
                      WEIR_EIO);
