@@ -471,6 +471,54 @@ static void nothing_lies_between(void **state)
     assert_in_range(fired, EXPRESSIONS / 2, EXPRESSIONS);
 }
 
+/* How far a zone's clock is from UTC all the time up to `until`; false: it changes meanwhile. */
+static bool steady(const weir_zone *z, int64_t from, int64_t until, int64_t *offset)
+{
+    *offset = weir__zone_span(z, from).offset;
+    for (int64_t at = from; at < until; at += 900)
+        if (weir__zone_span(z, at).offset != *offset)
+            return false;
+    return weir__zone_span(z, until).offset == *offset;
+}
+
+/* The same in zones, where the clock does not change on the way: a firing matches what a clock
+ * there shows, and no minute before it does. */
+static void nothing_lies_between_in_zones(void **state)
+{
+    (void)state;
+    static const char *const zones[] = { "Europe/Berlin", "America/New_York", "Asia/Kolkata",
+                                         "Australia/Lord_Howe", "Pacific/Chatham",
+                                         "America/St_Johns" };
+    enum { EXPRESSIONS = 1200, MINUTES = 5 * 1440 };
+    int fired = 0;
+    for (int i = 0; i < EXPRESSIONS; i++) {
+        sets      s = { 0 };
+        char      minute[80], hour[80], all[200];
+        weir_cron c;
+        int64_t   offset;
+        memset(s.day, true, sizeof s.day);
+        memset(s.month, true, sizeof s.month);
+        memset(s.weekday, true, sizeof s.weekday);
+        random_field(minute, s.minute, 0, 59);
+        random_field(hour, s.hour, 0, 23);
+        snprintf(all, sizeof all, "%s %s * * *", minute, hour);
+        if (weir__cron_parse(&c, all, zones[i % 6], false, NULL))
+            continue;
+        int64_t after = moment("2020-01-01") / 1000 + (int64_t)below(3000) * 86400 + below(86400);
+        int64_t next = weir__cron_next(&c, 0, after * 1000) / 1000;
+        assert_true(next > after);
+        if (!steady(c.zone, after - 7200, next, &offset))
+            continue;
+        assert_true(matches(&s, next + offset) && (next + offset) % 60 == 0);
+        int64_t first = (after + offset) / 60 * 60 + 60 - offset;
+        for (int64_t t = first; t < next && t < first + MINUTES * 60; t += 60)
+            if (matches(&s, t + offset))
+                fail_msg("%s in %s: %lld lies between", all, zones[i % 6], (long long)t);
+        fired++;
+    }
+    assert_in_range(fired, EXPRESSIONS / 2, EXPRESSIONS);
+}
+
 /* In zones, through clock changes: strictly later, and the same when asked at any moment before. */
 static void firings_do_not_depend_on_when_one_asks(void **state)
 {
@@ -510,6 +558,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_start_counts_and_limits),
         cmocka_unit_test(agrees_with_croner),
         cmocka_unit_test(nothing_lies_between),
+        cmocka_unit_test(nothing_lies_between_in_zones),
         cmocka_unit_test(firings_do_not_depend_on_when_one_asks),
     };
     table_path = argc > 1 ? argv[1] : "test/cron/table.txt";
