@@ -99,6 +99,28 @@ WEIR_API void weir_task_free(weir_task *task);   /* NULL is fine */
  * memory. */
 WEIR_API char *weir_task_json(const weir_task *task, size_t *out_len);
 
+/* ---- delayqueue.properties ---- */
+
+/* What delayqueue's file says. A name that is not in it is "" or false. */
+typedef struct weir_task_properties {
+    char queue_key[WEIR_MAX_TASK_TEXT + 1];     /* QueueKey: the prefix of the queue on Redis */
+    char table[WEIR_MAX_TASK_TEXT + 1];         /* TaskTableName: of the table and the view */
+    bool daily_keys;                            /* DailyQueueKey; it changes nothing: a task that is
+                                                   due at midnight must not stay behind */
+    void *reserved[WEIR_RESERVED];
+} weir_task_properties;
+
+/* Read a file of Java properties. WEIR_ENOENT, WEIR_EIO; WEIR_EINVAL: a value is wrong. */
+WEIR_API weir_code weir_task_properties_read(const char *file, weir_task_properties *out,
+                                             weir_error *err);
+
+/* The URL of a queue with QueueKey as its prefix, if it is on Redis and has none; the URL of a
+ * table of record with TaskTableName, if it names none. *out is the caller's: free(). */
+WEIR_API weir_code weir_task_properties_queue(const weir_task_properties *p, const char *url,
+                                              char **out, weir_error *err);
+WEIR_API weir_code weir_task_properties_table(const weir_task_properties *p, const char *url,
+                                              char **out, weir_error *err);
+
 /* ---- open and close ---- */
 
 typedef struct weir_tasks weir_tasks;
@@ -112,7 +134,9 @@ typedef struct weir_tasks_config {
                                        mysql "&socket=FILE". A task has its row before it is
                                        acknowledged. Every program that submits or does tasks of
                                        the queue names the same one. NULL: none */
-    void       *reserved[WEIR_RESERVED];
+    const char *properties;         /* a file, delayqueue.properties, which names the table unless
+                                       `table` does; NULL: none */
+    void       *reserved[WEIR_RESERVED - 1];
 } weir_tasks_config;
 
 /* Tasks in this queue, which must stay open. `config` may be NULL. *out belongs to the caller:

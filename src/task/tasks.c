@@ -29,6 +29,19 @@ static void find_ip(char *out, socklen_t size)
     freeifaddrs(all);
 }
 
+static weir_code open_table(weir_tasks *t, const weir_tasks_config *c, weir_error *err)
+{
+    weir_task_properties p = { 0 };
+    char                *url = NULL;
+    weir_code rc = c->properties ? weir_task_properties_read(c->properties, &p, err) : WEIR_OK;
+    if (!rc && c->table)
+        rc = weir_task_properties_table(&p, c->table, &url, err);
+    if (!rc && url)
+        rc = weir__record_open(&t->table, url, err);
+    free(url);
+    return rc;
+}
+
 weir_code weir_tasks_open(weir_tasks **out, weir_queue *q, const weir_tasks_config *config,
                           weir_error *err)
 {
@@ -50,7 +63,7 @@ weir_code weir_tasks_open(weir_tasks **out, weir_queue *q, const weir_tasks_conf
     t->version = c->version;
     snprintf(t->worker, sizeof t->worker, "%s", c->worker ? c->worker : "");
     find_ip(t->ip, sizeof t->ip);
-    weir_code rc = c->table ? weir__record_open(&t->table, c->table, err) : WEIR_OK;
+    weir_code rc = open_table(t, c, err);
     if (rc) {
         free(t);
         return rc;

@@ -144,6 +144,21 @@ case_it_is_explained() {
     has out "  ended        20"
 }
 
+case_properties() {
+    export WEIR_STORE=sqlite:jobs.db
+    printf '# delayqueue\nQueueKey = orders\nTaskTableName=t_order\nDailyQueueKey=true\n' >delayqueue.properties
+    weir task submit thank --id t1 --at 1h --task-table sqlite:record.db --properties delayqueue.properties
+    same "$(python3 -c 'import sqlite3
+print(sqlite3.connect("record.db").execute("SELECT TASK_ID FROM t_order").fetchall())')" "[('t1',)]"
+    has <(weir task view --properties delayqueue.properties) "VIEW t_order AS"
+    status 3 weir task list --properties nothing.properties
+    printf 'TaskTableName=a-b\n' >delayqueue.properties
+    status 2 weir task list --properties delayqueue.properties
+    has err "properties, line 1, TaskTableName: expected letters"
+    status 2 weir serve --properties delayqueue.properties --store mem:
+    has err "properties, line 1"
+}
+
 case_what_is_refused() {
     export WEIR_STORE=sqlite:jobs.db
     status 2 weir task submit

@@ -8,7 +8,7 @@
 
 typedef struct task_opts {
     const char *id, *classifier, *name, *attachment, *var1, *var2, *var3, *result_store, *schedule,
-               *zone, *reason, *state, *table;
+               *zone, *reason, *state, *table, *properties;
     bool        or_find;
     opt_num     at, timeout, version, limit, wait;
     opt_texts   relative;
@@ -57,6 +57,9 @@ static const option_entry task_options[] = {
       .max = INT32_MAX, .help = "list: at most N (100)" },
     { .name = "task-table", .kind = OPT_TEXT, .at = AT(table), .arg = "URL",
       .help = "the table of record: mysql://USER:PASSWORD@HOST/DATABASE, or sqlite:FILE" },
+    { .name = "properties", .kind = OPT_TEXT, .at = AT(properties), .arg = "FILE",
+      .words = "<file>", .help = "delayqueue.properties: the queue's prefix on Redis, and the name "
+      "of the table and the view" },
     { .name = "wait", .letter = 'w', .kind = OPT_DURATION, .at = AT(wait), .arg = "TIME",
       .help = "invoke: at most this long (30s)" },
     { 0 }
@@ -305,10 +308,14 @@ static weir_code invoke(cli *c, weir_tasks *t, const task_opts *o)
 }
 
 /* Needs no store. */
-static int view(cli *c)
+static int view(cli *c, const task_opts *o)
 {
-    char *sql;
-    if (weir_task_view(c->n_args > 1 ? c->args[1] : NULL, &sql, &c->err))
+    char                *sql;
+    weir_task_properties p = { 0 };
+    if (o->properties && weir_task_properties_read(o->properties, &p, &c->err))
+        return cli_fail(c);
+    const char *name = c->n_args > 1 ? c->args[1] : *p.table ? p.table : NULL;
+    if (weir_task_view(name, &sql, &c->err))
         return cli_fail(c);
     fputs(sql, stdout);
     free(sql);
@@ -333,18 +340,37 @@ static const struct {
     { "view", 1, 2, "[NAME]", CLI_LOOK, NULL },
 };
 
+/* The store with the prefix that the file names. *url: for free(), when the store is closed. */
+static weir_code choose_store(cli *c, const task_opts *o, char **url)
+{
+    weir_task_properties p;
+    weir_code            rc = weir_task_properties_read(o->properties, &p, &c->err);
+    if (!rc)
+        rc = cli_choose_store(c);
+    if (!rc)
+        rc = weir_task_properties_queue(&p, c->store, url, &c->err);
+    c->store = rc ? c->store : *url;
+    return rc;
+}
+
 static int act(cli *c, const task_opts *o, size_t verb)
 {
     weir_queue *q = NULL;
     weir_tasks *t = NULL;
-    weir_code   rc = cli_open(c, verbs[verb].mode, &q);
+    char       *url = NULL;
+    weir_code   rc = o->properties ? choose_store(c, o, &url) : WEIR_OK;
     if (!rc)
-        rc = weir_tasks_open(&t, q, &(weir_tasks_config){ .table = o->table }, &c->err);
+        rc = cli_open(c, verbs[verb].mode, &q);
+    weir_tasks_config config = { .table = o->table, .properties = o->properties };
+    if (!rc)
+        rc = weir_tasks_open(&t, q, &config, &c->err);
     if (!rc)
         rc = verbs[verb].run(c, t, o);
     weir_tasks_close(t);
     weir_close(q);
-    return rc ? cli_fail(c) : 0;
+    int status = rc ? cli_fail(c) : 0;
+    free(url);
+    return status;
 }
 
 static int run_task(cli *c, const void *values)
@@ -360,7 +386,7 @@ static int run_task(cli *c, const void *values)
             return cli_usage(c, "cancel: expected IDs, or --relative ID");
         if (verbs[i].run == submit && o->or_find && !o->id)
             return cli_usage(c, "submit: --or-find needs --id");
-        return verbs[i].run ? act(c, o, i) : view(c);
+        return verbs[i].run ? act(c, o, i) : view(c, o);
     }
     char hint[80];
     return cli_usage(c, "unknown action '%s'; expected submit, list, get, fire, cancel, adjust, "
