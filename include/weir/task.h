@@ -99,6 +99,28 @@ WEIR_API void weir_task_free(weir_task *task);   /* NULL is fine */
  * memory. */
 WEIR_API char *weir_task_json(const weir_task *task, size_t *out_len);
 
+/* ---- delayqueue.properties ---- */
+
+/* What delayqueue's file says. A name that is not in it is "" or false. */
+typedef struct weir_task_properties {
+    char queue_key[WEIR_MAX_TASK_TEXT + 1];     /* QueueKey: the prefix of the queue on Redis */
+    char table[WEIR_MAX_TASK_TEXT + 1];         /* TaskTableName: of the table and the view */
+    bool daily_keys;                            /* DailyQueueKey; it changes nothing: a task that is
+                                                   due at midnight must not stay behind */
+    void *reserved[WEIR_RESERVED];
+} weir_task_properties;
+
+/* Read a file of Java properties. WEIR_ENOENT, WEIR_EIO; WEIR_EINVAL: a value is wrong. */
+WEIR_API weir_code weir_task_properties_read(const char *file, weir_task_properties *out,
+                                             weir_error *err);
+
+/* The URL of a queue with QueueKey as its prefix, if it is on Redis and has none; the URL of a
+ * table of record with TaskTableName, if it names none. *out is the caller's: free(). */
+WEIR_API weir_code weir_task_properties_queue(const weir_task_properties *p, const char *url,
+                                              char **out, weir_error *err);
+WEIR_API weir_code weir_task_properties_table(const weir_task_properties *p, const char *url,
+                                              char **out, weir_error *err);
+
 /* ---- open and close ---- */
 
 typedef struct weir_tasks weir_tasks;
@@ -112,7 +134,9 @@ typedef struct weir_tasks_config {
                                        mysql "&socket=FILE". A task has its row before it is
                                        acknowledged. Every program that submits or does tasks of
                                        the queue names the same one. NULL: none */
-    void       *reserved[WEIR_RESERVED];
+    const char *properties;         /* a file, delayqueue.properties, which names the table unless
+                                       `table` does; NULL: none */
+    void       *reserved[WEIR_RESERVED - 1];
 } weir_tasks_config;
 
 /* Tasks in this queue, which must stay open. `config` may be NULL. *out belongs to the caller:
@@ -196,7 +220,8 @@ WEIR_API weir_code weir_task_adjust(weir_tasks *t, const weir_task_spec *spec, b
 /* After trouble: what should be ready, is. Tasks of this classifier (NULL: "default") that have a
  * schedule and ended without being armed again are ready for their next firing. With a table of
  * record, tasks that its rows show as ready or running, and that the queue has lost, are submitted
- * again; rows of tasks that have ended are brought up to date. *armed (may be NULL): how many. */
+ * again; rows of tasks that have ended or were removed are brought up to date. *armed (may be
+ * NULL): how many. */
 WEIR_API weir_code weir_task_initialize(weir_tasks *t, const char *classifier, size_t *armed,
                                         weir_error *err);
 
@@ -250,6 +275,13 @@ WEIR_API weir_code weir_tasks_run(weir_tasks *t, int32_t threads, weir_error *er
 
 /* Stop the loop: as weir_stop() for these pools. Without a loop, WEIR_OK. */
 WEIR_API weir_code weir_tasks_stop(weir_tasks *t, int64_t timeout_ms, weir_error *err);
+
+/* Follow tasks of this queue until weir_tasks_close(), whoever does them: a pool of another
+ * program, `weir work`, a worker at a server. One with a schedule that has completed, failed or
+ * timed out is ready again for its next firing. With a table of record, its row is written when a
+ * task ends, is cancelled, tried again or removed; a row that cannot be written now is written
+ * later. weir_tasks_run() does so for the services here, `weir serve` and `weir work` for all. */
+WEIR_API weir_code weir_tasks_follow(weir_tasks *t, weir_error *err);
 
 /* Submit a task and wait for its end, at most `timeout_ms`. *out is the task with its result; if it
  * has not ended by then, `unfinished` is set, and the task goes on. */

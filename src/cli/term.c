@@ -270,7 +270,8 @@ void table_print(const table *t, FILE *out, int indent)
             width[c] = w > width[c] ? w : width[c];
         }
     }
-    fit(t, width, term_width(out) - indent);
+    if (term_is_tty(out) || getenv("COLUMNS"))      /* what goes to a file or a pipe is whole */
+        fit(t, width, term_width(out) - indent);
     print_row(t, out, NULL, NULL, width, indent);
     for (size_t r = 0; r < t->n_rows; r++)
         print_row(t, out, t->cell[r], t->color[r], width, indent);

@@ -180,6 +180,12 @@ static void read_path(parser *p, operand *o, source from)
     }
     o->from = from;
     o->path = keep(p->c, p->at, (size_t)(at - p->at));
+    size_t place = from == FROM_DATA ? weir__path_wrong(o->path) : SIZE_MAX;
+    if (place != SIZE_MAX) {
+        p->at += place;
+        wrong(p, WEIR_EINVAL, "expected a path such as data.order.items[0].name");
+        return;
+    }
     p->at = at;
 }
 

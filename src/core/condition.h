@@ -15,4 +15,7 @@
 /* The text it was made from. */
 const char *weir__condition_text(const weir_condition *c);
 
+/* The byte of a path of data.h that cannot be; SIZE_MAX: it is right. In data.c. */
+size_t weir__path_wrong(const char *path);
+
 #endif

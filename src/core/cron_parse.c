@@ -224,7 +224,7 @@ static weir_code read_field(reader *r)
 static weir_code read_fields(weir_cron *c, const char *text, weir_error *err)
 {
     static const char space[] = " \t";
-    const char       *from[FIELDS], *s = text + strspn(text, space);
+    const char       *from[FIELDS], *s = text + strspn(text, space), *place = s;
     size_t            len[FIELDS];
     int               n = 0;
     for (; *s; s += strspn(s, space), n++) {
@@ -233,12 +233,13 @@ static weir_code read_fields(weir_cron *c, const char *text, weir_error *err)
             from[n] = s;
             len[n] = l;
         }
+        place = n < FIELDS ? s + l : n == FIELDS ? s : place;
         s += l;
     }
-    if (n != 5 && n != 6)
-        return weir_fail(err, WEIR_EINVAL, "\"%.60s\" has %d field%s; expected 5 (minute, hour, "
-                         "day, month, weekday), or 6 with the second first", text, n,
-                         n == 1 ? "" : "s");
+    if (n != 5 && n != 6)           /* the place: where one is missing, or the first too many */
+        return weir_fail(err, WEIR_EINVAL, "\"%.60s\", column %d: it has %d field%s; expected 5 "
+                         "(minute, hour, day, month, weekday), or 6 with the second first", text,
+                         (int)(place - text) + 1, n, n == 1 ? "" : "s");
     c->seconds = n == 5;                /* second 0 */
     for (int i = 0; i < n; i++) {
         int       field = i + FIELDS - n;
@@ -256,8 +257,14 @@ static weir_code check_fires(const weir_cron *c, const char *text, weir_error *e
     weir_date d = { 2000, 1, 1 };
     if (weir__cron_next_day(c, &d, 2399))
         return WEIR_OK;
-    return weir_fail(err, WEIR_EINVAL, "\"%.60s\" never fires: no date matches its day, month and "
-                     "weekday", text);
+    const char *third[3] = { text, text, text };        /* from the end: the day */
+    int         n = 0;
+    for (const char *s = text + strspn(text, " \t"); *s; s += strspn(s, " \t")) {
+        third[n++ % 3] = s;
+        s += strcspn(s, " \t");
+    }
+    return weir_fail(err, WEIR_EINVAL, "\"%.60s\", column %d: it never fires: no date matches its "
+                     "day, month and weekday", text, (int)(third[n % 3] - text) + 1);
 }
 
 /* ---- other forms ---- */
@@ -286,8 +293,9 @@ static weir_code read_at(weir_cron *c, const char *text, const char *at, weir_er
     int  hour = 0, minute;
     for (int i = 0; i < 5; i++)
         if (i == 2 ? at[i] != ':' : !isdigit((unsigned char)at[i]) && !(any && i < 2))
-            return weir_fail(err, WEIR_EINVAL, "\"%.60s\" is not understood; write it like @at "
-                             "06:30 or @at ??:30", text);
+            return weir_fail(err, WEIR_EINVAL, "\"%.60s\", column %d: \"%.20s\" is not understood; "
+                             "write it like @at 06:30 or @at ??:30", text,
+                             (int)(at - text) + i + 1, at);
     if (!any)
         hour = (at[0] - '0') * 10 + at[1] - '0';
     minute = (at[3] - '0') * 10 + at[4] - '0';
@@ -310,9 +318,11 @@ static weir_code read_clock_every(weir_cron *c, const char *text, const char *s,
         { "hours", "0 */%ld * * *", 23 }, { "m", "*/%ld * * * *", 59 },
         { "minute", "*/%ld * * * *", 59 }, { "minutes", "*/%ld * * * *", 59 },
     };
-    char  fields[40], unit[10], *end;
-    long  n = isdigit((unsigned char)*s) ? strtol(s, &end, 10) : 0;
+    char        fields[40], unit[10], *end;
+    const char *place = s;
+    long        n = isdigit((unsigned char)*s) ? strtol(s, &end, 10) : 0;
     if (n >= 1) {
+        place = end;
         end += strspn(end, " \t");
         snprintf(unit, sizeof unit, "%.*s", (int)strcspn(end, " \t"), end);
         end += strcspn(end, " \t");
@@ -328,8 +338,9 @@ static weir_code read_clock_every(weir_cron *c, const char *text, const char *s,
             return read_fields(c, fields, err);
         }
     }
-    return weir_fail(err, WEIR_EINVAL, "\"%.60s\" is not understood; write it like @every 15m or "
-                     "@every 2h; for other intervals, every 90m or every 30s", text);
+    return weir_fail(err, WEIR_EINVAL, "\"%.60s\", column %d: \"%.20s\" is not understood; write "
+                     "it like @every 15m or @every 2h; for other intervals, every 90m or every 30s",
+                     text, (int)(place - text) + 1, s);
 }
 
 static weir_code read_interval(weir_cron *c, const char *text, const char *s, weir_error *err)
@@ -366,8 +377,9 @@ static weir_code read_text(weir_cron *c, const char *text, weir_error *err)
     if ((rest = behind(s, "every")))
         return read_interval(c, text, rest, err);
     if (*s == '@')
-        return weir_fail(err, WEIR_EINVAL, "\"%.60s\" is unknown; expected @yearly, @monthly, "
-                         "@weekly, @daily, @hourly, @every 15m or @at 06:30", s);
+        return weir_fail(err, WEIR_EINVAL, "\"%.60s\", column %d: \"%.30s\" is unknown; expected "
+                         "@yearly, @monthly, @weekly, @daily, @hourly, @every 15m or @at 06:30",
+                         text, (int)(s - text) + 1, s);
     return read_fields(c, text, err);
 }
 

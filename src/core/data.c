@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "core/condition.h"
 #include "core/job.h"
 
 typedef weir_json_piece piece;
@@ -49,6 +50,17 @@ static const char *read_step(const char *path, bool first, step *out)
         return NULL;
     *out = (step){ .name = path, .len = strcspn(path, ".[") };
     return out->len ? path + out->len : NULL;
+}
+
+size_t weir__path_wrong(const char *path)
+{
+    step s;
+    for (const char *at = path, *next; *at; at = next) {
+        next = read_step(at, at == path, &s);
+        if (!next)
+            return (size_t)(at - path);
+    }
+    return SIZE_MAX;
 }
 
 /* ---- finding ---- */

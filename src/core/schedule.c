@@ -72,13 +72,13 @@ static void say_next(weir_buf *b, const weir_schedule *s, const weir_cron *c, in
         weir__buf_str(b, "It has ended, and does not fire any more.");
     } else if (now - due > LATE_MS) {
         weir__buf_str(b, "It was to fire on ");
-        say_moment(b, s, c, s->next_at);
+        say_moment(b, s, c, due);
         weir__buf_str(b, ", which passed ");
         weir__say_ms(b, now - due);
         weir__buf_str(b, " ago: no process has the store open.");
     } else {
         weir__buf_str(b, "It fires next on ");
-        say_moment(b, s, c, s->next_at);
+        say_moment(b, s, c, due);
         weir__buf_str(b, " (in ");
         weir__say_ms(b, due - now);
         weir__buf_str(b, ").");

@@ -175,6 +175,21 @@ static bool is_name(const char *name)
     return true;
 }
 
+/* Where the part begins that is not there: of "Europe/Berlni", at "Berlni". */
+static int unknown_part(const char *name)
+{
+    char        path[512];
+    struct stat st;
+    const char *part = name, *slash;
+    while ((slash = strchr(part, '/'))) {
+        int len = snprintf(path, sizeof path, "%s/%.*s", directory(), (int)(slash - name), name);
+        if (len >= (int)sizeof path || !is_name(name) || stat(path, &st) || !S_ISDIR(st.st_mode))
+            break;
+        part = slash + 1;
+    }
+    return (int)(part - name) + 1;
+}
+
 static weir_code no_such_zone(const char *name, weir_error *err)
 {
     if (access(directory(), R_OK))
@@ -182,8 +197,8 @@ static weir_code no_such_zone(const char *name, weir_error *err)
                          "time zone \"%.64s\": no time zones are installed in %.100s; install the "
                          "package tzdata", name, directory());
     return weir_fail(err, WEIR_EINVAL,
-                     "unknown time zone \"%.64s\"; use an IANA name such as Europe/Berlin or UTC",
-                     name);
+                     "unknown time zone \"%.64s\", column %d; use an IANA name such as "
+                     "Europe/Berlin or UTC", name, unknown_part(name));
 }
 
 static weir_code load(weir_zone **out, const char *name, weir_error *err)

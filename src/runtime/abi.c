@@ -19,7 +19,8 @@
     /* filled by weir */                                                                          \
     X(weir_added, 56) X(weir_updated, 40) X(weir_metrics, 144) X(weir_info, 432)                  \
     X(weir_imported, 392) X(weir_ended, 392) X(weir_renewed, 376) X(weir_pool_stats, 80)          \
-    X(weir_workqueue_stats, 88) X(weir_task_submitted, 448) X(weir_trace_stats, 64)
+    X(weir_workqueue_stats, 88) X(weir_task_submitted, 448) X(weir_trace_stats, 64)               \
+    X(weir_task_properties, 240)
 
 #define SAME_SIZE(type, size)                                                                     \
     _Static_assert(sizeof(void *) != 8 || sizeof(type) == (size),                                 \

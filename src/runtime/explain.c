@@ -9,6 +9,7 @@
 #include "core/story.h"
 #include "runtime/future.h"
 #include "weir/data.h"
+#include "weir/schedule.h"
 
 /* All that is looked at. */
 typedef struct facts {
@@ -20,6 +21,13 @@ typedef struct facts {
     int64_t                now;
     bool                   looking;   /* the store is another process's */
 } facts;
+
+/* As weir/task.h makes them. */
+static bool is_task(weir_job *j)
+{
+    return j->search_keys && strcmp(j->search_keys, "index") == 0 &&
+           weir_data_text(j, "task", NULL);
+}
 
 static void say_ago(weir_buf *b, int64_t now, int64_t at)
 {
@@ -181,9 +189,11 @@ static weir_remedy explain_failed(const facts *f, weir_buf *why)
 
 static weir_remedy explain_cancelled(const facts *f, weir_buf *why)
 {
+    const char *reason = is_task(f->job) ? weir_value_text(f->job, "result_state", NULL) : NULL;
     weir__buf_str(why, "It was cancelled ");
     say_ago(why, f->now, f->job->finished_at);
-    weir__buf_printf(why, "%s.", f->job->started_at ? "" : ", before it was ever started");
+    weir__buf_printf(why, "%s%s%s.", f->job->started_at ? "" : ", before it was ever started",
+                     reason ? ": " : "", reason ? reason : "");
     return WEIR_REMEDY_RETRY;
 }
 
@@ -206,6 +216,27 @@ static void say_schedule(weir_buf *why, weir_job *j, int64_t now)
     weir__buf_printf(why, " The schedule %s has added it, for a time ", name);
     weir__say_ms(why, at > now ? at - now : now - at);
     weir__buf_str(why, at > now ? " ahead." : " ago.");
+}
+
+/* Who may do it, and when it comes again. Workers are programs that serve its version: one that is
+ * started for its type alone is no remedy. */
+static void say_task(weir_buf *why, weir_job *j, weir_remedy *remedy)
+{
+    const char *version = strchr(j->type, '@'), *when;
+    bool        ready = j->state == WEIR_STATE_INACTIVE || j->state == WEIR_STATE_DELAYED;
+    char       *words = NULL;
+    if (!is_task(j))
+        return;
+    if (ready && version) {
+        weir__buf_printf(why, " It needs a worker of version %s or later.", version + 1);
+        *remedy = *remedy == WEIR_REMEDY_START_WORKER ? WEIR_REMEDY_NONE : *remedy;
+    }
+    if (j->state == WEIR_STATE_CANCELLED || !(when = weir_data_text(j, "schedule", NULL)))
+        return;
+    weir_schedule s = { .when = when, .zone = weir_data_text(j, "zone", NULL) };
+    if (!weir_schedule_words(&s, &words, NULL))
+        weir__buf_printf(why, " Its schedule runs it %s.", words);
+    free(words);
 }
 
 /* ---- gathering ---- */
@@ -276,6 +307,7 @@ static void add_story(explainer *x)
     weir_story *story;
     weir_remedy remedy = explain_state[x->f.job->state](&x->f, &why);
     say_schedule(&why, x->e->job, x->f.now);
+    say_task(&why, x->e->job, &remedy);
     bool ok = !why.failed && weir__explanation_say(x->e, why.data, remedy) &&
               !weir_job_story(x->f.job, &story, NULL);
     if (ok)

@@ -343,11 +343,35 @@ static weir_code set_store(config *c, weir_error *err)
     return c->pub.store ? WEIR_OK : srv_config_no_memory(err);
 }
 
+/* Adds the prefix and the name of the table to the URLs. */
+static weir_code set_properties(config *c, weir_error *err)
+{
+    weir_task_properties p;
+    char                *store = NULL, *table = NULL;
+    if (!c->set.properties)
+        return WEIR_OK;
+    weir_code rc = weir_task_properties_read(c->set.properties, &p, err);
+    if (!rc)
+        rc = weir_task_properties_queue(&p, c->pub.store, &store, err);
+    if (!rc && c->set.task_table)
+        rc = weir_task_properties_table(&p, c->set.task_table, &table, err);
+    if (!rc) {
+        c->pub.store = srv_config_keep(c, "%s", store);
+        if (table)
+            c->pub.serve.task_table = srv_config_keep(c, "%s", table);
+        if (!c->pub.store || (table && !c->pub.serve.task_table))
+            rc = srv_config_no_memory(err);
+    }
+    free(store);
+    free(table);
+    return rc;
+}
+
 static weir_code set_all(config *c, weir_error *err)
 {
     static weir_code (*const steps[])(config *, weir_error *) = {
         set_durability, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
-        set_bus, set_workqueues, set_tls, set_data, set_store,
+        set_bus, set_workqueues, set_tls, set_data, set_store, set_properties,
         set_store_wait
     };
     srv_options *o = &c->pub.serve;

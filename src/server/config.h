@@ -23,6 +23,8 @@
       "a table of record for tasks: mysql://USER:PASSWORD@HOST/DATABASE, or sqlite:FILE")         \
     X(store_wait, "store-wait", TEXT, "TIME", NULL,                                                \
       "how long to wait at the start for a store that does not answer; 0: fail at once (no end)")  \
+    X(properties, "properties", TEXT, "FILE", "<file>",                                           \
+      "delayqueue.properties: the queue's prefix on Redis, and the name of the table of record")  \
     X(title, "title", TEXT, "TEXT", NULL, "the name of this server, for people (weir)")           \
     X(api, "api", TEXT, "kue|vertx", "kue vertx",                                                 \
       "whose answers to give where Kue's API and Vert.x Kue's differ (kue; vertx if the file has " \
@@ -59,7 +61,7 @@ typedef struct srv_given {
     const char *config;         /* the file; only an option, or WEIR_CONFIG */
     const char *store, *durability;
     const char *listen, *bus, *data, *title, *api, *search, *tls_cert, *tls_key, *origin,
-               *access_log, *task_table, *audit, *threads, *store_wait;
+               *access_log, *task_table, *properties, *audit, *threads, *store_wait;
     const char *caller_rate, *caller_connections, *caller_listeners, *caller_waits, *caller_bodies,
                *caller_answers;
     bool        kue_get, push_private;

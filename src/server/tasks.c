@@ -20,6 +20,8 @@ weir_code srv_tasks_create(srv_tasks **out, weir_queue *q, const char *table, we
     if (!t)
         return weir_fail(err, WEIR_ENOMEM, "server: out of memory");
     weir_code rc = weir_tasks_open(&t->tasks, q, &(weir_tasks_config){ .table = table }, err);
+    if (!rc)
+        rc = weir_tasks_follow(t->tasks, err);
     for (int i = 0; i < THREADS && !rc; i++)
         rc = srv_loop_create(&t->loop[i], "weir-tasks", err);
     if (rc)

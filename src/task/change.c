@@ -16,13 +16,14 @@ static weir_code no_memory(weir_error *err)
 
 /* ---- the row ---- */
 
-void weir__task_record(weir_tasks *t, const char *id)
+weir_code weir__task_record(weir_tasks *t, const char *id, weir_error *err)
 {
-    weir_task *task;
-    if (!t->table || weir__task_find_ids(t, &id, 1, &task, NULL) || !task)
-        return;
-    weir__record_update(t->table, task, NULL);
+    weir_task *task = NULL;
+    weir_code  rc = t->table ? weir__task_find_ids(t, &id, 1, &task, err) : WEIR_OK;
+    if (!rc && task)
+        rc = weir__record_update(t->table, task, err);
     weir_task_free(task);
+    return rc;
 }
 
 /* ---- cancel ---- */
@@ -57,7 +58,7 @@ static weir_code cancel_all(weir_tasks *t, weir_task *const *tasks, size_t n, co
         weir_future_free(each[i].future);
         *count += each[i].asked && !one;
         if (each[i].asked && !one)
-            weir__task_record(t, tasks[i]->spec.id);
+            one = weir__task_record(t, tasks[i]->spec.id, &own);
         if (one && !is_late(one) && !rc) {
             rc = one;
             if (err)
@@ -199,7 +200,7 @@ static weir_code change(weir_tasks *t, const weir_task *task, const weir_task_sp
                           .run_at = moves ? draft.run_at : 0 };
         rc = weir_update(t->q, task->job, &c, NULL, err);
         if (!rc)
-            weir__task_record(t, task->spec.id);
+            rc = weir__task_record(t, task->spec.id, err);
     }
     weir__buf_fini(&draft.data);
     return rc;
@@ -246,6 +247,8 @@ weir_code weir_task_promote(weir_tasks *t, const char *id, weir_error *err)
     rc = weir_update(t->q, task->job, &now, NULL, err);
     if (rc == WEIR_ESTATE)
         rc = weir__task_not_ready(task, err);
+    else if (!rc)
+        rc = weir__task_record(t, id, err);
     weir_task_free(task);
     return rc;
 }
@@ -270,86 +273,8 @@ weir_code weir__task_rearm(weir_tasks *t, const weir_task *task, bool *armed, we
         rc = weir_update(t->q, task->job, &change, NULL, err);
         *armed = !rc;
         if (*armed)
-            weir__task_record(t, task->spec.id);
+            rc = weir__task_record(t, task->spec.id, err);
     }
     weir__buf_fini(&values);
     return is_late(rc) ? WEIR_OK : rc;
-}
-
-/* Tasks with a schedule that ended without being armed again. */
-static weir_code arm_ended(weir_tasks *t, const char *classifier, size_t *count, weir_error *err)
-{
-    weir_task_query query = { .classifier = classifier, .limit = WEIR_MAX_TASKS };
-    bool            more = true;
-    weir_code       rc = WEIR_OK;
-    while (more && !rc) {
-        weir_task_page *page;
-        if ((rc = weir_task_list(t, &query, &page, err)))
-            break;
-        for (size_t i = 0; i < page->n && !rc; i++) {
-            bool was;
-            rc = weir__task_rearm(t, page->task[i], &was, err);
-            *count += was;
-        }
-        more = page->more;
-        query.after = page->next;
-        weir_task_page_free(page);
-    }
-    return rc;
-}
-
-enum { ROWS = 200 };
-
-/* One page of rows: submit what the queue has lost, write the rows of what has ended. */
-static weir_code restore_rows(weir_tasks *t, const weir_task_spec *specs, size_t n, size_t *count,
-                              weir_error *err)
-{
-    const char    *ids[ROWS];
-    weir_task     *there[ROWS];
-    weir_task_spec lost[ROWS];
-    size_t         n_lost = 0;
-    for (size_t i = 0; i < n; i++)
-        ids[i] = specs[i].id;
-    weir_code rc = weir__task_find_ids(t, ids, n, there, err);
-    for (size_t i = 0; i < n && !rc; i++) {
-        if (!there[i])
-            lost[n_lost++] = specs[i];
-        else if (there[i]->state != WEIR_TASK_READY && there[i]->state != WEIR_TASK_RUNNING)
-            rc = weir__record_update(t->table, there[i], err);
-    }
-    weir__task_free_all(there, n);
-    return rc ? rc : weir__task_restore(t, lost, n_lost, count, err);
-}
-
-static weir_code restore_all(weir_tasks *t, const char *classifier, size_t *count, weir_error *err)
-{
-    char      after[WEIR_MAX_TASK_ID + 1] = "";
-    size_t    n = ROWS;
-    weir_code rc = WEIR_OK;
-    while (!rc && n == ROWS) {
-        weir_arena     arena = { 0 };
-        weir_task_spec specs[ROWS];
-        rc = weir__record_open_rows(t->table, classifier, NULL, after, ROWS, &arena, specs, &n,
-                                    err);
-        if (!rc && n) {
-            snprintf(after, sizeof after, "%s", specs[n - 1].id);
-            rc = restore_rows(t, specs, n, count, err);
-        }
-        weir__arena_free(&arena);
-    }
-    return rc;
-}
-
-weir_code weir_task_initialize(weir_tasks *t, const char *classifier, size_t *armed,
-                               weir_error *err)
-{
-    size_t count = 0;
-    if (!classifier)
-        classifier = "default";
-    weir_code rc = arm_ended(t, classifier, &count, err);
-    if (!rc && t->table)
-        rc = restore_all(t, classifier, &count, err);
-    if (armed)
-        *armed = count;
-    return rc;
 }

@@ -25,9 +25,12 @@
 
 enum {
     TASK_TYPE_ROOM = WEIR_MAX_TASK_TEXT + 24,      /* "SERVICE@VERSION" */
-    TASK_SAID_BYTES = 300                          /* of a result_state; more is cut */
+    TASK_SAID_BYTES = 300,                         /* of a result_state; more is cut */
+    TASK_MARKED = 32, TASK_ENDED = 1024
 };
-#define TASK_SAID "result_state"                   /* the job's value */
+#define TASK_SAID   "result_state"                 /* values of the job: see above, and */
+#define TASK_FAILED "task_failed"                  /* the delivery whose handler failed with the
+                                                      words of a timeout */
 
 typedef struct task_service {
     char              name[WEIR_MAX_TASK_TEXT + 1];
@@ -52,7 +55,16 @@ struct weir_tasks {
         char        type[TASK_TYPE_ROOM];           /* a version beyond 0; "": all services */
     }               pool[WEIR_MAX_TASK_SERVICES];
     size_t          n_pools;
+    struct task_marked {                            /* classifiers whose mark was looked for */
+        char        name[WEIR_MAX_TASK_TEXT + 1];
+    }               marked[TASK_MARKED];
+    size_t          n_marked;
+    struct task_ended {
+        uint64_t    job;
+        uint32_t    delivery;
+    }               ended[TASK_ENDED];              /* runs of this program; at job % TASK_ENDED */
     weir_listener  *listener;                       /* of whoever runs and stops the loop */
+    struct task_follower *follower;                 /* NULL: nothing is followed */
 };
 
 /* ---- spec.c ---- */
@@ -104,9 +116,10 @@ bool weir__task_of_job(weir_job *job, bool borrow, weir_task **out);
 
 /* ---- submit.c ---- */
 
-/* Submit tasks that have rows, and whose jobs may be there: each counts that was not. */
-weir_code weir__task_restore(weir_tasks *t, const weir_task_spec *specs, size_t n, size_t *count,
-                             weir_error *err);
+/* Submit tasks that have rows, and whose jobs may be there: each counts that was not. known[i]: the
+ * store remembers that this one was submitted, so it did not lose it. */
+weir_code weir__task_restore(weir_tasks *t, const weir_task_spec *specs, size_t n, bool *known,
+                             size_t *count, weir_error *err);
 
 /* ---- find.c ---- */
 
@@ -117,14 +130,37 @@ void weir__task_free_all(weir_task **tasks, size_t n);
 
 /* ---- change.c ---- */
 
-/* Write the row of this task as the queue has it now. Without a table, nothing happens. A row that
- * is not up to date is mended by weir_task_initialize(). */
-void weir__task_record(weir_tasks *t, const char *id);
+/* Write the row of this task as the queue has it now. Without a table, nothing happens. */
+weir_code weir__task_record(weir_tasks *t, const char *id, weir_error *err);
 
 /* WEIR_ESTATE: it is in another state, or was just now. */
 weir_code weir__task_not_ready(const weir_task *task, weir_error *err);
 
+/* A task with a schedule has ended without being armed again: do it. *armed: it was, and its row is
+ * written; if that failed, so is the call. */
+weir_code weir__task_rearm(weir_tasks *t, const weir_task *task, bool *armed, weir_error *err);
+
+/* ---- restore.c ---- */
+
+/* Before rows of this classifier are inserted: put its mark into the queue, if no row is open. */
+weir_code weir__task_mark(weir_tasks *t, const char *classifier, weir_error *err);
+
+/* Bring all open rows up to date with a queue that has not been lost. */
+weir_code weir__task_sweep(weir_tasks *t, weir_error *err);
+
+/* ---- follow.c ---- */
+
+/* Follow the ends of tasks; `ours`: of services here alone. Again: nothing happens. */
+weir_code weir__task_follow(weir_tasks *t, bool ours, weir_error *err);
+void weir__task_unfollow(weir_tasks *t);            /* what has happened is done first */
+
+/* The run of this job ends as its row says: no need to follow it. */
+void weir__task_ended_here(weir_tasks *t, const weir_job *job);
+
 /* ---- tasks.c ---- */
+
+/* Is this the type of a service here, whatever its version? */
+bool weir__task_is_ours(weir_tasks *t, const char *type);
 
 /* The types of tasks that can be done here now, NULL at the end: weir__task_types_free(). */
 weir_code weir__task_types(weir_tasks *t, char ***out, weir_error *err);
@@ -137,8 +173,5 @@ bool weir__task_served(weir_tasks *t, const char *name, weir_task_service *out);
 
 /* The handler of the pools; ctx is the weir_tasks. */
 weir_handler weir__task_handle;
-
-/* A task with a schedule has ended without being armed again: do it. *armed: it was. */
-weir_code weir__task_rearm(weir_tasks *t, const weir_task *task, bool *armed, weir_error *err);
 
 #endif

@@ -29,6 +29,13 @@ bool weir_task_state_parse(const char *text, weir_task_state *out)
     return false;
 }
 
+/* It has no time limit, or its handler said these words. */
+static bool timed_out(const weir_job *j)
+{
+    return j->error && strcmp(j->error, WEIR__TTL_TEXT) == 0 && j->ttl_ms &&
+           weir_value_int(j, TASK_FAILED, 0) != j->delivery;
+}
+
 static weir_task_state state_of(const weir_job *j)
 {
     switch (j->state) {
@@ -36,8 +43,7 @@ static weir_task_state state_of(const weir_job *j)
     case WEIR_STATE_COMPLETE:  return WEIR_TASK_COMPLETED;
     case WEIR_STATE_CANCELLED: return WEIR_TASK_CANCELLED;
     case WEIR_STATE_FAILED:
-        return j->error && strcmp(j->error, WEIR__TTL_TEXT) == 0 ? WEIR_TASK_TIMED_OUT
-                                                                 : WEIR_TASK_FAILED;
+        return timed_out(j) ? WEIR_TASK_TIMED_OUT : WEIR_TASK_FAILED;
     default:                   return WEIR_TASK_READY;
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "core/job.h"
 #include "runtime/take_id.h"
 #include "task/inner.h"
 
@@ -118,8 +119,12 @@ static void record_end(const weir_task_run *run, weir_task_state state, const ch
 {
     weir_task now = *run->task;
     int64_t   at = weir_now(run->tasks->q);
-    if (!run->tasks->table || weir_job_cancelled(run->job))
+    if (weir_job_cancelled(run->job))
         return;
+    if (!run->tasks->table) {
+        weir__task_ended_here(run->tasks, run->job);
+        return;
+    }
     now.state = state;
     now.result_state = said;
     now.ended_at = state == WEIR_TASK_READY ? 0 : at;
@@ -129,7 +134,8 @@ static void record_end(const weir_task_run *run, weir_task_state state, const ch
         now.result = run->result.data;
         now.result_len = run->result.len;
     }
-    weir__record_update(run->tasks->table, &now, NULL);      /* weir_task_initialize() mends it */
+    if (!weir__record_update(run->tasks->table, &now, NULL))  /* else whoever follows writes it */
+        weir__task_ended_here(run->tasks, run->job);
 }
 
 static weir_code end_run(weir_task_run *run, weir_code outcome)
@@ -139,6 +145,11 @@ static weir_code end_run(weir_task_run *run, weir_code outcome)
     if ((!outcome && run->again) || next_firing(run, &delay_ms)) {
         record_end(run, WEIR_TASK_READY, said, delay_ms);
         return end_ready(run, delay_ms, said);
+    }
+    if (outcome && strcmp(said, WEIR__TTL_TEXT) == 0) {
+        char delivery[16];
+        snprintf(delivery, sizeof delivery, "%u", run->job->delivery);
+        weir_job_set(run->job, TASK_FAILED, delivery, NULL);
     }
     record_end(run, outcome ? WEIR_TASK_FAILED : WEIR_TASK_COMPLETED, said, 0);
     return outcome ? weir_job_fail(run->job, "%s", said) : end_done(run);

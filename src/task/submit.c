@@ -21,6 +21,8 @@ typedef struct sending {
     task_draft   draft;
     bool         given;             /* the id is the caller's */
     bool         has_row;           /* in the table of record */
+    bool         restored;          /* the row was there before */
+    bool         known;             /* ... and the store remembers its add */
     char         key[WEIR_MAX_TASK_ID + 8];
     weir_token   token;
     weir_added   added;
@@ -56,9 +58,10 @@ static weir_code add_again(weir_tasks *t, sending *s, const weir_task_spec *spec
         weir_task  *there;
         if ((rc = weir__task_find_ids(t, &id, 1, &there, err)))
             return rc;
-        if (there) {
+        if (there) {            /* with a row of this call, it was submitted from that by another */
+            s->added.id = there->job;
             weir_task_free(there);
-            return taken(err, id);
+            return s->has_row ? WEIR_OK : taken(err, id);
         }
         *err = (weir_error){ 0 };
         rc = add_number(t, s, spec, number + 1, err);
@@ -115,7 +118,8 @@ static void write_rows(weir_tasks *t, const weir_task_spec *specs, size_t n, sen
     int64_t now = weir_now(t->q);
     for (size_t i = 0; i < n && t->table; i++) {
         task_draft *d = &all[i].draft;
-        if (out[i].err.code)
+        const char *classifier = specs[i].classifier ? specs[i].classifier : "default";
+        if (out[i].err.code || weir__task_mark(t, classifier, &out[i].err))
             continue;
         weir_code rc = weir__record_insert(t->table, &specs[i], d->id, d->run_at, now, &out[i].err);
         if (rc == WEIR_ESTATE)
@@ -139,15 +143,17 @@ static void add_all(weir_tasks *t, const weir_task_spec *specs, size_t n, sendin
         if (out[i].err.code)
             continue;
         weir_spec job = weir__task_job(&s->draft, &specs[i]);
-        weir_add_many_async(t->q, &job, 1, s->given ? &s->token : NULL, &s->added, &s->future,
-                            &out[i].err);
+        weir_add_many_async(t->q, &job, 1, s->given || t->table ? &s->token : NULL, &s->added,
+                            &s->future, &out[i].err);
     }
     for (size_t i = 0; i < n; i++) {
         sending  *s = &all[i];
         weir_code rc = s->future ? weir_future_wait(s->future, WEIR_FOREVER, &out[i].err)
                                  : out[i].err.code;
         weir_future_free(s->future);
-        if (s->future && s->given && (rc == WEIR_EINVAL || rc == WEIR_ESTALE)) {
+        if (s->future && (rc == WEIR_EINVAL || rc == WEIR_ESTALE) && s->restored) {
+            s->known = true;
+        } else if (s->future && (rc == WEIR_EINVAL || rc == WEIR_ESTALE) && s->token.key) {
             out[i].err = (weir_error){ 0 };
             rc = add_again(t, s, &specs[i], &out[i].err);
         }
@@ -169,7 +175,8 @@ static weir_code first_error(const weir_task_submitted *out, size_t n, weir_erro
     return WEIR_OK;
 }
 
-static weir_code submit(weir_tasks *t, const weir_task_spec *specs, size_t n, bool rows,
+/* `known`: all have rows, which stay as they are; NULL: rows are inserted. */
+static weir_code submit(weir_tasks *t, const weir_task_spec *specs, size_t n, bool *known,
                         weir_task_submitted *out, weir_error *err)
 {
     if (n > WEIR_MAX_TASKS)
@@ -183,9 +190,13 @@ static weir_code submit(weir_tasks *t, const weir_task_spec *specs, size_t n, bo
         rc = look_all(t, all, n, own, err);
     }
     if (!rc) {
-        if (rows)
+        for (size_t i = 0; i < n; i++)
+            all[i].restored = known != NULL;
+        if (!known)
             write_rows(t, specs, n, all, own);
         add_all(t, specs, n, all, own);
+        for (size_t i = 0; known && i < n; i++)
+            known[i] = all[i].known;
         rc = first_error(own, n, err);
     }
     for (size_t i = 0; all && i < n; i++)
@@ -199,20 +210,22 @@ static weir_code submit(weir_tasks *t, const weir_task_spec *specs, size_t n, bo
 weir_code weir_task_submit(weir_tasks *t, const weir_task_spec *specs, size_t n,
                            weir_task_submitted *out, weir_error *err)
 {
-    return submit(t, specs, n, true, out, err);
+    return submit(t, specs, n, NULL, out, err);
 }
 
-weir_code weir__task_restore(weir_tasks *t, const weir_task_spec *specs, size_t n, size_t *count,
-                             weir_error *err)
+weir_code weir__task_restore(weir_tasks *t, const weir_task_spec *specs, size_t n, bool *known,
+                             size_t *count, weir_error *err)
 {
     weir_task_submitted *out = calloc(n ? n : 1, sizeof *out);
     if (!out)
         return no_memory(err);
-    weir_code rc = WEIR_OK;
-    submit(t, specs, n, false, out, NULL);
-    for (size_t i = 0; i < n; i++) {
+    memset(known, 0, n * sizeof *known);
+    weir_code rc = submit(t, specs, n, known, out, err);
+    bool      all = rc && n && !out[0].err.code && !out[0].job;     /* none was tried */
+    rc = all ? rc : WEIR_OK;
+    for (size_t i = 0; i < n && !all; i++) {
         *count += out[i].job != 0;
-        if (out[i].err.code && out[i].err.code != WEIR_ESTATE && !rc) {
+        if (out[i].err.code && out[i].err.code != WEIR_ESTATE && !known[i] && !rc) {
             rc = out[i].err.code;
             if (err)
                 *err = out[i].err;
@@ -230,11 +243,20 @@ static weir_code restore_one(weir_tasks *t, const char *id, weir_error *err)
     weir_arena     arena = { 0 };
     weir_task_spec spec;
     size_t         n = 0, count = 0;
-    weir_code      rc = weir__record_open_rows(t->table, NULL, id, "", 1, &arena, &spec, &n, err);
+    int64_t        at;
+    bool           known = false;
+    weir_code      rc = weir__record_open_rows(t->table, NULL, id, "", 1, &arena, &spec, &at, &n,
+                                               err);
     if (!rc && n)
-        rc = weir__task_restore(t, &spec, 1, &count, err);
+        rc = weir__task_restore(t, &spec, 1, &known, &count, err);
     else if (!rc)
         rc = weir_fail(err, WEIR_ESTATE, "the task %s has ended, and the queue has lost it", id);
+    weir_task *there = NULL;
+    if (!rc && known)           /* perhaps only just now */
+        rc = weir__task_find_ids(t, &id, 1, &there, err);
+    if (!rc && known && !there)
+        rc = weir_fail(err, WEIR_ESTATE, "the task %s was removed from the queue", id);
+    weir_task_free(there);
     weir__arena_free(&arena);
     return rc;
 }

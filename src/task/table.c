@@ -220,14 +220,24 @@ static bool is_direct(const char *store)
     return !store || strcmp(store, "direct") == 0 || strcmp(store, "DirectResultStore") == 0;
 }
 
+/* What the queue does not say stays as it is. */
+static void add_if_known(weir_buf *b, const char *column, const char *text)
+{
+    if (!text)
+        return;
+    weir__buf_printf(b, "%s=", column);
+    add_text(b, text);
+    weir__buf_char(b, ',');
+}
+
 weir_code weir__record_update(task_table *t, const weir_task *task, weir_error *err)
 {
     const weir_task_spec *s = &task->spec;
     weir_buf              b = { 0 };
     enum { SAID_BYTES = 300 };
     const struct { const char *column, *text; } texts[] = {
-        { "STATE", states[task->state] }, { "HOSTNAME", task->host }, { "CLIENT_IP", task->ip },
-        { "RELATIVE_ID", s->relative_id }, { "CLASSIFIER", s->classifier },
+        { "STATE", states[task->state] }, { "RELATIVE_ID", s->relative_id },
+        { "CLASSIFIER", s->classifier },
         { "TASK_NAME", s->name }, { "VAR1", s->var1 }, { "VAR2", s->var2 }, { "VAR3", s->var3 },
     };
     const struct { const char *column; int64_t at; } moments[] = {
@@ -244,6 +254,8 @@ weir_code weir__record_update(task_table *t, const weir_task *task, weir_error *
         add_moment(&b, moments[i].at);
         weir__buf_char(&b, ',');
     }
+    add_if_known(&b, "HOSTNAME", task->host);
+    add_if_known(&b, "CLIENT_IP", task->ip);
     weir__buf_str(&b, "RESULT_STATE=");
     if (task->result_state)
         add_string(&b, task->result_state, weir__utf8_cut(task->result_state,
@@ -268,11 +280,12 @@ weir_code weir__record_update(task_table *t, const weir_task *task, weir_error *
 
 #define READ_COLUMNS                                                                              \
     "TASK_ID,RELATIVE_ID,CLASSIFIER,TASK_NAME,TASK_SERVICE,RUN_AT,TIMEOUT,RESULT_STORE,"          \
-    "ATTACHMENT,VAR1,VAR2,VAR3,SCHEDULED,VERSION_NUMBER"
+    "ATTACHMENT,VAR1,VAR2,VAR3,SCHEDULED,VERSION_NUMBER,CREATE_TIME"
 
 typedef struct reading {
     weir_arena     *arena;
     weir_task_spec *specs;
+    int64_t        *created;
     size_t          n, limit;
     bool            failed;             /* out of memory */
 } reading;
@@ -290,6 +303,7 @@ static void read_row(const char *const *cell, void *ctx)
     reading *r = ctx;
     if (r->n == r->limit || !cell[0] || !cell[4])
         return;
+    r->created[r->n] = read_moment(cell[14]);
     weir_task_spec *s = &r->specs[r->n++];
     *s = (weir_task_spec){
         .id = keep(r, cell[0]), .relative_id = keep(r, cell[1]), .classifier = keep(r, cell[2]),
@@ -307,15 +321,22 @@ static void read_row(const char *const *cell, void *ctx)
     s->schedule = schedule;
 }
 
+static void add_is_open(weir_buf *b)
+{
+    weir__buf_printf(b, " STATE IN ('%s','%s')", states[WEIR_TASK_READY],
+                     states[WEIR_TASK_RUNNING]);
+}
+
 weir_code weir__record_open_rows(task_table *t, const char *classifier, const char *id,
-                                const char *after, size_t limit, weir_arena *arena,
-                                weir_task_spec *specs, size_t *n, weir_error *err)
+                                 const char *after, size_t limit, weir_arena *arena,
+                                 weir_task_spec *specs, int64_t *created, size_t *n,
+                                 weir_error *err)
 {
     weir_buf b = { 0 };
-    reading  r = { .arena = arena, .specs = specs, .limit = limit };
-    weir__buf_printf(&b, "SELECT " READ_COLUMNS " FROM %s WHERE STATE IN ('%s','%s') AND ", t->name,
-                     states[WEIR_TASK_READY], states[WEIR_TASK_RUNNING]);
-    weir__buf_str(&b, id ? "TASK_ID=" : "CLASSIFIER=");
+    reading  r = { .arena = arena, .specs = specs, .created = created, .limit = limit };
+    weir__buf_printf(&b, "SELECT " READ_COLUMNS " FROM %s WHERE", t->name);
+    add_is_open(&b);
+    weir__buf_str(&b, id ? " AND TASK_ID=" : " AND CLASSIFIER=");
     add_text(&b, id ? id : classifier);
     weir__buf_str(&b, " AND TASK_ID>");
     add_text(&b, after);
@@ -325,4 +346,55 @@ weir_code weir__record_open_rows(task_table *t, const char *classifier, const ch
         rc = weir_fail(err, WEIR_ENOMEM, "task: out of memory");
     *n = rc ? 0 : r.n;
     return rc;
+}
+
+typedef struct one_text {
+    weir_arena *arena;
+    const char *text;
+    bool        failed;
+} one_text;
+
+static void read_text(const char *const *cell, void *ctx)
+{
+    one_text *one = ctx;
+    reading   r = { .arena = one->arena };
+    one->text = keep(&r, cell[0]);
+    one->failed = r.failed;
+}
+
+weir_code weir__record_classifier(task_table *t, const char *after, weir_arena *arena,
+                                  const char **out, weir_error *err)
+{
+    weir_buf b = { 0 };
+    one_text one = { .arena = arena };
+    weir__buf_printf(&b, "SELECT min(CLASSIFIER) FROM %s WHERE", t->name);
+    add_is_open(&b);
+    weir__buf_str(&b, " AND CLASSIFIER>");
+    add_text(&b, after);
+    weir_code rc = run(t, &b, read_text, &one, err);
+    if (!rc && one.failed)
+        rc = weir_fail(err, WEIR_ENOMEM, "task: out of memory");
+    *out = rc ? NULL : one.text;
+    return rc;
+}
+
+weir_code weir__record_close_row(task_table *t, const char *id, const char *reason, int64_t now,
+                                 weir_error *err)
+{
+    weir_buf b = { 0 };
+    weir__buf_printf(&b, "UPDATE %s SET STATE='%s',RESULT_STATE=", t->name,
+                     states[WEIR_TASK_CANCELLED]);
+    add_text(&b, reason);
+    weir__buf_str(&b, ",END_TIME=");
+    add_moment(&b, now);
+    weir__buf_str(&b, " WHERE TASK_ID=");
+    add_text(&b, id);
+    weir__buf_str(&b, " AND");
+    add_is_open(&b);
+    return run(t, &b, NULL, NULL, err);
+}
+
+const char *weir__record_name(const task_table *t)
+{
+    return t->name;
 }

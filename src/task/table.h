@@ -26,12 +26,24 @@ weir_code weir__record_remove(task_table *table, const char *id, weir_error *err
  * weir_task_adjust() changes. */
 weir_code weir__record_update(task_table *table, const weir_task *task, weir_error *err);
 
-/* Rows of this classifier that are ready or running, in the order of their ids, behind `after` ("":
- * from the first on), at most `limit`; `id`: this one alone, whatever its classifier. Texts are in
- * `arena`; *specs has room for `limit`. */
+/* The task is gone: if its row is open (ready or running), it is cancelled, for this reason. */
+weir_code weir__record_close_row(task_table *table, const char *id, const char *reason, int64_t now,
+                                 weir_error *err);
+
+/* Open rows of this classifier, in the order of their ids, behind `after` ("": from the first on),
+ * at most `limit`; `id`: this one alone, whatever its classifier. Texts are in `arena`; *specs and
+ * *created, when the rows were inserted, have room for `limit`. */
 weir_code weir__record_open_rows(task_table *table, const char *classifier, const char *id,
-                                const char *after, size_t limit, weir_arena *arena,
-                                weir_task_spec *specs, size_t *n, weir_error *err);
+                                 const char *after, size_t limit, weir_arena *arena,
+                                 weir_task_spec *specs, int64_t *created, size_t *n,
+                                 weir_error *err);
+
+/* The next classifier behind `after` that has open rows; *out is NULL if there is none. */
+weir_code weir__record_classifier(task_table *table, const char *after, weir_arena *arena,
+                                  const char **out, weir_error *err);
+
+/* The table's name. */
+const char *weir__record_name(const task_table *table);
 
 /* ---- databases ---- */
 

@@ -29,6 +29,19 @@ static void find_ip(char *out, socklen_t size)
     freeifaddrs(all);
 }
 
+static weir_code open_table(weir_tasks *t, const weir_tasks_config *c, weir_error *err)
+{
+    weir_task_properties p = { 0 };
+    char                *url = NULL;
+    weir_code rc = c->properties ? weir_task_properties_read(c->properties, &p, err) : WEIR_OK;
+    if (!rc && c->table)
+        rc = weir_task_properties_table(&p, c->table, &url, err);
+    if (!rc && url)
+        rc = weir__record_open(&t->table, url, err);
+    free(url);
+    return rc;
+}
+
 weir_code weir_tasks_open(weir_tasks **out, weir_queue *q, const weir_tasks_config *config,
                           weir_error *err)
 {
@@ -50,7 +63,7 @@ weir_code weir_tasks_open(weir_tasks **out, weir_queue *q, const weir_tasks_conf
     t->version = c->version;
     snprintf(t->worker, sizeof t->worker, "%s", c->worker ? c->worker : "");
     find_ip(t->ip, sizeof t->ip);
-    weir_code rc = c->table ? weir__record_open(&t->table, c->table, err) : WEIR_OK;
+    weir_code rc = open_table(t, c, err);
     if (rc) {
         free(t);
         return rc;
@@ -70,6 +83,7 @@ void weir_tasks_close(weir_tasks *t)
     while (t->in_handler)
         pthread_cond_wait(&t->quiet, &t->lock);
     pthread_mutex_unlock(&t->lock);
+    weir__task_unfollow(t);
     weir__record_close(t->table);
     pthread_cond_destroy(&t->quiet);
     pthread_mutex_destroy(&t->lock);
@@ -211,21 +225,7 @@ static void work_on_version(weir_tasks *t, const char *type)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* A task with a schedule that ran out of time, or whose workers died, is armed again by the first
- * process that receives the event. */
-static void arm_failed(weir_tasks *t, uint64_t id)
-{
-    weir_job  *job;
-    weir_task *task;
-    bool       armed;
-    if (weir_get(t->q, id, &job, NULL) || !weir__task_of_job(job, false, &task))
-        return;                                     /* weir_task_initialize() does it later */
-    if (task && !weir__task_rearm(t, task, &armed, NULL))
-        weir__task_record(t, task->spec.id);
-    weir_task_free(task);
-}
-
-static bool is_ours(weir_tasks *t, const char *type)
+bool weir__task_is_ours(weir_tasks *t, const char *type)
 {
     bool ours = false;
     pthread_mutex_lock(&t->lock);
@@ -237,11 +237,7 @@ static bool is_ours(weir_tasks *t, const char *type)
 
 static void on_event(const weir_event *event, void *ctx)
 {
-    weir_tasks *t = ctx;
-    if (event->kind == WEIR_EVENT_ENQUEUE)
-        work_on_version(t, event->type);
-    else if (is_ours(t, event->type))
-        arm_failed(t, event->id);
+    work_on_version(ctx, event->type);
 }
 
 static weir_code start_versions(weir_tasks *t, weir_error *err)
@@ -275,12 +271,13 @@ static weir_code start_services(weir_tasks *t, int32_t threads, weir_error *err)
 
 weir_code weir_tasks_run(weir_tasks *t, int32_t threads, weir_error *err)
 {
-    weir_filter filter = { .events = WEIR_BIT(WEIR_EVENT_FAILED) |
-                                     (t->version ? WEIR_BIT(WEIR_EVENT_ENQUEUE) : 0) };
+    weir_filter filter = { .events = WEIR_BIT(WEIR_EVENT_ENQUEUE) };
     weir_code   rc = start_services(t, threads, err);
     if (rc)
         return rc;
-    rc = weir_listen(t->q, &filter, on_event, t, &t->listener, err);
+    rc = weir__task_follow(t, true, err);
+    if (!rc && t->version)
+        rc = weir_listen(t->q, &filter, on_event, t, &t->listener, err);
     if (!rc && t->version)
         rc = start_versions(t, err);
     if (rc)

@@ -210,6 +210,62 @@ static void ids_are_in_order(rig *r)
         assert_true(strcmp(out[i - 1].id, out[i].id) < 0);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+typedef char id_text[WEIR_MAX_TASK_ID + 1];
+
+static void assert_all_differ(id_text *ids, size_t n)
+{
+    qsort(ids, n, sizeof *ids, by_text);
+    for (size_t i = 1; i < n; i++)
+        assert_string_not_equal(ids[i - 1], ids[i]);
+}
+
+enum { ID_THREADS = 4, ID_TASKS = 250 };
+
+typedef struct submitter {
+    rig      *r;
+    pthread_t thread;
+    id_text   ids[ID_TASKS];
+    weir_code rc;
+} submitter;
+
+static void *submit_without_ids(void *ctx)
+{
+    submitter          *s = ctx;
+    weir_task_submitted out[10];
+    weir_task_spec      spec[10];
+    for (int i = 0; i < 10; i++)
+        spec[i] = (weir_task_spec){ .service = "a" };
+    for (int i = 0; i < ID_TASKS && !s->rc; i += 10) {
+        s->rc = weir_task_submit(s->r->tasks, spec, 10, out, NULL);
+        for (int k = 0; k < 10; k++)
+            memcpy(s->ids[i + k], out[k].id, sizeof out[k].id);
+    }
+    return NULL;
+}
+
+static void ids_of_threads_differ(rig *r)
+{
+    static submitter all[ID_THREADS];
+    static id_text   ids[ID_THREADS * ID_TASKS];
+    for (int i = 0; i < ID_THREADS; i++) {
+        all[i].r = r;
+        assert_int_equal(pthread_create(&all[i].thread, NULL, submit_without_ids, &all[i]), 0);
+    }
+    for (int i = 0; i < ID_THREADS; i++) {
+        pthread_join(all[i].thread, NULL);
+        assert_int_equal(all[i].rc, WEIR_OK);
+        for (int k = 1; k < ID_TASKS; k++)      /* each thread's are in order */
+            assert_true(strcmp(all[i].ids[k - 1], all[i].ids[k]) < 0);
+        memcpy(ids[i * ID_TASKS], all[i].ids, sizeof all[i].ids);
+    }
+    assert_all_differ(ids, ID_THREADS * ID_TASKS);
+}
+
 static size_t check_list(rig *r, const weir_task_query *query, const char *want)
 {
     weir_task_page *page;
@@ -401,6 +457,70 @@ static void a_slow_task_times_out(rig *r)
     assert_int_equal(fire_all(r), 0);
 }
 
+static weir_code give_result(weir_task_run *run, const weir_task *task, void *ctx)
+{
+    (void)task, (void)ctx;
+    return weir_task_done(run, NULL, "{\"n\":1}");
+}
+
+/* Wherever it is to be kept, it is found with the task, as long as that is kept: 7 days. */
+static void a_result_is_kept_for_seven_days(rig *r)
+{
+    weir_task *task;
+    serve(r, "a", give_result);
+    submit(r, &(weir_task_spec){ .service = "a", .id = "1", .result_store = "RedisResultStore" });
+    fire_until(r, 1);
+    rt_later(&r->t, WEIR_DEFAULT_KEEP_COMPLETE_MS - 60000);
+    task = find(r, "1");
+    assert_string_equal(task->spec.result_store, "RedisResultStore");
+    assert_string_equal(task->result, "{\"n\":1}");
+    weir_task_free(task);
+    rt_later(&r->t, 2 * 60000);
+    weir_code rc;
+    UNTIL((rc = weir_task_find(r->tasks, "1", &task, &r->err), weir_task_free(task),
+           rc == WEIR_ENOENT));
+}
+
+static void a_service_that_is_not_here_is_named(rig *r)
+{
+    size_t fired;
+    assert_int_equal(weir_task_fire(r->tasks, 0, &fired, &r->err), WEIR_ESTATE);
+    assert_int_equal(weir_tasks_run(r->tasks, 1, &r->err), WEIR_ESTATE);
+    assert_non_null(strstr(r->err.msg, "no service is served here"));
+    submit(r, &(weir_task_spec){ .service = "b", .id = "1" });
+    serve(r, "a", count_up);
+    assert_int_equal(weir_task_serve(r->tasks, "a", &(weir_task_service){ .run = count_up },
+                                     &r->err), WEIR_ESTATE);
+    assert_int_equal(weir_task_serve(r->tasks, "c", &(weir_task_service){ .run = NULL }, &r->err),
+                     WEIR_EINVAL);
+    assert_int_equal(weir_task_fire_id(r->tasks, "1", &r->err), WEIR_EINVAL);
+    assert_string_equal(r->err.field, "service");
+    assert_non_null(strstr(r->err.msg, "b is not served here"));
+    assert_int_equal(task_state(r, "1"), WEIR_TASK_READY);
+    uint64_t id = rt_add_type(&r->t, "a");      /* a job that is no task */
+    fire_until(r, 1);
+    weir_job *job = rt_get(&r->t, id);
+    assert_int_equal(job->state, WEIR_STATE_FAILED);
+    assert_non_null(strstr(job->error, "not that of a task"));
+    weir_job_free(job);
+}
+
+static weir_code say_ttl(weir_task_run *run, const weir_task *task, void *ctx)
+{
+    (void)task, (void)ctx;
+    return weir_task_fail(run, "TTL exceeded");
+}
+
+static void words_alone_are_no_timeout(rig *r)
+{
+    serve(r, "a", say_ttl);
+    submit(r, &(weir_task_spec){ .service = "a", .id = "1", .timeout_ms = 60000 });
+    submit(r, &(weir_task_spec){ .service = "a", .id = "2" });
+    fire_until(r, 2);
+    assert_int_equal(task_state(r, "1"), WEIR_TASK_FAILED);
+    assert_int_equal(task_state(r, "2"), WEIR_TASK_FAILED);
+}
+
 static char order[40];
 
 static weir_code hook_before(weir_task_run *run, const weir_task *task, void *ctx)
@@ -506,11 +626,12 @@ static void a_scheduled_task_that_timed_out_is_armed(rig *r)
                                  .timeout_ms = 2000 });
     rt_later(&r->t, next - weir_now(r->t.q) + 1);
     fire_until(r, 1);
-    assert_int_equal(task_state(r, "1"), WEIR_TASK_TIMED_OUT);
+    bool served = r->t.served != NULL;      /* then the server arms it, perhaps */
+    assert_true(served || task_state(r, "1") == WEIR_TASK_TIMED_OUT);
     OK(weir_task_initialize(r->tasks, "other", &armed, &r->err));
     assert_int_equal(armed, 0);
     OK(weir_task_initialize(r->tasks, NULL, &armed, &r->err));
-    assert_int_equal(armed, 1);
+    assert_true(armed == 1 || served);
     weir_task *task = find(r, "1");
     assert_int_equal(task->state, WEIR_TASK_READY);
     assert_string_equal(task->result_state, "TTL exceeded");
@@ -518,6 +639,54 @@ static void a_scheduled_task_that_timed_out_is_armed(rig *r)
     weir_task_free(task);
     OK(weir_task_initialize(r->tasks, NULL, &armed, &r->err));
     assert_int_equal(armed, 0);
+}
+
+/* As a worker that knows nothing of tasks does: complete, then failed, then out of time. */
+static void a_scheduled_task_done_by_others_is_armed(rig *r)
+{
+    int64_t hour = 3600000, next = (weir_now(r->t.q) / hour + 1) * hour;
+    submit(r, &(weir_task_spec){ .service = "a", .id = "1", .schedule = "@hourly",
+                                 .timeout_ms = 2000 });
+    OK(weir_tasks_follow(r->tasks, &r->err));
+    for (int i = 0; i < 3; i++) {
+        weir_job *job = NULL;
+        size_t    n;
+        rt_later(&r->t, next + i * hour - weir_now(r->t.q) + 1);
+        UNTIL((assert_ok_(weir_take(r->t.q, &(weir_taking){ .types = (const char *[]){ "a", NULL },
+                                    .n = 1, .lease_ms = 60000 }, &job, &n, &r->err), &r->err,
+                          "take", __FILE__, __LINE__), n == 1));
+        if (i == 0)
+            weir_job_done(job, NULL, 0, NULL);
+        else if (i == 1)
+            weir_job_fail(job, "broken");
+        else
+            rt_later(&r->t, 2001);
+        UNTIL(task_state(r, "1") == WEIR_TASK_READY);
+        weir_job_free(job);
+        weir_task *task = find(r, "1");
+        assert_int_equal(task->spec.run_at, next + (i + 1) * hour);
+        weir_task_free(task);
+    }
+}
+
+static int64_t run_at_if_ready(rig *r, const char *id)
+{
+    weir_task *task = find(r, id);
+    int64_t    at = task->state == WEIR_TASK_READY ? task->spec.run_at : 0;
+    weir_task_free(task);
+    return at;
+}
+
+static void the_loop_arms_what_timed_out(rig *r)
+{
+    int64_t hour = 3600000, next = (weir_now(r->t.q) / hour + 1) * hour;
+    serve(r, "a", turn_clock);
+    submit(r, &(weir_task_spec){ .service = "a", .id = "1", .schedule = "@hourly",
+                                 .timeout_ms = 2000 });
+    OK(weir_tasks_run(r->tasks, 1, &r->err));
+    rt_later(&r->t, next - weir_now(r->t.q) + 1);
+    UNTIL(run_at_if_ready(r, "1") == next + hour);
+    OK(weir_tasks_stop(r->tasks, PATIENCE_MS, &r->err));
 }
 
 /* ---- change ---- */
@@ -702,6 +871,8 @@ static weir_code say_id(weir_task_run *run, const weir_task *task, void *ctx)
     return WEIR_OK;
 }
 
+enum { OWN_IDS = 20 };              /* tasks of each process whose ids it makes */
+
 static int play(char **argv)
 {
     weir_queue *q;
@@ -725,6 +896,9 @@ static int play(char **argv)
         if (!existed)
             child_print("made %s", id);
     }
+    for (int i = 0; i < OWN_IDS; i++)
+        if (weir_task_submit(t, &(weir_task_spec){ .service = "nobody" }, 1, NULL, &err))
+            return weir_complain(&err);
     child_print("over");
     while (child_told(line, sizeof line))
         ;
@@ -737,7 +911,7 @@ static int play(char **argv)
 /* The tasks are so short that one has often ended before another process looks. */
 static void processes_that_start_at_once_make_one(rig *r)
 {
-    enum { PROCESSES = 4 };
+    enum { PROCESSES = 5 };
     child *all[PROCESSES];
     for (int i = 0; i < PROCESSES; i++)
         all[i] = child_start("starter", r->t.url, NULL);
@@ -756,6 +930,14 @@ static void processes_that_start_at_once_make_one(rig *r)
     }
     assert_int_equal(made, ROUNDS);
     assert_int_equal(ran, ROUNDS);
+    static id_text  ids[PROCESSES * OWN_IDS + ROUNDS];
+    weir_task_page *page;
+    OK(weir_task_list(r->tasks, &(weir_task_query){ .limit = WEIR_MAX_TASKS }, &page, &r->err));
+    assert_int_equal(page->n, PROCESSES * OWN_IDS + ROUNDS);
+    for (size_t i = 0; i < page->n; i++)
+        snprintf(ids[i], sizeof ids[i], "%s", page->task[i]->spec.id);
+    assert_all_differ(ids, page->n);
+    weir_task_page_free(page);
 }
 
 /* ---- every case on every store ---- */
@@ -776,6 +958,7 @@ static const task_case cases[] = {
     CASE(many_are_submitted_each_by_itself),
     CASE(an_id_is_unique_also_after_the_end),
     CASE(ids_are_in_order),
+    CASE(ids_of_threads_differ),
     CASE(lists_are_by_classifier_and_relative_ids),
     CASE(a_run_ends_with_its_result),
     CASE(a_plain_result_is_the_result),
@@ -784,10 +967,15 @@ static const task_case cases[] = {
     CLOCK_CASE(a_task_fired_by_hand_runs_once),
     CASE(a_promoted_task_is_due),
     CLOCK_CASE(a_slow_task_times_out),
+    CLOCK_CASE(a_result_is_kept_for_seven_days),
+    CASE(a_service_that_is_not_here_is_named),
+    CASE(words_alone_are_no_timeout),
     CASE(hooks_are_around_a_run),
     CLOCK_CASE(a_task_can_be_fired_again),
     CLOCK_CASE(a_scheduled_task_is_ready_again),
     CLOCK_CASE(a_scheduled_task_that_timed_out_is_armed),
+    CLOCK_CASE(a_scheduled_task_done_by_others_is_armed),
+    CLOCK_CASE(the_loop_arms_what_timed_out),
     CLOCK_CASE(cancelling_counts_and_gives_a_reason),
     CASE(cancelling_by_relative_ids),
     CLOCK_CASE(adjusting_changes_or_submits),

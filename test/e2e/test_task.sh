@@ -13,6 +13,8 @@ all_of_it() {
     same "$(weir task submit other | wc -c)" 21
     weir task get t1 >out
     has out "relative id  4711"
+    has out "  run at       20"
+    has out "  created      20"
     weir task get t1 --json >out
     json_lines out
     has out '"attachment":{"to":"ann"},"var1":"a"'
@@ -95,6 +97,66 @@ CREATE_TIME VERSION_NUMBER"
 print(sqlite3.connect("record.db").execute("SELECT STATE, RESULT_STATE FROM t_delay_task").fetchall())')" \
         "[('已取消', 'no')]"
     status 2 weir task list --task-table oracle:x
+}
+
+# Whatever the worker is, a task with a schedule is ready again, and a task's row is written.
+case_any_worker_keeps_tasks() {
+    export WEIR_STORE=sqlite:jobs.db
+    weir task submit tick --id s1 --schedule '* * * * * *' --task-table sqlite:record.db
+    weir task submit tick --id t1 --task-table sqlite:record.db
+    "$WEIR" work tick --task-table sqlite:record.db --exec 'echo run >>ran' >work.out 2>&1 &
+    local worker=$!
+    wait_for sh -c 'test "$(wc -l <ran)" -ge 4'
+    wait_for row t1 已完成
+    kill $worker
+    wait $worker || true
+    wait_for sh -c "\"$WEIR\" task get s1 --json | grep -q '\"state\":\"ready\"'"
+    row s1 待运行
+    weir observe tick --limit 1 --auto-ack --task-table sqlite:record.db >seen
+    has <(weir task get s1 --json) '"state":"ready"'
+}
+
+row() {
+    python3 - "$@" <<'END'
+import sqlite3, sys
+rows = sqlite3.connect("record.db").execute("SELECT STATE FROM t_delay_task WHERE TASK_ID=?", sys.argv[1:2])
+sys.exit(rows.fetchall() != [(sys.argv[2],)])
+END
+}
+
+case_it_is_explained() {
+    export WEIR_STORE=sqlite:jobs.db
+    weir task submit mail --id v3 --version 3
+    weir explain 1 | tr -s "\n " " " >out
+    has out "It needs a worker of version 3 or later."
+    hasnt out "weir work"
+    weir task submit mail --id s1 --schedule '30 6 * * 1' --tz Europe/Berlin --timeout 90s
+    has <(weir explain 2 | tr -s "\n " " ") "Its schedule runs it at 06:30 on Monday (Europe/Berlin)."
+    weir task get s1 >out
+    has out "  zone         Europe/Berlin"
+    has out "  timeout      1m30s"
+    has <(weir task get v3) "  version      3"
+    weir task cancel s1 --reason 'order withdrawn'
+    has <(weir explain 2 | tr -s "\n " " ") "before it was ever started: order withdrawn."
+    weir work mail@3 --drain --exec true >/dev/null
+    weir task get v3 >out
+    has out "  host         $(hostname)"
+    has out "  ended        20"
+}
+
+case_properties() {
+    export WEIR_STORE=sqlite:jobs.db
+    printf '# delayqueue\nQueueKey = orders\nTaskTableName=t_order\nDailyQueueKey=true\n' >delayqueue.properties
+    weir task submit thank --id t1 --at 1h --task-table sqlite:record.db --properties delayqueue.properties
+    same "$(python3 -c 'import sqlite3
+print(sqlite3.connect("record.db").execute("SELECT TASK_ID FROM t_order").fetchall())')" "[('t1',)]"
+    has <(weir task view --properties delayqueue.properties) "VIEW t_order AS"
+    status 3 weir task list --properties nothing.properties
+    printf 'TaskTableName=a-b\n' >delayqueue.properties
+    status 2 weir task list --properties delayqueue.properties
+    has err "properties, line 1, TaskTableName: expected letters"
+    status 2 weir serve --properties delayqueue.properties --store mem:
+    has err "properties, line 1"
 }
 
 case_what_is_refused() {

@@ -186,6 +186,127 @@ static void rows_follow_in(const char *scheme)
     close_place(p);
 }
 
+/* A worker that knows nothing of tasks takes the best job. */
+static weir_job *take(place *p)
+{
+    weir_job   *job = NULL;
+    size_t      n = 0;
+    weir_taking what = { .types = (const char *[]){ "a", NULL }, .n = 1, .lease_ms = 60000 };
+    UNTIL((assert_ok_(weir_take(p->q, &what, &job, &n, &p->err), &p->err, "take", __FILE__,
+                      __LINE__), n == 1));
+    return job;
+}
+
+static void finish_elsewhere(place *p, bool well)
+{
+    weir_job *job = take(p);
+    assert_int_equal(well ? weir_job_done(job, "7", 1, NULL) : weir_job_fail(job, "broken"),
+                     well ? WEIR_OK : WEIR_EJOB);
+    weir_job_free(job);
+}
+
+#define READY     "\u5f85\u8fd0\u884c;"
+#define COMPLETED "\u5df2\u5b8c\u6210;"
+#define FAILED    "\u5df2\u5931\u8d25;"
+#define CANCELLED "\u5df2\u53d6\u6d88;"
+
+/* What is done past weir_task_*() is in the rows, too: nothing runs again once Redis is lost. */
+static void ends_elsewhere_are_recorded_in(const char *scheme)
+{
+    place               p_, *p = &p_;
+    size_t              armed;
+    weir_task_submitted added[5];
+    int64_t             later = INT64_C(4102444800000);
+    open_place(p, scheme, "t_ends");
+    MUST(weir_tasks_follow(p->tasks, &p->err));
+    weir_task_spec spec[] = {
+        { .service = "a", .id = "1" }, { .service = "a", .id = "2" },
+        { .service = "a", .id = "3", .run_at = later },
+        { .service = "a", .id = "4", .run_at = later },
+        { .service = "a", .id = "5", .run_at = later },
+    };
+    MUST(weir_task_submit(p->tasks, spec, 5, added, &p->err));
+    finish_elsewhere(p, true);
+    finish_elsewhere(p, false);
+    MUST(weir_update(p->q, added[2].job, &(weir_change){ .state = WEIR_STATE_CANCELLED }, NULL,
+                     &p->err));
+    MUST(weir_remove(p->q, added[3].job, &p->err));
+    UNTIL(strcmp(ask(p, "SELECT STATE FROM t_ends ORDER BY TASK_ID"),
+                 COMPLETED FAILED CANCELLED CANCELLED READY) == 0);
+    assert_string_equal(ask(p, "SELECT RESULT FROM t_ends WHERE TASK_ID='1'"), "7;");
+    assert_true(rig_do(redis, "FLUSHALL"));
+    MUST(weir_task_initialize(p->tasks, NULL, &armed, &p->err));
+    assert_int_equal(armed, 1);
+    close_place(p);
+}
+
+/* Rows that nobody wrote: initialize() asks the queue whether it was lost. */
+static void what_was_removed_is_not_lost_in(const char *scheme)
+{
+    place               p_, *p = &p_;
+    size_t              armed;
+    weir_task_submitted added[3];
+    open_place(p, scheme, "t_removed");
+    weir_task_spec spec[] = { { .service = "a", .id = "1" }, { .service = "a" },
+                              { .service = "a", .id = "3" } };
+    MUST(weir_task_submit(p->tasks, spec, 3, added, &p->err));
+    MUST(weir_remove(p->q, added[0].job, &p->err));
+    MUST(weir_remove(p->q, added[1].job, &p->err));
+    MUST(weir_task_initialize(p->tasks, NULL, &armed, &p->err));
+    assert_int_equal(armed, 0);
+    assert_string_equal(ask(p, "SELECT RESULT_STATE FROM t_removed WHERE TASK_ID='1'"),
+                        "removed from the queue;");
+    MUST(weir_remove(p->q, added[2].job, &p->err));      /* so long ago that no token is known */
+    ask(p, "UPDATE t_removed SET CREATE_TIME='2001-01-01 00:00:00.000'");
+    MUST(weir_task_initialize(p->tasks, NULL, &armed, &p->err));
+    assert_int_equal(armed, 0);
+    assert_string_equal(ask(p, "SELECT STATE FROM t_removed"), CANCELLED CANCELLED CANCELLED);
+    MUST(weir_task_submit(p->tasks, &(weir_task_spec){ .service = "a" }, 1, NULL, &p->err));
+    ask(p, "UPDATE t_removed SET CREATE_TIME='2001-01-01 00:00:00.000'");
+    assert_true(rig_do(redis, "FLUSHALL"));
+    MUST(weir_task_initialize(p->tasks, NULL, &armed, &p->err));
+    assert_int_equal(armed, 1);
+    close_place(p);
+}
+
+static void a_row_that_cannot_be_written_is_an_error_in(const char *scheme)
+{
+    place  p_, *p = &p_;
+    size_t n;
+    open_place(p, scheme, "t_gone");
+    weir_task_spec spec[] = { { .service = "a", .id = "1" }, { .service = "a", .id = "2" },
+                              { .service = "a", .id = "3" } };
+    MUST(weir_task_submit(p->tasks, spec, 3, NULL, &p->err));
+    weir_task_spec far = { .id = "1", .run_at = INT64_C(4102444800000) };
+    MUST(weir_task_adjust(p->tasks, &far, NULL, &p->err));
+    MUST(weir_task_promote(p->tasks, "1", &p->err));
+    assert_string_equal(ask(p, "SELECT count(*) FROM t_gone WHERE"
+                            " RUN_AT<'2099-01-01 00:00:00'"), "3;");
+    ask(p, "DROP TABLE t_gone");
+    assert_int_equal(weir_task_cancel(p->tasks, (const char *[]){ "1" }, 1, NULL, &n, &p->err),
+                     WEIR_EIO);
+    assert_int_equal(n, 1);             /* it is cancelled, but its row does not say so */
+    assert_int_equal(weir_task_adjust(p->tasks, &(weir_task_spec){ .id = "2", .var1 = "x" }, NULL,
+                                      &p->err), WEIR_EIO);
+    assert_int_equal(weir_task_promote(p->tasks, "3", &p->err), WEIR_EIO);
+    close_place(p);
+}
+
+/* The first address is not lost when the one who follows writes the row of a failed task again. */
+static void a_failed_task_keeps_its_address_in(const char *scheme)
+{
+    place  p_, *p = &p_;
+    size_t fired;
+    open_place(p, scheme, "t_address");
+    MUST(weir_tasks_follow(p->tasks, &p->err));
+    MUST(weir_task_submit(p->tasks, &(weir_task_spec){ .service = "a", .var1 = "bad" }, 1, NULL,
+                          &p->err));
+    UNTIL((weir_task_fire(p->tasks, 0, &fired, &p->err), fired == 1));
+    close_place(p);                     /* what was to be written is written by then */
+    assert_string_equal(ask(p, "SELECT count(*) FROM t_address WHERE CLIENT_IP IS NOT NULL AND"
+                            " HOSTNAME IS NOT NULL AND STATE='\u5df2\u5931\u8d25'"), "1;");
+}
+
 static void lost_tasks_come_back_in(const char *scheme)
 {
     place  p_, *p = &p_;
@@ -299,13 +420,21 @@ static void what_is_refused(void **state)
         fn##_in("mysql");                                                                         \
     }
 BOTH(rows_follow)
+BOTH(ends_elsewhere_are_recorded)
+BOTH(what_was_removed_is_not_lost)
+BOTH(a_row_that_cannot_be_written_is_an_error)
+BOTH(a_failed_task_keeps_its_address)
 BOTH(lost_tasks_come_back)
 BOTH(nothing_is_lost)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_follow), cmocka_unit_test(lost_tasks_come_back),
+        cmocka_unit_test(rows_follow), cmocka_unit_test(ends_elsewhere_are_recorded),
+        cmocka_unit_test(what_was_removed_is_not_lost),
+        cmocka_unit_test(a_row_that_cannot_be_written_is_an_error),
+        cmocka_unit_test(a_failed_task_keeps_its_address),
+        cmocka_unit_test(lost_tasks_come_back),
         cmocka_unit_test(nothing_is_lost), cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests_name("task-table", tests, set_up, tear_down);

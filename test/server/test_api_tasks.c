@@ -148,6 +148,7 @@ static void what_is_refused(void **state)
     says(-1, 400, "not together", "POST", "/v1/tasks?or_find=true&wait=1s", "{\"service\":\"a\"}");
     says(-1, 400, "unknown state", "GET", "/v1/tasks?state=odd", NULL);
     says(-1, 400, "after", "GET", "/v1/tasks?after=x", NULL);
+    says(-1, 400, "after", "GET", "/v1/tasks?after=1.1.1", NULL);
     says(-1, 400, "expected either", "POST", "/v1/tasks/cancel", "{}");
     assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 0);
 }

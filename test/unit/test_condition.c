@@ -99,7 +99,8 @@ static void what_is_wrong_and_where(void **state)
         { "now.second = 1", 5 },
         { "job.data = 1", 5 }, { "system(1)", 1 }, { "data.n = 1e", 10 }, { "data.n == 5", 9 },
         { "\"open", 1 }, { "not", 4 }, { "data.a and", 11 }, { "data.a[\"x", 6 },
-        { "data.n = 1e999", 10 }, { "data.n = 0x10", 11 }, { "andy", 1 },
+        { "data..x = 1", 6 }, { "data.items[-1] = 1", 11 }, { "data.a. = 1", 7 },
+        { "data[x] = 1", 5 }, { "data.n = 1e999", 10 }, { "data.n = 0x10", 11 }, { "andy", 1 },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         weir_condition *c;

@@ -188,9 +188,9 @@ static void intervals(void **state)
 static void errors_give_the_place(void **state)
 {
     (void)state;
-    refused("* 3 *", "has 3 fields; expected 5");
-    refused("", "has 0 fields");
-    refused("1 2 3 4 5 6 7", "has 7 fields");
+    refused("* 3 *", "column 6: it has 3 fields; expected 5");
+    refused("", "column 1: it has 0 fields");
+    refused("1 2 3 4 5 6 7 8", "column 13: it has 8 fields");
     refused("42-63 * * * * *", "column 4, second: the value 63 is out of range; expected 0 to 59");
     refused("42#3 * * * * *", "column 3, second: \"#3\" is not understood");
     refused("9X * * * *", "column 2, minute: \"X\"");
@@ -200,7 +200,8 @@ static void errors_give_the_place(void **state)
     refused("* * * * 5W", "column 10, weekday: \"W\"");
     refused("* 5-1 * * *", "column 5, hour: the range ends before it begins");
     refused("* * * * 5-0", "the range ends");
-    refused("0 0 30 2 *", "never fires");
+    refused("0 0 30 2 *", "column 5: it never fires");
+    refused("0 0 0  30 2 *", "column 8: it never fires");
     refused("0 0 31 2,4,6,9,11 ?", "never fires");
     refused("0 0 30L 2 *", "never fires");
     refused("0 0 5W * 6", "never fires");
@@ -216,16 +217,18 @@ static void errors_give_the_place(void **state)
     refused(",1 * * * *", "column 1");
     refused("1-/2 * * * *", "column 3");
     refused("* * * * MONDAY", "column 12");
-    refused("@sometimes", "\"@sometimes\" is unknown; expected @yearly");
+    refused(" @sometimes", "column 2: \"@sometimes\" is unknown; expected @yearly");
     refused("@reboot", "is unknown");
     refused("@every 90m", "column 8: 90 is out of range, since @every follows the clock; expected "
                           "1 to 59, or write every 90m");
     refused("@every 24h", "1 to 23");
-    refused("@every 0m", "write it like");
+    refused("@every 0m", "column 8: \"0m\" is not understood; write it like");
+    refused("@every 1.5h", "column 9: \"1.5h\" is not understood; write it like");
     refused("@every 10ms", "write it like");
     refused("@every 10s", "every 30s");
     refused("@every 99999999999999999999m", "out of range");
-    refused("@at 7:30", "write it like @at 06:30");
+    refused("@at 7:30", "column 6: \"7:30\" is not understood; write it like @at 06:30");
+    refused("@at ?:30", "column 5: \"?:30\" is not understood");
     refused("@at 24:00", "column 5: \"24:00\" is no time of a day");
     refused("@at ??:60", "no time of a day");
     refused("@at 12:00 pm", "no time of a day");
@@ -240,7 +243,9 @@ static void errors_give_the_place(void **state)
     assert_int_equal(weir__cron_parse(&c, text, NULL, false, &err), WEIR_OK);
     assert_int_equal(weir__cron_parse(&c, NULL, NULL, false, &err), WEIR_EINVAL);
     assert_int_equal(weir__cron_parse(&c, "* * * * *", "Mars/Olympus", false, &err), WEIR_EINVAL);
-    assert_non_null(strstr(err.msg, "unknown time zone \"Mars/Olympus\""));
+    assert_non_null(strstr(err.msg, "unknown time zone \"Mars/Olympus\", column 1"));
+    assert_int_equal(weir__cron_parse(&c, "* * * * *", "Europe/Berlni", false, &err), WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "unknown time zone \"Europe/Berlni\", column 8"));
 }
 
 /* ---- clock changes ---- */
@@ -466,6 +471,54 @@ static void nothing_lies_between(void **state)
     assert_in_range(fired, EXPRESSIONS / 2, EXPRESSIONS);
 }
 
+/* How far a zone's clock is from UTC all the time up to `until`; false: it changes meanwhile. */
+static bool steady(const weir_zone *z, int64_t from, int64_t until, int64_t *offset)
+{
+    *offset = weir__zone_span(z, from).offset;
+    for (int64_t at = from; at < until; at += 900)
+        if (weir__zone_span(z, at).offset != *offset)
+            return false;
+    return weir__zone_span(z, until).offset == *offset;
+}
+
+/* The same in zones, where the clock does not change on the way: a firing matches what a clock
+ * there shows, and no minute before it does. */
+static void nothing_lies_between_in_zones(void **state)
+{
+    (void)state;
+    static const char *const zones[] = { "Europe/Berlin", "America/New_York", "Asia/Kolkata",
+                                         "Australia/Lord_Howe", "Pacific/Chatham",
+                                         "America/St_Johns" };
+    enum { EXPRESSIONS = 1200, MINUTES = 5 * 1440 };
+    int fired = 0;
+    for (int i = 0; i < EXPRESSIONS; i++) {
+        sets      s = { 0 };
+        char      minute[80], hour[80], all[200];
+        weir_cron c;
+        int64_t   offset;
+        memset(s.day, true, sizeof s.day);
+        memset(s.month, true, sizeof s.month);
+        memset(s.weekday, true, sizeof s.weekday);
+        random_field(minute, s.minute, 0, 59);
+        random_field(hour, s.hour, 0, 23);
+        snprintf(all, sizeof all, "%s %s * * *", minute, hour);
+        if (weir__cron_parse(&c, all, zones[i % 6], false, NULL))
+            continue;
+        int64_t after = moment("2020-01-01") / 1000 + (int64_t)below(3000) * 86400 + below(86400);
+        int64_t next = weir__cron_next(&c, 0, after * 1000) / 1000;
+        assert_true(next > after);
+        if (!steady(c.zone, after - 7200, next, &offset))
+            continue;
+        assert_true(matches(&s, next + offset) && (next + offset) % 60 == 0);
+        int64_t first = (after + offset) / 60 * 60 + 60 - offset;
+        for (int64_t t = first; t < next && t < first + MINUTES * 60; t += 60)
+            if (matches(&s, t + offset))
+                fail_msg("%s in %s: %lld lies between", all, zones[i % 6], (long long)t);
+        fired++;
+    }
+    assert_in_range(fired, EXPRESSIONS / 2, EXPRESSIONS);
+}
+
 /* In zones, through clock changes: strictly later, and the same when asked at any moment before. */
 static void firings_do_not_depend_on_when_one_asks(void **state)
 {
@@ -505,6 +558,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_start_counts_and_limits),
         cmocka_unit_test(agrees_with_croner),
         cmocka_unit_test(nothing_lies_between),
+        cmocka_unit_test(nothing_lies_between_in_zones),
         cmocka_unit_test(firings_do_not_depend_on_when_one_asks),
     };
     table_path = argc > 1 ? argv[1] : "test/cron/table.txt";

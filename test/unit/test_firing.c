@@ -185,6 +185,16 @@ static void explains(const weir_schedule *s, int64_t now, const char *expected)
     free(text);
 }
 
+static void begins(const weir_schedule *s, int64_t now, const char *expected)
+{
+    char      *text;
+    weir_error err;
+    assert_int_equal(weir_schedule_explain(s, now, &text, &err), WEIR_OK);
+    if (strncmp(text, expected, strlen(expected)) != 0)
+        fail_msg("%s", text);
+    free(text);
+}
+
 static void it_says_when_and_why(void **state)
 {
     (void)state;
@@ -208,6 +218,12 @@ static void it_says_when_and_why(void **state)
     s.n_history = 0;
     explains(&s, next + HOUR, "It was to fire on Monday 2026-11-23 06:30 Europe/Berlin, which "
              "passed 1 h 0 min ago: no process has the store open.");
+    s.jitter_ms = 10 * 60000;           /* what is printed is what is counted to */
+    int64_t due = weir__schedule_due(&s), minute = (due - next) / 60000;
+    assert_true(due > next && due < next + s.jitter_ms);
+    snprintf(text, sizeof text, "It fires next on Monday 2026-11-23 06:%02d", 30 + (int)minute);
+    begins(&s, next - 52 * HOUR, text);
+    s.jitter_ms = 0;
     s.next_at = WEIR_PARKED_AT + next;
     explains(&s, next, "It does not fire: it is on its way from one store to another. "
              "Repeating the migration goes on with it.");

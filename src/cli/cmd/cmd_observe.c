@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cli/follow.h"
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/store.h"
@@ -31,7 +32,7 @@ enum {
 
 typedef struct observe_opts {
     opt_num     limit, window, lease, poll;
-    const char *when;
+    const char *when, *table;
     bool        auto_ack;
 } observe_opts;
 CLI_VALUES_FIT(observe_opts);
@@ -52,6 +53,7 @@ static const option_entry observe_options[] = {
       .help = "how long jobs stay taken if this program is killed (default 30s)" },
     { .name = "poll", .kind = OPT_DURATION, .at = AT(poll), .arg = "TIME", .min = 1,
       .max = WEIR_MAX_MS, .help = "ask the store this often (default: as soon as a job waits)" },
+    TASK_TABLE_OPTION(AT(table)),
     { 0 }
 };
 #undef AT
@@ -316,6 +318,7 @@ static int run_observe(cli *c, const void *values)
     static observer     o;
     weir_queue         *q;
     weir_stream        *stream;
+    weir_tasks         *tasks = NULL;
     cli_types           types;
     struct stat         st;
     if (cli_types_take(c, NULL, &types))
@@ -334,11 +337,14 @@ static int run_observe(cli *c, const void *values)
                            .held = opt->window.set ? (int32_t)opt->window.n : 1,
                            .prefetch = WEIR_PREFETCH_NONE, .lease_ms = opt->lease.n,
                            .poll_ms = opt->poll.n, .filter = o.condition ? may_run : NULL };
-    weir_code rc = weir_observe(q, NULL, &how, on_next, on_error, on_end, &stream, &c->err);
+    weir_code rc = cli_follow(c, q, opt->table, &tasks);
+    if (!rc)
+        rc = weir_observe(q, NULL, &how, on_next, on_error, on_end, &stream, &c->err);
     if (!rc) {
         wait_for_end(&o, signals);
         rc = finish(&o, stream, &c->err);
     }
+    weir_tasks_close(tasks);
     weir_close(q);
     close(signals);
     close(o.ended);

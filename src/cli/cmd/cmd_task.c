@@ -8,7 +8,7 @@
 
 typedef struct task_opts {
     const char *id, *classifier, *name, *attachment, *var1, *var2, *var3, *result_store, *schedule,
-               *zone, *reason, *state, *table;
+               *zone, *reason, *state, *table, *properties;
     bool        or_find;
     opt_num     at, timeout, version, limit, wait;
     opt_texts   relative;
@@ -57,6 +57,9 @@ static const option_entry task_options[] = {
       .max = INT32_MAX, .help = "list: at most N (100)" },
     { .name = "task-table", .kind = OPT_TEXT, .at = AT(table), .arg = "URL",
       .help = "the table of record: mysql://USER:PASSWORD@HOST/DATABASE, or sqlite:FILE" },
+    { .name = "properties", .kind = OPT_TEXT, .at = AT(properties), .arg = "FILE",
+      .words = "<file>", .help = "delayqueue.properties: the queue's prefix on Redis, and the name "
+      "of the table and the view" },
     { .name = "wait", .letter = 'w', .kind = OPT_DURATION, .at = AT(wait), .arg = "TIME",
       .help = "invoke: at most this long (30s)" },
     { 0 }
@@ -93,6 +96,24 @@ static void print_line(const char *label, const char *text)
         printf("  %-12s %s\n", label, term_clean(clean, sizeof clean, text, 0));
 }
 
+static void print_moment(const char *label, int64_t at)
+{
+    char text[40];
+    if (at)
+        print_line(label, term_moment(text, sizeof text, at));
+}
+
+static void print_numbers(const weir_task_spec *s)
+{
+    char text[40];
+    if (s->timeout_ms)
+        print_line("timeout", term_duration(text, sizeof text, s->timeout_ms));
+    if (s->version) {
+        snprintf(text, sizeof text, "%lld", (long long)s->version);
+        print_line("version", text);
+    }
+}
+
 static weir_code print_task(cli *c, const weir_task *task)
 {
     const weir_task_spec *s = &task->spec;
@@ -105,13 +126,21 @@ static weir_code print_task(cli *c, const weir_task *task)
     print_line("name", strcmp(s->name, s->service) ? s->name : NULL);
     print_line("classifier", s->classifier);
     print_line("relative id", s->relative_id);
+    print_moment("run at", s->run_at);
     print_line("schedule", s->schedule);
+    print_line("zone", s->zone);
+    print_numbers(s);
     print_line("attachment", s->attachment);
     print_line("var1", s->var1);
     print_line("var2", s->var2);
     print_line("var3", s->var3);
     print_line("said", task->result_state);
     print_line("result", task->result);
+    print_line("host", task->host);
+    print_line("ip", task->ip);
+    print_moment("created", task->created_at);
+    print_moment("started", task->started_at);
+    print_moment("ended", task->ended_at);
     printf("  %-12s %llu\n", "job", (unsigned long long)task->job);
     return WEIR_OK;
 }
@@ -279,10 +308,14 @@ static weir_code invoke(cli *c, weir_tasks *t, const task_opts *o)
 }
 
 /* Needs no store. */
-static int view(cli *c)
+static int view(cli *c, const task_opts *o)
 {
-    char *sql;
-    if (weir_task_view(c->n_args > 1 ? c->args[1] : NULL, &sql, &c->err))
+    char                *sql;
+    weir_task_properties p = { 0 };
+    if (o->properties && weir_task_properties_read(o->properties, &p, &c->err))
+        return cli_fail(c);
+    const char *name = c->n_args > 1 ? c->args[1] : *p.table ? p.table : NULL;
+    if (weir_task_view(name, &sql, &c->err))
         return cli_fail(c);
     fputs(sql, stdout);
     free(sql);
@@ -307,18 +340,37 @@ static const struct {
     { "view", 1, 2, "[NAME]", CLI_LOOK, NULL },
 };
 
+/* The store with the prefix that the file names. *url: for free(), when the store is closed. */
+static weir_code choose_store(cli *c, const task_opts *o, char **url)
+{
+    weir_task_properties p;
+    weir_code            rc = weir_task_properties_read(o->properties, &p, &c->err);
+    if (!rc)
+        rc = cli_choose_store(c);
+    if (!rc)
+        rc = weir_task_properties_queue(&p, c->store, url, &c->err);
+    c->store = rc ? c->store : *url;
+    return rc;
+}
+
 static int act(cli *c, const task_opts *o, size_t verb)
 {
     weir_queue *q = NULL;
     weir_tasks *t = NULL;
-    weir_code   rc = cli_open(c, verbs[verb].mode, &q);
+    char       *url = NULL;
+    weir_code   rc = o->properties ? choose_store(c, o, &url) : WEIR_OK;
     if (!rc)
-        rc = weir_tasks_open(&t, q, &(weir_tasks_config){ .table = o->table }, &c->err);
+        rc = cli_open(c, verbs[verb].mode, &q);
+    weir_tasks_config config = { .table = o->table, .properties = o->properties };
+    if (!rc)
+        rc = weir_tasks_open(&t, q, &config, &c->err);
     if (!rc)
         rc = verbs[verb].run(c, t, o);
     weir_tasks_close(t);
     weir_close(q);
-    return rc ? cli_fail(c) : 0;
+    int status = rc ? cli_fail(c) : 0;
+    free(url);
+    return status;
 }
 
 static int run_task(cli *c, const void *values)
@@ -334,7 +386,7 @@ static int run_task(cli *c, const void *values)
             return cli_usage(c, "cancel: expected IDs, or --relative ID");
         if (verbs[i].run == submit && o->or_find && !o->id)
             return cli_usage(c, "submit: --or-find needs --id");
-        return verbs[i].run ? act(c, o, i) : view(c);
+        return verbs[i].run ? act(c, o, i) : view(c, o);
     }
     char hint[80];
     return cli_usage(c, "unknown action '%s'; expected submit, list, get, fire, cancel, adjust, "

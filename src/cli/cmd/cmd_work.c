@@ -11,6 +11,7 @@
 #include "cli/exec/exec.h"
 #include "cli/exec/guard.h"
 #include "cli/exec/program.h"
+#include "cli/follow.h"
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/store.h"
@@ -20,7 +21,7 @@
 typedef struct work_opts {
     opt_texts   types;
     opt_num     jobs, lease, kill_after, shutdown;
-    const char *exec, *pass_env;
+    const char *exec, *pass_env, *table;
     bool        drain;
 } work_opts;
 CLI_VALUES_FIT(work_opts);
@@ -46,6 +47,7 @@ static const option_entry work_options[] = {
       .words = "WEIR_STORE WEIR_TOKEN",
       .help = "variables WEIR_* that the program gets, with commas between: WEIR_STORE,WEIR_TOKEN "
               "(none, since they may hold secrets)" },
+    TASK_TABLE_OPTION(AT(table)),
     { 0 }
 };
 #undef AT
@@ -70,6 +72,7 @@ typedef struct worker {
     const work_opts *o;
     cli_types        types;
     weir_queue      *q;
+    weir_tasks      *tasks;         /* followed */
     exec_config      exec;
     guard            guard;
     int              signals;       /* SIGTERM, SIGINT */
@@ -378,6 +381,8 @@ static int run_work(cli *c, const void *values)
     cli_trouble_init(&w.trouble, c);
     weir_code rc = cli_open(c, CLI_CHANGE, &w.q);
     if (!rc)
+        rc = cli_follow(c, w.q, o->table, &w.tasks);
+    if (!rc)
         rc = guard_start(&w.guard, w.q, &c->err);
     w.exec.guard = &w.guard;
     w.exec.q = w.trouble.q = w.q;
@@ -387,6 +392,7 @@ static int run_work(cli *c, const void *values)
         rc = work(&w);
         guard_stop(&w.guard);
     }
+    weir_tasks_close(w.tasks);
     weir_close(w.q);        /* calls the listener for all that has happened, then releases it */
     cli_trouble_fini(&w.trouble);
     close(w.signals);
@@ -411,7 +417,8 @@ const command cmd_work = {
             "is killed, its programs are killed too.\n\n"
             "The program is looked up before the first job. If it cannot run later (exit status "
             "126 or 127), its job waits again and the worker stops with status 3. After 10 "
-            "failures one after the other the worker slows down.",
+            "failures one after the other the worker slows down.\n\n"
+            "Tasks with a schedule (`weir task`) are ready again after each run.",
     .examples = "weir work mail -j 4 -- ./send-mail --from noreply@example.org\n"
                 "weir work resize crop --exec './convert-image | sort' --drain\n",
     .options = work_options, .run = run_work,

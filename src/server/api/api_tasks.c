@@ -168,6 +168,7 @@ static void show_list(srv_request *r)
     question   *q = begin(r, WEIR_ROLE_READ);
     int64_t     limit = 100;
     const char *state = srv_query(r, "state"), *after = srv_query(r, "after");
+    int         end = 0;
     if (!q || !srv_query_int(r, "limit", 1, WEIR_MAX_TASKS, &limit))
         return;
     q->query.limit = (size_t)limit;
@@ -175,8 +176,8 @@ static void show_list(srv_request *r)
     if (state && !weir_task_state_parse(state, &q->query.state))
         srv_reply_fail(r, WEIR_EINVAL, "state", "state: unknown state; expected ready, running, "
                        "completed, failed, cancelled or timed_out");
-    else if (after && sscanf(after, "%" SCNd64 ".%" SCNu64, &q->query.after.rank,
-                             &q->query.after.id) != 2)
+    else if (after && (sscanf(after, "%" SCNd64 ".%" SCNu64 "%n", &q->query.after.rank,
+                              &q->query.after.id, &end) != 2 || after[end]))
         srv_reply_fail(r, WEIR_EINVAL, "after", "after: expected \"next\" of the page before");
     else if (!split(r, srv_query(r, "relative_ids"), &q->query.relative_ids))
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
