@@ -460,7 +460,7 @@ case_waiting_for_the_store_has_an_end() {
     same "$got" 6
     hasnt serve.err "waiting for the store"
     got=0
-    WEIR_STORE_WAIT=50ms serve_at_once || got=$?
+    WEIR_STORE_WAIT=2s serve_at_once || got=$?
     same "$got" 6
     has serve.err "waiting for the store"
     echo '{"store-wait":"0"}' >config.json
