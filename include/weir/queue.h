@@ -267,8 +267,8 @@ typedef struct weir_page {
     weir_cursor next;           /* for weir_query.after, when there is more */
 } weir_page;
 
-/* *out belongs to the caller: weir_page_free(), which frees the jobs too (to keep one, set
- * its place to NULL). Errors: WEIR_EINVAL, WEIR_ELIMIT. */
+/* *out is the caller's: weir_page_free(), which frees the jobs too (to keep one, set its place to
+ * NULL). A server ends a page of large jobs early, with `more`. WEIR_EINVAL, WEIR_ELIMIT. */
 WEIR_API weir_code weir_list(weir_queue *q, const weir_query *query, weir_page **out,
                              weir_error *err);
 WEIR_API weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **out,

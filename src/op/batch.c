@@ -1,9 +1,13 @@
 /* batch.c - batches and their answers as JSON: what is around the operations. See batch.h. */
 #include "op/batch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "op/row.h"
+
+enum { EVENT_WIDTH = 20 };          /* characters of the number of an event in an answer */
 
 bool weir__batch_error(const char *text, size_t len, weir_error *out)
 {
@@ -226,8 +230,17 @@ weir_code weir__batch_read(weir_reader *in, const char *text, size_t len, weir_b
 void weir__batch_answer_begin(weir_buf *out, const weir_batch_head *head)
 {
     weir__put_text(out, "{\"run\":", head->run, strlen(head->run));
-    weir__put_id(out, ",\"event\":", head->event);
-    weir__buf_str(out, ",\"answers\":[");
+    weir__buf_printf(out, ",\"event\":%-*" PRIu64 ",\"answers\":[", EVENT_WIDTH, head->event);
+}
+
+void weir__batch_answer_event(weir_buf *out, uint64_t event)
+{
+    static const char before[] = "\"event\":";
+    char              text[EVENT_WIDTH + 1];
+    char             *at = out->failed ? NULL : strstr(out->data, before);
+    if (at)
+        memcpy(at + sizeof before - 1, text,
+               (size_t)snprintf(text, sizeof text, "%-*" PRIu64, EVENT_WIDTH, event));
 }
 
 void weir__batch_answer(weir_buf *out, const weir_op *op)

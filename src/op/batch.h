@@ -69,6 +69,8 @@ weir_code weir__batch_read(weir_reader *in, const char *text, size_t len, weir_b
 /* The answer: its head, one for each operation, its end. */
 void weir__batch_answer_begin(weir_buf *out, const weir_batch_head *head);
 void weir__batch_answer(weir_buf *out, const weir_op *op);
+/* The head's event was not known when it was written: this is it. */
+void weir__batch_answer_event(weir_buf *out, uint64_t event);
 void weir__batch_answer_end(weir_buf *out);
 
 #endif

@@ -18,6 +18,7 @@ enum {
     SRV_MAX_BODY        = 96 * 1024 * 1024,     /* bytes of many jobs; other bodies: less */
     SRV_MAX_SMALL_BODY  = 2 * 1024 * 1024,      /* what holds one job, or an order */
     SRV_MAX_PAGE        = 16 * 1024 * 1024,     /* bytes of a page of jobs; the rest: the next */
+    SRV_MAX_BATCH_ANSWER = 32 * 1024 * 1024,    /* of what a batch reads; then it reads no more */
     SRV_MAX_BODIES      = 256 * 1024 * 1024,    /* of all bodies being read or worked on */
     SRV_MAX_ANSWERS     = 256 * 1024 * 1024,    /* of all answers that clients have not taken yet */
     SRV_FREE_ANSWER     = 64 * 1024,            /* bytes of one that is sent even beyond that */

@@ -360,7 +360,63 @@ static void open_for_reading(void **state)
     web_stop(&w);
 }
 
-/* A lot that is too much for one request goes in several. */
+/* A page with all that the server gives of it, and those behind it. */
+static void all_jobs_arrive(rt *t, size_t n, size_t bytes)
+{
+    weir_query q = { .limit = n };
+    size_t     got = 0;
+    for (bool more = true; more;) {
+        weir_page *page;
+        OK(weir_list(t->q, &q, &page, &t->err));
+        for (size_t i = 0; i < page->n; i++) {
+            assert_int_equal(page->job[i]->id, ++got);
+            assert_int_equal(page->job[i]->data_len, bytes);
+        }
+        assert_true(page->n > 0 && page->n < n);    /* SRV_MAX_PAGE */
+        q.after = page->next;
+        more = page->more;
+        weir_page_free(page);
+    }
+    assert_int_equal(got, n);
+}
+
+enum { LINES = 600 };
+
+/* The server refuses so many lines at once (SRV_MAX_BATCH_ANSWER); they are asked for again. */
+static void a_long_log_arrives(rt *t)
+{
+    char       *line = malloc(WEIR_MAX_TEXT + 1);
+    weir_lines *lines;
+    assert_non_null(line);
+    memset(line, 'x', WEIR_MAX_TEXT);
+    line[WEIR_MAX_TEXT] = '\0';
+    for (int i = 0; i < LINES; i++)
+        OK(weir_log(t->q, 1, 0, line, 0, &t->err));
+    OK(weir_logs(t->q, 1, 0, 0, &lines, &t->err));
+    assert_int_equal(lines->n, LINES);
+    for (size_t i = 0; i < LINES; i++)
+        assert_int_equal(lines->line[i].n, i + 1);
+    weir_lines_free(lines);
+    free(line);
+}
+
+/* What threads ask for at once and is too much for one answer comes in several. */
+static void many_reads_arrive(rt *t)
+{
+    enum { READS = 60 };
+    weir_future *f[READS];
+    weir_job    *job[READS];
+    for (size_t i = 0; i < READS; i++)
+        OK(weir_get_async(t->q, i % 40 + 1, &job[i], &f[i], &t->err));
+    for (size_t i = 0; i < READS; i++) {
+        OK(weir_future_wait(f[i], WEIR_FOREVER, &t->err));
+        assert_int_equal(job[i]->id, i % 40 + 1);
+        weir_job_free(job[i]);
+        weir_future_free(f[i]);
+    }
+}
+
+/* A lot that is too much for one request, or one answer, goes in several. */
 static void what_is_much_arrives(void **state)
 {
     (void)state;
@@ -380,11 +436,9 @@ static void what_is_much_arrives(void **state)
     for (int i = 0; i < N; i++)
         specs[i] = (weir_spec){ .type = "a", .data = data, .data_len = BIG };
     OK(weir_add_many(t->q, specs, N, NULL, NULL, &t->err));
-    weir_page *page;
-    OK(weir_list(t->q, &(weir_query){ .limit = N }, &page, &t->err));
-    assert_int_equal(page->n, N);
-    assert_int_equal(page->job[N - 1]->data_len, BIG);
-    weir_page_free(page);
+    all_jobs_arrive(t, N, BIG);
+    many_reads_arrive(t);
+    a_long_log_arrives(t);
     rt_close(t);
     web_stop(&w);
     free(data);

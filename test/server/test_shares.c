@@ -268,30 +268,32 @@ static void add_large_jobs(void)
 }
 
 /* A client with a small window that asks for a page of about 16 MB. */
-static int ask_for_page(const char *token)
+static int ask_for(const char *token, const char *target)
 {
     int small = 64 * 1024, fd = web_connect(&w);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     char text[300];
-    snprintf(text, sizeof text, "GET /v1/jobs?type=large HTTP/1.1\r\nHost: localhost\r\n%s\r\n",
-             token);
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", target, token);
     web_send(fd, text);
     return fd;
 }
 
-static void pages_that_nobody_reads_cost_a_part_each(void **state)
+static int ask_for_page(const char *token)
 {
-    (void)state;
-    enum { CLIENTS = 30 };
-    start((srv_limits){ .caller = { [SRV_SHARE_ANSWERS] = SRV_MAX_ANSWERS } });
-    add_large_jobs();
+    return ask_for(token, "/v1/jobs?type=large");
+}
+
+enum { CLIENTS = 30 };
+
+static void pages_cost_a_part_each(const char *target, int n_clients)
+{
     int fd[CLIENTS];
-    for (int i = 0; i < CLIENTS; i++)
-        fd[i] = ask_for_page(one);
-    for (int i = 0; i < CLIENTS; i++) {         /* until each has been sent something */
+    for (int i = 0; i < n_clients; i++)
+        fd[i] = ask_for(one, target);
+    for (int i = 0; i < n_clients; i++) {         /* until each has been sent something */
         struct pollfd p = { .fd = fd[i], .events = POLLIN };
         assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
-        assert_true(atomic_load(&w.s->answers) < (size_t)CLIENTS * 3 * LARGE);  /* two jobs each */
+        assert_true(atomic_load(&w.s->answers) < (size_t)n_clients * 3 * LARGE);    /* two jobs */
     }
     web_answer a = web_read(fd[0]);             /* a client that reads gets all of it */
     assert_int_equal(a.status, 200);
@@ -299,10 +301,165 @@ static void pages_that_nobody_reads_cost_a_part_each(void **state)
         fail_msg("%zu bytes: %.100s", a.len, a.body + a.len - 100);
     assert_string_equal(a.body + a.len - 13, ",\"next\":null}");
     web_free(&a);
-    for (int i = 0; i < CLIENTS; i++)
+    for (int i = 0; i < n_clients; i++)
         close(fd[i]);
     while (atomic_load(&w.s->answers))          /* and all is given back */
         usleep(1000);
+}
+
+static void pages_that_nobody_reads_cost_a_part_each(void **state)
+{
+    (void)state;
+    start((srv_limits){ .caller = { [SRV_SHARE_ANSWERS] = SRV_MAX_ANSWERS } });
+    add_large_jobs();
+    pages_cost_a_part_each("/v1/jobs?type=large", CLIENTS);
+    stop();
+}
+
+/* PUT or POST something with text of LARGE bytes, JOBS times. */
+static void put_large(const char *method, const char *target, const char *begin, const char *end)
+{
+    char *body = malloc(LARGE + 200);
+    assert_non_null(body);
+    for (int i = 0; i < JOBS; i++) {
+        char   path[100];
+        size_t n = (size_t)snprintf(body, 200, begin, i);
+        memset(body + n, 'x', LARGE);
+        strcpy(body + n + LARGE, end);
+        snprintf(path, sizeof path, target, i);
+        web_answer a = call(one, method, path, body);
+        if (a.status >= 300)
+            fail_msg("%s %s: %d %.300s", method, path, a.status, a.body);
+        web_free(&a);
+    }
+    free(body);
+}
+
+static void tasks_and_schedules_that_nobody_reads_cost_a_part_each(void **state)
+{
+    (void)state;
+    start((srv_limits){ .caller = { [SRV_SHARE_ANSWERS] = SRV_MAX_ANSWERS } });
+    put_large("POST", "/v1/tasks", "{\"service\":\"s\",\"classifier\":\"c\",\"id\":\"t%d\","
+              "\"relative_id\":\"r\",\"run_at\":4102444800000,\"attachment\":\"", "\"}");
+    pages_cost_a_part_each("/v1/tasks?limit=1000", 4);
+    says(one, 413, "SRV_MAX_PAGE", "GET", "/v1/tasks?classifier=c&relative_ids=r,q&limit=1000",
+         NULL);
+    put_large("PUT", "/v1/schedules/s%d", "{\"when\":\"0 0 1 1 *\",\"job\":{\"type\":\"t%d\","
+              "\"data\":\"", "\"}}");
+    pages_cost_a_part_each("/v1/schedules?limit=1000", CLIENTS);
+    stop();
+}
+
+/* ---- batches ---- */
+
+/* {"ops":[OP,OP,...]} */
+static char *batch_of(const char *op, int n)
+{
+    char *text = malloc((strlen(op) + 1) * (size_t)n + 20), *end = text;
+    assert_non_null(text);
+    end += sprintf(end, "{\"ops\":[");
+    for (int i = 0; i < n; i++)
+        end += sprintf(end, "%s%s", i ? "," : "", op);
+    strcpy(end, "]}");
+    return text;
+}
+
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        n++;
+    return n;
+}
+
+/* How much is answered to a batch, and that what is too much is refused. */
+static void batch_is_bounded(const char *op, int n, const char *answered)
+{
+    char      *body = batch_of(op, n);
+    web_answer a = call(one, "POST", "/v1/batch", body);
+    assert_int_equal(a.status, 200);
+    if (a.len > (size_t)SRV_MAX_BATCH_ANSWER + SRV_MAX_PAGE)
+        fail_msg("%d times %s: %zu bytes", n, op, a.len);
+    int refused = count(a.body, "{\"error\":{\"code\":\"ELIMIT\"");
+    assert_int_equal(count(a.body, "SRV_MAX_BATCH_ANSWER"), refused);
+    assert_true(refused > 0 && refused < n);
+    assert_int_equal(count(a.body, answered), n - refused);
+    assert_int_equal(atomic_load(&w.s->answers), 0);
+    web_free(&a);
+    free(body);
+}
+
+static void a_batch_reads_so_much_and_no_more(void **state)
+{
+    (void)state;
+    start((srv_limits){ 0 });
+    add_large_jobs();
+    batch_is_bounded("{\"op\":\"list\",\"limit\":1000}", 30, "\"jobs\":[");
+    batch_is_bounded("{\"op\":\"get\",\"id\":1}", 1000, "\"job\":{");
+    for (int i = 0; i < 100; i++) {
+        char line[60 * 1024 + 1];
+        memset(line, 'x', sizeof line - 1);
+        line[sizeof line - 1] = '\0';
+        assert_int_equal(weir_log(w.t.q, 1, 0, line, 0, &w.t.err), WEIR_OK);
+    }
+    batch_is_bounded("{\"op\":\"logs\",\"id\":1,\"limit\":1000}", 30, "\"lines\":[");
+    stop();
+}
+
+/* A small page of many jobs is whole, and one of large jobs ends early. */
+static void lists_in_a_batch_end_early(void **state)
+{
+    (void)state;
+    start((srv_limits){ 0 });
+    for (int i = 0; i < 300; i++)
+        rt_add(&w.t, &(weir_spec){ .type = "small" });
+    char      *body = batch_of("{\"op\":\"list\",\"type\":\"small\",\"limit\":299}", 2);
+    web_answer a = call(one, "POST", "/v1/batch", body);
+    assert_int_equal(count(a.body, "\"type\":\"small\""), 2 * 299);
+    assert_int_equal(count(a.body, "\"next\":{\"rank\":0,\"id\":299}"), 2);
+    web_free(&a);
+    free(body);
+    add_large_jobs();
+    add_large_jobs();
+    a = call(one, "POST", "/v1/batch",
+             "{\"ops\":[{\"op\":\"list\",\"type\":\"large\",\"limit\":1000},"
+             "{\"op\":\"stats\"}]}");
+    int n = count(a.body, "\"type\":\"large\"") - 1;        /* and once in the statistics */
+    assert_true(n > JOBS && n < 2 * JOBS);
+    assert_int_equal(count(a.body, "\"next\":{"), 1);
+    web_free(&a);
+    stop();
+}
+
+/* What is not read of batches is counted, and writes go on when there is no room for reads. */
+static void batches_that_nobody_reads_have_a_budget(void **state)
+{
+    (void)state;
+    enum { SOME = 12, BUDGET = 16 * 1024 * 1024 };
+    start((srv_limits){ .caller = { [SRV_SHARE_ANSWERS] = BUDGET } });
+    add_large_jobs();
+    char *body = batch_of("{\"op\":\"list\"}", 2);
+    int   fd[SOME];
+    for (int n = 0; n < SOME; n++) {             /* each leaves all but its first bytes */
+        int small = 64 * 1024;
+        fd[n] = ask(one, "POST /v1/batch", body);
+        setsockopt(fd[n], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+        char head[13] = "";
+        assert_int_equal(recv(fd[n], head, 12, MSG_WAITALL), 12);
+        assert_true(atomic_load(&w.s->answers) < (size_t)2 * BUDGET);
+    }
+    for (int n = 0; n < SOME; n++)
+        close(fd[n]);
+    while (atomic_load(&w.s->answers))
+        usleep(1000);
+    atomic_fetch_add(&w.s->answers, SRV_MAX_ANSWERS);
+    says(one, 503, "SRV_MAX_ANSWERS", "POST", "/v1/batch", body);
+    says(one, 200, "ELIMIT", "POST", "/v1/batch",
+         "{\"ops\":[{\"op\":\"list\"},{\"op\":\"add\",\"jobs\":[{\"type\":\"new\"}]}]}");
+    says(one, 200, "\"state\":\"inactive\"", "POST", "/v1/batch",
+         "{\"ops\":[{\"op\":\"list\"},{\"op\":\"add\",\"jobs\":[{\"type\":\"new\"}]}]}");
+    assert_int_equal(atomic_fetch_sub(&w.s->answers, SRV_MAX_ANSWERS), SRV_MAX_ANSWERS);
+    free(body);
     stop();
 }
 
@@ -466,6 +623,10 @@ int main(void)
         cmocka_unit_test(one_token_has_its_share_of_listeners_and_waits),
         cmocka_unit_test(one_token_has_its_share_of_bodies),
         cmocka_unit_test(pages_that_nobody_reads_cost_a_part_each),
+        cmocka_unit_test(tasks_and_schedules_that_nobody_reads_cost_a_part_each),
+        cmocka_unit_test(a_batch_reads_so_much_and_no_more),
+        cmocka_unit_test(lists_in_a_batch_end_early),
+        cmocka_unit_test(batches_that_nobody_reads_have_a_budget),
         cmocka_unit_test(unread_answers_have_a_budget),
         cmocka_unit_test(parts_wait_for_room),
         cmocka_unit_test(readers_that_are_too_slow_are_closed),

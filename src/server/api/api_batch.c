@@ -1,25 +1,29 @@
-/* api_batch.c - POST /v1/batch: operations of a queue elsewhere, whose store this server is. The
- * operations go to the queue as they were read, together, and are answered together. op/batch.h has
- * the format, replay.h what becomes of a batch that comes twice. */
+/* api_batch.c - POST /v1/batch: operations of a queue elsewhere, whose store this server is: who
+ * may submit them, and what goes around their answers. op/batch.h has the format, batch_run.h says
+ * how they run, replay.h what becomes of a batch that comes twice. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "op/batch.h"
 #include "runtime/ops.h"
 #include "server/api/api.h"
+#include "server/api/batch_run.h"
 #include "server/access/audit_batch.h"
 #include "server/http/body.h"
 #include "server/live/hub.h"
 #include "server/http/inner.h"
+#include "server/http/parts.h"
 #include "server/access/once.h"
 #include "server/live/replay.h"
 #include "server/live/workers.h"
 
 typedef struct batch {
-    weir_batch  in;
-    srv_replay *replay;             /* NULL: it need not be remembered */
-    weir_op    *gets;               /* for a token of some types: of the jobs that are named */
-    size_t      n_gets;
+    srv_batch_run run;
+    weir_batch    in;
+    srv_replay   *replay;           /* NULL: it need not be remembered */
+    weir_op      *gets;             /* for a token of some types: of the jobs that are named */
+    size_t        n_gets, looked;   /* how many there are, and have been looked at */
+    size_t        look_bytes;       /* of the data of these */
 } batch;
 
 /* ---- who may do it ---- */
@@ -97,30 +101,64 @@ static void hide(weir_op *op, uint64_t *id, const weir_error *why)
         weir_fail(&op->err, WEIR_ENOENT, "there is no job %" PRIu64, *id);
 }
 
-static void hide_foreign(srv_request *r, batch *b)
+enum { FIRST_LOOKS = 4, MOST_LOOKS = 128 };
+
+/* How many jobs are looked at together: as many as have about SRV_PAGE_PART. */
+static size_t looks_at_once(const batch *b)
+{
+    size_t fit = b->looked ? srv_parts_items(b->looked, b->look_bytes) : FIRST_LOOKS;
+    size_t n = fit < MOST_LOOKS ? fit : MOST_LOOKS, left = b->n_gets - b->looked;
+    return n < left ? n : left;
+}
+
+static void hide_foreign(batch *b)
 {
     weir_op *get = b->gets;
     for (size_t i = 0; i < b->in.n; i++) {
         weir_op  *op = &b->in.op[i];
         uint64_t *id;
         bool      looked = !op->err.code;
-        for (size_t k = 0; looked && (id = weir__op_row(op)->job(op, k)); k++, get++) {
-            if (get->err.code || srv_caller_lacks(&r->who, get->u.get.job->type))
+        for (size_t k = 0; looked && (id = weir__op_row(op)->job(op, k)); k++, get++)
+            if (get->err.code)
                 hide(op, id, &get->err);
-            weir__op_free(get);
-        }
     }
 }
 
 static void run_all(srv_request *r);
+static void look_on(srv_request *r);
 
+/* Nothing is kept of a job but whether it is there for the caller. */
 static void looked(srv_request *r, weir_code code, const weir_error *err)
 {
     batch *b = r->state;
-    for (size_t i = 0; code && i < b->n_gets; i++)
-        b->gets[i].err = *err;
-    hide_foreign(r, b);
-    run_all(r);
+    size_t end = b->looked + looks_at_once(b);
+    for (; b->looked < end; b->looked++) {
+        weir_op        *get = &b->gets[b->looked];
+        const weir_job *job = code || get->err.code ? NULL : get->u.get.job;
+        bool            foreign = job && srv_caller_lacks(&r->who, job->type);
+        b->look_bytes += job ? job->data_len + job->result_len : 0;
+        if (code)
+            get->err = *err;
+        weir__op_free(get);
+        if (foreign)
+            weir_fail(&get->err, WEIR_ENOENT, "of another type");
+    }
+    look_on(r);
+}
+
+static void look_on(srv_request *r)
+{
+    batch       *b = r->state;
+    weir_future *f = NULL;
+    weir_error   err;
+    if (b->looked == b->n_gets) {
+        hide_foreign(b);
+        run_all(r);
+        return;
+    }
+    weir_code rc = weir__ops_run_async(srv_queue(r), b->gets + b->looked, looks_at_once(b), &f,
+                                       &err);
+    srv_await(r, rc, &err, f, looked);
 }
 
 static void look_first(srv_request *r)
@@ -129,11 +167,8 @@ static void look_first(srv_request *r)
     b->n_gets = count_named(b);
     b->gets = b->n_gets ? srv_alloc(r, b->n_gets * sizeof *b->gets) : NULL;
     if (b->gets) {
-        weir_future *f = NULL;
-        weir_error   err;
         make_gets(b);
-        weir_code rc = weir__ops_run_async(srv_queue(r), b->gets, b->n_gets, &f, &err);
-        srv_await(r, rc, &err, f, looked);
+        look_on(r);
         return;
     }
     for (size_t i = 0; b->n_gets && i < b->in.n; i++)
@@ -167,13 +202,34 @@ static void note_worker(srv_request *r, const weir_op *op)
         srv_workers_seen(r->server->workers, t->worker, t->types, weir_now(srv_queue(r)));
 }
 
-static void answer_all(srv_request *r, weir_code code, const weir_error *err);
+static void begin_answer(const srv_request *r, weir_buf *out)
+{
+    weir_batch_head head = { 0 };
+    uint64_t        first;
+    strcpy(head.run, srv_hub_run(r->server->hub));
+    srv_hub_range(r->server->hub, &first, &head.event);
+    weir__batch_answer_begin(out, &head);
+}
+
+static void answer_all(srv_request *r)
+{
+    batch    *b = r->state;
+    weir_buf *out = &b->run.out;
+    uint64_t  first, last;
+    srv_audit_batch(r, b->in.op, b->in.n);
+    for (size_t i = 0; i < b->in.n; i++)
+        weir__op_free(&b->in.op[i]);
+    srv_hub_range(r->server->hub, &first, &last);
+    weir__batch_answer_event(out, last);
+    weir__batch_answer_end(out);
+    if (b->replay)
+        srv_replay_end(r->server->replays, b->replay, out);
+    srv_reply_json(r, 200, out);
+}
 
 static void run_all(srv_request *r)
 {
-    batch       *b = r->state;
-    weir_future *f = NULL;
-    weir_error   err;
+    batch *b = r->state;
     for (size_t i = 0; i < b->in.n; i++) {
         weir_op *op = &b->in.op[i];
         if (!op->err.code) {
@@ -181,48 +237,10 @@ static void run_all(srv_request *r)
             note_worker(r, op);
         }
     }
-    weir_code rc = weir__ops_run_async(srv_queue(r), b->in.op, b->in.n, &f, &err);
-    srv_await(r, rc, &err, f, answer_all);
-}
-
-/* ---- answering ---- */
-
-/* A token of some types sees their numbers alone. */
-static void hide_other_types(const srv_request *r, batch *b)
-{
-    for (size_t i = 0; *r->who.types && i < b->in.n; i++) {
-        weir_op *op = &b->in.op[i];
-        if (op->kind == WEIR_OP_STATS && !op->err.code && !srv_own_stats(r, &op->u.stats.stats))
-            weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
-    }
-}
-
-static void set_head(const srv_request *r, weir_batch_head *head)
-{
-    uint64_t first;
-    strcpy(head->run, srv_hub_run(r->server->hub));
-    srv_hub_range(r->server->hub, &first, &head->event);
-}
-
-static void answer_all(srv_request *r, weir_code code, const weir_error *err)
-{
-    batch    *b = r->state;
-    weir_batch_head head = { 0 };
-    weir_buf  out = { 0 };
-    for (size_t i = 0; code && i < b->in.n; i++)
-        b->in.op[i].err = *err;
-    hide_other_types(r, b);
-    srv_audit_batch(r, b->in.op, b->in.n);
-    set_head(r, &head);
-    weir__batch_answer_begin(&out, &head);
-    for (size_t i = 0; i < b->in.n; i++) {
-        weir__batch_answer(&out, &b->in.op[i]);
-        weir__op_free(&b->in.op[i]);
-    }
-    weir__batch_answer_end(&out);
-    if (b->replay)
-        srv_replay_end(r->server->replays, b->replay, &out);
-    srv_reply_json(r, 200, &out);
+    b->run = (srv_batch_run){ .op = b->in.op, .n = b->in.n, .answered = answer_all,
+                              .begun = b->replay != NULL };
+    begin_answer(r, &b->run.out);
+    srv_batch_run_start(r, &b->run);
 }
 
 /* ---- POST /v1/batch ---- */
@@ -235,10 +253,8 @@ static void *alloc(void *ctx, size_t size)
 /* The batch is for another run of the server: perhaps it was done then. Say which run this is. */
 static void reply_other_run(srv_request *r)
 {
-    weir_batch_head head = { 0 };
-    weir_buf  out = { 0 };
-    set_head(r, &head);
-    weir__batch_answer_begin(&out, &head);
+    weir_buf out = { 0 };
+    begin_answer(r, &out);
     weir__batch_answer_end(&out);
     srv_reply_json(r, WEIR_BATCH_OTHER_RUN, &out);
 }

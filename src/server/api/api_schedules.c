@@ -1,15 +1,20 @@
 /* api_schedules.c - schedules: list, put, remove, pause and resume, fire by hand, and the firings
  * of an expression that is not kept. A token that is bound to types has the schedules that add jobs
  * of these types. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "op/schedule.h"
 #include "server/api/api.h"
 #include "server/http/body.h"
+#include "server/http/parts.h"
 #include "weir/schedule.h"
 
-enum { SHOWN_FIRINGS = 5 };             /* coming firings in an answer, unless asked for more */
+enum {
+    SHOWN_FIRINGS = 5,                  /* coming firings in an answer, unless asked for more */
+    FIRST = 2, AT_ONCE = 100            /* schedules that are read at once */
+};
 
 /* ---- as JSON ---- */
 
@@ -119,45 +124,85 @@ static void changed(srv_request *r, weir_code code, const weir_error *err)
 
 /* ---- GET /v1/schedules ---- */
 
-static void list_got(srv_request *r, weir_code code, const weir_error *err)
+/* The jobs of schedules may be large: a page is read and sent in parts, and ends early at
+ * SRV_MAX_PAGE. */
+typedef struct listing {
+    srv_parts       parts;
+    weir_schedules *list;
+    size_t          n, left;            /* schedules that were read, and are wanted yet */
+    size_t          shown, bytes;       /* of the page so far */
+    const char     *after;
+    char            last[WEIR_MAX_SCHEDULE_NAME + 1];
+} listing;
+
+static void end_page(srv_request *r, listing *l, bool more)
 {
-    weir_schedules *list = ((asked *)r->state)->list;
-    weir_buf        body = { 0 };
-    bool            first = true;
-    if (srv_failed(r, code, err))
+    weir_buf *out = &l->parts.body;
+    weir__buf_str(out, "],\"next\":");
+    if (more)
+        weir__json_string(out, l->last, strlen(l->last));
+    else
+        weir__buf_str(out, "null");
+    weir__buf_char(out, '}');
+    srv_parts_end(r);
+}
+
+static void part_listed(srv_request *r, weir_code code, const weir_error *err)
+{
+    listing  *l = r->state;
+    weir_buf *out = &l->parts.body;
+    size_t    before = out->len;
+    if (code) {
+        if (!srv_parts_failed(r))
+            srv_reply_error(r, err);
         return;
-    weir__buf_str(&body, "{\"schedules\":[");
+    }
+    weir_schedules *list = l->list;
     for (size_t i = 0; i < list->n; i++) {
         if (srv_caller_lacks(&r->who, list->schedule[i].job.type))
             continue;
-        if (!first)
-            weir__buf_char(&body, ',');
-        schedule_json(&body, &list->schedule[i], weir_now(srv_queue(r)));
-        first = false;
+        if (l->shown++)
+            weir__buf_char(out, ',');
+        schedule_json(out, &list->schedule[i], weir_now(srv_queue(r)));
     }
-    weir__buf_str(&body, "],\"next\":");
-    const char *last = list->more && list->n ? list->schedule[list->n - 1].name : NULL;
-    if (last)
-        weir__json_string(&body, last, strlen(last));
-    else
-        weir__buf_str(&body, "null");
-    weir__buf_char(&body, '}');
+    bool more = list->more && list->n;
+    if (list->n)
+        snprintf(l->last, sizeof l->last, "%s", list->schedule[list->n - 1].name);
+    l->n += list->n;
+    l->left -= list->n;
+    l->bytes += out->len - before;
     weir_schedules_free(list);
-    srv_reply_json(r, 200, &body);
+    if (!more || !l->left || l->bytes >= SRV_MAX_PAGE)
+        end_page(r, l, more);
+    else
+        srv_parts_go_on(r);
+}
+
+static void list_part(srv_request *r)
+{
+    listing     *l = r->state;
+    weir_error   err = { 0 };
+    weir_future *f = NULL;
+    size_t       fit = l->n ? srv_parts_items(l->n, l->bytes) : FIRST;
+    fit = fit < AT_ONCE ? fit : AT_ONCE;
+    fit = fit < l->left ? fit : l->left;
+    weir_code rc = weir_schedules_list_async(srv_queue(r), l->n ? l->last : l->after, fit,
+                                             &l->list, &f, &err);
+    srv_await(r, rc, &err, f, part_listed);
 }
 
 static void show_list(srv_request *r)
 {
-    weir_error   err = { 0 };
-    weir_future *f = NULL;
-    int64_t      limit = 100;
-    asked       *a;
+    int64_t  limit = 100;
+    listing *l;
     if (!srv_allow_own(r, WEIR_ROLE_READ) ||
-        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) || !SRV_STATE(r, a))
+        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) || !SRV_STATE(r, l) ||
+        !srv_parts_begin(r, &l->parts, SRV_JSON, list_part))
         return;
-    weir_code rc = weir_schedules_list_async(srv_queue(r), srv_query(r, "after"), (size_t)limit,
-                                             &a->list, &f, &err);
-    srv_await(r, rc, &err, f, list_got);
+    l->after = srv_query(r, "after");
+    l->left = (size_t)limit;
+    weir__buf_str(&l->parts.body, "{\"schedules\":[");
+    list_part(r);
 }
 
 /* ---- GET /v1/schedules/next ---- */

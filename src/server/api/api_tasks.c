@@ -9,7 +9,10 @@
 #include "server/api/api.h"
 #include "server/http/body.h"
 #include "server/http/inner.h"
+#include "server/http/parts.h"
 #include "server/tasks.h"
+
+enum { FIRST = 2, SOME = 16, AT_ONCE = 100, MAX_READS = 100 };  /* tasks at once; parts */
 
 /* What is asked, in memory of the request. */
 typedef struct question {
@@ -27,6 +30,9 @@ typedef struct question {
     weir_job            *job;           /* that was waited for */
     weir_task_query      query;
     weir_task_page      *page;
+    srv_parts            parts;         /* of a list: large tasks are read and sent in parts */
+    size_t               seen, shown, left, bytes;  /* tasks read, in the answer, wanted yet */
+    int                  reads;         /* that may follow */
     weir_texts           ids, relative_ids;
     const char          *classifier, *reason;
     size_t               n;
@@ -41,10 +47,10 @@ static question *question_of(srv_task_ask *ask)
 static void answered(weir_inbox_task *task)
 {
     question *q = (question *)(void *)((char *)task - offsetof(question, ask.done));
-    if (q->err.code)
-        srv_reply_error(q->r, &q->err);
-    else
+    if (!q->err.code)
         q->reply(q);
+    else if (!q->r->parts || !srv_parts_failed(q->r))
+        srv_reply_error(q->r, &q->err);
 }
 
 static void post(question *q, void (*run)(weir_tasks *t, srv_task_ask *ask),
@@ -119,32 +125,82 @@ static void show(srv_request *r)
         post(q, find, reply_task);
 }
 
+static size_t page_bytes(const weir_task_page *page)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < page->n; i++)
+        bytes += strlen(page->task[i]->spec.attachment);
+    return bytes;
+}
+
+/* Tasks of relative ids come in one page, so it is refused when it is too large: more of them are
+ * asked for as long as that is not known. */
+static void list_related(weir_tasks *t, question *q)
+{
+    size_t wanted = q->query.limit;
+    q->query.limit = FIRST < wanted ? FIRST : wanted;
+    while (!weir_task_list(t, &q->query, &q->page, &q->err)) {
+        if (!q->page->more || q->query.limit == wanted)
+            return;
+        size_t bytes = page_bytes(q->page);
+        weir_task_page_free(q->page);
+        q->page = NULL;
+        if (2 * bytes >= SRV_MAX_PAGE) {
+            weir_fail(&q->err, WEIR_ELIMIT, "relative_ids: their tasks are too large for one page "
+                      "(SRV_MAX_PAGE); ask for fewer");
+            return;
+        }
+        q->query.limit = 2 * q->query.limit < wanted ? 2 * q->query.limit : wanted;
+    }
+}
+
 static void list(weir_tasks *t, srv_task_ask *ask)
 {
     question *q = question_of(ask);
-    weir_task_list(t, &q->query, &q->page, &q->err);
+    if (q->query.relative_ids)
+        list_related(t, q);
+    else
+        weir_task_list(t, &q->query, &q->page, &q->err);
 }
 
-static void reply_page(question *q)
+static void reply_part(question *q)
 {
-    weir_buf body = { 0 };
-    bool     first = true;
-    weir__buf_str(&body, "{\"tasks\":[");
-    for (size_t i = 0; i < q->page->n; i++) {
-        if (lacks(q, q->page->task[i]))
+    weir_buf       *out = &q->parts.body;
+    weir_task_page *page = q->page;
+    size_t          before = out->len;
+    for (size_t i = 0; i < page->n; i++) {
+        if (lacks(q, page->task[i]))
             continue;
-        if (!first)
-            weir__buf_char(&body, ',');
-        task_json(&body, q->page->task[i]);
-        first = false;
+        if (q->shown++)
+            weir__buf_char(out, ',');
+        task_json(out, page->task[i]);
     }
-    if (q->page->more)
-        weir__buf_printf(&body, "],\"next\":\"%" PRId64 ".%" PRIu64 "\"}", q->page->next.rank,
-                         q->page->next.id);
+    bool more = page->more;
+    q->query.after = page->next;
+    q->seen += page->n;
+    q->left -= page->n;
+    q->bytes += out->len - before;
+    weir_task_page_free(page);
+    if (more && q->left && q->bytes < SRV_MAX_PAGE && !q->query.relative_ids && q->reads-- > 0) {
+        srv_parts_go_on(q->r);
+        return;
+    }
+    if (more)
+        weir__buf_printf(out, "],\"next\":\"%" PRId64 ".%" PRIu64 "\"}", q->query.after.rank,
+                         q->query.after.id);
     else
-        weir__buf_str(&body, "],\"next\":null}");
-    weir_task_page_free(q->page);
-    srv_reply_json(q->r, 200, &body);
+        weir__buf_str(out, "],\"next\":null}");
+    srv_parts_end(q->r);
+}
+
+static void list_part(srv_request *r)
+{
+    question *q = r->state;
+    size_t    fit = q->seen ? srv_parts_items(q->seen, q->bytes)
+                    : q->reads == MAX_READS ? FIRST : SOME;
+    fit = fit < AT_ONCE ? fit : AT_ONCE;
+    q->query.limit = q->query.relative_ids || fit > q->left ? q->left : fit;
+    post(q, list, reply_part);
 }
 
 /* "a,b" as a list, NULL at the end. */
@@ -171,7 +227,8 @@ static void show_list(srv_request *r)
     int         end = 0;
     if (!q || !srv_query_int(r, "limit", 1, WEIR_MAX_TASKS, &limit))
         return;
-    q->query.limit = (size_t)limit;
+    q->left = (size_t)limit;
+    q->reads = MAX_READS;
     q->query.classifier = srv_query(r, "classifier");
     if (state && !weir_task_state_parse(state, &q->query.state))
         srv_reply_fail(r, WEIR_EINVAL, "state", "state: unknown state; expected ready, running, "
@@ -181,8 +238,10 @@ static void show_list(srv_request *r)
         srv_reply_fail(r, WEIR_EINVAL, "after", "after: expected \"next\" of the page before");
     else if (!split(r, srv_query(r, "relative_ids"), &q->query.relative_ids))
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
-    else
-        post(q, list, reply_page);
+    else if (srv_parts_begin(r, &q->parts, SRV_JSON, list_part)) {
+        weir__buf_str(&q->parts.body, "{\"tasks\":[");
+        list_part(r);
+    }
 }
 
 /* ---- POST /v1/tasks ---- */

@@ -6,10 +6,12 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "core/results.h"
 
 enum {
     FIRST_PAUSE_MS = 10,
     LONGEST_PAUSE_MS = 500,
+    STEP_LINES = 128,               /* of a log that is read in steps */
     KEPT_ROOM = 1024 * 1024         /* bytes of a request's memory that is kept for the next */
 };
 
@@ -161,21 +163,100 @@ static void settle_doubts(http_store *s, http_lane *lane, const weir_attempt *a)
     weir__doubts_settle(d);
 }
 
-static void run_on(http_store *s, http_lane *lane, weir_op **ops, size_t n)
+static void run_some(http_store *s, http_lane *lane, weir_op **ops, size_t n)
+{
+    request r = { .s = s, .lane = lane };
+    weir__attempt_begin(&r.a, &lane->caller, ops, n);
+    run_request(&r);
+    weir__attempt_end(&r.a);
+    settle_doubts(s, lane, &r.a);
+}
+
+/* ---- reads that the server refused since answers were too large ---- */
+
+static bool was_refused(const weir_op *op)
+{
+    return op->err.code == WEIR_ELIMIT && !weir__op_writes(op) && !weir__batch_takes(op);
+}
+
+static bool join_lines(weir_op *op, weir_op *step)
+{
+    weir_op_logs *all = &op->u.logs, *l = &step->u.logs;
+    bool          ok = true;
+    for (size_t i = 0; ok && i < l->lines->n; i++) {
+        const weir_line *line = &l->lines->line[i];
+        ok = weir__lines_add(all->lines, line->n, line->at, line->text, strlen(line->text));
+        l->after = line->n;
+    }
+    return ok;
+}
+
+/* A log of long lines, a little at a time. */
+static void read_log_in_steps(http_store *s, http_lane *lane, weir_op *op)
+{
+    weir_op *one, step = *op;
+    size_t   wanted = op->u.logs.limit, n;
+    bool     ok = (op->u.logs.lines = weir__lines_create()) != NULL;
+    do {
+        step.err = (weir_error){ 0 };
+        n = wanted - (ok ? op->u.logs.lines->n : 0);
+        step.u.logs.limit = n = n < STEP_LINES ? n : STEP_LINES;
+        one = &step;
+        if (ok)
+            run_some(s, lane, &one, 1);
+        if (!ok || step.err.code)
+            break;
+        n -= step.u.logs.lines->n;
+        ok = join_lines(op, &step);
+        weir__op_free(&step);
+    } while (ok && !n && op->u.logs.lines->n < wanted);
+    op->err = step.err;
+    if (!ok)
+        weir_fail(&op->err, WEIR_ENOMEM, "logs: out of memory");
+    if (!op->err.code)
+        return;
+    weir_lines_free(op->u.logs.lines);
+    op->u.logs.lines = NULL;
+}
+
+/* The first read of a batch is refused for its own size alone, so each round is done with one more
+ * at least. */
+static void ask_again(http_store *s, http_lane *lane, weir_op **ops, size_t n)
 {
     weir_op *some[WEIR_BATCH_MAX_OPS];
+    for (bool alone = n == 1;; alone = true) {
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++)
+            if (was_refused(ops[i]))
+                ops[kept++] = ops[i];
+        if (alone && kept == n) {
+            if (ops[0]->kind == WEIR_OP_LOGS)
+                read_log_in_steps(s, lane, ops[0]);
+            ops++;
+            kept--;
+        }
+        if (!kept)
+            return;
+        n = kept;
+        memcpy(some, ops, n * sizeof *ops);
+        for (size_t i = 0; i < n; i++)
+            weir__op_clear(ops[i]);
+        run_some(s, lane, some, n);
+    }
+}
+
+static void run_on(http_store *s, http_lane *lane, weir_op **ops, size_t n)
+{
+    weir_op *some[WEIR_BATCH_MAX_OPS], *refused[WEIR_BATCH_MAX_OPS];
     for (size_t i = 0; i < n;) {
-        request r = { .s = s, .lane = lane };
-        size_t  fit = weir__attempt_fit(ops + i, n - i), kept = 0;
+        size_t fit = weir__attempt_fit(ops + i, n - i), kept = 0;
         for (size_t k = 0; k < fit; k++, i++)
             if (!done_here(s, ops[i]))
                 some[kept++] = ops[i];
-        if (!kept)
-            continue;
-        weir__attempt_begin(&r.a, &lane->caller, some, kept);
-        run_request(&r);
-        weir__attempt_end(&r.a);
-        settle_doubts(s, lane, &r.a);
+        memcpy(refused, some, kept * sizeof *some);     /* an attempt forgets some of its own */
+        if (kept)
+            run_some(s, lane, some, kept);
+        ask_again(s, lane, refused, kept);
     }
 }
 

@@ -1,0 +1,36 @@
+/* batch_run.h - runs the operations of a batch and writes their answers. Operations that read jobs,
+ * log lines or schedules run a few at a time, and long ones step by step, so that what they gather
+ * is known before more of it is: a batch costs about SRV_MAX_BATCH_ANSWER, whatever it asks for. */
+#ifndef WEIR_SERVER_API_BATCH_RUN_H
+#define WEIR_SERVER_API_BATCH_RUN_H
+
+#include "base/buf.h"
+#include "op/op.h"
+#include "server/http/request.h"
+
+/* Set op, n, out (the start of the answer), answered and begun; zero the rest. */
+typedef struct srv_batch_run {
+    weir_op            *op;
+    size_t              n;
+    weir_buf            out;
+    /* `out` has an answer for each operation. Reads that worked have no outputs any more, the
+     * others are the caller's: weir__op_free(). */
+    void              (*answered)(srv_request *r);
+    bool                begun;          /* answered() must be called, whatever happens */
+    size_t              at, end;        /* the group that runs: op[at] to op[end - 1] */
+    size_t              reads, bytes;   /* that were answered, and how long their answers are */
+    size_t              room;           /* bytes of `out` that are counted as unread */
+    bool                full;           /* there is no room for more */
+    size_t              wanted, got;    /* items of the long read at the end of the group ... */
+    size_t              got_bytes;
+    weir_page          *page;           /* ... and where they gather */
+    weir_lines         *lines;
+    weir_schedule_rows *rows;
+} srv_batch_run;
+
+/* Operations with an error are left out. b must be the first member of r->state. When there are
+ * only reads, unless `begun`, and no room for another unread answer, the request is answered so at
+ * once, and nothing runs. */
+void srv_batch_run_start(srv_request *r, srv_batch_run *b);
+
+#endif
