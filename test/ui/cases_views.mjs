@@ -63,7 +63,7 @@ test('the overview has counts, charts, types and a link for each', async (t) => 
         await until(async () => (await card.innerText()).replace(/\s+/g, ' ').endsWith(`${LABELS[i]} 1`),
             `${LABELS[i]} 1`);
     }
-    assert.equal(await page.title(), 'The <b>mill</b>');
+    assert.equal(await page.title(), 'Overview · The <b>mill</b>');
     assert.equal(await page.locator('.brand').innerText(), 'The <b>mill</b>');
     await page.locator('figure canvas').nth(1).waitFor();
     const row = page.getByRole('row').filter({ hasText: 'mail' }).first();
@@ -427,11 +427,45 @@ test('settings tell of the server and of you', async (t) => {
     assert.match(await page.getByRole('region', { name: 'You' }).innerText(), /do everything/);
 });
 
-test('an unknown address shows the overview or says so', async (t) => {
+test('the tab says what is shown', async (t) => {
+    const server = await t.serve('--title', 'mill');
+    const id = await server.add({ type: 'mail', data: {} });
+    const page = await t.open(server, '/');
+    const titles = {
+        '/': 'Overview', '/failed': 'Failed', '/inactive?type=mail': 'Queued: mail', '/jobs?q=ann': 'All jobs: ann',
+        [`/jobs/${id}`]: `#${id} mail`, '/jobs/999': 'Not here', '/types': 'Types', '/schedules': 'Schedules',
+        '/workers': 'Workers', '/bus': 'Event bus', '/audit': 'Audit', '/settings': 'Settings',
+    };
+    for (const [path, title] of Object.entries(titles)) {
+        await page.goto(server.url + path);
+        await until(async () => await page.title() === `${title} · mill`, title);
+    }
+    await page.getByRole('navigation').getByRole('link', { name: 'Types' }).click();
+    await until(async () => await page.title() === 'Types · mill', 'without a reload');
+});
+
+test('types say how many workers each has', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'mail', data: {} });
+    await server.add({ type: 'sms', data: {} });
+    await server.take('mail', 'box:1');
+    const page = await t.open(server, '/types');
+    const workers = (type) => page.getByRole('region', { name: 'Types' }).getByRole('row').filter({ hasText: type })
+        .locator('[data-label=Workers]').innerText();
+    await until(async () => await workers('mail') === '1' && await workers('sms') === '0', 'one and none');
+});
+
+test('an unknown address says so, with the way back', async (t) => {
     const server = await t.serve();
     const answer = await fetch(server.url + '/nowhere');
     assert.equal(answer.status, 404);
+    assert.equal((await answer.json()).error.code, 'http');
     const page = await t.open(server, '/');
+    assert.equal((await page.goto(server.url + '/no/where?a=b')).status(), 404);
+    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    await page.getByRole('main').getByText('/no/where').waitFor();
+    await page.getByRole('main').getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const response = await page.goto(server.url + '/');
     const policy = response.headers()['content-security-policy'];
     assert.ok(policy.includes("default-src 'none'") && !policy.includes('unsafe'), policy);

@@ -36,6 +36,15 @@ export function useShared(): Shared {
     return shared;
 }
 
+// What the tab says: what is shown, and the name of the server.
+export function useTitle(what: string): void {
+    const name = useShared().server?.title || 'weir';
+    useEffect(() => {
+        if (what)
+            document.title = `${what} · ${name}`;
+    }, [what, name]);
+}
+
 export const serverNow = (): number => Date.now() + shared.skew;
 export const may = (role: string): boolean =>
     !!shared.server?.you.roles.some((r) => r === role || r === 'admin');
@@ -106,7 +115,6 @@ export async function begin(): Promise<void> {
     beginning = true;
     try {
         const server = await ask<ServerInfo>('/v1/server');
-        document.title = server.title || 'weir';
         set({ server, skew: server.now - Date.now(), login: false, loginError: '' });
         const stats = await ask<Stats>('/v1/stats');
         sample(stats, serverNow());

@@ -8,6 +8,7 @@ import { titleOf, type State } from '../api';
 import { ago, count, priority, PRIORITY_NAMES, span } from '../fmt';
 import { useKeys } from '../keys';
 import { useList, useWanted, type Listed, type Wanted } from '../list';
+import { AddButton } from '../parts/add';
 import { Ask, type Question } from '../parts/ask';
 import { Command, quote, weir } from '../parts/command';
 import { Ring } from '../parts/ring';
@@ -182,6 +183,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                     {wanted.state && stats && !wanted.words && !wanted.type && !wanted.priority &&
                         <span class="faint"> {count(stats.counts[wanted.state])}</span>}</h1>
                 <Filters wanted={wanted} types={stats?.types.map((t) => t.type) ?? []} />
+                <AddButton type={wanted.type} />
             </div>
             {may('admin') && jobs.length > 0 && <div class="bulk" role="toolbar"
                 aria-label="What to do with jobs">
