@@ -154,9 +154,12 @@ test('the keyboard is enough', async (t) => {
     await press('u');
     await until(() => page.url().endsWith('/failed'));
     await page.locator('.row').nth(2).waitFor();
-    // the list moves under the mark, which stays at its job
+    // the list holds still under the mark, which stays at its job
     await press('j');
     await server.ended({ type: 'mail', data: {} }, { error: 'newer' });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await page.locator('.row').count(), 3);
+    await press('n');
     await until(async () => await page.locator('.row').count() === 4);
     assert.equal(await at(), String(ids[0]));
     await press('r');
