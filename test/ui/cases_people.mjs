@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test, until } from './rig.mjs';
 
 const VIEWS = ['/', '/inactive', '/active', '/delayed', '/failed', '/complete', '/cancelled', '/jobs',
-    '/types', '/workers', '/audit', '/settings'];
+    '/types', '/tasks', '/workers', '/audit', '/settings'];
 
 // A few jobs, of which the first has failed.
 async function someJobs(server) {

@@ -20,6 +20,7 @@ import { Missing } from './views/missing';
 import { Overview } from './views/overview';
 import { Schedules } from './views/schedules';
 import { Settings } from './views/settings';
+import { Tasks, TaskView } from './views/tasks';
 import { Trouble } from './views/trouble';
 import { Types } from './views/types';
 import { Workers } from './views/workers';
@@ -44,6 +45,9 @@ function View({ place }: { place: Place }): JSX.Element {
     const id = /^\/jobs\/(\d+)$/.exec(place.path)?.[1];
     if (id)
         return <Job key={id} id={Number(id)} />;
+    const task = /^\/tasks\/([^/]+)$/.exec(place.path)?.[1];
+    if (task)
+        return <TaskView key={task} id={decodeURIComponent(task)} />;
     if (STATES.includes(state))
         return <Jobs key={state} state={state} />;
     switch (place.path) {
@@ -52,6 +56,7 @@ function View({ place }: { place: Place }): JSX.Element {
     case '/workers': return <Workers />;
     case '/types': return <Types />;
     case '/schedules': return <Schedules />;
+    case '/tasks': return <Tasks />;
     case '/bus': return <Bus />;
     case '/audit': return <Audit />;
     case '/settings': return <Settings />;
@@ -60,13 +65,13 @@ function View({ place }: { place: Place }): JSX.Element {
 }
 
 const TITLES: Record<string, string> = {
-    '/': 'Overview', '/jobs': 'All jobs', '/types': 'Types', '/schedules': 'Schedules', '/workers': 'Workers',
+    '/': 'Overview', '/jobs': 'All jobs', '/types': 'Types', '/schedules': 'Schedules', '/tasks': 'Tasks', '/workers': 'Workers',
     '/bus': 'Event bus', '/audit': 'Audit', '/settings': 'Settings',
 };
 
 // Of the tab; '': the view says it itself. A search is named, since it is what tells tabs apart.
 function titleOf({ path, params }: Place): string {
-    if (/^\/jobs\/\d+$/.test(path))
+    if (/^\/(jobs\/\d+|tasks\/[^/]+)$/.test(path))
         return '';
     const name = STATE_LABEL[path.slice(1) as State] ?? TITLES[path] ?? 'Not found';
     const words = params.get('q') || params.get('name') || params.get('type');
@@ -100,6 +105,7 @@ function Nav({ path }: { path: string }): JSX.Element {
                 <NavLink to="/jobs" now={path}>All jobs</NavLink>
                 <NavLink to="/types" now={path}>Types</NavLink>
                 <NavLink to="/schedules" now={path}>Schedules</NavLink>
+                <NavLink to="/tasks" now={path}>Tasks</NavLink>
                 <NavLink to="/workers" now={path}>Workers</NavLink>
                 <NavLink to="/bus" now={path}>Event bus</NavLink>
                 {mayAudit() && <NavLink to="/audit" now={path}>Audit</NavLink>}

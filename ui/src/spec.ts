@@ -2,6 +2,7 @@
 // text they are, so that no digit is lost.
 import type { Job } from './api';
 import { fieldOf, length, pretty, priority, readLength, timeOf } from './fmt';
+import { jsonMember } from './parts/fields';
 
 export interface Draft {
     type: string; data: string; values: string; priority: string; attempts: string;
@@ -40,21 +41,6 @@ export function draftOf(job: Job, data: string, values: string | undefined, now:
 const number = (text: string): string | number | undefined =>
     /^-?\d+$/.test(text.trim()) ? Number(text) : text.trim() || undefined;
 
-export class FieldError extends Error {
-    constructor(readonly field: keyof Draft, message: string) {
-        super(message);
-    }
-}
-
-function checked(field: 'data' | 'values', text: string): string {
-    try {
-        JSON.parse(text);
-    } catch (e) {
-        throw new FieldError(field, `This is not JSON: ${(e as Error).message}`);
-    }
-    return `,"${field}":${text}`;
-}
-
 // The body of POST /v1/jobs.
 export function bodyOf(d: Draft): string {
     const rest = JSON.stringify({
@@ -64,8 +50,8 @@ export function bodyOf(d: Draft): string {
         max_lost: number(d.max_lost), search_keys: d.search_keys.trim() || undefined,
         removeOnComplete: d.removeOnComplete || undefined, search: d.search || undefined,
     });
-    return rest.slice(0, -1) + (d.data.trim() ? checked('data', d.data) : '') +
-        (d.values.trim() ? checked('values', d.values) : '') + '}';
+    return rest.slice(0, -1) + (d.data.trim() ? jsonMember('data', d.data) : '') +
+        (d.values.trim() ? jsonMember('values', d.values) : '') + '}';
 }
 
 // The same of a job that is there, with its data on one line.

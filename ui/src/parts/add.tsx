@@ -1,46 +1,24 @@
 // add.tsx - a new job by a form: from nothing, or made from an old one. What the server refuses is said at
 // the field that it is about.
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
-import { ApiError, call, type Job } from '../api';
+import { useState } from 'preact/hooks';
+import { call, type Job } from '../api';
 import { PRIORITY_NAMES } from '../fmt';
 import { useTypes } from '../list';
 import { go } from '../router';
-import { bodyOf, draftOf, FieldError, hasDeadline, NEW, type Draft } from '../spec';
+import { bodyOf, draftOf, hasDeadline, NEW, type Draft } from '../spec';
 import { may, serverNow } from '../store';
 import { Dialog } from './dialog';
+import { useFields } from './fields';
 import { toast } from './toast';
-
-interface Wrong { field?: string; text: string }
-
-// "backoff.delay" is about the field "backoff", and the message need not name it again.
-function wrongOf(e: unknown): Wrong {
-    if (e instanceof FieldError)
-        return { field: e.field, text: e.message };
-    const text = e instanceof Error ? e.message : String(e);
-    const at = e instanceof ApiError ? e.problem.field : undefined;
-    const field = at?.split(/[.[]/, 1)[0];
-    if (!at || !field || !(field in NEW))
-        return { text };
-    return { field, text: text.startsWith(`${at}: `) ? text.slice(at.length + 2) : text };
-}
 
 const SELDOM: (keyof Draft)[] = ['values', 'run_at', 'ttl', 'deadline', 'unique', 'max_lost', 'search_keys',
     'removeOnComplete', 'search'];
 
-type More = JSX.IntrinsicElements['input'] & { about?: string };
-
 export function SpecForm({ from, label, close }: { from: Draft; label: string; close: () => void }): JSX.Element {
-    const [draft, setDraft] = useState(from);
-    const [wrong, setWrong] = useState<Wrong>();
+    const { draft, wrong, fail, text, area, flag, form } = useFields(from);
     const [busy, setBusy] = useState(false);
-    const form = useRef<HTMLFormElement>(null);
     const types = useTypes();
-    const set = (change: Partial<Draft>): void => {
-        setDraft((d) => ({ ...d, ...change }));
-        if (wrong?.field && wrong.field in change)
-            setWrong(undefined);
-    };
     const submit = async (e: Event): Promise<void> => {
         e.preventDefault();
         setBusy(true);
@@ -50,29 +28,10 @@ export function SpecForm({ from, label, close }: { from: Draft; label: string; c
             close();
             go(`/jobs/${added.id}`);
         } catch (problem) {
-            const found = wrongOf(problem);
-            setWrong(found);
+            fail(problem);
             setBusy(false);
-            requestAnimationFrame(() => form.current?.querySelector<HTMLElement>(`[name="${found.field}"]`)?.focus());
         }
     };
-    const said = (name: keyof Draft): JSX.Element | false => wrong?.field === name &&
-        <span class="bad" role="alert" id={`wrong-${name}`}>{wrong.text}</span>;
-    const invalid = (name: keyof Draft): Record<string, unknown> => wrong?.field !== name ? {}
-        : { 'aria-invalid': true, 'aria-describedby': `wrong-${name}` };
-    const text = (name: keyof Draft, title: string, { about, ...more }: More = {}): JSX.Element => (
-        <label>{title}{about && <span class="faint"> {about}</span>}
-            <input name={name} value={String(draft[name])} spellcheck={false} {...more} {...invalid(name)}
-                onInput={(e) => set({ [name]: e.currentTarget.value })} />{said(name)}</label>
-    );
-    const area = (name: 'data' | 'values', title: string, rows: number): JSX.Element => (
-        <label class="wide">{title} <textarea name={name} rows={rows} value={draft[name]} spellcheck={false}
-            {...invalid(name)} onInput={(e) => set({ [name]: e.currentTarget.value })} />{said(name)}</label>
-    );
-    const flag = (name: 'removeOnComplete' | 'search', title: string): JSX.Element => (
-        <label class="wide flag"><input type="checkbox" name={name} checked={draft[name]}
-            onChange={(e) => set({ [name]: e.currentTarget.checked })} />{title}{said(name)}</label>
-    );
     const seldom = SELDOM.some((name) => from[name]) || SELDOM.some((name) => wrong?.field === name);
     return (
         <form class="again" ref={form} onSubmit={(e) => void submit(e)}>

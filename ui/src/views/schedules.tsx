@@ -165,9 +165,9 @@ export function Schedules(): JSX.Element {
                     <tr key={s.name} aria-selected={s === one}>
                         <td class="name"><a href={`/schedules?name=${encodeURIComponent(s.name)}`}
                             onClick={(e) => { e.preventDefault(); setParams({ name: s.name }); }}>{s.name}</a></td>
-                        <td data-label="Next run">{s.paused ? <span class="faint">paused</span>
+                        <td data-label="Next run" class="wide">{s.paused ? <span class="faint">paused</span>
                             : s.next_at ? <Moment at={s.next_at} now={now} /> : <span class="faint">never</span>}</td>
-                        <td data-label="Fires">{s.words}</td>
+                        <td data-label="Fires" class="wide">{s.words}</td>
                         <td data-label="Adds">{s.job.type}</td>
                     </tr>
                 ))}</tbody>

@@ -86,11 +86,11 @@ export function Workers(): JSX.Element {
                     return (
                         <tr key={name}>
                             <td class="name">{name}</td>
-                            <td data-label="Takes">{w?.types.join(', ') ??
+                            <td data-label="Takes" class="wide">{w?.types.join(', ') ??
                                 [...new Set(jobs.map((j) => j.type))].join(', ')}</td>
-                            <td data-label="Has">{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
+                            <td data-label="Has" class="wide">{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
                                 : <span class="faint">{w?.waiting ? 'waits for jobs' : 'nothing'}</span>}</td>
-                            <td data-label="Last seen">{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
+                            <td data-label="Last seen" class="wide">{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
                                 : <span class="faint">works in another process</span>}</td>
                         </tr>
                     );
