@@ -159,6 +159,22 @@ test('a list is sorted, filtered and shared by its address', async (t) => {
     assert.equal(await other.getByLabel('Order').inputValue(), 'desc');
 });
 
+test('a list shows what one chooses, as the address says', async (t) => {
+    const server = await t.serve();
+    const { complete } = await oneOfEach(server);
+    const page = await t.open(server, '/complete');
+    const row = page.locator(`[data-id="${complete}"]`);
+    await row.waitFor();
+    assert.equal(await row.locator('.more').count(), 0);
+    await page.getByText('Show', { exact: true }).click();
+    await page.getByLabel('worker', { exact: true }).check();
+    await page.getByLabel('deliveries').check();
+    await until(() => decodeURIComponent(page.url()).endsWith('/complete?cols=worker,deliveries'));
+    await until(async () => /worker w1\s+deliveries 1/.test(await row.locator('.more').innerText()), 'both');
+    const other = await t.open(server, '/complete?cols=worker,nonsense,took', { width: 390 });
+    await until(async () => /worker w1\s+took \d/.test(await other.locator('.row .more').innerText()), 'shared');
+});
+
 test('a list goes on when it is scrolled', async (t) => {
     const server = await t.serve();
     await server.call('POST', '/v1/jobs', Array.from({ length: 230 }, (_, i) =>

@@ -66,7 +66,8 @@ static bool wants_page(const srv_exchange *x)
 {
     const char *accepts = srv_header(&x->r, "Accept");
     return (x->head_only || !strcmp(x->r.method, "GET")) && accepts &&
-           strstr(accepts, "text/html") && strncmp(x->r.path, "/v1/", 4) != 0 && strncmp(x->r.path, "/assets/", 8) != 0;
+           strstr(accepts, "text/html") && strncmp(x->r.path, "/v1/", 4) != 0 &&
+           strncmp(x->r.path, "/assets/", 8) != 0;
 }
 
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size)

@@ -10,6 +10,7 @@ import { useKeys } from '../keys';
 import { useList, useWanted, type Listed, type Wanted } from '../list';
 import { AddButton } from '../parts/add';
 import { Ask, type Question } from '../parts/ask';
+import { ChooseColumns, Columns, useColumns } from '../parts/columns';
 import { Command, quote, weir } from '../parts/command';
 import { Ring } from '../parts/ring';
 import { go, setParams, usePlace } from '../router';
@@ -33,8 +34,8 @@ function when(job: Listed, now: number): string {
     }
 }
 
-function Row({ job, now, at, chosen, choose, run }: {
-    job: Listed; now: number; at: boolean; chosen: boolean; choose: () => void;
+function Row({ job, now, cols, at, chosen, choose, run }: {
+    job: Listed; now: number; cols: string[]; at: boolean; chosen: boolean; choose: () => void;
     run: (a: Action) => void;
 }): JSX.Element {
     const row = useRef<HTMLLIElement>(null);
@@ -58,6 +59,7 @@ function Row({ job, now, at, chosen, choose, run }: {
                 <div class="text" dir="auto">{title(job)}</div>
                 {line && job.state !== 'complete' &&
                     <div class="text bad" dir="auto">{line.slice(0, MAX_TITLE)}</div>}
+                <Columns job={job} now={now} shown={cols} />
             </div>
             <span class="when">{job.gone ? 'not here any more' : when(job, now)}</span>
             {may('admin') && !job.gone && <span class="do">
@@ -159,6 +161,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
     const [chosen, setChosen] = useState<Set<number>>(new Set());
     const [at, setAt] = useState(0);                // the job that keys are for, by id: lists move
     const { busy, watch } = useHold();
+    const cols = useColumns();
     const { page, news, letIn, again, more } = useList(wanted, busy || chosen.size > 0 || at > 0);
     const [question, setQuestion] = useState<Question>();
     const end = useRef<HTMLDivElement>(null);
@@ -209,6 +212,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                     {wanted.state && stats && !wanted.words && !wanted.type && !wanted.priority &&
                         <span class="faint"> {count(stats.counts[wanted.state])}</span>}</h1>
                 <Filters wanted={wanted} types={stats?.types.map((t) => t.type) ?? []} />
+                <ChooseColumns />
                 <AddButton type={wanted.type} />
             </div>
             <div {...watch}>
@@ -236,7 +240,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                 {page && !jobs.length && !page.next ? <Empty wanted={wanted} state={state} /> : (
                     <ul class="jobs" aria-label={name} aria-busy={!page}>
                         {jobs.map((job) => (
-                            <Row key={job.id} job={job} now={now} at={job.id === at}
+                            <Row key={job.id} job={job} now={now} cols={cols} at={job.id === at}
                                 chosen={chosen.has(job.id)} choose={() => choose(job.id)}
                                 run={(a) => run(a, job)} />
                         ))}
