@@ -11,6 +11,7 @@ import './cases_tasks.mjs';
 import './cases_bus.mjs';
 import './cases_hostile.mjs';
 import './cases_people.mjs';
+import './cases_axe.mjs';
 import './cases_many.mjs';
 
 const [weir, ...only] = process.argv.slice(2);

@@ -69,7 +69,7 @@ const TITLES: Record<string, string> = {
     '/bus': 'Event bus', '/audit': 'Audit', '/settings': 'Settings',
 };
 
-// Of the tab; '': the view says it itself. A search is named, since it is what tells tabs apart.
+// Of the tab; '': the view says it itself. A search is named: tabs of the same list differ by it.
 function titleOf({ path, params }: Place): string {
     if (/^\/(jobs\/\d+|tasks\/[^/]+)$/.test(path))
         return '';
