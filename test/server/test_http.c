@@ -169,6 +169,33 @@ static void broken_off_requests_leave_nothing(void **state)
     web_stop(&w);
 }
 
+static void browsers_get_a_page_for_unknown_addresses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *path, *accept;
+        bool        page;
+    } cases[] = {
+        { "GET", "/nowhere", "Accept: text/html,*/*;q=0.8\r\n", true },
+        { "GET", "/jobs/1/2/3?a=b", "Accept: text/html\r\n", true },
+        { "GET", "/nowhere", "Accept: application/json\r\n", false },
+        { "GET", "/nowhere", "", false },
+        { "GET", "/v1/nowhere", "Accept: text/html\r\n", false },
+        { "GET", "/assets/a/b", "Accept: text/html\r\n", false },
+        { "POST", "/nowhere", "Accept: text/html\r\n", false },
+    };
+    web w;
+    web_start(&w, RT_MEM, false, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        web_answer a = web_call_with(&w, cases[i].method, cases[i].path, cases[i].accept, NULL);
+        bool       page = !strncmp(web_header(&a, "Content-Type"), "text/html", 9);
+        if (a.status != 404 || page != cases[i].page)
+            fail_msg("%s %s %s: %d", cases[i].method, cases[i].path, cases[i].accept, a.status);
+        web_free(&a);
+    }
+    web_stop(&w);
+}
+
 static void idle_connections_do_no_harm(void **state)
 {
     (void)state;
@@ -245,6 +272,7 @@ int main(void)
         cmocka_unit_test(what_is_no_http_is_refused),
         cmocka_unit_test(what_is_too_large_is_refused),
         cmocka_unit_test(broken_off_requests_leave_nothing),
+        cmocka_unit_test(browsers_get_a_page_for_unknown_addresses),
         cmocka_unit_test(idle_connections_do_no_harm),
         cmocka_unit_test(slow_clients_are_let_go),
         cmocka_unit_test(connections_are_counted),

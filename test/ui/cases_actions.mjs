@@ -79,6 +79,114 @@ test('edit and run again, with all digits', async (t) => {
     await page.getByText('9007199254740993123').first().waitFor();
 });
 
+// A job with all that can be given to one, which has failed.
+async function manySettings(server) {
+    const spec = { type: 'mail', data: { n: 1 }, values: { region: 'eu' }, priority: 7, attempts: 3, delay: '90m',
+        backoff: { type: 'exponential', delay: 1500, maxDelay: 60000, jitter: 20 }, ttl: '5m', unique: 'k-1',
+        deadline: Math.ceil(Date.now() / 60000 + 600) * 60000, max_lost: 5, removeOnComplete: true, search: true,
+        search_keys: 'to, n' };
+    const id = await server.add(spec);
+    await server.call('POST', `/v1/jobs/${id}/cancel`);         // so that its key is free
+    return id;
+}
+
+// What a job was told, without what became of it.
+function toldOf(job) {
+    const { type, data, values, priority, max_attempts, delay, backoff, ttl, unique, deadline, max_lost,
+        removeOnComplete, search, search_keys } = job;
+    return { type, data, values, priority, max_attempts, delay, backoff, ttl, unique, deadline, max_lost,
+        removeOnComplete, search, search_keys };
+}
+
+test('edit and run again keeps every setting and fits its dialog', async (t) => {
+    const server = await t.serve();
+    const id = await manySettings(server);
+    for (const width of [390, 1280]) {
+        const page = await t.open(server, `/jobs/${id}`, { width });
+        await page.getByRole('button', { name: 'Edit and run again' }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByLabel('Unique key').waitFor();
+        const over = await dialog.evaluate((el) => [el, ...el.querySelectorAll('*')].filter((e) =>
+            e.scrollWidth > e.clientWidth + 1 && !/^(INPUT|TEXTAREA|SPAN|OPTION|DATALIST)$/.test(e.tagName) && e.clientWidth)
+            .map((e) => `${e.tagName}.${e.className} ${e.scrollWidth}/${e.clientWidth}`));
+        assert.deepEqual(over, [], `at ${width}`);
+        if (width > 1000) {
+            assert.equal(await dialog.getByLabel('Start after').inputValue(), '1h30m');
+            assert.equal(await dialog.getByLabel('Pause after').inputValue(), 'exponential:1s500ms:1m:20%');
+            await dialog.getByRole('button', { name: 'Add as a new job' }).click();
+            await until(() => page.url().endsWith(`/jobs/${id + 1}`));
+        }
+    }
+    assert.deepEqual(toldOf(await server.job(id + 1)), toldOf(await server.job(id)));
+});
+
+test('copy as curl keeps every setting', async (t) => {
+    const server = await t.serve();
+    const id = await manySettings(server);
+    const page = await t.open(server, `/jobs/${id}`, { clipboard: true });
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('The curl command was copied').waitFor();
+    const command = await page.evaluate(() => navigator.clipboard.readText());
+    execFileSync('sh', ['-c', command.replace('--json', "-sS -H 'Content-Type: application/json' -d")]);
+    assert.deepEqual(toldOf(await server.job(id + 1)), toldOf(await server.job(id)));
+});
+
+test('a job is added by a form, which says what is wrong at the field', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'mail', data: {} });
+    const page = await t.open(server, '/inactive?type=mail');
+    await page.getByRole('button', { name: 'Add a job' }).click();
+    const dialog = page.getByRole('dialog'), add = dialog.getByRole('button', { name: 'Add', exact: true });
+    assert.equal(await dialog.getByLabel('Type').inputValue(), 'mail');         // as the list is filtered
+    const wrong = async (label, text, said) => {
+        await dialog.getByLabel(label).fill(text);
+        await add.click();
+        const about = await until(() => dialog.locator('[aria-invalid]').getAttribute('aria-describedby'));
+        assert.match(await dialog.locator(`#${about}`).innerText(), said);
+        assert.equal(await dialog.locator('[aria-invalid]').inputValue(), text);
+        assert.equal(await dialog.getByRole('alert').count(), 1);
+    };
+    await wrong('Data', '{"to":', /not JSON/);
+    await dialog.getByLabel('Data').fill('{"to":9007199254740993123}');
+    await wrong('Attempts', '-1', /must be between 1 and/);
+    await dialog.getByLabel('Attempts').fill('4');
+    await wrong('Pause after', 'zap:1s', /is not a backoff/);
+    await dialog.getByLabel('Pause after').fill('fixed:2s');
+    await wrong('Longest run', '5 parsecs', /not a length of time/);
+    await dialog.getByLabel('Longest run').fill('5m');
+    await dialog.getByText('Moments, unique key').click();
+    await dialog.getByLabel('Unique key').fill('k');
+    await dialog.getByLabel('is removed when').check();
+    await add.click();
+    await until(() => page.url().endsWith('/jobs/2'));
+    const { text } = await server.raw('GET', '/v1/jobs/2');
+    assert.ok(text.includes('9007199254740993123'), text);
+    const job = JSON.parse(text);
+    assert.deepEqual([job.max_attempts, job.backoff.delay, job.ttl, job.unique, job.removeOnComplete],
+        [4, 2000, 300000, 'k', true]);
+    // the same key again: the job that has it is shown
+    await page.goto(server.url + '/');
+    await page.getByRole('button', { name: 'Add a job' }).click();
+    await dialog.getByLabel('Type').fill('mail');
+    await dialog.getByText('Moments, unique key').click();
+    await dialog.getByLabel('Unique key').fill('k');
+    await add.click();
+    await page.getByText('Job 2 has this unique key already').waitFor();
+});
+
+test('who may not add has no form for it', async (t) => {
+    const server = await t.serve();
+    server.token = server.addToken('boss', '--role', 'admin');
+    const reader = server.addToken('eye', '--role', 'read'), maker = server.addToken('ann', '--role', 'produce');
+    await until(async () => (await server.raw('GET', '/v1/stats', undefined, maker)).status === 200 &&
+        (await server.raw('GET', '/v1/stats', undefined, '')).status === 401);
+    const page = await t.open(server, '/inactive', { token: reader });
+    await page.locator('.empty').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Add a job' }).count(), 0);
+    const other = await t.open(server, '/inactive', { token: maker });
+    await other.getByRole('button', { name: 'Add a job' }).waitFor();
+});
+
 test('copy as curl gives a command that adds the job', async (t) => {
     const server = await t.serve();
     const id = await server.add({ type: "it's", data: { text: "l'été", n: 1 }, priority: 'low' });
@@ -228,7 +336,7 @@ test('what is kept of a type is changed', async (t) => {
     await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
     const dialog = page.getByRole('dialog');
     const complete = dialog.getByRole('group', { name: 'Keep complete jobs' });
-    await complete.getByLabel('days').fill('7');
+    await complete.getByLabel('for').fill('7d');
     await complete.getByLabel('jobs').fill('1000');
     await dialog.getByLabel('new jobs can be searched').check();
     await dialog.getByRole('button', { name: 'Save' }).click();
@@ -237,9 +345,16 @@ test('what is kept of a type is changed', async (t) => {
         return settings.search && settings.keep_complete.age === 7 * 86400000 &&
             settings.keep_complete.count === 1000;
     });
-    await page.getByText('7 d 0 h, at most 1,000 jobs').waitFor();
+    await page.getByText('7d, at most 1,000 jobs').waitFor();
+    await server.call('PATCH', '/v1/types/mail', { keep_complete: { age: '1h' } });
+    await page.reload();
+    await page.getByText('1h, at most 1,000 jobs').waitFor();
     await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
-    await complete.getByLabel('days').fill('minus one');
-    await dialog.getByRole('button', { name: 'Save' }).click();
-    await dialog.getByRole('alert').waitFor();
+    assert.equal(await complete.getByLabel('for').inputValue(), '1h');
+    for (const wrong of ['minus one', '7']) {       // seven what?
+        await complete.getByLabel('for').fill(wrong);
+        await dialog.getByRole('button', { name: 'Save' }).click();
+        await dialog.getByRole('alert').filter({ hasText: wrong }).waitFor();
+    }
+    assert.equal((await server.call('GET', '/v1/types/mail')).settings.keep_complete.age, 3600000);
 });

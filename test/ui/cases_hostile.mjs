@@ -122,7 +122,7 @@ test('addresses that make no sense do no harm', async (t) => {
         '/?span=constructor', '/jobs?q=' + 'w'.repeat(500), '/failed?priority=__proto__']) {
         await page.goto(server.url + path);
         await page.getByRole('navigation').waitFor();
-        await page.getByRole('link', { name: 'Overview' }).click();
+        await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();
         await page.getByRole('heading', { name: 'Overview' }).waitFor();
     }
 });

@@ -36,6 +36,51 @@ test('events are on the screen within a second', async (t) => {
     });
 });
 
+test('a list holds still under the pointer, and lets new jobs in when asked', async (t) => {
+    const server = await t.serve();
+    const ids = [];
+    for (let i = 0; i < 4; i++)
+        ids.push(await server.ended({ type: 'mail', data: { title: `n${i}` } }, { error: `e${i}` }));
+    const page = await t.open(server, '/failed');
+    await page.getByText('live', { exact: true }).waitFor();
+    const shown = () => page.locator('.row').evaluateAll((rows) => rows.map((r) => Number(r.dataset.id)));
+    const fresh = page.getByRole('button', { name: /^\d+ new$/ });
+    await until(async () => (await shown()).length === 4, 'four rows');
+    const order = await shown(), row = (id) => page.locator(`[data-id="${id}"]`);
+    await row(ids[1]).hover();
+    // two come, one leaves: nothing moves, and what has left is said to have
+    for (let i = 0; i < 2; i++)
+        ids.push(await server.ended({ type: 'sms', data: {} }, { error: 'new' }));
+    await server.call('POST', `/v1/jobs/${ids[2]}/retry`);
+    await page.getByRole('button', { name: '2 new' }).waitFor();
+    await row(ids[2]).getByText('not here any more').waitFor();
+    assert.equal(await row(ids[2]).getByRole('button').count(), 0);
+    assert.deepEqual(await shown(), order);
+    assert.equal(await page.locator('[aria-live=polite]').filter({ has: fresh }).count(), 1);
+    await fresh.click();
+    const after = [ids[5], ids[4], ids[3], ids[1], ids[0]];
+    await until(async () => JSON.stringify(await shown()) === JSON.stringify(after), 'all that is there now');
+    // without the pointer it follows by itself
+    await page.locator('h1').hover();
+    ids.push(await server.ended({ type: 'sms', data: {} }, { error: 'newer' }));
+    await until(async () => (await shown())[0] === ids[6], 'the newest is first');
+    assert.equal(await fresh.count(), 0);
+    // a job that is selected holds it, too; and so does the focus of the keyboard
+    await page.getByLabel(`Select job ${ids[0]}`).check();
+    await page.locator('h1').hover();
+    ids.push(await server.ended({ type: 'sms', data: {} }, { error: 'newest' }));
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal((await shown())[0], ids[6]);
+    await page.getByLabel(`Select job ${ids[0]}`).uncheck();
+    await page.locator('h1').hover();
+    await until(async () => (await shown())[0] === ids[7], 'let in when nobody is there');
+    await page.getByRole('button', { name: `Retry job ${ids[0]}` }).focus();
+    await page.keyboard.press('Shift+Tab');
+    ids.push(await server.ended({ type: 'sms', data: {} }, { error: 'the last' }));
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal((await shown())[0], ids[7]);
+});
+
 test('a job is followed while it runs', async (t) => {
     const server = await t.serve();
     const id = await server.add({ type: 'video', data: {}, attempts: 2 });

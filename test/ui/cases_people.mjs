@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test, until } from './rig.mjs';
 
 const VIEWS = ['/', '/inactive', '/active', '/delayed', '/failed', '/complete', '/cancelled', '/jobs',
-    '/types', '/workers', '/audit', '/settings'];
+    '/types', '/tasks', '/workers', '/audit', '/settings'];
 
 // A few jobs, of which the first has failed.
 async function someJobs(server) {
@@ -154,9 +154,12 @@ test('the keyboard is enough', async (t) => {
     await press('u');
     await until(() => page.url().endsWith('/failed'));
     await page.locator('.row').nth(2).waitFor();
-    // the list moves under the mark, which stays at its job
+    // the list holds still under the mark, which stays at its job
     await press('j');
     await server.ended({ type: 'mail', data: {} }, { error: 'newer' });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await page.locator('.row').count(), 3);
+    await press('n');
     await until(async () => await page.locator('.row').count() === 4);
     assert.equal(await at(), String(ids[0]));
     await press('r');
@@ -181,6 +184,21 @@ test('the keyboard is enough', async (t) => {
     await button.focus();
     await press('Enter');
     await until(async () => await server.state(ids[1]) === 'inactive');
+    assert.ok(page.url().endsWith('/failed'));
+});
+
+test('the first key press leads past the menu', async (t) => {
+    const server = await t.serve();
+    await someJobs(server);
+    const page = await t.open(server, '/failed');
+    await page.locator('.row').waitFor();
+    await page.keyboard.press('Tab');
+    const skip = page.getByRole('link', { name: 'Skip to the content' });
+    assert.ok(await skip.evaluate((el) => el === document.activeElement && el.getBoundingClientRect().top >= 0));
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+    await page.keyboard.press('Tab');
+    assert.ok(await page.evaluate(() => document.activeElement.closest('main') !== null));
     assert.ok(page.url().endsWith('/failed'));
 });
 
@@ -214,11 +232,20 @@ test('everything that can be pressed or filled in has a name', async (t) => {
     assert.equal(await page.locator('.row .mark').getAttribute('title'), 'Failed');
 });
 
+// What is wider than the place it has, within `root`. The text of a list's row ends with dots.
+const tooWide = (page, root = 'body') => page.evaluate((selector) => [...document.querySelectorAll(`${selector} *`)]
+    .filter((el) => el.clientWidth && !el.closest('.hidden, .skip, .row .text, svg, canvas') &&
+        !/^(INPUT|SELECT|TEXTAREA|OPTION)$/.test(el.tagName) &&
+        (el.scrollWidth > el.clientWidth + 1 && getComputedStyle(el).overflowX !== 'visible' ||
+            el.getBoundingClientRect().right > innerWidth + 1))
+    .map((el) => `${el.tagName}.${el.className} ${el.scrollWidth}/${el.clientWidth}`), root);
+
 test('a phone shows all of it without scrolling sideways', async (t) => {
     const server = await t.serve();
     const id = await someJobs(server);
+    await server.call('PUT', '/v1/schedules/night', { when: '30 6 * * 1', zone: 'Europe/Berlin', job: { type: 'mail' } });
     const page = await t.open(server, '/', { width: 360, height: 740 });
-    for (const path of [...VIEWS, `/jobs/${id}`, '/failed?q=nothing-like-it']) {
+    for (const path of [...VIEWS, `/jobs/${id}`, '/failed?q=nothing-like-it', '/schedules?name=night', '/bus', '/no/where']) {
         await page.goto(server.url + path);
         await page.getByText('live', { exact: true }).waitFor();
         await page.getByRole('heading').first().waitFor();
@@ -226,7 +253,25 @@ test('a phone shows all of it without scrolling sideways', async (t) => {
         // charts take their width from the page a moment after it is there
         await until(async () => await page.evaluate(
             () => document.documentElement.scrollWidth - innerWidth) <= 0, `${path} fits the phone`);
+        await until(async () => !(await tooWide(page)).length, `all of ${path}`, 5000).catch(async (e) => {
+            throw new Error(`${e.message}: ${await tooWide(page)}`);
+        });
     }
+    // what was cut off: the buttons of the types
+    await page.goto(server.url + '/types');
+    await page.getByRole('button', { name: 'Pause mail' }).click();
+    await until(async () => (await server.call('GET', '/v1/types/mail')).paused, 'paused');
+    await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click();
+    // the views are a menu
+    const menu = page.getByRole('button', { name: 'Views' });
+    assert.equal(await menu.getAttribute('aria-expanded'), 'false');
+    assert.equal(await page.getByRole('link', { name: 'Workers' }).isVisible(), false);
+    await menu.click();
+    assert.deepEqual(await tooWide(page, 'nav'), []);
+    await page.getByRole('navigation').getByRole('link', { name: 'Workers' }).click();
+    await page.getByRole('heading', { name: 'Workers' }).waitFor();
+    assert.equal(await menu.getAttribute('aria-expanded'), 'false');
     await page.goto(server.url + '/failed');
     const retry = page.getByRole('button', { name: `Retry job ${id}` });
     await retry.click();

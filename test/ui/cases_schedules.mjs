@@ -18,6 +18,17 @@ test('schedules are listed with plain words and the next run', async (t) => {
     await until(() => page.url().endsWith('/schedules?name=night'));
 });
 
+test('a demo has schedules, and jobs that fail for several reasons', async (t) => {
+    const server = await t.serve('--demo');
+    const page = await t.open(server, '/schedules');
+    await page.getByRole('link', { name: 'demo-weekly' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'demo-newsletter' }).getByText('paused').waitFor();
+    await until(async () => {
+        const { jobs } = await server.call('GET', '/v1/jobs?limit=1000&order=desc');
+        return new Set(jobs.map((j) => j.error?.replace(/\d+/g, 'N')).filter(Boolean)).size > 2;
+    }, 'three kinds of errors');
+});
+
 test('a schedule is fired, paused, resumed and removed', async (t) => {
     const server = await t.serve();
     await server.call('PUT', '/v1/schedules/night', HOURLY);
@@ -53,14 +64,14 @@ test('a calendar has the past and coming runs of a schedule', async (t) => {
         await cell(at).waitFor();
     };
     await turnTo(run.at);
-    await until(async () => /1 added a job/.test(await cell(run.at).getAttribute('aria-label')), 'the run of today');
+    await until(async () => /1 added a job/.test(await cell(run.at).getAttribute('title')), 'the run of today');
     await cell(run.at).click();
     await page.getByRole('status', { name: `Runs of ${day(run.at)}` }).getByText('added by hand').waitFor();
     await turnTo(next[0]);
-    await until(async () => /1 to come/.test(await cell(next[0]).getAttribute('aria-label')), 'the next run');
+    await until(async () => /1 to come/.test(await cell(next[0]).getAttribute('title')), 'the next run');
     assert.match(await cell(next[0]).innerText(), /06:30/);
     await turnTo(next[1]);
-    assert.match(await cell(next[1]).getAttribute('aria-label'), /does not run/);
+    assert.match(await cell(next[1]).getAttribute('title'), /does not run/);
     await page.getByRole('button', { name: 'Month after' }).click();
     await page.getByRole('button', { name: 'Today' }).click();
 });
@@ -75,7 +86,7 @@ test('a schedule has holidays, an end, jitter and a rule for missed runs', async
     const off = form.locator('.day', { hasText: '06:00' });
     await form.getByRole('button', { name: 'Month after' }).click();       // full of runs, whatever the day is
     await until(async () => await off.count() > 27, 'a month of runs');
-    const day = (await off.nth(9).getAttribute('aria-label')).slice(0, 10);
+    const day = (await off.nth(9).getAttribute('title')).slice(0, 10);
     await off.nth(9).click();
     await form.getByRole('button', { name: `${day}: does not run` }).waitFor();
     assert.equal(await form.getByLabel('Days on which').inputValue(), day);

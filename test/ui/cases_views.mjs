@@ -63,7 +63,7 @@ test('the overview has counts, charts, types and a link for each', async (t) => 
         await until(async () => (await card.innerText()).replace(/\s+/g, ' ').endsWith(`${LABELS[i]} 1`),
             `${LABELS[i]} 1`);
     }
-    assert.equal(await page.title(), 'The <b>mill</b>');
+    assert.equal(await page.title(), 'Overview · The <b>mill</b>');
     assert.equal(await page.locator('.brand').innerText(), 'The <b>mill</b>');
     await page.locator('figure canvas').nth(1).waitFor();
     const row = page.getByRole('row').filter({ hasText: 'mail' }).first();
@@ -157,6 +157,22 @@ test('a list is sorted, filtered and shared by its address', async (t) => {
     const other = await t.open(server, link.slice(server.url.length));
     await shows([ids[3]], other);
     assert.equal(await other.getByLabel('Order').inputValue(), 'desc');
+});
+
+test('a list shows what one chooses, as the address says', async (t) => {
+    const server = await t.serve();
+    const { complete } = await oneOfEach(server);
+    const page = await t.open(server, '/complete');
+    const row = page.locator(`[data-id="${complete}"]`);
+    await row.waitFor();
+    assert.equal(await row.locator('.more').count(), 0);
+    await page.getByText('Show', { exact: true }).click();
+    await page.getByLabel('worker', { exact: true }).check();
+    await page.getByLabel('deliveries').check();
+    await until(() => decodeURIComponent(page.url()).endsWith('/complete?cols=worker,deliveries'));
+    await until(async () => /worker w1\s+deliveries 1/.test(await row.locator('.more').innerText()), 'both');
+    const other = await t.open(server, '/complete?cols=worker,nonsense,took', { width: 390 });
+    await until(async () => /worker w1\s+took \d/.test(await other.locator('.row .more').innerText()), 'shared');
 });
 
 test('a list goes on when it is scrolled', async (t) => {
@@ -427,11 +443,45 @@ test('settings tell of the server and of you', async (t) => {
     assert.match(await page.getByRole('region', { name: 'You' }).innerText(), /do everything/);
 });
 
-test('an unknown address shows the overview or says so', async (t) => {
+test('the tab says what is shown', async (t) => {
+    const server = await t.serve('--title', 'mill');
+    const id = await server.add({ type: 'mail', data: {} });
+    const page = await t.open(server, '/');
+    const titles = {
+        '/': 'Overview', '/failed': 'Failed', '/inactive?type=mail': 'Queued: mail', '/jobs?q=ann': 'All jobs: ann',
+        [`/jobs/${id}`]: `#${id} mail`, '/jobs/999': 'Not here', '/types': 'Types', '/schedules': 'Schedules',
+        '/workers': 'Workers', '/bus': 'Event bus', '/audit': 'Audit', '/settings': 'Settings',
+    };
+    for (const [path, title] of Object.entries(titles)) {
+        await page.goto(server.url + path);
+        await until(async () => await page.title() === `${title} · mill`, title);
+    }
+    await page.getByRole('navigation').getByRole('link', { name: 'Types' }).click();
+    await until(async () => await page.title() === 'Types · mill', 'without a reload');
+});
+
+test('types say how many workers each has', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'mail', data: {} });
+    await server.add({ type: 'sms', data: {} });
+    await server.take('mail', 'box:1');
+    const page = await t.open(server, '/types');
+    const workers = (type) => page.getByRole('region', { name: 'Types' }).getByRole('row').filter({ hasText: type })
+        .locator('[data-label=Workers]').innerText();
+    await until(async () => await workers('mail') === '1' && await workers('sms') === '0', 'one and none');
+});
+
+test('an unknown address says so, with the way back', async (t) => {
     const server = await t.serve();
     const answer = await fetch(server.url + '/nowhere');
     assert.equal(answer.status, 404);
+    assert.equal((await answer.json()).error.code, 'http');
     const page = await t.open(server, '/');
+    assert.equal((await page.goto(server.url + '/no/where?a=b')).status(), 404);
+    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    await page.getByRole('main').getByText('/no/where').waitFor();
+    await page.getByRole('main').getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const response = await page.goto(server.url + '/');
     const policy = response.headers()['content-security-policy'];
     assert.ok(policy.includes("default-src 'none'") && !policy.includes('unsafe'), policy);

@@ -7,9 +7,11 @@ import './cases_views.mjs';
 import './cases_actions.mjs';
 import './cases_live.mjs';
 import './cases_schedules.mjs';
+import './cases_tasks.mjs';
 import './cases_bus.mjs';
 import './cases_hostile.mjs';
 import './cases_people.mjs';
+import './cases_axe.mjs';
 import './cases_many.mjs';
 
 const [weir, ...only] = process.argv.slice(2);

@@ -33,7 +33,7 @@ export interface Job {
     lease_until?: number;       // active, and it is known
     values?: Record<string, unknown>;
     backoff?: { type: string; delay: number; maxDelay?: number; jitter?: number };
-    removeOnComplete?: boolean; search?: boolean; search_keys?: string; history?: Past[];
+    max_lost?: number; removeOnComplete?: boolean; search?: boolean; search_keys?: string; history?: Past[];
 }
 
 // What a job calls itself, as in Kue: the title in its data; '' when it has none.

@@ -8,7 +8,7 @@ import { useKeys } from './keys';
 import { readQuery, useTypes } from './list';
 import { Toasts } from './parts/toast';
 import { go, setParams, usePlace, type Place } from './router';
-import { mayAudit, useShared } from './store';
+import { mayAudit, useShared, useTitle } from './store';
 import { cycleTheme, useTheme } from './theme';
 import { Audit } from './views/audit';
 import { Bus } from './views/bus';
@@ -16,9 +16,11 @@ import { Help } from './views/help';
 import { Job } from './views/job';
 import { Jobs } from './views/jobs';
 import { Login } from './views/login';
+import { Missing } from './views/missing';
 import { Overview } from './views/overview';
 import { Schedules } from './views/schedules';
 import { Settings } from './views/settings';
+import { Tasks, TaskView } from './views/tasks';
 import { Trouble } from './views/trouble';
 import { Types } from './views/types';
 import { Workers } from './views/workers';
@@ -43,18 +45,37 @@ function View({ place }: { place: Place }): JSX.Element {
     const id = /^\/jobs\/(\d+)$/.exec(place.path)?.[1];
     if (id)
         return <Job key={id} id={Number(id)} />;
+    const task = /^\/tasks\/([^/]+)$/.exec(place.path)?.[1];
+    if (task)
+        return <TaskView key={task} id={decodeURIComponent(task)} />;
     if (STATES.includes(state))
         return <Jobs key={state} state={state} />;
     switch (place.path) {
+    case '/': return <Overview />;
     case '/jobs': return <Jobs key="all" />;
     case '/workers': return <Workers />;
     case '/types': return <Types />;
     case '/schedules': return <Schedules />;
+    case '/tasks': return <Tasks />;
     case '/bus': return <Bus />;
     case '/audit': return <Audit />;
     case '/settings': return <Settings />;
-    default: return <Overview />;
+    default: return <Missing path={place.path} />;
     }
+}
+
+const TITLES: Record<string, string> = {
+    '/': 'Overview', '/jobs': 'All jobs', '/types': 'Types', '/schedules': 'Schedules', '/tasks': 'Tasks', '/workers': 'Workers',
+    '/bus': 'Event bus', '/audit': 'Audit', '/settings': 'Settings',
+};
+
+// Of the tab; '': the view says it itself. A search is named: tabs of the same list differ by it.
+function titleOf({ path, params }: Place): string {
+    if (/^\/(jobs\/\d+|tasks\/[^/]+)$/.test(path))
+        return '';
+    const name = STATE_LABEL[path.slice(1) as State] ?? TITLES[path] ?? 'Not found';
+    const words = params.get('q') || params.get('name') || params.get('type');
+    return words ? `${name}: ${words.slice(0, 60)}` : name;
 }
 
 function NavLink({ to, now, children }: { to: string; now: string; children: ComponentChildren }):
@@ -64,23 +85,32 @@ function NavLink({ to, now, children }: { to: string; now: string; children: Com
 
 function Nav({ path }: { path: string }): JSX.Element {
     const { stats } = useShared();
+    const [open, setOpen] = useState(false);        // of a phone: elsewhere it always is
+    useEffect(() => setOpen(false), [path]);
     return (
-        <nav aria-label="Views">
-            <NavLink to="/" now={path}>Overview</NavLink>
-            {STATES.map((s) => (
-                <NavLink key={s} to={`/${s}`} now={path}>
-                    <span class={markClass(s, stats)} aria-hidden="true">{STATE_MARK[s]}</span>
-                    {STATE_LABEL[s]}
-                    <span class="count">{stats ? count(stats.counts[s]) : '–'}</span>
-                </NavLink>
-            ))}
-            <NavLink to="/jobs" now={path}>All jobs</NavLink>
-            <NavLink to="/types" now={path}>Types</NavLink>
-            <NavLink to="/schedules" now={path}>Schedules</NavLink>
-            <NavLink to="/workers" now={path}>Workers</NavLink>
-            <NavLink to="/bus" now={path}>Event bus</NavLink>
-            {mayAudit() && <NavLink to="/audit" now={path}>Audit</NavLink>}
-            <NavLink to="/settings" now={path}>Settings</NavLink>
+        <nav aria-label="Views" class={open ? 'open' : ''}>
+            <button type="button" class="menu" aria-expanded={open} aria-controls="views"
+                onClick={() => setOpen(!open)}><span aria-hidden="true">☰</span> Views
+                {!!stats?.counts.failed && <span class="count bad">{count(stats.counts.failed)} failed</span>}
+            </button>
+            <div id="views">
+                <NavLink to="/" now={path}>Overview</NavLink>
+                {STATES.map((s) => (
+                    <NavLink key={s} to={`/${s}`} now={path}>
+                        <span class={markClass(s, stats)} aria-hidden="true">{STATE_MARK[s]}</span>
+                        {STATE_LABEL[s]}
+                        <span class="count">{stats ? count(stats.counts[s]) : '–'}</span>
+                    </NavLink>
+                ))}
+                <NavLink to="/jobs" now={path}>All jobs</NavLink>
+                <NavLink to="/types" now={path}>Types</NavLink>
+                <NavLink to="/schedules" now={path}>Schedules</NavLink>
+                <NavLink to="/tasks" now={path}>Tasks</NavLink>
+                <NavLink to="/workers" now={path}>Workers</NavLink>
+                <NavLink to="/bus" now={path}>Event bus</NavLink>
+                {mayAudit() && <NavLink to="/audit" now={path}>Audit</NavLink>}
+                <NavLink to="/settings" now={path}>Settings</NavLink>
+            </div>
         </nav>
     );
 }
@@ -154,16 +184,24 @@ function Search({ place }: { place: Place }): JSX.Element {
     );
 }
 
+// The address stays what it is.
+function toMain(e: Event): void {
+    e.preventDefault();
+    document.getElementById('main')?.focus();
+}
+
 export function App(): JSX.Element {
     const place = usePlace();
     const shared = useShared();
     const [help, setHelp] = useState(false);
     const theme = useTheme();
     useKeys({ '?': () => setHelp(true) });
+    useTitle(shared.login ? 'Sign in' : titleOf(place));
     if (shared.login)
         return <Login />;
     return (
         <>
+            <a class="skip" href="#main" onClick={toMain}>Skip to the content</a>
             <header>
                 <a class="brand" href="/">{shared.server?.title || 'weir'}</a>
                 <Search place={place} />
@@ -176,7 +214,7 @@ export function App(): JSX.Element {
                     aria-label="Keyboard shortcuts">?</button>
             </header>
             <Nav path={place.path} />
-            <main id="main">
+            <main id="main" tabIndex={-1}>
                 {shared.server?.demo && <p class="demo" role="note">This is {shared.server.demo}.</p>}
                 {shared.trouble && <Trouble what={shared.trouble} />}
                 {/* what is there stays as it was, half-written texts too, and comes back */}

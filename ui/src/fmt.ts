@@ -22,6 +22,22 @@ export function span(ms: number): string {
     return `${Math.floor(h / 24)} d ${h % 24} h`;
 }
 
+// A length of time as one writes it, exactly: "250ms", "1h", "1m30s", "7d".
+export function length(ms: number): string {
+    let left = ms, text = '';
+    for (const [unit, size] of [['d', 86400000], ['h', 3600000], ['m', 60000], ['s', 1000], ['ms', 1]] as const) {
+        const n = Math.floor(left / size);
+        text += n ? `${n}${unit}` : '';
+        left -= n * size;
+    }
+    return text || '0';
+}
+
+// What was written in a field for that: text for the server to read, or undefined. Digits alone are
+// milliseconds.
+export const readLength = (text: string): string | number | undefined =>
+    text.trim() ? /^\d+$/.test(text.trim()) ? Number(text) : text.trim() : undefined;
+
 export const count = (n: number): string => n.toLocaleString('en');
 
 // "2026-11-16 09:00:00.123", local time: the same for readers of every country.
@@ -31,6 +47,10 @@ export function clock(at: number): string {
         `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}` +
         `.${String(d.getMilliseconds()).padStart(3, '0')}`;
 }
+
+// Of a field for date and time, which is in the time of the reader.
+export const fieldOf = (at?: number): string => at ? clock(at).slice(0, 16).replace(' ', 'T') : '';
+export const timeOf = (field: string): number | undefined => field ? new Date(field).getTime() : undefined;
 
 const PRIORITIES: Record<number, string> = {
     10: 'low', 0: 'normal', [-5]: 'medium', [-10]: 'high', [-15]: 'critical',

@@ -10,7 +10,8 @@ import { useShared } from './store';
 const PAGE = 50, AGAIN_MS = 400, MAX_PAGE = 1000, MAX_CALLS = 10;
 
 export interface Wanted { state?: State; type: string; words: string; order: string; priority: string }
-export interface Listed extends Job { text: string }    // its data, as the server sent it
+// `text`: its data, as the server sent it. `gone`: it is not in this list any more, and kept in its place.
+export interface Listed extends Job { text: string; gone?: boolean }
 export interface Page { jobs: Listed[]; next: string | null }
 
 // The page's own names of states, and those of other queues.
@@ -144,35 +145,73 @@ function refreshed(fresh: Page, shown: Page, n: number, wanted: Wanted): Page {
     return join(fresh, { jobs: rest, next: shown.next });
 }
 
-// The list as it is now; `more` loads the next page.
-export function useList(wanted: Wanted): { page?: Page; again: () => void; more: () => void } {
+// ---- a list that somebody is at ----
+
+const endOf = (page: Page): Listed | undefined => page.jobs[page.jobs.length - 1];
+
+// Those that are not shown and would come before one that is.
+function newcomers(shown: Page, fresh: Page, wanted: Wanted): Listed[] {
+    const seen = new Set(shown.jobs.map((j) => j.id)), end = endOf(shown);
+    return !end ? [] : fresh.jobs.filter((j) => !seen.has(j.id) &&
+        !isBeyond(placeOf(j, wanted), placeOf(end, wanted), wanted));
+}
+
+// The rows that are shown, in their places: with what is known now, and marked if they are gone. What
+// comes behind them moves nothing, so it is let in.
+function still(shown: Page, fresh: Page, wanted: Wanted): Page {
+    const now = new Map(fresh.jobs.map((j) => [j.id, j])), kept = new Set(shown.jobs.map((j) => j.id));
+    const late = new Set(newcomers(shown, fresh, wanted));
+    const reach = fresh.next ? readPlace(fresh.next) : undefined;
+    const unread = (j: Listed): boolean => !!reach && isBeyond(placeOf(j, wanted), reach, wanted);
+    return {
+        jobs: [
+            ...shown.jobs.map((j) => now.get(j.id) ?? (unread(j) ? j : { ...j, gone: true })),
+            ...fresh.jobs.filter((j) => !kept.has(j.id) && !late.has(j)),
+        ],
+        next: fresh.next,
+    };
+}
+
+// The list as it is now; `more` loads the next page. While it is `held`, rows stay where they are, and
+// `news` others wait until `letIn` is called. `again(true)` reads it anew and takes it as it is then.
+export function useList(wanted: Wanted, held: boolean):
+    { page?: Page; news: number; letIn: () => void; again: (all?: boolean) => void; more: () => void } {
     const [page, setPage] = useState<Page>();
+    const fresh = useRef<Page | undefined>(undefined), holds = useRef(held), all = useRef(false);
     const reader = useRef<Following & { more: () => void } | undefined>(undefined);
+    holds.current = held;
+    const letIn = (): void => setPage(fresh.current);
     useEffect(() => {
-        let shown: Page | undefined, longer = false, alive = true;
+        let longer = false, alive = true;
         const read = async (): Promise<void> => {
-            const grow = longer;
+            const grow = longer, had = fresh.current;
             longer = false;
             try {
-                if (grow && shown)
-                    shown = join(shown, await load(wanted, PAGE, shown.next));
+                let found: Page;
+                if (grow && had)
+                    found = join(had, await load(wanted, PAGE, had.next));
                 else {
-                    const n = size(shown?.jobs.length ?? 0), fresh = await load(wanted, n, null);
-                    shown = shown ? refreshed(fresh, shown, n, wanted) : fresh;
+                    const n = size(had?.jobs.length ?? 0), first = await load(wanted, n, null);
+                    found = had ? refreshed(first, had, n, wanted) : first;
                 }
-                if (alive)
-                    setPage(shown);
+                if (!alive)
+                    return;
+                fresh.current = found;
+                const whole = all.current || !holds.current;
+                all.current = false;
+                setPage((was) => was?.jobs.length && !whole ? still(was, found, wanted) : found);
             } catch (e) {           // the frame shows that a server or a store is away
                 if (alive && e instanceof ApiError && e.status >= 400 && e.status < 500)
                     complain(e);
             }
         };
+        fresh.current = undefined;
         setPage(undefined);
         const following = follow(read, AGAIN_MS, (e) => !wanted.type || e.type === wanted.type);
         reader.current = {
             ...following,
             more: () => {
-                if (!longer && shown?.next) {
+                if (!longer && fresh.current?.next) {
                     longer = true;
                     following.again();
                 }
@@ -180,9 +219,17 @@ export function useList(wanted: Wanted): { page?: Page; again: () => void; more:
         };
         return () => { alive = false; following.stop(); };
     }, [wanted]);
+    useEffect(() => {
+        if (!held)
+            letIn();
+    }, [held]);
     return {
-        page,
-        again: () => reader.current?.again(),
+        page, letIn,
+        news: page && fresh.current && page !== fresh.current ? newcomers(page, fresh.current, wanted).length : 0,
+        again: (whole = false) => {
+            all.current = whole;
+            reader.current?.again();
+        },
         more: () => reader.current?.more(),
     };
 }

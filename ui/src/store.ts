@@ -36,12 +36,22 @@ export function useShared(): Shared {
     return shared;
 }
 
+// What the tab says: what is shown, and the name of the server.
+export function useTitle(what: string): void {
+    const name = useShared().server?.title || 'weir';
+    useEffect(() => {
+        if (what)
+            document.title = `${what} · ${name}`;
+    }, [what, name]);
+}
+
 export const serverNow = (): number => Date.now() + shared.skew;
 export const may = (role: string): boolean =>
     !!shared.server?.you.roles.some((r) => r === role || r === 'admin');
 
 // The audit log has actions on jobs of all types.
-export const mayAudit = (): boolean => may('admin') && !shared.server?.you.types;
+export const mayAudit = (): boolean => mayAll();
+export const mayAll = (): boolean => may('admin') && !shared.server?.you.types;
 
 // A clock that moves the ages on the screen.
 export function useNow(everyMs = 1000): number {
@@ -106,7 +116,6 @@ export async function begin(): Promise<void> {
     beginning = true;
     try {
         const server = await ask<ServerInfo>('/v1/server');
-        document.title = server.title || 'weir';
         set({ server, skew: server.now - Date.now(), login: false, loginError: '' });
         const stats = await ask<Stats>('/v1/stats');
         sample(stats, serverNow());

@@ -20,7 +20,7 @@ typedef struct flow_type {
     int          work_ms, steps;
     int          fails_pct;         /* of executions */
     const char  *data;              /* %u: a number */
-    const char  *error;
+    const char  *const *errors;     /* one of these; %u: a number */
     const char  *const *says;       /* lines of its log, one a step while there are any */
 } flow_type;
 
@@ -31,26 +31,60 @@ static const char *const payment_says[] = { "asking the bank", NULL };
 static const char *const import_says[] = { "fetched 41 kB, 612 lines", "columns: name, mail, born",
                                            "writing", NULL };
 
+static const char *const mail_errors[] = {
+    "smtp: 451 4.7.1 <ann%u@example.org>: greylisted, try again later",
+    "smtp: 550 5.1.1 <ann%u@example.org>: no such user", "dns: mx%u.example.org: no address", NULL
+};
+static const char *const video_errors[] = {
+    "ffmpeg: moov atom not found", "ffmpeg: frame %u: invalid NAL unit size", NULL
+};
+static const char *const payment_errors[] = {
+    "bank: connection reset by peer", "bank: 503, request 7f3a%u: too many requests",
+    "order %u: the card was declined: \"limit exceeded\"", NULL
+};
+static const char *const thumbnail_errors[] = { "jpeg: premature end of file", NULL };
+static const char *const report_errors[] = { "no figures for branch %u", NULL };
+static const char *const import_errors[] = {
+    "line %u: not a number: \"abc\"\n  in column 3 (born)",
+    "sftp: customers-%u.csv: permission denied", "line %u: 2 columns, expected 3", NULL
+};
+
 static const flow_type types[] = {
     { "mail", 400, 2, WEIR_PRIORITY_HIGH, 3, 0, 250, 2, 4,
       "{\"title\":\"Your order %u has been shipped\",\"to\":\"ann%u@example.org\"}",
-      "smtp: 451 greylisted, come again", mail_says },
+      mail_errors, mail_says },
     { "video", 3500, 2, WEIR_PRIORITY_NORMAL, 2, 0, 6000, 40, 8,
       "{\"title\":\"holiday-%u.mp4\",\"codec\":\"av1\",\"bytes\":918273645546372819}",
-      "ffmpeg: moov atom not found", video_says },
+      video_errors, video_says },
     { "payment", 900, 2, WEIR_PRIORITY_CRITICAL, 4, 0, 350, 3, 25,
       "{\"title\":\"Order %u\",\"user\":%u,\"amount\":\"49.90\",\"currency\":\"EUR\"}",
-      "bank: connection reset by peer", payment_says },
+      payment_errors, payment_says },
     { "thumbnail", 150, 1, WEIR_PRIORITY_LOW, 1, 0, 90, 1, 1,
-      "{\"title\":\"photo-%u.jpg\",\"sizes\":[64,256,1024]}", "jpeg: premature end", NULL },
+      "{\"title\":\"photo-%u.jpg\",\"sizes\":[64,256,1024]}", thumbnail_errors, NULL },
     { "report", 5000, 1, WEIR_PRIORITY_MEDIUM, 1, 15000, 1500, 10, 5,
-      "{\"title\":\"Sales of branch %u\",\"format\":\"pdf\"}", "no figures for this day", NULL },
+      "{\"title\":\"Sales of branch %u\",\"format\":\"pdf\"}", report_errors, NULL },
     { "import", 9000, 1, WEIR_PRIORITY_LOW, 2, 0, 800, 4, 60,
       "{\"title\":\"customers-%u.csv\",\"user\":%u,\"account\":9007199254740993,"
       "\"from\":\"sftp://files.example.org/in\"}",
-      "line 17: not a number: \"abc\"\n  in column 3 (born)", import_says },
+      import_errors, import_says },
 };
 enum { TYPES = sizeof types / sizeof *types };
+
+/* They are removed when the demo ends, since its store may be somebody's. */
+static const weir_schedule schedules[] = {
+    { .name = "demo-branches", .when = "every 1m", .overlap = WEIR_OVERLAP_SKIP,
+      .job = { .type = "report", .data = "{\"title\":\"All branches\",\"format\":\"csv\"}" } },
+    { .name = "demo-customers", .when = "*/5 * * * *", .missed = WEIR_MISSED_SKIP,
+      .job = { .type = "import", .data = "{\"title\":\"customers.csv\"}", .attempts = 2 } },
+    { .name = "demo-weekly", .when = "30 6 * * 1", .zone = "Europe/Berlin",
+      .job = { .type = "report", .data = "{\"title\":\"The week\",\"format\":\"pdf\"}" } },
+    { .name = "demo-invoices", .when = "0 9 LW * ?", .zone = "America/New_York",
+      .job = { .type = "payment", .data = "{\"title\":\"Invoices of the month\"}",
+               .priority = WEIR_PRIORITY_HIGH, .attempts = 3 } },
+    { .name = "demo-newsletter", .when = "0 10 1 * *", .zone = "Asia/Tokyo", .paused = true,
+      .job = { .type = "mail", .data = "{\"title\":\"Newsletter\"}" } },
+};
+enum { SCHEDULES = sizeof schedules / sizeof *schedules };
 
 struct demo_flow {
     weir_queue     *q;
@@ -77,6 +111,18 @@ static uint32_t chance(uint64_t id, uint64_t salt)
     return (uint32_t)((x * UINT64_C(0x94d049bb133111eb)) >> 40);
 }
 
+/* Why this one fails: the first cause most often. */
+static weir_code fail(weir_job *job, const flow_type *t, uint32_t n)
+{
+    char   error[200];
+    size_t count = 0, cause;
+    while (t->errors[count])
+        count++;
+    cause = n / 100 % (count + 2);
+    snprintf(error, sizeof error, t->errors[cause < count ? cause : 0], n % 900 + 100);
+    return weir_job_fail(job, "%s", error);
+}
+
 static weir_code do_job(weir_job *job, void *ctx)
 {
     const flow_type *t = ctx;
@@ -92,7 +138,7 @@ static weir_code do_job(weir_job *job, void *ctx)
         if (t->steps > 1)
             weir_job_progress(job, i, t->steps, NULL, 0, NULL);
         if (unlucky && i * 2 >= t->steps)
-            return weir_job_fail(job, "%s", t->error);
+            return fail(job, t, n);
     }
     return weir_job_done(job, "{\"ok\":true}", 0, NULL);
 }
@@ -153,6 +199,8 @@ static weir_code start(demo_flow *f, weir_error *err)
         if (!rc)
             rc = weir_process(f->q, types[i].type, &pool, NULL, err);
     }
+    for (int i = 0; i < SCHEDULES && !rc; i++)
+        rc = weir_schedule_put(f->q, &schedules[i], err);
     if (!rc && pthread_create(&f->thread, NULL, flow_main, f))
         rc = weir_fail(err, WEIR_ENOMEM, "demo: no thread");
     f->started = !rc;
@@ -190,6 +238,8 @@ void demo_flow_stop(demo_flow *f)
     pthread_mutex_unlock(&f->lock);
     if (f->started)
         pthread_join(f->thread, NULL);
+    for (int i = 0; i < SCHEDULES; i++)
+        weir_schedule_remove(f->q, schedules[i].name, NULL);
     weir_stop(f->q, NULL, STOP_MS, NULL);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);

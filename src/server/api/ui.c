@@ -19,7 +19,7 @@ static const srv_asset *find(const char *path)
     return a->path ? a : NULL;
 }
 
-static void reply_asset(srv_request *r, const srv_asset *a, const char *keep)
+static void reply_asset(srv_request *r, int status, const srv_asset *a, const char *keep)
 {
     const char *accepts = srv_header(r, "Accept-Encoding");
     bool        gzip = accepts && strstr(accepts, "gzip");
@@ -30,19 +30,25 @@ static void reply_asset(srv_request *r, const srv_asset *a, const char *keep)
     srv_reply_header(r, "Content-Security-Policy", page_policy);
     if (gzip)
         srv_reply_header(r, "Content-Encoding", "gzip");
-    srv_reply(r, 200, a->type, &body);
+    srv_reply(r, status, a->type, &body);
 }
 
 static void get_page(srv_request *r)
 {
-    reply_asset(r, find("/"), "no-cache");
+    reply_asset(r, 200, find("/"), "no-cache");
+}
+
+/* An address without a route, for a browser: the page says so, and how to go on. */
+static void get_missing(srv_request *r)
+{
+    reply_asset(r, 404, find("/"), "no-cache");
 }
 
 static void get_asset(srv_request *r)
 {
     const srv_asset *a = find(r->path);
     if (a)
-        reply_asset(r, a, "public, max-age=31536000, immutable");
+        reply_asset(r, 200, a, "public, max-age=31536000, immutable");
     else
         srv_reply_status(r, 404, "http", "there is no %.100s", r->path);
 }
@@ -62,6 +68,8 @@ const srv_route srv_ui_routes[] = {
     PAGE("/jobs/{id}"),
     PAGE("/workers"),
     PAGE("/schedules"),
+    PAGE("/tasks"),
+    PAGE("/tasks/{id}"),
     PAGE("/bus"),
     PAGE("/types"),
     PAGE("/audit"),
@@ -69,4 +77,9 @@ const srv_route srv_ui_routes[] = {
     { "GET", "/assets/{name}", 0, get_asset, 0, NULL, SRV_OPEN | SRV_PLAIN, "A part of the page",
       NULL, NULL, 200 },
     { 0 }
+};
+
+const srv_route srv_missing_page = {
+    "GET", "/{address}", 0, get_missing, 0, NULL, SRV_OPEN | SRV_PLAIN | SRV_ANY_QUERY,
+    "The page that says that there is nothing", NULL, NULL, 404
 };

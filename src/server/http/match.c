@@ -61,6 +61,15 @@ static void allow(char *allowed, size_t size, const char *method)
         snprintf(allowed + used, size - used, "%s%s", used ? ", " : "", method);
 }
 
+/* A browser, which shows a page rather than JSON. Programs get JSON. */
+static bool wants_page(const srv_exchange *x)
+{
+    const char *accepts = srv_header(&x->r, "Accept");
+    return (x->head_only || !strcmp(x->r.method, "GET")) && accepts &&
+           strstr(accepts, "text/html") && strncmp(x->r.path, "/v1/", 4) != 0 &&
+           strncmp(x->r.path, "/assets/", 8) != 0;
+}
+
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size)
 {
     char *cut;
@@ -78,7 +87,10 @@ int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, si
             }
             allow(allowed, size, route->method);
         }
-    return *allowed ? 405 : 404;
+    if (*allowed || !wants_page(x))
+        return *allowed ? 405 : 404;
+    x->r.route = &srv_missing_page;
+    return 0;
 }
 
 /* unknown parameter "wiat"; this route accepts: wait */

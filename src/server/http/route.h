@@ -46,4 +46,7 @@ typedef struct srv_route {
 /* All tables, NULL at the end (routes.c). */
 extern const srv_route *const srv_routes[];
 
+/* Serves addresses without a route to browsers, with status 404 (api/ui.c). */
+extern const srv_route srv_missing_page;
+
 #endif

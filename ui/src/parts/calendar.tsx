@@ -133,11 +133,11 @@ export function Calendar({ month, setMonth, zone, days, today, choose, chosen, o
             <div class="days">
                 {WEEKDAYS.map((d) => <span key={d} class="weekday" aria-hidden="true">{d}</span>)}
                 {all.map((day, i) => (
-                    <button type="button" key={day} aria-label={words(day, days.get(day), off.has(day))}
-                        title={words(day, days.get(day), off.has(day))}
+                    <button type="button" key={day} title={words(day, days.get(day), off.has(day))}
                         aria-pressed={chosen === undefined ? off.has(day) : day === chosen}
                         class={`day ${off.has(day) ? 'off' : ''} ${day === today ? 'today' : ''}`}
                         style={i ? undefined : { gridColumnStart: before + 1 }} onClick={() => choose(day)}>
+                        <span class="hidden">{words(day, days.get(day), off.has(day))} </span>
                         <Cell day={day} runs={days.get(day)} zone={zone} />
                     </button>
                 ))}

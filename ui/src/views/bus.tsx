@@ -136,7 +136,7 @@ function QueueTable({ queues, remove }:
         <div class="scroll"><table class="cells">
             <thead><tr><th>Address</th><th class="num">Waiting</th><th class="num">Running</th>
                 <th class="num">Processors</th><th class="num">Done</th><th class="num">A second</th>
-                {late && <th class="num">Too late</th>}<th /></tr></thead>
+                {late && <th class="num">Too late</th>}<th><span class="hidden">Remove</span></th></tr></thead>
             <tbody>{queues.map((q) => (
                 <tr key={q.address}>
                     <td class="name"><a href={`/bus?address=${encodeURIComponent(q.address)}`}>{q.address}</a>

@@ -4,7 +4,7 @@ import { Dialog } from '../parts/dialog';
 
 const KEYS: [string, string][] = [
     ['/', 'search'], ['j', 'next job'], ['k', 'previous job'], ['Enter', 'open the job'],
-    ['x', 'select the job'], ['r', 'retry'], ['u', 'up to the list'], ['t', 'try a message (event bus)'], ['?', 'this help'],
+    ['x', 'select the job'], ['n', 'let new jobs into the list'], ['r', 'retry'], ['u', 'up to the list'], ['t', 'try a message (event bus)'], ['?', 'this help'],
     ['Esc', 'close, or leave a field'],
 ];
 

@@ -8,7 +8,7 @@ import { STATE_LABEL, STATE_MARK } from '../app';
 import { ago, clock, memberText, priority, PRIORITY_NAMES, span } from '../fmt';
 import { useKeys } from '../keys';
 import { follow, type Following } from '../live';
-import { Again } from '../parts/again';
+import { Again } from '../parts/add';
 import { copy } from '../parts/command';
 import { Json } from '../parts/json';
 import { LeaseLeft, lookAgain, seeLease, type Lease } from '../parts/lease';
@@ -17,7 +17,8 @@ import { Ring } from '../parts/ring';
 import { Timeline } from '../parts/timeline';
 import { complain, toast } from '../parts/toast';
 import { go } from '../router';
-import { may, serverNow, useNow } from '../store';
+import { bodyOfJob } from '../spec';
+import { may, serverNow, useNow, useTitle } from '../store';
 import { JobAudit } from './audit';
 
 interface Explained { why: string; remedy: string }
@@ -71,10 +72,8 @@ function useJob(id: number): { shown?: Shown; gone: string; turn: number; again:
 }
 
 // A command that adds this job once more, for a shell.
-function asCurl(job: JobData, data: string): string {
-    const body = JSON.stringify({
-        type: job.type, priority: job.priority, attempts: job.max_attempts,
-    }).slice(0, -1) + `,"data":${data}}`;
+function asCurl(job: JobData, data: string, values?: string): string {
+    const body = bodyOfJob(job, data, values, serverNow());
     return `curl --json '${body.replace(/'/g, `'\\''`)}' ${location.origin}/v1/jobs`;
 }
 
@@ -173,6 +172,7 @@ export function Job({ id }: { id: number }): JSX.Element {
     const { shown, gone, turn, again } = useJob(id);
     const [editing, setEditing] = useState(false);
     const now = useNow();
+    useTitle(gone ? 'Not here' : shown ? `#${id} ${shown.job.type}` : `#${id}`);
     const run = (a: Parameters<typeof act>[0]): void =>
         act(a, { ids: [id], state: shown?.job.state }, 1, again);
     useKeys({
@@ -198,7 +198,7 @@ export function Job({ id }: { id: number }): JSX.Element {
                     ))}
                     {may('produce') && <button type="button" onClick={() => setEditing(true)}>
                         Edit and run again</button>}
-                    <button type="button" onClick={() => void copy(asCurl(job, data),
+                    <button type="button" onClick={() => void copy(asCurl(job, data, values),
                         'The curl command was copied')}>Copy as curl</button>
                 </div>
             </div>
@@ -232,7 +232,7 @@ export function Job({ id }: { id: number }): JSX.Element {
                         <Facts job={job} lease={lease} now={now} /></section>
                 </div>
             </div>
-            {editing && <Again job={job} data={data} close={() => setEditing(false)} />}
+            {editing && <Again job={job} data={data} values={values} close={() => setEditing(false)} />}
         </article>
     );
 }

@@ -8,7 +8,9 @@ import { titleOf, type State } from '../api';
 import { ago, count, priority, PRIORITY_NAMES, span } from '../fmt';
 import { useKeys } from '../keys';
 import { useList, useWanted, type Listed, type Wanted } from '../list';
+import { AddButton } from '../parts/add';
 import { Ask, type Question } from '../parts/ask';
+import { ChooseColumns, Columns, useColumns } from '../parts/columns';
 import { Command, quote, weir } from '../parts/command';
 import { Ring } from '../parts/ring';
 import { go, setParams, usePlace } from '../router';
@@ -32,8 +34,8 @@ function when(job: Listed, now: number): string {
     }
 }
 
-function Row({ job, now, at, chosen, choose, run }: {
-    job: Listed; now: number; at: boolean; chosen: boolean; choose: () => void;
+function Row({ job, now, cols, at, chosen, choose, run }: {
+    job: Listed; now: number; cols: string[]; at: boolean; chosen: boolean; choose: () => void;
     run: (a: Action) => void;
 }): JSX.Element {
     const row = useRef<HTMLLIElement>(null);
@@ -43,7 +45,7 @@ function Row({ job, now, at, chosen, choose, run }: {
     }, [at]);
     const line = (job.error ?? '').split('\n', 1)[0] as string;
     return (
-        <li ref={row} class={at ? 'row at' : 'row'} data-id={job.id}>
+        <li ref={row} class={`row${at ? ' at' : ''}${job.gone ? ' gone' : ''}`} data-id={job.id}>
             {may('admin') && <input type="checkbox" checked={chosen} onChange={choose}
                 aria-label={`Select job ${job.id}`} />}
             {job.state === 'active' ? <Ring percent={job.progress} size={34} />
@@ -57,9 +59,10 @@ function Row({ job, now, at, chosen, choose, run }: {
                 <div class="text" dir="auto">{title(job)}</div>
                 {line && job.state !== 'complete' &&
                     <div class="text bad" dir="auto">{line.slice(0, MAX_TITLE)}</div>}
+                <Columns job={job} now={now} shown={cols} />
             </div>
-            <span class="when">{when(job, now)}</span>
-            {may('admin') && <span class="do">
+            <span class="when">{job.gone ? 'not here any more' : when(job, now)}</span>
+            {may('admin') && !job.gone && <span class="do">
                 {possible(job.state).map((a) => (
                     <button key={a} type="button" onClick={() => run(a)}
                         aria-label={`${ACTION_LABEL[a]} job ${job.id}`}>{ACTION_LABEL[a]}</button>
@@ -131,18 +134,43 @@ function Filters({ wanted, types }: { wanted: Wanted; types: string[] }): JSX.El
     );
 }
 
+// Whether somebody is at the list, with the pointer or the keyboard. A finger has no place when it is lifted.
+function useHold(): { busy: boolean; watch: JSX.IntrinsicElements['div'] } {
+    const box = useRef<HTMLDivElement>(null);
+    const [pointer, setPointer] = useState(false);
+    const [focus, setFocus] = useState(false);
+    useEffect(() => {           // what had the focus may have gone, without a word
+        if (focus && !box.current?.querySelector(':focus-visible'))
+            setFocus(false);
+    });
+    return {
+        busy: pointer || focus,
+        watch: {
+            ref: box, onPointerEnter: (e) => setPointer(e.pointerType !== 'touch'),
+            onPointerLeave: () => setPointer(false),
+            onFocusIn: (e) => setFocus((e.target as Element).matches(':focus-visible')),
+            onFocusOut: () => setFocus(false),
+        },
+    };
+}
+
 export function Jobs({ state }: { state?: State }): JSX.Element {
     const wanted = useWanted(state);
     const { stats } = useShared();
-    const { page, again, more } = useList(wanted);
     const { params } = usePlace();
     const [chosen, setChosen] = useState<Set<number>>(new Set());
     const [at, setAt] = useState(0);                // the job that keys are for, by id: lists move
+    const { busy, watch } = useHold();
+    const cols = useColumns();
+    const { page, news, letIn, again, more } = useList(wanted, busy || chosen.size > 0 || at > 0);
     const [question, setQuestion] = useState<Question>();
     const end = useRef<HTMLDivElement>(null);
     const now = useNow();
-    const jobs = page?.jobs ?? [];
-    useEffect(() => setChosen(new Set()), [wanted]);
+    const jobs = page?.jobs ?? [], there = jobs.filter((j) => !j.gone);
+    useEffect(() => {
+        setChosen(new Set());
+        setAt(0);
+    }, [wanted]);
     useEffect(() => {
         const watch = new IntersectionObserver((seen) => seen[0]?.isIntersecting && more());
         if (end.current)
@@ -157,7 +185,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
         return next;
     });
     const run = (action: Action, job: Listed): void =>
-        act(action, { ids: [job.id], state: job.state }, 1, again);
+        act(action, { ids: [job.id], state: job.state }, 1, () => again());
     const place = jobs.findIndex((j) => j.id === at), here = jobs[place];
     const move = (by: number): void =>
         setAt(jobs[here ? Math.max(0, Math.min(jobs.length - 1, place + by)) : 0]?.id ?? 0);
@@ -165,8 +193,10 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
         'j': () => move(1),
         'k': () => move(-1),
         'Enter': () => here && go(`/jobs/${here.id}`),
+        'n': letIn,
+        'Escape': () => setAt(0),
         'x': () => here && may('admin') && choose(here.id),
-        'r': () => here && may('admin') && possible(here.state).includes('retry') && run('retry', here),
+        'r': () => here && !here.gone && may('admin') && possible(here.state).includes('retry') && run('retry', here),
     });
 
     const filter: Filter = {
@@ -182,40 +212,46 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                     {wanted.state && stats && !wanted.words && !wanted.type && !wanted.priority &&
                         <span class="faint"> {count(stats.counts[wanted.state])}</span>}</h1>
                 <Filters wanted={wanted} types={stats?.types.map((t) => t.type) ?? []} />
+                <ChooseColumns />
+                <AddButton type={wanted.type} />
             </div>
-            {may('admin') && jobs.length > 0 && <div class="bulk" role="toolbar"
-                aria-label="What to do with jobs">
-                <label><input type="checkbox" aria-label="Select all that are shown"
-                    checked={chosen.size > 0 && chosen.size === jobs.length}
-                    onChange={(e) => setChosen(new Set(e.currentTarget.checked
-                        ? jobs.map((j) => j.id) : []))} />
-                {chosen.size ? ` ${count(chosen.size)} selected` : ' select'}</label>
-                {chosen.size > 0 && offered.map((a) => (
-                    <button key={a} type="button" onClick={() => setQuestion({
-                        action: a, filter: { ids: [...chosen], state: wanted.state }, what: 'the selected jobs',
-                    })}>{ACTION_LABEL[a]} selected</button>
-                ))}
-                {(wanted.state || wanted.words || wanted.type || wanted.priority) &&
-                    offered.map((a) => (
-                        <button key={a} type="button" class="quiet" onClick={() => setQuestion({
-                            action: a, filter, what: 'all that match',
-                        })}>{ACTION_LABEL[a]} all</button>
+            <div {...watch}>
+                {may('admin') && jobs.length > 0 && <div class="bulk" role="toolbar"
+                    aria-label="What to do with jobs">
+                    <label><input type="checkbox" aria-label="Select all that are shown"
+                        checked={chosen.size > 0 && chosen.size === there.length}
+                        onChange={(e) => setChosen(new Set(e.currentTarget.checked
+                            ? there.map((j) => j.id) : []))} />
+                    {chosen.size ? ` ${count(chosen.size)} selected` : ' select'}</label>
+                    {chosen.size > 0 && offered.map((a) => (
+                        <button key={a} type="button" onClick={() => setQuestion({
+                            action: a, filter: { ids: [...chosen], state: wanted.state }, what: 'the selected jobs',
+                        })}>{ACTION_LABEL[a]} selected</button>
                     ))}
-            </div>}
-            {page && !jobs.length && !page.next ? <Empty wanted={wanted} state={state} /> : (
-                <ul class="jobs" aria-label={name} aria-busy={!page}>
-                    {jobs.map((job) => (
-                        <Row key={job.id} job={job} now={now} at={job.id === at}
-                            chosen={chosen.has(job.id)} choose={() => choose(job.id)}
-                            run={(a) => run(a, job)} />
-                    ))}
-                </ul>
-            )}
+                    {(wanted.state || wanted.words || wanted.type || wanted.priority) &&
+                        offered.map((a) => (
+                            <button key={a} type="button" class="quiet" onClick={() => setQuestion({
+                                action: a, filter, what: 'all that match',
+                            })}>{ACTION_LABEL[a]} all</button>
+                        ))}
+                </div>}
+                <div class="news" aria-live="polite">{news > 0 && <button type="button" onClick={letIn}>
+                    {count(news)} new</button>}</div>
+                {page && !jobs.length && !page.next ? <Empty wanted={wanted} state={state} /> : (
+                    <ul class="jobs" aria-label={name} aria-busy={!page}>
+                        {jobs.map((job) => (
+                            <Row key={job.id} job={job} now={now} cols={cols} at={job.id === at}
+                                chosen={chosen.has(job.id)} choose={() => choose(job.id)}
+                                run={(a) => run(a, job)} />
+                        ))}
+                    </ul>
+                )}
+            </div>
             <div ref={end} class="end">
                 {page?.next && <button type="button" onClick={more}>More</button>}
             </div>
             {question && <Ask question={question} close={() => setQuestion(undefined)}
-                after={() => { setChosen(new Set()); again(); }} />}
+                after={() => { setChosen(new Set()); again(true); }} />}
         </>
     );
 }

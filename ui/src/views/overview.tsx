@@ -6,6 +6,7 @@ import { call, get, query, STATES, type Stats, type TypeStats } from '../api';
 import { markClass, STATE_LABEL, STATE_MARK } from '../app';
 import { count, span } from '../fmt';
 import { follow } from '../live';
+import { AddButton } from '../parts/add';
 import { Chart } from '../parts/chart';
 import { Command, quote, weir } from '../parts/command';
 import { complain } from '../parts/toast';
@@ -65,7 +66,7 @@ function upToNow(h: History, now: number): History {
     };
 }
 
-function useWorkers(stats?: Stats): Worker[] | undefined {
+export function useWorkers(stats?: Stats): Worker[] | undefined {
     const [workers, setWorkers] = useState<Worker[]>();
     useEffect(() => {
         get<{ workers: Worker[] }>('/v1/workers').then((a) => setWorkers(a.workers), () => {});
@@ -157,36 +158,36 @@ export const rate = (v?: number): string =>
 export function TypeTable({ types, workers, now }:
     { types: TypeStats[]; workers?: Worker[]; now: number }): JSX.Element {
     return (
-        <div class="scroll"><table>
+        <table class="stack">
             <thead><tr>
                 <th>Type</th><th class="num">Queued</th><th class="num">Active</th>
                 <th class="num">Failed</th><th class="num">Done</th><th class="num">Done a second</th>
                 <th class="num">Failures</th>
                 <th class="num">Mean time</th><th class="num">Oldest waits</th>
-                <th class="num">Workers</th><th />
+                <th class="num">Workers</th><th><span class="hidden">Pause</span></th>
             </tr></thead>
             <tbody>{types.map((t) => (
                 <tr key={t.type}>
-                    <td><a href={`/jobs?type=${encodeURIComponent(t.type)}`}>{t.type}</a>
+                    <td class="name"><a href={`/jobs?type=${encodeURIComponent(t.type)}`}>{t.type}</a>
                         {t.paused && <span class="tag">paused</span>}</td>
-                    <td class="num">{count(t.counts.inactive)}</td>
-                    <td class="num">{count(t.counts.active)}</td>
-                    <td class="num">{t.counts.failed ? <a href={`/failed?type=${
+                    <td class="num" data-label="Queued">{count(t.counts.inactive)}</td>
+                    <td class="num" data-label="Active">{count(t.counts.active)}</td>
+                    <td class="num" data-label="Failed">{t.counts.failed ? <a href={`/failed?type=${
                         encodeURIComponent(t.type)}`}>{count(t.counts.failed)}</a> : '0'}</td>
-                    <td class="num">{count(t.completed)}</td>
-                    <td class="num">{rate(rateOf(t.type, now))}</td>
-                    <td class="num">{(failureShare(t) * 100).toFixed(failureShare(t) ? 1 : 0)} %</td>
-                    <td class="num">{t.completed ? span(t.work_time / t.completed) : '–'}</td>
-                    <td class="num">{t.oldest_at ? span(Math.max(0, now - t.oldest_at)) : '–'}</td>
-                    <td class="num">{workers
+                    <td class="num" data-label="Done">{count(t.completed)}</td>
+                    <td class="num" data-label="Done a second">{rate(rateOf(t.type, now))}</td>
+                    <td class="num" data-label="Failures">{(failureShare(t) * 100).toFixed(failureShare(t) ? 1 : 0)} %</td>
+                    <td class="num" data-label="Mean time">{t.completed ? span(t.work_time / t.completed) : '–'}</td>
+                    <td class="num" data-label="Oldest waits">{t.oldest_at ? span(Math.max(0, now - t.oldest_at)) : '–'}</td>
+                    <td class="num" data-label="Workers">{workers
                         ? workers.filter((w) => w.types.includes(t.type) && isThere(w, now)).length : '–'}</td>
-                    <td>{may('admin') && <button type="button"
+                    <td class="do">{may('admin') && <button type="button"
                         aria-label={`${t.paused ? 'Resume' : 'Pause'} ${t.type}`}
                         onClick={() => void setPaused(t.type, !t.paused)}>
                         {t.paused ? 'Resume' : 'Pause'}</button>}</td>
                 </tr>
             ))}</tbody>
-        </table></div>
+        </table>
     );
 }
 
@@ -265,10 +266,13 @@ export function Overview(): JSX.Element {
         <>
             <div class="title">
                 <h1>Overview</h1>
-                <select aria-label="Time shown" value={name}
-                    onChange={(e) => setParams({ span: e.currentTarget.value })}>
-                    {Object.entries(SPANS).map(([k, s]) => <option key={k} value={k}>{s.label}</option>)}
-                </select>
+                <div class="filters">
+                    <select aria-label="Time shown" value={name}
+                        onChange={(e) => setParams({ span: e.currentTarget.value })}>
+                        {Object.entries(SPANS).map(([k, s]) => <option key={k} value={k}>{s.label}</option>)}
+                    </select>
+                    <AddButton />
+                </div>
             </div>
             <Cards stats={stats} />
             <Paused stats={stats} />

@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { call, get, query } from '../api';
-import { ago, clock } from '../fmt';
+import { ago, clock, fieldOf, length, readLength, timeOf } from '../fmt';
 import { byDay, Calendar, dayIn, useComing, type Firing, type Timing } from '../parts/calendar';
 import { Dialog } from '../parts/dialog';
 import { toast } from '../parts/toast';
@@ -33,10 +33,6 @@ interface Draft {
     limit: string; start: string; end: string; except: string; jitter: string; either: boolean;
 }
 
-// Of a field for date and time, which is in the time of the reader.
-const fieldOf = (at?: number): string => at ? clock(at).slice(0, 16).replace(' ', 'T') : '';
-const timeOf = (field: string): number | undefined => field ? new Date(field).getTime() : undefined;
-
 function draftOf(old?: Schedule): Draft {
     return {
         name: old?.name ?? '', when: old?.when ?? '0 6 * * *',
@@ -44,7 +40,7 @@ function draftOf(old?: Schedule): Draft {
         type: old?.job.type ?? '', data: old ? JSON.stringify(old.job.data) ?? '' : '{}', overlap: old?.overlap ?? 'allow',
         missed: old?.missed ?? 'once', limit: old?.missed_limit ? String(old.missed_limit) : '',
         start: fieldOf(old?.start_at), end: fieldOf(old?.end_at), except: old?.except ?? '',
-        jitter: old?.jitter ? String(old.jitter) : '', either: !!old?.day_or_weekday,
+        jitter: old?.jitter ? length(old.jitter) : '', either: !!old?.day_or_weekday,
     };
 }
 
@@ -54,10 +50,6 @@ const timingOf = (d: Draft): Timing => ({
     except: datesOf(d.except).join(',') || undefined, day_or_weekday: d.either,
 });
 
-// Digits alone are milliseconds; "30s" is for the server to read.
-const duration = (text: string): string | number | undefined =>
-    text.trim() ? /^\d+$/.test(text.trim()) ? Number(text) : text.trim() : undefined;
-
 // A time that the form shows without its seconds is not changed by looking at it.
 const kept = (field: string, old?: number): number | undefined => field === fieldOf(old) ? old : timeOf(field);
 
@@ -66,7 +58,7 @@ function bodyOf(d: Draft, old?: Schedule): Record<string, unknown> {
         when: d.when, zone: d.zone || undefined, overlap: d.overlap, missed: d.missed, paused: old?.paused,
         missed_limit: d.missed === 'all' && d.limit ? Number(d.limit) : undefined,
         start_at: kept(d.start, old?.start_at), end_at: kept(d.end, old?.end_at),
-        except: datesOf(d.except).join(',') || undefined, jitter: duration(d.jitter),
+        except: datesOf(d.except).join(',') || undefined, jitter: readLength(d.jitter),
         day_or_weekday: d.either || undefined,
         job: { ...old?.job, type: d.type, data: d.data.trim() ? JSON.parse(d.data) as unknown : undefined },
     };

@@ -159,19 +159,19 @@ export function Schedules(): JSX.Element {
                 <p>A schedule adds a job again and again:</p>
                 <Command text={weir("schedule add report '30 6 * * 1' report --tz Europe/Berlin")} />
             </div>}
-            {list.length > 0 && <section class="panel" aria-label="Schedules"><div class="scroll"><table>
+            {list.length > 0 && <section class="panel" aria-label="Schedules"><table class="stack">
                 <thead><tr><th>Name</th><th>Next run</th><th>Fires</th><th>Adds</th></tr></thead>
                 <tbody>{list.map((s) => (
                     <tr key={s.name} aria-selected={s === one}>
-                        <td><a href={`/schedules?name=${encodeURIComponent(s.name)}`}
+                        <td class="name"><a href={`/schedules?name=${encodeURIComponent(s.name)}`}
                             onClick={(e) => { e.preventDefault(); setParams({ name: s.name }); }}>{s.name}</a></td>
-                        <td>{s.paused ? <span class="faint">paused</span>
+                        <td data-label="Next run" class="wide">{s.paused ? <span class="faint">paused</span>
                             : s.next_at ? <Moment at={s.next_at} now={now} /> : <span class="faint">never</span>}</td>
-                        <td>{s.words}</td>
-                        <td>{s.job.type}</td>
+                        <td data-label="Fires" class="wide">{s.words}</td>
+                        <td data-label="Adds">{s.job.type}</td>
                     </tr>
                 ))}</tbody>
-            </table></div></section>}
+            </table></section>}
             {one && <Detail s={one} now={now} edit={() => setEditing({ old: one })} after={again} />}
             {editing && <Editor old={editing.old} close={() => setEditing(undefined)} after={again} />}
         </>

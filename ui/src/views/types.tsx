@@ -2,26 +2,30 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { call, type Keep, type TypeStats } from '../api';
-import { count, span } from '../fmt';
+import { count, length, readLength } from '../fmt';
 import { Dialog } from '../parts/dialog';
 import { toast } from '../parts/toast';
 import { may, refresh, useNow, useShared } from '../store';
-import { Paused, setPaused, TypeTable } from './overview';
+import { Paused, setPaused, TypeTable, useWorkers } from './overview';
 
 function keepWords(k: Keep): string {
-    const parts = [k.age ? span(k.age) : '', k.count ? `${count(k.count)} jobs` : ''].filter(Boolean);
+    const parts = [k.age ? length(k.age) : '', k.count ? `${count(k.count)} jobs` : ''].filter(Boolean);
     return parts.length ? parts.join(', at most ') : 'everything';
 }
 
 function Editor({ t, close }: { t: TypeStats; close: () => void }): JSX.Element {
     const keep = (k: Keep): { age: string; count: string } =>
-        ({ age: k.age ? String(k.age / 86400000) : '', count: k.count ? String(k.count) : '' });
+        ({ age: k.age ? length(k.age) : '', count: k.count ? String(k.count) : '' });
     const [complete, setComplete] = useState(keep(t.settings.keep_complete));
     const [failed, setFailed] = useState(keep(t.settings.keep_failed));
     const [search, setSearch] = useState(t.settings.search);
     const [why, setWhy] = useState('');
-    const number = (k: { age: string; count: string }): Keep =>
-        ({ age: Math.round(Number(k.age || 0) * 86400000), count: Number(k.count || 0) });
+    // the days of old, or milliseconds? A number alone is not guessed at
+    const number = (k: { age: string; count: string }): { age: string | number; count: number } => {
+        if (/^\d*[1-9]\d*$/.test(k.age.trim()))
+            throw new Error(`${k.age.trim()} what? Write a length of time like 30m, 12h or 7d.`);
+        return { age: readLength(k.age) ?? 0, count: Number(k.count || 0) };
+    };
     const save = async (e: Event): Promise<void> => {
         e.preventDefault();
         try {
@@ -39,10 +43,10 @@ function Editor({ t, close }: { t: TypeStats; close: () => void }): JSX.Element 
         set: (k: { age: string; count: string }) => void): JSX.Element => (
         <fieldset>
             <legend>{label}</legend>
-            <label>days <input value={k.age} inputMode="decimal" placeholder="for ever"
+            <label>for <input value={k.age} placeholder="ever (1h, 7d)" spellcheck={false}
                 onInput={(e) => set({ ...k, age: e.currentTarget.value })} /></label>
-            <label>jobs <input value={k.count} inputMode="numeric" placeholder="all"
-                onInput={(e) => set({ ...k, count: e.currentTarget.value })} /></label>
+            <label>at most <input value={k.count} inputMode="numeric" placeholder="any number of"
+                onInput={(e) => set({ ...k, count: e.currentTarget.value })} /> jobs</label>
         </fieldset>
     );
     return (
@@ -52,7 +56,7 @@ function Editor({ t, close }: { t: TypeStats; close: () => void }): JSX.Element 
                 {field('Keep failed and cancelled jobs', failed, setFailed)}
                 <label><input type="checkbox" checked={search}
                     onChange={(e) => setSearch(e.currentTarget.checked)} /> new jobs can be searched</label>
-                <p class="faint">What is over that goes at once.</p>
+                <p class="faint">Jobs beyond these limits are removed immediately.</p>
                 {why && <p class="bad" role="alert">{why}</p>}
                 <p><button type="submit" class="main">Save</button>{' '}
                     <button type="button" onClick={close}>Leave it</button></p>
@@ -64,7 +68,7 @@ function Editor({ t, close }: { t: TypeStats; close: () => void }): JSX.Element 
 export function Types(): JSX.Element {
     const { stats } = useShared();
     const [editing, setEditing] = useState<TypeStats>();
-    const now = useNow();
+    const now = useNow(), workers = useWorkers(stats);
     if (!stats)
         return <p class="faint" aria-busy="true">…</p>;
     return (
@@ -76,24 +80,24 @@ export function Types(): JSX.Element {
             </div>
             <Paused stats={stats} />
             <section class="panel" aria-label="Types">
-                {stats.types.length ? <TypeTable types={stats.types} now={now} />
+                {stats.types.length ? <TypeTable types={stats.types} workers={workers} now={now} />
                     : <p class="faint">A type is known once a job of it was added.</p>}
             </section>
             <section class="panel" aria-label="What is kept">
                 <h2>What is kept</h2>
-                <div class="scroll"><table>
-                    <thead><tr><th>Type</th><th>Complete</th><th>Failed, cancelled</th><th>Search</th><th /></tr></thead>
+                <table class="stack">
+                    <thead><tr><th>Type</th><th>Complete</th><th>Failed, cancelled</th><th>Search</th><th><span class="hidden">Change</span></th></tr></thead>
                     <tbody>{stats.types.map((t) => (
                         <tr key={t.type}>
-                            <td>{t.type}</td>
-                            <td>{keepWords(t.settings.keep_complete)}</td>
-                            <td>{keepWords(t.settings.keep_failed)}</td>
-                            <td>{t.settings.search ? 'yes' : 'no'}</td>
-                            <td>{may('admin') && <button type="button" onClick={() => setEditing(t)}
+                            <td class="name">{t.type}</td>
+                            <td data-label="Complete">{keepWords(t.settings.keep_complete)}</td>
+                            <td data-label="Failed, cancelled">{keepWords(t.settings.keep_failed)}</td>
+                            <td data-label="Search">{t.settings.search ? 'yes' : 'no'}</td>
+                            <td class="do">{may('admin') && <button type="button" onClick={() => setEditing(t)}
                                 aria-label={`Change what is kept of ${t.type}`}>Change</button>}</td>
                         </tr>
                     ))}</tbody>
-                </table></div>
+                </table>
             </section>
             {editing && <Editor t={editing} close={() => setEditing(undefined)} />}
         </>

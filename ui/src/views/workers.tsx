@@ -78,24 +78,24 @@ export function Workers(): JSX.Element {
                 <p>No worker has been seen. Any program can be one:</p>
                 <Command text={weir('work mail --exec ./send-mail -j 4')} />
             </div>}
-            {names.length > 0 && <section class="panel"><div class="scroll"><table>
+            {names.length > 0 && <section class="panel"><table class="stack">
                 <thead><tr><th>Worker</th><th>Takes</th><th>Has</th><th>Last seen</th></tr></thead>
                 <tbody>{names.map((name) => {
                     const w = held.workers.find((each) => each.name === name);
                     const jobs = held.active.filter((j) => (j.workerId ?? '?') === name);
                     return (
                         <tr key={name}>
-                            <td>{name}</td>
-                            <td>{w?.types.join(', ') ??
+                            <td class="name">{name}</td>
+                            <td data-label="Takes" class="wide">{w?.types.join(', ') ??
                                 [...new Set(jobs.map((j) => j.type))].join(', ')}</td>
-                            <td>{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
+                            <td data-label="Has" class="wide">{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
                                 : <span class="faint">{w?.waiting ? 'waits for jobs' : 'nothing'}</span>}</td>
-                            <td>{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
+                            <td data-label="Last seen" class="wide">{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
                                 : <span class="faint">works in another process</span>}</td>
                         </tr>
                     );
                 })}</tbody>
-            </table></div></section>}
+            </table></section>}
         </>
     );
 }
