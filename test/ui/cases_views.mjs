@@ -127,6 +127,29 @@ test('history is there after a restart of the server', async (t) => {
     await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
 });
 
+test('a type has a page: its charts, what it is set to, what waits, what failed', async (t) => {
+    const server = await t.serve();
+    await endSome(server);
+    await server.add({ type: 'a/b "c"', data: {} });
+    await server.call('PUT', '/v1/schedules/dawn', { when: '@daily', job: { type: 'mail' } });
+    const page = await t.open(server, '/');
+    await page.getByRole('link', { name: 'mail', exact: true }).click();
+    await until(() => page.url().endsWith('/types/mail'));
+    await page.getByRole('heading', { name: 'mail', level: 1 }).waitFor();
+    const first = page.locator('figure').first();
+    await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
+    await page.getByRole('region', { name: 'Failed last' }).getByText(': no').waitFor();
+    await page.getByRole('region', { name: 'Next to be taken' }).getByRole('link').first().waitFor();
+    await page.getByRole('region', { name: 'Schedules' }).getByRole('link', { name: 'dawn' }).waitFor();
+    await page.getByRole('region', { name: 'Numbers and settings' }).getByText('50.0 %').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await page.goto(`${server.url}/types/${encodeURIComponent('a/b "c"')}`);
+    await page.getByRole('heading', { name: 'a/b "c"', level: 1 }).waitFor();
+    await page.goto(`${server.url}/types/nothing`);
+    await page.getByText('The store has no such type').waitFor();
+});
+
 test('red only when something is wrong, with the remedy beside it', async (t) => {
     const server = await t.serve();
     await server.add({ type: 'quick', data: {} });

@@ -20,6 +20,7 @@ import { Overview } from './views/overview';
 import { Schedules } from './views/schedules';
 import { Settings } from './views/settings';
 import { Trouble } from './views/trouble';
+import { Type } from './views/type';
 import { Types } from './views/types';
 import { Workers } from './views/workers';
 
@@ -38,6 +39,15 @@ export const STATE_MARK: Record<State, string> = {
 export const markClass = (s: State, stats?: Stats): string =>
     s === 'failed' && !stats?.counts.failed ? 'mark inactive' : `mark ${s}`;
 
+// A part of a path; one that is not encoded right stays as it is.
+function decoded(text: string): string {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
 function View({ place }: { place: Place }): JSX.Element {
     const state = place.path.slice(1) as State;
     const id = /^\/jobs\/(\d+)$/.exec(place.path)?.[1];
@@ -45,6 +55,9 @@ function View({ place }: { place: Place }): JSX.Element {
         return <Job key={id} id={Number(id)} />;
     if (STATES.includes(state))
         return <Jobs key={state} state={state} />;
+    const type = /^\/types\/(.+)$/.exec(place.path)?.[1];
+    if (type)
+        return <Type key={type} type={decoded(type)} />;
     switch (place.path) {
     case '/jobs': return <Jobs key="all" />;
     case '/workers': return <Workers />;

@@ -120,7 +120,7 @@ export function TypeTable({ types, workers, now }:
             </tr></thead>
             <tbody>{types.map((t) => (
                 <tr key={t.type}>
-                    <td><a href={`/jobs?type=${encodeURIComponent(t.type)}`}>{t.type}</a>
+                    <td><a href={`/types/${encodeURIComponent(t.type)}`}>{t.type}</a>
                         {t.paused && <span class="tag">paused</span>}</td>
                     <td class="num">{count(t.counts.inactive)}</td>
                     <td class="num">{count(t.counts.active)}</td>
