@@ -34,7 +34,7 @@ ROOMS = {
     'server': SERVER + ' server/push server/bus',
     'server/http': SERVER,
     'server/access': SERVER,
-    'server/live': SERVER,
+    'server/live': SERVER + ' runtime/ops.h',
     'server/push': SERVER,
     'server/bus': SERVER + ' server/kue bus/process.h bus/transport.h bus/watch.h',
     'server/kue': SERVER + ' server/api',

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "core/fields.h"
+#include "core/trend.h"
 #include "op/role.h"
 #include "weir/remote.h"
 
@@ -31,6 +32,8 @@
     X(IMPORT,    import)    /* from elsewhere -> any state but active */                \
     X(SCHEDULE,  schedule)  /* put or remove a schedule */                              \
     X(SCHEDULES, schedules)                                                             \
+    X(TREND_PUT, trend_put) /* what happened in a minute or an hour */                  \
+    X(TREND_GET, trend_get)                                                             \
     X(GET,       get)                                                                   \
     X(LIST,      list)                                                                  \
     X(LOGS,      logs)                                                                  \
@@ -253,6 +256,64 @@ typedef struct weir_op_schedules {
     size_t              limit;      /* 1 to WEIR_MAX_PAGE */
     weir_schedule_rows *rows;       /* out: weir__rows_free() */
 } weir_op_schedules;
+
+/* Put records of trends (core/trend.h), each by itself: one that is there is joined with it
+ * (weir__trend_join()), so that a repetition, and a writer that has seen the same, change nothing.
+ * Left out are records of slots that are not kept at now_ms, and of a type that is new in a slot
+ * with WEIR_TREND_TYPES types. Records of slots that are not kept any more are removed, at the
+ * latest when the next minute is put. */
+enum { WEIR_MAX_TREND_PUT = 512 };
+typedef struct weir_trend_row {
+    const char     *type;           /* "": the whole queue */
+    const char     *record;
+    weir_trend_step step;
+    int64_t         slot;
+} weir_trend_row;
+typedef struct weir_op_trend_put {
+    const weir_trend_row *rows;
+    size_t                n;        /* at most WEIR_MAX_TREND_PUT */
+} weir_op_trend_put;
+
+/* The records of slots from ... from + n - 1 that are there and kept at now_ms, by (slot, type). */
+enum {
+    WEIR_MAX_TREND_SLOTS  = 1440,   /* n, when it is of one type ... */
+    WEIR_MAX_TREND_TOGETHER = 10    /* ... and of all */
+};
+typedef struct weir_trend_rows {
+    size_t          n, cap;
+    weir_trend_row *row;
+} weir_trend_rows;
+typedef struct weir_op_trend_get {
+    const char      *type;          /* NULL: each */
+    weir_trend_step  step;
+    int64_t          from;
+    size_t           n;             /* slots */
+    weir_trend_rows *rows;          /* out: weir__trend_rows_free() */
+} weir_op_trend_get;
+
+/* Is the slot of a row one that is kept? */
+static inline bool weir__trend_row_is_kept(const weir_trend_row *row, int64_t now)
+{
+    return row->slot >= weir__trend_first_kept(row->step, now) &&
+           row->slot <= weir__trend_last_kept(row->step, now);
+}
+
+/* The slots that a TREND_GET asks for and that are kept: from *from up to but not *end. */
+static inline void weir__trend_range(const weir_op_trend_get *o, int64_t now, int64_t *from,
+                                     int64_t *end)
+{
+    int64_t first = weir__trend_first_kept(o->step, now);
+    int64_t last = weir__trend_last_kept(o->step, now);
+    *from = o->from > first ? o->from : first;
+    *end = o->from + (int64_t)o->n <= last ? o->from + (int64_t)o->n : last + 1;
+}
+
+/* NULL: no memory. */
+weir_trend_rows *weir__trend_rows_create(void);
+/* Copy a row to the end; the record becomes what weir__trend_write() makes of it, and one that
+ * cannot be read is left out. False: no memory. */
+bool weir__trend_rows_add(weir_trend_rows *rows, const weir_trend_row *row);
+void weir__trend_rows_free(weir_trend_rows *rows);
 
 /* WEIR_ENOENT when it is not there. */
 typedef struct weir_op_get {

@@ -96,6 +96,16 @@ typedef struct op_take_request {
 weir_code weir__take_read(weir_reader *in, const op_take_request *from, weir_op_take *to);
 void weir__take_read_answer(op_answer *a, weir_op_take *to);
 
+/* ---- rows of trends: of TREND_PUT and TREND_GET ---- */
+
+typedef struct op_trend_row {           /* while it is read */
+    weir_trend_row row;
+    const char    *step;
+} op_trend_row;
+extern const weir_field weir__trend_row_fields[];                   /* into op_trend_row */
+void weir__trend_put_rows(weir_buf *out, const weir_trend_row *rows, size_t n);  /* ,"rows":[...] */
+weir_code weir__trend_read_row(weir_reader *in, const op_trend_row *from, weir_trend_row *out);
+
 /* ---- requests and answers while they are read ---- */
 
 /* Members with a place in the operation go there, the others beside it. */

@@ -26,7 +26,7 @@ typedef struct conformance_case {
 #define CASE_TABLES(X)                                                                            \
     X(add) X(token) X(take) X(suspect) X(lot) X(finish) X(time) X(clock) X(hand) X(list) X(log)   \
     X(type) X(event) X(input) X(import) X(history) X(values) X(reopen) X(schedule)  \
-    X(repeat)
+    X(repeat) X(trend)
 #define X(name) extern const conformance_case cases_##name[];
 CASE_TABLES(X)
 #undef X

@@ -46,6 +46,7 @@ typedef struct plan {
     weir_incoming incoming[MAX_SPECS];
     weir_job      jobs[MAX_SPECS];
     weir_line     lines[MAX_SPECS][MAX_LINES];
+    weir_trend_row trends[3];
     bool          next_page;        /* LIST: go on where the last page ended, if it did */
 } plan;
 

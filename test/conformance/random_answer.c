@@ -149,6 +149,13 @@ static void say_outputs(const attempt *a, weir_buf *out)
                              op->u.schedules.rows->row[i].due_at,
                              op->u.schedules.rows->row[i].record);
         break;
+    case WEIR_OP_TREND_GET:
+        for (size_t i = 0; i < op->u.trend_get.rows->n; i++) {
+            const weir_trend_row *row = &op->u.trend_get.rows->row[i];
+            weir__buf_printf(out, " %d/%" PRId64 "/%s \"%s\"", row->step, row->slot, row->type,
+                             row->record);
+        }
+        break;
     case WEIR_OP_UPDATE:
         weir__buf_printf(out, " %s to %s", weir_state_name(op->u.update.old_state),
                          weir_state_name(op->u.update.new_state));
@@ -271,6 +278,8 @@ void attempt_free(attempt *a)
         weir_page_free(op->u.list.page);
     } else if (op->kind == WEIR_OP_SCHEDULES) {
         weir__rows_free(op->u.schedules.rows);
+    } else if (op->kind == WEIR_OP_TREND_GET) {
+        weir__trend_rows_free(op->u.trend_get.rows);
     } else if (op->kind == WEIR_OP_LOGS) {
         weir_lines_free(op->u.logs.lines);
     } else if (op->kind == WEIR_OP_STATS) {

@@ -419,16 +419,55 @@ static void plan_schedules(plan *p, chance *c)
         o->after = schedules[below(c, 3)].name;
 }
 
+static const char *const trend_types[] = { "", "a", "mail", "caf\xc3\xa9" };
+static const char *const trend_records[] = {
+    "added=3 complete=2 backlog=1 oldest=40 w0=1 w7=2 r3=2", "failed=1 attempt=4 w7=1 r3=9 r127=1",
+    "r0=4294967295 cancelled=99999999999999 lost=1", "", "backlog=0 oldest=0", "w3=1 added=1",
+    "nonsense", "w128=1", "added=1 added=2",
+};
+
+/* A slot near one of the ends of what is kept, or about now. */
+static int64_t some_slot(chance *c, weir_trend_step step, int64_t now)
+{
+    int64_t around = one_in(c, 4)   ? weir__trend_first_kept(step, now)
+                     : one_in(c, 4) ? weir__trend_last_kept(step, now)
+                                    : now / weir__trend_step_ms(step);
+    int64_t slot = around + (int64_t)below(c, 4) - 2;
+    return slot > 0 ? slot : 0;
+}
+
+static void plan_trend_put(plan *p, chance *c, int64_t now)
+{
+    size_t n = below(c, 4);
+    for (size_t i = 0; i < n; i++) {
+        weir_trend_step step = (weir_trend_step)below(c, WEIR_TREND_STEPS);
+        p->trends[i] = (weir_trend_row){ .type = PICK(c, trend_types),
+                                         .record = trend_records[below(c, one_in(c, 8) ? 9 : 6)],
+                                         .step = step, .slot = some_slot(c, step, now) };
+    }
+    p->op.u.trend_put = (weir_op_trend_put){ .rows = p->trends, .n = n };
+}
+
+static void plan_trend_get(plan *p, chance *c, int64_t now)
+{
+    weir_op_trend_get *o = &p->op.u.trend_get;
+    o->type = one_in(c, 3) ? NULL : PICK(c, trend_types);
+    o->step = (weir_trend_step)below(c, WEIR_TREND_STEPS);
+    o->from = some_slot(c, o->step, now);
+    o->n = o->type && one_in(c, 3) ? WEIR_MAX_TREND_SLOTS : below(c, 12);
+}
+
 /* How often, of a hundred; CHECK is added by whoever runs them. */
 static const struct {
     weir_op_kind kind;
     size_t       share;
 } shares[] = {
     { WEIR_OP_ADD, 15 },      { WEIR_OP_TAKE, 14 },   { WEIR_OP_FINISH, 17 }, { WEIR_OP_RENEW, 3 },
-    { WEIR_OP_PROGRESS, 4 },  { WEIR_OP_LOG, 5 },     { WEIR_OP_TICK, 9 },    { WEIR_OP_UPDATE, 8 },
+    { WEIR_OP_PROGRESS, 3 },  { WEIR_OP_LOG, 4 },     { WEIR_OP_TICK, 9 },    { WEIR_OP_UPDATE, 8 },
     { WEIR_OP_REMOVE, 4 },    { WEIR_OP_CONFIGURE, 2 }, { WEIR_OP_GET, 5 },   { WEIR_OP_LIST, 5 },
-    { WEIR_OP_LOGS, 2 },      { WEIR_OP_STATS, 1 },   { WEIR_OP_IMPORT, 3 },
-    { WEIR_OP_SCHEDULE, 2 },  { WEIR_OP_SCHEDULES, 1 },
+    { WEIR_OP_LOGS, 1 },      { WEIR_OP_STATS, 1 },   { WEIR_OP_IMPORT, 3 },
+    { WEIR_OP_SCHEDULE, 2 },  { WEIR_OP_SCHEDULES, 1 }, { WEIR_OP_TREND_PUT, 2 },
+    { WEIR_OP_TREND_GET, 1 },
 };
 
 void plan_op(plan *p, chance *c, const model *m, int64_t now)
@@ -453,6 +492,8 @@ void plan_op(plan *p, chance *c, const model *m, int64_t now)
     case WEIR_OP_IMPORT:    plan_import(p, c, m, now); break;
     case WEIR_OP_SCHEDULE:  plan_schedule(p, c, now); break;
     case WEIR_OP_SCHEDULES: plan_schedules(p, c); break;
+    case WEIR_OP_TREND_PUT: plan_trend_put(p, c, now); break;
+    case WEIR_OP_TREND_GET: plan_trend_get(p, c, now); break;
     case WEIR_OP_GET:       p->op.u.get.id = some_id(c, m); break;
     case WEIR_OP_LIST:      plan_list(p, c); break;
     case WEIR_OP_LOGS:
@@ -597,6 +638,18 @@ void plan_describe(const plan *p, weir_buf *out)
                          op->u.schedules.due ? " due" : "",
                          op->u.schedules.after ? op->u.schedules.after : "-",
                          op->u.schedules.limit);
+        break;
+    case WEIR_OP_TREND_PUT:
+        for (size_t i = 0; i < op->u.trend_put.n; i++) {
+            const weir_trend_row *row = &op->u.trend_put.rows[i];
+            weir__buf_printf(out, " %d/%" PRId64 "/%s \"%s\"", row->step, row->slot, row->type,
+                             row->record);
+        }
+        break;
+    case WEIR_OP_TREND_GET:
+        weir__buf_printf(out, " %d of %s from %" PRId64 " n %zu", op->u.trend_get.step,
+                         op->u.trend_get.type ? op->u.trend_get.type : "all",
+                         op->u.trend_get.from, op->u.trend_get.n);
         break;
     case WEIR_OP_GET:
         weir__buf_printf(out, " %" PRIu64, op->u.get.id);

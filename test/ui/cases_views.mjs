@@ -74,6 +74,82 @@ test('the overview has counts, charts, types and a link for each', async (t) => 
     await until(() => page.url().endsWith('/?span=3h'));
 });
 
+const attribute = (figures, name) =>
+    figures.evaluateAll((all, name) => all.map((f) => f.getAttribute(name)), name);
+const OUTCOMES = 'completed 2, retried 1, failed 1, cancelled 0, lost 0';
+
+async function endSome(server) {
+    for (const n of [1, 2, 3, 4]) {
+        await server.add({ type: 'mail', data: { n }, attempts: n === 3 ? 2 : 1 });
+        const job = await server.take('mail', 'box:1');
+        await server.finish(job, n < 3 ? { result: { n } } : { error: 'no' });
+    }
+}
+
+test('charts have one axis of time, and as many bars as they have room for', async (t) => {
+    const server = await t.serve();
+    await endSome(server);
+    const page = await t.open(server, '/');
+    const figures = page.locator('figure');
+    const first = figures.first();
+    for (const width of [390, 1280, 1920]) {
+        await page.setViewportSize({ width, height: 900 });
+        await until(async () => {
+            const plot = await first.evaluate((f) => f.clientWidth);
+            const n = Number(await first.getAttribute('data-buckets'));
+            return n > plot / 6 * 0.8 && n <= plot / 6;
+        }, `bars for ${width} px`);
+    }
+    await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
+    assert.equal(await figures.count(), 4);
+    await until(async () => new Set(await attribute(figures, 'data-range')).size === 1, 'one axis');
+    for (const span of ['3h', '24h', '7d', '1y', '15m']) {
+        await page.getByLabel('Time shown').selectOption(span);
+        await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), `${span}: ${OUTCOMES}`);
+        await until(async () => new Set(await attribute(figures, 'data-range')).size === 1, 'one axis');
+    }
+    // pointing at one points at all
+    await figures.nth(1).locator('.u-over').hover();
+    await until(() => page.evaluate(() => [...document.querySelectorAll('.u-cursor-x')].length === 4 &&
+        [...document.querySelectorAll('.u-cursor-x')].every((c) => /translate/.test(c.style.transform))),
+    'a cursor in each');
+});
+
+test('history is there after a restart of the server', async (t) => {
+    const server = await t.serve();
+    await endSome(server);
+    const page = await t.open(server, '/?span=24h');
+    const first = page.locator('figure').first();
+    await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
+    await server.stop();
+    await server.again();
+    await page.goto(`${server.url}/?span=24h`);
+    await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
+});
+
+test('a type has a page: its charts, what it is set to, what waits, what failed', async (t) => {
+    const server = await t.serve();
+    await endSome(server);
+    await server.add({ type: 'a/b "c"', data: {} });
+    await server.call('PUT', '/v1/schedules/dawn', { when: '@daily', job: { type: 'mail' } });
+    const page = await t.open(server, '/');
+    await page.getByRole('link', { name: 'mail', exact: true }).click();
+    await until(() => page.url().endsWith('/types/mail'));
+    await page.getByRole('heading', { name: 'mail', level: 1 }).waitFor();
+    const first = page.locator('figure').first();
+    await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
+    await page.getByRole('region', { name: 'Failed last' }).getByText(': no').waitFor();
+    await page.getByRole('region', { name: 'Next to be taken' }).getByRole('link').first().waitFor();
+    await page.getByRole('region', { name: 'Schedules' }).getByRole('link', { name: 'dawn' }).waitFor();
+    await page.getByRole('region', { name: 'Numbers and settings' }).getByText('50.0 %').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await page.goto(`${server.url}/types/${encodeURIComponent('a/b "c"')}`);
+    await page.getByRole('heading', { name: 'a/b "c"', level: 1 }).waitFor();
+    await page.goto(`${server.url}/types/nothing`);
+    await page.getByText('The store has no such type').waitFor();
+});
+
 test('red only when something is wrong, with the remedy beside it', async (t) => {
     const server = await t.serve();
     await server.add({ type: 'quick', data: {} });

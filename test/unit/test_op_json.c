@@ -336,6 +336,26 @@ static void infos(void **state)
     weir__op_free(&to);
 }
 
+static void trends(void **state)
+{
+    (void)state;
+    weir_trend_row  rows[] = {
+        { .type = "", .record = "added=1 w0=2", .step = WEIR_TREND_HOUR, .slot = 7 },
+        { .type = "caf\xc3\xa9 \"x\"", .record = "", .slot = INT64_MAX / 60000 },
+    };
+    weir_trend_rows some = { .n = 2, .row = rows };
+    there(&(weir_op){ .kind = WEIR_OP_TREND_PUT, .u.trend_put = { rows, 2 } }, NULL);
+    there(&(weir_op){ .kind = WEIR_OP_TREND_PUT, .u.trend_put = { rows, 0 } }, NULL);
+    there(&(weir_op){ .kind = WEIR_OP_TREND_GET, .u.trend_get = { .from = 3, .n = 10 } }, NULL);
+    weir_op op = { .kind = WEIR_OP_TREND_GET,
+                   .u.trend_get = { "", WEIR_TREND_HOUR, 0, WEIR_MAX_TREND_SLOTS, &some } };
+    weir_op to = { .kind = WEIR_OP_TREND_GET };
+    there(&op, NULL);
+    back(&op, &to);
+    assert_int_equal(to.u.trend_get.rows->n, 2);
+    weir__op_free(&to);
+}
+
 static void errors_arrive(void **state)
 {
     (void)state;
@@ -450,7 +470,8 @@ int main(void)
         cmocka_unit_test(adds), cmocka_unit_test(takes), cmocka_unit_test(finishes),
         cmocka_unit_test(renewals), cmocka_unit_test(what_has_no_answer),
         cmocka_unit_test(changes), cmocka_unit_test(imports), cmocka_unit_test(looks),
-        cmocka_unit_test(statistics), cmocka_unit_test(infos), cmocka_unit_test(errors_arrive),
+        cmocka_unit_test(statistics), cmocka_unit_test(infos), cmocka_unit_test(trends),
+        cmocka_unit_test(errors_arrive),
         cmocka_unit_test(wrong_batches_are_refused), cmocka_unit_test(wrong_answers_are_errors),
         cmocka_unit_test(events_arrive),
     };

@@ -555,7 +555,7 @@ static void another_schema_is_refused(void **state)
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         char set[64], said[64];
         snprintf(set, sizeof set, "PRAGMA user_version = %s", versions[i]);
-        snprintf(said, sizeof said, "schema version %s, this weir reads version 7 only",
+        snprintf(said, sizeof said, "schema version %s, this weir reads version 8 only",
                  versions[i]);
         sqlite3 *db;
         if (f->store)

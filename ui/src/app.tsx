@@ -22,6 +22,7 @@ import { Schedules } from './views/schedules';
 import { Settings } from './views/settings';
 import { Tasks, TaskView } from './views/tasks';
 import { Trouble } from './views/trouble';
+import { Type } from './views/type';
 import { Types } from './views/types';
 import { Workers } from './views/workers';
 
@@ -40,6 +41,15 @@ export const STATE_MARK: Record<State, string> = {
 export const markClass = (s: State, stats?: Stats): string =>
     s === 'failed' && !stats?.counts.failed ? 'mark inactive' : `mark ${s}`;
 
+// A part of a path; one that is not encoded right stays as it is.
+function decoded(text: string): string {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
 function View({ place }: { place: Place }): JSX.Element {
     const state = place.path.slice(1) as State;
     const id = /^\/jobs\/(\d+)$/.exec(place.path)?.[1];
@@ -50,6 +60,9 @@ function View({ place }: { place: Place }): JSX.Element {
         return <TaskView key={task} id={decodeURIComponent(task)} />;
     if (STATES.includes(state))
         return <Jobs key={state} state={state} />;
+    const type = /^\/types\/(.+)$/.exec(place.path)?.[1];
+    if (type)
+        return <Type key={type} type={decoded(type)} />;
     switch (place.path) {
     case '/': return <Overview />;
     case '/jobs': return <Jobs key="all" />;

@@ -1,7 +1,6 @@
-/* api_metrics.c - GET /metrics, in the text format of Prometheus; GET /v1/history for charts. */
+/* api_metrics.c - GET /metrics, in the text format of Prometheus. */
 #include <string.h>
 
-#include "server/live/chart.h"
 #include "server/http/inner.h"
 
 static void line(weir_buf *out, const char *name, const weir_type_stats *t, uint64_t value)
@@ -230,33 +229,7 @@ static void get_metrics(srv_request *r)
     srv_await(r, rc, &err, f, got_stats);
 }
 
-/* ---- GET /v1/history ---- */
-
-static void get_history(srv_request *r)
-{
-    const char *step = srv_query(r, "step");
-    int64_t     n = 300;
-    weir_buf    out = { 0 };
-    if (!srv_allow(r, WEIR_ROLE_READ, NULL) || !srv_query_int(r, "n", 1, SRV_HISTORY_MINUTES, &n))
-        return;
-    if (step && strcmp(step, "1s") != 0 && strcmp(step, "1m") != 0) {
-        srv_reply_fail(r, WEIR_EINVAL, "step", "step: \"%.60s\" is neither 1s nor 1m", step);
-        return;
-    }
-    srv_metrics_chart(r->server->metrics, &out, step && step[1] == 'm', (size_t)n);
-    srv_reply_json(r, 200, &out);
-}
-
-static const srv_param history_params[] = {
-    { "step", SRV_P_TEXT, "1s (for 15 minutes) or 1m (for a day)" },
-    { "n", SRV_P_INT, "How many steps, up to now (300)" },
-    { 0 }
-};
-
 const srv_route srv_metrics_routes[] = {
-    { "GET", "/v1/history", WEIR_ROLE_READ, get_history, 0, history_params, 0,
-      "The recent past in steps: jobs queued, completed and failed, how long they waited and ran",
-      NULL, "History", 200 },
     { "GET", "/metrics", WEIR_ROLE_READ, get_metrics, 0, NULL, 0,
       "What is counted, in the text format of Prometheus", NULL, "Metrics", 200 },
     { 0 }

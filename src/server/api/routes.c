@@ -11,6 +11,7 @@ extern const srv_route srv_eventbus_routes[];
 extern const srv_route srv_events_routes[];
 extern const srv_route srv_finish_routes[];
 extern const srv_route srv_health_routes[];
+extern const srv_route srv_history_routes[];
 extern const srv_route srv_jobs_routes[];
 extern const srv_route srv_kue_routes[];
 extern const srv_route srv_log_routes[];
@@ -34,6 +35,7 @@ const srv_route *const srv_routes[] = {
     srv_bulk_routes,
     srv_bus_routes,
     srv_health_routes,
+    srv_history_routes,
     srv_metrics_routes,
     srv_jobs_routes,
     srv_log_routes,

@@ -71,7 +71,7 @@ const srv_route srv_ui_routes[] = {
     PAGE("/tasks"),
     PAGE("/tasks/{id}"),
     PAGE("/bus"),
-    PAGE("/types"),
+    PAGE("/types"), PAGE("/types/{type}"),
     PAGE("/audit"),
     PAGE("/settings"),
     { "GET", "/assets/{name}", 0, get_asset, 0, NULL, SRV_OPEN | SRV_PLAIN, "A part of the page",

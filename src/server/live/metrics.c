@@ -50,6 +50,7 @@ struct srv_metrics {
     size_t             n_types;
     type_times         type[SRV_METRIC_TYPES + 1];      /* the last is for the rest */
     srv_chart         *chart;
+    srv_trends        *trends;          /* has a lock of its own */
 };
 
 /* ---- requests ---- */
@@ -179,6 +180,7 @@ static void follow(srv_metrics *m, const weir_event *e)
         break;
     }
     srv_chart_note(m->chart, e, ms);
+    srv_trends_note(m->trends, e, ms);
 }
 
 static void on_event(const weir_event *e, void *ctx)
@@ -280,11 +282,17 @@ static void write_times(srv_metrics *m, weir_buf *out)
                    "Events that came too fast to be counted in the histograms.", m->missed);
 }
 
-void srv_metrics_chart(srv_metrics *m, weir_buf *out, bool minutes, size_t n)
+void srv_metrics_seconds(srv_metrics *m, int64_t first, int64_t n, weir_trend *to)
 {
     pthread_mutex_lock(&m->lock);
-    srv_chart_json(m->chart, out, minutes, n, weir_now(m->q));
+    for (int64_t i = 0; i < n; i++)
+        srv_chart_add(m->chart, first + i, to);
     pthread_mutex_unlock(&m->lock);
+}
+
+srv_trends *srv_metrics_trends(srv_metrics *m)
+{
+    return m->trends;
 }
 
 void srv_metrics_write(srv_metrics *m, weir_buf *out)
@@ -309,7 +317,10 @@ weir_code srv_metrics_create(srv_metrics **out, weir_queue *q, weir_error *err)
     m->answered = calloc(m->n_routes + 1, sizeof *m->answered);
     m->chart = srv_chart_create();
     weir_code rc = m->answered && m->chart
-                       ? listen(m, err) : weir_fail(err, WEIR_ENOMEM, "metrics: out of memory");
+                       ? srv_trends_create(&m->trends, q, err)
+                       : weir_fail(err, WEIR_ENOMEM, "metrics: out of memory");
+    if (!rc)
+        rc = listen(m, err);
     if (rc) {
         srv_metrics_destroy(m);
         return rc;
@@ -324,6 +335,7 @@ void srv_metrics_destroy(srv_metrics *m)
         return;
     weir_unlisten(m->listener);
     forget_all(m);
+    srv_trends_destroy(m->trends);
     srv_chart_destroy(m->chart);
     pthread_mutex_destroy(&m->lock);
     free(m->answered);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "server/http/route.h"
+#include "server/live/trends.h"
 #include "weir/queue.h"
 
 typedef struct srv_metrics srv_metrics;
@@ -24,8 +25,11 @@ void srv_metrics_answered(srv_metrics *m, const srv_route *route, int status);
 /* Write what was counted, in the text format of Prometheus. Any thread. */
 void srv_metrics_write(srv_metrics *m, weir_buf *out);
 
-/* The recent past for a chart: srv_chart_json(). Any thread. */
-void srv_metrics_chart(srv_metrics *m, weir_buf *out, bool minutes, size_t n);
+/* Add n seconds, from that one on, to `to`: srv_chart_add(). Any thread. */
+void srv_metrics_seconds(srv_metrics *m, int64_t first, int64_t n, weir_trend *to);
+
+/* The trends, which it owns. Any thread. */
+srv_trends *srv_metrics_trends(srv_metrics *m);
 
 /* ---- for others who write metrics ---- */
 

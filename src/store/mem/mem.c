@@ -31,6 +31,7 @@ static void mem_close(weir_store *base)
     weir__table_fini(&s->types);
     weir__mem_tokens_fini(s);
     weir__mem_schedules_fini(s);
+    weir__mem_trends_fini(s);
     free(s);
 }
 

@@ -74,6 +74,16 @@ typedef struct mem_schedule {       /* schedule.c */
     char              bytes[];
 } mem_schedule;
 
+typedef struct mem_trend {          /* trend.c */
+    weir_trend_row row;                     /* type and record are in bytes */
+    char           bytes[];
+} mem_trend;
+
+typedef struct mem_trend_slot {
+    size_t      n, cap;
+    mem_trend **at;                         /* by type */
+} mem_trend_slot;
+
 typedef struct mem_store {
     weir_store  base;
     weir_env    env;
@@ -88,6 +98,8 @@ typedef struct mem_store {
     weir_names  schedules;
     tree        schedules_due;
     uint64_t    last_version;               /* of a schedule */
+    weir_map    trends[WEIR_TREND_STEPS];   /* slot + 1 to mem_trend_slot */
+    int64_t     trends_first[WEIR_TREND_STEPS];     /* slots before it were removed */
     mem_job    *active;
     uint64_t    last_id;
     uint64_t    serial;
@@ -182,5 +194,6 @@ size_t     weir__mem_tokens_forget(mem_store *s, int64_t until, size_t limit);
 void       weir__mem_tokens_fini(mem_store *s);
 
 void       weir__mem_schedules_fini(mem_store *s);
+void       weir__mem_trends_fini(mem_store *s);
 
 #endif

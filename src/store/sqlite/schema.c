@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The version of the tables, and how many columns `job` has in it. */
-enum { VERSION = 7, COLUMNS = 40 };
+enum { VERSION = 8, COLUMNS = 40 };
 _Static_assert((int)SQL_C_END == COLUMNS, "the columns of job have changed: raise VERSION, too");
 
 /* type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
@@ -26,7 +26,8 @@ _Static_assert((int)SQL_C_END == COLUMNS, "the columns of job have changed: rais
  * token   what an add that carried a token answered: one row for each key. `answers` are the
  *         digest of the call (8 bytes), then runs of jobs, 13 bytes each, big-endian: the first id
  *         (8), how many (4), and their state, plus 128 if they were there already (1).
- * schedule    a schedule's record (op/schedule.h) by its name; due_at NULL: never. */
+ * schedule    a schedule's record (op/schedule.h) by its name; due_at NULL: never.
+ * trend   records of trends (core/trend.h). By slot first: they come in that order and go in it. */
 static const char tables[] =
     "CREATE TABLE type(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " paused INTEGER NOT NULL DEFAULT 0, own INTEGER NOT NULL DEFAULT 0,"
@@ -60,7 +61,9 @@ static const char tables[] =
     "CREATE INDEX token_at ON token(at);"
     "CREATE TABLE schedule(version INTEGER PRIMARY KEY AUTOINCREMENT,"
     " name TEXT NOT NULL UNIQUE, due_at INTEGER, record TEXT NOT NULL);"
-    "CREATE INDEX schedule_due ON schedule(due_at, name) WHERE due_at IS NOT NULL;";
+    "CREATE INDEX schedule_due ON schedule(due_at, name) WHERE due_at IS NOT NULL;"
+    "CREATE TABLE trend(step INTEGER NOT NULL, slot INTEGER NOT NULL, type TEXT NOT NULL,"
+    " record TEXT NOT NULL, PRIMARY KEY(step, slot, type)) WITHOUT ROWID;";
 
 static weir_code number(sqlite3 *db, const char *path, const char *query, int64_t *out,
                         weir_error *err)

@@ -242,6 +242,13 @@ static const char *const sql[SQ_STATEMENTS] = {
                          " LIMIT ?2",
     [SQ_SCHEDULE_NEXT] = "SELECT min(due_at) FROM schedule INDEXED BY schedule_due"
                          " WHERE due_at IS NOT NULL",
+    [SQ_TREND]        = "SELECT type, slot, record FROM trend WHERE step = ?1 AND slot = ?2"
+                        " AND type = ?3",
+    [SQ_TREND_PUT]    = "REPLACE INTO trend(step, slot, type, record) VALUES(?1, ?2, ?3, ?4)",
+    [SQ_TREND_TYPES]  = "SELECT count(*) FROM trend WHERE step = ?1 AND slot = ?2",
+    [SQ_TREND_SWEEP]  = "DELETE FROM trend WHERE step = ?1 AND slot < ?2",
+    [SQ_TRENDS]       = "SELECT type, slot, record FROM trend WHERE step = ?1 AND slot >= ?2"
+                        " AND slot < ?3 ORDER BY slot, type",
     [SQ_TOKEN]        = "SELECT number, answers FROM token WHERE key = ?1 AND at > ?2",
     [SQ_TOKEN_PUT]    = "REPLACE INTO token(key, number, at, answers) VALUES(?1, ?2, ?3, ?4)",
     [SQ_TOKEN_OLDEST] = "SELECT min(at) FROM token INDEXED BY token_at",

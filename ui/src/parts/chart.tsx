@@ -1,64 +1,129 @@
-// chart.tsx - curves over time with uPlot, in the colours of the page.
+// chart.tsx - curves and stacked bars over time with uPlot, in the colours of the page. Charts of one
+// group have the same axis of time, and pointing at one points at all.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isDark, useTheme } from '../theme';
 
-export interface Curve { label: string; colour: string; values: (number | null)[]; dash?: number[] }
+export interface Curve {
+    label: string; colour: string; values: (number | null)[]; dash?: number[];
+    unit?: (v: number) => string;       // it has an axis of its own, on the right
+}
 
-const HEIGHT = 190;
+const HEIGHT = 200, FONT = '12px system-ui';
 const css = (name: string): string =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const two = (n: number): string => String(n).padStart(2, '0');
-// Hours and minutes, with seconds where the marks are close.
+// Days where the marks are days, else hours and minutes, with seconds where they are close.
 function timeMarks(seconds: number[], step: number): string[] {
     return seconds.map((s) => {
         const d = new Date(s * 1000);
-        return `${two(d.getHours())}:${two(d.getMinutes())}` + (step < 60 ? `:${two(d.getSeconds())}` : '');
+        return step >= 86400 ? `${two(d.getMonth() + 1)}-${two(d.getDate())}`
+            : `${two(d.getHours())}:${two(d.getMinutes())}` + (step < 60 ? `:${two(d.getSeconds())}` : '');
     });
 }
 
-export function Chart({ title, seconds, curves, unit }:
-    { title: string; seconds: number[]; curves: Curve[]; unit: (v: number) => string }): JSX.Element {
+// Steps of an axis of durations, in ms: those that clocks have.
+const STEPS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5,
+    36e5, 72e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6];
+export function durationTick(ms: number): string {
+    const units: [number, string][] = [[864e5, 'd'], [36e5, 'h'], [6e4, 'min'], [1e3, 's']];
+    for (const [unit, name] of units)
+        if (ms >= unit)
+            return `${Number((ms / unit).toFixed(1))} ${name}`;
+    return ms ? `${ms} ms` : '0';
+}
+
+let ruler: CanvasRenderingContext2D | null = null;
+// An axis is as wide as its longest label.
+function widthOf(labels: string[] | null): number {
+    ruler ??= document.createElement('canvas').getContext('2d');
+    if (!ruler)
+        return 60;
+    ruler.font = FONT;
+    return Math.ceil(Math.max(16, ...(labels ?? []).map((l) => (ruler as CanvasRenderingContext2D)
+        .measureText(l).width))) + 18;
+}
+
+// Each curve on top of those before it.
+function stacked(curves: Curve[]): (number | null)[][] {
+    const sums: number[] = [];
+    return curves.map((c) => c.values.map((v, i) => sums[i] = (sums[i] ?? 0) + (v ?? 0)));
+}
+
+const bars = uPlot.paths.bars?.({ size: [0.85, 100], align: 1 });
+
+function options(p: ChartProps, el: HTMLElement, now: () => ChartProps): uPlot.Options {
+    const line = { stroke: css('--line'), width: 1 };
+    const axis = { stroke: css('--faint'), grid: line, ticks: { stroke: css('--line') }, font: FONT };
+    const value = (k: number, unit: (v: number) => string) =>
+        (_: uPlot, _v: number | null, _i: number, idx: number | null): string => {
+            const v = idx === null ? null : now().curves[k]?.values[idx];
+            return v === null || v === undefined ? '–' : unit(v);
+        };
+    const scale = (c: Curve): string => c.unit ? 'right' : 'y';
+    const order = p.curves.map((_, k) => p.bars ? p.curves.length - 1 - k : k);
+    const sized = (_: uPlot, labels: string[] | null): number => widthOf(labels);
+    const incrs = p.duration ? { incrs: STEPS_MS } : {};
+    const right = p.curves.find((c) => c.unit);
+    const top = { range: (_: uPlot, _min: number, max: number): [number, number] => [0, Math.max(max, 1) * 1.1] };
+    return {
+        width: el.clientWidth || 400, height: HEIGHT,
+        cursor: { drag: { x: false, y: false }, sync: { key: 'time', scales: ['x', null] } },
+        series: [{ value: '{MM}-{DD} {HH}:{mm}:{ss}' }, ...order.map((k) => {
+            const c = p.curves[k] as Curve;
+            return {
+                label: c.label, stroke: css(c.colour), width: p.bars ? 0 : 2, dash: c.dash, scale: scale(c),
+                spanGaps: false, value: value(k, c.unit ?? p.unit),
+                points: { show: !p.bars && p.curves.length < 3 ? undefined : false, size: 4 },
+                ...(p.bars ? { paths: bars, fill: css(c.colour) } : {}),
+            };
+        })],
+        axes: [
+            { ...axis, size: 32, values: (_: uPlot, at: number[], _i: number, _s: number, step: number) =>
+                timeMarks(at, step) },
+            { ...axis, ...incrs, size: sized, values: (_: uPlot, ticks: number[]) =>
+                ticks.map(p.duration ? durationTick : p.unit) },
+            ...(right ? [{ ...axis, scale: 'right', side: 1 as const, grid: { show: false }, size: sized,
+                incrs: STEPS_MS, values: (_: uPlot, ticks: number[]) => ticks.map(durationTick) }] : []),
+        ],
+        scales: { x: { range: () => now().range }, y: top, ...(right ? { right: top } : {}) },
+    };
+}
+
+export interface ChartProps {
+    title: string; about: string;       // what it shows, for those who do not see it
+    seconds: number[]; range: [number, number]; curves: Curve[];
+    unit: (v: number) => string; duration?: boolean; bars?: boolean;
+}
+
+export function Chart(p: ChartProps): JSX.Element {
     const box = useRef<HTMLDivElement>(null), plot = useRef<uPlot | undefined>(undefined);
-    const data = [seconds, ...curves.map((c) => c.values)] as uPlot.AlignedData;
+    const props = useRef(p);
+    props.current = p;
     useTheme();
-    const shape = curves.map((c) => c.label).join() + String(isDark());
+    const values = p.bars ? stacked(p.curves).reverse() : p.curves.map((c) => c.values);
+    const data = [p.seconds, ...values] as uPlot.AlignedData;
+    const shape = p.curves.map((c) => c.label).join() + String(isDark());
     useEffect(() => {
         const el = box.current as HTMLDivElement;
-        const axis = { stroke: css('--faint'), grid: { stroke: css('--line'), width: 1 },
-            ticks: { stroke: css('--line') }, font: '12px system-ui' };
-        const made = plot.current = new uPlot({
-            width: el.clientWidth || 400, height: HEIGHT,
-            cursor: { drag: { x: false, y: false } },
-            series: [{ value: '{HH}:{mm}:{ss}' }, ...curves.map((c) => ({
-                label: c.label, stroke: css(c.colour), width: 2, spanGaps: true, dash: c.dash,
-                points: { show: false },
-                value: (_: uPlot, v: number | null) => v === null || v === undefined ? '–' : unit(v),
-            }))],
-            axes: [{ ...axis, size: 32, values: (_: uPlot, at: number[], _i: number, _s: number,
-                step: number) => timeMarks(at, step) }, { ...axis, size: 64, values: (_: uPlot, ticks: number[]) => ticks.map(unit) }],
-            scales: { y: { range: (_u: uPlot, _min: number, max: number) => [0, Math.max(max, 1) * 1.1] } },
-        }, data, el);
-        const resize = new ResizeObserver(() =>
-            made.setSize({ width: el.clientWidth, height: HEIGHT }));
+        const made = plot.current = new uPlot(options(p, el, () => props.current), data, el);
+        uPlot.sync('time').sub(made);
+        const resize = new ResizeObserver(() => made.setSize({ width: el.clientWidth, height: HEIGHT }));
         resize.observe(el);
-        return () => { resize.disconnect(); made.destroy(); };
+        return () => { resize.disconnect(); uPlot.sync('time').unsub(made); made.destroy(); };
     }, [shape]);
     useEffect(() => {
         const made = plot.current as uPlot;
         made.setData(data);
         if (made.cursor.left === undefined || made.cursor.left < 0)     // else what is pointed at
-            made.setLegend({ idx: seconds.length - 2 });                // the last is not full yet
+            made.setLegend({ idx: Math.max(0, p.seconds.length - 2) });     // the last is not full yet
     }, [data]);
-    const last = (c: Curve): number | null => [...c.values].reverse().find((v) => v !== null) ?? null;
     return (
-        <figure class="panel chart" aria-label={`${title}: ${curves.map((c) => {
-            const v = last(c);
-            return `${c.label} ${v === null ? 'none' : unit(v)}`;
-        }).join(', ')}`}>
-            <figcaption><h2>{title}</h2></figcaption>
+        <figure class="panel chart" aria-label={`${p.title}: ${p.about}`}
+            data-range={p.range.join()} data-buckets={p.seconds.length}>
+            <figcaption><h2>{p.title}</h2></figcaption>
             <div ref={box} />
         </figure>
     );

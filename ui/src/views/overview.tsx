@@ -2,68 +2,21 @@
 // each type with what it does.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { call, get, query, STATES, type Stats, type TypeStats } from '../api';
+import { call, get, STATES, type Stats, type TypeStats } from '../api';
 import { markClass, STATE_LABEL, STATE_MARK } from '../app';
 import { count, span } from '../fmt';
-import { follow } from '../live';
 import { AddButton } from '../parts/add';
-import { Chart } from '../parts/chart';
 import { Command, quote, weir } from '../parts/command';
 import { complain } from '../parts/toast';
-import { setParams, usePlace } from '../router';
-import { oldestAt, rateOf } from '../samples';
+import { SpanChoice, Trends } from '../parts/trends';
+import { usePlace } from '../router';
+import { rateOf } from '../samples';
 import { may, refresh, useNow, useShared } from '../store';
 
-interface History {
-    step: number; from: number;
-    queued: number[]; completed: number[]; failed: number[];
-    wait_p50: (number | null)[]; wait_p95: (number | null)[];
-    run_p50: (number | null)[]; run_p95: (number | null)[];
-}
 export interface Worker {
     name: string; types: string[]; waiting: boolean;
     first_seen_at?: number; last_seen_at?: number;      // if the server has seen it
     jobs: { id: number; type: string; started_at: number; lease_until?: number }[];
-}
-
-const SPANS: Record<string, { step: string; n: number; label: string; every: number }> = {
-    '5m': { step: '1s', n: 300, label: '5 minutes', every: 1000 },
-    '15m': { step: '1s', n: 900, label: '15 minutes', every: 2000 },
-    '3h': { step: '1m', n: 180, label: '3 hours', every: 15000 },
-    '24h': { step: '1m', n: 1440, label: 'a day', every: 30000 },
-};
-
-function useHistory(name: string): History | undefined {
-    const [history, setHistory] = useState<History>();
-    useEffect(() => {
-        const s = SPANS[name] ?? SPANS['5m'] as (typeof SPANS)[string];
-        let alive = true;
-        const following = follow(async () => {
-            try {
-                const fresh = await get<History>('/v1/history' + query({ step: s.step, n: s.n }));
-                if (alive)
-                    setHistory(fresh);
-            } catch { /* the frame shows trouble */ }
-        }, s.every);
-        return () => { alive = false; following.stop(); };
-    }, [name]);
-    return history;
-}
-
-// The same curves as they are now: where nothing has happened since they were read, nothing has.
-function upToNow(h: History, now: number): History {
-    const n = Math.min(h.completed.length, Math.floor((now - h.from) / h.step) - h.completed.length + 1);
-    if (n <= 0)
-        return h;
-    const zeros = new Array<number>(n).fill(0), nulls = new Array<null>(n).fill(null);
-    const counts = (v: number[]): number[] => [...v.slice(n), ...zeros];
-    const times = (v: (number | null)[]): (number | null)[] => [...v.slice(n), ...nulls];
-    return {
-        step: h.step, from: h.from + n * h.step,
-        queued: counts(h.queued), completed: counts(h.completed), failed: counts(h.failed),
-        wait_p50: times(h.wait_p50), wait_p95: times(h.wait_p95),
-        run_p50: times(h.run_p50), run_p95: times(h.run_p95),
-    };
 }
 
 export function useWorkers(stats?: Stats): Worker[] | undefined {
@@ -168,7 +121,7 @@ export function TypeTable({ types, workers, now }:
             </tr></thead>
             <tbody>{types.map((t) => (
                 <tr key={t.type}>
-                    <td class="name"><a href={`/jobs?type=${encodeURIComponent(t.type)}`}>{t.type}</a>
+                    <td class="name"><a href={`/types/${encodeURIComponent(t.type)}`}>{t.type}</a>
                         {t.paused && <span class="tag">paused</span>}</td>
                     <td class="num" data-label="Queued">{count(t.counts.inactive)}</td>
                     <td class="num" data-label="Active">{count(t.counts.active)}</td>
@@ -207,34 +160,10 @@ function Cards({ stats }: { stats: Stats }): JSX.Element {
     );
 }
 
-function Charts({ history, stats }: { history: History; stats: Stats }): JSX.Element {
-    const per = history.step / 1000;
-    const seconds = history.completed.map((_, i) => history.from / 1000 + i * per);
-    const aSecond = (v: number[]): number[] => v.map((n) => n / per);
-    // red only where something failed
-    const failures = history.failed.some((n) => n > 0) ? aSecond(history.failed)
-        : history.failed.map(() => null);
-    return (
-        <div class="charts">
-            <Chart title="Jobs a second" seconds={seconds} 
-                unit={rate}
-                curves={[
-                    { label: 'queued', colour: '--faint', values: aSecond(history.queued) },
-                    { label: 'completed', colour: '--good', values: aSecond(history.completed) },
-                    { label: 'failed', colour: '--bad', values: failures },
-                ]} />
-            <Chart title="Waiting and running"
-                seconds={seconds} unit={span}
-                curves={[
-                    { label: 'wait p50', colour: '--accent', values: history.wait_p50 },
-                    { label: 'wait p95', colour: '--warm', values: history.wait_p95 },
-                    { label: 'run p50', colour: '--busy', values: history.run_p50 },
-                    { label: 'run p95', colour: '--faint', values: history.run_p95 },
-                    { label: 'oldest waits', colour: '--ink', dash: [4, 4],
-                        values: oldestAt(seconds.map((s) => s * 1000), history.step, stats) },
-                ]} />
-        </div>
-    );
+// Since when the oldest waits of those jobs that are next of their type.
+function oldestOf(stats: Stats): number | undefined {
+    const all = stats.types.filter((t) => t.oldest_at && !t.paused).map((t) => t.oldest_at);
+    return all.length ? Math.min(...all) : undefined;
 }
 
 function First(): JSX.Element {
@@ -255,8 +184,7 @@ function First(): JSX.Element {
 export function Overview(): JSX.Element {
     const { stats } = useShared();
     const { params } = usePlace();
-    const name = params.get('span') ?? '5m';
-    const history = useHistory(name);
+    const name = params.get('span') ?? '15m';
     const workers = useWorkers(stats);
     const now = useNow();
     if (!stats)
@@ -267,10 +195,7 @@ export function Overview(): JSX.Element {
             <div class="title">
                 <h1>Overview</h1>
                 <div class="filters">
-                    <select aria-label="Time shown" value={name}
-                        onChange={(e) => setParams({ span: e.currentTarget.value })}>
-                        {Object.entries(SPANS).map(([k, s]) => <option key={k} value={k}>{s.label}</option>)}
-                    </select>
+                    <SpanChoice name={name} />
                     <AddButton />
                 </div>
             </div>
@@ -278,7 +203,8 @@ export function Overview(): JSX.Element {
             <Paused stats={stats} />
             <Wrongs wrongs={whatIsWrong(stats, workers, now)} />
             {empty ? <First /> : <>
-                {history && <Charts history={upToNow(history, now)} stats={stats} />}
+                <Trends name={name} now={now} waiting={{ n: stats.counts.inactive,
+                    since: oldestOf(stats) }} />
                 <section class="panel" aria-label="Types">
                     <h2>Types</h2>
                     <TypeTable types={stats.types} workers={workers} now={now} />

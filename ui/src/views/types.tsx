@@ -8,12 +8,12 @@ import { toast } from '../parts/toast';
 import { may, refresh, useNow, useShared } from '../store';
 import { Paused, setPaused, TypeTable, useWorkers } from './overview';
 
-function keepWords(k: Keep): string {
+export function keepWords(k: Keep): string {
     const parts = [k.age ? length(k.age) : '', k.count ? `${count(k.count)} jobs` : ''].filter(Boolean);
     return parts.length ? parts.join(', at most ') : 'everything';
 }
 
-function Editor({ t, close }: { t: TypeStats; close: () => void }): JSX.Element {
+export function Editor({ t, close }: { t: TypeStats; close: () => void }): JSX.Element {
     const keep = (k: Keep): { age: string; count: string } =>
         ({ age: k.age ? length(k.age) : '', count: k.count ? String(k.count) : '' });
     const [complete, setComplete] = useState(keep(t.settings.keep_complete));

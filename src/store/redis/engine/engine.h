@@ -399,6 +399,8 @@ extern const redis_kind weir__redis_kinds[WEIR_OP_COUNT];
     ACT(IMPORT, import)                                                                           \
     ACT(SCHEDULE, schedule)                                                                       \
     ACT(SCHEDULES, schedules)                                                                     \
+    ACT(TREND_PUT, trend_put)                                                                     \
+    ACT(TREND_GET, trend_get)                                                                     \
     ACT(GET, get)                                                                                 \
     ACT(LIST, list)                                                                               \
     ACT(LOGS, logs)                                                                               \

@@ -120,6 +120,13 @@
  *  h schedules name or "", "1": those that are due, after, limit
  *                                                           -> [name, version, due_at or "", record
  *             ...]
+ *  U trend    most types in a slot, then per record: "STEP SLOT " ("1m 28333333 "), when it is
+ *             removed (no other step or slot has that time), type, record
+ *                                                           -> 1. Joined with the record that is
+ *             there. All trends are in the first partition
+ *  u trends   "1": of one type, type, then per slot: "STEP SLOT ", when it is removed
+ *                                                           -> [which slot (from 1 on), type,
+ *             record ...]
  *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0"),
  *             priority or "", look                          -> [id, run, spec ...] in the order of
  *             weir_query. If it stops because `look` jobs were looked at for their priority, it
@@ -250,13 +257,15 @@ enum {
     X(META, ":meta", HASH, NONE)            X(TOKENS, ":tokens", HASH, NONE)                      \
     X(TOKENS_AT, ":tokens:at", ZSET, NONE)  X(SCHEDULES, ":schedules", HASH, NONE)                \
     X(SCHEDULES_DUE, ":schedules:due", ZSET, NONE)                                                \
-    X(SCHEDULES_BY_NAME, ":schedules:names", ZSET, NONE)
+    X(SCHEDULES_BY_NAME, ":schedules:names", ZSET, NONE)                                          \
+    X(TRENDS, ":trends", HASH, NONE)        X(TRENDS_AT, ":trends:at", ZSET, NONE)
 enum {
     REDIS_KEY_NONE,
 #define X(name, key, sort, walk) REDIS_KEY_##name,
     REDIS_NATIVE_KEYS(X)
 #undef X
 };
+_Static_assert(REDIS_KEY_TRENDS == REDIS_KEY_SCHEDULES + 3, "layout.trend_key() counts on it");
 _Static_assert(REDIS_KEY_CANCELLED - REDIS_KEY_INACTIVE ==
                    WEIR_STATE_CANCELLED - WEIR_STATE_INACTIVE &&
                    REDIS_KEY_CANCELLED - WEIR_STATE_CANCELLED + WEIR_STATE_COUNT == REDIS_KEY_LEASE,

@@ -5,7 +5,8 @@ local carry_out
 do
 
 -- Steps that only look.
-local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true, h = true }
+local READS = { G = true, I = true, F = true, O = true, Z = true, K = true, V = true, W = true, h = true,
+                u = true }
 
 -- The part of a take's answer that is kept: how many each worker got, and the jobs: first id, how
 -- many, delivery.

@@ -311,6 +311,11 @@ function layout.schedule_key(k)
   return SCHEDULES .. (k == 0 and '' or k == 1 and ':due' or ':names')
 end
 
+-- The keys of trends: their records, when they are removed.
+function layout.trend_key(k)
+  return W .. (k == 0 and 'trends' or 'trends:at')
+end
+
 function layout.key(key)
   return key
 end

@@ -271,6 +271,11 @@ function layout.schedule_key(k)
   return KEYS[SCHEDULES + k]
 end
 
+-- The keys of trends, which are behind those of schedules: their records, when they are removed.
+function layout.trend_key(k)
+  return KEYS[SCHEDULES + 3 + k]
+end
+
 function layout.key(key)
   return KEYS[key]
 end

@@ -1,0 +1,129 @@
+// type.tsx - one type: what happened to its jobs, what it is set to, the jobs that wait longest, the
+// last that failed, the schedules that add some.
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { get, query, type Job, type Stats, type TypeStats } from '../api';
+import { ago, count, span } from '../fmt';
+import { follow } from '../live';
+import { SpanChoice, Trends } from '../parts/trends';
+import { usePlace } from '../router';
+import { may, useNow, useShared } from '../store';
+import { Paused, setPaused } from './overview';
+import type { Schedule } from './schedule_edit';
+import { Editor, keepWords } from './types';
+
+const SHOWN = 5, EVERY_MS = 2000, MAX_SCHEDULES = 1000;
+
+interface Seen { waiting: Job[]; failed: Job[]; schedules: Schedule[] }
+
+async function look(type: string): Promise<Seen> {
+    const jobs = async (state: string, desc: boolean): Promise<Job[]> =>
+        (await get<{ jobs: Job[] }>('/v1/jobs' + query({ state, type, limit: SHOWN, desc: desc || undefined }))).jobs;
+    const [waiting, failed, all] = await Promise.all([jobs('inactive', false), jobs('failed', true),
+        get<{ schedules: Schedule[] }>('/v1/schedules' + query({ limit: MAX_SCHEDULES })).catch(() => ({ schedules: [] }))]);
+    return { waiting, failed, schedules: all.schedules.filter((s) => s.job.type === type) };
+}
+
+function useSeen(type: string): Seen | undefined {
+    const [seen, setSeen] = useState<Seen>();
+    useEffect(() => {
+        let alive = true;
+        const following = follow(async () => {
+            try {
+                const fresh = await look(type);
+                if (alive)
+                    setSeen(fresh);
+            } catch { /* the frame shows trouble */ }
+        }, EVERY_MS, (e) => e.type === type);
+        return () => { alive = false; following.stop(); };
+    }, [type]);
+    return seen;
+}
+
+function Facts({ t, now }: { t: TypeStats; now: number }): JSX.Element {
+    const runs = t.completed + t.failures;
+    return (
+        <dl class="facts">
+            <div><dt>Queued</dt><dd>{count(t.counts.inactive)}</dd></div>
+            <div><dt>Active</dt><dd>{count(t.counts.active)}</dd></div>
+            <div><dt>Done, ever</dt><dd>{count(t.completed)}</dd></div>
+            <div><dt>Failures</dt><dd>{runs ? `${(t.failures / runs * 100).toFixed(1)} %` : '–'}</dd></div>
+            <div><dt>Mean time</dt><dd>{t.completed ? span(t.work_time / t.completed) : '–'}</dd></div>
+            <div><dt>Last taken</dt><dd>{t.last_taken_at ? ago(t.last_taken_at, now) : 'never'}</dd></div>
+            <div><dt>Complete jobs are kept</dt><dd>{keepWords(t.settings.keep_complete)}</dd></div>
+            <div><dt>Failed jobs are kept</dt><dd>{keepWords(t.settings.keep_failed)}</dd></div>
+            <div><dt>Can be searched</dt><dd>{t.settings.search ? 'yes' : 'no'}</dd></div>
+        </dl>
+    );
+}
+
+function List({ title, jobs, none, say, all }: {
+    title: string; jobs?: Job[]; none: string; say: (j: Job) => string; all: string;
+}): JSX.Element {
+    return (
+        <section class="panel" aria-label={title}>
+            <h2>{title}</h2>
+            {jobs && !jobs.length && <p class="faint">{none}</p>}
+            <ul class="plain">{(jobs ?? []).map((j) => (
+                <li key={j.id}><a href={`/jobs/${j.id}`}>#{j.id}</a> {say(j)}</li>
+            ))}</ul>
+            {jobs && jobs.length === SHOWN && <p><a href={all}>All</a></p>}
+        </section>
+    );
+}
+
+const firstLine = (text = ''): string => (text.split('\n')[0] ?? '').slice(0, 200);
+
+function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): JSX.Element {
+    const [editing, setEditing] = useState(false);
+    const { params } = usePlace();
+    const seen = useSeen(t.type), name = params.get('span') ?? '3h', of = encodeURIComponent(t.type);
+    return (
+        <>
+            <div class="title">
+                <h1>{t.type}{t.paused && <span class="tag">paused</span>}</h1>
+                <div class="filters">
+                    <SpanChoice name={name} of={['3h', '24h', '7d', '1y']} />{' '}
+                    {may('admin') && <>
+                        <button type="button" onClick={() => void setPaused(t.type, !t.paused)}>
+                            {t.paused ? 'Resume' : 'Pause'}</button>{' '}
+                        <button type="button" onClick={() => setEditing(true)}>Settings</button>
+                    </>}
+                </div>
+            </div>
+            <Paused stats={stats} />
+            <Trends name={name === '15m' ? '3h' : name} type={t.type} now={now}
+                waiting={{ n: t.counts.inactive, since: t.oldest_at || undefined }} />
+            <section class="panel" aria-label="Numbers and settings"><Facts t={t} now={now} /></section>
+            <List title="Next to be taken" jobs={seen?.waiting} none="No job waits."
+                say={(j) => `has waited ${span(Math.max(0, now - (j.promote_at ?? j.created_at)))}`}
+                all={`/inactive?type=${of}`} />
+            <List title="Failed last" jobs={seen?.failed} none="No job has failed."
+                say={(j) => `${j.failed_at ? ago(j.failed_at, now) : ''}: ${firstLine(j.error)}`}
+                all={`/failed?type=${of}`} />
+            {seen && seen.schedules.length > 0 && <section class="panel" aria-label="Schedules">
+                <h2>Schedules</h2>
+                <ul class="plain">{seen.schedules.map((s) => (
+                    <li key={s.name}><a href={`/schedules?name=${encodeURIComponent(s.name)}`}>{s.name}</a>{' '}
+                        {s.paused ? 'paused' : s.words}</li>
+                ))}</ul>
+            </section>}
+            {editing && <Editor t={t} close={() => setEditing(false)} />}
+        </>
+    );
+}
+
+export function Type({ type }: { type: string }): JSX.Element {
+    const { stats } = useShared();
+    const now = useNow();
+    if (!stats)
+        return <p class="faint" aria-busy="true">…</p>;
+    const t = stats.types.find((one) => one.type === type);
+    return t ? <Known t={t} stats={stats} now={now} /> : (
+        <section class="panel empty" aria-label="No such type">
+            <h1>{type}</h1>
+            <p>The store has no such type. A type is known once a job of it was added.</p>
+            <p><a href="/types">All types</a></p>
+        </section>
+    );
+}
