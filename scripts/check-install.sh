@@ -43,7 +43,7 @@ if [ ! -e "$PKG_CONFIG_PATH/weir.pc" ]; then
 fi
 check "library, headers and pkg-config file are there" \
     ls "$usr/lib/libweir.so" "$usr/lib/libweir.so.0" "$usr/lib/libweir.a" \
-       "$usr/lib/pkgconfig/weir.pc" "$usr/include/weir/weir.h"
+       "$usr/lib/pkgconfig/weir.pc" "$usr/include/weir/weir.h" "$usr/include/weir/weir.hpp"
 check "headers are all installed" diff -r "$root/include/weir" "$usr/include/weir"
 check "man page and completion are there" \
     ls "$usr/share/man/man1/weir.1" "$usr/share/man/man1/weir-list.1" \
@@ -89,6 +89,19 @@ CXX
 # shellcheck disable=SC2046
 check "a C++ program builds" c++ -o "$tmp/hello-cxx" "$tmp/hello.cc" $(flags --cflags --libs)
 check "and runs" in_tmp env LD_LIBRARY_PATH="$usr/lib" "$tmp/hello-cxx"
+for cxx in g++ clang++; do
+    # shellcheck disable=SC2046
+    check "hello.cpp builds with $cxx" \
+        "$cxx" -std=c++17 -o "$tmp/hello-$cxx" "$root/examples/hello.cpp" $(flags --cflags --libs)
+    check "and runs" says_hello env LD_LIBRARY_PATH="$usr/lib" "$tmp/hello-$cxx"
+    for way in -DWAY=1 -DWEIR_NO_EXCEPTIONS -fno-exceptions; do
+        # shellcheck disable=SC2046
+        check "the tests of the C++ wrapper build with $cxx $way" \
+            "$cxx" -std=c++17 -g "$way" -fsanitize=address,undefined -o "$tmp/test-cpp" \
+                "$root/test/cpp/test_cpp.cpp" $(flags --cflags --libs) -lpthread
+        check "and pass" env LD_LIBRARY_PATH="$usr/lib" UBSAN_OPTIONS=halt_on_error=1 "$tmp/test-cpp"
+    done
+done
 check "the program runs" "$usr/bin/weir" version
 check "the program adds" in_tmp "$usr/bin/weir" --store sqlite:x.db add mail '{"to":"ann"}'
 check "the completion is valid bash" bash -n "$usr/share/bash-completion/completions/weir"

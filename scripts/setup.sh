@@ -48,7 +48,8 @@ look() {
             need nodejs test -e "$root/ui/built/ui_assets.c" -o -n "$(command -v node)"
             need npm test -e "$root/ui/built/ui_assets.c" -o -n "$(command -v npm)" ;;
         test)
-            need g++ command -v c++
+            need g++ command -v g++
+            need clang command -v clang++       # the C++ wrapper is for both
             need libcmocka-dev library cmocka
             need redis-server command -v redis-server
             need mariadb-server-core command -v mariadbd    # a task table in it
