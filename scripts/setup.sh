@@ -54,6 +54,7 @@ look() {
             need redis-server command -v redis-server
             need mariadb-server-core command -v mariadbd    # a task table in it
             need libmariadb-dev library libmariadb
+            need cmake command -v cmake         # find_package(weir)
             need curl command -v curl
             need nodejs command -v node
             need npm command -v npm

@@ -166,7 +166,8 @@ check "weir has program, page of the manual, completions, service, alert rules" 
     lib/systemd/system/weir.service usr/lib/sysusers.d/weir.conf usr/share/weir/weir.rules.yml
 check "libweir0 has the library" is_there libweir0 'usr/lib/.*/libweir.so.0'
 check "libweir-dev has headers, library, pkg-config file" is_there libweir-dev usr/include/weir/weir.h usr/include/weir/weir.hpp \
-    'usr/lib/.*/libweir.a' 'usr/lib/.*/pkgconfig/weir.pc'
+    'usr/lib/.*/libweir.a' 'usr/lib/.*/pkgconfig/weir.pc' \
+    'usr/lib/.*/cmake/weir/weirConfig.cmake'
 check "lintian has nothing to say" lint
 check "hello.c builds with the installed library, and runs" hello
 
