@@ -131,6 +131,8 @@ for place in "include/weir/weir.h:#define WEIR_VERSION \"$version\"" \
     "include/weir/weir.h:#define WEIR_VERSION_NUMBER $number" \
     "clients/js/package.json:\"version\": \"$version\"" \
     "dist/debian/changelog:weir ($version-1) " \
+    "dist/homebrew/weir.rb:/weir-$version.tar.xz\"" \
+    "dist/rpm/weir.spec:Version:        $version" \
     "clients/python/weir/protocol.py:__version__ = \"$version\""; do
     grep -qF "${place#*:}" "${place%%:*}" || echo "${place%%:*} lacks: ${place#*:}"
 done | check "every version is that of meson.build"

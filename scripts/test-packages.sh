@@ -153,6 +153,17 @@ nothing_left() {
     files_of "$tmp/use" | diff "$tmp/before" -
 }
 
+formula_is_ruby() { ruby -c "$root/dist/homebrew/weir.rb"; }
+# Packages and their versions, with all macros that this rpm knows.
+spec_is_right() {
+    rpmspec -P "$root/dist/rpm/weir.spec" >"$tmp/spec" || return 1
+    for name in weir weir-libs weir-devel; do
+        rpmspec -q --qf '%{NAME} %{VERSION}\n' "$root/dist/rpm/weir.spec" | grep -qx "$name $version" || return 1
+    done
+}
+
+check "the Homebrew formula is Ruby" formula_is_ruby
+check "the RPM spec makes weir, weir-libs, weir-devel of this version" spec_is_right
 [ "$(id -u)" = 0 ] || { echo "test-packages.sh: needs root, for chroot"; echo "0 passed, 1 failed"; exit 1; }
 must "a fresh root" bootstrap
 must "the source package" source_package
