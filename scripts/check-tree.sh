@@ -61,15 +61,20 @@ for header in include/weir/*.h; do
 done | check "every public header compiles alone as plain C11 and as C++11"
 
 # The wrapper, with exceptions, with results, and where exceptions are off, by each compiler.
-for header in include/weir/*.hpp include/weir/cpp/*.hpp; do
-    printf '#include <%s>\n' "${header#include/}" >"$tmp/alone.cc"
-    for cxx17 in g++ clang++; do
-        for how in -DWAY=1 -DWEIR_NO_EXCEPTIONS -fno-exceptions; do
-            $cxx17 -std=c++17 "$how" -Iinclude -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
-                -Wno-sign-conversion -Werror -fsyntax-only "$tmp/alone.cc" 2>&1 | head -n 5
-        done
+alone() {   # alone HEADER COMPILER OPTION
+    printf '#include <weir/%s>\n' "$1" >"$tmp/alone.cc"
+    "$2" -std=c++17 "$3" -Iinclude -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+        -Wno-sign-conversion -Werror -fsyntax-only "$tmp/alone.cc" 2>&1 | head -n 5
+}
+{
+    for way in -DWAY=1 -DWEIR_NO_EXCEPTIONS -fno-exceptions; do
+        alone weir.hpp g++ "$way"
+        alone weir.hpp clang++ "$way"
     done
-done | check "every header of the C++ wrapper compiles alone, with g++ and clang++"
+    for header in include/weir/cpp/*.hpp; do
+        alone "cpp/${header##*/}" g++ -DWAY=1
+    done
+} | check "the C++ wrapper compiles in every way with g++ and clang++, its headers alone"
 
 # Public headers include nothing but each other and the standard library.
 grep -rHn '#include "' include/weir | grep -v '"weir/' |
