@@ -128,7 +128,7 @@ def write_entry(out, entry, known):
 
 def main():
     headers = [(name, *read_header(name)) for name in HEADERS]
-    missing = {f[:-2] for f in os.listdir(f'{ROOT}/include/weir')} - set(HEADERS) - {'weir'}
+    missing = {f[:-2] for f in os.listdir(f'{ROOT}/include/weir') if f.endswith('.h')} - set(HEADERS) - {'weir'}
     if missing:
         sys.exit(f'api-reference.py: include/weir/{missing.pop()}.h is not in HEADERS')
     known = {f for _, _, entries in headers for e in entries if len(e) > 1 for f in e[2]}

@@ -33,6 +33,27 @@ owned_by_root() {
     ! grep -v ' 0/0 ' "$tmp/list"
 }
 
+# The libraries of the build and the packages of the page, each with what is known of it.
+sbom_is_right() {
+    python3 - "$tree" "$version" <<'PY'
+import json, sys
+tree, version = sys.argv[1:]
+bom = json.load(open(tree + '/weir.cdx.json'))
+assert bom['bomFormat'] == 'CycloneDX' and bom['metadata']['component']['version'] == version
+parts = {part['bom-ref']: part for part in bom['components']}
+assert len(parts) == len(bom['components'])
+for library in 'sqlite3', 'jansson', 'hiredis', 'openssl', 'libcurl', 'libevent_core', 'wslay':
+    assert 'system/' + library in parts, library
+packages = json.load(open(tree + '/ui/package-lock.json'))['packages']
+for path, package in packages.items():
+    if path:
+        part = parts[path + '@' + package['version']]
+        assert part['purl'].endswith('@' + package['version']), part
+        assert part['scope'] == ('excluded' if package.get('dev') else 'required'), part
+assert set(bom['dependencies'][0]['dependsOn']) == set(parts)
+PY
+}
+
 # Every program of PATH but Node's.
 without_node() {
     mkdir "$tmp/bin"
@@ -80,6 +101,7 @@ check "both have the same bytes" same
 check "its SHA-256 is beside it" sum_is_right
 check "its files belong to root" owned_by_root
 check "it unpacks" unpack
+check "weir.cdx.json names libraries and packages" sbom_is_right
 check "neither packages of npm nor the repository are in it" \
     sh -c "[ ! -e '$tree/ui/node_modules' ] && [ ! -e '$tree/.git' ]"
 check "a PATH without Node" without_node

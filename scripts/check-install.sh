@@ -43,7 +43,7 @@ if [ ! -e "$PKG_CONFIG_PATH/weir.pc" ]; then
 fi
 check "library, headers and pkg-config file are there" \
     ls "$usr/lib/libweir.so" "$usr/lib/libweir.so.0" "$usr/lib/libweir.a" \
-       "$usr/lib/pkgconfig/weir.pc" "$usr/include/weir/weir.h"
+       "$usr/lib/pkgconfig/weir.pc" "$usr/lib/cmake/weir/weirConfig.cmake" "$usr/include/weir/weir.h" "$usr/include/weir/weir.hpp"
 check "headers are all installed" diff -r "$root/include/weir" "$usr/include/weir"
 check "man page and completion are there" \
     ls "$usr/share/man/man1/weir.1" "$usr/share/man/man1/weir-list.1" \
@@ -89,6 +89,47 @@ CXX
 # shellcheck disable=SC2046
 check "a C++ program builds" c++ -o "$tmp/hello-cxx" "$tmp/hello.cc" $(flags --cflags --libs)
 check "and runs" in_tmp env LD_LIBRARY_PATH="$usr/lib" "$tmp/hello-cxx"
+for cxx in g++ clang++; do
+    # shellcheck disable=SC2046
+    check "hello.cpp builds with $cxx" \
+        "$cxx" -std=c++17 -o "$tmp/hello-$cxx" "$root/examples/hello.cpp" $(flags --cflags --libs)
+    check "and runs" says_hello env LD_LIBRARY_PATH="$usr/lib" "$tmp/hello-$cxx"
+    for way in -DWAY=1 -DWEIR_NO_EXCEPTIONS -fno-exceptions; do
+        # shellcheck disable=SC2046
+        check "the tests of the C++ wrapper build with $cxx $way" \
+            "$cxx" -std=c++17 -g "$way" -fsanitize=address,undefined -o "$tmp/test-cpp" \
+                "$root/test/cpp/test_cpp.cpp" $(flags --cflags --libs) -lpthread
+        check "and pass" env LD_LIBRARY_PATH="$usr/lib" UBSAN_OPTIONS=halt_on_error=1 "$tmp/test-cpp"
+    done
+done
+# built_by_cmake NAME VERSION OPTIONS...: hello.c and hello.cpp with find_package().
+built_by_cmake() {
+    dir=$tmp/cmake-$1
+    mkdir -p "$dir" || return 1
+    cat >"$dir/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.13)
+project(hello C CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(weir $2 REQUIRED)
+add_executable(hello-c $root/examples/hello.c)
+add_executable(hello-cpp $root/examples/hello.cpp)
+target_link_libraries(hello-c weir::weir)
+target_link_libraries(hello-cpp weir::weir)
+CMAKE
+    shift 2
+    cmake -S "$dir" -B "$dir/build" "-DCMAKE_PREFIX_PATH=$usr" "$@" && cmake --build "$dir/build"
+}
+runs_both() { says_hello "$tmp/cmake-$1/build/hello-c" && rm -rf "$tmp/run.$n" && says_hello "$tmp/cmake-$1/build/hello-cpp"; }
+needs_no_weir() { ! readelf -d "$1" | grep -q 'NEEDED.*libweir'; }
+version=$(pkg-config --modversion weir)
+check "find_package(weir) builds with the shared library" built_by_cmake shared "$version"
+check "and runs" runs_both shared
+check "and with the static one" built_by_cmake static "${version%.*}" -Dweir_USE_STATIC_LIBS=ON
+check "and runs" runs_both static
+check "without the shared one" needs_no_weir "$tmp/cmake-static/build/hello-cpp"
+refuses_version() { ! built_by_cmake "refused-$1" "$1" && grep -q 'requested version' "$tmp/out"; }
+check "a later version is refused" refuses_version 9.0
+check "an earlier series is refused" refuses_version 0.1
 check "the program runs" "$usr/bin/weir" version
 check "the program adds" in_tmp "$usr/bin/weir" --store sqlite:x.db add mail '{"to":"ann"}'
 check "the completion is valid bash" bash -n "$usr/share/bash-completion/completions/weir"

@@ -26,7 +26,7 @@ check() {
 }
 
 c_files() {
-    find include src test bench examples -name '*.[ch]' | sort
+    find include src test bench examples \( -name '*.[ch]' -o -name '*.[ch]pp' \) | sort
 }
 
 # Columns, not bytes: a UTF-8 continuation byte takes no column.
@@ -60,8 +60,24 @@ for header in include/weir/*.h; do
         head -n 5
 done | check "every public header compiles alone as plain C11 and as C++11"
 
+# The wrapper, with exceptions, with results, and where exceptions are off, by each compiler.
+alone() {   # alone HEADER COMPILER OPTION
+    printf '#include <weir/%s>\n' "$1" >"$tmp/alone.cc"
+    "$2" -std=c++17 "$3" -Iinclude -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+        -Wno-sign-conversion -Werror -fsyntax-only "$tmp/alone.cc" 2>&1 | head -n 5
+}
+{
+    for way in -DWAY=1 -DWEIR_NO_EXCEPTIONS -fno-exceptions; do
+        alone weir.hpp g++ "$way"
+        alone weir.hpp clang++ "$way"
+    done
+    for header in include/weir/cpp/*.hpp; do
+        alone "cpp/${header##*/}" g++ -DWAY=1
+    done
+} | check "the C++ wrapper compiles in every way with g++ and clang++, its headers alone"
+
 # Public headers include nothing but each other and the standard library.
-grep -Hn '#include "' include/weir/*.h | grep -v '"weir/' |
+grep -rHn '#include "' include/weir | grep -v '"weir/' |
     check "public headers include no private header"
 
 # Layers: base knows nothing of jobs, core nothing of stores, stores nothing of the runtime, the
@@ -90,7 +106,7 @@ grep -v '^#' scripts/retired-words.txt | while IFS='|' read -r line; do
     word=${rest%|*}
     grep -rnowE "$word" src include docs examples clients bench ui/src README.md \
         CONTRIBUTING.md "$tmp/unreleased" --include='*.mdoc' \
-        --include='*.[ch]' --include='*.lua' --include='*.md' --include='*.py' --include='*.js' \
+        --include='*.[ch]' --include='*.[ch]pp' --include='*.lua' --include='*.md' --include='*.py' --include='*.js' \
         --include='*.ts' --include='*.tsx' |
         while IFS= read -r hit; do
             hit=${hit#"$tmp/unreleased/"}
@@ -120,6 +136,8 @@ for place in "include/weir/weir.h:#define WEIR_VERSION \"$version\"" \
     "include/weir/weir.h:#define WEIR_VERSION_NUMBER $number" \
     "clients/js/package.json:\"version\": \"$version\"" \
     "dist/debian/changelog:weir ($version-1) " \
+    "dist/homebrew/weir.rb:/weir-$version.tar.xz\"" \
+    "dist/rpm/weir.spec:Version:        $version" \
     "clients/python/weir/protocol.py:__version__ = \"$version\""; do
     grep -qF "${place#*:}" "${place%%:*}" || echo "${place%%:*} lacks: ${place#*:}"
 done | check "every version is that of meson.build"
@@ -140,7 +158,7 @@ comm -13 "$tmp/declared" "$tmp/exported" | check "everything that is exported is
 grep -v '^weir_' "$tmp/defined" | check "the static library defines only weir_ names"
 
 # Every source is listed in a meson.build (nothing lies about unbuilt).
-for file in $(find src bench examples test -name '*.c' ! -path 'test/toy/*' | sort); do
+for file in $(find src bench examples test \( -name '*.c' -o -name '*.cpp' \) ! -path 'test/toy/*' | sort); do
     dir=$(dirname "$file")
     listed=
     while [ "$dir" != . ]; do
@@ -157,6 +175,13 @@ done | check "every source file is built"
 # The README shows examples/hello.c as it is.
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$tmp/readme.c"
 diff "$tmp/readme.c" examples/hello.c | check "the README shows examples/hello.c"
+awk '/^```cpp$/ { on = 1; next } /^```$/ { exit } on' docs/cpp.md >"$tmp/doc.cpp"
+diff "$tmp/doc.cpp" examples/hello.cpp | check "docs/cpp.md shows examples/hello.cpp"
+awk 'BEGIN { print "#include <weir/weir.hpp>"; print "using namespace std::chrono_literals;" }
+    /^```cpp$/ { if (n++) { print "void part" n "(weir::Queue &queue) {"; on = 1 } next }
+    /^```$/ { if (on) print "(void)queue; }"; on = 0; next } on' docs/cpp.md >"$tmp/parts.cpp"
+$cxx -std=c++17 -Iinclude -Wall -Wextra -Werror -fsyntax-only "$tmp/parts.cpp" 2>&1 | head -n 20 |
+    check "the other examples of docs/cpp.md compile"
 
 # The tests run the examples of clients/README.md: those of the README must be among them.
 for language in python js; do

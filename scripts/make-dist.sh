@@ -1,6 +1,7 @@
 #!/bin/sh
 # make-dist.sh DIR - write the release tarball of the last commit, weir-VERSION.tar.xz, and its
-# SHA-256 into DIR. The page is in it, built, so that it needs no Node. The same commit gives the
+# SHA-256 into DIR. The page is in it, built, so that it needs no Node, and weir.cdx.json, which says
+# of what weir is made. The same commit gives the
 # same bytes: files are sorted, belong to root, and have the time of the commit.
 set -eu
 out=$(realpath -m "${1:?usage: make-dist.sh DIR}")
@@ -33,6 +34,7 @@ mkdir "$ui/built"
 cp "$tmp/ui_assets.c" "$ui/built/ui_assets.c"
 
 when=$(git log -1 --format=%ct "$commit")
+"$tmp/$name/scripts/make-sbom.py" "$version" "${SOURCE_DATE_EPOCH:-$when}" >"$tmp/$name/weir.cdx.json"
 mkdir -p "$out"
 tar -C "$tmp" --format=gnu --sort=name --mtime="@${SOURCE_DATE_EPOCH:-$when}" --owner=0 --group=0 \
     --numeric-owner --mode=u+rw,go+rX,go-w -cf "$tmp/$name.tar" "$name"

@@ -48,11 +48,13 @@ look() {
             need nodejs test -e "$root/ui/built/ui_assets.c" -o -n "$(command -v node)"
             need npm test -e "$root/ui/built/ui_assets.c" -o -n "$(command -v npm)" ;;
         test)
-            need g++ command -v c++
+            need g++ command -v g++
+            need clang command -v clang++       # the C++ wrapper is for both
             need libcmocka-dev library cmocka
             need redis-server command -v redis-server
             need mariadb-server-core command -v mariadbd    # a task table in it
             need libmariadb-dev library libmariadb
+            need cmake command -v cmake         # find_package(weir)
             need curl command -v curl
             need nodejs command -v node
             need npm command -v npm

@@ -153,6 +153,17 @@ nothing_left() {
     files_of "$tmp/use" | diff "$tmp/before" -
 }
 
+formula_is_ruby() { ruby -c "$root/dist/homebrew/weir.rb"; }
+# Packages and their versions, with all macros that this rpm knows.
+spec_is_right() {
+    rpmspec -P "$root/dist/rpm/weir.spec" >"$tmp/spec" || return 1
+    for name in weir weir-libs weir-devel; do
+        rpmspec -q --qf '%{NAME} %{VERSION}\n' "$root/dist/rpm/weir.spec" | grep -qx "$name $version" || return 1
+    done
+}
+
+check "the Homebrew formula is Ruby" formula_is_ruby
+check "the RPM spec makes weir, weir-libs, weir-devel of this version" spec_is_right
 [ "$(id -u)" = 0 ] || { echo "test-packages.sh: needs root, for chroot"; echo "0 passed, 1 failed"; exit 1; }
 must "a fresh root" bootstrap
 must "the source package" source_package
@@ -165,8 +176,9 @@ check "weir has program, page of the manual, completions, service, alert rules" 
     usr/share/zsh/vendor-completions/_weir usr/share/fish/vendor_completions.d/weir.fish \
     lib/systemd/system/weir.service usr/lib/sysusers.d/weir.conf usr/share/weir/weir.rules.yml
 check "libweir0 has the library" is_there libweir0 'usr/lib/.*/libweir.so.0'
-check "libweir-dev has headers, library, pkg-config file" is_there libweir-dev usr/include/weir/weir.h \
-    'usr/lib/.*/libweir.a' 'usr/lib/.*/pkgconfig/weir.pc'
+check "libweir-dev has headers, library, pkg-config file" is_there libweir-dev usr/include/weir/weir.h usr/include/weir/weir.hpp \
+    'usr/lib/.*/libweir.a' 'usr/lib/.*/pkgconfig/weir.pc' \
+    'usr/lib/.*/cmake/weir/weirConfig.cmake'
 check "lintian has nothing to say" lint
 check "hello.c builds with the installed library, and runs" hello
 
