@@ -136,7 +136,7 @@ typedef struct weir_tasks_config {
                                        the queue names the same one. NULL: none */
     const char *properties;         /* a file, delayqueue.properties, which names the table unless
                                        `table` does; NULL: none */
-    void       *reserved[WEIR_RESERVED - 1];
+    void       *reserved[WEIR_RESERVED];
 } weir_tasks_config;
 
 /* Tasks in this queue, which must stay open. `config` may be NULL. *out belongs to the caller:

@@ -56,7 +56,7 @@ typedef struct weir_workqueue_stats {
     uint64_t done, timed_out;               /* messages since the start */
     double   done_per_second;               /* over the last seconds */
     bool     standby;                       /* another process of the bus serves the address */
-    void    *reserved[WEIR_RESERVED - 1];
+    void    *reserved[WEIR_RESERVED];
 } weir_workqueue_stats;
 /* Any thread. */
 WEIR_API void weir_workqueue_get_stats(weir_workqueue *q, weir_workqueue_stats *out);

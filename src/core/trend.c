@@ -2,7 +2,6 @@
 #include "core/trend.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,9 +33,12 @@ bool weir__trend_is_empty(const weir_trend *t)
 
 /* ---- histograms ---- */
 
+/* The whole part of 2 to the power of bucket / PER_OCTAVE. */
 static int64_t upper_end(int bucket)
 {
-    return (int64_t)floor(pow(2, (double)bucket / PER_OCTAVE) + 1e-6);
+    static const double within[PER_OCTAVE] = { 1.0, 1.189207115002721, 1.4142135623730951,
+                                               1.681792830507429 };
+    return (int64_t)((double)(INT64_C(1) << (bucket / PER_OCTAVE)) * within[bucket % PER_OCTAVE]);
 }
 
 static void add_up(uint32_t *to, uint64_t n)
@@ -46,8 +48,12 @@ static void add_up(uint32_t *to, uint64_t n)
 
 void weir__trend_time(uint32_t *histogram, int64_t ms)
 {
-    int i = ms <= 1 ? 0 : (int)ceil(PER_OCTAVE * log2((double)ms) - 1e-9);
-    add_up(&histogram[i < WEIR_TREND_BUCKETS ? i : WEIR_TREND_BUCKETS - 1], 1);
+    int i = ms > 1 ? PER_OCTAVE * (63 - __builtin_clzll((unsigned long long)ms)) : 0;
+    while (i < WEIR_TREND_BUCKETS - 1 && upper_end(i) < ms)
+        i++;
+    if (i > WEIR_TREND_BUCKETS - 1)
+        i = WEIR_TREND_BUCKETS - 1;
+    add_up(&histogram[i], 1);
 }
 
 int64_t weir__trend_share(const uint32_t *histogram, double share)
@@ -57,9 +63,9 @@ int64_t weir__trend_share(const uint32_t *histogram, double share)
         all += histogram[i];
     if (!all)
         return -1;
-    uint64_t want = (uint64_t)ceil((double)all * share);
+    uint64_t want = (uint64_t)((double)all * share);
     int      i = 0;
-    want = want ? want : 1;
+    want += (double)want < (double)all * share || !want;
     while (i < WEIR_TREND_BUCKETS - 1 && (seen += histogram[i]) < want)
         i++;
     return upper_end(i);

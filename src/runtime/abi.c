@@ -13,13 +13,13 @@
     X(weir_pool_config, 80) X(weir_taking, 80) X(weir_ending, 88) X(weir_lease, 56)               \
     X(weir_schedule, 992) X(weir_content, 72) X(weir_expect, 64) X(weir_mailbox_config, 64)       \
     X(weir_consumer_config, 64) X(weir_service_config, 64) X(weir_workqueue_config, 72)           \
-    X(weir_task_spec, 160) X(weir_tasks_config, 56) X(weir_task_query, 80)                        \
+    X(weir_task_spec, 160) X(weir_tasks_config, 64) X(weir_task_query, 80)                        \
     X(weir_task_service, 64) X(weir_observing, 128) X(weir_action, 48) X(weir_trace_config, 56)   \
     X(weir_retryqueue_options, 72) X(weir_retryqueue_observing, 56) X(weir_retry_task, 64)        \
     /* filled by weir */                                                                          \
     X(weir_added, 56) X(weir_updated, 40) X(weir_metrics, 144) X(weir_info, 432)                  \
     X(weir_imported, 392) X(weir_ended, 392) X(weir_renewed, 376) X(weir_pool_stats, 80)          \
-    X(weir_workqueue_stats, 88) X(weir_task_submitted, 448) X(weir_trace_stats, 64)               \
+    X(weir_workqueue_stats, 96) X(weir_task_submitted, 448) X(weir_trace_stats, 64)               \
     X(weir_task_properties, 240)
 
 #define SAME_SIZE(type, size)                                                                     \

@@ -400,7 +400,7 @@ static void a_service_of_a_program(void **state)
 {
     static const char        call[] = "{\"type\":\"send\",\"address\":\"calc\","
         "\"replyAddress\":\"r\",\"headers\":{\"action\":\"%s\"},\"body\":{\"a\":1,\"b\":2}}";
-    static const weir_action actions[] = { { "add", add_up }, { NULL, NULL } };
+    static const weir_action actions[] = { { .name = "add", .run = add_up }, { .name = NULL } };
     (void)state;
     web           w;
     char          url[200], add[300], mul[300];
