@@ -121,7 +121,7 @@ weir_code weir__batch_read_answers(const char *text, size_t len, weir_batch_head
         rc = weir__read(&in, fields, (weir_json_piece){ text, len }, &got);
     if (got.answers) {              /* whatever is behind them */
         rc = WEIR_OK;
-        strcpy(head->run, got.run);
+        strcpy(head->run, got.run ? got.run : "");
         head->event = got.event;
     } else {
         rc = weir_fail(err, WEIR_EIO, "the server's answer is not understood: %s", in.err.msg);

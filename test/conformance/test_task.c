@@ -463,7 +463,8 @@ static weir_code give_result(weir_task_run *run, const weir_task *task, void *ct
     return weir_task_done(run, NULL, "{\"n\":1}");
 }
 
-/* Wherever it is to be kept, it is found with the task, as long as that is kept: 7 days. */
+/* Wherever it is to be kept, it is found with the task, as long as that is kept: 7 days, in Kue's
+ * layouts for ever. */
 static void a_result_is_kept_for_seven_days(rig *r)
 {
     weir_task *task;
@@ -476,6 +477,10 @@ static void a_result_is_kept_for_seven_days(rig *r)
     assert_string_equal(task->result, "{\"n\":1}");
     weir_task_free(task);
     rt_later(&r->t, 2 * 60000);
+    if (strstr(r->t.url, "kue")) {
+        weir_task_free(find(r, "1"));
+        return;
+    }
     weir_code rc;
     UNTIL((rc = weir_task_find(r->tasks, "1", &task, &r->err), weir_task_free(task),
            rc == WEIR_ENOENT));

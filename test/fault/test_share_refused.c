@@ -209,6 +209,7 @@ static void a_stopped_owner_is_busy_and_keeps_its_file(void **state)
     OK(weir_open(&r.q, r.url, NULL, &r.err));
     OK(weir_add(r.q, &(weir_spec){ .type = "t" }, NULL, &r.err));
     assert_int_equal(kill(owner, SIGSTOP), 0);
+    assert_int_equal(waitpid(owner, NULL, WUNTRACED), owner);       /* all its threads stand */
     OK(weir_add_async(r.q, &(weir_spec){ .type = "t" }, &added, &f, &r.err));
     assert_int_equal(weir_open(&other, r.url, NULL, &r.err), WEIR_EBUSY);   /* after 10 s */
     assert_non_null(strstr(r.err.msg, "process"));

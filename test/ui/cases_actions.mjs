@@ -325,8 +325,9 @@ test('types are paused and resumed, one and all, whatever they are called', asyn
     await page.getByRole('button', { name: 'Resume all' }).click();
     await until(async () => !(await server.call('GET', '/v1/stats')).paused);
     await page.getByRole('link', { name, exact: true }).click();
-    await until(async () => await page.locator('.row').count() === 1);
-    assert.equal(await page.getByLabel('Type').inputValue(), name);
+    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 });
 
 test('what is kept of a type is changed', async (t) => {

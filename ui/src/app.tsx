@@ -86,6 +86,9 @@ const TITLES: Record<string, string> = {
 function titleOf({ path, params }: Place): string {
     if (/^\/(jobs\/\d+|tasks\/[^/]+)$/.test(path))
         return '';
+    const type = /^\/types\/(.+)$/.exec(path)?.[1];
+    if (type)
+        return `Type: ${decoded(type).slice(0, 60)}`;
     const name = STATE_LABEL[path.slice(1) as State] ?? TITLES[path] ?? 'Not found';
     const words = params.get('q') || params.get('name') || params.get('type');
     return words ? `${name}: ${words.slice(0, 60)}` : name;

@@ -49,7 +49,8 @@ static size_t *limit_of(weir_op *op)
     switch (op->kind) {
     case WEIR_OP_LIST:      return op->u.list.query.ids_only ? NULL : &op->u.list.query.limit;
     case WEIR_OP_LOGS:      return &op->u.logs.limit;
-    case WEIR_OP_SCHEDULES: return op->u.schedules.name ? NULL : &op->u.schedules.limit;
+    case WEIR_OP_SCHEDULES: return op->u.schedules.name || op->u.schedules.due
+                                       ? NULL : &op->u.schedules.limit;
     default:                return NULL;
     }
 }
@@ -154,7 +155,7 @@ static bool gather_rows(srv_batch_run *b, weir_op *op)
 {
     weir_op_schedules *s = &op->u.schedules;
     size_t             n = s->rows->n;
-    bool               ok = true, more = n == s->limit && !s->due;
+    bool               ok = true, more = n == s->limit;
     for (size_t i = 0; ok && i < n; i++) {
         const weir_schedule_row *row = &s->rows->row[i];
         ok = weir__rows_add(b->rows, row, strlen(row->name));

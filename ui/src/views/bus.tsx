@@ -169,6 +169,9 @@ const KNOWN: Record<string, string> = {
 const isRegistry = (address: string, queues: WorkQueue[]): boolean =>
     queues.some((q) => address === `${q.address}.register` || address === `${q.address}.unregister`);
 
+// At these weir's processes agree with each other; nobody else can use them (docs/bus.md).
+const isInner = (address: string): boolean => /^weir\.(group|leads|ends)\./.test(address);
+
 function kindOf(address: string, queues: WorkQueue[]): string {
     const queue = queues.some((q) => address === q.address);
     const processor = queues.some((q) => address.startsWith(`${q.address}.processor.`));
@@ -179,7 +182,7 @@ function kindOf(address: string, queues: WorkQueue[]): string {
 function Addresses({ state }: { state: BusState }): JSX.Element {
     const [words, setWords] = useState('');
     const [all, setAll] = useState(false);
-    const listed = state.addresses.filter((a) => !isRegistry(a.address, state.queues));
+    const listed = state.addresses.filter((a) => !isInner(a.address) && !isRegistry(a.address, state.queues));
     const found = listed.filter((a) => a.address.includes(words.trim()));
     const shown = all ? found : found.slice(0, SHOWN);
     const theirs = listed.some((a) => !kindOf(a.address, state.queues));

@@ -18,7 +18,7 @@ interface Seen { waiting: Job[]; failed: Job[]; schedules: Schedule[] }
 
 async function look(type: string): Promise<Seen> {
     const jobs = async (state: string, desc: boolean): Promise<Job[]> =>
-        (await get<{ jobs: Job[] }>('/v1/jobs' + query({ state, type, limit: SHOWN, desc: desc || undefined }))).jobs;
+        (await get<{ jobs: Job[] }>('/v1/jobs' + query({ state, type, limit: SHOWN, order: desc ? 'desc' : undefined }))).jobs;
     const [waiting, failed, all] = await Promise.all([jobs('inactive', false), jobs('failed', true),
         get<{ schedules: Schedule[] }>('/v1/schedules' + query({ limit: MAX_SCHEDULES })).catch(() => ({ schedules: [] }))]);
     return { waiting, failed, schedules: all.schedules.filter((s) => s.job.type === type) };
