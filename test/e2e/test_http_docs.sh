@@ -38,10 +38,10 @@ PY
 }
 
 # Names that only the inside of the server has.
-inside='SRV_MAX_ARGS SRV_MAX_FILE SRV_MAX_LOOPS SRV_MAX_READ SRV_LINGER_MS'
+inside='SRV_TREND_LATE_MS WEIR_TREND_AHEAD_MS SRV_MAX_ARGS SRV_MAX_FILE SRV_MAX_LOOPS SRV_MAX_READ SRV_LINGER_MS'
 
 case_every_limit_with_its_value() {
-    python3 - "$guide" "$inside" "$source_root"/src/server/*.h "$source_root"/src/server/*/*.h "$source_root/include/weir/job.h" <<'PY'
+    python3 - "$guide" "$inside" "$source_root"/src/server/*.h "$source_root"/src/server/*/*.h "$source_root/include/weir/job.h" "$source_root/src/core/trend.h" <<'PY'
 import re, sys
 values = {}
 for path in sys.argv[3:]:

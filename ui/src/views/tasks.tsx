@@ -120,7 +120,7 @@ export function Tasks(): JSX.Element {
             {found && (found.tasks.length ? <List tasks={found.tasks} now={now} /> : <div class="empty">
                 {filtered ? <p>No task matches{found.next && ' among the first'}.</p> : <>
                     <p>A task is a job with an id of your own. Submit one:</p>
-                    <Command text={weir('task submit thank --id thank-4711 --relative-id 4711')} /></>}
+                    <Command text={weir('task submit thank --id thank-4711 --relative 4711')} /></>}
             </div>)}
             {found?.next && n < 1000 && <div class="end"><button type="button" onClick={() => setN(n + PAGE)}>
                 More</button></div>}
