@@ -19,7 +19,7 @@ enum {
     TYPES = 1024,           /* that this follower remembers */
     TURNS = 5,              /* looks at a job that changes while its row is written */
     RETRY_MS = 500,         /* after trouble */
-    PAUSE_MS = 20,          /* between looks for tasks of types that had none */
+    PAUSE_MS = 20,          /* between looks (one a type) for tasks of types that had none */
     SWEEP_SHARE = 20        /* a sweep is followed by a pause so many times as long */
 };
 
@@ -161,6 +161,15 @@ static bool is_wanted(struct task_follower *f, size_t type)
     return wanted;
 }
 
+/* Has one before it the same type? */
+static bool is_before(const seen *all, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (all[k].type == all[i].type)
+            return true;
+    return false;
+}
+
 /* *left: how many of them, moved to the front, could not be done for now. */
 static weir_code look(struct task_follower *f, seen *all, size_t n, size_t *left)
 {
@@ -170,7 +179,8 @@ static weir_code look(struct task_follower *f, seen *all, size_t n, size_t *left
     weir_code    first = WEIR_OK;
     *left = 0;
     for (size_t i = 0; i < n && !first; i++)
-        first = look_at_type(f, all[i].type, NULL);
+        if (!is_before(all, i))
+            first = look_at_type(f, all[i].type, NULL);
     for (size_t i = 0; i < n && !first; i++)
         if (is_wanted(f, all[i].type))
             weir_get_async(f->t->q, all[i].job, &job[i], &future[i], NULL);

@@ -153,7 +153,7 @@ static void timeouts_and_big_bodies(void **state)
     memset(body, 'x', len);
     body[0] = body[len - 1] = '"';
     body[len] = '\0';
-    OK(weir_bus_request(a.bus, "echo", TEXT(body), 0, &r, &a.err));
+    OK(weir_bus_request(a.bus, "echo", TEXT(body), 4 * 30000, &r, &a.err));
     assert_int_equal(strlen(weir_message_body(r.message, NULL)), len);
     weir_message_free(r.message);
     free(body);
