@@ -207,15 +207,7 @@ static weir_code look(struct task_follower *f, seen *all, size_t n, size_t *left
 /* With the lock. */
 static void wait_ms(struct task_follower *f, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&f->changed, &f->lock, &until);
+    weir__cond_wait_until(&f->changed, &f->lock, weir__deadline_in(ms));
 }
 
 /* With the lock, which it gives up meanwhile. */
@@ -296,11 +288,7 @@ weir_code weir__task_follow(weir_tasks *t, bool ours, weir_error *err)
     struct task_follower *f = calloc(1, sizeof *f);
     if (!f)
         return weir_fail(err, WEIR_ENOMEM, "task: out of memory");
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&f->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    weir__cond_init(&f->changed);
     pthread_mutex_init(&f->lock, NULL);
     f->t = t;
     f->ours = ours;
