@@ -193,11 +193,10 @@ static bool gather(srv_request *r, srv_batch_run *b, weir_op *op)
 
 /* ---- groups ---- */
 
+/* Its answer is what the store has, not what the batch brought: so it is counted. */
 static bool is_read(const weir_op *op)
 {
-    return !op->err.code && (op->kind == WEIR_OP_GET || op->kind == WEIR_OP_LIST ||
-                             op->kind == WEIR_OP_LOGS || op->kind == WEIR_OP_SCHEDULES ||
-                             op->kind == WEIR_OP_STATS);
+    return !op->err.code && !weir__op_writes(op);
 }
 
 /* A token of some types sees their numbers alone. */
