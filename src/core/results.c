@@ -136,6 +136,30 @@ void weir__stats_sum(weir_stats *stats)
     }
 }
 
+bool weir__stats_cut(weir_stats **stats, bool (*sees)(const void *caller, const char *type),
+                     const void *caller)
+{
+    weir_stats *all = *stats, *own = weir__stats_create();
+    bool        ok = own != NULL;
+    for (size_t i = 0; ok && i < all->n; i++) {
+        if (!sees(caller, all->type[i].type))
+            continue;
+        weir_type_stats *t = weir__stats_add(own, all->type[i].type);
+        const char      *name = t ? t->type : NULL;
+        ok = t != NULL;
+        if (ok)
+            *t = all->type[i];
+        if (ok)
+            t->type = name;
+    }
+    if (ok)
+        weir__stats_sum(own);
+    weir_stats_free(ok ? all : own);
+    if (ok)
+        *stats = own;
+    return ok;
+}
+
 void weir_stats_free(weir_stats *stats)
 {
     if (!stats)

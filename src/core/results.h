@@ -18,10 +18,14 @@ bool weir__lines_add(weir_lines *lines, uint64_t n, int64_t at, const char *text
 
 /* Statistics without types; `all` is named "*". weir__stats_add() answers with the new type's
  * entry, zero but for its name; weir__stats_sum() makes the numbers of `all` from those of the
- * types (its settings and `paused` are the caller's to set). */
+ * types (its settings and `paused` are the caller's to set). weir__stats_cut() leaves the types
+ * that a caller sees, with their sum; if there is no memory, *stats is as it was. */
 weir_stats      *weir__stats_create(void);
 weir_type_stats *weir__stats_add(weir_stats *stats, const char *type);
 void             weir__stats_sum(weir_stats *stats);
+bool             weir__stats_cut(weir_stats **stats,
+                                 bool (*sees)(const void *caller, const char *type),
+                                 const void *caller);
 
 weir_report *weir__report_create(void);
 bool weir__report_line(weir_report *report, const char *fmt, ...) WEIR_PRINTF(2, 3);

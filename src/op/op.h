@@ -408,6 +408,29 @@ typedef struct weir_repeat {
     weir_recall (*recall)(weir_op *op, const weir_op *answer);
 } weir_repeat;
 
+/* Items that the steps of a long read brought so far. */
+typedef struct weir_gathered {
+    void  *items;                   /* of create(), until give() */
+    size_t n, bytes;                /* how many, and about how large they are */
+    bool   more;                    /* there may be others behind them */
+} weir_gathered;
+
+/* A read that brings many items can be done in steps of a few items each, in whose sizes the next
+ * step can be chosen. */
+typedef struct weir_steps {
+    /* Where it says how many items it asks for, once it is checked; NULL: it is short. */
+    size_t *(*limit)(weir_op *op);
+    bool    ends_early;             /* its answer may have fewer: it says where to go on */
+    void   *(*create)(size_t n);    /* room for n items; NULL: no memory */
+    /* A step worked: move what it brought to the others, and set `op` to continue behind that.
+     * False: no memory. */
+    bool    (*gather)(weir_op *op, weir_gathered *g);
+    void    (*give)(weir_op *op, void *items);      /* they are the answer of `op` */
+} weir_steps;
+
+/* May a caller of some types see this one? */
+typedef bool weir_sees(const void *caller, const char *type);
+
 typedef struct weir_copier  weir_copier;    /* copy.h */
 typedef struct op_request   op_request;     /* row.h */
 typedef struct op_answer    op_answer;
@@ -420,6 +443,7 @@ typedef struct weir_op_row {
                                        or brings many */
     unsigned  (*role)(const weir_op *op);       /* one WEIR_ROLE_ */
     bool      (*writes)(const weir_op *op);     /* does it change the store? */
+    const weir_steps *steps;
     /* The name of what it does in an audit log; NULL: it is not recorded. */
     const char *(*action)(const weir_op *op);
     const char *(*detail)(const weir_op *op);   /* what the log says besides ids; NULL: nothing */
@@ -427,6 +451,7 @@ typedef struct weir_op_row {
     /* The place of its i-th input of a sort; NULL: there are not as many. A type may be NULL: all
      * types. */
     uint64_t          *(*job)(weir_op *op, size_t i);
+    bool      each;                 /* each job that it names has an answer of its own */
     const char       **(*type)(weir_op *op, size_t i);
     const char *const *(*data)(const weir_op *op, size_t i);        /* of jobs, JSON or NULL */
     /* The place of its token, which makes repeating it safe; NULL: it can have none. */
@@ -440,6 +465,9 @@ typedef struct weir_op_row {
     /* After it worked: the id of the i-th job that it did not name but added or took; 0: not
      * known. False: there are not as many. */
     bool      (*result)(const weir_op *op, size_t i, uint64_t *id);
+    /* WEIR_SCOPE_ANSWER: leave in its answer what is of types that the caller sees. False: no
+     * memory. */
+    bool      (*cut)(weir_op *op, weir_sees *sees, const void *caller);
 
     weir_code (*check)(weir_op *op, weir_error *err);       /* see weir__op_check() */
     void      (*copy)(weir_copier *c, weir_op *op);         /* everything that it borrows */

@@ -227,7 +227,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_add = WEIR_OP_ROW(
     "add", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_produce,
-    /* writes */ weir__op_always, action, weir__op_no_detail, weir__op_no_job, type, data, token,
-    weir__repeat_token, weir__op_no_take, most, result, check, copy, weir__op_no_output,
-    weir__op_no_output, size, write_request, request, read_request, write_answer, answer,
-    read_answer);
+    /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail,
+    weir__op_no_job, /* each */ false, type, data, token, weir__repeat_token, weir__op_no_take,
+    most, result, weir__op_no_cut, check, copy, weir__op_no_output, weir__op_no_output, size,
+    write_request, request, read_request, write_answer, answer, read_answer);

@@ -88,8 +88,8 @@ static weir_code read_request(weir_reader *in, op_request *r)
 
 const weir_op_row weir__row_configure = WEIR_OP_ROW(
     "configure", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_admin,
-    /* writes */ weir__op_always, action, detail, weir__op_no_job, type, weir__op_no_data,
-    weir__op_no_token, weir__repeat_always, weir__op_no_take, weir__op_no_jobs,
-    weir__op_no_result, check, copy, weir__op_no_output, weir__op_no_output, weir__op_small,
-    write_request, request, read_request, weir__op_no_members, weir__op_no_answer,
-    weir__op_answered);
+    /* writes */ weir__op_always, weir__op_no_steps, action, detail, weir__op_no_job,
+    /* each */ false, type, weir__op_no_data, weir__op_no_token, weir__repeat_always,
+    weir__op_no_take, weir__op_no_jobs, weir__op_no_result, weir__op_no_cut, check, copy,
+    weir__op_no_output, weir__op_no_output, weir__op_small, write_request, request,
+    read_request, weir__op_no_members, weir__op_no_answer, weir__op_answered);

@@ -234,6 +234,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_finish = WEIR_OP_ROW(
     "finish", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
-    /* writes */ weir__op_always, action, weir__op_no_detail, job, type, weir__op_no_data,
-    weir__op_no_token, repeat, take, most, weir__op_no_result, check, copy, clear, release, size,
-    write_request, request, read_request, write_answer, answer, read_answer);
+    /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail, job,
+    /* each */ false, type, weir__op_no_data, weir__op_no_token, repeat, take, most,
+    weir__op_no_result, weir__op_no_cut, check, copy, clear, release, size, write_request,
+    request, read_request, write_answer, answer, read_answer);

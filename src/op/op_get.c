@@ -53,7 +53,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_get = WEIR_OP_ROW(
     "get", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_read,
-    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, job, weir__op_no_type,
-    weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take, weir__op_no_jobs,
-    weir__op_no_result, weir__op_no_check, weir__op_no_copy, clear, release, weir__op_small,
+    /* writes */ weir__op_never, weir__op_no_steps, weir__op_no_action, weir__op_no_detail, job,
+    /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, weir__op_no_check, weir__op_no_copy, clear, release, weir__op_small,
     write_request, request, weir__op_read, write_answer, answer, read_answer);

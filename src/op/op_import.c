@@ -251,7 +251,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_import = WEIR_OP_ROW(
     "import", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ true, weir__role_admin,
-    /* writes */ weir__op_always, action, weir__op_no_detail, weir__op_no_job, type, data,
-    weir__op_no_token, repeat, weir__op_no_take, most, result, check, copy, weir__op_no_output,
-    weir__op_no_output, size, write_request, request, read_request, write_answer, answer,
-    read_answer);
+    /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail,
+    weir__op_no_job, /* each */ false, type, data, weir__op_no_token, repeat, weir__op_no_take,
+    most, result, weir__op_no_cut, check, copy, weir__op_no_output, weir__op_no_output, size,
+    write_request, request, read_request, write_answer, answer, read_answer);

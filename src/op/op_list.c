@@ -50,6 +50,43 @@ static weir_code check(weir_op *op, weir_error *err)
     return weir__check_limit(&q->limit, DEFAULT_PAGE, "limit", err);
 }
 
+/* ---- in steps ---- */
+
+static size_t *limit(weir_op *op)
+{
+    return op->u.list.query.ids_only ? NULL : &op->u.list.query.limit;
+}
+
+static void *create(size_t n)
+{
+    return weir__page_create(n);
+}
+
+static bool gather(weir_op *op, weir_gathered *g)
+{
+    weir_query *q = &op->u.list.query;
+    weir_page  *page = op->u.list.page, *all = g->items;
+    for (size_t i = 0; i < page->n; i++) {
+        weir_job *job = all->job[all->n++] = page->job[i];
+        g->bytes += sizeof *job + job->data_len + job->result_len + job->progress_data_len;
+    }
+    g->n += page->n;
+    g->more = page->more && page->n == q->limit;
+    page->n = 0;
+    q->after = all->next = page->next;
+    all->more = page->more;
+    return true;
+}
+
+static void give(weir_op *op, void *items)
+{
+    op->u.list.page = items;
+}
+
+static const weir_steps steps[] = { { limit, true, create, gather, give } };
+
+/* ---- the operation ---- */
+
 static void copy(weir_copier *c, weir_op *op)
 {
     weir__copy_text(c, &op->u.list.query.type);
@@ -170,7 +207,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_list = WEIR_OP_ROW(
     "list", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_read,
-    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, weir__op_no_job, type,
-    weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take, most,
-    weir__op_no_result, check, copy, clear, release, weir__op_small, write_request, request,
-    read_request, write_answer, answer, read_answer);
+    /* writes */ weir__op_never, steps, weir__op_no_action, weir__op_no_detail, weir__op_no_job,
+    /* each */ false, type, weir__op_no_data, weir__op_no_token, weir__repeat_always,
+    weir__op_no_take, most, weir__op_no_result, weir__op_no_cut, check, copy, clear, release,
+    weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);

@@ -24,6 +24,42 @@ static void release(weir_op *op)
     weir_lines_free(op->u.logs.lines);
 }
 
+/* ---- in steps ---- */
+
+static size_t *limit(weir_op *op)
+{
+    return &op->u.logs.limit;
+}
+
+static void *create(size_t n)
+{
+    (void)n;
+    return weir__lines_create();
+}
+
+static bool gather(weir_op *op, weir_gathered *g)
+{
+    weir_op_logs *l = &op->u.logs;
+    bool          ok = true;
+    for (size_t i = 0; ok && i < l->lines->n; i++) {
+        const weir_line *line = &l->lines->line[i];
+        size_t           len = strlen(line->text);
+        ok = weir__lines_add(g->items, line->n, line->at, line->text, len);
+        g->bytes += sizeof *line + len;
+        l->after = line->n;
+    }
+    g->n += l->lines->n;
+    g->more = l->lines->n == l->limit;
+    return ok;
+}
+
+static void give(weir_op *op, void *items)
+{
+    op->u.logs.lines = items;
+}
+
+static const weir_steps steps[] = { { limit, false, create, gather, give } };
+
 /* ---- as JSON ---- */
 
 static void write_request(weir_buf *b, const weir_op *op)
@@ -77,7 +113,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_logs = WEIR_OP_ROW(
     "logs", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_read,
-    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, job, weir__op_no_type,
-    weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take, weir__op_no_jobs,
-    weir__op_no_result, check, weir__op_no_copy, clear, release, weir__op_small, write_request,
+    /* writes */ weir__op_never, steps, weir__op_no_action, weir__op_no_detail, job,
+    /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, check, weir__op_no_copy, clear, release, weir__op_small, write_request,
     request, read_request, write_answer, answer, read_answer);

@@ -58,7 +58,8 @@ static weir_code read_request(weir_reader *in, op_request *r)
 
 const weir_op_row weir__row_progress = WEIR_OP_ROW(
     "progress", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
-    /* writes */ weir__op_always, weir__op_no_action, weir__op_no_detail, job, weir__op_no_type,
-    weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take, weir__op_no_jobs,
-    weir__op_no_result, check, copy, weir__op_no_output, weir__op_no_output, size, write_request,
+    /* writes */ weir__op_always, weir__op_no_steps, weir__op_no_action, weir__op_no_detail,
+    job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, check, copy, weir__op_no_output, weir__op_no_output, size, write_request,
     request, read_request, weir__op_no_members, weir__op_no_answer, weir__op_answered);

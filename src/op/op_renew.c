@@ -88,7 +88,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_renew = WEIR_OP_ROW(
     "renew", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
-    /* writes */ weir__op_always, weir__op_no_action, weir__op_no_detail, job, weir__op_no_type,
-    weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take, weir__op_no_jobs,
-    weir__op_no_result, check, copy, weir__op_no_output, weir__op_no_output, weir__op_small,
+    /* writes */ weir__op_always, weir__op_no_steps, weir__op_no_action, weir__op_no_detail,
+    job, /* each */ true, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, check, copy, weir__op_no_output, weir__op_no_output, weir__op_small,
     write_request, request, read_request, write_answer, answer, read_answer);

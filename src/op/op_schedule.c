@@ -119,7 +119,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_schedule = WEIR_OP_ROW(
     "schedule", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false, weir__role_admin,
-    /* writes */ weir__op_always, action, weir__op_no_detail, weir__op_no_job, weir__op_no_type,
-    weir__op_no_data, weir__op_no_token, repeat, weir__op_no_take, weir__op_no_jobs,
-    weir__op_no_result, check, copy, clear, clear, size, write_request, request, read_request,
-    write_answer, answer, read_answer);
+    /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail,
+    weir__op_no_job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    repeat, weir__op_no_take, weir__op_no_jobs, weir__op_no_result, weir__op_no_cut, check,
+    copy, clear, clear, size, write_request, request, read_request, write_answer, answer,
+    read_answer);

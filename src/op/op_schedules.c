@@ -73,6 +73,43 @@ static void release(weir_op *op)
     clear(op);
 }
 
+/* ---- in steps ---- */
+
+static size_t *limit(weir_op *op)
+{
+    weir_op_schedules *o = &op->u.schedules;
+    return o->name || o->due ? NULL : &o->limit;
+}
+
+static void *create(size_t n)
+{
+    return weir__rows_create(n);
+}
+
+static bool gather(weir_op *op, weir_gathered *g)
+{
+    weir_op_schedules  *o = &op->u.schedules;
+    weir_schedule_rows *all = g->items;
+    bool                ok = true;
+    for (size_t i = 0; ok && i < o->rows->n; i++) {
+        const weir_schedule_row *row = &o->rows->row[i];
+        ok = weir__rows_add(all, row, strlen(row->name));
+        g->bytes += sizeof *row + row->len;
+    }
+    g->n += o->rows->n;
+    g->more = o->rows->n == o->limit;
+    if (all->n)
+        o->after = all->row[all->n - 1].name;
+    return ok;
+}
+
+static void give(weir_op *op, void *items)
+{
+    op->u.schedules.rows = items;
+}
+
+static const weir_steps steps[] = { { limit, false, create, gather, give } };
+
 /* ---- as JSON ---- */
 
 static void write_request(weir_buf *b, const weir_op *op)
@@ -154,7 +191,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_schedules = WEIR_OP_ROW(
     "schedules", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false, weir__role_read,
-    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, weir__op_no_job,
-    weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take,
-    weir__op_no_jobs, weir__op_no_result, check, copy, clear, release, weir__op_small,
-    write_request, request, read_request, write_answer, answer, read_answer);
+    /* writes */ weir__op_never, steps, weir__op_no_action, weir__op_no_detail, weir__op_no_job,
+    /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, check, copy, clear, release, weir__op_small, write_request, request,
+    read_request, write_answer, answer, read_answer);

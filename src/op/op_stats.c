@@ -14,6 +14,11 @@ static void release(weir_op *op)
     weir_stats_free(op->u.stats.stats);
 }
 
+static bool cut(weir_op *op, weir_sees *sees, const void *caller)
+{
+    return weir__stats_cut(&op->u.stats.stats, sees, caller);
+}
+
 /* ---- as JSON ---- */
 
 static void put_type(weir_buf *b, const weir_type_stats *t)
@@ -111,8 +116,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_stats = WEIR_OP_ROW(
     "stats", WEIR_LANE_OTHER, WEIR_SCOPE_ANSWER, /* slow */ false, weir__role_read,
-    /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail, weir__op_no_job,
-    weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take,
-    weir__op_no_jobs, weir__op_no_result, weir__op_no_check, weir__op_no_copy, clear, release,
-    weir__op_small, weir__op_no_members, request, weir__op_read, write_answer, answer,
-    read_answer);
+    /* writes */ weir__op_never, weir__op_no_steps, weir__op_no_action, weir__op_no_detail,
+    weir__op_no_job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result, cut,
+    weir__op_no_check, weir__op_no_copy, clear, release, weir__op_small, weir__op_no_members,
+    request, weir__op_read, write_answer, answer, read_answer);

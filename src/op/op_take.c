@@ -169,7 +169,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_take = WEIR_OP_ROW(
     "take", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
-    /* writes */ weir__op_always, action, weir__op_no_detail, weir__op_no_job, type,
-    weir__op_no_data, weir__op_no_token, weir__repeat_always, take, most, result, check, copy,
-    clear, release, weir__op_small, write_request, request, read_request, write_answer, answer,
-    read_answer);
+    /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail,
+    weir__op_no_job, /* each */ false, type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, take, most, result, weir__op_no_cut, check, copy, clear, release,
+    weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);

@@ -53,8 +53,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 /* A tick is a queue's own clock, no action of anybody. */
 const weir_op_row weir__row_tick = WEIR_OP_ROW(
     "tick", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false, weir__role_admin,
-    /* writes */ weir__op_always, weir__op_no_action, weir__op_no_detail, weir__op_no_job,
-    weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_always, weir__op_no_take,
-    weir__op_no_jobs, weir__op_no_result, check, weir__op_no_copy, weir__op_no_output,
-    weir__op_no_output, weir__op_small, write_request, request, read_request, write_answer,
-    answer, read_answer);
+    /* writes */ weir__op_always, weir__op_no_steps, weir__op_no_action, weir__op_no_detail,
+    weir__op_no_job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, check, weir__op_no_copy, weir__op_no_output, weir__op_no_output,
+    weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);

@@ -125,6 +125,42 @@ static void release(weir_op *op)
     clear(op);
 }
 
+/* ---- in steps: its items are slots, each with any number of rows ---- */
+
+static size_t *limit(weir_op *op)
+{
+    return &op->u.trend_get.n;
+}
+
+static void *create(size_t n)
+{
+    (void)n;
+    return weir__trend_rows_create();
+}
+
+static bool gather(weir_op *op, weir_gathered *g)
+{
+    weir_op_trend_get *o = &op->u.trend_get;
+    bool               ok = true;
+    for (size_t i = 0; ok && i < o->rows->n; i++) {
+        ok = weir__trend_rows_add(g->items, &o->rows->row[i]);
+        g->bytes += sizeof *o->rows->row + strlen(o->rows->row[i].record);
+    }
+    g->n += o->n;
+    g->more = true;
+    o->from += (int64_t)o->n;
+    return ok;
+}
+
+static void give(weir_op *op, void *items)
+{
+    op->u.trend_get.rows = items;
+}
+
+static const weir_steps steps[] = { { limit, false, create, gather, give } };
+
+/* ---- as JSON ---- */
+
 static void write_request(weir_buf *b, const weir_op *op)
 {
     const weir_op_trend_get *o = &op->u.trend_get;
@@ -181,9 +217,9 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 }
 
 const weir_op_row weir__row_trend_get = WEIR_OP_ROW(
-    "trend_get", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false,
-    weir__role_read, /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail,
-    weir__op_no_job, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_always,
-    weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
-    check, copy, clear, release,
-    weir__op_small, write_request, request, read_request, write_answer, answer, read_answer);
+    "trend_get", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false, weir__role_read,
+    /* writes */ weir__op_never, steps, weir__op_no_action, weir__op_no_detail, weir__op_no_job,
+    /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, check, copy, clear, release, weir__op_small, write_request, request,
+    read_request, write_answer, answer, read_answer);

@@ -80,10 +80,9 @@ static weir_code read_request(weir_reader *in, op_request *r)
 }
 
 const weir_op_row weir__row_trend_put = WEIR_OP_ROW(
-    "trend_put", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false,
-    weir__role_admin, /* writes */ weir__op_always, weir__op_no_action, weir__op_no_detail,
-    weir__op_no_job, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_always,
-    weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
-    check, copy, weir__op_no_output, weir__op_no_output,
-    size, write_request, request, read_request, weir__op_no_members, weir__op_no_answer,
-    weir__op_answered);
+    "trend_put", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false, weir__role_admin,
+    /* writes */ weir__op_always, weir__op_no_steps, weir__op_no_action, weir__op_no_detail,
+    weir__op_no_job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, check, copy, weir__op_no_output, weir__op_no_output, size, write_request,
+    request, read_request, weir__op_no_members, weir__op_no_answer, weir__op_answered);

@@ -203,7 +203,7 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_update = WEIR_OP_ROW(
     "update", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, role,
-    /* writes */ weir__op_always, action, detail, job, weir__op_no_type, data, weir__op_no_token,
-    repeat, weir__op_no_take, weir__op_no_jobs, weir__op_no_result, check, copy,
-    weir__op_no_output, weir__op_no_output, size, write_request, request, weir__op_read,
-    write_answer, answer, read_answer);
+    /* writes */ weir__op_always, weir__op_no_steps, action, detail, job, /* each */ false,
+    weir__op_no_type, data, weir__op_no_token, repeat, weir__op_no_take, weir__op_no_jobs,
+    weir__op_no_result, weir__op_no_cut, check, copy, weir__op_no_output, weir__op_no_output,
+    size, write_request, request, weir__op_read, write_answer, answer, read_answer);

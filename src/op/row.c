@@ -43,6 +43,14 @@ bool weir__op_never(const weir_op *op)
     return false;
 }
 
+static size_t *no_limit(weir_op *op)
+{
+    (void)op;
+    return NULL;
+}
+
+const weir_steps weir__op_no_steps[] = { { .limit = no_limit } };
+
 const char *weir__op_no_action(const weir_op *op)
 {
     (void)op;
@@ -110,6 +118,12 @@ bool weir__op_no_result(const weir_op *op, size_t i, uint64_t *id)
 {
     (void)op, (void)i, (void)id;
     return false;
+}
+
+bool weir__op_no_cut(weir_op *op, weir_sees *sees, const void *caller)
+{
+    (void)op, (void)sees, (void)caller;
+    return true;
 }
 
 weir_code weir__op_no_check(weir_op *op, weir_error *err)

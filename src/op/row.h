@@ -8,15 +8,15 @@
 
 /* Every row gives every member, in this order: one that is missing does not compile. The pieces
  * weir__op_no_... say that an operation has nothing of a sort. */
-#define WEIR_OP_ROW(name_, lane_, scope_, slow_, role_, writes_, action_, detail_, job_, type_,  \
-                     data_, token_, repeat_, take_, most_, result_, check_, copy_, clear_,        \
-                     release_, size_, write_request_, request_, read_request_, write_answer_,     \
-                     answer_, read_answer_)                                                       \
+#define WEIR_OP_ROW(name_, lane_, scope_, slow_, role_, writes_, steps_, action_, detail_, job_,  \
+                     each_, type_, data_, token_, repeat_, take_, most_, result_, cut_, check_,   \
+                     copy_, clear_, release_, size_, write_request_, request_, read_request_,     \
+                     write_answer_, answer_, read_answer_)                                        \
     { .name = name_, .lane = lane_, .scope = scope_, .slow = slow_, .role = role_,                \
-      .writes = writes_, .action = action_, .detail = detail_, .job = job_, .type = type_,        \
-      .data = data_, .token = token_, .repeat = repeat_, .take = take_, .most = most_,            \
-      .result = result_, .check = check_, .copy = copy_, .clear = clear_, .release = release_,    \
-      .size = size_,                                                                              \
+      .writes = writes_, .steps = steps_, .action = action_, .detail = detail_, .job = job_,      \
+      .each = each_, .type = type_, .data = data_, .token = token_, .repeat = repeat_,            \
+      .take = take_, .most = most_, .result = result_, .cut = cut_, .check = check_,              \
+      .copy = copy_, .clear = clear_, .release = release_, .size = size_,                         \
       .write_request = write_request_, .request = request_, .read_request = read_request_,        \
       .write_answer = write_answer_, .answer = answer_, .read_answer = read_answer_ }
 
@@ -33,6 +33,7 @@ unsigned weir__role_admin(const weir_op *op);
 bool weir__op_always(const weir_op *op);
 bool weir__op_never(const weir_op *op);
 
+extern const weir_steps weir__op_no_steps[];
 const char *weir__op_no_action(const weir_op *op);
 const char *weir__op_no_detail(const weir_op *op);
 uint64_t *weir__op_no_job(weir_op *op, size_t i);
@@ -46,6 +47,7 @@ void weir__ask_job(weir_op *question, uint64_t id);     /* for weir_repeat.ask()
 const weir_op_take *weir__op_no_take(const weir_op *op);
 size_t weir__op_no_jobs(const weir_op *op);
 bool weir__op_no_result(const weir_op *op, size_t i, uint64_t *id);
+bool weir__op_no_cut(weir_op *op, weir_sees *sees, const void *caller);
 weir_code weir__op_no_check(weir_op *op, weir_error *err);
 void weir__op_no_copy(weir_copier *c, weir_op *op);
 void weir__op_no_output(weir_op *op);

@@ -400,6 +400,23 @@ static void a_long_log_arrives(rt *t)
     free(line);
 }
 
+/* A page of schedules that the server refuses to send at once is asked for in steps. */
+static void a_page_of_large_schedules_arrives(rt *t, const char *data, int n)
+{
+    weir_schedules *list;
+    for (int i = 0; i < n; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "s%02d", i);
+        OK(weir_schedule_put(t->q, &(weir_schedule){ .name = name, .when = "@yearly",
+                                                     .job = { .type = "a", .data = data } },
+                             &t->err));
+    }
+    OK(weir_schedules_list(t->q, NULL, 0, &list, &t->err));
+    assert_int_equal(list->n, n);
+    assert_int_equal(list->schedule[n - 1].job.data_len, strlen(data));
+    weir_schedules_free(list);
+}
+
 /* What threads ask for at once and is too much for one answer comes in several. */
 static void many_reads_arrive(rt *t)
 {
@@ -439,6 +456,7 @@ static void what_is_much_arrives(void **state)
     all_jobs_arrive(t, N, BIG);
     many_reads_arrive(t);
     a_long_log_arrives(t);
+    a_page_of_large_schedules_arrives(t, data, N);
     rt_close(t);
     web_stop(&w);
     free(data);

@@ -18,10 +18,10 @@ static const weir_field request[] = {
 };
 
 const weir_op_row weir__row_touch = WEIR_OP_ROW(
-    "touch", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false,
-    weir__role_read, /* writes */ weir__op_never, weir__op_no_action, weir__op_no_detail,
-    job, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_always,
-    weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
-    weir__op_no_check, weir__op_no_copy, weir__op_no_output, weir__op_no_output,
-    weir__op_small, write_request, request, weir__op_read, weir__op_no_members,
-    weir__op_no_answer, weir__op_answered);
+    "touch", WEIR_LANE_OTHER, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_read,
+    /* writes */ weir__op_never, weir__op_no_steps, weir__op_no_action, weir__op_no_detail, job,
+    /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
+    weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result,
+    weir__op_no_cut, weir__op_no_check, weir__op_no_copy, weir__op_no_output,
+    weir__op_no_output, weir__op_small, write_request, request, weir__op_read,
+    weir__op_no_members, weir__op_no_answer, weir__op_answered);

@@ -12,6 +12,7 @@
 #include "core/job.h"
 #include "core/results.h"
 #include "op/batch.h"
+#include "op/row.h"
 
 /* ---- there and back ---- */
 
@@ -464,6 +465,72 @@ static void events_arrive(void **state)
     }
 }
 
+/* ---- rows ---- */
+
+static bool has_a_type(const weir_field *f)
+{
+    for (; f && f->name; f++)
+        if (!strcmp(f->name, "type") || has_a_type(f->fields))
+            return true;
+    return false;
+}
+
+/* A new operation with types in its answer says how it is cut to those that a caller sees. */
+static void answers_with_types_are_cut(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < WEIR_OP_COUNT; kind++) {
+        const weir_op_row *row = weir__op_rows[kind];
+        bool               cut = row->cut != weir__op_no_cut;
+        if (cut != (row->scope == WEIR_SCOPE_ANSWER && has_a_type(row->answer)))
+            fail_msg("%s %s its answer", row->name, cut ? "need not cut" : "does not cut");
+    }
+}
+
+/* Only reads have steps, and all of their functions. */
+static void reads_have_steps(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < WEIR_OP_COUNT; kind++) {
+        weir_op           op = { .kind = (weir_op_kind)kind };
+        const weir_steps *s = weir__op_row(&op)->steps;
+        if (s == weir__op_no_steps)
+            continue;
+        assert_false(weir__op_writes(&op));
+        assert_non_null(s->limit(&op));
+        assert_true(s->create && s->gather && s->give);
+    }
+}
+
+static void jobs_with_an_answer_each_are_named(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < WEIR_OP_COUNT; kind++) {
+        const weir_op_row *row = weir__op_rows[kind];
+        assert_true(!row->each || row->job != weir__op_no_job);
+    }
+}
+
+static bool sees_mail(const void *caller, const char *type)
+{
+    return !strcmp(caller, "me") && !strcmp(type, "mail");
+}
+
+static void statistics_are_cut(void **state)
+{
+    (void)state;
+    weir_op op = { .kind = WEIR_OP_STATS, .u.stats.stats = weir__stats_create() };
+    assert_non_null(op.u.stats.stats);
+    weir__stats_add(op.u.stats.stats, "mail")->completed = 2;
+    weir__stats_add(op.u.stats.stats, "sms")->completed = 5;
+    weir__stats_sum(op.u.stats.stats);
+    assert_true(weir__op_row(&op)->cut(&op, sees_mail, "me"));
+    assert_int_equal(op.u.stats.stats->n, 1);
+    assert_string_equal(op.u.stats.stats->type[0].type, "mail");
+    assert_int_equal(op.u.stats.stats->all.completed, 2);
+    weir__op_free(&op);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,7 +538,9 @@ int main(void)
         cmocka_unit_test(renewals), cmocka_unit_test(what_has_no_answer),
         cmocka_unit_test(changes), cmocka_unit_test(imports), cmocka_unit_test(looks),
         cmocka_unit_test(statistics), cmocka_unit_test(infos), cmocka_unit_test(trends),
-        cmocka_unit_test(errors_arrive),
+        cmocka_unit_test(answers_with_types_are_cut), cmocka_unit_test(reads_have_steps),
+        cmocka_unit_test(jobs_with_an_answer_each_are_named),
+        cmocka_unit_test(statistics_are_cut), cmocka_unit_test(errors_arrive),
         cmocka_unit_test(wrong_batches_are_refused), cmocka_unit_test(wrong_answers_are_errors),
         cmocka_unit_test(events_arrive),
     };

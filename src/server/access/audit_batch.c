@@ -54,7 +54,8 @@ void srv_audit_batch(srv_request *r, weir_op *op, size_t n)
         for (next = i; next < n && alike(&op[i], &op[next]); next++)
             if (action)
                 add_jobs(&op[next], &item, ids);
-        if (action && (item.count || op[i].kind != WEIR_OP_TAKE))
+        bool nothing = !item.count && weir__op_row(&op[i])->take(&op[i]);   /* none was taken */
+        if (action && !nothing)
             srv_audit_also(r, &item);
     }
 }

@@ -23,29 +23,19 @@ bool srv_allow_scope(srv_request *r, unsigned role, const char **type)
     return false;
 }
 
+static bool sees(const void *caller, const char *type)
+{
+    return !srv_caller_lacks(caller, type);
+}
+
 bool srv_own_stats(const srv_request *r, weir_stats **stats)
 {
-    weir_stats *all = *stats, *own;
-    if (!*r->who.types)
-        return true;
-    own = weir__stats_create();
-    bool ok = own != NULL;
-    for (size_t i = 0; ok && i < all->n; i++) {
-        if (srv_caller_lacks(&r->who, all->type[i].type))
-            continue;
-        weir_type_stats *t = weir__stats_add(own, all->type[i].type);
-        const char      *name = t ? t->type : NULL;
-        ok = t != NULL;
-        if (ok)
-            *t = all->type[i];
-        if (ok)
-            t->type = name;
-    }
-    if (ok)
-        weir__stats_sum(own);
-    weir_stats_free(all);
-    *stats = own;
-    return ok;
+    return !*r->who.types || weir__stats_cut(stats, sees, &r->who);
+}
+
+bool srv_own_answer(const srv_request *r, weir_op *op)
+{
+    return !*r->who.types || weir__op_row(op)->cut(op, sees, &r->who);
 }
 
 bool srv_failed(srv_request *r, weir_code code, const weir_error *err)

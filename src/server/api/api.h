@@ -3,6 +3,7 @@
 #define WEIR_SERVER_API_H
 
 #include "core/job.h"
+#include "op/op.h"
 #include "server/http/request.h"
 
 /* May the caller do this to jobs of its own types, or to all if its token is bound to none? False:
@@ -15,6 +16,8 @@ bool srv_allow_scope(srv_request *r, unsigned role, const char **type);
 
 /* Leave the types of the caller's token alone in *stats, with their sum. False: out of memory. */
 bool srv_own_stats(const srv_request *r, weir_stats **stats);
+/* The same for the answer of an operation that worked. */
+bool srv_own_answer(const srv_request *r, weir_op *op);
 
 /* The job {id} of the path, which the caller must be allowed to touch: then(r, id) runs. A token
  * that is bound to types does not see other jobs (404), so for it the job is looked at first. */

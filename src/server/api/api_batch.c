@@ -89,13 +89,13 @@ static void make_gets(batch *b)
     }
 }
 
-/* A job of another type is as if it were not there. A RENEW, whose leases have an answer each, gets
- * an id that no job has. */
+/* A job of another type is as if it were not there. If each job has an answer of its own, this one
+ * gets an id that no job has. */
 static void hide(weir_op *op, uint64_t *id, const weir_error *why)
 {
     if (why->code && why->code != WEIR_ENOENT)
         op->err = *why;             /* the job may be there: the store did not know */
-    else if (op->kind == WEIR_OP_RENEW)
+    else if (weir__op_row(op)->each)
         *id = 0;
     else
         weir_fail(&op->err, WEIR_ENOENT, "there is no job %" PRIu64, *id);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/results.h"
 #include "op/batch.h"
 #include "runtime/ops.h"
 #include "server/api/api.h"
@@ -13,8 +12,7 @@
 
 enum {
     FIRST = 2,              /* reads, or items of a long one, before anything is known of them */
-    AT_ONCE = 64,
-    DEFAULT_JOBS = 100      /* of a LIST without a limit */
+    AT_ONCE = 64
 };
 
 /* ---- room ---- */
@@ -32,7 +30,7 @@ static void count_room(srv_request *r, srv_batch_run *b, size_t bytes)
 
 static bool may_read(const srv_batch_run *b)
 {
-    return !b->full && b->bytes + b->got_bytes < SRV_MAX_BATCH_ANSWER;
+    return !b->full && b->bytes + b->all.bytes < SRV_MAX_BATCH_ANSWER;
 }
 
 static void refuse(weir_op *op)
@@ -42,153 +40,73 @@ static void refuse(weir_op *op)
               "less", weir__op_row(op)->name);
 }
 
-/* ---- long reads: LIST, LOGS, SCHEDULES ---- */
+/* ---- long reads, step by step ---- */
 
-static size_t *limit_of(weir_op *op)
+static const weir_steps *steps_of(const weir_op *op)
 {
-    switch (op->kind) {
-    case WEIR_OP_LIST:      return op->u.list.query.ids_only ? NULL : &op->u.list.query.limit;
-    case WEIR_OP_LOGS:      return &op->u.logs.limit;
-    case WEIR_OP_SCHEDULES: return op->u.schedules.name || op->u.schedules.due
-                                       ? NULL : &op->u.schedules.limit;
-    default:                return NULL;
-    }
+    return weir__op_row(op)->steps;
 }
 
 /* The operation will be read in steps. False: it is not valid, or there is no memory. */
 static bool begin_long(srv_batch_run *b, weir_op *op)
 {
-    size_t *limit = limit_of(op);
-    if (*limit > WEIR_MAX_PAGE)
-        return true;                        /* it will be refused for that */
-    b->wanted = *limit ? *limit : op->kind == WEIR_OP_LIST ? DEFAULT_JOBS : WEIR_MAX_PAGE;
-    b->got = b->got_bytes = 0;
+    size_t    *limit = steps_of(op)->limit(op);
+    weir_error err;
+    if (weir__op_check(op, &err)) {
+        op->err = err;
+        return false;
+    }
+    b->wanted = *limit;
+    b->all = (weir_gathered){ .items = steps_of(op)->create(b->wanted) };
     *limit = b->wanted < FIRST ? b->wanted : FIRST;
-    if (op->kind == WEIR_OP_LIST && (b->page = weir__page_create(b->wanted)))
-        return true;
-    if (op->kind == WEIR_OP_LOGS && (b->lines = weir__lines_create()))
-        return true;
-    if (op->kind == WEIR_OP_SCHEDULES && (b->rows = weir__rows_create(b->wanted)))
-        return true;
-    weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
-    return false;
-}
-
-static void forget_gathered(srv_batch_run *b)
-{
-    weir_page_free(b->page);
-    weir_lines_free(b->lines);
-    weir__rows_free(b->rows);
-    b->page = NULL;
-    b->lines = NULL;
-    b->rows = NULL;
-    b->wanted = b->got = b->got_bytes = 0;
+    if (!b->all.items)
+        weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
+    return b->all.items;
 }
 
 /* Is there another step? Then its limit is set. */
-static bool goes_on(const srv_batch_run *b, size_t *limit)
+static bool goes_on(const srv_batch_run *b, weir_op *op)
 {
-    size_t fit = srv_parts_items(b->got, b->got_bytes), left = b->wanted - b->got;
-    if (!left || !may_read(b))
+    size_t fit = srv_parts_items(b->all.n, b->all.bytes), left = b->wanted - b->all.n;
+    if (!b->all.more || !left || !may_read(b) ||
+        (steps_of(op)->ends_early && b->all.bytes >= SRV_MAX_PAGE))
         return false;
-    *limit = fit < AT_ONCE ? fit : AT_ONCE;
-    if (*limit > left)
-        *limit = left;
+    fit = fit < AT_ONCE ? fit : AT_ONCE;
+    *steps_of(op)->limit(op) = fit < left ? fit : left;
     return true;
 }
 
-static bool gather_jobs(srv_batch_run *b, weir_op *op)
+/* All steps are done, or one failed. */
+static void end_long(srv_batch_run *b, weir_op *op)
 {
-    weir_query *q = &op->u.list.query;
-    weir_page  *page = op->u.list.page, *all = b->page;
-    bool        step = page->more && page->n == q->limit;
-    for (size_t i = 0; i < page->n; i++) {
-        weir_job *job = all->job[all->n++] = page->job[i];
-        b->got_bytes += sizeof *job + job->data_len + job->result_len + job->progress_data_len;
-    }
-    b->got += page->n;
-    page->n = 0;
-    q->after = all->next = page->next;
-    all->more = page->more;
-    weir__op_free(op);
-    if (step && b->got_bytes < SRV_MAX_PAGE && goes_on(b, &q->limit))
-        return true;
-    op->u.list.page = all;
-    b->page = NULL;
-    return false;
-}
-
-/* All that was asked for was read, or a page of it cannot end early. */
-static void end_whole(srv_batch_run *b, weir_op *op, bool more, bool ok)
-{
-    if (!ok)
-        weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
-    else if (more && b->got < b->wanted)
+    bool cut_off = b->all.more && b->all.n < b->wanted && !steps_of(op)->ends_early;
+    steps_of(op)->give(op, b->all.items);
+    if (op->err.code || cut_off)
+        weir__op_row(op)->release(op);
+    if (!op->err.code && cut_off)
         refuse(op);
-}
-
-static bool gather_lines(srv_batch_run *b, weir_op *op)
-{
-    weir_op_logs *l = &op->u.logs;
-    size_t        n = l->lines->n;
-    bool          ok = true, more = n == l->limit;
-    for (size_t i = 0; ok && i < n; i++) {
-        const weir_line *line = &l->lines->line[i];
-        size_t           len = strlen(line->text);
-        ok = weir__lines_add(b->lines, line->n, line->at, line->text, len);
-        b->got_bytes += sizeof *line + len;
-        l->after = line->n;
-    }
-    b->got += n;
-    weir__op_free(op);
-    if (ok && more && goes_on(b, &l->limit))
-        return true;
-    end_whole(b, op, more, ok);
     if (op->err.code)
-        return false;
-    l->lines = b->lines;
-    b->lines = NULL;
-    return false;
-}
-
-static bool gather_rows(srv_batch_run *b, weir_op *op)
-{
-    weir_op_schedules *s = &op->u.schedules;
-    size_t             n = s->rows->n;
-    bool               ok = true, more = n == s->limit;
-    for (size_t i = 0; ok && i < n; i++) {
-        const weir_schedule_row *row = &s->rows->row[i];
-        ok = weir__rows_add(b->rows, row, strlen(row->name));
-        b->got_bytes += sizeof *row + row->len;
-    }
-    b->got += n;
-    weir__op_free(op);
-    if (ok && n)
-        s->after = b->rows->row[b->rows->n - 1].name;
-    if (ok && more && goes_on(b, &s->limit))
-        return true;
-    end_whole(b, op, more, ok);
-    if (op->err.code)
-        return false;
-    s->rows = b->rows;
-    b->rows = NULL;
-    return false;
+        weir__op_row(op)->clear(op);
+    b->all = (weir_gathered){ 0 };
+    b->wanted = 0;
 }
 
 /* One step of a long read is done. True: there is another. */
 static bool gather(srv_request *r, srv_batch_run *b, weir_op *op)
 {
-    bool more = false;
     if (!b->wanted)
         return false;
-    count_room(r, b, b->out.len + b->got_bytes);
-    if (!op->err.code)
-        more = op->kind == WEIR_OP_LIST   ? gather_jobs(b, op)
-               : op->kind == WEIR_OP_LOGS ? gather_lines(b, op)
-                                          : gather_rows(b, op);
-    if (!more)
-        forget_gathered(b);
-    return more;
+    count_room(r, b, b->out.len + b->all.bytes);
+    if (!op->err.code) {
+        bool ok = steps_of(op)->gather(op, &b->all);
+        weir__op_free(op);
+        if (!ok)
+            weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
+        else if (goes_on(b, op))
+            return true;
+    }
+    end_long(b, op);
+    return false;
 }
 
 /* ---- groups ---- */
@@ -199,12 +117,13 @@ static bool is_read(const weir_op *op)
     return !op->err.code && !weir__op_writes(op);
 }
 
-/* A token of some types sees their numbers alone. */
+/* A token of some types sees what is of these. */
 static void hide_other_types(const srv_request *r, weir_op *op)
 {
-    if (*r->who.types && op->kind == WEIR_OP_STATS && !op->err.code &&
-        !srv_own_stats(r, &op->u.stats.stats))
-        weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
+    if (op->err.code || srv_own_answer(r, op))
+        return;
+    weir__op_free(op);
+    weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
 }
 
 static void next_group(srv_request *r, srv_batch_run *b);
@@ -260,7 +179,7 @@ static void next_group(srv_request *r, srv_batch_run *b)
             refuse(op);
         if (!is_read(op))
             continue;
-        if (limit_of(op)) {
+        if (steps_of(op)->limit(op)) {
             if (b->end > b->at)
                 break;
             b->end += begin_long(b, op);

@@ -1,6 +1,6 @@
-/* batch_run.h - runs the operations of a batch and writes their answers. Operations that read jobs,
- * log lines or schedules run a few at a time, and long ones step by step, so that what they gather
- * is known before more of it is: a batch costs about SRV_MAX_BATCH_ANSWER, whatever it asks for. */
+/* batch_run.h - runs the operations of a batch and writes their answers. Operations that read run a
+ * few at a time, and long ones step by step (weir_steps), so that the size of what they gather is
+ * known before more of it is: a batch costs about SRV_MAX_BATCH_ANSWER, whatever it asks for. */
 #ifndef WEIR_SERVER_API_BATCH_RUN_H
 #define WEIR_SERVER_API_BATCH_RUN_H
 
@@ -21,11 +21,8 @@ typedef struct srv_batch_run {
     size_t              reads, bytes;   /* that were answered, and how long their answers are */
     size_t              room;           /* bytes of `out` that are counted as unread */
     bool                full;           /* there is no room for more */
-    size_t              wanted, got;    /* items of the long read at the end of the group ... */
-    size_t              got_bytes;
-    weir_page          *page;           /* ... and where they gather */
-    weir_lines         *lines;
-    weir_schedule_rows *rows;
+    size_t              wanted;         /* items of the long read that runs; 0: none runs */
+    weir_gathered       all;            /* those that it has read */
 } srv_batch_run;
 
 /* Operations with an error are left out. b must be the first member of r->state. When there are

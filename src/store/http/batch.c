@@ -11,7 +11,7 @@
 enum {
     FIRST_PAUSE_MS = 10,
     LONGEST_PAUSE_MS = 500,
-    STEP_LINES = 128,               /* of a log that is read in steps */
+    STEP_ITEMS = 128,               /* of a long read in steps, at most */
     KEPT_ROOM = 1024 * 1024         /* bytes of a request's memory that is kept for the next */
 };
 
@@ -179,44 +179,37 @@ static bool was_refused(const weir_op *op)
     return op->err.code == WEIR_ELIMIT && !weir__op_writes(op) && !weir__batch_takes(op);
 }
 
-static bool join_lines(weir_op *op, weir_op *step)
+/* A long read, a little at a time; less if even that is refused. */
+static void read_in_steps(http_store *s, http_lane *lane, weir_op *op)
 {
-    weir_op_logs *all = &op->u.logs, *l = &step->u.logs;
-    bool          ok = true;
-    for (size_t i = 0; ok && i < l->lines->n; i++) {
-        const weir_line *line = &l->lines->line[i];
-        ok = weir__lines_add(all->lines, line->n, line->at, line->text, strlen(line->text));
-        l->after = line->n;
-    }
-    return ok;
-}
-
-/* A log of long lines, a little at a time. */
-static void read_log_in_steps(http_store *s, http_lane *lane, weir_op *op)
-{
-    weir_op *one, step = *op;
-    size_t   wanted = op->u.logs.limit, n;
-    bool     ok = (op->u.logs.lines = weir__lines_create()) != NULL;
-    do {
+    const weir_steps *steps = weir__op_row(op)->steps;
+    weir_op          *one, step = *op;
+    size_t            wanted = *steps->limit(op), most = STEP_ITEMS;
+    weir_gathered     all = { .items = steps->create(wanted), .more = true };
+    bool              ok = all.items;
+    while (ok && all.more && all.n < wanted) {
+        size_t left = wanted - all.n;
+        *steps->limit(&step) = most = left < most ? left : most;
         step.err = (weir_error){ 0 };
-        n = wanted - (ok ? op->u.logs.lines->n : 0);
-        step.u.logs.limit = n = n < STEP_LINES ? n : STEP_LINES;
         one = &step;
-        if (ok)
-            run_some(s, lane, &one, 1);
-        if (!ok || step.err.code)
+        run_some(s, lane, &one, 1);
+        if (step.err.code == WEIR_ELIMIT && most > 1) {
+            most /= 2;
+            continue;
+        }
+        if (step.err.code)
             break;
-        n -= step.u.logs.lines->n;
-        ok = join_lines(op, &step);
+        ok = steps->gather(&step, &all);
         weir__op_free(&step);
-    } while (ok && !n && op->u.logs.lines->n < wanted);
+    }
     op->err = step.err;
     if (!ok)
-        weir_fail(&op->err, WEIR_ENOMEM, "logs: out of memory");
-    if (!op->err.code)
-        return;
-    weir_lines_free(op->u.logs.lines);
-    op->u.logs.lines = NULL;
+        weir_fail(&op->err, WEIR_ENOMEM, "out of memory");
+    steps->give(op, all.items);
+    if (op->err.code) {
+        weir__op_row(op)->release(op);
+        weir__op_row(op)->clear(op);
+    }
 }
 
 /* The first read of a batch is refused for its own size alone, so each round is done with one more
@@ -230,8 +223,8 @@ static void ask_again(http_store *s, http_lane *lane, weir_op **ops, size_t n)
             if (was_refused(ops[i]))
                 ops[kept++] = ops[i];
         if (alone && kept == n) {
-            if (ops[0]->kind == WEIR_OP_LOGS)
-                read_log_in_steps(s, lane, ops[0]);
+            if (weir__op_row(ops[0])->steps->limit(ops[0]))
+                read_in_steps(s, lane, ops[0]);
             ops++;
             kept--;
         }
