@@ -41,8 +41,9 @@ typedef struct weir_workqueue_config {
 } weir_workqueue_config;
 
 /* Start a work queue. On success *out belongs to the caller: weir_workqueue_close(). Errors:
- * WEIR_EINVAL (no address, or it is not good as a type), WEIR_ELIMIT (it is too long), WEIR_ENOMEM,
- * and of a persistent queue those of its store. */
+ * WEIR_EINVAL (no address; it ends in .register or .unregister, or has another meaning on the bus;
+ * it is not good as a type), WEIR_ELIMIT (it is too long), WEIR_ENOMEM, and of a persistent queue
+ * those of its store. */
 WEIR_API weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
                                        const weir_workqueue_config *config, weir_error *err);
 

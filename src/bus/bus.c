@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "bus/vanish.h"
 
 static const weir_content nothing = { 0 };
 
@@ -220,6 +221,29 @@ static void deliver_to_all(weir_bus *b, weir_message *m)
     weir__mailbox_wake(wakes);
 }
 
+/* ---- what is consumed elsewhere ---- */
+
+size_t weir__bus_count(weir_bus *b, const char *address)
+{
+    pthread_mutex_lock(&b->lock);
+    const bus_address *a = weir__names_get(&b->addresses, address);
+    size_t             n = (a ? a->n : 0) + count_out(b, address, false);
+    pthread_mutex_unlock(&b->lock);
+    return n;
+}
+
+void weir__bus_changed_elsewhere(weir_bus *b, const weir_buf *changes, const char *process)
+{
+    weir_mailbox *wakes = NULL;
+    const char   *at = changes->data, *end = at + changes->len;
+    pthread_mutex_lock(&b->lock);
+    for (; at < end; at += strlen(at) + 1)
+        if (*at == '-' && !weir__names_get(&b->addresses, at + 1))
+            weir__vanish_post(b, at + 1, process, &wakes);
+    pthread_mutex_unlock(&b->lock);
+    weir__mailbox_wake(wakes);
+}
+
 /* ---- sending ---- */
 
 static weir_code publish(weir_bus *b, const char *address, const weir_content *c, bool here,
@@ -372,15 +396,20 @@ static bool enter(weir_bus *b, weir_consumer *c, const char *name, bool prefix)
 /* Nothing is delivered to it from here on. */
 static void leave(weir_bus *b, weir_consumer *c)
 {
+    weir_mailbox *wakes = NULL;
     pthread_mutex_lock(&b->lock);
     bus_address *a = c->address;
     weir__list_remove(&c->mailbox->consumers, &c->in_mailbox);
     weir__list_remove(&a->consumers, &c->link);
     a->n--;
     notice(b, a, a->n + 1);
-    if (!a->n)
+    if (!a->n) {
+        if (!a->prefix && !count_out(b, a->name, false))
+            weir__vanish_post(b, a->name, "", &wakes);
         remove_address(b, a);
+    }
     pthread_mutex_unlock(&b->lock);
+    weir__mailbox_wake(wakes);
 }
 
 static weir_code own_mailbox(weir_consumer *c, weir_bus *b, weir_error *err)

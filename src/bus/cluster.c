@@ -71,6 +71,7 @@ static bool cluster_listen(weir_transport *t, const char *address, bool prefix, 
     if (!a)
         a = make_own(cl, address, prefix);
     if (a) {
+        a->again |= a->changed && !a->n && consumers;
         a->n = consumers;
         if (!a->changed)
             weir__list_append(&cl->changed, &a->link);
@@ -81,9 +82,9 @@ static bool cluster_listen(weir_transport *t, const char *address, bool prefix, 
     return a;
 }
 
-static void write_own(weir_buf *out, const own_address *a)
+static void write_own(weir_buf *out, const own_address *a, size_t n)
 {
-    weir__frame_write_entry(out, &(bus_entry){ .address = a->name, .n = (uint32_t)a->n,
+    weir__frame_write_entry(out, &(bus_entry){ .address = a->name, .n = (uint32_t)n,
                                                .prefix = a->prefix });
 }
 
@@ -102,9 +103,11 @@ static bool write_changes(weir_cluster *cl, weir_buf *out)
     WEIR_EACH(own_address, a, &cl->changed, link) {
         if (out->len > CLUSTER_FRAME)
             break;
-        write_own(out, a);
+        if (a->again)
+            write_own(out, a, 0);
+        write_own(out, a, a->n);
         weir__list_remove(&cl->changed, &a->link);
-        a->changed = false;
+        a->changed = a->again = false;
         if (!a->n) {
             weir__names_remove(&cl->own[a->prefix], &a->named);
             free(a);
@@ -114,11 +117,14 @@ static bool write_changes(weir_cluster *cl, weir_buf *out)
     return some;
 }
 
+/* Also before each message, so that its recipient knows what this process consumed by then. */
 static void send_changes(weir_cluster *cl)
 {
     weir_buf out = { 0 };
+    pthread_mutex_lock(&cl->posting);
     while (write_changes(cl, &out))
         post(cl, NULL, &out, NULL);     /* whoever misses it sees that by the version */
+    pthread_mutex_unlock(&cl->posting);
     weir__buf_fini(&out);
 }
 
@@ -138,7 +144,7 @@ static void write_list(weir_cluster *cl, weir_buf *out, weir_buf *ends)
                 weir__buf_clear(&entries);
                 f.part = 0;
             }
-            write_own(&entries, a);
+            write_own(&entries, a, a->n);
         }
     }
     f.part |= FRAME_LAST;
@@ -344,15 +350,18 @@ static void cluster_processes(weir_transport *t, const char *address, weir_proce
     pthread_mutex_unlock(&cl->lock);
 }
 
-/* The names of the processes that consume the address, WEIR_PROCESS bytes each. */
-static void find_processes(weir_cluster *cl, const char *address, weir_buf *out)
+/* The names of the processes that consume the address, WEIR_PROCESS bytes each. True: a CHANGES
+ * frame is due. */
+static bool find_processes(weir_cluster *cl, const char *address, weir_buf *out)
 {
     pthread_mutex_lock(&cl->lock);
+    bool changed = cl->changed.first;
     const bus_remote *r = weir__names_get(&cl->others.addresses, address);
     if (r)
         WEIR_EACH(bus_place, p, &r->places, in_remote)
             weir__buf_add(out, p->peer->name, WEIR_PROCESS);
     pthread_mutex_unlock(&cl->lock);
+    return changed;
 }
 
 /* Each process gets it on the way that sends to it go, so that the two stay in their order. */
@@ -361,7 +370,8 @@ static weir_code cluster_publish(weir_transport *t, weir_message *m, weir_error 
     weir_cluster *cl = (weir_cluster *)t;
     weir_buf      to = { 0 }, out = { 0 };
     weir_code     rc = WEIR_OK;
-    find_processes(cl, weir_message_address(m), &to);
+    if (find_processes(cl, weir_message_address(m), &to) && to.len)
+        send_changes(cl);
     if (to.len) {
         bus_frame f = { .kind = FRAME_PUBLISH, .address = weir_message_address(m),
                         .content = weir__content_of(m) };
@@ -386,6 +396,7 @@ static weir_code cluster_send(weir_transport *t, weir_message *m, weir_error *er
     char          to[WEIR_PROCESS];
     bool          expects = weir_message_expects_reply(m), kept = true;
     pthread_mutex_lock(&cl->lock);
+    bool        changed = cl->changed.first;
     bus_remote *r = weir__directory_find(&cl->others, f.address);
     if (r)
         memcpy(to, weir__directory_turn(r)->name, sizeof to);
@@ -396,6 +407,8 @@ static weir_code cluster_send(weir_transport *t, weir_message *m, weir_error *er
         return weir_fail(err, WEIR_EUNAVAIL, "the process that consumed %s was lost", f.address);
     if (!kept)
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
+    if (changed)
+        send_changes(cl);
     f.timeout_ms = (uint32_t)weir__message_left_ms(m);
     f.content = weir__content_of(m);
     weir_code rc = weir__cluster_post(cl, to, &f, err);
@@ -492,6 +505,7 @@ static void cluster_destroy(weir_transport *t)
     free_own(&cl->own[0]);
     free_own(&cl->own[1]);
     pthread_cond_destroy(&cl->answered);
+    pthread_mutex_destroy(&cl->posting);
     pthread_mutex_destroy(&cl->lock);
     free(cl);
 }
@@ -523,6 +537,7 @@ weir_code weir__cluster_join(weir_bus *b, const weir_carrier *carrier, int64_t w
     cl->bus = b;
     cl->carrier = *carrier;
     pthread_mutex_init(&cl->lock, NULL);
+    pthread_mutex_init(&cl->posting, NULL);
     weir__cond_init(&cl->answered);
     weir_code rc = make_member(cl, err);
     if (!rc)

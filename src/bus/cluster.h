@@ -35,6 +35,7 @@ typedef struct own_address {
     weir_named named;
     weir_link  link;                    /* of changed, if `changed` */
     bool       changed, prefix;
+    bool       again;                   /* since the last CHANGES it had no consumer for a while */
     size_t     n;                       /* 0: until the next CHANGES */
     char       name[];
 } own_address;
@@ -68,6 +69,7 @@ typedef struct weir_cluster {
     atomic_bool     stopping;
     int64_t         alive_ms, tidied_ms;        /* the thread's: when it last did */
 
+    pthread_mutex_t posting;            /* of CHANGES, in their order; taken before the next one */
     pthread_mutex_t lock;               /* guards what follows; taken after that of the bus */
     pthread_cond_t  answered;           /* a list has arrived */
     bus_directory   others;

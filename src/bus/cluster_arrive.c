@@ -190,6 +190,21 @@ static bool take_changes(weir_cluster *cl, bus_peer *p, bus_frame *f)
     return false;
 }
 
+/* Hand what has changed in the directory to the bus. */
+static weir_buf take_news(weir_cluster *cl)
+{
+    weir_buf changes = cl->others.changes;
+    cl->others.changes = (weir_buf){ 0 };
+    return changes;
+}
+
+static void report_news(weir_cluster *cl, weir_buf *changes, const char *process)
+{
+    if (changes->len)
+        weir__bus_changed_elsewhere(cl->bus, changes, process);
+    weir__buf_fini(changes);
+}
+
 /* ---- messages ---- */
 
 static void take_publish(weir_cluster *cl, bus_frame *f)
@@ -260,8 +275,10 @@ static void try_another(weir_cluster *cl, const char *process, sent_request *s)
     bus_remote *r = weir__directory_find(&cl->others, address);
     if (p && r)
         weir__directory_set(&cl->others, p, r->name, r->prefix, 0);
-    bool asks = p && must_ask(p);
+    bool     asks = p && must_ask(p);
+    weir_buf news = take_news(cl);
     pthread_mutex_unlock(&cl->lock);
+    report_news(cl, &news, "");
     if (asks)
         ask(cl, process);
     weir__leaders_look(cl->bus);
@@ -280,9 +297,42 @@ static void take_fail(weir_cluster *cl, bus_frame *f)
     weir__cluster_forget(s);
 }
 
+/* Its addresses vanish, and what it was asked fails. `lost`: its name, or "" if it has said that it
+ * ends. */
+static void forget_process(weir_cluster *cl, const char *process, const char *lost)
+{
+    weir_dlist    failed = { 0 };
+    size_t        pos = 0;
+    uint64_t      number;
+    void         *value;
+    pthread_mutex_lock(&cl->lock);
+    bus_peer *p = weir__directory_peer(&cl->others, process);
+    if (p)
+        weir__directory_remove(&cl->others, p);
+    while (weir__map_next(&cl->sent, &pos, &number, &value)) {
+        sent_request *s = value;
+        if (strcmp(s->process, process) != 0)
+            continue;
+        weir__map_remove(&cl->sent, number);
+        weir__list_append(&failed, &s->link);
+    }
+    weir_buf news = take_news(cl);
+    pthread_mutex_unlock(&cl->lock);
+    report_news(cl, &news, lost);
+    WEIR_EACH(sent_request, s, &failed, link) {
+        char        text[WEIR_MAX_BUS_ADDRESS + 60];
+        const char *address = weir_message_address(s->message);
+        snprintf(text, sizeof text, *address ? "the process that consumed %s was lost"
+                                             : "the process of the other side was lost%s", address);
+        weir__message_answer(s->message, WEIR_FAILURE_ERROR, WEIR_ELOST, text, NULL);
+        weir__cluster_forget(s);
+    }
+    weir__leaders_look(cl->bus);
+}
+
 static void take_bye(weir_cluster *cl, bus_frame *f)
 {
-    weir__cluster_gone(cl, f->from);
+    forget_process(cl, f->from, "");
 }
 
 /* ---- processes ---- */
@@ -322,7 +372,9 @@ static bool take_sign_of_life(weir_cluster *cl, bus_frame *f)
         if (list)
             asks = list(cl, p, f);
     }
+    weir_buf news = take_news(cl);
     pthread_mutex_unlock(&cl->lock);
+    report_news(cl, &news, "");
     return asks;
 }
 
@@ -340,33 +392,8 @@ void weir__cluster_arrived(void *ctx, const char *bytes, size_t len)
         takes[f.kind].message(cl, &f);
 }
 
-/* Its addresses vanish, and what it was asked fails. */
+/* Perhaps it is only cut off. */
 void weir__cluster_gone(void *ctx, const char *process)
 {
-    weir_cluster *cl = ctx;
-    weir_dlist    failed = { 0 };
-    size_t        pos = 0;
-    uint64_t      number;
-    void         *value;
-    pthread_mutex_lock(&cl->lock);
-    bus_peer *p = weir__directory_peer(&cl->others, process);
-    if (p)
-        weir__directory_remove(&cl->others, p);
-    while (weir__map_next(&cl->sent, &pos, &number, &value)) {
-        sent_request *s = value;
-        if (strcmp(s->process, process) != 0)
-            continue;
-        weir__map_remove(&cl->sent, number);
-        weir__list_append(&failed, &s->link);
-    }
-    pthread_mutex_unlock(&cl->lock);
-    WEIR_EACH(sent_request, s, &failed, link) {
-        char        text[WEIR_MAX_BUS_ADDRESS + 60];
-        const char *address = weir_message_address(s->message);
-        snprintf(text, sizeof text, *address ? "the process that consumed %s was lost"
-                                             : "the process of the other side was lost%s", address);
-        weir__message_answer(s->message, WEIR_FAILURE_ERROR, WEIR_ELOST, text, NULL);
-        weir__cluster_forget(s);
-    }
-    weir__leaders_look(cl->bus);
+    forget_process(ctx, process, process);
 }

@@ -76,6 +76,17 @@ static bus_place *find_place(const bus_remote *r, const bus_peer *p)
     return NULL;
 }
 
+/* Out of memory: who waits for the news does not have it. */
+static void note_change(bus_directory *d, char sign, const bus_remote *r)
+{
+    if (r->prefix || !r->total != (sign == '-'))
+        return;
+    weir__buf_char(&d->changes, sign);
+    weir__buf_add(&d->changes, r->name, strlen(r->name) + 1);
+    if (d->changes.failed)
+        weir__buf_fini(&d->changes);
+}
+
 static void remove_place(bus_directory *d, bus_place *at)
 {
     bus_remote *r = at->remote;
@@ -83,6 +94,7 @@ static void remove_place(bus_directory *d, bus_place *at)
     weir__list_remove(&r->places, &at->in_remote);
     weir__list_remove(&at->peer->places, &at->in_peer);
     free(at);
+    note_change(d, '-', r);
     free_if_empty(d, r);
 }
 
@@ -96,7 +108,10 @@ static bool add_place(bus_directory *d, bus_remote *r, bus_peer *p, size_t n)
     *at = (bus_place){ .remote = r, .peer = p, .n = n, .list = p->list };
     weir__list_append(&r->places, &at->in_remote);
     weir__list_append(&p->places, &at->in_peer);
+    bool first = !r->total;
     r->total += n;
+    if (first)
+        note_change(d, '+', r);
     return true;
 }
 
@@ -165,4 +180,5 @@ void weir__directory_fini(bus_directory *d)
         weir__directory_remove(d, p);
     weir__names_fini(&d->peers);
     weir__names_fini(&d->addresses);
+    weir__buf_fini(&d->changes);
 }

@@ -3,6 +3,7 @@
 #ifndef WEIR_BUS_DIRECTORY_H
 #define WEIR_BUS_DIRECTORY_H
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/named.h"
 #include "store/envelope.h"
@@ -44,6 +45,8 @@ typedef struct bus_place {
 typedef struct bus_directory {
     weir_names peers, addresses;
     weir_dlist prefixes;                /* of bus_remote */
+    weir_buf   changes;                 /* "+NAME", "-NAME", each with its NUL: addresses that have
+                                           their first consumer, have lost the last one */
 } bus_directory;
 
 void weir__directory_fini(bus_directory *d);

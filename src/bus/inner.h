@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/list.h"
@@ -116,8 +117,9 @@ struct weir_bus {
     weir_transport  *transport;         /* NULL: none; set before there are consumers */
     weir_bus_watch  *watches;           /* likewise */
     weir_dlist       prefixes;          /* of bus_address, whose names are beginnings; guarded by
-                                           the lock, as is the next one */
+                                           the lock, as are the next two */
     weir_dlist       leaders;           /* of weir_leader: see leader.h */
+    weir_dlist       vanishing;         /* of vanish_watch: see vanish.h */
     _Atomic uint64_t requests;          /* numbers */
     struct {
         pthread_mutex_t lock;           /* guards what follows */
@@ -163,6 +165,10 @@ void weir__mailbox_call(weir_mailbox *mb, delivery *d);
 weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool here, weir_error *err);
 weir_consumer *weir__bus_consumer_of(weir_mailbox *mb);     /* one of them; NULL: none */
 weir_mailbox *weir__bus_replies(weir_bus *b, weir_error *err);
+size_t weir__bus_count(weir_bus *b, const char *address);   /* consumers in all processes */
+/* What other processes consume has changed: "+NAME" and "-NAME", each with its NUL. `process`: the
+ * one that consumed these is gone without a word; "": none is. With no lock held. */
+void weir__bus_changed_elsewhere(weir_bus *b, const weir_buf *changes, const char *process);
 
 /* leader.c */
 /* Other processes have come, gone, or consume something else. Any thread, with no lock held. */

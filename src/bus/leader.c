@@ -168,6 +168,8 @@ static void decide(weir_leader *l)
         l->settled = false;                 /* no memory: again later */
         settle(l);
     }
+    if (l->leads)
+        l->config.turn(l->config.ctx, LEADER_LOOKS, NULL);
     if (l->leads || v.leader)
         set_known(l);
 }

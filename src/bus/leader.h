@@ -25,7 +25,9 @@ typedef enum leader_turn {
     LEADER_FIRST,                           /* it leads: called by weir__leader_join() */
     LEADER_STARTS,                          /* it leads: this and the next, by the mailbox */
     LEADER_YIELDS,                          /* it leads no more: another process does */
-    LEADER_CANDIDATES                       /* it leads, and others have come or gone */
+    LEADER_CANDIDATES,                      /* it leads, and others have come or gone */
+    LEADER_LOOKS                            /* it leads, and other processes may have come or gone,
+                                               or consume something else */
 } leader_turn;
 
 /* An error of the first two: it does not lead. After LEADER_STARTS it tries again. */

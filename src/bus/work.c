@@ -100,14 +100,14 @@ static void free_slot(work_delivery *d, bool gone)
     WORK_COUNT(q, busy, (size_t)-1);
     if (!d->late)
         WORK_COUNT(q, running, (size_t)-1);
-    if (gone || s->leaves) {
-        if (!s->leaves)
-            weir__work_publish_slot(q, false, s->address);
-        free(s);
-        return;
-    }
-    weir__list_append(&q->idle, &s->link);
-    WORK_COUNT(q, idle, 1);
+    if (s->leaves)
+        weir__work_free_slot(q, s);
+    else if (*s->process)
+        weir__work_put_away(q, s);
+    else if (gone)
+        weir__work_end_slot(q, s);
+    else
+        weir__work_add_slot(q, s);
 }
 
 static void stop_timer(work_delivery *d)
@@ -322,32 +322,6 @@ void weir__work_release(weir_workqueue *q, work *w)
     weir__work_unref(q, w);
 }
 
-/* ---- slots ---- */
-
-void weir__work_add_slot(weir_workqueue *q, slot *s)
-{
-    weir__list_append(&q->idle, &s->link);
-    WORK_COUNT(q, idle, 1);
-}
-
-void weir__work_remove_slot(weir_workqueue *q, const char *address)
-{
-    WEIR_EACH(slot, s, &q->idle, link)
-        if (strcmp(s->address, address) == 0) {
-            weir__list_remove(&q->idle, &s->link);
-            WORK_COUNT(q, idle, (size_t)-1);
-            free(s);
-            weir__work_publish_slot(q, false, address);
-            return;
-        }
-    WEIR_EACH(slot, s, &q->busy, link)
-        if (strcmp(s->address, address) == 0 && !s->leaves) {
-            s->leaves = true;
-            weir__work_publish_slot(q, false, address);
-            return;
-        }
-}
-
 /* ---- the end ---- */
 
 static void drop(weir_workqueue *q, work *w)
@@ -376,5 +350,7 @@ void weir__work_drop_all(weir_workqueue *q)
     WEIR_EACH(slot, s, &q->busy, link)
         free(s);
     WEIR_EACH(slot, s, &q->known, link)
+        free(s);
+    WEIR_EACH(slot, s, &q->away, link)
         free(s);
 }

@@ -1,5 +1,6 @@
 /* work.h - the inside of a work queue: what workqueue.c (addresses, the beginning and the end),
- * work.c (who gets what) and work_store.c (work that is kept in a store) share.
+ * work.c (who gets what), work_slot.c (processors) and work_store.c (work that is kept in a store)
+ * share.
  *
  * All of it runs from one mailbox, one thing at a time, so that only the numbers need a lock. If
  * work is in memory, the thread that brings something handles it at once: a hand-over to another
@@ -22,15 +23,18 @@
 
 #include "base/map.h"
 #include "bus/leader.h"
+#include "bus/vanish.h"
+#include "store/envelope.h"
 #include "weir/queue.h"
 #include "weir/remote.h"
 #include "weir/workqueue.h"
 
 /* A registration of a processor. */
 typedef struct slot {
-    weir_link link;                         /* of idle or busy */
+    weir_link link;                         /* of idle, busy, away or known */
     bool      leaves;                       /* it was unregistered while busy */
     bool      merged;                       /* see work_group.c */
+    char      process[WEIR_PROCESS];        /* that consumed the address and was lost; "": none */
     char      address[];
 } slot;
 
@@ -75,6 +79,9 @@ struct weir_workqueue {
     weir_dlist            waiting, idle, busy, deliveries;
     weir_leader          *leader;
     weir_dlist            known;            /* slots of the leader; of one that leads: empty */
+    weir_dlist            away;             /* slots whose process was lost; it may come back */
+    size_t                n_away;
+    vanish_watch          vanish;           /* of the addresses of slots */
     weir_consumer        *consumer[3];      /* of the three addresses; of one that leads */
     uint64_t              changes;          /* of the registrations, as published last */
     char                 *address;
@@ -105,13 +112,26 @@ void weir__work_unref(weir_workqueue *q, work *w);
 /* Processors that have this work are idle again. */
 void weir__work_release(weir_workqueue *q, work *w);
 void weir__work_dispatch(weir_workqueue *q);
-void weir__work_add_slot(weir_workqueue *q, slot *s);
-void weir__work_remove_slot(weir_workqueue *q, const char *address);
 void weir__work_drop_all(weir_workqueue *q);        /* the mailbox is gone: fail and free it all */
 void weir__work_free(weir_workqueue *q, work *w);
 /* Reply with the content of `reply`; NULL: with the failure. */
 void weir__work_answer(weir_message *to, const weir_message *reply, weir_failure failure, int code,
                        const char *text);
+
+/* ---- work_slot.c ---- */
+
+slot *weir__work_make_slot(weir_workqueue *q, const char *address);     /* NULL: out of memory */
+void weir__work_free_slot(weir_workqueue *q, slot *s);  /* it is in no list */
+void weir__work_add_slot(weir_workqueue *q, slot *s);   /* as an idle one */
+void weir__work_put_away(weir_workqueue *q, slot *s);
+void weir__work_end_slot(weir_workqueue *q, slot *s);   /* free it, and report that to the others */
+/* Of a processor, one that is idle if there is one. */
+void weir__work_remove_slot(weir_workqueue *q, const char *address);
+/* Is there room for one more? Those that are away make room. */
+bool weir__work_room_for_slot(weir_workqueue *q);
+/* Slots whose process is back are idle again. */
+void weir__work_look_away(weir_workqueue *q);
+vanish_fn weir__work_vanished;
 
 /* ---- work_store.c ---- */
 
@@ -138,7 +158,6 @@ void weir__work_publish_slot(weir_workqueue *q, bool more, const char *address);
 
 /* Consume the three addresses. */
 weir_code weir__work_consume(weir_workqueue *q, weir_error *err);
-slot *weir__work_make_slot(const char *address);    /* NULL: out of memory */
 
 /* {"status":"error","message":text} to the sender of `m` and to `accepted`. */
 void weir__work_refuse(weir_workqueue *q, weir_message *m, const char *accepted, const char *text);

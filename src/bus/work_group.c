@@ -59,6 +59,7 @@ static void publish_slots(weir_workqueue *q, bool merge)
         weir__buf_printf(&out, "{\"change\":%" PRIu64 ",\"processors\":[", q->changes);
     write_slots(&out, &q->idle);
     write_slots(&out, &q->busy);
+    write_slots(&out, &q->away);
     if (!out.failed && out.data[out.len - 1] == ',')
         out.len--;
     weir__buf_str(&out, "]}");
@@ -71,13 +72,13 @@ static void forget_known(weir_workqueue *q)
 {
     WEIR_EACH(slot, s, &q->known, link) {
         weir__list_remove(&q->known, &s->link);
-        free(s);
+        weir__work_free_slot(q, s);
     }
 }
 
 static void add_known(weir_workqueue *q, const char *address)
 {
-    slot *s = weir__work_make_slot(address);
+    slot *s = weir__work_make_slot(q, address);
     if (s)
         weir__list_append(&q->known, &s->link);
 }
@@ -87,7 +88,7 @@ static void remove_known(weir_workqueue *q, const char *address)
     WEIR_EACH(slot, s, &q->known, link)
         if (strcmp(s->address, address) == 0) {
             weir__list_remove(&q->known, &s->link);
-            free(s);
+            weir__work_free_slot(q, s);
             return;
         }
 }
@@ -140,6 +141,19 @@ static bool mark_slot(weir_dlist *list, const char *address)
     return false;
 }
 
+/* The other one could reach its process. */
+static bool mark_away(weir_workqueue *q, const char *address)
+{
+    WEIR_EACH(slot, s, &q->away, link) {
+        if (s->merged || strcmp(s->address, address) != 0)
+            continue;
+        s->merged = true;
+        *s->process = '\0';
+        return true;
+    }
+    return false;
+}
+
 static void unmark_slots(weir_dlist *list)
 {
     WEIR_EACH(slot, s, list, link)
@@ -156,16 +170,18 @@ static void merge(weir_workqueue *q, weir_json_piece list)
         return;
     while (weir__json_next(&w, &name, &value)) {
         if (!read_address(value, address) || mark_slot(&q->idle, address) ||
-            mark_slot(&q->busy, address))
+            mark_slot(&q->busy, address) || mark_away(q, address))
             continue;
-        slot *s = weir__work_make_slot(address);
+        slot *s = weir__work_make_slot(q, address);
         if (!s)
             break;
         s->merged = true;
-        weir__work_add_slot(q, s);
+        weir__work_put_away(q, s);          /* until its consumer is known here, too */
     }
     unmark_slots(&q->idle);
     unmark_slots(&q->busy);
+    unmark_slots(&q->away);
+    weir__work_look_away(q);
     publish_slots(q, false);
     weir__work_dispatch(q);
 }
@@ -217,7 +233,10 @@ static weir_code start_leading(weir_workqueue *q, weir_error *err)
         return rc;
     WEIR_EACH(slot, s, &q->known, link) {
         weir__list_remove(&q->known, &s->link);
-        weir__work_add_slot(q, s);
+        if (weir__bus_count(q->bus, s->address))
+            weir__work_add_slot(q, s);
+        else
+            weir__work_free_slot(q, s);     /* it was a client of the leader that is gone */
     }
     set_standby(q, false);
     publish_slots(q, false);
@@ -239,6 +258,11 @@ static void stop_leading(weir_workqueue *q)
         WORK_COUNT(q, idle, (size_t)-1);
         weir__list_append(&q->known, &s->link);
     }
+    WEIR_EACH(slot, s, &q->away, link) {
+        weir__list_remove(&q->away, &s->link);
+        weir__list_append(&q->known, &s->link);
+    }
+    q->n_away = 0;
     WEIR_EACH(slot, s, &q->busy, link)
         s->leaves = true;
     weir__work_dispatch(q);
@@ -258,6 +282,9 @@ weir_code weir__work_turn(void *ctx, leader_turn turn, weir_error *err)
         break;
     case LEADER_CANDIDATES:
         publish_slots(q, false);
+        break;
+    case LEADER_LOOKS:
+        weir__work_look_away(q);
     }
     return WEIR_OK;
 }

@@ -94,12 +94,16 @@ static void accept_work(weir_message *m, void *ctx)
     weir__work_dispatch(q);
 }
 
-slot *weir__work_make_slot(const char *address)
+static const char *const endings[] = { "", ".register", ".unregister" };    /* of the addresses */
+
+/* A processor there would have its work sent to the queue again, and so on. */
+static bool is_own(const weir_workqueue *q, const char *address)
 {
-    slot *s = calloc(1, sizeof *s + strlen(address) + 1);
-    if (s)
-        strcpy(s->address, address);
-    return s;
+    size_t len = strlen(q->address);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strncmp(address, q->address, len) == 0 && strcmp(address + len, endings[i]) == 0)
+            return true;
+    return false;
 }
 
 static void add_processor(weir_message *m, void *ctx)
@@ -110,8 +114,12 @@ static void add_processor(weir_message *m, void *ctx)
         answer(m, "{\"status\":\"error\",\"message\":\"processor must be specified\"}");
         return;
     }
-    slot *s = q->stats.idle + q->stats.busy < WEIR_WORK_SLOTS ? weir__work_make_slot(address)
-                                                              : NULL;
+    if (is_own(q, address)) {
+        answer(m, "{\"status\":\"error\",\"message\":\"this is an address of the work queue; a "
+                  "processor needs one of its own\"}");
+        return;
+    }
+    slot *s = weir__work_room_for_slot(q) ? weir__work_make_slot(q, address) : NULL;
     if (!s) {
         answer(m, "{\"status\":\"error\",\"message\":\"too many processors\"}");
         return;
@@ -137,14 +145,13 @@ static void remove_processor(weir_message *m, void *ctx)
 
 weir_code weir__work_consume(weir_workqueue *q, weir_error *err)
 {
-    static const struct { const char *more; weir_message_fn *fn; } serve[] = {
-        { "", accept_work }, { ".register", add_processor }, { ".unregister", remove_processor } };
+    static weir_message_fn *const serve[] = { accept_work, add_processor, remove_processor };
     char      name[2 * WEIR_MAX_BUS_ADDRESS];
     weir_code rc = WEIR_OK;
     for (size_t i = 0; !rc && i < 3; i++) {
-        snprintf(name, sizeof name, "%.*s%s", WEIR_MAX_BUS_ADDRESS, q->address, serve[i].more);
+        snprintf(name, sizeof name, "%.*s%s", WEIR_MAX_BUS_ADDRESS, q->address, endings[i]);
         rc = weir_bus_consume(&q->consumer[i], q->bus, &(weir_consumer_config){
-            .address = name, .handler = serve[i].fn, .ctx = q, .mailbox = q->mb }, err);
+            .address = name, .handler = serve[i], .ctx = q, .mailbox = q->mb }, err);
     }
     for (size_t i = 0; rc && i < 3; i++) {
         weir_consumer_close(q->consumer[i]);
@@ -213,6 +220,25 @@ static void stop(weir_workqueue *q)
 
 /* ---- the beginning and the end ---- */
 
+/* Addresses that have another meaning. */
+static weir_code check_address(const char *address, weir_error *err)
+{
+    size_t len = address ? strlen(address) : 0;
+    if (!len)
+        return weir_fail(err, WEIR_EINVAL, "work queue: the address is missing");
+    if (weir__bus_reserved(address))
+        return weir_fail(err, WEIR_EINVAL, "work queue: processes of the bus use \"%.80s\"; choose "
+                         "another address", address);
+    for (size_t i = 1; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i]);
+        if (len >= n && strcmp(address + len - n, endings[i]) == 0)
+            return weir_fail(err, WEIR_EINVAL, "work queue: \"%.80s\" ends in %s, where processors "
+                             "of another one turn to; choose another address", address,
+                             endings[i]);
+    }
+    return WEIR_OK;
+}
+
 /* Offer to serve the address. */
 static weir_code join_group(weir_workqueue *q, weir_error *err)
 {
@@ -232,8 +258,8 @@ weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
     *out = NULL;
     if (WEIR__CHECK_RESERVED(config, err))
         return WEIR_EINVAL;
-    if (!address || !*address)
-        return weir_fail(err, WEIR_EINVAL, "work queue: the address is missing");
+    if (check_address(address, err))
+        return WEIR_EINVAL;
     weir_workqueue *q = calloc(1, sizeof *q);
     if (!q)
         return weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
@@ -247,6 +273,8 @@ weir_code weir_workqueue_open(weir_workqueue **out, weir_bus *b,
     weir_mailbox_config mc = { .wake = config->queue ? NULL : run_here, .ctx = q };
     weir_code           rc = q->address ? weir_mailbox_create(&q->mb, b, &mc, err)
                                         : weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
+    q->vanish = (vanish_watch){ .mailbox = q->mb, .fn = weir__work_vanished, .ctx = q };
+    weir__vanish_start(b, &q->vanish);
     if (!rc && config->queue)
         rc = weir__work_store_open(q, config, err);
     if (!rc)
@@ -270,6 +298,7 @@ void weir_workqueue_close(weir_workqueue *q)
         weir__work_store_stop(q);
     stop(q);
     weir__leader_stop(q->leader);
+    weir__vanish_stop(q->bus, &q->vanish);
     weir_mailbox_destroy(q->mb);            /* from here on nothing of it runs */
     weir__work_drop_all(q);
     if (q->store)

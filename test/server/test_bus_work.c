@@ -84,6 +84,55 @@ static void made_and_removed(void **state)
     web_stop(&w);
 }
 
+/* Where the server itself answers, and where a work queue has its own addresses. */
+static void reserved_addresses(void **state)
+{
+    static const char *const wrong[] = {
+        "weir.bus", "weir.ends.x", "vertx.kue.service.job.internal",
+        "vertx.kue.handler.workers.done.a", "a.register", "a.unregister", "weir.group.a",
+    };
+    (void)state;
+    web w;
+    bus_start(&w, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char path[100];
+        snprintf(path, sizeof path, "/v1/workqueues/%s", wrong[i]);
+        web_error(&w, 400, "EINVAL", "choose another", "PUT", path, "{}");
+    }
+    web_says(&w, 200, "{\"work_queues\":[]}", "GET", "/v1/workqueues", NULL);
+    web_stop(&w);
+    static const srv_workqueue in_settings = { .address = "weir.bus" };
+    rt         t;
+    weir_error err;
+    srv_server *s;
+    rt_open(&t, "mem:", false);
+    assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0", .bus = {
+                               .workqueues = &in_settings, .n_workqueues = 1 } }, &err),
+                     WEIR_EINVAL);
+    assert_non_null(strstr(err.msg, "the server itself uses the address \"weir.bus\""));
+    rt_close(&t);
+}
+
+/* The slots of a client that disconnects are gone, also if it was idle; it comes again as one. */
+static void processors_disconnect(void **state)
+{
+    (void)state;
+    web w;
+    bus_start(&w, NULL);
+    json_decref(web_json(&w, 201, "PUT", "/v1/workqueues/a", "{}"));
+    for (int i = 0; i < 3; i++) {
+        int worker = bus_dial(&w);
+        bus_register(worker, "p");
+        answers(bus_request(worker, "a.register", NULL, "{\"processor\":\"p\"}"),
+                "{\"status\":\"ok\"}");
+        assert_int_equal(number(&w, 0, "idle"), 1);
+        close(worker);
+        while (number(&w, 0, "idle"))
+            usleep(1000);
+    }
+    web_stop(&w);
+}
+
 static void wrong_ones(void **state)
 {
     static const struct { const char *body, *part; } wrong[] = {
@@ -301,6 +350,8 @@ int main(void)
         cmocka_unit_test(made_and_removed), cmocka_unit_test(wrong_ones),
         cmocka_unit_test(roles),            cmocka_unit_test(kept_in_a_file),
         cmocka_unit_test(two_queues),       cmocka_unit_test(a_store_that_fails),
+        cmocka_unit_test(reserved_addresses),
+        cmocka_unit_test(processors_disconnect),
         cmocka_unit_test(by_the_bus),       cmocka_unit_test(waiting_in_the_store),
     };
     return cmocka_run_group_tests_name("bus_work", tests, NULL, NULL);

@@ -635,6 +635,101 @@ static void one_work_queue_leads(void **state)
     weir_consumer_close(p);
 }
 
+/* Two queues, of which the first leads; node 2 knows the addresses. */
+static void open_queues(net *n, weir_workqueue *q[2])
+{
+    for (int i = 0; i < 2; i++)
+        OK(weir_workqueue_open(&q[i], n->node[i].bus,
+                               &(weir_workqueue_config){ .address = "work" }, NULL));
+    wait_count(n, 2, "work.register", 1);
+    wait_count(n, 1, "work.register", 1);
+}
+
+static void join_work(net *n, int i)
+{
+    weir_reply r;
+    OK(ask(n, i, "work.register", "{\"processor\":\"p\"}", PATIENCE_MS, &r));
+    assert_string_equal(weir_message_body(r.message, NULL), "{\"status\":\"ok\"}");
+    weir_message_free(r.message);
+}
+
+static void wait_idle(weir_workqueue *q, size_t idle)
+{
+    weir_workqueue_stats s;
+    int64_t until = weir__monotonic_ms() + PATIENCE_MS;
+    do {
+        pause_a_little();
+        weir_workqueue_get_stats(q, &s);
+    } while ((s.standby || s.idle != idle) && weir__monotonic_ms() < until);
+    assert_false(s.standby);
+    assert_int_equal(s.idle, idle);
+}
+
+/* Processors in other processes: those that are closed are gone, and one that is closed, consumes
+ * again and registers again has one slot, although the other process hears of all that at once. */
+static void processors_elsewhere_come_again(void **state)
+{
+    net            *n = *state;
+    weir_workqueue *q[2];
+    open_queues(n, q);
+    weir_consumer *p = consume(n, 2, "p", count_message, &received[2]);
+    join_work(n, 2);
+    wait_idle(q[0], 1);
+    for (int i = 0; i < 20; i++) {
+        weir_consumer_close(p);
+        p = consume(n, 2, "p", count_message, &received[2]);
+        join_work(n, 2);
+        wait_idle(q[0], 1);
+    }
+    weir_consumer_close(p);
+    wait_idle(q[0], 0);
+    for (int i = 0; i < 2; i++)
+        weir_workqueue_close(q[i]);
+}
+
+/* The processor was a client of the leader that is killed: it is one of no more than one slot when
+ * it comes again elsewhere. */
+static void processors_of_a_lost_leader(void **state)
+{
+    net            *n = *state;
+    weir_workqueue *q[2];
+    open_queues(n, q);
+    weir_consumer *old = consume(n, 0, "p", count_message, &received[0]);
+    wait_count(n, 1, "p", 1);
+    join_work(n, 0);
+    wait_idle(q[0], 1);
+    n->node[0].cut = true;
+    wait_idle(q[1], 0);
+    weir_consumer *p = consume(n, 2, "p", count_message, &received[2]);
+    wait_count(n, 2, "work.register", 1);
+    join_work(n, 2);
+    wait_idle(q[1], 1);
+    weir_workqueue_close(q[0]);
+    weir_consumer_close(old);
+    weir_workqueue_close(q[1]);
+    weir_consumer_close(p);
+}
+
+/* The process of a processor is cut off: its slot is not used meanwhile, and is there when it is
+ * back. */
+static void processors_that_are_cut_off(void **state)
+{
+    net            *n = *state;
+    weir_workqueue *q;
+    OK(weir_workqueue_open(&q, n->node[0].bus, &(weir_workqueue_config){ .address = "work" },
+                           NULL));
+    wait_count(n, 2, "work.register", 1);
+    weir_consumer *p = consume(n, 2, "p", count_message, &received[2]);
+    join_work(n, 2);
+    wait_idle(q, 1);
+    n->node[2].cut = true;
+    wait_idle(q, 0);
+    n->node[2].cut = false;
+    wait_idle(q, 1);
+    weir_workqueue_close(q);
+    weir_consumer_close(p);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define S(name) cmocka_unit_test_setup_teardown(name, set_up_silent, tear_down)
 int main(void)
@@ -645,6 +740,8 @@ int main(void)
         T(processes_come_and_go), T(many_addresses_come_in_parts), T(repetitions_do_no_harm),
         T(a_new_connection_is_enough), T(big_bodies_cross), S(silence_is_an_end),
         S(a_missed_change_is_noticed), S(one_work_queue_leads),
+        T(processors_elsewhere_come_again), S(processors_of_a_lost_leader),
+        S(processors_that_are_cut_off),
     };
     return cmocka_run_group_tests_name("bus_cluster", tests, NULL, NULL);
 }

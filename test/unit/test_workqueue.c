@@ -238,6 +238,10 @@ static void what_the_queue_answers(void **state)
     order(&r, "work.register", "{}", error);
     order(&r, "work.register", "{\"processor\":5}", error);
     order(&r, "work.unregister", "[]", error);
+    static const char own[] = "{\"status\":\"error\",\"message\":\"this is an address of the work "
+                              "queue; a processor needs one of its own\"}";
+    order(&r, "work.register", "{\"processor\":\"work\"}", own);
+    order(&r, "work.register", "{\"processor\":\"work.register\"}", own);
     order(&r, "work.unregister", "{\"processor\":\"nobody\"}", "{\"status\":\"ok\"}");
     OK(weir_bus_send(r.bus, "work", TEXT("{\"accepted_reply\":\"accepted\"}"), NULL));
     OK(weir_bus_send(r.bus, "work", TEXT(" {\"accepted-reply\":\"accepted\"}"), NULL));
@@ -245,8 +249,16 @@ static void what_the_queue_answers(void **state)
     close_queue(&r);
     weir_workqueue *q;
     weir_error      err;
-    assert_int_equal(weir_workqueue_open(&q, NULL, &(weir_workqueue_config){ 0 }, &err),
-                     WEIR_EINVAL);
+    static const struct { const char *address, *part; } wrong[] = {
+        { NULL, "missing" }, { "", "missing" }, { "work.register", "ends in .register" },
+        { "work.unregister", "ends in .unregister" }, { "weir.group.work", "processes of the bus" },
+        { "weir.leads.work", "processes of the bus" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        weir_workqueue_config c = { .address = wrong[i].address };
+        assert_int_equal(weir_workqueue_open(&q, NULL, &c, &err), WEIR_EINVAL);
+        assert_non_null(strstr(err.msg, wrong[i].part));
+    }
 }
 
 static void failures_go_to_the_sender(void **state)
@@ -350,6 +362,83 @@ static void processors_leave(void **state)
     weir_workqueue_stats s;
     weir_workqueue_get_stats(r.q, &s);
     assert_int_equal(s.idle + s.busy, 1);
+    close_queue(&r);
+}
+
+/* ---- processors that disconnect ---- */
+
+static weir_workqueue_stats stats(rig *r)
+{
+    weir_workqueue_stats s;
+    settle(r);
+    weir_workqueue_get_stats(r->q, &s);
+    return s;
+}
+
+static void idle_processors_disconnect(void **state)
+{
+    (void)state;
+    rig            r = { 0 };
+    processor      p1 = { &r, "p1", true }, p2 = { &r, "p2", true };
+    weir_consumer *c[2];
+    open_queue(&r, &(weir_workqueue_config){ .address = "work" });
+    c[0] = consume(&r, &p1);
+    c[1] = consume(&r, &p1);
+    consume(&r, &p2);
+    join(&r, "p1");
+    join(&r, "p1");
+    join(&r, "p2");
+    weir_consumer_close(c[0]);                      /* the address still has a consumer */
+    assert_int_equal(stats(&r).idle, 3);
+    weir_consumer_close(c[1]);
+    assert_int_equal(stats(&r).idle, 1);
+    ask(&r, "1");
+    ask(&r, "2");
+    wait_log(&r, "p2:1,");
+    assert_int_equal(stats(&r).waiting, 1);
+    close_queue(&r);
+}
+
+/* A client that comes again has the slots that it asks for, and no more, however often it comes. */
+static void processors_come_again(void **state)
+{
+    (void)state;
+    rig            r = { 0 };
+    processor      p = { &r, "p1", true };
+    weir_consumer *c;
+    open_queue(&r, &(weir_workqueue_config){ .address = "work" });
+    for (int i = 0; i <= WEIR_WORK_SLOTS; i++) {
+        c = consume(&r, &p);
+        join(&r, "p1");
+        weir_consumer_close(c);
+    }
+    c = consume(&r, &p);
+    join(&r, "p1");
+    assert_int_equal(stats(&r).idle, 1);
+    ask(&r, "1");
+    ask(&r, "2");
+    wait_log(&r, "p1:1,");
+    assert_int_equal(stats(&r).busy, 1);
+    assert_int_equal(stats(&r).waiting, 1);
+    close_queue(&r);
+}
+
+/* It stops to consume while it has work: it may still answer, and gets no more. */
+static void a_busy_processor_stops_consuming(void **state)
+{
+    (void)state;
+    rig            r = { 0 };
+    processor      p = { &r, "p1", true };
+    open_queue(&r, &(weir_workqueue_config){ .address = "work" });
+    weir_consumer *c = consume(&r, &p);
+    join(&r, "p1");
+    ask(&r, "1");
+    wait_log(&r, "p1:1,");
+    weir_consumer_close(c);
+    OK(weir_message_reply(r.last, TEXT("\"done\""), NULL));
+    wait_replies(&r, 1);
+    assert_string_equal(r.reply, "\"done\"");
+    assert_int_equal(stats(&r).idle + stats(&r).busy, 0);
     close_queue(&r);
 }
 
@@ -621,6 +710,9 @@ int main(void)
         cmocka_unit_test(late_work_goes_to_the_end),
         cmocka_unit_test(late_work_goes_to_the_head),
         cmocka_unit_test(a_full_queue),
+        cmocka_unit_test(idle_processors_disconnect),
+        cmocka_unit_test(processors_come_again),
+        cmocka_unit_test(a_busy_processor_stops_consuming),
     };
     return cmocka_run_group_tests_name("workqueue", tests, NULL, NULL);
 }

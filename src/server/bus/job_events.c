@@ -23,7 +23,7 @@
 
 enum { AT_ONCE = 64 };              /* jobs read together */
 
-static const char prefix[] = "vertx.kue.handler.";
+static const char prefix[] = SRV_JOB_EVENTS;
 
 /* An event that waits to be published. */
 typedef struct item {
@@ -363,7 +363,7 @@ static void publish_lost(srv_job_events *e, uint64_t lost)
     snprintf(body, sizeof body, "{\"extra\":{\"message\":\"%" PRIu64 " events of jobs were lost: "
              "more than %d waited to be published (JOB_EVENTS_WAITING)\",\"lost\":%" PRIu64 "}}",
              lost, JOB_EVENTS_WAITING, lost);
-    weir_bus_publish(e->bus, "vertx.kue.handler.workers.error",
+    weir_bus_publish(e->bus, SRV_JOB_EVENTS "workers.error",
                      &(weir_content){ .body = body, .local = true }, NULL);
 }
 

@@ -13,6 +13,8 @@
 #include "weir/bus.h"
 #include "weir/queue.h"
 
+#define SRV_JOB_EVENTS "vertx.kue.handler."      /* their addresses begin so */
+
 enum {
     JOB_EVENTS_WAITING = 20 * 1000,         /* events to publish; more are lost, and reported */
     JOB_EVENTS_KEPT    = 10 * 1000,         /* jobs remembered, so that the event of a job that was

@@ -9,6 +9,9 @@
 
 #include "base/fail.h"
 #include "server/access/file.h"
+#include "server/bus/bus_service.h"
+#include "server/bus/job_events.h"
+#include "server/bus/job_service.h"
 
 typedef struct one {
     srv_workqueue   is;             /* its texts are its own */
@@ -37,9 +40,27 @@ static void close_one(one *o)
     free(o);
 }
 
+/* Where the server itself answers, or publishes. */
+static weir_code check_address(const char *address, weir_error *err)
+{
+    static const char *const whole[] = { SRV_BUS_SERVICE, SRV_JOB_SERVICE };
+    static const char *const begin[] = { SRV_JOB_ENDS, SRV_JOB_EVENTS };
+    bool taken = false;
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        taken |= strcmp(address, whole[i]) == 0;
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        taken |= strncmp(address, begin[i], strlen(begin[i])) == 0;
+    return taken ? weir_fail(err, WEIR_EINVAL, "work queue: the server itself uses the address "
+                             "\"%.80s\"; choose another one", address)
+                 : WEIR_OK;
+}
+
 static weir_code open_one(srv_workqueues *w, const srv_workqueue *is, bool configured, one **out,
                           weir_error *err)
 {
+    *out = NULL;
+    if (check_address(is->address, err))
+        return WEIR_EINVAL;
     one *o = *out = calloc(1, sizeof *o);
     if (!o)
         return weir_fail(err, WEIR_ENOMEM, "work queue: out of memory");
