@@ -10,8 +10,8 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
-HEADERS = ['queue', 'job', 'worker', 'observe', 'condition', 'retryqueue', 'remote', 'event', 'bus', 'workqueue',
-           'future', 'schedule', 'task', 'trace', 'data', 'error']
+HEADERS = ['queue', 'errors', 'job', 'worker', 'observe', 'condition', 'retryqueue', 'remote', 'event', 'bus',
+           'workqueue', 'future', 'schedule', 'task', 'trace', 'data', 'error']
 PAGE = 'docs/reference.md'
 NOISE = re.compile(r'^(#(ifn?def|define WEIR_[A-Z]+_H|endif|include|else|if)\b|extern "C" \{|\}$)')
 FUNCTION = re.compile(r'\b(weir_[a-z_0-9]+)\(')

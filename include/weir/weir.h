@@ -19,6 +19,7 @@
 #include "weir/bus.h"
 #include "weir/data.h"
 #include "weir/error.h"
+#include "weir/errors.h"
 #include "weir/event.h"
 #include "weir/future.h"
 #include "weir/job.h"

@@ -66,8 +66,8 @@ enum { CLI_VALUES = 1024 };
 /* The commands, in the order of the help: cmd_NAME is in cmd/cmd_*.c. */
 #define CLI_COMMANDS(X)                                                                           \
     X(add) X(work) X(observe) CLI_SERVER(X, serve) X(demo)                                        \
-    X(status) X(get) X(list) X(count) X(stats) X(types) X(workers) X(log) X(explain) X(watch)     \
-    X(top)                                                                                        \
+    X(status) X(get) X(list) X(count) X(stats) X(errors) X(types) X(workers) X(log) X(explain)    \
+    X(watch) X(top)                                                                               \
     X(rm) X(retry) X(promote) X(cancel) X(update) X(set) X(pause) X(resume)                       \
     X(export) X(import) X(migrate) X(check) X(bench) CLI_SERVER(X, token)                         \
     X(schedule) X(task) X(bus) X(workqueue) X(completion) X(version) X(help)

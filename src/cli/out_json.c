@@ -206,6 +206,13 @@ weir_code jw_stats(FILE *out, const weir_stats *stats, weir_error *err)
     return write_line(out, text, len, err);
 }
 
+weir_code jw_errors(FILE *out, const weir_error_groups *groups, weir_error *err)
+{
+    size_t len;
+    char  *text = weir_error_groups_json(groups, &len);
+    return write_line(out, text, len, err);
+}
+
 weir_code jw_type(FILE *out, const weir_type_stats *type, weir_error *err)
 {
     size_t len;

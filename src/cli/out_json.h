@@ -27,9 +27,11 @@ void jw_raw(jw *w, const char *name, const char *json, size_t len); /* already J
 /* JSON as it is; if `out` is a terminal, hidden characters (weir_is_hidden()) are escaped. */
 void jw_json(FILE *out, const char *json, size_t len);
 
-/* On one line, as weir_job_json(), weir_stats_json() and weir_type_json() write it. */
+/* On one line, as weir_job_json(), weir_stats_json(), weir_error_groups_json() and weir_type_json()
+ * write it. */
 weir_code jw_job(FILE *out, const weir_job *job, weir_error *err);
 weir_code jw_stats(FILE *out, const weir_stats *stats, weir_error *err);
+weir_code jw_errors(FILE *out, const weir_error_groups *groups, weir_error *err);
 weir_code jw_type(FILE *out, const weir_type_stats *type, weir_error *err);
 
 /* A JSON string in quotes. What is not UTF-8, and NUL, become U+FFFD. */

@@ -3,6 +3,7 @@
 #include "cli/select.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LIST_LIMIT = 500,       /* jobs that are read at once */
@@ -34,8 +35,8 @@ struct selection {
 
 bool select_is_narrow(const select_opts *o, const cli_types *types)
 {
-    return types->n || o->states.set || o->priority.set || o->search || o->since.set ||
-           o->until.set;
+    return types->n || o->states.set || o->priority.set || o->search || o->error ||
+           o->since.set || o->until.set;
 }
 
 int64_t select_moment(const weir_job *job)
@@ -110,16 +111,17 @@ void selection_destroy(selection *s)
     free(s);
 }
 
-static bool has_times(const selection *s)
+/* Does it take a look at a job to decide whether it is wanted? */
+static bool is_sifted(const selection *s)
 {
-    return s->o->since.set || s->o->until.set;
+    return s->o->since.set || s->o->until.set || s->o->error;
 }
 
 void selection_ids_only(selection *s)
 {
     bool merged = s->n > 1 && s->order != SELECT_ANY;
     for (size_t i = 0; i < s->n; i++)
-        s->list[i].query.ids_only = !has_times(s) && !merged &&
+        s->list[i].query.ids_only = !is_sifted(s) && !merged &&
                                     (!s->states || s->list[i].query.state != WEIR_STATE_ANY);
 }
 
@@ -130,6 +132,12 @@ static bool is_wanted(const selection *s, const list *l, const weir_job *job)
     if (l->query.ids_only)
         return true;
     int64_t at = select_moment(job);
+    char    error[WEIR_MAX_ERROR_MASK + 1];
+    if (s->o->error) {
+        weir_mask_error(job->error, error);
+        if (strcmp(error, s->o->error) != 0)
+            return false;
+    }
     return (!s->states || s->states & WEIR_BIT(job->state)) &&
            (!s->o->since.set || at >= s->o->since.n) && (!s->o->until.set || at < s->o->until.n);
 }
@@ -146,7 +154,7 @@ static bool is_beyond(const selection *s, const list *l, const weir_job *job)
 
 static weir_code read_page(selection *s, list *l, size_t want)
 {
-    bool plain = s->n == 1 && !has_times(s);
+    bool plain = s->n == 1 && !is_sifted(s);
     l->query.limit = plain && want < LIST_LIMIT ? want : LIST_LIMIT;
     weir_page_free(l->page);
     l->page = NULL;
@@ -223,7 +231,7 @@ weir_code selection_next(selection *s, size_t want, weir_job **job)
 bool selection_cursor(const selection *s, weir_cursor *out)
 {
     const list *l = &s->list[0];
-    if (s->n != 1 || has_times(s) || l->last || !l->page || l->at != l->page->n)
+    if (s->n != 1 || is_sifted(s) || l->last || !l->page || l->at != l->page->n)
         return false;
     *out = l->page->next;
     return true;
@@ -231,7 +239,7 @@ bool selection_cursor(const selection *s, weir_cursor *out)
 
 bool selection_go_on(selection *s, const weir_cursor *after)
 {
-    if (s->n != 1 || has_times(s))
+    if (s->n != 1 || is_sifted(s))
         return false;
     s->list[0].query.after = *after;
     return true;
@@ -242,7 +250,7 @@ bool selection_go_on(selection *s, const weir_cursor *after)
 weir_code selection_count(selection *s, uint64_t *n)
 {
     weir_code rc = WEIR_OK;
-    bool      look = has_times(s) || s->o->search || s->o->priority.set;
+    bool      look = is_sifted(s) || s->o->search || s->o->priority.set;
     *n = 0;
     for (size_t i = 0; !rc && !look && i < s->n; i++) {
         uint64_t part = 0;

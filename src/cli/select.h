@@ -9,7 +9,7 @@
 typedef struct select_opts {
     opt_texts   types;
     opt_num     states, priority, since, until;
-    const char *search;
+    const char *search, *error;
 } select_opts;
 
 /* Entries of a table of options; the command's struct has a member `select`. */
@@ -25,6 +25,8 @@ typedef struct select_opts {
     { .name = "search", .kind = OPT_TEXT, .at = offsetof(opts, select.search), .arg = "WORDS",    \
       .help = "only with all these words in data, error or log (word* is a beginning); finds "    \
               "jobs that were added with --search, or whose type is indexed" },                   \
+    { .name = "error", .kind = OPT_TEXT, .at = offsetof(opts, select.error), .arg = "ERROR",      \
+      .help = "only with this error, as `weir errors` shows it" },                                \
     { .name = "since", .kind = OPT_PAST, .at = offsetof(opts, select.since), .arg = "TIME",       \
       .help = "only from this time on, or not longer ago (2h). The time of a job is its end; "    \
               "before that its start, when it is due, or when it was added" },                    \

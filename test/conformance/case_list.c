@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/error_mask.h"
+
 /* All pages of a query, `limit` at a time, as "1 2 3"; checks that none but the last is short. */
 static void check_pages(fixture *f, weir_query q, size_t limit, const char *want)
 {
@@ -374,6 +376,42 @@ static void a_priority_far_apart_among_ended_jobs(fixture *f)
     check_long_lists(f, WEIR_STATE_COMPLETE);
 }
 
+/* ---- groups of errors ---- */
+
+static void add_failed(fixture *f, const char *type, const char *error)
+{
+    add(f, type);
+    const weir_job *job = take(f, type);
+    CHECK_INT(fail_job(f, job, error), WEIR_OK);
+    f->now += 10;
+}
+
+/* What weir_get_errors() makes of a list: the error and the end of a failed job are in it. */
+static void failed_jobs_in_groups(fixture *f)
+{
+    weir_error_groups *g = weir__error_groups_create();
+    assert_non_null(g);
+    int64_t start = f->now;
+    add_failed(f, "a", "no user \"ann\"\nat line 3");
+    add_failed(f, "b", "no user \"ann\"");
+    add_failed(f, "a", "timeout after 30s");
+    add_failed(f, "a", "no user \"bob\"");
+    const weir_page *page = list(f, &(weir_query){ .state = WEIR_STATE_FAILED, .type = "a",
+                                                   .descending = true });
+    CHECK_INT(page->n, 3);
+    for (size_t i = 0; i < page->n; i++)
+        CHECK(weir__error_groups_add(g, page->job[i]));
+    weir__error_groups_sort(g);
+    CHECK_INT(g->n, 2);
+    CHECK_STR(g->group[0].error, "no user \"*\"");
+    CHECK_INT(g->group[0].count, 2);
+    CHECK_INT(g->group[0].first_at, start);
+    CHECK_INT(g->group[0].last_at, start + 30);
+    CHECK_INT(g->group[0].example, 4);
+    CHECK_STR(g->group[1].error, "timeout after *s");
+    weir_error_groups_free(g);
+}
+
 const conformance_case cases_list[] = {
     CASE(an_empty_list),
     CASE(all_jobs_by_id),
@@ -383,6 +421,7 @@ const conformance_case cases_list[] = {
     ORDERED_CASE(finished_jobs_by_their_end),
     CASE(a_whole_job_is_listed),
     CASE(ids_alone),
+    ORDERED_CASE(failed_jobs_in_groups),
     CASE(a_page_goes_on_though_its_last_job_is_gone),
     ORDERED_CASE(pages_neither_skip_nor_repeat_while_jobs_move),
     CASE(backwards_too),

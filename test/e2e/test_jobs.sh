@@ -570,6 +570,32 @@ case_pause_and_resume() {
     hasnt out "paused"
 }
 
+case_errors() {
+    weir add later --delay 1h -q
+    status 0 weir errors
+    has err "no job has failed"
+    for to in ann bob eve; do weir add mail "{\"to\":\"$to\"}" -q; done
+    weir add sms -q
+    echo 'read -r d; case $d in *to*) echo "no user $(echo "$d" | tr -dc "a-z:\"")" ;; *) echo "timeout after 30s" ;;
+        esac >&2; exit 1' >bad
+    weir work mail sms --exec 'sh bad' --drain >work.out 2>&1
+    status 0 weir errors
+    narrow out
+    has out 'exit status *: no user "*":"*"'
+    has out 'exit status *: timeout after *s'
+    status 0 weir errors mail --json
+    json_lines out
+    has out '"count":3'
+    hasnt out timeout
+    status 3 weir errors never-seen
+    same "$(weir list --error 'exit status *: no user "*":"*"' --ids | tr '\n' ' ')" "4 3 2 "
+    same "$(weir count mail --error 'exit status *: timeout after *s')" 0
+    status 0 weir retry --error 'exit status *: no user "*":"*"'
+    same "$(weir count --state inactive)" 3
+    status 0 weir rm --error 'exit status *: timeout after *s'
+    same "$(weir count --state failed)" 0
+}
+
 case_explain() {
     weir add mail --delay 1h
     status 0 weir explain 1

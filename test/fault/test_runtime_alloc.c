@@ -193,6 +193,11 @@ static void read_all(run *r)
         weir_lines_free(lines);
     if (!TRY(weir_get(r->q, 1, &job, NULL)))
         weir_job_free(job);
+    weir_error_groups *groups;
+    if (!TRY(weir_get_errors(r->q, NULL, &groups, NULL)))
+        weir_error_groups_free(groups);
+    else
+        assert_null(groups);
     if (!TRY(weir_explain(r->q, 1, &e, NULL)))
         weir_explanation_free(e);
     else

@@ -166,6 +166,12 @@ static void refused(void **state)
         { "{\"action\":\"cancel\",\"filter\":{\"ids\":[0]}}", "filter.ids[0]:" },
         { "{\"action\":\"cancel\",\"filter\":{\"ids\":[1],\"search\":\"a\"}}", "filter.search:" },
         { "{\"action\":\"cancel\",\"filter\":{\"frob\":1}}", "filter.frob:" },
+        { "{\"action\":\"cancel\",\"filter\":{\"error\":\"x\"}}", "filter.error:" },
+        { "{\"action\":\"retry\",\"filter\":{\"error\":\"x\",\"state\":\"complete\"}}",
+          "filter.error:" },
+        { "{\"action\":\"retry\",\"filter\":{\"error\":\"x\",\"ids\":[1]}}", "filter.error:" },
+        { "{\"action\":\"retry\",\"filter\":{\"error\":\"x\"},\"after\":\"frob\"}", "after:" },
+        { "{\"action\":\"retry\",\"filter\":{\"type\":\"x\"},\"after\":\"1.1\"}", "after:" },
         { "{\"action\":\"cancel\",\"all\":true,\"limit\":0}", "limit:" },
         { "{\"action\":\"cancel\",\"all\":true,\"limit\":10001}", "limit:" },
         { "{\"action\":\"cancel\",\"all\":1}", "all:" },
@@ -177,6 +183,78 @@ static void refused(void **state)
 }
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, start, stop)
+/* ---- groups of errors ---- */
+
+static void add_failed(const char *type, const char *error)
+{
+    static int64_t later;
+    weir_imported  out;
+    int64_t        at = weir_now(w.t.q) - 60000 + later++;
+    weir_job       job = { .type = type, .state = WEIR_STATE_FAILED, .data = "{}", .data_len = 2,
+                           .error = error, .attempts = 1, .max_attempts = 1, .created_at = at,
+                           .failed_at = at + 1, .finished_at = at + 1 };
+    rt            *t = &w.t;
+    OK(weir_import(t->q, &(weir_incoming){ .job = &job, .new_id = true }, 1, &out, &t->err));
+    assert_int_equal(out.err.code, WEIR_OK);
+}
+
+static void expect(const char *method, const char *target, const char *body, const char *want)
+{
+    web_answer a = web_call(&w, method, target, body);
+    if (a.status != 200 || !strstr(a.body, want))
+        fail_msg("%s: %d %s, not %s", target, a.status, a.body, want);
+    web_free(&a);
+}
+
+static void groups_of_errors(void **state)
+{
+    (void)state;
+    expect("GET", "/v1/errors", NULL,
+           "{\"groups\":[],\"looked\":0,\"others\":0,\"more\":false}");
+    add_failed("mail", "no user \"ann\"");
+    add_failed("sms", "no user \"ann\"");
+    add_failed("mail", "timeout after 30s");
+    add_failed("mail", "no user \"bob\"");
+    expect("GET", "/v1/errors", NULL, "{\"groups\":[{\"type\":\"mail\","
+           "\"error\":\"no user \\\"*\\\"\",\"count\":2,\"first_at\":");
+    expect("GET", "/v1/errors", NULL, "\"example\":4}");
+    expect("GET", "/v1/errors", NULL, "\"looked\":4,\"others\":0,\"more\":false}");
+    expect("GET", "/v1/errors?type=sms", NULL, "\"looked\":1,");
+    expect("GET", "/v1/jobs?ids=true&state=failed&error=no+user+%22*%22", NULL,
+           "{\"jobs\":[1,2,4],");
+    expect("GET", "/v1/jobs?ids=true&type=mail&error=no+user+%22*%22&limit=1", NULL,
+           "{\"jobs\":[1],\"next\":\"");
+    expect("GET", "/v1/jobs?ids=true&error=", NULL, "{\"jobs\":[],\"next\":null}");
+}
+
+#define NO_USER "\"error\":\"no user \\\"*\\\"\""
+
+static void by_error(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        add_failed(i % 5 ? "mail" : "sms", i % 2 ? "no user \"ann\"" : "timeout");
+    bulk("{\"action\":\"retry\",\"filter\":{" NO_USER "},\"dry_run\":true}", 5, 0, 0, false);
+    bulk("{\"action\":\"retry\",\"filter\":{\"type\":\"mail\"," NO_USER "},\"dry_run\":true}", 4, 0,
+         0, false);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_FAILED), 10);
+    /* one first; then it goes on from there */
+    web_answer a = web_call(&w, "POST", "/v1/jobs/bulk",
+                            "{\"action\":\"retry\",\"filter\":{" NO_USER "},\"limit\":1}");
+    assert_non_null(strstr(a.body, "{\"matched\":1,\"done\":1,\"skipped\":0,\"more\":true,"
+                                   "\"next\":\""));
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), 1);
+    char body[400];
+    snprintf(body, sizeof body, "{\"action\":\"retry\",\"filter\":{" NO_USER "},\"after\":%s",
+             strstr(a.body, "\"next\":") + strlen("\"next\":"));
+    web_free(&a);
+    bulk(body, 4, 4, 0, false);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_FAILED), 5);
+    bulk("{\"action\":\"delete\",\"filter\":{\"state\":\"failed\",\"error\":\"timeout\"}}", 5, 5, 0,
+         false);
+    assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +264,8 @@ int main(void)
         CASE(by_words),
         CASE(by_priority),
         CASE(by_ids),
+        CASE(by_error),
+        CASE(groups_of_errors),
         CASE(thousands),
         CASE(refused),
     };

@@ -59,6 +59,7 @@ static const struct {
     { "GET", "/v1/jobs/1/wait?timeout=1ms", NULL, WEIR_ROLE_READ },
     { "POST", "/v1/jobs/bulk", "{\"action\":\"cancel\",\"filter\":{\"type\":\"mail\"}}",
       WEIR_ROLE_ADMIN },
+    { "GET", "/v1/errors?type=mail", NULL, WEIR_ROLE_READ },
     { "GET", "/v1/stats", NULL, WEIR_ROLE_READ },
     { "GET", "/v1/types", NULL, WEIR_ROLE_READ },
     { "GET", "/v1/types/mail", NULL, WEIR_ROLE_READ },
@@ -173,6 +174,7 @@ static void a_token_of_two_types(void **state)
     says(BOTH_ADMIN, 200, "{\"jobs\":[2],", "GET", "/v1/jobs?ids=true&type=sms", NULL);
     says(BOTH_ADMIN, 200, "{\"jobs\":[2,1],", "GET", "/v1/jobs?ids=true&order=desc&limit=2", NULL);
     says(BOTH_ADMIN, 403, "forbidden", "GET", "/v1/jobs?type=other", NULL);
+    says(BOTH_ADMIN, 403, "name one", "GET", "/v1/errors", NULL);
     says(BOTH_ADMIN, 200, "\"counts\":{\"inactive\":2,", "GET", "/v1/stats", NULL);
     says(BOTH_ADMIN, 404, "no type", "GET", "/v1/types/other", NULL);
     says(BOTH_ADMIN, 403, "alone", "GET", "/metrics", NULL);

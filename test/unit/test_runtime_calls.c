@@ -658,6 +658,73 @@ RT_TEST(calls_go_on_beside_a_slow_callback)
     weir_unlisten(l);
 }
 
+/* ---- groups of errors ---- */
+
+static void import_failed(rt *t, int64_t from, int n)
+{
+    enum { AT_ONCE = 500 };
+    static weir_job      job[AT_ONCE];
+    static weir_incoming in[AT_ONCE];
+    for (int i = 0; i < n; i++) {
+        int64_t at = from + i;
+        job[i] = (weir_job){ .type = i % 10 ? "mail" : "sms", .state = WEIR_STATE_FAILED,
+                             .data = "{}", .data_len = 2, .attempts = 1, .max_attempts = 1,
+                             .created_at = at,
+                             .error = i % 2 ? "timeout after 30s" : "no user 'ann'",
+                             .failed_at = at, .finished_at = at };
+        in[i] = (weir_incoming){ .job = &job[i], .new_id = true };
+    }
+    OK(weir_import(t->q, in, (size_t)n, NULL, &t->err));
+}
+
+RT_TEST(errors_in_groups)
+{
+    weir_error_groups *g, *again;
+    int64_t            start = weir_now(t->q) - 20000;
+    assert_int_equal(weir_get_errors(t->q, "", &g, &t->err), WEIR_EINVAL);
+    assert_null(g);
+    for (int i = 0; i < 2000; i += 500)
+        import_failed(t, start + i, 500);
+    OK(weir_get_errors(t->q, NULL, &g, &t->err));
+    assert_int_equal(AWAIT(weir_get_errors_async(t->q, "mail", &again, &f, &t->err)), WEIR_OK);
+    assert_int_equal(g->n, 3);
+    assert_int_equal(g->looked, 2000);
+    assert_false(g->more);
+    assert_string_equal(g->group[0].error, "timeout after *s");
+    assert_int_equal(g->group[0].count, 1000);
+    assert_int_equal(g->group[0].last_at - g->group[0].first_at, 1998);
+    assert_string_equal(g->group[1].error, "no user '*'");
+    assert_int_equal(g->group[1].count, 800);
+    assert_string_equal(g->group[2].type, "sms");
+    assert_int_equal(again->n, 2);
+    assert_int_equal(again->looked, 1800);
+    weir_error_groups_free(g);
+    weir_error_groups_free(again);
+}
+
+/* A look is bounded, and says so. */
+static void a_look_at_errors_ends(void **state)
+{
+    rt                 rt_, *t = &rt_;
+    weir_error_groups *g;
+    (void)state;
+    rt_open(t, RT_MEM, false);
+    int64_t start = weir_now(t->q) - 20000;
+    for (int i = 0; i < WEIR_MAX_ERROR_JOBS; i += 500)
+        import_failed(t, start + i, 500);
+    OK(weir_get_errors(t->q, NULL, &g, &t->err));
+    assert_int_equal(g->looked, WEIR_MAX_ERROR_JOBS);
+    assert_false(g->more);
+    weir_error_groups_free(g);
+    import_failed(t, start + WEIR_MAX_ERROR_JOBS, 1);
+    OK(weir_get_errors(t->q, NULL, &g, &t->err));
+    assert_int_equal(g->looked, WEIR_MAX_ERROR_JOBS);
+    assert_true(g->more);
+    assert_int_equal(g->group[g->n - 1].last_at, start + WEIR_MAX_ERROR_JOBS);
+    weir_error_groups_free(g);
+    rt_close(t);
+}
+
 /* ---- how the store was used ---- */
 
 RT_TEST(every_operation_is_in_one_batch)
@@ -692,6 +759,8 @@ int main(void)
         cmocka_unit_test(several_queues),
         cmocka_unit_test(opening_what_cannot_be),
         cmocka_unit_test(calls_go_on_beside_a_slow_callback),
+        cmocka_unit_test(errors_in_groups),
+        cmocka_unit_test(a_look_at_errors_ends),
         cmocka_unit_test(every_operation_is_in_one_batch),
     };
     return cmocka_run_group_tests_name("runtime_calls", tests, NULL, NULL);

@@ -1,7 +1,9 @@
 /* api.c - what the handlers of API v1 share. */
 #include "server/api/api.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/results.h"
@@ -189,4 +191,28 @@ void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms, srv_handler *gone)
         too_long(r);
     else
         srv_after(r, ms, too_long);
+}
+
+/* ---- cursors ---- */
+
+void srv_cursor_write(weir_buf *out, const weir_cursor *c)
+{
+    weir__buf_char(out, '"');
+    weir__buf_int(out, c->rank);
+    weir__buf_char(out, '.');
+    weir__buf_uint(out, c->id);
+    weir__buf_char(out, '"');
+}
+
+bool srv_cursor_read(const char *text, weir_cursor *out)
+{
+    char *end;
+    if (strspn(text, "-.0123456789") != strlen(text))       /* strtoll() would skip blanks */
+        return false;
+    errno = 0;
+    out->rank = strtoll(text, &end, 10);
+    if (end == text || *end != '.' || end[1] < '0' || end[1] > '9')
+        return false;
+    out->id = strtoull(end + 1, &end, 10);
+    return !errno && !*end;
 }

@@ -48,6 +48,10 @@ void srv_forbidden_json(weir_buf *out, const char *message, const char *field);
 /* {"id":7,"state":"inactive" -- the end is up to the caller. */
 void srv_id_state_json(weir_buf *out, uint64_t id, weir_state state);
 
+/* Where a page ends, as text: "RANK.ID", when it is written in quotes. False: no such text. */
+void srv_cursor_write(weir_buf *out, const weir_cursor *c);
+bool srv_cursor_read(const char *text, weir_cursor *out);
+
 /* What a handler keeps until its answer. False: out of memory, and it was answered. */
 #define SRV_STATE(r, st) srv_state(r, (void **)&(st), sizeof *(st))
 bool srv_state(srv_request *r, void **st, size_t size);

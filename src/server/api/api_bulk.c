@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/error_mask.h"
 #include "server/api/api.h"
 #include "server/access/audit.h"
 #include "server/http/body.h"
@@ -36,6 +37,7 @@ static const action actions[] = {
 typedef struct filter {
     weir_state  state;
     const char *type, *search;
+    const char *error;          /* failed jobs with this masked error alone; NULL: any */
     bool        by_priority;
     int32_t     priority;
     weir_ids    ids;
@@ -46,9 +48,12 @@ typedef struct bulk {
     filter        filter;
     bool          dry_run, all;
     int64_t       limit;
+    const char   *go_on;        /* `after` of the request: where a look for an error goes on */
     /* gathering */
     weir_state    state;        /* the list being read */
     weir_cursor   after;
+    weir_look     look;         /* for an error; see core/error_mask.h */
+    bool          next;         /* `after` is an answer: where another call goes on */
     weir_page    *page;
     weir_stats   *stats;
     weir_job    **job;          /* LOOKS_AT_ONCE of them */
@@ -84,6 +89,7 @@ static const weir_field filter_fields[] = {
     WEIR_FIELD("type", weir__as_type, OF(type)),
     WEIR_FIELD("priority", weir__as_priority, OF(priority), .given = OF(by_priority)),
     WEIR_FIELD("search", weir__as_text, OF(search)),
+    WEIR_FIELD("error", weir__as_text, OF(error)),
     WEIR_FIELD("ids", weir__as_ids, OF(ids), .min = 1, .max = MAX_BULK),
     { 0 }
 };
@@ -94,16 +100,39 @@ static const weir_field bulk_fields[] = {
     WEIR_FIELD("filter", weir__as_object, AT(filter), .fields = filter_fields),
     WEIR_FIELD("dry_run", weir__as_bool, AT(dry_run)),
     WEIR_FIELD("limit", weir__as_int, AT(limit), .min = 1, .max = MAX_BULK),
+    WEIR_FIELD("after", weir__as_text, AT(go_on)),
     WEIR_FIELD("all", weir__as_bool, AT(all)),
     { 0 }
 };
 #undef AT
 
+/* A group of errors is of failed jobs. False: it was answered. */
+static bool check_error(srv_request *r, bulk *b)
+{
+    const filter *f = &b->filter;
+    if (f->error && f->ids.n)
+        srv_reply_fail(r, WEIR_EINVAL, "filter.error",
+                       "filter.error: there are ids, too; only one of them can be given");
+    else if (f->error && ((f->state && f->state != WEIR_STATE_FAILED) ||
+                          !(b->action->from & WEIR_BIT(WEIR_STATE_FAILED))))
+        srv_reply_fail(r, WEIR_EINVAL, "filter.error", "filter.error: only failed jobs are in "
+                                                       "groups of errors");
+    else if (b->go_on && !f->error)
+        srv_reply_fail(r, WEIR_EINVAL, "after", "after: only with filter.error");
+    else if (b->go_on && !srv_cursor_read(b->go_on, &b->after))
+        srv_reply_fail(r, WEIR_EINVAL, "after",
+                       "after: \"%.60s\" is not the \"next\" of a call before", b->go_on);
+    else
+        return true;
+    return false;
+}
+
 /* False: it was answered. */
 static bool check(srv_request *r, bulk *b)
 {
     filter *f = &b->filter;
-    bool    narrow = f->state || f->type || f->by_priority || f->search || f->ids.n;
+    bool    narrow = f->state || f->type || f->by_priority || f->search || f->error ||
+                     f->ids.n;
     if (!narrow && !b->all)
         srv_reply_fail(r, WEIR_EINVAL, "filter", "filter: empty, which is every job; say "
                                                  "\"all\":true if that is meant");
@@ -116,7 +145,7 @@ static bool check(srv_request *r, bulk *b)
         srv_reply_fail(r, WEIR_EINVAL, "filter.state", "filter.state: %s cannot be done to jobs "
                        "that are %s", b->action->name, weir_state_name(f->state));
     else
-        return true;
+        return check_error(r, b);
     return false;
 }
 
@@ -136,10 +165,11 @@ static void note_bulk(srv_request *r, const bulk *b)
     }
     if (!srv_audited(r))
         return;
-    srv_audit_detail(r, "%s%s%s%s%.128s%s%.60s%s: %zu of %zu done", b->action->name,
+    srv_audit_detail(r, "%s%s%s%s%.128s%s%.60s%s%.60s%s: %zu of %zu done", b->action->name,
                      f->state ? ", state " : "", f->state ? weir_state_name(f->state) : "",
                      f->type ? ", type " : "", f->type ? f->type : "",
                      f->search ? ", search " : "", f->search ? f->search : "",
+                     f->error ? ", error " : "", f->error ? f->error : "",
                      f->ids.n ? ", by id" : b->all ? ", all" : "", b->done, b->n);
     for (size_t i = 0; i < b->n; i++)
         srv_audit_id(r, b->id[i]);
@@ -157,7 +187,12 @@ static void reply(srv_request *r, const bulk *b, uint64_t matched)
     weir__buf_uint(&body, b->done);
     weir__buf_str(&body, ",\"skipped\":");
     weir__buf_uint(&body, met - (b->dry_run ? b->n : b->done));
-    weir__buf_str(&body, b->more ? ",\"more\":true}" : ",\"more\":false}");
+    weir__buf_str(&body, b->more ? ",\"more\":true" : ",\"more\":false");
+    if (b->next) {
+        weir__buf_str(&body, ",\"next\":");
+        srv_cursor_write(&body, &b->after);
+    }
+    weir__buf_char(&body, '}');
     srv_reply_json(r, 200, &body);
 }
 
@@ -258,6 +293,47 @@ static void read_page(srv_request *r)
     }
     weir_code rc = weir_list_async(srv_queue(r), &q, &b->page, &f, &err);
     srv_await(r, rc, &err, f, page_read);
+}
+
+/* ---- gathering: a group of errors ---- */
+
+static void read_failed(srv_request *r);
+
+/* When a page has more of the group than the limit, another call reads that page anew: what was
+ * done to is not in it any more, and what fails again comes before it. */
+static void failed_read(srv_request *r, weir_code code, const weir_error *err)
+{
+    bulk  *b = r->state;
+    size_t i = 0, limit = (size_t)b->limit;
+    if (srv_failed(r, code, err))
+        return;
+    for (; i < b->page->n && b->n < limit; i++) {
+        weir__look_add(&b->look, b->page->job[i]);
+        if (weir__error_is(b->page->job[i], b->filter.error))
+            b->id[b->n++] = b->page->job[i]->id;
+    }
+    bool whole = i == b->page->n, more = !whole || b->page->more;
+    if (whole)
+        b->after = b->page->next;
+    weir_page_free(b->page);
+    b->more = b->next = more && (b->n == limit || !weir__look_next(&b->look));
+    if (!more || b->more)
+        act(r);
+    else
+        read_failed(r);
+}
+
+static void read_failed(srv_request *r)
+{
+    bulk        *b = r->state;
+    weir_error   err = { 0 };
+    weir_future *f = NULL;
+    weir_query   q = { .state = WEIR_STATE_FAILED, .type = b->filter.type,
+                       .search = b->filter.search, .by_priority = b->filter.by_priority,
+                       .priority = b->filter.priority, .descending = true, .after = b->after,
+                       .limit = weir__look_next(&b->look) };
+    weir_code    rc = weir_list_async(srv_queue(r), &q, &b->page, &f, &err);
+    srv_await(r, rc, &err, f, failed_read);
 }
 
 /* ---- gathering: from ids ---- */
@@ -368,6 +444,9 @@ static void bulk_jobs(srv_request *r)
         b->more = b->filter.ids.n > limit;
         b->asked = b->more ? limit : b->filter.ids.n;
         look(r);
+    } else if (b->filter.error) {
+        b->filter.state = WEIR_STATE_FAILED;
+        read_failed(r);
     } else if (b->dry_run && !b->filter.search && !b->filter.by_priority) {
         count(r);
     } else {

@@ -1,9 +1,8 @@
 /* api_jobs.c - jobs: lists of them, and one of them: look, change, forget; retry, promote, cancel;
  * wait for its end, explain it. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/error_mask.h"
 #include "server/api/api.h"
 #include "server/http/body.h"
 #include "server/http/parts.h"
@@ -23,6 +22,7 @@ typedef struct listing {
     size_t     reads;
     bool       ids;                 /* just these are wanted */
     bool       several;             /* the token has several types: others are left out */
+    const char *error;              /* jobs with this masked error alone; NULL: any */
     weir_page *page;
 } listing;
 
@@ -31,15 +31,18 @@ static void end_page(srv_request *r, listing *l, bool more)
     weir_buf *out = &l->parts.body;
     weir__buf_str(out, "],\"next\":");
     if (more) {
-        weir__buf_char(out, '"');
-        weir__buf_int(out, l->query.after.rank);
-        weir__buf_char(out, '.');
-        weir__buf_uint(out, l->query.after.id);
-        weir__buf_str(out, "\"}");
+        srv_cursor_write(out, &l->query.after);
+        weir__buf_char(out, '}');
     } else {
         weir__buf_str(out, "null}");
     }
     srv_parts_end(r);
+}
+
+static bool is_wanted(const srv_request *r, const listing *l, const weir_job *job)
+{
+    return (!l->several || !srv_caller_lacks(&r->who, job->type)) &&
+           (!l->error || weir__error_is(job, l->error));
 }
 
 static void part_listed(srv_request *r, weir_code code, const weir_error *err)
@@ -53,7 +56,7 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
         return;
     }
     for (size_t i = 0; i < l->page->n; i++) {
-        if (l->several && srv_caller_lacks(&r->who, l->page->job[i]->type))
+        if (!is_wanted(r, l, l->page->job[i]))
             continue;
         if (l->n++)
             weir__buf_char(out, ',');
@@ -88,25 +91,11 @@ static void list_part(srv_request *r)
     listing     *l = r->state;
     weir_error   err = { 0 };
     weir_future *f = NULL;
-    if (l->several)
-        l->query.ids_only = false;          /* their types are needed */
+    if (l->several || l->error)
+        l->query.ids_only = false;          /* type or error decides which are wanted */
     l->query.limit = jobs_to_read(l);
     weir_code rc = weir_list_async(srv_queue(r), &l->query, &l->page, &f, &err);
     srv_await(r, rc, &err, f, part_listed);
-}
-
-/* "RANK.ID", as the last page gave it. */
-static bool read_cursor(const char *text, weir_cursor *out)
-{
-    char *end;
-    if (strspn(text, "-.0123456789") != strlen(text))       /* strtoll() would skip blanks */
-        return false;
-    errno = 0;
-    out->rank = strtoll(text, &end, 10);
-    if (end == text || *end != '.' || end[1] < '0' || end[1] > '9')
-        return false;
-    out->id = strtoull(end + 1, &end, 10);
-    return !errno && !*end;
 }
 
 /* False: it was answered. */
@@ -117,6 +106,7 @@ static bool read_query(srv_request *r, listing *l)
     int64_t     limit = PAGE;
     q->type = srv_query(r, "type");
     q->search = srv_query(r, "search");
+    l->error = srv_query(r, "error");
     if (!q->type)
         q->type = srv_caller_only_type(&r->who);
     l->several = !q->type && *r->who.types;
@@ -133,7 +123,7 @@ static bool read_query(srv_request *r, listing *l)
         srv_reply_fail(r, WEIR_EINVAL, "order", "order: \"%.60s\" is neither asc nor desc", order);
         return false;
     }
-    if (after && !read_cursor(after, &q->after)) {
+    if (after && !srv_cursor_read(after, &q->after)) {
         srv_reply_fail(r, WEIR_EINVAL, "after",
                        "after: \"%.60s\" is not the \"next\" of a page before", after);
         return false;
@@ -346,6 +336,8 @@ static const srv_param list_query[] = {
     { "priority", SRV_P_PRIORITY, "jobs of just this priority; without state inactive a page may "
                                   "then have few jobs or none, and yet a \"next\"" },
     { "search", SRV_P_TEXT, "jobs with all these words in data, error or log; word* is a start" },
+    { "error", SRV_P_TEXT, "jobs with this error, as GET /v1/errors names it; a page may then have "
+                           "few jobs or none, and yet a \"next\"" },
     { "order", SRV_P_TEXT, "asc (first) or desc" },
     { "limit", SRV_P_INT, "jobs in the page, 1 to 1000 (100)" },
     { "after", SRV_P_TEXT, "\"next\" of the page before" },

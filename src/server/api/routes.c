@@ -8,6 +8,7 @@ extern const srv_route srv_batch_routes[];
 extern const srv_route srv_bulk_routes[];
 extern const srv_route srv_bus_routes[];
 extern const srv_route srv_eventbus_routes[];
+extern const srv_route srv_errors_routes[];
 extern const srv_route srv_events_routes[];
 extern const srv_route srv_finish_routes[];
 extern const srv_route srv_health_routes[];
@@ -34,6 +35,7 @@ const srv_route *const srv_routes[] = {
     srv_batch_routes,
     srv_bulk_routes,
     srv_bus_routes,
+    srv_errors_routes,
     srv_health_routes,
     srv_history_routes,
     srv_metrics_routes,
