@@ -13,7 +13,8 @@ import sys
 
 LIBRARY = 'weir base core op store'
 SERVER = 'weir base core op server server/http server/access server/live'
-CLI = 'weir op/role.h server/config.h server/server.h server/access/auth.h server/access/tokens.h'
+CLI = 'weir base/near.h op/role.h server/config.h server/server.h server/access/auth.h ' \
+      'server/access/tokens.h'
 ROOMS = {
     'weir': '',
     'base': 'weir',

@@ -119,6 +119,14 @@ int weir_complain(const weir_error *err)
     return weir_code_exit(err->code);
 }
 
+weir_code weir__check_number(unsigned number, unsigned count, const char *field, weir_error *err)
+{
+    if (number < count)
+        return WEIR_OK;
+    return weir__fail_field(err, WEIR_EINVAL, field, "unknown number %d, must be 0 to %u",
+                            (int)number, count - 1);
+}
+
 weir_code weir__check_reserved(void *const *reserved, size_t n, weir_error *err)
 {
     for (size_t i = 0; i < n; i++)

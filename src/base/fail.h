@@ -16,6 +16,9 @@ weir_code weir__fail_field(weir_error *err, weir_code code, const char *field, c
 weir_code weir__fail_inside(weir_error *err, weir_code code, const char *fmt, ...)
     WEIR_PRINTF(3, 4);
 
+/* WEIR_EINVAL unless it is a number of an enum that has `count` of them, from 0 on. */
+weir_code weir__check_number(unsigned number, unsigned count, const char *field, weir_error *err);
+
 /* WEIR_EINVAL unless the reserved members of a public struct are NULL: see weir.h. */
 #define WEIR__CHECK_RESERVED(s, err)                                                              \
     weir__check_reserved((s)->reserved, sizeof (s)->reserved / sizeof *(s)->reserved, err)

@@ -56,9 +56,9 @@ static void add(cli_columns *c, const column *one)
 static weir_code add_named(cli_columns *c, const char *name, weir_error *err)
 {
     char hint[80];
-    near guess = { .typed = name };
+    weir_near guess = { .typed = name };
     for (int i = 0; i < COLUMNS; i++) {
-        near_try(&guess, columns[i].name);
+        weir__near_try(&guess, columns[i].name);
         if (strcmp(columns[i].name, name) != 0)
             continue;
         if (c->n == TABLE_COLUMNS)

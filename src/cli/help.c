@@ -84,9 +84,9 @@ void help_one(FILE *out, const command *cmd)
 int help_unknown(cli *c, const char *name)
 {
     char hint[80];
-    near guess = { .typed = name };
+    weir_near guess = { .typed = name };
     for (const command *const *cmd = cli_commands; *cmd; cmd++)
-        near_try(&guess, (*cmd)->name);
+        weir__near_try(&guess, (*cmd)->name);
     c->command = NULL;
     return cli_usage(c, "unknown command '%s'%s", name, near_hint(hint, sizeof hint, &guess, ""));
 }

@@ -1,51 +1,10 @@
-/* near.c - see near.h. The distance is Damerau's: a letter more, less or other, or two swapped. */
+/* near.c - see near.h. */
 #include "cli/near.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 64 };
-
-static size_t least_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t distance(const char *a, size_t n, const char *b, size_t m)
-{
-    size_t row[3][LONGEST + 1];         /* of i - 2, i - 1 and i, in turn */
-    for (size_t j = 0; j <= m; j++)
-        row[0][j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            now[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
-            now[j] = least_of(now[j], least_of(last[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least_of(now[j], before[j - 2] + 1);
-        }
-    }
-    return row[n % 3][m];
-}
-
-void near_try(near *guess, const char *word)
-{
-    size_t n = strlen(guess->typed), m = strlen(word);
-    if (n == 0 || n > LONGEST || m > LONGEST)
-        return;
-    size_t d = distance(guess->typed, n, word, m);
-    if (n >= 2 && m > n && memcmp(guess->typed, word, n) == 0)
-        d = least_of(d, NEAR_MAX);
-    else if (d > NEAR_MAX || 2 * d > n)
-        return;
-    if (!guess->best || d < guess->least) {
-        guess->best = word;
-        guess->least = d;
-    }
-}
-
-const char *near_hint(char *out, size_t size, const near *n, const char *before)
+const char *near_hint(char *out, size_t size, const weir_near *n, const char *before)
 {
     *out = 0;
     if (n->best)
@@ -56,9 +15,9 @@ const char *near_hint(char *out, size_t size, const near *n, const char *before)
 const char *near_words(char *out, size_t size, const char *typed, const char *words)
 {
     char list[256], *rest = NULL;
-    near guess = { .typed = typed };
+    weir_near guess = { .typed = typed };
     snprintf(list, sizeof list, "%s", words);
     for (char *w = strtok_r(list, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
-        near_try(&guess, w);
+        weir__near_try(&guess, w);
     return near_hint(out, size, &guess, "");
 }

@@ -200,10 +200,10 @@ static int tables_find(const tables *t, int got)
 static weir_code refuse_unknown(const tables *t, const char *word, weir_error *err)
 {
     char typed[64], hint[100];
-    near guess = { .typed = typed };
+    weir_near guess = { .typed = typed };
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     for (int i = 0; i < t->n; i++)
-        near_try(&guess, t->entry[i]->name);
+        weir__near_try(&guess, t->entry[i]->name);
     return weir_fail(err, WEIR_EINVAL, "unknown option --%s%s", typed,
                      near_hint(hint, sizeof hint, &guess, "--"));
 }

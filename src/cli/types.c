@@ -38,13 +38,13 @@ bool cli_types_have(const cli_types *types, const char *type)
 static weir_code check_one(cli *c, const weir_stats *s, const char *name)
 {
     char hint[WEIR_MAX_TYPE + 40];
-    near guess = { .typed = name };
+    weir_near guess = { .typed = name };
     if (strcmp(name, "*") == 0)
         return WEIR_OK;
     for (size_t i = 0; i < s->n; i++) {
         if (strcmp(s->type[i].type, name) == 0)
             return WEIR_OK;
-        near_try(&guess, s->type[i].type);
+        weir__near_try(&guess, s->type[i].type);
     }
     return weir_fail(&c->err, WEIR_ENOENT, "no such type '%s'%s", name,
                      near_hint(hint, sizeof hint, &guess, ""));

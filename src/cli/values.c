@@ -43,11 +43,11 @@ weir_code opt_state(const char *name, const char *text, weir_state *out, weir_er
         { "canceled", "cancelled" },
     };
     char hint[80];
-    near guess = { .typed = text };
+    weir_near guess = { .typed = text };
     if (weir_state_parse(text, out))
         return WEIR_OK;
     for (int s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++)
-        near_try(&guess, weir_state_name((weir_state)s));
+        weir__near_try(&guess, weir_state_name((weir_state)s));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(text, others[i].word) == 0)
             guess.best = others[i].state;
@@ -228,9 +228,9 @@ bool opt_keep(const char *text, weir_keep *out)
 static weir_code unknown_event(const char *name, weir_error *err)
 {
     char hint[80];
-    near guess = { .typed = name };
+    weir_near guess = { .typed = name };
     for (int k = 0; k < WEIR_EVENT_COUNT; k++)
-        near_try(&guess, weir_event_name((weir_event_kind)k));
+        weir__near_try(&guess, weir_event_name((weir_event_kind)k));
     return weir_fail(err, WEIR_EINVAL, "--event: unknown event '%s'%s", name,
                      near_hint(hint, sizeof hint, &guess, ""));
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/near.h"
 #include "core/job.h"
 
 typedef weir_json_piece piece;
@@ -53,13 +54,22 @@ static weir_code at_index(weir_reader *in, size_t i)
 
 static weir_code unknown(weir_reader *in, const weir_field *table, piece name)
 {
-    char   known[WEIR_ERROR_MAX - 80] = "";         /* all of them if there is room, or none */
-    size_t n = 0;
-    for (const weir_field *f = table; f->name && n < sizeof known; f++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", f->name);
-    bool fits = n < sizeof known;
-    weir_fail(&in->err, WEIR_EINVAL, "there is no such member%s%s", fits ? ", but " : "",
-              fits ? known : "");
+    char      known[WEIR_ERROR_MAX - 80] = "";      /* all of them if there is room, or none */
+    char      typed[SHOWN + 1] = "";
+    weir_near guess = { .typed = typed };
+    size_t    n = 0;
+    snprintf(typed, sizeof typed, "%.*s", (int)name.len - 2, name.text + 1);
+    for (const weir_field *f = table; f->name; f++) {
+        weir__near_try(&guess, f->name);
+        if (n < sizeof known)
+            n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", f->name);
+    }
+    if (guess.best)
+        weir_fail(&in->err, WEIR_EINVAL, "unknown member; did you mean \"%s\"?", guess.best);
+    else
+        weir_fail(&in->err, WEIR_EINVAL, "unknown member%s%s",
+                  n < sizeof known ? "; this object accepts: " : "",
+                  n < sizeof known ? known : "");
     return at(in, name.text + 1, name.len - 2);
 }
 

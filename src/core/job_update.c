@@ -89,7 +89,7 @@ static weir_code check_target(const weir_job *j, const weir_change *c, weir_erro
     case WEIR_STATE_FAILED:
         return check_set(j, c, later, err);
     default:
-        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)c->state);
+        return weir__check_number(c->state, WEIR_STATE_COUNT, "state", err);
     }
 }
 

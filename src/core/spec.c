@@ -96,13 +96,13 @@ static weir_code check_text(const char *text, const char *field, size_t max, con
 
 static weir_code check_backoff(const weir_backoff *b, weir_error *err)
 {
-    if ((unsigned)b->kind > WEIR_BACKOFF_LINEAR)
-        return weir__fail_field(err, WEIR_EINVAL, "backoff.kind", "%d is none of "
-                                "WEIR_BACKOFF_NONE, _FIXED, _EXPONENTIAL, _LINEAR", (int)b->kind);
+    weir_code rc = weir__check_number(b->kind, WEIR_BACKOFF_LINEAR + 1, "backoff.kind", err);
+    if (rc)
+        return rc;
     if (b->jitter_pct < 0 || b->jitter_pct > 100)
         return weir__fail_field(err, WEIR_EINVAL, "backoff.jitter_pct", "%" PRId32 ", must be 0 to "
                                 "100", b->jitter_pct);
-    weir_code rc = weir__ms_check(b->delay_ms, "backoff.delay_ms", err);
+    rc = weir__ms_check(b->delay_ms, "backoff.delay_ms", err);
     return rc ? rc : weir__ms_check(b->max_ms, "backoff.max_ms", err);
 }
 
@@ -275,8 +275,8 @@ weir_code weir__job_valid(const weir_job *job, weir_error *err)
 {
     weir_job  j = *job;
     weir_code rc;
-    if ((unsigned)j.state >= WEIR_STATE_COUNT)
-        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)j.state);
+    if ((rc = weir__check_number(j.state, WEIR_STATE_COUNT, "state", err)))
+        return rc;
     weir__job_import(&j, job->id, 1);
     rc = check_fields(&j, err);
     return rc ? rc : check_facts(&j, err);

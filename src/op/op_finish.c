@@ -54,13 +54,13 @@ static weir_code check(weir_op *op, weir_error *err)
         f->len = 0;
         break;
     default:
-        return weir__fail_field(err, WEIR_EINVAL, "outcome", "%d is none", (int)f->outcome);
+        return weir__check_number(f->outcome, WEIR_OUTCOME_GIVE_UP + 1, "outcome", err);
     }
     if (!rc && f->delay_ms && f->outcome != WEIR_OUTCOME_RETURN)
-        return weir__fail_field(err, WEIR_EINVAL, "delay", "only a job that is returned can have "
-                                "one");
+        return weir__fail_field(err, WEIR_EINVAL, "delay_ms", "only a job that is returned can "
+                                "have one");
     if (!rc && (f->delay_ms < 0 || f->delay_ms > WEIR_MAX_MS))
-        return weir__fail_field(err, WEIR_EINVAL, "delay", "%lld ms, must be 0 to %lld "
+        return weir__fail_field(err, WEIR_EINVAL, "delay_ms", "%lld ms, must be 0 to %lld "
                                 "(WEIR_MAX_MS)", (long long)f->delay_ms, (long long)WEIR_MAX_MS);
     return rc || !f->next.n ? rc : weir__take_check(&f->next, err);
 }

@@ -35,8 +35,8 @@ static weir_code check(weir_op *op, weir_error *err)
     weir_code   rc = WEIR__CHECK_RESERVED(q, err);
     if (rc)
         return rc;
-    if ((unsigned)q->state >= WEIR_STATE_COUNT)
-        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)q->state);
+    if ((rc = weir__check_number(q->state, WEIR_STATE_COUNT, "state", err)))
+        return rc;
     if (q->type && (rc = weir__type_check(q->type, "type", err)))
         return rc;
     size_t len = q->search ? strlen(q->search) : 0;

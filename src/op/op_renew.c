@@ -11,12 +11,14 @@ static uint64_t *job(weir_op *op, size_t i)
 static weir_code check(weir_op *op, weir_error *err)
 {
     weir_op_renew *r = &op->u.renew;
-    weir_code      rc = WEIR_OK;
     if (r->n && !r->items)
         return weir__fail_field(err, WEIR_EINVAL, "items", "missing");
-    for (size_t i = 0; !rc && i < r->n; i++)
-        rc = weir__check_lease(&r->items[i].lease_ms, err);
-    return rc;
+    for (size_t i = 0; i < r->n; i++) {
+        weir_code rc = weir__check_lease(&r->items[i].lease_ms, err);
+        if (rc)
+            return r->n > 1 ? weir__fail_inside(err, rc, "leases[%zu]", i) : rc;
+    }
+    return WEIR_OK;
 }
 
 static void copy(weir_copier *c, weir_op *op)

@@ -81,9 +81,11 @@ const weir_field weir__trend_row_fields[] = {
 static weir_code read_step(weir_reader *in, const char *name, weir_trend_step *out)
 {
     *out = weir__trend_step_named(name, strlen(name));
-    return *out < WEIR_TREND_STEPS ? WEIR_OK
-                                   : weir__fail_field(&in->err, WEIR_EINVAL, "step",
-                                                      "\"%.20s\" is neither 1m nor 1h", name);
+    if (*out < WEIR_TREND_STEPS)
+        return WEIR_OK;
+    weir_fail(&in->err, WEIR_EINVAL, "unknown step \"%.20s\", must be 1m or 1h", name);
+    strcpy(in->err.field, "step");
+    return WEIR_EINVAL;
 }
 
 weir_code weir__trend_read_row(weir_reader *in, const op_trend_row *from, weir_trend_row *out)
@@ -99,8 +101,8 @@ static weir_code check(weir_op *op, weir_error *err)
     weir_op_trend_get *o = &op->u.trend_get;
     size_t             most = o->type ? WEIR_MAX_TREND_SLOTS : WEIR_MAX_TREND_TOGETHER;
     weir_code          rc = o->type && *o->type ? weir__type_check(o->type, "type", err) : WEIR_OK;
-    if (!rc && (unsigned)o->step >= WEIR_TREND_STEPS)
-        rc = weir__fail_field(err, WEIR_EINVAL, "step", "neither 1m nor 1h");
+    if (!rc)
+        rc = weir__check_number(o->step, WEIR_TREND_STEPS, "step", err);
     if (!rc && (o->from < 0 || o->from > INT64_MAX / 2))
         rc = weir__fail_field(err, WEIR_EINVAL, "from", "%lld is not a slot", (long long)o->from);
     if (!rc && (!o->n || o->n > most))

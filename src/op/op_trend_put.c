@@ -10,8 +10,8 @@ static weir_code check_row(const weir_trend_row *row, weir_error *err)
     if (!row->type || !row->record)
         return weir__fail_field(err, WEIR_EINVAL, row->type ? "record" : "type", "missing");
     weir_code rc = *row->type ? weir__type_check(row->type, "type", err) : WEIR_OK;
-    if (!rc && (unsigned)row->step >= WEIR_TREND_STEPS)
-        rc = weir__fail_field(err, WEIR_EINVAL, "step", "neither 1m nor 1h");
+    if (!rc)
+        rc = weir__check_number(row->step, WEIR_TREND_STEPS, "step", err);
     if (!rc && row->slot < 0)
         rc = weir__fail_field(err, WEIR_EINVAL, "slot", "below 0");
     return rc ? rc : weir__trend_read(&t, row->record, err);

@@ -39,10 +39,10 @@ static weir_code check(weir_op *op, weir_error *err)
 {
     weir_change *c = &op->u.update.change;
     weir_code    rc = WEIR__CHECK_RESERVED(c, err);
+    if (!rc)
+        rc = weir__check_number(c->state, WEIR_STATE_COUNT, "state", err);
     if (rc)
         return rc;
-    if ((unsigned)c->state >= WEIR_STATE_COUNT)
-        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)c->state);
     if (c->set_delay && c->run_at)
         return weir__fail_field(err, WEIR_EINVAL, "run_at", "delay_ms is given, too; only one of "
                                 "them can be given");

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "server/access/file.h"
 
 /* Vert.x Kue's names. Of its timers one has a counterpart: how often weir looks for delayed jobs of
@@ -20,29 +21,8 @@ enum { N_VERTX = sizeof vertx_keys / sizeof *vertx_keys };
 
 /* The one of Kue's options that is understood; false is "search": "on". */
 #define KUE_SEARCH "disableSearch"
-/* ---- the file ---- */
 
-/* How many letters must change to make one word of the other. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 40 };
-    size_t row[LONGEST + 1], n = strlen(a), m = strlen(b);
-    if (n > LONGEST || m > LONGEST)
-        return LONGEST;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t change = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < other ? change : other;
-        }
-    }
-    return row[m];
-}
+/* ---- the file ---- */
 
 enum { N_KEYS = N_SETTINGS + N_VERTX + 2 };
 
@@ -55,19 +35,15 @@ static const char *nth_key(size_t i)
 
 static weir_code known_key(const config *c, const char *key, weir_error *err)
 {
-    const char *best = NULL;
-    size_t      least = 4;          /* what is farther is no slip */
+    weir_near guess = { .typed = key };
     for (size_t i = 0; i < N_KEYS; i++) {
-        size_t far = distance(key, nth_key(i));
-        if (far == 0)
+        if (!strcmp(key, nth_key(i)))
             return WEIR_OK;
-        if (far < least) {
-            least = far;
-            best = nth_key(i);
-        }
+        weir__near_try(&guess, nth_key(i));
     }
-    return weir_fail(err, WEIR_EINVAL, "%s: there is no setting \"%s\"%s%s%s", c->file_name, key,
-                     best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
+    return weir_fail(err, WEIR_EINVAL, "%s: unknown setting \"%s\"%s%s%s", c->file_name, key,
+                     guess.best ? "; did you mean \"" : "", guess.best ? guess.best : "",
+                     guess.best ? "\"?" : "");
 }
 
 static weir_code read_file(config *c, weir_error *err)

@@ -184,8 +184,8 @@ static weir_code check_query(weir_task_query *q, weir_error *err)
     if (q->limit > WEIR_MAX_TASKS)
         return weir__fail_field(err, WEIR_ELIMIT, "limit", "%zu, at most %d (WEIR_MAX_TASKS)",
                                 q->limit, WEIR_MAX_TASKS);
-    if ((unsigned)q->state >= WEIR_TASK_STATE_COUNT)
-        return weir__fail_field(err, WEIR_EINVAL, "state", "%d is none", (int)q->state);
+    if (weir__check_number(q->state, WEIR_TASK_STATE_COUNT, "state", err))
+        return WEIR_EINVAL;
     if (q->relative_ids && q->after.id)
         return weir__fail_field(err, WEIR_EINVAL, "after", "not together with relative ids, whose "
                                 "tasks come in one page");

@@ -381,7 +381,8 @@ static void what_cannot_be_is_refused(fixture *f)
             "history[0].at: missing");
     REFUSED(WEIR_STATE_INACTIVE, j.id = WEIR_MAX_ID + 1, WEIR_ELIMIT,
             "id: 281474976710657, at most 281474976710656 (WEIR_MAX_ID)");
-    REFUSED(WEIR_STATE_INACTIVE, j.state = WEIR_STATE_COUNT, WEIR_EINVAL, "state: 7 is none");
+    REFUSED(WEIR_STATE_INACTIVE, j.state = WEIR_STATE_COUNT, WEIR_EINVAL,
+            "state: unknown number 7, must be 0 to 6");
     REFUSED(WEIR_STATE_INACTIVE, j.delivery = UINT32_MAX, WEIR_ELIMIT,
             "delivery: 4294967295, at most 2147483647");
     REFUSED(WEIR_STATE_INACTIVE, j.attempts = -1, WEIR_EINVAL,

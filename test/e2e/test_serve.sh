@@ -104,7 +104,7 @@ JSON
 case_settings_that_are_wrong() {
     echo '{"lisen": "x"}' >weir.json
     status 2 weir serve --config weir.json
-    has err 'there is no setting "lisen"; did you mean "listen"?'
+    has err 'unknown setting "lisen"; did you mean "listen"?'
     same "$(wc -l <err)" 1
     [ ! -s out ]
     echo '{"threads": "many"}' >weir.json
@@ -513,7 +513,7 @@ case_mistakes_are_explained() {
     answer 400 "$jobs" --json '{"type":"mail"'
     has body "not JSON at byte 14: the text ends too early"
     answer 400 "$jobs" --json '{"tipe":"mail"}'
-    has body "tipe: there is no such member, but type, data, values, priority"
+    has body 'tipe: unknown member; did you mean \"type\"?'
     answer 400 "$jobs?wiat=3s" --json '{"type":"mail"}'
     has body '"EINVAL","message":"unknown parameter \"wiat\"; this route accepts: wait","field":"wiat"'
     answer 400 "$url/v1/stats?type=mail"

@@ -245,7 +245,7 @@ static void patches_refuse(void **state)
         { "{\"state\":\"done\"}", "state:" },
         { "{\"from\":[]}", "from:" },
         { "{\"from\":[\"failed\",\"frob\"]}", "from[1]:" },
-        { "{\"id\":1}", "id: there is no such member" },
+        { "{\"id\":1}", "id: unknown member" },
         { "{\"priority\":1,\"priority\":2}", "priority: is there twice" },
         { "[]", "is not an object" },
         { "{", "not JSON" },

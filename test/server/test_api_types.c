@@ -96,7 +96,7 @@ static void settings(void **state)
         { "{\"keep_complete\":{\"size\":1}}", "keep_complete.size:" },
         { "{\"keep_failed\":{\"count\":-1}}", "keep_failed.count:" },
         { "{\"search\":\"on\"}", "search:" },
-        { "{\"paused\":true}", "paused: there is no such member" },
+        { "{\"paused\":true}", "paused: unknown member" },
         { "[]", "is not an object" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

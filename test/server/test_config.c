@@ -179,11 +179,11 @@ static void work_queues(void **state)
     bad_file("{\"work_queues\": [{\"address\": \"a\"}, {\"address\": \"a\"}]}",
              "work_queues[1].address: \"a\" is there twice");
     bad_file("{\"work_queues\": [{\"address\": \"a\", \"size\": 1}]}", "work_queues[0].size: "
-             "there is no such member, but address, process_timeout, persist, collection, "
+             "unknown member; this object accepts: address, process_timeout, persist, collection, "
              "timed_out_first, persistor_address");
     bad_file("{\"work_queues\": {}}", "work_queues: {} is not a list");
-    bad_file("{\"work_queue\": []}", "there is no setting "
-             "\"work_queue\"; did you mean \"work_queues\"?");
+    bad_file("{\"work_queue\": []}", "unknown setting \"work_queue\"; did you mean "
+             "\"work_queues\"?");
 }
 
 static void the_bus(void **state)
@@ -211,18 +211,18 @@ static void files_that_are_wrong(void **state)
     (void)state;
     bad(&(srv_given){ .config = "/no/such/file" }, "/no/such/file: No such file or directory");
     bad_file("[]", "is not a JSON object: {\"listen\": ...}");
-    bad_file("{\"lisen\": 1}", "there is no setting \"lisen\"; did you mean \"listen\"?");
-    bad_file("{\"bus\": {\"in\": []}}", "bus: there is no setting \"in\"; there are listen, "
+    bad_file("{\"lisen\": 1}", "unknown setting \"lisen\"; did you mean \"listen\"?");
+    bad_file("{\"bus\": {\"in\": []}}", "bus: unknown setting \"in\"; there are listen, "
              "inbound, outbound");
     bad_file("{\"bus\": {\"inbound\": \"a\"}}", "bus: inbound: must be a list of "
              "at most 100 texts, each a regular expression for whole addresses");
     bad_file("{\"bus\": {\"outbound\": [1]}}", "bus: outbound: must be a list of "
              "at most 100 texts, each a regular expression for whole addresses");
     bad_file("{\"bus\": 5.5}", "bus: must be a text or a whole number");
-    bad_file("{\"tls_cert\": 1}", "there is no setting \"tls_cert\"; did you mean \"tls-cert\"?");
-    bad_file("{\"redis.hosts\": 1}", "there is no setting \"redis.hosts\"; did you mean "
+    bad_file("{\"tls_cert\": 1}", "unknown setting \"tls_cert\"; did you mean \"tls-cert\"?");
+    bad_file("{\"redis.hosts\": 1}", "unknown setting \"redis.hosts\"; did you mean "
                                      "\"redis.host\"?");
-    bad_file("{\"something else\": 1}", "there is no setting \"something else\"");
+    bad_file("{\"something else\": 1}", "unknown setting \"something else\"");
     bad_file("{\"listen\": true}", "listen: must be a text or a whole number");
     bad_file("{\"listen\": [\"a\"]}", "listen: must be a text or a whole number");
     bad_file("{\"origin\": [1]}", "origin: must be a list of texts");

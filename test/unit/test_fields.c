@@ -181,16 +181,18 @@ static void members_are_refused_by_name(void **state)
     wrong("{\"n\":1,\"n\":1}", WEIR_EINVAL, "n", "n: is there twice");
     wrong("{\"one\":{}}", WEIR_EINVAL, "one.id", "one.id: missing");
     wrong("{\"one\":{\"Id\":1}}", WEIR_EINVAL, "one.Id",
-          "one.Id: there is no such member, but id, delivery, result");
+          "one.Id: unknown member; did you mean \"id\"?");
     wrong("{\"parts\":[{\"id\":1},{\"id\":1,\"id\":2}]}", WEIR_EINVAL, "parts[1].id",
           "parts[1].id: is there twice");
     wrong("{\"parts\":[{\"id\":1},7]}", WEIR_EINVAL, "parts[1]", "parts[1]: 7 is not an object");
     wrong("{\"nn\":1}", WEIR_EINVAL, "nn",
-          "nn: there is no such member, but text, type, n, wait, at, small, priority, flag, state, "
-          "states, backoff, raw, texts, ids, parts, one");
+          "nn: unknown member; did you mean \"n\"?");
+    wrong("{\"colour\":1}", WEIR_EINVAL, "colour",
+          "colour: unknown member; this object accepts: text, type, n, wait, at, small, priority, "
+          "flag, state, states, backoff, raw, texts, ids, parts, one");
     wrong("{\"\":1,\"n\":2}", WEIR_EINVAL, "",
-          "there is no such member, but text, type, n, wait, at, small, priority, flag, state, "
-          "states, backoff, raw, texts, ids, parts, one");
+          "unknown member; this object accepts: text, type, n, wait, at, small, priority, flag, "
+          "state, states, backoff, raw, texts, ids, parts, one");
 }
 
 static void a_long_name_is_cut(void **state)

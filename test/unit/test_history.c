@@ -167,8 +167,8 @@ static void what_is_no_history_is_refused(void **state)
         { "[{\"n\":1,\"at\":5,\"event\":\"done\",\"state\":\"failed\"}]",
           "history[0].event: \"done\" is not an event of a history" },
         { "[{\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"failed\",\"who\":1}]",
-          "history[0].who: there is no such member, but n, at, event, state, delivery, worker, "
-          "started_at, error, planned, until, old_priority, priority, new_data" },
+          "history[0].who: unknown member; this object accepts: n, at, event, state, delivery, "
+          "worker, started_at, error, planned, until, old_priority, priority, new_data" },
     };
     weir_error err;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -256,7 +256,7 @@ static void what_is_no_job_is_named(void **state)
     refused("{}", "type: missing");
     refused("{\"type\":7}", "type: 7 is not a text");
     refused("{\"type\":\"a\\u0000b\"}", "type: a zero byte in it");
-    refused("{\"type\":\"m\",\"colour\":1}", "colour: there is no such member");
+    refused("{\"type\":\"m\",\"colour\":1}", "colour: unknown member");
     refused("{\"type\":\"m\",\"type\":\"n\"}", "type: is there twice");
     refused("{\"type\":\"m\",\"id\":-1}", "id: -1, must be between 0 and 281474976710656");
     refused("{\"type\":\"m\",\"id\":\"7\"}", "id: \"7\" is not a whole number");
@@ -281,14 +281,14 @@ static void what_is_no_job_is_named(void **state)
     refused("{\"type\":\"m\",\"backoff\":{\"type\":\"soon\"}}",
             "backoff.type: \"soon\" is not \"fixed\", \"linear\", \"exponential\" or \"none\"");
     refused("{\"type\":\"m\",\"backoff\":{\"kind\":1}}",
-            "backoff.kind: there is no such member, but type, delay, maxDelay, jitter");
+            "backoff.kind: unknown member; this object accepts: type, delay, maxDelay, jitter");
     refused("{\"type\":\"m\",\"backoff\":{\"type\":\"fixed\",\"jitter\":200}}",
             "backoff.jitter: 200, must be between 0 and 100");
     refused("{\"type\":\"m\",\"log\":{}}", "log: {} is not a list");
     refused("{\"type\":\"m\",\"log\":[7]}", "log[0]: 7 is not an object");
     refused("{\"type\":\"m\",\"log\":[{\"text\":\"a\"},{\"n\":2}]}", "log[1].text: missing");
     refused("{\"type\":\"m\",\"log\":[{\"text\":\"a\",\"x\":2}]}",
-            "log[0].x: there is no such member, but n, at, text");
+            "log[0].x: unknown member; this object accepts: n, at, text");
     refused("{\"type\":\"m\",\"log\":[{\"text\":\"a\",\"at\":\"now\"}]}",
             "log[0].at: \"now\" is not a whole number");
     refused("{\"type\":\"m\",\"log\":[{\"text\":\"a\"},{\"text\":\"b\",\"n\":5}]}",

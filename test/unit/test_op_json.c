@@ -388,6 +388,21 @@ static void refused(const char *text, const char *why)
     weir__arena_free(&arena);
 }
 
+/* An error names its member once. */
+static void members_are_named_once(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"ops\":[{\"op\":\"trend_get\",\"step\":\"2m\",\"from\":1,"
+                               "\"n\":1}]}";
+    weir_arena  arena = { 0 };
+    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    weir_batch  batch;
+    assert_int_equal(weir__batch_read(&in, text, strlen(text), &batch), WEIR_EINVAL);
+    assert_string_equal(in.err.field, "ops[0].step");
+    assert_string_equal(in.err.msg, "ops[0].step: unknown step \"2m\", must be 1m or 1h");
+    weir__arena_free(&arena);
+}
+
 static void wrong_batches_are_refused(void **state)
 {
     (void)state;
@@ -541,6 +556,7 @@ int main(void)
         cmocka_unit_test(answers_with_types_are_cut), cmocka_unit_test(reads_have_steps),
         cmocka_unit_test(jobs_with_an_answer_each_are_named),
         cmocka_unit_test(statistics_are_cut), cmocka_unit_test(errors_arrive),
+        cmocka_unit_test(members_are_named_once),
         cmocka_unit_test(wrong_batches_are_refused), cmocka_unit_test(wrong_answers_are_errors),
         cmocka_unit_test(events_arrive),
     };

@@ -708,7 +708,7 @@ static void a_bad_map_is_refused(void **state)
         fake_say(f->server, "CLUSTER", maps[i]);
         assert_int_equal(weir__link_open(&f->link, &f->url, &err), WEIR_EUNAVAIL);
         assert_null(f->link);
-        assert_true(strstr(err.msg, "it knows of no slots: is the cluster made?") ||
+        assert_true(strstr(err.msg, "no slots are assigned; create the cluster first") ||
                     strstr(err.msg, "its map of the cluster is not understood"));
     }
 }

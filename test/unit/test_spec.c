@@ -140,7 +140,7 @@ static void backoff(void **state)
     accept((weir_spec){ .type = "m",
                         .backoff = { WEIR_BACKOFF_EXPONENTIAL, WEIR_MAX_MS, WEIR_MAX_MS, 100 } });
     refuse((weir_spec){ .type = "m", .backoff.kind = (weir_backoff_kind)4 }, WEIR_EINVAL,
-           "backoff.kind: 4 is none of WEIR_BACKOFF_NONE, _FIXED, _EXPONENTIAL, _LINEAR");
+           "backoff.kind: unknown number 4, must be 0 to 3");
     refuse((weir_spec){ .type = "m", .backoff.jitter_pct = 101 }, WEIR_EINVAL,
            "backoff.jitter_pct: 101, must be 0 to 100");
     refuse((weir_spec){ .type = "m", .backoff.jitter_pct = -1 }, WEIR_EINVAL,

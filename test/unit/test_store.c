@@ -223,8 +223,13 @@ static void finishes(void **state)
     op.u.finish.outcome = WEIR_OUTCOME_RETURN;
     check(&op, WEIR_OK, "");
     assert_null(op.u.finish.text);
+    op.u.finish.delay_ms = -1;
+    check(&op, WEIR_EINVAL, "delay_ms: -1 ms, must be 0 to 3162240000000 (WEIR_MAX_MS)");
+    op.u.finish.delay_ms = 1;
+    op.u.finish.outcome = WEIR_OUTCOME_DONE;
+    check(&op, WEIR_EINVAL, "delay_ms: only a job that is returned can have one");
     op.u.finish.outcome = (weir_outcome)7;
-    check(&op, WEIR_EINVAL, "outcome: 7 is none");
+    check(&op, WEIR_EINVAL, "outcome: unknown number 7, must be 0 to 4");
 }
 
 static void long_texts_are_cut(void **state)
@@ -258,7 +263,8 @@ static void the_others(void **state)
     assert_int_equal(items[0].lease_ms, WEIR_DEFAULT_LEASE_MS);
     assert_int_equal(items[1].lease_ms, 7);
     items[1].lease_ms = WEIR_MAX_MS + 1;
-    check(&op, WEIR_ELIMIT, "lease_ms: 3162240000001 ms, at most 3162240000000 (WEIR_MAX_MS)");
+    check(&op, WEIR_ELIMIT, "leases[1].lease_ms: 3162240000001 ms, at most 3162240000000 "
+          "(WEIR_MAX_MS)");
 
     op = (weir_op){ .kind = WEIR_OP_PROGRESS, .u.progress = { .percent = 100, .data = "{}" } };
     check(&op, WEIR_OK, "");
@@ -275,7 +281,7 @@ static void the_others(void **state)
     op.u.update.change = (weir_change){ .set_delay = true, .delay_ms = -1 };
     check(&op, WEIR_EINVAL, "delay_ms: -1, must not be negative");
     op.u.update.change = (weir_change){ .state = WEIR_STATE_COUNT };
-    check(&op, WEIR_EINVAL, "state: 7 is none");
+    check(&op, WEIR_EINVAL, "state: unknown number 7, must be 0 to 6");
 
     weir_settings settings = { .keep_failed.age_ms = -2 };
     op = (weir_op){ .kind = WEIR_OP_CONFIGURE, .u.configure = { .type = "*" } };
@@ -298,7 +304,7 @@ static void lists(void **state)
     op.u.list.query.limit = 1001;
     check(&op, WEIR_ELIMIT, "limit: 1001, at most 1000 (WEIR_MAX_PAGE)");
     op.u.list.query = (weir_query){ .state = (weir_state)-1 };
-    check(&op, WEIR_EINVAL, "state: -1 is none");
+    check(&op, WEIR_EINVAL, "state: unknown number -1, must be 0 to 6");
     op.u.list.query = (weir_query){ .type = "" };
     check(&op, WEIR_EINVAL, "type: empty");
     memset(long_query, 'x', sizeof long_query - 1);

@@ -307,7 +307,7 @@ static bool check_token(srv_guard *g, const srv_head *h, int64_t now_ms, srv_cal
     }
     int wait = count_wrong(g, h->peer, now_ms);
     if (!wait)
-        return refuse(no, 401, "there is no such token");
+        return refuse(no, 401, "unknown token");
     refuse(no, 429, "more than %d wrong tokens from this address (SRV_MAX_WRONG)",
            SRV_MAX_WRONG);
     no->retry_after = wait;

@@ -174,12 +174,13 @@ static weir_code take_primary(redis_net *net, const redisReply *r, weir_error *e
     if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 || !r->element[0]->str ||
         !r->element[1]->str || r->element[0]->len >= sizeof net->node[0]->place.host)
         return weir_fail(err, r->type == REDIS_REPLY_NIL ? WEIR_EINVAL : WEIR_EUNAVAIL,
-                         "it knows no primary named %s", net->url.primary);
+                         "unknown primary %s: the sentinel does not watch it", net->url.primary);
     redis_node *n = net->node[0];
     redis_place place = { .port = atoi(r->element[1]->str) };
     strcpy(place.host, r->element[0]->str);
     if (place.port <= 0 || place.port > 65535)
-        return weir_fail(err, WEIR_EUNAVAIL, "it names no port of %s", net->url.primary);
+        return weir_fail(err, WEIR_EUNAVAIL, "the sentinel returned no port of %s",
+                         net->url.primary);
     bool same = n->place.port == place.port && !strcmp(n->place.host, place.host);
     if (!same && n->state != NODE_CLOSED)
         weir__node_disconnect(n, WEIR_EUNAVAIL, "the sentinels name another primary");
@@ -215,7 +216,7 @@ static weir_code take_range(redis_net *net, const redisReply *r, uint16_t *owner
 static weir_code take_map(redis_net *net, const redisReply *r, weir_error *err)
 {
     if (r->type != REDIS_REPLY_ARRAY || !r->elements)
-        return weir_fail(err, WEIR_EUNAVAIL, "it knows of no slots: is the cluster made?");
+        return weir_fail(err, WEIR_EUNAVAIL, "no slots are assigned; create the cluster first");
     uint16_t *owner = malloc(WEIR_REDIS_SLOTS * sizeof *owner);
     if (!owner)
         return weir_fail(err, WEIR_ENOMEM, "no memory for the map of the cluster");
