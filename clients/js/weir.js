@@ -184,7 +184,7 @@ export class Weir {
     }
     /** When an expression fires next: { words, next: [ms ...] }. more: zone, n, from ... */
     scheduleNext(when, more = {}) {
-        return this.call('GET', `/v1/schedules/next${query({ when, ...more })}`);
+        return this.call('GET', `/v1/firings${query({ when, ...more })}`);
     }
     schedulePause(name) { return this.call('POST', `${pathOf(name)}/pause`); }
     scheduleResume(name) { return this.call('POST', `${pathOf(name)}/resume`); }

@@ -28,6 +28,7 @@ enum {
     WEIR_MAX_LOG         = 10000,            /* log lines of a job; the oldest go */
     WEIR_MAX_HISTORY     = 50,               /* entries of its history; the oldest go */
     WEIR_MAX_HISTORY_BYTES = 16 * 1024,      /* and bytes of all of them */
+    WEIR_MAX_BY          = 128,              /* bytes of who changed it, in an entry */
     WEIR_MAX_ATTEMPTS    = 1000000,          /* attempts, and lost workers */
     WEIR_MAX_ADD         = 10000,            /* jobs in one call of weir_add_many() */
     WEIR_MAX_ADD_BYTES   = 64 * 1024 * 1024, /* and their bytes of data */

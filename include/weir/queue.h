@@ -161,7 +161,9 @@ typedef struct weir_change {
      * delivery number that weir_get() shows, or it is queued again when the lease is over. */
     const char *worker;
     int64_t     lease_ms;
-    void       *reserved[WEIR_RESERVED];
+    const char *by;             /* who changes it, for its history: "the schedule report"; NULL: a
+                                   person, "by hand" */
+    void       *reserved[WEIR_RESERVED - 1];
 } weir_change;
 
 typedef struct weir_updated {

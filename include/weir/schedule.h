@@ -47,7 +47,8 @@ typedef enum weir_firing_kind {
     WEIR_FIRING_DONE = 0,                  /* a job was added */
     WEIR_FIRING_BY_HAND,              /* by weir_schedule_fire() or weir_schedule_backfill() */
     WEIR_FIRING_MISSED,              /* left out: no process was there */
-    WEIR_FIRING_OVERLAPS,            /* left out: the job before it had not ended */
+    WEIR_FIRING_RUNNING,             /* left out: the job before it was still running */
+    WEIR_FIRING_WAITING,             /* left out: the job before it had not started */
     WEIR_FIRING_REFUSED              /* the job could not be added */
 } weir_firing_kind;
 
@@ -66,6 +67,10 @@ typedef struct weir_firing {
     uint64_t         job;            /* 0: none */
 } weir_firing;
 
+/* Schedules whose names begin with this are kept by weir itself: they can be read and removed; a
+ * put, a pause, a fire or a backfill is refused (WEIR_EINVAL). */
+#define WEIR_OWN_SCHEDULE "weir/"
+
 typedef struct weir_schedule {
     const char *name;
     const char *when;                /* "30 6 * * 1", "@daily", "every 90m" */
@@ -83,6 +88,7 @@ typedef struct weir_schedule {
     int32_t           missed_limit;  /* of WEIR_MISSED_ALL; 0: WEIR_MISSED_LIMIT */
     weir_overlap_kind overlap;
     bool        paused;
+    bool        own;                 /* set by the calls that read it: WEIR_OWN_SCHEDULE */
 
     /* Set by the store; weir_schedule_put() ignores these. */
     int64_t     created_at;
@@ -143,7 +149,9 @@ WEIR_API weir_code weir_schedule_fire_async(weir_queue *q, const char *name, uin
                                             weir_future **f, weir_error *err);
 
 /* Add a job for each firing that the expression names from `from_at` up to, but not at, `to_at`:
- * *n jobs (`n` may be NULL), at most WEIR_MAX_FIRINGS; more are refused with WEIR_ELIMIT. */
+ * *n jobs (`n` may be NULL), at most WEIR_MAX_FIRINGS; more are refused with WEIR_ELIMIT. The same
+ * span again within WEIR_TOKEN_MS adds nothing, and *n is 0, so that a call whose answer was lost
+ * can be repeated. WEIR_EINVAL: the span is empty, or ends in the future. */
 WEIR_API weir_code weir_schedule_backfill(weir_queue *q, const char *name, int64_t from_at,
                                           int64_t to_at, size_t *n, weir_error *err);
 WEIR_API weir_code weir_schedule_backfill_async(weir_queue *q, const char *name, int64_t from_at,

@@ -217,7 +217,7 @@ WEIR_API weir_code weir_task_cancel_relative(weir_tasks *t, const char *classifi
 WEIR_API weir_code weir_task_adjust(weir_tasks *t, const weir_task_spec *spec, bool *submitted,
                                     weir_error *err);
 
-/* After trouble: what should be ready, is. Tasks of this classifier (NULL: "default") that have a
+/* After trouble: what should be ready, is. Tasks of this classifier (NULL: of all) that have a
  * schedule and ended without being armed again are ready for their next firing. With a table of
  * record, tasks that its rows show as ready or running, and that the queue has lost, are submitted
  * again; rows of tasks that have ended or were removed are brought up to date. *armed (may be
@@ -247,7 +247,10 @@ typedef struct weir_task_service {
     weir_task_fn *run;
     weir_task_fn *before;           /* before each run; if it returns an error, the run fails with
                                        that and `run` is not called. NULL: none */
-    void        (*after)(const weir_task *task, weir_code outcome, void *ctx);    /* NULL: none */
+    /* After each run, with its outcome: what `before` or `run` returned, or what became of the task
+     * meanwhile. WEIR_ETIMEOUT: it has timed out; WEIR_ESTALE: it was cancelled or removed, or its
+     * lease ended. What the handler answered is ignored then. NULL: none. */
+    void        (*after)(const weir_task *task, weir_code outcome, void *ctx);
     void         *ctx;
     void         *reserved[WEIR_RESERVED];
 } weir_task_service;

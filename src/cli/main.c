@@ -47,6 +47,8 @@ static int run_command(cli *c, opt_common *common, int argc, char **argv)
     c->args = argv + first;
     if (c->n_args < cmd->min_args)
         return cli_usage(c, "%.*s is missing", (int)strcspn(cmd->args, " ."), cmd->args);
+    if (c->n_args && opt_check_action(cmd->options, common, cmd->words, c->args[0], &c->err))
+        return cli_usage(c, "%s", c->err.msg);
     if (cmd->max_args >= 0 && c->n_args > cmd->max_args)
         return cli_usage(c, "'%s' is one argument too many", c->args[cmd->max_args]);
     return cmd->run(c, values);

@@ -98,7 +98,9 @@ static void options(FILE *out, const option_entry *o)
             }
         }
         fputc('\n', out);
-        sentence(out, o->help);
+        char said[600], actions[120];
+        snprintf(said, sizeof said, "%s%s", opt_actions(actions, sizeof actions, o), o->help);
+        sentence(out, said);
     }
     fputs(".El\n", out);
 }

@@ -121,14 +121,20 @@ static weir_code (*const parse_num[OPT_KINDS])(const option_entry *o, const char
     [OPT_STATES] = parse_states,     [OPT_PRIORITY] = parse_priority,
 };
 
+static bool is_one_of(const char *word, const char *words)
+{
+    size_t n = strlen(word);
+    for (const char *w = words; *w; w += strcspn(w, " "), w += *w == ' ')
+        if (strcspn(w, " ") == n && memcmp(w, word, n) == 0)
+            return true;
+    return false;
+}
+
 static weir_code check_choice(const option_entry *o, const char *text, weir_error *err)
 {
     char hint[80];
-    for (const char *w = o->words; *w; w += strcspn(w, " "), w += *w == ' ') {
-        size_t n = strcspn(w, " ");
-        if (strlen(text) == n && memcmp(text, w, n) == 0)
-            return WEIR_OK;
-    }
+    if (is_one_of(text, o->words))
+        return WEIR_OK;
     return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is not one of: %s%s", o->name, text, o->words,
                      near_words(hint, sizeof hint, text, o->words));
 }
@@ -254,12 +260,39 @@ weir_code opt_parse(int argc, char **argv, const option_entry *options, void *va
         int i = got == '?' || got == ':' ? -1 : tables_find(&t, got);
         if (i < 0)
             return refuse(&t, got, argv, err);
+        if (t.values[i] == values)
+            common->given |= UINT64_C(1) << i;
         weir_code rc = set_value(t.entry[i], optarg, t.values[i], err);
         if (rc)
             return rc;
     }
     *first = optind;
     return WEIR_OK;
+}
+
+weir_code opt_check_action(const option_entry *options, const opt_common *common,
+                           const char *actions, const char *action, weir_error *err)
+{
+    if (!options || !actions || !is_one_of(action, actions))
+        return WEIR_OK;
+    for (int i = 0; options[i].name; i++) {
+        const option_entry *o = &options[i];
+        if ((common->given >> i & 1) && o->actions && !is_one_of(action, o->actions))
+            return weir_fail(err, WEIR_EINVAL, "%s does not take --%s; it is an option of: %s",
+                             action, o->name, o->actions);
+    }
+    return WEIR_OK;
+}
+
+const char *opt_actions(char *out, size_t size, const option_entry *o)
+{
+    size_t n = 0;
+    *out = 0;
+    for (const char *w = o->actions; w && *w && n < size; w += strcspn(w, " "), w += *w == ' ')
+        n += (size_t)snprintf(out + n, size - n, "%s%.*s", n ? ", " : "", (int)strcspn(w, " "), w);
+    if (n && n < size)
+        snprintf(out + n, size - n, ": ");
+    return out;
 }
 
 void opt_help(FILE *out, const option_entry *options, int width)
@@ -276,6 +309,8 @@ void opt_help(FILE *out, const option_entry *options, int width)
             fprintf(out, "%s\n%*s", left, COLUMN, "");
         else
             fprintf(out, "%-*s", COLUMN, left);
-        term_wrap(out, o->help, COLUMN, width, true);
+        char text[600], actions[120];
+        snprintf(text, sizeof text, "%s%s", opt_actions(actions, sizeof actions, o), o->help);
+        term_wrap(out, text, COLUMN, width, true);
     }
 }

@@ -43,6 +43,8 @@ typedef struct option_entry {
     int64_t     min, max;    /* OPT_INT, OPT_DURATION; both 0: any that is not negative */
     const char *words;       /* its values, for completion: "on off", "<file>", "<command>",
                                 "<type>" */
+    const char *actions;     /* "add list": those of the command's actions (its first argument) that
+                                take it; the help begins with them. NULL: all */
 } option_entry;
 
 #define OPT_STATE_WORDS    "inactive delayed active complete failed cancelled"
@@ -53,6 +55,7 @@ typedef struct opt_common {
     const char *store;
     const char *durability;
     bool        json, quiet, help;
+    uint64_t    given;       /* bit i: the command's option i */
 } opt_common;
 extern const option_entry opt_common_table[];
 
@@ -61,6 +64,13 @@ extern const option_entry opt_common_table[];
  * argument that is no option ends the options. An error is WEIR_EINVAL and names the option. */
 weir_code opt_parse(int argc, char **argv, const option_entry *options, void *values,
                     opt_common *common, bool stop, int *first, weir_error *err);
+
+/* Does `action`, if it is one of `actions`, take all the options that were given? */
+weir_code opt_check_action(const option_entry *options, const opt_common *common,
+                           const char *actions, const char *action, weir_error *err);
+
+/* "add, list: " for an option of these actions; "": all take it. */
+const char *opt_actions(char *out, size_t size, const option_entry *o);
 
 /* The options as lines of help: "  -s, --state STATE   text", wrapped to `width`. */
 void opt_help(FILE *out, const option_entry *options, int width);

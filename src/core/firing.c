@@ -12,7 +12,7 @@
 static const char *const missed_names[] = { "once", "skip", "all" };
 static const char *const overlap_names[] = { "allow", "skip", "queue", "replace" };
 static const char *const firing_names[] = { "fired", "by hand", "missed", "still running",
-                                            "refused" };
+                                            "still waiting", "refused" };
 
 static bool parse_name(const char *const *names, size_t n, const char *text, unsigned *out)
 {
@@ -141,9 +141,10 @@ static void look_at_last(const weir_schedule *s, weir_state last, weir_plan *p)
     bool runs = last == WEIR_STATE_ACTIVE;
     if (s->overlap == WEIR_OVERLAP_REPLACE)
         p->cancel = waits || runs;
-    else if ((s->overlap == WEIR_OVERLAP_SKIP && (waits || runs)) ||
-             (s->overlap == WEIR_OVERLAP_QUEUE && waits))
-        p->outcome = WEIR_FIRING_OVERLAPS;
+    else if (s->overlap == WEIR_OVERLAP_SKIP && runs)
+        p->outcome = WEIR_FIRING_RUNNING;
+    else if (s->overlap != WEIR_OVERLAP_ALLOW && waits)
+        p->outcome = WEIR_FIRING_WAITING;
 }
 
 weir_plan weir__schedule_decide(weir_schedule *s, const weir_cron *c, weir_state last, int64_t now)

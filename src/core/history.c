@@ -44,6 +44,7 @@ static void put_entry(weir_buf *b, const weir_history_entry *p, uint64_t n)
     text_if(b, ",\"worker\":", p->worker);
     number_if(b, ",\"started_at\":", p->started_at);
     text_if(b, ",\"error\":", p->error);
+    text_if(b, ",\"by\":", p->by);
     number_if(b, ",\"planned\":", p->planned);
     number_if(b, ",\"until\":", p->until);
     if (p->new_priority)
@@ -152,6 +153,7 @@ static const weir_field fields[] = {             /* in the order in which they a
     WEIR_FIELD("worker", weir__as_text, AT(worker)),
     WEIR_FIELD("started_at", weir__as_moment, AT(started_at)),
     WEIR_FIELD("error", weir__as_text, AT(error)),
+    WEIR_FIELD("by", weir__as_text, AT(by)),
     WEIR_FIELD("planned", weir__as_moment, AT(planned)),
     WEIR_FIELD("until", weir__as_moment, AT(until)),
     WEIR_FIELD("old_priority", weir__as_int32, AT(old_priority)),

@@ -24,7 +24,7 @@
     X(COMPLETE,       "complete")        /* before it was retried */                         \
     X(DUE,            "due")             /* its delay is over */                             \
     X(DEADLINE,       "deadline")        /* failed while it waited */                        \
-    X(RETRIED,        "retried")         /* by hand, like those below */                     \
+    X(RETRIED,        "retried")         /* by hand, or whom `by` names, like those below */ \
     X(PROMOTED,       "promoted")                                                            \
     X(DELAYED,        "delayed")         /* anew */                                          \
     X(CANCELLED,      "cancelled")                                                           \
@@ -48,6 +48,7 @@ typedef struct weir_history_entry {
     const char    *worker;
     int64_t        started_at;
     const char    *error;
+    const char    *by;              /* who changed it; NULL: a person */
     int64_t        planned;         /* a delay ended: when it was to end */
     int64_t        until;           /* a delay began: until then */
     bool           new_priority, new_data;

@@ -188,7 +188,8 @@ static weir_history_kind done_by_hand(const weir_job *was, const weir_job *is, b
     return is->priority != was->priority || new_data ? WEIR__HISTORY_CHANGED : WEIR__HISTORY_COUNT;
 }
 
-static void note_by_hand(weir_job *j, const weir_job *was, int64_t now, weir_effects *e)
+static void note_by_hand(weir_job *j, const weir_job *was, const char *by, int64_t now,
+                         weir_effects *e)
 {
     bool           new_data = e->texts & WEIR__NEW(data);
     weir_history_kind kind = done_by_hand(was, j, new_data);
@@ -203,6 +204,7 @@ static void note_by_hand(weir_job *j, const weir_job *was, int64_t now, weir_eff
     if (kind == WEIR__HISTORY_COUNT)
         return;
     weir_history_entry p = weir__life_entry(was, j, kind, now);
+    p.by = by;
     p.new_priority = j->priority != was->priority;
     p.old_priority = was->priority;
     p.priority = j->priority;
@@ -298,7 +300,7 @@ weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from
     weir_job was = *j;
     set_members(j, change, now, e);
     set_state(j, change, now, e);
-    note_by_hand(j, &was, now, e);
+    note_by_hand(j, &was, change->by, now, e);
     add_events(j, e);
     weir__life_end(j, e);
     return WEIR_OK;

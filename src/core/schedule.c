@@ -101,10 +101,10 @@ static void say_last(weir_buf *b, const weir_schedule *s, int64_t now)
     case WEIR_FIRING_MISSED:
         weir__buf_str(b, " The last run was missed, because no process had the store open.");
         break;
-    case WEIR_FIRING_OVERLAPS:
+    case WEIR_FIRING_RUNNING:
+    case WEIR_FIRING_WAITING:
         weir__buf_printf(b, " The last run was skipped, because job %" PRIu64 " of the one before "
-                         "was still %s.", s->last_job,
-                         s->overlap == WEIR_OVERLAP_QUEUE ? "waiting" : "running or waiting");
+                         "was %s.", s->last_job, weir_firing_name(f->outcome));
         break;
     case WEIR_FIRING_REFUSED:
         weir__buf_str(b, " The last run has no job: the store rejected it.");

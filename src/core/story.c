@@ -28,21 +28,22 @@ void weir__say_ms(weir_buf *b, int64_t ms)
 static const struct {
     const char *words;
     bool        ran;                /* then how long it ran */
+    bool        by;                 /* "by hand", or who else */
 } said[WEIR__HISTORY_COUNT] = {
-    [WEIR__HISTORY_FAILED_ATTEMPT] = { "failed", true },
-    [WEIR__HISTORY_FAILED]         = { "failed for good", true },
-    [WEIR__HISTORY_TTL_EXCEEDED]   = { "took too long (ttl)", true },
-    [WEIR__HISTORY_STALLED]        = { "its worker was lost", true },
-    [WEIR__HISTORY_RETURNED]       = { "given back unused", true },
-    [WEIR__HISTORY_COMPLETE]       = { "complete", true },
-    [WEIR__HISTORY_DUE]            = { "its time came", false },
-    [WEIR__HISTORY_DEADLINE]       = { "failed: its deadline came before a worker did", false },
-    [WEIR__HISTORY_RETRIED]        = { "retried by hand", false },
-    [WEIR__HISTORY_PROMOTED]       = { "promoted by hand", false },
-    [WEIR__HISTORY_DELAYED]        = { "delayed by hand", false },
-    [WEIR__HISTORY_CANCELLED]      = { "cancelled by hand", true },
-    [WEIR__HISTORY_SET]            = { "set by hand", false },
-    [WEIR__HISTORY_CHANGED]        = { "changed by hand", false },
+    [WEIR__HISTORY_FAILED_ATTEMPT] = { "failed", .ran = true },
+    [WEIR__HISTORY_FAILED]         = { "failed for good", .ran = true },
+    [WEIR__HISTORY_TTL_EXCEEDED]   = { "took too long (ttl)", .ran = true },
+    [WEIR__HISTORY_STALLED]        = { "its worker was lost", .ran = true },
+    [WEIR__HISTORY_RETURNED]       = { "given back by its worker", .ran = true },
+    [WEIR__HISTORY_COMPLETE]       = { "complete", .ran = true },
+    [WEIR__HISTORY_DUE]            = { "its time came" },
+    [WEIR__HISTORY_DEADLINE]       = { "failed: its deadline came before a worker did" },
+    [WEIR__HISTORY_RETRIED]        = { "retried", .by = true },
+    [WEIR__HISTORY_PROMOTED]       = { "promoted", .by = true },
+    [WEIR__HISTORY_DELAYED]        = { "delayed", .by = true },
+    [WEIR__HISTORY_CANCELLED]      = { "cancelled", .ran = true, .by = true },
+    [WEIR__HISTORY_SET]            = { "set", .by = true },
+    [WEIR__HISTORY_CHANGED]        = { "changed", .by = true },
 };
 
 /* What became of a delivery that was not the last. */
@@ -76,6 +77,8 @@ static void say_planned(weir_buf *b, const weir_history_entry *p)
 static void say_entry(weir_buf *b, const weir_history_entry *p)
 {
     weir__buf_str(b, said[p->kind].words);
+    if (said[p->kind].by)
+        weir__buf_printf(b, " by %s", p->by ? p->by : "hand");
     if (said[p->kind].ran && p->delivery) {
         weir__buf_str(b, " after ");
         weir__say_ms(b, p->at - p->started_at);

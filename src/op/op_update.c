@@ -49,6 +49,9 @@ static weir_code check(weir_op *op, weir_error *err)
     if (c->state != WEIR_STATE_ACTIVE && (c->worker || c->lease_ms))
         return weir__fail_field(err, WEIR_EINVAL, c->worker ? "worker" : "lease_ms",
                                 "only together with state active");
+    if (c->by && (strlen(c->by) > WEIR_MAX_BY || !weir__utf8_valid(c->by, strlen(c->by))))
+        return weir__fail_field(err, WEIR_EINVAL, "by", "expected at most %d bytes of UTF-8 "
+                                "(WEIR_MAX_BY)", WEIR_MAX_BY);
     if (c->state == WEIR_STATE_ACTIVE)
         rc = weir__check_worker(c->worker, err);
     if (!rc && c->state == WEIR_STATE_ACTIVE)
@@ -72,6 +75,7 @@ static void copy(weir_copier *c, weir_op *op)
     weir__copy_bytes(c, &change->data, change->data_len);
     weir__copy_bytes(c, &change->values, change->values_len);
     weir__copy_text(c, &change->worker);
+    weir__copy_text(c, &change->by);
 }
 
 /* ---- sent again ---- */
@@ -156,6 +160,8 @@ static void write_request(weir_buf *b, const weir_op *op)
         weir__put_text(b, ",\"worker\":", c->worker, strlen(c->worker));
     if (c->lease_ms)
         weir__put_int(b, ",\"lease\":", c->lease_ms);
+    if (c->by)
+        weir__put_text(b, ",\"by\":", c->by, strlen(c->by));
 }
 
 static const weir_field request[] = {
@@ -173,6 +179,7 @@ static const weir_field request[] = {
     WEIR_FIELD("state", weir__as_state, REQUEST_OP(update.change.state)),
     WEIR_FIELD("worker", weir__as_text, REQUEST_OP(update.change.worker)),
     WEIR_FIELD("lease", weir__as_ms, REQUEST_OP(update.change.lease_ms)),
+    WEIR_FIELD("by", weir__as_text, REQUEST_OP(update.change.by)),
     { 0 }
 };
 _Static_assert(offsetof(weir_change, data_len) == offsetof(weir_change, data) + sizeof(char *) &&

@@ -20,6 +20,11 @@ weir_code weir__schedule_name_check(const char *name, weir_error *err)
     return WEIR_OK;
 }
 
+bool weir__schedule_is_own(const char *name)
+{
+    return strncmp(name, WEIR_OWN_SCHEDULE, strlen(WEIR_OWN_SCHEDULE)) == 0;
+}
+
 weir_code weir__schedule_check(const weir_schedule *s, weir_error *err)
 {
     weir_cron c;

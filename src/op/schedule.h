@@ -7,6 +7,8 @@
 #include "weir/schedule.h"
 
 weir_code weir__schedule_name_check(const char *name, weir_error *err);
+/* Is the name one that weir keeps for itself (WEIR_OWN_SCHEDULE)? */
+bool weir__schedule_is_own(const char *name);
 
 /* Is it the record of a schedule of this name that can be fired? */
 weir_code weir__schedule_record_check(const char *name, const char *record, size_t len,

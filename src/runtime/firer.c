@@ -1,6 +1,7 @@
 /* firer.c - firing schedules that are due: see firer.h. */
 #include "runtime/firer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ enum { AT_ONCE = WEIR_MAX_PAGE,     /* schedules that are fired together */
 typedef struct firing {
     const char *name;
     weir_kept   k;
+    char        by[WEIR_MAX_BY + 1];
     bool        stale;              /* somebody else has changed it */
     weir_state  last;               /* of the last job */
     weir_plan   plan;
@@ -114,12 +116,13 @@ static void decide(round *r, const weir_schedule_rows *rows)
 
 static weir_op op_cancel_last(round *r, size_t i)
 {
-    const firing *f = &r->f[i];
+    firing *f = &r->f[i];
     if (!is_on_its_way(f) || !f->plan.cancel)
         return none();
+    snprintf(f->by, sizeof f->by, "the schedule %s", f->name);
     return (weir_op){ .kind = WEIR_OP_UPDATE,
                       .u.update = { .id = f->k.s.last_job,
-                                    .change = { .state = WEIR_STATE_CANCELLED } } };
+                                    .change = { .state = WEIR_STATE_CANCELLED, .by = f->by } } };
 }
 
 /* Add the job; or no job, if the firing is left out, so that nobody else can add one. */

@@ -33,7 +33,9 @@ struct schedule_call {
     weir_schedule   given;          /* of a put ... */
     weir_cron       cron;
     bool            paused;         /* of a pause ... */
-    int64_t         from_at, to_at; /* of a backfill: what it asks for */
+    int64_t         from_at, to_at; /* of a backfill: what it asks for, ... */
+    weir_token      token;          /* ... so that the same is not added again */
+    char            key[WEIR_MAX_TOKEN + 1];
     int64_t        *at;             /* the firings whose jobs are added by hand */
     weir_added     *added;
     size_t          n;

@@ -1,10 +1,12 @@
 /* schedule_calls.c - the calls of schedule.h, each twice: plain (waits) and async (a future). */
 #include "runtime/schedule_call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/fail.h"
 #include "core/firing.h"
 
 /* ---- steps ---- */
@@ -99,10 +101,15 @@ static bool same_times(const weir_schedule *a, const weir_schedule *b)
            a->start_at == b->start_at && a->end_at == b->end_at && a->paused == b->paused;
 }
 
+static bool random_number(schedule_call *c, uint64_t *out)
+{
+    return getrandom(out, sizeof *out, 0) == sizeof *out ||
+           weir__call_fail(c, WEIR_EIO, "schedule: the system gives no random numbers");
+}
+
 bool weir__call_new_series(schedule_call *c, weir_schedule *s)
 {
-    return getrandom(&s->series, sizeof s->series, 0) == sizeof s->series ||
-           weir__call_fail(c, WEIR_EIO, "schedule: the system gives no random numbers");
+    return random_number(c, &s->series);
 }
 
 static bool put_given(schedule_call *c)
@@ -153,6 +160,10 @@ static bool note_added(schedule_call *c)
 
 static bool were_added(schedule_call *c)
 {
+    if (c->ticket.op.err.code == WEIR_EINVAL && c->token.key) {     /* the token is known */
+        c->n = 0;
+        return weir__call_over(c, &(weir_error){ 0 });
+    }
     if (c->ticket.op.err.code)
         return weir__call_over(c, &c->ticket.op.err);
     c->then = note_added;
@@ -184,8 +195,9 @@ static bool add_jobs(schedule_call *c)
         if (weir__call_spec(c, c->at[i], &specs[i]))
             return false;
     return weir__call_go_on(c, (weir_op){ .kind = WEIR_OP_ADD,
-                               .u.add = { .specs = specs, .n = c->n, .out = c->added } },
-                 were_added);
+                               .u.add = { .specs = specs, .n = c->n, .out = c->added,
+                                          .token = c->token.key ? &c->token : NULL } },
+                               were_added);
 }
 
 static bool fire_now(schedule_call *c)
@@ -200,12 +212,39 @@ static bool fire_now(schedule_call *c)
     return add_jobs(c);
 }
 
+/* The store knows the span by its token, and the call that has filled it by the digest. */
+static bool name_span(schedule_call *c)
+{
+    snprintf(c->key, sizeof c->key, "backfill %016llx %lld %lld",
+             (unsigned long long)c->k.s.series, (long long)c->from_at, (long long)c->to_at);
+    c->token = (weir_token){ .key = c->key, .number = 1 };
+    return random_number(c, &c->token.digest);
+}
+
+static bool check_span(schedule_call *c)
+{
+    long long from = c->from_at, to = c->to_at;
+    if (from < 0)
+        weir__fail_field(&c->err, WEIR_EINVAL, "from", "%lld, must be a moment after 1970", from);
+    else if (to <= from)
+        weir__fail_field(&c->err, WEIR_EINVAL, "to", "%lld, must be after the begin of the span",
+                         to);
+    else if (to > weir_now(c->q))
+        weir__fail_field(&c->err, WEIR_EINVAL, "to", "%lld, must be in the past; later firings are "
+                         "still to come", to);
+    else
+        return true;
+    return false;
+}
+
 static bool fire_span(schedule_call *c)
 {
     enum { ROOM = WEIR_MAX_FIRINGS + 1 };
     const weir_kept *k = &c->k;
     if (!c->known)
         return weir__call_missing(c);
+    if (!check_span(c))
+        return false;
     c->at = weir__arena_alloc(&c->arena, ROOM * sizeof *c->at);
     if (!c->at)
         return weir__call_fail(c, WEIR_ENOMEM, "backfill: out of memory");
@@ -217,7 +256,9 @@ static bool fire_span(schedule_call *c)
                   WEIR_MAX_FIRINGS);
         return false;
     }
-    return c->n ? add_jobs(c) : weir__call_over(c, &(weir_error){ 0 });
+    if (!c->n)
+        return weir__call_over(c, &(weir_error){ 0 });
+    return name_span(c) && add_jobs(c);
 }
 
 /* ---- reading ---- */
@@ -420,9 +461,19 @@ weir_code weir__call_steps_async(weir_queue *q, schedule_call *what, schedule_st
 
 /* ---- the calls ---- */
 
+/* What weir keeps for itself is not changed, and does not fire. */
+static weir_code check_not_own(const char *name, weir_error *err)
+{
+    return !weir__schedule_is_own(name) ? WEIR_OK
+           : weir__fail_field(err, WEIR_EINVAL, "name", "names that begin with \"%s\" are weir's "
+                              "own; choose another", WEIR_OWN_SCHEDULE);
+}
+
 static weir_code check_given(schedule_call *c, const weir_schedule *s, weir_error *err)
 {
     weir_code rc = weir__schedule_check(s, err);
+    if (!rc)
+        rc = check_not_own(s->name, err);
     *c = (schedule_call){ .name = s->name, .given = *s, .then = put_given };
     return rc ? rc : weir__schedule_parse(&c->cron, s, err);
 }
@@ -472,30 +523,37 @@ bool weir__call_read_named(schedule_call *c)
     return !weir__schedule_name_check(c->name, &c->err) && weir__call_read(c);
 }
 
+/* One that the caller may change. */
+static bool read_to_change(schedule_call *c)
+{
+    return !weir__schedule_name_check(c->name, &c->err) && !check_not_own(c->name, &c->err) &&
+           weir__call_read(c);
+}
+
 weir_code weir_schedule_pause(weir_queue *q, const char *name, bool paused, weir_error *err)
 {
     schedule_call c = { .name = name, .then = pause_it, .paused = paused };
-    return weir__call_steps(q, &c, weir__call_read_named, err);
+    return weir__call_steps(q, &c, read_to_change, err);
 }
 
 weir_code weir_schedule_pause_async(weir_queue *q, const char *name, bool paused, weir_future **f,
                                     weir_error *err)
 {
     schedule_call c = { .name = name, .then = pause_it, .paused = paused };
-    return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
+    return weir__call_steps_async(q, &c, read_to_change, f, err);
 }
 
 weir_code weir_schedule_fire(weir_queue *q, const char *name, uint64_t *id, weir_error *err)
 {
     schedule_call c = { .name = name, .then = fire_now, .id_out = id };
-    return weir__call_steps(q, &c, weir__call_read_named, err);
+    return weir__call_steps(q, &c, read_to_change, err);
 }
 
 weir_code weir_schedule_fire_async(weir_queue *q, const char *name, uint64_t *id, weir_future **f,
                                    weir_error *err)
 {
     schedule_call c = { .name = name, .then = fire_now, .id_out = id };
-    return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
+    return weir__call_steps_async(q, &c, read_to_change, f, err);
 }
 
 weir_code weir_schedule_backfill(weir_queue *q, const char *name, int64_t from_at, int64_t to_at,
@@ -503,7 +561,7 @@ weir_code weir_schedule_backfill(weir_queue *q, const char *name, int64_t from_a
 {
     schedule_call c = { .name = name, .then = fire_span, .from_at = from_at, .to_at = to_at,
                         .n_out = n };
-    return weir__call_steps(q, &c, weir__call_read_named, err);
+    return weir__call_steps(q, &c, read_to_change, err);
 }
 
 weir_code weir_schedule_backfill_async(weir_queue *q, const char *name, int64_t from_at,
@@ -511,7 +569,7 @@ weir_code weir_schedule_backfill_async(weir_queue *q, const char *name, int64_t 
 {
     schedule_call c = { .name = name, .then = fire_span, .from_at = from_at, .to_at = to_at,
                         .n_out = n };
-    return weir__call_steps_async(q, &c, weir__call_read_named, f, err);
+    return weir__call_steps_async(q, &c, read_to_change, f, err);
 }
 
 static bool read_page(schedule_call *c)

@@ -16,6 +16,7 @@ void weir__schedule_load(const weir_schedule_row *row, weir_arena *arena, weir_k
         out->err = in.err;
     else
         weir__schedule_parse(&out->cron, &out->s, &out->err);
+    out->s.own = out->s.name && weir__schedule_is_own(out->s.name);
 }
 
 weir_op weir__schedule_op_put(const weir_schedule *s, uint64_t version, int64_t due_at,

@@ -267,7 +267,7 @@ weir_code weir__task_rearm(weir_tasks *t, const weir_task *task, bool *armed, we
         rc = said(&values, task->result_state, err);
     if (!rc && next) {
         const weir_change change = { .state = WEIR_STATE_DELAYED, .run_at = next,
-                                     .values = values.data,
+                                     .values = values.data, .by = "its schedule",
                                      .from = WEIR_BIT(WEIR_STATE_COMPLETE) |
                                              WEIR_BIT(WEIR_STATE_FAILED) };
         rc = weir_update(t->q, task->job, &change, NULL, err);

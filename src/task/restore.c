@@ -4,9 +4,10 @@
  * A row that is open (ready or running), and no job: was the job lost with its store, or did it end
  * and was removed? The second must not run again. Two things in the queue answer that:
  *
- * - The mark: a schedule, paused, named "task-table/TABLE/CLASSIFIER", put there when no row of the
- *   classifier was open, or when all had been restored. If it was there before the look for the
- *   jobs, and is the same one behind it, the queue was not lost since, and has removed the job.
+ * - The mark: a schedule, paused, named "weir/task-table/TABLE/CLASSIFIER", which nobody can fire
+ *   (WEIR_OWN_SCHEDULE), put there when no row of the classifier was open, or when all had been
+ *   restored. If it was there before the look for the jobs, and is the same one behind it, the
+ *   queue was not lost since, and has removed the job.
  * - The token of the add, which the store remembers for WEIR_TOKEN_MS. Within that time it has the
  *   last word, also if an older copy of a Redis came back, with the mark but without its last jobs:
  *   if the token is known, the job was removed; else the add with it submits the task again. */
@@ -30,10 +31,10 @@ static void mark_name(const weir_tasks *t, const char *classifier,
                       char out[WEIR_MAX_SCHEDULE_NAME + 1])
 {
     size_t room = WEIR_MAX_SCHEDULE_NAME + 1;
-    size_t need = (size_t)snprintf(out, room, "task-table/%s/%s", weir__record_name(t->table),
-                                   classifier);
+    size_t need = (size_t)snprintf(out, room, WEIR_OWN_SCHEDULE "task-table/%s/%s",
+                                   weir__record_name(t->table), classifier);
     if (need >= room)
-        snprintf(out, room, "task-table/%.60s/%s", weir__record_name(t->table),
+        snprintf(out, room, WEIR_OWN_SCHEDULE "task-table/%.60s/%s", weir__record_name(t->table),
                  weir__task_word_classifier(classifier).text);
 }
 
@@ -62,7 +63,7 @@ static void put_mark(weir_tasks *t, const char *classifier)
                            "{\"why\":\"while this schedule is here, the tasks of the table of "
                            "record are in this queue, or have ended\"}" } };
     mark_name(t, classifier, name);
-    weir_schedule_put(t->q, &mark, NULL);
+    weir_schedule_import(t->q, &mark, NULL, NULL);
 }
 
 static bool is_marked(weir_tasks *t, const char *classifier)
@@ -246,19 +247,45 @@ static weir_code arm_ended(weir_tasks *t, const char *classifier, size_t *count,
     return rc;
 }
 
+static weir_code restore_classifier(weir_tasks *t, const char *classifier, size_t *count,
+                                    weir_error *err)
+{
+    restoring r = { .t = t, .classifier = classifier };
+    int64_t   mark = 0;
+    weir_code rc = settle_all(&r, err);
+    if (!rc)
+        rc = read_mark(t, classifier, &mark, err);
+    if (!rc && !mark)
+        put_mark(t, classifier);
+    *count += r.count;
+    return rc;
+}
+
+/* Every classifier with open rows. */
+static weir_code restore_all(weir_tasks *t, size_t *count, weir_error *err)
+{
+    weir_arena  arena = { 0 };
+    const char *classifier = "";
+    weir_code   rc = weir__record_classifier(t->table, classifier, &arena, &classifier, err);
+    while (!rc && classifier) {
+        rc = restore_classifier(t, classifier, count, err);
+        if (!rc)
+            rc = weir__record_classifier(t->table, classifier, &arena, &classifier, err);
+    }
+    weir__arena_free(&arena);
+    return rc;
+}
+
 weir_code weir_task_initialize(weir_tasks *t, const char *classifier, size_t *armed,
                                weir_error *err)
 {
-    restoring r = { .t = t, .classifier = classifier ? classifier : "default" };
-    int64_t   mark = 0;
-    weir_code rc = arm_ended(t, r.classifier, &r.count, err);
-    if (!rc && t->table)
-        rc = settle_all(&r, err);
-    if (!rc && t->table)
-        rc = read_mark(t, r.classifier, &mark, err);
-    if (!rc && t->table && !mark)
-        put_mark(t, r.classifier);
+    size_t    count = 0;
+    weir_code rc = arm_ended(t, classifier, &count, err);
+    if (!rc && t->table && classifier)
+        rc = restore_classifier(t, classifier, &count, err);
+    else if (!rc && t->table)
+        rc = restore_all(t, &count, err);
     if (armed)
-        *armed = r.count;
+        *armed = count;
     return rc;
 }

@@ -17,6 +17,7 @@ struct weir_task_run {
     weir_buf    result;             /* JSON; empty: none */
     bool        again;
     int64_t     again_ms;
+    weir_error  refused;            /* why a call of the handler about its answer failed */
 };
 
 /* ---- what a handler answers ---- */
@@ -33,9 +34,11 @@ weir_code weir_task_done(weir_task_run *run, const char *text, const char *resul
     size_t      len = result ? strlen(result) : 0, where;
     const char *why;
     if (len > WEIR_MAX_DATA - 1024)         /* with what is put around it */
-        return WEIR_ELIMIT;
+        return weir__fail_field(&run->refused, WEIR_ELIMIT, "result", "%zu bytes, at most %d",
+                                len, WEIR_MAX_DATA - 1024);
     if (result && !weir__json_valid(result, len, WEIR_MAX_DEPTH - 1, &where, &why))
-        return WEIR_EINVAL;
+        return weir__fail_field(&run->refused, WEIR_EINVAL, "result", "not JSON: %s at byte %zu",
+                                why, where);
     weir__buf_clear(&run->result);
     weir__buf_add(&run->result, result ? result : "", len);
     run->again = false;
@@ -59,7 +62,8 @@ weir_code weir_task_fail(weir_task_run *run, const char *fmt, ...)
 weir_code weir_task_again(weir_task_run *run, int64_t delay_ms, const char *text)
 {
     if (delay_ms < 0 || delay_ms > WEIR_MAX_MS)
-        return WEIR_EINVAL;
+        return weir__fail_field(&run->refused, WEIR_EINVAL, "delay_ms", "%lld, must be 0 to %lld "
+                                "(WEIR_MAX_MS)", (long long)delay_ms, (long long)WEIR_MAX_MS);
     run->again = true;
     run->again_ms = delay_ms;
     return say(run, text);
@@ -138,9 +142,17 @@ static void record_end(const weir_task_run *run, weir_task_state state, const ch
         weir__task_ended_here(run->tasks, run->job);
 }
 
+/* The text of its end: the handler's own, or why a call failed whose code it returned. */
+static const char *said_of(const weir_task_run *run, weir_code outcome)
+{
+    if (outcome && outcome == run->refused.code)
+        return run->refused.msg;
+    return run->said ? run->said : outcome ? weir_code_text(outcome) : NULL;
+}
+
 static weir_code end_run(weir_task_run *run, weir_code outcome)
 {
-    const char *said = run->said ? run->said : outcome ? weir_code_text(outcome) : NULL;
+    const char *said = said_of(run, outcome);
     int64_t     delay_ms = run->again_ms;
     if ((!outcome && run->again) || next_firing(run, &delay_ms)) {
         record_end(run, WEIR_TASK_READY, said, delay_ms);
@@ -155,13 +167,39 @@ static weir_code end_run(weir_task_run *run, weir_code outcome)
     return outcome ? weir_job_fail(run->job, "%s", said) : end_done(run);
 }
 
+/* The store has the task no longer as this run's, or it soon will not: what became of it? */
+static weir_code lost_as(const weir_task_run *run, weir_code outcome)
+{
+    weir_job       *now;
+    const weir_job *job = run->job;
+    weir_code       rc = weir_get(run->tasks->q, job->id, &now, NULL);
+    if (rc)
+        return rc == WEIR_ENOENT || weir_job_cancelled(job) ? WEIR_ESTALE : outcome;
+    if (now->state != WEIR_STATE_ACTIVE || now->delivery != job->delivery) {
+        bool expired = now->delivery == job->delivery && now->error &&
+                       strcmp(now->error, WEIR__TTL_TEXT) == 0;
+        outcome = expired ? WEIR_ETIMEOUT : WEIR_ESTALE;
+    }
+    weir_job_free(now);
+    return outcome;
+}
+
+/* What the handler returned, unless that comes too late. */
+static weir_code outcome_of(const weir_task_run *run, weir_code returned)
+{
+    const weir_task *task = run->task;
+    int64_t          timeout = task->spec.timeout_ms;
+    bool late = timeout && weir_now(run->tasks->q) - task->started_at >= timeout;
+    return late || weir_job_cancelled(run->job) ? lost_as(run, returned) : returned;
+}
+
 static weir_code call(weir_task_run *run, const weir_task_service *s)
 {
     weir_code rc = s->before ? s->before(run, run->task, s->ctx) : WEIR_OK;
     if (!rc)
         rc = s->run(run, run->task, s->ctx);
     if (s->after)
-        s->after(run->task, rc, s->ctx);
+        s->after(run->task, outcome_of(run, rc), s->ctx);
     return rc;
 }
 

@@ -157,6 +157,29 @@ static void by_hand(fixture *f)
         "{\"n\":5,\"at\":T40,\"event\":\"retried\",\"state\":\"delayed\",\"until\":T110}]");
 }
 
+static void by_whom(fixture *f)
+{
+    char     long_name[WEIR_MAX_BY + 2];
+    uint64_t id = add_spec(f, &(weir_spec){ .type = "a" });
+    weir_change change = { .state = WEIR_STATE_CANCELLED, .by = long_name };
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = 0;
+    CHECK_INT(update(f, id, &change), WEIR_EINVAL);
+    change.by = "\xff";
+    CHECK_INT(update(f, id, &change), WEIR_EINVAL);
+    f->now += 10;
+    change.by = "the schedule \"x\"";
+    CHECK_INT(update(f, id, &change), WEIR_OK);
+    f->now += 10;
+    CHECK_INT(update(f, id, &(weir_change){ .state = WEIR_STATE_DELAYED, .run_at = f->now + 50,
+                                            .by = "its schedule" }), WEIR_OK);
+    check_history(f, id,
+        "[{\"n\":1,\"at\":T10,\"event\":\"cancelled\",\"state\":\"cancelled\","
+        "\"by\":\"the schedule \\\"x\\\"\"},"
+        "{\"n\":2,\"at\":T20,\"event\":\"retried\",\"state\":\"delayed\","
+        "\"by\":\"its schedule\",\"until\":T70}]");
+}
+
 static void a_retry_keeps_what_was_done(fixture *f)
 {
     uint64_t        id = add(f, "a");
@@ -233,6 +256,7 @@ const conformance_case cases_history[] = {
     CASE(given_back_with_the_next_one_taken),
     CASE(too_late),
     CASE(by_hand),
+    CASE(by_whom),
     CASE(a_retry_keeps_what_was_done),
     CASE(only_so_many_are_kept),
     CASE(long_errors_are_cut),

@@ -232,6 +232,8 @@ static void plan_update(plan *p, chance *c, const model *m, int64_t now)
         ch->state = one_in(c, 4) ? (weir_state)below(c, WEIR_STATE_COUNT)
                                  : (weir_state[]){ WEIR_STATE_INACTIVE, WEIR_STATE_DELAYED,
                                                    WEIR_STATE_CANCELLED }[below(c, 3)];
+    if (one_in(c, 4))
+        ch->by = "the schedule report";
     if (ch->state == WEIR_STATE_ACTIVE) {
         ch->worker = PICK(c, workers);
         ch->lease_ms = 1 + (int64_t)below(c, 400);
@@ -559,6 +561,8 @@ static void say_change(const weir_op_update *u, weir_buf *out)
         weir__buf_printf(out, " state %s", weir_state_name(u->change.state));
     if (u->change.worker)
         weir__buf_printf(out, " worker %s lease %" PRId64, u->change.worker, u->change.lease_ms);
+    if (u->change.by)
+        weir__buf_printf(out, " by %s", u->change.by);
 }
 
 static void say_import(const weir_op_import *in, weir_buf *out)

@@ -564,6 +564,61 @@ static void hooks_are_around_a_run(rig *r)
     assert_int_equal(task_state(r, "2"), WEIR_TASK_FAILED);
 }
 
+static void keep_outcome(const weir_task *task, weir_code outcome, void *ctx)
+{
+    (void)ctx;
+    snprintf(order + strlen(order), sizeof order - strlen(order), "%s %s ", task->spec.id,
+             weir_code_name(outcome));
+}
+
+static weir_code cancelled_meanwhile(weir_task_run *run, const weir_task *task, void *ctx)
+{
+    rig *r = ctx;
+    OK(weir_cancel(r->t.q, task->job, &r->err));
+    UNTIL(weir_job_cancelled(task->taken));
+    return weir_task_done(run, "too late", NULL);
+}
+
+/* The store has the last word on how a task has ended, and the hook is told that. */
+static void the_hook_learns_of_a_lost_task(rig *r)
+{
+    weir_task_service slow = { .run = turn_clock, .after = keep_outcome, .ctx = r };
+    weir_task_service cancelled = { .run = cancelled_meanwhile, .after = keep_outcome, .ctx = r };
+    order[0] = 0;
+    OK(weir_task_serve(r->tasks, "slow", &slow, &r->err));
+    OK(weir_task_serve(r->tasks, "cancelled", &cancelled, &r->err));
+    submit(r, &(weir_task_spec){ .service = "slow", .id = "1", .timeout_ms = 2000 });
+    fire_until(r, 1);
+    assert_int_equal(task_state(r, "1"), WEIR_TASK_TIMED_OUT);
+    submit(r, &(weir_task_spec){ .service = "cancelled", .id = "2" });
+    fire_until(r, 1);
+    assert_string_equal(order, "1 ETIMEOUT 2 ESTALE ");
+}
+
+static weir_code not_json(weir_task_run *run, const weir_task *task, void *ctx)
+{
+    (void)ctx;
+    weir_code rc = strcmp(task->spec.id, "1") ? weir_task_again(run, -1, "soon")
+                                              : weir_task_done(run, "sent", "{\"n\":1");
+    assert_int_equal(rc, WEIR_EINVAL);
+    return rc;
+}
+
+static void a_refused_answer_says_why(rig *r)
+{
+    serve(r, "a", not_json);
+    submit(r, &(weir_task_spec){ .service = "a", .id = "1" });
+    submit(r, &(weir_task_spec){ .service = "a", .id = "2" });
+    fire_until(r, 2);
+    static const char *const want[] = { "result: not JSON: ", "delay_ms: -1, must be 0 to " };
+    for (int i = 0; i < 2; i++) {
+        weir_task *task = find(r, i ? "2" : "1");
+        assert_int_equal(task->state, WEIR_TASK_FAILED);
+        assert_non_null(strstr(task->result_state, want[i]));
+        weir_task_free(task);
+    }
+}
+
 static weir_code twice(weir_task_run *run, const weir_task *task, void *ctx)
 {
     rig *r = ctx;
@@ -646,6 +701,33 @@ static void a_scheduled_task_that_timed_out_is_armed(rig *r)
     assert_int_equal(armed, 0);
 }
 
+static weir_code timed_out(weir_task_run *run, const weir_task *task, void *ctx)
+{
+    rig *r = ctx;
+    (void)run;
+    rt_later(&r->t, 3000);
+    UNTIL(weir_job_cancelled(task->taken));
+    return WEIR_OK;
+}
+
+static void all_classifiers_are_initialized(rig *r)
+{
+    static const char *const classifiers[] = { NULL, "orders", "mails" };
+    size_t                   armed;
+    char                     id[] = "1";
+    serve(r, "a", timed_out);
+    for (int i = 0; i < 3; i++, id[0]++) {
+        submit(r, &(weir_task_spec){ .service = "a", .id = id, .classifier = classifiers[i],
+                                     .schedule = "@hourly", .run_at = weir_now(r->t.q),
+                                     .timeout_ms = 2000 });
+        fire_until(r, 1);
+    }
+    OK(weir_task_initialize(r->tasks, NULL, &armed, &r->err));
+    assert_true(armed == 3 || r->t.served);     /* a server arms them, perhaps */
+    for (id[0] = '1'; id[0] < '4'; id[0]++)
+        assert_int_equal(task_state(r, id), WEIR_TASK_READY);
+}
+
 /* As a worker that knows nothing of tasks does: complete, then failed, then out of time. */
 static void a_scheduled_task_done_by_others_is_armed(rig *r)
 {
@@ -670,6 +752,10 @@ static void a_scheduled_task_done_by_others_is_armed(rig *r)
         weir_job_free(job);
         weir_task *task = find(r, "1");
         assert_int_equal(task->spec.run_at, next + (i + 1) * hour);
+        job = rt_get(&r->t, task->job);
+        assert_non_null(strstr(job->history, "\"event\":\"retried\",\"state\":\"delayed\","
+                               "\"by\":\"its schedule\""));
+        weir_job_free(job);
         weir_task_free(task);
     }
 }
@@ -977,8 +1063,11 @@ static const task_case cases[] = {
     CASE(words_alone_are_no_timeout),
     CASE(hooks_are_around_a_run),
     CLOCK_CASE(a_task_can_be_fired_again),
+    CLOCK_CASE(the_hook_learns_of_a_lost_task),
+    CASE(a_refused_answer_says_why),
     CLOCK_CASE(a_scheduled_task_is_ready_again),
     CLOCK_CASE(a_scheduled_task_that_timed_out_is_armed),
+    CLOCK_CASE(all_classifiers_are_initialized),
     CLOCK_CASE(a_scheduled_task_done_by_others_is_armed),
     CLOCK_CASE(the_loop_arms_what_timed_out),
     CLOCK_CASE(cancelling_counts_and_gives_a_reason),

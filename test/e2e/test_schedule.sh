@@ -36,7 +36,10 @@ case_a_schedule_adds_jobs() {
     has out "fired, job 1"
     same "$(weir schedule fire report | wc -l)" 1
     same "$(weir schedule backfill report --from 2026-10-01T00:00:00Z --to 2026-11-01T00:00:00Z)" 4
+    same "$(weir schedule backfill report --from 2026-10-01T00:00:00Z --to 2026-11-01T00:00:00Z)" 0
     same "$(weir count report)" 5
+    status 2 weir schedule backfill report --from 2026-11-01T00:00:00Z --to 2026-10-01T00:00:00Z
+    has err "to: 1790812800000, must be after the begin of the span"
     weir schedule pause beat
     weir schedule get beat >out
     has out "It is paused, and does not fire until it is resumed."
@@ -70,6 +73,8 @@ case_a_schedule_adds_jobs() {
     has err "never fires"
     status 2 weir schedule add x '@daily' y --missed sometimes
     status 2 weir schedule add x
+    status 2 weir schedule pause all --tz Europe/Berlin
+    has err "pause does not take --tz; it is an option of: add next import"
     weir check
 }
 

@@ -97,6 +97,15 @@ CREATE_TIME VERSION_NUMBER"
 print(sqlite3.connect("record.db").execute("SELECT STATE, RESULT_STATE FROM t_delay_task").fetchall())')" \
         "[('已取消', 'no')]"
     status 2 weir task list --task-table oracle:x
+    status 2 weir task get t1 --at 1h
+    has err "get does not take --at; it is an option of: submit adjust invoke"
+    status 2 weir task submit thank --relative a --relative b
+    has err "a task has one --relative"
+    status 0 weir schedule list --json
+    cmp out /dev/null
+    weir schedule get weir/task-table/t_delay_task/default >out
+    status 2 weir schedule fire weir/task-table/t_delay_task/default
+    has err "weir's own"
 }
 
 # Whatever the worker is, a task with a schedule is ready again, and a task's row is written.

@@ -120,9 +120,14 @@ static void by_hand(void **state)
     snprintf(body, sizeof body, "{\"from\":%lld,\"to\":%lld}", (long long)w.t.now - 3 * HOUR,
              (long long)w.t.now);
     web_says(&w, 201, "{\"added\":3}", "POST", "/v1/schedules/s/backfill", body);
+    web_says(&w, 201, "{\"added\":0}", "POST", "/v1/schedules/s/backfill", body);
     assert_int_equal(rt_count(&w.t, WEIR_STATE_ANY), 4);
     web_error(&w, 413, "ELIMIT", "1000", "POST", "/v1/schedules/s/backfill", "{\"from\":0}");
     web_error(&w, 400, "EINVAL", "from", "POST", "/v1/schedules/s/backfill", "{}");
+    snprintf(body, sizeof body, "{\"from\":%lld}", (long long)w.t.now + HOUR);
+    web_error(&w, 400, "EINVAL", "to: ", "POST", "/v1/schedules/s/backfill", body);
+    snprintf(body, sizeof body, "{\"from\":0,\"to\":%lld}", (long long)w.t.now + HOUR);
+    web_error(&w, 400, "EINVAL", "in the past", "POST", "/v1/schedules/s/backfill", body);
     web_says(&w, 200, "\"outcome\":\"by hand\"", "GET", "/v1/schedules/s", NULL);
 }
 
@@ -143,18 +148,50 @@ static void pause_resume_remove(void **state)
     }
 }
 
+/* No name is a path of the API. */
+static void every_name_can_be_read(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "next", "fire", "backfill", "pause", "firings" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char target[60], part[60];
+        snprintf(target, sizeof target, "/v1/schedules/%s", names[i]);
+        snprintf(part, sizeof part, "{\"name\":\"%s\",\"when\":\"@hourly\"", names[i]);
+        web_says(&w, 200, part, "PUT", target, HOURLY);
+        web_says(&w, 200, part, "GET", target, NULL);
+        web_says(&w, 204, "", "DELETE", target, NULL);
+    }
+}
+
+/* The mark of a task table is weir's own: no list has it, and nobody can fire it. */
+static void what_weir_keeps_is_hidden(void **state)
+{
+    (void)state;
+    const weir_schedule mark = { .name = WEIR_OWN_SCHEDULE "x", .when = "@hourly",
+                                 .job = { .type = "a" } };
+    assert_int_equal(weir_schedule_import(w.t.q, &mark, NULL, NULL), WEIR_OK);
+    web_says(&w, 200, "{\"schedules\":[],\"next\":null}", "GET", "/v1/schedules", NULL);
+    web_says(&w, 200, "\"name\":\"weir/x\"", "GET", "/v1/schedules/weir%2Fx", NULL);
+    web_error(&w, 400, "EINVAL", "weir's own", "PUT", "/v1/schedules/weir%2Fx", HOURLY);
+    web_error(&w, 400, "EINVAL", "weir's own", "POST", "/v1/schedules/weir%2Fx/fire", NULL);
+    web_error(&w, 400, "EINVAL", "weir's own", "POST", "/v1/schedules/weir%2Fx/resume", NULL);
+    web_error(&w, 400, "EINVAL", "weir's own", "POST", "/v1/schedules/weir%2Fx/backfill",
+              "{\"from\":0}");
+    web_says(&w, 204, "", "DELETE", "/v1/schedules/weir%2Fx", NULL);
+}
+
 static void firings_to_come(void **state)
 {
     (void)state;
     web_says(&w, 200, "{\"words\":\"at 06:30 on Monday (Europe/Berlin)\","
              "\"next\":[1774845000000,1775449800000]}", "GET",
-             "/v1/schedules/next?when=30+6+*+*+1&zone=Europe/Berlin&n=2&from=1774569600000", NULL);
+             "/v1/firings?when=30+6+*+*+1&zone=Europe/Berlin&n=2&from=1774569600000", NULL);
     web_says(&w, 200, "\"next\":[1775449800000]", "GET",
-             "/v1/schedules/next?when=30+6+*+*+1&zone=Europe/Berlin&n=1&from=1774569600000"
+             "/v1/firings?when=30+6+*+*+1&zone=Europe/Berlin&n=1&from=1774569600000"
              "&except=2026-03-30", NULL);
-    web_error(&w, 400, "EINVAL", "column 5", "GET", "/v1/schedules/next?when=0+0+32+*+*", NULL);
-    web_error(&w, 400, "EINVAL", "when: missing", "GET", "/v1/schedules/next", NULL);
-    web_error(&w, 400, "EINVAL", "n", "GET", "/v1/schedules/next?when=@daily&n=1001", NULL);
+    web_error(&w, 400, "EINVAL", "column 5", "GET", "/v1/firings?when=0+0+32+*+*", NULL);
+    web_error(&w, 400, "EINVAL", "when: missing", "GET", "/v1/firings", NULL);
+    web_error(&w, 400, "EINVAL", "n", "GET", "/v1/firings?when=@daily&n=1001", NULL);
 }
 
 static void what_is_refused(void **state)
@@ -182,7 +219,7 @@ static void roles(void **state)
     static const struct { const char *method, *target, *body; unsigned role; } asks[] = {
         { "PUT", "/v1/schedules/s", HOURLY, WEIR_ROLE_ADMIN },
         { "GET", "/v1/schedules", NULL, WEIR_ROLE_READ },
-        { "GET", "/v1/schedules/next?when=@daily", NULL, WEIR_ROLE_READ },
+        { "GET", "/v1/firings?when=@daily", NULL, WEIR_ROLE_READ },
         { "GET", "/v1/schedules/s", NULL, WEIR_ROLE_READ },
         { "POST", "/v1/schedules/s/pause", NULL, WEIR_ROLE_ADMIN },
         { "POST", "/v1/schedules/s/resume", NULL, WEIR_ROLE_ADMIN },
@@ -234,6 +271,8 @@ int main(void)
         CASE(pages),
         CASE(by_hand),
         CASE(pause_resume_remove),
+        CASE(every_name_can_be_read),
+        CASE(what_weir_keeps_is_hidden),
         CASE(firings_to_come),
         CASE(what_is_refused),
         GUARDED(roles),

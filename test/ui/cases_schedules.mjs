@@ -48,7 +48,7 @@ test('a schedule is fired, paused, resumed and removed', async (t) => {
 
 test('a calendar has the past and coming runs of a schedule', async (t) => {
     const server = await t.serve();
-    const next = (await server.call('GET', '/v1/schedules/next?when=30+6+*+*+*&zone=Asia/Tokyo')).next;
+    const next = (await server.call('GET', '/v1/firings?when=30+6+*+*+*&zone=Asia/Tokyo')).next;
     const day = (at) => new Date(at + 9 * 3600000).toISOString().slice(0, 10);          // in Tokyo
     await server.call('PUT', '/v1/schedules/dawn', { when: '30 6 * * *', zone: 'Asia/Tokyo', except: day(next[1]),
         job: { type: 'report' } });

@@ -78,11 +78,12 @@ static void the_last_job_decides(void **state)
         bool              cancel;
     } cases[] = {
         { WEIR_OVERLAP_ALLOW, WEIR_STATE_ACTIVE, WEIR_FIRING_DONE, false },
-        { WEIR_OVERLAP_SKIP, WEIR_STATE_ACTIVE, WEIR_FIRING_OVERLAPS, false },
-        { WEIR_OVERLAP_SKIP, WEIR_STATE_DELAYED, WEIR_FIRING_OVERLAPS, false },
+        { WEIR_OVERLAP_SKIP, WEIR_STATE_ACTIVE, WEIR_FIRING_RUNNING, false },
+        { WEIR_OVERLAP_SKIP, WEIR_STATE_DELAYED, WEIR_FIRING_WAITING, false },
+        { WEIR_OVERLAP_SKIP, WEIR_STATE_INACTIVE, WEIR_FIRING_WAITING, false },
         { WEIR_OVERLAP_SKIP, WEIR_STATE_FAILED, WEIR_FIRING_DONE, false },
         { WEIR_OVERLAP_QUEUE, WEIR_STATE_ACTIVE, WEIR_FIRING_DONE, false },
-        { WEIR_OVERLAP_QUEUE, WEIR_STATE_INACTIVE, WEIR_FIRING_OVERLAPS, false },
+        { WEIR_OVERLAP_QUEUE, WEIR_STATE_INACTIVE, WEIR_FIRING_WAITING, false },
         { WEIR_OVERLAP_REPLACE, WEIR_STATE_ACTIVE, WEIR_FIRING_DONE, true },
         { WEIR_OVERLAP_REPLACE, WEIR_STATE_COMPLETE, WEIR_FIRING_DONE, false },
         { WEIR_OVERLAP_SKIP, WEIR_STATE_ANY, WEIR_FIRING_DONE, false },
@@ -207,9 +208,9 @@ static void it_says_when_and_why(void **state)
     weir__schedule_note(&s, (weir_firing){ .job = 7, .done_at = next - 55 * HOUR });
     snprintf(text, sizeof text, "%s The last run, job 7, was added 3 h 0 min ago.", when);
     explains(&s, next - 52 * HOUR, text);
-    weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_OVERLAPS });
+    weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_RUNNING });
     snprintf(text, sizeof text, "%s The last run was skipped, because job 7 of the one before was "
-             "still running or waiting.", when);
+             "still running.", when);
     explains(&s, next - 52 * HOUR, text);
     weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_MISSED });
     snprintf(text, sizeof text, "%s The last run was missed, because no process had the store "

@@ -168,7 +168,7 @@ static void what_is_no_history_is_refused(void **state)
           "history[0].event: \"done\" is not an event of a history" },
         { "[{\"n\":1,\"at\":5,\"event\":\"due\",\"state\":\"failed\",\"who\":1}]",
           "history[0].who: unknown member; this object accepts: n, at, event, state, delivery, "
-          "worker, started_at, error, planned, until, old_priority, priority, new_data" },
+          "worker, started_at, error, by, planned, until, old_priority, priority, new_data" },
     };
     weir_error err;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -253,7 +253,9 @@ static void a_long_story(void **state)
         "{\"n\":9,\"at\":1005000,\"event\":\"stalled\",\"state\":\"failed\",\"delivery\":4,"
         "\"started_at\":1004000},"
         "{\"n\":10,\"at\":1006000,\"event\":\"retried\",\"state\":\"inactive\"},"
-        "{\"n\":11,\"at\":1007000,\"event\":\"cancelled\",\"state\":\"cancelled\"}]");
+        "{\"n\":11,\"at\":1006500,\"event\":\"delayed\",\"state\":\"delayed\","
+        "\"by\":\"its schedule\",\"until\":1006700},"
+        "{\"n\":12,\"at\":1007000,\"event\":\"cancelled\",\"state\":\"cancelled\"}]");
     j.state = WEIR_STATE_CANCELLED;
     j.priority = -10;
     j.delivery = 4;
@@ -261,17 +263,18 @@ static void a_long_story(void **state)
     j.finished_at = 1007000;
     check_story(&j,
         "0 added, priority 5, 3 attempts\n"
-        "20 (what happened before is forgotten: 3 of 11)\n"
+        "20 (what happened before is forgotten: 3 of 12)\n"
         "20 started by w2 (delivery 2)\n"
         "30 failed after 10 ms: no; tried again in 50 ms\n"
         "3080 its time came, 3.0 s late\n"
         "3085 started by w3 (delivery 3)\n"
-        "3090 given back unused after 5 ms; queued again\n"
+        "3090 given back by its worker after 5 ms; queued again\n"
         "3090 delayed by hand, to start in 1.0 s, priority -10 (it was 5), new data\n"
         "3190 promoted by hand, 900 ms early\n"
         "4000 started by ? (delivery 4)\n"
         "5000 its worker was lost after 1.0 s; failed for good\n"
         "6000 retried by hand\n"
+        "6500 delayed by its schedule, to start in 200 ms\n"
         "7000 cancelled by hand\n");
 }
 

@@ -6,7 +6,7 @@
 
 #include "weir/retryqueue.h"
 
-#define SET .reserved = { [WEIR_RESERVED - 1] = (void *)1 }
+#define SET .reserved = { (void *)1 }
 
 static void rejected(rt *t, weir_code rc, const char *field)
 {

@@ -115,12 +115,15 @@ RT_CLOCK_TEST(a_job_that_has_not_ended)
     }
     assert_int_equal(get(t, "allow").fired, 3);
     assert_int_equal(get(t, "skip").fired, 1);
-    assert_int_equal(get(t, "skip").history[1].outcome, WEIR_FIRING_OVERLAPS);
+    assert_int_equal(get(t, "skip").history[1].outcome, WEIR_FIRING_WAITING);
     assert_int_equal(get(t, "queue").fired, 2);         /* one runs, one waits */
     assert_int_equal(get(t, "replace").fired, 3);
     assert_int_equal(rt_state(t, replaced), WEIR_STATE_CANCELLED);
     assert_int_equal(rt_count(t, WEIR_STATE_CANCELLED), 2);
     weir_job_free(taken);
+    weir_job *gone = rt_get(t, replaced);
+    assert_non_null(strstr(gone->history, "\"by\":\"the schedule replace\""));
+    weir_job_free(gone);
 }
 
 RT_CLOCK_TEST(a_pause_leaves_firings_out)
@@ -159,6 +162,86 @@ RT_CLOCK_TEST(by_hand)
     assert_int_equal(n, 30);                            /* more than the history has room for */
     assert_int_equal(get(t, "s").fired, 38);
     assert_int_equal(get(t, "s").n_history, WEIR_MAX_FIRED);
+}
+
+static void span_is(rt *t, int64_t from_at, int64_t to_at, weir_code code, const char *why)
+{
+    size_t n = 99;
+    t->err = (weir_error){ 0 };
+    assert_int_equal(weir_schedule_backfill(t->q, "s", from_at, to_at, &n, &t->err), code);
+    assert_int_equal(n, 0);
+    if (!strstr(t->err.msg, why))
+        fail_msg("\"%s\" has no \"%s\"", t->err.msg, why);
+}
+
+RT_CLOCK_TEST(a_span_is_filled_once)
+{
+    size_t n = 0;
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    int64_t now = t->now;
+    span_is(t, now - HOUR, now - HOUR, WEIR_EINVAL, "to: ");
+    span_is(t, now - HOUR, now - 2 * HOUR, WEIR_EINVAL, "must be after the begin of the span");
+    span_is(t, now - HOUR, now + HOUR, WEIR_EINVAL, "must be in the past");
+    span_is(t, now + HOUR, now + 2 * HOUR, WEIR_EINVAL, "must be in the past");
+    span_is(t, -1, now, WEIR_EINVAL, "from: ");
+    assert_int_equal(jobs(t), 0);
+    OK(weir_schedule_backfill(t->q, "s", now - 3 * HOUR, now, &n, &t->err));
+    assert_int_equal(n, 3);
+    span_is(t, now - 3 * HOUR, now, WEIR_OK, "");       /* again */
+    assert_int_equal(jobs(t), 3);
+    assert_int_equal(get(t, "s").n_history, 3);
+    OK(weir_schedule_remove(t->q, "s", &t->err));       /* another one of this name */
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    OK(weir_schedule_backfill(t->q, "s", now - 3 * HOUR, now, &n, &t->err));
+    assert_int_equal(n, 3);
+}
+
+RT_TEST(what_weir_keeps_for_itself)
+{
+    weir_schedule   s = { .name = WEIR_OWN_SCHEDULE "x", .when = "@hourly",
+                          .job = { .type = "a" } };
+    weir_schedules *list;
+    uint64_t        id;
+    size_t          n;
+    assert_int_equal(weir_schedule_put(t->q, &s, &t->err), WEIR_EINVAL);
+    OK(weir_schedule_import(t->q, &s, NULL, &t->err));
+    OK(weir_schedule_get(t->q, s.name, &list, &t->err));
+    assert_true(list->schedule[0].own);
+    weir_schedules_free(list);
+    OK(weir_schedules_list(t->q, NULL, 0, &list, &t->err));
+    assert_true(list->n == 1 && list->schedule[0].own);
+    weir_schedules_free(list);
+    assert_int_equal(weir_schedule_fire(t->q, s.name, &id, &t->err), WEIR_EINVAL);
+    assert_int_equal(weir_schedule_pause(t->q, s.name, false, &t->err), WEIR_EINVAL);
+    assert_int_equal(weir_schedule_backfill(t->q, s.name, 0, 1, &n, &t->err), WEIR_EINVAL);
+    assert_int_equal(jobs(t), 0);
+    OK(weir_schedule_remove(t->q, s.name, &t->err));
+}
+
+/* The clock is set back by a day and stays so: nothing that fired fires again. From the moment on
+ * at which the schedule was to fire next, it fires as ever; after a pause, by the new time. */
+RT_CLOCK_TEST(a_clock_that_stays_set_back)
+{
+    to_the_hour(t, 1);
+    put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
+    put(t, (weir_schedule){ .name = "resumed", .when = "@hourly" });
+    to_the_hour(t, 0);
+    UNTIL(get(t, "s").fired == 1 && get(t, "resumed").fired == 1);
+    int64_t next = get(t, "s").next_at;
+    rt_later(t, -24 * HOUR);
+    for (int i = 0; i < 3; i++)
+        to_the_hour(t, 1);
+    OK(weir_schedule_pause(t->q, "resumed", true, &t->err));
+    OK(weir_schedule_pause(t->q, "resumed", false, &t->err));
+    to_the_hour(t, 1);
+    UNTIL(get(t, "resumed").fired == 2);
+    assert_int_equal(get(t, "s").fired, 1);
+    assert_true(get(t, "s").next_at == next);
+    assert_int_equal(jobs(t), 3);
+    rt_later(t, next - t->now);
+    UNTIL(get(t, "s").fired == 2);
+    assert_true(get(t, "s").history[1].at == next);
 }
 
 RT_CLOCK_TEST(a_change_keeps_the_history)
@@ -538,11 +621,14 @@ int main(void)
         cmocka_unit_test(a_job_that_has_not_ended),
         cmocka_unit_test(a_pause_leaves_firings_out),
         cmocka_unit_test(by_hand),
+        cmocka_unit_test(a_span_is_filled_once),
+        cmocka_unit_test(what_weir_keeps_for_itself),
         cmocka_unit_test(a_change_keeps_the_history),
         cmocka_unit_test(lists),
         cmocka_unit_test(every_call_has_an_async_twin),
         cmocka_unit_test(a_callback_can_put_one),
         cmocka_unit_test(a_clock_that_was_set_back),
+        cmocka_unit_test(a_clock_that_stays_set_back),
         cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(a_name_that_is_used_again),
         cmocka_unit_test(the_job_of_a_process_that_was_killed),

@@ -19,7 +19,7 @@ export interface Past {
     event: 'failed_attempt' | 'failed' | 'ttl_exceeded' | 'stalled' | 'returned' | 'complete' | 'due' |
         'deadline' | 'retried' | 'promoted' | 'delayed' | 'cancelled' | 'set' | 'changed';
     delivery?: number; worker?: string; started_at?: number; error?: string;
-    planned?: number; until?: number; old_priority?: number; priority?: number; new_data?: boolean;
+    planned?: number; until?: number; by?: string; old_priority?: number; priority?: number; new_data?: boolean;
 }
 
 export interface Job {

@@ -31,6 +31,8 @@ function planned(p: Past): string {
 
 const later = (p: Past): string => p.until ? `, to start in ${span(p.until - p.at)}` : '';
 
+const by = (p: Past): string => ` by ${p.by ?? 'hand'}`;
+
 // What each event of a history says; `attempt` is its number, 0: not known.
 const SAID: Record<Past['event'], (p: Past, attempt: number) => [Mark, string]> = {
     failed_attempt: (p, n) => ['error', `Attempt${n ? ` ${n}` : ''} failed: ${p.error}${outcome(p)}`],
@@ -41,12 +43,12 @@ const SAID: Record<Past['event'], (p: Past, attempt: number) => [Mark, string]> 
     complete: () => ['complete', 'Complete'],
     due: (p) => ['due', `Its time came${planned(p)}`],
     deadline: () => ['failed', 'Failed: its deadline came before a worker did'],
-    retried: (p) => ['hand', `Retried by hand${later(p)}${changes(p)}`],
-    promoted: (p) => ['hand', `Promoted by hand${planned(p)}${changes(p)}`],
-    delayed: (p) => ['hand', `Delayed by hand${later(p)}${changes(p)}`],
-    cancelled: (p) => ['cancelled', `Cancelled by hand${changes(p)}`],
-    set: (p) => ['hand', `Set to ${p.state} by hand${changes(p)}`],
-    changed: (p) => ['hand', `Changed by hand${changes(p)}`],
+    retried: (p) => ['hand', `Retried${by(p)}${later(p)}${changes(p)}`],
+    promoted: (p) => ['hand', `Promoted${by(p)}${planned(p)}${changes(p)}`],
+    delayed: (p) => ['hand', `Delayed${by(p)}${later(p)}${changes(p)}`],
+    cancelled: (p) => ['cancelled', `Cancelled${by(p)}${changes(p)}`],
+    set: (p) => ['hand', `Set to ${p.state}${by(p)}${changes(p)}`],
+    changed: (p) => ['hand', `Changed${by(p)}${changes(p)}`],
 };
 
 function start(at: number, delivery: number, worker = '?'): Step {

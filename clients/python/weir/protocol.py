@@ -259,7 +259,7 @@ def schedules(after: Optional[str]) -> Request:
 
 
 def schedule_next(when: str, more: Dict[str, Any]) -> Request:
-    return _get("/v1/schedules/next", **dict(more, when=when))
+    return _get("/v1/firings", **dict(more, when=when))
 
 
 def schedule_act(name: str, verb: str) -> Request:

@@ -21,49 +21,50 @@ enum { DEFAULT_FIRINGS = 5, MOMENT_MAX = 40 };
 
 #define AT(member) offsetof(schedule_opts, member)
 static const option_entry schedule_options[] = {
-    { .name = "tz", .kind = OPT_TEXT, .at = AT(zone), .arg = "ZONE",
-      .help = "the time zone, as Europe/Berlin (UTC)" },
-    { .name = "day-or-weekday", .kind = OPT_FLAG, .at = AT(day_or_weekday),
+    { .name = "tz", .kind = OPT_TEXT, .at = AT(zone), .arg = "ZONE", .actions = "add next import",
+      .help = "the time zone, as Europe/Berlin (UTC; of a crontab: the machine's)" },
+    { .name = "day-or-weekday", .kind = OPT_FLAG, .at = AT(day_or_weekday), .actions = "add next",
       .help = "if day and weekday are both restricted, one is enough, as in Vixie cron; else both "
               "must match" },
-    { .name = "from", .kind = OPT_TIME, .at = AT(from), .arg = "TIME",
-      .help = "next: firings after this time (now); backfill: from this time on" },
-    { .name = "to", .kind = OPT_TIME, .at = AT(to), .arg = "TIME",
-      .help = "backfill: up to this time (now)" },
+    { .name = "from", .kind = OPT_TIME, .at = AT(from), .arg = "TIME", .actions = "next backfill",
+      .help = "firings after this time (now); of a backfill: from this time on" },
+    { .name = "to", .kind = OPT_TIME, .at = AT(to), .arg = "TIME", .actions = "backfill",
+      .help = "up to this time (now)" },
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
-      .max = WEIR_MAX_FIRINGS, .help = "next: how many (5)" },
-    { .name = "start", .kind = OPT_TIME, .at = AT(start), .arg = "TIME",
-      .help = "add, next: no firing before" },
-    { .name = "end", .kind = OPT_TIME, .at = AT(end), .arg = "TIME",
-      .help = "add, next: no firing after" },
-    { .name = "except", .kind = OPT_TEXTS, .at = AT(except), .arg = "DATE",
-      .help = "add, next: no firing on this date, 2026-12-25; can be repeated" },
-    { .name = "jitter", .kind = OPT_DURATION, .at = AT(jitter), .arg = "TIME",
-      .help = "add: fire up to this much later, always by the same amount" },
-    { .name = "missed", .kind = OPT_TEXT, .at = AT(missed), .arg = "HOW",
+      .max = WEIR_MAX_FIRINGS, .actions = "next", .help = "how many (5)" },
+    { .name = "start", .kind = OPT_TIME, .at = AT(start), .arg = "TIME", .actions = "add next",
+      .help = "no firing before" },
+    { .name = "end", .kind = OPT_TIME, .at = AT(end), .arg = "TIME", .actions = "add next",
+      .help = "no firing after" },
+    { .name = "except", .kind = OPT_TEXTS, .at = AT(except), .arg = "DATE", .actions = "add next",
+      .help = "no firing on this date, 2026-12-25; can be repeated" },
+    { .name = "jitter", .kind = OPT_DURATION, .at = AT(jitter), .arg = "TIME", .actions = "add",
+      .help = "fire up to this much later, always by the same amount" },
+    { .name = "missed", .kind = OPT_TEXT, .at = AT(missed), .arg = "HOW", .actions = "add",
       .words = "once skip all",
-      .help = "add: firings for which no process was there: once for all of them (the default), "
-              "skip, or all" },
+      .help = "firings for which no process was there: once for all of them (the default), skip, "
+              "or all" },
     { .name = "missed-limit", .kind = OPT_INT, .at = AT(missed_limit), .arg = "N", .min = 1,
-      .max = WEIR_MAX_FIRINGS, .help = "add: with --missed all, at most N firings (100)" },
-    { .name = "overlap", .kind = OPT_TEXT, .at = AT(overlap), .arg = "HOW",
+      .max = WEIR_MAX_FIRINGS, .actions = "add",
+      .help = "with --missed all, at most N firings (100)" },
+    { .name = "overlap", .kind = OPT_TEXT, .at = AT(overlap), .arg = "HOW", .actions = "add",
       .words = "allow skip queue replace",
-      .help = "add: if the last job has not ended: allow another (the default), skip, queue one, "
-              "or replace it" },
-    { .name = "paused", .kind = OPT_FLAG, .at = AT(paused),
-      .help = "add: it does not fire until `weir schedule resume`" },
+      .help = "if the last job has not ended: allow another (the default), skip, queue one, or "
+              "replace it" },
+    { .name = "paused", .kind = OPT_FLAG, .at = AT(paused), .actions = "add",
+      .help = "it does not fire until `weir schedule resume`" },
     { .name = "priority", .letter = 'p', .kind = OPT_PRIORITY, .at = AT(priority),
-      .arg = "PRIORITY", .words = "low normal medium high critical",
-      .help = "add: of its jobs" },
-    { .name = "attempts", .kind = OPT_INT, .at = AT(attempts), .arg = "N",
-      .min = 1, .max = WEIR_MAX_ATTEMPTS, .help = "add: of its jobs (1)" },
+      .arg = "PRIORITY", .words = "low normal medium high critical", .actions = "add",
+      .help = "of its jobs" },
+    { .name = "attempts", .kind = OPT_INT, .at = AT(attempts), .arg = "N", .actions = "add",
+      .min = 1, .max = WEIR_MAX_ATTEMPTS, .help = "of its jobs (1)" },
     { .name = "backoff", .letter = 'b', .kind = OPT_TEXT, .at = AT(backoff), .arg = "HOW",
-      .words = "none fixed:1s linear:2s exponential:1s:60s",
-      .help = "add: of its jobs, as in `weir add`" },
+      .words = "none fixed:1s linear:2s exponential:1s:60s", .actions = "add",
+      .help = "of its jobs, as in `weir add`" },
     { .name = "ttl", .kind = OPT_DURATION, .at = AT(ttl), .arg = "TIME", .min = 1,
-      .help = "add: of its jobs" },
-    { .name = "user-column", .kind = OPT_FLAG, .at = AT(user_column),
-      .help = "import: a system's crontab, which has the user before the command" },
+      .actions = "add", .help = "of its jobs" },
+    { .name = "user-column", .kind = OPT_FLAG, .at = AT(user_column), .actions = "import",
+      .help = "a system's crontab, which has the user before the command" },
     { 0 }
 };
 #undef AT
@@ -249,6 +250,8 @@ static void print_table(const weir_schedules *list, table *out)
     for (size_t i = 0; i < list->n; i++) {
         const weir_schedule *s = &list->schedule[i];
         char                 at[MOMENT_MAX], *words = NULL;
+        if (s->own)
+            continue;
         weir_schedule_words(s, &words, NULL);
         table_row(out);
         table_cell(out, 0, COLOR_BOLD, "%s", s->name);
@@ -268,6 +271,8 @@ static void print_each(const cli *c, const weir_schedules *list)
     for (size_t i = 0; i < list->n; i++) {
         const weir_schedule *s = &list->schedule[i];
         char                *words = NULL, *explanation = NULL;
+        if (s->own && !c->args[1])      /* only when it is asked for */
+            continue;
         weir_schedule_words(s, &words, NULL);
         weir_schedule_explain(s, cli_wall_ms(), &explanation, NULL);
         (c->json ? print_json : print_text)(s, words ? words : "", explanation ? explanation : "");

@@ -18,52 +18,61 @@ CLI_VALUES_FIT(task_opts);
 enum { DEFAULT_WAIT_MS = 30000 };
 
 #define AT(member) offsetof(task_opts, member)
+#define MADE "submit adjust invoke"
 static const option_entry task_options[] = {
-    { .name = "id", .kind = OPT_TEXT, .at = AT(id), .arg = "ID",
-      .help = "submit, invoke: the task's id, unique in the queue (a new one)" },
-    { .name = "or-find", .kind = OPT_FLAG, .at = AT(or_find),
-      .help = "submit: if there is a task with this id, leave it as it is" },
+    { .name = "id", .kind = OPT_TEXT, .at = AT(id), .arg = "ID", .actions = "submit invoke",
+      .help = "the task's id, unique in the queue (a new one)" },
+    { .name = "or-find", .kind = OPT_FLAG, .at = AT(or_find), .actions = "submit",
+      .help = "if there is a task with this id, leave it as it is" },
     { .name = "classifier", .kind = OPT_TEXT, .at = AT(classifier), .arg = "NAME",
-      .help = "the sort of task (default); list: of any" },
+      .actions = MADE " list cancel initialize",
+      .help = "the sort of task (default); list, initialize: of any" },
     { .name = "relative", .kind = OPT_TEXTS, .at = AT(relative), .arg = "ID",
+      .actions = MADE " list cancel",
       .help = "what the task is about; list, cancel: tasks with this relative id; can be "
               "repeated there" },
-    { .name = "name", .kind = OPT_TEXT, .at = AT(name), .arg = "TEXT",
-      .help = "submit, adjust: a name for people (the service)" },
+    { .name = "name", .kind = OPT_TEXT, .at = AT(name), .arg = "TEXT", .actions = MADE,
+      .help = "a name for people (the service)" },
     { .name = "attachment", .kind = OPT_TEXT, .at = AT(attachment), .arg = "JSON",
-      .help = "submit, adjust: data for the handler" },
-    { .name = "var1", .kind = OPT_TEXT, .at = AT(var1), .arg = "TEXT",
-      .help = "submit, adjust: a text for the handler" },
-    { .name = "var2", .kind = OPT_TEXT, .at = AT(var2), .arg = "TEXT", .help = "another" },
-    { .name = "var3", .kind = OPT_TEXT, .at = AT(var3), .arg = "TEXT", .help = "another" },
-    { .name = "at", .kind = OPT_WHEN, .at = AT(at), .arg = "TIME",
-      .help = "submit, adjust: when it runs, a time or how long from now (now)" },
+      .actions = MADE, .help = "data for the handler" },
+    { .name = "var1", .kind = OPT_TEXT, .at = AT(var1), .arg = "TEXT", .actions = MADE,
+      .help = "a text for the handler" },
+    { .name = "var2", .kind = OPT_TEXT, .at = AT(var2), .arg = "TEXT", .actions = MADE,
+      .help = "another" },
+    { .name = "var3", .kind = OPT_TEXT, .at = AT(var3), .arg = "TEXT", .actions = MADE,
+      .help = "another" },
+    { .name = "at", .kind = OPT_WHEN, .at = AT(at), .arg = "TIME", .actions = MADE,
+      .help = "when it runs, a time or how long from now (now)" },
     { .name = "timeout", .kind = OPT_DURATION, .at = AT(timeout), .arg = "TIME", .min = 1,
-      .help = "submit: a run that takes longer times out" },
+      .actions = MADE,
+      .help = "a run that takes longer times out; adjust: of a task that it submits" },
     { .name = "version", .kind = OPT_INT, .at = AT(version), .arg = "N", .min = 1,
-      .max = INT32_MAX, .help = "submit: only programs of this version or later do it" },
-    { .name = "schedule", .kind = OPT_TEXT, .at = AT(schedule), .arg = "EXPR",
-      .help = "submit, adjust: run again at each firing of this expression" },
-    { .name = "tz", .kind = OPT_TEXT, .at = AT(zone), .arg = "ZONE",
-      .help = "submit, adjust: of the schedule (UTC)" },
+      .max = INT32_MAX, .actions = MADE,
+      .help = "only programs of this version or later do it; adjust: as --timeout" },
+    { .name = "schedule", .kind = OPT_TEXT, .at = AT(schedule), .arg = "EXPR", .actions = MADE,
+      .help = "run again at each firing of this expression" },
+    { .name = "tz", .kind = OPT_TEXT, .at = AT(zone), .arg = "ZONE", .actions = MADE,
+      .help = "of the schedule (UTC)" },
     { .name = "result-store", .kind = OPT_TEXT, .at = AT(result_store), .arg = "NAME",
-      .help = "submit: where the result is kept (direct)" },
-    { .name = "reason", .kind = OPT_TEXT, .at = AT(reason), .arg = "TEXT",
-      .help = "cancel: why; kept with the task" },
+      .actions = MADE, .help = "where the result is kept (direct)" },
+    { .name = "reason", .kind = OPT_TEXT, .at = AT(reason), .arg = "TEXT", .actions = "cancel",
+      .help = "why; kept with the task" },
     { .name = "state", .letter = 's', .kind = OPT_CHOICE, .at = AT(state), .arg = "STATE",
-      .words = "ready running completed failed cancelled timed_out",
-      .help = "list: tasks in this state" },
+      .words = "ready running completed failed cancelled timed_out", .actions = "list",
+      .help = "tasks in this state" },
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
-      .max = INT32_MAX, .help = "list: at most N (100)" },
+      .max = INT32_MAX, .actions = "list", .help = "at most N (100)" },
     { .name = "task-table", .kind = OPT_TEXT, .at = AT(table), .arg = "URL",
+      .actions = MADE " list get fire cancel initialize",
       .help = "the table of record: mysql://USER:PASSWORD@HOST/DATABASE, or sqlite:FILE" },
     { .name = "properties", .kind = OPT_TEXT, .at = AT(properties), .arg = "FILE",
       .words = "<file>", .help = "delayqueue.properties: the queue's prefix on Redis, and the name "
       "of the table and the view" },
     { .name = "wait", .letter = 'w', .kind = OPT_DURATION, .at = AT(wait), .arg = "TIME",
-      .help = "invoke: at most this long (30s)" },
+      .actions = "invoke", .help = "at most this long (30s)" },
     { 0 }
 };
+#undef MADE
 #undef AT
 
 static weir_task_spec spec_of(const task_opts *o, const char *service, const char *id)
@@ -386,6 +395,8 @@ static int run_task(cli *c, const void *values)
             return cli_usage(c, "cancel: expected IDs, or --relative ID");
         if (verbs[i].run == submit && o->or_find && !o->id)
             return cli_usage(c, "submit: --or-find needs --id");
+        if (o->relative.n > 1 && verbs[i].run != list && verbs[i].run != cancel)
+            return cli_usage(c, "%s: a task has one --relative", c->args[0]);
         return verbs[i].run ? act(c, o, i) : view(c, o);
     }
     char hint[80];

@@ -159,7 +159,7 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
     }
     weir_schedules *list = l->list;
     for (size_t i = 0; i < list->n; i++) {
-        if (srv_caller_lacks(&r->who, list->schedule[i].job.type))
+        if (list->schedule[i].own || srv_caller_lacks(&r->who, list->schedule[i].job.type))
             continue;
         if (l->shown++)
             weir__buf_char(out, ',');
@@ -205,7 +205,7 @@ static void show_list(srv_request *r)
     list_part(r);
 }
 
-/* ---- GET /v1/schedules/next ---- */
+/* ---- GET /v1/firings ---- */
 
 static void show_next(srv_request *r)
 {
@@ -392,8 +392,6 @@ static const srv_param next_query[] = {
 const srv_route srv_schedules_routes[] = {
     { "GET", "/v1/schedules", WEIR_ROLE_READ, show_list, 0, list_query, 0,
       "Schedules, in the order of names", NULL, "SchedulePage", 200 },
-    { "GET", "/v1/schedules/next", WEIR_ROLE_READ, show_next, 0, next_query, 0,
-      "When an expression fires next; nothing is kept", NULL, "ScheduleNext", 200 },
     { "GET", "/v1/schedules/{name}", WEIR_ROLE_READ, show, 0, NULL, 0,
       "One schedule, with its last and next firings", NULL, "Schedule", 200 },
     { "PUT", "/v1/schedules/{name}", WEIR_ROLE_ADMIN, put, SRV_MAX_SMALL_BODY, NULL, 0,
@@ -408,5 +406,7 @@ const srv_route srv_schedules_routes[] = {
       "Add the job of a schedule now", NULL, "ScheduleFired", 201 },
     { "POST", "/v1/schedules/{name}/backfill", WEIR_ROLE_ADMIN, act_on, SRV_MAX_SMALL_BODY, NULL,
       0, "Add a job for each firing of a past span", "ScheduleSpan", "ScheduleFilled", 201 },
+    { "GET", "/v1/firings", WEIR_ROLE_READ, show_next, 0, next_query, 0,
+      "When an expression fires next; nothing is kept", NULL, "ScheduleNext", 200 },
     { 0 }
 };

@@ -566,7 +566,7 @@ static const srv_param submit_query[] = {
 };
 
 static const srv_param initialize_query[] = {
-    { "classifier", SRV_P_TEXT, "Tasks of this classifier (default)" },
+    { "classifier", SRV_P_TEXT, "Tasks of this classifier (all)" },
     { 0 }
 };
 

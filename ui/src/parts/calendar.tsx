@@ -8,7 +8,7 @@ import { count } from '../fmt';
 export interface Firing { at: number; done_at: number; outcome: string; job?: number }
 export interface Runs { past: Firing[]; coming: number[] }
 
-// What says when a schedule fires: as GET /v1/schedules/next takes it.
+// What says when a schedule fires: as GET /v1/firings takes it.
 export interface Timing {
     when: string; zone?: string; start?: number; end?: number; except?: string; day_or_weekday?: boolean;
 }
@@ -67,7 +67,7 @@ export function useComing(timing: Timing | undefined, month: string, from: numbe
                     setRuns({ coming, more: coming.length >= MAX_RUNS });
             };
             if (asked)
-                get<{ next: number[] }>('/v1/schedules/next' + asked).then((a) => set(a.next), () => set([]));
+                get<{ next: number[] }>('/v1/firings' + asked).then((a) => set(a.next), () => set([]));
             else
                 set([]);
         }, waitMs);

@@ -78,7 +78,7 @@ function usePreview(timing: Timing): { preview?: Preview; why: string } {
         const timer = setTimeout(() => {
             if (!timing.when.trim())
                 return;
-            get<Preview>('/v1/schedules/next' + asked).then(
+            get<Preview>('/v1/firings' + asked).then(
                 (p) => { if (alive) { setPreview(p); setWhy(''); } },
                 (e: Error) => { if (alive) { setPreview(undefined); setWhy(e.message); } });
         }, TYPING_MS);

@@ -17,7 +17,8 @@ const AGAIN_MS = 2000, SHOWN = 50;
 
 const OUTCOME: Record<string, string> = {
     fired: 'added', 'by hand': 'added by hand', missed: 'left out: no process was there',
-    'still running': 'left out: the job before had not ended', refused: 'the job was refused',
+    'still running': 'left out: the job before was still running',
+    'still waiting': 'left out: the job before had not started', refused: 'the job was refused',
 };
 
 // One page after the other; asked again while the view is open.
