@@ -37,7 +37,7 @@ ROOMS = {
     'server/access': SERVER,
     'server/live': SERVER + ' runtime/ops.h',
     'server/push': SERVER,
-    'server/bus': SERVER + ' server/kue bus/process.h bus/transport.h bus/watch.h',
+    'server/bus': SERVER + ' server/kue bus/leader.h bus/process.h bus/transport.h bus/watch.h',
     'server/kue': SERVER + ' server/api',
     'server/api': SERVER + ' server/push server/bus runtime/ops.h runtime/trace.h',
     'cli': CLI + ' cli/cmd',

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "bus/process.h"
 #include "bus/vanish.h"
 
 static const weir_content nothing = { 0 };
@@ -232,14 +233,23 @@ size_t weir__bus_count(weir_bus *b, const char *address)
     return n;
 }
 
+static void notice_elsewhere(weir_bus *b, const char *address, bool on)
+{
+    for (weir_bus_watch *w = b->watches; w; w = w->next)
+        if (w->elsewhere && strncmp(address, w->prefix, strlen(w->prefix)) == 0)
+            w->elsewhere(w, address, on);
+}
+
 void weir__bus_changed_elsewhere(weir_bus *b, const weir_buf *changes, const char *process)
 {
     weir_mailbox *wakes = NULL;
     const char   *at = changes->data, *end = at + changes->len;
     pthread_mutex_lock(&b->lock);
-    for (; at < end; at += strlen(at) + 1)
+    for (; at < end; at += strlen(at) + 1) {
+        notice_elsewhere(b, at + 1, *at == '+');
         if (*at == '-' && !weir__names_get(&b->addresses, at + 1))
             weir__vanish_post(b, at + 1, process, &wakes);
+    }
     pthread_mutex_unlock(&b->lock);
     weir__mailbox_wake(wakes);
 }
@@ -257,9 +267,25 @@ static weir_code publish(weir_bus *b, const char *address, const weir_content *c
         return rc;
     const weir_transport_ops *out = here || c->local || !b->transport ? NULL : b->transport->ops;
     if (out)
-        rc = out->publish(b->transport, m, err);
+        rc = out->publish(b->transport, m, NULL, err);
     if (!out || !out->central || rc)
         deliver_to_all(b, m);
+    weir_message_free(m);
+    return rc;
+}
+
+weir_code weir__bus_publish_elsewhere(weir_bus *b, const char *address, const weir_content *c,
+                                      const char *unless, weir_error *err)
+{
+    weir_message *m;
+    if (!b->transport)
+        return WEIR_OK;
+    weir_code rc = weir__content_check(address, c, err);
+    if (!rc)
+        rc = weir__message_create(&m, b, address, c, false, NULL, err);
+    if (rc)
+        return rc;
+    rc = b->transport->ops->publish(b->transport, m, unless, err);
     weir_message_free(m);
     return rc;
 }
@@ -330,10 +356,20 @@ static bool notice(weir_bus *b, const bus_address *a, size_t before)
     return true;
 }
 
+static void see_elsewhere(void *ctx, const char *address, size_t consumers)
+{
+    (void)consumers;
+    notice_elsewhere(ctx, address, true);
+}
+
 void weir__bus_watch(weir_bus *b, weir_bus_watch *w)
 {
+    pthread_mutex_lock(&b->lock);
     w->next = b->watches;
     b->watches = w;
+    if (b->transport && w->elsewhere)
+        b->transport->ops->list(b->transport, see_elsewhere, b);
+    pthread_mutex_unlock(&b->lock);
 }
 
 /* The address, which is made when it is not there. The bus is locked. */

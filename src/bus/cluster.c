@@ -350,27 +350,31 @@ static void cluster_processes(weir_transport *t, const char *address, weir_proce
     pthread_mutex_unlock(&cl->lock);
 }
 
-/* The names of the processes that consume the address, WEIR_PROCESS bytes each. True: a CHANGES
- * frame is due. */
-static bool find_processes(weir_cluster *cl, const char *address, weir_buf *out)
+/* The names of the processes that consume `address` and not `unless`, WEIR_PROCESS bytes each.
+ * True: a CHANGES frame is due. */
+static bool find_processes(weir_cluster *cl, const char *address, const char *unless,
+                           weir_buf *out)
 {
     pthread_mutex_lock(&cl->lock);
     bool changed = cl->changed.first;
     const bus_remote *r = weir__names_get(&cl->others.addresses, address);
+    const bus_remote *no = unless ? weir__names_get(&cl->others.addresses, unless) : NULL;
     if (r)
         WEIR_EACH(bus_place, p, &r->places, in_remote)
-            weir__buf_add(out, p->peer->name, WEIR_PROCESS);
+            if (!no || !weir__directory_consumes(no, p->peer))
+                weir__buf_add(out, p->peer->name, WEIR_PROCESS);
     pthread_mutex_unlock(&cl->lock);
     return changed;
 }
 
 /* Each process gets it on the way that sends to it go, so that the two stay in their order. */
-static weir_code cluster_publish(weir_transport *t, weir_message *m, weir_error *err)
+static weir_code cluster_publish(weir_transport *t, weir_message *m, const char *unless,
+                                 weir_error *err)
 {
     weir_cluster *cl = (weir_cluster *)t;
     weir_buf      to = { 0 }, out = { 0 };
     weir_code     rc = WEIR_OK;
-    if (find_processes(cl, weir_message_address(m), &to) && to.len)
+    if (find_processes(cl, weir_message_address(m), unless, &to) && to.len)
         send_changes(cl);
     if (to.len) {
         bus_frame f = { .kind = FRAME_PUBLISH, .address = weir_message_address(m),

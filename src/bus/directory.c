@@ -76,6 +76,11 @@ static bus_place *find_place(const bus_remote *r, const bus_peer *p)
     return NULL;
 }
 
+bool weir__directory_consumes(const bus_remote *r, const bus_peer *p)
+{
+    return find_place(r, p);
+}
+
 /* Out of memory: who waits for the news does not have it. */
 static void note_change(bus_directory *d, char sign, const bus_remote *r)
 {

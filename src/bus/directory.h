@@ -66,6 +66,7 @@ void weir__directory_end(bus_directory *d, bus_peer *p);
 /* The address; if it has no consumers, a prefix of it. NULL: neither. */
 bus_remote *weir__directory_find(const bus_directory *d, const char *address);
 size_t      weir__directory_count(const bus_directory *d, const char *address, bool prefix);
+bool        weir__directory_consumes(const bus_remote *r, const bus_peer *p);
 /* The process whose turn it is: each gets as many turns as it has consumers. */
 bus_peer   *weir__directory_turn(bus_remote *r);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bus/inner.h"
+
 /* Has the mailbox decide. */
 typedef struct leader_call {
     delivery     d;                         /* first */

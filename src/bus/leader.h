@@ -14,7 +14,7 @@
 #ifndef WEIR_BUS_LEADER_H
 #define WEIR_BUS_LEADER_H
 
-#include "bus/inner.h"
+#include "weir/bus.h"
 
 #define LEADER_GROUP "weir.group."          /* no longer than ".unregister": an address has room */
 #define LEADER_LEADS "weir.leads."

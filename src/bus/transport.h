@@ -31,9 +31,9 @@ typedef struct weir_transport_ops {
      * if t->process is there. When the answer may have changed: weir__leaders_look(). */
     void (*processes)(weir_transport *t, const char *address, weir_process_fn *fn, void *ctx);
     /* Deliver to all other processes that consume the address, or to one of their consumers: the
-     * next in turn. Called with no lock held; must not block. An error of send() means that it was
-     * not sent. */
-    weir_code (*publish)(weir_transport *t, weir_message *m, weir_error *err);
+     * next in turn. publish() leaves out those that consume `unless`, too (NULL: none). Called with
+     * no lock held; must not block. An error of send() means that it was not sent. */
+    weir_code (*publish)(weir_transport *t, weir_message *m, const char *unless, weir_error *err);
     weir_code (*send)(weir_transport *t, weir_message *m, weir_error *err);
     /* weir_bus_close(): hand in nothing any more; then, when the requests of the bus are forgotten,
      * release it. NULL: whoever attached it does. */

@@ -1,5 +1,5 @@
 /* watch.h - for parts of this process that serve many addresses: consumers of all addresses with
- * one beginning, and a function that is called when an address gets consumers in this process. */
+ * one beginning, and functions that are called when an address gets consumers. */
 #ifndef WEIR_BUS_WATCH_H
 #define WEIR_BUS_WATCH_H
 
@@ -17,6 +17,8 @@ struct weir_bus_watch {
     /* The first consumer of an address that begins with `prefix` has come to this process (on), or
      * its last one has gone. Called with the bus locked: must not block, and must not call it. */
     void          (*changed)(weir_bus_watch *w, const char *address, bool on);
+    /* The same about the other processes together; it may say twice the same. NULL: not needed. */
+    void          (*elsewhere)(weir_bus_watch *w, const char *address, bool on);
     weir_bus_watch *next;               /* the bus's own */
 };
 

@@ -1,6 +1,7 @@
 /* test_bus_servers.c - several weir servers on one Redis are one to the clients of their event bus;
  * when one of them is killed, its clients go on at another one. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,12 +235,136 @@ static void redis_is_restarted(void **state)
     rig_free(r);
 }
 
+/* ---- events of jobs ---- */
+
+enum { JOBS = 50, MAX_ID = 100 * 1000 };
+
+typedef struct listener {
+    atomic_int seen[MAX_ID + 1];                /* by the id of the job */
+} listener;
+
+/* {"extra":null,"job":{...,"id":7,...}} */
+static void count_event(listener *l, const char *body)
+{
+    const char *at = strstr(body, "\"id\":");
+    assert_non_null(at);
+    int id = atoi(at + 5);
+    assert_in_range(id, 1, MAX_ID);
+    atomic_fetch_add(&l->seen[id], 1);
+}
+
+static void on_message(weir_message *m, void *ctx)
+{
+    count_event(ctx, weir_message_body(m, NULL));
+}
+
+typedef struct client {
+    int      fd;
+    listener l;
+} client;
+
+static void *read_events(void *ctx)
+{
+    client *c = ctx;
+    char   *text;
+    while ((text = tcp_next(c->fd))) {
+        if (strstr(text, "\"extra\""))
+            count_event(&c->l, text);
+        free(text);
+    }
+    return NULL;
+}
+
+static void add_jobs(weir_queue *q, int first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        weir_added out;
+        assert_int_equal(weir_add(q, &(weir_spec){ .type = "t" }, &out, NULL), WEIR_OK);
+        assert_int_equal(out.id, first + i);
+    }
+}
+
+static void wait_seen(listener *l, int id)
+{
+    while (!atomic_load(&l->seen[id]))
+        rt_breathe();
+}
+
+static void seen_once(listener *l, int first, int n)
+{
+    for (int i = first; i < first + n; i++)
+        assert_int_equal(atomic_load(&l->seen[i]), 1);
+}
+
+/* Each listener receives each event once: clients of both servers, and a program that has the bus
+ * open itself. When the server that publishes to programs is killed, the other one does. */
+static void job_events_reach_all_once(void **state)
+{
+    static const char address[] = "vertx.kue.handler.workers.job_enqueue";
+    char           url[1000], at[2][64];
+    weir_queue    *q;
+    weir_bus      *bus;
+    weir_consumer *c;
+    static listener own;
+    static client  near, far;
+    pthread_t      t[2];
+    (void)state;
+    rig *r = rig_start(NULL);
+    assert_non_null(r);
+    rig_url(r, "redis+unix", NULL, url, sizeof url);
+    assert_int_equal(weir_open(&q, url, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_bus_open(&bus, q, NULL), WEIR_OK);
+    assert_int_equal(weir_bus_consume(&c, bus, &(weir_consumer_config){ .address = address,
+                                      .handler = on_message, .ctx = &own }, NULL), WEIR_OK);
+    child *first = start_server(url, at[0]), *second = start_server(url, at[1]);
+    near.fd = tcp_dial(at[0]);
+    far.fd = tcp_dial(at[1]);
+    say(near.fd, "register", address, "");
+    say(far.fd, "register", address, "");
+    tcp_sync(near.fd);
+    tcp_sync(far.fd);
+    assert_int_equal(pthread_create(&t[0], NULL, read_events, &near), 0);
+    assert_int_equal(pthread_create(&t[1], NULL, read_events, &far), 0);
+    add_jobs(q, 1, JOBS);
+    wait_seen(&near.l, JOBS);
+    wait_seen(&far.l, JOBS);
+    wait_seen(&own, JOBS);                      /* events come in their order: this is the last */
+    seen_once(&near.l, 1, JOBS);
+    seen_once(&far.l, 1, JOBS);
+    seen_once(&own, 1, JOBS);
+    child_kill9(first);
+    pthread_join(t[0], NULL);
+    int id = JOBS, since = JOBS + 1;
+    do {                                        /* until the other one has taken over */
+        add_jobs(q, ++id, 1);
+        wait_seen(&far.l, id);
+        while (since < id && !atomic_load(&own.seen[since]))
+            since++;
+        rt_breathe();
+    } while (!atomic_load(&own.seen[since]));
+    add_jobs(q, ++id, 1);
+    wait_seen(&own, id);
+    wait_seen(&far.l, id);
+    seen_once(&own, since, id + 1 - since);
+    seen_once(&far.l, JOBS + 1, id - JOBS);
+    weir_consumer_close(c);
+    weir_bus_close(bus);
+    weir_close(q);
+    child_end(second);
+    pthread_join(t[1], NULL);
+    close(near.fd);
+    close(far.fd);
+    child_free(first);
+    rig_free(r);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_servers_are_one),
         cmocka_unit_test(local_messages_stay_at_their_server),
         cmocka_unit_test(redis_is_restarted),
+        cmocka_unit_test(job_events_reach_all_once),
     };
     if (child_role(argc, argv))
         return play(argv + 3);

@@ -288,6 +288,46 @@ static void a_life(void **state)
     close(queue);
 }
 
+/* The first listener comes when the job has started, and the job is gone when it has ended. */
+static void a_job_that_had_started(void **state)
+{
+    (void)state;
+    int one = bus_dial(&w);
+    json_decref(ask("saveJob", "{\"job\":{\"type\":\"mail\",\"address_id\":\"ann-1\","
+                    "\"removeOnComplete\":true}}"));
+    json_decref(ask("takeJob", "{\"type\":\"mail\"}"));
+    bus_register(one, JOB "complete.ann-1.mail");
+    bus_register(one, JOB "remove.ann-1.mail");
+    bus_register(one, ALL "job_cancelled");
+    json_decref(ask("saveJob", "{\"job\":{\"type\":\"other\"}}"));
+    assert_int_equal(weir_cancel(w.t.q, 2, NULL), WEIR_OK);
+    event(one, ALL "job_cancelled", "\"id\":2");       /* by now the server has looked around */
+    json_decref(ask("jobDone", "{\"id\":1,\"result\":{\"n\":1}}"));
+    event(one, JOB "remove.ann-1.mail", "{\"id\":1}");
+    event(one, JOB "complete.ann-1.mail", "\"result\":{\"n\":1}");
+    close(one);
+}
+
+/* The address of a job with long names is too long for the bus: what cannot be published is
+ * counted. */
+static void an_address_that_is_too_long(void **state)
+{
+    char body[500];
+    (void)state;
+    int one = bus_dial(&w);
+    bus_register(one, ALL "job_enqueue");
+    snprintf(body, sizeof body, "{\"job\":{\"type\":\"%0100d\",\"address_id\":\"%0150d\"}}", 0, 0);
+    json_decref(ask("saveJob", body));
+    event(one, ALL "job_enqueue", "\"id\":1");
+    web_says(&w, 200, "\nweir_bus_job_events_lost_total 0\n", "GET", "/metrics", NULL);
+    for (bool counted = false; !counted; usleep(1000)) {
+        web_answer a = web_call(&w, "GET", "/metrics", NULL);
+        counted = strstr(a.body, "\nweir_bus_job_events_too_long_total 1\n");
+        web_free(&a);
+    }
+    close(one);
+}
+
 static void more_events(void **state)
 {
     (void)state;
@@ -369,6 +409,9 @@ static void lost_events_are_reported(void **state)
         }
     }
     event(one, ALL "error", " events of jobs were lost: more than 20000 waited");
+    web_answer a = web_call(&w, "GET", "/metrics", NULL);
+    assert_null(strstr(a.body, "\nweir_bus_job_events_lost_total 0\n"));
+    web_free(&a);
     close(one);
 }
 
@@ -378,6 +421,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE(looking),      CASE(ranges),              CASE(wrong_calls),
         CASE(produce_and_process), CASE(the_worker_protocol), CASE(a_life),
+        CASE(a_job_that_had_started), CASE(an_address_that_is_too_long),
         CASE(more_events),  CASE(a_thousand_jobs),     CASE(lost_events_are_reported),
     };
     return cmocka_run_group_tests_name("bus_jobs", tests, NULL, NULL);

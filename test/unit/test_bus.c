@@ -722,8 +722,10 @@ static void pair_list(weir_transport *t, weir_address_fn *fn, void *ctx)
             fn(ctx, p->at[i].address, p->at[i].n);
 }
 
-static weir_code pair_publish(weir_transport *t, weir_message *m, weir_error *err)
+static weir_code pair_publish(weir_transport *t, weir_message *m, const char *unless,
+                              weir_error *err)
 {
+    (void)unless;
     weir_content c = weir__content_of(m);
     return weir__bus_arrive(((pair_end *)t)->other, weir_message_address(m), &c, false, NULL, err);
 }

@@ -1,6 +1,7 @@
 /* api_metrics.c - GET /metrics, in the text format of Prometheus. */
 #include <string.h>
 
+#include "server/bus/bus.h"
 #include "server/http/inner.h"
 
 static void line(weir_buf *out, const char *name, const weir_type_stats *t, uint64_t value)
@@ -157,6 +158,16 @@ static void write_spans(weir_buf *out)
                    spans.dropped);
 }
 
+static void write_bus(weir_buf *out, srv_server *s)
+{
+    srv_job_events_stats n;
+    srv_job_events_get(s->bus->events, &n);
+    srv_metric_one(out, "weir_bus_job_events_lost_total", "counter",
+                   "Events of jobs that were not published on the bus: too many waited.", n.lost);
+    srv_metric_one(out, "weir_bus_job_events_too_long_total", "counter",
+                   "Events of jobs whose address is too long for the bus.", n.too_long);
+}
+
 static void write_server(weir_buf *out, srv_server *s)
 {
     write_spans(out);
@@ -205,6 +216,7 @@ static void got_stats(srv_request *r, weir_code code, const weir_error *err)
                        s->last_id);
         write_store(&out, srv_queue(r));
         write_server(&out, r->server);
+        write_bus(&out, r->server);
         write_tokens(&out, r->server);
         srv_metrics_write(r->server->metrics, &out);
     } else {

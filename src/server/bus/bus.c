@@ -52,8 +52,9 @@ void srv_bus_destroy(srv_bus *b)
     srv_bus_service_destroy(b->service);
     srv_workqueues_destroy(b->workqueues);
     srv_job_service_destroy(b->jobs);
-    srv_job_events_destroy(b->events);
+    srv_job_events_stop(b->events);
     weir_bus_close(b->bus);
+    srv_job_events_destroy(b->events);
     srv_permits_destroy(b->inbound);
     srv_permits_destroy(b->outbound);
     free(b);

@@ -2,7 +2,8 @@
  *
  * The store's events have an id and a type, but no job. A thread reads the jobs, as many at once as
  * have gathered, and publishes the events in their order. Jobs that were read are remembered: when
- * an event says that a job was removed, the store does not have it any more.
+ * an event says that a job was removed, the store does not have it any more. For the same reason
+ * the thread reads the active jobs before the first event: they started before anybody listened.
  *
  * Events that were lost, since too many waited here or in the store's own backlog, are counted, and
  * reported as an error of the workers. */
@@ -17,11 +18,14 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/named.h"
 #include "base/thread.h"
+#include "bus/leader.h"
+#include "bus/process.h"
 #include "bus/watch.h"
-#include "server/kue/kue.h"
+#include "server/bus/job_notice.h"
 
-enum { AT_ONCE = 64 };              /* jobs read together */
+enum { AT_ONCE = 64 };              /* jobs read together, arrivals handled in a row */
 
 static const char prefix[] = SRV_JOB_EVENTS;
 
@@ -41,20 +45,39 @@ typedef struct kept {
     size_t    size;
 } kept;
 
+/* An address that has consumers in other processes. */
+typedef struct remote {
+    weir_named named;
+    char       name[];
+} remote;
+
+/* Addresses with consumers: how many, and by event. ERROR: a failure of a job. */
+typedef struct wishes {
+    _Atomic uint32_t all;
+    _Atomic uint32_t by_kind[WEIR_EVENT_COUNT];
+} wishes;
+
 struct srv_job_events {
     weir_bus_watch   watch;         /* first */
     weir_bus        *bus;
     weir_queue      *q;
-    weir_listener   *listener;      /* NULL until the first consumer, as the thread; guarded by */
-    bool             threaded;      /* the bus's lock */
+    weir_leader     *leader;
+    weir_mailbox    *mb;            /* of the leader; the thread runs it */
     pthread_t        thread;
-    _Atomic uint32_t consumed;      /* addresses with consumers ... */
-    _Atomic uint32_t by_kind[WEIR_EVENT_COUNT];     /* ... by event; ERROR: a failure of a job */
-    pthread_mutex_t  lock;          /* guards the next five */
+    bool             threaded;
+    weir_names       remotes;       /* guarded by the bus's lock */
+    wishes           here, elsewhere;
+    atomic_bool      leads;
+    _Atomic uint64_t lost_total, too_long;
+    pthread_mutex_t  lock;          /* guards what follows, up to `jobs` */
     pthread_cond_t   changed;
+    weir_listener   *listener;      /* NULL until the first consumer */
     weir_dlist       waiting;
     size_t           n_waiting;
     uint64_t         lost;          /* and not reported so far */
+    bool             wanted;        /* somebody listens */
+    bool             look;          /* the active jobs are to be read */
+    bool             called;        /* the mailbox is to be run */
     bool             closing;
     weir_map         jobs;          /* id to kept; the thread's own, as what follows */
     weir_dlist       oldest;
@@ -79,51 +102,83 @@ static bool kind_of(const char *address, weir_event_kind *out)
     return weir_event_parse(text, out);
 }
 
-static void on_event(const weir_event *event, void *ctx);
-static void *run(void *ctx);
-
-/* The first consumer has come. With the bus locked, so that no event of a job that is added
- * afterwards is missed. */
-static void start(srv_job_events *e)
+static bool somebody_listens(srv_job_events *e)
 {
-    if (!e->threaded)
-        e->threaded = !weir__thread_start(&e->thread, run, e, "weir-job-events", NULL);
-    if (e->threaded && !e->listener)
-        weir_listen(e->q, &(weir_filter){ 0 }, on_event, e, &e->listener, NULL);
+    return atomic_load(&e->here.all) || (atomic_load(&e->leads) && atomic_load(&e->elsewhere.all));
 }
 
-/* With the bus locked. */
-static void consumer_changed(weir_bus_watch *w, const char *address, bool on)
+static bool is_listened_to(srv_job_events *e, weir_event_kind kind)
 {
-    srv_job_events *e = (srv_job_events *)w;
+    return atomic_load(&e->here.by_kind[kind]) ||
+           (atomic_load(&e->leads) && atomic_load(&e->elsewhere.by_kind[kind]));
+}
+
+static void on_event(const weir_event *event, void *ctx);
+
+/* What somebody listens to has changed, or who publishes it. The bus may be locked, so that no
+ * event of a job that is added afterwards is missed. */
+static void wish(srv_job_events *e)
+{
+    bool wanted = somebody_listens(e);
+    pthread_mutex_lock(&e->lock);
+    if (wanted && !e->listener)
+        weir_listen(e->q, &(weir_filter){ 0 }, on_event, e, &e->listener, NULL);
+    if (wanted && !e->wanted) {
+        e->look = true;
+        pthread_cond_signal(&e->changed);
+    }
+    e->wanted = wanted;
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void count_wish(srv_job_events *e, wishes *w, const char *address, bool on)
+{
     weir_event_kind kind;
     if (!kind_of(address, &kind))
         return;
-    atomic_fetch_add(&e->by_kind[kind], on ? 1 : (uint32_t)-1);
-    atomic_fetch_add(&e->consumed, on ? 1 : (uint32_t)-1);
-    if (on && !e->listener)
-        start(e);
+    atomic_fetch_add(&w->by_kind[kind], on ? 1 : (uint32_t)-1);
+    atomic_fetch_add(&w->all, on ? 1 : (uint32_t)-1);
+    wish(e);
 }
 
-static bool is_failure(weir_event_kind kind)
+/* These two with the bus locked. */
+static void consumer_changed(weir_bus_watch *w, const char *address, bool on)
 {
-    return kind == WEIR_EVENT_FAILED_ATTEMPT || kind == WEIR_EVENT_FAILED;
+    srv_job_events *e = (srv_job_events *)w;
+    count_wish(e, &e->here, address, on);
 }
 
-/* Removed because it is complete: the store has one event for both. */
-static bool is_gone(const weir_event *event)
+static void remote_changed(weir_bus_watch *w, const char *address, bool on)
 {
-    return event->kind == WEIR_EVENT_COMPLETE && event->state == WEIR_STATE_ANY;
+    srv_job_events *e = (srv_job_events *)w;
+    remote         *r = weir__names_get(&e->remotes, address);
+    size_t          len = strlen(address) + 1;
+    if (on == (r != NULL))
+        return;
+    if (on) {
+        r = calloc(1, sizeof *r + len);
+        if (!r)
+            return;
+        memcpy(r->name, address, len);
+        if (!weir__names_put(&e->remotes, &r->named, r->name)) {
+            free(r);
+            return;
+        }
+    } else {
+        weir__names_remove(&e->remotes, &r->named);
+        free(r);
+    }
+    count_wish(e, &e->elsewhere, address, on);
 }
 
 /* Jobs are read when they come and when they start: afterwards they may be gone at any time. */
 static bool is_wanted(srv_job_events *e, const weir_event *event)
 {
-    return event->id && atomic_load(&e->consumed) &&
-           (atomic_load(&e->by_kind[event->kind]) || event->kind == WEIR_EVENT_ENQUEUE ||
+    return event->id && somebody_listens(e) &&
+           (is_listened_to(e, event->kind) || event->kind == WEIR_EVENT_ENQUEUE ||
             event->kind == WEIR_EVENT_START ||
-            (is_failure(event->kind) && atomic_load(&e->by_kind[WEIR_EVENT_ERROR])) ||
-            (is_gone(event) && atomic_load(&e->by_kind[WEIR_EVENT_REMOVE])));
+            (job_notice_fails(event) && is_listened_to(e, WEIR_EVENT_ERROR)) ||
+            (job_notice_removes(event) && is_listened_to(e, WEIR_EVENT_REMOVE)));
 }
 
 /* NULL: out of memory. */
@@ -145,18 +200,21 @@ static void on_event(const weir_event *event, void *ctx)
 {
     srv_job_events *e = ctx;
     bool            wanted = is_wanted(e, event);
-    if (!wanted && !(event->missed && atomic_load(&e->consumed)))
+    if (!wanted && !(event->missed && somebody_listens(e)))
         return;
     item *i = wanted ? make_item(event) : NULL;
     pthread_mutex_lock(&e->lock);
-    bool room = i && e->n_waiting < JOB_EVENTS_WAITING;
-    e->lost += event->missed + (wanted && !room);
+    bool     room = i && e->n_waiting < JOB_EVENTS_WAITING;
+    uint64_t lost = event->missed + (wanted && !room);
+    e->lost += lost;
+    e->look |= lost;                        /* perhaps a job has started */
     if (room) {
         weir__list_append(&e->waiting, &i->link);
         e->n_waiting++;
     }
     pthread_cond_signal(&e->changed);
     pthread_mutex_unlock(&e->lock);
+    atomic_fetch_add(&e->lost_total, lost);
     if (!room)
         free(i);
 }
@@ -195,144 +253,16 @@ static void remember(srv_job_events *e, weir_job *job)
 
 /* ---- publishing ---- */
 
-/* What is published about one event. */
-typedef struct notice {
-    srv_job_events   *e;
-    const weir_event *event;
-    weir_job          job;          /* as it was after the event; borrows all texts */
-    bool              known;        /* false: only id and type of `job` are set */
-    char              address[SRV_MAX_ADDRESS + 1];
-    weir_buf          body;
-} notice;
-
-static void publish(notice *n, const char *event, bool for_all)
+/* Each process has an event once: a server publishes it to its own, and one of the servers to the
+ * processes that have none. */
+static void publish(void *ctx, const char *address, const char *body, size_t len)
 {
-    char to[WEIR_MAX_BUS_ADDRESS + 1];
-    int  len = for_all ? snprintf(to, sizeof to, "%sworkers.%s%s", prefix,
-                                  strcmp(event, "error") == 0 ? "" : "job_", event)
-                       : snprintf(to, sizeof to, "%sjob.%s.%s.%s", prefix, event, n->address,
-                                  n->job.type);
-    if (len < (int)sizeof to && !n->body.failed)
-        weir_bus_publish(n->e->bus, to, &(weir_content){ .body = n->body.data,
-                         .body_len = n->body.len, .local = true }, NULL);
-}
-
-static void begin(notice *n)
-{
-    weir__buf_clear(&n->body);
-}
-
-static void write_message(notice *n)
-{
-    weir__buf_str(&n->body, "\"message\":");
-    weir__json_string(&n->body, n->event->text ? n->event->text : "", n->event->text_len);
-    weir__buf_char(&n->body, '}');
-}
-
-/* {"id":7,"message":"..."} for each failure, before what becomes of the job. */
-static void publish_error(notice *n)
-{
-    begin(n);
-    weir__buf_printf(&n->body, "{\"id\":%" PRIu64 ",", n->job.id);
-    write_message(n);
-    publish(n, "error", false);
-    publish(n, "error", true);
-}
-
-/* Of a job that was gone before it was read the event says all that is known. */
-static void write_job(notice *n)
-{
-    if (n->known) {
-        srv_vertx_job(&n->body, &n->job);
-        return;
-    }
-    weir__buf_printf(&n->body, "{\"id\":%" PRIu64 ",\"type\":", n->job.id);
-    weir__json_string(&n->body, n->job.type, strlen(n->job.type));
-    weir__buf_char(&n->body, '}');
-}
-
-/* {"extra":...,"job":{...}}; of a failure `extra` has its message. */
-static void write_job_and_extra(notice *n)
-{
-    begin(n);
-    weir__buf_str(&n->body, "{\"extra\":");
-    if (is_failure(n->event->kind)) {
-        weir__buf_char(&n->body, '{');
-        write_message(n);
-    } else {
-        weir__buf_str(&n->body, "null");
-    }
-    weir__buf_str(&n->body, ",\"job\":");
-    write_job(n);
-    weir__buf_char(&n->body, '}');
-}
-
-static void publish_progress(notice *n)
-{
-    begin(n);
-    weir__buf_int(&n->body, n->event->progress);
-    publish(n, "progress", false);
-}
-
-static void publish_remove(notice *n)
-{
-    begin(n);
-    weir__buf_printf(&n->body, "{\"id\":%" PRIu64 "}", n->job.id);
-    publish(n, "remove", false);
-}
-
-static void publish_job(notice *n)
-{
-    weir_event_kind kind = n->event->kind;
-    const char     *name = weir_event_name(kind);
-    write_job_and_extra(n);
-    publish(n, name, true);
-    if (!is_failure(kind)) {
-        begin(n);
-        write_job(n);
-    }
-    publish(n, name, false);
-}
-
-static void publish_all(notice *n)
-{
-    weir_event_kind kind = n->event->kind;
-    if (is_failure(kind))
-        publish_error(n);
-    if (kind == WEIR_EVENT_REMOVE || is_gone(n->event))
-        publish_remove(n);
-    if (kind == WEIR_EVENT_PROGRESS)
-        publish_progress(n);
-    else if (kind != WEIR_EVENT_REMOVE)
-        publish_job(n);
-}
-
-static void find_address(notice *n)
-{
-    size_t      len = 0;
-    const char *value = n->known ? srv_vertx_address(&n->job, &len) : NULL;
-    char        text[6 * SRV_MAX_ADDRESS + 3];
-    if (value && *value == '"' && len < sizeof text &&
-        weir__json_text((weir_json_piece){ value, len }, text, &len) && len <= SRV_MAX_ADDRESS)
-        strcpy(n->address, text);
-    else
-        snprintf(n->address, sizeof n->address, "%" PRIu64, n->job.id);
-}
-
-/* The job was read a moment later: show it as the event left it. */
-static void as_it_was(notice *n)
-{
-    const weir_event *event = n->event;
-    weir_job         *j = &n->job;
-    bool              done = event->kind == WEIR_EVENT_COMPLETE;
-    if (event->state != WEIR_STATE_ANY)
-        j->state = event->state;
-    else if (done)
-        j->state = WEIR_STATE_COMPLETE;
-    j->attempts = event->attempts;
-    j->progress = event->progress;
-    j->result = done ? event->text : NULL;
-    j->result_len = done ? event->text_len : 0;
+    srv_job_events *e = ctx;
+    weir_content    c = { .body = body, .body_len = len, .local = true };
+    if (atomic_load(&e->here.all))
+        weir_bus_publish(e->bus, address, &c, NULL);
+    if (atomic_load(&e->leads) && atomic_load(&e->elsewhere.all))
+        weir__bus_publish_elsewhere(e->bus, address, &c, LEADER_GROUP SRV_JOB_EVENTS, NULL);
 }
 
 static void handle(srv_job_events *e, item *i)
@@ -340,34 +270,47 @@ static void handle(srv_job_events *e, item *i)
     weir_event *event = &i->event;
     if (i->job)
         remember(e, i->job);
-    kept  *k = weir__map_get(&e->jobs, event->id);
-    notice n = { .e = e, .event = event, .known = k };
-    if (k)
-        n.job = *k->job;
-    n.job.id = event->id;
-    n.job.type = event->type;
-    as_it_was(&n);
-    find_address(&n);
-    if (atomic_load(&e->by_kind[event->kind]) || is_failure(event->kind) || is_gone(event))
-        publish_all(&n);
-    weir__buf_fini(&n.body);
-    if (k && (event->kind == WEIR_EVENT_REMOVE || is_gone(event)))
+    kept *k = weir__map_get(&e->jobs, event->id);
+    if (is_listened_to(e, event->kind) || job_notice_fails(event) || job_notice_removes(event))
+        atomic_fetch_add(&e->too_long,
+                         job_notice_publish(event, k ? k->job : NULL, publish, e));
+    if (k && (event->kind == WEIR_EVENT_REMOVE || job_notice_removes(event)))
         forget(e, k);
 }
-
-/* ---- events that are lost ---- */
 
 static void publish_lost(srv_job_events *e, uint64_t lost)
 {
     char body[200];
-    snprintf(body, sizeof body, "{\"extra\":{\"message\":\"%" PRIu64 " events of jobs were lost: "
-             "more than %d waited to be published (JOB_EVENTS_WAITING)\",\"lost\":%" PRIu64 "}}",
-             lost, JOB_EVENTS_WAITING, lost);
-    weir_bus_publish(e->bus, SRV_JOB_EVENTS "workers.error",
-                     &(weir_content){ .body = body, .local = true }, NULL);
+    int  len = snprintf(body, sizeof body, "{\"extra\":{\"message\":\"%" PRIu64 " events of jobs "
+                        "were lost: more than %d waited to be published (JOB_EVENTS_WAITING)\","
+                        "\"lost\":%" PRIu64 "}}", lost, JOB_EVENTS_WAITING, lost);
+    publish(e, SRV_JOB_EVENTS "workers.error", body, (size_t)len);
 }
 
 /* ---- the thread ---- */
+
+/* Jobs that started before anybody listened: the event of their end may not find them. */
+static void read_active(srv_job_events *e)
+{
+    weir_query what = { .state = WEIR_STATE_ACTIVE, .descending = true, .limit = WEIR_MAX_PAGE };
+    size_t     left = JOB_EVENTS_KEPT;
+    bool       more = true;
+    while (more && left) {
+        weir_page *page;
+        if (weir_list(e->q, &what, &page, NULL))
+            return;
+        for (size_t i = 0; i < page->n && left; i++, left--) {
+            if (!weir__map_get(&e->jobs, page->job[i]->id))
+                remember(e, page->job[i]);
+            else
+                weir_job_free(page->job[i]);
+            page->job[i] = NULL;
+        }
+        more = page->more;
+        what.after = page->next;
+        weir_page_free(page);
+    }
+}
 
 /* Read the jobs of up to AT_ONCE events. */
 static void handle_some(srv_job_events *e, weir_dlist *some)
@@ -384,32 +327,92 @@ static void handle_some(srv_job_events *e, weir_dlist *some)
     }
 }
 
+/* What there is to do, taken out of `e` under its lock. */
+typedef struct todo {
+    bool       look, called;
+    uint64_t   lost;
+    weir_dlist some;
+} todo;
+
+static bool take_todo(srv_job_events *e, todo *t)
+{
+    *t = (todo){ .look = e->look, .called = e->called, .lost = e->lost };
+    e->look = e->called = false;
+    e->lost = 0;
+    for (size_t n = 0; n < AT_ONCE && e->waiting.first; n++) {
+        weir_link *first = e->waiting.first;
+        weir__list_remove(&e->waiting, first);
+        weir__list_append(&t->some, first);
+        e->n_waiting--;
+    }
+    return t->look || t->called || t->lost || t->some.first;
+}
+
 static void *run(void *ctx)
 {
     srv_job_events *e = ctx;
+    todo            t;
     pthread_mutex_lock(&e->lock);
-    for (;;) {
-        while (!e->waiting.first && !e->lost && !e->closing)
+    while (!e->closing) {
+        if (!take_todo(e, &t)) {
             pthread_cond_wait(&e->changed, &e->lock);
-        if (e->closing)
-            break;
-        weir_dlist some = { 0 };
-        uint64_t   lost = e->lost;
-        e->lost = 0;
-        for (size_t n = 0; n < AT_ONCE && e->waiting.first; n++) {
-            weir_link *first = e->waiting.first;
-            weir__list_remove(&e->waiting, first);
-            weir__list_append(&some, first);
-            e->n_waiting--;
+            continue;
         }
         pthread_mutex_unlock(&e->lock);
-        if (lost)
-            publish_lost(e, lost);
-        handle_some(e, &some);
+        while (t.called && weir_mailbox_run(e->mb, AT_ONCE, 0) == AT_ONCE)
+            ;
+        if (t.lost)
+            publish_lost(e, t.lost);
+        if (t.look)
+            read_active(e);
+        handle_some(e, &t.some);
         pthread_mutex_lock(&e->lock);
     }
     pthread_mutex_unlock(&e->lock);
     return NULL;
+}
+
+/* ---- one of the servers ---- */
+
+static void wake(void *ctx)
+{
+    srv_job_events *e = ctx;
+    pthread_mutex_lock(&e->lock);
+    e->called = true;
+    pthread_cond_signal(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static weir_code take_turn(void *ctx, leader_turn turn, weir_error *err)
+{
+    srv_job_events *e = ctx;
+    (void)err;
+    atomic_store(&e->leads, turn != LEADER_YIELDS);
+    wish(e);
+    return WEIR_OK;
+}
+
+/* The servers have nothing to say to each other. */
+static void ignore(weir_message *m, void *ctx)
+{
+    (void)m;
+    (void)ctx;
+}
+
+static weir_code join_servers(srv_job_events *e, weir_error *err)
+{
+    weir_code rc = weir_mailbox_create(&e->mb, e->bus,
+                                       &(weir_mailbox_config){ .wake = wake, .ctx = e }, err);
+    if (!rc)
+        rc = weir__leader_join(&e->leader, e->bus, &(leader_config){
+            .name = SRV_JOB_EVENTS, .mailbox = e->mb, .turn = take_turn, .group = ignore,
+            .ctx = e }, err);
+    if (!rc)
+        rc = weir__thread_start(&e->thread, run, e, "weir-job-events", err);
+    e->threaded = !rc;
+    if (!rc)
+        weir__leader_wait(e->leader);
+    return rc;
 }
 
 /* ---- the beginning and the end ---- */
@@ -424,27 +427,55 @@ weir_code srv_job_events_create(srv_job_events **out, weir_bus *bus, weir_queue 
     e->q = q;
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->changed, NULL);
-    e->watch.prefix = prefix;
-    e->watch.changed = consumer_changed;
+    e->watch = (weir_bus_watch){ .prefix = prefix, .changed = consumer_changed,
+                                 .elsewhere = remote_changed };
     weir__bus_watch(bus, &e->watch);
-    return WEIR_OK;
+    return join_servers(e, err);            /* what was made is for srv_job_events_destroy() */
 }
 
-void srv_job_events_destroy(srv_job_events *e)
+void srv_job_events_get(srv_job_events *e, srv_job_events_stats *out)
 {
-    if (!e)
-        return;
-    weir_unlisten(e->listener);
+    out->lost = atomic_load(&e->lost_total);
+    out->too_long = atomic_load(&e->too_long);
+}
+
+static void stop_thread(srv_job_events *e)
+{
     pthread_mutex_lock(&e->lock);
     e->closing = true;
     pthread_cond_signal(&e->changed);
     pthread_mutex_unlock(&e->lock);
     if (e->threaded)
         pthread_join(e->thread, NULL);
+}
+
+void srv_job_events_stop(srv_job_events *e)
+{
+    if (!e)
+        return;
+    weir__leader_stop(e->leader);
+    stop_thread(e);
+    weir_mailbox_destroy(e->mb);
+    weir__leader_free(e->leader);
+    e->mb = NULL;
+    e->leader = NULL;
+}
+
+void srv_job_events_destroy(srv_job_events *e)
+{
+    size_t pos = 0;
+    if (!e)
+        return;
+    weir_unlisten(e->listener);
     WEIR_EACH(item, i, &e->waiting, link)
         free(i);
     while (e->oldest.first)
         forget(e, WEIR_OF(e->oldest.first, kept, link));
+    for (remote *r; (r = weir__names_next(&e->remotes, &pos, NULL)); pos = 0) {
+        weir__names_remove(&e->remotes, &r->named);
+        free(r);
+    }
+    weir__names_fini(&e->remotes);
     weir__map_fini(&e->jobs);
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
