@@ -93,7 +93,10 @@ look() {
             need lintian command -v lintian
             need abigail-tools command -v abidiff
             need ruby command -v ruby       # checks the Homebrew formula
-            need rpm command -v rpmspec ;;
+            need rpm command -v rpmspec
+            need buildah command -v buildah     # builds the container image
+            need iproute2 command -v ip
+            need procps command -v pgrep ;;
         *)
             echo "setup.sh: I know build, test, bench, docs, fuzz, deb and packages, not '$what'" >&2
             exit 2 ;;

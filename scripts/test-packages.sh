@@ -1,7 +1,8 @@
 #!/bin/bash
 # test-packages.sh - build the Debian packages in a fresh root, install, use and purge them in
-# another. Roots are made by debootstrap from where apt of this machine gets its packages; all of it
-# is in a temporary directory. Needs root. The last line is "N passed, N failed".
+# another, and build the container image on a third instead of one from a registry. Roots are made by
+# debootstrap from where apt of this machine gets its packages; all of it is in a temporary directory.
+# Needs root. The last line is "N passed, N failed".
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 tmp=$(mktemp -d "${TMPDIR:-/var/tmp}/weir-packages.XXXXXX") || exit 1
@@ -11,6 +12,7 @@ mounts=()
 
 clean_up() {
     local i
+    [ ! -d "$tmp/images" ] || image rm --all >"$tmp/out" 2>&1       # unmounts
     for ((i = ${#mounts[@]} - 1; i >= 0; i--)); do
         umount "${mounts[i]}" || echo "test-packages.sh: ${mounts[i]} is still mounted" >&2
     done
@@ -153,6 +155,77 @@ nothing_left() {
     files_of "$tmp/use" | diff "$tmp/before" -
 }
 
+# ---- the container image, from the release tarball ----
+
+image() { buildah --root "$tmp/images" --runroot "$tmp/images.run" "$@"; }
+base_image() {
+    local made
+    made=$(image from scratch) && image add --quiet "$made" "$tmp/build" / &&
+        image commit --quiet "$made" localhost/weir-base && image rm "$made"
+}
+build_image() {
+    mkdir "$tmp/release" &&
+        tar -x -C "$tmp/release" --strip-components 1 -f "$tmp/source/weir_$version.orig.tar.xz" &&
+        image build --format docker --isolation chroot --network host --build-arg BASE=localhost/weir-base \
+            --tag weir "$tmp/release"
+}
+# of_image PATH: what its settings say, a list as lines.
+of_image() {
+    image inspect --type image weir | python3 -c '
+import json, sys
+found = json.load(sys.stdin)["Docker"]["config"]
+for name in sys.argv[1].split("."):
+    found = found[name]
+print("\n".join(found) if isinstance(found, (list, dict)) else found)' "$1"
+}
+image_is_right() {
+    [ "$(of_image User)" = 7340:7340 ] && [ "$(of_image Volumes)" = /var/lib/weir ] &&
+        [ "$(of_image StopSignal)" = SIGTERM ] && [ "$(of_image ExposedPorts)" = 7340/tcp ] &&
+        [ "$(of_image Entrypoint) $(of_image Cmd)" = "weir serve" ]
+}
+mount_image() { container=$(image mount "$(image from weir)") && [ -d "$container/var/lib/weir" ]; }
+# As an engine runs it: its user, its environment, first of its processes.
+in_image() {
+    local set
+    mapfile -t set < <(of_image Env)
+    exec timeout --foreground --signal KILL 60 unshare --pid --fork --kill-child --mount --mount-proc \
+        --root="$container" --setgid 7340 --setuid 7340 --wd "$(of_image WorkingDir)" env -i "${set[@]}" "$@"
+}
+# in_pod FUNCTION: in a network of its own, where all ports are free.
+in_pod() {
+    export -f image of_image in_image start_image stop_image "$1"
+    export tmp container
+    unshare --net bash -ec "ip link set lo up; $1"
+}
+start_image() {
+    # shellcheck disable=SC2046
+    (in_image $(of_image Entrypoint) $(of_image Cmd)) >"$tmp/served" 2>&1 &
+    engine=$!
+    until grep -q ' at http' "$tmp/served"; do
+        kill -0 $engine || { cat "$tmp/served"; return 1; }
+        sleep 0.1
+    done
+}
+stop_image() {
+    kill "$(pgrep -P "$(pgrep -P $engine)")"        # timeout, unshare, weir
+    wait $engine
+}
+asks_for_a_token() {
+    (in_image weir serve) >"$tmp/said" 2>&1 && return 1
+    grep -q 'weir token add' "$tmp/said"
+}
+serves_and_stops() {
+    (in_image weir token add ann --role admin) >"$tmp/token"
+    start_image
+    (in_image sh -ec "$(of_image Healthcheck.Test | tail -n 1)")
+    (in_image env WEIR_TOKEN="$(cat "$tmp/token")" weir --store http://127.0.0.1:7340 add mail '{}')
+    stop_image
+    ! (in_image sh -ec "$(of_image Healthcheck.Test | tail -n 1)")
+    start_image
+    (in_image env WEIR_TOKEN="$(cat "$tmp/token")" weir --store http://127.0.0.1:7340 get 1)
+    stop_image
+}
+
 formula_is_ruby() { ruby -c "$root/dist/homebrew/weir.rb"; }
 # Packages and their versions, with all macros that this rpm knows.
 spec_is_right() {
@@ -168,6 +241,7 @@ check "the RPM spec makes weir, weir-libs, weir-devel of this version" spec_is_r
 must "a fresh root" bootstrap
 must "the source package" source_package
 must "a second root" copy_root
+must "an image of the root" base_image
 mount_in "$tmp/build" && mount_in "$tmp/use"
 must "packages that the build needs" build_depends
 must "the packages are built" build_packages
@@ -192,6 +266,12 @@ check "weir add and work" does_a_job
 check "weir serve, as the user weir, has the page" serves_the_page
 check "both are purged" purge
 check "and nothing is left" nothing_left
+
+must "the container image is built" build_image
+check "it has a user, a volume, a port, a signal to stop" image_is_right
+must "a container of it" mount_image
+check "without a token it does not serve other machines" in_pod asks_for_a_token
+check "it serves, is healthy, ends on SIGTERM, and keeps its jobs" in_pod serves_and_stops
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
