@@ -81,8 +81,9 @@ docs: all       ## the documentation as a site that works from files, in build/d
 	@scripts/setup.sh docs
 	@scripts/make-site.py $(RELEASE)/src/cli/weir $(RELEASE)/docs $(B)/docs
 
-dist:           ## the release tarball of the last commit, with the page built, in build/dist
-	@scripts/setup.sh build
+dist: all       ## the release tarball of the last commit, with the page built, in build/dist
+	@scripts/setup.sh dist
+	@scripts/check-abi.sh $(RELEASE)/src/libweir.so.0
 	@scripts/make-dist.sh $(B)/dist
 
 deb:            ## Debian packages of the last commit, in build/deb
@@ -90,7 +91,7 @@ deb:            ## Debian packages of the last commit, in build/deb
 	@scripts/make-deb.sh $(B)/deb
 
 test-packages:  ## build, install, run and purge the packages in fresh Debian roots (as root)
-	@scripts/setup.sh build deb packages
+	@scripts/setup.sh build dist deb packages
 	@scripts/test-packages.sh
 
 clean:          ## remove what was built

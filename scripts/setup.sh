@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh WHAT... - see that the packages are there which `build`, `test`, `bench`, `docs`,
-# `fuzz`, `deb` or `packages` need, and install the missing ones (Debian; as root or with sudo). Quick and
+# `fuzz`, `dist`, `deb` or `packages` need, and install the missing ones (Debian; as root or with sudo). Quick and
 # silent when none is missing.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -83,6 +83,8 @@ look() {
         fuzz)
             need clang command -v clang
             need llvm command -v llvm-symbolizer ;;
+        dist)
+            need abigail-tools command -v abidiff ;;    # compares the ABI
         deb)
             need build-essential command -v dpkg-buildpackage
             need debhelper command -v dh
@@ -91,14 +93,13 @@ look() {
         packages)
             need debootstrap command -v debootstrap
             need lintian command -v lintian
-            need abigail-tools command -v abidiff
             need ruby command -v ruby       # checks the Homebrew formula
             need rpm command -v rpmspec
             need buildah command -v buildah     # builds the container image
             need iproute2 command -v ip
             need procps command -v pgrep ;;
         *)
-            echo "setup.sh: I know build, test, bench, docs, fuzz, deb and packages, not '$what'" >&2
+            echo "setup.sh: I know build, test, bench, docs, fuzz, dist, deb and packages, not '$what'" >&2
             exit 2 ;;
         esac
     done

@@ -114,6 +114,19 @@ hello() {       # a program of a stranger, with the installed library
             readelf -d hello | grep -q "libweir.so.0"'
 }
 
+# ---- the ABI: of this build, and of baselines that differ from it in one thing ----
+
+abi_of_build() { "$root/scripts/check-abi.sh" "$tmp"/build/src/weir/obj-*/src/libweir.so.0 "$@"; }
+# abi_with SED: against a baseline that is changed by SED.
+abi_with() {
+    sed "$1" "$root/dist/abi/libweir.so.0.abi" >"$tmp/other.abi" &&
+        ! cmp "$root/dist/abi/libweir.so.0.abi" "$tmp/other.abi" && abi_of_build "$tmp/other.abi"
+}
+abi_differs() {     # abi_differs SED WHAT: it says what, and how to accept it
+    ! abi_with "$1" >"$tmp/said" 2>&1 && cat "$tmp/said" && grep -q "$2" "$tmp/said" &&
+        grep -q 'check-abi.sh --accept' "$tmp/said"
+}
+
 # ---- install, use, purge ----
 
 # What a package may leave: users, logs and caches of apt and dpkg.
@@ -255,6 +268,13 @@ check "libweir-dev has headers, library, pkg-config file" is_there libweir-dev u
     'usr/lib/.*/cmake/weir/weirConfig.cmake'
 check "lintian has nothing to say" lint
 check "hello.c builds with the installed library, and runs" hello
+check "the ABI is that of the baseline" abi_of_build
+check "a function more is fine" abi_with "/'weir_stop[@']/d"
+check "a function that has gone is found" abi_differs "s/'weir_stop\([@']\)/'weir_gone\1/" "Removed function"
+check "a struct of another size is found" abi_differs \
+    "s/\(name='weir_added' size-in-bits=\)'448'/\1'512'/" "struct weir_added. changed"
+check "an enumerator of another value is found" abi_differs "s/\('WEIR_STATE_ACTIVE' value=\)'3'/\1'9'/" \
+    "WEIR_STATE_ACTIVE. from value"
 
 must "systemd, which would leave files of its own" apt_in "$tmp/use" install systemd
 files_of "$tmp/use" >"$tmp/before"
