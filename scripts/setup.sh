@@ -12,12 +12,8 @@ need() {    # need PACKAGE COMMAND...: the command says whether it is there
     "$@" >/dev/null 2>&1 || missing="$missing $package"
 }
 library() { pkg-config --exists "$1"; }
-header() {
-    for dir in /usr/include /usr/include/*-linux-gnu* /usr/local/include; do
-        [ -e "$dir/$1" ] && return 0
-    done
-    return 1
-}
+# The compiler knows where headers are; without one, all that is missing is found after the next look.
+header() { echo "#include <$1>" | ${CC:-cc} -E -; }
 # Looked up, not imported: setuptools cannot be imported after pip.
 debian_python() {
     /usr/bin/python3 -c "import importlib.util as u, sys
@@ -43,6 +39,7 @@ look() {
             need libssl-dev library openssl
             need lua5.1 command -v luac5.1      # checks the scripts for Redis
             need libwslay-dev header wslay/wslay.h
+            need systemtap-sdt-dev header sys/sdt.h     # tracepoints
             need tzdata test -e /usr/share/zoneinfo/Europe/Berlin     # read at run time
             # The page is built with Node, or there already, in a release tarball.
             need nodejs test -e "$root/ui/built/ui_assets.c" -o -n "$(command -v node)"
@@ -61,7 +58,6 @@ look() {
             need python3 command -v python3
             need python3-pip debian_python pip setuptools wheel     # installs the client
             need mypy command -v mypy           # checks its types
-            need systemtap-sdt-dev header sys/sdt.h         # tracepoints
             need prometheus command -v promtool             # checks alert rules
             need sqlite3 command -v sqlite3     # copies a store
             need mandoc command -v mandoc       # checks the manual pages

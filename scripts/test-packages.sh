@@ -107,6 +107,7 @@ is_there() {    # is_there PACKAGE PATH...
     done
 }
 lint() { lintian --fail-on error,warning --suppress-tags-from-file "$root/dist/lintian-suppressed" "$tmp"/source/*.changes; }
+has_tracepoints() { inside "$tmp/build" sh -ec 'readelf -n src/weir/obj-*/src/libweir.so.0 | grep -A 2 stapsdt | grep -q "Provider: weir"'; }
 hello() {       # a program of a stranger, with the installed library
     cp "$root/examples/hello.c" "$tmp/build/src/" && cp "$root/examples/expected/hello.txt" "$tmp/build/src/" &&
         inside "$tmp/build" sh -ec 'apt-get -q -y install /src/libweir0_*.deb /src/libweir-dev_*.deb
@@ -267,6 +268,7 @@ check "libweir-dev has headers, library, pkg-config file" is_there libweir-dev u
     'usr/lib/.*/libweir.a' 'usr/lib/.*/pkgconfig/weir.pc' \
     'usr/lib/.*/cmake/weir/weirConfig.cmake'
 check "lintian has nothing to say" lint
+check "the library has tracepoints" has_tracepoints
 check "hello.c builds with the installed library, and runs" hello
 check "the ABI is that of the baseline" abi_of_build
 check "a function more is fine" abi_with "/'weir_stop[@']/d"
