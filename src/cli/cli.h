@@ -7,6 +7,7 @@
 #define WEIR_CLI_CLI_H
 
 #include "cli/clock.h"
+#include "cli/log.h"
 #include "cli/options.h"
 #include "cli/out_json.h"
 #include "cli/term.h"
@@ -26,6 +27,7 @@ typedef struct cli {
     store_from      store_from;
     weir_durability durability;
     bool            json, quiet;
+    cli_log         log;          /* of what it says on standard error */
     int             n_args;       /* what is left when the options are taken out */
     char          **args;
     char          **rest;         /* what follows "--", for commands with .rest; NULL: no "--" */

@@ -67,7 +67,7 @@ static void stop_trace(const cli *c)
     enum { TRACE_MS = 3000 };
     weir_error err;
     if (weir_trace_stop(TRACE_MS, &err))
-        cli_note(c, "%s", err.msg);
+        cli_warn(c, "%s", err.msg);
 }
 
 /* What was printed may not have got to where it should: a full disk is an error too. */

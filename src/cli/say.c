@@ -6,16 +6,9 @@
 
 enum { MAX_MESSAGE = 1000 };
 
-/* "weir: TEXT"; lines after the first begin below the text. */
-static void say(FILE *out, const char *text)
+static void say(const cli *c, log_level level, const char *text)
 {
-    static const char name[] = "weir: ";
-    char              clean[MAX_MESSAGE];
-    fputs(name, out);
-    if (term_is_tty(out))
-        term_wrap(out, text, (int)strlen(name), term_width(out), true);
-    else
-        fprintf(out, "%s\n", term_clean(clean, sizeof clean, text, 0));
+    cli_log_write(&c->log, &(log_line){ .level = level, .text = text });
 }
 
 int cli_usage(const cli *c, const char *fmt, ...)
@@ -28,7 +21,7 @@ int cli_usage(const cli *c, const char *fmt, ...)
     const char *name = c->command ? c->command->name : NULL;
     snprintf(all, sizeof all, "%s%s%s (see `weir help%s%s`)", name ? name : "", name ? ": " : "",
              text, name ? " " : "", name ? name : "");
-    say(stderr, all);
+    say(c, LEVEL_ERROR, all);
     return weir_code_exit(WEIR_EINVAL);
 }
 
@@ -49,20 +42,33 @@ int cli_fail(const cli *c)
     bool        damaged = c->err.code == WEIR_ECORRUPT;
     snprintf(text, sizeof text, "%s%s", what,
              damaged ? " (`weir check` lists the damage, `weir check --mend` mends it)" : "");
-    say(stderr, text);
+    say(c, LEVEL_ERROR, text);
     return weir_code_exit(c->err.code);
+}
+
+static void remark(const cli *c, log_level level, const char *fmt, va_list args)
+{
+    char text[MAX_MESSAGE];
+    if (c->quiet)
+        return;
+    vsnprintf(text, sizeof text, fmt, args);
+    say(c, level, text);
 }
 
 void cli_note(const cli *c, const char *fmt, ...)
 {
-    char    text[MAX_MESSAGE];
     va_list args;
-    if (c->quiet)
-        return;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    remark(c, LEVEL_INFO, fmt, args);
     va_end(args);
-    say(stderr, text);
+}
+
+void cli_warn(const cli *c, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    remark(c, LEVEL_WARNING, fmt, args);
+    va_end(args);
 }
 
 void cli_done(const cli *c, const char *fmt, ...)

@@ -1,5 +1,6 @@
 /* say.h - messages of a command to its user, besides its answer. They are wrapped to the width of a
- * terminal; in a file or a pipe each is one line. Hidden characters are shown as '.'. */
+ * terminal; in a file or a pipe each is one line of the log (log.h). Hidden characters are shown
+ * as '.'. */
 #ifndef WEIR_CLI_SAY_H
 #define WEIR_CLI_SAY_H
 
@@ -15,8 +16,9 @@ int cli_check_args(const cli *c, const char *expected, int min, int max);
 /* Say c->err; its exit status. */
 int cli_fail(const cli *c);
 
-/* A remark on standard error, unless --quiet. */
+/* A remark on standard error, unless --quiet; of something that goes wrong. */
 void cli_note(const cli *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
+void cli_warn(const cli *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
 /* What was done, in one line on standard output: only for somebody at a terminal, and not with
  * --quiet or --json. */

@@ -101,7 +101,7 @@ static weir_code open_patiently(cli *c, const char *url, const weir_options *opt
     weir_code rc;
     while ((rc = weir_open(out, url, opt, &c->err)) == WEIR_EUNAVAIL && cli_clock_ms() < until) {
         if (!said && term_is_tty(stderr) && cli_clock_ms() - begin >= SAY_WAITING_MS) {
-            cli_note(c, "%s; waiting for the server", c->err.msg);
+            cli_warn(c, "%s; waiting for the server", c->err.msg);
             said = true;
         }
         poll(NULL, 0, RETRY_SERVER_MS);

@@ -35,7 +35,7 @@ static void on_answer(weir_code code, const weir_error *err, void *ctx)
 static void learn(cli_trouble *t, weir_code rc, const weir_error *err)
 {
     if (rc && !t->why.code)
-        cli_note(t->c, "trouble with the store: %s", err->msg);
+        cli_warn(t->c, "trouble with the store: %s", err->msg);
     else if (!rc && t->why.code)
         cli_note(t->c, "the store works again");
     t->why = *err;

@@ -144,6 +144,19 @@ static weir_code set_search(config *c, weir_error *err)
     return WEIR_OK;
 }
 
+static weir_code set_log(config *c, weir_error *err)
+{
+    const char *format = c->pub.log_format = c->set.log_format;
+    const char *level = c->pub.log_level = c->set.log_level;
+    if (format && strcmp(format, "text") && strcmp(format, "json"))
+        return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not text or json", from(c, "log-format"),
+                         format);
+    if (level && strcmp(level, "info") && strcmp(level, "warning") && strcmp(level, "error"))
+        return weir_fail(err, WEIR_EINVAL, "%s: '%s' is not info, warning or error",
+                         from(c, "log-level"), level);
+    return WEIR_OK;
+}
+
 static weir_code set_audit(config *c, weir_error *err)
 {
     static const char *const words[] = { [SRV_AUDIT_ADMIN] = "admin", [SRV_AUDIT_ALL] = "all",
@@ -370,7 +383,7 @@ static weir_code set_properties(config *c, weir_error *err)
 static weir_code set_all(config *c, weir_error *err)
 {
     static weir_code (*const steps[])(config *, weir_error *) = {
-        set_durability, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
+        set_durability, set_log, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
         set_bus, set_workqueues, set_tls, set_data, set_store, set_properties,
         set_store_wait
     };

@@ -41,6 +41,10 @@
       "let push workers be at private and local addresses")                                       \
     X(access_log, "access-log", TEXT, "FILE|-", "<file>",                                         \
       "write a line of JSON for each request; - is standard error")                               \
+    X(log_format, "log-format", TEXT, "text|json", "text json",                                   \
+      "of the lines on standard error (text)")                                                    \
+    X(log_level, "log-level", TEXT, "info|warning|error", "info warning error",                   \
+      "the least level of these lines (info)")                                                    \
     X(audit, "audit", TEXT, "admin|all|off", "admin all off",                                     \
       "what the audit log has: administrative actions (admin), also what producers and workers "  \
       "do, or nothing")                                                                           \
@@ -61,7 +65,7 @@ typedef struct srv_given {
     const char *config;         /* the file; only an option, or WEIR_CONFIG */
     const char *store, *durability;
     const char *listen, *bus, *data, *title, *api, *search, *tls_cert, *tls_key, *origin,
-               *access_log, *task_table, *properties, *audit, *threads, *store_wait;
+               *access_log, *task_table, *properties, *audit, *threads, *store_wait, *log_format, *log_level;
     const char *caller_rate, *caller_connections, *caller_listeners, *caller_waits, *caller_bodies,
                *caller_answers;
     bool        kue_get, push_private;
@@ -76,6 +80,7 @@ typedef struct srv_config {
     bool            store_in_data;      /* nobody has said another */
     int64_t         store_wait_ms;      /* for a store that does not answer; -1: without an end */
     weir_durability durability;
+    const char     *log_format, *log_level;
     const char     *note;       /* a line for people; NULL: nothing to say */
 } srv_config;
 

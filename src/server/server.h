@@ -108,7 +108,8 @@ typedef struct srv_options {
     srv_limits  limits;
     srv_bus_options bus;            /* its lists are borrowed while srv_start() runs */
     /* Called, on any thread, with a line that its owner should see while it serves. May be NULL. */
-    void      (*notice)(const char *text);
+    void      (*notice)(const char *text, void *ctx);
+    void       *notice_ctx;
     const char *const *origins;     /* origins of other pages that may call, NULL at the end */
 } srv_options;
 

@@ -90,6 +90,8 @@ static void defaults(void **state)
     assert_null(c->serve.access_log);
     assert_null(c->serve.origins);
     assert_null(c->note);
+    assert_null(c->log_format);
+    assert_null(c->log_level);
     assert_false(c->serve.kue_get || c->serve.push_private);
     srv_config_destroy(c);
 }
@@ -125,7 +127,7 @@ static void which_holds(void **state)
 {
     (void)state;
     write_file("{\"listen\": \"127.0.0.1:1\", \"title\": \"file\", \"api\": \"vertx\","
-               " \"threads\": 3, \"caller-rate\": 5, \"caller-answers\": 2,"
+               " \"threads\": 3, \"log-format\": \"json\", \"caller-rate\": 5, \"caller-answers\": 2,"
                " \"kue-get\": true, \"push-private\": true,"
                " \"durability\": \"os\", \"origin\": [\"https://a.example\", \"http://b:8080\"]}");
     setenv("WEIR_LISTEN", "127.0.0.1:2", 1);
@@ -137,6 +139,7 @@ static void which_holds(void **state)
     assert_string_equal(c->serve.title, "environment");
     assert_int_equal(c->serve.api, SRV_API_VERTX);
     assert_int_equal(c->serve.threads, 3);
+    assert_string_equal(c->log_format, "json");
     assert_int_equal(c->serve.limits.caller[SRV_SHARE_RATE], 5);
     assert_int_equal(c->serve.limits.caller[SRV_SHARE_ANSWERS], 2 * 1024 * 1024);
     assert_int_equal(c->durability, WEIR_DURABILITY_OS);

@@ -629,8 +629,9 @@ static void a_token_that_is_gone_ends_streams_and_waits(void **state)
 
 static char noticed[400];
 
-static void notice(const char *text)
+static void notice(const char *text, void *ctx)
 {
+    assert_ptr_equal(ctx, noticed);
     snprintf(noticed, sizeof noticed, "%s", text);
 }
 
@@ -641,7 +642,7 @@ static void tokens_that_cannot_be_read_leave_those_from_before(void **state)
     snprintf(file, sizeof file, "%s/tokens.json", dir);
     add_token("two", two);
     web_start(&w, RT_MEM, false, &(srv_options){ .tokens_file = file, .notice = notice,
-                                                 .threads = 1 });
+                                                 .notice_ctx = noticed, .threads = 1 });
     FILE *out = fopen(file, "w");
     assert_non_null(out);
     fputs("{ nonsense", out);

@@ -57,16 +57,10 @@ static int next_signal(const serving *s, int64_t ms)
     return read(s->signals, &got, sizeof got) == sizeof got ? (int)got.ssi_signo : 0;
 }
 
-static void say(const char *what, const char *text)
-{
-    char clean[WEIR_ERROR_MAX + 100];
-    fprintf(stderr, "weir: %s%s\n", what, term_clean(clean, sizeof clean, text, 0));
-}
-
 /* From any thread of the server. */
-static void notice(const char *text)
+static void notice(const char *text, void *ctx)
 {
-    say("", text);
+    cli_warn(ctx, "%s", text);
 }
 
 /* ---- start ---- */
@@ -85,7 +79,7 @@ static bool open_store(serving *s)
         if (c->err.code != WEIR_EUNAVAIL || left <= 0)
             return false;
         if (!said)
-            say("waiting for the store: ", c->err.msg);
+            cli_warn(c, "waiting for the store: %s", c->err.msg);
         notify("STATUS=Waiting for the store: %s\nEXTEND_TIMEOUT_USEC=%lld", c->err.msg,
                10LL * 1000 * STORE_RETRY_MS);
         int got = next_signal(s, left < STORE_RETRY_MS ? left : STORE_RETRY_MS);
@@ -114,6 +108,9 @@ static weir_code configure(serving *s, const srv_given *values)
     weir_code rc = srv_config_create(&s->config, &given, &c->err);
     if (rc)
         return rc;
+    rc = cli_log_set(&c->log, s->config->log_format, s->config->log_level, &c->err);
+    if (rc)
+        return rc;
     c->store = s->config->store;
     c->durability = s->config->durability;
     if (strncmp(c->store, "http:", 5) == 0 || strncmp(c->store, "https:", 6) == 0)
@@ -122,6 +119,22 @@ static weir_code configure(serving *s, const srv_given *values)
     if (s->config->serve.data_dir)
         rc = cli_make_directory(s->config->serve.data_dir, &c->err);
     return s->config->store_in_data ? rc : WEIR_OK;
+}
+
+/* On standard output: a script waits for it. */
+static void say_ready(const serving *s, const char *store)
+{
+    char        text[1024];
+    const char *demo = s->config->serve.demo, *bus = srv_bus_address(s->server);
+    snprintf(text, sizeof text, "serving %s%s%s%s at %s%s%s", store, demo ? " (" : "",
+             demo ? demo : "", demo ? ")" : "", srv_address(s->server),
+             bus ? " and bus at " : "", bus ? bus : "");
+    if (s->c->log.json)
+        cli_log_print(stdout, &s->c->log,
+                      &(log_line){ .text = text, .address = srv_address(s->server) });
+    else
+        printf("weir: %s\n", text);
+    fflush(stdout);
 }
 
 /* Returns whether it serves; else c->err says why, or a signal came first. */
@@ -135,23 +148,20 @@ static bool start(serving *s, const srv_given *values)
     if (values->demo)
         s->config->serve.demo = *s->scratch ? "a demo: all its jobs vanish when it ends"
                                             : "a demo: it adds and does jobs of its own";
-    const char *demo = s->config->serve.demo;
     if (s->config->note)
-        say("", s->config->note);
+        cli_note(c, "%s", s->config->note);
     s->config->serve.notice = notice;
+    s->config->serve.notice_ctx = c;
     if (!open_store(s) ||
         srv_start(&s->server, s->q, &s->config->serve, &c->err) ||
         (values->demo && demo_flow_start(&s->demo, s->q, &c->err)))
         return false;
     if (srv_warning(s->server))
-        say("warning: ", srv_warning(s->server));
+        cli_warn(c, "%s", srv_warning(s->server));
     weir_error err;
     if (!values->demo && announce_begin(&s->announcement, srv_address(s->server), &err))
-        say("other commands will not find this server by themselves: ", err.msg);
-    const char *bus = srv_bus_address(s->server);
-    printf("weir: serving %s%s%s%s at %s%s%s\n", shown, demo ? " (" : "", demo ? demo : "",
-           demo ? ")" : "", srv_address(s->server), bus ? " and bus at " : "", bus ? bus : "");
-    fflush(stdout);
+        cli_warn(c, "other commands will not find this server by themselves: %s", err.msg);
+    say_ready(s, shown);
     notify("READY=1\nSTATUS=Serving %s at %s", shown, srv_address(s->server));
     return true;
 }
@@ -163,9 +173,9 @@ static void reload(serving *s)
     weir_error err;
     notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)cli_clock_ms() * 1000);
     if (srv_reload(s->server, &err))
-        say("still using what was there: ", err.msg);
+        cli_warn(s->c, "still using what was there: %s", err.msg);
     else
-        say("", "read tokens and certificates again");
+        cli_note(s->c, "read tokens and certificates again");
     notify("READY=1");
 }
 

@@ -21,7 +21,7 @@
 typedef struct work_opts {
     opt_texts   types;
     opt_num     jobs, lease, kill_after, shutdown;
-    const char *exec, *pass_env, *table;
+    const char *exec, *pass_env, *table, *log_format, *log_level;
     bool        drain;
 } work_opts;
 CLI_VALUES_FIT(work_opts);
@@ -48,6 +48,7 @@ static const option_entry work_options[] = {
       .help = "variables WEIR_* that the program gets, with commas between: WEIR_STORE,WEIR_TOKEN "
               "(none, since they may hold secrets)" },
     TASK_TABLE_OPTION(AT(table)),
+    LOG_OPTIONS(AT(log_format), AT(log_level)),
     { 0 }
 };
 #undef AT
@@ -265,7 +266,7 @@ static weir_code say_trouble(worker *w)
     if (why)
         return weir_fail(&w->c->err, WEIR_ENOENT, "the program cannot run (%d); its job waits "
                          "again, and this worker stops", why);
-    cli_note(w->c, "%d jobs have failed one after the other; slowing down", EXEC_STREAK);
+    cli_warn(w->c, "%d jobs have failed one after the other; slowing down", EXEC_STREAK);
     return WEIR_OK;
 }
 
@@ -293,7 +294,7 @@ static weir_code run(worker *w)
             cli_poll(p, 4, cli_trouble_wait(&w->trouble));
         if (got_signal(w)) {
             if (term_is_tty(stderr))
-                fputs("weir: letting running jobs finish; once more to kill them\n", stderr);
+                cli_note(w->c, "letting running jobs finish; once more to kill them");
             return WEIR_OK;
         }
         eventfd_t count;
@@ -359,7 +360,8 @@ static int run_work(cli *c, const void *values)
 {
     const work_opts *o = values;
     worker           w = { .c = c, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER };
-    if (cli_types_take(c, &o->types, &w.types))
+    if (cli_log_set(&c->log, o->log_format, o->log_level, &c->err) ||
+        cli_types_take(c, &o->types, &w.types))
         return cli_usage(c, "%s", c->err.msg);
     if (w.types.n == 0)
         return cli_usage(c, "TYPE is missing");
@@ -373,6 +375,7 @@ static int run_work(cli *c, const void *values)
     w.exec.command = o->exec;
     w.exec.argv = c->rest;
     w.exec.pass_env = o->pass_env;
+    w.exec.log = c->log.json ? &c->log : NULL;
     w.exec.kill_after_ms = o->kill_after.set ? o->kill_after.n : KILL_AFTER_MS;
     signal(SIGPIPE, SIG_IGN);
     w.signals = cli_signals(SIGTERM, SIGINT, 0);

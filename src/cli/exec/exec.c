@@ -219,6 +219,8 @@ static void control_line(void *ctx, const char *line)
 static void error_line(void *ctx, const char *line)
 {
     child *ch = ctx;
+    if (ch->config->log)
+        cli_log_write(ch->config->log, &(log_line){ .text = line, .job = ch->job });
     while (*line == ' ' || *line == '\t')
         line++;
     if (*line)
@@ -246,7 +248,7 @@ static void got(child *ch, int which, const char *bytes, size_t n)
             ch->too_much = true;
         return;
     }
-    if (which == ERR)
+    if (which == ERR && !ch->config->log)
         pass_on(bytes, n);
     lines_add(&ch->line[which == CTL], bytes, n, which == CTL ? control_line : error_line, ch);
 }

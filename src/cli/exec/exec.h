@@ -5,6 +5,7 @@
 #define WEIR_CLI_EXEC_H
 
 #include <stdatomic.h>
+#include "cli/log.h"
 #include "weir/weir.h"
 
 struct guard;
@@ -22,6 +23,7 @@ typedef struct exec_config {
     char      **argv;              /* or the program itself; NULL: command */
     int         changed;           /* eventfd, written when `cannot` or `slow` is set */
     const char *pass_env;          /* variables WEIR_* that it gets too: "A,B"; NULL: none */
+    const cli_log *log;            /* has the lines of its standard error; NULL: passed on as is */
     int64_t     kill_after_ms;     /* from SIGTERM to SIGKILL */
     const struct guard *guard;     /* kills what runs when this process is dead */
     _Atomic uint64_t started;      /* programs, ever */

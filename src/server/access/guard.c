@@ -166,7 +166,7 @@ static void look_for_changes(srv_guard *g, int64_t now_ms)
         return;
     snprintf(text, sizeof text, "the tokens were not read again, those from before stay valid: %s",
              err.msg);
-    g->opt->notice(text);
+    g->opt->notice(text, g->opt->notice_ctx);
 }
 
 uint64_t srv_guard_watch(srv_guard *g, int64_t now_ms)
