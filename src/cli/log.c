@@ -15,7 +15,9 @@ static const struct {
     const char *name;
     int         priority;           /* of syslog(3) */
 } levels[LEVELS] = {
-    [LEVEL_INFO] = { "info", 6 }, [LEVEL_WARNING] = { "warning", 4 }, [LEVEL_ERROR] = { "error", 3 },
+    [LEVEL_INFO] = { "info", 6 },
+    [LEVEL_WARNING] = { "warning", 4 },
+    [LEVEL_ERROR] = { "error", 3 },
 };
 
 /* ---- settings ---- */

@@ -383,8 +383,8 @@ static weir_code set_properties(config *c, weir_error *err)
 static weir_code set_all(config *c, weir_error *err)
 {
     static weir_code (*const steps[])(config *, weir_error *) = {
-        set_durability, set_log, set_api, set_search, set_audit, set_threads, set_shares, set_origins,
-        set_bus, set_workqueues, set_tls, set_data, set_store, set_properties,
+        set_durability, set_log, set_api, set_search, set_audit, set_threads, set_shares,
+        set_origins, set_bus, set_workqueues, set_tls, set_data, set_store, set_properties,
         set_store_wait
     };
     srv_options *o = &c->pub.serve;

@@ -65,7 +65,8 @@ typedef struct srv_given {
     const char *config;         /* the file; only an option, or WEIR_CONFIG */
     const char *store, *durability;
     const char *listen, *bus, *data, *title, *api, *search, *tls_cert, *tls_key, *origin,
-               *access_log, *task_table, *properties, *audit, *threads, *store_wait, *log_format, *log_level;
+               *access_log, *task_table, *properties, *audit, *threads, *store_wait,
+               *log_format, *log_level;
     const char *caller_rate, *caller_connections, *caller_listeners, *caller_waits, *caller_bodies,
                *caller_answers;
     bool        kue_get, push_private;

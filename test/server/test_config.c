@@ -127,8 +127,8 @@ static void which_holds(void **state)
 {
     (void)state;
     write_file("{\"listen\": \"127.0.0.1:1\", \"title\": \"file\", \"api\": \"vertx\","
-               " \"threads\": 3, \"log-format\": \"json\", \"caller-rate\": 5, \"caller-answers\": 2,"
-               " \"kue-get\": true, \"push-private\": true,"
+               " \"threads\": 3, \"log-format\": \"json\", \"caller-rate\": 5,"
+               " \"caller-answers\": 2, \"kue-get\": true, \"push-private\": true,"
                " \"durability\": \"os\", \"origin\": [\"https://a.example\", \"http://b:8080\"]}");
     setenv("WEIR_LISTEN", "127.0.0.1:2", 1);
     setenv("WEIR_TITLE", "environment", 1);
