@@ -213,7 +213,8 @@ WEIR_API weir_code weir_task_cancel_relative(weir_tasks *t, const char *classifi
 
 /* Change the task with spec->id: members that are NULL or 0 stay as they are. An unknown task is
  * submitted; *submitted (may be NULL) says so. The service, the version and the timeout cannot
- * change: WEIR_EINVAL. WEIR_ESTATE: it runs; with a run_at, also: it has ended. */
+ * change: WEIR_EINVAL. WEIR_ESTATE: it runs; with a run_at or a schedule, also: it has ended.
+ * WEIR_ENOENT: it is unknown, and there is no service to submit it with. */
 WEIR_API weir_code weir_task_adjust(weir_tasks *t, const weir_task_spec *spec, bool *submitted,
                                     weir_error *err);
 

@@ -70,6 +70,12 @@ static void say_next(weir_buf *b, const weir_schedule *s, const weir_cron *c, in
                          "Repeating the migration goes on with it.");
     } else if (!s->next_at) {
         weir__buf_str(b, "It has ended, and does not fire any more.");
+    } else if (now < s->start_at) {
+        weir__buf_str(b, "It has not begun. It fires first on ");
+        say_moment(b, s, c, due);
+        weir__buf_str(b, " (in ");
+        weir__say_ms(b, due - now);
+        weir__buf_str(b, ").");
     } else if (now - due > LATE_MS) {
         weir__buf_str(b, "It was to fire on ");
         say_moment(b, s, c, due);
@@ -112,6 +118,33 @@ static void say_last(weir_buf *b, const weir_schedule *s, int64_t now)
     }
 }
 
+/* How many of its firings have no job, and why: those of the history. */
+static void say_left_out(weir_buf *b, const weir_schedule *s)
+{
+    static const weir_firing_kind kinds[] = { WEIR_FIRING_MISSED, WEIR_FIRING_RUNNING,
+                                              WEIR_FIRING_WAITING, WEIR_FIRING_REFUSED };
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    size_t count[KINDS] = { 0 }, all = 0;
+    for (size_t i = 0; i < s->n_history; i++)
+        for (size_t k = 0; k < KINDS; k++)
+            if (s->history[i].outcome == kinds[k]) {
+                count[k]++;
+                all++;
+            }
+    if (!all || s->n_history == 1)
+        return;
+    weir__buf_printf(b, " Of the last %zu runs, %zu %s left out:", s->n_history, all,
+                     all == 1 ? "was" : "were");
+    const char *before = " ";
+    for (size_t k = 0; k < KINDS; k++) {
+        if (!count[k])
+            continue;
+        weir__buf_printf(b, "%s%zu %s", before, count[k], weir_firing_name(kinds[k]));
+        before = ", ";
+    }
+    weir__buf_char(b, '.');
+}
+
 weir_code weir_schedule_explain(const weir_schedule *s, int64_t now_ms, char **out,
                                 weir_error *err)
 {
@@ -123,6 +156,7 @@ weir_code weir_schedule_explain(const weir_schedule *s, int64_t now_ms, char **o
         return rc;
     say_next(&b, s, &c, now_ms);
     say_last(&b, s, now_ms);
+    say_left_out(&b, s);
     *out = weir__buf_steal(&b, NULL);
     return *out ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "schedule: out of memory");
 }

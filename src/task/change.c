@@ -186,9 +186,27 @@ static weir_task_spec merged(const weir_task_spec *old, const weir_task_spec *ne
     return s;
 }
 
+/* It was in another state than the change needs, or is just now. */
+static weir_code not_now(weir_tasks *t, const weir_task *task, weir_error *err)
+{
+    weir_task *now;
+    weir_code  rc = weir_task_find(t, task->spec.id, &now, err);
+    if (rc)
+        return rc;
+    if (now->state == WEIR_TASK_RUNNING)
+        rc = weir_fail(err, WEIR_ESTATE, "the task %s is running; it can change when the run is "
+                       "over", task->spec.id);
+    else
+        rc = weir__task_not_ready(now, err);
+    weir_task_free(now);
+    return rc;
+}
+
 static weir_code change(weir_tasks *t, const weir_task *task, const weir_task_spec *spec,
                         weir_error *err)
 {
+    enum { NOT_RUNNING = READY | WEIR_BIT(WEIR_STATE_COMPLETE) | WEIR_BIT(WEIR_STATE_FAILED) |
+                         WEIR_BIT(WEIR_STATE_CANCELLED) };
     task_draft     draft = { 0 };
     weir_task_spec s = merged(&task->spec, spec);
     weir_code      rc = fixed(&task->spec, spec, err);
@@ -197,9 +215,12 @@ static weir_code change(weir_tasks *t, const weir_task *task, const weir_task_sp
     if (!rc) {
         bool        moves = spec->run_at || spec->schedule;
         weir_change c = { .data = draft.data.data, .data_len = draft.data.len,
-                          .run_at = moves ? draft.run_at : 0 };
+                          .run_at = moves ? draft.run_at : 0,
+                          .from = moves ? READY : NOT_RUNNING };
         rc = weir_update(t->q, task->job, &c, NULL, err);
-        if (!rc)
+        if (rc == WEIR_ESTATE)
+            rc = not_now(t, task, err);
+        else if (!rc)
             rc = weir__task_record(t, task->spec.id, err);
     }
     weir__buf_fini(&draft.data);
@@ -217,6 +238,9 @@ weir_code weir_task_adjust(weir_tasks *t, const weir_task_spec *spec, bool *subm
         rc = weir__task_find_ids(t, &spec->id, 1, &task, err);
     if (rc)
         return rc;
+    if (!task && !spec->service)
+        return weir_fail(err, WEIR_ENOENT, "there is no task %s; to submit it, name its service",
+                         spec->id);
     if (!task) {
         rc = weir_task_submit(t, spec, 1, NULL, err);
         if (submitted)

@@ -92,7 +92,10 @@ weir_code weir__task_next(const weir_task_spec *spec, int64_t created_at, int64_
     weir_schedule s = { .when = spec->schedule, .zone = spec->zone, .created_at = created_at };
     size_t        n;
     *out = 0;
-    return weir_schedule_next(&s, after, out, 1, &n, err);
+    weir_code rc = weir_schedule_next(&s, after, out, 1, &n, err);
+    if (rc && err && strcmp(err->field, "when") == 0)
+        strcpy(err->field, "schedule");             /* as a task names it */
+    return rc;
 }
 
 /* ---- the index ---- */

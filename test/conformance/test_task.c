@@ -137,7 +137,7 @@ static void what_is_wrong_is_named(rig *r)
         { { .service = "a", .attachment = "{" }, "attachment", WEIR_EINVAL },
         { { .service = "a", .version = -1 }, "version", WEIR_EINVAL },
         { { .service = "a", .timeout_ms = -1 }, "timeout_ms", WEIR_EINVAL },
-        { { .service = "a", .schedule = "61 * * * *" }, "when", WEIR_EINVAL },
+        { { .service = "a", .schedule = "61 * * * *" }, "schedule", WEIR_EINVAL },
         { { .service = "a", .zone = "UTC" }, "zone", WEIR_EINVAL },
         { { .service = "a", .var2 = "\xff" }, "var2", WEIR_EINVAL },
     };
@@ -855,6 +855,30 @@ static void adjusting_changes_or_submits(rig *r)
     fire_until(r, 1);
     spec.run_at = now + 90000;
     assert_int_equal(weir_task_adjust(r->tasks, &spec, NULL, &r->err), WEIR_ESTATE);
+    assert_non_null(strstr(r->err.msg, "the task 1 is completed, not ready"));
+    assert_int_equal(weir_task_adjust(r->tasks, &(weir_task_spec){ .id = "none", .var1 = "x" },
+                                      NULL, &r->err), WEIR_ENOENT);
+    assert_non_null(strstr(r->err.msg, "name its service"));
+}
+
+static weir_code adjust_itself(weir_task_run *run, const weir_task *task, void *ctx)
+{
+    rig *r = ctx;
+    assert_int_equal(weir_task_adjust(r->tasks, &(weir_task_spec){ .id = task->spec.id,
+                                                                   .var1 = "x" }, NULL, &r->err),
+                     WEIR_ESTATE);
+    return weir_task_done(run, r->err.msg, NULL);
+}
+
+static void a_running_task_is_not_adjusted(rig *r)
+{
+    serve(r, "a", adjust_itself);
+    submit(r, &(weir_task_spec){ .service = "a", .id = "1" });
+    fire_until(r, 1);
+    weir_task *task = find(r, "1");
+    assert_string_equal(task->result_state, "the task 1 is running; it can change when the run is "
+                        "over");
+    weir_task_free(task);
 }
 
 /* ---- versions, the loop, invoke ---- */
@@ -1073,6 +1097,7 @@ static const task_case cases[] = {
     CLOCK_CASE(cancelling_counts_and_gives_a_reason),
     CASE(cancelling_by_relative_ids),
     CLOCK_CASE(adjusting_changes_or_submits),
+    CASE(a_running_task_is_not_adjusted),
     CASE(an_old_program_leaves_new_tasks),
     CASE(the_loop_runs_until_it_is_stopped),
     CASE(invoking_waits_for_the_end),

@@ -101,6 +101,8 @@ static void tasks_are_changed(void **state)
          "{\"service\":\"mail\",\"relative_id\":\"x\",\"var1\":\"a\"," LATER "}");
     says(-1, 200, "\"var1\":\"b\"", "PUT", "/v1/tasks/t1", "{\"var1\":\"b\"}");
     says(-1, 400, "it cannot change", "PUT", "/v1/tasks/t1", "{\"service\":\"other\"}");
+    says(-1, 404, "to submit it, name its service", "PUT", "/v1/tasks/t9", "{\"var1\":\"b\"}");
+    says(-1, 404, "there is no task cancel", "GET", "/v1/tasks/cancel", NULL);
     says(-1, 400, "not the id in the path", "PUT", "/v1/tasks/t1", "{\"id\":\"t2\"}");
     says(-1, 200, "\"state\":\"ready\"", "POST", "/v1/tasks/t1/fire", NULL);
     assert_int_equal(rt_count(&w.t, WEIR_STATE_INACTIVE), 1);
@@ -110,6 +112,8 @@ static void tasks_are_changed(void **state)
     says(-1, 200, "\"result_state\":\"withdrawn\"", "GET", "/v1/tasks/t1", NULL);
     says(-1, 200, "{\"cancelled\":0}", "POST", "/v1/tasks/cancel", "{\"ids\":[\"t1\",\"t9\"]}");
     says(-1, 409, "the task t1 is cancelled, not ready", "POST", "/v1/tasks/t1/fire", NULL);
+    says(-1, 409, "the task t1 is cancelled, not ready", "PUT", "/v1/tasks/t1", "{" LATER "}");
+    says(-1, 200, "\"var1\":\"c\"", "PUT", "/v1/tasks/t1", "{\"var1\":\"c\"}");
     says(-1, 200, "{\"armed\":0}", "POST", "/v1/tasks/initialize", NULL);
 }
 
@@ -141,7 +145,7 @@ static void what_is_refused(void **state)
     (void)state;
     says(-1, 400, "service: missing", "POST", "/v1/tasks", "{}");
     says(-1, 400, "colour", "POST", "/v1/tasks", "{\"service\":\"a\",\"colour\":1}");
-    says(-1, 400, "\"field\":\"when\"", "POST", "/v1/tasks",
+    says(-1, 400, "\"field\":\"schedule\"", "POST", "/v1/tasks",
          "{\"service\":\"a\",\"schedule\":\"61 * * * *\"}");
     says(-1, 400, "only for one task", "POST", "/v1/tasks?wait=1s", "[{\"service\":\"a\"}]");
     says(-1, 400, "only for one task", "POST", "/v1/tasks?or_find=true", "[]");

@@ -34,7 +34,7 @@ test('a schedule is fired, paused, resumed and removed', async (t) => {
     await server.call('PUT', '/v1/schedules/night', HOURLY);
     const page = await t.open(server, '/schedules?name=night');
     await page.getByRole('button', { name: 'Fire now' }).click();
-    await page.getByText('added by hand').waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'added by hand' }).waitFor();
     assert.equal((await server.job(1)).type, 'report');
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('None: it is paused.').waitFor();
@@ -127,4 +127,49 @@ test('a schedule is added and changed, with a preview while one types', async (t
     await page.getByText(/^every day|^at 00:00/).first().waitFor();
     await page.getByRole('button', { name: 'Save' }).click();
     await until(async () => (await schedule(server, '<b>weekly</b>')).when === '@daily', 'changed');
+});
+
+test('many schedules are shown a page at a time', async (t) => {
+    const server = await t.serve();
+    const name = (i) => `s${String(i).padStart(3, '0')}`;
+    for (let i = 0; i < 250; i++)
+        await server.call('PUT', `/v1/schedules/${name(i)}`, HOURLY);
+    const page = await t.open(server, '/schedules');
+    const rows = page.getByRole('region', { name: 'Schedules' }).locator('tbody tr');
+    await until(async () => await rows.count() === 100, 'a page');
+    assert.equal(await page.getByRole('button', { name: 'First page' }).count(), 0);
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await page.getByRole('link', { name: name(199) }).waitFor();
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await until(async () => await rows.count() === 50, 'the last page');
+    assert.equal(await page.getByRole('button', { name: 'Next page' }).count(), 0);
+    await page.getByLabel('Name', { exact: true }).fill(name(7));           // on another page
+    await page.getByLabel('Name', { exact: true }).press('Enter');
+    await page.getByRole('region', { name: `Schedule ${name(7)}` }).getByText(/^It fires next on /).waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('none');
+    await page.getByLabel('Name', { exact: true }).press('Enter');
+    await page.getByText('There is no schedule none.').waitFor();
+    await page.getByRole('button', { name: 'First page' }).click();
+    await page.getByRole('link', { name: name(0) }).waitFor();
+});
+
+// Its history has 20 runs; what was planned before them is known from its expression.
+test('the calendar has all runs of the past', async (t) => {
+    const server = await t.serve();
+    const DAY = 86400000, today = Math.floor(Date.now() / DAY) * DAY, day = (n) => today - n * DAY + 6.5 * 3600000;
+    const history = Array.from({ length: 20 }, (_, i) => (
+        { at: day(20 - i), done_at: day(20 - i) + 5, outcome: 'fired', job: 100 + i }));
+    await server.call('POST', '/v1/batch', { ops: [{ op: 'schedule', name: 'dawn',
+        due_at: day(-1), version: 0, schedule: { name: 'dawn', when: '30 6 * * *', job: { type: 'report' },
+            created_at: day(100), next_at: day(-1), fired: 99, turn: 120, series: 7, history } }] });
+    const page = await t.open(server, '/schedules?name=dawn');
+    await page.getByRole('region', { name: 'Schedule dawn' }).waitFor();
+    const cell = (at) => page.getByRole('button', { name: new RegExp(`^${new Date(at).toISOString().slice(0, 10)}: `) });
+    for (const [n, words] of [[20, /1 added a job/], [21, /1 planned/], [60, /1 planned/], [99, /1 planned/]]) {
+        for (let i = 0; i < 5 && !await cell(day(n)).count(); i++)
+            await page.getByRole('button', { name: 'Month before' }).click();
+        await until(async () => words.test(await cell(day(n)).getAttribute('title')), `the run ${n} days ago`);
+    }
+    await cell(day(99)).click();
+    await page.getByText('planned; what became of it is not kept').waitFor();
 });

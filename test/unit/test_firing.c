@@ -210,15 +210,24 @@ static void it_says_when_and_why(void **state)
     explains(&s, next - 52 * HOUR, text);
     weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_RUNNING });
     snprintf(text, sizeof text, "%s The last run was skipped, because job 7 of the one before was "
-             "still running.", when);
+             "still running. Of the last 2 runs, 1 was left out: 1 still running.", when);
     explains(&s, next - 52 * HOUR, text);
     weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_MISSED });
     snprintf(text, sizeof text, "%s The last run was missed, because no process had the store "
-             "open.", when);
+             "open. Of the last 3 runs, 2 were left out: 1 missed, 1 still running.", when);
+    explains(&s, next - 52 * HOUR, text);
+    weir__schedule_note(&s, (weir_firing){ .outcome = WEIR_FIRING_WAITING });
+    snprintf(text, sizeof text, "%s The last run was skipped, because job 7 of the one before was "
+             "still waiting. Of the last 4 runs, 3 were left out: 1 missed, 1 still running, "
+             "1 still waiting.", when);
     explains(&s, next - 52 * HOUR, text);
     s.n_history = 0;
     explains(&s, next + HOUR, "It was to fire on Monday 2026-11-23 06:30 Europe/Berlin, which "
              "passed 1 h 0 min ago: no process has the store open.");
+    s.start_at = next;
+    explains(&s, next - 52 * HOUR, "It has not begun. It fires first on Monday 2026-11-23 06:30 "
+             "Europe/Berlin (in 2 d 4 h).");
+    s.start_at = 0;
     s.jitter_ms = 10 * 60000;           /* what is printed is what is counted to */
     int64_t due = weir__schedule_due(&s), minute = (due - next) / 60000;
     assert_true(due > next && due < next + s.jitter_ms);

@@ -227,15 +227,83 @@ static void print_json(const weir_schedule *s, const char *words, const char *ex
     jw_end(&w, '}');
 }
 
+static void print_line(const char *label, const char *text)
+{
+    char clean[WEIR_MAX_WHEN * 4];
+    if (text)
+        printf("  %-10s %s\n", label, term_clean(clean, sizeof clean, text, 0));
+}
+
+static void print_moment(const char *label, int64_t at_ms)
+{
+    char at[MOMENT_MAX];
+    if (at_ms)
+        print_line(label, utc(at, at_ms));
+}
+
+static void print_ms(const char *label, int64_t ms)
+{
+    char text[40];
+    if (ms)
+        print_line(label, term_duration(text, sizeof text, ms));
+}
+
+/* What is not said is the default. */
+static void print_policies(const weir_schedule *s)
+{
+    char text[80];
+    if (s->missed == WEIR_MISSED_ALL) {
+        snprintf(text, sizeof text, "all, at most %d", s->missed_limit ? (int)s->missed_limit
+                                                                       : WEIR_MISSED_LIMIT);
+        print_line("missed", text);
+    } else if (s->missed) {
+        print_line("missed", weir_missed_name(s->missed));
+    }
+    if (s->overlap)
+        print_line("overlap", weir_overlap_name(s->overlap));
+    print_ms("jitter", s->jitter_ms);
+    if (s->day_or_weekday)
+        print_line("matches", "day or weekday");
+    print_line("except", s->except);
+    print_moment("start", s->start_at);
+    print_moment("end", s->end_at);
+}
+
+static void print_job(const weir_spec *job)
+{
+    char text[120];
+    print_line("adds", job->type);
+    print_line("data", job->data);
+    if (job->priority) {
+        const char *name = weir_priority_name(job->priority);
+        snprintf(text, sizeof text, "%d", (int)job->priority);
+        print_line("priority", name ? name : text);
+    }
+    if (job->attempts) {
+        snprintf(text, sizeof text, "%d", (int)job->attempts);
+        print_line("attempts", text);
+    }
+    if (job->backoff.kind != WEIR_BACKOFF_NONE) {
+        char delay[40];
+        snprintf(text, sizeof text, "%s %s", weir_backoff_name(job->backoff.kind),
+                 term_duration(delay, sizeof delay, job->backoff.delay_ms));
+        print_line("backoff", text);
+    }
+    print_ms("ttl", job->ttl_ms);
+}
+
 static void print_text(const weir_schedule *s, const char *words, const char *explanation)
 {
     char at[MOMENT_MAX], clean[WEIR_MAX_SCHEDULE_NAME * 4];
     printf("%s%s%s  %s\n", term_on(stdout, COLOR_BOLD),
            term_clean(clean, sizeof clean, s->name, 0), term_off(stdout), words);
-    printf("  when     %s\n", s->when);
-    printf("  adds     %s\n", term_clean(clean, sizeof clean, s->job.type, 0));
     printf("  %s\n", explanation);
-    printf("  fired    %lld times\n", (long long)s->fired);
+    print_line("when", s->when);
+    print_line("zone", s->zone ? s->zone : "UTC");
+    print_policies(s);
+    print_job(&s->job);
+    print_moment("created", s->created_at);
+    printf("  %-10s %lld time%s\n", "fired", (long long)s->fired, s->fired == 1 ? "" : "s");
     for (size_t i = 0; i < s->n_history; i++) {
         const weir_firing *f = &s->history[i];
         printf("  %s  %s", utc(at, f->at), weir_firing_name(f->outcome));
@@ -243,6 +311,15 @@ static void print_text(const weir_schedule *s, const char *words, const char *ex
             printf(", job %llu", (unsigned long long)f->job);
         putchar('\n');
     }
+}
+
+/* Why it fires or does not, in words. */
+static void print_why(const weir_schedule *s, const char *words, const char *explanation)
+{
+    char clean[WEIR_MAX_SCHEDULE_NAME * 4];
+    printf("%s%s%s fires %s.\n", term_on(stdout, COLOR_BOLD),
+           term_clean(clean, sizeof clean, s->name, 0), term_off(stdout), words);
+    puts(explanation);
 }
 
 static void print_table(const weir_schedules *list, table *out)
@@ -266,7 +343,10 @@ static void print_table(const weir_schedules *list, table *out)
     }
 }
 
-static void print_each(const cli *c, const weir_schedules *list)
+/* Print one. */
+typedef void printer(const weir_schedule *s, const char *words, const char *explanation);
+
+static void print_each(const cli *c, const weir_schedules *list, printer *as_text)
 {
     for (size_t i = 0; i < list->n; i++) {
         const weir_schedule *s = &list->schedule[i];
@@ -275,7 +355,7 @@ static void print_each(const cli *c, const weir_schedules *list)
             continue;
         weir_schedule_words(s, &words, NULL);
         weir_schedule_explain(s, cli_wall_ms(), &explanation, NULL);
-        (c->json ? print_json : print_text)(s, words ? words : "", explanation ? explanation : "");
+        (c->json ? print_json : as_text)(s, words ? words : "", explanation ? explanation : "");
         free(words);
         free(explanation);
     }
@@ -296,7 +376,7 @@ static weir_code list_all(cli *c, weir_queue *q)
         if (rc || !list->n)
             break;
         if (c->json)
-            print_each(c, list);
+            print_each(c, list, print_text);
         else
             print_table(list, &out);
         snprintf(after, sizeof after, "%s", list->schedule[list->n - 1].name);
@@ -313,7 +393,7 @@ static weir_code get_one(cli *c, weir_queue *q)
     weir_schedules *list;
     weir_code       rc = weir_schedule_get(q, c->args[1], &list, &c->err);
     if (!rc)
-        print_each(c, list);
+        print_each(c, list, strcmp(c->args[0], "get") == 0 ? print_text : print_why);
     weir_schedules_free(list);
     return rc;
 }
@@ -402,7 +482,8 @@ static const struct {
     int       (*run)(cli *c, const schedule_opts *o);
 } verbs[] = {
     { "add", 4, 5, "NAME EXPR TYPE [JSON]", add }, { "list", 1, 1, "nothing", list },
-    { "get", 2, 2, "NAME", get },                  { "rm", 2, 2, "NAME", act },
+    { "get", 2, 2, "NAME", get },                  { "explain", 2, 2, "NAME", get },
+    { "rm", 2, 2, "NAME", act },
     { "pause", 2, 2, "NAME", act },                { "resume", 2, 2, "NAME", act },
     { "fire", 2, 2, "NAME", act },                 { "backfill", 2, 2, "NAME", backfill },
     { "next", 2, 9, "EXPR", next },                { "import", 2, 3, "crontab [FILE|-]", import },
@@ -419,7 +500,7 @@ static int run_schedule(cli *c, const void *values)
         return verbs[i].run(c, values);
     }
     char hint[80];
-    return cli_usage(c, "unknown action '%s'; expected add, list, get, rm, pause, resume, fire, "
+    return cli_usage(c, "unknown action '%s'; expected add, list, get, explain, rm, pause, resume, fire, "
                      "backfill, next or import%s", c->args[0],
                      near_words(hint, sizeof hint, c->args[0], c->command->words));
 }
@@ -427,10 +508,11 @@ static int run_schedule(cli *c, const void *values)
 const command cmd_schedule = {
     .name = "schedule", .group = GROUP_MORE,
     .args = "ACTION [ARGUMENTS]", .min_args = 1, .max_args = -1,
-    .words = "add list get rm pause resume fire backfill next import",
+    .words = "add list get explain rm pause resume fire backfill next import",
     .summary = "jobs that are added again and again",
     .help = "`add NAME EXPR TYPE [JSON]` keeps a schedule, or changes the one of this name; "
-            "`list`; `get NAME` shows it with its last firings; `rm`, `pause`, `resume NAME`; "
+            "`list`; `get NAME` shows it with its last firings; `explain NAME` says when it fires "
+            "next, or why not; `rm`, `pause`, `resume NAME`; "
             "`fire NAME` adds its job now; `backfill NAME --from TIME` adds a job for each firing "
             "of a past span; `next EXPR` prints the next firings in UTC and needs no store; "
             "`import crontab [FILE|-]` makes a schedule of each line of a crontab, and prints the "

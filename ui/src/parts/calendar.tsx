@@ -6,7 +6,8 @@ import { get, query } from '../api';
 import { count } from '../fmt';
 
 export interface Firing { at: number; done_at: number; outcome: string; job?: number }
-export interface Runs { past: Firing[]; coming: number[] }
+// `planned`: the expression named them; what became of them is not kept.
+export interface Runs { past: Firing[]; planned: number[]; coming: number[] }
 
 // What says when a schedule fires: as GET /v1/firings takes it.
 export interface Timing {
@@ -49,22 +50,21 @@ const daysOf = (month: string): string[] => {
 const nameOf = (month: string): string =>
     new Date(startOf(month)).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-// Coming runs up to the end of a month, from a moment on; `more`: there are more than could be asked for.
-export function useComing(timing: Timing | undefined, month: string, from: number, waitMs = 0):
-    { coming: number[]; more: boolean } {
-    const [runs, setRuns] = useState<{ coming: number[]; more: boolean }>({ coming: [], more: false });
-    const last = startOf(addMonths(month, 1)) + ZONE_SLACK_MS;
-    const interval = /^@?every\b/.test(timing?.when ?? '');         // counts from the run before
-    const first = interval ? from : Math.max(from, startOf(month) - ZONE_SLACK_MS);
-    const asked = timing && last > from ? query({ ...timing, from: first, n: MAX_RUNS,
-        end: Math.min(timing.end ?? Infinity, last), zone: timing.zone || undefined,
+interface Firings { at: number[]; more: boolean }
+
+// The firings of an expression in a month, behind `from` and up to `to`; `more`: there are more than could be asked
+// for.
+function useFirings(timing: Timing | undefined, month: string, from: number, to: number, waitMs = 0): Firings {
+    const [firings, setFirings] = useState<Firings>({ at: [], more: false });
+    const end = Math.min(to, timing?.end ?? Infinity, startOf(addMonths(month, 1)) + ZONE_SLACK_MS);
+    const asked = timing && end > from ? query({ ...timing, from, n: MAX_RUNS, end, zone: timing.zone || undefined,
         day_or_weekday: timing.day_or_weekday || undefined }) : '';
     useEffect(() => {
         let alive = true;
         const timer = setTimeout(() => {
-            const set = (coming: number[]): void => {
+            const set = (at: number[]): void => {
                 if (alive)
-                    setRuns({ coming, more: coming.length >= MAX_RUNS });
+                    setFirings({ at, more: at.length >= MAX_RUNS });
             };
             if (asked)
                 get<{ next: number[] }>('/v1/firings' + asked).then((a) => set(a.next), () => set([]));
@@ -73,17 +73,33 @@ export function useComing(timing: Timing | undefined, month: string, from: numbe
         }, waitMs);
         return () => { alive = false; clearTimeout(timer); };
     }, [asked]);
-    return runs;
+    return firings;
 }
 
-export function byDay(zone: string, past: Firing[], coming: number[]): Map<string, Runs> {
+const isInterval = (timing?: Timing): boolean => /^@?every\b/.test(timing?.when ?? '');
+const earliest = (month: string): number => startOf(month) - ZONE_SLACK_MS;
+
+// Coming runs, from a moment on. An interval counts from the run before.
+export function useComing(timing: Timing | undefined, month: string, from: number, waitMs = 0): Firings {
+    return useFirings(timing, month, isInterval(timing) ? from : Math.max(from, earliest(month)), Infinity, waitMs);
+}
+
+// Runs that the expression names between the day the schedule was made and `until`. An interval counts from its
+// start.
+export function usePlanned(timing: Timing | undefined, month: string, created: number, until: number): Firings {
+    const anchored = timing && isInterval(timing) ? { ...timing, start: timing.start ?? created } : timing;
+    return useFirings(anchored, month, Math.max(created, earliest(month)), until);
+}
+
+export function byDay(zone: string, past: Firing[], planned: number[], coming: number[]): Map<string, Runs> {
     const days = new Map<string, Runs>(), day = dayIn(zone);
     const of = (at: number): Runs => {
-        const key = day(at), had = days.get(key) ?? { past: [], coming: [] };
+        const key = day(at), had = days.get(key) ?? { past: [], planned: [], coming: [] };
         days.set(key, had);
         return had;
     };
     past.forEach((f) => of(f.at).past.push(f));
+    planned.forEach((at) => of(at).planned.push(at));
     coming.forEach((at) => of(at).coming.push(at));
     return days;
 }
@@ -92,10 +108,11 @@ const added = (f: Firing): boolean => f.job !== undefined;
 
 function Cell({ day, runs, zone }: { day: string; runs?: Runs; zone: string }): JSX.Element {
     const done = runs?.past.filter(added).length ?? 0, left = (runs?.past.length ?? 0) - done;
-    const coming = runs?.coming ?? [], time = timeIn(zone);
+    const coming = runs?.coming ?? [], planned = runs?.planned.length ?? 0, time = timeIn(zone);
     return (
         <>
             <b>{Number(day.slice(-2))}</b>
+            {planned > 0 && <span class="faint">{`${count(planned)}×`}</span>}
             {done > 0 && <span class="done">✓{done > 1 && ` ${count(done)}`}</span>}
             {left > 0 && <span class="bad">✕{left > 1 && ` ${count(left)}`}</span>}
             {coming.length > 0 && <span class="coming">{coming.length === 1 ? time(coming[0] as number)
@@ -107,6 +124,7 @@ function Cell({ day, runs, zone }: { day: string; runs?: Runs; zone: string }): 
 function words(day: string, runs: Runs | undefined, off: boolean): string {
     const done = runs?.past.filter(added).length ?? 0, left = (runs?.past.length ?? 0) - done;
     const parts = [done && `${count(done)} added a job`, left && `${count(left)} left out`,
+        runs?.planned.length && `${count(runs.planned.length)} planned`,
         runs?.coming.length && `${count(runs.coming.length)} to come`, off && 'does not run'].filter(Boolean);
     return `${day}: ${parts.join(', ') || 'no runs'}`;
 }

@@ -12,11 +12,11 @@ import { serverNow, useNow } from '../store';
 const TYPING_MS = 250;
 
 export interface Schedule {
-    name: string; when: string; zone?: string; words: string; next: number[]; paused: boolean;
+    name: string; when: string; zone?: string; words: string; explanation: string; next: number[]; paused: boolean;
     job: { type: string; data?: unknown } & Record<string, unknown>;
     next_at?: number; fired: number; overlap: string; missed: string; history: Firing[];
     day_or_weekday?: boolean; start_at?: number; end_at?: number; except?: string; jitter?: number;
-    missed_limit?: number;
+    missed_limit?: number; created_at: number;
 }
 
 export const pathOf = (name: string): string => `/v1/schedules/${encodeURIComponent(name)}`;
@@ -92,10 +92,10 @@ function Days({ draft, toggle }: { draft: Draft; toggle: (day: string) => void }
     const today = dayIn(draft.zone)(serverNow());
     const [month, setMonth] = useState(today.slice(0, 7));
     const [from] = useState(serverNow);
-    const { coming, more } = useComing(timingOf(draft), month, from, TYPING_MS);
+    const { at, more } = useComing(timingOf(draft), month, from, TYPING_MS);
     return (
         <>
-            <Calendar month={month} setMonth={setMonth} zone={draft.zone} days={byDay(draft.zone, [], coming)}
+            <Calendar month={month} setMonth={setMonth} zone={draft.zone} days={byDay(draft.zone, [], [], at)}
                 today={today} choose={toggle} off={new Set(datesOf(draft.except))} />
             <p class="faint">A click on a day leaves it out: a holiday.{more &&
                 ' It fires often: not all of this month is shown.'}</p>

@@ -8,6 +8,7 @@ import { follow } from '../live';
 import { Command, weir } from '../parts/command';
 import { Dialog } from '../parts/dialog';
 import { Json } from '../parts/json';
+import { ParamField } from '../parts/search';
 import { complain, toast } from '../parts/toast';
 import { setParams, usePlace } from '../router';
 import { may, mayAll, useNow, useTitle } from '../store';
@@ -80,14 +81,10 @@ function List({ tasks, now }: { tasks: Task[]; now: number }): JSX.Element {
 }
 
 function Filters({ params }: { params: URLSearchParams }): JSX.Element {
-    const field = (name: string, title: string): JSX.Element => (
-        <input type="search" aria-label={title} placeholder={title.toLowerCase()} value={params.get(name) ?? ''}
-            onChange={(e) => setParams({ [name]: e.currentTarget.value.trim() })} />
-    );
     return (
         <>
-            {field('classifier', 'Classifier')}
-            {field('relative_ids', 'Relative ids')}
+            <ParamField name="classifier" title="Classifier" />
+            <ParamField name="relative_ids" title="Relative ids" />
             <select aria-label="State" value={params.get('state') ?? ''}
                 onChange={(e) => setParams({ state: e.currentTarget.value })}>
                 <option value="">any state</option>
