@@ -86,7 +86,7 @@ scripts/check-includes.py 2>&1 | check "dependencies point one way, through all 
 
 # The size of a public struct that can grow is asserted.
 awk '/^typedef struct weir_[a-z_]* \{/ { name = $3 }
-     /void +\*reserved\[WEIR_RESERVED\]/ { print name }' include/weir/*.h | while read -r name; do
+     /void +\*reserved\[WEIR_RESERVED/ { print name }' include/weir/*.h | while read -r name; do
     grep -q "X($name, " src/runtime/abi.c || echo "src/runtime/abi.c has no line of $name"
 done | check "every struct with reserved members has its size in abi.c"
 
@@ -214,6 +214,15 @@ for word in $(sed -n 's/^ *R(X, [A-Z]*, *[a-z_]*, *[A-Z]*, *"\([A-Za-z_]*\)".*/\
     grep -q "\"$word\":" src/server/api/schemas.json || echo "src/server/api/schemas.json lacks $word"
     grep -q "\b$word\b" docs/http.md || echo "docs/http.md does not explain $word"
 done | check "every field of a job is in the schemas and the HTTP guide"
+
+# Tests that test/features.md names: "`FILE`: `CASE`, `CASE`; `FILE`: ...".
+grep -oE '`[^`]*`' test/features.md | tr -d '`' | grep -E '^(test/.*\.(c|sh)|[a-z0-9_]+)$' |
+    while read -r word; do
+        case $word in
+        test/*) file=$word; [ -e "$file" ] || echo "test/features.md: no file $file" ;;
+        *) grep -qw "$word" "${file:-/dev/null}" || echo "test/features.md: $file has no $word" ;;
+        esac
+    done | check "the tests that test/features.md names are there"
 
 echo "1..$(wc -l <"$tmp/cases")"
 [ ! -e "$tmp/failed" ]

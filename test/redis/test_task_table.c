@@ -322,9 +322,9 @@ static void lost_tasks_come_back_in(const char *scheme)
     weir_task *task;
     bool       existed;
     assert_int_equal(weir_task_find(p->tasks, "1", &task, &p->err), WEIR_ENOENT);
-    MUST(weir_task_initialize(p->tasks, NULL, &armed, &p->err));
+    MUST(weir_task_initialize(p->tasks, "default", &armed, &p->err));
     assert_int_equal(armed, 2);
-    MUST(weir_task_initialize(p->tasks, NULL, &armed, &p->err));
+    MUST(weir_task_initialize(p->tasks, "default", &armed, &p->err));
     assert_int_equal(armed, 0);
     MUST(weir_task_find(p->tasks, "1", &task, &p->err));
     assert_string_equal(task->spec.relative_id, "x");
@@ -338,6 +338,12 @@ static void lost_tasks_come_back_in(const char *scheme)
     MUST(weir_task_find_or_submit(p->tasks, &spec[2], &task, &existed, &p->err));
     assert_true(existed);               /* its row was there, so the task is submitted again */
     assert_int_equal(task->state, WEIR_TASK_READY);
+    weir_task_free(task);
+    assert_true(rig_do(redis, "FLUSHALL"));
+    MUST(weir_task_initialize(p->tasks, NULL, &armed, &p->err));        /* of all classifiers */
+    assert_int_equal(armed, 3);
+    MUST(weir_task_find(p->tasks, "3", &task, &p->err));
+    assert_string_equal(task->spec.classifier, "other");
     weir_task_free(task);
     close_place(p);
 }

@@ -500,8 +500,8 @@ static int run_schedule(cli *c, const void *values)
         return verbs[i].run(c, values);
     }
     char hint[80];
-    return cli_usage(c, "unknown action '%s'; expected add, list, get, explain, rm, pause, resume, fire, "
-                     "backfill, next or import%s", c->args[0],
+    return cli_usage(c, "unknown action '%s'; expected add, list, get, explain, rm, pause, resume, "
+                     "fire, backfill, next or import%s", c->args[0],
                      near_words(hint, sizeof hint, c->args[0], c->command->words));
 }
 
