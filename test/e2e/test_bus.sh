@@ -54,7 +54,7 @@ check_workqueues() {
     has out 'as jobs of the type mails'
     has out 'then at the head of the queue'
     weir workqueue get resize --json >out
-    grep -qE '^{"address":"resize","process_timeout":60000,.*"done_per_second":0.0}$' out
+    grep -qE '^{"address":"resize","process_timeout":60000,.*"done_per_second":0.0,"standby":false,"servers":1}$' out
     weir workqueue rm resize
     weir workqueue rm mail
     status 3 weir workqueue rm mail

@@ -55,7 +55,7 @@ static child *start_server(const char *url, char address[64])
 
 static void say(int fd, const char *type, const char *address, const char *more)
 {
-    char json[300];
+    char json[600];
     snprintf(json, sizeof json, "{\"type\":\"%s\",\"address\":\"%s\"%s}", type, address, more);
     tcp_tell(fd, json);
 }
@@ -235,6 +235,85 @@ static void redis_is_restarted(void **state)
     rig_free(r);
 }
 
+/* ---- work queues ---- */
+
+/* What the server of this client answers itself. */
+static char *ask_server(int fd, const char *action, const char *body)
+{
+    char more[300];
+    snprintf(more, sizeof more, ",\"replyAddress\":\"r\",\"headers\":{\"action\":\"%s\","
+             "\"localOnly\":\"true\"},\"body\":%s", action, body);
+    say(fd, "send", "weir.bus", more);
+    char *text = tcp_next(fd);
+    assert_non_null(text);
+    return text;
+}
+
+static void says(int fd, const char *action, const char *body, const char *part)
+{
+    char *text = ask_server(fd, action, body);
+    if (!strstr(text, part))
+        fail_msg("%s %s: %s, not %s", action, body, text, part);
+    free(text);
+}
+
+static void wait_says(int fd, const char *action, const char *body, const char *part)
+{
+    for (bool done = false; !done; rt_breathe()) {
+        char *text = ask_server(fd, action, body);
+        done = strstr(text, part);
+        free(text);
+    }
+}
+
+static void accepted(int fd, const char *address, const char *body)
+{
+    char more[200];
+    snprintf(more, sizeof more, ",\"replyAddress\":\"r\",\"body\":%s", body);
+    say(fd, "send", address, more);
+    tcp_expect(fd, "{\"type\":\"message\",\"address\":\"r\",\"headers\":{},"
+                   "\"body\":{\"status\":\"ok\"},\"send\":true}");
+}
+
+/* Whichever server is asked, the answer is about all of them. */
+static void work_queues_of_all_servers(void **state)
+{
+    char url[1000], at[2][64];
+    (void)state;
+    rig *r = rig_start(NULL);
+    assert_non_null(r);
+    rig_url(r, "redis+unix", NULL, url, sizeof url);
+    child *first = start_server(url, at[0]), *second = start_server(url, at[1]);
+    int    fd[2] = { tcp_dial(at[0]), tcp_dial(at[1]) };
+    says(fd[0], "workQueues", "{}", "{\"work_queues\":[]}");
+    says(fd[0], "putWorkQueue", "{\"address\":\"a\"}", "\"standby\":false,\"servers\":1}");
+    says(fd[1], "putWorkQueue", "{\"address\":\"b\"}", "\"standby\":false,\"servers\":1}");
+    for (int i = 0; i < 2; i++) {               /* each server has one of them */
+        says(fd[i], "workQueues", "{}", "{\"address\":\"a\",");
+        says(fd[i], "workQueues", "{}", "{\"address\":\"b\",");
+    }
+    says(fd[0], "getWorkQueue", "{\"address\":\"b\"}", "\"standby\":true,\"servers\":1}");
+    says(fd[1], "putWorkQueue", "{\"address\":\"a\",\"process_timeout\":\"1s\"}",
+         "another server runs the work queue with other settings");
+    says(fd[1], "putWorkQueue", "{\"address\":\"a\"}", "\"standby\":true,\"servers\":2}");
+    say(fd[1], "register", "p", "");
+    tcp_sync(fd[1]);
+    accepted(fd[1], "a.register", "{\"processor\":\"p\"}");
+    wait_says(fd[0], "getWorkQueue", "{\"address\":\"a\"}", "\"idle\":1,");
+    wait_says(fd[1], "getWorkQueue", "{\"address\":\"a\"}", "\"idle\":1,");
+    says(fd[1], "removeWorkQueue", "{\"address\":\"a\"}", "\"address\":\"r\"");
+    says(fd[0], "removeWorkQueue", "{\"address\":\"b\"}", "\"address\":\"r\"");
+    for (int i = 0; i < 2; i++) {
+        says(fd[i], "workQueues", "{}", "{\"work_queues\":[]}");
+        says(fd[i], "removeWorkQueue", "{\"address\":\"a\"}", "\"failureCode\":404");
+    }
+    close(fd[0]);
+    close(fd[1]);
+    child_end(first);
+    child_end(second);
+    rig_free(r);
+}
+
 /* ---- events of jobs ---- */
 
 enum { JOBS = 50, MAX_ID = 100 * 1000 };
@@ -364,6 +443,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_servers_are_one),
         cmocka_unit_test(local_messages_stay_at_their_server),
         cmocka_unit_test(redis_is_restarted),
+        cmocka_unit_test(work_queues_of_all_servers),
         cmocka_unit_test(job_events_reach_all_once),
     };
     if (child_role(argc, argv))

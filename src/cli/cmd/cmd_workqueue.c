@@ -96,8 +96,8 @@ static void print_one(const json_t *q)
            flag(q, "timed_out_first") ? "at the head" : "at the end");
     printf("  made        %s\n", flag(q, "configured") ? "by the settings of the server"
                                                        : "while the server ran");
-    printf("  served      %s\n", flag(q, "standby") ? "by another server; this one stands by"
-                                                     : "by this server");
+    printf("  served      by %s server, runs on %lld\n", flag(q, "standby") ? "another" : "this",
+           number(q, "servers"));
     printf("  work        %lld waiting, %lld running, %lld done (%.1f/s), %lld timed out\n",
            number(q, "waiting"), number(q, "running"), number(q, "done"),
            json_number_value(json_object_get(q, "done_per_second")), number(q, "timed_out"));

@@ -39,7 +39,7 @@ static void post(srv_request *r, unsigned role, srv_workqueue_fn *run)
 {
     question *q = begin(r, role, run);
     if (q)
-        srv_workqueues_post(r->server->bus->workqueues, &q->ask);
+        srv_workqueue_servers_post(r->server->bus->workqueue_servers, &q->ask);
 }
 
 static void get_workqueues(srv_request *r)
@@ -56,7 +56,7 @@ static void put_workqueue(srv_request *r)
 {
     question *q = begin(r, WEIR_ROLE_ADMIN, srv_workqueues_put);
     if (q && srv_body(r, srv_workqueue_fields, &q->ask.is))
-        srv_workqueues_post(r->server->bus->workqueues, &q->ask);
+        srv_workqueue_servers_post(r->server->bus->workqueue_servers, &q->ask);
 }
 
 static void delete_workqueue(srv_request *r)

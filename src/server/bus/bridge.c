@@ -292,7 +292,8 @@ static bool permitted(const bridge *b, const srv_permits *permits, unsigned role
                       const char *address)
 {
     bool admin = b->who.roles & WEIR_ROLE_ADMIN;
-    if (weir__bus_reserved(address) || !strncmp(address, SRV_JOB_ENDS, strlen(SRV_JOB_ENDS)))
+    if (weir__bus_reserved(address) || !strncmp(address, SRV_JOB_ENDS, strlen(SRV_JOB_ENDS)) ||
+        !strncmp(address, SRV_WORKQUEUE_SERVERS, strlen(SRV_WORKQUEUE_SERVERS)))
         return false;
     if (strcmp(address, SRV_BUS_SERVICE) == 0)      /* as the routes of HTTP, from anywhere */
         return admin;

@@ -40,7 +40,9 @@ weir_code srv_bus_create(srv_bus **out, srv_server *s, weir_error *err)
     if (!rc)
         rc = srv_workqueues_create(&b->workqueues, b->bus, s->q, &s->opt, err);
     if (!rc)
-        rc = srv_bus_service_create(&b->service, b->bus, b->workqueues, err);
+        rc = srv_workqueue_servers_create(&b->workqueue_servers, b->bus, b->workqueues, err);
+    if (!rc)
+        rc = srv_bus_service_create(&b->service, b->bus, b->workqueues, b->workqueue_servers, err);
     return rc ? rc : open_listener(b, err);         /* what was made is for srv_bus_destroy() */
 }
 
@@ -50,6 +52,7 @@ void srv_bus_destroy(srv_bus *b)
         return;
     srv_listener_close(&b->listener);
     srv_bus_service_destroy(b->service);
+    srv_workqueue_servers_destroy(b->workqueue_servers);
     srv_workqueues_destroy(b->workqueues);
     srv_job_service_destroy(b->jobs);
     srv_job_events_stop(b->events);

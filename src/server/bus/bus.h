@@ -17,6 +17,7 @@ typedef struct srv_bus {
     srv_job_events  *events;
     srv_job_service *jobs;
     srv_workqueues  *workqueues;
+    srv_workqueue_servers *workqueue_servers;
     srv_bus_service *service;
     srv_listener  listener;             /* of the TCP bridge */
 } srv_bus;

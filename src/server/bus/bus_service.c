@@ -2,15 +2,18 @@
 #include "server/bus/bus_service.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "bus/process.h"
 
 struct srv_bus_service {
     weir_bus       *bus;
-    srv_workqueues *all;
-    weir_service   *service;
+    srv_workqueues *own;
+    srv_workqueue_servers *all;
+    weir_service   *service, *for_servers;      /* NULL: there can be no others */
 };
 
 weir_code srv_bus_addresses(weir_bus *bus, weir_buf *out, weir_error *err)
@@ -86,7 +89,7 @@ static weir_code read_args(call *c, weir_error *err)
     return rc ? weir_fail(err, rc, "%s", in.err.msg) : WEIR_OK;
 }
 
-static void ask(weir_message *m, srv_bus_service *s, srv_workqueue_fn *run, bool args)
+static void ask(weir_message *m, srv_bus_service *s, srv_workqueue_fn *run, bool args, bool all)
 {
     weir_error err = { 0 };
     weir_buf   none = { 0 };
@@ -103,27 +106,41 @@ static void ask(weir_message *m, srv_bus_service *s, srv_workqueue_fn *run, bool
         free_call(c);
         return;
     }
-    srv_workqueues_post(s->all, &c->ask);
+    if (all)
+        srv_workqueue_servers_post(s->all, &c->ask);
+    else
+        srv_workqueues_post(s->own, &c->ask);
 }
 
 static void list_all(weir_message *m, void *ctx)
 {
-    ask(m, ctx, srv_workqueues_list, false);
+    ask(m, ctx, srv_workqueues_list, false, true);
 }
 
 static void get_one(weir_message *m, void *ctx)
 {
-    ask(m, ctx, srv_workqueues_get, true);
+    ask(m, ctx, srv_workqueues_get, true, true);
 }
 
 static void put_one(weir_message *m, void *ctx)
 {
-    ask(m, ctx, srv_workqueues_put, true);
+    ask(m, ctx, srv_workqueues_put, true, true);
 }
 
 static void remove_one(weir_message *m, void *ctx)
 {
-    ask(m, ctx, srv_workqueues_remove, true);
+    ask(m, ctx, srv_workqueues_remove, true, true);
+}
+
+/* For other servers. */
+static void list_own(weir_message *m, void *ctx)
+{
+    ask(m, ctx, srv_workqueues_list, false, false);
+}
+
+static void remove_own(weir_message *m, void *ctx)
+{
+    ask(m, ctx, srv_workqueues_remove, true, false);
 }
 
 /* ---- the beginning and the end ---- */
@@ -137,6 +154,12 @@ static const weir_action actions[] = {
     { .name = NULL },
 };
 
+static const weir_action own_actions[] = {
+    { .name = "workQueues", .run = list_own },
+    { .name = "removeWorkQueue", .run = remove_own },
+    { .name = NULL },
+};
+
 const char *srv_bus_service_audit(const char *action)
 {
     return strcmp(action, "putWorkQueue") == 0      ? "workqueue.add"
@@ -144,19 +167,33 @@ const char *srv_bus_service_audit(const char *action)
                                                     : NULL;
 }
 
-weir_code srv_bus_service_create(srv_bus_service **out, weir_bus *bus, srv_workqueues *all,
-                                 weir_error *err)
+static weir_code open_for_servers(srv_bus_service *s, weir_error *err)
+{
+    const char *process = weir__bus_process(s->bus);
+    char        name[sizeof SRV_WORKQUEUE_SERVERS + 64];
+    if (!process)
+        return WEIR_OK;
+    snprintf(name, sizeof name, SRV_WORKQUEUE_SERVERS "%s", process);
+    return weir_service_publish(&s->for_servers, s->bus, &(weir_service_config){
+                                .name = name, .actions = own_actions, .ctx = s }, err);
+}
+
+weir_code srv_bus_service_create(srv_bus_service **out, weir_bus *bus, srv_workqueues *own,
+                                 srv_workqueue_servers *all, weir_error *err)
 {
     srv_bus_service *s = *out = calloc(1, sizeof *s);
     if (!s)
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
     s->bus = bus;
+    s->own = own;
     s->all = all;
-    weir_code rc = weir_service_publish(&s->service, bus, &(weir_service_config){
+    weir_code rc = open_for_servers(s, err);
+    if (!rc)
+        rc = weir_service_publish(&s->service, bus, &(weir_service_config){
                                         .name = SRV_BUS_SERVICE, .actions = actions, .ctx = s },
                                         err);
     if (rc) {
-        free(s);
+        srv_bus_service_destroy(s);
         *out = NULL;
     }
     return rc;
@@ -167,5 +204,6 @@ void srv_bus_service_destroy(srv_bus_service *s)
     if (!s)
         return;
     weir_service_close(s->service);
+    weir_service_close(s->for_servers);
     free(s);
 }

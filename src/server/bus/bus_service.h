@@ -13,16 +13,16 @@
 #ifndef WEIR_SERVER_BUS_SERVICE_H
 #define WEIR_SERVER_BUS_SERVICE_H
 
-#include "server/bus/workqueues.h"
+#include "server/bus/workqueue_servers.h"
 
 #define SRV_BUS_SERVICE "weir.bus"
 
 typedef struct srv_bus_service srv_bus_service;
 
-/* `bus` and `all` must stay until srv_workqueues_destroy(). On success *out belongs to the caller.
- * Errors: those of weir_bus_consume(). */
-weir_code srv_bus_service_create(srv_bus_service **out, weir_bus *bus, srv_workqueues *all,
-                                 weir_error *err);
+/* `bus`, `own` and `all` must stay until srv_workqueues_destroy(). On success *out belongs to the
+ * caller. Errors: those of weir_bus_consume(). */
+weir_code srv_bus_service_create(srv_bus_service **out, weir_bus *bus, srv_workqueues *own,
+                                 srv_workqueue_servers *all, weir_error *err);
 /* No call begins any more; those under way end with srv_workqueues_destroy(). NULL is fine. */
 void srv_bus_service_destroy(srv_bus_service *s);
 

@@ -12,6 +12,7 @@
 #include "server/bus/bus_service.h"
 #include "server/bus/job_events.h"
 #include "server/bus/job_service.h"
+#include "server/bus/workqueue_servers.h"
 
 typedef struct one {
     srv_workqueue   is;             /* its texts are its own */
@@ -44,7 +45,7 @@ static void close_one(one *o)
 static weir_code check_address(const char *address, weir_error *err)
 {
     static const char *const whole[] = { SRV_BUS_SERVICE, SRV_JOB_SERVICE };
-    static const char *const begin[] = { SRV_JOB_ENDS, SRV_JOB_EVENTS };
+    static const char *const begin[] = { SRV_JOB_ENDS, SRV_JOB_EVENTS, SRV_WORKQUEUE_SERVERS };
     bool taken = false;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         taken |= strcmp(address, whole[i]) == 0;
@@ -214,55 +215,96 @@ static uint64_t count_stored(const one *o, const weir_stats *s)
     return 0;
 }
 
-static void show(weir_buf *out, one *o, const weir_stats *s)
+/* As this server alone sees it. */
+static void write_row(weir_buf *out, one *o, const weir_stats *s)
 {
     weir_workqueue_stats n;
     weir_workqueue_get_stats(o->queue, &n);
     weir__buf_char(out, '{');
     srv_workqueue_write(out, &o->is);
-    weir__buf_printf(out, ",\"configured\":%s,\"standby\":%s,\"waiting\":%" PRIu64
+    weir__buf_printf(out, ",\"configured\":%s,\"waiting\":%" PRIu64
                      ",\"running\":%zu,\"idle\":%zu,\"busy\":%zu,\"done\":%" PRIu64
-                     ",\"timed_out\":%" PRIu64 ",\"done_per_second\":%.1f}",
-                     o->configured ? "true" : "false", n.standby ? "true" : "false",
-                     n.waiting + count_stored(o, s), n.running, n.idle, n.busy, n.done,
-                     n.timed_out, n.done_per_second);
+                     ",\"timed_out\":%" PRIu64 ",\"done_per_second\":%.1f,\"standby\":%s}",
+                     o->configured ? "true" : "false", n.waiting + count_stored(o, s), n.running,
+                     n.idle, n.busy, n.done, n.timed_out, n.done_per_second,
+                     n.standby ? "true" : "false");
+}
+
+/* With what the other servers say about it. */
+static void show_row(srv_workqueue_ask *ask, weir_json_piece row)
+{
+    srv_workqueue_merge(&ask->json, srv_workqueue_member(row, "address"), row, &ask->others);
 }
 
 void srv_workqueues_list(srv_workqueues *w, srv_workqueue_ask *ask)
 {
-    weir_stats *s;
+    weir_stats     *s;
+    weir_buf        own = { 0 };
+    weir_json_walk  walk;
+    weir_json_piece name, row;
     if (read_stats(w, w->all, w->n, &s, &ask->err))
         return;
-    weir__buf_str(&ask->json, "{\"work_queues\":[");
     for (size_t i = 0; i < w->n; i++) {
-        weir__buf_str(&ask->json, i ? "," : "");
-        show(&ask->json, w->all[i], s);
+        weir__buf_char(&own, i ? ',' : '[');
+        write_row(&own, w->all[i], s);
     }
-    weir__buf_str(&ask->json, "]}");
+    weir__buf_str(&own, w->n ? "]" : "[]");
     weir_stats_free(s);
+    weir_buf       *out = &ask->json;
+    weir_json_piece list = { own.data, own.len };
+    weir__buf_str(out, "{\"work_queues\":[");
+    size_t begin = out->len;
+    if (!own.failed && weir__json_open(&walk, list)) {
+        while (weir__json_next(&walk, &name, &row)) {
+            weir__buf_str(out, out->len > begin ? "," : "");
+            show_row(ask, row);
+        }
+        srv_workqueue_merge_rest(out, list, &ask->others);
+    }
+    weir__buf_str(out, "]}");
+    out->failed |= own.failed;
+    weir__buf_fini(&own);
 }
 
 static void show_one(srv_workqueues *w, srv_workqueue_ask *ask, one *o)
 {
     weir_stats *s;
+    weir_buf    own = { 0 };
     if (read_stats(w, &o, 1, &s, &ask->err))
         return;
-    show(&ask->json, o, s);
+    write_row(&own, o, s);
+    if (!own.failed)
+        show_row(ask, (weir_json_piece){ own.data, own.len });
+    ask->json.failed |= own.failed;
+    weir__buf_fini(&own);
     weir_stats_free(s);
 }
 
-static void no_such(srv_workqueue_ask *ask)
+weir_code srv_workqueue_unknown(const char *address, weir_error *err)
 {
-    weir_fail(&ask->err, WEIR_ENOENT, "there is no work queue \"%.80s\"", ask->is.address);
+    return weir_fail(err, WEIR_ENOENT, "there is no work queue \"%.80s\"", address);
+}
+
+weir_code srv_workqueue_in_settings(weir_error *err)
+{
+    return weir_fail(err, WEIR_ESTATE, "the work queue is in the settings of the server; take it "
+                     "out of its configuration file");
 }
 
 void srv_workqueues_get(srv_workqueues *w, srv_workqueue_ask *ask)
 {
-    size_t i = find(w, ask->is.address);
-    if (i < w->n)
+    size_t   i = find(w, ask->is.address);
+    weir_buf address = { 0 };
+    if (i < w->n) {
         show_one(w, ask, w->all[i]);
-    else
-        no_such(ask);
+        return;
+    }
+    weir__json_string(&address, ask->is.address, strlen(ask->is.address));
+    if (address.failed ||
+        !srv_workqueue_merge(&ask->json, (weir_json_piece){ address.data, address.len },
+                             (weir_json_piece){ "", 0 }, &ask->others))
+        srv_workqueue_unknown(ask->is.address, &ask->err);
+    weir__buf_fini(&address);
 }
 
 /* ---- changes ---- */
@@ -306,18 +348,18 @@ void srv_workqueues_remove(srv_workqueues *w, srv_workqueue_ask *ask)
     size_t i = find(w, ask->is.address);
     one   *o = i < w->n ? w->all[i] : NULL;
     if (!o)
-        no_such(ask);
+        srv_workqueue_unknown(ask->is.address, &ask->err);
     else if (o->configured)
-        weir_fail(&ask->err, WEIR_ESTATE, "the work queue is in the settings of the server; take "
-                  "it out of its configuration file");
+        srv_workqueue_in_settings(&ask->err);
     else if (!save(w, NULL, o, &ask->err)) {
         memmove(w->all + i, w->all + i + 1, (--w->n - i) * sizeof *w->all);
         close_one(o);
     }
 }
 
-static void finish(srv_workqueue_ask *ask)
+void srv_workqueues_finish(srv_workqueue_ask *ask)
 {
+    weir__buf_fini(&ask->others);
     if (ask->loop)
         srv_loop_post(ask->loop, &ask->done);
     else
@@ -328,7 +370,7 @@ static void run_ask(weir_inbox_task *task)
 {
     srv_workqueue_ask *ask = (srv_workqueue_ask *)task;     /* its first member */
     ask->run(ask->all, ask);
-    finish(ask);
+    srv_workqueues_finish(ask);
 }
 
 void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask)
@@ -339,7 +381,7 @@ void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask)
     ask->all = w;
     ask->task.run = run_ask;
     if (rc)
-        finish(ask);
+        srv_workqueues_finish(ask);
     else
         srv_loop_post(w->asks, &ask->task);
 }

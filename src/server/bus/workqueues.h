@@ -31,10 +31,13 @@ void srv_workqueues_destroy(srv_workqueues *w);
 /* ---- questions and changes ---- */
 
 typedef struct srv_workqueue_ask srv_workqueue_ask;
+struct srv_workqueue_servers;
 typedef void srv_workqueue_fn(srv_workqueues *w, srv_workqueue_ask *ask);
 struct srv_workqueue_ask {
     weir_inbox_task   task;         /* first; the module's own */
-    srv_workqueues   *all;          /* the module's own */
+    srv_workqueues   *all;          /* the module's own, as the next two */
+    struct srv_workqueue_servers *servers;
+    weir_buf          others;       /* what other servers have: see workqueue_servers.h */
     srv_workqueue_fn *run;          /* one of those below */
     srv_workqueue     is;           /* put: the settings; get, remove: the address alone */
     srv_loop         *loop;         /* where `done` runs afterwards; NULL: on the same thread */
@@ -55,8 +58,12 @@ srv_workqueue_fn srv_workqueues_put;
  * file. */
 srv_workqueue_fn srv_workqueues_remove;
 
-/* Have it done. Any thread. */
+/* Have it done, by this server alone: workqueue_servers.h asks all. Any thread. */
 void srv_workqueues_post(srv_workqueues *w, srv_workqueue_ask *ask);
+void srv_workqueues_finish(srv_workqueue_ask *ask);     /* it is done: run `done` on its loop */
+
+weir_code srv_workqueue_unknown(const char *address, weir_error *err);      /* WEIR_ENOENT */
+weir_code srv_workqueue_in_settings(weir_error *err);                       /* WEIR_ESTATE */
 
 /* ---- their settings (workqueue_file.c) ---- */
 
