@@ -13,8 +13,8 @@ import { WeirError, pause, workerName } from './weir.js';
 const LONG_POLL_MS = 30000;
 
 class Stream {
-    constructor(queue, types, leaseMs, worker) {
-        Object.assign(this, { queue, types, leaseMs, worker });
+    constructor(queue, types, leaseMs, worker, when) {
+        Object.assign(this, { queue, types, leaseMs, worker, when });
         this.held = new Map();          // "id/delivery" to { job, lost: AbortController }
         this.changed = () => {};        // resolves what waits for room
     }
@@ -33,6 +33,7 @@ class Stream {
         try {
             const { jobs } = await this.queue.call('POST', '/v1/take', {
                 types: this.types, n, wait: LONG_POLL_MS, lease: this.leaseMs, worker: this.worker,
+                when: this.when,
             }, { signal });
             return jobs.map((job) => this.hold(job));
         } catch (why) {
@@ -94,9 +95,10 @@ class Stream {
 }
 
 /** Jobs of these types, one by one, until `signal` aborts or the loop is left. A job has done(result),
- *  fail(error), giveUp(error), giveBack(delay), and `signal`, which aborts when it is lost. */
-export async function* observe(queue, types, { window = 1, leaseMs = 30000, worker, signal } = {}) {
-    const stream = new Stream(queue, [types].flat(), leaseMs, worker ?? `${workerName()}:observe`);
+ *  fail(error), giveUp(error), giveBack(delay), and `signal`, which aborts when it is lost. With `when`,
+ *  only jobs for which this condition is true ('data.region = "eu"'); the others stay for others. */
+export async function* observe(queue, types, { window = 1, leaseMs = 30000, worker, when, signal } = {}) {
+    const stream = new Stream(queue, [types].flat(), leaseMs, worker ?? `${workerName()}:observe`, when);
     const renewing = setInterval(() => void stream.renew(), leaseMs / 3);
     try {
         while (!signal?.aborted) {

@@ -245,9 +245,10 @@ class Weir {
     /** Take jobs of these types and call handler(job), `concurrency` at once, until `signal` aborts;
      *  then those under way finish. What it returns is the result, what it throws fails the job.
      *  A job has log(text), progress(done, total, data), set(values), and `signal`, which aborts
-     *  when there is no point in going on. */
-    async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, signal } = {}) {
-        const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? workerName());
+     *  when there is no point in going on. With `when`, only jobs for which this condition is true
+     *  ('data.region = "eu"'). */
+    async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, when, signal } = {}) {
+        const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? workerName(), when);
         const renewing = setInterval(() => void work.renew(), leaseMs / 3);
         try {
             await Promise.all(Array.from({ length: concurrency }, () => work.loop(signal)));
@@ -283,8 +284,8 @@ async function* messages(body) {
 }
 
 class Work {
-    constructor(queue, types, handler, leaseMs, worker) {
-        Object.assign(this, { queue, types, handler, leaseMs, worker });
+    constructor(queue, types, handler, leaseMs, worker, when) {
+        Object.assign(this, { queue, types, handler, leaseMs, worker, when });
         this.held = new Map();      // "id/delivery" to { id, delivery, lost: AbortController }
     }
 
@@ -293,6 +294,7 @@ class Work {
             try {
                 const { jobs } = await this.queue.call('POST', '/v1/take', {
                     types: this.types, n: 1, wait: LONG_POLL_MS, lease: this.leaseMs, worker: this.worker,
+                    when: this.when,
                 }, { signal });
                 for (const job of jobs)
                     await this.do(job);
@@ -434,8 +436,8 @@ const { observe } = (() => {
 const LONG_POLL_MS = 30000;
 
 class Stream {
-    constructor(queue, types, leaseMs, worker) {
-        Object.assign(this, { queue, types, leaseMs, worker });
+    constructor(queue, types, leaseMs, worker, when) {
+        Object.assign(this, { queue, types, leaseMs, worker, when });
         this.held = new Map();          // "id/delivery" to { job, lost: AbortController }
         this.changed = () => {};        // resolves what waits for room
     }
@@ -454,6 +456,7 @@ class Stream {
         try {
             const { jobs } = await this.queue.call('POST', '/v1/take', {
                 types: this.types, n, wait: LONG_POLL_MS, lease: this.leaseMs, worker: this.worker,
+                when: this.when,
             }, { signal });
             return jobs.map((job) => this.hold(job));
         } catch (why) {
@@ -515,9 +518,10 @@ class Stream {
 }
 
 /** Jobs of these types, one by one, until `signal` aborts or the loop is left. A job has done(result),
- *  fail(error), giveUp(error), giveBack(delay), and `signal`, which aborts when it is lost. */
-async function* observe(queue, types, { window = 1, leaseMs = 30000, worker, signal } = {}) {
-    const stream = new Stream(queue, [types].flat(), leaseMs, worker ?? `${workerName()}:observe`);
+ *  fail(error), giveUp(error), giveBack(delay), and `signal`, which aborts when it is lost. With `when`,
+ *  only jobs for which this condition is true ('data.region = "eu"'); the others stay for others. */
+async function* observe(queue, types, { window = 1, leaseMs = 30000, worker, when, signal } = {}) {
+    const stream = new Stream(queue, [types].flat(), leaseMs, worker ?? `${workerName()}:observe`, when);
     const renewing = setInterval(() => void stream.renew(), leaseMs / 3);
     try {
         while (!signal?.aborted) {

@@ -107,6 +107,7 @@ export interface WorkOptions {
     /** Handlers at once; 1 by default. */
     concurrency?: number;
     leaseMs?: number;
+    when?: string;
     /** The worker's name, as others see it. */
     worker?: string;
     signal?: AbortSignal;
@@ -168,7 +169,7 @@ export interface ObservedJob<Data = any> extends Job<Data> {
 
 /** Jobs as an async iterator: at most `window` of them are without an outcome. */
 export function observe<Data = any>(queue: Weir, types: string | string[],
-    options?: { window?: number; leaseMs?: number; worker?: string; signal?: AbortSignal }):
+    options?: { window?: number; leaseMs?: number; worker?: string; when?: string; signal?: AbortSignal }):
     AsyncGenerator<ObservedJob<Data>, void, void>;
 
 // ---- the event bus ----

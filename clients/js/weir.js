@@ -241,9 +241,10 @@ export class Weir {
     /** Take jobs of these types and call handler(job), `concurrency` at once, until `signal` aborts;
      *  then those under way finish. What it returns is the result, what it throws fails the job.
      *  A job has log(text), progress(done, total, data), set(values), and `signal`, which aborts
-     *  when there is no point in going on. */
-    async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, signal } = {}) {
-        const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? workerName());
+     *  when there is no point in going on. With `when`, only jobs for which this condition is true
+     *  ('data.region = "eu"'). */
+    async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, when, signal } = {}) {
+        const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? workerName(), when);
         const renewing = setInterval(() => void work.renew(), leaseMs / 3);
         try {
             await Promise.all(Array.from({ length: concurrency }, () => work.loop(signal)));
@@ -279,8 +280,8 @@ async function* messages(body) {
 }
 
 class Work {
-    constructor(queue, types, handler, leaseMs, worker) {
-        Object.assign(this, { queue, types, handler, leaseMs, worker });
+    constructor(queue, types, handler, leaseMs, worker, when) {
+        Object.assign(this, { queue, types, handler, leaseMs, worker, when });
         this.held = new Map();      // "id/delivery" to { id, delivery, lost: AbortController }
     }
 
@@ -289,6 +290,7 @@ class Work {
             try {
                 const { jobs } = await this.queue.call('POST', '/v1/take', {
                     types: this.types, n: 1, wait: LONG_POLL_MS, lease: this.leaseMs, worker: this.worker,
+                    when: this.when,
                 }, { signal });
                 for (const job of jobs)
                     await this.do(job);

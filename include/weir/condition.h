@@ -2,15 +2,16 @@
  *
  *     data.region = "eu" and (now.hour < 6 or job.priority < 0)
  *
- * It compares values and does nothing else: no code of a job or of a condition is evaluated. A
- * consumer asks it for each job that it was given, in a handler, in weir_observing.filter, or after
- * weir_take():
+ * It compares values and does nothing else: no code of a job or of a condition is evaluated. It is
+ * part of the take: weir_pool_config.when, weir_observing.when, weir_taking.when. The store gives a
+ * consumer only jobs for which its condition is true. The others stay where they are, at once free
+ * for other consumers, and do not block those behind them; see docs/time.md.
  *
- *     if (!weir_condition_pass(condition, job))
- *         return WEIR_OK;                             the job has been given back
+ * A take looks at WEIR_MAX_LOOK waiting jobs at most, best first. A pool or stream looks again when
+ * a job comes, when the clock can have changed its condition, and each WEIR_CONDITION_MS.
  *
- * A job that may not run now does not block those behind it. It is delayed until the clock makes
- * the condition true, and then taken again; see docs/time.md. Not included by weir.h. */
+ * These functions are for programs that check a text, or ask by themselves. Not included by
+ * weir.h. */
 #ifndef WEIR_CONDITION_H
 #define WEIR_CONDITION_H
 
@@ -24,7 +25,7 @@ enum {
     WEIR_MAX_CONDITION       = 1023,        /* bytes of its text */
     WEIR_MAX_CONDITION_DEPTH = 32,          /* of parentheses and "not" */
     WEIR_MAX_CONDITION_PARTS = 64,          /* comparisons */
-    WEIR_CONDITION_MS        = 600000       /* between two looks, if no clock makes it true */
+    WEIR_CONDITION_MS        = 600000       /* between two looks, if no job comes */
 };
 
 typedef struct weir_condition weir_condition;
@@ -39,11 +40,6 @@ WEIR_API void weir_condition_free(weir_condition *c);       /* NULL is fine */
  * hour or day (the shortest that it names) in which the clock makes it true, of the next day, week
  * or year; else now_ms + WEIR_CONDITION_MS. */
 WEIR_API int64_t weir_condition_when(const weir_condition *c, weir_job *job, int64_t now_ms);
-
-/* For a job that was taken. True: it may run. False: it was given back (weir_job_return()) until
- * weir_condition_when(), without using an attempt, and its value "waits_for" is the condition, so
- * that weir_explain() can say why it waits. */
-WEIR_API bool weir_condition_pass(const weir_condition *c, weir_job *job);
 
 #ifdef __cplusplus
 }

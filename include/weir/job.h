@@ -37,7 +37,8 @@ enum {
     WEIR_MAX_IMPORT      = 1000,             /* jobs in one call of weir_import(); their texts: as
                                                 WEIR_MAX_ADD_BYTES, but one job is never too big */
     WEIR_MAX_PAGE        = 1000,             /* jobs in one page of a list, or taken at once */
-    WEIR_MAX_LOOK        = 5000,             /* jobs looked at for one page of a list by priority */
+    WEIR_MAX_LOOK        = 5000,             /* jobs looked at for one page of a list by priority,
+                                               or for one take with a condition */
     WEIR_MAX_TAKE_TYPES  = 100,              /* types one worker takes */
     WEIR_MAX_TAKE_BYTES  = 4 * 1024 * 1024,  /* bytes of data of the jobs taken at once: when they
                                                 have so many, no more are added */

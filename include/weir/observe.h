@@ -72,6 +72,8 @@ typedef struct weir_observing {
     /* Which, and as what. Items pass these in the order in which they are written here. */
     const char *const *types;   /* with type NULL: several types in one stream, NULL at the end;
                                    best job of all of them first */
+    const char *when;           /* only jobs for which this condition is true (condition.h); others
+                                   stay as they are. NULL: all */
     /* False: on_next() does not get the job, and the demand is as before. Unless the function has
      * given it an outcome, the job is acknowledged: weir_job_return() leaves it to others. */
     bool  (*filter)(weir_job *job, void *ctx);
@@ -84,7 +86,7 @@ typedef struct weir_observing {
      * its buffer. */
     int32_t buffer_count;
     int64_t buffer_ms;
-    void   *reserved[WEIR_RESERVED];
+    void   *reserved[WEIR_RESERVED - 1];
 } weir_observing;
 
 enum { WEIR_NO_DEMAND = -1, WEIR_MAX_BUFFER = 10000 };

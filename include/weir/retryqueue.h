@@ -30,7 +30,8 @@ typedef struct weir_retryqueue_options {
     /* Lua that chooses what is popped; NULL: all that is due, oldest first. Runs in Redis, with
      * KEYS[1] the set, ARGV[1] the lowest score that is due, ARGV[2] WEIR_RETRY_MAX, ARGV[3] how
      * many are wanted, ARGV[4] the time in ms. It returns a list of members, which are then removed
-     * if it has not done so. Redis compiles it when the queue is opened. At most
+     * if it has not done so. A member that it names twice, or that was not in the set, is popped
+     * once or not at all. Redis compiles it when the queue is opened. At most
      * WEIR_RETRY_MAX_CONDITION bytes */
     const char *condition;
     void       *reserved[WEIR_RESERVED];

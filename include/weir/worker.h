@@ -39,7 +39,9 @@ typedef struct weir_pool_config {
     int64_t            lease_ms;     /* 0: WEIR_DEFAULT_LEASE_MS; at least WEIR_MIN_LEASE_MS */
     const char *const *types;        /* with type NULL: several types, NULL at the end; best job of
                                         all of them first */
-    void              *reserved[WEIR_RESERVED];
+    const char        *when;         /* only jobs for which this condition is true (condition.h);
+                                        others stay as they are. NULL: all */
+    void              *reserved[WEIR_RESERVED - 1];
 } weir_pool_config;
 
 /* Taking jobs ahead of time is faster when handlers are quick, since nobody waits for the store
@@ -170,7 +172,9 @@ typedef struct weir_taking {
                                        no suspect */
     bool              *suspect_waits;   /* out of weir_take(): a suspect was passed over. The
                                        caller's until the answer is there; NULL: no matter */
-    void              *reserved[WEIR_RESERVED];
+    const char        *when;        /* only jobs for which this condition is true (condition.h);
+                                       others stay as they are. NULL: all */
+    void              *reserved[WEIR_RESERVED - 1];
 } weir_taking;
 
 /* Take jobs, best first. out[0..*n_out) belong to the caller: end each with weir_job_done(),

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cli/near.h"
 #include "cli/say.h"
+#include "weir/condition.h"
 
 static weir_code take(cli *c, cli_types *out, const char *name)
 {
@@ -67,4 +68,12 @@ void cli_types_note(cli *c, weir_queue *q, const cli_types *types)
     if (cli_types_check(c, q, types) == WEIR_ENOENT)
         cli_note(c, "%s (waiting for its first job)", c->err.msg);
     c->err = (weir_error){ 0 };
+}
+
+weir_code cli_when_check(cli *c, const char *when)
+{
+    weir_condition *condition = NULL;
+    weir_code       rc = when ? weir_condition_parse(&condition, when, &c->err) : WEIR_OK;
+    weir_condition_free(condition);
+    return rc;
 }

@@ -15,6 +15,13 @@ typedef struct cli_types {
     { .name = "type", .letter = 't', .kind = OPT_TEXTS, .at = offset, .arg = "TYPE",              \
       .words = "<type>", .help = about }
 
+/* --when, a text; and the check of its condition before a store is opened: WEIR_EINVAL. */
+#define WHEN_OPTION(offset)                                                                       \
+    { .name = "when", .kind = OPT_TEXT, .at = offset, .arg = "CONDITION",                         \
+      .help = "only jobs for which this is true; the others stay for other consumers: "           \
+              "`data.region = \"eu\" and now.hour < 6`" }
+weir_code cli_when_check(cli *c, const char *when);
+
 /* The arguments, and what --type named (may be NULL). Error: too many. */
 weir_code cli_types_take(cli *c, const opt_texts *option, cli_types *out);
 

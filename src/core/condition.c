@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "core/civil.h"
+#include "core/job.h"
 #include "weir/data.h"
 
 enum { MAX_NODES = 4 * WEIR_MAX_CONDITION_PARTS, MINUTE_MS = 60000 };
@@ -58,7 +59,6 @@ struct weir_condition {
     int     steps;                  /* how many are looked at */
     char    text[WEIR_MAX_CONDITION + 1];       /* of paths and texts */
     size_t  n_text;
-    char    all[WEIR_MAX_CONDITION + 1];        /* the condition as it was given */
 };
 
 /* ---- parsing ---- */
@@ -320,7 +320,6 @@ weir_code weir_condition_parse(weir_condition **out, const char *text, weir_erro
     weir_condition *c = calloc(1, sizeof *c);
     if (!c)
         return weir_fail(err, WEIR_ENOMEM, "condition: out of memory");
-    memcpy(c->all, text, len + 1);
     parser p = { .c = c, .start = text, .at = text, .err = err };
     c->top = read_or(&p);
     skip_space(&p);
@@ -337,11 +336,6 @@ weir_code weir_condition_parse(weir_condition **out, const char *text, weir_erro
 void weir_condition_free(weir_condition *c)
 {
     free(c);
-}
-
-const char *weir__condition_text(const weir_condition *c)
-{
-    return c->all;
 }
 
 /* ---- asking ---- */
@@ -427,15 +421,37 @@ static bool is_true(const weir_condition *c, int at, const value *values, int64_
     return holds(side[0], n->how, side[1]);
 }
 
-int64_t weir_condition_when(const weir_condition *c, weir_job *job, int64_t now_ms)
+static void read_values(const weir_condition *c, weir_job *job, value *values)
 {
-    value values[2 * WEIR_MAX_CONDITION_PARTS];
     for (int i = 0; i < c->n_operands; i++) {
         const operand *o = &c->operand[i];
         values[i] = o->from == FROM_TEXT  ? o->literal
                     : o->from == FROM_JOB ? from_job(job, o->field)
                     : o->from == FROM_NOW ? (value){ 0 } : from_data(job, o);
     }
+}
+
+bool weir__condition_holds(const weir_condition *c, const weir_job *job, int64_t now_ms)
+{
+    value    values[2 * WEIR_MAX_CONDITION_PARTS];
+    weir_job view = *job;               /* with texts of its own, which go at the end */
+    view.texts = NULL;
+    read_values(c, &view, values);
+    bool holds = is_true(c, c->top, values, now_ms);
+    weir__texts_free(view.texts);
+    return holds;
+}
+
+int64_t weir__condition_rest_ms(const weir_condition *c, int64_t now_ms)
+{
+    int64_t rest = c->step_ms ? c->step_ms - now_ms % c->step_ms : WEIR_CONDITION_MS;
+    return rest < WEIR_CONDITION_MS ? rest : WEIR_CONDITION_MS;
+}
+
+int64_t weir_condition_when(const weir_condition *c, weir_job *job, int64_t now_ms)
+{
+    value values[2 * WEIR_MAX_CONDITION_PARTS];
+    read_values(c, job, values);
     if (is_true(c, c->top, values, now_ms))
         return now_ms;
     for (int i = 1; c->step_ms && i <= c->steps; i++) {

@@ -12,8 +12,12 @@
 
 #include "weir/condition.h"
 
-/* The text it was made from. */
-const char *weir__condition_text(const weir_condition *c);
+/* Is it true for this job now? Any number of threads may ask for the same job. */
+bool weir__condition_holds(const weir_condition *c, const weir_job *job, int64_t now_ms);
+
+/* How long nobody needs to look again at jobs for which it was not true: until the clock can change
+ * that, and at most WEIR_CONDITION_MS, since a job's values may change unseen. */
+int64_t weir__condition_rest_ms(const weir_condition *c, int64_t now_ms);
 
 /* The byte of a path of data.h that cannot be; SIZE_MAX: it is right. In data.c. */
 size_t weir__path_wrong(const char *path);

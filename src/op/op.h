@@ -77,6 +77,9 @@ typedef struct weir_op_add {
  * suspect_waits, and gives the jobs behind it. Having passed over WEIR_MAX_PASSED suspects, a store
  * may end the answer.
  *
+ * With `when`, jobs for which this condition is not true at op->now_ms stay as they are, for other
+ * workers, and those behind them are given. A store looks at about WEIR_MAX_LOOK jobs for it.
+ *
  * When the jobs that were given have WEIR_MAX_TAKE_BYTES of data, the answer ends, and is partial.
  * So a take costs little more memory than that, however large n is. */
 enum { WEIR_MAX_PASSED = 100 };
@@ -88,6 +91,7 @@ typedef struct weir_op_take {
     const char        *worker;
     weir_job         **jobs;        /* room for n; weir_job_free() each */
     size_t             n_jobs;      /* out */
+    const char        *when;        /* a condition; NULL: none */
     bool               busy;        /* the worker's process has other jobs: no suspects */
     bool               suspect_waits;   /* out: a suspect was passed over */
     bool               notified;    /* the caller takes again on enqueue and resume events of these

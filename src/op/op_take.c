@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "core/condition.h"
 #include "core/job.h"
 #include "op/row.h"
 
@@ -36,6 +37,14 @@ static bool result(const weir_op *op, size_t i, uint64_t *id)
 
 /* ---- check, copy, release ---- */
 
+static weir_code check_condition(const char *when, weir_error *err)
+{
+    weir_condition *c;
+    weir_code       rc = weir_condition_parse(&c, when, err);
+    weir_condition_free(c);
+    return rc;
+}
+
 weir_code weir__take_check(weir_op_take *t, weir_error *err)
 {
     if (!t->n)
@@ -51,6 +60,8 @@ weir_code weir__take_check(weir_op_take *t, weir_error *err)
         snprintf(field, sizeof field, "types[%zu]", i);
         rc = weir__take_type_check(t->types[i], field, err);
     }
+    if (!rc && t->when)
+        rc = check_condition(t->when, err);
     if (!rc)
         rc = weir__check_limit(&t->n, 1, "n", err);
     return rc ? rc : weir__check_lease(&t->lease_ms, err);
@@ -68,6 +79,7 @@ void weir__take_copy(weir_copier *c, weir_op_take *t)
         weir__copy_text(c, &types[i]);
     t->types = types;
     weir__copy_text(c, &t->worker);
+    weir__copy_text(c, &t->when);
     t->jobs = weir__copy_room(c, t->n * sizeof *t->jobs);
 }
 
@@ -101,6 +113,8 @@ void weir__take_write(weir_buf *b, const weir_op_take *t)
     weir__put_int(b, "\"n\":", (int64_t)t->n);
     weir__put_int(b, ",\"lease\":", t->lease_ms);
     weir__put_text(b, ",\"worker\":", t->worker, strlen(t->worker));
+    if (t->when)
+        weir__put_text(b, ",\"when\":", t->when, strlen(t->when));
     weir__buf_str(b, ",\"types\":[");
     for (size_t i = 0; i < t->n_types; i++) {
         weir__put_next(b, i);
@@ -125,6 +139,7 @@ weir_code weir__take_read(weir_reader *in, const op_take_request *from, weir_op_
     to->n = from->n ? (size_t)from->n : 1;
     to->lease_ms = from->lease_ms;
     to->worker = from->worker;
+    to->when = from->when;
     to->busy = from->busy;
     to->jobs = weir__read_room(in, to->n, sizeof *to->jobs);
     return in->err.code;

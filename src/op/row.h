@@ -80,7 +80,7 @@ void weir__take_write_answer(weir_buf *out, const weir_op_take *t);
 typedef struct op_take_request {
     weir_texts  types;
     int64_t     n, lease_ms;
-    const char *worker;
+    const char *worker, *when;
     bool        busy;
 } op_take_request;
 #define WEIR__TAKE_REQUEST(base)                                                                  \
@@ -89,6 +89,7 @@ typedef struct op_take_request {
     WEIR_FIELD("lease", weir__as_ms, (base) + offsetof(op_take_request, lease_ms)),               \
     WEIR_FIELD("worker", weir__as_text, (base) + offsetof(op_take_request, worker),               \
                .needed = true),                                                                   \
+    WEIR_FIELD("when", weir__as_text, (base) + offsetof(op_take_request, when)),                  \
     WEIR_FIELD("busy", weir__as_bool, (base) + offsetof(op_take_request, busy)),                  \
     WEIR_FIELD("types", weir__as_texts, (base) + offsetof(op_take_request, types),                \
                .needed = true, .max = WEIR_MAX_TAKE_TYPES)

@@ -100,11 +100,7 @@ static weir_remedy explain_delayed(const facts *f, weir_buf *why)
                            "it here, and the other store may have it too.");
         return WEIR_REMEDY_FINISH_MIGRATION;
     }
-    const char *condition = weir_value_text(f->job, "waits_for", NULL);
-    if (condition)
-        weir__buf_printf(why, "It may not run yet: its consumer waits for %s. It will be asked "
-                         "again ", condition);
-    else if (j->attempts)
+    if (j->attempts)
         weir__buf_printf(why, "Attempt %d of %d failed; it will be tried again ", j->attempts,
                          j->max_attempts);
     else

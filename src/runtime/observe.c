@@ -283,7 +283,8 @@ weir_code weir_observe(weir_queue *q, const char *type, const weir_observing *ho
     s->on_end = on_end;
     weir_pool_config cfg = { .handler = next_job, .ctx = s, .threads = how->threads,
                              .running = most_held(how), .prefetch = how->prefetch,
-                             .lease_ms = how->lease_ms, .types = how->types };
+                             .lease_ms = how->lease_ms, .types = how->types,
+                             .when = how->when };
     weir__ports      ports = { .ctx = s, .metered = true, .poll_ms = how->poll_ms,
                                .trouble = on_trouble, .alarm = on_alarm, .ended = on_ended,
                                .release = release };

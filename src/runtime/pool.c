@@ -32,6 +32,8 @@ void weir__pool_unref(pool *p)
     for (size_t i = 0; i < p->n_types; i++)
         free(p->types[i]);
     free(p->types);
+    free((char *)(uintptr_t)p->cfg.when);
+    weir_condition_free(p->when);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
     pthread_cond_destroy(&p->trouble);
@@ -86,6 +88,16 @@ question weir__pool_ask(const pool *p)
  * hint meanwhile, it does not count what came here, and nothing is to be taken off. Behind a
  * suspect, which comes alone, there may be more: also when the answer that named the suspect is
  * learned only after another thread has taken that one. Lock held. */
+/* Jobs that the condition refused may wait: they are looked at again when it can have changed.
+ * Lock held. */
+static void rest(pool *p)
+{
+    if (!p->when || p->ports.poll_ms)
+        return;
+    p->poll_at = weir__queue_steady(p->q) + weir__condition_rest_ms(p->when, weir_now(p->q));
+    weir__timer_set(&p->q->timer, &p->q->tend, p->poll_at);
+}
+
 void weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alone)
 {
     size_t got = take->n_jobs;
@@ -96,6 +108,7 @@ void weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alo
         uint64_t since = p->hinted - then.hinted;
         p->hint = since < HINT_UNKNOWN ? since : HINT_UNKNOWN;
         p->resets++;
+        rest(p);
     } else if (p->resets == then.resets) {
         p->hint -= p->hint < got ? p->hint : got;
     }
@@ -146,6 +159,7 @@ weir_op_take weir__pool_taking(pool *p, weir_pass pass, weir_job **jobs, size_t 
 {
     return (weir_op_take){ .types = (const char *const *)p->types, .n_types = p->n_types, .n = n,
                            .lease_ms = p->cfg.lease_ms, .worker = worker, .notified = true,
+                           .when = p->cfg.when,
                            .busy = pass == WEIR__PASS_BUSY, .jobs = jobs };
 }
 

@@ -4,6 +4,7 @@
 #define WEIR_RUNTIME_POOL_INNER_H
 
 
+#include "core/condition.h"
 #include "runtime/gate.h"
 #include "runtime/pool.h"
 
@@ -35,6 +36,7 @@ typedef struct weir_pool {
     weir__ports        ports;
     char             **types;
     size_t             n_types;
+    weir_condition    *when;           /* cfg.when, which is the pool's copy; NULL: none */
     _Atomic int32_t    begun;          /* jobs whose outcome is not known; raised under lock */
     int32_t            max_begun;
     bool               by_itself;      /* finds how much to take ahead */
@@ -53,7 +55,7 @@ typedef struct weir_pool {
     int32_t            idle, live;     /* threads */
     int32_t            leaving;        /* those that take nothing more */
     int64_t            demand;         /* metered: jobs that may still be begun */
-    int64_t            poll_at;        /* when the store is asked next; 0: the pool does not poll */
+    int64_t            poll_at;        /* when the store is asked next; 0: when a job comes */
     int64_t            alarm_at;       /* INT64_MAX: none set */
     bool               alarmed;        /* it is time, and no thread has seen to it yet */
     bool               waking;         /* one of the idle has been signalled and is on its way */

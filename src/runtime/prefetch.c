@@ -228,7 +228,7 @@ static int64_t tend(pool *p, int64_t now)
     if (p->poll_at && now >= p->poll_at) {
         p->hint = HINT_UNKNOWN;
         p->hinted += HINT_UNKNOWN;
-        p->poll_at = now + p->ports.poll_ms;
+        p->poll_at = p->ports.poll_ms ? now + p->ports.poll_ms : 0;
     }
     if (p->poll_at && p->poll_at < next)
         next = p->poll_at;

@@ -67,6 +67,17 @@ static weir_code copy_types(pool *p, const char *type, weir_error *err)
     return WEIR_OK;
 }
 
+static weir_code copy_condition(pool *p, weir_error *err)
+{
+    const char *when = p->cfg.when;
+    p->cfg.when = NULL;
+    weir_code rc = when ? weir_condition_parse(&p->when, when, err) : WEIR_OK;
+    if (rc || !when)
+        return rc;
+    p->cfg.when = strdup(when);
+    return p->cfg.when ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "process: out of memory");
+}
+
 static weir_code pool_create(pool **out, weir_queue *q, const char *type,
                              const weir_pool_config *cfg, const weir__ports *ports,
                              weir_error *err)
@@ -89,7 +100,9 @@ static weir_code pool_create(pool **out, weir_queue *q, const char *type,
     weir__cond_init(&p->wake);
     weir__cond_init(&p->trouble);
     weir__cond_init(&p->quiet);
-    weir_code rc = check_config(&p->cfg, type, err);
+    weir_code rc = copy_condition(p, err);
+    if (!rc)
+        rc = check_config(&p->cfg, type, err);
     if (!rc && q->read_only)
         rc = weir_fail(err, WEIR_EREADONLY, "process: the queue is open for reading only");
     if (!rc)

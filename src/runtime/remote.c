@@ -16,7 +16,8 @@ weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **job
         n_types++;
     return (weir_op_take){ .types = what->types, .n_types = n_types, .n = what->n,
                            .lease_ms = what->lease_ms,
-                           .worker = what->worker ? what->worker : q->name, .busy = what->busy,
+                           .worker = what->worker ? what->worker : q->name,
+                           .when = what->when, .busy = what->busy,
                            .jobs = jobs };
 }
 

@@ -57,6 +57,20 @@ const cases = {
         }
         assert.deepEqual(seen, [2, 1]);
     },
+    async 'a condition leaves jobs to others'(queue) {
+        const [us, eu] = [await queue.add('region', { region: 'us' }), await queue.add('region', { region: 'eu' })];
+        const some = observe(queue, 'region', { when: 'data.region = "eu"' }), others = observe(queue, 'region');
+        const job = await next(some);
+        assert.equal(job.id, eu.id);
+        assert.equal((await next(others)).id, us.id);
+        await job.done();
+        const waiting = next(some);
+        await queue.add('region', { region: 'us' });
+        const later = await queue.add('region', { region: 'eu' });
+        assert.equal((await waiting).id, later.id);
+        await Promise.all([some.return(), others.return()]);
+        await assert.rejects(next(observe(queue, 'region', { when: 'data.region =' })), { code: 'EINVAL' });
+    },
     async 'leases are renewed'(queue) {
         const [id] = await add(queue, 'slow', 1), jobs = observe(queue, 'slow', { leaseMs: 500 });
         const job = await next(jobs);

@@ -67,6 +67,26 @@ async def jobs_come_as_they_are_added(queue, server):
     assert seen == [2, 1]
 
 
+async def a_condition_leaves_jobs_to_others(queue, server):
+    us, eu = (queue.add("region", {"region": name})["id"] for name in ("us", "eu"))
+    async with observe(AsyncWeir(server.url), "region", when='data.region = "eu"') as some:
+        async with observe(AsyncWeir(server.url), "region") as others:
+            job = await some.__anext__()
+            assert job["id"] == eu
+            assert (await others.__anext__())["id"] == us
+            await job.done()
+            waiting = asyncio.ensure_future(some.__anext__())
+            queue.add("region", {"region": "us"})
+            later = queue.add("region", {"region": "eu"})["id"]
+            assert (await waiting)["id"] == later
+    try:
+        async with observe(AsyncWeir(server.url), "region", when="data.region =") as wrong:
+            await wrong.__anext__()
+            assert False, "a wrong condition"
+    except WeirError as why:
+        assert why.code == "EINVAL" and "column" in str(why)
+
+
 async def leases_are_renewed(queue, server):
     id = queue.add("slow")["id"]
     async with observe(AsyncWeir(server.url), "slow", lease_ms=500) as jobs:
@@ -89,6 +109,6 @@ async def a_server_that_is_away_comes_back(queue, server):
         await job.done()
 
 
-CASES = [each_outcome, no_more_than_the_window, jobs_come_as_they_are_added, leases_are_renewed,
-         a_server_that_is_away_comes_back]
+CASES = [each_outcome, no_more_than_the_window, jobs_come_as_they_are_added,
+         a_condition_leaves_jobs_to_others, leases_are_renewed, a_server_that_is_away_comes_back]
 sys.exit(run(CASES, lambda case, server: asyncio.run(case(Weir(server.url), server))))

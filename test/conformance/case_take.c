@@ -1,4 +1,5 @@
 /* case_take.c - which jobs a worker gets, and in which order. */
+#include <stdio.h>
 #include <string.h>
 
 #include "conformance/conformance.h"
@@ -215,6 +216,116 @@ static void many_takes_at_once(fixture *f)
     }
 }
 
+/* ---- conditions ---- */
+
+static const char *const only_a[] = { "a", NULL };
+
+static uint64_t of_region(fixture *f, const char *type, const char *region, int32_t priority)
+{
+    char data[40];
+    snprintf(data, sizeof data, "{\"region\":\"%s\"}", region);
+    return add_spec(f, &(weir_spec){ .type = type, .data = data, .priority = priority });
+}
+
+/* What a condition refuses is as if nobody had looked, and free for others at once. */
+static void what_a_condition_refuses_stays_for_others(fixture *f)
+{
+    const weir_job *got[4];
+    uint64_t        us = of_region(f, "a", "us", WEIR_PRIORITY_HIGH);
+    uint64_t        eu = of_region(f, "a", "eu", WEIR_PRIORITY_LOW);
+    f->now += 1000;
+    CHECK_INT(take_when(f, only_a, 4, "data.region = \"eu\"", got), 1);
+    CHECK_INT(got[0]->id, eu);
+    CHECK_INT(got[0]->delivery, 1);
+    CHECK_INT(got[0]->started_at, f->now);
+    CHECK_STR(got[0]->worker, WORKER);
+    CHECK_STR(got[0]->data, "{\"region\":\"eu\"}");
+    CHECK_INT(get(f, eu)->state, WEIR_STATE_ACTIVE);
+    const weir_job *kept = get(f, us);
+    CHECK_INT(kept->state, WEIR_STATE_INACTIVE);
+    CHECK_INT(kept->delivery, 0);
+    CHECK(kept->updated_at < f->now);
+    CHECK_INT(take_when(f, only_a, 4, "data.region = \"eu\"", got), 0);
+    CHECK_INT(take(f, "a")->id, us);
+    CHECK_INT(finish(f, get(f, eu)), WEIR_OK);
+}
+
+/* Far behind those that are refused, in the order of all takes. */
+static void a_condition_chooses_from_all_that_wait(fixture *f)
+{
+    enum { JOBS = 250, EVERY = 60 };
+    const weir_job *got[WEIR_MAX_PAGE];
+    for (int i = 0; i < JOBS; i++)
+        of_region(f, i % 2 ? "a" : "b", i % EVERY ? "us" : "eu", -(i / EVERY));
+    size_t n = take_when(f, (const char *[]){ "a", "none", "b", "a", NULL }, 3,
+                         "data.region = \"eu\"", got);
+    CHECK_INT(n, 3);
+    for (size_t i = 0; i < n; i++)
+        CHECK_INT(got[i]->id, (4 - i) * EVERY + 1);
+    CHECK_INT(take_when(f, (const char *[]){ "b", NULL }, WEIR_MAX_PAGE, "data.region = \"eu\"",
+                        got), 2);
+    CHECK_INT(take_when(f, (const char *[]){ "b", NULL }, WEIR_MAX_PAGE, "data.region = \"eu\"",
+                        got), 0);
+}
+
+static void a_condition_by_the_clock(fixture *f)
+{
+    enum { MINUTE_MS = 60000 };
+    const weir_job *got[2];
+    char            when[40];
+    uint64_t        id = add(f, "a");
+    int64_t         next = f->now + 2 * MINUTE_MS;
+    snprintf(when, sizeof when, "now.minute = %d", (int)(next / MINUTE_MS % 60));
+    CHECK_INT(take_when(f, only_a, 2, when, got), 0);
+    later(f, 2 * MINUTE_MS);
+    CHECK_INT(take_when(f, only_a, 2, when, got), 1);
+    CHECK_INT(got[0]->id, id);
+}
+
+static void a_condition_takes_no_paused_type(fixture *f)
+{
+    const weir_job *got[2];
+    add(f, "a");
+    set_paused(f, "a", true);
+    CHECK_INT(take_when(f, only_a, 2, "true", got), 0);
+    set_paused(f, "a", false);
+    set_paused(f, "*", true);
+    CHECK_INT(take_when(f, only_a, 2, "true", got), 0);
+    set_paused(f, "*", false);
+    CHECK_INT(take_when(f, only_a, 2, "true", got), 1);
+}
+
+/* The next job of an end is chosen by its condition, too. */
+static void an_end_takes_by_a_condition(fixture *f)
+{
+    const char *type = "a";
+    weir_job   *next = NULL;
+    uint64_t    first = of_region(f, "a", "eu", WEIR_PRIORITY_HIGH);
+    of_region(f, "a", "us", 0);
+    uint64_t    third = of_region(f, "a", "eu", WEIR_PRIORITY_LOW);
+    const weir_job *job = take(f, "a");
+    CHECK_INT(job->id, first);
+    weir_op op = { .kind = WEIR_OP_FINISH, .u.finish = {
+        .id = job->id, .delivery = job->delivery, .outcome = WEIR_OUTCOME_DONE,
+        .next = { .types = &type, .n_types = 1, .n = 1, .worker = WORKER, .lease_ms = LEASE_MS,
+                  .when = "data.region = \"eu\"", .jobs = &next } } };
+    CHECK_INT(run(f, &op), WEIR_OK);
+    CHECK_INT(op.u.finish.state, WEIR_STATE_COMPLETE);
+    CHECK_INT(op.u.finish.next.n_jobs, 1);
+    CHECK(next && next->id == third);
+    weir_job_free(next);
+}
+
+static void a_wrong_condition_is_refused(fixture *f)
+{
+    const char *type = "a";
+    weir_job   *job = NULL;
+    weir_op     op = { .kind = WEIR_OP_TAKE, .u.take = { .types = &type, .n_types = 1, .n = 1,
+                       .worker = WORKER, .lease_ms = LEASE_MS, .when = "data =", .jobs = &job } };
+    CHECK_INT(run(f, &op), WEIR_EINVAL);
+    CHECK_STR(f->err.field, "when");
+}
+
 const conformance_case cases_take[] = {
     CASE(nothing_waits),
     CASE(a_taken_job_is_active),
@@ -229,5 +340,11 @@ const conformance_case cases_take[] = {
     ORDERED_CASE(a_batch_is_run_in_order),
     CASE(large_jobs_come_in_lots),
     CASE(many_takes_at_once),
+    CASE(what_a_condition_refuses_stays_for_others),
+    ORDERED_CASE(a_condition_chooses_from_all_that_wait),
+    CASE(a_condition_by_the_clock),
+    CASE(a_condition_takes_no_paused_type),
+    CASE(an_end_takes_by_a_condition),
+    CASE(a_wrong_condition_is_refused),
     { 0 },
 };

@@ -45,6 +45,10 @@ static const char *const searches[] = {
     "ann", "hello", "red", "gre*", "refused", "an* to", "carl", "caf\xc3\xa9", "x y", "", "*", "1",
     "OR", "disk \"full", "error", "stalled", "TTL exceeded", "c* n*", "blue -red", "true",
 };
+static const char *const conditions[] = {
+    "data.to = \"ann\"", "data.n > 3 or job.priority < 0", "not job.attempts = 0", "true", "false",
+    "now.minute >= 30 and data.to != null", "data.customer.name != \"Carl\"", "job.id > 20",
+};
 static const char *const search_keys[] = { "to", "customer.name", "to, list", "none" };
 static const char *const values[] = {
     "{\"a\":1}", "{\"b\":\"x y\",\"a\":\"5\"}", "{\"c\":[1, 2],\"d\":{\"e\":null}}", "{}",
@@ -142,6 +146,7 @@ static void plan_taking(plan *p, weir_op_take *t, chance *c)
     t->n = 1 + below(c, MAX_TAKE);
     t->lease_ms = one_in(c, 3) ? 1 + (int64_t)below(c, 400) : 5000;
     t->worker = PICK(c, workers);
+    t->when = one_in(c, 3) ? PICK(c, conditions) : NULL;
     t->busy = one_in(c, 2);
 }
 
@@ -522,6 +527,8 @@ static void say_take(const weir_op_take *t, weir_buf *out)
                      t->busy ? " (busy)" : "", t->lease_ms);
     for (size_t i = 0; i < t->n_types; i++)
         weir__buf_printf(out, " \"%s\"", t->types[i]);
+    if (t->when)
+        weir__buf_printf(out, " when %s", t->when);
 }
 
 static void say_add(const weir_op_add *a, weir_buf *out)

@@ -24,6 +24,8 @@ case_bad_calls() {
     status 2 weir observe
     status 2 weir observe mail --window 0
     status 2 weir observe mail --lease 1ms
+    status 2 weir observe mail --when 'data.region ='
+    has err 'column 14'
 }
 
 case_each_answer() {
@@ -43,6 +45,18 @@ case_each_answer() {
     has <(weir get 5 --json) 'no such user'
     echo 3 >&7
     wait_for job_is 3 complete
+    end_observer
+}
+
+case_a_condition_leaves_jobs_to_others() {
+    weir add mail '{"region":"us"}' --quiet
+    weir add mail '{"region":"eu"}' --quiet
+    observer mail --window 5 --when 'data.region = "eu"'
+    wait_for has_lines 1
+    has lines '"id":2'
+    has <(weir get 1 --json) '"state":"inactive"'
+    weir observe mail --auto-ack --limit 1 >others
+    has others '"id":1'
     end_observer
 }
 
@@ -80,18 +94,6 @@ case_auto_ack() {
     same "$(wc -l <lines)" 3
     same "$(weir count --state complete mail)" 3
     same "$(weir count --state inactive mail)" 2
-}
-
-case_only_when() {
-    weir add mail '{"region":"us"}' --quiet
-    weir add mail '{"region":"eu"}' --quiet
-    weir observe mail --when 'data.region = "eu"' --auto-ack --limit 1 </dev/null | cat >lines
-    has lines '"id":2'
-    job_is 1 delayed
-    has <(weir explain 1) 'data.region = "eu"'
-    has <(weir get 1 --json) '"attempts":0'
-    status 2 weir observe mail --when 'data.region ='
-    has err 'column 14'
 }
 
 # A reader that is killed loses nothing: only what it has read is complete.

@@ -46,6 +46,21 @@ case_bad_calls() {
     has err "--lease"
 }
 
+case_a_condition() {
+    for region in us eu us eu; do weir add mail "{\"region\":\"$region\"}" --quiet; done
+    worker mail --when 'data.region = "eu"' --exec 'cat >>done'
+    wait_for job_is 2 complete
+    wait_for job_is 4 complete
+    end_worker
+    stopped 0
+    same "$(weir count --state inactive mail)" 2
+    same "$(cat done)" '{"region":"eu"}{"region":"eu"}'
+    status 2 weir work mail --when 'data.region =' --exec true
+    has err 'column 14'
+    status 2 weir work mail --when true --drain --exec true
+    has err 'either --drain or --when'
+}
+
 case_data_in_result_out() {
     weir add mail '{"to":"ann"}'
     status 0 weir work mail --exec cat --drain

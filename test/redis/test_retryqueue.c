@@ -302,6 +302,109 @@ static void a_condition_of_its_own(void **state)
     end(t);
 }
 
+/* Whatever a condition answers, a member comes once, and only if it was in the set. */
+static void a_condition_names_members_twice_or_none(void **state)
+{
+    (void)state;
+    static const char *const removing[] = {
+        "local due = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], ARGV[2])\n",
+        "local due = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], ARGV[2])\n"
+        "redis.call('ZREMRANGEBYSCORE', KEYS[1], ARGV[1], ARGV[2])\n" };
+    for (int i = 0; i < 2; i++) {
+        char condition[600];
+        snprintf(condition, sizeof condition,
+                 "%sreturn { due[1], due[1], due[2], 'unknown', due[2], "
+                 "'{\"created\":1,\"numFailures\":0,\"payload\":\"made up\"}' }", removing[i]);
+        box opened, *t = &opened;
+        start(t, (weir_retryqueue_options){ .condition = condition });
+        add(t, "a", 1000);
+        add(t, "b", 2000);
+        weir_retry_tasks *tasks = pop(t, 0);
+        assert_int_equal(tasks->n, 2);
+        assert_int_equal(tasks->malformed, 0);
+        assert_string_equal(tasks->task[0].payload, "b");      /* the order of ZRANGEBYSCORE */
+        assert_string_equal(tasks->task[1].payload, "a");
+        weir_retry_tasks_free(tasks);
+        assert_int_equal(members(t, KEY), 0);
+        assert_int_equal(members(t, "{" KEY "}:malformed"), 0);
+        end(t);
+    }
+}
+
+/* What somebody put beside the tasks that are held is set aside once. */
+static void a_malformed_member_that_is_held(void **state)
+{
+    (void)state;
+    box opened, *t = &opened;
+    start(t, (weir_retryqueue_options){ .hold_ms = 60000 });
+    assert_true(rig_do(t->redis, "ZADD {" KEY "}:held 1 garbage"));
+    for (size_t i = 0; i < 2; i++) {
+        weir_retry_tasks *tasks = pop(t, 0);
+        assert_int_equal(tasks->malformed, i ? 0 : 1);
+        weir_retry_tasks_free(tasks);
+    }
+    assert_int_equal(members(t, "{" KEY "}:held"), 0);
+    end(t);
+}
+
+/* Two consumers pop what is held too long: each task comes to one of them at a time, and only one
+ * of them ends it. */
+typedef struct holder {
+    box       *t;
+    pthread_t  thread;
+    atomic_int *ended, *left;
+} holder;
+
+static void *end_all(void *arg)
+{
+    holder          *h = arg;
+    box             *t = h->t;
+    weir_error       err;
+    weir_retryqueue *rq;
+    OK(weir_retryqueue_open(&rq, t->url, &(weir_retryqueue_options){ .key = KEY, .hold_ms = 1 },
+                            &err));
+    while (atomic_load(h->left) > 0) {
+        weir_retry_tasks *tasks;
+        OK(weir_retryqueue_pop(rq, 3, &tasks, &err));
+        for (size_t i = 0; i < tasks->n; i++) {
+            weir_code rc = weir_retryqueue_done(rq, &tasks->task[i], &err);
+            assert_true(!rc || rc == WEIR_ESTALE);
+            if (!rc) {
+                atomic_fetch_add(&h->ended[atoi(tasks->task[i].payload)], 1);
+                atomic_fetch_sub(h->left, 1);
+            }
+        }
+        weir_retry_tasks_free(tasks);
+    }
+    weir_retryqueue_close(rq);
+    return NULL;
+}
+
+static void each_task_is_ended_once(void **state)
+{
+    (void)state;
+    enum { TASKS = 200, HOLDERS = 2 };
+    box opened, *t = &opened;
+    atomic_int ended[TASKS] = { 0 }, left = TASKS;
+    holder     h[HOLDERS];
+    start(t, (weir_retryqueue_options){ .hold_ms = 1 });
+    for (int i = 0; i < TASKS; i++) {
+        char payload[16];
+        snprintf(payload, sizeof payload, "%d", i);
+        add(t, payload, 1 + i);
+    }
+    for (int i = 0; i < HOLDERS; i++) {
+        h[i] = (holder){ .t = t, .ended = ended, .left = &left };
+        assert_int_equal(pthread_create(&h[i].thread, NULL, end_all, &h[i]), 0);
+    }
+    for (int i = 0; i < HOLDERS; i++)
+        pthread_join(h[i].thread, NULL);
+    for (int i = 0; i < TASKS; i++)
+        assert_int_equal(ended[i], 1);
+    assert_int_equal(members(t, KEY) + members(t, "{" KEY "}:held"), 0);
+    end(t);
+}
+
 static void a_wrong_condition_is_refused(void **state)
 {
     (void)state;
@@ -438,6 +541,9 @@ int main(void)
         cmocka_unit_test(malformed_members_are_set_aside),
         cmocka_unit_test(held_until_it_is_done),
         cmocka_unit_test(a_condition_of_its_own),
+        cmocka_unit_test(a_condition_names_members_twice_or_none),
+        cmocka_unit_test(a_malformed_member_that_is_held),
+        cmocka_unit_test(each_task_is_ended_once),
         cmocka_unit_test(a_wrong_condition_is_refused),
         cmocka_unit_test(a_stream_with_a_poll_interval),
         cmocka_unit_test(a_task_that_fails_is_tried_again),

@@ -186,6 +186,7 @@ static void what_is_wrong_is_named(void **state)
         { TAKE, "{\"types\":\"mail\"}", "EINVAL", 400, "types: \"mail\" is not a list" },
         { TAKE, "{\"types\":[\"mail\",7]}", "EINVAL", 400, "types[1]: 7 is not a text" },
         { TAKE, "{\"types\":[\"mail\",\"\"]}", "EINVAL", 400, "types[1]" },
+        { TAKE, "{\"types\":[\"mail\"],\"when\":\"data.n =\"}", "EINVAL", 400, "when: column 9"},
         { TAKE, "{\"types\":[\"mail\"],\"n\":0}", "EINVAL", 400, "n: 0, must be between 1 and" },
         { TAKE, "{\"types\":[\"mail\"],\"n\":1001}", "EINVAL", 400, "between 1 and 1000" },
         { TAKE, "{\"types\":[\"mail\"],\"wait\":\"61s\"}", "EINVAL", 400, "wait: 61s" },

@@ -101,6 +101,15 @@ static void looked(rig *r, int a, int b, int c)
     assert_int_equal(r->p[2].looked, c);
 }
 
+static void two_picky_ones_and_one(void *ctx)
+{
+    rig *r = ctx;
+    for (int i = 0; i < MAX_POLLS; i++) {
+        enter(r, i, mail, 1, i < 2 ? STAYS : 1)->poll.picky = i < 2;
+        assert_true(srv_longpoll_rest(&r->p[i].poll));
+    }
+}
+
 static void leave_rest(void *ctx)
 {
     rig *r = ctx;
@@ -242,6 +251,18 @@ static void one_wakes_the_next_as_long_as_there_are_jobs(void **state)
     stop(r);
 }
 
+/* Those with a condition may leave the job: who stands behind them is woken, too. */
+static void a_picky_one_is_not_counted_on(void **state)
+{
+    (void)state;
+    rig *r = start();
+    on_loop(r, two_picky_ones_and_one);
+    add(r, "mail", 1);
+    looked(r, 1, 1, 1);
+    on_loop(r, leave_rest);
+    stop(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +271,7 @@ int main(void)
         cmocka_unit_test(who_looked_in_vain_keeps_its_place),
         cmocka_unit_test(a_wake_that_is_not_used_is_passed_on),
         cmocka_unit_test(one_wakes_the_next_as_long_as_there_are_jobs),
+        cmocka_unit_test(a_picky_one_is_not_counted_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,9 @@ weir_code add_many(fixture *f, const weir_spec *specs, size_t n, weir_added *out
 const weir_job *take(fixture *f, const char *type);         /* NULL: none */
 /* Of several types, NULL at the end. */
 size_t take_some(fixture *f, const char *const *types, size_t n, const weir_job **out);
+/* Only those for which this condition is true. */
+size_t take_when(fixture *f, const char *const *types, size_t n, const char *when,
+                 const weir_job **out);
 /* As a worker that has other jobs; *waits: a suspect was passed over. */
 size_t take_busy(fixture *f, const char *const *types, size_t n, const weir_job **out, bool *waits);
 /* And as one that has none. */

@@ -119,6 +119,13 @@ size_t take_some(fixture *f, const char *const *types, size_t n, const weir_job 
                                        .lease_ms = LEASE_MS }, out);
 }
 
+size_t take_when(fixture *f, const char *const *types, size_t n, const char *when,
+                 const weir_job **out)
+{
+    return take_op(f, &(weir_op_take){ .types = types, .n = n, .worker = WORKER, .when = when,
+                                       .lease_ms = LEASE_MS }, out);
+}
+
 size_t take_busy(fixture *f, const char *const *types, size_t n, const weir_job **out, bool *waits)
 {
     weir_op_take take = { .types = types, .n = n, .worker = WORKER, .lease_ms = LEASE_MS,

@@ -285,38 +285,49 @@ RT_TEST(several_types_in_one_stream)
 
 /* ---- conditions ---- */
 
-static weir_condition *condition;
-
-static bool may_run(weir_job *job, void *ctx)
-{
-    (void)ctx;
-    return weir_condition_pass(condition, job);
-}
-
-/* It is 22:13. A job that may not run does not block the others, and runs when it may. */
+/* It is 22:13. A job that may not run does not block the others, stays as it is, and runs when it
+ * may. */
 RT_CLOCK_TEST(what_may_not_run_waits_until_it_may)
 {
     consumer c = CONSUMER_INIT;
-    OK(weir_condition_parse(&condition, "data > 0 or now.hour < 6", &t->err));
+    char     when[] = "data > 0 or now.hour < 6";      /* the caller's for the call alone */
     add_numbers(t, 3);
-    weir_stream *s = observe(t, "a", (weir_observing){ .filter = may_run }, &c);
+    weir_stream *s = observe(t, "a", (weir_observing){ .when = when }, &c);
+    memset(when, 'x', sizeof when - 1);
     rt_until_count(t, WEIR_STATE_COMPLETE, 2);
-    rt_until_count(t, WEIR_STATE_DELAYED, 1);
-    weir_explanation *e;
-    OK(weir_explain(t->q, 1, &e, &t->err));
-    assert_non_null(strstr(e->why, "data > 0 or now.hour < 6"));
-    assert_int_equal(e->job->attempts, 0);
-    assert_int_equal(e->job->promote_at % (24 * 3600000), 0);
-    weir_explanation_free(e);
+    weir_job *refused = rt_get(t, 1);
+    assert_int_equal(refused->state, WEIR_STATE_INACTIVE);
+    assert_int_equal(refused->delivery, 0);
+    weir_job_free(refused);
     rt_later(t, 3600000);
     assert_false(gate_wait_ms(&c.came, 3, 20));
     rt_later(t, 3600000);
     rt_until_count(t, WEIR_STATE_COMPLETE, 3);
-    weir_job *job = rt_get(t, 1);
-    assert_null(weir_value_text(job, "waits_for", NULL));
-    weir_job_free(job);
     stop(t, s, &c);
-    weir_condition_free(condition);
+}
+
+/* A consumer takes from the middle of the queue what another one refuses, at once. */
+RT_CLOCK_TEST(what_one_refuses_another_takes)
+{
+    consumer odd = CONSUMER_INIT, rest = CONSUMER_INIT;
+    add_numbers(t, 4);
+    weir_stream *s = observe(t, "a", (weir_observing){ .when = "data = 3 or data = 1" }, &odd);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 2);
+    weir_stream *all = observe(t, "a", (weir_observing){ .take = 2 }, &rest);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 4);
+    stop(t, s, &odd);
+    stop(t, all, &rest);
+    assert_int_equal(odd.n, 2);
+    assert_int_equal(rest.n, 2);
+}
+
+RT_TEST(a_wrong_condition_is_refused)
+{
+    weir_stream *s;
+    assert_int_equal(weir_observe(t->q, "a", &(weir_observing){ .when = "data >" }, on_next, NULL,
+                                  NULL, &s, &t->err), WEIR_EINVAL);
+    assert_string_equal(t->err.field, "when");
+    assert_null(s);
 }
 
 /* ---- buffers ---- */
@@ -469,6 +480,8 @@ int main(void)
         cmocka_unit_test(take_ends_the_stream),
         cmocka_unit_test(several_types_in_one_stream),
         cmocka_unit_test(what_may_not_run_waits_until_it_may),
+        cmocka_unit_test(what_one_refuses_another_takes),
+        cmocka_unit_test(a_wrong_condition_is_refused),
         cmocka_unit_test(a_buffer_by_count),
         cmocka_unit_test(a_buffer_by_time),
         cmocka_unit_test(what_is_in_the_buffer_goes_back),

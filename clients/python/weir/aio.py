@@ -218,21 +218,22 @@ class AsyncWeir:
     # ---- work ----
 
     async def work(self, types: Types, handler: AsyncHandler, *, concurrency: int = 1,
-                   lease_ms: int = 30000, worker: Optional[str] = None,
+                   lease_ms: int = 30000, worker: Optional[str] = None, when: Optional[str] = None,
                    stop: Optional[asyncio.Event] = None) -> None:
         """Take jobs of these types and call handler(job) for each, a function or a coroutine
         function, `concurrency` at once, until `stop` (an asyncio.Event) is set or, in the main thread,
-        SIGTERM or SIGINT arrives. A task that is cancelled stops the same way."""
+        SIGTERM or SIGINT arrives. A task that is cancelled stops the same way. With `when`, only
+        jobs for which this condition is true ('data.region = "eu"')."""
         await _Work(self, list_of(types), handler, concurrency, lease_ms, worker or worker_name(),
-                    stop or asyncio.Event()).run()
+                    when, stop or asyncio.Event()).run()
 
 
 class _Work:
     """A running work()."""
 
     def __init__(self, queue: AsyncWeir, types: List[str], handler: AsyncHandler, concurrency: int,
-                 lease_ms: int, worker: str, stop: asyncio.Event) -> None:
-        self.queue, self.types, self.handler = queue, types, handler
+                 lease_ms: int, worker: str, when: Optional[str], stop: asyncio.Event) -> None:
+        self.queue, self.types, self.handler, self.when = queue, types, handler, when
         self.concurrency, self.lease_ms, self.worker = concurrency, int(lease_ms), worker
         self.stop = stop
         self.held: Dict[Tuple[int, int], AsyncJob] = {}
@@ -265,7 +266,7 @@ class _Work:
             await asyncio.wait({stopped, *self.running}, return_when=asyncio.FIRST_COMPLETED)
             return
         asking = asyncio.ensure_future(self.queue._call(
-            protocol.take(self.types, room, self.lease_ms, self.worker)))
+            protocol.take(self.types, room, self.lease_ms, self.worker, self.when)))
         try:
             await asyncio.wait({stopped, asking}, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -289,11 +289,13 @@ class Weir:
     # ---- work ----
 
     def work(self, types: Types, handler: Handler, *, concurrency: int = 1, lease_ms: int = 30000,
-             worker: Optional[str] = None, stop: Optional[threading.Event] = None) -> None:
+             worker: Optional[str] = None, when: Optional[str] = None,
+             stop: Optional[threading.Event] = None) -> None:
         """Take jobs of these types and call handler(job) for each, `concurrency` at once, until
         `stop` (a threading.Event) is set or, in the main thread, SIGTERM or SIGINT arrives. What
-        it returns is the result; what it raises fails the job, by the rule of its attempts."""
-        _Work(self, list_of(types), handler, concurrency, lease_ms, worker or worker_name(),
+        it returns is the result; what it raises fails the job, by the rule of its attempts. With
+        `when`, only jobs for which this condition is true ('data.region = "eu"')."""
+        _Work(self, list_of(types), handler, concurrency, lease_ms, worker or worker_name(), when,
               stop or threading.Event()).run()
 
 
@@ -309,8 +311,8 @@ class _Work:
     """A running work()."""
 
     def __init__(self, queue: Weir, types: List[str], handler: Handler, concurrency: int,
-                 lease_ms: int, worker: str, stop: threading.Event) -> None:
-        self.queue, self.types, self.handler = queue, types, handler
+                 lease_ms: int, worker: str, when: Optional[str], stop: threading.Event) -> None:
+        self.queue, self.types, self.handler, self.when = queue, types, handler, when
         self.lease_ms, self.worker, self.stop = int(lease_ms), worker, stop
         self.free = threading.Semaphore(concurrency)
         self.concurrency = concurrency
@@ -360,7 +362,8 @@ class _Work:
         jobs: List[Answer] = []
         try:
             self.waiting = self.queue._connection(LONG_POLL_S)
-            jobs = self.queue._call(protocol.take(self.types, n, self.lease_ms, self.worker))
+            jobs = self.queue._call(protocol.take(self.types, n, self.lease_ms, self.worker,
+                                                  self.when))
         except WeirError as why:
             if not why.may_pass:
                 raise

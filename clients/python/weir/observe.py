@@ -5,7 +5,8 @@
             await job.done({"sent": True})      # or fail(), give_back(), give_up()
 
 At most `window` jobs are without an outcome at any time: the others stay in the queue. Their leases
-are renewed meanwhile. Jobs without an outcome go back to the queue when the block is left.
+are renewed meanwhile. Jobs without an outcome go back to the queue when the block is left. With
+when='data.region = "eu"', only jobs for which this condition is true; the others stay for others.
 """
 import asyncio
 from typing import Any, Dict, List, Optional, Tuple
@@ -44,7 +45,8 @@ class observe:
     """See above. Raises WeirError for what trying again would not cure."""
 
     def __init__(self, queue: AsyncWeir, types: Types, *, window: int = 1, lease_ms: int = 30000,
-                 worker: Optional[str] = None) -> None:
+                 worker: Optional[str] = None, when: Optional[str] = None) -> None:
+        self._when = when
         self._queue, self._types = queue, list_of(types)
         self._window, self._lease_ms = window, int(lease_ms)
         self._worker = worker or worker_name() + ":observe"
@@ -94,7 +96,8 @@ class observe:
     async def _take_once(self) -> None:
         try:
             jobs = await self._queue._call(protocol.take(
-                self._types, self._window - len(self._held), self._lease_ms, self._worker))
+                self._types, self._window - len(self._held), self._lease_ms, self._worker,
+                self._when))
         except WeirError as why:
             if not why.may_pass:
                 raise

@@ -190,10 +190,11 @@ def stats() -> Request:
 
 # ---- of a worker ----
 
-def take(types: List[str], n: int, lease_ms: int, worker: str) -> Request:
-    return Request("POST", "/v1/take", {"types": types, "n": n, "wait": LONG_POLL_S * 1000,
-                                        "lease": lease_ms, "worker": worker},
-                   wait=LONG_POLL_S, pick="jobs")
+def take(types: List[str], n: int, lease_ms: int, worker: str, when: Optional[str]) -> Request:
+    body = {"types": types, "n": n, "wait": LONG_POLL_S * 1000, "lease": lease_ms, "worker": worker}
+    if when is not None:
+        body["when"] = when
+    return Request("POST", "/v1/take", body, wait=LONG_POLL_S, pick="jobs")
 
 
 def renew(jobs: Iterable[Any], lease_ms: int) -> Request:

@@ -21,7 +21,6 @@
 #include "cli/signals.h"
 #include "cli/store.h"
 #include "cli/types.h"
-#include "weir/condition.h"
 
 enum {
     MAX_WINDOW  = 10000,
@@ -43,9 +42,7 @@ static const option_entry observe_options[] = {
       .help = "a job is complete when its line was read; standard input is not used" },
     { .name = "window", .kind = OPT_INT, .at = AT(window), .arg = "N", .min = 1, .max = MAX_WINDOW,
       .help = "jobs at once without an answer (default 1)" },
-    { .name = "when", .kind = OPT_TEXT, .at = AT(when), .arg = "CONDITION",
-      .help = "only jobs for which this is true; the others wait: `data.region = \"eu\" and "
-              "now.hour < 6`" },
+    WHEN_OPTION(AT(when)),
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
       .help = "end after this many" },
     { .name = "lease", .kind = OPT_DURATION, .at = AT(lease), .arg = "TIME",
@@ -60,7 +57,6 @@ static const option_entry observe_options[] = {
 
 typedef struct observer {
     const cli      *c;
-    weir_condition *condition;      /* NULL: none */
     bool            auto_ack, is_pipe;
     int             ended;          /* eventfd: no job comes any more */
     atomic_bool     gone;           /* the reader is, or this program ends */
@@ -129,12 +125,6 @@ static bool was_read(observer *o)
             return false;
     }
     return true;
-}
-
-static bool may_run(weir_job *job, void *ctx)
-{
-    const observer *o = ctx;
-    return weir_condition_pass(o->condition, job);
 }
 
 static weir_code on_next(weir_item *items, size_t n, void *ctx)
@@ -326,7 +316,7 @@ static int run_observe(cli *c, const void *values)
     o = (observer){ .c = c, .auto_ack = opt->auto_ack, .lock = PTHREAD_MUTEX_INITIALIZER,
                     .is_pipe = !fstat(STDOUT_FILENO, &st) && S_ISFIFO(st.st_mode),
                     .line = malloc(MAX_ANSWER), .ended = eventfd(0, EFD_CLOEXEC) };
-    if (opt->when && weir_condition_parse(&o.condition, opt->when, &c->err))
+    if (cli_when_check(c, opt->when))
         return cli_usage(c, "--%s", c->err.msg);
     signal(SIGPIPE, SIG_IGN);
     int signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
@@ -336,7 +326,7 @@ static int run_observe(cli *c, const void *values)
     weir_observing how = { .ctx = &o, .types = types.name, .take = opt->limit.n,
                            .held = opt->window.set ? (int32_t)opt->window.n : 1,
                            .prefetch = WEIR_PREFETCH_NONE, .lease_ms = opt->lease.n,
-                           .poll_ms = opt->poll.n, .filter = o.condition ? may_run : NULL };
+                           .poll_ms = opt->poll.n, .when = opt->when };
     weir_code rc = cli_follow(c, q, opt->table, &tasks);
     if (!rc)
         rc = weir_observe(q, NULL, &how, on_next, on_error, on_end, &stream, &c->err);
@@ -348,7 +338,6 @@ static int run_observe(cli *c, const void *values)
     weir_close(q);
     close(signals);
     close(o.ended);
-    weir_condition_free(o.condition);
     free(o.line);
     return rc ? cli_fail(c) : 0;
 }

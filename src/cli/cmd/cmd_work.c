@@ -21,7 +21,7 @@
 typedef struct work_opts {
     opt_texts   types;
     opt_num     jobs, lease, kill_after, shutdown;
-    const char *exec, *pass_env, *table, *log_format, *log_level;
+    const char *exec, *pass_env, *table, *when, *log_format, *log_level;
     bool        drain;
 } work_opts;
 CLI_VALUES_FIT(work_opts);
@@ -33,6 +33,7 @@ static const option_entry work_options[] = {
       .words = "<command>", .help = "or a command for /bin/sh -c" },
     { .name = "jobs", .letter = 'j', .kind = OPT_INT, .at = AT(jobs), .arg = "N", .min = 1,
       .max = WEIR_MAX_THREADS, .help = "jobs at once (1)" },
+    WHEN_OPTION(AT(when)),
     { .name = "drain", .kind = OPT_FLAG, .at = AT(drain),
       .help = "end when none of these types waits, is delayed or runs any more" },
     { .name = "lease", .kind = OPT_DURATION, .at = AT(lease), .arg = "TIME",
@@ -335,7 +336,8 @@ static weir_code work(worker *w)
     weir_listener  *listener;
     weir_pool_config pool = {
         .handler = do_job, .ctx = w, .types = w->types.name,
-        .threads = w->o->jobs.set ? (int32_t)w->o->jobs.n : 1, .lease_ms = w->o->lease.n
+        .threads = w->o->jobs.set ? (int32_t)w->o->jobs.n : 1, .lease_ms = w->o->lease.n,
+        .when = w->o->when
     };
     weir_code rc = weir_listen(w->q, NULL, on_event, w, &listener, &c->err);
     if (!rc)
@@ -365,6 +367,11 @@ static int run_work(cli *c, const void *values)
         return cli_usage(c, "%s", c->err.msg);
     if (w.types.n == 0)
         return cli_usage(c, "TYPE is missing");
+    if (cli_when_check(c, o->when))
+        return cli_usage(c, "--%s", c->err.msg);
+    if (o->when && o->drain)
+        return cli_usage(c, "either --drain or --when: jobs for which the condition is not true "
+                         "stay, so that the worker would never end");
     if (c->rest && (o->exec || !*c->rest))
         return cli_usage(c, o->exec ? "either --exec, or -- and a program"
                                     : "no program behind --");

@@ -23,6 +23,7 @@
     WEIR_FIELD("n", weir__as_int, AT(n), .min = 1, .max = WEIR_MAX_PAGE),                        \
     WEIR_FIELD("lease", weir__as_ms, AT(lease_ms), .min = WEIR_MIN_LEASE_MS, .max = WEIR_MAX_MS), \
     WEIR_FIELD("worker", weir__as_text, AT(worker), .min = 1, .max = WEIR_MAX_WORKER),            \
+    WEIR_FIELD("when", weir__as_text, AT(when), .min = 1),                                        \
     WEIR_FIELD("busy", weir__as_bool, AT(busy))
 
 static const weir_field take_fields[] = {
@@ -59,6 +60,7 @@ bool srv_taking_init(srv_taking *t, srv_request *r, srv_take_request *w)
                              .n = (size_t)w->n,
                              .lease_ms = w->lease_ms,
                              .worker = worker,
+                             .when = w->when,
                              .suspect_waits = &t->waits };
     srv_workers_seen(r->server->workers, worker, t->what.types, weir_now(srv_queue(r)));
     return true;
@@ -263,7 +265,7 @@ static void handle_take(srv_request *r)
         return;
     if (w.wait_ms) {
         t->poll = (srv_longpoll){ .loop = r->loop, .types = t->what.types, .n = t->what.n,
-                              .look = look_again };
+                                  .picky = w.when != NULL, .look = look_again };
         t->polls = srv_longpoll_enter(r->server->polls, &t->poll);
         if (!t->polls) {
             srv_share_give(r, SRV_SHARE_WAITS);

@@ -12,7 +12,7 @@
 typedef struct srv_take_request {
     weir_texts  types;
     int64_t     n, wait_ms, lease_ms;
-    const char *worker;
+    const char *worker, *when;
     bool        busy;
 } srv_take_request;
 extern const weir_field srv_next_fields[];      /* all but the wait */

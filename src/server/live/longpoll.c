@@ -139,14 +139,24 @@ static void wake(srv_longpoll *p)
     }
 }
 
+/* The first that can be counted on; those before it look beside it. NULL: none. */
+static srv_longpoll *first_of(poll_type *t)
+{
+    WEIR_EACH(place, at, &t->places, link) {
+        if (!at->poll->picky)
+            return at->poll;
+        wake(at->poll);
+    }
+    return NULL;
+}
+
 /* One job has come. */
 static void job_came(poll_type *t)
 {
     t->reasons++;
-    place *first = WEIR_OF(t->places.first, place, link);
-    if (!first)
+    srv_longpoll *p = first_of(t);
+    if (!p)
         return;
-    srv_longpoll *p = first->poll;
     wake(p);
     if (++p->expected >= p->n)
         step_out(p);
@@ -155,10 +165,9 @@ static void job_came(poll_type *t)
 /* There may be jobs, nobody knows how many. */
 static void some_may_be(poll_type *t)
 {
-    place *first = WEIR_OF(t->places.first, place, link);
-    if (!first)
+    srv_longpoll *p = first_of(t);
+    if (!p)
         return;
-    srv_longpoll *p = first->poll;
     p->chain = true;
     wake(p);
     step_out(p);

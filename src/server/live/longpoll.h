@@ -11,7 +11,8 @@
  * No job is missed: what comes while a poll looks makes rest() say so, what comes while it rests
  * wakes it, and a poll that leaves with a wake it has not used passes it on. Nobody is woken in
  * vain by the crowd: n new jobs wake at most n polls, those first that have waited longest, on
- * whatever loop they are, and a poll that is about to look is counted on for all it wants. */
+ * whatever loop they are, and a poll that is about to look is counted on for all it wants. A poll
+ * with a condition is not counted on: it is woken beside the one behind it. */
 #ifndef WEIR_SERVER_LONGPOLL_H
 #define WEIR_SERVER_LONGPOLL_H
 
@@ -28,11 +29,12 @@ weir_code srv_longpolls_create(srv_longpolls **out, weir_queue *q, srv_counters 
                                weir_error *err);
 void srv_longpolls_destroy(srv_longpolls *ps);
 
-/* Belongs to its user, who sets the first four; {0} otherwise. All calls are made on its loop. */
+/* Belongs to its user, who sets the first five; {0} otherwise. All calls are made on its loop. */
 typedef struct srv_longpoll {
     srv_loop              *loop;
     const char *const     *types;           /* NULL at the end; must stay until it has left */
     size_t                 n;               /* jobs it wants, at least 1 */
+    bool                   picky;           /* it may leave jobs that it is woken for */
     void                 (*look)(struct srv_longpoll *p);
     srv_longpolls         *polls;
     struct srv_longpoll_loop *on;           /* its loop's */

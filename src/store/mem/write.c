@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/condition.h"
 #include "store/answers.h"
 
 static weir_code no_memory(weir_op *op)
@@ -85,15 +86,32 @@ weir_code weir__mem_add(mem_store *s, weir_op *op)
 
 /* ---- take ---- */
 
-/* The best waiting job of a type behind `m` (NULL: of all) whose deadline has not passed. */
-static mem_job *next_of(const mem_type *t, const mem_job *m, int64_t now)
+/* What a take may choose. */
+typedef struct mem_choice {
+    int64_t         now;
+    weir_condition *when;               /* NULL: none */
+    size_t          looked;             /* jobs for which it was asked */
+} mem_choice;
+
+static bool may_be_taken(mem_choice *c, const weir_job *j)
+{
+    if (j->deadline_at && j->deadline_at <= c->now)
+        return false;
+    if (!c->when)
+        return true;
+    c->looked++;
+    return weir__condition_holds(c->when, j, c->now);
+}
+
+/* The best waiting job of a type behind `m` (NULL: of all) that may be taken. */
+static mem_job *next_of(const mem_type *t, const mem_job *m, mem_choice *c)
 {
     const tree *waiting = &t->in[WEIR_STATE_INACTIVE];
     tree_node  *n = m ? weir__tree_after(waiting, m->in_state.rank, m->j.id)
                       : weir__tree_first(waiting);
-    for (; n; n = weir__tree_after(waiting, n->rank, n->id)) {
+    for (; n && c->looked < WEIR_MAX_LOOK; n = weir__tree_after(waiting, n->rank, n->id)) {
         mem_job *next = CONTAINER(n, mem_job, in_state);
-        if (!next->j.deadline_at || next->j.deadline_at > now)
+        if (may_be_taken(c, &next->j))
             return next;
     }
     return NULL;
@@ -127,7 +145,7 @@ static void unplan_take(mem_store *s, weir_op_take *t)
 }
 
 /* Choose the jobs and copy them as they will be. False: out of memory, and nothing is chosen. */
-static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
+static bool plan_choice(mem_store *s, weir_op_take *t, mem_choice *c)
 {
     mem_type *type[WEIR_MAX_TAKE_TYPES];
     mem_job  *head[WEIR_MAX_TAKE_TYPES];
@@ -141,7 +159,7 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
             continue;
         known->seen = s->serial;                       /* the same type twice counts once */
         assert(n < WEIR_MAX_TAKE_TYPES);
-        head[n] = next_of(known, NULL, now);
+        head[n] = next_of(known, NULL, c);
         type[n] = known;
         n += head[n] != NULL;
     }
@@ -154,7 +172,7 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
         }
         bool suspect = weir__job_is_suspect(&head[best]->j);
         bool pass = suspect && (t->busy || t->n_jobs);
-        if (!pass && !plan_one(head[best], t, now)) {
+        if (!pass && !plan_one(head[best], t, c->now)) {
             unplan_take(s, t);
             return false;
         }
@@ -163,7 +181,7 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
         bytes += pass ? 0 : head[best]->j.data_len;
         t->partial = bytes >= WEIR_MAX_TAKE_BYTES;
         if (t->n_jobs < t->n)
-            head[best] = next_of(type[best], head[best], now);
+            head[best] = next_of(type[best], head[best], c);
         if (!head[best]) {
             n--;
             head[best] = head[n];
@@ -172,6 +190,16 @@ static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
     }
     t->suspect_waits = passed > 0;
     return true;
+}
+
+static bool plan_take(mem_store *s, weir_op_take *t, int64_t now)
+{
+    mem_choice c = { .now = now };
+    if (t->when && weir_condition_parse(&c.when, t->when, NULL))
+        return false;
+    bool planned = plan_choice(s, t, &c);
+    weir_condition_free(c.when);
+    return planned;
 }
 
 static void do_take(mem_store *s, weir_op_take *t, int64_t now)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/condition.h"
 #include "core/values.h"
 #include "store/answers.h"
 
@@ -65,6 +66,8 @@ typedef struct choice {
     size_t        bytes;                /* of the data of its jobs */
     size_t        passed;               /* suspects that it passed over */
     bool          alone;                /* it has a suspect */
+    weir_condition *when;               /* NULL: none */
+    size_t        looked;               /* jobs for which it was asked */
 } choice;
 
 /* The job becomes active: a copy for the caller and an entry among the active ones. */
@@ -102,7 +105,13 @@ static weir_code start(sq_store *s, const weir_op_take *t, const weir_job *j, in
 static bool has_enough(const choice *c)
 {
     return c->t->n_jobs == c->t->n || c->passed == WEIR_MAX_PASSED || c->alone ||
-           c->bytes >= WEIR_MAX_TAKE_BYTES;
+           c->bytes >= WEIR_MAX_TAKE_BYTES || c->looked == WEIR_MAX_LOOK;
+}
+
+static bool is_refused(choice *c, const weir_job *j, int64_t now)
+{
+    c->looked += c->when != NULL;
+    return c->when && !weir__condition_holds(c->when, j, now);
 }
 
 /* Is the best job a suspect that this worker does not get? */
@@ -124,7 +133,7 @@ static weir_code pick_row(sq_store *s, choice *c, sqlite3_stmt *st, int64_t now)
     sq_type *type;
     sql_sums  sums;
     if (weir__sq_sound(s, st, &j, &type, &sums))
-        return passes_over(c, &j) ? WEIR_OK : pick(s, c, &j, type, now);
+        return is_refused(c, &j, now) || passes_over(c, &j) ? WEIR_OK : pick(s, c, &j, type, now);
     weir__sq_note_damaged(s, (uint64_t)sqlite3_column_int64(st, SQL_C_id));
     return s->broken ? s->error.code : WEIR_OK;
 }
@@ -160,7 +169,7 @@ static bool pick_ahead(sq_store *s, choice *c, int64_t now)
 /* Rows are read one by one, so that a high limit costs nothing. */
 static size_t most_rows(const choice *c)
 {
-    return c->t->n + WEIR_MAX_PASSED;
+    return c->when ? WEIR_MAX_LOOK : c->t->n + WEIR_MAX_PASSED;
 }
 
 static weir_code pick_of_one(sq_store *s, choice *c, int64_t now)
@@ -192,7 +201,7 @@ static int by_place(const void *a, const void *b)
 static size_t best_of_type(sq_store *s, const choice *c, size_t i, int64_t now, candidate *out)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_BEST_IDS);
-    size_t        n = 0, plain = 0, wanted = c->t->n + s->damaged.n;
+    size_t        n = 0, plain = 0, wanted = c->when ? WEIR_MAX_LOOK : c->t->n + s->damaged.n;
     weir__sq_int(st, 1, c->type[i]->id);
     weir__sq_int(st, 2, now);
     weir__sq_int(st, 3, (int64_t)most_rows(c));
@@ -249,14 +258,17 @@ static weir_code take(sq_store *s, weir_op_take *t, int64_t now)
     }
     if (!c.n_types)
         return WEIR_OK;
-    weir_code rc = WEIR_OK;
-    if (!pick_ahead(s, &c, now)) {
+    weir_code rc = t->when ? weir_condition_parse(&c.when, t->when, NULL) : WEIR_OK;
+    if (rc)
+        return weir__sq_no_memory(s);
+    if (c.when || !pick_ahead(s, &c, now)) {
         c.passed = 0;                   /* the file has them, too */
         size_t at = t->n_jobs;
         rc = c.n_types == 1 ? pick_of_one(s, &c, now) : pick_of_many(s, &c, now);
         for (; !rc && at < t->n_jobs; at++)
             rc = start(s, t, t->jobs[at], now);
     }
+    weir_condition_free(c.when);
     t->partial = c.bytes >= WEIR_MAX_TAKE_BYTES;
     if (!rc && s->damaged.n)
         rc = weir__sq_set_aside(s, now);

@@ -152,6 +152,7 @@ typedef struct redis_task {
     weir_buf    old_run, old_spec;      /* ... and its record */
     weir_effects effects;               /* what follows, once it was decided on */
     int64_t     now;                    /* when it was seen, by Redis's clock */
+    struct redis_choosing *choosing;    /* take with a condition: see choose.c */
 } redis_task;
 
 typedef struct redis_step {
@@ -367,6 +368,16 @@ void weir__taking_act(redis_lane *s, redis_task *t, const weir_op_take *take);
 /* The answer is there: that of the task's i-th step and those behind it. */
 void weir__taking_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t i);
 
+/* ---- taking with a condition (choose.c): in place of these four ---- */
+
+void weir__choosing_begin(redis_lane *s, redis_task *t, const weir_op_take *take);
+/* Is there a job to be taken? Then it is looked at before it is. */
+bool weir__choosing_look(redis_lane *s, redis_task *t);
+void weir__choosing_seen(redis_lane *s, redis_task *t, weir_op_take *take);
+void weir__choosing_act(redis_lane *s, redis_task *t, const weir_op_take *take);
+void weir__choosing_end(redis_lane *s, redis_task *t, weir_op_take *take);
+void weir__choosing_free(redis_task *t);
+
 /* ---- operations: ops_work.c, ops_take.c, ops_admin.c, ops_import.c, ops_read.c ---- */
 
 /* The partition for n new jobs that may go to any. */
@@ -387,7 +398,7 @@ extern const redis_kind weir__redis_kinds[WEIR_OP_COUNT];
 /* How operations run: ACT acts, LOOK looks before it acts, ALONE runs by itself. */
 #define REDIS_OPS(ACT, LOOK, ALONE)                                                               \
     ACT(ADD, add)                                                                                 \
-    ACT(TAKE, take)                                                                               \
+    LOOK(TAKE, take)                                                                              \
     LOOK(FINISH, finish)                                                                          \
     ACT(RENEW, renew)                                                                             \
     ACT(PROGRESS, progress)                                                                       \
@@ -438,6 +449,7 @@ typedef struct redis_put {
     mp_slice        old_run, old_spec;
     const weir_job *j;
     redis_beside    beside;
+    bool            takes;              /* refused when the job's type is paused */
 } redis_put;
 
 void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effects *e);
@@ -449,7 +461,7 @@ void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char
 void weir__words_of_text(weir_buf *out, const char *text, size_t len);
 
 /* Ask a partition for the first q->limit + 1 jobs of a list; with `search`, its `words` are in
- * s->scratch. */
+ * s->scratch. A task that chooses gets none of a paused type. */
 void weir__redis_list_step(redis_lane *s, redis_task *t, uint32_t part, const weir_query *q,
                            size_t words);
 

@@ -71,7 +71,7 @@ static void put_events(weir_buf *out, const weir_effects *e, const weir_job *j)
 void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effects *e)
 {
     const weir_job *j = p->j;
-    weir_buf       *b = weir__step(s, t, weir__part_of(s, j->id), 'P', 12);
+    weir_buf       *b = weir__step(s, t, weir__part_of(s, j->id), 'P', 13);
     weir_buf       *tmp = &s->scratch;
     bool            new_data = e->texts & WEIR__NEW(data), has_line = e->log.len > 0;
     weir__resp_int(b, (int64_t)j->id);
@@ -101,6 +101,7 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effec
     put_events(tmp, e, j);
     weir__resp_bytes(b, tmp->len ? tmp->data : "", tmp->len);
     weir__resp_int(b, weir__effects_start(e) ? j->lease_until - j->started_at : 0);
+    weir__resp_text(b, p->takes ? "1" : "0");
     if (tmp->failed || !weir__effects_ok(e))
         s->failed = true;
 }
@@ -108,7 +109,8 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effec
 void weir__put_seen(redis_lane *s, redis_task *t)
 {
     redis_put p = { .old_run = weir__buf_slice(&t->old_run),
-                    .old_spec = weir__buf_slice(&t->old_spec), .j = t->seen, .beside = t->beside };
+                    .old_spec = weir__buf_slice(&t->old_spec), .j = t->seen, .beside = t->beside,
+                    .takes = t->choosing != NULL };
     weir__put_step(s, t, &p, &t->effects);
 }
 

@@ -75,9 +75,10 @@ static size_t query_words(weir_buf *args, const char *query)
 void weir__redis_list_step(redis_lane *s, redis_task *t, uint32_t part, const weir_query *q,
                            size_t words)
 {
+    bool      takes = t->choosing != NULL;
     bool      walks = q->by_priority && !weir__ranked_by_priority(q);
     uint32_t  look = walks ? WEIR_MAX_LOOK / s->n_parts + 1 : 0;
-    weir_buf *b = weir__step(s, t, part, q->search ? 'F' : 'I', q->search ? 8 + words : 9);
+    weir_buf *b = weir__step(s, t, part, q->search ? 'F' : 'I', q->search ? 8 + words : 10);
     weir__resp_int(b, q->state);
     weir__resp_text(b, q->type ? q->type : "");
     weir__resp_text(b, q->descending ? "1" : "0");
@@ -91,6 +92,8 @@ void weir__redis_list_step(redis_lane *s, redis_task *t, uint32_t part, const we
     else
         weir__resp_text(b, "");
     weir__resp_int(b, look);
+    if (!q->search)
+        weir__resp_text(b, takes ? "1" : "0");
     if (words)
         weir__buf_add(b, s->scratch.data, s->scratch.len);
 }

@@ -7,12 +7,17 @@
 bool weir__taking_here(redis_lane *s, uint32_t part, const weir_op_take *take)
 {
     uint32_t first;
+    if (take->when)
+        return false;
     return weir__backlog_first(s, take, &first) ? first == part : !take->notified;
 }
 
 void weir__taking_begin(redis_lane *s, redis_task *t, const weir_op_take *take)
 {
-    t->over = !weir__backlog_first(s, take, &t->part) && take->notified;
+    if (take->when)
+        weir__choosing_begin(s, t, take);
+    else
+        t->over = !weir__backlog_first(s, take, &t->part) && take->notified;
 }
 
 /* Is anything of these types waiting there? */
@@ -29,7 +34,9 @@ static void peek_steps(redis_lane *s, redis_task *t, const weir_op_take *take)
 
 void weir__taking_act(redis_lane *s, redis_task *t, const weir_op_take *take)
 {
-    if (t->taking == TAKE_PEEK)
+    if (take->when)
+        weir__choosing_act(s, t, take);
+    else if (t->taking == TAKE_PEEK)
         peek_steps(s, t, take);
     else
         weir__step_take(s, t, t->part, take);
@@ -121,6 +128,10 @@ static void taken(redis_lane *s, redis_task *t, weir_op_take *take, bool gave, b
  * the whole. */
 void weir__taking_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t i)
 {
+    if (take->when) {
+        weir__choosing_end(s, t, take);
+        return;
+    }
     weir_error err = { 0 };
     size_t     before = take->n_jobs;
     bool       waited = take->suspect_waits, waits = false;
@@ -144,6 +155,16 @@ void weir__taking_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t i
 }
 
 /* ---- the operation ---- */
+
+bool weir__redis_take_look(redis_lane *s, redis_task *t)
+{
+    return weir__choosing_look(s, t);
+}
+
+void weir__redis_take_seen(redis_lane *s, redis_task *t)
+{
+    weir__choosing_seen(s, t, &t->op->u.take);
+}
 
 void weir__redis_take_act(redis_lane *s, redis_task *t)
 {

@@ -340,7 +340,9 @@ void weir__redis_add_end(redis_lane *s, redis_task *t)
 bool weir__redis_finish_look(redis_lane *s, redis_task *t)
 {
     const weir_op_finish *f = &t->op->u.finish;
-    if (f->outcome == WEIR_OUTCOME_DONE || t->finished)
+    if (t->finished)
+        return weir__choosing_look(s, t);
+    if (f->outcome == WEIR_OUTCOME_DONE)
         return false;
     weir__task_look(s, t, f->id);
     return true;
@@ -348,7 +350,11 @@ bool weir__redis_finish_look(redis_lane *s, redis_task *t)
 
 void weir__redis_finish_seen(redis_lane *s, redis_task *t)
 {
-    const weir_op_finish *f = &t->op->u.finish;
+    weir_op_finish *f = &t->op->u.finish;
+    if (t->finished) {
+        weir__choosing_seen(s, t, &f->next);
+        return;
+    }
     if (weir__task_seen(s, t, f->id))
         return;
     if (!t->seen || t->seen->state != WEIR_STATE_ACTIVE || t->seen->delivery != f->delivery) {

@@ -132,8 +132,10 @@ static size_t run_tasks(redis_lane *s, redis_task *tasks, size_t n, int64_t now)
         act_round(s, tasks, n, now);
         going = end_round(s, tasks, n);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         weir__task_drop(&tasks[i]);
+        weir__choosing_free(&tasks[i]);
+    }
     return n;
 }
 
@@ -143,6 +145,7 @@ typedef struct touched {
     uint64_t bits[16];
     bool     any;                   /* jobs that nobody named */
     bool     some;
+    bool     chooses;               /* a take with a condition, which takes several rounds: alone */
     int64_t  now;
 } touched;
 
@@ -167,15 +170,22 @@ static void touch(touched *seg, weir_op *op)
     seg->now = op->now_ms;
 }
 
+static bool has_condition(const weir_op *op)
+{
+    return (op->kind == WEIR_OP_TAKE && op->u.take.when) ||
+           (op->kind == WEIR_OP_FINISH && op->u.finish.next.n && op->u.finish.next.when);
+}
+
 /* Does it fit into the segment? Then it is noted there. */
 static bool fits(touched *seg, weir_op *op, bool test_clock)
 {
     bool ends = op->kind == WEIR_OP_FINISH && op->u.finish.outcome != WEIR_OUTCOME_DONE;
     bool updates = op->kind == WEIR_OP_UPDATE;
     bool waits = ((ends || updates) && is_touched(seg, op)) || (updates && seg->any) ||
-                 (test_clock && op->now_ms != seg->now);
+                 (test_clock && op->now_ms != seg->now) || seg->chooses || has_condition(op);
     if (seg->some && waits)
         return false;
+    seg->chooses = has_condition(op);
     touch(seg, op);
     return true;
 }

@@ -91,9 +91,11 @@
  *             -> state (0: gone), or -1: stale; one for all, or one for each
  *  G get      with data ("1", "0"), id ...                  -> [run, spec] for each; of one that
  *             is not there [number of the last message]: its last event was in one of those
- *  P put      id, old run, old spec, run, spec, data, has data, failed, line, words, events, lease
- *             -> 1, 0 (changed meanwhile), -holder of its unique key, or 2 (kue: it waits, and is
- *             to have another state, but one of Kue's workers is just taking it).
+ *  P put      id, old run, old spec, run, spec, data, has data, failed, line, words, events, lease,
+ *             takes ("1", "0")
+ *             -> 1, 0 (changed meanwhile), -holder of its unique key, 2 (kue: it waits, and is to
+ *             have another state, but one of Kue's workers is just taking it), or 3 (it was to be
+ *             taken, and its type is paused).
  *             `failed`: add that to the type's failures. `line`: "" or a log line, which the new
  *             run counts. `words`: see below. `events`: as in the message.
  *             `lease`: ms from its start, of a job that becomes active. One that was active and is
@@ -128,10 +130,10 @@
  *                                                           -> [which slot (from 1 on), type,
  *             record ...]
  *  I list     state, type or "", descending, rank, id (0: from the start), limit, data ("1", "0"),
- *             priority or "", look                          -> [id, run, spec ...] in the order of
- *             weir_query. If it stops because `look` jobs were looked at for their priority, it
- *             says last where that was: [..., rank, id]. look 0: the list is in order of priority,
- *             and begins where it is wanted, or any is
+ *             priority or "", look, takes ("1", "0")        -> [id, run, spec ...] in the order of
+ *             weir_query. `takes`: none of a type that is paused. If it stops because `look` jobs
+ *             were looked at for their priority, it says last where that was: [..., rank, id].
+ *             look 0: the list is in order of priority, and begins where it is wanted, or any is
  *  F find     state or 0, type or "", descending, id, limit, with data, priority or "", look,
  *             word ...   (the same, by id; a word ending in "*" is the start of one)
  *  O logs     id, after, limit                              -> -1, or [n, at, text ...]

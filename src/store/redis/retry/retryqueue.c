@@ -53,7 +53,10 @@ static const char due[] =
     "ARGV[3])\n";
 
 /* ARGV: MAX, limit, hold_ms. Returns how many members were malformed, then member, created,
- * failures and payload of each task. */
+ * failures and payload of each task.
+ *
+ * A member counts once, and only if it was in the set: ZREM says so. A condition may have removed
+ * members itself, so as many as the set has lost by then need no ZREM of ours. */
 static const char pop_head[] =
     LUA_NOW
     "local max, limit, hold = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])\n"
@@ -62,7 +65,6 @@ static const char pop_head[] =
     "  return type(v) == 'number' and v >= 0 and v <= most and v % 1 == 0\n"
     "end\n"
     "local function give(m)\n"
-    "  redis.call('ZREM', KEYS[1], m)\n"
     "  local ok, v = pcall(cjson.decode, m)\n"
     "  if ok and type(v) == 'table' and whole(v.created, 2^53) and\n"
     "     whole(v.numFailures, 2^31 - 2) and type(v.payload) == 'string' and\n"
@@ -79,18 +81,35 @@ static const char pop_head[] =
     "end\n"
     "if hold > 0 then\n"
     "  for _, m in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', text(now), 'BYSCORE', 'LIMIT', 0,\n"
-    "                                limit)) do give(m) end\n"
+    "                                limit)) do\n"
+    "    redis.call('ZREM', KEYS[2], m)\n"
+    "    redis.call('ZREM', KEYS[1], m)\n"
+    "    give(m)\n"
+    "  end\n"
     "end\n"
     "local function condition(KEYS, ARGV)\n";
 static const char pop_tail[] =
     "\nend\n"
     "if n < limit then\n"
+    "  local before, seen = redis.call('ZCARD', KEYS[1]), {}\n"
     "  local chosen = condition({ KEYS[1] }, { text(max - now), text(max), text(limit - n),\n"
     "                                          text(now) })\n"
     "  if type(chosen) ~= 'table' then\n"
     "    return redis.error_reply('ERR the condition must return a list of members')\n"
     "  end\n"
-    "  for _, m in ipairs(chosen) do give(tostring(m)) end\n"
+    "  local gone = before - redis.call('ZCARD', KEYS[1])\n"
+    "  for _, member in ipairs(chosen) do\n"
+    "    local m = tostring(member)\n"
+    "    if not seen[m] then\n"
+    "      seen[m] = true\n"
+    "      if redis.call('ZREM', KEYS[1], m) == 1 then\n"
+    "        give(m)\n"
+    "      elseif gone > 0 then\n"
+    "        gone = gone - 1\n"
+    "        give(m)\n"
+    "      end\n"
+    "    end\n"
+    "  end\n"
     "end\n"
     "out[1] = malformed\n"
     "return out\n";

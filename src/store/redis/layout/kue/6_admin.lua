@@ -80,6 +80,7 @@ function steps.P(i)
   local run, spec = bytes_of(j)
   if run ~= ARGV[i + 1] or spec ~= ARGV[i + 2] or kue_is_at(j, h, id) then return 0 end
   if j[STATE] == ACTIVE and not is_ours(h) then quiet[tonumber(id)] = true end
+  if ARGV[i + 12] == '1' and layout.is_paused(j[TYPE]) then return 3 end
   local n = fields_of(ARGV[i + 3], ARGV[i + 4])
   if is_being_taken(j, n, id) then return 2 end
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])

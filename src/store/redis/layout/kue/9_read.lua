@@ -281,6 +281,7 @@ end
 
 function steps.I(i)
   flush_all()
+  if ARGV[i + 9] == '1' and layout.is_paused(ARGV[i + 1]) then return {} end
   return list({ state = tonumber(ARGV[i]), name = ARGV[i + 1], descending = ARGV[i + 2] == '1',
                 rank = tonumber(ARGV[i + 3]), id = tonumber(ARGV[i + 4]),
                 limit = tonumber(ARGV[i + 5]), with_data = ARGV[i + 6] == '1',

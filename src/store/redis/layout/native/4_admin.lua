@@ -27,6 +27,7 @@ function steps.P(i)
   worked = false
   if spec_of(id) ~= old_spec or (run_of(id) or '') ~= old_run then return 0 end
   local j, n = decode(old_spec, old_run), decode(spec, run)
+  if ARGV[i + 12] == '1' and layout.is_paused(j[TYPE]) then return 3 end
   local was_done, is_done = finished(j[STATE]), finished(n[STATE])
   if was_done and not is_done and n[UNIQUE_KEY] then
     local holder = call('HGET', KEYS[UNIQUE], unique_name(n))

@@ -193,6 +193,7 @@ function steps.I(i)
   local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
   local rank, id, limit = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
   local with_data, priority, look = ARGV[i + 6] == '1', tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
+  if ARGV[i + 9] == '1' and layout.is_paused(name) then return {} end
   if state > 0 then
     local cursor = { descending = descending, rank = rank, id = id }
     return list_state(state, name, cursor, limit, with_data, priority, look)
