@@ -178,6 +178,7 @@ static void browsers_get_a_page_for_unknown_addresses(void **state)
     } cases[] = {
         { "GET", "/nowhere", "Accept: text/html,*/*;q=0.8\r\n", true },
         { "GET", "/jobs/1/2/3?a=b", "Accept: text/html\r\n", true },
+        { "GET", "/types/%E0%A4%A", "Accept: text/html\r\n", true },
         { "GET", "/nowhere", "Accept: application/json\r\n", false },
         { "GET", "/nowhere", "", false },
         { "GET", "/v1/nowhere", "Accept: text/html\r\n", false },

@@ -35,10 +35,10 @@ test('axe finds nothing in any view, light or dark, at three widths', async (t) 
     const server = await t.serve();
     const failed = await fill(server);
     const views = ['/', '/inactive', '/active', '/delayed', '/failed', '/complete', '/cancelled', '/jobs', '/failed?q=none',
-        '/types', '/schedules', '/schedules?name=night', '/tasks', '/tasks/t-1', '/workers', '/bus', '/audit',
+        '/errors', '/types', '/types/mail', '/schedules', '/schedules?name=night', '/tasks', '/tasks/t-1', '/workers', '/bus', '/audit',
         '/settings', `/jobs/${failed}`, '/no/where'];
     const dialogs = [['/', 'Add a job'], [`/jobs/${failed}`, 'Edit and run again'], ['/types', 'Change what is kept of mail'],
-        ['/schedules', 'Add a schedule'], ['/tasks', 'Submit a task'], ['/failed', 'Keyboard shortcuts']];
+        ['/schedules', 'Add a schedule'], ['/tasks', 'Submit a task'], ['/failed', 'Keyboard shortcuts'], ['/errors', 'Retry …']];
     const page = await t.open(server, '/settings');
     const found = [];
     const look = async (where) => {

@@ -127,7 +127,34 @@ test('history is there after a restart of the server', async (t) => {
     await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
 });
 
-test('a type has a page: its charts, what it is set to, what waits, what failed', async (t) => {
+// How many pixels of its canvas have the colour of that name.
+const dotsOf = (figure, name) => figure.evaluate((el, name) => {
+    const probe = document.createElement('i');
+    probe.style.color = getComputedStyle(document.documentElement).getPropertyValue(name);
+    el.append(probe);
+    const want = getComputedStyle(probe).color.match(/\d+/g).map(Number);
+    probe.remove();
+    const canvas = el.querySelector('canvas');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let n = 0;
+    for (let i = 0; i < data.length; i += 4)
+        n += Number(data[i + 3] > 200 && want.every((v, k) => Math.abs(v - data[i + k]) < 9));
+    return n;
+}, name);
+
+test('a point of a curve without neighbours is a dot, and all charts have the same places', async (t) => {
+    const server = await t.serve();
+    await server.add({ type: 'mail', data: {} });
+    const page = await t.open(server, '/types/mail');
+    const figures = page.locator('figure');
+    await until(async () => (await figures.nth(3).getAttribute('aria-label')).includes('1 wait'), 'a job waits');
+    await until(async () => await dotsOf(figures.nth(3), '--accent') > 5, 'a dot');
+    const places = await page.locator('.u-over').evaluateAll((all) =>
+        all.map((el) => [el.offsetLeft, el.offsetTop, el.offsetWidth, el.offsetHeight].join()));
+    assert.equal(new Set(places).size, 1, places.join(' '));
+});
+
+test('a type has a page: its charts, what it is set to, what waits, its errors', async (t) => {
     const server = await t.serve();
     await endSome(server);
     await server.add({ type: 'a/b "c"', data: {} });
@@ -138,7 +165,7 @@ test('a type has a page: its charts, what it is set to, what waits, what failed'
     await page.getByRole('heading', { name: 'mail', level: 1 }).waitFor();
     const first = page.locator('figure').first();
     await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
-    await page.getByRole('region', { name: 'Failed last' }).getByText(': no').waitFor();
+    await page.getByRole('region', { name: 'Errors' }).getByText('no', { exact: true }).waitFor();
     await page.getByRole('region', { name: 'Next to be taken' }).getByRole('link').first().waitFor();
     await page.getByRole('region', { name: 'Schedules' }).getByRole('link', { name: 'dawn' }).waitFor();
     await page.getByRole('region', { name: 'Numbers and settings' }).getByText('50.0 %').waitFor();

@@ -7,9 +7,10 @@ import { complain, toast } from './parts/toast';
 
 export type Action = 'retry' | 'promote' | 'cancel' | 'delete';
 export interface Filter {
-    state?: State; type?: string; priority?: string; search?: string; ids?: number[];
+    state?: State; type?: string; priority?: string; search?: string; error?: string; ids?: number[];
 }
-export interface BulkAnswer { matched: number; done: number; skipped: number; more: boolean }
+// `next`: where a call for a group of errors goes on.
+export interface BulkAnswer { matched: number; done: number; skipped: number; more: boolean; next?: string }
 
 export const ACTION_LABEL: Record<Action, string> = {
     retry: 'Retry', promote: 'Run now', cancel: 'Cancel', delete: 'Delete',
@@ -35,23 +36,29 @@ export const possible = (state?: State): Action[] =>
 const jobs = (n: number): string => n === 1 ? '1 job' : `${count(n)} jobs`;
 const UNDO_MS = 5000;
 
-function bulk(action: Action, filter: Filter, dryRun: boolean): Promise<BulkAnswer> {
-    const all = !filter.state && !filter.type && !filter.priority && !filter.search &&
-        !filter.ids;
-    return call<BulkAnswer>('POST', '/v1/jobs/bulk', {
-        action, filter, dry_run: dryRun, ...(all ? { all: true } : {}),
-    });
+export function bulk(action: Action, filter: Filter, more: { dry_run?: boolean; limit?: number; after?: string }):
+    Promise<BulkAnswer> {
+    const all = Object.values(filter).every((v) => v === undefined);
+    return call<BulkAnswer>('POST', '/v1/jobs/bulk', { action, filter, ...more, ...(all ? { all: true } : {}) });
 }
 
-export const matching = (action: Action, filter: Filter): Promise<BulkAnswer> =>
-    bulk(action, filter, true);
+// A group of errors is counted in several calls, but not without end: then there are more.
+const MAX_CALLS = 10;
+export async function matching(action: Action, filter: Filter): Promise<BulkAnswer> {
+    const sum = await bulk(action, filter, { dry_run: true });
+    for (let calls = 1; sum.next && calls < MAX_CALLS; calls++) {
+        const part = await bulk(action, filter, { dry_run: true, after: sum.next });
+        Object.assign(sum, { matched: sum.matched + part.matched, more: part.more, next: part.next });
+    }
+    return sum;
+}
 
 // Carry it out; the server does so many in a call, so it may take several.
 async function carryOut(action: Action, filter: Filter): Promise<void> {
     let done = 0, skipped = 0;
     try {
-        for (let answer: BulkAnswer | undefined; !answer || (answer.more && answer.done);) {
-            answer = await bulk(action, filter, false);
+        for (let answer: BulkAnswer | undefined; !answer || (answer.more && (answer.done || answer.next));) {
+            answer = await bulk(action, filter, { after: answer?.next });
             done += answer.done;
             skipped += answer.skipped;
         }

@@ -105,7 +105,7 @@ export const get = <T>(path: string): Promise<T> => call<T>('GET', path);
 
 export function query(params: Record<string, string | number | boolean | undefined>): string {
     const parts = Object.entries(params)
-        .filter(([, v]) => v !== undefined && v !== '')
+        .filter(([k, v]) => v !== undefined && (v !== '' || k === 'error'))
         .map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`);
     return parts.length ? `?${parts.join('&')}` : '';
 }

@@ -6,12 +6,14 @@ import { STATES, type State, type Stats } from './api';
 import { count } from './fmt';
 import { useKeys } from './keys';
 import { readQuery, useTypes } from './list';
+import { wrongParams } from './params';
 import { Toasts } from './parts/toast';
 import { go, setParams, usePlace, type Place } from './router';
 import { mayAudit, useShared, useTitle } from './store';
 import { cycleTheme, useTheme } from './theme';
 import { Audit } from './views/audit';
 import { Bus } from './views/bus';
+import { Errors } from './views/errors';
 import { Help } from './views/help';
 import { Job } from './views/job';
 import { Jobs } from './views/jobs';
@@ -67,6 +69,7 @@ function View({ place }: { place: Place }): JSX.Element {
     case '/': return <Overview />;
     case '/jobs': return <Jobs key="all" />;
     case '/workers': return <Workers />;
+    case '/errors': return <Errors />;
     case '/types': return <Types />;
     case '/schedules': return <Schedules />;
     case '/tasks': return <Tasks />;
@@ -78,7 +81,7 @@ function View({ place }: { place: Place }): JSX.Element {
 }
 
 const TITLES: Record<string, string> = {
-    '/': 'Overview', '/jobs': 'All jobs', '/types': 'Types', '/schedules': 'Schedules', '/tasks': 'Tasks', '/workers': 'Workers',
+    '/': 'Overview', '/jobs': 'All jobs', '/errors': 'Errors', '/types': 'Types', '/schedules': 'Schedules', '/tasks': 'Tasks', '/workers': 'Workers',
     '/bus': 'Event bus', '/audit': 'Audit', '/settings': 'Settings',
 };
 
@@ -119,6 +122,7 @@ function Nav({ path }: { path: string }): JSX.Element {
                     </NavLink>
                 ))}
                 <NavLink to="/jobs" now={path}>All jobs</NavLink>
+                <NavLink to="/errors" now={path}>Errors</NavLink>
                 <NavLink to="/types" now={path}>Types</NavLink>
                 <NavLink to="/schedules" now={path}>Schedules</NavLink>
                 <NavLink to="/tasks" now={path}>Tasks</NavLink>
@@ -234,7 +238,10 @@ export function App(): JSX.Element {
                 {shared.server?.demo && <p class="demo" role="note">This is {shared.server.demo}.</p>}
                 {shared.trouble && <Trouble what={shared.trouble} />}
                 {/* what is there stays as it was, half-written texts too, and comes back */}
-                <div hidden={!!shared.trouble}><View place={place} /></div>
+                <div hidden={!!shared.trouble}>
+                    {wrongParams(place.path, place.params).map((why) => <p key={why} class="demo" role="alert">{why}</p>)}
+                    <View place={place} />
+                </div>
             </main>
             {help && <Help close={() => setHelp(false)} />}
             <Toasts />

@@ -9,7 +9,7 @@ import { useShared } from './store';
 
 const PAGE = 50, AGAIN_MS = 400, MAX_PAGE = 1000, MAX_CALLS = 10;
 
-export interface Wanted { state?: State; type: string; words: string; order: string; priority: string }
+export interface Wanted { state?: State; type: string; words: string; order: string; priority: string; error?: string }
 // `text`: its data, as the server sent it. `gone`: it is not in this list any more, and kept in its place.
 export interface Listed extends Job { text: string; gone?: boolean }
 export interface Page { jobs: Listed[]; next: string | null }
@@ -57,16 +57,17 @@ export function useWanted(state?: State): Wanted {
     const { params } = usePlace();
     const text = params.get('q') ?? '', type = params.get('type') ?? '';
     const order = params.get('order') ?? '', prio = params.get('priority') ?? '';
+    const error = params.get('error') ?? undefined;
     const q = readQuery(text, useTypes());
     const shown = state ?? q.state, words = q.job ? String(q.job) : q.words;
     return useMemo(() => {
         const finished = !shown || shown === 'failed' || shown === 'complete' || shown === 'cancelled';
         return {
-            state: shown, type: type || q.type, words,
+            state: shown, type: type || q.type, words, error,
             priority: /^-?\d+$/.test(prio) ? priority(Number(prio)) : prio,
             order: order || (finished ? 'desc' : 'asc'),
         };
-    }, [q.type, words, shown, type, order, prio]);
+    }, [q.type, words, shown, type, order, prio, error]);
 }
 
 // ---- reading ----
@@ -74,7 +75,7 @@ export function useWanted(state?: State): Wanted {
 async function readPage(wanted: Wanted, limit: number, after: string | null): Promise<Page> {
     const text = await callText('GET', '/v1/jobs' + query({
         state: wanted.state, type: wanted.type, priority: wanted.priority, search: wanted.words,
-        order: wanted.order, limit, after: after ?? undefined,
+        error: wanted.error, order: wanted.order, limit, after: after ?? undefined,
     }));
     return {
         jobs: elements(memberText(text, 'jobs') ?? '[]').map((job) =>
@@ -84,14 +85,14 @@ async function readPage(wanted: Wanted, limit: number, after: string | null): Pr
 }
 
 // `n` jobs, or all there are. The server ends a page early when it has looked at many jobs of other
-// priorities: then it is asked again, so many times.
+// priorities or errors: then it is asked again, so many times.
 async function load(wanted: Wanted, n: number, after: string | null): Promise<Page> {
     const all: Page = { jobs: [], next: after };
     for (let calls = 0; calls < MAX_CALLS && all.jobs.length < n && (all.next || !calls); calls++) {
         const part = await readPage(wanted, n - all.jobs.length, all.next);
         all.jobs.push(...part.jobs);
         all.next = part.next;
-        if (!wanted.priority)
+        if (!wanted.priority && wanted.error === undefined)
             break;
     }
     return all;

@@ -219,6 +219,8 @@ int srv_url_read(srv_exchange *x, char **segments, size_t *n_segments, const cha
 
 /* match.c: find the route; 0, or the status to refuse with: 404, 405 (`allowed`: the methods). */
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size);
+/* Is the page that says "not found" the answer, since a browser asks? Then it is the route. */
+bool srv_route_missing(srv_exchange *x);
 bool srv_route_serves(const srv_route *route, srv_api api);
 /* A parameter the route has not, with what is wrong in `why`. NULL: there is none. */
 const char *srv_query_unknown(const srv_request *r, char *why, size_t size);

@@ -70,6 +70,14 @@ static bool wants_page(const srv_exchange *x)
            strncmp(x->r.path, "/assets/", 8) != 0;
 }
 
+bool srv_route_missing(srv_exchange *x)
+{
+    if (!x->r.path || !wants_page(x))
+        return false;
+    x->r.route = &srv_missing_page;
+    return true;
+}
+
 int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, size_t size)
 {
     char *cut;
@@ -87,10 +95,9 @@ int srv_route_find(srv_exchange *x, char **segments, size_t n, char *allowed, si
             }
             allow(allowed, size, route->method);
         }
-    if (*allowed || !wants_page(x))
-        return *allowed ? 405 : 404;
-    x->r.route = &srv_missing_page;
-    return 0;
+    if (*allowed)
+        return 405;
+    return srv_route_missing(x) ? 0 : 404;
 }
 
 /* unknown parameter "wiat"; this route accepts: wait */

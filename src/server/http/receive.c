@@ -59,6 +59,8 @@ static int find_route(srv_conn *c)
     size_t        n;
     const char   *bad;
     int           status = srv_url_read(x, segments, &n, &bad);
+    if (status == 400 && srv_route_missing(x))
+        return 0;
     if (status) {
         x->keep_alive = false;
         return srv_refuse(c, status, bad);

@@ -7,7 +7,6 @@ import { isDark, useTheme } from '../theme';
 
 export interface Curve {
     label: string; colour: string; values: (number | null)[]; dash?: number[];
-    unit?: (v: number) => string;       // it has an axis of its own, on the right
 }
 
 const HEIGHT = 200, FONT = '12px system-ui';
@@ -35,16 +34,18 @@ export function durationTick(ms: number): string {
     return ms ? `${ms} ms` : '0';
 }
 
-let ruler: CanvasRenderingContext2D | null = null;
-// An axis is as wide as its longest label.
-function widthOf(labels: string[] | null): number {
-    ruler ??= document.createElement('canvas').getContext('2d');
-    if (!ruler)
-        return 60;
-    ruler.font = FONT;
-    return Math.ceil(Math.max(16, ...(labels ?? []).map((l) => (ruler as CanvasRenderingContext2D)
-        .measureText(l).width))) + 18;
-}
+// "1.2M": all axes have the same width, so that charts below each other have the same places.
+const short = new Intl.NumberFormat('en', { notation: 'compact' });
+const AXIS = 66;
+
+// What the legend says when nothing is pointed at: the last bucket but one, since the last is not full
+// yet, unless nothing is known of that.
+const said = (curves: Curve[], n: number): number =>
+    Math.max(0, curves.some((c) => c.values[n - 2] != null) ? n - 2 : n - 1);
+
+// A point without neighbours is no line: it is drawn as a dot.
+const alone = (values: (number | null | undefined)[]): number[] =>
+    values.flatMap((v, i) => v != null && values[i - 1] == null && values[i + 1] == null ? [i] : []);
 
 // Each curve on top of those before it.
 function stacked(curves: Curve[]): (number | null)[][] {
@@ -62,11 +63,8 @@ function options(p: ChartProps, el: HTMLElement, now: () => ChartProps): uPlot.O
             const v = idx === null ? null : now().curves[k]?.values[idx];
             return v === null || v === undefined ? '–' : unit(v);
         };
-    const scale = (c: Curve): string => c.unit ? 'right' : 'y';
     const order = p.curves.map((_, k) => p.bars ? p.curves.length - 1 - k : k);
-    const sized = (_: uPlot, labels: string[] | null): number => widthOf(labels);
     const incrs = p.duration ? { incrs: STEPS_MS } : {};
-    const right = p.curves.find((c) => c.unit);
     const top = { range: (_: uPlot, _min: number, max: number): [number, number] => [0, Math.max(max, 1) * 1.1] };
     return {
         width: el.clientWidth || 400, height: HEIGHT,
@@ -74,21 +72,20 @@ function options(p: ChartProps, el: HTMLElement, now: () => ChartProps): uPlot.O
         series: [{ value: '{MM}-{DD} {HH}:{mm}:{ss}' }, ...order.map((k) => {
             const c = p.curves[k] as Curve;
             return {
-                label: c.label, stroke: css(c.colour), width: p.bars ? 0 : 2, dash: c.dash, scale: scale(c),
-                spanGaps: false, value: value(k, c.unit ?? p.unit),
-                points: { show: !p.bars && p.curves.length < 3 ? undefined : false, size: 4 },
+                label: c.label, stroke: css(c.colour), width: p.bars ? 0 : 2, dash: c.dash,
+                spanGaps: false, value: value(k, p.unit),
+                points: { show: false, size: 6, fill: css(c.colour),
+                    ...(p.bars ? {} : { filter: (u: uPlot, i: number) => alone(u.data[i] as (number | null)[]) }) },
                 ...(p.bars ? { paths: bars, fill: css(c.colour) } : {}),
             };
         })],
         axes: [
             { ...axis, size: 32, values: (_: uPlot, at: number[], _i: number, _s: number, step: number) =>
                 timeMarks(at, step) },
-            { ...axis, ...incrs, size: sized, values: (_: uPlot, ticks: number[]) =>
-                ticks.map(p.duration ? durationTick : p.unit) },
-            ...(right ? [{ ...axis, scale: 'right', side: 1 as const, grid: { show: false }, size: sized,
-                incrs: STEPS_MS, values: (_: uPlot, ticks: number[]) => ticks.map(durationTick) }] : []),
+            { ...axis, ...incrs, size: AXIS, values: (_: uPlot, ticks: number[]) =>
+                ticks.map((v) => p.duration ? durationTick(v) : Number.isInteger(v) ? short.format(v) : '') },
         ],
-        scales: { x: { range: () => now().range }, y: top, ...(right ? { right: top } : {}) },
+        scales: { x: { range: () => now().range }, y: top },
     };
 }
 
@@ -118,7 +115,7 @@ export function Chart(p: ChartProps): JSX.Element {
         const made = plot.current as uPlot;
         made.setData(data);
         if (made.cursor.left === undefined || made.cursor.left < 0)     // else what is pointed at
-            made.setLegend({ idx: Math.max(0, p.seconds.length - 2) });     // the last is not full yet
+            made.setLegend({ idx: said(p.curves, p.seconds.length) });
     }, [data]);
     return (
         <figure class="panel chart" aria-label={`${p.title}: ${p.about}`}

@@ -137,17 +137,15 @@ export function Trends({ name, type, now, waiting }:
             <Chart {...shared} title={h ? `Ended jobs, each bar ${span(h.step)}` : 'Ended jobs'} bars unit={count}
                 about={OUTCOMES.map(([k]) => `${k} ${h ? sum(h[k]) : 0}`).join(', ')}
                 curves={OUTCOMES.map(([k, colour]) => ({ label: k, colour, values: h?.[k] ?? [] }))} />
-            <Chart {...shared} title="How long jobs waited" duration unit={span} about={aboutPair('wait')}
-                curves={pair('wait')} />
+            <Chart {...shared} title="How long jobs waited" duration unit={span}
+                about={`${aboutPair('wait')}, oldest waits ${said(lastOf(h?.oldest ?? []), span)}`}
+                curves={[...pair('wait'),
+                    { label: 'oldest waits', colour: '--faint', dash: [4, 4], values: h?.oldest ?? [] }]} />
             <Chart {...shared} title="How long jobs ran" duration unit={span} about={aboutPair('run')}
                 curves={pair('run')} />
             <Chart {...shared} title="Jobs that wait" unit={count}
-                about={`${said(lastOf(h?.backlog ?? []), count)} wait, oldest waits ${
-                    said(lastOf(h?.oldest ?? []), span)}`}
-                curves={[
-                    { label: 'waiting', colour: '--accent', values: h?.backlog ?? [] },
-                    { label: 'oldest waits', colour: '--warm', dash: [4, 4], values: h?.oldest ?? [], unit: span },
-                ]} />
+                about={`${said(lastOf(h?.backlog ?? []), count)} wait`}
+                curves={[{ label: 'waiting', colour: '--accent', values: h?.backlog ?? [] }]} />
         </div>
     );
 }

@@ -2,7 +2,7 @@
 // happens; what is chosen stays chosen.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { act, ACTION_LABEL, possible, type Action, type Filter } from '../actions';
+import { act, ACTION_LABEL, POSSIBLE, possible, type Action, type Filter } from '../actions';
 import { STATE_LABEL, STATE_MARK } from '../app';
 import { titleOf, type State } from '../api';
 import { ago, count, priority, PRIORITY_NAMES, span } from '../fmt';
@@ -81,7 +81,7 @@ const EMPTY: Record<State, string> = {
 };
 
 function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Element {
-    if (wanted.words || wanted.type || wanted.priority)
+    if (wanted.words || wanted.type || wanted.priority || wanted.error !== undefined)
         return (
             <div class="empty">
                 <p>No job matches. {wanted.words && <>Words are found in jobs that were added with{' '}
@@ -201,20 +201,22 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
 
     const filter: Filter = {
         state: wanted.state, type: wanted.type || undefined,
-        priority: wanted.priority || undefined, search: wanted.words || undefined,
+        priority: wanted.priority || undefined, search: wanted.words || undefined, error: wanted.error,
     };
-    const offered = possible(wanted.state);
+    const offered = possible(wanted.state).filter((a) => wanted.error === undefined || POSSIBLE[a].includes('failed'));
     const name = wanted.state ? STATE_LABEL[wanted.state] : wanted.words ? 'Found' : 'All jobs';
     return (
         <>
             <div class="title">
                 <h1>{name}{wanted.words && <> <q>{params.get('q')}</q></>}
-                    {wanted.state && stats && !wanted.words && !wanted.type && !wanted.priority &&
+                    {wanted.state && stats && !wanted.words && !wanted.type && !wanted.priority && wanted.error === undefined &&
                         <span class="faint"> {count(stats.counts[wanted.state])}</span>}</h1>
                 <Filters wanted={wanted} types={stats?.types.map((t) => t.type) ?? []} />
                 <ChooseColumns />
                 <AddButton type={wanted.type} />
             </div>
+            {wanted.error !== undefined && <p class="edit">With the error <code class="mask">{wanted.error || '(no text)'}</code>
+                <button type="button" onClick={() => setParams({ error: '' })}>any error</button></p>}
             <div {...watch}>
                 {may('admin') && jobs.length > 0 && <div class="bulk" role="toolbar"
                     aria-label="What to do with jobs">

@@ -1,82 +1,18 @@
 // overview.tsx - is all well? Counts, what is wrong with its remedy, curves of the recent past, and
 // each type with what it does.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { call, get, STATES, type Stats, type TypeStats } from '../api';
+import { call, STATES, type Stats, type TypeStats } from '../api';
 import { markClass, STATE_LABEL, STATE_MARK } from '../app';
 import { count, span } from '../fmt';
 import { AddButton } from '../parts/add';
-import { Command, quote, weir } from '../parts/command';
+import { Attention, useSeen, whatIsWrong } from '../parts/attention';
+import { Command, weir } from '../parts/command';
 import { complain } from '../parts/toast';
 import { SpanChoice, Trends } from '../parts/trends';
 import { usePlace } from '../router';
 import { rateOf } from '../samples';
 import { may, refresh, useNow, useShared } from '../store';
-
-export interface Worker {
-    name: string; types: string[]; waiting: boolean;
-    first_seen_at?: number; last_seen_at?: number;      // if the server has seen it
-    jobs: { id: number; type: string; started_at: number; lease_until?: number }[];
-}
-
-export function useWorkers(stats?: Stats): Worker[] | undefined {
-    const [workers, setWorkers] = useState<Worker[]>();
-    useEffect(() => {
-        get<{ workers: Worker[] }>('/v1/workers').then((a) => setWorkers(a.workers), () => {});
-    }, [stats]);
-    return workers;
-}
-
-// It waits for jobs, has some, or was seen recently.
-export const isThere = (w: Worker, now: number): boolean =>
-    w.waiting || w.jobs.length > 0 || now - (w.last_seen_at ?? 0) < UNSEEN_MS;
-
-// ---- what is wrong ----
-
-interface Wrong { text: string; remedy?: string; link?: string }
-const UNSEEN_MS = 60000, OLD_MS = 5 * 60000;
-
-function whatIsWrong(stats: Stats, workers: Worker[] | undefined, now: number): Wrong[] {
-    const wrong: Wrong[] = [];
-    for (const t of stats.types) {
-        const waiting = t.counts.inactive, age = t.oldest_at ? now - t.oldest_at : 0;
-        const taken = t.last_taken_at && now - t.last_taken_at < UNSEEN_MS;
-        const seen = workers?.some((w) => w.types.includes(t.type) && isThere(w, now));
-        if (!waiting || t.paused || stats.paused)
-            continue;
-        if (!taken && !seen && age > 10000)
-            wrong.push({
-                text: `${count(waiting)} ${waiting === 1 ? 'job waits' : 'jobs wait'} for ` +
-                    `“${t.type}”, and no worker takes ${waiting === 1 ? 'it' : 'them'}.`,
-                remedy: weir(`work ${quote(t.type)} --exec ./your-program`),
-                link: `/inactive?type=${encodeURIComponent(t.type)}`,
-            });
-        else if (age > OLD_MS)
-            wrong.push({
-                text: `The next “${t.type}” job has waited ${span(age)}: workers do not keep up.`,
-                remedy: weir(`work ${quote(t.type)} --exec ./your-program -j 8`),
-                link: `/inactive?type=${encodeURIComponent(t.type)}`,
-            });
-    }
-    return wrong;
-}
-
-function Wrongs({ wrongs }: { wrongs: Wrong[] }): JSX.Element | null {
-    if (!wrongs.length)
-        return null;
-    return (
-        <section class="panel wrong" aria-label="Needs attention" role="alert">
-            <h2>Needs attention</h2>
-            {wrongs.slice(0, 5).map((w) => (
-                <div key={w.text}>
-                    <p>{w.text} {w.link && <a href={w.link}>Show</a>}</p>
-                    {w.remedy && <Command text={w.remedy} />}
-                </div>
-            ))}
-            {wrongs.length > 5 && <p><a href="/types">{wrongs.length - 5} more</a></p>}
-        </section>
-    );
-}
+import { isThere, useWorkers, type Worker } from '../workers';
 
 // ---- types ----
 
@@ -185,7 +121,7 @@ export function Overview(): JSX.Element {
     const { stats } = useShared();
     const { params } = usePlace();
     const name = params.get('span') ?? '15m';
-    const workers = useWorkers(stats);
+    const workers = useWorkers(stats), seen = useSeen(stats);
     const now = useNow();
     if (!stats)
         return <p class="faint" aria-busy="true">…</p>;
@@ -201,7 +137,7 @@ export function Overview(): JSX.Element {
             </div>
             <Cards stats={stats} />
             <Paused stats={stats} />
-            <Wrongs wrongs={whatIsWrong(stats, workers, now)} />
+            <Attention wrongs={whatIsWrong(stats, workers, seen, now)} />
             {empty ? <First /> : <>
                 <Trends name={name} now={now} waiting={{ n: stats.counts.inactive,
                     since: oldestOf(stats) }} />

@@ -1,27 +1,33 @@
-// type.tsx - one type: what happened to its jobs, what it is set to, the jobs that wait longest, the
-// last that failed, the schedules that add some.
+// type.tsx - one type: what happened to its jobs, what it is set to, its errors, the jobs that wait
+// longest and that take longest, the schedules that add some.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { get, query, type Job, type Stats, type TypeStats } from '../api';
 import { ago, count, span } from '../fmt';
+import { useErrors } from '../errors';
 import { follow } from '../live';
 import { SpanChoice, Trends } from '../parts/trends';
 import { usePlace } from '../router';
 import { may, useNow, useShared } from '../store';
+import { GroupTable, Limits } from './errors';
 import { Paused, setPaused } from './overview';
 import type { Schedule } from './schedule_edit';
 import { Editor, keepWords } from './types';
 
-const SHOWN = 5, EVERY_MS = 2000, MAX_SCHEDULES = 1000;
+const SHOWN = 5, EVERY_MS = 2000, MAX_SCHEDULES = 1000, LOOKED = 100;
+const TYPE_SPANS = ['3h', '24h', '7d', '1y'];     // seconds are counted for the whole queue alone
 
-interface Seen { waiting: Job[]; failed: Job[]; schedules: Schedule[] }
+// `ended`: those of the last that completed which took longest, of how many.
+interface Seen { waiting: Job[]; running: Job[]; slowest: Job[]; ended: number; schedules: Schedule[] }
 
 async function look(type: string): Promise<Seen> {
-    const jobs = async (state: string, desc: boolean): Promise<Job[]> =>
-        (await get<{ jobs: Job[] }>('/v1/jobs' + query({ state, type, limit: SHOWN, order: desc ? 'desc' : undefined }))).jobs;
-    const [waiting, failed, all] = await Promise.all([jobs('inactive', false), jobs('failed', true),
+    const jobs = async (state: string, limit = SHOWN, order?: string): Promise<Job[]> =>
+        (await get<{ jobs: Job[] }>('/v1/jobs' + query({ state, type, limit, order }))).jobs;
+    const [waiting, running, ended, all] = await Promise.all([jobs('inactive'), jobs('active'), jobs('complete', LOOKED, 'desc'),
         get<{ schedules: Schedule[] }>('/v1/schedules' + query({ limit: MAX_SCHEDULES })).catch(() => ({ schedules: [] }))]);
-    return { waiting, failed, schedules: all.schedules.filter((s) => s.job.type === type) };
+    const slowest = [...ended].sort((a, b) => (b.duration ?? 0) - (a.duration ?? 0)).slice(0, SHOWN);
+    return { waiting, running, slowest, ended: ended.length,
+        schedules: all.schedules.filter((s) => s.job.type === type) };
 }
 
 function useSeen(type: string): Seen | undefined {
@@ -43,13 +49,13 @@ function useSeen(type: string): Seen | undefined {
 function Facts({ t, now }: { t: TypeStats; now: number }): JSX.Element {
     const runs = t.completed + t.failures;
     return (
-        <dl class="facts">
+        <dl class="facts wide">
             <div><dt>Queued</dt><dd>{count(t.counts.inactive)}</dd></div>
             <div><dt>Active</dt><dd>{count(t.counts.active)}</dd></div>
             <div><dt>Done, ever</dt><dd>{count(t.completed)}</dd></div>
             <div><dt>Failures</dt><dd>{runs ? `${(t.failures / runs * 100).toFixed(1)} %` : '–'}</dd></div>
             <div><dt>Mean time</dt><dd>{t.completed ? span(t.work_time / t.completed) : '–'}</dd></div>
-            <div><dt>Last taken</dt><dd>{t.last_taken_at ? ago(t.last_taken_at, now) : 'never'}</dd></div>
+            <div><dt>Last taken</dt><dd>{t.last_taken_at ? ago(Math.min(t.last_taken_at, now), now) : 'never'}</dd></div>
             <div><dt>Complete jobs are kept</dt><dd>{keepWords(t.settings.keep_complete)}</dd></div>
             <div><dt>Failed jobs are kept</dt><dd>{keepWords(t.settings.keep_failed)}</dd></div>
             <div><dt>Can be searched</dt><dd>{t.settings.search ? 'yes' : 'no'}</dd></div>
@@ -58,7 +64,7 @@ function Facts({ t, now }: { t: TypeStats; now: number }): JSX.Element {
 }
 
 function List({ title, jobs, none, say, all }: {
-    title: string; jobs?: Job[]; none: string; say: (j: Job) => string; all: string;
+    title: string; jobs?: Job[]; none: string; say: (j: Job) => string; all?: string;
 }): JSX.Element {
     return (
         <section class="panel" aria-label={title}>
@@ -67,12 +73,25 @@ function List({ title, jobs, none, say, all }: {
             <ul class="plain">{(jobs ?? []).map((j) => (
                 <li key={j.id}><a href={`/jobs/${j.id}`}>#{j.id}</a> {say(j)}</li>
             ))}</ul>
-            {jobs && jobs.length === SHOWN && <p><a href={all}>All</a></p>}
+            {all && jobs && jobs.length === SHOWN && <p><a href={all}>All</a></p>}
         </section>
     );
 }
 
-const firstLine = (text = ''): string => (text.split('\n')[0] ?? '').slice(0, 200);
+function ErrorsOf({ type, now }: { type: string; now: number }): JSX.Element {
+    const { found, why, again } = useErrors(type);
+    return (
+        <section class="panel" aria-label="Errors">
+            <h2>Errors</h2>
+            {why && <p class="bad">{why}</p>}
+            {found && !found.groups.length && <p class="faint">No job has failed.</p>}
+            {found && found.groups.length > 0 && <GroupTable groups={found.groups.slice(0, SHOWN)} now={now} of={type} again={again} />}
+            {found && found.groups.length > SHOWN &&
+                <p><a href={`/errors?type=${encodeURIComponent(type)}`}>All {found.groups.length}</a></p>}
+            {found && <Limits found={found} />}
+        </section>
+    );
+}
 
 function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): JSX.Element {
     const [editing, setEditing] = useState(false);
@@ -83,7 +102,7 @@ function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): 
             <div class="title">
                 <h1>{t.type}{t.paused && <span class="tag">paused</span>}</h1>
                 <div class="filters">
-                    <SpanChoice name={name} of={['3h', '24h', '7d', '1y']} />{' '}
+                    <SpanChoice name={name} of={TYPE_SPANS} />{' '}
                     {may('admin') && <>
                         <button type="button" onClick={() => void setPaused(t.type, !t.paused)}>
                             {t.paused ? 'Resume' : 'Pause'}</button>{' '}
@@ -92,15 +111,20 @@ function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): 
                 </div>
             </div>
             <Paused stats={stats} />
-            <Trends name={name === '15m' ? '3h' : name} type={t.type} now={now}
+            <Trends name={TYPE_SPANS.includes(name) ? name : '3h'} type={t.type} now={now}
                 waiting={{ n: t.counts.inactive, since: t.oldest_at || undefined }} />
             <section class="panel" aria-label="Numbers and settings"><Facts t={t} now={now} /></section>
-            <List title="Next to be taken" jobs={seen?.waiting} none="No job waits."
-                say={(j) => `has waited ${span(Math.max(0, now - (j.promote_at ?? j.created_at)))}`}
-                all={`/inactive?type=${of}`} />
-            <List title="Failed last" jobs={seen?.failed} none="No job has failed."
-                say={(j) => `${j.failed_at ? ago(j.failed_at, now) : ''}: ${firstLine(j.error)}`}
-                all={`/failed?type=${of}`} />
+            <ErrorsOf type={t.type} now={now} />
+            <div class="lists">
+                <List title="Next to be taken" jobs={seen?.waiting} none="No job waits."
+                    say={(j) => `has waited ${span(Math.max(0, now - (j.promote_at ?? j.created_at)))}`}
+                    all={`/inactive?type=${of}`} />
+                <List title="Running longest" jobs={seen?.running} none="No job runs."
+                    say={(j) => `for ${span(Math.max(0, now - (j.started_at ?? now)))}${j.workerId ? `, ${j.workerId}` : ''}`}
+                    all={`/active?type=${of}`} />
+                <List title={seen?.ended ? `Slowest of the last ${count(seen.ended)}` : 'Slowest'} jobs={seen?.slowest}
+                    none="No job is complete." say={(j) => `took ${span(j.duration ?? 0)}, ended ${j.finished_at ? ago(j.finished_at, now) : ''}`} />
+            </div>
             {seen && seen.schedules.length > 0 && <section class="panel" aria-label="Schedules">
                 <h2>Schedules</h2>
                 <ul class="plain">{seen.schedules.map((s) => (

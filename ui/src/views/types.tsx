@@ -6,7 +6,8 @@ import { count, length, readLength } from '../fmt';
 import { Dialog } from '../parts/dialog';
 import { toast } from '../parts/toast';
 import { may, refresh, useNow, useShared } from '../store';
-import { Paused, setPaused, TypeTable, useWorkers } from './overview';
+import { useWorkers } from '../workers';
+import { Paused, setPaused, TypeTable } from './overview';
 
 export function keepWords(k: Keep): string {
     const parts = [k.age ? length(k.age) : '', k.count ? `${count(k.count)} jobs` : ''].filter(Boolean);

@@ -8,7 +8,7 @@ import { Command, weir } from '../parts/command';
 import { LeaseLeft, lookAgain, seeLease, type Lease } from '../parts/lease';
 import { Ring } from '../parts/ring';
 import { serverNow, useNow } from '../store';
-import type { Worker } from './overview';
+import type { Worker } from '../workers';
 
 const AGAIN_MS = 500, SHOWN = 200;
 
@@ -86,11 +86,11 @@ export function Workers(): JSX.Element {
                     return (
                         <tr key={name}>
                             <td class="name">{name}</td>
-                            <td data-label="Takes" class="wide">{w?.types.join(', ') ??
+                            <td data-label="Takes" class="wide takes">{w?.types.join(', ') ??
                                 [...new Set(jobs.map((j) => j.type))].join(', ')}</td>
                             <td data-label="Has" class="wide">{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
                                 : <span class="faint">{w?.waiting ? 'waits for jobs' : 'nothing'}</span>}</td>
-                            <td data-label="Last seen" class="wide">{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(w.last_seen_at, now)}</time>
+                            <td data-label="Last seen" class="wide at">{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(Math.min(w.last_seen_at, now), now)}</time>
                                 : <span class="faint">works in another process</span>}</td>
                         </tr>
                     );

@@ -1,0 +1,188 @@
+// cases_errors.mjs - failed jobs in groups of the same error, and what needs attention.
+import assert from 'node:assert/strict';
+import { test, until } from './rig.mjs';
+
+const fail = (server, type, error) => server.ended({ type, data: {} }, { error });
+
+async function failSome(server) {
+    for (const to of ['ann', 'bob', 'eve'])
+        await fail(server, 'mail', `550 no such user "${to}"`);
+    await fail(server, 'mail', 'timeout after 30 s');
+    await fail(server, 'sms', '550 no such user "ann"');
+}
+
+test('errors are in groups, by type, with links to their jobs', async (t) => {
+    const server = await t.serve();
+    await failSome(server);
+    const page = await t.open(server, '/errors');
+    const row = page.getByRole('row').filter({ hasText: 'mail' }).filter({ hasText: 'no such user' });
+    assert.match((await row.innerText()).replace(/\s+/g, ' '), /^3 mail \* no such user "\*" .* ago .* ago #3 /);
+    assert.equal(await page.locator('tbody tr').count(), 3);
+    await page.getByLabel('Type').selectOption('sms');
+    await until(async () => await page.locator('tbody tr').count() === 1, 'errors of sms');
+    assert.equal(new URL(page.url()).search, '?type=sms');
+    assert.equal(await page.title(), 'Errors: sms · weir');
+    await page.getByLabel('Type').selectOption('');
+    await row.getByRole('link', { name: /^3 jobs/ }).click();
+    await until(async () => await page.locator('.row').count() === 3, 'the jobs of the group');
+    await page.getByText('* no such user "*"', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'any error' }).click();
+    await until(async () => await page.locator('.row').count() === 4, 'all of mail');
+    // it follows what happens
+    await page.goto(`${server.url}/errors`);
+    await row.waitFor();
+    await fail(server, 'mail', '550 no such user "zoe"');
+    await until(async () => (await row.innerText()).startsWith('4'), 'one more');
+});
+
+test('a group is retried: one first, then the rest, which stops when they fail again', async (t) => {
+    const server = await t.serve();
+    for (let i = 0; i < 15; i++)
+        await fail(server, 'mail', `550 no such user "${i}"`);
+    await fail(server, 'mail', 'timeout after 30 s');
+    const page = await t.open(server, '/errors');
+    const row = page.getByRole('row').filter({ hasText: 'no such user' });
+    await row.getByRole('button', { name: 'Retry' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Try one' }).click();
+    const job = await until(() => server.take('mail'));
+    assert.equal(job.id, 15);
+    await server.finish(job, { result: {} });
+    await dialog.getByText('It is complete.').waitFor();
+    await dialog.getByRole('button', { name: 'Retry the group' }).click();
+    for (let i = 0; i < 6; i++)
+        await server.finish(await until(() => server.take('mail')), { error: '550 no such user "again"' });
+    await dialog.getByText('Stopped, since they fail again.').waitFor();
+    const { counts } = await server.call('GET', '/v1/stats');
+    assert.deepEqual([counts.complete, counts.inactive, counts.failed], [1, 4, 11]);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    // all at once, and only those of the group
+    await row.getByRole('button', { name: 'Retry' }).click();
+    await dialog.getByLabel('How fast').selectOption('all at once');
+    await dialog.getByRole('button', { name: 'Retry the group' }).click();
+    await dialog.getByText('All of them are queued again.').waitFor();
+    assert.equal((await server.call('GET', '/v1/stats')).counts.failed, 1);
+    assert.equal(await server.state(16), 'failed');
+});
+
+test('a group is deleted after a count, and nothing else', async (t) => {
+    const server = await t.serve();
+    await failSome(server);
+    const page = await t.open(server, '/types/mail');
+    const part = page.getByRole('region', { name: 'Errors' });
+    await part.getByRole('row').filter({ hasText: 'no such user' }).getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('This concerns 3 jobs.').waitFor();
+    await dialog.getByRole('button', { name: 'Delete 3' }).click();
+    await until(async () => (await server.call('GET', '/v1/stats')).counts.failed === 2);
+    assert.equal(await server.state(4), 'failed');
+    await until(async () => await part.locator('tbody tr').count() === 1, 'the other group');
+});
+
+test('who may only read sees errors without buttons, and one of several types chooses one', async (t) => {
+    const server = await t.serve();
+    await failSome(server);
+    server.token = server.addToken('boss', '--role', 'admin');
+    const reader = server.addToken('eye', '--role', 'read');
+    const both = server.addToken('two', '--role', 'admin', '--type', 'mail', '--type', 'sms');
+    await until(async () => (await server.raw('GET', '/v1/stats', undefined, both)).status === 200 &&
+        (await server.raw('GET', '/v1/stats', undefined, '')).status === 401);
+    const page = await t.open(server, '/errors', { token: reader });
+    await page.locator('tbody tr').first().waitFor();
+    assert.equal(await page.locator('tbody button').count(), 0);
+    const other = await t.open(server, '/errors', { token: both });
+    await other.getByText('name one (mail, sms)').waitFor();
+    await other.getByLabel('Type').selectOption('mail');
+    await other.locator('tbody tr').first().waitFor();
+});
+
+test('a type has its slowest jobs', async (t) => {
+    const server = await t.serve();
+    await server.ended({ type: 'mail', data: {} }, { result: 1 });
+    await server.add({ type: 'mail', data: {} });
+    await server.take('mail', 'box:1');
+    const page = await t.open(server, '/types/mail');
+    await page.getByRole('region', { name: 'Slowest of the last 1' }).getByRole('link', { name: '#1' }).waitFor();
+    await page.getByRole('region', { name: 'Running longest' }).getByText('box:1').waitFor();
+});
+
+// What the store has of the past: minutes ago, what happened in each.
+function putPast(server, type, from, to, record) {
+    const slot = Math.floor(Date.now() / 60000);
+    const rows = Array.from({ length: to - from }, (_, i) => ({ step: '1m', slot: slot - from - i, type, record }));
+    return server.call('POST', '/v1/batch', { ops: [{ op: 'trend_put', rows }] });
+}
+
+test('what needs attention is named, with a link to where one acts', async (t) => {
+    const server = await t.serve();
+    await putPast(server, 'mail', 16, 60, 'added=5 complete=5 backlog=1');
+    await putPast(server, 'film', 16, 60, 'added=5 complete=5 backlog=50');
+    for (let i = 0; i < 10; i++)
+        await fail(server, 'mail', `550 no such user "${i}"`);
+    await server.call('POST', '/v1/jobs', Array.from({ length: 400 }, () => ({ type: 'film', data: {} })));
+    await server.take('film', 'box:1');
+    const lost = await server.call('POST', '/v1/take', { types: ['film'], n: 1, worker: 'box:2', lease: '100ms' });
+    assert.equal(lost.jobs.length, 1);
+    await until(async () => await server.state(lost.jobs[0].id) === 'inactive', 'its lease is over');
+    const page = await t.open(server, '/');
+    const part = page.getByRole('alert', { name: 'Needs attention' });
+    await part.getByText('“mail” fails: 100 % of 10 runs in the last 15 minutes, 0.0 % in the hour before.').waitFor();
+    await part.getByText('Most often: * no such user "*".').waitFor();
+    await part.getByText('The backlog of “film” grows: 399 wait, 50 did 15 minutes ago.').waitFor();
+    await part.getByText('1 job lost its worker in the last 15 minutes').waitFor();
+    await part.getByRole('link', { name: 'Its errors' }).click();
+    await page.getByRole('heading', { name: 'Errors of mail' }).waitFor();
+});
+
+test('nothing needs attention where all is as before', async (t) => {
+    const server = await t.serve();
+    await putPast(server, 'mail', 1, 60, 'added=9 complete=6 failed=1 backlog=200');
+    await fail(server, 'mail', 'no');
+    for (let i = 0; i < 5; i++)
+        await server.ended({ type: 'mail', data: {} }, { result: 1 });
+    const page = await t.open(server, '/');
+    const asked = page.waitForResponse((r) => /v1\/history.*type=mail/.test(r.url()));
+    await asked;
+    await page.getByRole('heading', { name: 'Types' }).waitFor();
+    assert.equal(await page.getByRole('alert', { name: 'Needs attention' }).count(), 0);
+});
+
+test('parameters that an address does not understand are named', async (t) => {
+    const server = await t.serve();
+    const page = await t.open(server, '/errors?tpye=mail');
+    await page.getByText('unknown parameter “tpye”; this view accepts type').waitFor();
+    await page.goto(`${server.url}/?span=5m`);
+    await page.getByText('span: “5m” is none of 15m, 3h, 24h, 7d, 1y').waitFor();
+    await page.goto(`${server.url}/failed?type=mail&order=desc`);
+    await page.locator('.empty').waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+});
+
+test('a broken address shows the page that says so', async (t) => {
+    const server = await t.serve();
+    const page = await t.open(server, '/');
+    const answer = await page.goto(`${server.url}/types/%E0%A4%A`);
+    assert.equal(answer.status(), 404);
+    await page.getByRole('navigation').waitFor();
+    await page.getByText('The store has no such type').waitFor();
+});
+
+test('names of types as long as they may be fit, at three widths', async (t) => {
+    const server = await t.serve();
+    const long = 'x'.repeat(128);
+    await fail(server, long, 'no');
+    await server.add({ type: long, data: {} });
+    await server.add({ type: long, data: {} });
+    await server.take(long, 'box:1');
+    for (const width of [390, 1280, 1920]) {
+        const page = await t.open(server, '/', { width });
+        for (const path of ['/', '/errors', '/types', `/types/${long}`, '/workers', '/failed', `/failed?type=${long}&error=no`,
+            '/jobs/1']) {
+            await page.goto(server.url + path);
+            await page.getByText('live', { exact: true }).waitFor();
+            await until(async () => (await page.locator('main').innerText()).includes(long), `${path} at ${width}`);
+            const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            assert.ok(over <= 0, `${path} at ${width}: ${over} pixels too wide`);
+        }
+    }
+});
