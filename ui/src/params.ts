@@ -9,7 +9,7 @@ const KNOWN: [RegExp, string[]][] = [
     [/^\/jobs$/, [...LIST, 'state']],
     [/^\/types\/./, ['span']],
     [/^\/errors$/, ['type']],
-    [/^\/schedules$/, ['name']],
+    [/^\/schedules$/, ['name', 'after']],
     [/^\/tasks$/, ['classifier', 'relative_ids', 'state']],
     [/^\/bus$/, ['address']],
     [/^\/audit$/, ['token', 'action', 'id', 'since']],
