@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "core/firing.h"
 #include "core/job.h"
+#include "core/values.h"
 #include "op/row.h"
 
 /* ---- checks ---- */
@@ -23,6 +24,37 @@ weir_code weir__schedule_name_check(const char *name, weir_error *err)
 bool weir__schedule_is_own(const char *name)
 {
     return strncmp(name, WEIR_OWN_SCHEDULE, strlen(WEIR_OWN_SCHEDULE)) == 0;
+}
+
+weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
+                              weir_error *err)
+{
+    weir_buf    change = { 0 };
+    const char *own = s->job.values;
+    size_t      len = own && !s->job.values_len ? strlen(own) : s->job.values_len;
+    *out = s->job;
+    weir__buf_str(&change, "{\"schedule\":");
+    weir__json_string(&change, s->name, strlen(s->name));
+    weir__buf_printf(&change, ",\"scheduled_at\":%lld}", (long long)at);
+    weir_code rc = change.failed ? weir_fail(err, WEIR_ENOMEM, "schedule: out of memory")
+                                 : weir__values_merge(values, own, len,
+                                                      change.data, change.len, err);
+    weir__buf_fini(&change);
+    out->values = values->data;
+    out->values_len = values->len;
+    return rc;
+}
+
+/* Its firings add values, for which there must be room. */
+static weir_code check_job(const weir_schedule *s, weir_error *err)
+{
+    weir_buf  values = { 0 };
+    weir_spec spec;
+    weir_code rc = weir__spec_check(&s->job, -1, err);
+    if (!rc)
+        rc = weir__schedule_spec(s, WEIR__MAX_AT, &values, &spec, err);
+    weir__buf_fini(&values);
+    return rc ? weir__fail_inside(err, rc, "job") : WEIR_OK;
 }
 
 weir_code weir__schedule_check(const weir_schedule *s, weir_error *err)
@@ -43,8 +75,7 @@ weir_code weir__schedule_check(const weir_schedule *s, weir_error *err)
     if ((unsigned)s->missed > WEIR_MISSED_ALL || (unsigned)s->overlap > WEIR_OVERLAP_REPLACE)
         return weir__fail_field(err, WEIR_EINVAL, (unsigned)s->missed > WEIR_MISSED_ALL ? "missed" :
                                 "overlap", "unknown value");
-    rc = weir__spec_check(&s->job, -1, err);
-    return rc ? weir__fail_inside(err, rc, "job") : WEIR_OK;
+    return check_job(s, err);
 }
 
 weir_code weir__schedule_record_check(const char *name, const char *record, size_t len,

@@ -17,6 +17,10 @@ weir_code weir__schedule_record_check(const char *name, const char *record, size
 /* Is everything of it that a caller gives right: expression, zone, limits, job? */
 weir_code weir__schedule_check(const weir_schedule *s, weir_error *err);
 
+/* What a firing adds. The values of the job are in `values`. */
+weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
+                              weir_error *err);
+
 /* As JSON for people and programs, all but the last bracket. */
 void weir__schedule_json(weir_buf *out, const weir_schedule *s);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/firing.h"
-#include "core/values.h"
 #include "op/schedule.h"
 
 void weir__schedule_load(const weir_schedule_row *row, weir_arena *arena, weir_kept *out)
@@ -36,21 +35,4 @@ weir_token weir__schedule_token(const weir_schedule *s, uint64_t turn,
     snprintf(key, WEIR_MAX_TOKEN + 1, "schedule %016llx %s", (unsigned long long)s->series,
              s->name);
     return (weir_token){ .key = key, .number = turn };
-}
-
-weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
-                              weir_error *err)
-{
-    weir_buf change = { 0 };
-    *out = s->job;
-    weir__buf_str(&change, "{\"schedule\":");
-    weir__json_string(&change, s->name, strlen(s->name));
-    weir__buf_printf(&change, ",\"scheduled_at\":%lld}", (long long)at);
-    weir_code rc = change.failed ? weir_fail(err, WEIR_ENOMEM, "schedule: out of memory")
-                                 : weir__values_merge(values, s->job.values, s->job.values_len,
-                                                      change.data, change.len, err);
-    weir__buf_fini(&change);
-    out->values = values->data;
-    out->values_len = values->len;
-    return rc;
 }

@@ -27,8 +27,4 @@ weir_op weir__schedule_op_put(const weir_schedule *s, uint64_t version, int64_t 
 weir_token weir__schedule_token(const weir_schedule *s, uint64_t turn,
                                 char key[WEIR_MAX_TOKEN + 1]);
 
-/* What a firing adds. The values of the job are in `values`. */
-weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
-                              weir_error *err);
-
 #endif

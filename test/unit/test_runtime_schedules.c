@@ -197,6 +197,19 @@ RT_CLOCK_TEST(a_span_is_filled_once)
     assert_int_equal(n, 3);
 }
 
+/* A firing adds two values to those of the job; a schedule without room for them could never fire. */
+RT_TEST(a_firing_has_room_for_its_values)
+{
+    char   values[WEIR_MAX_VALUES * 10 + 3] = "{";
+    size_t n = 1;
+    for (int i = 0; i < WEIR_MAX_VALUES - 1; i++)
+        n += (size_t)snprintf(values + n, sizeof values - n, "%s\"v%d\":1", i ? "," : "", i);
+    snprintf(values + n, sizeof values - n, "}");
+    weir_schedule s = { .name = "s", .when = "@hourly", .job = { .type = "a", .values = values } };
+    assert_int_equal(weir_schedule_put(t->q, &s, &t->err), WEIR_ELIMIT);
+    assert_string_equal(t->err.field, "job.values");
+}
+
 RT_TEST(what_weir_keeps_for_itself)
 {
     weir_schedule   s = { .name = WEIR_OWN_SCHEDULE "x", .when = "@hourly",
@@ -622,6 +635,7 @@ int main(void)
         cmocka_unit_test(a_pause_leaves_firings_out),
         cmocka_unit_test(by_hand),
         cmocka_unit_test(a_span_is_filled_once),
+        cmocka_unit_test(a_firing_has_room_for_its_values),
         cmocka_unit_test(what_weir_keeps_for_itself),
         cmocka_unit_test(a_change_keeps_the_history),
         cmocka_unit_test(lists),
