@@ -7,6 +7,7 @@
 
 #include "base/thread.h"
 #include "core/firing.h"
+#include "op/schedule.h"
 #include "runtime/future.h"
 #include "runtime/ops.h"
 #include "runtime/schedules.h"

@@ -86,6 +86,24 @@ static weir_code check_rest(const weir_task_spec *s, weir_error *err)
     return WEIR_OK;
 }
 
+/* The field of an error as a task names it, not its job or its schedule. */
+static weir_code say_member(weir_code rc, weir_error *err)
+{
+    static const struct { const char *theirs, *ours; } names[] = {
+        { "type", "service" }, { "data", "attachment" }, { "when", "schedule" },
+    };
+    for (size_t i = 0; err && i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].theirs);
+        if (strcmp(err->field, names[i].theirs) != 0)
+            continue;
+        if (strncmp(err->msg, names[i].theirs, n) == 0 && err->msg[n] == ':')
+            return weir__fail_field(err, rc, names[i].ours, "%s", err->msg + n + 2);
+        strcpy(err->field, names[i].ours);
+        break;
+    }
+    return rc;
+}
+
 weir_code weir__task_next(const weir_task_spec *spec, int64_t created_at, int64_t after,
                           int64_t *out, weir_error *err)
 {
@@ -93,9 +111,7 @@ weir_code weir__task_next(const weir_task_spec *spec, int64_t created_at, int64_
     size_t        n;
     *out = 0;
     weir_code rc = weir_schedule_next(&s, after, out, 1, &n, err);
-    if (rc && err && strcmp(err->field, "when") == 0)
-        strcpy(err->field, "schedule");             /* as a task names it */
-    return rc;
+    return rc ? say_member(rc, err) : WEIR_OK;
 }
 
 /* ---- the index ---- */
@@ -218,5 +234,6 @@ weir_code weir__task_draft(task_draft *d, const weir_task_spec *spec, int64_t no
     if (d->data.failed)
         return weir_fail(err, WEIR_ENOMEM, "task: out of memory");
     weir_spec job = weir__task_job(d, spec);
-    return weir__spec_check(&job, -1, err);
+    rc = weir__spec_check(&job, -1, err);
+    return rc ? say_member(rc, err) : WEIR_OK;
 }

@@ -133,6 +133,7 @@ static void what_is_wrong_is_named(rig *r)
     static const struct { weir_task_spec spec; const char *field; weir_code code; } wrong[] = {
         { { 0 }, "service", WEIR_EINVAL },
         { { .service = "a@1" }, "service", WEIR_EINVAL },
+        { { .service = "a\nb" }, "service", WEIR_EINVAL },
         { { .service = "a", .id = "" }, "id", WEIR_EINVAL },
         { { .service = "a", .attachment = "{" }, "attachment", WEIR_EINVAL },
         { { .service = "a", .version = -1 }, "version", WEIR_EINVAL },
@@ -154,6 +155,14 @@ static void what_is_wrong_is_named(rig *r)
     weir_task_spec too_long = { .service = "a", .relative_id = long_text };
     assert_int_equal(weir_task_submit(r->tasks, &too_long, 1, NULL, &r->err), WEIR_ELIMIT);
     assert_string_equal(r->err.field, "relative_id");
+    char *large = malloc(WEIR_MAX_DATA + 1);        /* as JSON, and too much with the rest */
+    memset(large, '1', WEIR_MAX_DATA);
+    large[WEIR_MAX_DATA] = 0;
+    too_long = (weir_task_spec){ .service = "a", .attachment = large };
+    assert_int_equal(weir_task_submit(r->tasks, &too_long, 1, NULL, &r->err), WEIR_ELIMIT);
+    assert_string_equal(r->err.field, "attachment");
+    assert_int_equal(strncmp(r->err.msg, "attachment: ", 12), 0);
+    free(large);
     assert_int_equal(rt_count(&r->t, WEIR_STATE_ANY), 0);
 }
 
