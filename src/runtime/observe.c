@@ -231,6 +231,10 @@ static weir_code check(const weir_observing *how, weir_next_fn *on_next, weir_er
     if (how->buffer_ms < 0 || how->buffer_ms > WEIR_MAX_MS)
         return weir__fail_field(err, WEIR_EINVAL, "buffer_ms", "%lld, must be 0 to %lld "
                                 "(WEIR_MAX_MS)", (long long)how->buffer_ms, (long long)WEIR_MAX_MS);
+    if (how->buffer_ms && how->buffer_count < 2)
+        return weir__fail_field(err, WEIR_EINVAL, "buffer_ms", "%lld has no effect with a "
+                                "buffer_count of %d, which must be at least 2",
+                                (long long)how->buffer_ms, how->buffer_count);
     if (how->held && how->held < how->buffer_count)
         return weir__fail_field(err, WEIR_EINVAL, "held", "%d, must be at least buffer_count (%d)",
                                 how->held, how->buffer_count);

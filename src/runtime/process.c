@@ -20,6 +20,9 @@ static weir_code check_config(weir_pool_config *c, const char *type, weir_error 
         return weir__fail_field(err, WEIR_EINVAL, "handler", "missing");
     if (!type && (!c->types || !c->types[0]))
         return weir__fail_field(err, WEIR_EINVAL, "type", "missing");
+    if (type && c->types)
+        return weir__fail_field(err, WEIR_EINVAL, "types", "given beside the type %.60s; leave one "
+                                "of them NULL", type);
     if (c->threads < 0 || c->threads > WEIR_MAX_THREADS)
         return weir__fail_field(err, WEIR_EINVAL, "threads", "%d, must be 1 to %d "
                                 "(WEIR_MAX_THREADS)", c->threads, WEIR_MAX_THREADS);

@@ -609,6 +609,30 @@ case_explain() {
     status 2 weir explain
 }
 
+case_explain_a_type() {
+    weir add mail --delay 1h --quiet
+    status 0 weir explain mail
+    narrow out
+    has out "type mail"
+    has out "None of its jobs waits or runs. 1 is delayed."
+    weir add mail --quiet
+    weir explain mail | tr -s "\n " " " >out
+    has out "1 of its jobs waits for a worker"
+    has out "None was ever taken"
+    has out "weir work mail --exec COMMAND"
+    weir pause mail
+    status 0 weir explain mail --json
+    json_lines out
+    has out '"why":"Its jobs are not taken, because the type is paused. 1 is delayed."'
+    has out "\"help\":\"weir resume 'mail'\""
+    status 3 weir explain mial
+    has err "did you mean 'mail'?"
+    weir schedule add report '@daily' mail --quiet
+    status 3 weir explain report
+    has err "weir schedule explain report"
+    status 0 weir explain 1 mail
+}
+
 case_story() {
     weir add mail --delay 1h -p high
     weir update 1 --priority low

@@ -26,6 +26,8 @@ case_bad_calls() {
     status 2 weir observe mail --lease 1ms
     status 2 weir observe mail --when 'data.region ='
     has err 'column 14'
+    status 2 weir observe mail --auto-ack --window 2
+    has err '--auto-ack or --window'
 }
 
 case_each_answer() {
@@ -82,6 +84,8 @@ case_wrong_answers() {
     wait_for grep -q 'answer for job 1' observe.err
     wait_for grep -q 'answer for job 99' observe.err
     wait_for grep -q 'answer "x"' observe.err
+    has observe.err 'answer for job 1: result: not JSON: the text ends too early at byte 1'
+    has observe.err '"soon"'
     job_is 1 active
     echo 1 >&7
     wait_for job_is 1 complete

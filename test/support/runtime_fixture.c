@@ -15,12 +15,19 @@
 static int64_t turned_now(void *ctx)
 {
     rt *t = ctx;
+    return atomic_load(&t->now) - atomic_load(&t->set_back);
+}
+
+static int64_t turned_steady(void *ctx)
+{
+    rt *t = ctx;
     return atomic_load(&t->now);
 }
 
 static weir_code try_to_open(rt *t, weir_queue **q)
 {
-    weir_options opt = { .now = t->test_clock ? turned_now : NULL, .now_ctx = t };
+    weir_options opt = { .now = t->test_clock ? turned_now : NULL, .now_ctx = t,
+                         .steady = t->test_clock ? turned_steady : NULL };
     return weir_open(q, t->url, &opt, &t->err);
 }
 
@@ -134,6 +141,12 @@ void rt_later(rt *t, int64_t ms)
     if (t->served)
         weir_wake(t->served);
     weir_wake(t->q);
+}
+
+void rt_set_back(rt *t, int64_t ms)
+{
+    atomic_fetch_add(&t->set_back, ms);
+    rt_later(t, 0);
 }
 
 uint64_t rt_add(rt *t, const weir_spec *spec)

@@ -29,6 +29,7 @@ typedef struct rt {
     char            url[TEMPDIR_MAX + 256];
     bool            test_clock;
     _Atomic int64_t now;
+    _Atomic int64_t set_back;             /* the wall clock is behind `now` */
     weir_error      err;                  /* of the last call */
     weir_queue     *served;               /* "served:": what a server in this process serves */
     struct srv_server *server;
@@ -55,6 +56,8 @@ void rt_check_and_close(rt *t);
 
 /* Turn the clock. */
 void rt_later(rt *t, int64_t ms);
+/* Somebody sets the wall clock back, and leaves it so; time goes on. */
+void rt_set_back(rt *t, int64_t ms);
 
 uint64_t   rt_add(rt *t, const weir_spec *spec);
 uint64_t   rt_add_type(rt *t, const char *type);

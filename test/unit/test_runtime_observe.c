@@ -388,6 +388,46 @@ RT_CLOCK_TEST(polled_at_its_interval)
     stop(t, s, &c);
 }
 
+/* Somebody sets the clock back by an hour and leaves it so: polls, groups, and the wait before the
+ * next attempt take as long as they would have. */
+static void waits_go_on(const char *url)
+{
+    enum { HOUR_MS = 3600000 };
+    rt       opened, *t = &opened;
+    consumer polls = CONSUMER_INIT, gathers = CONSUMER_INIT, fails = CONSUMER_INIT;
+    fails.answer = WEIR_EJOB;
+    rt_open(t, url, true);
+    weir_stream *a = observe(t, "a", (weir_observing){ .poll_ms = 10000 }, &polls);
+    weir_stream *b = observe(t, "b", (weir_observing){ .buffer_count = 9, .buffer_ms = 9000 },
+                             &gathers);
+    weir_stream *c = observe(t, "c", (weir_observing){ 0 }, &fails);
+    rt_add_type(t, "b");
+    uint64_t id = rt_add(t, &(weir_spec){ .type = "c", .attempts = 2,
+                                          .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 8000 } });
+    rt_until(t, id, WEIR_STATE_DELAYED);
+    rt_until_count(t, WEIR_STATE_ACTIVE, 1);        /* b, in its group */
+    rt_set_back(t, HOUR_MS);
+    rt_add_type(t, "a");
+    assert_false(gate_wait_ms(&polls.came, 1, 20));
+    assert_int_equal(gate_now(&gathers.came), 0);
+    assert_int_equal(gate_now(&fails.came), 1);
+    rt_later(t, 10000);
+    gate_wait(&polls.came, 1);
+    gate_wait(&gathers.came, 1);
+    gate_wait(&fails.came, 2);
+    stop(t, a, &polls);
+    stop(t, b, &gathers);
+    stop(t, c, &fails);
+    rt_check_and_close(t);
+}
+
+static void waits_go_on_when_the_clock_stays_set_back(void **state)
+{
+    (void)state;
+    waits_go_on(RT_MEM);
+    waits_go_on(RT_SQLITE);
+}
+
 /* ---- the end ---- */
 
 RT_TEST(cancelled_by_its_consumer)
@@ -440,12 +480,15 @@ static void errors_reach_the_consumer(void **state)
 static void streams_that_cannot_be(void **state)
 {
     (void)state;
+    static const char *const of_b[] = { "b", NULL };
     static const struct { weir_observing how; const char *field; } wrong[] = {
         { { .demand = -2 }, "demand" },
         { { .take = -1 }, "take" },
         { { .poll_ms = -1 }, "poll_ms" },
         { { .buffer_count = WEIR_MAX_BUFFER + 1 }, "buffer_count" },
         { { .buffer_ms = -1 }, "buffer_ms" },
+        { { .buffer_ms = 10 }, "buffer_ms" },
+        { { .types = of_b }, "types" },
         { { .held = 3, .buffer_count = 4 }, "held" },
         { { .threads = WEIR_MAX_THREADS + 1 }, "threads" },
         { { .lease_ms = 1 }, "lease_ms" },
@@ -486,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_buffer_by_time),
         cmocka_unit_test(what_is_in_the_buffer_goes_back),
         cmocka_unit_test(polled_at_its_interval),
+        cmocka_unit_test(waits_go_on_when_the_clock_stays_set_back),
         cmocka_unit_test(cancelled_by_its_consumer),
         cmocka_unit_test(ended_with_its_queue),
         cmocka_unit_test(errors_reach_the_consumer),

@@ -1,6 +1,8 @@
 /* cmd_get.c - weir get and weir explain: one job, for people. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/cmd/explain_type.h"
 #include "cli/say.h"
 #include "cli/store.h"
 
@@ -174,22 +176,32 @@ static weir_code get_one(cli *c, weir_queue *q, uint64_t id)
     return rc;
 }
 
-/* Each id on its own; the status is that of the first that did not work. */
-static int each_id(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id))
+/* An argument of digits is an id; others are names, for commands that know some. */
+static bool is_id(const char *arg)
+{
+    return isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")];
+}
+
+/* Each argument on its own; the status is that of the first that did not work. `named`: NULL when
+ * all must be ids. */
+static int each_arg(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id),
+                    weir_code (*named)(cli *c, weir_queue *q, const char *name))
 {
     weir_queue *q;
     uint64_t    id;
     int         status = 0;
     for (int i = 0; i < c->n_args; i++)
-        if (opt_id(c->args[i], &id, &c->err))
+        if ((!named || is_id(c->args[i])) && opt_id(c->args[i], &id, &c->err))
             return cli_usage(c, "%s", c->err.msg);
     if (cli_open(c, CLI_LOOK, &q))
         return cli_fail(c);
     for (int i = 0; i < c->n_args; i++) {
-        opt_id(c->args[i], &id, NULL);
         if (i && !c->json)
             putchar('\n');
-        if (!one(c, q, id))
+        bool is_name = named && !is_id(c->args[i]);
+        if (!is_name)
+            opt_id(c->args[i], &id, NULL);
+        if (!(is_name ? named(c, q, c->args[i]) : one(c, q, id)))
             continue;
         fflush(stdout);
         int s = cli_fail(c);
@@ -202,7 +214,7 @@ static int each_id(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id))
 static int run_get(cli *c, const void *values)
 {
     (void)values;
-    return each_id(c, get_one);
+    return each_arg(c, get_one, NULL);
 }
 
 const command cmd_get = {
@@ -320,14 +332,16 @@ static weir_code explain_one(cli *c, weir_queue *q, uint64_t id)
 static int run_explain(cli *c, const void *values)
 {
     (void)values;
-    return each_id(c, explain_one);
+    return each_arg(c, explain_one, explain_type);
 }
 
 const command cmd_explain = {
-    .name = "explain", .group = GROUP_LOOK, .args = "ID...", .min_args = 1, .max_args = -1,
-    .summary = "why a job is not running, or what became of it",
+    .name = "explain", .group = GROUP_LOOK, .args = "ID|TYPE...", .min_args = 1, .max_args = -1,
+    .words = "<type>",
+    .summary = "why a job, or the jobs of a type, are not running",
     .help = "Says why, what would help, and all that happened when, as `weir get` does. Of a job "
-            "that runs: which worker has it, for how long, and when its lease ends.",
-    .examples = "weir explain 12\n",
+            "that runs: which worker has it, for how long, and when its lease ends. Of a type: "
+            "what keeps its jobs from running. An argument of digits is an id.",
+    .examples = "weir explain 12\nweir explain mail\n",
     .run = run_explain,
 };

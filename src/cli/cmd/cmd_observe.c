@@ -179,34 +179,37 @@ static size_t held(observer *o)
     return n;
 }
 
-static weir_code answer_done(weir_job *job, const char *rest)
+static weir_code answer_done(weir_job *job, const char *rest, weir_error *err)
 {
-    return weir_job_done(job, *rest ? rest : NULL, 0, NULL);
+    return weir_job_done(job, *rest ? rest : NULL, 0, err);
 }
 
-static weir_code answer_fail(weir_job *job, const char *rest)
+/* weir_job_fail() has no weir_error: the text of the code is all there is to say. */
+static weir_code failed(weir_code rc, weir_error *err)
 {
-    weir_code rc = weir_job_fail(job, "%s", *rest ? rest : "failed");
-    return rc == WEIR_EJOB ? WEIR_OK : rc;
+    return rc == WEIR_EJOB ? WEIR_OK : weir_fail(err, rc, "%s", weir_code_text(rc));
 }
 
-static weir_code answer_give_up(weir_job *job, const char *rest)
+static weir_code answer_fail(weir_job *job, const char *rest, weir_error *err)
 {
-    weir_code rc = weir_job_give_up(job, "%s", *rest ? rest : "given up");
-    return rc == WEIR_EJOB ? WEIR_OK : rc;
+    return failed(weir_job_fail(job, "%s", *rest ? rest : "failed"), err);
 }
 
-static weir_code answer_return(weir_job *job, const char *rest)
+static weir_code answer_give_up(weir_job *job, const char *rest, weir_error *err)
 {
-    int64_t delay_ms = 0;
-    if (*rest && weir_duration_parse(rest, &delay_ms, NULL))
-        return WEIR_EINVAL;
-    return weir_job_return(job, delay_ms, NULL);
+    return failed(weir_job_give_up(job, "%s", *rest ? rest : "given up"), err);
+}
+
+static weir_code answer_return(weir_job *job, const char *rest, weir_error *err)
+{
+    int64_t   delay_ms = 0;
+    weir_code rc = *rest ? weir_duration_parse(rest, &delay_ms, err) : WEIR_OK;
+    return rc ? rc : weir_job_return(job, delay_ms, err);
 }
 
 static const struct {
     const char *word;
-    weir_code (*run)(weir_job *job, const char *rest);
+    weir_code (*run)(weir_job *job, const char *rest, weir_error *err);
 } answers[] = {
     { "", answer_done },        { "done", answer_done },       { "fail", answer_fail },
     { "return", answer_return }, { "give-up", answer_give_up },
@@ -235,11 +238,12 @@ static void answer(observer *o, char *line)
         cli_note(o->c, "answer for job %" PRIu64 ": it does not wait for one", id);
         return;
     }
-    weir_code rc = answers[i].run(job, rest);
+    weir_error err;
+    weir_code  rc = answers[i].run(job, rest, &err);
     if (rc == WEIR_EINVAL || rc == WEIR_ELIMIT || rc == WEIR_ENOMEM)
         hold(o, job);                       /* the answer was refused: another may come */
     if (rc)
-        cli_note(o->c, "answer for job %" PRIu64 ": %s", id, weir_code_text(rc));
+        cli_note(o->c, "answer for job %" PRIu64 ": %s", id, err.msg);
 }
 
 /* Read what there is of answers. False: no more will come. */
@@ -316,6 +320,9 @@ static int run_observe(cli *c, const void *values)
     o = (observer){ .c = c, .auto_ack = opt->auto_ack, .lock = PTHREAD_MUTEX_INITIALIZER,
                     .is_pipe = !fstat(STDOUT_FILENO, &st) && S_ISFIFO(st.st_mode),
                     .line = malloc(MAX_ANSWER), .ended = eventfd(0, EFD_CLOEXEC) };
+    if (opt->auto_ack && opt->window.set)
+        return cli_usage(c, "either --auto-ack or --window: no job waits for an answer with "
+                         "--auto-ack");
     if (cli_when_check(c, opt->when))
         return cli_usage(c, "--%s", c->err.msg);
     signal(SIGPIPE, SIG_IGN);
