@@ -84,6 +84,18 @@ grep -rHn '#include "' include/weir | grep -v '"weir/' |
 # program public headers and some of the server alone.
 scripts/check-includes.py 2>&1 | check "dependencies point one way, through all headers"
 
+# A public struct can grow: it has reserved members, or is one of these, which weir allocates one by
+# one, or which are values that stay as they are.
+fixed=' weir_backoff weir_cursor weir_error weir_header weir_keep weir_reply
+weir_bus_addresses weir_error_groups weir_event weir_explanation weir_job weir_lines weir_page
+weir_report weir_retry_tasks weir_schedules weir_stats weir_story weir_task weir_task_page '
+awk '/^typedef struct weir_[a-z_]* \{/ { name = $3; grows = 0 }
+     /reserved\[WEIR_RESERVED/ { grows = 1 }
+     name && $0 == "} " name ";" { if (!grows) print name; name = "" }' include/weir/*.h |
+while read -r name; do
+    echo $fixed | grep -qw "$name" || echo "$name has no reserved members"
+done | check "every struct that callers allocate, or that is in an array, has reserved members"
+
 # The size of a public struct that can grow is asserted.
 awk '/^typedef struct weir_[a-z_]* \{/ { name = $3 }
      /void +\*reserved\[WEIR_RESERVED/ { print name }' include/weir/*.h | while read -r name; do
@@ -104,10 +116,10 @@ grep -v '^#' scripts/retired-words.txt | while IFS='|' read -r line; do
     rest=${line%|*}
     instead=${rest##*|}
     word=${rest%|*}
-    grep -rnowE "$word" src include docs examples clients bench ui/src README.md \
-        CONTRIBUTING.md "$tmp/unreleased" --include='*.mdoc' \
-        --include='*.[ch]' --include='*.[ch]pp' --include='*.lua' --include='*.md' --include='*.py' --include='*.js' \
-        --include='*.ts' --include='*.tsx' |
+    grep -rnowiP "(?:$word)" src include docs examples clients bench ui/src scripts README.md \
+        CONTRIBUTING.md "$tmp/unreleased" --include='*.mdoc' --include='*.json' --include='*.sh' \
+        --include='*.[ch]' --include='*.[ch]pp' --include='*.lua' --include='*.md' --include='*.py' \
+        --include='*.js' --include='*.ts' --include='*.tsx' --exclude-dir=node_modules |
         while IFS= read -r hit; do
             hit=${hit#"$tmp/unreleased/"}
             for path in $paths; do

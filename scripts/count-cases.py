@@ -41,12 +41,12 @@ def count(entry):
 def explain(entry, remark):
     """Print what a failed program said about its failures."""
     print("FAILED %s: %s" % (entry["name"], remark))
-    told = False
+    shown = False
     for line in entry.get("stdout", "").splitlines():
         case = CASE.match(line)
         if case:
-            told = bool(case.group(1) or case.group(2))
-        if told:
+            shown = bool(case.group(1) or case.group(2))
+        if shown:
             print("    " + line)
     for line in entry.get("stderr", "").splitlines()[-STDERR_LINES:]:
         print("    " + line)

@@ -62,6 +62,7 @@ typedef struct weir_bus_address {
     size_t      here, elsewhere;    /* consumers in this process, in others */
     uint64_t    delivered;          /* messages for consumers here, since the address has some */
     double      per_second;         /* of these, over the last seconds */
+    void       *reserved[WEIR_RESERVED];
 } weir_bus_address;
 
 typedef struct weir_bus_addresses {

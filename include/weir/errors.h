@@ -35,6 +35,7 @@ typedef struct weir_error_group {
     int64_t     first_at;       /* when the first of them failed, and the last */
     int64_t     last_at;
     uint64_t    example;        /* the job that failed last */
+    void       *reserved[WEIR_RESERVED];
 } weir_error_group;
 
 typedef struct weir_error_groups {

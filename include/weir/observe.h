@@ -28,6 +28,7 @@ typedef struct weir_stream weir_stream;
 typedef struct weir_item {
     weir_job *job;
     void     *value;        /* of weir_observing.map; NULL without it */
+    void     *reserved[WEIR_RESERVED];
 } weir_item;
 
 /* Receives n items: 1, or up to buffer_count. Each item has one outcome, from any thread:

@@ -219,6 +219,7 @@ typedef struct weir_line {
     uint64_t    n;              /* 1, 2, 3 ...: its number in the job's log */
     int64_t     at;
     const char *text;
+    void       *reserved[WEIR_RESERVED];
 } weir_line;
 
 typedef struct weir_lines {
@@ -322,6 +323,7 @@ typedef struct weir_type_stats {
     int64_t       work_ms;              /* time spent in executions that completed, ever */
     int64_t       last_taken_at;        /* when a worker last took one; 0: never */
     int64_t       oldest_at;            /* created_at of the job that is next; 0: none waits */
+    void         *reserved[WEIR_RESERVED];
 } weir_type_stats;
 
 typedef struct weir_stats {
@@ -454,6 +456,7 @@ WEIR_API weir_code weir_job_parse(const char *json, size_t len, weir_job **out, 
 typedef struct weir_moment {
     int64_t     at;
     const char *what;
+    void       *reserved[WEIR_RESERVED];
 } weir_moment;
 
 typedef struct weir_story {

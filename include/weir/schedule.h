@@ -65,6 +65,7 @@ typedef struct weir_firing {
     int64_t          done_at;
     weir_firing_kind outcome;
     uint64_t         job;            /* 0: none */
+    void            *reserved[WEIR_RESERVED];
 } weir_firing;
 
 /* Schedules whose names begin with this are kept by weir itself: they can be read and removed; a

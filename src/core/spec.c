@@ -289,7 +289,9 @@ weir_code weir__lines_valid(const weir_line *lines, size_t n, weir_error *err)
         return OVER(err, "log", n, " lines", WEIR_MAX_LOG);
     for (size_t i = 0; i < n; i++) {
         const weir_line *l = &lines[i];
-        weir_code        rc;
+        weir_code        rc = WEIR__CHECK_RESERVED(l, err);
+        if (rc)
+            return weir__fail_inside(err, rc, "log[%zu]", i);
         snprintf(field, sizeof field, "log[%zu].at", i);
         if ((rc = weir__moment_check(l->at, field, err)))
             return rc;

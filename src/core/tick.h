@@ -62,7 +62,7 @@ int64_t weir__keep_until(weir_kept kept, int64_t finished_at);
 typedef struct weir_agenda {
     int64_t at[WEIR_DUE_COUNT];     /* nothing of that sort is due before. May be early, never
                                        late */
-    int64_t wanted;                 /* earliest wish since the last weir__agenda_announce() */
+    int64_t wanted;                 /* earliest time since the last weir__agenda_announce() */
     int64_t announced;              /* what the last one, or the last TICK, said */
 } weir_agenda;
 
@@ -116,7 +116,7 @@ typedef struct weir_tick_ops {
 
 /* Do what is due at `now`, at most `limit` of each sort, in their order. On failure of one step the
  * steps before it stay done. *changed: how many jobs were changed; *next_at: when something is due
- * again, INT64_MAX: nothing, at most `now`: there is more now. The next wish is compared with
+ * again, INT64_MAX: nothing, at most `now`: there is more now. The next time is compared with
  * that. *schedules_due: a schedule is due, and *next_at does not count it. */
 weir_code weir__tick_run(weir_agenda *a, const weir_tick_ops *ops, void *store, int64_t now,
                          size_t limit, size_t *changed, int64_t *next_at, bool *schedules_due);

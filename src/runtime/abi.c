@@ -11,7 +11,7 @@
     X(weir_spec, 168) X(weir_filter, 56) X(weir_options, 88) X(weir_token, 56)                    \
     X(weir_change, 128) X(weir_query, 96) X(weir_settings, 72) X(weir_incoming, 64)               \
     X(weir_pool_config, 80) X(weir_taking, 80) X(weir_ending, 88) X(weir_lease, 56)               \
-    X(weir_schedule, 992) X(weir_content, 72) X(weir_expect, 64) X(weir_mailbox_config, 64)       \
+    X(weir_schedule, 1632) X(weir_content, 72) X(weir_expect, 64) X(weir_mailbox_config, 64)       \
     X(weir_consumer_config, 64) X(weir_service_config, 64) X(weir_workqueue_config, 72)           \
     X(weir_task_spec, 160) X(weir_tasks_config, 64) X(weir_task_query, 80)                        \
     X(weir_task_service, 64) X(weir_observing, 128) X(weir_action, 48) X(weir_trace_config, 56)   \
@@ -20,7 +20,10 @@
     X(weir_added, 56) X(weir_updated, 40) X(weir_metrics, 144) X(weir_info, 432)                  \
     X(weir_imported, 392) X(weir_ended, 392) X(weir_renewed, 376) X(weir_pool_stats, 80)          \
     X(weir_workqueue_stats, 96) X(weir_task_submitted, 448) X(weir_trace_stats, 64)               \
-    X(weir_task_properties, 240)
+    X(weir_task_properties, 240)                                                                  \
+    /* in arrays that weir allocates */                                                           \
+    X(weir_line, 56) X(weir_moment, 48) X(weir_type_stats, 216) X(weir_firing, 64)                \
+    X(weir_item, 48) X(weir_bus_address, 72) X(weir_error_group, 80)
 
 #define SAME_SIZE(type, size)                                                                     \
     _Static_assert(sizeof(void *) != 8 || sizeof(type) == (size),                                 \

@@ -51,7 +51,7 @@ weir_code weir__batcher_start(weir_batcher *b, weir_error *err)
     return rc;
 }
 
-/* Tell the processor that we are only waiting. */
+/* A hint to the processor: this loop only waits. */
 static inline void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

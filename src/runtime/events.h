@@ -29,7 +29,7 @@ typedef struct weir_events {
 
 void weir__events_init(weir_events *e);
 
-/* Tell the listeners. Any thread, also from inside the store. */
+/* Hand the event to the listeners. Any thread, also from inside the store. */
 void weir__events_emit(weir_events *e, const weir_event *events, size_t n);
 
 /* Emit an error event for trouble that no call returns. */

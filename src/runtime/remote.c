@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "core/job.h"
 #include "runtime/group.h"
 #include "runtime/trace.h"
 
@@ -249,7 +250,10 @@ static weir_code op_renew(const weir_lease *leases, size_t n, weir_op *op, weir_
         const weir_lease *l = &leases[i];
         op->u.renew.items[i] = (weir_renewal){ .id = l->id, .delivery = l->delivery,
                                                .lease_ms = l->lease_ms };
-        if ((rc = WEIR__CHECK_RESERVED(l, err)))
+        rc = WEIR__CHECK_RESERVED(l, err);
+        if (!rc)
+            rc = weir__ms_check(l->lease_ms, "lease_ms", err);
+        if (rc)
             weir__fail_inside(err, rc, "leases[%zu]", i);
     }
     return rc;

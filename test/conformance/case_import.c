@@ -89,8 +89,9 @@ static void the_log_comes_along(fixture *f)
 {
     weir_job        j = made(f, 5, WEIR_STATE_FAILED);
     const char     *eighth = keeps_bytes(f) ? "eighth \xfe" : "eighth";
-    const weir_line lines[] = { { 7, f->now - 50, "seventh" }, { 8, f->now - 40, eighth },
-                                { 9, f->now - 30, "" } };
+    const weir_line lines[] = { { .n = 7, .at = f->now - 50, .text = "seventh" },
+                                { .n = 8, .at = f->now - 40, .text = eighth },
+                                { .n = 9, .at = f->now - 30, .text = "" } };
     weir_incoming   in = { .job = &j, .lines = lines, .n_lines = 3 };
     weir_imported   out;
     CHECK_INT(import_many(f, &in, 1, &out), WEIR_OK);
@@ -115,7 +116,7 @@ static void a_log_as_long_as_it_can_be(fixture *f)
     static weir_line lines[WEIR_MAX_LOG];
     weir_job         j = made(f, 5, WEIR_STATE_FAILED);
     for (size_t i = 0; i < WEIR_MAX_LOG; i++)
-        lines[i] = (weir_line){ 4000 + i, f->now, i == 77 ? "needle" : "hay" };
+        lines[i] = (weir_line){ .n = 4000 + i, .at = f->now, .text = i == 77 ? "needle" : "hay" };
     weir_incoming in = { .job = &j, .lines = lines, .n_lines = WEIR_MAX_LOG };
     weir_imported out;
     CHECK_INT(import_many(f, &in, 1, &out), WEIR_OK);
@@ -421,7 +422,8 @@ static void what_cannot_be_is_refused(fixture *f)
 static void logs_that_cannot_be_are_refused(fixture *f)
 {
     weir_job      j = made(f, 5, WEIR_STATE_INACTIVE);
-    weir_line     lines[] = { { 1, 5, "one" }, { 3, 6, "three" } };
+    weir_line     lines[] = { { .n = 1, .at = 5, .text = "one" },
+                              { .n = 3, .at = 6, .text = "three" } };
     weir_incoming in = { .job = &j, .lines = lines, .n_lines = 2 };
     weir_imported out;
     CHECK_INT(import_many(f, &in, 1, &out), WEIR_EINVAL);
@@ -429,10 +431,10 @@ static void logs_that_cannot_be_are_refused(fixture *f)
     lines[0].n = 0;
     CHECK_INT(import_many(f, &in, 1, &out), WEIR_EINVAL);
     CHECK_STR(f->err.msg, "log[0].n: 0, must be at least 1");
-    lines[0] = (weir_line){ 2, 5, NULL };
+    lines[0] = (weir_line){ .n = 2, .at = 5 };
     CHECK_INT(import_many(f, &in, 1, &out), WEIR_EINVAL);
     CHECK_STR(f->err.msg, "log[0].text: missing");
-    lines[0] = (weir_line){ 2, -5, "x" };
+    lines[0] = (weir_line){ .n = 2, .at = -5, .text = "x" };
     CHECK_INT(import_many(f, &in, 1, &out), WEIR_EINVAL);
     CHECK_STR(f->err.msg, "log[0].at: -5, must not be negative");
     in.n_lines = WEIR_MAX_LOG + 1;
@@ -461,7 +463,7 @@ static void one_that_is_refused_stops_all(fixture *f)
 
 static void imported_jobs_are_still_there(fixture *f)
 {
-    const weir_line line = { 3, f->now, "needle" };
+    const weir_line line = { .n = 3, .at = f->now, .text = "needle" };
     weir_job        done = made(f, 40, WEIR_STATE_COMPLETE), waits = made(f, 7, WEIR_STATE_DELAYED);
     weir_incoming   in[] = { { .job = &done, .lines = &line, .n_lines = 1 }, { .job = &waits } };
     weir_imported   out[2];

@@ -370,8 +370,8 @@ static void plan_import(plan *p, chance *c, const model *m, int64_t now)
         if (j->error && !in->n_lines)       /* an error is also in the log */
             in->n_lines = 1;
         for (size_t k = 0; k < in->n_lines; k++)
-            p->lines[i][k] = (weir_line){ first + k, now - (int64_t)below(c, 50),
-                                          j->error ? j->error : PICK(c, texts) };
+            p->lines[i][k] = (weir_line){ .n = first + k, .at = now - (int64_t)below(c, 50),
+                                          .text = j->error ? j->error : PICK(c, texts) };
     }
     p->op.u.import = (weir_op_import){ .jobs = p->incoming, .n = n };
 }

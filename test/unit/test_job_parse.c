@@ -194,7 +194,8 @@ static void what_is_written_can_be_read(void **state)
         size_t      len, n = (size_t)random_below(5);
         uint64_t first = 1 + random_below(1000);
         for (size_t i = 0; i < n; i++)
-            lines[i] = (weir_line){ first + i, random_moment(), random_text(0) };
+            lines[i] = (weir_line){ .n = first + i, .at = random_moment(),
+                                     .text = random_text(0) };
         char *json = line_of(&j, lines, n, &len);
         if (weir_job_parse(json, len, &back, &log, &err))
             fail_msg("%s\nof %s", err.msg, json);

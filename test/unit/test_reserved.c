@@ -59,6 +59,9 @@ RT_TEST(of_jobs)
     weir_job *job = rt_get(t, added.id);
     rejected(t, weir_import(t->q, &(weir_incoming){ .job = job, SET }, 1, NULL, &t->err),
              "reserved");
+    const weir_line line = { .n = 1, .at = 1, .text = "x", SET };
+    rejected(t, weir_import(t->q, &(weir_incoming){ .job = job, .lines = &line, .n_lines = 1 }, 1,
+                            NULL, &t->err), "log[0].reserved");
     weir_job_free(job);
     assert_int_equal(rt_count(t, WEIR_STATE_ANY), 1);
 }

@@ -350,6 +350,8 @@ BOTH_TEST(leases_are_renewed_one_by_one)
     assert_int_equal(renew(t, leases, 2, out), WEIR_EINVAL);
     assert_int_equal(out[0].err.code, WEIR_EINVAL);
     assert_string_equal(out[1].err.field, "leases[1].lease_ms");
+    assert_int_equal(renew(t, leases + 1, 1, out), WEIR_EINVAL);
+    assert_string_equal(out[0].err.field, "leases[0].lease_ms");
     OK(renew(t, NULL, 0, NULL));
     leases[1].lease_ms = 5000;
     OK(renew(t, leases, 2, NULL));              /* nobody asks for the answers */

@@ -489,16 +489,16 @@ public:
     template <class F>
     outcome<Listener> listen(const Filter &filter, F fn)
     {
-        struct Heard : std::enable_shared_from_this<Heard> {
-            explicit Heard(F f) : call(std::move(f)) {}
+        struct Subscriber : std::enable_shared_from_this<Subscriber> {
+            explicit Subscriber(F f) : call(std::move(f)) {}
             F call;
         };
-        auto           held = std::make_shared<Heard>(std::move(fn));
+        auto           held = std::make_shared<Subscriber>(std::move(fn));
         weir_error     err = {};
         weir_listener *listener = nullptr;
         weir_filter    raw = filter.c();
         weir_code rc = weir_listen(c(), &raw, [](const weir_event *e, void *ctx) noexcept {
-            std::shared_ptr<Heard> running = static_cast<Heard *>(ctx)->shared_from_this();
+            auto running = static_cast<Subscriber *>(ctx)->shared_from_this();
             running->call(Event{e->kind, e->state, e->id, detail::copy(e->type),
                                 detail::moment_of(e->at), e->attempts, e->progress, e->delivery,
                                 e->missed, detail::copy(e->text, e->text_len)});

@@ -181,7 +181,7 @@ static weir_code name_line(weir_error *err, const size_t *line_of, size_t n)
     return weir_fail(err, code, "line %zu: %s", line_of[i], err->msg + at + (err->msg[at] == '.'));
 }
 
-/* Lots of lines that are added together; each is there entirely or not at all. */
+/* Bulks of lines, each of which is added entirely or not at all. */
 static weir_code add_lines(cli *c, weir_queue *q, const weir_spec *spec)
 {
     static weir_spec specs[BULK];

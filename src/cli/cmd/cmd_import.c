@@ -19,7 +19,7 @@ static const option_entry import_options[] = {
     { 0 }
 };
 
-enum { LOT = 500, LOT_BYTES = 8 * 1024 * 1024, MAX_REFUSED_SHOWN = 20 };
+enum { BULK = 500, BULK_BYTES = 8 * 1024 * 1024, MAX_REFUSED_SHOWN = 20 };
 #define MAX_LINE ((size_t)1 << 30)      /* a job with the longest log is shorter */
 
 typedef struct importer {
@@ -27,10 +27,10 @@ typedef struct importer {
     weir_queue        *q;
     const import_opts *o;
     size_t             line;                /* number of the one read last */
-    weir_incoming      in[LOT];
-    weir_job          *job[LOT];
-    weir_lines        *log[LOT];
-    size_t             line_of[LOT];
+    weir_incoming      in[BULK];
+    weir_job          *job[BULK];
+    weir_lines        *log[BULK];
+    size_t             line_of[BULK];
     size_t             n, bytes;
     uint64_t           imported, existed, refused;
     size_t             schedules, schedules_existed;
@@ -57,7 +57,7 @@ static void refuse(importer *m, size_t line, const weir_error *why)
 
 static weir_code import_bulk(importer *m)
 {
-    static weir_imported out[LOT];
+    static weir_imported out[BULK];
     weir_code            rc = m->n ? weir_import(m->q, m->in, m->n, out, &m->c->err) : WEIR_OK;
     for (size_t i = 0; !rc && i < m->n; i++) {
         if (out[i].err.code && out[i].err.code != WEIR_ESTATE)
@@ -157,7 +157,7 @@ static weir_code import_all(importer *m, FILE *in)
         else if (len > 0)
             rc = read_one(m, line, len);
         free(line);
-        if (!rc && (m->n == LOT || m->bytes > LOT_BYTES))
+        if (!rc && (m->n == BULK || m->bytes > BULK_BYTES))
             rc = import_bulk(m);
     }
     if (!rc && ferror(in))

@@ -17,7 +17,7 @@
 /* ---- what is asked for ---- */
 
 #define AT(member) offsetof(srv_take_request, member)
-#define WISH_FIELDS                                                                              \
+#define TAKE_FIELDS                                                                              \
     WEIR_FIELD("types", weir__as_texts, AT(types), .needed = true, .min = 1,                     \
                .max = WEIR_MAX_TAKE_TYPES),                                                      \
     WEIR_FIELD("n", weir__as_int, AT(n), .min = 1, .max = WEIR_MAX_PAGE),                        \
@@ -27,11 +27,11 @@
     WEIR_FIELD("busy", weir__as_bool, AT(busy))
 
 static const weir_field take_fields[] = {
-    WISH_FIELDS,
+    TAKE_FIELDS,
     WEIR_FIELD("wait", weir__as_ms, AT(wait_ms), .max = SRV_MAX_WAIT_MS),
     { 0 }
 };
-const weir_field srv_next_fields[] = { WISH_FIELDS, { 0 } };
+const weir_field srv_next_fields[] = { TAKE_FIELDS, { 0 } };
 #undef AT
 
 bool srv_taking_init(srv_taking *t, srv_request *r, srv_take_request *w)

@@ -89,7 +89,7 @@ static void write_failure(bridge *b, weir_failure failure, int code, weir_code e
     end(b);
 }
 
-/* Tell the client what is wrong with this message. */
+/* Report to the client what is wrong with this message. */
 static void refuse(bridge *b, const bridge_message *m, const char *code)
 {
     if (!b->dialect->failures || !m->reply_address) {

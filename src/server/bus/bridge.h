@@ -70,7 +70,7 @@ void bridge_receive(bridge *b, const char *json, size_t len);
 void bridge_drained(bridge *b);
 /* Tokens were read again. False: the client may not stay. */
 bool bridge_check(bridge *b);
-/* Tell the client what is wrong. NULL: say nothing. */
+/* Report to the client what is wrong. NULL: report nothing. */
 void bridge_error(bridge *b, const char *code);
 
 #endif

@@ -179,7 +179,7 @@ static weir_code send_outcome(srv_push *p, push_delivery *d)
     return weir_finish_async(p->q, &ending, 1, &d->ended, &d->future, &d->err);
 }
 
-/* Tell the store. */
+/* Report the end to the store. */
 static void settle(srv_push *p, push_delivery *d)
 {
     d->err = (weir_error){ 0 };

@@ -30,7 +30,7 @@ local thousand, key_head, zid_head -- see names_of()
 -- ---- kept from call to call ----
 
 local LOW = {}                     -- the last three digits of ids, as text: see names_of()
-local STONE                        -- see grows()
+local LONG_MEMBER                  -- see grows()
 local spare = {}                   -- lists: to use one again costs less than to let a new one grow
 
 -- ---- of the call ----
@@ -54,7 +54,7 @@ local function prepare()
   pack, unpack_msg, spack, sunpack = cmsgpack.pack, cmsgpack.unpack, struct.pack, struct.unpack
   tonumber, unpack, pairs, ipairs = _G.tonumber, _G.unpack, _G.pairs, _G.ipairs
   format, floor, huge, min, max = string.format, math.floor, math.huge, math.min, math.max
-  STONE = string.rep('\255', 65)
+  LONG_MEMBER = string.rep('\255', 65)
   call = redis.call
 end
 
@@ -250,7 +250,7 @@ end
 -- of more than 64 bytes. So one that is about to get many has such a one for the moment.
 local function grows(key, n)
   if n < GROWS or call('ZCARD', key) > SMALL then return false end
-  call('ZADD', key, 0, STONE)
+  call('ZADD', key, 0, LONG_MEMBER)
   return true
 end
 
@@ -267,7 +267,7 @@ local function flush(key)
     many('ZREM', key, remove, 1)
     is_spare(remove)
   end
-  if grew then call('ZREM', key, STONE) end
+  if grew then call('ZREM', key, LONG_MEMBER) end
 end
 
 local function flush_sets()
