@@ -236,7 +236,8 @@ static void dispatch(weir_events *e, event_post *c)
     }
 }
 
-/* Call those who asked to know that no more events will come. The lock is held, but not while calling. */
+/* Call those who asked to know that no more events will come. The lock is held, but not while
+ * calling. */
 static void say_closing(weir_events *e)
 {
     for (weir_listener *l = e->listeners; l;) {

@@ -1,7 +1,7 @@
 /* longpoll.h - who waits for jobs, and is woken when some come: long polls without polling.
  *
- * A poll is one request for up to n jobs of some types. It enters before it looks into the store for
- * the first time, and when it has found nothing it rests until there is a reason to look again:
+ * A poll is one request for up to n jobs of some types. It enters before it looks into the store
+ * for the first time, and when it has found nothing it rests until there is a reason to look again:
  *
  *     srv_longpoll_enter(polls, p);
  *     look:     take from the store; jobs came: srv_longpoll_leave(p, how many)
