@@ -56,7 +56,8 @@ static const weir_spec       four[] = {
 };
 static const weir_spec late = { .type = "c", .deadline_at = FIXTURE_START + 10 };
 
-static const weir_line       far_lines[] = { { 4, 5, "four" }, { 5, 6, "five" } };
+static const weir_line       far_lines[] = { { .n = 4, .at = 5, .text = "four" },
+                                           { .n = 5, .at = 6, .text = "five" } };
 static const weir_job        far[] = {
     { .id = 20, .type = "e", .state = WEIR_STATE_COMPLETE, .data = "[1]", .data_len = 3,
       .result = "[2]",

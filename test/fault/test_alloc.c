@@ -67,7 +67,8 @@ static fixture *prepare(void)
 
 enum { OPS = 13, FAR = 50 };
 
-static const weir_line     far_lines[] = { { 4, 5, "four" }, { 5, 6, "five" } };
+static const weir_line     far_lines[] = { { .n = 4, .at = 5, .text = "four" },
+                                           { .n = 5, .at = 6, .text = "five" } };
 static const weir_job      far[] = {
     { .id = FAR, .type = "far", .state = WEIR_STATE_FAILED, .error = "no", .search = true },
     { .id = FAR + 1, .type = "far", .unique = "key" },

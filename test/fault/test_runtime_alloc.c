@@ -141,7 +141,7 @@ static void add_jobs(run *r)
 
 static void move_jobs(run *r)
 {
-    const weir_line     line = { 3, 4, "third" };
+    const weir_line     line = { .n = 3, .at = 4, .text = "third" };
     const weir_job      far = { .type = "far", .state = WEIR_STATE_FAILED, .error = "no",
                                 .search = true };
     const weir_incoming in[2] = { { .job = &far, .lines = &line, .n_lines = 1 },

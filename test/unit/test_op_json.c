@@ -261,7 +261,8 @@ static void imports(void **state)
     full.result_len = 0;
     full.duration_ms = 0;
     full.deadline_at = 1800000000000;
-    weir_line     lines[] = { { 3, 5, "three" }, { 4, 6, "four" } };
+    weir_line     lines[] = { { .n = 3, .at = 5, .text = "three" },
+                              { .n = 4, .at = 6, .text = "four" } };
     weir_incoming jobs[] = { { .job = &full, .lines = lines, .n_lines = 2 },
                              { .job = &plain, .new_id = true } };
     weir_imported out[] = { { .id = 5, .state = WEIR_STATE_FAILED, .existed = true },
@@ -279,6 +280,7 @@ static void looks(void **state)
     (void)state;
     weir_job  one = full_job(), *list[] = { &one };
     weir_page page = { list, 1, true, { -5, 9 } };
+    weir_line line = { .n = 1, .at = 2, .text = "x" };
     weir_op   ops[] = {
         { .kind = WEIR_OP_GET, .u.get = { 1, &one } },
         { .kind = WEIR_OP_LIST,
@@ -289,8 +291,7 @@ static void looks(void **state)
         { .kind = WEIR_OP_LIST, .u.list = { { .by_priority = true, .priority = INT32_MIN,
                                               .limit = 1 }, &page } },
         { .kind = WEIR_OP_LIST, .u.list = { { .ids_only = true, .limit = 1000 }, &page } },
-        { .kind = WEIR_OP_LOGS, .u.logs = { 1, 2, 3, &(weir_lines){ (weir_line[]){ { 1, 2, "x" } },
-                                                                    1 } } },
+        { .kind = WEIR_OP_LOGS, .u.logs = { 1, 2, 3, &(weir_lines){ &line, 1 } } },
         { .kind = WEIR_OP_CHECK, .u.check = { true, &(weir_report){ (char *[]){ "bad" }, 1, 1,
                                                                     7 } } },
     };

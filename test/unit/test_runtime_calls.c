@@ -218,7 +218,7 @@ static void moving(rt *t, notes *n, bool async)
     weir_job      jobs[2] = { { .id = 40, .type = "far", .state = WEIR_STATE_FAILED, .error = "no",
                                 .created_at = 5 },
                               { .id = 1, .type = "far", .created_at = 6 } };
-    weir_line     line = { 3, 4, "third" };
+    weir_line     line = { .n = 3, .at = 4, .text = "third" };
     weir_incoming in[2] = { { .job = &jobs[0], .lines = &line, .n_lines = 1 },
                             { .job = &jobs[1] } };
     weir_imported out[2];
@@ -355,7 +355,7 @@ RT_TEST(async_borrows_nothing)
                             .search_keys = far, .progress_data = json, .progress_data_len = 3,
                             .history = past, .history_len = 3, .values = values,
                             .values_len = 7 };
-    weir_line     third = { 3, 4, line };
+    weir_line     third = { .n = 3, .at = 4, .text = line };
     weir_incoming in = { .job = &moved, .lines = &third, .n_lines = 1 };
     weir_imported out;
     OK(weir_import_async(t->q, &in, 1, &out, &f[6], &t->err));
