@@ -345,7 +345,7 @@ export class Bus {
     }
 
     #ask(message, timeoutMs) {
-        const replyAddress = `r${++this.#numbers}`, timeout = String(Math.ceil(timeoutMs));
+        const replyAddress = `r${++this.#numbers}`, timeout = String(Math.max(1, Math.ceil(timeoutMs)));
         this.#write({ ...message, replyAddress, headers: { ...message.headers, timeout } });
         return new Promise((resolve, reject) => {
             const timer = setTimeout(() => {

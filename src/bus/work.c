@@ -10,7 +10,8 @@ enum { LATE_MS = 24 * 3600 * 1000 };        /* how long after its time an answer
 static weir_content body_of(const work *w)
 {
     if (w->job)
-        return (weir_content){ .body = w->job->data, .body_len = w->job->data_len };
+        return (weir_content){ .body = w->job->data, .body_len = w->job->data_len,
+                               .headers = w->headers, .n_headers = w->n_headers };
     return weir__content_of(w->message);
 }
 
@@ -52,6 +53,7 @@ void weir__work_free(weir_workqueue *q, work *w)
     weir_message_free(w->ending.reply);
     free(w->ending.text);
     weir_job_free(w->job);
+    weir__arena_free(&w->arena);
     free(w);
 }
 

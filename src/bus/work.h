@@ -24,6 +24,7 @@
 #include "base/map.h"
 #include "bus/leader.h"
 #include "bus/vanish.h"
+#include "core/fields.h"
 #include "store/envelope.h"
 #include "weir/queue.h"
 #include "weir/remote.h"
@@ -53,6 +54,9 @@ typedef struct work {
     weir_link     link;                     /* of waiting, if it waits */
     weir_message *message;                  /* the sender's; NULL: it came from the store alone */
     weir_job     *job;                      /* NULL: it is in memory only */
+    weir_header  *headers;                  /* of the job, in the arena */
+    size_t        n_headers;
+    weir_arena    arena;
     size_t        size;
     bool          waits, done;
     int           refs;                     /* deliveries, and the ending */

@@ -42,6 +42,7 @@ static void added(weir_workqueue *q, batch *b)
         s->n_adds--;
         s->add_bytes -= a->size;
         weir_message_free(a->message);
+        weir__buf_fini(&a->values);
         free(a);
     }
     weir__work_free_early(s);
@@ -131,6 +132,7 @@ static void taken(weir_workqueue *q, batch *b)
             }
             continue;
         }
+        weir__work_read_headers(w);
         weir__work_enqueue(q, w, false);
     }
 }
@@ -205,6 +207,8 @@ static weir_code submit_adds(weir_workqueue *q, batch *b)
         weir_spec *p = &spec[b->n_adds++];
         p->type = s->type;
         p->data = weir_message_body(a->message, &p->data_len);
+        p->values = a->values.data;
+        p->values_len = a->values.len;
         p->remove_on_complete = true;
         p->max_lost = WEIR_MAX_ATTEMPTS;    /* a restart is not the work's fault */
     }

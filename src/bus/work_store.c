@@ -121,20 +121,25 @@ void weir__work_store_add(weir_workqueue *q, weir_message *m, const char *accept
     weir_message_body(m, &size);
     const char *why = NULL;
     char        text[120];
-    if (size > WEIR_MAX_DATA) {
-        snprintf(text, sizeof text, "the body has %zu bytes; a persistent work queue takes at most "
-                 "%d", size, WEIR_MAX_DATA);
+    weir_buf    values = { 0 };
+    weir__work_write_headers(&values, m);
+    if (size > WEIR_MAX_DATA || values.len > WEIR_MAX_VALUES_BYTES) {
+        bool body = size > WEIR_MAX_DATA;
+        snprintf(text, sizeof text, "the %s %zu bytes; a persistent work queue takes at most %d",
+                 body ? "body has" : "headers have", body ? size : values.len,
+                 body ? WEIR_MAX_DATA : WEIR_MAX_VALUES_BYTES);
         why = text;
     } else if (s->n_adds >= WEIR_WORK_MESSAGES || s->add_bytes + size > WEIR_WORK_BYTES ||
                (weir_message_expects_reply(m) && !room_for_sender(s))) {
         why = "the work queue is full";
     }
-    adding *a = why ? NULL : malloc(sizeof *a + strlen(accepted) + 1);
+    adding *a = why || values.failed ? NULL : malloc(sizeof *a + strlen(accepted) + 1);
     if (!a) {
+        weir__buf_fini(&values);
         weir__work_refuse(q, m, accepted, why ? why : "out of memory");
         return;
     }
-    *a = (adding){ .message = weir_message_keep(m), .size = size };
+    *a = (adding){ .message = weir_message_keep(m), .size = size, .values = values };
     strcpy(a->accepted, accepted);
     weir__list_append(&s->adds, &a->link);
     s->n_adds++;
@@ -319,6 +324,7 @@ void weir__work_store_free(weir_workqueue *q)
     }
     WEIR_EACH(adding, a, &s->adds, link) {
         weir_message_free(a->message);
+        weir__buf_fini(&a->values);
         free(a);
     }
     weir__work_free_early(s);

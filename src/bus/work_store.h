@@ -16,6 +16,7 @@ typedef struct adding {
     weir_link     link;
     weir_message *message;
     size_t        size;
+    weir_buf      values;           /* of its job: the headers */
     char          accepted[];
 } adding;
 
@@ -75,6 +76,10 @@ typedef struct job_news {
 void weir__work_flush(weir_workqueue *q);
 size_t weir__work_wanted(const weir_workqueue *q);      /* jobs to take */
 void weir__work_free_early(work_store *s);
+
+/* work_headers.c */
+void weir__work_write_headers(weir_buf *out, const weir_message *m);    /* as values of a job */
+void weir__work_read_headers(work *w);                                  /* of its job */
 
 /* work_store.c */
 void weir__work_set_timer(weir_workqueue *q, int64_t ms);       /* flush after a while */

@@ -231,6 +231,11 @@ const char *srv_bus_address(const srv_server *s)
     return *s->bus->listener.address ? s->bus->listener.address : NULL;
 }
 
+static bool has_permits(const srv_bus_options *bus)
+{
+    return (bus->inbound && *bus->inbound) || (bus->outbound && *bus->outbound);
+}
+
 const char *srv_warning(srv_server *s)
 {
     srv_token_counts n;
@@ -243,6 +248,11 @@ const char *srv_warning(srv_server *s)
     if (n.soon)
         snprintf(s->warning + at, sizeof s->warning - at, "%zu token(s) expire within 7 days, '%s' "
                  "first; see `weir token list`, and `weir token rotate`", n.soon, n.next);
+    at = strlen(s->warning);
+    if (has_permits(&s->opt.bus) && !n.valid)
+        snprintf(s->warning + at, sizeof s->warning - at, "%sthe lists inbound and outbound of the "
+                 "bus are for callers with a token, and there is none: everybody on this machine "
+                 "may use all addresses; see `weir token add`", at ? ". Also: " : "");
     return *s->warning ? s->warning : NULL;
 }
 

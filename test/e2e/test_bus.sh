@@ -81,6 +81,8 @@ case_work_queues_without_a_server() {
     has err 'expected add, list, get or rm'
     status 2 weir workqueue get
     status 2 weir workqueue list a
+    status 2 weir workqueue add a --process-timeout 8d
+    has err '8d is not between'
 }
 
 case_on_a_file() {
@@ -97,6 +99,8 @@ case_what_is_wrong() {
     has err 'NAME=VALUE'
     status 2 weir bus publish a '{'
     status 2 weir bus listen
+    status 2 weir bus services extra
+    has err 'services: expected no argument'
 }
 
 run_cases

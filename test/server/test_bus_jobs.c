@@ -143,7 +143,9 @@ static void wrong_calls(void **state)
     fails("getJob", "{\"id\":\"x\"}", 500, "id: ");
     fails("jobRange", "{\"from\":1}", 500, "from and to: missing");
     fails("saveJob", "{}", -1, "Job type cannot be null");
-    fails("saveJob", "{\"job\":{\"type\":\"a\",\"priority\":\"WILD\"}}", -1, "priority");
+    fails("saveJob", "{\"job\":{\"type\":\"a\",\"priority\":\"WILD\"}}", 500, "priority");
+    fails("saveJob", "{\"job\":{\"priority\":5,\"type\":\"a\"}}", 500,
+          "priority: 5 is not LOW, NORMAL, MEDIUM, HIGH or CRITICAL");
     fails("saveJob", "{\"job\":{\"id\":1,\"type\":\"a\"}}", -1, "saved already");
     fails("jobDone", "{\"id\":1}", -1, "no job 1");
     rt_add(&w.t, &(weir_spec){ .type = "a" });

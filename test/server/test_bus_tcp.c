@@ -105,6 +105,15 @@ static void requests(void **state)
                    "\"failureCode\":-1,\"failureType\":\"NO_HANDLERS\","
                    "\"message\":\"No handlers for address nobody\"}");
 
+    static const char *const wrong[] = { "", "0", "-5", " 5", "5s", "1e3", "604800001",
+                                         "99999999999999999999" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char request[200];
+        snprintf(request, sizeof request, "{\"type\":\"send\",\"address\":\"calc\","
+                 "\"replyAddress\":\"r\",\"headers\":{\"timeout\":\"%s\"}}", wrong[i]);
+        tcp_tell(client, request);
+        expect_code(client, "invalid_timeout");
+    }
     tcp_tell(client, "{\"type\":\"send\",\"address\":\"calc\",\"replyAddress\":\"r4\","
                  "\"headers\":{\"timeout\":\"20\"}}");
     got = tcp_next_request(server, reply);
@@ -454,6 +463,25 @@ static void wrong_settings(void **state)
     assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
                      .bus = { .outbound = closes_more } }, &err), WEIR_EINVAL);
     assert_non_null(strstr(err.msg, "bus: outbound: \"a)|(b\""));
+    static const struct { const char *pattern, *part; } escapes[] = {
+        { "job\\.\\d+", "POSIX has no \\d; write [0-9]" },
+        { "\\w+", "POSIX has no \\w; write [A-Za-z0-9_]" },
+        { "a\\\\\\s", "POSIX has no \\s; write [[:space:]]" },
+        { "(a)\\1", "POSIX has no \\1; write the character alone" },
+    };
+    for (size_t i = 0; i < sizeof escapes / sizeof *escapes; i++) {
+        const char *const list[] = { escapes[i].pattern, NULL };
+        assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
+                         .bus = { .inbound = list } }, &err), WEIR_EINVAL);
+        assert_non_null(strstr(err.msg, escapes[i].part));
+    }
+    static const char *const some[] = { "chat\\..*", NULL };     /* but nobody has a token */
+    assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
+                     .bus = { .inbound = some } }, &err), WEIR_OK);
+    assert_non_null(strstr(srv_warning(s), "inbound and outbound of the bus are for callers with a "
+                                           "token, and there is none"));
+    srv_stop(s);
+    srv_destroy(s);
     assert_int_equal(srv_start(&s, t.q, &(srv_options){ .listen = "127.0.0.1:0",
                      .bus = { .listen = "nowhere" } }, &err), WEIR_EINVAL);
     assert_non_null(strstr(err.msg, "bus: \"nowhere\" is not ADDRESS:PORT"));

@@ -184,6 +184,9 @@ static void work_queues(void **state)
     bad_file("{\"work_queues\": [{\"address\": \"a\", \"size\": 1}]}", "work_queues[0].size: "
              "unknown member; this object accepts: address, process_timeout, persist, collection, "
              "timed_out_first, persistor_address");
+    bad_file("{\"work_queues\": [{\"address\": \"a\", \"collection\": \"c\"}]}",
+             "work_queues[0].collection: only a persistent work queue has one; add "
+             "\"persist\":true");
     bad_file("{\"work_queues\": {}}", "work_queues: {} is not a list");
     bad_file("{\"work_queue\": []}", "unknown setting \"work_queue\"; did you mean "
              "\"work_queues\"?");

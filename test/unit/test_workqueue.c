@@ -675,6 +675,36 @@ static void a_late_processor_of_a_store(void **state)
     close_store(&r);
 }
 
+/* What a processor receives has the headers of the message that became the job. */
+static void headers_are_kept(void **state)
+{
+    (void)state;
+    rig         r = { 0 };
+    processor   p = { &r, "p1", true };
+    weir_header h[] = { { "k", "v" }, { "\"quoted\"", "\n" }, { "k", "second" } };
+    open_store(&r, "mem:", 0);
+    consume(&r, &p);
+    OK(weir_bus_send(r.bus, "work", &(weir_content){ .body = "1", .headers = h, .n_headers = 3 },
+                     NULL));
+    join(&r, "p1");
+    wait_log(&r, "p1:1,");
+    size_t n;
+    weir_message_headers(r.last, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(weir_message_header(r.last, "k"), "v");
+    assert_string_equal(weir_message_header(r.last, "\"quoted\""), "\n");
+    static char long_one[WEIR_MAX_VALUES_BYTES + 1];
+    memset(long_one, 'x', sizeof long_one - 1);
+    weir_content big = { .headers = &(weir_header){ "k", long_one }, .n_headers = 1 };
+    weir_reply   reply;
+    OK(weir_bus_request(r.bus, "work", &big, PATIENCE_MS, &reply, NULL));
+    assert_string_equal(weir_message_body(reply.message, NULL), "{\"status\":\"error\",\"message\":"
+                        "\"the headers have 8212 bytes; a persistent work queue takes at most "
+                        "8192\"}");
+    weir_message_free(reply.message);
+    close_store(&r);
+}
+
 static void two_queues_of_one_store(void **state)
 {
     (void)state;
@@ -710,6 +740,7 @@ int main(void)
         cmocka_unit_test(late_work_goes_to_the_end),
         cmocka_unit_test(late_work_goes_to_the_head),
         cmocka_unit_test(a_full_queue),
+        cmocka_unit_test(headers_are_kept),
         cmocka_unit_test(idle_processors_disconnect),
         cmocka_unit_test(processors_come_again),
         cmocka_unit_test(a_busy_processor_stops_consuming),

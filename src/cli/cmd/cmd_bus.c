@@ -276,7 +276,7 @@ static int run_bus(cli *c, const void *values)
     weir_queue *q = NULL;
     weir_bus   *b = NULL;
     if (strcmp(c->args[0], "services") == 0)
-        return run_services(c);
+        return c->n_args == 1 ? run_services(c) : cli_usage(c, "services: expected no argument");
     while (i < n && strcmp(actions[i].name, c->args[0]) != 0)
         i++;
     if (i == n)

@@ -18,6 +18,7 @@ CLI_VALUES_FIT(workqueue_opts);
 #define AT(member) offsetof(workqueue_opts, member)
 static const option_entry workqueue_options[] = {
     { .name = "process-timeout", .kind = OPT_DURATION, .at = AT(timeout), .arg = "TIME", .min = 1,
+      .max = 7 * 24 * 3600 * 1000,
       .help = "add: a processor that has not answered by then loses the work (5m)" },
     { .name = "persist", .kind = OPT_FLAG, .at = AT(persist),
       .help = "add: work is jobs of the store, and survives a restart" },

@@ -1,6 +1,8 @@
 /* bridge.c - one client of the bus: see bridge.h. */
 #include "server/bus/bridge.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,13 +366,26 @@ static void do_unregister(bridge *b, bridge_message *m)
         bridge_error(b, b->dialect->unknown_address);
 }
 
+/* The header `timeout`; 0: there is none. False: it is no whole number of milliseconds, or out of
+ * range. */
+static bool read_timeout(const bridge_message *m, int64_t *out)
+{
+    const char *text = bridge_message_header(m, "timeout");
+    char       *end;
+    *out = 0;
+    if (!text)
+        return true;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return isdigit((unsigned char)*text) && !*end && !errno && *out >= 1 &&
+           *out <= BRIDGE_MAX_TIMEOUT_MS;
+}
+
 /* Headers that are for us are not passed on. */
-static weir_content content_of(bridge_message *m, int64_t *timeout_ms)
+static weir_content content_of(bridge_message *m)
 {
     static const char *const ours[] = { "timeout", "localOnly", "codecName", "Authorization" };
-    const char *timeout = bridge_message_header(m, "timeout");
     const char *local = bridge_message_header(m, "localOnly");
-    *timeout_ms = timeout ? strtoll(timeout, NULL, 10) : 0;
     weir_content c = { .body = m->body, .body_len = m->body_len, .headers = m->headers,
                        .local = local && strcmp(local, "true") == 0 };
     for (size_t i = 0; i < m->n_headers; i++) {
@@ -408,10 +423,14 @@ static asked *create_asked(bridge *b, const bridge_message *m)
 /* Send, or reply if `to` is set; expect a reply if the message has an address for that. */
 static void pass_on(bridge *b, bridge_message *m, weir_message *to)
 {
-    int64_t      timeout_ms;
-    weir_content c = content_of(m, &timeout_ms);
-    weir_code    rc;
-    asked       *q = NULL;
+    int64_t   timeout_ms;
+    weir_code rc;
+    asked    *q = NULL;
+    if (!read_timeout(m, &timeout_ms)) {
+        refuse(b, m, "invalid_timeout");
+        return;
+    }
+    weir_content c = content_of(m);
     if (m->reply_address && b->n_registered + b->n_asked >= BRIDGE_MAX_HANDLERS) {
         refuse(b, m, "max_handlers_reached");
         return;
@@ -483,12 +502,11 @@ static void do_send(bridge *b, bridge_message *m)
 
 static void do_publish(bridge *b, bridge_message *m)
 {
-    int64_t timeout_ms;
     if (!permitted(b, b->bus->inbound, WEIR_ROLE_PRODUCE | WEIR_ROLE_WORK, m->address)) {
         refuse(b, m, "access_denied");
         return;
     }
-    weir_content c = content_of(m, &timeout_ms);
+    weir_content c = content_of(m);
     if (is_refused(weir_bus_publish(b->bus->bus, m->address, &c, NULL)))
         refuse(b, m, "rejected");
 }

@@ -17,6 +17,7 @@ enum {
     BRIDGE_MAX_OWED     = 1000,             /* replies that a client owes; the oldest fail ... */
     BRIDGE_MAX_OWED_BYTES = 32 * 1024 * 1024,   /* ... also beyond this size of their messages */
     BRIDGE_MAX_REPLY    = 36,               /* bytes of a reply address of a client */
+    BRIDGE_MAX_TIMEOUT_MS = 7 * 24 * 3600 * 1000,       /* of a request */
     BRIDGE_RUN          = 64                /* messages delivered before others have their turn */
 };
 

@@ -231,14 +231,15 @@ static void save_job(job_call *c)
     size_t         len;
     const char    *body = weir_message_body(c->m, &len);
     weir_json_piece job = c->args.job.len ? c->args.job : (weir_json_piece){ body, len };
-    if (srv_vertx_spec(&in, job, &b))
-        job_call_fail(c, JOB_CALL_FAILED, "%s", in.err.msg);
-    else if (b.id > 0)
+    if (srv_vertx_spec(&in, job, &b)) {
+        bool no_type = strcmp(in.err.msg, SRV_VERTX_NO_TYPE) == 0;
+        job_call_fail(c, no_type ? JOB_CALL_FAILED : JOB_CALL_WRONG, "%s", in.err.msg);
+    } else if (b.id > 0) {
         job_call_fail(c, JOB_CALL_FAILED, "job %" PRId64 " is saved already; PUT /job changes it",
                       b.id);
-    else if (!b.address && !srv_make_uuid(address))
+    } else if (!b.address && !srv_make_uuid(address)) {
         job_call_fail(c, JOB_CALL_FAILED, "no random numbers");
-    else {
+    } else {
         srv_vertx_values(&values, b.address ? b.address : address);
         b.spec.values = values.failed ? NULL : values.data;
         job_call_await(c, weir_add_async(c->q, &b.spec, &c->added, &c->future, &c->err), saved);

@@ -1,13 +1,37 @@
 /* permit.c - addresses that are permitted: see permit.h. */
 #include "server/bus/permit.h"
 
+#include <ctype.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct srv_permits {
     size_t  n;
     regex_t regex[];
 };
+
+/* POSIX leaves open what a backslash before a letter or digit means: \d is a "d" in glibc. NULL:
+ * there is none; else *instead has what to write. */
+static const char *find_escape(const char *pattern, const char **instead)
+{
+    static const struct { char letter; const char *instead; } classes[] = {
+        { 'd', "write [0-9]" },           { 'D', "write [^0-9]" },
+        { 'w', "write [A-Za-z0-9_]" },    { 'W', "write [^A-Za-z0-9_]" },
+        { 's', "write [[:space:]]" },     { 'S', "write [^[:space:]]" },
+    };
+    for (const char *at = pattern; (at = strchr(at, '\\')) && at[1]; at += 2) {
+        if (!isalnum((unsigned char)at[1]))
+            continue;
+        *instead = "write the character alone";
+        for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+            if (classes[i].letter == at[1])
+                *instead = classes[i].instead;
+        return at;
+    }
+    return NULL;
+}
 
 weir_code srv_permits_create(srv_permits **out, const char *what, const char *const *patterns,
                              weir_error *err)
@@ -19,11 +43,16 @@ weir_code srv_permits_create(srv_permits **out, const char *what, const char *co
     if (!p)
         return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", what);
     for (; p->n < n; p->n++) {
-        char why[100];
-        int  rc = regcomp(&p->regex[p->n], patterns[p->n], REG_EXTENDED);
+        char        why[100];
+        const char *instead, *escape = find_escape(patterns[p->n], &instead);
+        int         rc = escape ? REG_BADPAT
+                                : regcomp(&p->regex[p->n], patterns[p->n], REG_EXTENDED);
         if (!rc)
             continue;
-        regerror(rc, NULL, why, sizeof why);
+        if (escape)
+            snprintf(why, sizeof why, "POSIX has no %.2s; %s", escape, instead);
+        else
+            regerror(rc, NULL, why, sizeof why);
         weir_fail(err, rc == REG_ESPACE ? WEIR_ENOMEM : WEIR_EINVAL, "%s: \"%s\" is not a regular "
                   "expression: %s", what, patterns[p->n], why);
         srv_permits_destroy(p);

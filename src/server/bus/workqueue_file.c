@@ -45,6 +45,9 @@ static weir_code check(const srv_workqueue *all, size_t i, weir_error *err)
     if (!all[i].address)
         return weir_fail(err, WEIR_EINVAL, "work_queues[%zu]: address must be specified in config "
                          "for busmod", i);      /* the words of mod-work-queue */
+    if (all[i].collection && !all[i].persist)
+        return weir_fail(err, WEIR_EINVAL, "work_queues[%zu].collection: only a persistent work "
+                         "queue has one; add \"persist\":true", i);
     for (size_t k = 0; k < i; k++)
         if (strcmp(all[i].address, all[k].address) == 0)
             return weir_fail(err, WEIR_EINVAL, "work_queues[%zu].address: \"%s\" is there twice", i,

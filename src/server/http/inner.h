@@ -134,7 +134,7 @@ struct srv_server {
     struct srv_tasks *tasks;         /* tasks.h */
     bool            loopback;
     char            address[128];
-    char            warning[400];    /* of srv_warning() */
+    char            warning[600];    /* of srv_warning() */
     int64_t         started_at;
     int64_t         sweep_ms;        /* how often times are checked */
     srv_guard      *guard;

@@ -41,6 +41,7 @@ void srv_json_pretty(weir_buf *out, const char *json, size_t len);
  * in->err says why, "attempts: ...". Texts are in memory of the reader. */
 weir_code srv_kue_spec(weir_reader *in, weir_json_piece element, weir_spec *out);
 
+#define SRV_VERTX_NO_TYPE "Job type cannot be null"
 enum { SRV_MAX_ADDRESS = 200 };             /* bytes of an address_id */
 
 /* The body of Vert.x Kue's PUT /job: a job with the names of srv_vertx_job(). */

@@ -225,8 +225,10 @@ weir_code srv_kue_spec(weir_reader *in, piece element, weir_spec *out)
 
 static weir_code as_priority_name(weir_reader *in, const weir_field *f, piece value, void *to)
 {
-    return *value.text == '"' ? weir__as_priority(in, f, value, to)
-                              : weir__not_a(in, value, "LOW, NORMAL, MEDIUM, HIGH or CRITICAL");
+    if (*value.text == '"' && weir__as_priority(in, f, value, to) == WEIR_OK)
+        return WEIR_OK;
+    in->err = (weir_error){ 0 };
+    return weir__not_a(in, value, "LOW, NORMAL, MEDIUM, HIGH or CRITICAL");
 }
 
 static weir_code as_object(weir_reader *in, const weir_field *f, piece value, void *to)
@@ -259,7 +261,7 @@ weir_code srv_vertx_spec(weir_reader *in, piece body, srv_vertx_body *out)
     in->err = (weir_error){ 0 };
     weir_code rc = read_members(in, vertx_fields, body, not_null, out);
     if (!rc && !out->spec.type && out->id <= 0)
-        rc = weir_fail(&in->err, WEIR_EINVAL, "Job type cannot be null");
+        rc = weir_fail(&in->err, WEIR_EINVAL, SRV_VERTX_NO_TYPE);
     if (!rc && out->spec.type)
         rc = weir__spec_check(&out->spec, -1, &in->err);
     return rc;
