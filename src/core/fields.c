@@ -396,6 +396,10 @@ weir_code weir__as_object(weir_reader *in, const weir_field *part, piece value, 
         return weir__not_a(in, value, "an object");
     while (weir__json_begin(&w, &name, &one)) {
         const weir_field *f = find(table, next, name);
+        if (!f && in->lenient) {
+            whole(&w, one);
+            continue;
+        }
         if (!f)
             return unknown(in, table, name);
         next = f + 1;

@@ -9,8 +9,8 @@
  *     };
  *
  * No number goes through a double, and a raw piece keeps every byte. Members that are not in the
- * table, are there twice, or are missing and needed are refused by name; what is not there leaves
- * the struct as it is. Pure: no lock, any thread. */
+ * table (unless the reader is lenient), are there twice, or are missing and needed are refused by
+ * name; what is not there leaves the struct as it is. Pure: no lock, any thread. */
 #ifndef WEIR_CORE_FIELDS_H
 #define WEIR_CORE_FIELDS_H
 
@@ -27,6 +27,8 @@ typedef struct weir_reader {
                                                        "jobs[3].delivery"; "": all of it */
     const char *end;                                /* where what was read last ends, if it was an
                                                        object or a list */
+    bool        lenient;                            /* members that no table has are passed over:
+                                                       a later version answers with more */
     bool        shallow;                            /* weir__read_check() found that it nests at
                                                        most WEIR_MAX_DEPTH levels deep */
 } weir_reader;

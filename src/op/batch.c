@@ -114,7 +114,7 @@ weir_code weir__batch_read_answers(const char *text, size_t len, weir_batch_head
         { 0 }
     };
     weir_arena  arena = { 0 };
-    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena, .lenient = true };
     reply       got = { .ops = ops, .n = n };
     weir_code   rc = weir__read_check(&in, text, len, WEIR_BATCH_DEPTH);
     if (!rc)

@@ -114,7 +114,7 @@ static void the_owner_ends_another_version(void **state)
     (void)state;
     rig        r;
     sq_head    head = { .size = sizeof(sq_hello), .kind = SQF_HELLO };
-    sq_hello   hello = { .magic = "weir-sq0", .purpose = SQ_FOR_CALLS };
+    sq_hello   hello = { .magic = "weir 0.0.1", .purpose = SQ_FOR_CALLS };
     sq_welcome welcome;
     char       byte;
     begin(&r);
@@ -125,7 +125,7 @@ static void the_owner_ends_another_version(void **state)
     assert_int_equal(recv(fd, &head, sizeof head, MSG_WAITALL), sizeof head);
     assert_int_equal(head.kind, SQF_WELCOME);
     assert_int_equal(recv(fd, &welcome, sizeof welcome, MSG_WAITALL), sizeof welcome);
-    assert_memory_equal(welcome.magic, SQ_MAGIC, sizeof welcome.magic);
+    assert_string_equal(welcome.magic, "weir " WEIR_VERSION);
     assert_true(recv(fd, &byte, 1, 0) <= 0);
     close(fd);
     finish(&r);
@@ -138,7 +138,7 @@ static void answer_as_another_version(rig *r, int ready)
     struct {
         sq_head    head;
         sq_welcome welcome;
-    } frame = { { sizeof(sq_welcome), SQF_WELCOME }, { .magic = "weir-sq9" } };
+    } frame = { { sizeof(sq_welcome), SQF_WELCOME }, { .magic = "weir 0.0.1" } };
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     snprintf(lock, sizeof lock, "%s-owner", r->path);
     int mine = open(lock, O_RDWR | O_CREAT, 0600);

@@ -53,7 +53,7 @@ static void emit_event(const http_event_source *e, const char *data, size_t len)
 {
     weir_event  event;
     weir_arena  arena = { 0 };
-    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena };
+    weir_reader in = { .alloc = weir__arena_alloc, .ctx = &arena, .lenient = true };
     if (weir__event_read(&in, data, len, &event)) {
         if (event.missed)           /* by the server itself, which was too slow for its store */
             emit_lost(e);

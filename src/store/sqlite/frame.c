@@ -116,7 +116,7 @@ bool weir__sq_hello_get(const char *bytes, size_t len, sq_hello *out)
     if (len != sizeof *out)
         return false;
     memcpy(out, bytes, sizeof *out);
-    return !memcmp(out->magic, SQ_MAGIC, sizeof out->magic) && is_place(&out->place) &&
+    return !strncmp(out->magic, SQ_MAGIC, sizeof out->magic) && is_place(&out->place) &&
            (out->purpose == SQ_FOR_CALLS || out->purpose == SQ_FOR_EVENTS ||
             (out->purpose == SQ_FOR_ENVELOPES &&
              strnlen(out->process, sizeof out->process) == WEIR_PROCESS - 1));
@@ -127,6 +127,6 @@ bool weir__sq_welcome_get(const char *bytes, size_t len, sq_welcome *out)
     if (len != sizeof *out)
         return false;
     memcpy(out, bytes, sizeof *out);
-    return !memcmp(out->magic, SQ_MAGIC, sizeof out->magic) && is_place(&out->place) &&
+    return !strncmp(out->magic, SQ_MAGIC, sizeof out->magic) && is_place(&out->place) &&
            out->durability <= WEIR_DURABILITY_OS;
 }

@@ -22,8 +22,13 @@
 #include "store/envelope.h"
 #include "store/feed.h"
 #include "weir/event.h"
+#include "weir/weir.h"
 
-#define SQ_MAGIC "weir-sq1"
+/* Processes of one file are of one version: what they send each other is no format that lasts. */
+#define SQ_MAGIC "weir " WEIR_VERSION
+enum { SQ_MAGIC_MAX = 16 };
+_Static_assert(sizeof SQ_MAGIC <= SQ_MAGIC_MAX, "the version fits");
+
 #define SQ_MAX_FRAME UINT32_C(0x7fffffff)       /* bytes: a page of the biggest jobs */
 
 typedef enum sq_frame {
@@ -50,7 +55,7 @@ typedef struct sq_head {
 typedef enum sq_purpose { SQ_FOR_CALLS = 1, SQ_FOR_EVENTS, SQ_FOR_ENVELOPES } sq_purpose;
 
 typedef struct sq_hello {
-    char       magic[8];
+    char       magic[SQ_MAGIC_MAX];
     uint32_t   purpose;
     uint32_t   want;                            /* events: bits 1u << weir_event_kind */
     weir_place place;                           /* events: resume after it; run "": from now on */
@@ -58,7 +63,7 @@ typedef struct sq_hello {
 } sq_hello;
 
 typedef struct sq_welcome {
-    char       magic[8];
+    char       magic[SQ_MAGIC_MAX];
     uint32_t   durability;                      /* of the owner */
     uint32_t   pid;
     weir_place place;                           /* of the last event */

@@ -333,8 +333,8 @@ static void hand_over(sq_server *v, connection *c, const char *process)
 static void welcome_client(sq_server *v, connection *c, const char *bytes, size_t len)
 {
     sq_hello hello;
-    sq_welcome welcome = { .durability = v->durability, .pid = (uint32_t)getpid() };
-    memcpy(welcome.magic, SQ_MAGIC, sizeof welcome.magic);
+    sq_welcome welcome = { .magic = SQ_MAGIC, .durability = v->durability,
+                           .pid = (uint32_t)getpid() };
     memcpy(welcome.place.run, v->run, sizeof v->run);
     if (!weir__sq_hello_get(bytes, len, &hello)) {      /* it sees that the version is another */
         weir__sq_frame_put(&c->out, SQF_WELCOME, &welcome, sizeof welcome);
