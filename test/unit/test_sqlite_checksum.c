@@ -92,8 +92,8 @@ static void add_full_job(fixture *f)
     fail_job(f, job, "why");
 }
 
-/* Is something wrong with the file, as a reader sees it? One that needs no events, for which it would
- * wait until an owner is there. */
+/* Is something wrong with the file, as a reader sees it? One that needs no events, for which it
+ * would wait until an owner is there. */
 static bool noticed(fixture *f)
 {
     f->env.read_only = true;
