@@ -197,7 +197,7 @@ RT_CLOCK_TEST(a_span_is_filled_once)
     assert_int_equal(n, 3);
 }
 
-/* A firing adds two values to those of the job; a schedule without room for them could never fire. */
+/* A firing adds two values to those of the job: a schedule without room for them never fires. */
 RT_TEST(a_firing_has_room_for_its_values)
 {
     char   values[WEIR_MAX_VALUES * 10 + 3] = "{";
