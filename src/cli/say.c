@@ -25,16 +25,6 @@ int cli_usage(const cli *c, const char *fmt, ...)
     return weir_code_exit(WEIR_EINVAL);
 }
 
-int cli_check_args(const cli *c, const char *expected, int min, int max)
-{
-    if (c->n_args < min)
-        return cli_usage(c, "%s: an argument is missing; expected %s", c->args[0], expected);
-    if (c->n_args > max)
-        return cli_usage(c, "%s: '%s' is one argument too many; expected %s", c->args[0],
-                         c->args[max], expected);
-    return 0;
-}
-
 int cli_fail(const cli *c)
 {
     char        text[MAX_MESSAGE];

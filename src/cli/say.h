@@ -9,10 +9,6 @@
 /* Say what is wrong with the command line, with a hint at the help: exit status 2. */
 int cli_usage(const cli *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
-/* The arguments of an action ("weir task ACTION ..."), itself among them, are `expected`: at least
- * min and at most max. 0, or it says what is wrong: exit status 2. */
-int cli_check_args(const cli *c, const char *expected, int min, int max);
-
 /* Say c->err; its exit status. */
 int cli_fail(const cli *c);
 

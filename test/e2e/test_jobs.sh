@@ -787,8 +787,15 @@ case_status_and_workers_beside_an_owner() {
 case_did_you_mean() {
     weir add mail -q
     status 2 weir schedule lsit
-    has err "unknown action 'lsit'"
+    has err "unknown action 'lsit'; expected add, list, get,"
     has err "did you mean 'list'?"
+    for args in "workqueue lst" "task lst" "bus lisen a"; do
+        status 2 weir $args
+        has err "unknown action"
+        has err "did you mean 'lis"
+    done
+    status 2 weir bus listen
+    has err "listen: an argument is missing; expected ADDRESS..."
     status 2 weir token lst
     has err "did you mean 'list'?"
     status 2 weir completion bahs

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cli/action.h"
 #include "cli/bus_call.h"
 #include "cli/input.h"
 #include "cli/say.h"
@@ -53,8 +54,6 @@ static void outgoing_fini(outgoing *out)
 static int read_outgoing(cli *c, const bus_opts *o, outgoing *out)
 {
     *out = (outgoing){ 0 };
-    if (c->n_args < 2 || c->n_args > 3)
-        return cli_usage(c, "%s needs ADDRESS, and JSON or - if there is a body", c->args[0]);
     for (size_t i = 0; i < o->headers.n; i++) {
         const char *equals = strchr(o->headers.text[i], '=');
         if (!equals || equals == o->headers.text[i])
@@ -176,8 +175,6 @@ static int run_listen(cli *c, const bus_opts *o, weir_bus *b)
     listener      l = { .c = c, .left = o->limit.set ? o->limit.n : -1 };
     weir_mailbox *mb = NULL;
     int           signals = cli_signals(SIGINT, SIGTERM, 0), n = c->n_args - 1;
-    if (n < 1)
-        return cli_usage(c, "listen needs an ADDRESS");
     l.arrived = eventfd(0, EFD_CLOEXEC);
     weir_code rc = weir_mailbox_create(&mb, b, &(weir_mailbox_config){ .wake = wake, .ctx = &l },
                                        &c->err);
@@ -263,28 +260,29 @@ static int run_services(cli *c)
 }
 
 static const struct {
-    const char *name;
-    int       (*run)(cli *c, const bus_opts *o, weir_bus *b);
+    cli_action action;
+    cli_mode   mode;                    /* who listens stays, and serves others a file it owns */
+    int      (*run)(cli *c, const bus_opts *o, weir_bus *b);
 } actions[] = {
-    { "publish", run_publish }, { "send", run_send },         { "request", run_request },
-    { "listen", run_listen },
+    { { "publish", 2, 3, "ADDRESS [JSON|-]" }, CLI_CHANGE, run_publish },
+    { { "send", 2, 3, "ADDRESS [JSON|-]" }, CLI_CHANGE, run_send },
+    { { "request", 2, 3, "ADDRESS [JSON|-]" }, CLI_CHANGE, run_request },
+    { { "listen", 2, OPT_MAX_TEXTS, "ADDRESS..." }, CLI_SERVE, run_listen },
+    { { "services", 1, 1, "nothing" }, CLI_LOOK, NULL },
 };
 
 static int run_bus(cli *c, const void *values)
 {
-    size_t      i = 0, n = sizeof actions / sizeof *actions;
     weir_queue *q = NULL;
     weir_bus   *b = NULL;
-    if (strcmp(c->args[0], "services") == 0)
-        return c->n_args == 1 ? run_services(c) : cli_usage(c, "services: expected no argument");
-    while (i < n && strcmp(actions[i].name, c->args[0]) != 0)
-        i++;
-    if (i == n)
-        return cli_usage(c, "'%s' is not publish, send, request, listen or services", c->args[0]);
-    /* who listens stays, and lets others in to a file that it owns */
-    if (cli_open(c, actions[i].run == run_listen ? CLI_SERVE : CLI_CHANGE, &q))
+    int         status, i = CLI_FIND_ACTION(c, actions, &status);
+    if (i < 0)
+        return status;
+    if (!actions[i].run)
+        return run_services(c);
+    if (cli_open(c, actions[i].mode, &q))
         return cli_fail(c);
-    int status = weir_bus_open(&b, q, &c->err) ? cli_fail(c) : actions[i].run(c, values, b);
+    status = weir_bus_open(&b, q, &c->err) ? cli_fail(c) : actions[i].run(c, values, b);
     weir_bus_close(b);
     weir_close(q);
     return status;

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/action.h"
 #include "cli/cmd/schedule_crontab.h"
-#include "cli/near.h"
 #include "cli/say.h"
 #include "cli/store.h"
 
@@ -476,33 +476,21 @@ static int import(cli *c, const schedule_opts *o)
 }
 
 static const struct {
-    const char *name;
-    int         min_args, max_args;     /* itself among them */
-    const char *args;
-    int       (*run)(cli *c, const schedule_opts *o);
+    cli_action action;
+    int      (*run)(cli *c, const schedule_opts *o);
 } verbs[] = {
-    { "add", 4, 5, "NAME EXPR TYPE [JSON]", add }, { "list", 1, 1, "nothing", list },
-    { "get", 2, 2, "NAME", get },                  { "explain", 2, 2, "NAME", get },
-    { "rm", 2, 2, "NAME", act },
-    { "pause", 2, 2, "NAME", act },                { "resume", 2, 2, "NAME", act },
-    { "fire", 2, 2, "NAME", act },                 { "backfill", 2, 2, "NAME", backfill },
-    { "next", 2, 9, "EXPR", next },                { "import", 2, 3, "crontab [FILE|-]", import },
+    { { "add", 4, 5, "NAME EXPR TYPE [JSON]" }, add }, { { "list", 1, 1, "nothing" }, list },
+    { { "get", 2, 2, "NAME" }, get },                  { { "explain", 2, 2, "NAME" }, get },
+    { { "rm", 2, 2, "NAME" }, act },                   { { "pause", 2, 2, "NAME" }, act },
+    { { "resume", 2, 2, "NAME" }, act },               { { "fire", 2, 2, "NAME" }, act },
+    { { "backfill", 2, 2, "NAME" }, backfill },        { { "next", 2, 9, "EXPR" }, next },
+    { { "import", 2, 3, "crontab [FILE|-]" }, import },
 };
 
 static int run_schedule(cli *c, const void *values)
 {
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (strcmp(c->args[0], verbs[i].name) != 0)
-            continue;
-        int status = cli_check_args(c, verbs[i].args, verbs[i].min_args, verbs[i].max_args);
-        if (status)
-            return status;
-        return verbs[i].run(c, values);
-    }
-    char hint[80];
-    return cli_usage(c, "unknown action '%s'; expected add, list, get, explain, rm, pause, resume, "
-                     "fire, backfill, next or import%s", c->args[0],
-                     near_words(hint, sizeof hint, c->args[0], c->command->words));
+    int status, i = CLI_FIND_ACTION(c, verbs, &status);
+    return i < 0 ? status : verbs[i].run(c, values);
 }
 
 const command cmd_schedule = {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/near.h"
+#include "cli/action.h"
 #include "cli/say.h"
 #include "cli/store.h"
 
@@ -332,21 +332,19 @@ static int view(cli *c, const task_opts *o)
 }
 
 static const struct {
-    const char *name;
-    int         min_args, max_args;     /* itself among them */
-    const char *args;
-    cli_mode    mode;
-    action     *run;
+    cli_action action;
+    cli_mode   mode;
+    action    *run;
 } verbs[] = {
-    { "submit", 2, 3, "SERVICE [JSON]", CLI_CHANGE, submit },
-    { "list", 1, 1, "nothing", CLI_LOOK, list },
-    { "get", 2, 2, "ID", CLI_LOOK, get },
-    { "fire", 2, 2, "ID", CLI_CHANGE, fire },
-    { "cancel", 1, OPT_MAX_TEXTS, "IDs, or --relative ID", CLI_CHANGE, cancel },
-    { "adjust", 2, 3, "ID [SERVICE]", CLI_CHANGE, adjust },
-    { "initialize", 1, 1, "nothing", CLI_CHANGE, initialize },
-    { "invoke", 2, 3, "SERVICE [JSON]", CLI_CHANGE, invoke },
-    { "view", 1, 2, "[NAME]", CLI_LOOK, NULL },
+    { { "submit", 2, 3, "SERVICE [JSON]" }, CLI_CHANGE, submit },
+    { { "list", 1, 1, "nothing" }, CLI_LOOK, list },
+    { { "get", 2, 2, "ID" }, CLI_LOOK, get },
+    { { "fire", 2, 2, "ID" }, CLI_CHANGE, fire },
+    { { "cancel", 1, OPT_MAX_TEXTS, "IDs, or --relative ID" }, CLI_CHANGE, cancel },
+    { { "adjust", 2, 3, "ID [SERVICE]" }, CLI_CHANGE, adjust },
+    { { "initialize", 1, 1, "nothing" }, CLI_CHANGE, initialize },
+    { { "invoke", 2, 3, "SERVICE [JSON]" }, CLI_CHANGE, invoke },
+    { { "view", 1, 2, "[NAME]" }, CLI_LOOK, NULL },
 };
 
 /* The store with the prefix that the file names. *url: for free(), when the store is closed. */
@@ -385,24 +383,16 @@ static int act(cli *c, const task_opts *o, size_t verb)
 static int run_task(cli *c, const void *values)
 {
     const task_opts *o = values;
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (strcmp(c->args[0], verbs[i].name) != 0)
-            continue;
-        int status = cli_check_args(c, verbs[i].args, verbs[i].min_args, verbs[i].max_args);
-        if (status)
-            return status;
-        if (verbs[i].run == cancel && (c->n_args == 1) == !o->relative.n)
-            return cli_usage(c, "cancel: expected IDs, or --relative ID");
-        if (verbs[i].run == submit && o->or_find && !o->id)
-            return cli_usage(c, "submit: --or-find needs --id");
-        if (o->relative.n > 1 && verbs[i].run != list && verbs[i].run != cancel)
-            return cli_usage(c, "%s: a task has one --relative", c->args[0]);
-        return verbs[i].run ? act(c, o, i) : view(c, o);
-    }
-    char hint[80];
-    return cli_usage(c, "unknown action '%s'; expected submit, list, get, fire, cancel, adjust, "
-                     "initialize, invoke or view%s", c->args[0],
-                     near_words(hint, sizeof hint, c->args[0], c->command->words));
+    int              status, i = CLI_FIND_ACTION(c, verbs, &status);
+    if (i < 0)
+        return status;
+    if (verbs[i].run == cancel && (c->n_args == 1) == !o->relative.n)
+        return cli_usage(c, "cancel: expected IDs, or --relative ID");
+    if (verbs[i].run == submit && o->or_find && !o->id)
+        return cli_usage(c, "submit: --or-find needs --id");
+    if (o->relative.n > 1 && verbs[i].run != list && verbs[i].run != cancel)
+        return cli_usage(c, "%s: a task has one --relative", c->args[0]);
+    return verbs[i].run ? act(c, o, (size_t)i) : view(c, o);
 }
 
 const command cmd_task = {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/action.h"
 #include "cli/bus_call.h"
-#include "cli/near.h"
 #include "cli/say.h"
 
 typedef struct workqueue_opts {
@@ -169,24 +169,17 @@ static int rm(cli *c, const workqueue_opts *o)
 }
 
 static const struct {
-    const char *name;
-    int         n_args;                 /* itself among them */
-    int       (*run)(cli *c, const workqueue_opts *o);
-} verbs[] = { { "add", 2, add }, { "list", 1, list }, { "get", 2, get }, { "rm", 2, rm } };
+    cli_action action;
+    int      (*run)(cli *c, const workqueue_opts *o);
+} verbs[] = {
+    { { "add", 2, 2, "ADDRESS" }, add }, { { "list", 1, 1, "nothing" }, list },
+    { { "get", 2, 2, "ADDRESS" }, get }, { { "rm", 2, 2, "ADDRESS" }, rm },
+};
 
 static int run_workqueue(cli *c, const void *values)
 {
-    char hint[80];
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (strcmp(c->args[0], verbs[i].name) != 0)
-            continue;
-        if (c->n_args != verbs[i].n_args)
-            return cli_usage(c, "%s: expected %s", verbs[i].name,
-                             verbs[i].n_args == 1 ? "no argument" : "one ADDRESS");
-        return verbs[i].run(c, values);
-    }
-    return cli_usage(c, "unknown action '%s'; expected add, list, get or rm%s", c->args[0],
-                     near_words(hint, sizeof hint, c->args[0], c->command->words));
+    int status, i = CLI_FIND_ACTION(c, verbs, &status);
+    return i < 0 ? status : verbs[i].run(c, values);
 }
 
 const command cmd_workqueue = {
