@@ -100,7 +100,7 @@ case_what_is_wrong() {
     status 2 weir bus publish a '{'
     status 2 weir bus listen
     status 2 weir bus services extra
-    has err 'services: expected no argument'
+    has err "services: 'extra' is one argument too many; expected nothing"
 }
 
 run_cases
