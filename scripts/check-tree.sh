@@ -116,7 +116,7 @@ grep -v '^#' scripts/retired-words.txt | while IFS='|' read -r line; do
     rest=${line%|*}
     instead=${rest##*|}
     word=${rest%|*}
-    grep -rnowiP "(?:$word)" src include docs examples clients bench ui/src scripts README.md \
+    grep -rnowiP "(?:$word)" src include docs examples clients bench test ui/src scripts README.md \
         CONTRIBUTING.md "$tmp/unreleased" --include='*.mdoc' --include='*.json' --include='*.sh' \
         --include='*.[ch]' --include='*.[ch]pp' --include='*.lua' --include='*.md' --include='*.py' \
         --include='*.js' --include='*.ts' --include='*.tsx' --exclude-dir=node_modules |
