@@ -700,17 +700,21 @@ test('vertx: search finds what Vert.x Kue adds', async (q) => {
 });
 
 test('weir migrate: kue adds and works while its jobs move', async (q) => {
-  const N = 200, MOST = 5000, k = await side(q), w = weir(q), ids = [];
+  const N = 200, k = await side(q), w = weir(q), ids = [];
   const to = `redis+unix://${path.join(dir, 's')}?prefix=new-${q}`;
   const fails = (i) => (i % 11 ? 0 : 1);
   await k.do('work', { type: 'mail', n: 2 });
   const worker = await w.start('--store', to, 'work', 'mail', '--jobs', 2, '--quiet', '--exec', noting(q));
   const mover = await w.start('migrate', '--from', `redis+kue+unix://${path.join(dir, 's')}?prefix=${q}`,
     '--to', to, '--follow');
-  for (let i = 0; i < N || (i < MOST && (!k.ran.length || !ran(q).length)); i++) {
-    ids.push(await k.do('add', { type: 'mail', data: { sleep: 80, fail: fails(i) }, attempts: 2,
-      delay: i % 5 ? 0 : 50, backoff: { delay: 30, type: 'fixed' } }));
-  }
+  const add = async () => ids.push(await k.do('add', { type: 'mail', attempts: 2,
+    data: { sleep: 80, fail: fails(ids.length) }, delay: ids.length % 5 ? 0 : 50,
+    backoff: { delay: 30, type: 'fixed' } }));
+  while (ids.length < N) await add();
+  await until('both have done some', async () => {
+    if (k.ran.length + ran(q).length > ids.length - N) await add();      // N wait, not many more
+    return k.ran.length && ran(q).length;
+  });
   const there = async (...args) => Number(await w.run('--store', to, 'count', ...args));
   await until('all moved and done', async () => await there('--state', 'complete') === ids.length);
   await mover.stop();
