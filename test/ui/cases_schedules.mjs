@@ -173,3 +173,11 @@ test('the calendar has all runs of the past', async (t) => {
     await cell(day(99)).click();
     await page.getByText('planned; what became of it is not kept').waitFor();
 });
+
+test('the timeline of a job names the schedule that replaced it', async (t) => {
+    const server = await t.serve();
+    await server.call('PUT', '/v1/schedules/beat', { when: '* * * * * *', overlap: 'replace', job: { type: 'beat' } });
+    await until(async () => (await schedule(server, 'beat')).fired >= 2, 'a second run');
+    const page = await t.open(server, '/jobs/1');
+    await page.getByText('Cancelled by the schedule beat').waitFor();
+});
