@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "server/access/tokens.h"
@@ -518,6 +519,67 @@ static void information_for_other_origins(void **state)
     web_stop(&w);
 }
 
+/* Each client has an address of its own and one of all; it receives what is published, asks its
+ * neighbour, and leaves nothing behind. */
+static void a_thousand_clients(void **state)
+{
+    enum { N = 1000 };
+    static int fd[N];
+    char       text[200];
+    web        w;
+    struct rlimit files;
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    web_start(&w, "mem:", false, &(srv_options){ .limits.ping_ms = PATIENCE_MS });
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial(&w, "/eventbus/ws", "");
+        tell(fd[i], "{\"type\":\"register\",\"address\":\"all\"}");
+        snprintf(text, sizeof text, "{\"type\":\"register\",\"address\":\"one.%d\"}", i);
+        tell(fd[i], text);
+        tell(fd[i], "{\"type\":\"ping\"}");
+    }
+    for (int i = 0; i < N; i++)
+        expect(fd[i], "{\"type\":\"pong\"}");
+    tell(fd[0], "{\"type\":\"publish\",\"address\":\"all\",\"body\":1}");
+    for (int i = 0; i < N; i++)
+        expect(fd[i], "{\"type\":\"message\",\"address\":\"all\",\"headers\":{},\"body\":1,"
+                      "\"send\":false}");
+    for (int i = 0; i < N; i++) {
+        snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"one.%d\","
+                 "\"replyAddress\":\"r\",\"body\":%d}", (i + 1) % N, i);
+        tell(fd[i], text);
+    }
+    for (int i = 0; i < N; i++) {
+        char reply[WEIR_REPLY_ADDRESS];
+        int  first, from = (i + N - 1) % N;
+        char *got = next_frame(fd[i], &first), *at = strstr(got, "\"replyAddress\":\"");
+        assert_non_null(at);
+        assert_int_equal(sscanf(at, "\"replyAddress\":\"%36[^\"]", reply), 1);
+        snprintf(text, sizeof text, "\"body\":%d,", from);
+        assert_non_null(strstr(got, text));
+        free(got);
+        snprintf(text, sizeof text, "{\"type\":\"send\",\"address\":\"%s\",\"body\":%d}", reply, i);
+        tell(fd[i], text);
+        snprintf(text, sizeof text, "{\"type\":\"message\",\"address\":\"r\",\"headers\":{},"
+                 "\"body\":%d,\"send\":true}", i);
+        if (i)
+            expect(fd[from], text);
+    }
+    expect(fd[N - 1], "{\"type\":\"message\",\"address\":\"r\",\"headers\":{},\"body\":0,"
+                      "\"send\":true}");
+    for (int i = 1; i < N; i++)
+        close(fd[i]);
+    for (bool gone = false; !gone; usleep(1000)) {
+        web_answer a = web_call(&w, "GET", "/v1/bus", NULL);
+        gone = strstr(a.body, "{\"address\":\"all\",\"here\":1,") && !strstr(a.body, "\"one.999\"");
+        web_free(&a);
+    }
+    close(fd[0]);
+    web_stop(&w);
+}
+
 static void tokens(void **state)
 {
     static const char *const any[] = { ".*", NULL };
@@ -568,6 +630,7 @@ int main(void)
         cmocka_unit_test(protocol_errors), cmocka_unit_test(sockjs),
         cmocka_unit_test(heartbeats),      cmocka_unit_test(a_silent_client),
         cmocka_unit_test(pages_of_others), cmocka_unit_test(tokens),
+        cmocka_unit_test(a_thousand_clients),
     };
     return cmocka_run_group_tests_name("bus_ws", tests, NULL, NULL);
 }
