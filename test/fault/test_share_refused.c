@@ -96,6 +96,13 @@ static void kill_child(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
+/* A signal takes a while to reach all threads of a child on a busy machine. */
+static void stop_child(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+}
+
 static void own_until_killed(rig *r, int ready)
 {
     weir_queue *q;
@@ -208,8 +215,7 @@ static void a_stopped_owner_is_busy_and_keeps_its_file(void **state)
     pid_t owner = start_child(&r, own_until_killed, NULL);
     OK(weir_open(&r.q, r.url, NULL, &r.err));
     OK(weir_add(r.q, &(weir_spec){ .type = "t" }, NULL, &r.err));
-    assert_int_equal(kill(owner, SIGSTOP), 0);
-    assert_int_equal(waitpid(owner, NULL, WUNTRACED), owner);       /* all its threads stand */
+    stop_child(owner);
     OK(weir_add_async(r.q, &(weir_spec){ .type = "t" }, &added, &f, &r.err));
     assert_int_equal(weir_open(&other, r.url, NULL, &r.err), WEIR_EBUSY);   /* after 10 s */
     assert_non_null(strstr(r.err.msg, "process"));
@@ -258,7 +264,7 @@ static void a_listener_that_does_not_read_learns_of_the_gap(void **state)
         specs[i] = (weir_spec){ .type = "t" };
     OK(weir_open(&r.q, r.url, NULL, &r.err));
     pid_t pid = start_child(&r, listen_until_killed, &events);
-    assert_int_equal(kill(pid, SIGSTOP), 0);
+    stop_child(pid);
     for (int i = 0; i < JOBS; i += LOT)
         OK(weir_add_many(r.q, specs, LOT, NULL, NULL, &r.err));
     assert_int_equal(kill(pid, SIGCONT), 0);
