@@ -35,8 +35,8 @@ typedef struct srv_audit_item {
     const char     *path;
     const char     *detail;         /* for people: "filter: state failed" */
     int             status;         /* of the answer, as of HTTP */
-    uint64_t        count;          /* jobs that it concerned */
-    const uint64_t *ids;            /* the first SRV_AUDIT_IDS of them */
+    uint64_t        count;          /* jobs that it changed; 0 when it failed */
+    const uint64_t *ids;            /* the first SRV_AUDIT_IDS of those that it named */
     size_t          n_ids;
 } srv_audit_item;
 
@@ -63,6 +63,9 @@ bool srv_audited(const srv_request *r);
 /* Name a job that it concerned, and say more; does nothing if it is not recorded. */
 void srv_audit_id(srv_request *r, uint64_t id);
 void srv_audit_detail(srv_request *r, const char *fmt, ...) WEIR_PRINTF(2, 3);
+/* It failed with this status, whatever the answer's own is: Kue answers 200 to some mistakes. The
+ * first call counts. */
+void srv_audit_failed(srv_request *r, int status);
 /* It changed nothing (a dry run), or recorded for itself what it did. */
 void srv_audit_skip(srv_request *r);
 /* Record an action of this request besides the request itself. */

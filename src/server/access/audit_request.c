@@ -13,6 +13,7 @@ typedef struct srv_audit_note {
     uint64_t ids[SRV_AUDIT_IDS];
     size_t   n_ids;
     uint64_t count;
+    int      failed;            /* the status to record; 0: that of the answer */
     bool     skip;
     char     detail[SRV_AUDIT_TEXT];
 } note;
@@ -127,6 +128,13 @@ void srv_audit_detail(srv_request *r, const char *fmt, ...)
     va_end(args);
 }
 
+void srv_audit_failed(srv_request *r, int status)
+{
+    note *n = note_of(r);
+    if (n && !n->failed)
+        n->failed = status;
+}
+
 void srv_audit_skip(srv_request *r)
 {
     note *n = note_of(r);
@@ -142,6 +150,8 @@ void srv_audit_also(srv_request *r, srv_audit_item *item)
     item->token = r->who.name;
     item->address = r->conn ? r->conn->peer : NULL;
     item->path = r->path;
+    if (item->status >= 400)
+        item->count = 0;
     srv_audit_record(r->server->audit, item);
 }
 
@@ -170,6 +180,7 @@ void srv_audit_answered(srv_request *r, int status)
         item.n_ids = n->n_ids;
         item.count = n->count;
         item.detail = *n->detail ? n->detail : NULL;
+        item.status = n->failed ? n->failed : status;
     }
     add_path_id(r, &item, &id);
     srv_audit_also(r, &item);

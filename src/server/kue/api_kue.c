@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/access/audit.h"
 #include "server/kue/kue.h"
 
 static srv_kue *begin(srv_request *r)
@@ -18,10 +19,12 @@ static srv_kue *begin(srv_request *r)
 /* An error of a step; that there is no such job is 200 in Kue. */
 static void failed(srv_request *r, const weir_error *err)
 {
-    if (err->code == WEIR_ENOENT)
-        srv_kue_error(r, 200, "job \"%s\" doesnt exist", r->arg[0]);
-    else
+    if (err->code != WEIR_ENOENT) {
         srv_kue_failed(r, err);
+        return;
+    }
+    srv_audit_failed(r, 404);
+    srv_kue_error(r, 200, "job \"%s\" doesnt exist", r->arg[0]);
 }
 
 /* As JavaScript's parseInt(text, 10): white space, a sign, digits, and whatever behind them. False:

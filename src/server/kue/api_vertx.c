@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "core/job.h"
+#include "server/access/audit.h"
 #include "server/kue/kue.h"
 
 static srv_kue *begin(srv_request *r)
@@ -174,10 +175,13 @@ static void put_state(srv_request *r)
 /* One that is not there has been removed all right. */
 static void removed(srv_request *r, weir_code code, const weir_error *err)
 {
-    if (code && code != WEIR_ENOENT)
+    if (code && code != WEIR_ENOENT) {
         srv_kue_failed(r, err);
-    else
-        srv_kue_empty(r, 204);
+        return;
+    }
+    if (code)
+        srv_audit_failed(r, weir_code_http(code));
+    srv_kue_empty(r, 204);
 }
 
 static void remove_it(srv_request *r, weir_code code, const weir_error *err)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/access/audit.h"
 #include "server/api/api.h"
 #include "server/kue/kue.h"
 #include "server/live/workers.h"
@@ -78,6 +79,8 @@ void srv_kue_error(srv_request *r, int status, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    if (status < 400)
+        srv_audit_failed(r, 400);
     reply_text(r, status, "error", text);
 }
 
