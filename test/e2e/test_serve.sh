@@ -321,6 +321,29 @@ case_a_file_that_is_moved_away() {
     weir check
 }
 
+# A backup that is copied over the file: the file is the same one, what is in it is not.
+case_a_backup_that_is_copied_over_the_file() {
+    for i in 1 2 3; do weir add mail; done
+    cp jobs.db backup.db                            # nobody has it open: it is whole
+    serve
+    for i in 1 2; do answer 201 --json '{"type":"mail"}' "$url/v1/jobs"; done
+    cp backup.db jobs.db
+    unready() { answer 503 "$url/readyz"; }
+    wait_for unready
+    has body "jobs.db was overwritten while it was in use"
+    answer 503 --json '{"type":"mail"}' "$url/v1/jobs"
+    has body "jobs.db was overwritten while it was in use"
+    status 6 weir add mail
+    kill "$pid"
+    ends 0
+    cmp backup.db jobs.db
+    status 10 weir list
+    has err "jobs.db-wal is not the log of this jobs.db"
+    mv jobs.db-wal wal
+    same "$(weir count mail)" 3
+    weir check
+}
+
 # on_small_disk COMMAND...: run it on a disk that fill_disk and free_disk control. The shim of the
 # campaign stands between the program and the C library, so this needs no rights over the machine.
 # It comes before the libraries of the sanitizers, which ASan refuses without the option.

@@ -622,6 +622,25 @@ case_a_worker_says_that_its_file_is_gone() {
     same "$(grep -c 'the store works again' work.err)" 1
 }
 
+# A backup is copied over its file; the worker has nothing to do, and says it all the same.
+case_a_worker_says_that_its_file_is_overwritten() {
+    weir add t --delay 1h
+    cp jobs.db backup.db
+    worker t --exec cat
+    wait_for owned
+    weir add t --delay 1h
+    weir add t --delay 1h
+    cp backup.db jobs.db
+    wait_for has work.err "jobs.db was overwritten while it was in use"
+    status 6 weir add t
+    has err "jobs.db was overwritten while it was in use"
+    status 10 weir check
+    has err "jobs.db-wal is not the log of this jobs.db"
+    end_worker
+    stopped 6
+    cmp backup.db jobs.db
+}
+
 # jobs.db alone, copied while it is in use, is not the queue.
 case_a_copy_without_its_log_is_refused() {
     worker t --exec cat

@@ -3,7 +3,9 @@
 #include "support/store_fixture.h"
 
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -137,6 +139,146 @@ static void a_replaced_file_is_not_written_to(void **state)
     CHECK_INT(stat(in(f, "jobs.db"), &after), 0);
     CHECK_INT(after.st_size, before.st_size);
     CHECK_INT(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+    fixture_close(f);
+}
+
+/* The bytes of a file. The caller frees them. */
+static char *bytes_of(const fixture *f, const char *name, size_t *len)
+{
+    struct stat st;
+    int         fd = open(in(f, name), O_RDONLY);
+    assert_true(fd >= 0 && !fstat(fd, &st));
+    char *bytes = malloc((size_t)st.st_size + 1);
+    assert_non_null(bytes);
+    *len = (size_t)st.st_size;
+    assert_int_equal(read(fd, bytes, *len), *len);
+    close(fd);
+    return bytes;
+}
+
+static bool is_same_file(const fixture *f, const char *a, const char *b)
+{
+    size_t n, m;
+    char  *x = bytes_of(f, a, &n), *y = bytes_of(f, b, &m);
+    bool   same = n == m && !memcmp(x, y, n);
+    free(x);
+    free(y);
+    return same;
+}
+
+/* `cp backup.db jobs.db`: the file is the same one, its bytes are others. Adds until the log would
+ * be folded many times over. */
+static void refuses_after_copy_over(fixture *f, const char *backup)
+{
+    enum { MANY = 300 };
+    static weir_spec  many[MANY];
+    static weir_added out[MANY];
+    copy(f, backup, "jobs.db");
+    for (int i = 0; i < MANY; i++)
+        many[i] = (weir_spec){ .type = "mail" };
+    weir_code rc = WEIR_OK;
+    for (int i = 0; i < 1000 && !rc; i++) {
+        rc = try_add(f, &(weir_spec){ .type = "mail" }, out);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    CHECK_INT(rc, WEIR_EUNAVAIL);
+    CHECK(strstr(f->err.msg, "jobs.db was overwritten while it was in use"));
+    CHECK(strstr(check(f, false)->line[0], "jobs.db was overwritten"));
+    for (int i = 0; i < 100; i++)
+        CHECK_INT(add_many(f, many, MANY, out), WEIR_EUNAVAIL);
+    CHECK(is_same_file(f, backup, "jobs.db"));
+    fixture_shut(f);
+    CHECK(is_same_file(f, backup, "jobs.db"));
+}
+
+/* Another program, such as sqlite3, runs this on the file. */
+static void run_elsewhere(const fixture *f, const char *sql)
+{
+    int   status;
+    pid_t pid = fork();
+    if (!pid) {
+        sqlite3 *db;
+        _exit(sqlite3_open(in(f, "jobs.db"), &db) || sqlite3_exec(db, sql, NULL, NULL, NULL));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void add_jobs(fixture *f, int n)
+{
+    for (int i = 0; i < n; i++)
+        add(f, "mail");
+}
+
+static void a_copy_over_the_file_is_noticed(void **state)
+{
+    (void)state;
+    fixture *f = fixture_open_sqlite();
+    add_jobs(f, 5);
+    fixture_shut(f);
+    copy(f, "jobs.db", "backup.db");            /* as long as the file will be */
+    CHECK_INT(fixture_open_again(f), WEIR_OK);
+    add(f, "mail");
+    run_elsewhere(f, "PRAGMA wal_checkpoint");  /* till then it is the same as the backup */
+    add_jobs(f, 2);                             /* in a new log */
+    check_all_is_well(f);
+    refuses_after_copy_over(f, "backup.db");
+    CHECK(fixture_open_again(f) != WEIR_OK);    /* the log is not that of the copy */
+    CHECK(is_same_file(f, "backup.db", "jobs.db"));
+    CHECK_INT(unlink(in(f, "jobs.db-wal")), 0);
+    unlink(in(f, "jobs.db-shm"));
+    CHECK_INT(fixture_open_again(f), WEIR_OK);
+    CHECK(get(f, 5) != NULL && get(f, 6) == NULL);
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
+static void a_copy_of_sqlite_over_the_file_is_noticed(void **state)
+{
+    (void)state;
+    fixture *f = fixture_open_sqlite();
+    char     sql[TEMPDIR_MAX + 100];
+    add_jobs(f, 5);
+    snprintf(sql, sizeof sql, "VACUUM INTO '%s'", in(f, "backup.db"));
+    run_elsewhere(f, sql);
+    refuses_after_copy_over(f, "backup.db");
+    fixture_close(f);
+}
+
+static void an_emptied_file_is_noticed_and_can_be_put_back(void **state)
+{
+    (void)state;
+    fixture *f = fixture_open_sqlite();
+    add_jobs(f, 5);
+    copy(f, "jobs.db", "same.db");
+    CHECK_INT(truncate(in(f, "jobs.db"), 0), 0);
+    weir_added out;
+    weir_code  rc = WEIR_OK;
+    for (int i = 0; i < 1000 && !rc; i++) {
+        rc = try_add(f, &(weir_spec){ .type = "mail" }, &out);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    CHECK_INT(rc, WEIR_EUNAVAIL);
+    CHECK(strstr(f->err.msg, "jobs.db was overwritten while it was in use"));
+    copy(f, "same.db", "jobs.db");
+    add(f, "mail");
+    check_all_is_well(f);
+    fixture_close(f);
+}
+
+/* Another program may fold the log in, and change the time of the file. */
+static void a_checkpoint_by_another_program_is_none(void **state)
+{
+    (void)state;
+    fixture *f = fixture_open_sqlite();
+    for (int round = 0; round < 20; round++) {
+        add_jobs(f, 20);
+        run_elsewhere(f, "PRAGMA wal_checkpoint");
+        nanosleep(&(struct timespec){ .tv_nsec = 11000000 }, NULL);
+    }
+    check_all_is_well(f);
+    reopen(f);
+    check_all_is_well(f);
     fixture_close(f);
 }
 
@@ -485,6 +627,10 @@ int main(void)
         cmocka_unit_test(a_deleted_file_takes_no_more_jobs),
         cmocka_unit_test(a_renamed_file_can_be_put_back),
         cmocka_unit_test(a_replaced_file_is_not_written_to),
+        cmocka_unit_test(a_copy_over_the_file_is_noticed),
+        cmocka_unit_test(a_copy_of_sqlite_over_the_file_is_noticed),
+        cmocka_unit_test(an_emptied_file_is_noticed_and_can_be_put_back),
+        cmocka_unit_test(a_checkpoint_by_another_program_is_none),
         cmocka_unit_test(a_lost_log_is_noticed),
         cmocka_unit_test(a_second_name_is_refused),
         cmocka_unit_test(without_its_mark_it_still_has_an_owner),

@@ -54,11 +54,15 @@ static sqlite3_stmt *prepare(check *c, const char *sql)
 
 /* ---- the file ---- */
 
-static void check_file(check *c)
+/* False: its pages are no longer those that were written, and there is nothing to look at. */
+static bool check_file(check *c)
 {
     weir_error err;
-    if (!c->s->env.read_only && weir__sq_file_check(c->s, true, &err))
+    if (!c->s->env.read_only && weir__sq_file_check(c->s, true, &err)) {
         WRONG(c, false, "%s", err.msg);
+        if (!weir__sq_file_intact(c->s))
+            return false;
+    }
     sqlite3_stmt *st = prepare(c, "PRAGMA integrity_check(20)");
     while (weir__sq_row(c->s, st)) {
         const char *line = (const char *)sqlite3_column_text(st, 0);
@@ -72,6 +76,7 @@ static void check_file(check *c)
     sqlite3_finalize(st);
     if (c->reindex && c->mend)
         exec(c, "REINDEX");
+    return true;
 }
 
 /* ---- jobs ---- */
@@ -385,6 +390,34 @@ static void check_orphans(check *c, const char *what, const char *count_sql, con
         exec(c, mend_sql);
 }
 
+static void check_all(check *c)
+{
+    sq_store *s = c->s;
+    if (s->log_lost && WRONG(c, true, "the log of the file was missing when it was opened: the "
+                             "newest jobs and changes are gone, and their ids are given again"))
+        s->log_lost = false;
+    check_jobs(c);
+    for (size_t i = 0; i < c->n_damaged && !s->broken; i++)
+        mend_job(c, c->damaged[i]);
+    check_lines(c);
+    check_counts(c);
+    for (size_t i = 0; i < s->types.n && !s->broken; i++)
+        if (s->types.by_id[i]->ahead)
+            check_ahead(c, s->types.by_id[i]);
+    check_orphans(c, "log lines", "SELECT count(*) FROM log WHERE job NOT IN (SELECT id FROM job)",
+                  "DELETE FROM log WHERE job NOT IN (SELECT id FROM job)");
+    check_orphans(c, "leases",
+                  "SELECT count(*) FROM lease WHERE job NOT IN (SELECT id FROM job"
+                  " WHERE state = " SQL_ACTIVE " AND job.delivery = lease.delivery)",
+                  "DELETE FROM lease WHERE job NOT IN (SELECT id FROM job"
+                  " WHERE state = " SQL_ACTIVE " AND job.delivery = lease.delivery)");
+    check_orphans(c, "texts in the search index",
+                  "SELECT count(*) FROM search_content WHERE id >> " SQL_SLOT_BITS " NOT IN"
+                  " (SELECT id FROM job WHERE search)",
+                  "DELETE FROM search WHERE rowid IN (SELECT id FROM search_content"
+                  " WHERE id >> " SQL_SLOT_BITS " NOT IN (SELECT id FROM job WHERE search))");
+}
+
 weir_code weir__sq_op_check(sq_store *s, weir_op *op)
 {
     check c = { .s = s, .mend = op->u.check.mend && !s->env.read_only,
@@ -397,30 +430,8 @@ weir_code weir__sq_op_check(sq_store *s, weir_op *op)
     }
     if (s->trouble.code)            /* see whether a write works now: the commit says it */
         s->save_id = true;
-    check_file(&c);
-    if (s->log_lost && WRONG(&c, true, "the log of the file was missing when it was opened: the "
-                             "newest jobs and changes are gone, and their ids are given again"))
-        s->log_lost = false;
-    check_jobs(&c);
-    for (size_t i = 0; i < c.n_damaged && !s->broken; i++)
-        mend_job(&c, c.damaged[i]);
-    check_lines(&c);
-    check_counts(&c);
-    for (size_t i = 0; i < s->types.n && !s->broken; i++)
-        if (s->types.by_id[i]->ahead)
-            check_ahead(&c, s->types.by_id[i]);
-    check_orphans(&c, "log lines", "SELECT count(*) FROM log WHERE job NOT IN (SELECT id FROM job)",
-                  "DELETE FROM log WHERE job NOT IN (SELECT id FROM job)");
-    check_orphans(&c, "leases",
-                  "SELECT count(*) FROM lease WHERE job NOT IN (SELECT id FROM job"
-                  " WHERE state = " SQL_ACTIVE " AND job.delivery = lease.delivery)",
-                  "DELETE FROM lease WHERE job NOT IN (SELECT id FROM job"
-                  " WHERE state = " SQL_ACTIVE " AND job.delivery = lease.delivery)");
-    check_orphans(&c, "texts in the search index",
-                  "SELECT count(*) FROM search_content WHERE id >> " SQL_SLOT_BITS " NOT IN"
-                  " (SELECT id FROM job WHERE search)",
-                  "DELETE FROM search WHERE rowid IN (SELECT id FROM search_content"
-                  " WHERE id >> " SQL_SLOT_BITS " NOT IN (SELECT id FROM job WHERE search))");
+    if (check_file(&c))
+        check_all(&c);
     free(c.count);
     free(c.damaged);
     return s->broken ? s->error.code : WEIR_OK;

@@ -29,6 +29,18 @@ struct sq_checkpointer {
     atomic_bool     caller_must;        /* a commit is to do it: little is left, or all of it */
 };
 
+/* Not into a file that another program has written over: what it has now does not belong to this
+ * log. True: all of the log is in the file. */
+static bool fold(const sq_store *s, sqlite3 *db)
+{
+    int  size = 0, folded = 0;
+    bool whole = weir__sq_file_intact(s) &&
+                 !sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &size, &folded) &&
+                 size == folded;
+    weir__sq_file_intact(s);
+    return whole;
+}
+
 static bool wait_for_work(sq_checkpointer *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -52,7 +64,7 @@ static void *checkpoint_main(void *arg)
         rc = sqlite3_exec(db, "PRAGMA cache_size = -256; PRAGMA mmap_size = 0", NULL, NULL, NULL);
     while (wait_for_work(c)) {
         if (!rc)
-            sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+            fold(c->s, db);
         atomic_store(&c->caller_must, true);
         atomic_store(&c->busy, false);
     }
@@ -79,14 +91,14 @@ static bool ask_thread(sq_checkpointer *c)
 static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     sq_checkpointer *c = ctx;
+    (void)name;                         /* "main": no other database is attached */
     weir__sq_log_grew(c->s, pages);
     bool now = atomic_exchange(&c->caller_must, false) || pages >= LIMIT ||
                weir__sq_log_must_fold(c->s);
     if (!now && pages >= START && !atomic_load(&c->busy))
         now = !ask_thread(c);
-    int size, folded;
-    if (now && !sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, &size, &folded))
-        c->s->in_use_folded |= c->s->in_use && folded == size;
+    if (now && fold(c->s, db))
+        weir__sq_log_folded(c->s);
     return SQLITE_OK;
 }
 

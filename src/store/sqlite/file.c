@@ -11,7 +11,12 @@
  * If the file or its log is deleted, renamed or replaced while it is open, SQLite would go on
  * writing to what nobody will find. So before commits, now and then, the owner looks whether its
  * path still leads to the files that are open. From then on it refuses to write, until they are
- * back. Reading goes on. */
+ * back. Reading goes on.
+ *
+ * A file that another program has written over, as `cp backup.db jobs.db` does, is still the same
+ * file. Its header differs: the schema version is another one (schema.c), the file is shorter, or
+ * its change counter has gone back. The first commit of each log raises the counter (log_check.c),
+ * so that an older copy has a smaller one. A checkpoint by another program only raises it. */
 #include "store/sqlite/sq.h"
 
 #include <errno.h>
@@ -29,8 +34,14 @@ enum {
     ATTEND_BYTE = LOCK_BYTE + 1,        /* of those who work through the owner */
     GUARD_BYTE = LOCK_BYTE + 2,         /* of those who end the programs of dead workers */
     GUARD_MS = 5000,            /* how long the next owner waits for these */
-    LOOK_MS = 10                /* between two looks at the path */
+    LOOK_MS = 10,               /* between two looks at the path */
+    CHANGES_AT = 24, SCHEMA_AT = 40, HEADER = 44    /* big-endian; SQLite's file format */
 };
+
+typedef struct header {
+    off_t    size;              /* of the file; 0: not read yet */
+    uint32_t changes, schema;
+} header;
 
 struct sq_inode {
     struct sq_inode *next;
@@ -41,6 +52,7 @@ struct sq_inode {
     bool             owned;
     unsigned         stores;
     unsigned         attending;         /* of the stores */
+    header           header;            /* as it was at the last look */
 };
 
 static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER;     /* guards what follows */
@@ -254,9 +266,48 @@ void weir__sq_file_wait_guards(const sq_store *s)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000L }, NULL);
 }
 
+/* ---- is it still the file that was opened? ---- */
+
+static uint32_t big_endian(const unsigned char *b)
+{
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* False: it cannot be read just now. A file that is too short has a header of zeros. */
+static bool read_header(int fd, header *out)
+{
+    unsigned char bytes[HEADER] = { 0 };
+    struct stat   st;
+    if (fstat(fd, &st) || pread(fd, bytes, sizeof bytes, 0) < 0)
+        return false;
+    *out = (header){ st.st_size, big_endian(bytes + CHANGES_AT), big_endian(bytes + SCHEMA_AT) };
+    return true;
+}
+
+bool weir__sq_file_intact(const sq_store *s)
+{
+    struct sq_inode *i = s->file.inode;
+    header           now;
+    bool             intact = true;
+    pthread_mutex_lock(&lock);
+    if (read_header(i->fd, &now)) {
+        const header *was = &i->header;
+        intact = !was->size || (now.size >= was->size && now.schema == was->schema &&
+                                (int32_t)(now.changes - was->changes) >= 0);
+        if (intact)
+            i->header = now;
+    }
+    pthread_mutex_unlock(&lock);
+    return intact;
+}
+
 void weir__sq_file_ready(sq_store *s)
 {
     struct stat st;
+    if (!s->env.read_only) {
+        s->file.inode->header = (header){ 0 };
+        weir__sq_file_intact(s);
+    }
     s->file.has_log = stat_log(s, &st);
     s->file.log_dev = st.st_dev;
     s->file.log_ino = st.st_ino;
@@ -300,7 +351,12 @@ weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err)
         return WEIR_OK;
     s->file.look_ms = now + LOOK_MS;
     const char *what = what_happened(s);
-    s->file.gone = what != NULL;
+    bool        overwritten = !what && !weir__sq_file_intact(s);
+    s->file.gone = what || overwritten;
+    if (overwritten)
+        return weir_fail(err, WEIR_EUNAVAIL, "%s was overwritten while it was in use: nothing more "
+                         "is written. Stop all that use it, move %s-wal and %s-shm away, and put "
+                         "the copy in place again", name_of(s), name_of(s), name_of(s));
     return !what ? WEIR_OK
                  : weir_fail(err, WEIR_EUNAVAIL, "%s %s while it was in use: nothing more is "
                              "written. Put it back as it was; until then its jobs can be read here "

@@ -6,12 +6,14 @@
  *     log         a random number, new for each log
  *     log_before  the number of the log before it
  *
- * One commit of each log writes them. They are in the log then, and in the file when a checkpoint
- * has copied that page. The file has the whole log before, since SQLite starts a new log only then.
- * So the `log` of the file alone must be `log` or `log_before` of both together.
+ * The first commit of each log writes them, which is the commit after a checkpoint that has copied
+ * the whole log into the file. They are in the log then, and in the file after the next checkpoint.
+ * Two pairs are never written without such a checkpoint between them. So the `log` of the file alone
+ * must be `log` or `log_before` of both together. The same commit changes the first page, whose
+ * change counter SQLite raises then: file.c looks at that.
  *
- * What is not noticed: a log that is so short that it has no marks yet, and a file that was copied
- * in the middle of the log before this one.
+ * What is not noticed: a log that another program has folded in, until its second commit, and a file
+ * that was copied in the middle of the log before this one.
  *
  * A third row says that there are commits which are only in the log:
  *
@@ -137,17 +139,25 @@ weir_code weir__sq_log_mark(sq_store *s)
     sqlite3_randomness(sizeof number, &number);
     sqlite3_stmt *st = weir__sq_stmt(s, SQ_LOG_MARK);
     weir__sq_int(st, 1, (number & INT64_MAX) | 1);
-    return weir__sq_do(s, st);
+    rc = weir__sq_do(s, st);
+    return rc ? rc : weir__sq_do(s, weir__sq_stmt(s, SQ_LOG_COUNT));
 }
 
-/* A log is shorter than before only if it is a new one. If its first commit has written marks, they
- * are its own: a second pair in the same log would not match the file. */
+/* A log is shorter than before only if it is a new one, after a checkpoint of another program. If
+ * its first commit has written marks, they are its own. */
 void weir__sq_log_grew(sq_store *s, int pages)
 {
     s->log_new = !s->log_marked && (s->log_new || pages < s->log_pages);
     s->log_marked = false;
     s->log_pages = pages;
     s->in_use = s->in_use_next;
+}
+
+/* What the thread of checkpoint.c has copied does not count: commits may have followed. */
+void weir__sq_log_folded(sq_store *s)
+{
+    s->log_new = true;
+    s->in_use_folded |= s->in_use;
 }
 
 bool weir__sq_log_must_fold(const sq_store *s)

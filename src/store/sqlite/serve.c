@@ -34,6 +34,7 @@
 #include "op/batch.h"
 
 enum {
+    SELF_CHANGES = IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB | IN_CLOSE_WRITE,
     BACKLOG = 256,
     AT_ONCE = 64,                           /* connections looked at in one round */
     CHUNK = 64 * 1024,                      /* bytes read at a time */
@@ -84,7 +85,8 @@ struct sq_server {
     atomic_bool    *used;                   /* set when a process connects */
     char            run[17];
     int             listener, wake, epoll;
-    int             moves;                  /* an inotify: the file was moved, deleted or linked */
+    int             moves;                  /* an inotify: the file was moved, deleted,
+                                               linked or written over */
     atomic_bool     stop, woken;
     atomic_uint     peers;                  /* connections for calls */
     atomic_uint     wanted;                 /* kinds of events that some connection wants */
@@ -638,7 +640,7 @@ static void watch_file(sq_server *v)
 {
     v->moves = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (v->moves >= 0 &&
-        inotify_add_watch(v->moves, v->path, IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB) >= 0)
+        inotify_add_watch(v->moves, v->path, SELF_CHANGES) >= 0)
         add_fd(v, &v->moves);
 }
 

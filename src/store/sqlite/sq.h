@@ -45,7 +45,7 @@ typedef enum sq_sql {
     SQ_LOG_LAST, SQ_LOG_ADD, SQ_LOG_CUT, SQ_LOG_LINES, SQ_LOG_DROP, SQ_LOG_FIRST,
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
-    SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK, SQ_IN_USE, SQ_NOT_IN_USE,
+    SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK, SQ_LOG_COUNT, SQ_IN_USE, SQ_NOT_IN_USE,
     SQ_TOKEN, SQ_TOKEN_PUT, SQ_TOKEN_OLDEST, SQ_TOKEN_SWEEP,
     SQ_SCHEDULE, SQ_SCHEDULE_PUT, SQ_SCHEDULE_REMOVE, SQ_SCHEDULES, SQ_SCHEDULES_DUE,
     SQ_SCHEDULE_NEXT,
@@ -161,7 +161,7 @@ typedef struct sq_store {
 
     weir_outbox   out;                      /* events of this batch */
 
-    bool          log_new;                  /* the log has no marks yet: log_check.c */
+    bool          log_new;                  /* the next commit writes its marks: log_check.c */
     bool          log_marked;               /* this transaction has written them */
     int           log_pages;                /* after the last commit */
     bool          log_lost;                 /* it was missing when the file was opened */
@@ -228,7 +228,7 @@ static inline void weir__sq_string(sqlite3_stmt *st, int at, const char *text)
 
 /* ---- schema.c ---- */
 
-enum { SQ_APPLICATION_ID = 0x77656972 };   /* "weir" */
+#define SQ_APPLICATION_ID 0x77656972           /* "weir" */
 
 /* Make the tables, if the file is empty; else check that they are those of this weir. */
 weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_error *err);
@@ -255,6 +255,9 @@ void      weir__sq_file_ready(sq_store *s);
 weir_code weir__sq_file_check(sq_store *s, bool at_once, weir_error *err);
 /* Is the file that is open the one at its path? Any thread, while the store is open. */
 bool      weir__sq_file_there(const sq_store *s);
+/* Owners: has no other program written over it? Any thread. Also called after each checkpoint, so
+ * that what is known of the file is not older. */
+bool      weir__sq_file_intact(const sq_store *s);
 int64_t   weir__sq_log_size(const sq_store *s);         /* bytes of PATH-wal; 0: none */
 /* After SQLite has closed it. */
 void      weir__sq_file_close(sq_store *s);
@@ -285,6 +288,8 @@ void      weir__sq_log_begin(sq_store *s);
 /* Before each commit, and after it. */
 weir_code weir__sq_log_mark(sq_store *s);
 void      weir__sq_log_grew(sq_store *s, int pages);
+/* After a commit and a checkpoint that has copied all of the log. */
+void      weir__sq_log_folded(sq_store *s);
 /* After a commit: is a checkpoint needed before it is acknowledged? */
 bool      weir__sq_log_must_fold(const sq_store *s);
 

@@ -119,6 +119,9 @@ weir_code weir__sq_damaged(sq_store *s, const char *what)
 
 /* ---- statements ---- */
 
+#define DIGITS_OF(number) #number
+#define DIGITS(number)    DIGITS_OF(number)
+
 /* SQL_... is text that store/sql/sql.h has. */
 static const char *const sql[SQ_STATEMENTS] = {
     [SQ_BEGIN]       = "BEGIN",
@@ -228,6 +231,7 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_LAST_ID_SAVE] = "REPLACE INTO meta(key, value) VALUES('last_id', ?1)",
     [SQ_LOG_MARK] = "REPLACE INTO meta(key, value) SELECT 'log_before', value FROM meta"
                     " WHERE key = 'log' UNION ALL SELECT 'log', ?1",
+    [SQ_LOG_COUNT] = "PRAGMA application_id = " DIGITS(SQ_APPLICATION_ID),
     [SQ_IN_USE] = "REPLACE INTO meta(key, value) SELECT 'in_use', schema_version"
                   " FROM pragma_schema_version",
     [SQ_NOT_IN_USE] = "DELETE FROM meta WHERE key = 'in_use'",
