@@ -147,9 +147,10 @@ static bool put_end(weir_story *s, const weir_job *j, const weir_history_entry *
         ended = ended && (p[i].state != j->state || p[i].at != j->finished_at);
         failed = failed && p[i].at != j->failed_at;
     }
+    ended = ended && !(failed && j->state == WEIR_STATE_FAILED && j->failed_at == j->finished_at);
     if (started)
         ok = put_start(s, j->started_at, j->worker, j->delivery);
-    if (failed)                     /* by Kue, or before weir kept histories */
+    if (failed)             /* by Kue, or set aside: its record was damaged */
         ok = ok && weir__story_moment(s, j->failed_at, "failed: %s", j->error);
     if (ended && j->state == WEIR_STATE_COMPLETE) {
         weir_buf b = { 0 };

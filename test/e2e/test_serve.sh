@@ -188,6 +188,11 @@ case_tokens() {
     weir token list --json >out
     has out '"types":["mail","sms"]'
     has out '"expires_at":'
+    weir token add three --role work --type mail,sms --type img >token 2>err
+    same "$(weir token list --json | grep -c '"types":\["mail","sms","img"\]')" 1
+    weir token rm three
+    status 2 weir token add bad --role work --type 'mail,,sms'
+    has err "--type: 'mail,,sms': empty"
     weir token rotate both --grace 0 >both2 2>err
     has err "the old token is valid until"
     [ "$(cat both)" != "$(cat both2)" ]

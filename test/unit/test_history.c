@@ -236,6 +236,17 @@ static void a_short_story(void **state)
     check_story(&j, "0 added, priority 0, 3 attempts\n70 due\n90 deadline\n");
 }
 
+/* Its record was damaged: it is failed, and its history is as it was. */
+static void a_job_that_was_set_aside_failed_once(void **state)
+{
+    (void)state;
+    weir_job     j = job_with(NULL);
+    weir_effects e;
+    weir__job_set_aside(&j, "damaged", T0 + 10, &e);
+    weir__effects_fini(&e);
+    check_story(&j, "0 added, priority 0, 3 attempts\n10 failed: damaged\n");
+}
+
 static void a_long_story(void **state)
 {
     (void)state;
@@ -288,7 +299,7 @@ static void a_story_of_which_little_is_known(void **state)
     j.started_at = T0 + 5;
     j.failed_at = j.finished_at = T0 + 9;
     check_story(&j, "0 added, priority 0, 3 attempts\n5 started by ? (delivery 1)\n"
-                    "9 failed: smtp\n9 failed\n");
+                    "9 failed: smtp\n");
     j = job_with("[{\"n\":1,\"at\":5,\"event\":\"flown\",\"state\":\"failed\"}]");
     check_story(&j, "0 (history[0].event: \"flown\" is not an event of a history)\n"
                     "0 added, priority 0, 3 attempts\n");
@@ -304,6 +315,7 @@ int main(void)
         cmocka_unit_test(all_of_it_is_read),
         cmocka_unit_test(what_is_no_history_is_refused),
         cmocka_unit_test(a_short_story),
+        cmocka_unit_test(a_job_that_was_set_aside_failed_once),
         cmocka_unit_test(a_long_story),
         cmocka_unit_test(a_story_of_which_little_is_known),
     };

@@ -24,7 +24,7 @@ static const option_entry token_options[] = {
               "needed" },
     { .name = "type", .letter = 't', .kind = OPT_TEXTS, .at = AT(types), .arg = "TYPE",
       .words = "<type>",
-      .help = "with jobs of this type alone; can be repeated" },
+      .help = "with jobs of this type alone, or of several as in mail,sms; can be repeated" },
     { .name = "expires", .kind = OPT_WHEN, .at = AT(expires), .arg = "WHEN",
       .help = "valid for this long (30d) or until this time (2027-01-31T12:00Z); else always" },
     { .name = "grace", .kind = OPT_DURATION, .at = AT(grace), .arg = "TIME",
@@ -64,9 +64,8 @@ static int add(cli *c, const token_opts *o, const char *path)
     if (strlen(c->args[1]) >= sizeof who.name)
         return cli_usage(c, "NAME: more than %zu bytes", sizeof who.name - 1);
     for (size_t i = 0; i < o->types.n; i++)
-        if (!srv_caller_add_type(&who, o->types.text[i]))
-            return cli_usage(c, "--type: '%s' is empty, or there are more than %d bytes of types",
-                             o->types.text[i], SRV_TYPES_TEXT);
+        if (srv_caller_add_types(&who, o->types.text[i], &c->err))
+            return cli_usage(c, "--type: '%s': %s", o->types.text[i], c->err.msg);
     strcpy(who.name, c->args[1]);
     weir_code rc = srv_tokens_read(&before, path, &c->err);
     bool      first = before.n == 0;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/job.h"
 #include "server/access/guard.h"
 #include "server/http/inner.h"
 
@@ -43,6 +44,26 @@ bool srv_caller_add_type(srv_caller *who, const char *type)
     memcpy(who->types + at, type, len + 1);
     who->types[at + len + 1] = 0;
     return true;
+}
+
+weir_code srv_caller_add_types(srv_caller *who, const char *text, weir_error *err)
+{
+    for (const char *at = text;; at++) {
+        char   name[WEIR_MAX_TYPE + 1];
+        size_t len = strcspn(at, ",");
+        if (len > WEIR_MAX_TYPE)
+            return weir_fail(err, WEIR_EINVAL, "%zu bytes, at most %d (WEIR_MAX_TYPE)", len,
+                             WEIR_MAX_TYPE);
+        memcpy(name, at, len);
+        name[len] = 0;
+        weir_code rc = weir__type_check(name, "", err);
+        if (!rc && !srv_caller_add_type(who, name))
+            rc = weir_fail(err, WEIR_ELIMIT, "more than %d types or %d bytes of their names",
+                           SRV_MAX_TOKEN_TYPES, SRV_TYPES_TEXT);
+        at += len;
+        if (rc || !*at)
+            return rc;
+    }
 }
 
 const char *srv_caller_only_type(const srv_caller *who)

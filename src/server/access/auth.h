@@ -37,6 +37,8 @@ static inline const char *srv_next_type(const char *type)
 
 /* Add a type to its list. False: there are SRV_MAX_TOKEN_TYPES, or there is no room. */
 bool srv_caller_add_type(srv_caller *who, const char *type);
+/* Add the types of "mail,sms". WEIR_EINVAL: one is no name of a type; WEIR_ELIMIT: too many. */
+weir_code srv_caller_add_types(srv_caller *who, const char *text, weir_error *err);
 /* Is it bound to types of which `type` is none? */
 bool srv_caller_lacks(const srv_caller *who, const char *type);
 /* The type, if it is bound to one alone; else NULL. */

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "server/access/tokens.h"
 
+static const int64_t LONG_AGO = INT64_MIN / 2;
+
 /* Wrong tokens from one address, in the window of time that began at since_ms. */
 typedef struct wrong {
     char    peer[48];
@@ -189,15 +191,19 @@ static bool needs_token(srv_guard *g)
     return closed || !g->loopback;
 }
 
-/* Its last use is kept to SRV_USE_MS, so most requests only compare. */
+/* Its last use is kept to SRV_USE_MS, so most requests only compare. The first use is noted at
+ * once: `weir token list` shows whether a token is in use. */
 static bool find_caller(srv_guard *g, const char *text, int64_t now, srv_caller *who)
 {
     pthread_rwlock_rdlock(&g->lock);
     srv_token *t = srv_tokens_find(&g->tokens, text);
     if (t) {
         *who = t->who;
-        if (now - t->used_at >= SRV_USE_MS) {
+        int64_t used_at = t->used_at;
+        if (now - used_at >= SRV_USE_MS) {
             t->used_at = now;
+            if (!used_at)
+                g->noted_ms = LONG_AGO;
             g->unnoted = true;
         }
     }
@@ -419,7 +425,7 @@ weir_code srv_guard_create(srv_guard **out, const srv_options *opt, const char *
     g->opt = opt;
     g->loopback = loopback;
     g->looked_ms = INT64_MIN / 2;
-    g->noted_ms = INT64_MIN / 2;
+    g->noted_ms = LONG_AGO;
     g->next_expiry = INT64_MAX;
     pthread_rwlock_init(&g->lock, NULL);
     pthread_mutex_init(&g->wrong_lock, NULL);
