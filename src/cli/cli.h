@@ -28,6 +28,7 @@ typedef struct cli {
     weir_durability durability;
     bool            json, quiet;
     cli_log         log;          /* of what it says on standard error */
+    bool            opened;       /* a store was opened: what is wrong with it can be checked */
     int             n_args;       /* what is left when the options are taken out */
     char          **args;
     char          **rest;         /* what follows "--", for commands with .rest; NULL: no "--" */

@@ -29,9 +29,11 @@ int cli_fail(const cli *c)
 {
     char        text[MAX_MESSAGE];
     const char *what = c->err.msg[0] ? c->err.msg : weir_code_text(c->err.code);
-    bool        damaged = c->err.code == WEIR_ECORRUPT;
+    /* a file that is missing, or not weir's, cannot be mended */
+    bool        mendable = c->opened || !strcmp(c->err.field, "without_log");
     snprintf(text, sizeof text, "%s%s", what,
-             damaged ? " (`weir check` lists the damage, `weir check --mend` mends it)" : "");
+             c->err.code == WEIR_ECORRUPT && mendable
+                 ? " (`weir check` lists the damage, `weir check --mend` mends it)" : "");
     say(c, LEVEL_ERROR, text);
     return weir_code_exit(c->err.code);
 }

@@ -118,7 +118,9 @@ weir_code cli_open_url(cli *c, const char *url, cli_mode mode, weir_queue **out)
                          .brief = mode == CLI_CHANGE || mode == CLI_MEND,
                          .without_log = mode == CLI_MEND,
                          .wait_owner_ms = mode == CLI_LOOK ? 0 : WAIT_OWNER_MS };
-    return open_patiently(c, url, &opt, out);
+    weir_code rc = open_patiently(c, url, &opt, out);
+    c->opened |= !rc;
+    return rc;
 }
 
 /* Never becomes the owner of a file: then jobs of workers that were killed would come back. */

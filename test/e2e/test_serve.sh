@@ -326,6 +326,30 @@ case_a_file_that_is_moved_away() {
     weir check
 }
 
+# The file is deleted and its log is left: every command says so, and none says that it can mend it.
+case_a_file_that_is_deleted() {
+    serve
+    answer 201 --json '{"type":"mail"}' "$url/v1/jobs"
+    rm jobs.db
+    for command in stats list 'get 1' check 'check --mend' 'add mail'; do
+        case $command in
+        add*) status 6 weir $command ;;
+        *--mend) status 6 weir $command ;;
+        *) status 10 weir $command; has err "jobs.db is missing, but its log jobs.db-wal has" ;;
+        esac
+        hasnt err "weir add"
+        hasnt err "mend"
+    done
+    kill "$pid"
+    ends 0
+    status 10 weir check --mend
+    has err "jobs.db is missing, but its log jobs.db-wal has"
+    hasnt err "mends it"
+    rm jobs.db-wal
+    status 3 weir stats
+    has err "no store sqlite:jobs.db yet"
+}
+
 # A backup that is copied over the file: the file is the same one, what is in it is not.
 case_a_backup_that_is_copied_over_the_file() {
     for i in 1 2 3; do weir add mail; done

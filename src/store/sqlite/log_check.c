@@ -101,11 +101,14 @@ weir_code weir__sq_log_check(sq_store *s, weir_error *err)
     if (!found || s->log_lost)
         return WEIR_OK;
     const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
-    if (found == LOG_MISSING)
-        return weir_fail(err, WEIR_ECORRUPT, "%s was copied without its log %s-wal, or has lost "
-                         "it, with the newest jobs; nothing was changed. Copy both (or use "
-                         "sqlite3's .backup), or mend %s, which accepts the loss", name, name,
-                         name);
+    if (found == LOG_MISSING) {
+        weir_fail(err, WEIR_ECORRUPT, "%s was copied without its log %s-wal, or has lost it, with "
+                  "the newest jobs; nothing was changed. Copy both (or use sqlite3's .backup), or "
+                  "mend %s, which accepts the loss", name, name, name);
+        if (err)                        /* the option that opens it */
+            strcpy(err->field, "without_log");
+        return WEIR_ECORRUPT;
+    }
     return weir_fail(err, WEIR_ECORRUPT, "%s-wal is not the log of this %s, but of another or an "
                      "older one; nothing was changed. Put back the %s it was written with, or move "
                      "%s-wal away to use %s without it", name, name, name, name, name);

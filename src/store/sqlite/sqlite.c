@@ -24,10 +24,10 @@ static const char sync_os[] = "PRAGMA synchronous = NORMAL";
 /* ---- the file ---- */
 
 /* The absolute path of a file that need not be there yet: free(). */
-static weir_code resolve(const char *rest, bool must_exist, char **out, weir_error *err)
+static weir_code resolve(const char *rest, char **out, weir_error *err)
 {
     *out = realpath(rest, NULL);
-    if (*out || errno != ENOENT || must_exist)
+    if (*out || errno != ENOENT)
         return *out ? WEIR_OK : weir__sq_file_fail(rest, errno, err);
     const char *slash = strrchr(rest, '/');
     const char *name = slash ? slash + 1 : rest;
@@ -244,7 +244,7 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
     weir__agenda_init(&s->agenda);
     pthread_mutex_init(&s->watch_lock, NULL);
     s->name = strdup(env->name ? env->name : "");
-    weir_code rc = s->name ? resolve(url->rest, env->read_only, &s->path, err)
+    weir_code rc = s->name ? resolve(url->rest, &s->path, err)
                            : weir_fail(err, WEIR_ENOMEM, "sqlite store");
     if (!rc)
         rc = weir__sq_place_check(s->path, err);
