@@ -453,8 +453,18 @@ static void states_change_as_the_life_cycle_has_it(void **state)
     assert_int_equal(j->state, WEIR_STATE_ACTIVE);
     assert_string_equal(j->worker, "127.0.0.1");
     weir_job_free(j);
-    ask(&w, "PUT", "/job/1/state/complete", NULL, 409,
-        "{\"error\":\"job 1 is active: a worker has it, ...");
+    ask(&w, "PUT", "/job/1/state/complete", NULL, 200, DONE);   /* whoever set it has it */
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_COMPLETE);
+    ask(&w, "PUT", "/job/1/state/active", NULL, 200, DONE);
+    ask(&w, "PUT", "/job/1/state/failed", NULL, 200, DONE);
+    j = rt_get(t, 1);
+    assert_int_equal(j->state, WEIR_STATE_FAILED);
+    assert_string_equal(j->error, "Failed by hand");
+    weir_job_free(j);
+    ask(&w, "PUT", "/job/1/state/active", NULL, 200, DONE);
+    ask(&w, "PUT", "/job/1/state/inactive", NULL, 200, DONE);
+    assert_int_equal(rt_state(t, 1), WEIR_STATE_INACTIVE);
+    ask(&w, "PUT", "/job/1/state/active", NULL, 200, DONE);
     rt_later(t, WEIR_DEFAULT_LEASE_MS + 1);                     /* whoever set it is gone */
     rt_until(t, 1, WEIR_STATE_INACTIVE);
     ask(&w, "PUT", "/job/1/state/bogus", NULL, 400,

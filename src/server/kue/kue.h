@@ -76,6 +76,7 @@ typedef struct srv_kue {
     weir_lines  *lines;
     weir_page   *page;
     weir_added   added;
+    weir_ended   ended;
     uint64_t     count;
     void        *own;                       /* the handler's */
     weir_buf     out;                       /* the answer */
@@ -109,6 +110,7 @@ void srv_kue_move(const weir_job *job, weir_state state, weir_change *out);
 
 /* Change k->job, which was got and must still be in the same state: then(). */
 void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then);
+/* A job that this caller has made active, and nobody else since, is ended as its delivery. */
 void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then);
 
 /* The types that a caller with a token for one type sees are that one: the type to ask for, or

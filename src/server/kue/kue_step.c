@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/history.h"
+#include "core/job.h"
 #include "server/access/audit.h"
 #include "server/api/api.h"
 #include "server/kue/kue.h"
@@ -249,6 +251,54 @@ void srv_kue_move(const weir_job *j, weir_state state, weir_change *out)
         out->run_at = (j->failed_at ? j->failed_at : j->created_at) + j->delay_ms;
 }
 
+/* Did this caller make it active by hand, and has it been so since? Then the caller has the job, and
+ * nobody else works on it. */
+static bool is_callers_own(srv_request *r, const weir_job *j)
+{
+    weir_reader in = srv_kue_reader(r);
+    weir_items  past = { 0 };
+    const char *name = srv_worker_name(r);
+    if (j->state != WEIR_STATE_ACTIVE || !name || !j->worker || strcmp(j->worker, name) ||
+        !j->history || weir__history_read(&in, j->history, j->history_len, &past) || !past.n)
+        return false;
+    const weir_history_entry *last = (const weir_history_entry *)past.item + past.n - 1;
+    return last->kind == WEIR__HISTORY_SET && last->state == WEIR_STATE_ACTIVE;
+}
+
+static void ended(srv_request *r, weir_code code, const weir_error *err)
+{
+    srv_kue *k = r->state;
+    if (!code && k->ended.err.code) {
+        code = k->ended.err.code;
+        err = &k->ended.err;
+    }
+    k->then(r, code, err);
+}
+
+/* False: that is no end of a delivery. */
+static bool end_own(srv_request *r, weir_state state, srv_then *then)
+{
+    static const struct {
+        weir_outcome outcome;
+        const char  *text;
+        bool         known;
+    } ends[WEIR_STATE_COUNT] = {
+        [WEIR_STATE_COMPLETE] = { WEIR_OUTCOME_DONE, NULL, true },
+        [WEIR_STATE_FAILED]   = { WEIR_OUTCOME_GIVE_UP, WEIR__BY_HAND_TEXT, true },
+        [WEIR_STATE_INACTIVE] = { WEIR_OUTCOME_RETURN, NULL, true },
+    };
+    srv_kue     *k = r->state;
+    weir_future *f = NULL;
+    if (!ends[state].known || !is_callers_own(r, k->job))
+        return false;
+    weir_ending end = { .id = k->job->id, .delivery = k->job->delivery,
+                        .outcome = ends[state].outcome, .text = ends[state].text };
+    k->then = then;
+    weir_code rc = weir_finish_async(srv_queue(r), &end, 1, &k->ended, &f, &k->err);
+    srv_await(r, rc, &k->err, f, ended);
+    return true;
+}
+
 void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then)
 {
     srv_kue     *k = r->state;
@@ -269,6 +319,8 @@ void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then)
 {
     srv_kue    *k = r->state;
     weir_change change = { 0 };
+    if (end_own(r, state, then))
+        return;
     srv_kue_move(k->job, state, &change);
     srv_kue_change(r, &change, then);
 }
