@@ -1,16 +1,13 @@
 /* main.c - the campaign: every scenario in every place where it makes sense, and one table.
  *
- * Usage: campaign [--faults N] [--jobs N] [--seed N] [--long HOURS] [SCENARIO ...]
- *   --faults  how many faults in one run (default 10)
- *   --jobs    how many jobs are added in one run, about (default 2000)
- *   --long    go through all scenarios again and again, with new seeds, and add up
- *   SCENARIO  only these: "workers killed", "poison" ...
+ * Usage: campaign [OPTIONS] [SCENARIO ...], see print_help().
  * The exit status is 0 when nothing was lost, doubled or invented, and every run finished. Only a
  * worker that was frozen may begin a job again which is complete: the table shows it. */
 #include "campaign/campaign.h"
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +138,12 @@ static void make_rows(char **names)
     }
 }
 
+static void print_scenarios(FILE *out)
+{
+    for (size_t i = 0; i < n_scenarios; i++)
+        fprintf(out, "  %-16s %s\n", scenarios[i].name, scenarios[i].faults);
+}
+
 static int campaign(char **names)
 {
     time_t  end = time(NULL) + (time_t)(cfg.hours * 3600);
@@ -149,8 +152,7 @@ static int campaign(char **names)
     make_rows(names);
     if (!n_rows) {
         fprintf(stderr, "campaign: unknown scenario \"%s\"; known are:\n", names[0]);
-        for (size_t i = 0; i < n_scenarios; i++)
-            fprintf(stderr, "  %-16s %s\n", scenarios[i].name, scenarios[i].faults);
+        print_scenarios(stderr);
         return 2;
     }
     print_head();
@@ -188,6 +190,29 @@ static int be_child(char **argv)
                                            .lease_ms = LEASE_MS });
 }
 
+static void print_help(void)
+{
+    puts("campaign [OPTIONS] [SCENARIO...]: faults on purpose in every store, and one table\n\n"
+         "  --faults N    in one run (10)\n"
+         "  --jobs N      added in one run, about (2000)\n"
+         "  --seed N      of all choices; the table names it\n"
+         "  --long HOURS  all scenarios again and again, with new seeds, and added up\n"
+         "  --tap         a line of TAP for each row, too\n\n"
+         "Scenarios:");
+    print_scenarios(stdout);
+}
+
+/* The whole text is a number, at least `least`. */
+static bool read_number(const char *option, const char *text, double least, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    if (end != text && !*end && *out >= least && *out < 1e15)
+        return true;
+    fprintf(stderr, "campaign: --%s: '%s' is not a number of at least %g\n", option, text, least);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = { { "faults", required_argument, NULL, 'f' },
@@ -195,23 +220,23 @@ int main(int argc, char **argv)
                                              { "seed", required_argument, NULL, 's' },
                                              { "long", required_argument, NULL, 'l' },
                                              { "tap", no_argument, NULL, 't' },
+                                             { "help", no_argument, NULL, 'h' },
                                              { 0 } };
     if (argc == 8 && strcmp(argv[1], "--child") == 0)
         return be_child(argv);
     cfg.seed = (uint64_t)time(NULL);
-    for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    for (int opt, at; (opt = getopt_long(argc, argv, "", options, &at)) != -1;) {
+        double n = 0, least = opt == 'f' || opt == 'j';
+        if (opt == '?' || (optarg && !read_number(options[at].name, optarg, least, &n)))
+            return 2;
         switch (opt) {
-        case 'f': cfg.faults = atoi(optarg); break;
-        case 'j': cfg.jobs = strtoull(optarg, NULL, 10); break;
-        case 's': cfg.seed = strtoull(optarg, NULL, 10); break;
-        case 'l': cfg.hours = atof(optarg); break;
+        case 'f': cfg.faults = n < INT_MAX ? (int)n : INT_MAX; break;
+        case 'j': cfg.jobs = (uint64_t)n; break;
+        case 's': cfg.seed = (uint64_t)n; break;
+        case 'l': cfg.hours = n; break;
         case 't': cfg.tap = true; break;
-        default:  return 2;
+        default:  print_help(); return 0;
         }
-    }
-    if (cfg.faults < 1 || cfg.jobs < 1 || cfg.hours < 0) {
-        fprintf(stderr, "campaign: --faults and --jobs are at least 1, --long at least 0\n");
-        return 2;
     }
     return campaign(argv + optind);
 }

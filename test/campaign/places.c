@@ -58,7 +58,9 @@ static void kill_redis(place *p)
 /* Nodes of a cluster keep their data when they are killed. */
 static bool start_cluster(place *p)
 {
+    place_use_shim(p);
     p->cluster = rig_cluster(3, 0);
+    unsetenv("LD_PRELOAD");
     if (!p->cluster)
         return false;
     for (size_t i = 0; i < p->cluster->n; i++) {
