@@ -251,8 +251,7 @@ void srv_kue_move(const weir_job *j, weir_state state, weir_change *out)
         out->run_at = (j->failed_at ? j->failed_at : j->created_at) + j->delay_ms;
 }
 
-/* Did this caller make it active by hand, and has it been so since? Then the caller has the job, and
- * nobody else works on it. */
+/* Did this caller make it active by hand, and nobody change it since? Then the caller has it. */
 static bool is_callers_own(srv_request *r, const weir_job *j)
 {
     weir_reader in = srv_kue_reader(r);
