@@ -62,8 +62,9 @@ typedef struct weir_task_spec {
     const char *attachment;         /* JSON for the handler */
     size_t      attachment_len;     /* 0: attachment ends at its NUL */
     const char *var1, *var2, *var3; /* texts for the handler */
-    const char *result_store;       /* NULL: "direct", with the task, and in the table of record.
-                                       Any other name: with the task alone */
+    const char *result_store;       /* NULL: "direct": the result is kept with the task and in the
+                                       table of record. With any other name it is not in that
+                                       table; nothing is stored under that name */
     int64_t     version;            /* only a weir_tasks of this version or a later one does it */
     int64_t     timeout_ms;         /* 0: none. The handler is not stopped, but what it answers
                                        later is ignored: weir_job_cancelled() */

@@ -156,7 +156,9 @@ case_it_is_explained() {
 case_properties() {
     export WEIR_STORE=sqlite:jobs.db
     printf '# delayqueue\nQueueKey = orders\nTaskTableName=t_order\nDailyQueueKey=true\n' >delayqueue.properties
-    weir task submit thank --id t1 --at 1h --task-table sqlite:record.db --properties delayqueue.properties
+    status 0 weir task submit thank --id t1 --at 1h --task-table sqlite:record.db \
+        --properties delayqueue.properties
+    has err "DailyQueueKey has no effect"
     same "$(python3 -c 'import sqlite3
 print(sqlite3.connect("record.db").execute("SELECT TASK_ID FROM t_order").fetchall())')" "[('t1',)]"
     has <(weir task view --properties delayqueue.properties) "VIEW t_order AS"

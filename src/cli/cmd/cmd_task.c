@@ -54,7 +54,7 @@ static const option_entry task_options[] = {
     { .name = "tz", .kind = OPT_TEXT, .at = AT(zone), .arg = "ZONE", .actions = MADE,
       .help = "of the schedule (UTC)" },
     { .name = "result-store", .kind = OPT_TEXT, .at = AT(result_store), .arg = "NAME",
-      .actions = MADE, .help = "where the result is kept (direct)" },
+      .actions = MADE, .help = "with another name than direct a table of record has no result" },
     { .name = "reason", .kind = OPT_TEXT, .at = AT(reason), .arg = "TEXT", .actions = "cancel",
       .help = "why; kept with the task" },
     { .name = "state", .letter = 's', .kind = OPT_CHOICE, .at = AT(state), .arg = "STATE",
@@ -352,6 +352,8 @@ static weir_code choose_store(cli *c, const task_opts *o, char **url)
 {
     weir_task_properties p;
     weir_code            rc = weir_task_properties_read(o->properties, &p, &c->err);
+    if (!rc && p.daily_keys)
+        cli_warn(c, "DailyQueueKey has no effect: the queue has one set of keys for all days");
     if (!rc)
         rc = cli_choose_store(c);
     if (!rc)

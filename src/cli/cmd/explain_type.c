@@ -35,7 +35,8 @@ static void say_paused(const facts *f)
 static void say_waiting(const facts *f)
 {
     enum { QUIET_MS = 10000 };      /* with jobs waiting, a worker would have taken one by then */
-    unsigned long long waiting = count(f, WEIR_STATE_INACTIVE), active = count(f, WEIR_STATE_ACTIVE);
+    unsigned long long waiting = count(f, WEIR_STATE_INACTIVE);
+    unsigned long long active = count(f, WEIR_STATE_ACTIVE);
     const weir_type_stats *t = f->type;
     fprintf(f->why, "%llu of its jobs wait%s for a worker; the next one was added ", waiting,
             waiting == 1 ? "s" : "");
@@ -106,8 +107,8 @@ static void print_text(const weir_type_stats *t, const char *why, const char *he
 {
     int  width = term_width(stdout);
     char type[WEIR_MAX_TYPE + 8];
-    printf("%stype %s%s\n\n", term_on(stdout, COLOR_BOLD), term_clean(type, sizeof type, t->type, 0),
-           term_off(stdout));
+    printf("%stype %s%s\n\n", term_on(stdout, COLOR_BOLD),
+           term_clean(type, sizeof type, t->type, 0), term_off(stdout));
     term_wrap(stdout, why, 2, width, false);
     if (!*help)
         return;
