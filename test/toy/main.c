@@ -5,19 +5,7 @@
 
 #include "core/job.h"
 #include "op/batch.h"
-#include "runtime/ops.h"
 #include "weir/weir.h"
-
-static weir_code touch(weir_queue *q, uint64_t id)
-{
-    weir_op      op = { .kind = WEIR_OP_TOUCH, .u.touch.id = id };
-    weir_future *f;
-    weir_error   err;
-    if (weir__ops_run_async(q, &op, 1, &f, &err) || weir_future_wait(f, WEIR_FOREVER, &err))
-        return err.code;
-    weir_future_free(f);
-    return op.err.code;
-}
 
 /* There and back as JSON. */
 static int json_keeps_it(void)
@@ -90,7 +78,8 @@ int main(int argc, char **argv)
             weir_add(q, &(weir_spec){ .type = "mail", .toy = 7 }, &added, &err))
             return weir_complain(&err);
         printf("%s: job %s, no job %s, json %s, field %s", argv[i],
-               weir_code_name(touch(q, added.id)), weir_code_name(touch(q, 1000)),
+               weir_code_name(weir_touch(q, added.id, NULL)),
+               weir_code_name(weir_touch(q, 1000, NULL)),
                json_keeps_it() ? "kept" : "lost", the_field_is_kept(q, added.id) ? "kept" : "lost");
         printf(", text %s\n", the_text_is_kept(q) ? "kept" : "lost");
         weir_close(q);
