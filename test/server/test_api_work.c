@@ -192,7 +192,7 @@ static void what_is_wrong_is_named(void **state)
         { TAKE, "{\"types\":[\"mail\"],\"wait\":\"61s\"}", "EINVAL", 400, "wait: 61s" },
         { TAKE, "{\"types\":[\"mail\"],\"lease\":\"99ms\"}", "EINVAL", 400, "lease: 99ms" },
         { TAKE, "{\"types\":[\"mail\"],\"worker\":\"\"}", "EINVAL", 400, "worker: empty" },
-        { TAKE, "{\"types\":[\"mail\"],\"count\":1}", "EINVAL", 400, "count: there is no such" },
+        { TAKE, "{\"types\":[\"mail\"],\"count\":1}", "EINVAL", 400, "count: unknown member" },
         { "/v1/finish", "{}", "EINVAL", 400, "jobs: missing" },
         { "/v1/finish", "{\"jobs\":[]}", "EINVAL", 400, "jobs: 0 of them" },
         { "/v1/finish", "{\"jobs\":[{\"id\":1}]}", "EINVAL", 400, "jobs[0].delivery: missing" },
@@ -203,7 +203,7 @@ static void what_is_wrong_is_named(void **state)
         { "/v1/finish", "{\"jobs\":[{\"id\":1,\"delivery\":4294967296}]}", "EINVAL", 400,
           "jobs[0].delivery" },
         { "/v1/renew", "{\"jobs\":[{\"id\":1,\"delivery\":1,\"result\":1}]}", "EINVAL", 400,
-          "jobs[0].result: there is no such" },
+          "jobs[0].result: unknown member" },
         { "/v1/renew", "{\"jobs\":[{\"id\":1,\"delivery\":1}],\"lease\":1}", "EINVAL", 400,
           "lease: 1" },
     };

@@ -864,7 +864,7 @@ static void bad_targets_are_refused_by_name(void **state)
         { "{\"types\":[\"a\"]," URL "," KEY ",\"timeout\":\"2h\"}", "timeout", "between" },
         { "{\"types\":[\"a\"]," URL "," KEY ",\"timeout\":99}", "timeout", "between" },
         { "{\"types\":[\"a\"]," URL "," KEY ",\"later\":\"8d\"}", "later", "between" },
-        { "{\"types\":[\"a\"]," URL "," KEY ",\"paused\":true}", "paused", "no such member" },
+        { "{\"types\":[\"a\"]," URL "," KEY ",\"paused\":true}", "paused", "unknown member" },
     };
     web w;
     web_start(&w, RT_MEM, false, NULL);

@@ -137,7 +137,7 @@ static void a_bad_file_is_refused_whole(void **state)
         { "[]", "object" },
         { "{}", "missing" },
         { "{\"targets\":{}}", "list" },
-        { "{\"targets\":[],\"x\":1}", "no such member" },
+        { "{\"targets\":[],\"x\":1}", "unknown member" },
         { "{\"targets\":[{\"name\":\"a\"," ONE "}]}", "targets[0].secret: missing" },
         { "{\"targets\":[{\"name\":\"a\"," ONE ",\"secret\":\"short\"}]}", "at least 16" },
         { "{\"targets\":[{\"name\":\"a/b\"," ONE ",\"secret\":\"" SECRET "\"}]}",
