@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/results.h"
+#include "server/http/parts.h"
 
 bool srv_allow_own(srv_request *r, unsigned role)
 {
@@ -45,6 +46,19 @@ bool srv_failed(srv_request *r, weir_code code, const weir_error *err)
     if (code)
         srv_reply_error(r, err);
     return code != WEIR_OK;
+}
+
+bool srv_part_failed(srv_request *r, weir_code code, const weir_error *err)
+{
+    if (code && !srv_parts_failed(r))
+        srv_reply_error(r, err);
+    return code != WEIR_OK;
+}
+
+void srv_reply_done(srv_request *r, weir_code code, const weir_error *err)
+{
+    if (!srv_failed(r, code, err))
+        srv_reply_empty(r, 204);
 }
 
 bool srv_state(srv_request *r, void **st, size_t size)

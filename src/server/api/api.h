@@ -33,6 +33,11 @@ void srv_on_job(srv_request *r, unsigned role, void (*then)(srv_request *r, uint
 /* Answer with the error of a call. False: there is none. */
 bool srv_failed(srv_request *r, weir_code code, const weir_error *err);
 
+/* The same for an answer in parts: if some were sent, it is cut off. */
+bool srv_part_failed(srv_request *r, weir_code code, const weir_error *err);
+/* A call without an answer has ended: 204, or its error. */
+srv_then srv_reply_done;
+
 /* Answer with a job, and release it. */
 void srv_reply_job(srv_request *r, int status, weir_job *job);
 /* Look at a job and answer with it: whoever may do that was asked before. */

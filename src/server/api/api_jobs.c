@@ -50,11 +50,8 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
     listing  *l = r->state;
     weir_buf *out = &l->parts.body;
     size_t    before = out->len;
-    if (code) {
-        if (!srv_parts_failed(r))
-            srv_reply_error(r, err);
+    if (srv_part_failed(r, code, err))
         return;
-    }
     for (size_t i = 0; i < l->page->n; i++) {
         if (!is_wanted(r, l, l->page->job[i]))
             continue;
@@ -203,18 +200,12 @@ static void patch_it(srv_request *r, uint64_t id)
 
 SRV_ON_JOB(patch_job, WEIR_ROLE_ADMIN, patch_it)
 
-static void removed(srv_request *r, weir_code code, const weir_error *err)
-{
-    if (!srv_failed(r, code, err))
-        srv_reply_empty(r, 204);
-}
-
 static void remove_it(srv_request *r, uint64_t id)
 {
     weir_error   err = { 0 };
     weir_future *f = NULL;
     weir_code    rc = weir_remove_async(srv_queue(r), id, &f, &err);
-    srv_await(r, rc, &err, f, removed);
+    srv_await(r, rc, &err, f, srv_reply_done);
 }
 
 SRV_ON_JOB(delete_job, WEIR_ROLE_ADMIN, remove_it)

@@ -35,11 +35,8 @@ static void lines_read(srv_request *r, weir_code code, const weir_error *err)
     reading  *l = r->state;
     weir_buf *out = &l->parts.body;
     size_t    before = out->len;
-    if (code) {
-        if (!srv_parts_failed(r))
-            srv_reply_error(r, err);
+    if (srv_part_failed(r, code, err))
         return;
-    }
     size_t n = l->lines->n;
     for (size_t i = 0; i < n; i++)
         add_line(out, &l->lines->line[i], !l->n++);
@@ -104,12 +101,6 @@ static const weir_field entry_fields[] = {
     { 0 }
 };
 
-static void said(srv_request *r, weir_code code, const weir_error *err)
-{
-    if (!srv_failed(r, code, err))
-        srv_reply_empty(r, 204);
-}
-
 static void write_it(srv_request *r, uint64_t id)
 {
     weir_error   err = { 0 };
@@ -118,7 +109,7 @@ static void write_it(srv_request *r, uint64_t id)
     if (!srv_body(r, entry_fields, &e))
         return;
     weir_code rc = weir_log_async(srv_queue(r), id, e.delivery, e.text, strlen(e.text), &f, &err);
-    srv_await(r, rc, &err, f, said);
+    srv_await(r, rc, &err, f, srv_reply_done);
 }
 
 SRV_ON_JOB(write_log, WEIR_ROLE_WORK, write_it)
@@ -151,7 +142,7 @@ static void note_it(srv_request *r, uint64_t id)
     weir_code rc = weir_progress_async(srv_queue(r), id, p.delivery,
                                        weir__percent(p.done, p.total), p.data.text, p.data.len, &f,
                                        &err);
-    srv_await(r, rc, &err, f, said);
+    srv_await(r, rc, &err, f, srv_reply_done);
 }
 
 SRV_ON_JOB(note_progress, WEIR_ROLE_WORK, note_it)
@@ -179,7 +170,7 @@ static void set_them(srv_request *r, uint64_t id)
     weir_change change = { .values = s.values.text, .values_len = s.values.len,
                            .delivery = s.delivery };
     weir_code   rc = weir_update_async(srv_queue(r), id, &change, NULL, &f, &err);
-    srv_await(r, rc, &err, f, said);
+    srv_await(r, rc, &err, f, srv_reply_done);
 }
 
 SRV_ON_JOB(set_values, WEIR_ROLE_WORK, set_them)

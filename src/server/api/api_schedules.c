@@ -152,11 +152,8 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
     listing  *l = r->state;
     weir_buf *out = &l->parts.body;
     size_t    before = out->len;
-    if (code) {
-        if (!srv_parts_failed(r))
-            srv_reply_error(r, err);
+    if (srv_part_failed(r, code, err))
         return;
-    }
     weir_schedules *list = l->list;
     for (size_t i = 0; i < list->n; i++) {
         if (list->schedule[i].own || srv_caller_lacks(&r->who, list->schedule[i].job.type))
@@ -296,12 +293,6 @@ static void put(srv_request *r)
 
 /* ---- DELETE, pause, resume, fire, backfill ---- */
 
-static void removed(srv_request *r, weir_code code, const weir_error *err)
-{
-    if (!srv_failed(r, code, err))
-        srv_reply_empty(r, 204);
-}
-
 static void fired(srv_request *r, weir_code code, const weir_error *err)
 {
     weir_buf body = { 0 };
@@ -357,7 +348,7 @@ static void act(srv_request *r)
         then = filled;
     } else if (strcmp(r->route->method, "DELETE") == 0) {
         rc = weir_schedule_remove_async(q, name, &f, &err);
-        then = removed;
+        then = srv_reply_done;
     } else {
         rc = weir_schedule_pause_async(q, name, strcmp(verb, "pause") == 0, &f, &err);
     }
