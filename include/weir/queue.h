@@ -374,7 +374,10 @@ typedef struct weir_info {
     char            owner[64];      /* ... its program: weir_options.name */
     uint32_t        peers;          /* ... other processes that work through it, without this one.
                                        A queue that is open for reading does not learn it: 0 */
-    void           *reserved[WEIR_RESERVED];
+    int64_t         used_bytes;     /* of what bounds the store: of the file's disk (by everybody),
+                                       or of the memory of the Redis, of several the fullest ... */
+    int64_t         limit_bytes;    /* ... and how much there is; 0: no limit, or it is not known */
+    void           *reserved[WEIR_RESERVED - 2];
 } weir_info;
 
 /* Over http it is what the server keeps its jobs in. */

@@ -36,6 +36,8 @@ static void write_answer(weir_buf *b, const weir_op *op)
     weir__put_int(b, ",\"owner_pid\":", info->owner_pid);
     put(b, ",\"owner\":", info->owner);
     weir__put_int(b, ",\"peers\":", info->peers);
+    weir__put_int(b, ",\"used\":", info->used_bytes);
+    weir__put_int(b, ",\"limit\":", info->limit_bytes);
 }
 
 #define INFO(member) offsetof(op_answer, info.member)
@@ -49,6 +51,8 @@ static const weir_field answer[] = {
     WEIR_FIELD("owner_pid", weir__as_int, INFO(owner_pid), .min = 0, .max = INT64_MAX),
     WEIR_FIELD("owner", weir__as_text, INFO(owner)),
     WEIR_FIELD("peers", weir__as_int, INFO(peers), .min = 0, .max = UINT32_MAX),
+    WEIR_FIELD("used", weir__as_int, INFO(used), .min = 0, .max = INT64_MAX),
+    WEIR_FIELD("limit", weir__as_int, INFO(limit), .min = 0, .max = INT64_MAX),
     { 0 }
 };
 #undef INFO
@@ -69,6 +73,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
     info->durability = weir__durability_read(a->durability);
     info->owner_pid = a->info.owner_pid;
     info->peers = (uint32_t)a->info.peers;
+    info->used_bytes = a->info.used;
+    info->limit_bytes = a->info.limit;
     a->op->u.info.info = info;
     return WEIR_OK;
 }

@@ -147,7 +147,7 @@ struct op_answer {
     weir_type_stats all;
     struct {
         const char *store, *place, *engine, *weir, *owner;
-        int64_t     owner_pid, peers;
+        int64_t     owner_pid, peers, used, limit;
     }               info;
     weir_read_job   job;
 };

@@ -412,6 +412,8 @@ static void a_store_says_which_it_is(fixture *f)
     CHECK_STR(info->weir, weir_version());
     CHECK((!*info->engine && !*info->place) == !strcmp(info->store, "mem"));
     CHECK((info->owner_pid > 0) == file);
+    CHECK(!file || info->limit_bytes > 0);
+    CHECK(info->used_bytes >= 0 && info->used_bytes <= info->limit_bytes);
     weir_added added;
     CHECK_INT(try_add(f, &(weir_spec){ .type = "a" }, &added), WEIR_OK);
     CHECK_INT(info->durability, added.durability);

@@ -20,8 +20,14 @@ case_status() {
     status 0 weir status
     has out "$PWD/s, Redis "
     has out "durability  none"
+    hasnt out "room"
     status 0 weir status --json
     has out '"store":"redis"'
+    redis-cli -s "$PWD/s" config set maxmemory 2gb
+    status 0 weir status
+    has out " of 2.1 GB used"
+    status 0 weir status --json
+    has out '"limit_bytes":2147483648'
     "$WEIR" work mail -q -- sh -c 'until [ -e go ]; do sleep 0.05; done' &
     local worker=$!
     running() { weir workers | grep -q ":$worker:"; }

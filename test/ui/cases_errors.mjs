@@ -1,5 +1,6 @@
 // cases_errors.mjs - failed jobs in groups of the same error, and what needs attention.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test, until } from './rig.mjs';
 
 const fail = (server, type, error) => server.ended({ type, data: {} }, { error });
@@ -132,6 +133,17 @@ test('what needs attention is named, with a link to where one acts', async (t) =
     await part.getByText('1 job lost its worker in the last 15 minutes').waitFor();
     await part.getByRole('link', { name: 'Its errors' }).click();
     await page.getByRole('heading', { name: 'Errors of mail' }).waitFor();
+});
+
+test('a store that is nearly full needs attention', async (t) => {
+    const redis = await t.redis();
+    const cli = (...args) => execFileSync('redis-cli', ['-s', redis.socket, ...args]).toString();
+    const server = await t.serve('--store', `redis+unix://${redis.socket}`);
+    await server.add({ type: 'mail', data: {} });
+    const used = Number(/used_memory:(\d+)/.exec(cli('info', 'memory'))[1]);
+    cli('config', 'set', 'maxmemory', String(Math.round(used * 1.05)));
+    const page = await t.open(server, '/');
+    await page.getByRole('alert', { name: 'Needs attention' }).getByText(/^The store has \d+ MB left of \d+ MB\./).waitFor();
 });
 
 test('nothing needs attention where all is as before', async (t) => {

@@ -330,7 +330,8 @@ static void infos(void **state)
     (void)state;
     weir_info info = { .store = "sqlite", .place = "/tmp/jobs \"x\".db", .engine = "SQLite 3",
                        .weir = "0.2.0", .durability = WEIR_DURABILITY_OS, .owner_pid = 4711,
-                       .owner = "weir work mail", .peers = 3 };
+                       .owner = "weir work mail", .peers = 3, .used_bytes = 7000000000,
+                       .limit_bytes = 8000000000 };
     weir_op   op = { .kind = WEIR_OP_INFO, .u.info = { &info } }, to = op;
     there(&op, NULL);
     back(&op, &to);

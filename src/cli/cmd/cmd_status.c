@@ -131,6 +131,9 @@ static void print_status(const status *s)
         line("kept in", "%s, %s", s->info.place, s->info.engine);
     else
         line("kept in", "memory");
+    if (s->info.limit_bytes)
+        line("room", "%.1f of %.1f GB used", (double)s->info.used_bytes / 1e9,
+             (double)s->info.limit_bytes / 1e9);
     line("durability", "%s", weir_durability_name(s->info.durability));
     owner_line(s);
     if (strcmp(s->info.weir, weir_version()) != 0)
@@ -163,6 +166,10 @@ static void json_status(const status *s)
     text_or_null(&w, "engine", s->info.engine);
     jw_text(&w, "version", s->info.weir);
     jw_text(&w, "durability", weir_durability_name(s->info.durability));
+    if (s->info.limit_bytes) {
+        jw_int(&w, "used_bytes", s->info.used_bytes);
+        jw_int(&w, "limit_bytes", s->info.limit_bytes);
+    }
     if (s->info.owner_pid) {
         jw_object(&w, "owner");
         jw_int(&w, "pid", s->info.owner_pid);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/results.h"
@@ -254,6 +255,16 @@ weir_code weir__sq_op_stats(sq_store *s, weir_op *op)
 
 /* ---- info ---- */
 
+/* Blocks that only root may use count as used. */
+static void take_room(weir_info *info, const char *path)
+{
+    struct statvfs v;
+    if (statvfs(path, &v))
+        return;
+    info->limit_bytes = (int64_t)v.f_blocks * (int64_t)v.f_frsize;
+    info->used_bytes = info->limit_bytes - (int64_t)v.f_bavail * (int64_t)v.f_frsize;
+}
+
 weir_code weir__sq_op_info(sq_store *s, weir_op *op)
 {
     weir_info *info = op->u.info.info = weir__info_create("sqlite");
@@ -262,6 +273,7 @@ weir_code weir__sq_op_info(sq_store *s, weir_op *op)
     snprintf(info->place, sizeof info->place, "%s", s->path);
     snprintf(info->engine, sizeof info->engine, "SQLite %s", sqlite3_libversion());
     info->durability = s->env.durability ? s->env.durability : WEIR_DURABILITY_DISK;
+    take_room(info, s->path);
     if (s->env.read_only) {
         info->owner_pid = weir__sq_owner_pid(s->path, info->owner, sizeof info->owner);
         return WEIR_OK;

@@ -2,7 +2,7 @@
 // workers, the groups of errors and the trends of those types that may be in trouble.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { get, query, type Stats, type TypeStats } from '../api';
+import { call, get, query, type Stats, type TypeStats } from '../api';
 import { jobsOf, readErrors, sayError, type ErrorGroup } from '../errors';
 import { count, span } from '../fmt';
 import { follow } from '../live';
@@ -15,12 +15,15 @@ const MINUTE = 60000, OLD_MS = 5 * MINUTE, ALONE_MS = 10000, EVERY_MS = 30000;
 const RECENT = 15, BEFORE = 60;                 // minutes: now, and what it is compared with
 const MAX_TYPES = 20;                           // whose trends are read
 const MIN_FAILURES = 10, MIN_SHARE = 0.25, MIN_RISEN = 0.05, MIN_GROWTH = 100;
+const MAX_USED = 0.9, ROOM_ENOUGH = 10e9;      // share of a limit, and bytes free that are enough all the same
 const DAMAGED = /^damaged: its record/;
 
 // What happened in each minute.
 interface Trend { added: number[]; completed: number[]; retried: number[]; failed: number[]; lost: number[];
     backlog: (number | null)[] }
-export interface Seen { groups: ErrorGroup[]; lost: number; trends: Map<string, Trend> }
+// Of what bounds the store: the disk of a file, the memory of a Redis. No limit: 0, or not known.
+interface Room { used?: number; limit?: number }
+export interface Seen { groups: ErrorGroup[]; lost: number; trends: Map<string, Trend>; room: Room }
 
 const recent = (v: number[]): number => v.slice(-RECENT).reduce((a, b) => a + b, 0);
 const before = (v: number[]): number => v.slice(0, -RECENT).reduce((a, b) => a + b, 0);
@@ -80,12 +83,25 @@ const damaged = (groups: ErrorGroup[]): Wrong[] =>
         remedy: weir('check'), link: jobsOf(g), act: 'Show',
     }));
 
-// The worst first: what nobody does, what is damaged, what fails, what grows.
+const bytes = (n: number): string => n >= 1e9 ? `${(n / 1e9).toFixed(1)} GB` : `${Math.round(n / 1e6)} MB`;
+
+export function full({ used = 0, limit = 0 }: Room): Wrong | undefined {
+    if (!limit || used < MAX_USED * limit || limit - used > ROOM_ENOUGH)
+        return undefined;
+    return {
+        text: `The store has ${bytes(limit - used)} left of ${bytes(limit)}. When it is full, jobs can neither be added ` +
+            'nor ended. Make room, or keep ended jobs for a shorter time.',
+        link: '/types', act: 'What is kept',
+    };
+}
+
+// The worst first: a store without room, what nobody does, what is damaged, what fails, what grows.
 export function whatIsWrong(stats: Stats, workers: Worker[] | undefined, seen: Seen | undefined, now: number): Wrong[] {
     const waiting = stats.paused ? [] : stats.types.filter((t) => t.counts.inactive && !t.paused);
     const stuck = new Map(waiting.map((t) => [t.type, waits(t, workers, now)]));
     const lost = seen?.lost ?? 0;
     return [
+        full(seen?.room ?? {}),
         ...stuck.values(),
         ...damaged(seen?.groups ?? []),
         ...[...seen?.trends ?? []].map(([type, trend]) => fails(type, trend, seen?.groups ?? [])),
@@ -111,9 +127,10 @@ async function look(stats: Stats): Promise<Seen> {
     const types = [...new Set([...failing, ...waiting, ...retried])].slice(0, MAX_TYPES);
     const trend = (type: string | undefined, n: number): Promise<Trend> =>
         get<Trend>('/v1/history' + query({ step: '1m', n, type }));
-    const [all, ...each] = await Promise.all([trend(undefined, RECENT),
+    const info = call<{ answers: Room[] }>('POST', '/v1/batch', { ops: [{ op: 'info' }] });
+    const [answer, all, ...each] = await Promise.all([info, trend(undefined, RECENT),
         ...types.map((type) => trend(type, RECENT + BEFORE))]);
-    return { groups, lost: recent((all as Trend).lost), trends: new Map(types.map((t, i) => [t, each[i] as Trend])) };
+    return { groups, room: answer.answers[0] ?? {}, lost: recent(all.lost), trends: new Map(types.map((t, i) => [t, each[i] as Trend])) };
 }
 
 export function useSeen(stats?: Stats): Seen | undefined {

@@ -7,26 +7,48 @@
 #include "store/redis/engine/engine.h"
 #include "store/redis/link/net.h"
 
-/* "redis_version:7.0.15" in the answer to INFO server; a user without the right to it has none. */
+/* What follows a name in the answer to INFO, "redis_version:7.0.15"; a user without the right to it
+ * has none: NULL. */
+static const char *find(const redisReply *r, const char *name)
+{
+    const char *at = r->str ? strstr(r->str, name) : NULL;
+    return at ? at + strlen(name) : NULL;
+}
+
 static void take_version(weir_info *info, const redisReply *r)
 {
-    static const char name[] = "redis_version:";
-    const char       *at = r->str ? strstr(r->str, name) : NULL;
-    if (!at)
-        return;
-    at += sizeof name - 1;
-    snprintf(info->engine, sizeof info->engine, "Redis %.*s", (int)strcspn(at, "\r\n"), at);
+    const char *at = find(r, "\nredis_version:");
+    if (at)
+        snprintf(info->engine, sizeof info->engine, "Redis %.*s", (int)strcspn(at, "\r\n"), at);
+}
+
+/* Keep the room of the server that is fullest. Without maxmemory there is no limit. */
+static void take_room(weir_info *info, const redisReply *r)
+{
+    const char *used = find(r, "\nused_memory:"), *limit = find(r, "\nmaxmemory:");
+    int64_t     n = used ? strtoll(used, NULL, 10) : 0, most = limit ? strtoll(limit, NULL, 10) : 0;
+    if (most > 0 && (!info->limit_bytes || (double)n / (double)most >
+                     (double)info->used_bytes / (double)info->limit_bytes)) {
+        info->used_bytes = n;
+        info->limit_bytes = most;
+    }
+}
+
+static void ask_info(redis_lane *s, uint32_t part, const char *section, redis_call *c)
+{
+    *c = (redis_call){ .slot = s->part[part].slot, .repeatable = true };
+    weir__resp_array(&c->command, 2);
+    weir__resp_text(&c->command, "INFO");
+    weir__resp_text(&c->command, section);
+    weir__link_send(s->link, c);
+    weir__link_wait(s->link, c);
 }
 
 /* Ask the server of a partition. */
 static weir_code ask(redis_lane *s, uint32_t part, weir_info *info, weir_error *err)
 {
-    redis_call c = { .slot = s->part[part].slot, .repeatable = true };
-    weir__resp_array(&c.command, 2);
-    weir__resp_text(&c.command, "INFO");
-    weir__resp_text(&c.command, "server");
-    weir__link_send(s->link, &c);
-    weir__link_wait(s->link, &c);
+    redis_call c, memory;
+    ask_info(s, part, "server", &c);
     if (c.err.code) {
         *err = c.err;
     } else {
@@ -38,6 +60,10 @@ static weir_code ask(redis_lane *s, uint32_t part, weir_info *info, weir_error *
         if (reached > info->durability)
             info->durability = reached;
         take_version(info, c.reply);
+        ask_info(s, part, "memory", &memory);
+        if (!memory.err.code)
+            take_room(info, memory.reply);
+        weir__call_fini(&memory);
     }
     weir__call_fini(&c);
     return err->code;
