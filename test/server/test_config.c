@@ -345,12 +345,16 @@ static void a_file_that_others_may_write_to(void **state)
     srv_config_destroy(good(&(srv_given){ .config = file }));
     if (geteuid() != 0)
         return;
-    /* root reads everybody's files; others their own and root's */
+    /* their own and root's; root also what belongs to the owner of the directory */
     assert_int_equal(chmod(dir, 0755), 0);
     assert_int_equal(chown(file, 12345, 12345), 0);
-    assert_int_equal(seteuid(NOBODY), 0);
     snprintf(message, sizeof message, "%s: belongs to another user (12345); it must be this user's "
              "or root's", file);
+    bad(&(srv_given){ .config = file }, message);
+    assert_int_equal(chown(dir, 12345, 12345), 0);
+    srv_config_destroy(good(&(srv_given){ .config = file }));
+    assert_int_equal(chown(dir, 0, 0), 0);
+    assert_int_equal(seteuid(NOBODY), 0);
     bad(&(srv_given){ .config = file }, message);
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(chown(file, 0, 0), 0);
