@@ -39,6 +39,7 @@ enum {
     WEIR_MAX_PAGE        = 1000,             /* jobs in one page of a list, or taken at once */
     WEIR_MAX_LOOK        = 5000,             /* jobs looked at for one page of a list by priority,
                                                or for one take with a condition */
+    WEIR_MAX_SORT        = 100000,           /* jobs looked at for one page of a sorted list */
     WEIR_MAX_TAKE_TYPES  = 100,              /* types one worker takes */
     WEIR_MAX_TAKE_BYTES  = 4 * 1024 * 1024,  /* bytes of data of the jobs taken at once: when they
                                                 have so many, no more are added */
@@ -180,6 +181,9 @@ typedef struct weir_job {
 } weir_job;
 
 WEIR_API void weir_job_free(weir_job *job);   /* NULL is fine */
+
+/* The time of a job: its end; before that its start, when it is due, or when it was added. */
+WEIR_API int64_t weir_job_moment(const weir_job *job);
 
 /* The job as one JSON object with Kue's names (docs/cli.md lists them). The caller frees it with
  * free(). NULL when out of memory. */

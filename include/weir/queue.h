@@ -243,19 +243,44 @@ typedef struct weir_cursor {
     uint64_t id;
 } weir_cursor;
 
-/* Which jobs. {0} is all of them. Order: with a state, by what matters in it (inactive: as they
- * will run; delayed: by their time; active: by their start; finished: by their end); without a
- * state, or with `search`, by id.
+/* What a list is ordered by; of jobs with the same value, by id. */
+typedef enum weir_sort {
+    WEIR_SORT_USUAL = 0,        /* see weir_query */
+    WEIR_SORT_ID,
+    WEIR_SORT_CREATED,
+    WEIR_SORT_STARTED,          /* of the last attempt; first those that never started */
+    WEIR_SORT_ENDED,            /* first those that have not ended */
+    WEIR_SORT_TOOK,             /* duration_ms */
+    WEIR_SORT_ATTEMPTS,
+    WEIR_SORT_PRIORITY,         /* the most urgent first */
+    WEIR_SORT_COUNT
+} weir_sort;
+
+WEIR_API const char *weir_sort_name(weir_sort sort);              /* "took"; "usual" */
+WEIR_API bool weir_sort_parse(const char *text, weir_sort *out);  /* any case; not "usual" */
+
+/* Which jobs. {0} is all of them. The usual order: with a state, by what matters in it (inactive:
+ * as they will run; delayed: by their time; active: by their start; finished: by their end); of
+ * several finished states, by their end; else, or with `search`, by id.
  * Inactive jobs of a priority are found at once, in other lists by looking at one job after the
- * other. So that a call stays short, it looks at about WEIR_MAX_LOOK of them: with by_priority a
- * page may have fewer jobs than `limit`, even none, and yet there is more. */
+ * other; so are jobs of an error, jobs between two times in a list that is not by time, and those of
+ * other states in a list by id. So that a call stays short, it looks at about WEIR_MAX_LOOK of them: such a page
+ * may have fewer jobs than `limit`, even none, and yet there is more.
+ * Sorted by what a list of the store is not ordered by, each page looks at all jobs that the rest of
+ * the query chooses; WEIR_ELIMIT if these are more than WEIR_MAX_SORT. */
 typedef struct weir_query {
     weir_state  state;
+    uint32_t    states;         /* instead of `state`: bits WEIR_BIT(weir_state); 0: all */
     const char *type;
+    const char *const *types;   /* instead of `type`: at most WEIR_MAX_TAKE_TYPES, NULL at the end */
     const char *search;         /* every word of it is in data, error or log; a word ending in * is
                                    the start of one. Only jobs added with `search` are found */
+    const char *error;          /* only jobs whose error has this mask: weir_mask_error() */
     bool        by_priority;    /* only jobs of just this priority */
     int32_t     priority;
+    int64_t     since;          /* only jobs whose weir_job_moment() is not before this; 0: any */
+    int64_t     until;          /* only jobs whose weir_job_moment() is before this; 0: any */
+    weir_sort   sort;
     bool        descending;
     bool        ids_only;       /* fill page->job[i] with ids alone (all else zero) */
     weir_cursor after;          /* where the last page ended */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 #include "cli/near.h"
-#include "cli/select.h"
 
 enum { CELL = 1000 };
 
@@ -131,7 +130,7 @@ static void write_cell(char *out, const column *one, const weir_job *j, int64_t 
         snprintf(out, CELL, "%d%%", (int)j->progress);
         break;
     case CELL_WHEN:
-        term_relative(out, CELL, select_moment(j), now);
+        term_relative(out, CELL, weir_job_moment(j), now);
         break;
     case CELL_TOOK:
         term_duration(out, CELL, j->state == WEIR_STATE_COMPLETE ? j->duration_ms : -1);
@@ -162,39 +161,4 @@ void columns_row(const cli_columns *c, table *t, const weir_job *job, int64_t no
         write_cell(text, c->column[i], job, now);
         table_cell(t, i, color_of(c->column[i], job), "%s", text);
     }
-}
-
-/* ---- sorting ---- */
-
-static int64_t key_id(const weir_job *j)       { return (int64_t)j->id; }
-static int64_t key_created(const weir_job *j)  { return j->created_at; }
-static int64_t key_started(const weir_job *j)  { return j->started_at; }
-static int64_t key_ended(const weir_job *j)    { return j->finished_at; }
-static int64_t key_took(const weir_job *j)     { return j->duration_ms; }
-static int64_t key_attempts(const weir_job *j) { return j->attempts; }
-static int64_t key_urgency(const weir_job *j)  { return -(int64_t)j->priority; }
-
-sort_order sort_find(const char *name, bool reverse)
-{
-    static const struct {
-        const char *name;
-        int64_t   (*key)(const weir_job *j);
-    } keys[] = {
-        { "created", key_created }, { "started", key_started }, { "ended", key_ended },
-        { "took", key_took }, { "attempts", key_attempts }, { "priority", key_urgency },
-    };
-    sort_order order = { .key = key_id, .descending = !reverse };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(keys[i].name, name) == 0)
-            order.key = keys[i].key;
-    return order;
-}
-
-int sort_compare(const void *a, const void *b, void *ctx)
-{
-    const weir_job   *x = *(weir_job *const *)a, *y = *(weir_job *const *)b;
-    const sort_order *order = ctx;
-    int64_t           k = order->key(x), l = order->key(y);
-    int               less = k != l ? (k < l ? -1 : 1) : x->id < y->id ? -1 : x->id > y->id;
-    return order->descending ? -less : less;
 }

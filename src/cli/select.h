@@ -36,9 +36,6 @@ typedef struct select_opts {
 /* Is anything chosen at all? Types are given apart: arguments may name some. */
 bool select_is_narrow(const select_opts *o, const cli_types *types);
 
-/* The moment of a job that --since and --until compare. */
-int64_t select_moment(const weir_job *job);
-
 typedef struct selection selection;
 
 typedef enum select_order {
@@ -57,14 +54,17 @@ void      selection_destroy(selection *s);
 /* No more than ids are needed. */
 void selection_ids_only(selection *s);
 
+/* Another order than the usual one, or its reverse; not of SELECT_ANY. Before the first job. */
+void selection_sort(selection *s, weir_sort sort, bool reverse);
+
 /* The next job, NULL at the end: weir_job_free(). `want`: about so many more will be asked for,
  * this one included. */
 weir_code selection_next(selection *s, size_t want, weir_job **job);
 
-/* Where a list of one type, one state and no times was left after all that was wanted, and where it
- * goes on. False: this selection has no such place. */
+/* Where it was left after all that was wanted, and where it goes on; not of SELECT_ANY. False: it
+ * was at its end. */
 bool selection_cursor(const selection *s, weir_cursor *out);
-bool selection_go_on(selection *s, const weir_cursor *after);
+void selection_go_on(selection *s, const weir_cursor *after);
 
 /* How many jobs there are. Those of a priority, time or word are looked for. */
 weir_code selection_count(selection *s, uint64_t *n);

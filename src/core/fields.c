@@ -303,6 +303,16 @@ weir_code weir__as_state(weir_reader *in, const weir_field *f, piece value, void
                                                   "cancelled");
 }
 
+weir_code weir__as_sort(weir_reader *in, const weir_field *f, piece value, void *to)
+{
+    (void)f;
+    char        room[16];
+    const char *text = short_text(value, room, sizeof room);
+    return text && weir_sort_parse(text, to)
+               ? WEIR_OK : weir__not_a(in, value, "id, created, started, ended, took, attempts or "
+                                                  "priority");
+}
+
 weir_code weir__as_priority(weir_reader *in, const weir_field *f, piece value, void *to)
 {
     char        room[16];

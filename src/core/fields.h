@@ -90,6 +90,7 @@ weir_field_read weir__as_ms;        /* int64_t: 1500 or "1s500ms" */
 weir_field_read weir__as_moment;    /* int64_t: milliseconds since 1970 */
 weir_field_read weir__as_bool;
 weir_field_read weir__as_state;     /* weir_state */
+weir_field_read weir__as_sort;      /* weir_sort */
 weir_field_read weir__as_states;    /* uint32_t, bits WEIR_BIT(state): a list, or one */
 weir_field_read weir__as_priority;  /* int32_t: a name or a number */
 weir_field_read weir__as_backoff;   /* weir_backoff: as weir_job_json() writes it, or as text */

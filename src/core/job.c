@@ -470,6 +470,11 @@ int64_t weir__job_rank(const weir_job *j)
     }
 }
 
+int64_t weir_job_moment(const weir_job *j)
+{
+    return j->state == WEIR_STATE_INACTIVE ? j->created_at : weir__job_rank(j);
+}
+
 int64_t weir__job_due(const weir_job *j)
 {
     if (j->state == WEIR_STATE_DELAYED)

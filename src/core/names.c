@@ -69,6 +69,33 @@ const char *weir_event_name(weir_event_kind kind)
     return (unsigned)kind < WEIR_EVENT_COUNT ? event_names[kind] : "unknown";
 }
 
+static const char *const sort_names[WEIR_SORT_COUNT] = {
+    [WEIR_SORT_USUAL] = "usual",
+    [WEIR_SORT_ID] = "id",
+    [WEIR_SORT_CREATED] = "created",
+    [WEIR_SORT_STARTED] = "started",
+    [WEIR_SORT_ENDED] = "ended",
+    [WEIR_SORT_TOOK] = "took",
+    [WEIR_SORT_ATTEMPTS] = "attempts",
+    [WEIR_SORT_PRIORITY] = "priority",
+};
+
+const char *weir_sort_name(weir_sort sort)
+{
+    return (unsigned)sort < WEIR_SORT_COUNT ? sort_names[sort] : "unknown";
+}
+
+bool weir_sort_parse(const char *text, weir_sort *out)
+{
+    for (int s = WEIR_SORT_ID; text && s < WEIR_SORT_COUNT; s++) {
+        if (!strcasecmp(text, sort_names[s])) {
+            *out = (weir_sort)s;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Kue writes "failed attempt", command lines like "failed-attempt". */
 static bool same_event(const char *text, const char *name)
 {

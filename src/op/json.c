@@ -35,6 +35,18 @@ void weir__put_state(weir_buf *out, const char *name, weir_state state)
         weir__put_text(out, name, text, strlen(text));
 }
 
+void weir__put_states(weir_buf *out, const char *before, uint32_t states)
+{
+    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++) {
+        if (states & WEIR_BIT(s)) {
+            weir__put_state(out, before, s);
+            before = ",";
+        }
+    }
+    if (states)
+        weir__buf_char(out, ']');
+}
+
 void weir__put_flag(weir_buf *out, const char *name, bool flag)
 {
     if (!flag)

@@ -330,10 +330,28 @@ typedef struct weir_op_get {
  * several lists at once may look at some more or fewer: whoever goes on to the end finds the same
  * jobs. */
 typedef struct weir_op_list {
-    weir_query query;               /* limit already between 1 and WEIR_MAX_PAGE; `after` not before
+    weir_query query;               /* without weir__listing_parts(), unless the store `lists_all`;
+                                       limit already between 1 and WEIR_MAX_PAGE; `after` not before
                                        the priority in a list weir__ranked_by_priority() */
     weir_page *page;                /* out: weir_page_free() */
 } weir_op_list;
+
+#define WEIR__STATES ((WEIR_BIT(WEIR_STATE_COUNT) - 1) & ~WEIR_BIT(WEIR_STATE_ANY))
+
+/* Does it take several lists of a store, or jobs that are left out, to make this one? Then the
+ * runtime does so: runtime/listing.h. The query was checked. */
+static inline bool weir__listing_parts(const weir_query *q)
+{
+    return q->states || q->types || q->error || q->since || q->until ||
+           (q->sort && (q->sort != WEIR_SORT_ID || (q->state && !q->search)));
+}
+
+/* The order of a query that was checked: by id, or by what the lists of its states are ordered by
+ * in a store. Neither: then all that it chooses is gathered for each page, so that few pages are
+ * better than many. */
+uint32_t weir__listing_states(const weir_query *q);         /* 0: all */
+bool     weir__listing_by_id(const weir_query *q);
+bool     weir__listing_gathers(const weir_query *q);
 
 /* Is this list in the order of priority? Then jobs of one are next to each other, and a walk that
  * meets another has found them all. */

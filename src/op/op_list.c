@@ -1,4 +1,5 @@
 /* op_list.c - LIST: a page of jobs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -10,7 +11,10 @@ enum { DEFAULT_PAGE = 100, MAX_SEARCH = 1024 };
 
 static const char **type(weir_op *op, size_t i)
 {
-    return i ? NULL : &op->u.list.query.type;
+    weir_query *q = &op->u.list.query;
+    if (!q->types)
+        return i ? NULL : &q->type;
+    return q->types[i] ? &((const char **)(uintptr_t)q->types)[i] : NULL;
 }
 
 static size_t most(const weir_op *op)
@@ -29,15 +33,71 @@ static void skip_to_priority(weir_query *q)
         *c = (weir_cursor){ .rank = (int64_t)q->priority - 1, .id = HIGHEST };
 }
 
+static weir_code check_states(weir_query *q, weir_error *err)
+{
+    weir_code rc = weir__check_number(q->state, WEIR_STATE_COUNT, "state", err);
+    if (rc)
+        return rc;
+    if (q->states & ~WEIR__STATES)
+        return weir__fail_field(err, WEIR_EINVAL, "states", "%#x has bits of no state",
+                                (unsigned)q->states);
+    if (q->state && q->states)
+        return weir__fail_field(err, WEIR_EINVAL, "states", "there is a state, too; only one of "
+                                                            "them can be given");
+    for (int s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++) {
+        if (q->states == WEIR_BIT(s)) {
+            q->state = (weir_state)s;
+            q->states = 0;
+        }
+    }
+    if (q->states == WEIR__STATES)
+        q->states = 0;
+    return WEIR_OK;
+}
+
+static weir_code check_types(weir_query *q, weir_error *err)
+{
+    if (q->type && q->types)
+        return weir__fail_field(err, WEIR_EINVAL, "types", "there is a type, too; only one of them "
+                                                           "can be given");
+    if (q->type)
+        return weir__type_check(q->type, "type", err);
+    for (size_t i = 0; q->types && q->types[i]; i++) {
+        char field[32];
+        if (i == WEIR_MAX_TAKE_TYPES)
+            return weir__fail_field(err, WEIR_ELIMIT, "types", "more than %d "
+                                    "(WEIR_MAX_TAKE_TYPES)", WEIR_MAX_TAKE_TYPES);
+        snprintf(field, sizeof field, "types[%zu]", i);
+        weir_code rc = weir__type_check(q->types[i], field, err);
+        for (size_t k = 0; !rc && k < i; k++)
+            if (!strcmp(q->types[k], q->types[i]))
+                rc = weir__fail_field(err, WEIR_EINVAL, field, "\"%s\" is given twice",
+                                      q->types[i]);
+        if (rc)
+            return rc;
+    }
+    if (q->types && !q->types[0])
+        return weir__fail_field(err, WEIR_EINVAL, "types", "none given");
+    return WEIR_OK;
+}
+
+static weir_code check_order(const weir_query *q, weir_error *err)
+{
+    if (q->since < 0 || q->since > WEIR__MAX_AT)
+        return weir__fail_field(err, WEIR_EINVAL, "since", "not a time");
+    if (q->until < 0 || q->until > WEIR__MAX_AT)
+        return weir__fail_field(err, WEIR_EINVAL, "until", "not a time");
+    return weir__check_number(q->sort, WEIR_SORT_COUNT, "sort", err);
+}
+
 static weir_code check(weir_op *op, weir_error *err)
 {
     weir_query *q = &op->u.list.query;
     weir_code   rc = WEIR__CHECK_RESERVED(q, err);
+    rc = rc ? rc : check_states(q, err);
+    rc = rc ? rc : check_types(q, err);
+    rc = rc ? rc : check_order(q, err);
     if (rc)
-        return rc;
-    if ((rc = weir__check_number(q->state, WEIR_STATE_COUNT, "state", err)))
-        return rc;
-    if (q->type && (rc = weir__type_check(q->type, "type", err)))
         return rc;
     size_t len = q->search ? strlen(q->search) : 0;
     if (len > MAX_SEARCH)
@@ -45,16 +105,54 @@ static weir_code check(weir_op *op, weir_error *err)
                                 MAX_SEARCH);
     if (len && !weir__utf8_valid(q->search, len))
         return weir__fail_field(err, WEIR_EINVAL, "search", "not valid UTF-8");
-    if (q->by_priority && weir__ranked_by_priority(q))
+    if (q->by_priority && !q->sort && weir__ranked_by_priority(q))
         skip_to_priority(q);
     return weir__check_limit(&q->limit, DEFAULT_PAGE, "limit", err);
+}
+
+/* ---- its order ---- */
+
+#define ENDED                                                                                     \
+    (WEIR_BIT(WEIR_STATE_COMPLETE) | WEIR_BIT(WEIR_STATE_FAILED) | WEIR_BIT(WEIR_STATE_CANCELLED))
+
+uint32_t weir__listing_states(const weir_query *q)
+{
+    return q->state ? WEIR_BIT(q->state) : q->states;
+}
+
+/* In these states the lists of a store are sorted so. */
+static bool is_natural(const weir_query *q)
+{
+    uint32_t states = weir__listing_states(q);
+    if (q->search || !states)
+        return false;
+    return (q->sort == WEIR_SORT_ENDED && !(states & ~ENDED)) ||
+           (q->sort == WEIR_SORT_STARTED && states == WEIR_BIT(WEIR_STATE_ACTIVE)) ||
+           (q->sort == WEIR_SORT_PRIORITY && states == WEIR_BIT(WEIR_STATE_INACTIVE));
+}
+
+bool weir__listing_by_id(const weir_query *q)
+{
+    uint32_t states = weir__listing_states(q);
+    bool     one = states && !(states & (states - 1));
+    if (q->sort > WEIR_SORT_ID)
+        return false;
+    return q->search || q->sort == WEIR_SORT_ID || !states || (!one && states & ~ENDED);
+}
+
+bool weir__listing_gathers(const weir_query *q)
+{
+    if (q->sort > WEIR_SORT_ID)
+        return !is_natural(q);
+    return weir__listing_by_id(q) && weir__listing_states(q) && !q->search;
 }
 
 /* ---- in steps ---- */
 
 static size_t *limit(weir_op *op)
 {
-    return op->u.list.query.ids_only ? NULL : &op->u.list.query.limit;
+    weir_query *q = &op->u.list.query;
+    return q->ids_only || weir__listing_gathers(q) ? NULL : &q->limit;   /* it ends early itself */
 }
 
 static void *create(size_t n)
@@ -89,8 +187,19 @@ static const weir_steps steps[] = { { limit, true, create, gather, give } };
 
 static void copy(weir_copier *c, weir_op *op)
 {
-    weir__copy_text(c, &op->u.list.query.type);
-    weir__copy_text(c, &op->u.list.query.search);
+    weir_query *q = &op->u.list.query;
+    size_t      n = 0;
+    while (q->types && q->types[n])
+        n++;
+    if (n) {
+        const char **types = weir__copy_array(c, q->types, (n + 1) * sizeof *types);
+        for (size_t i = 0; i < n; i++)
+            weir__copy_text(c, &types[i]);
+        q->types = types;
+    }
+    weir__copy_text(c, &q->type);
+    weir__copy_text(c, &q->search);
+    weir__copy_text(c, &q->error);
 }
 
 static void clear(weir_op *op)
@@ -119,6 +228,19 @@ static const weir_field cursor_fields[] = {
     { 0 }
 };
 
+static void put_lists(weir_buf *b, const weir_query *q)
+{
+    weir__put_states(b, ",\"states\":[", q->states);
+    if (q->types)
+        weir__buf_str(b, ",\"types\":[");
+    for (size_t i = 0; q->types && q->types[i]; i++) {
+        weir__put_next(b, i);
+        weir__json_string(b, q->types[i], strlen(q->types[i]));
+    }
+    if (q->types)
+        weir__buf_char(b, ']');
+}
+
 static void write_request(weir_buf *b, const weir_op *op)
 {
     const weir_query *q = &op->u.list.query;
@@ -126,6 +248,15 @@ static void write_request(weir_buf *b, const weir_op *op)
     weir__put_state(b, ",\"state\":", q->state);
     if (q->type)
         weir__put_text(b, ",\"type\":", q->type, strlen(q->type));
+    put_lists(b, q);
+    if (q->since)
+        weir__put_int(b, ",\"since\":", q->since);
+    if (q->until)
+        weir__put_int(b, ",\"until\":", q->until);
+    if (q->error)
+        weir__put_text(b, ",\"error\":", q->error, strlen(q->error));
+    if (q->sort)
+        weir__buf_printf(b, ",\"sort\":\"%s\"", weir_sort_name(q->sort));
     if (q->search)
         weir__put_text(b, ",\"search\":", q->search, strlen(q->search));
     if (q->by_priority)
@@ -140,7 +271,15 @@ static const weir_field request[] = {
     FIELD_OP,
     WEIR_FIELD("limit", weir__as_int, REQUEST(limit), .min = 0, .max = WEIR_MAX_PAGE),
     WEIR_FIELD("state", weir__as_state, REQUEST_OP(list.query.state)),
+    WEIR_FIELD("states", weir__as_states, REQUEST_OP(list.query.states)),
     WEIR_FIELD("type", weir__as_text, REQUEST_OP(list.query.type)),
+    WEIR_FIELD("types", weir__as_texts, REQUEST(texts), .max = WEIR_MAX_TAKE_TYPES),
+    WEIR_FIELD("since", weir__as_int, REQUEST_OP(list.query.since), .min = 0,
+               .max = WEIR__MAX_AT),
+    WEIR_FIELD("until", weir__as_int, REQUEST_OP(list.query.until), .min = 0,
+               .max = WEIR__MAX_AT),
+    WEIR_FIELD("error", weir__as_text, REQUEST_OP(list.query.error)),
+    WEIR_FIELD("sort", weir__as_sort, REQUEST_OP(list.query.sort)),
     WEIR_FIELD("search", weir__as_text, REQUEST_OP(list.query.search)),
     WEIR_FIELD("priority", weir__as_priority, REQUEST_OP(list.query.priority),
                .given = REQUEST_OP(list.query.by_priority)),
@@ -154,6 +293,7 @@ static weir_code read_request(weir_reader *in, op_request *r)
 {
     (void)in;
     r->op.u.list.query.limit = (size_t)r->limit;
+    r->op.u.list.query.types = r->texts.text;
     return WEIR_OK;
 }
 

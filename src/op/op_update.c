@@ -124,25 +124,12 @@ static size_t size(const weir_op *op)
     return WEIR__OP_SIZE + op->u.update.change.data_len + op->u.update.change.values_len;
 }
 
-static void put_states(weir_buf *b, uint32_t states)
-{
-    const char *before = ",\"from\":[";
-    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++) {
-        if (states >> s & 1) {
-            weir__put_state(b, before, s);
-            before = ",";
-        }
-    }
-    if (!before[1])
-        weir__buf_char(b, ']');
-}
-
 static void write_request(weir_buf *b, const weir_op *op)
 {
     const weir_op_update *u = &op->u.update;
     const weir_change    *c = &u->change;
     weir__put_id(b, ",\"id\":", u->id);
-    put_states(b, u->from);
+    weir__put_states(b, ",\"from\":[", u->from);
     if (c->set_priority)
         weir__put_int(b, ",\"priority\":", c->priority);
     if (c->set_delay)

@@ -121,6 +121,7 @@ struct op_request {
     weir_token      once;
     bool            has_once;
     int64_t         limit;
+    weir_texts      texts;              /* types of list */
     weir_json_piece raw;                /* result, data */
     const char     *text;
     bool            has_error, final, returned, lost;
@@ -175,6 +176,8 @@ weir_field_read weir__as_page;          /* a list of jobs: weir_page * of an op_
 void weir__put_int(weir_buf *out, const char *name, int64_t n);
 void weir__put_id(weir_buf *out, const char *name, uint64_t id);
 void weir__put_text(weir_buf *out, const char *name, const char *text, size_t len);
+/* `before` is `,"name":[`; bits WEIR_BIT(state); nothing for 0. */
+void weir__put_states(weir_buf *out, const char *before, uint32_t states);
 void weir__put_state(weir_buf *out, const char *name, weir_state state);  /* none for _ANY */
 void weir__put_flag(weir_buf *out, const char *name, bool flag);            /* none for false */
 void weir__put_raw(weir_buf *out, const char *name, const char *json, size_t len);

@@ -9,7 +9,7 @@
     X(weir_cursor, 16) X(weir_reply, 1048)                                                        \
     /* filled by the caller, who leaves the reserved members NULL */                              \
     X(weir_spec, 168) X(weir_filter, 56) X(weir_options, 88) X(weir_token, 56)                    \
-    X(weir_change, 128) X(weir_query, 96) X(weir_settings, 72) X(weir_incoming, 64)               \
+    X(weir_change, 128) X(weir_query, 128) X(weir_settings, 72) X(weir_incoming, 64)               \
     X(weir_pool_config, 80) X(weir_taking, 80) X(weir_ending, 88) X(weir_lease, 56)               \
     X(weir_schedule, 1632) X(weir_content, 72) X(weir_expect, 64) X(weir_mailbox_config, 64)       \
     X(weir_consumer_config, 64) X(weir_service_config, 64) X(weir_workqueue_config, 72)           \

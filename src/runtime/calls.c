@@ -7,6 +7,7 @@
 #include "core/values.h"
 #include "runtime/future.h"
 #include "runtime/delivery.h"
+#include "runtime/listing.h"
 #include "runtime/trace.h"
 
 /* ---- how answers reach the caller ---- */
@@ -430,15 +431,32 @@ static weir_op op_list(const weir_query *query)
 
 weir_code weir_list(weir_queue *q, const weir_query *query, weir_page **out, weir_error *err)
 {
-    weir_op op = op_list(query);
-    return weir__call(q, &op, &(weir_reply){ .give = give_page, .out = out }, err);
+    weir_op      op = op_list(query);
+    weir_future *f;
+    weir_error   why;
+    if (weir__op_check(&op, &why) || !weir__listing_needed(q, &op.u.list.query))
+        return weir__call(q, &op, &(weir_reply){ .give = give_page, .out = out }, err);
+    weir_code rc = weir__listing_async(q, &op.u.list, out, &f, err);
+    if (!rc)
+        rc = weir_future_wait(f, WEIR_FOREVER, err);
+    weir_future_free(f);
+    return rc;
 }
 
 weir_code weir_list_async(weir_queue *q, const weir_query *query, weir_page **out, weir_future **f,
                           weir_error *err)
 {
-    weir_op op = op_list(query);
-    return weir__call_async(q, &op, &(weir_reply){ .give = give_page, .out = out }, f, err);
+    weir_op      op = op_list(query);
+    weir_future *own;
+    weir_error   why;
+    if (weir__op_check(&op, &why) || !weir__listing_needed(q, &op.u.list.query))
+        return weir__call_async(q, &op, &(weir_reply){ .give = give_page, .out = out }, f, err);
+    weir_code rc = weir__listing_async(q, &op.u.list, out, &own, err);
+    if (f)
+        *f = own;
+    else
+        weir_future_free(own);
+    return rc;
 }
 
 static weir_code check_state(weir_state state, weir_error *err)

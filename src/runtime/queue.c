@@ -253,6 +253,7 @@ static weir_code start(weir_queue *q, weir_error *err)
     q->lanes = q->store->ops->lanes > 1 ? q->store->ops->lanes : 1;
     q->objects_only = q->store->objects_only;
     q->server_fires = q->store->server_fires;
+    q->lists_all = q->store->lists_all;
     for (unsigned i = 0; i < q->lanes; i++)
         weir__batcher_init(&q->batcher[i], q->store, &q->events, read_clock, q);
     if (!rc && !q->read_only) {

@@ -36,6 +36,7 @@ struct weir_queue {
     bool             read_only;
     bool             objects_only;        /* of the store */
     bool             server_fires;        /* of the store */
+    bool             lists_all;           /* of the store */
     int64_t        (*now)(void *ctx);       /* NULL: the system's clocks */
     int64_t        (*steady)(void *ctx);    /* with now; NULL: as now */
     void            *now_ctx;

@@ -110,6 +110,7 @@ struct weir_store {                 /* first member of every backend */
     const weir_store_ops *ops;
     bool                  objects_only;     /* data must be so: weir__op_check_objects() */
     bool                  server_fires;     /* schedules: the server does, not this process */
+    bool                  lists_all;        /* LIST with weir__listing_parts(), too */
     bool                  waits;            /* run() waits for another process of this machine;
                                                changes in run() alone */
 };

@@ -234,6 +234,10 @@ static void lists_by_pages()
     CHECK(page.jobs.size() == 3 && page.more && page.jobs[2].id() == 3);
     page = must(queue.list(weir::Query().type("p").state(WEIR_STATE_INACTIVE).after(page.next)));
     CHECK(page.jobs.size() == 2 && !page.more);
+    page = must(queue.list(weir::Query().state(WEIR_STATE_INACTIVE).state(WEIR_STATE_DELAYED)
+                               .sort(WEIR_SORT_CREATED).descending().limit(1)));
+    CHECK(page.jobs.size() == 1 && page.more);
+    CHECK(must(queue.list(weir::Query().until(weir::moment(weir::milliseconds(1))))).jobs.empty());
     CHECK(must(queue.list(weir::Query().search("needle").descending())).jobs[0].id() == 5);
     auto stats = must(queue.stats());
     CHECK(stats.types() == std::vector<std::string>{"p"} && stats.last_id() == 5);

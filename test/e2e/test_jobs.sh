@@ -845,6 +845,17 @@ case_choosing_jobs() {
     status 0 weir list --sort priority --ids -n 1;        same "$(cat out)" 3
     status 0 weir list --sort id -r --ids;                same "$(tr '\n' ' ' <out)" "1 2 3 4 "
     status 2 weir list --sort colour
+    local cursor
+    status 0 weir list --sort created --state inactive,delayed,cancelled --since 1h --ids -n 2
+    same "$(tr '\n' ' ' <out)" "4 2 "
+    cursor=$(sed -n 's/.*--after \([^,]*\),.*/\1/p' err)
+    status 0 weir list --sort created --state inactive,delayed,cancelled --since 1h --ids \
+        --after "$cursor"
+    same "$(tr '\n' ' ' <out)" "1 "
+    status 0 weir list mail video --ids -n 2
+    cursor=$(sed -n 's/.*--after \([^,]*\),.*/\1/p' err)
+    status 0 weir list mail video --ids --after "$cursor"
+    same "$(cat out)" 1
     status 0 weir list mail --columns id,state,created
     has out "CREATED"
     hasnt out "DATA"

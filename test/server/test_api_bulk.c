@@ -62,6 +62,29 @@ static void several_states(void **state)
     bulk("{\"action\":\"cancel\",\"all\":true,\"limit\":10}", 0, 0, 0, false);
 }
 
+static void of_some_states_and_times(void **state)
+{
+    char body[200];
+    (void)state;
+    add("x", 4, 0);
+    rt_later(&w.t, 3600 * 1000);
+    add("x", 3, 0);
+    add("x", 2, 7200 * 1000);
+    snprintf(body, sizeof body, "{\"action\":\"cancel\",\"filter\":{\"state\":[\"inactive\","
+             "\"active\"],\"until\":%lld},\"dry_run\":true}", (long long)weir_now(w.t.q));
+    bulk(body, 4, 0, 0, false);
+    snprintf(body, sizeof body, "{\"action\":\"cancel\",\"filter\":{\"since\":%lld}}",
+             (long long)weir_now(w.t.q));
+    bulk(body, 5, 5, 0, false);
+    snprintf(body, sizeof body, "{\"action\":\"cancel\",\"filter\":{\"until\":%lld,"
+             "\"ids\":[1,9]}}", (long long)weir_now(w.t.q));
+    bulk(body, 1, 1, 1, false);
+    bulk("{\"action\":\"retry\",\"filter\":{\"state\":[\"cancelled\",\"failed\"]}}", 6, 6, 0, false);
+    web_error(&w, 400, "EINVAL", "retry cannot be done to jobs that are active", "POST",
+              "/v1/jobs/bulk",
+              "{\"action\":\"retry\",\"filter\":{\"state\":[\"failed\",\"active\"]}}");
+}
+
 static void dry_runs_only_count(void **state)
 {
     (void)state;
@@ -260,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(each_action),
         CASE(several_states),
+        CASE(of_some_states_and_times),
         CASE(dry_runs_only_count),
         CASE(by_words),
         CASE(by_priority),

@@ -66,6 +66,54 @@ static void lists(void **state)
              "/v1/jobs?type=y", NULL);
 }
 
+static void lists_of_several_states_sorted_and_between_times(void **state)
+{
+    char target[120];
+    (void)state;
+    rt_add(&w.t, &(weir_spec){ .type = "x", .priority = 5 });
+    rt_add(&w.t, &(weir_spec){ .type = "y", .priority = -5 });
+    rt_later(&w.t, 3600 * 1000);
+    rt_add(&w.t, &(weir_spec){ .type = "x", .delay_ms = 1000 });
+    assert_int_equal(weir_cancel(w.t.q, 2, &w.t.err), WEIR_OK);
+    ids_are("/v1/jobs?ids=true&state=inactive,delayed", "{\"jobs\":[1,3],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&state=inactive,delayed&order=desc&limit=1",
+            "{\"jobs\":[3],\"next\":\"0.3\"}");
+    ids_are("/v1/jobs?ids=true&state=inactive,delayed&order=desc&limit=1&after=0.3",
+            "{\"jobs\":[1],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&state=failed,complete", "{\"jobs\":[],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&since=30m", "{\"jobs\":[2,3],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&until=30m", "{\"jobs\":[1],\"next\":null}");
+    snprintf(target, sizeof target, "/v1/jobs?ids=true&until=%lld&state=cancelled",
+             (long long)weir_now(w.t.q));
+    ids_are(target, "{\"jobs\":[],\"next\":null}");
+    snprintf(target, sizeof target, "/v1/jobs?ids=true&since=%lld&state=cancelled",
+             (long long)weir_now(w.t.q));
+    ids_are(target, "{\"jobs\":[2],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&sort=priority", "{\"jobs\":[2,3,1],\"next\":null}");
+    ids_are("/v1/jobs?ids=true&sort=created&order=desc&limit=2&type=x",
+            "{\"jobs\":[3,1],\"next\":null}");
+    web_says(&w, 200, "{\"jobs\":[{\"id\":2,\"type\":\"y\"", "GET",
+             "/v1/jobs?sort=ended&order=desc&limit=1", NULL);
+}
+
+/* Jobs so large that a page of them ends early. */
+static void a_sorted_page_of_large_jobs_ends_early(void **state)
+{
+    enum { LARGE = 900 * 1000, N = 12 };
+    static char data[LARGE + 3];
+    size_t      n = 0;
+    (void)state;
+    memset(data, 'x', LARGE + 2);
+    data[0] = data[LARGE + 1] = '"';
+    for (int i = 0; i < N; i++)
+        rt_add(&w.t, &(weir_spec){ .type = "x", .data = data });
+    json_t *v = web_json(&w, 200, "GET", "/v1/jobs?sort=attempts", NULL);
+    n = json_array_size(json_object_get(v, "jobs"));
+    assert_true(n > 0 && n < N);
+    assert_true(json_is_string(json_object_get(v, "next")));
+    json_decref(v);
+}
+
 static void by_priority(void **state)
 {
     (void)state;
@@ -163,7 +211,9 @@ static void lists_refuse(void **state)
         "order=up", "ids=maybe", "priority=", "priority=urgent", "priority=1.5",
         "after=1", "after=.1", "after=1.", "after=-.1", "after=1.2.3", "after=1.-2",
         "after=99999999999999999999.1", "after=1.99999999999999999999",
-        "after=%201.1", "after=a.b",
+        "after=%201.1", "after=a.b", "state=failed,", "state=failed,no", "state=,failed",
+        "since=", "since=0", "since=-1", "since=yesterday", "until=x", "until=9999999999999999",
+        "sort=", "sort=usual", "sort=data",
     };
     char target[120], name[20];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -472,6 +522,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(lists),
+        CASE(lists_of_several_states_sorted_and_between_times),
+        CASE(a_sorted_page_of_large_jobs_ends_early),
         CASE(by_priority),
         CASE(a_page_of_a_priority_ends_before_it_is_full),
         CASE(pages),

@@ -173,6 +173,8 @@ static void a_token_of_two_types(void **state)
     says(BOTH_ADMIN, 200, "{\"jobs\":[1,2],\"next\":null}", "GET", "/v1/jobs?ids=true", NULL);
     says(BOTH_ADMIN, 200, "{\"jobs\":[2],", "GET", "/v1/jobs?ids=true&type=sms", NULL);
     says(BOTH_ADMIN, 200, "{\"jobs\":[2,1],", "GET", "/v1/jobs?ids=true&order=desc&limit=2", NULL);
+    says(BOTH_ADMIN, 200, "{\"jobs\":[2,1],\"next\":null}", "GET",
+         "/v1/jobs?ids=true&order=desc&sort=created", NULL);
     says(BOTH_ADMIN, 403, "forbidden", "GET", "/v1/jobs?type=other", NULL);
     says(BOTH_ADMIN, 403, "name one", "GET", "/v1/errors", NULL);
     says(BOTH_ADMIN, 200, "\"counts\":{\"inactive\":2,", "GET", "/v1/stats", NULL);

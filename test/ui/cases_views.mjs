@@ -262,6 +262,54 @@ test('a list is sorted, filtered and shared by its address', async (t) => {
     assert.equal(await other.getByLabel('Order').inputValue(), 'desc');
 });
 
+test('a list has several states, a span of time and an order, all in the address', async (t) => {
+    const server = await t.serve();
+    const failed = await server.ended({ type: 'mail', data: {} }, { error: 'no' });
+    const complete = await server.ended({ type: 'mail', data: {} }, {});
+    const waits = await server.add({ type: 'mail', data: {} });
+    const delayed = await server.add({ type: 'mail', data: {}, delay: '1h' });
+    const page = await t.open(server, '/failed');
+    const shows = (...want) => until(async () => {
+        const got = await page.locator('.row').evaluateAll((rows) => rows.map((r) => Number(r.dataset.id)));
+        return JSON.stringify(got) === JSON.stringify(want);
+    }, `the list ${want}`);
+    const chip = (name) => page.getByRole('group', { name: 'States' }).getByRole('button', { name });
+    const address = (want) => until(() => decodeURIComponent(page.url()).endsWith(want), want);
+    await shows(failed);
+    assert.equal(await chip('Failed').getAttribute('aria-pressed'), 'true');
+    await chip('Complete').click();
+    await address('/jobs?state=failed,complete');
+    await shows(complete, failed);
+    await page.getByRole('heading', { name: 'Failed, Complete 2' }).waitFor();
+    await until(async () => await page.title().then((s) => s.startsWith('Failed, Complete')), 'the title');
+    await page.getByLabel('Sort by').selectOption('created');
+    await page.getByLabel('Order').selectOption('asc');
+    await address('state=failed,complete&sort=created&order=asc');
+    await shows(failed, complete);
+    await page.getByLabel('Time', { exact: true }).selectOption('1h');
+    await shows(failed, complete);
+    await page.getByLabel('Time', { exact: true }).selectOption('between …');
+    await page.getByLabel('to', { exact: true }).fill('2020-01-01T00:00');
+    await page.getByText('No job matches.').waitFor();
+    await page.goBack();
+    await shows(failed, complete);
+    // an action concerns those in which it can be done
+    await page.goto(`${server.url}/jobs?state=failed,complete,delayed&since=1h`);
+    await shows(delayed, complete, failed);
+    await page.getByRole('button', { name: 'Retry all' }).click();
+    await page.getByText('This concerns at least').or(page.getByText('This concerns')).waitFor();
+    await page.getByRole('button', { name: 'Retry 2' }).click();
+    await shows(delayed);
+    // states that are searched for are either; what a chip changes is no longer searched for
+    await page.getByLabel('Search jobs').fill('state:queued state:delayed');
+    await page.keyboard.press('Enter');
+    await page.goto(`${server.url}/jobs?q=state:queued state:delayed type:mail`);
+    await shows(delayed, waits, complete, failed);
+    await chip('Queued').click();
+    await address('/delayed?q=type:mail');
+    await shows(delayed);
+});
+
 test('a list shows what one chooses, as the address says', async (t) => {
     const server = await t.serve();
     const { complete } = await oneOfEach(server);
@@ -322,6 +370,8 @@ test('search finds a job, a type, words of data and of errors', async (t) => {
     await shows(bad);
     await look('state:queued');
     await shows(ann, bob);
+    await look('state:failed state:queued');
+    await shows(ann, bob, bad);
     await look('mail');                     // the name of a type, before words
     await shows(ann, bob);
     await look('nothing-like-it');
@@ -347,6 +397,8 @@ test('the search says what it understands while one types', async (t) => {
     await says('job #42');
     await box.fill('mail state:queued smtp');
     await says('type mail state Queued words smtp');
+    await box.fill('state:queued state:failed');
+    await says('state Queued or Failed');
     await box.fill('state:asleep');
     await says('unknown state asleep: queued');
     await box.fill('mai');

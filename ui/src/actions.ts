@@ -7,7 +7,8 @@ import { complain, toast } from './parts/toast';
 
 export type Action = 'retry' | 'promote' | 'cancel' | 'delete';
 export interface Filter {
-    state?: State; type?: string; priority?: string; search?: string; error?: string; ids?: number[];
+    state?: State | State[]; type?: string; priority?: string; since?: number; until?: number; search?: string;
+    error?: string; ids?: number[];
 }
 // `next`: where a call for a group of errors goes on.
 export interface BulkAnswer { matched: number; done: number; skipped: number; more: boolean; next?: string }
@@ -32,14 +33,22 @@ export const POSSIBLE: Record<Action, State[]> = {
 export const ACTIONS = Object.keys(POSSIBLE) as Action[];
 export const possible = (state?: State): Action[] =>
     ACTIONS.filter((a) => !state || POSSIBLE[a].includes(state));
+// To some of the jobs in these states; none: in all.
+export const possibleIn = (states: State[]): Action[] =>
+    ACTIONS.filter((a) => !states.length || states.some((s) => POSSIBLE[a].includes(s)));
+const statesOf = ({ state }: Filter): State[] => !state ? [] : Array.isArray(state) ? state : [state];
 
 const jobs = (n: number): string => n === 1 ? '1 job' : `${count(n)} jobs`;
 const UNDO_MS = 5000;
 
+// Of several states, it concerns those in which it can be done.
 export function bulk(action: Action, filter: Filter, more: { dry_run?: boolean; limit?: number; after?: string }):
     Promise<BulkAnswer> {
-    const all = Object.values(filter).every((v) => v === undefined);
-    return call<BulkAnswer>('POST', '/v1/jobs/bulk', { action, filter, ...more, ...(all ? { all: true } : {}) });
+    const all = Object.values(filter).every((v) => v === undefined || (Array.isArray(v) && !v.length));
+    const states = statesOf(filter).filter((s) => POSSIBLE[action].includes(s));
+    return call<BulkAnswer>('POST', '/v1/jobs/bulk', {
+        action, filter: { ...filter, state: states.length ? states : undefined }, ...more, ...(all ? { all: true } : {}),
+    });
 }
 
 // A group of errors is counted in several calls, but not without end: then there are more.
@@ -72,7 +81,7 @@ async function carryOut(action: Action, filter: Filter): Promise<void> {
 // `after` is called when it has been done, or taken back.
 export function act(action: Action, filter: Filter, n: number, after: () => void): void {
     const waits = action === 'delete' ||
-        (action === 'cancel' && filter.state && filter.state !== 'active');
+        (action === 'cancel' && statesOf(filter).length > 0 && !statesOf(filter).includes('active'));
     if (!waits) {
         void carryOut(action, filter).then(after);
         return;

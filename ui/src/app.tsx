@@ -92,7 +92,9 @@ function titleOf({ path, params }: Place): string {
     const type = /^\/types\/(.+)$/.exec(path)?.[1];
     if (type)
         return `Type: ${decoded(type).slice(0, 60)}`;
-    const name = STATE_LABEL[path.slice(1) as State] ?? TITLES[path] ?? 'Not found';
+    const states = path === '/jobs' ? (params.get('state') ?? '').split(',') : [];
+    const name = states.map((s) => STATE_LABEL[s as State]).filter(Boolean).join(', ') ||
+        (STATE_LABEL[path.slice(1) as State] ?? TITLES[path] ?? 'Not found');
     const words = params.get('q') || params.get('name') || params.get('type');
     return words ? `${name}: ${words.slice(0, 60)}` : name;
 }
@@ -147,7 +149,7 @@ function Understood({ text, choose }: { text: string; choose: (text: string) => 
         <div class="understood" role="status" aria-label="What the search understands">
             {q.job && <span><b>job</b> #{q.job}</span>}
             {q.type && <span><b>type</b> {q.type}</span>}
-            {q.state && <span><b>state</b> {STATE_LABEL[q.state]}</span>}
+            {q.states.length > 0 && <span><b>state</b> {q.states.map((s) => STATE_LABEL[s]).join(' or ')}</span>}
             {q.words && <span><b>words</b> {q.words}</span>}
             {q.unknown.map((s) => <span key={s} class="bad">unknown state {s}: {STATES.map((one) =>
                 STATE_LABEL[one].toLowerCase()).join(', ')}</span>)}
@@ -185,7 +187,7 @@ function Search({ place }: { place: Place }): JSX.Element {
         const wanted = text.trim(), q = readQuery(wanted, types);
         if (q.job)
             go(`/jobs/${q.job}`);
-        else if (list && (!q.state || place.path === '/jobs'))
+        else if (list && (!q.states.length || place.path === '/jobs'))
             setParams({ q: wanted });
         else
             go(wanted ? `/jobs?q=${encodeURIComponent(wanted)}` : '/jobs');

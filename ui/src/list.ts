@@ -9,7 +9,17 @@ import { useShared } from './store';
 
 const PAGE = 50, AGAIN_MS = 400, MAX_PAGE = 1000, MAX_CALLS = 10;
 
-export interface Wanted { state?: State; type: string; words: string; order: string; priority: string; error?: string }
+// No states: all. `since` and `until`: milliseconds since 1970, or how long ago ("1h").
+export interface Wanted {
+    states: State[]; type: string; words: string; priority: string;
+    error?: string; since: string; until: string; sort: Sort | ''; order: string;
+}
+export type Sort = 'id' | 'created' | 'started' | 'ended' | 'took' | 'attempts' | 'priority';
+export const SORT_LABEL: Record<Sort, string> = {
+    id: 'number', created: 'time added', started: 'start', ended: 'end', took: 'time it took',
+    attempts: 'attempts', priority: 'priority',
+};
+export const SORTS = Object.keys(SORT_LABEL) as Sort[];
 // `text`: its data, as the server sent it. `gone`: it is not in this list any more, and kept in its place.
 export interface Listed extends Job { text: string; gone?: boolean }
 export interface Page { jobs: Listed[]; next: string | null }
@@ -24,23 +34,25 @@ const stateOf = (name: string): State | undefined => {
     return STATES.includes(lower as State) ? lower as State : STATE_NAMES[lower];
 };
 
-export interface Query { type: string; state?: State; words: string; job?: number; unknown: string[] }
+const inOrder = (states: State[]): State[] => STATES.filter((s) => states.includes(s));
+
+export interface Query { type: string; states: State[]; words: string; job?: number; unknown: string[] }
 
 // "type:mail state:queued user:42 smtp" in its parts. The name of a type (`types`) is that type, a
-// number alone is a job, what is no filter is looked for as words; `unknown` are states that there
-// are not.
+// number alone is a job, jobs in any of the states are meant, what is no filter is looked for as words;
+// `unknown` are states that there are not.
 export function readQuery(text: string, types: string[]): Query {
     const all = text.split(/\s+/).filter(Boolean);
     const [, job] = (all.length === 1 && /^#?(\d+)$/.exec(all[0] as string)) || [];
-    let type = '', state: State | undefined;
-    const words: string[] = [], unknown: string[] = [];
+    let type = '';
+    const states: State[] = [], words: string[] = [], unknown: string[] = [];
     for (const word of job ? [] : all) {
         const [, name, value] = /^(type|state):(.+)$/.exec(word) ?? [];
         const named = name === 'state' ? stateOf(value as string) : undefined;
         if (name === 'type')
             type = value as string;
         else if (named)
-            state = named;
+            states.push(named);
         else if (name === 'state')
             unknown.push(value as string);
         else if (!type && types.includes(word))
@@ -48,34 +60,63 @@ export function readQuery(text: string, types: string[]): Query {
         else
             words.push(word.replace(/:/g, ' '));
     }
-    return { type, state, words: words.join(' '), job: job ? Number(job) : undefined, unknown };
+    return { type, states: inOrder(states), words: words.join(' '), job: job ? Number(job) : undefined, unknown };
 }
 
 export const useTypes = (): string[] => useShared().stats?.types.map((t) => t.type) ?? [];
 
+const ENDED: State[] = ['complete', 'failed', 'cancelled'];
+const areEnded = (states: State[]): boolean => states.length > 0 && states.every((s) => ENDED.includes(s));
+
+// The order that one looks for: what is newest, or highest; what is next of those that wait.
+function usualOrder(states: State[], sort: string): string {
+    if (sort)
+        return sort === 'priority' ? 'asc' : 'desc';
+    return states.length === 1 && !areEnded(states) ? 'asc' : 'desc';
+}
+
 export function useWanted(state?: State): Wanted {
     const { params } = usePlace();
-    const text = params.get('q') ?? '', type = params.get('type') ?? '';
-    const order = params.get('order') ?? '', prio = params.get('priority') ?? '';
+    const param = (name: string): string => params.get(name) ?? '';
+    const q = readQuery(param('q'), useTypes());
+    const named = param('state').split(',').map(stateOf).filter((s): s is State => !!s);
+    const states = (state ? [state] : q.states.length ? q.states : inOrder(named)).join();
+    const type = param('type') || q.type, words = q.job ? String(q.job) : q.words;
+    const prio = param('priority'), since = param('since'), until = param('until'), order = param('order');
     const error = params.get('error') ?? undefined;
-    const q = readQuery(text, useTypes());
-    const shown = state ?? q.state, words = q.job ? String(q.job) : q.words;
+    const sort = SORTS.find((s) => s === param('sort')) ?? '';
     return useMemo(() => {
-        const finished = !shown || shown === 'failed' || shown === 'complete' || shown === 'cancelled';
+        const chosen = states ? states.split(',') as State[] : [];
         return {
-            state: shown, type: type || q.type, words, error,
+            states: chosen, type, words, error, since, until, sort,
             priority: /^-?\d+$/.test(prio) ? priority(Number(prio)) : prio,
-            order: order || (finished ? 'desc' : 'asc'),
+            order: order || usualOrder(chosen, sort),
         };
-    }, [q.type, words, shown, type, order, prio, error]);
+    }, [type, words, states, prio, error, since, until, sort, order]);
+}
+
+export const isNarrow = (w: Wanted): boolean =>
+    !!(w.type || w.priority || w.words || w.since || w.until) || w.error !== undefined;
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 };
+
+// A moment, or how long ago, in milliseconds since 1970.
+export function momentOf(text: string): number | undefined {
+    if (/^\d+$/.test(text))
+        return Number(text);
+    let ago = 0;
+    for (const [, n, unit] of text.matchAll(/(\d+)(ms|[smhd])/g))
+        ago += Number(n) * UNITS[unit as string]!;
+    return ago ? Date.now() - ago : undefined;
 }
 
 // ---- reading ----
 
 async function readPage(wanted: Wanted, limit: number, after: string | null): Promise<Page> {
     const text = await callText('GET', '/v1/jobs' + query({
-        state: wanted.state, type: wanted.type, priority: wanted.priority, search: wanted.words,
-        error: wanted.error, order: wanted.order, limit, after: after ?? undefined,
+        state: wanted.states.join(), type: wanted.type, priority: wanted.priority, search: wanted.words,
+        error: wanted.error, since: wanted.since, until: wanted.until, sort: wanted.sort, order: wanted.order,
+        limit, after: after ?? undefined,
     }));
     return {
         jobs: elements(memberText(text, 'jobs') ?? '[]').map((job) =>
@@ -85,14 +126,15 @@ async function readPage(wanted: Wanted, limit: number, after: string | null): Pr
 }
 
 // `n` jobs, or all there are. The server ends a page early when it has looked at many jobs of other
-// priorities or errors: then it is asked again, so many times.
+// priorities, errors, times or states: then it is asked again, so many times.
 async function load(wanted: Wanted, n: number, after: string | null): Promise<Page> {
     const all: Page = { jobs: [], next: after };
     for (let calls = 0; calls < MAX_CALLS && all.jobs.length < n && (all.next || !calls); calls++) {
         const part = await readPage(wanted, n - all.jobs.length, all.next);
         all.jobs.push(...part.jobs);
         all.next = part.next;
-        if (!wanted.priority && wanted.error === undefined)
+        if (!wanted.priority && wanted.error === undefined && !wanted.since && !wanted.until &&
+            wanted.states.length < 2)
             break;
     }
     return all;
@@ -109,14 +151,21 @@ function join(first: Page, then: Page): Page {
 
 type Place = [number, number];
 
+const KEYS: Record<Sort, (job: Job) => number | undefined> = {
+    id: () => 0, created: (j) => j.created_at, started: (j) => j.started_at, ended: (j) => j.finished_at,
+    took: (j) => j.duration, attempts: (j) => j.attempts, priority: (j) => j.priority,
+};
+const RANKS: Record<State, Sort | 'due'> = {
+    inactive: 'priority', delayed: 'due', active: 'started', complete: 'ended', failed: 'ended', cancelled: 'ended',
+};
+
+// As the server has them: GET /v1/jobs in docs/http.md.
 function placeOf(job: Job, wanted: Wanted): Place {
-    if (!wanted.state || wanted.words)
-        return [0, job.id];
-    const rank = {
-        inactive: job.priority, delayed: job.promote_at, active: job.started_at,
-        complete: job.finished_at, failed: job.finished_at, cancelled: job.finished_at,
-    }[wanted.state];
-    return [rank ?? 0, job.id];
+    const [one] = wanted.states;
+    const usual = !one || wanted.words ? 'id'
+        : areEnded(wanted.states) ? 'ended' : wanted.states.length > 1 ? 'id' : RANKS[one];
+    const sort = wanted.sort || usual;
+    return [(sort === 'due' ? job.promote_at : KEYS[sort](job)) ?? 0, job.id];
 }
 
 function readPlace(text: string): Place {

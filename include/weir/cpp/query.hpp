@@ -48,10 +48,13 @@ struct Query {
     weir_query  raw = {};
     std::string type_, search_;
 
-    Query &state(weir_state s) { raw.state = s; return *this; }
+    Query &state(weir_state s) { raw.states |= WEIR_BIT(s); return *this; }     /* or this one */
     Query &type(std::string_view t) { type_ = detail::text(t); return *this; }
     Query &search(std::string_view words) { search_ = detail::text(words); return *this; }
     Query &priority(int32_t n) { raw.by_priority = true; raw.priority = n; return *this; }
+    Query &since(moment at) { raw.since = detail::ms_of(at); return *this; }
+    Query &until(moment at) { raw.until = detail::ms_of(at); return *this; }
+    Query &sort(weir_sort by) { raw.sort = by; return *this; }
     Query &descending(bool yes = true) { raw.descending = yes; return *this; }
     Query &after(weir_cursor next) { raw.after = next; return *this; }
     Query &limit(size_t n) { raw.limit = n; return *this; }

@@ -17,9 +17,9 @@ CLI_VALUES_FIT(list_opts);
 #define AT(member) offsetof(list_opts, member)
 static const option_entry list_options[] = {
     SELECT_OPTIONS(list_opts),
-    { .name = "sort", .kind = OPT_CHOICE, .at = AT(sort), .arg = "KEY", .words = SORT_WORDS,
+    { .name = "sort", .kind = OPT_CHOICE, .at = AT(sort), .arg = "KEY", .words = "id created started ended took attempts priority",
       .help = "by id, created, started, ended, took or attempts, the highest first, or by "
-              "priority, the most urgent first; looks at all that are chosen" },
+              "priority, the most urgent first; at most 100000 jobs are sorted" },
     { .name = "reverse", .letter = 'r', .kind = OPT_FLAG, .at = AT(reverse),
       .help = "the other way round" },
     { .name = "columns", .letter = 'c', .kind = OPT_TEXT, .at = AT(columns), .arg = "NAMES",
@@ -73,20 +73,7 @@ static weir_code show(lister *l, const weir_job *job)
     return WEIR_OK;
 }
 
-static void say_more(const lister *l)
-{
-    weir_cursor at;
-    fflush(stdout);
-    if (!l->o->sort && selection_cursor(l->s, &at))
-        fprintf(stderr, "there are more: --after %lld.%llu, --limit N or --all\n",
-                (long long)at.rank, (unsigned long long)at.id);
-    else
-        fputs("there are more: --limit N or --all\n", stderr);
-}
-
-/* ---- as the store has them ---- */
-
-static weir_code list_usual(lister *l, uint64_t limit)
+static weir_code list_some(lister *l, uint64_t limit)
 {
     weir_job   *job = NULL;
     weir_cursor at;
@@ -98,64 +85,12 @@ static weir_code list_usual(lister *l, uint64_t limit)
             rc = show(l, job);
         weir_job_free(job);
     } while (!rc && job && l->n < limit);
-    bool more = !rc && job && selection_cursor(l->s, &at);
-    if (!rc && job && !more) {
-        rc = selection_next(l->s, 1, &job);
-        more = job;
-        weir_job_free(job);
-    }
     end_table(l);
-    if (more && !rc)
-        say_more(l);
-    return rc;
-}
-
-/* ---- sorted ---- */
-
-/* The best `limit` of all that are chosen: twice as many are kept, and the worse half is released
- * when there is no room. */
-typedef struct best {
-    weir_job **job;
-    size_t     n, limit;
-    bool       cut;                 /* some were released */
-} best;
-
-static void best_cut(best *b, const sort_order *order)
-{
-    qsort_r(b->job, b->n, sizeof *b->job, sort_compare, (void *)order);
-    while (b->n > b->limit) {
-        weir_job_free(b->job[--b->n]);
-        b->cut = true;
+    if (!rc && job && selection_cursor(l->s, &at)) {
+        fflush(stdout);
+        fprintf(stderr, "there are more: --after %lld.%llu, --limit N or --all\n",
+                (long long)at.rank, (unsigned long long)at.id);
     }
-}
-
-static weir_code list_sorted(lister *l, uint64_t limit)
-{
-    enum { MOST = 100000 };
-    sort_order order = sort_find(l->o->sort, l->o->reverse);
-    best       b = { .limit = limit < MOST ? (size_t)limit : MOST };
-    weir_job  *job;
-    weir_code  rc = WEIR_OK;
-    b.job = calloc(2 * b.limit, sizeof *b.job);
-    if (!b.job)
-        return weir_fail(&l->c->err, WEIR_ENOMEM, "out of memory");
-    while (!(rc = selection_next(l->s, SCREEN, &job)) && job) {
-        b.job[b.n++] = job;
-        if (b.n == 2 * b.limit)
-            best_cut(&b, &order);
-    }
-    best_cut(&b, &order);
-    for (size_t i = 0; i < b.n; i++) {
-        rc = rc ? rc : show(l, b.job[i]);
-        weir_job_free(b.job[i]);
-    }
-    free(b.job);
-    end_table(l);
-    if (b.cut && !rc && limit > MOST)
-        return weir_fail(&l->c->err, WEIR_ELIMIT, "these are the first %d; more are not sorted: "
-                         "narrow it with TYPE, --state or --since", MOST);
-    if (b.cut && !rc)
-        say_more(l);
     return rc;
 }
 
@@ -175,16 +110,17 @@ static weir_code list_jobs(lister *l, const cli_types *types, const weir_cursor 
     const list_opts *o = l->o;
     uint64_t         limit = o->limit.set ? (uint64_t)o->limit.n : o->all ? UINT64_MAX : LIMIT;
     weir_code        rc = selection_create(&l->s, l->c, l->q, &o->select, types, 0,
-                                           o->sort ? SELECT_ANY
-                                           : o->reverse ? SELECT_REVERSE : SELECT_USUAL);
+                                           o->reverse ? SELECT_REVERSE : SELECT_USUAL);
+    weir_sort        sort;
     if (rc)
         return rc;
-    if (after && (o->sort || !selection_go_on(l->s, after)))
-        return weir_fail(&l->c->err, WEIR_EINVAL, "--after goes with at most one type and one "
-                         "state, and without --sort, --since and --until");
-    if (o->ids && !o->sort)
+    if (weir_sort_parse(o->sort, &sort))
+        selection_sort(l->s, sort, o->reverse);
+    if (after)
+        selection_go_on(l->s, after);
+    if (o->ids)
         selection_ids_only(l->s);
-    rc = o->sort ? list_sorted(l, limit) : list_usual(l, limit);
+    rc = list_some(l, limit);
     if (!rc && !l->n && !l->c->json && !o->ids)
         fputs("no jobs\n", stderr);
     if (!rc)

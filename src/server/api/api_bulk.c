@@ -4,6 +4,7 @@
  * that comes back while this goes on (retried, and failed again) is met once. What a job was
  * matched by must still hold when it is its turn, else it is skipped. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error_mask.h"
@@ -35,11 +36,12 @@ static const action actions[] = {
 };
 
 typedef struct filter {
-    weir_state  state;
+    uint32_t    states;         /* bits WEIR_BIT(state); 0: those in which it can be done */
     const char *type, *search;
     const char *error;          /* failed jobs with this masked error alone; NULL: any */
     bool        by_priority;
     int32_t     priority;
+    int64_t     since, until;
     weir_ids    ids;
 } filter;
 
@@ -85,9 +87,11 @@ static weir_code read_action(weir_reader *in, const weir_field *f, weir_json_pie
 
 #define OF(member) offsetof(filter, member)
 static const weir_field filter_fields[] = {
-    WEIR_FIELD("state", weir__as_state, OF(state)),
+    WEIR_FIELD("state", weir__as_states, OF(states)),
     WEIR_FIELD("type", weir__as_type, OF(type)),
     WEIR_FIELD("priority", weir__as_priority, OF(priority), .given = OF(by_priority)),
+    WEIR_FIELD("since", weir__as_moment, OF(since), .min = 1, .max = WEIR__MAX_AT),
+    WEIR_FIELD("until", weir__as_moment, OF(until), .min = 1, .max = WEIR__MAX_AT),
     WEIR_FIELD("search", weir__as_text, OF(search)),
     WEIR_FIELD("error", weir__as_text, OF(error)),
     WEIR_FIELD("ids", weir__as_ids, OF(ids), .min = 1, .max = MAX_BULK),
@@ -106,6 +110,15 @@ static const weir_field bulk_fields[] = {
 };
 #undef AT
 
+/* WEIR_STATE_ANY: there is none. */
+static weir_state first_of(uint32_t states)
+{
+    weir_state s = WEIR_STATE_INACTIVE;
+    while (s < WEIR_STATE_COUNT && !(states & WEIR_BIT(s)))
+        s++;
+    return s < WEIR_STATE_COUNT ? s : WEIR_STATE_ANY;
+}
+
 /* A group of errors is of failed jobs. False: it was answered. */
 static bool check_error(srv_request *r, bulk *b)
 {
@@ -113,7 +126,7 @@ static bool check_error(srv_request *r, bulk *b)
     if (f->error && f->ids.n)
         srv_reply_fail(r, WEIR_EINVAL, "filter.error",
                        "filter.error: there are ids, too; only one of them can be given");
-    else if (f->error && ((f->state && f->state != WEIR_STATE_FAILED) ||
+    else if (f->error && ((f->states & ~WEIR_BIT(WEIR_STATE_FAILED)) ||
                           !(b->action->from & WEIR_BIT(WEIR_STATE_FAILED))))
         srv_reply_fail(r, WEIR_EINVAL, "filter.error", "filter.error: only failed jobs are in "
                                                        "groups of errors");
@@ -130,9 +143,10 @@ static bool check_error(srv_request *r, bulk *b)
 /* False: it was answered. */
 static bool check(srv_request *r, bulk *b)
 {
-    filter *f = &b->filter;
-    bool    narrow = f->state || f->type || f->by_priority || f->search || f->error ||
-                     f->ids.n;
+    filter    *f = &b->filter;
+    weir_state wrong = first_of(f->states & ~b->action->from);
+    bool       narrow = f->states || f->type || f->by_priority || f->search || f->error ||
+                        f->ids.n || f->since || f->until;
     if (!narrow && !b->all)
         srv_reply_fail(r, WEIR_EINVAL, "filter", "filter: empty, which is every job; say "
                                                  "\"all\":true if that is meant");
@@ -141,9 +155,9 @@ static bool check(srv_request *r, bulk *b)
     else if (f->search && f->ids.n)
         srv_reply_fail(r, WEIR_EINVAL, "filter.search",
                        "filter.search: there are ids, too; only one of them can be given");
-    else if (f->state && !(b->action->from & WEIR_BIT(f->state)))
+    else if (wrong)
         srv_reply_fail(r, WEIR_EINVAL, "filter.state", "filter.state: %s cannot be done to jobs "
-                       "that are %s", b->action->name, weir_state_name(f->state));
+                       "that are %s", b->action->name, weir_state_name(wrong));
     else
         return check_error(r, b);
     return false;
@@ -152,7 +166,19 @@ static bool check(srv_request *r, bulk *b)
 /* States a job may be in to match. */
 static uint32_t states(const bulk *b)
 {
-    return b->filter.state ? WEIR_BIT(b->filter.state) : b->action->from;
+    return b->filter.states ? b->filter.states : b->action->from;
+}
+
+/* ", state failed,complete". */
+static const char *states_text(uint32_t states, char *out, size_t size)
+{
+    size_t len = 0;
+    *out = '\0';
+    for (weir_state s = WEIR_STATE_INACTIVE; s < WEIR_STATE_COUNT; s++)
+        if (states & WEIR_BIT(s))
+            len += (size_t)snprintf(out + len, size - len, "%s%s", len ? "," : ", state ",
+                                    weir_state_name(s));
+    return out;
 }
 
 /* For the audit log: what was asked for, and to how many it was done. */
@@ -165,8 +191,9 @@ static void note_bulk(srv_request *r, const bulk *b)
     }
     if (!srv_audited(r))
         return;
-    srv_audit_detail(r, "%s%s%s%s%.128s%s%.60s%s%.60s%s: %zu of %zu done", b->action->name,
-                     f->state ? ", state " : "", f->state ? weir_state_name(f->state) : "",
+    char in[80];
+    srv_audit_detail(r, "%s%s%s%.128s%s%.60s%s%.60s%s: %zu of %zu done", b->action->name,
+                     states_text(f->states, in, sizeof in),
                      f->type ? ", type " : "", f->type ? f->type : "",
                      f->search ? ", search " : "", f->search ? f->search : "",
                      f->error ? ", error " : "", f->error ? f->error : "",
@@ -282,6 +309,7 @@ static void read_page(srv_request *r)
     weir_future *f = NULL;
     weir_query   q = { .state = b->state, .type = b->filter.type, .search = b->filter.search,
                        .by_priority = b->filter.by_priority, .priority = b->filter.priority,
+                       .since = b->filter.since, .until = b->filter.until,
                        .ids_only = true, .after = b->after,
                        .limit = left < WEIR_MAX_PAGE ? left : WEIR_MAX_PAGE };
     b->more = !left;
@@ -329,6 +357,7 @@ static void read_failed(srv_request *r)
     weir_error   err = { 0 };
     weir_future *f = NULL;
     weir_query   q = { .state = WEIR_STATE_FAILED, .type = b->filter.type,
+                       .since = b->filter.since, .until = b->filter.until,
                        .search = b->filter.search, .by_priority = b->filter.by_priority,
                        .priority = b->filter.priority, .descending = true, .after = b->after,
                        .limit = weir__look_next(&b->look) };
@@ -342,7 +371,10 @@ static void look(srv_request *r);
 
 static bool matches(const srv_request *r, const bulk *b, const weir_job *job)
 {
-    return states(b) & WEIR_BIT(job->state) && !srv_caller_lacks(&r->who, job->type) &&
+    int64_t at = weir_job_moment(job);
+    return (!b->filter.since || at >= b->filter.since) &&
+           (!b->filter.until || at < b->filter.until) &&
+           states(b) & WEIR_BIT(job->state) && !srv_caller_lacks(&r->who, job->type) &&
            (!b->filter.by_priority || job->priority == b->filter.priority) &&
            (!b->filter.type || !strcmp(b->filter.type, job->type));
 }
@@ -427,6 +459,12 @@ static bool make_room(srv_request *r, bulk *b)
     return false;
 }
 
+/* Jobs that a count of the states does not show. */
+static bool is_looked_for(const filter *f)
+{
+    return f->search || f->by_priority || f->since || f->until;
+}
+
 static void bulk_jobs(srv_request *r)
 {
     bulk *b;
@@ -445,9 +483,9 @@ static void bulk_jobs(srv_request *r)
         b->asked = b->more ? limit : b->filter.ids.n;
         look(r);
     } else if (b->filter.error) {
-        b->filter.state = WEIR_STATE_FAILED;
+        b->filter.states = WEIR_BIT(WEIR_STATE_FAILED);
         read_failed(r);
-    } else if (b->dry_run && !b->filter.search && !b->filter.by_priority) {
+    } else if (b->dry_run && !is_looked_for(&b->filter)) {
         count(r);
     } else {
         b->state = next_state(b, WEIR_STATE_ANY);

@@ -2,7 +2,7 @@
  * wait for its end, explain it. */
 #include <string.h>
 
-#include "core/error_mask.h"
+#include "op/op.h"
 #include "server/api/api.h"
 #include "server/http/body.h"
 #include "server/http/parts.h"
@@ -20,9 +20,7 @@ typedef struct listing {
     size_t     n, left;             /* jobs so far, and those that are wanted yet */
     size_t     bytes;               /* of the page so far */
     size_t     reads;
-    bool       ids;                 /* just these are wanted */
-    bool       several;             /* the token has several types: others are left out */
-    const char *error;              /* jobs with this masked error alone; NULL: any */
+    const char *own[SRV_MAX_TOKEN_TYPES + 1];   /* types of a token that has several */
     weir_page *page;
 } listing;
 
@@ -39,12 +37,6 @@ static void end_page(srv_request *r, listing *l, bool more)
     srv_parts_end(r);
 }
 
-static bool is_wanted(const srv_request *r, const listing *l, const weir_job *job)
-{
-    return (!l->several || !srv_caller_lacks(&r->who, job->type)) &&
-           (!l->error || weir__error_is(job, l->error));
-}
-
 static void part_listed(srv_request *r, weir_code code, const weir_error *err)
 {
     listing  *l = r->state;
@@ -53,11 +45,9 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
     if (srv_part_failed(r, code, err))
         return;
     for (size_t i = 0; i < l->page->n; i++) {
-        if (!is_wanted(r, l, l->page->job[i]))
-            continue;
         if (l->n++)
             weir__buf_char(out, ',');
-        if (l->ids)
+        if (l->query.ids_only)
             weir__buf_uint(out, l->page->job[i]->id);
         else
             weir__job_json(out, l->page->job[i]);
@@ -76,7 +66,7 @@ static void part_listed(srv_request *r, weir_code code, const weir_error *err)
 /* The first jobs are few, since nothing is known of their size. */
 static size_t jobs_to_read(const listing *l)
 {
-    if (l->query.ids_only)
+    if (l->query.ids_only || weir__listing_gathers(&l->query))
         return l->left;
     size_t fit = l->n ? srv_parts_items(l->n, l->bytes) : l->reads ? AT_ONCE : FIRST;
     size_t n = fit < AT_ONCE ? fit : AT_ONCE;
@@ -88,38 +78,59 @@ static void list_part(srv_request *r)
     listing     *l = r->state;
     weir_error   err = { 0 };
     weir_future *f = NULL;
-    if (l->several || l->error)
-        l->query.ids_only = false;          /* type or error decides which are wanted */
     l->query.limit = jobs_to_read(l);
     weir_code rc = weir_list_async(srv_queue(r), &l->query, &l->page, &f, &err);
     srv_await(r, rc, &err, f, part_listed);
 }
 
 /* False: it was answered. */
-static bool read_query(srv_request *r, listing *l)
+static bool read_type(srv_request *r, listing *l)
 {
     weir_query *q = &l->query;
-    const char *order = srv_query(r, "order"), *after = srv_query(r, "after");
-    int64_t     limit = PAGE;
+    size_t      n = 0;
     q->type = srv_query(r, "type");
-    q->search = srv_query(r, "search");
-    l->error = srv_query(r, "error");
     if (!q->type)
         q->type = srv_caller_only_type(&r->who);
-    l->several = !q->type && *r->who.types;
-    if (!(l->several ? srv_allow_own(r, WEIR_ROLE_READ) : srv_allow(r, WEIR_ROLE_READ, q->type)) ||
-        !srv_query_state(r, "state", &q->state) ||
-        !srv_query_priority(r, "priority", &q->by_priority, &q->priority) ||
-        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) ||
-        !srv_query_bool(r, "ids", &q->ids_only))
-        return false;
-    l->left = (size_t)limit;
-    l->ids = q->ids_only;
+    if (q->type || !*r->who.types)
+        return srv_allow(r, WEIR_ROLE_READ, q->type);
+    for (const char *t = r->who.types; *t; t = srv_next_type(t))
+        l->own[n++] = t;
+    q->types = l->own;
+    return srv_allow_own(r, WEIR_ROLE_READ);
+}
+
+/* False: it was answered. */
+static bool read_order(srv_request *r, weir_query *q)
+{
+    const char *order = srv_query(r, "order"), *sort = srv_query(r, "sort");
     q->descending = order && !strcmp(order, "desc");
     if (order && !q->descending && strcmp(order, "asc") != 0) {
         srv_reply_fail(r, WEIR_EINVAL, "order", "order: \"%.60s\" is neither asc nor desc", order);
         return false;
     }
+    if (sort && !weir_sort_parse(sort, &q->sort)) {
+        srv_reply_fail(r, WEIR_EINVAL, "sort", "sort: \"%.60s\" is not id, created, started, "
+                       "ended, took, attempts or priority", sort);
+        return false;
+    }
+    return true;
+}
+
+/* False: it was answered. */
+static bool read_query(srv_request *r, listing *l)
+{
+    weir_query *q = &l->query;
+    const char *after = srv_query(r, "after");
+    int64_t     limit = PAGE;
+    q->search = srv_query(r, "search");
+    q->error = srv_query(r, "error");
+    if (!read_type(r, l) || !srv_query_states(r, "state", &q->states) ||
+        !srv_query_priority(r, "priority", &q->by_priority, &q->priority) ||
+        !srv_query_past(r, "since", &q->since) || !srv_query_past(r, "until", &q->until) ||
+        !srv_query_int(r, "limit", 1, WEIR_MAX_PAGE, &limit) ||
+        !srv_query_bool(r, "ids", &q->ids_only) || !read_order(r, q))
+        return false;
+    l->left = (size_t)limit;
     if (after && !srv_cursor_read(after, &q->after)) {
         srv_reply_fail(r, WEIR_EINVAL, "after",
                        "after: \"%.60s\" is not the \"next\" of a page before", after);
@@ -322,13 +333,18 @@ SRV_ON_JOB(explain_job, WEIR_ROLE_READ, explain_it)
 /* ---- routes ---- */
 
 static const srv_param list_query[] = {
-    { "state", SRV_P_STATE, "jobs in this state alone, in the order that matters in it" },
+    { "state", SRV_P_STATES, "jobs in this state alone, in the order that matters in it; or in "
+                             "these, with commas between" },
     { "type", SRV_P_TEXT, "jobs of this type alone" },
+    { "since", SRV_P_TEXT, "jobs whose time is not before this, in milliseconds since 1970, or not "
+                           "longer ago (2h)" },
+    { "until", SRV_P_TEXT, "jobs whose time is before this, or longer ago" },
     { "priority", SRV_P_PRIORITY, "jobs of just this priority; without state inactive a page may "
                                   "then have few jobs or none, and yet a \"next\"" },
     { "search", SRV_P_TEXT, "jobs with all these words in data, error or log; word* is a start" },
     { "error", SRV_P_TEXT, "jobs with this error, as GET /v1/errors names it; a page may then have "
                            "few jobs or none, and yet a \"next\"" },
+    { "sort", SRV_P_TEXT, "id, created, started, ended, took, attempts or priority" },
     { "order", SRV_P_TEXT, "asc (first) or desc" },
     { "limit", SRV_P_INT, "jobs in the page, 1 to 1000 (100)" },
     { "after", SRV_P_TEXT, "\"next\" of the page before" },

@@ -111,6 +111,11 @@ static bool gather(srv_request *r, srv_batch_run *b, weir_op *op)
 
 /* ---- groups ---- */
 
+static bool is_list(const weir_op *op)
+{
+    return !op->err.code && op->kind == WEIR_OP_LIST;
+}
+
 /* Its answer is what the store has, not what the batch brought: so it is counted. */
 static bool is_read(const weir_op *op)
 {
@@ -159,7 +164,12 @@ static void run_group(srv_request *r, srv_batch_run *b)
 {
     weir_error   err;
     weir_future *f = NULL;
-    weir_code    rc = weir__ops_run_async(srv_queue(r), &b->op[b->at], b->end - b->at, &f, &err);
+    weir_op     *op = &b->op[b->at];
+    weir_code    rc;
+    if (is_list(op))
+        rc = weir_list_async(srv_queue(r), &op->u.list.query, &op->u.list.page, &f, &err);
+    else
+        rc = weir__ops_run_async(srv_queue(r), op, b->end - b->at, &f, &err);
     srv_await(r, rc, &err, f, group_done);
 }
 
@@ -169,7 +179,7 @@ static size_t reads_at_once(const srv_batch_run *b)
     return fit < AT_ONCE ? fit : AT_ONCE;
 }
 
-/* A long read is a group of its own. */
+/* A long read is a group of its own, as is each list: it may take several operations. */
 static void next_group(srv_request *r, srv_batch_run *b)
 {
     size_t reads = 0, most = reads_at_once(b);
@@ -179,10 +189,10 @@ static void next_group(srv_request *r, srv_batch_run *b)
             refuse(op);
         if (!is_read(op))
             continue;
-        if (steps_of(op)->limit(op)) {
+        if (steps_of(op)->limit(op) || is_list(op)) {
             if (b->end > b->at)
                 break;
-            b->end += begin_long(b, op);
+            b->end += !steps_of(op)->limit(op) || begin_long(b, op);
             break;
         }
         if (reads++ == most)

@@ -44,16 +44,24 @@ static void operation_id(weir_buf *b, const srv_route *r)
     weir__buf_char(b, '"');
 }
 
+static void list_of(weir_buf *b, const char *schema)
+{
+    weir__buf_str(b, "{\"type\":\"array\",\"items\":");
+    ref(b, schema);
+    weir__buf_char(b, '}');
+}
+
 static void query_schema(weir_buf *b, srv_param_kind kind)
 {
     static const char *const types[] = {
         [SRV_P_TEXT] = "{\"type\":\"string\"}", [SRV_P_INT] = "{\"type\":\"integer\"}",
-        [SRV_P_BOOL] = "{\"type\":\"boolean\"}", [SRV_P_LIST] = "{\"type\":\"string\"}"
+        [SRV_P_BOOL] = "{\"type\":\"boolean\"}",
+        [SRV_P_LIST] = "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
     };
     if (kind == SRV_P_MS)
         ref(b, "Duration");
-    else if (kind == SRV_P_STATE)
-        ref(b, "State");
+    else if (kind == SRV_P_STATES)
+        list_of(b, "State");
     else if (kind == SRV_P_PRIORITY)
         ref(b, "Priority");
     else
@@ -78,6 +86,8 @@ static void parameters(weir_buf *b, const srv_route *r)
     for (const srv_param *q = r->query; q && q->name; q++, comma = ",") {
         weir__buf_printf(b, "%s{\"in\":\"query\",\"name\":\"%s\",\"schema\":", comma, q->name);
         query_schema(b, q->kind);
+        if (q->kind == SRV_P_STATES || q->kind == SRV_P_LIST)
+            weir__buf_str(b, ",\"explode\":false");           /* with commas between */
         text(b, ",\"description\":", q->about);
         weir__buf_char(b, '}');
     }

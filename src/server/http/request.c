@@ -1,8 +1,10 @@
 /* request.c - a request's memory, what was asked, and waiting for the library. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/job.h"
 #include "server/http/inner.h"
 
 /* ---- memory ---- */
@@ -179,14 +181,42 @@ bool srv_query_bool(srv_request *r, const char *name, bool *out)
     return false;
 }
 
-bool srv_query_state(srv_request *r, const char *name, weir_state *out)
+bool srv_query_states(srv_request *r, const char *name, uint32_t *out)
+{
+    enum { LONGEST = 16 };
+    const char *text = srv_query(r, name);
+    for (bool more = text; more;) {
+        char       word[LONGEST];
+        size_t     n = strcspn(text, ",");
+        weir_state state;
+        snprintf(word, sizeof word, "%.*s", n < LONGEST ? (int)n : LONGEST, text);
+        if (!weir_state_parse(word, &state)) {
+            srv_reply_fail(r, WEIR_EINVAL, name, "%s: \"%.*s\" is not inactive, delayed, active, "
+                           "complete, failed or cancelled", name, n < 60 ? (int)n : 60, text);
+            return false;
+        }
+        *out |= WEIR_BIT(state);
+        more = text[n];
+        text += n + more;
+    }
+    return true;
+}
+
+/* A length of time counts back from now. */
+bool srv_query_past(srv_request *r, const char *name, int64_t *out)
 {
     const char *text = srv_query(r, name);
-    if (!text || weir_state_parse(text, out))
+    int64_t     ms, now = weir_now(srv_queue(r));
+    if (!text)
         return true;
-    srv_reply_fail(r, WEIR_EINVAL, name,
-                   "%s: \"%.60s\" is not inactive, delayed, active, complete, failed or cancelled",
-                   name, text);
+    if (whole(text, out) && *out > 0 && *out <= WEIR__MAX_AT)
+        return true;
+    if (!whole(text, out) && !weir_duration_parse(text, &ms, NULL) && ms < now) {
+        *out = now - ms;
+        return true;
+    }
+    srv_reply_fail(r, WEIR_EINVAL, name, "%s: \"%.60s\" is neither a time, in milliseconds since "
+                   "1970, nor how long ago, such as 90m or 2h", name, text);
     return false;
 }
 

@@ -67,7 +67,8 @@ const char *srv_query(const srv_request *r, const char *name);      /* NULL: not
 bool srv_query_int(srv_request *r, const char *name, int64_t min, int64_t max, int64_t *out);
 bool srv_query_ms(srv_request *r, const char *name, int64_t max_ms, int64_t *out);    /* "3s" */
 bool srv_query_bool(srv_request *r, const char *name, bool *out);     /* true, false, 1, 0 */
-bool srv_query_state(srv_request *r, const char *name, weir_state *out);
+bool srv_query_states(srv_request *r, const char *name, uint32_t *out);     /* "failed,active" */
+bool srv_query_past(srv_request *r, const char *name, int64_t *out);   /* 1763542800000, or "2h" */
 bool srv_query_priority(srv_request *r, const char *name, bool *given, int32_t *out);
 /* A job's id in the path. */
 bool srv_arg_id(srv_request *r, size_t i, uint64_t *out);

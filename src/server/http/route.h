@@ -10,7 +10,7 @@ struct srv_request;
 typedef void srv_handler(struct srv_request *r);
 
 typedef enum srv_param_kind {
-    SRV_P_TEXT, SRV_P_INT, SRV_P_BOOL, SRV_P_MS, SRV_P_STATE, SRV_P_PRIORITY, SRV_P_LIST
+    SRV_P_TEXT, SRV_P_INT, SRV_P_BOOL, SRV_P_MS, SRV_P_STATES, SRV_P_PRIORITY, SRV_P_LIST
 } srv_param_kind;
 
 /* A parameter of the query. SRV_P_MS is a length of time, "3s". */

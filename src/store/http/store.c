@@ -52,6 +52,7 @@ static weir_code http_open(weir_store **out, const weir_url *url, const weir_env
         return weir_fail(err, WEIR_ENOMEM, "http: out of memory");
     s->base.ops = url->ops;
     s->base.server_fires = true;
+    s->base.lists_all = true;
     s->env = *env;
     s->env.name = NULL;                     /* borrowed only for the call */
     pthread_mutex_init(&s->lock, NULL);

@@ -17,7 +17,8 @@ export function Ask({ question, close, after }:
     }, []);
     const label = ACTION_LABEL[action], n = found?.matched;
     // what must be looked for is counted up to the most that one call does
-    const atLeast = (filter.search || filter.priority || filter.error !== undefined) && found?.more ? 'at least ' : '';
+    const lookedFor = filter.search || filter.priority || filter.error !== undefined || filter.since || filter.until;
+    const atLeast = lookedFor && found?.more ? 'at least ' : '';
     return (
         <Dialog title={`${label}: ${what}`} close={close}>
             <p>{n === undefined ? 'Counting …'

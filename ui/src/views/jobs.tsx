@@ -1,17 +1,18 @@
-// jobs.tsx - a list of jobs: those in a state, or all; by type, priority, words. It follows what
-// happens; what is chosen stays chosen.
+// jobs.tsx - a list of jobs: those in a state, in several, or all; by type, priority, time, words; sorted.
+// It follows what happens; what is chosen stays chosen.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { act, ACTION_LABEL, POSSIBLE, possible, type Action, type Filter } from '../actions';
+import { act, ACTION_LABEL, POSSIBLE, possible, possibleIn, type Action, type Filter } from '../actions';
 import { STATE_LABEL, STATE_MARK } from '../app';
 import { titleOf, type State } from '../api';
-import { ago, count, priority, PRIORITY_NAMES, span } from '../fmt';
+import { ago, count, priority, span } from '../fmt';
 import { useKeys } from '../keys';
-import { useList, useWanted, type Listed, type Wanted } from '../list';
+import { isNarrow, momentOf, useList, useWanted, type Listed, type Wanted } from '../list';
 import { AddButton } from '../parts/add';
 import { Ask, type Question } from '../parts/ask';
 import { ChooseColumns, Columns, useColumns } from '../parts/columns';
 import { Command, quote, weir } from '../parts/command';
+import { Filters } from '../parts/filters';
 import { Ring } from '../parts/ring';
 import { go, setParams, usePlace } from '../router';
 import { may, useNow, useShared } from '../store';
@@ -81,7 +82,8 @@ const EMPTY: Record<State, string> = {
 };
 
 function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Element {
-    if (wanted.words || wanted.type || wanted.priority || wanted.error !== undefined)
+    const [one] = wanted.states;
+    if (isNarrow(wanted) || wanted.states.length > 1)
         return (
             <div class="empty">
                 <p>No job matches. {wanted.words && <>Words are found in jobs that were added with{' '}
@@ -94,14 +96,14 @@ function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Elemen
         );
     return (
         <div class="empty">
-            <p>{wanted.state ? EMPTY[wanted.state] : 'There are no jobs yet.'}</p>
-            {(wanted.state === 'active' || wanted.state === 'complete') && <>
+            <p>{one ? EMPTY[one] : 'There are no jobs yet.'}</p>
+            {(one === 'active' || one === 'complete') && <>
                 <p>Any program can be a worker:</p>
                 <Command text={weir('work mail --exec ./send-mail')} /></>}
-            {(!wanted.state || wanted.state === 'inactive') && <>
+            {(!one || one === 'inactive') && <>
                 <p>Add one:</p>
                 <Command text={weir(`add mail '{"to":"ann@example.org"}'`)} /></>}
-            {wanted.state === 'delayed' && <>
+            {one === 'delayed' && <>
                 <p>Add one that waits:</p>
                 <Command text={weir(`add mail '{"to":"ann@example.org"}' --delay 1h`)} /></>}
         </div>
@@ -109,30 +111,6 @@ function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Elemen
 }
 
 // ---- the view ----
-
-function Filters({ wanted, types }: { wanted: Wanted; types: string[] }): JSX.Element {
-    return (
-        <div class="filters">
-            <select aria-label="Type" value={wanted.type}
-                onChange={(e) => setParams({ type: e.currentTarget.value })}>
-                <option value="">all types</option>
-                {[...new Set([...types, ...(wanted.type ? [wanted.type] : [])])].map((t) =>
-                    <option key={t} value={t}>{t}</option>)}
-            </select>
-            <select aria-label="Priority" value={wanted.priority}
-                onChange={(e) => setParams({ priority: e.currentTarget.value })}>
-                <option value="">any priority</option>
-                {[...new Set([...PRIORITY_NAMES, ...(wanted.priority ? [wanted.priority] : [])])].map((p) =>
-                    <option key={p} value={p}>{p}</option>)}
-            </select>
-            <select aria-label="Order" value={wanted.order}
-                onChange={(e) => setParams({ order: e.currentTarget.value })}>
-                <option value="asc">first to last</option>
-                <option value="desc">last to first</option>
-            </select>
-        </div>
-    );
-}
 
 // Whether somebody is at the list, with the pointer or the keyboard. A finger has no place when it is lifted.
 function useHold(): { busy: boolean; watch: JSX.IntrinsicElements['div'] } {
@@ -200,17 +178,19 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
     });
 
     const filter: Filter = {
-        state: wanted.state, type: wanted.type || undefined,
-        priority: wanted.priority || undefined, search: wanted.words || undefined, error: wanted.error,
+        state: wanted.states, type: wanted.type || undefined, priority: wanted.priority || undefined,
+        since: momentOf(wanted.since), until: momentOf(wanted.until), search: wanted.words || undefined,
+        error: wanted.error,
     };
-    const offered = possible(wanted.state).filter((a) => wanted.error === undefined || POSSIBLE[a].includes('failed'));
-    const name = wanted.state ? STATE_LABEL[wanted.state] : wanted.words ? 'Found' : 'All jobs';
+    const [one] = wanted.states;
+    const offered = possibleIn(wanted.states).filter((a) => wanted.error === undefined || POSSIBLE[a].includes('failed'));
+    const name = one ? wanted.states.map((s) => STATE_LABEL[s]).join(', ') : wanted.words ? 'Found' : 'All jobs';
     return (
         <>
             <div class="title">
                 <h1>{name}{wanted.words && <> <q>{params.get('q')}</q></>}
-                    {wanted.state && stats && !wanted.words && !wanted.type && !wanted.priority && wanted.error === undefined &&
-                        <span class="faint"> {count(stats.counts[wanted.state])}</span>}</h1>
+                    {one && stats && !isNarrow(wanted) && <span class="faint"> {count(wanted.states.reduce((n, s) =>
+                        n + stats.counts[s], 0))}</span>}</h1>
                 <Filters wanted={wanted} types={stats?.types.map((t) => t.type) ?? []} />
                 <ChooseColumns />
                 <AddButton type={wanted.type} />
@@ -227,10 +207,10 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                     {chosen.size ? ` ${count(chosen.size)} selected` : ' select'}</label>
                     {chosen.size > 0 && offered.map((a) => (
                         <button key={a} type="button" onClick={() => setQuestion({
-                            action: a, filter: { ids: [...chosen], state: wanted.state }, what: 'the selected jobs',
+                            action: a, filter: { ids: [...chosen], state: wanted.states }, what: 'the selected jobs',
                         })}>{ACTION_LABEL[a]} selected</button>
                     ))}
-                    {(wanted.state || wanted.words || wanted.type || wanted.priority) &&
+                    {(one || isNarrow(wanted)) &&
                         offered.map((a) => (
                             <button key={a} type="button" class="quiet" onClick={() => setQuestion({
                                 action: a, filter, what: 'all that match',
