@@ -51,7 +51,7 @@ static weir_code start_lanes(srv_server *s, weir_error *err)
             return weir_fail(err, WEIR_ENOMEM, "server: out of memory");
         s->thread[s->n_threads++] = thread;
         thread->server = s;
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "weir-loop-%d", i);
         weir_code rc = srv_loop_create(&thread->loop, name, err);
         if (rc)
