@@ -263,16 +263,16 @@ WEIR_API bool weir_sort_parse(const char *text, weir_sort *out);  /* any case; n
  * as they will run; delayed: by their time; active: by their start; finished: by their end); of
  * several finished states, by their end; else, or with `search`, by id.
  * Inactive jobs of a priority are found at once, in other lists by looking at one job after the
- * other; so are jobs of an error, jobs between two times in a list that is not by time, and those of
- * other states in a list by id. So that a call stays short, it looks at about WEIR_MAX_LOOK of them: such a page
- * may have fewer jobs than `limit`, even none, and yet there is more.
- * Sorted by what a list of the store is not ordered by, each page looks at all jobs that the rest of
- * the query chooses; WEIR_ELIMIT if these are more than WEIR_MAX_SORT. */
+ * other; so are jobs of an error, jobs between two times in a list that is not by time, and those
+ * of other states in a list by id. So that a call stays short, it looks at about WEIR_MAX_LOOK of
+ * them: such a page may have fewer jobs than `limit`, even none, and yet there is more.
+ * Sorted by what a list of the store is not ordered by, each page looks at all jobs that the rest
+ * of the query chooses; WEIR_ELIMIT if these are more than WEIR_MAX_SORT. */
 typedef struct weir_query {
     weir_state  state;
     uint32_t    states;         /* instead of `state`: bits WEIR_BIT(weir_state); 0: all */
     const char *type;
-    const char *const *types;   /* instead of `type`: at most WEIR_MAX_TAKE_TYPES, NULL at the end */
+    const char *const *types;   /* instead of `type`: at most WEIR_MAX_TAKE_TYPES, then NULL */
     const char *search;         /* every word of it is in data, error or log; a word ending in * is
                                    the start of one. Only jobs added with `search` are found */
     const char *error;          /* only jobs whose error has this mask: weir_mask_error() */

@@ -69,7 +69,8 @@ weir_code selection_create(selection **out, cli *c, weir_queue *q, const select_
     weir_query query = query_of(o);
     uint32_t   in = o->states.set ? (uint32_t)o->states.n : states;
     *s = (selection){ .c = c, .q = q, .query = lists,
-                      .looked_for = o->search || o->error || o->priority.set || query.since || query.until };
+                      .looked_for = o->search || o->error || o->priority.set || query.since ||
+                                    query.until };
     if (order != SELECT_ANY) {
         s->n = 1;
         query.states = in;

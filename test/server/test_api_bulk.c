@@ -79,7 +79,8 @@ static void of_some_states_and_times(void **state)
     snprintf(body, sizeof body, "{\"action\":\"cancel\",\"filter\":{\"until\":%lld,"
              "\"ids\":[1,9]}}", (long long)weir_now(w.t.q));
     bulk(body, 1, 1, 1, false);
-    bulk("{\"action\":\"retry\",\"filter\":{\"state\":[\"cancelled\",\"failed\"]}}", 6, 6, 0, false);
+    bulk("{\"action\":\"retry\",\"filter\":{\"state\":[\"cancelled\",\"failed\"]}}", 6, 6, 0,
+         false);
     web_error(&w, 400, "EINVAL", "retry cannot be done to jobs that are active", "POST",
               "/v1/jobs/bulk",
               "{\"action\":\"retry\",\"filter\":{\"state\":[\"failed\",\"active\"]}}");

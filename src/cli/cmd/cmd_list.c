@@ -17,7 +17,8 @@ CLI_VALUES_FIT(list_opts);
 #define AT(member) offsetof(list_opts, member)
 static const option_entry list_options[] = {
     SELECT_OPTIONS(list_opts),
-    { .name = "sort", .kind = OPT_CHOICE, .at = AT(sort), .arg = "KEY", .words = "id created started ended took attempts priority",
+    { .name = "sort", .kind = OPT_CHOICE, .at = AT(sort), .arg = "KEY",
+      .words = "id created started ended took attempts priority",
       .help = "by id, created, started, ended, took or attempts, the highest first, or by "
               "priority, the most urgent first; at most 100000 jobs are sorted" },
     { .name = "reverse", .letter = 'r', .kind = OPT_FLAG, .at = AT(reverse),
