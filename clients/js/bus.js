@@ -11,7 +11,9 @@
 // A bus connects by itself, and again after a break; consumers, services and processors are there
 // again then. Calls wait for the connection, at most as long as a request waits. What goes wrong on
 // the bus is a BusError. docs/bus.md has the rules of the bus, and of the messages below.
-import { FIRST_PAUSE_MS, LAST_PAUSE_MS, WeirError, findServer, newKey, pause } from './weir.js';
+import {
+    FIRST_PAUSE_MS, LAST_PAUSE_MS, WeirError, findServer, inTrace, newKey, pause, toJson, traceNow, trackTraces,
+} from './weir.js';
 
 const REQUEST_MS = 30000;       // how long a request waits by default
 const PING_MS = 5000;           // the server disconnects a WebSocket that is silent for 10 s
@@ -32,6 +34,12 @@ export class BusError extends WeirError {
 }
 
 const own = (error, message) => new BusError(message, { failure: 'ERROR', error });
+// A message belongs to the trace of what sends it, unless its headers say another.
+function traced(headers) {
+    const traceparent = traceNow();
+    return traceparent ? { traceparent, ...headers } : headers;
+}
+
 const lost = () => own('ELOST', 'the connection to the server was lost');
 const closed = () => own('ECLOSED', 'the bus is closed');
 
@@ -62,12 +70,12 @@ export class Message {
 
     /** Answer it. */
     reply(body, { headers } = {}) {
-        return this.#answerWith({ body, headers });
+        return this.#answerWith({ body, headers: traced(headers) });
     }
 
     /** Answer it, and wait for the answer to that: a Message. */
     request(body, { headers, timeoutMs = REQUEST_MS } = {}) {
-        return this.#answerWith({ body, headers }, timeoutMs);
+        return this.#answerWith({ body, headers: traced(headers) }, timeoutMs);
     }
 
     /** Answer it with a failure. */
@@ -111,20 +119,20 @@ export class Bus {
     /** To every consumer of the address. Done when the server has it. */
     async publish(address, body, { headers } = {}) {
         await this.#connected();
-        await this.#post({ type: 'publish', address, body, headers });
+        await this.#post({ type: 'publish', address, body, headers: traced(headers) });
     }
 
     /** To one consumer of the address; they take turns. Done when the server has it. */
     async send(address, body, { headers } = {}) {
         await this.#connected();
-        await this.#post({ type: 'send', address, body, headers });
+        await this.#post({ type: 'send', address, body, headers: traced(headers) });
     }
 
     /** As send, and wait for the reply: a Message. */
     async request(address, body, { headers, timeoutMs = REQUEST_MS } = {}) {
         const end = Date.now() + timeoutMs;
         await this.#connected(timeoutMs);
-        return this.#ask({ type: 'send', address, body, headers }, Math.max(1, end - Date.now()));
+        return this.#ask({ type: 'send', address, body, headers: traced(headers) }, Math.max(1, end - Date.now()));
     }
 
     /** Call handler(message) for each message to the address. What it returns is the reply, what it
@@ -218,6 +226,7 @@ export class Bus {
     // ---- the connection ----
 
     async #run() {
+        await trackTraces();
         for (let wait = FIRST_PAUSE_MS; !this.#closed;) {
             try {
                 await this.#connect(() => { wait = FIRST_PAUSE_MS; });
@@ -330,7 +339,7 @@ export class Bus {
     #write(message) {
         if (!this.#line)
             throw lost();
-        this.#line.write(JSON.stringify(message));
+        this.#line.write(toJson(message));
     }
 
     // Send a message that the server does not answer, and a ping, which it does: what it complains
@@ -426,7 +435,7 @@ export class Bus {
 
 async function handle(handler, message) {
     try {
-        const value = await handler(message);
+        const value = await inTrace(message.headers.traceparent, () => handler(message));
         if (value !== undefined && message.expectsReply)
             message.reply(value);
     } catch (why) {

@@ -17,7 +17,7 @@ function makeModule() {
     const bodies = FILES.map((file) => {
         const shared = [];
         const text = read(file)
-            .replace(/^import \{ .* \} from '\.\/.*';\n/gm, '')
+            .replace(/^import \{[^}]*\} from '\.\/.*';\n/gm, '')
             .replace(/^export (const) ([\s\S]*?;)/gm, (_, word, rest) => {
                 shared.push(...[...rest.matchAll(/(?:^|, )([A-Za-z_]+) = /g)].map(([, name]) => name));
                 return `${word} ${rest}`;

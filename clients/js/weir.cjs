@@ -1,7 +1,7 @@
 // Made by make-cjs.mjs from weir.js, worker.js, observe.js, bus.js: change those.
 'use strict';
 
-const { FIRST_PAUSE_MS, LAST_PAUSE_MS, pause, newKey, workerName, WeirError, ReturnJob, findServer, Weir } = (() => {
+const { FIRST_PAUSE_MS, LAST_PAUSE_MS, pause, newKey, inTrace, workerName, WeirError, ReturnJob, trackTraces, traceNow, toJson, findServer, Weir } = (() => {
 // weir.js - background jobs on a weir server, from Node 18, Deno or a browser; no dependencies.
 //
 //     import { Weir } from 'weir';
@@ -67,8 +67,40 @@ function environment(name) {
     }
 }
 
+// The W3C trace context of what runs here: what it adds or sends belongs to this trace. Node and Deno can
+// tell what runs; a browser has no such storage.
+let storage;
+
+async function trackTraces() {
+    const name = 'node:async_hooks';            // not for bundlers
+    try {
+        const { AsyncLocalStorage } = await import(name);
+        storage ??= new AsyncLocalStorage();
+    } catch { /* a browser */ }
+}
+
+const inTrace = (traceparent, fn) => storage ? storage.run({ traceparent }, fn) : fn();
+function traceNow() {
+    const inside = storage?.getStore();
+    return inside ? inside.traceparent : environment('TRACEPARENT');
+}
+
+/** JSON, which has no NaN and no infinity: JSON.stringify() would make null of them. */
+function toJson(value) {
+    return JSON.stringify(value, (name, one) => {
+        if (typeof one === 'number' && !Number.isFinite(one))
+            throw new TypeError(`${name || 'the value'}: ${one} is not JSON; use null or a text`);
+        return one;
+    });
+}
+
+// "localhost:7340" would be a URL of the scheme "localhost".
+const withoutScheme = (url) => /^([\w.-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?)$/.test(url);
+
 /** Where the server is, and the token for it: { base, token }. What is not given: as Weir does. */
 function findServer(url = environment('WEIR_STORE') || 'http://127.0.0.1:7340', token) {
+    if (withoutScheme(url))
+        throw new TypeError(`${url}: the scheme is missing; write http://${url} (as an argument or in WEIR_STORE)`);
     const at = new URL(url);
     if (!['http:', 'https:'].includes(at.protocol))
         throw new TypeError(`${at.protocol}...: not a weir server; expected http://HOST:7340 ` +
@@ -84,23 +116,29 @@ const pathOf = (schedule) => `/v1/schedules/${encodeURIComponent(schedule)}`;
 class Weir {
     #base;
     #token;
+    #traceparent;
 
-    /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. */
-    constructor(url, { token } = {}) {
+    /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. Calls
+     *  belong to the trace `traceparent`, or else to that of the handler that makes them. */
+    constructor(url, { token, traceparent } = {}) {
         const server = findServer(url, token);
+        this.#traceparent = traceparent;
         this.#base = server.base;
         this.#token = server.token;
     }
 
     #headers(more) {
-        return this.#token ? { Authorization: `Bearer ${this.#token}`, ...more } : { ...more };
+        const traceparent = this.#traceparent ?? traceNow();
+        return {
+            ...(this.#token && { Authorization: `Bearer ${this.#token}` }), ...(traceparent && { traceparent }), ...more,
+        };
     }
 
     /** One request. With `again` (GET always) it is repeated when no answer came. */
     async call(method, path, body, { headers = {}, again = method === 'GET', signal } = {}) {
         const init = { method, signal, headers: this.#headers(headers) };
         if (body !== undefined) {
-            init.body = JSON.stringify(body);
+            init.body = toJson(body);
             init.headers['Content-Type'] = 'application/json';
         }
         for (let left = TRIES - 1, wait = FIRST_PAUSE_MS; ; left--, wait *= 2) {
@@ -149,7 +187,8 @@ class Weir {
 
     get(id) { return this.call('GET', `/v1/jobs/${id}`); }
 
-    /** One page: { jobs, next }; give { after: next } for the next. */
+    /** One page: { jobs, next }; give { after: next } for the next. The rest of the filter is that of
+     *  GET /v1/jobs: state (one, or a list), type, priority, search, since, until, sort, order, limit ... */
     list(filter = {}) { return this.call('GET', `/v1/jobs${query(filter)}`); }
 
     /** The job when it has ended, or as it is after `timeoutMs`. */
@@ -169,9 +208,19 @@ class Weir {
     retry(id) { return this.call('POST', `/v1/jobs/${id}/retry`); }
     promote(id) { return this.call('POST', `/v1/jobs/${id}/promote`); }
     cancel(id) { return this.call('POST', `/v1/jobs/${id}/cancel`); }
+    /** Change a job, all of it or nothing: { priority, data, values, delay, run_at, state, from }. */
+    update(id, changes) { return this.call('PATCH', `/v1/jobs/${id}`, changes); }
     remove(id) { return this.call('DELETE', `/v1/jobs/${id}`); }
     async log(id, after = 0) { return (await this.call('GET', `/v1/jobs/${id}/log?after=${after}`)).lines; }
     stats() { return this.call('GET', '/v1/stats'); }
+
+    // ---- types ----
+
+    /** All types, each with its counts and settings. */
+    async types() { return (await this.call('GET', '/v1/types')).types; }
+    /** Workers take no more jobs of this type ('*': of any), until resume(). */
+    pause(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/pause`, undefined, { again: true }); }
+    resume(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/resume`, undefined, { again: true }); }
 
     // ---- schedules ----
 
@@ -248,6 +297,7 @@ class Weir {
      *  when there is no point in going on. With `when`, only jobs for which this condition is true
      *  ('data.region = "eu"'). */
     async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, when, signal } = {}) {
+        await trackTraces();
         const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? workerName(), when);
         const renewing = setInterval(() => void work.renew(), leaseMs / 3);
         try {
@@ -322,7 +372,9 @@ class Work {
         };
         const end = { id, delivery };
         try {
-            end.result = (await this.handler(job)) ?? null;
+            const result = (await inTrace(job.traceparent, () => this.handler(job))) ?? null;
+            toJson(result);                     // what is no JSON is the handler's failure
+            end.result = result;
         } catch (why) {
             if (why instanceof ReturnJob)
                 Object.assign(end, { return: true, delay: why.delay });
@@ -364,7 +416,7 @@ class Work {
     }
 }
 
-return { FIRST_PAUSE_MS, LAST_PAUSE_MS, pause, newKey, workerName, WeirError, ReturnJob, findServer, Weir };
+return { FIRST_PAUSE_MS, LAST_PAUSE_MS, pause, newKey, inTrace, workerName, WeirError, ReturnJob, trackTraces, traceNow, toJson, findServer, Weir };
 })();
 
 const { worker, run } = (() => {
@@ -572,6 +624,12 @@ class BusError extends WeirError {
 }
 
 const own = (error, message) => new BusError(message, { failure: 'ERROR', error });
+// A message belongs to the trace of what sends it, unless its headers say another.
+function traced(headers) {
+    const traceparent = traceNow();
+    return traceparent ? { traceparent, ...headers } : headers;
+}
+
 const lost = () => own('ELOST', 'the connection to the server was lost');
 const closed = () => own('ECLOSED', 'the bus is closed');
 
@@ -602,12 +660,12 @@ class Message {
 
     /** Answer it. */
     reply(body, { headers } = {}) {
-        return this.#answerWith({ body, headers });
+        return this.#answerWith({ body, headers: traced(headers) });
     }
 
     /** Answer it, and wait for the answer to that: a Message. */
     request(body, { headers, timeoutMs = REQUEST_MS } = {}) {
-        return this.#answerWith({ body, headers }, timeoutMs);
+        return this.#answerWith({ body, headers: traced(headers) }, timeoutMs);
     }
 
     /** Answer it with a failure. */
@@ -651,20 +709,20 @@ class Bus {
     /** To every consumer of the address. Done when the server has it. */
     async publish(address, body, { headers } = {}) {
         await this.#connected();
-        await this.#post({ type: 'publish', address, body, headers });
+        await this.#post({ type: 'publish', address, body, headers: traced(headers) });
     }
 
     /** To one consumer of the address; they take turns. Done when the server has it. */
     async send(address, body, { headers } = {}) {
         await this.#connected();
-        await this.#post({ type: 'send', address, body, headers });
+        await this.#post({ type: 'send', address, body, headers: traced(headers) });
     }
 
     /** As send, and wait for the reply: a Message. */
     async request(address, body, { headers, timeoutMs = REQUEST_MS } = {}) {
         const end = Date.now() + timeoutMs;
         await this.#connected(timeoutMs);
-        return this.#ask({ type: 'send', address, body, headers }, Math.max(1, end - Date.now()));
+        return this.#ask({ type: 'send', address, body, headers: traced(headers) }, Math.max(1, end - Date.now()));
     }
 
     /** Call handler(message) for each message to the address. What it returns is the reply, what it
@@ -758,6 +816,7 @@ class Bus {
     // ---- the connection ----
 
     async #run() {
+        await trackTraces();
         for (let wait = FIRST_PAUSE_MS; !this.#closed;) {
             try {
                 await this.#connect(() => { wait = FIRST_PAUSE_MS; });
@@ -870,7 +929,7 @@ class Bus {
     #write(message) {
         if (!this.#line)
             throw lost();
-        this.#line.write(JSON.stringify(message));
+        this.#line.write(toJson(message));
     }
 
     // Send a message that the server does not answer, and a ping, which it does: what it complains
@@ -966,7 +1025,7 @@ class Bus {
 
 async function handle(handler, message) {
     try {
-        const value = await handler(message);
+        const value = await inTrace(message.headers.traceparent, () => handler(message));
         if (value !== undefined && message.expectsReply)
             message.reply(value);
     } catch (why) {

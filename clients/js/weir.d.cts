@@ -51,6 +51,23 @@ export interface ItemError {
     error: { code: string; message: string; field?: string };
 }
 
+/** Which jobs, as GET /v1/jobs takes them; `after` is `next` of the page before. */
+export interface ListFilter {
+    state?: State | State[] | string;
+    type?: string;
+    priority?: Priority;
+    search?: string;
+    error?: string;
+    /** Milliseconds since 1970, or how long ago: '2h'. */
+    since?: number | string;
+    until?: number | string;
+    sort?: 'id' | 'created' | 'started' | 'ended' | 'took' | 'attempts' | 'priority';
+    order?: 'asc' | 'desc';
+    limit?: number;
+    after?: string | null;
+    ids?: boolean;
+}
+
 /** A job as the server has it. */
 export interface Job<Data = any, Result = any> {
     id: number;
@@ -66,6 +83,8 @@ export interface Job<Data = any, Result = any> {
     delivery: number;
     values?: Record<string, any>;
     workerId?: string;
+    /** The W3C trace context of this execution. */
+    traceparent?: string;
     created_at: number;
     history?: any[];
 }
@@ -118,23 +137,32 @@ export type Handler<Data = any> = (job: RunningJob<Data>) => unknown;
 /** A queue on a weir server. */
 export class Weir {
     /** Without arguments: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. */
-    constructor(url?: string, options?: { token?: string });
+    constructor(url?: string, options?: { token?: string; traceparent?: string });
     /** Any route of the API (docs/http.md): what it answers. */
     call(method: string, path: string, body?: unknown,
         options?: { headers?: Record<string, string>; again?: boolean; signal?: AbortSignal }): Promise<any>;
     add(type: string, data?: unknown, options?: AddOptions): Promise<Added>;
     addMany(specs: Spec[]): Promise<(Added | ItemError)[]>;
     get<Data = any, Result = any>(id: number): Promise<Job<Data, Result>>;
-    list(filter?: Record<string, unknown>): Promise<{ jobs: Job[]; next: string | null }>;
+    list(filter?: ListFilter): Promise<{ jobs: Job[]; next: string | null }>;
     wait<Data = any, Result = any>(id: number, options?: { timeoutMs?: number; signal?: AbortSignal }):
         Promise<Job<Data, Result>>;
     set(id: number, values: Record<string, unknown>): Promise<void>;
     retry(id: number): Promise<any>;
     promote(id: number): Promise<any>;
     cancel(id: number): Promise<any>;
+    /** Change a job, all of it or nothing. */
+    update(id: number, changes: {
+        priority?: Priority; data?: unknown; values?: Record<string, unknown>; delay?: Time; run_at?: number;
+        state?: State; from?: State | State[];
+    }): Promise<Job>;
     remove(id: number): Promise<void>;
     log(id: number, after?: number): Promise<Line[]>;
     stats(): Promise<any>;
+    types(): Promise<any[]>;
+    /** Workers take no more jobs of this type ('*', the default: of any), until resume(). */
+    pause(type?: string): Promise<any>;
+    resume(type?: string): Promise<any>;
     schedulePut(name: string, schedule: { when: string; job: Spec; [more: string]: unknown }): Promise<Schedule>;
     schedule(name: string): Promise<Schedule>;
     schedules(): AsyncGenerator<Schedule, void, void>;

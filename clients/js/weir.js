@@ -63,8 +63,40 @@ function environment(name) {
     }
 }
 
+// The W3C trace context of what runs here: what it adds or sends belongs to this trace. Node and Deno can
+// tell what runs; a browser has no such storage.
+let storage;
+
+export async function trackTraces() {
+    const name = 'node:async_hooks';            // not for bundlers
+    try {
+        const { AsyncLocalStorage } = await import(name);
+        storage ??= new AsyncLocalStorage();
+    } catch { /* a browser */ }
+}
+
+export const inTrace = (traceparent, fn) => storage ? storage.run({ traceparent }, fn) : fn();
+export function traceNow() {
+    const inside = storage?.getStore();
+    return inside ? inside.traceparent : environment('TRACEPARENT');
+}
+
+/** JSON, which has no NaN and no infinity: JSON.stringify() would make null of them. */
+export function toJson(value) {
+    return JSON.stringify(value, (name, one) => {
+        if (typeof one === 'number' && !Number.isFinite(one))
+            throw new TypeError(`${name || 'the value'}: ${one} is not JSON; use null or a text`);
+        return one;
+    });
+}
+
+// "localhost:7340" would be a URL of the scheme "localhost".
+const withoutScheme = (url) => /^([\w.-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?)$/.test(url);
+
 /** Where the server is, and the token for it: { base, token }. What is not given: as Weir does. */
 export function findServer(url = environment('WEIR_STORE') || 'http://127.0.0.1:7340', token) {
+    if (withoutScheme(url))
+        throw new TypeError(`${url}: the scheme is missing; write http://${url} (as an argument or in WEIR_STORE)`);
     const at = new URL(url);
     if (!['http:', 'https:'].includes(at.protocol))
         throw new TypeError(`${at.protocol}...: not a weir server; expected http://HOST:7340 ` +
@@ -80,23 +112,29 @@ const pathOf = (schedule) => `/v1/schedules/${encodeURIComponent(schedule)}`;
 export class Weir {
     #base;
     #token;
+    #traceparent;
 
-    /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. */
-    constructor(url, { token } = {}) {
+    /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. Calls
+     *  belong to the trace `traceparent`, or else to that of the handler that makes them. */
+    constructor(url, { token, traceparent } = {}) {
         const server = findServer(url, token);
+        this.#traceparent = traceparent;
         this.#base = server.base;
         this.#token = server.token;
     }
 
     #headers(more) {
-        return this.#token ? { Authorization: `Bearer ${this.#token}`, ...more } : { ...more };
+        const traceparent = this.#traceparent ?? traceNow();
+        return {
+            ...(this.#token && { Authorization: `Bearer ${this.#token}` }), ...(traceparent && { traceparent }), ...more,
+        };
     }
 
     /** One request. With `again` (GET always) it is repeated when no answer came. */
     async call(method, path, body, { headers = {}, again = method === 'GET', signal } = {}) {
         const init = { method, signal, headers: this.#headers(headers) };
         if (body !== undefined) {
-            init.body = JSON.stringify(body);
+            init.body = toJson(body);
             init.headers['Content-Type'] = 'application/json';
         }
         for (let left = TRIES - 1, wait = FIRST_PAUSE_MS; ; left--, wait *= 2) {
@@ -145,7 +183,8 @@ export class Weir {
 
     get(id) { return this.call('GET', `/v1/jobs/${id}`); }
 
-    /** One page: { jobs, next }; give { after: next } for the next. */
+    /** One page: { jobs, next }; give { after: next } for the next. The rest of the filter is that of
+     *  GET /v1/jobs: state (one, or a list), type, priority, search, since, until, sort, order, limit ... */
     list(filter = {}) { return this.call('GET', `/v1/jobs${query(filter)}`); }
 
     /** The job when it has ended, or as it is after `timeoutMs`. */
@@ -165,9 +204,19 @@ export class Weir {
     retry(id) { return this.call('POST', `/v1/jobs/${id}/retry`); }
     promote(id) { return this.call('POST', `/v1/jobs/${id}/promote`); }
     cancel(id) { return this.call('POST', `/v1/jobs/${id}/cancel`); }
+    /** Change a job, all of it or nothing: { priority, data, values, delay, run_at, state, from }. */
+    update(id, changes) { return this.call('PATCH', `/v1/jobs/${id}`, changes); }
     remove(id) { return this.call('DELETE', `/v1/jobs/${id}`); }
     async log(id, after = 0) { return (await this.call('GET', `/v1/jobs/${id}/log?after=${after}`)).lines; }
     stats() { return this.call('GET', '/v1/stats'); }
+
+    // ---- types ----
+
+    /** All types, each with its counts and settings. */
+    async types() { return (await this.call('GET', '/v1/types')).types; }
+    /** Workers take no more jobs of this type ('*': of any), until resume(). */
+    pause(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/pause`, undefined, { again: true }); }
+    resume(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/resume`, undefined, { again: true }); }
 
     // ---- schedules ----
 
@@ -244,6 +293,7 @@ export class Weir {
      *  when there is no point in going on. With `when`, only jobs for which this condition is true
      *  ('data.region = "eu"'). */
     async work(types, handler, { concurrency = 1, leaseMs = 30000, worker, when, signal } = {}) {
+        await trackTraces();
         const work = new Work(this, [types].flat(), handler, leaseMs, worker ?? workerName(), when);
         const renewing = setInterval(() => void work.renew(), leaseMs / 3);
         try {
@@ -318,7 +368,9 @@ class Work {
         };
         const end = { id, delivery };
         try {
-            end.result = (await this.handler(job)) ?? null;
+            const result = (await inTrace(job.traceparent, () => this.handler(job))) ?? null;
+            toJson(result);                     // what is no JSON is the handler's failure
+            end.result = result;
         } catch (why) {
             if (why instanceof ReturnJob)
                 Object.assign(end, { return: true, delay: why.delay });

@@ -125,6 +125,15 @@ const cases = {
         });
         assert.equal(await bus.call('vertx.kue.service.job.internal', 'existsJob', { id: 1 }), false);
     },
+    async 'a trace goes on in messages and jobs'(bus, server) {
+        const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', queue = new Weir(server.url);
+        await bus.consume('traced', async (m) => [m.headers.traceparent,
+            (await queue.get((await queue.add('child')).id)).values.traceparent]);
+        await bus.consume('first', async () => (await bus.request('traced')).body);
+        assert.deepEqual((await bus.request('first', null, { headers: { traceparent: trace } })).body, [trace, trace]);
+        const mine = trace.replace('0af7', '1111');
+        assert.equal((await bus.request('traced', null, { headers: { traceparent: mine } })).body[0], mine);
+    },
     async 'processors have the work of a work queue'(bus, server) {
         const queue = new Weir(server.url);
         await queue.workqueuePut('resize');

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """test_bus.py WEIR CLIENT-DIRECTORY - the Python client of the event bus against a real server. Writes
 TAP. test_bus.mjs has the same cases."""
+import asyncio
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import threading
 
 from rig import PATIENCE_S, WEIR, Server, run, until
 import weir.bus
-from weir import Bus, BusError, Weir, WeirError
+from weir import AsyncBus, Bus, BusError, Weir, WeirError
 
 
 def fails(call, *args, **options):
@@ -40,6 +41,22 @@ def publishes_to_all_and_sends_in_turns(bus, server):
             other.send("news", n)
         until(lambda: sum(map(len, heard.values())) == 6)
         assert len(heard["a"]) == len(heard["b"]) == 3 and heard["a"][1][1] is True
+
+
+def a_trace_goes_on_in_messages_and_jobs(bus, server):
+    trace, queue = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Weir(server.url)
+    bus.consume("traced", lambda m: [m.headers.get("traceparent"),
+                                     queue.get(queue.add("child")["id"])["values"]["traceparent"]])
+    bus.consume("first", lambda m: bus.request("traced").body)
+    assert bus.request("first", headers={"traceparent": trace}).body == [trace, trace]
+
+    async def in_a_loop():
+        async with AsyncBus(server.url) as loop_bus:
+            async def handler(message):
+                return (await loop_bus.request("traced")).body
+            await loop_bus.consume("second", handler)
+            return (await loop_bus.request("second", headers={"traceparent": trace})).body
+    assert asyncio.run(in_a_loop()) == [trace, trace]
 
 
 def consumers_of_one_bus_take_turns_too(bus, server):
@@ -260,6 +277,7 @@ def a_closed_bus_says_so(bus, server):
 
 CASES = [publishes_to_all_and_sends_in_turns, consumers_of_one_bus_take_turns_too,
          requests_are_answered_or_fail, replies_are_replied_to, services_are_called,
+         a_trace_goes_on_in_messages_and_jobs,
          processors_have_the_work_of_a_work_queue, a_killed_server_is_found_again, permissions_and_tokens,
          speaks_tls, a_consumer_that_is_behind_misses_messages, a_closed_bus_says_so]
 

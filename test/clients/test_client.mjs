@@ -61,6 +61,10 @@ const cases = {
         assert.equal((await new Weir().stats()).type, '*');
         process.env.WEIR_STORE = 'sqlite:jobs.db';
         assert.throws(() => new Weir(), /sqlite:\.\.\.: not a weir server; expected http/);
+        for (const [address, what] of [['localhost:7340', 'localhost:7340'], ['127.0.0.1', '127.0.0.1']]) {
+            process.env.WEIR_STORE = address;
+            assert.throws(() => new Weir(), (e) => e.message.includes(`the scheme is missing; write http://${what}`));
+        }
         delete process.env.WEIR_STORE;
     },
     async 'works'(queue) {
@@ -77,6 +81,45 @@ const cases = {
                 assert.equal((await queue.wait(ids[a], { timeoutMs: 60000 })).result, a + 1);
             assert.equal((await queue.log(ids[0]))[0].text, 'adding');
         });
+    },
+    async 'changes jobs, pauses types, lists some'(queue) {
+        const { id } = await queue.add('held', {}, { priority: 'low' });
+        await queue.pause('held');
+        assert.ok((await queue.types()).find((t) => t.type === 'held').paused);
+        await queue.resume('held');
+        assert.equal((await queue.update(id, { priority: 'high', from: 'inactive' })).priority, -10);
+        await assert.rejects(queue.update(id, { priority: 1, from: 'failed' }), (e) => e.code === 'ESTATE');
+        const other = (await queue.add('held', {}, { delay: '1h' })).id;
+        await queue.cancel(id);
+        const ids = async (filter) => (await queue.list({ type: 'held', ...filter })).jobs.map((j) => j.id);
+        assert.deepEqual(await ids({ state: ['cancelled', 'delayed'], order: 'desc' }), [other, id]);
+        assert.deepEqual(await ids({ state: 'cancelled,failed', since: '1h' }), [id]);
+        assert.deepEqual(await ids({ sort: 'priority' }), [id, other]);
+        await assert.rejects(queue.list({ state: ['odd'] }), (e) => e.field === 'state');
+    },
+    async 'what is no JSON is refused'(queue) {
+        await assert.rejects(queue.add('nan', { x: [NaN] }), /^TypeError: 0: NaN is not JSON; use null or a text/);
+        await assert.rejects(queue.add('nan', Infinity), /Infinity is not JSON/);
+        await working(queue, 'nan', () => 0 / 0, {}, async () => {
+            const job = await queue.wait((await queue.add('nan')).id);
+            assert.equal(job.error, 'the value: NaN is not JSON; use null or a text');
+        });
+    },
+    async 'a trace goes on in the jobs that a handler adds'(queue, server) {
+        const trace = '0af7651916cd43dd8448eb211c80319c', here = `00-${trace}-b7ad6b7169203331-01`;
+        const traced = new Weir(server.url, { traceparent: here });
+        const later = () => new Promise((resolve) => { setImmediate(resolve); });
+        const handler = async (job) => {
+            await later();
+            return job.traceparent && (await queue.add('child')).id;
+        };
+        await working(queue, 'parent', handler, { concurrency: 2 }, async () => {
+            const [one, none] = await Promise.all([traced.add('parent'), queue.add('parent')]);
+            const child = (await queue.wait(one.id)).result;
+            assert.ok((await queue.get(child)).values.traceparent.startsWith(`00-${trace}-`));
+            assert.equal((await queue.wait(none.id)).result, null);
+        });
+        assert.equal((await queue.get((await queue.add('child')).id)).values, undefined);
     },
     async 'values stay with the job'(queue) {
         const handler = async (job) => {

@@ -39,6 +39,11 @@ def the_server_is_that_of_weir_store(_, server):
         raise AssertionError("it must be refused")
     except ValueError as why:
         assert "sqlite:...: not a weir server; expected http" in str(why)
+    try:
+        Weir("localhost:7340")
+        raise AssertionError("it must be refused")
+    except ValueError as why:
+        assert "localhost:7340: the scheme is missing; write http://localhost:7340" in str(why)
     finally:
         del os.environ["WEIR_STORE"]
 
@@ -78,6 +83,38 @@ def says_what_is_wrong(queue, server):
         assert False
     except WeirError as why:
         assert why.status == 0 and why.code == "EUNAVAIL"
+
+
+def refused(why, words, call, *args, **named):
+    try:
+        call(*args, **named)
+        raise AssertionError("it must be refused")
+    except why as e:
+        assert words in str(e), e
+
+
+def changes_jobs_pauses_types_lists_some(queue, server):
+    id = queue.add("held", priority="low")["id"]
+    queue.pause("held")
+    assert [t for t in queue.types() if t["type"] == "held"][0]["paused"]
+    queue.resume("held")
+    assert queue.update(id, priority="high", from_="inactive")["priority"] == -10
+    refused(WeirError, "", queue.update, id, priority=1, from_="failed")
+    other = queue.add("held", delay="1h")["id"]
+    queue.cancel(id)
+
+    def ids(**query):
+        return [job["id"] for job in queue.list(type="held", **query)["jobs"]]
+    assert ids(state=["cancelled", "delayed"], order="desc") == [other, id]
+    assert ids(state="cancelled,failed", since="1h") == [id]
+    assert ids(sort="priority") == [id, other]
+    refused(WeirError, "state", queue.list, state=["odd"])
+
+
+def what_is_wrong_is_said_before_it_is_sent(queue, server):
+    refused(ValueError, "id: 'abc' is not the number of a job", queue.get, "abc")
+    refused(ValueError, "id: 0 is not the number of a job", queue.remove, 0)
+    refused(ValueError, "NaN and infinity are not JSON", queue.add, "nan", {"x": float("nan")})
 
 
 def works(queue, server):
@@ -237,7 +274,8 @@ def keeps_schedules(queue, server):
 
 
 CASES = [keeps_schedules, adds_and_finds, the_server_is_that_of_weir_store, adds_many_each_by_itself,
-         says_what_is_wrong, works,
+         says_what_is_wrong, works, changes_jobs_pauses_types_lists_some,
+         what_is_wrong_is_said_before_it_is_sent,
          values_stay_with_the_job, failures_use_up_attempts, a_returned_job_runs_again, leases_are_renewed,
          a_cancelled_handler_is_told, hears_events, a_break_within_an_event_loses_nothing,
          survives_a_killed_server]

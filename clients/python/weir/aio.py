@@ -118,6 +118,10 @@ class AsyncWeir:
         answer: Answer = await self._call(protocol.act(id, "cancel"))
         return answer
 
+    async def update(self, id: int, **changes: Any) -> Answer:
+        job: Answer = await self._call(protocol.update(id, changes))
+        return job
+
     async def remove(self, id: int) -> None:
         await self._call(protocol.remove(id))
 
@@ -128,6 +132,18 @@ class AsyncWeir:
     async def stats(self) -> Answer:
         answer: Answer = await self._call(protocol.stats())
         return answer
+
+    # ---- types ----
+
+    async def types(self) -> List[Answer]:
+        types: List[Answer] = await self._call(protocol.types())
+        return types
+
+    async def pause(self, type: str = "*") -> None:
+        await self._call(protocol.type_act(type, "pause"))
+
+    async def resume(self, type: str = "*") -> None:
+        await self._call(protocol.type_act(type, "resume"))
 
     # ---- schedules ----
 

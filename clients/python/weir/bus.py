@@ -28,7 +28,7 @@ import uuid
 from typing import Any, Callable, Deque, Dict, Iterable, Optional, Set
 
 from .client import Weir
-from .protocol import FIRST_PAUSE_S, LAST_PAUSE_S, WeirError
+from .protocol import FIRST_PAUSE_S, LAST_PAUSE_S, WeirError, to_json, traced, traceparent
 
 Frame = Dict[str, Any]
 Headers = Optional[Dict[str, str]]
@@ -85,18 +85,18 @@ class Message:
     def _answer_with(self, members: Frame, timeout_ms: Optional[float] = None) -> Optional["Message"]:
         if not self.expects_reply:
             raise _own("ESTALE", "nobody waits for a reply to this message")
-        json.dumps(members)                     # what is no JSON leaves it unanswered
+        to_json(members)                        # what is no JSON leaves it unanswered
         address, self._reply_address = self._reply_address, None
         return self._answer(dict(members, type="send", address=address), timeout_ms)
 
     def reply(self, body: Any = None, *, headers: Headers = None) -> None:
         """Answer it."""
-        self._answer_with({"body": body, "headers": headers or {}})
+        self._answer_with({"body": body, "headers": traced(headers)})
 
     def request(self, body: Any = None, *, headers: Headers = None,
                 timeout_ms: float = REQUEST_MS) -> "Message":
         """Answer it, and wait for the answer to that: a Message."""
-        answer = self._answer_with({"body": body, "headers": headers or {}}, timeout_ms)
+        answer = self._answer_with({"body": body, "headers": traced(headers)}, timeout_ms)
         assert answer
         return answer
 
@@ -146,6 +146,7 @@ class Consumer:
             message = self._messages.get()
             if message is None:
                 return
+            traceparent.set(message.headers.get("traceparent"))
             try:
                 value = self._handler(message)
                 if value is not None and message.expects_reply:
@@ -249,19 +250,19 @@ class Bus:
     def publish(self, address: str, body: Any = None, *, headers: Headers = None) -> None:
         """To every consumer of the address. Returns when the server has it."""
         self._connected()
-        self._post({"type": "publish", "address": address, "body": body, "headers": headers or {}})
+        self._post({"type": "publish", "address": address, "body": body, "headers": traced(headers)})
 
     def send(self, address: str, body: Any = None, *, headers: Headers = None) -> None:
         """To one consumer of the address; they take turns. Returns when the server has it."""
         self._connected()
-        self._post({"type": "send", "address": address, "body": body, "headers": headers or {}})
+        self._post({"type": "send", "address": address, "body": body, "headers": traced(headers)})
 
     def request(self, address: str, body: Any = None, *, headers: Headers = None,
                 timeout_ms: float = REQUEST_MS) -> Message:
         """As send, and wait for the reply: a Message."""
         end = time.monotonic() + timeout_ms / 1000
         self._connected(timeout_ms / 1000)
-        return self._ask({"type": "send", "address": address, "body": body, "headers": headers or {}},
+        return self._ask({"type": "send", "address": address, "body": body, "headers": traced(headers)},
                          max(0.001, end - time.monotonic()))
 
     def consume(self, address: str, handler: MessageHandler) -> Consumer:
@@ -442,7 +443,7 @@ class Bus:
 
     def _send_frames(self, waiting: "_Waiting", keep: Callable[["_Waiting"], None], *frames: Frame) -> None:
         """Write frames, and keep what waits for their answer: under the lock, so in the same order."""
-        texts = [json.dumps(frame).encode() for frame in frames]
+        texts = [to_json(frame).encode() for frame in frames]
         with self._lock:
             if self._line is None:
                 raise _lost()
@@ -455,7 +456,7 @@ class Bus:
         """Send a message that the server does not answer, and a ping, which it does: what it complains
         about before it answers is this message."""
         waiting = _Waiting(self._number("f"), "%(type)s %(address)s" % message if message else "connect")
-        ping = {"type": "ping", "replyAddress": waiting.id, "headers": headers or {}}
+        ping = {"type": "ping", "replyAddress": waiting.id, "headers": traced(headers)}
         self._send_frames(waiting, self._fences.append, *([message, ping] if message else [ping]))
         waiting.result(SILENCE_S + GRACE_S)
 

@@ -8,6 +8,7 @@
 """
 import asyncio
 import concurrent.futures
+import contextvars
 import functools
 import inspect
 from typing import Any, Awaitable, Callable, Dict, Optional, TypeVar, Union
@@ -88,7 +89,8 @@ class AsyncBus:
 
     async def _do(self, call: Callable[..., T], *args: Any, **named: Any) -> T:
         try:
-            return await self._loop.run_in_executor(self._calls, functools.partial(call, *args, **named))
+            here = contextvars.copy_context()           # the trace, for the thread that calls
+            return await self._loop.run_in_executor(self._calls, lambda: here.run(functools.partial(call, *args, **named)))
         except RuntimeError as why:
             if self._bus.closed:
                 raise BusError("the bus is closed", failure="ERROR", error="ECLOSED") from why

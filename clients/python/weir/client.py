@@ -152,7 +152,9 @@ class Weir:
         return answer
 
     def list(self, **query: Any) -> Answer:
-        """One page: {"jobs": [...], "next": cursor or None}; give `after=next` for the next."""
+        """One page: {"jobs": [...], "next": cursor or None}; give `after=next` for the next. The rest
+        is that of GET /v1/jobs: state (one, or a list), type, priority, search, since, until, sort,
+        order, limit ..."""
         answer: Answer = self._call(protocol.list_jobs(query))
         return answer
 
@@ -181,6 +183,12 @@ class Weir:
         answer: Answer = self._call(protocol.act(id, "cancel"))
         return answer
 
+    def update(self, id: int, **changes: Any) -> Answer:
+        """Change a job, all of it or nothing: priority, data, values, delay, run_at, state; with
+        from_="failed", only if it is in that state. The job as it is then."""
+        job: Answer = self._call(protocol.update(id, changes))
+        return job
+
     def remove(self, id: int) -> None:
         self._call(protocol.remove(id))
 
@@ -192,6 +200,20 @@ class Weir:
     def stats(self) -> Answer:
         answer: Answer = self._call(protocol.stats())
         return answer
+
+    # ---- types ----
+
+    def types(self) -> List[Answer]:
+        """All types, each with its counts and settings."""
+        types: List[Answer] = self._call(protocol.types())
+        return types
+
+    def pause(self, type: str = "*") -> None:
+        """Workers take no more jobs of this type ("*": of any), until resume()."""
+        self._call(protocol.type_act(type, "pause"))
+
+    def resume(self, type: str = "*") -> None:
+        self._call(protocol.type_act(type, "resume"))
 
     # ---- schedules ----
 

@@ -3,6 +3,7 @@ the API as a Request."""
 import json
 import os
 import random
+import re
 import ssl
 import urllib.parse
 import uuid
@@ -56,8 +57,7 @@ class Address:
         url = url or os.environ.get("WEIR_STORE") or "http://127.0.0.1:7340"
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("%s: not a weir server; expected http://HOST:7340 (as an argument or "
-                             "in WEIR_STORE)" % _shown(parts))
+            raise ValueError("%s (as an argument or in WEIR_STORE)" % _wrong(url, parts))
         options = dict(urllib.parse.parse_qsl(parts.query))
         self.host: str = parts.hostname
         self.tls: Optional[ssl.SSLContext] = None
@@ -82,13 +82,30 @@ class Address:
         return headers
 
 
-def _shown(parts: urllib.parse.SplitResult) -> str:
-    """A URL for a message: without what may be a password."""
-    return "%s:..." % parts.scheme if parts.scheme else "an address without http://"
+def _wrong(url: str, parts: urllib.parse.SplitResult) -> str:
+    """What is wrong with it, without what may be a password."""
+    if re.fullmatch(r"[\w.-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?", url):
+        return "%s: the scheme is missing; write http://%s" % (url, url)
+    return "%s: not a weir server; expected http://HOST:7340" % (
+        parts.scheme + ":..." if parts.scheme else "an address without http://")
 
 
 def jitter(seconds: float) -> float:
     return seconds * (0.5 + random.random())
+
+
+def to_json(value: Any) -> str:
+    """Its JSON, which has no NaN and no infinity."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError as why:
+        raise ValueError("%s: NaN and infinity are not JSON; use None or a text" % why) from None
+
+
+def traced(headers: Optional[Dict[str, str]]) -> Dict[str, str]:
+    """Headers of a message on the bus, with the trace that it belongs to."""
+    trace = traceparent.get()
+    return dict({"traceparent": trace} if trace else {}, **(headers or {}))
 
 
 # ---- requests ----
@@ -109,7 +126,7 @@ class Request(NamedTuple):
         if self.body is None:
             return Encoded(address.base + self.path, None, headers)
         headers["Content-Type"] = "application/json"
-        return Encoded(address.base + self.path, json.dumps(self.body).encode(), headers)
+        return Encoded(address.base + self.path, to_json(self.body).encode(), headers)
 
     def read(self, status: int, raw: bytes) -> Any:
         """What the caller gets of this answer; raises what the server said."""
@@ -160,28 +177,51 @@ def add_many(specs: Iterable[Dict[str, Any]]) -> Request:
     return Request("POST", "/v1/jobs", list(specs), _key(), again=True, pick="results")
 
 
+def _job(id: int) -> str:
+    if isinstance(id, bool) or not isinstance(id, int) or id < 1:
+        raise ValueError("id: %r is not the number of a job" % (id,))
+    return "/v1/jobs/%d" % id
+
+
 def get(id: int) -> Request:
-    return _get("/v1/jobs/%d" % id)
+    return _get(_job(id))
 
 
 def list_jobs(query: Dict[str, Any]) -> Request:
+    """Several states are a list, or a text with commas between."""
+    state = query.get("state")
+    if state is not None and not isinstance(state, str):
+        query = dict(query, state=",".join(state))
     return _get("/v1/jobs", **query)
 
 
+def update(id: int, changes: Dict[str, Any]) -> Request:
+    """`from` is a word of Python: from_ is it."""
+    return Request("PATCH", _job(id), {name.rstrip("_"): value for name, value in changes.items()})
+
+
+def types() -> Request:
+    return _get("/v1/types")._replace(pick="types")
+
+
+def type_act(type: str, verb: str) -> Request:
+    return Request("POST", "/v1/types/%s/%s" % (urllib.parse.quote(type, safe=""), verb), again=True)
+
+
 def wait(id: int, seconds: float) -> Request:
-    return Request("GET", "/v1/jobs/%d/wait?timeout=%dms" % (id, seconds * 1000), again=True, wait=seconds)
+    return Request("GET", "%s/wait?timeout=%dms" % (_job(id), seconds * 1000), again=True, wait=seconds)
 
 
 def act(id: int, verb: str) -> Request:
-    return Request("POST", "/v1/jobs/%d/%s" % (id, verb))
+    return Request("POST", "%s/%s" % (_job(id), verb))
 
 
 def remove(id: int) -> Request:
-    return Request("DELETE", "/v1/jobs/%d" % id)
+    return Request("DELETE", _job(id))
 
 
 def log(id: int, after: int) -> Request:
-    return _get("/v1/jobs/%d/log" % id, after=after)._replace(pick="lines")
+    return _get(_job(id) + "/log", after=after)._replace(pick="lines")
 
 
 def stats() -> Request:
@@ -223,11 +263,11 @@ def set_values(id: int, values: Dict[str, Any], delivery: Optional[int] = None) 
     body: Dict[str, Any] = {"values": values}
     if delivery is not None:
         body["delivery"] = delivery
-    return Request("POST", "/v1/jobs/%d/values" % id, body)
+    return Request("POST", _job(id) + "/values", body)
 
 
 def outcome_of(result: Any) -> Dict[str, Any]:
-    json.dumps(result)                              # what is no JSON is the handler's failure
+    to_json(result)                                 # what is no JSON is the handler's failure
     return {"result": result}
 
 
