@@ -187,7 +187,8 @@ export class Bus {
     /** Process the work of a work queue, `concurrency` messages at once: what handler(message) returns
      *  is the reply, what it throws the failure. `processor` is the address at which the work comes.
      *  Answers { close() }: no more work; resolves when what runs has ended. */
-    async process(address, handler, { concurrency = 1, processor = `${address}.processor.${newKey().slice(0, 8)}` } = {}) {
+    async process(address, handler, { concurrency = 1,
+        processor = `${address}.processor.${newKey().slice(0, 8)}` } = {}) {
         const running = new Set();
         const consumer = await this.consume(processor, (message) => {
             const run = (async () => (await handler(message)) ?? null)();

@@ -130,7 +130,8 @@ class Weir {
     #headers(more) {
         const traceparent = this.#traceparent ?? traceNow();
         return {
-            ...(this.#token && { Authorization: `Bearer ${this.#token}` }), ...(traceparent && { traceparent }), ...more,
+            ...(this.#token && { Authorization: `Bearer ${this.#token}` }),
+            ...(traceparent && { traceparent }), ...more,
         };
     }
 
@@ -150,7 +151,8 @@ class Weir {
                 if (signal?.aborted)
                     throw why;
                 if (!again || !left)
-                    throw new WeirError(0, 'EUNAVAIL', `no answer from the server: ${why.cause?.message ?? why.message}`);
+                    throw new WeirError(0, 'EUNAVAIL',
+                        `no answer from the server: ${why.cause?.message ?? why.message}`);
             }
             if (answer && !(answer.status === 503 && again && left))
                 return Weir.#read(answer, text);
@@ -219,8 +221,12 @@ class Weir {
     /** All types, each with its counts and settings. */
     async types() { return (await this.call('GET', '/v1/types')).types; }
     /** Workers take no more jobs of this type ('*': of any), until resume(). */
-    pause(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/pause`, undefined, { again: true }); }
-    resume(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/resume`, undefined, { again: true }); }
+    pause(type = '*') {
+        return this.call('POST', `/v1/types/${encodeURIComponent(type)}/pause`, undefined, { again: true });
+    }
+    resume(type = '*') {
+        return this.call('POST', `/v1/types/${encodeURIComponent(type)}/resume`, undefined, { again: true });
+    }
 
     // ---- schedules ----
 
@@ -777,7 +783,8 @@ class Bus {
     /** Process the work of a work queue, `concurrency` messages at once: what handler(message) returns
      *  is the reply, what it throws the failure. `processor` is the address at which the work comes.
      *  Answers { close() }: no more work; resolves when what runs has ended. */
-    async process(address, handler, { concurrency = 1, processor = `${address}.processor.${newKey().slice(0, 8)}` } = {}) {
+    async process(address, handler, { concurrency = 1,
+        processor = `${address}.processor.${newKey().slice(0, 8)}` } = {}) {
         const running = new Set();
         const consumer = await this.consume(processor, (message) => {
             const run = (async () => (await handler(message)) ?? null)();

@@ -126,7 +126,8 @@ export class Weir {
     #headers(more) {
         const traceparent = this.#traceparent ?? traceNow();
         return {
-            ...(this.#token && { Authorization: `Bearer ${this.#token}` }), ...(traceparent && { traceparent }), ...more,
+            ...(this.#token && { Authorization: `Bearer ${this.#token}` }),
+            ...(traceparent && { traceparent }), ...more,
         };
     }
 
@@ -146,7 +147,8 @@ export class Weir {
                 if (signal?.aborted)
                     throw why;
                 if (!again || !left)
-                    throw new WeirError(0, 'EUNAVAIL', `no answer from the server: ${why.cause?.message ?? why.message}`);
+                    throw new WeirError(0, 'EUNAVAIL',
+                        `no answer from the server: ${why.cause?.message ?? why.message}`);
             }
             if (answer && !(answer.status === 503 && again && left))
                 return Weir.#read(answer, text);
@@ -215,8 +217,12 @@ export class Weir {
     /** All types, each with its counts and settings. */
     async types() { return (await this.call('GET', '/v1/types')).types; }
     /** Workers take no more jobs of this type ('*': of any), until resume(). */
-    pause(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/pause`, undefined, { again: true }); }
-    resume(type = '*') { return this.call('POST', `/v1/types/${encodeURIComponent(type)}/resume`, undefined, { again: true }); }
+    pause(type = '*') {
+        return this.call('POST', `/v1/types/${encodeURIComponent(type)}/pause`, undefined, { again: true });
+    }
+    resume(type = '*') {
+        return this.call('POST', `/v1/types/${encodeURIComponent(type)}/resume`, undefined, { again: true });
+    }
 
     // ---- schedules ----
 
