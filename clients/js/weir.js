@@ -68,11 +68,11 @@ function environment(name) {
 let storage;
 
 export async function trackTraces() {
+    if (!globalThis.process?.versions?.node && !globalThis.Deno)
+        return;
     const name = 'node:async_hooks';            // not for bundlers
-    try {
-        const { AsyncLocalStorage } = await import(name);
-        storage ??= new AsyncLocalStorage();
-    } catch { /* a browser */ }
+    const { AsyncLocalStorage } = await import(name);
+    storage ??= new AsyncLocalStorage();
 }
 
 export const inTrace = (traceparent, fn) => storage ? storage.run({ traceparent }, fn) : fn();

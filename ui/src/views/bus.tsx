@@ -170,7 +170,7 @@ const isRegistry = (address: string, queues: WorkQueue[]): boolean =>
     queues.some((q) => address === `${q.address}.register` || address === `${q.address}.unregister`);
 
 // At these weir's processes agree with each other; nobody else can use them (docs/bus.md).
-const isInner = (address: string): boolean => /^weir\.(group|leads|ends)\./.test(address);
+const isInner = (address: string): boolean => /^weir\.(group|leads|ends|servers)\./.test(address);
 
 function kindOf(address: string, queues: WorkQueue[]): string {
     const queue = queues.some((q) => address === q.address);
