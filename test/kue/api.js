@@ -252,6 +252,10 @@ test('changing jobs', async (prefix) => {
   }
   await t.differs('states are those there are', ['PUT', '/job/1/state/bogus'], done,
     [400, '{"error":"unknown state \\"bogus\\"']);
+  // Who set it active may end it; a job that a worker has is the worker's.
+  for (const state of ['complete', 'inactive']) await t.same('PUT', `/job/5/state/${state}`);
+  const taken = await ask(t.ports.weir, ['POST', '/v1/take', { types: ['q'], n: 1, worker: 'api.js' }]);
+  assert.strictEqual(JSON.parse(taken.body).jobs.length, 1);
   await t.differs('a worker has it', ['PUT', '/job/5/state/complete'], done,
     [409, '{"error":"job 5 is active: a worker has it']);
   await t.differs('it is a state here', ['PUT', '/job/5/state/cancelled'], done, done);
