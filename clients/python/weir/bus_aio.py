@@ -90,8 +90,8 @@ class AsyncBus:
     async def _do(self, call: Callable[..., T], *args: Any, **named: Any) -> T:
         try:
             here = contextvars.copy_context()           # the trace, for the thread that calls
-            task = functools.partial(here.run, call, *args, **named)
-            return await self._loop.run_in_executor(self._calls, task)
+            task = functools.partial(call, *args, **named)
+            return await self._loop.run_in_executor(self._calls, lambda: here.run(task))
         except RuntimeError as why:
             if self._bus.closed:
                 raise BusError("the bus is closed", failure="ERROR", error="ECLOSED") from why
