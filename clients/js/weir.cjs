@@ -67,8 +67,8 @@ function environment(name) {
     }
 }
 
-// The W3C trace context of what runs here: what it adds or sends belongs to this trace. Node and Deno can
-// tell what runs; a browser has no such storage.
+// The W3C trace context of what runs here: what it adds or sends belongs to this trace. Node and Deno
+// know what runs; a browser has no such storage.
 let storage;
 
 async function trackTraces() {
