@@ -6,10 +6,11 @@
  * the last rounds.
  *
  * The socket listens from open() on, without the thread: who has connected waits in its backlog.
- * The thread starts when the queue is open (weir__sq_serve_start()), or when a commit before
- * that finds somebody waiting. Events are written once, into a ring (base/ring.h) from which
- * the thread sends to each connection what it wants. A connection that does not keep up loses
- * events and gets a LOST frame; nobody waits for it. */
+ * The thread starts when the queue is open (weir__sq_serve_start()), not before: it runs operations
+ * by the queue. If a commit before that finds somebody waiting, its events are kept for them. Events
+ * are written once, into a ring (base/ring.h) from which the thread sends to each connection what it
+ * wants. A connection that does not keep up loses events and gets a LOST frame; nobody waits for
+ * it. */
 #include "store/sqlite/share.h"
 
 #include <errno.h>
@@ -122,9 +123,6 @@ static bool somebody_waits(const sq_server *v)
 }
 
 /* Lock held. */
-static bool start_thread(sq_server *v);
-
-/* Lock held. */
 static void push_event(sq_server *v, weir_buf *text, const weir_event *e)
 {
     weir__buf_clear(text);
@@ -157,8 +155,6 @@ void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n)
     for (size_t i = 0; i < n && v->ring.slot; i++)
         if (wanted & WEIR_BIT(events[i].kind))
             push_event(v, &text, &events[i]);
-    if (newcomer)
-        start_thread(v);
     pthread_mutex_unlock(&v->lock);
     weir__buf_fini(&text);
     wake(v);
@@ -589,20 +585,14 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static bool start_thread(sq_server *v)
-{
-    if (!atomic_load(&v->started))
-        atomic_store(&v->started,
-                     !weir__thread_start(&v->thread, serve, v, "weir-share", NULL));
-    return atomic_load(&v->started);
-}
-
 void weir__sq_serve_start(sq_server *v)
 {
     if (!v)
         return;
     pthread_mutex_lock(&v->lock);
-    start_thread(v);
+    if (!atomic_load(&v->started))
+        atomic_store(&v->started,
+                     !weir__thread_start(&v->thread, serve, v, "weir-share", NULL));
     pthread_mutex_unlock(&v->lock);
 }
 
