@@ -36,6 +36,7 @@ typedef struct rig {
     char        dir[TEMPDIR_MAX], path[TEMPDIR_MAX + 30], url[TEMPDIR_MAX + 100];
     weir_queue *q;
     weir_error  err;
+    int         go[2];              /* a pipe: a child may open its queue */
 } rig;
 
 static void begin(rig *r)
@@ -68,7 +69,8 @@ static int connect_to_owner(const rig *r)
     return fd;
 }
 
-/* A child that runs until it is killed, or the test ends. It writes a byte when it is ready. */
+/* A child that runs until it is killed, or the test ends. It writes a byte when it is ready. It is
+ * made before this process has threads: one of them may have a lock of the allocator. */
 static pid_t start_child(rig *r, void (*run)(rig *r, int ready), int *ready)
 {
     int fds[2];
@@ -243,8 +245,9 @@ static void listen_until_killed(rig *r, int ready)
     weir_queue    *q;
     weir_listener *l;
     weir_filter    all = { .events = WEIR_BIT(WEIR_EVENT_ENQUEUE) | WEIR_BIT(WEIR_EVENT_ERROR) };
-    if (weir_open(&q, r->url, NULL, NULL) || weir_listen(q, &all, on_event, &ready, &l, NULL) ||
-        write(ready, "r", 1) != 1)
+    char           byte;
+    if (write(ready, "r", 1) != 1 || read(r->go[0], &byte, 1) != 1 ||
+        weir_open(&q, r->url, NULL, NULL) || weir_listen(q, &all, on_event, &ready, &l, NULL))
         return;
     for (;;)
         pause();
@@ -273,8 +276,10 @@ static void a_listener_that_does_not_read_learns_of_the_gap(void **state)
     begin(&r);
     for (int i = 0; i < LOT; i++)
         specs[i] = (weir_spec){ .type = "t" };
-    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    assert_int_equal(pipe(r.go), 0);
     pid_t pid = start_child(&r, listen_until_killed, &events);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    assert_int_equal(write(r.go[1], "g", 1), 1);
     until_it_hears(&r, events);
     stop_child(pid);
     for (int i = 0; i < JOBS; i += LOT)
@@ -286,6 +291,8 @@ static void a_listener_that_does_not_read_learns_of_the_gap(void **state)
         assert_int_equal(read(events, &got, 1), 1);
     }
     close(events);
+    close(r.go[0]);
+    close(r.go[1]);
     kill_child(pid);
     finish(&r);
 }
