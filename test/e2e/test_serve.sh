@@ -356,6 +356,8 @@ case_a_backup_that_is_copied_over_the_file() {
     cp jobs.db backup.db                            # nobody has it open: it is whole
     serve
     for i in 1 2; do answer 201 --json '{"type":"mail"}' "$url/v1/jobs"; done
+    folded() { ! cmp -s backup.db jobs.db; }        # jobs.db has what the log has
+    wait_for folded
     cp backup.db jobs.db
     unready() { answer 503 "$url/readyz"; }
     wait_for unready

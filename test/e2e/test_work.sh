@@ -630,6 +630,8 @@ case_a_worker_says_that_its_file_is_overwritten() {
     wait_for owned
     weir add t --delay 1h
     weir add t --delay 1h
+    folded() { ! cmp -s backup.db jobs.db; }        # jobs.db has what the log has
+    wait_for folded
     cp backup.db jobs.db
     wait_for has work.err "jobs.db was overwritten while it was in use"
     status 6 weir add t
