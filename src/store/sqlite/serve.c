@@ -6,11 +6,11 @@
  * the last rounds.
  *
  * The socket listens from open() on, without the thread: who has connected waits in its backlog.
- * The thread starts when the queue is open (weir__sq_serve_start()), not before: it runs operations
- * by the queue. If a commit before that finds somebody waiting, its events are kept for them. Events
- * are written once, into a ring (base/ring.h) from which the thread sends to each connection what it
- * wants. A connection that does not keep up loses events and gets a LOST frame; nobody waits for
- * it. */
+ * The thread starts when the queue is open (weir__sq_serve_start()), not before: it runs
+ * operations by the queue. If a commit before that finds somebody waiting, its events are kept for
+ * them. Events are written once, into a ring (base/ring.h) from which the thread sends to each
+ * connection what it wants. A connection that does not keep up loses events and gets a LOST frame;
+ * nobody waits for it. */
 #include "store/sqlite/share.h"
 
 #include <errno.h>
