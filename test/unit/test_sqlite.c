@@ -98,8 +98,8 @@ static weir_code viewer_open(viewer *v, const char *url, bool read_only, int64_t
     v->env = (weir_env){ .read_only = read_only, .wait_owner_ms = wait_ms, .name = "viewer",
                          .now = viewer_now, .emit = viewer_emit, .due = viewer_due, .ctx = v };
     weir_code rc = weir__store_open(&v->store, url, &v->env, &v->err);
-    if (!rc && read_only)
-        v->store->ops->want(v->store, WEIR_WANT_EVENTS);
+    if (!rc)
+        v->store->ops->want(v->store, read_only ? WEIR_WANT_EVENTS : 0);
     return rc;
 }
 
@@ -365,6 +365,7 @@ static void a_reader_hears_of_it_from_one_owner_after_the_other(void **state)
     (void)state;
     fixture *f = f_open();
     viewer   v;
+    f->store->ops->want(f->store, 0);
     CHECK_INT(viewer_open(&v, f->url, true, 0), WEIR_OK);
     add(f, "mail");
     CHECK(viewer_sees(&v, WEIR_EVENT_ENQUEUE, 1));
@@ -376,6 +377,7 @@ static void a_reader_hears_of_it_from_one_owner_after_the_other(void **state)
     CHECK_STR(v.last_text, "[1]");
     pthread_mutex_unlock(&v.lock);
     CHECK_INT(reopen(f), WEIR_OK);
+    f->store->ops->want(f->store, 0);
     size_t n = 0;
     for (int i = 0; i < PATIENCE_MS / 10 && n < 2; i++) {
         add(f, "mail");                     /* until it has found the new owner */
