@@ -161,26 +161,6 @@ test('nothing needs attention where all is as before', async (t) => {
     assert.equal(await page.getByRole('alert', { name: 'Needs attention' }).count(), 0);
 });
 
-test('parameters that an address does not understand are named', async (t) => {
-    const server = await t.serve();
-    const page = await t.open(server, '/errors?tpye=mail');
-    await page.getByText('unknown parameter “tpye”; this view accepts type').waitFor();
-    await page.goto(`${server.url}/?span=5m`);
-    await page.getByText('span: “5m” is none of 15m, 3h, 24h, 7d, 1y').waitFor();
-    await page.goto(`${server.url}/failed?type=mail&order=desc`);
-    await page.locator('.empty').waitFor();
-    assert.equal(await page.getByRole('alert').count(), 0);
-});
-
-test('a broken address shows the page that says so', async (t) => {
-    const server = await t.serve();
-    const page = await t.open(server, '/');
-    const answer = await page.goto(`${server.url}/types/%E0%A4%A`);
-    assert.equal(answer.status(), 404);
-    await page.getByRole('navigation').waitFor();
-    await page.getByText('The store has no such type').waitFor();
-});
-
 test('names of types as long as they may be fit, at three widths', async (t) => {
     const server = await t.serve();
     const long = 'x'.repeat(128);

@@ -8,6 +8,7 @@ import './cases_actions.mjs';
 import './cases_live.mjs';
 import './cases_schedules.mjs';
 import './cases_errors.mjs';
+import './cases_address.mjs';
 import './cases_tasks.mjs';
 import './cases_bus.mjs';
 import './cases_hostile.mjs';

@@ -7,6 +7,7 @@ import { count } from './fmt';
 import { useKeys } from './keys';
 import { readQuery, useTypes } from './list';
 import { wrongParams } from './params';
+import { Guard } from './parts/guard';
 import { Toasts } from './parts/toast';
 import { go, setParams, usePlace, type Place } from './router';
 import { mayAudit, useShared, useTitle } from './store';
@@ -59,7 +60,7 @@ function View({ place }: { place: Place }): JSX.Element {
         return <Job key={id} id={Number(id)} />;
     const task = /^\/tasks\/([^/]+)$/.exec(place.path)?.[1];
     if (task)
-        return <TaskView key={task} id={decodeURIComponent(task)} />;
+        return <TaskView key={task} id={decoded(task)} />;
     if (STATES.includes(state))
         return <Jobs key={state} state={state} />;
     const type = /^\/types\/(.+)$/.exec(place.path)?.[1];
@@ -242,7 +243,7 @@ export function App(): JSX.Element {
                 {/* what is there stays as it was, half-written texts too, and comes back */}
                 <div hidden={!!shared.trouble}>
                     {wrongParams(place.path, place.params).map((why) => <p key={why} class="demo" role="alert">{why}</p>)}
-                    <View place={place} />
+                    <Guard key={place.path}><View place={place} /></Guard>
                 </div>
             </main>
             {help && <Help close={() => setHelp(false)} />}

@@ -29,9 +29,10 @@ const STATE_NAMES: Record<string, State> = {
     queued: 'inactive', waiting: 'inactive', pending: 'inactive', running: 'active',
     scheduled: 'delayed', done: 'complete', completed: 'complete', canceled: 'cancelled',
 };
-const stateOf = (name: string): State | undefined => {
+export const stateOf = (name: string): State | undefined => {
     const lower = name.toLowerCase();
-    return STATES.includes(lower as State) ? lower as State : STATE_NAMES[lower];
+    return STATES.includes(lower as State) ? lower as State
+        : Object.hasOwn(STATE_NAMES, lower) ? STATE_NAMES[lower] : undefined;
 };
 
 const inOrder = (states: State[]): State[] => STATES.filter((s) => states.includes(s));
@@ -90,7 +91,7 @@ export function useWanted(state?: State): Wanted {
         return {
             states: chosen, type, words, error, since, until, sort,
             priority: /^-?\d+$/.test(prio) ? priority(Number(prio)) : prio,
-            order: order || usualOrder(chosen, sort),
+            order: ['asc', 'desc'].includes(order) ? order : usualOrder(chosen, sort),
         };
     }, [type, words, states, prio, error, since, until, sort, order]);
 }

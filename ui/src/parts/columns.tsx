@@ -17,9 +17,11 @@ const COLUMNS: Record<string, [label: string, of: (job: Job, now: number) => str
     deadline: ['deadline', (j, now) => j.deadline ? ago(j.deadline, now) : ''],
 };
 
+export const COLUMN_NAMES = Object.keys(COLUMNS);
+
 // Those of the address that there are.
 export function useColumns(): string[] {
-    return [...new Set((usePlace().params.get('cols') ?? '').split(','))].filter((name) => name in COLUMNS);
+    return [...new Set((usePlace().params.get('cols') ?? '').split(','))].filter((name) => COLUMN_NAMES.includes(name));
 }
 
 export function Columns({ job, now, shown }: { job: Job; now: number; shown: string[] }): JSX.Element | null {

@@ -22,6 +22,7 @@ const STATE: Record<string, [mark: string, words: string, colour: string]> = {
     failed: ['✕', 'failed', 'failed'], cancelled: ['⊘', 'cancelled', 'cancelled'],
     timed_out: ['◷', 'timed out', 'failed'],
 };
+export const TASK_STATES = Object.keys(STATE);
 
 function State({ task }: { task: Task }): JSX.Element {
     const [mark, words, colour] = STATE[task.state] ?? ['?', task.state, 'inactive'];
