@@ -180,3 +180,29 @@ test('names of types as long as they may be fit, at three widths', async (t) => 
         }
     }
 });
+
+test('the overview of a token of some types has charts and what needs attention', async (t) => {
+    const server = await t.serve();
+    await putPast(server, 'mail', 16, 60, 'added=5 complete=5 backlog=1');
+    for (let i = 0; i < 10; i++)
+        await fail(server, 'mail', `550 no such user "${i}"`);
+    await server.ended({ type: 'film', data: {} }, { result: 1 });
+    server.token = server.addToken('boss', '--role', 'admin');
+    const one = server.addToken('one', '--role', 'admin', '--type', 'mail');
+    const two = server.addToken('two', '--role', 'admin', '--type', 'film', '--type', 'mail');
+    await until(async () => (await server.raw('GET', '/v1/stats', undefined, two)).status === 200 &&
+        (await server.raw('GET', '/v1/stats', undefined, '')).status === 401, 'tokens are needed');
+    for (const [token, type] of [[one, 'mail'], [two, 'film']]) {
+        const page = await t.open(server, '/?span=15m', { token });
+        await page.locator('.charts[aria-busy=false]').waitFor();
+        await page.getByRole('alert', { name: 'Needs attention' }).getByText('“mail” fails: 100 % of 10 runs').waitFor();
+        await page.getByRole('alert').getByText('Most often: * no such user "*".').waitFor();
+        assert.equal(await page.getByLabel('Time shown').inputValue(), '3h');
+        assert.equal(await page.getByText('The charts are those of “film”.').count(), Number(type === 'film'));
+    }
+    // where one answer is missing, the others count
+    const page = await t.open(server, '/', { token: server.token });
+    await page.route('**/v1/batch', (route) => route.fulfill({ status: 403, json: { error: { code: 'EDENIED', message: 'no' } } }));
+    await page.reload();
+    await page.getByRole('alert', { name: 'Needs attention' }).getByText('“mail” fails').waitFor();
+});

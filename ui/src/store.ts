@@ -53,6 +53,9 @@ export const may = (role: string): boolean =>
 export const mayAudit = (): boolean => mayAll();
 export const mayAll = (): boolean => may('admin') && !shared.server?.you.types;
 
+// The types of the token; null: all types.
+export const ownTypes = (): string[] | null => shared.server?.you.types ?? null;
+
 // A clock that moves the ages on the screen.
 export function useNow(everyMs = 1000): number {
     const [now, turn] = useState(serverNow());

@@ -6,6 +6,7 @@ import { call, get, query, type Stats, type TypeStats } from '../api';
 import { jobsOf, readErrors, sayError, type ErrorGroup } from '../errors';
 import { count, span } from '../fmt';
 import { follow } from '../live';
+import { ownTypes } from '../store';
 import { Command, quote, weir } from './command';
 import { isThere, UNSEEN_MS, type Worker } from '../workers';
 
@@ -117,20 +118,34 @@ export function whatIsWrong(stats: Stats, workers: Worker[] | undefined, seen: S
 
 // ---- what the counts do not say ----
 
-async function look(stats: Stats): Promise<Seen> {
-    const { groups } = stats.counts.failed ? await readErrors() : { groups: [] };
+// A read that is refused, to a token of few types for one, takes nothing from the others.
+const or = <T,>(read: Promise<T>, instead: T): Promise<T> => read.catch(() => instead);
+
+// The groups of all types; a token of some types names each.
+async function readGroups(own: string[] | null): Promise<ErrorGroup[]> {
+    const found = await Promise.all((own?.slice(0, MAX_TYPES) ?? [undefined]).map((type) =>
+        or(readErrors(type).then((e) => e.groups), [])));
+    return found.flat().sort((a, b) => b.count - a.count);
+}
+
+const trend = (type: string | undefined, n: number): Promise<Trend | undefined> =>
+    or(get<Trend>('/v1/history' + query({ step: '1m', n, type })), undefined);
+
+async function look(stats: Stats, own: string[] | null): Promise<Seen> {
+    const groups = stats.counts.failed ? await readGroups(own) : [];
     const since = Date.now() - RECENT * MINUTE;
     const failing = groups.filter((g) => g.last_at > since).map((g) => g.type);
     const retried = stats.types.filter((t) => t.counts.delayed && t.failures).map((t) => t.type);
     const waiting = stats.types.filter((t) => t.counts.inactive >= MIN_GROWTH)
         .sort((a, b) => b.counts.inactive - a.counts.inactive).map((t) => t.type);
     const types = [...new Set([...failing, ...waiting, ...retried])].slice(0, MAX_TYPES);
-    const trend = (type: string | undefined, n: number): Promise<Trend> =>
-        get<Trend>('/v1/history' + query({ step: '1m', n, type }));
-    const info = call<{ answers: Room[] }>('POST', '/v1/batch', { ops: [{ op: 'info' }] });
-    const [answer, all, ...each] = await Promise.all([info, trend(undefined, RECENT),
-        ...types.map((type) => trend(type, RECENT + BEFORE))]);
-    return { groups, room: answer.answers[0] ?? {}, lost: recent(all.lost), trends: new Map(types.map((t, i) => [t, each[i] as Trend])) };
+    const info = or(call<{ answers: Room[] }>('POST', '/v1/batch', { ops: [{ op: 'info' }] }), { answers: [] });
+    const [answer, all, each] = await Promise.all([info,
+        Promise.all((own?.slice(0, MAX_TYPES) ?? [undefined]).map((type) => trend(type, RECENT))),
+        Promise.all(types.map((type) => trend(type, RECENT + BEFORE)))]);
+    const lost = all.reduce((n, one) => n + recent(one?.lost ?? []), 0);
+    const trends = types.flatMap((type, i): [string, Trend][] => each[i] ? [[type, each[i]]] : []);
+    return { groups, room: answer.answers[0] ?? {}, lost, trends: new Map(trends) };
 }
 
 export function useSeen(stats?: Stats): Seen | undefined {
@@ -140,10 +155,10 @@ export function useSeen(stats?: Stats): Seen | undefined {
         let alive = true;
         const following = !stats ? undefined : follow(async () => {
             try {
-                const fresh = await look(latest ?? stats);
+                const fresh = await look(latest ?? stats, ownTypes());
                 if (alive)
                     setSeen(fresh);
-            } catch { /* the frame shows trouble; a token may not see all of it */ }
+            } catch { /* the frame shows trouble */ }
         }, EVERY_MS);
         return () => { alive = false; following?.stop(); };
     }, [known]);

@@ -32,14 +32,18 @@ export const SPANS: Record<string, Span> = {
 const COUNTS = ['added', 'completed', 'retried', 'failed', 'cancelled', 'lost'] as const;
 const TIMES = ['backlog', 'oldest', 'wait_p50', 'wait_p95', 'run_p50', 'run_p95'] as const;
 
-const spanOf = (name: string): Span => Object.keys(SPANS).includes(name) ? SPANS[name] as Span : FIRST;
+// Seconds are counted for the whole queue alone.
+const TYPE_SPANS = Object.keys(SPANS).filter((name) => name !== '15m');
+export const spansOf = (type?: string): string[] => type === undefined ? Object.keys(SPANS) : TYPE_SPANS;
+// The span that the address names, or the first that there is of it.
+export const shownSpan = (name: string | null, type?: string): string =>
+    spansOf(type).find((one) => one === name) ?? spansOf(type)[0] as string;
 
-export function SpanChoice({ name, of }: { name: string; of?: string[] }): JSX.Element {
+export function SpanChoice({ name, type }: { name: string; type?: string }): JSX.Element {
     return (
-        <select aria-label="Time shown" value={Object.keys(SPANS).includes(name) ? name : '15m'}
+        <select aria-label="Time shown" value={name}
             onChange={(e) => setParams({ span: e.currentTarget.value })}>
-            {Object.entries(SPANS).filter(([k]) => !of || of.includes(k)).map(([k, s]) =>
-                <option key={k} value={k}>{s.label}</option>)}
+            {spansOf(type).map((k) => <option key={k} value={k}>{SPANS[k]?.label}</option>)}
         </select>
     );
 }
@@ -120,7 +124,7 @@ const OUTCOMES: [typeof COUNTS[number], string][] = [
 export function Trends({ name, type, now, waiting }:
     { name: string; type?: string; now: number; waiting?: Waiting }): JSX.Element {
     const { box, n } = useBars();
-    const read = useHistory(spanOf(name), type, n);
+    const read = useHistory(SPANS[name] ?? FIRST, type, n);
     const h = read && upToNow(read, now, waiting);
     const seconds = h ? h.completed.map((_, i) => (h.from + i * h.step) / 1000) : [];
     const range: [number, number] = h ? [h.from / 1000, (h.from + seconds.length * h.step) / 1000]

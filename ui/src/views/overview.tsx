@@ -8,10 +8,10 @@ import { AddButton } from '../parts/add';
 import { Attention, useSeen, whatIsWrong } from '../parts/attention';
 import { Command, weir } from '../parts/command';
 import { complain } from '../parts/toast';
-import { SpanChoice, Trends } from '../parts/trends';
+import { shownSpan, SpanChoice, Trends } from '../parts/trends';
 import { usePlace } from '../router';
 import { rateOf } from '../samples';
-import { may, refresh, useNow, useShared } from '../store';
+import { may, ownTypes, refresh, useNow, useShared } from '../store';
 import { isThere, useWorkers, type Worker } from '../workers';
 
 // ---- types ----
@@ -117,10 +117,26 @@ function First(): JSX.Element {
     );
 }
 
+// Of the whole queue; a token of some types sees those of one of them here, and each at its type.
+function Charts({ own, name, stats, now }:
+    { own: string[] | null; name: string; stats: Stats; now: number }): JSX.Element {
+    const type = own?.[0], t = stats.types.find((one) => one.type === type);
+    const waiting = !own ? { n: stats.counts.inactive, since: oldestOf(stats) }
+        : { n: t?.counts.inactive ?? 0, since: t?.oldest_at || undefined };
+    return (
+        <>
+            {own && own.length > 1 && <p class="faint">The charts are those of “{type}”. Each other type has its own:{' '}
+                {own.slice(1).map((one, i) => <>{i > 0 && ', '}
+                    <a key={one} href={`/types/${encodeURIComponent(one)}`}>{one}</a></>)}.</p>}
+            <Trends name={name} type={type} now={now} waiting={waiting} />
+        </>
+    );
+}
+
 export function Overview(): JSX.Element {
     const { stats } = useShared();
     const { params } = usePlace();
-    const name = params.get('span') ?? '15m';
+    const own = ownTypes(), type = own?.[0], name = shownSpan(params.get('span'), type);
     const workers = useWorkers(stats), seen = useSeen(stats);
     const now = useNow();
     if (!stats)
@@ -131,7 +147,7 @@ export function Overview(): JSX.Element {
             <div class="title">
                 <h1>Overview</h1>
                 <div class="filters">
-                    <SpanChoice name={name} />
+                    <SpanChoice name={name} type={type} />
                     <AddButton />
                 </div>
             </div>
@@ -139,8 +155,7 @@ export function Overview(): JSX.Element {
             <Paused stats={stats} />
             <Attention wrongs={whatIsWrong(stats, workers, seen, now)} />
             {empty ? <First /> : <>
-                <Trends name={name} now={now} waiting={{ n: stats.counts.inactive,
-                    since: oldestOf(stats) }} />
+                <Charts own={own} name={name} stats={stats} now={now} />
                 <section class="panel" aria-label="Types">
                     <h2>Types</h2>
                     <TypeTable types={stats.types} workers={workers} now={now} />

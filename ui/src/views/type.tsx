@@ -6,7 +6,7 @@ import { get, query, type Job, type Stats, type TypeStats } from '../api';
 import { ago, count, span } from '../fmt';
 import { useErrors } from '../errors';
 import { follow } from '../live';
-import { SpanChoice, Trends } from '../parts/trends';
+import { shownSpan, SpanChoice, Trends } from '../parts/trends';
 import { usePlace } from '../router';
 import { may, useNow, useShared } from '../store';
 import { GroupTable, Limits } from './errors';
@@ -15,7 +15,6 @@ import type { Schedule } from './schedule_edit';
 import { Editor, keepWords } from './types';
 
 const SHOWN = 5, EVERY_MS = 2000, MAX_SCHEDULES = 1000, LOOKED = 100;
-const TYPE_SPANS = ['3h', '24h', '7d', '1y'];     // seconds are counted for the whole queue alone
 
 // `ended`: those of the last that completed which took longest, of how many.
 interface Seen { waiting: Job[]; running: Job[]; slowest: Job[]; ended: number; schedules: Schedule[] }
@@ -96,13 +95,13 @@ function ErrorsOf({ type, now }: { type: string; now: number }): JSX.Element {
 function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): JSX.Element {
     const [editing, setEditing] = useState(false);
     const { params } = usePlace();
-    const seen = useSeen(t.type), name = params.get('span') ?? '3h', of = encodeURIComponent(t.type);
+    const seen = useSeen(t.type), name = shownSpan(params.get('span'), t.type), of = encodeURIComponent(t.type);
     return (
         <>
             <div class="title">
                 <h1>{t.type}{t.paused && <span class="tag">paused</span>}</h1>
                 <div class="filters">
-                    <SpanChoice name={name} of={TYPE_SPANS} />{' '}
+                    <SpanChoice name={name} type={t.type} />{' '}
                     {may('admin') && <>
                         <button type="button" onClick={() => void setPaused(t.type, !t.paused)}>
                             {t.paused ? 'Resume' : 'Pause'}</button>{' '}
@@ -111,7 +110,7 @@ function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): 
                 </div>
             </div>
             <Paused stats={stats} />
-            <Trends name={TYPE_SPANS.includes(name) ? name : '3h'} type={t.type} now={now}
+            <Trends name={name} type={t.type} now={now}
                 waiting={{ n: t.counts.inactive, since: t.oldest_at || undefined }} />
             <section class="panel" aria-label="Numbers and settings"><Facts t={t} now={now} /></section>
             <ErrorsOf type={t.type} now={now} />
