@@ -18,9 +18,13 @@ const plain = (text) => text
 const stores = { mem: () => 'mem:', 'redis+kue': (prefix) => url(`w${prefix}`) };
 let store;
 
-async function both(prefix) {
+let routes;                             // Kue's: [method, path, pattern]
+const asked = [];                       // what had the same answer from both
+
+async function both(prefix, ...options) {
   const kue = await side(prefix, 'http.js');
-  const weir = await serve('--store', store(prefix), 'serve', '--listen', '127.0.0.1:0');
+  const weir = await serve('--store', store(prefix), 'serve', '--listen', '127.0.0.1:0', ...options);
+  routes = kue.routes;
   const ports = { kue: kue.port, weir: weir.port };
   const pair = async (q) => ({ kue: await ask(ports.kue, q), weir: await ask(ports.weir, q) });
   const name = (q) => `${q[0]} ${q[1]} ${q[2] === undefined ? '' : JSON.stringify(q[2])}`;
@@ -30,6 +34,7 @@ async function both(prefix) {
     async same(...q) {
       const { kue: k, weir: w } = await pair(q);
       assert.deepStrictEqual({ ...w, body: plain(w.body) }, { ...k, body: plain(k.body) }, name(q));
+      asked.push([q[0], q[1].replace(/\?.*/, '')]);
       return k.body && JSON.parse(k.body);
     },
     // The same in another order: arrays of texts.
@@ -263,6 +268,38 @@ test('changing jobs', async (prefix) => {
     [405, '{"error":"a GET changes nothing here']);
 });
 
+test('a GET restarts a job where it may', async (prefix) => {
+  const t = await both(prefix, '--kue-get');
+  await t.same('POST', '/job', [job('g', {}, { delay: HOUR }), job('g', {})]);
+  for (const id of [1, 2, 7]) await t.same('GET', `/inactive/${id}`);
+  // Kue answers before it has done so.
+  await until('kue to have it', async () => JSON.parse((await ask(t.ports.kue, ['GET', '/stats'])).body).inactiveCount === 2);
+  await t.same('GET', '/stats');
+  await t.same('GET', '/jobs/inactive/0..9');
+});
+
+// In this order Kue's repository asks its own API (test/jsonapi.js, which the package does not have).
+test('what the tests of Kue ask', async (prefix) => {
+  const t = await both(prefix, '--search', 'on');
+  const one = (n) => job('test:inserts', { title: n, data: 'test:inserts:data' }, { priority: [10, 0, -5, -10, -15][n] });
+  const { id } = await t.same('POST', '/job', one(0));
+  assert.strictEqual((await t.same('POST', '/job', [0, 1, 2, 3, 4].map(one))).length, 5);
+  assert.strictEqual((await t.same('GET', `/job/${id}`)).state, 'inactive');
+  await t.same('PUT', `/job/${id}/state/active`);
+  for (const port of [t.ports.kue, t.ports.weir])
+    assert.strictEqual(JSON.parse((await ask(port, ['GET', `/job/${id}`])).body).state, 'active');
+  assert((await t.same('DELETE', `/job/${id}`)).message.includes(id));
+  assert.deepStrictEqual(await t.same('GET', '/job/search'), []);
+  const found = '/job/search?q=test%3Ainserts%3Adata';
+  await until('the index', async () => JSON.parse((await ask(t.ports.kue, ['GET', found])).body).length === 5);
+  await t.sameSet('GET', found);
+  assert.strictEqual((await t.same('GET', '/jobs/0..3')).length, 4);
+  assert.strictEqual((await t.same('GET', '/jobs/test:inserts/inactive/0..20/asc')).length, 5);
+  await t.same('GET', '/stats');
+  const wrong = await t.same('POST', '/job', [one(0), { ...one(1), type: undefined }, one(2)]);
+  assert.deepStrictEqual(wrong[1], { error: 'Must provide job type' });
+});
+
 test('failed jobs run again', async (prefix) => {
   const t = await both(prefix);
   await t.same('POST', '/job', [job('f', { fail: 9 }), job('f', { fail: 9 }, { priority: 'high' })]);
@@ -309,6 +346,16 @@ test('who accepts no JSON finds nothing', async (prefix) => {
   await t.same('GET', '/stats');
 });
 
+test('a browser gets a page', async (prefix) => {
+  const t = await both(prefix);
+  for (const path of ['/', '/active', '/inactive', '/failed', '/complete', '/delayed'])
+    for (const port of [t.ports.kue, t.ports.weir]) {
+      const page = await ask(port, ['GET', path, undefined, { Accept: 'text/html' }]);
+      assert.deepStrictEqual([page.status, page.type], [200, 'text/html; charset=utf-8'], `${path}: ${page.body}`);
+      asked.push(['GET', path]);
+    }
+});
+
 // The same dice on both sides; a seed that fails can be given again.
 test('anything, in any order', async (prefix) => {
   const t = await both(prefix);
@@ -341,6 +388,15 @@ test('anything, in any order', async (prefix) => {
     for (const made of [].concat(answer)) if (made && made.message === 'job created') n = made.id;
   }
   assert(n > 50);
+});
+
+// The last case: those before it have asked. A path belongs to the first route that takes it.
+test('every route of Kue was asked', async (prefix) => {
+  await both(prefix);
+  const first = (method, path) => routes.find(([m, , pattern]) => m === method && new RegExp(pattern, 'i').test(path));
+  const had = new Set(asked.map(([method, path]) => first(method, path)).filter(Boolean).map(([m, path]) => `${m} ${path}`));
+  assert(routes.length >= 20, `${routes.length} routes`);
+  assert.deepStrictEqual(routes.map(([m, path]) => `${m} ${path}`).filter((r) => !had.has(r)), []);
 });
 
 main();

@@ -1,7 +1,8 @@
 // cases.js WEIR NODE_MODULES [NAME] - weir and the real Kue on one Redis at the same time. Each case
 // has a prefix of its own; NAME runs only the cases with that in their names.
 'use strict';
-const { ask, assert, command, dir, fs, hash, main, path, serve, side, sleep, test, until, url, weir } = require('./rig');
+const { ask, assert, command, dir, fs, hash, main, monitor, path, serve, side, sleep, subscribe, test, until, url,
+  weir } = require('./rig');
 
 const same = assert.deepStrictEqual;
 const sorted = (list) => [...list].sort((a, b) => a - b);
@@ -11,6 +12,8 @@ const file = (prefix, name) => path.join(dir, `${prefix}-${name}`);
 // A shell program that notes its job's id, and another for one that does more after it.
 const noting = (prefix) => `echo $WEIR_JOB_ID >>${file(prefix, 'ran')}`;
 const ran = (prefix) => lines(file(prefix, 'ran')).map(Number);
+
+const zid = (id) => `${String(String(id).length).padStart(2, '0')}|${id}`;
 
 // Nothing is left of a job.
 async function gone(prefix, id) {
@@ -93,6 +96,64 @@ test('the hash is as kue writes it', async (q) => {
     same(await command('ZSCORE', `${q}:jobs:delayed`, `01|${id}`), (await hash(`${q}:job:${id}`)).promote_at);
   same(await command('ZRANGE', `${q}:jobs:a:delayed`, 0, -1, 'WITHSCORES'), ['01|1', '-10', '01|2', '-10']);
   same(await command('SMEMBERS', `${q}:job:types`), ['a']);
+  same([theirs, ours, await command('GET', `${q}:ids`)], [1, 2, '2']);
+});
+
+test('priorities are the same scores on both sides', async (q) => {
+  const k = await side(q), w = weir(q), zids = [];
+  for (const [name, score] of [['low', 10], [3, 3], ['normal', 0], ['medium', -5], ['high', -10], ['critical', -15]]) {
+    const ids = [await k.do('add', { type: 'mail', priority: name }), await w.add('mail', `--priority=${name}`)];
+    for (const id of ids) {
+      zids.push(zid(id));
+      same((await hash(`${q}:job:${id}`)).priority, String(score));
+      for (const key of ['jobs', 'jobs:inactive', 'jobs:mail:inactive'])
+        same(await command('ZSCORE', `${q}:${key}`, zid(id)), String(score));
+    }
+  }
+  await w.run('work', 'mail', '--drain', '--quiet', '--exec', noting(q));
+  const urgent_first = [];
+  for (let i = zids.length; i; i -= 2) urgent_first.push(i - 1, i);
+  same(ran(q), urgent_first);
+});
+
+// A job is among all, in the set of its state, in that of its type and state, and in no other.
+async function is_in(q, id, type, state) {
+  for (const s of ['inactive', 'delayed', 'active', 'complete', 'failed', 'cancelled'])
+    for (const key of [`jobs:${s}`, `jobs:${type}:${s}`])
+      same(await command('ZSCORE', `${q}:${key}`, zid(id)) !== null, s === state, `${key}, ${state}`);
+  same(await command('ZSCORE', `${q}:jobs`, zid(id)) !== null, state !== 'removed');
+  same(await command('EXISTS', `${q}:job:${id}`), state === 'removed' ? 0 : 1);
+  same(await command('LLEN', `${q}:${type}:jobs`), state === 'inactive' ? 1 : 0);
+}
+
+test('after each step a job is in the sets of its state and in no other', async (q) => {
+  const w = weir(q), go = file(q, 'go');
+  const id = await w.add('mail', '--delay', '1h', '--attempts', 2, '--backoff', 'fixed:1h');
+  await is_in(q, id, 'mail', 'delayed');
+  const fail = async () => {
+    const before = (await w.job(id)).attempts;
+    const worker = await w.start('work', 'mail', '--quiet', '--exec', 'exit 1');
+    await until('failed', async () => (await w.job(id)).attempts > before);
+    await worker.stop();
+  };
+  const by = (...what) => () => w.run(what[0], id, ...what.slice(1));
+  for (const [step, state] of [[by('promote'), 'inactive'], [fail, 'delayed'], [by('promote'), 'inactive'], [fail, 'failed'],
+    [by('retry'), 'inactive'], [by('cancel'), 'cancelled'], [by('retry'), 'inactive'],
+    [by('update', '--state', 'complete'), 'complete'], [by('update', '--state', 'failed'), 'failed'],
+    [by('update', '--state', 'inactive'), 'inactive']]) {
+    await step();
+    await is_in(q, id, 'mail', state);
+  }
+  const worker = await w.start('work', 'mail', '--quiet', '--exec', `until [ -e ${go} ]; do sleep 0.05; done`);
+  await until('taken', async () => (await w.job(id)).state === 'active');
+  await is_in(q, id, 'mail', 'active');
+  fs.writeFileSync(go, '');
+  await until('complete', async () => (await w.job(id)).state === 'complete');
+  await is_in(q, id, 'mail', 'complete');
+  await worker.stop();
+  await w.run('rm', id);
+  await is_in(q, id, 'mail', 'removed');
+  await w.run('check');
 });
 
 test('both kinds of worker at once: every job runs once', async (q) => {
@@ -241,6 +302,68 @@ test('removeOnComplete, both ways', async (q) => {
   await gone(q, two);
   const again = await w.add('theirs', '{}', '--unique', 'u');
   assert(again !== two, 'its key is free');
+});
+
+test('removed in any state: nothing is left, and kue hears of it', async (q) => {
+  const k = await side(q), w = weir(q), go = file(q, 'go');
+  const states = {
+    delayed: ['--delay', '1h'], inactive: [], cancelled: [], complete: [], failed: [], active: [],
+  };
+  const ids = {};
+  for (const [state, options] of Object.entries(states)) {
+    ids[state] = await w.add(state, ...options);
+    await w.run('log', ids[state], 'a line');
+  }
+  await w.run('cancel', ids.cancelled);
+  await w.run('update', ids.complete, '--state', 'complete');
+  await w.run('update', ids.failed, '--state', 'failed');
+  const worker = await w.start('work', 'active', '--quiet', '--exec', `until [ -e ${go} ]; do sleep 0.05; done; echo 1`);
+  await until('taken', async () => (await w.job(ids.active)).state === 'active');
+  for (const [state, id] of Object.entries(ids)) {
+    same([(await w.job(id)).state, await command('EXISTS', `${q}:job:${id}:log`)], [state, 1]);
+    await w.run('rm', id);
+    await gone(q, id);
+    await until('its event', () => k.saw('remove', id).length);
+    same(k.saw('remove', id)[0].args, [state]);
+  }
+  fs.writeFileSync(go, '');              // the answer of a worker whose job is gone brings nothing back
+  await worker.stop();
+  await gone(q, ids.active);
+  await w.run('check');
+});
+
+// The messages of one job, in which only the words of an error differ.
+const told = (messages, id) => messages.filter((m) => Number(m.id) === id)
+  .map(({ event, args }) => JSON.stringify([event, ...args.slice(1).map((a) => (/kue says no/.test(a) ? 'WHY' : a))])).sort();
+
+test('messages are those of kue', async (q) => {
+  const k = await side(q), w = weir(q), messages = await subscribe(`${q}:events`);
+  const worker = await w.start('work', 'ours', '--quiet', '--exec', 'echo \'progress 50/100 {"note":"half"}\' >&3; ' +
+    '[ $WEIR_JOB_ATTEMPT -gt 1 ] && echo 7 || { echo kue says no >&2; exit 1; }');
+  await k.do('work', { type: 'theirs' });
+  const add = (type) => k.do('add', { type, attempts: 2, data: { fail: 1, progress: 50, result: 7 }, removeOnComplete: true });
+  const ours = await add('ours'), theirs = await add('theirs');
+  for (const id of [ours, theirs])
+    await until('the last', () => messages.some((m) => Number(m.id) === id && m.event === 'remove'));
+  same(told(messages, ours), told(messages, theirs).map((m) => m.replace('theirs', 'ours')));
+  for (const m of messages) {
+    same(m.args[0], m.event);
+    same(Object.keys(m).filter((name) => name !== 'weir').sort(), ['args', 'event', 'id']);
+  }
+  await worker.stop();
+});
+
+test('where weir alone listens, nothing is published for kue', async (q) => {
+  const w = weir(q), watch = await w.start('watch', '--json'), asked = await monitor();
+  const published = () => asked.filter(([name, channel]) => /^s?publish$/i.test(name) && channel === `${q}:events`);
+  await w.add('mail');
+  await w.run('work', 'mail', '--drain', '--quiet', '--exec', 'true');
+  await until('seen', () => watch.lines.some((l) => JSON.parse(l).event === 'complete'));
+  assert(asked.some(([name]) => /^fcall/i.test(name)), 'the monitor sees what weir asks');
+  same(published(), []);
+  const k = await side(q), id = await w.add('mail');
+  await until('its event', () => k.saw('enqueue', id).length);
+  assert(published().length > 0);
 });
 
 test('delayed jobs are promoted once, whoever does it', async (q) => {
@@ -511,11 +634,10 @@ async function written(q, n, each) {
   const batch = [];
   for (let id = 1; id <= n; id++) {
     const { type, state, score, priority, ...more } = each(id);
-    const zid = `${String(String(id).length).padStart(2, '0')}|${id}`;
     const h = { type, state, priority, created_at: 1000, updated_at: 2000, promote_at: 1000, max_attempts: 1, data: '{}', ...more };
     batch.push(command('HMSET', `${q}:job:${id}`, ...Object.entries(h).flat()),
-      command('ZADD', `${q}:jobs`, priority, zid), command('ZADD', `${q}:jobs:${state}`, score, zid),
-      command('ZADD', `${q}:jobs:${type}:${state}`, priority, zid), command('SADD', `${q}:job:types`, type));
+      command('ZADD', `${q}:jobs`, priority, zid(id)), command('ZADD', `${q}:jobs:${state}`, score, zid(id)),
+      command('ZADD', `${q}:jobs:${type}:${state}`, priority, zid(id)), command('SADD', `${q}:job:types`, type));
   }
   batch.push(command('SET', `${q}:ids`, n));
   await Promise.all(batch);

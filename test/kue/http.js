@@ -31,5 +31,8 @@ process.on('message', (m) => {
   process.send({ answer: m.n });
 });
 kue.app.set('env', 'test');     // do not print what is wrong with requests
+// Its routes as it tries them, each once: method, path, and the pattern of paths.
+const routes = kue.app._router.stack.filter((layer) => layer.route)
+  .map(({ route, regexp }) => [Object.keys(route.methods)[0].toUpperCase(), route.path, regexp.source]);
 const server = kue.app.listen(0, '127.0.0.1',
-  () => process.send({ ready: true, port: server.address().port }));
+  () => process.send({ ready: true, port: server.address().port, routes }));

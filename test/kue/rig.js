@@ -29,6 +29,7 @@ async function until(what, ask) {
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'weir-kue-'));
 const socket = path.join(dir, 's');
 const running = new Set();                               // processes to end with a case
+const clients = [];                                      // and clients
 let server, client;
 
 function track(p) {
@@ -52,6 +53,19 @@ function command(name, ...args) {
     (e, r) => (e ? no(e) : ok(r))));
 }
 
+// The messages of a channel from now on; what every client asks of Redis from now on.
+async function listener(what, channel) {
+  const c = redis.createClient(socket), seen = [];
+  clients.push(c);
+  c.on('error', () => {});
+  c.on('message', (from, text) => seen.push(JSON.parse(text)));
+  c.on('monitor', (time, words) => seen.push(words));
+  await new Promise((ok, no) => c[what](...(channel ? [channel] : []), (e) => (e ? no(e) : ok())));
+  return seen;
+}
+const subscribe = (channel) => listener('subscribe', channel);
+const monitor = () => listener('monitor');
+
 async function hash(key) { return (await command('HGETALL', key)) || {}; }
 
 // ---- Kue ----
@@ -63,7 +77,7 @@ async function side(prefix, script = 'side.js') {
   const waiting = new Map();
   let n = 0;
   p.on('message', (m) => {
-    if (m.ready) { s.ready = true; s.port = m.port; }
+    if (m.ready) { s.ready = true; s.port = m.port; s.routes = m.routes; }
     if (m.event) s.events.push(m);
     if (m.ran) s.ran.push(m);
     if (m.error) s.errors.push(m.error);
@@ -168,6 +182,7 @@ const cases = [];
 const test = (name, fn) => cases.push([name, fn]);
 
 async function endAll() {
+  for (const c of clients.splice(0)) c.end(false);
   await Promise.all([...running].map((p) => ended(p, 'SIGKILL')));
 }
 
@@ -200,4 +215,5 @@ process.on('exit', () => {
   for (const p of [...running, server]) if (p) p.kill('SIGKILL');
 });
 
-module.exports = { ask, assert, command, dir, hash, main, serve, side, sleep, test, until, url, weir, fs, path };
+module.exports = { ask, assert, command, dir, hash, main, monitor, serve, side, sleep, subscribe, test, until, url, weir, fs,
+  path };

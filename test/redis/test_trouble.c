@@ -14,12 +14,18 @@
 
 enum { URL_MAX = 600 };
 
-static rig *start(const rig_options *opt, const char *query, char url[URL_MAX])
+static rig *start_as(const char *scheme, const rig_options *opt, const char *query,
+                     char url[URL_MAX])
 {
     rig *r = rig_start(opt);
     assert_non_null(r);
-    rig_url(r, "redis+unix", query, url, URL_MAX);
+    rig_url(r, scheme, query, url, URL_MAX);
     return r;
+}
+
+static rig *start(const rig_options *opt, const char *query, char url[URL_MAX])
+{
+    return start_as("redis+unix", opt, query, url);
 }
 
 static void stay(int64_t ms)
@@ -37,11 +43,11 @@ static void drain_and_verify(load *l)
 
 /* ---- restarts ---- */
 
-static void restarts(bool kill9)
+static void restarts(const char *scheme, const char *query, bool kill9)
 {
     enum { ROUNDS = 4 };
     char  url[URL_MAX];
-    rig  *r = start(&(rig_options){ .aof = true }, NULL, url);
+    rig  *r = start_as(scheme, &(rig_options){ .aof = true }, query, url);
     load *l = load_start(url, &(load_options){ .prefetch = kill9 ? 4 : 0, .lease_ms = 3000 });
     for (int i = 0; i < ROUNDS; i++) {
         load_until_acked(l, 100);
@@ -62,13 +68,27 @@ static void restarts(bool kill9)
 static void restarted(void **state)
 {
     (void)state;
-    restarts(false);
+    restarts("redis+unix", NULL, false);
 }
 
 static void killed_and_restarted(void **state)
 {
     (void)state;
-    restarts(true);
+    restarts("redis+unix", NULL, true);
+}
+
+static void restarted_under_kue(void **state)
+{
+    (void)state;
+    restarts("redis+kue+unix", "profile=kue", false);
+    restarts("redis+kue+unix", "profile=kue", true);
+}
+
+static void restarted_under_vertx_kue(void **state)
+{
+    (void)state;
+    restarts("redis+kue+unix", "profile=vertx", false);
+    restarts("redis+kue+unix", "profile=vertx", true);
 }
 
 /* ---- half a transaction ---- */
@@ -631,6 +651,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(restarted),
         cmocka_unit_test(killed_and_restarted),
+        cmocka_unit_test(restarted_under_kue),
+        cmocka_unit_test(restarted_under_vertx_kue),
         cmocka_unit_test(killed_in_a_transaction),
         cmocka_unit_test(away_at_the_first_take),
         cmocka_unit_test(loading),

@@ -610,6 +610,38 @@ RT_TEST(a_callback_may_call_and_wait)
 
 /* ---- several queues ---- */
 
+/* As Kue's test mode: what a program adds is there to be looked at, whole and in order, and
+ * nothing runs. */
+static void a_queue_in_memory_collects_jobs(void **state)
+{
+    (void)state;
+    rt   box, other, *t = &box;
+    bool there;
+    rt_open(t, RT_MEM, true);
+    rt_open(&other, RT_MEM, true);
+    rt_add(t, &(weir_spec){ .type = "mail", .data = "{\"to\":\"ann\"}", .priority = 5 });
+    rt_add(t, &(weir_spec){ .type = "mail", .data = "{\"to\":\"bob\"}", .delay_ms = 1000 });
+    rt_later(t, 86400 * 1000);
+    rt_until(t, 2, WEIR_STATE_INACTIVE);
+    weir_page *page;
+    OK(weir_list(t->q, &(weir_query){ .type = "mail" }, &page, &t->err));
+    assert_int_equal(page->n, 2);
+    for (size_t i = 0; i < page->n; i++) {
+        const weir_job *job = page->job[i];
+        assert_int_equal(job->id, i + 1);
+        assert_string_equal(job->data, i ? "{\"to\":\"bob\"}" : "{\"to\":\"ann\"}");
+        assert_int_equal(job->state, WEIR_STATE_INACTIVE);
+        assert_int_equal(job->delivery, 0);
+    }
+    weir_page_free(page);
+    OK(weir_exists(t->q, 2, &there, &t->err));
+    assert_true(there);
+    OK(weir_exists(other.q, 2, &there, &t->err));
+    assert_false(there);
+    rt_check_and_close(t);
+    rt_check_and_close(&other);
+}
+
 static void several_queues(void **state)
 {
     (void)state;
@@ -756,6 +788,7 @@ int main(void)
         cmocka_unit_test(released_before_done),
         cmocka_unit_test(futures_outstanding_at_close),
         cmocka_unit_test(a_callback_may_call_and_wait),
+        cmocka_unit_test(a_queue_in_memory_collects_jobs),
         cmocka_unit_test(several_queues),
         cmocka_unit_test(opening_what_cannot_be),
         cmocka_unit_test(calls_go_on_beside_a_slow_callback),

@@ -709,6 +709,25 @@ RT_TEST(cancelled_at_its_start)
     assert_true(gate_now(&s.left) > 0);
 }
 
+RT_TEST(a_slow_handler_holds_up_no_other_type)
+{
+    stuck s = { .came = GATE_INIT, .go = GATE_INIT, .left = GATE_INIT };
+    gate  ran = GATE_INIT;
+    OK(weir_process(t->q, "slow", &(weir_pool_config){ .handler = get_stuck, .ctx = &s }, NULL,
+                    &t->err));
+    OK(weir_process(t->q, "quick", &(weir_pool_config){ .handler = wake_handler, .ctx = &ran },
+                    NULL, &t->err));
+    rt_add_type(t, "slow");
+    gate_wait(&s.came, 1);
+    for (int i = 0; i < 20; i++)
+        rt_add_type(t, "quick");
+    rt_until_count(t, WEIR_STATE_COMPLETE, 20);
+    assert_int_equal(rt_count(t, WEIR_STATE_ACTIVE), 1);
+    gate_up(&s.go);
+    rt_until_count(t, WEIR_STATE_COMPLETE, 21);
+    OK(weir_stop(t->q, NULL, PATIENCE_MS, &t->err));
+}
+
 /* Each word of ctx lets the handler do one thing. */
 typedef struct pupil {
     gate       came, step, did;
@@ -748,6 +767,11 @@ RT_CLOCK_TEST(progress_and_log_extend_the_ttl)
     assert_int_equal(job->progress, 33);
     assert_string_equal(job->progress_data, "{\"page\":1}");
     weir_job_free(job);
+    weir_lines *lines;
+    OK(weir_logs(t->q, id, 0, 0, &lines, &t->err));
+    assert_int_equal(lines->n, 1);
+    assert_string_equal(lines->line[0].text, "line 1");
+    weir_lines_free(lines);
     rt_later(t, 100);                                   /* now it is over */
     rt_until(t, id, WEIR_STATE_FAILED);
     record_until(r, WEIR_EVENT_TTL_EXCEEDED, 1);
@@ -806,6 +830,10 @@ RT_CLOCK_TEST(by_hand)
     assert_int_equal(weir_job_done(job, "{", 0, NULL), WEIR_EINVAL);
     assert_int_equal(weir_job_progress(job, 1, 0, NULL, 0, NULL), WEIR_EINVAL);
     assert_int_equal(weir_job_progress(job, -1, 5, NULL, 0, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_job_progress(job, 5, 2, NULL, 0, NULL), WEIR_OK);
+    weir_job *now = rt_get(t, id);
+    assert_int_equal(now->progress, 100);
+    weir_job_free(now);
     assert_false(weir_job_cancelled(job));
     assert_int_equal(weir_job_done(job, "2", 0, NULL), WEIR_OK);
     assert_int_equal(weir_job_done(job, "3", 0, NULL), WEIR_ESTALE);
@@ -959,6 +987,7 @@ int main(void)
         cmocka_unit_test(stop_between_jobs_fails_none),
         cmocka_unit_test(a_handler_is_told),
         cmocka_unit_test(cancelled_at_its_start),
+        cmocka_unit_test(a_slow_handler_holds_up_no_other_type),
         cmocka_unit_test(progress_and_log_extend_the_ttl),
         cmocka_unit_test(a_short_lease_is_renewed),
         cmocka_unit_test(by_hand),
