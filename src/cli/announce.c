@@ -1,4 +1,4 @@
-/* announce.c - where the server of this user is: see announce.h. */
+/* announce.c - where the server of this user is, and its store: see announce.h. */
 #include "cli/announce.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "cli/directory.h"
 
-enum { MAX_FILE = 4096 };
+enum { MAX_FILE = 16 * 1024 };
 
 /* False: there is no place for it. */
 static bool path_of(char *out, size_t size)
@@ -41,19 +41,63 @@ static weir_code trouble(const char *path, weir_error *err)
                      path, strerror(errno));
 }
 
-static weir_code write_all(const announcement *a, const char *address, weir_error *err)
+/* A URL ends at '?', and JSON is UTF-8: a path that cannot be said so is left out. */
+static json_t *to_json(const char *address, const char *file)
 {
-    char text[MAX_FILE];
-    int  n = snprintf(text, sizeof text, "{\"address\":\"%s\",\"pid\":%d}\n", address,
-                      (int)getpid());
-    if (n < 0 || (size_t)n >= sizeof text)
+    json_t *all = json_pack("{s:s, s:i}", "address", address, "pid", (int)getpid());
+    if (all && file && !strchr(file, '?')) {
+        json_t *store = json_sprintf("sqlite:%s", file);
+        if (store)
+            json_object_set_new(all, "store", store);
+    }
+    return all;
+}
+
+static weir_code write_all(const announcement *a, const char *address, const char *file,
+                           weir_error *err)
+{
+    char    text[MAX_FILE];
+    json_t *all = to_json(address, file);
+    size_t  n = json_dumpb(all, text, sizeof text - 1, JSON_COMPACT);
+    json_decref(all);
+    if (!n || n >= sizeof text)
         return weir_fail(err, WEIR_EINVAL, "the address of the server is too long");
-    if (ftruncate(a->fd, 0) || pwrite(a->fd, text, (size_t)n, 0) != n)
+    text[n++] = '\n';
+    if (ftruncate(a->fd, 0) || pwrite(a->fd, text, n, 0) != (ssize_t)n)
         return trouble(a->path, err);
     return WEIR_OK;
 }
 
-weir_code announce_begin(announcement *a, const char *address, weir_error *err)
+/* Is it the file that has this path now? A server that ended has removed the one that it had. */
+static bool is_there(const announcement *a)
+{
+    struct stat mine, there;
+    return !fstat(a->fd, &mine) && !lstat(a->path, &there) && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
+/* Open the file, and lock it. On failure a->fd is -1. */
+static weir_code lock_file(announcement *a, weir_error *err)
+{
+    weir_code rc = WEIR_OK;
+    do {
+        if (a->fd >= 0)
+            close(a->fd);
+        a->fd = open(a->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (a->fd < 0)
+            return trouble(a->path, err);
+        if (flock(a->fd, LOCK_EX | LOCK_NB))
+            rc = weir_fail(err, WEIR_EBUSY, "another server of yours is there already: see %s",
+                           a->path);
+    } while (!rc && !is_there(a));
+    if (rc) {
+        close(a->fd);
+        a->fd = -1;
+    }
+    return rc;
+}
+
+weir_code announce_begin(announcement *a, const char *address, const char *file, weir_error *err)
 {
     weir_error mine;
     if (!err)
@@ -68,18 +112,9 @@ weir_code announce_begin(announcement *a, const char *address, weir_error *err)
     weir_code rc = cli_make_directory(dir, err);
     if (rc)
         return rc;
-    a->fd = open(a->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (a->fd < 0)
-        return trouble(a->path, err);
-    if (flock(a->fd, LOCK_EX | LOCK_NB))
-        rc = weir_fail(err, WEIR_EBUSY, "another server of yours is there already: see %s",
-                       a->path);
-    else
-        rc = write_all(a, address, err);
-    if (rc) {
-        close(a->fd);
-        a->fd = -1;
-    }
+    rc = lock_file(a, err);
+    if (!rc && (rc = write_all(a, address, file, err)))
+        announce_end(a);
     return rc;
 }
 
@@ -92,24 +127,50 @@ void announce_end(announcement *a)
     a->fd = -1;
 }
 
-bool announce_find(char *url, size_t size)
+/* The text of the file, if the server that wrote it is alive; else 0. */
+static size_t read_file(char *text, size_t size)
 {
-    char path[4096], text[MAX_FILE];
+    char path[4096];
     if (!path_of(path, sizeof path))
-        return false;
+        return 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return false;
+        return 0;
     struct stat st;
     bool        alive = !fstat(fd, &st) && st.st_uid == geteuid() &&
                  flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-    ssize_t     n = alive ? read(fd, text, sizeof text) : 0;
+    ssize_t     n = alive ? read(fd, text, size) : 0;
     close(fd);
-    if (n <= 0)
-        return false;
-    json_t     *file = json_loadb(text, (size_t)n, 0, NULL);
-    const char *address = json_string_value(json_object_get(file, "address"));
-    int         len = address ? snprintf(url, size, "%s", address) : 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* False: it is missing, or does not fit. */
+static bool copy_text(char *out, size_t size, const json_t *file, const char *name)
+{
+    const char *text = json_string_value(json_object_get(file, name));
+    int         len = text ? snprintf(out, size, "%s", text) : 0;
+    bool        fits = len > 0 && (size_t)len < size;
+    if (!fits)
+        *out = 0;
+    return fits;
+}
+
+static bool can_change(const char *store)
+{
+    static const char scheme[] = "sqlite:";
+    size_t            len = sizeof scheme - 1;
+    return !strncmp(store, scheme, len) &&
+           !faccessat(AT_FDCWD, store + len, R_OK | W_OK, AT_EACCESS);
+}
+
+bool announce_find(announced *out)
+{
+    char    text[MAX_FILE];
+    size_t  n = read_file(text, sizeof text);
+    json_t *file = n ? json_loadb(text, n, 0, NULL) : NULL;
+    bool    found = copy_text(out->address, sizeof out->address, file, "address");
+    if (!copy_text(out->store, sizeof out->store, file, "store") || !can_change(out->store))
+        *out->store = 0;
     json_decref(file);
-    return len > 0 && (size_t)len < size;
+    return found;
 }

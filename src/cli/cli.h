@@ -25,6 +25,7 @@ typedef struct cli {
     const char     *program;      /* as it was called */
     const char     *store;        /* URL; NULL until cli_choose_store(), unless --store says it */
     store_from      store_from;
+    const char     *server;       /* STORE_ANNOUNCED: the address of the server whose store it is */
     weir_durability durability;
     bool            json, quiet;
     cli_log         log;          /* of what it says on standard error */

@@ -14,8 +14,8 @@ enum { MAX_OPTIONS = 48, LONG_BASE = 1000, LONGEST_WORD = 40 };
 const option_entry opt_common_table[] = {
     { .name = "store", .kind = OPT_TEXT, .at = AT(store), .arg = "URL", .words = "<file>",
       .help = "where the jobs are: sqlite:PATH, redis://HOST, http://HOST:7340 or mem: (else "
-              "$WEIR_STORE, else a server of yours that runs, else a file in your data "
-              "directory)" },
+              "$WEIR_STORE, else the store of a server of yours that runs, else a file in your "
+              "data directory)" },
     { .name = "durability", .kind = OPT_CHOICE, .at = AT(durability), .arg = "disk|os",
       .words = "disk os",
       .help = "when a change counts as done: synced to the disk (the default), or safe with the "

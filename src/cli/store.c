@@ -36,9 +36,21 @@ static weir_code default_store(char *url, size_t size, weir_error *err)
     return WEIR_OK;
 }
 
+/* The store of a server of this user that runs: its file, so that nothing ends with the server;
+ * else its address. NULL: there is none. */
+static const char *announced_store(cli *c)
+{
+    static announced found;         /* lives as long as the program, as `url` below */
+    if (!announce_find(&found) || !(*found.store || WEIR_WITH_HTTP))
+        return NULL;
+    c->store_from = STORE_ANNOUNCED;
+    c->server = found.address;
+    return *found.store ? found.store : found.address;
+}
+
 weir_code cli_choose_store(cli *c)
 {
-    static char url[4096];          /* lives as long as the program: c->store points at it */
+    static char url[4096];
     const char *from_env = getenv("WEIR_STORE");
     if (c->store)
         return WEIR_OK;
@@ -47,10 +59,11 @@ weir_code cli_choose_store(cli *c)
         c->store_from = STORE_ENVIRONMENT;
         return WEIR_OK;
     }
-    c->store_from = WEIR_WITH_HTTP && announce_find(url, sizeof url) ? STORE_ANNOUNCED
-                                                                     : STORE_DEFAULT;
-    weir_code rc = c->store_from == STORE_DEFAULT ? default_store(url, sizeof url, &c->err)
-                                                  : WEIR_OK;
+    c->store = announced_store(c);
+    if (c->store)
+        return WEIR_OK;
+    c->store_from = STORE_DEFAULT;
+    weir_code rc = default_store(url, sizeof url, &c->err);
     if (!rc)
         c->store = url;
     return rc;

@@ -13,8 +13,8 @@ typedef enum cli_mode {
     CLI_SERVE        /* and leaves jobs to the workers that took them from the last server */
 } cli_mode;
 
-/* Set c->store, unless --store did: $WEIR_STORE, the server of this user that runs, or jobs.db in
- * the data directory. The error is in c->err and complete. */
+/* Set c->store, unless --store did: $WEIR_STORE, the store of the server of this user that runs, or
+ * jobs.db in the data directory. The error is in c->err and complete. */
 weir_code cli_choose_store(cli *c);
 
 /* Choose the store and open it. The error is in c->err and complete. */

@@ -145,11 +145,18 @@ case_a_server_that_runs_is_the_store() {
     export XDG_RUNTIME_DIR=$PWD/run
     weir add mail --quiet                       # no server yet: the file in the data directory
     status 0 test -e .local/share/weir/jobs.db
-    serve --store sqlite:served.db
+    weir token add a --role admin --data data >token        # one's own file needs none
+    serve --store 'sqlite:served.db?durability=disk' --data data
     same "$(weir count)" 0
     weir add mail --quiet
-    same "$(weir --store "$url" count)" 1
+    same "$(WEIR_TOKEN=$(cat token) weir --store "$url" count)" 1
     same "$(stat -c %a run/weir/server.json)" 600
+    weir status >out
+    tr -s '\n ' ' ' <out >words
+    has words "sqlite:$PWD/served.db (of a server of yours that runs, $url)"
+    same "$(weir add mail --durability disk --json | grep -o '"durability":"[a-z]*"')" \
+         '"durability":"disk"'
+    weir rm 2 --quiet
     kill -9 "$pid"
     wait "$pid" || true
     status 0 test -e run/weir/server.json       # left behind, and known for what it is
@@ -159,6 +166,86 @@ case_a_server_that_runs_is_the_store() {
     serve --store sqlite:served.db
     same "$(weir count)" 1
     same "$(WEIR_STORE=sqlite:.local/share/weir/jobs.db weir count)" 2
+    kill "$pid"
+    wait "$pid"
+    status 1 test -e run/weir/server.json
+}
+
+# counted N TYPE...: N jobs of the type are there, or in the state of the arguments that follow.
+counted() { [ "$(weir count "${@:2}")" = "$1" ]; }
+
+# A worker, a command that waits and one that watches, all of which found the server by themselves.
+case_a_server_that_ends_disturbs_nobody() {
+    unset WEIR_STORE
+    mkdir run
+    export XDG_RUNTIME_DIR=$PWD/run
+    local how work watch add n=0
+    for how in TERM KILL; do
+        serve
+        weir status | grep -q "of a server of yours"
+        rm -f work.err seen
+        "$WEIR" work mail --exec cat >work.out 2>work.err &
+        work=$!
+        wait_for grep -q "working on mail" work.err
+        "$WEIR" watch --json --event complete --limit 2 >seen &
+        watch=$!
+        wait_for ready $watch
+        "$WEIR" add slow '{"x":1}' --wait 60s >waited &
+        add=$!
+        n=$((n + 1))
+        wait_for counted $n slow
+        kill -$how "$pid"
+        wait "$pid" || same $how KILL
+        same "$(weir add mail '{"y":2}' --wait 60s)" '{"y":2}'
+        weir work slow --drain --quiet --exec cat
+        wait $add
+        same "$(cat waited)" '{"x":1}'
+        wait $watch
+        same "$(wc -l <seen)" 2
+        kill $work
+        wait $work
+        hasnt work.err trouble
+    done
+}
+
+# Without a file there is no other way to the jobs than the server.
+case_a_server_without_a_file_is_reached_by_its_address() {
+    unset WEIR_STORE
+    mkdir run
+    export XDG_RUNTIME_DIR=$PWD/run
+    serve --store mem:
+    weir add mail --quiet
+    same "$(weir --store "$url" count)" 1
+    weir status >out
+    has out "(a server of yours that runs)"
+    kill "$pid"
+    wait "$pid"
+    port=0
+    serve --store sqlite:moved.db           # nobody else can open what has moved
+    mv moved.db other.db
+    weir status >out || true
+    has out "$url (a server of yours"
+}
+
+announced() { grep -qF "\"$1\"" run/weir/server.json; }
+
+case_a_second_server_is_found_when_the_first_has_ended() {
+    unset WEIR_STORE
+    mkdir run
+    export XDG_RUNTIME_DIR=$PWD/run
+    serve --store sqlite:first.db
+    local first=$pid
+    announced "$url"
+    port=0
+    serve --store sqlite:second.db
+    has serve.err "another server of yours is there already"
+    weir add mail --quiet
+    same "$(weir --store sqlite:first.db count)" 1
+    kill "$first"
+    wait "$first"
+    wait_for announced "$url"
+    same "$(weir count)" 0
+    wait_for has serve.err "find this one now"
     kill "$pid"
     wait "$pid"
     status 1 test -e run/weir/server.json

@@ -1,7 +1,10 @@
 /* cmd_serve.c - weir serve: the queue over HTTP, until a signal ends it. */
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -34,7 +37,7 @@ static const option_entry serve_options[] = {
 };
 #undef X
 
-enum { STORE_RETRY_MS = 1000 };
+enum { STORE_RETRY_MS = 1000, ANNOUNCE_RETRY_MS = 500 };
 
 typedef struct serving {
     cli          *c;
@@ -45,6 +48,7 @@ typedef struct serving {
     char          scratch[256];     /* directory of the demo's jobs; "": none */
     char          scratch_url[300];
     announcement  announcement;
+    bool          unannounced;      /* another server is announced: try again until that one ends */
     int           signals;
 } serving;
 
@@ -121,6 +125,29 @@ static weir_code configure(serving *s, const srv_given *values)
     return s->config->store_in_data ? rc : WEIR_OK;
 }
 
+/* The absolute path of the SQLite file that is open as the store; NULL: it is another store. The
+ * caller frees it. */
+static char *path_of_store(const char *url)
+{
+    static const char scheme[] = "sqlite:";
+    char              path[PATH_MAX];
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0)
+        return NULL;
+    url += sizeof scheme - 1;
+    int n = snprintf(path, sizeof path, "%.*s", (int)strcspn(url, "?"), url);
+    return n > 0 && (size_t)n < sizeof path ? realpath(path, NULL) : NULL;
+}
+
+/* So that other commands of this user find the server, or its file. */
+static weir_code announce(serving *s, weir_error *err)
+{
+    char     *file = path_of_store(s->c->store);
+    weir_code rc = announce_begin(&s->announcement, srv_address(s->server), file, err);
+    free(file);
+    s->unannounced = rc == WEIR_EBUSY;
+    return rc;
+}
+
 /* On standard output: a script waits for it. */
 static void say_ready(const serving *s, const char *store)
 {
@@ -159,7 +186,7 @@ static bool start(serving *s, const srv_given *values)
     if (srv_warning(s->server))
         cli_warn(c, "%s", srv_warning(s->server));
     weir_error err;
-    if (!values->demo && announce_begin(&s->announcement, srv_address(s->server), &err))
+    if (!values->demo && announce(s, &err))
         cli_warn(c, "other commands will not find this server by themselves: %s", err.msg);
     say_ready(s, shown);
     notify("READY=1\nSTATUS=Serving %s at %s", shown, srv_address(s->server));
@@ -211,7 +238,9 @@ static int run_serve(cli *c, const void *values)
     s.signals = cli_signals(SIGTERM, SIGINT, SIGHUP, 0);
     bool serves = start(&s, values);
     while (serves) {
-        int got = next_signal(&s, -1);
+        int got = next_signal(&s, s.unannounced ? ANNOUNCE_RETRY_MS : -1);
+        if (!got && s.unannounced && !announce(&s, NULL))
+            cli_note(c, "the other server has ended: other commands find this one now");
         if (got == SIGHUP)
             reload(&s);
         if (got == SIGTERM || got == SIGINT)

@@ -74,13 +74,19 @@ static weir_code read_status(status *s, cli *c, weir_queue *q)
 
 /* ---- for people ---- */
 
-static const char *from_text(const cli *c)
+/* Who has chosen the store. The answer is `out`, or a constant. */
+static const char *from_text(char *out, size_t size, const cli *c)
 {
     static const char *const texts[] = {
         [STORE_OPTION] = "from --store", [STORE_ENVIRONMENT] = "from WEIR_STORE",
         [STORE_ANNOUNCED] = "a server of yours that runs", [STORE_DEFAULT] = "the default",
     };
-    return texts[c->store_from];
+    char address[200];
+    if (c->store_from != STORE_ANNOUNCED || c->store == c->server)
+        return texts[c->store_from];
+    snprintf(out, size, "of a server of yours that runs, %s",
+             cli_show_url(address, sizeof address, c->server));
+    return out;
 }
 
 WEIR_PRINTF(2, 3) static void line(const char *name, const char *fmt, ...)
@@ -125,8 +131,9 @@ static void jobs_line(const status *s)
 
 static void print_status(const status *s)
 {
-    char url[300];
-    line("store", "%s (%s)", cli_show_url(url, sizeof url, s->c->store), from_text(s->c));
+    char url[300], from[300];
+    line("store", "%s (%s)", cli_show_url(url, sizeof url, s->c->store),
+         from_text(from, sizeof from, s->c));
     if (*s->info.place)
         line("kept in", "%s, %s", s->info.place, s->info.engine);
     else
