@@ -277,6 +277,27 @@ case_nobody_is_there() {
     status 2 weir serve --store http://127.0.0.1:7340
 }
 
+# It waits for jobs, so that no call of its own fails.
+case_an_idle_worker_says_that_its_server_is_gone() {
+    served
+    local work got=0
+    "$WEIR" --store "$WEIR_STORE?timeout=1s" work t --exec cat 2>work.err &
+    work=$!
+    wait_for grep -q "working on t" work.err
+    kill -9 "$pid"
+    wait "$pid" || true
+    wait_for grep -q "trouble with the store" work.err
+    serve --store sqlite:served.db
+    wait_for grep -q "the store works again" work.err
+    kill "$pid"
+    wait "$pid"
+    troubles() { [ "$(grep -c "trouble with the store" work.err)" = "$1" ]; }
+    wait_for troubles 2
+    kill $work
+    wait $work || got=$?
+    same $got 6
+}
+
 # add_one N: one call, whatever happens to the server meanwhile.
 add_one() {
     "$WEIR" --store "$url?timeout=60s" add t "{\"n\":\"$1\"}" 2>>trouble || echo "failed $?"

@@ -246,7 +246,18 @@ static void a_cut_loses_no_event(void **state)
     web_stop(&w);
 }
 
-/* Who listens is told that something may have been missed when the server is another. */
+static size_t errors_about(record *r, const char *part)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->n; i++)
+        n += r->event[i].kind == WEIR_EVENT_ERROR && strstr(r->text[i], part);
+    pthread_mutex_unlock(&r->lock);
+    return n;
+}
+
+/* When the server is gone, an ERROR event says so, once. When another server is there, one says
+ * that events may have been missed. */
 static void a_gap_is_told(void **state)
 {
     (void)state;
@@ -261,9 +272,12 @@ static void a_gap_is_told(void **state)
     record *trouble = record_start(far, &(weir_filter){ .events = WEIR_BIT(WEIR_EVENT_ERROR) });
     srv_stop(s);
     srv_destroy(s);
+    record_until(trouble, WEIR_EVENT_ERROR, 1);
+    assert_int_equal(errors_about(trouble, "http://127.0.0.1:"), 1);
     OK(srv_start(&s, t->q, &(srv_options){ .listen = "127.0.0.1:0" }, &t->err));
     proxy_turn(p, atoi(strrchr(srv_address(s), ':') + 1));
-    record_until(trouble, WEIR_EVENT_ERROR, 1);
+    record_until(trouble, WEIR_EVENT_ERROR, 2);
+    assert_int_equal(errors_about(trouble, "missed"), 1);
     record_stop(trouble);
     rt_close(far);
     proxy_stop(p);

@@ -1,6 +1,7 @@
 /* event_source.c - the source of a feed (store/feed.h) that listens to /v1/events: see http.h.
  * Every message has an id, "RUN-N"; given the last one, the server resumes after it, or says that
- * some were lost. */
+ * some were lost. When the connection has broken and the next one fails, an ERROR event says so,
+ * once: a worker that waits for jobs makes no other call that would fail. */
 #include "store/http/http.h"
 
 #include <inttypes.h>
@@ -26,6 +27,7 @@ struct http_event_source {
     weir_buf           refusal;     /* what came with a status other than 200 */
     bool               begun;       /* of this connection: the answer has begun, with 200 */
     bool               live;        /* likewise: an id came */
+    bool               was_live;    /* a connection was, and no ERROR event has reported its end */
     int64_t            read_ms;    /* when the last byte came */
 };
 
@@ -63,6 +65,14 @@ static void emit_event(const http_event_source *e, const char *data, size_t len)
     weir__arena_free(&arena);
 }
 
+/* No connection since the last one has broken. */
+static void emit_trouble(const http_event_source *e, const weir_error *why)
+{
+    weir_event event = { .kind = WEIR_EVENT_ERROR, .at = e->env->now(e->env->ctx),
+                         .text = why->msg, .text_len = strlen(why->msg) };
+    e->env->emit(e->env->ctx, &event, 1);
+}
+
 /* The server begins with an id. A connection counts only from there on: when it breaks, the next
  * one names the last id, and the server sends the events after it or says that some were lost. */
 static void on_message(void *ctx, const char *id, const char *event, const char *data, size_t len)
@@ -78,7 +88,7 @@ static void on_message(void *ctx, const char *id, const char *event, const char 
     if (later)
         weir__feed_reached(f, &place);
     if (*id && !e->live) {
-        e->live = true;
+        e->live = e->was_live = true;
         weir__feed_live(f);
     }
 }
@@ -171,6 +181,10 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
                            why);
     else
         weir__http_trouble(e->url, rc, rc ? e->why : "the server ended the events", why);
+    if (!e->live && e->was_live && !weir__feed_stopping(f)) {
+        e->was_live = false;
+        emit_trouble(e, why);
+    }
 }
 
 static void wake(void *ctx)
