@@ -94,6 +94,7 @@ typedef struct srv_options {
     const char *store_url;          /* for people, without a password */
     const char *task_table;         /* of record for tasks (weir_tasks_config.table); NULL: none */
     const char *data_dir;           /* where tokens and push targets are kept; NULL: nowhere */
+    bool        data_vanishes;      /* the caller removes data_dir at the end */
     const char *tokens_file;        /* NULL: "tokens.json" in data_dir, if there is one */
     const char *tls_cert, *tls_key; /* PEM files; both or none */
     const char *title;              /* of the page */

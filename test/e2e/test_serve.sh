@@ -700,6 +700,7 @@ case_help_fits_a_terminal() {
 
 case_the_demo_stays_apart() {
     unset WEIR_STORE
+    weir token add a --role admin >token        # of the user's own server
     "$WEIR" serve --demo --listen 127.0.0.1:0 >line 2>err.demo &
     local pid=$!
     wait_for grep -q serving line
@@ -709,9 +710,15 @@ case_the_demo_stays_apart() {
     curl -s "$(sed 's/.* at //' line)/v1/server" >info
     has info "weir demo"
     has info '"demo":"a demo: all its jobs vanish when it ends"'
+    curl -s "$(sed 's/.* at //' line)/v1/types" >types     # no token is asked for
+    hasnt types "a token is needed"
     kill $pid
     wait $pid
     same "$(weir count order)" 1
+    status 1 test -e .local/share/weir/audit.log
+    status 2 weir serve --demo --listen 0.0.0.0:0
+    has err "--data DIR"
+    status 1 compgen -G 'weir-*'                    # nothing of the scratch folders is left
 }
 
 run_cases

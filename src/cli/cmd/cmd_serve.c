@@ -104,6 +104,8 @@ static weir_code configure(serving *s, const srv_given *values)
         if (rc)
             return rc;
         c->store = s->scratch_url;
+        if (!given.data)            /* not the tokens and the audit log of the user's own server */
+            given.data = s->scratch;
     }
     if (given.demo && !given.title)
         given.title = "weir demo";
@@ -117,6 +119,7 @@ static weir_code configure(serving *s, const srv_given *values)
         return rc;
     c->store = s->config->store;
     c->durability = s->config->durability;
+    s->config->serve.data_vanishes = given.data == s->scratch;
     if (strncmp(c->store, "http:", 5) == 0 || strncmp(c->store, "https:", 6) == 0)
         return weir_fail(&c->err, WEIR_EINVAL, "the store is a server already (http); serve needs "
                          "the store itself");

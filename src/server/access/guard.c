@@ -439,7 +439,8 @@ weir_code srv_guard_create(srv_guard **out, const srv_options *opt, const char *
         rc = weir_fail(err, WEIR_EINVAL, "%s can be reached from other machines, so callers need "
                        "tokens and there is none yet. Make one: weir token add NAME --role "
                        "admin%s%s", address, opt->data_dir ? " --data " : "",
-                       opt->data_dir ? opt->data_dir : "");
+                       !opt->data_dir       ? ""
+                       : opt->data_vanishes ? "DIR, and serve with --data DIR" : opt->data_dir);
     if (rc)
         srv_guard_destroy(g);
     else
