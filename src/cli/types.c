@@ -63,10 +63,10 @@ weir_code cli_types_check(cli *c, weir_queue *q, const cli_types *types)
     return rc;
 }
 
-void cli_types_note(cli *c, weir_queue *q, const cli_types *types)
+void cli_types_note(cli *c, weir_queue *q, const cli_types *types, const char *what)
 {
     if (cli_types_check(c, q, types) == WEIR_ENOENT)
-        cli_note(c, "%s (waiting for its first job)", c->err.msg);
+        cli_note(c, "%s (%s)", c->err.msg, what);
     c->err = (weir_error){ 0 };
 }
 

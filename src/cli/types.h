@@ -29,8 +29,10 @@ weir_code cli_types_take(cli *c, const opt_texts *option, cli_types *out);
  * one that may be meant. */
 weir_code cli_types_check(cli *c, weir_queue *q, const cli_types *types);
 
-/* The same as a remark: somebody waits for jobs that may come. */
-void cli_types_note(cli *c, weir_queue *q, const cli_types *types);
+/* The same as a remark, which ends with `what` in brackets: somebody waits for jobs that may
+ * come. */
+#define TYPES_WAIT "waiting for its first job"
+void cli_types_note(cli *c, weir_queue *q, const cli_types *types, const char *what);
 
 bool cli_types_have(const cli_types *types, const char *type);
 

@@ -472,6 +472,10 @@ case_drain_of_nothing() {
     weir add other
     status 0 timeout 60 "$WEIR" work t --drain --exec cat
     [ ! -s out ]
+    weir add mail --quiet
+    status 0 weir work mial --exec cat --drain
+    has err "no such type 'mial'; did you mean 'mail'? (it has no jobs)"
+    hasnt err waiting
 }
 
 case_drain_waits_for_delayed_jobs() {

@@ -329,7 +329,7 @@ static int run_observe(cli *c, const void *values)
     int signals = cli_signals(SIGINT, SIGTERM, SIGHUP, 0);
     if (!o.line || cli_open(c, CLI_CHANGE, &q))
         return cli_fail(c);
-    cli_types_note(c, q, &types);
+    cli_types_note(c, q, &types, TYPES_WAIT);
     weir_observing how = { .ctx = &o, .types = types.name, .take = opt->limit.n,
                            .held = opt->window.set ? (int32_t)opt->window.n : 1,
                            .prefetch = WEIR_PREFETCH_NONE, .lease_ms = opt->lease.n,

@@ -143,7 +143,7 @@ static int run_watch(cli *c, const void *values)
         return cli_usage(c, "%s", c->err.msg);
     if (cli_open(c, CLI_LOOK, &q))
         return cli_fail(c);
-    cli_types_note(c, q, &w.types);
+    cli_types_note(c, q, &w.types, TYPES_WAIT);
     w.done = eventfd(0, EFD_CLOEXEC);
     weir_code rc = weir_listen(q, &filter, on_event, &w, &listener, &c->err);
     if (!rc) {

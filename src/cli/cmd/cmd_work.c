@@ -397,7 +397,7 @@ static int run_work(cli *c, const void *values)
     w.exec.guard = &w.guard;
     w.exec.q = w.trouble.q = w.q;
     if (!rc)
-        cli_types_note(c, w.q, &w.types);
+        cli_types_note(c, w.q, &w.types, o->drain ? "it has no jobs" : TYPES_WAIT);
     if (!rc) {
         rc = work(&w);
         guard_stop(&w.guard);
