@@ -1,5 +1,7 @@
 /* test_bus_tcp.c - the TCP bridge over raw sockets: every type of message, errors, permissions,
  * tokens, and bytes that no client should send. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +178,53 @@ static void a_client_that_disconnects(void **state)
     assert_non_null(strstr(got, "NO_HANDLERS"));
     free(got);
     close(client);
+    web_stop(&w);
+}
+
+/* The server's end of a connection, which is in this process. */
+static int server_end(int client)
+{
+    struct sockaddr_in here, peer;
+    socklen_t          len = sizeof here;
+    assert_int_equal(getsockname(client, (struct sockaddr *)&here, &len), 0);
+    for (int fd = 3; fd < 1024; fd++) {
+        len = sizeof peer;
+        if (!getpeername(fd, (struct sockaddr *)&peer, &len) && peer.sin_family == AF_INET &&
+            peer.sin_port == here.sin_port && peer.sin_addr.s_addr == here.sin_addr.s_addr)
+            return fd;
+    }
+    fail_msg("no connection of the server's");
+    return -1;
+}
+
+static int option(int fd, int level, int name)
+{
+    int       value = -1;
+    socklen_t len = sizeof value;
+    assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+    return value;
+}
+
+/* A client whose host vanishes closes nothing: the kernel notices that it acknowledges nothing. */
+static void a_host_that_vanishes(void **state)
+{
+    (void)state;
+    web w;
+    start(&w, NULL);
+    int client[2] = { dial(&w), web_connect(&w) };
+    tcp_sync(client[0]);
+    web_send(client[1], "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n");
+    web_answer got = web_read(client[1]);
+    web_free(&got);
+    for (int i = 0; i < 2; i++) {
+        int fd = server_end(client[i]);
+        assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+        assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 15);
+        assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+        assert_int_equal(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+        assert_int_equal(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 30000);
+        close(client[i]);
+    }
     web_stop(&w);
 }
 
@@ -540,6 +589,7 @@ int main(void)
         cmocka_unit_test(requests),
         cmocka_unit_test(a_conversation),
         cmocka_unit_test(a_client_that_disconnects),
+        cmocka_unit_test(a_host_that_vanishes),
         cmocka_unit_test(protocol_errors),
         cmocka_unit_test(bytes_in_pieces_and_together),
         cmocka_unit_test(ten_megabytes),

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/keepalive.h"
 #include "server/http/inner.h"
 
 enum { BACKLOG = 1024, ACCEPT_PAUSE_MS = 100 };
@@ -101,6 +102,7 @@ static void on_accept(evutil_socket_t listener, short what, void *ctx)
         }
         int one = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        weir__keepalive_set_default(fd);
         n->thread = s->thread[s->next_thread++ % s->n_threads];
         srv_loop_post(n->thread->loop, &n->task);
     }

@@ -1,12 +1,10 @@
 /* post.c - one request to the server and its answer, over a connection that is kept: see http.h. */
 #include "store/http/http.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
+#include "base/keepalive.h"
 #include "core/fields.h"
 
 enum { KEPT_ROOM = 1024 * 1024 };       /* bytes of an answer's memory that is kept for the next */
@@ -18,16 +16,12 @@ enum { KEPT_ROOM = 1024 * 1024 };       /* bytes of an answer's memory that is k
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     const http_url *url = ctx;
-    unsigned        ms = (unsigned)url->timeout_ms;
-    int             on = 1, seconds = (int)(url->timeout_ms / 1000);
+    int             seconds = (int)(url->timeout_ms / 1000);
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKOPT_OK;
     if (seconds < 1)
         seconds = 1;
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+    weir__keepalive_set(fd, seconds, seconds, (unsigned)url->timeout_ms);
     return CURL_SOCKOPT_OK;
 }
 

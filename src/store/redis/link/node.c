@@ -14,11 +14,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/keepalive.h"
+
 enum {
     CHUNK          = 16384,     /* read at once */
-    KEEP           = 1 << 20,   /* memory that is kept when all is written, and all is read */
-    KEEPALIVE_S    = 15,        /* of silence, before TCP asks whether anybody is there */
-    KEEPALIVE_EACH = 5
+    KEEP           = 1 << 20    /* memory that is kept when all is written, and all is read */
 };
 
 const char *weir__place_text(const redis_place *p, char text[REDIS_PLACE_TEXT])
@@ -98,11 +98,9 @@ void weir__node_disconnect(redis_node *n, weir_code code, const char *fmt, ...)
 
 static void set_tcp_options(int fd)
 {
-    int on = 1, idle = KEEPALIVE_S, each = KEEPALIVE_EACH;
+    int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each, sizeof each);
+    weir__keepalive_set_default(fd);
 }
 
 /* 0: connected or on the way; else errno. */
