@@ -166,7 +166,8 @@ typedef struct weir_schedules {
 } weir_schedules;
 
 /* The schedules behind the name `after` (NULL: from the first on) in the order of names, at most
- * `limit` (0: WEIR_MAX_PAGE). *out is the caller's: weir_schedules_free(). */
+ * `limit` (0: WEIR_MAX_PAGE). A NUL follows data and values of their jobs. *out is the caller's:
+ * weir_schedules_free(). */
 WEIR_API weir_code weir_schedules_list(weir_queue *q, const char *after, size_t limit,
                                        weir_schedules **out, weir_error *err);
 WEIR_API weir_code weir_schedules_list_async(weir_queue *q, const char *after, size_t limit,

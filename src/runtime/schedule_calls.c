@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "core/firing.h"
+#include "core/job_fields.h"
 
 /* ---- steps ---- */
 
@@ -38,6 +39,16 @@ bool weir__call_read(schedule_call *c)
                                .u.schedules = { .name = c->name, .limit = 1 } }, got_schedule);
 }
 
+/* Bytes of the job are in the record: a NUL behind them, so that they can be printed as texts. */
+static void end_bytes(char *record, const weir_spec *job)
+{
+#define X(member, ...)                                                                            \
+    if (job->member)                                                                              \
+        record[job->member + job->member##_len - record] = 0;
+    WEIR_SPEC_BYTES(X)
+#undef X
+}
+
 /* Copy the row's record to `arena` and read it there. */
 static bool load(const weir_schedule_row *row, weir_arena *arena, weir_kept *out)
 {
@@ -47,6 +58,7 @@ static bool load(const weir_schedule_row *row, weir_arena *arena, weir_kept *out
         return false;
     own.record = memcpy(copy, row->record, row->len);
     weir__schedule_load(&own, arena, out);
+    end_bytes(copy, &out->s.job);
     return out->err.code != WEIR_ENOMEM;
 }
 

@@ -307,6 +307,34 @@ RT_CLOCK_TEST(lists)
     assert_null(list);
 }
 
+static void job_ends_with_nul(weir_schedules *list)
+{
+    assert_int_equal(list->n, 1);
+    const weir_spec *job = &list->schedule[0].job;
+    assert_string_equal(job->data, "{\"x\":1}");
+    assert_int_equal(job->data_len, 7);
+    assert_string_equal(job->values, "{\"y\":[2]}");
+    assert_int_equal(job->values_len, 9);
+    weir_schedules_free(list);
+}
+
+RT_CLOCK_TEST(data_and_values_end_with_nul)
+{
+    weir_schedules *list;
+    size_t          len;
+    put(t, (weir_schedule){ .name = "s", .when = "@daily", .zone = "Europe/Berlin",
+                            .job = { .type = "a", .data = "{\"x\":1}", .values = "{\"y\":[2]}",
+                                     .attempts = 3 } });
+    OK(weir_schedule_get(t->q, "s", &list, &t->err));
+    char *text = weir_schedule_json(&list->schedule[0], &len);
+    job_ends_with_nul(list);
+    OK(weir_schedule_parse(text, len, &list, &t->err));
+    free(text);
+    job_ends_with_nul(list);
+    OK(weir_schedules_list(t->q, NULL, 0, &list, &t->err));
+    job_ends_with_nul(list);
+}
+
 static weir_code outcome(rt *t, weir_future *f)
 {
     weir_code rc = weir_future_wait(f, 10000, &t->err);
@@ -639,6 +667,7 @@ int main(void)
         cmocka_unit_test(what_weir_keeps_for_itself),
         cmocka_unit_test(a_change_keeps_the_history),
         cmocka_unit_test(lists),
+        cmocka_unit_test(data_and_values_end_with_nul),
         cmocka_unit_test(every_call_has_an_async_twin),
         cmocka_unit_test(a_callback_can_put_one),
         cmocka_unit_test(a_clock_that_was_set_back),
