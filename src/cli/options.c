@@ -48,18 +48,31 @@ static weir_code parse_time(const option_entry *o, const char *text, int64_t *ou
     return opt_time(o->name, text, cli_wall_ms(), false, out, err);
 }
 
+static bool is_one_of(const char *word, const char *words)
+{
+    size_t n = strlen(word);
+    for (const char *w = words; *w; w += strcspn(w, " "), w += *w == ' ')
+        if (strcspn(w, " ") == n && memcmp(w, word, n) == 0)
+            return true;
+    return false;
+}
+
 /* A length of time counts from now: ahead, or back with OPT_PAST. */
 static weir_code parse_when(const option_entry *o, const char *text, int64_t *out, weir_error *err)
 {
     int64_t now = cli_wall_ms(), ms;
     bool    past = o->kind == OPT_PAST;
+    *out = 0;
+    if (o->words && is_one_of(text, o->words))
+        return WEIR_OK;
     if (!opt_epoch_ms(text, &ms) && !weir_duration_parse(text, &ms, NULL)) {
         *out = past ? now - ms : now + ms;
         return WEIR_OK;
     }
     if (opt_time(o->name, text, now, past, out, NULL))
         return weir_fail(err, WEIR_EINVAL, "--%s: '%s' is neither a length of time (2h) nor a time "
-                         "(2026-11-16T09:00)", o->name, text);
+                         "(2026-11-16T09:00)%s%s", o->name, text, o->words ? " nor " : "",
+                         o->words ? o->words : "");
     return WEIR_OK;
 }
 
@@ -120,15 +133,6 @@ static weir_code (*const parse_num[OPT_KINDS])(const option_entry *o, const char
     [OPT_WHEN] = parse_when,         [OPT_PAST] = parse_when,         [OPT_STATE] = parse_state,
     [OPT_STATES] = parse_states,     [OPT_PRIORITY] = parse_priority,
 };
-
-static bool is_one_of(const char *word, const char *words)
-{
-    size_t n = strlen(word);
-    for (const char *w = words; *w; w += strcspn(w, " "), w += *w == ' ')
-        if (strcspn(w, " ") == n && memcmp(w, word, n) == 0)
-            return true;
-    return false;
-}
 
 static weir_code check_choice(const option_entry *o, const char *text, weir_error *err)
 {

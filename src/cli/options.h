@@ -14,7 +14,7 @@ typedef enum opt_kind {
     OPT_INT,         /* the rest: opt_num */
     OPT_DURATION,    /* milliseconds: "5s" */
     OPT_TIME,        /* a moment: "2026-11-16T09:00Z", "09:00", milliseconds since 1970 */
-    OPT_WHEN,        /* a moment, or how long from now */
+    OPT_WHEN,        /* a moment, or how long from now; one of option_entry.words: 0 */
     OPT_PAST,        /* a moment, or how long ago; "09:00" is the last one */
     OPT_STATE,       /* weir_state */
     OPT_STATES,      /* "failed,cancelled": bits 1 << weir_state */

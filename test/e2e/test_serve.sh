@@ -198,6 +198,11 @@ case_tokens() {
     [ "$(cat both)" != "$(cat both2)" ]
     same "$(weir token list | grep -c both)" 2
     weir token list | grep -q expired
+    same "$(weir token list --json | grep '"both"' | grep -c '"expires_at":')" 2
+    weir token rotate both --expires never >both2
+    same "$(weir token list --json | grep '"both"' | tail -1 | grep -c '"expires_at":')" 0
+    status 2 weir token rotate both --expires nver
+    has err "nor a time (2026-11-16T09:00) nor never"
     status 2 weir token rotate both --role read
     status 3 weir token rotate nobody
     status 2 weir token add late --role read --expires 2001-01-01T00:00Z

@@ -163,7 +163,8 @@ static void rotation(void **state)
     assert_string_equal(fresh->who.types, "mail");
     srv_tokens_fini(&t);
     /* once more: the oldest is gone, the second ends no later than it would have */
-    assert_int_equal(srv_tokens_rotate(guard.file, "ci", 6, 500, 0, third, &err), WEIR_OK);
+    assert_int_equal(srv_tokens_rotate(guard.file, "ci", 6, 500, SRV_NEVER_EXPIRES, third, &err),
+                     WEIR_OK);
     assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
     assert_int_equal(t.n, 3);
     assert_null(srv_tokens_find(&t, first));
@@ -177,6 +178,55 @@ static void rotation(void **state)
     srv_caller late = who("late", "read", "");
     late.expires_at = 7;
     assert_int_equal(srv_tokens_add(guard.file, &late, 7, third, &err), WEIR_EINVAL);
+}
+
+static void write_file(const char *text, mode_t mode)
+{
+    FILE *out = fopen(guard.file, "w");
+    fputs(text, out);
+    fclose(out);
+    chmod(guard.file, mode);
+}
+
+static int64_t expiry_after_rotation(int64_t now, int64_t expires_at)
+{
+    char       text[SRV_TOKEN_TEXT];
+    weir_error err;
+    srv_tokens t;
+    assert_int_equal(srv_tokens_rotate(guard.file, "ci", now, now, expires_at, text, &err),
+                     WEIR_OK);
+    assert_int_equal(srv_tokens_read(&t, guard.file, &err), WEIR_OK);
+    int64_t at = srv_tokens_find(&t, text)->who.expires_at;
+    srv_tokens_fini(&t);
+    return at;
+}
+
+static void rotation_keeps_how_long_a_token_is_valid(void **state)
+{
+    (void)state;
+    char       text[SRV_TOKEN_TEXT];
+    weir_error err;
+    srv_caller c = who("ci", "read", "");
+    c.expires_at = 1100;
+    assert_int_equal(srv_tokens_add(guard.file, &c, 1000, text, &err), WEIR_OK);
+    assert_true(expiry_after_rotation(1050, 0) == 1150);
+    assert_true(expiry_after_rotation(1060, 0) == 1160);
+    assert_true(expiry_after_rotation(2000, 0) == 2100);        /* it has expired meanwhile */
+    assert_true(expiry_after_rotation(2010, 2050) == 2050);
+    assert_true(expiry_after_rotation(2020, 0) == 2060);
+    assert_true(expiry_after_rotation(2030, SRV_NEVER_EXPIRES) == 0);
+    assert_true(expiry_after_rotation(2040, 0) == 0);
+}
+
+/* Somebody has written the file by hand. */
+static void rotation_of_a_token_of_unknown_age(void **state)
+{
+    (void)state;
+    static const char file[] =
+        "{\"tokens\":[{\"name\":\"ci\",\"roles\":[\"read\"],\"expires_at\":5000,\"sha256\":"
+        "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"}]}";
+    write_file(file, 0600);
+    assert_true(expiry_after_rotation(1000, 0) == 5000);
 }
 
 static void uses_are_kept(void **state)
@@ -230,14 +280,6 @@ static void names_that_are_wrong(void **state)
     srv_caller c = who("ok", "read", "bad\ntype");
     assert_int_equal(srv_tokens_add(guard.file, &c, 0, token, &err), WEIR_EINVAL);
     assert_int_equal(access(guard.file, F_OK), -1);
-}
-
-static void write_file(const char *text, mode_t mode)
-{
-    FILE *out = fopen(guard.file, "w");
-    fputs(text, out);
-    fclose(out);
-    chmod(guard.file, mode);
 }
 
 static void files_that_are_wrong(void **state)
@@ -338,6 +380,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_life, guard_setup, guard_teardown),
         cmocka_unit_test_setup_teardown(several_types, guard_setup, guard_teardown),
         cmocka_unit_test_setup_teardown(rotation, guard_setup, guard_teardown),
+        cmocka_unit_test_setup_teardown(rotation_keeps_how_long_a_token_is_valid, guard_setup,
+                                        guard_teardown),
+        cmocka_unit_test_setup_teardown(rotation_of_a_token_of_unknown_age, guard_setup,
+                                        guard_teardown),
         cmocka_unit_test_setup_teardown(uses_are_kept, guard_setup, guard_teardown),
         cmocka_unit_test_setup_teardown(the_secret_is_not_in_the_file, guard_setup, guard_teardown),
         cmocka_unit_test_setup_teardown(names_that_are_wrong, guard_setup, guard_teardown),

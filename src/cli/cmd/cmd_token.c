@@ -26,7 +26,10 @@ static const option_entry token_options[] = {
       .words = "<type>",
       .help = "with jobs of this type alone, or of several as in mail,sms; can be repeated" },
     { .name = "expires", .kind = OPT_WHEN, .at = AT(expires), .arg = "WHEN",
-      .help = "valid for this long (30d) or until this time (2027-01-31T12:00Z); else always" },
+      .words = "never",
+      .help = "valid for this long (30d), until this time (2027-01-31T12:00Z), or always (never); "
+              "without it, `add` makes a token that is always valid, `rotate` one that is valid "
+              "for as long as the old one was when it was made" },
     { .name = "grace", .kind = OPT_DURATION, .at = AT(grace), .arg = "TIME",
       .help = "rotate: how long the old token stays valid (1d)" },
     { .name = "data", .kind = OPT_TEXT, .at = AT(data), .arg = "DIR", .words = "<file>",
@@ -88,7 +91,8 @@ static int rotate(cli *c, const token_opts *o, const char *path)
         return cli_usage(c, "NAME is missing");
     if (o->role || o->types.n)
         return cli_usage(c, "--role and --type: the new token has those of the old one");
-    if (srv_tokens_rotate(path, c->args[1], now, end, o->expires.n, text, &c->err))
+    int64_t expires_at = o->expires.set && !o->expires.n ? SRV_NEVER_EXPIRES : o->expires.n;
+    if (srv_tokens_rotate(path, c->args[1], now, end, expires_at, text, &c->err))
         return cli_fail(c);
     print_token(c, c->args[1], text);
     cli_note(c, "the old token is valid until %s", term_moment(until, sizeof until, end));
@@ -225,11 +229,11 @@ const command cmd_token = {
             "Bearer TOKEN`. A running server applies a change within a second. Roles: read looks; "
             "produce adds jobs; work takes and ends them; admin may do everything. Each "
             "role may also look. "
-            "`rotate` makes a new token with the rights of the old one, which stays valid for a "
-            "day; `rm` revokes all of that name at once.",
+            "`rotate` makes a new token with the rights of the old one, valid for as long as the "
+            "old one was when it was made; the old one stays valid for a day. `rm` revokes all of that name at once.",
     .examples = "weir token add ci --role produce --type mail --type sms --expires 90d\n"
                 "weir token add ann --role admin\n"
-                "weir token rotate ci --expires 90d\n"
+                "weir token rotate ci\n"
                 "weir token rm ci\n",
     .options = token_options, .run = run_token,
 };

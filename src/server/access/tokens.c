@@ -323,6 +323,16 @@ static void take_out(srv_tokens *t, srv_token *gone)
     memmove(gone, gone + 1, (size_t)(&t->token[--t->n] - gone) * sizeof *gone);
 }
 
+/* When a new token in the place of this one ends. */
+static int64_t expiry_of_next(const srv_token *old, int64_t now, int64_t given)
+{
+    if (given)
+        return given == SRV_NEVER_EXPIRES ? 0 : given;
+    if (!old->who.expires_at || old->created_at <= 0)
+        return old->who.expires_at;
+    return now + (old->who.expires_at - old->created_at);
+}
+
 weir_code srv_tokens_rotate(const char *path, const char *name, int64_t now, int64_t until,
                             int64_t expires_at, char text[SRV_TOKEN_TEXT], weir_error *err)
 {
@@ -345,9 +355,10 @@ weir_code srv_tokens_rotate(const char *path, const char *name, int64_t now, int
     }
     if (!rc && !old)
         rc = weir_fail(err, WEIR_ENOENT, "there is no token '%s'", name);
-    who.expires_at = expires_at;
-    if (!rc)
+    if (!rc) {
+        who.expires_at = expiry_of_next(old, now, expires_at);
         rc = check_new(&who, now, err);
+    }
     if (!rc && (!old->who.expires_at || old->who.expires_at > until))
         old->who.expires_at = until;
     if (!rc)

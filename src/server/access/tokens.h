@@ -45,9 +45,11 @@ void srv_tokens_fini(srv_tokens *t);
  * WEIR_EINVAL (the name), WEIR_ESTATE (there is one of that name), WEIR_ELIMIT, WEIR_EIO. */
 weir_code srv_tokens_add(const char *path, const srv_caller *who, int64_t now,
                          char text[SRV_TOKEN_TEXT], weir_error *err);
-/* Make a token with the name, roles and types of that one, valid until expires_at (0: always). The
- * old one is valid until `until`; one that a rotation before has left is removed. Errors: those of
- * srv_tokens_add(), WEIR_ENOENT. */
+/* Make a token with the name, roles and types of that one, valid until expires_at. 0: valid for as
+ * long as the old one was when it was made; if the file does not say when that was, until the old
+ * one's time. The old one is valid until `until`; one that a rotation before has left is removed.
+ * Errors: those of srv_tokens_add(), WEIR_ENOENT. */
+enum { SRV_NEVER_EXPIRES = -1 };
 weir_code srv_tokens_rotate(const char *path, const char *name, int64_t now, int64_t until,
                             int64_t expires_at, char text[SRV_TOKEN_TEXT], weir_error *err);
 /* Remove every token of that name. Errors: WEIR_ENOENT, WEIR_EIO. */
