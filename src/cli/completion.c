@@ -232,6 +232,7 @@ static void fish_text(FILE *out, const char *text)
     fputc('\'', out);
 }
 
+/* For files -F, which goes with -r, not with -x (-r and no files). */
 static void fish_words(FILE *out, const char *words)
 {
     if (is_word(words, "<file>"))
@@ -260,7 +261,7 @@ static void fish_options(FILE *out, const option_entry *o, const char *cmd)
             fprintf(out, " -s %c", o->letter);
         fprintf(out, " -l %s", o->name);
         if (o->kind != OPT_FLAG)
-            fputs(" -x", out);
+            fputs(is_word(o->words, "<file>") ? " -r" : " -x", out);
         fish_words(out, o->words);
         fputs(" -d ", out);
         fish_text(out, o->help);

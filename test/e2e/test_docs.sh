@@ -146,6 +146,12 @@ case_fish_completes() {
     same "$(complete_line 'weir add x --prio')" "--priority "
     same "$(complete_line 'weir list --state del')" "delayed "
     same "$(complete_line 'weir list let')" "letters "
+    fish -c 'source now.fish' 2>messages
+    same "$(cat messages)" ""
+    touch backup.lines
+    same "$(complete_line 'weir export -o back')" "backup.lines "
+    same "$(complete_line 'weir import back')" "backup.lines "
+    same "$(complete_line 'weir get back')" ""
 }
 
 run_cases
