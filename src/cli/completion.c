@@ -11,6 +11,12 @@ static bool is_word(const char *words, const char *special)
     return words && strcmp(words, special) == 0;
 }
 
+/* Is its value several words, with commas between? */
+static bool is_many(const option_entry *o)
+{
+    return o->many || o->kind == OPT_STATES;
+}
+
 static void command_names(FILE *out)
 {
     for (const command *const *cmd = cli_commands; *cmd; cmd++)
@@ -23,6 +29,8 @@ static const char bash_head[] =
     "# bash completion for weir; made by `weir completion bash`.\n"
     "\n"
     "_weir_words() { COMPREPLY=($(compgen -W \"$1\" -- \"$cur\")); }\n"
+    "_weir_many() { local before=; [[ $cur == *,* ]] && before=${cur%,*},\n"
+    "    COMPREPLY=($(compgen -P \"$before\" -W \"$1\" -- \"${cur##*,}\")); }\n"
     "_weir_types() { _weir_words \"$(" TYPES_OF " ${store:+--store \"$store\"} 2>/dev/null)\"; }\n"
     "_weir_files() { COMPREPLY=($(compgen -f -- \"$cur\")); }\n"
     "_weir_programs() { COMPREPLY=($(compgen -c -- \"$cur\")); }\n"
@@ -72,7 +80,10 @@ static void bash_values(FILE *out, const command *cmd)
         if (o->letter)
             fprintf(out, " | %s:-%c", cmd->name, o->letter);
         fputs(") ", out);
-        bash_words(out, o->words);
+        if (is_many(o))
+            fprintf(out, "_weir_many \"%s\"", o->words);
+        else
+            bash_words(out, o->words);
         fputs("; return ;;\n", out);
     }
 }
@@ -181,7 +192,10 @@ static void zsh_options(FILE *out, const option_entry *o, const char *indent)
             fputc(':', out);
             zsh_text(out, o->arg);
             fputc(':', out);
-            zsh_action(out, o->words);
+            if (is_many(o))
+                fprintf(out, "_sequence compadd - %s", o->words);
+            else
+                zsh_action(out, o->words);
         }
         fputs("' \\\n", out);
     }
@@ -219,6 +233,11 @@ static const char fish_head[] =
     "\n"
     "function __weir_types\n"
     "    " TYPES_OF " 2>/dev/null\n"
+    "end\n"
+    "function __weir_many\n"
+    "    set -l typed (string replace -r -- '^--[a-z-]+=' '' (commandline -ct))\n"
+    "    string match -rq -- '^(?<before>.*,)?' $typed\n"
+    "    printf '%s\\n' \"$before\"$argv\n"
     "end\n"
     "complete -c weir -f\n";
 
@@ -262,7 +281,10 @@ static void fish_options(FILE *out, const option_entry *o, const char *cmd)
         fprintf(out, " -l %s", o->name);
         if (o->kind != OPT_FLAG)
             fputs(is_word(o->words, "<file>") ? " -r" : " -x", out);
-        fish_words(out, o->words);
+        if (is_many(o))
+            fprintf(out, " -a '(__weir_many %s)'", o->words);
+        else
+            fish_words(out, o->words);
         fputs(" -d ", out);
         fish_text(out, o->help);
         fputc('\n', out);

@@ -43,6 +43,8 @@ typedef struct option_entry {
     int64_t     min, max;    /* OPT_INT, OPT_DURATION; both 0: any that is not negative */
     const char *words;       /* its values, for completion: "on off", "<file>", "<command>",
                                 "<type>" */
+    bool        many;        /* ... several of these words, with commas between; so has
+                                OPT_STATES. For completion */
     const char *actions;     /* "add list": those of the command's actions (its first argument) that
                                 take it; the help begins with them. NULL: all */
 } option_entry;

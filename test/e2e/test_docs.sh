@@ -118,6 +118,13 @@ case_completion_completes() {
     same "$(complete_line weir token l)" list
     same "$(complete_line weir token add x --role pro)" produce
     same "$(complete_line weir work -t let)" letters
+    same "$(complete_line weir list --state failed,can)" failed,cancelled
+    same "$(complete_line weir list -s failed,c)" "failed,complete failed,cancelled"
+    same "$(complete_line weir list --columns id,ty)" id,type
+    same "$(complete_line weir list --columns id,type,d)" id,type,data
+    same "$(complete_line weir watch -e failed,complete,rem)" failed,complete,remove
+    same "$(complete_line weir token add x --role produce,w)" produce,work
+    same "$(complete_line weir list --sort id,t)" ""
 }
 
 case_zsh_completes() {
@@ -128,12 +135,17 @@ case_zsh_completes() {
     "$WEIR" completion zsh >functions/_weir
     timeout 120 zsh -f "$here/press_tab.zsh" functions \
         'weir promo' 'weir add x --prio' 'weir list --state del' 'weir list let' \
-        'weir token add x --role pro' >lines
+        'weir token add x --role pro' 'weir list --state failed,can' 'weir list --columns id,ty' \
+        'weir watch -e failed,remo' >lines
+    # A comma at the end is removed when a blank follows.
     same "$(cat lines)" "weir promote 
 weir add x --priority 
-weir list --state delayed 
+weir list --state delayed,
 weir list letters 
-weir token add x --role produce "
+weir token add x --role produce,
+weir list --state failed,cancelled,
+weir list --columns id,type,
+weir watch -e failed,remove,"
 }
 
 case_fish_completes() {
@@ -152,6 +164,11 @@ case_fish_completes() {
     same "$(complete_line 'weir export -o back')" "backup.lines "
     same "$(complete_line 'weir import back')" "backup.lines "
     same "$(complete_line 'weir get back')" ""
+    same "$(complete_line 'weir list --state failed,c')" "failed,cancelled failed,complete "
+    same "$(complete_line 'weir list --state=failed,can')" "--state=failed,cancelled "
+    same "$(complete_line 'weir list --columns id,ty')" "id,type "
+    same "$(complete_line 'weir list -c id,type,sta')" "id,type,started id,type,state "
+    same "$(complete_line 'weir watch --event failed,comp')" "failed,complete "
 }
 
 run_cases

@@ -24,7 +24,7 @@ static const option_entry list_options[] = {
     { .name = "reverse", .letter = 'r', .kind = OPT_FLAG, .at = AT(reverse),
       .help = "the other way round" },
     { .name = "columns", .letter = 'c', .kind = OPT_TEXT, .at = AT(columns), .arg = "NAMES",
-      .words = COLUMN_WORDS,
+      .words = COLUMN_WORDS, .many = true,
       .help = "what to show, with commas between: id, type, state, priority, attempts, when, "
               "created, started, ended, took, progress, worker, unique, data, error, result" },
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,

@@ -19,7 +19,7 @@ enum { GRACE_MS = 24 * 3600 * 1000 };
 #define AT(member) offsetof(token_opts, member)
 static const option_entry token_options[] = {
     { .name = "role", .kind = OPT_TEXT, .at = AT(role), .arg = "ROLE",
-      .words = "read produce work admin",
+      .words = "read produce work admin", .many = true,
       .help = "what it may do: read, produce, work or admin, or several as in produce,work; "
               "needed" },
     { .name = "type", .letter = 't', .kind = OPT_TEXTS, .at = AT(types), .arg = "TYPE",

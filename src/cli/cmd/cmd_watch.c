@@ -27,6 +27,7 @@ static const option_entry watch_options[] = {
       .words = "enqueue promotion start progress "
                "failed_attempt failed complete cancelled stalled ttl_exceeded remove pause resume "
                "error",
+      .many = true,
       .help = "only these, with commas between: enqueue, promotion, start, progress, "
               "failed_attempt, failed, complete, cancelled, stalled, ttl_exceeded, remove, pause, "
               "resume, error" },

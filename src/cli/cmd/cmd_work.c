@@ -45,7 +45,7 @@ static const option_entry work_options[] = {
     { .name = "shutdown-timeout", .kind = OPT_DURATION, .at = AT(shutdown), .arg = "TIME",
       .help = "how long running jobs may go on after SIGTERM (30s)" },
     { .name = "pass-env", .kind = OPT_TEXT, .at = AT(pass_env), .arg = "NAMES",
-      .words = "WEIR_STORE WEIR_TOKEN",
+      .words = "WEIR_STORE WEIR_TOKEN", .many = true,
       .help = "variables WEIR_* that the program gets, with commas between: WEIR_STORE,WEIR_TOKEN "
               "(none, since they may hold secrets)" },
     TASK_TABLE_OPTION(AT(table)),
