@@ -641,3 +641,26 @@ test('an unknown address says so, with the way back', async (t) => {
     const policy = response.headers()['content-security-policy'];
     assert.ok(policy.includes("default-src 'none'") && !policy.includes('unsafe'), policy);
 });
+
+test('no view scrolls sideways, between a phone and a wide screen', async (t) => {
+    const server = await t.serve();
+    for (const type of ['import', 'payment', 'thumbnail']) {
+        await server.ended({ type, data: {}, attempts: 1 }, { error: `sftp: customers of ${type}: permission denied` });
+        await server.add({ type, data: {} });
+        await server.take(type, `${type}-host.example.org:12345:1`);
+        await server.call('POST', '/v1/tasks', { service: type, id: `${type}-2026-11-19`, classifier: 'orders', schedule: '0 6 1 * *' });
+        await server.call('PUT', `/v1/schedules/${type}-daily`, { when: '30 6 * * 1', zone: 'Europe/Berlin', job: { type, data: {} } });
+    }
+    const page = await t.open(server, '/');
+    for (const width of [730, 800, 1024, 1100, 1101]) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const path of ['/', '/types', '/types/import', '/errors', '/tasks', '/schedules', '/workers', '/failed', '/jobs',
+            '/jobs?state=failed,active&cols=created,at,started,waited,took,worker', '/audit', '/bus', '/settings', '/jobs/1']) {
+            await page.goto(server.url + path);
+            await page.getByText('live', { exact: true }).waitFor();
+            await until(async () => await page.locator('main [aria-busy=true]').count() === 0, `${path} at ${width}`);
+            const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            assert.ok(over <= 0, `${path} at ${width}: ${over} pixels too wide`);
+        }
+    }
+});

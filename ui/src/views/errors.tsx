@@ -27,7 +27,7 @@ export function GroupTable({ groups, now, of, again }: {
     const [group, setGroup] = useState<ErrorGroup>(), [question, setQuestion] = useState<Question>();
     return (
         <>
-            <table class="stack errors">
+            <table class="broad errors">
                 <thead><tr>
                     <th class="num">Jobs</th>{!of && <th>Type</th>}<th>Error</th><th>First</th><th>Last</th>
                     <th>Example</th>{may('admin') && <th><span class="hidden">Do</span></th>}

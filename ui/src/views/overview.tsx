@@ -47,7 +47,7 @@ export const rate = (v?: number): string =>
 export function TypeTable({ types, workers, now }:
     { types: TypeStats[]; workers?: Worker[]; now: number }): JSX.Element {
     return (
-        <table class="stack">
+        <table class="broad">
             <thead><tr>
                 <th>Type</th><th class="num">Queued</th><th class="num">Active</th>
                 <th class="num">Failed</th><th class="num">Done</th><th class="num">Done a second</th>

@@ -61,7 +61,7 @@ const linkOf = (id: string): string => `/tasks/${encodeURIComponent(id)}`;
 
 function List({ tasks, now }: { tasks: Task[]; now: number }): JSX.Element {
     return (
-        <section class="panel" aria-label="Tasks"><table class="stack">
+        <section class="panel" aria-label="Tasks"><table class="broad">
             <thead><tr><th>Task</th><th>State</th><th>Relative id</th><th>Classifier</th><th>Service</th><th>Runs at</th>
                 <th>Result</th></tr></thead>
             <tbody>{tasks.map((t) => (
