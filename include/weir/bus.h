@@ -46,8 +46,8 @@ WEIR_API weir_code weir_bus_create(weir_bus **out, weir_error *err);
 
 /* The one bus of all processes that have opened it on the store of `q`, on a server (http:) that of
  * its clients, too; on mem: it is a bus of this process. docs/bus.md says what is promised between
- * processes. Waits until this process has learnt what the others consume, at most
- * WEIR_BUS_JOIN_MS. On success *out belongs to the caller, who closes it before the queue. Errors:
+ * processes. Waits until this process has the addresses of the others, at most WEIR_BUS_JOIN_MS. On
+ * success *out belongs to the caller, who closes it before the queue. Errors:
  * WEIR_EBUSY (the queue has one open already), WEIR_EUNAVAIL, WEIR_ENOMEM. */
 WEIR_API weir_code weir_bus_open(weir_bus **out, weir_queue *q, weir_error *err);
 

@@ -6,10 +6,10 @@
  *
  * A path names members, with dots between them, and elements of lists by their number, from 0. A
  * name that has a dot or a bracket in it is written in quotes: "prices[\"a.b\"]". "" is all of the
- * data. Of a name that is there twice, the last one counts.
+ * data. If a name occurs twice, the last one counts.
  *
- * Every function returns `otherwise` when there is no such member, or when the member has another
- * type. No function changes the job, and any thread may call them. */
+ * Every function returns `otherwise` if the member is missing or has another type. No function
+ * changes the job, and any thread may call them. */
 #ifndef WEIR_DATA_H
 #define WEIR_DATA_H
 

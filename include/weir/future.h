@@ -2,8 +2,8 @@
  *
  * Every call that reaches the store exists twice. weir_get(q, id, &job, &err) waits;
  * weir_get_async(q, id, &job, &future, &err) returns at once and fills `job` when the future is
- * done. What the call borrows is copied before it returns. What it fills (`job`) must stay valid
- * until the future is done or freed, and is not to be read before. */
+ * done. The call copies its borrowed arguments before it returns. Its output (`job`) must stay
+ * valid until the future is done or freed; do not read it earlier. */
 #ifndef WEIR_FUTURE_H
 #define WEIR_FUTURE_H
 
@@ -47,8 +47,8 @@ WEIR_API void weir_future_free(weir_future *f);
 WEIR_API weir_code weir_future_all(weir_future *const *futures, size_t n, weir_future **out,
                                    weir_error *err);
 
-/* A future that is done when the first of the n is done, with the outcome of that one. *which (may
- * be NULL) then is the index of that one. Errors: WEIR_EINVAL (n is 0), WEIR_ENOMEM. */
+/* A future that is done when the first of the n is done, and has its outcome. *which (may be NULL)
+ * is then the index of this first one. Errors: WEIR_EINVAL (n is 0), WEIR_ENOMEM. */
 WEIR_API weir_code weir_future_any(weir_future *const *futures, size_t n, size_t *which,
                                    weir_future **out, weir_error *err);
 

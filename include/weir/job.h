@@ -41,8 +41,8 @@ enum {
                                                or for one take with a condition */
     WEIR_MAX_SORT        = 100000,           /* jobs looked at for one page of a sorted list */
     WEIR_MAX_TAKE_TYPES  = 100,              /* types one worker takes */
-    WEIR_MAX_TAKE_BYTES  = 4 * 1024 * 1024,  /* bytes of data of the jobs taken at once: when they
-                                                have so many, no more are added */
+    WEIR_MAX_TAKE_BYTES  = 4 * 1024 * 1024,  /* bytes of data of the jobs of one take, which ends
+                                                when its jobs reach this size */
     WEIR_MAX_WORKER      = 200,              /* bytes of a worker's name */
     WEIR_DEFAULT_MAX_LOST = 3,
     WEIR_DEFAULT_LEASE_MS = 30000

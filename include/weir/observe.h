@@ -61,7 +61,7 @@ typedef struct weir_observing {
     /* How many. Jobs are taken only while there is demand and room. */
     int64_t demand;         /* items to begin with; 0: any number, without weir_stream_request();
                                WEIR_NO_DEMAND: none before weir_stream_request() */
-    int64_t take;           /* end after so many items; 0: no limit */
+    int64_t take;           /* end after this number of items; 0: no limit */
     int32_t held;           /* items at once without an outcome; 0: one for each thread, or with a
                                buffer as many as all threads can use. At most WEIR_MAX_RUNNING */
     int32_t threads;        /* that run the functions; 0: 1, so that no two run at once. At most
@@ -108,7 +108,8 @@ WEIR_API void weir_stream_request(weir_stream *s, int64_t n);
 WEIR_API void weir_stream_cancel(weir_stream *s);
 
 /* weir_stream_cancel(), and wait until all functions have returned and all items have an outcome,
- * at most timeout_ms. What is left then fails with "Shutdown" by the rule of attempts. Not in a
+ * at most timeout_ms. The remaining jobs then fail with "Shutdown", by the rule of attempts. Not in
+ * a
  * callback. Errors: WEIR_ETIMEOUT (items were failed so), and those of weir_stop(). */
 WEIR_API weir_code weir_stream_stop(weir_stream *s, int64_t timeout_ms, weir_error *err);
 

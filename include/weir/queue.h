@@ -53,8 +53,8 @@ typedef struct weir_options {
 } weir_options;
 
 /* Open the queue at `url`: "sqlite:jobs.db", "sqlite:/var/lib/x/jobs.db?durability=os",
- * "redis://host", "http://host:7340", "mem:" (docs/stores.md has all of them). A store that is not
- * there is made, except for reading. `opt` may be NULL. On success *out belongs
+ * "redis://host", "http://host:7340", "mem:" (docs/stores.md has all of them). A missing store is
+ * made, unless read_only is set. `opt` may be NULL. On success *out belongs
  * to the caller: weir_close(). Errors: WEIR_EINVAL (URL), WEIR_EBUSY (names the owner's pid),
  * WEIR_ENOENT (for reading, not there), WEIR_EREADONLY (no permission to write), WEIR_ECORRUPT,
  * WEIR_EVERSION, WEIR_EUNAVAIL (a server, not there). */
@@ -194,8 +194,8 @@ WEIR_API weir_code weir_retry_async(weir_queue *q, uint64_t id, weir_future **f,
 WEIR_API weir_code weir_promote(weir_queue *q, uint64_t id, weir_error *err);
 WEIR_API weir_code weir_promote_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
 
-/* Do not do it: inactive, delayed or active becomes cancelled. A running handler learns of it
- * (weir_job_cancelled()), and whatever it answers comes too late. */
+/* Cancel a job that is inactive, delayed or active. weir_job_cancelled() returns true in its
+ * running handler, whose outcome is rejected. */
 WEIR_API weir_code weir_cancel(weir_queue *q, uint64_t id, weir_error *err);
 WEIR_API weir_code weir_cancel_async(weir_queue *q, uint64_t id, weir_future **f, weir_error *err);
 
@@ -243,7 +243,7 @@ typedef struct weir_cursor {
     uint64_t id;
 } weir_cursor;
 
-/* What a list is ordered by; of jobs with the same value, by id. */
+/* The order of a list; jobs with the same value are ordered by id. */
 typedef enum weir_sort {
     WEIR_SORT_USUAL = 0,        /* see weir_query */
     WEIR_SORT_ID,
@@ -330,7 +330,7 @@ typedef struct weir_keep {
 #define WEIR_DEFAULT_KEEP_FAILED_MS   (INT64_C(90) * 86400 * 1000)
 enum { WEIR_DEFAULT_KEEP_COMPLETE = 100000 };
 
-/* Settings of a type; those of the type "*" hold for every type that has none of its own. */
+/* Settings of a type. The type "*" has the settings of every type without its own. */
 typedef struct weir_settings {
     weir_keep keep_complete;
     weir_keep keep_failed;      /* also for cancelled ones */
@@ -398,7 +398,7 @@ typedef struct weir_info {
     int64_t         owner_pid;      /* sqlite: the process that owns the file; 0: none */
     char            owner[64];      /* ... its program: weir_options.name */
     uint32_t        peers;          /* ... other processes that work through it, without this one.
-                                       A queue that is open for reading does not learn it: 0 */
+                                       0 in a queue that is open for reading */
     int64_t         used_bytes;     /* of what bounds the store: of the file's disk (by everybody),
                                        or of the memory of the Redis, of several the fullest ... */
     int64_t         limit_bytes;    /* ... and how much there is; 0: no limit, or it is not known */
@@ -412,7 +412,7 @@ WEIR_API weir_code weir_get_info_async(weir_queue *q, weir_info *out, weir_futur
 
 /* ---- types ---- */
 
-/* No worker takes jobs of a paused type; those that run or that a pool has taken ahead go on. "*"
+/* No worker takes jobs of a paused type; jobs that run, or that a pool has prefetched, go on. "*"
  * pauses all of them (resuming one type does not undo that). The type need not exist yet. */
 WEIR_API weir_code weir_pause(weir_queue *q, const char *type, weir_error *err);
 WEIR_API weir_code weir_pause_async(weir_queue *q, const char *type, weir_future **f,
@@ -452,11 +452,11 @@ typedef struct weir_imported {
 } weir_imported;
 
 /* Put n jobs in (at most WEIR_MAX_IMPORT) as they are: state, times, attempts, delivery, error,
- * result, log. One that is active comes in as inactive: nobody has it here. A job keeps its id
+ * result, log. An active job is imported as inactive. A job keeps its id
  * (ids given later are higher) unless it has none or new_id says so. When there is a job with
  * that id, type and created_at, it is the same one, imported before: so a call can be repeated.
- * Each job is put in, or not, by itself: out[i] says so; `out` may be NULL. What its type keeps
- * holds for it too, once it is in. Type counters (executions, work time) stay as they are.
+ * Each job is put in, or not, by itself: out[i] says so; `out` may be NULL. The retention of its
+ * type applies to an imported job. Type counters (executions, work time) stay as they are.
  * Errors: WEIR_EINVAL, WEIR_ELIMIT; they name the job and its member ("jobs[3].attempts: ..."),
  * and none was put in. */
 WEIR_API weir_code weir_import(weir_queue *q, const weir_incoming *jobs, size_t n,

@@ -22,8 +22,8 @@ extern "C" {
  * A job whose worker died (weir_job.lost > 0) is a suspect: perhaps it kills its workers. It must
  * run alone, so that no other job is lost with it again. A worker that is not busy gets a suspect
  * as the only job of an answer, and must then be given nothing else until that has ended. A busy
- * one gets the jobs behind it, and learns that a suspect waits: let it finish what it has, and
- * take for it again when it is not busy. weir_process(), and weir_take() without `remote`, do so by
+ * worker gets the next jobs, and suspect_waits is set: let it finish its jobs, and take for it
+ * again when it is not busy. weir_process(), and weir_take() without `remote`, do so by
  * themselves. */
 
 /* ---- finish ---- */

@@ -26,7 +26,7 @@ typedef struct weir_retryqueue_options {
                                    in a second set until weir_retryqueue_done() or _fail(), and
                                    is popped again after hold_ms (at least once) */
     int64_t     backoff_ms;     /* a task that failed n times waits n * backoff_ms; 0: 2000 */
-    int32_t     max_failures;   /* a task with so many failures is discarded; 0: 2 */
+    int32_t     max_failures;   /* failures after which a task is discarded; 0: 2 */
     /* Lua that chooses what is popped; NULL: all that is due, oldest first. Runs in Redis, with
      * KEYS[1] the set, ARGV[1] the lowest score that is due, ARGV[2] WEIR_RETRY_MAX, ARGV[3] how
      * many are wanted, ARGV[4] the time in ms. It returns a list of members, which are then removed

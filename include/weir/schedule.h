@@ -182,8 +182,8 @@ WEIR_API void weir_schedules_free(weir_schedules *list);
 
 /* ---- from store to store ---- */
 
-/* Put a schedule as it was in another store: with its history and its next firing. One that is
- * there under this name stays as it is, which *existed says (it may be NULL); but a parked one is
+/* Put a schedule as it was in another store: with its history and its next firing. If a schedule of
+ * this name exists, nothing changes and *existed is true (`existed` may be NULL); a parked one is
  * replaced. Without created_at it is a new one. */
 WEIR_API weir_code weir_schedule_import(weir_queue *q, const weir_schedule *s, bool *existed,
                                         weir_error *err);
@@ -200,7 +200,7 @@ WEIR_API weir_code weir_schedule_park(weir_queue *q, const char *name, weir_sche
                                       weir_error *err);
 WEIR_API weir_code weir_schedule_park_async(weir_queue *q, const char *name, weir_schedules **out,
                                             weir_future **f, weir_error *err);
-/* Let it fire again. One that is not parked stays as it is. */
+/* Let a parked schedule fire again. A schedule that is not parked does not change. */
 WEIR_API weir_code weir_schedule_unpark(weir_queue *q, const char *name, weir_error *err);
 WEIR_API weir_code weir_schedule_unpark_async(weir_queue *q, const char *name, weir_future **f,
                                                weir_error *err);

@@ -102,7 +102,7 @@ WEIR_API char *weir_task_json(const weir_task *task, size_t *out_len);
 
 /* ---- delayqueue.properties ---- */
 
-/* What delayqueue's file says. A name that is not in it is "" or false. */
+/* The settings of delayqueue.properties. A missing name is "" or false. */
 typedef struct weir_task_properties {
     char queue_key[WEIR_MAX_TASK_TEXT + 1];     /* QueueKey: the prefix of the queue on Redis */
     char table[WEIR_MAX_TASK_TEXT + 1];         /* TaskTableName: of the table and the view */
@@ -251,7 +251,7 @@ typedef struct weir_task_service {
                                        that and `run` is not called. NULL: none */
     /* After each run, with its outcome: what `before` or `run` returned, or what became of the task
      * meanwhile. WEIR_ETIMEOUT: it has timed out; WEIR_ESTALE: it was cancelled or removed, or its
-     * lease ended. What the handler answered is ignored then. NULL: none. */
+     * lease ended. The handler's outcome is then ignored. NULL: none. */
     void        (*after)(const weir_task *task, weir_code outcome, void *ctx);
     void         *ctx;
     void         *reserved[WEIR_RESERVED];

@@ -107,8 +107,8 @@ WEIR_API weir_code weir_stop(weir_queue *q, const char *type, int64_t timeout_ms
  * of your own. The answer is an exit status: 0 after a clean stop, if the store works then (see
  * weir_ready()).
  *
- * While it runs, a pool retries what the store does not take. To learn of that, listen for
- * WEIR_EVENT_ERROR and ask weir_ready(). */
+ * While the store takes no changes, a pool keeps its outcomes and retries them. WEIR_EVENT_ERROR
+ * and weir_ready() report this. */
 WEIR_API int weir_run(weir_queue *q, weir_error *err);
 enum { WEIR_DRAIN_MS = 30000 };
 
@@ -179,8 +179,9 @@ typedef struct weir_taking {
 
 /* Take jobs, best first. out[0..*n_out) belong to the caller: end each with weir_job_done(),
  * weir_job_fail() or weir_job_return(), then weir_job_free(). None waiting is WEIR_OK with *n_out
- * 0. A job whose worker died comes alone, when this process has no other; while it has that one,
- * and while it should finish others for its sake, there are none, too. The queue must be open as
+ * 0. A job whose worker died (a suspect) is returned alone, and only when this process holds no
+ * other job. While this process holds a suspect, or must first finish other jobs because of one,
+ * weir_take() returns no job. The queue must be open as
  * long as they are used. */
 WEIR_API weir_code weir_take(weir_queue *q, const weir_taking *what, weir_job **out, size_t *n_out,
                              weir_error *err);

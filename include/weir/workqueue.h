@@ -7,7 +7,8 @@
  *
  * Work waits in memory or, if the queue has a store, as jobs in it. If its body is an object with
  * "accepted_reply" or "accepted-reply", the queue sends {"status":"accepted"} to the address named
- * there. Of processes that open one address, one serves it. docs/bus.md has the details. */
+ * there. If several processes open one address, one of them serves it. docs/bus.md has the details.
+ * */
 #ifndef WEIR_WORKQUEUE_H
 #define WEIR_WORKQUEUE_H
 

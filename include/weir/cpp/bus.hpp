@@ -46,7 +46,7 @@ private:
     bool                                             local_ = false;
 };
 
-/* A message; move-only. One that a handler got is valid until it returns: keep() makes another that
+/* A message; move-only. A message is valid until its handler returns: keep() makes a copy that
  * stays. It must be gone before its bus. */
 class Message {
 public:

@@ -23,7 +23,7 @@ struct JobOut {
     weir_job *job = nullptr;
 };
 
-/* An open queue. Whatever needs it to be open has a share: the last one closes it. */
+/* An open queue. Each object that needs the queue open shares it: the last one closes it. */
 class Open {
 public:
     explicit Open(weir_queue *queue) : q(queue) {}

@@ -231,7 +231,7 @@ static int run_import(cli *c, const void *values)
 const command cmd_import = {
     .name = "import", .group = GROUP_STORE, .args = "[FILE|-]", .max_args = 1, .words = "<file>",
     .summary = "put jobs and schedules in that `weir export` wrote",
-    .help = "Jobs come in as they were, with their ids; one that was active comes in as inactive. "
+    .help = "Jobs keep their ids and states; an active job is imported as inactive. "
             "A job or schedule that is there already is left as it is, so the command can be "
             "repeated. A line that is no job is named and ends the command; the jobs before it "
             "are in. Exit status 4 when an id or a unique key is another job's here.",

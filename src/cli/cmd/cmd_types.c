@@ -108,7 +108,7 @@ static const weir_settings *settings_of(const weir_stats *s, const char *type)
     return &s->all.settings;
 }
 
-/* What is not named stays as it is. */
+/* Settings that are not given do not change. */
 static weir_code configure(cli *c, weir_queue *q, const types_opts *o, const cli_types *types,
                            const weir_settings *changes)
 {
@@ -169,8 +169,8 @@ static int run_types(cli *c, const void *values)
 const command cmd_types = {
     .name = "types", .group = GROUP_LOOK, .args = "[TYPE...]", .max_args = -1, .words = "<type>",
     .summary = "list the types, or change their settings",
-    .help = "The settings of the type `*` hold for every type that has none of its own. What is "
-            "not named stays as it is. Jobs beyond new limits are removed immediately.\n\n"
+    .help = "Every type without its own settings has those of the type `*`. Settings that are not "
+            "given do not change. Jobs beyond new limits are removed immediately.\n\n"
             "KEEP is an age, a number of jobs or both: 7d, 1000, 7d,1000; or `forever`, or "
             "`default`: complete jobs 7 days, and at most 100,000 of a type; failed and cancelled "
             "ones 90 days; in the layouts of Kue forever.",
