@@ -112,6 +112,21 @@
 #define WEIR_SPEC_TEXTS(X) WEIR_SPEC_FIELDS(WEIR__TEXT, X)
 #define WEIR_SPEC_BYTES(X) WEIR_SPEC_FIELDS(WEIR__BYTES, X)
 
+/* ---- versions of what is stored ----
+ *
+ * A store keeps its version beside the jobs, and weir refuses another one. A change of the rows
+ * above raises both versions; a change of what else a store keeps (store/sqlite/schema.c, the keys
+ * and records of store/redis/layout) raises that of this store. Behind each version stands what the
+ * rows come to in it: the columns of a table; the bytes of numbers, and the texts, of a record in
+ * Redis. The stores compare these, so rows that change without a version do not compile. */
+enum {
+    WEIR__FILE_VERSION = 8,
+    WEIR__FILE_COLUMNS = 40,
+    WEIR__REDIS_VERSION = 5,
+    WEIR__REDIS_BYTES = 120,
+    WEIR__REDIS_TEXTS = 9
+};
+
 /* ---- code for some fields, by their life ---- */
 
 /* All that are stored; those that add gives; those that nothing changes after that; those that

@@ -106,10 +106,11 @@ def places_of_call():
     ]
 
 
-def raised(file, **by):
-    """A place where numbers are raised: (file, text before, text after)."""
+def raised(**by):
+    """Numbers that follow each other and are raised: (file, text before, text after)."""
+    file, names = 'src/core/job_fields.h', list(by)
     with open(os.path.join(SOURCE, file), encoding='utf-8') as f:
-        before = re.search(r'enum \{ [^}]*' + next(iter(by)) + r'[^}]*\}', f.read()).group()
+        before = re.search(rf'{names[0]} = .*?{names[-1]} = \d+', f.read(), re.S).group()
     after = before
     for name, n in by.items():
         after = re.sub(rf'\b{name} = (\d+)', lambda m, n=n: f'{m.group()[:-len(m.group(1))]}'
@@ -158,10 +159,9 @@ def places_of_field():
          '    R(X, TEXT,    search_keys,        KEYS,     "search_keys")',
          '    R(X, INT, toy, MS, "toy") \\\n'
          '    R(X, TEXT,    search_keys,        KEYS,     "search_keys")'),
-        ('a new version of the tables',
-         *raised('src/store/sqlite/schema.c', VERSION=1, COLUMNS=2)),
-        ('a new version in Redis', *raised('src/store/redis/layout/layout.h', REDIS_VERSION=1,
-                                           REDIS_HEADS_OF_VERSION=7, REDIS_TEXTS_OF_VERSION=1)),
+        ('a new version of files', *raised(WEIR__FILE_VERSION=1, WEIR__FILE_COLUMNS=2)),
+        ('a new version in Redis', *raised(WEIR__REDIS_VERSION=1, WEIR__REDIS_BYTES=7,
+                                           WEIR__REDIS_TEXTS=1)),
         ('its meaning', 'src/core/job.c', '        .ttl_ms = spec->ttl_ms,',
          '        .ttl_ms = spec->ttl_ms,\n        .toy = spec->toy,'),
     ]

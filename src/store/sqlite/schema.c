@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The version of the tables, and how many columns `job` has in it. */
-enum { VERSION = 8, COLUMNS = 40 };
-_Static_assert((int)SQL_C_END == COLUMNS, "the columns of job have changed: raise VERSION, too");
+_Static_assert((int)SQL_C_END == WEIR__FILE_COLUMNS,
+               "the columns have changed: raise WEIR__FILE_VERSION (core/job_fields.h), too");
 
-/* type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
+/* The tables of WEIR__FILE_VERSION.
+ *
+ * type    what a job may be of, its settings, and how many jobs are in which state. Row 1 is "*".
  *         The counts are those of jobs up to row 1's counted_id, and active ones may be counted as
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
@@ -89,7 +90,7 @@ static weir_code create(sqlite3 *db, const char *path, weir_error *err)
     uint32_t number;
     sqlite3_randomness(sizeof number, &number);
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d;"
-             "PRAGMA schema_version = %d; COMMIT", SQ_APPLICATION_ID, VERSION,
+             "PRAGMA schema_version = %d; COMMIT", SQ_APPLICATION_ID, WEIR__FILE_VERSION,
              (int)(number >> 2 | 1u << 28));
     int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (!rc)
@@ -148,10 +149,10 @@ weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_er
         rc = create(db, path, err);
     else if (app != SQ_APPLICATION_ID)
         return weir_fail(err, WEIR_ECORRUPT, "%s is a database, but not weir's", name);
-    else if (version != VERSION)
+    else if (version != WEIR__FILE_VERSION)
         return weir_fail(err, WEIR_EVERSION,
                          "%s has schema version %lld, this weir reads version %d only: export its "
                          "jobs with the weir that wrote it, and import them", name,
-                         (long long)version, VERSION);
+                         (long long)version, WEIR__FILE_VERSION);
     return rc || read_only ? rc : use_wal(db, path, err);
 }

@@ -74,16 +74,16 @@ static weir_code agree(redis_store *s, uint32_t *parts, weir_error *err)
         rc = ask(s, prefix, "HSETNX", "partitions", s->url.partitions ? s->url.partitions : 1,
                  &dummy, err);
     if (!rc && !version)
-        rc = ask(s, prefix, "HSETNX", "version", REDIS_VERSION, &dummy, err);
+        rc = ask(s, prefix, "HSETNX", "version", WEIR__REDIS_VERSION, &dummy, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "version", 0, &version, err);
     if (!rc)
         rc = ask(s, prefix, "HGET", "partitions", 0, &n, err);
     if (rc)
         return rc;
-    if (version != REDIS_VERSION)
+    if (version != WEIR__REDIS_VERSION)
         return weir_fail(err, WEIR_EVERSION, "queue \"%s\" has layout version %" PRId64
-                         ", this weir knows %d", s->url.prefix, version, REDIS_VERSION);
+                         ", this weir knows %d", s->url.prefix, version, WEIR__REDIS_VERSION);
     if (n < 1 || n > WEIR_REDIS_MAX_PARTITIONS)
         return weir_fail(err, WEIR_ECORRUPT, "queue \"%s\": %" PRId64 " partitions, must be 1 "
                          "to %d", s->url.prefix, n, WEIR_REDIS_MAX_PARTITIONS);

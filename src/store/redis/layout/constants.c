@@ -147,9 +147,9 @@ static void put_common(void)
     REDIS(PASSED);
     REDIS(FIRST_STEP);
     REDIS(AT_ONCE);
-    REDIS(VERSION);
     REDIS(GRACE_MS);
     REDIS(CLOCK_SLACK_MS);
+    put("", "VERSION", WEIR__REDIS_VERSION);
 #define WEIR(name) put("", #name, WEIR_##name)
     WEIR(MAX_LOG);
     WEIR(MAX_PASSED);

@@ -203,14 +203,12 @@ enum {
 /* Data of at most so many bytes is kept in the spec. Kinds of events: see the message. */
 enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STAMP_MS = 50 };
 
-/* The version of the native layout, in its META, and what a record has in it: bytes of numbers and
- * texts. */
-enum { REDIS_VERSION = 5, REDIS_HEADS_OF_VERSION = 120, REDIS_TEXTS_OF_VERSION = 9 };
+/* The native layout has the version of records in its META. */
 #define REDIS__IS_TEXT(m, name, k, j, s, l, part, ...) +(REDIS_IN_##part != REDIS_IN_NONE)
-_Static_assert((int)REDIS_SPEC_HEAD + (int)REDIS_RUN_HEAD == REDIS_HEADS_OF_VERSION &&
+_Static_assert((int)REDIS_SPEC_HEAD + (int)REDIS_RUN_HEAD == WEIR__REDIS_BYTES &&
                    0 WEIR_JOB_TEXTS(REDIS__IS_TEXT) WEIR_JOB_BYTES(REDIS__IS_TEXT) ==
-                       REDIS_TEXTS_OF_VERSION,
-               "the records of a job have changed: raise REDIS_VERSION, too");
+                       WEIR__REDIS_TEXTS,
+               "records have changed: raise WEIR__REDIS_VERSION (core/job_fields.h), too");
 
 /* Specs in a piece: how many it has (1 byte), the length of each (2 bytes), the specs. */
 enum { REDIS_PIECE = 16 };
