@@ -120,8 +120,11 @@ case_the_lease_of_a_job_is_shown() {
     status 0 weir explain 1
     tr -s '\n ' ' ' <out >words
     has words "Its lease ends in"
-    status 0 weir --store sqlite:served.db get 1 --json     # beside its owner: nobody knows
-    hasnt out lease_until
+    status 0 weir --store sqlite:served.db get 1 --json     # beside its owner, which is asked
+    has out lease_until
+    status 0 weir --store sqlite:served.db explain 1
+    tr -s '\n ' ' ' <out >words
+    has words "Its lease ends in"
     touch go
     wait $work
     status 0 weir get 1

@@ -193,7 +193,7 @@ static int each_arg(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id)
     for (int i = 0; i < c->n_args; i++)
         if ((!named || is_id(c->args[i])) && opt_id(c->args[i], &id, &c->err))
             return cli_usage(c, "%s", c->err.msg);
-    if (cli_open(c, CLI_LOOK, &q))
+    if (cli_open(c, CLI_ASK, &q))
         return cli_fail(c);
     for (int i = 0; i < c->n_args; i++) {
         if (i && !c->json)
