@@ -56,7 +56,9 @@ look() {
             need nodejs command -v node
             need npm command -v npm
             need python3 command -v python3
-            need python3-pip debian_python pip setuptools wheel     # installs the client
+            need python3-pip debian_python pip              # installs the client
+            need python3-setuptools debian_python setuptools
+            need python3-wheel debian_python wheel
             need mypy command -v mypy           # checks its types
             need prometheus command -v promtool             # checks alert rules
             need sqlite3 command -v sqlite3     # copies a store
@@ -122,17 +124,27 @@ else
     cannot "installing packages needs root or sudo"
 fi
 
-echo "weir: installing$missing"
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
-# shellcheck disable=SC2086
-if ! { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y update &&
-       $as_root env DEBIAN_FRONTEND=noninteractive \
-           apt-get -q -y install --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
-    tail -n 20 "$log" >&2
-    cannot "apt-get could not install them (its last lines are above)"
-fi
+apt() {     # apt ARGUMENTS...
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null >>"$log" 2>&1 ||
+        { tail -n 20 "$log" >&2
+          cannot "apt-get could not install them (its last lines are above)"; }
+}
 
+echo "weir: installing$missing"
 wanted=$missing
+apt update
+# shellcheck disable=SC2086
+apt install --no-install-recommends $missing
 look "$@"
-[ -z "$missing" ] || cannot "apt-get installed$wanted, and yet something is not found"
+[ -n "$missing" ] || exit 0
+
+# dpkg may count a package as installed whose files were deleted.
+echo "weir: installing$missing again: their files are missing"
+# shellcheck disable=SC2086
+apt install --no-install-recommends --reinstall $missing
+look "$@"
+[ -n "$missing" ] || exit 0
+tail -n 20 "$log" >&2
+cannot "apt-get installed$wanted, and yet something is not found (its last lines are above)"
