@@ -11,6 +11,11 @@
 #include "weir/data.h"
 #include "weir/schedule.h"
 
+/* Nothing in a store says which conditions its workers have. */
+#define NO_WORKER                                                                                \
+    ": it seems that no worker is there, or that the conditions of those that are (--when) are " \
+    "not true for this job."
+
 /* All that is looked at. */
 typedef struct facts {
     weir_job              *job;
@@ -73,15 +78,15 @@ static weir_remedy explain_waiting(const facts *f, weir_buf *why)
                          active == 1 ? "is" : "are");
         remedy = WEIR_REMEDY_ADD_WORKERS;
     } else if (!f->type->last_taken_at && j->delivery) {
-        weir__buf_str(why, ". None of them is running.");
+        weir__buf_str(why, ". None of them is running" NO_WORKER);
         remedy = WEIR_REMEDY_START_WORKER;
     } else if (!f->type->last_taken_at) {
-        weir__buf_printf(why, ". No worker has ever taken a job of type %s.", j->type);
+        weir__buf_printf(why, ". No worker has ever taken a job of type %s" NO_WORKER, j->type);
         remedy = WEIR_REMEDY_START_WORKER;
     } else if (f->now - f->type->last_taken_at > QUIET_MS) {
         weir__buf_str(why, ". None of them is running, and the last was taken ");
         say_ago(why, f->now, f->type->last_taken_at);
-        weir__buf_str(why, ": it seems that no worker is there.");
+        weir__buf_str(why, NO_WORKER);
         remedy = WEIR_REMEDY_START_WORKER;
     } else {
         weir__buf_str(why, ".");
