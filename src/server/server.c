@@ -8,6 +8,7 @@
 
 #include "server/access/audit.h"
 #include "server/bus/bus.h"
+#include "server/live/holds.h"
 #include "server/live/hub.h"
 #include "server/http/inner.h"
 #include "server/live/longpoll.h"
@@ -110,6 +111,8 @@ static weir_code start(srv_server *s, weir_error *err)
         rc = srv_longpolls_create(&s->polls, s->q, &s->counters, err);
     if (!rc)
         rc = srv_workers_create(&s->workers, s->q, err);
+    if (!rc)
+        rc = srv_holds_create(&s->holds, s->q, err);
     if (!rc)
         rc = srv_hub_create(&s->hub, s->q, s->opt.limits.event_keep_ms, err);
     if (!rc)
@@ -343,6 +346,7 @@ void srv_destroy(srv_server *s)
         free((char *)s->origins[i]);
     srv_hub_destroy(s->hub);
     srv_replays_destroy(s->replays);
+    srv_holds_destroy(s->holds);
     srv_workers_destroy(s->workers);
     srv_longpolls_destroy(s->polls);
     srv_quotas_destroy(s->quotas);

@@ -58,6 +58,7 @@ static const struct {
     { "POST", "/job", "job.add" },
     { "PUT", "/job", "job.add" },
     { "POST", "/v1/take", "job.take" },
+    { "POST", "/v1/observe", "job.observe" },
     { "POST", "/v1/finish", "job.finish" },
     { "POST", "/v1/renew", "job.renew" },
     { "POST", "/v1/jobs/{id}/log", "job.log" },

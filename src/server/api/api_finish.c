@@ -9,6 +9,7 @@
 #include "server/http/body.h"
 #include "server/http/inner.h"
 #include "server/api/take.h"
+#include "server/live/holds.h"
 #include "server/live/workers.h"
 
 /* ---- tokens of one type ---- */
@@ -259,8 +260,10 @@ static void note_ended(srv_request *r, const finishing *fin)
         const item *it = (const item *)fin->all.items.item + i;
         if (it->foreign)
             continue;
-        if (!e->err.code || e->err.code == WEIR_ESTALE)
+        if (!e->err.code || e->err.code == WEIR_ESTALE) {
             srv_workers_ended(r->server->workers, it->id, it->delivery);
+            srv_holds_ended(r->server->holds, it->id, it->delivery);
+        }
         e++;
     }
 }

@@ -113,8 +113,7 @@ static void give_back(srv_taking *t, srv_then *then)
     srv_await(r, rc, &err, f, then);
 }
 
-/* The job, and the trace context of this execution if it has one. */
-static void job_json(weir_buf *out, const weir_job *job)
+void srv_taken_json(weir_buf *out, const weir_job *job)
 {
     char trace[WEIR_TRACEPARENT_LEN + 1];
     weir__job_json(out, job);
@@ -130,7 +129,7 @@ static void add_jobs(const srv_taking *t, weir_buf *out)
     for (size_t i = 0; i < t->n_jobs; i++) {
         if (i)
             weir__buf_char(out, ',');
-        job_json(out, t->jobs[i]);
+        srv_taken_json(out, t->jobs[i]);
     }
     weir__buf_str(out, "]}");
 }

@@ -97,7 +97,8 @@ static void parameters(weir_buf *b, const srv_route *r)
 static const char *media_type(const char *schema)
 {
     static const struct { const char *schema, *type; } others[] = {
-        { "Events", "text/event-stream" }, { "Metrics", "text/plain" }
+        { "Events", "text/event-stream" }, { "Items", "text/event-stream" },
+        { "Metrics", "text/plain" }
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(schema, others[i].schema) == 0)

@@ -17,6 +17,7 @@ extern const srv_route srv_jobs_routes[];
 extern const srv_route srv_kue_routes[];
 extern const srv_route srv_log_routes[];
 extern const srv_route srv_metrics_routes[];
+extern const srv_route srv_observe_routes[];
 extern const srv_route srv_openapi_routes[];
 extern const srv_route srv_push_routes[];
 extern const srv_route srv_schedules_routes[];
@@ -50,6 +51,7 @@ const srv_route *const srv_routes[] = {
     srv_eventbus_routes,
     srv_types_routes,
     srv_take_routes,
+    srv_observe_routes,
     srv_finish_routes,
     srv_workers_routes,
     srv_workqueues_routes,

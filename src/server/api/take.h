@@ -39,6 +39,9 @@ bool srv_taking_enter(srv_taking *t, bool only_alone);
 /* The answer of the store is there. */
 void srv_taking_took(srv_taking *t, bool failed);
 
+/* A job, and the trace context of this execution if it has one. */
+void srv_taken_json(weir_buf *out, const weir_job *job);
+
 /* Answer with the jobs, as the last member of the object that is begun in `out`. When there is
  * nobody to give them to, or no memory, they are given back, and `again` shall answer without. */
 void srv_taking_give(srv_taking *t, int status, weir_buf *out, srv_then *again);

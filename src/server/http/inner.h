@@ -153,6 +153,7 @@ struct srv_server {
     srv_counters    counters;
     struct srv_longpolls *polls;       /* takes that wait */
     struct srv_workers *workers;     /* that were seen */
+    struct srv_holds   *holds;       /* jobs that streams have sent */
     struct srv_hub     *hub;         /* events for those who listen */
     struct srv_replays *replays;     /* answers to batches */
 };
@@ -184,6 +185,11 @@ void srv_thread_close(srv_thread *thread);          /* close every connection */
 srv_exchange *srv_exchange_create(srv_conn *c);
 void srv_exchange_free(srv_exchange *x);
 const char *srv_field_value(const srv_exchange *x, const char *name, size_t *count);
+
+/* sse.c: a stream of events or jobs is one more listener, until it leaves. False: there are too
+ * many, and the request was answered. */
+bool srv_stream_admit(srv_request *r);
+void srv_stream_leave(srv_request *r);
 
 /* sse.c: the thread has no connections any more; its loop has ended */
 void srv_sse_close(srv_thread *thread);

@@ -49,16 +49,38 @@ typedef struct srv_sse {
     weir_buf   all, some;           /* what goes out, to all or to one */
 } sse;
 
+/* ---- how many there are ---- */
+
+bool srv_stream_admit(srv_request *r)
+{
+    _Atomic int64_t *count = &r->server->counters.listeners;
+    int64_t          max = srv_settings(r)->limits.listeners;
+    if (!srv_share_take(r, SRV_SHARE_LISTENERS))
+        return false;
+    if (atomic_fetch_add(count, 1) < max)
+        return true;
+    srv_stream_leave(r);
+    atomic_fetch_add(&r->server->counters.listeners_refused, 1);
+    srv_reply_status(r, 503, "listeners", "too many listeners (limit %" PRId64
+                     ", SRV_MAX_LISTENERS); try again later", max);
+    return false;
+}
+
+void srv_stream_leave(srv_request *r)
+{
+    srv_share_give(r, SRV_SHARE_LISTENERS);
+    atomic_fetch_sub(&r->server->counters.listeners, 1);
+}
+
 /* ---- sending ---- */
 
 static void forget(listener *l)
 {
     sse *s = l->s;
     weir__list_remove(&s->listeners, &l->link);
-    srv_share_give(l->r, SRV_SHARE_LISTENERS);
     if (--s->n == 0)
         srv_hub_leave(s->hub, &s->reader);
-    atomic_fetch_sub(&s->thread->server->counters.listeners, 1);    /* last: it has left then */
+    srv_stream_leave(l->r);             /* last: it has left then */
 }
 
 /* The last message it gets. */
@@ -357,10 +379,9 @@ static bool read_filter(srv_request *r, listener *l)
 
 static void handle_events(srv_request *r)
 {
-    _Atomic int64_t *count = &r->server->counters.listeners;
-    weir_error       err = { 0 };
-    listener        *l = srv_alloc(r, sizeof *l);
-    sse             *s = reader_of(r->conn->thread);
+    weir_error err = { 0 };
+    listener  *l = srv_alloc(r, sizeof *l);
+    sse       *s = reader_of(r->conn->thread);
     if (!l || !s) {
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         return;
@@ -372,21 +393,10 @@ static void handle_events(srv_request *r)
         srv_reply(r, 200, "text/event-stream", &(weir_buf){ 0 });
         return;
     }
-    if (!srv_share_take(r, SRV_SHARE_LISTENERS))
+    if (!srv_stream_admit(r))
         return;
-    int64_t max = srv_settings(r)->limits.listeners;
-    if (atomic_fetch_add(count, 1) >= max) {
-        atomic_fetch_sub(count, 1);
-        srv_share_give(r, SRV_SHARE_LISTENERS);
-        atomic_fetch_add(&r->server->counters.listeners_refused, 1);
-        srv_reply_status(r, 503, "listeners",
-                         "too many listeners (limit %" PRId64 ", SRV_MAX_LISTENERS); try again "
-                         "later", max);
-        return;
-    }
     if (come(l, &err)) {
-        atomic_fetch_sub(count, 1);
-        srv_share_give(r, SRV_SHARE_LISTENERS);
+        srv_stream_leave(r);
         srv_reply_error(r, &err);
         return;
     }
