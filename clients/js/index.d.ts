@@ -239,7 +239,8 @@ export interface Consumer {
 
 /** The event bus of a server. */
 export class Bus {
-    constructor(url?: string, options?: { token?: string });
+    /** A list: servers on one store, tried in turn. */
+    constructor(url?: string | readonly string[], options?: { token?: string });
     close(): void;
     publish(address: string, body?: unknown, options?: MessageOptions): Promise<void>;
     send(address: string, body?: unknown, options?: MessageOptions): Promise<void>;

@@ -601,7 +601,8 @@ const { BusError, Message, Bus } = (() => {
 //
 //     import { Bus } from 'weir';
 //
-//     const bus = new Bus();          // the server of WEIR_STORE; or new Bus('http://...', { token: 'wtk_...' })
+//     const bus = new Bus();          // the server of WEIR_STORE; or new Bus('http://...', { token: 'wtk_...' });
+//                                     // or a list of servers on one store, which are tried in turn
 //     await bus.consume('square', (message) => message.body ** 2);
 //     console.log((await bus.request('square', 7, { timeoutMs: 1000 })).body);      // 49
 //     await bus.publish('news', { text: 'it works' }, { headers: { from: 'ann' } });
@@ -681,7 +682,7 @@ class Message {
 }
 
 class Bus {
-    #server;
+    #servers;                   // the first is tried next, or is the one in use
     #line;                      // the connection; undefined: there is none
     #up = false;                // it is there, and the server knows our consumers
     #closed = false;
@@ -692,12 +693,16 @@ class Bus {
     #fences = [];               // pings that are not answered, in order: { id, what, resolve, reject }
     #requests = new Map();      // reply address to { resolve, reject, timer }
     #consumers = new Map();     // address to handlers; the first has the next turn
-    #processors = new Set();    // functions that register processors
+    #processors = new Set();    // { ask, concurrency }
     #stop = new AbortController();
 
-    /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. */
+    /** Without arguments, in Node: the server of WEIR_STORE (else this machine's), and WEIR_TOKEN. A list of
+     *  addresses is of servers on one store: when the one in use is lost, the next is tried. */
     constructor(url, { token } = {}) {
-        this.#server = findServer(url, token);
+        const urls = Array.isArray(url) ? url : [url];
+        if (!urls.length)
+            throw new TypeError('the list of servers is empty; expected at least one address');
+        this.#servers = urls.map((one) => findServer(one, token));
         void this.#run();
     }
 
@@ -798,20 +803,18 @@ class Bus {
             if (body?.status !== 'ok')
                 throw new BusError(body?.message ?? `${address}: not a work queue`);
         };
-        const register = async () => {
+        const one = { ask, concurrency };
+        try {
             for (let i = 0; i < concurrency; i++)
                 await ask('register');
-        };
-        try {
-            await register();
         } catch (why) {
             await consumer.close();
             throw why;
         }
-        this.#processors.add(register);
+        this.#processors.add(one);
         return {
             close: async () => {
-                this.#processors.delete(register);
+                this.#processors.delete(one);
                 for (let i = 0; i < concurrency && this.#up; i++)
                     await ask('unregister').catch(() => {});
                 await Promise.allSettled(running);
@@ -824,24 +827,35 @@ class Bus {
 
     async #run() {
         await trackTraces();
-        for (let wait = FIRST_PAUSE_MS; !this.#closed;) {
+        let left = this.#servers.length, wait = FIRST_PAUSE_MS, refused;    // left: to try before a pause
+        while (!this.#closed) {
             try {
-                await this.#connect(() => { wait = FIRST_PAUSE_MS; });
+                await this.#connect(this.#servers[0], () => {
+                    wait = FIRST_PAUSE_MS;
+                    refused = undefined;
+                });
             } catch (why) {
-                if (why.status >= 400 && why.status < 500)
-                    this.#down(this.#refused = why);
+                if (why instanceof BusError || (why.status >= 400 && why.status < 500))
+                    refused = why;
             }
-            if (!this.#closed)
-                await pause(wait, this.#stop.signal);
+            this.#servers.push(this.#servers.shift());
+            if (this.#closed || --left)
+                continue;
+            if (refused)
+                this.#down(this.#refused = refused);
+            await pause(wait, this.#stop.signal);
+            left = this.#servers.length;
             wait = Math.min(wait * 2, LAST_PAUSE_MS);
+            refused = undefined;
         }
     }
 
-    // Connect, say who we are and what we consume; returns when the connection has ended.
-    async #connect(arrived) {
+    // Connect, say who we are and what we consume; returns when the connection has ended. Throws a BusError
+    // if the server answers, but does not let us in.
+    async #connect({ base, token }, arrived) {
         const on = { text: (text) => this.#read(text) };
         const ended = new Promise((resolve) => { on.end = resolve; });
-        const line = await (inNode ? openTcp : openWebSocket)(this.#server.base, on);
+        const line = await (inNode ? openTcp : openWebSocket)(base, on);
         if (this.#closed)
             return line.close();
         this.#line = line;
@@ -854,13 +868,13 @@ class Bus {
             this.#down();
         });
         try {
-            await this.#handshake();
+            await this.#handshake(token);
         } catch (why) {
-            const refused = this.#line === line;        // it answers, but does not let us in
+            const refused = this.#line === line;
             line.close();
             await over;
             if (refused)
-                this.#down(this.#refused = why);
+                throw why;
             return;
         }
         arrived();
@@ -868,12 +882,11 @@ class Bus {
         this.#refused = undefined;
         for (const { resolve } of this.#waiting)
             resolve();
-        this.#processors.forEach((register) => void this.#again(register, line));
+        this.#processors.forEach((processor) => void this.#again(processor, line));
         await over;
     }
 
-    async #handshake() {
-        const { token } = this.#server;
+    async #handshake(token) {
         await this.#post(undefined, token && { Authorization: `Bearer ${token}` });
         await Promise.all([...this.#consumers.keys()].map((address) =>
             this.#post({ type: 'register', address }).catch((why) => {
@@ -883,10 +896,12 @@ class Bus {
     }
 
     // The server forgot our processors with the connection.
-    async #again(register, line) {
-        for (let wait = FIRST_PAUSE_MS; this.#line === line && this.#processors.has(register);) {
+    async #again(processor, line) {
+        let wait = FIRST_PAUSE_MS, slots = processor.concurrency;
+        while (slots && this.#line === line && this.#processors.has(processor)) {
             try {
-                return await register();
+                await processor.ask('register');
+                slots--;
             } catch {
                 await pause(wait, this.#stop.signal);
                 wait = Math.min(wait * 2, LAST_PAUSE_MS);

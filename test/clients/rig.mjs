@@ -1,7 +1,7 @@
 // rig.mjs - what the tests of the JavaScript client share: a server, waiting, TAP. Run as
 // TEST.mjs WEIR CLIENT-DIRECTORY.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -17,6 +17,7 @@ export class Server {
     constructor(...options) {
         this.dir = mkdtempSync(join(tmpdir(), 'weir-test-js-'));
         this.listen = '127.0.0.1:0';
+        this.store = 'mem:';
         this.options = options;
     }
 
@@ -24,7 +25,7 @@ export class Server {
         const env = { ...process.env, XDG_RUNTIME_DIR: this.dir, WEIR_DATA: this.dir };
         delete env.WEIR_STORE;
         delete env.WEIR_TOKEN;
-        this.child = spawn(weir, ['serve', '--store', 'mem:', '--data', this.dir, '--listen', this.listen,
+        this.child = spawn(weir, ['serve', '--store', this.store, '--data', this.dir, '--listen', this.listen,
             ...this.options], { env, stdio: ['ignore', 'pipe', 'inherit'] });
         this.ended = new Promise((resolve) => this.child.once('exit', resolve));
         const line = await new Promise((resolve, reject) => {
@@ -45,6 +46,25 @@ export class Server {
     remove() {
         rmSync(this.dir, { recursive: true, force: true });
     }
+}
+
+/** A Redis that keeps nothing: { url, stop() }. */
+export async function redis() {
+    const dir = mkdtempSync(join(tmpdir(), 'weir-test-js-')), socket = join(dir, 'redis.sock');
+    const child = spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--save', '', '--dir', dir],
+        { stdio: 'ignore' });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    const kill = () => child.kill('SIGKILL');
+    process.once('exit', kill);
+    await until(() => existsSync(socket));
+    return {
+        url: `redis+unix://${socket}`,
+        async stop() {
+            kill();
+            await ended;
+            rmSync(dir, { recursive: true, force: true });
+        },
+    };
 }
 
 export async function until(fn) {

@@ -1,5 +1,6 @@
 """rig.py - what the tests of the Python client share: a server, waiting, TAP. Run as
 TEST.py WEIR CLIENT-DIRECTORY."""
+import contextlib
 import os
 import subprocess
 import sys
@@ -15,8 +16,9 @@ PATIENCE_S = 60
 class Server:
     """A server in a directory of its own; its port stays the same when it is started again."""
 
-    def __init__(self, directory, *options):
+    def __init__(self, directory, *options, store=None):
         self.directory, self.listen, self.options = directory, "127.0.0.1:0", options
+        self.store = store or "sqlite:%s/jobs.db" % directory
         self.start()
 
     def start(self):
@@ -24,8 +26,8 @@ class Server:
         for name in ("WEIR_STORE", "WEIR_TOKEN"):
             env.pop(name, None)
         self.process = subprocess.Popen(
-            [WEIR, "serve", "--store", "sqlite:%s/jobs.db" % self.directory, "--data",
-             self.directory, "--listen", self.listen, *self.options], stdout=subprocess.PIPE, text=True, env=env)
+            [WEIR, "serve", "--store", self.store, "--data", self.directory, "--listen", self.listen,
+             *self.options], stdout=subprocess.PIPE, text=True, env=env)
         self.url = self.process.stdout.readline().split()[-1]
         self.listen = self.url.split("//")[1]
 
@@ -36,6 +38,21 @@ class Server:
     def stop(self):
         self.process.terminate()
         assert self.process.wait(PATIENCE_S) == 0
+
+
+@contextlib.contextmanager
+def redis():
+    """A Redis that keeps nothing: its URL."""
+    with tempfile.TemporaryDirectory() as directory:
+        at = directory + "/redis.sock"
+        process = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", at, "--save", "", "--dir",
+                                    directory], stdout=subprocess.DEVNULL)
+        try:
+            until(lambda: os.path.exists(at))
+            yield "redis+unix://" + at
+        finally:
+            process.kill()
+            process.wait()
 
 
 def until(what):

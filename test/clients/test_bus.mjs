@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { client, directory, run, Server, until, weir } from './rig.mjs';
+import { client, directory, redis, run, Server, until, weir } from './rig.mjs';
 
 const { Weir } = await client('weir.js');
 const { Bus, BusError } = await client('bus.js');
@@ -184,6 +184,43 @@ const cases = {
         assert.deepEqual(heard, [1, 2, 3]);
         await silent.close();
         assert.equal((await fails(bus.request('silent', 1))).failure, 'NO_HANDLERS');
+    },
+    async 'when a server is killed, the other one of the list is used'() {
+        const store = await redis(), servers = [new Server(), new Server()];
+        for (const server of servers) {
+            server.store = store.url;
+            await server.start();
+            for (const address of ['memory', 'kept'])
+                await new Weir(server.url).workqueuePut(address, { persist: address === 'kept' });
+        }
+        const [first, second] = servers;
+        const bus = new Bus([first.url, second.url]), far = new Bus(second.url);
+        // What is on its way when a server is killed fails, and its consumers vanish within seconds.
+        const ask = async (address, body) => {
+            let reply;
+            await until(async () => {
+                reply = await far.request(address, body, { timeoutMs: 1000 }).catch(() => undefined);
+                return reply;
+            });
+            return reply.body;
+        };
+        await bus.consume('square', (m) => m.body ** 2);
+        await bus.process('memory', (m) => m.body + 1, { concurrency: 2 });
+        await bus.process('kept', (m) => m.body + 2);
+        assert.deepEqual([await ask('square', 7), await ask('memory', 1), await ask('kept', 1)], [49, 2, 3]);
+        await first.stop('SIGKILL');
+        assert.deepEqual([await ask('square', 8), await ask('memory', 2), await ask('kept', 2)], [64, 3, 4]);
+        await until(async () => (await statusOf(second, 'memory')).idle === 2);
+        assert.equal((await bus.request('square', 9)).body, 81);
+        await first.start();                            // and back again
+        await second.stop('SIGKILL');
+        await until(async () => (await bus.request('square', 2).catch(() => ({}))).body === 4);
+        bus.close();
+        far.close();
+        await first.stop();
+        servers.forEach((server) => server.remove());
+        await store.stop();
+        assert.throws(() => new Bus([]), /list of servers is empty/);
     },
     async 'permissions and tokens'() {
         const guarded = new Server();

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 
-from rig import PATIENCE_S, WEIR, Server, run, until
+from rig import PATIENCE_S, WEIR, Server, redis, run, until
 import weir.bus
 from weir import AsyncBus, Bus, BusError, Weir, WeirError
 
@@ -203,6 +203,46 @@ def a_killed_server_is_found_again(bus, server):
     assert fails(bus.request, "silent", 1).failure == "NO_HANDLERS"
 
 
+def when_a_server_is_killed_the_other_one_of_the_list_is_used(*_):
+    with redis() as store, tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
+        first, second = Server(a, store=store), Server(b, store=store)
+        for server in (first, second):
+            Weir(server.url).workqueue_put("memory")
+            Weir(server.url).workqueue_put("kept", persist=True)
+        with Bus([first.url, second.url]) as bus, Bus(second.url) as far:
+            def ask(address, body, asker=far):
+                """What is on its way when a server is killed fails, and its consumers vanish within
+                seconds."""
+                replies = []
+
+                def answered():
+                    try:
+                        replies.append(asker.request(address, body, timeout_ms=1000).body)
+                    except WeirError:
+                        pass
+                    return replies
+                until(answered)
+                return replies[0]
+            bus.consume("square", lambda m: m.body ** 2)
+            bus.process("memory", lambda m: m.body + 1, concurrency=2)
+            bus.process("kept", lambda m: m.body + 2)
+            assert [ask("square", 7), ask("memory", 1), ask("kept", 1)] == [49, 2, 3]
+            first.kill()
+            assert [ask("square", 8), ask("memory", 2), ask("kept", 2)] == [64, 3, 4]
+            until(lambda: status_of(second, "memory")["idle"] == 2)
+            assert bus.request("square", 9).body == 81
+            first.start()                       # and back again
+            second.kill()
+            assert ask("square", 2, bus) == 4
+        first.stop()
+    try:
+        Bus([])
+    except ValueError as why:
+        assert "list of servers is empty" in str(why)
+    else:
+        raise AssertionError("no error")
+
+
 def permissions_and_tokens(_, server):
     with tempfile.TemporaryDirectory() as directory:
         with open(directory + "/config.json", "w") as file:
@@ -278,7 +318,8 @@ def a_closed_bus_says_so(bus, server):
 CASES = [publishes_to_all_and_sends_in_turns, consumers_of_one_bus_take_turns_too,
          requests_are_answered_or_fail, replies_are_replied_to, services_are_called,
          a_trace_goes_on_in_messages_and_jobs,
-         processors_have_the_work_of_a_work_queue, a_killed_server_is_found_again, permissions_and_tokens,
+         processors_have_the_work_of_a_work_queue, a_killed_server_is_found_again,
+         when_a_server_is_killed_the_other_one_of_the_list_is_used, permissions_and_tokens,
          speaks_tls, a_consumer_that_is_behind_misses_messages, a_closed_bus_says_so]
 
 

@@ -2,7 +2,8 @@
 
     from weir import Bus
 
-    with Bus() as bus:          # the server of $WEIR_STORE; or Bus("http://...", token="wtk_...")
+    with Bus() as bus:          # the server of $WEIR_STORE; or Bus("http://...", token="wtk_..."), or a
+                                # list of servers on one store, which are tried in turn
         bus.consume("square", lambda message: message.body ** 2)
         print(bus.request("square", 7, timeout_ms=1000).body)        # 49
         bus.publish("news", {"text": "it works"}, headers={"from": "ann"})
@@ -25,13 +26,14 @@ import struct
 import threading
 import time
 import uuid
-from typing import Any, Callable, Deque, Dict, Iterable, Optional, Set
+from typing import Any, Callable, Deque, Dict, Iterable, Optional, Sequence, Set, Union
 
 from .client import Weir
 from .protocol import FIRST_PAUSE_S, LAST_PAUSE_S, WeirError, to_json, traced, traceparent
 
 Frame = Dict[str, Any]
 Headers = Optional[Dict[str, str]]
+Servers = Union[str, Sequence[str], None]
 
 REQUEST_MS = 30000      # how long a request waits by default
 PING_S = 5              # how often the server is asked whether it is there
@@ -174,17 +176,17 @@ class _Processor(Consumer):
         self._work = work
 
     def _ask(self, verb: str) -> None:
-        for _ in self._threads:
-            body = self._bus.request("%s.%s" % (self._work, verb), {"processor": self.address}).body
-            said = body if isinstance(body, dict) else {}
-            if said.get("status") != "ok":
-                raise BusError(said.get("message", "%s: not a work queue" % self._work))
+        body = self._bus.request("%s.%s" % (self._work, verb), {"processor": self.address}).body
+        said = body if isinstance(body, dict) else {}
+        if said.get("status") != "ok":
+            raise BusError(said.get("message", "%s: not a work queue" % self._work))
 
     def close(self) -> None:
         self._bus._processors.discard(self)
         if self._bus._up.is_set():
             try:
-                self._ask("unregister")
+                for _ in self._threads:
+                    self._ask("unregister")
             except WeirError:
                 pass
         super().close()
@@ -193,11 +195,15 @@ class _Processor(Consumer):
 class Bus:
     """The event bus of a server."""
 
-    def __init__(self, url: Optional[str] = None, *, token: Optional[str] = None,
+    def __init__(self, url: Servers = None, *, token: Optional[str] = None,
                  ca: Optional[str] = None) -> None:
         """`url` and `token` default to $WEIR_STORE (http://127.0.0.1:7340 if that is not set) and
-        $WEIR_TOKEN; `ca` is a PEM file to trust."""
-        self._server = Weir(url, token=token, ca=ca)
+        $WEIR_TOKEN; `ca` is a PEM file to trust. A list of addresses is of servers on one store: when
+        the one in use is lost, the next is tried."""
+        urls = [url] if url is None or isinstance(url, str) else list(url)
+        if not urls:
+            raise ValueError("the list of servers is empty; expected at least one address")
+        self._servers = [Weir(one, token=token, ca=ca) for one in urls]
         self._lock = threading.Lock()           # guards what follows
         self._line: Optional[_Line] = None      # the connection
         self._numbers = 0
@@ -302,7 +308,8 @@ class Bus:
                          lambda message: _reply_always(message, handler(message)), concurrency)
         self._add(one)
         try:
-            one._ask("register")
+            for _ in one._threads:
+                one._ask("register")
         except BaseException:
             one.close()
             raise
@@ -314,15 +321,22 @@ class Bus:
     def _run(self) -> None:
         pause = FIRST_PAUSE_S
         while not self._stop.is_set():
-            try:
-                line = _Line(self._server)
-            except WeirError as why:
-                self._down(why, refused=True)
-            except OSError:
-                pass
-            else:
-                if self._serve(line):
-                    pause = FIRST_PAUSE_S
+            refused: Optional[WeirError] = None
+            for server in self._servers:
+                try:
+                    line = _Line(server)
+                except WeirError as why:
+                    refused = why
+                except OSError:
+                    pass
+                else:
+                    if self._serve(line):
+                        pause, refused = FIRST_PAUSE_S, None
+                    refused = line.refused or refused
+                if self._stop.is_set():
+                    return
+            if refused:
+                self._down(refused, refused=True)
             self._stop.wait(pause * (0.5 + random.random()))
             pause = min(pause * 2, LAST_PAUSE_S)
 
@@ -345,12 +359,12 @@ class Bus:
         return was_up
 
     def _handshake(self, line: "_Line") -> None:
-        token = self._server._address.token
+        token = line.token
         try:
             self._post(None, {"Authorization": "Bearer " + token} if token else {})
         except BusError as why:
-            if self._line is line:              # it answers, but does not let us in
-                self._down(why, refused=True)
+            if self._line is line:
+                line.refused = why
                 line.close()
             return
         with self._lock:
@@ -370,10 +384,11 @@ class Bus:
 
     def _again(self, processor: "_Processor", line: "_Line") -> None:
         """The server forgot our processors with the connection."""
-        pause = FIRST_PAUSE_S
-        while self._line is line and processor in self._processors:
+        pause, slots = FIRST_PAUSE_S, len(processor._threads)
+        while slots and self._line is line and processor in self._processors:
             try:
-                return processor._ask("register")
+                processor._ask("register")
+                slots -= 1
             except WeirError:
                 self._stop.wait(pause)
                 pause = min(pause * 2, LAST_PAUSE_S)
@@ -581,6 +596,8 @@ class _Line:
         connection.connect()
         assert connection.sock
         self._socket: socket.socket = connection.sock
+        self.token = server._address.token
+        self.refused: Optional[WeirError] = None        # it answers, but does not let us in
         self._in, self._out = bytearray(), bytearray()
         self._io = threading.Lock()     # one thread at a time is in the socket: TLS needs that
         self._outer = threading.Lock()  # guards _out

@@ -13,7 +13,7 @@ import functools
 import inspect
 from typing import Any, Awaitable, Callable, Dict, Optional, TypeVar, Union
 
-from .bus import REQUEST_MS, Bus, BusError, Consumer, Message
+from .bus import REQUEST_MS, Bus, BusError, Consumer, Message, Servers
 
 Headers = Optional[Dict[str, str]]
 T = TypeVar("T")
@@ -68,9 +68,9 @@ class AsyncConsumer:
 
 
 class AsyncBus:
-    """The event bus of a server. Create it while the loop runs."""
+    """The event bus of a server, or of several, as Bus has it. Create it while the loop runs."""
 
-    def __init__(self, url: Optional[str] = None, *, token: Optional[str] = None,
+    def __init__(self, url: Servers = None, *, token: Optional[str] = None,
                  ca: Optional[str] = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._bus = Bus(url, token=token, ca=ca)
