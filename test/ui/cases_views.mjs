@@ -316,14 +316,80 @@ test('a list shows what one chooses, as the address says', async (t) => {
     const page = await t.open(server, '/complete');
     const row = page.locator(`[data-id="${complete}"]`);
     await row.waitFor();
-    assert.equal(await row.locator('.more').count(), 0);
+    assert.equal(await row.locator('.col').count(), 0);
     await page.getByText('Show', { exact: true }).click();
     await page.getByLabel('worker', { exact: true }).check();
     await page.getByLabel('deliveries').check();
     await until(() => decodeURIComponent(page.url()).endsWith('/complete?cols=worker,deliveries'));
-    await until(async () => /worker w1\s+deliveries 1/.test(await row.locator('.more').innerText()), 'both');
+    await until(async () => (await row.locator('.col').allInnerTexts()).join() === 'w1,1', 'both');
+    assert.deepEqual(await page.getByRole('columnheader').allInnerTexts().then((all) => all.slice(-4)),
+        ['Worker', 'Deliveries', 'Ended', 'Actions']);
     const other = await t.open(server, '/complete?cols=worker,nonsense,took', { width: 390 });
     await until(async () => /worker w1\s+took \d/.test(await other.locator('.row .more').innerText()), 'shared');
+});
+
+test('a list sorted by how long jobs took says so, with orders in words', async (t) => {
+    const server = await t.serve();
+    const { complete } = await oneOfEach(server);
+    const page = await t.open(server, '/complete');
+    await page.getByLabel('Sort by').selectOption('took');
+    const row = page.locator(`[data-id="${complete}"]`);
+    await until(async () => /^\d.* m?s$/.test((await row.locator('.col').allInnerTexts()).join()), 'the time it took');
+    assert.deepEqual(await page.getByLabel('Order', { exact: true }).locator('option').allInnerTexts(),
+        ['shortest first', 'longest first']);
+    // the job has ended, whatever the clock of the page says
+    const early = await t.open(server, '/settings');
+    await early.clock.install({ time: Date.now() - 60000 });
+    await early.route('**/v1/server', async (route) => {
+        const answer = await route.fetch(), body = await answer.json();
+        await route.fulfill({ response: answer, json: { ...body, now: body.now - 60000 } });
+    });
+    await early.goto(`${server.url}/complete`);
+    assert.match(await early.locator('.row .when').innerText(), / ago$/);
+});
+
+test('a list that the server does not make says why, in its place', async (t) => {
+    const server = await t.serve();
+    await server.ended({ type: 'mail', data: {} }, { result: 1 });
+    const page = await t.open(server, '/settings');
+    await page.route('**/v1/jobs?*sort=created*', (route) => route.fulfill({ status: 400,
+        json: { error: { code: 'ELIMIT', message: 'more than 100000 jobs to sort' } } }));
+    await page.goto(`${server.url}/complete?sort=created`);
+    await page.getByRole('alert').getByText('more than 100000 jobs to sort').waitFor();
+    assert.equal(await page.locator('[aria-busy=true]').count(), 0);
+    assert.equal(await page.locator('.toast').count(), 0);
+    await page.getByRole('button', { name: 'Show them in the usual order' }).click();
+    await page.locator('.row').waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+    await page.goto(`${server.url}/complete?priority=bogus`);
+    await page.getByRole('alert').getByText('priority').waitFor();
+});
+
+test('filters take two rows on a laptop, and are behind a button on a phone', async (t) => {
+    const server = await t.serve();
+    await server.ended({ type: 'mail', data: {} }, { error: 'no' });
+    const page = await t.open(server, '/failed?type=mail', { width: 1280 });
+    await page.locator('.row').waitFor();
+    const top = async () => (await page.locator('.jobs').boundingBox()).y - (await page.locator('h1').boundingBox()).y;
+    assert.ok(await top() < 140, `${await top()} pixels above the list`);
+    // what is chosen to be shown is beside the menu of views, at any width
+    for (const width of [390, 740, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.getByText('Show', { exact: true }).click();
+        const box = await page.locator('.choose .panel').boundingBox();
+        const left = width > 720 ? (await page.locator('main').boundingBox()).x : 0;
+        assert.ok(box.x >= left && box.x + box.width <= width, `${width}: ${box.x} to ${box.x + box.width}`);
+        await page.getByText('Show', { exact: true }).click();
+    }
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('button', { name: 'Filter (1)' }).waitFor();
+    assert.ok(await top() < 120, `${await top()} pixels above the list`);
+    assert.equal(await page.getByLabel('Type').count(), 0);
+    await page.getByRole('button', { name: 'Filter (1)' }).click();
+    await page.getByLabel('Type').selectOption('');
+    await until(() => page.url().endsWith('/failed'));
+    await page.getByLabel('Sort by').selectOption('attempts');
+    await page.locator('.row').waitFor();
 });
 
 test('a list goes on when it is scrolled', async (t) => {

@@ -5,6 +5,9 @@ export function ago(at: number, now: number): string {
     return ms >= 0 ? `${span(ms)} ago` : `in ${span(-ms)}`;
 }
 
+// Of what has happened: not to come, whatever the clocks say.
+export const since = (at: number, now: number): string => ago(Math.min(at, now), now);
+
 export function span(ms: number): string {
     if (ms < 1000)
         return `${Math.round(ms)} ms`;

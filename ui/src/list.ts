@@ -3,7 +3,6 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, callText, query, STATES, type Job, type State } from './api';
 import { elements, memberText, priority } from './fmt';
 import { follow, type Following } from './live';
-import { complain } from './parts/toast';
 import { usePlace } from './router';
 import { useShared } from './store';
 
@@ -224,10 +223,12 @@ function still(shown: Page, fresh: Page, wanted: Wanted): Page {
 }
 
 // The list as it is now; `more` loads the next page. While it is `held`, rows stay where they are, and
-// `news` others wait until `letIn` is called. `again(true)` reads it anew and takes it as it is then.
+// `news` others wait until `letIn` is called. `again(true)` reads it anew and takes it as it is then. `why`: the
+// server refuses to make this list.
 export function useList(wanted: Wanted, held: boolean):
-    { page?: Page; news: number; letIn: () => void; again: (all?: boolean) => void; more: () => void } {
+    { page?: Page; why: string; news: number; letIn: () => void; again: (all?: boolean) => void; more: () => void } {
     const [page, setPage] = useState<Page>();
+    const [why, setWhy] = useState('');
     const fresh = useRef<Page | undefined>(undefined), holds = useRef(held), all = useRef(false);
     const reader = useRef<Following & { more: () => void } | undefined>(undefined);
     holds.current = held;
@@ -248,16 +249,18 @@ export function useList(wanted: Wanted, held: boolean):
                 if (!alive)
                     return;
                 fresh.current = found;
+                setWhy('');
                 const whole = all.current || !holds.current;
                 all.current = false;
                 setPage((was) => was?.jobs.length && !whole ? still(was, found, wanted) : found);
             } catch (e) {           // the frame shows that a server or a store is away
                 if (alive && e instanceof ApiError && e.status >= 400 && e.status < 500)
-                    complain(e);
+                    setWhy(e.message);
             }
         };
         fresh.current = undefined;
         setPage(undefined);
+        setWhy('');
         const following = follow(read, AGAIN_MS, (e) => !wanted.type || e.type === wanted.type);
         reader.current = {
             ...following,
@@ -275,7 +278,7 @@ export function useList(wanted: Wanted, held: boolean):
             letIn();
     }, [held]);
     return {
-        page, letIn,
+        page, why, letIn,
         news: page && fresh.current && page !== fresh.current ? newcomers(page, fresh.current, wanted).length : 0,
         again: (whole = false) => {
             all.current = whole;

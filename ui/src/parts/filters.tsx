@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import { STATE_LABEL, STATE_MARK } from '../app';
 import { STATES, type State } from '../api';
 import { fieldOf, PRIORITY_NAMES, timeOf } from '../fmt';
-import { momentOf, SORTS, SORT_LABEL, type Wanted } from '../list';
+import { momentOf, SORTS, SORT_LABEL, type Sort, type Wanted } from '../list';
 import { go, setParams, usePlace } from '../router';
 
 // States that the search names become those that are chosen.
@@ -63,10 +63,40 @@ function Time({ wanted }: { wanted: Wanted }): JSX.Element {
     );
 }
 
+// What the ends of each order are; none: the usual order of a state.
+const TIMES: [string, string] = ['oldest first', 'newest first'];
+const ORDERS: Record<Sort | '', [asc: string, desc: string]> = {
+    '': ['first to last', 'last to first'], id: ['lowest first', 'highest first'], created: TIMES, started: TIMES,
+    ended: TIMES, took: ['shortest first', 'longest first'], attempts: ['fewest first', 'most first'],
+    priority: ['most urgent first', 'least urgent first'],
+};
+
+export function Order({ wanted }: { wanted: Wanted }): JSX.Element {
+    const [asc, desc] = ORDERS[wanted.sort];
+    return (
+        <>
+            <select aria-label="Sort by" value={wanted.sort}
+                onChange={(e) => setParams({ sort: e.currentTarget.value, order: '' })}>
+                <option value="">usual order</option>
+                {SORTS.map((s) => <option key={s} value={s}>by {SORT_LABEL[s]}</option>)}
+            </select>
+            <select aria-label="Order" value={wanted.order}
+                onChange={(e) => setParams({ order: e.currentTarget.value })}>
+                <option value="asc">{asc}</option>
+                <option value="desc">{desc}</option>
+            </select>
+        </>
+    );
+}
+
+// How many of the filters choose some jobs.
+export const filtersOf = (wanted: Wanted): number =>
+    [wanted.type, wanted.priority, wanted.since || wanted.until].filter(Boolean).length;
+
 export function Filters({ wanted, types }: { wanted: Wanted; types: string[] }): JSX.Element {
     const { params } = usePlace();
     return (
-        <div class="filters">
+        <>
             <States wanted={wanted} />
             <select aria-label="Type" value={wanted.type}
                 onChange={(e) => setParams({ type: e.currentTarget.value })}>
@@ -81,16 +111,6 @@ export function Filters({ wanted, types }: { wanted: Wanted; types: string[] }):
                     <option key={p} value={p}>{p}</option>)}
             </select>
             <Time key={params.get('until') ? BETWEEN : params.get('since') ?? ''} wanted={wanted} />
-            <select aria-label="Sort by" value={wanted.sort}
-                onChange={(e) => setParams({ sort: e.currentTarget.value, order: '' })}>
-                <option value="">usual order</option>
-                {SORTS.map((s) => <option key={s} value={s}>by {SORT_LABEL[s]}</option>)}
-            </select>
-            <select aria-label="Order" value={wanted.order}
-                onChange={(e) => setParams({ order: e.currentTarget.value })}>
-                <option value="asc">first to last</option>
-                <option value="desc">last to first</option>
-            </select>
-        </div>
+        </>
     );
 }

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { get, query } from '../api';
-import { ago, clock, count } from '../fmt';
+import { clock, count, since } from '../fmt';
 import { setParams, usePlace } from '../router';
 import { mayAudit, serverNow, useNow } from '../store';
 
@@ -36,7 +36,7 @@ function Rows({ entries, now }: { entries: Entry[]; now: number }): JSX.Element 
         <>
             {entries.map((e) => (
                 <tr key={e.number}>
-                    <td title={new Date(e.at).toISOString()}>{ago(e.at, now)}{' '}
+                    <td title={new Date(e.at).toISOString()}>{since(e.at, now)}{' '}
                         <span class="faint">{clock(e.at)}</span></td>
                     <td><b>{who(e)}</b> <span class="faint">{e.address}</span></td>
                     <td>{e.action}</td>
@@ -126,7 +126,7 @@ export function JobAudit({ id, turn }: { id: number; turn: number }): JSX.Elemen
                 {entries.map((e) => (
                     <li key={e.number}><b>{who(e)}</b> {e.action}{' '}
                         {e.status >= 400 && <span class="bad">refused: {e.status} </span>}
-                        <span class="faint">{ago(e.at, now)}</span></li>
+                        <span class="faint">{since(e.at, now)}</span></li>
                 ))}
             </ul>
             <p><a href={`/audit?id=${id}`}>Audit log of this job</a></p>

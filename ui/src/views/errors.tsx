@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { jobsOf, sayError, useErrors, type ErrorGroup, type ErrorGroups } from '../errors';
-import { ago, clock, count } from '../fmt';
+import { clock, count, since } from '../fmt';
 import { AgainGroup } from '../parts/again_group';
 import { Ask, type Question } from '../parts/ask';
 import { setParams, usePlace } from '../router';
@@ -38,8 +38,8 @@ export function GroupTable({ groups, now, of, again }: {
                             aria-label={`${count(g.count)} jobs of ${g.type}: ${sayError(g)}`}>{count(g.count)}</a></td>
                         {!of && <td class="name"><a href={`/types/${encodeURIComponent(g.type)}`}>{g.type}</a></td>}
                         <td class="wide error"><code class="mask" dir="auto">{sayError(g)}</code></td>
-                        <td class="at" data-label="First" title={clock(g.first_at)}>{ago(g.first_at, now)}</td>
-                        <td class="at" data-label="Last" title={clock(g.last_at)}>{ago(g.last_at, now)}</td>
+                        <td class="at" data-label="First" title={clock(g.first_at)}>{since(g.first_at, now)}</td>
+                        <td class="at" data-label="Last" title={clock(g.last_at)}>{since(g.last_at, now)}</td>
                         <td data-label="Example"><a href={`/jobs/${g.example}`}>#{g.example}</a></td>
                         {may('admin') && <td class="does wide">
                             <button type="button" onClick={() => setGroup(g)}>Retry …</button>{' '}

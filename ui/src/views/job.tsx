@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { act, ACTION_LABEL, possible } from '../actions';
 import { ApiError, call, callText, get, titleOf, type Job as JobData, type State } from '../api';
 import { STATE_LABEL, STATE_MARK } from '../app';
-import { ago, clock, memberText, priority, PRIORITY_NAMES, span } from '../fmt';
+import { ago, clock, memberText, priority, PRIORITY_NAMES, since, span } from '../fmt';
 import { useKeys } from '../keys';
 import { follow, type Following } from '../live';
 import { Again } from '../parts/add';
@@ -129,8 +129,9 @@ function backoffWords(b: NonNullable<JobData['backoff']>): string {
 }
 
 function Facts({ job, lease, now }: { job: JobData; lease?: Lease; now: number }): JSX.Element {
-    const moment = (at?: number): ComponentChildren =>
-        at ? <time title={clock(at)}>{ago(at, now)}</time> : undefined;
+    const moment = (at: number | undefined, say: typeof ago): ComponentChildren =>
+        at ? <time title={clock(at)}>{say(at, now)}</time> : undefined;
+    const past = (at?: number): ComponentChildren => moment(at, since);
     return (
         <dl class="facts">
             <Fact name="Attempts">{job.attempts} of {job.max_attempts}</Fact>
@@ -138,16 +139,16 @@ function Facts({ job, lease, now }: { job: JobData; lease?: Lease; now: number }
             <Fact name="Workers lost">{job.lost || undefined}</Fact>
             <Fact name="Worker">{job.workerId}</Fact>
             <Fact name="Lease">{lease && <LeaseLeft lease={lease} now={now} />}</Fact>
-            <Fact name="Created">{moment(job.created_at)}</Fact>
-            <Fact name="Due">{job.state === 'delayed' && moment(job.promote_at)}</Fact>
-            <Fact name="Started">{moment(job.started_at)}</Fact>
-            <Fact name={job.state === 'complete' ? 'Completed' : 'Ended'}>{moment(job.finished_at)}</Fact>
-            <Fact name="Last failure">{moment(job.failed_at)}</Fact>
+            <Fact name="Created">{past(job.created_at)}</Fact>
+            <Fact name="Due">{job.state === 'delayed' && moment(job.promote_at, ago)}</Fact>
+            <Fact name="Started">{past(job.started_at)}</Fact>
+            <Fact name={job.state === 'complete' ? 'Completed' : 'Ended'}>{past(job.finished_at)}</Fact>
+            <Fact name="Last failure">{past(job.failed_at)}</Fact>
             <Fact name="Took">{job.duration !== undefined && job.state === 'complete' &&
                 span(job.duration)}</Fact>
             <Fact name="Backoff">{job.backoff && backoffWords(job.backoff)}</Fact>
             <Fact name="Time to live">{job.ttl && span(job.ttl)}</Fact>
-            <Fact name="Deadline">{moment(job.deadline)}</Fact>
+            <Fact name="Deadline">{moment(job.deadline, ago)}</Fact>
             <Fact name="Unique key">{job.unique}</Fact>
             <Fact name="When complete">{job.removeOnComplete && 'removed'}</Fact>
         </dl>

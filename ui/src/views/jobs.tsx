@@ -1,77 +1,22 @@
 // jobs.tsx - a list of jobs: those in a state, in several, or all; by type, priority, time, words; sorted.
 // It follows what happens; what is chosen stays chosen.
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { act, ACTION_LABEL, POSSIBLE, possible, possibleIn, type Action, type Filter } from '../actions';
-import { STATE_LABEL, STATE_MARK } from '../app';
-import { titleOf, type State } from '../api';
-import { ago, count, priority, span } from '../fmt';
+import { STATE_LABEL } from '../app';
+import type { State } from '../api';
+import { count } from '../fmt';
 import { useKeys } from '../keys';
 import { isNarrow, momentOf, useList, useWanted, type Listed, type Wanted } from '../list';
 import { AddButton } from '../parts/add';
 import { Ask, type Question } from '../parts/ask';
-import { ChooseColumns, Columns, useColumns } from '../parts/columns';
+import { ChooseColumns, useColumns } from '../parts/columns';
 import { Command, quote, weir } from '../parts/command';
-import { Filters } from '../parts/filters';
-import { Ring } from '../parts/ring';
+import { Filters, filtersOf, Order } from '../parts/filters';
+import { Rows } from '../parts/rows';
 import { go, setParams, usePlace } from '../router';
 import { may, useNow, useShared } from '../store';
-
-// ---- one line ----
-
-const MAX_TITLE = 160;
-
-function title(job: Listed): string {
-    const text = titleOf(job) || job.text;
-    return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE)}…` : text;
-}
-
-function when(job: Listed, now: number): string {
-    switch (job.state) {
-    case 'delayed': return job.promote_at ? ago(job.promote_at, now) : '';
-    case 'active': return job.started_at ? `for ${span(Math.max(0, now - job.started_at))}` : '';
-    case 'inactive': return `waits ${span(Math.max(0, now - job.created_at))}`;
-    default: return job.finished_at ? ago(job.finished_at, now) : '';
-    }
-}
-
-function Row({ job, now, cols, at, chosen, choose, run }: {
-    job: Listed; now: number; cols: string[]; at: boolean; chosen: boolean; choose: () => void;
-    run: (a: Action) => void;
-}): JSX.Element {
-    const row = useRef<HTMLLIElement>(null);
-    useEffect(() => {
-        if (at)
-            row.current?.scrollIntoView({ block: 'nearest' });
-    }, [at]);
-    const line = (job.error ?? '').split('\n', 1)[0] as string;
-    return (
-        <li ref={row} class={`row${at ? ' at' : ''}${job.gone ? ' gone' : ''}`} data-id={job.id}>
-            {may('admin') && <input type="checkbox" checked={chosen} onChange={choose}
-                aria-label={`Select job ${job.id}`} />}
-            {job.state === 'active' ? <Ring percent={job.progress} size={34} />
-                : <span class={`mark ${job.state}`} title={STATE_LABEL[job.state]}>
-                    {STATE_MARK[job.state]}</span>}
-            <div class="what">
-                <a href={`/jobs/${job.id}`}><span class="id">#{job.id}</span> <b>{job.type}</b></a>
-                {job.priority !== 0 && <span class="tag">{priority(job.priority)}</span>}
-                {job.attempts > 0 && job.max_attempts > 1 &&
-                    <span class="tag">attempt {job.attempts}/{job.max_attempts}</span>}
-                <div class="text" dir="auto">{title(job)}</div>
-                {line && job.state !== 'complete' &&
-                    <div class="text bad" dir="auto">{line.slice(0, MAX_TITLE)}</div>}
-                <Columns job={job} now={now} shown={cols} />
-            </div>
-            <span class="when">{job.gone ? 'not here any more' : when(job, now)}</span>
-            {may('admin') && !job.gone && <span class="do">
-                {possible(job.state).map((a) => (
-                    <button key={a} type="button" onClick={() => run(a)}
-                        aria-label={`${ACTION_LABEL[a]} job ${job.id}`}>{ACTION_LABEL[a]}</button>
-                ))}
-            </span>}
-        </li>
-    );
-}
+import { PHONE, TABLE, useMedia } from '../wide';
 
 // ---- nothing there ----
 
@@ -110,6 +55,42 @@ function Empty({ wanted, state }: { wanted: Wanted; state?: State }): JSX.Elemen
     );
 }
 
+// The server makes no such list: more jobs than it sorts, for one.
+function Refused({ why, wanted }: { why: string; wanted: Wanted }): JSX.Element {
+    return (
+        <section class="panel wrong" role="alert">
+            <p>{why}</p>
+            {wanted.sort && <p><button type="button" onClick={() => setParams({ sort: '', order: '' })}>
+                Show them in the usual order</button></p>}
+        </section>
+    );
+}
+
+// ---- the head: what is shown, and in which order. On a phone the filters are behind a button ----
+
+function Head({ wanted, types, children }:
+    { wanted: Wanted; types: string[]; children: ComponentChildren }): JSX.Element {
+    const phone = useMedia(PHONE), n = filtersOf(wanted);
+    const [open, setOpen] = useState(false);
+    return (
+        <>
+            <div class="title">
+                <h1>{children}</h1>
+                <div class="filters">
+                    {phone ? <button type="button" aria-expanded={open} aria-controls="filters"
+                        onClick={() => setOpen(!open)}>Filter{n > 0 && ` (${n})`}</button> : <Order wanted={wanted} />}
+                    <ChooseColumns />
+                    <AddButton type={wanted.type} />
+                </div>
+            </div>
+            <div id="filters" class="filters">
+                {(!phone || open) && <Filters wanted={wanted} types={types} />}
+                {phone && open && <Order wanted={wanted} />}
+            </div>
+        </>
+    );
+}
+
 // ---- the view ----
 
 // Whether somebody is at the list, with the pointer or the keyboard. A finger has no place when it is lifted.
@@ -139,8 +120,8 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
     const [chosen, setChosen] = useState<Set<number>>(new Set());
     const [at, setAt] = useState(0);                // the job that keys are for, by id: lists move
     const { busy, watch } = useHold();
-    const cols = useColumns();
-    const { page, news, letIn, again, more } = useList(wanted, busy || chosen.size > 0 || at > 0);
+    const cols = useColumns(wanted.sort), table = useMedia(TABLE);
+    const { page, why, news, letIn, again, more } = useList(wanted, busy || chosen.size > 0 || at > 0);
     const [question, setQuestion] = useState<Question>();
     const end = useRef<HTMLDivElement>(null);
     const now = useNow();
@@ -187,14 +168,11 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
     const name = one ? wanted.states.map((s) => STATE_LABEL[s]).join(', ') : wanted.words ? 'Found' : 'All jobs';
     return (
         <>
-            <div class="title">
-                <h1>{name}{wanted.words && <> <q>{params.get('q')}</q></>}
-                    {one && stats && !isNarrow(wanted) && <span class="faint"> {count(wanted.states.reduce((n, s) =>
-                        n + stats.counts[s], 0))}</span>}</h1>
-                <Filters wanted={wanted} types={stats?.types.map((t) => t.type) ?? []} />
-                <ChooseColumns />
-                <AddButton type={wanted.type} />
-            </div>
+            <Head wanted={wanted} types={stats?.types.map((t) => t.type) ?? []}>
+                {name}{wanted.words && <> <q>{params.get('q')}</q></>}
+                {one && stats && !isNarrow(wanted) && <span class="faint"> {count(wanted.states.reduce((n, s) =>
+                    n + stats.counts[s], 0))}</span>}
+            </Head>
             {wanted.error !== undefined && <p class="edit">With the error <code class="mask">{wanted.error || '(no text)'}</code>
                 <button type="button" onClick={() => setParams({ error: '' })}>any error</button></p>}
             <div {...watch}>
@@ -204,7 +182,7 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                         checked={chosen.size > 0 && chosen.size === there.length}
                         onChange={(e) => setChosen(new Set(e.currentTarget.checked
                             ? there.map((j) => j.id) : []))} />
-                    {chosen.size ? ` ${count(chosen.size)} selected` : ' select'}</label>
+                    {chosen.size ? `${count(chosen.size)} selected` : 'select'}</label>
                     {chosen.size > 0 && offered.map((a) => (
                         <button key={a} type="button" onClick={() => setQuestion({
                             action: a, filter: { ids: [...chosen], state: wanted.states }, what: 'the selected jobs',
@@ -219,15 +197,10 @@ export function Jobs({ state }: { state?: State }): JSX.Element {
                 </div>}
                 <div class="news" aria-live="polite">{news > 0 && <button type="button" onClick={letIn}>
                     {count(news)} new</button>}</div>
-                {page && !jobs.length && !page.next ? <Empty wanted={wanted} state={state} /> : (
-                    <ul class="jobs" aria-label={name} aria-busy={!page}>
-                        {jobs.map((job) => (
-                            <Row key={job.id} job={job} now={now} cols={cols} at={job.id === at}
-                                chosen={chosen.has(job.id)} choose={() => choose(job.id)}
-                                run={(a) => run(a, job)} />
-                        ))}
-                    </ul>
-                )}
+                {why && <Refused why={why} wanted={wanted} />}
+                {page && !jobs.length && !page.next ? <Empty wanted={wanted} state={state} />
+                    : (page || !why) && <Rows table={table} jobs={jobs} states={wanted.states} name={name} busy={!page}
+                        now={now} cols={cols} at={at} chosen={chosen} choose={choose} run={run} />}
             </div>
             <div ref={end} class="end">
                 {page?.next && <button type="button" onClick={more}>More</button>}

@@ -1,7 +1,7 @@
 // settings.tsx - the server, and who you are to it.
 import type { JSX } from 'preact';
 import { getToken } from '../api';
-import { ago, clock } from '../fmt';
+import { clock, since } from '../fmt';
 import { Command } from '../parts/command';
 import { logout, useNow, useShared } from '../store';
 
@@ -22,7 +22,7 @@ export function Settings(): JSX.Element {
                     <div><dt>Store</dt><dd><code>{server.store}</code></dd></div>
                     <div><dt>API at the root</dt><dd>{server.api}</dd></div>
                     <div><dt>Started</dt><dd><time title={clock(server.started_at)}>
-                        {ago(server.started_at, now)}</time></dd></div>
+                        {since(server.started_at, now)}</time></dd></div>
                 </dl>
                 <p class="faint">These are set where the server is started:</p>
                 <Command text={`weir serve --title '${server.title}' --store '${server.store}'`} />

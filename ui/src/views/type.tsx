@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { get, query, type Job, type Stats, type TypeStats } from '../api';
-import { ago, count, span } from '../fmt';
+import { count, since, span } from '../fmt';
 import { useErrors } from '../errors';
 import { follow } from '../live';
 import { shownSpan, SpanChoice, Trends } from '../parts/trends';
@@ -54,7 +54,7 @@ function Facts({ t, now }: { t: TypeStats; now: number }): JSX.Element {
             <div><dt>Done, ever</dt><dd>{count(t.completed)}</dd></div>
             <div><dt>Failures</dt><dd>{runs ? `${(t.failures / runs * 100).toFixed(1)} %` : '–'}</dd></div>
             <div><dt>Mean time</dt><dd>{t.completed ? span(t.work_time / t.completed) : '–'}</dd></div>
-            <div><dt>Last taken</dt><dd>{t.last_taken_at ? ago(Math.min(t.last_taken_at, now), now) : 'never'}</dd></div>
+            <div><dt>Last taken</dt><dd>{t.last_taken_at ? since(t.last_taken_at, now) : 'never'}</dd></div>
             <div><dt>Complete jobs are kept</dt><dd>{keepWords(t.settings.keep_complete)}</dd></div>
             <div><dt>Failed jobs are kept</dt><dd>{keepWords(t.settings.keep_failed)}</dd></div>
             <div><dt>Can be searched</dt><dd>{t.settings.search ? 'yes' : 'no'}</dd></div>
@@ -122,7 +122,7 @@ function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): 
                     say={(j) => `for ${span(Math.max(0, now - (j.started_at ?? now)))}${j.workerId ? `, ${j.workerId}` : ''}`}
                     all={`/active?type=${of}`} />
                 <List title={seen?.ended ? `Slowest of the last ${count(seen.ended)}` : 'Slowest'} jobs={seen?.slowest}
-                    none="No job is complete." say={(j) => `took ${span(j.duration ?? 0)}, ended ${j.finished_at ? ago(j.finished_at, now) : ''}`} />
+                    none="No job is complete." say={(j) => `took ${span(j.duration ?? 0)}, ended ${j.finished_at ? since(j.finished_at, now) : ''}`} />
             </div>
             {seen && seen.schedules.length > 0 && <section class="panel" aria-label="Schedules">
                 <h2>Schedules</h2>

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { get, query, type Job } from '../api';
-import { ago, clock, span } from '../fmt';
+import { clock, since, span } from '../fmt';
 import { follow } from '../live';
 import { Command, weir } from '../parts/command';
 import { LeaseLeft, lookAgain, seeLease, type Lease } from '../parts/lease';
@@ -90,7 +90,7 @@ export function Workers(): JSX.Element {
                                 [...new Set(jobs.map((j) => j.type))].join(', ')}</td>
                             <td data-label="Has" class="wide">{jobs.length ? <Held jobs={jobs} leases={held.leases} now={now} />
                                 : <span class="faint">{w?.waiting ? 'waits for jobs' : 'nothing'}</span>}</td>
-                            <td data-label="Last seen" class="wide at">{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{ago(Math.min(w.last_seen_at, now), now)}</time>
+                            <td data-label="Last seen" class="wide at">{w?.last_seen_at ? <time title={clock(w.last_seen_at)}>{since(w.last_seen_at, now)}</time>
                                 : <span class="faint">works in another process</span>}</td>
                         </tr>
                     );
