@@ -112,7 +112,7 @@ typedef struct weir_spec {
     const char  *data;              /* JSON; NULL means {} */
     size_t       data_len;          /* 0: data ends at its NUL */
     int32_t      priority;
-    int32_t      attempts;          /* executions at most; 0: 1 */
+    int32_t      attempts;          /* executions at most (weir_job.max_attempts); 0: 1 */
     int64_t      delay_ms;          /* start this much later ... */
     int64_t      run_at;            /* ... or at this moment (not both); past: now */
     weir_backoff backoff;

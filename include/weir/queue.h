@@ -464,9 +464,9 @@ WEIR_API weir_code weir_import(weir_queue *q, const weir_incoming *jobs, size_t 
 WEIR_API weir_code weir_import_async(weir_queue *q, const weir_incoming *jobs, size_t n,
                                      weir_imported *out, weir_future **f, weir_error *err);
 
-/* A job that is delayed until this moment (in the year 8307) or later is parked: `weir migrate`
- * moves it between two stores. Its own time is what is beyond, modulo WEIR_PARKED_SPAN: a source
- * adds the span to the time of a job of which the target has a copy. */
+/* A job or schedule with this time (in the year 8307) or a later one is parked: `weir migrate`
+ * moves it between two stores, and lists show it so. Its own time is what is beyond, modulo
+ * WEIR_PARKED_SPAN: a source adds the span to the time of a job of which the target has a copy. */
 #define WEIR_PARKED_AT   INT64_C(200000000000000)
 #define WEIR_PARKED_SPAN INT64_C(26000000000000)
 
