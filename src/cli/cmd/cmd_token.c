@@ -230,7 +230,8 @@ const command cmd_token = {
             "produce adds jobs; work takes and ends them; admin may do everything. Each "
             "role may also look. "
             "`rotate` makes a new token with the rights of the old one, valid for as long as the "
-            "old one was when it was made; the old one stays valid for a day. `rm` revokes all of that name at once.",
+            "old one was when it was made; the old one stays valid for a day. `rm` revokes all of "
+            "that name at once.",
     .examples = "weir token add ci --role produce --type mail --type sms --expires 90d\n"
                 "weir token add ann --role admin\n"
                 "weir token rotate ci\n"
