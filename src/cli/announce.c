@@ -87,7 +87,7 @@ static weir_code lock_file(announcement *a, weir_error *err)
         if (a->fd < 0)
             return trouble(a->path, err);
         if (flock(a->fd, LOCK_EX | LOCK_NB))
-            rc = weir_fail(err, WEIR_EBUSY, "another server of yours is there already: see %s",
+            rc = weir_fail(err, WEIR_EBUSY, "another of your servers is running already: see %s",
                            a->path);
     } while (!rc && !is_there(a));
     if (rc) {

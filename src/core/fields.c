@@ -418,7 +418,7 @@ weir_code weir__as_object(weir_reader *in, const weir_field *part, piece value, 
         assert(f - table < 64);
         uint64_t bit = UINT64_C(1) << (f - table);
         if (seen & bit)
-            weir_fail(&in->err, WEIR_EINVAL, "is there twice");
+            weir_fail(&in->err, WEIR_EINVAL, "is given twice");
         if ((seen & bit) || f->read(in, f, one, (char *)to + f->offset))
             return at(in, f->name, strlen(f->name));
         seen |= bit;

@@ -193,7 +193,7 @@ weir_code weir__trend_read(weir_trend *out, const char *text, weir_error *err)
             (*value && *value != ' ') || !set(out, at, len, n)) {
             weir__trend_clear(out);
             return weir__fail_field(err, WEIR_EINVAL, "record", "\"%.40s\" is not NAME=NUMBER of "
-                                    "a trend, or is there twice", at);
+                                    "a trend, or is given twice", at);
         }
         at = value + strspn(value, " ");
     }

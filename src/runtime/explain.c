@@ -13,8 +13,8 @@
 
 /* Nothing in a store says which conditions its workers have. */
 #define NO_WORKER                                                                                \
-    ": it seems that no worker is there, or that the conditions of those that are (--when) are " \
-    "not true for this job."
+    ": it seems that no worker is running, or that the conditions of the running workers "       \
+    "(--when) are not true for this job."
 
 /* All that is looked at. */
 typedef struct facts {

@@ -291,8 +291,8 @@ static weir_code set_bus(config *c, weir_error *err)
     json_t     *value;
     json_object_foreach((json_t *)v, key, value)
         if (strcmp(key, "listen") && strcmp(key, "inbound") && strcmp(key, "outbound"))
-            return weir_fail(err, WEIR_EINVAL, "%s: bus: unknown setting \"%s\"; there are "
-                             "listen, inbound, outbound", c->file_name, key);
+            return weir_fail(err, WEIR_EINVAL, "%s: bus: unknown setting \"%s\"; must be "
+                             "listen, inbound or outbound", c->file_name, key);
     bus->inbound = c->inbound;
     bus->outbound = c->outbound;
     weir_code rc = set_permits(c, "inbound", json_object_get(v, "inbound"), c->inbound, err);

@@ -71,7 +71,7 @@ static weir_code unknown_option(const weir_url *u, const char *name, weir_error 
     size_t len = strlen(list);
     for (const char *const *o = u->ops->options; o && *o && len < sizeof list; o++)
         len += (size_t)snprintf(list + len, sizeof list - len, ", %s", *o);
-    return weir_fail(err, WEIR_EINVAL, "store URL: unknown option \"%.60s\", %s: knows %s", name,
+    return weir_fail(err, WEIR_EINVAL, "store URL: unknown option \"%.60s\"; %s: accepts %s", name,
                      u->scheme, list);
 }
 
@@ -114,7 +114,7 @@ static weir_code parse_option(weir_url *u, char *text, weir_error *err)
     if (!known || !*known)
         return unknown_option(u, text, err);
     if (weir__url_option(u, text))
-        return weir_fail(err, WEIR_EINVAL, "store URL: option %s is there twice", text);
+        return weir_fail(err, WEIR_EINVAL, "store URL: option %s is given twice", text);
     if (u->n_options == WEIR_MAX_URL_OPTIONS)
         return weir_fail(err, WEIR_EINVAL, "store URL: more than %d options",
                          WEIR_MAX_URL_OPTIONS);

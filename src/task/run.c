@@ -207,7 +207,7 @@ static weir_code call(weir_task_run *run, const weir_task_service *s)
 static weir_code refuse(weir_job *job, const weir_task *task)
 {
     return task ? weir_job_fail(job, "the service %s is not served here", task->spec.service)
-                : weir_job_fail(job, "the data of the job is not that of a task: submit tasks with "
+                : weir_job_fail(job, "the data of the job is not a task: submit tasks with "
                                 "weir_task_submit(), weir task or POST /v1/tasks");
 }
 

@@ -515,7 +515,7 @@ static void a_service_that_is_not_here_is_named(rig *r)
     fire_until(r, 1);
     weir_job *job = rt_get(&r->t, id);
     assert_int_equal(job->state, WEIR_STATE_FAILED);
-    assert_non_null(strstr(job->error, "not that of a task"));
+    assert_non_null(strstr(job->error, "is not a task"));
     weir_job_free(job);
 }
 

@@ -241,7 +241,7 @@ case_a_second_server_is_found_when_the_first_has_ended() {
     announced "$url"
     port=0
     serve --store sqlite:second.db
-    has serve.err "another server of yours is there already"
+    has serve.err "another of your servers is running already"
     weir add mail --quiet
     same "$(weir --store sqlite:first.db count)" 1
     kill "$first"

@@ -106,7 +106,7 @@ case_what_is_no_job_is_named() {
     has err "line 1: not JSON at byte 14: the text ends too early"
     echo '{"weir":"export","version":9}' >bad.jsonl
     status 11 weir import bad.jsonl
-    has err "line 1: version: 9, and this weir knows 1"
+    has err "line 1: version: 9, but this weir reads 1"
     echo '{"weir":"export","version":1,"types":[{"type":"a","keep_failed":{"age":"old"}}]}' >bad.jsonl
     status 2 weir import bad.jsonl
     has err "line 1: types[0].keep_failed: is not a whole number from 0 on"

@@ -53,7 +53,7 @@ case_each_answer() {
 case_a_condition_leaves_jobs_to_others() {
     weir add mail '{"region":"us"}' --quiet
     observer mail --window 5 --when 'data.region = "eu"'
-    has <(weir explain 1 | tr -s ' \n' ' ') 'conditions of those that are (--when) are not true for this job'
+    has <(weir explain 1 | tr -s ' \n' ' ') 'conditions of the running workers (--when) are not true for this job'
     weir add mail '{"region":"eu"}' --quiet
     wait_for has_lines 1
     has lines '"id":2'

@@ -241,7 +241,7 @@ case_tokens_of_a_running_server() {
     answer 200 -H "Authorization: Bearer $(cat bob)" "$url/metrics"
     echo broken >.local/share/weir/tokens.json
     kill -HUP "$pid"
-    wait_for has serve.err "still using what was there"
+    wait_for has serve.err "keeping the previous settings"
     answer 200 -H "Authorization: Bearer $(cat bob)" "$url/metrics"
     kill "$pid"
     ends 0
@@ -584,7 +584,7 @@ case_mistakes_are_explained() {
     answer 405 "$url/v1/take"
     has body "GET is not possible here; possible: POST"
     answer 404 "$url/v1/job"
-    has body "/v1/openapi.json lists what there is"
+    has body "/v1/openapi.json lists the paths"
     answer 403 -H 'Host: jobs.example' "$jobs"
     has body "start it with --origin http://jobs.example"
     answer 403 -H 'Origin: https://evil.example' "$jobs"

@@ -126,7 +126,7 @@ static void a_batch_that_comes_again_is_not_done_again(void **state)
     assert_int_equal(jobs_now(), n + 1);
     json_decref(answers(NUMBERED(CALLER, 7, ADD)));
     assert_int_equal(jobs_now(), n + 2);
-    web_error(&w, 409, "ESTALE", "number: 1, but 7 was there already", "POST", "/v1/batch",
+    web_error(&w, 409, "ESTALE", "number: 1, but 7 was sent already", "POST", "/v1/batch",
               NUMBERED(CALLER, 1, ADD));
     assert_int_equal(jobs_now(), n + 2);
 }

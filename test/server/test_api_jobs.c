@@ -296,7 +296,7 @@ static void patches_refuse(void **state)
         { "{\"from\":[]}", "from:" },
         { "{\"from\":[\"failed\",\"frob\"]}", "from[1]:" },
         { "{\"id\":1}", "id: unknown member" },
-        { "{\"priority\":1,\"priority\":2}", "priority: is there twice" },
+        { "{\"priority\":1,\"priority\":2}", "priority: is given twice" },
         { "[]", "is not an object" },
         { "{", "not JSON" },
     };

@@ -180,7 +180,7 @@ static void work_queues(void **state)
     bad_file("{\"work_queues\": [{\"process_timeout\": 5}]}",
              "work_queues[0]: address must be specified in config for busmod");
     bad_file("{\"work_queues\": [{\"address\": \"a\"}, {\"address\": \"a\"}]}",
-             "work_queues[1].address: \"a\" is there twice");
+             "work_queues[1].address: \"a\" is given twice");
     bad_file("{\"work_queues\": [{\"address\": \"a\", \"size\": 1}]}", "work_queues[0].size: "
              "unknown member; this object accepts: address, process_timeout, persist, collection, "
              "timed_out_first, persistor_address");
@@ -218,8 +218,8 @@ static void files_that_are_wrong(void **state)
     bad(&(srv_given){ .config = "/no/such/file" }, "/no/such/file: No such file or directory");
     bad_file("[]", "is not a JSON object: {\"listen\": ...}");
     bad_file("{\"lisen\": 1}", "unknown setting \"lisen\"; did you mean \"listen\"?");
-    bad_file("{\"bus\": {\"in\": []}}", "bus: unknown setting \"in\"; there are listen, "
-             "inbound, outbound");
+    bad_file("{\"bus\": {\"in\": []}}", "bus: unknown setting \"in\"; must be listen, "
+             "inbound or outbound");
     bad_file("{\"bus\": {\"inbound\": \"a\"}}", "bus: inbound: must be a list of "
              "at most 100 texts, each a regular expression for whole addresses");
     bad_file("{\"bus\": {\"outbound\": [1]}}", "bus: outbound: must be a list of "

@@ -100,7 +100,7 @@ static void what_is_no_http_is_refused(void **state)
         { "GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n", 505, "HTTP/1.1" },
         { "GET /healthz HTTP/1.1\r\n\r\n", 400, "Host is missing" },
         { "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400,
-          "Host is there more than once" },
+          "Host is given more than once" },
         { "GET /healthz HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n", 400, "" },
         { "GET healthz HTTP/1.1\r\nHost: x\r\n\r\n", 400, "" },
         { "GET /a/../healthz HTTP/1.1\r\nHost: x\r\n\r\n", 400, ". or .." },

@@ -125,7 +125,7 @@ static void ask(web *w, const srv_route *r, uint64_t id)
     assert_int_equal(sscanf(all, "HTTP/1.1 %d", &status), 1);
     if (status == 404)
         web_read_until(fd, &all, "}");
-    if (status == 405 || status == 500 || status == 501 || strstr(all, "there is nothing at"))
+    if (status == 405 || status == 500 || status == 501 || strstr(all, "unknown path"))
         fail_msg("%s %s: %s", r->method, target, all);
     if (!r->body && !strstr(r->path, "{") && status / 100 != 2)
         fail_msg("%s %s: %s", r->method, target, all);

@@ -334,7 +334,7 @@ test('what is kept of a type is changed', async (t) => {
     const server = await t.serve();
     await server.add({ type: 'mail', data: {} });
     const page = await t.open(server, '/types');
-    await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
+    await page.getByRole('button', { name: 'Change the retention of mail' }).click();
     const dialog = page.getByRole('dialog');
     const complete = dialog.getByRole('group', { name: 'Keep complete jobs' });
     await complete.getByLabel('for').fill('7d');
@@ -350,7 +350,7 @@ test('what is kept of a type is changed', async (t) => {
     await server.call('PATCH', '/v1/types/mail', { keep_complete: { age: '1h' } });
     await page.reload();
     await page.getByText('1h, at most 1,000 jobs').waitFor();
-    await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
+    await page.getByRole('button', { name: 'Change the retention of mail' }).click();
     assert.equal(await complete.getByLabel('for').inputValue(), '1h');
     for (const wrong of ['minus one', '7']) {       // seven what?
         await complete.getByLabel('for').fill(wrong);

@@ -37,7 +37,7 @@ test('axe finds nothing in any view, light or dark, at three widths', async (t) 
     const views = ['/', '/inactive', '/active', '/delayed', '/failed', '/complete', '/cancelled', '/jobs', '/failed?q=none',
         '/errors', '/types', '/types/mail', '/schedules', '/schedules?name=night', '/tasks', '/tasks/t-1', '/workers', '/bus', '/audit',
         '/settings', `/jobs/${failed}`, '/no/where'];
-    const dialogs = [['/', 'Add a job'], [`/jobs/${failed}`, 'Edit and run again'], ['/types', 'Change what is kept of mail'],
+    const dialogs = [['/', 'Add a job'], [`/jobs/${failed}`, 'Edit and run again'], ['/types', 'Change the retention of mail'],
         ['/schedules', 'Add a schedule'], ['/tasks', 'Submit a task'], ['/failed', 'Keyboard shortcuts'], ['/errors', 'Retry …']];
     const page = await t.open(server, '/settings');
     const found = [];

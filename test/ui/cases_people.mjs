@@ -261,7 +261,7 @@ test('a phone shows all of it without scrolling sideways', async (t) => {
     await page.goto(server.url + '/types');
     await page.getByRole('button', { name: 'Pause mail' }).click();
     await until(async () => (await server.call('GET', '/v1/types/mail')).paused, 'paused');
-    await page.getByRole('button', { name: 'Change what is kept of mail' }).click();
+    await page.getByRole('button', { name: 'Change the retention of mail' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click();
     // the views are a menu
     const menu = page.getByRole('button', { name: 'Views' });

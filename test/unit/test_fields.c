@@ -178,12 +178,12 @@ static void what_is_no_json_is_refused(void **state)
 static void members_are_refused_by_name(void **state)
 {
     (void)state;
-    wrong("{\"n\":1,\"n\":1}", WEIR_EINVAL, "n", "n: is there twice");
+    wrong("{\"n\":1,\"n\":1}", WEIR_EINVAL, "n", "n: is given twice");
     wrong("{\"one\":{}}", WEIR_EINVAL, "one.id", "one.id: missing");
     wrong("{\"one\":{\"Id\":1}}", WEIR_EINVAL, "one.Id",
           "one.Id: unknown member; did you mean \"id\"?");
     wrong("{\"parts\":[{\"id\":1},{\"id\":1,\"id\":2}]}", WEIR_EINVAL, "parts[1].id",
-          "parts[1].id: is there twice");
+          "parts[1].id: is given twice");
     wrong("{\"parts\":[{\"id\":1},7]}", WEIR_EINVAL, "parts[1]", "parts[1]: 7 is not an object");
     wrong("{\"nn\":1}", WEIR_EINVAL, "nn",
           "nn: unknown member; did you mean \"n\"?");

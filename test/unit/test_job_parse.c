@@ -258,7 +258,7 @@ static void what_is_no_job_is_named(void **state)
     refused("{\"type\":7}", "type: 7 is not a text");
     refused("{\"type\":\"a\\u0000b\"}", "type: a zero byte in it");
     refused("{\"type\":\"m\",\"colour\":1}", "colour: unknown member");
-    refused("{\"type\":\"m\",\"type\":\"n\"}", "type: is there twice");
+    refused("{\"type\":\"m\",\"type\":\"n\"}", "type: is given twice");
     refused("{\"type\":\"m\",\"id\":-1}", "id: -1, must be between 0 and 281474976710656");
     refused("{\"type\":\"m\",\"id\":\"7\"}", "id: \"7\" is not a whole number");
     refused("{\"type\":\"m\",\"priority\":1.5}",

@@ -176,10 +176,10 @@ static void bad_ones(void **state)
         { "redis://h/1/", "\"/1/\": the database must be a number from 0" },
         { "redis://h/99999999999999999999",
           "\"/99999999999999999999\": the database must be a number from 0" },
-        { "redis://ann@h", "what is before \"@\" must be USER:PASSWORD or :PASSWORD, or USER "
+        { "redis://ann@h", "the part before \"@\" must be USER:PASSWORD or :PASSWORD, or USER "
                            "with password-file=" },
-        { "redis://ann:@h", "what is before \"@\" must be USER:PASSWORD or :PASSWORD" },
-        { "redis://@h", "what is before \"@\" must be USER:PASSWORD or :PASSWORD" },
+        { "redis://ann:@h", "the part before \"@\" must be USER:PASSWORD or :PASSWORD" },
+        { "redis://@h", "the part before \"@\" must be USER:PASSWORD or :PASSWORD" },
         { "redis://ann:%@h", "the password must be at most 255 bytes, with %XX (two hex digits, "
                              "not 00) for special characters" },
         { "redis://ann:%4@h", "the password must be at most 255 bytes, with %XX (two hex digits, "

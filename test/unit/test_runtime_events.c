@@ -502,7 +502,7 @@ RT_CLOCK_TEST(explain_every_state)
                                           .backoff = { WEIR_BACKOFF_FIXED, .delay_ms = 5000 } });
     uint64_t  b = rt_add_type(t, "x"), c = rt_add_type(t, "x");
     explains(t, a, "No worker has ever taken", WEIR_REMEDY_START_WORKER);
-    explains(t, a, "the conditions of those that are (--when) are not true for this job",
+    explains(t, a, "the conditions of the running workers (--when) are not true for this job",
              WEIR_REMEDY_START_WORKER);
     explains(t, c, "2 of its type are before it", WEIR_REMEDY_START_WORKER);
     OK(weir_pause(t->q, "x", &t->err));

@@ -37,7 +37,7 @@ class AsyncJob(TakenJob):
 
 
 class AsyncWeir:
-    """A queue on a weir server, for asyncio. Calls are as those of Weir. `async with` closes it."""
+    """A queue on a weir server, for asyncio: the calls of Weir. `async with` closes it."""
 
     def __init__(self, url: Optional[str] = None, *, token: Optional[str] = None,
                  timeout_ms: int = 30000, ca: Optional[str] = None) -> None:
@@ -341,7 +341,7 @@ async def finish(queue: AsyncWeir, request: Request, lease_ms: int) -> Answer:
 
 
 async def renew(queue: AsyncWeir, held: Dict[Tuple[int, int], Any], lease_ms: int) -> None:
-    """New leases for what is held; those that are not ours any more learn of it."""
+    """Renew the leases of the jobs held; a job that is not ours any more is marked as lost."""
     jobs = dict(held)
     if not jobs:
         return

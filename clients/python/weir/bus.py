@@ -680,7 +680,7 @@ class _Line:
                 self._out += struct.pack(">I", len(text)) + text
 
     def flush(self) -> None:
-        """Write what was put. The thread that is at it writes what others put, too."""
+        """Write the frames put. The thread that writes takes the frames of other threads, too."""
         while self._out and self._writer.acquire(blocking=False):
             try:
                 self._write()

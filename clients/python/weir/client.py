@@ -16,7 +16,7 @@ Types = Union[str, Sequence[str]]
 
 
 class TakenJob(Dict[str, Any]):
-    """A job that was taken: its members as items; those that are read most are attributes, too."""
+    """A job that was taken: its members as items, the most used ones as attributes, too."""
 
     def __init__(self, members: Answer) -> None:
         super().__init__(members)

@@ -100,7 +100,7 @@ class Connections:
         self._loop: Optional[asyncio.AbstractEventLoop] = None
 
     async def request(self, method: str, sent: Encoded, seconds: float) -> Tuple[int, bytes]:
-        """The answer, within so many seconds. A caller that is cancelled hangs up."""
+        """The answer, within `seconds`. If the caller is cancelled, the connection is closed."""
         return await asyncio.wait_for(self._request(method, sent), seconds)
 
     async def _request(self, method: str, sent: Encoded) -> Tuple[int, bytes]:

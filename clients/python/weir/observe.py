@@ -37,7 +37,7 @@ class ObservedJob(AsyncJob):
         await self._stream._end(self, {"error": str(error), "final": True})
 
     async def give_back(self, delay: Time = 0) -> None:
-        """It comes again after `delay` (milliseconds, or "5s"); no attempt is used."""
+        """The job is delivered again after `delay` (milliseconds, or "5s"); no attempt is used."""
         await self._stream._end(self, {"return": True, "delay": delay})
 
 

@@ -83,7 +83,7 @@ class Address:
 
 
 def _wrong(url: str, parts: urllib.parse.SplitResult) -> str:
-    """What is wrong with it, without what may be a password."""
+    """The error text for a wrong URL, without a possible password."""
     if re.fullmatch(r"[\w.-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?", url):
         return "%s: the scheme is missing; write http://%s" % (url, url)
     return "%s: not a weir server; expected http://HOST:7340" % (

@@ -203,7 +203,7 @@ static void reload(serving *s)
     weir_error err;
     notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)cli_clock_ms() * 1000);
     if (srv_reload(s->server, &err))
-        cli_warn(s->c, "still using what was there: %s", err.msg);
+        cli_warn(s->c, "keeping the previous settings: %s", err.msg);
     else
         cli_note(s->c, "read tokens and certificates again");
     notify("READY=1");

@@ -46,7 +46,7 @@ static int run_update(cli *c, const void *values)
     if (opt_id(c->args[0], &id, &c->err))
         return cli_usage(c, "%s", c->err.msg);
     if (!o->priority.set && !o->delay.set && !o->at.set && !o->data && !o->state.set)
-        return cli_usage(c, "what is to change? Give --priority, --delay, --at, --data or --state");
+        return cli_usage(c, "nothing to change; give --priority, --delay, --at, --data or --state");
     if (o->delay.set && o->at.set)
         return cli_usage(c, "--delay and --at exclude each other");
     if (o->data && strcmp(o->data, "-") == 0) {

@@ -313,8 +313,8 @@ static weir_code run(worker *w)
         if (what == LEFT_NONE)
             return WEIR_OK;
         if (what == LEFT_PAUSED)
-            return weir_fail(&w->c->err, WEIR_ESTATE, "what is left is of a paused type; `weir "
-                             "resume` lets it run");
+            return weir_fail(&w->c->err, WEIR_ESTATE, "the remaining jobs are of a paused type; "
+                             "`weir resume` lets them run");
         nap(DRAIN_MS, w->signals);
     }
 }

@@ -58,7 +58,7 @@ static void say_waiting(const facts *f)
         fputs(".", f->why);
         return;
     }
-    fputs(": it seems that no worker is there, or that the conditions of those that are "
+    fputs(": it seems that no worker is running, or that the conditions of the running workers "
           "(--when) are not true for these jobs.", f->why);
     fprintf(f->help, "weir work %s --exec COMMAND", t->type);
 }

@@ -46,7 +46,7 @@ static weir_code read_keep(json_t *v, size_t i, const char *name, weir_keep *out
         else if (!strcmp(key, "count"))
             rc = read_number(one, i, name, &out->count, err);
         else
-            rc = weir_fail(err, WEIR_EINVAL, "types[%zu].%s: there is no member \"%.60s\"", i, name,
+            rc = weir_fail(err, WEIR_EINVAL, "types[%zu].%s: unknown member \"%.60s\"", i, name,
                            key);
         if (rc)
             break;
@@ -74,7 +74,7 @@ static weir_code read_member(json_t *v, size_t i, const char *key, import_type *
         return read_keep(v, i, key, &t->settings.keep_failed, err);
     if (!strcmp(key, "search"))
         return read_flag(v, i, key, &t->settings.search, err);
-    return weir_fail(err, WEIR_EINVAL, "types[%zu]: there is no member \"%.60s\"", i, key);
+    return weir_fail(err, WEIR_EINVAL, "types[%zu]: unknown member \"%.60s\"", i, key);
 }
 
 static weir_code read_type(json_t *v, size_t i, import_type *t, weir_error *err)
@@ -122,7 +122,7 @@ weir_code import_types(const char *line, size_t len, import_type **out, size_t *
         rc = weir_fail(err, WEIR_EINVAL, "weir: is not \"export\"");
     else if (version != VERSION)
         rc = weir_fail(err, version > VERSION ? WEIR_EVERSION : WEIR_EINVAL,
-                       "version: %lld, and this weir knows %d", (long long)version, VERSION);
+                       "version: %lld, but this weir reads %d", (long long)version, VERSION);
     else
         rc = read_types(json_object_get(v, "types"), out, n, err);
     json_decref(v);

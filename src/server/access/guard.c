@@ -303,7 +303,7 @@ static bool check_token(srv_guard *g, const srv_head *h, int64_t now_ms, srv_cal
         return refuse(no, 401, "a token is needed: Authorization: Bearer wtk_... (weir "
                       "token add makes one)");
     if (strncasecmp(h->authorization, scheme, sizeof scheme - 1) != 0)
-        return refuse(no, 401, "Authorization: only 'Bearer TOKEN' is known");
+        return refuse(no, 401, "Authorization: only 'Bearer TOKEN' is supported");
     const char *text = h->authorization + sizeof scheme - 1;
     text += strspn(text, " ");
     int64_t now = weir__wall_ms();
@@ -370,7 +370,7 @@ static bool check_page(const srv_guard *g, const srv_head *h, srv_refusal *no)
                                : h->origin && !is_own_origin(h->origin, h->host);
     if (other)
         return refuse(no, 403, "a page of another site may not call this server; weir serve "
-                               "--origin ORIGIN lets those of one");
+                               "--origin ORIGIN permits the pages of a site");
     return true;
 }
 
@@ -437,7 +437,7 @@ weir_code srv_guard_create(srv_guard **out, const srv_options *opt, const char *
     weir_code rc = srv_guard_reload(g, err);
     if (!rc && !loopback && !g->tokens.n)
         rc = weir_fail(err, WEIR_EINVAL, "%s can be reached from other machines, so callers need "
-                       "tokens and there is none yet. Make one: weir token add NAME --role "
+                       "an access token; create one: weir token add NAME --role "
                        "admin%s%s", address, opt->data_dir ? " --data " : "",
                        !opt->data_dir       ? ""
                        : opt->data_vanishes ? "DIR, and serve with --data DIR" : opt->data_dir);

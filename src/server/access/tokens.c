@@ -269,8 +269,8 @@ static weir_code check_new(const srv_caller *who, int64_t now, weir_error *err)
         if (weir__type_check(t, "type", err))
             return WEIR_EINVAL;
     if (who->expires_at && who->expires_at <= now)
-        return weir_fail(err, WEIR_EINVAL, "the token would be expired already; give a time that "
-                         "is to come");
+        return weir_fail(err, WEIR_EINVAL, "the token would be expired already; give a time in "
+                         "the future");
     return WEIR_OK;
 }
 

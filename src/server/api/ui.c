@@ -83,5 +83,5 @@ const srv_route srv_ui_routes[] = {
 
 const srv_route srv_missing_page = {
     "GET", "/{address}", 0, get_missing, 0, NULL, SRV_OPEN | SRV_PLAIN | SRV_ANY_QUERY,
-    "The page that says that there is nothing", NULL, NULL, 404
+    "The page for unknown addresses", NULL, NULL, 404
 };

@@ -14,7 +14,7 @@ static weir_code open_listener(srv_bus *b, weir_error *err)
     srv_guard_count_tokens(b->server->guard, &tokens);
     if (!rc && !b->listener.loopback && !tokens.valid)
         rc = weir_fail(err, WEIR_EINVAL, "bus: %s can be reached from other machines, so callers "
-                       "need tokens and there is none yet. Make one: weir token add NAME --role "
+                       "need an access token; create one: weir token add NAME --role "
                        "admin", address);
     return rc;
 }

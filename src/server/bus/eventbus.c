@@ -213,7 +213,7 @@ static void get_welcome(srv_request *r)
 enum { FLAGS = SRV_OPEN | SRV_PLAIN | SRV_ANY_QUERY };
 
 const srv_route srv_eventbus_routes[] = {
-    { "GET", "/eventbus", 0, get_welcome, 0, NULL, FLAGS, "Is there an event bus?", NULL, NULL,
+    { "GET", "/eventbus", 0, get_welcome, 0, NULL, FLAGS, "Check for an event bus", NULL, NULL,
       200 },
     { "GET", "/eventbus/info", 0, get_info, 0, NULL, FLAGS, "What SockJS can do here", NULL, NULL,
       200 },

@@ -44,7 +44,7 @@ static bool check_request(srv_request *r)
         return refuse(r, 400, "this address is for WebSockets (Upgrade: websocket)");
     if (!version || strcmp(version, "13") != 0) {
         srv_reply_header(r, "Sec-WebSocket-Version", "13");
-        return refuse(r, 426, "Sec-WebSocket-Version: only 13 is known");
+        return refuse(r, 426, "Sec-WebSocket-Version: only 13 is supported");
     }
     if (!key || strlen(key) != KEY_LEN)
         return refuse(r, 400, "Sec-WebSocket-Key: 16 bytes in base64 are expected");

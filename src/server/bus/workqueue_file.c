@@ -50,7 +50,7 @@ static weir_code check(const srv_workqueue *all, size_t i, weir_error *err)
                          "queue has one; add \"persist\":true", i);
     for (size_t k = 0; k < i; k++)
         if (strcmp(all[i].address, all[k].address) == 0)
-            return weir_fail(err, WEIR_EINVAL, "work_queues[%zu].address: \"%s\" is there twice", i,
+            return weir_fail(err, WEIR_EINVAL, "work_queues[%zu].address: \"%s\" is given twice", i,
                              all[i].address);
     return WEIR_OK;
 }

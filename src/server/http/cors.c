@@ -8,7 +8,7 @@ static void answer_preflight(srv_request *r)
 {
     if (!srv_guard_shares(r->server->guard, srv_header(r, "Origin"))) {
         srv_reply_status(r, 403, "forbidden", "a page of another site may not call this server; "
-                         "weir serve --origin ORIGIN lets those of one");
+                         "weir serve --origin ORIGIN permits the pages of a site");
         return;
     }
     srv_reply_header(r, "Access-Control-Allow-Headers",

@@ -113,7 +113,7 @@ static srv_http1_event read_method(srv_http1 *h, const char **at, const char *en
     const weir_buf *text = &h->head->text;
     const char     *stop = skip(*at, end, IN_TOKEN);
     if (text->len + (size_t)(stop - *at) > SRV_MAX_METHOD)
-        return bad(h, 501, "the method is not one that this server has");
+        return bad(h, 501, "the method is not supported");
     srv_http1_event ev = add(h, *at, (size_t)(stop - *at));
     *at = stop;
     if (ev || stop == end)
@@ -162,7 +162,7 @@ static srv_http1_event read_version(srv_http1 *h, const char **at, const char *e
     if (h->count < sizeof form - 1)
         return SRV_HTTP1_MORE;
     if (h->major != 1 || h->head->minor > 1)
-        return bad(h, 505, "the version is not known; this server speaks HTTP/1.1 and 1.0");
+        return bad(h, 505, "unknown version; this server speaks HTTP/1.1 and 1.0");
     return go(h, LINE_LF);
 }
 

@@ -56,7 +56,7 @@ bool srv_http1_is_host(const char *text, size_t len)
 static int read_host(srv_http1_head *head, const char *value, const char **why)
 {
     if (head->host) {
-        *why = "the header Host is there more than once";
+        *why = "the header Host is given more than once";
         return 400;
     }
     if (!srv_http1_is_host(value, strlen(value))) {
@@ -74,7 +74,7 @@ static int read_length(srv_http1_head *head, const char *value, const char **why
     enum { DIGITS = 18 };
     size_t len = strlen(value);
     if (head->has_length) {
-        *why = "the header Content-Length is there more than once";
+        *why = "the header Content-Length is given more than once";
         return 400;
     }
     if (!len || strspn(value, "0123456789") != len) {
@@ -123,8 +123,8 @@ static int read_coding(srv_http1_head *head, const char *value, const char **why
         return 400;
     }
     if (n > 1) {
-        *why = "the header Transfer-Encoding has a coding that this server has not; only "
-               "'chunked' is possible";
+        *why = "the header Transfer-Encoding has an unsupported coding; only 'chunked' is "
+               "supported";
         return 501;
     }
     head->chunked = true;

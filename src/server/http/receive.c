@@ -49,7 +49,7 @@ static int check_method(srv_conn *c)
         if (!strcmp(c->now->r.method, methods[i]))
             return 0;
     c->now->keep_alive = false;
-    return srv_refuse(c, 501, "the method is not one that this server has");
+    return srv_refuse(c, 501, "the method is not supported");
 }
 
 static int find_route(srv_conn *c)
@@ -75,7 +75,7 @@ static int find_route(srv_conn *c)
     }
     if (status) {
         snprintf(why, sizeof why,
-                 "there is nothing at %.100s; /v1/openapi.json lists what there is", x->r.path);
+                 "unknown path %.100s; /v1/openapi.json lists the paths", x->r.path);
         return srv_refuse(c, status, why);
     }
     x->wrong = srv_query_unknown(&x->r, why, sizeof why);

@@ -196,8 +196,8 @@ static void set_state_of(srv_request *r, weir_code code, const weir_error *err)
     if (code)
         failed(r, err);
     else if (!weir_state_parse(r->arg[1], &state))
-        srv_kue_error(r, 400, "unknown state \"%s\": inactive, delayed, active, complete, failed "
-                              "and cancelled are there", r->arg[1]);
+        srv_kue_error(r, 400, "unknown state \"%s\": must be inactive, delayed, active, "
+                              "complete, failed or cancelled", r->arg[1]);
     else
         srv_kue_set_state(r, state, state_set);
 }

@@ -34,8 +34,8 @@ static bool read_state(srv_request *r, const char *text, weir_state *out)
 {
     if (weir_state_parse(text, out))
         return true;
-    srv_kue_error(r, 400, "unknown state \"%s\": INACTIVE, DELAYED, ACTIVE, COMPLETE, FAILED and "
-                          "CANCELLED are there", text);
+    srv_kue_error(r, 400, "unknown state \"%s\": must be INACTIVE, DELAYED, ACTIVE, COMPLETE, "
+                          "FAILED or CANCELLED", text);
     return false;
 }
 
@@ -302,7 +302,7 @@ static weir_code change_of(const srv_vertx_body *b, const weir_job *j, weir_chan
     const weir_spec *s = &b->spec;
     const char      *name = fixed(b, j);
     if (name)
-        return weir_fail(err, WEIR_ESTATE, "%s: stays as it was when the job was added", name);
+        return weir_fail(err, WEIR_ESTATE, "%s: cannot be changed after the add", name);
     /* One without a name was shown with the nearest. */
     out->set_priority = b->priority && strcmp(srv_vertx_priority(s->priority),
                                               srv_vertx_priority(j->priority)) != 0;

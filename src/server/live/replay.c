@@ -138,7 +138,7 @@ static weir_code enter(srv_replays *s, srv_replay *c, srv_request *r, uint64_t n
                        weir_buf *answer, bool *wait, weir_error *err)
 {
     if (number < c->number)
-        return weir_fail(err, WEIR_ESTALE, "number: %llu, but %llu was there already",
+        return weir_fail(err, WEIR_ESTALE, "number: %llu, but %llu was sent already",
                          (unsigned long long)number, (unsigned long long)c->number);
     if (number > c->number) {
         if (c->running)

@@ -102,7 +102,7 @@ static void end(listener *l, const char *event, const char *why)
 static void drop(listener *l)
 {
     atomic_fetch_add(&l->r->server->counters.listeners_dropped, 1);
-    end(l, "dropped", "too slow: what comes next is not kept any more (SRV_EVENT_RING)");
+    end(l, "dropped", "too slow: the next event is not kept any more (SRV_EVENT_RING)");
 }
 
 static void revoke(listener *l)

@@ -60,7 +60,7 @@ static weir_code check_types(const weir_texts *types, weir_error *err)
             return rc;
         for (size_t k = 0; k < i; k++) {
             if (!strcmp(types->text[i], types->text[k]))
-                return weir__fail_field(err, WEIR_EINVAL, "types", "%s is there twice",
+                return weir__fail_field(err, WEIR_EINVAL, "types", "%s is given twice",
                                         types->text[i]);
         }
     }
@@ -212,7 +212,7 @@ static weir_code check_kept(const target *all, size_t i, weir_error *err)
                                  : weir__fail_field(err, WEIR_EINVAL, "secret", "missing");
     for (size_t k = 0; !rc && k < i; k++) {
         if (!strcmp(t->name, all[k].name))
-            rc = weir__fail_field(err, WEIR_EINVAL, "name", "%s is there twice", t->name);
+            rc = weir__fail_field(err, WEIR_EINVAL, "name", "%s is given twice", t->name);
     }
     return rc ? weir__fail_inside(err, rc, "targets[%zu]", i) : WEIR_OK;
 }

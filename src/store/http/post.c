@@ -171,5 +171,5 @@ weir_code weir__http_refusal(const http_url *url, long status, const char *text,
     }
     if (status >= 500)
         return weir_fail(err, code, "%s: the server answers with status %ld", url->base, status);
-    return weir_fail(err, code, "%s: status %ld, no weir server is there", url->base, status);
+    return weir_fail(err, code, "%s: status %ld; this is not a weir server", url->base, status);
 }

@@ -40,7 +40,7 @@ static weir_code mem_open(weir_store **out, const weir_url *url, const weir_env 
 {
     *out = NULL;
     if (*url->rest)
-        return weir_fail(err, WEIR_EINVAL, "mem: takes nothing behind the colon, not \"%s\"",
+        return weir_fail(err, WEIR_EINVAL, "mem: must end with the colon, not \"%s\"",
                          url->rest);
     mem_store *s = calloc(1, sizeof *s);
     if (!s)

@@ -347,7 +347,7 @@ static void check_counts(check *c)
     uint64_t real = 0;
     for (size_t i = 0; i < s->types.n; i++)
         real += c->count[i][WEIR_STATE_ACTIVE];
-    if (active > real && WRONG(c, true, "%" PRIu64 " jobs are active, the owner knows of %" PRIu64,
+    if (active > real && WRONG(c, true, "%" PRIu64 " jobs are active, the owner has %" PRIu64,
                                real, active))
         s->stale = true;
 }

@@ -199,8 +199,8 @@ static weir_code open_reader(sq_store *s, weir_error *err)
     bool      busy;
     weir_code rc = weir__sq_file_open(s, &busy, err);
     if (!rc && (rc = open_db(s, err)) == WEIR_EREADONLY && !access(s->path, R_OK))
-        weir_fail(err, rc, "%s: no permission to write %s-shm, which readers need while nobody "
-                  "owns it", s->path, s->path);
+        weir_fail(err, rc, "%s: no permission to write %s-shm; readers need it when no "
+                  "process owns the file", s->path, s->path);
     return rc;
 }
 
@@ -233,7 +233,7 @@ static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *
     if (!err)
         err = &mine;
     if (!*url->rest)
-        return weir_fail(err, WEIR_EINVAL, "sqlite: needs a path, as in sqlite:jobs.db");
+        return weir_fail(err, WEIR_EINVAL, "sqlite: a path is missing, as in sqlite:jobs.db");
     sq_store *s = calloc(1, sizeof *s);
     if (!s)
         return weir_fail(err, WEIR_ENOMEM, "sqlite store");

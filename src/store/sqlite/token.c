@@ -75,7 +75,7 @@ weir_code weir__sq_token_look(sq_store *s, weir_op *op, bool *again)
         const unsigned char *runs = sqlite3_column_blob(st, 1);
         size_t               len = (size_t)sqlite3_column_bytes(st, 1);
         if (!read_call(&runs, &len, &known))
-            rc = weir__sq_damaged(s, "what is remembered of a token cannot be read");
+            rc = weir__sq_damaged(s, "the record of a token cannot be read");
         else
             rc = weir__token_known(a->token, a->n, &known, again, &op->err);
         if (*again)

@@ -92,7 +92,7 @@ export function full({ used = 0, limit = 0 }: Room): Wrong | undefined {
     return {
         text: `The store has ${bytes(limit - used)} left of ${bytes(limit)}. When it is full, jobs can neither be added ` +
             'nor ended. Make room, or keep ended jobs for a shorter time.',
-        link: '/types', act: 'What is kept',
+        link: '/types', act: 'Retention',
     };
 }
 

@@ -67,7 +67,7 @@ function AddQueue({ close, after }: { close: () => void; after: () => void }): J
         try {
             await call('PUT', pathOf(address), { process_timeout: timeout, persist, timed_out_first: first,
                 collection: persist && collection ? collection : undefined });
-            toast(`The work queue ${address} is there`);
+            toast(`The work queue ${address} has started`);
             after();
             close();
         } catch (problem) {

@@ -84,8 +84,8 @@ export function Types(): JSX.Element {
                 {stats.types.length ? <TypeTable types={stats.types} workers={workers} now={now} />
                     : <p class="faint">A type is known once a job of it was added.</p>}
             </section>
-            <section class="panel" aria-label="What is kept">
-                <h2>What is kept</h2>
+            <section class="panel" aria-label="Retention">
+                <h2>Retention</h2>
                 <table class="stack">
                     <thead><tr><th>Type</th><th>Complete</th><th>Failed, cancelled</th><th>Search</th><th><span class="hidden">Change</span></th></tr></thead>
                     <tbody>{stats.types.map((t) => (
@@ -95,7 +95,7 @@ export function Types(): JSX.Element {
                             <td data-label="Failed, cancelled">{keepWords(t.settings.keep_failed)}</td>
                             <td data-label="Search">{t.settings.search ? 'yes' : 'no'}</td>
                             <td class="do">{may('admin') && <button type="button" onClick={() => setEditing(t)}
-                                aria-label={`Change what is kept of ${t.type}`}>Change</button>}</td>
+                                aria-label={`Change the retention of ${t.type}`}>Change</button>}</td>
                         </tr>
                     ))}</tbody>
                 </table>

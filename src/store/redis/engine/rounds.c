@@ -85,7 +85,7 @@ static size_t end_round(redis_lane *s, redis_task *tasks, size_t n)
         if (!weir__step_put_off(s, t) && !is_refused_with_adds(s, t))
             end_task(s, t);
         if (!t->over && ++t->rounds == MAX_ROUNDS) {
-            weir_fail(&t->op->err, WEIR_EUNAVAIL, "%s: others keep changing the job",
+            weir_fail(&t->op->err, WEIR_EUNAVAIL, "%s: other processes keep changing the job",
                       weir__op_row(t->op)->name);
             t->over = true;
         }

@@ -83,7 +83,7 @@ static weir_code agree(redis_store *s, uint32_t *parts, weir_error *err)
         return rc;
     if (version != WEIR__REDIS_VERSION)
         return weir_fail(err, WEIR_EVERSION, "queue \"%s\" has layout version %" PRId64
-                         ", this weir knows %d", s->url.prefix, version, WEIR__REDIS_VERSION);
+                         ", but this weir reads %d", s->url.prefix, version, WEIR__REDIS_VERSION);
     if (n < 1 || n > WEIR_REDIS_MAX_PARTITIONS)
         return weir_fail(err, WEIR_ECORRUPT, "queue \"%s\": %" PRId64 " partitions, must be 1 "
                          "to %d", s->url.prefix, n, WEIR_REDIS_MAX_PARTITIONS);

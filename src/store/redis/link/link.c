@@ -419,7 +419,7 @@ static void end_late(redis_link *l)
                 continue;
             if (c->end > n->written) {
                 /* The rest of it must never be sent. */
-                weir__node_disconnect(n, WEIR_EUNAVAIL, "it does not read what it is sent");
+                weir__node_disconnect(n, WEIR_EUNAVAIL, "the server does not read requests");
                 break;
             }
             unlink_flying(n, c, false);

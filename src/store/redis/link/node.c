@@ -307,7 +307,7 @@ static void read_some(redis_node *n)
         n->read_ms = weir__monotonic_ms();
         n->fed += (size_t)got;
         if (redisReaderFeed(n->reader, chunk, (size_t)got) != REDIS_OK) {
-            weir__node_disconnect(n, WEIR_ENOMEM, "no memory for what it sends");
+            weir__node_disconnect(n, WEIR_ENOMEM, "no memory for its answer");
             return;
         }
         take_replies(n);

@@ -199,8 +199,8 @@ static void set_tls_error(redis_node *n)
                                               "TLS?", why);
     else if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED ||
              (reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE && !*n->net->url.cert))
-        weir_fail(&n->tls_error, WEIR_EINVAL, "TLS: %s: it wants a certificate of its clients: "
-                                              "cert= and key=", why);
+        weir_fail(&n->tls_error, WEIR_EINVAL, "TLS: %s: the server requires a client certificate: "
+                                              "give cert= and key=", why);
     else
         weir_fail(&n->tls_error, WEIR_EUNAVAIL, "TLS: %s", why ? why : "connection lost");
     ERR_clear_error();

@@ -105,7 +105,7 @@ static weir_code parse_user(redis_url *u, const char *text, size_t len, weir_err
 {
     const char *colon = memchr(text, ':', len);
     if (!len || colon == text + len - 1)
-        return weir_fail(err, WEIR_EINVAL, "store URL: what is before \"@\" must be "
+        return weir_fail(err, WEIR_EINVAL, "store URL: the part before \"@\" must be "
                                            "USER:PASSWORD or :PASSWORD");
     size_t user_len = colon ? (size_t)(colon - text) : len;
     if (!decode(u->user, sizeof u->user, text, user_len))
@@ -389,7 +389,7 @@ weir_code weir__redis_url(const weir_url *url, redis_url *out, weir_error *err)
                                            "rediss://, not with "
                                            "%.40s", url->scheme);
     if (*out->user && !*out->password && !*out->password_file)
-        return weir_fail(err, WEIR_EINVAL, "store URL: what is before \"@\" must be USER:PASSWORD "
+        return weir_fail(err, WEIR_EINVAL, "store URL: the part before \"@\" must be USER:PASSWORD "
                                            "or :PASSWORD, or USER with password-file=");
     if (*out->password_file && *out->password)
         return weir_fail(err, WEIR_EINVAL, "store URL: a password and password-file=: leave one "

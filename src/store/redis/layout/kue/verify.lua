@@ -68,7 +68,7 @@ end
 local function verify_gone(id, zid, wrong)
   local listed = score(JOBS, zid) < huge
   local gone = listed and call('EXISTS', JOB .. id) == 0
-  wrong(gone, 'it is not there, but in the list of all', function()
+  wrong(gone, 'it is missing, but in the list of all', function()
     mark(JOBS, zid, false)
     for state = INACTIVE, CANCELLED do mark(ALL[state], zid, false) end
   end)
