@@ -9,7 +9,9 @@
 
 enum {
     MAX_QUOTED = 1024, MAX_SCHEME = 16, MAX_LOCAL_PART = 64, MAX_IPV6 = 45,     /* bytes */
-    MIN_HEX = 8, MIN_ID = 16
+    MIN_HEX = 8, MIN_ID = 16,
+    /* digits and letters in turn: so many turns, or one fewer among so many digits */
+    MIN_TURNS = 3, MIN_MIXED_DIGITS = 3
 };
 
 static bool is_digit(char c)
@@ -106,18 +108,27 @@ static size_t ipv6(const char *s, size_t len, size_t *kept)
     return colons > 1 && digits && (i == len || !is_alnum(s[i])) ? i : 0;
 }
 
+/* "7f3a418", but neither "sha256" and "30000ms" nor "k8s". */
+static bool is_mixed(size_t turns, size_t digits)
+{
+    return turns >= MIN_TURNS || (turns == MIN_TURNS - 1 && digits >= MIN_MIXED_DIGITS);
+}
+
 /* A hexadecimal number, or an id. */
 static size_t id(const char *s, size_t len, size_t *kept)
 {
-    size_t i = 0, digits = 0, hex = 0;
+    size_t i = 0, digits = 0, hex = 0, turns = 0;
     bool   prefix = len > 2 && *s == '0' && (s[1] == 'x' || s[1] == 'X') && is_hex(s[2]);
     (void)kept;
     for (i = prefix ? 2 : 0; i < len && is_alnum(s[i]); i++) {
         digits += is_digit(s[i]);
         hex += is_hex(s[i]);
+        turns += i && is_digit(s[i]) != is_digit(s[i - 1]);
     }
     bool number = prefix ? hex == i - 2 : hex == i && i >= MIN_HEX;
-    return prefix && number ? i : digits && (number || i >= MIN_ID) ? i : 0;
+    if (prefix && number)
+        return i;
+    return digits && (number || i >= MIN_ID || is_mixed(turns, digits)) ? i : 0;
 }
 
 /* Also an address of IPv4, a date, a time, a share: "3/7". */
