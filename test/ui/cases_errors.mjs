@@ -36,36 +36,76 @@ test('errors are in groups, by type, with links to their jobs', async (t) => {
     await until(async () => (await row.innerText()).startsWith('4'), 'one more');
 });
 
-test('a group is retried: one first, then the rest, which stops when they fail again', async (t) => {
-    const server = await t.serve();
-    for (let i = 0; i < 60; i++)
+async function failMany(server, n) {
+    for (let i = 0; i < n; i++)
         await fail(server, 'mail', `550 no such user "${i}"`);
     await fail(server, 'mail', 'timeout after 30 s');
+    return async (page) => {
+        await page.getByRole('row').filter({ hasText: 'no such user' }).getByRole('button', { name: 'Retry' }).click();
+        return page.getByRole('dialog');
+    };
+}
+
+test('a group is retried: one first, then some at a time, which stops when they fail again', async (t) => {
+    const server = await t.serve();
+    const openIt = await failMany(server, 60);
     const page = await t.open(server, '/errors');
-    const row = page.getByRole('row').filter({ hasText: 'no such user' });
-    await row.getByRole('button', { name: 'Retry' }).click();
-    const dialog = page.getByRole('dialog');
+    const dialog = await openIt(page);
+    assert.equal(await dialog.getByRole('button', { name: 'Retry the group anyway' }).getAttribute('class'), '');
     await dialog.getByRole('button', { name: 'Try one' }).click();
     const job = await until(() => server.take('mail'));
     assert.equal(job.id, 60);
     await server.finish(job, { result: {} });
     await dialog.getByText('It is complete.').waitFor();
+    assert.equal(await dialog.getByRole('button', { name: 'Retry the group' }).getAttribute('class'), 'main');
     await dialog.getByRole('button', { name: 'Retry the group' }).click();
-    for (let i = 0; i < 6; i++)
+    for (let i = 0; i < 5; i++)
         await server.finish(await until(() => server.take('mail')), { error: '550 no such user "again"' });
+    await dialog.getByText('10 of about 60 retried: 0 complete, 5 failed again').waitFor();
     await dialog.getByText('Stopped, since they fail again.').waitFor();
     const { counts } = await server.call('GET', '/v1/stats');
-    const again = counts.inactive + 6;          // ten a step, as many steps as there was time for
-    assert.ok(again % 10 === 0 && again < 59, `${again} were retried`);
-    assert.deepEqual([counts.complete, counts.inactive + counts.failed], [1, 60]);
-    await dialog.getByRole('button', { name: 'Close' }).click();
-    // all at once, and only those of the group
-    await row.getByRole('button', { name: 'Retry' }).click();
-    await dialog.getByLabel('How fast').selectOption('all at once');
-    await dialog.getByRole('button', { name: 'Retry the group' }).click();
-    await dialog.getByText('All of them are queued again.').waitFor();
-    assert.equal((await server.call('GET', '/v1/stats')).counts.failed, 1);
-    assert.equal(await server.state(61), 'failed');
+    assert.deepEqual([counts.complete, counts.inactive, counts.failed], [1, 5, 55]);
+});
+
+test('no more of a group is queued than asked for, until outcomes are seen', async (t) => {
+    const server = await t.serve();
+    const openIt = await failMany(server, 25);
+    const page = await t.open(server, '/errors');
+    const dialog = await openIt(page);
+    await dialog.getByRole('button', { name: 'Retry the group anyway' }).click();
+    await dialog.getByText('10 of about 25 retried: 0 complete, 0 failed again, 10 queued').waitFor();
+    await dialog.getByText('Closing this dialog or the page stops').waitFor();
+    // other jobs of the type are not counted
+    const other = await server.add({ type: 'mail', data: {}, priority: 'critical' });
+    const first = await server.take('mail');
+    assert.equal(first.id, other);
+    await server.finish(first, { error: 'no' });
+    let most = 0;
+    for (let i = 0; i < 25; i++) {
+        const job = await until(() => server.take('mail'));
+        most = Math.max(most, (await server.call('GET', '/v1/stats')).counts.inactive + 1);
+        await server.finish(job, { result: 1 });
+    }
+    assert.ok(most <= 10, `${most} were queued`);
+    await dialog.getByText('25 of about 25 retried: 25 complete, 0 failed again, 0 queued').waitFor();
+    await dialog.getByText('All of them were retried.').waitFor();
+    assert.equal(await server.state(26), 'failed');
+});
+
+test('one that fails again says why, and closing the dialog while it retries says that it stops', async (t) => {
+    const server = await t.serve();
+    const openIt = await failMany(server, 30);
+    const page = await t.open(server, '/errors');
+    const dialog = await openIt(page);
+    await dialog.getByRole('button', { name: 'Try one' }).click();
+    await server.finish(await until(() => server.take('mail')), { error: '550 no such user "zoe"' });
+    await dialog.getByText('It has failed again: 550 no such user "zoe"').waitFor();
+    await dialog.getByText('The others will hardly do better.').waitFor();
+    await dialog.getByRole('button', { name: 'Retry the group anyway' }).click();
+    await dialog.getByText('10 of about 30 retried').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText('Stopped: 10 of about 30 of mail were retried').waitFor();
+    assert.equal((await server.call('GET', '/v1/stats')).counts.inactive, 10);
 });
 
 test('a group is deleted after a count, and nothing else', async (t) => {

@@ -1,132 +1,105 @@
-// again_group.tsx - retry a group of errors: one job first, then the rest at a chosen rate, which stops
-// by itself when they fail again.
+// again_group.tsx - retry a group of errors: one job first; when that works, the others, some at a time.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { bulk } from '../actions';
-import { call, get, type Job } from '../api';
+import { Rest, retryOne, type Outcome, type Watch } from '../again';
+import { get, type Job } from '../api';
 import { sayError, type ErrorGroup } from '../errors';
 import { count } from '../fmt';
-import { listen } from '../live';
 import { Dialog } from './dialog';
+import { toast } from './toast';
 
-const WAIT = '10s', STEP_MS = 1000, MOST = 10000;
-const RATES: [string, number][] = [['10 a second', 10], ['100 a second', 100], ['all at once', MOST]];
-// When so many of the type have failed, and more than came to a good end, they fail again.
-const FAILED_AGAIN = 5;
+const MOST = [10, 100, 1000];
 
-interface Tally { retried: number; complete: number; failed: number }
-const NOTHING: Tally = { retried: 0, complete: 0, failed: 0 };
+const SAID: Record<Outcome, string> = {
+    complete: 'It is complete.', failed: 'It has failed again', other: 'It was cancelled or removed.',
+};
 
-// What becomes of the example, once it has been retried.
-async function tryOne(id: number, alive: () => boolean): Promise<Job | undefined> {
-    await call('POST', `/v1/jobs/${id}/retry`);
-    for (;;) {
-        const job = await get<Job>(`/v1/jobs/${id}/wait?timeout=${WAIT}`);
-        if (!alive() || ['complete', 'failed', 'cancelled'].includes(job.state))
-            return job;
-    }
-}
-
-function One({ group, done }: { group: ErrorGroup; done: (job: Job) => void }): JSX.Element {
-    const [busy, setBusy] = useState(false), [job, setJob] = useState<Job>(), [why, setWhy] = useState('');
-    const alive = useRef(true);
-    useEffect(() => () => { alive.current = false; }, []);
+function One({ group, busy, done }:
+    { group: ErrorGroup; busy: boolean; done: (outcome: Outcome) => void }): JSX.Element {
+    const [runs, setRuns] = useState(false), [said, setSaid] = useState<Outcome>(), [why, setWhy] = useState('');
+    const watch = useRef<Watch | undefined>(undefined);
+    useEffect(() => () => watch.current?.close(), []);
     const run = async (): Promise<void> => {
-        setBusy(true);
+        setRuns(true);
+        setSaid(undefined);
         setWhy('');
         try {
-            const seen = await tryOne(group.example, () => alive.current);
-            if (seen && alive.current) {
-                setJob(seen);
-                done(seen);
+            const outcome = await retryOne(group.example, (w) => { watch.current = w; });
+            if (outcome) {
+                setSaid(outcome);
+                done(outcome);
+                if (outcome === 'failed')
+                    setWhy((await get<Job>(`/v1/jobs/${group.example}`)).error ?? '');
             }
         } catch (e) {
             setWhy((e as Error).message);
         }
-        setBusy(false);
+        setRuns(false);
     };
     return (
         <>
-            <p><button type="button" class="main" disabled={busy} onClick={() => void run()}>Try one</button>{' '}
+            <p><button type="button" class={said === 'complete' ? '' : 'main'} disabled={runs || busy}
+                onClick={() => void run()}>Try one</button>{' '}
                 <a href={`/jobs/${group.example}`}>#{group.example}</a>, which failed last</p>
-            <p role="status">{busy ? 'It waits or runs …' : why ? <span class="bad">{why}</span>
-                : !job ? '' : job.state === 'complete' ? 'It is complete.'
-                    : <>It is {job.state}{job.error ? <>: <span class="bad">{job.error.slice(0, 200)}</span></> : ''}.</>}</p>
+            <p role="status">{runs ? 'It waits or runs …' : <>{said && SAID[said]}
+                {why && <>{said && ': '}<span class="bad">{why.slice(0, 200)}</span></>}</>}</p>
         </>
     );
 }
 
-// Retry step by step, until all are, it is stopped, or they fail again.
-async function retryRest(group: ErrorGroup, rate: number, tally: Tally, stopped: () => boolean,
-    show: () => void): Promise<string> {
-    for (let after: string | undefined; ;) {
-        const answer = await bulk('retry', { state: 'failed', type: group.type, error: group.error },
-            { limit: rate, after });
-        tally.retried += answer.done;
-        show();
-        after = answer.next;
-        if (!after)
-            return 'All of them are queued again.';
-        await new Promise((r) => setTimeout(r, answer.done ? STEP_MS : 0));
-        if (stopped())
-            return 'Stopped.';
-        if (tally.failed >= FAILED_AGAIN && tally.failed > tally.complete)
-            return 'Stopped, since they fail again.';
-    }
-}
-
-function Rest({ group }: { group: ErrorGroup }): JSX.Element {
-    const [rate, setRate] = useState(10), [busy, setBusy] = useState(false), [said, setSaid] = useState('');
-    const tally = useRef({ ...NOTHING }), stop = useRef(false);
+function Others({ group, good, working }:
+    { group: ErrorGroup; good: boolean; working: (rest?: Rest) => void }): JSX.Element {
+    const [most, setMost] = useState(MOST[0] as number), [busy, setBusy] = useState(false), [said, setSaid] = useState('');
+    const rest = useRef<Rest | undefined>(undefined), alive = useRef(true);
     const [, turn] = useState(0);
-    const show = (): void => turn((n) => n + 1);
-    useEffect(() => {
-        const off = listen((e) => {
-            if (e === 'lost' || e.type !== group.type || !tally.current.retried)
-                return;
-            tally.current.complete += Number(e.event === 'complete');
-            tally.current.failed += Number(e.event === 'failed' || e.event === 'failed_attempt');
-            show();
-        });
-        return () => { stop.current = true; off(); };
-    }, []);
+    useEffect(() => () => { alive.current = false; rest.current?.stop(); }, []);
     const run = async (): Promise<void> => {
-        tally.current = { ...NOTHING };
-        stop.current = false;
+        const mine = rest.current = new Rest(group, most, () => alive.current && turn((n) => n + 1));
         setBusy(true);
         setSaid('');
-        try {
-            setSaid(await retryRest(group, rate, tally.current, () => stop.current, show));
-        } catch (e) {
-            setSaid((e as Error).message);
-        }
+        working(mine);
+        const words = await mine.run().catch((e: unknown) => (e as Error).message);
+        if (!alive.current)
+            return;
+        setSaid(words);
         setBusy(false);
+        working(undefined);
     };
-    const t = tally.current;
+    const t = rest.current?.tally;
     return (
         <>
             <p class="edit">
-                <button type="button" disabled={busy} onClick={() => void run()}>Retry the group</button>
-                <select aria-label="How fast" disabled={busy} value={rate}
-                    onChange={(e) => setRate(Number(e.currentTarget.value))}>
-                    {RATES.map(([name, n]) => <option key={n} value={n}>{name}</option>)}
+                <button type="button" class={good ? 'main' : ''} disabled={busy} onClick={() => void run()}>
+                    {good ? 'Retry the group' : 'Retry the group anyway'}</button>
+                <select aria-label="How many at a time" disabled={busy} value={most}
+                    onChange={(e) => setMost(Number(e.currentTarget.value))}>
+                    {MOST.map((n) => <option key={n} value={n}>{count(n)} at a time</option>)}
                 </select>
-                {busy && <button type="button" onClick={() => { stop.current = true; }}>Stop</button>}
+                {busy && <button type="button" onClick={() => rest.current?.stop()}>Stop</button>}
             </p>
-            <p role="status">{t.retried > 0 && <>{count(t.retried)} queued again. Since then, of this type:{' '}
-                {count(t.complete)} complete, {count(t.failed)} failed.{' '}</>}{said}</p>
+            <p role="status">{t && <>{count(t.retried)} of about {count(group.count)} retried: {count(t.complete)} complete,{' '}
+                {count(t.failed)} failed again, {count(t.queued)} queued or running
+                {t.other > 0 && <>, {count(t.other)} cancelled or removed</>}.{' '}</>}{said}</p>
+            {busy && <p class="faint">The next are retried when these have ended. Closing this dialog or the page stops;
+                what is queued stays queued.</p>}
         </>
     );
 }
 
 export function AgainGroup({ group, close }: { group: ErrorGroup; close: () => void }): JSX.Element {
-    const [seen, setSeen] = useState<Job>();
+    const [seen, setSeen] = useState<Outcome>(), [busy, setBusy] = useState<Rest>();
+    const working = useRef<Rest | undefined>(undefined);
+    working.current = busy;
+    useEffect(() => () => {
+        if (working.current)
+            toast(`Stopped: ${count(working.current.tally.retried)} of about ${count(group.count)} of ${group.type} were retried`);
+    }, []);
     return (
         <Dialog title={`Retry ${count(group.count)} of ${group.type}`} close={close}>
             <p><code class="mask">{sayError(group)}</code></p>
-            <One group={group} done={setSeen} />
-            {seen && seen.state !== 'complete' && <p>The others will hardly do better.</p>}
-            <Rest group={group} />
+            <One group={group} busy={!!busy} done={setSeen} />
+            {seen === 'failed' && <p>The others will hardly do better.</p>}
+            <Others group={group} good={seen === 'complete'} working={setBusy} />
             <p><button type="button" onClick={close}>Close</button></p>
         </Dialog>
     );
