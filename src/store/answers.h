@@ -61,7 +61,8 @@ static inline weir_code weir__token_known(const weir_token *token, size_t n,
     return WEIR_OK;
 }
 
-/* A schedule is to be put or removed; the one that is there has this version (0: there is none). */
+/* A schedule is to be put or removed; the stored schedule has this version (0: no such
+ * schedule). */
 static inline bool weir__schedule_may_change(const weir_op_schedule *o, uint64_t version,
                                              weir_error *err)
 {

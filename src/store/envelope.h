@@ -1,8 +1,8 @@
 /* envelope.h - bytes that the processes of one store send each other, beside the events of jobs.
  * The event bus puts its messages into envelopes; a store does not look inside.
  *
- * A process that takes part is a member. An envelope arrives at most once, those of one sender to
- * one process in their order; none is kept for later. */
+ * A process that takes part is a member. An envelope arrives at most once; envelopes of one sender
+ * to one process arrive in their order; none is kept for later. */
 #ifndef WEIR_STORE_ENVELOPE_H
 #define WEIR_STORE_ENVELOPE_H
 

@@ -12,10 +12,10 @@
  * stays in receive(), the nodes connect again by themselves (link/net.h) with the same pauses as
  * those of the link, and the feed is down while one channel is not subscribed.
  *
- * Promises to whoever uses a store: an event or message is delivered at most once, those of one
- * sender in its order. When some may be missing, because a connection was lost and the other side
- * could not resume it, the source calls env->lost() once the connection is live again, before it
- * delivers what comes after the gap. */
+ * Promises to the user of a store: an event or message is delivered at most once. Events of one
+ * sender are delivered in its order. Events may be missing if a connection was lost and the other
+ * side could not resume it. The source then calls env->lost() once the connection is live again,
+ * before it delivers later events. */
 #ifndef WEIR_STORE_FEED_H
 #define WEIR_STORE_FEED_H
 

@@ -11,7 +11,7 @@ typedef struct weir_outbox {
     struct outbox_text  *texts;     /* copies that events point at */
 } weir_outbox;
 
-/* Room for so many more, which then cannot fail. False: out of memory. */
+/* Reserve room for n more events; adding them then cannot fail. False: out of memory. */
 bool weir__outbox_reserve(weir_outbox *o, size_t n);
 
 /* The strings of an event are borrowed until it is sent or dropped. False: out of memory. */

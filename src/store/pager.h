@@ -9,7 +9,7 @@ typedef struct weir_pager {
     const weir_query *q;
     weir_page        *page;
     weir_cursor       last;             /* the place of the last job that was put on the page */
-    weir_cursor       seen;             /* of the last one that was looked at for its priority */
+    weir_cursor       seen;             /* of the last job whose priority was examined */
     size_t            looked;           /* how many those are */
 } weir_pager;
 

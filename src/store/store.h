@@ -1,7 +1,7 @@
 /* store.h - what a place to keep jobs must do: run batches of atomic operations.
  *
- * A store is one const table (weir_store_ops) and is entered by one thread at a time: whoever
- * calls run() (the batcher) sees to that. op/op.h has the operations and their contracts.
+ * A store is one const table (weir_store_ops) and is entered by one thread at a time: the caller of
+ * run() (the batcher) ensures that. op/op.h has the operations and their contracts.
  *
  * Leases, ttls and delays are lengths of time: where one process owns the jobs (mem, sqlite), they
  * do not depend on the wall clock. When op->now_ms and op->steady_ms show that it was set, by
@@ -17,8 +17,9 @@
 /* Events of every kind of other processes: bits WEIR_BIT(weir_event_kind), for want(). */
 #define WEIR_WANT_EVENTS UINT32_MAX
 
-/* What a store is given by whoever opens it, and may call. The functions are called from inside
- * open() or run(), or from a thread of the store's; they must not call back into the store. */
+/* The environment of a store: values of its user, and functions that the store may call. The
+ * functions are called from inside open() or run(), or from a thread of the store's; they must not
+ * call back into the store. */
 typedef struct weir_env {
     weir_durability durability;     /* WEIR_DURABILITY_DEFAULT: nobody said, also not the URL */
     bool            read_only;
@@ -70,7 +71,8 @@ struct weir_store_ops {
     unsigned    version;            /* WEIR_STORE_OPS_VERSION; checked when opened */
     const char *absent;             /* "Redis": this build has no code for it, and nothing else is
                                        set here. NULL: it is there */
-    const char *const *options;     /* names it knows besides durability, NULL at the end; NULL:
+    const char *const *options;     /* names of its options besides durability, NULL at the end;
+                                       NULL:
                                        none. Others are refused before open() */
     /* Jobs that were active when the last owner died are dealt with as in TICK 1 before open()
      * returns (where one process owns the jobs). */
@@ -80,9 +82,9 @@ struct weir_store_ops {
      * applied; otherwise each carries its own. */
     weir_code (*run)(weir_store *s, weir_op **ops, size_t n, weir_error *err);
     /* This process stays, and asks for these events (WEIR_WANT_EVENTS): it begins to listen, to
-     * wait or to work; 0: it only stays, and env->run() may be called from now on. What was wanted
-     * before still is. What happens after the call is not missed silently. Any thread, as long as
-     * the store is open, also while run() is running. NULL: env gets every event anyway. */
+     * wait or to work; 0: it only stays, and env->run() may be called from now on. Earlier requests
+     * still hold. Events after the call are not missed silently. Any thread, as long as the
+     * store is open, also while run() is running. NULL: env gets every event anyway. */
     void      (*want)(weir_store *s, uint32_t what);
     /* Exchange envelopes with the other processes that have joined (store/envelope.h), until
      * leave(). One member at a time. Waits until envelopes arrive, but not long. leave() returns
@@ -115,7 +117,7 @@ struct weir_store {                 /* first member of every backend */
                                                changes in run() alone */
 };
 
-/* Is it a URL of a store we know, with options it knows? */
+/* Is it a URL of a known store, with known options? */
 weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err);
 
 /* The value of an option, or NULL. */

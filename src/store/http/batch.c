@@ -15,7 +15,7 @@ enum {
     KEPT_ROOM = 1024 * 1024         /* bytes of a request's memory that is kept for the next */
 };
 
-/* What became of one try. */
+/* The outcome of one try. */
 typedef enum outcome {
     ANSWERED,       /* the operations have their answers */
     REFUSED,        /* certainly not done, and trying again is of no use */
@@ -139,8 +139,8 @@ static void run_request(request *r)
 
 /* ---- batches ---- */
 
-/* What needs no server: with a clock of its own a test wants its ticks, else the server's queue
- * does what is due, and this one has nothing to do. True: op is done. */
+/* Operations that need no server. With a test clock, ticks are sent; else the server's queue does
+ * what is due, and this process has nothing to do. True: op is done. */
 static bool done_here(const http_store *s, weir_op *op)
 {
     weir__op_clear(op);

@@ -73,8 +73,9 @@ static void emit_trouble(const http_event_source *e, const weir_error *why)
     e->env->emit(e->env->ctx, &event, 1);
 }
 
-/* The server begins with an id. A connection counts only from there on: when it breaks, the next
- * one names the last id, and the server sends the events after it or says that some were lost. */
+/* The server begins with an id. A connection counts only from there on. When it breaks, the next
+ * connection names the last id. The server then sends the later events, or reports that events were
+ * lost. */
 static void on_message(void *ctx, const char *id, const char *event, const char *data, size_t len)
 {
     http_event_source *e = ctx;

@@ -1,16 +1,16 @@
 /* http.h - the store that is a weir server elsewhere: the inside of it.
  *
  * A batch is one POST to /v1/batch (op/batch.h says what is in it). Each lane has a connection of
- * its own, so that workers do not wait behind others; a third one listens to /v1/events. That is
- * the only way by which events come, also those of what we do ourselves: each is emitted once.
+ * its own, so that workers do not wait behind others; a third one listens to /v1/events. Events
+ * come only this way, also the events of this process: each is emitted once.
  *
- * What is done twice, and what is not known. A lane has a name that nobody else has (`caller`) and
- * numbers its batches. The server keeps the answer to the last batch of each caller and gives it
- * again when that number comes again: so a batch whose answer was lost with the connection is
- * simply repeated. Every batch also names the run of the server it is meant for, and another run
- * (the server was started anew meanwhile) refuses it untouched. One that had not been sent before
- * is then meant for the new run; of one that had, the operations that can be repeated are sent to
- * the new run (store/remote/attempt.h), and the others are not known to be done (WEIR_EUNKNOWN). */
+ * Repetitions, and unknown outcomes. A lane has a name that nobody else has (`caller`) and
+ * numbers its batches. The server keeps the answer to the last batch of each caller and returns it
+ * again when that number is repeated. So the client simply repeats a batch whose answer was lost
+ * with the connection. Every batch also names the run of the server it is meant for, and another
+ * run (the server was started anew meanwhile) refuses it untouched. A batch that had not been sent
+ * before is then sent to the new run. If it had been sent, its repeatable operations are sent to
+ * the new run (store/remote/attempt.h); the outcome of the others is unknown (WEIR_EUNKNOWN). */
 #ifndef WEIR_STORE_HTTP_HTTP_H
 #define WEIR_STORE_HTTP_HTTP_H
 
@@ -70,7 +70,7 @@ weir_code weir__http_post_run(http_post *p, const weir_buf *body, int64_t silenc
  * loaded (weir__curl_load()). */
 CURL *weir__http_handle(const http_url *url, struct curl_slist **headers, const char *accept);
 
-/* What went wrong on the way, with the server's address. */
+/* The error of the transfer, with the server's address. */
 weir_code weir__http_trouble(const http_url *url, CURLcode rc, const char *why, weir_error *err);
 
 /* The error that an answer with this status is. */
@@ -101,7 +101,7 @@ void weir__sse_fini(http_sse *s);
 typedef struct http_event_source http_event_source;
 
 /* Listens, and waits for the first id, at most url->timeout_ms: from then on no event is missed
- * silently. Whatever happens to the connection later, it connects again. *url and *env are borrowed
+ * silently. If the connection is lost later, the member connects again. *url and *env are borrowed
  * until it is closed. */
 weir_code weir__http_events_open(http_event_source **out, const http_url *url, const weir_env *env,
                                  weir_error *err);
@@ -138,7 +138,7 @@ typedef struct http_store {
     http_event_source *events;
     http_member    *member;                 /* NULL: no event bus is open */
     pthread_mutex_t lock;                   /* of what follows */
-    char            run[WEIR_BATCH_RUN + 1];      /* of the server, as far as we know */
+    char            run[WEIR_BATCH_RUN + 1];      /* of the server, as last received */
 } http_store;
 
 weir_code weir__http_run(weir_store *base, weir_op **ops, size_t n, weir_error *err);

@@ -70,7 +70,7 @@ static bool send_some(http_member *m)
 
 /* ---- what comes ---- */
 
-/* Bytes that are there, behind those of m->in. False: the connection is gone. *some: there were. */
+/* Received bytes, behind the bytes of m->in. False: the connection is gone. *some: there were. */
 static bool read_some(http_member *m, bool *some)
 {
     size_t n = 0;
@@ -142,7 +142,7 @@ static void write_upgrade(const http_member *m, weir_buf *out)
     weir__buf_str(out, "\r\n");
 }
 
-/* What the server answers to the upgrade, up to the empty line; the rest stays in m->in. */
+/* The server's answer to the upgrade, up to the empty line; the rest stays in m->in. */
 static weir_code read_upgrade(http_member *m, weir_deadline until, weir_error *why)
 {
     char *end = NULL;

@@ -146,7 +146,7 @@ weir_code weir__http_post_run(http_post *p, const weir_buf *body, int64_t silenc
 
 /* ---- refusals ---- */
 
-/* What a status means, when the answer does not say it itself. */
+/* The meaning of a status, for answers without a code. */
 static weir_code code_of(long status)
 {
     switch (status) {

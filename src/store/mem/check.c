@@ -6,7 +6,7 @@
 
 #include "core/results.h"
 
-/* What the jobs say, to compare the trees and tables with. */
+/* Counts of the jobs, to compare the trees and tables with. */
 typedef struct tally {
     weir_report *report;
     size_t       due, unique, active;

@@ -18,8 +18,8 @@
 
 #define CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
-/* A string of a job that may be replaced. What an event points at must outlive the batch, so what
- * is replaced goes to the store's trash instead of being freed at once. */
+/* A string of a job that may be replaced. Memory that an event points to must outlive the batch. So
+ * replaced memory goes to the store's trash and is freed later. */
 typedef struct mem_text {
     struct mem_text *next;          /* in the trash */
     char             s[];
@@ -184,7 +184,7 @@ void      weir__mem_line_put(mem_job *m, mem_line *line);       /* its number an
 
 /* ---- tokens ---- */
 
-/* Is an add that has a token one that is remembered (then it is answered), or to be refused? */
+/* If the token of an add is remembered, answer or refuse the add. */
 weir_code  weir__mem_token_look(const mem_store *s, weir_op *op, bool *again);
 /* Room to remember it, to be put once it is done, or free()d. NULL: no memory. */
 mem_token *weir__mem_token_create(const weir_op_add *a);

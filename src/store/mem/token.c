@@ -1,5 +1,5 @@
-/* token.c - what adds that carried a token have answered, so that one that is repeated is answered
- * the same: by key, and by time to forget them. */
+/* token.c - answers to adds with a token, so that a repeated add gets the same answer: by key, and
+ * by time to forget them. */
 #include "store/mem/mem.h"
 
 #include <stdlib.h>

@@ -84,7 +84,7 @@ static mem_trend *make(const weir_trend_row *row, const char *old)
     return m;
 }
 
-/* The record that the i-th row is joined with: of an earlier row, or the one that is kept. */
+/* The record that the i-th row is joined with: the record of an earlier row, or the stored one. */
 static const char *old_of(const mem_trend_slot *slot, mem_trend *const *fresh, size_t i,
                           const weir_trend_row *row)
 {

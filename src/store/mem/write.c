@@ -86,7 +86,7 @@ weir_code weir__mem_add(mem_store *s, weir_op *op)
 
 /* ---- take ---- */
 
-/* What a take may choose. */
+/* The jobs that a take may choose. */
 typedef struct mem_choice {
     int64_t         now;
     weir_condition *when;               /* NULL: none */

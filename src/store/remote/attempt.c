@@ -52,8 +52,8 @@ static weir_lent_token *new_token(weir_caller *c)
     return &c->tokens[c->n_tokens++];
 }
 
-/* Operations that can have a token and have none get one. One that does not get it, for want of
- * memory, is like other writes. */
+/* Operations that can have a token and have none get one. If memory for the token is missing, the
+ * operation is like other writes. */
 static void lend_tokens(weir_attempt *a)
 {
     weir_caller *c = a->caller;

@@ -1,5 +1,5 @@
-/* attempt.h - a batch of operations that another process runs, and what may be done when its answer
- * does not come: what the http store and the processes beside the owner of a SQLite file share.
+/* attempt.h - a batch of operations that another process runs, and the repetition of operations
+ * without an answer. The http store and the processes beside the owner of a SQLite file share it.
  *
  * Every add gets a token (weir_add_many()) while it is under way, so that the store recognises it
  * when it is repeated. The rows of the operations say which others can be repeated (weir_repeat).
@@ -10,14 +10,14 @@
 
 #include "op/batch.h"
 
-/* Makes an operation that can be repeated of one that has no token. */
+/* Makes an operation repeatable that has no token. */
 typedef struct weir_lent_token {
     weir_token         token;
     const weir_token **place;                       /* of the operation, where it is lent to */
     char               key[WEIR_BATCH_CALLER + 8];  /* the caller, and which of the batch it is */
 } weir_lent_token;
 
-/* Who sends batches, one at a time. */
+/* A sender of batches, one at a time. */
 typedef struct weir_caller {
     char             name[WEIR_BATCH_CALLER + 1];   /* nobody else has it */
     uint64_t         number;                        /* of the last batch */
@@ -31,7 +31,7 @@ void      weir__caller_fini(weir_caller *c);
 /* Operations that go together in one request. */
 typedef struct weir_attempt {
     weir_caller *caller;
-    weir_op    **ops;               /* those that are still to be done */
+    weir_op    **ops;               /* the operations that are still to be done */
     size_t       n;
     bool         writes;            /* it has a number, by which a repetition is recognised */
     bool         slow;              /* some may take long */
@@ -68,7 +68,7 @@ typedef struct weir_doubts {
     } of[];
 } weir_doubts;
 
-/* After an answer. NULL: there are none. */
+/* After an answer. NULL: none. */
 weir_doubts *weir__doubts_create(const weir_attempt *a);
 /* Set the outcome of each operation, and release `d`. NULL is fine. */
 void weir__doubts_settle(weir_doubts *d);

@@ -1,7 +1,8 @@
 /* columns.h - the columns of a job's row, made from core/job_fields.h, and numbers in SQL text.
  *
  * A column has the name of its field. SQL text quotes it: `unique` and `values` are words of SQL.
- * Numbers in SQL text are compared with those of C here. See sql.h for what else is shared. */
+ * Numbers in SQL text are compared with the numbers of C here. See sql.h for what else is
+ * shared. */
 #ifndef WEIR_STORE_SQL_COLUMNS_H
 #define WEIR_STORE_SQL_COLUMNS_H
 

@@ -54,7 +54,7 @@
 #define SQL_GET       "SELECT " SQL_NAMES " FROM job WHERE id = ?1"
 #define SQL_SET(name) "UPDATE job SET \"" name "\" = ?2 WHERE id = ?1"
 
-/* The columns of CREATE TABLE job behind those of the store itself. */
+/* The columns of CREATE TABLE job behind the store's own columns. */
 #define SQL_CREATE_FIELDS SQL_FIELDS(SQL__CREATE)
 #define SQL__CREATE(name, life, sort) ", \"" #name "\"" SQL__CREATE_##sort
 #define SQL__CREATE_INTEGER " INTEGER NOT NULL DEFAULT 0"
@@ -83,7 +83,7 @@ int64_t  weir__sql_line_checksum(uint64_t job, int64_t n, int64_t at, const char
 
 /* ---- row.c: a job as a row ---- */
 
-/* What row.c needs of a database's library. `st` is its statement, or its row. */
+/* The functions of a database's library that row.c needs. `st` is its statement, or its row. */
 typedef struct sql_driver {
     int64_t     (*number)(void *st, int column);                    /* NULL reads as 0 */
     const char *(*text)(void *st, int column, size_t *len);         /* NULL: none */
@@ -103,7 +103,7 @@ void weir__sql_bind_numbers(const sql_driver *d, void *st, const weir_job *j, in
 
 /* ---- apply.c: a transition in rows ---- */
 
-/* What apply.c needs of a store `s`; each function changes rows of the job j. */
+/* The functions of a store `s` that apply.c needs; each changes rows of the job j. */
 typedef struct sql_rows {
     weir_code (*remove)(void *s, const weir_job *j);        /* with its log and its words */
     weir_code (*complete)(void *s, const weir_job *j, int64_t type, const sql_sums *sums);
@@ -114,9 +114,9 @@ typedef struct sql_rows {
     weir_code (*log)(void *s, const weir_job *j, int64_t now, const char *text, size_t len);
 } sql_rows;
 
-/* Change the rows as `e` says. `sums` are those before the transition, and of lease_ms the one that
- * is to be kept; afterwards they are those of the row. e is weir__effects_ok(). Counters, leases,
- * what is due and events remain to the store. */
+/* Change the rows as `e` says. `sums` has the sums before the transition, and the lease_ms to be
+ * kept; afterwards it has the sums of the row. e is weir__effects_ok(). Counters, leases, what is
+ * due and events remain to the store. */
 weir_code weir__sql_apply(const sql_rows *rows, void *s, const weir_job *j, int64_t type,
                           const weir_effects *e, sql_sums *sums, int64_t now);
 

@@ -1,8 +1,8 @@
 /* sum.c - the checksum of a job's row.
  *
- * It covers the id and all columns but those that are derived from others (rank, due_at). The texts
- * are summed one by one, and their sums with the numbers: so a change of an active job, whose texts
- * are not in memory, needs only the sums of those it leaves alone.
+ * It covers the id and all columns but the derived ones (rank, due_at). The texts are summed one by
+ * one, and their sums with the numbers. An active job's texts are not in memory: a change of it
+ * needs only the sums of the texts that it leaves alone.
  *
  * promote_at is added at the end instead, modulo a prime: when the clock is set, one UPDATE moves
  * it in all rows that are concerned, and their checksums with it. */
@@ -12,7 +12,7 @@
 
 #include "base/crc32c.h"
 
-/* A missing text is not an empty one, nor one that ends with NULs a shorter one. */
+/* A missing text differs from an empty one, and a text that ends with NULs from a shorter one. */
 uint32_t weir__sql_text_sum(const char *text, size_t len)
 {
     return text ? weir__crc32c((uint32_t)len + 1, text, len) : 0;

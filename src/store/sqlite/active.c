@@ -1,10 +1,10 @@
 /* active.c - the jobs that workers have, with their leases.
  *
  * Leases are in memory, since this process is the only owner. Workers that outlive the owner
- * (env.keep_taken) must not lose their jobs to the next one, and those of dead workers must come
- * back: so the file says what the lease of a job was. lease_ms of the job is what the take asked
- * for, and its lease began at started_at. A renewal is a row in `lease`, so that it need not write
- * the job and its data again; the row goes when the job is no longer active.
+ * (env.keep_taken) must not lose their jobs to the next owner, and jobs of dead workers must run
+ * again. So the file has the lease of each job. lease_ms of the job is what the take asked for, and
+ * its lease began at started_at. A renewal is a row in `lease`, so that it need not write the job
+ * and its data again; the row goes when the job is no longer active.
  *
  * The next owner goes on with what was left of a lease, but gives GRACE_MS at least (the whole
  * lease, if that is shorter): without an owner nobody could renew. It never gives more than what
@@ -63,7 +63,7 @@ void weir__sq_ttl(sq_store *s, sq_active *a, int64_t now)
     weir__agenda_want(&s->agenda, WEIR_DUE_TTL, a->ttl_until);
 }
 
-/* Numbers only: the texts are those of somebody else. */
+/* Numbers only: the texts belong to the caller. */
 static void set_job(sq_active *a, const weir_job *j)
 {
     a->job = *j;
@@ -144,7 +144,7 @@ static weir_code inherit(sq_store *s, weir_job *j, sq_type *t, int64_t asked_ms,
     return s->broken ? s->error.code : WEIR_OK;
 }
 
-/* One that this owner gave away itself: all stays as it is known. */
+/* If this owner gave the job away itself, its numbers in memory stay. */
 static weir_code keep(sq_store *s, weir_job *j, sq_type *t, const sq_active *known, int64_t now)
 {
     j->lease_until = known->job.lease_until;

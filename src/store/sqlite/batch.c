@@ -125,7 +125,7 @@ static weir_code commit(sq_store *s, need n)
 }
 
 /* A commit that failed may be in the log all the same, when only its sync did, and would count
- * after a kill. The next one is written over it: let it be one that changes nothing. */
+ * after a kill. The next transaction is written over it: this one, which changes nothing. */
 static void supersede_failed_commit(sq_store *s)
 {
     weir_error why = s->error;

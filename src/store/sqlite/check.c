@@ -54,7 +54,7 @@ static sqlite3_stmt *prepare(check *c, const char *sql)
 
 /* ---- the file ---- */
 
-/* False: its pages are no longer those that were written, and there is nothing to look at. */
+/* False: its pages are not the written ones any more, and nothing can be checked. */
 static bool check_file(check *c)
 {
     weir_error err;
@@ -352,7 +352,7 @@ static void check_counts(check *c)
         s->stale = true;
 }
 
-/* What was read ahead, against what waits. */
+/* The jobs that were read ahead, against the jobs that wait. */
 static void check_ahead(check *c, sq_type *t)
 {
     sq_store     *s = c->s;

@@ -1,10 +1,10 @@
 /* checkpoint.c - folding the log back into the file, without stopping for it.
  *
  * SQLite would do it inside a commit, and everybody would wait until the disk has it. Instead a
- * thread with a connection of its own does it when the log has grown, while commits go on. What
- * they have added by the time it is done is little: the next commit folds that in too, and then the
- * log starts again at its beginning. Should the thread not keep up, or not start, a commit does the
- * whole of it, as SQLite would. */
+ * thread with a connection of its own does it when the log has grown, while commits go on. The log
+ * grows little meanwhile: the next commit folds that part in too, and then the log starts again at
+ * its beginning. Should the thread not keep up, or not start, a commit does the whole of it, as
+ * SQLite would. */
 #include "store/sqlite/sq.h"
 
 #include <pthread.h>
@@ -58,7 +58,7 @@ static void *checkpoint_main(void *arg)
     sqlite3 *db = NULL;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
     int rc = sqlite3_open_v2(c->s->path, &db, flags, NULL);
-    if (!rc && !weir__sq_file_there(c->s))      /* the log is not that of another file */
+    if (!rc && !weir__sq_file_there(c->s))      /* the log is not the log of another file */
         rc = SQLITE_CANTOPEN;
     if (!rc)
         rc = sqlite3_exec(db, "PRAGMA cache_size = -256; PRAGMA mmap_size = 0", NULL, NULL, NULL);
@@ -72,7 +72,7 @@ static void *checkpoint_main(void *arg)
     return NULL;
 }
 
-/* Have the thread do it; false: there is none. */
+/* Have the thread do it; false: no thread runs. */
 static bool ask_thread(sq_checkpointer *c)
 {
     if (!c->started)
@@ -87,7 +87,8 @@ static bool ask_thread(sq_checkpointer *c)
     return true;
 }
 
-/* After each commit, with the size of the log. What fails here is tried again after the next. */
+/* After each commit, with the size of the log. If it fails here, it is tried again after the next
+ * commit. */
 static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     sq_checkpointer *c = ctx;

@@ -2,8 +2,8 @@
  * before.
  *
  * Leases and ttls are in memory and are moved at once. Delays are in the file: one UPDATE for each
- * type moves those that were not named as a moment, and their checksums with them (sql/sum.c). If
- * the file cannot be written, that is tried again before the next batch. */
+ * type moves the delays that were not given as a moment, and their checksums with them (sql/sum.c).
+ * If the file cannot be written, that is tried again before the next batch. */
 #include "store/sqlite/sq.h"
 
 static void move_leases(sq_store *s, int64_t step_ms)

@@ -82,7 +82,7 @@ static int connect_to(const char *path, weir_error *err)
     return fd;
 }
 
-/* Wait until there is something to read. False: the time is over, or `stop_fd` wants to stop. */
+/* Wait until there is something to read. False: the time is over, or `stop_fd` is readable. */
 static bool wait_input(int fd, int stop_fd, weir_deadline until)
 {
     struct pollfd fds[2] = { { .fd = fd, .events = POLLIN }, { .fd = stop_fd, .events = POLLIN } };

@@ -174,7 +174,7 @@ static void free_seat(seat *s)
     free(s);
 }
 
-/* A process that is connected to this one learns which members end with it. */
+/* A process that is connected to this one receives the members that end with it. */
 static void introduce(sq_exchange *x, seat *s)
 {
     if (s->own)

@@ -318,7 +318,7 @@ static bool is_same(const struct stat *st, dev_t dev, ino_t ino)
     return st->st_dev == dev && st->st_ino == ino;
 }
 
-/* What has become of the files, in words; NULL: they are where they were. */
+/* What has happened to the files, in words; NULL: they are where they were. */
 static const char *what_happened(const sq_store *s)
 {
     const struct sq_inode *i = s->file.inode;

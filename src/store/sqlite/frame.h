@@ -84,7 +84,7 @@ typedef struct sq_record {
 typedef struct sq_route {
     char     to[WEIR_PROCESS - 1];              /* all zero: to all others */
     char     from[WEIR_PROCESS - 1];
-    uint64_t count;                             /* not 0: the sender wants a REACHED */
+    uint64_t count;                             /* not 0: the sender waits for a REACHED */
 } sq_route;
 
 /* The whole frame that is at `at`: its size with its head. 0: not all of it is there yet; SIZE_MAX:

@@ -1,7 +1,8 @@
 /* log_check.c - does the log beside a file belong to it?
  *
- * SQLite cannot know. If a backup is copied over PATH and PATH-wal stays, SQLite reads a mixture of
- * both, and the next checkpoint writes it into the file. So two rows of `meta` mark the logs:
+ * SQLite cannot detect it. If a backup is copied over PATH and PATH-wal stays, SQLite reads a
+ * mixture of both, and the next checkpoint writes it into the file. So two rows of `meta` mark the
+ * logs:
  *
  *     log         a random number, new for each log
  *     log_before  the number of the log before it
@@ -12,10 +13,10 @@
  * alone must be `log` or `log_before` of both together. The same commit changes the first page,
  * whose change counter SQLite raises then: file.c looks at that.
  *
- * What is not noticed: a log that another program has folded in, until its second commit, and a
- * file that was copied in the middle of the log before this one.
+ * Two cases are not noticed: a log that another program has folded in, until its second commit; and
+ * a file that was copied in the middle of the log before this one.
  *
- * A third row says that there are commits which are only in the log:
+ * A third row says that some commits are only in the log:
  *
  *     in_use      the schema version of the file (PRAGMA schema_version)
  *
@@ -156,7 +157,7 @@ void weir__sq_log_grew(sq_store *s, int pages)
     s->in_use = s->in_use_next;
 }
 
-/* What the thread of checkpoint.c has copied does not count: commits may have followed. */
+/* A copy by the thread of checkpoint.c does not count: commits may have followed. */
 void weir__sq_log_folded(sq_store *s)
 {
     s->log_new = true;

@@ -1,5 +1,5 @@
-/* mend.c - a job whose record is damaged, made into one that can be kept: check --mend takes its
- * columns as they are, within their limits, and makes it failed unless it has ended. */
+/* mend.c - repairs a job whose record is damaged: check --mend takes its columns as they are,
+ * within their limits, and makes the job failed unless it has ended. */
 #include "store/sqlite/sq.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static bool is_json(const char *text, size_t len)
     return text && weir__json_valid(text, len, WEIR_MAX_DEPTH, &at, &why);
 }
 
-/* What a number may be at most, by its kind. */
+/* The maximum of a number, by its kind. */
 #define LIMIT_NOTHING(n)  (void)(n)
 #define LIMIT_ID          LIMIT_NOTHING
 #define LIMIT_STATE       LIMIT_NOTHING

@@ -91,7 +91,7 @@ typedef struct head {
     struct { weir_cursor at; int32_t priority; } place[MOST_AHEAD];
 } head;
 
-/* Read the places behind `after`. False: there are none. */
+/* Read the places behind `after`. False: no such jobs. */
 static bool read_ahead(sq_store *s, const weir_query *q, head *h, const weir_cursor *after)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, q->descending ? SQ_LIST_STATE_DOWN : SQ_LIST_STATE);

@@ -62,7 +62,8 @@ static bool add_row(weir_trend_rows *rows, weir_trend_step step, sqlite3_stmt *s
     return row.type && row.record && weir__trend_rows_add(rows, &row);
 }
 
-/* Of one type each slot is looked up: between its records are those of the others. */
+/* If one type is asked for, each slot is looked up: records of other types are between its
+ * records. */
 static bool read_one(sq_store *s, const weir_op_trend_get *o, int64_t slot)
 {
     bool          ok = true;

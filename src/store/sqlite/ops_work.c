@@ -139,7 +139,7 @@ static weir_code pick_row(sq_store *s, choice *c, sqlite3_stmt *st, int64_t now)
 }
 
 /* Take from what was read ahead, best of all types first. False: some job is in the way, and only
- * the file knows what comes behind it. */
+ * the file has the jobs behind it. */
 static bool pick_ahead(sq_store *s, choice *c, int64_t now)
 {
     size_t passed[WEIR_MAX_TAKE_TYPES] = { 0 };

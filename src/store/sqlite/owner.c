@@ -1,8 +1,8 @@
-/* owner.c - one process owns a file: a lock on PATH-owner, which says who has it.
+/* owner.c - one process owns a file: it holds a lock on PATH-owner, which names the process.
  *
  * flock() belongs to the open file, so that two queues of one process exclude each other too, and
- * it goes with the process, however that ends. The file is deleted by a clean close, so whoever
- * gets a lock looks whether it is that of the file which is there. */
+ * it goes with the process, however that ends. The file is deleted by a clean close, so a process
+ * that gets the lock checks that it locked the present file. */
 #include "store/sqlite/sq.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 enum { MARK_MAX = 256, MAX_DIGITS = 10, SHOWN_MAX = 60 };
 
-/* What an owner has written: its pid and its program's name. False: torn, or not an owner's. */
+/* The mark of an owner: its pid and its program's name. False: torn, or not an owner's. */
 static bool read_mark(const char *bytes, size_t n, char mark[MARK_MAX], char **name)
 {
     memset(mark, 0, MARK_MAX);
@@ -45,7 +45,7 @@ weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_err
                      "meanwhile", file, mark, *name ? name : "?");
 }
 
-/* The lock is not tried: somebody who wants to own the file would find it taken. */
+/* The lock is not tried: a process that is to own the file would find it taken. */
 int64_t weir__sq_owner_pid(const char *path, char *name, size_t size)
 {
     char  mark[MARK_MAX], bytes[MARK_MAX], *who, *file;
@@ -86,8 +86,8 @@ static bool write_mark(int fd, const char *name, bool shares)
     return !ftruncate(fd, 0) && pwrite(fd, mark, (size_t)n, 0) == n;
 }
 
-/* What root makes beside a file of somebody else is theirs, as SQLite does it, too: a killed
- * process of root would leave it behind, and nobody else could own the file. */
+/* If root makes a file beside another user's file, it gives that user the ownership, as SQLite
+ * does. A killed process of root would else leave it behind, and nobody else could own the file. */
 static void give_away(int fd, const char *path)
 {
     struct stat st;

@@ -22,7 +22,7 @@ struct sq_peer {
     weir_buf    out, in;
 };
 
-/* What became of one try. */
+/* The outcome of one try. */
 typedef enum outcome {
     ANSWERED,       /* the operations have their answers */
     REFUSED,        /* not done, and trying again is of no use */
@@ -226,8 +226,8 @@ static void run_attempt(sq_store *s, weir_attempt *a)
     }
 }
 
-/* What needs no owner: its queue does what is due, so a TICK only makes sure that there is one.
- * With a clock of its own a test wants its ticks. True: op is done. */
+/* Operations that need no owner: its queue does what is due, so a TICK only makes sure that an
+ * owner is there. With a test clock, ticks are sent. True: op is done. */
 static bool done_here(sq_store *s, weir_op *op)
 {
     weir__op_clear(op);

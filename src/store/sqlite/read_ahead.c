@@ -1,11 +1,11 @@
 /* read_ahead.c - the best waiting jobs of a type, kept in memory so that a take need not look for
  * them.
  *
- * What always holds, for every type: ahead->job[0..n) are exactly its first n inactive jobs in the
- * order in which they will be taken, as they are in the file, and none of them has a deadline (so
- * that they can be taken whatever the time is). If `complete`, there are no others. A job that
- * arrives is put in its place or cuts the list off there; one that changes or leaves cuts it off.
- * It is never more than a copy: forgetting it costs a SELECT, nothing else. */
+ * An invariant, for every type: ahead->job[0..n) are exactly its first n inactive jobs in the order
+ * in which they will be taken, as they are in the file. None of them has a deadline, so that they
+ * can be taken at any time. If `complete`, there are no others. A new job is put in its place or
+ * cuts the list off there; a job that changes or leaves cuts it off. It is never more than a copy:
+ * forgetting it costs a SELECT, nothing else. */
 #include "store/sqlite/sq.h"
 
 #include <stdlib.h>

@@ -199,7 +199,7 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, bool search)
     if (rc)
         return rc;
     weir__map_remove(&s->damaged, id);
-    if (id > s->saved_id)       /* the table would no longer know that this id was used */
+    if (id > s->saved_id)       /* the table would no longer show that this id was used */
         s->save_id = true;
     return WEIR_OK;
 }

@@ -140,7 +140,7 @@ static uint64_t next_found(hunt *h, uint64_t from)
     return job;
 }
 
-/* Is the job of the type and state that the query wants? Then what is its priority? */
+/* Is the job of the query's type and state? Then what is its priority? */
 static bool wanted(sq_store *s, const weir_query *q, const sq_type *type, uint64_t id,
                    int32_t *priority)
 {

@@ -1,16 +1,16 @@
 /* serve.c - the owner of a file serves the other processes: see share.h and frame.h.
  *
- * One thread. In a round it reads what has come from all connections, runs all operations together
- * (env->run(): so they share a commit with each other and with those of this process), and answers.
- * What comes meanwhile is the next round, which waits a short time for those that were answered in
- * the last rounds.
+ * One thread. In a round it reads the requests of all connections, runs all operations together,
+ * and answers. env->run() gives them one commit with the operations of this process. Later requests
+ * are the next round, which waits a short time for the processes that were answered in the last
+ * rounds.
  *
  * The socket listens from open() on, without the thread: who has connected waits in its backlog.
  * The thread starts when the queue is open (weir__sq_serve_start()), not before: it runs
  * operations by the queue. If a commit before that finds somebody waiting, its events are kept for
- * them. Events are written once, into a ring (base/ring.h) from which the thread sends to each
- * connection what it wants. A connection that does not keep up loses events and gets a LOST frame;
- * nobody waits for it. */
+ * them. Events are written once, into a ring (base/ring.h). From there the thread sends each
+ * connection the kinds that it asked for. A connection that does not keep up loses events and gets
+ * a LOST frame; nobody waits for it. */
 #include "store/sqlite/share.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ struct sq_server {
                                                linked or written over */
     atomic_bool     stop, woken;
     atomic_uint     peers;                  /* connections for calls */
-    atomic_uint     wanted;                 /* kinds of events that some connection wants */
+    atomic_uint     wanted;                 /* kinds of events that some connection asked for */
     pthread_mutex_t lock;                   /* guards what follows */
     weir_ring       ring;
     pthread_t       thread;
@@ -148,7 +148,7 @@ void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n)
     weir_buf text = { 0 };
     pthread_mutex_lock(&v->lock);
     if (newcomer) {
-        wanted = UINT32_MAX;            /* what it wants is not known yet */
+        wanted = UINT32_MAX;            /* the kinds that it asks for are unknown yet */
         if (!v->ring.slot)
             weir__ring_begin(&v->ring, RING_EVENTS, RING_BYTES);
     }
@@ -233,7 +233,7 @@ static void flush(sq_server *v, connection *c)
     watch_for(v, c, c->sent < c->out.len);
 }
 
-/* Send it the events that it wants and does not have. */
+/* Send it the events that it asked for and does not have. */
 static void send_events(sq_server *v, connection *c)
 {
     weir_ring_entry *some[AT_ONCE];
@@ -429,7 +429,7 @@ static bool reserve_ops(sq_server *v, size_t n)
     return true;
 }
 
-/* Their operations, as the thing they borrow from stays. One that is none is refused. */
+/* Their operations, as the thing they borrow from stays. A malformed one is refused. */
 static void read_requests(sq_server *v, weir_arena *arena)
 {
     for (size_t i = 0; i < v->n_round; i++) {
@@ -548,8 +548,8 @@ static size_t count_active(const sq_server *v)
     return n;
 }
 
-/* Processes that were answered just now are back in a moment: wait for them, so that one commit is
- * for all, but only for a part of the time that a round takes. */
+/* Processes that were just answered soon send the next request. Wait for them, so that one commit
+ * is for all, but only for a part of the time that a round takes. */
 static void gather(sq_server *v)
 {
     struct epoll_event got[AT_ONCE];
@@ -696,7 +696,7 @@ void weir__sq_serve_leave(sq_server *v)
     weir_deadline until = weir__deadline_in(LAST_MS);
     accept_all(v, true);
     WEIR_EACH(connection, c, &v->connections, link) {
-        if (!c->purpose) {                      /* it may want the last events */
+        if (!c->purpose) {                      /* it may still get the last events */
             receive(c);
             take_frame(v, c);
         }

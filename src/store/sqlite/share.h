@@ -26,7 +26,7 @@ enum {
     SQ_MAX_CONNECTIONS = 1000,          /* of one owner; two for each process that works */
     SQ_WELCOME_MS = 10 * 1000,          /* how long an owner may take to answer a HELLO */
     SQ_ANSWER_MS = 60 * 1000,           /* ... a REQUEST */
-    SQ_SLOW_ANSWER_MS = 1800 * 1000     /* ... one that looks at all jobs */
+    SQ_SLOW_ANSWER_MS = 1800 * 1000     /* ... a call that reads all jobs */
 };
 
 /* ---- dial.c ---- */
@@ -64,7 +64,7 @@ void weir__sq_serve(sq_server **out, const char *path, const weir_env *env,
                     weir_durability durability, atomic_bool *used);
 /* Start its thread, unless it runs. Any thread. */
 void weir__sq_serve_start(sq_server *v);
-/* These were committed: send them to those who want them. */
+/* These were committed: send them to the connections that asked for them. */
 void weir__sq_serve_events(sq_server *v, const weir_event *events, size_t n);
 /* Processes that work through this one. Any thread. */
 uint32_t weir__sq_serve_peers(const sq_server *v);

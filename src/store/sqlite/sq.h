@@ -1,9 +1,9 @@
 /* sq.h - the inside of the sqlite store, shared by its files.
  *
- * One connection, entered by one thread at a time. Trouble of SQLite or of memory is noted once in
- * `error` and sets `broken`; from there on every function here does nothing until batch.c has
- * rolled back, so that callers may look once at the end. Refusals of the domain (no such job,
- * stale) are given before anything is written and do not break the batch. */
+ * One connection, entered by one thread at a time. An error of SQLite or of memory is noted once in
+ * `error` and sets `broken`. From then on every function here does nothing until batch.c has rolled
+ * back, so that callers may check once at the end. Refusals of the domain (no such job, stale) are
+ * given before anything is written and do not break the batch. */
 #ifndef WEIR_STORE_SQLITE_SQ_H
 #define WEIR_STORE_SQLITE_SQ_H
 
@@ -21,8 +21,8 @@
 
 /* How the owner's connection is set up, beside its durability. Memory is bounded by the cache,
  * whatever the file's size: no mmap. The log is folded into the file every few thousand pages, so
- * that pages which change often are copied once for many changes; checkpoint.c sees to it, and
- * SQLite by itself (wal_autocheckpoint) when there is no memory for that. */
+ * that pages which change often are copied once for many changes. checkpoint.c does this, or SQLite
+ * itself (wal_autocheckpoint) when there is no memory for that. */
 #define SQ_OWNER_PRAGMAS                                                                       \
     "PRAGMA cache_size = -16384; PRAGMA mmap_size = 0; PRAGMA wal_autocheckpoint = 4000;"      \
     "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;"                        \
@@ -67,7 +67,7 @@ typedef struct sq_type {
     int64_t         id;                     /* 1, 2, 3 ...; "*" is 1 */
     char           *name;
     bool            paused;
-    bool            has_settings;           /* else those of "*" hold */
+    bool            has_settings;           /* else the settings of "*" hold */
     weir_settings   settings;
     uint64_t        count[WEIR_STATE_COUNT];     /* [WEIR_STATE_ANY] is not used */
     uint64_t        completed, failed;
@@ -230,7 +230,7 @@ static inline void weir__sq_string(sqlite3_stmt *st, int at, const char *text)
 
 #define SQ_APPLICATION_ID 0x77656972           /* "weir" */
 
-/* Make the tables, if the file is empty; else check that they are those of this weir. */
+/* Make the tables, if the file is empty; else check their version. */
 weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_error *err);
 
 /* ---- owner.c: who may write ---- */
@@ -240,12 +240,12 @@ weir_code weir__sq_lock_owner(sq_owner *o, const char *path, const char *name, b
                               bool *alone, weir_error *err);
 void      weir__sq_disown(sq_owner *o);
 /* The process that has written the mark of an owner, and lives; its program's name goes to `name`.
- * 0: there is none. */
+ * 0: no such process. */
 int64_t   weir__sq_owner_pid(const char *path, char *name, size_t size);
 
 /* ---- file.c: the file itself ---- */
 
-/* Before the file is made or opened: is what is there one that can be used? */
+/* Before the file is made or opened: can the present file be used? */
 weir_code weir__sq_file_look(const sq_store *s, weir_error *err);
 /* The file is there: count this store, and lock it for an owner. `busy`: another owner has it. */
 weir_code weir__sq_file_open(sq_store *s, bool *busy, weir_error *err);
@@ -329,8 +329,8 @@ bool     weir__sq_sound(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **ty
 /* mend.c: make j, whose columns may be anything, a job that can be kept; true: it stays in its
  * state, else it fails. Its data may then be in `data`. */
 bool      weir__sq_mend_job(weir_job *j, int64_t now, weir_buf *data);
-/* The job is not to be taken; set_aside() makes those that were noted failed, when no statement is
- * at a row of theirs. If its row cannot be changed, it is only passed over. */
+/* The job is not to be taken; set_aside() makes the noted jobs failed, when no statement is at a
+ * row of theirs. If its row cannot be changed, it is only passed over. */
 void      weir__sq_note_damaged(sq_store *s, uint64_t id);
 bool      weir__sq_is_damaged(const sq_store *s, uint64_t id);
 weir_code weir__sq_set_aside(sq_store *s, int64_t now);
@@ -339,15 +339,15 @@ weir_code weir__sq_set_aside(sq_store *s, int64_t now);
 
 /* All columns of the row that `st` is at but type and state, whatever they are. */
 void      weir__sq_columns(sqlite3_stmt *st, weir_job *j);
-/* The row that `st` is at, with its lease, if we are the owner. Its strings are those of the row:
- * until the next step or reset. False: it makes no sense, or the store is broken. */
+/* The row that `st` is at, with its lease, if we are the owner. Its strings point into the row:
+ * valid until the next step or reset. False: it makes no sense, or the store is broken. */
 bool      weir__sq_decode(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
 /* The same; a row that makes no sense breaks the batch. */
 weir_code weir__sq_read(sq_store *s, sqlite3_stmt *st, weir_job *j, sq_type **type);
 /* The job `id`, with its statement still at it: sqlite3_reset() that. False: none, or broken. */
 bool      weir__sq_get(sq_store *s, uint64_t id, weir_job *j, sq_type **type, sqlite3_stmt **st);
-/* What the end of a delivery needs of an active job besides its numbers: its worker and its
- * history, until the statement is reset. NULL: none, or broken. */
+/* The end of a delivery needs the worker and the history of an active job besides its numbers:
+ * valid until the statement is reset. NULL: none, or broken. */
 sqlite3_stmt *weir__sq_read_history(sq_store *s, weir_job *j);
 /* The job that waits or runs with this unique key, and its state; 0: none, or broken. */
 uint64_t  weir__sq_holder(sq_store *s, const sq_type *t, const char *key, weir_state *state);
@@ -366,9 +366,9 @@ weir_code weir__sq_forget(sq_store *s, uint64_t id, bool search);
 
 /* ---- apply.c: a transition of a job ---- */
 
-/* The job is `j` from now on: in the file, in memory, with its events. Of its texts only those that
- * e->texts names are used, and all of them if a delivery begins or data is new. `sums` has the sums
- * of the texts that were there before. */
+/* The job is `j` from now on: in the file, in memory, with its events. Only the texts that e->texts
+ * names are used; all of them if a delivery begins or data is new. `sums` has the sums of the texts
+ * that were there before. */
 weir_code weir__sq_apply(sq_store *s, const weir_job *j, sq_type *t, const weir_effects *e,
                          sql_sums *sums, int64_t now);
 /* The part in memory: jobs read ahead, deliveries, and weir__sq_note_effects(). */
@@ -411,7 +411,7 @@ weir_code weir__sq_search(sq_store *s, weir_op *op, weir_pager *pager);
 
 /* ---- token.c ---- */
 
-/* Is an add that has a token one that is remembered (then it is answered), or to be refused? */
+/* If the token of an add is remembered, answer or refuse the add. */
 weir_code weir__sq_token_look(sq_store *s, weir_op *op, bool *again);
 weir_code weir__sq_token_put(sq_store *s, const weir_op *op);
 /* Forget up to `limit` that were used before or at that time; *n: how many. */

@@ -71,7 +71,7 @@ static weir_code open_db(sq_store *s, weir_error *err)
         return weir__sq_db_fail(s->db, rc, s->path, err);
     if (!look && sqlite3_db_readonly(s->db, "main") == 1)
         return weir_fail(err, WEIR_EREADONLY, "%s: no permission to write to it", s->path);
-    /* The log may be that of another file: leave both as they are until that is checked. */
+    /* The log may belong to another file: leave both as they are until that is checked. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_busy_timeout(s->db, BUSY_MS);
     rc = sqlite3_exec(s->db, look ? reader_sql : SQ_OWNER_PRAGMAS, NULL, NULL, NULL);
@@ -90,7 +90,7 @@ static weir_code open_db(sq_store *s, weir_error *err)
 
 /* ---- open and close ---- */
 
-/* The lock of PATH-owner is ours; now that of the file, which another name of it may have. */
+/* The lock of PATH-owner is ours; now lock the file, which a process may own by another name. */
 static weir_code own_file(sq_store *s, weir_error *err)
 {
     int64_t   left_ms = s->env.wait_owner_ms;
@@ -128,7 +128,7 @@ static weir_code load(sq_store *s, bool inherit, weir_error *err)
     return WEIR_OK;
 }
 
-/* What need not be in the file is there in the end, if possible. */
+/* At the close, changes that were not written yet are written, if possible. */
 static weir_code save_all(sq_store *s)
 {
     s->types.must_save = true;

@@ -42,7 +42,7 @@ static weir_code code_of_errno(int e)
     return WEIR_OK;
 }
 
-/* What the system said of a file, when that is what went wrong; else 0. */
+/* The system's error of a file, if that caused the failure; else 0. */
 static int errno_behind(sqlite3 *db, int rc)
 {
     int primary = rc & 0xff;

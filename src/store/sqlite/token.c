@@ -1,5 +1,5 @@
-/* token.c - what adds that carried a token have answered, so that one that is repeated is answered
- * the same. A row for each key; schema.c has its columns. */
+/* token.c - answers to adds with a token, so that a repeated add gets the same answer. A row for
+ * each key; schema.c has its columns. */
 #include "store/sqlite/sq.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* types.c - the types of jobs, all of them in memory; what changed is written once a batch.
  *
  * Or less: a page of counts beside two or three pages of a job is a good part of what a small
- * transaction costs. What an ADD and a TAKE change can be derived from the jobs themselves, and is
- * written along with the next change of another sort, or after UNCOUNTED_MAX added jobs. So the
- * counts in the file are those of the jobs up to counted_id (of row 1), and a job that was inactive
- * then may be active now. A reader of the counts adds the few jobs behind counted_id and counts the
+ * transaction costs. The changes of an ADD and a TAKE can be derived from the jobs themselves. They
+ * are written along with the next change of another sort, or after UNCOUNTED_MAX added jobs. So the
+ * counts in the file cover the jobs up to counted_id (of row 1), and a job that was inactive then
+ * may be active now. A reader of the counts adds the few jobs behind counted_id and counts the
  * active ones, who are in one place of the index. */
 #include "store/sqlite/sq.h"
 

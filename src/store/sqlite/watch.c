@@ -1,5 +1,5 @@
-/* watch.c - receives the events of the file's owner, whoever that is just now: the source of a feed
- * (store/feed.h), for processes that work through the owner and for those that only read. */
+/* watch.c - receives the events of the file's present owner: the source of a feed (store/feed.h),
+ * for processes that work through the owner and for processes that only read. */
 #include "store/sqlite/share.h"
 
 #include <errno.h>

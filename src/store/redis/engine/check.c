@@ -1,6 +1,6 @@
-/* check.c - is what is derived from jobs as it should be? Walks every key that has an entry for
- * each job with HSCAN or ZSCAN, and lets the script look at what comes, some hundreds at a time:
- * each chunk in one step, so that others may go on working meanwhile. */
+/* check.c - is what is derived from jobs as it should be? The check walks every key that has an
+ * entry for each job with HSCAN or ZSCAN. The script examines some hundreds of entries in one step;
+ * other calls are served between the steps. */
 #include "store/redis/engine/engine.h"
 
 #include <stdio.h>
@@ -21,7 +21,8 @@ typedef struct walk {
     weir_error       *err;
 } walk;
 
-/* Give a chunk of fields or members to the script, from that one on; their lines go to the report.
+/* Send a chunk of fields or members to the script, from that place on; their lines go to the
+ * report.
  * *done: how many of them were looked at. */
 static weir_code look_at_some(walk *w, const redisReply *chunk, size_t from, size_t *done)
 {

@@ -1,6 +1,6 @@
 /* choose.c - takes with a condition. Lua evaluates none: the jobs that wait are read here, page by
- * page of each type in each partition, and the condition is asked for each. One that may be taken
- * is looked at once more and put as active (step P), which fails if it has changed meanwhile.
+ * page of each type in each partition, and the condition is asked for each. A job that may be taken
+ * is read once more and put as active (step P), which fails if the job has changed meanwhile.
  *
  * Pages of several lists are merged: a job is taken only when no list can have a better one on a
  * page that is not read yet. */
@@ -75,7 +75,7 @@ void weir__choosing_begin(redis_lane *s, redis_task *t, const weir_op_take *take
     }
 }
 
-/* ---- the best of those that were read ---- */
+/* ---- the best of the jobs read ---- */
 
 static int by_place(const void *a, const void *b)
 {
@@ -102,8 +102,8 @@ static bool is_first(const choosing *c, const weir_job *j)
     return true;
 }
 
-/* Suspects that this worker does not get are left out. NULL: more must be read first, or there is
- * none. */
+/* Suspects that this worker does not get are left out. NULL: more must be read first, or no job is
+ * left. */
 static weir_job *best_of(choosing *c, weir_op_take *take)
 {
     while (c->next < c->n && is_first(c, c->job[c->next])) {
@@ -144,7 +144,7 @@ static bool room_for(choosing *c, size_t n)
     return true;
 }
 
-/* Keep those of a page that may be taken. */
+/* Keep the jobs of a page that may be taken. */
 static weir_code read_page(choosing *c, list *l, const redisReply *r, int64_t now,
                            weir_error *err)
 {

@@ -1,5 +1,5 @@
-/* coalesce.c - ends and takes that came one behind the other share a step: a call of eight workers
- * that each end a job and want another is two steps, not sixteen. See layout.h, D, t and T. */
+/* coalesce.c - adjacent ends and takes share a step: if eight workers each end a job and take
+ * another, the call has two steps, not sixteen. See layout.h, D, t and T. */
 #include "store/redis/engine/engine.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@ enum { MOST = 1000 };               /* operations that share a step */
 
 /* ---- who shares ---- */
 
-/* A suspect that a busy worker passes over must be offered to one that is not: another step. */
-/* One that may get a suspect has a step of its own: the suspect that another passes over may be
- * the very one that it gets. */
+/* A suspect that a busy worker passes over must be offered to an idle worker: another step. */
+/* A take that may get a suspect has a step of its own: it may get the very suspect that another
+ * take passes over. */
 static bool same_request(const weir_op_take *a, const weir_op_take *b)
 {
     if (weir__taking_wants(a) > 0 || weir__taking_wants(b) > 0 || a->lease_ms != b->lease_ms ||
@@ -26,7 +26,7 @@ static bool same_request(const weir_op_take *a, const weir_op_take *b)
     return true;
 }
 
-/* One entry among those that take. */
+/* One entry among the takes. */
 static const weir_op_take *request_of(const redis_coalesced *g)
 {
     for (uint32_t i = 0; i < g->n; i++) {
@@ -203,7 +203,7 @@ static unsigned answer_for(const uint8_t *counts, uint32_t place)
     return (unsigned)counts[2 * place] << 8 | counts[2 * place + 1];
 }
 
-/* Jobs that are before those of the take at `place`, and its own. *waits: it passed over a
+/* The number of jobs before the take at `place`, and its own. *waits: it passed over a
  * suspect. */
 static size_t part_of_take(const redisReply *counts, uint32_t place, size_t *before, bool *waits)
 {
@@ -244,7 +244,7 @@ static weir_code take_some(redis_lane *s, weir_op_take *take, const redisReply *
     run = weir__buf_slice(&s->scratch);
     weir_code rc = WEIR_OK;
     for (size_t k = skip; !rc && k < skip + n; k++) {
-        if (weir__piece_spec(group->element[2], k, &spec))      /* else: somebody meddled */
+        if (weir__piece_spec(group->element[2], k, &spec))      /* else: damaged by hand */
             rc = take_one(take, first + k * s->n_parts, run, spec, err);
     }
     return rc;

@@ -1,8 +1,9 @@
-/* confirm.c - how safe the writes of a round are: each server that carried some of them out is
- * asked once, over the same connection, with WAIT (replicas) and WAITAOF (its disk).
+/* confirm.c - the durability of the writes of a round. Each server that carried out some of them is
+ * asked once, over the same connection: WAIT (replicas) and WAITAOF (its disk).
  *
  * Another connection would not do. Between the two, the server may have been restarted without the
- * writes, or replaced by one that never had them: then nobody knows, which is WEIR_EUNKNOWN. */
+ * writes, or replaced by a server that never had them. The outcome is then unknown:
+ * WEIR_EUNKNOWN. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* engine.h - the Redis stores: operations become steps (layout.h), steps become calls (link.h), one
  * for each partition. Private to src/store/redis.
  *
- * A batch goes in rounds. In each, every operation that is not over yet may look (read what it
- * must know to decide), then act; all that look share one call, all that act another. Most act at
- * once and are over. One whose job was changed by somebody else between looking and acting goes
- * another round, and so does a take that found too little in one partition. */
+ * A batch goes in rounds. In each, every operation that is not over yet may look (read the data
+ * that its decision needs), then act. All looks share one call, all acts another. Most act at once
+ * and are over. One whose job was changed by somebody else between looking and acting goes another
+ * round, and so does a take that found too little in one partition. */
 #ifndef WEIR_STORE_REDIS_ENGINE_H
 #define WEIR_STORE_REDIS_ENGINE_H
 
@@ -30,7 +30,7 @@ enum { REDIS_DELIVERED = 64 };
 
 typedef struct redis_order {            /* of the messages of a partition */
     int64_t     next;                   /* the number that comes next */
-    int64_t     received;               /* the last one that the subscriber brought; 0: none yet */
+    int64_t     received;               /* the last that the subscriber received; 0: none yet */
     _Atomic uint64_t last_id;           /* the highest id of a job that is known */
     bool        unsynced;               /* `next` is unknown: messages of our own calls are emitted
                                            at once ... */
@@ -160,8 +160,8 @@ typedef struct redis_step {
     uint32_t place;                     /* of its first job, or its take, in a step they share */
 } redis_step;
 
-/* Two batches may be under way at once, each on a connection of its own: one of what workers do
- * with jobs they have or want, one of everything else. */
+/* Two batches may be under way at once, each on a connection of its own: one of the operations of
+ * workers (take, finish, renew ...), one of all others. */
 enum { REDIS_LANES = WEIR_LANE_COUNT };
 
 struct redis_store;
@@ -192,8 +192,8 @@ typedef struct redis_lane {
 typedef struct redis_clock {            /* of the server that has a partition */
     bool    known;
     int64_t least_ms, most_ms;          /* its clock is ahead of ours by something in between */
-    int64_t step_ms;                    /* it was set by this much, and leases do not know yet */
-    int64_t count;                      /* of steps that leases know of; -1: not known */
+    int64_t step_ms;                    /* it was set by this much, and leases were not moved yet */
+    int64_t count;                      /* of steps that leases were moved by; -1: unknown */
 } redis_clock;
 
 typedef struct redis_watch redis_watch;         /* see tokens.c */
@@ -211,7 +211,7 @@ typedef struct redis_store {
     uint32_t         n_parts;
     redis_lane       lane[REDIS_LANES];
     _Atomic int64_t  ahead_ms;          /* Redis's clock over ours */
-    _Atomic int64_t  sure_ms;           /* the same, at least so much; INT64_MIN: not known yet */
+    _Atomic int64_t  sure_ms;           /* the same, at least n bytes; INT64_MIN: not known yet */
     pthread_mutex_t  clock_lock;
     redis_clock     *clock;             /* of each partition; NULL: not watched */
     struct {
@@ -219,7 +219,7 @@ typedef struct redis_store {
         uint32_t       *epoch;          /* per partition: enqueue events so far */
         uint32_t       *waits;          /* the memory of all type[].waits */
         redis_backlog   type[REDIS_MAX_BACKLOG];
-        size_t          n, next;        /* the one that makes room for another */
+        size_t          n, next;        /* the entry to replace */
     } backlog;
     struct {                            /* types whose tokens are waited for */
         pthread_mutex_t lock;
@@ -231,7 +231,7 @@ typedef struct redis_store {
     redis_channel   *channels;
     char             foreign[WEIR_REDIS_MAX_PREFIX + 32];
     char             presence_channel[WEIR_REDIS_MAX_PREFIX + 32];
-    struct {                            /* events and due times, ours and those of others */
+    struct {                            /* events and due times, ours and other processes' */
         pthread_mutex_t lock;
         pthread_cond_t  advanced;       /* order[].next has */
         redis_order    *order;          /* of each partition's messages */
@@ -301,13 +301,13 @@ void weir__confirm_fini(redis_confirm *c);
 
 /* ---- pieces (piece.c) ---- */
 
-/* Append a spec to those of the step A that is open. */
+/* Append a spec to the specs of the open step A. */
 void weir__piece_add(redis_lane *s, uint32_t part, mp_slice spec);
 /* Another group or step follows: what has gathered becomes an argument. */
 void weir__piece_close(redis_lane *s, uint32_t part);
 
 /* Of jobs that a take has given together, [spec ...] or [how many, places to skip, piece ...]: how
- * many there are, and the spec of the k-th; false: it is not there. */
+ * many there are, and the spec of the k-th; false: it is missing. */
 size_t weir__piece_jobs(const redisReply *some);
 bool weir__piece_spec(const redisReply *some, size_t k, mp_slice *spec);
 
@@ -319,7 +319,8 @@ void weir__step_end(redis_lane *s, redis_task *t, uint32_t part, const weir_op_f
                     const weir_op_take *then);
 void weir__step_take(redis_lane *s, redis_task *t, uint32_t part, const weir_op_take *take);
 
-/* How many jobs it still wants, as a step has it: below zero if its worker gets no suspect. */
+/* How many more jobs the take may get, in the form of a step: below zero if its worker gets no
+ * suspect. */
 static inline int64_t weir__taking_wants(const weir_op_take *take)
 {
     int64_t n = (int64_t)(take->n - take->n_jobs);
@@ -365,7 +366,7 @@ bool weir__taking_here(redis_lane *s, uint32_t part, const weir_op_take *take);
 /* Choose where to; sets t->over when nothing waits anywhere. */
 void weir__taking_begin(redis_lane *s, redis_task *t, const weir_op_take *take);
 void weir__taking_act(redis_lane *s, redis_task *t, const weir_op_take *take);
-/* The answer is there: that of the task's i-th step and those behind it. */
+/* The answer has arrived: the answers of the task's i-th step and of the later steps. */
 void weir__taking_end(redis_lane *s, redis_task *t, weir_op_take *take, size_t i);
 
 /* ---- taking with a condition (choose.c): in place of these four ---- */
@@ -456,7 +457,7 @@ void weir__put_step(redis_lane *s, redis_task *t, redis_put *p, const weir_effec
 /* The same for t->seen and t->effects. */
 void weir__put_seen(redis_lane *s, redis_task *t);
 
-/* The words to find a job by, as layout.h wants them. */
+/* The words to find a job by, in the form of layout.h. */
 void weir__words_of_data(weir_buf *out, const char *data, size_t len, const char *keys);
 void weir__words_of_text(weir_buf *out, const char *text, size_t len);
 
@@ -469,7 +470,7 @@ void weir__redis_list_step(redis_lane *s, redis_task *t, uint32_t part, const we
 weir_code weir__jobs_of(const redisReply *r, weir_job **jobs, size_t *n, size_t room,
                         weir_error *err);
 
-/* ---- those that take more than a round ---- */
+/* ---- operations of more than one round ---- */
 
 
 /* ---- rounds.c, store.c ---- */
@@ -499,10 +500,9 @@ void      weir__redis_events_sync(redis_store *s, uint32_t part, int64_t next);
 /* Wait, at most briefly, until that message was emitted: before a call reports that a job is gone,
  * its final event has been delivered. */
 void      weir__redis_events_wait(redis_store *s, uint32_t part, int64_t number);
-/* A TICK begins, and ends with the time of the next one. Only due times later than one that was
- * announced are withheld from env.due(). Times that were announced before a TICK are used up by
- * it: a due time that another lane or process sends while the TICK is under way is announced
- * again. */
+/* A TICK begins, and ends with the time of the next one. Only due times later than an announced one
+ * are withheld from env.due(). Times that were announced before a TICK are used up by it: a due
+ * time that another lane or process sends while the TICK is under way is announced again. */
 void      weir__due_begin(redis_store *s);
 void      weir__due_end(redis_store *s, int64_t at);
 /* A TICK is wanted at that time. */

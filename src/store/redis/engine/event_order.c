@@ -1,13 +1,13 @@
 /* event_order.c - emits events and due times, of this process and of others, in the order in which
- * they happened. Every message of a partition has a number. A message of one of our own calls comes
- * with its answer, and over the subscriber, too; those of other processes over the subscriber
- * alone. A message that arrives before one with a lower number is pending until that has come.
- * While the next number is unknown (unsynced), messages of our own calls are emitted at once.
+ * they happened. Every message of a partition has a number. A message of this process's calls comes
+ * with the answer, and over the subscriber, too. Messages of other processes come over the
+ * subscriber alone. A message that arrives before one with a lower number is pending until that has
+ * come. While the next number is unknown (unsynced), messages of our own calls are emitted at once.
  *
  * The subscriber brings all messages of a partition, and each number is one more than the last. If
  * one is not, the queue is another: Redis was emptied, or has a copy from another time. The order
- * begins anew there. Numbers begin at the time of day in microseconds, so those of a new queue are
- * not taken for some of the old one. */
+ * begins anew there. Numbers begin at the time of day in microseconds, so numbers of a new queue
+ * are not mistaken for numbers of the old queue. */
 #include "store/redis/engine/engine.h"
 
 #include <stdlib.h>
@@ -122,8 +122,8 @@ void weir__redis_id_seen(redis_store *s, uint32_t part, uint64_t id)
     while (was < id && !atomic_compare_exchange_weak(last, &was, id)) {}
 }
 
-/* The last n of the k events, which are of one kind and type. Of new jobs the last has the highest
- * id. */
+/* The last n of the k events, which are of one kind and type. The last of the new jobs has the
+ * highest id. */
 static void note_events(redis_store *s, uint32_t part, size_t k, size_t n)
 {
     const weir_event *e = &s->events.list[k - n];

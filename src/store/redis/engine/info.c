@@ -7,8 +7,8 @@
 #include "store/redis/engine/engine.h"
 #include "store/redis/link/net.h"
 
-/* What follows a name in the answer to INFO, "redis_version:7.0.15"; a user without the right to it
- * has none: NULL. */
+/* The text behind a name in the answer to INFO, "redis_version:7.0.15"; a user without the right to
+ * it has none: NULL. */
 static const char *find(const redisReply *r, const char *name)
 {
     const char *at = r->str ? strstr(r->str, name) : NULL;
@@ -69,7 +69,7 @@ static weir_code ask(redis_lane *s, uint32_t part, weir_info *info, weir_error *
     return err->code;
 }
 
-/* The durability is that of the server which promises least. */
+/* The durability is the lowest of all servers. */
 weir_code weir__redis_info(redis_lane *s, weir_op *op)
 {
     weir_info *info = weir__info_create(s->top->base.ops->name);

@@ -1,6 +1,6 @@
-/* ops_admin.c - the operations that read a job, decide, and put it back: update (and, for
- * ops_work.c and tick.c, the reading and putting); remove and configure; the words by which jobs
- * are found. */
+/* ops_admin.c - the operations that read a job, decide, and put it back: update (ops_work.c and
+ * tick.c use the reading and putting, too). Also remove, configure, and the words by which jobs are
+ * found. */
 #include "store/redis/engine/engine.h"
 
 #include <ctype.h>
@@ -240,7 +240,7 @@ void weir__redis_remove_end(redis_lane *s, redis_task *t)
         weir__no_job(&t->op->err, t->op->u.remove.id);
 }
 
-/* Every partition knows the settings of every type. */
+/* Every partition keeps the settings of every type. */
 /* In all partitions but the first, then in the first, whose function emits the event: workers that
  * look again because a type was resumed find it resumed everywhere. */
 void weir__redis_configure_act(redis_lane *s, redis_task *t)

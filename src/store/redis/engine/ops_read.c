@@ -289,7 +289,7 @@ static weir_type_stats *find_type(weir_stats *stats, mp_slice name)
     return made;
 }
 
-/* Rows of an answer are [name, record, six counts, oldest]; that of "*" has the defaults. */
+/* Rows of an answer are [name, record, six counts, oldest]; the row of "*" has the defaults. */
 static bool is_star(const redisReply *row)
 {
     mp_slice name = weir__reply_text(row->element[0]);

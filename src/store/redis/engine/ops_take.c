@@ -1,4 +1,4 @@
-/* ops_take.c - takes, and those that follow an end: which partitions they ask. Where one has given
+/* ops_take.c - which partitions takes ask, also takes that follow an end. Where one has given
  * all it has, others are asked, until there is enough or nobody is left. */
 #include "store/redis/engine/engine.h"
 

@@ -206,8 +206,9 @@ static void add_step(redis_lane *s, redis_task *t, uint32_t part)
     }
 }
 
-/* The one that was given the least, so that all get as much; of those alike the next in turn. But
- * jobs that came together go together, up to a number, since each partition costs a call. */
+/* The partition that was given the fewest jobs, so that all get as many; among equals the next in
+ * turn. But jobs that came together go together, up to a number, since each partition costs a
+ * call. */
 uint32_t weir__part_to_fill(redis_lane *s, size_t n)
 {
     enum { TOGETHER = 1000 };

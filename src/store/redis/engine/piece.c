@@ -32,7 +32,7 @@ void weir__piece_close(redis_lane *s, uint32_t part)
     p->n = 0;
 }
 
-/* The spec at a place; false: there is none. */
+/* The spec at a place; false: no spec is there. */
 static bool spec_at(mp_slice piece, size_t place, mp_slice *spec)
 {
     const uint8_t *at = (const uint8_t *)piece.at;

@@ -22,8 +22,8 @@ _Static_assert((0 REDIS_BESIDE(SPEC_MASK) WEIR_JOB_NUMBERS(JOB_SPEC_MASK)) ==
 _Static_assert((0 REDIS_BESIDE(RUN_MASK) WEIR_JOB_NUMBERS(JOB_RUN_MASK)) ==
                    BYTES_AT(0, REDIS_RUN_HEAD), "a number of the run is at a wrong place");
 
-/* Texts by their places: of the spec data is the last and has no length; of the run history is the
- * last, and is there only if the job has one. */
+/* Texts by their places. In a spec, data is the last and has no length. In a run, history is the
+ * last, and is missing if the job has none. */
 #define X(m, name, k, j, s, l, part, at, b) TEXT_##name = at,
 enum { WEIR_JOB_TEXTS(X) WEIR_JOB_BYTES(X) };
 #undef X

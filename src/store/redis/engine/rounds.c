@@ -31,8 +31,8 @@ static bool look_round(redis_lane *s, redis_task *tasks, size_t n)
     return looks;
 }
 
-/* Must it be as safe as the URL asks before it is acknowledged? What workers do is not waited for:
- * if it is lost, the job runs again. */
+/* Must it be as safe as the URL asks before it is acknowledged? The batch does not wait for
+ * operations of workers to be confirmed: if one is lost, the job runs again. */
 static bool must_last(const weir_op *op)
 {
     return weir__op_writes(op) && !weir__op_row(op)->lane;
@@ -100,9 +100,9 @@ static bool emits_events(const weir_op *op)
     return weir__op_row(op)->most(op) && weir__op_writes(op);
 }
 
-/* The jobs that were looked for are there. One that did not find what it expects, behind one that
- * may just be about to bring it, has to look again after that one: answers how many come before
- * it. */
+/* The jobs that were looked for are there. If a task did not find what it expects, an earlier task
+ * may be about to write that. The task must then look again after the earlier one. Returns how many
+ * come before it. */
 static size_t see(redis_lane *s, redis_task *tasks, size_t n)
 {
     bool emitted = false;
@@ -139,8 +139,8 @@ static size_t run_tasks(redis_lane *s, redis_task *tasks, size_t n, int64_t now)
     return n;
 }
 
-/* The jobs that the operations of a segment touch. One that looks before it acts must not come
- * behind one that may change what it looks at. */
+/* The jobs that the operations of a segment touch. A task that looks before it acts must not follow
+ * a task that may change the same data. */
 typedef struct touched {
     uint64_t bits[16];
     bool     any;                   /* jobs that nobody named */

@@ -1,7 +1,8 @@
 /* server_clock.c - Redis's clock, by which leases and ttls end, may be set while workers go on.
  * Every process compares it with its own monotonic clock; when it was set, the first one to notice
- * moves the leases and ttls along (the step Y). So a living worker keeps its jobs, and those of a
- * dead one are free when they would have been. In a cluster each server has a clock of its own. */
+ * moves the leases and ttls along (the step Y). So a living worker keeps its jobs, and the jobs of
+ * a dead worker are free at the same time as without the step. In a cluster each server has a clock
+ * of its own. */
 #include <stdlib.h>
 
 #include "store/redis/engine/engine.h"

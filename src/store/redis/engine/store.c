@@ -42,7 +42,7 @@ static weir_code make_parts(redis_store *s, uint32_t n, weir_error *err)
     return ok ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
 }
 
-/* One command about a field of a meta key; its answer as a number, 0 if there is none. */
+/* One command about a field of a meta key; its answer as a number, 0 if the field is missing. */
 static weir_code ask(redis_store *s, const char *prefix, const char *command, const char *field,
                      int64_t value, int64_t *out, weir_error *err)
 {
@@ -130,7 +130,7 @@ static void forget_calls(redis_lane *l)
         redis_call       *c = &l->draft[i].call;
         char              key[sizeof p->prefix + 16];
         if (c->err.code)
-            return;                     /* Redis is not there: do not wait for it */
+            return;                     /* Redis is unreachable: do not wait for it */
         snprintf(key, sizeof key, "%s%s", p->prefix, l->layout->meta);
         weir__call_reset(c);
         c->slot = p->slot;

@@ -5,9 +5,9 @@
  * byte of a number in its part (Lua counts from 1); flags and limits without REDIS_ and WEIR_. A
  * number that is Lua's alone stays in that layout's constants.lua.
  *
- * In Lua a job is a table j, with its fields at numbers such as j[PRIORITY]; these come from here,
- * and so do lists of them for struct.pack() and the like, so that no list there can be forgotten
- * when a field is new. */
+ * In Lua a job is a table j, with its fields at numbers such as j[PRIORITY]. These numbers are
+ * written here, and so are lists of them for struct.pack() and the like. So no list there can lack
+ * a new field. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -243,8 +243,8 @@ static void put_decoded(void)
     put_format("RUN_NUMBERS_FORMAT", REDIS_IN_RUN, false, "");
 }
 
-/* A run that C did not make (2_work.lua): the function knows the numbers up to the duration, those
- * behind it are 0 in a new run, and stay as they are. */
+/* A run that C did not make (2_work.lua): the function writes the numbers up to the duration; the
+ * numbers behind it are 0 in a new run, and do not change. */
 static void put_rest(void)
 {
     int duration = 0;
@@ -307,7 +307,7 @@ static void put_native(void)
 
 /* ---- kue ---- */
 
-/* Fields that 2_record.lua and 3_write.lua know by name, since Kue has a field for them or weir's
+/* Fields that 2_record.lua and 3_write.lua use by name, since Kue has a field for them or weir's
  * meaning differs from Kue's. Any other is kept in weir_more, by the code that put_kue_record() and
  * put_kue_more() write: a new one needs nothing in Lua. */
 static const char *const in_hash[] = {
@@ -369,8 +369,9 @@ static void put_kue_numbers(const char *name, int part)
     puts("");
 }
 
-/* The fields of a job in their order. `which`: 0 the table itself, with what weir_more says of
- * those that are not in_hash; 1 the names of those that are; 2 their values in an empty table. */
+/* The fields of a job in their order. `which`: 0 the table itself, with the text of weir_more for
+ * fields that are not in_hash; 1 the names of the fields in_hash; 2 their values in an empty
+ * table. */
 static void put_kue_record(const char *name, int which)
 {
     const char *comma = "";
@@ -404,7 +405,7 @@ static void put_kue_record(const char *name, int which)
     puts("");
 }
 
-/* Name and place in j of those that are not in_hash. */
+/* Name and place in j of the fields that are not in_hash. */
 static void put_kue_more(void)
 {
     int         k = 0;

@@ -2,10 +2,10 @@
  * steps. There are two, native (layout/native) and kue (layout/kue): same steps, same answers. They
  * share layout/common, which calls functions that each has.
  *
- * The life cycle is decided in C, by core/job.c, as in every store. A function only moves records
- * about: it takes, it completes (which need no thinking), and it puts a new record in the place of
- * an old one, if that is still what C saw. So a failure, an update or a TICK reads, decides, and
- * puts; when somebody else was quicker, it reads again.
+ * The life cycle is decided in C, by core/job.c, as in every store. A function only moves records:
+ * it takes, it completes (without decisions), and it replaces an old record by a new one, if the
+ * old one is still as C read it. So a failure, an update or a TICK reads, decides, and puts; when
+ * somebody else was quicker, it reads again.
  *
  * ---- the call ----
  *
@@ -114,7 +114,7 @@
  *             out schedules that are due). Kue: behind these may be a list of new jobs whose words
  *             are wanted, [last id that was looked at, id, data, id ...]
  *  Y step     ms, count                                     -> 0. Redis's clock was set by that
- *             much. Moves leases and ttls with it, if so many steps are known so far: the last
+ *             much. Moves leases and ttls with it, if N steps are known so far: the last
  *             answer to K says how many
  *  H schedule name, version seen ("*": any), due_at or "", record ("": remove)
  *                                                           -> version, 0: it was changed, -1: not
@@ -148,7 +148,7 @@
  *             derived from the jobs in these fields as it should be? How many jobs that were
  *  W          mend, number of a key, member ...             -> [line ...]: do these members (or
  *             fields) belong there? (C walks the keys with HSCAN and ZSCAN.) A number at the end
- *             of either answer: it has looked at so many of them, and wants to be asked for the
+ *             of either answer: the step has looked at that many of them; ask it for the
  *             others
  *  Q          last id that was looked at, then per job id, words           -> 0. Kue only: they are
  *             searched from now on
@@ -200,7 +200,7 @@ enum {
 #undef X
 };
 
-/* Data of at most so many bytes is kept in the spec. Kinds of events: see the message. */
+/* Data of at most this many bytes is kept in the spec. Kinds of events: see the message. */
 enum { REDIS_SHORT_DATA = 1024, REDIS_RUN_OF = 32, REDIS_LIST_OF = 64, REDIS_STAMP_MS = 50 };
 
 /* The native layout has the version of records in its META. */

@@ -81,7 +81,7 @@ void weir__handshake_begin(redis_node *n)
 
 /* ---- answers ---- */
 
-/* Redis's own words, unless a password is among them (an old one repeats what it does not know). */
+/* The text of Redis's error, unless a password is in it (an old Redis repeats unknown words). */
 static const char *words(const redis_node *n, const redisReply *r)
 {
     const char *password = n->net->url.password;
@@ -156,7 +156,7 @@ static weir_code take_select(redis_node *n, const redisReply *r, weir_error *err
     return WEIR_OK;
 }
 
-/* "name:value\r\n" of INFO; "" when it is not there. */
+/* "name:value\r\n" of INFO; "" when it is missing. */
 static void info_field(const redisReply *r, const char *name, char *out, size_t size)
 {
     size_t len = strlen(name);
@@ -250,7 +250,7 @@ static weir_code refuse_durability(const redis_node *n, const char *policy, bool
                      strcmp(policy, "no") != 0 ? " and the server has no WAITAOF (Redis 7.2)" : "");
 }
 
-/* Without the right to CONFIG GET, weir knows from INFO that there is a file, but not when it is
+/* Without the right to CONFIG GET, weir reads from INFO that there is a file, but not when it is
  * synced. WAITAOF would wait in vain for a server that never syncs. */
 static weir_code take_aof(redis_node *n, const redisReply *r, weir_error *err)
 {
@@ -286,7 +286,7 @@ static weir_code take_anything(redis_node *n, const redisReply *r, weir_error *e
     return WEIR_OK;
 }
 
-/* If a sentinel wants a password, try the one of the servers. */
+/* If a sentinel requires a password, try the servers' password. */
 static weir_code take_topology(redis_node *n, const redisReply *r, weir_error *err)
 {
     if (r->type != REDIS_REPLY_ERROR)

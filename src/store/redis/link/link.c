@@ -3,9 +3,9 @@
  *   WAITING -> FLYING -> DONE      WAITING: in l->waiting, by number; FLYING: in the list of a node
  *      ^_________|
  *
- * A call that was refused goes back to WAITING, and so does one that was on a connection when that
- * was lost, unless it was sent whole and is not repeatable. To keep the order of a slot, a call
- * waits behind earlier ones of its slot that wait or are being repeated. */
+ * A refused call goes back to WAITING. If a connection is lost, its calls go back, too, except
+ * calls that were sent whole and are not repeatable. To keep the order of a slot, a call waits
+ * behind earlier ones of its slot that wait or are being repeated. */
 #include "store/redis/link/link.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ enum { CALL_WAITING = 1, CALL_FLYING, CALL_DONE };
 
 enum {
     STUCK_MS    = 200,          /* a connection that takes longer: perhaps there is a new primary */
-    QUICK_TRIES = 5             /* so many times MOVED, ASK or a missing function is followed at
+    QUICK_TRIES = 5             /* most times that MOVED, ASK or a missing function is followed at
                                    once */
 };
 
@@ -44,8 +44,8 @@ static void succeed(redis_link *l, redis_call *c, redisReply *r)
     set_done(l, c);
 }
 
-/* With what c->err says. What was perhaps done the first time was not left undone because the
- * second time was refused. */
+/* With what c->err says. If the first try was perhaps carried out, a refusal of the second does not
+ * prove the contrary. */
 static void fail(redis_link *l, redis_call *c)
 {
     if (c->maybe && c->err.code != WEIR_ECORRUPT)
@@ -167,8 +167,8 @@ static void fly(redis_link *l, redis_node *n, redis_call *c)
         set_timeout(l, n);
 }
 
-/* Must it wait behind an earlier one of its slot? Those that wait are before it in the list, or all
- * of it when it is new. */
+/* Must it wait behind an earlier one of its slot? Waiting calls are before it in the list; if the
+ * call is new, the whole list is before it. */
 static bool held_back(const redis_link *l, const redis_call *c)
 {
     for (const redis_call *o = l->waiting; o && o != c; o = o->next) {
@@ -250,7 +250,7 @@ static void redirect(redis_link *l, redis_node *n, redis_call *c, const char *te
     wait_again(l, c, c->tries < QUICK_TRIES ? 0 : weir__pause_ms(c->tries - QUICK_TRIES));
 }
 
-/* The server does not know the function: send the library, and the call again. Other calls under
+/* The server does not have the function: send the library, and the call again. Other calls under
  * way may find that the library is there already. */
 static void load(redis_link *l, redis_node *n, redis_call *c)
 {
@@ -457,7 +457,7 @@ static int64_t next_due(const redis_link *l)
     return until;
 }
 
-/* The server has to know what was sent before over the same connection. */
+/* The server must have received the earlier bytes of the same connection. */
 static void send_pinned(redis_link *l, redis_call *c)
 {
     redis_node *n = c->node;

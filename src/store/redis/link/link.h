@@ -1,11 +1,11 @@
 /* link.h - the way to Redis: one primary, a cluster, or whatever the sentinels say.
  *
  * A link carries calls. A call is one command, usually FCALL, for the node that has its slot. The
- * link connects, authenticates, loads libraries of functions that the server does not know, follows
- * MOVED and ASK, waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being
- * replaced, and connects again when a connection is lost. A call that is safe to repeat is
- * repeated until url->timeout_ms have passed since it was sent: one that was refused, was not sent
- * whole, or is `repeatable`. Then it ends with one of these, and always with one of these:
+ * link connects, authenticates, loads missing libraries of functions, and follows MOVED and ASK. It
+ * waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being replaced. When a
+ * connection is lost, it connects again. A call that is safe to repeat is repeated until
+ * url->timeout_ms have passed since it was sent: one that was refused, was not sent whole, or is
+ * `repeatable`. Then it ends with one of these, and always with one of these:
  *
  *   WEIR_EUNAVAIL   certainly not done (it was never sent whole, or the server refused it)
  *   WEIR_EUNKNOWN   perhaps done: it was sent, and no answer came
@@ -60,8 +60,8 @@ typedef struct redis_url {
     bool        kue, vertx;             /* the layout of Kue; its profile=vertx */
     bool        allow_eviction;
     int64_t     timeout_ms;             /* timeout=5s */
-    int64_t     promotion_ms;           /* kue: look for delayed jobs of others so often; 0: as the
-                                           layout does */
+    int64_t     promotion_ms;           /* kue: interval to look for delayed jobs of others; 0: as
+                                           the layout does */
     bool        tls;
     char        cacert[256], cadir[256], cert[256], key[256];   /* files in PEM; "": none */
     char        servername[256];        /* that certificates must have; "": the host */
@@ -80,8 +80,9 @@ weir_code weir__redis_password(redis_url *url, weir_error *err);
 
 /* ---- calls ---- */
 
-/* Functions in Lua that a server keeps (FUNCTION LOAD). Their library is named by what is in it, so
- * that those of different versions of weir are there side by side: "weir_native_0123456789ab". */
+/* Functions in Lua that a server keeps (FUNCTION LOAD). The name of a library contains a hash of
+ * its text, so that the server can have libraries of several versions of weir:
+ * "weir_native_0123456789ab". */
 typedef struct redis_library {
     const char *label;                  /* "native" */
     const char *source;                 /* registers functions whose names begin with NAME */
@@ -96,7 +97,7 @@ typedef struct redis_call {
     uint32_t            slot;           /* in a cluster: weir__redis_slot(tag) */
     const redis_library *library;       /* whose function the command names; NULL: none */
     bool                repeatable;     /* repeating it does no harm: it only reads, or carries a
-                                           number by which the function knows a repetition */
+                                           number by which the function recognises a repetition */
     weir_buf            command;        /* RESP, whole; the caller's */
     redisReply         *reply;          /* out: never of type ERROR; weir__call_reset() frees it */
     weir_error          err;            /* out: WEIR_OK when there is a reply */
@@ -112,7 +113,7 @@ typedef struct redis_call {
     bool                maybe;          /* it was sent, and its answer was lost: perhaps done */
     bool                loading;        /* its library goes before it */
     int                 before;         /* answers to come before its own */
-    uint64_t            end;            /* where its bytes end in those of the connection */
+    uint64_t            end;            /* where its bytes end among the bytes of the connection */
     struct redis_node  *asked;          /* the node that needs ASKING first */
 } redis_call;
 
@@ -138,7 +139,7 @@ uint32_t weir__redis_slot(const char *key, size_t len);
 
 typedef struct redis_link redis_link;
 
-/* Connects: errors are those of the first try (wrong password: WEIR_EINVAL with Redis's words;
+/* Connects, and returns the error of the first try (wrong password: WEIR_EINVAL with Redis's words;
  * nobody there: WEIR_EUNAVAIL with the address); a cluster or sentinels that do answer have
  * url->timeout_ms to have primaries. Refuses, with the remedy and WEIR_EINVAL: a Redis older than
  * 7.0; a maxmemory-policy other than noeviction unless url->allow_eviction; a replica; url.way not
@@ -150,8 +151,8 @@ weir_code weir__link_create(redis_link **out, const redis_url *url, weir_error *
 void      weir__link_close(redis_link *l);
 
 /* Send without waiting. Calls for one slot are carried out in the order in which they were sent,
- * also when they have to be repeated; only if the server refuses one (LOADING, say) and takes the
- * next, which was under way already, is that one first. The call must stay until it was waited
+ * also if they are repeated. One exception: if the server refuses a call (LOADING, say) and accepts
+ * the next, which was under way already, the next is first. The call must stay until it was waited
  * for. Nothing happens but inside these functions. */
 void weir__link_send(redis_link *l, redis_call *c);
 

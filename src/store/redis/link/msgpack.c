@@ -5,7 +5,7 @@
 
 /* ---- writing ---- */
 
-/* A byte that says what follows, and n as so many bytes, the highest first. */
+/* A byte that says what follows, and n in the given number of bytes, the highest first. */
 static void put(weir_buf *b, int tag, uint64_t n, int bytes)
 {
     char out[9] = { (char)tag };
@@ -107,7 +107,7 @@ size_t weir__mp_read_array(mp_reader *r)
     return (size_t)wrong(r);
 }
 
-/* Lua knows only doubles: a whole number may come as one. */
+/* Lua has only doubles: a whole number may come as a double. */
 static int64_t from_double(mp_reader *r)
 {
     uint64_t bits = take(r, 8);

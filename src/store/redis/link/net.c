@@ -185,8 +185,8 @@ void weir__net_turn(redis_net *net, int64_t until_ms)
 
 /* ---- all of it ---- */
 
-/* Are all primaries known and connected? The others become wanted. *failed: one that could not be
- * connected. */
+/* Are all primaries known and connected? The others become wanted. *failed: a node that could not
+ * be connected. */
 static bool all_ready(redis_net *net, const redis_node **failed)
 {
     bool all = net->located;

@@ -44,7 +44,7 @@ struct redis_node {
     SSL              *ssl;              /* NULL: no TLS */
     bool              tls_writes;       /* TLS waits until it can write */
     weir_error        tls_error;        /* of what TLS did last */
-    uint64_t          connection;       /* its number among those of the net */
+    uint64_t          connection;       /* its number among the nodes of the net */
     struct addrinfo  *addresses, *address;      /* of the host, and the one being tried */
     redisReader      *reader;
     size_t            fed;              /* bytes given to the reader since it was last empty */
@@ -101,14 +101,14 @@ struct redis_net {
     bool                 probing;       /* the probe is asking, or about to */
     bool                 polling;       /* ... though nothing is in doubt */
     size_t               candidate;     /* the server it asks, counted from the first of a round */
-    size_t               good;          /* sentinel: the one that answered last */
+    size_t               good;          /* sentinel: the last that answered */
     int                  rounds;        /* in which no server knew */
     int64_t              probe_ms, probe_pause_ms, probed_ms;
 };
 
 /* ---- net.c ---- */
 
-/* The pause before the next try, after so many, or after the last pause (0: there was none). */
+/* The pause before the next try, by the number of tries, or by the last pause (0: no pause yet). */
 int64_t   weir__pause_ms(int tries);
 int64_t   weir__pause_after(int64_t pause_ms);
 weir_code weir__net_init(redis_net *net, const redis_url *url, const redis_net_ops *ops, void *ctx,
@@ -137,7 +137,7 @@ void        weir__net_rediscover(redis_net *net);
 /* Sentinels may name another primary while the old one still answers, and writes to the old one are
  * lost: so the sentinels are asked from time to time. Returns when the next time is. */
 int64_t     weir__net_poll_sentinels(redis_net *net);
-/* Connect the probe to the next server that may know, if it is time to. */
+/* Connect the probe to the next server that may have the topology, if it is time to. */
 void        weir__net_probe(redis_net *net, int64_t now);
 /* "3999 10.0.0.7:6381", what follows MOVED and ASK: the node, with its slot. NULL: nonsense. */
 redis_node *weir__net_redirect(redis_net *net, const redis_node *from, const char *text,

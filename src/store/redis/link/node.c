@@ -132,7 +132,7 @@ static void connect_socket(redis_node *n)
         weir__node_disconnect(n, WEIR_EUNAVAIL, "%s", strerror(error));
 }
 
-/* The next address of the host; when there is none left, it is lost with the last one's error. */
+/* The next address of the host; when none is left, the node is lost with the last error. */
 static void connect_next(redis_node *n, int error)
 {
     while (n->address) {
@@ -175,8 +175,8 @@ int64_t weir__node_due(const redis_node *n)
     return (n->read_ms > n->asked_ms ? n->read_ms : n->asked_ms) + n->timeout_ms;
 }
 
-/* A new one also when the memory of the old one has grown large: what the reader does about that by
- * itself (maxbuf) is too often, and ends the program when there is no memory. */
+/* If the memory of the old reader has grown large, a new one takes its place. The reader's own
+ * limit (maxbuf) acts too often, and ends the program when there is no memory. */
 static bool renew_reader(redis_node *n)
 {
     redisReader *r = redisReaderCreate();
@@ -282,7 +282,7 @@ static ssize_t receive(redis_node *n, void *to, size_t len)
     return n->ssl ? weir__tls_read(n, to, len, false) : recv(n->fd, to, len, MSG_DONTWAIT);
 }
 
-/* The reason of a failure: errno, or that of TLS. */
+/* The reason of a failure: errno, or the error of TLS. */
 static void disconnect_broken(redis_node *n, int error)
 {
     if (n->ssl && error == EPROTO)

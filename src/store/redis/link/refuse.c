@@ -1,5 +1,5 @@
-/* refuse.c - what the errors of Redis mean to a call. None of those that are repeated has done
- * anything: Redis says them before it begins, or before the first write of a function. */
+/* refuse.c - what the errors of Redis mean to a call. A call that is repeated has done nothing:
+ * Redis says them before it begins, or before the first write of a function. */
 #include "store/redis/link/net.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static const struct {
     { "WRONGTYPE", REFUSED, WEIR_ECORRUPT },
 };
 
-/* How NOPERM is said inside a function, and what is said when there is none of that name. */
+/* The text of NOPERM inside a function, and the error for an unknown function. */
 static const char script_noperm[] = "ERR The user executing the script can't";
 static const char missing[] = "ERR Function not found";
 

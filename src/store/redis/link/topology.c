@@ -1,8 +1,8 @@
 /* topology.c - which servers are primaries: the map of a cluster, or the server that the sentinels
  * name.
  *
- * The probe asks one server after the other until one of them knows. It is started when an answer
- * or a lost connection puts the topology in doubt, with pauses in between. */
+ * The probe asks one server after the other until one of them returns the topology. It is started
+ * when an answer or a lost connection puts the topology in doubt, with pauses in between. */
 #include "store/redis/link/net.h"
 
 #include <stdlib.h>
@@ -104,8 +104,8 @@ static void pause_longer(redis_net *net)
     net->probed_ms = weir__monotonic_ms();
 }
 
-/* The server to ask. Cluster: first the connected ones, then those of the URL, then the others.
- * Sentinels: in the order of the URL, from the one that knew last time. */
+/* The server to ask. Cluster: first the connected servers, then the servers of the URL, then the
+ * others. Sentinels: in the order of the URL, from the last one that answered. */
 static bool find_candidate(const redis_net *net, redis_place *out)
 {
     size_t n = net->candidate, n_places = net->url.n_places;

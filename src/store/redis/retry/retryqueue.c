@@ -2,7 +2,7 @@
  * script, so that it happens entirely or not at all.
  *
  *   KEY             tasks that wait; score: WEIR_RETRY_MAX less their time
- *   KEY:held        with hold_ms: tasks that were popped; score: when they come again
+ *   KEY:held        with hold_ms: tasks that were popped; score: when they are returned
  *   KEY:malformed   members that were no tasks; score: when they were found
  *
  * In a cluster the three are on one slot: KEY is in braces in the names of the last two, unless it
@@ -114,7 +114,7 @@ static const char pop_tail[] =
     "out[1] = malformed\n"
     "return out\n";
 
-/* ARGV: MAX, the member that ends ('': none), the one that comes ('': none), when, in ms from now.
+/* ARGV: MAX, the member to remove ('': none), the member to add ('': none), when, in ms from now.
  * Returns 0 when the first was not held. */
 static const char end_script[] =
     LUA_NOW

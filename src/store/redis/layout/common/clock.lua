@@ -8,7 +8,7 @@ end
 
 do
 
--- When a lease is over that said `at`, after Redis's clock was set by so much. Leases that began
+-- The end of a lease that was to end at `at`, after Redis's clock was set. Leases that began
 -- after that are right already; which ones did is known only roughly. So each has GRACE_MS, if
 -- it had as much before: time for a worker that lives to renew it. A caller that was stopped for
 -- long, with its clock, may be wrong about a step: what has just ended is not moved by all of it.

@@ -1,4 +1,4 @@
--- ends.lua - what both layouts answer to the steps D and T, and to those that list.
+-- ends.lua - the answers of both layouts to the steps D and T, and to the steps that list.
 
 -- `runs`: of jobs with the same answer how many, and the state they have now or -1, m values in all.
 -- Answers one for all or one for each, and notes in `worked` which ends did.

@@ -29,7 +29,7 @@ local function oldest_token_goes()
   return first[2] and first[2] + TOKEN_MS + TOKEN_LATE_MS or huge
 end
 
--- Forget up to `limit` of the old ones, if it is time; answers when to come again.
+-- Forget up to `limit` of the old ones, if it is time; returns the time of the next call.
 function sweep_tokens(limit)
   if oldest_token_goes() <= now then
     local old = call('ZRANGEBYSCORE', layout.key(TOKENS_AT), '-inf', now - TOKEN_MS, 'LIMIT', 0,

@@ -20,7 +20,7 @@ local function joined(a, b)
   return table.concat(names, ' ')
 end
 
--- Some of those that are old: more come with the next call.
+-- Some of the old ones: the next call returns more.
 local function sweep()
   local old = call('ZRANGEBYSCORE', layout.trend_key(IN_TIMES), '-inf', now, 'LIMIT', 0, SWEEP)
   if #old == 0 then return end

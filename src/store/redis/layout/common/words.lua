@@ -1,5 +1,5 @@
 -- words.lua - what jobs are found by. FOUND has, for a job that is searched, the words of its data
--- and those of its error and log.
+-- and the words of its error and log.
 
 local note_words, forget_words
 

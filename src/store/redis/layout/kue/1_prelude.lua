@@ -246,8 +246,8 @@ local function is_spare(list)
   if list.n <= MANY and #spare < SPARE then spare[#spare + 1] = list end
 end
 
--- Redis keeps a small set as a list, which it walks for each member; but not one that has a member
--- of more than 64 bytes. So one that is about to get many has such a one for the moment.
+-- Redis keeps a small set as a list, which it walks for each member; but not a set that has a
+-- member of more than 64 bytes. So one that is about to get many has such a one for the moment.
 local function grows(key, n)
   if n < GROWS or call('ZCARD', key) > SMALL then return false end
   call('ZADD', key, 0, LONG_MEMBER)

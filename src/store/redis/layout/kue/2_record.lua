@@ -35,7 +35,7 @@ local function text_in(value)
   return type(value) == 'string' and #value <= MAX_NAME and value or false
 end
 
--- ---- priorities: Vert.x Kue knows five names, and deletes jobs with another ----
+-- ---- priorities: Vert.x Kue has five names, and deletes jobs with another ----
 
 local NAMED = VERTX and { LOW = 10, NORMAL = 0, MEDIUM = -5, HIGH = -10, CRITICAL = -15 }
 
@@ -159,7 +159,7 @@ end
 
 -- ---- the rest ----
 
--- nil: not a state that we know, or none yet.
+-- nil: an unknown state, or none yet.
 local function state_of(h, more)
   local state = NUMBER_OF[h[H_STATE] or '']
   if VERTX and state == FAILED and more.cancelled and
@@ -192,7 +192,7 @@ local function finished_at(h, more, state)
   return int(h[H_UPDATED])
 end
 
--- Vert.x Kue does not count a success; one that was set to complete by hand may have none.
+-- Vert.x Kue does not count a success; a job that was set to complete by hand may have none.
 local function attempts_of(h, state, most, more)
   local n = min(int(h[H_ATTEMPTS]), most)
   if not finished(state) then return min(n, most - 1) end
@@ -246,7 +246,7 @@ local function job(id)
   return record_of(h), h
 end
 
--- A job in the hands of a worker of ours, with what its end needs to know.
+-- A job that a worker of ours has, with the values that its end needs.
 local function held_job(h, last_delivery, attempts_so_far, ttl)
   local FIELDS_IN_HASH = NO_FIELDS_IN_HASH
   local more = NOTHING

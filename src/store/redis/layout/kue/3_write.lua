@@ -126,8 +126,8 @@ function encode(j, h, put)
   if delivery ~= j[DELIVERY] then put(H_HELD, format('%d %d', j[DELIVERY], j[STARTED_AT])) end
 end
 
--- The fields of the values that are new or say something else, and those that go. Vert.x Kue cannot
--- do without an address.
+-- The fields of new or changed values, and of removed ones. Vert.x Kue cannot do without an
+-- address.
 local function value_fields(j, h, set, clear)
   local old, new = {}, j[VALUES] or NOTHING
   local had = h.values or NOTHING

@@ -22,7 +22,7 @@ local function type_make(name)
   return t
 end
 
--- Kue's set of types has those of which there was a job, ours also those that were configured.
+-- Kue's set of types has the types that had a job, ours also the configured types.
 local function type_known(name)
   if known[name] then return end
   known[name] = true
@@ -102,7 +102,8 @@ local function level_tokens(name, before, only_up)
   end
 end
 
--- VERTX: so many jobs of the type have a token in the list. The others are about to be taken.
+-- VERTX: the number of jobs of the type that have a token in the list. The others are about to be
+-- taken.
 local function free_tokens(name)
   local tokens, before = call('LLEN', P .. name .. ':jobs'), touched[name]
   return before and tokens + card(keys_of(name)[INACTIVE]) - before or tokens
@@ -197,7 +198,7 @@ local unique_name, holder_of, hold_key, let_go_of_key, time_field, add_line, for
 
 do
 
--- ---- unique keys: field TYPE \0 KEY. Kue knows nothing of them, so a holder may have ended ----
+-- ---- unique keys: field TYPE \0 KEY. Kue does not use them, so a holder may have ended ----
 
 function unique_name(j)
   return j[TYPE] .. '\0' .. j[UNIQUE_KEY]

@@ -113,7 +113,7 @@ local function words_are_missing(i, n)
   end
 end
 
--- All data is apart, so those of a group are one spec and then data.
+-- All data is apart, so the specs of a group are one spec and then data.
 function steps.A(i, n)
   if words_are_missing(i, n) then return 'words' end
   local answer, plain, a, stop = {}, true, 0, i + n
@@ -362,7 +362,7 @@ local function give_one(d, name, zid)
   return true
 end
 
--- The next worker that wants jobs, and still does; false: nobody.
+-- The next worker that still gets jobs; false: nobody.
 local function next_worker(d)
   while d.got[d.w] == d.wants[d.w] do
     if like then end_run(d) end
@@ -377,7 +377,7 @@ local function give(d, names)
   local ask = d.wanted
   while true do
     local zids, types_there, more = candidates(names, ask)
-    d.passed = 0                   -- those of the last time come again
+    d.passed = 0                   -- the jobs of the last time are repeated
     for k = 1, #zids do
       if d.passed == MAX_PASSED or not next_worker(d) then break end
       if give_one(d, types_there and types_there[k] or names[1], zids[k]) then

@@ -62,7 +62,7 @@ local function replace(id, j, n, lease)
   type_make(n[TYPE])[T_TAKEN], types_dirty[n[TYPE]] = now, true
 end
 
--- Is it just being taken by a worker of Kue's? What is cancelled then, Kue's worker runs to its
+-- Is it just being taken by a worker of Kue's? If it is cancelled then, Kue's worker runs it to its
 -- end; and what is past its deadline is not asked for here.
 local function is_being_taken(j, n, id)
   if j[STATE] ~= INACTIVE or n[STATE] == INACTIVE then return false end

@@ -114,7 +114,7 @@ end
 -- ---- search: jobs that Kue adds get into our index, too, if their type is searched ----
 
 -- META's "searched" is the last id that was looked at; "settled" and "settling" ("ID TIME") say up
--- to which id all jobs are as old as SETTLE_MS: one that is not whole then never will be.
+-- to which id all jobs are as old as SETTLE_MS: a job that is not whole then never will be.
 local function settled_id(last_id)
   local meta = call('HMGET', META, 'settled', 'settling')
   local settled, id, at = int(meta[1]), string.match(meta[2] or '', '^(%d+) (%d+)$')
@@ -143,7 +143,7 @@ local function unsearched()
   return list[1] > int(searched) and list or nil
 end
 
--- Every job from here on: those that are there have been added without being searched.
+-- Every job from here on: the present jobs have been added without being searched.
 function search_from_here()
   local last_id = last or int(call('GET', IDS))
   call('HSET', META, 'searched', digits(last_id))
@@ -176,7 +176,7 @@ local function look_around(names)
   call('HSET', META, 'house', digits(again and now - EVERY + SOON or now))
 end
 
--- Answers when to come again, and jobs for the index: see unsearched().
+-- Returns the time of the next call, and jobs for the index: see unsearched().
 function keep_house()
   local meta = call('HMGET', META, 'house', 'walk')
   local walk = meta[2] and meta[2] ~= '' and unpack_msg(meta[2]) or nil

@@ -158,14 +158,14 @@ local function list_sorted(zids, rank, q, fits)
 end
 
 -- Kue's set of jobs in a state, of a type or of all, has their priorities as scores (not that of
--- all delayed or active ones). Those that are wanted, if they are few.
+-- all delayed or active ones). The jobs asked for, if they are few.
 local function few_of(key, q)
   local from, to = q.priority or '-inf', q.priority or '+inf'
   if call('ZCOUNT', key, from, to) > FEW then return end
   return call('ZRANGEBYSCORE', key, from, to)
 end
 
--- ---- delayed ones of a type: Kue has their times only among those of all types ----
+-- ---- delayed ones of a type: Kue has their times only among the times of all types ----
 
 local function list_delayed(q, fits)
   local own = keys_of(q.name)[DELAYED]

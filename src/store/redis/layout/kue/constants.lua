@@ -1,4 +1,4 @@
--- constants.lua - numbers with names that C does not know; those of C are in kue.constants.lua,
+-- constants.lua - named numbers that C does not use; the numbers of C are in kue.constants.lua,
 -- which ../constants.c writes. scripts/embed-lua.sh puts the numbers in their places: a name would
 -- cost time at every call. One statement a line.
 

@@ -1,6 +1,6 @@
 /* tokens.c - idle workers beside Vert.x Kue. It publishes nothing in Redis when it queues a job,
- * but puts a token on the list of its type. So for each type of which a take found too little, a
- * thread with a connection of its own waits at that list, and then has a TICK look for the job.
+ * but puts a token on the list of its type. So if a take found too few jobs of a type, a thread
+ * with a connection of its own waits at that type's list. It then makes a TICK look for the job.
  *
  * It waits with BLMOVE, from the list to the same list: no token is lost, whatever dies when. When
  * a token was seen, the next take that finds too little starts the waiting again. */
@@ -168,7 +168,7 @@ static redis_watch *create(redis_store *s, const char *type)
     return NULL;
 }
 
-/* The watch of a type; NULL: there is none, and no room for one. Lock held. */
+/* The watch of a type; NULL: no such entry, and no room for one. Lock held. */
 static redis_watch *find(redis_store *s, const char *type)
 {
     for (redis_watch *w = s->tokens.first; w; w = w->next) {

@@ -21,7 +21,7 @@ local format, sub, byte, char, match, rep, concat, sort, floor, ceil, max, min, 
 
 -- ---- keys: all have the prefix of the partition, so they are in one slot ----
 
--- The text has room for 200 locals: those that only some functions need are in blocks.
+-- The text has room for 200 locals: locals of a few functions are in blocks.
 local keys_of
 
 do
@@ -271,7 +271,7 @@ function layout.schedule_key(k)
   return KEYS[SCHEDULES + k]
 end
 
--- The keys of trends, which are behind those of schedules: their records, when they are removed.
+-- The keys of trends, which are behind the keys of schedules: their records, when they are removed.
 function layout.trend_key(k)
   return KEYS[SCHEDULES + 3 + k]
 end

@@ -119,7 +119,7 @@ end
 
 -- ---- gone ----
 
--- n jobs of a piece with so many places, from this place on, have left it: flush_pieces() writes it.
+-- n jobs of a piece, from this place on, have left it: flush_pieces() writes it.
 local function leave_piece(first, place, n, places)
   gone_bits[first] = (gone_bits[first] or 0) + 2 ^ (place - 1) * (2 ^ n - 1)
   all_bits[first] = 2 ^ places - 1
@@ -154,7 +154,7 @@ function set_spec(id, spec)
   if call('HSET', KEYS[JOBS], id, spec) == 1 then leave_pieces({ id }) end
 end
 
--- ---- of those who know where in its piece a job is ----
+-- ---- for callers that have the place of a job in its piece ----
 
 -- Some places of a piece, as a piece.
 local function part_of(piece, place, n)
@@ -166,7 +166,7 @@ end
 -- n jobs from this id on that were added together, the first of which has this place: the names of
 -- their pieces follow from that. Answers [how many, how many places of the first piece to skip, the
 -- pieces], and where they are, for each piece how many of them, the place of the first, and how
--- many places it has. nil: one of them is not there.
+-- many places it has. nil: one of them is missing.
 function pieces_from(id, place, n)
   local fields, first = {}, id - (place - 1) * partitions
   for k = 0, ceil((place - 1 + n) / PIECE) - 1 do

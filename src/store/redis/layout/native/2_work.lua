@@ -1,5 +1,5 @@
--- 2_work.lua - the busy steps, those of every job's life: add, take, done. A step gets the place of
--- its first argument in ARGV and how many it has; what it answers is its answer.
+-- 2_work.lua - the busy steps, which every job goes through: add, take, done. A step gets the place
+-- of its first argument in ARGV and how many it has; what it answers is its answer.
 
 local FALSE = '\194'                         -- MessagePack
 local add_special, forget, let_go, want_retention       -- 3_job.lua, 3_worker.lua
@@ -190,7 +190,7 @@ local function first_of(name, flags)
   return first
 end
 
--- And of one that has a past: its error and its history are kept.
+-- And a job with a past: its error and its history are kept.
 local function next_run(r, delivery, taker)
   local texts = RUN_TYPE + byte(r, RUN_TYPE - 1)
   local RUN_TEXTS, history = texts_of(r, texts)
@@ -380,7 +380,7 @@ local function give_some(d, name, e, n)
   local ids = {}
   for k = 1, n do ids[k] = spack('>I8', e.next + (k - 1) * partitions) end
   local specs = specs_of(ids)
-  for k = 1, n do                            -- without a spec: somebody meddled
+  for k = 1, n do                            -- without a spec: damaged by hand
     local id, spec = e.next + (k - 1) * partitions, specs[k]
     if spec and e.flags > REMOVES then
       give_apart(d, name, { first = id, id8 = ids[k], spec = spec }, e.flags)
@@ -403,14 +403,14 @@ local function write_waiting(name, e)
   types[name][T_TAKEN], types_dirty[name] = now, true
 end
 
--- How many jobs of a span come before those of `behind`, an entry of another type.
+-- How many jobs of a span come before the jobs of `behind`, an entry of another type.
 local function until_behind(e, behind)
   local left = e.count - e.given
   if not behind or behind.rank > e.rank then return left end
   return min(left, max(1, ceil((behind.next - e.next) / partitions)))
 end
 
--- Give of the next entry of a reader what comes before those of others.
+-- From the next entry of a reader, give the jobs that come before the jobs of other readers.
 local function give_next(d, r, behind)
   local e, n = r.entry[r.at], 1
   if e.place then
@@ -445,7 +445,7 @@ local function give(d, names)
   end
 end
 
--- The workers that want jobs, how many, and after which end: ARGV from p to stop. `ends`: see
+-- The workers that take jobs, how many, and after which end: ARGV from p to stop. `ends`: see
 -- `worked`.
 local function wants_of(p, stop, ends)
   local d = { answer = { '' }, a = 1, workers = {}, wants = {}, got = {}, busy = {}, wanted = 0,

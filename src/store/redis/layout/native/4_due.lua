@@ -13,11 +13,11 @@ local function end_late_grants()
       if h then end_grant_of(h, place, id_bytes(id)) end
       any = any or h
     end
-    if not any then take_out(GRANTED, entry) end       -- somebody meddled
+    if not any then take_out(GRANTED, entry) end       -- damaged by hand
   end
 end
 
--- Entries of a job that is not there are removed: else they would be due for ever.
+-- Entries of a missing job are removed: else they would be due for ever.
 local function records_of(sort, ids)
   local specs, runs, answer = specs_of(ids), get_many(RUNS, ids), { sort }
   for k = 1, #ids do

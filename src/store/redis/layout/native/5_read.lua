@@ -50,7 +50,7 @@ local function answer_with(answer, ids, limit, with_data, fits, state)
   end
 end
 
--- The priority is the one that is wanted (nil: any).
+-- The priority is the given one (nil: any).
 local function is_of(priority, spec)
   return not priority or sunpack('>i4', spec, SPEC_PRIORITY) == priority
 end

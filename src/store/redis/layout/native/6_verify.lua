@@ -137,7 +137,7 @@ local function live_grant(entry)
   end
 end
 
--- The jobs in the grants of a block that are not there, or have a run of their own.
+-- The jobs in the grants of a block that are missing, or have a run of their own.
 local function lost_in(field)
   local lost = {}
   for _, h in ipairs(grants_in(sunpack('>I8', field, 2))) do
@@ -288,7 +288,7 @@ local function drop_span(entry)
   end)
 end
 
--- A completion with a job that is not there: likewise.
+-- A completion with a missing job: likewise.
 local function mend_completion(b)
   drop_completion(b)
   for id = b.first, b.first + (b.count - 1) * partitions, partitions do

@@ -1,4 +1,4 @@
--- 7_run.lua - a call: carry out its steps; recognise one that was made before.
+-- 7_run.lua - a call: carry out its steps; recognise a repeated call.
 
 do
 
@@ -74,9 +74,10 @@ local function prefetch_ends()
   for k = 1, #own do records[own[k]] = runs[k] end
 end
 
--- The first call of a queue. Who opens it writes its version and partitions, but Redis may have been
--- emptied since. Redis keeps a small sorted set or hash as a list, which it walks; a member of more
--- than 64 bytes makes it a skip list or table. These are small, and used for every job.
+-- The first call of a queue. The store that opens it writes its version and partitions, but Redis
+-- may have been emptied since. Redis keeps a small sorted set or hash as a list, which it walks; a
+-- member of more than 64 bytes makes it a skip list or table. These are small, and used for every
+-- job.
 local function begin_queue()
   if partition == 0 then
     call('HSETNX', KEYS[META], 'version', VERSION)

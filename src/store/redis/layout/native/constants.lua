@@ -1,8 +1,8 @@
--- constants.lua - numbers with names that C does not know; those of C are in native.constants.lua,
+-- constants.lua - named numbers that C does not use; the numbers of C are in native.constants.lua,
 -- which ../constants.c writes. scripts/embed-lua.sh puts the numbers in their places: a name would
 -- cost time. One statement a line.
 
--- fields of META from which on those of lost callers are looked for
+-- from this many fields of META on, fields of lost callers are searched for
 local MANY_CALLERS = 500
 
 -- looking for a priority: places read at a time, and at least of each type
