@@ -394,16 +394,27 @@ static void agrees_with_croner(void **state)
 
 /* ---- properties ---- */
 
+/* "L-3", "15W" and "LW" of days; "5L" and "5#2" of weekdays. */
+typedef struct special {
+    enum { BEFORE_LAST, NEAREST, LAST_WEEKDAY, LAST_OF_KIND, NTH_OF_KIND } kind;
+    int n, k;
+} special;
+
+enum { SPECIALS = 3 };
+
 typedef struct sets {
-    bool minute[60], hour[24], day[32], month[13], weekday[7];
+    bool    minute[60], hour[24], day[32], month[13], weekday[7];
+    special days[SPECIALS], weekdays[SPECIALS];
+    size_t  n_days, n_weekdays;
+    bool    either;                     /* day or weekday is enough */
 } sets;
 
-static unsigned seed = 12345;
+static uint64_t seed = 12345;
 
 static int below(int n)
 {
-    seed = seed * 1103515245 + 12345;
-    return (int)(seed >> 8) % n;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)(seed >> 33) % n;
 }
 
 /* A random field as text, and as the set that it must mean. */
@@ -429,43 +440,184 @@ static void random_field(char *text, bool *set, int min, int max)
     }
 }
 
-static bool matches(const sets *s, int64_t local)
+/* One part of a field, in the way of the fields above or special. */
+static void random_special(char *text, bool of_days, special *x)
 {
-    weir_date d = weir__date_of(weir__div_floor(local, 86400));
-    int       of_day = (int)(local - weir__days_of(d.year, d.month, d.day) * 86400);
-    return s->minute[of_day / 60 % 60] && s->hour[of_day / 3600] && s->day[d.day] &&
-           s->month[d.month] && s->weekday[weir__weekday_of(weir__div_floor(local, 86400))];
+    static const int borders[] = { 1, 28, 29, 30, 31 };
+    x->kind = of_days ? (int)below(3) : LAST_OF_KIND + below(2);
+    x->n = 1 + below(x->kind == NEAREST ? 31 : x->kind == BEFORE_LAST ? 12 : 7);
+    x->k = 1 + below(5);
+    if (x->kind == NEAREST && below(2))
+        x->n = borders[below(5)];
+    switch (x->kind) {
+    case BEFORE_LAST:
+        x->n -= 1;
+        sprintf(text, x->n == 0 ? "L" : x->k < 3 ? "L-%d" : "%dL", x->n);
+        break;
+    case NEAREST:      sprintf(text, "%dW", x->n); break;
+    case LAST_WEEKDAY: strcpy(text, "LW"); break;
+    case LAST_OF_KIND: sprintf(text, "%dL", x->n); break;
+    case NTH_OF_KIND:  sprintf(text, "%d#%d", x->n, x->k); break;
+    }
 }
 
-/* Without clock changes a firing is a match, and there is no match on the way to it. */
+/* A field of days or weekdays: one in three is plain, one mixed, one has special parts alone. */
+static void random_days(char *text, bool of_days, bool *set, special *x, size_t *n)
+{
+    int which = below(3);
+    *text = 0;
+    if (which < 2)
+        random_field(text, set, 1, of_days ? 31 : 7);
+    for (*n = 0; which && *n < (size_t)(1 + which % 2); (*n)++) {
+        if (*text)
+            strcat(text, ",");
+        random_special(text + strlen(text), of_days, &x[*n]);
+    }
+}
+
+/* ---- a plain matcher, by the words of docs/time.md ---- */
+
+static int weekday_of(int64_t day)      /* 1 to 7, from Monday */
+{
+    int w = weir__weekday_of(day);
+    return w ? w : 7;
+}
+
+/* The Monday to Friday nearest to a day. */
+static int64_t nearest(int64_t day)
+{
+    return weekday_of(day) == 6 ? day - 1 : weekday_of(day) == 7 ? day + 1 : day;
+}
+
+static bool special_matches(const special *x, int64_t day)
+{
+    weir_date d = weir__date_of(day);
+    int       last = weir__days_in_month(d.year, d.month);
+    int64_t   end = weir__days_of(d.year, d.month, last);
+    switch (x->kind) {
+    case BEFORE_LAST:
+        return d.day == last - x->n;
+    case NEAREST:
+        for (int64_t other = day - 1; other <= day + 1; other++)
+            if (weir__date_of(other).day == x->n && nearest(other) == day)
+                return true;
+        return false;
+    case LAST_WEEKDAY:
+        while (weekday_of(end) > 5)
+            end--;
+        return day == end;
+    case LAST_OF_KIND:
+        return weekday_of(day) == x->n && d.day + 7 > last;
+    case NTH_OF_KIND:
+        return weekday_of(day) == x->n && (d.day - 1) / 7 + 1 == x->k;
+    }
+    return false;
+}
+
+static bool day_matches(const sets *s, int64_t at)
+{
+    weir_date d = weir__date_of(at);
+    bool      day = s->day[d.day], weekday = s->weekday[weir__weekday_of(at)];
+    for (size_t i = 0; i < s->n_days; i++)
+        day = day || special_matches(&s->days[i], at);
+    for (size_t i = 0; i < s->n_weekdays; i++)
+        weekday = weekday || special_matches(&s->weekdays[i], at);
+    return s->month[d.month] && (s->either ? day || weekday : day && weekday);
+}
+
+static bool matches(const sets *s, int64_t local)
+{
+    int64_t day = weir__div_floor(local, 86400);
+    int     of_day = (int)(local - day * 86400);
+    return s->minute[of_day / 60 % 60] && s->hour[of_day / 3600] && day_matches(s, day);
+}
+
+/* As text, and as the sets that it must mean. */
+static void random_expression(sets *s, char *text, size_t size)
+{
+    char part[5][100];
+    bool weekday[8] = { 0 };
+    *s = (sets){ 0 };
+    random_field(part[0], s->minute, 0, 59);
+    random_field(part[1], s->hour, 0, 23);
+    random_days(part[2], true, s->day, s->days, &s->n_days);
+    random_field(part[3], s->month, 1, 12);
+    random_days(part[4], false, weekday, s->weekdays, &s->n_weekdays);
+    for (int w = 0; w < 7; w++)
+        s->weekday[w] = weekday[w ? w : 7];
+    snprintf(text, size, "%s %s %s %s %s", part[0], part[1], part[2], part[3], part[4]);
+}
+
+/* Is either field enough? As in Vixie cron: if both begin with something else than "*". */
+static bool either_counts(const char *all)
+{
+    const char *day = all;
+    for (int i = 0; i < 2; i++)
+        day = strchr(day, ' ') + 1;
+    return *day != '*' && strrchr(all, ' ')[1] != '*';
+}
+
+/* Without clock changes a firing is a match, and there is no match on the way to it: no minute for
+ * some days, and no day at all. */
 static void nothing_lies_between(void **state)
 {
     (void)state;
-    enum { EXPRESSIONS = 2000, MINUTES = 20 * 1440 };
+    enum { EXPRESSIONS = 3000, MINUTES = 10 * 1440, DAYS = 2000 };
     int fired = 0;
     for (int i = 0; i < EXPRESSIONS; i++) {
-        sets      s = { 0 };
-        char      text[5][80], all[400];
-        bool      weekday[8] = { 0 };
+        sets      s;
+        char      all[600];
+        bool      either = below(2);
         weir_cron c;
-        random_field(text[0], s.minute, 0, 59);
-        random_field(text[1], s.hour, 0, 23);
-        random_field(text[2], s.day, 1, 31);
-        random_field(text[3], s.month, 1, 12);
-        random_field(text[4], weekday, 1, 7);
-        for (int w = 0; w < 7; w++)
-            s.weekday[w] = weekday[w ? w : 7];
-        snprintf(all, sizeof all, "%s %s %s %s %s", text[0], text[1], text[2], text[3], text[4]);
-        if (weir__cron_parse(&c, all, NULL, false, NULL))
+        random_expression(&s, all, sizeof all);
+        if (weir__cron_parse(&c, all, NULL, either, NULL))
             continue;               /* too long, or no date at all: it says so elsewhere */
+        s.either = either && either_counts(all);
         int64_t after = moment("2020-01-01") / 1000 + (int64_t)below(3000) * 86400 + below(86400);
         int64_t next = weir__cron_next(&c, 0, after * 1000) / 1000;
         assert_true(next > after);
-        assert_true(matches(&s, next) && next % 60 == 0);
+        if (!matches(&s, next) || next % 60 != 0)
+            fail_msg("%s (%d): %lld does not match", all, either, (long long)next);
         int64_t first = after / 60 * 60 + 60;
         for (int64_t t = first; t < next && t < first + MINUTES * 60; t += 60)
             if (matches(&s, t))
-                fail_msg("%s: %lld lies between", all, (long long)t);
+                fail_msg("%s (%d): %lld lies between", all, either, (long long)t);
+        for (int64_t d = after / 86400 + 1; d < next / 86400 && d < after / 86400 + DAYS; d++)
+            if (day_matches(&s, d))
+                fail_msg("%s (%d): the day %lld lies between", all, either, (long long)d);
+        fired++;
+    }
+    assert_in_range(fired, EXPRESSIONS / 2, EXPRESSIONS);
+}
+
+/* The same with seconds. */
+static void nothing_lies_between_seconds(void **state)
+{
+    (void)state;
+    enum { EXPRESSIONS = 1000, SPAN = 4000 };
+    int fired = 0;
+    for (int i = 0; i < EXPRESSIONS; i++) {
+        sets      s;
+        bool      second[60] = { 0 }, either = below(2);
+        char      all[600], seconds[80], with[700];
+        weir_cron c;
+        random_expression(&s, all, sizeof all);
+        random_field(seconds, second, 0, 59);
+        snprintf(with, sizeof with, "%s %s", seconds, all);
+        if (weir__cron_parse(&c, with, NULL, either, NULL))
+            continue;
+        s.either = either && either_counts(all);
+        /* From a match of the minutes on, where seconds matter, or from anywhere. */
+        int64_t after = moment("2020-01-01") / 1000 + (int64_t)below(3000) * 86400 + below(86400);
+        if (below(2))
+            after = weir__cron_next(&c, 0, after * 1000) / 1000;
+        int64_t next = weir__cron_next(&c, 0, after * 1000) / 1000;
+        assert_true(next > after);
+        if (!matches(&s, next) || !second[next % 60])
+            fail_msg("%s (%d): %lld does not match", with, either, (long long)next);
+        for (int64_t t = after + 1; t < next && t < after + SPAN; t++)
+            if (second[t % 60] && matches(&s, t))
+                fail_msg("%s (%d): %lld lies between", with, either, (long long)t);
         fired++;
     }
     assert_in_range(fired, EXPRESSIONS / 2, EXPRESSIONS);
@@ -558,6 +710,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_start_counts_and_limits),
         cmocka_unit_test(agrees_with_croner),
         cmocka_unit_test(nothing_lies_between),
+        cmocka_unit_test(nothing_lies_between_seconds),
         cmocka_unit_test(nothing_lies_between_in_zones),
         cmocka_unit_test(firings_do_not_depend_on_when_one_asks),
     };
