@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "store/redis/link/link.h"
 #include "support/redis_rig.h"
 #include "support/runtime_fixture.h"
 
@@ -246,6 +247,49 @@ static void malformed_members_are_set_aside(void **state)
     assert_int_equal(members(t, KEY), 0);
     assert_int_equal(members(t, "{" KEY "}:malformed"), n);
     end(t);
+}
+
+/* ---- on a cluster ---- */
+
+/* All keys of a queue are in one slot, also while it moves to a node that has no script yet. */
+static void on_a_cluster(void **state)
+{
+    (void)state;
+    rig_nodes *c = rig_cluster(2, 0);
+    assert_non_null(c);
+    uint32_t slot = weir__redis_slot(KEY, strlen(KEY));
+    box      opened = { .redis = rig_cluster_primary(c, slot) }, *t = &opened;
+    assert_non_null(t->redis);
+    rig_cluster_url(c, "redis", "", t->url, URL_MAX);
+    weir_retryqueue_options opt = { .key = KEY, .hold_ms = 600000, .backoff_ms = 1 };
+    OK(weir_retryqueue_open(&t->rq, t->url, &opt, &t->err));
+    for (int i = 0; i < 2; i++) {
+        add(t, "a", 1000);
+        add(t, "b", 2000);
+        add(t, "later", now() + 600000);
+        add_as_before(t, "garbage", 1500);
+        weir_retry_tasks *tasks = pop(t, 0), *again;
+        assert_int_equal(tasks->n, 2);
+        assert_int_equal(tasks->malformed, 1);
+        assert_string_equal(tasks->task[0].payload, "a");
+        assert_int_equal(members(t, "{" KEY "}:malformed"), 1);
+        assert_int_equal(members(t, "{" KEY "}:held"), 2);
+        OK(weir_retryqueue_done(t->rq, &tasks->task[0], &t->err));
+        OK(weir_retryqueue_fail(t->rq, &tasks->task[1], NULL, &t->err));
+        assert_int_equal(members(t, "{" KEY "}:held"), 0);
+        UNTIL((again = pop(t, 0))->n || (weir_retry_tasks_free(again), false));
+        assert_string_equal(again->task[0].payload, "b");
+        assert_int_equal(again->task[0].failures, 1);
+        OK(weir_retryqueue_done(t->rq, &again->task[0], &t->err));
+        weir_retry_tasks_free(again);
+        weir_retry_tasks_free(tasks);
+        rig *to = t->redis == c->node[0] ? c->node[1] : c->node[0];
+        assert_true(rig_cluster_move(c, slot, to));
+        t->redis = to;
+    }
+    assert_int_equal(members(t, KEY), 2);           /* those for later */
+    weir_retryqueue_close(t->rq);
+    rig_nodes_free(c);
 }
 
 /* ---- at least once ---- */
@@ -539,6 +583,7 @@ int main(void)
         cmocka_unit_test(no_two_poppers_get_the_same),
         cmocka_unit_test(a_linear_backoff_up_to_a_limit),
         cmocka_unit_test(malformed_members_are_set_aside),
+        cmocka_unit_test(on_a_cluster),
         cmocka_unit_test(held_until_it_is_done),
         cmocka_unit_test(a_condition_of_its_own),
         cmocka_unit_test(a_condition_names_members_twice_or_none),
