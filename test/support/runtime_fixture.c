@@ -50,9 +50,9 @@ static void prepare(rt *t, const char *url, bool test_clock)
     memset(t, 0, sizeof *t);
     t->test_clock = test_clock;
     t->now = INT64_C(1700000000000);
-    bool        served = !strncmp(url, "served:", 7);
+    bool        served = !strncmp(url, "served:", 7), beside = !strncmp(url, "shared:", 7);
     const char *at = strstr(url, ":@/") ? strchr(url, '@') : NULL;
-    url += served ? 7 : 0;
+    url += served || beside ? 7 : 0;
     if (rig_is_shared(url)) {
         assert_true(rig_shared_url(url, t->url, sizeof t->url));
     } else if (at) {
@@ -63,6 +63,8 @@ static void prepare(rt *t, const char *url, bool test_clock)
     }
     if (served)
         serve(t);
+    if (beside)
+        open_it(t, &t->served);
 }
 
 void rt_open(rt *t, const char *url, bool test_clock)

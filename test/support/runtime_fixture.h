@@ -41,7 +41,8 @@ typedef struct rt {
 #define RT_SERVED "served:mem:"
 
 /* Open a queue; '@' after the scheme is a directory of its own, "rig:..." see rig_shared_url();
- * "served:URL" is the http store, with a server in this process that serves URL. */
+ * "served:URL" is the http store, with a server in this process that serves URL; "shared:URL" is
+ * a file that another queue in this process owns (t->served). */
 void rt_open(rt *t, const char *url, bool test_clock);
 /* Open a queue whose store may not answer within the timeout of the URL, again and again: a busy
  * machine can be slower than a short timeout. */

@@ -570,7 +570,7 @@ RT_CLOCK_TEST(a_firing_that_has_begun_moves_along)
     weir_added added;
     to_the_hour(t, 1);
     put(t, (weir_schedule){ .name = "s", .when = "@hourly" });
-    if (t->served) {                    /* its tokens are not ours: not near a firing */
+    if (t->server) {                    /* its tokens are not ours: not near a firing */
         weir_schedules *none;
         rt_later(t, get(t, "s").next_at - t->now - WEIR_PARK_MS / 2);
         assert_int_equal(weir_schedule_park(t->q, "s", &none, &t->err), WEIR_EBUSY);
@@ -596,7 +596,7 @@ RT_CLOCK_TEST(moves_have_async_twins)
     bool            existed = true;
     size_t          len;
     put(t, (weir_schedule){ .name = "s", .when = "every 90m", .except = "2026-12-25",
-                            .job = { .type = "a", .data = "[1]" } });
+                            .job = { .type = "a", .data = "{\"n\":1}" } });
     OK(weir_schedule_fire(t->q, "s", NULL, &t->err));
     OK(weir_schedule_park_async(t->q, "s", &list, &f, &t->err));
     OK(outcome(t, f));
