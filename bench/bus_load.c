@@ -21,7 +21,7 @@
 
 #include "bench.h"
 
-enum { IN_FLIGHT = 64, PROCESSORS = 8, LISTENERS = 100, IDLE = 5000, HEAD = 4 };
+enum { IN_FLIGHT = 64, PROCESSORS = 8, REGISTRATIONS = 8, LISTENERS = 100, IDLE = 5000, HEAD = 4 };
 
 /* ---- clients ---- */
 
@@ -304,8 +304,10 @@ static double request_rate(size_t n)
 
 /* ---- work queues ---- */
 
-/* Messages a second through a work queue, with one client that has all the processors. */
-static double work_rate(const char *url, const srv_workqueue *q, const char *body, size_t n)
+/* Messages a second through a work queue, with one client that has all the processors, each of
+ * which has `registrations`: so many messages at a time. */
+static double work_rate(const char *url, const srv_workqueue *q, int registrations,
+                        const char *body, size_t n)
 {
     server s = start_bus_server(url, q);
     load   l = { .ep = epoll_create1(EPOLL_CLOEXEC), .request = a_request(q->address, body) };
@@ -317,7 +319,8 @@ static double work_rate(const char *url, const srv_workqueue *q, const char *bod
         register_at(&works, name);
         snprintf(json, sizeof json, "{\"type\":\"send\",\"address\":\"%s.register\",\"body\":"
                  "{\"processor\":\"%s\"}}", q->address, name);
-        put(&works, json, strlen(json));
+        for (int k = 0; k < registrations; k++)
+            put(&works, json, strlen(json));
     }
     sync_with(&works);
     meet(&asks, &l, s.bus_port, answered);
@@ -333,13 +336,15 @@ static double work_rate(const char *url, const srv_workqueue *q, const char *bod
 void bus_load(void)
 {
     static const srv_workqueue q = { .address = "work" };
-    double ratio[MAX_ROUNDS], work[MAX_ROUNDS], echo = 0, requests = 0, messages = 0;
+    double ratio[MAX_ROUNDS], work[MAX_ROUNDS], one[MAX_ROUNDS], echo = 0, requests = 0,
+           messages = 0;
     for (int i = 0; i < rounds; i++) {
         echo = echo_rate(scaled(500000));
         requests = request_rate(scaled(200000));
-        messages = work_rate("mem:", &q, BENCH_RESULT, scaled(100000));
+        messages = work_rate("mem:", &q, REGISTRATIONS, BENCH_RESULT, scaled(100000));
         ratio[i] = requests / echo;
         work[i] = messages / requests;
+        one[i] = work_rate("mem:", &q, 1, BENCH_RESULT, scaled(100000)) / requests;
     }
     note("bus, requests between bridge clients, 64 in flight, over an echo", requests, echo);
     report("bus, requests between bridge clients, 64 in flight, over an echo",
@@ -347,6 +352,7 @@ void bus_load(void)
     note("bus, work queue in memory, 8 processors, over these", messages, requests);
     report("bus, work queue in memory, 8 processors, over these", middle(work, rounds), "x", true,
            0.5);
+    report_alone("  with one registration each: 8 messages at a time", middle(one, rounds), "x");
 }
 
 void bus_persistent(void)
@@ -355,7 +361,7 @@ void bus_persistent(void)
     double ratio[MAX_ROUNDS], messages = 0, jobs = 0;
     for (int i = 0; i < rounds; i++) {
         jobs = http_bulk_rate(scaled(100000));
-        messages = work_rate(fresh_store("os"), &q, BENCH_DATA, scaled(50000));
+        messages = work_rate(fresh_store("os"), &q, 1, BENCH_DATA, scaled(50000));
         ratio[i] = messages / jobs;
     }
     note("bus, persistent work queue, sqlite os, over HTTP bulks of 100", messages, jobs);
