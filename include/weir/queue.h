@@ -313,7 +313,9 @@ WEIR_API weir_code weir_count_async(weir_queue *q, weir_state state, const char 
                                     uint64_t *out, weir_future **f, weir_error *err);
 
 /* WEIR_OK: the store answers, and could keep a change now. A file finds that out by writing to its
- * disk, unless it has just done so. */
+ * disk, unless it has just done so. A queue that is open for reading only asks a server likewise; a
+ * file it does not write to: it looks whether this process may write (WEIR_EREADONLY) and, unless
+ * the file has an owner, whether the disk has any room. */
 WEIR_API weir_code weir_ready(weir_queue *q, weir_error *err);
 WEIR_API weir_code weir_ready_async(weir_queue *q, weir_future **f, weir_error *err);
 
@@ -395,8 +397,11 @@ typedef struct weir_info {
     char            weir[16];       /* version of weir in the process that answered: the server, or
                                        the owner of the file; else this one */
     weir_durability durability;     /* that an add reaches */
-    int64_t         owner_pid;      /* sqlite: the process that owns the file; 0: none */
-    char            owner[64];      /* ... its program: weir_options.name */
+    int64_t         owner_pid;      /* sqlite: the process that owns the file; 0: none; -1: one
+                                       whose number cannot be seen from here (of another user, or
+                                       in another container) */
+    char            owner[64];      /* ... its program: weir_options.name; of -1 perhaps only whose
+                                       process it is */
     uint32_t        peers;          /* ... other processes that work through it, without this one.
                                        0 in a queue that is open for reading */
     int64_t         used_bytes;     /* of what bounds the store: of the file's disk (by everybody),

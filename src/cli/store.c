@@ -141,17 +141,20 @@ static weir_code open_asking(cli *c, weir_queue **out)
 {
     weir_queue *asked;
     weir_info   info;
-    weir_error  reader_err;
+    weir_error  why;
     if (wait_limit(c->store))
         return cli_open_url(c, c->store, CLI_CHANGE, out);
     weir_code rc = cli_open_url(c, c->store, CLI_LOOK, out);
-    if (rc || weir_get_info(*out, &info, &reader_err) || !info.owner_pid)
+    if (rc || weir_get_info(*out, &info, &why) || !info.owner_pid)
         return rc;
     weir_options opt = { .name = "weir", .durability = c->durability, .brief = true };
-    if (!weir_open(&asked, c->store, &opt, &reader_err)) {
-        weir_close(*out);
-        *out = asked;
+    rc = weir_open(&asked, c->store, &opt, &why);
+    if (rc) {
+        c->owner_err = why;
+        return WEIR_OK;
     }
+    weir_close(*out);
+    *out = asked;
     return WEIR_OK;
 }
 

@@ -367,8 +367,9 @@ typedef struct weir_op_logs {
     weir_lines *lines;              /* out: weir_lines_free() */
 } weir_op_logs;
 
-/* `probe`: an owner of jobs also finds out whether it could keep a change now; if not, the error is
- * that of the change (WEIR_EFULL, WEIR_EIO, WEIR_EUNAVAIL ...). Stores elsewhere only answer. */
+/* `probe`: the process that has the file open also finds out whether it could keep a change now; if
+ * not, the error is that of the change (WEIR_EFULL, WEIR_EIO, WEIR_EUNAVAIL ...). A process that
+ * only reads the file looks whether it could: it changes nothing. Redis and memory only answer. */
 typedef struct weir_op_stats {
     bool        probe;
     weir_stats *stats;              /* out: weir_stats_free() */

@@ -48,7 +48,7 @@ static const weir_field answer[] = {
     WEIR_FIELD("engine", weir__as_text, INFO(engine)),
     WEIR_FIELD("weir", weir__as_text, INFO(weir)),
     WEIR_FIELD("durability", weir__as_text, ANSWER(durability)),
-    WEIR_FIELD("owner_pid", weir__as_int, INFO(owner_pid), .min = 0, .max = INT64_MAX),
+    WEIR_FIELD("owner_pid", weir__as_int, INFO(owner_pid), .min = -1, .max = INT64_MAX),
     WEIR_FIELD("owner", weir__as_text, INFO(owner)),
     WEIR_FIELD("peers", weir__as_int, INFO(peers), .min = 0, .max = UINT32_MAX),
     WEIR_FIELD("used", weir__as_int, INFO(used), .min = 0, .max = INT64_MAX),

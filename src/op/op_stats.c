@@ -63,7 +63,16 @@ static const weir_field type_fields[] = {
 };
 #undef TYPE
 
-static const weir_field request[] = { FIELD_OP, { 0 } };
+static void write_request(weir_buf *b, const weir_op *op)
+{
+    weir__put_flag(b, ",\"probe\":", op->u.stats.probe);
+}
+
+static const weir_field request[] = {
+    FIELD_OP,
+    WEIR_FIELD("probe", weir__as_bool, REQUEST_OP(stats.probe)),
+    { 0 }
+};
 
 static void write_answer(weir_buf *b, const weir_op *op)
 {
@@ -119,5 +128,5 @@ const weir_op_row weir__row_stats = WEIR_OP_ROW(
     /* writes */ weir__op_never, weir__op_no_steps, weir__op_no_action, weir__op_no_detail,
     weir__op_no_job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
     weir__repeat_always, weir__op_no_take, weir__op_no_jobs, weir__op_no_result, cut,
-    weir__op_no_check, weir__op_no_copy, clear, release, weir__op_small, weir__op_no_members,
+    weir__op_no_check, weir__op_no_copy, clear, release, weir__op_small, write_request,
     request, weir__op_read, write_answer, answer, read_answer);

@@ -495,13 +495,13 @@ weir_code weir_count_async(weir_queue *q, weir_state state, const char *type, ui
 
 weir_code weir_ready(weir_queue *q, weir_error *err)
 {
-    weir_op op = { .kind = WEIR_OP_STATS, .u.stats = { .probe = !q->read_only } };
+    weir_op op = { .kind = WEIR_OP_STATS, .u.stats = { .probe = true } };
     return weir__call(q, &op, &(weir_reply){ .give = give_stats }, err);
 }
 
 weir_code weir_ready_async(weir_queue *q, weir_future **f, weir_error *err)
 {
-    weir_op op = { .kind = WEIR_OP_STATS, .u.stats = { .probe = !q->read_only } };
+    weir_op op = { .kind = WEIR_OP_STATS, .u.stats = { .probe = true } };
     return weir__call_async(q, &op, &(weir_reply){ .give = give_stats }, f, err);
 }
 

@@ -697,6 +697,49 @@ case_no_permission() {
     same "$(echo jobs.db*)" jobs.db
 }
 
+# Who may only read the file sees that somebody owns it, and that changes would be refused.
+case_status_without_permission() {
+    [ "$(id -u)" = 0 ] || return 0
+    local other="setpriv --reuid=65534 --regid=65534 --clear-groups" worker
+    chmod 755 .. .
+    $other test -x "$WEIR" -a -x "$PWD" || return 0
+    weir add t --delay 1h
+    chmod 644 jobs.db
+    "$WEIR" work t -q --exec true &
+    worker=$!
+    owned() { head -n 1 jobs.db-owner | grep -qx $worker; }
+    wait_for owned
+    status 5 $other "$WEIR" --store sqlite:jobs.db status
+    has out "a process of user root (its number cannot be seen from here)"
+    has out "trouble     the store is not ready:"
+    status 5 $other "$WEIR" --store sqlite:jobs.db status --json
+    has out '"owner":{"pid":null,"program":"a process of user root","peers":0},"ready":false'
+    has out "jobs.db: no permission, it belongs to user root"
+    status 0 $other "$WEIR" --store sqlite:jobs.db workers
+    has err "no worker has a job now; a process of user root has the file open"
+    kill $worker
+    wait $worker
+    chmod 777 .
+    status 5 $other "$WEIR" --store sqlite:jobs.db status
+    has out "none: no process has the file open for changes"
+    has out "trouble     the store is not ready:"
+    chmod 666 jobs.db
+    status 0 $other "$WEIR" --store sqlite:jobs.db status
+    has out "trouble     none"
+    chmod 755 .
+    status 5 $other "$WEIR" --store sqlite:jobs.db status
+}
+
+# What a killed owner leaves names a process that may be another one by now.
+case_status_after_a_kill() {
+    weir add mail -q
+    printf '%s\nweir work mail\n' $$ >jobs.db-owner
+    status 0 weir status
+    has out "none: no process has the file open for changes"
+    status 0 weir workers
+    has err "no workers: no process has the file open for changes"
+}
+
 case_without_standard_descriptors() {
     weir add mail <&- >&- 2>&-
     status 0 weir count

@@ -323,8 +323,12 @@ case_a_file_that_is_moved_away() {
     has body "jobs.db was renamed while it was in use"
     answer 503 --json '{"type":"mail"}' "$url/v1/jobs"
     answer 200 "$url/v1/jobs/1"
+    status 6 weir --store "$url" status
+    has out "the store is not ready: jobs.db was renamed while it was in use"
     mv away.db jobs.db
     answer 200 "$url/readyz"
+    status 0 weir --store "$url" status
+    has out "trouble     none"
     answer 201 --json '{"type":"mail"}' "$url/v1/jobs"
     kill "$pid"
     ends 0
@@ -423,9 +427,19 @@ case_a_full_disk() {
     answer 200 -H "$auth" "$url/v1/jobs/1"
     status 8 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" check
     has err "full"
+    status 8 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" status
+    has out "the store is not ready: jobs.db: "
+    has out "full"
+    status 8 weir status            # beside the server, which it asks
+    has out "the store is not ready: jobs.db: "
+    status 8 weir status --json
+    has out '"ready":false'
     status 0 weir check             # beside the server: the file itself is sound
     free_disk
     ask_ready 200                   # at once
+    status 0 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" status
+    has out "trouble     none"
+    status 0 weir status
     status 0 env WEIR_TOKEN="$(cat boss)" "$WEIR" --store "$url" check
     add 201
     added=$((added + 1))

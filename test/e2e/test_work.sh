@@ -690,12 +690,21 @@ case_processes_of_other_pid_namespaces() {
     $apart "$WEIR" work t --exec cat >inside.out 2>&1 &
     inside=$!
     wait_for grep -qx 1 jobs.db-owner                   # its number there
+    status 0 weir status                                # from where its number can be seen
+    has out "weir work t (process $(tr -d ' ' <"/proc/$inside/task/$inside/children"))"
     worker t --exec cat
     wait_for grep -q "working on t" work.err
     status 0 weir add t 1 --wait 20s
     status 0 $apart "$WEIR" add t 2 --wait 20s
     kill -9 "$inside"
     wait_for owned
+    status 0 $apart "$WEIR" status
+    has out "weir work t (its number cannot be seen from here)"
+    has out "trouble     none"
+    status 0 $apart "$WEIR" status --json
+    has out '"owner":{"pid":null,"program":"weir work t","peers":0},"ready":true'
+    status 0 $apart "$WEIR" workers
+    has err "no worker has a job now; weir work t has the file open"
     status 0 $apart "$WEIR" add t 3 --wait 20s
     status 0 $apart "$WEIR" check
     same "$(weir count t --state complete)" 3

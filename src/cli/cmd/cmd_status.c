@@ -67,7 +67,11 @@ static weir_code read_status(status *s, cli *c, weir_queue *q)
     if (rc)
         return rc;
     s->now = weir_now(q);
-    s->ready = weir_ready(q, &ready);
+    if (c->owner_err.code)              /* changes of this process fail with the same error */
+        ready = c->owner_err;
+    else
+        ready.code = weir_ready(q, &ready);
+    s->ready = ready.code;
     look_for_trouble(s, &ready);
     return WEIR_OK;
 }
@@ -104,18 +108,21 @@ WEIR_PRINTF(2, 3) static void line(const char *name, const char *fmt, ...)
 static void owner_line(const status *s)
 {
     const weir_info *i = &s->info;
-    char             peers[80] = "";
+    char             peers[80] = "", number[60];
     if (strcmp(i->store, "sqlite") != 0)
         return;
     if (!i->owner_pid) {
         line("owner", "none: no process has the file open for changes");
         return;
     }
+    if (i->owner_pid < 0)
+        snprintf(number, sizeof number, "its number cannot be seen from here");
+    else
+        snprintf(number, sizeof number, "process %lld", (long long)i->owner_pid);
     if (i->peers)
         snprintf(peers, sizeof peers, "; %u other %s through it", i->peers,
                  i->peers == 1 ? "process works" : "processes work");
-    line("owner", "%s (process %lld)%s", *i->owner ? i->owner : "unknown program",
-         (long long)i->owner_pid, peers);
+    line("owner", "%s (%s)%s", *i->owner ? i->owner : "unknown program", number, peers);
 }
 
 static void jobs_line(const status *s)
@@ -179,7 +186,10 @@ static void json_status(const status *s)
     }
     if (s->info.owner_pid) {
         jw_object(&w, "owner");
-        jw_int(&w, "pid", s->info.owner_pid);
+        if (s->info.owner_pid > 0)
+            jw_int(&w, "pid", s->info.owner_pid);
+        else
+            jw_text(&w, "pid", NULL);
         jw_text(&w, "program", s->info.owner);
         jw_int(&w, "peers", s->info.peers);
         jw_end(&w, '}');
@@ -223,8 +233,8 @@ const command cmd_status = {
     .help = "Shows the store that commands use here, the process or server that keeps it, its "
             "version, what an add is safe against, how many jobs there are, and trouble: a store "
             "that cannot keep changes, paused types with jobs, jobs that no worker takes.\n\n"
-            "The exit status is 0 if the store can keep changes, else that of the error. Nothing "
-            "is changed.",
+            "The exit status is 0 if the store can keep your changes, else that of the error. No "
+            "job is changed.",
     .examples = "weir status\nweir status --store http://localhost:7340 --json\n",
     .run = run_status,
 };

@@ -126,6 +126,8 @@ static void say_none(const cli *c, const cli_types *types, const weir_info *info
         cli_note(c, "no worker has a job%s now", of);
     else if (!info->owner_pid)
         cli_note(c, "no workers: no process has the file open for changes");
+    else if (info->owner_pid < 0)
+        cli_note(c, "no worker has a job%s now; %s has the file open", of, info->owner);
     else
         cli_note(c, "no worker has a job%s now; %s (process %lld) has the file open", of,
                  *info->owner ? info->owner : "an unknown program", (long long)info->owner_pid);

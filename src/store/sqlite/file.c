@@ -49,6 +49,7 @@ struct sq_inode {
     ino_t            ino;
     int              fd;        /* -1: only readers so far */
     int              guard_fd;  /* with a lock on GUARD_BYTE, for a child to keep; -1: none */
+    int              look_fd;   /* of readers who ask whether somebody owns it; -1: none */
     bool             owned;
     unsigned         stores;
     unsigned         attending;         /* of the stores */
@@ -108,7 +109,7 @@ static struct sq_inode *find(const struct stat *st)
     i = malloc(sizeof *i);
     if (i) {
         *i = (struct sq_inode){ .next = inodes, .dev = st->st_dev, .ino = st->st_ino, .fd = -1,
-                                 .guard_fd = -1 };
+                                 .guard_fd = -1, .look_fd = -1 };
         inodes = i;
     }
     return i;
@@ -125,6 +126,8 @@ static void drop(struct sq_inode *i)
     *link = i->next;
     if (i->guard_fd >= 0)
         close(i->guard_fd);
+    if (i->look_fd >= 0)
+        close(i->look_fd);
     if (i->fd >= 0)
         close(i->fd);
     free(i);
@@ -234,6 +237,17 @@ static bool is_locked(int fd, off_t byte)
 {
     struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
     return !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
+}
+
+bool weir__sq_file_owned(const sq_store *s)
+{
+    struct sq_inode *i = s->file.inode;
+    pthread_mutex_lock(&lock);
+    if (!i->owned && i->fd < 0 && i->look_fd < 0)
+        i->look_fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    bool owned = i->owned || is_locked(i->fd >= 0 ? i->fd : i->look_fd, LOCK_BYTE);
+    pthread_mutex_unlock(&lock);
+    return owned;
 }
 
 bool weir__sq_file_attended(const sq_store *s)

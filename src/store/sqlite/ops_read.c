@@ -235,8 +235,23 @@ static weir_code probe(sq_store *s)
     return WEIR_OK;
 }
 
+/* The same for a reader, which writes nothing: could it own the file and write to it, is there any
+ * room? Whether an owner can keep a change, the owner knows. */
+static weir_code probe_reader(const sq_store *s, weir_error *err)
+{
+    struct statvfs v;
+    weir_code      rc = weir__sq_may_write(s->path, err);
+    if (rc || weir__sq_file_owned(s) || statvfs(s->path, &v) || !v.f_blocks)
+        return rc;
+    if (geteuid() ? v.f_bavail : v.f_bfree)
+        return WEIR_OK;
+    return weir_fail(err, WEIR_EFULL, "%s: its disk is full", weir__sq_file_name(s->path));
+}
+
 weir_code weir__sq_op_stats(sq_store *s, weir_op *op)
 {
+    if (op->u.stats.probe && s->env.read_only && probe_reader(s, &op->err))
+        return op->err.code;
     if (op->u.stats.probe && !s->env.read_only && probe(s))
         return s->error.code;
     weir_stats *stats = op->u.stats.stats = weir__stats_create();
@@ -275,7 +290,7 @@ weir_code weir__sq_op_info(sq_store *s, weir_op *op)
     info->durability = s->env.durability ? s->env.durability : WEIR_DURABILITY_DISK;
     take_room(info, s->path);
     if (s->env.read_only) {
-        info->owner_pid = weir__sq_owner_pid(s->path, info->owner, sizeof info->owner);
+        weir__sq_find_out_owner(s, info);
         return WEIR_OK;
     }
     info->owner_pid = getpid();

@@ -45,26 +45,38 @@ weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_err
                      "meanwhile", file, mark, *name ? name : "?");
 }
 
-/* The lock is not tried: a process that is to own the file would find it taken. */
-int64_t weir__sq_owner_pid(const char *path, char *name, size_t size)
+static ssize_t read_bytes(const char *path, char bytes[MARK_MAX])
 {
-    char  mark[MARK_MAX], bytes[MARK_MAX], *who, *file;
-    pid_t pid = 0;
-    *name = 0;
+    char *file;
     if (asprintf(&file, "%s-owner", path) < 0)
-        return 0;
+        return -1;
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     free(file);
     if (fd < 0)
-        return 0;
-    ssize_t n = pread(fd, bytes, sizeof bytes - 1, 0);
+        return -1;
+    ssize_t n = pread(fd, bytes, MARK_MAX - 1, 0);
     close(fd);
-    if (n > 0 && read_mark(bytes, (size_t)n, mark, &who))
-        pid = (pid_t)atol(mark);
-    if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))       /* a clean close deletes the mark */
-        return 0;
-    snprintf(name, size, "%s", who);
-    return pid;
+    return n;
+}
+
+/* The lock on PATH-owner is not tried: somebody who wants to own the file would find it taken. The
+ * lock on the file itself can be asked, and a mark that a kill has left says nothing. The mark may
+ * be unreadable (another user's), or be that of a process in another process space. */
+void weir__sq_find_out_owner(const sq_store *s, weir_info *info)
+{
+    char    mark[MARK_MAX], bytes[MARK_MAX], *name;
+    ssize_t n;
+    if (!weir__sq_file_owned(s))
+        return;
+    info->owner_pid = -1;
+    if ((n = read_bytes(s->path, bytes)) <= 0 || !read_mark(bytes, (size_t)n, mark, &name)) {
+        weir__sq_say_owner(s->path, info->owner, sizeof info->owner);
+        return;
+    }
+    pid_t pid = (pid_t)atol(mark);
+    if (pid > 0 && (!kill(pid, 0) || errno != ESRCH))
+        info->owner_pid = pid;
+    snprintf(info->owner, sizeof info->owner, "%s", name);
 }
 
 #define ALONE "alone\n"        /* the last line of an owner that serves no others */

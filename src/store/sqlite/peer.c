@@ -16,7 +16,8 @@ enum { CHUNK = 64 * 1024, KEPT_ROOM = 1024 * 1024 };
 
 struct sq_peer {
     int         fd;                 /* -1: not connected */
-    uint32_t    pid;                /* of the owner */
+    uint32_t    pid;                /* of the owner, as it is there ... */
+    int64_t     pid_here;           /* ... and here; -1: it is of another process space */
     int64_t     timeout_ms;         /* to send and to be answered */
     weir_caller caller;
     weir_buf    out, in;
@@ -57,6 +58,13 @@ void weir__sq_peer_destroy(sq_peer *p)
     free(p);
 }
 
+static int64_t find_pid(int fd)
+{
+    struct ucred who;
+    socklen_t    len = sizeof who;
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid > 0 ? who.pid : -1;
+}
+
 weir_code weir__sq_peer_connect(sq_store *s, weir_error *err)
 {
     sq_peer   *p = s->peer;
@@ -71,6 +79,7 @@ weir_code weir__sq_peer_connect(sq_store *s, weir_error *err)
         return why.code;
     }
     p->pid = welcome.pid;
+    p->pid_here = find_pid(p->fd);
     p->timeout_ms = 0;
     if (s->asked_durability == WEIR_DURABILITY_DISK && welcome.durability != WEIR_DURABILITY_DISK) {
         disconnect(p);
@@ -190,13 +199,16 @@ static outcome try_once(sq_store *s, weir_attempt *a)
 
 /* ---- until it is over ---- */
 
-/* The owner has counted this process among its peers. */
-static void leave_out_self(const weir_attempt *a)
+/* The owner has counted this process among its peers, and says its own number. */
+static void adapt_info(const sq_peer *p, const weir_attempt *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         const weir_op *op = a->ops[i];
-        if (op->kind == WEIR_OP_INFO && !op->err.code && op->u.info.info->peers)
-            op->u.info.info->peers--;
+        if (op->kind != WEIR_OP_INFO || op->err.code)
+            continue;
+        weir_info *info = op->u.info.info;
+        info->owner_pid = p->pid_here;
+        info->peers -= info->peers > 0;
     }
 }
 
@@ -213,7 +225,7 @@ static void run_attempt(sq_store *s, weir_attempt *a)
         }
         outcome got = try_once(s, a);
         if (got == ANSWERED) {
-            leave_out_self(a);
+            adapt_info(s->peer, a);
             return;
         }
         if (got == REFUSED) {

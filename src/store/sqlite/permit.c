@@ -8,8 +8,10 @@
 #include "store/sqlite/share.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -78,6 +80,22 @@ weir_code weir__sq_foreign_owner(int fd, const char *path, weir_error *err)
                      "the URL of a server; reading works", weir__sq_file_name(path), user);
 }
 
+void weir__sq_say_owner(const char *path, char *out, size_t size)
+{
+    char               user[USER_MAX], *mark = NULL;
+    struct sockaddr_un at;
+    struct stat        st;
+    int                dir = -1;
+    bool               there = weir__sq_address(path, &at, &dir) && !stat(at.sun_path, &st);
+    if (dir >= 0)
+        close(dir);
+    if (!there && asprintf(&mark, "%s-owner", path) >= 0) {
+        there = !stat(mark, &st);
+        free(mark);
+    }
+    snprintf(out, size, "a process of %s", there ? user_text(st.st_uid, user) : "this machine");
+}
+
 /* The directory of the path, with its slash: how many bytes. */
 static int folder_len(const char *path)
 {
@@ -103,6 +121,23 @@ weir_code weir__sq_permission_fail(const char *path, int e, weir_error *err)
     return weir_fail(err, WEIR_EREADONLY, "%s: no permission, %s belongs to %s: run this as that "
                      "user, or open the URL of a server that does", path, what,
                      user_text(st.st_uid, user));
+}
+
+/* Who owns a file makes PATH-owner beside it. */
+weir_code weir__sq_may_write(const char *path, weir_error *err)
+{
+    char folder[LINE_MAX_BYTES], *mark;
+    if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) && errno != ENOENT)
+        return weir__sq_file_fail(path, errno, err);
+    if (asprintf(&mark, "%s-owner", path) < 0)
+        return weir_fail(err, WEIR_ENOMEM, "%s: out of memory", path);
+    snprintf(folder, sizeof folder, "%.*s.", folder_len(path), path);
+    weir_code rc = WEIR_OK;
+    if (faccessat(AT_FDCWD, mark, R_OK | W_OK, AT_EACCESS) &&
+        (errno != ENOENT || faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS)))
+        rc = weir__sq_file_fail(mark, errno, err);
+    free(mark);
+    return rc;
 }
 
 /* ---- file systems ---- */

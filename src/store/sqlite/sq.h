@@ -192,6 +192,10 @@ weir_code weir__sq_file_fail(const char *path, int e, weir_error *err);     /* e
 /* permit.c: e is one about permissions. Says to whom the file, or its directory, belongs. */
 weir_code weir__sq_permission_fail(const char *path, int e, weir_error *err);
 const char *weir__sq_file_name(const char *path);           /* without its directory */
+/* permit.c: could this process own the file at `path` and write to it, as far as permissions go? */
+weir_code weir__sq_may_write(const char *path, weir_error *err);
+/* permit.c: "a process of user ann": of those who own the file. */
+void weir__sq_say_owner(const char *path, char *out, size_t size);
 /* Note trouble; the code noted is returned (the first one stays). */
 weir_code weir__sq_broken(sq_store *s, int rc);
 weir_code weir__sq_no_memory(sq_store *s);
@@ -239,9 +243,8 @@ weir_code weir__sq_schema(sqlite3 *db, const char *path, bool read_only, weir_er
 weir_code weir__sq_lock_owner(sq_owner *o, const char *path, const char *name, bool shares,
                               bool *alone, weir_error *err);
 void      weir__sq_disown(sq_owner *o);
-/* The process that has written the mark of an owner, and lives; its program's name goes to `name`.
- * 0: no such process. */
-int64_t   weir__sq_owner_pid(const char *path, char *name, size_t size);
+/* A reader looks who owns the file: owner_pid and owner of *info. Locks nothing. */
+void      weir__sq_find_out_owner(const sq_store *s, weir_info *info);
 
 /* ---- file.c: the file itself ---- */
 
@@ -259,6 +262,8 @@ bool      weir__sq_file_there(const sq_store *s);
  * that what is known of the file is not older. */
 bool      weir__sq_file_intact(const sq_store *s);
 int64_t   weir__sq_log_size(const sq_store *s);         /* bytes of PATH-wal; 0: none */
+/* Readers: does somebody own it? */
+bool      weir__sq_file_owned(const sq_store *s);
 /* After SQLite has closed it. */
 void      weir__sq_file_close(sq_store *s);
 /* A process that works through the owner has a lock on the file, too, so that the next owner can
