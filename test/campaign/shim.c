@@ -79,7 +79,8 @@ static bool no_room(int fd, off_t end)
 {
     struct stat st;
     char        link[40], path[512];
-    if (!page || !page->disk_full || fstat(fd, &st) || !S_ISREG(st.st_mode) || end <= st.st_size)
+    if (!page || !page->disk_full || end <= page->disk_full || fstat(fd, &st) ||
+        !S_ISREG(st.st_mode) || end <= st.st_size)
         return false;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, path, sizeof path - 1);

@@ -9,7 +9,8 @@
 
 typedef struct shim_page {
     _Atomic int clock_step_s;   /* the wall clock is this much ahead of the machine's */
-    _Atomic int disk_full;      /* no file of the store gets longer: ENOSPC */
+    _Atomic int disk_full;      /* no file of the store gets longer, nor beyond this many bytes:
+                                   ENOSPC; 0: there is room */
 } shim_page;
 
 #endif

@@ -392,9 +392,15 @@ on_small_disk() {
     WEIR_FAULT_PAGE=$PWD/page ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-} \
         LD_PRELOAD=${WEIR_TEST_SHIM:-$(dirname "$WEIR")/../../test/libshim.so} "$@"
 }
-set_disk_full() { printf '%b' "$1" | dd of=page bs=1 seek=4 conv=notrunc status=none; }
-fill_disk() { set_disk_full '\x01'; }
-free_disk() { set_disk_full '\x00'; }
+# set_disk_full NUMBER: the second number of the page, less than 2^24
+set_disk_full() {
+    printf '%b' "$(printf '\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16)) 0)" |
+        dd of=page bs=4 seek=1 conv=notrunc status=none
+}
+fill_disk() { set_disk_full 1; }
+free_disk() { set_disk_full 0; }
+# leave_room BYTES: for the log; no file becomes longer than it would be then.
+leave_room() { set_disk_full $(($(stat -c %s jobs.db-wal) + $1)); }
 
 # An add is acknowledged or refused; /readyz and check report a full disk; with room again, adds are
 # acknowledged and every acknowledged job is there.
@@ -456,6 +462,37 @@ case_a_full_disk() {
     wait "$pid" || true
     status 0 weir check
     same "$(weir list --json | grep -c '"id":')" "$added"
+}
+
+# A large job finds the disk full, a small one still fits: the store is not ready until one as large
+# would fit.
+case_a_disk_with_little_room() {
+    on_small_disk serve
+    answer 201 --json '{"type":"mail"}' "$url/v1/jobs"
+    printf '{"type":"mail","data":"%0200000d"}' 0 >large
+    leave_room 150000
+    answer 507 --json @large "$url/v1/jobs"
+    answer 503 "$url/readyz"
+    has body '"code":"EFULL"'
+    answer 201 --json '{"type":"mail"}' "$url/v1/jobs"
+    answer 503 "$url/readyz"
+    status 8 weir --store "$url" status
+    status 8 weir check --store "$url"
+    free_disk
+    answer 200 "$url/readyz"
+    status 0 weir --store "$url" status
+    leave_room 150000
+    answer 507 --json @large "$url/v1/jobs"
+    free_disk
+    answer 201 --json @large "$url/v1/jobs"
+    leave_room 50000
+    answer 200 "$url/readyz"        # the job has proved it
+    free_disk
+    status 0 weir check --store "$url"
+    kill "$pid"
+    ends 0
+    status 0 weir check
+    same "$(weir count mail)" 3
 }
 
 # memory NAME: a number of the server's /proc/PID/status, in KiB.

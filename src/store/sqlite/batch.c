@@ -30,6 +30,63 @@ static void publish(sq_store *s)
         s->env.due(s->env.ctx, due_at);
 }
 
+/* ---- room on the disk ----
+ *
+ * When a write has failed on a full disk, a smaller one may still fit into what is left. So the
+ * store counts as full until a write of about the same size is committed: a real one, or that of a
+ * probe, which leaves nothing behind. */
+
+enum {
+    FULL_MAX = 1024 * 1024,         /* bytes; a larger write that failed counts as one of these */
+    FULL_SLACK = 32 * 1024          /* pages that change beside the data: indexes, counters */
+};
+
+/* About how many bytes n operations write. */
+static size_t bytes_of(weir_op *const *ops, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += weir__op_row(ops[i])->size(ops[i]);
+    return bytes < FULL_MAX ? bytes : FULL_MAX;
+}
+
+weir_code weir__sq_try_room(sq_store *s)
+{
+    if (!s->full_bytes) {
+        s->save_id = true;
+        return WEIR_OK;
+    }
+    sqlite3_stmt *st = weir__sq_stmt(s, SQ_BALLAST);
+    weir__sq_int(st, 1, (int64_t)s->full_bytes + FULL_SLACK);
+    s->ballast = true;
+    return weir__sq_do(s, st);
+}
+
+static weir_code drop_ballast(sq_store *s)
+{
+    s->ballast = false;
+    return weir__sq_do(s, weir__sq_stmt(s, SQ_BALLAST_DROP));
+}
+
+static void note_commit(sq_store *s, weir_op *const *ops, size_t n)
+{
+    if (!weir__sq_wrote(s))             /* an empty commit proves nothing */
+        return;
+    s->trouble.code = WEIR_OK;
+    s->wrote_ms = weir__coarse_ms();
+    if (s->full_bytes && (s->ballast || bytes_of(ops, n) >= s->full_bytes))
+        s->full_bytes = 0;
+}
+
+/* Several operations are tried again, each alone: then its own size is noted. */
+static void note_failure(sq_store *s, weir_op *const *ops, size_t n)
+{
+    size_t bytes = s->error.code == WEIR_EFULL && n == 1 ? bytes_of(ops, n) : 0;
+    s->trouble = s->error;
+    if (bytes > s->full_bytes)
+        s->full_bytes = bytes;
+}
+
 /* ---- transactions ---- */
 
 typedef enum need { NOTHING, READS, WRITES } need;
@@ -41,7 +98,8 @@ static need need_of(const sq_store *s, const weir_op *op)
     if (op->kind == WEIR_OP_STATS)
         return op->u.stats.probe && !s->env.read_only ? WRITES : READS;
     if (op->kind == WEIR_OP_CHECK)
-        return (op->u.check.mend || s->trouble.code) && !s->env.read_only && !s->file.gone
+        return (op->u.check.mend || s->trouble.code || s->full_bytes) && !s->env.read_only &&
+                       !s->file.gone
                    ? WRITES : READS;
     return weir__op_writes(op) ? WRITES : READS;
 }
@@ -156,15 +214,13 @@ static bool transact(sq_store *s, weir_op **ops, size_t n)
                 run_one[ops[i]->kind](s, ops[i]);
     bool tried = !s->broken;
     if (tried && !commit(s, most)) {
-        if (weir__sq_wrote(s)) {        /* an empty commit proves nothing */
-            s->trouble.code = WEIR_OK;
-            s->wrote_ms = weir__coarse_ms();
-        }
+        note_commit(s, ops, n);
         publish(s);
         return true;
     }
     if (most == WRITES)
-        s->trouble = s->error;
+        note_failure(s, ops, n);
+    s->ballast = false;
     for (size_t k = 0; k < i; k++)
         weir__op_free(ops[k]);
     undo(s, most != READS || s->env.read_only);
@@ -177,13 +233,14 @@ void weir__sq_run_here(sq_store *s, weir_op **ops, size_t n)
 {
     if (n && !s->env.read_only)
         weir__sq_clock(s, ops[0]->now_ms, ops[0]->steady_ms);
-    if (!n || transact(s, ops, n))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        if (n > 1 && transact(s, ops + i, 1))
-            continue;
-        ops[i]->err = s->error;
-    }
+    if (n && !transact(s, ops, n))
+        for (size_t i = 0; i < n; i++) {
+            if (n > 1 && transact(s, ops + i, 1))
+                continue;
+            ops[i]->err = s->error;
+        }
+    if (s->ballast)
+        weir__sq_alone(s, drop_ballast, NULL);
 }
 
 weir_code weir__sq_run(weir_store *store, weir_op **ops, size_t n, weir_error *err)

@@ -428,9 +428,9 @@ weir_code weir__sq_op_check(sq_store *s, weir_op *op)
         free(c.count);
         return weir__sq_no_memory(s);
     }
-    if (s->trouble.code)            /* see whether a write works now: the commit says it */
-        s->save_id = true;
-    if (check_file(&c))
+    if (s->trouble.code || s->full_bytes)       /* does a write work now? The commit says it */
+        weir__sq_try_room(s);
+    if (!s->broken && check_file(&c))
         check_all(&c);
     free(c.count);
     free(c.damaged);

@@ -230,8 +230,8 @@ static weir_code probe(sq_store *s)
         s->broken = true;
         return s->error.code;
     }
-    if (s->trouble.code || weir__coarse_ms() >= s->wrote_ms + PROBE_MS)
-        s->save_id = true;
+    if (s->trouble.code || s->full_bytes || weir__coarse_ms() >= s->wrote_ms + PROBE_MS)
+        return weir__sq_try_room(s);
     return WEIR_OK;
 }
 

@@ -14,6 +14,7 @@ _Static_assert((int)SQL_C_END == WEIR__FILE_COLUMNS,
  *         inactive: see types.c.
  * meta    last_id: ids up to this one were given. Written only when a job with a higher id is
  *         deleted; else the highest id in `job` says it. log, log_before, in_use: see log_check.c.
+ *         ballast: bytes that a probe has written, there for a moment only: see batch.c.
  * job     the fields of a job (sql/columns.h) by their names; type is a number of the table `type`,
  *         and states are numbers of weir_state. `rank` is the place within the state (priority,
  *         promote_at, started_at or finished_at), due_at when a waiting job must be looked at.

@@ -46,6 +46,7 @@ typedef enum sq_sql {
     SQ_INDEX_PUT, SQ_INDEX_DROP, SQ_INDEX_DROP_JOB,
     SQ_TYPES, SQ_TYPE_ADD, SQ_TYPE_SAVE, SQ_UNCOUNTED, SQ_COUNT_ACTIVE,
     SQ_LAST_ID, SQ_LAST_ID_SAVE, SQ_LOG_MARK, SQ_LOG_COUNT, SQ_IN_USE, SQ_NOT_IN_USE,
+    SQ_BALLAST, SQ_BALLAST_DROP,
     SQ_TOKEN, SQ_TOKEN_PUT, SQ_TOKEN_OLDEST, SQ_TOKEN_SWEEP,
     SQ_SCHEDULE, SQ_SCHEDULE_PUT, SQ_SCHEDULE_REMOVE, SQ_SCHEDULES, SQ_SCHEDULES_DUE,
     SQ_SCHEDULE_NEXT,
@@ -156,6 +157,9 @@ typedef struct sq_store {
     int64_t       wrote_ms;                 /* the last commit that wrote, on the monotonic clock */
     weir_error    trouble;                  /* why the last write transaction failed; code OK: it
                                                did not */
+    size_t        full_bytes;               /* the largest write that failed on the full disk; 0:
+                                               one as large has worked since */
+    bool          ballast;                  /* this transaction writes as much, for a probe */
     bool          broken;                   /* this batch cannot be committed, because of: */
     weir_error    error;
 
@@ -453,6 +457,8 @@ weir_code weir__sq_open_owned(sq_store *s, bool inherit, weir_error *err);
 weir_code weir__sq_run(weir_store *store, weir_op **ops, size_t n, weir_error *err);
 void      weir__sq_run_here(sq_store *s, weir_op **ops, size_t n);      /* with the file open */
 weir_code weir__sq_load(sq_store *s);
+/* Have the commit of this batch write something: as much as the write that found the disk full. */
+weir_code weir__sq_try_room(sq_store *s);
 /* Do `fn` in a write transaction of its own; as for a batch, events go out after it. */
 weir_code weir__sq_alone(sq_store *s, weir_code (*fn)(sq_store *s), weir_error *err);
 

@@ -235,6 +235,8 @@ static const char *const sql[SQ_STATEMENTS] = {
     [SQ_IN_USE] = "REPLACE INTO meta(key, value) SELECT 'in_use', schema_version"
                   " FROM pragma_schema_version",
     [SQ_NOT_IN_USE] = "DELETE FROM meta WHERE key = 'in_use'",
+    [SQ_BALLAST] = "REPLACE INTO meta(key, value) VALUES('ballast', zeroblob(?1))",
+    [SQ_BALLAST_DROP] = "DELETE FROM meta WHERE key = 'ballast'",
 
     [SQ_SCHEDULE]     = "SELECT name, version, due_at, record FROM schedule WHERE name = ?1",
     [SQ_SCHEDULE_PUT] = "REPLACE INTO schedule(name, due_at, record) VALUES(?1, ?2, ?3)",
