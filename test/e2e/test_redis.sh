@@ -26,6 +26,10 @@ case_status() {
     redis-cli -s "$PWD/s" config set maxmemory 2gb
     status 0 weir status
     has out " of 2.1 GB used"
+    redis-cli -s "$PWD/s" config set maxmemory 64mb
+    status 0 weir status
+    grep -qE '^room +[0-9.]+ (k|M)B of 67.1 MB used$' out
+    redis-cli -s "$PWD/s" config set maxmemory 2gb
     status 0 weir status --json
     has out '"limit_bytes":2147483648'
     "$WEIR" work mail -q -- sh -c 'until [ -e go ]; do sleep 0.05; done' &

@@ -136,6 +136,26 @@ static void jobs_line(const status *s)
     line("jobs", "%s", text);
 }
 
+/* "48.2 GB" */
+static const char *size_text(char *out, size_t size, int64_t bytes)
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+    double                   n = (double)bytes;
+    size_t                   unit = 0;
+    for (; n >= 999.95 && unit + 1 < sizeof units / sizeof *units; unit++)
+        n /= 1000;
+    snprintf(out, size, unit ? "%.1f %s" : "%.0f %s", n, units[unit]);
+    return out;
+}
+
+static void room_line(const status *s)
+{
+    char used[40], limit[40];
+    if (s->info.limit_bytes)
+        line("room", "%s of %s used", size_text(used, sizeof used, s->info.used_bytes),
+             size_text(limit, sizeof limit, s->info.limit_bytes));
+}
+
 static void print_status(const status *s)
 {
     char url[300], from[300];
@@ -145,9 +165,7 @@ static void print_status(const status *s)
         line("kept in", "%s, %s", s->info.place, s->info.engine);
     else
         line("kept in", "memory");
-    if (s->info.limit_bytes)
-        line("room", "%.1f of %.1f GB used", (double)s->info.used_bytes / 1e9,
-             (double)s->info.limit_bytes / 1e9);
+    room_line(s);
     line("durability", "%s", weir_durability_name(s->info.durability));
     owner_line(s);
     if (strcmp(s->info.weir, weir_version()) != 0)
